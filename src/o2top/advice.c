@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules stand in one table, the most urgent first; the first that fits speaks. Why they hold:
+ * - PR of several nodes go together, EX goes with nothing: a file that several nodes write, or that one writes
+ *   and others read, changes hands with every write, and each hand-over is messages and a flush to disk.
+ * - Creating, removing and renaming in a directory take that directory's EX.
+ */
+#include "advice.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- naming nodes ------------------------------------------------------------------------------------ */
+
+enum part { WROTE, READ_ONLY, WAITS, LOST };
+
+static bool takes_part(const struct row_node *n, enum part part)
+{
+	switch (part) {
+	case WROTE:
+		return n->sum.wrote;
+	case READ_ONLY:
+		return n->sum.read && !n->sum.wrote;
+	case WAITS:
+		return n->sum.waiting > 0;
+	default:
+		return n->lost_per_s > 0;
+	}
+}
+
+/* "node1, node2 and node3" */
+static unsigned list_nodes(const struct model *m, const struct row *row, enum part part, char *buf, size_t size)
+{
+	unsigned count = 0, done = 0;
+	size_t at = 0;
+
+	*buf = '\0';
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		count += takes_part(&row->nodes[i], part);
+	for (uint32_t i = 0; i < row->n_nodes && at < size; i++) {
+		if (!takes_part(&row->nodes[i], part))
+			continue;
+		at += (size_t)snprintf(buf + at, size - at, "%s%s", done == 0 ? "" : done + 1 == count ? " and " : ", ",
+				       m->nodes[row->nodes[i].node].name);
+		done++;
+	}
+	return count;
+}
+
+/* Nodes that said nothing in this sample, though others did. */
+static unsigned list_silent(const struct model *m, char *buf, size_t size)
+{
+	unsigned count = 0;
+	size_t at = 0;
+
+	*buf = '\0';
+	for (size_t i = 0; i < m->n_nodes && at < size; i++)
+		if (m->nodes[i].state == NODE_NOT_ANSWERING || m->nodes[i].state == NODE_UNUSABLE)
+			at += (size_t)snprintf(buf + at, size - at, "%s%s", count++ ? ", " : "", m->nodes[i].name);
+	return count;
+}
+
+/* ---- the rules --------------------------------------------------------------------------------------- */
+
+struct facts {
+	const struct model *m;
+	const struct row *row;
+	enum fs_kind fs;
+	bool directory, gfs2_class, long_wait;
+	unsigned writers, readers, waiting, silent, losing;
+	char wrote[128], read[128], waits[128], not_answering[128], lost[128];
+};
+
+static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
+{
+	return f->row->id.class && f->row->id.class == (f->fs == FS_OCFS2 ? ocfs2 : gfs2);
+}
+
+static bool waits_for_silent(const struct facts *f)
+{
+	return f->waiting && f->silent;
+}
+
+static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s while %s does not answer: see whether that node hangs, before anything else", f->waits,
+		 f->waiting == 1 ? "waits" : "wait", f->not_answering);
+}
+
+static bool waits_long(const struct facts *f)
+{
+	return f->waiting && f->long_wait;
+}
+
+static void say_waits_long(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s and nothing moves: look for the process that holds it, on the other nodes first",
+		 f->waits, f->waiting == 1 ? "waits" : "wait");
+}
+
+static bool rename_lock(const struct facts *f)
+{
+	/* OCFS2's rename lock, GFS2's nondisk glock 3 */
+	return is_class(f, 'R', 1) && (f->fs == FS_OCFS2 || f->row->id.number == 3);
+}
+
+static void say_rename_lock(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s move directories: one such rename at a time in the whole cluster; rename fewer directories, from "
+			    "one node",
+		 f->losing ? f->lost : f->waits);
+}
+
+static bool resource_groups(const struct facts *f)
+{
+	return is_class(f, 0, 3);
+}
+
+static void say_resource_groups(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s look for space in the same %u resource group%s: free space, or add more with gfs2_grow, so that each node finds "
+		 "its own",
+		 f->losing ? f->lost : f->waits, f->row->n_locksets, f->row->n_locksets == 1 ? "" : "s");
+}
+
+static bool several_create(const struct facts *f)
+{
+	return f->directory && f->writers > 1 && f->row->section == SECTION_FILES;
+}
+
+static void say_several_create(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s create, remove or rename in this directory, each needs it exclusively: give every node a directory of its own",
+		 f->wrote);
+}
+
+static bool several_write(const struct facts *f)
+{
+	return f->writers > 1 && f->row->section == SECTION_FILES;
+}
+
+static void say_several_write(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s write it, and it changes hands with every write: let one node write it, or give each its own file",
+		 f->wrote);
+}
+
+static bool one_writes(const struct facts *f)
+{
+	return f->writers == 1 && f->readers && f->row->section == SECTION_FILES;
+}
+
+static void say_one_writes(const struct facts *f, char *buf, size_t size)
+{
+	if (f->directory)
+		snprintf(buf, size,
+			 "%s creates or removes in the directory that %s %s: do it less often, or in a directory apart", f->wrote,
+			 f->read, f->readers == 1 ? "reads" : "read");
+	else
+		snprintf(buf, size, "%s writes what %s %s: write it less often and more at a time, each write takes it from %s",
+			 f->wrote, f->read, f->readers == 1 ? "reads" : "read", f->readers == 1 ? "the reader" : "all readers");
+}
+
+static bool system_inode(const struct facts *f)
+{
+	return f->row->section == SECTION_SYSTEM && !f->row->id.class;
+}
+
+static void say_system_inode(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s share this inode of the file system's own, by creating, deleting or growing files: see the files above",
+		 f->losing ? f->lost : f->waits);
+}
+
+static bool orphan_scan(const struct facts *f)
+{
+	return is_class(f, 'P', 0);
+}
+
+static void say_orphan_scan(const struct facts *f, char *buf, size_t size)
+{
+	(void)f;
+	snprintf(buf, size, "the periodic search for deleted files; it passes");
+}
+
+static bool nfs_sync(const struct facts *f)
+{
+	return is_class(f, 'Y', 0);
+}
+
+static void say_nfs_sync(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s delete files while others look them up by number, as NFS servers do: fewer deletes, or an export from one "
+			    "node",
+		 f->losing ? f->lost : f->waits);
+}
+
+static bool anything(const struct facts *f)
+{
+	(void)f;
+	return true;
+}
+
+static void say_anything(const struct facts *f, char *buf, size_t size)
+{
+	if (f->waiting)
+		snprintf(buf, size, "%s %s for it; which nodes use it for what did not show yet", f->waits,
+			 f->waiting == 1 ? "waits" : "wait");
+	else
+		snprintf(buf, size, "%s lost time on it; which nodes use it for what did not show yet", f->lost);
+}
+
+static const struct {
+	bool (*fits)(const struct facts *f);
+	void (*say)(const struct facts *f, char *buf, size_t size);
+} rules[] = {
+    {waits_for_silent, say_waits_for_silent}, {waits_long, say_waits_long},
+    {rename_lock, say_rename_lock},           {resource_groups, say_resource_groups},
+    {orphan_scan, say_orphan_scan},           {nfs_sync, say_nfs_sync},
+    {several_create, say_several_create},     {several_write, say_several_write},
+    {one_writes, say_one_writes},             {system_inode, say_system_inode},
+    {anything, say_anything},
+};
+
+/* A wait of a second is no traffic any more. */
+#define LONG_WAIT_S 1.0
+
+void advise(const struct model *m, const struct row *row, char *buf, size_t size)
+{
+	struct facts f = {.m = m, .row = row, .fs = m->spaces[row->space].fs};
+
+	*buf = '\0';
+	if (!row->hot)
+		return;
+	f.directory = row->kind == DT_DIR;
+	f.long_wait = row->sum.waiting && row->sum.oldest_s >= LONG_WAIT_S;
+	f.writers = list_nodes(m, row, WROTE, f.wrote, sizeof(f.wrote));
+	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
+	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));
+	f.losing = list_nodes(m, row, LOST, f.lost, sizeof(f.lost));
+	f.silent = list_silent(m, f.not_answering, sizeof(f.not_answering));
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].fits(&f)) {
+			rules[i].say(&f, buf, size);
+			return;
+		}
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER = 256 * 1024 };
+
+static ssize_t fd_read(struct input *in, void *buf, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = read(in->fd, buf, size);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+static void fd_close(struct input *in)
+{
+	close(in->fd);
+	in->fd = -1;
+}
+
+int input_open_path(struct input *in, const char *path, const char *label)
+{
+	size_t len = strlen(label);
+	struct stat st;
+	int fd;
+
+	/* never a terminal to control, never a pipe to wait for: what is not a file is not an input */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	*in = (struct input){.read = fd_read, .close = fd_close, .fd = fd};
+	if (len >= INPUT_LABEL_MAX)
+		label += len - INPUT_LABEL_MAX + 1;
+	snprintf(in->label, sizeof(in->label), "%s", label);
+	return 0;
+}
+
+struct reader {
+	input_line_fn *each;
+	void *arg;
+	size_t number;
+	bool skipping; /* the rest of a line that was too long */
+	bool stop;
+};
+
+/* Hands out the lines that are whole in buf; returns how many bytes are left over. */
+static size_t whole_lines(struct reader *r, char *buf, size_t len)
+{
+	char *p = buf, *end = buf + len;
+
+	while (!r->stop) {
+		char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		if (!nl)
+			break;
+		if (!r->skipping)
+			r->stop = !r->each(r->arg, p, (size_t)(nl - p), ++r->number, true);
+		r->skipping = false;
+		p = nl + 1;
+	}
+	len = (size_t)(end - p);
+	if (len > INPUT_LINE_MAX && !r->stop) {
+		if (!r->skipping)
+			r->stop = !r->each(r->arg, p, INPUT_LINE_MAX, ++r->number, false);
+		r->skipping = true;
+		return 0;
+	}
+	memmove(buf, p, len);
+	return len;
+}
+
+int input_lines(struct input *in, input_line_fn *each, void *arg)
+{
+	struct reader r = {.each = each, .arg = arg};
+	size_t left = 0, want = in->first_read;
+	char *buf = malloc(BUFFER);
+	ssize_t n = -ENOMEM;
+
+	while (buf) {
+		if (!want || want > BUFFER - left)
+			want = BUFFER - left;
+		n = in->read(in, buf + left, want);
+		if (n <= 0)
+			break;
+		want = 0;
+		left = whole_lines(&r, buf, left + (size_t)n);
+		if (r.stop)
+			break;
+	}
+	if (n == 0 && left && !r.skipping && !r.stop)
+		each(arg, buf, left, r.number + 1, false);
+	free(buf);
+	in->close(in);
+	return n < 0 ? (int)n : 0;
+}
+
+ssize_t input_small(const char *path, char *buf, size_t size)
+{
+	struct input in;
+	size_t at = 0;
+	ssize_t n;
+	int err = input_open_path(&in, path, path);
+
+	if (err)
+		return err;
+	while ((n = in.read(&in, buf + at, size - 1 - at)) > 0) {
+		at += (size_t)n;
+		if (at == size - 1) {
+			n = -EFBIG;
+			break;
+		}
+	}
+	in.close(&in);
+	buf[n < 0 ? 0 : at] = '\0';
+	return n < 0 ? n : (ssize_t)at;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The machine that o2top runs on: debugfs, and what is mounted.
+ *
+ * The kernel makes locking_state 4 KiB at a time and loses the line at each boundary, the same lines each time
+ * as long as the list stays. A first read of another size moves all boundaries; so the size of the first read
+ * changes from sample to sample, and a Lock keeps its Shot over the samples that miss it.
+ */
+#include "collect.h"
+#include "mounts.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct local {
+	struct collector collector;
+	char *debugfs, *sysfs, *mountinfo, *mount_point;
+	char host[256];
+	struct node_sample node;
+	unsigned taken;
+};
+
+/* Spread over 4 KiB, neighbours far apart, none near a whole page but the first, which is the plain read. */
+static const size_t first_reads[] = {0, 2048, 1024, 3072, 512, 2560, 1536, 3584};
+
+/* "    Device => Id: 254,16  Uuid: ..." */
+static bool find_device(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	static const char key[] = "Device => Id: ";
+	const char *at = memmem(line, len, key, sizeof(key) - 1);
+	unsigned *device = arg;
+	char text[64];
+
+	(void)number;
+	(void)complete;
+	if (!at)
+		return true;
+	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at), at);
+	if (sscanf(text, "Device => Id: %u,%u", &device[0], &device[1]) != 2)
+		device[0] = device[1] = 0;
+	return false;
+}
+
+static void device_of(struct local *l, const struct space_sample *space, unsigned device[2])
+{
+	char path[PATH_MAX], text[64];
+	struct input in;
+
+	device[0] = device[1] = 0;
+	if (space->fs == FS_OCFS2) {
+		if (tree_open(l->debugfs, 0, space, FILE_FS_STATE, &in) == 0)
+			input_lines(&in, find_device, device);
+		return;
+	}
+	if ((size_t)snprintf(path, sizeof(path), "%s/fs/gfs2/%s/id", l->sysfs, space->name) < sizeof(path) &&
+	    input_small(path, text, sizeof(text)) > 0 && sscanf(text, "%u:%u", &device[0], &device[1]) != 2)
+		device[0] = device[1] = 0;
+}
+
+/* Says where each lock space is mounted, and drops those that are not asked for. */
+static int match_mounts(struct local *l, struct problems *problems)
+{
+	const struct mount *only = NULL;
+	struct mounts mounts;
+	size_t kept = 0;
+	int err = mounts_read(&mounts, l->mountinfo);
+
+	if (err)
+		problem(problems, l->mountinfo, 0, "%s", strerror(-err));
+	if (l->mount_point)
+		only = mounts_of_path(&mounts, l->mount_point);
+	for (size_t i = 0; i < l->node.n_spaces; i++) {
+		struct space_sample *space = &l->node.spaces[i];
+		const struct mount *mount;
+		unsigned device[2];
+
+		device_of(l, space, device);
+		mount = mounts_of_device(&mounts, space->fs, device[0], device[1]);
+		if (l->mount_point && (!mount || !only || strcmp(mount->point, only->point) != 0)) {
+			free(space->name);
+			continue;
+		}
+		if (mount)
+			space->mount = strdup(mount->point);
+		l->node.spaces[kept++] = *space;
+	}
+	l->node.n_spaces = kept;
+	mounts_free(&mounts);
+	return 0;
+}
+
+static int64_t now_us(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static int local_next(struct collector *c, struct sample *out, struct problems *problems)
+{
+	struct local *l = (struct local *)c;
+	int err;
+
+	tree_free_spaces(l->node.spaces, l->node.n_spaces);
+	l->node = (struct node_sample){.name = l->host, .present = true};
+	/* a folder in debugfs' place may say which time it is there */
+	tree_clock(l->debugfs, 0, &l->node, problems);
+	if (!l->node.has_clock) {
+		l->node.has_clock = true;
+		l->node.real_us = now_us(CLOCK_REALTIME);
+	}
+	if (l->node.mono_us < 0)
+		l->node.mono_us = now_us(CLOCK_MONOTONIC);
+	err = tree_spaces(l->debugfs, &l->node.spaces, &l->node.n_spaces);
+	if (err == -EACCES || err == -EPERM)
+		problem(problems, l->debugfs, 0, "%s: root may read it", strerror(-err));
+	else if (err)
+		return err;
+	else
+		match_mounts(l, problems);
+	l->taken++;
+	*out = (struct sample){"", 1, &l->node};
+	return 1;
+}
+
+static int local_open(struct collector *c, const struct node_sample *node, const struct space_sample *space,
+		      enum file_kind kind, struct input *in)
+{
+	struct local *l = (struct local *)c;
+	int err;
+
+	(void)node;
+	if (kind == FILE_TRACE)
+		return -ENOENT;
+	err = tree_open(l->debugfs, 0, space, kind, in);
+	if (!err && kind == FILE_LOCKING_STATE)
+		in->first_read = first_reads[(l->taken - 1) % (sizeof(first_reads) / sizeof(first_reads[0]))];
+	return err;
+}
+
+static void local_close(struct collector *c)
+{
+	struct local *l = (struct local *)c;
+
+	tree_free_spaces(l->node.spaces, l->node.n_spaces);
+	free(l->debugfs);
+	free(l->sysfs);
+	free(l->mountinfo);
+	free(l->mount_point);
+	free(l);
+}
+
+static const struct collector_ops local_ops = {local_next, local_open, local_close, true};
+
+int collect_local(struct collector **out, const struct local_roots *roots)
+{
+	struct local *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->collector.ops = &local_ops;
+	l->debugfs = strdup(roots->debugfs ? roots->debugfs : "/sys/kernel/debug");
+	l->sysfs = strdup(roots->sysfs ? roots->sysfs : "/sys");
+	l->mountinfo = strdup(roots->mountinfo ? roots->mountinfo : "/proc/self/mountinfo");
+	l->mount_point = roots->mount_point ? strdup(roots->mount_point) : NULL;
+	if (!l->debugfs || !l->sysfs || !l->mountinfo || (roots->mount_point && !l->mount_point)) {
+		local_close(&l->collector);
+		return -ENOMEM;
+	}
+	if (gethostname(l->host, sizeof(l->host) - 1) || !*l->host)
+		strcpy(l->host, "localhost");
+	*out = &l->collector;
+	return 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "mounts.h"
+
+#include "../sources/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reading {
+	struct mounts *mounts;
+	int err;
+};
+
+/* Blanks, tabs, newlines and backslashes in a path stand as \ and three octal digits. */
+static char *unescape(const char *text, size_t len)
+{
+	char *out = malloc(len + 1), *p = out;
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\\' && i + 3 < len && text[i + 1] >= '0' && text[i + 1] <= '3') {
+			*p++ = (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
+			i += 3;
+		} else {
+			*p++ = text[i];
+		}
+	}
+	*p = '\0';
+	return out;
+}
+
+/* "36 35 98:0 /root /mnt rw shared:1 - ocfs2 /dev/sdb rw": optional fields end with a lone dash. */
+static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	struct scan s = scan_line(line, len);
+	const char *word, *point, *dash = memmem(line, len, " - ", 3);
+	size_t n, point_len;
+	struct mount mount, *more;
+
+	(void)number;
+	(void)complete;
+	if (!dash)
+		return true;
+	scan_word(&s, &word);
+	scan_char(&s, ' ');
+	scan_word(&s, &word);
+	if (!scan_char(&s, ' ') || !scan_u32(&s, &mount.major) || !scan_char(&s, ':') || !scan_u32(&s, &mount.minor) ||
+	    !scan_char(&s, ' '))
+		return true;
+	scan_word(&s, &word);
+	scan_char(&s, ' ');
+	point_len = scan_word(&s, &point);
+	s = (struct scan){dash + 3, line + len};
+	n = scan_word(&s, &word);
+	if (n == 5 && memcmp(word, "ocfs2", 5) == 0)
+		mount.fs = FS_OCFS2;
+	else if (n == 4 && memcmp(word, "gfs2", 4) == 0)
+		mount.fs = FS_GFS2;
+	else
+		return true;
+	more = reallocarray(r->mounts->list, r->mounts->n + 1, sizeof(*more));
+	mount.point = more ? unescape(point, point_len) : NULL;
+	if (more)
+		r->mounts->list = more;
+	if (!mount.point) {
+		r->err = -ENOMEM;
+		return false;
+	}
+	more[r->mounts->n++] = mount;
+	return true;
+}
+
+int mounts_read(struct mounts *m, const char *mountinfo)
+{
+	struct reading r = {.mounts = m};
+	struct input in;
+	int err = input_open_path(&in, mountinfo, mountinfo);
+
+	*m = (struct mounts){0};
+	if (err)
+		return err;
+	err = input_lines(&in, take_line, &r);
+	return err ? err : r.err;
+}
+
+void mounts_free(struct mounts *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		free(m->list[i].point);
+	free(m->list);
+	*m = (struct mounts){0};
+}
+
+/* By name alone: asking the file system where a path leads would take its locks. */
+const struct mount *mounts_of_path(const struct mounts *m, const char *path)
+{
+	const struct mount *best = NULL;
+	size_t len = strlen(path), best_len = 0;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	for (size_t i = 0; i < m->n; i++) {
+		size_t n = strlen(m->list[i].point);
+
+		if (n <= len && n >= best_len && memcmp(m->list[i].point, path, n) == 0 &&
+		    (n == len || path[n] == '/' || n == 1)) {
+			best = &m->list[i];
+			best_len = n;
+		}
+	}
+	return best;
+}
+
+const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, unsigned major, unsigned minor)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->list[i].fs == fs && m->list[i].major == major && m->list[i].minor == minor)
+			return &m->list[i];
+	return NULL;
+}

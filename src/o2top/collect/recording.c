@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings: folders SAMPLE/NODE/..., a single sample's or node's folder, or single files of one node to
+ * look at or to compare. Only the files that o2top knows are opened; whatever else lies there is not.
+ */
+#include "collect.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where a node's files of one sample are: a folder, or one file. */
+struct place {
+	char *path; /* NULL: the node is missing from this sample */
+	bool single;
+	enum file_kind kind;
+	size_t label_from; /* messages show the path from here on */
+};
+
+struct step {
+	char *label;
+	struct place *places; /* one for each node, in the order of nodes */
+};
+
+struct recording {
+	struct collector collector;
+	char **nodes;
+	size_t n_nodes;
+	struct step *steps;
+	size_t n_steps, at;
+	struct node_sample *sample;
+	char *const *only;
+	size_t n_only;
+};
+
+static bool wanted(const struct recording *r, const char *node)
+{
+	for (size_t i = 0; i < r->n_only; i++)
+		if (strcmp(r->only[i], node) == 0)
+			return true;
+	return r->n_only == 0;
+}
+
+/* The node's index; a new node is missing from all steps there are. */
+static int node_index(struct recording *r, const char *name, size_t *index)
+{
+	char **more;
+
+	for (*index = 0; *index < r->n_nodes; ++*index)
+		if (strcmp(r->nodes[*index], name) == 0)
+			return 0;
+	more = reallocarray(r->nodes, r->n_nodes + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	r->nodes = more;
+	for (size_t i = 0; i < r->n_steps; i++) {
+		struct place *places = reallocarray(r->steps[i].places, r->n_nodes + 1, sizeof(*places));
+
+		if (!places)
+			return -ENOMEM;
+		places[r->n_nodes] = (struct place){0};
+		r->steps[i].places = places;
+	}
+	r->nodes[r->n_nodes] = strdup(name);
+	if (!r->nodes[r->n_nodes])
+		return -ENOMEM;
+	r->n_nodes++;
+	return 0;
+}
+
+static int add_step(struct recording *r, const char *label)
+{
+	struct step *more = reallocarray(r->steps, r->n_steps + 1, sizeof(*more));
+	struct step *s;
+
+	if (!more)
+		return -ENOMEM;
+	r->steps = more;
+	s = &more[r->n_steps];
+	*s = (struct step){strdup(label), calloc(r->n_nodes ? r->n_nodes : 1, sizeof(*s->places))};
+	if (!s->label || !s->places) {
+		free(s->label);
+		free(s->places);
+		return -ENOMEM;
+	}
+	r->n_steps++;
+	return 0;
+}
+
+/* Sets where a node is in the last step. */
+static int set_place(struct recording *r, const char *node, const char *path, const struct place *like)
+{
+	size_t index;
+	struct place *p;
+	int err;
+
+	if (!wanted(r, node))
+		return 0;
+	err = node_index(r, node, &index);
+	if (err)
+		return err;
+	p = &r->steps[r->n_steps - 1].places[index];
+	*p = *like;
+	p->path = strdup(path);
+	return p->path ? 0 : -ENOMEM;
+}
+
+static int join(char path[PATH_MAX], const char *a, const char *b)
+{
+	int n = snprintf(path, PATH_MAX, "%s/%s", a, b);
+
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Adds `path` as a sample where it holds folders of nodes: 1, 0 where it holds none, negative errno. */
+static int add_sample(struct recording *r, const char *path, size_t label_from)
+{
+	char node[PATH_MAX];
+	char **names;
+	int found = 0, err = 0, n = tree_names(path, &names);
+
+	if (n < 0)
+		return n == -ENOTDIR ? 0 : n;
+	for (int i = 0; i < n && !err; i++) {
+		err = join(node, path, names[i]);
+		if (err || !tree_is_node(node))
+			continue;
+		if (!found++)
+			err = add_step(r, base_of(path));
+		if (!err)
+			err = set_place(r, names[i], node, &(struct place){.label_from = label_from});
+	}
+	tree_free_names(names, n);
+	return err ? err : found > 0;
+}
+
+static int add_folder(struct recording *r, const char *path)
+{
+	char sub[PATH_MAX];
+	char **names;
+	int n, err;
+
+	if (tree_is_node(path)) {
+		err = add_step(r, "");
+		return err ? err : set_place(r, base_of(path), path, &(struct place){0});
+	}
+	err = add_sample(r, path, 0);
+	if (err)
+		return err < 0 ? err : 0;
+	n = tree_names(path, &names);
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n && err >= 0; i++) {
+		err = join(sub, path, names[i]);
+		if (!err)
+			err = add_sample(r, sub, strlen(path) + 1);
+	}
+	tree_free_names(names, n);
+	return err < 0 ? err : 0;
+}
+
+/* Tells a file by its first bytes; -EINVAL where it is none of those that can be looked at alone. */
+static int kind_of_file(const char *path, enum file_kind *kind)
+{
+	struct input in;
+	char head[8] = "";
+	ssize_t n;
+	int err = input_open_path(&in, path, path);
+
+	if (err)
+		return err;
+	n = in.read(&in, head, sizeof(head) - 1);
+	in.close(&in);
+	if (n < 0)
+		return (int)n;
+	if (strncmp(head, "0x", 2) == 0 || n == 0)
+		*kind = FILE_LOCKING_STATE;
+	else if (strncmp(head, "G:  s:", 6) == 0)
+		*kind = FILE_GLOCKS;
+	else if (strncmp(head, "G: n:", 5) == 0)
+		*kind = FILE_GLSTATS;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int add_file(struct recording *r, const char *path, struct problems *problems)
+{
+	struct place place = {.single = true};
+	int err = kind_of_file(path, &place.kind);
+
+	if (err == -EINVAL)
+		problem(problems, path, 0, "neither a locking_state nor a glocks or glstats file");
+	if (err)
+		return err;
+	err = add_step(r, "");
+	return err ? err : set_place(r, "this", path, &place);
+}
+
+static int recording_next(struct collector *c, struct sample *out, struct problems *problems)
+{
+	struct recording *r = (struct recording *)c;
+	struct step *step;
+
+	if (r->at == r->n_steps)
+		return 0;
+	step = &r->steps[r->at++];
+	for (size_t i = 0; i < r->n_nodes; i++) {
+		struct node_sample *node = &r->sample[i];
+		struct place *place = &step->places[i];
+		int err = 0;
+
+		tree_free_spaces(node->spaces, node->n_spaces);
+		*node = (struct node_sample){.name = r->nodes[i], .mono_us = -1, .place = place};
+		node->present = place->path != NULL;
+		if (!node->present)
+			continue;
+		if (place->single) {
+			node->spaces = calloc(1, sizeof(*node->spaces));
+			if (!node->spaces || !(node->spaces->name = strdup("-"))) {
+				free(node->spaces);
+				node->spaces = NULL;
+				return -ENOMEM;
+			}
+			node->spaces->fs = place->kind == FILE_LOCKING_STATE ? FS_OCFS2 : FS_GFS2;
+			node->n_spaces = 1;
+			continue;
+		}
+		tree_clock(place->path, place->label_from, node, problems);
+		err = tree_spaces(place->path, &node->spaces, &node->n_spaces);
+		if (err == -ENOMEM)
+			return err;
+		if (err)
+			problem(problems, place->path + place->label_from, 0, "%s", strerror(-err));
+	}
+	*out = (struct sample){step->label, r->n_nodes, r->sample};
+	return 1;
+}
+
+static int recording_open(struct collector *c, const struct node_sample *node, const struct space_sample *space,
+			  enum file_kind kind, struct input *in)
+{
+	const struct place *place = node->place;
+
+	(void)c;
+	if (!place->single)
+		return tree_open(place->path, place->label_from, space, kind, in);
+	return kind == place->kind ? input_open_path(in, place->path, place->path) : -ENOENT;
+}
+
+static void recording_close(struct collector *c)
+{
+	struct recording *r = (struct recording *)c;
+
+	for (size_t i = 0; i < r->n_steps; i++) {
+		for (size_t j = 0; j < r->n_nodes; j++)
+			free(r->steps[i].places[j].path);
+		free(r->steps[i].places);
+		free(r->steps[i].label);
+	}
+	for (size_t i = 0; i < r->n_nodes; i++) {
+		if (r->sample)
+			tree_free_spaces(r->sample[i].spaces, r->sample[i].n_spaces);
+		free(r->nodes[i]);
+	}
+	free(r->sample);
+	free(r->steps);
+	free(r->nodes);
+	free(r);
+}
+
+static const struct collector_ops recording_ops = {recording_next, recording_open, recording_close, false};
+
+static int add_path(struct recording *r, const char *path, struct problems *problems)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		problem(problems, path, 0, "%s", strerror(errno));
+		return -errno;
+	}
+	if (!S_ISDIR(st.st_mode))
+		return add_file(r, path, problems);
+	return add_folder(r, path);
+}
+
+int collect_recording(struct collector **out, char *const *paths, size_t n_paths, char *const *only,
+		      size_t n_only, struct problems *problems)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	int err = r ? 0 : -ENOMEM;
+
+	if (r) {
+		r->collector.ops = &recording_ops;
+		r->only = only;
+		r->n_only = n_only;
+	}
+	for (size_t i = 0; i < n_paths && !err; i++)
+		err = add_path(r, paths[i], problems);
+	if (!err) {
+		r->sample = calloc(r->n_nodes ? r->n_nodes : 1, sizeof(*r->sample));
+		err = r->sample ? 0 : -ENOMEM;
+	}
+	if (err && r)
+		recording_close(&r->collector);
+	else
+		*out = &r->collector;
+	return err;
+}

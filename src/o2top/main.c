@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * o2top: takes samples, ranks, shows, until there is nothing more to show.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "collect/mounts.h"
+
+struct run {
+	struct options o;
+	struct collector *collector;
+	struct model model;
+	struct names *names;
+	struct problems problems; /* of the sample that is being taken */
+	FILE *log;
+	char *title;
+	unsigned frames;
+	bool saw_space, saw_usable;
+};
+
+/* ---- showing ----------------------------------------------------------------------------------------- */
+
+static int show(struct run *r, const char *label, bool single)
+{
+	struct group group;
+	struct frame frame = {&r->model, &group, &r->problems, label, r->title, ++r->frames, single};
+	int err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
+
+	if (err)
+		return err;
+	if (r->o.json) {
+		/* for who pipes the objects into a program */
+		for (size_t i = 0; i < r->problems.kept; i++)
+			fprintf(stderr, "o2top: %s\n", r->problems.text[i]);
+		err = view_json(stdout, &frame, &r->o.view);
+	} else {
+		err = view_batch(stdout, &frame, &r->o.view);
+	}
+	if (!err && r->log) {
+		struct view_options plain = r->o.view;
+
+		plain.color = false;
+		plain.columns = 0;
+		err = view_batch(r->log, &frame, &plain);
+	}
+	group_free(&group);
+	return err;
+}
+
+/* ---- samples ----------------------------------------------------------------------------------------- */
+
+static int take(struct run *r, char **label)
+{
+	struct sample sample;
+	int got;
+
+	problems_clear(&r->problems);
+	got = r->collector->ops->next(r->collector, &sample, &r->problems);
+	if (got <= 0)
+		return got;
+	free(*label);
+	*label = strdup(sample.label);
+	if (!*label)
+		return -ENOMEM;
+	got = model_sample(&r->model, r->collector, &sample);
+	problems_join(&r->problems, &r->model.problems);
+	for (size_t i = 0; i < sample.n_nodes; i++)
+		r->saw_space |= sample.nodes[i].n_spaces > 0;
+	for (size_t i = 0; i < r->model.n_nodes; i++) {
+		enum node_state state = r->model.nodes[i].state;
+
+		r->saw_usable |= state != NODE_NOT_ANSWERING && state != NODE_UNUSABLE;
+	}
+	return got ? got : 1;
+}
+
+static void wait_for(struct timespec *next, double interval_s)
+{
+	next->tv_sec += (time_t)interval_s;
+	next->tv_nsec += (long)(1e9 * (interval_s - (double)(time_t)interval_s));
+	if (next->tv_nsec >= 1000000000) {
+		next->tv_sec++;
+		next->tv_nsec -= 1000000000;
+	}
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
+		;
+}
+
+/*
+ * A frame is what lies between two samples. The first sample makes one of its own where there is no other, and
+ * as text from this machine, where one would have to wait for the second.
+ */
+static int loop(struct run *r)
+{
+	bool live = r->collector->ops->live;
+	struct timespec next;
+	char *label = NULL;
+	int got;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	got = take(r, &label);
+	if (got > 0 && live && !r->o.once && r->saw_space && r->saw_usable && !r->o.json) {
+		got = show(r, label, true);
+		r->frames = 0;
+		got = got ? got : 1;
+	}
+	while (got > 0 && r->saw_space) {
+		bool first = r->model.sample == 1;
+
+		if (live && !r->o.once)
+			wait_for(&next, r->o.interval_s);
+		got = r->o.once ? 0 : take(r, &label);
+		if (got == 0 && first)
+			got = show(r, label, true);
+		else if (got > 0)
+			got = show(r, label, false) ?: 1;
+		if (got <= 0 || r->frames == r->o.iterations)
+			break;
+	}
+	free(label);
+	return got < 0 ? got : 0;
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------------- */
+
+/* What is given is a mount point where it is in a mounted OCFS2 or GFS2, and a recording else. */
+static bool is_mount(const struct options *o)
+{
+	struct mounts mounts;
+	bool yes;
+
+	if (o->n_paths != 1)
+		return false;
+	if (o->roots.debugfs)
+		return true;
+	if (mounts_read(&mounts, o->roots.mountinfo ? o->roots.mountinfo : "/proc/self/mountinfo"))
+		return false;
+	yes = mounts_of_path(&mounts, o->paths[0]) != NULL;
+	mounts_free(&mounts);
+	return yes;
+}
+
+static int open_collector(struct run *r)
+{
+	struct options *o = &r->o;
+
+	if (o->n_paths && !is_mount(o)) {
+		r->title = o->paths[0];
+		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes, &r->problems);
+	}
+	if (o->n_nodes) {
+		fprintf(stderr, "o2top: -n chooses nodes of a recording; asking other machines is not there yet: record their files "
+				"(o2top(8), RECORDINGS) and give the folder\n");
+		return -EINVAL;
+	}
+	if (o->n_paths)
+		o->roots.mount_point = o->paths[0];
+	r->title = o->n_paths ? o->paths[0] : "this machine";
+	return collect_local(&r->collector, &o->roots);
+}
+
+static void print_problems(const struct run *r)
+{
+	for (size_t i = 0; i < r->problems.kept; i++)
+		fprintf(stderr, "o2top: %s\n", r->problems.text[i]);
+}
+
+static int read_names(struct run *r)
+{
+	for (size_t i = 0; i < r->o.n_names; i++) {
+		int err = names_read(&r->names, r->o.names[i].space, r->o.names[i].file, &r->problems);
+
+		print_problems(r);
+		problems_clear(&r->problems);
+		if (err) {
+			fprintf(stderr, "o2top: %s: %s\n", r->o.names[i].file, strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int nothing_to_watch(const struct run *r)
+{
+	print_problems(r);
+	if (!r->collector->ops->live)
+		fprintf(stderr, "o2top: nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording of one\n", r->title);
+	else if (r->o.roots.mount_point)
+		fprintf(stderr, "o2top: nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster (debugfs %s)\n", r->title,
+			r->o.roots.debugfs ? r->o.roots.debugfs : "/sys/kernel/debug");
+	else
+		fprintf(stderr, "o2top: nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not (mount -t debugfs none "
+				"/sys/kernel/debug)\n");
+	return EXIT_NOTHING;
+}
+
+static int run(struct run *r)
+{
+	int err;
+
+	if (read_names(r))
+		return EXIT_USAGE;
+	if (r->o.log && !(r->log = fopen(r->o.log, "ae"))) {
+		fprintf(stderr, "o2top: %s: %s\n", r->o.log, strerror(errno));
+		return EXIT_USAGE;
+	}
+	err = open_collector(r);
+	if (err) {
+		print_problems(r);
+		if (!r->problems.kept && err != -EINVAL)
+			fprintf(stderr, "o2top: %s: %s\n", r->title, strerror(-err));
+		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
+	}
+	err = loop(r);
+	if (err) {
+		fprintf(stderr, "o2top: %s: %s\n", r->title, strerror(-err));
+		return EXIT_UNUSABLE;
+	}
+	if (!r->saw_space)
+		return nothing_to_watch(r);
+	if (!r->saw_usable) {
+		fprintf(stderr, "o2top: %s: nothing of any node could be used\n", r->title);
+		return EXIT_UNUSABLE;
+	}
+	return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct run r = {0};
+	int status;
+
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C");
+	status = options_parse(&r.o, argc, argv);
+	if (status < 0)
+		status = run(&r);
+	if (r.collector)
+		r.collector->ops->close(r.collector);
+	if (r.log)
+		fclose(r.log);
+	names_free(r.names);
+	model_free(&r.model);
+	problems_clear(&r.problems);
+	return status;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LockSpaces, nodes and what each node knows of each lock space, from sample to sample.
+ *
+ * A LockSpace is one file system that several nodes mount. A node has a table of Locks for each LockSpace.
+ * model_sample() reads all nodes at once, a thread each; a node's tables, clock and problems belong to its
+ * thread while that runs, everything else is read-only then. Afterwards all is the caller's.
+ */
+#ifndef O2TOP_MODEL_H
+#define O2TOP_MODEL_H
+
+#include "collect/collect.h"
+#include "table.h"
+
+struct source;
+
+enum node_state {
+	NODE_OK,
+	NODE_NOT_ANSWERING, /* not in this sample */
+	NODE_UNUSABLE,      /* nothing that it gave could be used */
+	NODE_NO_STATISTICS, /* its kernel counts nothing */
+	NODE_RESTARTED,     /* since its last sample */
+	NODE_CLOCK_BACK,    /* its clock went back and it gave no other */
+	NODE_STATE_MAX
+};
+
+extern const char *const node_state_names[NODE_STATE_MAX];
+
+/* Who holds a glock or waits for it. Sorted by lock within a sample, granted ones first, in their order. */
+struct holder {
+	uint32_t lock;
+	uint8_t state; /* enum gfs2_state: what it has or wants */
+	bool waits;
+	bool exact;     /* seen_us is when it began */
+	bool counted;   /* counts as a wait in progress */
+	int64_t pid;
+	int64_t seen_us;       /* own clock: since when it was seen waiting */
+	int64_t not_before_us; /* and when it surely did not; INT64_MIN not known */
+	char comm[20];
+};
+
+struct holders {
+	struct holder *list;
+	uint32_t n, room;
+};
+
+struct space {
+	enum fs_kind fs;
+	char *name;
+	const struct source *source;
+	uint32_t generation; /* OCFS2: the file system's, from fs_state; 0 not known */
+	uint64_t root;       /* OCFS2: the root directory, as any node knows it; 0 not known */
+	char *mount;         /* where it is mounted, or NULL */
+};
+
+struct node_space {
+	struct table table;
+	struct holders holders, holders_before;
+	uint32_t last_sample; /* when it was read last, 0 never */
+	bool present;         /* in this sample */
+	bool unusable;
+	bool no_statistics;
+	size_t lines;
+	uint64_t root;          /* OCFS2: the root directory, once it is known; else 0 */
+	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
+};
+
+struct moment {
+	int64_t real_us, mono_us;
+};
+
+struct node {
+	char *name;
+	enum node_state state;
+	struct node_space **spaces; /* by the LockSpace's index; NULL where it never had it */
+	size_t n_spaces;
+	struct moment *when; /* its clocks at sample i + 1 */
+	uint32_t last_sample;
+	double interval_s; /* since its sample before, own clock; NAN none */
+	double frame_s;    /* how much of that belongs to this frame */
+	int64_t trace_until_us; /* trace events up to here were counted */
+	struct problems problems;
+};
+
+struct model {
+	struct space *spaces;
+	size_t n_spaces;
+	struct node *nodes;
+	size_t n_nodes;
+	uint32_t sample; /* of the last one taken, from 1 */
+	struct problems problems;
+	int threads; /* how many nodes are read at once; 0 as many as there are CPUs */
+};
+
+/* Takes one sample in. 0 or negative errno; what was wrong with the data is in problems. */
+int model_sample(struct model *m, struct collector *c, const struct sample *sample);
+void model_free(struct model *m);
+
+/* The clocks of a node at an earlier sample. */
+static inline const struct moment *node_when(const struct node *node, uint32_t sample)
+{
+	return &node->when[sample - 1];
+}
+
+#endif

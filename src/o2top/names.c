@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "names.h"
+
+#include "collect/input.h"
+#include "sources/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct name {
+	uint64_t inode;
+	size_t order; /* in which it was read */
+	char *path;
+};
+
+struct list {
+	struct list *next;
+	char *space; /* or NULL for any */
+	struct name *names;
+	size_t n, room;
+};
+
+struct names {
+	struct list *lists;
+};
+
+struct reading {
+	struct list *list;
+	struct problems *problems;
+	const char *file;
+	int err;
+};
+
+static bool add_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	struct list *l = r->list;
+	struct scan s = scan_line(line, len);
+	uint64_t inode;
+	char *path;
+
+	(void)complete; /* the last line of a file written by hand may lack its newline */
+	if (!scan_u64(&s, &inode) || !scan_char(&s, ' ') || scan_done(&s) || memchr(s.p, '\0', scan_left(&s))) {
+		problem(r->problems, r->file, number, "not INODE PATH, as find -printf '%%i %%p\\n' prints");
+		return true;
+	}
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 256;
+		struct name *more = reallocarray(l->names, room, sizeof(*more));
+
+		if (!more)
+			goto no_memory;
+		l->names = more;
+		l->room = room;
+	}
+	path = strndup(s.p, scan_left(&s));
+	if (!path)
+		goto no_memory;
+	l->names[l->n] = (struct name){inode, l->n, path};
+	l->n++;
+	return true;
+no_memory:
+	r->err = -ENOMEM;
+	return false;
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	if (x->inode != y->inode)
+		return x->inode < y->inode ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+int names_read(struct names **names, const char *space, const char *file, struct problems *problems)
+{
+	struct reading r = {.problems = problems, .file = file};
+	struct input in;
+	int err;
+
+	if (!*names)
+		*names = calloc(1, sizeof(**names));
+	r.list = *names ? calloc(1, sizeof(*r.list)) : NULL;
+	if (!r.list)
+		return -ENOMEM;
+	r.list->next = (*names)->lists;
+	(*names)->lists = r.list;
+	if (space && !(r.list->space = strdup(space)))
+		return -ENOMEM;
+	err = input_open_path(&in, file, file);
+	if (err)
+		return err;
+	err = input_lines(&in, add_line, &r);
+	if (r.list->n)
+		qsort(r.list->names, r.list->n, sizeof(*r.list->names), by_inode);
+	return err ? err : r.err;
+}
+
+static const char *find(const struct list *l, uint64_t inode)
+{
+	size_t low = 0, high = l->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->names[mid].inode < inode)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < l->n && l->names[low].inode == inode ? l->names[low].path : NULL;
+}
+
+const char *names_find(const struct names *names, const char *space, uint64_t inode)
+{
+	const char *any = NULL;
+
+	for (const struct list *l = names ? names->lists : NULL; l; l = l->next) {
+		const char *path;
+
+		if (l->space && strcmp(l->space, space) != 0)
+			continue;
+		path = find(l, inode);
+		if (path && l->space)
+			return path;
+		any = any ? any : path;
+	}
+	return any;
+}
+
+void names_free(struct names *names)
+{
+	struct list *next;
+
+	for (struct list *l = names ? names->lists : NULL; l; l = next) {
+		next = l->next;
+		for (size_t i = 0; i < l->n; i++)
+			free(l->names[i].path);
+		free(l->names);
+		free(l->space);
+		free(l);
+	}
+	free(names);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line.
+ */
+#ifndef O2TOP_OPTIONS_H
+#define O2TOP_OPTIONS_H
+
+#include "collect/collect.h"
+#include "rank.h"
+#include "views/view.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { OPTION_NODES_MAX = 256, OPTION_NAMES_MAX = 64 };
+
+struct options {
+	char **paths; /* recordings, files, or the mount point */
+	size_t n_paths;
+	char *nodes[OPTION_NODES_MAX];
+	size_t n_nodes;
+	struct {
+		const char *space, *file; /* space NULL: of any */
+	} names[OPTION_NAMES_MAX];
+	size_t n_names;
+	struct local_roots roots;
+	struct filter filter;
+	enum sort_key sort;
+	struct view_options view;
+	bool json;
+	bool once;
+	unsigned long iterations; /* 0 no end */
+	double interval_s;
+	const char *log;
+};
+
+enum exit_status { EXIT_DONE = 0, EXIT_NOTHING = 1, EXIT_USAGE = 2, EXIT_UNUSABLE = 3 };
+
+/* Parses. Returns -1 to go on, or the status to exit with (help and version were printed, or what is wrong). */
+int options_parse(struct options *o, int argc, char **argv);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What could not be used, counted and named: a line, a file, a node.
+ *
+ * Each node has a list of its own, so that the threads that read nodes need no lock; lists are joined when
+ * a frame is complete. Only the first few are kept word for word, all are counted.
+ */
+#ifndef O2TOP_PROBLEMS_H
+#define O2TOP_PROBLEMS_H
+
+#include <stddef.h>
+
+enum { PROBLEMS_KEPT = 20 };
+
+struct problems {
+	size_t count;
+	size_t bad_lines; /* of them, lines that were left out */
+	size_t kept;
+	char *text[PROBLEMS_KEPT];
+};
+
+/* A problem with a file as a whole (line 0) or with one of its lines. */
+__attribute__((format(printf, 4, 5))) void problem(struct problems *p, const char *file, size_t line,
+						   const char *format, ...);
+/* Moves all of `from` to the end of `to`. */
+void problems_join(struct problems *to, struct problems *from);
+void problems_clear(struct problems *p);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The data model's small things: what a Lock is called, what a Shot of it holds, and what changed between
+ * two Shots. A Shot is the status of one Lock on one node at one moment; a Lock is one DLM lock on one node.
+ */
+#ifndef O2TOP_SHOT_H
+#define O2TOP_SHOT_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Which lock: type is OCFS2's letter or GFS2's number; low is the child of an OCFS2 dentry, else 0. The
+ * generation in OCFS2's names is not part of it: M and O do not carry it, and a new inode in an old block
+ * is the same place to wait at.
+ */
+struct lock_id {
+	uint64_t number;
+	uint32_t low;
+	uint8_t type;
+};
+
+struct ocfs2_shot {
+	uint64_t total_ns[2]; /* PR, EX */
+	uint64_t last_us[2];
+	uint64_t wait_us;
+	uint32_t gets[2], fails[2], max_us[2];
+	uint32_t holders[2];
+	uint16_t flags;
+	int8_t level, requested, blocking;
+	uint8_t action;
+	uint16_t unused;
+};
+
+struct gfs2_shot {
+	uint64_t dcount, qcount;
+	int64_t srttb, srttvarb;
+	uint32_t stats_at, glocks_at; /* the sample in which glstats and glocks had it last, 0 never */
+	uint32_t ex_seen, sh_seen;    /* the sample in which a mode was seen last, 0 never; DF as SH */
+	uint8_t state;
+};
+
+struct shot {
+	uint32_t sample; /* numbered from 1; 0 no Shot yet */
+	float lost;      /* seconds lost per second in the interval that ended with it */
+	union {
+		struct ocfs2_shot ocfs2;
+		struct gfs2_shot gfs2;
+	};
+};
+
+/* What a node's Lock did in a frame, the same for every kind of file system. */
+struct change {
+	double lost_s;       /* seconds waited inside the frame */
+	double longest_s;    /* the longest wait that ended or lasts, whole; 0 where none is known */
+	double oldest_s;     /* age of the oldest wait in progress, at least */
+	double oldest_max_s; /* and at most; NAN not known */
+	uint64_t acquired;
+	uint64_t requests; /* asked of the DLM; only where `counts_requests` */
+	uint32_t waiting;  /* waits in progress */
+	bool counts_requests;
+	bool estimated;           /* lost_s and longest_s are not measured */
+	bool wrote, read;         /* taken for writing, for reading */
+	bool seen;                /* ... which is known from modes seen, not from counters */
+	bool wants_ex, wants_shared; /* what the waits in progress ask for */
+};
+
+static inline double min_s(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double max_s(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* A wait of between least and most seconds joins those in progress. */
+static inline void change_add_wait(struct change *c, double least, double most)
+{
+	if (!c->waiting || least > c->oldest_s)
+		c->oldest_s = least;
+	if (!c->waiting)
+		c->oldest_max_s = most;
+	else if (!isnan(c->oldest_max_s))
+		c->oldest_max_s = isnan(most) ? NAN : max_s(c->oldest_max_s, most);
+	c->waiting++;
+	c->longest_s = max_s(c->longest_s, least);
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "dlm_line.h"
+
+#include "scan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool scan_hex_byte(struct scan *s, char *out)
+{
+	uint64_t v;
+
+	if (!scan_hexn(s, 2, &v))
+		return false;
+	*out = (char)v;
+	return true;
+}
+
+static bool scan_rsb_name(struct scan *s, struct dlm_rsb_line *o)
+{
+	if (o->len > DLM_NAME_MAX)
+		return false;
+	if (scan_text(s, "str ")) {
+		if (scan_left(s) != o->len)
+			return false;
+		memcpy(o->name, s->p, o->len);
+		s->p = s->end;
+		return memchr(o->name, '\0', o->len) == NULL;
+	}
+	o->hex = true;
+	if (!scan_text(s, "hex"))
+		return false;
+	for (uint32_t i = 0; i < o->len; i++)
+		if (!scan_char(s, ' ') || !scan_hex_byte(s, &o->name[i]))
+			return false;
+	return scan_done(s);
+}
+
+const char *dlm_rsb_parse(struct dlm_rsb_line *o, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+	const char *word;
+	size_t n;
+
+	memset(o, 0, sizeof(*o));
+	if (!scan_text(&s, "rsb "))
+		return "it does not begin with rsb";
+	n = scan_word(&s, &word);
+	if (!n || n >= sizeof(o->pointer) || memchr(word, '\0', n))
+		return "no pointer follows rsb";
+	memcpy(o->pointer, word, n);
+	if (!scan_char(&s, ' ') || !scan_i32(&s, &o->nodeid) || !scan_char(&s, ' ') ||
+	    !scan_hex(&s, &o->first_lkid) || !scan_char(&s, ' ') || !scan_hex(&s, &o->flags) ||
+	    !scan_char(&s, ' ') || !scan_i32(&s, &o->root) || !scan_char(&s, ' ') ||
+	    !scan_i32(&s, &o->recover) || !scan_char(&s, ' ') || !scan_u32(&s, &o->recover_count) ||
+	    !scan_char(&s, ' ') || !scan_u32(&s, &o->len) || !scan_char(&s, ' '))
+		return "a resource's numbers are not understood";
+	return scan_rsb_name(&s, o) ? NULL : "a resource's name is not understood";
+}
+
+const char *dlm_lkb_parse(struct dlm_lkb_line *o, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+
+	if (!scan_text(&s, "lkb ") || !scan_hex(&s, &o->id) || !scan_char(&s, ' ') ||
+	    !scan_i32(&s, &o->nodeid) || !scan_char(&s, ' ') || !scan_hex(&s, &o->remid) ||
+	    !scan_char(&s, ' ') || !scan_u32(&s, &o->pid) || !scan_char(&s, ' ') || !scan_u64(&s, &o->xid) ||
+	    !scan_char(&s, ' ') || !scan_hex(&s, &o->exflags) || !scan_char(&s, ' ') ||
+	    !scan_hex(&s, &o->flags))
+		return "a lock's ids and flags are not understood";
+	if (!scan_char(&s, ' ') || !scan_i32(&s, &o->status) || !scan_char(&s, ' ') ||
+	    !scan_i32(&s, &o->granted) || !scan_char(&s, ' ') || !scan_i32(&s, &o->requested) ||
+	    !scan_char(&s, ' ') || !scan_i32(&s, &o->bast_mode) || !scan_char(&s, ' ') ||
+	    !scan_i32(&s, &o->rsb_lookup) || !scan_char(&s, ' ') || !scan_i32(&s, &o->wait_type) ||
+	    !scan_char(&s, ' ') || !scan_u32(&s, &o->lvb_seq))
+		return "a lock's status and modes are not understood";
+	if (!scan_char(&s, ' ') || !scan_u64(&s, &o->since_ns) || !scan_char(&s, ' ') ||
+	    !scan_u64(&s, &o->bast_ns) || !scan_done(&s))
+		return "a lock's times are not understood";
+	return NULL;
+}
+
+size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size)
+{
+	int n = snprintf(buf, size, "rsb %s %d %" PRIx64 " %" PRIx64 " %d %d %u %u %s", l->pointer, l->nodeid,
+			 l->first_lkid, l->flags, l->root, l->recover, l->recover_count, l->len,
+			 l->hex ? "hex" : "str");
+	size_t at = n < 0 ? size : (size_t)n;
+
+	/* the longest name is 64 bytes, in hexadecimal three characters each */
+	if (at + 3 * (size_t)l->len + 3 > size)
+		return 0;
+	if (l->hex) {
+		for (uint32_t i = 0; i < l->len; i++)
+			at += (size_t)sprintf(buf + at, " %02x", (unsigned char)l->name[i]);
+	} else {
+		buf[at++] = ' ';
+		memcpy(buf + at, l->name, l->len);
+		at += l->len;
+	}
+	buf[at++] = '\n';
+	buf[at] = '\0';
+	return at;
+}
+
+size_t dlm_lkb_print(const struct dlm_lkb_line *l, char *buf, size_t size)
+{
+	int n = snprintf(buf, size,
+			 "lkb %" PRIx64 " %d %" PRIx64 " %u %" PRIu64 " %" PRIx64 " %" PRIx64
+			 " %d %d %d %d %d %d %u %" PRIu64 " %" PRIu64 "\n",
+			 l->id, l->nodeid, l->remid, l->pid, l->xid, l->exflags, l->flags, l->status, l->granted,
+			 l->requested, l->bast_mode, l->rsb_lookup, l->wait_type, l->lvb_seq, l->since_ns,
+			 l->bast_ns);
+
+	return n < 0 || (size_t)n >= size ? 0 : (size_t)n;
+}
+
+bool dlm_gfs2_name(const struct dlm_rsb_line *rsb, uint32_t *type, uint64_t *number)
+{
+	struct scan s = scan_line(rsb->name, rsb->len);
+	uint64_t t;
+
+	/* "%8x%16llx": both right-aligned in their columns */
+	if (rsb->len != 24)
+		return false;
+	while (scan_char(&s, ' '))
+		;
+	if (!scan_hex(&s, &t) || t > UINT32_MAX || s.p != rsb->name + 8)
+		return false;
+	while (scan_char(&s, ' '))
+		;
+	if (!scan_hex(&s, number) || !scan_done(&s))
+		return false;
+	*type = (uint32_t)t;
+	return true;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lines of the kernel DLM's debugfs file <lockspace>_all (fs/dlm/debug_fs.c): resources, their value
+ * blocks and their locks. The times of an lkb are nanoseconds of the node's CLOCK_MONOTONIC: since when
+ * the lock has been in its present queue, and when it was last asked to give way.
+ */
+#ifndef O2TOP_DLM_LINE_H
+#define O2TOP_DLM_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DLM_NAME_MAX = 64 };
+
+/* "rsb 00000000d40c03c4 0 0 0 0 0 0 24 str        2            2454" */
+struct dlm_rsb_line {
+	char pointer[24];
+	int32_t nodeid; /* the master; 0 is this node, -1 not known yet */
+	uint64_t first_lkid, flags;
+	int32_t root, recover;
+	uint32_t recover_count;
+	uint32_t len;
+	bool hex; /* the name holds bytes that are not text, or the kernel took it so */
+	char name[DLM_NAME_MAX + 1];
+};
+
+enum dlm_status { DLM_WAITING = 1, DLM_GRANTED = 2, DLM_CONVERTING = 3 };
+
+enum { DLM_MASTER_COPY = 0x10000 }; /* in lkb flags: it belongs to another node, we are the master */
+
+/* "lkb 1c6 2 5f7 1770 0 1c 0 3 0 3 5 0 0 2 844672870177 840762255086" */
+struct dlm_lkb_line {
+	uint64_t id;
+	int32_t nodeid;
+	uint64_t remid;
+	uint32_t pid;
+	uint64_t xid;
+	uint64_t exflags, flags;
+	int32_t status, granted, requested, bast_mode;
+	int32_t rsb_lookup, wait_type;
+	uint32_t lvb_seq;
+	uint64_t since_ns, bast_ns;
+};
+
+const char *dlm_rsb_parse(struct dlm_rsb_line *out, const char *line, size_t len);
+const char *dlm_lkb_parse(struct dlm_lkb_line *out, const char *line, size_t len);
+size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size);
+size_t dlm_lkb_print(const struct dlm_lkb_line *l, char *buf, size_t size);
+
+/* "       2            26b3": what GFS2 calls its resources. */
+bool dlm_gfs2_name(const struct dlm_rsb_line *rsb, uint32_t *type, uint64_t *number);
+
+#endif

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GFS2: glocks and glstats into Shots, and what happened between two Shots of a glock.
+ *
+ * - glstats lists every glock; dcnt and qcnt count requests to the DLM and holders queued since the glock was
+ *   made. srttb is a mean that forgets, not a counter, and a new glock inherits it from others.
+ * - So time lost is, best first: the trace's events; the waits that were seen (a W holder with the same pid and
+ *   mode while dcnt stays); an estimate from how far srttb moved. The last is marked as estimated.
+ * - The DLM's own stamps tell exactly when a wait began, and when one that was followed ended.
+ * - Which nodes write and which read no counter tells; it is taken from the modes that were seen.
+ */
+#include "gfs2_line.h"
+#include "source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TRUSTED_REQUESTS = 8,  /* below that srttb is mostly what the glock inherited */
+	FORGOTTEN_AFTER = 128, /* requests after which nothing of the inherited mean is left */
+	SEEN_SAMPLES = 32,     /* for how many samples a mode seen is remembered */
+};
+
+/* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
+#define TELLING_S 0.1
+
+static double seconds(int64_t us)
+{
+	return us > 0 ? 1e-6 * (double)us : 0;
+}
+
+/* ---- glstats: counters ------------------------------------------------------------------------------- */
+
+struct reading {
+	struct take *t;
+	const char *label;
+	size_t usable;
+	bool traced;
+	struct lock *lock;    /* the glock whose lines follow */
+	uint32_t before;      /* its first holder in the sample before, or NONE */
+};
+
+/*
+ * Mean of the samples that moved the mean from `before` to `now`, where n of them did: each keeps 7/8 of what was.
+ */
+static double mean_of_new(double before, double now, double n)
+{
+	double kept = pow(7.0 / 8.0, n);
+
+	return max_s((now - before * kept) / (1 - kept), 0);
+}
+
+/* Seconds that the requests since p took, from the change of srttb; false where nothing can be said. */
+static bool estimate(const struct gfs2_shot *p, const struct gfs2_stats_line *l, uint64_t requests, double *total,
+		     double *mean)
+{
+	/* about every second request takes the lock, the others give it up; one that moved srttb took it */
+	double n = max_s((double)requests / 2, 1);
+
+	if (!requests || l->dcount < TRUSTED_REQUESTS || l->srttb < 0)
+		return false;
+	if (p && p->srttb == l->srttb && p->srttvarb == l->srttvarb)
+		return false;
+	if (!p && l->dcount < FORGOTTEN_AFTER)
+		return false;
+	*mean = 1e-9 * (p ? mean_of_new((double)p->srttb, (double)l->srttb, n) : (double)l->srttb);
+	*total = n * *mean;
+	return true;
+}
+
+/* What the counters say happened since the Shot before; `p` NULL: since the glock was made, after then. */
+static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_shot *p,
+		       const struct gfs2_stats_line *l, uint32_t since)
+{
+	struct take *t = r->t;
+	uint64_t requests = l->dcount - (p ? p->dcount : 0), queued = l->qcount - (p ? p->qcount : 0);
+	double dt = seconds(t->mono_us - node_when(t->node, since)->mono_us);
+	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 0, total, mean;
+	struct change *c;
+
+	if ((!requests && !queued) || !(c = table_change(&t->ns->table, lock)))
+		return;
+	c->counts_requests = true;
+	c->requests = (uint64_t)(share * (double)requests + 0.5);
+	c->acquired = (uint64_t)(share * (double)queued + 0.5);
+	if (r->traced || !estimate(p, l, requests, &total, &mean))
+		return;
+	c->estimated = true;
+	c->lost_s = share * total;
+	c->longest_s = mean;
+}
+
+static bool take_stats(void *arg, const char *text, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	struct take *t = r->t;
+	struct gfs2_stats_line l;
+	struct lock *lock;
+	struct gfs2_shot *s;
+	const char *wrong = complete ? gfs2_stats_parse(&l, text, len) : "the line is cut off";
+
+	if (!wrong && l.type >= GFS2_TYPE_MAX)
+		wrong = "no such type of glock";
+	if (wrong) {
+		problem(t->problems, r->label, number, "%s", wrong);
+		return true;
+	}
+	lock = table_take(&t->ns->table, &(struct lock_id){.number = l.number, .type = (uint8_t)l.type});
+	if (!lock) {
+		problem(t->problems, r->label, number, "%s", strerror(ENOMEM));
+		return false;
+	}
+	r->usable++;
+	s = &lock->now.gfs2;
+	/* a listing can repeat a glock while the kernel's table grows */
+	if (s->stats_at == t->sample)
+		return true;
+	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount)
+		add_counts(r, lock, s, &l, s->stats_at);
+	else if (t->ns->last_sample) /* nothing is lost from glstats: it was made, or made anew, since then */
+		add_counts(r, lock, NULL, &l, t->ns->last_sample);
+	s->dcount = l.dcount;
+	s->qcount = l.qcount;
+	s->srttb = l.srttb;
+	s->srttvarb = l.srttvarb;
+	s->stats_at = t->sample;
+	lock->now.sample = t->sample;
+	return true;
+}
+
+/* ---- glocks: states, holders, waiters ---------------------------------------------------------------- */
+
+static void saw_mode(struct gfs2_shot *s, enum gfs2_state mode, uint32_t sample)
+{
+	if (mode == GFS2_EX)
+		s->ex_seen = sample;
+	else if (mode == GFS2_SH || mode == GFS2_DF)
+		s->sh_seen = sample;
+}
+
+static const char *take_glock(struct reading *r, const char *text, size_t len)
+{
+	struct take *t = r->t;
+	struct gfs2_glock_line l;
+	const char *wrong = gfs2_glock_parse(&l, text, len);
+	struct gfs2_shot *s;
+	struct lock *lock;
+	uint32_t at;
+
+	r->lock = NULL;
+	if (!wrong && l.type >= GFS2_TYPE_MAX)
+		wrong = "no such type of glock";
+	if (wrong)
+		return wrong;
+	lock = table_take(&t->ns->table, &(struct lock_id){.number = l.number, .type = (uint8_t)l.type});
+	if (!lock)
+		return strerror(ENOMEM);
+	r->usable++;
+	s = &lock->now.gfs2;
+	if (s->glocks_at == t->sample)
+		return NULL;
+	s->glocks_at = t->sample;
+	s->state = (uint8_t)l.state;
+	saw_mode(s, l.state, t->sample);
+	saw_mode(s, l.target, t->sample);
+	lock->now.sample = t->sample;
+	at = lock->holders;
+	r->before = at < t->ns->holders_before.n && t->ns->holders_before.list[at].lock == table_index(&t->ns->table, lock)
+			? at
+			: NONE;
+	r->lock = lock;
+	lock->holders = NONE;
+	return NULL;
+}
+
+/* The same process waited for the same mode in the sample before: one wait, if no request was answered since. */
+static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *l)
+{
+	struct holders *before = &r->t->ns->holders_before;
+	const struct change *c = table_changed(&r->t->ns->table, r->lock);
+
+	if (r->before == NONE || (c && c->requests))
+		return NULL;
+	for (uint32_t i = r->before; i < before->n && before->list[i].lock == before->list[r->before].lock; i++) {
+		struct holder *h = &before->list[i];
+
+		if (h->waits && h->pid == l->pid && h->state == l->state)
+			return h;
+	}
+	return NULL;
+}
+
+static const char *take_holder(struct reading *r, const char *text, size_t len)
+{
+	struct take *t = r->t;
+	struct holders *all = &t->ns->holders;
+	struct gfs2_holder_line l;
+	const char *wrong = gfs2_holder_parse(&l, text, len);
+	struct holder *h, *was;
+
+	if (wrong || !r->lock)
+		return wrong;
+	if (all->n == all->room) {
+		uint32_t room = all->room ? 2 * all->room : 64;
+		struct holder *more = reallocarray(all->list, room, sizeof(*more));
+
+		if (!more)
+			return strerror(ENOMEM);
+		all->list = more;
+		all->room = room;
+	}
+	h = &all->list[all->n];
+	*h = (struct holder){.lock = table_index(&t->ns->table, r->lock),
+			     .state = (uint8_t)l.state,
+			     .waits = l.waits,
+			     .pid = l.pid,
+			     .seen_us = t->mono_us,
+			     .not_before_us = INT64_MIN};
+	snprintf(h->comm, sizeof(h->comm), "%.19s", l.comm);
+	saw_mode(&r->lock->now.gfs2, l.state, t->sample);
+	if (h->waits) {
+		was = earlier(r, &l);
+		h->counted = t->first || was;
+		if (was) {
+			h->seen_us = was->seen_us;
+			h->not_before_us = was->not_before_us;
+			was->waits = false; /* it goes on: not among those that ended */
+		} else if (t->ns->last_sample) {
+			h->not_before_us = node_when(t->node, t->ns->last_sample)->mono_us;
+		}
+	}
+	if (r->lock->holders == NONE)
+		r->lock->holders = all->n;
+	all->n++;
+	return NULL;
+}
+
+static const char *take_inode(struct reading *r, const char *text, size_t len)
+{
+	struct gfs2_inode_line l;
+	const char *wrong = gfs2_inode_parse(&l, text, len);
+
+	if (wrong || !r->lock)
+		return wrong;
+	r->lock->kind = (uint8_t)l.dtype;
+	r->lock->size = l.size;
+	if (l.disk_flags & GFS2_DIF_SYSTEM)
+		r->lock->attributes |= LOCK_SYSTEM;
+	else
+		r->lock->attributes &= (uint8_t)~LOCK_SYSTEM;
+	return NULL;
+}
+
+static bool starts(const char *text, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+
+	return len >= n && memcmp(text, with, n) == 0;
+}
+
+static bool take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	const char *wrong;
+
+	if (!complete)
+		wrong = "the line is cut off";
+	else if (starts(text, len, "G:"))
+		wrong = take_glock(r, text, len);
+	else if (starts(text, len, " H:"))
+		wrong = take_holder(r, text, len);
+	else if (starts(text, len, " I:"))
+		wrong = take_inode(r, text, len);
+	else if (starts(text, len, " R:") || starts(text, len, "  L:") || starts(text, len, " B:") ||
+		 starts(text, len, "  B:"))
+		wrong = NULL; /* how full a resource group is: not a lock's business */
+	else
+		wrong = "neither a glock nor what belongs to one";
+	if (wrong)
+		problem(r->t->problems, r->label, number, "%s", wrong);
+	return true;
+}
+
+/* ---- waits ------------------------------------------------------------------------------------------- */
+
+/* A followed wait of the sample before that is not there any more. */
+static bool ended(const struct holder *h)
+{
+	return h->waits && h->counted;
+}
+
+/* The Locks whose DLM times are wanted: those that wait, and those whose wait ended; sorted, each once. */
+static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
+{
+	size_t n = 0;
+	struct dlm_times *times = calloc((size_t)ns->holders.n + ns->holders_before.n + 1, sizeof(*times));
+
+	*out = times;
+	if (!times)
+		return 0;
+	for (uint32_t i = 0; i < ns->holders.n; i++)
+		if (ns->holders.list[i].waits)
+			times[n++].lock = ns->holders.list[i].lock;
+	for (uint32_t i = 0; i < ns->holders_before.n; i++)
+		if (ended(&ns->holders_before.list[i]))
+			times[n++].lock = ns->holders_before.list[i].lock;
+	return n;
+}
+
+static int by_lock(const void *a, const void *b)
+{
+	uint32_t x = ((const struct dlm_times *)a)->lock, y = ((const struct dlm_times *)b)->lock;
+
+	return (x > y) - (x < y);
+}
+
+static size_t sort_times(struct dlm_times *times, size_t n)
+{
+	size_t kept = 0;
+
+	if (n)
+		qsort(times, n, sizeof(*times), by_lock);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || times[kept - 1].lock != times[i].lock)
+			times[kept++] = times[i];
+	return kept;
+}
+
+static const struct dlm_times *times_of(const struct dlm_times *times, size_t n, uint32_t lock)
+{
+	struct dlm_times key = {.lock = lock};
+
+	return n ? bsearch(&key, times, n, sizeof(key), by_lock) : NULL;
+}
+
+/* A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its own. */
+static void add_waiting(struct take *t, struct holder *h, const struct dlm_times *dlm, bool first)
+{
+	struct lock *lock = table_lock(&t->ns->table, h->lock);
+	double least, most;
+	struct change *c;
+
+	if (first && dlm && dlm->waiting_us > 0 && dlm->waiting_us <= t->mono_us + 2000000) {
+		h->exact = true;
+		/* it was asked again since it was first seen where a conversion had failed */
+		if (dlm->waiting_us < h->seen_us)
+			h->seen_us = dlm->waiting_us;
+		h->not_before_us = h->seen_us;
+	}
+	least = seconds(t->mono_us - h->seen_us);
+	most = h->not_before_us == INT64_MIN ? NAN : seconds(t->mono_us - h->not_before_us);
+	h->counted |= h->exact && least >= TELLING_S;
+	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
+		return;
+	change_add_wait(c, least, most);
+	c->lost_s += t->frame_s > 0 ? min_s(least, t->frame_s) : h->exact ? least : 0;
+	if (h->state == GFS2_EX)
+		c->wants_ex = true;
+	else
+		c->wants_shared = true;
+}
+
+/*
+ * A wait that ended since the sample before, when it was so and so old. What was seen of it goes before any
+ * estimate, which would count all of it, also what earlier frames counted.
+ */
+static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm, bool first)
+{
+	struct lock *lock = table_lock(&t->ns->table, h->lock);
+	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
+	double age = seconds(then_us - h->seen_us), dt = seconds(t->mono_us - then_us), more = 0;
+	struct change *c = table_change(&t->ns->table, lock);
+	bool measured = dlm && dlm->granted_us > then_us && dlm->granted_us <= t->mono_us + 2000000;
+
+	if (!c)
+		return;
+	if (measured)
+		more = min_s(seconds(dlm->granted_us - then_us), dt);
+	else if (c->estimated || !first)
+		more = min_s(max_s(c->longest_s - age, 0), dt);
+	if (first) {
+		c->lost_s = 0;
+		c->longest_s = 0;
+		c->estimated = !measured;
+	}
+	c->lost_s += more;
+	c->longest_s = max_s(c->longest_s, age + more);
+}
+
+static void take_waits(struct take *t, bool traced)
+{
+	struct node_space *ns = t->ns;
+	struct dlm_times *times;
+	size_t n = wanted_times(ns, &times);
+	uint32_t before = NONE;
+
+	n = sort_times(times, n);
+	dlm_take_times(t, times, n);
+	for (uint32_t i = 0; i < ns->holders_before.n && !traced; i++) {
+		struct holder *h = &ns->holders_before.list[i];
+
+		if (!ended(h))
+			continue;
+		add_ended(t, h, times_of(times, n, h->lock), h->lock != before);
+		before = h->lock;
+	}
+	before = NONE;
+	for (uint32_t i = 0; i < ns->holders.n; i++) {
+		struct holder *h = &ns->holders.list[i];
+
+		if (!h->waits)
+			continue;
+		add_waiting(t, h, times_of(times, n, h->lock), h->lock != before);
+		before = h->lock;
+	}
+	free(times);
+}
+
+/* Who used the inode for what is told by the modes in which its glock was seen lately. */
+static void add_modes(struct take *t)
+{
+	struct table *table = &t->ns->table;
+
+	for (uint32_t i = 0; i < table->n_active; i++) {
+		const struct lock *lock = table_lock(table, table->active[i].lock);
+		const struct gfs2_shot *s = &lock->now.gfs2;
+		struct change *c = &table->active[i].change;
+
+		if (lock->id.type != GFS2_INODE)
+			continue;
+		c->seen = true;
+		c->wrote = s->ex_seen && t->sample - s->ex_seen <= SEEN_SAMPLES;
+		c->read = s->sh_seen && t->sample - s->sh_seen <= SEEN_SAMPLES;
+	}
+}
+
+/* ---- a sample ---------------------------------------------------------------------------------------- */
+
+/* Reads one file; false where there is none. */
+static bool read_file(struct reading *r, enum file_kind kind, input_line_fn *each, bool needed)
+{
+	static const char *const names[FILE_KINDS] = {
+	    [FILE_GLOCKS] = "glocks", [FILE_GLSTATS] = "glstats", [FILE_SBSTATS] = "sbstats"};
+	struct take *t = r->t;
+	struct input in;
+	int err = t->collector->ops->open(t->collector, t->from, t->from_space, kind, &in);
+
+	r->usable = 0;
+	if (err) {
+		if (needed || err != -ENOENT)
+			problem(t->problems, t->from->name, 0, "%s: %s: %s", t->from_space->name, names[kind],
+				strerror(-err));
+		return false;
+	}
+	r->label = in.label;
+	err = input_lines(&in, each, r);
+	if (err)
+		problem(t->problems, in.label, 0, "%s", strerror(-err));
+	return true;
+}
+
+static bool check_sbstats(void *arg, const char *text, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	struct gfs2_sbstats_line l;
+	const char *wrong = complete ? gfs2_sbstats_parse(&l, text, len) : "the line is cut off";
+
+	if (wrong)
+		problem(r->t->problems, r->label, number, "%s", wrong);
+	else
+		r->usable++;
+	return true;
+}
+
+static void gfs2_take(struct take *t)
+{
+	struct node_space *ns = t->ns;
+	struct reading r = {.t = t};
+	struct holders swap = ns->holders_before;
+	size_t stats, glocks;
+	bool single = !t->from->has_clock;
+
+	ns->holders_before = ns->holders;
+	ns->holders = swap;
+	ns->holders.n = 0;
+	r.traced = gfs2_take_trace(t);
+	read_file(&r, FILE_GLSTATS, take_stats, !single);
+	stats = r.usable;
+	ns->table.last = NONE;
+	read_file(&r, FILE_GLOCKS, take_line, !single);
+	glocks = r.usable;
+	read_file(&r, FILE_SBSTATS, check_sbstats, false);
+	if (glocks)
+		take_waits(t, r.traced);
+	add_modes(t);
+	ns->lines = stats > glocks ? stats : glocks;
+	ns->unusable = ns->lines == 0;
+	ns->no_statistics = !stats && !single;
+}
+
+static int64_t gfs2_newest(struct take *t)
+{
+	(void)t;
+	return -1; /* no file of GFS2 holds the time */
+}
+
+/* ---- what it is called ------------------------------------------------------------------------------- */
+
+static struct row_id gfs2_row(const struct lock *lock)
+{
+	switch (lock->id.type) {
+	case GFS2_INODE:
+	case GFS2_IOPEN:
+	case GFS2_FLOCK:
+		return (struct row_id){0, lock->id.number};
+	case GFS2_NONDISK:
+		return (struct row_id){GFS2_NONDISK, lock->id.number};
+	default: /* how they are used together says more than each of them */
+		return (struct row_id){lock->id.type ? lock->id.type : UINT8_MAX, 0};
+	}
+}
+
+static void gfs2_class_name(struct row_id row, char *buf, size_t size)
+{
+	static const char *const nondisk[] = {"mount", "live", "freeze", "rename", "control", "mounted"};
+	static const char *const rows[GFS2_TYPE_MAX] = {
+	    [GFS2_RGRP] = "resource groups",  [GFS2_META] = "meta glocks",    [GFS2_PLOCK] = "POSIX lock glocks",
+	    [GFS2_QUOTA] = "quota",           [GFS2_JOURNAL] = "journals",
+	};
+
+	if (row.class == GFS2_NONDISK && row.number < sizeof(nondisk) / sizeof(nondisk[0]))
+		snprintf(buf, size, "%s", nondisk[row.number]);
+	else if (row.class == GFS2_NONDISK)
+		snprintf(buf, size, "nondisk glock %llu", (unsigned long long)row.number);
+	else
+		snprintf(buf, size, "%s", row.class < GFS2_TYPE_MAX && rows[row.class] ? rows[row.class] : "reserved glocks");
+}
+
+static const char *gfs2_type_name(uint8_t type)
+{
+	static const char *const names[GFS2_TYPE_MAX] = {"RESERVED", "NONDISK", "INODE", "RGRP",  "META",
+							 "IOPEN",    "FLOCK",   "PLOCK", "QUOTA", "JOURNAL"};
+
+	return type < GFS2_TYPE_MAX ? names[type] : "UNKNOWN";
+}
+
+static void gfs2_lock_name(const struct lock *lock, char *buf, size_t size)
+{
+	snprintf(buf, size, "%u/%llx", lock->id.type, (unsigned long long)lock->id.number);
+}
+
+static bool gfs2_is_system(const struct space *space, const struct lock *lock)
+{
+	(void)space;
+	return lock->attributes & LOCK_SYSTEM;
+}
+
+const struct source gfs2_source = {
+    .name = "gfs2",
+    .take = gfs2_take,
+    .newest = gfs2_newest,
+    .row = gfs2_row,
+    .class_name = gfs2_class_name,
+    .type_name = gfs2_type_name,
+    .lock_name = gfs2_lock_name,
+    .describing = "\2\5",
+    .is_system = gfs2_is_system,
+};

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+#include "gfs2_line.h"
+
+#include "scan.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *const gfs2_type_names[GFS2_TYPE_MAX] = {
+    "reserved", "nondisk", "inode", "rgrp", "meta", "iopen", "flock", "plock", "quota", "journal",
+};
+
+static const char *const stat_names[GFS2_STAT_MAX] = {
+    "srtt", "srttvar", "srttb", "srttvarb", "sirt", "sirtvar", "dlm", "queue",
+};
+
+static const struct {
+	char text[3];
+	enum gfs2_state state;
+} states[] = {{"UN", GFS2_UN}, {"SH", GFS2_SH}, {"DF", GFS2_DF}, {"EX", GFS2_EX}, {"??", GFS2_STATE_UNKNOWN}};
+
+static bool scan_state(struct scan *s, enum gfs2_state *out, char text[3])
+{
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (scan_text(s, states[i].text)) {
+			*out = states[i].state;
+			memcpy(text, states[i].text, 3);
+			return true;
+		}
+	return false;
+}
+
+/* Letters, and what a kernel prints of bits that it has no letter for ("lDpILo0x4"); may be empty. */
+static bool scan_flags(struct scan *s, char out[GFS2_FLAGS_MAX])
+{
+	const char *word;
+	size_t n = scan_word(s, &word);
+
+	if (n >= GFS2_FLAGS_MAX)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!((word[i] | 0x20) >= 'a' && (word[i] | 0x20) <= 'z') && !(word[i] >= '0' && word[i] <= '9'))
+			return false;
+	memcpy(out, word, n);
+	out[n] = '\0';
+	return true;
+}
+
+/* " k:" before a value; the separator is one blank everywhere in these files. */
+static bool scan_key(struct scan *s, const char *key)
+{
+	return scan_text(s, key);
+}
+
+static bool scan_number(struct scan *s, uint32_t *type, uint64_t *number)
+{
+	return scan_u32(s, type) && scan_char(s, '/') && scan_hex(s, number);
+}
+
+static bool scan_pair(struct scan *s, int64_t *mean, int64_t *var)
+{
+	return scan_i64(s, mean) && scan_char(s, '/') && scan_i64(s, var);
+}
+
+/*
+ * glstats prints these as unsigned, though a step of the wall clock (or the unsigned variance of kernels
+ * before 5.2) can make them negative: read all 64 bits, keep them signed.
+ */
+static bool scan_upair(struct scan *s, int64_t *mean, int64_t *var)
+{
+	uint64_t m, v;
+
+	if (!scan_u64(s, &m) || !scan_char(s, '/') || !scan_u64(s, &v))
+		return false;
+	*mean = (int64_t)m;
+	*var = (int64_t)v;
+	return true;
+}
+
+const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+
+	memset(o, 0, sizeof(*o));
+	if (!scan_text(&s, "G:  s:") || !scan_state(&s, &o->state, o->states[0]))
+		return "no state after \"G:  s:\"";
+	if (!scan_key(&s, " n:") || !scan_number(&s, &o->type, &o->number))
+		return "n: is not TYPE/NUMBER";
+	if (!scan_key(&s, " f:") || !scan_flags(&s, o->flags))
+		return "f: does not hold flags";
+	if (!scan_key(&s, " t:") || !scan_state(&s, &o->target, o->states[1]) || !scan_key(&s, " d:") ||
+	    !scan_state(&s, &o->demote, o->states[2]) || !scan_char(&s, '/') || !scan_u64(&s, &o->demote_us))
+		return "t: and d: do not hold states";
+	if (!scan_key(&s, " a:") || !scan_i64(&s, &o->ail))
+		return "a: is not a number";
+	o->has_revokes = scan_key(&s, " v:");
+	if (o->has_revokes && !scan_i64(&s, &o->revokes))
+		return "v: is not a number";
+	if (!scan_key(&s, " r:") || !scan_i64(&s, &o->refs))
+		return "r: is not a number";
+	o->has_hold = scan_key(&s, " m:");
+	if (o->has_hold && !scan_i64(&s, &o->hold_jiffies))
+		return "m: is not a number";
+	o->has_pages = scan_key(&s, " p:");
+	if (o->has_pages && !scan_u64(&s, &o->pages))
+		return "p: is not a number";
+	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
+}
+
+/* The command stands in brackets and may hold any byte; the caller's symbol follows and holds no "] ". */
+static bool scan_comm(struct scan *s, char comm[GFS2_COMM_MAX], char symbol[GFS2_SYMBOL_MAX])
+{
+	const char *close = NULL;
+	size_t n, m;
+
+	if (!scan_text(s, " ["))
+		return false;
+	for (const char *p = s->p; p + 1 < s->end; p++)
+		if (p[0] == ']' && p[1] == ' ')
+			close = p;
+	if (!close)
+		return false;
+	n = (size_t)(close - s->p);
+	m = (size_t)(s->end - close) - 2;
+	if (n >= GFS2_COMM_MAX || m >= GFS2_SYMBOL_MAX || memchr(s->p, '\0', scan_left(s)))
+		return false;
+	memcpy(comm, s->p, n);
+	comm[n] = '\0';
+	memcpy(symbol, close + 2, m);
+	symbol[m] = '\0';
+	s->p = s->end;
+	return true;
+}
+
+const char *gfs2_holder_parse(struct gfs2_holder_line *o, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+
+	memset(o, 0, sizeof(*o));
+	if (!scan_text(&s, " H: s:") || !scan_state(&s, &o->state, o->state_text))
+		return "no state after \" H: s:\"";
+	if (!scan_key(&s, " f:") || !scan_flags(&s, o->flags))
+		return "f: does not hold flags";
+	if (!scan_key(&s, " e:") || !scan_i32(&s, &o->error) || !scan_key(&s, " p:") || !scan_i64(&s, &o->pid))
+		return "e: and p: are not numbers";
+	if (!scan_comm(&s, o->comm, o->symbol))
+		return "no command in brackets and symbol";
+	o->holds = strchr(o->flags, 'H') != NULL;
+	o->waits = strchr(o->flags, 'W') != NULL;
+	return NULL;
+}
+
+const char *gfs2_inode_parse(struct gfs2_inode_line *o, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+
+	memset(o, 0, sizeof(*o));
+	if (!scan_text(&s, " I: n:") || !scan_u64(&s, &o->formal) || !scan_char(&s, '/') ||
+	    !scan_u64(&s, &o->number))
+		return "n: is not FORMAL/ADDRESS";
+	if (!scan_key(&s, " t:") || !scan_u32(&s, &o->dtype) || !scan_key(&s, " f:") ||
+	    !scan_0xhex(&s, &o->flags) || !scan_key(&s, " d:") || !scan_0xhex(&s, &o->disk_flags))
+		return "t:, f: and d: are not numbers";
+	if (!scan_key(&s, " s:") || !scan_u64(&s, &o->size))
+		return "s: is not a number";
+	o->has_pages = scan_key(&s, " p:");
+	if (o->has_pages && !scan_u64(&s, &o->pages))
+		return "p: is not a number";
+	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
+}
+
+const char *gfs2_stats_parse(struct gfs2_stats_line *o, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+
+	if (!scan_text(&s, "G: n:") || !scan_number(&s, &o->type, &o->number))
+		return "no TYPE/NUMBER after \"G: n:\"";
+	if (!scan_key(&s, " rtt:") || !scan_upair(&s, &o->srtt, &o->srttvar) || !scan_key(&s, " rttb:") ||
+	    !scan_upair(&s, &o->srttb, &o->srttvarb) || !scan_key(&s, " irt:") ||
+	    !scan_upair(&s, &o->sirt, &o->sirtvar))
+		return "rtt:, rttb: and irt: are not three pairs of numbers";
+	if (!scan_key(&s, " dcnt: ") || !scan_u64(&s, &o->dcount) || !scan_key(&s, " qcnt: ") ||
+	    !scan_u64(&s, &o->qcount))
+		return "dcnt: and qcnt: are not numbers";
+	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
+}
+
+static void skip_blanks(struct scan *s)
+{
+	while (scan_char(s, ' '))
+		;
+}
+
+/* One of names and its index, however many blanks stand before it. */
+static bool scan_name(struct scan *s, const char *const names[], unsigned n, unsigned *index)
+{
+	const char *word;
+	size_t len;
+
+	skip_blanks(s);
+	word = s->p;
+	while (!scan_done(s) && *s->p >= 'a' && *s->p <= 'z')
+		s->p++;
+	len = (size_t)(s->p - word);
+	for (*index = 0; *index < n; ++*index)
+		if (strlen(names[*index]) == len && memcmp(names[*index], word, len) == 0)
+			return true;
+	return false;
+}
+
+const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *o, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+	unsigned type, stat = 0;
+
+	o->n_cpus = 0;
+	if (scan_text(&s, "type ")) {
+		type = GFS2_TYPE_MAX;
+		skip_blanks(&s);
+		if (!scan_text(&s, "cpu"))
+			return "\"type\" without \"cpu\"";
+	} else if (!scan_name(&s, gfs2_type_names, GFS2_TYPE_MAX, &type) ||
+		   !scan_name(&s, stat_names, GFS2_STAT_MAX, &stat)) {
+		return "it does not begin with a type of glock and a statistic";
+	}
+	if (!scan_char(&s, ':'))
+		return "no colon";
+	o->type = type;
+	o->stat = (enum gfs2_stat)stat;
+	for (skip_blanks(&s); !scan_done(&s); skip_blanks(&s)) {
+		if (o->n_cpus == sizeof(o->value) / sizeof(o->value[0]))
+			return "too many CPUs";
+		if (!scan_u64(&s, &o->value[o->n_cpus++]))
+			return "a value is not a number";
+	}
+	return NULL;
+}
+
+/* " [000] ...1.   329.334686: gfs2_glock_lock_time:": the stamp is the last word before the event. */
+static bool parse_stamp(const char *line, const char *event, uint64_t *us)
+{
+	const char *end = event, *p;
+	struct scan s;
+	uint64_t sec, frac;
+
+	while (end > line && end[-1] == ' ')
+		end--;
+	if (end == line || end[-1] != ':')
+		return false;
+	for (p = --end; p > line && p[-1] != ' '; p--)
+		;
+	s = (struct scan){p, end};
+	if (!scan_u64(&s, &sec) || sec > UINT64_MAX / 2000000 || !scan_char(&s, '.') || scan_left(&s) != 6 ||
+	    !scan_u64(&s, &frac) || !scan_done(&s))
+		return false;
+	*us = sec * 1000000 + frac;
+	return true;
+}
+
+bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len, const char **wrong)
+{
+	static const char event[] = "gfs2_glock_lock_time: ";
+	const char *at = memmem(line, len, event, sizeof(event) - 1);
+	struct scan s;
+	uint64_t lksb_flags;
+
+	if (!at)
+		return false;
+	s = (struct scan){at + sizeof(event) - 1, line + len};
+	*wrong = "the time stamp is not understood";
+	if (!parse_stamp(line, at, &o->at_us))
+		return true;
+	*wrong = "the event's numbers are not understood";
+	if (!scan_u32(&s, &o->major) || !scan_char(&s, ',') || !scan_u32(&s, &o->minor) ||
+	    !scan_text(&s, " glock ") || !scan_u32(&s, &o->type) || !scan_char(&s, ':') ||
+	    !scan_u64(&s, &o->number))
+		return true;
+	if (!scan_text(&s, " status:") || !scan_i32(&s, &o->status) || !scan_text(&s, " flags:") ||
+	    !scan_hex(&s, &lksb_flags) || lksb_flags > UINT32_MAX || !scan_text(&s, " tdiff:") ||
+	    !scan_i64(&s, &o->tdiff))
+		return true;
+	o->lksb_flags = (uint32_t)lksb_flags;
+	if (!scan_text(&s, " srtt:") || !scan_pair(&s, &o->srtt, &o->srttvar) || !scan_text(&s, " srttb:") ||
+	    !scan_pair(&s, &o->srttb, &o->srttvarb) || !scan_text(&s, " sirt:") ||
+	    !scan_pair(&s, &o->sirt, &o->sirtvar) || !scan_text(&s, " dcnt:") || !scan_u64(&s, &o->dcount) ||
+	    !scan_text(&s, " qcnt:") || !scan_u64(&s, &o->qcount))
+		return true;
+	*wrong = scan_done(&s) ? NULL : "something follows the last number";
+	return true;
+}
+
+/* ---- printing ---------------------------------------------------------------------------------------- */
+
+struct print {
+	char *buf;
+	size_t at, size; /* size 0 once something did not fit */
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct print *o, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	if (!o->size)
+		return;
+	va_start(args, format);
+	n = vsnprintf(o->buf + o->at, o->size - o->at, format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= o->size - o->at)
+		o->size = 0;
+	else
+		o->at += (size_t)n;
+}
+
+static size_t printed(const struct print *o)
+{
+	return o->size ? o->at : 0;
+}
+
+size_t gfs2_glock_print(const struct gfs2_glock_line *l, char *buf, size_t size)
+{
+	struct print o = {buf, 0, size};
+
+	put(&o, "G:  s:%s n:%u/%" PRIx64 " f:%s t:%s d:%s/%" PRIu64 " a:%" PRId64, l->states[0], l->type,
+	    l->number, l->flags, l->states[1], l->states[2], l->demote_us, l->ail);
+	if (l->has_revokes)
+		put(&o, " v:%" PRId64, l->revokes);
+	put(&o, " r:%" PRId64, l->refs);
+	if (l->has_hold)
+		put(&o, " m:%" PRId64, l->hold_jiffies);
+	if (l->has_pages)
+		put(&o, " p:%" PRIu64, l->pages);
+	put(&o, "\n");
+	return printed(&o);
+}
+
+size_t gfs2_holder_print(const struct gfs2_holder_line *l, char *buf, size_t size)
+{
+	struct print o = {buf, 0, size};
+
+	put(&o, " H: s:%s f:%s e:%d p:%" PRId64 " [%s] %s\n", l->state_text, l->flags, l->error, l->pid,
+	    l->comm, l->symbol);
+	return printed(&o);
+}
+
+size_t gfs2_inode_print(const struct gfs2_inode_line *l, char *buf, size_t size)
+{
+	struct print o = {buf, 0, size};
+
+	put(&o, " I: n:%" PRIu64 "/%" PRIu64 " t:%u f:0x%02" PRIx64 " d:0x%08" PRIx64 " s:%" PRIu64, l->formal,
+	    l->number, l->dtype, l->flags, l->disk_flags, l->size);
+	if (l->has_pages)
+		put(&o, " p:%" PRIu64, l->pages);
+	put(&o, "\n");
+	return printed(&o);
+}
+
+size_t gfs2_stats_print(const struct gfs2_stats_line *l, char *buf, size_t size)
+{
+	struct print o = {buf, 0, size};
+
+	put(&o,
+	    "G: n:%u/%" PRIx64 " rtt:%" PRIu64 "/%" PRIu64 " rttb:%" PRIu64 "/%" PRIu64 " irt:%" PRIu64
+	    "/%" PRIu64 " dcnt: %" PRIu64 " qcnt: %" PRIu64 "\n",
+	    l->type, l->number, (uint64_t)l->srtt, (uint64_t)l->srttvar, (uint64_t)l->srttb,
+	    (uint64_t)l->srttvarb, (uint64_t)l->sirt, (uint64_t)l->sirtvar, l->dcount, l->qcount);
+	return printed(&o);
+}
+
+size_t gfs2_sbstats_print(const struct gfs2_sbstats_line *l, char *buf, size_t size)
+{
+	struct print o = {buf, 0, size};
+	bool header = l->type == GFS2_TYPE_MAX;
+
+	put(&o, "%-10s %8s:", header ? "type" : gfs2_type_names[l->type], header ? "cpu" : stat_names[l->stat]);
+	for (uint32_t i = 0; i < l->n_cpus; i++)
+		put(&o, " %15" PRIu64, l->value[i]);
+	put(&o, "\n");
+	return printed(&o);
+}
+
+size_t gfs2_lock_time_print(const struct gfs2_lock_time *l, char *buf, size_t size)
+{
+	struct print o = {buf, 0, size};
+
+	put(&o, "gfs2_glock_lock_time: %u,%u glock %u:%" PRIu64 " status:%d flags:%02x tdiff:%" PRId64, l->major,
+	    l->minor, l->type, l->number, l->status, l->lksb_flags, l->tdiff);
+	put(&o,
+	    " srtt:%" PRId64 "/%" PRId64 " srttb:%" PRId64 "/%" PRId64 " sirt:%" PRId64 "/%" PRId64
+	    " dcnt:%" PRIu64 " qcnt:%" PRIu64 "\n",
+	    l->srtt, l->srttvar, l->srttb, l->srttvarb, l->sirt, l->sirtvar, l->dcount, l->qcount);
+	return printed(&o);
+}

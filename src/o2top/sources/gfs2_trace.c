@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GFS2's trace event gfs2_glock_lock_time: the true time of each request to the DLM, so that nothing needs to
+ * be estimated. Only requests that may have waited count: a reply moves srttb where the kernel took it for a
+ * blocking request and srtt where it did not (releases, demotes), and -EAGAIN and -EDEADLK are waits too.
+ */
+#include "gfs2_line.h"
+#include "source.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct trace {
+	struct take *t;
+	const char *label;
+	int64_t from_us, until_us; /* events between these are of this frame */
+	bool lost;                 /* the kernel dropped events */
+	bool any;
+	int64_t first_us, last_us;
+};
+
+/* Which of the two means can have moved by this sample? Each sample moves its mean by an eighth. */
+static bool blocked(const struct lock *lock, const struct gfs2_lock_time *e)
+{
+	const struct gfs2_shot *s = &lock->now.gfs2;
+
+	if (e->status == -EAGAIN || e->status == -EDEADLK)
+		return true;
+	if (e->status != 0)
+		return false;
+	if (s->srttb || s->srttvarb)
+		return s->srttb != e->srttb || s->srttvarb != e->srttvarb;
+	if (e->srtt < e->tdiff / 8 - 1)
+		return true;
+	if (e->srttb < e->tdiff / 8 - 1)
+		return false;
+	return e->dcount == 1;
+}
+
+static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
+{
+	struct table *table = &tr->t->ns->table;
+	struct lock *lock = table_take(table, &(struct lock_id){.number = e->number, .type = (uint8_t)e->type});
+	double s = e->tdiff > 0 ? 1e-9 * (double)e->tdiff : 0;
+	struct change *c;
+	bool waited;
+
+	if (!lock)
+		return;
+	waited = blocked(lock, e);
+	lock->now.gfs2.srttb = e->srttb;
+	lock->now.gfs2.srttvarb = e->srttvarb;
+	if (!waited || (int64_t)e->at_us <= tr->from_us || (c = table_change(table, lock)) == NULL)
+		return;
+	/* what was waited before the frame was counted while it lasted */
+	c->lost_s += min_s(s, 1e-6 * (double)((int64_t)e->at_us - tr->from_us));
+	c->longest_s = max_s(c->longest_s, s);
+}
+
+static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct trace *tr = arg;
+	struct gfs2_lock_time e;
+	const char *wrong = NULL;
+
+	if (!gfs2_lock_time_parse(&e, line, len, &wrong))
+		return true;
+	if (!complete)
+		wrong = "the line is cut off";
+	if (!wrong && e.type >= GFS2_TYPE_MAX)
+		wrong = "no such type of glock";
+	if (wrong)
+		problem(tr->t->problems, tr->label, number, "%s", wrong);
+	else if ((int64_t)e.at_us > tr->until_us)
+		take_event(tr, &e);
+	if (!wrong && (int64_t)e.at_us > tr->last_us)
+		tr->last_us = (int64_t)e.at_us;
+	return true;
+}
+
+/* Whether the buffer overflowed, and when its first event was. */
+static bool look_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	static const char key[] = "entries-in-buffer/entries-written: ";
+	struct trace *tr = arg;
+	struct gfs2_lock_time e;
+	const char *wrong, *at;
+
+	(void)number;
+	(void)complete;
+	at = len && *line == '#' ? memmem(line, len, key, sizeof(key) - 1) : NULL;
+	if (at) {
+		const char *in = at + sizeof(key) - 1, *slash = memchr(in, '/', (size_t)(line + len - in));
+		size_t n = slash ? (size_t)(slash - in) : 0;
+
+		/* equal numbers: none was overwritten */
+		tr->lost = !slash || (size_t)(line + len - slash) < n + 1 || memcmp(in, slash + 1, n) != 0;
+		return true;
+	}
+	if (!gfs2_lock_time_parse(&e, line, len, &wrong) || wrong)
+		return true;
+	tr->any = true;
+	tr->first_us = (int64_t)e.at_us;
+	return false;
+}
+
+bool gfs2_take_trace(struct take *t)
+{
+	struct trace tr = {.t = t};
+	struct input in;
+	size_t spaces = 0;
+
+	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_TRACE, &in))
+		return false;
+	input_lines(&in, look_line, &tr);
+	for (size_t i = 0; i < t->from->n_spaces; i++)
+		spaces += t->from->spaces[i].fs == FS_GFS2;
+	tr.from_us = t->mono_us - (int64_t)(1e6 * t->frame_s);
+	if (!tr.any || t->frame_s <= 0)
+		return false;
+	if (spaces > 1) {
+		problem(t->problems, in.label, 0, "not used: it does not say which of %zu file systems it is of", spaces);
+		return false;
+	}
+	if (tr.lost && tr.first_us > tr.from_us && tr.first_us > t->node->trace_until_us) {
+		problem(t->problems, in.label, 0, "not used: the kernel overwrote events of this frame");
+		return false;
+	}
+	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_TRACE, &in))
+		return false;
+	tr.label = in.label;
+	tr.until_us = t->node->trace_until_us;
+	tr.last_us = tr.until_us;
+	input_lines(&in, take_line, &tr);
+	t->node->trace_until_us = tr.last_us;
+	return true;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "ocfs2_line.h"
+
+#include "scan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* 64 fields of a zero byte: what most lines carry, compared at once because it is 3/4 of the line. */
+#define Z4 "0x0\t0x0\t0x0\t0x0\t"
+#define Z16 Z4 Z4 Z4 Z4
+static const char zero_lvb[] = Z16 Z16 Z16 Z16;
+enum { ZERO_LVB_LEN = sizeof(zero_lvb) - 1 };
+
+/* How many numbers follow the LVB in each version. */
+static unsigned statistics_of(uint32_t version)
+{
+	return version < 2 ? 0 : version < 4 ? 9 : 12;
+}
+
+bool ocfs2_name_parse(struct ocfs2_name *out, const char *name, size_t len)
+{
+	struct scan s = scan_line(name, len);
+	uint64_t number, low;
+	char type;
+
+	if (!len || *name < 'A' || *name > 'Z')
+		return false;
+	type = *s.p++;
+	if (type != 'N' && !scan_text(&s, "000000"))
+		return false;
+	if (!scan_hexn(&s, 16, &number) || !scan_hexn(&s, 8, &low) || !scan_done(&s))
+		return false;
+	*out = (struct ocfs2_name){type, number, (uint32_t)low};
+	return true;
+}
+
+static bool parse_lvb(struct scan *s, struct ocfs2_line *out)
+{
+	if (scan_left(s) >= ZERO_LVB_LEN && memcmp(s->p, zero_lvb, ZERO_LVB_LEN) == 0) {
+		memset(out->lvb, 0, sizeof(out->lvb));
+		s->p += ZERO_LVB_LEN;
+		return true;
+	}
+	for (int i = 0; i < OCFS2_LVB_LEN; i++) {
+		uint64_t v;
+
+		if (!scan_0xhex(s, &v))
+			return false;
+		/* printed from a plain char: where that is signed, 0x80 comes out as 0xffffff80 */
+		if (v > 0xff && v < 0xffffff80)
+			return false;
+		if (v > UINT32_MAX)
+			return false;
+		if (v >= 0x80 && v <= 0xff)
+			out->lvb_unsigned = true;
+		out->lvb[i] = (uint8_t)v;
+		/* the last of version 1 may have lost its TAB to an editor */
+		if (!scan_char(s, '\t') && !(i == OCFS2_LVB_LEN - 1 && scan_done(s)))
+			return false;
+	}
+	return true;
+}
+
+static bool field_u32(struct scan *s, uint32_t *out)
+{
+	return scan_u32(s, out) && (scan_char(s, '\t') || scan_done(s));
+}
+
+static bool field_u64(struct scan *s, uint64_t *out)
+{
+	return scan_u64(s, out) && (scan_char(s, '\t') || scan_done(s));
+}
+
+static const char *parse_statistics(struct scan *s, struct ocfs2_line *o)
+{
+	if (!field_u32(s, &o->gets[0]) || !field_u32(s, &o->gets[1]) || !field_u32(s, &o->fails[0]) ||
+	    !field_u32(s, &o->fails[1]))
+		return "fields 75 to 78 (gets, failures) are not four numbers";
+	if (!field_u64(s, &o->total_ns[0]) || !field_u64(s, &o->total_ns[1]))
+		return "fields 79 and 80 (total wait) are not two numbers";
+	if (!field_u32(s, &o->max[0]) || !field_u32(s, &o->max[1]) || !field_u32(s, &o->refreshes))
+		return "fields 81 to 83 (longest wait, refreshes) are not three numbers";
+	if (o->version < 4)
+		return NULL;
+	if (!field_u64(s, &o->last_us[0]) || !field_u64(s, &o->last_us[1]) || !field_u64(s, &o->wait_us))
+		return "fields 84 to 86 (times) are not three numbers";
+	return NULL;
+}
+
+static const char *parse_head(struct scan *s, struct ocfs2_line *o)
+{
+	const char *name = s->p;
+	const char *tab = memchr(name, '\t', scan_left(s));
+	size_t len = tab ? (size_t)(tab - name) : 0;
+
+	if (!len || len >= OCFS2_NAME_MAX || !ocfs2_name_parse(&o->id, name, len))
+		return "field 2 is not the name of an OCFS2 lock";
+	memcpy(o->name, name, len);
+	memset(o->name + len, 0, OCFS2_NAME_MAX - len);
+	s->p = tab + 1;
+	if (!scan_i32(s, &o->level) || !scan_char(s, '\t') || !scan_0xhex(s, &o->flags) ||
+	    !scan_char(s, '\t') || !scan_0xhex(s, &o->action) || !scan_char(s, '\t') ||
+	    !scan_0xhex(s, &o->unlock_action) || !scan_char(s, '\t'))
+		return "fields 3 to 6 (level, flags, actions) are not understood";
+	if (!scan_u32(s, &o->holders[0]) || !scan_char(s, '\t') || !scan_u32(s, &o->holders[1]) ||
+	    !scan_char(s, '\t') || !scan_i32(s, &o->requested) || !scan_char(s, '\t') ||
+	    !scan_i32(s, &o->blocking) || !scan_char(s, '\t'))
+		return "fields 7 to 10 (holders, requested, blocking) are not four numbers";
+	return NULL;
+}
+
+const char *ocfs2_line_parse(struct ocfs2_line *o, const char *line, size_t len, bool complete)
+{
+	struct scan s = scan_line(line, len);
+	const char *wrong;
+	uint64_t version;
+
+	if (!complete && (!len || line[len - 1] != '\t'))
+		return "the line is cut off";
+	if (!scan_0xhex(&s, &version) || !scan_char(&s, '\t'))
+		return "it does not begin with a version";
+	if (version == 0 || version > 0xffff)
+		return "its version is unknown";
+	o->version = (uint32_t)version;
+	o->lvb_unsigned = false;
+	wrong = parse_head(&s, o);
+	if (wrong)
+		return wrong;
+	if (!parse_lvb(&s, o))
+		return "fields 11 to 74 (LVB) are not 64 bytes";
+	memset(o->gets, 0, offsetof(struct ocfs2_line, tail) - offsetof(struct ocfs2_line, gets));
+	if (statistics_of(o->version)) {
+		wrong = parse_statistics(&s, o);
+		if (wrong)
+			return wrong;
+	}
+	o->tail = s.p;
+	o->tail_len = scan_left(&s);
+	if (o->tail_len && o->version <= 4)
+		return "it has more fields than its version";
+	return NULL;
+}
+
+size_t ocfs2_line_print(const struct ocfs2_line *o, char *buf, size_t size)
+{
+	size_t at = 0;
+	int n;
+
+#define PUT(...)                                                                                         \
+	do {                                                                                             \
+		n = snprintf(buf + at, size - at, __VA_ARGS__);                                          \
+		if (n < 0 || (size_t)n >= size - at)                                                     \
+			return 0;                                                                        \
+		at += (size_t)n;                                                                         \
+	} while (0)
+
+	PUT("0x%x\t%s\t%d\t0x%" PRIx64 "\t0x%" PRIx64 "\t0x%" PRIx64 "\t%u\t%u\t%d\t%d\t", o->version,
+	    o->name, o->level, o->flags, o->action, o->unlock_action, o->holders[0], o->holders[1],
+	    o->requested, o->blocking);
+	for (int i = 0; i < OCFS2_LVB_LEN; i++) {
+		uint32_t b = o->lvb[i];
+
+		PUT("0x%x\t", b >= 0x80 && !o->lvb_unsigned ? b | 0xffffff00u : b);
+	}
+	if (statistics_of(o->version))
+		PUT("%u\t%u\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\t%u\t", o->gets[0], o->gets[1],
+		    o->fails[0], o->fails[1], o->total_ns[0], o->total_ns[1], o->max[0], o->max[1],
+		    o->refreshes);
+	if (statistics_of(o->version) == 12)
+		PUT("%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t", o->last_us[0], o->last_us[1], o->wait_us);
+	PUT("%.*s\n", (int)o->tail_len, o->tail_len ? o->tail : "");
+#undef PUT
+	return at;
+}
+
+static uint64_t big_endian(const uint8_t *p, int n)
+{
+	uint64_t v = 0;
+
+	for (int i = 0; i < n; i++)
+		v = v << 8 | p[i];
+	return v;
+}
+
+bool ocfs2_lvb_decode(struct ocfs2_lvb *out, const uint8_t lvb[OCFS2_LVB_LEN])
+{
+	/* byte 0 is the structure's version; 0 says that the inode is gone or nothing was stored yet */
+	if (lvb[0] != 5)
+		return false;
+	out->size = big_endian(lvb + 40, 8);
+	out->mode = (uint16_t)big_endian(lvb + 48, 2);
+	out->generation = (uint32_t)big_endian(lvb + 56, 4);
+	return true;
+}

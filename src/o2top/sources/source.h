@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A source: what one kind of file system's files say, turned into Shots and changes. A source knows nothing
+ * of where bytes come from and nothing of other nodes; the newest one needs one new file and a line in
+ * model.c.
+ */
+#ifndef O2TOP_SOURCE_H
+#define O2TOP_SOURCE_H
+
+#include "../collect/collect.h"
+#include "../model.h"
+
+/* A source reads one lock space of one node in one sample. */
+struct take {
+	struct collector *collector;
+	const struct node_sample *from;
+	const struct space_sample *from_space;
+	struct space *space;
+	struct node *node;
+	struct node_space *ns;
+	struct problems *problems;
+	uint32_t sample;
+	bool first;      /* nothing was sampled before: waits are shown as they stand */
+	double frame_s;  /* how much of this node's time the frame covers; 0 none */
+	int64_t real_us; /* the node's clocks at this sample */
+	int64_t mono_us;
+};
+
+/* What one wants to see as one line: an inode, or a lock that belongs to no file. */
+struct row_id {
+	uint8_t class; /* 0 an inode; others are the source's */
+	uint64_t number;
+};
+
+struct source {
+	const char *name; /* "ocfs2" */
+	/* Reads the lock space's files: fills ns->table, ns->lines and, where nothing can be used, ns->unusable. */
+	void (*take)(struct take *t);
+	/* The newest wall-clock stamp in the files, us, for nodes whose clock was not recorded; -1 none. */
+	int64_t (*newest)(struct take *t);
+	struct row_id (*row)(const struct lock *lock);
+	/* "rename" for a row that is no inode. */
+	void (*class_name)(struct row_id row, char *buf, size_t size);
+	/* "META" */
+	const char *(*type_name)(uint8_t type);
+	/* The lock's own name, as the kernel prints it. */
+	void (*lock_name)(const struct lock *lock, char *buf, size_t size);
+	/* The Locks that describe an inode rather than use it: kind, size, system or not. NULL-terminated types. */
+	const char *describing;
+	/* True where this Lock shows that the inode is the file system's own. */
+	bool (*is_system)(const struct space *space, const struct lock *lock);
+};
+
+extern const struct source ocfs2_source, gfs2_source;
+
+/*
+ * What the DLM says of this node's own lock behind a Lock that waits or waited: since when it has been
+ * waiting or converting, and when it was granted last; own monotonic clock, us, 0 not said.
+ */
+struct dlm_times {
+	uint32_t lock;
+	int64_t waiting_us, granted_us;
+};
+
+/*
+ * Reads the DLM's dump of this lock space, where there is one, and fills in `times`, which is sorted by lock.
+ */
+void dlm_take_times(struct take *t, struct dlm_times *times, size_t n);
+
+/* Reads the trace, where one was recorded; true where its events cover the frame and were counted. */
+bool gfs2_take_trace(struct take *t);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A frame as text for a person: what is lost and who waits, then the rows, hot ones marked by a star and, where
+ * wanted, by colour, with what to do about them underneath.
+ */
+#include "view.h"
+
+#include "../advice.h"
+#include "units.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum { LABEL_MAX = 1200, TREND_COLUMNS = 8, BEFORE_LABEL = 84 };
+
+struct page {
+	FILE *out;
+	const struct frame *f;
+	const struct view_options *o;
+};
+
+enum style { PLAIN, BOLD, HOT, BAD, FAINT };
+
+static const char *on(const struct page *p, enum style style)
+{
+	static const char *const codes[] = {"", "\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m"};
+
+	return p->o->color ? codes[style] : "";
+}
+
+static const char *off(const struct page *p)
+{
+	return p->o->color ? "\033[0m" : "";
+}
+
+/* ---- above the table --------------------------------------------------------------------------------- */
+
+static void print_title(struct page *p)
+{
+	time_t t = (time_t)(p->f->group->time_us / 1000000);
+	char when[32] = "", span[UNIT_MAX], title[LABEL_MAX];
+	struct tm tm;
+
+	if (p->f->group->time_us && localtime_r(&t, &tm))
+		strftime(when, sizeof(when), "  %F %T", &tm);
+	unit_clean(title, sizeof(title), p->f->title, 0);
+	fprintf(p->out, "%so2top%s  %s%s", on(p, BOLD), off(p), title, when);
+	if (*p->f->label) {
+		unit_clean(title, sizeof(title), p->f->label, 0);
+		fprintf(p->out, "  %s", title);
+	}
+	if (p->f->group->interval_s > 0)
+		fprintf(p->out, "  over %s", unit_seconds(span, p->f->group->interval_s));
+	fprintf(p->out, "\n");
+}
+
+static void print_nodes(struct page *p)
+{
+	char name[LABEL_MAX], span[UNIT_MAX];
+
+	fprintf(p->out, "nodes ");
+	for (size_t i = 0; i < p->f->model->n_nodes; i++) {
+		const struct node *n = &p->f->model->nodes[i];
+
+		unit_clean(name, sizeof(name), n->name, 0);
+		if (n->state == NODE_OK && isnan(n->interval_s))
+			fprintf(p->out, "  %s ok", name);
+		else if (n->state == NODE_OK)
+			fprintf(p->out, "  %s ok %s", name, unit_seconds(span, n->interval_s));
+		else
+			fprintf(p->out, "  %s!%s %s%s", on(p, BAD), name, node_state_names[n->state], off(p));
+	}
+	fprintf(p->out, "\n");
+}
+
+static void print_totals(struct page *p)
+{
+	const struct totals *t = &p->f->group->totals;
+	char lost[UNIT_MAX], acquired[UNIT_MAX], locks[UNIT_MAX], age[UNIT_RANGE_MAX];
+
+	if (p->f->single)
+		fprintf(p->out, "one sample: who waits now, no rates yet");
+	else
+		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD), t->sum.estimated ? "~" : "", unit_seconds(lost, t->lost_per_s),
+			off(p));
+	if (t->sum.waiting)
+		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, HOT), t->sum.waiting,
+			unit_range(age, t->sum.oldest_s, t->sum.oldest_max_s), off(p));
+	else
+		fprintf(p->out, "   nobody waiting");
+	if (!p->f->single)
+		fprintf(p->out, "   %s acquisitions/s", unit_count(acquired, t->acquired_per_s));
+	fprintf(p->out, "   %zu hot of %zu rows   %s locks\n", t->hot, t->rows, unit_count(locks, (double)t->locks));
+}
+
+/* ---- the table --------------------------------------------------------------------------------------- */
+
+static void print_header(struct page *p, const char *section)
+{
+	fprintf(p->out, "\n%s  #   LOST/s SHARE %-*s WAIT        AGE     MEAN  LONGEST ACQ/s  HIT WR RD SIZE  %s%s\n", on(p, BOLD),
+		TREND_COLUMNS, "TREND", section, off(p));
+}
+
+static const char *approx(char *to, const char *value, bool estimated)
+{
+	snprintf(to, UNIT_MAX + 1, "%s%s", estimated && strcmp(value, "0") != 0 && *value != '-' ? "~" : "", value);
+	return to;
+}
+
+static double acquired_per_s(const struct page *p, const struct row *row)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < row->n_nodes; i++) {
+		double s = p->f->model->nodes[row->nodes[i].node].frame_s;
+
+		sum += s > 0 ? (double)row->nodes[i].sum.acquired / s : 0;
+	}
+	return sum;
+}
+
+/* The trend, padded by columns, which printf does not count. */
+static void print_trend(struct page *p, const struct row *row)
+{
+	unsigned n = row->n_trend < TREND_COLUMNS ? row->n_trend : TREND_COLUMNS;
+	char buf[4 * TREND_COLUMNS + 1];
+
+	unit_trend(buf, row->trend + row->n_trend - n, n, p->o->ascii);
+	fprintf(p->out, " %s%*s", buf, (int)(TREND_COLUMNS - n), "");
+}
+
+static void print_numbers(struct page *p, const struct row *row)
+{
+	char a[UNIT_MAX], b[UNIT_MAX + 1], c[UNIT_MAX], range[UNIT_RANGE_MAX];
+	bool single = p->f->single, est = row->sum.estimated;
+	double all = p->f->group->totals.lost_per_s;
+
+	fprintf(p->out, " %8s", single ? "-" : approx(b, unit_seconds(a, row->lost_per_s), est));
+	fprintf(p->out, " %5s", unit_share(a, single ? NAN : all > 0 ? row->lost_per_s / all : 0));
+	print_trend(p, row);
+	if (row->sum.waiting)
+		fprintf(p->out, " %4u %10s", row->sum.waiting, unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
+	else
+		fprintf(p->out, " %4s %10s", "-", "-");
+	fprintf(p->out, " %8s", approx(b, unit_seconds(a, single ? NAN : row_mean(row)), est));
+	fprintf(p->out, " %8s", approx(b, unit_seconds(a, row->sum.longest_s > 0 ? row->sum.longest_s : NAN), est));
+	fprintf(p->out, " %5s", unit_count(a, single ? NAN : acquired_per_s(p, row)));
+	fprintf(p->out, " %4s", unit_share(c, row_hit_ratio(row)));
+}
+
+/* How many nodes wrote and read; "?" behind what was only seen in passing. */
+static void print_use(struct page *p, const struct row *row)
+{
+	char a[UNIT_MAX], b[UNIT_MAX], c[UNIT_MAX];
+	const char *mark = row->sum.seen ? "?" : "";
+
+	snprintf(a, sizeof(a), "%u%s", row->n_writers, row->n_writers ? mark : "");
+	snprintf(b, sizeof(b), "%u%s", row->n_readers, row->n_readers ? mark : "");
+	fprintf(p->out, " %2s %2s %4s", a, b, unit_bytes(c, row->size));
+}
+
+static void print_label(struct page *p, const struct row *row)
+{
+	char raw[LABEL_MAX], clean[LABEL_MAX];
+	int width = p->o->columns > BEFORE_LABEL + 20 ? p->o->columns - BEFORE_LABEL - 1 : 0;
+
+	row_label(p->f->model, row, raw, sizeof(raw) - 1);
+	if (row->kind == 4 && strlen(raw) + 2 < sizeof(raw) && raw[strlen(raw) - 1] != '/')
+		strcat(raw, "/");
+	unit_clean(clean, sizeof(clean), raw, width);
+	fprintf(p->out, "  %s", clean);
+}
+
+static void print_lock(struct page *p, const struct row *row, const struct lockset *set)
+{
+	const struct source *source = p->f->model->spaces[row->space].source;
+	char name[64], lost[UNIT_MAX], longest[UNIT_MAX], acquired[UNIT_MAX];
+
+	source->lock_name(set->members[0].lock, name, sizeof(name));
+	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired  %s ", source->type_name(set->members[0].lock->id.type),
+		unit_seconds(lost, set->sum.lost_s), unit_seconds(longest, set->sum.longest_s > 0 ? set->sum.longest_s : NAN),
+		unit_count(acquired, (double)set->sum.acquired), name);
+	for (uint32_t i = 0; i < set->n_members; i++)
+		fprintf(p->out, " %s", p->f->model->nodes[set->members[i].node].name);
+	fprintf(p->out, "\n");
+}
+
+static void print_node(struct page *p, const struct row *row, const struct row_node *n)
+{
+	char name[LABEL_MAX], lost[UNIT_MAX], longest[UNIT_MAX], acquired[UNIT_MAX], age[UNIT_RANGE_MAX];
+
+	unit_clean(name, sizeof(name), p->f->model->nodes[n->node].name, 0);
+	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired ", name, unit_seconds(lost, n->sum.lost_s),
+		unit_seconds(longest, n->sum.longest_s > 0 ? n->sum.longest_s : NAN), unit_count(acquired, (double)n->sum.acquired));
+	if (n->sum.wrote || n->sum.read)
+		fprintf(p->out, " %s%s%s%s", n->sum.wrote ? "wrote" : "", n->sum.wrote && n->sum.read ? " and " : "",
+			n->sum.read ? "read" : "", n->sum.seen ? " (mode seen)" : "");
+	if (n->sum.waiting)
+		fprintf(p->out, " %swaits %s to %s%s", on(p, HOT), unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s),
+			n->sum.wants_ex ? "write" : "read", off(p));
+	fprintf(p->out, "\n");
+	(void)row;
+}
+
+/* Processes that hold or want one of the row's glocks. */
+static void print_processes(struct page *p, const struct row *row, const struct member *member)
+{
+	static const char *const modes[] = {"UN", "EX", "DF", "SH", "??"};
+	const struct node *node = &p->f->model->nodes[member->node];
+	const struct holders *h = &node->spaces[row->space]->holders;
+	uint32_t first = member->lock->holders;
+	char comm[4 * sizeof(h->list->comm) + 32], age[UNIT_MAX];
+
+	for (uint32_t i = first; i < h->n && h->list[i].lock == h->list[first].lock; i++) {
+		const struct holder *one = &h->list[i];
+
+		if (!one->pid && !one->waits)
+			continue;
+		unit_clean(comm, sizeof(comm), one->comm, 0);
+		fprintf(p->out, "        %s: pid %lld %s %s %s", node->name, (long long)one->pid, comm,
+			one->waits ? "waits for" : "holds", modes[one->state]);
+		if (one->waits && one->counted)
+			fprintf(p->out, " since %s",
+				unit_seconds(age, 1e-6 * (double)(node_when(node, p->f->model->sample)->mono_us - one->seen_us)));
+		fprintf(p->out, "\n");
+	}
+}
+
+static void print_details(struct page *p, const struct row *row)
+{
+	for (uint32_t i = 0; i < row->n_locksets; i++)
+		print_lock(p, row, &row->locksets[i]);
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		print_node(p, row, &row->nodes[i]);
+	for (uint32_t i = 0; i < row->n_locksets; i++)
+		for (uint32_t j = 0; j < row->locksets[i].n_members; j++)
+			print_processes(p, row, &row->locksets[i].members[j]);
+}
+
+static void print_row(struct page *p, const struct row *row)
+{
+	char advice[ADVICE_MAX], clean[ADVICE_MAX];
+
+	fprintf(p->out, "%s%s%3u", on(p, row->hot ? HOT : PLAIN), row->hot ? "*" : " ", row->rank);
+	print_numbers(p, row);
+	print_use(p, row);
+	print_label(p, row);
+	fprintf(p->out, "%s\n", row->hot ? off(p) : "");
+	advise(p->f->model, row, advice, sizeof(advice));
+	if (*advice) {
+		unit_clean(clean, sizeof(clean), advice, 0);
+		fprintf(p->out, "      %s %s\n", p->o->ascii ? "->" : "→", clean);
+	}
+	if (p->o->details)
+		print_details(p, row);
+}
+
+static void print_section(struct page *p, enum section section, const char *title)
+{
+	const struct group *g = p->f->group;
+	unsigned left = 0;
+
+	if (!g->n_section[section]) {
+		if (section == SECTION_FILES)
+			fprintf(p->out, "\n  no file is %s\n", p->f->single ? "waited for" : "in use");
+		return;
+	}
+	print_header(p, title);
+	for (size_t i = 0; i < g->n_rows; i++) {
+		const struct row *row = &g->rows[i];
+
+		if (row->section != section)
+			continue;
+		/* the system section is for what costs; files are counted by -l */
+		if (section == SECTION_FILES ? p->o->length && row->rank > p->o->length : !row->hot && !p->o->all_system)
+			left++;
+		else
+			print_row(p, row);
+	}
+	if (left)
+		fprintf(p->out, "%s      and %u more%s%s\n", on(p, FAINT), left, section == SECTION_SYSTEM ? " that cost little" : "",
+			off(p));
+}
+
+static void print_problems(struct page *p)
+{
+	const struct problems *list = p->f->problems;
+	char clean[LABEL_MAX];
+
+	if (!list->count)
+		return;
+	fprintf(p->out, "\n%s%zu problem%s%s\n", on(p, BAD), list->count, list->count == 1 ? "" : "s", off(p));
+	for (size_t i = 0; i < list->kept; i++) {
+		unit_clean(clean, sizeof(clean), list->text[i], 0);
+		fprintf(p->out, "  %s\n", clean);
+	}
+	if (list->count > list->kept)
+		fprintf(p->out, "  and %zu more\n", list->count - list->kept);
+}
+
+int view_batch(FILE *out, const struct frame *frame, const struct view_options *options)
+{
+	struct page p = {out, frame, options};
+
+	print_title(&p);
+	print_nodes(&p);
+	print_totals(&p);
+	print_section(&p, SECTION_FILES, "FILES");
+	print_section(&p, SECTION_SYSTEM, "SYSTEM");
+	print_problems(&p);
+	fprintf(out, "\n");
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ways to show a frame. A view knows nothing of sources: it reads the model and the LockSetGroup.
+ */
+#ifndef O2TOP_VIEW_H
+#define O2TOP_VIEW_H
+
+#include "../rank.h"
+
+#include <stdio.h>
+
+struct frame {
+	const struct model *model;
+	const struct group *group;
+	const struct problems *problems; /* of this sample */
+	const char *label;               /* of the sample, or "" */
+	const char *title;               /* what is watched */
+	unsigned number;                 /* from 1 */
+	bool single;                     /* made of one sample: nothing but who waits */
+};
+
+struct view_options {
+	unsigned length;  /* rows of files; 0 all */
+	bool details;     /* rows opened to lock types and nodes */
+	bool all_system;  /* also the rows of the system section that are not hot */
+	bool color;
+	bool ascii;       /* no characters but ASCII */
+	int columns;      /* width of the page */
+};
+
+/* Each writes one frame to out. 0, or negative errno where it could not be written. */
+int view_batch(FILE *out, const struct frame *frame, const struct view_options *options);
+int view_json(FILE *out, const struct frame *frame, const struct view_options *options);
+
+#endif
