@@ -48,15 +48,16 @@ static unsigned list_nodes(const struct model *m, const struct row *row, enum pa
 	return count;
 }
 
-/* Nodes that said nothing in this sample, though others did. */
-static unsigned list_silent(const struct model *m, char *buf, size_t size)
+/* Nodes that said nothing in this sample, though others did; or nothing in the sample before, but in this. */
+static unsigned list_silent(const struct model *m, bool back, char *buf, size_t size)
 {
 	unsigned count = 0;
 	size_t at = 0;
 
 	*buf = '\0';
 	for (size_t i = 0; i < m->n_nodes && at < size; i++)
-		if (m->nodes[i].state == NODE_NOT_ANSWERING || m->nodes[i].state == NODE_UNUSABLE)
+		if (back ? m->nodes[i].away && m->nodes[i].state != NODE_NOT_ANSWERING
+			 : m->nodes[i].state == NODE_NOT_ANSWERING || m->nodes[i].state == NODE_UNUSABLE)
 			at += (size_t)snprintf(buf + at, size - at, "%s%s", count++ ? ", " : "", m->nodes[i].name);
 	return count;
 }
@@ -67,9 +68,10 @@ struct facts {
 	const struct model *m;
 	const struct row *row;
 	enum fs_kind fs;
-	bool directory, gfs2_class, long_wait;
+	bool directory, long_wait;
 	unsigned writers, readers, waiting, silent, losing;
-	char wrote[128], read[128], waits[128], not_answering[128], lost[128];
+	char wrote[128], read[128], waits[128], lost[128];
+	char not_answering[128], back[128]; /* nodes that do not answer; that answer again */
 };
 
 static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
@@ -97,6 +99,17 @@ static void say_waits_long(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s %s and nothing moves: look for the process that holds it, on the other nodes first",
 		 f->waits, f->waiting == 1 ? "waits" : "wait");
+}
+
+static bool waited_long(const struct facts *f)
+{
+	return f->row->sum.longest_s >= 1 && !f->row->sum.estimated_longest;
+}
+
+static void say_waited_long(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s waited up to %.1f s: a hang, not traffic; see what %s did at that time", f->lost,
+		 f->row->sum.longest_s, *f->back ? f->back : "the node that held it");
 }
 
 static bool rename_lock(const struct facts *f)
@@ -164,6 +177,21 @@ static void say_one_writes(const struct facts *f, char *buf, size_t size)
 			 f->wrote, f->read, f->readers == 1 ? "reads" : "read", f->readers == 1 ? "the reader" : "all readers");
 }
 
+/* Somebody else has it meanwhile, but the kernel left those lines out, or that node is not watched. */
+static bool writes_alone(const struct facts *f)
+{
+	return f->writers == 1 && f->row->section == SECTION_FILES;
+}
+
+static void say_writes_alone(const struct facts *f, char *buf, size_t size)
+{
+	if (f->directory)
+		snprintf(buf, size, "%s creates, removes or renames in this directory and waits for a node that did not show: "
+				    "give every node a directory of its own", f->wrote);
+	else
+		snprintf(buf, size, "%s writes it and waits for a node that did not show: see who else uses it", f->wrote);
+}
+
 static bool system_inode(const struct facts *f)
 {
 	return f->row->section == SECTION_SYSTEM && !f->row->id.class;
@@ -218,10 +246,12 @@ static const struct {
 	void (*say)(const struct facts *f, char *buf, size_t size);
 } rules[] = {
     {waits_for_silent, say_waits_for_silent}, {waits_long, say_waits_long},
+    {waited_long, say_waited_long},
     {rename_lock, say_rename_lock},           {resource_groups, say_resource_groups},
     {orphan_scan, say_orphan_scan},           {nfs_sync, say_nfs_sync},
     {several_create, say_several_create},     {several_write, say_several_write},
-    {one_writes, say_one_writes},             {system_inode, say_system_inode},
+    {one_writes, say_one_writes},             {writes_alone, say_writes_alone},
+    {system_inode, say_system_inode},
     {anything, say_anything},
 };
 
@@ -241,7 +271,8 @@ void advise(const struct model *m, const struct row *row, char *buf, size_t size
 	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
 	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));
 	f.losing = list_nodes(m, row, LOST, f.lost, sizeof(f.lost));
-	f.silent = list_silent(m, f.not_answering, sizeof(f.not_answering));
+	f.silent = list_silent(m, false, f.not_answering, sizeof(f.not_answering));
+	list_silent(m, true, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {
 			rules[i].say(&f, buf, size);

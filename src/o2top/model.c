@@ -289,6 +289,7 @@ static int prepare(struct job *job)
 		struct node *node = &m->nodes[job->node_of[i]];
 
 		node->interval_s = NAN;
+		node->away = m->sample > 1 && node->last_sample != m->sample - 1;
 		node->state = from->present ? NODE_OK : NODE_NOT_ANSWERING;
 		problems_clear(&node->problems);
 		for (size_t j = 0; j < node->n_spaces; j++)

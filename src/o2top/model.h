@@ -32,7 +32,8 @@ struct holder {
 	uint8_t state; /* enum gfs2_state: what it has or wants */
 	bool waits;
 	bool exact;     /* seen_us is when it began */
-	bool counted;   /* counts as a wait in progress */
+	bool followed;  /* two samples showed it, or it is exact and no traffic any more */
+	bool counted;   /* counts as a wait in progress: followed, or all that there is to see yet */
 	int64_t pid;
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
 	int64_t not_before_us; /* and when it surely did not; INT64_MIN not known */
@@ -76,6 +77,7 @@ struct node {
 	size_t n_spaces;
 	struct moment *when; /* its clocks at sample i + 1 */
 	uint32_t last_sample;
+	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its sample before, own clock; NAN none */
 	double frame_s;    /* how much of that belongs to this frame */
 	int64_t trace_until_us; /* trace events up to here were counted */

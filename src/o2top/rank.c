@@ -102,11 +102,11 @@ static void add_change(struct change *to, const struct change *from)
 		to->waiting = waiting + from->waiting;
 	}
 	to->lost_s += from->lost_s;
-	to->longest_s = max_s(to->longest_s, from->longest_s);
+	to->estimated_s += from->estimated_s;
+	change_add_longest(to, from->longest_s, from->estimated_longest);
 	to->acquired += from->acquired;
 	to->requests += from->requests;
 	to->counts_requests |= from->counts_requests;
-	to->estimated |= from->estimated && from->lost_s > 0;
 	to->wrote |= from->wrote;
 	to->read |= from->read;
 	to->seen |= from->seen;

@@ -53,6 +53,7 @@ struct shot {
 /* What a node's Lock did in a frame, the same for every kind of file system. */
 struct change {
 	double lost_s;       /* seconds waited inside the frame */
+	double estimated_s;  /* how many of them are estimated, not measured */
 	double longest_s;    /* the longest wait that ended or lasts, whole; 0 where none is known */
 	double oldest_s;     /* age of the oldest wait in progress, at least */
 	double oldest_max_s; /* and at most; NAN not known */
@@ -60,7 +61,7 @@ struct change {
 	uint64_t requests; /* asked of the DLM; only where `counts_requests` */
 	uint32_t waiting;  /* waits in progress */
 	bool counts_requests;
-	bool estimated;           /* lost_s and longest_s are not measured */
+	bool estimated_longest;   /* longest_s is not measured */
 	bool wrote, read;         /* taken for writing, for reading */
 	bool seen;                /* ... which is known from modes seen, not from counters */
 	bool wants_ex, wants_shared; /* what the waits in progress ask for */
@@ -76,6 +77,20 @@ static inline double max_s(double a, double b)
 	return a > b ? a : b;
 }
 
+/* What is shown as estimated: a hundredth or more of it is. */
+static inline bool change_estimated(const struct change *c)
+{
+	return c->estimated_s > 0.01 * c->lost_s;
+}
+
+static inline void change_add_longest(struct change *c, double longest_s, bool estimated)
+{
+	if (longest_s <= c->longest_s)
+		return;
+	c->longest_s = longest_s;
+	c->estimated_longest = estimated;
+}
+
 /* A wait of between least and most seconds joins those in progress. */
 static inline void change_add_wait(struct change *c, double least, double most)
 {
@@ -86,7 +101,7 @@ static inline void change_add_wait(struct change *c, double least, double most)
 	else if (!isnan(c->oldest_max_s))
 		c->oldest_max_s = isnan(most) ? NAN : max_s(c->oldest_max_s, most);
 	c->waiting++;
-	c->longest_s = max_s(c->longest_s, least);
+	change_add_longest(c, least, false);
 }
 
 #endif

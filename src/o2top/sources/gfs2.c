@@ -87,9 +87,8 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 	c->acquired = (uint64_t)(share * (double)queued + 0.5);
 	if (r->traced || !estimate(p, l, requests, &total, &mean))
 		return;
-	c->estimated = true;
-	c->lost_s = share * total;
-	c->longest_s = mean;
+	c->lost_s = c->estimated_s = share * total;
+	change_add_longest(c, mean, true);
 }
 
 static bool take_stats(void *arg, const char *text, size_t len, size_t number, bool complete)
@@ -222,7 +221,7 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 	saw_mode(&r->lock->now.gfs2, l.state, t->sample);
 	if (h->waits) {
 		was = earlier(r, &l);
-		h->counted = t->first || was;
+		h->followed = was != NULL;
 		if (was) {
 			h->seen_us = was->seen_us;
 			h->not_before_us = was->not_before_us;
@@ -288,7 +287,7 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 /* A followed wait of the sample before that is not there any more. */
 static bool ended(const struct holder *h)
 {
-	return h->waits && h->counted;
+	return h->waits && h->followed;
 }
 
 /* The Locks whose DLM times are wanted: those that wait, and those whose wait ended; sorted, each once. */
@@ -351,7 +350,8 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 	}
 	least = seconds(t->mono_us - h->seen_us);
 	most = h->not_before_us == INT64_MIN ? NAN : seconds(t->mono_us - h->not_before_us);
-	h->counted |= h->exact && least >= TELLING_S;
+	h->followed |= h->exact && least >= TELLING_S;
+	h->counted = h->followed || t->first;
 	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
 		return;
 	change_add_wait(c, least, most);
@@ -362,31 +362,35 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 		c->wants_shared = true;
 }
 
+/* More requests than this since a wait was seen: the DLM's time of the last grant is not the end of that wait. */
+enum { OF_ONE_WAIT = 2 };
+
 /*
- * A wait that ended since the sample before, when it was so and so old. What was seen of it goes before any
- * estimate, which would count all of it, also what earlier frames counted.
+ * A followed wait that ended since the sample before, when it was so and so old. What earlier frames counted of
+ * it is not counted again: where the DLM says when it ended, its rest replaces the estimate; else what was
+ * counted leaves the estimate, which holds all of it.
  */
 static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm, bool first)
 {
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
-	double age = seconds(then_us - h->seen_us), dt = seconds(t->mono_us - then_us), more = 0;
+	double age = seconds(then_us - h->seen_us), dt = seconds(t->mono_us - then_us), rest;
 	struct change *c = table_change(&t->ns->table, lock);
-	bool measured = dlm && dlm->granted_us > then_us && dlm->granted_us <= t->mono_us + 2000000;
 
 	if (!c)
 		return;
-	if (measured)
-		more = min_s(seconds(dlm->granted_us - then_us), dt);
-	else if (c->estimated || !first)
-		more = min_s(max_s(c->longest_s - age, 0), dt);
-	if (first) {
-		c->lost_s = 0;
-		c->longest_s = 0;
-		c->estimated = !measured;
+	if (c->requests <= OF_ONE_WAIT && dlm && dlm->granted_us > then_us &&
+	    dlm->granted_us <= t->mono_us + 2000000) {
+		rest = min_s(seconds(dlm->granted_us - then_us), dt);
+		if (first)
+			c->lost_s = c->estimated_s = c->longest_s = 0;
+		c->lost_s += rest;
+		change_add_longest(c, age + rest, false);
+		return;
 	}
-	c->lost_s += more;
-	c->longest_s = max_s(c->longest_s, age + more);
+	rest = min_s(max_s(c->lost_s - age, 0), c->requests <= OF_ONE_WAIT ? dt : c->lost_s);
+	c->lost_s = c->estimated_s = rest;
+	change_add_longest(c, age, false);
 }
 
 static void take_waits(struct take *t, bool traced)

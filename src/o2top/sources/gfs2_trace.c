@@ -54,7 +54,7 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 		return;
 	/* what was waited before the frame was counted while it lasted */
 	c->lost_s += min_s(s, 1e-6 * (double)((int64_t)e->at_us - tr->from_us));
-	c->longest_s = max_s(c->longest_s, s);
+	change_add_longest(c, s, false);
 }
 
 static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)

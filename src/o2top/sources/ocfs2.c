@@ -166,7 +166,7 @@ static void add_ended(const struct take *t, struct change *c, const struct ocfs2
 			mean = max;
 		else if (before->any && before->least > 0 && d->waited[m] >= before->least)
 			mean = max_s(mean, min_s(d->waited[m], longest));
-		c->longest_s = max_s(c->longest_s, mean);
+		change_add_longest(c, mean, false);
 	}
 }
 

@@ -82,7 +82,7 @@ static void print_totals(struct page *p)
 	if (p->f->single)
 		fprintf(p->out, "one sample: who waits now, no rates yet");
 	else
-		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD), t->sum.estimated ? "~" : "", unit_seconds(lost, t->lost_per_s),
+		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD), change_estimated(&t->sum) ? "~" : "", unit_seconds(lost, t->lost_per_s),
 			off(p));
 	if (t->sum.waiting)
 		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, HOT), t->sum.waiting,
@@ -133,7 +133,7 @@ static void print_trend(struct page *p, const struct row *row)
 static void print_numbers(struct page *p, const struct row *row)
 {
 	char a[UNIT_MAX], b[UNIT_MAX + 1], c[UNIT_MAX], range[UNIT_RANGE_MAX];
-	bool single = p->f->single, est = row->sum.estimated;
+	bool single = p->f->single, est = change_estimated(&row->sum);
 	double all = p->f->group->totals.lost_per_s;
 
 	fprintf(p->out, " %8s", single ? "-" : approx(b, unit_seconds(a, row->lost_per_s), est));
@@ -144,7 +144,7 @@ static void print_numbers(struct page *p, const struct row *row)
 	else
 		fprintf(p->out, " %4s %10s", "-", "-");
 	fprintf(p->out, " %8s", approx(b, unit_seconds(a, single ? NAN : row_mean(row)), est));
-	fprintf(p->out, " %8s", approx(b, unit_seconds(a, row->sum.longest_s > 0 ? row->sum.longest_s : NAN), est));
+	fprintf(p->out, " %8s", approx(b, unit_seconds(a, row->sum.longest_s > 0 ? row->sum.longest_s : NAN), row->sum.estimated_longest));
 	fprintf(p->out, " %5s", unit_count(a, single ? NAN : acquired_per_s(p, row)));
 	fprintf(p->out, " %4s", unit_share(c, row_hit_ratio(row)));
 }

@@ -51,7 +51,7 @@ static json_t *numbers(const struct change *c)
 	json_t *o = waits(c);
 
 	set(o, "wait_s", number(c->lost_s));
-	set(o, "estimated", json_boolean(c->estimated));
+	set(o, "estimated", json_boolean(change_estimated(c)));
 	set(o, "longest_wait_s", number(c->longest_s));
 	set(o, "acquired", json_integer((json_int_t)c->acquired));
 	set(o, "requests", c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
