@@ -122,19 +122,22 @@ static int set_clock(struct model *m, struct collector *c, struct node *node, co
 {
 	struct moment now = {from->real_us, from->mono_us};
 	struct moment *when = reallocarray(node->when, m->sample, sizeof(*when));
+	bool clock = from->has_clock || from->mono_us >= 0;
 
 	if (!when)
 		return -ENOMEM;
 	node->when = when;
+
 	if (!from->has_clock) {
 		now.real_us = newest_stamp(c, from);
+		clock |= now.real_us >= 0;
 		if (now.real_us < 0)
 			now.real_us = 0;
 	}
 	if (now.mono_us < 0)
 		now.mono_us = now.real_us;
 	node->interval_s = NAN;
-	if (node->last_sample) {
+	if (node->last_sample && clock) {
 		const struct moment *before = node_when(node, node->last_sample);
 
 		node->interval_s = 1e-6 * (double)(now.mono_us - before->mono_us);

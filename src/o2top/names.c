@@ -5,6 +5,7 @@
 #include "sources/scan.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct list {
 	char *space; /* or NULL for any */
 	struct name *names;
 	size_t n, room;
+	bool settled; /* which lock space it is of */
 };
 
 struct names {
@@ -96,6 +98,44 @@ int names_read(struct names **names, const char *space, const char *file, struct
 	if (r.list->n)
 		qsort(r.list->names, r.list->n, sizeof(*r.list->names), by_inode);
 	return err ? err : r.err;
+}
+
+enum { TRIED = 512, ENOUGH = 3 };
+
+/* How many of a few hundred names, spread over the list, are inodes of this lock space. */
+static size_t hits_in(const struct list *l, size_t space, names_holds_fn *holds, const void *arg)
+{
+	size_t step = l->n / TRIED + 1, hits = 0;
+
+	for (size_t i = 0; i < l->n; i += step)
+		hits += holds(arg, space, l->names[i].inode) != 0;
+	return hits;
+}
+
+void names_settle(struct names *names, const char *const spaces[], size_t n_spaces, names_holds_fn *holds,
+		  const void *arg)
+{
+	for (struct list *l = names ? names->lists : NULL; l; l = l->next) {
+		size_t best = 0, best_hits = 0, second = 0;
+
+		if (l->space || l->settled)
+			continue;
+		for (size_t i = 0; i < n_spaces; i++) {
+			size_t hits = hits_in(l, i, holds, arg);
+
+			if (hits > best_hits) {
+				second = best_hits;
+				best_hits = hits;
+				best = i;
+			} else if (hits > second) {
+				second = hits;
+			}
+		}
+		/* a list of several mounts hits several: then any may use it */
+		l->settled = best_hits >= ENOUGH;
+		if (l->settled && best_hits >= 4 * second)
+			l->space = strdup(spaces[best]);
+	}
 }
 
 static const char *find(const struct list *l, uint64_t inode)

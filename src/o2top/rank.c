@@ -282,15 +282,18 @@ static void add_trail(struct row *row, const struct trail *trail, uint32_t newes
 {
 	for (uint32_t i = 0; i < trail->count; i++) {
 		const struct shot *shot = &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
-		uint32_t ago = newest - shot->sample;
+		const struct shot *before = &trail->shots[(trail->head + TRAIL_SHOTS - i - 1) % TRAIL_SHOTS];
+		uint32_t since = i + 1 < trail->count ? before->sample + 1 : shot->sample;
 
-		if (ago < row->n_trend)
-			row->trend[row->n_trend - 1 - ago] += shot->lost;
+		/* over samples that did not show the Lock its Shot speaks for the whole time */
+		for (uint32_t at = since; at <= shot->sample; at++)
+			if (newest - at < row->n_trend)
+				row->trend[row->n_trend - 1 - (newest - at)] += shot->lost;
 	}
 }
 
 /* The rows are still in the order in which they were made. */
-static void add_trends(struct group *g, const struct model *m)
+static void add_trends(struct group *g, const struct model *m, const struct filter *f)
 {
 	uint32_t n = m->sample > 1 ? m->sample - 1 : 0;
 
@@ -305,7 +308,7 @@ static void add_trends(struct group *g, const struct model *m)
 				struct member key = {.space = (uint32_t)j, .row = m->spaces[j].source->row(lock)};
 				struct row *row = bsearch(&key, g->rows, g->n_rows, sizeof(*row), by_row);
 
-				if (row)
+				if (row && type_wanted(m->spaces[j].source, f, lock->id.type))
 					add_trail(row, table_trail_of(&ns->table, lock), m->sample);
 			}
 		}
@@ -400,7 +403,33 @@ static void total(struct group *g, const struct model *m)
 	g->totals.bad_lines = m->problems.bad_lines;
 }
 
-int group_rank(struct group *g, const struct model *m, const struct names *names, const struct filter *filter,
+static int space_holds(const void *arg, size_t space, uint64_t inode)
+{
+	const struct model *m = arg;
+
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		const struct node *node = &m->nodes[i];
+		const struct node_space *ns = space < node->n_spaces ? node->spaces[space] : NULL;
+
+		for (const char *type = m->spaces[space].source->describing; ns && *type; type++)
+			if (table_find(&ns->table, &(struct lock_id){.number = inode, .type = (uint8_t)*type}))
+				return 1;
+	}
+	return 0;
+}
+
+static void settle_names(struct names *names, const struct model *m)
+{
+	const char **spaces = names ? calloc(m->n_spaces + 1, sizeof(*spaces)) : NULL;
+
+	for (size_t i = 0; spaces && i < m->n_spaces; i++)
+		spaces[i] = m->spaces[i].name;
+	if (spaces)
+		names_settle(names, spaces, m->n_spaces, space_holds, m);
+	free(spaces);
+}
+
+int group_rank(struct group *g, const struct model *m, struct names *names, const struct filter *filter,
 	       enum sort_key key)
 {
 	size_t kept = 0;
@@ -413,7 +442,8 @@ int group_rank(struct group *g, const struct model *m, const struct names *names
 		group_free(g);
 		return err;
 	}
-	add_trends(g, m);
+	settle_names(names, m);
+	add_trends(g, m, filter);
 	total(g, m);
 	for (size_t i = 0; i < g->n_rows; i++)
 		describe(&g->rows[i], m);

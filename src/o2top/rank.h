@@ -106,7 +106,7 @@ struct group {
 };
 
 /* Ranks what the model's last sample holds. 0 or -ENOMEM. */
-int group_rank(struct group *g, const struct model *m, const struct names *names, const struct filter *filter,
+int group_rank(struct group *g, const struct model *m, struct names *names, const struct filter *filter,
 	       enum sort_key key);
 void group_free(struct group *g);
 

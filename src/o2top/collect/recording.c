@@ -18,6 +18,7 @@ struct place {
 	char *path; /* NULL: the node is missing from this sample */
 	bool single;
 	enum file_kind kind;
+	char space[256]; /* single: the lock space, by the folder that the file is in */
 	size_t label_from; /* messages show the path from here on */
 };
 
@@ -195,17 +196,57 @@ static int kind_of_file(const char *path, enum file_kind *kind)
 	return 0;
 }
 
+/* The name of the folder n levels above a file, or NULL. */
+static bool folder_above(const char *path, int n, char *name, size_t size)
+{
+	const char *end = strrchr(path, '/'), *from;
+
+	for (; end && end > path && n > 1; n--)
+		end = memrchr(path, '/', (size_t)(end - path));
+	if (!end || end == path)
+		return false;
+	from = memrchr(path, '/', (size_t)(end - path));
+	from = from ? from + 1 : path;
+	return (size_t)snprintf(name, size, "%.*s", (int)(end - from), from) < size;
+}
+
+/* Where a file lies in a recording, its path says which node and lock space it is of. */
+static const char *file_names(const char *path, struct place *place, char *node, size_t size)
+{
+	char fs[8];
+
+	strcpy(place->space, "-");
+	if (!folder_above(path, 2, fs, sizeof(fs)) || (strcmp(fs, "ocfs2") != 0 && strcmp(fs, "gfs2") != 0) ||
+	    !folder_above(path, 1, place->space, sizeof(place->space)))
+		return "node";
+	return folder_above(path, 3, node, size) ? node : "node";
+}
+
+/* True where the last sample has room for a file of this node: files of several nodes are of one sample. */
+static bool in_last_step(const struct recording *r, const char *node)
+{
+	const struct step *last = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
+
+	for (size_t i = 0; last && i < r->n_nodes; i++)
+		if (strcmp(r->nodes[i], node) == 0 && last->places[i].path)
+			return false;
+	return last && !*last->label;
+}
+
 static int add_file(struct recording *r, const char *path, struct problems *problems)
 {
 	struct place place = {.single = true};
+	char folder[256];
+	const char *node = file_names(path, &place, folder, sizeof(folder));
 	int err = kind_of_file(path, &place.kind);
 
 	if (err == -EINVAL)
 		problem(problems, path, 0, "neither a locking_state nor a glocks or glstats file");
 	if (err)
 		return err;
-	err = add_step(r, "");
-	return err ? err : set_place(r, "this", path, &place);
+	if (!in_last_step(r, node))
+		err = add_step(r, "");
+	return err ? err : set_place(r, node, path, &place);
 }
 
 static int recording_next(struct collector *c, struct sample *out, struct problems *problems)
@@ -228,7 +269,7 @@ static int recording_next(struct collector *c, struct sample *out, struct proble
 			continue;
 		if (place->single) {
 			node->spaces = calloc(1, sizeof(*node->spaces));
-			if (!node->spaces || !(node->spaces->name = strdup("-"))) {
+			if (!node->spaces || !(node->spaces->name = strdup(place->space))) {
 				free(node->spaces);
 				node->spaces = NULL;
 				return -ENOMEM;
