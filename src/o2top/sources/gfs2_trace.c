@@ -57,6 +57,9 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 	change_add_longest(c, s, false);
 }
 
+/* A sample's files are read one after another, and the trace's clock is not quite the uptime: no more than this. */
+enum { AHEAD_US = 60 * 1000000 };
+
 static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct trace *tr = arg;
@@ -69,6 +72,9 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 		wrong = "the line is cut off";
 	if (!wrong && e.type >= GFS2_TYPE_MAX)
 		wrong = "no such type of glock";
+	/* all events up to the newest are never counted again: one that cannot be must not be that */
+	if (!wrong && (e.at_us > INT64_MAX || (int64_t)e.at_us - AHEAD_US > tr->t->mono_us))
+		wrong = "its time is after that of the sample";
 	if (wrong)
 		problem(tr->t->problems, tr->label, number, "%s", wrong);
 	else if ((int64_t)e.at_us > tr->until_us)
