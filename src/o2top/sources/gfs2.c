@@ -9,6 +9,7 @@
  * - The DLM's own stamps tell exactly when a wait began, and when one that was followed ended.
  * - Which nodes write and which read no counter tells; it is taken from the modes that were seen.
  */
+#include "gfs2_estimate.h"
 #include "gfs2_line.h"
 #include "source.h"
 
@@ -17,11 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	TRUSTED_REQUESTS = 8,  /* below that srttb is mostly what the glock inherited */
-	FORGOTTEN_AFTER = 128, /* requests after which nothing of the inherited mean is left */
-	SEEN_SAMPLES = 32,     /* for how many samples a mode seen is remembered */
-};
+enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
 
 /* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
 #define TELLING_S 0.1
@@ -42,38 +39,11 @@ struct reading {
 	uint32_t before;      /* its first holder in the sample before, or NONE */
 };
 
-/*
- * Mean of the samples that moved the mean from `before` to `now`, where n of them did: each keeps 7/8 of what was.
- */
-static double mean_of_new(double before, double now, double n)
-{
-	double kept = pow(7.0 / 8.0, n);
-
-	return max_s((now - before * kept) / (1 - kept), 0);
-}
-
-/* Seconds that the requests since p took, from the change of srttb; false where nothing can be said. */
-static bool estimate(const struct gfs2_shot *p, const struct gfs2_stats_line *l, uint64_t requests, double *total,
-		     double *mean)
-{
-	/* about every second request takes the lock, the others give it up; one that moved srttb took it */
-	double n = max_s((double)requests / 2, 1);
-
-	if (!requests || l->dcount < TRUSTED_REQUESTS || l->srttb < 0)
-		return false;
-	if (p && p->srttb == l->srttb && p->srttvarb == l->srttvarb)
-		return false;
-	if (!p && l->dcount < FORGOTTEN_AFTER)
-		return false;
-	*mean = 1e-9 * (p ? mean_of_new((double)p->srttb, (double)l->srttb, n) : (double)l->srttb);
-	*total = n * *mean;
-	return true;
-}
-
 /* What the counters say happened since the Shot before; `p` NULL: since the glock was made, after then. */
 static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_shot *p,
 		       const struct gfs2_stats_line *l, uint32_t since)
 {
+	struct gfs2_mean before = {0}, now = {l->dcount, l->srttb, l->srttvarb};
 	struct take *t = r->t;
 	uint64_t requests = l->dcount - (p ? p->dcount : 0), queued = l->qcount - (p ? p->qcount : 0);
 	double dt = seconds(t->mono_us - node_when(t->node, since)->mono_us);
@@ -85,7 +55,9 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 	c->counts_requests = true;
 	c->requests = (uint64_t)(share * (double)requests + 0.5);
 	c->acquired = (uint64_t)(share * (double)queued + 0.5);
-	if (r->traced || !estimate(p, l, requests, &total, &mean))
+	if (p)
+		before = (struct gfs2_mean){p->dcount, p->srttb, p->srttvarb};
+	if (r->traced || !gfs2_estimate(p ? &before : NULL, &now, &total, &mean))
 		return;
 	c->lost_s = c->estimated_s = share * total;
 	change_add_longest(c, mean, true);
