@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- counters ---------------------------------------------------------------------------------------- */
@@ -203,35 +204,105 @@ static bool follow(struct take *t, struct lock *lock, const struct ocfs2_shot *p
 	return false;
 }
 
-/* A wait that goes on, if there is one. dt is the time since the Shot before, 0 where there is none. */
-static void add_waiting(struct take *t, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
-			double dt, double share)
+static void add_wait(struct take *t, struct lock *lock, int requested, double least, double most, double inside)
 {
-	bool followed = follow(t, lock, p, s);
-	const struct trail *trail = table_trail_of(&t->ns->table, lock);
-	struct change *c;
-	double least, most, inside;
+	struct change *c = table_change(&t->ns->table, lock);
 
-	if (s->wait_us) {
-		least = most = seconds(t->real_us - (int64_t)s->wait_us);
-		inside = dt > 0 ? min_s(least, dt) : least;
-	} else if (followed || (t->first && busy(s) && trail)) {
-		least = seconds(t->mono_us - trail->wait_seen_us);
-		most = trail->wait_not_before_us == INT64_MIN ? NAN
-							      : seconds(t->mono_us - trail->wait_not_before_us);
-		inside = dt;
-	} else {
-		return;
-	}
-	c = table_change(&t->ns->table, lock);
 	if (!c)
 		return;
 	change_add_wait(c, least, most);
-	c->lost_s += inside * share;
-	if (s->requested == OCFS2_LEVEL_EX)
+	c->lost_s += inside;
+	if (requested == OCFS2_LEVEL_EX)
 		c->wants_ex = true;
 	else
 		c->wants_shared = true;
+}
+
+/* A Lock that may be waiting, until the DLM was asked. */
+struct pending {
+	uint32_t lock;
+	bool followed;   /* two samples showed it at the same point */
+	double dt, share; /* the time since the Shot before and how much of it is in this frame */
+};
+
+struct reading {
+	struct take *t;
+	const char *label;
+	size_t usable;
+	bool counts; /* some statistic is not zero */
+	struct pending *pending;
+	size_t n_pending, room_pending;
+};
+
+/* A wait that goes on, if there is one; p is NULL where there is no Shot before. */
+static void take_waiting(struct reading *r, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
+			 double dt, double share)
+{
+	struct pending one = {table_index(&r->t->ns->table, lock), follow(r->t, lock, p, s), dt, share};
+	struct pending *more;
+
+	if (s->wait_us) {
+		double age = seconds(r->t->real_us - (int64_t)s->wait_us);
+
+		add_wait(r->t, lock, s->requested, age, age, share * (dt > 0 ? min_s(age, dt) : age));
+	} else if (busy(s) && table_trail_of(&r->t->ns->table, lock)) {
+		if (r->n_pending == r->room_pending) {
+			size_t room = r->room_pending ? 2 * r->room_pending : 64;
+
+			more = reallocarray(r->pending, room, sizeof(*more));
+			if (!more)
+				return;
+			r->pending = more;
+			r->room_pending = room;
+		}
+		r->pending[r->n_pending++] = one;
+	}
+}
+
+/* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
+#define TELLING_S 0.1
+
+/* On the kernel's DLM the request's own time is known; it goes before what was seen. */
+static void settle(struct take *t, const struct pending *one, const struct dlm_times *dlm)
+{
+	struct lock *lock = table_lock(&t->ns->table, one->lock);
+	struct trail *trail = table_trail_of(&t->ns->table, lock);
+	bool exact = dlm && dlm->waiting_us > 0 && dlm->waiting_us <= t->mono_us + 2000000;
+	double least, most = NAN;
+
+	if (exact && dlm->waiting_us < trail->wait_seen_us)
+		trail->wait_seen_us = dlm->waiting_us;
+	if (exact)
+		trail->wait_not_before_us = trail->wait_seen_us;
+	least = seconds(t->mono_us - trail->wait_seen_us);
+	if (!one->followed && !t->first && !(exact && least >= TELLING_S))
+		return;
+	if (trail->wait_not_before_us != INT64_MIN)
+		most = seconds(t->mono_us - trail->wait_not_before_us);
+	add_wait(t, lock, lock->now.ocfs2.requested, least, most, one->share * (one->dt > 0 ? min_s(least, one->dt) : exact ? least : 0));
+}
+
+static int by_lock(const void *a, const void *b)
+{
+	uint32_t x = ((const struct pending *)a)->lock, y = ((const struct pending *)b)->lock;
+
+	return (x > y) - (x < y);
+}
+
+static void settle_all(struct reading *r)
+{
+	struct dlm_times *times = calloc(r->n_pending + 1, sizeof(*times));
+
+	if (r->n_pending)
+		qsort(r->pending, r->n_pending, sizeof(*r->pending), by_lock);
+	for (size_t i = 0; times && i < r->n_pending; i++)
+		times[i].lock = r->pending[i].lock;
+	if (times)
+		dlm_take_times(r->t, times, r->n_pending);
+	for (size_t i = 0; i < r->n_pending; i++)
+		settle(r->t, &r->pending[i], times ? &times[i] : NULL);
+	free(times);
+	free(r->pending);
 }
 
 /* M is taken for every look at an inode and every change of it, W for its data. */
@@ -302,13 +373,6 @@ static void describe(struct take *t, struct lock *lock, const struct ocfs2_line 
 	}
 }
 
-struct reading {
-	struct take *t;
-	const char *label;
-	size_t usable;
-	bool counts; /* some statistic is not zero */
-};
-
 /* One name on several lines: a flock lock has a line for each open file. Only their waits add up. */
 static void take_again(struct take *t, struct lock *lock, const struct ocfs2_shot *s)
 {
@@ -366,9 +430,9 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 		double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 0;
 
 		add_counts(t, lock, &p, &s, renewed, dt, share);
-		add_waiting(t, lock, &p, &s, dt, share);
+		take_waiting(r, lock, &p, &s, dt, share);
 	} else {
-		add_waiting(t, lock, NULL, &s, t->frame_s, 1);
+		take_waiting(r, lock, NULL, &s, t->frame_s, 1);
 	}
 	lock->now.ocfs2 = s;
 	lock->now.sample = t->sample;
@@ -408,6 +472,7 @@ static void ocfs2_take(struct take *t)
 	if (!err) {
 		r.label = in.label;
 		err = input_lines(&in, take_line, &r);
+		settle_all(&r);
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));
 		else if (!r.usable)
