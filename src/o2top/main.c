@@ -191,6 +191,9 @@ static int read_names(struct run *r)
 static int nothing_to_watch(const struct run *r)
 {
 	print_problems(r);
+	/* there may be something, but not for who asks */
+	if (r->collector->ops->live && r->problems.count)
+		return EXIT_UNUSABLE;
 	if (!r->collector->ops->live)
 		fprintf(stderr, "o2top: nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording of one\n", r->title);
 	else if (r->o.roots.mount_point)

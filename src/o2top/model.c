@@ -327,6 +327,7 @@ static void share_knowledge(struct model *m)
 
 			if (ns && ns->root)
 				m->spaces[j].root = ns->root;
+			m->spaces[j].wide |= ns && ns->wide;
 			if (ns && ns->fs_generation)
 				m->spaces[j].generation = ns->fs_generation;
 		}

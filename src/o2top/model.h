@@ -51,6 +51,7 @@ struct space {
 	const struct source *source;
 	uint32_t generation; /* OCFS2: the file system's, from fs_state; 0 not known */
 	uint64_t root;       /* OCFS2: the root directory, as any node knows it; 0 not known */
+	bool wide;           /* inode numbers of more than 32 bits were seen */
 	char *mount;         /* where it is mounted, or NULL */
 };
 
@@ -62,6 +63,7 @@ struct node_space {
 	bool unusable;
 	bool no_statistics;
 	size_t lines;
+	bool wide;              /* inode numbers of more than 32 bits were seen */
 	uint64_t root;          /* OCFS2: the root directory, once it is known; else 0 */
 	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rank.h"
 
+#include "dentry.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -437,6 +439,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names, cons
 
 	*g = (struct group){0};
 	err = gather(g, m, filter);
+	err = err ? err : dentry_join(m, g->members, g->n_members);
 	err = err ? err : make_rows(g, m);
 	if (err) {
 		group_free(g);
@@ -447,6 +450,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names, cons
 	total(g, m);
 	for (size_t i = 0; i < g->n_rows; i++)
 		describe(&g->rows[i], m);
+	dentry_find_directories(m, g->rows, g->n_rows);
 	for (size_t i = 0; i < g->n_rows; i++)
 		if (row_wanted(&g->rows[i], m, filter))
 			g->rows[kept++] = g->rows[i];

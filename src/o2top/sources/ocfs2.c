@@ -420,6 +420,7 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	renewed = !named && lock->now.sample && l.id.low != lock->generation;
 	lock->generation = named ? 0 : l.id.low;
 	describe(t, lock, &l);
+	t->ns->wide |= !named && l.id.number > UINT32_MAX;
 	if (lock->now.sample && memcmp(&lock->now.ocfs2, &s, sizeof(s)) == 0 && !s.wait_us && !busy(&s)) {
 		lock->now.sample = t->sample; /* idle, as most are */
 		return true;
@@ -553,6 +554,13 @@ static struct row_id ocfs2_row(const struct lock *lock)
 	return (struct row_id){lock->id.type, lock->id.number};
 }
 
+static bool ocfs2_names(const struct lock *lock, uint64_t *directory, uint32_t *low)
+{
+	*directory = lock->id.number;
+	*low = lock->id.low;
+	return lock->id.type == 'N';
+}
+
 static void ocfs2_class_name(struct row_id row, char *buf, size_t size)
 {
 	unsigned i = type_index(row.class);
@@ -561,6 +569,8 @@ static void ocfs2_class_name(struct row_id row, char *buf, size_t size)
 		snprintf(buf, size, "refcount tree at block %llu", (unsigned long long)row.number);
 	else if (row.class == 'Q')
 		snprintf(buf, size, "%s quota", row.number ? "group" : "user");
+	else if (row.class == 'N')
+		snprintf(buf, size, "name of an inode ...%08llx", (unsigned long long)row.number);
 	else if (i < N_TYPES && types[i].class)
 		snprintf(buf, size, "%s", types[i].class);
 	else
@@ -603,6 +613,7 @@ const struct source ocfs2_source = {
     .class_name = ocfs2_class_name,
     .type_name = ocfs2_type_name,
     .lock_name = ocfs2_lock_name,
+    .names = ocfs2_names,
     .describing = "MWDO",
     .is_system = ocfs2_is_system,
 };

@@ -45,6 +45,11 @@ struct source {
 	const char *(*type_name)(uint8_t type);
 	/* The lock's own name, as the kernel prints it. */
 	void (*lock_name)(const struct lock *lock, char *buf, size_t size);
+	/*
+	 * Where a Lock is a name in a directory: true, with the directory and the low 32 bits of the inode that is
+	 * named, which is all that is printed of it. NULL where there is no such type.
+	 */
+	bool (*names)(const struct lock *lock, uint64_t *directory, uint32_t *low);
 	/* The Locks that describe an inode rather than use it: kind, size, system or not. NULL-terminated types. */
 	const char *describing;
 	/* True where this Lock shows that the inode is the file system's own. */
