@@ -177,19 +177,22 @@ static void say_one_writes(const struct facts *f, char *buf, size_t size)
 			 f->wrote, f->read, f->readers == 1 ? "reads" : "read", f->readers == 1 ? "the reader" : "all readers");
 }
 
-/* Somebody else has it meanwhile, but the kernel left those lines out, or that node is not watched. */
-static bool writes_alone(const struct facts *f)
+/* Somebody else has it meanwhile: a node that is not watched, or whose line the kernel left out. */
+static bool one_alone(const struct facts *f)
 {
-	return f->writers == 1 && f->row->section == SECTION_FILES;
+	return f->losing == 1 && f->writers <= 1 && f->row->section == SECTION_FILES;
 }
 
-static void say_writes_alone(const struct facts *f, char *buf, size_t size)
+static void say_one_alone(const struct facts *f, char *buf, size_t size)
 {
-	if (f->directory)
-		snprintf(buf, size, "%s creates, removes or renames in this directory and waits for a node that did not show: "
-				    "give every node a directory of its own", f->wrote);
+	const char *whom = f->m->n_nodes > 1 ? "a node whose use did not show" : "nodes that are not watched";
+
+	if (f->directory && f->writers)
+		snprintf(buf, size, "%s creates, removes or renames in this directory and loses time to %s: give every node a "
+				    "directory of its own", f->lost, whom);
 	else
-		snprintf(buf, size, "%s writes it and waits for a node that did not show: see who else uses it", f->wrote);
+		snprintf(buf, size, "%s %s it and loses time to %s: see who else uses it", f->lost,
+			 f->writers ? "writes" : "uses", whom);
 }
 
 static bool system_inode(const struct facts *f)
@@ -250,7 +253,7 @@ static const struct {
     {rename_lock, say_rename_lock},           {resource_groups, say_resource_groups},
     {orphan_scan, say_orphan_scan},           {nfs_sync, say_nfs_sync},
     {several_create, say_several_create},     {several_write, say_several_write},
-    {one_writes, say_one_writes},             {writes_alone, say_writes_alone},
+    {one_writes, say_one_writes},             {one_alone, say_one_alone},
     {system_inode, say_system_inode},
     {anything, say_anything},
 };

@@ -31,7 +31,7 @@ static const char help[] =
     "What to show\n"
     "  -l, --length N         rows of files at most (20; with --json all); 0 for all\n"
     "  -s, --sort COLUMN      lost waiting age mean longest acquired hit writers readers size inode\n"
-    "      --details          open rows to lock types, nodes and processes\n"
+    "      --details          open hot rows, or that of --inode, to lock types, nodes and processes\n"
     "      --hot              only hot rows: 1 ms or more lost a second, or somebody waiting\n"
     "      --fs NAME          only ocfs2, only gfs2, or only the lock space of this name\n"
     "      --type TYPE        only locks of this type: META RW OPEN FLOCK DENTRY ... INODE RGRP IOPEN ...\n"
@@ -268,6 +268,7 @@ int options_parse(struct options *o, int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
+	o->view.details_of_all = o->filter.has_inode;
 	if (o->json && !length_given)
 		o->view.length = 0;
 	o->paths = argv + optind;

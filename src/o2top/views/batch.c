@@ -252,7 +252,7 @@ static void print_row(struct page *p, const struct row *row)
 		unit_clean(clean, sizeof(clean), advice, 0);
 		fprintf(p->out, "      %s %s\n", p->o->ascii ? "->" : "→", clean);
 	}
-	if (p->o->details)
+	if (p->o->details && (row->hot || p->o->details_of_all))
 		print_details(p, row);
 }
 
