@@ -246,13 +246,24 @@ const char *row_kind(const struct row *row)
 
 void row_label(const struct model *m, const struct row *row, char *buf, size_t size)
 {
-	if (row->path)
+	const struct space *space = &m->spaces[row->space];
+	size_t n;
+
+	if (row->path) {
 		snprintf(buf, size, "%s", row->path);
-	else if (row->id.class)
-		m->spaces[row->space].source->class_name(row->id, buf, size);
+		return;
+	}
+	if (row->id.class)
+		space->source->class_name(row->id, buf, size);
 	else
 		snprintf(buf, size, row->section == SECTION_SYSTEM ? "system inode %llu" : "<%llu>",
 			 (unsigned long long)row->id.number);
+	/* a number means nothing without its file system; of a UUID the beginning tells enough */
+	n = strlen(buf);
+	if (m->n_spaces > 1 && n < size && space->mount)
+		snprintf(buf + n, size - n, " in %s", space->mount);
+	else if (m->n_spaces > 1 && n < size)
+		snprintf(buf + n, size - n, " in %s %.*s", space->source->name, space->fs == FS_OCFS2 ? 8 : 64, space->name);
 }
 
 double row_mean(const struct row *row)

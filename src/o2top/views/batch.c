@@ -8,6 +8,7 @@
 #include "../advice.h"
 #include "units.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -166,7 +167,7 @@ static void print_label(struct page *p, const struct row *row)
 	int width = p->o->columns > BEFORE_LABEL + 20 ? p->o->columns - BEFORE_LABEL - 1 : 0;
 
 	row_label(p->f->model, row, raw, sizeof(raw) - 1);
-	if (row->kind == 4 && strlen(raw) + 2 < sizeof(raw) && raw[strlen(raw) - 1] != '/')
+	if (row->path && row->kind == DT_DIR && strlen(raw) + 2 < sizeof(raw) && raw[strlen(raw) - 1] != '/')
 		strcat(raw, "/");
 	unit_clean(clean, sizeof(clean), raw, width);
 	fprintf(p->out, "  %s", clean);
@@ -238,6 +239,25 @@ static void print_details(struct page *p, const struct row *row)
 			print_processes(p, row, &row->locksets[i].members[j]);
 }
 
+/* Folds a line at blanks where the page has a width, so that a terminal does not. */
+static void print_folded(struct page *p, const char *first, const char *text)
+{
+	int room = p->o->columns - 9;
+
+	fprintf(p->out, "      %s ", first);
+	while (room > 30 && (int)strlen(text) > room) {
+		int n = room;
+
+		while (n > 0 && text[n] != ' ')
+			n--;
+		if (!n)
+			break;
+		fprintf(p->out, "%.*s\n        ", n, text);
+		text += n + 1;
+	}
+	fprintf(p->out, "%s\n", text);
+}
+
 static void print_row(struct page *p, const struct row *row)
 {
 	char advice[ADVICE_MAX], clean[ADVICE_MAX];
@@ -250,7 +270,7 @@ static void print_row(struct page *p, const struct row *row)
 	advise(p->f->model, row, advice, sizeof(advice));
 	if (*advice) {
 		unit_clean(clean, sizeof(clean), advice, 0);
-		fprintf(p->out, "      %s %s\n", p->o->ascii ? "->" : "→", clean);
+		print_folded(p, p->o->ascii ? "->" : "→", clean);
 	}
 	if (p->o->details && (row->hot || p->o->details_of_all))
 		print_details(p, row);
