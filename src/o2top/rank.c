@@ -256,7 +256,7 @@ void row_label(const struct model *m, const struct row *row, char *buf, size_t s
 	if (row->id.class)
 		space->source->class_name(row->id, buf, size);
 	else
-		snprintf(buf, size, row->section == SECTION_SYSTEM ? "system inode %llu" : "<%llu>",
+		snprintf(buf, size, row->section == SECTION_SYSTEM ? "system inode %llu" : row->kind == DT_DIR ? "<%llu>/" : "<%llu>",
 			 (unsigned long long)row->id.number);
 	/* a number means nothing without its file system; of a UUID the beginning tells enough */
 	n = strlen(buf);

@@ -245,7 +245,8 @@ static void take_waiting(struct reading *r, struct lock *lock, const struct ocfs
 		double age = seconds(r->t->real_us - (int64_t)s->wait_us);
 
 		add_wait(r->t, lock, s->requested, age, age, share * (dt > 0 ? min_s(age, dt) : age));
-	} else if (busy(s) && table_trail_of(&r->t->ns->table, lock)) {
+	} else if (busy(s) && lock->id.type != 'F' && table_trail_of(&r->t->ns->table, lock)) {
+		/* flock's locks have no counters, but always a stamp */
 		if (r->n_pending == r->room_pending) {
 			size_t room = r->room_pending ? 2 * r->room_pending : 64;
 
@@ -299,6 +300,9 @@ static void settle_all(struct reading *r)
 		times[i].lock = r->pending[i].lock;
 	if (times)
 		dlm_take_times(r->t, times, r->n_pending);
+	/* without counters nobody can tell one long wait from two short ones */
+	for (size_t i = 0; i < r->n_pending; i++)
+		r->pending[i].followed &= r->counts;
 	for (size_t i = 0; i < r->n_pending; i++)
 		settle(r->t, &r->pending[i], times ? &times[i] : NULL);
 	free(times);
