@@ -37,6 +37,7 @@ struct holder {
 	int64_t pid;
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
 	int64_t not_before_us; /* and when it surely did not; INT64_MIN not known */
+	double answered_s;     /* how long the request took that was answered meanwhile, by srttb; 0 none */
 	char comm[20];
 };
 
