@@ -62,6 +62,9 @@ static unsigned list_silent(const struct model *m, bool back, char *buf, size_t 
 	return count;
 }
 
+/* A wait of a second is no traffic any more. */
+#define LONG_WAIT_S 1.0
+
 /* ---- the rules --------------------------------------------------------------------------------------- */
 
 struct facts {
@@ -101,9 +104,10 @@ static void say_waits_long(const struct facts *f, char *buf, size_t size)
 		 f->waits, f->waiting == 1 ? "waits" : "wait");
 }
 
+/* An estimate has to be clearer. */
 static bool waited_long(const struct facts *f)
 {
-	return f->row->sum.longest_s >= 1 && !f->row->sum.estimated_longest;
+	return f->row->sum.longest_s >= (f->row->sum.estimated_longest ? 2 : 1) * LONG_WAIT_S;
 }
 
 static void say_waited_long(const struct facts *f, char *buf, size_t size)
@@ -257,9 +261,6 @@ static const struct {
     {system_inode, say_system_inode},
     {anything, say_anything},
 };
-
-/* A wait of a second is no traffic any more. */
-#define LONG_WAIT_S 1.0
 
 void advise(const struct model *m, const struct row *row, char *buf, size_t size)
 {
