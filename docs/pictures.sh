@@ -37,7 +37,7 @@ picture()
 	shift 2
 	{
 		printf '\033[2m$\033[0m o2top %s\n' "$*"
-		(cd "$tmp" && TERM=xterm TZ=UTC LC_ALL=C.UTF-8 NO_COLOR='' COLUMNS=0 \
+		(cd "$tmp" && TERM=xterm TZ=UTC LC_ALL=C.UTF-8 NO_COLOR='' COLUMNS=118 \
 			script -qec "'$program' $*" /dev/null </dev/null) | tr -d '\r' |
 			awk -v samples=" $samples " '
 				# the first line of a frame names its sample
