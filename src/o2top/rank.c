@@ -376,6 +376,8 @@ static int by_rank(const void *a, const void *b, void *arg)
 		return vx > vy ? -1 : 1;
 	if (x->lost_per_s != y->lost_per_s)
 		return x->lost_per_s > y->lost_per_s ? -1 : 1;
+	if (x->sum.lost_s != y->sum.lost_s)
+		return x->sum.lost_s > y->sum.lost_s ? -1 : 1;
 	c = compare_u64(y->sum.waiting, x->sum.waiting);
 	c = c ? c : compare_u64(y->sum.acquired, x->sum.acquired);
 	c = c ? c : compare_u64(x->space, y->space);

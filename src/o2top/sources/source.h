@@ -24,6 +24,7 @@ struct take {
 	double frame_s;  /* how much of this node's time the frame covers; 0 none */
 	int64_t real_us; /* the node's clocks at this sample */
 	int64_t mono_us;
+	int64_t kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
 /* What one wants to see as one line: an inode, or a lock that belongs to no file. */
