@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include "help.h"
 #include "version.h"
 
 #include <errno.h>
@@ -11,52 +12,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-static const char help[] =
-    "usage: o2top [OPTION]... [MOUNT_POINT | RECORDING... | FILE [FILE]]\n"
-    "Shows which files and directories of OCFS2 and GFS2 the nodes of a cluster wait for.\n"
-    "\n"
-    "What to watch (nothing given: all OCFS2 and GFS2 mounted on this machine)\n"
-    "  MOUNT_POINT            one file system of this machine\n"
-    "  RECORDING              a folder SAMPLE/NODE/{realtime,uptime,ocfs2,gfs2,dlm}, or a part of one\n"
-    "  FILE [FILE]            a locking_state or glocks file: who waits; two of one node: what changed\n"
-    "  -n, --node NODE        of a recording: only this node; may be repeated\n"
-    "      --names [LOCKSPACE=]FILE  paths, as  find MOUNT_POINT -xdev -printf '%i %p\\n'  prints them\n"
-    "      --debugfs DIR --sysfs DIR --mountinfo FILE  other places for what the kernel says, for tests\n"
-    "\n"
-    "How long\n"
-    "  -t, --interval SEC     seconds between samples (5)\n"
-    "  -i, --iterations N     end after N frames (the first of this machine, of one sample, not counted)\n"
-    "      --once             one sample: who waits now\n"
-    "\n"
-    "What to show\n"
-    "  -l, --length N         rows of files at most (20; with --json all); 0 for all\n"
-    "  -s, --sort COLUMN      lost waiting age mean longest acquired hit writers readers size inode\n"
-    "      --details          open hot rows, or that of --inode, to lock types, nodes and processes\n"
-    "      --hot              only hot rows: 1 ms or more lost a second, or somebody waiting\n"
-    "      --fs NAME          only ocfs2, only gfs2, or only the lock space of this name\n"
-    "      --type TYPE        only locks of this type, in totals, too: META RW OPEN FLOCK DENTRY ...\n"
-    "                         INODE RGRP IOPEN ...\n"
-    "      --inode N          only this inode\n"
-    "      --writers N        only what N or more nodes wrote\n"
-    "      --min-lost SEC     only what lost this much a second\n"
-    "      --no-system        no locks and inodes that belong to no user file\n"
-    "  -d, --debug            also those of them that cost little\n"
-    "\n"
-    "How to show it\n"
-    "  -b, --batch            frames of text one after the other (the only text so far)\n"
-    "      --json             an object a line for every frame\n"
-    "  -o, --log FILE         append the frames as text to FILE, also with --json\n"
-    "      --no-color         no colours (nor with NO_COLOR set, nor into a pipe)\n"
-    "      --ascii            no characters but ASCII\n"
-    "\n"
-    "  -h, --help   -V, --version\n"
-    "\n"
-    "Columns: LOST/s seconds waited per second, all nodes together, ~ where estimated; SHARE of all rows;\n"
-    "WAIT waits in progress and their AGE; MEAN and LONGEST wait; ACQ/s acquisitions; HIT taken without\n"
-    "asking the DLM; WR, RD nodes that wrote and read (? only seen); SIZE last known; - not known.\n"
-    "Exit status: 0 done, 1 nothing to watch, 2 usage, 3 nothing of any node could be used.\n"
-    "o2top(8) tells the rest, also what to do about a hot file.\n";
 
 enum long_only { OPT_NAMES = 256, OPT_ONCE, OPT_DETAILS, OPT_HOT, OPT_FS, OPT_TYPE, OPT_INODE, OPT_WRITERS, OPT_MIN_LOST,
 		 OPT_NO_SYSTEM, OPT_JSON, OPT_NO_COLOR, OPT_ASCII, OPT_DEBUGFS, OPT_SYSFS, OPT_MOUNTINFO };
@@ -228,7 +183,7 @@ static int take_option(struct options *o, int option, char *arg)
 		o->roots.mountinfo = arg;
 		return -1;
 	case 'h':
-		fputs(help, stdout);
+		fputs(o2top_help, stdout);
 		return EXIT_DONE;
 	case 'V':
 		puts("o2top " GLOCK_VERSION);
