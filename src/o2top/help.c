@@ -23,7 +23,7 @@ const char o2top_help[] =
     "\n"
     "What to show\n"
     "  -l, --length N         rows of files at most (20; with --json all); 0 for all\n"
-    "  -s, --sort COLUMN      lost waiting age mean longest acquired hit writers readers size inode\n"
+    "  -s, --sort COLUMN      lost waiting age mean longest acquired hit writers readers size inode name\n"
     "      --details          open hot rows, or that of --inode, to lock types, nodes and processes\n"
     "      --hot              only hot rows: 1 ms or more lost a second, or somebody waiting\n"
     "      --fs NAME          only ocfs2, only gfs2, or only the lock space of this name\n"

@@ -61,7 +61,7 @@ static bool number(const char *text, unsigned long most, unsigned long *out)
 	return *text >= '0' && *text <= '9' && !*end && !errno && *out <= most;
 }
 
-static bool seconds(const char *text, double least, double *out)
+static bool parse_seconds(const char *text, double least, double *out)
 {
 	char *end;
 
@@ -109,7 +109,7 @@ static int take_number(struct options *o, int option, const char *arg)
 		o->view.length = (unsigned)n;
 		return -1;
 	case 't':
-		return seconds(arg, 0.05, &o->interval_s) ? -1 : usage("-t wants seconds, from 0.05 to 86400", arg);
+		return parse_seconds(arg, 0.05, &o->interval_s) ? -1 : usage("-t wants seconds, from 0.05 to 86400", arg);
 	case OPT_INODE:
 		o->filter.has_inode = true;
 		if (!number(arg, ~0ul, &n))
@@ -122,7 +122,7 @@ static int take_number(struct options *o, int option, const char *arg)
 		o->filter.writers = (uint32_t)n;
 		return -1;
 	default:
-		return seconds(arg, 0, &o->filter.min_lost_per_s) ? -1 : usage("--min-lost wants seconds", arg);
+		return parse_seconds(arg, 0, &o->filter.min_lost_per_s) ? -1 : usage("--min-lost wants seconds", arg);
 	}
 }
 

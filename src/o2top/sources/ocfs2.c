@@ -93,11 +93,6 @@ static bool same_point(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 	       memcmp(p->total_ns, s->total_ns, sizeof(p->total_ns)) == 0;
 }
 
-static double seconds(int64_t us)
-{
-	return us > 0 ? 1e-6 * (double)us : 0;
-}
-
 /* What was known at the Shot before of the wait in progress then. */
 struct tracked {
 	bool any;

@@ -73,6 +73,9 @@ struct dlm_times {
  */
 void dlm_take_times(struct take *t, struct dlm_times *times, size_t n);
 
+/* Counts the waits among ns->holders and those of ns->holders_before that ended; after glstats and glocks. */
+void gfs2_take_waits(struct take *t, bool traced);
+
 /* Reads the trace, where one was recorded; true where its events cover the frame and were counted. */
 bool gfs2_take_trace(struct take *t);
 
