@@ -29,6 +29,12 @@ static bool takes_part(const struct row_node *n, enum part part)
 	}
 }
 
+/* One node waits, several wait. */
+static const char *verb(unsigned count, const char *one, const char *several)
+{
+	return count == 1 ? one : several;
+}
+
 /* "node1, node2 and node3" */
 static unsigned list_nodes(const struct model *m, const struct row *row, enum part part, char *buf, size_t size)
 {
@@ -62,6 +68,9 @@ static unsigned list_silent(const struct model *m, bool back, char *buf, size_t 
 	return count;
 }
 
+/* A wait of a second is no traffic any more. */
+#define LONG_WAIT_S 1.0
+
 /* ---- the rules --------------------------------------------------------------------------------------- */
 
 struct facts {
@@ -71,6 +80,8 @@ struct facts {
 	bool directory, long_wait;
 	unsigned writers, readers, waiting, silent, losing;
 	char wrote[128], read[128], waits[128], lost[128];
+	const char *who; /* those that lost time, or wait */
+	unsigned n_who;
 	char not_answering[128], back[128]; /* nodes that do not answer; that answer again */
 };
 
@@ -86,8 +97,9 @@ static bool waits_for_silent(const struct facts *f)
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s while %s does not answer: see whether that node hangs, before anything else", f->waits,
-		 f->waiting == 1 ? "waits" : "wait", f->not_answering);
+	snprintf(buf, size, "%s %s while %s %s not answer: see whether %s, before anything else", f->waits,
+		 verb(f->waiting, "waits", "wait"), f->not_answering, verb(f->silent, "does", "do"),
+		 verb(f->silent, "that node hangs", "those nodes hang"));
 }
 
 static bool waits_long(const struct facts *f)
@@ -98,12 +110,13 @@ static bool waits_long(const struct facts *f)
 static void say_waits_long(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s %s and nothing moves: look for the process that holds it, on the other nodes first",
-		 f->waits, f->waiting == 1 ? "waits" : "wait");
+		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
+/* An estimate has to be clearer. */
 static bool waited_long(const struct facts *f)
 {
-	return f->row->sum.longest_s >= 1 && !f->row->sum.estimated_longest;
+	return f->row->sum.longest_s >= (f->row->sum.estimated_longest ? 2 : 1) * LONG_WAIT_S;
 }
 
 static void say_waited_long(const struct facts *f, char *buf, size_t size)
@@ -120,9 +133,9 @@ static bool rename_lock(const struct facts *f)
 
 static void say_rename_lock(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s move directories: one such rename at a time in the whole cluster; rename fewer directories, from "
-			    "one node",
-		 f->losing ? f->lost : f->waits);
+	snprintf(buf, size,
+		 "%s %s directories: one such rename at a time in the whole cluster; rename fewer directories, from one node",
+		 f->who, verb(f->n_who, "moves", "move"));
 }
 
 static bool resource_groups(const struct facts *f)
@@ -133,9 +146,9 @@ static bool resource_groups(const struct facts *f)
 static void say_resource_groups(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s look for space in the same %u resource group%s: free space, or add more with gfs2_grow, so that each node finds "
+		 "%s %s for space in the same %u resource group%s: free space, or add more with gfs2_grow, so that each node finds "
 		 "its own",
-		 f->losing ? f->lost : f->waits, f->row->n_locksets, f->row->n_locksets == 1 ? "" : "s");
+		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets, f->row->n_locksets == 1 ? "" : "s");
 }
 
 static bool several_create(const struct facts *f)
@@ -171,25 +184,28 @@ static void say_one_writes(const struct facts *f, char *buf, size_t size)
 	if (f->directory)
 		snprintf(buf, size,
 			 "%s creates or removes in the directory that %s %s: do it less often, or in a directory apart", f->wrote,
-			 f->read, f->readers == 1 ? "reads" : "read");
+			 f->read, verb(f->readers, "reads", "read"));
 	else
 		snprintf(buf, size, "%s writes what %s %s: write it less often and more at a time, each write takes it from %s",
-			 f->wrote, f->read, f->readers == 1 ? "reads" : "read", f->readers == 1 ? "the reader" : "all readers");
+			 f->wrote, f->read, verb(f->readers, "reads", "read"), verb(f->readers, "the reader", "all readers"));
 }
 
-/* Somebody else has it meanwhile, but the kernel left those lines out, or that node is not watched. */
-static bool writes_alone(const struct facts *f)
+/* Somebody else has it meanwhile: a node that is not watched, or whose line the kernel left out. */
+static bool one_alone(const struct facts *f)
 {
-	return f->writers == 1 && f->row->section == SECTION_FILES;
+	return f->losing == 1 && f->writers <= 1 && f->row->section == SECTION_FILES;
 }
 
-static void say_writes_alone(const struct facts *f, char *buf, size_t size)
+static void say_one_alone(const struct facts *f, char *buf, size_t size)
 {
-	if (f->directory)
-		snprintf(buf, size, "%s creates, removes or renames in this directory and waits for a node that did not show: "
-				    "give every node a directory of its own", f->wrote);
+	const char *whom = f->m->n_nodes > 1 ? "a node whose use did not show" : "nodes that are not watched";
+
+	if (f->directory && f->writers)
+		snprintf(buf, size, "%s creates, removes or renames in this directory and loses time to %s: give every node a "
+				    "directory of its own", f->lost, whom);
 	else
-		snprintf(buf, size, "%s writes it and waits for a node that did not show: see who else uses it", f->wrote);
+		snprintf(buf, size, "%s %s it and loses time to %s: see who else uses it", f->lost,
+			 f->writers ? "writes" : "uses", whom);
 }
 
 static bool system_inode(const struct facts *f)
@@ -199,8 +215,8 @@ static bool system_inode(const struct facts *f)
 
 static void say_system_inode(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s share this inode of the file system's own, by creating, deleting or growing files: see the files above",
-		 f->losing ? f->lost : f->waits);
+	snprintf(buf, size, "%s %s this inode of the file system's own, by creating, deleting or growing files: see the files above",
+		 f->who, verb(f->n_who, "uses", "share"));
 }
 
 static bool orphan_scan(const struct facts *f)
@@ -221,9 +237,9 @@ static bool nfs_sync(const struct facts *f)
 
 static void say_nfs_sync(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s delete files while others look them up by number, as NFS servers do: fewer deletes, or an export from one "
-			    "node",
-		 f->losing ? f->lost : f->waits);
+	snprintf(buf, size,
+		 "%s %s files while others look them up by number, as NFS servers do: fewer deletes, or an export from one node",
+		 f->who, verb(f->n_who, "deletes", "delete"));
 }
 
 static bool anything(const struct facts *f)
@@ -236,7 +252,10 @@ static void say_anything(const struct facts *f, char *buf, size_t size)
 {
 	if (f->waiting)
 		snprintf(buf, size, "%s %s for it; which nodes use it for what did not show yet", f->waits,
-			 f->waiting == 1 ? "waits" : "wait");
+			 verb(f->waiting, "waits", "wait"));
+	else if (f->readers)
+		snprintf(buf, size, "%s %s it and %s time to a node that writes it, which did not show: see who does", f->read,
+			 verb(f->readers, "reads", "read"), verb(f->readers, "loses", "lose"));
 	else
 		snprintf(buf, size, "%s lost time on it; which nodes use it for what did not show yet", f->lost);
 }
@@ -250,13 +269,10 @@ static const struct {
     {rename_lock, say_rename_lock},           {resource_groups, say_resource_groups},
     {orphan_scan, say_orphan_scan},           {nfs_sync, say_nfs_sync},
     {several_create, say_several_create},     {several_write, say_several_write},
-    {one_writes, say_one_writes},             {writes_alone, say_writes_alone},
+    {one_writes, say_one_writes},             {one_alone, say_one_alone},
     {system_inode, say_system_inode},
     {anything, say_anything},
 };
-
-/* A wait of a second is no traffic any more. */
-#define LONG_WAIT_S 1.0
 
 void advise(const struct model *m, const struct row *row, char *buf, size_t size)
 {
@@ -271,6 +287,8 @@ void advise(const struct model *m, const struct row *row, char *buf, size_t size
 	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
 	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));
 	f.losing = list_nodes(m, row, LOST, f.lost, sizeof(f.lost));
+	f.who = f.losing ? f.lost : f.waits;
+	f.n_who = f.losing ? f.losing : f.waiting;
 	f.silent = list_silent(m, false, f.not_answering, sizeof(f.not_answering));
 	list_silent(m, true, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

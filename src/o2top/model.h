@@ -37,6 +37,7 @@ struct holder {
 	int64_t pid;
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
 	int64_t not_before_us; /* and when it surely did not; INT64_MIN not known */
+	double answered_s;     /* how long the request took that was answered meanwhile, by srttb; 0 none */
 	char comm[20];
 };
 
@@ -45,12 +46,15 @@ struct holders {
 	uint32_t n, room;
 };
 
+extern const char *const holder_modes[]; /* by holder.state: "EX" */
+
 struct space {
 	enum fs_kind fs;
 	char *name;
 	const struct source *source;
 	uint32_t generation; /* OCFS2: the file system's, from fs_state; 0 not known */
 	uint64_t root;       /* OCFS2: the root directory, as any node knows it; 0 not known */
+	bool wide;           /* inode numbers of more than 32 bits were seen */
 	char *mount;         /* where it is mounted, or NULL */
 };
 
@@ -62,12 +66,15 @@ struct node_space {
 	bool unusable;
 	bool no_statistics;
 	size_t lines;
+	bool wide;              /* inode numbers of more than 32 bits were seen */
 	uint64_t root;          /* OCFS2: the root directory, once it is known; else 0 */
 	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
 };
 
+/* mono_us is what intervals and ages are counted in: the node's monotonic clock, or wall time (node.wall_time). */
 struct moment {
 	int64_t real_us, mono_us;
+	int64_t kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
 struct node {
@@ -80,6 +87,8 @@ struct node {
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its sample before, own clock; NAN none */
 	double frame_s;    /* how much of that belongs to this frame */
+	bool wall_time;    /* it gave no monotonic clock at first: its time is wall time */
+	bool guessed_time; /* the last sample had no clock of the kind that the node has */
 	int64_t trace_until_us; /* trace events up to here were counted */
 	struct problems problems;
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rank.h"
 
+#include "dentry.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@ const char *const sort_key_names[SORT_KEYS] = {
     [SORT_LOST] = "lost",         [SORT_WAITING] = "waiting", [SORT_AGE] = "age",
     [SORT_MEAN] = "mean",         [SORT_LONGEST] = "longest", [SORT_ACQUIRED] = "acquired",
     [SORT_HIT] = "hit",           [SORT_WRITERS] = "writers", [SORT_READERS] = "readers",
-    [SORT_SIZE] = "size",         [SORT_INODE] = "inode",
+    [SORT_SIZE] = "size",         [SORT_INODE] = "inode",     [SORT_NAME] = "name",
 };
 
 /* ---- gathering --------------------------------------------------------------------------------------- */
@@ -244,13 +246,24 @@ const char *row_kind(const struct row *row)
 
 void row_label(const struct model *m, const struct row *row, char *buf, size_t size)
 {
-	if (row->path)
+	const struct space *space = &m->spaces[row->space];
+	size_t n;
+
+	if (row->path) {
 		snprintf(buf, size, "%s", row->path);
-	else if (row->id.class)
-		m->spaces[row->space].source->class_name(row->id, buf, size);
+		return;
+	}
+	if (row->id.class)
+		space->source->class_name(row->id, buf, size);
 	else
-		snprintf(buf, size, row->section == SECTION_SYSTEM ? "system inode %llu" : "<%llu>",
+		snprintf(buf, size, row->section == SECTION_SYSTEM ? "system inode %llu" : row->kind == DT_DIR ? "<%llu>/" : "<%llu>",
 			 (unsigned long long)row->id.number);
+	/* a number means nothing without its file system; of a UUID the beginning tells enough */
+	n = strlen(buf);
+	if (m->n_spaces > 1 && n < size && space->mount)
+		snprintf(buf + n, size - n, " in %s", space->mount);
+	else if (m->n_spaces > 1 && n < size)
+		snprintf(buf + n, size - n, " in %s %.*s", space->source->name, space->fs == FS_OCFS2 ? 8 : 64, space->name);
 }
 
 double row_mean(const struct row *row)
@@ -342,10 +355,19 @@ static double sort_value(const struct row *row, enum sort_key key)
 	case SORT_SIZE:
 		return row->size == UINT64_MAX ? -1 : (double)row->size;
 	case SORT_INODE: /* the smallest first */
+	case SORT_NAME:
 		return -(double)row->id.number;
 	default:
 		return row->lost_per_s;
 	}
+}
+
+/* Rows without a path come last. */
+static int by_path(const struct row *x, const struct row *y)
+{
+	if (!x->path || !y->path)
+		return x->path ? -1 : 1;
+	return strcoll(x->path, y->path);
 }
 
 static int by_rank(const void *a, const void *b, void *arg)
@@ -357,12 +379,16 @@ static int by_rank(const void *a, const void *b, void *arg)
 
 	if (x->section != y->section)
 		return x->section < y->section ? -1 : 1;
+	if (key == SORT_NAME && (x->path || y->path) && (c = by_path(x, y)) != 0)
+		return c;
 	vx = sort_value(x, key);
 	vy = sort_value(y, key);
 	if (vx != vy)
 		return vx > vy ? -1 : 1;
 	if (x->lost_per_s != y->lost_per_s)
 		return x->lost_per_s > y->lost_per_s ? -1 : 1;
+	if (x->sum.lost_s != y->sum.lost_s)
+		return x->sum.lost_s > y->sum.lost_s ? -1 : 1;
 	c = compare_u64(y->sum.waiting, x->sum.waiting);
 	c = c ? c : compare_u64(y->sum.acquired, x->sum.acquired);
 	c = c ? c : compare_u64(x->space, y->space);
@@ -437,6 +463,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names, cons
 
 	*g = (struct group){0};
 	err = gather(g, m, filter);
+	err = err ? err : dentry_join(m, g->members, g->n_members);
 	err = err ? err : make_rows(g, m);
 	if (err) {
 		group_free(g);
@@ -447,17 +474,19 @@ int group_rank(struct group *g, const struct model *m, struct names *names, cons
 	total(g, m);
 	for (size_t i = 0; i < g->n_rows; i++)
 		describe(&g->rows[i], m);
+	dentry_find_directories(m, g->rows, g->n_rows);
 	for (size_t i = 0; i < g->n_rows; i++)
 		if (row_wanted(&g->rows[i], m, filter))
 			g->rows[kept++] = g->rows[i];
 	g->n_rows = kept;
+	for (size_t i = 0; i < g->n_rows; i++)
+		if (!g->rows[i].id.class)
+			g->rows[i].path = names_find(names, m->spaces[g->rows[i].space].name, g->rows[i].id.number);
 	qsort_r(g->rows, g->n_rows, sizeof(*g->rows), by_rank, &key);
 	for (size_t i = 0; i < g->n_rows; i++) {
 		struct row *row = &g->rows[i];
 
 		row->rank = (uint32_t)++g->n_section[row->section];
-		if (!row->id.class)
-			row->path = names_find(names, m->spaces[row->space].name, row->id.number);
 	}
 	return 0;
 }

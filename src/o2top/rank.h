@@ -69,6 +69,7 @@ enum sort_key {
 	SORT_READERS,
 	SORT_SIZE,
 	SORT_INODE,
+	SORT_NAME,
 	SORT_KEYS
 };
 extern const char *const sort_key_names[SORT_KEYS];
@@ -113,7 +114,7 @@ void group_free(struct group *g);
 double row_mean(const struct row *row);               /* seconds, NAN where nothing was acquired */
 double row_hit_ratio(const struct row *row);          /* NAN where requests are not counted */
 const char *row_kind(const struct row *row);          /* "file", "directory", ... or NULL */
-/* The path, or "<32264>", or what a row without a file is called. */
+/* The path; or "<32264>", or what a row without a file is called, and in which file system if there are several. */
 void row_label(const struct model *m, const struct row *row, char *buf, size_t size);
 
 #endif

@@ -77,4 +77,7 @@ struct local_roots {
 };
 int collect_local(struct collector **out, const struct local_roots *roots);
 
+/* How large the first read of locking_state is in the nth sample from 0, so that its boundaries move; 0 any. */
+size_t collect_first_read(unsigned n);
+
 #endif

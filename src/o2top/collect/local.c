@@ -25,8 +25,13 @@ struct local {
 	unsigned taken;
 };
 
-/* Spread over 4 KiB, neighbours far apart, none near a whole page but the first, which is the plain read. */
-static const size_t first_reads[] = {0, 2048, 1024, 3072, 512, 2560, 1536, 3584};
+size_t collect_first_read(unsigned n)
+{
+	/* spread over 4 KiB, neighbours far apart; the first is the plain read */
+	static const size_t sizes[] = {0, 2048, 1024, 3072, 512, 2560, 1536, 3584};
+
+	return sizes[n % (sizeof(sizes) / sizeof(sizes[0]))];
+}
 
 /* "    Device => Id: 254,16  Uuid: ..." */
 static bool find_device(void *arg, const char *line, size_t len, size_t number, bool complete)
@@ -140,7 +145,7 @@ static int local_open(struct collector *c, const struct node_sample *node, const
 		return -ENOENT;
 	err = tree_open(l->debugfs, 0, space, kind, in);
 	if (!err && kind == FILE_LOCKING_STATE)
-		in->first_read = first_reads[(l->taken - 1) % (sizeof(first_reads) / sizeof(first_reads[0]))];
+		in->first_read = collect_first_read(l->taken - 1);
 	return err;
 }
 

@@ -323,17 +323,26 @@ static void recording_close(struct collector *c)
 
 static const struct collector_ops recording_ops = {recording_next, recording_open, recording_close, false};
 
-static int add_path(struct recording *r, const char *path, struct problems *problems)
+static int add_path(struct recording *r, const char *given, struct problems *problems)
 {
+	char path[PATH_MAX];
+	size_t len = strlen(given);
 	struct stat st;
+	int err;
 
-	if (stat(path, &st) < 0) {
-		problem(problems, path, 0, "%s", strerror(errno));
-		return -errno;
-	}
-	if (!S_ISDIR(st.st_mode))
-		return add_file(r, path, problems);
-	return add_folder(r, path);
+	while (len > 1 && given[len - 1] == '/')
+		len--;
+	if (len >= sizeof(path))
+		return -ENAMETOOLONG;
+	memcpy(path, given, len);
+	path[len] = '\0';
+	if (stat(path, &st) < 0)
+		err = -errno;
+	else
+		err = S_ISDIR(st.st_mode) ? add_folder(r, path) : add_file(r, path, problems);
+	if (err && !problems->count)
+		problem(problems, path, 0, "%s", strerror(-err));
+	return err;
 }
 
 int collect_recording(struct collector **out, char *const *paths, size_t n_paths, char *const *only,

@@ -9,6 +9,7 @@
  * - The DLM's own stamps tell exactly when a wait began, and when one that was followed ended.
  * - Which nodes write and which read no counter tells; it is taken from the modes that were seen.
  */
+#include "gfs2_estimate.h"
 #include "gfs2_line.h"
 #include "source.h"
 
@@ -17,19 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	TRUSTED_REQUESTS = 8,  /* below that srttb is mostly what the glock inherited */
-	FORGOTTEN_AFTER = 128, /* requests after which nothing of the inherited mean is left */
-	SEEN_SAMPLES = 32,     /* for how many samples a mode seen is remembered */
-};
-
-/* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
-#define TELLING_S 0.1
-
-static double seconds(int64_t us)
-{
-	return us > 0 ? 1e-6 * (double)us : 0;
-}
+enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
 
 /* ---- glstats: counters ------------------------------------------------------------------------------- */
 
@@ -42,42 +31,15 @@ struct reading {
 	uint32_t before;      /* its first holder in the sample before, or NONE */
 };
 
-/*
- * Mean of the samples that moved the mean from `before` to `now`, where n of them did: each keeps 7/8 of what was.
- */
-static double mean_of_new(double before, double now, double n)
-{
-	double kept = pow(7.0 / 8.0, n);
-
-	return max_s((now - before * kept) / (1 - kept), 0);
-}
-
-/* Seconds that the requests since p took, from the change of srttb; false where nothing can be said. */
-static bool estimate(const struct gfs2_shot *p, const struct gfs2_stats_line *l, uint64_t requests, double *total,
-		     double *mean)
-{
-	/* about every second request takes the lock, the others give it up; one that moved srttb took it */
-	double n = max_s((double)requests / 2, 1);
-
-	if (!requests || l->dcount < TRUSTED_REQUESTS || l->srttb < 0)
-		return false;
-	if (p && p->srttb == l->srttb && p->srttvarb == l->srttvarb)
-		return false;
-	if (!p && l->dcount < FORGOTTEN_AFTER)
-		return false;
-	*mean = 1e-9 * (p ? mean_of_new((double)p->srttb, (double)l->srttb, n) : (double)l->srttb);
-	*total = n * *mean;
-	return true;
-}
-
 /* What the counters say happened since the Shot before; `p` NULL: since the glock was made, after then. */
 static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_shot *p,
 		       const struct gfs2_stats_line *l, uint32_t since)
 {
+	struct gfs2_mean before = {0}, now = {l->dcount, l->srttb, l->srttvarb};
 	struct take *t = r->t;
 	uint64_t requests = l->dcount - (p ? p->dcount : 0), queued = l->qcount - (p ? p->qcount : 0);
 	double dt = seconds(t->mono_us - node_when(t->node, since)->mono_us);
-	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 0, total, mean;
+	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1, total, mean;
 	struct change *c;
 
 	if ((!requests && !queued) || !(c = table_change(&t->ns->table, lock)))
@@ -85,10 +47,27 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 	c->counts_requests = true;
 	c->requests = (uint64_t)(share * (double)requests + 0.5);
 	c->acquired = (uint64_t)(share * (double)queued + 0.5);
-	if (r->traced || !estimate(p, l, requests, &total, &mean))
+	if (p)
+		before = (struct gfs2_mean){p->dcount, p->srttb, p->srttvarb};
+	if (r->traced || !gfs2_estimate(p ? &before : NULL, &now, &total, &mean))
 		return;
 	c->lost_s = c->estimated_s = share * total;
 	change_add_longest(c, mean, true);
+}
+
+/*
+ * The wait that the sample before showed may have been answered: one sample moves srttb by an eighth of its
+ * distance, so that one that was far off shows its length.
+ */
+static void note_answer(struct take *t, const struct lock *lock, const struct gfs2_shot *p, const struct gfs2_stats_line *l)
+{
+	struct holders *before = &t->ns->holders_before;
+	uint32_t first = lock->holders;
+
+	if (first >= before->n || l->srttb <= p->srttb || table_lock(&t->ns->table, before->list[first].lock) != lock)
+		return;
+	for (uint32_t i = first; i < before->n && before->list[i].lock == before->list[first].lock; i++)
+		before->list[i].answered_s = 1e-9 * ((double)p->srttb + 8 * (double)(l->srttb - p->srttb));
 }
 
 static bool take_stats(void *arg, const char *text, size_t len, size_t number, bool complete)
@@ -116,10 +95,12 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	/* a listing can repeat a glock while the kernel's table grows */
 	if (s->stats_at == t->sample)
 		return true;
-	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount)
+	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount) {
+		note_answer(t, lock, s, &l);
 		add_counts(r, lock, s, &l, s->stats_at);
-	else if (t->ns->last_sample) /* nothing is lost from glstats: it was made, or made anew, since then */
+	} else if (t->ns->last_sample) { /* nothing is lost from glstats: it was made, or made anew, since then */
 		add_counts(r, lock, NULL, &l, t->ns->last_sample);
+	}
 	s->dcount = l.dcount;
 	s->qcount = l.qcount;
 	s->srttb = l.srttb;
@@ -282,146 +263,6 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	return true;
 }
 
-/* ---- waits ------------------------------------------------------------------------------------------- */
-
-/* A followed wait of the sample before that is not there any more. */
-static bool ended(const struct holder *h)
-{
-	return h->waits && h->followed;
-}
-
-/* The Locks whose DLM times are wanted: those that wait, and those whose wait ended; sorted, each once. */
-static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
-{
-	size_t n = 0;
-	struct dlm_times *times = calloc((size_t)ns->holders.n + ns->holders_before.n + 1, sizeof(*times));
-
-	*out = times;
-	if (!times)
-		return 0;
-	for (uint32_t i = 0; i < ns->holders.n; i++)
-		if (ns->holders.list[i].waits)
-			times[n++].lock = ns->holders.list[i].lock;
-	for (uint32_t i = 0; i < ns->holders_before.n; i++)
-		if (ended(&ns->holders_before.list[i]))
-			times[n++].lock = ns->holders_before.list[i].lock;
-	return n;
-}
-
-static int by_lock(const void *a, const void *b)
-{
-	uint32_t x = ((const struct dlm_times *)a)->lock, y = ((const struct dlm_times *)b)->lock;
-
-	return (x > y) - (x < y);
-}
-
-static size_t sort_times(struct dlm_times *times, size_t n)
-{
-	size_t kept = 0;
-
-	if (n)
-		qsort(times, n, sizeof(*times), by_lock);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || times[kept - 1].lock != times[i].lock)
-			times[kept++] = times[i];
-	return kept;
-}
-
-static const struct dlm_times *times_of(const struct dlm_times *times, size_t n, uint32_t lock)
-{
-	struct dlm_times key = {.lock = lock};
-
-	return n ? bsearch(&key, times, n, sizeof(key), by_lock) : NULL;
-}
-
-/* A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its own. */
-static void add_waiting(struct take *t, struct holder *h, const struct dlm_times *dlm, bool first)
-{
-	struct lock *lock = table_lock(&t->ns->table, h->lock);
-	double least, most;
-	struct change *c;
-
-	if (first && dlm && dlm->waiting_us > 0 && dlm->waiting_us <= t->mono_us + 2000000) {
-		h->exact = true;
-		/* it was asked again since it was first seen where a conversion had failed */
-		if (dlm->waiting_us < h->seen_us)
-			h->seen_us = dlm->waiting_us;
-		h->not_before_us = h->seen_us;
-	}
-	least = seconds(t->mono_us - h->seen_us);
-	most = h->not_before_us == INT64_MIN ? NAN : seconds(t->mono_us - h->not_before_us);
-	h->followed |= h->exact && least >= TELLING_S;
-	h->counted = h->followed || t->first;
-	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
-		return;
-	change_add_wait(c, least, most);
-	c->lost_s += t->frame_s > 0 ? min_s(least, t->frame_s) : h->exact ? least : 0;
-	if (h->state == GFS2_EX)
-		c->wants_ex = true;
-	else
-		c->wants_shared = true;
-}
-
-/* More requests than this since a wait was seen: the DLM's time of the last grant is not the end of that wait. */
-enum { OF_ONE_WAIT = 2 };
-
-/*
- * A followed wait that ended since the sample before, when it was so and so old. What earlier frames counted of
- * it is not counted again: where the DLM says when it ended, its rest replaces the estimate; else what was
- * counted leaves the estimate, which holds all of it.
- */
-static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm, bool first)
-{
-	struct lock *lock = table_lock(&t->ns->table, h->lock);
-	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
-	double age = seconds(then_us - h->seen_us), dt = seconds(t->mono_us - then_us), rest;
-	struct change *c = table_change(&t->ns->table, lock);
-
-	if (!c)
-		return;
-	if (c->requests <= OF_ONE_WAIT && dlm && dlm->granted_us > then_us &&
-	    dlm->granted_us <= t->mono_us + 2000000) {
-		rest = min_s(seconds(dlm->granted_us - then_us), dt);
-		if (first)
-			c->lost_s = c->estimated_s = c->longest_s = 0;
-		c->lost_s += rest;
-		change_add_longest(c, age + rest, false);
-		return;
-	}
-	rest = min_s(max_s(c->lost_s - age, 0), c->requests <= OF_ONE_WAIT ? dt : c->lost_s);
-	c->lost_s = c->estimated_s = rest;
-	change_add_longest(c, age, false);
-}
-
-static void take_waits(struct take *t, bool traced)
-{
-	struct node_space *ns = t->ns;
-	struct dlm_times *times;
-	size_t n = wanted_times(ns, &times);
-	uint32_t before = NONE;
-
-	n = sort_times(times, n);
-	dlm_take_times(t, times, n);
-	for (uint32_t i = 0; i < ns->holders_before.n && !traced; i++) {
-		struct holder *h = &ns->holders_before.list[i];
-
-		if (!ended(h))
-			continue;
-		add_ended(t, h, times_of(times, n, h->lock), h->lock != before);
-		before = h->lock;
-	}
-	before = NONE;
-	for (uint32_t i = 0; i < ns->holders.n; i++) {
-		struct holder *h = &ns->holders.list[i];
-
-		if (!h->waits)
-			continue;
-		add_waiting(t, h, times_of(times, n, h->lock), h->lock != before);
-		before = h->lock;
-	}
-	free(times);
-}
-
 /* Who used the inode for what is told by the modes in which its glock was seen lately. */
 static void add_modes(struct take *t)
 {
@@ -497,7 +338,7 @@ static void gfs2_take(struct take *t)
 	glocks = r.usable;
 	read_file(&r, FILE_SBSTATS, check_sbstats, false);
 	if (glocks)
-		take_waits(t, r.traced);
+		gfs2_take_waits(t, r.traced);
 	add_modes(t);
 	ns->lines = stats > glocks ? stats : glocks;
 	ns->unusable = ns->lines == 0;

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- counters ---------------------------------------------------------------------------------------- */
@@ -90,11 +91,6 @@ static bool same_point(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 	return busy(p) && p->action == s->action && p->level == s->level && p->requested == s->requested &&
 	       memcmp(p->gets, s->gets, sizeof(p->gets)) == 0 &&
 	       memcmp(p->total_ns, s->total_ns, sizeof(p->total_ns)) == 0;
-}
-
-static double seconds(int64_t us)
-{
-	return us > 0 ? 1e-6 * (double)us : 0;
 }
 
 /* What was known at the Shot before of the wait in progress then. */
@@ -203,35 +199,109 @@ static bool follow(struct take *t, struct lock *lock, const struct ocfs2_shot *p
 	return false;
 }
 
-/* A wait that goes on, if there is one. dt is the time since the Shot before, 0 where there is none. */
-static void add_waiting(struct take *t, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
-			double dt, double share)
+static void add_wait(struct take *t, struct lock *lock, int requested, double least, double most, double inside)
 {
-	bool followed = follow(t, lock, p, s);
-	const struct trail *trail = table_trail_of(&t->ns->table, lock);
-	struct change *c;
-	double least, most, inside;
+	struct change *c = table_change(&t->ns->table, lock);
 
-	if (s->wait_us) {
-		least = most = seconds(t->real_us - (int64_t)s->wait_us);
-		inside = dt > 0 ? min_s(least, dt) : least;
-	} else if (followed || (t->first && busy(s) && trail)) {
-		least = seconds(t->mono_us - trail->wait_seen_us);
-		most = trail->wait_not_before_us == INT64_MIN ? NAN
-							      : seconds(t->mono_us - trail->wait_not_before_us);
-		inside = dt;
-	} else {
-		return;
-	}
-	c = table_change(&t->ns->table, lock);
 	if (!c)
 		return;
 	change_add_wait(c, least, most);
-	c->lost_s += inside * share;
-	if (s->requested == OCFS2_LEVEL_EX)
+	c->lost_s += inside;
+	if (requested == OCFS2_LEVEL_EX)
 		c->wants_ex = true;
 	else
 		c->wants_shared = true;
+}
+
+/* A Lock that may be waiting, until the DLM was asked. */
+struct pending {
+	uint32_t lock;
+	bool followed;   /* two samples showed it at the same point */
+	double dt, share; /* the time since the Shot before and how much of it is in this frame */
+};
+
+struct reading {
+	struct take *t;
+	const char *label;
+	size_t usable;
+	bool counts; /* some statistic is not zero */
+	struct pending *pending;
+	size_t n_pending, room_pending;
+};
+
+/* A wait that goes on, if there is one; p is NULL where there is no Shot before. */
+static void take_waiting(struct reading *r, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
+			 double dt, double share)
+{
+	struct pending one = {table_index(&r->t->ns->table, lock), follow(r->t, lock, p, s), dt, share};
+	struct pending *more;
+
+	if (s->wait_us) {
+		double age = seconds(r->t->real_us - (int64_t)s->wait_us);
+
+		add_wait(r->t, lock, s->requested, age, age, share * (dt > 0 ? min_s(age, dt) : age));
+	} else if (busy(s) && lock->id.type != 'F' && table_trail_of(&r->t->ns->table, lock)) {
+		/* flock's locks have no counters, but always a stamp */
+		if (r->n_pending == r->room_pending) {
+			size_t room = r->room_pending ? 2 * r->room_pending : 64;
+
+			more = reallocarray(r->pending, room, sizeof(*more));
+			if (!more)
+				return;
+			r->pending = more;
+			r->room_pending = room;
+		}
+		r->pending[r->n_pending++] = one;
+	}
+}
+
+/* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
+#define TELLING_S 0.1
+
+/* On the kernel's DLM the request's own time is known; it goes before what was seen. */
+static void settle(struct take *t, const struct pending *one, const struct dlm_times *dlm)
+{
+	struct lock *lock = table_lock(&t->ns->table, one->lock);
+	struct trail *trail = table_trail_of(&t->ns->table, lock);
+	bool exact = dlm && dlm->waiting_us > 0 && dlm->waiting_us <= t->mono_us + 2000000;
+	double least, most = NAN;
+
+	if (exact && dlm->waiting_us < trail->wait_seen_us)
+		trail->wait_seen_us = dlm->waiting_us;
+	if (exact)
+		trail->wait_not_before_us = trail->wait_seen_us;
+	least = seconds(t->mono_us - trail->wait_seen_us);
+	if (!one->followed && !t->first && !(exact && least >= TELLING_S))
+		return;
+	if (trail->wait_not_before_us != INT64_MIN)
+		most = seconds(t->mono_us - trail->wait_not_before_us);
+	add_wait(t, lock, lock->now.ocfs2.requested, least, most, one->share * (one->dt > 0 ? min_s(least, one->dt) : exact ? least : 0));
+}
+
+static int by_lock(const void *a, const void *b)
+{
+	uint32_t x = ((const struct pending *)a)->lock, y = ((const struct pending *)b)->lock;
+
+	return (x > y) - (x < y);
+}
+
+static void settle_all(struct reading *r)
+{
+	struct dlm_times *times = calloc(r->n_pending + 1, sizeof(*times));
+
+	if (r->n_pending)
+		qsort(r->pending, r->n_pending, sizeof(*r->pending), by_lock);
+	for (size_t i = 0; times && i < r->n_pending; i++)
+		times[i].lock = r->pending[i].lock;
+	if (times)
+		dlm_take_times(r->t, times, r->n_pending);
+	/* without counters nobody can tell one long wait from two short ones */
+	for (size_t i = 0; i < r->n_pending; i++)
+		r->pending[i].followed &= r->counts;
+	for (size_t i = 0; i < r->n_pending; i++)
+		settle(r->t, &r->pending[i], times ? &times[i] : NULL);
+	free(times);
+	free(r->pending);
 }
 
 /* M is taken for every look at an inode and every change of it, W for its data. */
@@ -302,13 +372,6 @@ static void describe(struct take *t, struct lock *lock, const struct ocfs2_line 
 	}
 }
 
-struct reading {
-	struct take *t;
-	const char *label;
-	size_t usable;
-	bool counts; /* some statistic is not zero */
-};
-
 /* One name on several lines: a flock lock has a line for each open file. Only their waits add up. */
 static void take_again(struct take *t, struct lock *lock, const struct ocfs2_shot *s)
 {
@@ -356,6 +419,7 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	renewed = !named && lock->now.sample && l.id.low != lock->generation;
 	lock->generation = named ? 0 : l.id.low;
 	describe(t, lock, &l);
+	t->ns->wide |= !named && l.id.number > UINT32_MAX;
 	if (lock->now.sample && memcmp(&lock->now.ocfs2, &s, sizeof(s)) == 0 && !s.wait_us && !busy(&s)) {
 		lock->now.sample = t->sample; /* idle, as most are */
 		return true;
@@ -363,12 +427,12 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	if (lock->now.sample) {
 		struct ocfs2_shot p = lock->now.ocfs2;
 		double dt = seconds(t->mono_us - node_when(t->node, lock->now.sample)->mono_us);
-		double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 0;
+		double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
 
 		add_counts(t, lock, &p, &s, renewed, dt, share);
-		add_waiting(t, lock, &p, &s, dt, share);
+		take_waiting(r, lock, &p, &s, dt, share);
 	} else {
-		add_waiting(t, lock, NULL, &s, t->frame_s, 1);
+		take_waiting(r, lock, NULL, &s, t->frame_s, 1);
 	}
 	lock->now.ocfs2 = s;
 	lock->now.sample = t->sample;
@@ -408,6 +472,7 @@ static void ocfs2_take(struct take *t)
 	if (!err) {
 		r.label = in.label;
 		err = input_lines(&in, take_line, &r);
+		settle_all(&r);
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));
 		else if (!r.usable)
@@ -488,6 +553,13 @@ static struct row_id ocfs2_row(const struct lock *lock)
 	return (struct row_id){lock->id.type, lock->id.number};
 }
 
+static bool ocfs2_names(const struct lock *lock, uint64_t *directory, uint32_t *low)
+{
+	*directory = lock->id.number;
+	*low = lock->id.low;
+	return lock->id.type == 'N';
+}
+
 static void ocfs2_class_name(struct row_id row, char *buf, size_t size)
 {
 	unsigned i = type_index(row.class);
@@ -496,6 +568,8 @@ static void ocfs2_class_name(struct row_id row, char *buf, size_t size)
 		snprintf(buf, size, "refcount tree at block %llu", (unsigned long long)row.number);
 	else if (row.class == 'Q')
 		snprintf(buf, size, "%s quota", row.number ? "group" : "user");
+	else if (row.class == 'N')
+		snprintf(buf, size, "name of an inode ...%08llx", (unsigned long long)row.number);
 	else if (i < N_TYPES && types[i].class)
 		snprintf(buf, size, "%s", types[i].class);
 	else
@@ -538,6 +612,7 @@ const struct source ocfs2_source = {
     .class_name = ocfs2_class_name,
     .type_name = ocfs2_type_name,
     .lock_name = ocfs2_lock_name,
+    .names = ocfs2_names,
     .describing = "MWDO",
     .is_system = ocfs2_is_system,
 };

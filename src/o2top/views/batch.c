@@ -8,11 +8,12 @@
 #include "../advice.h"
 #include "units.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-enum { LABEL_MAX = 1200, TREND_COLUMNS = 8, BEFORE_LABEL = 84 };
+enum { LABEL_MAX = 1200, TREND_COLUMNS = 8, BEFORE_LABEL = 87 };
 
 struct page {
 	FILE *out;
@@ -79,17 +80,21 @@ static void print_totals(struct page *p)
 	const struct totals *t = &p->f->group->totals;
 	char lost[UNIT_MAX], acquired[UNIT_MAX], locks[UNIT_MAX], age[UNIT_RANGE_MAX];
 
+	bool rates = !p->f->single && p->f->group->interval_s > 0;
+
 	if (p->f->single)
 		fprintf(p->out, "one sample: who waits now, no rates yet");
+	else if (!rates)
+		fprintf(p->out, "how long it was from one to the other is not known: no rates");
 	else
-		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD), change_estimated(&t->sum) ? "~" : "", unit_seconds(lost, t->lost_per_s),
+		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD), change_estimated(&t->sum) ? "~" : "", unit_rate(lost, t->lost_per_s),
 			off(p));
 	if (t->sum.waiting)
 		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, HOT), t->sum.waiting,
 			unit_range(age, t->sum.oldest_s, t->sum.oldest_max_s), off(p));
 	else
 		fprintf(p->out, "   nobody waiting");
-	if (!p->f->single)
+	if (rates)
 		fprintf(p->out, "   %s acquisitions/s", unit_count(acquired, t->acquired_per_s));
 	fprintf(p->out, "   %zu hot of %zu rows   %s locks\n", t->hot, t->rows, unit_count(locks, (double)t->locks));
 }
@@ -98,8 +103,8 @@ static void print_totals(struct page *p)
 
 static void print_header(struct page *p, const char *section)
 {
-	fprintf(p->out, "\n%s  #   LOST/s SHARE %-*s WAIT        AGE     MEAN  LONGEST ACQ/s  HIT WR RD SIZE  %s%s\n", on(p, BOLD),
-		TREND_COLUMNS, "TREND", section, off(p));
+	fprintf(p->out, "\n%s   #   LOST/s SHARE %-*s WAIT          AGE     MEAN  LONGEST ACQ/s  HIT WR RD SIZE  %s%s\n",
+		on(p, BOLD), TREND_COLUMNS, "TREND", section, off(p));
 }
 
 static const char *approx(char *to, const char *value, bool estimated)
@@ -133,16 +138,16 @@ static void print_trend(struct page *p, const struct row *row)
 static void print_numbers(struct page *p, const struct row *row)
 {
 	char a[UNIT_MAX], b[UNIT_MAX + 1], c[UNIT_MAX], range[UNIT_RANGE_MAX];
-	bool single = p->f->single, est = change_estimated(&row->sum);
+	bool single = p->f->single || p->f->group->interval_s <= 0, est = change_estimated(&row->sum);
 	double all = p->f->group->totals.lost_per_s;
 
-	fprintf(p->out, " %8s", single ? "-" : approx(b, unit_seconds(a, row->lost_per_s), est));
+	fprintf(p->out, " %8s", single ? "-" : approx(b, unit_rate(a, row->lost_per_s), est));
 	fprintf(p->out, " %5s", unit_share(a, single ? NAN : all > 0 ? row->lost_per_s / all : 0));
 	print_trend(p, row);
 	if (row->sum.waiting)
-		fprintf(p->out, " %4u %10s", row->sum.waiting, unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
+		fprintf(p->out, " %4u %12s", row->sum.waiting, unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
 	else
-		fprintf(p->out, " %4s %10s", "-", "-");
+		fprintf(p->out, " %4s %12s", "-", "-");
 	fprintf(p->out, " %8s", approx(b, unit_seconds(a, single ? NAN : row_mean(row)), est));
 	fprintf(p->out, " %8s", approx(b, unit_seconds(a, row->sum.longest_s > 0 ? row->sum.longest_s : NAN), row->sum.estimated_longest));
 	fprintf(p->out, " %5s", unit_count(a, single ? NAN : acquired_per_s(p, row)));
@@ -166,7 +171,7 @@ static void print_label(struct page *p, const struct row *row)
 	int width = p->o->columns > BEFORE_LABEL + 20 ? p->o->columns - BEFORE_LABEL - 1 : 0;
 
 	row_label(p->f->model, row, raw, sizeof(raw) - 1);
-	if (row->kind == 4 && strlen(raw) + 2 < sizeof(raw) && raw[strlen(raw) - 1] != '/')
+	if (row->path && row->kind == DT_DIR && strlen(raw) + 2 < sizeof(raw) && raw[strlen(raw) - 1] != '/')
 		strcat(raw, "/");
 	unit_clean(clean, sizeof(clean), raw, width);
 	fprintf(p->out, "  %s", clean);
@@ -206,7 +211,6 @@ static void print_node(struct page *p, const struct row *row, const struct row_n
 /* Processes that hold or want one of the row's glocks. */
 static void print_processes(struct page *p, const struct row *row, const struct member *member)
 {
-	static const char *const modes[] = {"UN", "EX", "DF", "SH", "??"};
 	const struct node *node = &p->f->model->nodes[member->node];
 	const struct holders *h = &node->spaces[row->space]->holders;
 	uint32_t first = member->lock->holders;
@@ -219,7 +223,7 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 			continue;
 		unit_clean(comm, sizeof(comm), one->comm, 0);
 		fprintf(p->out, "        %s: pid %lld %s %s %s", node->name, (long long)one->pid, comm,
-			one->waits ? "waits for" : "holds", modes[one->state]);
+			one->waits ? "waits for" : "holds", holder_modes[one->state]);
 		if (one->waits && one->counted)
 			fprintf(p->out, " since %s",
 				unit_seconds(age, 1e-6 * (double)(node_when(node, p->f->model->sample)->mono_us - one->seen_us)));
@@ -238,6 +242,25 @@ static void print_details(struct page *p, const struct row *row)
 			print_processes(p, row, &row->locksets[i].members[j]);
 }
 
+/* Folds a line at blanks where the page has a width, so that a terminal does not. */
+static void print_folded(struct page *p, const char *first, const char *text)
+{
+	int room = p->o->columns - 9;
+
+	fprintf(p->out, "      %s ", first);
+	while (room > 30 && (int)strlen(text) > room) {
+		int n = room;
+
+		while (n > 0 && text[n] != ' ')
+			n--;
+		if (!n)
+			break;
+		fprintf(p->out, "%.*s\n        ", n, text);
+		text += n + 1;
+	}
+	fprintf(p->out, "%s\n", text);
+}
+
 static void print_row(struct page *p, const struct row *row)
 {
 	char advice[ADVICE_MAX], clean[ADVICE_MAX];
@@ -250,9 +273,9 @@ static void print_row(struct page *p, const struct row *row)
 	advise(p->f->model, row, advice, sizeof(advice));
 	if (*advice) {
 		unit_clean(clean, sizeof(clean), advice, 0);
-		fprintf(p->out, "      %s %s\n", p->o->ascii ? "->" : "→", clean);
+		print_folded(p, p->o->ascii ? "->" : "→", clean);
 	}
-	if (p->o->details)
+	if (p->o->details && (row->hot || p->o->details_of_all))
 		print_details(p, row);
 }
 

@@ -20,12 +20,13 @@ struct frame {
 };
 
 struct view_options {
-	unsigned length;  /* rows of files; 0 all */
-	bool details;     /* rows opened to lock types and nodes */
-	bool all_system;  /* also the rows of the system section that are not hot */
+	unsigned length;     /* rows of files; 0 all */
+	bool details;        /* hot rows opened to lock types and nodes */
+	bool details_of_all; /* and the others */
+	bool all_system;     /* also the rows of the system section that are not hot */
 	bool color;
-	bool ascii;       /* no characters but ASCII */
-	int columns;      /* width of the page */
+	bool ascii;          /* no characters but ASCII */
+	int columns;         /* width of the page */
 };
 
 /* Each writes one frame to out. 0, or negative errno where it could not be written. */
