@@ -74,7 +74,7 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 	if (!wrong && e.type >= GFS2_TYPE_MAX)
 		wrong = "no such type of glock";
 	/* all events up to the newest are never counted again: one that cannot be must not be that */
-	if (!wrong && (e.at_us > INT64_MAX || (int64_t)e.at_us - AHEAD_US > tr->t->mono_us))
+	if (!wrong && (e.at_us > INT64_MAX / 2 || (int64_t)e.at_us + tr->t->kernel_shift_us - AHEAD_US > tr->t->mono_us))
 		wrong = "its time is after that of the sample";
 	if (wrong)
 		problem(tr->t->problems, tr->label, number, "%s", wrong);
@@ -104,7 +104,7 @@ static bool look_line(void *arg, const char *line, size_t len, size_t number, bo
 		tr->lost = !slash || (size_t)(line + len - slash) < n + 1 || memcmp(in, slash + 1, n) != 0;
 		return true;
 	}
-	if (!gfs2_lock_time_parse(&e, line, len, &wrong) || wrong)
+	if (!gfs2_lock_time_parse(&e, line, len, &wrong) || wrong || e.at_us > INT64_MAX / 2)
 		return true;
 	tr->any = true;
 	tr->first_us = (int64_t)e.at_us;
