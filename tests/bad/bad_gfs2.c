@@ -156,6 +156,22 @@ static void made_anew(void **state)
 	assert_int_equal(number(row_of(frame(s, 0), 512), "requests"), 2);
 }
 
+/* Means from the one end of 64 bits to the other while somebody waits. */
+static void means_from_end_to_end(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, t == 1 ? INT64_MAX : INT64_MIN, 100 + (unsigned)t, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+		scene_stats(s, t, "node1", 2, 0x300, t ? INT64_MAX : INT64_MIN, 100 + (t == 2), 500);
+		scene_glock(s, t, "node1", 2, 0x300, "UN", t == 2 ? NULL : "AW", "SH", 77, "hotload");
+	}
+	scene_json(s);
+	assert_int_equal(s->status, 0);
+}
+
 /* An iopen glock and a flock of the inode stand in its row; resource groups, quota and the like do not. */
 static void types_of_glocks(void **state)
 {
@@ -223,6 +239,26 @@ static void dlm_stamp_alone(void **state)
 	row = row_of(frame(s, 0), 512);
 	assert_near(number(row, "oldest_wait_s"), 1.5, 1e-5);
 	assert_near(number(row, "oldest_wait_max_s"), 1.5, 1e-5);
+}
+
+/* A node that is new in t1 and waits for 101.5 s: of this frame of 5 s it waited at most all. */
+static void dlm_stamp_of_a_new_node(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	scene_clock(s, 0, "node2");
+	scene_clock(s, 1, "node2");
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node2", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node2", 2, 0x200, "SH", NULL, NULL, 0, NULL);
+	}
+	scene_stats(s, 1, "node1", 2, 0x200, 1000, 100, 500);
+	scene_glock(s, 1, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+	dlm(s, 1, 0x200, 0, 3, UP0 - 96.5);
+	scene_json(s);
+	assert_near(number(row_of(frame(s, 0), 512), "oldest_wait_s"), 101.5, 1e-5);
+	assert_true(waited(s, 0, 512) <= STEP + 1e-6);
 }
 
 /* A master copy is another node's lock: its stamp says nothing of this node's wait. Nor does one of the future. */
@@ -392,6 +428,7 @@ static void trace_stamp_of_the_future(void **state)
 		trace_head(s, t, "2/2");
 		event(s, t, UP0 + 1, 512, -11, 0.3, 1000);
 		event(s, t, 999999999.0, 512, -11, 0.1, 1000);
+		event(s, t, 9223372036854.0, 512, -11, 0.1, 1000);
 	}
 	event(s, 2, UP0 + 7, 512, -11, 0.25, 1000);
 	scene_json(s);
@@ -439,8 +476,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BAD(same_wait),		    BAD(another_wait),		       BAD(another_mode_or_process),
 		BAD(another_wait_after_a_gap), BAD(inherited_means),	       BAD(mean_did_not_move),
-		BAD(estimate),		    BAD(made_anew),		       BAD(types_of_glocks),
-		BAD(dlm_stamps),	    BAD(dlm_stamp_alone),	       BAD(dlm_stamps_of_others),
+		BAD(estimate),		    BAD(made_anew), BAD(means_from_end_to_end),		       BAD(types_of_glocks),
+		BAD(dlm_stamp_of_a_new_node), BAD(dlm_stamps),	    BAD(dlm_stamp_alone),	       BAD(dlm_stamps_of_others),
 		BAD(dlm_broken_lines),	    BAD(ended_wait_counted_once),      BAD(holders_of_an_unlisted_glock),
 		BAD(trace_events),	    BAD(trace_events_once),	       BAD(trace_stamp_of_the_future),
 		BAD(trace_broken_lines),    BAD(trace_overwritten),

@@ -168,6 +168,59 @@ static void stamps_after_the_clock(void **state)
 	assert_near(number(row, "wait_s"), 0, 1e-9);
 }
 
+/*
+ * t1 has neither clock: how long it was until t1 nobody knows, and nothing that is made up of that may show - not a
+ * frame of days, not a wait of days, in this frame or the next. From t0 to t2 it was 10 s.
+ */
+static void sample_without_clocks(void **state)
+{
+	struct scene *s = *state;
+	const char *inside[] = {"waiting", "wait_s", "oldest_wait_s"};
+
+	for (int t = 0; t < 4; t++) {
+		if (t != 1)
+			scene_clock(s, t, "node1");
+		LINE(t, "node1", .ino = 100, .gets = {0, 1000 + 100 * (unsigned)t}, .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
+		     .max = {0, 100000 + (unsigned)t});
+		LINE(t, "node1", .ino = 300, .flags = 0x443, .action = 2, .requested = 3, .gets = {5, 0});
+		scene_stats(s, t, "node1", 2, 0x500, 1000000, 100, 100);
+		scene_glock(s, t, "node1", 2, 0x500, "UN", "W", "SH", 7, "a");
+	}
+	scene_json(s);
+	assert_int_equal(s->n_frames, 3);
+	for (size_t n = 0; n < 3; n++) {
+		json_t *node = node_in(frame(s, n), "node1");
+
+		if (!is_null(node, "interval_s"))
+			assert_true(number(node, "interval_s") <= 10 + 1e-6);
+		for (unsigned ino = 300; ino <= 0x500; ino += 0x500 - 300)
+			for (size_t i = 0; row_of(frame(s, n), ino) && i < 3; i++)
+				if (!is_null(row_of(frame(s, n), ino), inside[i]))
+					assert_true(number(row_of(frame(s, n), ino), inside[i]) <= 15 + 1e-6);
+	}
+	/* 3 s were waited from t0 to t3 */
+	assert_true(waited(s, 0, 100) + waited(s, 1, 100) + waited(s, 2, 100) <= 3 + 1e-6);
+}
+
+/* One of the clocks is missing in t1: the other one says that it was 5 s all the same. */
+static void one_clock_missing_once(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 3; t++) {
+		scene_clocks(s, t, "node1", REAL0 + t * STEP, t == 1 ? -1 : UP0 + t * STEP);
+		scene_clocks(s, t, "node2", t == 1 ? -1 : REAL0 + t * STEP, UP0 + t * STEP);
+		busy(s, t, "node1");
+		busy(s, t, "node2");
+	}
+	scene_json(s);
+	for (size_t n = 0; n < 2; n++) {
+		assert_near(number(node_in(frame(s, n), "node1"), "interval_s"), 5, 1e-6);
+		assert_near(number(node_in(frame(s, n), "node2"), "interval_s"), 5, 1e-6);
+		assert_near(waited(s, n, 100), 2, 1e-6);
+	}
+}
+
 /* Samples made at the same moment: no time went by, nothing may be divided by it. */
 static void no_time_between(void **state)
 {
@@ -211,6 +264,7 @@ int main(void)
 		BAD(node_missing_once), BAD(nothing_stale), BAD(new_node_with_an_old_wait), BAD(wall_clock_back),
 		BAD(uptime_back),	BAD(both_back),	    BAD(only_clock_back),	    BAD(stamps_after_the_clock),
 		BAD(no_time_between),	BAD(chosen_nodes),
+		BAD(sample_without_clocks), BAD(one_clock_missing_once),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

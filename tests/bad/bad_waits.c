@@ -4,6 +4,8 @@
  */
 #include "scene.h"
 
+#include <stdio.h>
+
 #define S 1000000000ull /* in ns */
 
 static void clocks(struct scene *s, int n)
@@ -88,6 +90,35 @@ static void wait_without_stamp(void **state)
 	assert_near(number(row, "wait_s"), 2, 1e-5);
 	assert_near(number(row, "longest_wait_s"), 11, 1e-5);
 	assert_true(waited(s, 0, 100) + waited(s, 1, 100) + waited(s, 2, 100) <= 11 + 1e-5);
+}
+
+/*
+ * The same on the kernel's DLM, whose dump says that the lock converts since t0 + 1 s: at t1 it is 4 s old, exactly,
+ * and at t2 9 s. A master copy in between belongs to another node.
+ */
+static void wait_with_dlm_stamp(void **state)
+{
+	struct scene *s = *state;
+	char path[128];
+	json_t *row;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		LINE(t, "node1", .ino = 100, .gets = {9, 0}, .total_ns = {S, 0}, .max = {500000, 0}, .requested = 3,
+		     .flags = t ? 0x443 : 0x41, .action = t ? 2 : 0);
+		snprintf(path, sizeof(path), "t%d/node1/dlm/" UUID "_all", t);
+		scene_file(s, path, "rsb 00000000d40c03c4 2 0 0 0 0 0 31 str M000000000000000000006400000000\n");
+		scene_file(s, path, "lkb 1c6 2 5f7 1 0 1c 0 %d 0 3 5 0 0 2 %.0f 0\n", t ? 3 : 2, (UP0 + (t ? 1 : -100)) * 1e9);
+		scene_file(s, path, "lkb 1c7 3 5f8 1 0 1c 10000 3 0 3 5 0 0 2 1000 0\n");
+	}
+	scene_json(s);
+	for (int n = 0; n < 2; n++) {
+		row = row_of(frame(s, (size_t)n), 100);
+		assert_int_equal(number(row, "waiting"), 1);
+		assert_near(number(row, "oldest_wait_s"), n ? 9 : 4, 1e-5);
+		assert_near(number(row, "oldest_wait_max_s"), n ? 9 : 4, 1e-5);
+		assert_near(number(row, "wait_s"), n ? 5 : 4, 1e-5);
+	}
 }
 
 /* A line of a hang, `change` of it changed at t1. */
@@ -253,6 +284,24 @@ static void flock_lines_change_places(void **state)
 	}
 }
 
+/*
+ * Two lines of one flock name that are BUSY, in v3 without stamps: the one at t0 and the other at t1 are not one wait.
+ */
+static void flock_lines_without_stamps(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		LINE(t, "node1", .version = 3, .type = 'M', .ino = 100, .gets = {9, 0});
+		for (int i = 0; i < 2; i++)
+			LINE(t, "node1", .version = 3, .type = 'F', .ino = 100, .generation = 7, .flags = i == t ? 0x242 : 0x240,
+			     .action = i == t ? 2 : 0, .requested = 5);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 100), 0, 1e-9);
+}
+
 /* Locks that belong to no file have rows of their own, in the system section and with no inode. */
 static void system_locks(void **state)
 {
@@ -302,11 +351,11 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(stamped_wait),	     BAD(stamped_wait_not_the_longest), BAD(wait_without_stamp),
+		BAD(stamped_wait),	     BAD(stamped_wait_not_the_longest), BAD(wait_without_stamp), BAD(wait_with_dlm_stamp),
 		BAD(busy_twice_is_one_wait), BAD(busy_with_traffic_between),	BAD(busy_at_another_point),
 		BAD(busy_for_another_mode),  BAD(downconvert_is_no_wait),	BAD(needs_refresh_is_no_wait),
 		BAD(unseen_wait_ends),	     BAD(unseen_longest_wait_ends),	BAD(many_wait_together),
-		BAD(flock_lines),	     BAD(flock_lines_change_places),	BAD(system_locks),
+		BAD(flock_lines),	     BAD(flock_lines_change_places),	BAD(flock_lines_without_stamps), BAD(system_locks),
 		BAD(single_sample),
 	};
 
