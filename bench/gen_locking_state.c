@@ -18,7 +18,8 @@
 #define UUID "2AAE8B67B17D4F169DF133216A14ED3D"
 #define TABLE "lab:bench"
 
-enum { INTERVAL_S = 5, LVB = 64, FS_GENERATION = 0x1385027f };
+/* Inodes below FIRST_INODE are the file system's own, the root directory among them. */
+enum { INTERVAL_S = 5, LVB = 64, FS_GENERATION = 0x1385027f, ROOT = 5, SYSTEM_END = 29, FIRST_INODE = 64 };
 
 struct options {
 	const char *folder;
@@ -78,7 +79,17 @@ static bool busy_inode(const struct options *o, uint64_t inode, unsigned sample,
 
 static uint64_t block_of(uint64_t inode)
 {
+	if (inode < FIRST_INODE)
+		return inode;
 	return 0x7e00 + inode + inode / 1008 * 1040; /* inodes lie together in groups */
+}
+
+/* As it is in the lock's name: M and O carry none, but for M of the file system's own. */
+static uint64_t generation_of(char type, uint64_t inode)
+{
+	if (inode < FIRST_INODE)
+		return type == 'O' ? 0 : FS_GENERATION;
+	return type == 'W' || type == 'F' ? 0xa4f86b00u + (uint32_t)inode : 0;
 }
 
 struct lockres {
@@ -181,18 +192,17 @@ static void put_lvb(struct text *t, const struct options *o, const struct lockre
 
 static void put_name(struct text *t, const struct lockres *l)
 {
-	static const uint64_t root = 0x7e00;
 	char type[2] = {l->type};
 
 	put(t, type);
 	if (l->type == 'N') {
-		put_hex(t, l->inode % 64 ? block_of(l->inode / 64 * 64) : root, 16);
+		put_hex(t, l->inode % 64 ? block_of(l->inode / 64 * 64) : ROOT, 16);
 		put_hex(t, block_of(l->inode) & UINT32_MAX, 8);
 		return;
 	}
 	put(t, "000000");
 	put_hex(t, block_of(l->inode), 16);
-	put_hex(t, l->type == 'W' || l->type == 'F' ? 0xa4f86b00u + (uint32_t)l->inode : 0, 8);
+	put_hex(t, generation_of(l->type, l->inode), 8);
 }
 
 static void put_signed(struct text *t, int v)
@@ -234,12 +244,13 @@ static void put_lockres(struct place *p, const struct lockres *l)
 	put_end(t);
 }
 
-static void put_inode(struct place *p, uint64_t inode)
+/* As many lines of it as fit before line `end`. */
+static void put_inode(struct place *p, uint64_t inode, uint64_t end)
 {
 	const struct options *o = p->o;
-	const char *types = mix(o->seed ^ 3, inode) % 30 ? "NWOM" : "FNWOM";
+	const char *types = inode < FIRST_INODE ? "WOM" : mix(o->seed ^ 3, inode) % 30 ? "NWOM" : "FNWOM";
 
-	for (; *types && p->lines < o->locks; types++) {
+	for (; *types && p->lines < end; types++) {
 		struct lockres l = {.type = *types, .inode = inode};
 
 		l.h = mix(mix(o->seed, p->node), inode << 8 | (uint8_t)*types);
@@ -263,7 +274,8 @@ static uint64_t inodes_of(const struct options *o, double lines_each)
 static bool write_ocfs2(struct place *p, const char *folder)
 {
 	const struct options *o = p->o;
-	uint64_t n = inodes_of(o, OCFS2_LINES), inode = n + (uint64_t)((double)n * o->churn) * p->sample + o->samples * 64;
+	uint64_t n = inodes_of(o, OCFS2_LINES), inode = n + (uint64_t)((double)n * o->churn) * p->sample + FIRST_INODE;
+	uint64_t system = o->locks < 200 ? 0 : 3 * (SYSTEM_END - ROOT);
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/fs_state", folder);
@@ -278,8 +290,10 @@ static bool write_ocfs2(struct place *p, const char *folder)
 	snprintf(path, sizeof(path), "%s/locking_state", folder);
 	if (!text_open(&p->text, path, o->loses))
 		return false;
-	while (p->lines < o->locks)
-		put_inode(p, --inode);
+	while (p->lines < o->locks - system)
+		put_inode(p, --inode, o->locks - system);
+	for (inode = SYSTEM_END; inode > ROOT;)
+		put_inode(p, --inode, o->locks);
 	return text_close(&p->text);
 }
 
@@ -375,7 +389,7 @@ static void put_stats(struct place *p, const struct glock *g)
 static bool write_glocks(struct place *p, const char *path, void (*each)(struct place *p, const struct glock *g))
 {
 	const struct options *o = p->o;
-	uint64_t n = inodes_of(o, GFS2_LINES), inode = n + (uint64_t)((double)n * o->churn) * p->sample + o->samples * 64;
+	uint64_t n = inodes_of(o, GFS2_LINES), inode = n + (uint64_t)((double)n * o->churn) * p->sample + FIRST_INODE;
 
 	if (!text_open(&p->text, path, false))
 		return false;
