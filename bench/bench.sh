@@ -3,7 +3,7 @@
 #
 # Makes recordings of 1,000,000 locks a node in a temporary folder (less than 3 GB, gone at the end), measures, and
 # prints a table. A limit that is missed is said loudly but is no error: what a machine can do is no bug.
-# Numbers for the chart go to BUILD_DIR/bench.tsv. O2TOP_BENCH_LOCKS=N measures with fewer locks.
+# The numbers go to BUILD_DIR/bench.tsv, too: chart.awk draws them. O2TOP_BENCH_LOCKS=N measures with fewer locks.
 set -eu
 
 build=${1:?usage: bench.sh BUILD_DIR}
@@ -126,7 +126,7 @@ if [ -n "$peer" ]; then
 	limit=0.333
 fi
 shots_s=$(calc %.4f "$(median "$tmp/shots" 1)")
-row "locking_state into Shots; peer: mawk adds up field 79" "$shots_s" s "$mawk_s" $limit
+row "a locking_state into Shots (peer: mawk adds up field 79)" "$shots_s" s "$mawk_s" $limit
 row "  of that: reading the file and finding its lines" "$(calc %.4f "$(median "$tmp/lines" 1)")" s - -
 row "  the parser alone, a line" \
 	"$(calc %.1f "1e9 * $(median "$tmp/parse" 2) / $(median "$tmp/parse" 3)")" ns - -
@@ -144,14 +144,14 @@ while [ $i -lt 5 ]; do
 done
 frame_s=$(calc %.4f "$(median "$tmp/frame" 5)")
 rss=$(calc %.1f "($(median "$tmp/frame" 4) - $(median "$tmp/frame-small" 4)) * 1024 / (3 * $locks)")
-row "a frame of 3 nodes: read, match, rank, print" "$frame_s" s - 2
-row "resident memory a lock, the process's peak" "$rss" B - 200
+row "a frame of 3 nodes (read, match, rank, print)" "$frame_s" s - 2
+row "resident memory a lock (peak of the process)" "$rss" B - 200
 
 say "samples of one node into a table"
 rm -rf "$rec"/t*/node2 "$rec"/t*/node3
 take_last "$rec" 5
 row "one node's sample into its table, one thread" "$(calc %.4f "$(median "$tmp/take" 2)")" s - -
-row "  tables, a lock (table_bytes)" "$(calc %.1f "$(median "$tmp/take" 11) / $locks")" B - -
+row "  memory a lock (table_bytes)" "$(calc %.1f "$(median "$tmp/take" 11) / $locks")" B - -
 row "  calls of malloc for all $locks lines" "$(median "$tmp/take" 9)" "" - $((locks / 100))
 rm -rf "$rec"
 
@@ -165,7 +165,7 @@ rm -rf "$rec"
 say "a long watch: 30 samples, a quarter of what is active changes from one to the next"
 "$build/bench/gen_locking_state" -l $((locks / 25)) -s 30 "$rec"
 take_last "$rec" 1
-row "tables after 30 samples, a lock" "$(calc %.1f "$(median "$tmp/take" 11) * 25 / $locks")" B - 200
+row "memory a lock after 30 samples (table_bytes)" "$(calc %.1f "$(median "$tmp/take" 11) * 25 / $locks")" B - 200
 rm -rf "$rec"
 
 # ---- GFS2 -------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ while [ $i -lt 5 ]; do
 done
 take_last "$rec" 3
 row "GFS2: a frame of 1 node (glstats and glocks)" "$(calc %.4f "$(median "$tmp/gfs2" 5)")" s - -
-row "  tables, a glock" "$(calc %.1f "$(median "$tmp/take" 11) / $locks")" B - -
+row "  memory a glock (table_bytes)" "$(calc %.1f "$(median "$tmp/take" 11) / $locks")" B - -
 rm -rf "$rec"
 
 # ---- the result -------------------------------------------------------------------------------------------
