@@ -114,6 +114,7 @@ i=0
 while [ $i -lt $runs ]; do
 	i=$((i + 1))
 	say "reading one file of $((bytes / 1000000)) MB, ${peer:-no mawk here} and o2top in turn: $i of $runs"
+	# shellcheck disable=SC2016
 	[ -z "$peer" ] || "$measure" mawk -F'\t' '{s+=$79} END {print s}' "$file" >>"$tmp/mawk"
 	"$measure" "$build/bench/bench_o2top" shots "$file" >>"$tmp/shots"
 	"$build/bench/bench_o2top" parse "$file" >>"$tmp/parse"
@@ -187,7 +188,7 @@ rm -rf "$rec"
 cp "$tmp/table" "$build/bench.tsv"
 model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)
 echo
-echo "$(date +%Y-%m-%d), $(uname -sr), ${model:-unknown CPU}, $cpus CPUs, load$(uptime | sed 's/.*load average[s]*://')"
+echo "$(date +%Y-%m-%d), $(uname -sr), ${model:-unknown CPU}, $cpus CPUs, load$(uptime | sed 's/.*load averages*//')"
 echo "$locks locks a node, 1 % of them active in each sample; medians"
 echo
 print_table
