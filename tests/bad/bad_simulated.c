@@ -59,6 +59,13 @@ static void make_waits(int lock)
 		shown[lock][t] = random_part() < (lock % 2 ? 0.8 : 1);
 }
 
+static void make_all(void)
+{
+	seed = 4711;
+	for (int lock = 0; lock < LOCKS; lock++)
+		make_waits(lock);
+}
+
 static double total_until(int lock, double now)
 {
 	double sum = 0;
@@ -68,31 +75,42 @@ static double total_until(int lock, double now)
 	return sum;
 }
 
-/* Of one mode's statistics at that time, and the wait that lasts. */
+/* Adds what one process did until now, always in the same mode: statistics, and the wait that lasts. */
+static void show_waits(struct state_line *l, int one, double now, enum kind kind, bool writes)
+{
+	double most = 0;
+
+	l->gets[writes]++;
+	for (int i = 0; i < WAITS && waits[one][i].from <= now; i++) {
+		const struct wait *w = &waits[one][i];
+
+		if (w->to <= now) {
+			l->gets[writes]++;
+			most = w->to - w->from > most ? w->to - w->from : most;
+			if (STAMP(w->to) > l->last_us[writes])
+				l->last_us[writes] = STAMP(w->to);
+			continue;
+		}
+		if (kind == UNSEEN)
+			continue;
+		l->flags = 0x443;
+		l->action = 2;
+		l->level = 0;
+		if (kind == STAMPED && (!l->wait_us || STAMP(w->from) < l->wait_us)) {
+			l->wait_us = STAMP(w->from);
+			l->requested = writes ? 5 : 3;
+		}
+	}
+	l->total_ns[writes] += (unsigned long long)(total_until(one, now) * 1e9 + 0.5);
+	if ((unsigned)(most * 1e6 + 0.5) > l->max[writes])
+		l->max[writes] = (unsigned)(most * 1e6 + 0.5);
+}
+
 static void show_lock(struct scene *s, int lock, int t)
 {
 	struct state_line l = {.version = kind_of(lock) == UNSEEN ? 3 : 4, .ino = 1000 + (unsigned)lock, .level = 3, .requested = 3};
-	double now = t * STEP, most = 0;
 
-	l.gets[0] = 1;
-	for (int i = 0; i < WAITS && waits[lock][i].from <= now; i++) {
-		const struct wait *w = &waits[lock][i];
-
-		if (w->to <= now) {
-			l.gets[0]++;
-			most = w->to - w->from > most ? w->to - w->from : most;
-			l.last_us[0] = STAMP(w->to);
-		} else if (kind_of(lock) == STAMPED) {
-			l.wait_us = STAMP(w->from);
-		}
-		if (w->to > now && kind_of(lock) != UNSEEN) {
-			l.flags = 0x443;
-			l.action = 2;
-			l.level = 0;
-		}
-	}
-	l.total_ns[0] = (unsigned long long)(total_until(lock, now) * 1e9 + 0.5);
-	l.max[0] = (unsigned)(most * 1e6 + 0.5);
+	show_waits(&l, lock, t * STEP, kind_of(lock), false);
 	scene_line(s, t, "node1", l);
 }
 
@@ -134,8 +152,7 @@ static void no_second_twice(void **state)
 	double counted[KINDS] = {0}, there[KINDS] = {0};
 	int wrong[KINDS] = {0};
 
-	for (int lock = 0; lock < LOCKS; lock++)
-		make_waits(lock);
+	make_all();
 	for (int t = 0; t < SAMPLES; t++) {
 		scene_clock(s, t, "node1");
 		LINE(t, "node1", .ino = 1, .gets = {1, 0});
@@ -168,8 +185,7 @@ static void most_seconds_once(void **state)
 	struct scene *s = *state;
 	double counted = 0, there = 0;
 
-	for (int lock = 0; lock < LOCKS; lock++)
-		make_waits(lock);
+	make_all();
 	for (int t = 0; t < SAMPLES; t++) {
 		scene_clock(s, t, "node1");
 		for (int lock = 0; lock < LOCKS; lock += KINDS)
@@ -186,10 +202,213 @@ static void most_seconds_once(void **state)
 	assert_true(counted <= 1.0001 * there);
 }
 
+/*
+ * Three processes on one lock, two that read and one that writes. Only the first waiter's stamp shows. What lasted
+ * already at t0 and what lasts at the end is not known of the others: it counts at most once, all the same.
+ */
+static void crowds(void **state)
+{
+	enum { CROWD = 3 };
+	double last = (SAMPLES - 1) * STEP, counted = 0, there = 0;
+	struct scene *s = *state;
+	int wrong = 0;
+
+	make_all();
+	for (int t = 0; t < SAMPLES; t++) {
+		scene_clock(s, t, "node1");
+		for (int lock = 0; lock < LOCKS; lock += CROWD) {
+			struct state_line l = {.ino = 1000 + (unsigned)lock, .level = 3, .requested = 3};
+
+			for (int one = lock; one < lock + CROWD; one++)
+				show_waits(&l, one, t * STEP, STAMPED, one == lock + 2);
+			scene_line(s, t, "node1", l);
+		}
+	}
+	scene_json(s);
+	for (int lock = 0; lock < LOCKS; lock += CROWD) {
+		double sum = 0, most = 0;
+
+		for (size_t n = 0; n < s->n_frames; n++)
+			sum += waited(s, n, 1000 + (unsigned)lock);
+		for (int one = lock; one < lock + CROWD; one++) {
+			most += total_until(one, last) - total_until(one, 0);
+			for (int i = 0; i < WAITS; i++)
+				if (waits[one][i].from <= last && waits[one][i].to > last)
+					most += last - waits[one][i].from;
+			there += waited_between(one, 0, last);
+		}
+		counted += sum;
+		if (sum > most + 1e-4 && !wrong++)
+			print_message("# inode %d: %.3f s counted, the totals moved %.3f s\n", 1000 + lock, sum, most);
+	}
+	print_message("# %.1f s counted of %.1f s, %d of %d locks with too many\n", counted, there, wrong, LOCKS / CROWD);
+	assert_int_equal(wrong, 0);
+	assert_true(counted >= 0.75 * there && counted <= 1.1 * there);
+}
+
+/* ---- GFS2 -------------------------------------------------------------------------------------------- */
+
+/* One glock as it goes on: what glstats shows of it. */
+struct glock {
+	unsigned requests;
+	long long srttb, srttvarb; /* ns, as the kernel works them out */
+	double since;		   /* when it was granted or given up last */
+};
+
+static void sample_time(struct glock *g, double seconds)
+{
+	long long delta = (long long)(seconds * 1e9) - g->srttb;
+
+	g->srttb += delta >> 3;
+	g->srttvarb += (llabs(delta) - g->srttvarb) >> 2;
+	g->requests++;
+}
+
+static void print_event(struct scene *s, const char *path, int lock, double at, int status, double tdiff, const struct glock *g)
+{
+	scene_file(s, path,
+		   "  kworker/0:1H-77 [000] .....  %.6f: gfs2_glock_lock_time: 254,0 glock 2:%d status:%d flags:00 tdiff:%.0f "
+		   "srtt:1000/500 srttb:%lld/%lld sirt:1000/500 dcnt:%u qcnt:500\n",
+		   UP0 + at, 1000 + lock, status, tdiff * 1e9, g->srttb, g->srttvarb, g->requests);
+}
+
+/* The glock at that time; where `path` is given, its events of [from, now] go there. It is given up after each use. */
+static struct glock glock_at(struct scene *s, int lock, double now, const char *path, double from)
+{
+	struct glock g = {.requests = 200, .srttb = 1000000, .srttvarb = 500000};
+
+	for (int i = 0; i < WAITS && waits[lock][i].to <= now; i++) {
+		const struct wait *w = &waits[lock][i];
+		double given_up = w->to + (waits[lock][i + 1].from - w->to) / 2;
+
+		sample_time(&g, w->to - w->from);
+		g.since = w->to;
+		if (path && w->to > from)
+			print_event(s, path, lock, w->to, 0, w->to - w->from, &g);
+		if (i + 1 == WAITS || given_up > now)
+			break;
+		g.requests++;
+		g.since = given_up;
+		if (path && given_up > from)
+			print_event(s, path, lock, given_up, 0, 0.001, &g);
+	}
+	return g;
+}
+
+static const struct wait *wait_at(int lock, double now)
+{
+	for (int i = 0; i < WAITS; i++)
+		if (waits[lock][i].from <= now && waits[lock][i].to > now)
+			return &waits[lock][i];
+	return NULL;
+}
+
+static void show_glock(struct scene *s, int lock, int t, const char *node, bool traced, bool stamped)
+{
+	const struct wait *w = wait_at(lock, t * STEP);
+	struct glock g;
+	char path[64];
+
+	snprintf(path, sizeof(path), "t%d/%s/trace", t, node);
+	g = glock_at(s, lock, t * STEP, traced ? path : NULL, 0);
+	snprintf(path, sizeof(path), "t%d/%s/gfs2/" TABLE "/glstats", t, node);
+	scene_file(s, path, "G: n:2/%x rtt:1000/500 rttb:%lld/%lld irt:1/1 dcnt: %u qcnt: %u\n", 1000 + lock, g.srttb, g.srttvarb,
+		   g.requests, 1000 + 10 * g.requests);
+	scene_glock(s, t, node, 2, 1000 + (unsigned)lock, w ? "UN" : "SH", w ? "AW" : NULL, "SH", 100 + lock, "work");
+	if (!stamped)
+		return;
+	snprintf(path, sizeof(path), "t%d/%s/dlm/fs1_all", t, node);
+	scene_file(s, path, "rsb 00000000d40c03c4 2 0 0 0 0 0 24 str %8x%16x\n", 2, 1000 + lock);
+	scene_file(s, path, "lkb %x 2 5f7 1 0 1c 0 %d 0 3 5 0 0 2 %.0f 0\n", 100 + lock, w ? 3 : 2,
+		   (UP0 + (w ? w->from : g.since)) * 1e9);
+}
+
+/* In all frames together, of all glocks; and how many of them have more than there was. */
+static double counted_of(struct scene *s, double *there, int *wrong)
+{
+	double counted = 0;
+
+	*there = *wrong = 0;
+	for (int lock = 0; lock < LOCKS; lock++) {
+		double sum = 0, true_s = waited_between(lock, 0, (SAMPLES - 1) * STEP);
+
+		for (size_t n = 0; n < s->n_frames; n++)
+			sum += waited(s, n, 1000 + (unsigned)lock);
+		counted += sum;
+		*there += true_s;
+		if (sum > true_s + 1e-4 && !(*wrong)++)
+			print_message("# inode %d: %.3f s counted, %.3f s waited\n", 1000 + lock, sum, true_s);
+	}
+	return counted;
+}
+
+static double run_glocks(struct scene *s, bool traced, bool stamped, double *there, int *wrong)
+{
+	double counted;
+
+	make_all();
+	for (int t = 0; t < SAMPLES; t++) {
+		char path[64];
+
+		scene_clock(s, t, "node1");
+		snprintf(path, sizeof(path), "t%d/node1/trace", t);
+		if (traced)
+			scene_file(s, path, "# entries-in-buffer/entries-written: 9/9   #P:1\n");
+		for (int lock = 0; lock < LOCKS; lock++)
+			show_glock(s, lock, t, "node1", traced, stamped);
+	}
+	scene_json(s);
+	counted = counted_of(s, there, wrong);
+	print_message("# %.1f s counted of %.1f s, %d of %d glocks with too many\n", counted, *there, *wrong, LOCKS);
+	return counted;
+}
+
+/* The trace tells each wait when it ends; of those that last, what is seen in two samples. */
+static void traced_glocks(void **state)
+{
+	double there, counted;
+	int wrong;
+
+	counted = run_glocks(*state, true, false, &there, &wrong);
+	assert_int_equal(wrong, 0);
+	assert_true(counted >= 0.7 * there);
+}
+
+/* With the DLM's stamps as well, nothing is missing: those that last are known from their beginning. */
+static void traced_and_stamped_glocks(void **state)
+{
+	double there, counted;
+	int wrong;
+
+	counted = run_glocks(*state, true, true, &there, &wrong);
+	assert_int_equal(wrong, 0);
+	assert_true(counted >= 0.98 * there);
+}
+
+/* What is estimated may be wrong for a glock; over all of them it has to be of the right size. */
+static void estimated_glocks(void **state)
+{
+	double there, counted;
+	int wrong;
+
+	counted = run_glocks(*state, false, false, &there, &wrong);
+	assert_true(counted >= 0.5 * there && counted <= 1.5 * there);
+}
+
+static void stamped_glocks(void **state)
+{
+	double there, counted;
+	int wrong;
+
+	counted = run_glocks(*state, false, true, &there, &wrong);
+	assert_true(counted >= 0.6 * there && counted <= 1.4 * there);
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
-	const struct CMUnitTest tests[] = {BAD(no_second_twice), BAD(most_seconds_once)};
+	const struct CMUnitTest tests[] = {BAD(no_second_twice), BAD(most_seconds_once), BAD(crowds), BAD(traced_glocks), BAD(traced_and_stamped_glocks),
+					  BAD(estimated_glocks), BAD(stamped_glocks)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
