@@ -51,7 +51,8 @@ static inline bool scan_text(struct scan *s, const char *text)
 	return true;
 }
 
-static inline bool scan_u64(struct scan *s, uint64_t *out)
+/* Digit by digit, whatever there is. */
+static inline bool scan_u64_each(struct scan *s, uint64_t *out)
 {
 	const char *p = s->p;
 	uint64_t v = 0;
@@ -71,6 +72,80 @@ static inline bool scan_u64(struct scan *s, uint64_t *out)
 		return false;
 	s->p = p;
 	*out = v;
+	return true;
+}
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/*
+ * The decimal digits that 8 characters begin with, as a number, and how many they are. All at once, because a loop over
+ * digits is left at another place for every number, which no processor foresees.
+ */
+static inline unsigned scan_digits8(const char *p, uint64_t *v)
+{
+	uint64_t x, other;
+	unsigned n;
+
+	memcpy(&x, p, sizeof(x));
+	x ^= 0x3030303030303030u;
+	/* what is above 9 gets its high bit; a carry spoils only what comes after such a one */
+	other = ((x + 0x7676767676767676u) | x) & 0x8080808080808080u;
+	n = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
+	if (!n)
+		return 0;
+	x <<= 64 - 8 * n; /* zeros in front; then digits become pairs, fours and eight */
+	x = x * 2561 >> 8;
+	x = (x & 0x00ff00ff00ff00ffu) * 6553601 >> 16;
+	*v = (x & 0x0000ffff0000ffffu) * 42949672960001u >> 32;
+	return n;
+}
+
+/* Numbers of 1 to 16 digits, where the line is long enough; 0: not one of those. */
+static inline unsigned scan_digits16(const struct scan *s, uint64_t *v)
+{
+	static const uint32_t scale[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+	uint64_t low = 0;
+	unsigned n;
+
+	if (scan_left(s) < 8)
+		return 0;
+	n = scan_digits8(s->p, v);
+	if (n < 8)
+		return n;
+	if (scan_left(s) <= 16)
+		return 0;
+	n = scan_digits8(s->p + 8, &low);
+	if (n == 8 && (unsigned)(unsigned char)s->p[16] - '0' <= 9)
+		return 0;
+	*v = *v * scale[n] + low;
+	return 8 + n;
+}
+#else
+static inline unsigned scan_digits16(const struct scan *s, uint64_t *v)
+{
+	(void)s;
+	(void)v;
+	return 0;
+}
+#endif
+
+static inline bool scan_u64(struct scan *s, uint64_t *out)
+{
+	unsigned n;
+
+	/* one digit is what most numbers have */
+	if (scan_left(s) >= 2 && (unsigned)(unsigned char)s->p[1] - '0' > 9) {
+		unsigned d = (unsigned)(unsigned char)s->p[0] - '0';
+
+		if (d > 9)
+			return false;
+		s->p++;
+		*out = d;
+		return true;
+	}
+	n = scan_digits16(s, out);
+	if (!n)
+		return scan_u64_each(s, out);
+	s->p += n;
 	return true;
 }
 
@@ -111,14 +186,17 @@ static inline bool scan_i32(struct scan *s, int32_t *out)
 	return true;
 }
 
+/* What a character is worth as a hexadecimal digit, plus one; 0 is none. */
+static const uint8_t scan_hex_digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* -1: none. */
 static inline int scan_hexdigit(char c)
 {
-	unsigned d = (unsigned)(unsigned char)c - '0';
-
-	if (d <= 9)
-		return (int)d;
-	d = ((unsigned)(unsigned char)c | 0x20) - 'a';
-	return d <= 5 ? (int)d + 10 : -1;
+	return (int)scan_hex_digits[(unsigned char)c] - 1;
 }
 
 /* Hexadecimal without 0x, at most 16 digits. */
@@ -155,16 +233,18 @@ static inline bool scan_0xhex(struct scan *s, uint64_t *out)
 static inline bool scan_hexn(struct scan *s, int n, uint64_t *out)
 {
 	uint64_t v = 0;
+	int any = 0; /* negative once one of them is */
 
 	if (scan_left(s) < (size_t)n)
 		return false;
 	for (int i = 0; i < n; i++) {
 		int d = scan_hexdigit(s->p[i]);
 
-		if (d < 0)
-			return false;
+		any |= d;
 		v = v << 4 | (unsigned)d;
 	}
+	if (any < 0)
+		return false;
 	s->p += n;
 	*out = v;
 	return true;
