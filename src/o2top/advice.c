@@ -29,6 +29,12 @@ static bool takes_part(const struct row_node *n, enum part part)
 	}
 }
 
+/* One node waits, several wait. */
+static const char *verb(unsigned count, const char *one, const char *several)
+{
+	return count == 1 ? one : several;
+}
+
 /* "node1, node2 and node3" */
 static unsigned list_nodes(const struct model *m, const struct row *row, enum part part, char *buf, size_t size)
 {
@@ -74,6 +80,8 @@ struct facts {
 	bool directory, long_wait;
 	unsigned writers, readers, waiting, silent, losing;
 	char wrote[128], read[128], waits[128], lost[128];
+	const char *who; /* those that lost time, or wait */
+	unsigned n_who;
 	char not_answering[128], back[128]; /* nodes that do not answer; that answer again */
 };
 
@@ -89,8 +97,9 @@ static bool waits_for_silent(const struct facts *f)
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s while %s does not answer: see whether that node hangs, before anything else", f->waits,
-		 f->waiting == 1 ? "waits" : "wait", f->not_answering);
+	snprintf(buf, size, "%s %s while %s %s not answer: see whether %s, before anything else", f->waits,
+		 verb(f->waiting, "waits", "wait"), f->not_answering, verb(f->silent, "does", "do"),
+		 verb(f->silent, "that node hangs", "those nodes hang"));
 }
 
 static bool waits_long(const struct facts *f)
@@ -101,7 +110,7 @@ static bool waits_long(const struct facts *f)
 static void say_waits_long(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s %s and nothing moves: look for the process that holds it, on the other nodes first",
-		 f->waits, f->waiting == 1 ? "waits" : "wait");
+		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
 /* An estimate has to be clearer. */
@@ -124,9 +133,9 @@ static bool rename_lock(const struct facts *f)
 
 static void say_rename_lock(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s move directories: one such rename at a time in the whole cluster; rename fewer directories, from "
-			    "one node",
-		 f->losing ? f->lost : f->waits);
+	snprintf(buf, size,
+		 "%s %s directories: one such rename at a time in the whole cluster; rename fewer directories, from one node",
+		 f->who, verb(f->n_who, "moves", "move"));
 }
 
 static bool resource_groups(const struct facts *f)
@@ -137,9 +146,9 @@ static bool resource_groups(const struct facts *f)
 static void say_resource_groups(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s look for space in the same %u resource group%s: free space, or add more with gfs2_grow, so that each node finds "
+		 "%s %s for space in the same %u resource group%s: free space, or add more with gfs2_grow, so that each node finds "
 		 "its own",
-		 f->losing ? f->lost : f->waits, f->row->n_locksets, f->row->n_locksets == 1 ? "" : "s");
+		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets, f->row->n_locksets == 1 ? "" : "s");
 }
 
 static bool several_create(const struct facts *f)
@@ -175,10 +184,10 @@ static void say_one_writes(const struct facts *f, char *buf, size_t size)
 	if (f->directory)
 		snprintf(buf, size,
 			 "%s creates or removes in the directory that %s %s: do it less often, or in a directory apart", f->wrote,
-			 f->read, f->readers == 1 ? "reads" : "read");
+			 f->read, verb(f->readers, "reads", "read"));
 	else
 		snprintf(buf, size, "%s writes what %s %s: write it less often and more at a time, each write takes it from %s",
-			 f->wrote, f->read, f->readers == 1 ? "reads" : "read", f->readers == 1 ? "the reader" : "all readers");
+			 f->wrote, f->read, verb(f->readers, "reads", "read"), verb(f->readers, "the reader", "all readers"));
 }
 
 /* Somebody else has it meanwhile: a node that is not watched, or whose line the kernel left out. */
@@ -206,8 +215,8 @@ static bool system_inode(const struct facts *f)
 
 static void say_system_inode(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s share this inode of the file system's own, by creating, deleting or growing files: see the files above",
-		 f->losing ? f->lost : f->waits);
+	snprintf(buf, size, "%s %s this inode of the file system's own, by creating, deleting or growing files: see the files above",
+		 f->who, verb(f->n_who, "uses", "share"));
 }
 
 static bool orphan_scan(const struct facts *f)
@@ -228,9 +237,9 @@ static bool nfs_sync(const struct facts *f)
 
 static void say_nfs_sync(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s delete files while others look them up by number, as NFS servers do: fewer deletes, or an export from one "
-			    "node",
-		 f->losing ? f->lost : f->waits);
+	snprintf(buf, size,
+		 "%s %s files while others look them up by number, as NFS servers do: fewer deletes, or an export from one node",
+		 f->who, verb(f->n_who, "deletes", "delete"));
 }
 
 static bool anything(const struct facts *f)
@@ -243,7 +252,10 @@ static void say_anything(const struct facts *f, char *buf, size_t size)
 {
 	if (f->waiting)
 		snprintf(buf, size, "%s %s for it; which nodes use it for what did not show yet", f->waits,
-			 f->waiting == 1 ? "waits" : "wait");
+			 verb(f->waiting, "waits", "wait"));
+	else if (f->readers)
+		snprintf(buf, size, "%s %s it and %s time to a node that writes it, which did not show: see who does", f->read,
+			 verb(f->readers, "reads", "read"), verb(f->readers, "loses", "lose"));
 	else
 		snprintf(buf, size, "%s lost time on it; which nodes use it for what did not show yet", f->lost);
 }
@@ -275,6 +287,8 @@ void advise(const struct model *m, const struct row *row, char *buf, size_t size
 	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
 	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));
 	f.losing = list_nodes(m, row, LOST, f.lost, sizeof(f.lost));
+	f.who = f.losing ? f.lost : f.waits;
+	f.n_who = f.losing ? f.losing : f.waiting;
 	f.silent = list_silent(m, false, f.not_answering, sizeof(f.not_answering));
 	list_silent(m, true, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

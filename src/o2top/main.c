@@ -21,7 +21,8 @@ struct run {
 	struct names *names;
 	struct problems problems; /* of the sample that is being taken */
 	FILE *log;
-	char *title;
+	char title_text[1024];
+	const char *title;
 	unsigned frames;
 	bool saw_space, saw_usable;
 };
@@ -44,12 +45,16 @@ static int show(struct run *r, const char *label, bool single)
 	} else {
 		err = view_batch(stdout, &frame, &r->o.view);
 	}
+	if (err)
+		fprintf(stderr, "o2top: standard output: %s\n", strerror(-err));
 	if (!err && r->log) {
 		struct view_options plain = r->o.view;
 
 		plain.color = false;
 		plain.columns = 0;
 		err = view_batch(r->log, &frame, &plain);
+		if (err)
+			fprintf(stderr, "o2top: %s: %s\n", r->o.log, strerror(-err));
 	}
 	group_free(&group);
 	return err;
@@ -148,12 +153,21 @@ static bool is_mount(const struct options *o)
 	return yes;
 }
 
+static void set_title(struct run *r)
+{
+	size_t n = r->o.n_paths;
+
+	if (n > 1)
+		snprintf(r->title_text, sizeof(r->title_text), "%s .. %s", r->o.paths[0], r->o.paths[n - 1]);
+	r->title = n > 1 ? r->title_text : r->o.paths[0];
+}
+
 static int open_collector(struct run *r)
 {
 	struct options *o = &r->o;
 
 	if (o->n_paths && !is_mount(o)) {
-		r->title = o->paths[0];
+		set_title(r);
 		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes, &r->problems);
 	}
 	if (o->n_nodes) {
@@ -194,7 +208,10 @@ static int nothing_to_watch(const struct run *r)
 	/* there may be something, but not for who asks */
 	if (r->collector->ops->live && r->problems.count)
 		return EXIT_UNUSABLE;
-	if (!r->collector->ops->live)
+	if (!r->collector->ops->live && r->o.n_nodes)
+		fprintf(stderr, "o2top: nothing to watch: %s holds nothing of %s%s\n", r->title, r->o.nodes[0],
+			r->o.n_nodes > 1 ? " or the other nodes given" : "");
+	else if (!r->collector->ops->live)
 		fprintf(stderr, "o2top: nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording of one\n", r->title);
 	else if (r->o.roots.mount_point)
 		fprintf(stderr, "o2top: nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster (debugfs %s)\n", r->title,
@@ -223,6 +240,8 @@ static int run(struct run *r)
 		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
 	}
 	err = loop(r);
+	if (err == -EIO)
+		return EXIT_USAGE; /* where the frames should go, they cannot */
 	if (err) {
 		fprintf(stderr, "o2top: %s: %s\n", r->title, strerror(-err));
 		return EXIT_UNUSABLE;

@@ -22,6 +22,8 @@ const char *const node_state_names[NODE_STATE_MAX] = {
     [NODE_CLOCK_BACK] = "clock went back",
 };
 
+const char *const holder_modes[] = {"UN", "EX", "DF", "SH", "??"};
+
 /* ---- who is who -------------------------------------------------------------------------------------- */
 
 static struct node *node_named(struct model *m, const char *name)
@@ -117,10 +119,29 @@ static int64_t newest_stamp(struct collector *c, const struct node_sample *from)
 	return newest;
 }
 
+/*
+ * The node's time goes on in one kind of clock, the one that its first sample had. A sample that lacks it is
+ * placed by wall time; the kernel's stamps can be placed where the monotonic clock is there.
+ */
+static void set_mono(struct node *node, const struct node_sample *from, struct moment *now)
+{
+	const struct moment *before = node->last_sample ? node_when(node, node->last_sample) : NULL;
+
+	if (!before)
+		node->wall_time = from->mono_us < 0;
+	if (node->wall_time)
+		now->mono_us = now->real_us;
+	else if (from->mono_us >= 0)
+		now->mono_us = from->mono_us;
+	else
+		now->mono_us = before->mono_us + (now->real_us - before->real_us);
+	now->kernel_shift_us = from->mono_us < 0 ? INT64_MIN : now->mono_us - from->mono_us;
+}
+
 /* Sets the node's clocks for this sample and how long it is since its last one. */
 static int set_clock(struct model *m, struct collector *c, struct node *node, const struct node_sample *from)
 {
-	struct moment now = {from->real_us, from->mono_us};
+	struct moment now = {.real_us = from->real_us};
 	struct moment *when = reallocarray(node->when, m->sample, sizeof(*when));
 	bool clock = from->has_clock || from->mono_us >= 0;
 
@@ -134,8 +155,7 @@ static int set_clock(struct model *m, struct collector *c, struct node *node, co
 		if (now.real_us < 0)
 			now.real_us = 0;
 	}
-	if (now.mono_us < 0)
-		now.mono_us = now.real_us;
+	set_mono(node, from, &now);
 	node->interval_s = NAN;
 	if (node->last_sample && clock) {
 		const struct moment *before = node_when(node, node->last_sample);
@@ -145,12 +165,16 @@ static int set_clock(struct model *m, struct collector *c, struct node *node, co
 			problem(&node->problems, node->name, 0, "its clock went back by %.3f s",
 				1e-6 * (double)(before->real_us - now.real_us));
 		if (node->interval_s < 0) {
-			node->state = from->mono_us < 0 ? NODE_CLOCK_BACK : NODE_RESTARTED;
+			bool restarted = !node->wall_time && !node->guessed_time && from->mono_us >= 0;
+
+			node->state = restarted ? NODE_RESTARTED : NODE_CLOCK_BACK;
 			node->interval_s = NAN;
 			node->last_sample = 0;
 			forget_node(node);
+			set_mono(node, from, &now);
 		}
 	}
+	node->guessed_time = !node->wall_time && from->mono_us < 0;
 	when[m->sample - 1] = now;
 	return 0;
 }
@@ -227,7 +251,8 @@ static void read_node(struct job *job, size_t i)
 				 .first = m->sample == 1,
 				 .frame_s = ns->last_sample ? node->frame_s : 0,
 				 .real_us = now->real_us,
-				 .mono_us = now->mono_us};
+				 .mono_us = now->mono_us,
+				 .kernel_shift_us = now->kernel_shift_us};
 
 		table_begin(&ns->table);
 		m->spaces[index].source->take(&t);

@@ -46,6 +46,8 @@ struct holders {
 	uint32_t n, room;
 };
 
+extern const char *const holder_modes[]; /* by holder.state: "EX" */
+
 struct space {
 	enum fs_kind fs;
 	char *name;
@@ -69,8 +71,10 @@ struct node_space {
 	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
 };
 
+/* mono_us is what intervals and ages are counted in: the node's monotonic clock, or wall time (node.wall_time). */
 struct moment {
 	int64_t real_us, mono_us;
+	int64_t kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
 struct node {
@@ -83,6 +87,8 @@ struct node {
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its sample before, own clock; NAN none */
 	double frame_s;    /* how much of that belongs to this frame */
+	bool wall_time;    /* it gave no monotonic clock at first: its time is wall time */
+	bool guessed_time; /* the last sample had no clock of the kind that the node has */
 	int64_t trace_until_us; /* trace events up to here were counted */
 	struct problems problems;
 };

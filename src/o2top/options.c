@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include "help.h"
 #include "version.h"
 
 #include <errno.h>
@@ -11,50 +12,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-static const char help[] =
-    "usage: o2top [OPTION]... [MOUNT_POINT | RECORDING | FILE [FILE]]\n"
-    "Shows which files and directories of OCFS2 and GFS2 the nodes of a cluster wait for.\n"
-    "\n"
-    "What to watch (nothing given: all OCFS2 and GFS2 mounted on this machine)\n"
-    "  MOUNT_POINT            one file system of this machine\n"
-    "  RECORDING              a folder SAMPLE/NODE/{realtime,uptime,ocfs2,gfs2,dlm}, or a part of one\n"
-    "  FILE [FILE]            a locking_state or glocks file, or two of one node to compare\n"
-    "  -n, --node NODE        of a recording: only this node; may be repeated\n"
-    "      --names [LOCKSPACE=]FILE  paths, as  find MOUNT_POINT -printf '%i %p\\n'  prints them\n"
-    "\n"
-    "How long\n"
-    "  -t, --interval SEC     seconds between samples (5)\n"
-    "  -i, --iterations N     end after N frames\n"
-    "      --once             one sample: who waits now\n"
-    "\n"
-    "What to show\n"
-    "  -l, --length N         rows of files at most (20; with --json all); 0 for all\n"
-    "  -s, --sort COLUMN      lost waiting age mean longest acquired hit writers readers size inode\n"
-    "      --details          open hot rows, or that of --inode, to lock types, nodes and processes\n"
-    "      --hot              only hot rows: 1 ms or more lost a second, or somebody waiting\n"
-    "      --fs NAME          only ocfs2, only gfs2, or only the lock space of this name\n"
-    "      --type TYPE        only locks of this type: META RW OPEN FLOCK DENTRY ... INODE RGRP IOPEN ...\n"
-    "      --inode N          only this inode\n"
-    "      --writers N        only what N or more nodes wrote\n"
-    "      --min-lost SEC     only what lost this much a second\n"
-    "      --no-system        no locks and inodes that belong to no user file\n"
-    "  -d, --debug            also those of them that cost little\n"
-    "\n"
-    "How to show it\n"
-    "  -b, --batch            frames of text one after the other (what there is so far)\n"
-    "      --json             an object a line for every frame\n"
-    "  -o, --log FILE         append the frames as text to FILE, too\n"
-    "      --no-color         no colours (nor with NO_COLOR set, nor into a pipe)\n"
-    "      --ascii            no characters but ASCII\n"
-    "\n"
-    "  -h, --help   -V, --version\n"
-    "\n"
-    "Columns: LOST/s seconds waited per second, all nodes together, ~ where estimated; SHARE of all rows;\n"
-    "WAIT waits in progress and their AGE; MEAN and LONGEST wait; ACQ/s acquisitions; HIT taken without\n"
-    "asking the DLM; WR, RD nodes that wrote and read (? modes seen); SIZE in bytes.\n"
-    "Exit status: 0 done, 1 nothing to watch, 2 usage, 3 nothing of any node could be used.\n"
-    "o2top(8) tells the rest, also what to do about a hot file.\n";
 
 enum long_only { OPT_NAMES = 256, OPT_ONCE, OPT_DETAILS, OPT_HOT, OPT_FS, OPT_TYPE, OPT_INODE, OPT_WRITERS, OPT_MIN_LOST,
 		 OPT_NO_SYSTEM, OPT_JSON, OPT_NO_COLOR, OPT_ASCII, OPT_DEBUGFS, OPT_SYSFS, OPT_MOUNTINFO };
@@ -104,7 +61,7 @@ static bool number(const char *text, unsigned long most, unsigned long *out)
 	return *text >= '0' && *text <= '9' && !*end && !errno && *out <= most;
 }
 
-static bool seconds(const char *text, double least, double *out)
+static bool parse_seconds(const char *text, double least, double *out)
 {
 	char *end;
 
@@ -152,7 +109,7 @@ static int take_number(struct options *o, int option, const char *arg)
 		o->view.length = (unsigned)n;
 		return -1;
 	case 't':
-		return seconds(arg, 0.05, &o->interval_s) ? -1 : usage("-t wants seconds, from 0.05 to 86400", arg);
+		return parse_seconds(arg, 0.05, &o->interval_s) ? -1 : usage("-t wants seconds, from 0.05 to 86400", arg);
 	case OPT_INODE:
 		o->filter.has_inode = true;
 		if (!number(arg, ~0ul, &n))
@@ -165,7 +122,7 @@ static int take_number(struct options *o, int option, const char *arg)
 		o->filter.writers = (uint32_t)n;
 		return -1;
 	default:
-		return seconds(arg, 0, &o->filter.min_lost_per_s) ? -1 : usage("--min-lost wants seconds", arg);
+		return parse_seconds(arg, 0, &o->filter.min_lost_per_s) ? -1 : usage("--min-lost wants seconds", arg);
 	}
 }
 
@@ -226,7 +183,7 @@ static int take_option(struct options *o, int option, char *arg)
 		o->roots.mountinfo = arg;
 		return -1;
 	case 'h':
-		fputs(help, stdout);
+		fputs(o2top_help, stdout);
 		return EXIT_DONE;
 	case 'V':
 		puts("o2top " GLOCK_VERSION);

@@ -16,7 +16,7 @@ const char *const sort_key_names[SORT_KEYS] = {
     [SORT_LOST] = "lost",         [SORT_WAITING] = "waiting", [SORT_AGE] = "age",
     [SORT_MEAN] = "mean",         [SORT_LONGEST] = "longest", [SORT_ACQUIRED] = "acquired",
     [SORT_HIT] = "hit",           [SORT_WRITERS] = "writers", [SORT_READERS] = "readers",
-    [SORT_SIZE] = "size",         [SORT_INODE] = "inode",
+    [SORT_SIZE] = "size",         [SORT_INODE] = "inode",     [SORT_NAME] = "name",
 };
 
 /* ---- gathering --------------------------------------------------------------------------------------- */
@@ -355,10 +355,19 @@ static double sort_value(const struct row *row, enum sort_key key)
 	case SORT_SIZE:
 		return row->size == UINT64_MAX ? -1 : (double)row->size;
 	case SORT_INODE: /* the smallest first */
+	case SORT_NAME:
 		return -(double)row->id.number;
 	default:
 		return row->lost_per_s;
 	}
+}
+
+/* Rows without a path come last. */
+static int by_path(const struct row *x, const struct row *y)
+{
+	if (!x->path || !y->path)
+		return x->path ? -1 : 1;
+	return strcoll(x->path, y->path);
 }
 
 static int by_rank(const void *a, const void *b, void *arg)
@@ -370,12 +379,16 @@ static int by_rank(const void *a, const void *b, void *arg)
 
 	if (x->section != y->section)
 		return x->section < y->section ? -1 : 1;
+	if (key == SORT_NAME && (x->path || y->path) && (c = by_path(x, y)) != 0)
+		return c;
 	vx = sort_value(x, key);
 	vy = sort_value(y, key);
 	if (vx != vy)
 		return vx > vy ? -1 : 1;
 	if (x->lost_per_s != y->lost_per_s)
 		return x->lost_per_s > y->lost_per_s ? -1 : 1;
+	if (x->sum.lost_s != y->sum.lost_s)
+		return x->sum.lost_s > y->sum.lost_s ? -1 : 1;
 	c = compare_u64(y->sum.waiting, x->sum.waiting);
 	c = c ? c : compare_u64(y->sum.acquired, x->sum.acquired);
 	c = c ? c : compare_u64(x->space, y->space);
@@ -466,13 +479,14 @@ int group_rank(struct group *g, const struct model *m, struct names *names, cons
 		if (row_wanted(&g->rows[i], m, filter))
 			g->rows[kept++] = g->rows[i];
 	g->n_rows = kept;
+	for (size_t i = 0; i < g->n_rows; i++)
+		if (!g->rows[i].id.class)
+			g->rows[i].path = names_find(names, m->spaces[g->rows[i].space].name, g->rows[i].id.number);
 	qsort_r(g->rows, g->n_rows, sizeof(*g->rows), by_rank, &key);
 	for (size_t i = 0; i < g->n_rows; i++) {
 		struct row *row = &g->rows[i];
 
 		row->rank = (uint32_t)++g->n_section[row->section];
-		if (!row->id.class)
-			row->path = names_find(names, m->spaces[row->space].name, row->id.number);
 	}
 	return 0;
 }

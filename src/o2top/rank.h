@@ -69,6 +69,7 @@ enum sort_key {
 	SORT_READERS,
 	SORT_SIZE,
 	SORT_INODE,
+	SORT_NAME,
 	SORT_KEYS
 };
 extern const char *const sort_key_names[SORT_KEYS];

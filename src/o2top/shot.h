@@ -67,6 +67,12 @@ struct change {
 	bool wants_ex, wants_shared; /* what the waits in progress ask for */
 };
 
+/* Microseconds as seconds; stamps of one sample may lie ahead of its clock a little: no age is negative. */
+static inline double seconds(int64_t us)
+{
+	return us > 0 ? 1e-6 * (double)us : 0;
+}
+
 static inline double min_s(double a, double b)
 {
 	return a < b ? a : b;

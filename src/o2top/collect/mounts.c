@@ -12,6 +12,19 @@ struct reading {
 	int err;
 };
 
+/* The byte that three octal digits stand for; 0 where they are none. */
+static unsigned octal(const char *text)
+{
+	unsigned value = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (text[i] < '0' || text[i] > '7')
+			return 0;
+		value = value << 3 | (unsigned)(text[i] - '0');
+	}
+	return value <= 0xff ? value : 0;
+}
+
 /* Blanks, tabs, newlines and backslashes in a path stand as \ and three octal digits. */
 static char *unescape(const char *text, size_t len)
 {
@@ -20,8 +33,8 @@ static char *unescape(const char *text, size_t len)
 	if (!out)
 		return NULL;
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '\\' && i + 3 < len && text[i + 1] >= '0' && text[i + 1] <= '3') {
-			*p++ = (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
+		if (text[i] == '\\' && i + 3 < len && octal(text + i + 1)) {
+			*p++ = (char)octal(text + i + 1);
 			i += 3;
 		} else {
 			*p++ = text[i];

@@ -85,7 +85,7 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 	} else if (d->of && len > 4 && memcmp(line, "lkb ", 4) == 0) {
 		wrong = dlm_lkb_parse(&lkb, line, len);
 		if (!wrong && !(lkb.flags & DLM_MASTER_COPY)) {
-			int64_t us = (int64_t)(lkb.since_ns / 1000);
+			int64_t us = (int64_t)(lkb.since_ns / 1000) + d->t->kernel_shift_us;
 
 			if (lkb.status == DLM_GRANTED)
 				d->of->granted_us = us;
@@ -104,7 +104,7 @@ void dlm_take_times(struct take *t, struct dlm_times *times, size_t n)
 	struct input in;
 	int err;
 
-	if (!n || t->collector->ops->open(t->collector, t->from, t->from_space, FILE_DLM_ALL, &in))
+	if (!n || t->kernel_shift_us == INT64_MIN || t->collector->ops->open(t->collector, t->from, t->from_space, FILE_DLM_ALL, &in))
 		return;
 	d.label = in.label;
 	err = input_lines(&in, take_line, &d);

@@ -115,21 +115,22 @@ size_t dlm_lkb_print(const struct dlm_lkb_line *l, char *buf, size_t size)
 	return n < 0 || (size_t)n >= size ? 0 : (size_t)n;
 }
 
+/* A number that is right-aligned in a column. */
+static bool scan_column(const char *column, size_t width, uint64_t *out)
+{
+	struct scan s = scan_line(column, width);
+
+	while (scan_char(&s, ' '))
+		;
+	return scan_hex(&s, out) && scan_done(&s);
+}
+
 bool dlm_gfs2_name(const struct dlm_rsb_line *rsb, uint32_t *type, uint64_t *number)
 {
-	struct scan s = scan_line(rsb->name, rsb->len);
 	uint64_t t;
 
-	/* "%8x%16llx": both right-aligned in their columns */
-	if (rsb->len != 24)
-		return false;
-	while (scan_char(&s, ' '))
-		;
-	if (!scan_hex(&s, &t) || t > UINT32_MAX || s.p != rsb->name + 8)
-		return false;
-	while (scan_char(&s, ' '))
-		;
-	if (!scan_hex(&s, number) || !scan_done(&s))
+	/* "%8x%16llx": full columns touch */
+	if (rsb->len != 24 || !scan_column(rsb->name, 8, &t) || !scan_column(rsb->name + 8, 16, number))
 		return false;
 	*type = (uint32_t)t;
 	return true;

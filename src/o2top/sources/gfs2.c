@@ -20,14 +20,6 @@
 
 enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
 
-/* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
-#define TELLING_S 0.1
-
-static double seconds(int64_t us)
-{
-	return us > 0 ? 1e-6 * (double)us : 0;
-}
-
 /* ---- glstats: counters ------------------------------------------------------------------------------- */
 
 struct reading {
@@ -47,7 +39,7 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 	struct take *t = r->t;
 	uint64_t requests = l->dcount - (p ? p->dcount : 0), queued = l->qcount - (p ? p->qcount : 0);
 	double dt = seconds(t->mono_us - node_when(t->node, since)->mono_us);
-	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 0, total, mean;
+	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1, total, mean;
 	struct change *c;
 
 	if ((!requests && !queued) || !(c = table_change(&t->ns->table, lock)))
@@ -271,154 +263,6 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	return true;
 }
 
-/* ---- waits ------------------------------------------------------------------------------------------- */
-
-/* A followed wait of the sample before that is not there any more. */
-static bool ended(const struct holder *h)
-{
-	return h->waits && h->followed;
-}
-
-/* The Locks whose DLM times are wanted: those that wait, and those whose wait ended; sorted, each once. */
-static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
-{
-	size_t n = 0;
-	struct dlm_times *times = calloc((size_t)ns->holders.n + ns->holders_before.n + 1, sizeof(*times));
-
-	*out = times;
-	if (!times)
-		return 0;
-	for (uint32_t i = 0; i < ns->holders.n; i++)
-		if (ns->holders.list[i].waits)
-			times[n++].lock = ns->holders.list[i].lock;
-	for (uint32_t i = 0; i < ns->holders_before.n; i++)
-		if (ended(&ns->holders_before.list[i]))
-			times[n++].lock = ns->holders_before.list[i].lock;
-	return n;
-}
-
-static int by_lock(const void *a, const void *b)
-{
-	uint32_t x = ((const struct dlm_times *)a)->lock, y = ((const struct dlm_times *)b)->lock;
-
-	return (x > y) - (x < y);
-}
-
-static size_t sort_times(struct dlm_times *times, size_t n)
-{
-	size_t kept = 0;
-
-	if (n)
-		qsort(times, n, sizeof(*times), by_lock);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || times[kept - 1].lock != times[i].lock)
-			times[kept++] = times[i];
-	return kept;
-}
-
-static const struct dlm_times *times_of(const struct dlm_times *times, size_t n, uint32_t lock)
-{
-	struct dlm_times key = {.lock = lock};
-
-	return n ? bsearch(&key, times, n, sizeof(key), by_lock) : NULL;
-}
-
-/* A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its own. */
-static void add_waiting(struct take *t, struct holder *h, const struct dlm_times *dlm, bool first)
-{
-	struct lock *lock = table_lock(&t->ns->table, h->lock);
-	double least, most;
-	struct change *c;
-
-	if (first && dlm && dlm->waiting_us > 0 && dlm->waiting_us <= t->mono_us + 2000000) {
-		h->exact = true;
-		/* it was asked again since it was first seen where a conversion had failed */
-		if (dlm->waiting_us < h->seen_us)
-			h->seen_us = dlm->waiting_us;
-		h->not_before_us = h->seen_us;
-	}
-	least = seconds(t->mono_us - h->seen_us);
-	most = h->not_before_us == INT64_MIN ? NAN : seconds(t->mono_us - h->not_before_us);
-	h->followed |= h->exact && least >= TELLING_S;
-	h->counted = h->followed || t->first;
-	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
-		return;
-	change_add_wait(c, least, most);
-	c->lost_s += t->frame_s > 0 ? min_s(least, t->frame_s) : h->exact ? least : 0;
-	if (h->state == GFS2_EX)
-		c->wants_ex = true;
-	else
-		c->wants_shared = true;
-}
-
-/* More requests than this since a wait was seen: the DLM's time of the last grant is not the end of that wait. */
-enum { OF_ONE_WAIT = 2 };
-
-/*
- * A followed wait that ended since the sample before, when it was so and so old. What earlier frames counted of
- * it is not counted again: where the DLM says when it ended, its rest replaces the estimate; else what was
- * counted leaves the estimate, which holds all of it.
- */
-static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm, bool first)
-{
-	struct lock *lock = table_lock(&t->ns->table, h->lock);
-	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
-	double age = seconds(then_us - h->seen_us), dt = seconds(t->mono_us - then_us), rest;
-	struct change *c = table_change(&t->ns->table, lock);
-
-	if (!c)
-		return;
-	if (c->requests <= OF_ONE_WAIT && dlm && dlm->granted_us > then_us &&
-	    dlm->granted_us <= t->mono_us + 2000000) {
-		rest = min_s(seconds(dlm->granted_us - then_us), dt);
-		if (first)
-			c->lost_s = c->estimated_s = c->longest_s = 0;
-		c->lost_s += rest;
-		change_add_longest(c, age + rest, false);
-		return;
-	}
-	if (c->requests <= OF_ONE_WAIT) {
-		rest = min_s(max_s(h->answered_s - age, 0), dt);
-		if (first)
-			c->lost_s = c->estimated_s = c->longest_s = 0;
-		c->lost_s += rest;
-		c->estimated_s += rest;
-		change_add_longest(c, age + rest, rest > 0);
-		return;
-	}
-	c->lost_s = c->estimated_s = max_s(c->lost_s - age, 0);
-	change_add_longest(c, age, false);
-}
-
-static void take_waits(struct take *t, bool traced)
-{
-	struct node_space *ns = t->ns;
-	struct dlm_times *times;
-	size_t n = wanted_times(ns, &times);
-	uint32_t before = NONE;
-
-	n = sort_times(times, n);
-	dlm_take_times(t, times, n);
-	for (uint32_t i = 0; i < ns->holders_before.n && !traced; i++) {
-		struct holder *h = &ns->holders_before.list[i];
-
-		if (!ended(h))
-			continue;
-		add_ended(t, h, times_of(times, n, h->lock), h->lock != before);
-		before = h->lock;
-	}
-	before = NONE;
-	for (uint32_t i = 0; i < ns->holders.n; i++) {
-		struct holder *h = &ns->holders.list[i];
-
-		if (!h->waits)
-			continue;
-		add_waiting(t, h, times_of(times, n, h->lock), h->lock != before);
-		before = h->lock;
-	}
-	free(times);
-}
-
 /* Who used the inode for what is told by the modes in which its glock was seen lately. */
 static void add_modes(struct take *t)
 {
@@ -494,7 +338,7 @@ static void gfs2_take(struct take *t)
 	glocks = r.usable;
 	read_file(&r, FILE_SBSTATS, check_sbstats, false);
 	if (glocks)
-		take_waits(t, r.traced);
+		gfs2_take_waits(t, r.traced);
 	add_modes(t);
 	ns->lines = stats > glocks ? stats : glocks;
 	ns->unusable = ns->lines == 0;

@@ -40,6 +40,7 @@ static bool blocked(const struct lock *lock, const struct gfs2_lock_time *e)
 static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 {
 	struct table *table = &tr->t->ns->table;
+	int64_t at_us = (int64_t)e->at_us + tr->t->kernel_shift_us;
 	struct lock *lock = table_take(table, &(struct lock_id){.number = e->number, .type = (uint8_t)e->type});
 	double s = e->tdiff > 0 ? 1e-9 * (double)e->tdiff : 0;
 	struct change *c;
@@ -50,12 +51,15 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 	waited = blocked(lock, e);
 	lock->now.gfs2.srttb = e->srttb;
 	lock->now.gfs2.srttvarb = e->srttvarb;
-	if (!waited || (int64_t)e->at_us <= tr->from_us || (c = table_change(table, lock)) == NULL)
+	if (!waited || at_us <= tr->from_us || (c = table_change(table, lock)) == NULL)
 		return;
 	/* what was waited before the frame was counted while it lasted */
-	c->lost_s += min_s(s, 1e-6 * (double)((int64_t)e->at_us - tr->from_us));
+	c->lost_s += min_s(s, 1e-6 * (double)(at_us - tr->from_us));
 	change_add_longest(c, s, false);
 }
+
+/* A sample's files are read one after another, and the trace's clock is not quite the uptime: no more than this. */
+enum { AHEAD_US = 60 * 1000000 };
 
 static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
@@ -69,6 +73,9 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 		wrong = "the line is cut off";
 	if (!wrong && e.type >= GFS2_TYPE_MAX)
 		wrong = "no such type of glock";
+	/* all events up to the newest are never counted again: one that cannot be must not be that */
+	if (!wrong && (e.at_us > INT64_MAX / 2 || (int64_t)e.at_us + tr->t->kernel_shift_us - AHEAD_US > tr->t->mono_us))
+		wrong = "its time is after that of the sample";
 	if (wrong)
 		problem(tr->t->problems, tr->label, number, "%s", wrong);
 	else if ((int64_t)e.at_us > tr->until_us)
@@ -97,7 +104,7 @@ static bool look_line(void *arg, const char *line, size_t len, size_t number, bo
 		tr->lost = !slash || (size_t)(line + len - slash) < n + 1 || memcmp(in, slash + 1, n) != 0;
 		return true;
 	}
-	if (!gfs2_lock_time_parse(&e, line, len, &wrong) || wrong)
+	if (!gfs2_lock_time_parse(&e, line, len, &wrong) || wrong || e.at_us > INT64_MAX / 2)
 		return true;
 	tr->any = true;
 	tr->first_us = (int64_t)e.at_us;
@@ -116,13 +123,13 @@ bool gfs2_take_trace(struct take *t)
 	for (size_t i = 0; i < t->from->n_spaces; i++)
 		spaces += t->from->spaces[i].fs == FS_GFS2;
 	tr.from_us = t->mono_us - (int64_t)(1e6 * t->frame_s);
-	if (!tr.any || t->frame_s <= 0)
+	if (!tr.any || t->frame_s <= 0 || t->kernel_shift_us == INT64_MIN)
 		return false;
 	if (spaces > 1) {
 		problem(t->problems, in.label, 0, "not used: it does not say which of %zu file systems it is of", spaces);
 		return false;
 	}
-	if (tr.lost && tr.first_us > tr.from_us && tr.first_us > t->node->trace_until_us) {
+	if (tr.lost && tr.first_us + t->kernel_shift_us > tr.from_us && tr.first_us > t->node->trace_until_us) {
 		problem(t->problems, in.label, 0, "not used: the kernel overwrote events of this frame");
 		return false;
 	}

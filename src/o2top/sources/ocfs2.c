@@ -93,11 +93,6 @@ static bool same_point(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 	       memcmp(p->total_ns, s->total_ns, sizeof(p->total_ns)) == 0;
 }
 
-static double seconds(int64_t us)
-{
-	return us > 0 ? 1e-6 * (double)us : 0;
-}
-
 /* What was known at the Shot before of the wait in progress then. */
 struct tracked {
 	bool any;
@@ -432,7 +427,7 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	if (lock->now.sample) {
 		struct ocfs2_shot p = lock->now.ocfs2;
 		double dt = seconds(t->mono_us - node_when(t->node, lock->now.sample)->mono_us);
-		double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 0;
+		double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
 
 		add_counts(t, lock, &p, &s, renewed, dt, share);
 		take_waiting(r, lock, &p, &s, dt, share);

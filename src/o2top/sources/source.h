@@ -24,6 +24,7 @@ struct take {
 	double frame_s;  /* how much of this node's time the frame covers; 0 none */
 	int64_t real_us; /* the node's clocks at this sample */
 	int64_t mono_us;
+	int64_t kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
 /* What one wants to see as one line: an inode, or a lock that belongs to no file. */
@@ -71,6 +72,9 @@ struct dlm_times {
  * Reads the DLM's dump of this lock space, where there is one, and fills in `times`, which is sorted by lock.
  */
 void dlm_take_times(struct take *t, struct dlm_times *times, size_t n);
+
+/* Counts the waits among ns->holders and those of ns->holders_before that ended; after glstats and glocks. */
+void gfs2_take_waits(struct take *t, bool traced);
 
 /* Reads the trace, where one was recorded; true where its events cover the frame and were counted. */
 bool gfs2_take_trace(struct take *t);

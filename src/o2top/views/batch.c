@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LABEL_MAX = 1200, TREND_COLUMNS = 8, BEFORE_LABEL = 84 };
+enum { LABEL_MAX = 1200, TREND_COLUMNS = 8, BEFORE_LABEL = 87 };
 
 struct page {
 	FILE *out;
@@ -80,17 +80,21 @@ static void print_totals(struct page *p)
 	const struct totals *t = &p->f->group->totals;
 	char lost[UNIT_MAX], acquired[UNIT_MAX], locks[UNIT_MAX], age[UNIT_RANGE_MAX];
 
+	bool rates = !p->f->single && p->f->group->interval_s > 0;
+
 	if (p->f->single)
 		fprintf(p->out, "one sample: who waits now, no rates yet");
+	else if (!rates)
+		fprintf(p->out, "how long it was from one to the other is not known: no rates");
 	else
-		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD), change_estimated(&t->sum) ? "~" : "", unit_seconds(lost, t->lost_per_s),
+		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD), change_estimated(&t->sum) ? "~" : "", unit_rate(lost, t->lost_per_s),
 			off(p));
 	if (t->sum.waiting)
 		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, HOT), t->sum.waiting,
 			unit_range(age, t->sum.oldest_s, t->sum.oldest_max_s), off(p));
 	else
 		fprintf(p->out, "   nobody waiting");
-	if (!p->f->single)
+	if (rates)
 		fprintf(p->out, "   %s acquisitions/s", unit_count(acquired, t->acquired_per_s));
 	fprintf(p->out, "   %zu hot of %zu rows   %s locks\n", t->hot, t->rows, unit_count(locks, (double)t->locks));
 }
@@ -99,8 +103,8 @@ static void print_totals(struct page *p)
 
 static void print_header(struct page *p, const char *section)
 {
-	fprintf(p->out, "\n%s  #   LOST/s SHARE %-*s WAIT        AGE     MEAN  LONGEST ACQ/s  HIT WR RD SIZE  %s%s\n", on(p, BOLD),
-		TREND_COLUMNS, "TREND", section, off(p));
+	fprintf(p->out, "\n%s   #   LOST/s SHARE %-*s WAIT          AGE     MEAN  LONGEST ACQ/s  HIT WR RD SIZE  %s%s\n",
+		on(p, BOLD), TREND_COLUMNS, "TREND", section, off(p));
 }
 
 static const char *approx(char *to, const char *value, bool estimated)
@@ -134,16 +138,16 @@ static void print_trend(struct page *p, const struct row *row)
 static void print_numbers(struct page *p, const struct row *row)
 {
 	char a[UNIT_MAX], b[UNIT_MAX + 1], c[UNIT_MAX], range[UNIT_RANGE_MAX];
-	bool single = p->f->single, est = change_estimated(&row->sum);
+	bool single = p->f->single || p->f->group->interval_s <= 0, est = change_estimated(&row->sum);
 	double all = p->f->group->totals.lost_per_s;
 
-	fprintf(p->out, " %8s", single ? "-" : approx(b, unit_seconds(a, row->lost_per_s), est));
+	fprintf(p->out, " %8s", single ? "-" : approx(b, unit_rate(a, row->lost_per_s), est));
 	fprintf(p->out, " %5s", unit_share(a, single ? NAN : all > 0 ? row->lost_per_s / all : 0));
 	print_trend(p, row);
 	if (row->sum.waiting)
-		fprintf(p->out, " %4u %10s", row->sum.waiting, unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
+		fprintf(p->out, " %4u %12s", row->sum.waiting, unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
 	else
-		fprintf(p->out, " %4s %10s", "-", "-");
+		fprintf(p->out, " %4s %12s", "-", "-");
 	fprintf(p->out, " %8s", approx(b, unit_seconds(a, single ? NAN : row_mean(row)), est));
 	fprintf(p->out, " %8s", approx(b, unit_seconds(a, row->sum.longest_s > 0 ? row->sum.longest_s : NAN), row->sum.estimated_longest));
 	fprintf(p->out, " %5s", unit_count(a, single ? NAN : acquired_per_s(p, row)));
@@ -207,7 +211,6 @@ static void print_node(struct page *p, const struct row *row, const struct row_n
 /* Processes that hold or want one of the row's glocks. */
 static void print_processes(struct page *p, const struct row *row, const struct member *member)
 {
-	static const char *const modes[] = {"UN", "EX", "DF", "SH", "??"};
 	const struct node *node = &p->f->model->nodes[member->node];
 	const struct holders *h = &node->spaces[row->space]->holders;
 	uint32_t first = member->lock->holders;
@@ -220,7 +223,7 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 			continue;
 		unit_clean(comm, sizeof(comm), one->comm, 0);
 		fprintf(p->out, "        %s: pid %lld %s %s %s", node->name, (long long)one->pid, comm,
-			one->waits ? "waits for" : "holds", modes[one->state]);
+			one->waits ? "waits for" : "holds", holder_modes[one->state]);
 		if (one->waits && one->counted)
 			fprintf(p->out, " since %s",
 				unit_seconds(age, 1e-6 * (double)(node_when(node, p->f->model->sample)->mono_us - one->seen_us)));

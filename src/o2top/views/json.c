@@ -5,8 +5,6 @@
 #include "view.h"
 
 #include "../advice.h"
-#include "../sources/ocfs2_line.h"
-#include "../sources/gfs2_line.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -93,7 +91,6 @@ static json_t *locks(const struct frame *f, const struct row *row)
 /* The processes that hold or want a glock of this row on this node. */
 static json_t *processes(const struct frame *f, const struct row *row, uint32_t node)
 {
-	static const char *const modes[] = {"UN", "EX", "DF", "SH", "??"};
 	const struct node_space *ns = f->model->nodes[node].spaces[row->space];
 	const struct node *n = &f->model->nodes[node];
 	json_t *a = json_array();
@@ -115,7 +112,7 @@ static json_t *processes(const struct frame *f, const struct row *row, uint32_t 
 					continue;
 				json_array_append_new(
 				    a, json_pack("{s:I, s:o, s:s, s:b, s:o}", "pid", (json_int_t)p->pid, "command",
-						 text(p->comm), "mode", modes[p->state], "waits", p->waits,
+						 text(p->comm), "mode", holder_modes[p->state], "waits", p->waits,
 						 "waits_s", p->waits ? number(max_s(age, 0)) : json_null()));
 			}
 		}
@@ -241,7 +238,7 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 			continue;
 		json_array_append_new(rows, row_object(f, row));
 	}
-	set(o, "time", number(1e-6 * (double)f->group->time_us));
+	set(o, "time", number(f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN));
 	set(o, "sample", text(f->label));
 	set(o, "interval_s", f->group->interval_s > 0 ? number(f->group->interval_s) : json_null());
 	set(o, "nodes", nodes(f));

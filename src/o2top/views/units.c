@@ -31,6 +31,14 @@ const char *unit_seconds(char buf[UNIT_MAX], double s)
 	return buf;
 }
 
+const char *unit_rate(char buf[UNIT_MAX], double s)
+{
+	if (!(s >= 120))
+		return unit_seconds(buf, s);
+	snprintf(buf, UNIT_MAX, "%.0f s", s);
+	return buf;
+}
+
 static const char *scaled(char buf[UNIT_MAX], double v, double base, const char *const names[], unsigned n)
 {
 	unsigned i = 0;

@@ -12,6 +12,8 @@ enum { UNIT_MAX = 24, UNIT_RANGE_MAX = 2 * UNIT_MAX + 4 };
 
 /* "1.86 s", "187 ms", "12 us", "2.1 min", "0", "-" where it is not known. */
 const char *unit_seconds(char buf[UNIT_MAX], double seconds);
+/* The same of seconds lost per second, which stay seconds: "133 s". */
+const char *unit_rate(char buf[UNIT_MAX], double seconds);
 /* "213", "1.2k", "34M" */
 const char *unit_count(char buf[UNIT_MAX], double count);
 /* "512", "12K", "8.0M": bytes in powers of 1024; "-" for UINT64_MAX */

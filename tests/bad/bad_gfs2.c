@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* GFS2: what is a wait and what only looks like one, and where the seconds come from. Glock 0x200 is inode 512. */
+#include "scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void clocks(struct scene *s, int n)
+{
+	for (int t = 0; t < n; t++)
+		scene_clock(s, t, "node1");
+}
+
+/* The same process waits for the same mode and no request was answered: one wait, 5 s of it in each frame. */
+static void same_wait(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+	}
+	scene_json(s);
+	for (size_t n = 0; n < 2; n++) {
+		row = row_of(frame(s, n), 512);
+		assert_int_equal(number(row, "waiting"), 1);
+		assert_near(number(row, "wait_s"), 5, 1e-6);
+		assert_near(number(row, "oldest_wait_s"), 5 * (double)(n + 1), 1e-6);
+		/* t0 showed it already: it may be of any age */
+		assert_true(is_null(row, "oldest_wait_max_s"));
+		assert_true(json_is_false(json_object_get(row, "estimated")));
+	}
+}
+
+/* A request was answered between: the process waits again, which is not one wait. */
+static void another_wait(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100 + (unsigned)t, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+	}
+	scene_json(s);
+	assert_int_equal(number(row_of(frame(s, 0), 512), "waiting"), 0);
+	assert_near(waited(s, 0, 512), 0, 1e-9);
+}
+
+/* Another mode, or another process: not the same wait. */
+static void another_mode_or_process(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "W", t ? "EX" : "SH", 77, "hotload");
+		scene_stats(s, t, "node1", 2, 0x300, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x300, "UN", "W", "SH", 77 + t, "hotload");
+	}
+	scene_json(s);
+	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "waiting"), 0);
+	assert_near(waited(s, 0, 512) + waited(s, 0, 0x300), 0, 1e-9);
+}
+
+/*
+ * node2 is away for 15 s, in which one request was answered. The frame has a quarter of that time, and a quarter of
+ * one request is none when it is rounded; the wait is another one all the same.
+ */
+static void another_wait_after_a_gap(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 5; t++) {
+		scene_clock(s, t, "node1");
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "SH", NULL, NULL, 0, NULL);
+		if (t != 0 && t != 4)
+			continue;
+		scene_clock(s, t, "node2");
+		scene_stats(s, t, "node2", 2, 0x200, 1000, 100 + (t == 4), 500);
+		scene_glock(s, t, "node2", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+	}
+	scene_json(s);
+	assert_int_equal(number(json_object_get(frame(s, 3), "totals"), "waiting"), 0);
+	assert_near(waited(s, 3, 512), 0, 1e-9);
+}
+
+/* A new glock inherits the mean of others: seconds of it mean nothing while it had fewer than 8 requests. */
+static void inherited_means(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	scene_stats(s, 0, "node1", 2, 0x200, 3000000000, 2, 10);
+	scene_stats(s, 1, "node1", 2, 0x200, 3100000000, 7, 20);
+	/* made since t0 */
+	scene_stats(s, 0, "node1", 2, 0x201, 3000000000, 1, 1);
+	scene_stats(s, 1, "node1", 2, 0x202, 3000000000, 2, 10);
+	scene_stats(s, 1, "node1", 2, 0x203, 3000000000, 40, 90);
+	scene_json(s);
+	for (unsigned ino = 0x200; ino <= 0x203; ino++)
+		assert_near(waited(s, 0, ino), 0, 1e-9);
+	assert_int_equal(number(row_of(frame(s, 0), 512), "acquired"), 10);
+}
+
+/* Nothing is estimated where the pair did not change, as many requests as there were. */
+static void mean_did_not_move(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++)
+		scene_stats(s, t, "node1", 2, 0x200, 50000000, 100 + 60 * (unsigned)t, 500);
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0, 1e-9);
+}
+
+/*
+ * 16 requests: 8 of them took the lock. q = (7/8)^8 = 0.34361; eight waits of 100 ms move a mean of 1 ms to
+ * 1 ms x 0.34361 + 100 ms x 0.65639 = 65.98 ms. So 8 x 0.1 s were lost, and that is an estimate.
+ */
+static void estimate(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	clocks(s, 2);
+	scene_stats(s, 0, "node1", 2, 0x200, 1000000, 100, 500);
+	scene_stats(s, 1, "node1", 2, 0x200, 65982709, 116, 532);
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(row, "wait_s"), 0.8, 0.001);
+	assert_near(number(row, "longest_wait_s"), 0.1, 0.001);
+	assert_true(json_is_true(json_object_get(row, "estimated")));
+	assert_int_equal(number(row, "acquired"), 32);
+	assert_int_equal(number(row, "requests"), 16);
+	assert_near(number(row, "hit_ratio"), 0.5, 1e-6);
+}
+
+/* dcnt falls: the glock was made anew. What it counts now is all that happened; its mean is inherited. */
+static void made_anew(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	scene_stats(s, 0, "node1", 2, 0x200, 1000000, 1000, 5000);
+	scene_stats(s, 1, "node1", 2, 0x200, 900000000, 2, 7);
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0, 1e-9);
+	assert_int_equal(number(row_of(frame(s, 0), 512), "acquired"), 7);
+	assert_int_equal(number(row_of(frame(s, 0), 512), "requests"), 2);
+}
+
+/* Means from the one end of 64 bits to the other while somebody waits. */
+static void means_from_end_to_end(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, t == 1 ? INT64_MAX : INT64_MIN, 100 + (unsigned)t, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+		scene_stats(s, t, "node1", 2, 0x300, t ? INT64_MAX : INT64_MIN, 100 + (t == 2), 500);
+		scene_glock(s, t, "node1", 2, 0x300, "UN", t == 2 ? NULL : "AW", "SH", 77, "hotload");
+	}
+	scene_json(s);
+	assert_int_equal(s->status, 0);
+}
+
+/* An iopen glock and a flock of the inode stand in its row; resource groups, quota and the like do not. */
+static void types_of_glocks(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++)
+		for (int type = 0; type <= 9; type++)
+			scene_stats(s, t, "node1", type, 0x200, 1000, 100, 500 + (unsigned)t);
+	scene_json(s);
+	assert_int_equal(number(row_of(frame(s, 0), 512), "acquired"), 3);
+	assert_int_equal(json_array_size(json_object_get(row_of(frame(s, 0), 512), "locks")), 3);
+	assert_string_equal(word(row_of_kind(frame(s, 0), "resource groups"), "section"), "system");
+	assert_true(is_null(row_of_kind(frame(s, 0), "quota"), "ino"));
+}
+
+/* ---- the DLM's stamps -------------------------------------------------------------------------------- */
+
+static void dlm(struct scene *s, int t, unsigned number, unsigned flags, int status, double since)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "t%d/node1/dlm/fs1_all", t);
+	scene_file(s, path, "version rsb 1.1 lvb 1.1 lkb 1.1\nrsb 00000000d40c03c4 2 0 0 0 0 0 24 str %8x%16x\n", 2, number);
+	scene_file(s, path, "lkb 1c6 2 5f7 1 0 1c %x %d 0 3 5 0 0 2 %.0f 0\n", flags, status, since * 1e9);
+}
+
+/*
+ * Converting since 1.5 s before t0, granted 2 s after t1. First frame: exactly 6.5 s old, 5 s of it in the frame.
+ * Second: 2 s, the whole wait was 8.5 s long.
+ */
+static void dlm_stamps(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100 + (t == 2), 500 + (t == 2));
+		scene_glock(s, t, "node1", 2, 0x200, t == 2 ? "SH" : "UN", t == 2 ? NULL : "AW", "SH", 77, "hotload");
+		dlm(s, t, 0x200, 0, t == 2 ? 2 : 3, t == 2 ? UP0 + 7 : UP0 - 1.5);
+	}
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(row, "oldest_wait_s"), 6.5, 1e-5);
+	assert_near(number(row, "oldest_wait_max_s"), 6.5, 1e-5);
+	assert_near(number(row, "wait_s"), 5, 1e-5);
+	row = row_of(frame(s, 1), 512);
+	assert_int_equal(number(row, "waiting"), 0);
+	assert_near(number(row, "wait_s"), 2, 1e-5);
+	assert_near(number(row, "longest_wait_s"), 8.5, 1e-5);
+}
+
+/* One sample and a stamp: it waits, since then, exactly. */
+static void dlm_stamp_alone(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	clocks(s, 1);
+	scene_stats(s, 0, "node1", 2, 0x200, 1000, 100, 500);
+	scene_glock(s, 0, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+	dlm(s, 0, 0x200, 0, 3, UP0 - 1.5);
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(row, "oldest_wait_s"), 1.5, 1e-5);
+	assert_near(number(row, "oldest_wait_max_s"), 1.5, 1e-5);
+}
+
+/* A node that is new in t1 and waits for 101.5 s: of this frame of 5 s it waited at most all. */
+static void dlm_stamp_of_a_new_node(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	scene_clock(s, 0, "node2");
+	scene_clock(s, 1, "node2");
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node2", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node2", 2, 0x200, "SH", NULL, NULL, 0, NULL);
+	}
+	scene_stats(s, 1, "node1", 2, 0x200, 1000, 100, 500);
+	scene_glock(s, 1, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+	dlm(s, 1, 0x200, 0, 3, UP0 - 96.5);
+	scene_json(s);
+	assert_near(number(row_of(frame(s, 0), 512), "oldest_wait_s"), 101.5, 1e-5);
+	assert_true(waited(s, 0, 512) <= STEP + 1e-6);
+}
+
+/* A master copy is another node's lock: its stamp says nothing of this node's wait. Nor does one of the future. */
+static void dlm_stamps_of_others(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+		dlm(s, t, 0x200, 0x10000, 3, UP0 - 1000);
+		scene_stats(s, t, "node1", 2, 0x300, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x300, "UN", "AW", "SH", 78, "hotload");
+		dlm(s, t, 0x300, 0, 3, UP0 + 100000);
+	}
+	scene_json(s);
+	assert_near(number(row_of(frame(s, 0), 512), "oldest_wait_s"), 5, 1e-5);
+	assert_near(number(row_of(frame(s, 0), 0x300), "oldest_wait_s"), 5, 1e-5);
+}
+
+static void dlm_broken_lines(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+	}
+	scene_file(s, "t1/node1/dlm/fs1_all", "rsb x\nlkb 1\n");
+	dlm(s, 1, 0x200, 0, 3, UP0 - 1.5);
+	scene_file(s, "t1/node1/dlm/fs1_all", "lkb 1c6 x\nlkb 1c6 2 5f7 1 0 1c 0 3 0 3 5 0 0 2 49");
+	scene_json(s);
+	assert_near(number(row_of(frame(s, 0), 512), "oldest_wait_s"), 6.5, 1e-5);
+	assert_true(says(frame(s, 0), "t1/node1/dlm/fs1_all:1: "));
+	assert_true(says(frame(s, 0), "t1/node1/dlm/fs1_all:6: "));
+	assert_true(says(frame(s, 0), "t1/node1/dlm/fs1_all:7: "));
+}
+
+/* ---- waits that end without a stamp ------------------------------------------------------------------ */
+
+/*
+ * Seen at t0 and t1, gone at t2 with one request more. The mean moved by one sample of 7 s: of it 5 s were counted,
+ * 2 are left.
+ */
+static void ended_wait_counted_once(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		/* 1 ms x 7/8 + 7 s / 8 */
+		scene_stats(s, t, "node1", 2, 0x200, t == 2 ? 875875000 : 1000000, 100 + (t == 2), 500 + (t == 2));
+		scene_glock(s, t, "node1", 2, 0x200, t == 2 ? "SH" : "UN", t == 2 ? NULL : "AW", "SH", 77, "hotload");
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 5, 1e-5);
+	assert_near(waited(s, 1, 512), 2, 1e-3);
+	assert_near(waited(s, 0, 512) + waited(s, 1, 512), 7, 1e-3);
+}
+
+/* Nothing of a glock that is not listed any more is shown: not its old holder and not another glock's. */
+static void holders_of_an_unlisted_glock(void **state)
+{
+	struct scene *s = *state;
+	bool old, other;
+	char *text;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500 + (unsigned)t);
+		scene_stats(s, t, "node1", 2, 0x300, 1000, 100, 500);
+	}
+	scene_glock(s, 0, "node1", 2, 0x200, "SH", "H", "SH", 7, "alice");
+	scene_glock(s, 1, "node1", 2, 0x300, "SH", "H", "SH", 8, "bob");
+	scene_json(s);
+	text = json_dumps(row_of(frame(s, 0), 512), 0);
+	assert_non_null(text);
+	old = strstr(text, "alice") != NULL;
+	other = strstr(text, "bob") != NULL;
+	free(text);
+	assert_false(old);
+	assert_false(other);
+}
+
+/* ---- the trace --------------------------------------------------------------------------------------- */
+
+static void trace_head(struct scene *s, int t, const char *counts)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "t%d/node1/trace", t);
+	scene_file(s, path, "# tracer: nop\n#\n# entries-in-buffer/entries-written: %s   #P:1\n#\n", counts);
+}
+
+static void event(struct scene *s, int t, double at, unsigned number, int status, double tdiff, unsigned long long srttb)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "t%d/node1/trace", t);
+	scene_file(s, path,
+		   "  kworker/0:1H-77      [000] .....  %.6f: gfs2_glock_lock_time: 254,0 glock 2:%u status:%d flags:00 tdiff:%.0f "
+		   "srtt:1000/500 srttb:%llu/500 sirt:1000/500 dcnt:105 qcnt:500\n",
+		   at, number, status, tdiff * 1e9, srttb);
+}
+
+static void stats_for_trace(struct scene *s, int n)
+{
+	clocks(s, n);
+	for (int t = 0; t < n; t++)
+		for (unsigned ino = 0x200; ino <= 0x201; ino++) {
+			scene_stats(s, t, "node1", 2, ino, t ? 5000 : 1000, 100 + 8 * (unsigned)t, 500 + 8 * (unsigned)t);
+			scene_glock(s, t, "node1", 2, ino, "SH", NULL, NULL, 0, NULL);
+		}
+}
+
+/* The frame is t0..t1, uptime 5000 to 5005. */
+static void trace_events(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	stats_for_trace(s, 2);
+	trace_head(s, 1, "9/9");
+	event(s, 1, UP0 - 1, 512, 0, 0.9, 900);	       /* before the frame */
+	event(s, 1, UP0 + 1, 512, 0, 0.3, 1200);       /* moved srttb: a wait of 0.3 s */
+	event(s, 1, UP0 + 2, 512, -11, 0.2, 1200);     /* -EAGAIN after 0.2 s */
+	event(s, 1, UP0 + 3, 512, -35, 0.1, 1200);     /* -EDEADLK after 0.1 s */
+	event(s, 1, UP0 + 3.5, 512, -65538, 5.0, 1200); /* a release */
+	event(s, 1, UP0 + 4, 512, 0, 4.0, 1200);       /* srttb stays: a demote */
+	event(s, 1, UP0 + 0.5, 513, -11, 2.0, 1000);   /* began 1.5 s before the frame: 0.5 s in it */
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(row, "wait_s"), 0.6, 1e-5);
+	assert_near(number(row, "longest_wait_s"), 0.3, 1e-5);
+	assert_true(json_is_false(json_object_get(row, "estimated")));
+	assert_near(waited(s, 0, 513), 0.5, 1e-5);
+	assert_near(number(row_of(frame(s, 0), 513), "longest_wait_s"), 2, 1e-5);
+}
+
+/* The trace of t2 holds that of t1: each event counts once. */
+static void trace_events_once(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 3);
+	for (int t = 1; t < 3; t++) {
+		trace_head(s, t, "2/2");
+		event(s, t, UP0 + 1, 512, -11, 0.3, 1000);
+		/* written while t1 was being read */
+		event(s, t, UP0 + 5.1, 512, -11, 0.1, 1000);
+	}
+	event(s, 2, UP0 + 7, 512, -11, 0.25, 1000);
+	scene_json(s);
+	assert_near(waited(s, 0, 512) + waited(s, 1, 512), 0.65, 1e-5);
+	assert_near(waited(s, 0, 512), 0.4, 1e-5);
+}
+
+/* A stamp that is far in the future is a broken line; what comes after it counts. */
+static void trace_stamp_of_the_future(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 3);
+	for (int t = 1; t < 3; t++) {
+		trace_head(s, t, "2/2");
+		event(s, t, UP0 + 1, 512, -11, 0.3, 1000);
+		event(s, t, 999999999.0, 512, -11, 0.1, 1000);
+		event(s, t, 9223372036854.0, 512, -11, 0.1, 1000);
+	}
+	event(s, 2, UP0 + 7, 512, -11, 0.25, 1000);
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0.3, 1e-5);
+	assert_near(waited(s, 1, 512), 0.25, 1e-5);
+	assert_true(says(frame(s, 0), "t1/node1/trace:6: "));
+}
+
+static void trace_broken_lines(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 2);
+	trace_head(s, 1, "2/2");
+	event(s, 1, UP0 + 1, 512, -11, 0.3, 1000);
+	scene_file(s, "t1/node1/trace", "x 1.000000: gfs2_glock_lock_time: 254,0 glock 2:512 status:zero\n");
+	scene_file(s, "t1/node1/trace", "x: gfs2_glock_lock_time: 254,0 glock\n");
+	scene_file(s, "t1/node1/trace", "x 5003.000000: gfs2_glock_queue: 254,0 glock 2:512 queue PR\n");
+	event(s, 1, UP0 + 2, 777, -11, 0.3, 1000); /* of a glock that no other file lists */
+	scene_file(s, "t1/node1/trace", " a-1 [0] . 5004.000000: gfs2_glock_lock_time: 254,0 glock 2:512 status:-11 flags:00 tdiff:9");
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0.3, 1e-5);
+	assert_true(says(frame(s, 0), "t1/node1/trace:6: "));
+	assert_true(says(frame(s, 0), "t1/node1/trace:7: "));
+	assert_true(says(frame(s, 0), "t1/node1/trace:10: "));
+	assert_false(says(frame(s, 0), "t1/node1/trace:8: "));
+}
+
+/* The kernel overwrote events of the frame: the trace is not used and said so. */
+static void trace_overwritten(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 2);
+	trace_head(s, 1, "1/500");
+	event(s, 1, UP0 + 4, 512, -11, 0.3, 1000);
+	scene_json(s);
+	assert_true(says(frame(s, 0), "t1/node1/trace"));
+	assert_true(json_is_true(json_object_get(row_of(frame(s, 0), 512), "estimated")) || waited(s, 0, 512) == 0);
+}
+
+int main(void)
+{
+#define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
+	const struct CMUnitTest tests[] = {
+		BAD(same_wait),		    BAD(another_wait),		       BAD(another_mode_or_process),
+		BAD(another_wait_after_a_gap), BAD(inherited_means),	       BAD(mean_did_not_move),
+		BAD(estimate),		    BAD(made_anew), BAD(means_from_end_to_end),		       BAD(types_of_glocks),
+		BAD(dlm_stamp_of_a_new_node), BAD(dlm_stamps),	    BAD(dlm_stamp_alone),	       BAD(dlm_stamps_of_others),
+		BAD(dlm_broken_lines),	    BAD(ended_wait_counted_once),      BAD(holders_of_an_unlisted_glock),
+		BAD(trace_events),	    BAD(trace_events_once),	       BAD(trace_stamp_of_the_future),
+		BAD(trace_broken_lines),    BAD(trace_overwritten),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

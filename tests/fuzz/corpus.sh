@@ -1,0 +1,71 @@
+#!/bin/sh
+# corpus.sh CAPTURES CORPUS - makes the files that the fuzz targets begin with from unpacked recordings.
+#
+# Each target gets a folder of small files: a few hundred lines of real nodes, cut so that a run is fast.
+set -eu
+if [ $# -ne 2 ]; then
+	echo "usage: corpus.sh CAPTURES CORPUS" >&2
+	exit 2
+fi
+captures=$1
+corpus=$2
+mkdir -p "$corpus"
+for target in dlm fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording sbstats; do
+	mkdir -p "$corpus/$target"
+done
+
+# pick TARGET NAME EVERY FILES...: each EVERYth line of the files, 8 lines a seed
+pick() {
+	target=$1 name=$2 every=$3
+	shift 3
+	awk -v every="$every" 'FNR % every == 1 || every == 1' "$@" | head -n 240 | split -l 8 -a 3 - "$corpus/$target/$name-"
+}
+
+hot=$captures/ocfs2-hot/t0/node1
+hang=$captures/gfs2-hang/t1/node1
+[ -d "$hot" ] && [ -d "$hang" ] || { echo "corpus.sh: no recordings in $captures" >&2; exit 1; }
+
+pick ocfs2_line state 7 "$hot"/ocfs2/*/locking_state
+pick ocfs2_line wait 1 "$captures"/ocfs2-hang/t1/node1/ocfs2/*/locking_state
+cut -f2 "$hot"/ocfs2/*/locking_state | sort -u | head -n 200 | split -l 20 - "$corpus/ocfs2_name/n-"
+pick glocks g 9 "$hang"/gfs2/*/glocks
+grep -h '^ [HIR]:' "$captures"/gfs2-*/t*/node*/gfs2/*/glocks | sort -u | head -n 200 | split -l 8 - "$corpus/glocks/h-"
+pick glstats s 9 "$hang"/gfs2/*/glstats
+pick sbstats s 1 "$hang"/gfs2/*/sbstats
+pick dlm d 13 "$hang"/dlm/fs1_all "$hot"/dlm/*_all
+pick fs_state f 1 "$hot"/ocfs2/*/fs_state
+printf '\005%039d%024d' 0 0 >"$corpus/ocfs2_lvb/five"
+printf '\000%063d' 0 >"$corpus/ocfs2_lvb/none"
+printf '7a\nb\n\n\360\360\360\nend' >"$corpus/input/short"
+printf '9\360\360\360\360\360\360\360\360\360\360\360\360\360\360\360\360\nx\n' >"$corpus/input/max"
+printf '36 35 254:0 / /mnt/o2\\040a rw,noatime shared:1 - ocfs2 /dev/vdb rw\n37 35 254:16 / /mnt/gfs2 rw - gfs2 /dev/vdc rw\n' >"$corpus/mounts/two"
+printf '32264 /mnt/o2/spool\n32272 /mnt/o2/victim db\n7 x' >"$corpus/names/three"
+
+trace=$captures/gfs2-trace/node2/trace
+if [ -f "$trace" ]; then
+	grep gfs2_glock_lock_time "$trace"
+else
+	xz -dc "$trace.xz" | grep gfs2_glock_lock_time
+fi | head -n 120 | split -l 6 - "$corpus/lock_time/t-"
+
+# recording NAME SPACE-FILTER FOLDERS...: samples of node a (and b) as one file
+us() { awk '{ printf "%.0f", $1 * 1000000 }' "$1"; }
+sample() {
+	n=$1 node=$2 from=$3 which=$4
+	printf '@%s%sR\n%s\n@%s%sU\n%s\n' "$n" "$node" "$(us "$from/realtime")" "$n" "$node" "$(us "$from/uptime")"
+	for file in L:ocfs2/*/locking_state F:ocfs2/*/fs_state G:gfs2/*/glocks S:gfs2/*/glstats B:gfs2/*/sbstats D:dlm/fs1_all; do
+		printf '@%s%s%s\n' "$n" "$node" "${file%%:*}"
+		grep -h -A 1 -E "$which" "$from"/${file#*:} 2>/dev/null | grep -v '^--$' | head -n 5 || true
+	done
+}
+for capture in ocfs2-hot ocfs2-hang gfs2-hot gfs2-hang; do
+	at=0
+	for t in t0 t1 t2; do
+		[ -d "$captures/$capture/$t/node1" ] && sample $at a "$captures/$capture/$t/node1" \
+			'7e10|26b3|7e03|inode|Gen|[WM]0000000000000000007e1' >>"$corpus/recording/$capture.new"
+		[ -d "$captures/$capture/$t/node2" ] && sample $at b "$captures/$capture/$t/node2" \
+			'7e10|26b3|7e03' >>"$corpus/recording/$capture.new"
+		at=$((at + 1))
+	done
+	mv "$corpus/recording/$capture.new" "$corpus/recording/$capture"
+done

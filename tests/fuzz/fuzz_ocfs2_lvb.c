@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The value block of an M lock: the bytes that it says are those that stand there. */
+#include "fuzz.h"
+#include "sources/ocfs2_line.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ocfs2_lvb lvb;
+	uint8_t *copy;
+
+	if (size < OCFS2_LVB_LEN)
+		return 0;
+	copy = malloc(OCFS2_LVB_LEN);
+	CHECK(copy);
+	memcpy(copy, data, OCFS2_LVB_LEN);
+	if (ocfs2_lvb_decode(&lvb, copy)) {
+		CHECK(copy[0] == 5);
+		CHECK((lvb.size >> 56) == copy[40] && (lvb.size & 0xff) == copy[47]);
+		CHECK(lvb.mode == (copy[48] << 8 | copy[49]));
+		CHECK((lvb.generation >> 24) == copy[56] && (lvb.generation & 0xff) == copy[59]);
+	}
+	free(copy);
+	return 0;
+}
