@@ -82,28 +82,28 @@ static struct moved moved_between(const struct ocfs2_shot *p, const struct ocfs2
 
 /* ---- waits that ended -------------------------------------------------------------------------------- */
 
-/* What was known at the Shot before of the wait in progress then. */
-struct tracked {
+/* The wait that the Shot before showed in progress and that is over: how old it was then, at least. */
+struct over {
 	bool any;
-	double least, most; /* its age then; most may be INFINITY */
+	int mode; /* that it counts in, most likely */
+	double age;
 };
 
-static struct tracked tracked_at(const struct take *t, const struct lock *lock, const struct ocfs2_shot *p)
+static struct over over_since(const struct take *t, const struct lock *lock, const struct ocfs2_shot *p,
+			      const struct ocfs2_shot *s)
 {
 	const struct trail *trail = table_trail_of(&t->ns->table, lock);
 	const struct moment *then = node_when(t->node, lock->now.sample);
-	struct tracked w = {.most = INFINITY};
+	struct over o = {.mode = p->requested == OCFS2_LEVEL_EX ? OCFS2_EX : OCFS2_PR};
 
-	if (p->wait_us) {
-		w.any = true;
-		w.least = w.most = seconds(then->real_us - (int64_t)p->wait_us);
-	} else if (trail && trail->waits) {
-		w.any = true;
-		w.least = seconds(then->mono_us - trail->wait_seen_us);
-		if (trail->wait_not_before_us != INT64_MIN)
-			w.most = seconds(then->mono_us - trail->wait_not_before_us);
+	if (p->wait_us && p->wait_us != s->wait_us) {
+		o.any = true;
+		o.age = seconds(then->real_us - (int64_t)p->wait_us);
+	} else if (!p->wait_us && trail && trail->waits) {
+		o.any = true;
+		o.age = seconds(then->mono_us - trail->wait_seen_us);
 	}
-	return w;
+	return o;
 }
 
 /*
@@ -130,36 +130,55 @@ static double room_for_ends(const struct take *t, const struct ocfs2_shot *s, in
 	return max_s(dt - seconds(t->real_us - (int64_t)s->last_us[mode]), 0);
 }
 
-/* Seconds of ended waits that lie inside the time dt since p, of which `room` passed until the last of them. */
-static double inside(const struct moved *d, int m, double longest, double room, double dt)
+/*
+ * Seconds of a mode's ended waits that lie inside the time dt since p, of which `room` passed until the last of
+ * them; `longest` is the longest of them, INFINITY where it is not known; `over` is the one that p showed, if it is
+ * of this mode.
+ */
+static double inside(const struct moved *d, int m, double longest, const struct over *over, double room, double dt)
 {
-	double most = room * (double)(d->gets[m] ? d->gets[m] : 1);
+	double most = room * (double)(d->gets[m] ? d->gets[m] : 1), waited = d->waited[m];
 
 	if (dt <= 0)
-		return d->waited[m]; /* how long it was nobody knows */
-	if (longest == INFINITY) /* nobody waited at p: all of it was waited since */
-		return min_s(d->waited[m], most);
-	return min_s(part_inside(d->waited[m], longest, room), most);
+		return waited; /* how long it was nobody knows */
+	if (over) {
+		/* what was before p was counted then; if it is the longest, its rest has to fit into the room */
+		double rest = max_s(waited - over->age, 0);
+
+		if (longest <= waited && longest > over->age)
+			rest = waited - longest + min_s(longest - over->age, room);
+		return min_s(rest, most);
+	}
+	if (longest != INFINITY)
+		waited = part_inside(waited, longest, room);
+	/* nobody was seen to wait at p: all may have been waited since */
+	return min_s(waited, most);
+}
+
+/* The mode whose waits hold the one that is over: the one that was asked for, if its total can hold it. */
+static int mode_of(const struct over *o, const struct moved *d)
+{
+	int other = !o->mode;
+
+	return d->waited[o->mode] < o->age && d->waited[other] > d->waited[o->mode] ? other : o->mode;
 }
 
 static void add_ended(const struct take *t, struct change *c, const struct ocfs2_shot *s, const struct moved *d,
-		      const struct tracked *before, double dt, double share)
+		      const struct over *over, double dt, double share)
 {
+	int of = over->any ? mode_of(over, d) : -1;
+
 	for (int m = 0; m < 2; m++) {
-		double room = room_for_ends(t, s, m, dt), max = 1e-6 * s->max_us[m], longest = INFINITY, shown;
+		double room = room_for_ends(t, s, m, dt), max = 1e-6 * s->max_us[m], shown;
 
 		if (d->waited[m] <= 0)
 			continue;
-		if (d->new_max[m])
-			longest = max;
-		else if (before->any)
-			longest = min_s(max, before->most + room);
-		c->lost_s += share * inside(d, m, longest, room, dt);
+		c->lost_s += share * inside(d, m, d->new_max[m] ? max : INFINITY, m == of ? over : NULL, room, dt);
 		shown = d->waited[m] / (double)(d->gets[m] ? d->gets[m] : 1);
 		if (d->new_max[m])
 			shown = max;
-		else if (before->any && before->least > 0 && d->waited[m] >= before->least)
-			shown = max_s(shown, min_s(d->waited[m], longest));
+		else if (m == of && over->age > 0 && d->waited[m] >= over->age)
+			shown = max_s(shown, min_s(max, min_s(d->waited[m], over->age + room)));
 		change_add_longest(c, shown, false);
 	}
 }
@@ -174,7 +193,7 @@ static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_sho
 		       bool renewed, double dt, double share)
 {
 	struct moved d = moved_between(p, s, renewed);
-	struct tracked before = {0};
+	struct over over = {0};
 	struct change *c;
 
 	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0)
@@ -183,13 +202,13 @@ static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_sho
 	if (!c)
 		return;
 	if (d.life != LIFE_NEW)
-		before = tracked_at(t, lock, p);
+		over = over_since(t, lock, p, s);
 	c->acquired += (uint64_t)(share * (double)(d.gets[0] + d.gets[1]) + 0.5);
 	if (tells_use(lock)) {
 		c->read |= d.gets[0] > 0;
 		c->wrote |= d.gets[1] > 0;
 	}
-	add_ended(t, c, s, &d, &before, dt, share);
+	add_ended(t, c, s, &d, &over, dt, share);
 }
 
 /* ---- waits that go on -------------------------------------------------------------------------------- */
