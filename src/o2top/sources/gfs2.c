@@ -68,7 +68,7 @@ static void note_answer(struct take *t, const struct lock *lock, const struct gf
 	if (first >= before->n || l->srttb <= p->srttb || table_lock(&t->ns->table, before->list[first].lock) != lock)
 		return;
 	for (uint32_t i = first; i < before->n && before->list[i].lock == before->list[first].lock; i++)
-		before->list[i].answered_s = 1e-9 * ((double)p->srttb + 8 * (double)(l->srttb - p->srttb));
+		before->list[i].answered_s = 1e-9 * ((double)p->srttb + 8 * ((double)l->srttb - (double)p->srttb));
 }
 
 static bool take_stats(void *arg, const char *text, size_t len, size_t number, bool complete)
