@@ -4,7 +4,7 @@
  * locks, the same bytes for the same options.
  *
  * The lines are modelled on those of real clusters: an inode's N, W, O and M locks follow each other, the newest
- * inode first; three quarters of the M locks carry an LVB, about 35 bytes of which are not zero and 20 are printed
+ * inode first; three quarters of the M locks carry an LVB, about 38 bytes of which are not zero and 22 are printed
  * sign-extended; most locks were taken once or never, few have millions of microseconds behind them. Everything about
  * a lock follows from the seed, its inode, its node and the sample, so that nothing has to be remembered.
  */

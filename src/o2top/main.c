@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,24 @@
 #include <time.h>
 
 #include "collect/mounts.h"
+#include "views/units.h"
+
+/* A message may hold names that are not ours. */
+__attribute__((format(printf, 1, 2))) static void complain(const char *format, ...)
+{
+	char *text = NULL, clean[4096];
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (!text)
+		return;
+	unit_clean(clean, sizeof(clean), text, 0);
+	fprintf(stderr, "o2top: %s\n", clean);
+	free(text);
+}
 
 struct run {
 	struct options o;
@@ -40,13 +59,13 @@ static int show(struct run *r, const char *label, bool single)
 	if (r->o.json) {
 		/* for who pipes the objects into a program */
 		for (size_t i = 0; i < r->problems.kept; i++)
-			fprintf(stderr, "o2top: %s\n", r->problems.text[i]);
+			complain("%s", r->problems.text[i]);
 		err = view_json(stdout, &frame, &r->o.view);
 	} else {
 		err = view_batch(stdout, &frame, &r->o.view);
 	}
 	if (err)
-		fprintf(stderr, "o2top: standard output: %s\n", strerror(-err));
+		complain("standard output: %s", strerror(-err));
 	if (!err && r->log) {
 		struct view_options plain = r->o.view;
 
@@ -54,7 +73,7 @@ static int show(struct run *r, const char *label, bool single)
 		plain.columns = 0;
 		err = view_batch(r->log, &frame, &plain);
 		if (err)
-			fprintf(stderr, "o2top: %s: %s\n", r->o.log, strerror(-err));
+			complain("%s: %s", r->o.log, strerror(-err));
 	}
 	group_free(&group);
 	return err;
@@ -171,8 +190,8 @@ static int open_collector(struct run *r)
 		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes, &r->problems);
 	}
 	if (o->n_nodes) {
-		fprintf(stderr, "o2top: -n chooses nodes of a recording; asking other machines is not there yet: record their files "
-				"(o2top(8), RECORDINGS) and give the folder\n");
+		complain("-n chooses nodes of a recording; asking other machines is not there yet: record their files "
+				"(o2top(8), RECORDINGS) and give the folder");
 		return -EINVAL;
 	}
 	if (o->n_paths)
@@ -184,7 +203,7 @@ static int open_collector(struct run *r)
 static void print_problems(const struct run *r)
 {
 	for (size_t i = 0; i < r->problems.kept; i++)
-		fprintf(stderr, "o2top: %s\n", r->problems.text[i]);
+		complain("%s", r->problems.text[i]);
 }
 
 static int read_names(struct run *r)
@@ -195,7 +214,7 @@ static int read_names(struct run *r)
 		print_problems(r);
 		problems_clear(&r->problems);
 		if (err) {
-			fprintf(stderr, "o2top: %s: %s\n", r->o.names[i].file, strerror(-err));
+			complain("%s: %s", r->o.names[i].file, strerror(-err));
 			return err;
 		}
 	}
@@ -209,16 +228,16 @@ static int nothing_to_watch(const struct run *r)
 	if (r->collector->ops->live && r->problems.count)
 		return EXIT_UNUSABLE;
 	if (!r->collector->ops->live && r->o.n_nodes)
-		fprintf(stderr, "o2top: nothing to watch: %s holds nothing of %s%s\n", r->title, r->o.nodes[0],
+		complain("nothing to watch: %s holds nothing of %s%s", r->title, r->o.nodes[0],
 			r->o.n_nodes > 1 ? " or the other nodes given" : "");
 	else if (!r->collector->ops->live)
-		fprintf(stderr, "o2top: nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording of one\n", r->title);
+		complain("nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording of one", r->title);
 	else if (r->o.roots.mount_point)
-		fprintf(stderr, "o2top: nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster (debugfs %s)\n", r->title,
+		complain("nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster (debugfs %s)", r->title,
 			r->o.roots.debugfs ? r->o.roots.debugfs : "/sys/kernel/debug");
 	else
-		fprintf(stderr, "o2top: nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not (mount -t debugfs none "
-				"/sys/kernel/debug)\n");
+		complain("nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not (mount -t debugfs none "
+				"/sys/kernel/debug)");
 	return EXIT_NOTHING;
 }
 
@@ -229,27 +248,27 @@ static int run(struct run *r)
 	if (read_names(r))
 		return EXIT_USAGE;
 	if (r->o.log && !(r->log = fopen(r->o.log, "ae"))) {
-		fprintf(stderr, "o2top: %s: %s\n", r->o.log, strerror(errno));
+		complain("%s: %s", r->o.log, strerror(errno));
 		return EXIT_USAGE;
 	}
 	err = open_collector(r);
 	if (err) {
 		print_problems(r);
 		if (!r->problems.kept && err != -EINVAL)
-			fprintf(stderr, "o2top: %s: %s\n", r->title, strerror(-err));
+			complain("%s: %s", r->title, strerror(-err));
 		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
 	}
 	err = loop(r);
 	if (err == -EIO)
 		return EXIT_USAGE; /* where the frames should go, they cannot */
 	if (err) {
-		fprintf(stderr, "o2top: %s: %s\n", r->title, strerror(-err));
+		complain("%s: %s", r->title, strerror(-err));
 		return EXIT_UNUSABLE;
 	}
 	if (!r->saw_space)
 		return nothing_to_watch(r);
 	if (!r->saw_usable) {
-		fprintf(stderr, "o2top: %s: nothing of any node could be used\n", r->title);
+		complain("%s: nothing of any node could be used", r->title);
 		return EXIT_UNUSABLE;
 	}
 	return EXIT_DONE;

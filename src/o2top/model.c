@@ -127,7 +127,13 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 {
 	const struct moment *before = node->last_sample ? node_when(node, node->last_sample) : NULL;
 
-	if (!before)
+	now->kernel_shift_us = INT64_MIN;
+	if (!now->known) {
+		if (before)
+			now->mono_us = before->mono_us;
+		return;
+	}
+	if (!before || !before->known)
 		node->wall_time = from->mono_us < 0;
 	if (node->wall_time)
 		now->mono_us = now->real_us;
@@ -135,15 +141,15 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 		now->mono_us = from->mono_us;
 	else
 		now->mono_us = before->mono_us + (now->real_us - before->real_us);
-	now->kernel_shift_us = from->mono_us < 0 ? INT64_MIN : now->mono_us - from->mono_us;
+	if (from->mono_us >= 0)
+		now->kernel_shift_us = now->mono_us - from->mono_us;
 }
 
 /* Sets the node's clocks for this sample and how long it is since its last one. */
 static int set_clock(struct model *m, struct collector *c, struct node *node, const struct node_sample *from)
 {
-	struct moment now = {.real_us = from->real_us};
+	struct moment now = {.real_us = from->real_us, .known = from->has_clock || from->mono_us >= 0};
 	struct moment *when = reallocarray(node->when, m->sample, sizeof(*when));
-	bool clock = from->has_clock || from->mono_us >= 0;
 
 	if (!when)
 		return -ENOMEM;
@@ -151,13 +157,13 @@ static int set_clock(struct model *m, struct collector *c, struct node *node, co
 
 	if (!from->has_clock) {
 		now.real_us = newest_stamp(c, from);
-		clock |= now.real_us >= 0;
+		now.known |= now.real_us >= 0;
 		if (now.real_us < 0)
-			now.real_us = 0;
+			now.real_us = node->last_sample ? node_when(node, node->last_sample)->real_us : 0;
 	}
 	set_mono(node, from, &now);
 	node->interval_s = NAN;
-	if (node->last_sample && clock) {
+	if (node->last_sample && now.known && node_when(node, node->last_sample)->known) {
 		const struct moment *before = node_when(node, node->last_sample);
 
 		node->interval_s = 1e-6 * (double)(now.mono_us - before->mono_us);
@@ -388,6 +394,21 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 	free(job.node_of);
 	free(present);
 	return err;
+}
+
+uint32_t holders_of(const struct node_space *ns, const struct lock *lock, const struct holder **first)
+{
+	const struct holders *h = &ns->holders;
+	uint32_t index, n = 0;
+
+	*first = NULL;
+	/* what a Lock that was not listed remembers is of an earlier sample */
+	if (lock->holders >= h->n || h->list[lock->holders].lock != (index = table_index(&ns->table, lock)))
+		return 0;
+	*first = &h->list[lock->holders];
+	while (lock->holders + n < h->n && h->list[lock->holders + n].lock == index)
+		n++;
+	return n;
 }
 
 void model_free(struct model *m)

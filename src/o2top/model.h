@@ -74,6 +74,7 @@ struct node_space {
 /* mono_us is what intervals and ages are counted in: the node's monotonic clock, or wall time (node.wall_time). */
 struct moment {
 	int64_t real_us, mono_us;
+	bool known;              /* else it is what the sample before said */
 	int64_t kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
@@ -106,6 +107,9 @@ struct model {
 /* Takes one sample in. 0 or negative errno; what was wrong with the data is in problems. */
 int model_sample(struct model *m, struct collector *c, const struct sample *sample);
 void model_free(struct model *m);
+
+/* Who holds or wants this Lock in the last sample: how many, and the first of them. */
+uint32_t holders_of(const struct node_space *ns, const struct lock *lock, const struct holder **first);
 
 /* The clocks of a node at an earlier sample. */
 static inline const struct moment *node_when(const struct node *node, uint32_t sample)

@@ -294,8 +294,8 @@ static int by_row(const void *key, const void *element)
 static void add_trail(struct row *row, const struct trail *trail, uint32_t newest)
 {
 	for (uint32_t i = 0; i < trail->count; i++) {
-		const struct shot *shot = &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
-		const struct shot *before = &trail->shots[(trail->head + TRAIL_SHOTS - i - 1) % TRAIL_SHOTS];
+		const struct past_shot *shot = &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
+		const struct past_shot *before = &trail->shots[(trail->head + TRAIL_SHOTS - i - 1) % TRAIL_SHOTS];
 		uint32_t since = i + 1 < trail->count ? before->sample + 1 : shot->sample;
 
 		/* over samples that did not show the Lock its Shot speaks for the whole time */
@@ -426,7 +426,6 @@ static void total(struct group *g, const struct model *m)
 		if (node_when(node, m->sample)->real_us > g->time_us)
 			g->time_us = node_when(node, m->sample)->real_us;
 	}
-	g->totals.bad_lines = m->problems.bad_lines;
 }
 
 static int space_holds(const void *arg, size_t space, uint64_t inode)

@@ -89,7 +89,7 @@ struct filter {
 struct totals {
 	struct change sum;
 	double lost_per_s, acquired_per_s;
-	size_t rows, hot, locks, bad_lines;
+	size_t rows, hot, locks;
 };
 
 struct group {

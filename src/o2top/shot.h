@@ -58,7 +58,8 @@ struct change {
 	double oldest_s;     /* age of the oldest wait in progress, at least */
 	double oldest_max_s; /* and at most; NAN not known */
 	uint64_t acquired;
-	uint64_t requests; /* asked of the DLM; only where `counts_requests` */
+	uint64_t requests; /* asked of the DLM in this frame; only where `counts_requests` */
+	uint32_t answers;  /* the same since the Shot before, which may be longer */
 	uint32_t waiting;  /* waits in progress */
 	bool counts_requests;
 	bool estimated_longest;   /* longest_s is not measured */

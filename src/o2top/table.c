@@ -258,7 +258,7 @@ struct trail *table_trail(struct table *t, struct lock *lock)
 	lock->trail = i;
 	/* the Shot that it had is the one that the first interval begins with */
 	if (lock->now.sample) {
-		trail->shots[0] = lock->now;
+		trail->shots[0] = (struct past_shot){lock->now.sample, lock->now.lost};
 		trail->count = 1;
 	}
 	return trail;
@@ -275,14 +275,12 @@ static void drop_trail(struct table *t, struct lock *lock)
 
 static void push_shot(struct trail *trail, const struct shot *shot)
 {
-	if (trail->count && trail->shots[trail->head].sample == shot->sample) {
-		trail->shots[trail->head] = *shot;
-		return;
-	}
-	if (trail->count)
+	bool again = trail->count && trail->shots[trail->head].sample == shot->sample;
+
+	if (trail->count && !again)
 		trail->head = (uint16_t)((trail->head + 1) % TRAIL_SHOTS);
-	trail->shots[trail->head] = *shot;
-	if (trail->count < TRAIL_SHOTS)
+	trail->shots[trail->head] = (struct past_shot){shot->sample, shot->lost};
+	if (trail->count < TRAIL_SHOTS && !again)
 		trail->count++;
 }
 

@@ -18,10 +18,16 @@
 
 enum { TRAIL_SHOTS = 24, NONE = UINT32_MAX };
 
+/* What is kept of a Shot that is past: the trend. */
+struct past_shot {
+	uint32_t sample;
+	float lost; /* seconds lost per second in the interval that ended with it */
+};
+
 struct trail {
 	uint32_t lock;
 	uint16_t head, count; /* newest Shot, how many there are */
-	struct shot shots[TRAIL_SHOTS];
+	struct past_shot shots[TRAIL_SHOTS];
 	uint32_t active_at; /* the sample of the last activity */
 	/* A wait at one point: since when it was seen, and until when it surely was not there; own clock. */
 	bool waits;

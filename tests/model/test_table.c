@@ -96,7 +96,7 @@ static void active_locks_have_a_trail(void **state)
 	assert_non_null(trail);
 	assert_int_equal(trail->count, TRAIL_SHOTS);
 	for (uint32_t i = 0; i < TRAIL_SHOTS; i++) {
-		const struct shot *shot = &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
+		const struct past_shot *shot = &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
 
 		assert_int_equal(shot->sample, 40 - i);
 		assert_true(shot->lost == 0.5f);

@@ -56,6 +56,14 @@ struct reader {
 	bool stop;
 };
 
+/* One line, or as much of it as a line may have. */
+static void hand_out(struct reader *r, const char *line, size_t len, bool complete)
+{
+	bool fits = len <= INPUT_LINE_MAX;
+
+	r->stop = !r->each(r->arg, line, fits ? len : INPUT_LINE_MAX, ++r->number, complete && fits);
+}
+
 /* Hands out the lines that are whole in buf; returns how many bytes are left over. */
 static size_t whole_lines(struct reader *r, char *buf, size_t len)
 {
@@ -67,14 +75,14 @@ static size_t whole_lines(struct reader *r, char *buf, size_t len)
 		if (!nl)
 			break;
 		if (!r->skipping)
-			r->stop = !r->each(r->arg, p, (size_t)(nl - p), ++r->number, true);
+			hand_out(r, p, (size_t)(nl - p), true);
 		r->skipping = false;
 		p = nl + 1;
 	}
 	len = (size_t)(end - p);
 	if (len > INPUT_LINE_MAX && !r->stop) {
 		if (!r->skipping)
-			r->stop = !r->each(r->arg, p, INPUT_LINE_MAX, ++r->number, false);
+			hand_out(r, p, len, false);
 		r->skipping = true;
 		return 0;
 	}

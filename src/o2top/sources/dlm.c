@@ -98,16 +98,30 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 	return true;
 }
 
-void dlm_take_times(struct take *t, struct dlm_times *times, size_t n)
+const struct dlm_times *dlm_times_of(const struct dlm_times *times, size_t n, uint32_t lock)
 {
-	struct dump d = {.t = t, .times = times, .n = n};
+	struct dlm_times key = {.lock = lock};
+
+	return n ? bsearch(&key, times, n, sizeof(key), by_lock) : NULL;
+}
+
+size_t dlm_take_times(struct take *t, struct dlm_times *times, size_t n)
+{
+	struct dump d = {.t = t, .times = times};
 	struct input in;
 	int err;
 
-	if (!n || t->kernel_shift_us == INT64_MIN || t->collector->ops->open(t->collector, t->from, t->from_space, FILE_DLM_ALL, &in))
-		return;
+	if (n)
+		qsort(times, n, sizeof(*times), by_lock);
+	for (size_t i = 0; i < n; i++)
+		if (!d.n || times[d.n - 1].lock != times[i].lock)
+			times[d.n++] = times[i];
+	if (!d.n || t->kernel_shift_us == INT64_MIN ||
+	    t->collector->ops->open(t->collector, t->from, t->from_space, FILE_DLM_ALL, &in))
+		return d.n;
 	d.label = in.label;
 	err = input_lines(&in, take_line, &d);
 	if (err)
 		problem(t->problems, in.label, 0, "%s", strerror(-err));
+	return d.n;
 }

@@ -46,6 +46,7 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 		return;
 	c->counts_requests = true;
 	c->requests = (uint64_t)(share * (double)requests + 0.5);
+	c->answers = requests < UINT32_MAX ? (uint32_t)requests : UINT32_MAX;
 	c->acquired = (uint64_t)(share * (double)queued + 0.5);
 	if (p)
 		before = (struct gfs2_mean){p->dcount, p->srttb, p->srttvarb};
@@ -161,7 +162,7 @@ static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *
 	struct holders *before = &r->t->ns->holders_before;
 	const struct change *c = table_changed(&r->t->ns->table, r->lock);
 
-	if (r->before == NONE || (c && c->requests))
+	if (r->before == NONE || (c && c->answers))
 		return NULL;
 	for (uint32_t i = r->before; i < before->n && before->list[i].lock == before->list[r->before].lock; i++) {
 		struct holder *h = &before->list[i];

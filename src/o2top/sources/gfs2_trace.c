@@ -59,7 +59,7 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 }
 
 /* A sample's files are read one after another, and the trace's clock is not quite the uptime: no more than this. */
-enum { AHEAD_US = 60 * 1000000 };
+enum { TRACE_AHEAD_US = 60 * 1000000 };
 
 static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
@@ -74,7 +74,7 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 	if (!wrong && e.type >= GFS2_TYPE_MAX)
 		wrong = "no such type of glock";
 	/* all events up to the newest are never counted again: one that cannot be must not be that */
-	if (!wrong && (e.at_us > INT64_MAX / 2 || (int64_t)e.at_us + tr->t->kernel_shift_us - AHEAD_US > tr->t->mono_us))
+	if (!wrong && (e.at_us > INT64_MAX / 2 || (int64_t)e.at_us + tr->t->kernel_shift_us - TRACE_AHEAD_US > tr->t->mono_us))
 		wrong = "its time is after that of the sample";
 	if (wrong)
 		problem(tr->t->problems, tr->label, number, "%s", wrong);

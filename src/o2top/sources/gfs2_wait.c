@@ -10,16 +10,13 @@
 
 #include <stdlib.h>
 
-/* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
-#define TELLING_S 0.1
-
 /* A followed wait of the sample before that is not there any more. */
 static bool ended(const struct holder *h)
 {
 	return h->waits && h->followed;
 }
 
-/* The Locks whose DLM times are wanted: those that wait, and those whose wait ended; sorted, each once. */
+/* The Locks whose DLM times are wanted: those that wait, and those whose wait ended. */
 static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
 {
 	size_t n = 0;
@@ -37,32 +34,6 @@ static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
 	return n;
 }
 
-static int by_lock(const void *a, const void *b)
-{
-	uint32_t x = ((const struct dlm_times *)a)->lock, y = ((const struct dlm_times *)b)->lock;
-
-	return (x > y) - (x < y);
-}
-
-static size_t sort_times(struct dlm_times *times, size_t n)
-{
-	size_t kept = 0;
-
-	if (n)
-		qsort(times, n, sizeof(*times), by_lock);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || times[kept - 1].lock != times[i].lock)
-			times[kept++] = times[i];
-	return kept;
-}
-
-static const struct dlm_times *times_of(const struct dlm_times *times, size_t n, uint32_t lock)
-{
-	struct dlm_times key = {.lock = lock};
-
-	return n ? bsearch(&key, times, n, sizeof(key), by_lock) : NULL;
-}
-
 /* A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its own. */
 static void add_waiting(struct take *t, struct holder *h, const struct dlm_times *dlm, bool first)
 {
@@ -70,7 +41,7 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 	double least, most;
 	struct change *c;
 
-	if (first && dlm && dlm->waiting_us > 0 && dlm->waiting_us <= t->mono_us + 2000000) {
+	if (first && dlm && dlm_waits_since(dlm, t->mono_us)) {
 		h->exact = true;
 		/* it was asked again since it was first seen where a conversion had failed */
 		if (dlm->waiting_us < h->seen_us)
@@ -84,7 +55,8 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
 		return;
 	change_add_wait(c, least, most);
-	c->lost_s += t->frame_s > 0 ? min_s(least, t->frame_s) : h->exact ? least : 0;
+	/* a single sample shows what it knows; a frame without a length holds nothing */
+	c->lost_s += t->first ? (h->exact ? least : 0) : min_s(least, t->frame_s);
 	if (h->state == GFS2_EX)
 		c->wants_ex = true;
 	else
@@ -108,8 +80,8 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 
 	if (!c)
 		return;
-	if (c->requests <= OF_ONE_WAIT && dlm && dlm->granted_us > then_us &&
-	    dlm->granted_us <= t->mono_us + 2000000) {
+	if (c->answers <= OF_ONE_WAIT && dlm && dlm->granted_us > then_us &&
+	    dlm->granted_us <= t->mono_us + AHEAD_US) {
 		rest = min_s(seconds(dlm->granted_us - then_us), dt);
 		if (first)
 			c->lost_s = c->estimated_s = c->longest_s = 0;
@@ -117,7 +89,7 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 		change_add_longest(c, age + rest, false);
 		return;
 	}
-	if (c->requests <= OF_ONE_WAIT) {
+	if (c->answers <= OF_ONE_WAIT) {
 		rest = min_s(max_s(h->answered_s - age, 0), dt);
 		if (first)
 			c->lost_s = c->estimated_s = c->longest_s = 0;
@@ -137,14 +109,13 @@ void gfs2_take_waits(struct take *t, bool traced)
 	size_t n = wanted_times(ns, &times);
 	uint32_t before = NONE;
 
-	n = sort_times(times, n);
-	dlm_take_times(t, times, n);
+	n = dlm_take_times(t, times, n);
 	for (uint32_t i = 0; i < ns->holders_before.n && !traced; i++) {
 		struct holder *h = &ns->holders_before.list[i];
 
 		if (!ended(h))
 			continue;
-		add_ended(t, h, times_of(times, n, h->lock), h->lock != before);
+		add_ended(t, h, dlm_times_of(times, n, h->lock), h->lock != before);
 		before = h->lock;
 	}
 	before = NONE;
@@ -153,7 +124,7 @@ void gfs2_take_waits(struct take *t, bool traced)
 
 		if (!h->waits)
 			continue;
-		add_waiting(t, h, times_of(times, n, h->lock), h->lock != before);
+		add_waiting(t, h, dlm_times_of(times, n, h->lock), h->lock != before);
 		before = h->lock;
 	}
 	free(times);

@@ -69,9 +69,23 @@ struct dlm_times {
 };
 
 /*
- * Reads the DLM's dump of this lock space, where there is one, and fills in `times`, which is sorted by lock.
+ * Reads the DLM's dump of this lock space, where there is one: fills in `times` of the n Locks named in it, sorts
+ * them by Lock and leaves each once. Returns how many there are.
  */
-void dlm_take_times(struct take *t, struct dlm_times *times, size_t n);
+size_t dlm_take_times(struct take *t, struct dlm_times *times, size_t n);
+/* Those of a Lock, or NULL. */
+const struct dlm_times *dlm_times_of(const struct dlm_times *times, size_t n, uint32_t lock);
+
+/* Stamps may lie ahead of the sample's clock a little, as its files are read after it; not by more than this. */
+enum { AHEAD_US = 2000000 };
+
+static inline bool dlm_waits_since(const struct dlm_times *d, int64_t mono_us)
+{
+	return d->waiting_us > 0 && d->waiting_us <= mono_us + AHEAD_US;
+}
+
+/* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
+#define TELLING_S 0.1
 
 /* Counts the waits among ns->holders and those of ns->holders_before that ended; after glstats and glocks. */
 void gfs2_take_waits(struct take *t, bool traced);

@@ -180,14 +180,16 @@ static void print_label(struct page *p, const struct row *row)
 static void print_lock(struct page *p, const struct row *row, const struct lockset *set)
 {
 	const struct source *source = p->f->model->spaces[row->space].source;
-	char name[64], lost[UNIT_MAX], longest[UNIT_MAX], acquired[UNIT_MAX];
+	char name[64], lost[UNIT_MAX], longest[UNIT_MAX], acquired[UNIT_MAX], node[LABEL_MAX];
 
 	source->lock_name(set->members[0].lock, name, sizeof(name));
 	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired  %s ", source->type_name(set->members[0].lock->id.type),
 		unit_seconds(lost, set->sum.lost_s), unit_seconds(longest, set->sum.longest_s > 0 ? set->sum.longest_s : NAN),
 		unit_count(acquired, (double)set->sum.acquired), name);
-	for (uint32_t i = 0; i < set->n_members; i++)
-		fprintf(p->out, " %s", p->f->model->nodes[set->members[i].node].name);
+	for (uint32_t i = 0; i < set->n_members; i++) {
+		unit_clean(node, sizeof(node), p->f->model->nodes[set->members[i].node].name, 0);
+		fprintf(p->out, " %s", node);
+	}
 	fprintf(p->out, "\n");
 }
 
@@ -212,17 +214,16 @@ static void print_node(struct page *p, const struct row *row, const struct row_n
 static void print_processes(struct page *p, const struct row *row, const struct member *member)
 {
 	const struct node *node = &p->f->model->nodes[member->node];
-	const struct holders *h = &node->spaces[row->space]->holders;
-	uint32_t first = member->lock->holders;
-	char comm[4 * sizeof(h->list->comm) + 32], age[UNIT_MAX];
+	const struct holder *holders;
+	uint32_t count = holders_of(node->spaces[row->space], member->lock, &holders);
+	char comm[4 * sizeof(holders->comm) + 32], age[UNIT_MAX], name[LABEL_MAX];
 
-	for (uint32_t i = first; i < h->n && h->list[i].lock == h->list[first].lock; i++) {
-		const struct holder *one = &h->list[i];
-
+	unit_clean(name, sizeof(name), node->name, 0);
+	for (const struct holder *one = holders; one < holders + count; one++) {
 		if (!one->pid && !one->waits)
 			continue;
 		unit_clean(comm, sizeof(comm), one->comm, 0);
-		fprintf(p->out, "        %s: pid %lld %s %s %s", node->name, (long long)one->pid, comm,
+		fprintf(p->out, "        %s: pid %lld %s %s %s", name, (long long)one->pid, comm,
 			one->waits ? "waits for" : "holds", holder_modes[one->state]);
 		if (one->waits && one->counted)
 			fprintf(p->out, " since %s",

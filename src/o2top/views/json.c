@@ -31,6 +31,12 @@ static json_t *number(double v)
 	return isfinite(v) ? json_real(round(v * 1e6) / 1e6) : json_null();
 }
 
+/* jansson's integers are signed; what is larger loses its last digits. */
+static json_t *whole(uint64_t v)
+{
+	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+}
+
 static json_t *waits(const struct change *c)
 {
 	return json_pack("{s:I, s:o, s:o}", "waiting", (json_int_t)c->waiting, "oldest_wait_s",
@@ -98,13 +104,13 @@ static json_t *processes(const struct frame *f, const struct row *row, uint32_t 
 	for (uint32_t i = 0; i < row->n_locksets; i++)
 		for (uint32_t j = 0; j < row->locksets[i].n_members; j++) {
 			const struct lock *lock = row->locksets[i].members[j].lock;
-			const struct holders *h = &ns->holders;
-			uint32_t first = lock->holders;
+			const struct holder *holders;
+			uint32_t count;
 
-			if (row->locksets[i].members[j].node != node || first >= h->n)
+			if (row->locksets[i].members[j].node != node)
 				continue;
-			for (uint32_t k = first; k < h->n && h->list[k].lock == h->list[first].lock; k++) {
-				const struct holder *p = &h->list[k];
+			count = holders_of(ns, lock, &holders);
+			for (const struct holder *p = holders; p < holders + count; p++) {
 				double age = 1e-6 * (double)(node_when(n, f->model->sample)->mono_us - p->seen_us);
 
 				/* holders without a process are the file system itself */
@@ -169,11 +175,11 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	set(o, "hot", json_boolean(row->hot));
 	set(o, "fs", text(space->source->name));
 	set(o, "lockspace", text(space->name));
-	set(o, "ino", row->id.class ? json_null() : json_integer((json_int_t)row->id.number));
+	set(o, "ino", row->id.class ? json_null() : whole(row->id.number));
 	set(o, "kind", text(kind_of(f, row, kind, sizeof(kind))));
 	set(o, "section", text(row->section == SECTION_FILES ? "files" : "system"));
 	set(o, "path", text(row->path));
-	set(o, "size", row->size == UINT64_MAX ? json_null() : json_integer((json_int_t)row->size));
+	set(o, "size", row->size == UINT64_MAX ? json_null() : whole(row->size));
 	set(o, "wait_s_per_s", number(row->lost_per_s));
 	set(o, "share", number(all > 0 ? row->lost_per_s / all : 0));
 	set(o, "mean_wait_s", number(row_mean(row)));
@@ -211,7 +217,7 @@ static json_t *totals(const struct frame *f)
 	set(o, "rows", json_integer((json_int_t)t->rows));
 	set(o, "hot", json_integer((json_int_t)t->hot));
 	set(o, "locks", json_integer((json_int_t)t->locks));
-	set(o, "bad_lines", json_integer((json_int_t)t->bad_lines));
+	set(o, "bad_lines", json_integer((json_int_t)f->problems->bad_lines));
 	return o;
 }
 

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel's numbers mean decides what may be made of them:
+ * - gets and total wait count every call, cached ones too; a wait is added when it ENDS. So the time lost in a
+ *   frame is the part of the ended waits that lies inside the frame, plus the part so far of those that go on.
+ * - Field 86 is when the first waiter began. It can be 0 while somebody waits: then the Lock is BUSY with an
+ *   attach or a convert, and nothing about it moves from sample to sample. Action 3 marks the node that gives the
+ *   lock up, not one that waits.
+ * - All times are the node's own, so that no other node's clock can spoil an age.
+ */
+#include "ocfs2_wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- counters ---------------------------------------------------------------------------------------- */
+
+enum life { LIFE_SAME, LIFE_WRAPPED, LIFE_NEW };
+
+struct moved {
+	enum life life;
+	uint64_t gets[2];
+	double waited[2]; /* seconds, of waits that ended */
+	bool new_max[2];  /* the longest wait of the Lock's life ended in this time */
+};
+
+/* A u32 that was near its end and is near its beginning has gone round; anything else that fell began anew. */
+static bool wrapped(uint32_t before, uint32_t now)
+{
+	return before >= 0xc0000000u && now < 0x40000000u;
+}
+
+/* The longest wait is a u32 of microseconds: one of 71 minutes and more comes out short, but the total grew by it. */
+static bool max_wrapped(const struct ocfs2_shot *p, const struct ocfs2_shot *s, int m)
+{
+	return s->gets[m] > p->gets[m] && s->total_ns[m] > p->total_ns[m] &&
+	       s->total_ns[m] - p->total_ns[m] >= 1000ull << 32;
+}
+
+/*
+ * Same life, a counter gone round, or a Lock that left memory and came back? Maxima and failures never fall in
+ * one life, gets and totals fall only where gets go round: the kernel then starts again with 1 and that wait.
+ */
+static enum life life_of(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
+{
+	enum life life = LIFE_SAME;
+
+	for (int m = 0; m < 2; m++) {
+		if (s->max_us[m] < p->max_us[m] && !max_wrapped(p, s, m))
+			return LIFE_NEW;
+		if (s->fails[m] < p->fails[m] && !wrapped(p->fails[m], s->fails[m]))
+			return LIFE_NEW;
+		if (s->gets[m] < p->gets[m]) {
+			if (!wrapped(p->gets[m], s->gets[m]))
+				return LIFE_NEW;
+			life = LIFE_WRAPPED;
+		} else if (s->total_ns[m] < p->total_ns[m]) {
+			return LIFE_NEW;
+		}
+	}
+	return life;
+}
+
+static struct moved moved_between(const struct ocfs2_shot *p, const struct ocfs2_shot *s, bool renewed)
+{
+	struct moved d = {.life = renewed ? LIFE_NEW : life_of(p, s)};
+	static const struct ocfs2_shot nothing;
+
+	/* a new life began after p: all that it counted happened since */
+	if (d.life == LIFE_NEW)
+		p = &nothing;
+	for (int m = 0; m < 2; m++) {
+		bool round = s->gets[m] < p->gets[m];
+
+		/* 0 is skipped when gets go round; what was waited before that is lost */
+		d.gets[m] = round ? (uint64_t)(UINT32_MAX - p->gets[m]) + s->gets[m] : s->gets[m] - p->gets[m];
+		d.waited[m] = 1e-9 * (double)(round ? s->total_ns[m] : s->total_ns[m] - p->total_ns[m]);
+		d.new_max[m] = s->max_us[m] > p->max_us[m];
+	}
+	return d;
+}
+
+/* ---- waits that ended -------------------------------------------------------------------------------- */
+
+/* The wait that the Shot before showed in progress and that is over: how old it was then, at least. */
+struct over {
+	bool any;
+	int mode; /* that it counts in, most likely */
+	double age;
+};
+
+static struct over over_since(const struct take *t, const struct lock *lock, const struct ocfs2_shot *p,
+			      const struct ocfs2_shot *s)
+{
+	const struct trail *trail = table_trail_of(&t->ns->table, lock);
+	const struct moment *then = node_when(t->node, lock->now.sample);
+	struct over o = {.mode = p->requested == OCFS2_LEVEL_EX ? OCFS2_EX : OCFS2_PR};
+
+	if (p->wait_us && p->wait_us != s->wait_us) {
+		o.any = true;
+		o.age = seconds(then->real_us - (int64_t)p->wait_us);
+	} else if (!p->wait_us && trail && trail->waits) {
+		o.any = true;
+		o.age = seconds(then->mono_us - trail->wait_seen_us);
+	}
+	return o;
+}
+
+/*
+ * How much of `total` seconds, which ended waits took altogether, lies in the last `room` seconds, where one
+ * wait took at most `longest`. Waits that are no longer than the room may all lie in it (there may be several
+ * processes); of longer ones as few as possible are assumed, each as long as possible.
+ */
+static double part_inside(double total, double longest, double room)
+{
+	double n;
+
+	longest = min_s(longest, total);
+	if (longest <= room)
+		return total;
+	n = floor(total / longest);
+	return n * room + min_s(total - n * longest, room);
+}
+
+/* Seconds from the Shot before until the last wait in this mode ended. */
+static double room_for_ends(const struct take *t, const struct ocfs2_shot *s, int mode, double dt)
+{
+	if (!s->last_us[mode])
+		return dt;
+	return max_s(dt - seconds(t->real_us - (int64_t)s->last_us[mode]), 0);
+}
+
+/*
+ * Seconds of a mode's ended waits that lie inside the time dt since p, of which `room` passed until the last of
+ * them; `longest` is the longest of them, INFINITY where it is not known; `over` is the one that p showed, if it is
+ * of this mode.
+ */
+static double inside(const struct moved *d, int m, double longest, const struct over *over, double room, double dt)
+{
+	double most = room * (double)(d->gets[m] ? d->gets[m] : 1), waited = d->waited[m];
+
+	if (dt <= 0)
+		return waited; /* how long it was nobody knows */
+	if (over) {
+		/* what was before p was counted then; if it is the longest, its rest has to fit into the room */
+		double rest = max_s(waited - over->age, 0);
+
+		if (longest <= waited && longest > over->age)
+			rest = waited - longest + min_s(longest - over->age, room);
+		return min_s(rest, most);
+	}
+	if (longest != INFINITY)
+		waited = part_inside(waited, longest, room);
+	/* nobody was seen to wait at p: all may have been waited since */
+	return min_s(waited, most);
+}
+
+/* The mode whose waits hold the one that is over: the one that was asked for, if its total can hold it. */
+static int mode_of(const struct over *o, const struct moved *d)
+{
+	int other = !o->mode;
+
+	return d->waited[o->mode] < o->age && d->waited[other] > d->waited[o->mode] ? other : o->mode;
+}
+
+static void add_ended(const struct take *t, struct change *c, const struct ocfs2_shot *s, const struct moved *d,
+		      const struct over *over, double dt, double share)
+{
+	int of = over->any ? mode_of(over, d) : -1;
+
+	for (int m = 0; m < 2; m++) {
+		double room = room_for_ends(t, s, m, dt), max = 1e-6 * s->max_us[m], shown;
+
+		if (d->waited[m] <= 0)
+			continue;
+		c->lost_s += share * inside(d, m, d->new_max[m] ? max : INFINITY, m == of ? over : NULL, room, dt);
+		shown = d->waited[m] / (double)(d->gets[m] ? d->gets[m] : 1);
+		if (d->new_max[m])
+			shown = max;
+		else if (m == of && over->age > 0 && d->waited[m] >= over->age)
+			shown = max_s(shown, min_s(max, min_s(d->waited[m], over->age + room)));
+		change_add_longest(c, shown, false);
+	}
+}
+
+/* M is taken for every look at an inode and every change of it, W for its data. */
+static bool tells_use(const struct lock *lock)
+{
+	return lock->id.type == 'M' || lock->id.type == 'W' || lock->id.type == 'D';
+}
+
+static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
+		       bool renewed, double dt, double share)
+{
+	struct moved d = moved_between(p, s, renewed);
+	struct over over = {0};
+	struct change *c;
+
+	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0)
+		return;
+	c = table_change(&t->ns->table, lock);
+	if (!c)
+		return;
+	if (d.life != LIFE_NEW)
+		over = over_since(t, lock, p, s);
+	c->acquired += (uint64_t)(share * (double)(d.gets[0] + d.gets[1]) + 0.5);
+	if (tells_use(lock)) {
+		c->read |= d.gets[0] > 0;
+		c->wrote |= d.gets[1] > 0;
+	}
+	add_ended(t, c, s, &d, &over, dt, share);
+}
+
+/* ---- waits that go on -------------------------------------------------------------------------------- */
+
+static bool same_point(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
+{
+	return ocfs2_busy(p) && p->action == s->action && p->level == s->level && p->requested == s->requested &&
+	       memcmp(p->gets, s->gets, sizeof(p->gets)) == 0 &&
+	       memcmp(p->total_ns, s->total_ns, sizeof(p->total_ns)) == 0;
+}
+
+/* The newest time at which this Lock surely did not wait yet, by the node's monotonic clock. */
+static int64_t not_before(const struct take *t, const struct ocfs2_shot *s, int64_t before_us)
+{
+	uint64_t last = s->last_us[0] > s->last_us[1] ? s->last_us[0] : s->last_us[1];
+	int64_t us = before_us;
+
+	if (last && t->mono_us - (t->real_us - (int64_t)last) > us)
+		us = t->mono_us - (t->real_us - (int64_t)last);
+	return us > t->mono_us ? t->mono_us : us;
+}
+
+/* Follows a Lock that may be waiting without a stamp; true once two samples showed it at the same point. */
+static bool follow(struct take *t, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s)
+{
+	struct trail *trail = table_trail_of(&t->ns->table, lock);
+
+	if (!ocfs2_busy(s) || s->wait_us) {
+		if (trail)
+			trail->waits = false;
+		return false;
+	}
+	if (!trail && !(trail = table_trail(&t->ns->table, lock)))
+		return false;
+	trail->active_at = t->sample;
+	if (trail->waits && p && same_point(p, s))
+		return true;
+	trail->waits = true;
+	trail->wait_seen_us = t->mono_us;
+	trail->wait_not_before_us =
+	    not_before(t, s, p ? node_when(t->node, lock->now.sample)->mono_us : INT64_MIN);
+	return false;
+}
+
+/*
+ * A wait in progress. `exact`: its least age is its age. A single sample shows all of it that is known; a frame
+ * what lies inside it, which is nothing where the frame has no length.
+ */
+static void add_wait(struct take *t, struct lock *lock, int requested, double least, double most, bool exact, double dt,
+		     double share)
+{
+	struct change *c = table_change(&t->ns->table, lock);
+
+	if (!c)
+		return;
+	change_add_wait(c, least, most);
+	c->lost_s += t->first ? (exact ? least : 0) : share * min_s(least, dt);
+	if (requested == OCFS2_LEVEL_EX)
+		c->wants_ex = true;
+	else
+		c->wants_shared = true;
+}
+
+static void defer(struct ocfs2_waits *w, const struct ocfs2_pending *one)
+{
+	if (w->n == w->room) {
+		size_t room = w->room ? 2 * w->room : 64;
+		struct ocfs2_pending *more = reallocarray(w->pending, room, sizeof(*more));
+
+		if (!more)
+			return;
+		w->pending = more;
+		w->room = room;
+	}
+	w->pending[w->n++] = *one;
+}
+
+static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
+			 double dt, double share)
+{
+	bool followed = follow(w->t, lock, p, s);
+
+	if (s->wait_us) {
+		double age = seconds(w->t->real_us - (int64_t)s->wait_us);
+
+		add_wait(w->t, lock, s->requested, age, age, true, dt, share);
+	} else if (ocfs2_busy(s) && lock->id.type != 'F' && table_trail_of(&w->t->ns->table, lock)) {
+		/* flock's locks have no counters, but always a stamp */
+		defer(w, &(struct ocfs2_pending){table_index(&w->t->ns->table, lock), followed, dt, share});
+	}
+}
+
+void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
+		   bool renewed)
+{
+	struct take *t = w->t;
+	double dt = t->frame_s, share = 1;
+
+	if (p) {
+		dt = seconds(t->mono_us - node_when(t->node, lock->now.sample)->mono_us);
+		share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
+		add_counts(t, lock, p, s, renewed, dt, share);
+	}
+	take_waiting(w, lock, p, s, dt, share);
+}
+
+/* On the kernel's DLM the request's own time is known; it goes before what was seen. */
+static void settle(struct take *t, const struct ocfs2_pending *one, const struct dlm_times *dlm)
+{
+	struct lock *lock = table_lock(&t->ns->table, one->lock);
+	struct trail *trail = table_trail_of(&t->ns->table, lock);
+	bool exact = dlm && dlm_waits_since(dlm, t->mono_us);
+	double least, most = NAN;
+
+	if (exact && dlm->waiting_us < trail->wait_seen_us)
+		trail->wait_seen_us = dlm->waiting_us;
+	if (exact)
+		trail->wait_not_before_us = trail->wait_seen_us;
+	least = seconds(t->mono_us - trail->wait_seen_us);
+	if (!one->followed && !t->first && !(exact && least >= TELLING_S))
+		return;
+	if (trail->wait_not_before_us != INT64_MIN)
+		most = seconds(t->mono_us - trail->wait_not_before_us);
+	add_wait(t, lock, lock->now.ocfs2.requested, least, most, exact, one->dt, one->share);
+}
+
+void ocfs2_settle(struct ocfs2_waits *w, bool counts)
+{
+	struct dlm_times *times = calloc(w->n + 1, sizeof(*times));
+	size_t n = 0;
+
+	if (times) {
+		for (size_t i = 0; i < w->n; i++)
+			times[i].lock = w->pending[i].lock;
+		n = dlm_take_times(w->t, times, w->n);
+	}
+	for (size_t i = 0; i < w->n; i++) {
+		/* without counters nobody can tell one long wait from two short ones */
+		w->pending[i].followed &= counts;
+		settle(w->t, &w->pending[i], dlm_times_of(times, n, w->pending[i].lock));
+	}
+	free(times);
+	free(w->pending);
+	w->pending = NULL;
+	w->n = w->room = 0;
+}
