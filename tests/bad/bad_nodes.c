@@ -78,6 +78,46 @@ static void new_node_with_an_old_wait(void **state)
 	assert_near(waited(s, 1, 300), 5, 1e-3);
 }
 
+/* The same of a flock that two open files of the node wait for, each on a line of its own. */
+static void new_node_with_old_flocks(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		busy(s, t, "node1");
+		if (!t)
+			continue;
+		scene_clock(s, t, "node2");
+		busy(s, t, "node2");
+		LINE(t, "node2", .type = 'F', .ino = 300, .flags = 0x240, .wait_us = STAMP(-100));
+		LINE(t, "node2", .type = 'F', .ino = 300, .flags = 0x240, .wait_us = STAMP(-50));
+	}
+	scene_json(s);
+	assert_int_equal(number(row_of(frame(s, 0), 300), "waiting"), 2);
+	assert_near(number(row_of(frame(s, 0), 300), "oldest_wait_s"), 105, 1e-3);
+	assert_true(waited(s, 0, 300) <= 2 * STEP + 1e-6);
+}
+
+/* A node that was away for 15 s of 20: each of its two waiters waited for 5 s of this frame, at most. */
+static void flocks_after_a_gap(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 5; t++) {
+		scene_clock(s, t, "node1");
+		busy(s, t, "node1");
+		if (t && t < 4)
+			continue;
+		scene_clock(s, t, "node2");
+		busy(s, t, "node2");
+		LINE(t, "node2", .type = 'F', .ino = 300, .flags = 0x240, .wait_us = STAMP(-100));
+		LINE(t, "node2", .type = 'F', .ino = 300, .flags = 0x240, .wait_us = STAMP(-50));
+	}
+	scene_json(s);
+	assert_near(waited(s, 3, 300), 2 * STEP, 1e-3);
+}
+
 /* The wall clock is set back by 100 s, the uptime is not: the frame lasts 5 s all the same. */
 static void wall_clock_back(void **state)
 {
@@ -261,7 +301,7 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(node_missing_once), BAD(nothing_stale), BAD(new_node_with_an_old_wait), BAD(wall_clock_back),
+		BAD(node_missing_once), BAD(nothing_stale), BAD(new_node_with_an_old_wait), BAD(new_node_with_old_flocks), BAD(flocks_after_a_gap), BAD(wall_clock_back),
 		BAD(uptime_back),	BAD(both_back),	    BAD(only_clock_back),	    BAD(stamps_after_the_clock),
 		BAD(no_time_between),	BAD(chosen_nodes),
 		BAD(sample_without_clocks), BAD(one_clock_missing_once),

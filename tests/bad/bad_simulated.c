@@ -75,6 +75,14 @@ static double total_until(int lock, double now)
 	return sum;
 }
 
+static const struct wait *wait_at(int lock, double now)
+{
+	for (int i = 0; i < WAITS; i++)
+		if (waits[lock][i].from <= now && waits[lock][i].to > now)
+			return &waits[lock][i];
+	return NULL;
+}
+
 /* Adds what one process did until now, always in the same mode: statistics, and the wait that lasts. */
 static void show_waits(struct state_line *l, int one, double now, enum kind kind, bool writes)
 {
@@ -202,6 +210,38 @@ static void most_seconds_once(void **state)
 	assert_true(counted <= 1.0001 * there);
 }
 
+/* The same without stamps of its own, on the kernel's DLM, which says since when a lock converts or was granted. */
+static void most_seconds_by_dlm(void **state)
+{
+	struct scene *s = *state;
+	double counted = 0, there = 0;
+
+	make_all();
+	for (int t = 0; t < SAMPLES; t++) {
+		char path[128];
+
+		scene_clock(s, t, "node1");
+		snprintf(path, sizeof(path), "t%d/node1/dlm/" UUID "_all", t);
+		for (int lock = BUSY_ONLY; lock < LOCKS; lock += KINDS) {
+			const struct wait *w = wait_at(lock, t * STEP);
+
+			show_lock(s, lock, t);
+			scene_file(s, path, "rsb 00000000d40c03c4 2 0 0 0 0 0 31 str M000000%016x00000000\n", 1000 + lock);
+			scene_file(s, path, "lkb %x 2 5f7 1 0 1c 0 %d 0 3 5 0 0 2 %.0f 0\n", 100 + lock, w ? 3 : 2,
+				   (UP0 + (w ? w->from : 0)) * 1e9);
+		}
+	}
+	scene_json(s);
+	for (int lock = BUSY_ONLY; lock < LOCKS; lock += KINDS) {
+		for (size_t n = 0; n < s->n_frames; n++)
+			counted += waited(s, n, 1000 + (unsigned)lock);
+		there += waited_between(lock, 0, (SAMPLES - 1) * STEP);
+	}
+	print_message("# %.1f s counted of %.1f s\n", counted, there);
+	assert_true(counted >= 0.95 * there);
+	assert_true(counted <= 1.0001 * there);
+}
+
 /*
  * Three processes on one lock, two that read and one that writes. Only the first waiter's stamp shows. What lasted
  * already at t0 and what lasts at the end is not known of the others: it counts at most once, all the same.
@@ -293,14 +333,6 @@ static struct glock glock_at(struct scene *s, int lock, double now, const char *
 			print_event(s, path, lock, given_up, 0, 0.001, &g);
 	}
 	return g;
-}
-
-static const struct wait *wait_at(int lock, double now)
-{
-	for (int i = 0; i < WAITS; i++)
-		if (waits[lock][i].from <= now && waits[lock][i].to > now)
-			return &waits[lock][i];
-	return NULL;
 }
 
 static void show_glock(struct scene *s, int lock, int t, const char *node, bool traced, bool stamped)
@@ -407,7 +439,7 @@ static void stamped_glocks(void **state)
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
-	const struct CMUnitTest tests[] = {BAD(no_second_twice), BAD(most_seconds_once), BAD(crowds), BAD(traced_glocks), BAD(traced_and_stamped_glocks),
+	const struct CMUnitTest tests[] = {BAD(no_second_twice), BAD(most_seconds_once), BAD(most_seconds_by_dlm), BAD(crowds), BAD(traced_glocks), BAD(traced_and_stamped_glocks),
 					  BAD(estimated_glocks), BAD(stamped_glocks)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -121,6 +121,36 @@ static void wait_with_dlm_stamp(void **state)
 	}
 }
 
+/*
+ * A dentry's lock in the DLM: the directory (5) is printed in its name, the child (0x1c602 of which OCFS2 prints the low 32
+ * bits) follows as 8 bytes. Busy in one sample only, but the DLM says since when.
+ */
+static void dentry_with_dlm_stamp(void **state)
+{
+	struct scene *s = *state;
+	char path[128];
+	json_t *row;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		LINE(t, "node1", .ino = 5, .gets = {9, 0});
+		snprintf(path, sizeof(path), "t%d/node1/ocfs2/" UUID "/locking_state", t);
+		scene_file(s, path, "0x4\tN00000000000000050001c602\t0\t0x%x\t0x%d\t0x0\t0\t0\t3\t-1\t", t ? 0x443 : 0x41, t ? 2 : 0);
+		for (int i = 0; i < 64; i++)
+			scene_file(s, path, "0x0\t");
+		scene_file(s, path, "7\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t\n");
+		snprintf(path, sizeof(path), "t%d/node1/dlm/" UUID "_all", t);
+		scene_file(s, path, "rsb 00000000d40c03c4 2 0 0 0 0 0 31 hex 4e 30 30 30 30 30 30 30 30 30 30 30 30 30 30 30 35 00 "
+				    "00 00 00 00 00 01 c6 02 00 00 00 00 00\n");
+		scene_file(s, path, "lkb 1c6 2 5f7 1 0 1c 0 %d 0 3 5 0 0 2 %.0f 0\n", t ? 3 : 2, (UP0 + (t ? 2 : -100)) * 1e9);
+	}
+	scene_json(s);
+	row = row_of(frame(s, 0), 0x1c602);
+	assert_int_equal(number(row, "waiting"), 1);
+	assert_near(number(row, "oldest_wait_s"), 3, 1e-5);
+	assert_near(number(row, "wait_s"), 3, 1e-5);
+}
+
 /* A line of a hang, `change` of it changed at t1. */
 static void busy_twice(struct scene *s, struct state_line at_t1)
 {
@@ -351,7 +381,7 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(stamped_wait),	     BAD(stamped_wait_not_the_longest), BAD(wait_without_stamp), BAD(wait_with_dlm_stamp),
+		BAD(stamped_wait),	     BAD(stamped_wait_not_the_longest), BAD(wait_without_stamp), BAD(wait_with_dlm_stamp), BAD(dentry_with_dlm_stamp),
 		BAD(busy_twice_is_one_wait), BAD(busy_with_traffic_between),	BAD(busy_at_another_point),
 		BAD(busy_for_another_mode),  BAD(downconvert_is_no_wait),	BAD(needs_refresh_is_no_wait),
 		BAD(unseen_wait_ends),	     BAD(unseen_longest_wait_ends),	BAD(many_wait_together),

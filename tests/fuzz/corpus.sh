@@ -10,7 +10,7 @@ fi
 captures=$1
 corpus=$2
 mkdir -p "$corpus"
-for target in dlm fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording sbstats; do
+for target in clean dlm fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording sbstats; do
 	mkdir -p "$corpus/$target"
 done
 
@@ -34,6 +34,7 @@ pick glstats s 9 "$hang"/gfs2/*/glstats
 pick sbstats s 1 "$hang"/gfs2/*/sbstats
 pick dlm d 13 "$hang"/dlm/fs1_all "$hot"/dlm/*_all
 pick fs_state f 1 "$hot"/ocfs2/*/fs_state
+printf '\050\377/mnt/o2/a\033[2Jb\342\200\256c\377\303\244\344\270\255d and a long way to go from here' >"$corpus/clean/nasty"
 printf '\005%039d%024d' 0 0 >"$corpus/ocfs2_lvb/five"
 printf '\000%063d' 0 >"$corpus/ocfs2_lvb/none"
 printf '7a\nb\n\n\360\360\360\nend' >"$corpus/input/short"

@@ -26,6 +26,7 @@ cat >"$bin/one.sh" <<'END'
 bin=$1 seconds=$2 dictionary=$3 target=$4
 log=$bin/log/$target
 state=ok
+mkdir -p "$bin/corpus/$target"
 ASAN_OPTIONS=quarantine_size_mb=1 UBSAN_OPTIONS=print_stacktrace=1 "$bin/fuzz_$target" -max_total_time="$seconds" \
 	-max_len=12288 -timeout=10 -rss_limit_mb=2048 -dict="$dictionary" -print_final_stats=1 \
 	-artifact_prefix="$bin/found/$target-" "$bin/corpus/$target" >"$log" 2>&1 || state=FAILED
