@@ -33,7 +33,7 @@ check ocfs2-hang --names "$data/ocfs2-hang.names" --details ocfs2-hang
 check gfs2-hot --names "$data/gfs2-hot.names" -l 5 gfs2-hot
 check gfs2-hang --names "$data/gfs2-hang.names" --details gfs2-hang
 check ascii-one-sample --ascii --details gfs2-hang/t0
-COLUMNS=100 check narrow --hot ocfs2-hot
+COLUMNS=80 check narrow --names "$data/ocfs2-hot.names" --hot ocfs2-hot
 check system -d -l 1 ocfs2-hot
 check compare ocfs2-hang/t1/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state \
 	ocfs2-hang/t2/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state

@@ -129,8 +129,8 @@ static void refused(void **state)
 	    "rsb p 2 1c6 8 1 0 3 1 hex 6",
 	    "rsb p 2 1c6 8 1 0 3 1 hex 61 62",
 	    "rsb p 2 1c6 8 1 0 3 1 oct a",
-	    "rsb p 2 1c6 8 1 0 3 65 str "
-	    "12345678901234567890123456789012345678901234567890123456789012345",
+	    ("rsb p 2 1c6 8 1 0 3 65 str "
+	     "12345678901234567890123456789012345678901234567890123456789012345"),
 	    "rsb ppppppppppppppppppppppppp 2 1c6 8 1 0 3 1 str a",
 	    "rsb p 2147483648 1c6 8 1 0 3 1 str a"};
 	static const char *const wrong[] = {"x?", "", "-", "1.5", "999999999999999999999"};

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LABEL_MAX = 1200, TREND_COLUMNS = 8, BEFORE_LABEL = 87 };
+enum { LABEL_MAX = 1200, TREND_COLUMNS = 8, BEFORE_LABEL = 89, BEFORE_LABEL_NARROW = 56 };
 
 struct page {
 	FILE *out;
@@ -104,12 +104,23 @@ static void print_totals(struct page *p)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
+/* A narrow page does without what only fine-tunes the picture. */
+static bool narrow(const struct page *p)
+{
+	return p->o->columns > 0 && p->o->columns < BEFORE_LABEL + 20;
+}
+
 static void print_header(struct page *p, const char *section)
 {
-	fprintf(p->out,
-		"\n%s   #   LOST/s SHARE %-*s WAIT          AGE     MEAN  LONGEST ACQ/s  HIT WR RD "
-		"SIZE  %s%s\n",
-		on(p, BOLD), TREND_COLUMNS, "TREND", section, off(p));
+	if (narrow(p))
+		fprintf(p->out, "\n%s   #   LOST/s WAIT          AGE  LONGEST ACQ/s WR RD  %s%s\n",
+			on(p, BOLD), section, off(p));
+	else
+		fprintf(p->out,
+			"\n%s   #   LOST/s SHARE %-*s WAIT          AGE     MEAN  LONGEST ACQ/s  "
+			"HIT WR RD "
+			"SIZE  %s%s\n",
+			on(p, BOLD), TREND_COLUMNS, "TREND", section, off(p));
 }
 
 static const char *approx(char *to, const char *value, bool estimated)
@@ -143,25 +154,33 @@ static void print_trend(struct page *p, const struct row *row)
 
 static void print_numbers(struct page *p, const struct row *row)
 {
-	char a[UNIT_MAX], b[UNIT_MAX + 1], c[UNIT_MAX], range[UNIT_RANGE_MAX];
-	bool single = p->f->single || p->f->group->interval_s <= 0,
-	     est = change_estimated(&row->sum);
-	double all = p->f->group->totals.lost_per_s;
+	char a[UNIT_MAX], b[UNIT_MAX + 1], range[UNIT_RANGE_MAX];
+	bool rates = !p->f->single && p->f->group->interval_s > 0;
+	bool estimated = change_estimated(&row->sum);
+	double all = p->f->group->totals.lost_per_s, longest = row->sum.longest_s;
 
-	fprintf(p->out, " %8s", single ? "-" : approx(b, unit_rate(a, row->lost_per_s), est));
-	fprintf(p->out, " %5s", unit_share(a, single ? NAN : all > 0 ? row->lost_per_s / all : 0));
-	print_trend(p, row);
+	fprintf(p->out, " %8s", rates ? approx(b, unit_rate(a, row->lost_per_s), estimated) : "-");
+	if (!narrow(p)) {
+		fprintf(p->out, " %5s",
+			unit_share(a, !rates    ? NAN
+				      : all > 0 ? row->lost_per_s / all
+						: 0));
+		print_trend(p, row);
+	}
 	if (row->sum.waiting)
 		fprintf(p->out, " %4u %12s", row->sum.waiting,
 			unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
 	else
 		fprintf(p->out, " %4s %12s", "-", "-");
-	fprintf(p->out, " %8s", approx(b, unit_seconds(a, single ? NAN : row_mean(row)), est));
-	fprintf(p->out, " %8s",
-		approx(b, unit_seconds(a, row->sum.longest_s > 0 ? row->sum.longest_s : NAN),
-		       row->sum.estimated_longest));
-	fprintf(p->out, " %5s", unit_count(a, single ? NAN : acquired_per_s(p, row)));
-	fprintf(p->out, " %4s", unit_share(c, row_hit_ratio(row)));
+	if (!narrow(p))
+		fprintf(p->out, " %8s",
+			approx(b, unit_seconds(a, rates ? row_mean(row) : NAN), estimated));
+	fprintf(
+	    p->out, " %8s",
+	    approx(b, unit_seconds(a, longest > 0 ? longest : NAN), row->sum.estimated_longest));
+	fprintf(p->out, " %5s", unit_count(a, rates ? acquired_per_s(p, row) : NAN));
+	if (!narrow(p))
+		fprintf(p->out, " %4s", unit_share(a, row_hit_ratio(row)));
 }
 
 /* How many nodes wrote and read; "?" behind what was only seen in passing. */
@@ -172,19 +191,22 @@ static void print_use(struct page *p, const struct row *row)
 
 	snprintf(a, sizeof(a), "%u%s", row->n_writers, row->n_writers ? mark : "");
 	snprintf(b, sizeof(b), "%u%s", row->n_readers, row->n_readers ? mark : "");
-	fprintf(p->out, " %2s %2s %4s", a, b, unit_bytes(c, row->size));
+	fprintf(p->out, " %2s %2s", a, b);
+	if (!narrow(p))
+		fprintf(p->out, " %4s", unit_bytes(c, row->size));
 }
 
 static void print_label(struct page *p, const struct row *row)
 {
 	char raw[LABEL_MAX], clean[LABEL_MAX];
-	int width = p->o->columns > BEFORE_LABEL + 20 ? p->o->columns - BEFORE_LABEL - 1 : 0;
+	int width = p->o->columns - (narrow(p) ? BEFORE_LABEL_NARROW : BEFORE_LABEL);
 
 	row_label(p->f->model, row, raw, sizeof(raw) - 1);
 	if (row->path && row->kind == DT_DIR && strlen(raw) + 2 < sizeof(raw) &&
 	    raw[strlen(raw) - 1] != '/')
 		strcat(raw, "/");
-	unit_clean(clean, sizeof(clean), raw, width);
+	/* where there is no width, or none worth it, nothing is cut */
+	unit_clean(clean, sizeof(clean), raw, width >= 16 ? width : 0);
 	fprintf(p->out, "  %s", clean);
 }
 
