@@ -201,16 +201,21 @@ static bool one_writes(const struct facts *f)
 
 static void say_one_writes(const struct facts *f, char *buf, size_t size)
 {
+	/* modes are seen in passing: another writer may not have been */
+	const char *seen = f->row->sum.seen ? "as far as seen " : "";
+
 	if (f->directory)
 		snprintf(buf, size,
-			 "%s creates or removes in the directory that %s %s: do it less often, or "
-			 "in a directory apart",
-			 f->wrote, f->read, verb(f->readers, "reads", "read"));
+			 "%s%s creates or removes in the directory that %s %s: do it less often, "
+			 "or in a "
+			 "directory apart",
+			 seen, f->wrote, f->read, verb(f->readers, "reads", "read"));
 	else
 		snprintf(buf, size,
-			 "%s writes what %s %s: write it less often and more at a time, each write "
-			 "takes it from %s",
-			 f->wrote, f->read, verb(f->readers, "reads", "read"),
+			 "%s%s writes what %s %s: write it less often and more at a time, each "
+			 "write takes "
+			 "it from %s",
+			 seen, f->wrote, f->read, verb(f->readers, "reads", "read"),
 			 verb(f->readers, "the reader", "all readers"));
 }
 

@@ -319,7 +319,7 @@ static void advice_fits_the_load(void **state)
 		     "node1, node2 and node3 create, remove or rename in this directory, each "
 		     "needs it exclusively: give "
 		     "every node a directory of its own");
-		says(json_array_get(gfs2, i), "gfs2", 9295, ONE_WRITES);
+		says(json_array_get(gfs2, i), "gfs2", 9295, "as far as seen " ONE_WRITES);
 	}
 	json_decref(ocfs2);
 	json_decref(gfs2);
