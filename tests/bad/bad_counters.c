@@ -232,10 +232,20 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(counters_fall),	BAD(total_falls),	 BAD(new_life_of_many_seconds), BAD(gets_go_round),
-		BAD(failures_go_round), BAD(maximum_goes_round), BAD(another_generation),	BAD(larger_without_generation),
-		BAD(line_missing),	BAD(first_seen),	 BAD(first_seen_waiting),	BAD(largest_numbers),
-		BAD(impossible_stamps), BAD(largest_inode),
+		BAD(counters_fall),
+		BAD(total_falls),
+		BAD(new_life_of_many_seconds),
+		BAD(gets_go_round),
+		BAD(failures_go_round),
+		BAD(maximum_goes_round),
+		BAD(another_generation),
+		BAD(larger_without_generation),
+		BAD(line_missing),
+		BAD(first_seen),
+		BAD(first_seen_waiting),
+		BAD(largest_numbers),
+		BAD(impossible_stamps),
+		BAD(largest_inode),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -474,13 +474,28 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(same_wait),		    BAD(another_wait),		       BAD(another_mode_or_process),
-		BAD(another_wait_after_a_gap), BAD(inherited_means),	       BAD(mean_did_not_move),
-		BAD(estimate),		    BAD(made_anew), BAD(means_from_end_to_end),		       BAD(types_of_glocks),
-		BAD(dlm_stamp_of_a_new_node), BAD(dlm_stamps),	    BAD(dlm_stamp_alone),	       BAD(dlm_stamps_of_others),
-		BAD(dlm_broken_lines),	    BAD(ended_wait_counted_once),      BAD(holders_of_an_unlisted_glock),
-		BAD(trace_events),	    BAD(trace_events_once),	       BAD(trace_stamp_of_the_future),
-		BAD(trace_broken_lines),    BAD(trace_overwritten),
+		BAD(same_wait),
+		BAD(another_wait),
+		BAD(another_mode_or_process),
+		BAD(another_wait_after_a_gap),
+		BAD(inherited_means),
+		BAD(mean_did_not_move),
+		BAD(estimate),
+		BAD(made_anew),
+		BAD(means_from_end_to_end),
+		BAD(types_of_glocks),
+		BAD(dlm_stamp_of_a_new_node),
+		BAD(dlm_stamps),
+		BAD(dlm_stamp_alone),
+		BAD(dlm_stamps_of_others),
+		BAD(dlm_broken_lines),
+		BAD(ended_wait_counted_once),
+		BAD(holders_of_an_unlisted_glock),
+		BAD(trace_events),
+		BAD(trace_events_once),
+		BAD(trace_stamp_of_the_future),
+		BAD(trace_broken_lines),
+		BAD(trace_overwritten),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

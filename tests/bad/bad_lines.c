@@ -367,10 +367,22 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(truncated_line),	    BAD(text_for_numbers), BAD(numbers_that_do_not_fit), BAD(unknown_versions),
-		BAD(later_version),	    BAD(too_many_fields),  BAD(blank_and_binary_lines),  BAD(empty_file),
-		BAD(vanished_file),	    BAD(vanished_space),   BAD(one_space_of_two_vanishes), BAD(gfs2_lines),
-		BAD(holders_of_a_bad_glock), BAD(old_versions),	   BAD(no_statistics),		 BAD(clock_is_text),
+		BAD(truncated_line),
+		BAD(text_for_numbers),
+		BAD(numbers_that_do_not_fit),
+		BAD(unknown_versions),
+		BAD(later_version),
+		BAD(too_many_fields),
+		BAD(blank_and_binary_lines),
+		BAD(empty_file),
+		BAD(vanished_file),
+		BAD(vanished_space),
+		BAD(one_space_of_two_vanishes),
+		BAD(gfs2_lines),
+		BAD(holders_of_a_bad_glock),
+		BAD(old_versions),
+		BAD(no_statistics),
+		BAD(clock_is_text),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

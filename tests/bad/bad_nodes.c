@@ -301,10 +301,20 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(node_missing_once), BAD(nothing_stale), BAD(new_node_with_an_old_wait), BAD(new_node_with_old_flocks), BAD(flocks_after_a_gap), BAD(wall_clock_back),
-		BAD(uptime_back),	BAD(both_back),	    BAD(only_clock_back),	    BAD(stamps_after_the_clock),
-		BAD(no_time_between),	BAD(chosen_nodes),
-		BAD(sample_without_clocks), BAD(one_clock_missing_once),
+		BAD(node_missing_once),
+		BAD(nothing_stale),
+		BAD(new_node_with_an_old_wait),
+		BAD(new_node_with_old_flocks),
+		BAD(flocks_after_a_gap),
+		BAD(wall_clock_back),
+		BAD(uptime_back),
+		BAD(both_back),
+		BAD(only_clock_back),
+		BAD(stamps_after_the_clock),
+		BAD(no_time_between),
+		BAD(chosen_nodes),
+		BAD(sample_without_clocks),
+		BAD(one_clock_missing_once),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

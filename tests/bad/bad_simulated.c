@@ -439,8 +439,16 @@ static void stamped_glocks(void **state)
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
-	const struct CMUnitTest tests[] = {BAD(no_second_twice), BAD(most_seconds_once), BAD(most_seconds_by_dlm), BAD(crowds), BAD(traced_glocks), BAD(traced_and_stamped_glocks),
-					  BAD(estimated_glocks), BAD(stamped_glocks)};
+	const struct CMUnitTest tests[] = {
+		BAD(no_second_twice),
+		BAD(most_seconds_once),
+		BAD(most_seconds_by_dlm),
+		BAD(crowds),
+		BAD(traced_glocks),
+		BAD(traced_and_stamped_glocks),
+		BAD(estimated_glocks),
+		BAD(stamped_glocks),
+	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -381,11 +381,24 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(stamped_wait),	     BAD(stamped_wait_not_the_longest), BAD(wait_without_stamp), BAD(wait_with_dlm_stamp), BAD(dentry_with_dlm_stamp),
-		BAD(busy_twice_is_one_wait), BAD(busy_with_traffic_between),	BAD(busy_at_another_point),
-		BAD(busy_for_another_mode),  BAD(downconvert_is_no_wait),	BAD(needs_refresh_is_no_wait),
-		BAD(unseen_wait_ends),	     BAD(unseen_longest_wait_ends),	BAD(many_wait_together),
-		BAD(flock_lines),	     BAD(flock_lines_change_places),	BAD(flock_lines_without_stamps), BAD(system_locks),
+		BAD(stamped_wait),
+		BAD(stamped_wait_not_the_longest),
+		BAD(wait_without_stamp),
+		BAD(wait_with_dlm_stamp),
+		BAD(dentry_with_dlm_stamp),
+		BAD(busy_twice_is_one_wait),
+		BAD(busy_with_traffic_between),
+		BAD(busy_at_another_point),
+		BAD(busy_for_another_mode),
+		BAD(downconvert_is_no_wait),
+		BAD(needs_refresh_is_no_wait),
+		BAD(unseen_wait_ends),
+		BAD(unseen_longest_wait_ends),
+		BAD(many_wait_together),
+		BAD(flock_lines),
+		BAD(flock_lines_change_places),
+		BAD(flock_lines_without_stamps),
+		BAD(system_locks),
 		BAD(single_sample),
 	};
 
