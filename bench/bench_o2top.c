@@ -4,11 +4,12 @@
  *
  *   bench_o2top lines FILE      input_lines() alone
  *   bench_o2top parse FILE      ocfs2_line_parse() alone, the file in memory
- *   bench_o2top shots FILE      input_lines(), ocfs2_line_parse() and a struct ocfs2_shot: what the limit is for
- *   bench_o2top take FOLDER     a recording's samples into tables, sample by sample
+ *   bench_o2top shots FILE      input_lines(), ocfs2_line_parse() and a struct ocfs2_shot: what the
+ *   limit is for bench_o2top take FOLDER     a recording's samples into tables, sample by sample
  *
- * prints "WHAT seconds N lines M bad", and for take, a line a sample, also the calls of malloc and of its like that the
- * sample made and the bytes that the tables take. Built with --wrap for those calls: what libc calls inside is not seen.
+ * prints "WHAT seconds N lines M bad", and for take, a line a sample, also the calls of malloc and
+ * of its like that the sample made and the bytes that the tables take. Built with --wrap for those
+ * calls: what libc calls inside is not seen.
  */
 #include "collect/collect.h"
 #include "model.h"
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- counting calls of malloc ------------------------------------------------------------------------ */
+/* ---- counting calls of malloc -------------------------------------------------------------- */
 
 static atomic_size_t calls;
 
@@ -57,7 +58,7 @@ void *__wrap_reallocarray(void *p, size_t n, size_t size)
 	return __real_reallocarray(p, n, size);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------- */
 
 static double now_s(void)
 {
@@ -136,7 +137,9 @@ static int read_lines(const char *what, const char *path, input_line_fn *each)
 	return print_time(what, now_s() - begin, &c);
 }
 
-/* Over a piece of the file that fits into the cache, again and again: the parser and nothing else. */
+/*
+ * Over a piece of the file that fits into the cache, again and again: the parser and nothing else.
+ */
 static int parse_only(const char *path)
 {
 	enum { PIECE = 1 << 20, ROUNDS = 200 };
@@ -155,14 +158,15 @@ static int parse_only(const char *path)
 	}
 	begin = now_s();
 	for (int i = 0; i < ROUNDS; i++)
-		for (const char *p = text, *nl; (nl = memchr(p, '\n', (size_t)(text + size - p))); p = nl + 1)
+		for (const char *p = text, *nl; (nl = memchr(p, '\n', (size_t)(text + size - p)));
+		     p = nl + 1)
 			shot_line(&c, p, (size_t)(nl - p), 0, true);
 	print_time("parse", now_s() - begin, &c);
 	free(text);
 	return 0;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------------------------- */
 
 static size_t bytes_of(const struct model *m)
 {
@@ -204,8 +208,9 @@ static int take(char *folder)
 
 		err = model_sample(&m, c, &sample);
 		n = lines_of(&m, &active);
-		printf("take %.6f %zu lines %zu bad %zu active %zu allocations %zu bytes\n", now_s() - begin, n,
-		       m.problems.bad_lines, active, atomic_load(&calls) - before, bytes_of(&m));
+		printf("take %.6f %zu lines %zu bad %zu active %zu allocations %zu bytes\n",
+		       now_s() - begin, n, m.problems.bad_lines, active,
+		       atomic_load(&calls) - before, bytes_of(&m));
 	}
 	if (err)
 		fprintf(stderr, "bench_o2top: %s: %s\n", folder, strerror(-err));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a recording of a cluster that there is no machine for: SAMPLE/NODE/{realtime,uptime,...} with any number of
- * locks, the same bytes for the same options.
+ * Makes a recording of a cluster that there is no machine for: SAMPLE/NODE/{realtime,uptime,...}
+ * with any number of locks, the same bytes for the same options.
  *
- * The lines are modelled on those of real clusters: an inode's N, W, O and M locks follow each other, the newest
- * inode first; three quarters of the M locks carry an LVB, about 38 bytes of which are not zero and 22 are printed
- * sign-extended; most locks were taken once or never, few have millions of microseconds behind them. Everything about
- * a lock follows from the seed, its inode, its node and the sample, so that nothing has to be remembered.
+ * The lines are modelled on those of real clusters: an inode's N, W, O and M locks follow each
+ * other, the newest inode first; three quarters of the M locks carry an LVB, about 38 bytes of
+ * which are not zero and 22 are printed sign-extended; most locks were taken once or never, few
+ * have millions of microseconds behind them. Everything about a lock follows from the seed, its
+ * inode, its node and the sample, so that nothing has to be remembered.
  */
 #include "text.h"
 
@@ -19,7 +20,14 @@
 #define TABLE "lab:bench"
 
 /* Inodes below FIRST_INODE are the file system's own, the root directory among them. */
-enum { INTERVAL_S = 5, LVB = 64, FS_GENERATION = 0x1385027f, ROOT = 5, SYSTEM_END = 29, FIRST_INODE = 64 };
+enum {
+	INTERVAL_S = 5,
+	LVB = 64,
+	FS_GENERATION = 0x1385027f,
+	ROOT = 5,
+	SYSTEM_END = 29,
+	FIRST_INODE = 64
+};
 
 struct options {
 	const char *folder;
@@ -61,10 +69,11 @@ static uint64_t skewed(uint64_t h, uint64_t most)
 }
 
 /*
- * Files that are busy at `sample`: three of four are busy in every sample, the fourth is another one each time. An
- * inode has about `lines_each` lines, `lines_active` of which move.
+ * Files that are busy at `sample`: three of four are busy in every sample, the fourth is another
+ * one each time. An inode has about `lines_each` lines, `lines_active` of which move.
  */
-static bool busy_inode(const struct options *o, uint64_t inode, unsigned sample, double lines_each, double lines_active)
+static bool busy_inode(const struct options *o, uint64_t inode, unsigned sample, double lines_each,
+		       double lines_active)
 {
 	double share = o->active * lines_each / lines_active;
 
@@ -72,7 +81,7 @@ static bool busy_inode(const struct options *o, uint64_t inode, unsigned sample,
 			  chance(mix(o->seed + 2 + sample, inode), 0.25 * share));
 }
 
-/* ---- OCFS2 ------------------------------------------------------------------------------------------- */
+/* ---- OCFS2 --------------------------------------------------------------------------------- */
 
 /* Per inode N, W, O, M, and F of every thirtieth. */
 #define OCFS2_LINES (4 + 1.0 / 30)
@@ -104,8 +113,10 @@ struct lockres {
 /* What a lock has behind it before the recording begins. */
 static void begin_life(struct lockres *l, const struct place *p)
 {
-	uint64_t h = mix(l->h, 11), start_us = p->now_us - (uint64_t)p->sample * INTERVAL_S * 1000000;
-	bool used = l->type == 'N' || (l->type == 'M' && h % 16) || (l->type == 'O' && h % 2) || (l->type == 'W' && h % 8 == 0);
+	uint64_t h = mix(l->h, 11),
+		 start_us = p->now_us - (uint64_t)p->sample * INTERVAL_S * 1000000;
+	bool used = l->type == 'N' || (l->type == 'M' && h % 16) || (l->type == 'O' && h % 2) ||
+		    (l->type == 'W' && h % 8 == 0);
 	int mode = l->type == 'W' || (l->type == 'M' && h >> 8 & 1);
 
 	l->level = l->requested = l->blocking = -1;
@@ -167,7 +178,9 @@ static void fill_lvb(uint8_t lvb[LVB], uint64_t inode, uint64_t h)
 		lvb[4 + i] = (uint8_t)((size + 4095) / 4096 >> (24 - 8 * i)); /* clusters */
 	for (int t = 0; t < 3; t++)
 		for (int i = 0; i < 8; i++)
-			lvb[16 + 8 * t + i] = i < 3 ? times[i] : (uint8_t)(mix(h, 21 + (unsigned)t) >> 8 * i | (i == 3 ? 0x80 : 0));
+			lvb[16 + 8 * t + i] = i < 3 ? times[i]
+						    : (uint8_t)(mix(h, 21 + (unsigned)t) >> 8 * i |
+								(i == 3 ? 0x80 : 0));
 	for (int i = 0; i < 8; i++)
 		lvb[40 + i] = (uint8_t)(size >> (56 - 8 * i));
 	lvb[48] = inode % 64 ? 0x81 : 0x41;
@@ -215,9 +228,18 @@ static void put_signed(struct text *t, int v)
 static void put_lockres(struct place *p, const struct lockres *l)
 {
 	struct text *t = &p->text;
-	const uint64_t numbers[12] = {l->gets[0],   l->gets[1],   0,           0,
-				      l->total_ns[0], l->total_ns[1], l->max_us[0],  l->max_us[1],
-				      l->refreshes, l->last_us[0], l->last_us[1], l->wait_us};
+	const uint64_t numbers[12] = {l->gets[0],
+				      l->gets[1],
+				      0,
+				      0,
+				      l->total_ns[0],
+				      l->total_ns[1],
+				      l->max_us[0],
+				      l->max_us[1],
+				      l->refreshes,
+				      l->last_us[0],
+				      l->last_us[1],
+				      l->wait_us};
 
 	put(t, "0x4\t");
 	put_name(t, l);
@@ -248,14 +270,21 @@ static void put_lockres(struct place *p, const struct lockres *l)
 static void put_inode(struct place *p, uint64_t inode, uint64_t end)
 {
 	const struct options *o = p->o;
-	const char *types = inode < FIRST_INODE ? "WOM" : mix(o->seed ^ 3, inode) % 30 ? "NWOM" : "FNWOM";
+	const char *types = inode < FIRST_INODE            ? "WOM"
+			    : mix(o->seed ^ 3, inode) % 30 ? "NWOM"
+							   : "FNWOM";
 
 	for (; *types && p->lines < end; types++) {
 		struct lockres l = {.type = *types, .inode = inode};
 
 		l.h = mix(mix(o->seed, p->node), inode << 8 | (uint8_t)*types);
 		if (l.type == 'F')
-			l = (struct lockres){.type = 'F', .inode = inode, .level = -1, .requested = -1, .blocking = -1, .flags = 0x240};
+			l = (struct lockres){.type = 'F',
+					     .inode = inode,
+					     .level = -1,
+					     .requested = -1,
+					     .blocking = -1,
+					     .flags = 0x240};
 		else
 			begin_life(&l, p);
 		for (unsigned s = 1; s <= p->sample && (l.type == 'M' || l.type == 'W'); s++)
@@ -274,7 +303,8 @@ static uint64_t inodes_of(const struct options *o, double lines_each)
 static bool write_ocfs2(struct place *p, const char *folder)
 {
 	const struct options *o = p->o;
-	uint64_t n = inodes_of(o, OCFS2_LINES), inode = n + (uint64_t)((double)n * o->churn) * p->sample + FIRST_INODE;
+	uint64_t n = inodes_of(o, OCFS2_LINES),
+		 inode = n + (uint64_t)((double)n * o->churn) * p->sample + FIRST_INODE;
 	uint64_t system = o->locks < 200 ? 0 : 3 * (SYSTEM_END - ROOT);
 	char path[4096];
 
@@ -297,7 +327,7 @@ static bool write_ocfs2(struct place *p, const char *folder)
 	return text_close(&p->text);
 }
 
-/* ---- GFS2 -------------------------------------------------------------------------------------------- */
+/* ---- GFS2 ---------------------------------------------------------------------------------- */
 
 /* An inode's glock, and an iopen glock for every second. */
 #define GFS2_LINES 1.5
@@ -318,7 +348,8 @@ struct glock {
 static struct glock glock_of(const struct place *p, uint64_t inode, unsigned type)
 {
 	const struct options *o = p->o;
-	struct glock g = {.type = type, .inode = inode, .h = mix(mix(o->seed, p->node), inode << 8 | type)};
+	struct glock g = {
+	    .type = type, .inode = inode, .h = mix(mix(o->seed, p->node), inode << 8 | type)};
 
 	g.srttb = 400000 + (int64_t)(mix(g.h, 1) % 15000000);
 	g.srttvarb = g.srttb + g.srttb / 2;
@@ -348,7 +379,8 @@ static void put_glock(struct place *p, const struct glock *g)
 	put_u(t, g->type);
 	put(t, "/");
 	put_hex(t, gfs2_number(g->inode), 1);
-	put(t, g->type == 2 ? ex ? " f:ILb t:EX d:EX/0 a:0 v:0 r:2 m:50 p:0" : " f:ILob t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1"
+	put(t, g->type == 2 ? ex ? " f:ILb t:EX d:EX/0 a:0 v:0 r:2 m:50 p:0"
+				 : " f:ILob t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1"
 			    : " f:Iqob t:SH d:EX/0 a:0 v:0 r:3 m:50 p:0");
 	put_end(t);
 	if (g->type == 5) {
@@ -359,7 +391,8 @@ static void put_glock(struct place *p, const struct glock *g)
 		put_u(t, g->inode);
 		put(t, "/");
 		put_u(t, gfs2_number(g->inode));
-		put(t, g->inode % 64 ? " t:8 f:0x00 d:0x00000000 s:" : " t:4 f:0x00 d:0x00000001 s:");
+		put(t,
+		    g->inode % 64 ? " t:8 f:0x00 d:0x00000000 s:" : " t:4 f:0x00 d:0x00000001 s:");
 		put_u(t, g->inode % 64 ? skewed(mix(g->h, 8), 1 << 30) : 3864);
 		put(t, " p:1");
 		put_end(t);
@@ -372,8 +405,14 @@ static void put_stats(struct place *p, const struct glock *g)
 	const struct {
 		const char *before;
 		int64_t value;
-	} rows[] = {{" rtt:", g->srtt},   {"/", g->srtt / 2},  {" rttb:", g->srttb},  {"/", g->srttvarb},
-		    {" irt:", g->sirt}, {"/", g->sirt / 2}, {" dcnt: ", (int64_t)g->dcount}, {" qcnt: ", (int64_t)g->qcount}};
+	} rows[] = {{" rtt:", g->srtt},
+		    {"/", g->srtt / 2},
+		    {" rttb:", g->srttb},
+		    {"/", g->srttvarb},
+		    {" irt:", g->sirt},
+		    {"/", g->sirt / 2},
+		    {" dcnt: ", (int64_t)g->dcount},
+		    {" qcnt: ", (int64_t)g->qcount}};
 
 	put(t, "G: n:");
 	put_u(t, g->type);
@@ -386,10 +425,12 @@ static void put_stats(struct place *p, const struct glock *g)
 	put_end(t);
 }
 
-static bool write_glocks(struct place *p, const char *path, void (*each)(struct place *p, const struct glock *g))
+static bool write_glocks(struct place *p, const char *path,
+			 void (*each)(struct place *p, const struct glock *g))
 {
 	const struct options *o = p->o;
-	uint64_t n = inodes_of(o, GFS2_LINES), inode = n + (uint64_t)((double)n * o->churn) * p->sample + FIRST_INODE;
+	uint64_t n = inodes_of(o, GFS2_LINES),
+		 inode = n + (uint64_t)((double)n * o->churn) * p->sample + FIRST_INODE;
 
 	if (!text_open(&p->text, path, false))
 		return false;
@@ -417,7 +458,7 @@ static bool write_gfs2(struct place *p, const char *folder)
 	return write_glocks(p, path, put_glock);
 }
 
-/* ---- the recording ----------------------------------------------------------------------------------- */
+/* ---- the recording ------------------------------------------------------------------------- */
 
 static bool make_folder(char *path, size_t size, const char *under, const char *name)
 {
@@ -435,7 +476,8 @@ static bool write_clock(const char *folder, const char *name, uint64_t us, const
 	f = fopen(path, "w");
 	if (!f)
 		return false;
-	fprintf(f, "%llu.%06llu%s\n", (unsigned long long)us / 1000000, (unsigned long long)us % 1000000, rest);
+	fprintf(f, "%llu.%06llu%s\n", (unsigned long long)us / 1000000,
+		(unsigned long long)us % 1000000, rest);
 	return fclose(f) == 0;
 }
 
@@ -448,22 +490,27 @@ static bool write_node(const struct options *o, unsigned sample, unsigned node)
 	p.now_us = 1795154500000000u + (uint64_t)sample * INTERVAL_S * 1000000 + node * 1234;
 	snprintf(step, sizeof(step), "t%u", sample);
 	snprintf(name, sizeof(name), "node%u", node);
-	if (!make_folder(at, sizeof(at), o->folder, step) || !make_folder(fs, sizeof(fs), at, name) ||
-	    !write_clock(fs, "realtime", p.now_us, "000") || !write_clock(fs, "uptime", uptime_us, " 1.00") ||
+	if (!make_folder(at, sizeof(at), o->folder, step) ||
+	    !make_folder(fs, sizeof(fs), at, name) ||
+	    !write_clock(fs, "realtime", p.now_us, "000") ||
+	    !write_clock(fs, "uptime", uptime_us, " 1.00") ||
 	    !make_folder(at, sizeof(at), fs, o->gfs2 ? "gfs2" : "ocfs2") ||
 	    !make_folder(space, sizeof(space), at, o->gfs2 ? TABLE : UUID))
 		return false;
 	return o->gfs2 ? write_gfs2(&p, space) : write_ocfs2(&p, space);
 }
 
-static const char usage[] =
-    "usage: gen_locking_state [OPTION]... FOLDER\n"
-    "Makes a recording of a cluster for measuring.\n"
-    "  -l LOCKS     locks of each node (1000000)     -a SHARE  of them active in each sample (0.01)\n"
-    "  -n NODES     (1)                              -c SHARE  of the inodes new in each sample (0.0005)\n"
-    "  -s SAMPLES   (2)                              -v SHARE  of the M locks that have an LVB (0.75)\n"
-    "  -g           GFS2: glocks and glstats         -k        lose lines as the kernel does, one in 4 KiB\n"
-    "  -S SEED      (1)\n";
+static const char usage[] = "usage: gen_locking_state [OPTION]... FOLDER\n"
+			    "Makes a recording of a cluster for measuring.\n"
+			    "  -l LOCKS     locks of each node (1000000)     -a SHARE  of them "
+			    "active in each sample (0.01)\n"
+			    "  -n NODES     (1)                              -c SHARE  of the "
+			    "inodes new in each sample (0.0005)\n"
+			    "  -s SAMPLES   (2)                              -v SHARE  of the M "
+			    "locks that have an LVB (0.75)\n"
+			    "  -g           GFS2: glocks and glstats         -k        lose lines "
+			    "as the kernel does, one in 4 KiB\n"
+			    "  -S SEED      (1)\n";
 
 static bool parse(struct options *o, int argc, char **argv)
 {
@@ -508,7 +555,13 @@ static bool parse(struct options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.locks = 1000000, .seed = 1, .nodes = 1, .samples = 2, .active = 0.01, .churn = 0.0005, .filled = 0.75};
+	struct options o = {.locks = 1000000,
+			    .seed = 1,
+			    .nodes = 1,
+			    .samples = 2,
+			    .active = 0.01,
+			    .churn = 0.0005,
+			    .filled = 0.75};
 
 	if (!parse(&o, argc, argv)) {
 		fputs(usage, stderr);

@@ -4,8 +4,9 @@
  *
  *   wall_s user_s sys_s peak_kib line_s ...
  *
- * where line_s are the times between one line of its output and the next. A program that writes a line for each frame
- * and asks for nothing in between is so measured frame by frame. What it writes goes nowhere.
+ * where line_s are the times between one line of its output and the next. A program that writes a
+ * line for each frame and asks for nothing in between is so measured frame by frame. What it writes
+ * goes nowhere.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static int read_lines(int fd, double *at)
 	ssize_t n;
 
 	while ((n = read(fd, buf, sizeof(buf))) > 0)
-		for (const char *p = buf; lines < LINES_MAX && (p = memchr(p, '\n', (size_t)(buf + n - p))); p++)
+		for (const char *p = buf;
+		     lines < LINES_MAX && (p = memchr(p, '\n', (size_t)(buf + n - p))); p++)
 			at[lines++] = now_s();
 	return lines;
 }
@@ -73,7 +75,8 @@ int main(int argc, char **argv)
 	end = now_s();
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return 1;
-	printf("%.6f %.6f %.6f %ld", end - begin, timeval_s(used.ru_utime), timeval_s(used.ru_stime), used.ru_maxrss);
+	printf("%.6f %.6f %.6f %ld", end - begin, timeval_s(used.ru_utime),
+	       timeval_s(used.ru_stime), used.ru_maxrss);
 	for (int i = 1; i < lines; i++)
 		printf(" %.6f", at[i] - at[i - 1]);
 	putchar('\n');

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The rules stand in one table, the most urgent first; the first that fits speaks. Why they hold:
- * - PR of several nodes go together, EX goes with nothing: a file that several nodes write, or that one writes
- *   and others read, changes hands with every write, and each hand-over is messages and a flush to disk.
+ * - PR of several nodes go together, EX goes with nothing: a file that several nodes write, or that
+ *   one writes and others read, changes hands with every write, and each hand-over is messages and
+ *   a flush to disk.
  * - Creating, removing and renaming in a directory take that directory's EX.
  */
 #include "advice.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- naming nodes ------------------------------------------------------------------------------------ */
+/* ---- naming nodes -------------------------------------------------------------------------- */
 
 enum part { WROTE, READ_ONLY, WAITS, LOST };
 
@@ -36,7 +37,8 @@ static const char *verb(unsigned count, const char *one, const char *several)
 }
 
 /* "node1, node2 and node3" */
-static unsigned list_nodes(const struct model *m, const struct row *row, enum part part, char *buf, size_t size)
+static unsigned list_nodes(const struct model *m, const struct row *row, enum part part, char *buf,
+			   size_t size)
 {
 	unsigned count = 0, done = 0;
 	size_t at = 0;
@@ -47,14 +49,20 @@ static unsigned list_nodes(const struct model *m, const struct row *row, enum pa
 	for (uint32_t i = 0; i < row->n_nodes && at < size; i++) {
 		if (!takes_part(&row->nodes[i], part))
 			continue;
-		at += (size_t)snprintf(buf + at, size - at, "%s%s", done == 0 ? "" : done + 1 == count ? " and " : ", ",
+		at += (size_t)snprintf(buf + at, size - at, "%s%s",
+				       done == 0           ? ""
+				       : done + 1 == count ? " and "
+							   : ", ",
 				       m->nodes[row->nodes[i].node].name);
 		done++;
 	}
 	return count;
 }
 
-/* Nodes that said nothing in this sample, though others did; or nothing in the sample before, but in this. */
+/*
+ * Nodes that said nothing in this sample, though others did; or nothing in the sample before, but
+ * in this.
+ */
 static unsigned list_silent(const struct model *m, bool back, char *buf, size_t size)
 {
 	unsigned count = 0;
@@ -63,15 +71,17 @@ static unsigned list_silent(const struct model *m, bool back, char *buf, size_t 
 	*buf = '\0';
 	for (size_t i = 0; i < m->n_nodes && at < size; i++)
 		if (back ? m->nodes[i].away && m->nodes[i].state != NODE_NOT_ANSWERING
-			 : m->nodes[i].state == NODE_NOT_ANSWERING || m->nodes[i].state == NODE_UNUSABLE)
-			at += (size_t)snprintf(buf + at, size - at, "%s%s", count++ ? ", " : "", m->nodes[i].name);
+			 : m->nodes[i].state == NODE_NOT_ANSWERING ||
+			       m->nodes[i].state == NODE_UNUSABLE)
+			at += (size_t)snprintf(buf + at, size - at, "%s%s", count++ ? ", " : "",
+					       m->nodes[i].name);
 	return count;
 }
 
 /* A wait of a second is no traffic any more. */
 #define LONG_WAIT_S 1.0
 
-/* ---- the rules --------------------------------------------------------------------------------------- */
+/* ---- the rules ----------------------------------------------------------------------------- */
 
 struct facts {
 	const struct model *m;
@@ -97,8 +107,9 @@ static bool waits_for_silent(const struct facts *f)
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s while %s %s not answer: see whether %s, before anything else", f->waits,
-		 verb(f->waiting, "waits", "wait"), f->not_answering, verb(f->silent, "does", "do"),
+	snprintf(buf, size, "%s %s while %s %s not answer: see whether %s, before anything else",
+		 f->waits, verb(f->waiting, "waits", "wait"), f->not_answering,
+		 verb(f->silent, "does", "do"),
 		 verb(f->silent, "that node hangs", "those nodes hang"));
 }
 
@@ -109,8 +120,10 @@ static bool waits_long(const struct facts *f)
 
 static void say_waits_long(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s and nothing moves: look for the process that holds it, on the other nodes first",
-		 f->waits, verb(f->waiting, "waits", "wait"));
+	snprintf(
+	    buf, size,
+	    "%s %s and nothing moves: look for the process that holds it, on the other nodes first",
+	    f->waits, verb(f->waiting, "waits", "wait"));
 }
 
 /* An estimate has to be clearer. */
@@ -121,8 +134,9 @@ static bool waited_long(const struct facts *f)
 
 static void say_waited_long(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s waited up to %.1f s: a hang, not traffic; see what %s did at that time", f->lost,
-		 f->row->sum.longest_s, *f->back ? f->back : "the node that held it");
+	snprintf(buf, size,
+		 "%s waited up to %.1f s: a hang, not traffic; see what %s did at that time",
+		 f->lost, f->row->sum.longest_s, *f->back ? f->back : "the node that held it");
 }
 
 static bool rename_lock(const struct facts *f)
@@ -134,7 +148,8 @@ static bool rename_lock(const struct facts *f)
 static void say_rename_lock(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s directories: one such rename at a time in the whole cluster; rename fewer directories, from one node",
+		 "%s %s directories: one such rename at a time in the whole cluster; rename fewer "
+		 "directories, from one node",
 		 f->who, verb(f->n_who, "moves", "move"));
 }
 
@@ -146,9 +161,11 @@ static bool resource_groups(const struct facts *f)
 static void say_resource_groups(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s for space in the same %u resource group%s: free space, or add more with gfs2_grow, so that each node finds "
+		 "%s %s for space in the same %u resource group%s: free space, or add more with "
+		 "gfs2_grow, so that each node finds "
 		 "its own",
-		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets, f->row->n_locksets == 1 ? "" : "s");
+		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets,
+		 f->row->n_locksets == 1 ? "" : "s");
 }
 
 static bool several_create(const struct facts *f)
@@ -159,7 +176,8 @@ static bool several_create(const struct facts *f)
 static void say_several_create(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s create, remove or rename in this directory, each needs it exclusively: give every node a directory of its own",
+		 "%s create, remove or rename in this directory, each needs it exclusively: give "
+		 "every node a directory of its own",
 		 f->wrote);
 }
 
@@ -170,7 +188,9 @@ static bool several_write(const struct facts *f)
 
 static void say_several_write(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s write it, and it changes hands with every write: let one node write it, or give each its own file",
+	snprintf(buf, size,
+		 "%s write it, and it changes hands with every write: let one node write it, or "
+		 "give each its own file",
 		 f->wrote);
 }
 
@@ -183,11 +203,15 @@ static void say_one_writes(const struct facts *f, char *buf, size_t size)
 {
 	if (f->directory)
 		snprintf(buf, size,
-			 "%s creates or removes in the directory that %s %s: do it less often, or in a directory apart", f->wrote,
-			 f->read, verb(f->readers, "reads", "read"));
+			 "%s creates or removes in the directory that %s %s: do it less often, or "
+			 "in a directory apart",
+			 f->wrote, f->read, verb(f->readers, "reads", "read"));
 	else
-		snprintf(buf, size, "%s writes what %s %s: write it less often and more at a time, each write takes it from %s",
-			 f->wrote, f->read, verb(f->readers, "reads", "read"), verb(f->readers, "the reader", "all readers"));
+		snprintf(buf, size,
+			 "%s writes what %s %s: write it less often and more at a time, each write "
+			 "takes it from %s",
+			 f->wrote, f->read, verb(f->readers, "reads", "read"),
+			 verb(f->readers, "the reader", "all readers"));
 }
 
 /* Somebody else has it meanwhile: a node that is not watched, or whose line the kernel left out. */
@@ -198,11 +222,15 @@ static bool one_alone(const struct facts *f)
 
 static void say_one_alone(const struct facts *f, char *buf, size_t size)
 {
-	const char *whom = f->m->n_nodes > 1 ? "a node whose use did not show" : "nodes that are not watched";
+	const char *whom =
+	    f->m->n_nodes > 1 ? "a node whose use did not show" : "nodes that are not watched";
 
 	if (f->directory && f->writers)
-		snprintf(buf, size, "%s creates, removes or renames in this directory and loses time to %s: give every node a "
-				    "directory of its own", f->lost, whom);
+		snprintf(buf, size,
+			 "%s creates, removes or renames in this directory and loses time to %s: "
+			 "give every node a "
+			 "directory of its own",
+			 f->lost, whom);
 	else
 		snprintf(buf, size, "%s %s it and loses time to %s: see who else uses it", f->lost,
 			 f->writers ? "writes" : "uses", whom);
@@ -215,7 +243,9 @@ static bool system_inode(const struct facts *f)
 
 static void say_system_inode(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s this inode of the file system's own, by creating, deleting or growing files: see the files above",
+	snprintf(buf, size,
+		 "%s %s this inode of the file system's own, by creating, deleting or growing "
+		 "files: see the files above",
 		 f->who, verb(f->n_who, "uses", "share"));
 }
 
@@ -238,7 +268,8 @@ static bool nfs_sync(const struct facts *f)
 static void say_nfs_sync(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s files while others look them up by number, as NFS servers do: fewer deletes, or an export from one node",
+		 "%s %s files while others look them up by number, as NFS servers do: fewer "
+		 "deletes, or an export from one node",
 		 f->who, verb(f->n_who, "deletes", "delete"));
 }
 
@@ -251,25 +282,35 @@ static bool anything(const struct facts *f)
 static void say_anything(const struct facts *f, char *buf, size_t size)
 {
 	if (f->waiting)
-		snprintf(buf, size, "%s %s for it; which nodes use it for what did not show yet", f->waits,
-			 verb(f->waiting, "waits", "wait"));
+		snprintf(buf, size, "%s %s for it; which nodes use it for what did not show yet",
+			 f->waits, verb(f->waiting, "waits", "wait"));
 	else if (f->readers)
-		snprintf(buf, size, "%s %s it and %s time to a node that writes it, which did not show: see who does", f->read,
-			 verb(f->readers, "reads", "read"), verb(f->readers, "loses", "lose"));
+		snprintf(buf, size,
+			 "%s %s it and %s time to a node that writes it, which did not show: see "
+			 "who does",
+			 f->read, verb(f->readers, "reads", "read"),
+			 verb(f->readers, "loses", "lose"));
 	else
-		snprintf(buf, size, "%s lost time on it; which nodes use it for what did not show yet", f->lost);
+		snprintf(buf, size,
+			 "%s lost time on it; which nodes use it for what did not show yet",
+			 f->lost);
 }
 
 static const struct {
 	bool (*fits)(const struct facts *f);
 	void (*say)(const struct facts *f, char *buf, size_t size);
 } rules[] = {
-    {waits_for_silent, say_waits_for_silent}, {waits_long, say_waits_long},
+    {waits_for_silent, say_waits_for_silent},
+    {waits_long, say_waits_long},
     {waited_long, say_waited_long},
-    {rename_lock, say_rename_lock},           {resource_groups, say_resource_groups},
-    {orphan_scan, say_orphan_scan},           {nfs_sync, say_nfs_sync},
-    {several_create, say_several_create},     {several_write, say_several_write},
-    {one_writes, say_one_writes},             {one_alone, say_one_alone},
+    {rename_lock, say_rename_lock},
+    {resource_groups, say_resource_groups},
+    {orphan_scan, say_orphan_scan},
+    {nfs_sync, say_nfs_sync},
+    {several_create, say_several_create},
+    {several_write, say_several_write},
+    {one_writes, say_one_writes},
+    {one_alone, say_one_alone},
     {system_inode, say_system_inode},
     {anything, say_anything},
 };

@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Calls f for every Lock that any node knows of a lock space. */
-static void each_lock(const struct model *m, uint32_t space, void (*f)(const struct lock *lock, void *arg), void *arg)
+static void each_lock(const struct model *m, uint32_t space,
+		      void (*f)(const struct lock *lock, void *arg), void *arg)
 {
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *node = &m->nodes[i];
@@ -22,7 +23,7 @@ static void each_lock(const struct model *m, uint32_t space, void (*f)(const str
 	}
 }
 
-/* ---- which inode a name is of ------------------------------------------------------------------------ */
+/* ---- which inode a name is of -------------------------------------------------------------- */
 
 struct name {
 	uint32_t low;
@@ -62,12 +63,14 @@ static bool is_name(const struct model *m, const struct member *member, uint32_t
 	const struct source *source = m->spaces[member->space].source;
 	uint64_t directory;
 
-	return m->spaces[member->space].wide && source->names && source->names(member->lock, &directory, low);
+	return m->spaces[member->space].wide && source->names &&
+	       source->names(member->lock, &directory, low);
 }
 
 static int join_space(const struct model *m, uint32_t space, struct member *members, size_t n)
 {
-	struct join j = {.source = m->spaces[space].source, .names = calloc(n + 1, sizeof(*j.names))};
+	struct join j = {.source = m->spaces[space].source,
+			 .names = calloc(n + 1, sizeof(*j.names))};
 	uint32_t low;
 
 	if (!j.names)
@@ -91,8 +94,9 @@ static int join_space(const struct model *m, uint32_t space, struct member *memb
 		if (members[i].space != space || !is_name(m, &members[i], &key.low))
 			continue;
 		name = bsearch(&key, j.names, j.n, sizeof(key), by_low);
-		members[i].row = name->candidates == 1 ? (struct row_id){0, name->inode}
-						       : (struct row_id){members[i].lock->id.type, key.low};
+		members[i].row = name->candidates == 1
+				     ? (struct row_id){0, name->inode}
+				     : (struct row_id){members[i].lock->id.type, key.low};
 	}
 	free(j.names);
 	return 0;
@@ -108,7 +112,7 @@ int dentry_join(const struct model *m, struct member *members, size_t n)
 	return err;
 }
 
-/* ---- which inode is a directory ---------------------------------------------------------------------- */
+/* ---- which inode is a directory ------------------------------------------------------------ */
 
 enum { UNKNOWN_MAX = 64 };
 

@@ -8,8 +8,9 @@
 #include "rank.h"
 
 /*
- * Gives members that are names their inode's row. Where inode numbers are wider than 32 bits that is the one inode
- * known with those low bits; where there are several or none, the name has a row of its own.
+ * Gives members that are names their inode's row. Where inode numbers are wider than 32 bits that
+ * is the one inode known with those low bits; where there are several or none, the name has a row
+ * of its own.
  */
 int dentry_join(const struct model *m, struct member *members, size_t n);
 

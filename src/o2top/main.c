@@ -46,12 +46,13 @@ struct run {
 	bool saw_space, saw_usable;
 };
 
-/* ---- showing ----------------------------------------------------------------------------------------- */
+/* ---- showing ------------------------------------------------------------------------------- */
 
 static int show(struct run *r, const char *label, bool single)
 {
 	struct group group;
-	struct frame frame = {&r->model, &group, &r->problems, label, r->title, ++r->frames, single};
+	struct frame frame = {&r->model, &group,      &r->problems, label,
+			      r->title,  ++r->frames, single};
 	int err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
 
 	if (err)
@@ -79,7 +80,7 @@ static int show(struct run *r, const char *label, bool single)
 	return err;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------------------------- */
 
 static int take(struct run *r, char **label)
 {
@@ -119,8 +120,8 @@ static void wait_for(struct timespec *next, double interval_s)
 }
 
 /*
- * A frame is what lies between two samples. The first sample makes one of its own where there is no other, and
- * as text from this machine, where one would have to wait for the second.
+ * A frame is what lies between two samples. The first sample makes one of its own where there is no
+ * other, and as text from this machine, where one would have to wait for the second.
  */
 static int loop(struct run *r)
 {
@@ -153,7 +154,7 @@ static int loop(struct run *r)
 	return got < 0 ? got : 0;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------------- */
+/* ---- beginning and end --------------------------------------------------------------------- */
 
 /* What is given is a mount point where it is in a mounted OCFS2 or GFS2, and a recording else. */
 static bool is_mount(const struct options *o)
@@ -177,7 +178,8 @@ static void set_title(struct run *r)
 	size_t n = r->o.n_paths;
 
 	if (n > 1)
-		snprintf(r->title_text, sizeof(r->title_text), "%s .. %s", r->o.paths[0], r->o.paths[n - 1]);
+		snprintf(r->title_text, sizeof(r->title_text), "%s .. %s", r->o.paths[0],
+			 r->o.paths[n - 1]);
 	r->title = n > 1 ? r->title_text : r->o.paths[0];
 }
 
@@ -187,11 +189,13 @@ static int open_collector(struct run *r)
 
 	if (o->n_paths && !is_mount(o)) {
 		set_title(r);
-		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes, &r->problems);
+		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes,
+					 &r->problems);
 	}
 	if (o->n_nodes) {
-		complain("-n chooses nodes of a recording; asking other machines is not there yet: record their files "
-				"(o2top(8), RECORDINGS) and give the folder");
+		complain("-n chooses nodes of a recording; asking other machines is not there yet: "
+			 "record their files "
+			 "(o2top(8), RECORDINGS) and give the folder");
 		return -EINVAL;
 	}
 	if (o->n_paths)
@@ -209,7 +213,8 @@ static void print_problems(const struct run *r)
 static int read_names(struct run *r)
 {
 	for (size_t i = 0; i < r->o.n_names; i++) {
-		int err = names_read(&r->names, r->o.names[i].space, r->o.names[i].file, &r->problems);
+		int err =
+		    names_read(&r->names, r->o.names[i].space, r->o.names[i].file, &r->problems);
 
 		print_problems(r);
 		problems_clear(&r->problems);
@@ -229,15 +234,19 @@ static int nothing_to_watch(const struct run *r)
 		return EXIT_UNUSABLE;
 	if (!r->collector->ops->live && r->o.n_nodes)
 		complain("nothing to watch: %s holds nothing of %s%s", r->title, r->o.nodes[0],
-			r->o.n_nodes > 1 ? " or the other nodes given" : "");
+			 r->o.n_nodes > 1 ? " or the other nodes given" : "");
 	else if (!r->collector->ops->live)
-		complain("nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording of one", r->title);
+		complain("nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording "
+			 "of one",
+			 r->title);
 	else if (r->o.roots.mount_point)
-		complain("nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster (debugfs %s)", r->title,
-			r->o.roots.debugfs ? r->o.roots.debugfs : "/sys/kernel/debug");
+		complain("nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster "
+			 "(debugfs %s)",
+			 r->title, r->o.roots.debugfs ? r->o.roots.debugfs : "/sys/kernel/debug");
 	else
-		complain("nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not (mount -t debugfs none "
-				"/sys/kernel/debug)");
+		complain("nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not "
+			 "(mount -t debugfs none "
+			 "/sys/kernel/debug)");
 	return EXIT_NOTHING;
 }
 

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct source *const sources[FS_KINDS] = {[FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source};
+static const struct source *const sources[FS_KINDS] = {
+    [FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source};
 
 const char *const node_state_names[NODE_STATE_MAX] = {
     [NODE_OK] = "ok",
@@ -24,7 +25,7 @@ const char *const node_state_names[NODE_STATE_MAX] = {
 
 const char *const holder_modes[] = {"UN", "EX", "DF", "SH", "??"};
 
-/* ---- who is who -------------------------------------------------------------------------------------- */
+/* ---- who is who ---------------------------------------------------------------------------- */
 
 static struct node *node_named(struct model *m, const char *name)
 {
@@ -59,7 +60,8 @@ static struct space *space_named(struct model *m, const struct space_sample *fro
 		return NULL;
 	m->spaces = s;
 	s += m->n_spaces;
-	*s = (struct space){.fs = from->fs, .name = strdup(from->name), .source = sources[from->fs]};
+	*s =
+	    (struct space){.fs = from->fs, .name = strdup(from->name), .source = sources[from->fs]};
 	if (!s->name)
 		return NULL;
 	m->n_spaces++;
@@ -103,7 +105,7 @@ static void forget_node(struct node *node)
 	node->trace_until_us = 0;
 }
 
-/* ---- clocks ------------------------------------------------------------------------------------------ */
+/* ---- clocks -------------------------------------------------------------------------------- */
 
 static int64_t newest_stamp(struct collector *c, const struct node_sample *from)
 {
@@ -120,8 +122,9 @@ static int64_t newest_stamp(struct collector *c, const struct node_sample *from)
 }
 
 /*
- * The node's time goes on in one kind of clock, the one that its first sample had. A sample that lacks it is
- * placed by wall time; the kernel's stamps can be placed where the monotonic clock is there.
+ * The node's time goes on in one kind of clock, the one that its first sample had. A sample that
+ * lacks it is placed by wall time; the kernel's stamps can be placed where the monotonic clock is
+ * there.
  */
 static void set_mono(struct node *node, const struct node_sample *from, struct moment *now)
 {
@@ -146,9 +149,11 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 }
 
 /* Sets the node's clocks for this sample and how long it is since its last one. */
-static int set_clock(struct model *m, struct collector *c, struct node *node, const struct node_sample *from)
+static int set_clock(struct model *m, struct collector *c, struct node *node,
+		     const struct node_sample *from)
 {
-	struct moment now = {.real_us = from->real_us, .known = from->has_clock || from->mono_us >= 0};
+	struct moment now = {.real_us = from->real_us,
+			     .known = from->has_clock || from->mono_us >= 0};
 	struct moment *when = reallocarray(node->when, m->sample, sizeof(*when));
 
 	if (!when)
@@ -159,7 +164,8 @@ static int set_clock(struct model *m, struct collector *c, struct node *node, co
 		now.real_us = newest_stamp(c, from);
 		now.known |= now.real_us >= 0;
 		if (now.real_us < 0)
-			now.real_us = node->last_sample ? node_when(node, node->last_sample)->real_us : 0;
+			now.real_us =
+			    node->last_sample ? node_when(node, node->last_sample)->real_us : 0;
 	}
 	set_mono(node, from, &now);
 	node->interval_s = NAN;
@@ -171,7 +177,8 @@ static int set_clock(struct model *m, struct collector *c, struct node *node, co
 			problem(&node->problems, node->name, 0, "its clock went back by %.3f s",
 				1e-6 * (double)(before->real_us - now.real_us));
 		if (node->interval_s < 0) {
-			bool restarted = !node->wall_time && !node->guessed_time && from->mono_us >= 0;
+			bool restarted =
+			    !node->wall_time && !node->guessed_time && from->mono_us >= 0;
 
 			node->state = restarted ? NODE_RESTARTED : NODE_CLOCK_BACK;
 			node->interval_s = NAN;
@@ -193,8 +200,9 @@ static int by_length(const void *a, const void *b)
 }
 
 /*
- * How much of its own interval a node contributes to this frame: all of it where it was in the sample before;
- * else as much as the other nodes' frame is long, so that what it did while it was away is spread.
+ * How much of its own interval a node contributes to this frame: all of it where it was in the
+ * sample before; else as much as the other nodes' frame is long, so that what it did while it was
+ * away is spread.
  */
 static void set_frames(struct model *m, const bool *present)
 {
@@ -202,7 +210,8 @@ static void set_frames(struct model *m, const bool *present)
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_nodes && lengths; i++)
-		if (present[i] && m->nodes[i].last_sample == m->sample - 1 && !isnan(m->nodes[i].interval_s))
+		if (present[i] && m->nodes[i].last_sample == m->sample - 1 &&
+		    !isnan(m->nodes[i].interval_s))
 			lengths[n++] = m->nodes[i].interval_s;
 	if (n) {
 		qsort(lengths, n, sizeof(*lengths), by_length);
@@ -221,14 +230,14 @@ static void set_frames(struct model *m, const bool *present)
 	}
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 struct job {
 	struct model *m;
 	struct collector *collector;
 	const struct sample *sample;
-	size_t *node_of;      /* the model's node for each of the sample's */
-	size_t **space_of;    /* the model's LockSpace for each of a node's */
+	size_t *node_of;   /* the model's node for each of the sample's */
+	size_t **space_of; /* the model's LockSpace for each of a node's */
 	atomic_size_t next;
 };
 
@@ -396,14 +405,16 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 	return err;
 }
 
-uint32_t holders_of(const struct node_space *ns, const struct lock *lock, const struct holder **first)
+uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
+		    const struct holder **first)
 {
 	const struct holders *h = &ns->holders;
 	uint32_t index, n = 0;
 
 	*first = NULL;
 	/* what a Lock that was not listed remembers is of an earlier sample */
-	if (lock->holders >= h->n || h->list[lock->holders].lock != (index = table_index(&ns->table, lock)))
+	if (lock->holders >= h->n ||
+	    h->list[lock->holders].lock != (index = table_index(&ns->table, lock)))
 		return 0;
 	*first = &h->list[lock->holders];
 	while (lock->holders + n < h->n && h->list[lock->holders + n].lock == index)

@@ -2,9 +2,10 @@
 /*
  * LockSpaces, nodes and what each node knows of each lock space, from sample to sample.
  *
- * A LockSpace is one file system that several nodes mount. A node has a table of Locks for each LockSpace.
- * model_sample() reads all nodes at once, a thread each; a node's tables, clock and problems belong to its
- * thread while that runs, everything else is read-only then. Afterwards all is the caller's.
+ * A LockSpace is one file system that several nodes mount. A node has a table of Locks for each
+ * LockSpace. model_sample() reads all nodes at once, a thread each; a node's tables, clock and
+ * problems belong to its thread while that runs, everything else is read-only then. Afterwards all
+ * is the caller's.
  */
 #ifndef O2TOP_MODEL_H
 #define O2TOP_MODEL_H
@@ -26,18 +27,21 @@ enum node_state {
 
 extern const char *const node_state_names[NODE_STATE_MAX];
 
-/* Who holds a glock or waits for it. Sorted by lock within a sample, granted ones first, in their order. */
+/*
+ * Who holds a glock or waits for it. Sorted by lock within a sample, granted ones first, in their
+ * order.
+ */
 struct holder {
 	uint32_t lock;
 	uint8_t state; /* enum gfs2_state: what it has or wants */
 	bool waits;
-	bool exact;     /* seen_us is when it began */
-	bool followed;  /* two samples showed it, or it is exact and no traffic any more */
-	bool counted;   /* counts as a wait in progress: followed, or all that there is to see yet */
+	bool exact;    /* seen_us is when it began */
+	bool followed; /* two samples showed it, or it is exact and no traffic any more */
+	bool counted;  /* counts as a wait in progress: followed, or all that there is to see yet */
 	int64_t pid;
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
 	int64_t not_before_us; /* and when it surely did not; INT64_MIN not known */
-	double answered_s;     /* how long the request took that was answered meanwhile, by srttb; 0 none */
+	double answered_s;     /* what the answered request took, by srttb; 0 none */
 	char comm[20];
 };
 
@@ -71,11 +75,15 @@ struct node_space {
 	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
 };
 
-/* mono_us is what intervals and ages are counted in: the node's monotonic clock, or wall time (node.wall_time). */
+/*
+ * mono_us is what intervals and ages are counted in: the node's monotonic clock, or wall time
+ * (node.wall_time).
+ */
 struct moment {
 	int64_t real_us, mono_us;
-	bool known;              /* else it is what the sample before said */
-	int64_t kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
+	bool known; /* else it is what the sample before said */
+	int64_t
+	    kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
 struct node {
@@ -85,11 +93,11 @@ struct node {
 	size_t n_spaces;
 	struct moment *when; /* its clocks at sample i + 1 */
 	uint32_t last_sample;
-	bool away;         /* it was missing from the sample before this one */
-	double interval_s; /* since its sample before, own clock; NAN none */
-	double frame_s;    /* how much of that belongs to this frame */
-	bool wall_time;    /* it gave no monotonic clock at first: its time is wall time */
-	bool guessed_time; /* the last sample had no clock of the kind that the node has */
+	bool away;              /* it was missing from the sample before this one */
+	double interval_s;      /* since its sample before, own clock; NAN none */
+	double frame_s;         /* how much of that belongs to this frame */
+	bool wall_time;         /* it gave no monotonic clock at first: its time is wall time */
+	bool guessed_time;      /* the last sample had no clock of the kind that the node has */
 	int64_t trace_until_us; /* trace events up to here were counted */
 	struct problems problems;
 };
@@ -109,7 +117,8 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 void model_free(struct model *m);
 
 /* Who holds or wants this Lock in the last sample: how many, and the first of them. */
-uint32_t holders_of(const struct node_space *ns, const struct lock *lock, const struct holder **first);
+uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
+		    const struct holder **first);
 
 /* The clocks of a node at an earlier sample. */
 static inline const struct moment *node_when(const struct node *node, uint32_t sample)

@@ -43,8 +43,10 @@ static bool add_line(void *arg, const char *line, size_t len, size_t number, boo
 	char *path;
 
 	(void)complete; /* the last line of a file written by hand may lack its newline */
-	if (!scan_u64(&s, &inode) || !scan_char(&s, ' ') || scan_done(&s) || memchr(s.p, '\0', scan_left(&s))) {
-		problem(r->problems, r->file, number, "not INODE PATH, as find -printf '%%i %%p\\n' prints");
+	if (!scan_u64(&s, &inode) || !scan_char(&s, ' ') || scan_done(&s) ||
+	    memchr(s.p, '\0', scan_left(&s))) {
+		problem(r->problems, r->file, number,
+			"not INODE PATH, as find -printf '%%i %%p\\n' prints");
 		return true;
 	}
 	if (l->n == l->room) {
@@ -112,8 +114,8 @@ static size_t hits_in(const struct list *l, size_t space, names_holds_fn *holds,
 	return hits;
 }
 
-void names_settle(struct names *names, const char *const spaces[], size_t n_spaces, names_holds_fn *holds,
-		  const void *arg)
+void names_settle(struct names *names, const char *const spaces[], size_t n_spaces,
+		  names_holds_fn *holds, const void *arg)
 {
 	for (struct list *l = names ? names->lists : NULL; l; l = l->next) {
 		size_t best = 0, best_hits = 0, second = 0;

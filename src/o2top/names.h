@@ -12,17 +12,19 @@
 struct names;
 
 /*
- * Adds a file's lines "INODE PATH" to *names, made where it is NULL. `space` is the lock space that they are of,
- * NULL for any. 0 or negative errno; lines that are not understood are problems.
+ * Adds a file's lines "INODE PATH" to *names, made where it is NULL. `space` is the lock space that
+ * they are of, NULL for any. 0 or negative errno; lines that are not understood are problems.
  */
-int names_read(struct names **names, const char *space, const char *file, struct problems *problems);
+int names_read(struct names **names, const char *space, const char *file,
+	       struct problems *problems);
 /*
- * Inode numbers mean nothing without their file system. Lists that no lock space was named for are tried on all:
- * `holds` says whether a lock space has an inode, and a list stays with those where clearly most of it is.
+ * Inode numbers mean nothing without their file system. Lists that no lock space was named for are
+ * tried on all: `holds` says whether a lock space has an inode, and a list stays with those where
+ * clearly most of it is.
  */
 typedef int names_holds_fn(const void *arg, size_t space, uint64_t inode);
-void names_settle(struct names *names, const char *const spaces[], size_t n_spaces, names_holds_fn *holds,
-		  const void *arg);
+void names_settle(struct names *names, const char *const spaces[], size_t n_spaces,
+		  names_holds_fn *holds, const void *arg);
 /* The path, or NULL; names may be NULL. Of several hard links the first in the file. */
 const char *names_find(const struct names *names, const char *space, uint64_t inode);
 void names_free(struct names *names);

@@ -13,8 +13,24 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum long_only { OPT_NAMES = 256, OPT_ONCE, OPT_DETAILS, OPT_HOT, OPT_FS, OPT_TYPE, OPT_INODE, OPT_WRITERS, OPT_MIN_LOST,
-		 OPT_NO_SYSTEM, OPT_JSON, OPT_NO_COLOR, OPT_ASCII, OPT_DEBUGFS, OPT_SYSFS, OPT_MOUNTINFO };
+enum long_only {
+	OPT_NAMES = 256,
+	OPT_ONCE,
+	OPT_DETAILS,
+	OPT_HOT,
+	OPT_FS,
+	OPT_TYPE,
+	OPT_INODE,
+	OPT_WRITERS,
+	OPT_MIN_LOST,
+	OPT_NO_SYSTEM,
+	OPT_JSON,
+	OPT_NO_COLOR,
+	OPT_ASCII,
+	OPT_DEBUGFS,
+	OPT_SYSFS,
+	OPT_MOUNTINFO
+};
 
 static const struct option longs[] = {
     {"node", required_argument, NULL, 'n'},
@@ -66,7 +82,8 @@ static bool parse_seconds(const char *text, double least, double *out)
 	char *end;
 
 	*out = strtod(text, &end);
-	return (*text == '.' || (*text >= '0' && *text <= '9')) && !*end && *out >= least && *out <= 86400;
+	return (*text == '.' || (*text >= '0' && *text <= '9')) && !*end && *out >= least &&
+	       *out <= 86400;
 }
 
 static bool sort_key(const char *text, enum sort_key *out)
@@ -102,14 +119,18 @@ static int take_number(struct options *o, int option, const char *arg)
 
 	switch (option) {
 	case 'i':
-		return number(arg, 1000000000, &o->iterations) && o->iterations ? -1 : usage("-i wants a number of frames", arg);
+		return number(arg, 1000000000, &o->iterations) && o->iterations
+			   ? -1
+			   : usage("-i wants a number of frames", arg);
 	case 'l':
 		if (!number(arg, 1000000000, &n))
 			return usage("-l wants a number of rows", arg);
 		o->view.length = (unsigned)n;
 		return -1;
 	case 't':
-		return parse_seconds(arg, 0.05, &o->interval_s) ? -1 : usage("-t wants seconds, from 0.05 to 86400", arg);
+		return parse_seconds(arg, 0.05, &o->interval_s)
+			   ? -1
+			   : usage("-t wants seconds, from 0.05 to 86400", arg);
 	case OPT_INODE:
 		o->filter.has_inode = true;
 		if (!number(arg, ~0ul, &n))
@@ -122,7 +143,9 @@ static int take_number(struct options *o, int option, const char *arg)
 		o->filter.writers = (uint32_t)n;
 		return -1;
 	default:
-		return parse_seconds(arg, 0, &o->filter.min_lost_per_s) ? -1 : usage("--min-lost wants seconds", arg);
+		return parse_seconds(arg, 0, &o->filter.min_lost_per_s)
+			   ? -1
+			   : usage("--min-lost wants seconds", arg);
 	}
 }
 
@@ -211,7 +234,8 @@ int options_parse(struct options *o, int argc, char **argv)
 	int option, status;
 
 	*o = (struct options){.interval_s = 5, .view.length = 20};
-	o->view.color = isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+	o->view.color =
+	    isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 	o->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	o->view.columns = terminal_columns();
 	opterr = 0;

@@ -36,7 +36,10 @@ struct options {
 
 enum exit_status { EXIT_DONE = 0, EXIT_NOTHING = 1, EXIT_USAGE = 2, EXIT_UNUSABLE = 3 };
 
-/* Parses. Returns -1 to go on, or the status to exit with (help and version were printed, or what is wrong). */
+/*
+ * Parses. Returns -1 to go on, or the status to exit with (help and version were printed, or what
+ * is wrong).
+ */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * What could not be used, counted and named: a line, a file, a node.
  *
- * Each node has a list of its own, so that the threads that read nodes need no lock; lists are joined when
- * a frame is complete. Only the first few are kept word for word, all are counted.
+ * Each node has a list of its own, so that the threads that read nodes need no lock; lists are
+ * joined when a frame is complete. Only the first few are kept word for word, all are counted.
  */
 #ifndef O2TOP_PROBLEMS_H
 #define O2TOP_PROBLEMS_H
@@ -20,8 +20,8 @@ struct problems {
 };
 
 /* A problem with a file as a whole (line 0) or with one of its lines. */
-__attribute__((format(printf, 4, 5))) void problem(struct problems *p, const char *file, size_t line,
-						   const char *format, ...);
+__attribute__((format(printf, 4, 5))) void problem(struct problems *p, const char *file,
+						   size_t line, const char *format, ...);
 /* Moves all of `from` to the end of `to`. */
 void problems_join(struct problems *to, struct problems *from);
 void problems_clear(struct problems *p);

@@ -13,13 +13,13 @@
 #define HOT_PER_S 0.001
 
 const char *const sort_key_names[SORT_KEYS] = {
-    [SORT_LOST] = "lost",         [SORT_WAITING] = "waiting", [SORT_AGE] = "age",
-    [SORT_MEAN] = "mean",         [SORT_LONGEST] = "longest", [SORT_ACQUIRED] = "acquired",
-    [SORT_HIT] = "hit",           [SORT_WRITERS] = "writers", [SORT_READERS] = "readers",
-    [SORT_SIZE] = "size",         [SORT_INODE] = "inode",     [SORT_NAME] = "name",
+    [SORT_LOST] = "lost", [SORT_WAITING] = "waiting", [SORT_AGE] = "age",
+    [SORT_MEAN] = "mean", [SORT_LONGEST] = "longest", [SORT_ACQUIRED] = "acquired",
+    [SORT_HIT] = "hit",   [SORT_WRITERS] = "writers", [SORT_READERS] = "readers",
+    [SORT_SIZE] = "size", [SORT_INODE] = "inode",     [SORT_NAME] = "name",
 };
 
-/* ---- gathering --------------------------------------------------------------------------------------- */
+/* ---- gathering ----------------------------------------------------------------------------- */
 
 static bool type_wanted(const struct source *source, const struct filter *f, uint8_t type)
 {
@@ -29,7 +29,8 @@ static bool type_wanted(const struct source *source, const struct filter *f, uin
 
 static bool space_wanted(const struct space *space, const struct filter *f)
 {
-	return !f->fs || strcasecmp(f->fs, space->source->name) == 0 || strcasecmp(f->fs, space->name) == 0;
+	return !f->fs || strcasecmp(f->fs, space->source->name) == 0 ||
+	       strcasecmp(f->fs, space->name) == 0;
 }
 
 static int gather(struct group *g, const struct model *m, const struct filter *f)
@@ -57,7 +58,8 @@ static int gather(struct group *g, const struct model *m, const struct filter *f
 
 				if (type_wanted(space->source, f, lock->id.type))
 					g->members[g->n_members++] = (struct member){
-					    (uint32_t)j, (uint32_t)i, space->source->row(lock), lock, &a->change};
+					    (uint32_t)j, (uint32_t)i, space->source->row(lock),
+					    lock, &a->change};
 			}
 		}
 	return 0;
@@ -93,7 +95,7 @@ static int by_place(const void *a, const void *b)
 	return c ? c : compare_u64(x->node, y->node);
 }
 
-/* ---- summing ----------------------------------------------------------------------------------------- */
+/* ---- summing ------------------------------------------------------------------------------- */
 
 static void add_change(struct change *to, const struct change *from)
 {
@@ -185,16 +187,19 @@ static int make_rows(struct group *g, const struct model *m)
 			n++;
 		row->space = g->members[i].space;
 		row->id = g->members[i].row;
-		sum_row(row, m, &g->members[i], (uint32_t)n, g->locksets + locksets, g->row_nodes + nodes);
+		sum_row(row, m, &g->members[i], (uint32_t)n, g->locksets + locksets,
+			g->row_nodes + nodes);
 		locksets += row->n_locksets;
 		nodes += row->n_nodes;
 	}
 	return 0;
 }
 
-/* ---- what a row is ----------------------------------------------------------------------------------- */
+/* ---- what a row is ------------------------------------------------------------------------- */
 
-/* Asks the Locks that describe the inode, on every node: also those that did nothing in this frame. */
+/*
+ * Asks the Locks that describe the inode, on every node: also those that did nothing in this frame.
+ */
 static void describe(struct row *row, const struct model *m)
 {
 	const struct space *space = &m->spaces[row->space];
@@ -206,7 +211,8 @@ static void describe(struct row *row, const struct model *m)
 		return;
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *node = &m->nodes[i];
-		const struct node_space *ns = row->space < node->n_spaces ? node->spaces[row->space] : NULL;
+		const struct node_space *ns =
+		    row->space < node->n_spaces ? node->spaces[row->space] : NULL;
 
 		for (const char *type = space->source->describing; ns && *type; type++) {
 			struct lock_id id = {.number = row->id.number, .type = (uint8_t)*type};
@@ -256,14 +262,18 @@ void row_label(const struct model *m, const struct row *row, char *buf, size_t s
 	if (row->id.class)
 		space->source->class_name(row->id, buf, size);
 	else
-		snprintf(buf, size, row->section == SECTION_SYSTEM ? "system inode %llu" : row->kind == DT_DIR ? "<%llu>/" : "<%llu>",
+		snprintf(buf, size,
+			 row->section == SECTION_SYSTEM ? "system inode %llu"
+			 : row->kind == DT_DIR          ? "<%llu>/"
+							: "<%llu>",
 			 (unsigned long long)row->id.number);
 	/* a number means nothing without its file system; of a UUID the beginning tells enough */
 	n = strlen(buf);
 	if (m->n_spaces > 1 && n < size && space->mount)
 		snprintf(buf + n, size - n, " in %s", space->mount);
 	else if (m->n_spaces > 1 && n < size)
-		snprintf(buf + n, size - n, " in %s %.*s", space->source->name, space->fs == FS_OCFS2 ? 8 : 64, space->name);
+		snprintf(buf + n, size - n, " in %s %.*s", space->source->name,
+			 space->fs == FS_OCFS2 ? 8 : 64, space->name);
 }
 
 double row_mean(const struct row *row)
@@ -280,7 +290,7 @@ double row_hit_ratio(const struct row *row)
 	return max_s(1 - (double)row->sum.requests / (double)row->sum.acquired, 0);
 }
 
-/* ---- trend ------------------------------------------------------------------------------------------- */
+/* ---- trend --------------------------------------------------------------------------------- */
 
 static int by_row(const void *key, const void *element)
 {
@@ -294,8 +304,10 @@ static int by_row(const void *key, const void *element)
 static void add_trail(struct row *row, const struct trail *trail, uint32_t newest)
 {
 	for (uint32_t i = 0; i < trail->count; i++) {
-		const struct past_shot *shot = &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
-		const struct past_shot *before = &trail->shots[(trail->head + TRAIL_SHOTS - i - 1) % TRAIL_SHOTS];
+		const struct past_shot *shot =
+		    &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
+		const struct past_shot *before =
+		    &trail->shots[(trail->head + TRAIL_SHOTS - i - 1) % TRAIL_SHOTS];
 		uint32_t since = i + 1 < trail->count ? before->sample + 1 : shot->sample;
 
 		/* over samples that did not show the Lock its Shot speaks for the whole time */
@@ -318,8 +330,10 @@ static void add_trends(struct group *g, const struct model *m, const struct filt
 
 			for (uint32_t k = 0; ns && k < ns->table.n_warm; k++) {
 				const struct lock *lock = table_lock(&ns->table, ns->table.warm[k]);
-				struct member key = {.space = (uint32_t)j, .row = m->spaces[j].source->row(lock)};
-				struct row *row = bsearch(&key, g->rows, g->n_rows, sizeof(*row), by_row);
+				struct member key = {.space = (uint32_t)j,
+						     .row = m->spaces[j].source->row(lock)};
+				struct row *row =
+				    bsearch(&key, g->rows, g->n_rows, sizeof(*row), by_row);
 
 				if (row && type_wanted(m->spaces[j].source, f, lock->id.type))
 					add_trail(row, table_trail_of(&ns->table, lock), m->sample);
@@ -327,7 +341,7 @@ static void add_trends(struct group *g, const struct model *m, const struct filt
 		}
 }
 
-/* ---- ranking ----------------------------------------------------------------------------------------- */
+/* ---- ranking ------------------------------------------------------------------------------- */
 
 static double sort_value(const struct row *row, enum sort_key key)
 {
@@ -398,7 +412,8 @@ static int by_rank(const void *a, const void *b, void *arg)
 
 static bool row_wanted(const struct row *row, const struct model *m, const struct filter *f)
 {
-	return space_wanted(&m->spaces[row->space], f) && (!f->has_inode || (!row->id.class && row->id.number == f->inode)) &&
+	return space_wanted(&m->spaces[row->space], f) &&
+	       (!f->has_inode || (!row->id.class && row->id.number == f->inode)) &&
 	       row->n_writers >= f->writers && row->lost_per_s >= f->min_lost_per_s &&
 	       !(f->no_system && row->section == SECTION_SYSTEM) && (!f->hot_only || row->hot);
 }
@@ -437,7 +452,8 @@ static int space_holds(const void *arg, size_t space, uint64_t inode)
 		const struct node_space *ns = space < node->n_spaces ? node->spaces[space] : NULL;
 
 		for (const char *type = m->spaces[space].source->describing; ns && *type; type++)
-			if (table_find(&ns->table, &(struct lock_id){.number = inode, .type = (uint8_t)*type}))
+			if (table_find(&ns->table,
+				       &(struct lock_id){.number = inode, .type = (uint8_t)*type}))
 				return 1;
 	}
 	return 0;
@@ -454,8 +470,8 @@ static void settle_names(struct names *names, const struct model *m)
 	free(spaces);
 }
 
-int group_rank(struct group *g, const struct model *m, struct names *names, const struct filter *filter,
-	       enum sort_key key)
+int group_rank(struct group *g, const struct model *m, struct names *names,
+	       const struct filter *filter, enum sort_key key)
 {
 	size_t kept = 0;
 	int err;
@@ -480,7 +496,8 @@ int group_rank(struct group *g, const struct model *m, struct names *names, cons
 	g->n_rows = kept;
 	for (size_t i = 0; i < g->n_rows; i++)
 		if (!g->rows[i].id.class)
-			g->rows[i].path = names_find(names, m->spaces[g->rows[i].space].name, g->rows[i].id.number);
+			g->rows[i].path = names_find(names, m->spaces[g->rows[i].space].name,
+						     g->rows[i].id.number);
 	qsort_r(g->rows, g->n_rows, sizeof(*g->rows), by_rank, &key);
 	for (size_t i = 0; i < g->n_rows; i++) {
 		struct row *row = &g->rows[i];

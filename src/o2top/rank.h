@@ -2,9 +2,9 @@
 /*
  * From Locks of nodes to a ranking.
  *
- * A LockSet is one lock on all nodes; a row is what one wants to see as one line, an inode with all its LockSets
- * or a lock that belongs to no file; the LockSetGroup holds all that did something in a frame, ranked by time lost.
- * It points into the model and is good until the next sample.
+ * A LockSet is one lock on all nodes; a row is what one wants to see as one line, an inode with all
+ * its LockSets or a lock that belongs to no file; the LockSetGroup holds all that did something in
+ * a frame, ranked by time lost. It points into the model and is good until the next sample.
  */
 #ifndef O2TOP_RANK_H
 #define O2TOP_RANK_H
@@ -50,9 +50,9 @@ struct row {
 	uint32_t n_locksets;
 	struct row_node *nodes;
 	uint32_t n_nodes, n_writers, n_readers;
-	uint8_t kind; /* DT_*, 0 not known */
-	uint64_t size; /* UINT64_MAX not known */
-	const char *path; /* or NULL */
+	uint8_t kind;           /* DT_*, 0 not known */
+	uint64_t size;          /* UINT64_MAX not known */
+	const char *path;       /* or NULL */
 	float trend[TREND_MAX]; /* seconds lost per second, frame by frame, the newest last */
 	uint32_t n_trend;
 };
@@ -107,14 +107,17 @@ struct group {
 };
 
 /* Ranks what the model's last sample holds. 0 or -ENOMEM. */
-int group_rank(struct group *g, const struct model *m, struct names *names, const struct filter *filter,
-	       enum sort_key key);
+int group_rank(struct group *g, const struct model *m, struct names *names,
+	       const struct filter *filter, enum sort_key key);
 void group_free(struct group *g);
 
-double row_mean(const struct row *row);               /* seconds, NAN where nothing was acquired */
-double row_hit_ratio(const struct row *row);          /* NAN where requests are not counted */
-const char *row_kind(const struct row *row);          /* "file", "directory", ... or NULL */
-/* The path; or "<32264>", or what a row without a file is called, and in which file system if there are several. */
+double row_mean(const struct row *row);      /* seconds, NAN where nothing was acquired */
+double row_hit_ratio(const struct row *row); /* NAN where requests are not counted */
+const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL */
+/*
+ * The path; or "<32264>", or what a row without a file is called, and in which file system if there
+ * are several.
+ */
 void row_label(const struct model *m, const struct row *row, char *buf, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data model's small things: what a Lock is called, what a Shot of it holds, and what changed between
- * two Shots. A Shot is the status of one Lock on one node at one moment; a Lock is one DLM lock on one node.
+ * The data model's small things: what a Lock is called, what a Shot of it holds, and what changed
+ * between two Shots. A Shot is the status of one Lock on one node at one moment; a Lock is one DLM
+ * lock on one node.
  */
 #ifndef O2TOP_SHOT_H
 #define O2TOP_SHOT_H
@@ -11,9 +12,9 @@
 #include <stdint.h>
 
 /*
- * Which lock: type is OCFS2's letter or GFS2's number; low is the child of an OCFS2 dentry, else 0. The
- * generation in OCFS2's names is not part of it: M and O do not carry it, and a new inode in an old block
- * is the same place to wait at.
+ * Which lock: type is OCFS2's letter or GFS2's number; low is the child of an OCFS2 dentry, else 0.
+ * The generation in OCFS2's names is not part of it: M and O do not carry it, and a new inode in an
+ * old block is the same place to wait at.
  */
 struct lock_id {
 	uint64_t number;
@@ -36,8 +37,9 @@ struct ocfs2_shot {
 struct gfs2_shot {
 	uint64_t dcount, qcount;
 	int64_t srttb, srttvarb;
-	uint32_t stats_at, glocks_at; /* the sample in which glstats and glocks had it last, 0 never */
-	uint32_t ex_seen, sh_seen;    /* the sample in which a mode was seen last, 0 never; DF as SH */
+	uint32_t stats_at,
+	    glocks_at;             /* the sample in which glstats and glocks had it last, 0 never */
+	uint32_t ex_seen, sh_seen; /* the sample in which a mode was seen last, 0 never; DF as SH */
 	uint8_t state;
 };
 
@@ -52,23 +54,26 @@ struct shot {
 
 /* What a node's Lock did in a frame, the same for every kind of file system. */
 struct change {
-	double lost_s;       /* seconds waited inside the frame */
-	double estimated_s;  /* how many of them are estimated, not measured */
-	double longest_s;    /* the longest wait that ended or lasts, whole; 0 where none is known */
-	double oldest_s;     /* age of the oldest wait in progress, at least */
+	double lost_s;      /* seconds waited inside the frame */
+	double estimated_s; /* how many of them are estimated, not measured */
+	double longest_s;   /* the longest wait that ended or lasts, whole; 0 where none is known */
+	double oldest_s;    /* age of the oldest wait in progress, at least */
 	double oldest_max_s; /* and at most; NAN not known */
 	uint64_t acquired;
 	uint64_t requests; /* asked of the DLM in this frame; only where `counts_requests` */
 	uint32_t answers;  /* the same since the Shot before, which may be longer */
 	uint32_t waiting;  /* waits in progress */
 	bool counts_requests;
-	bool estimated_longest;   /* longest_s is not measured */
-	bool wrote, read;         /* taken for writing, for reading */
-	bool seen;                /* ... which is known from modes seen, not from counters */
+	bool estimated_longest;      /* longest_s is not measured */
+	bool wrote, read;            /* taken for writing, for reading */
+	bool seen;                   /* ... which is known from modes seen, not from counters */
 	bool wants_ex, wants_shared; /* what the waits in progress ask for */
 };
 
-/* Microseconds as seconds; stamps of one sample may lie ahead of its clock a little: no age is negative. */
+/*
+ * Microseconds as seconds; stamps of one sample may lie ahead of its clock a little: no age is
+ * negative.
+ */
 static inline double seconds(int64_t us)
 {
 	return us > 0 ? 1e-6 * (double)us : 0;

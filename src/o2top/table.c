@@ -9,7 +9,8 @@ enum { BLOCK = 4096, TRAIL_BLOCK = 16, FIRST_SLOTS = 1024 };
 
 static uint64_t hash(const struct lock_id *id)
 {
-	uint64_t h = (id->number ^ (uint64_t)id->low << 32 ^ (uint64_t)id->type << 24) * 0x9e3779b97f4a7c15u;
+	uint64_t h =
+	    (id->number ^ (uint64_t)id->low << 32 ^ (uint64_t)id->type << 24) * 0x9e3779b97f4a7c15u;
 
 	return h ^ h >> 32;
 }
@@ -26,8 +27,8 @@ struct lock *table_lock(const struct table *t, uint32_t index)
 }
 
 /*
- * Blocks are few and a Lock's own neighbours know it: its predecessor's `follows` would be another way, but the
- * slot that leads to it is at hand and needs no memory.
+ * Blocks are few and a Lock's own neighbours know it: its predecessor's `follows` would be another
+ * way, but the slot that leads to it is at hand and needs no memory.
  */
 uint32_t table_index(const struct table *t, const struct lock *lock)
 {
@@ -299,7 +300,7 @@ static void forget(struct table *t, uint32_t sample)
 		t->n_used--;
 	}
 	if (any)
-		rehash(t, t->n_slots); /* where that fails for want of memory, freed Locks are just not found */
+		rehash(t, t->n_slots); /* if memory lacks, freed Locks are just not found */
 }
 
 void table_end(struct table *t, uint32_t sample, double interval_s)
@@ -312,7 +313,8 @@ void table_end(struct table *t, uint32_t sample, double interval_s)
 
 		if (trail)
 			trail->active_at = sample;
-		lock->now.lost = interval_s > 0 ? (float)(t->active[i].change.lost_s / interval_s) : 0;
+		lock->now.lost =
+		    interval_s > 0 ? (float)(t->active[i].change.lost_s / interval_s) : 0;
 	}
 	for (uint32_t i = 0; i < t->n_warm; i++) {
 		struct lock *lock = table_lock(t, t->warm[i]);
@@ -350,7 +352,9 @@ void table_free(struct table *t)
 
 size_t table_bytes(const struct table *t)
 {
-	return t->n_blocks * (BLOCK * sizeof(struct lock) + sizeof(void *)) + t->n_slots * sizeof(uint32_t) +
-	       (t->n_trails + TRAIL_BLOCK - 1) / TRAIL_BLOCK * (TRAIL_BLOCK * sizeof(struct trail)) +
+	return t->n_blocks * (BLOCK * sizeof(struct lock) + sizeof(void *)) +
+	       t->n_slots * sizeof(uint32_t) +
+	       (t->n_trails + TRAIL_BLOCK - 1) / TRAIL_BLOCK *
+		   (TRAIL_BLOCK * sizeof(struct trail)) +
 	       t->room_warm * sizeof(uint32_t) + t->room_active * sizeof(struct activity);
 }

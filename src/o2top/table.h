@@ -2,10 +2,11 @@
 /*
  * The Locks of one lock space on one node.
  *
- * Made for millions: Locks lie in blocks, are named by index and found through a table of indices at most
- * two thirds full; nothing is allocated for a line. The kernel lists its locks in much the same order each time,
- * so that the Lock that followed the last time is tried before the table is. A Lock keeps one Shot; while
- * it is active it has a trail: the last Shots, and what is known of a wait in progress.
+ * Made for millions: Locks lie in blocks, are named by index and found through a table of indices
+ * at most two thirds full; nothing is allocated for a line. The kernel lists its locks in much the
+ * same order each time, so that the Lock that followed the last time is tried before the table is.
+ * A Lock keeps one Shot; while it is active it has a trail: the last Shots, and what is known of a
+ * wait in progress.
  *
  * One thread at a time.
  */
@@ -29,7 +30,10 @@ struct trail {
 	uint16_t head, count; /* newest Shot, how many there are */
 	struct past_shot shots[TRAIL_SHOTS];
 	uint32_t active_at; /* the sample of the last activity */
-	/* A wait at one point: since when it was seen, and until when it surely was not there; own clock. */
+	/*
+	 * A wait at one point: since when it was seen, and until when it surely was not there; own
+	 * clock.
+	 */
 	bool waits;
 	int64_t wait_seen_us, wait_not_before_us; /* INT64_MIN not known */
 };
@@ -86,7 +90,9 @@ uint32_t table_index(const struct table *t, const struct lock *lock);
 
 /* Begins a sample: nothing is active. */
 void table_begin(struct table *t);
-/* What this Lock did in this sample; the first call for a Lock makes it, all zero. NULL: no memory. */
+/*
+ * What this Lock did in this sample; the first call for a Lock makes it, all zero. NULL: no memory.
+ */
 struct change *table_change(struct table *t, struct lock *lock);
 /* The same, NULL where it did nothing. */
 struct change *table_changed(const struct table *t, const struct lock *lock);
@@ -94,8 +100,9 @@ struct change *table_changed(const struct table *t, const struct lock *lock);
 struct trail *table_trail(struct table *t, struct lock *lock);
 struct trail *table_trail_of(const struct table *t, const struct lock *lock);
 /*
- * Ends a sample that lasted interval_s: Locks that were active get a Shot in their trail, trails that have been
- * idle for its length go, and now and then so do Locks that were not listed for FORGET_AFTER samples.
+ * Ends a sample that lasted interval_s: Locks that were active get a Shot in their trail, trails
+ * that have been idle for its length go, and now and then so do Locks that were not listed for
+ * FORGET_AFTER samples.
  */
 enum { FORGET_AFTER = 64 };
 void table_end(struct table *t, uint32_t sample, double interval_s);

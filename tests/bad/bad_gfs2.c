@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* GFS2: what is a wait and what only looks like one, and where the seconds come from. Glock 0x200 is inode 512. */
+/*
+ * GFS2: what is a wait and what only looks like one, and where the seconds come from. Glock 0x200
+ * is inode 512.
+ */
 #include "scene.h"
 
 #include <stdio.h>
@@ -12,7 +15,10 @@ static void clocks(struct scene *s, int n)
 		scene_clock(s, t, "node1");
 }
 
-/* The same process waits for the same mode and no request was answered: one wait, 5 s of it in each frame. */
+/*
+ * The same process waits for the same mode and no request was answered: one wait, 5 s of it in each
+ * frame.
+ */
 static void same_wait(void **state)
 {
 	struct scene *s = *state;
@@ -68,8 +74,8 @@ static void another_mode_or_process(void **state)
 }
 
 /*
- * node2 is away for 15 s, in which one request was answered. The frame has a quarter of that time, and a quarter of
- * one request is none when it is rounded; the wait is another one all the same.
+ * node2 is away for 15 s, in which one request was answered. The frame has a quarter of that time,
+ * and a quarter of one request is none when it is rounded; the wait is another one all the same.
  */
 static void another_wait_after_a_gap(void **state)
 {
@@ -90,7 +96,10 @@ static void another_wait_after_a_gap(void **state)
 	assert_near(waited(s, 3, 512), 0, 1e-9);
 }
 
-/* A new glock inherits the mean of others: seconds of it mean nothing while it had fewer than 8 requests. */
+/*
+ * A new glock inherits the mean of others: seconds of it mean nothing while it had fewer than 8
+ * requests.
+ */
 static void inherited_means(void **state)
 {
 	struct scene *s = *state;
@@ -121,8 +130,9 @@ static void mean_did_not_move(void **state)
 }
 
 /*
- * 16 requests: 8 of them took the lock. q = (7/8)^8 = 0.34361; eight waits of 100 ms move a mean of 1 ms to
- * 1 ms x 0.34361 + 100 ms x 0.65639 = 65.98 ms. So 8 x 0.1 s were lost, and that is an estimate.
+ * 16 requests: 8 of them took the lock. q = (7/8)^8 = 0.34361; eight waits of 100 ms move a mean of
+ * 1 ms to 1 ms x 0.34361 + 100 ms x 0.65639 = 65.98 ms. So 8 x 0.1 s were lost, and that is an
+ * estimate.
  */
 static void estimate(void **state)
 {
@@ -142,7 +152,10 @@ static void estimate(void **state)
 	assert_near(number(row, "hit_ratio"), 0.5, 1e-6);
 }
 
-/* dcnt falls: the glock was made anew. What it counts now is all that happened; its mean is inherited. */
+/*
+ * dcnt falls: the glock was made anew. What it counts now is all that happened; its mean is
+ * inherited.
+ */
 static void made_anew(void **state)
 {
 	struct scene *s = *state;
@@ -163,16 +176,22 @@ static void means_from_end_to_end(void **state)
 
 	clocks(s, 3);
 	for (int t = 0; t < 3; t++) {
-		scene_stats(s, t, "node1", 2, 0x200, t == 1 ? INT64_MAX : INT64_MIN, 100 + (unsigned)t, 500);
+		scene_stats(s, t, "node1", 2, 0x200, t == 1 ? INT64_MAX : INT64_MIN,
+			    100 + (unsigned)t, 500);
 		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
-		scene_stats(s, t, "node1", 2, 0x300, t ? INT64_MAX : INT64_MIN, 100 + (t == 2), 500);
-		scene_glock(s, t, "node1", 2, 0x300, "UN", t == 2 ? NULL : "AW", "SH", 77, "hotload");
+		scene_stats(s, t, "node1", 2, 0x300, t ? INT64_MAX : INT64_MIN, 100 + (t == 2),
+			    500);
+		scene_glock(s, t, "node1", 2, 0x300, "UN", t == 2 ? NULL : "AW", "SH", 77,
+			    "hotload");
 	}
 	scene_json(s);
 	assert_int_equal(s->status, 0);
 }
 
-/* An iopen glock and a flock of the inode stand in its row; resource groups, quota and the like do not. */
+/*
+ * An iopen glock and a flock of the inode stand in its row; resource groups, quota and the like do
+ * not.
+ */
 static void types_of_glocks(void **state)
 {
 	struct scene *s = *state;
@@ -188,20 +207,24 @@ static void types_of_glocks(void **state)
 	assert_true(is_null(row_of_kind(frame(s, 0), "quota"), "ino"));
 }
 
-/* ---- the DLM's stamps -------------------------------------------------------------------------------- */
+/* ---- the DLM's stamps ---------------------------------------------------------------------- */
 
 static void dlm(struct scene *s, int t, unsigned number, unsigned flags, int status, double since)
 {
 	char path[128];
 
 	snprintf(path, sizeof(path), "t%d/node1/dlm/fs1_all", t);
-	scene_file(s, path, "version rsb 1.1 lvb 1.1 lkb 1.1\nrsb 00000000d40c03c4 2 0 0 0 0 0 24 str %8x%16x\n", 2, number);
-	scene_file(s, path, "lkb 1c6 2 5f7 1 0 1c %x %d 0 3 5 0 0 2 %.0f 0\n", flags, status, since * 1e9);
+	scene_file(
+	    s, path,
+	    "version rsb 1.1 lvb 1.1 lkb 1.1\nrsb 00000000d40c03c4 2 0 0 0 0 0 24 str %8x%16x\n", 2,
+	    number);
+	scene_file(s, path, "lkb 1c6 2 5f7 1 0 1c %x %d 0 3 5 0 0 2 %.0f 0\n", flags, status,
+		   since * 1e9);
 }
 
 /*
- * Converting since 1.5 s before t0, granted 2 s after t1. First frame: exactly 6.5 s old, 5 s of it in the frame.
- * Second: 2 s, the whole wait was 8.5 s long.
+ * Converting since 1.5 s before t0, granted 2 s after t1. First frame: exactly 6.5 s old, 5 s of it
+ * in the frame. Second: 2 s, the whole wait was 8.5 s long.
  */
 static void dlm_stamps(void **state)
 {
@@ -211,7 +234,8 @@ static void dlm_stamps(void **state)
 	clocks(s, 3);
 	for (int t = 0; t < 3; t++) {
 		scene_stats(s, t, "node1", 2, 0x200, 1000, 100 + (t == 2), 500 + (t == 2));
-		scene_glock(s, t, "node1", 2, 0x200, t == 2 ? "SH" : "UN", t == 2 ? NULL : "AW", "SH", 77, "hotload");
+		scene_glock(s, t, "node1", 2, 0x200, t == 2 ? "SH" : "UN", t == 2 ? NULL : "AW",
+			    "SH", 77, "hotload");
 		dlm(s, t, 0x200, 0, t == 2 ? 2 : 3, t == 2 ? UP0 + 7 : UP0 - 1.5);
 	}
 	scene_json(s);
@@ -261,7 +285,10 @@ static void dlm_stamp_of_a_new_node(void **state)
 	assert_true(waited(s, 0, 512) <= STEP + 1e-6);
 }
 
-/* A master copy is another node's lock: its stamp says nothing of this node's wait. Nor does one of the future. */
+/*
+ * A master copy is another node's lock: its stamp says nothing of this node's wait. Nor does one of
+ * the future.
+ */
 static void dlm_stamps_of_others(void **state)
 {
 	struct scene *s = *state;
@@ -299,11 +326,11 @@ static void dlm_broken_lines(void **state)
 	assert_true(says(frame(s, 0), "t1/node1/dlm/fs1_all:7: "));
 }
 
-/* ---- waits that end without a stamp ------------------------------------------------------------------ */
+/* ---- waits that end without a stamp -------------------------------------------------------- */
 
 /*
- * Seen at t0 and t1, gone at t2 with one request more. The mean moved by one sample of 7 s: of it 5 s were counted,
- * 2 are left.
+ * Seen at t0 and t1, gone at t2 with one request more. The mean moved by one sample of 7 s: of it 5
+ * s were counted, 2 are left.
  */
 static void ended_wait_counted_once(void **state)
 {
@@ -312,8 +339,10 @@ static void ended_wait_counted_once(void **state)
 	clocks(s, 3);
 	for (int t = 0; t < 3; t++) {
 		/* 1 ms x 7/8 + 7 s / 8 */
-		scene_stats(s, t, "node1", 2, 0x200, t == 2 ? 875875000 : 1000000, 100 + (t == 2), 500 + (t == 2));
-		scene_glock(s, t, "node1", 2, 0x200, t == 2 ? "SH" : "UN", t == 2 ? NULL : "AW", "SH", 77, "hotload");
+		scene_stats(s, t, "node1", 2, 0x200, t == 2 ? 875875000 : 1000000, 100 + (t == 2),
+			    500 + (t == 2));
+		scene_glock(s, t, "node1", 2, 0x200, t == 2 ? "SH" : "UN", t == 2 ? NULL : "AW",
+			    "SH", 77, "hotload");
 	}
 	scene_json(s);
 	assert_near(waited(s, 0, 512), 5, 1e-5);
@@ -321,7 +350,10 @@ static void ended_wait_counted_once(void **state)
 	assert_near(waited(s, 0, 512) + waited(s, 1, 512), 7, 1e-3);
 }
 
-/* Nothing of a glock that is not listed any more is shown: not its old holder and not another glock's. */
+/*
+ * Nothing of a glock that is not listed any more is shown: not its old holder and not another
+ * glock's.
+ */
 static void holders_of_an_unlisted_glock(void **state)
 {
 	struct scene *s = *state;
@@ -345,23 +377,26 @@ static void holders_of_an_unlisted_glock(void **state)
 	assert_false(other);
 }
 
-/* ---- the trace --------------------------------------------------------------------------------------- */
+/* ---- the trace ----------------------------------------------------------------------------- */
 
 static void trace_head(struct scene *s, int t, const char *counts)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "t%d/node1/trace", t);
-	scene_file(s, path, "# tracer: nop\n#\n# entries-in-buffer/entries-written: %s   #P:1\n#\n", counts);
+	scene_file(s, path, "# tracer: nop\n#\n# entries-in-buffer/entries-written: %s   #P:1\n#\n",
+		   counts);
 }
 
-static void event(struct scene *s, int t, double at, unsigned number, int status, double tdiff, unsigned long long srttb)
+static void event(struct scene *s, int t, double at, unsigned number, int status, double tdiff,
+		  unsigned long long srttb)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "t%d/node1/trace", t);
 	scene_file(s, path,
-		   "  kworker/0:1H-77      [000] .....  %.6f: gfs2_glock_lock_time: 254,0 glock 2:%u status:%d flags:00 tdiff:%.0f "
+		   "  kworker/0:1H-77      [000] .....  %.6f: gfs2_glock_lock_time: 254,0 glock "
+		   "2:%u status:%d flags:00 tdiff:%.0f "
 		   "srtt:1000/500 srttb:%llu/500 sirt:1000/500 dcnt:105 qcnt:500\n",
 		   at, number, status, tdiff * 1e9, srttb);
 }
@@ -371,7 +406,8 @@ static void stats_for_trace(struct scene *s, int n)
 	clocks(s, n);
 	for (int t = 0; t < n; t++)
 		for (unsigned ino = 0x200; ino <= 0x201; ino++) {
-			scene_stats(s, t, "node1", 2, ino, t ? 5000 : 1000, 100 + 8 * (unsigned)t, 500 + 8 * (unsigned)t);
+			scene_stats(s, t, "node1", 2, ino, t ? 5000 : 1000, 100 + 8 * (unsigned)t,
+				    500 + 8 * (unsigned)t);
 			scene_glock(s, t, "node1", 2, ino, "SH", NULL, NULL, 0, NULL);
 		}
 }
@@ -384,13 +420,13 @@ static void trace_events(void **state)
 
 	stats_for_trace(s, 2);
 	trace_head(s, 1, "9/9");
-	event(s, 1, UP0 - 1, 512, 0, 0.9, 900);	       /* before the frame */
-	event(s, 1, UP0 + 1, 512, 0, 0.3, 1200);       /* moved srttb: a wait of 0.3 s */
-	event(s, 1, UP0 + 2, 512, -11, 0.2, 1200);     /* -EAGAIN after 0.2 s */
-	event(s, 1, UP0 + 3, 512, -35, 0.1, 1200);     /* -EDEADLK after 0.1 s */
+	event(s, 1, UP0 - 1, 512, 0, 0.9, 900);         /* before the frame */
+	event(s, 1, UP0 + 1, 512, 0, 0.3, 1200);        /* moved srttb: a wait of 0.3 s */
+	event(s, 1, UP0 + 2, 512, -11, 0.2, 1200);      /* -EAGAIN after 0.2 s */
+	event(s, 1, UP0 + 3, 512, -35, 0.1, 1200);      /* -EDEADLK after 0.1 s */
 	event(s, 1, UP0 + 3.5, 512, -65538, 5.0, 1200); /* a release */
-	event(s, 1, UP0 + 4, 512, 0, 4.0, 1200);       /* srttb stays: a demote */
-	event(s, 1, UP0 + 0.5, 513, -11, 2.0, 1000);   /* began 1.5 s before the frame: 0.5 s in it */
+	event(s, 1, UP0 + 4, 512, 0, 4.0, 1200);        /* srttb stays: a demote */
+	event(s, 1, UP0 + 0.5, 513, -11, 2.0, 1000); /* began 1.5 s before the frame: 0.5 s in it */
 	scene_json(s);
 	row = row_of(frame(s, 0), 512);
 	assert_near(number(row, "wait_s"), 0.6, 1e-5);
@@ -444,11 +480,15 @@ static void trace_broken_lines(void **state)
 	stats_for_trace(s, 2);
 	trace_head(s, 1, "2/2");
 	event(s, 1, UP0 + 1, 512, -11, 0.3, 1000);
-	scene_file(s, "t1/node1/trace", "x 1.000000: gfs2_glock_lock_time: 254,0 glock 2:512 status:zero\n");
+	scene_file(s, "t1/node1/trace",
+		   "x 1.000000: gfs2_glock_lock_time: 254,0 glock 2:512 status:zero\n");
 	scene_file(s, "t1/node1/trace", "x: gfs2_glock_lock_time: 254,0 glock\n");
-	scene_file(s, "t1/node1/trace", "x 5003.000000: gfs2_glock_queue: 254,0 glock 2:512 queue PR\n");
+	scene_file(s, "t1/node1/trace",
+		   "x 5003.000000: gfs2_glock_queue: 254,0 glock 2:512 queue PR\n");
 	event(s, 1, UP0 + 2, 777, -11, 0.3, 1000); /* of a glock that no other file lists */
-	scene_file(s, "t1/node1/trace", " a-1 [0] . 5004.000000: gfs2_glock_lock_time: 254,0 glock 2:512 status:-11 flags:00 tdiff:9");
+	scene_file(s, "t1/node1/trace",
+		   " a-1 [0] . 5004.000000: gfs2_glock_lock_time: 254,0 glock 2:512 status:-11 "
+		   "flags:00 tdiff:9");
 	scene_json(s);
 	assert_near(waited(s, 0, 512), 0.3, 1e-5);
 	assert_true(says(frame(s, 0), "t1/node1/trace:6: "));
@@ -467,35 +507,36 @@ static void trace_overwritten(void **state)
 	event(s, 1, UP0 + 4, 512, -11, 0.3, 1000);
 	scene_json(s);
 	assert_true(says(frame(s, 0), "t1/node1/trace"));
-	assert_true(json_is_true(json_object_get(row_of(frame(s, 0), 512), "estimated")) || waited(s, 0, 512) == 0);
+	assert_true(json_is_true(json_object_get(row_of(frame(s, 0), 512), "estimated")) ||
+		    waited(s, 0, 512) == 0);
 }
 
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(same_wait),
-		BAD(another_wait),
-		BAD(another_mode_or_process),
-		BAD(another_wait_after_a_gap),
-		BAD(inherited_means),
-		BAD(mean_did_not_move),
-		BAD(estimate),
-		BAD(made_anew),
-		BAD(means_from_end_to_end),
-		BAD(types_of_glocks),
-		BAD(dlm_stamp_of_a_new_node),
-		BAD(dlm_stamps),
-		BAD(dlm_stamp_alone),
-		BAD(dlm_stamps_of_others),
-		BAD(dlm_broken_lines),
-		BAD(ended_wait_counted_once),
-		BAD(holders_of_an_unlisted_glock),
-		BAD(trace_events),
-		BAD(trace_events_once),
-		BAD(trace_stamp_of_the_future),
-		BAD(trace_broken_lines),
-		BAD(trace_overwritten),
+	    BAD(same_wait),
+	    BAD(another_wait),
+	    BAD(another_mode_or_process),
+	    BAD(another_wait_after_a_gap),
+	    BAD(inherited_means),
+	    BAD(mean_did_not_move),
+	    BAD(estimate),
+	    BAD(made_anew),
+	    BAD(means_from_end_to_end),
+	    BAD(types_of_glocks),
+	    BAD(dlm_stamp_of_a_new_node),
+	    BAD(dlm_stamps),
+	    BAD(dlm_stamp_alone),
+	    BAD(dlm_stamps_of_others),
+	    BAD(dlm_broken_lines),
+	    BAD(ended_wait_counted_once),
+	    BAD(holders_of_an_unlisted_glock),
+	    BAD(trace_events),
+	    BAD(trace_events_once),
+	    BAD(trace_stamp_of_the_future),
+	    BAD(trace_broken_lines),
+	    BAD(trace_overwritten),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -2,8 +2,9 @@
 /*
  * Lines and files that are broken: each is counted and named, everything else is shown.
  *
- * In most tests inode 200 is sound: between t0 and t1 it is acquired 10 times and waited for 1 s altogether, the
- * longest wait growing to 0.2 s; so its row says wait_s 1 (all of it fits into the 5 s of the frame).
+ * In most tests inode 200 is sound: between t0 and t1 it is acquired 10 times and waited for 1 s
+ * altogether, the longest wait growing to 0.2 s; so its row says wait_s 1 (all of it fits into the
+ * 5 s of the frame).
  */
 #include "scene.h"
 
@@ -14,7 +15,8 @@
 
 static void sound(struct scene *s, int t, const char *node)
 {
-	LINE(t, node, .ino = 200, .level = 5, .gets = {0, 100 + (unsigned)t * 10}, .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
+	LINE(t, node, .ino = 200, .level = 5, .gets = {0, 100 + (unsigned)t * 10},
+	     .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
 	     .max = {0, 100000 * (unsigned)(t + 1)});
 }
 
@@ -28,7 +30,10 @@ static void check_sound(struct scene *s)
 	assert_near(number(row, "longest_wait_s"), 0.2, 1e-6);
 }
 
-/* A line of inode 100 as text; `wrong` stands in place of the field of that number (from 1), or nothing does. */
+/*
+ * A line of inode 100 as text; `wrong` stands in place of the field of that number (from 1), or
+ * nothing does.
+ */
 static void broken_line(struct scene *s, int field, const char *wrong, const char *end)
 {
 	char text[2048] = "";
@@ -37,13 +42,13 @@ static void broken_line(struct scene *s, int field, const char *wrong, const cha
 		char one[64];
 
 		snprintf(one, sizeof(one), "%s\t",
-			 i == field			? wrong
-			 : i == 1			? "0x4"
-			 : i == 2			? "M000000000000000000006400000000"
-			 : i == 4			? "0x41"
-			 : i == 5 || i == 6		? "0x0"
-			 : i >= 11 && i <= 74		? "0x0"
-							: "77");
+			 i == field           ? wrong
+			 : i == 1             ? "0x4"
+			 : i == 2             ? "M000000000000000000006400000000"
+			 : i == 4             ? "0x41"
+			 : i == 5 || i == 6   ? "0x0"
+			 : i >= 11 && i <= 74 ? "0x0"
+					      : "77");
 		strcat(text, one);
 	}
 	scene_file(s, STATE(1, "node1"), "%s%s", text, end);
@@ -53,7 +58,8 @@ static void begin(struct scene *s)
 {
 	scene_clock(s, 0, "node1");
 	scene_clock(s, 1, "node1");
-	LINE(0, "node1", .ino = 100, .level = 5, .gets = {70, 70}, .total_ns = {70, 70}, .max = {70, 70});
+	LINE(0, "node1", .ino = 100, .level = 5, .gets = {70, 70}, .total_ns = {70, 70},
+	     .max = {70, 70});
 	sound(s, 0, "node1");
 }
 
@@ -64,7 +70,8 @@ static void truncated_line(void **state)
 	begin(s);
 	sound(s, 1, "node1");
 	/* the numbers of the last line go up to "17": it may have been 170 or 17000000 */
-	scene_file(s, STATE(1, "node1"), "0x4\tM000000000000000000006400000000\t5\t0x41\t0x0\t0x0\t0\t0\t5\t-1\t0x0\t17");
+	scene_file(s, STATE(1, "node1"),
+		   "0x4\tM000000000000000000006400000000\t5\t0x41\t0x0\t0x0\t0\t0\t5\t-1\t0x0\t17");
 	scene_json(s);
 	assert_int_equal(s->status, 0);
 	check_sound(s);
@@ -77,7 +84,8 @@ static void truncated_line(void **state)
 /* Every field there is, one line for each of them. */
 static void text_for_numbers(void **state)
 {
-	static const int fields[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 42, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
+	static const int fields[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 42, 74,
+				     75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
 	enum { N = sizeof(fields) / sizeof(fields[0]) };
 	struct scene *s = *state;
 
@@ -101,9 +109,18 @@ static void numbers_that_do_not_fit(void **state)
 	static const struct {
 		int field;
 		const char *text;
-	} wrong[] = {{3, "2147483648"},  {4, "0x10000000000000000"},     {7, "4294967296"},          {75, "4294967296"},
-		     {76, "-1"},	 {79, "18446744073709551616"},	 {80, "99999999999999999999"}, {81, "4294967296"},
-		     {84, "+1"},	 {86, "1.5"},			 {11, "0x100"},		      {12, "0xffffff7f"}};
+	} wrong[] = {{3, "2147483648"},
+		     {4, "0x10000000000000000"},
+		     {7, "4294967296"},
+		     {75, "4294967296"},
+		     {76, "-1"},
+		     {79, "18446744073709551616"},
+		     {80, "99999999999999999999"},
+		     {81, "4294967296"},
+		     {84, "+1"},
+		     {86, "1.5"},
+		     {11, "0x100"},
+		     {12, "0xffffff7f"}};
 	enum { N = sizeof(wrong) / sizeof(wrong[0]) };
 	struct scene *s = *state;
 
@@ -259,11 +276,15 @@ static void gfs2_lines(void **state)
 {
 	struct scene *s = *state;
 	static const char *const glstats[] = {
-		"G: n:2/100 rtt:1/1 rttb:1/1 irt:1/1 dcnt: x qcnt: 5", "G: n:2/ rtt:1/1 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 5",
-		"G: n:2/100 rtt:1 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 5", "G: n:99/100 rtt:1/1 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 5",
-		"G: n:2/100 rtt:1/1 rttb:1/1 irt:1/1 dcnt: 1", "hello"};
-	static const char *const glocks[] = {"G:  s:XX n:2/100 f: t:SH d:EX/0 a:0 r:3", " H: s:SH f:W e:0 p:x [a] b", " I: n:1/x t:8",
-					     "G:  s:SH n:2/100 f:#! t:SH d:EX/0 a:0 r:3", " Z: what"};
+	    "G: n:2/100 rtt:1/1 rttb:1/1 irt:1/1 dcnt: x qcnt: 5",
+	    "G: n:2/ rtt:1/1 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 5",
+	    "G: n:2/100 rtt:1 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 5",
+	    "G: n:99/100 rtt:1/1 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 5",
+	    "G: n:2/100 rtt:1/1 rttb:1/1 irt:1/1 dcnt: 1",
+	    "hello"};
+	static const char *const glocks[] = {
+	    "G:  s:XX n:2/100 f: t:SH d:EX/0 a:0 r:3", " H: s:SH f:W e:0 p:x [a] b",
+	    " I: n:1/x t:8", "G:  s:SH n:2/100 f:#! t:SH d:EX/0 a:0 r:3", " Z: what"};
 
 	for (int t = 0; t < 2; t++) {
 		scene_clock(s, t, "node1");
@@ -294,7 +315,8 @@ static void holders_of_a_bad_glock(void **state)
 		scene_clock(s, t, "node1");
 		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 100);
 		scene_glock(s, t, "node1", 2, 0x200, "SH", NULL, NULL, 0, NULL);
-		scene_file(s, t ? "t1/node1/gfs2/" TABLE "/glocks" : "t0/node1/gfs2/" TABLE "/glocks",
+		scene_file(s,
+			   t ? "t1/node1/gfs2/" TABLE "/glocks" : "t0/node1/gfs2/" TABLE "/glocks",
 			   "G:  s:SH n:2/zz f: t:SH d:EX/0 a:0 r:3\n H: s:EX f:W e:0 p:7 [a] b\n");
 	}
 	scene_json(s);
@@ -314,10 +336,10 @@ static void old_versions(void **state)
 		scene_clock(s, t, "three");
 		scene_clock(s, t, "one");
 		/* 2 s waited in 20 acquisitions, the longest 0.4 s */
-		LINE(t, "two", .version = 2, .ino = 2, .gets = {0, 10 + 20 * (unsigned)t}, .total_ns = {0, total},
-		     .max = {0, 100000000 + 300000000 * (unsigned)t});
-		LINE(t, "three", .version = 3, .ino = 3, .gets = {0, 10 + 20 * (unsigned)t}, .total_ns = {0, total},
-		     .max = {0, 100000 + 300000 * (unsigned)t});
+		LINE(t, "two", .version = 2, .ino = 2, .gets = {0, 10 + 20 * (unsigned)t},
+		     .total_ns = {0, total}, .max = {0, 100000000 + 300000000 * (unsigned)t});
+		LINE(t, "three", .version = 3, .ino = 3, .gets = {0, 10 + 20 * (unsigned)t},
+		     .total_ns = {0, total}, .max = {0, 100000 + 300000 * (unsigned)t});
 		LINE(t, "one", .version = 1, .ino = 1);
 	}
 	scene_json(s);
@@ -367,22 +389,22 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(truncated_line),
-		BAD(text_for_numbers),
-		BAD(numbers_that_do_not_fit),
-		BAD(unknown_versions),
-		BAD(later_version),
-		BAD(too_many_fields),
-		BAD(blank_and_binary_lines),
-		BAD(empty_file),
-		BAD(vanished_file),
-		BAD(vanished_space),
-		BAD(one_space_of_two_vanishes),
-		BAD(gfs2_lines),
-		BAD(holders_of_a_bad_glock),
-		BAD(old_versions),
-		BAD(no_statistics),
-		BAD(clock_is_text),
+	    BAD(truncated_line),
+	    BAD(text_for_numbers),
+	    BAD(numbers_that_do_not_fit),
+	    BAD(unknown_versions),
+	    BAD(later_version),
+	    BAD(too_many_fields),
+	    BAD(blank_and_binary_lines),
+	    BAD(empty_file),
+	    BAD(vanished_file),
+	    BAD(vanished_space),
+	    BAD(one_space_of_two_vanishes),
+	    BAD(gfs2_lines),
+	    BAD(holders_of_a_bad_glock),
+	    BAD(old_versions),
+	    BAD(no_statistics),
+	    BAD(clock_is_text),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

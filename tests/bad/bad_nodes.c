@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes that are missing from samples, clocks that step, files of a sample that were not read at the same moment. */
+/*
+ * Nodes that are missing from samples, clocks that step, files of a sample that were not read at
+ * the same moment.
+ */
 #include "scene.h"
 
 #include <string.h>
 
-/* Inode 100 on a node at sample t: 100 acquisitions and 1 s of waiting a sample, no wait longer than 0.1 s. */
+/*
+ * Inode 100 on a node at sample t: 100 acquisitions and 1 s of waiting a sample, no wait longer
+ * than 0.1 s.
+ */
 static void busy(struct scene *s, int t, const char *node)
 {
-	LINE(t, node, .ino = 100, .gets = {0, 1000 + 100 * (unsigned)t}, .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
-	     .max = {0, 100000 + (unsigned)t});
+	LINE(t, node, .ino = 100, .gets = {0, 1000 + 100 * (unsigned)t},
+	     .total_ns = {0, 1000000000ull * (unsigned)(t + 1)}, .max = {0, 100000 + (unsigned)t});
 }
 
 /*
- * node2 is not in t1. Of the 2 s and 200 acquisitions that it had from t0 to t2 the frame t1..t2 shows what
- * belongs into it: half.
+ * node2 is not in t1. Of the 2 s and 200 acquisitions that it had from t0 to t2 the frame t1..t2
+ * shows what belongs into it: half.
  */
 static void node_missing_once(void **state)
 {
@@ -57,7 +63,10 @@ static void nothing_stale(void **state)
 	assert_int_equal(number(json_object_get(frame(s, 1), "totals"), "waiting"), 0);
 }
 
-/* A node that is new in t1 has no interval: a wait that began 100 s ago was not waited in this frame of 5 s. */
+/*
+ * A node that is new in t1 has no interval: a wait that began 100 s ago was not waited in this
+ * frame of 5 s.
+ */
 static void new_node_with_an_old_wait(void **state)
 {
 	struct scene *s = *state;
@@ -99,7 +108,10 @@ static void new_node_with_old_flocks(void **state)
 	assert_true(waited(s, 0, 300) <= 2 * STEP + 1e-6);
 }
 
-/* A node that was away for 15 s of 20: each of its two waiters waited for 5 s of this frame, at most. */
+/*
+ * A node that was away for 15 s of 20: each of its two waiters waited for 5 s of this frame, at
+ * most.
+ */
 static void flocks_after_a_gap(void **state)
 {
 	struct scene *s = *state;
@@ -209,8 +221,9 @@ static void stamps_after_the_clock(void **state)
 }
 
 /*
- * t1 has neither clock: how long it was until t1 nobody knows, and nothing that is made up of that may show - not a
- * frame of days, not a wait of days, in this frame or the next. From t0 to t2 it was 10 s.
+ * t1 has neither clock: how long it was until t1 nobody knows, and nothing that is made up of that
+ * may show - not a frame of days, not a wait of days, in this frame or the next. From t0 to t2 it
+ * was 10 s.
  */
 static void sample_without_clocks(void **state)
 {
@@ -220,9 +233,11 @@ static void sample_without_clocks(void **state)
 	for (int t = 0; t < 4; t++) {
 		if (t != 1)
 			scene_clock(s, t, "node1");
-		LINE(t, "node1", .ino = 100, .gets = {0, 1000 + 100 * (unsigned)t}, .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
+		LINE(t, "node1", .ino = 100, .gets = {0, 1000 + 100 * (unsigned)t},
+		     .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
 		     .max = {0, 100000 + (unsigned)t});
-		LINE(t, "node1", .ino = 300, .flags = 0x443, .action = 2, .requested = 3, .gets = {5, 0});
+		LINE(t, "node1", .ino = 300, .flags = 0x443, .action = 2, .requested = 3,
+		     .gets = {5, 0});
 		scene_stats(s, t, "node1", 2, 0x500, 1000000, 100, 100);
 		scene_glock(s, t, "node1", 2, 0x500, "UN", "W", "SH", 7, "a");
 	}
@@ -236,7 +251,8 @@ static void sample_without_clocks(void **state)
 		for (unsigned ino = 300; ino <= 0x500; ino += 0x500 - 300)
 			for (size_t i = 0; row_of(frame(s, n), ino) && i < 3; i++)
 				if (!is_null(row_of(frame(s, n), ino), inside[i]))
-					assert_true(number(row_of(frame(s, n), ino), inside[i]) <= 15 + 1e-6);
+					assert_true(number(row_of(frame(s, n), ino), inside[i]) <=
+						    15 + 1e-6);
 	}
 	/* 3 s were waited from t0 to t3 */
 	assert_true(waited(s, 0, 100) + waited(s, 1, 100) + waited(s, 2, 100) <= 3 + 1e-6);
@@ -279,7 +295,10 @@ static void no_time_between(void **state)
 	assert_true(waited(s, 0, 0x500) <= 1e-6);
 }
 
-/* Only node1 of all is in the recording that -n asks for; a name that is nowhere is nothing to watch. */
+/*
+ * Only node1 of all is in the recording that -n asks for; a name that is nowhere is nothing to
+ * watch.
+ */
 static void chosen_nodes(void **state)
 {
 	struct scene *s = *state;
@@ -301,20 +320,20 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(node_missing_once),
-		BAD(nothing_stale),
-		BAD(new_node_with_an_old_wait),
-		BAD(new_node_with_old_flocks),
-		BAD(flocks_after_a_gap),
-		BAD(wall_clock_back),
-		BAD(uptime_back),
-		BAD(both_back),
-		BAD(only_clock_back),
-		BAD(stamps_after_the_clock),
-		BAD(no_time_between),
-		BAD(chosen_nodes),
-		BAD(sample_without_clocks),
-		BAD(one_clock_missing_once),
+	    BAD(node_missing_once),
+	    BAD(nothing_stale),
+	    BAD(new_node_with_an_old_wait),
+	    BAD(new_node_with_old_flocks),
+	    BAD(flocks_after_a_gap),
+	    BAD(wall_clock_back),
+	    BAD(uptime_back),
+	    BAD(both_back),
+	    BAD(only_clock_back),
+	    BAD(stamps_after_the_clock),
+	    BAD(no_time_between),
+	    BAD(chosen_nodes),
+	    BAD(sample_without_clocks),
+	    BAD(one_clock_missing_once),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random waits of many locks, of which all is known, as the kernel would show them at each sample: no second is counted
- * twice and none is made up. What may not be exceeded is how long there was waited between the first sample that
- * shows a lock and the last; where no stamp says since when, what the totals moved.
+ * Random waits of many locks, of which all is known, as the kernel would show them at each sample:
+ * no second is counted twice and none is made up. What may not be exceeded is how long there was
+ * waited between the first sample that shows a lock and the last; where no stamp says since when,
+ * what the totals moved.
  *
  * A lock has one process that waits, works, waits. The kernel counts a wait when it ends.
  */
@@ -83,7 +84,10 @@ static const struct wait *wait_at(int lock, double now)
 	return NULL;
 }
 
-/* Adds what one process did until now, always in the same mode: statistics, and the wait that lasts. */
+/*
+ * Adds what one process did until now, always in the same mode: statistics, and the wait that
+ * lasts.
+ */
 static void show_waits(struct state_line *l, int one, double now, enum kind kind, bool writes)
 {
 	double most = 0;
@@ -116,7 +120,10 @@ static void show_waits(struct state_line *l, int one, double now, enum kind kind
 
 static void show_lock(struct scene *s, int lock, int t)
 {
-	struct state_line l = {.version = kind_of(lock) == UNSEEN ? 3 : 4, .ino = 1000 + (unsigned)lock, .level = 3, .requested = 3};
+	struct state_line l = {.version = kind_of(lock) == UNSEEN ? 3 : 4,
+			       .ino = 1000 + (unsigned)lock,
+			       .level = 3,
+			       .requested = 3};
 
 	show_waits(&l, lock, t * STEP, kind_of(lock), false);
 	scene_line(s, t, "node1", l);
@@ -128,7 +135,8 @@ static double waited_between(int lock, double from, double to)
 	double sum = 0;
 
 	for (int i = 0; i < WAITS; i++) {
-		double a = waits[lock][i].from > from ? waits[lock][i].from : from, b = waits[lock][i].to < to ? waits[lock][i].to : to;
+		double a = waits[lock][i].from > from ? waits[lock][i].from : from,
+		       b = waits[lock][i].to < to ? waits[lock][i].to : to;
 
 		sum += b > a ? b - a : 0;
 	}
@@ -179,15 +187,19 @@ static void no_second_twice(void **state)
 		counted[kind] += sum;
 		there[kind] += bound(lock);
 		if (sum > bound(lock) + 1e-4 && !wrong[kind]++)
-			print_message("# inode %d, %s: %.3f s counted, %.3f s waited\n", 1000 + lock, kinds[kind], sum, bound(lock));
+			print_message("# inode %d, %s: %.3f s counted, %.3f s waited\n",
+				      1000 + lock, kinds[kind], sum, bound(lock));
 	}
 	for (int kind = 0; kind < KINDS; kind++)
-		print_message("# %s: %.1f s counted of %.1f s, %d of %d locks with too many\n", kinds[kind], counted[kind], there[kind],
-			      wrong[kind], LOCKS / KINDS);
+		print_message("# %s: %.1f s counted of %.1f s, %d of %d locks with too many\n",
+			      kinds[kind], counted[kind], there[kind], wrong[kind], LOCKS / KINDS);
 	assert_int_equal(wrong[STAMPED] + wrong[BUSY_ONLY] + wrong[UNSEEN], 0);
 }
 
-/* Of stamped waits that no sample missed nothing is lost either: a frame can be told to the microsecond but for its ends. */
+/*
+ * Of stamped waits that no sample missed nothing is lost either: a frame can be told to the
+ * microsecond but for its ends.
+ */
 static void most_seconds_once(void **state)
 {
 	struct scene *s = *state;
@@ -210,7 +222,10 @@ static void most_seconds_once(void **state)
 	assert_true(counted <= 1.0001 * there);
 }
 
-/* The same without stamps of its own, on the kernel's DLM, which says since when a lock converts or was granted. */
+/*
+ * The same without stamps of its own, on the kernel's DLM, which says since when a lock converts or
+ * was granted.
+ */
 static void most_seconds_by_dlm(void **state)
 {
 	struct scene *s = *state;
@@ -226,9 +241,11 @@ static void most_seconds_by_dlm(void **state)
 			const struct wait *w = wait_at(lock, t * STEP);
 
 			show_lock(s, lock, t);
-			scene_file(s, path, "rsb 00000000d40c03c4 2 0 0 0 0 0 31 str M000000%016x00000000\n", 1000 + lock);
-			scene_file(s, path, "lkb %x 2 5f7 1 0 1c 0 %d 0 3 5 0 0 2 %.0f 0\n", 100 + lock, w ? 3 : 2,
-				   (UP0 + (w ? w->from : 0)) * 1e9);
+			scene_file(s, path,
+				   "rsb 00000000d40c03c4 2 0 0 0 0 0 31 str M000000%016x00000000\n",
+				   1000 + lock);
+			scene_file(s, path, "lkb %x 2 5f7 1 0 1c 0 %d 0 3 5 0 0 2 %.0f 0\n",
+				   100 + lock, w ? 3 : 2, (UP0 + (w ? w->from : 0)) * 1e9);
 		}
 	}
 	scene_json(s);
@@ -243,8 +260,9 @@ static void most_seconds_by_dlm(void **state)
 }
 
 /*
- * Three processes on one lock, two that read and one that writes. Only the first waiter's stamp shows. What lasted
- * already at t0 and what lasts at the end is not known of the others: it counts at most once, all the same.
+ * Three processes on one lock, two that read and one that writes. Only the first waiter's stamp
+ * shows. What lasted already at t0 and what lasts at the end is not known of the others: it counts
+ * at most once, all the same.
  */
 static void crowds(void **state)
 {
@@ -257,7 +275,8 @@ static void crowds(void **state)
 	for (int t = 0; t < SAMPLES; t++) {
 		scene_clock(s, t, "node1");
 		for (int lock = 0; lock < LOCKS; lock += CROWD) {
-			struct state_line l = {.ino = 1000 + (unsigned)lock, .level = 3, .requested = 3};
+			struct state_line l = {
+			    .ino = 1000 + (unsigned)lock, .level = 3, .requested = 3};
 
 			for (int one = lock; one < lock + CROWD; one++)
 				show_waits(&l, one, t * STEP, STAMPED, one == lock + 2);
@@ -279,20 +298,22 @@ static void crowds(void **state)
 		}
 		counted += sum;
 		if (sum > most + 1e-4 && !wrong++)
-			print_message("# inode %d: %.3f s counted, the totals moved %.3f s\n", 1000 + lock, sum, most);
+			print_message("# inode %d: %.3f s counted, the totals moved %.3f s\n",
+				      1000 + lock, sum, most);
 	}
-	print_message("# %.1f s counted of %.1f s, %d of %d locks with too many\n", counted, there, wrong, LOCKS / CROWD);
+	print_message("# %.1f s counted of %.1f s, %d of %d locks with too many\n", counted, there,
+		      wrong, LOCKS / CROWD);
 	assert_int_equal(wrong, 0);
 	assert_true(counted >= 0.75 * there && counted <= 1.1 * there);
 }
 
-/* ---- GFS2 -------------------------------------------------------------------------------------------- */
+/* ---- GFS2 ---------------------------------------------------------------------------------- */
 
 /* One glock as it goes on: what glstats shows of it. */
 struct glock {
 	unsigned requests;
 	long long srttb, srttvarb; /* ns, as the kernel works them out */
-	double since;		   /* when it was granted or given up last */
+	double since;              /* when it was granted or given up last */
 };
 
 static void sample_time(struct glock *g, double seconds)
@@ -304,15 +325,20 @@ static void sample_time(struct glock *g, double seconds)
 	g->requests++;
 }
 
-static void print_event(struct scene *s, const char *path, int lock, double at, int status, double tdiff, const struct glock *g)
+static void print_event(struct scene *s, const char *path, int lock, double at, int status,
+			double tdiff, const struct glock *g)
 {
 	scene_file(s, path,
-		   "  kworker/0:1H-77 [000] .....  %.6f: gfs2_glock_lock_time: 254,0 glock 2:%d status:%d flags:00 tdiff:%.0f "
+		   "  kworker/0:1H-77 [000] .....  %.6f: gfs2_glock_lock_time: 254,0 glock 2:%d "
+		   "status:%d flags:00 tdiff:%.0f "
 		   "srtt:1000/500 srttb:%lld/%lld sirt:1000/500 dcnt:%u qcnt:500\n",
 		   UP0 + at, 1000 + lock, status, tdiff * 1e9, g->srttb, g->srttvarb, g->requests);
 }
 
-/* The glock at that time; where `path` is given, its events of [from, now] go there. It is given up after each use. */
+/*
+ * The glock at that time; where `path` is given, its events of [from, now] go there. It is given up
+ * after each use.
+ */
 static struct glock glock_at(struct scene *s, int lock, double now, const char *path, double from)
 {
 	struct glock g = {.requests = 200, .srttb = 1000000, .srttvarb = 500000};
@@ -335,7 +361,8 @@ static struct glock glock_at(struct scene *s, int lock, double now, const char *
 	return g;
 }
 
-static void show_glock(struct scene *s, int lock, int t, const char *node, bool traced, bool stamped)
+static void show_glock(struct scene *s, int lock, int t, const char *node, bool traced,
+		       bool stamped)
 {
 	const struct wait *w = wait_at(lock, t * STEP);
 	struct glock g;
@@ -344,9 +371,10 @@ static void show_glock(struct scene *s, int lock, int t, const char *node, bool 
 	snprintf(path, sizeof(path), "t%d/%s/trace", t, node);
 	g = glock_at(s, lock, t * STEP, traced ? path : NULL, 0);
 	snprintf(path, sizeof(path), "t%d/%s/gfs2/" TABLE "/glstats", t, node);
-	scene_file(s, path, "G: n:2/%x rtt:1000/500 rttb:%lld/%lld irt:1/1 dcnt: %u qcnt: %u\n", 1000 + lock, g.srttb, g.srttvarb,
-		   g.requests, 1000 + 10 * g.requests);
-	scene_glock(s, t, node, 2, 1000 + (unsigned)lock, w ? "UN" : "SH", w ? "AW" : NULL, "SH", 100 + lock, "work");
+	scene_file(s, path, "G: n:2/%x rtt:1000/500 rttb:%lld/%lld irt:1/1 dcnt: %u qcnt: %u\n",
+		   1000 + lock, g.srttb, g.srttvarb, g.requests, 1000 + 10 * g.requests);
+	scene_glock(s, t, node, 2, 1000 + (unsigned)lock, w ? "UN" : "SH", w ? "AW" : NULL, "SH",
+		    100 + lock, "work");
 	if (!stamped)
 		return;
 	snprintf(path, sizeof(path), "t%d/%s/dlm/fs1_all", t, node);
@@ -369,7 +397,8 @@ static double counted_of(struct scene *s, double *there, int *wrong)
 		counted += sum;
 		*there += true_s;
 		if (sum > true_s + 1e-4 && !(*wrong)++)
-			print_message("# inode %d: %.3f s counted, %.3f s waited\n", 1000 + lock, sum, true_s);
+			print_message("# inode %d: %.3f s counted, %.3f s waited\n", 1000 + lock,
+				      sum, true_s);
 	}
 	return counted;
 }
@@ -391,7 +420,8 @@ static double run_glocks(struct scene *s, bool traced, bool stamped, double *the
 	}
 	scene_json(s);
 	counted = counted_of(s, there, wrong);
-	print_message("# %.1f s counted of %.1f s, %d of %d glocks with too many\n", counted, *there, *wrong, LOCKS);
+	print_message("# %.1f s counted of %.1f s, %d of %d glocks with too many\n", counted,
+		      *there, *wrong, LOCKS);
 	return counted;
 }
 
@@ -406,7 +436,10 @@ static void traced_glocks(void **state)
 	assert_true(counted >= 0.7 * there);
 }
 
-/* With the DLM's stamps as well, nothing is missing: those that last are known from their beginning. */
+/*
+ * With the DLM's stamps as well, nothing is missing: those that last are known from their
+ * beginning.
+ */
 static void traced_and_stamped_glocks(void **state)
 {
 	double there, counted;
@@ -439,16 +472,10 @@ static void stamped_glocks(void **state)
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
-	const struct CMUnitTest tests[] = {
-		BAD(no_second_twice),
-		BAD(most_seconds_once),
-		BAD(most_seconds_by_dlm),
-		BAD(crowds),
-		BAD(traced_glocks),
-		BAD(traced_and_stamped_glocks),
-		BAD(estimated_glocks),
-		BAD(stamped_glocks),
-	};
+	const struct CMUnitTest tests[] = {BAD(no_second_twice),     BAD(most_seconds_once),
+					   BAD(most_seconds_by_dlm), BAD(crowds),
+					   BAD(traced_glocks),       BAD(traced_and_stamped_glocks),
+					   BAD(estimated_glocks),    BAD(stamped_glocks)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that are not ours must not reach a terminal raw; JSON can always be read; and with what o2top ends. */
+/*
+ * Names that are not ours must not reach a terminal raw; JSON can always be read; and with what
+ * o2top ends.
+ */
 #include "scene.h"
 
 #include <stdio.h>
@@ -14,7 +17,8 @@ static void check_clean(const char *text)
 {
 	for (const char *p = text; *p; p++)
 		if ((unsigned char)*p < ' ' && *p != '\n')
-			fail_msg("byte %02x after %zu others: %.*s", (unsigned)*p, (size_t)(p - text), (int)(p - text < 60 ? p - text : 60),
+			fail_msg("byte %02x after %zu others: %.*s", (unsigned)*p,
+				 (size_t)(p - text), (int)(p - text < 60 ? p - text : 60),
 				 p - text < 60 ? text : p - 60);
 	assert_null(strstr(text, "\x7f"));
 	assert_null(strstr(text, "\xff"));
@@ -25,7 +29,8 @@ static void check_clean(const char *text)
 static void hot(struct scene *s, int t, const char *node)
 {
 	scene_clock(s, t, node);
-	LINE(t, node, .ino = 100, .gets = {0, 10 + (unsigned)t}, .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
+	LINE(t, node, .ino = 100, .gets = {0, 10 + (unsigned)t},
+	     .total_ns = {0, 1000000000ull * (unsigned)(t + 1)},
 	     .max = {0, 1000000u * (unsigned)(t + 1)});
 }
 
@@ -108,7 +113,8 @@ static void lock_spaces_and_samples(void **state)
 		char path[256];
 
 		snprintf(path, sizeof(path), "t%d" NASTY "/node1/gfs2/lab:" NASTY "/glstats", t);
-		scene_file(s, path, "G: n:1/3 rtt:1/1 rttb:%d/1 irt:1/1 dcnt: %d qcnt: %d\n", 1 + t * 99999999, 100 + 20 * t, 500 + t);
+		scene_file(s, path, "G: n:1/3 rtt:1/1 rttb:%d/1 irt:1/1 dcnt: %d qcnt: %d\n",
+			   1 + t * 99999999, 100 + 20 * t, 500 + t);
 		snprintf(path, sizeof(path), "t%d" NASTY "/node1/realtime", t);
 		scene_file(s, path, "%f\n", REAL0 + 5 * t);
 	}
@@ -137,7 +143,7 @@ static void long_paths(void **state)
 	check_json(s->out);
 }
 
-/* ---- with what it ends ------------------------------------------------------------------------------- */
+/* ---- with what it ends --------------------------------------------------------------------- */
 
 static void exit_nothing_to_watch(void **state)
 {
@@ -158,10 +164,24 @@ static void exit_nothing_to_watch(void **state)
 
 static void exit_usage(void **state)
 {
-	static const char *const wrong[][3] = {{"--no-such-option"}, {"-Z"}, {"-i", "many"}, {"-i", "0"}, {"-i", "-1"}, {"-i"},
-					       {"-l", "1x"}, {"-t", "0"}, {"-t", "nan"}, {"-t", "-5"}, {"-t", "1e9"}, {"-t", "inf"},
-					       {"-s", "beauty"}, {"--inode", "0x"}, {"--inode", "18446744073709551616"},
-					       {"--writers", "-1"}, {"--min-lost", "much"}, {"--names", "/nowhere/at/all"},
+	static const char *const wrong[][3] = {{"--no-such-option"},
+					       {"-Z"},
+					       {"-i", "many"},
+					       {"-i", "0"},
+					       {"-i", "-1"},
+					       {"-i"},
+					       {"-l", "1x"},
+					       {"-t", "0"},
+					       {"-t", "nan"},
+					       {"-t", "-5"},
+					       {"-t", "1e9"},
+					       {"-t", "inf"},
+					       {"-s", "beauty"},
+					       {"--inode", "0x"},
+					       {"--inode", "18446744073709551616"},
+					       {"--writers", "-1"},
+					       {"--min-lost", "much"},
+					       {"--names", "/nowhere/at/all"},
 					       {"-o", "/nowhere/at/all"}};
 	struct scene *s = *state;
 
@@ -171,7 +191,8 @@ static void exit_usage(void **state)
 		else
 			scene_run(s, "@", wrong[i][0], NULL);
 		if (s->status != 2)
-			fail_msg("%s %s ends with %d", wrong[i][0], wrong[i][1] ? wrong[i][1] : "", s->status);
+			fail_msg("%s %s ends with %d", wrong[i][0], wrong[i][1] ? wrong[i][1] : "",
+				 s->status);
 		assert_string_not_equal(s->err, "");
 		assert_string_equal(s->out, "");
 	}
@@ -210,7 +231,8 @@ static void exit_nothing_usable(void **state)
 			char path[128];
 
 			scene_clock(s, t, n ? "node2" : "node1");
-			snprintf(path, sizeof(path), "t%d/%s/ocfs2/" UUID "/locking_state", t, n ? "node2" : "node1");
+			snprintf(path, sizeof(path), "t%d/%s/ocfs2/" UUID "/locking_state", t,
+				 n ? "node2" : "node1");
 			scene_file(s, path, "%s", n ? "" : "what\n");
 		}
 	scene_json(s);
@@ -262,18 +284,18 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-		BAD(node_names),
-		BAD(node_names_in_messages),
-		BAD(commands),
-		BAD(paths),
-		BAD(lock_spaces_and_samples),
-		BAD(long_paths),
-		BAD(exit_nothing_to_watch),
-		BAD(exit_usage),
-		BAD(exit_unknown_file),
-		BAD(exit_nothing_usable),
-		BAD(exit_done),
-		BAD(single_files),
+	    BAD(node_names),
+	    BAD(node_names_in_messages),
+	    BAD(commands),
+	    BAD(paths),
+	    BAD(lock_spaces_and_samples),
+	    BAD(long_paths),
+	    BAD(exit_nothing_to_watch),
+	    BAD(exit_usage),
+	    BAD(exit_unknown_file),
+	    BAD(exit_nothing_usable),
+	    BAD(exit_done),
+	    BAD(single_files),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -53,7 +53,7 @@ int scene_teardown(void **state)
 	return 0;
 }
 
-/* ---- making files ------------------------------------------------------------------------------------ */
+/* ---- making files -------------------------------------------------------------------------- */
 
 static FILE *open_below(const struct scene *s, const char *path)
 {
@@ -108,41 +108,45 @@ void scene_line(struct scene *s, int t, const char *node, struct state_line l)
 
 	snprintf(path, sizeof(path), "t%d/%s/ocfs2/" UUID "/locking_state", t, node);
 	f = open_below(s, path);
-	fprintf(f, "0x%x\t%c000000%016llx%08x\t%d\t0x%x\t0x%x\t0x0\t0\t0\t%d\t-1\t", version, l.type ? l.type : 'M', l.ino,
-		l.generation, l.level, l.flags ? l.flags : 0x41, l.action, l.requested);
+	fprintf(f, "0x%x\t%c000000%016llx%08x\t%d\t0x%x\t0x%x\t0x0\t0\t0\t%d\t-1\t", version,
+		l.type ? l.type : 'M', l.ino, l.generation, l.level, l.flags ? l.flags : 0x41,
+		l.action, l.requested);
 	for (int i = 0; i < 64; i++)
 		fputs("0x0\t", f);
 	if (version >= 2)
-		fprintf(f, "%u\t%u\t%u\t%u\t%llu\t%llu\t%u\t%u\t0\t", l.gets[0], l.gets[1], l.fails[0], l.fails[1],
-			l.total_ns[0], l.total_ns[1], l.max[0], l.max[1]);
+		fprintf(f, "%u\t%u\t%u\t%u\t%llu\t%llu\t%u\t%u\t0\t", l.gets[0], l.gets[1],
+			l.fails[0], l.fails[1], l.total_ns[0], l.total_ns[1], l.max[0], l.max[1]);
 	if (version >= 4)
 		fprintf(f, "%llu\t%llu\t%llu\t", l.last_us[0], l.last_us[1], l.wait_us);
 	fputs("\n", f);
 	fclose(f);
 }
 
-void scene_stats(struct scene *s, int t, const char *node, int type, unsigned long long ino, long long srttb_ns,
-		 unsigned long long dcnt, unsigned long long qcnt)
+void scene_stats(struct scene *s, int t, const char *node, int type, unsigned long long ino,
+		 long long srttb_ns, unsigned long long dcnt, unsigned long long qcnt)
 {
 	char path[256];
 
 	snprintf(path, sizeof(path), "t%d/%s/gfs2/" TABLE "/glstats", t, node);
-	scene_file(s, path, "G: n:%d/%llx rtt:1000/500 rttb:%llu/500 irt:1000/500 dcnt: %llu qcnt: %llu\n", type, ino,
-		   (unsigned long long)srttb_ns, dcnt, qcnt);
+	scene_file(s, path,
+		   "G: n:%d/%llx rtt:1000/500 rttb:%llu/500 irt:1000/500 dcnt: %llu qcnt: %llu\n",
+		   type, ino, (unsigned long long)srttb_ns, dcnt, qcnt);
 }
 
-void scene_glock(struct scene *s, int t, const char *node, int type, unsigned long long ino, const char *state,
-		 const char *flags, const char *mode, int pid, const char *comm)
+void scene_glock(struct scene *s, int t, const char *node, int type, unsigned long long ino,
+		 const char *state, const char *flags, const char *mode, int pid, const char *comm)
 {
 	char path[256];
 
 	snprintf(path, sizeof(path), "t%d/%s/gfs2/" TABLE "/glocks", t, node);
-	scene_file(s, path, "G:  s:%s n:%d/%llx f:Iqob t:%s d:EX/0 a:0 v:0 r:3 m:50 p:1\n", state, type, ino, state);
+	scene_file(s, path, "G:  s:%s n:%d/%llx f:Iqob t:%s d:EX/0 a:0 v:0 r:3 m:50 p:1\n", state,
+		   type, ino, state);
 	if (flags)
-		scene_file(s, path, " H: s:%s f:%s e:0 p:%d [%s] gfs2_open+0x1c/0x40 [gfs2]\n", mode, flags, pid, comm);
+		scene_file(s, path, " H: s:%s f:%s e:0 p:%d [%s] gfs2_open+0x1c/0x40 [gfs2]\n",
+			   mode, flags, pid, comm);
 }
 
-/* ---- running ----------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------- */
 
 static char *slurp(FILE *f)
 {
@@ -208,12 +212,13 @@ void scene_json(struct scene *s)
 			continue;
 		s->frames[s->n_frames] = json_loads(line, 0, &error);
 		if (!s->frames[s->n_frames])
-			fail_msg("line %zu of the output is no JSON: %s", s->n_frames + 1, error.text);
+			fail_msg("line %zu of the output is no JSON: %s", s->n_frames + 1,
+				 error.text);
 		s->n_frames++;
 	}
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 json_t *frame(const struct scene *s, size_t n)
 {
@@ -227,7 +232,8 @@ static json_t *find(json_t *list, const char *key, const char *text, unsigned lo
 	json_t *o, *v;
 	size_t i;
 
-	json_array_foreach(list, i, o) {
+	json_array_foreach(list, i, o)
+	{
 		v = json_object_get(o, key);
 		if (text ? json_is_string(v) && !strcmp(json_string_value(v), text)
 			 : json_is_integer(v) && (unsigned long long)json_integer_value(v) == ino)
@@ -286,8 +292,7 @@ bool says(json_t *frame, const char *text)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach(json_object_get(frame, "problems"), i, v)
-		if (strstr(json_string_value(v), text))
-			return true;
+	json_array_foreach(json_object_get(frame, "problems"), i,
+			   v) if (strstr(json_string_value(v), text)) return true;
 	return false;
 }

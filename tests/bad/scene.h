@@ -2,15 +2,16 @@
 /*
  * A made-up recording in a folder of its own, o2top run on it, and what it said.
  *
- * Lines are printed here by what the kernel's source says, not by o2top's own printers. Sample n of a recording
- * is tN; unless a test says else it was made 5 s after the one before it, by both clocks.
+ * Lines are printed here by what the kernel's source says, not by o2top's own printers. Sample n of
+ * a recording is tN; unless a test says else it was made 5 s after the one before it, by both
+ * clocks.
  */
 #ifndef O2TOP_SCENE_H
 #define O2TOP_SCENE_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
 #include <cmocka.h>
@@ -26,7 +27,7 @@
 
 struct scene {
 	char root[64];
-	int status;    /* with which o2top ended */
+	int status; /* with which o2top ended */
 	char *out, *err;
 	json_t *frames[16];
 	size_t n_frames;
@@ -37,9 +38,11 @@ int scene_setup(void **state);
 int scene_teardown(void **state);
 
 /* Appends to a file below the recording, its folders made as needed. */
-__attribute__((format(printf, 3, 4))) void scene_file(struct scene *s, const char *path, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void scene_file(struct scene *s, const char *path,
+						      const char *format, ...);
 /* The clocks of a node in sample t; scene_clock() takes those that the sample has by its number. */
-void scene_clocks(struct scene *s, int t, const char *node, double realtime, double uptime); /* negative: none */
+void scene_clocks(struct scene *s, int t, const char *node, double realtime,
+		  double uptime); /* negative: none */
 void scene_clock(struct scene *s, int t, const char *node);
 
 /* A line of locking_state; what is 0 is what an idle lock shows. */
@@ -63,13 +66,16 @@ void scene_line(struct scene *s, int t, const char *node, struct state_line l);
 #define STAMP(seconds) ((unsigned long long)((REAL0 + (seconds)) * 1e6))
 
 /* A line of glstats. */
-void scene_stats(struct scene *s, int t, const char *node, int type, unsigned long long number, long long srttb_ns,
-		 unsigned long long dcnt, unsigned long long qcnt);
+void scene_stats(struct scene *s, int t, const char *node, int type, unsigned long long number,
+		 long long srttb_ns, unsigned long long dcnt, unsigned long long qcnt);
 /* A G: line and, unless flags is NULL, an H: line of one process. */
-void scene_glock(struct scene *s, int t, const char *node, int type, unsigned long long number, const char *state,
-		 const char *flags, const char *mode, int pid, const char *comm);
+void scene_glock(struct scene *s, int t, const char *node, int type, unsigned long long number,
+		 const char *state, const char *flags, const char *mode, int pid, const char *comm);
 
-/* Runs o2top with these arguments, the last NULL; a lone "@" stands for the recording. Never a sanitizer's report. */
+/*
+ * Runs o2top with these arguments, the last NULL; a lone "@" stands for the recording. Never a
+ * sanitizer's report.
+ */
 void scene_run(struct scene *s, ...);
 /* The same with --json and the recording; reads the objects. */
 void scene_json(struct scene *s);
@@ -87,11 +93,13 @@ double waited(const struct scene *s, size_t n, unsigned long long ino);
 /* True where a problem of the frame holds this text. */
 bool says(json_t *frame, const char *text);
 
-#define assert_near(value, expected, tolerance)                                                          \
-	do {                                                                                             \
-		double near_value = (value), near_expected = (expected);                                 \
-		if (!(near_value >= near_expected - (tolerance) && near_value <= near_expected + (tolerance))) \
-			fail_msg("%s is %g, not %g +- %g", #value, near_value, near_expected, (double)(tolerance)); \
+#define assert_near(value, expected, tolerance)                                               \
+	do {                                                                                  \
+		double near_value = (value), near_expected = (expected);                      \
+		if (!(near_value >= near_expected - (tolerance) &&                            \
+		      near_value <= near_expected + (tolerance)))                             \
+			fail_msg("%s is %g, not %g +- %g", #value, near_value, near_expected, \
+				 (double)(tolerance));                                        \
 	} while (0)
 
 #endif

@@ -72,10 +72,12 @@ json_t *row_of(json_t *frame, const char *fs, json_int_t ino)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach (json_object_get(frame, "rows"), i, row) {
+	json_array_foreach(json_object_get(frame, "rows"), i, row)
+	{
 		json_t *number = json_object_get(row, "ino");
 
-		if (json_is_integer(number) && json_integer_value(number) == ino && strcmp(text_of(row, "fs"), fs) == 0)
+		if (json_is_integer(number) && json_integer_value(number) == ino &&
+		    strcmp(text_of(row, "fs"), fs) == 0)
 			return row;
 	}
 	return NULL;
@@ -100,9 +102,8 @@ json_t *node_of(json_t *object, const char *name)
 	json_t *node;
 	size_t i;
 
-	json_array_foreach (json_object_get(object, "nodes"), i, node)
-		if (strcmp(text_of(node, "name"), name) == 0)
-			return node;
+	json_array_foreach(json_object_get(object, "nodes"), i,
+			   node) if (strcmp(text_of(node, "name"), name) == 0) return node;
 	return NULL;
 }
 
@@ -111,8 +112,7 @@ bool has_text(json_t *array, const char *text)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (array, i, v)
-		if (json_is_string(v) && strcmp(json_string_value(v), text) == 0)
-			return true;
+	json_array_foreach(array, i, v) if (json_is_string(v) &&
+					    strcmp(json_string_value(v), text) == 0) return true;
 	return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings of real clusters against what is known of them: their truth.txt says which files the load used
- * and how; node1.txt and node2.txt of a hang how long each process waited.
+ * Recordings of real clusters against what is known of them: their truth.txt says which files the
+ * load used and how; node1.txt and node2.txt of a hang how long each process waited.
  */
 #include "frames.h"
 
@@ -9,16 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the load: a log that all append to, a spool that all create in, settings that node1 writes -------- */
+/*
+ * ---- the load: a log that all append to, a spool that all create in, settings that node1 writes 
+ */
 
 struct hot {
 	const char *fs;
 	json_int_t log, spool, settings;
-	json_int_t cold[6]; /* read-only and private files, and directories that are only passed through */
+	json_int_t
+	    cold[6]; /* read-only and private files, and directories that are only passed through */
 };
 
-static const struct hot ocfs2_hot = {"ocfs2", 32264, 32259, 12821, {32263, 12822, 64515, 32265, 32258, 5}};
-static const struct hot gfs2_hot = {"gfs2", 9291, 9286, 9295, {9290, 9296, 9293, 135201, 9285, 9284}};
+static const struct hot ocfs2_hot = {
+    "ocfs2", 32264, 32259, 12821, {32263, 12822, 64515, 32265, 32258, 5}};
+static const struct hot gfs2_hot = {
+    "gfs2", 9291, 9286, 9295, {9290, 9296, 9293, 135201, 9285, 9284}};
 
 static double lost_over(json_t *frames, const struct hot *h, json_int_t ino, bool *ever_hot)
 {
@@ -27,7 +32,8 @@ static double lost_over(json_t *frames, const struct hot *h, json_int_t ino, boo
 	size_t i;
 
 	*ever_hot = false;
-	json_array_foreach (frames, i, frame) {
+	json_array_foreach(frames, i, frame)
+	{
 		json_t *row = row_of(frame, h->fs, ino);
 
 		if (!row)
@@ -44,18 +50,20 @@ static void only_these_are_hot(json_t *frames, const struct hot *h)
 	json_t *frame, *row;
 	size_t i, j;
 
-	json_array_foreach (frames, i, frame)
-		json_array_foreach (json_object_get(frame, "rows"), j, row) {
-			json_int_t ino = json_integer_value(json_object_get(row, "ino"));
-			bool hot = json_is_true(json_object_get(row, "hot"));
+	json_array_foreach(frames, i, frame)
+	    json_array_foreach(json_object_get(frame, "rows"), j, row)
+	{
+		json_int_t ino = json_integer_value(json_object_get(row, "ino"));
+		bool hot = json_is_true(json_object_get(row, "hot"));
 
-			if (hot)
-				assert_true(strcmp(text_of(row, "fs"), h->fs) == 0 &&
-					    (ino == h->log || ino == h->spool || ino == h->settings));
-			/* a frame's rows of a section are in the order of what they lost */
-			if (hot)
-				assert_true(real_of(row, "wait_s_per_s") >= 0.001 || real_of(row, "waiting") > 0);
-		}
+		if (hot)
+			assert_true(strcmp(text_of(row, "fs"), h->fs) == 0 &&
+				    (ino == h->log || ino == h->spool || ino == h->settings));
+		/* a frame's rows of a section are in the order of what they lost */
+		if (hot)
+			assert_true(real_of(row, "wait_s_per_s") >= 0.001 ||
+				    real_of(row, "waiting") > 0);
+	}
 }
 
 static void no_wait_is_longer_than(json_t *frames, double limit)
@@ -63,12 +71,13 @@ static void no_wait_is_longer_than(json_t *frames, double limit)
 	json_t *frame, *row;
 	size_t i, j;
 
-	json_array_foreach (frames, i, frame)
-		json_array_foreach (json_object_get(frame, "rows"), j, row) {
-			assert_true(real_of(row, "longest_wait_s") <= limit);
-			assert_false(real_of(row, "oldest_wait_s") > limit);
-			assert_false(real_of(row, "oldest_wait_max_s") > limit);
-		}
+	json_array_foreach(frames, i, frame)
+	    json_array_foreach(json_object_get(frame, "rows"), j, row)
+	{
+		assert_true(real_of(row, "longest_wait_s") <= limit);
+		assert_false(real_of(row, "oldest_wait_s") > limit);
+		assert_false(real_of(row, "oldest_wait_max_s") > limit);
+	}
 }
 
 static void check_hot(const char *name, const struct hot *h)
@@ -106,7 +115,10 @@ static void gfs2_hot_files_are_found(void **state)
 	check_hot("gfs2-hot", &gfs2_hot);
 }
 
-/* The counters of the recording itself say how much was waited; nothing may be invented over missing lines. */
+/*
+ * The counters of the recording itself say how much was waited; nothing may be invented over
+ * missing lines.
+ */
 static void ocfs2_hot_loses_no_more_than_was_waited(void **state)
 {
 	json_t *frames = run_frames(capture("ocfs2-hot"));
@@ -124,7 +136,7 @@ static void ocfs2_hot_loses_no_more_than_was_waited(void **state)
 	json_decref(frames);
 }
 
-/* ---- hangs: node3 frozen while node1 and node2 want its file ------------------------------------------ */
+/* ---- hangs: node3 frozen while node1 and node2 want its file ------------------------------- */
 
 struct hang {
 	const char *name, *fs;
@@ -134,9 +146,10 @@ struct hang {
 };
 
 /*
- * Ages at t1: for OCFS2 the wait of node1 ended at 1795154852.03 (its last PR) after 8.2248 s, and t1 was taken at
- * 1795154849.664, so that it was 5.86 s old; node2's ended at ...851.93 after 8.231 s, t1 at ...850.826, 7.12 s.
- * For GFS2 the DLM's stamps say when they began: 844.673 and 844.199 s; t1 was at 850.68 and 851.41 s.
+ * Ages at t1: for OCFS2 the wait of node1 ended at 1795154852.03 (its last PR) after 8.2248 s, and
+ * t1 was taken at 1795154849.664, so that it was 5.86 s old; node2's ended at ...851.93 after 8.231
+ * s, t1 at ...850.826, 7.12 s. For GFS2 the DLM's stamps say when they began: 844.673 and 844.199
+ * s; t1 was at 850.68 and 851.41 s.
  */
 static const struct hang hangs[] = {
     {"ocfs2-hang", "ocfs2", 32272, {8.234, 8.234}, {5.86, 7.12}},
@@ -150,10 +163,9 @@ static void only_victim_is_hot(json_t *frames, const struct hang *h)
 	json_t *frame, *row;
 	size_t i, j;
 
-	json_array_foreach (frames, i, frame)
-		json_array_foreach (json_object_get(frame, "rows"), j, row)
-			if (json_is_true(json_object_get(row, "hot")))
-				assert_true(row == row_of(frame, h->fs, h->victim));
+	json_array_foreach(frames, i, frame) json_array_foreach(
+	    json_object_get(frame, "rows"), j, row) if (json_is_true(json_object_get(row, "hot")))
+	    assert_true(row == row_of(frame, h->fs, h->victim));
 }
 
 static void check_while_it_hangs(json_t *frame, const struct hang *h)
@@ -171,7 +183,8 @@ static void check_while_it_hangs(json_t *frame, const struct hang *h)
 		assert_true(real_of(node, "oldest_wait_s") <= h->age[i] + 0.02);
 		assert_true(real_of(node, "oldest_wait_max_s") >= h->age[i] - 0.02);
 		/* all of the frame was waited, and no more */
-		assert_true(fabs(real_of(node, "wait_s") - real_of(node_of(frame, waiters[i]), "interval_s")) < 0.001);
+		assert_true(fabs(real_of(node, "wait_s") -
+				 real_of(node_of(frame, waiters[i]), "interval_s")) < 0.001);
 	}
 	assert_null(node_of(row, "node3"));
 }
@@ -186,7 +199,8 @@ static void check_after_it(json_t *frame, const struct hang *h, json_t *while_it
 	assert_string_equal(text_of(node_of(frame, "node3"), "state"), "ok");
 	for (int i = 0; i < 2; i++) {
 		json_t *node = node_of(row, waiters[i]);
-		double rest = real_of(node, "wait_s"), counted = real_of(node_of(before, waiters[i]), "wait_s");
+		double rest = real_of(node, "wait_s"),
+		       counted = real_of(node_of(before, waiters[i]), "wait_s");
 
 		/* its whole length is shown ... */
 		assert_true(fabs(real_of(node, "longest_wait_s") - h->truth[i]) < 0.05);
@@ -263,7 +277,7 @@ static void gfs2_hang_names_processes(void **state)
 	json_decref(frames);
 }
 
-/* ---- advice ------------------------------------------------------------------------------------------ */
+/* ---- advice -------------------------------------------------------------------------------- */
 
 static void says(json_t *frame, const char *fs, json_int_t ino, const char *advice)
 {
@@ -273,14 +287,19 @@ static void says(json_t *frame, const char *fs, json_int_t ino, const char *advi
 	assert_string_equal(text_of(row, "advice"), advice);
 }
 
-#define ALL_WRITE                                                                                                      \
-	"node1, node2 and node3 write it, and it changes hands with every write: let one node write it, or give each " \
+#define ALL_WRITE                                                                               \
+	"node1, node2 and node3 write it, and it changes hands with every write: let one node " \
+	"write it, or give each "                                                               \
 	"its own file"
-#define ONE_WRITES                                                                                                     \
-	"node1 writes what node2 and node3 read: write it less often and more at a time, each write takes it from all " \
+#define ONE_WRITES                                                                              \
+	"node1 writes what node2 and node3 read: write it less often and more at a time, each " \
+	"write takes it from all "                                                              \
 	"readers"
-#define HANGS "node1 and node2 wait while node3 does not answer: see whether that node hangs, before anything else"
-#define HUNG "node1 and node2 waited up to %s s: a hang, not traffic; see what node3 did at that time"
+#define HANGS                                                                                    \
+	"node1 and node2 wait while node3 does not answer: see whether that node hangs, before " \
+	"anything else"
+#define HUNG \
+	"node1 and node2 waited up to %s s: a hang, not traffic; see what node3 did at that time"
 
 static void advice_fits_the_load(void **state)
 {
@@ -290,13 +309,15 @@ static void advice_fits_the_load(void **state)
 	says(json_array_get(ocfs2, 3), "ocfs2", 32264, ALL_WRITE);
 	/* the kernel never printed node1's line of the spool's lock */
 	says(json_array_get(ocfs2, 3), "ocfs2", 32259,
-	     "node2 and node3 create, remove or rename in this directory, each needs it exclusively: give every node a "
+	     "node2 and node3 create, remove or rename in this directory, each needs it "
+	     "exclusively: give every node a "
 	     "directory of its own");
 	says(json_array_get(ocfs2, 3), "ocfs2", 12821, ONE_WRITES);
 	for (size_t i = 0; i < 4; i++) {
 		says(json_array_get(gfs2, i), "gfs2", 9291, ALL_WRITE);
 		says(json_array_get(gfs2, i), "gfs2", 9286,
-		     "node1, node2 and node3 create, remove or rename in this directory, each needs it exclusively: give "
+		     "node1, node2 and node3 create, remove or rename in this directory, each "
+		     "needs it exclusively: give "
 		     "every node a directory of its own");
 		says(json_array_get(gfs2, i), "gfs2", 9295, ONE_WRITES);
 	}

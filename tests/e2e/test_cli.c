@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line: columns to sort by, filters, lengths, the log, and that totals count what is not shown.
+ * The command line: columns to sort by, filters, lengths, the log, and that totals count what is
+ * not shown.
  */
 #include "frames.h"
 
@@ -29,9 +30,14 @@ static void rows_are_sorted_by_any_column(void **state)
 	static const struct {
 		const char *name, *key;
 		double sign; /* 1: the greatest first */
-	} columns[] = {{"lost", "wait_s_per_s", 1},  {"acquired", "acquired", 1}, {"longest", "longest_wait_s", 1},
-		       {"mean", "mean_wait_s", 1},   {"size", "size", 1},         {"inode", "ino", -1},
-		       {"hit", "hit_ratio", -1},     {"waiting", "waiting", 1}};
+	} columns[] = {{"lost", "wait_s_per_s", 1},
+		       {"acquired", "acquired", 1},
+		       {"longest", "longest_wait_s", 1},
+		       {"mean", "mean_wait_s", 1},
+		       {"size", "size", 1},
+		       {"inode", "ino", -1},
+		       {"hit", "hit_ratio", -1},
+		       {"waiting", "waiting", 1}};
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++) {
@@ -43,7 +49,8 @@ static void rows_are_sorted_by_any_column(void **state)
 
 		snprintf(options, sizeof(options), "--sort %s", columns[c].name);
 		frames = frames_of("gfs2-hot", options);
-		json_array_foreach (rows_of(frames, 3), i, row) {
+		json_array_foreach(rows_of(frames, 3), i, row)
+		{
 			double v = columns[c].sign * real_of(row, columns[c].key);
 
 			if (strcmp(text_of(row, "section"), "files") != 0)
@@ -64,22 +71,25 @@ static void rows_are_sorted_by_any_column(void **state)
 static void totals_count_what_is_not_shown(void **state)
 {
 	json_t *all = frames_of("ocfs2-hot", ""), *two = frames_of("ocfs2-hot", "-l 2"), *row;
-	json_t *a = json_object_get(json_array_get(all, 0), "totals"), *b = json_object_get(json_array_get(two, 0), "totals");
+	json_t *a = json_object_get(json_array_get(all, 0), "totals"),
+	       *b = json_object_get(json_array_get(two, 0), "totals");
 	double sum = 0, share = 0;
 	size_t i, files = 0;
 
 	(void)state;
 	assert_true(json_equal(a, b));
-	json_array_foreach (rows_of(all, 0), i, row) {
+	json_array_foreach(rows_of(all, 0), i, row)
+	{
 		sum += real_of(row, "wait_s");
 		share += real_of(row, "share");
 	}
 	assert_true(fabs(sum - real_of(a, "wait_s")) < 1e-3);
 	assert_true(fabs(share - 1) < 1e-3);
-	assert_int_equal(json_array_size(rows_of(all, 0)), json_integer_value(json_object_get(a, "rows")));
+	assert_int_equal(json_array_size(rows_of(all, 0)),
+			 json_integer_value(json_object_get(a, "rows")));
 	/* -l counts files; the system section is shown all the same */
-	json_array_foreach (rows_of(two, 0), i, row)
-		files += strcmp(text_of(row, "section"), "files") == 0;
+	json_array_foreach(rows_of(two, 0), i, row) files +=
+	    strcmp(text_of(row, "section"), "files") == 0;
 	assert_int_equal(files, 2);
 	assert_true(json_array_size(rows_of(two, 0)) > 2);
 	json_decref(all);
@@ -92,8 +102,8 @@ static void filters_leave_the_others_out(void **state)
 	size_t i;
 
 	(void)state;
-	json_array_foreach (rows_of(frames, 0), i, row)
-		assert_string_equal(text_of(row, "fs"), "gfs2");
+	json_array_foreach(rows_of(frames, 0), i, row)
+	    assert_string_equal(text_of(row, "fs"), "gfs2");
 	json_decref(frames);
 	frames = frames_of("ocfs2-hot", "--inode 32264");
 	assert_int_equal(json_array_size(rows_of(frames, 0)), 1);
@@ -109,7 +119,8 @@ static void filters_leave_the_others_out(void **state)
 	assert_int_equal(json_array_size(rows_of(frames, 0)), 3);
 	json_decref(frames);
 	frames = frames_of("ocfs2-hot", "--type RW --hot");
-	json_array_foreach (rows_of(frames, 0), i, row) {
+	json_array_foreach(rows_of(frames, 0), i, row)
+	{
 		json_t *locks = json_object_get(row, "locks");
 
 		assert_int_equal(json_array_size(locks), 1);
@@ -117,8 +128,8 @@ static void filters_leave_the_others_out(void **state)
 	}
 	json_decref(frames);
 	frames = frames_of("ocfs2-hot", "--no-system");
-	json_array_foreach (rows_of(frames, 0), i, row)
-		assert_string_equal(text_of(row, "section"), "files");
+	json_array_foreach(rows_of(frames, 0), i, row)
+	    assert_string_equal(text_of(row, "section"), "files");
 	json_decref(frames);
 	frames = frames_of("ocfs2-hot", "-n node2 -n node3");
 	assert_int_equal(json_array_size(json_object_get(json_array_get(frames, 0), "nodes")), 2);
@@ -129,7 +140,10 @@ static void filters_leave_the_others_out(void **state)
 	json_decref(frames);
 }
 
-/* Inode numbers mean nothing without their file system: the names of one are not used for the other. */
+/*
+ * Inode numbers mean nothing without their file system: the names of one are not used for the
+ * other.
+ */
 static void names_give_paths(void **state)
 {
 	const char *data = getenv("O2TOP_DATA");
@@ -140,16 +154,20 @@ static void names_give_paths(void **state)
 	assert_non_null(data);
 	snprintf(options, sizeof(options), "--names %s/ocfs2-hot.names", data);
 	frames = frames_of("ocfs2-hot", options);
-	assert_string_equal(text_of(row_of(json_array_get(frames, 0), "ocfs2", 32264), "path"), "/mnt/ocfs2/db/journal.log");
-	assert_string_equal(text_of(row_of(json_array_get(frames, 0), "ocfs2", 5), "path"), "/mnt/ocfs2");
+	assert_string_equal(text_of(row_of(json_array_get(frames, 0), "ocfs2", 32264), "path"),
+			    "/mnt/ocfs2/db/journal.log");
+	assert_string_equal(text_of(row_of(json_array_get(frames, 0), "ocfs2", 5), "path"),
+			    "/mnt/ocfs2");
 	json_decref(frames);
 	snprintf(options, sizeof(options), "--names lab:fs1=%s/gfs2-hot.names", data);
 	frames = frames_of("gfs2-hot", options);
-	assert_string_equal(text_of(row_of(json_array_get(frames, 0), "gfs2", 9286), "path"), "/mnt/gfs2/spool");
+	assert_string_equal(text_of(row_of(json_array_get(frames, 0), "gfs2", 9286), "path"),
+			    "/mnt/gfs2/spool");
 	json_decref(frames);
 	snprintf(options, sizeof(options), "--names other:fs=%s/gfs2-hot.names", data);
 	frames = frames_of("gfs2-hot", options);
-	assert_true(json_is_null(json_object_get(row_of(json_array_get(frames, 0), "gfs2", 9286), "path")));
+	assert_true(
+	    json_is_null(json_object_get(row_of(json_array_get(frames, 0), "gfs2", 9286), "path")));
 	json_decref(frames);
 }
 
@@ -188,7 +206,8 @@ static void single_files_and_two_to_compare(void **state)
 
 	(void)state;
 	snprintf(dir, sizeof(dir), "%s", capture("ocfs2-hang"));
-	snprintf(args, sizeof(args), "%s/t1/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state", dir);
+	snprintf(args, sizeof(args),
+		 "%s/t1/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state", dir);
 	frames = run_frames(args);
 	assert_int_equal(json_array_size(frames), 1);
 	assert_int_equal(json_array_size(rows_of(frames, 0)), 1);
@@ -196,16 +215,19 @@ static void single_files_and_two_to_compare(void **state)
 	json_decref(frames);
 	snprintf(args, sizeof(args),
 		 "%s/t1/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state "
-		 "%s/t2/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state", dir, dir);
+		 "%s/t2/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state",
+		 dir, dir);
 	frames = run_frames(args);
 	assert_int_equal(json_array_size(frames), 1);
 	row = row_of(json_array_get(frames, 0), "ocfs2", 32272);
 	assert_true(fabs(real_of(row, "longest_wait_s") - 8.2248) < 0.001);
 	/* now is each file's newest stamp: ...843.804630 and ...852.037283 */
-	assert_true(fabs(real_of(node_of(json_array_get(frames, 0), "node1"), "interval_s") - 8.233) < 0.01);
+	assert_true(fabs(real_of(node_of(json_array_get(frames, 0), "node1"), "interval_s") -
+			 8.233) < 0.01);
 	json_decref(frames);
 	snprintf(dir, sizeof(dir), "%s", capture("gfs2-hang"));
-	snprintf(args, sizeof(args), "%s/t0/node1/gfs2/lab:fs1/glocks %s/t1/node1/gfs2/lab:fs1/glocks", dir, dir);
+	snprintf(args, sizeof(args),
+		 "%s/t0/node1/gfs2/lab:fs1/glocks %s/t1/node1/gfs2/lab:fs1/glocks", dir, dir);
 	frames = run_frames(args);
 	row = row_of(json_array_get(frames, 0), "gfs2", 9907);
 	assert_int_equal(json_integer_value(json_object_get(row, "waiting")), 1);

@@ -2,8 +2,9 @@
 /*
  * The estimate of GFS2's waits against a trace that has the true ones.
  *
- * Each line of the trace carries what glstats would have said then. So windows of 5 s are cut: at their ends
- * glstats is what the last line of each glock said, and the truth is the sum of what blocking requests took in between.
+ * Each line of the trace carries what glstats would have said then. So windows of 5 s are cut: at
+ * their ends glstats is what the last line of each glock said, and the truth is the sum of what
+ * blocking requests took in between.
  */
 #include "frames.h"
 
@@ -73,8 +74,8 @@ static void end_window(struct glocks *g, double at_s, double sum[2], unsigned *w
 	}
 	if (true_s == 0)
 		return;
-	printf("# at %.0f s: waited %.3f s, estimated %.3f s, error %+.0f %%\n", at_s, true_s, estimated_s,
-	       100 * (estimated_s / true_s - 1));
+	printf("# at %.0f s: waited %.3f s, estimated %.3f s, error %+.0f %%\n", at_s, true_s,
+	       estimated_s, 100 * (estimated_s / true_s - 1));
 	sum[0] += true_s;
 	sum[1] += estimated_s;
 	++*windows;
@@ -106,7 +107,8 @@ static void estimate_is_near_the_truth(void **state)
 	}
 	fclose(f);
 	end_window(&glocks, 1e-6 * (double)end, sum, &windows);
-	printf("# all: waited %.3f s, estimated %.3f s, error %+.0f %%\n", sum[0], sum[1], 100 * (sum[1] / sum[0] - 1));
+	printf("# all: waited %.3f s, estimated %.3f s, error %+.0f %%\n", sum[0], sum[1],
+	       100 * (sum[1] / sum[0] - 1));
 	assert_true(windows >= 3);
 	/* requests x srttb would give twice the truth */
 	assert_true(sum[1] > 0.7 * sum[0] && sum[1] < 1.4 * sum[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This machine: file systems found through mountinfo, fs_state and sysfs, samples one after the other. A folder of
- * a recording stands in for debugfs and is changed under the running program.
+ * This machine: file systems found through mountinfo, fs_state and sysfs, samples one after the
+ * other. A folder of a recording stands in for debugfs and is changed under the running program.
  */
 #include "frames.h"
 
@@ -48,9 +48,10 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(m.root));
 	snprintf(path, sizeof(path), "%s/mountinfo", m.root);
 	/* fs_state says 254,16; a path with a blank is escaped; the rest is not ours */
-	put(path, "22 28 0:21 / /proc rw,nosuid - proc proc rw\n"
-		  "90 28 254:16 / /mnt/ocfs2\\040a rw,relatime shared:9 - ocfs2 /dev/vdb rw,_netdev\n"
-		  "91 28 254:0 / /mnt/gfs2 rw,relatime - gfs2 /dev/vda rw\n");
+	put(path,
+	    "22 28 0:21 / /proc rw,nosuid - proc proc rw\n"
+	    "90 28 254:16 / /mnt/ocfs2\\040a rw,relatime shared:9 - ocfs2 /dev/vdb rw,_netdev\n"
+	    "91 28 254:0 / /mnt/gfs2 rw,relatime - gfs2 /dev/vda rw\n");
 	snprintf(path, sizeof(path), "%s/fs", m.root);
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/fs/gfs2", m.root);
@@ -76,8 +77,8 @@ static const char *args_for(const struct machine *m, const char *more)
 {
 	static char args[1024];
 
-	snprintf(args, sizeof(args), "--debugfs %s/debug --sysfs %s --mountinfo %s/mountinfo %s", m->root, m->root, m->root,
-		 more);
+	snprintf(args, sizeof(args), "--debugfs %s/debug --sysfs %s --mountinfo %s/mountinfo %s",
+		 m->root, m->root, m->root, more);
 	return args;
 }
 
@@ -91,9 +92,12 @@ static void one_sample_of_all_mounts(void **state)
 	assert_int_equal(json_array_size(frames), 1);
 	frame = json_array_get(frames, 0);
 	assert_non_null(row_of(frame, "ocfs2", 32272));
-	assert_int_equal(json_integer_value(json_object_get(row_of(frame, "ocfs2", 32272), "waiting")), 1);
+	assert_int_equal(
+	    json_integer_value(json_object_get(row_of(frame, "ocfs2", 32272), "waiting")), 1);
 	/* both file systems were read: 152 lines of locking_state, 395 glocks */
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(frame, "totals"), "locks")), 152 + 395);
+	assert_int_equal(
+	    json_integer_value(json_object_get(json_object_get(frame, "totals"), "locks")),
+	    152 + 395);
 	json_decref(frames);
 }
 
@@ -107,12 +111,14 @@ static void one_mount_point(void **state)
 	set_sample(m, "ocfs2-hang", "t0");
 	frames = run_frames(args_for(m, "--once '/mnt/ocfs2 a'"));
 	assert_int_equal(json_integer_value(json_object_get(
-			     json_object_get(json_array_get(frames, 0), "totals"), "locks")), 152);
+			     json_object_get(json_array_get(frames, 0), "totals"), "locks")),
+			 152);
 	json_decref(frames);
 	/* a folder inside, a slash behind */
 	frames = run_frames(args_for(m, "--once /mnt/gfs2/db/"));
 	assert_int_equal(json_integer_value(json_object_get(
-			     json_object_get(json_array_get(frames, 0), "totals"), "locks")), 395);
+			     json_object_get(json_array_get(frames, 0), "totals"), "locks")),
+			 395);
 	json_decref(frames);
 	text = run_text(args_for(m, "--once /mnt/gfs2x 2>&1"), &status);
 	assert_int_equal(status, 1);
@@ -145,7 +151,8 @@ static void a_frame_between_two_samples(void **state)
 	assert_non_null(row);
 	/* 849.664 - 845.310: it waited all the time */
 	assert_true(fabs(real_of(row, "wait_s") - 4.36) < 0.01);
-	assert_true(real_of(row, "oldest_wait_s") >= 4.35 && real_of(row, "oldest_wait_max_s") <= 10.03);
+	assert_true(real_of(row, "oldest_wait_s") >= 4.35 &&
+		    real_of(row, "oldest_wait_max_s") <= 10.03);
 	json_decref(frames);
 }
 
@@ -155,9 +162,13 @@ static void nothing_mounted_is_nothing_to_watch(void **state)
 	char *text, args[512];
 	int status;
 
-	snprintf(args, sizeof(args), "--debugfs %s/fs --sysfs %s --mountinfo %s/mountinfo --once 2>&1", m->root, m->root,
-		 m->root);
-	/* root/fs has a folder gfs2 with a lock table in it but no file: something to watch, nothing usable */
+	snprintf(args, sizeof(args),
+		 "--debugfs %s/fs --sysfs %s --mountinfo %s/mountinfo --once 2>&1", m->root,
+		 m->root, m->root);
+	/*
+	 * root/fs has a folder gfs2 with a lock table in it but no file: something to watch,
+	 * nothing usable
+	 */
 	text = run_text(args, &status);
 	assert_int_equal(status, 3);
 	free(text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all fuzz targets use: a check that ends the run with a reproducer, lines cut out of the fuzzer's bytes,
- * and those bytes as an input or as a file with a path.
+ * What all fuzz targets use: a check that ends the run with a reproducer, lines cut out of the
+ * fuzzer's bytes, and those bytes as an input or as a file with a path.
  */
 #ifndef O2TOP_FUZZ_H
 #define O2TOP_FUZZ_H
@@ -17,17 +17,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CHECK(what)                                                                                      \
-	do {                                                                                             \
-		if (!(what)) {                                                                           \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #what);             \
-			abort();                                                                         \
-		}                                                                                        \
+#define CHECK(what)                                                                          \
+	do {                                                                                 \
+		if (!(what)) {                                                               \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #what); \
+			abort();                                                             \
+		}                                                                            \
 	} while (0)
 
 /*
- * Calls `each` with every line, in memory of exactly its length, so that reading past its end is found; a last
- * line without a newline is incomplete.
+ * Calls `each` with every line, in memory of exactly its length, so that reading past its end is
+ * found; a last line without a newline is incomplete.
  */
 static inline void fuzz_lines(const uint8_t *data, size_t size,
 			      void (*each)(const char *line, size_t len, bool complete))

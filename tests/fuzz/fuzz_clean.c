@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that is not ours made fit for a terminal: no control character, nothing that is not UTF-8, no more columns than
- * asked for, no byte behind the buffer. The first two bytes are the width and the buffer's size.
+ * Text that is not ours made fit for a terminal: no control character, nothing that is not UTF-8,
+ * no more columns than asked for, no byte behind the buffer. The first two bytes are the width and
+ * the buffer's size.
  */
 #include "fuzz.h"
 #include "views/units.h"

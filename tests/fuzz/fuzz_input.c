@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines out of a stream: they do not depend on how the bytes arrive, and they are what the header says: numbered
- * from 1, cut off where they are longer than INPUT_LINE_MAX, incomplete where the end has no newline.
+ * Lines out of a stream: they do not depend on how the bytes arrive, and they are what the header
+ * says: numbered from 1, cut off where they are longer than INPUT_LINE_MAX, incomplete where the
+ * end has no newline.
  *
- * The first byte seeds the sizes of the reads. To make long lines of short inputs, bytes from 0xf0 on stand for
- * 4 KiB each.
+ * The first byte seeds the sizes of the reads. To make long lines of short inputs, bytes from 0xf0
+ * on stand for 4 KiB each.
  */
 #include "fuzz.h"
 

@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		CHECK(m->fs < FS_KINDS);
 		CHECK(mounts_of_device(&mounts, m->fs, m->major, m->minor));
-		if (*m->point == '/' && !strstr(m->point, "//") && (!m->point[1] || m->point[strlen(m->point) - 1] != '/'))
+		if (*m->point == '/' && !strstr(m->point, "//") &&
+		    (!m->point[1] || m->point[strlen(m->point) - 1] != '/'))
 			CHECK(mounts_of_path(&mounts, m->point));
 	}
 	mounts_of_path(&mounts, "/mnt/o2/a b");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of names, "INODE PATH": each line counts as a name or as a problem, and each name is found. */
+/*
+ * A list of names, "INODE PATH": each line counts as a name or as a problem, and each name is
+ * found.
+ */
 #include "fuzz.h"
 #include "names.h"
 
@@ -14,7 +17,8 @@ static void each(const char *line, size_t len, bool complete)
 
 	(void)complete;
 	lines++;
-	if (!blank || blank - line >= (ptrdiff_t)sizeof(number) || len < 3 || *line < '0' || *line > '9')
+	if (!blank || blank - line >= (ptrdiff_t)sizeof(number) || len < 3 || *line < '0' ||
+	    *line > '9')
 		return;
 	memcpy(number, line, (size_t)(blank - line));
 	number[blank - line] = '\0';

@@ -7,15 +7,18 @@ static bool same(const struct ocfs2_line *a, const struct ocfs2_line *b)
 {
 	return a->version == b->version && !strcmp(a->name, b->name) && a->id.type == b->id.type &&
 	       a->id.number == b->id.number && a->id.low == b->id.low && a->level == b->level &&
-	       a->flags == b->flags && a->action == b->action && a->unlock_action == b->unlock_action &&
-	       !memcmp(a->holders, b->holders, sizeof(a->holders)) && a->requested == b->requested &&
-	       a->blocking == b->blocking && !memcmp(a->lvb, b->lvb, sizeof(a->lvb)) &&
-	       a->lvb_unsigned == b->lvb_unsigned && !memcmp(a->gets, b->gets, sizeof(a->gets)) &&
+	       a->flags == b->flags && a->action == b->action &&
+	       a->unlock_action == b->unlock_action &&
+	       !memcmp(a->holders, b->holders, sizeof(a->holders)) &&
+	       a->requested == b->requested && a->blocking == b->blocking &&
+	       !memcmp(a->lvb, b->lvb, sizeof(a->lvb)) && a->lvb_unsigned == b->lvb_unsigned &&
+	       !memcmp(a->gets, b->gets, sizeof(a->gets)) &&
 	       !memcmp(a->fails, b->fails, sizeof(a->fails)) &&
 	       !memcmp(a->total_ns, b->total_ns, sizeof(a->total_ns)) &&
 	       !memcmp(a->max, b->max, sizeof(a->max)) && a->refreshes == b->refreshes &&
 	       !memcmp(a->last_us, b->last_us, sizeof(a->last_us)) && a->wait_us == b->wait_us &&
-	       a->tail_len == b->tail_len && (!a->tail_len || !memcmp(a->tail, b->tail, a->tail_len));
+	       a->tail_len == b->tail_len &&
+	       (!a->tail_len || !memcmp(a->tail, b->tail, a->tail_len));
 }
 
 static void each(const char *line, size_t len, bool complete)

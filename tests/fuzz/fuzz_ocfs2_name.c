@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of OCFS2's locks: what is understood is what such a name can say, and can be printed again. */
+/*
+ * Names of OCFS2's locks: what is understood is what such a name can say, and can be printed again.
+ */
 #include "fuzz.h"
 #include "sources/ocfs2_line.h"
 
@@ -14,10 +16,11 @@ static void each(const char *line, size_t len, bool complete)
 	if (!ocfs2_name_parse(&name, line, len))
 		return;
 	if (name.type == 'N')
-		snprintf(text, sizeof(text), "N%016llx%08x", (unsigned long long)name.number, name.low);
-	else
-		snprintf(text, sizeof(text), "%c000000%016llx%08x", name.type, (unsigned long long)name.number,
+		snprintf(text, sizeof(text), "N%016llx%08x", (unsigned long long)name.number,
 			 name.low);
+	else
+		snprintf(text, sizeof(text), "%c000000%016llx%08x", name.type,
+			 (unsigned long long)name.number, name.low);
 	CHECK(strlen(text) == len && !strncasecmp(text, line, len));
 	CHECK(name.type >= 'A' && name.type <= 'Z');
 }

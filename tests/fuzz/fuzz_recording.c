@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole recording, in memory: samples of nodes go through the model, the ranking and both views. Whatever is in
- * the files, JSON can be read, no number in it is negative or unknown where it must not be, and no control
- * character reaches the text.
+ * A whole recording, in memory: samples of nodes go through the model, the ranking and both views.
+ * Whatever is in the files, JSON can be read, no number in it is negative or unknown where it must
+ * not be, and no control character reaches the text.
  *
- * The bytes are files one after the other, each under a line "@SNF": sample 0 to 3, node a or b, and a letter for
- * the file: L locking_state, F fs_state, G glocks, S glstats, B sbstats, D the DLM's dump, T the trace, R realtime
- * and U uptime (both in microseconds). A node is in a sample when it has a file there.
+ * The bytes are files one after the other, each under a line "@SNF": sample 0 to 3, node a or b,
+ * and a letter for the file: L locking_state, F fs_state, G glocks, S glstats, B sbstats, D the
+ * DLM's dump, T the trace, R realtime and U uptime (both in microseconds). A node is in a sample
+ * when it has a file there.
  */
 #include "collect/collect.h"
 #include "fuzz.h"
@@ -36,7 +37,6 @@ struct memory {
 	int at;
 };
 
-
 static ssize_t slice_read(struct input *in, void *buf, size_t size)
 {
 	struct slice *s;
@@ -58,8 +58,8 @@ static void slice_close(struct input *in)
 	free(s);
 }
 
-static int memory_open(struct collector *c, const struct node_sample *node, const struct space_sample *space,
-		       enum file_kind kind, struct input *in)
+static int memory_open(struct collector *c, const struct node_sample *node,
+		       const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	struct memory *m = (struct memory *)c;
 	const struct slice *file = &m->files[m->at - 1][node - m->nodes][kind];
@@ -97,7 +97,8 @@ static int memory_next(struct collector *c, struct sample *out, struct problems 
 		return 0;
 	files = m->files[m->at++];
 	for (int i = 0; i < NODES; i++) {
-		m->nodes[i] = (struct node_sample){.name = i ? "node2" : "node1", .spaces = m->spaces, .n_spaces = 2};
+		m->nodes[i] = (struct node_sample){
+		    .name = i ? "node2" : "node1", .spaces = m->spaces, .n_spaces = 2};
 		for (int k = 0; k < LETTERS; k++)
 			m->nodes[i].present |= files[i][k].text != NULL;
 		m->nodes[i].has_clock = files[i][REALTIME].text != NULL;
@@ -120,8 +121,9 @@ static void cut(struct memory *m, const char *text, size_t size)
 		const char *nl = memchr(text, '\n', size), *letter;
 		size_t len = nl ? (size_t)(nl - text) + 1 : size;
 
-		if (*text == '@' && len >= 4 && text[1] >= '0' && text[1] < '0' + SAMPLES && text[2] >= 'a' &&
-		    text[2] < 'a' + NODES && text[3] && (letter = strchr(letters, text[3]))) {
+		if (*text == '@' && len >= 4 && text[1] >= '0' && text[1] < '0' + SAMPLES &&
+		    text[2] >= 'a' && text[2] < 'a' + NODES && text[3] &&
+		    (letter = strchr(letters, text[3]))) {
 			now = &m->files[text[1] - '0'][text[2] - 'a'][letter - letters];
 			*now = (struct slice){text + len, 0};
 		} else if (now) {
@@ -132,7 +134,7 @@ static void cut(struct memory *m, const char *text, size_t size)
 	}
 }
 
-/* ---- what must hold ---------------------------------------------------------------------------------- */
+/* ---- what must hold ------------------------------------------------------------------------ */
 
 static void check_wait(const json_t *o)
 {
@@ -160,7 +162,8 @@ static void check_json(const char *text, size_t size)
 
 	CHECK(o);
 	check_wait(json_object_get(o, "totals"));
-	json_array_foreach(json_object_get(o, "rows"), i, row) {
+	json_array_foreach(json_object_get(o, "rows"), i, row)
+	{
 		check_wait(row);
 		CHECK(json_number_value(json_object_get(row, "wait_s_per_s")) >= 0);
 		CHECK(json_integer_value(json_object_get(row, "rank")) > 0);
@@ -177,7 +180,8 @@ static void check_text(const char *text, size_t size)
 static void show(const struct model *model, unsigned number, enum sort_key key)
 {
 	struct problems problems = model->problems;
-	struct view_options options = {.details = true, .all_system = true, .ascii = number & 1, .columns = 160};
+	struct view_options options = {
+	    .details = true, .all_system = true, .ascii = number & 1, .columns = 160};
 	struct filter filter = {0};
 	struct group group;
 	struct frame frame = {model, &group, &problems, "t", "fuzz", number, number == 1};
@@ -200,7 +204,8 @@ static void show(const struct model *model, unsigned number, enum sort_key key)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct memory m = {.collector = {&memory_ops},
-			   .spaces = {{.fs = FS_OCFS2, .name = (char *)"2AAE"}, {.fs = FS_GFS2, .name = (char *)"lab:fs1"}}};
+			   .spaces = {{.fs = FS_OCFS2, .name = (char *)"2AAE"},
+				      {.fs = FS_GFS2, .name = (char *)"lab:fs1"}}};
 	struct model model = {.threads = 1};
 	struct problems problems = {0};
 	struct sample sample;

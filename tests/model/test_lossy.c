@@ -2,9 +2,9 @@
 /*
  * The kernel loses lines of locking_state; o2top must not.
  *
- * A reader here does what seq_file and OCFS2's iterator do together in Linux 6.1: text is made up to 4 KiB at a time;
- * the line that did not fit, or that came after the reader's buffer was full, is skipped, since the iterator has
- * moved past it already.
+ * A reader here does what seq_file and OCFS2's iterator do together in Linux 6.1: text is made up
+ * to 4 KiB at a time; the line that did not fit, or that came after the reader's buffer was full,
+ * is skipped, since the iterator has moved past it already.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,10 @@ struct kernel {
 	struct node_sample node;
 };
 
-/* As seq_read_iter() fills its page: at least one line, then more while they fit and the reader wants more. */
+/*
+ * As seq_read_iter() fills its page: at least one line, then more while they fit and the reader
+ * wants more.
+ */
 static void fill(struct kernel *k, size_t wanted)
 {
 	k->from = k->count = 0;
@@ -78,8 +81,8 @@ static void kernel_close(struct input *in)
 	(void)in;
 }
 
-static int open_file(struct collector *c, const struct node_sample *node, const struct space_sample *space,
-		     enum file_kind kind, struct input *in)
+static int open_file(struct collector *c, const struct node_sample *node,
+		     const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	struct kernel *k = (struct kernel *)c;
 
@@ -97,11 +100,14 @@ static int open_file(struct collector *c, const struct node_sample *node, const 
 
 static const struct collector_ops ops = {NULL, open_file, NULL, true};
 
-/* Names and lengths as on a node with 324 cached inodes: M, O, W and N of each follow one another. */
+/*
+ * Names and lengths as on a node with 324 cached inodes: M, O, W and N of each follow one another.
+ */
 static void make_lines(struct kernel *k)
 {
 	for (unsigned i = 0; i < LOCKS; i++) {
-		struct ocfs2_line l = {.version = 4, .level = 3, .flags = 0x41, .requested = 3, .blocking = -1};
+		struct ocfs2_line l = {
+		    .version = 4, .level = 3, .flags = 0x41, .requested = 3, .blocking = -1};
 		char type = "NWOM"[i % 4];
 		unsigned ino = 0x7e00 + i / 4;
 
@@ -113,7 +119,8 @@ static void make_lines(struct kernel *k)
 		if (type == 'N')
 			snprintf(l.name, sizeof(l.name), "N%016x%08x", 0x7e0d, ino);
 		else
-			snprintf(l.name, sizeof(l.name), "%c000000%016x%08x", type, ino, type == 'W' ? 0xa4f8719bu : 0);
+			snprintf(l.name, sizeof(l.name), "%c000000%016x%08x", type, ino,
+				 type == 'W' ? 0xa4f8719bu : 0);
 		assert_true(ocfs2_line_print(&l, k->lines[i], LINE) > 0);
 	}
 }
@@ -138,7 +145,10 @@ static struct kernel *new_kernel(bool move_boundaries)
 	k->collector.ops = &ops;
 	k->move_boundaries = move_boundaries;
 	k->space = (struct space_sample){FS_OCFS2, name, NULL};
-	k->node = (struct node_sample){.name = "node1", .present = true, .has_clock = true, .n_spaces = 1,
+	k->node = (struct node_sample){.name = "node1",
+				       .present = true,
+				       .has_clock = true,
+				       .n_spaces = 1,
 				       .spaces = &k->space};
 	make_lines(k);
 	return k;
@@ -178,7 +188,10 @@ static void moved_boundaries_show_every_lock(void **state)
 	free(k);
 }
 
-/* A Lock that a sample misses keeps its Shot: what happened meanwhile is neither lost nor counted from zero. */
+/*
+ * A Lock that a sample misses keeps its Shot: what happened meanwhile is neither lost nor counted
+ * from zero.
+ */
 static void missed_lines_invent_nothing(void **state)
 {
 	struct kernel *k = new_kernel(true);

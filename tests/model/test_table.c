@@ -15,7 +15,8 @@
 
 static struct lock_id id_of(uint32_t i)
 {
-	return (struct lock_id){.number = 0x1000 + i / 3, .low = i % 3 == 2 ? i : 0, .type = (uint8_t)"MWN"[i % 3]};
+	return (struct lock_id){
+	    .number = 0x1000 + i / 3, .low = i % 3 == 2 ? i : 0, .type = (uint8_t) "MWN"[i % 3]};
 }
 
 /* One sample in which Locks [from, to) are listed and those that `every` divides are active. */
@@ -96,7 +97,8 @@ static void active_locks_have_a_trail(void **state)
 	assert_non_null(trail);
 	assert_int_equal(trail->count, TRAIL_SHOTS);
 	for (uint32_t i = 0; i < TRAIL_SHOTS; i++) {
-		const struct past_shot *shot = &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
+		const struct past_shot *shot =
+		    &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
 
 		assert_int_equal(shot->sample, 40 - i);
 		assert_true(shot->lost == 0.5f);

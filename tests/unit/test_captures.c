@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Print what was parsed of every captured file: the same bytes come out. Lines that o2top reads over (R:, L:, B: of
- * glocks, lvb of the DLM, other events of the trace) are counted apart.
+ * Print what was parsed of every captured file: the same bytes come out. Lines that o2top reads
+ * over (R:, L:, B: of glocks, lvb of the DLM, other events of the trace) are counted apart.
  *
- * The recordings lie unpacked in $O2TOP_CAPTURES, or else in tests/data/captures; a trace may be packed with xz.
+ * The recordings lie unpacked in $O2TOP_CAPTURES, or else in tests/data/captures; a trace may be
+ * packed with xz.
  */
 #include "collect/input.h"
 #include "sources/dlm_line.h"
@@ -17,7 +18,8 @@
 
 enum format { STATE, GLOCK, HOLDER, INODE, STATS, SBSTATS, RSB, LKB, LOCK_TIME, FORMATS };
 
-static const char *const names[FORMATS] = {"locking_state", "G:", "H:", "I:", "glstats", "sbstats", "rsb", "lkb", "lock_time"};
+static const char *const names[FORMATS] = {"locking_state", "G:",  "H:",  "I:",       "glstats",
+					   "sbstats",       "rsb", "lkb", "lock_time"};
 static size_t compared[FORMATS], files[FORMATS], skipped, traces_packed;
 
 static bool starts(const char *line, size_t len, const char *with)
@@ -26,7 +28,8 @@ static bool starts(const char *line, size_t len, const char *with)
 }
 
 /* The line printed again, its length in *n; NULL where it was understood, or what is wrong. */
-static const char *again(enum format format, const char *line, size_t len, bool complete, char *buf, size_t size, size_t *n)
+static const char *again(enum format format, const char *line, size_t len, bool complete, char *buf,
+			 size_t size, size_t *n)
 {
 	static union {
 		struct ocfs2_line state;
@@ -41,10 +44,10 @@ static const char *again(enum format format, const char *line, size_t len, bool 
 	} l;
 	const char *wrong = NULL, *event;
 
-#define CASE(name, member, parse, print)                                                                 \
-	case name:                                                                                       \
-		wrong = parse(&l.member, line, len);                                                     \
-		*n = wrong ? 0 : print(&l.member, buf, size);                                            \
+#define CASE(name, member, parse, print)                      \
+	case name:                                            \
+		wrong = parse(&l.member, line, len);          \
+		*n = wrong ? 0 : print(&l.member, buf, size); \
 		return wrong
 	switch (format) {
 	case STATE:
@@ -64,7 +67,8 @@ static const char *again(enum format format, const char *line, size_t len, bool 
 			return wrong;
 		/* what stands before the event is not printed by us */
 		memcpy(buf, line, (size_t)(event - line));
-		*n = gfs2_lock_time_print(&l.event, buf + (event - line), size - (size_t)(event - line));
+		*n = gfs2_lock_time_print(&l.event, buf + (event - line),
+					  size - (size_t)(event - line));
 		*n += *n ? (size_t)(event - line) : 0;
 		return NULL;
 	}
@@ -73,7 +77,10 @@ static const char *again(enum format format, const char *line, size_t len, bool 
 
 static enum format format_in_glocks(const char *line, size_t len)
 {
-	return starts(line, len, "G:") ? GLOCK : starts(line, len, " H:") ? HOLDER : starts(line, len, " I:") ? INODE : FORMATS;
+	return starts(line, len, "G:")    ? GLOCK
+	       : starts(line, len, " H:") ? HOLDER
+	       : starts(line, len, " I:") ? INODE
+					  : FORMATS;
 }
 
 static enum format format_in_dlm(const char *line, size_t len)
@@ -88,7 +95,7 @@ static enum format format_in_trace(const char *line, size_t len)
 
 struct reading {
 	const char *path;
-	enum format format;			       /* of all lines, or FORMATS */
+	enum format format;                           /* of all lines, or FORMATS */
 	enum format (*of_line)(const char *, size_t); /* else */
 };
 
@@ -119,8 +126,11 @@ static bool which(const char *path, struct reading *r)
 		const char *name;
 		enum format format;
 		enum format (*of_line)(const char *, size_t);
-	} kinds[] = {{"locking_state", STATE, NULL}, {"glocks", GLOCK, format_in_glocks}, {"glstats", STATS, NULL},
-		     {"sbstats", SBSTATS, NULL},     {"trace", LOCK_TIME, format_in_trace}};
+	} kinds[] = {{"locking_state", STATE, NULL},
+		     {"glocks", GLOCK, format_in_glocks},
+		     {"glstats", STATS, NULL},
+		     {"sbstats", SBSTATS, NULL},
+		     {"trace", LOCK_TIME, format_in_trace}};
 	const char *base = strrchr(path, '/') + 1;
 	size_t len = strlen(base);
 
@@ -131,8 +141,10 @@ static bool which(const char *path, struct reading *r)
 	if (strstr(path, "/dlm/"))
 		return len > 4 && strcmp(base + len - 4, "_all") == 0;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (starts(base, len, kinds[i].name) && (!base[strlen(kinds[i].name)] || !strcmp(base + strlen(kinds[i].name), ".before") ||
-							  !strcmp(base + strlen(kinds[i].name), ".after"))) {
+		if (starts(base, len, kinds[i].name) &&
+		    (!base[strlen(kinds[i].name)] ||
+		     !strcmp(base + strlen(kinds[i].name), ".before") ||
+		     !strcmp(base + strlen(kinds[i].name), ".after"))) {
 			r->format = kinds[i].format;
 			r->of_line = kinds[i].of_line;
 			return true;
@@ -191,7 +203,9 @@ static void every_captured_line(void **state)
 	if (!folder)
 		folder = "tests/data/captures";
 	if (nftw(folder, visit, 32, FTW_PHYS))
-		fail_msg("no recordings in %s: set O2TOP_CAPTURES to the folder that they are unpacked in", folder);
+		fail_msg("no recordings in %s: set O2TOP_CAPTURES to the folder that they are "
+			 "unpacked in",
+			 folder);
 	for (int i = 0; i < FORMATS; i++) {
 		print_message("# %zu lines of %s\n", compared[i], names[i]);
 		if (!compared[i])

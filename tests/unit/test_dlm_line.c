@@ -4,8 +4,12 @@
 #include "unit.h"
 
 #define RSB "rsb 00000000d40c03c4 2 1c6 8 1 0 3 24 str        2            26b3"
-#define HEX "rsb 00000000a1b2c3d4 -1 0 0 0 0 0 31 hex 4e 30 30 30 30 30 30 30 30 30 30 30 30 30 30 30 35 00 00 00 00 00 00 00 c6 02 00 00 00 00 00"
-#define LKB "lkb 1c6 2 5f7 1770 18446744073709551615 1c 10000 3 0 3 5 -1 1 2 844672870177 18446744073709551615"
+#define HEX                                                                                      \
+	"rsb 00000000a1b2c3d4 -1 0 0 0 0 0 31 hex 4e 30 30 30 30 30 30 30 30 30 30 30 30 30 30 " \
+	"30 35 00 00 00 00 00 00 00 c6 02 00 00 00 00 00"
+#define LKB                                                                             \
+	"lkb 1c6 2 5f7 1770 18446744073709551615 1c 10000 3 0 3 5 -1 1 2 844672870177 " \
+	"18446744073709551615"
 
 static const char *rsb(struct dlm_rsb_line *l, const char *text, size_t len)
 {
@@ -117,10 +121,18 @@ static void truncated(void **state)
 static void refused(void **state)
 {
 	static const char *const rsbs[] = {
-		"rsb  2 1c6 8 1 0 3 1 str a", "rsb p x 1c6 8 1 0 3 1 str a", "rsb p 2 0x1c6 8 1 0 3 1 str a", "rsb p 2 1c6 8 1 0 3 2 str a",
-		"rsb p 2 1c6 8 1 0 3 1 str ab", "rsb p 2 1c6 8 1 0 3 1 hex 6", "rsb p 2 1c6 8 1 0 3 1 hex 61 62", "rsb p 2 1c6 8 1 0 3 1 oct a",
-		"rsb p 2 1c6 8 1 0 3 65 str 12345678901234567890123456789012345678901234567890123456789012345",
-		"rsb ppppppppppppppppppppppppp 2 1c6 8 1 0 3 1 str a", "rsb p 2147483648 1c6 8 1 0 3 1 str a"};
+	    "rsb  2 1c6 8 1 0 3 1 str a",
+	    "rsb p x 1c6 8 1 0 3 1 str a",
+	    "rsb p 2 0x1c6 8 1 0 3 1 str a",
+	    "rsb p 2 1c6 8 1 0 3 2 str a",
+	    "rsb p 2 1c6 8 1 0 3 1 str ab",
+	    "rsb p 2 1c6 8 1 0 3 1 hex 6",
+	    "rsb p 2 1c6 8 1 0 3 1 hex 61 62",
+	    "rsb p 2 1c6 8 1 0 3 1 oct a",
+	    "rsb p 2 1c6 8 1 0 3 65 str "
+	    "12345678901234567890123456789012345678901234567890123456789012345",
+	    "rsb ppppppppppppppppppppppppp 2 1c6 8 1 0 3 1 str a",
+	    "rsb p 2147483648 1c6 8 1 0 3 1 str a"};
 	static const char *const wrong[] = {"x?", "", "-", "1.5", "999999999999999999999"};
 	struct dlm_rsb_line r;
 	struct dlm_lkb_line l;
@@ -131,8 +143,12 @@ static void refused(void **state)
 		assert_non_null(rsb(&r, rsbs[i], strlen(rsbs[i])));
 	for (unsigned n = 0; n < 20; n++)
 		for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-			/* an empty place in "1c6" leaves another hexadecimal number, and "-" in front of one of two signs */
-			if (!replace_number(LKB, n, wrong[i], text, sizeof(text)) || (i == 1 && (n < 2 || n == 3 || n == 4 || n == 7)))
+			/*
+			 * an empty place in "1c6" leaves another hexadecimal number, and "-" in
+			 * front of one of two signs
+			 */
+			if (!replace_number(LKB, n, wrong[i], text, sizeof(text)) ||
+			    (i == 1 && (n < 2 || n == 3 || n == 4 || n == 7)))
 				continue;
 			if (!lkb(&l, text, strlen(text)) && i != 1)
 				fail_msg("taken: %s", text);
@@ -147,14 +163,14 @@ static void names_of_gfs2(void **state)
 		uint32_t type;
 		uint64_t number;
 	} names[] = {
-		{"       2            26b3", true, 2, 0x26b3},
-		{"ffffffffffffffffffffffff", true, UINT32_MAX, UINT64_MAX},
-		{"       9               0", true, 9, 0},
-		{"      2             26b3", false, 0, 0},
-		{"       2           26b3 ", false, 0, 0},
-		{"                    26b3", false, 0, 0},
-		{"       2                ", false, 0, 0},
-		{"       g            26b3", false, 0, 0},
+	    {"       2            26b3", true, 2, 0x26b3},
+	    {"ffffffffffffffffffffffff", true, UINT32_MAX, UINT64_MAX},
+	    {"       9               0", true, 9, 0},
+	    {"      2             26b3", false, 0, 0},
+	    {"       2           26b3 ", false, 0, 0},
+	    {"                    26b3", false, 0, 0},
+	    {"       2                ", false, 0, 0},
+	    {"       g            26b3", false, 0, 0},
 	};
 
 	(void)state;
@@ -173,8 +189,12 @@ static void names_of_gfs2(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(resource_with_text), cmocka_unit_test(resource_with_bytes), cmocka_unit_test(lock),
-		cmocka_unit_test(truncated),	      cmocka_unit_test(refused),	     cmocka_unit_test(names_of_gfs2),
+	    cmocka_unit_test(resource_with_text),
+	    cmocka_unit_test(resource_with_bytes),
+	    cmocka_unit_test(lock),
+	    cmocka_unit_test(truncated),
+	    cmocka_unit_test(refused),
+	    cmocka_unit_test(names_of_gfs2),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -33,16 +33,18 @@ static const char *file_with(const char *text)
 	return file_of(text, strlen(text));
 }
 
-/* ---- mountinfo --------------------------------------------------------------------------------------- */
+/* ---- mountinfo ----------------------------------------------------------------------------- */
 
 static void mounts_found(void **state)
 {
-	static const char text[] = "21 1 0:20 / /proc rw,nosuid shared:5 - proc proc rw\n"
-				   "36 35 254:16 / /mnt/o2 rw,noatime shared:1 master:2 - ocfs2 /dev/vdb rw,heartbeat=none\n"
-				   "37 35 254:32 /sub /mnt/o2/a\\040b\\011c\\134d\\012e rw - ocfs2 /dev/vdc rw\n"
-				   "38 35 8:0 / /srv/g\\303\\244 rw - gfs2 /dev/sda rw\n"
-				   "39 35 8:1 / /srv/ocfs2 rw - ext4 /dev/gfs2 rw\n"
-				   "40 35 8:2 / /srv/fuse rw - fuse.ocfs2 /dev/gfs2 rw";
+	static const char text[] =
+	    "21 1 0:20 / /proc rw,nosuid shared:5 - proc proc rw\n"
+	    "36 35 254:16 / /mnt/o2 rw,noatime shared:1 master:2 - ocfs2 /dev/vdb "
+	    "rw,heartbeat=none\n"
+	    "37 35 254:32 /sub /mnt/o2/a\\040b\\011c\\134d\\012e rw - ocfs2 /dev/vdc rw\n"
+	    "38 35 8:0 / /srv/g\\303\\244 rw - gfs2 /dev/sda rw\n"
+	    "39 35 8:1 / /srv/ocfs2 rw - ext4 /dev/gfs2 rw\n"
+	    "40 35 8:2 / /srv/fuse rw - fuse.ocfs2 /dev/gfs2 rw";
 	struct mounts m;
 
 	(void)state;
@@ -69,14 +71,16 @@ static void mounts_found(void **state)
 /* What is no octal escape stands for itself, and no escape makes a path end early. */
 static void mounts_with_odd_escapes(void **state)
 {
-	static const char *const points[] = {"/a\\", "/a\\0", "/a\\04", "/a\\0/1", "/a\\!!!", "/a\\1/!", "/a\\089", "/a\\000b", "/a\\400",
-					     "/a\\777", "/a\\x41"};
+	static const char *const points[] = {"/a\\",    "/a\\0",   "/a\\04",  "/a\\0/1",
+					     "/a\\!!!", "/a\\1/!", "/a\\089", "/a\\000b",
+					     "/a\\400", "/a\\777", "/a\\x41"};
 	struct mounts m;
 	char line[128];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
-		snprintf(line, sizeof(line), "36 35 254:16 / %s rw - ocfs2 /dev/vdb rw\n", points[i]);
+		snprintf(line, sizeof(line), "36 35 254:16 / %s rw - ocfs2 /dev/vdb rw\n",
+			 points[i]);
 		assert_int_equal(mounts_read(&m, file_with(line)), 0);
 		assert_int_equal(m.n, 1);
 		assert_string_equal(m.list[0].point, points[i]);
@@ -86,8 +90,9 @@ static void mounts_with_odd_escapes(void **state)
 
 static void mounts_broken(void **state)
 {
-	static const char text[] = "\n - \n - ocfs2\n36 35 254 / /a rw - ocfs2 b\n36 35 254:x / /a rw - ocfs2 b\n"
-				   "36 35 4294967296:0 / /a rw - ocfs2 b\n36 35 254:16 / /a rw ocfs2 b\n36";
+	static const char text[] =
+	    "\n - \n - ocfs2\n36 35 254 / /a rw - ocfs2 b\n36 35 254:x / /a rw - ocfs2 b\n"
+	    "36 35 4294967296:0 / /a rw - ocfs2 b\n36 35 254:16 / /a rw ocfs2 b\n36";
 	struct mounts m;
 
 	(void)state;
@@ -96,7 +101,7 @@ static void mounts_broken(void **state)
 	mounts_free(&m);
 }
 
-/* ---- clocks ------------------------------------------------------------------------------------------ */
+/* ---- clocks -------------------------------------------------------------------------------- */
 
 static void write_below(const char *root, const char *name, const char *text)
 {
@@ -117,27 +122,27 @@ static void clocks(void **state)
 		bool good;
 		int64_t us;
 	} times[] = {
-		{"1795154849.664465970\n", true, 1795154849664465},
-		{"1795154849.664465970", true, 1795154849664465},
-		{"832.84 1650.12\n", true, 832840000},
-		{"832\n", true, 832000000},
-		{"832.\n", true, 832000000},
-		{"0.5\n", true, 500000},
-		{"0\n", true, 0},
-		{"7.0000009999999999999999999999\n", true, 7000000},
-		{"2305843009213\n", true, 2305843009213000000},
-		{"", false, 0},
-		{"\n", false, 0},
-		{" 7\n", false, 0},
-		{"-7\n", false, 0},
-		{".5\n", false, 0},
-		{"7,5\n", false, 0},
-		{"7.5x\n", false, 0},
-		{"7.5.5\n", false, 0},
-		{"noon\n", false, 0},
-		{"0x7\n", false, 0},
-		{"9223372036855\n", false, 0},
-		{"99999999999999999999\n", false, 0},
+	    {"1795154849.664465970\n", true, 1795154849664465},
+	    {"1795154849.664465970", true, 1795154849664465},
+	    {"832.84 1650.12\n", true, 832840000},
+	    {"832\n", true, 832000000},
+	    {"832.\n", true, 832000000},
+	    {"0.5\n", true, 500000},
+	    {"0\n", true, 0},
+	    {"7.0000009999999999999999999999\n", true, 7000000},
+	    {"2305843009213\n", true, 2305843009213000000},
+	    {"", false, 0},
+	    {"\n", false, 0},
+	    {" 7\n", false, 0},
+	    {"-7\n", false, 0},
+	    {".5\n", false, 0},
+	    {"7,5\n", false, 0},
+	    {"7.5x\n", false, 0},
+	    {"7.5.5\n", false, 0},
+	    {"noon\n", false, 0},
+	    {"0x7\n", false, 0},
+	    {"9223372036855\n", false, 0},
+	    {"99999999999999999999\n", false, 0},
 	};
 	char root[] = "/tmp/o2top-unit-XXXXXX", path[64];
 
@@ -166,11 +171,12 @@ static void clocks(void **state)
 	rmdir(root);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static void names_read_and_found(void **state)
 {
-	static const char text[] = "32264 /mnt/spool\n7 /a b  c \n32264 /mnt/other link\n18446744073709551615 /last\n5 /no newline";
+	static const char text[] = "32264 /mnt/spool\n7 /a b  c \n32264 /mnt/other "
+				   "link\n18446744073709551615 /last\n5 /no newline";
 	struct problems problems = {0};
 	struct names *names = NULL;
 
@@ -188,7 +194,8 @@ static void names_read_and_found(void **state)
 
 static void names_broken(void **state)
 {
-	static const char text[] = "x /a\n7\n8 \n /b\n-9 /c\n18446744073709551616 /d\n10\t/e\n\n11 /f\n12 /g\0h\n";
+	static const char text[] =
+	    "x /a\n7\n8 \n /b\n-9 /c\n18446744073709551616 /d\n10\t/e\n\n11 /f\n12 /g\0h\n";
 	struct problems problems = {0};
 	struct names *names = NULL;
 
@@ -215,7 +222,8 @@ static void names_of_a_space(void **state)
 
 	(void)state;
 	assert_int_equal(names_read(&names, "one", file_with("5 /one/five\n"), &problems), 0);
-	assert_int_equal(names_read(&names, NULL, file_with("5 /any/five\n6 /any/six\n"), &problems), 0);
+	assert_int_equal(
+	    names_read(&names, NULL, file_with("5 /any/five\n6 /any/six\n"), &problems), 0);
 	assert_string_equal(names_find(names, "one", 5), "/one/five");
 	assert_string_equal(names_find(names, "one", 6), "/any/six");
 	assert_string_equal(names_find(names, "two", 5), "/any/five");
@@ -244,14 +252,15 @@ static void names_settled(void **state)
 	names_free(names);
 	names = NULL;
 	/* two are too few to tell */
-	assert_int_equal(names_read(&names, NULL, file_with("5 /a\n6 /b\n7000 /c\n"), &problems), 0);
+	assert_int_equal(names_read(&names, NULL, file_with("5 /a\n6 /b\n7000 /c\n"), &problems),
+			 0);
 	names_settle(names, spaces, 2, holds, &of);
 	assert_string_equal(names_find(names, "one", 5), "/a");
 	names_free(names);
 	names_settle(NULL, spaces, 2, holds, &of);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------- */
 
 struct seen {
 	size_t n, stop_at;
@@ -339,7 +348,7 @@ static void not_files(void **state)
 	assert_string_equal(buf, "123456");
 }
 
-/* ---- problems ---------------------------------------------------------------------------------------- */
+/* ---- problems ------------------------------------------------------------------------------ */
 
 static void problems_kept_and_counted(void **state)
 {
@@ -368,12 +377,18 @@ static void problems_kept_and_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mounts_found),		cmocka_unit_test(mounts_with_odd_escapes),
-		cmocka_unit_test(mounts_broken),	cmocka_unit_test(clocks),
-		cmocka_unit_test(names_read_and_found), cmocka_unit_test(names_broken),
-		cmocka_unit_test(names_of_a_space),	cmocka_unit_test(names_settled),
-		cmocka_unit_test(lines),		cmocka_unit_test(long_lines),
-		cmocka_unit_test(not_files),		cmocka_unit_test(problems_kept_and_counted),
+	    cmocka_unit_test(mounts_found),
+	    cmocka_unit_test(mounts_with_odd_escapes),
+	    cmocka_unit_test(mounts_broken),
+	    cmocka_unit_test(clocks),
+	    cmocka_unit_test(names_read_and_found),
+	    cmocka_unit_test(names_broken),
+	    cmocka_unit_test(names_of_a_space),
+	    cmocka_unit_test(names_settled),
+	    cmocka_unit_test(lines),
+	    cmocka_unit_test(long_lines),
+	    cmocka_unit_test(not_files),
+	    cmocka_unit_test(problems_kept_and_counted),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of GFS2's debugfs files and of its trace event: what real kernels print, and what is refused. */
+/*
+ * Lines of GFS2's debugfs files and of its trace event: what real kernels print, and what is
+ * refused.
+ */
 #include "sources/gfs2_line.h"
 #include "unit.h"
 
@@ -8,17 +11,17 @@
 /* A parser with a printer behind it: NULL and the line printed again into buf, or what is wrong. */
 typedef const char *again_fn(const char *line, size_t len, char *buf, size_t size);
 
-#define AGAIN(name, type, parse, print)                                                                  \
-	static const char *name(const char *line, size_t len, char *buf, size_t size)                    \
-	{                                                                                                \
-		static struct type l;                                                                    \
-		char *copy = exact(line, len);                                                           \
-		const char *wrong = parse(&l, copy, len);                                                \
-                                                                                                         \
-		free(copy);                                                                              \
-		if (!wrong)                                                                              \
-			assert_true(print(&l, buf, size) > 0);                                           \
-		return wrong;                                                                            \
+#define AGAIN(name, type, parse, print)                                               \
+	static const char *name(const char *line, size_t len, char *buf, size_t size) \
+	{                                                                             \
+		static struct type l;                                                 \
+		char *copy = exact(line, len);                                        \
+		const char *wrong = parse(&l, copy, len);                             \
+                                                                                      \
+		free(copy);                                                           \
+		if (!wrong)                                                           \
+			assert_true(print(&l, buf, size) > 0);                        \
+		return wrong;                                                         \
 	}
 
 AGAIN(glock, gfs2_glock_line, gfs2_glock_parse, gfs2_glock_print)
@@ -50,36 +53,46 @@ static const struct {
 	again_fn *again;
 	const char *line;
 } good[] = {
-	/* 6.1: I, v:, m: and p:; older ones without; 6.15 with a and others; no flags; a raw remainder */
-	{glock, "G:  s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
-	{glock, "G:  s:UN n:2/26b3 f:lIqobn t:SH d:EX/0 a:0 v:0 r:6 m:50 p:0"},
-	{glock, "G:  s:SH n:5/1d5a0 f:aLo t:SH d:UN/12345678 a:17 v:-1 r:0 m:0 p:18446744073709551615"},
-	{glock, "G:  s:DF n:6/ffffffffffffffff f: t:DF d:SH/0 a:0 r:3"},
-	{glock, "G:  s:SH n:3/12 f: t:UN d:EX/0 a:0 r:3 m:50"},
-	{glock, "G:  s:?? n:4294967295/0 f:lDpILo0x4 t:?? d:EX/0 a:-5 v:9 r:2 p:7"},
-	{holder, " H: s:SH f:AW e:0 p:1770 [hotload] inode_permission+0x13c/0x1d0"},
-	{holder, " H: s:EX f:H e:0 p:0 [(none)] init_journal+0x205/0x630 [gfs2]"},
-	{holder, " H: s:SH f:eEcH e:-13 p:1 [a b] c] [d]] gfs2_open+0x1/0x2 [gfs2]"},
-	{holder, " H: s:DF f: e:13 p:4194304 [(ended)] 0xffffffffc0a1b2c3"},
-	{holder, " H: s:SH f:W e:0 p:-1 [] x"},
-	{inode, " I: n:22/9282 t:8 f:0x00 d:0x00000201 s:768 p:1"},
-	{inode, " I: n:0/18446744073709551615 t:4 f:0xffff d:0x100000201 s:18446744073709551615"},
-	{stats, "G: n:2/2445 rtt:19408/7188 rttb:1200545/1826172 irt:14184741610/16358131118 dcnt: 1 qcnt: 220"},
-	{stats, "G: n:9/0 rtt:0/0 rttb:0/18446744073709551615 irt:9223372036854775808/1 dcnt: 18446744073709551615 qcnt: 0"},
-	{sbstats, "type            cpu:               0               1"},
-	{sbstats, "type            cpu:               0"},
-	{sbstats, "reserved       srtt:               0"},
-	{sbstats, "inode      srttvarb:         1200545               0            4096"},
-	{sbstats, "journal       queue: 18446744073709551615"},
-	{sbstats, "nondisk         dlm:              12"},
-	{lock_time, "  kworker/0:1H-77      [000] .....   329.334686: gfs2_glock_lock_time: 254,0 glock 2:9291 status:0 flags:00 "
-		    "tdiff:95503362 srtt:11294/15624 srttb:12687/10875 sirt:11861299/16344897 dcnt:1 qcnt:1"},
-	{lock_time, "          <...>-1 [001] d..1. 0.000001: gfs2_glock_lock_time: 4095,1048575 glock 5:18446744073709551615 status:-11 "
-		    "flags:02 tdiff:0 srtt:-1/2 srttb:3/-4 sirt:5/6 dcnt:7 qcnt:8"},
-	{lock_time, "   my: comm] 5-12 [000] 99999999.999999: gfs2_glock_lock_time: 1,2 glock 1:3 status:-35 flags:104 tdiff:-7 "
-		    "srtt:0/0 srttb:0/0 sirt:0/0 dcnt:0 qcnt:0"},
-	{lock_time, " a b-1 [000] .... 5.000000: gfs2_glock_lock_time: 1,2 glock 1:3 status:-65538 flags:00 tdiff:7 srtt:0/0 srttb:0/0 "
-		    "sirt:0/0 dcnt:0 qcnt:0"},
+    /*
+	 * 6.1: I, v:, m: and p:; older ones without; 6.15 with a and others; no flags; a raw
+	 * remainder
+	 */
+    {glock, "G:  s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
+    {glock, "G:  s:UN n:2/26b3 f:lIqobn t:SH d:EX/0 a:0 v:0 r:6 m:50 p:0"},
+    {glock, "G:  s:SH n:5/1d5a0 f:aLo t:SH d:UN/12345678 a:17 v:-1 r:0 m:0 p:18446744073709551615"},
+    {glock, "G:  s:DF n:6/ffffffffffffffff f: t:DF d:SH/0 a:0 r:3"},
+    {glock, "G:  s:SH n:3/12 f: t:UN d:EX/0 a:0 r:3 m:50"},
+    {glock, "G:  s:?? n:4294967295/0 f:lDpILo0x4 t:?? d:EX/0 a:-5 v:9 r:2 p:7"},
+    {holder, " H: s:SH f:AW e:0 p:1770 [hotload] inode_permission+0x13c/0x1d0"},
+    {holder, " H: s:EX f:H e:0 p:0 [(none)] init_journal+0x205/0x630 [gfs2]"},
+    {holder, " H: s:SH f:eEcH e:-13 p:1 [a b] c] [d]] gfs2_open+0x1/0x2 [gfs2]"},
+    {holder, " H: s:DF f: e:13 p:4194304 [(ended)] 0xffffffffc0a1b2c3"},
+    {holder, " H: s:SH f:W e:0 p:-1 [] x"},
+    {inode, " I: n:22/9282 t:8 f:0x00 d:0x00000201 s:768 p:1"},
+    {inode, " I: n:0/18446744073709551615 t:4 f:0xffff d:0x100000201 s:18446744073709551615"},
+    {stats, "G: n:2/2445 rtt:19408/7188 rttb:1200545/1826172 irt:14184741610/16358131118 dcnt: 1 "
+	    "qcnt: 220"},
+    {stats, "G: n:9/0 rtt:0/0 rttb:0/18446744073709551615 irt:9223372036854775808/1 dcnt: "
+	    "18446744073709551615 qcnt: 0"},
+    {sbstats, "type            cpu:               0               1"},
+    {sbstats, "type            cpu:               0"},
+    {sbstats, "reserved       srtt:               0"},
+    {sbstats, "inode      srttvarb:         1200545               0            4096"},
+    {sbstats, "journal       queue: 18446744073709551615"},
+    {sbstats, "nondisk         dlm:              12"},
+    {lock_time,
+     "  kworker/0:1H-77      [000] .....   329.334686: gfs2_glock_lock_time: 254,0 glock 2:9291 "
+     "status:0 flags:00 "
+     "tdiff:95503362 srtt:11294/15624 srttb:12687/10875 sirt:11861299/16344897 dcnt:1 qcnt:1"},
+    {lock_time, "          <...>-1 [001] d..1. 0.000001: gfs2_glock_lock_time: 4095,1048575 glock "
+		"5:18446744073709551615 status:-11 "
+		"flags:02 tdiff:0 srtt:-1/2 srttb:3/-4 sirt:5/6 dcnt:7 qcnt:8"},
+    {lock_time, "   my: comm] 5-12 [000] 99999999.999999: gfs2_glock_lock_time: 1,2 glock 1:3 "
+		"status:-35 flags:104 tdiff:-7 "
+		"srtt:0/0 srttb:0/0 sirt:0/0 dcnt:0 qcnt:0"},
+    {lock_time, " a b-1 [000] .... 5.000000: gfs2_glock_lock_time: 1,2 glock 1:3 status:-65538 "
+		"flags:00 tdiff:7 srtt:0/0 srttb:0/0 "
+		"sirt:0/0 dcnt:0 qcnt:0"},
 };
 enum { N_GOOD = sizeof(good) / sizeof(good[0]) };
 
@@ -89,7 +102,8 @@ static void printed_again(void **state)
 
 	(void)state;
 	for (int i = 0; i < N_GOOD; i++) {
-		const char *wrong = good[i].again(good[i].line, strlen(good[i].line), buf, sizeof(buf));
+		const char *wrong =
+		    good[i].again(good[i].line, strlen(good[i].line), buf, sizeof(buf));
 
 		if (wrong)
 			fail_msg("%s: %s", good[i].line, wrong);
@@ -99,7 +113,9 @@ static void printed_again(void **state)
 	}
 }
 
-/* Runs of blanks become one, one at the end none: the columns of sbstats are as wide as they are. */
+/*
+ * Runs of blanks become one, one at the end none: the columns of sbstats are as wide as they are.
+ */
 static char *squeeze(char *text)
 {
 	char *to = text;
@@ -114,9 +130,9 @@ static char *squeeze(char *text)
 }
 
 /*
- * Every beginning of a line is refused, or it is a line by itself: where what is left out is a part of the last number
- * or word, or fields that not every kernel prints. Then it prints as what stands there; behind a blank there may be
- * what a later kernel adds.
+ * Every beginning of a line is refused, or it is a line by itself: where what is left out is a part
+ * of the last number or word, or fields that not every kernel prints. Then it prints as what stands
+ * there; behind a blank there may be what a later kernel adds.
  */
 static void truncated(void **state)
 {
@@ -138,8 +154,8 @@ static void truncated(void **state)
 }
 
 /*
- * Text for each number in turn. Where it is taken all the same it stood in a word, as in a command or a symbol, and
- * prints as it stands.
+ * Text for each number in turn. Where it is taken all the same it stood in a word, as in a command
+ * or a symbol, and prints as it stands.
  */
 static void text_for_a_number(void **state)
 {
@@ -148,14 +164,18 @@ static void text_for_a_number(void **state)
 
 	(void)state;
 	for (int i = 0; i < N_GOOD; i++) {
-		const char *begin = good[i].again == lock_time ? memmem(good[i].line, strlen(good[i].line), "time: ", 6) : good[i].line;
+		const char *begin = good[i].again == lock_time
+					? memmem(good[i].line, strlen(good[i].line), "time: ", 6)
+					: good[i].line;
 		size_t skip = (size_t)(begin - good[i].line);
 
 		for (unsigned n = 0; n < 40; n++)
 			for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]); w++) {
 				memcpy(text, good[i].line, skip);
-				if (replace_number(begin, n, wrong[w], text + skip, sizeof(text) - skip) &&
-				    !good[i].again(text, strlen(text), buf, sizeof(buf)) && strcmp(squeeze(buf), squeeze(text)))
+				if (replace_number(begin, n, wrong[w], text + skip,
+						   sizeof(text) - skip) &&
+				    !good[i].again(text, strlen(text), buf, sizeof(buf)) &&
+				    strcmp(squeeze(buf), squeeze(text)))
 					fail_msg("%s is taken as %s", text, buf);
 			}
 	}
@@ -163,7 +183,8 @@ static void text_for_a_number(void **state)
 
 static void glock_fields(void **state)
 {
-	static const char line[] = "G:  s:SH n:5/1d5a0 f:aLo t:EX d:DF/12345678 a:17 v:-1 r:3 m:50 p:9";
+	static const char line[] =
+	    "G:  s:SH n:5/1d5a0 f:aLo t:EX d:DF/12345678 a:17 v:-1 r:3 m:50 p:9";
 	struct gfs2_glock_line l;
 
 	(void)state;
@@ -185,7 +206,8 @@ static void glock_fields(void **state)
 
 static void holder_fields(void **state)
 {
-	static const char line[] = " H: s:DF f:tTeAnaEcHWs e:-11 p:1770 [a] [b] kthread] do_it+0x1/0x2 [gfs2]";
+	static const char line[] =
+	    " H: s:DF f:tTeAnaEcHWs e:-11 p:1770 [a] [b] kthread] do_it+0x1/0x2 [gfs2]";
 	struct gfs2_holder_line l;
 
 	(void)state;
@@ -219,7 +241,9 @@ static void inode_fields(void **state)
 /* Variances can be negative and print without a sign. */
 static void stats_above_int64(void **state)
 {
-	static const char line[] = "G: n:2/2445 rtt:1/2 rttb:18446744073709551615/9223372036854775808 irt:3/4 dcnt: 5 qcnt: 6";
+	static const char line[] =
+	    "G: n:2/2445 rtt:1/2 rttb:18446744073709551615/9223372036854775808 irt:3/4 dcnt: 5 "
+	    "qcnt: 6";
 	struct gfs2_stats_line l;
 
 	(void)state;
@@ -242,7 +266,8 @@ static void sbstats_columns(void **state)
 	size_t at;
 
 	(void)state;
-	assert_null(gfs2_sbstats_parse(&l, "inode         srttb:         1200545               7", 52));
+	assert_null(
+	    gfs2_sbstats_parse(&l, "inode         srttb:         1200545               7", 52));
 	assert_int_equal(l.type, GFS2_INODE);
 	assert_int_equal(l.stat, GFS2_SRTTB);
 	assert_int_equal(l.n_cpus, 2);
@@ -268,7 +293,8 @@ static void sbstats_columns(void **state)
 
 static void lock_time_fields(void **state)
 {
-	static const char line[] = "   a: b-1 [000] .....   329.334686: gfs2_glock_lock_time: 254,3 glock 2:9291 status:-65538 flags:1f "
+	static const char line[] = "   a: b-1 [000] .....   329.334686: gfs2_glock_lock_time: "
+				   "254,3 glock 2:9291 status:-65538 flags:1f "
 				   "tdiff:95503362 srtt:1/2 srttb:3/4 sirt:5/6 dcnt:7 qcnt:8";
 	struct gfs2_lock_time l;
 	const char *wrong = "";
@@ -284,7 +310,8 @@ static void lock_time_fields(void **state)
 	assert_int_equal(l.status, -65538);
 	assert_int_equal(l.lksb_flags, 0x1f);
 	assert_int_equal(l.tdiff, 95503362);
-	assert_true(l.srtt == 1 && l.srttvar == 2 && l.srttb == 3 && l.srttvarb == 4 && l.sirt == 5 && l.sirtvar == 6);
+	assert_true(l.srtt == 1 && l.srttvar == 2 && l.srttb == 3 && l.srttvarb == 4 &&
+		    l.sirt == 5 && l.sirtvar == 6);
 	assert_true(l.dcount == 7 && l.qcount == 8);
 }
 
@@ -294,27 +321,31 @@ static void refused(void **state)
 		again_fn *again;
 		const char *line;
 	} bad[] = {
-		{glock, "G: s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
-		{glock, "G:  s:XX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
-		{glock, "G:  s:EX n:2/0x6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
-		{glock, "G:  s:EX n:4294967296/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
-		{glock, "G:  s:EX n:2/10000000000000000 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
-		{glock, "G:  s:EX n:2/6259 f:I-ob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
-		{glock, "G:  s:EX n:2/6259 f:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
-		{glock, "G:  s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1x"},
-		{glock, "G:  s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:9223372036854775808 v:0 r:4 m:200 p:1"},
-		{holder, " H: s:SH f:AW e:0 p:1770 hotload inode_permission+0x13c/0x1d0"},
-		{holder, " H: s:SH f:AW e:0 p:1770 [hotload]"},
-		{holder, " H: s:SH f:AW e:2147483648 p:1770 [hotload] a"},
-		{inode, " I: n:22 t:8 f:0x00 d:0x00000201 s:768 p:1"},
-		{inode, " I: n:22/9282 t:8 f:00 d:0x00000201 s:768 p:1"},
-		{stats, "G: n:2/2445 rtt:-1/7188 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 220"},
-		{stats, "G: n:2/2445 rtt:1/7188 rttb:1/1 irt:1/1 dcnt:1 qcnt: 220"},
-		{stats, "G: n:2/2445 rtt:1/18446744073709551616 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 220"},
-		{lock_time, "gfs2_glock_lock_time: 254,0 glock 2:1 status:0 flags:00 tdiff:1 srtt:0/0 srttb:0/0 sirt:0/0 dcnt:0 qcnt:0"},
-		{lock_time, " 1.00000: gfs2_glock_lock_time: 1,0 glock 2:1 status:0 flags:00 tdiff:1 srtt:0/0 srttb:0/0 sirt:0/0 dcnt:0 qcnt:0"},
-		{lock_time, " 1.000000: gfs2_glock_lock_time: 1,0 glock 2:1 status:0 flags:00 tdiff:1 srtt:0/0 srttb:0/0 sirt:0/0 dcnt:0 qcnt:0 x"},
-		{lock_time, " 1.000000: gfs2_glock_queue: 254,0 glock 2:9284 queue PR"},
+	    {glock, "G: s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
+	    {glock, "G:  s:XX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
+	    {glock, "G:  s:EX n:2/0x6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
+	    {glock, "G:  s:EX n:4294967296/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
+	    {glock, "G:  s:EX n:2/10000000000000000 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
+	    {glock, "G:  s:EX n:2/6259 f:I-ob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
+	    {glock, "G:  s:EX n:2/6259 f:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa t:EX d:EX/0 a:0 "
+		    "v:0 r:4 m:200 p:1"},
+	    {glock, "G:  s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1x"},
+	    {glock, "G:  s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:9223372036854775808 v:0 r:4 m:200 p:1"},
+	    {holder, " H: s:SH f:AW e:0 p:1770 hotload inode_permission+0x13c/0x1d0"},
+	    {holder, " H: s:SH f:AW e:0 p:1770 [hotload]"},
+	    {holder, " H: s:SH f:AW e:2147483648 p:1770 [hotload] a"},
+	    {inode, " I: n:22 t:8 f:0x00 d:0x00000201 s:768 p:1"},
+	    {inode, " I: n:22/9282 t:8 f:00 d:0x00000201 s:768 p:1"},
+	    {stats, "G: n:2/2445 rtt:-1/7188 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 220"},
+	    {stats, "G: n:2/2445 rtt:1/7188 rttb:1/1 irt:1/1 dcnt:1 qcnt: 220"},
+	    {stats, "G: n:2/2445 rtt:1/18446744073709551616 rttb:1/1 irt:1/1 dcnt: 1 qcnt: 220"},
+	    {lock_time, "gfs2_glock_lock_time: 254,0 glock 2:1 status:0 flags:00 tdiff:1 srtt:0/0 "
+			"srttb:0/0 sirt:0/0 dcnt:0 qcnt:0"},
+	    {lock_time, " 1.00000: gfs2_glock_lock_time: 1,0 glock 2:1 status:0 flags:00 tdiff:1 "
+			"srtt:0/0 srttb:0/0 sirt:0/0 dcnt:0 qcnt:0"},
+	    {lock_time, " 1.000000: gfs2_glock_lock_time: 1,0 glock 2:1 status:0 flags:00 tdiff:1 "
+			"srtt:0/0 srttb:0/0 sirt:0/0 dcnt:0 qcnt:0 x"},
+	    {lock_time, " 1.000000: gfs2_glock_queue: 254,0 glock 2:9284 queue PR"},
 	};
 	char buf[2048];
 
@@ -327,10 +358,11 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(printed_again), cmocka_unit_test(truncated),	      cmocka_unit_test(text_for_a_number),
-		cmocka_unit_test(glock_fields),	 cmocka_unit_test(holder_fields),     cmocka_unit_test(inode_fields),
-		cmocka_unit_test(stats_above_int64), cmocka_unit_test(sbstats_columns), cmocka_unit_test(lock_time_fields),
-		cmocka_unit_test(refused),
+	    cmocka_unit_test(printed_again),     cmocka_unit_test(truncated),
+	    cmocka_unit_test(text_for_a_number), cmocka_unit_test(glock_fields),
+	    cmocka_unit_test(holder_fields),     cmocka_unit_test(inode_fields),
+	    cmocka_unit_test(stats_above_int64), cmocka_unit_test(sbstats_columns),
+	    cmocka_unit_test(lock_time_fields),  cmocka_unit_test(refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -77,12 +77,12 @@ static void versions(void **state)
 		uint32_t version;
 		const char *text, *tail;
 	} lines[] = {
-		{1, HEAD("0x1", NAME) ZERO, ""},
-		{2, HEAD("0x2", NAME) ZERO COUNTS, ""},
-		{3, HEAD("0x3", NAME) ZERO COUNTS, ""},
-		{4, HEAD("0x4", NAME) ZERO COUNTS STAMPS, ""},
-		{5, HEAD("0x5", NAME) ZERO COUNTS STAMPS "23\tmore\t", "23\tmore\t"},
-		{0x10, HEAD("0x10", NAME) ZERO COUNTS STAMPS, ""},
+	    {1, HEAD("0x1", NAME) ZERO, ""},
+	    {2, HEAD("0x2", NAME) ZERO COUNTS, ""},
+	    {3, HEAD("0x3", NAME) ZERO COUNTS, ""},
+	    {4, HEAD("0x4", NAME) ZERO COUNTS STAMPS, ""},
+	    {5, HEAD("0x5", NAME) ZERO COUNTS STAMPS "23\tmore\t", "23\tmore\t"},
+	    {0x10, HEAD("0x10", NAME) ZERO COUNTS STAMPS, ""},
 	};
 	struct ocfs2_line l;
 
@@ -109,7 +109,8 @@ static void letters(void **state)
 
 	(void)state;
 	for (const char *type = types; *type; type++) {
-		snprintf(text, sizeof(text), HEAD("0x4", "%c0000000000000000007e08a4f86ba4") ZERO COUNTS STAMPS, *type);
+		snprintf(text, sizeof(text),
+			 HEAD("0x4", "%c0000000000000000007e08a4f86ba4") ZERO COUNTS STAMPS, *type);
 		assert_null(parse(&l, text, strlen(text), true));
 		assert_int_equal(l.id.type, *type);
 		assert_int_equal(l.id.number, 0x7e08);
@@ -125,23 +126,23 @@ static void names(void **state)
 		bool good;
 		struct ocfs2_name name;
 	} names[] = {
-		{"N00000000000000050000c602", true, {'N', 5, 0xc602}},
-		{"N123456789abcdef0ffffffff", true, {'N', 0x123456789abcdef0, 0xffffffff}},
-		{"M000000ffffffffffffffffffffffff", true, {'M', 0xffffffffffffffff, 0xffffffff}},
-		{"W0000000000000000007e08A4F86BA4", true, {'W', 0x7e08, 0xa4f86ba4}},
-		{"R000000000000000000000000000000", true, {'R', 0, 0}},
-		{"", false, {0}},
-		{"M", false, {0}},
-		{"m000000000000000000006400000000", false, {0}},
-		{"0000000000000000000006400000000", false, {0}},
-		{"M00000000000000000000640000000", false, {0}},
-		{"M0000000000000000000064000000000", false, {0}},
-		{"M00000000000000000000640000000g", false, {0}},
-		{"M000001000000000000006400000000", false, {0}},
-		{"M000000 00000000000006400000000", false, {0}},
-		{"N00000000000000050000c60", false, {0}},
-		{"N00000000000000050000c6020", false, {0}},
-		{"N0000000000000000050000c602-+0x", false, {0}},
+	    {"N00000000000000050000c602", true, {'N', 5, 0xc602}},
+	    {"N123456789abcdef0ffffffff", true, {'N', 0x123456789abcdef0, 0xffffffff}},
+	    {"M000000ffffffffffffffffffffffff", true, {'M', 0xffffffffffffffff, 0xffffffff}},
+	    {"W0000000000000000007e08A4F86BA4", true, {'W', 0x7e08, 0xa4f86ba4}},
+	    {"R000000000000000000000000000000", true, {'R', 0, 0}},
+	    {"", false, {0}},
+	    {"M", false, {0}},
+	    {"m000000000000000000006400000000", false, {0}},
+	    {"0000000000000000000006400000000", false, {0}},
+	    {"M00000000000000000000640000000", false, {0}},
+	    {"M0000000000000000000064000000000", false, {0}},
+	    {"M00000000000000000000640000000g", false, {0}},
+	    {"M000001000000000000006400000000", false, {0}},
+	    {"M000000 00000000000006400000000", false, {0}},
+	    {"N00000000000000050000c60", false, {0}},
+	    {"N00000000000000050000c6020", false, {0}},
+	    {"N0000000000000000050000c602-+0x", false, {0}},
 	};
 
 	(void)state;
@@ -160,13 +161,20 @@ static void names(void **state)
 	}
 }
 
-/* A byte from 0x80 on is printed as 0xffffff80..0xffffffff where char has a sign, and as it is where not. */
+/*
+ * A byte from 0x80 on is printed as 0xffffff80..0xffffffff where char has a sign, and as it is
+ * where not.
+ */
 static void value_block(void **state)
 {
-	static const char with[] = HEAD("0x4", NAME) "0x5\t0x7f\t0xffffff80\t0xffffffff\t0x0\t0x0\t0x0\t0x0\t" Z8 Z8 Z8 Z8 Z8 Z8 Z8
-		COUNTS STAMPS;
-	static const char without[] = HEAD("0x4", NAME) "0x5\t0x7f\t0x80\t0xff\t0x0\t0x0\t0x0\t0x0\t" Z8 Z8 Z8 Z8 Z8 Z8 Z8 COUNTS STAMPS;
-	static const char *const wrong[] = {"0x100", "0xffffff7f", "0x1ffffff80", "-1", "ff", "0x", "0xffffffffffffffff", ""};
+	static const char with[] =
+	    HEAD("0x4", NAME) "0x5\t0x7f\t0xffffff80\t0xffffffff\t0x0\t0x0\t0x0\t0x0\t" Z8 Z8 Z8 Z8
+		Z8 Z8 Z8 COUNTS STAMPS;
+	static const char without[] = HEAD(
+	    "0x4",
+	    NAME) "0x5\t0x7f\t0x80\t0xff\t0x0\t0x0\t0x0\t0x0\t" Z8 Z8 Z8 Z8 Z8 Z8 Z8 COUNTS STAMPS;
+	static const char *const wrong[] = {"0x100", "0xffffff7f", "0x1ffffff80",        "-1",
+					    "ff",    "0x",         "0xffffffffffffffff", ""};
 	static const uint8_t bytes[] = {5, 0x7f, 0x80, 0xff};
 	struct ocfs2_line l;
 	char text[2048];
@@ -181,7 +189,9 @@ static void value_block(void **state)
 	assert_true(l.lvb_unsigned);
 	check_print(&l, without);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		snprintf(text, sizeof(text), HEAD("0x4", NAME) "%s\t0x0\t0x0\t0x0\t0x0\t0x0\t0x0\t0x0\t" Z8 Z8 Z8 Z8 Z8 Z8 Z8 COUNTS STAMPS,
+		snprintf(text, sizeof(text),
+			 HEAD("0x4", NAME) "%s\t0x0\t0x0\t0x0\t0x0\t0x0\t0x0\t0x0\t" Z8 Z8 Z8 Z8 Z8
+			     Z8 Z8 COUNTS STAMPS,
 			 wrong[i]);
 		assert_non_null(parse(&l, text, strlen(text), true));
 	}
@@ -193,7 +203,9 @@ static void value_block_decoded(void **state)
 	struct ocfs2_lvb d;
 
 	(void)state;
-	/* size 0x0102030405060708 at 40, mode 0100644 (a file) at 48, generation 0xa4f86ba4 at 56 */
+	/*
+	 * size 0x0102030405060708 at 40, mode 0100644 (a file) at 48, generation 0xa4f86ba4 at 56
+	 */
 	memcpy(lvb + 40, "\1\2\3\4\5\6\7\10\x81\xa4", 10);
 	memcpy(lvb + 56, "\xa4\xf8\x6b\xa4", 4);
 	assert_true(ocfs2_lvb_decode(&d, lvb));
@@ -207,8 +219,9 @@ static void value_block_decoded(void **state)
 }
 
 /*
- * Every beginning of a line is refused where the newline is missing, save the one that ends in the TAB after its last
- * field; and with a newline, save those that end within or after the last field: a number's end cannot be told.
+ * Every beginning of a line is refused where the newline is missing, save the one that ends in the
+ * TAB after its last field; and with a newline, save those that end within or after the last field:
+ * a number's end cannot be told.
  */
 static void truncated(void **state)
 {
@@ -216,9 +229,9 @@ static void truncated(void **state)
 		const char *text;
 		size_t last; /* where the last field begins */
 	} lines[] = {
-		{HEAD("0x1", NAME) ZERO, sizeof(HEAD("0x1", NAME) ZERO) - sizeof("0x0\t")},
-		{HEAD("0x2", NAME) ZERO COUNTS, sizeof(HEAD("0x2", NAME) ZERO COUNTS) - sizeof("19\t")},
-		{V4, sizeof(V4) - sizeof("22\t")},
+	    {HEAD("0x1", NAME) ZERO, sizeof(HEAD("0x1", NAME) ZERO) - sizeof("0x0\t")},
+	    {HEAD("0x2", NAME) ZERO COUNTS, sizeof(HEAD("0x2", NAME) ZERO COUNTS) - sizeof("19\t")},
+	    {V4, sizeof(V4) - sizeof("22\t")},
 	};
 	struct ocfs2_line l;
 
@@ -244,7 +257,8 @@ static void truncated(void **state)
 /* Each field in turn is text, empty, or what a number may not look like. */
 static void text_for_a_number(void **state)
 {
-	static const char *const wrong[] = {"x", "", " 1", "1 ", "+1", "1.5", "1e3", "--1", "0x", "-"};
+	static const char *const wrong[] = {"x",   "",    " 1",  "1 ", "+1",
+					    "1.5", "1e3", "--1", "0x", "-"};
 	struct ocfs2_line l;
 	char text[2048];
 
@@ -266,11 +280,16 @@ static void text_for_a_number(void **state)
 
 static void largest_numbers(void **state)
 {
-	static const char good[] = "0xffff\t" NAME "\t2147483647\t0xffffffffffffffff\t0xffffffffffffffff\t0x0\t4294967295\t4294967295\t"
-		"-2147483648\t-1\t" ZERO "4294967295\t4294967295\t4294967295\t4294967295\t18446744073709551615\t18446744073709551615\t"
-		"4294967295\t4294967295\t4294967295\t18446744073709551615\t18446744073709551615\t18446744073709551615\t";
-	static const char *const too_large[] = {"0x10000", "2147483648", "0x10000000000000000", "4294967296", "-2147483649",
-						"18446744073709551616", "99999999999999999999", "100000000000000000000"};
+	static const char good[] =
+	    "0xffff\t" NAME
+	    "\t2147483647\t0xffffffffffffffff\t0xffffffffffffffff\t0x0\t4294967295\t4294967295\t"
+	    "-2147483648\t-1\t" ZERO "4294967295\t4294967295\t4294967295\t4294967295\t1844674407370"
+	    "9551615\t18446744073709551615\t"
+	    "4294967295\t4294967295\t4294967295\t18446744073709551615\t18446744073709551615\t184467"
+	    "44073709551615\t";
+	static const char *const too_large[] = {
+	    "0x10000",     "2147483648",           "0x10000000000000000",  "4294967296",
+	    "-2147483649", "18446744073709551616", "99999999999999999999", "100000000000000000000"};
 	static const int fields[] = {1, 3, 4, 7, 9, 79, 80, 86};
 	struct ocfs2_line l;
 	char text[2048];
@@ -288,7 +307,8 @@ static void largest_numbers(void **state)
 		for (int f = 1; f < fields[i]; f++)
 			p = strchr(p, '\t') + 1;
 		memcpy(text, good, (size_t)(p - good));
-		snprintf(text + (p - good), sizeof(text) - (size_t)(p - good), "%s%s", too_large[i], strchr(p, '\t'));
+		snprintf(text + (p - good), sizeof(text) - (size_t)(p - good), "%s%s", too_large[i],
+			 strchr(p, '\t'));
 		assert_non_null(parse(&l, text, strlen(text), true));
 	}
 }
@@ -298,8 +318,10 @@ static void more_fields_than_its_version(void **state)
 	struct ocfs2_line l;
 
 	(void)state;
-	assert_non_null(parse(&l, HEAD("0x1", NAME) ZERO "1\t", strlen(HEAD("0x1", NAME) ZERO "1\t"), true));
-	assert_non_null(parse(&l, HEAD("0x3", NAME) ZERO COUNTS "1\t", strlen(HEAD("0x3", NAME) ZERO COUNTS "1\t"), true));
+	assert_non_null(
+	    parse(&l, HEAD("0x1", NAME) ZERO "1\t", strlen(HEAD("0x1", NAME) ZERO "1\t"), true));
+	assert_non_null(parse(&l, HEAD("0x3", NAME) ZERO COUNTS "1\t",
+			      strlen(HEAD("0x3", NAME) ZERO COUNTS "1\t"), true));
 	assert_non_null(parse(&l, V4 "1\t", strlen(V4 "1\t"), true));
 	assert_non_null(parse(&l, HEAD("0x0", NAME) ZERO, strlen(HEAD("0x0", NAME) ZERO), true));
 	assert_non_null(parse(&l, "", 0, true));
@@ -310,9 +332,15 @@ static void more_fields_than_its_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(versions),	     cmocka_unit_test(letters),		    cmocka_unit_test(names),
-		cmocka_unit_test(value_block),	     cmocka_unit_test(value_block_decoded), cmocka_unit_test(truncated),
-		cmocka_unit_test(text_for_a_number), cmocka_unit_test(largest_numbers),	    cmocka_unit_test(more_fields_than_its_version),
+	    cmocka_unit_test(versions),
+	    cmocka_unit_test(letters),
+	    cmocka_unit_test(names),
+	    cmocka_unit_test(value_block),
+	    cmocka_unit_test(value_block_decoded),
+	    cmocka_unit_test(truncated),
+	    cmocka_unit_test(text_for_a_number),
+	    cmocka_unit_test(largest_numbers),
+	    cmocka_unit_test(more_fields_than_its_version),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -54,9 +54,11 @@ static void random_state(struct ocfs2_line *l)
 	l->version = 1 + (uint32_t)sized(below(2) ? 2 : 15);
 	l->id = (struct ocfs2_name){types[below(14)], sized(64), (uint32_t)sized(32)};
 	if (l->id.type == 'N')
-		snprintf(l->name, sizeof(l->name), "N%016llx%08x", (unsigned long long)l->id.number, l->id.low);
+		snprintf(l->name, sizeof(l->name), "N%016llx%08x", (unsigned long long)l->id.number,
+			 l->id.low);
 	else
-		snprintf(l->name, sizeof(l->name), "%c000000%016llx%08x", l->id.type, (unsigned long long)l->id.number, l->id.low);
+		snprintf(l->name, sizeof(l->name), "%c000000%016llx%08x", l->id.type,
+			 (unsigned long long)l->id.number, l->id.low);
 	l->level = (int32_t)both_signs(32);
 	l->flags = sized(64);
 	l->action = sized(64);
@@ -275,8 +277,10 @@ static void lock_times(void **state)
 		a.sirtvar = both_signs(64);
 		a.dcount = sized(64);
 		a.qcount = sized(64);
-		head = (size_t)snprintf(buf, sizeof(buf), "%16s-%-7u [%03u] .....  %5llu.%06llu: ", "a: b", below(100000), below(8),
-					(unsigned long long)(a.at_us / 1000000), (unsigned long long)(a.at_us % 1000000));
+		head = (size_t)snprintf(
+		    buf, sizeof(buf), "%16s-%-7u [%03u] .....  %5llu.%06llu: ", "a: b",
+		    below(100000), below(8), (unsigned long long)(a.at_us / 1000000),
+		    (unsigned long long)(a.at_us % 1000000));
 		n = gfs2_lock_time_print(&a, buf + head, sizeof(buf) - head);
 		assert_true(n > 0);
 		check_len(head + n);
@@ -351,9 +355,9 @@ static void locks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(locking_state), cmocka_unit_test(glocks),  cmocka_unit_test(holders),
-		cmocka_unit_test(inodes),	 cmocka_unit_test(glstats), cmocka_unit_test(sbstats),
-		cmocka_unit_test(lock_times),	 cmocka_unit_test(resources), cmocka_unit_test(locks),
+	    cmocka_unit_test(locking_state), cmocka_unit_test(glocks),    cmocka_unit_test(holders),
+	    cmocka_unit_test(inodes),        cmocka_unit_test(glstats),   cmocka_unit_test(sbstats),
+	    cmocka_unit_test(lock_times),    cmocka_unit_test(resources), cmocka_unit_test(locks),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -24,7 +24,8 @@ static inline char *exact(const char *text, size_t len)
 }
 
 /* Replaces the nth (from 0) number of a text by `with`; false where there are not so many. */
-static inline bool replace_number(const char *text, unsigned n, const char *with, char *out, size_t size)
+static inline bool replace_number(const char *text, unsigned n, const char *with, char *out,
+				  size_t size)
 {
 	const char *p = text, *end;
 

@@ -2,8 +2,8 @@
 /*
  * Where samples come from. A collector knows how bytes get here and nothing of what is in them.
  *
- * A sample is what all nodes said at about one time. Nodes and lock spaces keep their index from sample to
- * sample; a node that is missing from one is in the list, not present.
+ * A sample is what all nodes said at about one time. Nodes and lock spaces keep their index from
+ * sample to sample; a node that is missing from one is in the list, not present.
  */
 #ifndef O2TOP_COLLECT_H
 #define O2TOP_COLLECT_H
@@ -30,7 +30,8 @@ enum file_kind {
 
 struct space_sample {
 	enum fs_kind fs;
-	char *name; /* OCFS2: the UUID as the kernel prints it; GFS2: the lock table, cluster:name */
+	char
+	    *name; /* OCFS2: the UUID as the kernel prints it; GFS2: the lock table, cluster:name */
 	char *mount; /* where it is mounted on that node, or NULL */
 };
 
@@ -55,9 +56,11 @@ struct collector;
 struct collector_ops {
 	/* Takes the next sample: 1, or 0 when there is none left, or negative errno. */
 	int (*next)(struct collector *c, struct sample *out, struct problems *problems);
-	/* Opens a file of a node in the sample taken last; any thread. -ENOENT where it has none. */
-	int (*open)(struct collector *c, const struct node_sample *node, const struct space_sample *space,
-		    enum file_kind kind, struct input *in);
+	/*
+	 * Opens a file of a node in the sample taken last; any thread. -ENOENT where it has none.
+	 */
+	int (*open)(struct collector *c, const struct node_sample *node,
+		    const struct space_sample *space, enum file_kind kind, struct input *in);
 	void (*close)(struct collector *c);
 	bool live; /* samples are made as they are asked for */
 };
@@ -66,18 +69,27 @@ struct collector {
 	const struct collector_ops *ops;
 };
 
-/* A recording, or files to compare. `paths` are n_paths folders or files, `only` n_only node names or none. */
+/*
+ * A recording, or files to compare. `paths` are n_paths folders or files, `only` n_only node names
+ * or none.
+ */
 int collect_recording(struct collector **out, char *const *paths, size_t n_paths, char *const *only,
 		      size_t n_only, struct problems *problems);
 
-/* This machine. Roots may be NULL for the kernel's own; mount_point may be NULL for all that is mounted. */
+/*
+ * This machine. Roots may be NULL for the kernel's own; mount_point may be NULL for all that is
+ * mounted.
+ */
 struct local_roots {
 	const char *debugfs, *sysfs, *mountinfo;
 	const char *mount_point;
 };
 int collect_local(struct collector **out, const struct local_roots *roots);
 
-/* How large the first read of locking_state is in the nth sample from 0, so that its boundaries move; 0 any. */
+/*
+ * How large the first read of locking_state is in the nth sample from 0, so that its boundaries
+ * move; 0 any.
+ */
 size_t collect_first_read(unsigned n);
 
 #endif

@@ -33,7 +33,9 @@ int input_open_path(struct input *in, const char *path, const char *label)
 	struct stat st;
 	int fd;
 
-	/* never a terminal to control, never a pipe to wait for: what is not a file is not an input */
+	/*
+	 * never a terminal to control, never a pipe to wait for: what is not a file is not an input
+	 */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -61,7 +63,8 @@ static void hand_out(struct reader *r, const char *line, size_t len, bool comple
 {
 	bool fits = len <= INPUT_LINE_MAX;
 
-	r->stop = !r->each(r->arg, line, fits ? len : INPUT_LINE_MAX, ++r->number, complete && fits);
+	r->stop =
+	    !r->each(r->arg, line, fits ? len : INPUT_LINE_MAX, ++r->number, complete && fits);
 }
 
 /* Hands out the lines that are whole in buf; returns how many bytes are left over. */

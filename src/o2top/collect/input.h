@@ -15,7 +15,7 @@ struct input {
 	ssize_t (*read)(struct input *in, void *buf, size_t size); /* as read(2); negative errno */
 	void (*close)(struct input *in);
 	int fd;
-	size_t first_read; /* size of the first read where it matters, else 0 */
+	size_t first_read;           /* size of the first read where it matters, else 0 */
 	char label[INPUT_LABEL_MAX]; /* what messages call it */
 };
 
@@ -23,14 +23,18 @@ struct input {
 int input_open_path(struct input *in, const char *path, const char *label);
 
 /*
- * Calls `each` for every line, numbered from 1, without its newline; `complete` is false for a last line
- * that has none. A line longer than INPUT_LINE_MAX is given cut off, incomplete. Ends early when `each`
- * returns false. Closes the input. Returns 0, or the negative errno of a read that failed.
+ * Calls `each` for every line, numbered from 1, without its newline; `complete` is false for a last
+ * line that has none. A line longer than INPUT_LINE_MAX is given cut off, incomplete. Ends early
+ * when `each` returns false. Closes the input. Returns 0, or the negative errno of a read that
+ * failed.
  */
 typedef bool input_line_fn(void *arg, const char *line, size_t len, size_t number, bool complete);
 int input_lines(struct input *in, input_line_fn *each, void *arg);
 
-/* Reads a whole small file into buf, NUL-terminated; its length, or negative errno (-EFBIG too long). */
+/*
+ * Reads a whole small file into buf, NUL-terminated; its length, or negative errno (-EFBIG too
+ * long).
+ */
 ssize_t input_small(const char *path, char *buf, size_t size);
 
 #endif

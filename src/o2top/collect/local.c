@@ -2,9 +2,10 @@
 /*
  * The machine that o2top runs on: debugfs, and what is mounted.
  *
- * The kernel makes locking_state 4 KiB at a time and loses the line at each boundary, the same lines each time
- * as long as the list stays. A first read of another size moves all boundaries; so the size of the first read
- * changes from sample to sample, and a Lock keeps its Shot over the samples that miss it.
+ * The kernel makes locking_state 4 KiB at a time and loses the line at each boundary, the same
+ * lines each time as long as the list stays. A first read of another size moves all boundaries; so
+ * the size of the first read changes from sample to sample, and a Lock keeps its Shot over the
+ * samples that miss it.
  */
 #include "collect.h"
 #include "mounts.h"
@@ -62,8 +63,10 @@ static void device_of(struct local *l, const struct space_sample *space, unsigne
 			input_lines(&in, find_device, device);
 		return;
 	}
-	if ((size_t)snprintf(path, sizeof(path), "%s/fs/gfs2/%s/id", l->sysfs, space->name) < sizeof(path) &&
-	    input_small(path, text, sizeof(text)) > 0 && sscanf(text, "%u:%u", &device[0], &device[1]) != 2)
+	if ((size_t)snprintf(path, sizeof(path), "%s/fs/gfs2/%s/id", l->sysfs, space->name) <
+		sizeof(path) &&
+	    input_small(path, text, sizeof(text)) > 0 &&
+	    sscanf(text, "%u:%u", &device[0], &device[1]) != 2)
 		device[0] = device[1] = 0;
 }
 
@@ -134,8 +137,8 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	return 1;
 }
 
-static int local_open(struct collector *c, const struct node_sample *node, const struct space_sample *space,
-		      enum file_kind kind, struct input *in)
+static int local_open(struct collector *c, const struct node_sample *node,
+		      const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	struct local *l = (struct local *)c;
 	int err;

@@ -60,8 +60,8 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 	scan_word(&s, &word);
 	scan_char(&s, ' ');
 	scan_word(&s, &word);
-	if (!scan_char(&s, ' ') || !scan_u32(&s, &mount.major) || !scan_char(&s, ':') || !scan_u32(&s, &mount.minor) ||
-	    !scan_char(&s, ' '))
+	if (!scan_char(&s, ' ') || !scan_u32(&s, &mount.major) || !scan_char(&s, ':') ||
+	    !scan_u32(&s, &mount.minor) || !scan_char(&s, ' '))
 		return true;
 	scan_word(&s, &word);
 	scan_char(&s, ' ');
@@ -127,7 +127,8 @@ const struct mount *mounts_of_path(const struct mounts *m, const char *path)
 	return best;
 }
 
-const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, unsigned major, unsigned minor)
+const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, unsigned major,
+				     unsigned minor)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (m->list[i].fs == fs && m->list[i].major == major && m->list[i].minor == minor)

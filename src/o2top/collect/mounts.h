@@ -23,6 +23,7 @@ int mounts_read(struct mounts *m, const char *mountinfo);
 void mounts_free(struct mounts *m);
 /* The mount that `path` is or lies in, or NULL. */
 const struct mount *mounts_of_path(const struct mounts *m, const char *path);
-const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, unsigned major, unsigned minor);
+const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, unsigned major,
+				     unsigned minor);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings: folders SAMPLE/NODE/..., a single sample's or node's folder, or single files of one node to
- * look at or to compare. Only the files that o2top knows are opened; whatever else lies there is not.
+ * Recordings: folders SAMPLE/NODE/..., a single sample's or node's folder, or single files of one
+ * node to look at or to compare. Only the files that o2top knows are opened; whatever else lies
+ * there is not.
  */
 #include "collect.h"
 #include "tree.h"
@@ -18,7 +19,7 @@ struct place {
 	char *path; /* NULL: the node is missing from this sample */
 	bool single;
 	enum file_kind kind;
-	char space[256]; /* single: the lock space, by the folder that the file is in */
+	char space[256];   /* single: the lock space, by the folder that the file is in */
 	size_t label_from; /* messages show the path from here on */
 };
 
@@ -59,7 +60,8 @@ static int node_index(struct recording *r, const char *name, size_t *index)
 		return -ENOMEM;
 	r->nodes = more;
 	for (size_t i = 0; i < r->n_steps; i++) {
-		struct place *places = reallocarray(r->steps[i].places, r->n_nodes + 1, sizeof(*places));
+		struct place *places =
+		    reallocarray(r->steps[i].places, r->n_nodes + 1, sizeof(*places));
 
 		if (!places)
 			return -ENOMEM;
@@ -93,7 +95,8 @@ static int add_step(struct recording *r, const char *label)
 }
 
 /* Sets where a node is in the last step. */
-static int set_place(struct recording *r, const char *node, const char *path, const struct place *like)
+static int set_place(struct recording *r, const char *node, const char *path,
+		     const struct place *like)
 {
 	size_t index;
 	struct place *p;
@@ -124,7 +127,10 @@ static const char *base_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Adds `path` as a sample where it holds folders of nodes: 1, 0 where it holds none, negative errno. */
+/*
+ * Adds `path` as a sample where it holds folders of nodes: 1, 0 where it holds none, negative
+ * errno.
+ */
 static int add_sample(struct recording *r, const char *path, size_t label_from)
 {
 	char node[PATH_MAX];
@@ -140,7 +146,8 @@ static int add_sample(struct recording *r, const char *path, size_t label_from)
 		if (!found++)
 			err = add_step(r, base_of(path));
 		if (!err)
-			err = set_place(r, names[i], node, &(struct place){.label_from = label_from});
+			err =
+			    set_place(r, names[i], node, &(struct place){.label_from = label_from});
 	}
 	tree_free_names(names, n);
 	return err ? err : found > 0;
@@ -171,7 +178,9 @@ static int add_folder(struct recording *r, const char *path)
 	return err < 0 ? err : 0;
 }
 
-/* Tells a file by its first bytes; -EINVAL where it is none of those that can be looked at alone. */
+/*
+ * Tells a file by its first bytes; -EINVAL where it is none of those that can be looked at alone.
+ */
 static int kind_of_file(const char *path, enum file_kind *kind)
 {
 	struct input in;
@@ -216,13 +225,17 @@ static const char *file_names(const char *path, struct place *place, char *node,
 	char fs[8];
 
 	strcpy(place->space, "-");
-	if (!folder_above(path, 2, fs, sizeof(fs)) || (strcmp(fs, "ocfs2") != 0 && strcmp(fs, "gfs2") != 0) ||
+	if (!folder_above(path, 2, fs, sizeof(fs)) ||
+	    (strcmp(fs, "ocfs2") != 0 && strcmp(fs, "gfs2") != 0) ||
 	    !folder_above(path, 1, place->space, sizeof(place->space)))
 		return "node";
 	return folder_above(path, 3, node, size) ? node : "node";
 }
 
-/* True where the last sample has room for a file of this node: files of several nodes are of one sample. */
+/*
+ * True where the last sample has room for a file of this node: files of several nodes are of one
+ * sample.
+ */
 static bool in_last_step(const struct recording *r, const char *node)
 {
 	const struct step *last = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
@@ -289,8 +302,8 @@ static int recording_next(struct collector *c, struct sample *out, struct proble
 	return 1;
 }
 
-static int recording_open(struct collector *c, const struct node_sample *node, const struct space_sample *space,
-			  enum file_kind kind, struct input *in)
+static int recording_open(struct collector *c, const struct node_sample *node,
+			  const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	const struct place *place = node->place;
 
@@ -321,7 +334,8 @@ static void recording_close(struct collector *c)
 	free(r);
 }
 
-static const struct collector_ops recording_ops = {recording_next, recording_open, recording_close, false};
+static const struct collector_ops recording_ops = {recording_next, recording_open, recording_close,
+						   false};
 
 static int add_path(struct recording *r, const char *given, struct problems *problems)
 {

@@ -13,8 +13,11 @@
 static const char *const fs_folder[FS_KINDS] = {[FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2"};
 
 static const char *const file_name[FILE_KINDS] = {
-    [FILE_LOCKING_STATE] = "locking_state", [FILE_FS_STATE] = "fs_state", [FILE_GLOCKS] = "glocks",
-    [FILE_GLSTATS] = "glstats",             [FILE_SBSTATS] = "sbstats",
+    [FILE_LOCKING_STATE] = "locking_state",
+    [FILE_FS_STATE] = "fs_state",
+    [FILE_GLOCKS] = "glocks",
+    [FILE_GLSTATS] = "glstats",
+    [FILE_SBSTATS] = "sbstats",
 };
 
 /* The DLM's name for a lock space: the UUID, or what follows the cluster's name in a lock table. */
@@ -25,7 +28,8 @@ static const char *dlm_name(const struct space_sample *space)
 	return colon ? colon + 1 : space->name;
 }
 
-int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *space, enum file_kind kind)
+int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *space,
+	      enum file_kind kind)
 {
 	int n;
 
@@ -81,7 +85,8 @@ int tree_names(const char *path, char ***out)
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
 		if (n == room) {
-			char **more = reallocarray(names, (size_t)(room = room ? 2 * room : 16), sizeof(*names));
+			char **more = reallocarray(names, (size_t)(room = room ? 2 * room : 16),
+						   sizeof(*names));
 
 			if (!more)
 				break;
@@ -126,7 +131,8 @@ static bool is_folder(const char *a, const char *b)
 	return n > 0 && n < PATH_MAX && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int add_spaces(const char *root, enum fs_kind fs, struct space_sample **spaces, size_t *count)
+static int add_spaces(const char *root, enum fs_kind fs, struct space_sample **spaces,
+		      size_t *count)
 {
 	char path[PATH_MAX];
 	char **names;
@@ -190,7 +196,8 @@ static bool parse_seconds(const char *text, int64_t *us)
 	return true;
 }
 
-static bool read_clock(const char *root, size_t from, const char *name, int64_t *us, struct problems *problems)
+static bool read_clock(const char *root, size_t from, const char *name, int64_t *us,
+		       struct problems *problems)
 {
 	char path[PATH_MAX], text[128];
 	ssize_t n;
@@ -202,7 +209,8 @@ static bool read_clock(const char *root, size_t from, const char *name, int64_t 
 	if (n == -ENOENT)
 		return false;
 	if (n < 0 || !parse_seconds(text, us)) {
-		problem(problems, path + from, 0, "%s", n < 0 ? strerror((int)-n) : "no time in seconds");
+		problem(problems, path + from, 0, "%s",
+			n < 0 ? strerror((int)-n) : "no time in seconds");
 		return false;
 	}
 	return true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a node's files lie under one folder: debugfs itself, or a recording's folder of a node, which has the
- * same names.
+ * How a node's files lie under one folder: debugfs itself, or a recording's folder of a node, which
+ * has the same names.
  *
- *	ocfs2/UUID/{locking_state,fs_state}  gfs2/TABLE/{glocks,glstats,sbstats|lkstats}  dlm/LOCKSPACE_all
- *	trace  realtime  uptime
+ *	ocfs2/UUID/{locking_state,fs_state}  gfs2/TABLE/{glocks,glstats,sbstats|lkstats}
+ *	dlm/LOCKSPACE_all  trace  realtime  uptime
  */
 #ifndef O2TOP_TREE_H
 #define O2TOP_TREE_H
@@ -14,7 +14,8 @@
 #include <limits.h>
 
 /* The path of a file, or -ENAMETOOLONG. */
-int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *space, enum file_kind kind);
+int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *space,
+	      enum file_kind kind);
 /* Opens it, labelled with its path from `from` characters on. -ENOENT where there is none. */
 int tree_open(const char *root, size_t from, const struct space_sample *space, enum file_kind kind,
 	      struct input *in);
@@ -26,7 +27,10 @@ void tree_clock(const char *root, size_t from, struct node_sample *node, struct 
 /* True where a folder looks like a node's. */
 bool tree_is_node(const char *root);
 
-/* The names in a folder without . and .., sorted as people count (t9 before t10). -errno or their number. */
+/*
+ * The names in a folder without . and .., sorted as people count (t9 before t10). -errno or their
+ * number.
+ */
 int tree_names(const char *path, char ***names);
 void tree_free_names(char **names, int n);
 

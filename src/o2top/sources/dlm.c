@@ -2,8 +2,8 @@
 /*
  * The DLM's own times of locks that wait, from its dump <lockspace>_all.
  *
- * Only this node's locks are looked at: a master copy belongs to a process elsewhere, and its time is that of
- * the master's queue.
+ * Only this node's locks are looked at: a master copy belongs to a process elsewhere, and its time
+ * is that of the master's queue.
  */
 #include "dlm_line.h"
 #include "ocfs2_line.h"
@@ -77,7 +77,8 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 
 		d->of = NULL;
 		wrong = dlm_rsb_parse(&rsb, line, len);
-		if (!wrong && resource(d, &rsb, &id) && (lock = table_find(&d->t->ns->table, &id))) {
+		if (!wrong && resource(d, &rsb, &id) &&
+		    (lock = table_find(&d->t->ns->table, &id))) {
 			struct dlm_times key = {.lock = table_index(&d->t->ns->table, lock)};
 
 			d->of = bsearch(&key, d->times, d->n, sizeof(key), by_lock);

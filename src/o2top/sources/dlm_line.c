@@ -64,9 +64,9 @@ const char *dlm_lkb_parse(struct dlm_lkb_line *o, const char *line, size_t len)
 
 	if (!scan_text(&s, "lkb ") || !scan_hex(&s, &o->id) || !scan_char(&s, ' ') ||
 	    !scan_i32(&s, &o->nodeid) || !scan_char(&s, ' ') || !scan_hex(&s, &o->remid) ||
-	    !scan_char(&s, ' ') || !scan_u32(&s, &o->pid) || !scan_char(&s, ' ') || !scan_u64(&s, &o->xid) ||
-	    !scan_char(&s, ' ') || !scan_hex(&s, &o->exflags) || !scan_char(&s, ' ') ||
-	    !scan_hex(&s, &o->flags))
+	    !scan_char(&s, ' ') || !scan_u32(&s, &o->pid) || !scan_char(&s, ' ') ||
+	    !scan_u64(&s, &o->xid) || !scan_char(&s, ' ') || !scan_hex(&s, &o->exflags) ||
+	    !scan_char(&s, ' ') || !scan_hex(&s, &o->flags))
 		return "a lock's ids and flags are not understood";
 	if (!scan_char(&s, ' ') || !scan_i32(&s, &o->status) || !scan_char(&s, ' ') ||
 	    !scan_i32(&s, &o->granted) || !scan_char(&s, ' ') || !scan_i32(&s, &o->requested) ||
@@ -82,9 +82,9 @@ const char *dlm_lkb_parse(struct dlm_lkb_line *o, const char *line, size_t len)
 
 size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size)
 {
-	int n = snprintf(buf, size, "rsb %s %d %" PRIx64 " %" PRIx64 " %d %d %u %u %s", l->pointer, l->nodeid,
-			 l->first_lkid, l->flags, l->root, l->recover, l->recover_count, l->len,
-			 l->hex ? "hex" : "str");
+	int n = snprintf(buf, size, "rsb %s %d %" PRIx64 " %" PRIx64 " %d %d %u %u %s", l->pointer,
+			 l->nodeid, l->first_lkid, l->flags, l->root, l->recover, l->recover_count,
+			 l->len, l->hex ? "hex" : "str");
 	size_t at = n < 0 ? size : (size_t)n;
 
 	/* the longest name is 64 bytes, in hexadecimal three characters each */
@@ -108,9 +108,9 @@ size_t dlm_lkb_print(const struct dlm_lkb_line *l, char *buf, size_t size)
 	int n = snprintf(buf, size,
 			 "lkb %" PRIx64 " %d %" PRIx64 " %u %" PRIu64 " %" PRIx64 " %" PRIx64
 			 " %d %d %d %d %d %d %u %" PRIu64 " %" PRIu64 "\n",
-			 l->id, l->nodeid, l->remid, l->pid, l->xid, l->exflags, l->flags, l->status, l->granted,
-			 l->requested, l->bast_mode, l->rsb_lookup, l->wait_type, l->lvb_seq, l->since_ns,
-			 l->bast_ns);
+			 l->id, l->nodeid, l->remid, l->pid, l->xid, l->exflags, l->flags,
+			 l->status, l->granted, l->requested, l->bast_mode, l->rsb_lookup,
+			 l->wait_type, l->lvb_seq, l->since_ns, l->bast_ns);
 
 	return n < 0 || (size_t)n >= size ? 0 : (size_t)n;
 }
@@ -130,7 +130,8 @@ bool dlm_gfs2_name(const struct dlm_rsb_line *rsb, uint32_t *type, uint64_t *num
 	uint64_t t;
 
 	/* "%8x%16llx": full columns touch */
-	if (rsb->len != 24 || !scan_column(rsb->name, 8, &t) || !scan_column(rsb->name + 8, 16, number))
+	if (rsb->len != 24 || !scan_column(rsb->name, 8, &t) ||
+	    !scan_column(rsb->name + 8, 16, number))
 		return false;
 	*type = (uint32_t)t;
 	return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines of the kernel DLM's debugfs file <lockspace>_all (fs/dlm/debug_fs.c): resources, their value
- * blocks and their locks. The times of an lkb are nanoseconds of the node's CLOCK_MONOTONIC: since when
- * the lock has been in its present queue, and when it was last asked to give way.
+ * The lines of the kernel DLM's debugfs file <lockspace>_all (fs/dlm/debug_fs.c): resources, their
+ * value blocks and their locks. The times of an lkb are nanoseconds of the node's CLOCK_MONOTONIC:
+ * since when the lock has been in its present queue, and when it was last asked to give way.
  */
 #ifndef O2TOP_DLM_LINE_H
 #define O2TOP_DLM_LINE_H
@@ -27,7 +27,9 @@ struct dlm_rsb_line {
 
 enum dlm_status { DLM_WAITING = 1, DLM_GRANTED = 2, DLM_CONVERTING = 3 };
 
-enum { DLM_MASTER_COPY = 0x10000 }; /* in lkb flags: it belongs to another node, we are the master */
+enum {
+	DLM_MASTER_COPY = 0x10000
+}; /* in lkb flags: it belongs to another node, we are the master */
 
 /* "lkb 1c6 2 5f7 1770 0 1c 0 3 0 3 5 0 0 2 844672870177 840762255086" */
 struct dlm_lkb_line {

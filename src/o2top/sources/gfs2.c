@@ -2,10 +2,12 @@
 /*
  * GFS2: glocks and glstats into Shots, and what happened between two Shots of a glock.
  *
- * - glstats lists every glock; dcnt and qcnt count requests to the DLM and holders queued since the glock was
- *   made. srttb is a mean that forgets, not a counter, and a new glock inherits it from others.
- * - So time lost is, best first: the trace's events; the waits that were seen (a W holder with the same pid and
- *   mode while dcnt stays); an estimate from how far srttb moved. The last is marked as estimated.
+ * - glstats lists every glock; dcnt and qcnt count requests to the DLM and holders queued since the
+ *   glock was made. srttb is a mean that forgets, not a counter, and a new glock inherits it from
+ *   others.
+ * - So time lost is, best first: the trace's events; the waits that were seen (a W holder with the
+ *   same pid and mode while dcnt stays); an estimate from how far srttb moved. The last is marked
+ *   as estimated.
  * - The DLM's own stamps tell exactly when a wait began, and when one that was followed ended.
  * - Which nodes write and which read no counter tells; it is taken from the modes that were seen.
  */
@@ -20,24 +22,28 @@
 
 enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
 
-/* ---- glstats: counters ------------------------------------------------------------------------------- */
+/* ---- glstats: counters --------------------------------------------------------------------- */
 
 struct reading {
 	struct take *t;
 	const char *label;
 	size_t usable;
 	bool traced;
-	struct lock *lock;    /* the glock whose lines follow */
-	uint32_t before;      /* its first holder in the sample before, or NONE */
+	struct lock *lock; /* the glock whose lines follow */
+	uint32_t before;   /* its first holder in the sample before, or NONE */
 };
 
-/* What the counters say happened since the Shot before; `p` NULL: since the glock was made, after then. */
+/*
+ * What the counters say happened since the Shot before; `p` NULL: since the glock was made, after
+ * then.
+ */
 static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_shot *p,
 		       const struct gfs2_stats_line *l, uint32_t since)
 {
 	struct gfs2_mean before = {0}, now = {l->dcount, l->srttb, l->srttvarb};
 	struct take *t = r->t;
-	uint64_t requests = l->dcount - (p ? p->dcount : 0), queued = l->qcount - (p ? p->qcount : 0);
+	uint64_t requests = l->dcount - (p ? p->dcount : 0),
+		 queued = l->qcount - (p ? p->qcount : 0);
 	double dt = seconds(t->mono_us - node_when(t->node, since)->mono_us);
 	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1, total, mean;
 	struct change *c;
@@ -57,18 +63,22 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 }
 
 /*
- * The wait that the sample before showed may have been answered: one sample moves srttb by an eighth of its
- * distance, so that one that was far off shows its length.
+ * The wait that the sample before showed may have been answered: one sample moves srttb by an
+ * eighth of its distance, so that one that was far off shows its length.
  */
-static void note_answer(struct take *t, const struct lock *lock, const struct gfs2_shot *p, const struct gfs2_stats_line *l)
+static void note_answer(struct take *t, const struct lock *lock, const struct gfs2_shot *p,
+			const struct gfs2_stats_line *l)
 {
 	struct holders *before = &t->ns->holders_before;
 	uint32_t first = lock->holders;
 
-	if (first >= before->n || l->srttb <= p->srttb || table_lock(&t->ns->table, before->list[first].lock) != lock)
+	if (first >= before->n || l->srttb <= p->srttb ||
+	    table_lock(&t->ns->table, before->list[first].lock) != lock)
 		return;
-	for (uint32_t i = first; i < before->n && before->list[i].lock == before->list[first].lock; i++)
-		before->list[i].answered_s = 1e-9 * ((double)p->srttb + 8 * ((double)l->srttb - (double)p->srttb));
+	for (uint32_t i = first; i < before->n && before->list[i].lock == before->list[first].lock;
+	     i++)
+		before->list[i].answered_s =
+		    1e-9 * ((double)p->srttb + 8 * ((double)l->srttb - (double)p->srttb));
 }
 
 static bool take_stats(void *arg, const char *text, size_t len, size_t number, bool complete)
@@ -86,7 +96,8 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 		problem(t->problems, r->label, number, "%s", wrong);
 		return true;
 	}
-	lock = table_take(&t->ns->table, &(struct lock_id){.number = l.number, .type = (uint8_t)l.type});
+	lock = table_take(&t->ns->table,
+			  &(struct lock_id){.number = l.number, .type = (uint8_t)l.type});
 	if (!lock) {
 		problem(t->problems, r->label, number, "%s", strerror(ENOMEM));
 		return false;
@@ -99,7 +110,8 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount) {
 		note_answer(t, lock, s, &l);
 		add_counts(r, lock, s, &l, s->stats_at);
-	} else if (t->ns->last_sample) { /* nothing is lost from glstats: it was made, or made anew, since then */
+	} else if (t->ns->last_sample) {
+		/* nothing is lost from glstats: it was made, or made anew, since then */
 		add_counts(r, lock, NULL, &l, t->ns->last_sample);
 	}
 	s->dcount = l.dcount;
@@ -111,7 +123,7 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	return true;
 }
 
-/* ---- glocks: states, holders, waiters ---------------------------------------------------------------- */
+/* ---- glocks: states, holders, waiters ------------------------------------------------------ */
 
 static void saw_mode(struct gfs2_shot *s, enum gfs2_state mode, uint32_t sample)
 {
@@ -135,7 +147,8 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 		wrong = "no such type of glock";
 	if (wrong)
 		return wrong;
-	lock = table_take(&t->ns->table, &(struct lock_id){.number = l.number, .type = (uint8_t)l.type});
+	lock = table_take(&t->ns->table,
+			  &(struct lock_id){.number = l.number, .type = (uint8_t)l.type});
 	if (!lock)
 		return strerror(ENOMEM);
 	r->usable++;
@@ -148,7 +161,8 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 	saw_mode(s, l.target, t->sample);
 	lock->now.sample = t->sample;
 	at = lock->holders;
-	r->before = at < t->ns->holders_before.n && t->ns->holders_before.list[at].lock == table_index(&t->ns->table, lock)
+	r->before = at < t->ns->holders_before.n &&
+			    t->ns->holders_before.list[at].lock == table_index(&t->ns->table, lock)
 			? at
 			: NONE;
 	r->lock = lock;
@@ -156,7 +170,10 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 	return NULL;
 }
 
-/* The same process waited for the same mode in the sample before: one wait, if no request was answered since. */
+/*
+ * The same process waited for the same mode in the sample before: one wait, if no request was
+ * answered since.
+ */
 static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *l)
 {
 	struct holders *before = &r->t->ns->holders_before;
@@ -164,7 +181,8 @@ static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *
 
 	if (r->before == NONE || (c && c->answers))
 		return NULL;
-	for (uint32_t i = r->before; i < before->n && before->list[i].lock == before->list[r->before].lock; i++) {
+	for (uint32_t i = r->before;
+	     i < before->n && before->list[i].lock == before->list[r->before].lock; i++) {
 		struct holder *h = &before->list[i];
 
 		if (h->waits && h->pid == l->pid && h->state == l->state)
@@ -254,8 +272,8 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 		wrong = take_holder(r, text, len);
 	else if (starts(text, len, " I:"))
 		wrong = take_inode(r, text, len);
-	else if (starts(text, len, " R:") || starts(text, len, "  L:") || starts(text, len, " B:") ||
-		 starts(text, len, "  B:"))
+	else if (starts(text, len, " R:") || starts(text, len, "  L:") ||
+		 starts(text, len, " B:") || starts(text, len, "  B:"))
 		wrong = NULL; /* how full a resource group is: not a lock's business */
 	else
 		wrong = "neither a glock nor what belongs to one";
@@ -282,7 +300,7 @@ static void add_modes(struct take *t)
 	}
 }
 
-/* ---- a sample ---------------------------------------------------------------------------------------- */
+/* ---- a sample ------------------------------------------------------------------------------ */
 
 /* Reads one file; false where there is none. */
 static bool read_file(struct reading *r, enum file_kind kind, input_line_fn *each, bool needed)
@@ -296,8 +314,8 @@ static bool read_file(struct reading *r, enum file_kind kind, input_line_fn *eac
 	r->usable = 0;
 	if (err) {
 		if (needed || err != -ENOENT)
-			problem(t->problems, t->from->name, 0, "%s: %s: %s", t->from_space->name, names[kind],
-				strerror(-err));
+			problem(t->problems, t->from->name, 0, "%s: %s: %s", t->from_space->name,
+				names[kind], strerror(-err));
 		return false;
 	}
 	r->label = in.label;
@@ -352,7 +370,7 @@ static int64_t gfs2_newest(struct take *t)
 	return -1; /* no file of GFS2 holds the time */
 }
 
-/* ---- what it is called ------------------------------------------------------------------------------- */
+/* ---- what it is called --------------------------------------------------------------------- */
 
 static struct row_id gfs2_row(const struct lock *lock)
 {
@@ -370,10 +388,12 @@ static struct row_id gfs2_row(const struct lock *lock)
 
 static void gfs2_class_name(struct row_id row, char *buf, size_t size)
 {
-	static const char *const nondisk[] = {"mount", "live", "freeze", "rename", "control", "mounted"};
+	static const char *const nondisk[] = {"mount",  "live",    "freeze",
+					      "rename", "control", "mounted"};
 	static const char *const rows[GFS2_TYPE_MAX] = {
-	    [GFS2_RGRP] = "resource groups",  [GFS2_META] = "meta glocks",    [GFS2_PLOCK] = "POSIX lock glocks",
-	    [GFS2_QUOTA] = "quota",           [GFS2_JOURNAL] = "journals",
+	    [GFS2_RGRP] = "resource groups",    [GFS2_META] = "meta glocks",
+	    [GFS2_PLOCK] = "POSIX lock glocks", [GFS2_QUOTA] = "quota",
+	    [GFS2_JOURNAL] = "journals",
 	};
 
 	if (row.class == GFS2_NONDISK && row.number < sizeof(nondisk) / sizeof(nondisk[0]))
@@ -381,13 +401,16 @@ static void gfs2_class_name(struct row_id row, char *buf, size_t size)
 	else if (row.class == GFS2_NONDISK)
 		snprintf(buf, size, "nondisk glock %llu", (unsigned long long)row.number);
 	else
-		snprintf(buf, size, "%s", row.class < GFS2_TYPE_MAX && rows[row.class] ? rows[row.class] : "reserved glocks");
+		snprintf(buf, size, "%s",
+			 row.class < GFS2_TYPE_MAX && rows[row.class] ? rows[row.class]
+								      : "reserved glocks");
 }
 
 static const char *gfs2_type_name(uint8_t type)
 {
-	static const char *const names[GFS2_TYPE_MAX] = {"RESERVED", "NONDISK", "INODE", "RGRP",  "META",
-							 "IOPEN",    "FLOCK",   "PLOCK", "QUOTA", "JOURNAL"};
+	static const char *const names[GFS2_TYPE_MAX] = {"RESERVED", "NONDISK", "INODE", "RGRP",
+							 "META",     "IOPEN",   "FLOCK", "PLOCK",
+							 "QUOTA",    "JOURNAL"};
 
 	return type < GFS2_TYPE_MAX ? names[type] : "UNKNOWN";
 }

@@ -9,10 +9,12 @@ enum {
 	FORGOTTEN_AFTER = 128, /* requests after which nothing of what was inherited is left */
 };
 
-bool gfs2_estimate(const struct gfs2_mean *before, const struct gfs2_mean *now, double *total_s, double *mean_s)
+bool gfs2_estimate(const struct gfs2_mean *before, const struct gfs2_mean *now, double *total_s,
+		   double *mean_s)
 {
 	uint64_t requests = now->dcount - (before ? before->dcount : 0);
-	double n = requests > 2 ? (double)requests / 2 : 1, kept = pow(7.0 / 8.0, n), mean = (double)now->srttb;
+	double n = requests > 2 ? (double)requests / 2 : 1, kept = pow(7.0 / 8.0, n),
+	       mean = (double)now->srttb;
 
 	if (!requests || now->dcount < TRUSTED_REQUESTS || now->srttb < 0)
 		return false;

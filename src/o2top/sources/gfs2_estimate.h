@@ -15,13 +15,15 @@ struct gfs2_mean {
 };
 
 /*
- * Seconds that blocking requests took altogether between two moments, and each in the mean. `before` is NULL for
- * a glock that was made in between. False where nothing can be said.
+ * Seconds that blocking requests took altogether between two moments, and each in the mean.
+ * `before` is NULL for a glock that was made in between. False where nothing can be said.
  *
- * Each sample keeps 7/8 of the mean, so that n samples with a mean of x move it from a to x + (a - x) q, where
- * q = (7/8)^n. About every second request takes the lock and blocks, the others give it up; where the mean moved
- * at all, at least one blocked. Not dcnt x srttb: that counts the requests that give up as waits, too.
+ * Each sample keeps 7/8 of the mean, so that n samples with a mean of x move it from a to x + (a -
+ * x) q, where q = (7/8)^n. About every second request takes the lock and blocks, the others give it
+ * up; where the mean moved at all, at least one blocked. Not dcnt x srttb: that counts the requests
+ * that give up as waits, too.
  */
-bool gfs2_estimate(const struct gfs2_mean *before, const struct gfs2_mean *now, double *total_s, double *mean_s);
+bool gfs2_estimate(const struct gfs2_mean *before, const struct gfs2_mean *now, double *total_s,
+		   double *mean_s);
 
 #endif

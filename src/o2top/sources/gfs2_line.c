@@ -18,7 +18,8 @@ static const char *const stat_names[GFS2_STAT_MAX] = {
 static const struct {
 	char text[3];
 	enum gfs2_state state;
-} states[] = {{"UN", GFS2_UN}, {"SH", GFS2_SH}, {"DF", GFS2_DF}, {"EX", GFS2_EX}, {"??", GFS2_STATE_UNKNOWN}};
+} states[] = {
+    {"UN", GFS2_UN}, {"SH", GFS2_SH}, {"DF", GFS2_DF}, {"EX", GFS2_EX}, {"??", GFS2_STATE_UNKNOWN}};
 
 static bool scan_state(struct scan *s, enum gfs2_state *out, char text[3])
 {
@@ -31,7 +32,9 @@ static bool scan_state(struct scan *s, enum gfs2_state *out, char text[3])
 	return false;
 }
 
-/* Letters, and what a kernel prints of bits that it has no letter for ("lDpILo0x4"); may be empty. */
+/*
+ * Letters, and what a kernel prints of bits that it has no letter for ("lDpILo0x4"); may be empty.
+ */
 static bool scan_flags(struct scan *s, char out[GFS2_FLAGS_MAX])
 {
 	const char *word;
@@ -40,7 +43,8 @@ static bool scan_flags(struct scan *s, char out[GFS2_FLAGS_MAX])
 	if (n >= GFS2_FLAGS_MAX)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!((word[i] | 0x20) >= 'a' && (word[i] | 0x20) <= 'z') && !(word[i] >= '0' && word[i] <= '9'))
+		if (!((word[i] | 0x20) >= 'a' && (word[i] | 0x20) <= 'z') &&
+		    !(word[i] >= '0' && word[i] <= '9'))
 			return false;
 	memcpy(out, word, n);
 	out[n] = '\0';
@@ -64,8 +68,8 @@ static bool scan_pair(struct scan *s, int64_t *mean, int64_t *var)
 }
 
 /*
- * glstats prints these as unsigned, though a step of the wall clock (or the unsigned variance of kernels
- * before 5.2) can make them negative: read all 64 bits, keep them signed.
+ * glstats prints these as unsigned, though a step of the wall clock (or the unsigned variance of
+ * kernels before 5.2) can make them negative: read all 64 bits, keep them signed.
  */
 static bool scan_upair(struct scan *s, int64_t *mean, int64_t *var)
 {
@@ -89,8 +93,9 @@ const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t
 		return "n: is not TYPE/NUMBER";
 	if (!scan_key(&s, " f:") || !scan_flags(&s, o->flags))
 		return "f: does not hold flags";
-	if (!scan_key(&s, " t:") || !scan_state(&s, &o->target, o->states[1]) || !scan_key(&s, " d:") ||
-	    !scan_state(&s, &o->demote, o->states[2]) || !scan_char(&s, '/') || !scan_u64(&s, &o->demote_us))
+	if (!scan_key(&s, " t:") || !scan_state(&s, &o->target, o->states[1]) ||
+	    !scan_key(&s, " d:") || !scan_state(&s, &o->demote, o->states[2]) ||
+	    !scan_char(&s, '/') || !scan_u64(&s, &o->demote_us))
 		return "t: and d: do not hold states";
 	if (!scan_key(&s, " a:") || !scan_i64(&s, &o->ail))
 		return "a: is not a number";
@@ -108,7 +113,10 @@ const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t
 	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
 }
 
-/* The command stands in brackets and may hold any byte; the caller's symbol follows and holds no "] ". */
+/*
+ * The command stands in brackets and may hold any byte; the caller's symbol follows and holds no "]
+ * ".
+ */
 static bool scan_comm(struct scan *s, char comm[GFS2_COMM_MAX], char symbol[GFS2_SYMBOL_MAX])
 {
 	const char *close = NULL;
@@ -142,7 +150,8 @@ const char *gfs2_holder_parse(struct gfs2_holder_line *o, const char *line, size
 		return "no state after \" H: s:\"";
 	if (!scan_key(&s, " f:") || !scan_flags(&s, o->flags))
 		return "f: does not hold flags";
-	if (!scan_key(&s, " e:") || !scan_i32(&s, &o->error) || !scan_key(&s, " p:") || !scan_i64(&s, &o->pid))
+	if (!scan_key(&s, " e:") || !scan_i32(&s, &o->error) || !scan_key(&s, " p:") ||
+	    !scan_i64(&s, &o->pid))
 		return "e: and p: are not numbers";
 	if (!scan_comm(&s, o->comm, o->symbol))
 		return "no command in brackets and symbol";
@@ -176,9 +185,9 @@ const char *gfs2_stats_parse(struct gfs2_stats_line *o, const char *line, size_t
 
 	if (!scan_text(&s, "G: n:") || !scan_number(&s, &o->type, &o->number))
 		return "no TYPE/NUMBER after \"G: n:\"";
-	if (!scan_key(&s, " rtt:") || !scan_upair(&s, &o->srtt, &o->srttvar) || !scan_key(&s, " rttb:") ||
-	    !scan_upair(&s, &o->srttb, &o->srttvarb) || !scan_key(&s, " irt:") ||
-	    !scan_upair(&s, &o->sirt, &o->sirtvar))
+	if (!scan_key(&s, " rtt:") || !scan_upair(&s, &o->srtt, &o->srttvar) ||
+	    !scan_key(&s, " rttb:") || !scan_upair(&s, &o->srttb, &o->srttvarb) ||
+	    !scan_key(&s, " irt:") || !scan_upair(&s, &o->sirt, &o->sirtvar))
 		return "rtt:, rttb: and irt: are not three pairs of numbers";
 	if (!scan_key(&s, " dcnt: ") || !scan_u64(&s, &o->dcount) || !scan_key(&s, " qcnt: ") ||
 	    !scan_u64(&s, &o->qcount))
@@ -237,7 +246,9 @@ const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *o, const char *line, si
 	return NULL;
 }
 
-/* " [000] ...1.   329.334686: gfs2_glock_lock_time:": the stamp is the last word before the event. */
+/*
+ * " [000] ...1.   329.334686: gfs2_glock_lock_time:": the stamp is the last word before the event.
+ */
 static bool parse_stamp(const char *line, const char *event, uint64_t *us)
 {
 	const char *end = event, *p;
@@ -251,14 +262,15 @@ static bool parse_stamp(const char *line, const char *event, uint64_t *us)
 	for (p = --end; p > line && p[-1] != ' '; p--)
 		;
 	s = (struct scan){p, end};
-	if (!scan_u64(&s, &sec) || sec > UINT64_MAX / 2000000 || !scan_char(&s, '.') || scan_left(&s) != 6 ||
-	    !scan_u64(&s, &frac) || !scan_done(&s))
+	if (!scan_u64(&s, &sec) || sec > UINT64_MAX / 2000000 || !scan_char(&s, '.') ||
+	    scan_left(&s) != 6 || !scan_u64(&s, &frac) || !scan_done(&s))
 		return false;
 	*us = sec * 1000000 + frac;
 	return true;
 }
 
-bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len, const char **wrong)
+bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len,
+			  const char **wrong)
 {
 	static const char event[] = "gfs2_glock_lock_time: ";
 	const char *at = memmem(line, len, event, sizeof(event) - 1);
@@ -281,16 +293,17 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len
 	    !scan_i64(&s, &o->tdiff))
 		return true;
 	o->lksb_flags = (uint32_t)lksb_flags;
-	if (!scan_text(&s, " srtt:") || !scan_pair(&s, &o->srtt, &o->srttvar) || !scan_text(&s, " srttb:") ||
-	    !scan_pair(&s, &o->srttb, &o->srttvarb) || !scan_text(&s, " sirt:") ||
-	    !scan_pair(&s, &o->sirt, &o->sirtvar) || !scan_text(&s, " dcnt:") || !scan_u64(&s, &o->dcount) ||
-	    !scan_text(&s, " qcnt:") || !scan_u64(&s, &o->qcount))
+	if (!scan_text(&s, " srtt:") || !scan_pair(&s, &o->srtt, &o->srttvar) ||
+	    !scan_text(&s, " srttb:") || !scan_pair(&s, &o->srttb, &o->srttvarb) ||
+	    !scan_text(&s, " sirt:") || !scan_pair(&s, &o->sirt, &o->sirtvar) ||
+	    !scan_text(&s, " dcnt:") || !scan_u64(&s, &o->dcount) || !scan_text(&s, " qcnt:") ||
+	    !scan_u64(&s, &o->qcount))
 		return true;
 	*wrong = scan_done(&s) ? NULL : "something follows the last number";
 	return true;
 }
 
-/* ---- printing ---------------------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------------ */
 
 struct print {
 	char *buf;
@@ -322,8 +335,8 @@ size_t gfs2_glock_print(const struct gfs2_glock_line *l, char *buf, size_t size)
 {
 	struct print o = {buf, 0, size};
 
-	put(&o, "G:  s:%s n:%u/%" PRIx64 " f:%s t:%s d:%s/%" PRIu64 " a:%" PRId64, l->states[0], l->type,
-	    l->number, l->flags, l->states[1], l->states[2], l->demote_us, l->ail);
+	put(&o, "G:  s:%s n:%u/%" PRIx64 " f:%s t:%s d:%s/%" PRIu64 " a:%" PRId64, l->states[0],
+	    l->type, l->number, l->flags, l->states[1], l->states[2], l->demote_us, l->ail);
 	if (l->has_revokes)
 		put(&o, " v:%" PRId64, l->revokes);
 	put(&o, " r:%" PRId64, l->refs);
@@ -339,8 +352,8 @@ size_t gfs2_holder_print(const struct gfs2_holder_line *l, char *buf, size_t siz
 {
 	struct print o = {buf, 0, size};
 
-	put(&o, " H: s:%s f:%s e:%d p:%" PRId64 " [%s] %s\n", l->state_text, l->flags, l->error, l->pid,
-	    l->comm, l->symbol);
+	put(&o, " H: s:%s f:%s e:%d p:%" PRId64 " [%s] %s\n", l->state_text, l->flags, l->error,
+	    l->pid, l->comm, l->symbol);
 	return printed(&o);
 }
 
@@ -348,8 +361,8 @@ size_t gfs2_inode_print(const struct gfs2_inode_line *l, char *buf, size_t size)
 {
 	struct print o = {buf, 0, size};
 
-	put(&o, " I: n:%" PRIu64 "/%" PRIu64 " t:%u f:0x%02" PRIx64 " d:0x%08" PRIx64 " s:%" PRIu64, l->formal,
-	    l->number, l->dtype, l->flags, l->disk_flags, l->size);
+	put(&o, " I: n:%" PRIu64 "/%" PRIu64 " t:%u f:0x%02" PRIx64 " d:0x%08" PRIx64 " s:%" PRIu64,
+	    l->formal, l->number, l->dtype, l->flags, l->disk_flags, l->size);
 	if (l->has_pages)
 		put(&o, " p:%" PRIu64, l->pages);
 	put(&o, "\n");
@@ -361,8 +374,8 @@ size_t gfs2_stats_print(const struct gfs2_stats_line *l, char *buf, size_t size)
 	struct print o = {buf, 0, size};
 
 	put(&o,
-	    "G: n:%u/%" PRIx64 " rtt:%" PRIu64 "/%" PRIu64 " rttb:%" PRIu64 "/%" PRIu64 " irt:%" PRIu64
-	    "/%" PRIu64 " dcnt: %" PRIu64 " qcnt: %" PRIu64 "\n",
+	    "G: n:%u/%" PRIx64 " rtt:%" PRIu64 "/%" PRIu64 " rttb:%" PRIu64 "/%" PRIu64
+	    " irt:%" PRIu64 "/%" PRIu64 " dcnt: %" PRIu64 " qcnt: %" PRIu64 "\n",
 	    l->type, l->number, (uint64_t)l->srtt, (uint64_t)l->srttvar, (uint64_t)l->srttb,
 	    (uint64_t)l->srttvarb, (uint64_t)l->sirt, (uint64_t)l->sirtvar, l->dcount, l->qcount);
 	return printed(&o);
@@ -373,7 +386,8 @@ size_t gfs2_sbstats_print(const struct gfs2_sbstats_line *l, char *buf, size_t s
 	struct print o = {buf, 0, size};
 	bool header = l->type == GFS2_TYPE_MAX;
 
-	put(&o, "%-10s %8s:", header ? "type" : gfs2_type_names[l->type], header ? "cpu" : stat_names[l->stat]);
+	put(&o, "%-10s %8s:", header ? "type" : gfs2_type_names[l->type],
+	    header ? "cpu" : stat_names[l->stat]);
 	for (uint32_t i = 0; i < l->n_cpus; i++)
 		put(&o, " %15" PRIu64, l->value[i]);
 	put(&o, "\n");
@@ -384,8 +398,9 @@ size_t gfs2_lock_time_print(const struct gfs2_lock_time *l, char *buf, size_t si
 {
 	struct print o = {buf, 0, size};
 
-	put(&o, "gfs2_glock_lock_time: %u,%u glock %u:%" PRIu64 " status:%d flags:%02x tdiff:%" PRId64, l->major,
-	    l->minor, l->type, l->number, l->status, l->lksb_flags, l->tdiff);
+	put(&o,
+	    "gfs2_glock_lock_time: %u,%u glock %u:%" PRIu64 " status:%d flags:%02x tdiff:%" PRId64,
+	    l->major, l->minor, l->type, l->number, l->status, l->lksb_flags, l->tdiff);
 	put(&o,
 	    " srtt:%" PRId64 "/%" PRId64 " srttb:%" PRId64 "/%" PRId64 " sirt:%" PRId64 "/%" PRId64
 	    " dcnt:%" PRIu64 " qcnt:%" PRIu64 "\n",

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines of GFS2's debugfs files glocks, glstats and sbstats (lkstats is another name for that), as
- * fs/gfs2/glock.c prints them, and of its trace event gfs2_glock_lock_time.
+ * The lines of GFS2's debugfs files glocks, glstats and sbstats (lkstats is another name for that),
+ * as fs/gfs2/glock.c prints them, and of its trace event gfs2_glock_lock_time.
  *
- * Numbers of glocks are hexadecimal in debugfs and decimal in traces. v:, m: and p: are missing in older
- * kernels. The letters of f: changed over time (6.1 prints I for a glock that has its DLM lock, later
- * kernels print a for one that has not), so that they are kept as they stand.
+ * Numbers of glocks are hexadecimal in debugfs and decimal in traces. v:, m: and p: are missing in
+ * older kernels. The letters of f: changed over time (6.1 prints I for a glock that has its DLM
+ * lock, later kernels print a for one that has not), so that they are kept as they stand.
  */
 #ifndef O2TOP_GFS2_LINE_H
 #define O2TOP_GFS2_LINE_H
@@ -119,9 +119,13 @@ const char *gfs2_stats_parse(struct gfs2_stats_line *out, const char *line, size
 const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *out, const char *line, size_t len);
 
 /* True where the line is this event; then `wrong` is NULL or says what is wrong with it. */
-bool gfs2_lock_time_parse(struct gfs2_lock_time *out, const char *line, size_t len, const char **wrong);
+bool gfs2_lock_time_parse(struct gfs2_lock_time *out, const char *line, size_t len,
+			  const char **wrong);
 
-/* Each prints what the kernel prints, newline included, and returns the length, or 0 where it does not fit. */
+/*
+ * Each prints what the kernel prints, newline included, and returns the length, or 0 where it does
+ * not fit.
+ */
 size_t gfs2_glock_print(const struct gfs2_glock_line *l, char *buf, size_t size);
 size_t gfs2_holder_print(const struct gfs2_holder_line *l, char *buf, size_t size);
 size_t gfs2_inode_print(const struct gfs2_inode_line *l, char *buf, size_t size);

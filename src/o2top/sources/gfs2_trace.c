@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2's trace event gfs2_glock_lock_time: the true time of each request to the DLM, so that nothing needs to
- * be estimated. Only requests that may have waited count: a reply moves srttb where the kernel took it for a
- * blocking request and srtt where it did not (releases, demotes), and -EAGAIN and -EDEADLK are waits too.
+ * GFS2's trace event gfs2_glock_lock_time: the true time of each request to the DLM, so that
+ * nothing needs to be estimated. Only requests that may have waited count: a reply moves srttb
+ * where the kernel took it for a blocking request and srtt where it did not (releases, demotes),
+ * and -EAGAIN and -EDEADLK are waits too.
  */
 #include "gfs2_line.h"
 #include "source.h"
@@ -41,7 +42,8 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 {
 	struct table *table = &tr->t->ns->table;
 	int64_t at_us = (int64_t)e->at_us + tr->t->kernel_shift_us;
-	struct lock *lock = table_take(table, &(struct lock_id){.number = e->number, .type = (uint8_t)e->type});
+	struct lock *lock =
+	    table_take(table, &(struct lock_id){.number = e->number, .type = (uint8_t)e->type});
 	double s = e->tdiff > 0 ? 1e-9 * (double)e->tdiff : 0;
 	struct change *c;
 	bool waited;
@@ -58,7 +60,10 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 	change_add_longest(c, s, false);
 }
 
-/* A sample's files are read one after another, and the trace's clock is not quite the uptime: no more than this. */
+/*
+ * A sample's files are read one after another, and the trace's clock is not quite the uptime: no
+ * more than this.
+ */
 enum { TRACE_AHEAD_US = 60 * 1000000 };
 
 static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
@@ -73,8 +78,11 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 		wrong = "the line is cut off";
 	if (!wrong && e.type >= GFS2_TYPE_MAX)
 		wrong = "no such type of glock";
-	/* all events up to the newest are never counted again: one that cannot be must not be that */
-	if (!wrong && (e.at_us > INT64_MAX / 2 || (int64_t)e.at_us + tr->t->kernel_shift_us - TRACE_AHEAD_US > tr->t->mono_us))
+	/*
+	 * all events up to the newest are never counted again: one that cannot be must not be that
+	 */
+	if (!wrong && (e.at_us > INT64_MAX / 2 ||
+		       (int64_t)e.at_us + tr->t->kernel_shift_us - TRACE_AHEAD_US > tr->t->mono_us))
 		wrong = "its time is after that of the sample";
 	if (wrong)
 		problem(tr->t->problems, tr->label, number, "%s", wrong);
@@ -97,11 +105,13 @@ static bool look_line(void *arg, const char *line, size_t len, size_t number, bo
 	(void)complete;
 	at = len && *line == '#' ? memmem(line, len, key, sizeof(key) - 1) : NULL;
 	if (at) {
-		const char *in = at + sizeof(key) - 1, *slash = memchr(in, '/', (size_t)(line + len - in));
+		const char *in = at + sizeof(key) - 1,
+			   *slash = memchr(in, '/', (size_t)(line + len - in));
 		size_t n = slash ? (size_t)(slash - in) : 0;
 
 		/* equal numbers: none was overwritten */
-		tr->lost = !slash || (size_t)(line + len - slash) < n + 1 || memcmp(in, slash + 1, n) != 0;
+		tr->lost =
+		    !slash || (size_t)(line + len - slash) < n + 1 || memcmp(in, slash + 1, n) != 0;
 		return true;
 	}
 	if (!gfs2_lock_time_parse(&e, line, len, &wrong) || wrong || e.at_us > INT64_MAX / 2)
@@ -126,11 +136,14 @@ bool gfs2_take_trace(struct take *t)
 	if (!tr.any || t->frame_s <= 0 || t->kernel_shift_us == INT64_MIN)
 		return false;
 	if (spaces > 1) {
-		problem(t->problems, in.label, 0, "not used: it does not say which of %zu file systems it is of", spaces);
+		problem(t->problems, in.label, 0,
+			"not used: it does not say which of %zu file systems it is of", spaces);
 		return false;
 	}
-	if (tr.lost && tr.first_us + t->kernel_shift_us > tr.from_us && tr.first_us > t->node->trace_until_us) {
-		problem(t->problems, in.label, 0, "not used: the kernel overwrote events of this frame");
+	if (tr.lost && tr.first_us + t->kernel_shift_us > tr.from_us &&
+	    tr.first_us > t->node->trace_until_us) {
+		problem(t->problems, in.label, 0,
+			"not used: the kernel overwrote events of this frame");
 		return false;
 	}
 	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_TRACE, &in))

@@ -2,8 +2,9 @@
 /*
  * GFS2's waits that were seen: those that go on, and those of the sample before that are over.
  *
- * A wait is followed from sample to sample by its process and mode while no request of its glock is answered. The
- * DLM's own stamps, where there are any, say exactly when its request began, and when it was granted.
+ * A wait is followed from sample to sample by its process and mode while no request of its glock is
+ * answered. The DLM's own stamps, where there are any, say exactly when its request began, and when
+ * it was granted.
  */
 #include "gfs2_line.h"
 #include "source.h"
@@ -20,7 +21,8 @@ static bool ended(const struct holder *h)
 static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
 {
 	size_t n = 0;
-	struct dlm_times *times = calloc((size_t)ns->holders.n + ns->holders_before.n + 1, sizeof(*times));
+	struct dlm_times *times =
+	    calloc((size_t)ns->holders.n + ns->holders_before.n + 1, sizeof(*times));
 
 	*out = times;
 	if (!times)
@@ -34,7 +36,10 @@ static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
 	return n;
 }
 
-/* A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its own. */
+/*
+ * A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its
+ * own.
+ */
 static void add_waiting(struct take *t, struct holder *h, const struct dlm_times *dlm, bool first)
 {
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
@@ -63,15 +68,19 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 		c->wants_shared = true;
 }
 
-/* More requests than this since a wait was seen: the DLM's time of the last grant is not the end of that wait. */
+/*
+ * More requests than this since a wait was seen: the DLM's time of the last grant is not the end of
+ * that wait.
+ */
 enum { OF_ONE_WAIT = 2 };
 
 /*
- * A followed wait that ended since the sample before, when it was so and so old. What earlier frames counted of
- * it is not counted again: where the DLM says when it ended, its rest replaces the estimate; else what was
- * counted leaves the estimate, which holds all of it.
+ * A followed wait that ended since the sample before, when it was so and so old. What earlier
+ * frames counted of it is not counted again: where the DLM says when it ended, its rest replaces
+ * the estimate; else what was counted leaves the estimate, which holds all of it.
  */
-static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm, bool first)
+static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm,
+		      bool first)
 {
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
@@ -129,4 +138,3 @@ void gfs2_take_waits(struct take *t, bool traced)
 	}
 	free(times);
 }
-

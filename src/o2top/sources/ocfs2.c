@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OCFS2: locking_state into Shots, and what OCFS2's locks are called. What happened between two Shots is
- * ocfs2_wait.c's.
+ * OCFS2: locking_state into Shots, and what OCFS2's locks are called. What happened between two
+ * Shots is ocfs2_wait.c's.
  *
- * A line that is missing says nothing (the kernel loses one at each 4 KiB of the file): a Lock keeps its last
- * Shot, and what happened since is spread over the time since. A Lock seen for the first time has no past.
+ * A line that is missing says nothing (the kernel loses one at each 4 KiB of the file): a Lock
+ * keeps its last Shot, and what happened since is spread over the time since. A Lock seen for the
+ * first time has no past.
  */
 #include "ocfs2_wait.h"
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- lines ------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------- */
 
 /* A stamp that no clock shows stays one far ahead, whose age is 0. */
 static uint64_t stamp(uint64_t us)
@@ -50,7 +51,9 @@ static void describe(struct take *t, struct lock *lock, const struct ocfs2_line 
 		lock->size = lvb.size;
 	}
 	if (l->id.type == 'N' && !t->ns->root) {
-		/* the only parent of a dentry that carries the file system's generation is the root */
+		/*
+		 * the only parent of a dentry that carries the file system's generation is the root
+		 */
 		struct lock_id id = {.number = l->id.number, .type = 'M'};
 		const struct lock *parent = table_find(&t->ns->table, &id);
 
@@ -67,7 +70,9 @@ struct reading {
 	struct ocfs2_waits waits;
 };
 
-/* One name on several lines: a flock lock has a line for each open file. Only their waits add up. */
+/*
+ * One name on several lines: a flock lock has a line for each open file. Only their waits add up.
+ */
 static void take_again(struct take *t, struct lock *lock, const struct ocfs2_shot *s)
 {
 	struct change *c;
@@ -115,7 +120,8 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	lock->generation = named ? 0 : l.id.low;
 	describe(t, lock, &l);
 	t->ns->wide |= !named && l.id.number > UINT32_MAX;
-	if (lock->now.sample && memcmp(&lock->now.ocfs2, &s, sizeof(s)) == 0 && !s.wait_us && !ocfs2_busy(&s)) {
+	if (lock->now.sample && memcmp(&lock->now.ocfs2, &s, sizeof(s)) == 0 && !s.wait_us &&
+	    !ocfs2_busy(&s)) {
 		lock->now.sample = t->sample; /* idle, as most are */
 		return true;
 	}
@@ -138,7 +144,8 @@ static bool take_fs_state(void *arg, const char *line, size_t len, size_t number
 	(void)complete;
 	if (!memmem(line, len, "Device =>", 9) || !at)
 		return true;
-	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at - (sizeof(key) - 1)), at + sizeof(key) - 1);
+	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at - (sizeof(key) - 1)),
+		 at + sizeof(key) - 1);
 	if (sscanf(text, "%x", &value) == 1)
 		*generation = value;
 	return false;
@@ -154,7 +161,8 @@ static void ocfs2_take(struct take *t)
 		input_lines(&in, take_fs_state, &t->ns->fs_generation);
 	else if (!err)
 		in.close(&in);
-	err = t->collector->ops->open(t->collector, t->from, t->from_space, FILE_LOCKING_STATE, &in);
+	err =
+	    t->collector->ops->open(t->collector, t->from, t->from_space, FILE_LOCKING_STATE, &in);
 	if (!err) {
 		r.label = in.label;
 		err = input_lines(&in, take_line, &r);
@@ -172,7 +180,7 @@ static void ocfs2_take(struct take *t)
 	t->ns->no_statistics = r.usable && !r.counts;
 }
 
-/* ---- what it is called ------------------------------------------------------------------------------- */
+/* ---- what it is called --------------------------------------------------------------------- */
 
 static bool newest_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
@@ -196,7 +204,8 @@ static int64_t ocfs2_newest(struct take *t)
 	int64_t newest = 0;
 	struct input in;
 
-	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_LOCKING_STATE, &in) == 0)
+	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_LOCKING_STATE,
+				    &in) == 0)
 		input_lines(&in, newest_line, &newest);
 	return newest ? newest : -1;
 }
@@ -208,12 +217,18 @@ static const struct {
 	const char *name;  /* of the lock type */
 	const char *class; /* of the row */
 } types[] = {
-    {'M', true, "META", NULL},           {'W', true, "RW", NULL},
-    {'O', true, "OPEN", NULL},           {'F', true, "FLOCK", NULL},
-    {'N', true, "DENTRY", NULL},         {'D', true, "DATA", NULL},
-    {'S', false, "SUPER", "super block"}, {'R', false, "RENAME", "rename"},
-    {'Q', false, "QUOTA", "quota"},      {'Y', false, "NFS_SYNC", "NFS sync"},
-    {'P', false, "ORPHAN_SCAN", "orphan scan"}, {'T', false, "REFCOUNT", "refcount tree"},
+    {'M', true, "META", NULL},
+    {'W', true, "RW", NULL},
+    {'O', true, "OPEN", NULL},
+    {'F', true, "FLOCK", NULL},
+    {'N', true, "DENTRY", NULL},
+    {'D', true, "DATA", NULL},
+    {'S', false, "SUPER", "super block"},
+    {'R', false, "RENAME", "rename"},
+    {'Q', false, "QUOTA", "quota"},
+    {'Y', false, "NFS_SYNC", "NFS sync"},
+    {'P', false, "ORPHAN_SCAN", "orphan scan"},
+    {'T', false, "REFCOUNT", "refcount tree"},
     {'I', false, "TRIM_FS", "trim"},
 };
 
@@ -272,13 +287,16 @@ static const char *ocfs2_type_name(uint8_t type)
 static void ocfs2_lock_name(const struct lock *lock, char *buf, size_t size)
 {
 	if (lock->id.type == 'N')
-		snprintf(buf, size, "N%016llx%08x", (unsigned long long)lock->id.number, lock->id.low);
+		snprintf(buf, size, "N%016llx%08x", (unsigned long long)lock->id.number,
+			 lock->id.low);
 	else
-		snprintf(buf, size, "%c000000%016llx%08x", lock->id.type, (unsigned long long)lock->id.number,
-			 lock->generation);
+		snprintf(buf, size, "%c000000%016llx%08x", lock->id.type,
+			 (unsigned long long)lock->id.number, lock->generation);
 }
 
-/* System inodes and the root directory carry the file system's generation, in M's name and in W's. */
+/*
+ * System inodes and the root directory carry the file system's generation, in M's name and in W's.
+ */
 static bool ocfs2_is_system(const struct space *space, const struct lock *lock)
 {
 	uint64_t root = space->root ? space->root : 5; /* where mkfs puts it in most layouts */
@@ -287,7 +305,8 @@ static bool ocfs2_is_system(const struct space *space, const struct lock *lock)
 		return false;
 	if (lock->id.type == 'M')
 		return true;
-	return (lock->id.type == 'W' || lock->id.type == 'D') && lock->generation == space->generation;
+	return (lock->id.type == 'W' || lock->id.type == 'D') &&
+	       lock->generation == space->generation;
 }
 
 const struct source ocfs2_source = {

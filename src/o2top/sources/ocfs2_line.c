@@ -10,7 +10,9 @@
 #include <emmintrin.h>
 #endif
 
-/* 64 fields of a zero byte: what most lines carry, compared at once because it is 3/4 of the line. */
+/*
+ * 64 fields of a zero byte: what most lines carry, compared at once because it is 3/4 of the line.
+ */
 #define Z4 "0x0\t0x0\t0x0\t0x0\t"
 #define Z16 Z4 Z4 Z4 Z4
 static const char zero_lvb[] = Z16 Z16 Z16 Z16;
@@ -40,7 +42,9 @@ bool ocfs2_name_parse(struct ocfs2_name *out, const char *name, size_t len)
 }
 
 #ifdef __SSE2__
-/* One byte as the kernel prints it: 0x0, 0x5f, or 0xffffff80 where chars are signed. False: not so. */
+/*
+ * One byte as the kernel prints it: 0x0, 0x5f, or 0xffffff80 where chars are signed. False: not so.
+ */
 static inline bool lvb_byte(const char *field, const char *tab, uint8_t *byte, bool *is_unsigned)
 {
 	size_t len = (size_t)(tab - field);
@@ -57,8 +61,8 @@ static inline bool lvb_byte(const char *field, const char *tab, uint8_t *byte, b
 }
 
 /*
- * The LVB of a line that the kernel printed; 0 characters of any other. Where fields end is found 16 characters at a
- * time, so that what is in one does not hold up the next.
+ * The LVB of a line that the kernel printed; 0 characters of any other. Where fields end is found
+ * 16 characters at a time, so that what is in one does not hold up the next.
  */
 static size_t scan_lvb(const char *begin, const char *end, struct ocfs2_line *o)
 {
@@ -69,7 +73,8 @@ static size_t scan_lvb(const char *begin, const char *end, struct ocfs2_line *o)
 
 	/* a field that begins in these 16 characters is looked at 8 characters deep */
 	for (const char *p = begin; end - p >= 16 + 8; p += 16) {
-		unsigned tabs = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const void *)p), tab));
+		unsigned tabs = (unsigned)_mm_movemask_epi8(
+		    _mm_cmpeq_epi8(_mm_loadu_si128((const void *)p), tab));
 
 		for (; tabs; tabs &= tabs - 1) {
 			const char *at = p + __builtin_ctz(tabs);
@@ -135,8 +140,8 @@ static bool field_u64(struct scan *s, uint64_t *out)
 
 static const char *parse_statistics(struct scan *s, struct ocfs2_line *o)
 {
-	if (!field_u32(s, &o->gets[0]) || !field_u32(s, &o->gets[1]) || !field_u32(s, &o->fails[0]) ||
-	    !field_u32(s, &o->fails[1]))
+	if (!field_u32(s, &o->gets[0]) || !field_u32(s, &o->gets[1]) ||
+	    !field_u32(s, &o->fails[0]) || !field_u32(s, &o->fails[1]))
 		return "fields 75 to 78 (gets, failures) are not four numbers";
 	if (!field_u64(s, &o->total_ns[0]) || !field_u64(s, &o->total_ns[1]))
 		return "fields 79 and 80 (total wait) are not two numbers";
@@ -144,7 +149,8 @@ static const char *parse_statistics(struct scan *s, struct ocfs2_line *o)
 		return "fields 81 to 83 (longest wait, refreshes) are not three numbers";
 	if (o->version < 4)
 		return NULL;
-	if (!field_u64(s, &o->last_us[0]) || !field_u64(s, &o->last_us[1]) || !field_u64(s, &o->wait_us))
+	if (!field_u64(s, &o->last_us[0]) || !field_u64(s, &o->last_us[1]) ||
+	    !field_u64(s, &o->wait_us))
 		return "fields 84 to 86 (times) are not three numbers";
 	return NULL;
 }
@@ -208,28 +214,29 @@ size_t ocfs2_line_print(const struct ocfs2_line *o, char *buf, size_t size)
 	size_t at = 0;
 	int n;
 
-#define PUT(...)                                                                                         \
-	do {                                                                                             \
-		n = snprintf(buf + at, size - at, __VA_ARGS__);                                          \
-		if (n < 0 || (size_t)n >= size - at)                                                     \
-			return 0;                                                                        \
-		at += (size_t)n;                                                                         \
+#define PUT(...)                                                \
+	do {                                                    \
+		n = snprintf(buf + at, size - at, __VA_ARGS__); \
+		if (n < 0 || (size_t)n >= size - at)            \
+			return 0;                               \
+		at += (size_t)n;                                \
 	} while (0)
 
-	PUT("0x%x\t%s\t%d\t0x%" PRIx64 "\t0x%" PRIx64 "\t0x%" PRIx64 "\t%u\t%u\t%d\t%d\t", o->version,
-	    o->name, o->level, o->flags, o->action, o->unlock_action, o->holders[0], o->holders[1],
-	    o->requested, o->blocking);
+	PUT("0x%x\t%s\t%d\t0x%" PRIx64 "\t0x%" PRIx64 "\t0x%" PRIx64 "\t%u\t%u\t%d\t%d\t",
+	    o->version, o->name, o->level, o->flags, o->action, o->unlock_action, o->holders[0],
+	    o->holders[1], o->requested, o->blocking);
 	for (int i = 0; i < OCFS2_LVB_LEN; i++) {
 		uint32_t b = o->lvb[i];
 
 		PUT("0x%x\t", b >= 0x80 && !o->lvb_unsigned ? b | 0xffffff00u : b);
 	}
 	if (statistics_of(o->version))
-		PUT("%u\t%u\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\t%u\t", o->gets[0], o->gets[1],
-		    o->fails[0], o->fails[1], o->total_ns[0], o->total_ns[1], o->max[0], o->max[1],
-		    o->refreshes);
+		PUT("%u\t%u\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\t%u\t", o->gets[0],
+		    o->gets[1], o->fails[0], o->fails[1], o->total_ns[0], o->total_ns[1], o->max[0],
+		    o->max[1], o->refreshes);
 	if (statistics_of(o->version) == 12)
-		PUT("%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t", o->last_us[0], o->last_us[1], o->wait_us);
+		PUT("%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t", o->last_us[0], o->last_us[1],
+		    o->wait_us);
 	PUT("%.*s\n", (int)o->tail_len, o->tail_len ? o->tail : "");
 #undef PUT
 	return at;
@@ -246,7 +253,10 @@ static uint64_t big_endian(const uint8_t *p, int n)
 
 bool ocfs2_lvb_decode(struct ocfs2_lvb *out, const uint8_t lvb[OCFS2_LVB_LEN])
 {
-	/* byte 0 is the structure's version; 0 says that the inode is gone or nothing was stored yet */
+	/*
+	 * byte 0 is the structure's version; 0 says that the inode is gone or nothing was stored
+	 * yet
+	 */
 	if (lvb[0] != 5)
 		return false;
 	out->size = big_endian(lvb + 40, 8);

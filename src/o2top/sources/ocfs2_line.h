@@ -2,16 +2,18 @@
 /*
  * A line of OCFS2's locking_state, and the names of OCFS2's locks.
  *
- * The format is the kernel's (fs/ocfs2/dlmglue.c, ocfs2_dlm_seq_show): fields that each end in a TAB,
+ * The format is the kernel's (fs/ocfs2/dlmglue.c, ocfs2_dlm_seq_show): fields that each end in a
+ * TAB,
  *
- *   1 version   2 name   3 level   4 flags   5 action   6 unlock action   7 PR holders   8 EX holders
- *   9 requested   10 blocking   11-74 the LVB, a byte a field
+ *   1 version   2 name   3 level   4 flags   5 action   6 unlock action   7 PR holders   8 EX
+ *   holders 9 requested   10 blocking   11-74 the LVB, a byte a field
  *   75 PR gets   76 EX gets   77 PR failed   78 EX failed   79 PR total ns   80 EX total ns
- *   81 PR max   82 EX max   83 refreshes                                         (version 2 and later)
- *   84 PR last us   85 EX last us   86 first waiter since us, 0 nobody           (version 4 and later)
+ *   81 PR max   82 EX max   83 refreshes                                         (version 2 and
+ *   later) 84 PR last us   85 EX last us   86 first waiter since us, 0 nobody           (version 4
+ *   and later)
  *
- * Maxima are microseconds from version 3 on, nanoseconds in version 2. A version later than 4 is read as
- * version 4 and what it adds is kept as text.
+ * Maxima are microseconds from version 3 on, nanoseconds in version 2. A version later than 4 is
+ * read as version 4 and what it adds is kept as text.
  */
 #ifndef O2TOP_OCFS2_LINE_H
 #define O2TOP_OCFS2_LINE_H
@@ -38,9 +40,9 @@ enum ocfs2_level { OCFS2_LEVEL_NL = 0, OCFS2_LEVEL_PR = 3, OCFS2_LEVEL_EX = 5 };
 
 /*
  * What a lock name says. Inode numbers are block numbers (st_ino).
- * N (dentry): `number` is the parent directory, `low` the child's low 32 bits, all that is printed of it.
- * Others: `number` is the block, `low` the generation. M and O carry generation 0, except M of system
- * inodes and of the root directory, which carries the file system's own.
+ * N (dentry): `number` is the parent directory, `low` the child's low 32 bits, all that is printed
+ * of it. Others: `number` is the block, `low` the generation. M and O carry generation 0, except M
+ * of system inodes and of the root directory, which carries the file system's own.
  */
 struct ocfs2_name {
 	char type; /* M W O D N F S R Q Y P T I, or a letter that a later kernel brings */
@@ -65,7 +67,7 @@ struct ocfs2_line {
 	uint32_t refreshes;
 	uint64_t last_us[OCFS2_MODES]; /* wall clock, us; 0 never */
 	uint64_t wait_us;              /* wall clock, us; 0 nobody waits */
-	const char *tail;              /* what a later version adds, inside the line given to parse */
+	const char *tail; /* what a later version adds, inside the line given to parse */
 	size_t tail_len;
 };
 
@@ -77,12 +79,16 @@ struct ocfs2_lvb {
 };
 
 /*
- * Parses a line without its newline. Returns NULL, or says what is wrong with it. `complete` is whether a
- * newline was there: without one, a line that does not end in a TAB may have lost digits and is refused.
+ * Parses a line without its newline. Returns NULL, or says what is wrong with it. `complete` is
+ * whether a newline was there: without one, a line that does not end in a TAB may have lost digits
+ * and is refused.
  */
 const char *ocfs2_line_parse(struct ocfs2_line *out, const char *line, size_t len, bool complete);
 
-/* Prints it as the kernel does, newline included, into buf; returns the length, or 0 if it does not fit. */
+/*
+ * Prints it as the kernel does, newline included, into buf; returns the length, or 0 if it does not
+ * fit.
+ */
 size_t ocfs2_line_print(const struct ocfs2_line *line, char *buf, size_t size);
 
 bool ocfs2_name_parse(struct ocfs2_name *out, const char *name, size_t len);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * OCFS2's waits: what of them lies in a frame, and which go on.
+ *
  * What the kernel's numbers mean decides what may be made of them:
- * - gets and total wait count every call, cached ones too; a wait is added when it ENDS. So the time lost in a
- *   frame is the part of the ended waits that lies inside the frame, plus the part so far of those that go on.
- * - Field 86 is when the first waiter began. It can be 0 while somebody waits: then the Lock is BUSY with an
- *   attach or a convert, and nothing about it moves from sample to sample. Action 3 marks the node that gives the
- *   lock up, not one that waits.
+ * - gets and total wait count every call, cached ones too; a wait is added when it ENDS. So the
+ *   time lost in a frame is the part of the ended waits that lies inside the frame, plus the part
+ *   so far of those that go on.
+ * - Field 86 is when the first waiter began. It can be 0 while somebody waits: then the Lock is
+ *   BUSY with an attach or a convert, and nothing about it moves from sample to sample. Action 3
+ *   marks the node that gives the lock up, not one that waits.
  * - All times are the node's own, so that no other node's clock can spoil an age.
  */
 #include "ocfs2_wait.h"
@@ -13,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- counters ---------------------------------------------------------------------------------------- */
+/* ---- counters ------------------------------------------------------------------------------ */
 
 enum life { LIFE_SAME, LIFE_WRAPPED, LIFE_NEW };
 
@@ -24,13 +27,19 @@ struct moved {
 	bool new_max[2];  /* the longest wait of the Lock's life ended in this time */
 };
 
-/* A u32 that was near its end and is near its beginning has gone round; anything else that fell began anew. */
+/*
+ * A u32 that was near its end and is near its beginning has gone round; anything else that fell
+ * began anew.
+ */
 static bool wrapped(uint32_t before, uint32_t now)
 {
 	return before >= 0xc0000000u && now < 0x40000000u;
 }
 
-/* The longest wait is a u32 of microseconds: one of 71 minutes and more comes out short, but the total grew by it. */
+/*
+ * The longest wait is a u32 of microseconds: one of 71 minutes and more comes out short, but the
+ * total grew by it.
+ */
 static bool max_wrapped(const struct ocfs2_shot *p, const struct ocfs2_shot *s, int m)
 {
 	return s->gets[m] > p->gets[m] && s->total_ns[m] > p->total_ns[m] &&
@@ -38,8 +47,9 @@ static bool max_wrapped(const struct ocfs2_shot *p, const struct ocfs2_shot *s, 
 }
 
 /*
- * Same life, a counter gone round, or a Lock that left memory and came back? Maxima and failures never fall in
- * one life, gets and totals fall only where gets go round: the kernel then starts again with 1 and that wait.
+ * Same life, a counter gone round, or a Lock that left memory and came back? Maxima and failures
+ * never fall in one life, gets and totals fall only where gets go round: the kernel then starts
+ * again with 1 and that wait.
  */
 static enum life life_of(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 {
@@ -61,7 +71,8 @@ static enum life life_of(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 	return life;
 }
 
-static struct moved moved_between(const struct ocfs2_shot *p, const struct ocfs2_shot *s, bool renewed)
+static struct moved moved_between(const struct ocfs2_shot *p, const struct ocfs2_shot *s,
+				  bool renewed)
 {
 	struct moved d = {.life = renewed ? LIFE_NEW : life_of(p, s)};
 	static const struct ocfs2_shot nothing;
@@ -73,24 +84,28 @@ static struct moved moved_between(const struct ocfs2_shot *p, const struct ocfs2
 		bool round = s->gets[m] < p->gets[m];
 
 		/* 0 is skipped when gets go round; what was waited before that is lost */
-		d.gets[m] = round ? (uint64_t)(UINT32_MAX - p->gets[m]) + s->gets[m] : s->gets[m] - p->gets[m];
-		d.waited[m] = 1e-9 * (double)(round ? s->total_ns[m] : s->total_ns[m] - p->total_ns[m]);
+		d.gets[m] = round ? (uint64_t)(UINT32_MAX - p->gets[m]) + s->gets[m]
+				  : s->gets[m] - p->gets[m];
+		d.waited[m] =
+		    1e-9 * (double)(round ? s->total_ns[m] : s->total_ns[m] - p->total_ns[m]);
 		d.new_max[m] = s->max_us[m] > p->max_us[m];
 	}
 	return d;
 }
 
-/* ---- waits that ended -------------------------------------------------------------------------------- */
+/* ---- waits that ended ---------------------------------------------------------------------- */
 
-/* The wait that the Shot before showed in progress and that is over: how old it was then, at least. */
+/*
+ * The wait that the Shot before showed in progress and that is over: how old it was then, at least.
+ */
 struct over {
 	bool any;
 	int mode; /* that it counts in, most likely */
 	double age;
 };
 
-static struct over over_since(const struct take *t, const struct lock *lock, const struct ocfs2_shot *p,
-			      const struct ocfs2_shot *s)
+static struct over over_since(const struct take *t, const struct lock *lock,
+			      const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 {
 	const struct trail *trail = table_trail_of(&t->ns->table, lock);
 	const struct moment *then = node_when(t->node, lock->now.sample);
@@ -107,9 +122,10 @@ static struct over over_since(const struct take *t, const struct lock *lock, con
 }
 
 /*
- * How much of `total` seconds, which ended waits took altogether, lies in the last `room` seconds, where one
- * wait took at most `longest`. Waits that are no longer than the room may all lie in it (there may be several
- * processes); of longer ones as few as possible are assumed, each as long as possible.
+ * How much of `total` seconds, which ended waits took altogether, lies in the last `room` seconds,
+ * where one wait took at most `longest`. Waits that are no longer than the room may all lie in it
+ * (there may be several processes); of longer ones as few as possible are assumed, each as long as
+ * possible.
  */
 static double part_inside(double total, double longest, double room)
 {
@@ -131,18 +147,22 @@ static double room_for_ends(const struct take *t, const struct ocfs2_shot *s, in
 }
 
 /*
- * Seconds of a mode's ended waits that lie inside the time dt since p, of which `room` passed until the last of
- * them; `longest` is the longest of them, INFINITY where it is not known; `over` is the one that p showed, if it is
- * of this mode.
+ * Seconds of a mode's ended waits that lie inside the time dt since p, of which `room` passed until
+ * the last of them; `longest` is the longest of them, INFINITY where it is not known; `over` is the
+ * one that p showed, if it is of this mode.
  */
-static double inside(const struct moved *d, int m, double longest, const struct over *over, double room, double dt)
+static double inside(const struct moved *d, int m, double longest, const struct over *over,
+		     double room, double dt)
 {
 	double most = room * (double)(d->gets[m] ? d->gets[m] : 1), waited = d->waited[m];
 
 	if (dt <= 0)
 		return waited; /* how long it was nobody knows */
 	if (over) {
-		/* what was before p was counted then; if it is the longest, its rest has to fit into the room */
+		/*
+		 * what was before p was counted then; if it is the longest, its rest has to fit
+		 * into the room
+		 */
 		double rest = max_s(waited - over->age, 0);
 
 		if (longest <= waited && longest > over->age)
@@ -155,16 +175,20 @@ static double inside(const struct moved *d, int m, double longest, const struct 
 	return min_s(waited, most);
 }
 
-/* The mode whose waits hold the one that is over: the one that was asked for, if its total can hold it. */
+/*
+ * The mode whose waits hold the one that is over: the one that was asked for, if its total can hold
+ * it.
+ */
 static int mode_of(const struct over *o, const struct moved *d)
 {
 	int other = !o->mode;
 
-	return d->waited[o->mode] < o->age && d->waited[other] > d->waited[o->mode] ? other : o->mode;
+	return d->waited[o->mode] < o->age && d->waited[other] > d->waited[o->mode] ? other
+										    : o->mode;
 }
 
-static void add_ended(const struct take *t, struct change *c, const struct ocfs2_shot *s, const struct moved *d,
-		      const struct over *over, double dt, double share)
+static void add_ended(const struct take *t, struct change *c, const struct ocfs2_shot *s,
+		      const struct moved *d, const struct over *over, double dt, double share)
 {
 	int of = over->any ? mode_of(over, d) : -1;
 
@@ -173,7 +197,8 @@ static void add_ended(const struct take *t, struct change *c, const struct ocfs2
 
 		if (d->waited[m] <= 0)
 			continue;
-		c->lost_s += share * inside(d, m, d->new_max[m] ? max : INFINITY, m == of ? over : NULL, room, dt);
+		c->lost_s += share * inside(d, m, d->new_max[m] ? max : INFINITY,
+					    m == of ? over : NULL, room, dt);
 		shown = d->waited[m] / (double)(d->gets[m] ? d->gets[m] : 1);
 		if (d->new_max[m])
 			shown = max;
@@ -189,8 +214,8 @@ static bool tells_use(const struct lock *lock)
 	return lock->id.type == 'M' || lock->id.type == 'W' || lock->id.type == 'D';
 }
 
-static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
-		       bool renewed, double dt, double share)
+static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_shot *p,
+		       const struct ocfs2_shot *s, bool renewed, double dt, double share)
 {
 	struct moved d = moved_between(p, s, renewed);
 	struct over over = {0};
@@ -211,12 +236,12 @@ static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_sho
 	add_ended(t, c, s, &d, &over, dt, share);
 }
 
-/* ---- waits that go on -------------------------------------------------------------------------------- */
+/* ---- waits that go on ---------------------------------------------------------------------- */
 
 static bool same_point(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 {
-	return ocfs2_busy(p) && p->action == s->action && p->level == s->level && p->requested == s->requested &&
-	       memcmp(p->gets, s->gets, sizeof(p->gets)) == 0 &&
+	return ocfs2_busy(p) && p->action == s->action && p->level == s->level &&
+	       p->requested == s->requested && memcmp(p->gets, s->gets, sizeof(p->gets)) == 0 &&
 	       memcmp(p->total_ns, s->total_ns, sizeof(p->total_ns)) == 0;
 }
 
@@ -231,8 +256,12 @@ static int64_t not_before(const struct take *t, const struct ocfs2_shot *s, int6
 	return us > t->mono_us ? t->mono_us : us;
 }
 
-/* Follows a Lock that may be waiting without a stamp; true once two samples showed it at the same point. */
-static bool follow(struct take *t, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s)
+/*
+ * Follows a Lock that may be waiting without a stamp; true once two samples showed it at the same
+ * point.
+ */
+static bool follow(struct take *t, struct lock *lock, const struct ocfs2_shot *p,
+		   const struct ocfs2_shot *s)
 {
 	struct trail *trail = table_trail_of(&t->ns->table, lock);
 
@@ -254,11 +283,11 @@ static bool follow(struct take *t, struct lock *lock, const struct ocfs2_shot *p
 }
 
 /*
- * A wait in progress. `exact`: its least age is its age. A single sample shows all of it that is known; a frame
- * what lies inside it, which is nothing where the frame has no length.
+ * A wait in progress. `exact`: its least age is its age. A single sample shows all of it that is
+ * known; a frame what lies inside it, which is nothing where the frame has no length.
  */
-static void add_wait(struct take *t, struct lock *lock, int requested, double least, double most, bool exact, double dt,
-		     double share)
+static void add_wait(struct take *t, struct lock *lock, int requested, double least, double most,
+		     bool exact, double dt, double share)
 {
 	struct change *c = table_change(&t->ns->table, lock);
 
@@ -286,8 +315,8 @@ static void defer(struct ocfs2_waits *w, const struct ocfs2_pending *one)
 	w->pending[w->n++] = *one;
 }
 
-static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
-			 double dt, double share)
+static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p,
+			 const struct ocfs2_shot *s, double dt, double share)
 {
 	bool followed = follow(w->t, lock, p, s);
 
@@ -295,14 +324,16 @@ static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct 
 		double age = seconds(w->t->real_us - (int64_t)s->wait_us);
 
 		add_wait(w->t, lock, s->requested, age, age, true, dt, share);
-	} else if (ocfs2_busy(s) && lock->id.type != 'F' && table_trail_of(&w->t->ns->table, lock)) {
+	} else if (ocfs2_busy(s) && lock->id.type != 'F' &&
+		   table_trail_of(&w->t->ns->table, lock)) {
 		/* flock's locks have no counters, but always a stamp */
-		defer(w, &(struct ocfs2_pending){table_index(&w->t->ns->table, lock), followed, dt, share});
+		defer(w, &(struct ocfs2_pending){table_index(&w->t->ns->table, lock), followed, dt,
+						 share});
 	}
 }
 
-void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
-		   bool renewed)
+void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p,
+		   const struct ocfs2_shot *s, bool renewed)
 {
 	struct take *t = w->t;
 	double dt = t->frame_s, share = 1;

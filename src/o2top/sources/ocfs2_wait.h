@@ -24,17 +24,21 @@ struct ocfs2_waits {
 /* A request of this node's is with the DLM, and it is not one that gives the lock up. */
 static inline bool ocfs2_busy(const struct ocfs2_shot *s)
 {
-	return (s->flags & OCFS2_BUSY) && (s->action == OCFS2_ACT_ATTACH || s->action == OCFS2_ACT_CONVERT);
+	return (s->flags & OCFS2_BUSY) &&
+	       (s->action == OCFS2_ACT_ATTACH || s->action == OCFS2_ACT_CONVERT);
 }
 
 /*
- * Adds what happened since Shot p, NULL where there is none, to the Lock's change; the Lock still has p.
- * `renewed`: its inode is another one in the same block.
+ * Adds what happened since Shot p, NULL where there is none, to the Lock's change; the Lock still
+ * has p. `renewed`: its inode is another one in the same block.
  */
-void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p, const struct ocfs2_shot *s,
-		   bool renewed);
+void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p,
+		   const struct ocfs2_shot *s, bool renewed);
 
-/* After the last line: decides on what may be waiting. `counts`: this node's kernel keeps statistics. */
+/*
+ * After the last line: decides on what may be waiting. `counts`: this node's kernel keeps
+ * statistics.
+ */
 void ocfs2_settle(struct ocfs2_waits *w, bool counts);
 
 #endif

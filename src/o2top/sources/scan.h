@@ -2,9 +2,10 @@
 /*
  * Reading numbers and words out of a line that is not ours.
  *
- * A cursor over [p, end): nothing reads past end, nothing needs a NUL, and each function either takes
- * what it names and moves on, or returns false and leaves the cursor where it was. Numbers that do not
- * fit are refused, not wrapped: a counter that looks plausible but is wrong is worse than a lost line.
+ * A cursor over [p, end): nothing reads past end, nothing needs a NUL, and each function either
+ * takes what it names and moves on, or returns false and leaves the cursor where it was. Numbers
+ * that do not fit are refused, not wrapped: a counter that looks plausible but is wrong is worse
+ * than a lost line.
  */
 #ifndef O2TOP_SCAN_H
 #define O2TOP_SCAN_H
@@ -77,8 +78,9 @@ static inline bool scan_u64_each(struct scan *s, uint64_t *out)
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 /*
- * The decimal digits that 8 characters begin with, as a number, and how many they are. All at once, because a loop over
- * digits is left at another place for every number, which no processor foresees.
+ * The decimal digits that 8 characters begin with, as a number, and how many they are. All at once,
+ * because a loop over digits is left at another place for every number, which no processor
+ * foresees.
  */
 static inline unsigned scan_digits8(const char *p, uint64_t *v)
 {
@@ -102,7 +104,8 @@ static inline unsigned scan_digits8(const char *p, uint64_t *v)
 /* Numbers of 1 to 16 digits, where the line is long enough; 0: not one of those. */
 static inline unsigned scan_digits16(const struct scan *s, uint64_t *v)
 {
-	static const uint32_t scale[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+	static const uint32_t scale[9] = {1,      10,      100,      1000,     10000,
+					  100000, 1000000, 10000000, 100000000};
 	uint64_t low = 0;
 	unsigned n;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as text for a person: what is lost and who waits, then the rows, hot ones marked by a star and, where
- * wanted, by colour, with what to do about them underneath.
+ * A frame as text for a person: what is lost and who waits, then the rows, hot ones marked by a
+ * star and, where wanted, by colour, with what to do about them underneath.
  */
 #include "view.h"
 
@@ -35,7 +35,7 @@ static const char *off(const struct page *p)
 	return p->o->color ? "\033[0m" : "";
 }
 
-/* ---- above the table --------------------------------------------------------------------------------- */
+/* ---- above the table ----------------------------------------------------------------------- */
 
 static void print_title(struct page *p)
 {
@@ -70,7 +70,8 @@ static void print_nodes(struct page *p)
 		else if (n->state == NODE_OK)
 			fprintf(p->out, "  %s ok %s", name, unit_seconds(span, n->interval_s));
 		else
-			fprintf(p->out, "  %s!%s %s%s", on(p, BAD), name, node_state_names[n->state], off(p));
+			fprintf(p->out, "  %s!%s %s%s", on(p, BAD), name,
+				node_state_names[n->state], off(p));
 	}
 	fprintf(p->out, "\n");
 }
@@ -87,7 +88,8 @@ static void print_totals(struct page *p)
 	else if (!rates)
 		fprintf(p->out, "how long it was from one to the other is not known: no rates");
 	else
-		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD), change_estimated(&t->sum) ? "~" : "", unit_rate(lost, t->lost_per_s),
+		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD),
+			change_estimated(&t->sum) ? "~" : "", unit_rate(lost, t->lost_per_s),
 			off(p));
 	if (t->sum.waiting)
 		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, HOT), t->sum.waiting,
@@ -96,20 +98,24 @@ static void print_totals(struct page *p)
 		fprintf(p->out, "   nobody waiting");
 	if (rates)
 		fprintf(p->out, "   %s acquisitions/s", unit_count(acquired, t->acquired_per_s));
-	fprintf(p->out, "   %zu hot of %zu rows   %s locks\n", t->hot, t->rows, unit_count(locks, (double)t->locks));
+	fprintf(p->out, "   %zu hot of %zu rows   %s locks\n", t->hot, t->rows,
+		unit_count(locks, (double)t->locks));
 }
 
-/* ---- the table --------------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 static void print_header(struct page *p, const char *section)
 {
-	fprintf(p->out, "\n%s   #   LOST/s SHARE %-*s WAIT          AGE     MEAN  LONGEST ACQ/s  HIT WR RD SIZE  %s%s\n",
+	fprintf(p->out,
+		"\n%s   #   LOST/s SHARE %-*s WAIT          AGE     MEAN  LONGEST ACQ/s  HIT WR RD "
+		"SIZE  %s%s\n",
 		on(p, BOLD), TREND_COLUMNS, "TREND", section, off(p));
 }
 
 static const char *approx(char *to, const char *value, bool estimated)
 {
-	snprintf(to, UNIT_MAX + 1, "%s%s", estimated && strcmp(value, "0") != 0 && *value != '-' ? "~" : "", value);
+	snprintf(to, UNIT_MAX + 1, "%s%s",
+		 estimated && strcmp(value, "0") != 0 && *value != '-' ? "~" : "", value);
 	return to;
 }
 
@@ -138,18 +144,22 @@ static void print_trend(struct page *p, const struct row *row)
 static void print_numbers(struct page *p, const struct row *row)
 {
 	char a[UNIT_MAX], b[UNIT_MAX + 1], c[UNIT_MAX], range[UNIT_RANGE_MAX];
-	bool single = p->f->single || p->f->group->interval_s <= 0, est = change_estimated(&row->sum);
+	bool single = p->f->single || p->f->group->interval_s <= 0,
+	     est = change_estimated(&row->sum);
 	double all = p->f->group->totals.lost_per_s;
 
 	fprintf(p->out, " %8s", single ? "-" : approx(b, unit_rate(a, row->lost_per_s), est));
 	fprintf(p->out, " %5s", unit_share(a, single ? NAN : all > 0 ? row->lost_per_s / all : 0));
 	print_trend(p, row);
 	if (row->sum.waiting)
-		fprintf(p->out, " %4u %12s", row->sum.waiting, unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
+		fprintf(p->out, " %4u %12s", row->sum.waiting,
+			unit_range(range, row->sum.oldest_s, row->sum.oldest_max_s));
 	else
 		fprintf(p->out, " %4s %12s", "-", "-");
 	fprintf(p->out, " %8s", approx(b, unit_seconds(a, single ? NAN : row_mean(row)), est));
-	fprintf(p->out, " %8s", approx(b, unit_seconds(a, row->sum.longest_s > 0 ? row->sum.longest_s : NAN), row->sum.estimated_longest));
+	fprintf(p->out, " %8s",
+		approx(b, unit_seconds(a, row->sum.longest_s > 0 ? row->sum.longest_s : NAN),
+		       row->sum.estimated_longest));
 	fprintf(p->out, " %5s", unit_count(a, single ? NAN : acquired_per_s(p, row)));
 	fprintf(p->out, " %4s", unit_share(c, row_hit_ratio(row)));
 }
@@ -171,7 +181,8 @@ static void print_label(struct page *p, const struct row *row)
 	int width = p->o->columns > BEFORE_LABEL + 20 ? p->o->columns - BEFORE_LABEL - 1 : 0;
 
 	row_label(p->f->model, row, raw, sizeof(raw) - 1);
-	if (row->path && row->kind == DT_DIR && strlen(raw) + 2 < sizeof(raw) && raw[strlen(raw) - 1] != '/')
+	if (row->path && row->kind == DT_DIR && strlen(raw) + 2 < sizeof(raw) &&
+	    raw[strlen(raw) - 1] != '/')
 		strcat(raw, "/");
 	unit_clean(clean, sizeof(clean), raw, width);
 	fprintf(p->out, "  %s", clean);
@@ -183,8 +194,10 @@ static void print_lock(struct page *p, const struct row *row, const struct locks
 	char name[64], lost[UNIT_MAX], longest[UNIT_MAX], acquired[UNIT_MAX], node[LABEL_MAX];
 
 	source->lock_name(set->members[0].lock, name, sizeof(name));
-	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired  %s ", source->type_name(set->members[0].lock->id.type),
-		unit_seconds(lost, set->sum.lost_s), unit_seconds(longest, set->sum.longest_s > 0 ? set->sum.longest_s : NAN),
+	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired  %s ",
+		source->type_name(set->members[0].lock->id.type),
+		unit_seconds(lost, set->sum.lost_s),
+		unit_seconds(longest, set->sum.longest_s > 0 ? set->sum.longest_s : NAN),
 		unit_count(acquired, (double)set->sum.acquired), name);
 	for (uint32_t i = 0; i < set->n_members; i++) {
 		unit_clean(node, sizeof(node), p->f->model->nodes[set->members[i].node].name, 0);
@@ -195,16 +208,21 @@ static void print_lock(struct page *p, const struct row *row, const struct locks
 
 static void print_node(struct page *p, const struct row *row, const struct row_node *n)
 {
-	char name[LABEL_MAX], lost[UNIT_MAX], longest[UNIT_MAX], acquired[UNIT_MAX], age[UNIT_RANGE_MAX];
+	char name[LABEL_MAX], lost[UNIT_MAX], longest[UNIT_MAX], acquired[UNIT_MAX],
+	    age[UNIT_RANGE_MAX];
 
 	unit_clean(name, sizeof(name), p->f->model->nodes[n->node].name, 0);
-	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired ", name, unit_seconds(lost, n->sum.lost_s),
-		unit_seconds(longest, n->sum.longest_s > 0 ? n->sum.longest_s : NAN), unit_count(acquired, (double)n->sum.acquired));
+	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired ", name,
+		unit_seconds(lost, n->sum.lost_s),
+		unit_seconds(longest, n->sum.longest_s > 0 ? n->sum.longest_s : NAN),
+		unit_count(acquired, (double)n->sum.acquired));
 	if (n->sum.wrote || n->sum.read)
-		fprintf(p->out, " %s%s%s%s", n->sum.wrote ? "wrote" : "", n->sum.wrote && n->sum.read ? " and " : "",
-			n->sum.read ? "read" : "", n->sum.seen ? " (mode seen)" : "");
+		fprintf(p->out, " %s%s%s%s", n->sum.wrote ? "wrote" : "",
+			n->sum.wrote && n->sum.read ? " and " : "", n->sum.read ? "read" : "",
+			n->sum.seen ? " (mode seen)" : "");
 	if (n->sum.waiting)
-		fprintf(p->out, " %swaits %s to %s%s", on(p, HOT), unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s),
+		fprintf(p->out, " %swaits %s to %s%s", on(p, HOT),
+			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s),
 			n->sum.wants_ex ? "write" : "read", off(p));
 	fprintf(p->out, "\n");
 	(void)row;
@@ -226,8 +244,11 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 		fprintf(p->out, "        %s: pid %lld %s %s %s", name, (long long)one->pid, comm,
 			one->waits ? "waits for" : "holds", holder_modes[one->state]);
 		if (one->waits && one->counted)
-			fprintf(p->out, " since %s",
-				unit_seconds(age, 1e-6 * (double)(node_when(node, p->f->model->sample)->mono_us - one->seen_us)));
+			fprintf(
+			    p->out, " since %s",
+			    unit_seconds(
+				age, 1e-6 * (double)(node_when(node, p->f->model->sample)->mono_us -
+						     one->seen_us)));
 		fprintf(p->out, "\n");
 	}
 }
@@ -287,7 +308,8 @@ static void print_section(struct page *p, enum section section, const char *titl
 
 	if (!g->n_section[section]) {
 		if (section == SECTION_FILES)
-			fprintf(p->out, "\n  no file is %s\n", p->f->single ? "waited for" : "in use");
+			fprintf(p->out, "\n  no file is %s\n",
+				p->f->single ? "waited for" : "in use");
 		return;
 	}
 	print_header(p, title);
@@ -297,14 +319,15 @@ static void print_section(struct page *p, enum section section, const char *titl
 		if (row->section != section)
 			continue;
 		/* the system section is for what costs; files are counted by -l */
-		if (section == SECTION_FILES ? p->o->length && row->rank > p->o->length : !row->hot && !p->o->all_system)
+		if (section == SECTION_FILES ? p->o->length && row->rank > p->o->length
+					     : !row->hot && !p->o->all_system)
 			left++;
 		else
 			print_row(p, row);
 	}
 	if (left)
-		fprintf(p->out, "%s      and %u more%s%s\n", on(p, FAINT), left, section == SECTION_SYSTEM ? " that cost little" : "",
-			off(p));
+		fprintf(p->out, "%s      and %u more%s%s\n", on(p, FAINT), left,
+			section == SECTION_SYSTEM ? " that cost little" : "", off(p));
 }
 
 static void print_problems(struct page *p)
@@ -314,7 +337,8 @@ static void print_problems(struct page *p)
 
 	if (!list->count)
 		return;
-	fprintf(p->out, "\n%s%zu problem%s%s\n", on(p, BAD), list->count, list->count == 1 ? "" : "s", off(p));
+	fprintf(p->out, "\n%s%zu problem%s%s\n", on(p, BAD), list->count,
+		list->count == 1 ? "" : "s", off(p));
 	for (size_t i = 0; i < list->kept; i++) {
 		unit_clean(clean, sizeof(clean), list->text[i], 0);
 		fprintf(p->out, "  %s\n", clean);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as one line of JSON; the fields are documented in o2top(8). Numbers that are not known are null.
+ * A frame as one line of JSON; the fields are documented in o2top(8). Numbers that are not known
+ * are null.
  */
 #include "view.h"
 
@@ -58,7 +59,8 @@ static json_t *numbers(const struct change *c)
 	set(o, "estimated", json_boolean(change_estimated(c)));
 	set(o, "longest_wait_s", number(c->longest_s));
 	set(o, "acquired", json_integer((json_int_t)c->acquired));
-	set(o, "requests", c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
+	set(o, "requests",
+	    c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
 	return o;
 }
 
@@ -85,7 +87,8 @@ static json_t *locks(const struct frame *f, const struct row *row)
 
 		source->lock_name(lock, name, sizeof(name));
 		for (uint32_t j = 0; j < set_of->n_members; j++)
-			json_array_append_new(nodes, text(f->model->nodes[set_of->members[j].node].name));
+			json_array_append_new(nodes,
+					      text(f->model->nodes[set_of->members[j].node].name));
 		set(o, "type", text(source->type_name(lock->id.type)));
 		set(o, "name", text(name));
 		set(o, "nodes", nodes);
@@ -111,15 +114,19 @@ static json_t *processes(const struct frame *f, const struct row *row, uint32_t 
 				continue;
 			count = holders_of(ns, lock, &holders);
 			for (const struct holder *p = holders; p < holders + count; p++) {
-				double age = 1e-6 * (double)(node_when(n, f->model->sample)->mono_us - p->seen_us);
+				double age =
+				    1e-6 *
+				    (double)(node_when(n, f->model->sample)->mono_us - p->seen_us);
 
 				/* holders without a process are the file system itself */
 				if (!p->pid && !p->waits)
 					continue;
 				json_array_append_new(
-				    a, json_pack("{s:I, s:o, s:s, s:b, s:o}", "pid", (json_int_t)p->pid, "command",
-						 text(p->comm), "mode", holder_modes[p->state], "waits", p->waits,
-						 "waits_s", p->waits ? number(max_s(age, 0)) : json_null()));
+				    a,
+				    json_pack("{s:I, s:o, s:s, s:b, s:o}", "pid",
+					      (json_int_t)p->pid, "command", text(p->comm), "mode",
+					      holder_modes[p->state], "waits", p->waits, "waits_s",
+					      p->waits ? number(max_s(age, 0)) : json_null()));
 			}
 		}
 	return a;
@@ -201,8 +208,9 @@ static json_t *nodes(const struct frame *f)
 	for (size_t i = 0; i < f->model->n_nodes; i++) {
 		const struct node *n = &f->model->nodes[i];
 
-		json_array_append_new(a, json_pack("{s:o, s:s, s:o}", "name", text(n->name), "state",
-						   node_state_names[n->state], "interval_s", number(n->interval_s)));
+		json_array_append_new(a, json_pack("{s:o, s:s, s:o}", "name", text(n->name),
+						   "state", node_state_names[n->state],
+						   "interval_s", number(n->interval_s)));
 	}
 	return a;
 }
@@ -228,7 +236,8 @@ static json_t *problem_list(const struct frame *f)
 	for (size_t i = 0; i < f->problems->kept; i++)
 		json_array_append_new(a, text(f->problems->text[i]));
 	if (f->problems->count > f->problems->kept)
-		json_array_append_new(a, json_sprintf("and %zu more", f->problems->count - f->problems->kept));
+		json_array_append_new(
+		    a, json_sprintf("and %zu more", f->problems->count - f->problems->kept));
 	return a;
 }
 
@@ -251,7 +260,8 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 	set(o, "rows", rows);
 	set(o, "totals", totals(f));
 	set(o, "problems", problem_list(f));
-	err = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(16)) || fputc('\n', out) == EOF || fflush(out);
+	err = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(16)) ||
+	      fputc('\n', out) == EOF || fflush(out);
 	json_decref(o);
 	return err ? -EIO : 0;
 }

@@ -17,7 +17,8 @@ const char *unit_seconds(char buf[UNIT_MAX], double s)
 	static const struct {
 		double from, unit;
 		const char *name;
-	} units[] = {{86400, 86400, "d"}, {7200, 3600, "h"}, {120, 60, "min"}, {0.9995, 1, "s"}, {0.9995e-3, 1e-3, "ms"}, {0, 1e-6, "us"}};
+	} units[] = {{86400, 86400, "d"}, {7200, 3600, "h"},       {120, 60, "min"},
+		     {0.9995, 1, "s"},    {0.9995e-3, 1e-3, "ms"}, {0, 1e-6, "us"}};
 	unsigned i = 0;
 
 	if (isnan(s))
@@ -39,7 +40,8 @@ const char *unit_rate(char buf[UNIT_MAX], double s)
 	return buf;
 }
 
-static const char *scaled(char buf[UNIT_MAX], double v, double base, const char *const names[], unsigned n)
+static const char *scaled(char buf[UNIT_MAX], double v, double base, const char *const names[],
+			  unsigned n)
 {
 	unsigned i = 0;
 
@@ -119,7 +121,10 @@ const char *unit_trend(char *buf, const float *values, unsigned n, int ascii)
 	return buf;
 }
 
-/* The next character: its bytes, and its columns in *columns; -1 columns where it must not reach a terminal. */
+/*
+ * The next character: its bytes, and its columns in *columns; -1 columns where it must not reach a
+ * terminal.
+ */
 static size_t next_char(const char *s, mbstate_t *state, int *columns)
 {
 	wchar_t wide;
@@ -132,7 +137,8 @@ static size_t next_char(const char *s, mbstate_t *state, int *columns)
 	}
 	*columns = wcwidth(wide);
 	/* bidirectional overrides have a width of 0 and would turn a path around */
-	if (*columns < 0 || (wide >= 0x202a && wide <= 0x202e) || (wide >= 0x2066 && wide <= 0x2069))
+	if (*columns < 0 || (wide >= 0x202a && wide <= 0x202e) ||
+	    (wide >= 0x2066 && wide <= 0x2069))
 		*columns = -1;
 	return n;
 }
@@ -161,7 +167,8 @@ int unit_clean(char *buf, size_t size, const char *text, int width)
 		}
 		total += columns < 0 ? 4 * (int)n : columns;
 		for (size_t i = 0; i < n; i++)
-			at += (size_t)snprintf(buf + at, size - at, columns < 0 ? "\\x%02x" : "%c", columns < 0 ? (unsigned char)p[i] : p[i]);
+			at += (size_t)snprintf(buf + at, size - at, columns < 0 ? "\\x%02x" : "%c",
+					       columns < 0 ? (unsigned char)p[i] : p[i]);
 	}
 	buf[at < size ? at : size - 1] = '\0';
 	return total;

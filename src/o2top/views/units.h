@@ -23,12 +23,15 @@ const char *unit_share(char buf[UNIT_MAX], double share);
 /* "6.0 s" or "4.4..10 s", ">4.4 s" where the upper end is not known */
 const char *unit_range(char buf[UNIT_RANGE_MAX], double least, double most);
 
-/* Bars of eighths for values from 0 to the greatest of them; a blank for 0. Needs 4 * n + 1 bytes. */
+/*
+ * Bars of eighths for values from 0 to the greatest of them; a blank for 0. Needs 4 * n + 1 bytes.
+ */
 const char *unit_trend(char *buf, const float *values, unsigned n, int ascii);
 
 /*
- * Text that is not ours, fit for a terminal: control characters and bytes that are not UTF-8 become \xNN. Cut to
- * `width` columns, the beginning left out with "..." ahead; 0 does not cut. Returns how many columns it takes.
+ * Text that is not ours, fit for a terminal: control characters and bytes that are not UTF-8 become
+ * \xNN. Cut to `width` columns, the beginning left out with "..." ahead; 0 does not cut. Returns
+ * how many columns it takes.
  */
 int unit_clean(char *buf, size_t size, const char *text, int width);
 

@@ -25,8 +25,8 @@ struct view_options {
 	bool details_of_all; /* and the others */
 	bool all_system;     /* also the rows of the system section that are not hot */
 	bool color;
-	bool ascii;          /* no characters but ASCII */
-	int columns;         /* width of the page */
+	bool ascii;  /* no characters but ASCII */
+	int columns; /* width of the page */
 };
 
 /* Each writes one frame to out. 0, or negative errno where it could not be written. */
