@@ -316,6 +316,29 @@ static void chosen_nodes(void **state)
 	assert_int_equal(s->status, 1);
 }
 
+/* Nobody answered in t1: a frame that says so, and what happened meanwhile is spread. */
+static void sample_without_answers(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 4; t++) {
+		if (t == 1)
+			continue;
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .ino = 100, .gets = {0, 100 + 100 * (unsigned)t},
+		     .total_ns = {0, 1000000000ull * (unsigned)t}, .max = {0, 100000});
+	}
+	scene_file(s, "t1/node1/nothing", "here\n");
+	scene_json(s);
+	assert_int_equal(s->n_frames, 3);
+	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "not answering");
+	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "rows")), 0);
+	/* t0 to t2 is 10 s in which 2 s were waited; how long the frame is, only this node could tell */
+	assert_string_equal(word(node_in(frame(s, 1), "node1"), "state"), "ok");
+	assert_true(waited(s, 1, 100) <= 2 + 1e-6 && waited(s, 1, 100) >= 1 - 1e-6);
+	assert_near(waited(s, 2, 100), 1, 1e-6);
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -334,6 +357,7 @@ int main(void)
 	    BAD(chosen_nodes),
 	    BAD(sample_without_clocks),
 	    BAD(one_clock_missing_once),
+	    BAD(sample_without_answers),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

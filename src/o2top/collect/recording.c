@@ -127,30 +127,44 @@ static const char *base_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+static bool known_node(const struct recording *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_nodes; i++)
+		if (strcmp(r->nodes[i], name) == 0)
+			return true;
+	return false;
+}
+
 /*
- * Adds `path` as a sample where it holds folders of nodes: 1, 0 where it holds none, negative
- * errno.
+ * Adds `path` as a sample where it holds folders of nodes: 1, 0 where it holds none, negative errno.
+ * Where it holds nothing but empty folders of nodes that are known, none of them answered.
  */
 static int add_sample(struct recording *r, const char *path, size_t label_from)
 {
 	char node[PATH_MAX];
 	char **names;
-	int found = 0, err = 0, n = tree_names(path, &names);
+	int found = 0, silent = 0, err = 0, n = tree_names(path, &names);
 
 	if (n < 0)
 		return n == -ENOTDIR ? 0 : n;
 	for (int i = 0; i < n && !err; i++) {
 		err = join(node, path, names[i]);
-		if (err || !tree_is_node(node))
+		if (err)
+			break;
+		if (!tree_is_node(node)) {
+			silent += known_node(r, names[i]);
 			continue;
+		}
 		if (!found++)
 			err = add_step(r, base_of(path));
 		if (!err)
 			err =
 			    set_place(r, names[i], node, &(struct place){.label_from = label_from});
 	}
+	if (!err && !found && silent)
+		err = add_step(r, base_of(path));
 	tree_free_names(names, n);
-	return err ? err : found > 0;
+	return err ? err : found > 0 || silent;
 }
 
 static int add_folder(struct recording *r, const char *path)

@@ -259,7 +259,7 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 	char comm[4 * sizeof(holders->comm) + 32], age[UNIT_MAX], name[LABEL_MAX];
 
 	unit_clean(name, sizeof(name), node->name, 0);
-	for (const struct holder *one = holders; one < holders + count; one++) {
+	for (const struct holder *one = holders; count--; one++) {
 		if (!one->pid && !one->waits)
 			continue;
 		unit_clean(comm, sizeof(comm), one->comm, 0);

@@ -113,7 +113,7 @@ static json_t *processes(const struct frame *f, const struct row *row, uint32_t 
 			if (row->locksets[i].members[j].node != node)
 				continue;
 			count = holders_of(ns, lock, &holders);
-			for (const struct holder *p = holders; p < holders + count; p++) {
+			for (const struct holder *p = holders; count--; p++) {
 				double age =
 				    1e-6 *
 				    (double)(node_when(n, f->model->sample)->mono_us - p->seen_us);
