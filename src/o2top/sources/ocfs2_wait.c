@@ -221,13 +221,17 @@ static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_sho
 	struct over over = {0};
 	struct change *c;
 
-	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0)
+	if (d.life != LIFE_NEW)
+		over = over_since(t, lock, p, s);
+	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0) {
+		/* flock's locks count nothing: of a wait that is over only what was seen is known */
+		if (lock->id.type == 'F' && over.any && (c = table_change(&t->ns->table, lock)))
+			change_add_longest(c, over.age, false);
 		return;
+	}
 	c = table_change(&t->ns->table, lock);
 	if (!c)
 		return;
-	if (d.life != LIFE_NEW)
-		over = over_since(t, lock, p, s);
 	c->acquired += (uint64_t)(share * (double)(d.gets[0] + d.gets[1]) + 0.5);
 	if (tells_use(lock)) {
 		c->read |= d.gets[0] > 0;

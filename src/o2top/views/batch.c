@@ -263,8 +263,13 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 		if (!one->pid && !one->waits)
 			continue;
 		unit_clean(comm, sizeof(comm), one->comm, 0);
-		fprintf(p->out, "        %s: pid %lld %s %s %s", name, (long long)one->pid, comm,
-			one->waits ? "waits for" : "holds", holder_modes[one->state]);
+		fprintf(p->out, "        %s: ", name);
+		if (one->pid)
+			fprintf(p->out, "pid %lld %s", (long long)one->pid, comm);
+		else /* as for flock, whose lock outlives who took it */
+			fprintf(p->out, "a process that GFS2 does not name");
+		fprintf(p->out, " %s %s", one->waits ? "waits for" : "holds",
+			holder_modes[one->state]);
 		if (one->waits && one->counted)
 			fprintf(
 			    p->out, " since %s",

@@ -123,8 +123,9 @@ static json_t *processes(const struct frame *f, const struct row *row, uint32_t 
 					continue;
 				json_array_append_new(
 				    a,
-				    json_pack("{s:I, s:o, s:s, s:b, s:o}", "pid",
-					      (json_int_t)p->pid, "command", text(p->comm), "mode",
+				    json_pack("{s:o, s:o, s:s, s:b, s:o}", "pid",
+					      p->pid ? json_integer(p->pid) : json_null(),
+					      "command", text(p->pid ? p->comm : NULL), "mode",
 					      holder_modes[p->state], "waits", p->waits, "waits_s",
 					      p->waits ? number(max_s(age, 0)) : json_null()));
 			}
