@@ -38,7 +38,7 @@ struct run {
 	struct collector *collector;
 	struct model model;
 	struct names *names;
-	struct problems problems; /* of the sample that is being taken */
+	struct problems problems; /* since the last frame */
 	FILE *log;
 	char title_text[1024];
 	const char *title;
@@ -77,6 +77,7 @@ static int show(struct run *r, const char *label, bool single)
 			complain("%s: %s", r->o.log, strerror(-err));
 	}
 	group_free(&group);
+	problems_clear(&r->problems);
 	return err;
 }
 
@@ -87,7 +88,6 @@ static int take(struct run *r, char **label)
 	struct sample sample;
 	int got;
 
-	problems_clear(&r->problems);
 	got = r->collector->ops->next(r->collector, &sample, &r->problems);
 	if (got <= 0)
 		return got;
@@ -137,17 +137,19 @@ static int loop(struct run *r)
 		r->frames = 0;
 		got = got ? got : 1;
 	}
-	while (got > 0 && r->saw_space) {
+	while (got > 0 && (r->saw_space || !live)) {
 		bool first = r->model.sample == 1;
+		int err = 0;
 
 		if (live && !r->o.once)
 			wait_for(&next, r->o.interval_s);
 		got = r->o.once ? 0 : take(r, &label);
-		if (got == 0 && first)
-			got = show(r, label, true);
-		else if (got > 0)
-			got = show(r, label, false) ?: 1;
-		if (got <= 0 || r->frames == r->o.iterations)
+		/* a recording may begin before anything is mounted */
+		if (r->saw_space && (got > 0 || (got == 0 && first)))
+			err = show(r, label, got == 0);
+		if (err)
+			got = err;
+		if (r->o.iterations && r->frames == r->o.iterations)
 			break;
 	}
 	free(label);

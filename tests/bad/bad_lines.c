@@ -385,6 +385,22 @@ static void clock_is_text(void **state)
 	assert_true(says(frame(s, 0), "t1/node1/realtime"));
 }
 
+/* The first sample makes no frame of its own: what is wrong with it is told in the first frame. */
+static void first_sample_is_bad(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .ino = 100, .gets = {1, 0});
+	}
+	scene_file(s, "t0/node1/ocfs2/" UUID "/locking_state", "0x4\tbroken\n");
+	scene_json(s);
+	assert_int_equal(s->n_frames, 1);
+	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "bad_lines"), 1);
+	assert_true(says(frame(s, 0), "t0/node1/ocfs2/" UUID "/locking_state:2: "));
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -404,6 +420,7 @@ int main(void)
 	    BAD(holders_of_a_bad_glock),
 	    BAD(old_versions),
 	    BAD(no_statistics),
+	    BAD(first_sample_is_bad),
 	    BAD(clock_is_text),
 	};
 
