@@ -36,46 +36,72 @@ static const char *verb(unsigned count, const char *one, const char *several)
 	return count == 1 ? one : several;
 }
 
-/* "node1, node2 and node3" */
+/* "node1, node2 and node3"; of names that do not fit "node1, node2 and 14 more". */
+struct list {
+	char *buf;
+	size_t size;
+	unsigned total, done, left_out;
+	size_t at;
+};
+
+static void list_add(struct list *l, const char *name)
+{
+	enum { MORE = 20 }; /* room for "and N more" */
+	const char *before = !l->done ? "" : l->done + 1 == l->total ? " and " : ", ";
+
+	if (!l->done)
+		*l->buf = '\0';
+	if (l->left_out || l->at + strlen(before) + strlen(name) + MORE > l->size) {
+		snprintf(l->buf + l->at, l->size - l->at, "%s%u more", l->at ? " and " : "",
+			 ++l->left_out);
+		return;
+	}
+	l->at += (size_t)snprintf(l->buf + l->at, l->size - l->at, "%s%s", before, name);
+	l->done++;
+}
+
 static unsigned list_nodes(const struct model *m, const struct row *row, enum part part, char *buf,
 			   size_t size)
 {
-	unsigned count = 0, done = 0;
-	size_t at = 0;
+	struct list list = {.buf = buf, .size = size};
 
-	*buf = '\0';
 	for (uint32_t i = 0; i < row->n_nodes; i++)
-		count += takes_part(&row->nodes[i], part);
-	for (uint32_t i = 0; i < row->n_nodes && at < size; i++) {
-		if (!takes_part(&row->nodes[i], part))
-			continue;
-		at += (size_t)snprintf(buf + at, size - at, "%s%s",
-				       done == 0           ? ""
-				       : done + 1 == count ? " and "
-							   : ", ",
-				       m->nodes[row->nodes[i].node].name);
-		done++;
-	}
-	return count;
+		list.total += takes_part(&row->nodes[i], part);
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		if (takes_part(&row->nodes[i], part))
+			list_add(&list, m->nodes[row->nodes[i].node].name);
+	return list.total;
 }
 
-/*
- * Nodes that said nothing in this sample, though others did; or nothing in the sample before, but
- * in this.
- */
-static unsigned list_silent(const struct model *m, bool back, char *buf, size_t size)
+/* A node that has this lock space, or of which nothing is known as it never answered. */
+static bool may_have(const struct node *node, const struct row *row)
 {
-	unsigned count = 0;
-	size_t at = 0;
+	return node->n_spaces == 0 || (row->space < node->n_spaces && node->spaces[row->space]);
+}
+
+static bool is_silent(const struct node *node)
+{
+	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNUSABLE;
+}
+
+static bool is_back(const struct node *node)
+{
+	return node->away && !is_silent(node) && node->state != NODE_NOTHING;
+}
+
+/* Nodes that may have to do with the row and say nothing now, or said nothing in the sample before. */
+static unsigned list_silent(const struct model *m, const struct row *row,
+			    bool (*is)(const struct node *node), char *buf, size_t size)
+{
+	struct list list = {.buf = buf, .size = size};
 
 	*buf = '\0';
-	for (size_t i = 0; i < m->n_nodes && at < size; i++)
-		if (back ? m->nodes[i].away && m->nodes[i].state != NODE_NOT_ANSWERING
-			 : m->nodes[i].state == NODE_NOT_ANSWERING ||
-			       m->nodes[i].state == NODE_UNUSABLE)
-			at += (size_t)snprintf(buf + at, size - at, "%s%s", count++ ? ", " : "",
-					       m->nodes[i].name);
-	return count;
+	for (size_t i = 0; i < m->n_nodes; i++)
+		list.total += is(&m->nodes[i]) && may_have(&m->nodes[i], row);
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (is(&m->nodes[i]) && may_have(&m->nodes[i], row))
+			list_add(&list, m->nodes[i].name);
+	return list.total;
 }
 
 /* A wait of a second is no traffic any more. */
@@ -89,10 +115,10 @@ struct facts {
 	enum fs_kind fs;
 	bool directory, long_wait;
 	unsigned writers, readers, waiting, silent, losing;
-	char wrote[128], read[128], waits[128], lost[128];
+	char wrote[160], read[160], waits[160], lost[160];
 	const char *who; /* those that lost time, or wait */
 	unsigned n_who;
-	char not_answering[128], back[128]; /* nodes that do not answer; that answer again */
+	char not_answering[160], back[160]; /* nodes that do not answer; that answer again */
 };
 
 static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
@@ -335,8 +361,8 @@ void advise(const struct model *m, const struct row *row, char *buf, size_t size
 	f.losing = list_nodes(m, row, LOST, f.lost, sizeof(f.lost));
 	f.who = f.losing ? f.lost : f.waits;
 	f.n_who = f.losing ? f.losing : f.waiting;
-	f.silent = list_silent(m, false, f.not_answering, sizeof(f.not_answering));
-	list_silent(m, true, f.back, sizeof(f.back));
+	f.silent = list_silent(m, row, is_silent, f.not_answering, sizeof(f.not_answering));
+	list_silent(m, row, is_back, f.back, sizeof(f.back));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {
 			rules[i].say(&f, buf, size);

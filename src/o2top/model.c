@@ -18,6 +18,7 @@ const char *const node_state_names[NODE_STATE_MAX] = {
     [NODE_OK] = "ok",
     [NODE_NOT_ANSWERING] = "not answering",
     [NODE_UNUSABLE] = "unusable",
+    [NODE_NOTHING] = "nothing mounted",
     [NODE_NO_STATISTICS] = "no statistics",
     [NODE_RESTARTED] = "restarted",
     [NODE_CLOCK_BACK] = "clock went back",
@@ -107,6 +108,9 @@ static void forget_node(struct node *node)
 
 /* ---- clocks -------------------------------------------------------------------------------- */
 
+/* Between a node's two clocks, more than the time between reading them. */
+#define STEP_S 1.0
+
 static int64_t newest_stamp(struct collector *c, const struct node_sample *from)
 {
 	int64_t newest = -1;
@@ -148,6 +152,32 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 		now->kernel_shift_us = now->mono_us - from->mono_us;
 }
 
+/* A wall clock that was set spoils the ages of stamped waits until they are over: say so. */
+static void name_clock_step(struct node *node, const struct node_sample *from,
+			    const struct moment *before, const struct moment *now)
+{
+	double step = 1e-6 * (double)(now->real_us - before->real_us);
+
+	if (!from->has_clock)
+		return;
+	if (!node->wall_time && from->mono_us >= 0 && now->mono_us >= before->mono_us)
+		step -= 1e-6 * (double)(now->mono_us - before->mono_us);
+	else if (step > 0)
+		return;
+	if (step < -STEP_S)
+		problem(&node->problems, node->name, 0, "its clock went back by %.3f s", -step);
+	else if (step > STEP_S && !node->away)
+		problem(&node->problems, node->name, 0, "its clock went forward by %.3f s", step);
+}
+
+/* It was missing, and is up for less time than it was gone: it cannot have been up before. */
+static bool rebooted_away(const struct node *node, const struct node_sample *from,
+			  const struct moment *before, const struct moment *now)
+{
+	return node->away && from->has_clock && from->mono_us >= 0 && !node->wall_time &&
+	       now->real_us - before->real_us > from->mono_us + 1000000;
+}
+
 /* Sets the node's clocks for this sample and how long it is since its last one. */
 static int set_clock(struct model *m, struct collector *c, struct node *node,
 		     const struct node_sample *from)
@@ -173,10 +203,8 @@ static int set_clock(struct model *m, struct collector *c, struct node *node,
 		const struct moment *before = node_when(node, node->last_sample);
 
 		node->interval_s = 1e-6 * (double)(now.mono_us - before->mono_us);
-		if (now.real_us < before->real_us && from->has_clock)
-			problem(&node->problems, node->name, 0, "its clock went back by %.3f s",
-				1e-6 * (double)(before->real_us - now.real_us));
-		if (node->interval_s < 0) {
+		name_clock_step(node, from, before, &now);
+		if (node->interval_s < 0 || rebooted_away(node, from, before, &now)) {
 			bool restarted =
 			    !node->wall_time && !node->guessed_time && from->mono_us >= 0;
 
@@ -279,7 +307,9 @@ static void read_node(struct job *job, size_t i)
 		usable += !ns->unusable;
 		silent += ns->no_statistics;
 	}
-	if (!usable)
+	if (!from->n_spaces)
+		node->state = NODE_NOTHING;
+	else if (!usable)
 		node->state = NODE_UNUSABLE;
 	else if (silent == usable)
 		node->state = NODE_NO_STATISTICS;

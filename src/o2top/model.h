@@ -19,6 +19,7 @@ enum node_state {
 	NODE_OK,
 	NODE_NOT_ANSWERING, /* not in this sample */
 	NODE_UNUSABLE,      /* nothing that it gave could be used */
+	NODE_NOTHING,       /* it has no lock space */
 	NODE_NO_STATISTICS, /* its kernel counts nothing */
 	NODE_RESTARTED,     /* since its last sample */
 	NODE_CLOCK_BACK,    /* its clock went back and it gave no other */
@@ -66,6 +67,7 @@ struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
 	uint32_t last_sample; /* when it was read last, 0 never */
+	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
 	bool present;         /* in this sample */
 	bool unusable;
 	bool no_statistics;

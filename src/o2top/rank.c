@@ -126,9 +126,11 @@ static void add_change(struct change *to, const struct change *from)
 }
 
 /* Per second of the node's own time; of a single sample, who waits is waiting all the time. */
-static double per_second(const struct node *node, const struct change *c)
+static double per_second(const struct model *m, const struct node *node, const struct change *c)
 {
-	return node->frame_s > 0 ? c->lost_s / node->frame_s : c->waiting;
+	if (node->frame_s > 0)
+		return c->lost_s / node->frame_s;
+	return m->sample == 1 ? c->waiting : 0;
 }
 
 static struct row_node *node_of(struct row *row, uint32_t node)
@@ -145,15 +147,17 @@ static int by_node(const void *a, const void *b)
 	return compare_u64(((const struct row_node *)a)->node, ((const struct row_node *)b)->node);
 }
 
-static bool only_cached(const struct row *row)
+static bool only_cached(const struct change *c)
 {
-	return !row->sum.counts_requests && row->sum.acquired && row_mean(row) < CACHED_S;
+	return !c->counts_requests && c->acquired && c->lost_s < CACHED_S * (double)c->acquired;
 }
 
 /* Makes a row of members [first, first + n), whose LockSets begin at *locksets. */
 static void sum_row(struct row *row, const struct model *m, const struct member *first, uint32_t n,
 		    struct lockset *locksets, struct row_node *nodes)
 {
+	double waited = 0; /* per second, without what is only cached calls */
+
 	row->locksets = locksets;
 	row->nodes = nodes;
 	for (uint32_t i = 0; i < n; i++) {
@@ -166,17 +170,19 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 		add_change(&locksets[row->n_locksets - 1].sum, member->change);
 		add_change(&node->sum, member->change);
 		add_change(&row->sum, member->change);
+		if (!only_cached(member->change))
+			waited += per_second(m, &m->nodes[member->node], member->change);
 	}
 	qsort(row->nodes, row->n_nodes, sizeof(*row->nodes), by_node);
 	for (uint32_t i = 0; i < row->n_nodes; i++) {
 		struct row_node *node = &row->nodes[i];
 
-		node->lost_per_s = per_second(&m->nodes[node->node], &node->sum);
+		node->lost_per_s = per_second(m, &m->nodes[node->node], &node->sum);
 		row->lost_per_s += node->lost_per_s;
 		row->n_writers += node->sum.wrote;
 		row->n_readers += node->sum.read;
 	}
-	row->hot = row->sum.waiting || (row->lost_per_s >= HOT_PER_S && !only_cached(row));
+	row->hot = row->sum.waiting || waited >= HOT_PER_S;
 }
 
 static int make_rows(struct group *g, const struct model *m)

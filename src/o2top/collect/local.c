@@ -70,8 +70,14 @@ static void device_of(struct local *l, const struct space_sample *space, unsigne
 		device[0] = device[1] = 0;
 }
 
+/* One device may be mounted in several places. */
+static bool same_device(const struct mount *a, const struct mount *b)
+{
+	return a && b && a->fs == b->fs && a->major == b->major && a->minor == b->minor;
+}
+
 /* Says where each lock space is mounted, and drops those that are not asked for. */
-static int match_mounts(struct local *l, struct problems *problems)
+static void match_mounts(struct local *l, struct problems *problems)
 {
 	const struct mount *only = NULL;
 	struct mounts mounts;
@@ -89,17 +95,16 @@ static int match_mounts(struct local *l, struct problems *problems)
 
 		device_of(l, space, device);
 		mount = mounts_of_device(&mounts, space->fs, device[0], device[1]);
-		if (l->mount_point && (!mount || !only || strcmp(mount->point, only->point) != 0)) {
+		if (l->mount_point && !same_device(only, mount)) {
 			free(space->name);
 			continue;
 		}
 		if (mount)
-			space->mount = strdup(mount->point);
+			space->mount = strdup(only ? only->point : mount->point);
 		l->node.spaces[kept++] = *space;
 	}
 	l->node.n_spaces = kept;
 	mounts_free(&mounts);
-	return 0;
 }
 
 static int64_t now_us(clockid_t clock)

@@ -167,29 +167,55 @@ static int add_sample(struct recording *r, const char *path, size_t label_from)
 	return err ? err : found > 0 || silent;
 }
 
-static int add_folder(struct recording *r, const char *path)
+/* True where the last sample has room for this node: what is given of several nodes is of one sample. */
+static bool in_last_step(const struct recording *r, const char *node)
+{
+	const struct step *last = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
+
+	for (size_t i = 0; last && i < r->n_nodes; i++)
+		if (strcmp(r->nodes[i], node) == 0 && last->places[i].path)
+			return false;
+	return last && !*last->label;
+}
+
+static int add_node(struct recording *r, const char *path)
+{
+	int err = in_last_step(r, base_of(path)) ? 0 : add_step(r, "");
+
+	return err ? err : set_place(r, base_of(path), path, &(struct place){0});
+}
+
+/* A folder of samples; or a sample itself, where none of its folders is one. */
+static int add_samples(struct recording *r, const char *path, struct problems *problems)
 {
 	char sub[PATH_MAX];
-	char **names;
-	int n, err;
+	char **names, *stray = NULL;
+	int found = 0, err = 0, n = tree_names(path, &names);
 
-	if (tree_is_node(path)) {
-		err = add_step(r, "");
-		return err ? err : set_place(r, base_of(path), path, &(struct place){0});
-	}
-	err = add_sample(r, path, 0);
-	if (err)
-		return err < 0 ? err : 0;
-	n = tree_names(path, &names);
 	if (n < 0)
 		return n;
 	for (int i = 0; i < n && err >= 0; i++) {
 		err = join(sub, path, names[i]);
-		if (!err)
+		if (err)
+			continue;
+		if (tree_is_node(sub))
+			stray = names[i];
+		else
 			err = add_sample(r, sub, strlen(path) + 1);
+		found += err > 0;
 	}
+	if (found && stray)
+		problem(problems, stray, 0, "a node beside samples: left out");
 	tree_free_names(names, n);
+	if (err < 0 || found)
+		return err < 0 ? err : 0;
+	err = add_sample(r, path, 0);
 	return err < 0 ? err : 0;
+}
+
+static int add_folder(struct recording *r, const char *path, struct problems *problems)
+{
+	return tree_is_node(path) ? add_node(r, path) : add_samples(r, path, problems);
 }
 
 /*
@@ -244,20 +270,6 @@ static const char *file_names(const char *path, struct place *place, char *node,
 	    !folder_above(path, 1, place->space, sizeof(place->space)))
 		return "node";
 	return folder_above(path, 3, node, size) ? node : "node";
-}
-
-/*
- * True where the last sample has room for a file of this node: files of several nodes are of one
- * sample.
- */
-static bool in_last_step(const struct recording *r, const char *node)
-{
-	const struct step *last = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
-
-	for (size_t i = 0; last && i < r->n_nodes; i++)
-		if (strcmp(r->nodes[i], node) == 0 && last->places[i].path)
-			return false;
-	return last && !*last->label;
 }
 
 static int add_file(struct recording *r, const char *path, struct problems *problems)
@@ -367,7 +379,8 @@ static int add_path(struct recording *r, const char *given, struct problems *pro
 	if (stat(path, &st) < 0)
 		err = -errno;
 	else
-		err = S_ISDIR(st.st_mode) ? add_folder(r, path) : add_file(r, path, problems);
+		err = S_ISDIR(st.st_mode) ? add_folder(r, path, problems)
+					  : add_file(r, path, problems);
 	if (err && !problems->count)
 		problem(problems, path, 0, "%s", strerror(-err));
 	return err;

@@ -28,6 +28,7 @@ struct reading {
 	struct take *t;
 	const char *label;
 	size_t usable;
+	bool bad; /* a line of glstats was not understood */
 	bool traced;
 	struct lock *lock; /* the glock whose lines follow */
 	uint32_t before;   /* its first holder in the sample before, or NONE */
@@ -93,6 +94,7 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	if (!wrong && l.type >= GFS2_TYPE_MAX)
 		wrong = "no such type of glock";
 	if (wrong) {
+		r->bad = true;
 		problem(t->problems, r->label, number, "%s", wrong);
 		return true;
 	}
@@ -110,8 +112,8 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount) {
 		note_answer(t, lock, s, &l);
 		add_counts(r, lock, s, &l, s->stats_at);
-	} else if (t->ns->last_sample) {
-		/* nothing is lost from glstats: it was made, or made anew, since then */
+	} else if (t->ns->last_sample && t->ns->whole_stats == t->ns->last_sample) {
+		/* a whole glstats misses none: it was made, or made anew, since then */
 		add_counts(r, lock, NULL, &l, t->ns->last_sample);
 	}
 	s->dcount = l.dcount;
@@ -226,7 +228,7 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 			h->seen_us = was->seen_us;
 			h->not_before_us = was->not_before_us;
 			was->waits = false; /* it goes on: not among those that ended */
-		} else if (t->ns->last_sample) {
+		} else if (t->ns->last_sample && t->ns->whole_stats == t->ns->last_sample) {
 			h->not_before_us = node_when(t->node, t->ns->last_sample)->mono_us;
 		}
 	}
@@ -352,6 +354,8 @@ static void gfs2_take(struct take *t)
 	r.traced = gfs2_take_trace(t);
 	read_file(&r, FILE_GLSTATS, take_stats, !single);
 	stats = r.usable;
+	if (stats && !r.bad)
+		ns->whole_stats = t->sample;
 	ns->table.last = NONE;
 	read_file(&r, FILE_GLOCKS, take_line, !single);
 	glocks = r.usable;

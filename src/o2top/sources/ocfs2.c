@@ -41,6 +41,18 @@ static void shot_of(struct ocfs2_shot *s, const struct ocfs2_line *l)
 	s->unused = 0; /* Shots are compared byte by byte */
 }
 
+/* Another inode in an old block: what the M lock told of the old one is not true of it. */
+static void forget_inode(struct take *t, uint64_t number)
+{
+	struct lock *lock =
+	    table_find(&t->ns->table, &(struct lock_id){.number = number, .type = 'M'});
+
+	if (!lock || lock->now.sample == t->sample)
+		return;
+	lock->kind = 0;
+	lock->size = UINT64_MAX;
+}
+
 /* What the line tells about the inode beside the lock. */
 static void describe(struct take *t, struct lock *lock, const struct ocfs2_line *l)
 {
@@ -118,6 +130,8 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	/* W and F carry the inode's generation: another one is another inode in the old block */
 	renewed = !named && lock->now.sample && l.id.low != lock->generation;
 	lock->generation = named ? 0 : l.id.low;
+	if (renewed && l.id.type == 'W')
+		forget_inode(t, l.id.number);
 	describe(t, lock, &l);
 	t->ns->wide |= !named && l.id.number > UINT32_MAX;
 	if (lock->now.sample && memcmp(&lock->now.ocfs2, &s, sizeof(s)) == 0 && !s.wait_us &&

@@ -141,9 +141,10 @@ static double part_inside(double total, double longest, double room)
 /* Seconds from the Shot before until the last wait in this mode ended. */
 static double room_for_ends(const struct take *t, const struct ocfs2_shot *s, int mode, double dt)
 {
-	if (!s->last_us[mode])
-		return dt;
-	return max_s(dt - seconds(t->real_us - (int64_t)s->last_us[mode]), 0);
+	double ago = seconds(t->real_us - (int64_t)s->last_us[mode]);
+
+	/* it did end since: where the stamp says otherwise, the wall clock was set meanwhile */
+	return s->last_us[mode] && ago <= dt ? dt - ago : dt;
 }
 
 /*
@@ -327,6 +328,9 @@ static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct 
 	if (s->wait_us) {
 		double age = seconds(w->t->real_us - (int64_t)s->wait_us);
 
+		/* nobody waited at p: whatever the wall clock says, it began after that */
+		if (p && !p->wait_us && !ocfs2_busy(p))
+			age = min_s(age, dt);
 		add_wait(w->t, lock, s->requested, age, age, true, dt, share);
 	} else if (ocfs2_busy(s) && lock->id.type != 'F' &&
 		   table_trail_of(&w->t->ns->table, lock)) {
