@@ -14,6 +14,7 @@ const char o2top_help[] =
     "one\n"
     "  FILE [FILE]            a locking_state or glocks file: who waits; two of one node: what "
     "changed\n"
+    "      --recording        the argument is one, though it lies in a mounted OCFS2 or GFS2\n"
     "  -n, --node NODE        of a recording: only this node; may be repeated\n"
     "      --names [LOCKSPACE=]FILE  paths, as  find MOUNT_POINT -xdev -printf '%i %p\\n'  prints "
     "them\n"

@@ -5,6 +5,8 @@
 #include "options.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collect/mounts.h"
 #include "views/units.h"
@@ -42,8 +45,10 @@ struct run {
 	FILE *log;
 	char title_text[1024];
 	const char *title;
+	char *resolved; /* the path given, where it led elsewhere */
 	unsigned frames;
 	bool saw_space, saw_usable;
+	bool output_failed;
 };
 
 /* ---- showing ------------------------------------------------------------------------------- */
@@ -51,12 +56,18 @@ struct run {
 static int show(struct run *r, const char *label, bool single)
 {
 	struct group group;
-	struct frame frame = {&r->model, &group,      &r->problems, label,
-			      r->title,  ++r->frames, single};
-	int err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
+	struct frame frame = {&r->model, &group, &r->problems, label, r->title, single};
+	int err;
 
+	if (!filter_knows_space(&r->o.filter, &r->model)) {
+		complain("--fs %s: no such lock space; one is %s", r->o.filter.fs,
+			 r->model.n_spaces ? r->model.spaces[0].name : "not here");
+		return -EINVAL;
+	}
+	err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
 	if (err)
 		return err;
+	r->frames++;
 	if (r->o.json) {
 		/* for who pipes the objects into a program */
 		for (size_t i = 0; i < r->problems.kept; i++)
@@ -65,16 +76,20 @@ static int show(struct run *r, const char *label, bool single)
 	} else {
 		err = view_batch(stdout, &frame, &r->o.view);
 	}
-	if (err)
+	if (err) {
 		complain("standard output: %s", strerror(-err));
+		r->output_failed = true;
+	}
 	if (!err && r->log) {
 		struct view_options plain = r->o.view;
 
 		plain.color = false;
 		plain.columns = 0;
 		err = view_batch(r->log, &frame, &plain);
-		if (err)
+		if (err) {
 			complain("%s: %s", r->o.log, strerror(-err));
+			r->output_failed = true;
+		}
 	}
 	group_free(&group);
 	problems_clear(&r->problems);
@@ -107,13 +122,23 @@ static int take(struct run *r, char **label)
 	return got ? got : 1;
 }
 
+/* The next sample is due interval_s after the last one was; if that is over, a whole interval from now. */
 static void wait_for(struct timespec *next, double interval_s)
 {
+	struct timespec now;
+
 	next->tv_sec += (time_t)interval_s;
 	next->tv_nsec += (long)(1e9 * (interval_s - (double)(time_t)interval_s));
 	if (next->tv_nsec >= 1000000000) {
 		next->tv_sec++;
 		next->tv_nsec -= 1000000000;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec > next->tv_sec ||
+	    (now.tv_sec == next->tv_sec && now.tv_nsec > next->tv_nsec)) {
+		*next = now;
+		wait_for(next, interval_s);
+		return;
 	}
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
 		;
@@ -158,19 +183,49 @@ static int loop(struct run *r)
 
 /* ---- beginning and end --------------------------------------------------------------------- */
 
-/* What is given is a mount point where it is in a mounted OCFS2 or GFS2, and a recording else. */
-static bool is_mount(const struct options *o)
+/*
+ * Where a path leads, without looking into it: a stat of a hung file system hangs. O_PATH opens
+ * nothing, and the kernel knows the name. NULL where it leads nowhere.
+ */
+static char *resolve(const char *path)
 {
+	char link[64], target[PATH_MAX];
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, target, sizeof(target) - 1);
+	close(fd);
+	if (n <= 0)
+		return NULL;
+	target[n] = '\0';
+	return strdup(target);
+}
+
+/*
+ * What is given is a mount point where it is in a mounted OCFS2 or GFS2, and a recording else. Compared
+ * by name first, so that a mount point that is given as such is not even opened.
+ */
+static bool is_mount(struct run *r)
+{
+	struct options *o = &r->o;
 	struct mounts mounts;
 	bool yes;
 
-	if (o->n_paths != 1)
+	if (o->n_paths != 1 || o->recording)
 		return false;
 	if (o->roots.debugfs)
 		return true;
 	if (mounts_read(&mounts, o->roots.mountinfo ? o->roots.mountinfo : "/proc/self/mountinfo"))
 		return false;
 	yes = mounts_of_path(&mounts, o->paths[0]) != NULL;
+	if (!yes && mounts.n && (r->resolved = resolve(o->paths[0])) &&
+	    mounts_of_path(&mounts, r->resolved)) {
+		o->paths[0] = r->resolved;
+		yes = true;
+	}
 	mounts_free(&mounts);
 	return yes;
 }
@@ -189,7 +244,7 @@ static int open_collector(struct run *r)
 {
 	struct options *o = &r->o;
 
-	if (o->n_paths && !is_mount(o)) {
+	if (o->n_paths && !is_mount(r)) {
 		set_title(r);
 		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes,
 					 &r->problems);
@@ -243,7 +298,7 @@ static int nothing_to_watch(const struct run *r)
 			 r->title);
 	else if (r->o.roots.mount_point)
 		complain("nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster "
-			 "(debugfs %s)",
+			 "(debugfs %s); if it is a recording, --recording says so",
 			 r->title, r->o.roots.debugfs ? r->o.roots.debugfs : "/sys/kernel/debug");
 	else
 		complain("nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not "
@@ -270,8 +325,8 @@ static int run(struct run *r)
 		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
 	}
 	err = loop(r);
-	if (err == -EIO)
-		return EXIT_USAGE; /* where the frames should go, they cannot */
+	if (r->output_failed || err == -EINVAL)
+		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
 	if (err) {
 		complain("%s: %s", r->title, strerror(-err));
 		return EXIT_UNUSABLE;
@@ -279,6 +334,7 @@ static int run(struct run *r)
 	if (!r->saw_space)
 		return nothing_to_watch(r);
 	if (!r->saw_usable) {
+		print_problems(r);
 		complain("%s: nothing of any node could be used", r->title);
 		return EXIT_UNUSABLE;
 	}
@@ -299,6 +355,7 @@ int main(int argc, char **argv)
 		r.collector->ops->close(r.collector);
 	if (r.log)
 		fclose(r.log);
+	free(r.resolved);
 	names_free(r.names);
 	model_free(&r.model);
 	problems_clear(&r.problems);

@@ -155,7 +155,7 @@ static const char *find(const struct list *l, uint64_t inode)
 	return low < l->n && l->names[low].inode == inode ? l->names[low].path : NULL;
 }
 
-const char *names_find(const struct names *names, const char *space, uint64_t inode)
+const char *names_find(const struct names *names, const char *space, uint64_t inode, bool *sure)
 {
 	const char *any = NULL;
 
@@ -165,10 +165,13 @@ const char *names_find(const struct names *names, const char *space, uint64_t in
 		if (l->space && strcmp(l->space, space) != 0)
 			continue;
 		path = find(l, inode);
-		if (path && l->space)
+		if (path && l->space) {
+			*sure = true;
 			return path;
+		}
 		any = any ? any : path;
 	}
+	*sure = false;
 	return any;
 }
 

@@ -7,6 +7,7 @@
 
 #include "problems.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct names;
@@ -25,8 +26,11 @@ int names_read(struct names **names, const char *space, const char *file,
 typedef int names_holds_fn(const void *arg, size_t space, uint64_t inode);
 void names_settle(struct names *names, const char *const spaces[], size_t n_spaces,
 		  names_holds_fn *holds, const void *arg);
-/* The path, or NULL; names may be NULL. Of several hard links the first in the file. */
-const char *names_find(const struct names *names, const char *space, uint64_t inode);
+/*
+ * The path, or NULL; names may be NULL. Of several hard links the first in the file. *sure is whether
+ * the list is known to be of this lock space.
+ */
+const char *names_find(const struct names *names, const char *space, uint64_t inode, bool *sure);
 void names_free(struct names *names);
 
 #endif

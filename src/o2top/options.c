@@ -15,6 +15,7 @@
 
 enum long_only {
 	OPT_NAMES = 256,
+	OPT_RECORDING,
 	OPT_ONCE,
 	OPT_DETAILS,
 	OPT_HOT,
@@ -35,6 +36,7 @@ enum long_only {
 static const struct option longs[] = {
     {"node", required_argument, NULL, 'n'},
     {"names", required_argument, NULL, OPT_NAMES},
+    {"recording", no_argument, NULL, OPT_RECORDING},
     {"interval", required_argument, NULL, 't'},
     {"iterations", required_argument, NULL, 'i'},
     {"once", no_argument, NULL, OPT_ONCE},
@@ -161,6 +163,9 @@ static int take_option(struct options *o, int option, char *arg)
 		return sort_key(arg, &o->sort) ? -1 : usage("no such column to sort by", arg);
 	case OPT_NAMES:
 		return add_names(o, arg);
+	case OPT_RECORDING:
+		o->recording = true;
+		return -1;
 	case OPT_ONCE:
 		o->once = true;
 		return -1;
@@ -178,7 +183,7 @@ static int take_option(struct options *o, int option, char *arg)
 		return -1;
 	case OPT_TYPE:
 		o->filter.type = arg;
-		return -1;
+		return filter_knows_type(arg) ? -1 : usage("no such type of lock", arg);
 	case OPT_NO_SYSTEM:
 		o->filter.no_system = true;
 		return -1;
@@ -250,6 +255,8 @@ int options_parse(struct options *o, int argc, char **argv)
 			return status;
 	}
 	o->view.details_of_all = o->filter.has_inode;
+	o->view.filtered = o->filter.fs || o->filter.type || o->filter.has_inode ||
+			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
 	if (o->json && !length_given)
 		o->view.length = 0;
 	o->paths = argv + optind;

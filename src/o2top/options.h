@@ -29,6 +29,7 @@ struct options {
 	struct view_options view;
 	bool json;
 	bool once;
+	bool recording;           /* the arguments are, wherever they lie */
 	unsigned long iterations; /* 0 no end */
 	double interval_s;
 	const char *log;

@@ -3,20 +3,24 @@
  * What could not be used, counted and named: a line, a file, a node.
  *
  * Each node has a list of its own, so that the threads that read nodes need no lock; lists are
- * joined when a frame is complete. Only the first few are kept word for word, all are counted.
+ * joined when a frame is complete. Only the first few lines of a file are kept word
+ * for word, and how many more there were; all are counted.
  */
 #ifndef O2TOP_PROBLEMS_H
 #define O2TOP_PROBLEMS_H
 
 #include <stddef.h>
 
-enum { PROBLEMS_KEPT = 20 };
+enum { PROBLEMS_KEPT = 64, PROBLEMS_OF_FILE = 16 };
 
 struct problems {
 	size_t count;
 	size_t bad_lines; /* of them, lines that were left out */
 	size_t kept;
 	char *text[PROBLEMS_KEPT];
+	/* of the file whose line came last */
+	char *file;
+	size_t in_file;
 };
 
 /* A problem with a file as a whole (line 0) or with one of its lines. */

@@ -34,10 +34,32 @@ static bool type_wanted(const struct source *source, const struct filter *f, uin
 	       (f->type[0] && !f->type[1] && f->type[0] == (char)type);
 }
 
+bool filter_knows_type(const char *name)
+{
+	static const struct source *const sources[] = {&ocfs2_source, &gfs2_source};
+	struct filter f = {.type = name};
+
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		for (unsigned type = 0; type < 128; type++)
+			if (strcmp(sources[i]->type_name((uint8_t)type), "UNKNOWN") != 0 &&
+			    type_wanted(sources[i], &f, (uint8_t)type))
+				return true;
+	return false;
+}
+
 static bool space_wanted(const struct space *space, const struct filter *f)
 {
 	return !f->fs || strcasecmp(f->fs, space->source->name) == 0 ||
 	       strcasecmp(f->fs, space->name) == 0;
+}
+
+bool filter_knows_space(const struct filter *f, const struct model *m)
+{
+	bool known = !f->fs || strcasecmp(f->fs, "ocfs2") == 0 || strcasecmp(f->fs, "gfs2") == 0;
+
+	for (size_t i = 0; i < m->n_spaces; i++)
+		known |= space_wanted(&m->spaces[i], f);
+	return known;
 }
 
 static int gather(struct group *g, const struct model *m, const struct filter *f)
@@ -268,7 +290,7 @@ const char *row_kind(const struct row *row)
 	}
 }
 
-void row_label(const struct model *m, const struct row *row, char *buf, size_t size)
+void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size)
 {
 	const struct space *space = &m->spaces[row->space];
 	size_t n;
@@ -287,9 +309,11 @@ void row_label(const struct model *m, const struct row *row, char *buf, size_t s
 			 (unsigned long long)row->id.number);
 	/* a number means nothing without its file system; of a UUID the beginning tells enough */
 	n = strlen(buf);
-	if (m->n_spaces > 1 && n < size && space->mount)
+	if (!of || m->n_spaces < 2 || n >= size)
+		return;
+	if (space->mount)
 		snprintf(buf + n, size - n, " in %s", space->mount);
-	else if (m->n_spaces > 1 && n < size)
+	else
 		snprintf(buf + n, size - n, " in %s %.*s", space->source->name,
 			 space->fs == FS_OCFS2 ? 8 : 64, space->name);
 }
@@ -299,6 +323,18 @@ double row_mean(const struct row *row)
 	uint64_t n = row->sum.acquired;
 
 	return n ? row->sum.lost_s / (double)n : NAN;
+}
+
+double row_acquired_per_s(const struct model *m, const struct row *row)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < row->n_nodes; i++) {
+		double s = m->nodes[row->nodes[i].node].frame_s;
+
+		sum += s > 0 ? (double)row->nodes[i].sum.acquired / s : 0;
+	}
+	return sum;
 }
 
 double row_hit_ratio(const struct row *row)
@@ -442,12 +478,7 @@ static void total(struct group *g, const struct model *m)
 		add_change(&g->totals.sum, &g->rows[i].sum);
 		g->totals.lost_per_s += g->rows[i].lost_per_s;
 		g->totals.hot += g->rows[i].hot;
-		for (uint32_t j = 0; j < g->rows[i].n_nodes; j++) {
-			const struct row_node *rn = &g->rows[i].nodes[j];
-			double s = m->nodes[rn->node].frame_s;
-
-			g->totals.acquired_per_s += s > 0 ? (double)rn->sum.acquired / s : 0;
-		}
+		g->totals.acquired_per_s += row_acquired_per_s(m, &g->rows[i]);
 	}
 	g->totals.rows = g->n_rows;
 	for (size_t i = 0; i < m->n_nodes; i++) {
@@ -475,6 +506,21 @@ static int space_holds(const void *arg, size_t space, uint64_t inode)
 				return 1;
 	}
 	return 0;
+}
+
+/* A path that may be of any lock space is of none where several have such an inode. */
+static const char *path_of(const struct row *row, const struct model *m, const struct names *names)
+{
+	const char *path;
+	bool sure;
+
+	if (row->id.class)
+		return NULL;
+	path = names_find(names, m->spaces[row->space].name, row->id.number, &sure);
+	for (size_t i = 0; path && !sure && i < m->n_spaces; i++)
+		if (i != row->space && space_holds(m, i, row->id.number))
+			path = NULL;
+	return path;
 }
 
 static void settle_names(struct names *names, const struct model *m)
@@ -513,9 +559,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 			g->rows[kept++] = g->rows[i];
 	g->n_rows = kept;
 	for (size_t i = 0; i < g->n_rows; i++)
-		if (!g->rows[i].id.class)
-			g->rows[i].path = names_find(names, m->spaces[g->rows[i].space].name,
-						     g->rows[i].id.number);
+		g->rows[i].path = path_of(&g->rows[i], m, names);
 	qsort_r(g->rows, g->n_rows, sizeof(*g->rows), by_rank, &key);
 	for (size_t i = 0; i < g->n_rows; i++) {
 		struct row *row = &g->rows[i];

@@ -115,9 +115,14 @@ double row_mean(const struct row *row);      /* seconds, NAN where nothing was a
 double row_hit_ratio(const struct row *row); /* NAN where requests are not counted */
 const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL */
 /*
- * The path; or "<32264>", or what a row without a file is called, and in which file system if there
- * are several.
+ * The path; or "<32264>", or what a row without a file is called, and with `of` in which file system,
+ * if there are several.
  */
-void row_label(const struct model *m, const struct row *row, char *buf, size_t size);
+void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size);
+double row_acquired_per_s(const struct model *m, const struct row *row);
+
+/* Whether any source has locks of this type; whether the lock space asked for is there. */
+bool filter_knows_type(const char *name);
+bool filter_knows_space(const struct filter *f, const struct model *m);
 
 #endif

@@ -101,7 +101,7 @@ static void text_for_numbers(void **state)
 	assert_true(says(frame(s, 0), STATE(1, "node1") ":1: "));
 	assert_true(says(frame(s, 0), STATE(1, "node1") ":14: "));
 	/* 20 are kept word for word, the others counted */
-	assert_true(says(frame(s, 0), "and 5 more"));
+	assert_true(says(frame(s, 0), "and 9 more lines"));
 }
 
 static void numbers_that_do_not_fit(void **state)

@@ -173,6 +173,13 @@ static void clocks(void **state)
 
 /* ---- names --------------------------------------------------------------------------------- */
 
+static const char *path_in(const struct names *names, const char *space, uint64_t inode)
+{
+	bool sure;
+
+	return names_find(names, space, inode, &sure);
+}
+
 static void names_read_and_found(void **state)
 {
 	static const char text[] = "32264 /mnt/spool\n7 /a b  c \n32264 /mnt/other "
@@ -183,12 +190,12 @@ static void names_read_and_found(void **state)
 	(void)state;
 	assert_int_equal(names_read(&names, NULL, file_with(text), &problems), 0);
 	assert_int_equal(problems.count, 0);
-	assert_string_equal(names_find(names, "any", 32264), "/mnt/spool");
-	assert_string_equal(names_find(names, "any", 7), "/a b  c ");
-	assert_string_equal(names_find(names, "any", UINT64_MAX), "/last");
-	assert_string_equal(names_find(names, "any", 5), "/no newline");
-	assert_null(names_find(names, "any", 6));
-	assert_null(names_find(NULL, "any", 6));
+	assert_string_equal(path_in(names, "any", 32264), "/mnt/spool");
+	assert_string_equal(path_in(names, "any", 7), "/a b  c ");
+	assert_string_equal(path_in(names, "any", UINT64_MAX), "/last");
+	assert_string_equal(path_in(names, "any", 5), "/no newline");
+	assert_null(path_in(names, "any", 6));
+	assert_null(path_in(NULL, "any", 6));
 	names_free(names);
 }
 
@@ -205,12 +212,12 @@ static void names_broken(void **state)
 	assert_int_equal(problems.bad_lines, 9);
 	assert_non_null(strstr(problems.text[0], ":1: "));
 	assert_non_null(strstr(problems.text[8], ":10: "));
-	assert_string_equal(names_find(names, "any", 11), "/f");
-	assert_null(names_find(names, "any", 8));
-	assert_null(names_find(names, "any", 12));
+	assert_string_equal(path_in(names, "any", 11), "/f");
+	assert_null(path_in(names, "any", 8));
+	assert_null(path_in(names, "any", 12));
 	problems_clear(&problems);
 	assert_int_equal(names_read(&names, NULL, "/nowhere/at/all", &problems), -ENOENT);
-	assert_string_equal(names_find(names, "any", 11), "/f");
+	assert_string_equal(path_in(names, "any", 11), "/f");
 	names_free(names);
 }
 
@@ -224,9 +231,9 @@ static void names_of_a_space(void **state)
 	assert_int_equal(names_read(&names, "one", file_with("5 /one/five\n"), &problems), 0);
 	assert_int_equal(
 	    names_read(&names, NULL, file_with("5 /any/five\n6 /any/six\n"), &problems), 0);
-	assert_string_equal(names_find(names, "one", 5), "/one/five");
-	assert_string_equal(names_find(names, "one", 6), "/any/six");
-	assert_string_equal(names_find(names, "two", 5), "/any/five");
+	assert_string_equal(path_in(names, "one", 5), "/one/five");
+	assert_string_equal(path_in(names, "one", 6), "/any/six");
+	assert_string_equal(path_in(names, "two", 5), "/any/five");
 	names_free(names);
 }
 
@@ -247,15 +254,15 @@ static void names_settled(void **state)
 	(void)state;
 	assert_int_equal(names_read(&names, NULL, file_with("5 /a\n6 /b\n7 /c\n"), &problems), 0);
 	names_settle(names, spaces, 2, holds, &of);
-	assert_string_equal(names_find(names, "two", 5), "/a");
-	assert_null(names_find(names, "one", 5));
+	assert_string_equal(path_in(names, "two", 5), "/a");
+	assert_null(path_in(names, "one", 5));
 	names_free(names);
 	names = NULL;
 	/* two are too few to tell */
 	assert_int_equal(names_read(&names, NULL, file_with("5 /a\n6 /b\n7000 /c\n"), &problems),
 			 0);
 	names_settle(names, spaces, 2, holds, &of);
-	assert_string_equal(names_find(names, "one", 5), "/a");
+	assert_string_equal(path_in(names, "one", 5), "/a");
 	names_free(names);
 	names_settle(NULL, spaces, 2, holds, &of);
 }
@@ -350,25 +357,38 @@ static void not_files(void **state)
 
 /* ---- problems ------------------------------------------------------------------------------ */
 
+/* Of one file a few lines are named, so that another one's are not lost behind them. */
 static void problems_kept_and_counted(void **state)
 {
 	struct problems p = {0}, q = {0};
+	char more[64];
 
 	(void)state;
-	for (size_t i = 0; i < PROBLEMS_KEPT + 5; i++)
+	for (size_t i = 0; i < 105; i++)
 		problem(&p, "file", i, "what %zu", i);
-	assert_int_equal(p.count, PROBLEMS_KEPT + 5);
-	assert_int_equal(p.bad_lines, PROBLEMS_KEPT + 4);
-	assert_int_equal(p.kept, PROBLEMS_KEPT);
+	assert_int_equal(p.count, 105);
+	assert_int_equal(p.bad_lines, 104);
+	assert_int_equal(p.kept, 1 + PROBLEMS_OF_FILE);
 	assert_string_equal(p.text[0], "file: what 0");
 	assert_string_equal(p.text[7], "file:7: what 7");
 	problem(&q, "other", 3, "%s", "100%s");
 	assert_string_equal(q.text[0], "other:3: 100%s");
 	problems_join(&q, &p);
-	assert_int_equal(q.count, PROBLEMS_KEPT + 6);
-	assert_int_equal(q.bad_lines, PROBLEMS_KEPT + 5);
-	assert_int_equal(q.kept, PROBLEMS_KEPT);
+	assert_int_equal(q.count, 106);
+	assert_int_equal(q.bad_lines, 105);
+	assert_int_equal(q.kept, 3 + PROBLEMS_OF_FILE);
+	snprintf(more, sizeof(more), "file: and %d more lines", 104 - PROBLEMS_OF_FILE);
+	assert_string_equal(q.text[q.kept - 1], more);
 	assert_int_equal(p.count, 0);
+	/* and of many files not all */
+	for (size_t i = 0; i < 2 * PROBLEMS_KEPT; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "file%zu", i);
+		problem(&p, name, 1, "what");
+	}
+	assert_int_equal(p.kept, PROBLEMS_KEPT);
+	assert_int_equal(p.count, 2 * PROBLEMS_KEPT);
 	problems_clear(&p);
 	problems_clear(&q);
 	assert_int_equal(q.count, 0);

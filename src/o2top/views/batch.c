@@ -130,18 +130,6 @@ static const char *approx(char *to, const char *value, bool estimated)
 	return to;
 }
 
-static double acquired_per_s(const struct page *p, const struct row *row)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < row->n_nodes; i++) {
-		double s = p->f->model->nodes[row->nodes[i].node].frame_s;
-
-		sum += s > 0 ? (double)row->nodes[i].sum.acquired / s : 0;
-	}
-	return sum;
-}
-
 /* The trend, padded by columns, which printf does not count. */
 static void print_trend(struct page *p, const struct row *row)
 {
@@ -178,7 +166,7 @@ static void print_numbers(struct page *p, const struct row *row)
 	fprintf(
 	    p->out, " %8s",
 	    approx(b, unit_seconds(a, longest > 0 ? longest : NAN), row->sum.estimated_longest));
-	fprintf(p->out, " %5s", unit_count(a, rates ? acquired_per_s(p, row) : NAN));
+	fprintf(p->out, " %5s", unit_count(a, rates ? row_acquired_per_s(p->f->model, row) : NAN));
 	if (!narrow(p))
 		fprintf(p->out, " %4s", unit_share(a, row_hit_ratio(row)));
 }
@@ -201,7 +189,10 @@ static void print_label(struct page *p, const struct row *row)
 	char raw[LABEL_MAX], clean[LABEL_MAX];
 	int width = p->o->columns - (narrow(p) ? BEFORE_LABEL_NARROW : BEFORE_LABEL);
 
-	row_label(p->f->model, row, raw, sizeof(raw) - 1);
+	row_label(p->f->model, row, true, raw, sizeof(raw) - 1);
+	/* of a path the end tells most; of a number its file system can go */
+	if (!row->path && width >= 16 && (int)strlen(raw) > width)
+		row_label(p->f->model, row, false, raw, sizeof(raw) - 1);
 	if (row->path && row->kind == DT_DIR && strlen(raw) + 2 < sizeof(raw) &&
 	    raw[strlen(raw) - 1] != '/')
 		strcat(raw, "/");
@@ -228,7 +219,7 @@ static void print_lock(struct page *p, const struct row *row, const struct locks
 	fprintf(p->out, "\n");
 }
 
-static void print_node(struct page *p, const struct row *row, const struct row_node *n)
+static void print_node(struct page *p, const struct row_node *n)
 {
 	char name[LABEL_MAX], lost[UNIT_MAX], longest[UNIT_MAX], acquired[UNIT_MAX],
 	    age[UNIT_RANGE_MAX];
@@ -247,7 +238,6 @@ static void print_node(struct page *p, const struct row *row, const struct row_n
 			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s),
 			n->sum.wants_ex ? "write" : "read", off(p));
 	fprintf(p->out, "\n");
-	(void)row;
 }
 
 /* Processes that hold or want one of the row's glocks. */
@@ -285,7 +275,7 @@ static void print_details(struct page *p, const struct row *row)
 	for (uint32_t i = 0; i < row->n_locksets; i++)
 		print_lock(p, row, &row->locksets[i]);
 	for (uint32_t i = 0; i < row->n_nodes; i++)
-		print_node(p, row, &row->nodes[i]);
+		print_node(p, &row->nodes[i]);
 	for (uint32_t i = 0; i < row->n_locksets; i++)
 		for (uint32_t j = 0; j < row->locksets[i].n_members; j++)
 			print_processes(p, row, &row->locksets[i].members[j]);
@@ -335,8 +325,10 @@ static void print_section(struct page *p, enum section section, const char *titl
 
 	if (!g->n_section[section]) {
 		if (section == SECTION_FILES)
-			fprintf(p->out, "\n  no file is %s\n",
-				p->f->single ? "waited for" : "in use");
+			fprintf(p->out, "\n  no file %s\n",
+				p->o->filtered ? "is what was asked for"
+				: p->f->single ? "is waited for"
+					       : "is in use");
 		return;
 	}
 	print_header(p, title);
@@ -385,5 +377,6 @@ int view_batch(FILE *out, const struct frame *frame, const struct view_options *
 	print_section(&p, SECTION_SYSTEM, "SYSTEM");
 	print_problems(&p);
 	fprintf(out, "\n");
-	return fflush(out) || ferror(out) ? -EIO : 0;
+	errno = EIO;
+	return fflush(out) || ferror(out) ? -errno : 0;
 }

@@ -261,8 +261,10 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 	set(o, "rows", rows);
 	set(o, "totals", totals(f));
 	set(o, "problems", problem_list(f));
+	errno = EIO;
 	err = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(16)) ||
 	      fputc('\n', out) == EOF || fflush(out);
+	err = err ? -errno : 0;
 	json_decref(o);
-	return err ? -EIO : 0;
+	return err;
 }

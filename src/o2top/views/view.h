@@ -15,7 +15,6 @@ struct frame {
 	const struct problems *problems; /* of this sample */
 	const char *label;               /* of the sample, or "" */
 	const char *title;               /* what is watched */
-	unsigned number;                 /* from 1 */
 	bool single;                     /* made of one sample: nothing but who waits */
 };
 
@@ -25,8 +24,9 @@ struct view_options {
 	bool details_of_all; /* and the others */
 	bool all_system;     /* also the rows of the system section that are not hot */
 	bool color;
-	bool ascii;  /* no characters but ASCII */
-	int columns; /* width of the page */
+	bool ascii;    /* no characters but ASCII */
+	bool filtered; /* not all rows are wanted */
+	int columns;   /* width of the page */
 };
 
 /* Each writes one frame to out. 0, or negative errno where it could not be written. */
