@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings on which a tool is easily wrong with a straight face: half a file as a baseline, clocks that
+ * were set, nodes that come, go and have nothing to do with it.
+ */
+#include "scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void clocks(struct scene *s, int samples)
+{
+	for (int t = 0; t < samples; t++)
+		scene_clock(s, t, "node1");
+}
+
+/* t0 has no glstats: what a glock counted since it was made is not of the frame. */
+static void glstats_missing_once(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		scene_glock(s, t, "node1", 2, 0x200, "SH", NULL, NULL, 0, NULL);
+		if (t)
+			scene_stats(s, t, "node1", 2, 0x200, 1000000, 100000 + (unsigned)t, 900000);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0, 1e-9);
+	assert_null(row_of(frame(s, 0), 512));
+}
+
+/* One line of t0's glstats is broken: it may be that of the glock that seems new in t1. */
+static void glstats_with_a_bad_line(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++)
+		scene_stats(s, t, "node1", 2, 0x300, 1000000, 100, 500);
+	scene_file(s, "t0/node1/gfs2/" TABLE "/glstats",
+		   "G: n:2/200 rtt:1/1 rttb:x/1 irt:1/1 dcnt: 100000 qcnt: 900000\n");
+	scene_stats(s, 1, "node1", 2, 0x200, 1000000, 100000, 900000);
+	scene_json(s);
+	assert_null(row_of(frame(s, 0), 512));
+}
+
+/*
+ * The wall clock is set forward by an hour between t0 and t1; uptime says 5 s. 2 s were waited, and what waits
+ * began after t0, when nobody did.
+ */
+static void clock_set_forward(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clocks(s, t, "node1", REAL0 + t * (3600 + STEP), UP0 + t * STEP);
+		LINE(t, "node1", .ino = 100, .gets = {0, 100 + 10 * (unsigned)t},
+		     .total_ns = {0, 2000000000ull * (unsigned)t}, .max = {0, 400000},
+		     .last_us = {0, STAMP(t ? 4 : -1)});
+		LINE(t, "node1", .ino = 300, .gets = {5, 0}, .wait_us = t ? STAMP(3) : 0);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 100), 2, 1e-6);
+	assert_true(number(row_of(frame(s, 0), 300), "oldest_wait_s") <= STEP + 1e-6);
+	assert_true(waited(s, 0, 300) <= STEP + 1e-6);
+	assert_true(says(frame(s, 0), "node1: its clock went forward by 3600.000 s"));
+}
+
+/* 50 waits of 50 ms on one node are hot, whatever another one takes from its cache. */
+static void cached_calls_hide_nothing(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		LINE(t, "node1", .ino = 100, .gets = {1000000u * (unsigned)t + 5, 0},
+		     .total_ns = {1000000000ull * (unsigned)t, 0}, .max = {90000, 0});
+		LINE(t, "node2", .ino = 100, .gets = {0, 50 * (unsigned)t + 5},
+		     .total_ns = {0, 2500000000ull * (unsigned)t}, .max = {0, 90000});
+		/* and a lock that only the cache answers is not */
+		LINE(t, "node1", .ino = 200, .gets = {1000000u * (unsigned)t + 5, 0},
+		     .total_ns = {1000000000ull * (unsigned)t, 0}, .max = {90000, 0});
+	}
+	scene_json(s);
+	assert_true(json_is_true(json_object_get(row_of(frame(s, 0), 100), "hot")));
+	assert_false(json_is_true(json_object_get(row_of(frame(s, 0), 200), "hot")));
+}
+
+/* A node that is new lost nothing yet that a frame could hold, whoever waits there. */
+static void waits_of_a_new_node(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node1", .ino = 100, .gets = {1, 0});
+	scene_clock(s, 1, "node2");
+	for (unsigned ino = 300; ino < 305; ino++)
+		LINE(1, "node2", .ino = ino, .gets = {5, 0}, .wait_us = STAMP(STEP - 0.01));
+	scene_json(s);
+	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "waiting"), 5);
+	assert_near(number(json_object_get(frame(s, 0), "totals"), "wait_s_per_s"), 0, 1e-9);
+}
+
+/* It was up for 100 s, was away for 300 s and is up for 140 s: another boot. */
+static void reboot_while_away(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 3; t++) {
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .ino = 1, .gets = {1, 0});
+	}
+	scene_clocks(s, 0, "node2", REAL0, 100);
+	scene_clocks(s, 2, "node2", REAL0 + 300, 140);
+	LINE(0, "node2", .ino = 100, .gets = {100, 0}, .total_ns = {1000, 0});
+	LINE(2, "node2", .ino = 100, .gets = {4100, 0}, .total_ns = {9000000000, 0});
+	scene_json(s);
+	assert_string_equal(word(node_in(frame(s, 1), "node2"), "state"), "restarted");
+	assert_near(waited(s, 1, 100), 0, 1e-9);
+}
+
+/* Folders of nodes given one by one are of one sample, as files are. */
+static void folders_of_nodes(void **state)
+{
+	struct scene *s = *state;
+	char a[128], b[128];
+	json_t *o;
+
+	for (int n = 1; n < 3; n++) {
+		char node[8];
+
+		snprintf(node, sizeof(node), "node%d", n);
+		scene_clock(s, 0, node);
+		LINE(0, node, .ino = 100, .gets = {1, 0}, .wait_us = STAMP(-8));
+	}
+	snprintf(a, sizeof(a), "%s/t0/node1", s->root);
+	snprintf(b, sizeof(b), "%s/t0/node2", s->root);
+	scene_run(s, "--json", a, b, NULL);
+	assert_int_equal(s->status, 0);
+	o = json_loads(s->out, 0, NULL);
+	assert_non_null(o);
+	assert_int_equal(number(json_object_get(o, "totals"), "waiting"), 2);
+	json_decref(o);
+}
+
+/* A node's folder beside the samples is not the recording, and is named. */
+static void stray_node(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++)
+		LINE(t, "node1", .ino = 100, .gets = {1 + (unsigned)t, 0});
+	scene_file(s, "copy/ocfs2/" UUID "/locking_state", "0x4\n");
+	scene_json(s);
+	assert_int_equal(s->n_frames, 2);
+	assert_true(says(frame(s, 0), "copy"));
+}
+
+/* An inode number of two file systems, and one list that does not say of which: nothing is better. */
+static void names_of_either(void **state)
+{
+	struct scene *s = *state;
+	char names[128];
+	json_t *o;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		LINE(t, "node1", .ino = 512, .gets = {1 + (unsigned)t, 0});
+		scene_stats(s, t, "node1", 2, 512, 1000, 100, 500 + (unsigned)t);
+	}
+	scene_file(s, "names", "512 /srv/a/only.db\n");
+	snprintf(names, sizeof(names), "--names=%s/names", s->root);
+	scene_run(s, "--json", names, "@", NULL);
+	assert_int_equal(s->status, 0);
+	o = json_loads(s->out, 0, NULL);
+	assert_non_null(o);
+	assert_null(strstr(s->out, "only.db"));
+	json_decref(o);
+}
+
+/* What is not a type of lock must not look like a cluster in which nobody waits. */
+static void types_and_spaces_that_are_not(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node1", .ino = 100, .gets = {1, 0}, .wait_us = STAMP(-8));
+	scene_run(s, "--type", "INODES", "@", NULL);
+	assert_int_equal(s->status, 2);
+	assert_non_null(strstr(s->err, "INODES"));
+	scene_run(s, "--fs", "ocfs", "@", NULL);
+	assert_int_equal(s->status, 2);
+	assert_non_null(strstr(s->err, UUID));
+	scene_run(s, "--type", "meta", "@", NULL);
+	assert_int_equal(s->status, 0);
+}
+
+/* node3 never had this file system, node2 has none: neither is to blame for a wait in it. */
+static void blames_only_who_may_have_it(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 3; t++) {
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		LINE(t, "node1", .ino = 100, .gets = {1, 0}, .wait_us = STAMP(9.9));
+		scene_file(s, "t0/node3/ocfs2/0123456789ABCDEF0123456789ABCDEF/locking_state", "%s",
+			   "");
+	}
+	scene_clock(s, 0, "node3");
+	scene_json(s);
+	row = row_of(frame(s, 1), 100);
+	assert_string_equal(word(node_in(frame(s, 1), "node3"), "state"), "not answering");
+	assert_string_equal(word(node_in(frame(s, 1), "node2"), "state"), "nothing mounted");
+	assert_null(strstr(word(row, "advice"), "node3"));
+	assert_null(strstr(word(row, "advice"), "node2"));
+}
+
+/* Names are whole or not there: half a name is another node. */
+static void long_node_names(void **state)
+{
+	struct scene *s = *state;
+	const char *advice;
+	char node[64];
+
+	for (int t = 0; t < 2; t++)
+		for (int n = 1; n < 9; n++) {
+			snprintf(node, sizeof(node), "db-cluster-production-east-%02d.example.com",
+				 n);
+			scene_clock(s, t, node);
+			LINE(t, node, .ino = 100, .gets = {0, 1 + 10 * (unsigned)t},
+			     .total_ns = {0, 1000000000ull * (unsigned)t}, .max = {0, 100000});
+		}
+	scene_json(s);
+	advice = word(row_of(frame(s, 0), 100), "advice");
+	assert_non_null(strstr(advice, "db-cluster-production-east-01.example.com"));
+	assert_non_null(strstr(advice, " and 5 more write it"));
+}
+
+int main(void)
+{
+#define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
+	const struct CMUnitTest tests[] = {
+	    BAD(glstats_missing_once),
+	    BAD(glstats_with_a_bad_line),
+	    BAD(clock_set_forward),
+	    BAD(cached_calls_hide_nothing),
+	    BAD(waits_of_a_new_node),
+	    BAD(reboot_while_away),
+	    BAD(folders_of_nodes),
+	    BAD(stray_node),
+	    BAD(names_of_either),
+	    BAD(types_and_spaces_that_are_not),
+	    BAD(blames_only_who_may_have_it),
+	    BAD(long_node_names),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
