@@ -8,6 +8,8 @@ static const struct {
 } groups[] = {
     {"rules", test_rules},
     {"operations", test_operations},
+    {"lvb", test_lvb},
+    {"callbacks", test_callbacks},
 };
 
 int main(int argc, char **argv)

@@ -87,5 +87,7 @@ unsigned long rig_setting(const char *name, unsigned long otherwise);
 /* Of the names of tests in test_*.c; each returns the number of failures. */
 int test_rules(void);
 int test_operations(void);
+int test_lvb(void);
+int test_callbacks(void);
 
 #endif
