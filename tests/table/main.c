@@ -10,6 +10,7 @@ static const struct {
     {"operations", test_operations},
     {"lvb", test_lvb},
     {"callbacks", test_callbacks},
+    {"memory", test_memory},
 };
 
 int main(int argc, char **argv)

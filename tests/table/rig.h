@@ -89,5 +89,6 @@ int test_rules(void);
 int test_operations(void);
 int test_lvb(void);
 int test_callbacks(void);
+int test_memory(void);
 
 #endif
