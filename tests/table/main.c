@@ -11,6 +11,7 @@ static const struct {
     {"lvb", test_lvb},
     {"callbacks", test_callbacks},
     {"memory", test_memory},
+    {"model", test_model},
 };
 
 int main(int argc, char **argv)

@@ -90,5 +90,6 @@ int test_operations(void);
 int test_lvb(void);
 int test_callbacks(void);
 int test_memory(void);
+int test_model(void);
 
 #endif
