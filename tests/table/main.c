@@ -6,12 +6,10 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } groups[] = {
-    {"rules", test_rules},
-    {"operations", test_operations},
-    {"lvb", test_lvb},
-    {"callbacks", test_callbacks},
-    {"memory", test_memory},
-    {"model", test_model},
+    {"rules", test_rules},   {"operations", test_operations},
+    {"lvb", test_lvb},       {"callbacks", test_callbacks},
+    {"memory", test_memory}, {"model", test_model},
+    {"cut", test_cut},
 };
 
 int main(int argc, char **argv)

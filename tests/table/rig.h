@@ -91,5 +91,6 @@ int test_lvb(void);
 int test_callbacks(void);
 int test_memory(void);
 int test_model(void);
+int test_cut(void);
 
 #endif
