@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table_callback.c - what a node is to be told: grants (ASTs), and that others want its locks
+ * (BASTs).
+ *
+ * A lock has room for one AST and one BAST, and is linked into the callbacks of its node while it
+ * has either. More there cannot be: until the AST was fetched the lock cannot be converted again,
+ * and BASTs add up to one mode. A grant makes the BASTs before it void, since it changes what the
+ * lock holds, and begins anew to count what it blocks.
+ */
+#include "table_impl.h"
+
+static void add_callback(struct glock__table *t, struct lock *lock)
+{
+	struct node *node = node_at(t, lock->node);
+
+	glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), false);
+	if (!node->wake) {
+		put(t, &node->wake, t->wake ? t->wake : REF_END);
+		put(t, &t->wake, lock->node + 1u);
+	}
+}
+
+void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
+{
+	if (lock->callbacks.next)
+		glock__table_ring_del(t, &node_at(t, lock->node)->callbacks, RING_CALLBACKS,
+				      ref_of(t, lock));
+	put(t, &lock->bast, (uint8_t)0);
+	put(t, &lock->bits, (uint8_t)(lock->bits & ~LOCK_AST));
+}
+
+/* Behind all callbacks that the node has already: ASTs come in the order of grants. */
+void glock__table_add_ast(struct glock__table *t, struct lock *lock)
+{
+	if (!FAULT(12) || !lock->callbacks.next) {
+		glock__table_drop_callbacks(t, lock);
+		add_callback(t, lock);
+	}
+	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_AST));
+}
+
+/*
+ * highbast says what lock was asked for, even if it is not told: that a BAST was left out does
+ * not make it due once more. Left out are BASTs that are compatible with what is granted (those
+ * that a deadlocked conversion gets for its own sake may be), and those that say no more than the
+ * one before them: the same mode, or a lower one than PW or EX. Of CW after PR, or PR after CW,
+ * each says something new.
+ */
+void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode)
+{
+	const uint8_t last = lock->lastbast;
+
+	put(t, &lock->highbast, (uint8_t)mode);
+	if (glock__table_compat[mode][lock->gr])
+		return;
+	if (last == mode || (last > mode && last > GLOCK__PR))
+		return;
+	put(t, &lock->lastbast, (uint8_t)mode);
+	put(t, &lock->bast, glock__table_join[lock->bast][mode]);
+	if (!lock->callbacks.next)
+		add_callback(t, lock);
+}
+
+/* Whether lock is in the way of one request for mode and was not told so. */
+bool glock__table_blocks_one(const struct lock *lock, int8_t mode)
+{
+	if (lock->bits & LOCK_NO_BAST)
+		return false;
+	if ((lock->gr == GLOCK__PR && mode == GLOCK__CW) ||
+	    (lock->gr == GLOCK__CW && mode == GLOCK__PR))
+		return lock->highbast < GLOCK__EX;
+	return lock->highbast < mode && !glock__table_compat[lock->gr][mode];
+}
+
+/* The same if mode is the highest that waits; cw: somebody waits for CW. */
+bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw)
+{
+	if (lock->bits & LOCK_NO_BAST)
+		return false;
+	if (lock->gr == GLOCK__PR && cw && !FAULT(7))
+		return lock->highbast < GLOCK__EX;
+	return lock->highbast < mode && !glock__table_compat[lock->gr][mode];
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table_check.c - every invariant of a lock table, checked. For tests and debug builds.
+ *
+ * It may be called between operations, and between the steps of one (the log must be empty). It
+ * trusts nothing that it reads: a damaged table gives a message, not a fault or an endless loop.
+ */
+#include "table_impl.h"
+
+struct tally {
+	uint64_t nres;
+	uint64_t nlocks;
+	uint64_t nidle;
+	uint64_t others; /* value blocks and long names */
+};
+
+#define CHECK(condition, text)       \
+	do {                         \
+		if (!(condition))    \
+			return text; \
+	} while (0)
+
+static const union cell *cell_of(const struct glock__table *t, uint32_t ref, enum cell_type type)
+{
+	const union cell *cell;
+
+	if (!ref || ref >= t->cells_used)
+		return NULL;
+	cell = cell_at(t, ref);
+	return cell->free.type == type ? cell : NULL;
+}
+
+static const struct link *checked_link(const struct glock__table *t, uint32_t ref, size_t ring)
+{
+	const union cell *cell = cell_of(t, ref, CELL_LOCK);
+
+	return cell ? (const struct link *)((const char *)cell + ring) : NULL;
+}
+
+/* The number of locks in a ring, or -1: it is broken. */
+static int64_t ring_length(const struct glock__table *t, uint32_t head, size_t ring)
+{
+	uint32_t ref = head;
+	int64_t n = 0;
+
+	if (!head)
+		return 0;
+	do {
+		const struct link *link = checked_link(t, ref, ring);
+		const struct link *next = link ? checked_link(t, link->next, ring) : NULL;
+
+		if (!next || next->prev != ref || ++n > t->nlocks)
+			return -1;
+		ref = link->next;
+	} while (ref != head);
+	return n;
+}
+
+static bool mode_valid(int8_t mode)
+{
+	return mode >= GLOCK__NL && mode < GLOCK__LKMODE_MAX;
+}
+
+static const char *check_modes(const struct glock__table *t, const struct lock *lock)
+{
+	const bool self = t->work.phase != WORK_NONE && (t->work.bits & WORK_DEMOTED) &&
+			  t->work.self == ref_of(t, lock);
+
+	if (lock->status == LK_WAITING)
+		CHECK(lock->gr == GLOCK__IV, "a waiting lock has a granted mode");
+	else
+		CHECK(mode_valid(lock->gr), "a granted lock has no granted mode");
+	if (lock->status == LK_GRANTED && !self)
+		CHECK(lock->rq == GLOCK__IV, "a granted lock wants another mode");
+	else
+		CHECK(mode_valid(lock->rq), "a waiting lock wants no mode");
+	CHECK(lock->highbast <= GLOCK__EX && lock->lastbast <= GLOCK__EX && lock->bast <= GLOCK__EX,
+	      "a lock's BAST is no mode");
+	return NULL;
+}
+
+static const char *check_lock(const struct glock__table *t, const struct res *res,
+			      const struct lock *lock, struct tally *tally)
+{
+	const bool ast = lock->bits & LOCK_AST;
+
+	CHECK(lock->res == ref_of(t, res), "a lock is in another resource's queue");
+	CHECK(lock->node < t->nodes, "a lock's node does not exist");
+	CHECK(lock->queue.next && lock->node_locks.next, "a lock is in no list");
+	CHECK(!ast || lock->status == LK_GRANTED, "an AST of a lock that is not granted");
+	CHECK((ast || lock->bast) == (lock->callbacks.next != 0), "callbacks that are not listed");
+	CHECK(!(lock->bits & LOCK_HAS_LVB) || res->lvb, "a value block is missing");
+	CHECK(!(lock->bits & LOCK_LVB_READ) || (lock->lvb && ast), "a value block for no AST");
+	if (lock->lvb) {
+		CHECK(cell_of(t, lock->lvb, CELL_LVB), "a lock's value block is none");
+		CHECK(lock->flags & GLOCK__LKF_VALBLK, "a value block that was not asked for");
+		CHECK(ast || lock->rq != GLOCK__IV, "a value block that nobody will fetch");
+		tally->others++;
+	}
+	tally->nlocks++;
+	return check_modes(t, lock);
+}
+
+static const char *check_queue(const struct glock__table *t, const struct res *res,
+			       enum lock_status status, uint32_t count[GLOCK__LKMODE_MAX],
+			       struct tally *tally)
+{
+	int64_t n = ring_length(t, first_of(res, status), RING_QUEUE);
+	uint32_t ref = first_of(res, status);
+	int8_t last = GLOCK__EX;
+
+	CHECK(n >= 0, "a queue is broken");
+	count[0] += (uint32_t)n;
+	while (n--) {
+		const struct lock *lock = lock_at(t, ref);
+		const char *wrong;
+
+		CHECK(lock->status == status, "a lock is in another queue than it says");
+		wrong = check_lock(t, res, lock, tally);
+		if (wrong)
+			return wrong;
+		if (lock->gr > GLOCK__NL)
+			count[lock->gr]++;
+		if (status == LK_GRANTED) {
+			CHECK(lock->gr <= last, "the grant queue is not sorted");
+			last = lock->gr;
+		}
+		ref = lock->queue.next;
+	}
+	return NULL;
+}
+
+/*
+ * That nobody waits who should have been granted when the last operation was done. Alternative
+ * modes are left out: a conversion that a deadlock demoted is queued without asking for its own.
+ */
+static const char *check_stuck(const struct glock__table *t, const struct res *res)
+{
+	uint32_t ref = first_of(res, LK_CONVERTING);
+	const struct lock *lock;
+
+	if (!ref)
+		ref = first_of(res, LK_WAITING);
+	if (!ref || t->work.phase != WORK_NONE)
+		return NULL;
+	lock = lock_at(t, ref);
+	/* It was queued because others were, and went to their head: the next change lets it in. */
+	if (lock->flags & GLOCK__LKF_HEADQUE)
+		return NULL;
+	CHECK(!glock__table_grantable(t, res, lock, lock->rq, false),
+	      "a lock waits that could be granted");
+	return NULL;
+}
+
+static const char *check_granted(const struct glock__table *t, const struct res *res,
+				 const uint32_t count[GLOCK__LKMODE_MAX])
+{
+	for (int a = 0; a < GLOCK__LKMODE_MAX; a++)
+		CHECK(res->count[a] == count[a], "a resource's locks are not counted right");
+	for (int a = GLOCK__CR; a < GLOCK__LKMODE_MAX; a++)
+		for (int b = a; b < GLOCK__LKMODE_MAX; b++)
+			CHECK(!count[a] || count[b] < (a == b ? 2u : 1u) ||
+				  glock__table_compat[a][b],
+			      "two incompatible locks are granted");
+	return check_stuck(t, res);
+}
+
+static const char *check_res(const struct glock__table *t, const struct res *res,
+			     struct tally *tally)
+{
+	uint32_t count[GLOCK__LKMODE_MAX] = {0};
+	const char *wrong;
+
+	CHECK(res->namelen <= GLOCK__RESNAME_MAX, "a name is too long");
+	CHECK((res->namelen > RES_NAME_INLINE) == (res->name_rest != 0), "a name has no end");
+	CHECK(!res->name_rest || cell_of(t, res->name_rest, CELL_NAME), "a name's end is none");
+	CHECK(!res->lvb || cell_of(t, res->lvb, CELL_LVB), "a resource's value block is none");
+	CHECK(!(res->flags & RES_DIED) || (res->flags & RES_LVB_INVALID), "a death is forgotten");
+	tally->nres++;
+	tally->others += (res->lvb != 0) + (res->name_rest != 0);
+	for (enum lock_status status = LK_GRANTED; status <= LK_WAITING; status++) {
+		wrong = check_queue(t, res, status, count, tally);
+		if (wrong)
+			return wrong;
+	}
+	if (!count[0]) {
+		CHECK((res->flags & RES_DIED) && (t->flags & GLOCK__TABLE_KEEP_DIED),
+		      "a resource without locks was not freed");
+		tally->nidle++;
+	}
+	return check_granted(t, res, count);
+}
+
+static const char *check_bucket(const struct glock__table *t, uint32_t bucket, struct tally *tally)
+{
+	const uint32_t *head = bucket_at(t, bucket);
+
+	for (uint32_t ref = *head; ref;) {
+		const union cell *cell = cell_of(t, ref, CELL_RES);
+		char name[GLOCK__RESNAME_MAX];
+		const char *wrong;
+
+		CHECK(cell && tally->nres < t->nres, "a chain of resources is broken");
+		wrong = check_res(t, &cell->res, tally);
+		if (wrong)
+			return wrong;
+		memcpy(name, cell->res.name, RES_NAME_INLINE);
+		if (cell->res.name_rest)
+			memcpy(name + RES_NAME_INLINE, cell_at(t, cell->res.name_rest)->name.rest,
+			       sizeof(name) - RES_NAME_INLINE);
+		CHECK(bucket_at(t, glock__table_hash(name, cell->res.namelen)) == head,
+		      "a resource is in the wrong chain");
+		CHECK(glock__table_res_find(t, name, cell->res.namelen) == &cell->res,
+		      "a resource is there twice");
+		ref = cell->res.hash_next;
+	}
+	return NULL;
+}
+
+static const char *check_nodes(const struct glock__table *t, const struct tally *tally)
+{
+	uint64_t nlocks = 0, awake = 0;
+
+	for (uint32_t i = 0; i < t->nodes; i++) {
+		const struct node *node = node_at(t, i);
+		int64_t n = ring_length(t, node->locks, RING_NODE);
+		uint32_t ref = node->callbacks;
+
+		CHECK(n >= 0 && n == node->nlocks, "a node's locks are not counted right");
+		nlocks += (uint64_t)n;
+		n = ring_length(t, node->callbacks, RING_CALLBACKS);
+		CHECK(n >= 0, "a node's callbacks are broken");
+		for (; n; n--, ref = lock_at(t, ref)->callbacks.next)
+			CHECK(lock_at(t, ref)->node == i, "a node has another one's callback");
+		awake += node->wake != 0;
+	}
+	CHECK(nlocks == tally->nlocks, "a lock is in no queue, or of no node");
+	for (uint32_t at = t->wake; at && at != REF_END; at = node_at(t, at - 1)->wake) {
+		CHECK(at <= t->nodes && awake, "the list of nodes to wake is broken");
+		awake--;
+	}
+	CHECK(!awake, "a node to be woken is not listed");
+	return NULL;
+}
+
+static const char *check_cells(const struct glock__table *t, const struct tally *tally)
+{
+	uint64_t nfree = 0;
+
+	for (uint32_t ref = t->free; ref; nfree++) {
+		const union cell *cell = cell_of(t, ref, CELL_FREE);
+
+		CHECK(cell && nfree < t->nfree, "the list of free cells is broken");
+		ref = cell->free.next;
+	}
+	CHECK(nfree == t->nfree, "free cells are not counted right");
+	CHECK(tally->nres == t->nres && tally->nlocks == t->nlocks && tally->nidle == t->nidle,
+	      "resources and locks are not counted right");
+	CHECK(nfree + tally->nres + tally->nlocks + tally->others == t->cells_used - 1ull,
+	      "a cell is lost");
+	return NULL;
+}
+
+const char *glock__table_check(const struct glock__table *t)
+{
+	struct tally tally = {0};
+	const char *wrong = NULL;
+
+	CHECK(t->magic == TABLE_MAGIC && t->layout == TABLE_LAYOUT, "this is no table");
+	CHECK(!t->log.n, "an operation was cut off");
+	CHECK(t->cells_used && t->cells_used <= t->cells_end, "more cells than memory");
+	for (uint64_t bucket = 0; bucket <= t->bucket_mask && !wrong; bucket++)
+		wrong = check_bucket(t, (uint32_t)bucket, &tally);
+	if (!wrong)
+		wrong = check_nodes(t, &tally);
+	if (!wrong)
+		wrong = check_cells(t, &tally);
+	return wrong;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table_mem.c - the table's memory: layout, cells, resources by name, rings of locks.
+ *
+ * Cells that were used once and are free again form a list, last in, first out, since what was
+ * used last is in the cache. Cells behind cells_used were never touched: memory that nobody
+ * needed yet costs nothing, and growing is a larger cells_end.
+ */
+#include "table_impl.h"
+
+#define ALIGN_CELL(n) (((n) + CELL_SIZE - 1) & ~(uint64_t)(CELL_SIZE - 1))
+
+/* The undo log names words by 32-bit numbers. */
+#define TABLE_SIZE_MAX ((uint64_t)4 << 32)
+
+static bool params_valid(const struct glock__table_params *params)
+{
+	return params->nodes >= 1 && params->nodes <= UINT16_MAX + 1u && params->buckets >= 1 &&
+	       !(params->buckets & (params->buckets - 1)) && params->buckets <= 1u << 28 &&
+	       !(params->flags & ~(GLOCK__TABLE_UNLOCK_ANY | GLOCK__TABLE_KEEP_DIED));
+}
+
+static uint64_t cells_offset(const struct glock__table_params *params)
+{
+	return ALIGN_CELL(sizeof(struct glock__table) + params->nodes * sizeof(struct node) +
+			  params->buckets * (uint64_t)sizeof(uint32_t));
+}
+
+size_t glock__table_size(const struct glock__table_params *params, uint64_t cells)
+{
+	return cells_offset(params) + (cells + 1) * CELL_SIZE;
+}
+
+/* How many cells there are if the memory has that size, the unused cell 0 included. */
+static uint32_t cells_fitting(uint64_t cells_at, size_t size)
+{
+	uint64_t usable = size < TABLE_SIZE_MAX ? size : TABLE_SIZE_MAX;
+
+	return usable < cells_at ? 0 : (uint32_t)((usable - cells_at) / CELL_SIZE);
+}
+
+int glock__table_init(void *mem, size_t size, const struct glock__table_params *params)
+{
+	struct glock__table *t = mem;
+
+	if ((uintptr_t)mem % CELL_SIZE || !params_valid(params))
+		return -EINVAL;
+	if (cells_fitting(cells_offset(params), size) < 2)
+		return -ENOSPC;
+	atom_put64(&t->magic, 0);
+	memset((char *)mem + sizeof(t->magic), 0, cells_offset(params) - sizeof(t->magic));
+	t->layout = TABLE_LAYOUT;
+	t->flags = params->flags;
+	t->nodes = params->nodes;
+	t->bucket_mask = params->buckets - 1;
+	t->nodes_at = sizeof(*t);
+	t->buckets_at = t->nodes_at + (uint32_t)(params->nodes * sizeof(struct node));
+	t->cells_at = cells_offset(params);
+	t->cells_end = cells_fitting(t->cells_at, size);
+	t->cells_used = 1;
+	atom_store64(&t->magic, TABLE_MAGIC);
+	return 0;
+}
+
+struct glock__table *glock__table_attach(void *mem, size_t size)
+{
+	struct glock__table *t = mem;
+	struct glock__table_params params;
+
+	if ((uintptr_t)mem % CELL_SIZE || size < sizeof(*t))
+		return NULL;
+	if (atom_load64(&t->magic) != TABLE_MAGIC || t->layout != TABLE_LAYOUT)
+		return NULL;
+	params = (struct glock__table_params){
+	    .nodes = t->nodes, .buckets = t->bucket_mask + 1, .flags = t->flags};
+	if (!params_valid(&params) || t->cells_at != cells_offset(&params) ||
+	    t->nodes_at != sizeof(*t) ||
+	    t->buckets_at != t->nodes_at + params.nodes * sizeof(struct node))
+		return NULL;
+	if (t->cells_end > cells_fitting(t->cells_at, size) || !t->cells_used ||
+	    t->cells_used > t->cells_end || t->log.n > LOG_MAX)
+		return NULL;
+	return t;
+}
+
+int glock__table_grow(struct glock__table *t, size_t size)
+{
+	uint32_t end = cells_fitting(t->cells_at, size);
+
+	if (needs_recovery(t))
+		return -EOWNERDEAD;
+	if (end < t->cells_end)
+		return -EINVAL;
+	put(t, &t->cells_end, end);
+	commit(t);
+	return 0;
+}
+
+void glock__table_usage(const struct glock__table *t, struct glock__table_usage *usage)
+{
+	usage->resources = t->nres;
+	usage->locks = t->nlocks;
+	usage->idle = t->nidle;
+	usage->cells_used = t->cells_used - 1 - t->nfree;
+	usage->cells_free = t->cells_end - t->cells_used + t->nfree;
+}
+
+uint32_t glock__table_cell_new(struct glock__table *t, enum cell_type type, const void *init)
+{
+	union cell content;
+	uint32_t ref = t->free;
+	union cell *cell;
+
+	if (ref) {
+		cell = cell_at(t, ref);
+		assert(cell->free.type == CELL_FREE && t->nfree);
+		put(t, &t->free, cell->free.next);
+		put(t, &t->nfree, t->nfree - 1);
+	} else {
+		if (t->cells_used == t->cells_end)
+			return 0;
+		ref = t->cells_used;
+		put(t, &t->cells_used, ref + 1);
+		cell = cell_at(t, ref);
+	}
+	memcpy(&content, init, sizeof(content));
+	content.free.type = (uint8_t)type;
+	for (size_t i = 0; i < CELL_SIZE / 4; i++)
+		put(t, &cell->word[i], content.word[i]);
+	return ref;
+}
+
+void glock__table_cell_free(struct glock__table *t, uint32_t ref)
+{
+	union cell *cell = cell_at(t, ref);
+
+	assert(cell->free.type != CELL_FREE);
+	put(t, &cell->free.type, CELL_FREE);
+	put(t, &cell->free.next, t->free);
+	put(t, &t->free, ref);
+	put(t, &t->nfree, t->nfree + 1);
+}
+
+/*
+ * Eight bytes at a time, each step a multiplication by an odd number (which loses nothing) and a
+ * shift that brings the upper half down; the last step makes every bit depend on every other.
+ */
+uint64_t glock__table_hash(const void *name, size_t namelen)
+{
+	const unsigned char *byte = name;
+	uint64_t hash = 0x9e3779b97f4a7c15ull ^ namelen;
+
+	while (namelen) {
+		uint64_t part = 0;
+		size_t n = namelen < sizeof(part) ? namelen : sizeof(part);
+
+		memcpy(&part, byte, n);
+		hash = (hash ^ part) * 0xff51afd7ed558ccdull;
+		hash ^= hash >> 32;
+		byte += n;
+		namelen -= n;
+	}
+	hash *= 0xc4ceb9fe1a85ec53ull;
+	return hash ^ hash >> 29;
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+bool glock__table_res_named(const struct glock__table *t, const struct res *res, const void *name,
+			    size_t namelen)
+{
+	if (res->namelen != namelen)
+		return false;
+	if (namelen && memcmp(res->name, name, min_size(namelen, RES_NAME_INLINE)))
+		return false;
+	return namelen <= RES_NAME_INLINE ||
+	       !memcmp(cell_at(t, res->name_rest)->name.rest, (const char *)name + RES_NAME_INLINE,
+		       namelen - RES_NAME_INLINE);
+}
+
+struct res *glock__table_res_find(const struct glock__table *t, const void *name, size_t namelen)
+{
+	uint32_t ref = *bucket_at(t, glock__table_hash(name, namelen));
+
+	while (ref) {
+		struct res *res = res_at(t, ref);
+
+		if (glock__table_res_named(t, res, name, namelen))
+			return res;
+		ref = res->hash_next;
+	}
+	return NULL;
+}
+
+struct res *glock__table_res_new(struct glock__table *t, const void *name, size_t namelen)
+{
+	uint32_t *bucket = bucket_at(t, glock__table_hash(name, namelen));
+	union cell init = {.res = {.namelen = (uint8_t)namelen, .hash_next = *bucket}};
+	uint32_t ref;
+
+	if (namelen > RES_NAME_INLINE) {
+		union cell rest = {.name = {.type = CELL_NAME}};
+
+		memcpy(rest.name.rest, (const char *)name + RES_NAME_INLINE,
+		       namelen - RES_NAME_INLINE);
+		init.res.name_rest = glock__table_cell_new(t, CELL_NAME, &rest);
+		if (!init.res.name_rest)
+			return NULL;
+	}
+	if (namelen)
+		memcpy(init.res.name, name, min_size(namelen, RES_NAME_INLINE));
+	ref = glock__table_cell_new(t, CELL_RES, &init);
+	if (!ref)
+		return NULL;
+	put(t, bucket, ref);
+	put(t, &t->nres, t->nres + 1);
+	return res_at(t, ref);
+}
+
+static uint32_t *chain_of(struct glock__table *t, const struct res *res)
+{
+	char name[GLOCK__RESNAME_MAX];
+
+	memcpy(name, res->name, RES_NAME_INLINE);
+	if (res->name_rest)
+		memcpy(name + RES_NAME_INLINE, cell_at(t, res->name_rest)->name.rest,
+		       sizeof(name) - RES_NAME_INLINE);
+	return bucket_at(t, glock__table_hash(name, res->namelen));
+}
+
+void glock__table_res_free(struct glock__table *t, struct res *res)
+{
+	uint32_t ref = ref_of(t, res);
+	uint32_t *at = chain_of(t, res);
+
+	assert(!res->count[0]);
+	while (*at != ref)
+		at = &res_at(t, *at)->hash_next;
+	put(t, at, res->hash_next);
+	put(t, &t->nres, t->nres - 1);
+	if (res->lvb && !FAULT(9))
+		glock__table_cell_free(t, res->lvb);
+	if (res->name_rest)
+		glock__table_cell_free(t, res->name_rest);
+	glock__table_cell_free(t, ref);
+}
+
+void glock__table_ring_insert(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
+			      uint32_t before)
+{
+	struct link *link = link_of(t, ref, ring);
+	struct link *next = link_of(t, before, ring);
+
+	assert(*head && !link->next);
+	put(t, &link->next, before);
+	put(t, &link->prev, next->prev);
+	put(t, &link_of(t, next->prev, ring)->next, ref);
+	put(t, &next->prev, ref);
+	if (*head == before)
+		put(t, head, ref);
+}
+
+void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
+			   bool at_head)
+{
+	uint32_t first = *head;
+
+	if (!first) {
+		put(t, &link_of(t, ref, ring)->next, ref);
+		put(t, &link_of(t, ref, ring)->prev, ref);
+		put(t, head, ref);
+		return;
+	}
+	/* In a ring the place before the first is the one behind the last. */
+	glock__table_ring_insert(t, head, ring, ref, first);
+	if (!at_head)
+		put(t, head, first);
+}
+
+void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref)
+{
+	struct link *link = link_of(t, ref, ring);
+
+	assert(link->next);
+	if (link->next == ref) {
+		assert(*head == ref);
+		put(t, head, 0);
+	} else {
+		put(t, &link_of(t, link->prev, ring)->next, link->next);
+		if (!FAULT(10))
+			put(t, &link_of(t, link->next, ring)->prev, link->prev);
+		else
+			link_of(t, link->next, ring)->prev = link->prev; /* not logged */
+		if (*head == ref)
+			put(t, head, link->next);
+	}
+	put(t, &link->next, 0);
+	put(t, &link->prev, 0);
+}

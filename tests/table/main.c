@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - table-tests GROUP: runs one group of the lock table's tests, in TAP. */
+#include "rig.h"
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} groups[] = {
+    {"rules", test_rules},   {"operations", test_operations},
+    {"lvb", test_lvb},       {"callbacks", test_callbacks},
+    {"memory", test_memory}, {"model", test_model},
+    {"cut", test_cut},
+};
+
+int main(int argc, char **argv)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (argc == 2 && !strcmp(argv[1], groups[i].name))
+			return groups[i].run() ? EXIT_FAILURE : EXIT_SUCCESS;
+	fprintf(stderr, "usage: %s GROUP\n", argv[0]);
+	return 2;
+}

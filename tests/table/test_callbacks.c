@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* test_callbacks.c - ASTs and BASTs: to whom, how often, in which order; and whom to wake. */
+#include "rig.h"
+
+static struct rig rig;
+
+static int open_rig(void **state)
+{
+	(void)state;
+	rig_open(&rig, 64, 0);
+	return 0;
+}
+
+static int close_rig(void **state)
+{
+	(void)state;
+	rig_close(&rig);
+	return 0;
+}
+
+static event_t lock(uint32_t node, int mode, uint32_t flags)
+{
+	return rig_lock(&rig, node, mode, flags, "r");
+}
+
+static event_t convert(event_t of, int mode, uint32_t flags)
+{
+	return rig_convert(&rig, of.lkid, mode, flags);
+}
+
+static void bast(uint32_t node, event_t of, int mode)
+{
+	rig_expect_bast(&rig, node, of.lkid, mode);
+	rig_expect_none(&rig, node);
+}
+
+/* To whom a request that waits is in the way, for every pair of modes. */
+static void of_every_pair(void **state)
+{
+	(void)state;
+	for (int held = NL; held <= EX; held++)
+		for (int wanted = NL; wanted <= EX; wanted++) {
+			event_t holder = lock(0, held, 0);
+			event_t waiter = lock(1, wanted, 0);
+
+			if (glock__table_compat[held][wanted])
+				rig_expect_none(&rig, 0);
+			else
+				bast(0, holder, wanted);
+			assert_int_equal(holder.cookie, UINT64_C(0x100000000) + (unsigned)held);
+			rig_expect_none(&rig, 1);
+			rig_unlock(&rig, holder.lkid, 0, NULL);
+			rig_unlock(&rig, waiter.lkid, F(FORCEUNLOCK), NULL);
+		}
+}
+
+static void once_for_each_higher_mode(void **state)
+{
+	event_t holder = lock(0, EX, 0);
+
+	(void)state;
+	lock(1, PR, 0);
+	bast(0, holder, PR);
+	lock(2, PR, 0);
+	lock(2, CR, 0);
+	rig_expect_none(&rig, 0);
+	lock(3, PW, 0);
+	bast(0, holder, PW);
+	lock(3, EX, 0);
+	bast(0, holder, EX);
+	lock(3, EX, 0);
+	lock(2, PR, 0);
+	rig_expect_none(&rig, 0);
+}
+
+/* What was not fetched becomes one: the highest. */
+static void coalesced(void **state)
+{
+	event_t holder = lock(0, EX, 0);
+
+	(void)state;
+	lock(1, CR, 0);
+	lock(1, PR, 0);
+	lock(1, PW, 0);
+	bast(0, holder, PW);
+	lock(1, EX, 0);
+	bast(0, holder, EX);
+}
+
+/* Neither PR nor CW is the higher: for both one has to give up as much as for PW. */
+static void coalesced_pr_and_cw(void **state)
+{
+	event_t holder = lock(0, EX, 0);
+
+	(void)state;
+	lock(1, CW, 0);
+	lock(1, PR, 0);
+	bast(0, holder, PW);
+}
+
+static void pr_and_cw_are_both_told(void **state)
+{
+	event_t holder = lock(0, PR, 0), a, b;
+
+	(void)state;
+	/* CW is lower than PR, and yet PR's holder has to hear of it, each time that it is new. */
+	a = lock(1, CW, 0);
+	bast(0, holder, CW);
+	lock(2, CW, 0);
+	rig_expect_none(&rig, 0);
+	b = lock(3, EX, 0);
+	bast(0, holder, EX);
+	lock(2, CW, 0);
+	rig_expect_none(&rig, 0);
+	(void)a;
+	(void)b;
+}
+
+static void cw_holder_hears_of_pr(void **state)
+{
+	event_t holder = lock(0, CW, 0);
+
+	(void)state;
+	lock(1, PR, 0);
+	bast(0, holder, PR);
+	lock(2, PR, 0);
+	rig_expect_none(&rig, 0);
+}
+
+/* After a grant, PR's holder is asked for CW if PR is the highest that waits, and CW waits too. */
+static void cw_waits_behind_pr(void **state)
+{
+	event_t a = lock(0, EX, 0), reader = lock(1, PR, 0), writer = lock(2, CW, 0), again;
+
+	(void)state;
+	again = lock(3, PR, 0);
+	rig_take_all(&rig);
+	rig_unlock(&rig, a.lkid, 0, NULL);
+	a = rig_take(&rig, 1);
+	assert_int_equal(a.lkid, reader.lkid);
+	assert_int_equal(a.what, GLOCK__EVENT_AST | GLOCK__EVENT_BAST);
+	assert_int_equal(a.bast, CW);
+	rig_unlock(&rig, reader.lkid, 0, NULL);
+	rig_expect_ast(&rig, 2, writer.lkid, CW);
+	(void)again;
+}
+
+static void reset_by_a_grant(void **state)
+{
+	event_t holder = lock(0, EX, 0);
+
+	(void)state;
+	lock(1, EX, 0);
+	lock(2, EX, 0);
+	bast(0, holder, EX);
+	/* It stays in the way in its new mode, and is told so again. */
+	convert(holder, PR, 0);
+	bast(0, holder, EX);
+	convert(holder, PR, 0);
+	bast(0, holder, EX);
+	/* One that fails changes nothing. */
+	assert_int_equal(convert(holder, EX, F(NOQUEUE)).status, 0);
+	bast(0, holder, EX);
+}
+
+/* A BAST that was not fetched before a conversion was granted says nothing any more. */
+static void void_after_a_grant(void **state)
+{
+	event_t holder = lock(0, PR, 0), waiter = lock(1, EX, 0);
+
+	(void)state;
+	rig_unlock(&rig, waiter.lkid, F(CANCEL), NULL);
+	convert(holder, CR, 0);
+	rig_expect_none(&rig, 0);
+	assert_int_equal(node_at(rig.t, 0)->callbacks, 0);
+}
+
+static void next_in_line_is_told(void **state)
+{
+	event_t holder = lock(0, EX, 0), a = lock(1, EX, 0), b = lock(2, PR, 0), event;
+
+	(void)state;
+	bast(0, holder, EX);
+	rig_unlock(&rig, holder.lkid, 0, NULL);
+	/* With its grant a hears that it is in b's way. */
+	event = rig_take(&rig, 1);
+	assert_int_equal(event.lkid, a.lkid);
+	assert_int_equal(event.what, GLOCK__EVENT_AST | GLOCK__EVENT_BAST);
+	assert_int_equal(event.bast, PR);
+	assert_int_equal(event.mode, EX);
+	rig_unlock(&rig, a.lkid, 0, NULL);
+	rig_expect_ast(&rig, 2, b.lkid, PR);
+}
+
+static void refused_with_basts(void **state)
+{
+	event_t holder = lock(0, PR, 0), converter = lock(1, PR, 0), granted = lock(2, CR, 0);
+
+	(void)state;
+	convert(converter, EX, 0);
+	rig_take_all(&rig);
+	assert_int_equal(lock(3, EX, F(NOQUEUE)).status, -EAGAIN);
+	rig_expect_none(&rig, 1);
+	/* All that are in the way: those granted, and what converters hold meanwhile. */
+	assert_int_equal(lock(3, EX, F(NOQUEUE) | F(NOQUEUEBAST)).status, -EAGAIN);
+	bast(1, converter, EX);
+	rig_expect_none(&rig, 0);
+	assert_int_equal(convert(holder, EX, F(NOQUEUE) | F(NOQUEUEBAST)).status, -EAGAIN);
+	rig_expect_none(&rig, 0);
+	(void)granted;
+}
+
+static void refused_with_basts_to_converters_only(void **state)
+{
+	event_t a = lock(0, PR, 0), b = lock(1, PR, 0);
+
+	(void)state;
+	convert(a, EX, 0);
+	rig_take_all(&rig);
+	convert(b, EX, F(NODLCKWT));
+	rig_take_all(&rig);
+	assert_int_equal(first_of(rig_res(&rig, "r"), LK_GRANTED), 0);
+	assert_int_equal(lock(3, CW, F(NOQUEUE) | F(NOQUEUEBAST)).status, -EAGAIN);
+	bast(0, a, CW);
+	rig_expect_none(&rig, 1);
+}
+
+static void unwanted(void **state)
+{
+	struct glock__table_request args = {.mode = EX, .name = "r", .namelen = 1, .no_bast = true};
+	event_t event;
+
+	(void)state;
+	assert_int_equal(glock__table_lock(rig.t, &args, &event), 0);
+	lock(1, EX, 0);
+	rig_expect_none(&rig, 0);
+}
+
+/* ASTs of a node come in the order of the grants, whatever it was told before. */
+static void asts_in_order(void **state)
+{
+	event_t holder = lock(1, PW, 0), a = lock(0, CR, 0), b = lock(0, NL, 0);
+
+	(void)state;
+	lock(2, EX, 0);
+	/* a has a BAST that nobody fetched, and is granted after b. */
+	assert_int_equal(node_at(rig.t, 0)->callbacks, (uint32_t)a.lkid);
+	convert(b, PR, 0);
+	convert(a, PR, 0);
+	rig_unlock(&rig, holder.lkid, 0, NULL);
+	rig_expect_ast(&rig, 0, b.lkid, PR);
+	rig_expect_ast(&rig, 0, a.lkid, PR);
+	rig_expect_none(&rig, 0);
+}
+
+static void many_grants_in_order(void **state)
+{
+	event_t holder = lock(0, EX, 0), waiter[20];
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		waiter[i] = lock(1, i % 2 ? PR : CR, 0);
+	rig_unlock(&rig, holder.lkid, 0, NULL);
+	for (int i = 0; i < 20; i++)
+		rig_expect_ast(&rig, 1, waiter[i].lkid, i % 2 ? PR : CR);
+	rig_expect_none(&rig, 1);
+}
+
+/* However long nobody fetches, there is one callback a lock, and no memory is taken. */
+static void stopped_consumer(void **state)
+{
+	event_t holder = lock(0, PR, 0);
+	struct glock__table_usage was, is;
+
+	(void)state;
+	lock(1, NL, 0);
+	glock__table_usage(rig.t, &was);
+	for (int i = 0; i < 1000; i++) {
+		event_t event = lock(1, CW + i % 4, 0);
+
+		rig_unlock(&rig, event.lkid, F(FORCEUNLOCK), NULL);
+	}
+	glock__table_usage(rig.t, &is);
+	assert_int_equal(is.cells_used, was.cells_used);
+	assert_int_equal(rig_take(&rig, 0).lkid, holder.lkid);
+	rig_expect_none(&rig, 0);
+}
+
+/* ---- whom to wake ---- */
+
+static void wake_list(void **state)
+{
+	event_t a = lock(0, EX, 0), b = lock(1, EX, 0), c = lock(2, EX, 0);
+
+	(void)state;
+	assert_int_equal(glock__table_wake(rig.t), 0);
+	/* It stays until it was told. */
+	assert_int_equal(glock__table_wake(rig.t), 0);
+	glock__table_woken(rig.t);
+	assert_int_equal(glock__table_wake(rig.t), -1);
+	glock__table_woken(rig.t);
+	/* A node that was told is listed again only when there is something new. */
+	rig_unlock(&rig, a.lkid, 0, NULL);
+	assert_int_equal(glock__table_wake(rig.t), 1);
+	rig_unlock(&rig, b.lkid, F(FORCEUNLOCK), NULL);
+	assert_int_equal(glock__table_wake(rig.t), 2);
+	glock__table_woken(rig.t);
+	assert_int_equal(glock__table_wake(rig.t), 1);
+	glock__table_woken(rig.t);
+	assert_int_equal(glock__table_wake(rig.t), -1);
+	rig_check(&rig);
+	rig_expect_ast(&rig, 2, c.lkid, EX);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_rig, close_rig)
+
+int test_callbacks(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(of_every_pair),
+	    TEST(once_for_each_higher_mode),
+	    TEST(coalesced),
+	    TEST(coalesced_pr_and_cw),
+	    TEST(pr_and_cw_are_both_told),
+	    TEST(cw_holder_hears_of_pr),
+	    TEST(cw_waits_behind_pr),
+	    TEST(reset_by_a_grant),
+	    TEST(void_after_a_grant),
+	    TEST(next_in_line_is_told),
+	    TEST(refused_with_basts),
+	    TEST(refused_with_basts_to_converters_only),
+	    TEST(unwanted),
+	    TEST(asts_in_order),
+	    TEST(many_grants_in_order),
+	    TEST(stopped_consumer),
+	    TEST(wake_list),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
