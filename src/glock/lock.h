@@ -41,6 +41,14 @@ static inline void glock__lock_take(struct glock__lock *l)
 		glock__lock_slow(l, me);
 }
 
+static inline bool glock__lock_try(struct glock__lock *l)
+{
+	uint32_t none = 0;
+
+	return atomic_compare_exchange_strong_explicit(&l->word, &none, glock__thread_number(),
+						       memory_order_acquire, memory_order_relaxed);
+}
+
 static inline bool glock__lock_held(struct glock__lock *l)
 {
 	uint32_t word = atomic_load_explicit(&l->word, memory_order_relaxed);
