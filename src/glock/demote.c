@@ -110,7 +110,7 @@ void glock__demand(struct glock *gl, enum glock_mode to)
 
 	assert(gl_held(gl));
 	/* It comes late: we have given way already, and nothing is on its way to us. */
-	if (glock__mode_is_down(to, gl->state) && !(gl->flags & GLOCK__F_LOCK))
+	if (glock__mode_is_down(to, gl->state) && (!(gl->flags & GLOCK__F_LOCK) || FAULT(13)))
 		return;
 	if (linux_6_1 && glock__list_empty(&gl->holders))
 		until = 0;
@@ -134,5 +134,6 @@ void glock__demote_if_due(struct glock *gl)
 		return;
 	}
 	gl->flags &= ~(uint32_t)GLOCK__F_PENDING_DEMOTE;
-	gl->flags |= GLOCK__F_DEMOTE;
+	if (!FAULT(5))
+		gl->flags |= GLOCK__F_DEMOTE;
 }

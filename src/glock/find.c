@@ -126,8 +126,11 @@ void glock__free(struct glock *gl)
 {
 	struct glock_space *space = gl->space;
 
-	assert(glock__list_empty(&gl->holders) && glock__list_empty(&gl->lru));
+	assert(gl->dead && glock__list_empty(&gl->holders));
 	assert(gl->work.place == GLOCK__NO_PLACE && !gl->work.running && !gl->refs);
+	glock__lock_take(&space->lock);
+	glock__list_del(&gl->lru);
+	glock__lock_drop(&space->lock);
 	free(gl);
 	atomic_fetch_sub_explicit(&space->alive, 1, memory_order_release);
 	glock__wake(space, &space->alive);
@@ -148,7 +151,7 @@ static void give_back(struct glock *gl)
 {
 	struct glock_space *space = gl->space;
 
-	if (gl->flags & GLOCK__F_INITIAL || !gl->lk.id) {
+	if (gl->flags & GLOCK__F_INITIAL || !gl->lk.id || FAULT(14)) {
 		glock__lock_drop(&gl->lock);
 		glock__free(gl);
 		return;
@@ -191,6 +194,7 @@ void glock__put_locked(struct glock *gl)
 	assert(glock__list_empty(&gl->holders) && !(gl->flags & GLOCK__F_LOCK));
 	remove_from_table(space, gl);
 	gl->dead = true;
+	glock__list_add(&space->dead, &gl->lru);
 	glock__trace_put(gl);
 	glock__lock_drop(&space->lock);
 	give_back(gl);

@@ -170,9 +170,15 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 {
 	struct glock__holder *held = glock__first_holder(gl);
 
+	/*
+	 * A holder in SH that said ANY may be here on DF; who wants SH proper may not join it. With
+	 * a holder EXACT says nothing. (Linux looks at the holder only, and lets them in.)
+	 */
 	if (held)
-		return glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags);
-	return glock__state_serves(gl->state, gh->mode, gh->flags);
+		return glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags) &&
+		       (FAULT(16) ||
+			glock__state_serves(gl->state, gh->mode, gh->flags & ~GLOCK_EXACT));
+	return glock__state_serves(gl->state, gh->mode, gh->flags) || (FAULT(2) && gl->state);
 }
 
 void glock__grant(struct glock *gl, struct glock__holder *gh)
@@ -305,7 +311,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		gl->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
-		if (gl->flags & GLOCK__F_DEMOTE && run_demote(gl, nonblock))
+		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
 			return;
 		if (!promote(gl, nonblock)) {
 			glock__work_queue(gl, glock__now(gl->space));
@@ -357,7 +363,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 			else if (refused)
 				fail_waiters(gl, -EAGAIN, true);
 			gl->target = gl->state;
-			clear_lock(gl);
+			if (!FAULT(10))
+				clear_lock(gl);
 			return;
 		}
 		/* Who is first now need not be who was first when the request was made. */
@@ -367,7 +374,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 	if (reply != GLOCK__GRANTED)
 		gl->counts.conversions_failed++;
 	/* What is held in SH or DF is in somebody's way: give it up, then ask anew. */
-	do_xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX ? gl->target : GLOCK_UN);
+	do_xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX || FAULT(11) ? gl->target
+										 : GLOCK_UN);
 }
 
 static void finish(struct glock *gl, enum glock__reply reply)
@@ -444,14 +452,14 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	int err = 0;
 
 	gl_drop(gl);
-	if (!lost)
+	if (!lost && !FAULT(4))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
 		glock__log(gl->space, "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
 			   gl->type, gl->number, err);
 		atomic_store_explicit(&gl->space->withdrawn, true, memory_order_release);
 	}
-	if (c.inval)
+	if (c.inval && !FAULT(3))
 		glock__op_inval(gl, c.inval);
 	gl_take(gl);
 	assert(gl->flags & GLOCK__F_LOCK);
@@ -599,7 +607,8 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 		gl->flags |= GLOCK__F_FROZEN;
 	} else {
 		gl->flags |= GLOCK__F_HAVE_REPLY;
-		glock__work_queue(gl, now);
+		if (!FAULT(1))
+			glock__work_queue(gl, now);
 	}
 	gl_drop(gl);
 }

@@ -151,7 +151,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	glock__trace_queued(gl, gh);
 	glock__stats_queued(&gl->stats, &gl->space->type_stats, gl->type);
 	atomic_store_explicit(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT, memory_order_relaxed);
-	first = gh->flags & GLOCK_PRIORITY ? glock__first_waiter(gl) : NULL;
+	first = gh->flags & GLOCK_PRIORITY || FAULT(9) ? glock__first_waiter(gl) : NULL;
 	glock__list_add(first ? &first->list : &gl->holders, &gh->list);
 	if (gh->flags & GLOCK_RECOVER)
 		glock__unfreeze(gl);
@@ -299,7 +299,8 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	glock__fail(gl, gh, -ECANCELED);
 	if (first)
 		glock__cancel_request(gl);
-	glock__run_queue(gl, true);
+	if (!FAULT(17))
+		glock__run_queue(gl, true);
 	return true;
 }
 

@@ -198,7 +198,8 @@ struct glock_space {
 	struct glock__lock lock;
 	struct glock **hash;
 	size_t buckets, n_glocks;
-	_Atomic uint32_t alive; /* glocks not freed yet, dead ones included; a futex */
+	struct glock__list dead; /* out of the table, waiting for the lock manager; by gl->lru */
+	_Atomic uint32_t alive;  /* glocks not freed yet, dead ones included; a futex */
 
 	char name[65];
 	unsigned int flags; /* GLOCK_SPACE_ */
@@ -225,7 +226,9 @@ struct glock_space {
 		struct glock **heap;
 		size_t n, room;
 		int64_t armed; /* when whoever runs the work looks next; INT64_MAX: never */
-		_Atomic uint32_t events; /* grows with whatever a waiter may wait for */
+		_Atomic uint32_t events;  /* grows with whatever a waiter may wait for */
+		_Atomic uint32_t idle;    /* threads that sleep on events */
+		_Atomic uint32_t waiters; /* threads that wait for a holder and the like */
 		_Atomic bool stop;
 		int fd;           /* a timer, or -1 */
 		bool have_thread; /* it runs the work, not the program */

@@ -18,6 +18,14 @@
 
 #define GLOCK__LOCK_SLEEPERS 0x80000000u
 
+/* A mistake made on purpose, by a test that wants to see it found; else never. */
+#ifdef GLOCK_FAULTS
+extern int glock__fault;
+#define FAULT(n) (glock__fault == (n))
+#else
+#define FAULT(n) false
+#endif
+
 struct glock__lock {
 	_Atomic uint32_t word;
 };

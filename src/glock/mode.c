@@ -50,9 +50,12 @@ static const signed char mode_of_dlm[DLM_MODE_MAX] = {
     [NL] = GLOCK_UN, [CR] = -1, [CW] = GLOCK_DF, [PR] = GLOCK_SH, [PW] = -1, [EX] = GLOCK_EX,
 };
 
-/* What can stand beside the mode that another node wants. */
+/*
+ * What can stand beside the mode that another node wants. PW comes from lock managers that tell of
+ * several at once, when some want PR and some CW.
+ */
 static const signed char mode_for_bast[DLM_MODE_MAX] = {
-    [NL] = -1, [CR] = -1, [CW] = GLOCK_DF, [PR] = GLOCK_SH, [PW] = -1, [EX] = GLOCK_UN,
+    [NL] = -1, [CR] = -1, [CW] = GLOCK_DF, [PR] = GLOCK_SH, [PW] = GLOCK_UN, [EX] = GLOCK_UN,
 };
 
 /* EX as a pending demote means that there is none. */

@@ -108,6 +108,13 @@ static uint32_t real_random(void *arg)
 	return r;
 }
 
+static unsigned int real_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	return n > 0 ? (unsigned int)n : 1;
+}
+
 static const struct glock__env real_env = {.now = real_now, .random = real_random};
 
 /* ---- open ---- */
@@ -190,7 +197,6 @@ int glock__space_open(const struct glock_space_options *options, struct glock__l
 {
 	struct glock_space_options o = {0};
 	struct glock_space *space = calloc(1, sizeof(*space));
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int err;
 
 	if (!space)
@@ -200,8 +206,9 @@ int glock__space_open(const struct glock_space_options *options, struct glock__l
 	space->forks = atomic_load(&forks);
 	space->env = env ? *env : real_env;
 	if (!space->env.cpus)
-		space->env.cpus = cpus > 0 ? (unsigned int)cpus : 1;
+		space->env.cpus = real_cpus();
 	space->lm = lm;
+	glock__list_init(&space->dead);
 	glock__list_init(&space->lru.list);
 	glock__list_init(&space->order.holders);
 	err = set_options(space, &o);
@@ -305,6 +312,10 @@ void glock__space_kill(struct glock_space *space)
 			free(gl);
 		}
 	}
+	for (struct glock__list *l = space->dead.next, *next; l != &space->dead; l = next) {
+		next = l->next;
+		free(glock__entry(l, struct glock, lru));
+	}
 	space->lm->ops->free(space->lm);
 	free_space(space);
 }
@@ -326,6 +337,8 @@ static void withdraw_one(struct glock *gl, void *arg)
 	}
 	if (gl->state != GLOCK_UN)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
+	if (!FAULT(15))
+		glock__unfreeze(gl); /* nobody will tell us any more that recovery is over */
 	glock__run_queue(gl, true);
 	gl_drop(gl);
 }
@@ -337,6 +350,7 @@ void glock_withdraw(struct glock_space *space)
 	atomic_store_explicit(&space->withdrawn, true, memory_order_release);
 	if (atomic_exchange(&space->withdraw_done, true))
 		return;
+	atomic_store_explicit(&space->blocked, false, memory_order_release);
 	glock__log(space, "space %s is withdrawn", space->name);
 	glock__each(space, withdraw_one, NULL);
 	/* Now the others may have what was ours; what is still asked for is answered. */

@@ -67,7 +67,7 @@ static struct glock__cpu_stats *record_of(struct glock__type_stats *ts, unsigned
 /* The record of the CPU that the caller runs on, locked. */
 static struct glock__cpu_stats *lock_record(struct glock__type_stats *ts, unsigned int type)
 {
-	struct glock__cpu_stats *r = record_of(ts, type, ts->cpu() % ts->cpus);
+	struct glock__cpu_stats *r = record_of(ts, FAULT(7) ? 0 : type, ts->cpu() % ts->cpus);
 
 	glock__lock_take(&r->lock);
 	return r;
@@ -113,7 +113,10 @@ void glock__stats_sample(int64_t pair[2], int64_t sample)
 
 	static_assert(-1 >> 1 == -1, "shifts of negative numbers must keep the sign");
 	pair[0] = plus(pair[0], delta >> 3);
-	pair[1] = plus(pair[1], minus(size, pair[1]) >> 2);
+	if (FAULT(6))
+		pair[1] = plus(pair[1], (int64_t)((uint64_t)minus(size, pair[1]) >> 2));
+	else
+		pair[1] = plus(pair[1], minus(size, pair[1]) >> 2);
 }
 
 void glock__stats_inherit(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type)
@@ -148,7 +151,8 @@ void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, 
 	if (!first)
 		glock__stats_sample(&s->v[GLOCK__SIRT], between);
 	s->v[GLOCK__DCOUNT]++;
-	*stamp = now;
+	if (!FAULT(12))
+		*stamp = now;
 }
 
 int64_t glock__stats_reply(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,

@@ -98,10 +98,32 @@ int glock__work_reserve(struct glock_space *space, size_t glocks)
 
 /* ---- telling whoever runs it ---- */
 
+/*
+ * Whoever is about to sleep counts himself first, and whoever changes the word looks at the count
+ * after: both by read-modify-write of the count, so that one of them sees what the other did. A
+ * wake-up that nobody needs is a system call saved.
+ */
+static bool anybody(_Atomic uint32_t *sleepers)
+{
+	return atomic_fetch_add_explicit(sleepers, 0, memory_order_acq_rel) != 0;
+}
+
+static int sleep_on(_Atomic uint32_t *sleepers, _Atomic uint32_t *word, uint32_t seen,
+		    int64_t deadline)
+{
+	int err;
+
+	atomic_fetch_add_explicit(sleepers, 1, memory_order_acq_rel);
+	err = glock__futex_wait(word, seen, deadline);
+	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
+	return err;
+}
+
 static void signal_event(struct glock_space *space)
 {
 	atomic_fetch_add_explicit(&space->work.events, 1, memory_order_release);
-	glock__futex_wake_all(&space->work.events);
+	if (anybody(&space->work.idle))
+		glock__futex_wake_all(&space->work.events);
 }
 
 /* Under work.lock: from when on the fd is readable. */
@@ -257,9 +279,10 @@ int glock_space_fd(struct glock_space *space)
 
 void glock__wake(struct glock_space *space, _Atomic uint32_t *word)
 {
-	glock__futex_wake_all(word);
 	if (!space->work.have_thread)
 		signal_event(space);
+	else if (anybody(&space->work.waiters))
+		glock__futex_wake_all(word);
 }
 
 int glock__wait(struct glock_space *space, _Atomic uint32_t *word, uint32_t seen, int64_t deadline)
@@ -269,7 +292,7 @@ int glock__wait(struct glock_space *space, _Atomic uint32_t *word, uint32_t seen
 	int err;
 
 	if (space->work.have_thread)
-		return glock__futex_wait(word, seen, deadline);
+		return sleep_on(&space->work.waiters, word, seen, deadline);
 	/* The word is looked at after the event: a change in between changes the event too. */
 	event = atomic_load_explicit(&space->work.events, memory_order_acquire);
 	if (run_due(space) || atomic_load_explicit(word, memory_order_acquire) != seen)
@@ -278,7 +301,8 @@ int glock__wait(struct glock_space *space, _Atomic uint32_t *word, uint32_t seen
 	if (space->work.armed < until)
 		until = space->work.armed;
 	glock__lock_drop(&space->work.lock);
-	err = glock__futex_wait(&space->work.events, event, until == INT64_MAX ? 0 : until);
+	err =
+	    sleep_on(&space->work.idle, &space->work.events, event, until == INT64_MAX ? 0 : until);
 	if (err == -ETIMEDOUT && (!deadline || glock__now(space) < deadline))
 		err = 0;
 	return err;
@@ -298,7 +322,8 @@ static void *work_thread(void *arg)
 		glock__lock_take(&space->work.lock);
 		next = space->work.armed;
 		glock__lock_drop(&space->work.lock);
-		glock__futex_wait(&space->work.events, event, next == INT64_MAX ? 0 : next);
+		sleep_on(&space->work.idle, &space->work.events, event,
+			 next == INT64_MAX ? 0 : next);
 	}
 	return NULL;
 }

@@ -181,6 +181,13 @@ static void holder_any_and_exact(void **state)
 	*rig.log = '\0';
 	rig_nq(&a, gl, GLOCK_SH, GLOCK_ANY);
 	assert_true(glock_poll(&a));
+	/* who says ANY may join, who wants SH itself may not: the mode is DF */
+	rig_nq(&b, gl, GLOCK_SH, GLOCK_ANY);
+	assert_true(glock_poll(&b));
+	rig_nq(&c, gl, GLOCK_SH, 0);
+	assert_false(glock_poll(&c));
+	rig_dq(&b);
+	rig_dq(&c);
 	rig_dq(&a);
 	rig_expect("");
 	rig_hold(&a, gl, GLOCK_EX, 0);

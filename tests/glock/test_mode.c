@@ -223,7 +223,7 @@ static void mode_blocking_requests(void **state)
 
 static void mode_given_way_to(void **state)
 {
-	static const int want[] = {-1, -1, GLOCK_DF, GLOCK_SH, -1, GLOCK_UN};
+	static const int want[] = {-1, -1, GLOCK_DF, GLOCK_SH, GLOCK_UN, GLOCK_UN};
 
 	(void)state;
 	for (int m = 0; m < (int)ARRAY_SIZE(want); m++)
