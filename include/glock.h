@@ -21,11 +21,11 @@
  *
  *   Callbacks run on the thread that runs the work: one of the library's, with all signals blocked,
  *   or whichever calls glock_dispatch(), as chosen when the space is opened. unlock runs in
- *   glock_dq(), callback, demote_ok, dump and lost also in others. Four of them run under the
- *   glock's internal lock and must return at once, without calling the library: demote_ok, dump,
- *   callback, lost. From these every call of the library that takes a glock's lock is -EDEADLK, and
- * is reported. The others must not wait for a lock on the same glock, and not for the thread that
- *   runs the work: nq, dq_wait and close in them are -EDEADLK in a space with one such thread.
+ *   glock_dq(); callback, demote_ok, dump and lost also in others. These last four run under the
+ *   glock's internal lock and must return at once, without calling the library: what would need
+ *   the lock is -EDEADLK there, and reported. The others run on the thread that others wait for:
+ *   in them a lock that is not to be had at once is -EDEADLK, and so are glock_dq_wait(),
+ *   glock_dispatch() and glock_space_close().
  *
  *   fork. A space belongs to the process that opened it. In a child every call is -ECHILD; the
  *   child must not close the space, and its exit gives nothing back. exec needs no care.

@@ -205,7 +205,12 @@ void glock_put(struct glock *gl)
 	if (glock__check(gl->space, "glock_put"))
 		return;
 	gl_take(gl);
-	assert(gl->users);
+	if (!gl->users) {
+		glock__log(gl->space, "glock %u:%" PRIu64 ": put once too often", gl->type,
+			   gl->number);
+		gl_drop(gl);
+		return;
+	}
 	gl->users--;
 	glock__put_locked(gl);
 }

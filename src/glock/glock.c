@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock.c - the state machine: run queue, state change, reply. The only file that changes a
- * glock's state.
+ * glock.c - the state machine: run queue and state change. The only file that changes a glock's
+ * state.
  *
  * A state change: run_queue() decides on it and takes the bit lock. do_xmote() has the cache
- * prepared and asks the lock manager, and that is all until the reply comes. reply() stores it and
+ * prepared and asks the lock manager, and that is all until the reply comes. reply.c stores it and
  * queues work; the work's finish() takes it in, perhaps asks again, and clears the bit lock. Then
  * the queue is run. Demands of others come before waiters of this node, so that nobody starves
  * the others; but holders are never thrown out.
@@ -26,8 +26,7 @@ static void do_xmote(struct glock *gl, enum glock_mode to);
 
 void gl_drop(struct glock *gl)
 {
-	/* Whoever clears the bit lock runs the queue, or has the work do it; else the glock hangs.
-	 */
+	/* Whoever clears the bit lock runs the queue, or has the work do it. */
 	assert(!gl->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
 	glock__lock_drop(&gl->lock);
 }
@@ -47,94 +46,6 @@ static void clear_lock(struct glock *gl)
 static bool withdrawn(const struct glock *gl)
 {
 	return atomic_load_explicit(&gl->space->withdrawn, memory_order_acquire);
-}
-
-/* ---- events ---- */
-
-static void trace(struct glock *gl, enum glock__event_name name, unsigned int to)
-{
-	struct glock__event ev;
-
-	if (!gl->space->ring && !glock__have_probes)
-		return;
-	ev = (struct glock__event){
-	    .time = glock__now(gl->space),
-	    .number = gl->number,
-	    .thread = (uint32_t)glock__thread_id(),
-	    .flags = gl->flags | (gl->object ? GLOCK__F_OBJECT : 0),
-	    .name = name,
-	    .type = gl->type,
-	    .state = gl->state,
-	    .to = to,
-	    .target = gl->target,
-	    .demote = gl->demote_state,
-	};
-	glock__trace(gl->space->ring, &ev);
-}
-
-static void trace_holder(struct glock *gl, enum glock__event_name name,
-			 const struct glock__holder *gh, bool out)
-{
-	struct glock__event ev;
-
-	if (!gl->space->ring && !glock__have_probes)
-		return;
-	ev = (struct glock__event){
-	    .time = glock__now(gl->space),
-	    .number = gl->number,
-	    .thread = (uint32_t)glock__thread_id(),
-	    .name = name,
-	    .type = gl->type,
-	    .state = gh->mode,
-	    .out = out,
-	};
-	glock__trace(gl->space->ring, &ev);
-}
-
-static void trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
-			    unsigned int sbflags)
-{
-	struct glock__event ev;
-
-	if (!gl->space->ring && !glock__have_probes)
-		return;
-	ev = (struct glock__event){
-	    .time = now,
-	    .number = gl->number,
-	    .thread = (uint32_t)glock__thread_id(),
-	    .name = GLOCK__EV_LOCK_TIME,
-	    .type = gl->type,
-	    .status = status,
-	    .status_flags = sbflags,
-	    .round_trip = round_trip,
-	    .stats = gl->stats,
-	};
-	glock__trace(gl->space->ring, &ev);
-}
-
-void glock__trace_queued(struct glock *gl, const struct glock__holder *gh)
-{
-	trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
-}
-
-void glock__trace_demote(struct glock *gl, enum glock_mode to, bool remote)
-{
-	struct glock__event ev;
-
-	if (!gl->space->ring && !glock__have_probes)
-		return;
-	ev = (struct glock__event){
-	    .time = glock__now(gl->space),
-	    .number = gl->number,
-	    .thread = (uint32_t)glock__thread_id(),
-	    .flags = gl->flags | (gl->object ? GLOCK__F_OBJECT : 0),
-	    .name = GLOCK__EV_DEMOTE_RQ,
-	    .type = gl->type,
-	    .state = gl->state,
-	    .to = to,
-	    .remote = remote,
-	};
-	glock__trace(gl->space->ring, &ev);
 }
 
 /* ---- the queue ---- */
@@ -187,7 +98,7 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	if (glock__now(gl->space) - gh->asked > LONG_WAIT)
 		glock__hold_grow(gl);
 	gh->error = 0;
-	trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
+	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
 	glock__holder_set(gl->space, gh, GLOCK__H_QUEUED | GLOCK__H_HOLDER);
 }
 
@@ -197,7 +108,7 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
 	glock__list_del(&gh->list);
 	glock__order_forget(gl->space, gh);
-	trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
+	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
 }
 
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
@@ -392,7 +303,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		reply = GLOCK__GRANTED;
 	}
 	if (reply != GLOCK__ERROR)
-		trace(gl, GLOCK__EV_STATE_CHANGE, reply == GLOCK__GRANTED ? gl->req : gl->state);
+		glock__trace_state_change(gl, reply == GLOCK__GRANTED ? gl->req : gl->state);
 	if (reply == GLOCK__GRANTED)
 		change_state(gl, gl->req);
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
@@ -548,124 +459,6 @@ void glock__cancel_request(struct glock *gl)
 	}
 }
 
-/* ---- replies and demands ---- */
-
-static enum glock__reply reply_of(int status)
-{
-	switch (status) {
-	case 0:
-		return GLOCK__GRANTED;
-	case -EAGAIN:
-		return GLOCK__TRY_AGAIN;
-	case -EDEADLK:
-		return GLOCK__DEADLOCK;
-	case -GLOCK__DLM_ECANCEL:
-		return GLOCK__CANCELED;
-	default:
-		return GLOCK__ERROR;
-	}
-}
-
-/* While others' remains are put in order, grants wait: what they cover may not be right yet. */
-static bool should_freeze(struct glock *gl)
-{
-	if (!atomic_load_explicit(&gl->space->blocked, memory_order_acquire))
-		return false;
-	if (gl->reply == GLOCK__ERROR || gl->reply == GLOCK__CANCELED || gl->req == GLOCK_UN)
-		return false;
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
-		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
-
-		if (gh->flags & GLOCK_RECOVER && !(gh_state(gh) & GLOCK__H_HOLDER))
-			return false;
-	}
-	return true;
-}
-
-static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
-{
-	struct glock *gl = glock__entry(lk, struct glock, lk);
-	struct glock_space *space = gl->space;
-	int64_t now = glock__now(space), round_trip;
-
-	gl_take(gl);
-	round_trip = glock__stats_reply(&gl->stats, &space->type_stats, gl->type, gl->stamp, now,
-					gl->flags & GLOCK__F_BLOCKING);
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
-	trace_lock_time(gl, now, round_trip, status, sbflags);
-	if (gl->dead) {
-		glock__lock_drop(&gl->lock);
-		glock__free(gl);
-		return;
-	}
-	assert(gl->flags & GLOCK__F_LOCK);
-	assert(!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)));
-	gl->reply = reply_of(status);
-	if (gl->reply == GLOCK__GRANTED)
-		gl->flags &= ~(uint32_t)GLOCK__F_INITIAL;
-	if (should_freeze(gl)) {
-		gl->flags |= GLOCK__F_FROZEN;
-	} else {
-		gl->flags |= GLOCK__F_HAVE_REPLY;
-		if (!FAULT(1))
-			glock__work_queue(gl, now);
-	}
-	gl_drop(gl);
-}
-
-static void on_bast(struct glock__lm_lock *lk, int mode)
-{
-	struct glock *gl = glock__entry(lk, struct glock, lk);
-	int to = glock__mode_for_bast(mode);
-
-	gl_take(gl);
-	if (to >= 0 && !gl->dead) {
-		gl->counts.basts++;
-		glock__demand(gl, to);
-	}
-	gl_drop(gl);
-}
-
-static void on_block(void *owner)
-{
-	struct glock_space *space = owner;
-
-	atomic_store_explicit(&space->blocked, true, memory_order_release);
-}
-
-void glock__unfreeze(struct glock *gl)
-{
-	assert(gl_held(gl));
-	if (!(gl->flags & GLOCK__F_FROZEN))
-		return;
-	gl->flags &= ~(uint32_t)GLOCK__F_FROZEN;
-	gl->flags |= GLOCK__F_HAVE_REPLY;
-	glock__work_queue(gl, glock__now(gl->space));
-}
-
-static void thaw_one(struct glock *gl, void *arg)
-{
-	(void)arg;
-	gl_take(gl);
-	glock__unfreeze(gl);
-	gl_drop(gl);
-}
-
-static void on_thaw(void *owner)
-{
-	struct glock_space *space = owner;
-
-	atomic_store_explicit(&space->blocked, false, memory_order_release);
-	glock__each(space, thaw_one, NULL);
-}
-
-const struct glock__lm_events glock__events = {
-    .reply = on_reply,
-    .bast = on_bast,
-    .block = on_block,
-    .thaw = on_thaw,
-};
-
 void glock__work_run(struct glock *gl)
 {
 	gl_take(gl);
@@ -677,9 +470,4 @@ void glock__work_run(struct glock *gl)
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
 	gl_drop(gl);
-}
-
-void glock__trace_put(struct glock *gl)
-{
-	trace(gl, GLOCK__EV_PUT, GLOCK_UN);
 }

@@ -148,7 +148,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 		gl->counts.tries_failed++;
 		return -EAGAIN;
 	}
-	glock__trace_queued(gl, gh);
+	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
 	glock__stats_queued(&gl->stats, &gl->space->type_stats, gl->type);
 	atomic_store_explicit(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT, memory_order_relaxed);
 	first = gh->flags & GLOCK_PRIORITY || FAULT(9) ? glock__first_waiter(gl) : NULL;
@@ -239,7 +239,10 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 		return -EINVAL;
 	space = gh->gl->space;
 	while ((seen = gh_state(gh)) & GLOCK__H_WAIT) {
-		if (glock__spinlocked_op() || glock__in_work()) {
+		err = glock__check(space, "glock_wait");
+		if (err)
+			return err;
+		if (glock__in_work()) {
 			glock__log(space, "%s: waits in a callback, for work of its own thread",
 				   gh->where);
 			return -EDEADLK;

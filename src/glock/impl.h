@@ -271,12 +271,6 @@ void glock__grant(struct glock *gl, struct glock__holder *gh);
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
 /* It leaves the list, and nothing else is done with it. */
 void glock__unlink(struct glock *gl, struct glock__holder *gh);
-/* A reply held back is looked at now. */
-void glock__unfreeze(struct glock *gl);
-
-void glock__trace_queued(struct glock *gl, const struct glock__holder *gh);
-void glock__trace_demote(struct glock *gl, enum glock_mode to, bool remote);
-void glock__trace_put(struct glock *gl);
 
 /* The work of a glock; not under its lock. */
 void glock__work_run(struct glock *gl);
@@ -284,8 +278,22 @@ void glock__work_run(struct glock *gl);
 /* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
 void glock__cancel_request(struct glock *gl);
 
+/* ---- reply.c ---- */
+
 /* The lock manager's events. Not under any lock. */
 extern const struct glock__lm_events glock__events;
+/* A reply held back is looked at now; under gl->lock. */
+void glock__unfreeze(struct glock *gl);
+
+/* ---- events.c; under gl->lock ---- */
+
+void glock__trace_state_change(struct glock *gl, enum glock_mode to);
+void glock__trace_put(struct glock *gl);
+void glock__trace_demote(struct glock *gl, enum glock_mode to, bool remote);
+void glock__trace_holder(struct glock *gl, enum glock__event_name name,
+			 const struct glock__holder *gh, bool out);
+void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
+			    unsigned int sbflags);
 
 /* ---- cache.c: calls of the type's operations; not under gl->lock unless it says so ---- */
 

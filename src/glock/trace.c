@@ -153,10 +153,9 @@ void glock__ring_put(struct glock__ring *r, const struct glock__event *ev)
 	if (!claim(s, n))
 		return;
 	memcpy(words, ev, sizeof(*ev));
-	/* A reader that sees one of the words must see that the slot was claimed. */
-	atomic_thread_fence(memory_order_release);
+	/* release: a reader that sees one of the words sees that the slot was claimed. */
 	for (size_t i = 0; i < EVENT_WORDS; i++)
-		atomic_store_explicit(&s->words[i], words[i], memory_order_relaxed);
+		atomic_store_explicit(&s->words[i], words[i], memory_order_release);
 	atomic_store_explicit(&s->owner, 2 * n + 2, memory_order_release);
 }
 
@@ -168,9 +167,9 @@ static int read_slot(struct slot *s, uint64_t n, struct glock__event *ev)
 	owner = atomic_load_explicit(&s->owner, memory_order_acquire);
 	if (owner != 2 * n + 2)
 		return owner > 2 * n + 2 ? -ESTALE : 0;
+	/* acquire: the owner is looked at again after all of them. */
 	for (size_t i = 0; i < EVENT_WORDS; i++)
-		words[i] = atomic_load_explicit(&s->words[i], memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
+		words[i] = atomic_load_explicit(&s->words[i], memory_order_acquire);
 	again = atomic_load_explicit(&s->owner, memory_order_relaxed);
 	if (again != owner)
 		return -ESTALE;

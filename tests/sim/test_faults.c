@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SCHEDULES = 3000, SECONDS = 20 };
+enum { SCHEDULES = 3000, SECONDS = 10 };
 
 int glock__fault;
 
