@@ -137,9 +137,19 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 	return false;
 }
 
+/* Before all who wait, but for one whose lock operation runs: that one is as good as granted. */
+static struct glock__list *priority_place(struct glock *gl)
+{
+	struct glock__holder *first = glock__first_waiter(gl);
+
+	if (!first)
+		return &gl->holders;
+	return gh_state(first) & GLOCK__H_ENTERING ? first->list.next : &first->list;
+}
+
 static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 {
-	struct glock__holder *first;
+	bool priority = gh->flags & GLOCK_PRIORITY || FAULT(9);
 	int err = check_recursion(gl, gh);
 
 	if (err)
@@ -151,8 +161,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
 	glock__stats_queued(&gl->stats, &gl->space->type_stats, gl->type);
 	atomic_store_explicit(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT, memory_order_relaxed);
-	first = gh->flags & GLOCK_PRIORITY || FAULT(9) ? glock__first_waiter(gl) : NULL;
-	glock__list_add(first ? &first->list : &gl->holders, &gh->list);
+	glock__list_add(priority ? priority_place(gl) : &gl->holders, &gh->list);
 	if (gh->flags & GLOCK_RECOVER)
 		glock__unfreeze(gl);
 	return 0;

@@ -157,7 +157,7 @@ static void op_lost(struct glock_holder *gh)
 	in_op("lost", glock_of(gh), gh);
 }
 
-/* Inodes: the cache's operations. Resource groups: all of them. */
+/* Inodes: the cache's operations. Resource groups and journals: all of them. */
 static const struct glock_ops inode_ops = {
     .size = sizeof(inode_ops),
     .xmote_th = op_xmote_th,
@@ -183,6 +183,7 @@ static const struct glock_ops rgrp_ops = {
 static const struct glock_type_options types[] = {
     {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &inode_ops, .flags = GLOCK_OPS_ASPACE},
     {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &rgrp_ops, .flags = GLOCK_OPS_LVB},
+    {.size = sizeof(types[0]), .type = GLOCK_JOURNAL, .ops = &rgrp_ops},
     {.size = sizeof(types[0]),
      .type = 10,
      .name = "own",

@@ -31,7 +31,7 @@ struct rig {
 
 extern struct rig rig;
 
-/* Options for the operations above on types INODE and RGRP, and flags on top of DISPATCH. */
+/* The operations above on types INODE, RGRP and JOURNAL; flags on top of DISPATCH. */
 void rig_open(unsigned int flags);
 void rig_open_with(struct glock_space_options *options);
 void rig_close(void); /* everything must be let go by now */

@@ -83,6 +83,38 @@ static void holder_priority(void **state)
 	glock_put(journal);
 }
 
+static void nq_priority_in_lock(const char *op, struct glock *on, struct glock_holder *gh)
+{
+	(void)gh;
+	if (strcmp(op, "lock") || on->entered)
+		return;
+	glock_holder_init(&c, on, GLOCK_EX, GLOCK_PRIORITY | GLOCK_RECOVER | GLOCK_ASYNC);
+	glock_holder_owner(&c, 4712);
+	assert_int_equal(glock_nq(&c), 0);
+	rig.in_op = NULL;
+}
+
+/* Not before one whose lock operation runs: who is granted is at the head. */
+static void holder_priority_while_entering(void **state)
+{
+	struct glock *journal = rig_glock(GLOCK_JOURNAL, 0);
+
+	(void)state;
+	rig.lm.events->block(rig.space);
+	rig_nq(&a, journal, GLOCK_EX, GLOCK_RECOVER);
+	rig.in_op = nq_priority_in_lock;
+	rig_answer(0);
+	assert_null(rig.in_op);
+	assert_true(glock_valid(&a));
+	assert_false(glock_poll(&c));
+	assert_ptr_equal(journal->holders.next, &gh_of(&a)->list);
+	rig_dq(&a);
+	assert_true(glock_valid(&c));
+	rig_dq(&c);
+	rig.lm.events->thaw(rig.space);
+	glock_put(journal);
+}
+
 /* The same owner twice: an error that names both places; never a hang, never an abort. */
 static void holder_recursion(void **state)
 {
@@ -442,6 +474,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    HOLDER_TEST(holder_refuses_nonsense),
 	    HOLDER_TEST(holder_priority),
+	    HOLDER_TEST(holder_priority_while_entering),
 	    HOLDER_TEST(holder_recursion),
 	    HOLDER_TEST(holder_try_is_futile),
 	    HOLDER_TEST(holder_noblock),

@@ -269,8 +269,8 @@ static void space_statistics(void **state)
 	rig_close();
 }
 
-#define LOCK_TIME_LINE                                                                             \
-	"gfs2_glock_lock_time: 0,0 glock 2:5 status:0 flags:00 tdiff:0 srtt:0/0 srttb:0/0"         \
+#define LOCK_TIME_LINE                                                                     \
+	"gfs2_glock_lock_time: 0,0 glock 2:5 status:0 flags:00 tdiff:0 srtt:0/0 srttb:0/0" \
 	" sirt:0/0 dcnt:1 qcnt:1"
 
 static void space_trace(void **state)
