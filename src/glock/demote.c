@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demote.c - demands of other nodes, and the minimum hold time. Everything under gl->lock.
+ *
+ * At most one demote is wanted of a glock; demote_state says to which mode, EX that none is. It is
+ * either due (DEMOTE) or waits for the hold time to end (PENDING_DEMOTE), not both: what is due
+ * serves what waits as well, since wishes are merged.
+ *
+ * The hold time counts from the last grant by the lock manager, whether or not somebody holds the
+ * glock when the demand comes: who just let go may be about to come back, having got nowhere yet.
+ * Linux 6.1 protects glocks of inodes only, and only while somebody holds or wants them; and it
+ * counts from any change of state.
+ */
+#include "impl.h"
+
+#include <assert.h>
+
+/* ns */
+enum {
+	HOLD_MIN = 10000000,
+	HOLD_MAX = 200000000, /* and what it is at first */
+	HOLD_MORE = 50000000,
+	HOLD_LESS = 25000000,
+};
+
+void glock__hold_init(struct glock *gl)
+{
+	int64_t hold = gl->t->hold;
+
+	gl->adaptive = hold == 0;
+	gl->hold = hold > 0 ? hold : hold == 0 ? HOLD_MAX : 0;
+}
+
+/* A change ended elsewhere than it should have: this glock is being fought for. */
+void glock__hold_shrink(struct glock *gl)
+{
+	if (gl->adaptive)
+		gl->hold = gl->hold - HOLD_LESS > HOLD_MIN ? gl->hold - HOLD_LESS : HOLD_MIN;
+}
+
+/* Somebody waited very long for it: once we have it, keep it longer. */
+void glock__hold_grow(struct glock *gl)
+{
+	if (gl->adaptive)
+		gl->hold = gl->hold + HOLD_MORE < HOLD_MAX ? gl->hold + HOLD_MORE : HOLD_MAX;
+}
+
+/* The lock manager granted that mode. To give something up is no grant. */
+void glock__hold_start(struct glock *gl, enum glock_mode to)
+{
+	if (!glock__mode_is_down(gl->state, to) || gl->space->flags & GLOCK_SPACE_LINUX_6_1)
+		gl->granted_at = glock__now(gl->space);
+}
+
+enum glock_mode glock__demote_target(const struct glock *gl)
+{
+	if (gl->demote_state == GLOCK_EX || glock__mode_is_down(gl->demote_state, gl->state))
+		return gl->state;
+	/* Sideways one would have to wait for others, and giving way must not. */
+	if (!glock__mode_is_down(gl->state, gl->demote_state))
+		return GLOCK_UN;
+	return gl->demote_state;
+}
+
+void glock__demote_done(struct glock *gl)
+{
+	assert(gl_held(gl));
+	gl->counts.demotes++;
+	gl->flags &= ~(uint32_t)(GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE);
+	gl->demote_state = GLOCK_EX;
+	atomic_fetch_add_explicit(&gl->demotes_done, 1, memory_order_release);
+	glock__wake(gl->space, &gl->demotes_done);
+}
+
+void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, bool remote)
+{
+	assert(gl_held(gl) && to != GLOCK_EX);
+	if (gl->demote_state == GLOCK_EX)
+		gl->demote_time = glock__now(gl->space);
+	gl->demote_state = glock__demote_merge(gl->demote_state, to);
+	if (!until) {
+		gl->flags |= GLOCK__F_DEMOTE;
+		gl->flags &= ~(uint32_t)GLOCK__F_PENDING_DEMOTE;
+	} else if (!(gl->flags & GLOCK__F_DEMOTE)) {
+		gl->flags |= GLOCK__F_PENDING_DEMOTE;
+	}
+	glock__op_callback(gl, to, remote);
+	glock__trace_demote(gl, to, remote);
+	glock__work_queue(gl, until ? until : glock__now(gl->space));
+}
+
+/* When the hold time ends; 0: it has ended, or does not count here. */
+static int64_t held_until(struct glock *gl)
+{
+	bool linux_6_1 = gl->space->flags & GLOCK_SPACE_LINUX_6_1;
+	int64_t now = glock__now(gl->space), until = gl->granted_at + gl->hold;
+
+	if (!gl->hold || (linux_6_1 && gl->type != GLOCK_INODE))
+		return 0;
+	/* A grant that has arrived and is not looked at yet counts from then. */
+	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) && gl->reply == GLOCK__GRANTED)
+		return now + gl->hold;
+	return gl->state != GLOCK_UN && until > now ? until : 0;
+}
+
+void glock__demand(struct glock *gl, enum glock_mode to)
+{
+	bool linux_6_1 = gl->space->flags & GLOCK_SPACE_LINUX_6_1;
+	int64_t until = held_until(gl);
+
+	assert(gl_held(gl));
+	/* It comes late: we have given way already, and nothing is on its way to us. */
+	if (glock__mode_is_down(to, gl->state) && (!(gl->flags & GLOCK__F_LOCK) || FAULT(13)))
+		return;
+	if (linux_6_1 && glock__list_empty(&gl->holders))
+		until = 0;
+	gl->counts.held_off += until != 0;
+	glock__request_demote(gl, to, until, true);
+}
+
+void glock__demote_if_due(struct glock *gl)
+{
+	int64_t until;
+
+	assert(gl_held(gl));
+	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE))
+		return;
+	/* At UN there is nothing to give; but a request may be under way, whose grant counts. */
+	if (gl->state == GLOCK_UN && gl->flags & GLOCK__F_LOCK)
+		return;
+	until = held_until(gl);
+	if (until) {
+		glock__work_queue(gl, until);
+		return;
+	}
+	gl->flags &= ~(uint32_t)GLOCK__F_PENDING_DEMOTE;
+	if (!FAULT(5))
+		gl->flags |= GLOCK__F_DEMOTE;
+}

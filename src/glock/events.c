@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * events.c - a glock's trace events. All under gl->lock; nothing is done if nobody could see them.
+ */
+#include "impl.h"
+
+static bool wanted(const struct glock *gl)
+{
+	return gl->space->ring || glock__have_probes;
+}
+
+/* What every event says. */
+static struct glock__event event_of(struct glock *gl, enum glock__event_name name)
+{
+	return (struct glock__event){
+	    .time = glock__now(gl->space),
+	    .number = gl->number,
+	    .thread = (uint32_t)glock__thread_id(),
+	    .flags = gl->flags | (gl->object ? GLOCK__F_OBJECT : 0),
+	    .name = name,
+	    .type = gl->type,
+	    .state = gl->state,
+	    .target = gl->target,
+	    .demote = gl->demote_state,
+	};
+}
+
+void glock__trace_state_change(struct glock *gl, enum glock_mode to)
+{
+	struct glock__event ev;
+
+	if (!wanted(gl))
+		return;
+	ev = event_of(gl, GLOCK__EV_STATE_CHANGE);
+	ev.to = to;
+	glock__trace(gl->space->ring, &ev);
+}
+
+void glock__trace_put(struct glock *gl)
+{
+	struct glock__event ev;
+
+	if (!wanted(gl))
+		return;
+	ev = event_of(gl, GLOCK__EV_PUT);
+	glock__trace(gl->space->ring, &ev);
+}
+
+void glock__trace_demote(struct glock *gl, enum glock_mode to, bool remote)
+{
+	struct glock__event ev;
+
+	if (!wanted(gl))
+		return;
+	ev = event_of(gl, GLOCK__EV_DEMOTE_RQ);
+	ev.to = to;
+	ev.remote = remote;
+	glock__trace(gl->space->ring, &ev);
+}
+
+void glock__trace_holder(struct glock *gl, enum glock__event_name name,
+			 const struct glock__holder *gh, bool out)
+{
+	struct glock__event ev;
+
+	if (!wanted(gl))
+		return;
+	ev = event_of(gl, name);
+	ev.state = gh->mode;
+	ev.out = out;
+	glock__trace(gl->space->ring, &ev);
+}
+
+void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
+			    unsigned int sbflags)
+{
+	struct glock__event ev;
+
+	if (!wanted(gl))
+		return;
+	ev = event_of(gl, GLOCK__EV_LOCK_TIME);
+	ev.time = now;
+	ev.status = status;
+	ev.status_flags = sbflags;
+	ev.round_trip = round_trip;
+	ev.stats = gl->stats;
+	glock__trace(gl->space->ring, &ev);
+}

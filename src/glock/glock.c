@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glock.c - the state machine: run queue and state change. The only file that changes a glock's
+ * state.
+ *
+ * A state change: run_queue() decides on it and takes the bit lock. do_xmote() has the cache
+ * prepared and asks the lock manager, and that is all until the reply comes. reply.c stores it and
+ * queues work; the work's finish() takes it in, perhaps asks again, and clears the bit lock. Then
+ * the queue is run. Demands of others come before waiters of this node, so that nobody starves
+ * the others; but holders are never thrown out.
+ *
+ * Everything here runs under gl->lock. The functions that drop it for a while are do_xmote(),
+ * enter(), finish() and what calls them; all hold the bit lock meanwhile, so that what other
+ * threads may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
+ */
+#include "impl.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
+
+#define LONG_WAIT 1000000000 /* ns: who waited longer makes the hold time grow */
+
+static void do_xmote(struct glock *gl, enum glock_mode to);
+
+void gl_drop(struct glock *gl)
+{
+	/* Whoever clears the bit lock runs the queue, or has the work do it. */
+	assert(!gl->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
+	glock__lock_drop(&gl->lock);
+}
+
+static void clear_lock(struct glock *gl)
+{
+	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
+	if (gl->flags & GLOCK__F_CANCELING) {
+		gl->finished = true; /* the canceler clears it: the next request must not be hit */
+		return;
+	}
+	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
+	gl->cancel = false;
+	gl->must_run = true;
+}
+
+static bool withdrawn(const struct glock *gl)
+{
+	return atomic_load_explicit(&gl->space->withdrawn, memory_order_acquire);
+}
+
+/* ---- the queue ---- */
+
+/* Granted holders are at the head, without gaps. */
+struct glock__holder *glock__first_holder(struct glock *gl)
+{
+	struct glock__holder *gh;
+
+	assert(gl_held(gl));
+	if (glock__list_empty(&gl->holders))
+		return NULL;
+	gh = glock__entry(gl->holders.next, struct glock__holder, list);
+	return gh_state(gh) & GLOCK__H_HOLDER ? gh : NULL;
+}
+
+struct glock__holder *glock__first_waiter(struct glock *gl)
+{
+	struct glock__holder *first = NULL;
+
+	assert(gl_held(gl));
+	for (struct glock__list *l = gl->holders.prev; l != &gl->holders; l = l->prev) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (gh_state(gh) & GLOCK__H_HOLDER)
+			break;
+		first = gh;
+	}
+	return first;
+}
+
+bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
+{
+	struct glock__holder *held = glock__first_holder(gl);
+
+	/*
+	 * A holder in SH that said ANY may be here on DF; who wants SH proper may not join it. With
+	 * a holder EXACT says nothing. (Linux looks at the holder only, and lets them in.)
+	 */
+	if (held)
+		return glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags) &&
+		       (FAULT(16) ||
+			glock__state_serves(gl->state, gh->mode, gh->flags & ~GLOCK_EXACT));
+	return glock__state_serves(gl->state, gh->mode, gh->flags) || (FAULT(2) && gl->state);
+}
+
+void glock__grant(struct glock *gl, struct glock__holder *gh)
+{
+	assert(gl_held(gl) && glock__may_grant(gl, gh));
+	if (glock__now(gl->space) - gh->asked > LONG_WAIT)
+		glock__hold_grow(gl);
+	gh->error = 0;
+	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
+	glock__holder_set(gl->space, gh, GLOCK__H_QUEUED | GLOCK__H_HOLDER);
+}
+
+/* The holder leaves the list; its memory is the program's again when its state is set. */
+void glock__unlink(struct glock *gl, struct glock__holder *gh)
+{
+	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
+	glock__list_del(&gh->list);
+	glock__order_forget(gl->space, gh);
+	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
+}
+
+void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
+{
+	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
+	glock__unlink(gl, gh);
+	gh->error = error;
+	glock__holder_set(gl->space, gh, 0);
+}
+
+/* All who wait; or, tries_only, those who would rather not wait. */
+static void fail_waiters(struct glock *gl, int error, bool tries_only)
+{
+	struct glock__list *l = gl->holders.next, *next;
+
+	for (; l != &gl->holders; l = next) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		next = l->next;
+		if (gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING))
+			continue;
+		if (tries_only && !(gh->flags & TRIES))
+			continue;
+		gl->counts.tries_failed += tries_only;
+		glock__fail(gl, gh, error);
+	}
+}
+
+/* The first holder on this node: its type's operation reads the object in. */
+static void enter(struct glock *gl, struct glock__holder *gh)
+{
+	bool had = gl->flags & GLOCK__F_LOCK;
+	int err;
+
+	gl->flags |= GLOCK__F_LOCK;
+	atomic_fetch_or_explicit(&gh->state, GLOCK__H_ENTERING, memory_order_relaxed);
+	gl_drop(gl);
+	err = glock__op_lock(gl, gh);
+	gl_take(gl);
+	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
+	/* Who wants to cancel it waits for this. */
+	glock__holder_set(gl->space, gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
+	if (err) {
+		glock__fail(gl, gh, err);
+	} else {
+		gl->entered = true;
+		glock__grant(gl, gh);
+	}
+	if (!had)
+		clear_lock(gl);
+}
+
+/*
+ * Grants whatever can be, in the order of asking: nobody overtakes. False: there is something to do
+ * that may block, and it was not allowed to.
+ */
+static bool promote(struct glock *gl, bool nonblock)
+{
+	struct glock__holder *gh;
+
+	while ((gh = glock__first_waiter(gl))) {
+		if (withdrawn(gl)) {
+			glock__fail(gl, gh, -EIO);
+			continue;
+		}
+		if (!glock__may_grant(gl, gh)) {
+			if (glock__first_holder(gl))
+				fail_waiters(gl, -EAGAIN, true);
+			break;
+		}
+		if (!gl->t->ops.lock || gl->entered || gh->flags & GLOCK_SKIP) {
+			glock__grant(gl, gh);
+			continue;
+		}
+		if (nonblock)
+			return false;
+		enter(gl, gh);
+	}
+	return true;
+}
+
+/* Starts what the demote asks for, or finds that it is done. True: nothing else can be done now. */
+static bool run_demote(struct glock *gl, bool nonblock)
+{
+	enum glock_mode to = glock__demote_target(gl);
+
+	if (to == gl->state) {
+		glock__demote_done(gl);
+		return false;
+	}
+	if (glock__first_holder(gl))
+		return true; /* until it lets go; new requests wait behind */
+	if (nonblock) {
+		glock__work_queue(gl, glock__now(gl->space));
+		return true;
+	}
+	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
+	gl->target = to;
+	do_xmote(gl, to);
+	return true;
+}
+
+void glock__run_queue(struct glock *gl, bool nonblock)
+{
+	struct glock__holder *gh;
+
+	assert(gl_held(gl));
+	if (withdrawn(gl))
+		fail_waiters(gl, -EIO, false);
+	for (;;) {
+		gl->must_run = false;
+		if (gl->flags & GLOCK__F_LOCK)
+			return; /* whoever has it runs the queue */
+		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
+			return;
+		if (!promote(gl, nonblock)) {
+			glock__work_queue(gl, glock__now(gl->space));
+			return;
+		}
+		gl->must_run = false;
+		gh = glock__first_waiter(gl);
+		if (glock__first_holder(gl) || !gh)
+			return;
+		if (!(gl->flags & GLOCK__F_DEMOTE))
+			break;
+		/* It was asked for while a lock operation ran. */
+	}
+	if (nonblock) {
+		glock__work_queue(gl, glock__now(gl->space));
+		return;
+	}
+	gl->target = gh->mode;
+	if (!(gh->flags & TRIES))
+		fail_waiters(gl, -EAGAIN, true);
+	gl->flags |= GLOCK__F_LOCK;
+	do_xmote(gl, gl->target);
+}
+
+/* ---- a state change ---- */
+
+static void change_state(struct glock *gl, enum glock_mode to)
+{
+	if (to != gl->target)
+		glock__hold_shrink(gl);
+	glock__hold_start(gl, to);
+	gl->state = to;
+	glock__share_set(&gl->share, glock__now(gl->space), to != GLOCK_UN);
+}
+
+/* The lock manager did not give what was wanted. */
+static void failed(struct glock *gl, enum glock__reply reply)
+{
+	struct glock__holder *gh = glock__first_waiter(gl);
+	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS;
+
+	if (!demoting) {
+		bool refused =
+		    gh && gh->flags & TRIES && reply != GLOCK__GRANTED && reply != GLOCK__CANCELED;
+
+		if (!gh || refused || reply == GLOCK__CANCELED || reply == GLOCK__ERROR) {
+			if (reply == GLOCK__ERROR)
+				fail_waiters(gl, -EIO, false);
+			else if (refused)
+				fail_waiters(gl, -EAGAIN, true);
+			gl->target = gl->state;
+			if (!FAULT(10))
+				clear_lock(gl);
+			return;
+		}
+		/* Who is first now need not be who was first when the request was made. */
+		if (gl->state == GLOCK_UN)
+			gl->target = gh->mode;
+	}
+	if (reply != GLOCK__GRANTED)
+		gl->counts.conversions_failed++;
+	/* What is held in SH or DF is in somebody's way: give it up, then ask anew. */
+	do_xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX || FAULT(11) ? gl->target
+										 : GLOCK_UN);
+}
+
+static void finish(struct glock *gl, enum glock__reply reply)
+{
+	int err;
+
+	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
+	gl->flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
+	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
+		/* There is no lock manager any more to give it back to. */
+		atomic_store_explicit(&gl->space->withdrawn, true, memory_order_release);
+		gl->req = GLOCK_UN;
+		gl->target = GLOCK_UN;
+		reply = GLOCK__GRANTED;
+	}
+	if (reply != GLOCK__ERROR)
+		glock__trace_state_change(gl, reply == GLOCK__GRANTED ? gl->req : gl->state);
+	if (reply == GLOCK__GRANTED)
+		change_state(gl, gl->req);
+	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
+		gl->target = GLOCK_UN; /* asked for while it went to another mode */
+	if (gl->state != gl->target) {
+		failed(gl, reply);
+		return;
+	}
+	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
+		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
+		glock__demote_done(gl);
+	}
+	if (gl->state != GLOCK_UN && gl->t->ops.xmote_bh) {
+		gl_drop(gl);
+		err = glock__op_xmote_bh(gl, gl->state);
+		gl_take(gl);
+		if (err)
+			fail_waiters(gl, err, false);
+	}
+	promote(gl, false);
+	clear_lock(gl);
+}
+
+/* Without a reply: whoever began the change goes away now, so the work must run the queue. */
+static void finish_now(struct glock *gl, enum glock__reply reply)
+{
+	finish(gl, reply);
+	glock__work_queue(gl, glock__now(gl->space));
+}
+
+/* The lock manager's flags for the request that is being made. */
+static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tries)
+{
+	uint32_t flags = 0;
+
+	if (gl->lk.lvb)
+		flags |= GLOCK__LKF_VALBLK;
+	if (gl->lk.id)
+		flags |= GLOCK__LKF_CONVERT;
+	if (glock__mode_is_down(gl->state, to))
+		return flags;
+	if (tries)
+		flags |= GLOCK__LKF_NOQUEUE;
+	else if (gl->lk.id)
+		flags |= GLOCK__LKF_QUECVT; /* behind those who convert already */
+	if (tries & GLOCK_TRY_1CB)
+		flags |= GLOCK__LKF_NOQUEUEBAST;
+	return flags;
+}
+
+/* Writes back and drops what the new mode does not allow. Drops and retakes the lock. */
+static void prepare_cache(struct glock *gl, enum glock_mode to)
+{
+	struct glock__cache_change c = glock__type_cache_change(gl->t->info.caches, gl->state, to);
+	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
+	bool lost = withdrawn(gl);
+	int err = 0;
+
+	gl_drop(gl);
+	if (!lost && !FAULT(4))
+		err = glock__op_xmote_th(gl, to, sync);
+	if (err) {
+		glock__log(gl->space, "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
+			   gl->type, gl->number, err);
+		atomic_store_explicit(&gl->space->withdrawn, true, memory_order_release);
+	}
+	if (c.inval && !FAULT(3))
+		glock__op_inval(gl, c.inval);
+	gl_take(gl);
+	assert(gl->flags & GLOCK__F_LOCK);
+}
+
+/* Asks the lock manager. Drops and retakes the lock. */
+static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
+{
+	uint32_t flags = lkf(gl, to, tries);
+	struct glock_space *space = gl->space;
+	int err;
+
+	gl->req = to;
+	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	if (glock__request_blocks(gl->state, to, tries))
+		gl->flags |= GLOCK__F_BLOCKING;
+	if (to == GLOCK_UN)
+		glock__share_set(&gl->share, glock__now(space), false);
+	glock__ref(gl); /* the open request's */
+	glock__stats_request(&gl->stats, &space->type_stats, gl->type, &gl->stamp,
+			     glock__now(space), gl->flags & GLOCK__F_INITIAL);
+	gl_drop(gl);
+	err = space->lm->ops->lock(space->lm, &gl->lk, gl->type, gl->number,
+				   glock__modes[to].dlm_mode, flags);
+	gl_take(gl);
+	if (err) {
+		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
+			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
+		gl->refs--;
+		finish_now(gl, GLOCK__ERROR);
+		return;
+	}
+	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
+		return;
+	gl->flags |= GLOCK__F_MAY_CANCEL;
+	if (gl->cancel) {
+		gl->cancel = false;
+		glock__cancel_request(gl);
+	}
+}
+
+static void do_xmote(struct glock *gl, enum glock_mode to)
+{
+	struct glock__holder *gh = glock__first_waiter(gl);
+	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS;
+	unsigned int tries = gh && !demoting ? gh->flags & TRIES : 0;
+
+	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
+	assert(to != gl->state && !glock__first_holder(gl));
+	prepare_cache(gl, to);
+	if (!withdrawn(gl)) {
+		ask(gl, to, tries);
+		return;
+	}
+	gl->req = to;
+	finish_now(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
+}
+
+void glock__cancel_request(struct glock *gl)
+{
+	struct glock__holder *gh = glock__first_waiter(gl);
+	struct glock_space *space = gl->space;
+
+	assert(gl_held(gl));
+	if (!(gl->flags & GLOCK__F_LOCK) ||
+	    gl->flags & (GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_CANCELING | GLOCK__F_HAVE_REPLY |
+			 GLOCK__F_FROZEN))
+		return;
+	if (gh && gh->mode == gl->target)
+		return; /* somebody else wants the same */
+	if (!(gl->flags & GLOCK__F_MAY_CANCEL)) {
+		gl->cancel = true; /* it is not made yet */
+		return;
+	}
+	gl->flags |= GLOCK__F_CANCELING;
+	glock__ref(gl);
+	gl_drop(gl);
+	space->lm->ops->cancel(space->lm, &gl->lk);
+	gl_take(gl);
+	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
+	gl->refs--; /* the caller has one */
+	if (gl->finished) {
+		gl->finished = false;
+		clear_lock(gl);
+		glock__work_queue(gl, glock__now(space));
+	}
+}
+
+void glock__work_run(struct glock *gl)
+{
+	gl_take(gl);
+	if (gl->flags & GLOCK__F_HAVE_REPLY) {
+		gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
+		gl->refs--; /* the open request's; the work has one */
+		finish(gl, gl->reply);
+	}
+	glock__demote_if_due(gl);
+	glock__run_queue(gl, false);
+	gl_drop(gl);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * holder.c - asking for a lock, waiting for it, letting it go.
+ *
+ * A holder is in its glock's list from nq until it is let go, taken back or has failed. Its state
+ * word is changed under gl->lock only, and read without by poll and wait; when WAIT goes, error is
+ * final. Once a holder is out of the list and its state is 0 the library does not touch it again,
+ * since it may lie on the stack of a thread that has gone on.
+ */
+#include "impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
+
+void glock_holder_init(struct glock_holder *pub, struct glock *gl, enum glock_mode mode,
+		       unsigned int flags)
+{
+	struct glock__holder *gh = gh_of(pub);
+
+	memset(pub, 0, sizeof(*pub));
+	gh->gl = gl;
+	gh->mode = (uint8_t)(mode < GLOCK_MODE_MAX ? mode : GLOCK_UN);
+	gh->flags = flags;
+	glock__list_init(&gh->list);
+	glock__list_init(&gh->order);
+}
+
+void glock_holder_owner(struct glock_holder *pub, uint64_t owner)
+{
+	struct glock__holder *gh = gh_of(pub);
+
+	gh->owner = owner;
+	gh->own_owner = owner != 0;
+}
+
+struct glock *glock_of(const struct glock_holder *gh)
+{
+	return gh_of(gh)->gl;
+}
+
+enum glock_mode glock_mode_of(const struct glock_holder *gh)
+{
+	return gh_of(gh)->mode;
+}
+
+void glock__holder_set(struct glock_space *space, struct glock__holder *gh, uint32_t state)
+{
+	_Atomic uint32_t *word = &gh->state;
+
+	atomic_store_explicit(word, state, memory_order_release);
+	glock__wake(space, word);
+}
+
+/* ---- asking ---- */
+
+static int mistake(struct glock *gl, const struct glock__holder *gh, const char *what)
+{
+	glock__log(gl->space, "glock %u:%" PRIu64 " at %s: %s", gl->type, gl->number,
+		   gh->where ? gh->where : "?", what);
+	return -EINVAL;
+}
+
+static int check_request(struct glock *gl, const struct glock__holder *gh)
+{
+	struct glock_space *space = gl->space;
+	int err = glock__check(space, "glock_nq");
+
+	if (err)
+		return err;
+	if (gh_state(gh) & GLOCK__H_QUEUED)
+		return mistake(gl, gh, "this holder is queued already");
+	if (gh->mode == GLOCK_UN || !(gl->t->info.modes & GLOCK__MODES(gh->mode)))
+		return mistake(gl, gh, "the type does not know this mode");
+	if (gh->flags & ~GLOCK_FLAGS_ALL || (gh->flags & TRIES) == TRIES)
+		return mistake(gl, gh, "flags");
+	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
+		return mistake(gl, gh, "ANY with EX");
+	if (gh->flags & GLOCK_PRIORITY &&
+	    (!gl->t->info.priority || !atomic_load_explicit(&space->blocked, memory_order_acquire)))
+		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
+	if (atomic_load_explicit(&space->withdrawn, memory_order_acquire))
+		return -EIO;
+	if (atomic_load_explicit(&space->closing, memory_order_acquire))
+		return -ESHUTDOWN;
+	return 0;
+}
+
+static void sign(struct glock__holder *gh, const char *where)
+{
+	gh->where = where;
+	gh->asked = glock__now(gh->gl->space);
+	gh->pid = glock__thread_id();
+	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
+	if (!gh->own_owner)
+		gh->owner = glock__thread_number();
+}
+
+/* The same owner has it or waits for it already: it would wait for itself. */
+static int check_recursion(struct glock *gl, const struct glock__holder *gh)
+{
+	if (gl->t->info.may_recur)
+		return 0;
+	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
+
+		if (other->owner != gh->owner || other->own_owner != gh->own_owner)
+			continue;
+		if (other->flags & GLOCK_NOPID && gh_state(other) & GLOCK__H_HOLDER)
+			continue;
+		glock__log(gl->space,
+			   "glock %u:%" PRIu64 ": asked for in %s at %s by an owner that %s it in "
+			   "%s since %s",
+			   gl->type, gl->number, glock__modes[gh->mode].name, gh->where,
+			   gh_state(other) & GLOCK__H_HOLDER ? "has" : "wants",
+			   glock__modes[other->mode].name, other->where);
+		return -EDEADLK;
+	}
+	return 0;
+}
+
+/* A try fails here if it is clear already that it would have to wait behind somebody. */
+static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
+{
+	if (!(gh->flags & TRIES))
+		return false;
+	if (glock__first_holder(gl) && !glock__may_grant(gl, gh))
+		return true;
+	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
+
+		if (!(gh_state(other) & GLOCK__H_HOLDER) && !(other->flags & TRIES))
+			return true;
+	}
+	return false;
+}
+
+/* Before all who wait, but for one whose lock operation runs: that one is as good as granted. */
+static struct glock__list *priority_place(struct glock *gl)
+{
+	struct glock__holder *first = glock__first_waiter(gl);
+
+	if (!first)
+		return &gl->holders;
+	return gh_state(first) & GLOCK__H_ENTERING ? first->list.next : &first->list;
+}
+
+static int add_to_queue(struct glock *gl, struct glock__holder *gh)
+{
+	bool priority = gh->flags & GLOCK_PRIORITY || FAULT(9);
+	int err = check_recursion(gl, gh);
+
+	if (err)
+		return err;
+	if (try_is_futile(gl, gh)) {
+		gl->counts.tries_failed++;
+		return -EAGAIN;
+	}
+	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
+	glock__stats_queued(&gl->stats, &gl->space->type_stats, gl->type);
+	atomic_store_explicit(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT, memory_order_relaxed);
+	glock__list_add(priority ? priority_place(gl) : &gl->holders, &gh->list);
+	if (gh->flags & GLOCK_RECOVER)
+		glock__unfreeze(gl);
+	return 0;
+}
+
+/* At once or not at all, without standing in the queue. */
+static int nq_noblock(struct glock *gl, struct glock__holder *gh)
+{
+	int err;
+
+	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__first_waiter(gl) ||
+	    !glock__may_grant(gl, gh))
+		return -ECHILD;
+	if (gl->t->ops.lock && !gl->entered && !(gh->flags & GLOCK_SKIP))
+		return -ECHILD;
+	err = check_recursion(gl, gh);
+	if (err)
+		return err;
+	glock__list_add(&gl->holders, &gh->list);
+	glock__grant(gl, gh);
+	return 0;
+}
+
+int glock_nq_at(struct glock_holder *pub, const char *where)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	int err;
+
+	if (!gl)
+		return -EINVAL;
+	if (!(gh_state(gh) & GLOCK__H_QUEUED))
+		gh->where = where;
+	err = check_request(gl, gh);
+	if (err)
+		return err;
+	sign(gh, where);
+	err = glock__order_check(gl, gh);
+	if (err)
+		return err;
+	gl_take(gl);
+	if (gh->flags & GLOCK_NOBLOCK)
+		err = nq_noblock(gl, gh);
+	else
+		err = add_to_queue(gl, gh);
+	if (!err && !(gh->flags & GLOCK_NOBLOCK))
+		glock__run_queue(gl, true);
+	gl_drop(gl);
+	if (err) {
+		glock__order_forget(gl->space, gh);
+		return err;
+	}
+	if (gh->flags & GLOCK_ASYNC)
+		return 0;
+	err = glock_wait(pub, 0, 0);
+	if (err && gh_state(gh) & GLOCK__H_QUEUED)
+		glock_dq(pub); /* it may not wait here */
+	return err;
+}
+
+/* ---- waiting ---- */
+
+int glock_poll(const struct glock_holder *gh)
+{
+	return !(gh_state(gh_of(gh)) & GLOCK__H_WAIT);
+}
+
+/* How it ended; for one that is not waited for. */
+static int result(const struct glock__holder *gh)
+{
+	if (gh_state(gh) & GLOCK__H_HOLDER)
+		return 0;
+	return gh->error ? gh->error : -EINVAL;
+}
+
+int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock_space *space;
+	uint32_t seen;
+	int err;
+
+	if (!gh->gl)
+		return -EINVAL;
+	space = gh->gl->space;
+	while ((seen = gh_state(gh)) & GLOCK__H_WAIT) {
+		err = glock__check(space, "glock_wait");
+		if (err)
+			return err;
+		if (glock__in_work()) {
+			glock__log(space, "%s: waits in a callback, for work of its own thread",
+				   gh->where);
+			return -EDEADLK;
+		}
+		err = glock__wait(space, &gh->state, seen, deadline);
+		if (err == -ETIMEDOUT && !glock_poll(pub))
+			return err;
+		if (err == -EINTR && flags & GLOCK_WAIT_INTR && !glock_poll(pub))
+			return err;
+	}
+	return result(gh);
+}
+
+/* ---- letting go ---- */
+
+static void release(struct glock *gl, struct glock__holder *gh)
+{
+	if (gh->flags & GLOCK_NOCACHE)
+		glock__request_demote(gl, GLOCK_UN, 0, false);
+	glock__unlink(gl, gh);
+	if (!glock__first_holder(gl) && gl->entered) {
+		gl->entered = false;
+		if (gl->t->ops.unlock) {
+			assert(!(gl->flags & GLOCK__F_LOCK));
+			gl->flags |= GLOCK__F_LOCK;
+			gl_drop(gl);
+			glock__op_unlock(gl, gh);
+			gl_take(gl);
+			assert(gl->flags & GLOCK__F_LOCK);
+			gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
+			gl->cancel = false;
+		}
+	}
+	gh->error = 0;
+	glock__holder_set(gl->space, gh, 0);
+	if (gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) ||
+	    !glock__list_empty(&gl->holders))
+		glock__run_queue(gl, true);
+}
+
+/* A request that waits is taken back. False: it is granted, or has failed. */
+static bool take_back(struct glock *gl, struct glock__holder *gh)
+{
+	bool first;
+	uint32_t seen;
+
+	while ((seen = gh_state(gh)) & GLOCK__H_ENTERING) {
+		if (glock__in_work())
+			return false; /* from within that very operation */
+		gl_drop(gl);
+		glock__wait(gl->space, &gh->state, seen, 0);
+		gl_take(gl);
+	}
+	if (!(seen & GLOCK__H_WAIT))
+		return false;
+	first = glock__first_waiter(gl) == gh;
+	glock__fail(gl, gh, -ECANCELED);
+	if (first)
+		glock__cancel_request(gl);
+	if (!FAULT(17))
+		glock__run_queue(gl, true);
+	return true;
+}
+
+int glock_dq(struct glock_holder *pub)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	int err;
+
+	if (!gl || !(gh_state(gh) & GLOCK__H_QUEUED))
+		return -EINVAL;
+	err = glock__check(gl->space, "glock_dq");
+	if (err)
+		return err;
+	gl_take(gl);
+	if (gh_state(gh) & GLOCK__H_WAIT)
+		take_back(gl, gh);
+	if (gh_state(gh) & GLOCK__H_HOLDER)
+		release(gl, gh);
+	else if (gh_state(gh) & GLOCK__H_QUEUED)
+		err = -EBUSY; /* its lock operation runs, and called this */
+	gl_drop(gl);
+	return err;
+}
+
+int glock_dq_wait(struct glock_holder *pub)
+{
+	struct glock *gl = gh_of(pub)->gl;
+	int err = glock_dq(pub);
+	uint32_t seen;
+	bool due;
+
+	if (!err && glock__in_work())
+		return -EDEADLK;
+	while (!err) {
+		gl_take(gl);
+		seen = atomic_load_explicit(&gl->demotes_done, memory_order_relaxed);
+		due = gl->flags & GLOCK__F_DEMOTE;
+		gl_drop(gl);
+		if (!due)
+			break;
+		glock__wait(gl->space, &gl->demotes_done, seen, 0);
+	}
+	return err;
+}
+
+int glock_cancel(struct glock_holder *pub)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	bool done;
+	int err;
+
+	if (!gl)
+		return -EINVAL;
+	err = glock__check(gl->space, "glock_cancel");
+	if (err)
+		return err;
+	gl_take(gl);
+	done = take_back(gl, gh);
+	gl_drop(gl);
+	return done ? 0 : -EALREADY;
+}
+
+/* ---- while it is held ---- */
+
+int glock_valid(const struct glock_holder *pub)
+{
+	const struct glock__holder *gh = gh_of(pub);
+	uint32_t state = gh_state(gh);
+
+	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
+	       !atomic_load_explicit(&gh->gl->space->withdrawn, memory_order_acquire);
+}
+
+int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	int err;
+
+	if (!gl || mode >= GLOCK_MODE_MAX || mode == GLOCK_UN)
+		return -EINVAL;
+	err = glock__check(gl->space, "glock_downgrade");
+	if (err)
+		return err;
+	gl_take(gl);
+	if (!(gh_state(gh) & GLOCK__H_HOLDER) || mode == gh->mode ||
+	    !glock__mode_is_down(gh->mode, mode) || !(gl->t->info.modes & GLOCK__MODES(mode)))
+		err = -EINVAL;
+	else if (glock__first_holder(gl) != gh ||
+		 (gh->list.next != &gl->holders &&
+		  gh_state(glock__entry(gh->list.next, struct glock__holder, list)) &
+		      GLOCK__H_HOLDER))
+		err = -EBUSY;
+	if (!err) {
+		gh->mode = (uint8_t)mode;
+		glock__run_queue(gl, true);
+	}
+	gl_drop(gl);
+	return err;
+}
+
+/* ---- the value block ---- */
+
+static int check_lvb(struct glock__holder *gh, enum glock_mode least)
+{
+	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER))
+		return -EPERM;
+	if (!gh->gl->lk.lvb)
+		return -EOPNOTSUPP;
+	if (least == GLOCK_EX && gh->mode != GLOCK_EX)
+		return -EPERM;
+	return glock__check(gh->gl->space, "glock_lvb_read or write");
+}
+
+int glock_lvb_read(struct glock_holder *pub, void *value)
+{
+	struct glock *gl = gh_of(pub)->gl;
+	int err = check_lvb(gh_of(pub), GLOCK_SH);
+
+	if (err)
+		return err;
+	gl_take(gl);
+	if (gl->lk.lvb_valid)
+		memcpy(value, gl->lk.lvb, GLOCK_LVB_SIZE);
+	else
+		err = -ENODATA;
+	gl_drop(gl);
+	return err;
+}
+
+int glock_lvb_write(struct glock_holder *pub, const void *value)
+{
+	struct glock *gl = gh_of(pub)->gl;
+	int err = check_lvb(gh_of(pub), GLOCK_EX);
+
+	if (err)
+		return err;
+	gl_take(gl);
+	memcpy(gl->lk.lvb, value, GLOCK_LVB_SIZE);
+	gl->lk.lvb_valid = true;
+	gl_drop(gl);
+	return 0;
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * impl.h - a glock, a holder and a space from the inside.
+ *
+ * Locks
+ *   gl->lock      "the spinlock": everything in a glock but its place in the hash table, in the
+ *                 list of idle ones and in the queue of work. Held for instructions, never across
+ *                 anything that blocks.
+ *   GLOCK__F_LOCK "the bit lock": a state change, or a call of lock or unlock, is in flight. May
+ *                 be held for as long as that takes. Nobody waits for it: who finds it set goes
+ *                 away. Therefore who clears it must run the queue, or have it run; that is what
+ *                 glock__clear_lock() sees to and gl_drop() asserts.
+ *   space->lock   the hash table; which glocks exist.
+ *   space->lru.lock, space->work.lock, space->order.lock   the lists of those names.
+ *
+ *   Order: space->lock, gl->lock, then one of lru, work, order, or a statistics record. Where the
+ *   idle list leads to a glock it only tries that one's lock.
+ *
+ * References. gl->refs counts the program's, that of queued or running work and that of an open
+ * request. A glock without any, at UN, is taken out of the table under space->lock; in another mode
+ * it stays, idle and cached, on the list of idle ones.
+ *
+ * State is changed by glock.c only, and there only by whoever runs the glock's work: work of one
+ * glock never runs twice at a time.
+ */
+#ifndef GLOCK__IMPL_H
+#define GLOCK__IMPL_H
+
+#include "flags.h"
+#include "lock.h"
+#include "lockman.h"
+#include "mode.h"
+#include "stats.h"
+#include "trace.h"
+#include "type.h"
+
+#include <pthread.h>
+#include <sys/types.h>
+
+/* ---- lists ---- */
+
+struct glock__list {
+	struct glock__list *next, *prev;
+};
+
+#define glock__entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+static inline void glock__list_init(struct glock__list *l)
+{
+	l->next = l->prev = l;
+}
+
+static inline bool glock__list_empty(const struct glock__list *l)
+{
+	return l->next == l;
+}
+
+/* Before `at`; with a list's head: at its end. */
+static inline void glock__list_add(struct glock__list *at, struct glock__list *l)
+{
+	l->next = at;
+	l->prev = at->prev;
+	at->prev->next = l;
+	at->prev = l;
+}
+
+static inline void glock__list_del(struct glock__list *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	glock__list_init(l);
+}
+
+/* ---- holders ---- */
+
+/* Of state, besides GLOCK__H_HOLDER and GLOCK__H_WAIT. */
+#define GLOCK__H_QUEUED (1u << 18)   /* in gl->holders */
+#define GLOCK__H_ENTERING (1u << 19) /* the type's lock operation runs for it */
+#define GLOCK__H_LOST (1u << 20)     /* the space was withdrawn while it held the lock */
+
+struct glock__holder {
+	struct glock__list list; /* gl->holders: the granted ones first, in order of asking */
+	struct glock *gl;
+	uint64_t owner;
+	const char *where; /* who asked */
+	/* Changed under gl->lock, read without. Without WAIT, error says how it ended. */
+	_Atomic uint32_t state;
+	uint32_t flags; /* GLOCK_ */
+	int error;
+	uint8_t mode;
+	bool own_owner; /* the program named the owner */
+	pid_t pid;
+	char comm[16];
+	int64_t asked;            /* when */
+	struct glock__list order; /* space->order.holders */
+	uint64_t room[11];
+};
+static_assert(sizeof(struct glock__holder) == sizeof(struct glock_holder), "holder's room");
+
+static inline struct glock__holder *gh_of(const struct glock_holder *gh)
+{
+	return (struct glock__holder *)(uintptr_t)gh;
+}
+
+static inline struct glock_holder *public_of(struct glock__holder *gh)
+{
+	return (struct glock_holder *)gh;
+}
+
+static inline uint32_t gh_state(const struct glock__holder *gh)
+{
+	return atomic_load_explicit(&gh->state, memory_order_acquire);
+}
+
+/* ---- work ---- */
+
+struct glock__work {
+	int64_t at;   /* when it is due */
+	size_t place; /* in the heap; GLOCK__NO_PLACE: not queued */
+	bool running;
+	bool again; /* due again while running */
+};
+#define GLOCK__NO_PLACE SIZE_MAX
+
+/* ---- glocks ---- */
+
+/* What the lock manager answered. */
+enum glock__reply {
+	GLOCK__GRANTED,
+	GLOCK__TRY_AGAIN,
+	GLOCK__DEADLOCK,
+	GLOCK__CANCELED,
+	GLOCK__ERROR,
+};
+
+struct glock__counts {
+	uint32_t basts, demotes, held_off, conversions_failed, tries_failed;
+};
+
+struct glock {
+	struct glock__lock lock;
+	uint32_t flags; /* enum glock__flag */
+	uint8_t type;
+	uint8_t state;        /* enum glock_mode */
+	uint8_t target;       /* where it should go */
+	uint8_t demote_state; /* where others want it; EX: nobody does */
+	uint8_t req;          /* what the lock manager was last asked for */
+	uint8_t reply;        /* enum glock__reply, with HAVE_REPLY or FROZEN */
+	bool entered;         /* the type's lock operation was called for somebody who is here */
+	bool finished;        /* the reply came while the request was being canceled */
+	bool cancel;          /* cancel the request as soon as it is made */
+	bool must_run;        /* the bit lock was cleared and the queue not run yet */
+	bool adaptive;        /* hold changes by itself */
+	bool dead;            /* out of the table; the lock manager's lock is being given back */
+	uint32_t refs;        /* all */
+	uint32_t users;       /* of these, the program's */
+	uint64_t number;
+	struct glock_space *space;
+	const struct glock__type *t;
+	struct glock__list holders;
+	_Atomic(void *) object;
+	unsigned long pages;
+	int64_t hold;        /* the minimum hold time */
+	int64_t granted_at;  /* the last grant from the lock manager */
+	int64_t demote_time; /* when the demote was first asked for */
+	int64_t stamp;       /* of the last request */
+	_Atomic uint32_t demotes_done;
+	struct glock__counts counts;
+	struct glock__stats stats;
+	struct glock__share share;
+	struct glock__lm_lock lk;
+	struct glock *hash_next;
+	struct glock__list lru;
+	int64_t idle_since;
+	struct glock__work work;
+};
+
+/* ---- types and spaces ---- */
+
+struct glock__type {
+	struct glock__type_info info;
+	struct glock_ops ops;
+	unsigned int flags; /* GLOCK_OPS_ */
+	int64_t hold;       /* as in glock_type_options */
+	bool known;
+};
+
+/* The seams to the world: a test puts its own clock and dice here. */
+struct glock__env {
+	int64_t (*now)(void *arg);
+	uint32_t (*random)(void *arg);
+	unsigned int (*cpu)(void);
+	unsigned int cpus;
+	void *arg;
+};
+
+struct glock_space {
+	struct glock__lock lock;
+	struct glock **hash;
+	size_t buckets, n_glocks;
+	struct glock__list dead; /* out of the table, waiting for the lock manager; by gl->lru */
+	_Atomic uint32_t alive;  /* glocks not freed yet, dead ones included; a futex */
+
+	char name[65];
+	unsigned int flags; /* GLOCK_SPACE_ */
+	unsigned int major, minor, hz;
+	unsigned int forks; /* in a child this differs from the process's count */
+	struct glock__type types[GLOCK_TYPE_MAX];
+	struct glock__env env;
+	struct glock__lockman *lm;
+	struct glock__type_stats type_stats;
+	struct glock__ring *ring;
+	void (*log)(void *arg, const char *message);
+	void *log_arg;
+	_Atomic bool withdrawn, blocked, closing;
+	_Atomic bool withdraw_done; /* glock_withdraw() has seen to all glocks */
+
+	struct {
+		struct glock__lock lock;
+		struct glock__list list; /* the coldest first */
+		size_t n, max;
+		int64_t age;
+	} lru;
+	struct {
+		struct glock__lock lock;
+		struct glock **heap;
+		size_t n, room;
+		int64_t armed; /* when whoever runs the work looks next; INT64_MAX: never */
+		_Atomic uint32_t events;  /* grows with whatever a waiter may wait for */
+		_Atomic uint32_t idle;    /* threads that sleep on events */
+		_Atomic uint32_t waiters; /* threads that wait for a holder and the like */
+		_Atomic bool stop;
+		int fd;           /* a timer, or -1 */
+		bool have_thread; /* it runs the work, not the program */
+		pthread_t thread;
+	} work;
+	struct {
+		struct glock__lock lock;
+		struct glock__list holders;
+	} order;
+};
+
+static inline int64_t glock__now(struct glock_space *space)
+{
+	return space->env.now(space->env.arg);
+}
+
+/* ---- glock.c: the state machine; gl->lock is held unless it says otherwise ---- */
+
+static inline void gl_take(struct glock *gl)
+{
+	glock__lock_take(&gl->lock);
+}
+
+static inline bool gl_held(struct glock *gl)
+{
+	return glock__lock_held(&gl->lock);
+}
+
+void gl_drop(struct glock *gl);
+
+struct glock__holder *glock__first_holder(struct glock *gl);
+struct glock__holder *glock__first_waiter(struct glock *gl);
+bool glock__may_grant(struct glock *gl, const struct glock__holder *gh);
+
+/* Grants, demotes, asks the lock manager: whatever is next. nonblock: or has the work do it. */
+void glock__run_queue(struct glock *gl, bool nonblock);
+
+/* A waiter is granted, or fails with an error: it leaves the queue. */
+void glock__grant(struct glock *gl, struct glock__holder *gh);
+void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
+/* It leaves the list, and nothing else is done with it. */
+void glock__unlink(struct glock *gl, struct glock__holder *gh);
+
+/* The work of a glock; not under its lock. */
+void glock__work_run(struct glock *gl);
+
+/* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
+void glock__cancel_request(struct glock *gl);
+
+/* ---- reply.c ---- */
+
+/* The lock manager's events. Not under any lock. */
+extern const struct glock__lm_events glock__events;
+/* A reply held back is looked at now; under gl->lock. */
+void glock__unfreeze(struct glock *gl);
+
+/* ---- events.c; under gl->lock ---- */
+
+void glock__trace_state_change(struct glock *gl, enum glock_mode to);
+void glock__trace_put(struct glock *gl);
+void glock__trace_demote(struct glock *gl, enum glock_mode to, bool remote);
+void glock__trace_holder(struct glock *gl, enum glock__event_name name,
+			 const struct glock__holder *gh, bool out);
+void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
+			    unsigned int sbflags);
+
+/* ---- cache.c: calls of the type's operations; not under gl->lock unless it says so ---- */
+
+/* Whether the calling thread is in an operation that runs under a spinlock. */
+/* The operation under a spinlock that the calling thread is in, or NULL. */
+const char *glock__spinlocked_op(void);
+/* Whether it is running some space's work. */
+bool glock__in_work(void);
+void glock__enter_work(void);
+void glock__leave_work(void);
+
+int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
+int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode);
+void glock__op_inval(struct glock *gl, unsigned int what);
+int glock__op_lock(struct glock *gl, struct glock__holder *gh);
+void glock__op_unlock(struct glock *gl, struct glock__holder *gh);
+bool glock__op_demote_ok(struct glock *gl);                                 /* under gl->lock */
+void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote); /* under gl->lock */
+void glock__op_lost(struct glock *gl, struct glock__holder *gh);            /* under gl->lock */
+void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to);     /* under gl->lock */
+
+/* ---- demote.c ---- */
+
+/* Somebody wants the glock at no more than `to`. until: not before then; 0: now. */
+void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, bool remote);
+/* The demote that was asked for, as the mode to go to; the state if there is nothing to do. */
+enum glock_mode glock__demote_target(const struct glock *gl);
+void glock__demote_done(struct glock *gl);
+/* Turns a demote whose hold time has ended into one that is due, or has the work look again. */
+void glock__demote_if_due(struct glock *gl);
+/* Another node wants it. */
+void glock__demand(struct glock *gl, enum glock_mode to);
+void glock__hold_start(struct glock *gl, enum glock_mode to);
+void glock__hold_shrink(struct glock *gl);
+void glock__hold_grow(struct glock *gl);
+void glock__hold_init(struct glock *gl);
+
+/* ---- holder.c ---- */
+
+/* Wakes whoever waits for it. The holder may be gone when this returns. */
+void glock__holder_set(struct glock_space *space, struct glock__holder *gh, uint32_t state);
+
+/* ---- order.c: does nothing without GLOCK_SPACE_CHECK_ORDER ---- */
+
+int glock__order_check(struct glock *gl, struct glock__holder *gh); /* and remembers it */
+void glock__order_forget(struct glock_space *space, struct glock__holder *gh);
+
+/* ---- work.c ---- */
+
+int glock__work_init(struct glock_space *space, bool real_time);
+void glock__work_stop(struct glock_space *space);
+/* Room for the work of so many glocks; -ENOMEM. */
+int glock__work_reserve(struct glock_space *space, size_t glocks);
+/* Something is due at that time, whatever it is. */
+void glock__work_kick(struct glock_space *space, int64_t at);
+/* Has the glock's work run at that time, or earlier if it was to. Under gl->lock. */
+void glock__work_queue(struct glock *gl, int64_t at);
+bool glock__work_queued(struct glock *gl);
+/* When the next work is due; INT64_MAX: there is none. */
+int64_t glock__work_next(struct glock_space *space);
+/* Sleeps until *word is not seen, doing work meanwhile if that is the program's to do. */
+int glock__wait(struct glock_space *space, _Atomic uint32_t *word, uint32_t seen, int64_t deadline);
+void glock__wake(struct glock_space *space, _Atomic uint32_t *word);
+
+/* ---- space.c, find.c, lru.c ---- */
+
+/* As glock_space_open(), with a lock manager and seams given. The space then owns the former. */
+int glock__space_open(const struct glock_space_options *options, struct glock__lockman *lm,
+		      const struct glock__env *env, struct glock_space **space);
+/* Frees it all at once, as a node's death does: nobody is told. */
+void glock__space_kill(struct glock_space *space);
+/* What every public function asks first; its name is for the log. -ECHILD, -EDEADLK. */
+int glock__check(struct glock_space *space, const char *function);
+void glock__log(struct glock_space *space, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A reference, under gl->lock. */
+static inline void glock__ref(struct glock *gl)
+{
+	assert(glock__lock_held(&gl->lock) && !gl->dead);
+	gl->refs++;
+}
+void glock__put_locked(struct glock *gl); /* under gl->lock, which it drops */
+void glock__free(struct glock *gl);
+/* Calls fn for each glock there is, with a reference and without locks. */
+void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg);
+
+void glock__lru_add(struct glock *gl);    /* under gl->lock */
+void glock__lru_remove(struct glock *gl); /* under gl->lock */
+/* Gives back what is too much or too old; when to look again, or INT64_MAX. */
+int64_t glock__lru_trim(struct glock_space *space);
+
+/* none.c: the lock manager of a single process. */
+struct glock__lockman *glock__none_new(void);
+
+/* The calling thread, for dumps. */
+pid_t glock__thread_id(void);
+const char *glock__thread_name(void);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mode.c - see mode.h.
+ *
+ * The tables are the rules; the functions only look up. EX is what a node may do anything under.
+ * SH and DF are both shared, each with itself only: DF is for those who go around the cache, so
+ * that nobody may have data cached meanwhile.
+ */
+#include "mode.h"
+
+#include <assert.h>
+
+/* The lock manager's modes. */
+enum { NL = 0, CR = 1, CW = 2, PR = 3, PW = 4, EX = 5, DLM_MODE_MAX = 6 };
+
+#define CLEAN_CACHE (GLOCK__METADATA | GLOCK__DATA)
+#define ANY_MODE (GLOCK__UN_SET | GLOCK__EX_SET | GLOCK__DF_SET | GLOCK__SH_SET)
+
+const struct glock__mode_info glock__modes[GLOCK_MODE_MAX] = {
+    [GLOCK_UN] = {"UN", "NL", NL, ANY_MODE, 0},
+    [GLOCK_EX] = {"EX", "EX", EX, GLOCK__UN_SET, GLOCK__CACHE_ALL},
+    [GLOCK_DF] = {"DF", "CW", CW, GLOCK__UN_SET | GLOCK__DF_SET, GLOCK__METADATA},
+    [GLOCK_SH] = {"SH", "PR", PR, GLOCK__UN_SET | GLOCK__SH_SET, CLEAN_CACHE},
+};
+
+/* Which requests an idle glock serves from its state, without asking the lock manager. */
+struct serves {
+	unsigned int plain; /* EX covers everything weaker */
+	unsigned int exact; /* only the very mode */
+	unsigned int any;   /* whatever there is */
+};
+
+static const struct serves state_serves[GLOCK_MODE_MAX] = {
+    [GLOCK_UN] = {0, 0, 0},
+    [GLOCK_SH] = {GLOCK__SH_SET, GLOCK__SH_SET, GLOCK__SH_SET | GLOCK__DF_SET},
+    [GLOCK_DF] = {GLOCK__DF_SET, GLOCK__DF_SET, GLOCK__SH_SET | GLOCK__DF_SET},
+    [GLOCK_EX] = {GLOCK__SH_SET | GLOCK__DF_SET | GLOCK__EX_SET, GLOCK__EX_SET,
+		  GLOCK__SH_SET | GLOCK__DF_SET | GLOCK__EX_SET},
+};
+
+/* Which requests may join a holder, whatever the glock's state is; [1] if both are NODE_SCOPE. */
+static const unsigned int holder_admits[GLOCK_MODE_MAX][2] = {
+    [GLOCK_UN] = {0, 0},
+    [GLOCK_SH] = {GLOCK__SH_SET, GLOCK__SH_SET},
+    [GLOCK_DF] = {GLOCK__DF_SET, GLOCK__DF_SET},
+    [GLOCK_EX] = {0, GLOCK__EX_SET},
+};
+
+static const signed char mode_of_dlm[DLM_MODE_MAX] = {
+    [NL] = GLOCK_UN, [CR] = -1, [CW] = GLOCK_DF, [PR] = GLOCK_SH, [PW] = -1, [EX] = GLOCK_EX,
+};
+
+/*
+ * What can stand beside the mode that another node wants. PW comes from lock managers that tell of
+ * several at once, when some want PR and some CW.
+ */
+static const signed char mode_for_bast[DLM_MODE_MAX] = {
+    [NL] = -1, [CR] = -1, [CW] = GLOCK_DF, [PR] = GLOCK_SH, [PW] = GLOCK_UN, [EX] = GLOCK_UN,
+};
+
+/* EX as a pending demote means that there is none. */
+static const enum glock_mode demote_merge[GLOCK_MODE_MAX][GLOCK_MODE_MAX] = {
+    [GLOCK_UN] = {[GLOCK_UN] = GLOCK_UN, [GLOCK_DF] = GLOCK_UN, [GLOCK_SH] = GLOCK_UN},
+    [GLOCK_EX] = {[GLOCK_UN] = GLOCK_UN, [GLOCK_DF] = GLOCK_DF, [GLOCK_SH] = GLOCK_SH},
+    [GLOCK_DF] = {[GLOCK_UN] = GLOCK_UN, [GLOCK_DF] = GLOCK_DF, [GLOCK_SH] = GLOCK_UN},
+    [GLOCK_SH] = {[GLOCK_UN] = GLOCK_UN, [GLOCK_DF] = GLOCK_UN, [GLOCK_SH] = GLOCK_SH},
+};
+
+const char *glock__mode_name(unsigned int mode)
+{
+	return mode < GLOCK_MODE_MAX ? glock__modes[mode].name : "??";
+}
+
+int glock__mode_of_dlm(int dlm_mode)
+{
+	return dlm_mode >= 0 && dlm_mode < DLM_MODE_MAX ? mode_of_dlm[dlm_mode] : -1;
+}
+
+int glock__mode_for_bast(int dlm_mode)
+{
+	return dlm_mode >= 0 && dlm_mode < DLM_MODE_MAX ? mode_for_bast[dlm_mode] : -1;
+}
+
+bool glock__state_serves(enum glock_mode state, enum glock_mode wanted, unsigned int flags)
+{
+	const struct serves *s = &state_serves[state];
+	unsigned int set;
+
+	assert(state < GLOCK_MODE_MAX && wanted < GLOCK_MODE_MAX && wanted != GLOCK_UN);
+	/* EXACT is looked at first: with it, ANY says nothing more. */
+	set = flags & GLOCK_EXACT ? s->exact : flags & GLOCK_ANY ? s->any : s->plain;
+	return set & GLOCK__MODES(wanted);
+}
+
+bool glock__holder_admits(enum glock_mode held, unsigned int held_flags, enum glock_mode wanted,
+			  unsigned int flags)
+{
+	bool scope = held_flags & flags & GLOCK_NODE_SCOPE;
+
+	assert(held < GLOCK_MODE_MAX && wanted < GLOCK_MODE_MAX);
+	return holder_admits[held][scope] & GLOCK__MODES(wanted);
+}
+
+bool glock__mode_is_down(enum glock_mode from, enum glock_mode to)
+{
+	unsigned int had = glock__modes[from].beside, has = glock__modes[to].beside;
+
+	return (had & has) == had;
+}
+
+bool glock__request_blocks(enum glock_mode state, enum glock_mode target, unsigned int flags)
+{
+	return !glock__mode_is_down(state, target) && !(flags & (GLOCK_TRY | GLOCK_TRY_1CB));
+}
+
+enum glock_mode glock__demote_merge(enum glock_mode pending, enum glock_mode wish)
+{
+	assert(pending < GLOCK_MODE_MAX && wish < GLOCK_MODE_MAX && wish != GLOCK_EX);
+	return demote_merge[pending][wish];
+}

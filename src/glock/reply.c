@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reply.c - what the lock manager tells: replies, demands, and that others recover.
+ *
+ * Comes on any thread, under no lock. A reply is only stored here, with its time, and the glock's
+ * work queued; glock.c takes it in. While others' remains are put in order grants are kept back:
+ * what they cover may not be right yet.
+ */
+#include "impl.h"
+
+#include <assert.h>
+#include <errno.h>
+
+static enum glock__reply reply_of(int status)
+{
+	switch (status) {
+	case 0:
+		return GLOCK__GRANTED;
+	case -EAGAIN:
+		return GLOCK__TRY_AGAIN;
+	case -EDEADLK:
+		return GLOCK__DEADLOCK;
+	case -GLOCK__DLM_ECANCEL:
+		return GLOCK__CANCELED;
+	default:
+		return GLOCK__ERROR;
+	}
+}
+
+static bool should_freeze(struct glock *gl)
+{
+	if (!atomic_load_explicit(&gl->space->blocked, memory_order_acquire))
+		return false;
+	if (gl->reply == GLOCK__ERROR || gl->reply == GLOCK__CANCELED || gl->req == GLOCK_UN)
+		return false;
+	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (gh->flags & GLOCK_RECOVER && !(gh_state(gh) & GLOCK__H_HOLDER))
+			return false;
+	}
+	return true;
+}
+
+static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
+{
+	struct glock *gl = glock__entry(lk, struct glock, lk);
+	struct glock_space *space = gl->space;
+	int64_t now = glock__now(space), round_trip;
+
+	gl_take(gl);
+	round_trip = glock__stats_reply(&gl->stats, &space->type_stats, gl->type, gl->stamp, now,
+					gl->flags & GLOCK__F_BLOCKING);
+	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	glock__trace_lock_time(gl, now, round_trip, status, sbflags);
+	if (gl->dead) {
+		glock__lock_drop(&gl->lock);
+		glock__free(gl);
+		return;
+	}
+	assert(gl->flags & GLOCK__F_LOCK);
+	assert(!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)));
+	gl->reply = reply_of(status);
+	if (gl->reply == GLOCK__GRANTED)
+		gl->flags &= ~(uint32_t)GLOCK__F_INITIAL;
+	if (should_freeze(gl)) {
+		gl->flags |= GLOCK__F_FROZEN;
+	} else {
+		gl->flags |= GLOCK__F_HAVE_REPLY;
+		if (!FAULT(1))
+			glock__work_queue(gl, now);
+	}
+	gl_drop(gl);
+}
+
+static void on_bast(struct glock__lm_lock *lk, int mode)
+{
+	struct glock *gl = glock__entry(lk, struct glock, lk);
+	int to = glock__mode_for_bast(mode);
+
+	gl_take(gl);
+	if (to >= 0 && !gl->dead) {
+		gl->counts.basts++;
+		glock__demand(gl, to);
+	}
+	gl_drop(gl);
+}
+
+static void on_block(void *owner)
+{
+	struct glock_space *space = owner;
+
+	atomic_store_explicit(&space->blocked, true, memory_order_release);
+}
+
+void glock__unfreeze(struct glock *gl)
+{
+	assert(gl_held(gl));
+	if (!(gl->flags & GLOCK__F_FROZEN))
+		return;
+	gl->flags &= ~(uint32_t)GLOCK__F_FROZEN;
+	gl->flags |= GLOCK__F_HAVE_REPLY;
+	glock__work_queue(gl, glock__now(gl->space));
+}
+
+static void thaw_one(struct glock *gl, void *arg)
+{
+	(void)arg;
+	gl_take(gl);
+	glock__unfreeze(gl);
+	gl_drop(gl);
+}
+
+static void on_thaw(void *owner)
+{
+	struct glock_space *space = owner;
+
+	atomic_store_explicit(&space->blocked, false, memory_order_release);
+	glock__each(space, thaw_one, NULL);
+}
+
+const struct glock__lm_events glock__events = {
+    .reply = on_reply,
+    .bast = on_bast,
+    .block = on_block,
+    .thaw = on_thaw,
+};

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * space.c - lock spaces: open, close, withdraw; the calling thread and process.
+ */
+#include "impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24 };
+
+/* ---- threads and forks ---- */
+
+static _Atomic unsigned int forks;
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+
+static void in_child(void)
+{
+	forks++;
+}
+
+static void count_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+static _Thread_local struct {
+	unsigned int forks;
+	pid_t tid;
+	char name[16];
+} this_thread;
+
+static void know_this_thread(void)
+{
+	unsigned int now = atomic_load_explicit(&forks, memory_order_relaxed);
+
+	if (this_thread.tid && this_thread.forks == now)
+		return;
+	this_thread.forks = now;
+	this_thread.tid = (pid_t)syscall(SYS_gettid);
+	prctl(PR_GET_NAME, this_thread.name);
+}
+
+pid_t glock__thread_id(void)
+{
+	know_this_thread();
+	return this_thread.tid;
+}
+
+const char *glock__thread_name(void)
+{
+	know_this_thread();
+	return this_thread.name;
+}
+
+int glock__check(struct glock_space *space, const char *function)
+{
+	const char *op = glock__spinlocked_op();
+
+	if (space->forks != atomic_load_explicit(&forks, memory_order_relaxed))
+		return -ECHILD;
+	if (!op)
+		return 0;
+	glock__log(space, "%s was called in %s", function, op);
+	return -EDEADLK;
+}
+
+void glock__log(struct glock_space *space, const char *fmt, ...)
+{
+	char message[512];
+	va_list ap;
+
+	if (!space->log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	space->log(space->log_arg, message);
+}
+
+/* ---- the real world ---- */
+
+static int64_t real_now(void *arg)
+{
+	struct timespec ts;
+
+	(void)arg;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+static uint32_t real_random(void *arg)
+{
+	uint32_t r = 0;
+
+	(void)arg;
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
+		r = (uint32_t)real_now(NULL);
+	return r;
+}
+
+static unsigned int real_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	return n > 0 ? (unsigned int)n : 1;
+}
+
+static const struct glock__env real_env = {.now = real_now, .random = real_random};
+
+/* ---- open ---- */
+
+static int set_type(struct glock_space *space, const struct glock_type_options *o)
+{
+	struct glock__type *t;
+
+	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE)
+		return -EINVAL;
+	t = &space->types[o->type];
+	t->known = true;
+	t->flags = o->flags;
+	t->hold = o->hold;
+	if (o->ops)
+		memcpy(&t->ops, o->ops,
+		       o->ops->size < sizeof(t->ops) ? o->ops->size : sizeof(t->ops));
+	if (o->type < GLOCK_TYPE_OWN)
+		return 0;
+	snprintf(t->info.name, sizeof(t->info.name), "%.8s", o->name ? o->name : "own");
+	t->info.caches = o->caches & (GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA);
+	t->info.modes = o->modes ? o->modes : GLOCK__SH_SET | GLOCK__EX_SET;
+	t->info.order = o->order;
+	t->info.by_number = o->flags & GLOCK_OPS_BY_NUMBER;
+	t->info.may_recur = o->flags & GLOCK_OPS_RECUR;
+	if (t->info.modes & ~(GLOCK__SH_SET | GLOCK__DF_SET | GLOCK__EX_SET))
+		return -EINVAL;
+	return 0;
+}
+
+static int set_types(struct glock_space *space, const struct glock_space_options *o)
+{
+	const char *at = (const char *)o->types;
+	size_t stride = o->n_types ? o->types->size : 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < GLOCK_TYPE_OWN; i++) {
+		space->types[i].info = glock__types[i];
+		space->types[i].known = true;
+	}
+	for (size_t i = 0; i < o->n_types && !err; i++) {
+		struct glock_type_options type = {0};
+
+		memcpy(&type, at + i * stride, stride < sizeof(type) ? stride : sizeof(type));
+		err = set_type(space, &type);
+	}
+	return err;
+}
+
+static int set_options(struct glock_space *space, const struct glock_space_options *o)
+{
+	size_t len = o->name ? strlen(o->name) : 0;
+
+	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
+		return -EINVAL;
+	if (o->cached_age < 0 || (o->n_types && (!o->types || !o->types->size)))
+		return -EINVAL;
+	memcpy(space->name, o->name, len + 1);
+	space->flags = o->flags;
+	space->major = o->major;
+	space->minor = o->minor;
+	space->hz = o->hz ? o->hz : DEFAULT_HZ;
+	space->log = o->log;
+	space->log_arg = o->log_arg;
+	space->lru.max = o->cached_max;
+	space->lru.age = o->cached_age;
+	return set_types(space, o);
+}
+
+static void free_space(struct glock_space *space)
+{
+	glock__type_stats_free(&space->type_stats);
+	glock__ring_free(space->ring);
+	free(space->hash);
+	free(space);
+}
+
+int glock__space_open(const struct glock_space_options *options, struct glock__lockman *lm,
+		      const struct glock__env *env, struct glock_space **ret)
+{
+	struct glock_space_options o = {0};
+	struct glock_space *space = calloc(1, sizeof(*space));
+	int err;
+
+	if (!space)
+		return -ENOMEM;
+	memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
+	pthread_once(&forks_once, count_forks);
+	space->forks = atomic_load(&forks);
+	space->env = env ? *env : real_env;
+	if (!space->env.cpus)
+		space->env.cpus = real_cpus();
+	space->lm = lm;
+	glock__list_init(&space->dead);
+	glock__list_init(&space->lru.list);
+	glock__list_init(&space->order.holders);
+	err = set_options(space, &o);
+	if (!err)
+		err = glock__type_stats_init(&space->type_stats, GLOCK_TYPE_MAX, space->env.cpus,
+					     space->env.cpu);
+	if (!err && o.trace_order) {
+		space->ring = glock__ring_new(o.trace_order);
+		err = space->ring ? 0 : -ENOMEM;
+	}
+	lm->owner = space;
+	lm->events = &glock__events;
+	if (!err)
+		err = glock__work_init(space, !env);
+	if (err) {
+		free_space(space);
+		return err;
+	}
+	*ret = space;
+	return 0;
+}
+
+int glock_space_open(const struct glock_space_options *options, struct glock_space **space)
+{
+	struct glock__lockman *lm;
+	const char *name;
+	int err;
+
+	if (!options || options->size < offsetof(struct glock_space_options, flags))
+		return -EINVAL;
+	name = options->lockman ? options->lockman : "none";
+	if (strcmp(name, "none"))
+		return -EPROTONOSUPPORT;
+	lm = glock__none_new();
+	if (!lm)
+		return -ENOMEM;
+	err = glock__space_open(options, lm, NULL, space);
+	if (err)
+		lm->ops->free(lm);
+	return err;
+}
+
+/* ---- close ---- */
+
+static bool any_users(struct glock_space *space)
+{
+	bool any = false;
+
+	for (size_t b = 0; b < space->buckets && !any; b++) {
+		for (struct glock *gl = space->hash[b]; gl && !any; gl = gl->hash_next) {
+			gl_take(gl);
+			any = gl->users;
+			gl_drop(gl);
+		}
+	}
+	return any;
+}
+
+static void demote_one(struct glock *gl, void *arg)
+{
+	(void)arg;
+	gl_take(gl);
+	if (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK)
+		glock__request_demote(gl, GLOCK_UN, 0, false);
+	gl_drop(gl);
+}
+
+int glock_space_close(struct glock_space *space)
+{
+	int err = glock__check(space, "glock_space_close");
+	uint32_t left;
+	bool busy;
+
+	if (err)
+		return err;
+	if (glock__in_work())
+		return -EDEADLK;
+	glock__lock_take(&space->lock);
+	busy = any_users(space);
+	if (!busy)
+		atomic_store_explicit(&space->closing, true, memory_order_release);
+	glock__lock_drop(&space->lock);
+	if (busy)
+		return -EBUSY;
+	glock__each(space, demote_one, NULL);
+	while ((left = atomic_load_explicit(&space->alive, memory_order_acquire)))
+		glock__wait(space, &space->alive, left, 0);
+	space->lm->ops->leave(space->lm, false);
+	glock__work_stop(space);
+	space->lm->ops->free(space->lm);
+	free_space(space);
+	return 0;
+}
+
+void glock__space_kill(struct glock_space *space)
+{
+	glock__work_stop(space);
+	for (size_t b = 0; b < space->buckets; b++) {
+		for (struct glock *gl = space->hash[b], *next; gl; gl = next) {
+			next = gl->hash_next;
+			free(gl);
+		}
+	}
+	for (struct glock__list *l = space->dead.next, *next; l != &space->dead; l = next) {
+		next = l->next;
+		free(glock__entry(l, struct glock, lru));
+	}
+	space->lm->ops->free(space->lm);
+	free_space(space);
+}
+
+/* ---- withdraw ---- */
+
+/* Holders are told; nobody waits any more; the cache goes as soon as nobody holds it. */
+static void withdraw_one(struct glock *gl, void *arg)
+{
+	(void)arg;
+	gl_take(gl);
+	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (!(gh_state(gh) & GLOCK__H_HOLDER))
+			continue;
+		atomic_fetch_or_explicit(&gh->state, GLOCK__H_LOST, memory_order_release);
+		glock__op_lost(gl, gh);
+	}
+	if (gl->state != GLOCK_UN)
+		glock__request_demote(gl, GLOCK_UN, 0, false);
+	if (!FAULT(15))
+		glock__unfreeze(gl); /* nobody will tell us any more that recovery is over */
+	glock__run_queue(gl, true);
+	gl_drop(gl);
+}
+
+void glock_withdraw(struct glock_space *space)
+{
+	if (glock__check(space, "glock_withdraw"))
+		return;
+	atomic_store_explicit(&space->withdrawn, true, memory_order_release);
+	if (atomic_exchange(&space->withdraw_done, true))
+		return;
+	atomic_store_explicit(&space->blocked, false, memory_order_release);
+	glock__log(space, "space %s is withdrawn", space->name);
+	glock__each(space, withdraw_one, NULL);
+	/* Now the others may have what was ours; what is still asked for is answered. */
+	space->lm->ops->leave(space->lm, true);
+}
+
+/* ---- versions ---- */
+
+unsigned int glock_version(void)
+{
+	return GLOCK_VERSION;
+}
+
+int glock_supports(const char *feature)
+{
+	if (!strcmp(feature, "lockman:none"))
+		return 1;
+	if (!strcmp(feature, "probes"))
+		return glock__have_probes;
+	return 0;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats.c - see stats.h.
+ *
+ * The estimators are those of round-trip times in TCP: the mean moves by an eighth of the
+ * difference, the deviation by a quarter. Not scaled: shifts round down, so that a mean may stay
+ * up to 7 ns below a constant sample, and a deviation up to 3. All of it is signed; an unsigned
+ * shift of a negative difference would make it huge.
+ */
+#include "stats.h"
+
+#include "lock.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+/* A record shares no cache line with another CPU's. */
+struct glock__cpu_stats {
+	_Alignas(128) struct glock__lock lock;
+	struct glock__stats stats;
+};
+
+const char *const glock__stat_names[GLOCK__STAT_MAX] = {
+    [GLOCK__SRTT] = "srtt",         [GLOCK__SRTTVAR] = "srttvar", [GLOCK__SRTTB] = "srttb",
+    [GLOCK__SRTTVARB] = "srttvarb", [GLOCK__SIRT] = "sirt",       [GLOCK__SIRTVAR] = "sirtvar",
+    [GLOCK__DCOUNT] = "dlm",        [GLOCK__QCOUNT] = "queue",
+};
+
+static unsigned int real_cpu(void)
+{
+	int cpu = sched_getcpu();
+
+	return cpu < 0 ? 0 : (unsigned int)cpu;
+}
+
+int glock__type_stats_init(struct glock__type_stats *ts, unsigned int types, unsigned int cpus,
+			   unsigned int (*cpu)(void))
+{
+	size_t n = (size_t)types * cpus;
+
+	assert(types && cpus);
+	ts->records = aligned_alloc(_Alignof(struct glock__cpu_stats), n * sizeof(*ts->records));
+	if (!ts->records)
+		return -ENOMEM;
+	ts->cpus = cpus;
+	ts->types = types;
+	ts->cpu = cpu ? cpu : real_cpu;
+	for (size_t i = 0; i < n; i++)
+		ts->records[i] = (struct glock__cpu_stats){0};
+	return 0;
+}
+
+void glock__type_stats_free(struct glock__type_stats *ts)
+{
+	free(ts->records);
+	ts->records = NULL;
+}
+
+static struct glock__cpu_stats *record_of(struct glock__type_stats *ts, unsigned int type,
+					  unsigned int cpu)
+{
+	assert(type < ts->types && cpu < ts->cpus);
+	return &ts->records[(size_t)cpu * ts->types + type];
+}
+
+/* The record of the CPU that the caller runs on, locked. */
+static struct glock__cpu_stats *lock_record(struct glock__type_stats *ts, unsigned int type)
+{
+	struct glock__cpu_stats *r = record_of(ts, FAULT(7) ? 0 : type, ts->cpu() % ts->cpus);
+
+	glock__lock_take(&r->lock);
+	return r;
+}
+
+struct glock__stats glock__type_stats_read(struct glock__type_stats *ts, unsigned int type,
+					   unsigned int cpu)
+{
+	struct glock__cpu_stats *r = record_of(ts, type, cpu);
+	struct glock__stats s;
+
+	glock__lock_take(&r->lock);
+	s = r->stats;
+	glock__lock_drop(&r->lock);
+	return s;
+}
+
+void glock__type_stats_write(struct glock__type_stats *ts, unsigned int type, unsigned int cpu,
+			     const struct glock__stats *s)
+{
+	struct glock__cpu_stats *r = record_of(ts, type, cpu);
+
+	glock__lock_take(&r->lock);
+	r->stats = *s;
+	glock__lock_drop(&r->lock);
+}
+
+/* a - b as the kernel's u64 does it: wraps, and the result has a sign. */
+static int64_t minus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+void glock__stats_sample(int64_t pair[2], int64_t sample)
+{
+	int64_t delta = minus(sample, pair[0]);
+	int64_t size = delta < 0 ? minus(0, delta) : delta;
+
+	static_assert(-1 >> 1 == -1, "shifts of negative numbers must keep the sign");
+	pair[0] = plus(pair[0], delta >> 3);
+	if (FAULT(6))
+		pair[1] = plus(pair[1], (int64_t)((uint64_t)minus(size, pair[1]) >> 2));
+	else
+		pair[1] = plus(pair[1], minus(size, pair[1]) >> 2);
+}
+
+void glock__stats_inherit(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type)
+{
+	struct glock__cpu_stats *r = lock_record(ts, type);
+
+	*s = r->stats;
+	glock__lock_drop(&r->lock);
+	s->v[GLOCK__DCOUNT] = 0;
+	s->v[GLOCK__QCOUNT] = 0;
+}
+
+void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type)
+{
+	struct glock__cpu_stats *r = lock_record(ts, type);
+
+	r->stats.v[GLOCK__QCOUNT]++;
+	glock__lock_drop(&r->lock);
+	s->v[GLOCK__QCOUNT]++;
+}
+
+void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
+			  int64_t *stamp, int64_t now, bool first)
+{
+	struct glock__cpu_stats *r = lock_record(ts, type);
+	int64_t between = minus(now, *stamp);
+
+	if (!first)
+		glock__stats_sample(&r->stats.v[GLOCK__SIRT], between);
+	r->stats.v[GLOCK__DCOUNT]++;
+	glock__lock_drop(&r->lock);
+	if (!first)
+		glock__stats_sample(&s->v[GLOCK__SIRT], between);
+	s->v[GLOCK__DCOUNT]++;
+	if (!FAULT(12))
+		*stamp = now;
+}
+
+int64_t glock__stats_reply(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
+			   int64_t stamp, int64_t now, bool blocking)
+{
+	enum glock__stat mean = blocking ? GLOCK__SRTTB : GLOCK__SRTT;
+	struct glock__cpu_stats *r = lock_record(ts, type);
+	int64_t rtt = minus(now, stamp);
+
+	glock__stats_sample(&r->stats.v[mean], rtt);
+	glock__lock_drop(&r->lock);
+	glock__stats_sample(&s->v[mean], rtt);
+	return rtt;
+}
+
+void glock__share_set(struct glock__share *share, int64_t now, bool usable)
+{
+	if (share->usable == usable)
+		return;
+	if (usable)
+		share->since = now;
+	else
+		share->used += now - share->since;
+	share->usable = usable;
+}
+
+int64_t glock__share_ns(const struct glock__share *share, int64_t now)
+{
+	return share->used + (share->usable ? now - share->since : 0);
+}

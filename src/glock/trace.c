@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* trace.c - see trace.h. */
+#include "trace.h"
+
+#include "mode.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__has_include)
+#if __has_include(<sys/sdt.h>)
+#include <sys/sdt.h>
+#define HAVE_PROBES true
+#endif
+#endif
+#ifndef HAVE_PROBES
+#define HAVE_PROBES false
+#define DTRACE_PROBE4(provider, name, a, b, c, d) ((void)(a), (void)(b), (void)(c), (void)(d))
+#define DTRACE_PROBE5(provider, name, a, b, c, d, e) ((void)(e))
+#endif
+
+const bool glock__have_probes = HAVE_PROBES;
+
+const char *const glock__event_names[GLOCK__EV_MAX] = {
+    [GLOCK__EV_STATE_CHANGE] = "gfs2_glock_state_change",
+    [GLOCK__EV_PUT] = "gfs2_glock_put",
+    [GLOCK__EV_DEMOTE_RQ] = "gfs2_demote_rq",
+    [GLOCK__EV_PROMOTE] = "gfs2_promote",
+    [GLOCK__EV_QUEUE] = "gfs2_glock_queue",
+    [GLOCK__EV_LOCK_TIME] = "gfs2_glock_lock_time",
+};
+
+/* ---- text ---- */
+
+/* Traces name the lock manager's modes; what is none is NL. */
+static const char *dlm_name(unsigned int mode)
+{
+	return glock__modes[mode < GLOCK_MODE_MAX ? mode : GLOCK_UN].dlm_name;
+}
+
+static void print_lock_time(struct glock__text *t, const struct glock__event *ev)
+{
+	const int64_t *v = ev->stats.v;
+
+	glock__text_print(t,
+			  " status:%d flags:%02x tdiff:%" PRId64 " srtt:%" PRId64 "/%" PRId64
+			  " srttb:%" PRId64 "/%" PRId64 " sirt:%" PRId64 "/%" PRId64
+			  " dcnt:%" PRId64 " qcnt:%" PRId64,
+			  ev->status, ev->status_flags, ev->round_trip, v[GLOCK__SRTT],
+			  v[GLOCK__SRTTVAR], v[GLOCK__SRTTB], v[GLOCK__SRTTVARB], v[GLOCK__SIRT],
+			  v[GLOCK__SIRTVAR], v[GLOCK__DCOUNT], v[GLOCK__QCOUNT]);
+}
+
+void glock__event_print(struct glock__text *t, enum glock__text_format format, unsigned int major,
+			unsigned int minor, const struct glock__event *ev)
+{
+	char letters[GLOCK__LETTERS];
+
+	glock__flag_letters_traced(letters, format, ev->flags);
+	/* The kernel prints the number with a sign in four of the events, without in two. */
+	if (ev->name == GLOCK__EV_PROMOTE || ev->name == GLOCK__EV_QUEUE)
+		glock__text_print(t, "%u,%u glock %u:%" PRIu64, major, minor, ev->type, ev->number);
+	else
+		glock__text_print(t, "%u,%u glock %d:%" PRId64, major, minor, ev->type,
+				  (int64_t)ev->number);
+	switch ((enum glock__event_name)ev->name) {
+	case GLOCK__EV_STATE_CHANGE:
+		glock__text_print(t, " state %s to %s tgt:%s dmt:%s flags:%s", dlm_name(ev->state),
+				  dlm_name(ev->to), dlm_name(ev->target), dlm_name(ev->demote),
+				  letters);
+		break;
+	case GLOCK__EV_PUT:
+		glock__text_print(t, " state %s => IV flags:%s", dlm_name(ev->state), letters);
+		break;
+	case GLOCK__EV_DEMOTE_RQ:
+		glock__text_print(t, " demote %s to %s flags:%s %s", dlm_name(ev->state),
+				  dlm_name(ev->to), letters, ev->remote ? "remote" : "local");
+		break;
+	case GLOCK__EV_PROMOTE:
+		glock__text_print(t, " promote %s", dlm_name(ev->state));
+		break;
+	case GLOCK__EV_QUEUE:
+		glock__text_print(t, " %squeue %s", ev->out ? "de" : "", dlm_name(ev->state));
+		break;
+	case GLOCK__EV_LOCK_TIME:
+		print_lock_time(t, ev);
+		break;
+	case GLOCK__EV_MAX:
+		break;
+	}
+}
+
+/* ---- the ring ---- */
+
+#define EVENT_WORDS ((sizeof(struct glock__event) + 7) / 8)
+
+/*
+ * owner: 2 n + 2 when event n is whole in here, 2 n + 1 while it is being written. The words are
+ * atomics because a reader may look while a writer writes; it then throws away what it saw.
+ */
+struct slot {
+	_Atomic uint64_t owner;
+	_Atomic uint64_t words[EVENT_WORDS];
+};
+
+struct glock__ring {
+	uint64_t mask;
+	_Alignas(64) _Atomic uint64_t head; /* number of the next event */
+	_Alignas(64) struct slot slots[];
+};
+
+struct glock__ring *glock__ring_new(unsigned int order)
+{
+	size_t n = (size_t)1 << order, size = sizeof(struct glock__ring) + n * sizeof(struct slot);
+	struct glock__ring *r;
+
+	assert(order < 32);
+	size = (size + 63) & ~(size_t)63;
+	r = aligned_alloc(64, size);
+	if (!r)
+		return NULL;
+	memset(r, 0, size);
+	r->mask = n - 1;
+	return r;
+}
+
+void glock__ring_free(struct glock__ring *r)
+{
+	free(r);
+}
+
+/* False: another writer, a whole ring behind or ahead, is in the slot. */
+static bool claim(struct slot *s, uint64_t n)
+{
+	uint64_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
+
+	while (!(owner & 1) && owner < 2 * n + 1)
+		if (atomic_compare_exchange_weak_explicit(
+			&s->owner, &owner, 2 * n + 1, memory_order_relaxed, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+void glock__ring_put(struct glock__ring *r, const struct glock__event *ev)
+{
+	uint64_t n = atomic_fetch_add_explicit(&r->head, 1, memory_order_relaxed);
+	struct slot *s = &r->slots[n & r->mask];
+	uint64_t words[EVENT_WORDS] = {0};
+
+	if (!claim(s, n))
+		return;
+	memcpy(words, ev, sizeof(*ev));
+	/* release: a reader that sees one of the words sees that the slot was claimed. */
+	for (size_t i = 0; i < EVENT_WORDS; i++)
+		atomic_store_explicit(&s->words[i], words[i], memory_order_release);
+	atomic_store_explicit(&s->owner, 2 * n + 2, memory_order_release);
+}
+
+/* 1: event n; 0: not written yet; -ESTALE: overwritten. */
+static int read_slot(struct slot *s, uint64_t n, struct glock__event *ev)
+{
+	uint64_t words[EVENT_WORDS], owner, again;
+
+	owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+	if (owner != 2 * n + 2)
+		return owner > 2 * n + 2 ? -ESTALE : 0;
+	/* acquire: the owner is looked at again after all of them. */
+	for (size_t i = 0; i < EVENT_WORDS; i++)
+		words[i] = atomic_load_explicit(&s->words[i], memory_order_acquire);
+	again = atomic_load_explicit(&s->owner, memory_order_relaxed);
+	if (again != owner)
+		return -ESTALE;
+	memcpy(ev, words, sizeof(*ev));
+	return 1;
+}
+
+int glock__ring_get(struct glock__ring *r, uint64_t *cursor, struct glock__event *ev,
+		    uint64_t *lost)
+{
+	uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire), oldest;
+	int ret = -ESTALE;
+
+	if (*cursor == head)
+		return 0;
+	if (head - *cursor <= r->mask + 1)
+		ret = read_slot(&r->slots[*cursor & r->mask], *cursor, ev);
+	if (ret == 1) {
+		++*cursor;
+		return 1;
+	}
+	/* Being written; unless the ring went around, for then its writer gave it up. */
+	if (ret == 0 && head - *cursor < (r->mask + 1) / 2)
+		return 0;
+	oldest = head > r->mask + 1 ? head - (r->mask + 1) : 0;
+	if (oldest <= *cursor)
+		oldest = *cursor + 1;
+	*lost = oldest - *cursor;
+	*cursor = oldest;
+	return -ESTALE;
+}
+
+/* ---- probes ---- */
+
+static void probe(const struct glock__event *ev)
+{
+	switch ((enum glock__event_name)ev->name) {
+	case GLOCK__EV_STATE_CHANGE:
+		DTRACE_PROBE5(glock, state_change, ev->type, ev->number, ev->state, ev->to,
+			      ev->flags);
+		break;
+	case GLOCK__EV_PUT:
+		DTRACE_PROBE4(glock, put, ev->type, ev->number, ev->state, ev->flags);
+		break;
+	case GLOCK__EV_DEMOTE_RQ:
+		DTRACE_PROBE5(glock, demote_rq, ev->type, ev->number, ev->state, ev->to,
+			      ev->remote);
+		break;
+	case GLOCK__EV_PROMOTE:
+		DTRACE_PROBE4(glock, promote, ev->type, ev->number, ev->state, ev->thread);
+		break;
+	case GLOCK__EV_QUEUE:
+		DTRACE_PROBE4(glock, queue, ev->type, ev->number, ev->state, ev->out);
+		break;
+	case GLOCK__EV_LOCK_TIME:
+		DTRACE_PROBE5(glock, lock_time, ev->type, ev->number, ev->status, ev->round_trip,
+			      &ev->stats);
+		break;
+	case GLOCK__EV_MAX:
+		break;
+	}
+}
+
+void glock__trace(struct glock__ring *r, const struct glock__event *ev)
+{
+	probe(ev);
+	if (r)
+		glock__ring_put(r, ev);
+}

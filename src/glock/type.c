@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* type.c - see type.h. */
+#include "type.h"
+
+#include "mode.h"
+
+#include <assert.h>
+
+#define BOTH (GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA)
+#define META_ONLY GLOCK_CACHES_METADATA
+#define SH_EX (GLOCK__SH_SET | GLOCK__EX_SET)
+#define ALL_MODES (SH_EX | GLOCK__DF_SET)
+
+/*
+ * The documented order is: rename, inodes, resource groups, transaction. The others are taken by
+ * GFS2 like this: an flock or a journal is held all the time while everything else goes on; the
+ * iopen glock of an inode and the quotas come between the inode and the resource group that
+ * blocks are to be taken from.
+ */
+enum {
+	NO_ORDER = 0,
+	ORDER_HELD_LONG = 1, /* mount, live, flock, journal */
+	ORDER_RENAME = 2,
+	ORDER_INODE = 3,
+	ORDER_IOPEN = 4,
+	ORDER_QUOTA = 5,
+	ORDER_RGRP = 6,
+	ORDER_TRANS = 7,
+};
+
+/* clang-format off */
+const struct glock__type_info glock__types[GLOCK_TYPE_OWN] = {
+	/*                   name        caches     modes      order            number recur  prio */
+	[GLOCK_RESERVED] = {"reserved", 0,         SH_EX,     NO_ORDER,        false, false, false},
+	[GLOCK_NONDISK]  = {"nondisk",  0,         SH_EX,     ORDER_HELD_LONG, false, false, false},
+	[GLOCK_INODE]    = {"inode",    BOTH,      ALL_MODES, ORDER_INODE,     false, false, false},
+	[GLOCK_RGRP]     = {"rgrp",     META_ONLY, SH_EX,     ORDER_RGRP,      true,  false, false},
+	[GLOCK_META]     = {"meta",     0,         SH_EX,     NO_ORDER,        false, false, false},
+	[GLOCK_IOPEN]    = {"iopen",    0,         SH_EX,     ORDER_IOPEN,     false, false, false},
+	[GLOCK_FLOCK]    = {"flock",    0,         SH_EX,     ORDER_HELD_LONG, false, true,  false},
+	[GLOCK_PLOCK]    = {"plock",    0,         SH_EX,     NO_ORDER,        false, false, false},
+	[GLOCK_QUOTA]    = {"quota",    0,         SH_EX,     ORDER_QUOTA,     true,  false, false},
+	[GLOCK_JOURNAL]  = {"journal",  0,         SH_EX,     ORDER_HELD_LONG, false, false, true},
+};
+/* clang-format on */
+
+static const unsigned int nondisk_order[GLOCK__NONDISK_MAX] = {
+    [GLOCK__MOUNT] = ORDER_HELD_LONG,
+    [GLOCK__LIVE] = ORDER_HELD_LONG,
+    [GLOCK__TRANS] = ORDER_TRANS,
+    [GLOCK__RENAME] = ORDER_RENAME,
+};
+
+unsigned int glock__type_order(const struct glock__type_info *info, unsigned int type,
+			       uint64_t number)
+{
+	if (type == GLOCK_NONDISK && number < GLOCK__NONDISK_MAX)
+		return nondisk_order[number];
+	return info->order;
+}
+
+unsigned int glock__type_may_cache(unsigned int caches, enum glock_mode mode)
+{
+	/* The dirty bits are the clean ones, two places up. */
+	static_assert(GLOCK__DIRTY_METADATA == GLOCK__METADATA << 2, "dirty bits");
+	static_assert(GLOCK__DIRTY_DATA == GLOCK__DATA << 2, "dirty bits");
+	static_assert(GLOCK_CACHES_METADATA == (unsigned int)GLOCK__METADATA, "cache bits");
+	static_assert(GLOCK_CACHES_DATA == (unsigned int)GLOCK__DATA, "cache bits");
+
+	return glock__modes[mode].cache & (caches | caches << 2);
+}
+
+struct glock__cache_change glock__type_cache_change(unsigned int caches, enum glock_mode from,
+						    enum glock_mode to)
+{
+	unsigned int had = glock__type_may_cache(caches, from);
+	unsigned int has = glock__type_may_cache(caches, to);
+	unsigned int lost = had & ~has;
+
+	return (struct glock__cache_change){
+	    .sync = lost & (GLOCK__DIRTY_METADATA | GLOCK__DIRTY_DATA),
+	    .inval = lost & (GLOCK__METADATA | GLOCK__DATA),
+	};
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * work.c - delayed work: a glock's, at a time; who runs it; how to wait.
+ *
+ * A heap of glocks by the time when their work is due. Queued again while it is queued, work keeps
+ * the earlier of the two times: a hold time that ends in 200 ms must not keep back the reply that
+ * came now. Queued while it runs, it runs again.
+ *
+ * Work is run by a thread of the library's, or by the program in glock_dispatch(), told by a timer
+ * that it can poll. A waiter in a space of the latter kind does work while it waits, since nobody
+ * else might; it sleeps on one word of the space, which changes whenever there is work or anybody's
+ * wait is over.
+ *
+ * Locks: work.lock inside gl->lock. The reference that queued work has is taken by whoever queues
+ * it and dropped after it ran.
+ */
+#include "impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* ---- the heap; under work.lock ---- */
+
+static void put_at(struct glock_space *space, size_t i, struct glock *gl)
+{
+	space->work.heap[i] = gl;
+	gl->work.place = i;
+}
+
+static void sift_up(struct glock_space *space, size_t i)
+{
+	struct glock *gl = space->work.heap[i];
+
+	for (; i && space->work.heap[(i - 1) / 2]->work.at > gl->work.at; i = (i - 1) / 2)
+		put_at(space, i, space->work.heap[(i - 1) / 2]);
+	put_at(space, i, gl);
+}
+
+static void sift_down(struct glock_space *space, size_t i)
+{
+	struct glock **heap = space->work.heap, *gl = heap[i];
+	size_t n = space->work.n, child;
+
+	for (; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && heap[child + 1]->work.at < heap[child]->work.at)
+			child++;
+		if (heap[child]->work.at >= gl->work.at)
+			break;
+		put_at(space, i, heap[child]);
+	}
+	put_at(space, i, gl);
+}
+
+static void push(struct glock_space *space, struct glock *gl, int64_t at)
+{
+	assert(space->work.n < space->work.room && gl->work.place == GLOCK__NO_PLACE);
+	gl->work.at = at;
+	put_at(space, space->work.n++, gl);
+	sift_up(space, gl->work.place);
+}
+
+static struct glock *pop(struct glock_space *space)
+{
+	struct glock *gl = space->work.heap[0];
+
+	put_at(space, 0, space->work.heap[--space->work.n]);
+	if (space->work.n)
+		sift_down(space, 0);
+	gl->work.place = GLOCK__NO_PLACE;
+	return gl;
+}
+
+int glock__work_reserve(struct glock_space *space, size_t glocks)
+{
+	struct glock **heap;
+	size_t room;
+	int err = 0;
+
+	glock__lock_take(&space->work.lock);
+	if (glocks > space->work.room) {
+		room = glocks < 32 ? 64 : 2 * glocks;
+		heap = realloc(space->work.heap, room * sizeof(struct glock *));
+		if (heap) {
+			space->work.heap = heap;
+			space->work.room = room;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	glock__lock_drop(&space->work.lock);
+	return err;
+}
+
+/* ---- telling whoever runs it ---- */
+
+/*
+ * Whoever is about to sleep counts himself first, and whoever changes the word looks at the count
+ * after: both by read-modify-write of the count, so that one of them sees what the other did. A
+ * wake-up that nobody needs is a system call saved.
+ */
+static bool anybody(_Atomic uint32_t *sleepers)
+{
+	return atomic_fetch_add_explicit(sleepers, 0, memory_order_acq_rel) != 0;
+}
+
+static int sleep_on(_Atomic uint32_t *sleepers, _Atomic uint32_t *word, uint32_t seen,
+		    int64_t deadline)
+{
+	int err;
+
+	atomic_fetch_add_explicit(sleepers, 1, memory_order_acq_rel);
+	err = glock__futex_wait(word, seen, deadline);
+	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
+	return err;
+}
+
+static void signal_event(struct glock_space *space)
+{
+	atomic_fetch_add_explicit(&space->work.events, 1, memory_order_release);
+	if (anybody(&space->work.idle))
+		glock__futex_wake_all(&space->work.events);
+}
+
+/* Under work.lock: from when on the fd is readable. */
+static void arm(struct glock_space *space, int64_t at)
+{
+	struct itimerspec when = {{0, 0}, {0, 0}};
+
+	space->work.armed = at;
+	if (space->work.fd < 0)
+		return;
+	if (at != INT64_MAX) {
+		if (at < 1)
+			at = 1; /* all zero would switch it off */
+		when.it_value.tv_sec = at / 1000000000;
+		when.it_value.tv_nsec = at % 1000000000;
+	}
+	timerfd_settime(space->work.fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void kick_locked(struct glock_space *space, int64_t at)
+{
+	if (at >= space->work.armed)
+		return;
+	arm(space, at);
+	signal_event(space);
+}
+
+void glock__work_kick(struct glock_space *space, int64_t at)
+{
+	glock__lock_take(&space->work.lock);
+	kick_locked(space, at);
+	glock__lock_drop(&space->work.lock);
+}
+
+void glock__work_queue(struct glock *gl, int64_t at)
+{
+	struct glock_space *space = gl->space;
+
+	assert(gl_held(gl));
+	glock__lock_take(&space->work.lock);
+	if (gl->work.place != GLOCK__NO_PLACE) {
+		if (at < gl->work.at) {
+			gl->work.at = at;
+			sift_up(space, gl->work.place);
+		}
+	} else if (!gl->work.again) {
+		glock__ref(gl);
+		push(space, gl, at);
+	}
+	kick_locked(space, at);
+	glock__lock_drop(&space->work.lock);
+}
+
+bool glock__work_queued(struct glock *gl)
+{
+	struct glock_space *space = gl->space;
+	bool queued;
+
+	glock__lock_take(&space->work.lock);
+	queued = gl->work.place != GLOCK__NO_PLACE || gl->work.again;
+	glock__lock_drop(&space->work.lock);
+	return queued;
+}
+
+/* ---- running it ---- */
+
+/* The next glock whose work is due, marked as running; NULL: none. */
+static struct glock *next_due(struct glock_space *space)
+{
+	struct glock *gl = NULL;
+	int64_t now = glock__now(space);
+
+	glock__lock_take(&space->work.lock);
+	while (!gl && space->work.n && space->work.heap[0]->work.at <= now) {
+		gl = pop(space);
+		if (gl->work.running) {
+			gl->work.again = true; /* its reference waits with it */
+			gl = NULL;
+		}
+	}
+	if (gl)
+		gl->work.running = true;
+	glock__lock_drop(&space->work.lock);
+	return gl;
+}
+
+static void ran(struct glock_space *space, struct glock *gl)
+{
+	glock__lock_take(&space->work.lock);
+	gl->work.running = false;
+	if (gl->work.again) {
+		gl->work.again = false;
+		push(space, gl, glock__now(space));
+	}
+	glock__lock_drop(&space->work.lock);
+	gl_take(gl);
+	glock__put_locked(gl);
+}
+
+int64_t glock__work_next(struct glock_space *space)
+{
+	int64_t next;
+
+	glock__lock_take(&space->work.lock);
+	next = space->work.n ? space->work.heap[0]->work.at : INT64_MAX;
+	glock__lock_drop(&space->work.lock);
+	return next;
+}
+
+static int run_due(struct glock_space *space)
+{
+	struct glock *gl;
+	int64_t next, trim;
+	int n = 0;
+
+	glock__enter_work();
+	glock__lru_trim(space);
+	while ((gl = next_due(space))) {
+		glock__work_run(gl);
+		ran(space, gl);
+		n++;
+	}
+	trim = glock__lru_trim(space); /* once more: what has become idle now is due some time */
+	if (atomic_load_explicit(&space->withdrawn, memory_order_acquire))
+		glock_withdraw(space);
+	glock__leave_work();
+	glock__lock_take(&space->work.lock);
+	next = space->work.n ? space->work.heap[0]->work.at : INT64_MAX;
+	arm(space, next < trim ? next : trim);
+	glock__lock_drop(&space->work.lock);
+	return n;
+}
+
+int glock_dispatch(struct glock_space *space)
+{
+	int err = glock__check(space, "glock_dispatch");
+
+	if (err)
+		return err;
+	if (space->work.have_thread)
+		return -EINVAL;
+	if (glock__in_work())
+		return -EDEADLK;
+	return run_due(space);
+}
+
+int glock_space_fd(struct glock_space *space)
+{
+	return space->work.fd;
+}
+
+/* ---- waiting ---- */
+
+void glock__wake(struct glock_space *space, _Atomic uint32_t *word)
+{
+	if (!space->work.have_thread)
+		signal_event(space);
+	else if (anybody(&space->work.waiters))
+		glock__futex_wake_all(word);
+}
+
+int glock__wait(struct glock_space *space, _Atomic uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	int64_t until = deadline ? deadline : INT64_MAX;
+	uint32_t event;
+	int err;
+
+	if (space->work.have_thread)
+		return sleep_on(&space->work.waiters, word, seen, deadline);
+	/* The word is looked at after the event: a change in between changes the event too. */
+	event = atomic_load_explicit(&space->work.events, memory_order_acquire);
+	if (run_due(space) || atomic_load_explicit(word, memory_order_acquire) != seen)
+		return 0;
+	glock__lock_take(&space->work.lock);
+	if (space->work.armed < until)
+		until = space->work.armed;
+	glock__lock_drop(&space->work.lock);
+	err =
+	    sleep_on(&space->work.idle, &space->work.events, event, until == INT64_MAX ? 0 : until);
+	if (err == -ETIMEDOUT && (!deadline || glock__now(space) < deadline))
+		err = 0;
+	return err;
+}
+
+/* ---- the library's thread ---- */
+
+static void *work_thread(void *arg)
+{
+	struct glock_space *space = arg;
+	uint32_t event;
+	int64_t next;
+
+	while (!atomic_load_explicit(&space->work.stop, memory_order_acquire)) {
+		event = atomic_load_explicit(&space->work.events, memory_order_acquire);
+		run_due(space);
+		glock__lock_take(&space->work.lock);
+		next = space->work.armed;
+		glock__lock_drop(&space->work.lock);
+		sleep_on(&space->work.idle, &space->work.events, event,
+			 next == INT64_MAX ? 0 : next);
+	}
+	return NULL;
+}
+
+static int start_thread(struct glock_space *space)
+{
+	sigset_t all, old;
+	int err;
+
+	/* It inherits the mask: no signal of the program's is handled there. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	space->work.have_thread = true;
+	err = pthread_create(&space->work.thread, NULL, work_thread, space);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		space->work.have_thread = false;
+		return -err;
+	}
+	pthread_setname_np(space->work.thread, "glock-work");
+	return 0;
+}
+
+int glock__work_init(struct glock_space *space, bool real_time)
+{
+	space->work.fd = -1;
+	space->work.armed = INT64_MAX;
+	if (!(space->flags & GLOCK_SPACE_DISPATCH))
+		return start_thread(space);
+	if (!real_time)
+		return 0; /* a simulator knows by itself when work is due */
+	space->work.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	return space->work.fd < 0 ? -errno : 0;
+}
+
+void glock__work_stop(struct glock_space *space)
+{
+	if (space->work.have_thread) {
+		atomic_store_explicit(&space->work.stop, true, memory_order_release);
+		signal_event(space);
+		pthread_join(space->work.thread, NULL);
+	}
+	if (space->work.fd >= 0)
+		close(space->work.fd);
+	free(space->work.heap);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* check.h - what every cmocka test here needs. */
+#ifndef TESTS_GLOCK_CHECK_H
+#define TESTS_GLOCK_CHECK_H
+
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* TAP on standard output, always. */
+#define RUN_TESTS(tests) \
+	(cmocka_set_message_output(CM_OUTPUT_TAP), cmocka_run_group_tests(tests, NULL, NULL))
+
+#endif

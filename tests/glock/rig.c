@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* rig.c - see rig.h. */
+#include "rig.h"
+
+#include <stdarg.h>
+
+struct rig rig;
+
+static void __attribute__((format(printf, 1, 2))) note(const char *fmt, ...)
+{
+	size_t len = strlen(rig.log);
+	va_list ap;
+
+	if (len + 64 > sizeof(rig.log))
+		return; /* a test that does not look at it */
+	if (len) {
+		strcat(rig.log, " ");
+		len++;
+	}
+	va_start(ap, fmt);
+	vsnprintf(rig.log + len, sizeof(rig.log) - len - 1, fmt, ap);
+	va_end(ap);
+}
+
+static void on_log(void *arg, const char *message)
+{
+	(void)arg;
+	rig.n_messages++;
+	snprintf(rig.messages, sizeof(rig.messages), "%s", message);
+}
+
+/* ---- the lock manager ---- */
+
+static const char *dlm_names[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
+
+static int rig_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
+		    uint64_t number, int mode, uint32_t flags)
+{
+	(void)type, (void)number;
+	assert_null(rig.open);
+	assert_int_equal(!!lk->id, !!(flags & GLOCK__LKF_CONVERT));
+	note("%s:%s%s%s%s", flags & GLOCK__LKF_CONVERT ? "convert" : "ask", dlm_names[mode],
+	     flags & GLOCK__LKF_QUECVT ? ":quecvt" : "", flags & GLOCK__LKF_NOQUEUE ? ":try" : "",
+	     flags & GLOCK__LKF_NOQUEUEBAST ? ":1cb" : "");
+	if (rig.refuse)
+		return rig.refuse;
+	rig.open = lk;
+	rig.asked_mode = mode;
+	if (rig.answer_at_once) {
+		rig.open = NULL;
+		lk->id = 1;
+		lm->events->reply(lk, 0, 0);
+	}
+	return 0;
+}
+
+static void rig_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	(void)lm;
+	assert_ptr_equal(lk, rig.open);
+	note("cancel");
+}
+
+static void rig_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	note("unlock");
+	lm->events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+}
+
+static void rig_leave(struct glock__lockman *lm, bool failed)
+{
+	struct glock__lm_lock *lk = rig.open;
+
+	note("leave%s", failed ? ":failed" : "");
+	rig.open = NULL;
+	if (lk)
+		lm->events->reply(lk, -ENODEV, 0);
+}
+
+static void rig_free(struct glock__lockman *lm)
+{
+	(void)lm;
+}
+
+static const struct glock__lm_ops rig_lm = {
+    .name = "rig",
+    .lock = rig_lock,
+    .cancel = rig_cancel,
+    .unlock = rig_unlock,
+    .leave = rig_leave,
+    .free = rig_free,
+};
+
+/* ---- operations ---- */
+
+static void in_op(const char *op, struct glock *gl, struct glock_holder *gh)
+{
+	if (rig.in_op)
+		rig.in_op(op, gl, gh);
+}
+
+static int op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
+{
+	note("th:%s:%u", glock__modes[to].name, sync);
+	in_op("xmote_th", gl, NULL);
+	return rig.th_error;
+}
+
+static int op_xmote_bh(struct glock *gl, enum glock_mode mode)
+{
+	note("bh:%s", glock__modes[mode].name);
+	in_op("xmote_bh", gl, NULL);
+	return rig.bh_error;
+}
+
+static void op_inval(struct glock *gl, unsigned int what)
+{
+	note("inval:%u", what);
+	in_op("inval", gl, NULL);
+}
+
+static int op_demote_ok(struct glock *gl)
+{
+	note("demote_ok");
+	in_op("demote_ok", gl, NULL);
+	return rig.demote_ok;
+}
+
+static int op_lock(struct glock_holder *gh)
+{
+	note("lock");
+	in_op("lock", glock_of(gh), gh);
+	return rig.lock_error;
+}
+
+static void op_unlock(struct glock_holder *gh)
+{
+	note("unlock_op");
+	in_op("unlock", glock_of(gh), gh);
+}
+
+static void op_dump(struct glock *gl, glock_print_fn *print, void *to)
+{
+	print(to, " X: object\n", 11);
+	in_op("dump", gl, NULL);
+}
+
+static void op_callback(struct glock *gl, enum glock_mode to, int remote)
+{
+	note("callback:%s:%s", glock__modes[to].name, remote ? "remote" : "local");
+	in_op("callback", gl, NULL);
+}
+
+static void op_lost(struct glock_holder *gh)
+{
+	note("lost");
+	in_op("lost", glock_of(gh), gh);
+}
+
+/* Inodes: the cache's operations. Resource groups and journals: all of them. */
+static const struct glock_ops inode_ops = {
+    .size = sizeof(inode_ops),
+    .xmote_th = op_xmote_th,
+    .inval = op_inval,
+    .demote_ok = op_demote_ok,
+    .dump = op_dump,
+    .lost = op_lost,
+};
+
+static const struct glock_ops rgrp_ops = {
+    .size = sizeof(rgrp_ops),
+    .xmote_th = op_xmote_th,
+    .xmote_bh = op_xmote_bh,
+    .inval = op_inval,
+    .demote_ok = op_demote_ok,
+    .lock = op_lock,
+    .unlock = op_unlock,
+    .dump = op_dump,
+    .callback = op_callback,
+    .lost = op_lost,
+};
+
+static const struct glock_type_options types[] = {
+    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &inode_ops, .flags = GLOCK_OPS_ASPACE},
+    {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &rgrp_ops, .flags = GLOCK_OPS_LVB},
+    {.size = sizeof(types[0]), .type = GLOCK_JOURNAL, .ops = &rgrp_ops},
+    {.size = sizeof(types[0]),
+     .type = 10,
+     .name = "own",
+     .hold = GLOCK_HOLD_NONE,
+     .modes = 1u << GLOCK_SH | 1u << GLOCK_EX | 1u << GLOCK_DF},
+};
+
+/* ---- the world ---- */
+
+static int64_t rig_now(void *arg)
+{
+	(void)arg;
+	return rig.now;
+}
+
+static uint32_t rig_random(void *arg)
+{
+	(void)arg;
+	return 12345;
+}
+
+static unsigned int rig_cpu(void)
+{
+	return 0;
+}
+
+static const struct glock__env env = {
+    .now = rig_now, .random = rig_random, .cpu = rig_cpu, .cpus = 1};
+
+void rig_open_with(struct glock_space_options *o)
+{
+	memset(&rig, 0, sizeof(rig));
+	rig.lm.ops = &rig_lm;
+	rig.now = 1000000 * RIG_MS;
+	rig.demote_ok = 1;
+	o->size = sizeof(*o);
+	o->name = "rig";
+	o->flags |= GLOCK_SPACE_DISPATCH;
+	o->types = types;
+	o->n_types = ARRAY_SIZE(types);
+	o->log = on_log;
+	o->trace_order = 8;
+	assert_int_equal(glock__space_open(o, &rig.lm, &env, &rig.space), 0);
+}
+
+void rig_open(unsigned int flags)
+{
+	struct glock_space_options o = {.flags = flags};
+
+	rig_open_with(&o);
+}
+
+void rig_close(void)
+{
+	rig.answer_at_once = true;
+	assert_null(rig.open);
+	assert_int_equal(glock_space_close(rig.space), 0);
+}
+
+void rig_run(void)
+{
+	assert_true(glock_dispatch(rig.space) >= 0);
+}
+
+void rig_pass(int64_t ns)
+{
+	rig.now += ns;
+	rig_run();
+}
+
+void rig_answer(int status)
+{
+	struct glock__lm_lock *lk = rig.open;
+
+	assert_non_null(lk);
+	rig.open = NULL;
+	if (!status)
+		lk->id = 1;
+	rig.lm.events->reply(lk, status, 0);
+	rig_run();
+}
+
+void rig_bast(struct glock *gl, int dlm_mode)
+{
+	rig.lm.events->bast(&gl->lk, dlm_mode);
+	rig_run();
+}
+
+void rig_expect(const char *log)
+{
+	assert_string_equal(rig.log, log);
+	*rig.log = '\0';
+}
+
+void rig_expect_message(const char *part)
+{
+	if (!strstr(rig.messages, part))
+		fail_msg("message \"%s\" has no \"%s\"", rig.messages, part);
+	*rig.messages = '\0';
+}
+
+struct glock *rig_glock(unsigned int type, uint64_t number)
+{
+	struct glock *gl;
+
+	assert_int_equal(glock_get(rig.space, type, number, &gl), 0);
+	return gl;
+}
+
+void rig_nq(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags)
+{
+	static uint64_t owners = 1;
+
+	glock_holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
+	glock_holder_owner(gh, owners++);
+	assert_int_equal(glock_nq(gh), 0);
+	rig_run();
+}
+
+void rig_hold(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags)
+{
+	rig_nq(gh, gl, mode, flags);
+	if (!glock_poll(gh))
+		rig_answer(0);
+	assert_int_equal(glock_wait(gh, 0, 0), 0);
+}
+
+void rig_dq(struct glock_holder *gh)
+{
+	assert_int_equal(glock_dq(gh), 0);
+	rig_run();
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/* Asking and letting go: every error, every flag, several at once, the order of locks. */
+#include "rig.h"
+
+static struct glock_holder a, b, c;
+static struct glock *gl;
+
+static int setup(void **state)
+{
+	(void)state;
+	rig_open(GLOCK_SPACE_CHECK_ORDER);
+	gl = rig_glock(GLOCK_INODE, 100);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	glock_put(gl);
+	rig_close();
+	return 0;
+}
+
+static int nq(struct glock_holder *gh, struct glock *on, enum glock_mode mode, unsigned int flags)
+{
+	glock_holder_init(gh, on, mode, flags | GLOCK_ASYNC);
+	return glock_nq(gh);
+}
+
+static void holder_refuses_nonsense(void **state)
+{
+	struct glock *rgrp = rig_glock(GLOCK_RGRP, 1), *own = rig_glock(10, 1), *none;
+
+	(void)state;
+	assert_int_equal(nq(&a, gl, GLOCK_UN, 0), -EINVAL);
+	assert_int_equal(nq(&a, gl, 17, 0), -EINVAL);
+	assert_int_equal(nq(&a, gl, GLOCK_SH, 0x1000), -EINVAL);
+	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY | GLOCK_TRY_1CB), -EINVAL);
+	assert_int_equal(nq(&a, gl, GLOCK_EX, GLOCK_ANY), -EINVAL);
+	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_PRIORITY), -EINVAL);
+	/* of GFS2's types only inodes have DF; an own type may */
+	assert_int_equal(nq(&a, rgrp, GLOCK_DF, 0), -EINVAL);
+	rig_expect_message("mode");
+	assert_int_equal(nq(&a, own, GLOCK_DF, 0), 0);
+	rig_run();
+	rig_answer(0);
+	/* queued already */
+	assert_int_equal(glock_nq(&a), -EINVAL);
+	rig_dq(&a);
+	/* not queued at all */
+	assert_int_equal(glock_dq(&a), -EINVAL);
+	assert_int_equal(glock_wait(&a, 0, 0), -EINVAL);
+	memset(&a, 0, sizeof(a));
+	assert_int_equal(glock_nq(&a), -EINVAL);
+	assert_int_equal(glock_dq(&a), -EINVAL);
+	assert_int_equal(glock_cancel(&a), -EINVAL);
+	assert_int_equal(glock_get(rig.space, 11, 1, &none), -EINVAL);
+	assert_int_equal(glock_get(rig.space, GLOCK_TYPE_MAX, 1, &none), -EINVAL);
+	glock_put(rgrp);
+	glock_put(own);
+}
+
+/* PRIORITY: journals, while recovering; before all who wait. */
+static void holder_priority(void **state)
+{
+	struct glock *journal = rig_glock(GLOCK_JOURNAL, 0);
+
+	(void)state;
+	rig_nq(&a, journal, GLOCK_EX, 0);
+	rig_nq(&b, journal, GLOCK_EX, 0);
+	assert_int_equal(nq(&c, journal, GLOCK_EX, GLOCK_PRIORITY), -EINVAL);
+	rig.lm.events->block(rig.space);
+	assert_int_equal(nq(&c, gl, GLOCK_EX, GLOCK_PRIORITY), -EINVAL);
+	assert_int_equal(nq(&c, journal, GLOCK_EX, GLOCK_PRIORITY | GLOCK_RECOVER), 0);
+	rig_answer(0);
+	assert_true(glock_poll(&c));
+	assert_false(glock_poll(&a));
+	rig.lm.events->thaw(rig.space);
+	rig_dq(&c);
+	assert_true(glock_poll(&a));
+	rig_dq(&a);
+	rig_dq(&b);
+	glock_put(journal);
+}
+
+static void nq_priority_in_lock(const char *op, struct glock *on, struct glock_holder *gh)
+{
+	(void)gh;
+	if (strcmp(op, "lock") || on->entered)
+		return;
+	glock_holder_init(&c, on, GLOCK_EX, GLOCK_PRIORITY | GLOCK_RECOVER | GLOCK_ASYNC);
+	glock_holder_owner(&c, 4712);
+	assert_int_equal(glock_nq(&c), 0);
+	rig.in_op = NULL;
+}
+
+/* Not before one whose lock operation runs: who is granted is at the head. */
+static void holder_priority_while_entering(void **state)
+{
+	struct glock *journal = rig_glock(GLOCK_JOURNAL, 0);
+
+	(void)state;
+	rig.lm.events->block(rig.space);
+	rig_nq(&a, journal, GLOCK_EX, GLOCK_RECOVER);
+	rig.in_op = nq_priority_in_lock;
+	rig_answer(0);
+	assert_null(rig.in_op);
+	assert_true(glock_valid(&a));
+	assert_false(glock_poll(&c));
+	assert_ptr_equal(journal->holders.next, &gh_of(&a)->list);
+	rig_dq(&a);
+	assert_true(glock_valid(&c));
+	rig_dq(&c);
+	rig.lm.events->thaw(rig.space);
+	glock_put(journal);
+}
+
+/* The same owner twice: an error that names both places; never a hang, never an abort. */
+static void holder_recursion(void **state)
+{
+	static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_DF, GLOCK_EX};
+	struct glock *flock = rig_glock(GLOCK_FLOCK, 1);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(modes); j++) {
+			assert_int_equal(nq(&a, gl, modes[i], 0), 0);
+			rig_run();
+			assert_int_equal(nq(&b, gl, modes[j], 0), -EDEADLK);
+			if (rig.open) /* it waits for itself as well */
+				rig_answer(0);
+			assert_int_equal(nq(&b, gl, modes[j], 0), -EDEADLK);
+			rig_dq(&a);
+		}
+	}
+	glock_holder_init(&a, gl, GLOCK_SH, GLOCK_ASYNC);
+	assert_int_equal(glock_nq_at(&a, "first.c:1"), 0);
+	rig_run();
+	if (rig.open)
+		rig_answer(0);
+	glock_holder_init(&b, gl, GLOCK_SH, GLOCK_ASYNC);
+	assert_int_equal(glock_nq_at(&b, "second.c:2"), -EDEADLK);
+	assert_non_null(strstr(rig.messages, "first.c:1"));
+	rig_expect_message("second.c:2");
+	/* another owner, by name, may */
+	glock_holder_owner(&b, 4711);
+	assert_int_equal(glock_nq(&b), 0);
+	rig_dq(&b);
+	rig_dq(&a);
+	/* a holder that is nobody's is in nobody's way; flocks are exempt */
+	rig_nq(&a, gl, GLOCK_SH, GLOCK_NOPID);
+	assert_int_equal(nq(&b, gl, GLOCK_SH, 0), 0);
+	rig_dq(&a);
+	rig_dq(&b);
+	assert_int_equal(nq(&a, flock, GLOCK_SH, 0), 0);
+	assert_int_equal(nq(&b, flock, GLOCK_SH, 0), 0);
+	rig_run();
+	rig_answer(0);
+	assert_true(glock_poll(&a) && glock_poll(&b));
+	rig_dq(&a);
+	rig_dq(&b);
+	glock_put(flock);
+}
+
+static void holder_try_is_futile(void **state)
+{
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	/* an incompatible holder */
+	glock_holder_init(&c, gl, GLOCK_EX, GLOCK_TRY);
+	assert_int_equal(glock_nq(&c), -EAGAIN);
+	/* compatible, but somebody waits who does not just try */
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	glock_holder_init(&c, gl, GLOCK_SH, GLOCK_TRY);
+	assert_int_equal(glock_nq(&c), -EAGAIN);
+	assert_int_equal(gl->counts.tries_failed, 2);
+	assert_int_equal(gl->stats.v[GLOCK__QCOUNT], 2);
+	rig_dq(&b);
+	glock_holder_init(&c, gl, GLOCK_SH, GLOCK_TRY);
+	assert_int_equal(glock_nq(&c), 0);
+	rig_dq(&c);
+	rig_dq(&a);
+}
+
+static void holder_noblock(void **state)
+{
+	(void)state;
+	glock_holder_init(&a, gl, GLOCK_SH, GLOCK_NOBLOCK);
+	assert_int_equal(glock_nq(&a), -ECHILD);
+	rig_hold(&b, gl, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&a), 0);
+	assert_true(glock_valid(&a));
+	/* not counted as queued */
+	assert_int_equal(gl->stats.v[GLOCK__QCOUNT], 1);
+	rig_nq(&c, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	glock_holder_init(&a, gl, GLOCK_SH, GLOCK_NOBLOCK);
+	assert_int_equal(glock_nq(&a), -ECHILD);
+	rig_dq(&c);
+	/* and not while a demand is due: the others' turn comes first */
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	assert_int_equal(glock_nq(&a), -ECHILD);
+	rig_dq(&b);
+	rig_answer(0);
+}
+
+static void holder_any_and_exact(void **state)
+{
+	(void)state;
+	rig_hold(&a, gl, GLOCK_DF, 0);
+	rig_dq(&a);
+	*rig.log = '\0';
+	rig_nq(&a, gl, GLOCK_SH, GLOCK_ANY);
+	assert_true(glock_poll(&a));
+	/* who says ANY may join, who wants SH itself may not: the mode is DF */
+	rig_nq(&b, gl, GLOCK_SH, GLOCK_ANY);
+	assert_true(glock_poll(&b));
+	rig_nq(&c, gl, GLOCK_SH, 0);
+	assert_false(glock_poll(&c));
+	rig_dq(&b);
+	rig_dq(&c);
+	rig_dq(&a);
+	rig_expect("");
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	*rig.log = '\0';
+	rig_nq(&a, gl, GLOCK_SH, GLOCK_EXACT);
+	rig_expect("th:SH:3 convert:PR");
+	rig_answer(0);
+	assert_true(glock_poll(&a));
+	rig_dq(&a);
+}
+
+static void holder_downgrade(void **state)
+{
+	struct glock *scope = rig_glock(GLOCK_RGRP, 3);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	assert_false(glock_poll(&b));
+	assert_int_equal(glock_downgrade(&a, GLOCK_UN), -EINVAL);
+	assert_int_equal(glock_downgrade(&a, GLOCK_EX), -EINVAL);
+	assert_int_equal(glock_downgrade(&b, GLOCK_SH), -EINVAL);
+	assert_int_equal(glock_downgrade(&a, GLOCK_SH), 0);
+	assert_int_equal(glock_mode_of(&a), GLOCK_SH);
+	assert_true(glock_poll(&b));
+	assert_int_equal(glock_downgrade(&a, GLOCK_DF), -EINVAL);
+	rig_dq(&a);
+	rig_dq(&b);
+	rig_hold(&a, scope, GLOCK_EX, GLOCK_NODE_SCOPE);
+	rig_hold(&b, scope, GLOCK_EX, GLOCK_NODE_SCOPE);
+	assert_int_equal(glock_downgrade(&a, GLOCK_SH), -EBUSY);
+	assert_int_equal(glock_downgrade(&b, GLOCK_SH), -EBUSY);
+	rig_dq(&b);
+	assert_int_equal(glock_downgrade(&a, GLOCK_SH), 0);
+	rig_dq(&a);
+	glock_put(scope);
+}
+
+static void holder_value_block(void **state)
+{
+	struct glock *rgrp = rig_glock(GLOCK_RGRP, 3);
+	char value[GLOCK_LVB_SIZE] = "value", got[GLOCK_LVB_SIZE];
+
+	(void)state;
+	rig_hold(&a, rgrp, GLOCK_SH, 0);
+	assert_int_equal(glock_lvb_read(&a, got), -ENODATA);
+	assert_int_equal(glock_lvb_write(&a, value), -EPERM);
+	rig_dq(&a);
+	assert_int_equal(glock_lvb_read(&a, got), -EPERM);
+	rig_hold(&a, rgrp, GLOCK_EX, 0);
+	assert_int_equal(glock_lvb_write(&a, value), 0);
+	assert_int_equal(glock_lvb_read(&a, got), 0);
+	assert_memory_equal(got, value, sizeof(value));
+	rig_dq(&a);
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_lvb_read(&a, got), -EOPNOTSUPP);
+	rig_dq(&a);
+	glock_put(rgrp);
+}
+
+/* Sorted by number; all or none; nothing twice. */
+static void holder_several_in_order(void **state)
+{
+	struct glock *g[3] = {rig_glock(GLOCK_INODE, 30), rig_glock(GLOCK_INODE, 10),
+			      rig_glock(GLOCK_INODE, 20)};
+	struct glock_holder gh[3], other;
+	char buf[200];
+	uint64_t cursor = 0;
+
+	(void)state;
+	rig.answer_at_once = true;
+	for (int i = 0; i < 3; i++)
+		glock_holder_init(&gh[i], g[i], GLOCK_EX, 0);
+	assert_int_equal(glock_nq_m(3, gh), 0);
+	for (uint64_t want = 10; want <= 30;) {
+		assert_int_equal(
+		    glock_trace(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)), 1);
+		if (!strncmp(buf, "gfs2_promote: ", 14)) {
+			char line[64];
+
+			snprintf(line, sizeof(line), "gfs2_promote: 0,0 glock 2:%d promote EX",
+				 (int)want);
+			assert_string_equal(buf, line);
+			want += 10;
+		}
+	}
+	glock_dq_m(3, gh);
+	/* the last one fails: none is held */
+	rig_hold(&other, g[0], GLOCK_SH, 0);
+	for (int i = 0; i < 3; i++)
+		glock_holder_init(&gh[i], g[i], GLOCK_EX, GLOCK_TRY);
+	assert_int_equal(glock_nq_m(3, gh), -EAGAIN);
+	for (int i = 0; i < 3; i++)
+		assert_false(glock_valid(&gh[i]));
+	rig_dq(&other);
+	glock_holder_init(&gh[1], g[0], GLOCK_EX, 0);
+	assert_int_equal(glock_nq_m(2, gh), -EINVAL);
+	assert_int_equal(glock_nq_m(0, gh), 0);
+	for (int i = 0; i < 3; i++)
+		glock_put(g[i]);
+}
+
+/* Two of the same place in the wrong order are told apart; the owner is told both places. */
+static void holder_lock_order(void **state)
+{
+	struct glock *rename = rig_glock(GLOCK_NONDISK, 3), *r1 = rig_glock(GLOCK_RGRP, 1),
+		     *r2 = rig_glock(GLOCK_RGRP, 2);
+
+	(void)state;
+	rig.answer_at_once = true;
+	glock_holder_init(&a, r2, GLOCK_SH, GLOCK_SKIP);
+	assert_int_equal(glock_nq(&a), 0);
+	/* an inode after a resource group, a lower number after a higher */
+	glock_holder_init(&b, gl, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&b), -EDEADLK);
+	rig_expect_message("comes later in the lock order");
+	glock_holder_init(&b, r1, GLOCK_SH, GLOCK_SKIP);
+	assert_int_equal(glock_nq(&b), -EDEADLK);
+	/* a try cannot deadlock; another owner is not concerned */
+	glock_holder_init(&b, r1, GLOCK_SH, GLOCK_SKIP | GLOCK_TRY);
+	assert_int_equal(glock_nq(&b), 0);
+	rig_dq(&b);
+	glock_holder_owner(&b, 5);
+	assert_int_equal(glock_nq(&b), 0);
+	rig_dq(&b);
+	rig_dq(&a);
+	/* rename, inode, rgrp: right */
+	glock_holder_init(&a, rename, GLOCK_EX, 0);
+	glock_holder_init(&b, gl, GLOCK_SH, 0);
+	glock_holder_init(&c, r1, GLOCK_SH, GLOCK_SKIP);
+	assert_int_equal(glock_nq(&a), 0);
+	assert_int_equal(glock_nq(&b), 0);
+	assert_int_equal(glock_nq(&c), 0);
+	rig_dq(&c);
+	rig_dq(&b);
+	rig_dq(&a);
+	glock_put(rename);
+	glock_put(r1);
+	glock_put(r2);
+}
+
+/* In an operation under the spinlock: refused and reported by name. */
+static int in_op_result;
+static const char *breach_in;
+
+static void call_back_in(const char *op, struct glock *on, struct glock_holder *gh)
+{
+	static struct glock_holder mine;
+
+	(void)gh;
+	if (strcmp(op, breach_in))
+		return;
+	glock_holder_init(&mine, on, GLOCK_SH, GLOCK_ASYNC);
+	glock_holder_owner(&mine, 99);
+	in_op_result = glock_nq(&mine);
+	if (!in_op_result)
+		glock_dq(&mine);
+}
+
+static void discard(void *to, const char *text, size_t len)
+{
+	(void)to, (void)text, (void)len;
+}
+
+static void holder_breaches_are_reported(void **state)
+{
+	struct glock *rgrp = rig_glock(GLOCK_RGRP, 3);
+
+	(void)state;
+	rig_hold(&a, rgrp, GLOCK_EX, 0);
+	rig.in_op = call_back_in;
+	breach_in = "dump";
+	glock_dump(rig.space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, discard, NULL);
+	assert_int_equal(in_op_result, -EDEADLK);
+	rig_expect_message("glock_nq was called in dump");
+	in_op_result = 0;
+	breach_in = "callback";
+	rig_pass(201 * RIG_MS);
+	rig_bast(rgrp, GLOCK__EX);
+	assert_int_equal(in_op_result, -EDEADLK);
+	rig_expect_message("glock_nq was called in callback");
+	in_op_result = 0;
+	rig.in_op = NULL;
+	rig_dq(&a);
+	rig_answer(0);
+	rig_hold(&a, rgrp, GLOCK_SH, 0);
+	rig_dq(&a);
+	glock_put(rgrp);
+	rig.in_op = call_back_in;
+	breach_in = "demote_ok";
+	in_op_result = 0;
+	glock_shrink(rig.space, 1);
+	assert_int_equal(in_op_result, -EDEADLK);
+	rig_expect_message("glock_nq was called in demote_ok");
+	rig.in_op = NULL;
+	rig_run();
+	rig_answer(0);
+}
+
+static void stay_long_in(const char *op, struct glock *on, struct glock_holder *gh)
+{
+	(void)op, (void)on, (void)gh;
+	rig.now += 20 * RIG_MS;
+}
+
+static void holder_staying_long_is_reported(void **state)
+{
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig.in_op = stay_long_in;
+	glock_dump(rig.space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, discard, NULL);
+	rig_expect_message("dump of type inode took 20000 us under the spinlock");
+	rig.in_op = NULL;
+	rig_dq(&a);
+}
+
+/* In an operation that may block: what is to be had at once is, the rest is refused, not hung. */
+static void nq_in_work(const char *op, struct glock *on, struct glock_holder *gh)
+{
+	struct glock_holder mine;
+	struct glock *other = rig_glock(GLOCK_INODE, 7);
+
+	(void)gh;
+	(void)on;
+	if (!strcmp(op, "xmote_th")) {
+		glock_holder_init(&mine, other, GLOCK_EX, 0);
+		in_op_result = glock_nq(&mine);
+		if (!in_op_result)
+			glock_dq(&mine);
+	}
+	glock_put(other);
+}
+
+static void holder_waiting_in_work_is_refused(void **state)
+{
+	(void)state;
+	rig.in_op = nq_in_work;
+	in_op_result = 0;
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig.in_op = NULL;
+	assert_int_equal(in_op_result, -EDEADLK);
+	rig_answer(0);
+	rig_dq(&a);
+	rig_run();
+}
+
+#define HOLDER_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    HOLDER_TEST(holder_refuses_nonsense),
+	    HOLDER_TEST(holder_priority),
+	    HOLDER_TEST(holder_priority_while_entering),
+	    HOLDER_TEST(holder_recursion),
+	    HOLDER_TEST(holder_try_is_futile),
+	    HOLDER_TEST(holder_noblock),
+	    HOLDER_TEST(holder_any_and_exact),
+	    HOLDER_TEST(holder_downgrade),
+	    HOLDER_TEST(holder_value_block),
+	    HOLDER_TEST(holder_several_in_order),
+	    HOLDER_TEST(holder_lock_order),
+	    HOLDER_TEST(holder_breaches_are_reported),
+	    HOLDER_TEST(holder_staying_long_is_reported),
+	    HOLDER_TEST(holder_waiting_in_work_is_refused),
+	};
+
+	return RUN_TESTS(tests);
+}

@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state machine, sequence by sequence: what the lock manager is asked for, what happens to the
+ * cache and in which order, for every kind of reply and demand.
+ */
+#include "rig.h"
+
+static struct glock_holder a, b, c;
+
+static void open_rig(void **state)
+{
+	(void)state;
+	rig_open(0);
+}
+
+static int setup(void **state)
+{
+	open_rig(state);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rig_close();
+	return 0;
+}
+
+/* First a new lock; given back to NL while referenced; then conversions behind others. */
+static void machine_requests(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 0x6259);
+
+	(void)state;
+	assert_true(gl->flags & GLOCK__F_INITIAL);
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig_expect("th:SH:0 ask:PR");
+	assert_false(glock_poll(&a));
+	assert_true(gl->flags & GLOCK__F_BLOCKING);
+	rig_answer(0);
+	assert_true(glock_poll(&a));
+	assert_false(gl->flags & GLOCK__F_INITIAL);
+	rig_dq(&a);
+	rig_expect("");
+	/* cached: no request at all */
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	assert_true(glock_poll(&b));
+	rig_dq(&b);
+	rig_expect("");
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	assert_false(gl->flags & GLOCK__F_BLOCKING);
+	rig_answer(0);
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig_expect("th:SH:0 convert:PR:quecvt");
+	rig_answer(0);
+	rig_dq(&a);
+	glock_put(gl);
+	rig_expect("");
+}
+
+/* EX is wanted in PR by another: dirty data goes out, the cache stays; then in EX: all goes. */
+static void machine_gives_way_by_steps(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_expect("th:EX:0 ask:EX");
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__PR);
+	rig_expect("th:SH:3 convert:PR");
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_SH);
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_UN);
+	glock_put(gl);
+	rig_expect("unlock");
+}
+
+static void machine_deferred_keeps_metadata(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	*rig.log = '\0';
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__CW);
+	rig_expect("th:DF:3 inval:2 convert:CW");
+	rig_answer(0);
+	/* sideways would have to wait for others: it goes all the way */
+	rig_bast(gl, GLOCK__PR);
+	rig_expect("th:UN:0 inval:1 convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* SH to EX: the other one gives way, and we are granted. */
+static void machine_converts(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	*rig.log = '\0';
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 convert:EX:quecvt");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	glock_put(gl);
+}
+
+/* Both convert: one is refused, gives SH up (its cache is invalid then), and asks anew. */
+static void machine_failed_conversion(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	*rig.log = '\0';
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_answer(-EDEADLK);
+	rig_expect("th:EX:0 convert:EX:quecvt th:UN:0 inval:3 convert:NL");
+	assert_int_equal(gl->state, GLOCK_SH);
+	assert_int_equal(gl->counts.conversions_failed, 1);
+	rig_answer(0);
+	rig_expect("th:EX:0 convert:EX:quecvt");
+	assert_int_equal(gl->state, GLOCK_UN);
+	/* the transition ended off target: the hold time shrank */
+	assert_int_equal(gl->hold, 175 * RIG_MS);
+	assert_false(glock_poll(&a));
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	glock_put(gl);
+}
+
+/* Refused at UN (the DLM lost it): just asked again. */
+static void machine_asks_again_at_un(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig_answer(-EDEADLK);
+	rig_expect("th:SH:0 ask:PR th:SH:0 ask:PR");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	glock_put(gl);
+}
+
+static void machine_try_fails(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_expect("th:EX:0 ask:EX:try");
+	assert_false(gl->flags & GLOCK__F_BLOCKING);
+	rig_answer(-EAGAIN);
+	assert_int_equal(glock_wait(&a, 0, 0), -EAGAIN);
+	assert_int_equal(gl->state, GLOCK_UN);
+	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY_1CB);
+	rig_expect("th:EX:0 ask:EX:try:1cb");
+	rig_answer(-EAGAIN);
+	assert_int_equal(glock_wait(&a, 0, 0), -EAGAIN);
+	assert_int_equal(gl->counts.tries_failed, 2);
+	glock_put(gl);
+}
+
+/* A refused conversion of a try leaves what was there. */
+static void machine_try_keeps_the_mode(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_answer(-EAGAIN);
+	assert_int_equal(glock_wait(&a, 0, 0), -EAGAIN);
+	assert_int_equal(gl->state, GLOCK_SH);
+	glock_put(gl);
+}
+
+static void machine_error_fails_all(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	rig_answer(-ETIMEDOUT);
+	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
+	assert_int_equal(glock_wait(&b, 0, 0), -EIO);
+	/* and the glock can be used again */
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	glock_put(gl);
+}
+
+static void machine_refused_request(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig.refuse = -ENODEV;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
+	rig_expect_message("refused");
+	rig.refuse = 0;
+	glock_put(gl);
+}
+
+/* Canceled: the request goes back, the glock stays as it was. */
+static void machine_cancel(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_cancel(&a), 0);
+	rig_expect("th:EX:0 ask:EX cancel");
+	assert_int_equal(glock_wait(&a, 0, 0), -ECANCELED);
+	assert_true(gl->flags & GLOCK__F_LOCK);
+	rig_answer(-GLOCK__DLM_ECANCEL);
+	assert_false(gl->flags & GLOCK__F_LOCK);
+	assert_int_equal(gl->state, GLOCK_UN);
+	assert_int_equal(glock_cancel(&a), -EALREADY);
+	glock_put(gl);
+}
+
+/* The grant wins: the glock is cached in that mode, and nobody holds it. */
+static void machine_cancel_too_late(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_EX);
+	assert_true(glock__list_empty(&gl->holders));
+	*rig.log = '\0';
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	assert_true(glock_poll(&b));
+	rig_expect("");
+	rig_dq(&b);
+	glock_put(gl);
+}
+
+/* Somebody else waits for the same: it is not canceled. For something else: it is. */
+static void machine_cancel_leaves_others(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	rig_nq(&c, gl, GLOCK_SH, 0);
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("");
+	rig_dq(&b);
+	rig_expect("cancel");
+	rig_answer(-GLOCK__DLM_ECANCEL);
+	rig_expect("th:SH:0 ask:PR");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&c, 0, 0), 0);
+	rig_dq(&c);
+	glock_put(gl);
+}
+
+/* A waiter that is not first just leaves; whoever stood behind it may go on. */
+static void machine_cancel_in_the_middle(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	rig_nq(&c, gl, GLOCK_SH, 0);
+	assert_false(glock_poll(&c));
+	*rig.log = '\0';
+	assert_int_equal(glock_cancel(&b), 0);
+	assert_int_equal(glock_wait(&c, 0, 0), 0);
+	rig_expect("");
+	rig_dq(&a);
+	rig_dq(&c);
+	glock_put(gl);
+}
+
+/* Strictly in the order of asking: a reader does not overtake a waiting writer. */
+static void machine_fifo(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+	struct glock_holder d;
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	rig_nq(&c, gl, GLOCK_SH, 0);
+	rig_nq(&d, gl, GLOCK_SH, 0);
+	assert_false(glock_poll(&b) || glock_poll(&c) || glock_poll(&d));
+	rig_dq(&a);
+	rig_answer(0);
+	assert_true(glock_poll(&b));
+	assert_false(glock_poll(&c));
+	rig_dq(&b);
+	assert_true(glock_poll(&c) && glock_poll(&d));
+	rig_dq(&c);
+	rig_dq(&d);
+	glock_put(gl);
+}
+
+/* A demand comes before those who wait here, though not before those who hold. */
+static void machine_demote_before_waiters(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_pass(201 * RIG_MS);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("");
+	assert_true(gl->flags & GLOCK__F_DEMOTE);
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	assert_false(glock_poll(&b));
+	rig_dq(&a);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	rig_expect("th:SH:0 convert:PR:quecvt");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&b, 0, 0), 0);
+	rig_dq(&b);
+	glock_put(gl);
+}
+
+/* Two wishes before work runs are one transition; one that comes meanwhile, a second. */
+static void machine_demotes_merge(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__PR);
+	rig_bast(gl, GLOCK__EX);
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("th:UN:3 inval:3 convert:NL");
+	rig_answer(0);
+	rig_expect("");
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_pass(201 * RIG_MS);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__PR);
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("th:SH:3 convert:PR");
+	rig_answer(0);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* The hold time counts from the grant; holder or not; then the demote is due. */
+static void machine_hold_time(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	*rig.log = '\0';
+	rig_pass(50 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	assert_true(gl->flags & GLOCK__F_PENDING_DEMOTE);
+	assert_false(gl->flags & GLOCK__F_DEMOTE);
+	assert_int_equal(gl->counts.held_off, 1);
+	rig_dq(&a);
+	rig_expect("");
+	/* meanwhile it may be used here */
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	assert_true(glock_poll(&b));
+	rig_dq(&b);
+	rig_pass(149 * RIG_MS);
+	rig_expect("");
+	rig_pass(1 * RIG_MS);
+	rig_expect("th:UN:3 inval:3 convert:NL");
+	rig_answer(0);
+	assert_int_equal(gl->demote_state, GLOCK_EX);
+	assert_false(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE));
+	glock_put(gl);
+}
+
+/* To give something up is no grant: there is no second hold time after EX to SH. */
+static void machine_hold_time_after_grants_only(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_pass(200 * RIG_MS);
+	rig_bast(gl, GLOCK__PR);
+	rig_answer(0);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* A hold time that runs delays nothing else: not a reply, not a new request. */
+static void machine_earliest_deadline_wins(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	assert_int_equal(glock__work_next(rig.space), gl->granted_at + 200 * RIG_MS);
+	*rig.log = '\0';
+	/* the reply is looked at when it comes, not when the hold time ends */
+	rig_answer(-EDEADLK);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	rig_pass(200 * RIG_MS);
+	rig_answer(0);
+	rig_dq((rig_hold(&a, gl, GLOCK_SH, 0), &a));
+	rig_bast(gl, GLOCK__EX);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	assert_true(rig.open); /* asked at once */
+	rig_answer(0);
+	rig_dq(&b);
+	rig_pass(200 * RIG_MS);
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* Only when somebody waited for more than a second does it grow again. */
+static void machine_hold_time_adapts(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+		rig_nq(&a, gl, GLOCK_EX, 0);
+		rig_answer(-EDEADLK);
+		rig_answer(0);
+		rig_answer(0);
+		rig_dq(&a);
+		rig_pass(201 * RIG_MS);
+		rig_bast(gl, GLOCK__EX);
+		rig_answer(0);
+	}
+	assert_int_equal(gl->hold, 10 * RIG_MS);
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_pass(1001 * RIG_MS);
+	rig_answer(0);
+	assert_int_equal(gl->hold, 60 * RIG_MS);
+	rig_dq(&a);
+	glock_put(gl);
+}
+
+static void machine_no_hold_time_for_the_type(void **state)
+{
+	struct glock *gl = rig_glock(10, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* NOCACHE: given back at once, without hold time, when the last holder has gone. */
+static void machine_nocache(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, GLOCK_NOCACHE);
+	rig_hold(&b, gl, GLOCK_SH, 0);
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("");
+	rig_dq(&b);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* A demand may come before the reply that it is about. The grant is used, then given back. */
+static void machine_bast_before_the_reply(void **state)
+{
+	struct glock *gl = rig_glock(10, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* Or after we gave way: then it means nothing, and is not even remembered. */
+static void machine_bast_too_late(void **state)
+{
+	struct glock *gl = rig_glock(10, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, GLOCK_NOCACHE);
+	rig_dq(&a);
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_UN);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__PR);
+	rig_bast(gl, GLOCK__CR);
+	assert_int_equal(gl->demote_state, GLOCK_EX);
+	rig_expect("");
+	glock_put(gl);
+}
+
+/* While others recover, grants are held back; what gives way is not; nor who recovers. */
+static void machine_frozen_replies(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1), *other = rig_glock(GLOCK_INODE, 2);
+
+	(void)state;
+	rig_hold(&b, other, GLOCK_SH, 0);
+	rig_dq(&b);
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig.lm.events->block(rig.space);
+	rig_answer(0);
+	assert_true(gl->flags & GLOCK__F_FROZEN);
+	assert_false(glock_poll(&a));
+	/* a cached lock was held by right, and goes on */
+	rig_nq(&b, other, GLOCK_SH, 0);
+	assert_true(glock_poll(&b));
+	rig_dq(&b);
+	rig.lm.events->thaw(rig.space);
+	rig_run();
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	/* demotes to UN go through */
+	rig.lm.events->block(rig.space);
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_UN);
+	/* so do those who say RECOVER, also when they come after the reply */
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig_answer(0);
+	assert_false(glock_poll(&a));
+	rig_nq(&b, gl, GLOCK_SH, GLOCK_RECOVER);
+	assert_true(glock_poll(&a) && glock_poll(&b));
+	rig.lm.events->thaw(rig.space);
+	rig_dq(&a);
+	rig_dq(&b);
+	glock_put(gl);
+	glock_put(other);
+}
+
+/* lock for the first holder here, unlock after the last, both off the fast path. */
+static void machine_lock_and_unlock(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, GLOCK_NODE_SCOPE);
+	rig_answer(0);
+	rig_expect("th:EX:0 ask:EX bh:EX lock");
+	rig_hold(&b, gl, GLOCK_EX, GLOCK_NODE_SCOPE);
+	rig_expect("");
+	rig_dq(&a);
+	rig_expect("");
+	rig_dq(&b);
+	rig_expect("unlock_op");
+	/* again, cached: the work calls it */
+	glock_holder_init(&a, gl, GLOCK_EX, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(&a), 0);
+	assert_false(glock_poll(&a));
+	rig_run();
+	rig_expect("lock");
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	/* SKIP does not read the object in */
+	*rig.log = '\0';
+	rig_hold(&a, gl, GLOCK_EX, GLOCK_SKIP);
+	rig_dq(&a);
+	rig_expect("");
+	glock_put(gl);
+}
+
+static void machine_lock_fails(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
+
+	(void)state;
+	rig.lock_error = -ENOMEM;
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), -ENOMEM);
+	rig_expect("th:SH:0 ask:PR bh:SH lock");
+	rig.lock_error = 0;
+	rig_hold(&b, gl, GLOCK_SH, 0);
+	rig_expect("lock");
+	rig_dq(&b);
+	glock_put(gl);
+}
+
+static void machine_xmote_bh_fails(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
+
+	(void)state;
+	rig.bh_error = -ENOSPC;
+	rig_nq(&a, gl, GLOCK_SH, 0);
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), -ENOSPC);
+	rig.bh_error = 0;
+	glock_put(gl);
+}
+
+static void machine_callback_tells(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_pass(201 * RIG_MS);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__PR);
+	rig_expect("callback:SH:remote");
+	rig_dq(&a);
+	*rig.log = '\0';
+	rig_answer(0);
+	rig_hold(&a, gl, GLOCK_SH, GLOCK_NOCACHE | GLOCK_SKIP);
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("callback:UN:local th:UN:0 inval:1 convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* At UN without holder or reference it leaves, and then the lock manager's lock goes. */
+static void machine_lifetime(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	assert_int_equal(rig.space->n_glocks, 1);
+	assert_ptr_equal(rig_glock(GLOCK_INODE, 1), gl);
+	glock_put(gl);
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	glock_put(gl);
+	/* cached, and stays */
+	assert_int_equal(rig.space->n_glocks, 1);
+	assert_true(gl->flags & GLOCK__F_LRU);
+	rig_pass(201 * RIG_MS);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__EX);
+	assert_int_equal(rig.space->n_glocks, 1);
+	rig_answer(0);
+	rig_expect("th:UN:0 inval:3 convert:NL unlock");
+	assert_int_equal(rig.space->n_glocks, 0);
+	assert_int_equal(rig.space->alive, 0);
+	/* never granted: there is nothing to give back */
+	glock_put(rig_glock(GLOCK_INODE, 2));
+	rig_expect("");
+	assert_int_equal(rig.space->n_glocks, 0);
+}
+
+#define MACHINE_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    MACHINE_TEST(machine_requests),
+	    MACHINE_TEST(machine_gives_way_by_steps),
+	    MACHINE_TEST(machine_deferred_keeps_metadata),
+	    MACHINE_TEST(machine_converts),
+	    MACHINE_TEST(machine_failed_conversion),
+	    MACHINE_TEST(machine_asks_again_at_un),
+	    MACHINE_TEST(machine_try_fails),
+	    MACHINE_TEST(machine_try_keeps_the_mode),
+	    MACHINE_TEST(machine_error_fails_all),
+	    MACHINE_TEST(machine_refused_request),
+	    MACHINE_TEST(machine_cancel),
+	    MACHINE_TEST(machine_cancel_too_late),
+	    MACHINE_TEST(machine_cancel_leaves_others),
+	    MACHINE_TEST(machine_cancel_in_the_middle),
+	    MACHINE_TEST(machine_fifo),
+	    MACHINE_TEST(machine_demote_before_waiters),
+	    MACHINE_TEST(machine_demotes_merge),
+	    MACHINE_TEST(machine_hold_time),
+	    MACHINE_TEST(machine_hold_time_after_grants_only),
+	    MACHINE_TEST(machine_earliest_deadline_wins),
+	    MACHINE_TEST(machine_hold_time_adapts),
+	    MACHINE_TEST(machine_no_hold_time_for_the_type),
+	    MACHINE_TEST(machine_nocache),
+	    MACHINE_TEST(machine_bast_before_the_reply),
+	    MACHINE_TEST(machine_bast_too_late),
+	    MACHINE_TEST(machine_frozen_replies),
+	    MACHINE_TEST(machine_lock_and_unlock),
+	    MACHINE_TEST(machine_lock_fails),
+	    MACHINE_TEST(machine_xmote_bh_fails),
+	    MACHINE_TEST(machine_callback_tells),
+	    MACHINE_TEST(machine_lifetime),
+	};
+
+	return RUN_TESTS(tests);
+}

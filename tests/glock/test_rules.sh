@@ -1,0 +1,51 @@
+#!/bin/sh
+# test_rules.sh - every function and every test that docs/rules.md names exists. TAP.
+#
+# A cell "file:name" must be a file of this tree in which a line defines that name: a function, a
+# table, or a test that is registered. A rule without both cells is a failure, and so is a file
+# with too few rules: an empty table proves nothing.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+rules=docs/rules.md
+n=0
+failed=0
+
+result() { # ok? description
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		failed=$((failed + 1))
+	fi
+}
+
+defines() { # file:name
+	file=${1%%:*}
+	name=${1#*:}
+	[ -f "$file" ] || return 1
+	case $file in
+	*.h | src/*) # defined, not called: at the beginning of a line, after its type
+		grep -Eq "^[A-Za-z#][A-Za-z0-9_ \\*]*[ \\*]$name([^A-Za-z0-9_]|\$)" "$file" ;;
+	tests/*.c) # a function, and given to cmocka
+		grep -q "^static void $name(void" "$file" && grep -Eq "(cmocka.*|_TEST)\($name[,)]" "$file" ;;
+	*)
+		grep -q "$name" "$file" ;;
+	esac
+}
+
+while IFS='|' read -r _ from rule where test _; do
+	where=$(echo $where)
+	test=$(echo $test)
+	defines "$where" && defines "$test"
+	result $? "$(echo $from: $rule)"
+	[ "$failed" = 0 ] || echo "# $where $test"
+done <<EOF
+$(grep -E '^\| [A-Z] \|' "$rules")
+EOF
+
+[ "$n" -ge 72 ]
+result $? "docs/rules.md lists rules"
+echo "1..$n"
+[ "$failed" = 0 ]

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* Spaces: options, idle glocks, withdraw, text and numbers of glocks that are really there. */
+#include "rig.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct glock_holder a, b;
+
+static void space_options(void **state)
+{
+	struct glock_space_options o = {.size = sizeof(o), .name = "x"};
+	struct glock_type_options bad = {.size = sizeof(bad), .type = 99};
+	struct glock_space *space;
+
+	(void)state;
+	o.lockman = "carrier pigeon";
+	assert_int_equal(glock_space_open(&o, &space), -EPROTONOSUPPORT);
+	o.lockman = NULL;
+	o.name = NULL;
+	assert_int_equal(glock_space_open(&o, &space), -EINVAL);
+	o.name = "";
+	assert_int_equal(glock_space_open(&o, &space), -EINVAL);
+	o.name = "12345678901234567890123456789012345678901234567890123456789012345";
+	assert_int_equal(glock_space_open(&o, &space), -EINVAL);
+	o.name++;
+	o.trace_order = 25;
+	assert_int_equal(glock_space_open(&o, &space), -EINVAL);
+	o.trace_order = 0;
+	o.types = &bad;
+	o.n_types = 1;
+	assert_int_equal(glock_space_open(&o, &space), -EINVAL);
+	bad.type = 10;
+	bad.hold = -2;
+	assert_int_equal(glock_space_open(&o, &space), -EINVAL);
+	bad.hold = 0;
+	bad.modes = 1u << GLOCK_UN;
+	assert_int_equal(glock_space_open(&o, &space), -EINVAL);
+	assert_int_equal(glock_space_open(NULL, &space), -EINVAL);
+	/* an older program, whose options end early, and a newer one, whose go on */
+	o.size = offsetof(struct glock_space_options, types);
+	assert_int_equal(glock_space_open(&o, &space), 0);
+	assert_int_equal(glock_space_fd(space), -1);
+	assert_int_equal(glock_space_close(space), 0);
+	assert_int_equal(glock_supports("lockman:none"), 1);
+	assert_int_equal(glock_supports("telepathy"), 0);
+	assert_int_equal(glock_version(), GLOCK_VERSION);
+}
+
+static void space_close_is_busy(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_space_close(rig.space), -EBUSY);
+	rig_dq(&a);
+	assert_int_equal(glock_space_close(rig.space), -EBUSY);
+	glock_put(gl);
+	*rig.log = '\0';
+	rig_close();
+	rig_expect("th:UN:3 inval:3 convert:NL unlock leave");
+}
+
+/* As many as are allowed, for as long as is allowed; the coldest go first; a type may veto. */
+static void space_idle_glocks(void **state)
+{
+	struct glock_space_options o = {.cached_max = 2, .cached_age = 1000 * RIG_MS};
+	struct glock *gl;
+
+	(void)state;
+	rig_open_with(&o);
+	rig.answer_at_once = true;
+	for (uint64_t i = 1; i <= 4; i++) {
+		gl = rig_glock(GLOCK_INODE, i);
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+		glock_put(gl);
+		rig_run();
+		assert_int_equal(rig.space->n_glocks, i < 2 ? i : 2);
+		rig_pass(100 * RIG_MS);
+	}
+	/* 3 and 4 are left; 3 is used once more, and 4 gets too old first */
+	gl = rig_glock(GLOCK_INODE, 3);
+	assert_int_equal(gl->state, GLOCK_SH);
+	glock_put(gl);
+	rig_pass(899 * RIG_MS);
+	assert_int_equal(rig.space->n_glocks, 2);
+	rig_pass(2 * RIG_MS);
+	assert_int_equal(rig.space->n_glocks, 1);
+	rig.demote_ok = 0;
+	rig_pass(500 * RIG_MS);
+	assert_int_equal(rig.space->n_glocks, 1);
+	rig.demote_ok = 1;
+	rig_pass(1001 * RIG_MS);
+	assert_int_equal(rig.space->n_glocks, 0);
+	rig_close();
+}
+
+static void space_shrink(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	rig_open(0);
+	rig.answer_at_once = true;
+	for (uint64_t i = 1; i <= 100; i++) {
+		gl = rig_glock(GLOCK_INODE, i);
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+		glock_put(gl);
+	}
+	assert_int_equal(glock_shrink(rig.space, 30), 30);
+	rig_run();
+	assert_int_equal(rig.space->n_glocks, 70);
+	rig.demote_ok = 0;
+	assert_int_equal(glock_shrink(rig.space, 30), 0);
+	rig.demote_ok = 1;
+	assert_int_equal(glock_shrink(rig.space, 1000), 70);
+	rig_run();
+	assert_int_equal(rig.space->n_glocks, 0);
+	rig_close();
+}
+
+/* Waiters get -EIO, holders are told, what is dirty is not written, the cache goes. */
+static void space_withdraw(void **state)
+{
+	struct glock *gl, *idle, *asked;
+	struct glock_holder c;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	idle = rig_glock(GLOCK_INODE, 2);
+	asked = rig_glock(GLOCK_INODE, 3);
+	rig_hold(&a, idle, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	rig_nq(&c, asked, GLOCK_SH, 0);
+	assert_true(glock_valid(&a));
+	*rig.log = '\0';
+	glock_withdraw(rig.space);
+	rig_run();
+	rig_expect("lost leave:failed inval:3");
+	assert_false(glock_valid(&a));
+	assert_int_equal(glock_wait(&b, 0, 0), -EIO);
+	assert_int_equal(glock_wait(&c, 0, 0), -EIO);
+	assert_int_equal(idle->state, GLOCK_UN);
+	assert_int_equal(glock_nq(&b), -EIO);
+	rig_dq(&a);
+	rig_expect("inval:3");
+	assert_int_equal(gl->state, GLOCK_UN);
+	glock_put(gl);
+	glock_put(idle);
+	glock_put(asked);
+	rig_close();
+}
+
+/* Dirty data that could not be written back: this node is no longer to be trusted. */
+static void space_withdraws_when_sync_fails(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_pass(201 * RIG_MS);
+	*rig.log = '\0';
+	rig.th_error = -ENOSPC;
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("th:UN:3 inval:3 leave:failed");
+	assert_int_equal(gl->state, GLOCK_UN);
+	glock_holder_init(&a, gl, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&a), -EIO);
+	glock_put(gl);
+	rig_close();
+}
+
+static char text[8192];
+
+static void collect(void *to, const char *s, size_t len)
+{
+	(void)to;
+	assert_in_range(strlen(text) + len, 0, sizeof(text) - 1);
+	strncat(text, s, len);
+}
+
+static void space_dump(void **state)
+{
+	struct glock *gl;
+	char want[256];
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 0x6259);
+	glock_set_object(gl, &a);
+	glock_set_pages(gl, 3);
+	rig_hold(&a, gl, GLOCK_SH, GLOCK_EXACT | GLOCK_NOPID);
+	glock_holder_init(&b, gl, GLOCK_EX, GLOCK_ASYNC);
+	assert_int_equal(glock_nq_at(&b, "here.c:7"), 0);
+	rig_run();
+	*text = '\0';
+	assert_int_equal(
+	    glock_dump(rig.space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, collect, NULL), 0);
+	snprintf(want, sizeof(want), " H: s:EX f:aW e:0 p:%d [%s] here.c:7\n X: object\n",
+		 (int)getpid(), glock__thread_name());
+	assert_non_null(strstr(text, "G:  s:SH n:2/6259 f:Iqo t:SH d:EX/0 a:0 v:0 r:1 m:200 p:3\n"
+				     " H: s:SH f:aEH e:0 p:0 [(none)] "));
+	assert_non_null(strstr(text, want));
+	*text = '\0';
+	glock_dump(rig.space, GLOCK_FILE_GLSTATS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
+	assert_non_null(strstr(text, "G: n:2/6259 rtt:0/0 rttb:0/0 irt:0/0 dcnt: 1 qcnt: 2\n"));
+	*text = '\0';
+	glock_dump(rig.space, GLOCK_FILE_SBSTATS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
+	assert_non_null(strstr(text, "inode         queue:               2\n"));
+	assert_int_equal(glock_dump(rig.space, 9, 0, collect, NULL), -EINVAL);
+	rig_dq(&b);
+	rig_dq(&a);
+	glock_put(gl);
+	rig_close();
+}
+
+/* Request stamped right before the lock manager is called, reply first thing on arrival. */
+static void space_statistics(void **state)
+{
+	struct glock_statistics s = {.size = sizeof(s)};
+	struct glock *gl;
+	struct {
+		struct glock_statistics s;
+		int64_t more;
+	} newer = {.s.size = sizeof(newer)};
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	rig_pass(1000);
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig.now += 8000;
+	rig_answer(0);
+	rig.now += 500;
+	assert_int_equal(glock_statistics(gl, &s), 0);
+	assert_int_equal(s.srttb, 1000);
+	assert_int_equal(s.srttvarb, 2000);
+	assert_int_equal(s.srtt, 0);
+	assert_int_equal(s.dcount, 1);
+	assert_int_equal(s.qcount, 1);
+	assert_int_equal(s.age, 9500);
+	assert_int_equal(s.usable, 500);
+	rig_dq(&a);
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	rig.now += 800;
+	rig_answer(0);
+	assert_int_equal(glock_statistics(gl, &s), 0);
+	assert_int_equal(s.srtt, 100);
+	assert_int_equal(s.sirt, (8000 + 500 + 201 * RIG_MS) / 8);
+	assert_int_equal(s.usable, 500 + 201 * RIG_MS);
+	assert_int_equal(s.dcount, 2);
+	assert_int_equal(s.basts, 1);
+	assert_int_equal(s.demotes, 1);
+	assert_int_equal(glock_statistics(gl, &newer.s), 0);
+	assert_int_equal(newer.s.basts, 1);
+	glock_put(gl);
+	rig_close();
+}
+
+#define LOCK_TIME_LINE                                                                     \
+	"gfs2_glock_lock_time: 0,0 glock 2:5 status:0 flags:00 tdiff:0 srtt:0/0 srttb:0/0" \
+	" sirt:0/0 dcnt:1 qcnt:1"
+
+static void space_trace(void **state)
+{
+	static const char *const want[] = {
+	    "gfs2_glock_queue: 0,0 glock 2:5 queue PR",
+	    LOCK_TIME_LINE,
+	    "gfs2_glock_state_change: 0,0 glock 2:5 state NL to PR tgt:PR dmt:EX flags:lI",
+	    "gfs2_promote: 0,0 glock 2:5 promote PR",
+	    "gfs2_glock_queue: 0,0 glock 2:5 dequeue PR",
+	    "gfs2_demote_rq: 0,0 glock 2:5 demote PR to NL flags:DIL remote",
+	};
+	struct glock *gl;
+	uint64_t cursor = 0;
+	char buf[256];
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 5);
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	glock_put(gl);
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	rig_answer(0);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		assert_int_equal(
+		    glock_trace(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)), 1);
+		assert_string_equal(buf, want[i]);
+	}
+	rig_close();
+}
+
+/* A child of fork may not touch a space, and finds out by itself. */
+static void space_fork(void **state)
+{
+	struct glock *gl, *other;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	glock_holder_init(&a, gl, GLOCK_SH, 0);
+	pid = fork();
+	if (!pid)
+		_exit(glock_nq(&a) == -ECHILD && glock_get(rig.space, 2, 2, &other) == -ECHILD &&
+			      glock_dispatch(rig.space) == -ECHILD &&
+			      glock_space_close(rig.space) == -ECHILD
+			  ? 0
+			  : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	glock_put(gl);
+	rig_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(space_options),     cmocka_unit_test(space_close_is_busy),
+	    cmocka_unit_test(space_idle_glocks), cmocka_unit_test(space_shrink),
+	    cmocka_unit_test(space_withdraw),    cmocka_unit_test(space_withdraws_when_sync_fails),
+	    cmocka_unit_test(space_dump),        cmocka_unit_test(space_statistics),
+	    cmocka_unit_test(space_trace),       cmocka_unit_test(space_fork),
+	};
+
+	return RUN_TESTS(tests);
+}

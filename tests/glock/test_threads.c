@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Real threads and the real clock, on the lock manager of a single process: mutual exclusion, both
+ * ways of running the work, cancels from other threads, deadlines, signals, waiting for several.
+ */
+#include "check.h"
+#include "glock.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+enum { THREADS = 4, ROUNDS = 2000, GLOCKS = 3 };
+
+static struct glock_space *space;
+static struct glock *gls[GLOCKS];
+static int writers[GLOCKS], readers[GLOCKS];
+static long counters[GLOCKS];
+
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+static void open_space(unsigned int flags)
+{
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .name = "threads", .flags = flags, .trace_order = 10};
+
+	assert_int_equal(glock_space_open(&o, &space), 0);
+	for (uint64_t i = 0; i < GLOCKS; i++)
+		assert_int_equal(glock_get(space, GLOCK_INODE, i, &gls[i]), 0);
+}
+
+static void close_space(void)
+{
+	for (int i = 0; i < GLOCKS; i++)
+		glock_put(gls[i]);
+	assert_int_equal(glock_space_close(space), 0);
+}
+
+/* Under EX a plain counter is safe; readers and writers never meet. */
+static void use(int i, enum glock_mode mode)
+{
+	if (mode == GLOCK_EX) {
+		assert_int_equal(__atomic_fetch_add(&writers[i], 1, __ATOMIC_RELAXED), 0);
+		assert_int_equal(__atomic_load_n(&readers[i], __ATOMIC_RELAXED), 0);
+		counters[i]++;
+		__atomic_fetch_sub(&writers[i], 1, __ATOMIC_RELAXED);
+	} else {
+		__atomic_fetch_add(&readers[i], 1, __ATOMIC_RELAXED);
+		assert_int_equal(__atomic_load_n(&writers[i], __ATOMIC_RELAXED), 0);
+		__atomic_fetch_sub(&readers[i], 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void *worker(void *arg)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)arg;
+	long wrote = 0;
+
+	for (int n = 0; n < ROUNDS; n++) {
+		struct glock_holder gh;
+		int i = rand_r(&seed) % GLOCKS;
+		enum glock_mode mode = rand_r(&seed) % 3 ? GLOCK_SH : GLOCK_EX;
+		unsigned int flags = rand_r(&seed) % 16 ? 0 : GLOCK_NOCACHE;
+		int err;
+
+		if (rand_r(&seed) % 8 == 0)
+			flags |= GLOCK_TRY;
+		glock_holder_init(&gh, gls[i], mode, flags);
+		err = glock_nq(&gh);
+		assert_true(!err || (err == -EAGAIN && flags & GLOCK_TRY));
+		if (err)
+			continue;
+		wrote += mode == GLOCK_EX;
+		use(i, mode);
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	return (void *)wrote;
+}
+
+static void exclude(unsigned int flags)
+{
+	pthread_t t[THREADS];
+	long wrote = 0, counted = 0;
+	void *ret;
+
+	memset(counters, 0, sizeof(counters));
+	open_space(flags);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, worker, (void *)(i + 1)), 0);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(t[i], &ret);
+		wrote += (long)ret;
+	}
+	for (int i = 0; i < GLOCKS; i++)
+		counted += counters[i];
+	assert_int_equal(counted, wrote);
+	close_space();
+}
+
+static void threads_exclude_with_the_librarys_thread(void **state)
+{
+	(void)state;
+	exclude(0);
+}
+
+static void threads_exclude_with_dispatch(void **state)
+{
+	(void)state;
+	exclude(GLOCK_SPACE_DISPATCH);
+}
+
+static void threads_exclude_with_order_check(void **state)
+{
+	(void)state;
+	exclude(GLOCK_SPACE_CHECK_ORDER);
+}
+
+/* The fd says when there is work; dispatch does it. */
+static void threads_fd_and_dispatch(void **state)
+{
+	struct glock_holder gh;
+	struct pollfd pfd;
+
+	(void)state;
+	open_space(GLOCK_SPACE_DISPATCH);
+	pfd = (struct pollfd){.fd = glock_space_fd(space), .events = POLLIN};
+	assert_true(pfd.fd >= 0);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	glock_holder_init(&gh, gls[0], GLOCK_EX, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(&gh), 0);
+	for (int i = 0; i < 10 && !glock_poll(&gh); i++) {
+		assert_int_equal(poll(&pfd, 1, 1000), 1);
+		assert_true(glock_dispatch(space) > 0);
+	}
+	assert_int_equal(glock_wait(&gh, 0, 0), 0);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	assert_int_equal(glock_dq(&gh), 0);
+	close_space();
+}
+
+static void *cancel_soon(void *arg)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	assert_int_equal(glock_cancel(arg), 0);
+	return NULL;
+}
+
+/* Somebody holds it; the one who waits is sent away by another thread. */
+static void threads_cancel(void **state)
+{
+	struct glock_holder held, waits;
+	pthread_t t;
+
+	(void)state;
+	open_space(0);
+	glock_holder_init(&held, gls[0], GLOCK_EX, 0);
+	glock_holder_owner(&held, 1);
+	assert_int_equal(glock_nq(&held), 0);
+	glock_holder_init(&waits, gls[0], GLOCK_SH, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(&waits), 0);
+	assert_int_equal(pthread_create(&t, NULL, cancel_soon, &waits), 0);
+	assert_int_equal(glock_wait(&waits, 0, 0), -ECANCELED);
+	pthread_join(t, NULL);
+	assert_int_equal(glock_dq(&held), 0);
+	close_space();
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *signal_soon(void *arg)
+{
+	for (int i = 0; i < 5; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+		pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	}
+	return NULL;
+}
+
+/* A deadline ends the wait, not the request; a signal does only if asked to. */
+static void deadlines(unsigned int flags)
+{
+	struct glock_holder held, waits;
+	pthread_t t, me = pthread_self();
+	int64_t began;
+
+	open_space(flags);
+	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, NULL);
+	glock_holder_init(&held, gls[0], GLOCK_EX, 0);
+	glock_holder_owner(&held, 1);
+	assert_int_equal(glock_nq(&held), 0);
+	glock_holder_init(&waits, gls[0], GLOCK_SH, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(&waits), 0);
+	assert_int_equal(pthread_create(&t, NULL, signal_soon, &me), 0);
+	began = now();
+	assert_int_equal(glock_wait(&waits, began + 100000000, 0), -ETIMEDOUT);
+	assert_true(now() - began >= 100000000);
+	pthread_join(t, NULL);
+	assert_int_equal(pthread_create(&t, NULL, signal_soon, &me), 0);
+	assert_int_equal(glock_wait(&waits, began + 5000000000, GLOCK_WAIT_INTR), -EINTR);
+	pthread_join(t, NULL);
+	assert_false(glock_poll(&waits));
+	assert_int_equal(glock_dq(&held), 0);
+	assert_int_equal(glock_wait(&waits, 0, 0), 0);
+	assert_int_equal(glock_dq(&waits), 0);
+	close_space();
+}
+
+static void threads_deadlines_and_signals(void **state)
+{
+	(void)state;
+	deadlines(0);
+	deadlines(GLOCK_SPACE_DISPATCH);
+}
+
+/* Each takes two locks in its own order, asynchronously: nobody hangs, all get there. */
+static void *both(void *arg)
+{
+	int first = (int)(intptr_t)arg;
+
+	for (int n = 0; n < 10; n++) {
+		struct glock_holder gh[2];
+		unsigned int retries = 0;
+		int err;
+
+		do {
+			for (int i = 0; i < 2; i++) {
+				glock_holder_init(&gh[i], gls[(first + i) % 2], GLOCK_EX,
+						  GLOCK_ASYNC);
+				assert_int_equal(glock_nq(&gh[i]), 0);
+			}
+			err = glock_async_wait(2, gh, retries++);
+		} while (err == -ESTALE);
+		assert_int_equal(err, 0);
+		use(0, GLOCK_EX);
+		use(1, GLOCK_EX);
+		glock_dq_m(2, gh);
+	}
+	return NULL;
+}
+
+static void threads_several_in_any_order(void **state)
+{
+	pthread_t t[2];
+
+	(void)state;
+	open_space(0);
+	for (intptr_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, both, (void *)i), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	close_space();
+}
+
+/* dq_wait with NOCACHE returns when the lock has been given back. */
+static void threads_dq_wait(void **state)
+{
+	struct glock_statistics s = {.size = sizeof(s)};
+
+	(void)state;
+	for (unsigned int flags = 0; flags <= GLOCK_SPACE_DISPATCH; flags += GLOCK_SPACE_DISPATCH) {
+		struct glock_holder gh;
+
+		open_space(flags);
+		glock_holder_init(&gh, gls[0], GLOCK_EX, GLOCK_NOCACHE);
+		assert_int_equal(glock_nq(&gh), 0);
+		assert_int_equal(glock_dq_wait(&gh), 0);
+		assert_int_equal(glock_statistics(gls[0], &s), 0);
+		assert_int_equal(s.demotes, 1);
+		close_space();
+	}
+}
+
+static int scoped(void)
+{
+	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;
+
+	glock_holder_init(&gh, gls[0], GLOCK_EX, 0);
+	return glock_nq(&gh);
+}
+
+static void threads_scope_guard(void **state)
+{
+	GLOCK_SCOPE struct glock_holder never = GLOCK_HOLDER_NONE;
+
+	(void)state;
+	(void)never;
+	open_space(0);
+	assert_int_equal(scoped(), 0);
+	assert_int_equal(scoped(), 0);
+	close_space();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(threads_exclude_with_the_librarys_thread),
+	    cmocka_unit_test(threads_exclude_with_dispatch),
+	    cmocka_unit_test(threads_exclude_with_order_check),
+	    cmocka_unit_test(threads_fd_and_dispatch),
+	    cmocka_unit_test(threads_cancel),
+	    cmocka_unit_test(threads_deadlines_and_signals),
+	    cmocka_unit_test(threads_several_in_any_order),
+	    cmocka_unit_test(threads_dq_wait),
+	    cmocka_unit_test(threads_scope_guard),
+	};
+
+	return RUN_TESTS(tests);
+}

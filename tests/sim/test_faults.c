@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mistakes that are made on purpose, one by one, in a library that is built for it: each must be
+ * found by the random schedules. Each runs in a process of its own, since it may well crash or
+ * never end.
+ */
+#include "world.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SCHEDULES = 3000, SECONDS = 10 };
+
+int glock__fault;
+
+static const char *const faults[] = {
+    "none: nothing is found",
+    "a reply does not have work run",
+    "granted from any mode",
+    "the cache is not invalidated",
+    "dirty data is not written back",
+    "a demote that waited is forgotten",
+    "the deviation is unsigned",
+    "one record for all types",
+    "waiters before demands",
+    "who asks last is first",
+    "the bit lock is not cleared after a refusal",
+    "a refused conversion keeps its mode and asks again",
+    "requests are not stamped",
+    "a demand that comes before its grant is dropped",
+    "the lock manager's lock is left behind",
+    "a withdrawn space waits for recovery to end",
+    "SH joins those who said ANY, in DF",
+    "who waits behind a canceled request is forgotten",
+};
+
+/* 0: nothing was found. */
+static int run(int fault)
+{
+	static struct world w;
+
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+		return 0;
+	alarm(SECONDS);
+	glock__fault = fault;
+	for (uint64_t seed = 1; seed <= SCHEDULES; seed++) {
+		world_open_seed(&w, seed);
+		if (world_run(&w, 300))
+			world_settle(&w);
+		world_close(&w);
+		if (*w.trouble)
+			return 1;
+	}
+	return 0;
+}
+
+int main(void)
+{
+	int n = sizeof(faults) / sizeof(faults[0]), failed = 0;
+
+	printf("1..%d\n", n);
+	for (int i = 0; i < n; i++) {
+		int status = 0;
+		bool found;
+		pid_t pid;
+
+		fflush(stdout);
+		pid = fork();
+		if (!pid)
+			_exit(run(i));
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			return 1;
+		found = !WIFEXITED(status) || WEXITSTATUS(status);
+		printf("%sok %d - %s\n", found == (i > 0) ? "" : "not ", i + 1, faults[i]);
+		failed += found != (i > 0);
+	}
+	return failed != 0;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* Things that happen to clusters, one by one. */
+#include "world.h"
+
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS 1000000ll
+#define AWAKE 60000ll /* ns: a little more than a message takes */
+
+/* ---- a page that several nodes write to through their mappings ---- */
+
+/* A fault is over: the program goes on a little later, and faults again if the page is gone. */
+static unsigned int fault_or_write(struct world *w, unsigned int i)
+{
+	struct client *c = &w->client[i];
+	int64_t now = glock__sim_now(w->sim);
+	bool first = !c->next;
+
+	if (c->state == HELD) {
+		world_let_go(w, i);
+		c->next = now + AWAKE;
+	} else if (c->state == IDLE && c->next <= now) {
+		world_ask(w, i, 0, GLOCK_EX, 0);
+		return !first && c->gl->state == GLOCK_EX;
+	}
+	return 0;
+}
+
+/*
+ * Each node has had the lock once. (A lock that is new to the master waits for all conversions, by
+ * the DLM's rules, and those of nodes that fight for it may never end.)
+ */
+static void everybody_once(struct world *w)
+{
+	for (unsigned int i = 0; i < w->nodes; i++) {
+		world_ask(w, i, 0, GLOCK_EX, GLOCK_NOCACHE);
+		while (w->client[i].state == WAITING && world_step(w))
+			;
+		world_let_go(w, i);
+		while (world_step(w))
+			;
+	}
+	for (unsigned int i = 0; i < w->clients; i++)
+		w->client[i].next = 0;
+}
+
+/*
+ * A fault takes the glock in EX and lets it go; then the program writes, which works only if the
+ * glock is still there a moment later: else there is the next fault. How often each node got to
+ * write in ten seconds. The glocks stay referenced, as those of files in use do.
+ */
+static void write_mapped_page(unsigned int nodes, unsigned int *wrote)
+{
+	static struct world w;
+	struct glock *gl[NODES_MAX];
+	int64_t end;
+
+	world_open(&w, 7, nodes, 2 * nodes, 1, (struct world_features){.steady = true});
+	for (unsigned int i = 0; i < nodes; i++)
+		gl[i] = world_glock(&w, i, 0);
+	everybody_once(&w);
+	memset(wrote, 0, nodes * sizeof(*wrote));
+	end = glock__sim_now(w.sim) + 10000 * MS;
+	while (glock__sim_now(w.sim) < end && !*w.trouble) {
+		int64_t next = glock__sim_now(w.sim) + AWAKE / 10;
+
+		if (world_next(&w) <= next)
+			world_step(&w);
+		else
+			glock__sim_set_now(w.sim, next);
+		for (unsigned int i = 0; i < w.clients; i++)
+			wrote[i % nodes] += fault_or_write(&w, i);
+	}
+	for (unsigned int i = 0; i < nodes; i++)
+		glock_put(gl[i]);
+	world_settle(&w);
+	world_close(&w);
+	assert_string_equal(w.trouble, "");
+}
+
+/* With the hold time everybody gets something done, and about as much. */
+static void scenario_mapped_page(void **state)
+{
+	static const unsigned int nodes[] = {2, 3, 8};
+	unsigned int wrote[NODES_MAX];
+
+	(void)state;
+	for (size_t n = 0; n < 3; n++) {
+		unsigned int least = UINT32_MAX, most = 0;
+
+		write_mapped_page(nodes[n], wrote);
+		for (unsigned int i = 0; i < nodes[n]; i++) {
+			least = wrote[i] < least ? wrote[i] : least;
+			most = wrote[i] > most ? wrote[i] : most;
+		}
+		print_message("# %u nodes: each wrote %u to %u times\n", nodes[n], least, most);
+		assert_true(least > 0 && most <= 2 * least);
+	}
+}
+
+/* ---- two nodes with value blocks, by hand ---- */
+
+static struct glock__sim *sim;
+static struct glock_space *space[2];
+static struct glock *gls[2];
+
+static int64_t now(void *arg)
+{
+	(void)arg;
+	return glock__sim_now(sim);
+}
+
+static uint32_t dice(void *arg)
+{
+	(void)arg;
+	return glock__sim_random(sim, UINT32_MAX);
+}
+
+static void open_two(void)
+{
+	const struct glock__sim_params p = {.seed = 1,
+					    .nodes = 2,
+					    .delay_min = MS / 2,
+					    .delay_max = MS,
+					    .notice = 100 * MS,
+					    .recovery = 1000 * MS};
+	const struct glock_type_options type = {.size = sizeof(type),
+						.type = GLOCK_RGRP,
+						.flags = GLOCK_OPS_LVB,
+						.hold = GLOCK_HOLD_NONE};
+	const struct glock_space_options o = {.size = sizeof(o),
+					      .name = "two",
+					      .flags = GLOCK_SPACE_DISPATCH,
+					      .types = &type,
+					      .n_types = 1};
+	const struct glock__env env = {.now = now, .random = dice, .cpus = 1};
+
+	sim = glock__sim_new(&p);
+	assert_non_null(sim);
+	for (unsigned int n = 0; n < 2; n++) {
+		assert_int_equal(glock__space_open(&o, glock__sim_join(sim, n), &env, &space[n]),
+				 0);
+		assert_int_equal(glock_get(space[n], GLOCK_RGRP, 5, &gls[n]), 0);
+	}
+}
+
+/* Runs on until nothing happens any more, or the holder has its answer. */
+static void run_until(const struct glock_holder *gh)
+{
+	for (bool more = true; more && !(gh && glock_poll(gh));) {
+		more = false;
+		for (unsigned int n = 0; n < 2; n++)
+			if (space[n])
+				more |= glock_dispatch(space[n]) > 0;
+		if (!more && glock__sim_messages(sim)) {
+			glock__sim_deliver(sim, 0);
+			more = true;
+		}
+	}
+}
+
+static void take(struct glock_holder *gh, unsigned int n, enum glock_mode mode, unsigned int flags)
+{
+	glock_holder_init(gh, gls[n], mode, flags | GLOCK_ASYNC);
+	assert_int_equal(glock_nq(gh), 0);
+	run_until(gh);
+	assert_int_equal(glock_wait(gh, 0, 0), 0);
+}
+
+static void let_go(struct glock_holder *gh)
+{
+	assert_int_equal(glock_dq(gh), 0);
+	run_until(NULL);
+}
+
+static void close_one(unsigned int n)
+{
+	glock_put(gls[n]);
+	glock_shrink(space[n], 10);
+	run_until(NULL);
+	assert_int_equal(glock_space_close(space[n]), 0);
+	space[n] = NULL;
+}
+
+/* What one node writes in EX the other reads. */
+static void scenario_value_block(void **state)
+{
+	char value[GLOCK_LVB_SIZE] = "first", got[GLOCK_LVB_SIZE];
+	struct glock_holder a, b;
+
+	(void)state;
+	open_two();
+	take(&a, 0, GLOCK_EX, 0);
+	assert_int_equal(glock_lvb_write(&a, value), 0);
+	let_go(&a);
+	take(&b, 1, GLOCK_SH, 0);
+	assert_int_equal(glock_lvb_read(&b, got), 0);
+	assert_memory_equal(got, value, sizeof(value));
+	let_go(&b);
+	close_one(0);
+	close_one(1);
+	glock__sim_free(sim);
+}
+
+/*
+ * The holder in EX dies with a value that it had not given back. The other waits until the death
+ * was noticed and put in order, gets the lock, and is told that there is no value. Who says
+ * RECOVER does not wait for the latter.
+ */
+static void scenario_death_with_a_value(void **state)
+{
+	char value[GLOCK_LVB_SIZE] = "lost", got[GLOCK_LVB_SIZE];
+	struct glock_holder a, b;
+
+	(void)state;
+	for (unsigned int flags = 0; flags <= GLOCK_RECOVER; flags += GLOCK_RECOVER) {
+		int64_t died;
+
+		open_two();
+		take(&a, 0, GLOCK_EX, 0);
+		assert_int_equal(glock_lvb_write(&a, value), 0);
+		died = glock__sim_now(sim);
+		glock__space_kill(space[0]);
+		space[0] = NULL;
+		take(&b, 1, GLOCK_SH, flags);
+		if (flags)
+			assert_in_range(glock__sim_now(sim) - died, 100 * MS, 110 * MS);
+		else
+			assert_in_range(glock__sim_now(sim) - died, 1100 * MS, 1110 * MS);
+		assert_int_equal(glock_lvb_read(&b, got), -ENODATA);
+		let_go(&b);
+		take(&b, 1, GLOCK_EX, 0);
+		strcpy(value, "new");
+		assert_int_equal(glock_lvb_write(&b, value), 0);
+		assert_int_equal(glock_lvb_read(&b, got), 0);
+		assert_memory_equal(got, value, sizeof(value));
+		let_go(&b);
+		close_one(1);
+		glock__sim_free(sim);
+	}
+}
+
+/* A node that withdraws is dead to the others: they get its locks. */
+static void scenario_withdraw(void **state)
+{
+	struct glock_holder a, b;
+
+	(void)state;
+	open_two();
+	take(&a, 0, GLOCK_EX, 0);
+	glock_holder_init(&b, gls[1], GLOCK_EX, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(&b), 0);
+	glock_withdraw(space[0]);
+	assert_false(glock_valid(&a));
+	run_until(&b);
+	assert_int_equal(glock_wait(&b, 0, 0), 0);
+	assert_true(glock_valid(&b));
+	let_go(&a);
+	let_go(&b);
+	close_one(0);
+	close_one(1);
+	glock__sim_free(sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(scenario_mapped_page),
+	    cmocka_unit_test(scenario_value_block),
+	    cmocka_unit_test(scenario_death_with_a_value),
+	    cmocka_unit_test(scenario_withdraw),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
