@@ -216,10 +216,8 @@ static bool is_mount(struct run *r)
 
 	if (o->n_paths != 1 || o->recording)
 		return false;
-	if (o->roots.debugfs)
-		return true;
 	if (mounts_read(&mounts, o->roots.mountinfo ? o->roots.mountinfo : "/proc/self/mountinfo"))
-		return false;
+		return o->roots.debugfs != NULL;
 	yes = mounts_of_path(&mounts, o->paths[0]) != NULL;
 	if (!yes && mounts.n && (r->resolved = resolve(o->paths[0])) &&
 	    mounts_of_path(&mounts, r->resolved)) {
@@ -227,7 +225,8 @@ static bool is_mount(struct run *r)
 		yes = true;
 	}
 	mounts_free(&mounts);
-	return yes;
+	/* with another debugfs nothing else makes sense */
+	return yes || o->roots.debugfs;
 }
 
 static void set_title(struct run *r)

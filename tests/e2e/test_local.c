@@ -127,6 +127,44 @@ static void one_mount_point(void **state)
 	free(text);
 }
 
+static json_int_t locks_at(const struct machine *m, const char *point)
+{
+	char args[256];
+	json_t *frames;
+	json_int_t n;
+
+	snprintf(args, sizeof(args), "--once %s", point);
+	frames = run_frames(args_for(m, args));
+	n = json_integer_value(
+	    json_object_get(json_object_get(json_array_get(frames, 0), "totals"), "locks"));
+	json_decref(frames);
+	return n;
+}
+
+/* One device in two places, and a link to a mount point, which is followed without a look inside. */
+static void mounted_twice_and_linked(void **state)
+{
+	const struct machine *m = *state;
+	char path[128], real[128], text[512];
+
+	set_sample(m, "ocfs2-hang", "t0");
+	snprintf(real, sizeof(real), "%s/real", m->root);
+	assert_int_equal(mkdir(real, 0700), 0);
+	snprintf(path, sizeof(path), "%s/link", m->root);
+	assert_int_equal(symlink(real, path), 0);
+	snprintf(path, sizeof(path), "%s/mountinfo", m->root);
+	snprintf(text, sizeof(text),
+		 "90 28 254:16 / /mnt/first rw - ocfs2 /dev/vdb rw\n"
+		 "91 28 254:16 / %s rw - ocfs2 /dev/vdb rw\n"
+		 "92 28 254:0 / /mnt/gfs2 rw - gfs2 /dev/vda rw\n",
+		 real);
+	put(path, text);
+	assert_int_equal(locks_at(m, "/mnt/first"), 152);
+	assert_int_equal(locks_at(m, real), 152);
+	snprintf(path, sizeof(path), "%s/link", m->root);
+	assert_int_equal(locks_at(m, path), 152);
+}
+
 /* Two samples a second apart; between them debugfs goes on to the next sample of the recording. */
 static void a_frame_between_two_samples(void **state)
 {
@@ -196,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(one_sample_of_all_mounts, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(one_mount_point, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(mounted_twice_and_linked, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(a_frame_between_two_samples, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(nothing_mounted_is_nothing_to_watch, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(other_machines_are_not_asked_yet, set_up, tear_down),
