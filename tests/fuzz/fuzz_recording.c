@@ -184,7 +184,12 @@ static void show(const struct model *model, unsigned number, enum sort_key key)
 	    .details = true, .all_system = true, .ascii = number & 1, .columns = 160};
 	struct filter filter = {0};
 	struct group group;
-	struct frame frame = {model, &group, &problems, "t", "fuzz", number, number == 1};
+	struct frame frame = {.model = model,
+			      .group = &group,
+			      .problems = &problems,
+			      .label = "t",
+			      .title = "fuzz",
+			      .single = number == 1};
 	char *text = NULL;
 	size_t size;
 	FILE *out;
