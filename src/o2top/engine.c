@@ -208,7 +208,8 @@ static void set_due(struct engine *e)
 		e->due_s = now + wait;
 		return;
 	}
-	e->due_s += wait;
+	/* a node that reading costs much is asked less often */
+	e->due_s += max_s(wait, e->model->interval_s);
 	/* what took longer than the interval is not made up for */
 	if (e->due_s < now)
 		e->due_s = now + wait;
@@ -278,7 +279,8 @@ static void *run(void *arg)
 		int step = e->step;
 
 		e->seek = false;
-		e->step = 0;
+		/* on is one by one, as each frame needs the one before; back is at once */
+		e->step = step > 1 && !e->status.ended ? step - 1 : 0;
 		e->status.sampling = true;
 		pthread_mutex_unlock(&e->mutex);
 		got = work(e, seek, to, step, &label);

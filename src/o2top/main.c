@@ -185,7 +185,10 @@ static int loop(struct run *r)
 /* The same on a terminal: the first sample is taken here, as there may be nothing to show. */
 static int interactive(struct run *r)
 {
-	struct tui_setup setup = {.title = r->title, .view = &r->o.view, .columns = r->o.columns, .mouse = !r->o.no_mouse};
+	struct tui_setup setup = {.title = r->title,
+				  .view = &r->o.view,
+				  .columns = r->o.columns,
+				  .mouse = !r->o.no_mouse};
 	bool live = r->collector->ops->live;
 	char *label = NULL;
 	int got;

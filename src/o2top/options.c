@@ -2,8 +2,8 @@
 #include "options.h"
 
 #include "help.h"
-#include "views/tui.h"
 #include "version.h"
+#include "views/tui.h"
 
 #include <errno.h>
 #include <getopt.h>
