@@ -9,6 +9,8 @@
  */
 #include "engine.h"
 
+#include "times.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -136,26 +138,6 @@ static void forget_history(struct engine *e)
 }
 
 /* ---- going anywhere in a recording --------------------------------------------------------- */
-
-size_t replay_find(struct collector *c, int64_t time_us)
-{
-	size_t n = c->replay->count(c), low = 0, high = n;
-
-	/* samples without a time are few, and of one without neighbours nothing better is known */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2, at = mid;
-
-		while (at < high && c->replay->time(c, at) == INT64_MIN)
-			at++;
-		if (at == high)
-			high = mid;
-		else if (c->replay->time(c, at) < time_us)
-			low = at + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
 
 /* Shows sample `to`, with as much of what was before it as can be read in a moment. */
 static int go_to(struct engine *e, size_t to, char **label)

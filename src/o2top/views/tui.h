@@ -207,7 +207,5 @@ void prompt_begin(struct ui *ui, enum prompt_kind kind);
 void prompt_key(struct ui *ui, int key);
 const char *prompt_title(enum prompt_kind kind);
 bool search_next(struct ui *ui, size_t from, int direction);
-/* A time of day, a date and time or @SECONDS, near a day; false where it is none. */
-bool parse_time(const char *text, int64_t near_us, int64_t *time_us);
 
 #endif
