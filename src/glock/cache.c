@@ -13,28 +13,25 @@
 
 enum { SPINLOCKED_NS = 10000000 }; /* longer than this is too long */
 
-static _Thread_local const char *spinlocked_op;
-static _Thread_local unsigned int working;
-
 const char *glock__spinlocked_op(void)
 {
-	return spinlocked_op;
+	return glock__self()->spinlocked_op;
 }
 
 bool glock__in_work(void)
 {
-	return working;
+	return glock__self()->working;
 }
 
 void glock__enter_work(void)
 {
-	working++;
+	glock__self()->working++;
 }
 
 void glock__leave_work(void)
 {
-	assert(working);
-	working--;
+	assert(glock__self()->working);
+	glock__self()->working--;
 }
 
 /*
@@ -78,17 +75,18 @@ void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 
 static int64_t spinlocked_enter(struct glock *gl, const char *name)
 {
-	assert(gl_held(gl) && !spinlocked_op);
-	spinlocked_op = name;
+	assert(gl_held(gl) && !glock__spinlocked_op());
+	glock__self()->spinlocked_op = name;
 	return glock__now(gl->space);
 }
 
 static void spinlocked_leave(struct glock *gl, int64_t began)
 {
-	const char *name = spinlocked_op;
+	struct glock__self *self = glock__self();
+	const char *name = self->spinlocked_op;
 	int64_t took = glock__now(gl->space) - began;
 
-	spinlocked_op = NULL;
+	self->spinlocked_op = NULL;
 	assert(gl_held(gl));
 	if (took > SPINLOCKED_NS)
 		glock__log(gl->space, "%s of type %s took %" PRId64 " us under the spinlock", name,

@@ -68,7 +68,7 @@ void glock__demote_done(struct glock *gl)
 	gl->counts.demotes++;
 	gl->flags &= ~(uint32_t)(GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE);
 	gl->demote_state = GLOCK_EX;
-	atomic_fetch_add_explicit(&gl->demotes_done, 1, memory_order_release);
+	atom_add32(&gl->demotes_done, 1);
 	glock__wake(gl->space, &gl->demotes_done);
 }
 

@@ -16,7 +16,7 @@ static struct glock__event event_of(struct glock *gl, enum glock__event_name nam
 	    .time = glock__now(gl->space),
 	    .number = gl->number,
 	    .thread = (uint32_t)glock__thread_id(),
-	    .flags = gl->flags | (gl->object ? GLOCK__F_OBJECT : 0),
+	    .flags = gl->flags | (glock_object(gl) ? GLOCK__F_OBJECT : 0),
 	    .name = name,
 	    .type = gl->type,
 	    .state = gl->state,

@@ -45,7 +45,7 @@ static void clear_lock(struct glock *gl)
 
 static bool withdrawn(const struct glock *gl)
 {
-	return atomic_load_explicit(&gl->space->withdrawn, memory_order_acquire);
+	return atom_load8(&gl->space->withdrawn);
 }
 
 /* ---- the queue ---- */
@@ -144,7 +144,7 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 	int err;
 
 	gl->flags |= GLOCK__F_LOCK;
-	atomic_fetch_or_explicit(&gh->state, GLOCK__H_ENTERING, memory_order_relaxed);
+	atom_or32(&gh->state, GLOCK__H_ENTERING);
 	gl_drop(gl);
 	err = glock__op_lock(gl, gh);
 	gl_take(gl);
@@ -297,7 +297,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 	gl->flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
 	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
 		/* There is no lock manager any more to give it back to. */
-		atomic_store_explicit(&gl->space->withdrawn, true, memory_order_release);
+		atom_store8(&gl->space->withdrawn, true);
 		gl->req = GLOCK_UN;
 		gl->target = GLOCK_UN;
 		reply = GLOCK__GRANTED;
@@ -368,7 +368,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	if (err) {
 		glock__log(gl->space, "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
 			   gl->type, gl->number, err);
-		atomic_store_explicit(&gl->space->withdrawn, true, memory_order_release);
+		atom_store8(&gl->space->withdrawn, true);
 	}
 	if (c.inval && !FAULT(3))
 		glock__op_inval(gl, c.inval);

@@ -29,7 +29,7 @@ static enum glock__reply reply_of(int status)
 
 static bool should_freeze(struct glock *gl)
 {
-	if (!atomic_load_explicit(&gl->space->blocked, memory_order_acquire))
+	if (!atom_load8(&gl->space->blocked))
 		return false;
 	if (gl->reply == GLOCK__ERROR || gl->reply == GLOCK__CANCELED || gl->req == GLOCK_UN)
 		return false;
@@ -90,7 +90,7 @@ static void on_block(void *owner)
 {
 	struct glock_space *space = owner;
 
-	atomic_store_explicit(&space->blocked, true, memory_order_release);
+	atom_store8(&space->blocked, true);
 }
 
 void glock__unfreeze(struct glock *gl)
@@ -115,7 +115,7 @@ static void on_thaw(void *owner)
 {
 	struct glock_space *space = owner;
 
-	atomic_store_explicit(&space->blocked, false, memory_order_release);
+	atom_store8(&space->blocked, false);
 	glock__each(space, thaw_one, NULL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * space.c - lock spaces: open, close, withdraw; the calling thread and process.
+ * space.c - lock spaces: open, close, withdraw.
  */
 #include "impl.h"
 
@@ -10,63 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24 };
 
-/* ---- threads and forks ---- */
-
-static _Atomic unsigned int forks;
-static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-
-static void in_child(void)
-{
-	forks++;
-}
-
-static void count_forks(void)
-{
-	pthread_atfork(NULL, NULL, in_child);
-}
-
-static _Thread_local struct {
-	unsigned int forks;
-	pid_t tid;
-	char name[16];
-} this_thread;
-
-static void know_this_thread(void)
-{
-	unsigned int now = atomic_load_explicit(&forks, memory_order_relaxed);
-
-	if (this_thread.tid && this_thread.forks == now)
-		return;
-	this_thread.forks = now;
-	this_thread.tid = (pid_t)syscall(SYS_gettid);
-	prctl(PR_GET_NAME, this_thread.name);
-}
-
-pid_t glock__thread_id(void)
-{
-	know_this_thread();
-	return this_thread.tid;
-}
-
-const char *glock__thread_name(void)
-{
-	know_this_thread();
-	return this_thread.name;
-}
-
 int glock__check(struct glock_space *space, const char *function)
 {
 	const char *op = glock__spinlocked_op();
 
-	if (space->forks != atomic_load_explicit(&forks, memory_order_relaxed))
+	if (space->generation != glock__generation())
 		return -ECHILD;
 	if (!op)
 		return 0;
@@ -202,8 +156,11 @@ int glock__space_open(const struct glock_space_options *options, struct glock__l
 	if (!space)
 		return -ENOMEM;
 	memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
-	pthread_once(&forks_once, count_forks);
-	space->forks = atomic_load(&forks);
+	err = glock__new_generation(&space->generation);
+	if (err) {
+		free(space);
+		return err;
+	}
 	space->env = env ? *env : real_env;
 	if (!space->env.cpus)
 		space->env.cpus = real_cpus();
@@ -289,12 +246,12 @@ int glock_space_close(struct glock_space *space)
 	glock__lock_take(&space->lock);
 	busy = any_users(space);
 	if (!busy)
-		atomic_store_explicit(&space->closing, true, memory_order_release);
+		atom_store8(&space->closing, true);
 	glock__lock_drop(&space->lock);
 	if (busy)
 		return -EBUSY;
 	glock__each(space, demote_one, NULL);
-	while ((left = atomic_load_explicit(&space->alive, memory_order_acquire)))
+	while ((left = atom_load32(&space->alive)))
 		glock__wait(space, &space->alive, left, 0);
 	space->lm->ops->leave(space->lm, false);
 	glock__work_stop(space);
@@ -332,7 +289,7 @@ static void withdraw_one(struct glock *gl, void *arg)
 
 		if (!(gh_state(gh) & GLOCK__H_HOLDER))
 			continue;
-		atomic_fetch_or_explicit(&gh->state, GLOCK__H_LOST, memory_order_release);
+		atom_or32(&gh->state, GLOCK__H_LOST);
 		glock__op_lost(gl, gh);
 	}
 	if (gl->state != GLOCK_UN)
@@ -347,10 +304,10 @@ void glock_withdraw(struct glock_space *space)
 {
 	if (glock__check(space, "glock_withdraw"))
 		return;
-	atomic_store_explicit(&space->withdrawn, true, memory_order_release);
-	if (atomic_exchange(&space->withdraw_done, true))
+	atom_store8(&space->withdrawn, true);
+	if (atom_swap8(&space->withdraw_done, true))
 		return;
-	atomic_store_explicit(&space->blocked, false, memory_order_release);
+	atom_store8(&space->blocked, false);
 	glock__log(space, "space %s is withdrawn", space->name);
 	glock__each(space, withdraw_one, NULL);
 	/* Now the others may have what was ours; what is still asked for is answered. */

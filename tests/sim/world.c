@@ -679,7 +679,7 @@ bool world_settle(struct world *w)
 				w->client[i].node, w->client[i].g);
 	run_dry(w, true);
 	for (unsigned int n = 0; n < w->nodes; n++)
-		if (w->node[n].space && atomic_load(&w->node[n].space->alive))
+		if (w->node[n].space && w->node[n].space->alive)
 			trouble("glocks are left on node %u", n);
 	return !*w->trouble;
 }
