@@ -209,7 +209,7 @@ struct glock_type_options {
 
 #define GLOCK_SPACE_DISPATCH 0x1u    /* the program runs the work: glock_space_fd() */
 #define GLOCK_SPACE_CHECK_ORDER 0x2u /* taking locks in the wrong order is -EDEADLK; costs time */
-#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: inodes with holders only */
+#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: of inodes in use, in ticks of hz */
 
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */

@@ -306,6 +306,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		glock__trace_state_change(gl, reply == GLOCK__GRANTED ? gl->req : gl->state);
 	if (reply == GLOCK__GRANTED)
 		change_state(gl, gl->req);
+	else if (reply != GLOCK__ERROR && gl->space->flags & GLOCK_SPACE_LINUX_6_1)
+		change_state(gl, gl->state); /* a refusal is a change to what it was */
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
 		gl->target = GLOCK_UN; /* asked for while it went to another mode */
 	if (gl->state != gl->target) {
@@ -384,9 +386,6 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	int err;
 
 	gl->req = to;
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
-	if (glock__request_blocks(gl->state, to, tries))
-		gl->flags |= GLOCK__F_BLOCKING;
 	if (to == GLOCK_UN)
 		glock__share_set(&gl->share, glock__now(space), false);
 	glock__ref(gl); /* the open request's */
@@ -420,6 +419,9 @@ static void do_xmote(struct glock *gl, enum glock_mode to)
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	assert(to != gl->state && !glock__first_holder(gl));
+	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	if (glock__request_blocks(gl->state, to, tries))
+		gl->flags |= GLOCK__F_BLOCKING;
 	prepare_cache(gl, to);
 	if (!withdrawn(gl)) {
 		ask(gl, to, tries);
