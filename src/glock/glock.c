@@ -145,9 +145,7 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 
 	gl->flags |= GLOCK__F_LOCK;
 	atom_or32(&gh->state, GLOCK__H_ENTERING);
-	gl_drop(gl);
 	err = glock__op_lock(gl, gh);
-	gl_take(gl);
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
 	/* Who wants to cancel it waits for this. */
 	glock__holder_set(gl->space, gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
@@ -318,10 +316,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}
-	if (gl->state != GLOCK_UN && gl->t->ops.xmote_bh) {
-		gl_drop(gl);
+	if (gl->state != GLOCK_UN) {
 		err = glock__op_xmote_bh(gl, gl->state);
-		gl_take(gl);
 		if (err)
 			fail_waiters(gl, err, false);
 	}
@@ -364,7 +360,6 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	bool lost = withdrawn(gl);
 	int err = 0;
 
-	gl_drop(gl);
 	if (!lost && !FAULT(4))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
@@ -374,7 +369,6 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	}
 	if (c.inval && !FAULT(3))
 		glock__op_inval(gl, c.inval);
-	gl_take(gl);
 	assert(gl->flags & GLOCK__F_LOCK);
 }
 
