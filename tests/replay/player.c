@@ -362,7 +362,7 @@ static void open_space(int64_t start, int64_t hold)
 	struct glock_space_options o = {.size = sizeof(o),
 					.types = types,
 					.n_types = ARRAY_SIZE(types),
-					.name = "replay",
+
 					.flags = GLOCK_SPACE_DISPATCH | GLOCK_SPACE_LINUX_6_1,
 					.major = 254,
 					.hz = HZ,
@@ -370,7 +370,7 @@ static void open_space(int64_t start, int64_t hold)
 
 	pl.lm.ops = &lm_ops;
 	pl.now = start;
-	assert_int_equal(glock__space_open(&o, &pl.lm, &env, &pl.space), 0);
+	assert_int_equal(glock__space_open("replay", &o, &pl.lm, &env, &pl.space), 0);
 }
 
 void play(const struct lifetime *l, int64_t hold, struct played *p)
