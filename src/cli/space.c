@@ -40,14 +40,13 @@ int open_space(const char *name, const char *lockman, unsigned int flags,
 {
 	struct glock_space_options options = {
 	    .size = sizeof(options),
-	    .name = name,
 	    .lockman = lockman,
 	    .flags = flags,
 	    .types = types,
 	    .n_types = n_types,
 	    .log = log_message,
 	};
-	int err = glock_space_open(&options, space);
+	int err = glock_space_open(name, &options, space);
 
 	if (!err)
 		return 0;
