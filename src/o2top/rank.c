@@ -571,6 +571,10 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 
 void group_free(struct group *g)
 {
+	for (size_t i = 0; i < g->n_rows; i++) {
+		free(g->rows[i].sentence);
+		free(g->rows[i].note);
+	}
 	free(g->members);
 	free(g->rows);
 	free(g->locksets);

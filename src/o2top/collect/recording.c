@@ -324,7 +324,7 @@ static int recording_next(struct collector *c, struct sample *out, struct proble
 		if (err)
 			problem(problems, place->path + place->label_from, 0, "%s", strerror(-err));
 	}
-	*out = (struct sample){step->label, r->n_nodes, r->sample};
+	*out = (struct sample){.label = step->label, .n_nodes = r->n_nodes, .nodes = r->sample};
 	return 1;
 }
 
@@ -360,8 +360,8 @@ static void recording_close(struct collector *c)
 	free(r);
 }
 
-static const struct collector_ops recording_ops = {recording_next, recording_open, recording_close,
-						   false};
+static const struct collector_ops recording_ops = {
+    .next = recording_next, .open = recording_open, .close = recording_close};
 
 static int add_path(struct recording *r, const char *given, struct problems *problems)
 {

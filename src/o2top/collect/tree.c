@@ -18,6 +18,7 @@ static const char *const file_name[FILE_KINDS] = {
     [FILE_GLOCKS] = "glocks",
     [FILE_GLSTATS] = "glstats",
     [FILE_SBSTATS] = "sbstats",
+    [FILE_FILTER] = "locking_filter",
 };
 
 /* The DLM's name for a lock space: the UUID, or what follows the cluster's name in a lock table. */
@@ -33,8 +34,14 @@ int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *
 {
 	int n;
 
-	if (kind == FILE_TRACE)
-		n = snprintf(path, PATH_MAX, "%s/trace", root);
+	if (kind == FILE_TRACE || kind == FILE_TASKS || kind == FILE_IDS)
+		n = snprintf(path, PATH_MAX, "%s/%s", root,
+			     kind == FILE_TRACE   ? "trace"
+			     : kind == FILE_TASKS ? "tasks"
+						  : "ids");
+	else if (kind == FILE_O2DLM || kind == FILE_O2DLM_STATE)
+		n = snprintf(path, PATH_MAX, "%s/o2dlm/%s/%s", root, space->name,
+			     kind == FILE_O2DLM ? "locking_state" : "dlm_state");
 	else if (kind == FILE_DLM_ALL)
 		n = snprintf(path, PATH_MAX, "%s/dlm/%s_all", root, dlm_name(space));
 	else

@@ -58,7 +58,7 @@ static void print_title(struct page *p)
 
 static void print_nodes(struct page *p)
 {
-	char name[LABEL_MAX], span[UNIT_MAX];
+	char name[LABEL_MAX], why[LABEL_MAX], span[UNIT_MAX], took[UNIT_MAX], bytes[UNIT_MAX];
 
 	fprintf(p->out, "nodes ");
 	for (size_t i = 0; i < p->f->model->n_nodes; i++) {
@@ -72,8 +72,31 @@ static void print_nodes(struct page *p)
 		else
 			fprintf(p->out, "  %s!%s %s%s", on(p, BAD), name,
 				node_state_names[n->state], off(p));
+		if (n->took_s > 0)
+			fprintf(p->out, " (read in %s, %sB)", unit_seconds(took, n->took_s),
+				unit_count(bytes, (double)n->bytes));
 	}
 	fprintf(p->out, "\n");
+	/* in words, as far as there are any: a line each */
+	for (size_t i = 0; i < p->f->model->n_nodes; i++) {
+		const struct node *n = &p->f->model->nodes[i];
+
+		if (!n->why)
+			continue;
+		unit_clean(name, sizeof(name), n->name, 0);
+		unit_clean(why, sizeof(why), n->why, 0);
+		fprintf(p->out, "      %s%s: %s%s\n", on(p, BAD), name, why, off(p));
+	}
+}
+
+static void print_banners(struct page *p)
+{
+	char clean[LABEL_MAX];
+
+	for (size_t i = 0; i < p->f->model->banners.n; i++) {
+		unit_clean(clean, sizeof(clean), p->f->model->banners.text[i], 0);
+		fprintf(p->out, "%s!! %s%s\n", on(p, BAD), clean, off(p));
+	}
 }
 
 static void print_totals(struct page *p)
@@ -300,6 +323,16 @@ static void print_folded(struct page *p, const char *first, const char *text)
 	fprintf(p->out, "%s\n", text);
 }
 
+static void print_words(struct page *p, const char *mark, const char *words)
+{
+	char clean[LABEL_MAX];
+
+	if (!words)
+		return;
+	unit_clean(clean, sizeof(clean), words, 0);
+	print_folded(p, mark, clean);
+}
+
 static void print_row(struct page *p, const struct row *row)
 {
 	char advice[ADVICE_MAX], clean[ADVICE_MAX];
@@ -309,6 +342,8 @@ static void print_row(struct page *p, const struct row *row)
 	print_use(p, row);
 	print_label(p, row);
 	fprintf(p->out, "%s\n", row->hot ? off(p) : "");
+	print_words(p, "!", row->sentence);
+	print_words(p, "?", row->note);
 	advise(p->f->model, row, advice, sizeof(advice));
 	if (*advice) {
 		unit_clean(clean, sizeof(clean), advice, 0);
@@ -372,6 +407,7 @@ int view_batch(FILE *out, const struct frame *frame, const struct view_options *
 
 	print_title(&p);
 	print_nodes(&p);
+	print_banners(&p);
 	print_totals(&p);
 	print_section(&p, SECTION_FILES, "FILES");
 	print_section(&p, SECTION_SYSTEM, "SYSTEM");
