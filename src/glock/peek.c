@@ -81,14 +81,14 @@ static void clean(char *text, size_t size)
 static void bound_area(struct glock__peek *p, enum glock__area i)
 {
 	struct glock__segment_area *a = &p->head.area[i];
-	uint64_t used = atomic_load_explicit(&a->used, memory_order_relaxed);
+	uint64_t used = a->used;
 	uint64_t there = a->offset < p->file_size ? p->file_size - a->offset : 0;
 
 	if (used > there)
 		used = there;
 	if (used > areas[i].most * areas[i].stride)
 		used = areas[i].most * areas[i].stride;
-	atomic_store_explicit(&a->used, used - used % areas[i].stride, memory_order_relaxed);
+	a->used = used - used % areas[i].stride;
 }
 
 static int check_head(struct glock__peek *p)
@@ -242,7 +242,7 @@ static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take
 {
 	const struct glock__segment_area *a = &p->head.area[area];
 	uint32_t stride = areas[area].stride;
-	uint64_t used = atomic_load_explicit(&a->used, memory_order_relaxed);
+	uint64_t used = a->used;
 	size_t size = CHUNK - CHUNK % stride;
 
 	for (uint64_t at = 0; at < used; at += size) {

@@ -202,7 +202,7 @@ static void *grow(struct glock__publisher *p, enum glock__area i, size_t size)
 	if (!populate(p->base + from, to - from))
 		return NULL;
 	a->used = used + size;
-	atomic_store_explicit(&p->head->area[i].used, used + size, memory_order_release);
+	atom_store64(&p->head->area[i].used, used + size);
 	return p->base + a->offset + used;
 }
 
@@ -260,7 +260,7 @@ uint32_t glock__publisher_get(struct glock__publisher *p, enum glock__area area)
 		place = pool->free[--pool->n_free];
 	glock__lock_drop(&p->lock);
 	if (!place)
-		atomic_fetch_add_explicit(&p->head->not_published, 1, memory_order_relaxed);
+		atom_add32(&p->head->not_published, 1);
 	return place;
 }
 

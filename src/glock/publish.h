@@ -11,6 +11,7 @@
 #ifndef GLOCK__PUBLISH_H
 #define GLOCK__PUBLISH_H
 
+#include "atom.h"
 #include "segment.h"
 
 #include <stdbool.h>
@@ -40,18 +41,20 @@ uint32_t glock__publisher_get(struct glock__publisher *p, enum glock__area area)
 void glock__publisher_put(struct glock__publisher *p, enum glock__area area, uint32_t place);
 void *glock__publisher_at(struct glock__publisher *p, enum glock__area area, uint32_t place);
 
-/* Around each change of a record. */
-static inline void glock__publish_begin(_Atomic uint32_t *seq, uint32_t now)
+/*
+ * Around each change of a record. A read-modify-write first, since what follows must not be stored
+ * before it.
+ */
+static inline void glock__publish_begin(uint32_t *seq)
 {
-	atomic_store_explicit(seq, now | 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
+	atom_or32(seq, 1);
 }
 
-static inline void glock__publish_end(_Atomic uint32_t *seq, uint32_t now)
+static inline void glock__publish_end(uint32_t *seq)
 {
-	uint32_t next = (now | 1) + 1;
+	uint32_t now = *seq | 1; /* ours alone; whatever somebody else wrote there */
 
-	atomic_store_explicit(seq, next ? next : 2, memory_order_release);
+	atom_store32(seq, now + 1 ? now + 1 : 2);
 }
 
 #endif

@@ -7,12 +7,11 @@
 
 #include "stats.h"
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 /* type 0xff: the place is free. */
 struct glock__record {
-	_Atomic uint32_t seq;
+	uint32_t seq;
 	uint32_t flags; /* enum glock__flag */
 	uint64_t number;
 	uint8_t type, state, target, demote_state, req, reply, usable, unused;

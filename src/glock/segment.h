@@ -12,7 +12,8 @@
  * Nobody trusts anybody here. A reader checks every number that it uses; the writer never reads
  * back what it wrote, as others may be able to write to the file as well.
  *
- * Times are CLOCK_MONOTONIC, ns. Numbers are those of the machine: the file never leaves it.
+ * A word that both sides may touch at once is stored and loaded with atom.h by the process. Times are
+ * CLOCK_MONOTONIC, ns. Numbers are those of the machine: the file never leaves it.
  */
 #ifndef GLOCK__SEGMENT_H
 #define GLOCK__SEGMENT_H
@@ -22,7 +23,6 @@
 
 #include "glock.h"
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #define GLOCK__SEGMENT_MAGIC 0x746e656d67657367ull
@@ -38,10 +38,10 @@ enum glock__area {
 };
 
 struct glock__segment_area {
-	uint64_t offset;       /* in the file */
-	uint64_t room;         /* bytes at most */
-	_Atomic uint64_t used; /* bytes that are there */
-	uint32_t stride;       /* of a record */
+	uint64_t offset; /* in the file */
+	uint64_t room;   /* bytes at most */
+	uint64_t used;   /* bytes that are there */
+	uint32_t stride; /* of a record */
 	uint32_t unused;
 };
 
@@ -71,24 +71,24 @@ struct glock__segment_head {
 	uint32_t flags; /* GLOCK_SPACE_ */
 	uint32_t major, minor, hz;
 	uint32_t cpus, types, trace_order;
-	_Atomic uint32_t state;
-	_Atomic uint32_t not_published; /* glocks and holders that found no room here */
+	uint32_t state;
+	uint32_t not_published; /* glocks and holders that found no room here */
 	/*
 	 * The work: when some is due (INT64_MAX: never), and since when the glock of that type and
 	 * number has been worked on (0: none). Long overdue, or long at one: the process hangs.
 	 */
-	_Atomic int64_t work_due, work_since;
-	_Atomic uint64_t work_number;
-	_Atomic uint32_t work_type;
+	int64_t work_due, work_since;
+	uint64_t work_number;
+	uint32_t work_type;
 	/* Written by readers: until then events are to be put into the trace area. */
-	_Atomic int64_t trace_until;
+	int64_t trace_until;
 	struct glock__segment_type type[GLOCK_TYPE_MAX];
 	struct glock__segment_area area[GLOCK__AREA_MAX];
 };
 
 /* Of one type on one CPU; under a lock of the process's, which a reader does not see. */
 struct glock__segment_stats {
-	_Alignas(128) _Atomic uint32_t seq;
+	_Alignas(128) uint32_t seq;
 	uint32_t lock; /* the process's business */
 	struct glock__stats stats;
 };
@@ -97,7 +97,7 @@ enum { GLOCK__SEGMENT_WHERE = 80 };
 
 /* Somebody who holds a glock or waits for it; type 0xff: the place is free. */
 struct glock__segment_holder {
-	_Atomic uint32_t seq;
+	uint32_t seq;
 	uint8_t type, mode, unused[2];
 	uint32_t flags; /* GLOCK_ and enum glock__hflag */
 	int32_t error;
@@ -118,7 +118,7 @@ enum { GLOCK__SEGMENT_OBJECT = 256 };
  * the last change of state. type 0xff: the place is free.
  */
 struct glock__segment_extra {
-	_Atomic uint32_t seq;
+	uint32_t seq;
 	uint8_t type, unused;
 	uint16_t object_len;
 	uint64_t number;

@@ -281,7 +281,7 @@ static void what_is_full_says_so(void **state)
 
 static struct {
 	struct glock__record *r;
-	_Atomic bool stop;
+	uint32_t stop;
 } writer;
 
 static void *write_on(void *arg)
@@ -289,14 +289,12 @@ static void *write_on(void *arg)
 	struct glock__record *r = writer.r;
 
 	(void)arg;
-	for (int64_t n = 0; !atomic_load_explicit(&writer.stop, memory_order_relaxed); n++) {
-		uint32_t seq = r->seq;
-
-		glock__publish_begin(&r->seq, seq);
+	for (int64_t n = 0; !atom_load32(&writer.stop); n++) {
+		glock__publish_begin(&r->seq);
 		for (size_t i = 0; i < GLOCK__STAT_MAX; i++)
 			r->stats.v[i] = n;
 		r->used = n;
-		glock__publish_end(&r->seq, seq);
+		glock__publish_end(&r->seq);
 	}
 	return NULL;
 }
@@ -323,11 +321,11 @@ static void a_record_is_read_whole_while_it_is_written(void **state)
 
 	(void)state;
 	writer.r = made_record(&m, 2, 1, GLOCK_SH);
-	writer.stop = false;
+	writer.stop = 0;
 	assert_int_equal(pthread_create(&thread, NULL, write_on, NULL), 0);
 	for (int i = 0; i < 20000 || last == 0; i++)
 		assert_int_equal(glock__peek_read(p, all_the_same, &last, NULL), 0);
-	writer.stop = true;
+	atom_store32(&writer.stop, 1);
 	pthread_join(thread, NULL);
 	glock__peek_close(p);
 	made_free(&m);
