@@ -388,6 +388,11 @@ void glock__lru_remove(struct glock *gl); /* under gl->lock */
 /* Gives back what is too much or too old; when to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
 
+/* publish.c: what others can read of this node, and what keeps it alive for them. */
+
+/* The lock manager's descriptor (alive in lockman.h), or negative errno. */
+int glock__alive_fd(struct glock_space *space);
+
 /* none.c: the lock manager of a single process. */
 struct glock__lockman *glock__none_new(void);
 
