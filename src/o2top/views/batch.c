@@ -85,7 +85,7 @@ static void print_nodes(struct page *p)
 			continue;
 		unit_clean(name, sizeof(name), n->name, 0);
 		unit_clean(why, sizeof(why), n->why, 0);
-		fprintf(p->out, "      %s%s: %s%s\n", on(p, BAD), name, why, off(p));
+		fprintf(p->out, "      %s%s: %s%s\n", on(p, ROLE_BAD), name, why, off(p));
 	}
 }
 
@@ -95,7 +95,7 @@ static void print_banners(struct page *p)
 
 	for (size_t i = 0; i < p->f->model->banners.n; i++) {
 		unit_clean(clean, sizeof(clean), p->f->model->banners.text[i], 0);
-		fprintf(p->out, "%s!! %s%s\n", on(p, BAD), clean, off(p));
+		fprintf(p->out, "%s!! %s%s\n", on(p, ROLE_BAD), clean, off(p));
 	}
 }
 

@@ -631,7 +631,7 @@ static int pane_height(int rows)
 	return rows < 18 ? 0 : rows < 30 ? 6 : 9;
 }
 
-static const char *banner(const struct ui *ui, char *buf, size_t size)
+static const char *banner_line(const struct ui *ui, char *buf, size_t size)
 {
 	const struct problems *p = &ui->shot->problems;
 
@@ -681,7 +681,7 @@ void draw(struct ui *ui)
 		draw_title(ui, y++, width);
 		draw_nodes(ui, y++, width);
 		draw_totals(ui, y++, width);
-		if (banner(ui, text, sizeof(text)))
+		if (banner_line(ui, text, sizeof(text)))
 			screen_format(y++, 0, width, ROLE_BAD, "! %s", text);
 		draw_titles(ui, y++, width);
 		draw_table(ui, y, height - pane - 1, width);
