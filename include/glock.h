@@ -50,6 +50,8 @@ extern "C" {
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 /*
  * Modes, with GFS2's numbers. A glock is in one of them on each node.
  *
@@ -214,9 +216,7 @@ struct glock_type_options {
 #define GLOCK_SPACE_DISPATCH 0x1u    /* the program runs the work: glock_space_fd() */
 #define GLOCK_SPACE_CHECK_ORDER 0x2u /* taking locks in the wrong order is -EDEADLK; costs time */
 #define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: of inodes in use, in ticks of hz */
-#define GLOCK_SPACE_CHECK_OPS \
-	0x8u /* operations that sleep where they must not are told of;
-					costs two system calls for each of these calls */
+#define GLOCK_SPACE_CHECK_OPS 0x8u   /* tell of operations that sleep under the spinlock; costs */
 
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
@@ -425,6 +425,8 @@ int glock_dump(struct glock_space *space, enum glock_file file, enum glock_forma
  */
 int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *cursor, char *buf,
 		size_t size);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }
