@@ -316,8 +316,11 @@ static void read_node(struct job *job, size_t i)
 		usable += !ns->unusable;
 		silent += ns->no_statistics;
 	}
-	if (!from->n_spaces)
-		node->state = node->state == NODE_NO_PERMISSION ? node->state : NODE_NOTHING;
+	/* what may not be read there explains all the rest */
+	if (node->state == NODE_NO_PERMISSION)
+		;
+	else if (!from->n_spaces)
+		node->state = NODE_NOTHING;
 	else if (!usable)
 		node->state = NODE_UNUSABLE;
 	else if (silent == usable)
