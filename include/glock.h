@@ -50,6 +50,8 @@ extern "C" {
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 /*
  * Modes, with GFS2's numbers. A glock is in one of them on each node.
  *
@@ -153,6 +155,10 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  *   dump        sometimes   yes         no
  *   callback    sometimes   yes         no
  *   lost        sometimes   yes         no
+ *
+ * What breaks this table is told to the space's log by the glock's type and number, the operation
+ * and what it did: dropped a lock that it was called with, called the library, took more than 10 ms
+ * under the spinlock, or slept there (with GLOCK_SPACE_CHECK_OPS). The library goes on.
  */
 struct glock_ops {
 	size_t size; /* sizeof(struct glock_ops) */
@@ -209,11 +215,11 @@ struct glock_type_options {
 
 #define GLOCK_SPACE_DISPATCH 0x1u    /* the program runs the work: glock_space_fd() */
 #define GLOCK_SPACE_CHECK_ORDER 0x2u /* taking locks in the wrong order is -EDEADLK; costs time */
-#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: inodes with holders only */
+#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: of inodes in use, in ticks of hz */
+#define GLOCK_SPACE_CHECK_OPS 0x8u   /* tell of operations that sleep under the spinlock; costs */
 
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
-	const char *name;                       /* 1 to 64 bytes */
 	const char *lockman;                    /* "none": this process alone (default) */
 	unsigned int flags;                     /* GLOCK_SPACE_ */
 	const struct glock_type_options *types; /* types without an entry have no operations */
@@ -232,10 +238,13 @@ struct glock_space_options {
 };
 
 /*
- * Opens a space. -EINVAL: options; -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE.
- * Options of another size than this library's are understood: what it lacks is 0.
+ * Opens the space of that name, 1 to 64 bytes. options may be NULL: all as by default. Those of
+ * another size than this library's are understood: what it lacks is 0. Where the program does not
+ * name a lock manager, the environment variable GLOCK_LOCKMAN does. -EINVAL: name or options;
+ * -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE.
  */
-int glock_space_open(const struct glock_space_options *options, struct glock_space **space);
+int glock_space_open(const char *name, const struct glock_space_options *options,
+		     struct glock_space **space);
 
 /*
  * Gives all locks back and frees the space. Waits for the lock manager. -EBUSY: glocks are still
@@ -416,6 +425,8 @@ int glock_dump(struct glock_space *space, enum glock_file file, enum glock_forma
  */
 int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *cursor, char *buf,
 		size_t size);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -86,7 +86,7 @@ static struct glock *add(struct glock_space *space, unsigned int type, uint64_t 
 	gl->hash_next = space->hash[b];
 	space->hash[b] = gl;
 	space->n_glocks++;
-	atomic_fetch_add_explicit(&space->alive, 1, memory_order_relaxed);
+	atom_add32(&space->alive, 1);
 	return gl;
 }
 
@@ -100,7 +100,7 @@ int glock_get(struct glock_space *space, unsigned int type, uint64_t number, str
 	if (type >= GLOCK_TYPE_MAX || !space->types[type].known)
 		return -EINVAL;
 	glock__lock_take(&space->lock);
-	if (atomic_load_explicit(&space->closing, memory_order_relaxed)) {
+	if (atom_load8(&space->closing)) {
 		glock__lock_drop(&space->lock);
 		return -ESHUTDOWN;
 	}
@@ -132,7 +132,7 @@ void glock__free(struct glock *gl)
 	glock__list_del(&gl->lru);
 	glock__lock_drop(&space->lock);
 	free(gl);
-	atomic_fetch_sub_explicit(&space->alive, 1, memory_order_release);
+	atom_sub32(&space->alive, 1);
 	glock__wake(space, &space->alive);
 }
 
@@ -278,12 +278,12 @@ struct glock_space *glock_space_of(const struct glock *gl)
 
 void glock_set_object(struct glock *gl, void *object)
 {
-	atomic_store_explicit(&gl->object, object, memory_order_release);
+	atom_store_ptr(&gl->object, object);
 }
 
 void *glock_object(const struct glock *gl)
 {
-	return atomic_load_explicit(&((struct glock *)(uintptr_t)gl)->object, memory_order_acquire);
+	return atom_load_ptr(&gl->object);
 }
 
 void glock_set_dirty(struct glock *gl, int dirty)

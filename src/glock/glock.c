@@ -45,7 +45,7 @@ static void clear_lock(struct glock *gl)
 
 static bool withdrawn(const struct glock *gl)
 {
-	return atomic_load_explicit(&gl->space->withdrawn, memory_order_acquire);
+	return atom_load8(&gl->space->withdrawn);
 }
 
 /* ---- the queue ---- */
@@ -144,10 +144,8 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 	int err;
 
 	gl->flags |= GLOCK__F_LOCK;
-	atomic_fetch_or_explicit(&gh->state, GLOCK__H_ENTERING, memory_order_relaxed);
-	gl_drop(gl);
+	atom_or32(&gh->state, GLOCK__H_ENTERING);
 	err = glock__op_lock(gl, gh);
-	gl_take(gl);
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
 	/* Who wants to cancel it waits for this. */
 	glock__holder_set(gl->space, gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
@@ -297,7 +295,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 	gl->flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
 	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
 		/* There is no lock manager any more to give it back to. */
-		atomic_store_explicit(&gl->space->withdrawn, true, memory_order_release);
+		atom_store8(&gl->space->withdrawn, true);
 		gl->req = GLOCK_UN;
 		gl->target = GLOCK_UN;
 		reply = GLOCK__GRANTED;
@@ -306,6 +304,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		glock__trace_state_change(gl, reply == GLOCK__GRANTED ? gl->req : gl->state);
 	if (reply == GLOCK__GRANTED)
 		change_state(gl, gl->req);
+	else if (reply != GLOCK__ERROR && gl->space->flags & GLOCK_SPACE_LINUX_6_1)
+		change_state(gl, gl->state); /* a refusal is a change to what it was */
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
 		gl->target = GLOCK_UN; /* asked for while it went to another mode */
 	if (gl->state != gl->target) {
@@ -316,10 +316,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}
-	if (gl->state != GLOCK_UN && gl->t->ops.xmote_bh) {
-		gl_drop(gl);
+	if (gl->state != GLOCK_UN) {
 		err = glock__op_xmote_bh(gl, gl->state);
-		gl_take(gl);
 		if (err)
 			fail_waiters(gl, err, false);
 	}
@@ -362,17 +360,15 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	bool lost = withdrawn(gl);
 	int err = 0;
 
-	gl_drop(gl);
 	if (!lost && !FAULT(4))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
 		glock__log(gl->space, "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
 			   gl->type, gl->number, err);
-		atomic_store_explicit(&gl->space->withdrawn, true, memory_order_release);
+		atom_store8(&gl->space->withdrawn, true);
 	}
 	if (c.inval && !FAULT(3))
 		glock__op_inval(gl, c.inval);
-	gl_take(gl);
 	assert(gl->flags & GLOCK__F_LOCK);
 }
 
@@ -384,9 +380,6 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	int err;
 
 	gl->req = to;
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
-	if (glock__request_blocks(gl->state, to, tries))
-		gl->flags |= GLOCK__F_BLOCKING;
 	if (to == GLOCK_UN)
 		glock__share_set(&gl->share, glock__now(space), false);
 	glock__ref(gl); /* the open request's */
@@ -420,6 +413,9 @@ static void do_xmote(struct glock *gl, enum glock_mode to)
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	assert(to != gl->state && !glock__first_holder(gl));
+	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	if (glock__request_blocks(gl->state, to, tries))
+		gl->flags |= GLOCK__F_BLOCKING;
 	prepare_cache(gl, to);
 	if (!withdrawn(gl)) {
 		ask(gl, to, tries);

@@ -48,9 +48,9 @@ enum glock_mode glock_mode_of(const struct glock_holder *gh)
 
 void glock__holder_set(struct glock_space *space, struct glock__holder *gh, uint32_t state)
 {
-	_Atomic uint32_t *word = &gh->state;
+	uint32_t *word = &gh->state;
 
-	atomic_store_explicit(word, state, memory_order_release);
+	atom_store32(word, state);
 	glock__wake(space, word);
 }
 
@@ -78,12 +78,11 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 		return mistake(gl, gh, "flags");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY with EX");
-	if (gh->flags & GLOCK_PRIORITY &&
-	    (!gl->t->info.priority || !atomic_load_explicit(&space->blocked, memory_order_acquire)))
+	if (gh->flags & GLOCK_PRIORITY && (!gl->t->info.priority || !atom_load8(&space->blocked)))
 		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
-	if (atomic_load_explicit(&space->withdrawn, memory_order_acquire))
+	if (atom_load8(&space->withdrawn))
 		return -EIO;
-	if (atomic_load_explicit(&space->closing, memory_order_acquire))
+	if (atom_load8(&space->closing))
 		return -ESHUTDOWN;
 	return 0;
 }
@@ -160,7 +159,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
 	glock__stats_queued(&gl->stats, &gl->space->type_stats, gl->type);
-	atomic_store_explicit(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT, memory_order_relaxed);
+	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	glock__list_add(priority ? priority_place(gl) : &gl->holders, &gh->list);
 	if (gh->flags & GLOCK_RECOVER)
 		glock__unfreeze(gl);
@@ -277,9 +276,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 		if (gl->t->ops.unlock) {
 			assert(!(gl->flags & GLOCK__F_LOCK));
 			gl->flags |= GLOCK__F_LOCK;
-			gl_drop(gl);
 			glock__op_unlock(gl, gh);
-			gl_take(gl);
 			assert(gl->flags & GLOCK__F_LOCK);
 			gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 			gl->cancel = false;
@@ -349,7 +346,7 @@ int glock_dq_wait(struct glock_holder *pub)
 		return -EDEADLK;
 	while (!err) {
 		gl_take(gl);
-		seen = atomic_load_explicit(&gl->demotes_done, memory_order_relaxed);
+		seen = atom_load32(&gl->demotes_done);
 		due = gl->flags & GLOCK__F_DEMOTE;
 		gl_drop(gl);
 		if (!due)
@@ -385,7 +382,7 @@ int glock_valid(const struct glock_holder *pub)
 	uint32_t state = gh_state(gh);
 
 	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
-	       !atomic_load_explicit(&gh->gl->space->withdrawn, memory_order_acquire);
+	       !atom_load8(&gh->gl->space->withdrawn);
 }
 
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)

@@ -84,7 +84,7 @@ struct glock__holder {
 	uint64_t owner;
 	const char *where; /* who asked */
 	/* Changed under gl->lock, read without. Without WAIT, error says how it ended. */
-	_Atomic uint32_t state;
+	uint32_t state;
 	uint32_t flags; /* GLOCK_ */
 	int error;
 	uint8_t mode;
@@ -109,7 +109,7 @@ static inline struct glock_holder *public_of(struct glock__holder *gh)
 
 static inline uint32_t gh_state(const struct glock__holder *gh)
 {
-	return atomic_load_explicit(&gh->state, memory_order_acquire);
+	return atom_load32(&gh->state);
 }
 
 /* ---- work ---- */
@@ -158,13 +158,13 @@ struct glock {
 	struct glock_space *space;
 	const struct glock__type *t;
 	struct glock__list holders;
-	_Atomic(void *) object;
+	void *object;
 	unsigned long pages;
 	int64_t hold;        /* the minimum hold time */
 	int64_t granted_at;  /* the last grant from the lock manager */
 	int64_t demote_time; /* when the demote was first asked for */
 	int64_t stamp;       /* of the last request */
-	_Atomic uint32_t demotes_done;
+	uint32_t demotes_done;
 	struct glock__counts counts;
 	struct glock__stats stats;
 	struct glock__share share;
@@ -199,12 +199,12 @@ struct glock_space {
 	struct glock **hash;
 	size_t buckets, n_glocks;
 	struct glock__list dead; /* out of the table, waiting for the lock manager; by gl->lru */
-	_Atomic uint32_t alive;  /* glocks not freed yet, dead ones included; a futex */
+	uint32_t alive;          /* glocks not freed yet, dead ones included; a futex */
 
 	char name[65];
 	unsigned int flags; /* GLOCK_SPACE_ */
 	unsigned int major, minor, hz;
-	unsigned int forks; /* in a child this differs from the process's count */
+	uint32_t generation; /* in a child after fork this differs from the process's */
 	struct glock__type types[GLOCK_TYPE_MAX];
 	struct glock__env env;
 	struct glock__lockman *lm;
@@ -212,8 +212,8 @@ struct glock_space {
 	struct glock__ring *ring;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
-	_Atomic bool withdrawn, blocked, closing;
-	_Atomic bool withdraw_done; /* glock_withdraw() has seen to all glocks */
+	uint8_t withdrawn, blocked, closing;
+	uint8_t withdraw_done; /* glock_withdraw() has seen to all glocks */
 
 	struct {
 		struct glock__lock lock;
@@ -225,11 +225,11 @@ struct glock_space {
 		struct glock__lock lock;
 		struct glock **heap;
 		size_t n, room;
-		int64_t armed; /* when whoever runs the work looks next; INT64_MAX: never */
-		_Atomic uint32_t events;  /* grows with whatever a waiter may wait for */
-		_Atomic uint32_t idle;    /* threads that sleep on events */
-		_Atomic uint32_t waiters; /* threads that wait for a holder and the like */
-		_Atomic bool stop;
+		int64_t armed;    /* when whoever runs the work looks next; INT64_MAX: never */
+		uint32_t events;  /* grows with whatever a waiter may wait for */
+		uint32_t idle;    /* threads that sleep on events */
+		uint32_t waiters; /* threads that wait for a holder and the like */
+		uint8_t stop;
 		int fd;           /* a timer, or -1 */
 		bool have_thread; /* it runs the work, not the program */
 		pthread_t thread;
@@ -289,31 +289,32 @@ void glock__unfreeze(struct glock *gl);
 
 void glock__trace_state_change(struct glock *gl, enum glock_mode to);
 void glock__trace_put(struct glock *gl);
-void glock__trace_demote(struct glock *gl, enum glock_mode to, bool remote);
+void glock__trace_demote(struct glock *gl, bool remote);
 void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 			 const struct glock__holder *gh, bool out);
 void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
 			    unsigned int sbflags);
 
-/* ---- cache.c: calls of the type's operations; not under gl->lock unless it says so ---- */
+/* ---- cache.c: calls of the type's operations; under gl->lock ---- */
 
-/* Whether the calling thread is in an operation that runs under a spinlock. */
-/* The operation under a spinlock that the calling thread is in, or NULL. */
-const char *glock__spinlocked_op(void);
+/* -EDEADLK, and reported, in a thread that is in an operation under a spinlock. */
+int glock__check_op(struct glock_space *space, const char *function);
 /* Whether it is running some space's work. */
 bool glock__in_work(void);
 void glock__enter_work(void);
 void glock__leave_work(void);
 
+/* These drop the lock while the operation runs; the bit lock is held. */
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
 int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode);
 void glock__op_inval(struct glock *gl, unsigned int what);
 int glock__op_lock(struct glock *gl, struct glock__holder *gh);
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh);
-bool glock__op_demote_ok(struct glock *gl);                                 /* under gl->lock */
-void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote); /* under gl->lock */
-void glock__op_lost(struct glock *gl, struct glock__holder *gh);            /* under gl->lock */
-void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to);     /* under gl->lock */
+/* These do not. */
+bool glock__op_demote_ok(struct glock *gl);
+void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote);
+void glock__op_lost(struct glock *gl, struct glock__holder *gh);
+void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to);
 
 /* ---- demote.c ---- */
 
@@ -355,14 +356,15 @@ bool glock__work_queued(struct glock *gl);
 /* When the next work is due; INT64_MAX: there is none. */
 int64_t glock__work_next(struct glock_space *space);
 /* Sleeps until *word is not seen, doing work meanwhile if that is the program's to do. */
-int glock__wait(struct glock_space *space, _Atomic uint32_t *word, uint32_t seen, int64_t deadline);
-void glock__wake(struct glock_space *space, _Atomic uint32_t *word);
+int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
+void glock__wake(struct glock_space *space, uint32_t *word);
 
 /* ---- space.c, find.c, lru.c ---- */
 
 /* As glock_space_open(), with a lock manager and seams given. The space then owns the former. */
-int glock__space_open(const struct glock_space_options *options, struct glock__lockman *lm,
-		      const struct glock__env *env, struct glock_space **space);
+int glock__space_open(const char *name, const struct glock_space_options *options,
+		      struct glock__lockman *lm, const struct glock__env *env,
+		      struct glock_space **space);
 /* Frees it all at once, as a node's death does: nobody is told. */
 void glock__space_kill(struct glock_space *space);
 /* What every public function asks first; its name is for the log. -ECHILD, -EDEADLK. */
@@ -386,11 +388,12 @@ void glock__lru_remove(struct glock *gl); /* under gl->lock */
 /* Gives back what is too much or too old; when to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
 
+/* publish.c: what others can read of this node, and what keeps it alive for them. */
+
+/* The lock manager's descriptor (alive in lockman.h), or negative errno. */
+int glock__alive_fd(struct glock_space *space);
+
 /* none.c: the lock manager of a single process. */
 struct glock__lockman *glock__none_new(void);
-
-/* The calling thread, for dumps. */
-pid_t glock__thread_id(void);
-const char *glock__thread_name(void);
 
 #endif

@@ -11,8 +11,10 @@
 #ifndef GLOCK__LOCK_H
 #define GLOCK__LOCK_H
 
+#include "atom.h"
+#include "self.h"
+
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,39 +29,43 @@ extern int glock__fault;
 #endif
 
 struct glock__lock {
-	_Atomic uint32_t word;
+	uint32_t word;
 };
 
+uint32_t glock__new_thread_number(void);
+
 /* A number for the calling thread, never 0, not used again before 2^31 threads are gone. */
-uint32_t glock__thread_number(void);
+static inline uint32_t glock__thread_number(void)
+{
+	uint32_t number = glock__self()->number;
+
+	return number ? number : glock__new_thread_number();
+}
 
 void glock__lock_slow(struct glock__lock *l, uint32_t me);
 void glock__unlock_slow(struct glock__lock *l);
 
 /* Sleeps until the word is not `seen` any more, or the deadline (CLOCK_MONOTONIC, ns; 0: never). */
-int glock__futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline);
-void glock__futex_wake_all(_Atomic uint32_t *word);
-
-static inline void glock__lock_take(struct glock__lock *l)
-{
-	uint32_t none = 0, me = glock__thread_number();
-
-	if (!atomic_compare_exchange_strong_explicit(&l->word, &none, me, memory_order_acquire,
-						     memory_order_relaxed))
-		glock__lock_slow(l, me);
-}
+int glock__futex_wait(uint32_t *word, uint32_t seen, int64_t deadline);
+void glock__futex_wake_all(uint32_t *word);
 
 static inline bool glock__lock_try(struct glock__lock *l)
 {
 	uint32_t none = 0;
 
-	return atomic_compare_exchange_strong_explicit(&l->word, &none, glock__thread_number(),
-						       memory_order_acquire, memory_order_relaxed);
+	return atom_cas32(&l->word, &none, glock__thread_number());
 }
 
-static inline bool glock__lock_held(struct glock__lock *l)
+static inline void glock__lock_take(struct glock__lock *l)
 {
-	uint32_t word = atomic_load_explicit(&l->word, memory_order_relaxed);
+	if (!glock__lock_try(l))
+		glock__lock_slow(l, glock__thread_number());
+}
+
+/* By the calling thread: no other can change the answer, so that this is no atom of its own. */
+static inline bool glock__lock_held(const struct glock__lock *l)
+{
+	uint32_t word = __atomic_load_n(&l->word, __ATOMIC_RELAXED);
 
 	return (word & ~GLOCK__LOCK_SLEEPERS) == glock__thread_number();
 }
@@ -67,7 +73,7 @@ static inline bool glock__lock_held(struct glock__lock *l)
 static inline void glock__lock_drop(struct glock__lock *l)
 {
 	assert(glock__lock_held(l));
-	if (atomic_exchange_explicit(&l->word, 0, memory_order_release) & GLOCK__LOCK_SLEEPERS)
+	if (atom_swap32(&l->word, 0) & GLOCK__LOCK_SLEEPERS)
 		glock__unlock_slow(l);
 }
 

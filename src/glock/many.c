@@ -96,7 +96,7 @@ static void allowance(struct glock_space *space, unsigned int retries, int64_t *
 /* Nothing to wait for but the time. */
 static void pause_until(struct glock_space *space, int64_t deadline)
 {
-	_Atomic uint32_t never = 0;
+	uint32_t never = 0;
 
 	while (glock__now(space) < deadline)
 		glock__wait(space, &never, 0, deadline);

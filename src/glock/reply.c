@@ -29,7 +29,7 @@ static enum glock__reply reply_of(int status)
 
 static bool should_freeze(struct glock *gl)
 {
-	if (!atomic_load_explicit(&gl->space->blocked, memory_order_acquire))
+	if (!atom_load8(&gl->space->blocked))
 		return false;
 	if (gl->reply == GLOCK__ERROR || gl->reply == GLOCK__CANCELED || gl->req == GLOCK_UN)
 		return false;
@@ -51,7 +51,8 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	gl_take(gl);
 	round_trip = glock__stats_reply(&gl->stats, &space->type_stats, gl->type, gl->stamp, now,
 					gl->flags & GLOCK__F_BLOCKING);
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
+		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	glock__trace_lock_time(gl, now, round_trip, status, sbflags);
 	if (gl->dead) {
 		glock__lock_drop(&gl->lock);
@@ -90,7 +91,7 @@ static void on_block(void *owner)
 {
 	struct glock_space *space = owner;
 
-	atomic_store_explicit(&space->blocked, true, memory_order_release);
+	atom_store8(&space->blocked, true);
 }
 
 void glock__unfreeze(struct glock *gl)
@@ -115,7 +116,7 @@ static void on_thaw(void *owner)
 {
 	struct glock_space *space = owner;
 
-	atomic_store_explicit(&space->blocked, false, memory_order_release);
+	atom_store8(&space->blocked, false);
 	glock__each(space, thaw_one, NULL);
 }
 

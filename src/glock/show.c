@@ -69,8 +69,8 @@ static void one_glock(struct dump *d, struct glock *gl)
 	    .demote = gl->demote_state,
 	    .type = gl->type,
 	    .number = gl->number,
-	    .flags =
-		gl->flags | (gl->object ? GLOCK__F_OBJECT : 0) | (queued ? GLOCK__F_QUEUED : 0),
+	    .flags = gl->flags | (glock_object(gl) ? GLOCK__F_OBJECT : 0) |
+		     (queued ? GLOCK__F_QUEUED : 0),
 	    .demote_us = (uint64_t)(glock__now(space) - gl->demote_time) / 1000,
 	    .refs = (int)gl->refs - 1, /* without ours */
 	    .hold = glock__jiffies(gl->hold, space->hz),

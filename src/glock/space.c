@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * space.c - lock spaces: open, close, withdraw; the calling thread and process.
+ * space.c - lock spaces: open, close, withdraw.
  */
 #include "impl.h"
 
@@ -10,68 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24 };
 
-/* ---- threads and forks ---- */
-
-static _Atomic unsigned int forks;
-static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-
-static void in_child(void)
-{
-	forks++;
-}
-
-static void count_forks(void)
-{
-	pthread_atfork(NULL, NULL, in_child);
-}
-
-static _Thread_local struct {
-	unsigned int forks;
-	pid_t tid;
-	char name[16];
-} this_thread;
-
-static void know_this_thread(void)
-{
-	unsigned int now = atomic_load_explicit(&forks, memory_order_relaxed);
-
-	if (this_thread.tid && this_thread.forks == now)
-		return;
-	this_thread.forks = now;
-	this_thread.tid = (pid_t)syscall(SYS_gettid);
-	prctl(PR_GET_NAME, this_thread.name);
-}
-
-pid_t glock__thread_id(void)
-{
-	know_this_thread();
-	return this_thread.tid;
-}
-
-const char *glock__thread_name(void)
-{
-	know_this_thread();
-	return this_thread.name;
-}
-
 int glock__check(struct glock_space *space, const char *function)
 {
-	const char *op = glock__spinlocked_op();
-
-	if (space->forks != atomic_load_explicit(&forks, memory_order_relaxed))
+	if (space->generation != glock__generation())
 		return -ECHILD;
-	if (!op)
-		return 0;
-	glock__log(space, "%s was called in %s", function, op);
-	return -EDEADLK;
+	return glock__check_op(space, function);
 }
 
 void glock__log(struct glock_space *space, const char *fmt, ...)
@@ -164,15 +113,16 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 	return err;
 }
 
-static int set_options(struct glock_space *space, const struct glock_space_options *o)
+static int set_options(struct glock_space *space, const char *name,
+		       const struct glock_space_options *o)
 {
-	size_t len = o->name ? strlen(o->name) : 0;
+	size_t len = name ? strlen(name) : 0;
 
 	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
 		return -EINVAL;
 	if (o->cached_age < 0 || (o->n_types && (!o->types || !o->types->size)))
 		return -EINVAL;
-	memcpy(space->name, o->name, len + 1);
+	memcpy(space->name, name, len + 1);
 	space->flags = o->flags;
 	space->major = o->major;
 	space->minor = o->minor;
@@ -192,8 +142,9 @@ static void free_space(struct glock_space *space)
 	free(space);
 }
 
-int glock__space_open(const struct glock_space_options *options, struct glock__lockman *lm,
-		      const struct glock__env *env, struct glock_space **ret)
+int glock__space_open(const char *name, const struct glock_space_options *options,
+		      struct glock__lockman *lm, const struct glock__env *env,
+		      struct glock_space **ret)
 {
 	struct glock_space_options o = {0};
 	struct glock_space *space = calloc(1, sizeof(*space));
@@ -202,8 +153,11 @@ int glock__space_open(const struct glock_space_options *options, struct glock__l
 	if (!space)
 		return -ENOMEM;
 	memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
-	pthread_once(&forks_once, count_forks);
-	space->forks = atomic_load(&forks);
+	err = glock__new_generation(&space->generation);
+	if (err) {
+		free(space);
+		return err;
+	}
 	space->env = env ? *env : real_env;
 	if (!space->env.cpus)
 		space->env.cpus = real_cpus();
@@ -211,7 +165,7 @@ int glock__space_open(const struct glock_space_options *options, struct glock__l
 	glock__list_init(&space->dead);
 	glock__list_init(&space->lru.list);
 	glock__list_init(&space->order.holders);
-	err = set_options(space, &o);
+	err = set_options(space, name, &o);
 	if (!err)
 		err = glock__type_stats_init(&space->type_stats, GLOCK_TYPE_MAX, space->env.cpus,
 					     space->env.cpu);
@@ -231,21 +185,32 @@ int glock__space_open(const struct glock_space_options *options, struct glock__l
 	return 0;
 }
 
-int glock_space_open(const struct glock_space_options *options, struct glock_space **space)
+/* The one asked for, or the one that the environment names, or the usual one. */
+static int new_lockman(const char *kind, struct glock__lockman **lm)
 {
-	struct glock__lockman *lm;
-	const char *name;
+	if (!kind)
+		kind = secure_getenv("GLOCK_LOCKMAN");
+	if (kind && *kind && strcmp(kind, "none"))
+		return -EPROTONOSUPPORT;
+	*lm = glock__none_new();
+	return *lm ? 0 : -ENOMEM;
+}
+
+int glock_space_open(const char *name, const struct glock_space_options *options,
+		     struct glock_space **space)
+{
+	static const struct glock_space_options none = {.size = sizeof(none)};
+	struct glock__lockman *lm = NULL;
 	int err;
 
-	if (!options || options->size < offsetof(struct glock_space_options, flags))
+	if (!options)
+		options = &none;
+	if (!name || options->size < offsetof(struct glock_space_options, flags))
 		return -EINVAL;
-	name = options->lockman ? options->lockman : "none";
-	if (strcmp(name, "none"))
-		return -EPROTONOSUPPORT;
-	lm = glock__none_new();
-	if (!lm)
-		return -ENOMEM;
-	err = glock__space_open(options, lm, NULL, space);
+	err = new_lockman(options->lockman, &lm);
+	if (err)
+		return err;
+	err = glock__space_open(name, options, lm, NULL, space);
 	if (err)
 		lm->ops->free(lm);
 	return err;
@@ -289,12 +254,12 @@ int glock_space_close(struct glock_space *space)
 	glock__lock_take(&space->lock);
 	busy = any_users(space);
 	if (!busy)
-		atomic_store_explicit(&space->closing, true, memory_order_release);
+		atom_store8(&space->closing, true);
 	glock__lock_drop(&space->lock);
 	if (busy)
 		return -EBUSY;
 	glock__each(space, demote_one, NULL);
-	while ((left = atomic_load_explicit(&space->alive, memory_order_acquire)))
+	while ((left = atom_load32(&space->alive)))
 		glock__wait(space, &space->alive, left, 0);
 	space->lm->ops->leave(space->lm, false);
 	glock__work_stop(space);
@@ -332,7 +297,7 @@ static void withdraw_one(struct glock *gl, void *arg)
 
 		if (!(gh_state(gh) & GLOCK__H_HOLDER))
 			continue;
-		atomic_fetch_or_explicit(&gh->state, GLOCK__H_LOST, memory_order_release);
+		atom_or32(&gh->state, GLOCK__H_LOST);
 		glock__op_lost(gl, gh);
 	}
 	if (gl->state != GLOCK_UN)
@@ -347,10 +312,10 @@ void glock_withdraw(struct glock_space *space)
 {
 	if (glock__check(space, "glock_withdraw"))
 		return;
-	atomic_store_explicit(&space->withdrawn, true, memory_order_release);
-	if (atomic_exchange(&space->withdraw_done, true))
+	atom_store8(&space->withdrawn, true);
+	if (atom_swap8(&space->withdraw_done, true))
 		return;
-	atomic_store_explicit(&space->blocked, false, memory_order_release);
+	atom_store8(&space->blocked, false);
 	glock__log(space, "space %s is withdrawn", space->name);
 	glock__each(space, withdraw_one, NULL);
 	/* Now the others may have what was ours; what is still asked for is answered. */

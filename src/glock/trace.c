@@ -2,6 +2,7 @@
 /* trace.c - see trace.h. */
 #include "trace.h"
 
+#include "atom.h"
 #include "mode.h"
 
 #include <assert.h>
@@ -102,13 +103,13 @@ void glock__event_print(struct glock__text *t, enum glock__text_format format, u
  * atomics because a reader may look while a writer writes; it then throws away what it saw.
  */
 struct slot {
-	_Atomic uint64_t owner;
-	_Atomic uint64_t words[EVENT_WORDS];
+	uint64_t owner;
+	uint64_t words[EVENT_WORDS];
 };
 
 struct glock__ring {
 	uint64_t mask;
-	_Alignas(64) _Atomic uint64_t head; /* number of the next event */
+	_Alignas(64) uint64_t head; /* number of the next event */
 	_Alignas(64) struct slot slots[];
 };
 
@@ -135,18 +136,17 @@ void glock__ring_free(struct glock__ring *r)
 /* False: another writer, a whole ring behind or ahead, is in the slot. */
 static bool claim(struct slot *s, uint64_t n)
 {
-	uint64_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
+	uint64_t owner = atom_load64(&s->owner);
 
 	while (!(owner & 1) && owner < 2 * n + 1)
-		if (atomic_compare_exchange_weak_explicit(
-			&s->owner, &owner, 2 * n + 1, memory_order_relaxed, memory_order_relaxed))
+		if (atom_cas64(&s->owner, &owner, 2 * n + 1))
 			return true;
 	return false;
 }
 
 void glock__ring_put(struct glock__ring *r, const struct glock__event *ev)
 {
-	uint64_t n = atomic_fetch_add_explicit(&r->head, 1, memory_order_relaxed);
+	uint64_t n = atom_add64(&r->head, 1);
 	struct slot *s = &r->slots[n & r->mask];
 	uint64_t words[EVENT_WORDS] = {0};
 
@@ -155,8 +155,8 @@ void glock__ring_put(struct glock__ring *r, const struct glock__event *ev)
 	memcpy(words, ev, sizeof(*ev));
 	/* release: a reader that sees one of the words sees that the slot was claimed. */
 	for (size_t i = 0; i < EVENT_WORDS; i++)
-		atomic_store_explicit(&s->words[i], words[i], memory_order_release);
-	atomic_store_explicit(&s->owner, 2 * n + 2, memory_order_release);
+		atom_store64(&s->words[i], words[i]);
+	atom_store64(&s->owner, 2 * n + 2);
 }
 
 /* 1: event n; 0: not written yet; -ESTALE: overwritten. */
@@ -164,13 +164,13 @@ static int read_slot(struct slot *s, uint64_t n, struct glock__event *ev)
 {
 	uint64_t words[EVENT_WORDS], owner, again;
 
-	owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+	owner = atom_load64(&s->owner);
 	if (owner != 2 * n + 2)
 		return owner > 2 * n + 2 ? -ESTALE : 0;
 	/* acquire: the owner is looked at again after all of them. */
 	for (size_t i = 0; i < EVENT_WORDS; i++)
-		words[i] = atomic_load_explicit(&s->words[i], memory_order_acquire);
-	again = atomic_load_explicit(&s->owner, memory_order_relaxed);
+		words[i] = atom_load64(&s->words[i]);
+	again = atom_load64(&s->owner);
 	if (again != owner)
 		return -ESTALE;
 	memcpy(ev, words, sizeof(*ev));
@@ -180,7 +180,7 @@ static int read_slot(struct slot *s, uint64_t n, struct glock__event *ev)
 int glock__ring_get(struct glock__ring *r, uint64_t *cursor, struct glock__event *ev,
 		    uint64_t *lost)
 {
-	uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire), oldest;
+	uint64_t head = atom_load64(&r->head), oldest;
 	int ret = -ESTALE;
 
 	if (*cursor == head)

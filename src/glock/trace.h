@@ -12,8 +12,6 @@
 
 #include "dump.h"
 
-#include <stdatomic.h>
-
 enum glock__event_name {
 	GLOCK__EV_STATE_CHANGE,
 	GLOCK__EV_PUT,

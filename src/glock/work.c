@@ -103,25 +103,24 @@ int glock__work_reserve(struct glock_space *space, size_t glocks)
  * after: both by read-modify-write of the count, so that one of them sees what the other did. A
  * wake-up that nobody needs is a system call saved.
  */
-static bool anybody(_Atomic uint32_t *sleepers)
+static bool anybody(uint32_t *sleepers)
 {
-	return atomic_fetch_add_explicit(sleepers, 0, memory_order_acq_rel) != 0;
+	return atom_add32(sleepers, 0) != 0;
 }
 
-static int sleep_on(_Atomic uint32_t *sleepers, _Atomic uint32_t *word, uint32_t seen,
-		    int64_t deadline)
+static int sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline)
 {
 	int err;
 
-	atomic_fetch_add_explicit(sleepers, 1, memory_order_acq_rel);
+	atom_add32(sleepers, 1);
 	err = glock__futex_wait(word, seen, deadline);
-	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
+	atom_sub32(sleepers, 1);
 	return err;
 }
 
 static void signal_event(struct glock_space *space)
 {
-	atomic_fetch_add_explicit(&space->work.events, 1, memory_order_release);
+	atom_add32(&space->work.events, 1);
 	if (anybody(&space->work.idle))
 		glock__futex_wake_all(&space->work.events);
 }
@@ -247,7 +246,7 @@ static int run_due(struct glock_space *space)
 		n++;
 	}
 	trim = glock__lru_trim(space); /* once more: what has become idle now is due some time */
-	if (atomic_load_explicit(&space->withdrawn, memory_order_acquire))
+	if (atom_load8(&space->withdrawn))
 		glock_withdraw(space);
 	glock__leave_work();
 	glock__lock_take(&space->work.lock);
@@ -277,7 +276,7 @@ int glock_space_fd(struct glock_space *space)
 
 /* ---- waiting ---- */
 
-void glock__wake(struct glock_space *space, _Atomic uint32_t *word)
+void glock__wake(struct glock_space *space, uint32_t *word)
 {
 	if (!space->work.have_thread)
 		signal_event(space);
@@ -285,7 +284,7 @@ void glock__wake(struct glock_space *space, _Atomic uint32_t *word)
 		glock__futex_wake_all(word);
 }
 
-int glock__wait(struct glock_space *space, _Atomic uint32_t *word, uint32_t seen, int64_t deadline)
+int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
 {
 	int64_t until = deadline ? deadline : INT64_MAX;
 	uint32_t event;
@@ -294,8 +293,8 @@ int glock__wait(struct glock_space *space, _Atomic uint32_t *word, uint32_t seen
 	if (space->work.have_thread)
 		return sleep_on(&space->work.waiters, word, seen, deadline);
 	/* The word is looked at after the event: a change in between changes the event too. */
-	event = atomic_load_explicit(&space->work.events, memory_order_acquire);
-	if (run_due(space) || atomic_load_explicit(word, memory_order_acquire) != seen)
+	event = atom_load32(&space->work.events);
+	if (run_due(space) || atom_load32(word) != seen)
 		return 0;
 	glock__lock_take(&space->work.lock);
 	if (space->work.armed < until)
@@ -316,8 +315,8 @@ static void *work_thread(void *arg)
 	uint32_t event;
 	int64_t next;
 
-	while (!atomic_load_explicit(&space->work.stop, memory_order_acquire)) {
-		event = atomic_load_explicit(&space->work.events, memory_order_acquire);
+	while (!atom_load8(&space->work.stop)) {
+		event = atom_load32(&space->work.events);
 		run_due(space);
 		glock__lock_take(&space->work.lock);
 		next = space->work.armed;
@@ -362,7 +361,7 @@ int glock__work_init(struct glock_space *space, bool real_time)
 void glock__work_stop(struct glock_space *space)
 {
 	if (space->work.have_thread) {
-		atomic_store_explicit(&space->work.stop, true, memory_order_release);
+		atom_store8(&space->work.stop, true);
 		signal_event(space);
 		pthread_join(space->work.thread, NULL);
 	}

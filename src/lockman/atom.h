@@ -18,10 +18,12 @@
  *   atom_store*  release: what was stored before it is seen by whoever loads the value.
  *   atom_load*   acquire: the other side of atom_store and atom_cas.
  *   atom_cas*    acquire and release when it succeeds, acquire when it fails.
+ *   atom_add*, sub, or, and, swap: acquire and release; they return what was there before.
  *   atom_wait    sleeps only if the word still has the expected value, compared by the kernel in
  *                the same lock as atom_wake: a change and a wake between the caller's look and
  *                its sleep are not lost. It may return early for no reason; look again.
  *   atom_wake    Order is not its business: change the word first, with one of the above.
+ *   atom_wait_own, atom_wake_own: the same for a word that no other process maps; cheaper.
  */
 #ifndef GLOCK_LOCKMAN_ATOM_H
 #define GLOCK_LOCKMAN_ATOM_H
@@ -39,6 +41,11 @@ enum glock__atom_op {
 	GLOCK__ATOM_STORE,
 	GLOCK__ATOM_LOAD,
 	GLOCK__ATOM_CAS,
+	GLOCK__ATOM_ADD,
+	GLOCK__ATOM_SUB,
+	GLOCK__ATOM_OR,
+	GLOCK__ATOM_AND,
+	GLOCK__ATOM_SWAP,
 	GLOCK__ATOM_OP_MAX,
 };
 
@@ -52,6 +59,13 @@ int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 #else
 #define ATOM__HOOK(op, addr) ((void)0)
 #endif
+
+#define ATOM__CHANGE(bits, name, op, builtin)                                                      \
+	static inline uint##bits##_t atom_##name##bits(uint##bits##_t *addr, uint##bits##_t value) \
+	{                                                                                          \
+		ATOM__HOOK(op, addr);                                                              \
+		return builtin(addr, value, __ATOMIC_ACQ_REL);                                     \
+	}
 
 #define ATOM__FUNCTIONS(bits)                                                                      \
 	static inline void atom_put##bits(uint##bits##_t *addr, uint##bits##_t value)              \
@@ -78,13 +92,48 @@ int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 		ATOM__HOOK(GLOCK__ATOM_CAS, addr);                                                 \
 		return __atomic_compare_exchange_n(addr, expected, value, false, __ATOMIC_ACQ_REL, \
 						   __ATOMIC_ACQUIRE);                              \
-	}
+	}                                                                                          \
+	ATOM__CHANGE(bits, add, GLOCK__ATOM_ADD, __atomic_fetch_add)                               \
+	ATOM__CHANGE(bits, sub, GLOCK__ATOM_SUB, __atomic_fetch_sub)                               \
+	ATOM__CHANGE(bits, or, GLOCK__ATOM_OR, __atomic_fetch_or)                                  \
+	ATOM__CHANGE(bits, and, GLOCK__ATOM_AND, __atomic_fetch_and)                               \
+	ATOM__CHANGE(bits, swap, GLOCK__ATOM_SWAP, __atomic_exchange_n)
 
 ATOM__FUNCTIONS(8)
 ATOM__FUNCTIONS(16)
 ATOM__FUNCTIONS(32)
 ATOM__FUNCTIONS(64)
 #undef ATOM__FUNCTIONS
+#undef ATOM__CHANGE
+
+/* Of a pointer. */
+#define atom_store_ptr(addr, value) \
+	(ATOM__HOOK(GLOCK__ATOM_STORE, (addr)), __atomic_store_n((addr), (value), __ATOMIC_RELEASE))
+#define atom_load_ptr(addr) \
+	(ATOM__HOOK(GLOCK__ATOM_LOAD, (addr)), __atomic_load_n((addr), __ATOMIC_ACQUIRE))
+
+#ifndef GLOCK_ATOM_HOOKS
+static inline int atom__futex_wait(uint32_t *addr, uint32_t expected,
+				   const struct timespec *deadline, int private)
+{
+	/* WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC; WAIT would take a span. */
+	if (syscall(SYS_futex, addr, FUTEX_WAIT_BITSET | private, expected, deadline, NULL,
+		    FUTEX_BITSET_MATCH_ANY) == 0)
+		return 0;
+	return -errno;
+}
+
+static inline int atom__futex_wake(uint32_t *addr, unsigned int count, int private)
+{
+	long woken = syscall(SYS_futex, addr, FUTEX_WAKE | private, count, NULL, NULL, 0);
+
+	return woken < 0 ? -errno : (int)woken;
+}
+#else
+#define atom__futex_wait(addr, expected, deadline, private) \
+	glock__atom_hook_wait((addr), (expected), (deadline))
+#define atom__futex_wake(addr, count, private) glock__atom_hook_wake((addr), (count))
+#endif
 
 /*
  * Sleeps while *addr is expected, until woken or until the deadline (absolute, CLOCK_MONOTONIC;
@@ -93,26 +142,23 @@ ATOM__FUNCTIONS(64)
  */
 static inline int atom_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
 {
-#ifdef GLOCK_ATOM_HOOKS
-	return glock__atom_hook_wait(addr, expected, deadline);
-#else
-	if (syscall(SYS_futex, addr, FUTEX_WAIT_BITSET, expected, deadline, NULL,
-		    FUTEX_BITSET_MATCH_ANY) == 0)
-		return 0;
-	return -errno;
-#endif
+	return atom__futex_wait(addr, expected, deadline, 0);
 }
 
 /* Wakes up to count sleepers of the word; how many, or a negative errno. */
 static inline int atom_wake(uint32_t *addr, unsigned int count)
 {
-#ifdef GLOCK_ATOM_HOOKS
-	return glock__atom_hook_wake(addr, count);
-#else
-	long woken = syscall(SYS_futex, addr, FUTEX_WAKE, count, NULL, NULL, 0);
+	return atom__futex_wake(addr, count, 0);
+}
 
-	return woken < 0 ? -errno : (int)woken;
-#endif
+static inline int atom_wait_own(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
+{
+	return atom__futex_wait(addr, expected, deadline, FUTEX_PRIVATE_FLAG);
+}
+
+static inline int atom_wake_own(uint32_t *addr, unsigned int count)
+{
+	return atom__futex_wake(addr, count, FUTEX_PRIVATE_FLAG);
 }
 
 #endif

@@ -46,6 +46,14 @@ struct glock__lm_ops {
 	void (*unlock)(struct glock__lockman *lm, struct glock__lm_lock *lk);
 	void (*leave)(struct glock__lockman *lm, bool failed);
 	void (*free)(struct glock__lockman *lm);
+	/*
+	 * Optional, or -EOPNOTSUPP. file: a new, empty file of this node's own where others find it,
+	 * open for reading and writing; the caller closes it. alive: a descriptor that is to be
+	 * inherited by a child: this node lives for the others as long as somebody has it open. It
+	 * is the lock manager's and closed by exec unless the caller changes that.
+	 */
+	int (*file)(struct glock__lockman *lm);
+	int (*alive)(struct glock__lockman *lm);
 };
 
 /* What it tells. */

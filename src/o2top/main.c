@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/cluster.h"
+#include "collect/discover.h"
 #include "collect/mounts.h"
 #include "collect/record.h"
 #include "times.h"
@@ -54,7 +56,9 @@ struct run {
 	const char *title;
 	char *resolved; /* the path given, where it led elsewhere */
 	unsigned frames;
+	struct discovered found; /* the nodes of the cluster that this machine is in */
 	bool saw_space, saw_usable;
+	bool away; /* a node is, in the last sample */
 	bool output_failed;
 };
 
@@ -124,10 +128,13 @@ static int take(struct run *r, char **label)
 		recorder_sampled(r->collector, &r->problems);
 	for (size_t i = 0; i < sample.n_nodes; i++)
 		r->saw_space |= sample.nodes[i].n_spaces > 0;
+	r->away = false;
 	for (size_t i = 0; i < r->model.n_nodes; i++) {
-		enum node_state state = r->model.nodes[i].state;
+		const struct node *node = &r->model.nodes[i];
 
-		r->saw_usable |= state != NODE_NOT_ANSWERING && state != NODE_UNUSABLE;
+		r->saw_usable |= node->last_sample == r->model.sample &&
+				 node->state != NODE_UNUSABLE && node->state != NODE_NO_PERMISSION;
+		r->away |= node->last_sample != r->model.sample;
 	}
 	return got ? got : 1;
 }
@@ -175,20 +182,23 @@ static int loop(struct run *r)
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	got = take(r, &label);
-	if (got > 0 && live && !r->o.once && r->saw_space && r->saw_usable && !r->o.json) {
+	if (got > 0 && live && !r->o.once && (r->saw_space || r->away) &&
+	    (r->saw_usable || r->away) && !r->o.json) {
 		got = show(r, label, true);
 		r->frames = 0;
 		got = got ? got : 1;
 	}
-	while (got > 0 && (r->saw_space || !live)) {
+	/* nodes of a cluster may come later */
+	while (got > 0 && (r->saw_space || !live || r->away)) {
 		bool first = r->model.sample == 1;
 		int err = 0;
 
 		if (live && !r->o.once)
-			wait_for(&next, r->o.interval_s);
+			wait_for(&next, max_s(r->o.interval_s, r->model.interval_s));
 		got = r->o.once ? 0 : take(r, &label);
 		/* a recording may begin before anything is mounted */
-		if (r->saw_space && (got > 0 || (got == 0 && first)) && is_asked_for(r))
+		if ((r->saw_space || (live && r->away)) && (got > 0 || (got == 0 && first)) &&
+		    is_asked_for(r))
 			err = show(r, label, got == 0);
 		if (err)
 			got = err;
@@ -362,6 +372,39 @@ static int start_recording(struct run *r)
 	return 0;
 }
 
+/* With nodes to ask, a path that is not here may be a mount point there. */
+static bool looks_recorded(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0;
+}
+
+static int open_cluster(struct run *r, char *const *nodes, size_t n)
+{
+	const struct options *o = &r->o;
+	struct cluster_options c = {.nodes = nodes,
+				    .n_nodes = n,
+				    .ssh = o->ssh,
+				    .mount_point = o->n_paths ? o->paths[0] : NULL,
+				    .interval_s = o->interval_s,
+				    .no_agent = o->no_agent,
+				    .sample_limit = o->sample_limit << 20};
+
+	r->title = o->n_paths ? o->paths[0] : "cluster";
+	return collect_cluster(&r->collector, &c, &r->problems);
+}
+
+/* The cluster that this machine is in, if it knows others; another debugfs is of no cluster. */
+static int find_cluster(struct run *r)
+{
+	const struct options *o = &r->o;
+
+	if (o->local || ((o->roots.debugfs || o->roots.mountinfo) && !o->configfs && !o->corosync))
+		return 0;
+	return discover_nodes(&r->found, o->configfs, o->corosync);
+}
+
 static int open_collector(struct run *r)
 {
 	struct options *o = &r->o;
@@ -370,17 +413,17 @@ static int open_collector(struct run *r)
 	if (err != -ENOENT || r->collector || r->problems.count)
 		return err;
 
-	if (o->n_paths && !is_mount(r)) {
+	if (o->n_paths && !is_mount(r) && (!o->n_nodes || looks_recorded(o->paths[0]))) {
 		set_title(r);
 		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes,
 					 &r->problems);
 	}
-	if (o->n_nodes) {
-		complain("-n chooses nodes of a recording; asking other machines is not there yet: "
-			 "record their files "
-			 "(o2top(8), RECORDINGS) and give the folder");
-		return -EINVAL;
-	}
+	if (o->n_nodes)
+		return open_cluster(r, o->nodes, o->n_nodes);
+	if (find_cluster(r))
+		return -ENOMEM;
+	if (r->found.n > 1)
+		return open_cluster(r, r->found.names, r->found.n);
 	if (o->n_paths)
 		o->roots.mount_point = o->paths[0];
 	r->title = o->n_paths ? o->paths[0] : "this machine";
@@ -413,7 +456,7 @@ static int nothing_to_watch(const struct run *r)
 {
 	print_problems(r);
 	/* there may be something, but not for who asks */
-	if (r->collector->ops->live && r->problems.count)
+	if (r->collector->ops->live && (r->problems.count || r->away))
 		return EXIT_UNUSABLE;
 	if (!r->collector->ops->live && r->o.n_nodes)
 		complain("nothing to watch: %s holds nothing of %s%s", r->title, r->o.nodes[0],
@@ -484,6 +527,7 @@ int main(int argc, char **argv)
 	if (r.log)
 		fclose(r.log);
 	free(r.resolved);
+	discover_free(&r.found);
 	names_free(r.names);
 	model_free(&r.model);
 	problems_clear(&r.problems);

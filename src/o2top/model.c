@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const struct source *const sources[FS_KINDS] = {
-    [FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source};
+    [FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source, [FS_GLOCK] = &glock_source};
 
 const char *const node_state_names[NODE_STATE_MAX] = {
     [NODE_OK] = "ok",
@@ -94,6 +94,7 @@ static void free_node_space(struct node_space *ns)
 	if (!ns)
 		return;
 	table_free(&ns->table);
+	called_free(&ns->called);
 	free(ns->holders.list);
 	free(ns->holders_before.list);
 	free(ns);
@@ -315,8 +316,11 @@ static void read_node(struct job *job, size_t i)
 		usable += !ns->unusable;
 		silent += ns->no_statistics;
 	}
-	if (!from->n_spaces)
-		node->state = node->state == NODE_NO_PERMISSION ? node->state : NODE_NOTHING;
+	/* what may not be read there explains all the rest */
+	if (node->state == NODE_NO_PERMISSION)
+		;
+	else if (!from->n_spaces)
+		node->state = NODE_NOTHING;
 	else if (!usable)
 		node->state = NODE_UNUSABLE;
 	else if (silent == usable)

@@ -11,6 +11,7 @@
 #define O2TOP_MODEL_H
 
 #include "banners.h"
+#include "called.h"
 #include "collect/collect.h"
 #include "table.h"
 
@@ -56,6 +57,7 @@ struct space {
 struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
+	struct called called; /* libglock: what the program calls its objects */
 	uint32_t last_sample; /* when it was read last, 0 never */
 	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
 	bool present;         /* in this sample */

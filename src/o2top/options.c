@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include "collect/agent.h"
 #include "help.h"
 #include "version.h"
 #include "views/tui.h"
@@ -38,7 +39,15 @@ enum long_only {
 	OPT_NO_MOUSE,
 	OPT_DEBUGFS,
 	OPT_SYSFS,
-	OPT_MOUNTINFO
+	OPT_MOUNTINFO,
+	OPT_SSH,
+	OPT_NO_AGENT,
+	OPT_LOCAL,
+	OPT_SAMPLE_LIMIT,
+	OPT_AGENT,
+	OPT_CONFIGFS,
+	OPT_COROSYNC,
+	OPT_AGENT_CHECK
 };
 
 static const struct option longs[] = {
@@ -74,6 +83,14 @@ static const struct option longs[] = {
     {"debugfs", required_argument, NULL, OPT_DEBUGFS},
     {"sysfs", required_argument, NULL, OPT_SYSFS},
     {"mountinfo", required_argument, NULL, OPT_MOUNTINFO},
+    {"ssh", required_argument, NULL, OPT_SSH},
+    {"no-agent", no_argument, NULL, OPT_NO_AGENT},
+    {"sample-limit", required_argument, NULL, OPT_SAMPLE_LIMIT},
+    {"local", no_argument, NULL, OPT_LOCAL},
+    {"configfs", required_argument, NULL, OPT_CONFIGFS},
+    {"corosync", required_argument, NULL, OPT_COROSYNC},
+    {"agent", no_argument, NULL, OPT_AGENT},
+    {"agent-check", no_argument, NULL, OPT_AGENT_CHECK},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -154,6 +171,10 @@ static int take_number(struct options *o, int option, const char *arg)
 			return usage("--inode wants a number", arg);
 		o->filter.inode = n;
 		return -1;
+	case OPT_SAMPLE_LIMIT:
+		return number(arg, 65536, &o->sample_limit) && o->sample_limit
+			   ? -1
+			   : usage("--sample-limit wants MiB", arg);
 	case OPT_WRITERS:
 		if (!number(arg, 100000, &n))
 			return usage("--writers wants a number of nodes", arg);
@@ -249,6 +270,26 @@ static int take_option(struct options *o, int option, char *arg)
 	case OPT_MOUNTINFO:
 		o->roots.mountinfo = arg;
 		return -1;
+	case OPT_SSH:
+		o->ssh = arg;
+		return -1;
+	case OPT_NO_AGENT:
+		o->no_agent = true;
+		return -1;
+	case OPT_LOCAL:
+		o->local = true;
+		return -1;
+	case OPT_CONFIGFS:
+		o->configfs = arg;
+		return -1;
+	case OPT_COROSYNC:
+		o->corosync = arg;
+		return -1;
+	case OPT_AGENT:
+		return agent_run();
+	case OPT_AGENT_CHECK:
+		puts(AGENT_PROTOCOL);
+		return EXIT_DONE;
 	case 'h':
 		fputs(o2top_help, stdout);
 		return EXIT_DONE;

@@ -23,6 +23,11 @@ struct options {
 		const char *space, *file; /* space NULL: of any */
 	} names[OPTION_NAMES_MAX];
 	size_t n_names;
+	const char *ssh;                 /* a command instead of ssh, or NULL */
+	bool no_agent;                   /* nothing but sh on the nodes */
+	bool local;                      /* this machine alone */
+	unsigned long sample_limit;      /* MiB that a node may send a sample; 0 the usual */
+	const char *configfs, *corosync; /* where the cluster is described, NULL the usual places */
 	struct local_roots roots;
 	struct filter filter;
 	enum sort_key sort;

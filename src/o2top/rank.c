@@ -36,7 +36,7 @@ static bool type_wanted(const struct source *source, const struct filter *f, uin
 
 bool filter_knows_type(const char *name)
 {
-	static const struct source *const sources[] = {&ocfs2_source, &gfs2_source};
+	static const struct source *const sources[] = {&ocfs2_source, &gfs2_source, &glock_source};
 	struct filter f = {.type = name};
 
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
@@ -55,7 +55,8 @@ static bool space_wanted(const struct space *space, const struct filter *f)
 
 bool filter_knows_space(const struct filter *f, const struct model *m)
 {
-	bool known = !f->fs || strcasecmp(f->fs, "ocfs2") == 0 || strcasecmp(f->fs, "gfs2") == 0;
+	bool known = !f->fs || strcasecmp(f->fs, "ocfs2") == 0 || strcasecmp(f->fs, "gfs2") == 0 ||
+		     strcasecmp(f->fs, "glock") == 0;
 
 	for (size_t i = 0; i < m->n_spaces; i++)
 		known |= space_wanted(&m->spaces[i], f);
@@ -246,7 +247,8 @@ static void describe(struct row *row, const struct model *m)
 	uint32_t newest = 0;
 
 	row->size = UINT64_MAX;
-	row->section = row->id.class ? SECTION_SYSTEM : SECTION_FILES;
+	row->section = row->id.class && !space->source->all_are_files ? SECTION_SYSTEM
+									  : SECTION_FILES;
 	if (row->id.class)
 		return;
 	for (size_t i = 0; i < m->n_nodes; i++) {
@@ -513,14 +515,29 @@ static int space_holds(const void *arg, size_t space, uint64_t inode)
 	return 0;
 }
 
+/* What a program on some node calls it. */
+static const char *called(const struct row *row, const struct model *m)
+{
+	const struct source *source = m->spaces[row->space].source;
+	const char *name = NULL;
+
+	for (uint32_t i = 0; source->called && i < row->n_locksets && !name; i++)
+		for (uint32_t j = 0; j < row->locksets[i].n_members && !name; j++) {
+			const struct member *member = &row->locksets[i].members[j];
+
+			name = source->called(m->nodes[member->node].spaces[row->space], member->lock);
+		}
+	return name;
+}
+
 /* A path that may be of any lock space is of none where several have such an inode. */
 static const char *path_of(const struct row *row, const struct model *m, const struct names *names)
 {
-	const char *path;
+	const char *path = called(row, m);
 	bool sure;
 
-	if (row->id.class)
-		return NULL;
+	if (row->id.class || path)
+		return path;
 	path = names_find(names, m->spaces[row->space].name, row->id.number, &sure);
 	for (size_t i = 0; path && !sure && i < m->n_spaces; i++)
 		if (i != row->space && space_holds(m, i, row->id.number))

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fs_kind { FS_OCFS2, FS_GFS2, FS_KINDS };
+enum fs_kind { FS_OCFS2, FS_GFS2, FS_GLOCK, FS_KINDS };
 
 /* Which of a node's files; those of a lock space belong to it, the others to the node. */
 enum file_kind {
@@ -30,6 +30,7 @@ enum file_kind {
 	FILE_FILTER,      /* OCFS2: locking_filter, which hides lines of locking_state */
 	FILE_TASKS,       /* of the node: tasks that sleep in lock code */
 	FILE_IDS,         /* of the node: what the DLMs call it */
+	FILE_NODE,        /* libglock: what a process publishes */
 	FILE_KINDS
 };
 

@@ -267,7 +267,7 @@ static int make_sample(struct replay *r, size_t i, bool keep)
 		return -EBADMSG;
 	}
 	err = frames_read(&r->frames, i, &payload, &size);
-	all = (struct unpack){payload, payload + size, false};
+	all = (struct unpack){payload, err ? NULL : payload + size, false};
 	for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]) && !err; c++)
 		lengths[c] = unpack_number(&all);
 	for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]) && !err; c++) {

@@ -26,6 +26,7 @@ static const char *const kind_names[FILE_KINDS] = {
     [FILE_FILTER] = "locking_filter",
     [FILE_TASKS] = "tasks",
     [FILE_IDS] = "ids",
+    [FILE_NODE] = "node",
 };
 
 const char *record_kind_name(enum file_kind kind)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const fs_folder[FS_KINDS] = {[FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2"};
+static const char *const fs_folder[FS_KINDS] = {[FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2", [FS_GLOCK] = "glock"};
 
 static const char *const file_name[FILE_KINDS] = {
     [FILE_LOCKING_STATE] = "locking_state",
@@ -19,6 +19,7 @@ static const char *const file_name[FILE_KINDS] = {
     [FILE_GLSTATS] = "glstats",
     [FILE_SBSTATS] = "sbstats",
     [FILE_FILTER] = "locking_filter",
+    [FILE_NODE] = "node",
 };
 
 /* The DLM's name for a lock space: the UUID, or what follows the cluster's name in a lock table. */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * self.h - what the library remembers of the calling thread.
+ *
+ * All of it is in one struct that is reached by one function, so that a program which runs several
+ * threads of its own in one (a simulator; built with -DGLOCK_ATOM_HOOKS) can define that function
+ * and keep one struct for each, zeroed at first.
+ */
+#ifndef GLOCK__SELF_H
+#define GLOCK__SELF_H
+
+#include "atom.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct glock__self {
+	uint32_t number;                /* see glock__thread_number(); 0: none yet */
+	unsigned int working;           /* how deep it is in some space's work */
+	const struct glock *spinlocked; /* under whose spinlock it is in an operation, or NULL */
+	const char *spinlocked_op;      /* and in which */
+	uint32_t generation;            /* of the process, when the next two were found */
+	pid_t tid;                      /* 0: not known yet */
+	char name[16];
+};
+
+#ifdef GLOCK_ATOM_HOOKS
+struct glock__self *glock__self(void);
+#else
+/* initial-exec: a load relative to the thread pointer, without a call. */
+extern _Thread_local struct glock__self glock__this_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline struct glock__self *glock__self(void)
+{
+	return &glock__this_thread;
+}
+#endif
+
+/* For dumps. */
+pid_t glock__thread_id(void);
+const char *glock__thread_name(void);
+
+/* The word that says which generation of the process this is; there once a space was opened. */
+extern uint32_t *glock__generation_word __attribute__((visibility("hidden")));
+
+/*
+ * Counts the forks between the process that first opened a space and this one, as far as they
+ * opened spaces: 0 in a child that has opened none. No two related processes have the same one
+ * but for 0, so that a space is not taken for one's own after a fork.
+ */
+static inline uint32_t glock__generation(void)
+{
+	return atom_load32(glock__generation_word);
+}
+
+/* For a space that is opened. -ENOMEM. */
+int glock__new_generation(uint32_t *generation);
+
+#endif
