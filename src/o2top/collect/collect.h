@@ -30,6 +30,7 @@ enum file_kind {
 	FILE_FILTER,      /* OCFS2: locking_filter, which hides lines of locking_state */
 	FILE_TASKS,       /* of the node: tasks that sleep in lock code */
 	FILE_IDS,         /* of the node: what the DLMs call it */
+	FILE_CONDITION,   /* GFS2: frozen, withdrawn, recovering: a name and a value a line */
 	FILE_KINDS
 };
 
