@@ -19,8 +19,10 @@
 #include "collect/cluster.h"
 #include "collect/discover.h"
 #include "collect/mounts.h"
+#include "conditions.h"
 #include "views/tui.h"
 #include "views/units.h"
+#include "waits.h"
 
 /* A message may hold names that are not ours. */
 __attribute__((format(printf, 1, 2))) static void complain(const char *format, ...)
@@ -116,6 +118,9 @@ static int take(struct run *r, char **label)
 	if (!*label)
 		return -ENOMEM;
 	got = model_sample(&r->model, r->collector, &sample);
+	if (!got)
+		conditions_read(&r->model, r->collector, &sample);
+	got = got ? got : waits_read(&r->model, r->collector, &sample);
 	problems_join(&r->problems, &r->model.problems);
 	for (size_t i = 0; i < sample.n_nodes; i++)
 		r->saw_space |= sample.nodes[i].n_spaces > 0;
