@@ -19,7 +19,9 @@
 #include "collect/cluster.h"
 #include "collect/discover.h"
 #include "collect/mounts.h"
+#include "collect/record.h"
 #include "conditions.h"
+#include "times.h"
 #include "views/tui.h"
 #include "views/units.h"
 #include "waits.h"
@@ -44,6 +46,10 @@ __attribute__((format(printf, 1, 2))) static void complain(const char *format, .
 struct run {
 	struct options o;
 	struct collector *collector;
+	bool recording;     /* the collector is a recorder */
+	bool replayed;      /* what is shown was recorded */
+	struct times times; /* of a recording: what is shown */
+	size_t taken;       /* samples */
 	struct model model;
 	struct names *names;
 	struct problems problems; /* since the last frame */
@@ -122,6 +128,9 @@ static int take(struct run *r, char **label)
 		conditions_read(&r->model, r->collector, &sample);
 	got = got ? got : waits_read(&r->model, r->collector, &sample);
 	problems_join(&r->problems, &r->model.problems);
+	r->taken++;
+	if (r->recording)
+		recorder_sampled(r->collector, &r->problems);
 	for (size_t i = 0; i < sample.n_nodes; i++)
 		r->saw_space |= sample.nodes[i].n_spaces > 0;
 	r->away = false;
@@ -161,6 +170,14 @@ static void wait_for(struct timespec *next, double interval_s)
  * A frame is what lies between two samples. The first sample makes one of its own where there is no
  * other, and as text from this machine, where one would have to wait for the second.
  */
+/* Of a recording: whether the sample taken last is among those that are asked for. */
+static bool is_asked_for(const struct run *r)
+{
+	size_t i = r->times.begin + r->taken - 1;
+
+	return !r->replayed || (i >= r->times.first && i < r->times.end);
+}
+
 static int loop(struct run *r)
 {
 	bool live = r->collector->ops->live;
@@ -185,11 +202,14 @@ static int loop(struct run *r)
 			wait_for(&next, max_s(r->o.interval_s, r->model.interval_s));
 		got = r->o.once ? 0 : take(r, &label);
 		/* a recording may begin before anything is mounted */
-		if ((r->saw_space || (live && r->away)) && (got > 0 || (got == 0 && first)))
+		if ((r->saw_space || (live && r->away)) && (got > 0 || (got == 0 && first)) &&
+		    is_asked_for(r))
 			err = show(r, label, got == 0);
 		if (err)
 			got = err;
 		if (r->o.iterations && r->frames == r->o.iterations)
+			break;
+		if (r->replayed && r->times.begin + r->taken >= r->times.end)
 			break;
 	}
 	free(label);
@@ -199,7 +219,10 @@ static int loop(struct run *r)
 /* The same on a terminal: the first sample is taken here, as there may be nothing to show. */
 static int interactive(struct run *r)
 {
-	struct tui_setup setup = {.title = r->title, .view = &r->o.view, .columns = r->o.columns, .mouse = !r->o.no_mouse};
+	struct tui_setup setup = {.title = r->title,
+				  .view = &r->o.view,
+				  .columns = r->o.columns,
+				  .mouse = !r->o.no_mouse};
 	bool live = r->collector->ops->live;
 	char *label = NULL;
 	int got;
@@ -220,8 +243,13 @@ static int interactive(struct run *r)
 						     .sort = r->o.sort,
 						     .interval_s = r->o.interval_s,
 						     .speed = r->o.speed};
-		setup.engine.end = c->replay ? c->replay->count(c) : 0;
-		setup.engine.first = c->replay ? r->model.sample - 1 : 0;
+		setup.recording = r->recording;
+		if (r->recording) {
+			setup.engine.sampled = recorder_sampled;
+			setup.engine.sampled_arg = c;
+		}
+		setup.engine.end = r->times.end;
+		setup.engine.first = r->times.begin + r->taken - 1;
 		got = tui_run(&setup);
 	}
 	free(label);
@@ -286,6 +314,69 @@ static void set_title(struct run *r)
 	r->title = n > 1 ? r->title_text : r->o.paths[0];
 }
 
+/* A recording in a file, or in a folder; -ENOENT where none is given. */
+static int open_replay(struct run *r)
+{
+	struct options *o = &r->o;
+	char *given = o->replay ? o->replay : o->n_paths == 1 ? o->paths[0] : NULL;
+
+	if (o->replay && o->n_paths) {
+		complain("--replay %s: and %s, too? One of them", o->replay, o->paths[0]);
+		return -EINVAL;
+	}
+	if (!given || (!o->replay && !is_recording(given)))
+		return -ENOENT;
+	r->title = given;
+	if (is_recording(given))
+		return collect_replay(&r->collector, given, o->nodes, o->n_nodes, &r->problems);
+	return collect_recording(&r->collector, &given, 1, o->nodes, o->n_nodes, &r->problems);
+}
+
+/* Goes to what is asked for of a recording, which has a past then. */
+static int go_to_times(struct run *r)
+{
+	const size_t warm = r->o.interactive ? 1 : TRAIL_SHOTS;
+	const char *wrong;
+
+	if (!r->collector->replay) {
+		if (!r->o.from && !r->o.to)
+			return 0;
+		complain("--from and --to are for recordings: --replay FILE");
+		return -EINVAL;
+	}
+	if (times_between(r->collector, r->o.from, r->o.to, warm, &r->times, &wrong)) {
+		complain("%s: no time: 06:07, 2026-11-20 06:07:30, @SECONDS", wrong);
+		return -EINVAL;
+	}
+	if ((r->o.from || r->o.to) && r->times.first == r->times.end) {
+		complain("%s: nothing was recorded in that time", r->title);
+		return -EINVAL;
+	}
+	r->replayed = true;
+	if (r->times.begin)
+		r->collector->replay->seek(r->collector, r->times.begin);
+	return 0;
+}
+
+static int start_recording(struct run *r)
+{
+	struct collector *recorder;
+	int err;
+
+	if (!r->o.record)
+		return 0;
+	if (r->collector->replay && r->o.interactive) {
+		complain("--record is for what is live; a recording is written anew with -b");
+		return -EINVAL;
+	}
+	err = collect_recorder(&recorder, r->collector, r->o.record, &r->problems);
+	if (err)
+		return err;
+	r->collector = recorder;
+	r->recording = true;
+	return 0;
+}
+
 /* With nodes to ask, a path that is not here may be a mount point there. */
 static bool looks_recorded(const char *path)
 {
@@ -322,6 +413,10 @@ static int find_cluster(struct run *r)
 static int open_collector(struct run *r)
 {
 	struct options *o = &r->o;
+	int err = open_replay(r);
+
+	if (err != -ENOENT || r->collector || r->problems.count)
+		return err;
 
 	if (o->n_paths && !is_mount(r) && (!o->n_nodes || looks_recorded(o->paths[0]))) {
 		set_title(r);
@@ -397,6 +492,8 @@ static int run(struct run *r)
 		return EXIT_USAGE;
 	}
 	err = open_collector(r);
+	err = err ? err : go_to_times(r);
+	err = err ? err : start_recording(r);
 	if (err) {
 		print_problems(r);
 		if (!r->problems.kept && err != -EINVAL)

@@ -3,8 +3,8 @@
 
 #include "collect/agent.h"
 #include "help.h"
-#include "views/tui.h"
 #include "version.h"
+#include "views/tui.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -30,6 +30,10 @@ enum long_only {
 	OPT_JSON,
 	OPT_NO_COLOR,
 	OPT_ASCII,
+	OPT_RECORD,
+	OPT_REPLAY,
+	OPT_FROM,
+	OPT_TO,
 	OPT_SPEED,
 	OPT_COLUMNS,
 	OPT_NO_MOUSE,
@@ -69,6 +73,10 @@ static const struct option longs[] = {
     {"log", required_argument, NULL, 'o'},
     {"no-color", no_argument, NULL, OPT_NO_COLOR},
     {"ascii", no_argument, NULL, OPT_ASCII},
+    {"record", required_argument, NULL, OPT_RECORD},
+    {"replay", required_argument, NULL, OPT_REPLAY},
+    {"from", required_argument, NULL, OPT_FROM},
+    {"to", required_argument, NULL, OPT_TO},
     {"speed", required_argument, NULL, OPT_SPEED},
     {"columns", required_argument, NULL, OPT_COLUMNS},
     {"no-mouse", no_argument, NULL, OPT_NO_MOUSE},
@@ -229,6 +237,18 @@ static int take_option(struct options *o, int option, char *arg)
 		return -1;
 	case OPT_ASCII:
 		o->view.ascii = true;
+		return -1;
+	case OPT_RECORD:
+		o->record = arg;
+		return -1;
+	case OPT_REPLAY:
+		o->replay = arg;
+		return -1;
+	case OPT_FROM:
+		o->from = arg;
+		return -1;
+	case OPT_TO:
+		o->to = arg;
 		return -1;
 	case OPT_SPEED:
 		return parse_seconds(arg, 0, &o->speed)

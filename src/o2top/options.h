@@ -39,8 +39,10 @@ struct options {
 	unsigned long iterations; /* 0 no end */
 	double interval_s;
 	const char *log;
-	double speed;        /* of a recording in a terminal; 0 begins paused */
-	const char *columns; /* of the terminal view, or NULL */
+	char *record, *replay; /* files, or NULL; what is replayed may be a folder */
+	const char *from, *to; /* of what is replayed, or NULL */
+	double speed;          /* of a recording in a terminal; 0 begins paused */
+	const char *columns;   /* of the terminal view, or NULL */
 	bool no_mouse;
 };
 

@@ -10,7 +10,7 @@ fi
 captures=$1
 corpus=$2
 mkdir -p "$corpus"
-for target in clean corosync dlm fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording sbstats wire; do
+for target in clean corosync dlm fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording replay sbstats wire; do
 	mkdir -p "$corpus/$target"
 done
 
@@ -72,4 +72,23 @@ for capture in ocfs2-hot ocfs2-hang gfs2-hot gfs2-hang; do
 		at=$((at + 1))
 	done
 	mv "$corpus/recording/$capture.new" "$corpus/recording/$capture"
+done
+
+# recordings in one file, of few lines
+for capture in ocfs2-hot ocfs2-hang gfs2-hang; do
+	small=$corpus/replay.small
+	for t in t0 t1 t2; do
+		from=$captures/$capture/$t/node1
+		[ -d "$from" ] || continue
+		for file in realtime uptime ocfs2/*/locking_state gfs2/*/glocks gfs2/*/glstats; do
+			for path in "$from"/$file; do
+				[ -f "$path" ] || continue
+				to=$small/$t/node1/${path#"$from/"}
+				mkdir -p "$(dirname "$to")"
+				head -n 6 "$path" | cut -c 1-600 >"$to"
+			done
+		done
+	done
+	"$(dirname "$corpus")/seed_replay" "$small" "$corpus/replay/$capture" "$corpus/replay/$capture.file"
+	rm -r "$small"
 done

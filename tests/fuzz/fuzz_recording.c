@@ -209,7 +209,7 @@ static void show(const struct model *model, unsigned number, enum sort_key key)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct memory m = {.collector = {&memory_ops},
+	struct memory m = {.collector = {.ops = &memory_ops},
 			   .spaces = {{.fs = FS_OCFS2, .name = (char *)"2AAE"},
 				      {.fs = FS_GFS2, .name = (char *)"lab:fs1"}}};
 	struct model model = {.threads = 1};
