@@ -64,7 +64,8 @@ void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cp
  * Asks the process to trace until then, which needs the right to write to its file. The next event:
  * as glock__ring_get(); *cursor is 0 at first.
  */
-int glock__peek_trace_until(struct glock__peek *p, int64_t until);
+int glock__peek_trace_until(const char *path, int64_t until);
+int glock__peek_refresh(struct glock__peek *p); /* the head, anew */
 int glock__peek_event(struct glock__peek *p, uint64_t *cursor, struct glock__event *ev,
 		      uint64_t *lost);
 
