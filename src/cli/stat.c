@@ -141,6 +141,18 @@ static void set_extra(const struct printing *p, json_t *o, const struct glock__s
 	set(o, "object_age_s", json_real(age_of(p, e->object_at)));
 }
 
+static void set_counts(json_t *o, const struct glock__more *more)
+{
+	static const struct glock__counts none;
+	const struct glock__counts *c = more ? &more->counts : &none;
+
+	set_number(o, "demands", c->basts);
+	set_number(o, "demotes", c->demotes);
+	set_number(o, "held_off", c->held_off);
+	set_number(o, "conversions_failed", c->conversions_failed);
+	set_number(o, "tries_failed", c->tries_failed);
+}
+
 static bool json_one(void *arg, const struct glock__peek_glock *gl)
 {
 	const struct printing *p = arg;
@@ -149,7 +161,7 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	json_t *o = json_object(), *holders;
 	bool ok;
 
-	glock__flag_letters(letters, p->o->format, gl->r.flags);
+	glock__flag_letters(letters, p->o->format, gl->r.flags & GLOCK__PEEK_FLAGS);
 	set(o, "node", json_text(p->node, strlen(p->node)));
 	set(o, "pid", json_integer(head->pid));
 	set_number(o, "type", gl->r.type);
@@ -158,10 +170,12 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	set_number(o, "number", gl->r.number);
 	set(o, "state", json_string(glock__mode_name(gl->r.state)));
 	set(o, "target", json_string(glock__mode_name(gl->r.target)));
-	set(o, "demote", json_string(glock__mode_name(gl->r.demote_state)));
+	set(o, "demote", json_string(glock__mode_name(gl->r.demote)));
 	set_letters(o, "flags", letters);
 	set_number(o, "refs", gl->r.refs);
-	set(o, "hold_s", json_real(1e-9 * (double)gl->r.hold));
+	set(o, "hold_s",
+	    json_real(1e-9 * (double)(gl->more ? gl->more->hold : head->type[gl->r.type].hold)));
+	set_counts(o, gl->more);
 	set_statistics(o, &gl->r.stats);
 	set(o, "half_written", json_boolean(gl->torn));
 	holders = json_array();

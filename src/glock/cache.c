@@ -43,32 +43,32 @@ void glock__leave_work(void)
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 {
 	assert(!gl_held(gl));
-	return gl->t->ops.xmote_th ? gl->t->ops.xmote_th(gl, to, sync) : 0;
+	return gl_type(gl)->ops.xmote_th ? gl_type(gl)->ops.xmote_th(gl, to, sync) : 0;
 }
 
 int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode)
 {
 	assert(!gl_held(gl));
-	return gl->t->ops.xmote_bh ? gl->t->ops.xmote_bh(gl, mode) : 0;
+	return gl_type(gl)->ops.xmote_bh ? gl_type(gl)->ops.xmote_bh(gl, mode) : 0;
 }
 
 void glock__op_inval(struct glock *gl, unsigned int what)
 {
 	assert(!gl_held(gl) && what);
-	if (gl->t->ops.inval)
-		gl->t->ops.inval(gl, what);
+	if (gl_type(gl)->ops.inval)
+		gl_type(gl)->ops.inval(gl, what);
 }
 
 int glock__op_lock(struct glock *gl, struct glock__holder *gh)
 {
 	assert(!gl_held(gl));
-	return gl->t->ops.lock(public_of(gh));
+	return gl_type(gl)->ops.lock(public_of(gh));
 }
 
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 {
 	assert(!gl_held(gl));
-	gl->t->ops.unlock(public_of(gh));
+	gl_type(gl)->ops.unlock(public_of(gh));
 }
 
 /* ---- under the spinlock ---- */
@@ -77,20 +77,20 @@ static int64_t spinlocked_enter(struct glock *gl, const char *name)
 {
 	assert(gl_held(gl) && !glock__spinlocked_op());
 	glock__self()->spinlocked_op = name;
-	return glock__now(gl->space);
+	return glock__now(gl_space(gl));
 }
 
 static void spinlocked_leave(struct glock *gl, int64_t began)
 {
 	struct glock__self *self = glock__self();
 	const char *name = self->spinlocked_op;
-	int64_t took = glock__now(gl->space) - began;
+	int64_t took = glock__now(gl_space(gl)) - began;
 
 	self->spinlocked_op = NULL;
 	assert(gl_held(gl));
 	if (took > SPINLOCKED_NS)
-		glock__log(gl->space, "%s of type %s took %" PRId64 " us under the spinlock", name,
-			   gl->t->info.name, took / 1000);
+		glock__log(gl_space(gl), "%s of type %s took %" PRId64 " us under the spinlock",
+			   name, gl_type(gl)->info.name, took / 1000);
 }
 
 bool glock__op_demote_ok(struct glock *gl)
@@ -98,10 +98,10 @@ bool glock__op_demote_ok(struct glock *gl)
 	int64_t began;
 	bool ok;
 
-	if (!gl->t->ops.demote_ok)
+	if (!gl_type(gl)->ops.demote_ok)
 		return true;
 	began = spinlocked_enter(gl, "demote_ok");
-	ok = gl->t->ops.demote_ok(gl);
+	ok = gl_type(gl)->ops.demote_ok(gl);
 	spinlocked_leave(gl, began);
 	return ok;
 }
@@ -110,10 +110,10 @@ void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote)
 {
 	int64_t began;
 
-	if (!gl->t->ops.callback)
+	if (!gl_type(gl)->ops.callback)
 		return;
 	began = spinlocked_enter(gl, "callback");
-	gl->t->ops.callback(gl, to, remote);
+	gl_type(gl)->ops.callback(gl, to, remote);
 	spinlocked_leave(gl, began);
 }
 
@@ -121,10 +121,10 @@ void glock__op_lost(struct glock *gl, struct glock__holder *gh)
 {
 	int64_t began;
 
-	if (!gl->t->ops.lost)
+	if (!gl_type(gl)->ops.lost)
 		return;
 	began = spinlocked_enter(gl, "lost");
-	gl->t->ops.lost(public_of(gh));
+	gl_type(gl)->ops.lost(public_of(gh));
 	spinlocked_leave(gl, began);
 }
 
@@ -133,9 +133,9 @@ void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to)
 	int64_t began;
 
 	/* Only while there may be something up to date to describe. */
-	if (!gl->t->ops.dump || gl->state == GLOCK_UN)
+	if (!gl_type(gl)->ops.dump || gl->state == GLOCK_UN)
 		return;
 	began = spinlocked_enter(gl, "dump");
-	gl->t->ops.dump(gl, print, to);
+	gl_type(gl)->ops.dump(gl, print, to);
 	spinlocked_leave(gl, began);
 }

@@ -29,7 +29,8 @@ struct glock__peek {
 	uint64_t file_size;
 	struct glock__segment_holder *holders;
 	struct glock__segment_extra *extras;
-	size_t n_holders, n_extras;
+	struct glock__more *more;
+	size_t n_holders, n_extras, n_more;
 	struct glock__peek_counts counts;
 	char *chunk, *again;
 };
@@ -38,11 +39,13 @@ static const struct {
 	uint32_t stride;
 	uint64_t most; /* records */
 } areas[GLOCK__AREA_MAX] = {
-    [GLOCK__AREA_STATS] = {sizeof(struct glock__segment_stats), MAX_CPUS *GLOCK_TYPE_MAX},
+    [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), MAX_RECORDS},
+    [GLOCK__AREA_MORE] = {sizeof(struct glock__more), MAX_RECORDS},
+    [GLOCK__AREA_THREADS] = {1, 1 << 30},
+    [GLOCK__AREA_TYPE_STATS] = {sizeof(struct glock__cpu_record), MAX_CPUS *GLOCK_TYPE_MAX},
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), MAX_HOLDERS},
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), MAX_EXTRAS},
     [GLOCK__AREA_TRACE] = {1, 1 << 30},
-    [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), MAX_RECORDS},
 };
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -172,6 +175,7 @@ void glock__peek_close(struct glock__peek *p)
 	close(p->fd);
 	free(p->holders);
 	free(p->extras);
+	free(p->more);
 	free(p->chunk);
 	free(p->again);
 	free(p);
@@ -338,6 +342,23 @@ static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg
 	return true;
 }
 
+/* Its process writes it a field at a time, and has no sequence number for it. */
+static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
+{
+	struct glock__more *m = &p->more[p->n_more];
+
+	(void)torn;
+	(void)arg;
+	memcpy(m, record, sizeof(*m));
+	if (!(m->flags & GLOCK__R_LIVE))
+		return true;
+	if (m->type >= GLOCK_TYPE_MAX || m->hold < 0)
+		p->counts.bad++;
+	else
+		p->n_more++;
+	return true;
+}
+
 static int by_u64(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
@@ -367,23 +388,37 @@ static int by_extra(const void *a, const void *b)
 	return by_name(x->type, x->number, y->type, y->number);
 }
 
+static int by_more(const void *a, const void *b)
+{
+	const struct glock__more *x = a, *y = b;
+
+	return by_name(x->type, x->number, y->type, y->number);
+}
+
 static int read_sparse(struct glock__peek *p)
 {
 	struct glock__segment_area *holders = &p->head.area[GLOCK__AREA_HOLDERS];
 	struct glock__segment_area *extras = &p->head.area[GLOCK__AREA_EXTRAS];
+	struct glock__segment_area *more = &p->head.area[GLOCK__AREA_MORE];
 	int err;
 
 	free(p->holders);
 	free(p->extras);
-	p->n_holders = p->n_extras = 0;
+	free(p->more);
+	p->n_holders = p->n_extras = p->n_more = 0;
 	/* one more than there may be: the one that is being taken lies there before it counts */
 	p->holders = malloc(holders->used + sizeof(*p->holders));
 	p->extras = malloc(extras->used + sizeof(*p->extras));
-	if (!p->holders || !p->extras)
+	p->more = malloc(more->used + sizeof(*p->more));
+	if (!p->holders || !p->extras || !p->more)
 		return -ENOMEM;
 	err = read_area(p, GLOCK__AREA_HOLDERS, take_holder, NULL);
 	if (!err)
 		err = read_area(p, GLOCK__AREA_EXTRAS, take_extra, NULL);
+	if (!err)
+		err = read_area(p, GLOCK__AREA_MORE, take_more, NULL);
+	if (p->n_more)
+		qsort(p->more, p->n_more, sizeof(*p->more), by_more);
 	if (p->n_holders)
 		qsort(p->holders, p->n_holders, sizeof(*p->holders), by_holder);
 	if (p->n_extras)
@@ -425,12 +460,13 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 	struct reading *reading = arg;
 	struct glock__peek_glock gl = {.torn = torn};
 	struct glock__segment_extra key;
+	struct glock__more more;
 
 	memcpy(&gl.r, record, sizeof(gl.r));
-	if (gl.r.type == GLOCK__SEGMENT_FREE)
+	if (!(gl.r.flags & GLOCK__R_LIVE))
 		return true;
 	if (gl.r.type >= GLOCK_TYPE_MAX || gl.r.state >= GLOCK_MODE_MAX ||
-	    gl.r.target >= GLOCK_MODE_MAX || gl.r.demote_state >= GLOCK_MODE_MAX || gl.r.hold < 0) {
+	    gl.r.target >= GLOCK_MODE_MAX || gl.r.demote >= GLOCK_MODE_MAX) {
 		p->counts.bad++;
 		return true;
 	}
@@ -442,6 +478,11 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 		key.type = gl.r.type;
 		key.number = gl.r.number;
 		gl.extra = bsearch(&key, p->extras, p->n_extras, sizeof(key), by_extra);
+	}
+	if (p->n_more) {
+		more.type = gl.r.type;
+		more.number = gl.r.number;
+		gl.more = bsearch(&more, p->more, p->n_more, sizeof(more), by_more);
 	}
 	return reading->fn(reading->arg, &gl);
 }
@@ -466,8 +507,8 @@ int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
 void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cpu,
 		       struct glock__stats *out)
 {
-	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_STATS];
-	struct glock__segment_stats s;
+	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_TYPE_STATS];
+	struct glock__cpu_record s;
 	uint64_t at = ((uint64_t)cpu * GLOCK_TYPE_MAX + type) * sizeof(s);
 
 	memset(out, 0, sizeof(*out));

@@ -34,11 +34,15 @@ const struct glock__segment_head *glock__peek_head(const struct glock__peek *p);
 /* Whose fd this is: for asking about its owner. */
 int glock__peek_fd(const struct glock__peek *p);
 
+/* Of a record's flags, those that are a glock's and not the library's own. */
+#define GLOCK__PEEK_FLAGS 0x01ffffffu
+
 struct glock__peek_glock {
 	struct glock__record r;
 	bool torn; /* its process was stopped while it changed it */
 	const struct glock__segment_holder *holders;
 	size_t n_holders;
+	const struct glock__more *more;           /* or NULL */
 	const struct glock__segment_extra *extra; /* or NULL */
 };
 

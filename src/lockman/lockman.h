@@ -28,12 +28,18 @@
 
 struct glock__lockman;
 
-/* A lock, in its owner's memory. */
+/* A lock, in its owner's memory; behind it the GLOCK__LVB_LEN bytes of its value, if it has one. */
 struct glock__lm_lock {
-	uint64_t id;    /* the lock manager's own; 0: it does not know this lock */
-	void *lvb;      /* GLOCK__LVB_LEN bytes, or NULL: has no value block */
-	bool lvb_valid; /* set by the lock manager when it reads or writes the value */
+	uint32_t id;       /* the lock manager's own; 0: it does not know this lock */
+	uint8_t has_lvb;   /* has a value block */
+	uint8_t lvb_valid; /* set by the lock manager when it reads or writes the value */
+	uint8_t own[2];    /* the lock manager's; zero at first */
 };
+
+static inline void *glock__lm_lvb(struct glock__lm_lock *lk)
+{
+	return lk->has_lvb ? lk + 1 : NULL;
+}
 
 struct glock__lm_ops {
 	const char *name;
