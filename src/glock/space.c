@@ -331,6 +331,8 @@ unsigned int glock_version(void)
 
 int glock_supports(const char *feature)
 {
+	if (!feature)
+		return 0;
 	if (!strcmp(feature, "lockman:none"))
 		return 1;
 	if (!strcmp(feature, "probes"))
