@@ -55,7 +55,8 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	r = glock__record_edit(gl);
 	round_trip = glock__stats_reply(&r->stats, &space->type_stats, gl->type, r->stamp, now,
 					gl->flags & GLOCK__F_BLOCKING);
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
+		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	glock__trace_lock_time(gl, now, round_trip, status, sbflags);
 	if ((gl->flags & GLOCK__F_DEAD)) {
 		glock__free(gl);

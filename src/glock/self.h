@@ -15,11 +15,12 @@
 #include <sys/types.h>
 
 struct glock__self {
-	uint32_t number;           /* see glock__thread_number(); 0: none yet */
-	unsigned int working;      /* how deep it is in some space's work */
-	const char *spinlocked_op; /* the operation under a spinlock that it is in, or NULL */
-	uint32_t generation;       /* of the process, when the next two were found */
-	pid_t tid;                 /* 0: not known yet */
+	uint32_t number;                /* see glock__thread_number(); 0: none yet */
+	unsigned int working;           /* how deep it is in some space's work */
+	const struct glock *spinlocked; /* under whose spinlock it is in an operation, or NULL */
+	const char *spinlocked_op;      /* and in which */
+	uint32_t generation;            /* of the process, when the next two were found */
+	pid_t tid;                      /* 0: not known yet */
 	char name[16];
 };
 

@@ -127,7 +127,7 @@ static int by_place(const void *a, const void *b)
 
 /* ---- summing ------------------------------------------------------------------------------- */
 
-static void add_change(struct change *to, const struct change *from)
+void change_sum(struct change *to, const struct change *from)
 {
 	if (from->waiting) {
 		uint32_t waiting = to->waiting;
@@ -190,9 +190,9 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 		if (i == 0 || same_lock(member - 1, member))
 			locksets[row->n_locksets++] = (struct lockset){.members = member};
 		locksets[row->n_locksets - 1].n_members++;
-		add_change(&locksets[row->n_locksets - 1].sum, member->change);
-		add_change(&node->sum, member->change);
-		add_change(&row->sum, member->change);
+		change_sum(&locksets[row->n_locksets - 1].sum, member->change);
+		change_sum(&node->sum, member->change);
+		change_sum(&row->sum, member->change);
 		if (!only_cached(member->change))
 			waited += per_second(m, &m->nodes[member->node], member->change);
 	}
@@ -440,15 +440,11 @@ static int by_path(const struct row *x, const struct row *y)
 	return strcoll(x->path, y->path);
 }
 
-static int by_rank(const void *a, const void *b, void *arg)
+int row_compare(const struct row *x, const struct row *y, enum sort_key key)
 {
-	const struct row *x = a, *y = b;
-	enum sort_key key = *(const enum sort_key *)arg;
 	double vx, vy;
 	int c;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
 	if (key == SORT_NAME && (x->path || y->path) && (c = by_path(x, y)) != 0)
 		return c;
 	vx = sort_value(x, key);
@@ -466,6 +462,15 @@ static int by_rank(const void *a, const void *b, void *arg)
 	return c ? c : compare_u64(x->id.number, y->id.number);
 }
 
+static int by_rank(const void *a, const void *b, void *arg)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return row_compare(x, y, *(const enum sort_key *)arg);
+}
+
 static bool row_wanted(const struct row *row, const struct model *m, const struct filter *f)
 {
 	return space_wanted(&m->spaces[row->space], f) &&
@@ -477,7 +482,7 @@ static bool row_wanted(const struct row *row, const struct model *m, const struc
 static void total(struct group *g, const struct model *m)
 {
 	for (size_t i = 0; i < g->n_rows; i++) {
-		add_change(&g->totals.sum, &g->rows[i].sum);
+		change_sum(&g->totals.sum, &g->rows[i].sum);
 		g->totals.lost_per_s += g->rows[i].lost_per_s;
 		g->totals.hot += g->rows[i].hot;
 		g->totals.acquired_per_s += row_acquired_per_s(m, &g->rows[i]);

@@ -113,6 +113,11 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 	       const struct filter *filter, enum sort_key key);
 void group_free(struct group *g);
 
+/* By a column: the greatest first, names in their order; less than, equal to or greater than 0. */
+int row_compare(const struct row *a, const struct row *b, enum sort_key key);
+/* Adds what one did to what others did. */
+void change_sum(struct change *to, const struct change *from);
+
 double row_mean(const struct row *row);      /* seconds, NAN where nothing was acquired */
 double row_hit_ratio(const struct row *row); /* NAN where requests are not counted */
 const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL */

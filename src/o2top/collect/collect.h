@@ -108,8 +108,17 @@ struct collector_ops {
 	int (*deepen)(struct collector *c, bool on);
 };
 
+/* What a collector of samples that are there already can do besides. */
+struct replay_ops {
+	size_t (*count)(struct collector *c); /* samples */
+	/* When a sample was made, wall clock, us; INT64_MIN where that is not known. */
+	int64_t (*time)(struct collector *c, size_t i);
+	void (*seek)(struct collector *c, size_t i); /* next() gives the ith from 0 */
+};
+
 struct collector {
 	const struct collector_ops *ops;
+	const struct replay_ops *replay; /* or NULL */
 };
 
 /*
