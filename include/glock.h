@@ -213,7 +213,6 @@ struct glock_type_options {
 
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
-	const char *name;                       /* 1 to 64 bytes */
 	const char *lockman;                    /* "none": this process alone (default) */
 	unsigned int flags;                     /* GLOCK_SPACE_ */
 	const struct glock_type_options *types; /* types without an entry have no operations */
@@ -232,10 +231,13 @@ struct glock_space_options {
 };
 
 /*
- * Opens a space. -EINVAL: options; -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE.
- * Options of another size than this library's are understood: what it lacks is 0.
+ * Opens the space of that name, 1 to 64 bytes. options may be NULL: all as by default. Those of
+ * another size than this library's are understood: what it lacks is 0. Where the program does not
+ * name a lock manager, the environment variable GLOCK_LOCKMAN does. -EINVAL: name or options;
+ * -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE.
  */
-int glock_space_open(const struct glock_space_options *options, struct glock_space **space);
+int glock_space_open(const char *name, const struct glock_space_options *options,
+		     struct glock_space **space);
 
 /*
  * Gives all locks back and frees the space. Waits for the lock manager. -EBUSY: glocks are still

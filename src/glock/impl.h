@@ -361,8 +361,9 @@ void glock__wake(struct glock_space *space, uint32_t *word);
 /* ---- space.c, find.c, lru.c ---- */
 
 /* As glock_space_open(), with a lock manager and seams given. The space then owns the former. */
-int glock__space_open(const struct glock_space_options *options, struct glock__lockman *lm,
-		      const struct glock__env *env, struct glock_space **space);
+int glock__space_open(const char *name, const struct glock_space_options *options,
+		      struct glock__lockman *lm, const struct glock__env *env,
+		      struct glock_space **space);
 /* Frees it all at once, as a node's death does: nobody is told. */
 void glock__space_kill(struct glock_space *space);
 /* What every public function asks first; its name is for the log. -ECHILD, -EDEADLK. */

@@ -118,15 +118,16 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 	return err;
 }
 
-static int set_options(struct glock_space *space, const struct glock_space_options *o)
+static int set_options(struct glock_space *space, const char *name,
+		       const struct glock_space_options *o)
 {
-	size_t len = o->name ? strlen(o->name) : 0;
+	size_t len = name ? strlen(name) : 0;
 
 	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
 		return -EINVAL;
 	if (o->cached_age < 0 || (o->n_types && (!o->types || !o->types->size)))
 		return -EINVAL;
-	memcpy(space->name, o->name, len + 1);
+	memcpy(space->name, name, len + 1);
 	space->flags = o->flags;
 	space->major = o->major;
 	space->minor = o->minor;
@@ -146,8 +147,9 @@ static void free_space(struct glock_space *space)
 	free(space);
 }
 
-int glock__space_open(const struct glock_space_options *options, struct glock__lockman *lm,
-		      const struct glock__env *env, struct glock_space **ret)
+int glock__space_open(const char *name, const struct glock_space_options *options,
+		      struct glock__lockman *lm, const struct glock__env *env,
+		      struct glock_space **ret)
 {
 	struct glock_space_options o = {0};
 	struct glock_space *space = calloc(1, sizeof(*space));
@@ -168,7 +170,7 @@ int glock__space_open(const struct glock_space_options *options, struct glock__l
 	glock__list_init(&space->dead);
 	glock__list_init(&space->lru.list);
 	glock__list_init(&space->order.holders);
-	err = set_options(space, &o);
+	err = set_options(space, name, &o);
 	if (!err)
 		err = glock__type_stats_init(&space->type_stats, GLOCK_TYPE_MAX, space->env.cpus,
 					     space->env.cpu);
@@ -188,21 +190,32 @@ int glock__space_open(const struct glock_space_options *options, struct glock__l
 	return 0;
 }
 
-int glock_space_open(const struct glock_space_options *options, struct glock_space **space)
+/* The one asked for, or the one that the environment names, or the usual one. */
+static int new_lockman(const char *kind, struct glock__lockman **lm)
 {
-	struct glock__lockman *lm;
-	const char *name;
+	if (!kind)
+		kind = secure_getenv("GLOCK_LOCKMAN");
+	if (kind && *kind && strcmp(kind, "none"))
+		return -EPROTONOSUPPORT;
+	*lm = glock__none_new();
+	return *lm ? 0 : -ENOMEM;
+}
+
+int glock_space_open(const char *name, const struct glock_space_options *options,
+		     struct glock_space **space)
+{
+	static const struct glock_space_options none = {.size = sizeof(none)};
+	struct glock__lockman *lm = NULL;
 	int err;
 
-	if (!options || options->size < offsetof(struct glock_space_options, flags))
+	if (!options)
+		options = &none;
+	if (!name || options->size < offsetof(struct glock_space_options, flags))
 		return -EINVAL;
-	name = options->lockman ? options->lockman : "none";
-	if (strcmp(name, "none"))
-		return -EPROTONOSUPPORT;
-	lm = glock__none_new();
-	if (!lm)
-		return -ENOMEM;
-	err = glock__space_open(options, lm, NULL, space);
+	err = new_lockman(options->lockman, &lm);
+	if (err)
+		return err;
+	err = glock__space_open(name, options, lm, NULL, space);
 	if (err)
 		lm->ops->free(lm);
 	return err;

@@ -220,13 +220,12 @@ void rig_open_with(struct glock_space_options *o)
 	rig.now = 1000000 * RIG_MS;
 	rig.demote_ok = 1;
 	o->size = sizeof(*o);
-	o->name = "rig";
 	o->flags |= GLOCK_SPACE_DISPATCH;
 	o->types = types;
 	o->n_types = ARRAY_SIZE(types);
 	o->log = on_log;
 	o->trace_order = 8;
-	assert_int_equal(glock__space_open(o, &rig.lm, &env, &rig.space), 0);
+	assert_int_equal(glock__space_open("rig", o, &rig.lm, &env, &rig.space), 0);
 }
 
 void rig_open(unsigned int flags)

@@ -11,8 +11,7 @@ static int use()
 	glock *gl;
 
 	o.size = sizeof(o);
-	o.name = "c++";
-	if (glock_space_open(&o, &space) || glock_get(space, GLOCK_INODE, 1, &gl))
+	if (glock_space_open("c++", &o, &space) || glock_get(space, GLOCK_INODE, 1, &gl))
 		return 1;
 	{
 		GLOCK_SCOPE glock_holder gh = GLOCK_HOLDER_NONE;

@@ -28,10 +28,9 @@ static int64_t now(void)
 
 static void open_space(unsigned int flags)
 {
-	const struct glock_space_options o = {
-	    .size = sizeof(o), .name = "threads", .flags = flags, .trace_order = 10};
+	const struct glock_space_options o = {.size = sizeof(o), .flags = flags, .trace_order = 10};
 
-	assert_int_equal(glock_space_open(&o, &space), 0);
+	assert_int_equal(glock_space_open("threads", &o, &space), 0);
 	for (uint64_t i = 0; i < GLOCKS; i++)
 		assert_int_equal(glock_get(space, GLOCK_INODE, i, &gls[i]), 0);
 }

@@ -137,18 +137,15 @@ static void open_two(void)
 						.type = GLOCK_RGRP,
 						.flags = GLOCK_OPS_LVB,
 						.hold = GLOCK_HOLD_NONE};
-	const struct glock_space_options o = {.size = sizeof(o),
-					      .name = "two",
-					      .flags = GLOCK_SPACE_DISPATCH,
-					      .types = &type,
-					      .n_types = 1};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .flags = GLOCK_SPACE_DISPATCH, .types = &type, .n_types = 1};
 	const struct glock__env env = {.now = now, .random = dice, .cpus = 1};
 
 	sim = glock__sim_new(&p);
 	assert_non_null(sim);
 	for (unsigned int n = 0; n < 2; n++) {
-		assert_int_equal(glock__space_open(&o, glock__sim_join(sim, n), &env, &space[n]),
-				 0);
+		assert_int_equal(
+		    glock__space_open("two", &o, glock__sim_join(sim, n), &env, &space[n]), 0);
 		assert_int_equal(glock_get(space[n], GLOCK_RGRP, 5, &gls[n]), 0);
 	}
 }

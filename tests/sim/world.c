@@ -520,11 +520,8 @@ static bool open_node(struct world *w, unsigned int n)
 	const struct glock_type_options types[] = {
 	    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &inode_ops, .hold = hold},
 	    {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &rgrp_ops, .hold = hold}};
-	const struct glock_space_options o = {.size = sizeof(o),
-					      .name = "sim",
-					      .flags = GLOCK_SPACE_DISPATCH,
-					      .types = types,
-					      .n_types = 2};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .flags = GLOCK_SPACE_DISPATCH, .types = types, .n_types = 2};
 	const struct glock__env env = {
 	    .now = sim_clock, .random = sim_dice, .cpu = first_cpu, .cpus = 1, .arg = w};
 	struct glock__lockman *lm = glock__sim_join(w->sim, n);
@@ -532,7 +529,7 @@ static bool open_node(struct world *w, unsigned int n)
 	if (!lm)
 		return false;
 	memset(&w->node[n], 0, sizeof(w->node[n]));
-	if (glock__space_open(&o, lm, &env, &w->node[n].space))
+	if (glock__space_open("sim", &o, lm, &env, &w->node[n].space))
 		abort();
 	return true;
 }
