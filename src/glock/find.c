@@ -61,6 +61,7 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	gl->demote_state = GLOCK_EX;
 	gl->work.place = GLOCK__NO_PLACE;
 	gl->lk.lvb = lvb ? gl + 1 : NULL;
+	gl->lk.tell_at_once = t->ops.callback;
 	gl->share.born = glock__now(space);
 	glock__list_init(&gl->holders);
 	glock__list_init(&gl->lru);

@@ -11,6 +11,10 @@
  * else might; it sleeps on one word of the space, which changes whenever there is work or anybody's
  * wait is over.
  *
+ * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself
+ * (it is "mine"), so that to hand a lock over to another node takes no thread more than it must.
+ * Not where the program runs the work.
+ *
  * Locks: work.lock inside gl->lock. The reference that queued work has is taken by whoever queues
  * it and dropped after it ran.
  */
@@ -64,15 +68,22 @@ static void push(struct glock_space *space, struct glock *gl, int64_t at)
 	sift_up(space, gl->work.place);
 }
 
-static struct glock *pop(struct glock_space *space)
+static struct glock *take_out(struct glock_space *space, size_t i)
 {
-	struct glock *gl = space->work.heap[0];
+	struct glock *gl = space->work.heap[i], *last = space->work.heap[--space->work.n];
 
-	put_at(space, 0, space->work.heap[--space->work.n]);
-	if (space->work.n)
-		sift_down(space, 0);
+	if (last != gl) {
+		put_at(space, i, last);
+		sift_up(space, i);
+		sift_down(space, last->work.place);
+	}
 	gl->work.place = GLOCK__NO_PLACE;
 	return gl;
+}
+
+static struct glock *pop(struct glock_space *space)
+{
+	return take_out(space, 0);
 }
 
 int glock__work_reserve(struct glock_space *space, size_t glocks)
@@ -172,7 +183,8 @@ void glock__work_queue(struct glock *gl, int64_t at)
 		glock__ref(gl);
 		push(space, gl, at);
 	}
-	kick_locked(space, at);
+	if (glock__self()->mine != gl)
+		kick_locked(space, at);
 	glock__lock_drop(&space->work.lock);
 }
 
@@ -256,6 +268,62 @@ static int run_due(struct glock_space *space)
 	return n;
 }
 
+/* ---- by who waits for it, or lets it go ---- */
+
+bool glock__mine_begin(struct glock *gl, bool waits)
+{
+	struct glock__self *self = glock__self();
+
+	if (!gl->space->work.have_thread || self->mine || glock__in_work())
+		return false;
+	self->mine = gl;
+	self->mine_waits = waits;
+	return true;
+}
+
+/* It is due, and nobody else runs it. */
+static bool take_mine(struct glock_space *space, struct glock *gl)
+{
+	bool take;
+
+	glock__lock_take(&space->work.lock);
+	take = gl->work.place != GLOCK__NO_PLACE && !gl->work.running &&
+	       gl->work.at <= glock__now(space);
+	if (take) {
+		take_out(space, gl->work.place);
+		gl->work.running = true;
+	}
+	glock__lock_drop(&space->work.lock);
+	return take;
+}
+
+void glock__mine_run(struct glock *gl)
+{
+	struct glock_space *space = gl->space;
+
+	assert(glock__self()->mine == gl);
+	while (take_mine(space, gl)) {
+		glock__enter_work();
+		glock__work_run(gl);
+		glock__leave_work();
+		ran(space, gl);
+		if (atom_load8(&space->withdrawn))
+			glock__work_kick(space, glock__now(space));
+	}
+}
+
+void glock__mine_end(struct glock *gl)
+{
+	struct glock_space *space = gl->space;
+
+	glock__mine_run(gl);
+	glock__self()->mine = NULL;
+	glock__lock_take(&space->work.lock);
+	if (gl->work.place != GLOCK__NO_PLACE)
+		kick_locked(space, gl->work.at);
+	glock__lock_drop(&space->work.lock);
+}
+
 int glock_dispatch(struct glock_space *space)
 {
 	int err = glock__check(space, "glock_dispatch");
@@ -280,8 +348,41 @@ void glock__wake(struct glock_space *space, uint32_t *word)
 {
 	if (!space->work.have_thread)
 		signal_event(space);
-	else if (anybody(&space->work.waiters))
+	else if (anybody(&space->work.waiters)) {
 		glock__futex_wake_all(word);
+		if (space->lm->ops->nudge)
+			space->lm->ops->nudge(space->lm, word);
+	}
+}
+
+/* Whoever waits for the lock manager as well may be told by it what the word waits for. */
+static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	int err = -EBUSY;
+
+	if (!space->lm->ops->wait)
+		return sleep_on(&space->work.waiters, word, seen, deadline);
+	atom_add32(&space->work.waiters, 1);
+	if (atom_load32(word) == seen)
+		err = space->lm->ops->wait(space->lm, word, seen, deadline);
+	if (err == -EBUSY)
+		err = glock__futex_wait(word, seen, deadline);
+	atom_sub32(&space->work.waiters, 1);
+	return err;
+}
+
+int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	struct glock__self *self = glock__self();
+	int err = 0;
+
+	if (self->mine != gl && !glock__mine_begin(gl, true))
+		return glock__wait(gl->space, word, seen, deadline);
+	glock__mine_run(gl);
+	if (atom_load32(word) == seen)
+		err = sleep_for(gl->space, word, seen, deadline);
+	glock__mine_end(gl);
+	return err;
 }
 
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)

@@ -25,14 +25,34 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct glock__lockman;
 
 /* A lock, in its owner's memory. */
 struct glock__lm_lock {
-	uint64_t id;    /* the lock manager's own; 0: it does not know this lock */
-	void *lvb;      /* GLOCK__LVB_LEN bytes, or NULL: has no value block */
-	bool lvb_valid; /* set by the lock manager when it reads or writes the value */
+	uint32_t id; /* the lock manager's own; 0: it does not know this lock */
+	/* Set by the lock manager: */
+	bool lvb_valid;    /* when it reads or writes the value */
+	bool held;         /* with a grant: idle() is to be called once when nobody uses it */
+	bool tell_at_once; /* set by its owner: wants to hear of demands while it is held */
+	void *lvb;         /* GLOCK__LVB_LEN bytes, or NULL: has no value block */
+	union {
+		uint64_t token; /* with a grant of EX: higher than any before; 0: has none */
+		uint32_t place; /* the lock manager's own, while a request is open */
+	};
+};
+
+/* With the DLM's flags of a request: the calling thread is going to wait for it. */
+#define GLOCK__LM_CALLER_WAITS 0x80000000u
+
+/* Somebody whom a request waits for. */
+struct glock__lm_peer {
+	pid_t pid;
+	char comm[16];
+	int mode;   /* the DLM's */
+	bool waits; /* for that mode, before us; else has it */
+	bool stopped, dead;
 };
 
 struct glock__lm_ops {
@@ -46,6 +66,23 @@ struct glock__lm_ops {
 	void (*unlock)(struct glock__lockman *lm, struct glock__lm_lock *lk);
 	void (*leave)(struct glock__lockman *lm, bool failed);
 	void (*free)(struct glock__lockman *lm);
+
+	/* The rest may be NULL. First of all, when its owner is ready for events. */
+	int (*start)(struct glock__lockman *lm);
+	/* Fetches what there is and delivers it, in the calling thread. */
+	void (*poll)(struct glock__lockman *lm);
+	/* What was granted is not in use any more; see glock__lm_lock.held. */
+	void (*idle)(struct glock__lockman *lm, struct glock__lm_lock *lk);
+	/*
+	 * Sleeps until the word is not `seen` any more, or events came, or the deadline
+	 * (CLOCK_MONOTONIC, ns; 0: none; -ETIMEDOUT), or a signal (-EINTR), or for no reason. -EBUSY: another thread does
+	 * so: sleep on the word itself. Whoever changes the word calls nudge.
+	 */
+	int (*wait)(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
+	void (*nudge)(struct glock__lockman *lm, void *word);
+	/* Whom the open request waits for; how many of them are in out. */
+	size_t (*in_the_way)(struct glock__lockman *lm, struct glock__lm_lock *lk,
+			     struct glock__lm_peer *out, size_t max);
 };
 
 /* What it tells. */
@@ -56,6 +93,10 @@ struct glock__lm_events {
 	 */
 	void (*block)(void *owner);
 	void (*thaw)(void *owner);
+	/* This node can not go on: whatever it holds may be held by others. */
+	void (*gone)(void *owner);
+	/* Somebody died: put in order what it left. Grants are held back until this returns. */
+	void (*recover)(void *owner, const struct glock__lm_peer *dead);
 };
 
 /* A lock manager's first member. */
@@ -63,7 +104,16 @@ struct glock__lockman {
 	const struct glock__lm_ops *ops;
 	const struct glock__lm_events *events;
 	void *owner;
+	/* Differ when there is something to fetch; NULL: events come by themselves. */
+	const uint32_t *bell, *seen;
 };
+
+/* Whether somebody should poll(). */
+static inline bool glock__lm_due(const struct glock__lockman *lm)
+{
+	return lm->bell && __atomic_load_n(lm->bell, __ATOMIC_ACQUIRE) !=
+			       __atomic_load_n(lm->seen, __ATOMIC_ACQUIRE);
+}
 
 /* A resource's name: type and number in hexadecimal, right-aligned in 8 and 16 columns. */
 #define GLOCK__LM_NAME_LEN 24
