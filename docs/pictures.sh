@@ -38,7 +38,7 @@ picture()
 	{
 		printf '\033[2m$\033[0m o2top %s\n' "$*"
 		(cd "$tmp" && TERM=xterm TZ=UTC LC_ALL=C.UTF-8 NO_COLOR='' COLUMNS=118 \
-			script -qec "'$program' $*" /dev/null </dev/null) | tr -d '\r' |
+			script -qec "'$program' -b $*" /dev/null </dev/null) | tr -d '\r' |
 			awk -v samples=" $samples " '
 				# the first line of a frame names its sample
 				/^(\033\[[0-9;]*m)?o2top/ { show = 0; for (i = 1; i <= NF; i++) show += index(samples, " " $i " ") > 0 }

@@ -153,6 +153,10 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  *   dump        sometimes   yes         no
  *   callback    sometimes   yes         no
  *   lost        sometimes   yes         no
+ *
+ * What breaks this table is told to the space's log by the glock's type and number, the operation
+ * and what it did: dropped a lock that it was called with, called the library, took more than 10 ms
+ * under the spinlock, or slept there (with GLOCK_SPACE_CHECK_OPS). The library goes on.
  */
 struct glock_ops {
 	size_t size; /* sizeof(struct glock_ops) */
@@ -209,7 +213,10 @@ struct glock_type_options {
 
 #define GLOCK_SPACE_DISPATCH 0x1u    /* the program runs the work: glock_space_fd() */
 #define GLOCK_SPACE_CHECK_ORDER 0x2u /* taking locks in the wrong order is -EDEADLK; costs time */
-#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: inodes with holders only */
+#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: of inodes in use, in ticks of hz */
+#define GLOCK_SPACE_CHECK_OPS \
+	0x8u /* operations that sleep where they must not are told of;
+					costs two system calls for each of these calls */
 
 /* A process that uses the same space. */
 struct glock_peer {

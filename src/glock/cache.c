@@ -3,20 +3,52 @@
  * cache.c - calls of the type's operations, and what they must keep to.
  *
  * Operations run either with the bit lock only, and may block, or under the spinlock, and must
- * return at once. A thread in one of the latter must not come back into the library: it would take
- * a lock that it has. That it is in one is remembered per thread, so that every public function
- * can refuse; it is reported by the operation's name, and so is one that stays too long.
+ * return at once. All calls here are made under gl->lock, which those of the first kind drop for
+ * as long as the operation runs; the bit lock keeps the state as it is meanwhile.
+ *
+ * What an operation does against the rules is reported by its name, type and number, and put right
+ * as far as that can be done: a lock that it dropped is taken again. A thread in an operation
+ * under the spinlock must not come back into the library, as it would take a lock that it has.
+ * That it is in one is remembered per thread, so that every public function can refuse. Whether it
+ * slept is asked of the system, before and after, where the space was opened to be told.
  */
 #include "impl.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/resource.h>
 
 enum { SPINLOCKED_NS = 10000000 }; /* longer than this is too long */
 
-const char *glock__spinlocked_op(void)
-{
-	return glock__self()->spinlocked_op;
-}
+enum op {
+	OP_XMOTE_TH,
+	OP_XMOTE_BH,
+	OP_INVAL,
+	OP_DEMOTE_OK,
+	OP_LOCK,
+	OP_UNLOCK,
+	OP_DUMP,
+	OP_CALLBACK,
+	OP_LOST,
+	OP_MAX
+};
+
+/* The table of glock.h. Without the bit lock: sometimes. */
+struct op_rule {
+	const char *name;
+	bool bit_lock, spinlock;
+};
+
+static const struct op_rule op_rules[OP_MAX] = {
+    [OP_XMOTE_TH] = {"xmote_th", true, false}, [OP_XMOTE_BH] = {"xmote_bh", true, false},
+    [OP_INVAL] = {"inval", true, false},       [OP_DEMOTE_OK] = {"demote_ok", false, true},
+    [OP_LOCK] = {"lock", true, false},         [OP_UNLOCK] = {"unlock", true, false},
+    [OP_DUMP] = {"dump", false, true},         [OP_CALLBACK] = {"callback", false, true},
+    [OP_LOST] = {"lost", false, true},
+};
+
+/* ---- what the thread is doing ---- */
 
 bool glock__in_work(void)
 {
@@ -34,108 +66,200 @@ void glock__leave_work(void)
 	glock__self()->working--;
 }
 
-/*
- * ---- with the bit lock, without the spinlock ----
- *
- * That the bit lock is held is asserted by who calls these, under the spinlock, before and after.
- */
+int glock__check_op(struct glock_space *space, const char *function)
+{
+	const struct glock__self *self = glock__self();
+	const struct glock *gl = self->spinlocked;
+
+	if (!gl)
+		return 0;
+	glock__log(space, "glock %u:%" PRIu64 " (%s): %s called %s", gl->type, gl->number,
+		   gl->t->info.name, self->spinlocked_op, function);
+	return -EDEADLK;
+}
+
+/* ---- a call ---- */
+
+struct call {
+	const struct op_rule *rule;
+	bool bit_lock; /* is held; the operation must leave it so */
+	int64_t began;
+	long sleeps; /* of this thread until then; -1: not asked */
+};
+
+static void __attribute__((format(printf, 3, 4)))
+breach(const struct glock *gl, const struct call *c, const char *fmt, ...)
+{
+	char what[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	glock__log(gl->space, "glock %u:%" PRIu64 " (%s): %s %s", gl->type, gl->number,
+		   gl->t->info.name, c->rule->name, what);
+}
+
+/* How often the calling thread has gone to sleep of itself. */
+static long sleeps(const struct glock *gl)
+{
+	struct rusage usage;
+
+	if (!(gl->space->flags & GLOCK_SPACE_CHECK_OPS) || getrusage(RUSAGE_THREAD, &usage))
+		return -1;
+	return usage.ru_nvcsw;
+}
+
+static struct call begin(struct glock *gl, enum op op)
+{
+	struct glock__self *self = glock__self();
+	struct call c = {.rule = &op_rules[op], .bit_lock = gl->flags & GLOCK__F_LOCK};
+
+	assert(gl_held(gl) && !self->spinlocked);
+	assert(c.bit_lock || !c.rule->bit_lock);
+	if (!c.rule->spinlock) {
+		gl_drop(gl);
+		assert(!gl_held(gl));
+		return c;
+	}
+	self->spinlocked = gl;
+	self->spinlocked_op = c.rule->name;
+	c.began = glock__now(gl->space);
+	c.sleeps = sleeps(gl);
+	return c;
+}
+
+static void end_spinlocked(struct glock *gl, const struct call *c)
+{
+	int64_t took = glock__now(gl->space) - c->began;
+	long slept = c->sleeps < 0 ? 0 : sleeps(gl) - c->sleeps;
+
+	glock__self()->spinlocked = NULL;
+	if (!gl_held(gl)) {
+		gl_take(gl);
+		breach(gl, c, "dropped the spinlock that it was called under");
+	}
+	if (slept > 0)
+		breach(gl, c, "blocked: it slept %ld times under the spinlock", slept);
+	if (took > SPINLOCKED_NS)
+		breach(gl, c, "took %" PRId64 " us under the spinlock", took / 1000);
+}
+
+static void end(struct glock *gl, const struct call *c)
+{
+	if (c->rule->spinlock)
+		end_spinlocked(gl, c);
+	else
+		gl_take(gl);
+	if (c->bit_lock && !(gl->flags & GLOCK__F_LOCK)) {
+		gl->flags |= GLOCK__F_LOCK;
+		breach(gl, c, "dropped the bit lock that it was called with");
+	}
+	assert(gl_held(gl));
+}
+
+/* ---- with the bit lock ---- */
 
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 {
-	assert(!gl_held(gl));
-	return gl->t->ops.xmote_th ? gl->t->ops.xmote_th(gl, to, sync) : 0;
+	struct call c;
+	int err;
+
+	if (!gl->t->ops.xmote_th)
+		return 0;
+	c = begin(gl, OP_XMOTE_TH);
+	err = gl->t->ops.xmote_th(gl, to, sync);
+	end(gl, &c);
+	return err;
 }
 
 int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode)
 {
-	assert(!gl_held(gl));
-	return gl->t->ops.xmote_bh ? gl->t->ops.xmote_bh(gl, mode) : 0;
+	struct call c;
+	int err;
+
+	if (!gl->t->ops.xmote_bh)
+		return 0;
+	c = begin(gl, OP_XMOTE_BH);
+	err = gl->t->ops.xmote_bh(gl, mode);
+	end(gl, &c);
+	return err;
 }
 
 void glock__op_inval(struct glock *gl, unsigned int what)
 {
-	assert(!gl_held(gl) && what);
-	if (gl->t->ops.inval)
-		gl->t->ops.inval(gl, what);
+	struct call c;
+
+	assert(what);
+	if (!gl->t->ops.inval)
+		return;
+	c = begin(gl, OP_INVAL);
+	gl->t->ops.inval(gl, what);
+	end(gl, &c);
 }
 
 int glock__op_lock(struct glock *gl, struct glock__holder *gh)
 {
-	assert(!gl_held(gl));
-	return gl->t->ops.lock(public_of(gh));
+	struct call c = begin(gl, OP_LOCK);
+	int err = gl->t->ops.lock(public_of(gh));
+
+	end(gl, &c);
+	return err;
 }
 
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 {
-	assert(!gl_held(gl));
+	struct call c = begin(gl, OP_UNLOCK);
+
 	gl->t->ops.unlock(public_of(gh));
+	end(gl, &c);
 }
 
 /* ---- under the spinlock ---- */
 
-static int64_t spinlocked_enter(struct glock *gl, const char *name)
-{
-	assert(gl_held(gl) && !glock__spinlocked_op());
-	glock__self()->spinlocked_op = name;
-	return glock__now(gl->space);
-}
-
-static void spinlocked_leave(struct glock *gl, int64_t began)
-{
-	struct glock__self *self = glock__self();
-	const char *name = self->spinlocked_op;
-	int64_t took = glock__now(gl->space) - began;
-
-	self->spinlocked_op = NULL;
-	assert(gl_held(gl));
-	if (took > SPINLOCKED_NS)
-		glock__log(gl->space, "%s of type %s took %" PRId64 " us under the spinlock", name,
-			   gl->t->info.name, took / 1000);
-}
-
 bool glock__op_demote_ok(struct glock *gl)
 {
-	int64_t began;
+	struct call c;
 	bool ok;
 
 	if (!gl->t->ops.demote_ok)
 		return true;
-	began = spinlocked_enter(gl, "demote_ok");
+	c = begin(gl, OP_DEMOTE_OK);
 	ok = gl->t->ops.demote_ok(gl);
-	spinlocked_leave(gl, began);
+	end(gl, &c);
 	return ok;
 }
 
 void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote)
 {
-	int64_t began;
+	struct call c;
 
 	if (!gl->t->ops.callback)
 		return;
-	began = spinlocked_enter(gl, "callback");
+	c = begin(gl, OP_CALLBACK);
 	gl->t->ops.callback(gl, to, remote);
-	spinlocked_leave(gl, began);
+	end(gl, &c);
 }
 
 void glock__op_lost(struct glock *gl, struct glock__holder *gh)
 {
-	int64_t began;
+	struct call c;
 
 	if (!gl->t->ops.lost)
 		return;
-	began = spinlocked_enter(gl, "lost");
+	c = begin(gl, OP_LOST);
 	gl->t->ops.lost(public_of(gh));
-	spinlocked_leave(gl, began);
+	end(gl, &c);
 }
 
 void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to)
 {
-	int64_t began;
+	struct call c;
 
 	/* Only while there may be something up to date to describe. */
 	if (!gl->t->ops.dump || gl->state == GLOCK_UN)
 		return;
-	began = spinlocked_enter(gl, "dump");
+	c = begin(gl, OP_DUMP);
 	gl->t->ops.dump(gl, print, to);
-	spinlocked_leave(gl, began);
+	end(gl, &c);
 }

@@ -16,39 +16,57 @@
 #include <assert.h>
 
 /* ns */
-enum {
-	HOLD_MIN = 10000000,
-	HOLD_MAX = 200000000, /* and what it is at first */
-	HOLD_MORE = 50000000,
-	HOLD_LESS = 25000000,
+struct hold_rule {
+	int64_t min, max, more, less; /* max: and what it is at first */
 };
+
+static const struct hold_rule hold_rule = {10000000, 200000000, 50000000, 25000000};
+
+static bool linux_6_1(const struct glock *gl)
+{
+	return gl->space->flags & GLOCK_SPACE_LINUX_6_1;
+}
+
+/* Linux 6.1 counts in ticks: 10, and HZ divided by 5, 20 and 40. */
+static struct hold_rule rule_of(const struct glock *gl)
+{
+	int64_t hz = gl->space->hz, tick = 1000000000 / hz;
+
+	if (!linux_6_1(gl))
+		return hold_rule;
+	return (struct hold_rule){10 * tick, hz / 5 * tick, hz / 20 * tick, hz / 40 * tick};
+}
 
 void glock__hold_init(struct glock *gl)
 {
 	int64_t hold = gl->t->hold;
 
 	gl->adaptive = hold == 0;
-	gl->hold = hold > 0 ? hold : hold == 0 ? HOLD_MAX : 0;
+	gl->hold = hold > 0 ? hold : hold == 0 ? rule_of(gl).max : 0;
 }
 
 /* A change ended elsewhere than it should have: this glock is being fought for. */
 void glock__hold_shrink(struct glock *gl)
 {
+	struct hold_rule rule = rule_of(gl);
+
 	if (gl->adaptive)
-		gl->hold = gl->hold - HOLD_LESS > HOLD_MIN ? gl->hold - HOLD_LESS : HOLD_MIN;
+		gl->hold = gl->hold - rule.less > rule.min ? gl->hold - rule.less : rule.min;
 }
 
 /* Somebody waited very long for it: once we have it, keep it longer. */
 void glock__hold_grow(struct glock *gl)
 {
+	struct hold_rule rule = rule_of(gl);
+
 	if (gl->adaptive)
-		gl->hold = gl->hold + HOLD_MORE < HOLD_MAX ? gl->hold + HOLD_MORE : HOLD_MAX;
+		gl->hold = gl->hold + rule.more < rule.max ? gl->hold + rule.more : rule.max;
 }
 
 /* The lock manager granted that mode. To give something up is no grant. */
 void glock__hold_start(struct glock *gl, enum glock_mode to)
 {
-	if (!glock__mode_is_down(gl->state, to) || gl->space->flags & GLOCK_SPACE_LINUX_6_1)
+	if (!glock__mode_is_down(gl->state, to) || linux_6_1(gl))
 		gl->granted_at = glock__now(gl->space);
 }
 
@@ -85,17 +103,16 @@ void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, 
 		gl->flags |= GLOCK__F_PENDING_DEMOTE;
 	}
 	glock__op_callback(gl, to, remote);
-	glock__trace_demote(gl, to, remote);
+	glock__trace_demote(gl, remote);
 	glock__work_queue(gl, until ? until : glock__now(gl->space));
 }
 
 /* When the hold time ends; 0: it has ended, or does not count here. */
 static int64_t held_until(struct glock *gl)
 {
-	bool linux_6_1 = gl->space->flags & GLOCK_SPACE_LINUX_6_1;
 	int64_t now = glock__now(gl->space), until = gl->granted_at + gl->hold;
 
-	if (!gl->hold || (linux_6_1 && gl->type != GLOCK_INODE))
+	if (!gl->hold || (linux_6_1(gl) && gl->type != GLOCK_INODE))
 		return 0;
 	/* A grant that has arrived and is not looked at yet counts from then. */
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) && gl->reply == GLOCK__GRANTED)
@@ -105,14 +122,13 @@ static int64_t held_until(struct glock *gl)
 
 void glock__demand(struct glock *gl, enum glock_mode to)
 {
-	bool linux_6_1 = gl->space->flags & GLOCK_SPACE_LINUX_6_1;
 	int64_t until = held_until(gl);
 
 	assert(gl_held(gl));
 	/* It comes late: we have given way already, and nothing is on its way to us. */
 	if (glock__mode_is_down(to, gl->state) && (!(gl->flags & GLOCK__F_LOCK) || FAULT(13)))
 		return;
-	if (linux_6_1 && glock__list_empty(&gl->holders))
+	if (linux_6_1(gl) && glock__list_empty(&gl->holders))
 		until = 0;
 	gl->counts.held_off += until != 0;
 	glock__request_demote(gl, to, until, true);

@@ -63,15 +63,20 @@ void glock__dump_glstats(struct glock__text *t, unsigned int type, uint64_t numb
 			  s->v[GLOCK__DCOUNT], s->v[GLOCK__QCOUNT]);
 }
 
+void glock__dump_sbstats_head(struct glock__text *t, unsigned int cpus)
+{
+	glock__text_print(t, "%-10s %8s:", "type", "cpu");
+	for (unsigned int cpu = 0; cpu < cpus; cpu++)
+		glock__text_print(t, " %15u", cpu);
+	glock__text_print(t, "\n");
+}
+
 bool glock__dump_sbstats(struct glock__text *t, struct glock__type_stats *ts, unsigned int line)
 {
 	unsigned int type = (line - 1) / GLOCK__STAT_MAX, stat = (line - 1) % GLOCK__STAT_MAX;
 
 	if (line == 0) {
-		glock__text_print(t, "%-10s %8s:", "type", "cpu");
-		for (unsigned int cpu = 0; cpu < ts->cpus; cpu++)
-			glock__text_print(t, " %15u", cpu);
-		glock__text_print(t, "\n");
+		glock__dump_sbstats_head(t, ts->cpus);
 		return true;
 	}
 	if (type >= GLOCK_TYPE_OWN || type >= ts->types)

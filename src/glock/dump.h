@@ -59,6 +59,7 @@ void glock__dump_glstats(struct glock__text *t, unsigned int type, uint64_t numb
  * ten types. False: there is no such line.
  */
 bool glock__dump_sbstats(struct glock__text *t, struct glock__type_stats *ts, unsigned int line);
+void glock__dump_sbstats_head(struct glock__text *t, unsigned int cpus);
 
 /* Nanoseconds in ticks of a kernel with that HZ. */
 long glock__jiffies(int64_t ns, unsigned int hz);

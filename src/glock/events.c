@@ -46,14 +46,15 @@ void glock__trace_put(struct glock *gl)
 	glock__trace(gl->space->ring, &ev);
 }
 
-void glock__trace_demote(struct glock *gl, enum glock_mode to, bool remote)
+/* Where it shall go, all that wanted it taken together. */
+void glock__trace_demote(struct glock *gl, bool remote)
 {
 	struct glock__event ev;
 
 	if (!wanted(gl))
 		return;
 	ev = event_of(gl, GLOCK__EV_DEMOTE_RQ);
-	ev.to = to;
+	ev.to = gl->demote_state;
 	ev.remote = remote;
 	glock__trace(gl->space->ring, &ev);
 }

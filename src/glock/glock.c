@@ -151,9 +151,7 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 
 	gl->flags |= GLOCK__F_LOCK;
 	atom_or32(&gh->state, GLOCK__H_ENTERING);
-	gl_drop(gl);
 	err = glock__op_lock(gl, gh);
-	gl_take(gl);
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
 	/* Who wants to cancel it waits for this. */
 	glock__holder_set(gl->space, gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
@@ -312,6 +310,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		glock__trace_state_change(gl, reply == GLOCK__GRANTED ? gl->req : gl->state);
 	if (reply == GLOCK__GRANTED)
 		change_state(gl, gl->req);
+	else if (reply != GLOCK__ERROR && gl->space->flags & GLOCK_SPACE_LINUX_6_1)
+		change_state(gl, gl->state); /* a refusal is a change to what it was */
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
 		gl->target = GLOCK_UN; /* asked for while it went to another mode */
 	if (gl->state != gl->target) {
@@ -322,10 +322,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}
-	if (gl->state != GLOCK_UN && gl->t->ops.xmote_bh) {
-		gl_drop(gl);
+	if (gl->state != GLOCK_UN) {
 		err = glock__op_xmote_bh(gl, gl->state);
-		gl_take(gl);
 		if (err)
 			fail_waiters(gl, err, false);
 	}
@@ -370,7 +368,6 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	bool lost = withdrawn(gl);
 	int err = 0;
 
-	gl_drop(gl);
 	if (!lost && !FAULT(4))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
@@ -380,7 +377,6 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	}
 	if (c.inval && !FAULT(3))
 		glock__op_inval(gl, c.inval);
-	gl_take(gl);
 	assert(gl->flags & GLOCK__F_LOCK);
 }
 
@@ -392,9 +388,6 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	int err;
 
 	gl->req = to;
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
-	if (glock__request_blocks(gl->state, to, tries))
-		gl->flags |= GLOCK__F_BLOCKING;
 	if (to == GLOCK_UN)
 		glock__share_set(&gl->share, glock__now(space), false);
 	glock__ref(gl); /* the open request's */
@@ -430,6 +423,9 @@ static void do_xmote(struct glock *gl, enum glock_mode to)
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	assert(to != gl->state && !glock__first_holder(gl));
+	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	if (glock__request_blocks(gl->state, to, tries))
+		gl->flags |= GLOCK__F_BLOCKING;
 	prepare_cache(gl, to);
 	if (!withdrawn(gl)) {
 		ask(gl, to, tries);

@@ -281,9 +281,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 		if (gl->t->ops.unlock) {
 			assert(!(gl->flags & GLOCK__F_LOCK));
 			gl->flags |= GLOCK__F_LOCK;
-			gl_drop(gl);
 			glock__op_unlock(gl, gh);
-			gl_take(gl);
 			assert(gl->flags & GLOCK__F_LOCK);
 			gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 			gl->cancel = false;

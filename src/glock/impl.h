@@ -303,31 +303,32 @@ void glock__unfreeze(struct glock *gl);
 
 void glock__trace_state_change(struct glock *gl, enum glock_mode to);
 void glock__trace_put(struct glock *gl);
-void glock__trace_demote(struct glock *gl, enum glock_mode to, bool remote);
+void glock__trace_demote(struct glock *gl, bool remote);
 void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 			 const struct glock__holder *gh, bool out);
 void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
 			    unsigned int sbflags);
 
-/* ---- cache.c: calls of the type's operations; not under gl->lock unless it says so ---- */
+/* ---- cache.c: calls of the type's operations; under gl->lock ---- */
 
-/* Whether the calling thread is in an operation that runs under a spinlock. */
-/* The operation under a spinlock that the calling thread is in, or NULL. */
-const char *glock__spinlocked_op(void);
+/* -EDEADLK, and reported, in a thread that is in an operation under a spinlock. */
+int glock__check_op(struct glock_space *space, const char *function);
 /* Whether it is running some space's work. */
 bool glock__in_work(void);
 void glock__enter_work(void);
 void glock__leave_work(void);
 
+/* These drop the lock while the operation runs; the bit lock is held. */
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
 int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode);
 void glock__op_inval(struct glock *gl, unsigned int what);
 int glock__op_lock(struct glock *gl, struct glock__holder *gh);
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh);
-bool glock__op_demote_ok(struct glock *gl);                                 /* under gl->lock */
-void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote); /* under gl->lock */
-void glock__op_lost(struct glock *gl, struct glock__holder *gh);            /* under gl->lock */
-void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to);     /* under gl->lock */
+/* These do not. */
+bool glock__op_demote_ok(struct glock *gl);
+void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote);
+void glock__op_lost(struct glock *gl, struct glock__holder *gh);
+void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to);
 
 /* ---- demote.c ---- */
 
@@ -409,6 +410,11 @@ void glock__lru_add(struct glock *gl);    /* under gl->lock */
 void glock__lru_remove(struct glock *gl); /* under gl->lock */
 /* Gives back what is too much or too old; when to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
+
+/* publish.c: what others can read of this node, and what keeps it alive for them. */
+
+/* The lock manager's descriptor (alive in lockman.h), or negative errno. */
+int glock__alive_fd(struct glock_space *space);
 
 /* none.c: the lock manager of a single process. */
 struct glock__lockman *glock__none_new(void);

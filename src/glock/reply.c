@@ -52,7 +52,8 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	gl_take(gl);
 	round_trip = glock__stats_reply(&gl->stats, &space->type_stats, gl->type, gl->stamp, now,
 					gl->flags & GLOCK__F_BLOCKING);
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
+		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	glock__trace_lock_time(gl, now, round_trip, status, sbflags);
 	if (gl->dead) {
 		glock__lock_drop(&gl->lock);

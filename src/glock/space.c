@@ -19,14 +19,9 @@ enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24 };
 
 int glock__check(struct glock_space *space, const char *function)
 {
-	const char *op = glock__spinlocked_op();
-
 	if (space->generation != glock__generation())
 		return -ECHILD;
-	if (!op)
-		return 0;
-	glock__log(space, "%s was called in %s", function, op);
-	return -EDEADLK;
+	return glock__check_op(space, function);
 }
 
 void glock__log(struct glock_space *space, const char *fmt, ...)

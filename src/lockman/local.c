@@ -300,12 +300,10 @@ static void local_free(struct glock__lockman *lm)
 			glock__local_give_up(l); /* nothing came of it */
 		munmap(l->head, FILE_SIZE);
 	}
-	if (l->life >= 0)
-		close(l->life);
+	if (l->alive >= 0)
+		close(l->alive);
 	if (l->fd >= 0 && glock__local_fd(l) == l->fd)
 		close(l->fd);
-	if (l->dir >= 0)
-		close(l->dir);
 	free(l->requests);
 	pthread_mutex_destroy(&l->lock);
 	pthread_mutex_destroy(&l->delivery);
@@ -325,6 +323,8 @@ static const struct glock__lm_ops local_ops = {
     .wait = glock__local_wait,
     .nudge = glock__local_nudge,
     .in_the_way = glock__local_in_the_way,
+    .file = glock__local_own_file,
+    .alive = glock__local_keep_alive,
 };
 
 /* ---- the beginning ---- */
@@ -356,13 +356,16 @@ int glock__local_new(const struct glock__local_options *o, struct glock__lockman
 	l->lm.ops = &local_ops;
 	l->o = *o;
 	l->me = NODES;
-	l->dir = l->fd = l->life = -1;
+	l->dir = l->fd = l->alive = -1;
 	l->one_cpu = one_cpu();
 	pthread_mutex_init(&l->delivery, NULL);
 	pthread_mutex_init(&l->lock, NULL);
 	err = glock__local_find(l);
 	if (!err)
 		err = glock__local_join(l);
+	if (l->dir >= 0)
+		close(l->dir);
+	l->dir = -1;
 	if (err) {
 		local_free(&l->lm);
 		return err;

@@ -32,7 +32,6 @@ struct glock__local_options {
 	const char *name;  /* 1 to 64 bytes, any but 0 */
 	const char *group; /* shared by its members; NULL: this user's programs */
 	const char *dir;   /* where, whoever it belongs to; NULL: what GLOCK_DIR says, or ours */
-	bool inherit;      /* keep a descriptor that keeps the node alive: glock__local_life() */
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	bool recovers; /* wants the event of that name, in a thread of its own */

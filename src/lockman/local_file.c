@@ -7,9 +7,10 @@
  * So who finds no node alive is alone, and may do what must not be seen: put in order what was
  * left, or, if it is not what it should be, take the name away and make a new file.
  *
- * Three times a descriptor of the file is opened here:
- *	life	holds the locks; closed once it is mapped, so that only the mapping keeps them
- *	fd	for fallocate and for asking who is alive; without any lock
+ * Up to three times a descriptor of the file is opened here:
+ *	to join		holds the locks; closed once it is mapped, so that only the mapping keeps them
+ *	l->fd		for fallocate and for asking who is alive; without any lock
+ *	l->alive	if asked for: to be inherited
  * and while the first is open no fork may happen, since the child would keep the locks.
  */
 #include "local_impl.h"
@@ -259,6 +260,9 @@ static const char *tidy(struct local *l, int fd)
 	if (l->head->token < seed)
 		l->head->token = seed;
 	l->head->blocked = 0;
+	for (unsigned int i = 0; i < slots_end(l); i++)
+		if (l->head->slot[i].state != SLOT_FREE)
+			glock__local_remove_own_file(l, i);
 	if (!l->o.recovers)
 		memset(l->head->slot, 0, slots_end(l) * sizeof(*l->head->slot));
 	/* What they left is still to be put in order, by us if we can. */
@@ -325,6 +329,10 @@ static int take_slot(struct local *l, int fd)
 		err = byte_lock(fd, F_WRLCK, i);
 		if (err == -EAGAIN)
 			continue; /* it left a moment ago, and has not gone yet */
+		if (err)
+			return err;
+		/* It was free of any lock; from now on a child may share it, see keep_alive. */
+		err = byte_lock(fd, F_RDLCK, i);
 		if (err)
 			return err;
 		l->me = i;
@@ -432,10 +440,6 @@ static int join_file(struct local *l, int fd)
 	if (l->fd < 0)
 		return -errno;
 	err = join_opened(l, fd, &st);
-	if (!err && l->o.inherit) {
-		l->life = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		err = l->life < 0 ? -errno : 0;
-	}
 	if (err) {
 		if (l->head)
 			munmap(l->head, FILE_SIZE);
@@ -547,4 +551,61 @@ int glock__local_still_there(struct local *l)
 	if (stat(l->path, &st))
 		return errno == ENOENT ? -ESTALE : 0; /* out of reach is not gone */
 	return st.st_dev == l->dev && st.st_ino == l->ino ? 0 : -ESTALE;
+}
+
+/* ---- files of a node's own ---- */
+
+int glock__local_keep_alive(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+	int fd, err;
+
+	if (l->alive >= 0)
+		return l->alive;
+	fd = open(l->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = is_ours(l, fd) ? byte_lock(fd, F_RDLCK, l->me) : -ESTALE;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return l->alive = fd;
+}
+
+static void own_path(const struct local *l, unsigned int node, char path[GLOCK__LOCAL_PATH_MAX])
+{
+	/* No space's file has a comma in its name. */
+	snprintf(path, GLOCK__LOCAL_PATH_MAX, "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, l->path, node);
+}
+
+int glock__local_own_file(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+	char path[GLOCK__LOCAL_PATH_MAX];
+	struct stat st;
+	int fd, err = 0;
+
+	own_path(l, l->me, path);
+	unlink(path); /* of who was here before */
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	/* As the space's: whoever may use that may read this. */
+	if (fstat(l->fd, &st) || (st.st_mode & 0070 && fchown(fd, (uid_t)-1, st.st_gid)) ||
+	    fchmod(fd, st.st_mode & 0660))
+		err = -errno;
+	if (err) {
+		unlink(path);
+		close(fd);
+	}
+	return err ? err : fd;
+}
+
+void glock__local_remove_own_file(const struct local *l, unsigned int node)
+{
+	char path[GLOCK__LOCAL_PATH_MAX];
+
+	own_path(l, node, path);
+	unlink(path);
 }

@@ -10,9 +10,10 @@
  * an error code and never a signal. No store goes to a place that was not taken.
  *
  * Nodes. A node is a process's part in the space, at a place of its own (slot). It is alive while
- * a lock of an open file description is on the byte of the file that has the slot's number. That
- * description has no descriptor: only a mapping holds it, which fork does not copy. So it lasts
+ * a read lock of an open file description is on the byte of the file that has the slot's number.
+ * That description has no descriptor: only a mapping holds it, which fork does not copy. So it lasts
  * until the process unmaps it, executes another program or ends, whatever becomes of descriptors.
+ * (Another one with a read lock can be had for a child that is to keep the node alive.)
  *
  * Locks, in the order in which one may be taken while another is held
  *	the byte OPEN_BYTE	who opens the space or replaces its file
@@ -43,6 +44,7 @@
 
 #define LOCAL_MAGIC 0x6c61636f6c6b6367ull /* "gcklocal" */
 #define LOCAL_LAYOUT 1u
+#define GLOCK__LOCAL_BASE "/dev/shm"
 #define NODES GLOCK__LOCAL_NODES
 #define SHARDS 16u
 #define BUCKETS 8192u /* of each table */
@@ -134,9 +136,10 @@ struct local {
 	struct slot *slot;
 	struct glock__local_options o;
 	char name[GLOCK__LOCAL_NAME_MAX + 1];
-	gid_t gid;   /* if it is a group's */
-	int dir, fd; /* the file, without any lock; the program may close it: see local_fd() */
-	int life;    /* the description that holds the byte, if it is to be inherited; or -1 */
+	gid_t gid; /* if it is a group's */
+	int dir;   /* while it is opened */
+	int fd;    /* the file, without any lock; the program may close it: see local_fd() */
+	int alive; /* a file of the same that holds the byte, too, to be inherited; or -1 */
 	dev_t dev;
 	ino_t ino;
 	char file[GLOCK__LOCAL_FILE_MAX];
@@ -240,6 +243,10 @@ int glock__local_reserve(int fd, size_t at, size_t size);
 int glock__local_join(struct local *l);
 /* A descriptor of the file, whatever the program did to ours; or a negative errno. */
 int glock__local_fd(struct local *l);
+/* Two of lockman.h's operations; and the former for a node that is no more. */
+int glock__local_own_file(struct glock__lockman *lm);
+int glock__local_keep_alive(struct glock__lockman *lm);
+void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Whether the file is still there under its name. -ESTALE: no. */
 int glock__local_still_there(struct local *l);
 

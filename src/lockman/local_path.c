@@ -25,8 +25,6 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#define BASE "/dev/shm"
-
 void glock__local_say(const struct glock__local_options *o, const char *fmt, ...)
 {
 	char message[GLOCK__LOCAL_PATH_MAX + 512];
@@ -233,8 +231,8 @@ static int own_dir(const struct local *l, const char *path, bool group, gid_t gi
 int glock__local_dir_path(const char *group_or_null, uid_t uid, gid_t gid, char *path, size_t size)
 {
 	if (group_or_null)
-		return snprintf(path, size, BASE "/glock-g%u", (unsigned int)gid);
-	return snprintf(path, size, BASE "/glock-%u", (unsigned int)uid);
+		return snprintf(path, size, GLOCK__LOCAL_BASE "/glock-g%u", (unsigned int)gid);
+	return snprintf(path, size, GLOCK__LOCAL_BASE "/glock-%u", (unsigned int)uid);
 }
 
 int glock__local_find(struct local *l)

@@ -145,6 +145,7 @@ static void clear_dead(struct local *l, unsigned int node)
 	if (recover)
 		atom_store32(&l->head->blocked, l->head->blocked + 1);
 	purge(l, node);
+	glock__local_remove_own_file(l, node);
 	atom_store32(&slot->state, recover ? SLOT_RECOVERING : SLOT_FREE);
 	if (l->head->blocked)
 		name_recoverers(l);
@@ -194,6 +195,7 @@ void glock__local_give_up(struct local *l)
 	if (take_members(l, true))
 		return;
 	purge(l, l->me);
+	glock__local_remove_own_file(l, l->me);
 	atom_store32(&l->slot->state, SLOT_FREE);
 	if (l->head->blocked)
 		name_recoverers(l); /* it may have been us */

@@ -83,6 +83,14 @@ struct glock__lm_ops {
 	/* Whom the open request waits for; how many of them are in out. */
 	size_t (*in_the_way)(struct glock__lockman *lm, struct glock__lm_lock *lk,
 			     struct glock__lm_peer *out, size_t max);
+	/*
+	 * Optional, or -EOPNOTSUPP. file: a new, empty file of this node's own where others find it,
+	 * open for reading and writing; the caller closes it. alive: a descriptor that is to be
+	 * inherited by a child: this node lives for the others as long as somebody has it open. It
+	 * is the lock manager's and closed by exec unless the caller changes that.
+	 */
+	int (*file)(struct glock__lockman *lm);
+	int (*alive)(struct glock__lockman *lm);
 };
 
 /* What it tells. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "collect/mounts.h"
+#include "views/tui.h"
 #include "views/units.h"
 
 /* A message may hold names that are not ours. */
@@ -181,6 +182,38 @@ static int loop(struct run *r)
 	return got < 0 ? got : 0;
 }
 
+/* The same on a terminal: the first sample is taken here, as there may be nothing to show. */
+static int interactive(struct run *r)
+{
+	struct tui_setup setup = {.title = r->title, .view = &r->o.view, .columns = r->o.columns, .mouse = !r->o.no_mouse};
+	bool live = r->collector->ops->live;
+	char *label = NULL;
+	int got;
+
+	/* a recording may begin before anything is mounted */
+	do
+		got = take(r, &label);
+	while (got > 0 && !live && !r->saw_space);
+	if (got > 0 && r->saw_space && (r->saw_usable || !live)) {
+		struct collector *c = r->collector;
+
+		setup.engine = (struct engine_setup){.collector = c,
+						     .model = &r->model,
+						     .label = label,
+						     .names = r->names,
+						     .problems = &r->problems,
+						     .filter = &r->o.filter,
+						     .sort = r->o.sort,
+						     .interval_s = r->o.interval_s,
+						     .speed = r->o.speed};
+		setup.engine.end = c->replay ? c->replay->count(c) : 0;
+		setup.engine.first = c->replay ? r->model.sample - 1 : 0;
+		got = tui_run(&setup);
+	}
+	free(label);
+	return got < 0 ? got : 0;
+}
+
 /* ---- beginning and end --------------------------------------------------------------------- */
 
 /*
@@ -323,7 +356,7 @@ static int run(struct run *r)
 			complain("%s: %s", r->title, strerror(-err));
 		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
 	}
-	err = loop(r);
+	err = r->o.interactive ? interactive(r) : loop(r);
 	if (r->output_failed || err == -EINVAL)
 		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
 	if (err) {

@@ -12,10 +12,14 @@
 #include <unistd.h>
 
 static const struct source *const sources[FS_KINDS] = {
-    [FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source};
+    [FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source, [FS_GLOCK] = &glock_source};
 
 const char *const node_state_names[NODE_STATE_MAX] = {
     [NODE_OK] = "ok",
+    [NODE_SLOW] = "slow",
+    [NODE_STALE] = "stale",
+    [NODE_UNREACHABLE] = "unreachable",
+    [NODE_NO_PERMISSION] = "no permission",
     [NODE_NOT_ANSWERING] = "not answering",
     [NODE_UNUSABLE] = "unusable",
     [NODE_NOTHING] = "nothing mounted",
@@ -90,6 +94,7 @@ static void free_node_space(struct node_space *ns)
 	if (!ns)
 		return;
 	table_free(&ns->table);
+	called_free(&ns->called);
 	free(ns->holders.list);
 	free(ns->holders_before.list);
 	free(ns);
@@ -232,7 +237,7 @@ static int by_length(const void *a, const void *b)
  * sample before; else as much as the other nodes' frame is long, so that what it did while it was
  * away is spread.
  */
-static void set_frames(struct model *m, const bool *present)
+static void set_frames(struct model *m, const bool *present, const bool *silent_known)
 {
 	double *lengths = calloc(m->n_nodes + 1, sizeof(*lengths)), typical = NAN;
 	size_t n = 0;
@@ -249,6 +254,10 @@ static void set_frames(struct model *m, const bool *present)
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		struct node *node = &m->nodes[i];
 
+		/* a collector that knows how long it has been silent has said so */
+		node->silent_at_least = !node->last_sample && !present[i];
+		if (!present[i] && !silent_known[i] && !isnan(typical))
+			node->silent_s += typical;
 		if (!present[i] || isnan(node->interval_s))
 			node->frame_s = 0;
 		else if (node->last_sample == m->sample - 1 || isnan(typical))
@@ -308,7 +317,7 @@ static void read_node(struct job *job, size_t i)
 		silent += ns->no_statistics;
 	}
 	if (!from->n_spaces)
-		node->state = NODE_NOTHING;
+		node->state = node->state == NODE_NO_PERMISSION ? node->state : NODE_NOTHING;
 	else if (!usable)
 		node->state = NODE_UNUSABLE;
 	else if (silent == usable)
@@ -363,7 +372,16 @@ static int prepare(struct job *job)
 
 		node->interval_s = NAN;
 		node->away = m->sample > 1 && node->last_sample != m->sample - 1;
-		node->state = from->present ? NODE_OK : NODE_NOT_ANSWERING;
+		node->state = from->state;
+		if (!from->present && node->state == NODE_OK)
+			node->state = NODE_NOT_ANSWERING;
+		free(node->why);
+		node->why = from->why ? strdup(from->why) : NULL;
+		if (from->present || from->silent_s > 0)
+			node->silent_s = from->silent_s;
+		node->took_s = from->took_s;
+		node->bytes = from->bytes;
+		node->skew_s = from->skew_s;
 		problems_clear(&node->problems);
 		for (size_t j = 0; j < node->n_spaces; j++)
 			if (node->spaces[j])
@@ -406,20 +424,24 @@ static void share_knowledge(struct model *m)
 int model_sample(struct model *m, struct collector *c, const struct sample *sample)
 {
 	struct job job = {.m = m, .collector = c, .sample = sample};
-	bool *present;
+	bool *present, *silent_known = calloc(sample->n_nodes + m->n_nodes + 1, 1);
 	int err = -ENOMEM;
 
 	m->sample++;
+	m->interval_s = sample->interval_s;
 	problems_clear(&m->problems);
+	banners_clear(&m->banners);
 	job.node_of = calloc(sample->n_nodes + 1, sizeof(*job.node_of));
 	job.space_of = calloc(sample->n_nodes + 1, sizeof(*job.space_of));
-	if (job.node_of && job.space_of)
+	if (job.node_of && job.space_of && silent_known)
 		err = prepare(&job);
 	present = err ? NULL : calloc(m->n_nodes + 1, sizeof(*present));
 	if (present) {
-		for (size_t i = 0; i < sample->n_nodes; i++)
+		for (size_t i = 0; i < sample->n_nodes; i++) {
 			present[job.node_of[i]] = sample->nodes[i].present;
-		set_frames(m, present);
+			silent_known[job.node_of[i]] = sample->nodes[i].silent_s > 0;
+		}
+		set_frames(m, present, silent_known);
 		read_all(&job);
 		share_knowledge(m);
 		for (size_t i = 0; i < m->n_nodes; i++)
@@ -432,6 +454,7 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 	free(job.space_of);
 	free(job.node_of);
 	free(present);
+	free(silent_known);
 	return err;
 }
 
@@ -458,6 +481,7 @@ void model_free(struct model *m)
 		forget_node(&m->nodes[i]);
 		problems_clear(&m->nodes[i].problems);
 		free(m->nodes[i].when);
+		free(m->nodes[i].why);
 		free(m->nodes[i].name);
 	}
 	for (size_t i = 0; i < m->n_spaces; i++) {
@@ -465,6 +489,7 @@ void model_free(struct model *m)
 		free(m->spaces[i].mount);
 	}
 	problems_clear(&m->problems);
+	banners_clear(&m->banners);
 	free(m->nodes);
 	free(m->spaces);
 	*m = (struct model){0};

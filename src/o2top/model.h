@@ -10,21 +10,12 @@
 #ifndef O2TOP_MODEL_H
 #define O2TOP_MODEL_H
 
+#include "banners.h"
+#include "called.h"
 #include "collect/collect.h"
 #include "table.h"
 
 struct source;
-
-enum node_state {
-	NODE_OK,
-	NODE_NOT_ANSWERING, /* not in this sample */
-	NODE_UNUSABLE,      /* nothing that it gave could be used */
-	NODE_NOTHING,       /* it has no lock space */
-	NODE_NO_STATISTICS, /* its kernel counts nothing */
-	NODE_RESTARTED,     /* since its last sample */
-	NODE_CLOCK_BACK,    /* its clock went back and it gave no other */
-	NODE_STATE_MAX
-};
 
 extern const char *const node_state_names[NODE_STATE_MAX];
 
@@ -66,6 +57,7 @@ struct space {
 struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
+	struct called called; /* libglock: what the program calls its objects */
 	uint32_t last_sample; /* when it was read last, 0 never */
 	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
 	bool present;         /* in this sample */
@@ -91,6 +83,12 @@ struct moment {
 struct node {
 	char *name;
 	enum node_state state;
+	char *why;            /* more about the state, in words, or NULL */
+	double silent_s;      /* how long it has not answered; 0 it did */
+	bool silent_at_least; /* it never answered: since the first sample, at least */
+	double took_s;        /* what its last sample cost: time on the node, 0 not known, */
+	uint64_t bytes;       /* and bytes from there */
+	double skew_s;        /* how far its stamps can be apart from the others'; 0 not known */
 	struct node_space **spaces; /* by the LockSpace's index; NULL where it never had it */
 	size_t n_spaces;
 	struct moment *when; /* its clocks at sample i + 1 */
@@ -111,7 +109,9 @@ struct model {
 	size_t n_nodes;
 	uint32_t sample; /* of the last one taken, from 1 */
 	struct problems problems;
-	int threads; /* how many nodes are read at once; 0 as many as there are CPUs */
+	struct banners banners; /* what no counter shows; of the last sample */
+	double interval_s;      /* the collector wants no shorter interval; 0 no wish */
+	int threads;            /* how many nodes are read at once; 0 as many as there are CPUs */
 };
 
 /* Takes one sample in. 0 or negative errno; what was wrong with the data is in problems. */

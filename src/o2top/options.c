@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "help.h"
+#include "views/tui.h"
 #include "version.h"
 
 #include <errno.h>
@@ -28,6 +29,9 @@ enum long_only {
 	OPT_JSON,
 	OPT_NO_COLOR,
 	OPT_ASCII,
+	OPT_SPEED,
+	OPT_COLUMNS,
+	OPT_NO_MOUSE,
 	OPT_DEBUGFS,
 	OPT_SYSFS,
 	OPT_MOUNTINFO
@@ -56,6 +60,9 @@ static const struct option longs[] = {
     {"log", required_argument, NULL, 'o'},
     {"no-color", no_argument, NULL, OPT_NO_COLOR},
     {"ascii", no_argument, NULL, OPT_ASCII},
+    {"speed", required_argument, NULL, OPT_SPEED},
+    {"columns", required_argument, NULL, OPT_COLUMNS},
+    {"no-mouse", no_argument, NULL, OPT_NO_MOUSE},
     {"debugfs", required_argument, NULL, OPT_DEBUGFS},
     {"sysfs", required_argument, NULL, OPT_SYSFS},
     {"mountinfo", required_argument, NULL, OPT_MOUNTINFO},
@@ -188,7 +195,8 @@ static int take_option(struct options *o, int option, char *arg)
 		o->filter.no_system = true;
 		return -1;
 	case 'b':
-		return -1; /* there is no other way yet */
+		o->batch = true;
+		return -1;
 	case OPT_JSON:
 		o->json = true;
 		return -1;
@@ -200,6 +208,17 @@ static int take_option(struct options *o, int option, char *arg)
 		return -1;
 	case OPT_ASCII:
 		o->view.ascii = true;
+		return -1;
+	case OPT_SPEED:
+		return parse_seconds(arg, 0, &o->speed)
+			   ? -1
+			   : usage("--speed wants a number, 2 for twice as fast", arg);
+	case OPT_COLUMNS:
+		o->columns = arg;
+		return tui_check_columns(arg) ? usage("no such column", tui_check_columns(arg))
+					      : -1;
+	case OPT_NO_MOUSE:
+		o->no_mouse = true;
 		return -1;
 	case OPT_DEBUGFS:
 		o->roots.debugfs = arg;
@@ -238,7 +257,7 @@ int options_parse(struct options *o, int argc, char **argv)
 	bool length_given = false;
 	int option, status;
 
-	*o = (struct options){.interval_s = 5, .view.length = 20};
+	*o = (struct options){.interval_s = 5, .speed = 1, .view.length = 20};
 	o->view.color =
 	    isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 	o->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
@@ -259,6 +278,9 @@ int options_parse(struct options *o, int argc, char **argv)
 			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
 	if (o->json && !length_given)
 		o->view.length = 0;
+	o->interactive = !o->batch && !o->json && !o->once && !o->iterations && !o->log &&
+			 isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term &&
+			 strcmp(term, "dumb") != 0;
 	o->paths = argv + optind;
 	o->n_paths = (size_t)(argc - optind);
 	return -1;

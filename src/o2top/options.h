@@ -27,12 +27,16 @@ struct options {
 	struct filter filter;
 	enum sort_key sort;
 	struct view_options view;
-	bool json;
+	bool batch, json;
+	bool interactive; /* on a terminal, unless something asks for text */
 	bool once;
 	bool recording;           /* the arguments are, wherever they lie */
 	unsigned long iterations; /* 0 no end */
 	double interval_s;
 	const char *log;
+	double speed;        /* of a recording in a terminal; 0 begins paused */
+	const char *columns; /* of the terminal view, or NULL */
+	bool no_mouse;
 };
 
 enum exit_status { EXIT_DONE = 0, EXIT_NOTHING = 1, EXIT_USAGE = 2, EXIT_UNUSABLE = 3 };

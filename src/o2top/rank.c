@@ -36,7 +36,7 @@ static bool type_wanted(const struct source *source, const struct filter *f, uin
 
 bool filter_knows_type(const char *name)
 {
-	static const struct source *const sources[] = {&ocfs2_source, &gfs2_source};
+	static const struct source *const sources[] = {&ocfs2_source, &gfs2_source, &glock_source};
 	struct filter f = {.type = name};
 
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
@@ -55,7 +55,8 @@ static bool space_wanted(const struct space *space, const struct filter *f)
 
 bool filter_knows_space(const struct filter *f, const struct model *m)
 {
-	bool known = !f->fs || strcasecmp(f->fs, "ocfs2") == 0 || strcasecmp(f->fs, "gfs2") == 0;
+	bool known = !f->fs || strcasecmp(f->fs, "ocfs2") == 0 || strcasecmp(f->fs, "gfs2") == 0 ||
+		     strcasecmp(f->fs, "glock") == 0;
 
 	for (size_t i = 0; i < m->n_spaces; i++)
 		known |= space_wanted(&m->spaces[i], f);
@@ -126,7 +127,7 @@ static int by_place(const void *a, const void *b)
 
 /* ---- summing ------------------------------------------------------------------------------- */
 
-static void add_change(struct change *to, const struct change *from)
+void change_sum(struct change *to, const struct change *from)
 {
 	if (from->waiting) {
 		uint32_t waiting = to->waiting;
@@ -189,9 +190,9 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 		if (i == 0 || same_lock(member - 1, member))
 			locksets[row->n_locksets++] = (struct lockset){.members = member};
 		locksets[row->n_locksets - 1].n_members++;
-		add_change(&locksets[row->n_locksets - 1].sum, member->change);
-		add_change(&node->sum, member->change);
-		add_change(&row->sum, member->change);
+		change_sum(&locksets[row->n_locksets - 1].sum, member->change);
+		change_sum(&node->sum, member->change);
+		change_sum(&row->sum, member->change);
 		if (!only_cached(member->change))
 			waited += per_second(m, &m->nodes[member->node], member->change);
 	}
@@ -246,7 +247,8 @@ static void describe(struct row *row, const struct model *m)
 	uint32_t newest = 0;
 
 	row->size = UINT64_MAX;
-	row->section = row->id.class ? SECTION_SYSTEM : SECTION_FILES;
+	row->section = row->id.class && !space->source->all_are_files ? SECTION_SYSTEM
+									  : SECTION_FILES;
 	if (row->id.class)
 		return;
 	for (size_t i = 0; i < m->n_nodes; i++) {
@@ -438,15 +440,11 @@ static int by_path(const struct row *x, const struct row *y)
 	return strcoll(x->path, y->path);
 }
 
-static int by_rank(const void *a, const void *b, void *arg)
+int row_compare(const struct row *x, const struct row *y, enum sort_key key)
 {
-	const struct row *x = a, *y = b;
-	enum sort_key key = *(const enum sort_key *)arg;
 	double vx, vy;
 	int c;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
 	if (key == SORT_NAME && (x->path || y->path) && (c = by_path(x, y)) != 0)
 		return c;
 	vx = sort_value(x, key);
@@ -464,6 +462,15 @@ static int by_rank(const void *a, const void *b, void *arg)
 	return c ? c : compare_u64(x->id.number, y->id.number);
 }
 
+static int by_rank(const void *a, const void *b, void *arg)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return row_compare(x, y, *(const enum sort_key *)arg);
+}
+
 static bool row_wanted(const struct row *row, const struct model *m, const struct filter *f)
 {
 	return space_wanted(&m->spaces[row->space], f) &&
@@ -475,7 +482,7 @@ static bool row_wanted(const struct row *row, const struct model *m, const struc
 static void total(struct group *g, const struct model *m)
 {
 	for (size_t i = 0; i < g->n_rows; i++) {
-		add_change(&g->totals.sum, &g->rows[i].sum);
+		change_sum(&g->totals.sum, &g->rows[i].sum);
 		g->totals.lost_per_s += g->rows[i].lost_per_s;
 		g->totals.hot += g->rows[i].hot;
 		g->totals.acquired_per_s += row_acquired_per_s(m, &g->rows[i]);
@@ -508,14 +515,29 @@ static int space_holds(const void *arg, size_t space, uint64_t inode)
 	return 0;
 }
 
+/* What a program on some node calls it. */
+static const char *called(const struct row *row, const struct model *m)
+{
+	const struct source *source = m->spaces[row->space].source;
+	const char *name = NULL;
+
+	for (uint32_t i = 0; source->called && i < row->n_locksets && !name; i++)
+		for (uint32_t j = 0; j < row->locksets[i].n_members && !name; j++) {
+			const struct member *member = &row->locksets[i].members[j];
+
+			name = source->called(m->nodes[member->node].spaces[row->space], member->lock);
+		}
+	return name;
+}
+
 /* A path that may be of any lock space is of none where several have such an inode. */
 static const char *path_of(const struct row *row, const struct model *m, const struct names *names)
 {
-	const char *path;
+	const char *path = called(row, m);
 	bool sure;
 
-	if (row->id.class)
-		return NULL;
+	if (row->id.class || path)
+		return path;
 	path = names_find(names, m->spaces[row->space].name, row->id.number, &sure);
 	for (size_t i = 0; path && !sure && i < m->n_spaces; i++)
 		if (i != row->space && space_holds(m, i, row->id.number))
@@ -571,6 +593,10 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 
 void group_free(struct group *g)
 {
+	for (size_t i = 0; i < g->n_rows; i++) {
+		free(g->rows[i].sentence);
+		free(g->rows[i].note);
+	}
 	free(g->members);
 	free(g->rows);
 	free(g->locksets);

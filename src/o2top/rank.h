@@ -53,6 +53,8 @@ struct row {
 	uint8_t kind;           /* DT_*, 0 not known */
 	uint64_t size;          /* UINT64_MAX not known */
 	const char *path;       /* or NULL */
+	char *sentence;         /* who waits for whom and why, or NULL; the group's */
+	char *note;             /* what is missing from this row, or NULL; the group's */
 	float trend[TREND_MAX]; /* seconds lost per second, frame by frame, the newest last */
 	uint32_t n_trend;
 };
@@ -110,6 +112,11 @@ struct group {
 int group_rank(struct group *g, const struct model *m, struct names *names,
 	       const struct filter *filter, enum sort_key key);
 void group_free(struct group *g);
+
+/* By a column: the greatest first, names in their order; less than, equal to or greater than 0. */
+int row_compare(const struct row *a, const struct row *b, enum sort_key key);
+/* Adds what one did to what others did. */
+void change_sum(struct change *to, const struct change *from);
 
 double row_mean(const struct row *row);      /* seconds, NAN where nothing was acquired */
 double row_hit_ratio(const struct row *row); /* NAN where requests are not counted */

@@ -43,12 +43,21 @@ struct gfs2_shot {
 	uint8_t state;
 };
 
+struct glock_shot {
+	uint64_t dcount, qcount, waits;
+	int64_t lost_ns;               /* until then: by waits that ended and those that go on */
+	int64_t waited_ns, longest_ns; /* by those that ended; the longest */
+	uint32_t ex_seen, sh_seen;     /* the sample in which a mode was seen last, 0 never */
+	uint8_t state;
+};
+
 struct shot {
 	uint32_t sample; /* numbered from 1; 0 no Shot yet */
 	float lost;      /* seconds lost per second in the interval that ended with it */
 	union {
 		struct ocfs2_shot ocfs2;
 		struct gfs2_shot gfs2;
+		struct glock_shot glock;
 	};
 };
 

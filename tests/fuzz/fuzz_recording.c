@@ -6,8 +6,9 @@
  *
  * The bytes are files one after the other, each under a line "@SNF": sample 0 to 3, node a or b,
  * and a letter for the file: L locking_state, F fs_state, G glocks, S glstats, B sbstats, D the
- * DLM's dump, T the trace, R realtime and U uptime (both in microseconds). A node is in a sample
- * when it has a file there.
+ * DLM's dump, T the trace, O o2dlm's locking_state and M its dlm_state, X locking_filter, K tasks,
+ * I ids, R realtime and U uptime (both in microseconds). A node is in a sample when it has a file
+ * there.
  */
 #include "collect/collect.h"
 #include "fuzz.h"
@@ -26,7 +27,7 @@ struct slice {
 	size_t len;
 };
 
-static const char letters[] = "LFGSBDTRU"; /* the first of them in the order of file_kind */
+static const char letters[] = "LFGSBDTOMXKIRU"; /* the first of them in the order of file_kind */
 enum { LETTERS = sizeof(letters) - 1, REALTIME = LETTERS - 2, UPTIME };
 
 struct memory {
@@ -107,11 +108,11 @@ static int memory_next(struct collector *c, struct sample *out, struct problems 
 		if (!m->nodes[i].present)
 			m->nodes[i].n_spaces = 0;
 	}
-	*out = (struct sample){"t", NODES, m->nodes};
+	*out = (struct sample){.label = "t", .n_nodes = NODES, .nodes = m->nodes};
 	return 1;
 }
 
-static const struct collector_ops memory_ops = {memory_next, memory_open, NULL, false};
+static const struct collector_ops memory_ops = {.next = memory_next, .open = memory_open};
 
 static void cut(struct memory *m, const char *text, size_t size)
 {

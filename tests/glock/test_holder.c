@@ -362,80 +362,7 @@ static void holder_lock_order(void **state)
 	glock_put(r2);
 }
 
-/* In an operation under the spinlock: refused and reported by name. */
 static int in_op_result;
-static const char *breach_in;
-
-static void call_back_in(const char *op, struct glock *on, struct glock_holder *gh)
-{
-	static struct glock_holder mine;
-
-	(void)gh;
-	if (strcmp(op, breach_in))
-		return;
-	glock_holder_init(&mine, on, GLOCK_SH, GLOCK_ASYNC);
-	glock_holder_owner(&mine, 99);
-	in_op_result = glock_nq(&mine);
-	if (!in_op_result)
-		glock_dq(&mine);
-}
-
-static void discard(void *to, const char *text, size_t len)
-{
-	(void)to, (void)text, (void)len;
-}
-
-static void holder_breaches_are_reported(void **state)
-{
-	struct glock *rgrp = rig_glock(GLOCK_RGRP, 3);
-
-	(void)state;
-	rig_hold(&a, rgrp, GLOCK_EX, 0);
-	rig.in_op = call_back_in;
-	breach_in = "dump";
-	glock_dump(rig.space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, discard, NULL);
-	assert_int_equal(in_op_result, -EDEADLK);
-	rig_expect_message("glock_nq was called in dump");
-	in_op_result = 0;
-	breach_in = "callback";
-	rig_pass(201 * RIG_MS);
-	rig_bast(rgrp, GLOCK__EX);
-	assert_int_equal(in_op_result, -EDEADLK);
-	rig_expect_message("glock_nq was called in callback");
-	in_op_result = 0;
-	rig.in_op = NULL;
-	rig_dq(&a);
-	rig_answer(0);
-	rig_hold(&a, rgrp, GLOCK_SH, 0);
-	rig_dq(&a);
-	glock_put(rgrp);
-	rig.in_op = call_back_in;
-	breach_in = "demote_ok";
-	in_op_result = 0;
-	glock_shrink(rig.space, 1);
-	assert_int_equal(in_op_result, -EDEADLK);
-	rig_expect_message("glock_nq was called in demote_ok");
-	rig.in_op = NULL;
-	rig_run();
-	rig_answer(0);
-}
-
-static void stay_long_in(const char *op, struct glock *on, struct glock_holder *gh)
-{
-	(void)op, (void)on, (void)gh;
-	rig.now += 20 * RIG_MS;
-}
-
-static void holder_staying_long_is_reported(void **state)
-{
-	(void)state;
-	rig_hold(&a, gl, GLOCK_SH, 0);
-	rig.in_op = stay_long_in;
-	glock_dump(rig.space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, discard, NULL);
-	rig_expect_message("dump of type inode took 20000 us under the spinlock");
-	rig.in_op = NULL;
-	rig_dq(&a);
-}
 
 /* In an operation that may block: what is to be had at once is, the rest is refused, not hung. */
 static void nq_in_work(const char *op, struct glock *on, struct glock_holder *gh)
@@ -483,8 +410,6 @@ int main(void)
 	    HOLDER_TEST(holder_value_block),
 	    HOLDER_TEST(holder_several_in_order),
 	    HOLDER_TEST(holder_lock_order),
-	    HOLDER_TEST(holder_breaches_are_reported),
-	    HOLDER_TEST(holder_staying_long_is_reported),
 	    HOLDER_TEST(holder_waiting_in_work_is_refused),
 	};
 

@@ -375,6 +375,32 @@ static void machine_demotes_merge(void **state)
 	glock_put(gl);
 }
 
+/* A trace says of a demand where the glock shall go now, all demands taken together. */
+static void machine_merged_demands_in_traces(void **state)
+{
+	static const char *const said[] = {" demote EX to PR ", " demote EX to NL "};
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+	unsigned int n = 0;
+	uint64_t cursor = 0;
+	char line[256];
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__PR);
+	rig_bast(gl, GLOCK__CW);
+	while (glock_trace(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, sizeof(line)) == 1) {
+		if (!strstr(line, "demote_rq"))
+			continue;
+		assert_in_range(n, 0, 1);
+		assert_non_null(strstr(line, said[n++]));
+	}
+	assert_int_equal(n, 2);
+	rig_pass(201 * RIG_MS);
+	rig_dq(&a);
+	rig_answer(0);
+	glock_put(gl);
+}
+
 /* The hold time counts from the grant; holder or not; then the demote is due. */
 static void machine_hold_time(void **state)
 {
@@ -720,6 +746,7 @@ int main(void)
 	    MACHINE_TEST(machine_fifo),
 	    MACHINE_TEST(machine_demote_before_waiters),
 	    MACHINE_TEST(machine_demotes_merge),
+	    MACHINE_TEST(machine_merged_demands_in_traces),
 	    MACHINE_TEST(machine_hold_time),
 	    MACHINE_TEST(machine_hold_time_after_grants_only),
 	    MACHINE_TEST(machine_earliest_deadline_wins),

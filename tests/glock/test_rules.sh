@@ -39,8 +39,9 @@ while IFS='|' read -r _ from rule where test _; do
 	where=$(echo $where)
 	test=$(echo $test)
 	defines "$where" && defines "$test"
-	result $? "$(echo $from: $rule)"
-	[ "$failed" = 0 ] || echo "# $where $test"
+	ok=$?
+	result $ok "$(echo $from: $rule)"
+	[ "$ok" = 0 ] || echo "# $where $test"
 done <<EOF
 $(grep -E '^\| [A-Z] \|' "$rules")
 EOF

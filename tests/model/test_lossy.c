@@ -98,7 +98,7 @@ static int open_file(struct collector *c, const struct node_sample *node,
 	return 0;
 }
 
-static const struct collector_ops ops = {NULL, open_file, NULL, true};
+static const struct collector_ops ops = {.open = open_file, .live = true};
 
 /*
  * Names and lengths as on a node with 324 cached inodes: M, O, W and N of each follow one another.
@@ -127,7 +127,7 @@ static void make_lines(struct kernel *k)
 
 static void take(struct kernel *k, struct model *m)
 {
-	struct sample sample = {"", 1, &k->node};
+	struct sample sample = {.label = "", .n_nodes = 1, .nodes = &k->node};
 
 	k->sample++;
 	k->node.real_us = 1795154838700000 + 5000000 * k->sample;

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fs_kind { FS_OCFS2, FS_GFS2, FS_KINDS };
+enum fs_kind { FS_OCFS2, FS_GFS2, FS_GLOCK, FS_KINDS };
 
 /* Which of a node's files; those of a lock space belong to it, the others to the node. */
 enum file_kind {
@@ -25,7 +25,29 @@ enum file_kind {
 	FILE_SBSTATS,
 	FILE_DLM_ALL,
 	FILE_TRACE,
+	FILE_O2DLM,       /* o2cb: the lock resources that this node's DLM knows */
+	FILE_O2DLM_STATE, /* o2cb: the domain: members, recovery */
+	FILE_FILTER,      /* OCFS2: locking_filter, which hides lines of locking_state */
+	FILE_TASKS,       /* of the node: tasks that sleep in lock code */
+	FILE_IDS,         /* of the node: what the DLMs call it */
+	FILE_NODE,        /* libglock: what a process publishes */
 	FILE_KINDS
+};
+
+/* How a node is doing: what its collector knows, then what its files told. */
+enum node_state {
+	NODE_OK,
+	NODE_SLOW,          /* its sample came late, or is on its way */
+	NODE_STALE,         /* connected, and no sample for long */
+	NODE_UNREACHABLE,   /* no connection */
+	NODE_NO_PERMISSION, /* its files may not be read */
+	NODE_NOT_ANSWERING, /* not in this sample */
+	NODE_UNUSABLE,      /* nothing that it gave could be used */
+	NODE_NOTHING,       /* it has no lock space */
+	NODE_NO_STATISTICS, /* its kernel counts nothing */
+	NODE_RESTARTED,     /* since its last sample */
+	NODE_CLOCK_BACK,    /* its clock went back and it gave no other */
+	NODE_STATE_MAX
 };
 
 struct space_sample {
@@ -43,12 +65,20 @@ struct node_sample {
 	size_t n_spaces;
 	struct space_sample *spaces;
 	void *place; /* the collector's */
+	/* What the collector knows beside; all zero where it knows nothing. */
+	enum node_state state; /* NODE_OK where it is present and on time */
+	const char *why; /* more about its state: "since 12:03:04", ssh's own words; or NULL */
+	double silent_s; /* not present: how long it has not answered, by our clock */
+	double took_s;   /* what the sample cost: time on the node, */
+	uint64_t bytes;  /* and bytes that came from there */
+	double skew_s;   /* how far apart its stamps and those of the others can be; 0 not known */
 };
 
 struct sample {
 	const char *label; /* what messages call it, or "" */
 	size_t n_nodes;
 	struct node_sample *nodes;
+	double interval_s; /* not to be asked again sooner than after this; 0 no wish */
 };
 
 struct collector;
@@ -63,10 +93,32 @@ struct collector_ops {
 		    const struct space_sample *space, enum file_kind kind, struct input *in);
 	void (*close)(struct collector *c);
 	bool live; /* samples are made as they are asked for */
+	/*
+	 * For those whose next() waits for other machines, else NULL. ask() begins a sample and
+	 * returns at once; fd() is readable when next() would not wait. next() asks where nobody
+	 * did, and never waits for the slowest node.
+	 */
+	int (*ask)(struct collector *c);
+	int (*fd)(struct collector *c);
+	/*
+	 * Has the DLM's dumps and the sleeping tasks of the present sample brought here, and with
+	 * the samples from now on; off again with `on` false. Waits for a second at most. NULL:
+	 * open() has them anyway.
+	 */
+	int (*deepen)(struct collector *c, bool on);
+};
+
+/* What a collector of samples that are there already can do besides. */
+struct replay_ops {
+	size_t (*count)(struct collector *c); /* samples */
+	/* When a sample was made, wall clock, us; INT64_MIN where that is not known. */
+	int64_t (*time)(struct collector *c, size_t i);
+	void (*seek)(struct collector *c, size_t i); /* next() gives the ith from 0 */
 };
 
 struct collector {
 	const struct collector_ops *ops;
+	const struct replay_ops *replay; /* or NULL */
 };
 
 /*

@@ -138,7 +138,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	else
 		match_mounts(l, problems);
 	l->taken++;
-	*out = (struct sample){"", 1, &l->node};
+	*out = (struct sample){.label = "", .n_nodes = 1, .nodes = &l->node};
 	return 1;
 }
 
@@ -169,7 +169,8 @@ static void local_close(struct collector *c)
 	free(l);
 }
 
-static const struct collector_ops local_ops = {local_next, local_open, local_close, true};
+static const struct collector_ops local_ops = {
+    .next = local_next, .open = local_open, .close = local_close, .live = true};
 
 int collect_local(struct collector **out, const struct local_roots *roots)
 {

@@ -324,7 +324,7 @@ static int recording_next(struct collector *c, struct sample *out, struct proble
 		if (err)
 			problem(problems, place->path + place->label_from, 0, "%s", strerror(-err));
 	}
-	*out = (struct sample){step->label, r->n_nodes, r->sample};
+	*out = (struct sample){.label = step->label, .n_nodes = r->n_nodes, .nodes = r->sample};
 	return 1;
 }
 
@@ -360,8 +360,44 @@ static void recording_close(struct collector *c)
 	free(r);
 }
 
-static const struct collector_ops recording_ops = {recording_next, recording_open, recording_close,
-						   false};
+static const struct collector_ops recording_ops = {
+    .next = recording_next, .open = recording_open, .close = recording_close};
+
+/* ---- going back ------------------------------------------------------------------------------ */
+
+static size_t recording_count(struct collector *c)
+{
+	return ((struct recording *)c)->n_steps;
+}
+
+static int64_t recording_time(struct collector *c, size_t i)
+{
+	struct recording *r = (struct recording *)c;
+	struct problems ignored = {0};
+	int64_t newest = INT64_MIN;
+
+	for (size_t j = 0; j < r->n_nodes; j++) {
+		const struct place *place = &r->steps[i].places[j];
+		struct node_sample node = {0};
+
+		if (!place->path || place->single)
+			continue;
+		tree_clock(place->path, place->label_from, &node, &ignored);
+		if (node.has_clock && node.real_us > newest)
+			newest = node.real_us;
+	}
+	problems_clear(&ignored);
+	return newest;
+}
+
+static void recording_seek(struct collector *c, size_t i)
+{
+	struct recording *r = (struct recording *)c;
+
+	r->at = i < r->n_steps ? i : r->n_steps;
+}
+
+static const struct replay_ops recording_replay = {recording_count, recording_time, recording_seek};
 
 static int add_path(struct recording *r, const char *given, struct problems *problems)
 {
@@ -394,6 +430,7 @@ int collect_recording(struct collector **out, char *const *paths, size_t n_paths
 
 	if (r) {
 		r->collector.ops = &recording_ops;
+		r->collector.replay = &recording_replay;
 		r->only = only;
 		r->n_only = n_only;
 	}

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const fs_folder[FS_KINDS] = {[FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2"};
+static const char *const fs_folder[FS_KINDS] = {[FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2", [FS_GLOCK] = "glock"};
 
 static const char *const file_name[FILE_KINDS] = {
     [FILE_LOCKING_STATE] = "locking_state",
@@ -18,6 +18,8 @@ static const char *const file_name[FILE_KINDS] = {
     [FILE_GLOCKS] = "glocks",
     [FILE_GLSTATS] = "glstats",
     [FILE_SBSTATS] = "sbstats",
+    [FILE_FILTER] = "locking_filter",
+    [FILE_NODE] = "node",
 };
 
 /* The DLM's name for a lock space: the UUID, or what follows the cluster's name in a lock table. */
@@ -33,8 +35,14 @@ int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *
 {
 	int n;
 
-	if (kind == FILE_TRACE)
-		n = snprintf(path, PATH_MAX, "%s/trace", root);
+	if (kind == FILE_TRACE || kind == FILE_TASKS || kind == FILE_IDS)
+		n = snprintf(path, PATH_MAX, "%s/%s", root,
+			     kind == FILE_TRACE   ? "trace"
+			     : kind == FILE_TASKS ? "tasks"
+						  : "ids");
+	else if (kind == FILE_O2DLM || kind == FILE_O2DLM_STATE)
+		n = snprintf(path, PATH_MAX, "%s/o2dlm/%s/%s", root, space->name,
+			     kind == FILE_O2DLM ? "locking_state" : "dlm_state");
 	else if (kind == FILE_DLM_ALL)
 		n = snprintf(path, PATH_MAX, "%s/dlm/%s_all", root, dlm_name(space));
 	else

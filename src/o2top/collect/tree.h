@@ -4,7 +4,8 @@
  * has the same names.
  *
  *	ocfs2/UUID/{locking_state,fs_state}  gfs2/TABLE/{glocks,glstats,sbstats|lkstats}
- *	dlm/LOCKSPACE_all  trace  realtime  uptime
+ *	ocfs2/UUID/locking_filter  dlm/LOCKSPACE_all  o2dlm/UUID/{locking_state,dlm_state}
+ *	trace  tasks  ids  realtime  uptime
  */
 #ifndef O2TOP_TREE_H
 #define O2TOP_TREE_H

@@ -66,9 +66,12 @@ struct source {
 	const char *describing;
 	/* True where this Lock shows that the inode is the file system's own. */
 	bool (*is_system)(const struct space *space, const struct lock *lock);
+	/* What the program itself calls the object, or NULL. NULL where programs say nothing. */
+	const char *(*called)(const struct node_space *ns, const struct lock *lock);
+	bool all_are_files; /* rows that are no inode are objects of users', too */
 };
 
-extern const struct source ocfs2_source, gfs2_source;
+extern const struct source ocfs2_source, gfs2_source, glock_source;
 
 /*
  * What the DLM says of this node's own lock behind a Lock that waits or waited: since when it has

@@ -6,6 +6,7 @@
 #include "view.h"
 
 #include "../advice.h"
+#include "colours.h"
 #include "units.h"
 
 #include <dirent.h>
@@ -21,13 +22,12 @@ struct page {
 	const struct view_options *o;
 };
 
-enum style { PLAIN, BOLD, HOT, BAD, FAINT };
-
-static const char *on(const struct page *p, enum style style)
+/* One at a time: the sequence is good until the next call. */
+static const char *on(const struct page *p, enum role role)
 {
-	static const char *const codes[] = {"", "\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m"};
+	static _Thread_local char code[COLOUR_SGR_MAX];
 
-	return p->o->color ? codes[style] : "";
+	return p->o->color ? colour_sgr(code, role) : "";
 }
 
 static const char *off(const struct page *p)
@@ -46,7 +46,7 @@ static void print_title(struct page *p)
 	if (p->f->group->time_us && localtime_r(&t, &tm))
 		strftime(when, sizeof(when), "  %F %T", &tm);
 	unit_clean(title, sizeof(title), p->f->title, 0);
-	fprintf(p->out, "%so2top%s  %s%s", on(p, BOLD), off(p), title, when);
+	fprintf(p->out, "%so2top%s  %s%s", on(p, ROLE_TITLE), off(p), title, when);
 	if (*p->f->label) {
 		unit_clean(title, sizeof(title), p->f->label, 0);
 		fprintf(p->out, "  %s", title);
@@ -58,7 +58,7 @@ static void print_title(struct page *p)
 
 static void print_nodes(struct page *p)
 {
-	char name[LABEL_MAX], span[UNIT_MAX];
+	char name[LABEL_MAX], why[LABEL_MAX], span[UNIT_MAX], took[UNIT_MAX], bytes[UNIT_MAX];
 
 	fprintf(p->out, "nodes ");
 	for (size_t i = 0; i < p->f->model->n_nodes; i++) {
@@ -70,10 +70,33 @@ static void print_nodes(struct page *p)
 		else if (n->state == NODE_OK)
 			fprintf(p->out, "  %s ok %s", name, unit_seconds(span, n->interval_s));
 		else
-			fprintf(p->out, "  %s!%s %s%s", on(p, BAD), name,
+			fprintf(p->out, "  %s!%s %s%s", on(p, ROLE_BAD), name,
 				node_state_names[n->state], off(p));
+		if (n->took_s > 0)
+			fprintf(p->out, " (read in %s, %sB)", unit_seconds(took, n->took_s),
+				unit_count(bytes, (double)n->bytes));
 	}
 	fprintf(p->out, "\n");
+	/* in words, as far as there are any: a line each */
+	for (size_t i = 0; i < p->f->model->n_nodes; i++) {
+		const struct node *n = &p->f->model->nodes[i];
+
+		if (!n->why)
+			continue;
+		unit_clean(name, sizeof(name), n->name, 0);
+		unit_clean(why, sizeof(why), n->why, 0);
+		fprintf(p->out, "      %s%s: %s%s\n", on(p, ROLE_BAD), name, why, off(p));
+	}
+}
+
+static void print_banners(struct page *p)
+{
+	char clean[LABEL_MAX];
+
+	for (size_t i = 0; i < p->f->model->banners.n; i++) {
+		unit_clean(clean, sizeof(clean), p->f->model->banners.text[i], 0);
+		fprintf(p->out, "%s!! %s%s\n", on(p, ROLE_BAD), clean, off(p));
+	}
 }
 
 static void print_totals(struct page *p)
@@ -88,11 +111,11 @@ static void print_totals(struct page *p)
 	else if (!rates)
 		fprintf(p->out, "how long it was from one to the other is not known: no rates");
 	else
-		fprintf(p->out, "lost %s%s%s/s%s", on(p, BOLD),
+		fprintf(p->out, "lost %s%s%s/s%s", on(p, ROLE_TITLE),
 			change_estimated(&t->sum) ? "~" : "", unit_rate(lost, t->lost_per_s),
 			off(p));
 	if (t->sum.waiting)
-		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, HOT), t->sum.waiting,
+		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, ROLE_HOT), t->sum.waiting,
 			unit_range(age, t->sum.oldest_s, t->sum.oldest_max_s), off(p));
 	else
 		fprintf(p->out, "   nobody waiting");
@@ -114,13 +137,13 @@ static void print_header(struct page *p, const char *section)
 {
 	if (narrow(p))
 		fprintf(p->out, "\n%s   #   LOST/s WAIT          AGE  LONGEST ACQ/s WR RD  %s%s\n",
-			on(p, BOLD), section, off(p));
+			on(p, ROLE_TITLE), section, off(p));
 	else
 		fprintf(p->out,
 			"\n%s   #   LOST/s SHARE %-*s WAIT          AGE     MEAN  LONGEST ACQ/s  "
 			"HIT WR RD "
 			"SIZE  %s%s\n",
-			on(p, BOLD), TREND_COLUMNS, "TREND", section, off(p));
+			on(p, ROLE_TITLE), TREND_COLUMNS, "TREND", section, off(p));
 }
 
 static const char *approx(char *to, const char *value, bool estimated)
@@ -234,7 +257,7 @@ static void print_node(struct page *p, const struct row_node *n)
 			n->sum.wrote && n->sum.read ? " and " : "", n->sum.read ? "read" : "",
 			n->sum.seen ? " (mode seen)" : "");
 	if (n->sum.waiting)
-		fprintf(p->out, " %swaits %s to %s%s", on(p, HOT),
+		fprintf(p->out, " %swaits %s to %s%s", on(p, ROLE_HOT),
 			unit_range(age, n->sum.oldest_s, n->sum.oldest_max_s),
 			n->sum.wants_ex ? "write" : "read", off(p));
 	fprintf(p->out, "\n");
@@ -300,15 +323,28 @@ static void print_folded(struct page *p, const char *first, const char *text)
 	fprintf(p->out, "%s\n", text);
 }
 
+static void print_words(struct page *p, const char *mark, const char *words)
+{
+	char clean[LABEL_MAX];
+
+	if (!words)
+		return;
+	unit_clean(clean, sizeof(clean), words, 0);
+	print_folded(p, mark, clean);
+}
+
 static void print_row(struct page *p, const struct row *row)
 {
 	char advice[ADVICE_MAX], clean[ADVICE_MAX];
 
-	fprintf(p->out, "%s%s%3u", on(p, row->hot ? HOT : PLAIN), row->hot ? "*" : " ", row->rank);
+	fprintf(p->out, "%s%s%3u", on(p, row->hot ? ROLE_HOT : ROLE_PLAIN), row->hot ? "*" : " ",
+		row->rank);
 	print_numbers(p, row);
 	print_use(p, row);
 	print_label(p, row);
 	fprintf(p->out, "%s\n", row->hot ? off(p) : "");
+	print_words(p, "!", row->sentence);
+	print_words(p, "?", row->note);
 	advise(p->f->model, row, advice, sizeof(advice));
 	if (*advice) {
 		unit_clean(clean, sizeof(clean), advice, 0);
@@ -345,7 +381,7 @@ static void print_section(struct page *p, enum section section, const char *titl
 			print_row(p, row);
 	}
 	if (left)
-		fprintf(p->out, "%s      and %u more%s%s\n", on(p, FAINT), left,
+		fprintf(p->out, "%s      and %u more%s%s\n", on(p, ROLE_FAINT), left,
 			section == SECTION_SYSTEM ? " that cost little" : "", off(p));
 }
 
@@ -356,7 +392,7 @@ static void print_problems(struct page *p)
 
 	if (!list->count)
 		return;
-	fprintf(p->out, "\n%s%zu problem%s%s\n", on(p, BAD), list->count,
+	fprintf(p->out, "\n%s%zu problem%s%s\n", on(p, ROLE_BAD), list->count,
 		list->count == 1 ? "" : "s", off(p));
 	for (size_t i = 0; i < list->kept; i++) {
 		unit_clean(clean, sizeof(clean), list->text[i], 0);
@@ -372,6 +408,7 @@ int view_batch(FILE *out, const struct frame *frame, const struct view_options *
 
 	print_title(&p);
 	print_nodes(&p);
+	print_banners(&p);
 	print_totals(&p);
 	print_section(&p, SECTION_FILES, "FILES");
 	print_section(&p, SECTION_SYSTEM, "SYSTEM");

@@ -195,6 +195,8 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	set(o, "writers", node_names(f, row, true));
 	set(o, "readers", node_names(f, row, false));
 	set(o, "access_seen", json_boolean(row->sum.seen));
+	set(o, "sentence", text(row->sentence));
+	set(o, "note", text(row->note));
 	set(o, "advice", *advice ? text(advice) : json_null());
 	set(o, "trend", trend(row));
 	set(o, "locks", locks(f, row));
@@ -209,9 +211,15 @@ static json_t *nodes(const struct frame *f)
 	for (size_t i = 0; i < f->model->n_nodes; i++) {
 		const struct node *n = &f->model->nodes[i];
 
-		json_array_append_new(a, json_pack("{s:o, s:s, s:o}", "name", text(n->name),
-						   "state", node_state_names[n->state],
-						   "interval_s", number(n->interval_s)));
+		json_t *o =
+		    json_pack("{s:o, s:s, s:o}", "name", text(n->name), "state",
+			      node_state_names[n->state], "interval_s", number(n->interval_s));
+
+		set(o, "why", text(n->why));
+		set(o, "silent_s", number(n->silent_s > 0 ? n->silent_s : NAN));
+		set(o, "read_s", number(n->took_s > 0 ? n->took_s : NAN));
+		set(o, "read_bytes", n->bytes ? whole(n->bytes) : json_null());
+		json_array_append_new(a, o);
 	}
 	return a;
 }
@@ -242,6 +250,15 @@ static json_t *problem_list(const struct frame *f)
 	return a;
 }
 
+static json_t *banner_list(const struct frame *f)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < f->model->banners.n; i++)
+		json_array_append_new(a, text(f->model->banners.text[i]));
+	return a;
+}
+
 int view_json(FILE *out, const struct frame *f, const struct view_options *options)
 {
 	json_t *o = json_object(), *rows = json_array();
@@ -258,6 +275,7 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 	set(o, "sample", text(f->label));
 	set(o, "interval_s", f->group->interval_s > 0 ? number(f->group->interval_s) : json_null());
 	set(o, "nodes", nodes(f));
+	set(o, "banners", banner_list(f));
 	set(o, "rows", rows);
 	set(o, "totals", totals(f));
 	set(o, "problems", problem_list(f));

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glock bench: what a lock costs on this machine, beside what else one could take.
+ *
+ * The peers take turns in short rounds, so that whatever else the machine does hits all of them;
+ * of the rounds the median counts.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 21, PEERS = 4, BATCH = 64 };
+
+static struct {
+	struct glock_space *space;
+	struct glock *gl;
+	pthread_mutex_t mutex;
+	int fd;
+} b = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static int pair(enum glock_mode mode)
+{
+	struct glock_holder gh;
+	int err;
+
+	glock_holder_init(&gh, b.gl, mode, 0);
+	err = glock_nq(&gh);
+	return err ? err : glock_dq(&gh);
+}
+
+static int shared(void)
+{
+	return pair(GLOCK_SH);
+}
+
+static int exclusive(void)
+{
+	return pair(GLOCK_EX);
+}
+
+static int mutex(void)
+{
+	return pthread_mutex_lock(&b.mutex) || pthread_mutex_unlock(&b.mutex) ? -EINVAL : 0;
+}
+
+static int file_lock(void)
+{
+	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+
+	if (fcntl(b.fd, F_OFD_SETLK, &fl))
+		return -errno;
+	fl.l_type = F_UNLCK;
+	return fcntl(b.fd, F_OFD_SETLK, &fl) ? -errno : 0;
+}
+
+static const struct {
+	const char *name;
+	int (*once)(void);
+} peers[PEERS] = {
+    {"glock shared, cached", shared},
+    {"glock exclusive, cached", exclusive},
+    {"mutex of one process", mutex},
+    {"fcntl lock on a file", file_lock},
+};
+
+/* ns for one pair, over that time; negative errno. */
+static double measure(int (*once)(void), int64_t ns)
+{
+	int64_t start = now_ns(), now;
+	unsigned long n = 0;
+	int err = 0;
+
+	do {
+		for (int i = 0; i < BATCH && !err; i++)
+			err = once();
+		n += BATCH;
+		now = now_ns();
+	} while (!err && now - start < ns);
+	return err ? err : (double)(now - start) / (double)n;
+}
+
+static int ascending(const void *a, const void *c)
+{
+	double x = *(const double *)a, y = *(const double *)c;
+
+	return (x > y) - (x < y);
+}
+
+static int measure_all(int64_t ns)
+{
+	double times[PEERS][ROUNDS];
+
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < PEERS; i++) {
+			times[i][round] = measure(peers[i].once, ns / (ROUNDS * PEERS));
+			if (times[i][round] >= 0)
+				continue;
+			complain("%s: %s", peers[i].name, strerror(-(int)times[i][round]));
+			return EX_OSERR;
+		}
+	}
+	printf("%-26s %10s %8s\n", "taken and let go", "ns", "ratio");
+	for (int i = 0; i < PEERS; i++)
+		qsort(times[i], ROUNDS, sizeof(double), ascending);
+	for (int i = 0; i < PEERS; i++)
+		printf("%-26s %10.1f %8.2f\n", peers[i].name, times[i][ROUNDS / 2],
+		       times[i][ROUNDS / 2] / times[2][ROUNDS / 2]);
+	return EX_OK;
+}
+
+static int set_up(const char *space, const char *lockman)
+{
+	char path[] = "/tmp/glock-bench-XXXXXX";
+	int err, status = open_space(space, lockman, 0, NULL, 0, &b.space);
+
+	if (status)
+		return status;
+	err = glock_get(b.space, GLOCK_FLOCK, name_hash("glock bench"), &b.gl);
+	if (err) {
+		complain("%s: %s", space, strerror(-err));
+		return EX_OSERR;
+	}
+	b.fd = mkostemp(path, O_CLOEXEC);
+	if (b.fd < 0) {
+		complain("%s: %s", path, strerror(errno));
+		return EX_CANTCREAT;
+	}
+	unlink(path);
+	return EX_OK;
+}
+
+static void tear_down(void)
+{
+	if (b.fd >= 0)
+		close(b.fd);
+	if (b.gl)
+		glock_put(b.gl);
+	if (b.space)
+		glock_space_close(b.space);
+}
+
+static const struct option longs[] = {
+    {"time", required_argument, NULL, 't'},
+    {"lockman", required_argument, NULL, 'l'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static int run(int argc, char **argv)
+{
+	const char *lockman = NULL;
+	int64_t ns = 2000000000;
+	int option, status;
+
+	while ((option = next_option(argc, argv, ":t:h", longs)) != -1) {
+		if (option == 'l')
+			lockman = optarg;
+		else if (option == 't' && (!parse_seconds(optarg, &ns) || !ns))
+			return usage_error("-t wants seconds, not %s", optarg);
+		else if (option != 't')
+			return option == 'h' ? EX_OK : EX_USAGE;
+	}
+	if (argc - optind > 1)
+		return usage_error("%s: one SPACE at most", argv[optind + 1]);
+	status = set_up(optind < argc ? argv[optind] : "glock-bench", lockman);
+	if (!status)
+		status = measure_all(ns);
+	tear_down();
+	return status;
+}
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .usage = "[OPTION]... [SPACE]",
+    .what = "Measures what a lock costs here, beside a mutex and a file lock.",
+    .help = "  -t, --time SEC      how long altogether (2)\n"
+	    "      --lockman NAME  none, local, dlm (GLOCK_LOCKMAN, or local)\n"
+	    "\n"
+	    "Prints the median of 21 rounds: ns to take a lock and let it go, and how many times\n"
+	    "that of a mutex it is. SPACE is glock-bench if none is given.\n"
+	    "\n"
+	    "Exit status: 0; else as in sysexits.h: 64 usage, 66 no space, 71 the system failed.\n",
+    .run = run,
+};

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glock run: a command under a lock, with the options and exit statuses of flock(1).
+ *
+ * What keeps the lock is not this process but what makes it a living node: an open file that the
+ * lock manager watches. CMD inherits it, and so do its children, so that the lock stays until the
+ * last of them is gone, also when this process is killed. A pipe that goes the same way tells
+ * whether CMD left somebody behind; then we go away as if we had been killed, and do not give the
+ * lock back.
+ */
+#include "cli.h"
+
+#include "impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct run {
+	const char *space_name, *name, *lockman;
+	char **argv; /* of CMD */
+	char *shell[4];
+	enum glock_mode mode;
+	int conflict;    /* the exit status */
+	int64_t timeout; /* -1: none; 0: do not wait */
+	bool close, no_fork, verbose;
+
+	struct glock_space *space;
+	struct glock *gl;
+	struct glock_holder gh;
+	int alive;   /* the file that keeps this node alive, or -1: there is none */
+	int left[2]; /* the pipe */
+};
+
+enum { OPT_VERBOSE = 256, OPT_LOCKMAN };
+
+static const struct option longs[] = {
+    {"shared", no_argument, NULL, 's'},
+    {"exclusive", no_argument, NULL, 'x'},
+    {"nb", no_argument, NULL, 'n'},
+    {"nonblock", no_argument, NULL, 'n'},
+    {"wait", required_argument, NULL, 'w'},
+    {"timeout", required_argument, NULL, 'w'},
+    {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"close", no_argument, NULL, 'o'},
+    {"no-fork", no_argument, NULL, 'F'},
+    {"unlock", no_argument, NULL, 'u'},
+    {"verbose", no_argument, NULL, OPT_VERBOSE},
+    {"lockman", required_argument, NULL, OPT_LOCKMAN},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+/* ---- the command line ---- */
+
+/* -1: go on; else the status to exit with. */
+static int take_option(struct run *r, int option)
+{
+	unsigned long n;
+
+	switch (option) {
+	case 's':
+		r->mode = GLOCK_SH;
+		return -1;
+	case 'e':
+	case 'x':
+		r->mode = GLOCK_EX;
+		return -1;
+	case 'n':
+		r->timeout = 0;
+		return -1;
+	case 'w':
+		if (!parse_seconds(optarg, &r->timeout))
+			return usage_error("-w wants seconds, not %s", optarg);
+		return -1;
+	case 'E':
+		if (!parse_number(optarg, 255, &n))
+			return usage_error("-E wants an exit status from 0 to 255, not %s", optarg);
+		r->conflict = (int)n;
+		return -1;
+	case 'o':
+		r->close = true;
+		return -1;
+	case 'F':
+		r->no_fork = true;
+		return -1;
+	case OPT_VERBOSE:
+		r->verbose = true;
+		return -1;
+	case OPT_LOCKMAN:
+		r->lockman = optarg;
+		return -1;
+	case 'u':
+		return usage_error(
+		    "-u: there is no descriptor to unlock: the lock goes when CMD ends; a child "
+		    "that outlives CMD keeps it, unless -o is given");
+	default:
+		return option == 'h' ? EX_OK : EX_USAGE;
+	}
+}
+
+static int take_command(struct run *r, int argc, char **argv)
+{
+	char *shell = getenv("SHELL");
+
+	if (argc < 1)
+		return usage_error("no SPACE");
+	if (argc < 2)
+		return usage_error("no NAME");
+	r->space_name = argv[0];
+	r->name = argv[1];
+	argv += 2;
+	argc -= 2;
+	if (argc && !strcmp(argv[0], "--")) {
+		argv++;
+		argc--;
+	} else if (argc && (!strcmp(argv[0], "-c") || !strcmp(argv[0], "--command"))) {
+		if (argc != 2)
+			return usage_error("%s wants exactly one argument", argv[0]);
+		r->shell[0] = shell && *shell ? shell : (char *)"/bin/sh";
+		r->shell[1] = (char *)"-c";
+		r->shell[2] = argv[1];
+		r->argv = r->shell;
+		return -1;
+	}
+	if (!argc)
+		return usage_error("no CMD");
+	r->argv = argv;
+	return -1;
+}
+
+static int parse(struct run *r, int argc, char **argv)
+{
+	int option, status;
+
+	*r = (struct run){.mode = GLOCK_EX, .conflict = 1, .timeout = -1, .alive = -1};
+	while ((option = next_option(argc, argv, "+:sexnoFuw:E:h", longs)) != -1) {
+		status = take_option(r, option);
+		if (status >= 0)
+			return status;
+	}
+	if (r->no_fork && r->close)
+		return usage_error("-F and -o: nobody would be left to hold the lock");
+	return take_command(r, argc - optind, argv + optind);
+}
+
+/* ---- the lock ---- */
+
+static double seconds_since(int64_t start)
+{
+	return 1e-9 * (double)(now_ns() - start);
+}
+
+static int nonblock(struct run *r)
+{
+	glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_TRY_1CB | GLOCK_NOCACHE);
+	return glock_nq(&r->gh);
+}
+
+static int acquire(struct run *r)
+{
+	int64_t start = now_ns();
+	int err;
+
+	if (!r->timeout) {
+		err = nonblock(r);
+	} else {
+		glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_ASYNC | GLOCK_NOCACHE);
+		err = glock_nq(&r->gh);
+		if (!err)
+			err = glock_wait(&r->gh, r->timeout < 0 ? 0 : start + r->timeout, 0);
+	}
+	if (!err && r->verbose)
+		complain("getting the lock took %.6f seconds", seconds_since(start));
+	return err;
+}
+
+/* -1: it is ours; else the status to exit with. */
+static int lock(struct run *r)
+{
+	unsigned int type;
+	uint64_t number;
+	int err, status;
+
+	status = open_space(r->space_name, r->lockman, 0, NULL, 0, &r->space);
+	if (status)
+		return status;
+	name_to_glock(r->name, &type, &number);
+	err = glock_get(r->space, type, number, &r->gl);
+	if (!err)
+		err = acquire(r);
+	if (!err)
+		return -1;
+	if (err == -EAGAIN || err == -ETIMEDOUT) {
+		if (r->verbose)
+			complain(err == -EAGAIN ? "somebody has the lock"
+						: "timeout while waiting for the lock");
+		return r->conflict;
+	}
+	complain("%s in %s: %s", r->name, r->space_name, strerror(-err));
+	return err == -EIO || err == -ENOLCK || err == -ENOMEM ? EX_OSERR : EX_DATAERR;
+}
+
+static void unlock(struct run *r)
+{
+	if (r->gl) {
+		glock_dq(&r->gh); /* of one that is not queued any more: nothing happens */
+		glock_put(r->gl);
+	}
+	if (r->space)
+		glock_space_close(r->space);
+}
+
+/* ---- the command ---- */
+
+static void inherit(int fd)
+{
+	if (fd >= 0)
+		fcntl(fd, F_SETFD, 0);
+}
+
+/* In the child, or with -F in this process. Does not return. */
+static void execute(struct run *r)
+{
+	int err;
+
+	if (!r->close)
+		inherit(r->alive);
+	execvp(r->argv[0], r->argv);
+	err = errno;
+	complain("failed to execute %s: %s", r->argv[0], strerror(err));
+	_exit(err == ENOMEM ? EX_OSERR : EX_UNAVAILABLE);
+}
+
+/* What keeps the lock without this process is not there: then CMD goes when we do. */
+static void die_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EX_UNAVAILABLE);
+}
+
+/* Somebody whom CMD left behind has the pipe still. */
+static bool somebody_left(const struct run *r)
+{
+	struct pollfd p = {.fd = r->left[0]};
+
+	return r->alive >= 0 && !r->close && poll(&p, 1, 0) == 0;
+}
+
+static int run_command(struct run *r)
+{
+	pid_t parent = getpid(), pid;
+	int status;
+
+	if (pipe2(r->left, O_CLOEXEC)) {
+		complain("pipe: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	signal(SIGCHLD, SIG_DFL);
+	pid = fork();
+	if (pid < 0) {
+		complain("fork: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	if (!pid) {
+		if (r->close || r->alive < 0)
+			die_with(parent);
+		else
+			inherit(r->left[1]);
+		execute(r);
+	}
+	close(r->left[1]);
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno == EINTR)
+			continue;
+		complain("waitpid: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	if (somebody_left(r))
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run(int argc, char **argv)
+{
+	struct run r;
+	int status = parse(&r, argc, argv);
+
+	if (status >= 0)
+		return status;
+	status = lock(&r);
+	if (status < 0) {
+		r.alive = glock__alive_fd(r.space);
+		if (r.verbose)
+			complain("executing %s", r.argv[0]);
+		if (r.no_fork)
+			execute(&r);
+		status = run_command(&r);
+	}
+	unlock(&r);
+	return status;
+}
+
+const struct command cmd_run = {
+    .name = "run",
+    .usage = "[OPTION]... SPACE NAME [--] CMD [ARG]... | SPACE NAME -c COMMAND",
+    .what = "Runs a command under a lock, as flock(1) does.",
+    .help =
+	"  SPACE                     a lock space; made where there is none\n"
+	"  NAME                      any text, or TYPE:NUMBER for that very glock\n"
+	"  -x, -e, --exclusive       nobody else may have it (default)\n"
+	"  -s, --shared              others may have it shared, too\n"
+	"  -w, --wait, --timeout SEC wait no longer; 0 as -n\n"
+	"  -n, --nb, --nonblock      do not wait\n"
+	"  -E, --conflict-exit-code N  the status if it was not to be had (1)\n"
+	"  -o, --close               CMD's children that outlive it do not keep the lock;\n"
+	"                            if glock is killed, so is CMD\n"
+	"  -F, --no-fork             become CMD\n"
+	"  -c, --command COMMAND     a line for $SHELL\n"
+	"      --verbose             say how long it took, or why not\n"
+	"      --lockman NAME        none, local, dlm (GLOCK_LOCKMAN, or local)\n"
+	"\n"
+	"CMD and its children keep the lock while one of them lives, also when glock is killed.\n"
+	"\n"
+	"Exit status: CMD's, 128 + the signal that killed it; with -n and -w 1, or what -E says, "
+	"if\n"
+	"the lock was not to be had; else as in sysexits.h: 64 usage, 65 the lock was refused,\n"
+	"66 no space, 69 CMD cannot be executed, 71 the system failed, 77 no permission.\n",
+    .run = run,
+};

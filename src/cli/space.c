@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Joining a space as a node, and what it means when that fails.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void log_message(void *arg, const char *message)
+{
+	(void)arg;
+	complain("%s", message);
+}
+
+static int status_of(int err)
+{
+	switch (-err) {
+	case EINVAL:
+	case ENAMETOOLONG:
+	case EPROTONOSUPPORT:
+		return EX_USAGE;
+	case EACCES:
+	case EPERM:
+		return EX_NOPERM;
+	case EROFS:
+	case ENOSPC:
+		return EX_CANTCREAT;
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		return EX_OSERR;
+	default:
+		return EX_NOINPUT;
+	}
+}
+
+int open_space(const char *name, const char *lockman, unsigned int flags,
+	       const struct glock_type_options *types, size_t n_types, struct glock_space **space)
+{
+	struct glock_space_options options = {
+	    .size = sizeof(options),
+	    .lockman = lockman,
+	    .flags = flags,
+	    .types = types,
+	    .n_types = n_types,
+	    .log = log_message,
+	};
+	int err = glock_space_open(name, &options, space);
+
+	if (!err)
+		return 0;
+	if (err == -EPROTONOSUPPORT)
+		complain("%s: no such lock manager; none, local and dlm are known, if this "
+			 "library was built with them",
+			 lockman ? lockman : "default");
+	else if (err == -EINVAL)
+		complain("%s: not a name for a space: 1 to 64 bytes", name);
+	else
+		complain("cannot open space %s: %s", name, strerror(-err));
+	return status_of(err);
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/* peek.c - see peek.h. */
+#include "peek.h"
+
+#include "flags.h"
+#include "mode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* No process of ours publishes more; a file that says so does not make us read for ever. */
+enum {
+	MAX_CPUS = 8192,
+	MAX_HOLDERS = 1 << 20,
+	MAX_EXTRAS = 1 << 22,
+	MAX_RECORDS = 1 << 24,
+	CHUNK = 256 * 1024,
+	TRIES = 16, /* for a record that changes under our eyes */
+};
+
+struct glock__peek {
+	int fd;
+	struct glock__segment_head head;
+	uint64_t file_size;
+	struct glock__segment_holder *holders;
+	struct glock__segment_extra *extras;
+	size_t n_holders, n_extras;
+	struct glock__peek_counts counts;
+	char *chunk, *again;
+};
+
+static const struct {
+	uint32_t stride;
+	uint64_t most; /* records */
+} areas[GLOCK__AREA_MAX] = {
+    [GLOCK__AREA_STATS] = {sizeof(struct glock__segment_stats), MAX_CPUS *GLOCK_TYPE_MAX},
+    [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), MAX_HOLDERS},
+    [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), MAX_EXTRAS},
+    [GLOCK__AREA_TRACE] = {1, 1 << 30},
+    [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), MAX_RECORDS},
+};
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* All of it, or less where the file ends; negative errno. */
+static ssize_t read_at(const struct glock__peek *p, void *buf, size_t size, uint64_t at)
+{
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = pread(p->fd, (char *)buf + got, size - got, (off_t)(at + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+/* What a terminal might obey is not let through; ends with a NUL. */
+static void clean(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+}
+
+/* ---- the head ------------------------------------------------------------------------------ */
+
+/* The area's length, as far as the file goes and anybody would go. */
+static void bound_area(struct glock__peek *p, enum glock__area i)
+{
+	struct glock__segment_area *a = &p->head.area[i];
+	uint64_t used = a->used;
+	uint64_t there = a->offset < p->file_size ? p->file_size - a->offset : 0;
+
+	if (used > there)
+		used = there;
+	if (used > areas[i].most * areas[i].stride)
+		used = areas[i].most * areas[i].stride;
+	a->used = used - used % areas[i].stride;
+}
+
+static int check_head(struct glock__peek *p)
+{
+	struct glock__segment_head *h = &p->head;
+
+	if (!h->magic)
+		return -EAGAIN;
+	if (h->magic != GLOCK__SEGMENT_MAGIC)
+		return -EINVAL;
+	if (h->version != GLOCK__SEGMENT_VERSION || h->head_size != sizeof(*h))
+		return -EPROTO;
+	if (!h->hz || h->hz > 1000000000 || !h->cpus || h->cpus > MAX_CPUS ||
+	    h->types != GLOCK_TYPE_MAX || h->trace_order > 24)
+		return -EINVAL;
+	for (int i = 0; i < GLOCK__AREA_MAX; i++) {
+		if (h->area[i].stride != areas[i].stride || h->area[i].offset % 64 ||
+		    h->area[i].offset < sizeof(*h))
+			return -EINVAL;
+		bound_area(p, i);
+	}
+	clean(h->command, sizeof(h->command));
+	clean(h->space, sizeof(h->space));
+	clean(h->lockman, sizeof(h->lockman));
+	for (int i = 0; i < GLOCK_TYPE_MAX; i++)
+		clean(h->type[i].name, sizeof(h->type[i].name));
+	return 0;
+}
+
+static int read_head(struct glock__peek *p)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(p->fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	p->file_size = (uint64_t)st.st_size;
+	n = read_at(p, &p->head, sizeof(p->head), 0);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n < sizeof(p->head))
+		return n ? -EINVAL : -EAGAIN;
+	return check_head(p);
+}
+
+int glock__peek_open_fd(struct glock__peek **out, int fd)
+{
+	struct glock__peek *p = calloc(1, sizeof(*p));
+	int err = -ENOMEM;
+
+	if (!p) {
+		close(fd);
+		return err;
+	}
+	p->fd = fd;
+	p->chunk = malloc(CHUNK);
+	p->again = malloc(CHUNK);
+	if (p->chunk && p->again)
+		err = read_head(p);
+	if (err) {
+		glock__peek_close(p);
+		return err;
+	}
+	*out = p;
+	return 0;
+}
+
+int glock__peek_open(struct glock__peek **out, int dirfd, const char *path)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	return fd < 0 ? -errno : glock__peek_open_fd(out, fd);
+}
+
+void glock__peek_close(struct glock__peek *p)
+{
+	if (!p)
+		return;
+	close(p->fd);
+	free(p->holders);
+	free(p->extras);
+	free(p->chunk);
+	free(p->again);
+	free(p);
+}
+
+const struct glock__segment_head *glock__peek_head(const struct glock__peek *p)
+{
+	return &p->head;
+}
+
+int glock__peek_fd(const struct glock__peek *p)
+{
+	return p->fd;
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+static uint32_t seq_of(const void *record)
+{
+	uint32_t seq;
+
+	memcpy(&seq, record, sizeof(seq));
+	return seq;
+}
+
+/*
+ * Reads a record that was being changed once more. True: it is whole now; false: it is not, and
+ * what there is of it is in `record`.
+ */
+static bool read_again(const struct glock__peek *p, char *record, uint32_t stride, uint64_t at)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint32_t before, after;
+
+		if (read_at(p, record, stride, at) != (ssize_t)stride ||
+		    read_at(p, &after, sizeof(after), at) != sizeof(after))
+			return false;
+		before = seq_of(record);
+		if (!(before & 1) && before == after)
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+/* Takes one record in; false ends the reading. */
+typedef bool take_fn(struct glock__peek *p, char *record, bool torn, void *arg);
+
+/*
+ * Over a hole, which a file that says it is large may consist of; whole records from the area's
+ * beginning. Where the file system does not tell of holes there are none.
+ */
+static uint64_t skip_hole(const struct glock__peek *p, uint64_t offset, uint64_t at,
+			  uint32_t stride)
+{
+	off_t data = lseek(p->fd, (off_t)(offset + at), SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? UINT64_MAX : at;
+	if ((uint64_t)data <= offset + at)
+		return at;
+	at = (uint64_t)data - offset;
+	return at - at % stride;
+}
+
+/* Calls take for every record of an area that was ever written. */
+static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take, void *arg)
+{
+	const struct glock__segment_area *a = &p->head.area[area];
+	uint32_t stride = areas[area].stride;
+	uint64_t used = a->used;
+	size_t size = CHUNK - CHUNK % stride;
+
+	for (uint64_t at = 0; at < used; at += size) {
+		size_t want;
+		ssize_t n, m;
+
+		at = skip_hole(p, a->offset, at, stride);
+		if (at >= used)
+			break;
+		want = used - at < size ? (size_t)(used - at) : size;
+		n = read_at(p, p->chunk, want, a->offset + at);
+		if (n < 0)
+			return (int)n;
+		/* in pages that were never touched there is nothing to look at twice */
+		m = read_at(p, p->again, (size_t)n, a->offset + at);
+		if (m < 0)
+			return (int)m;
+		for (size_t i = 0; i + stride <= (size_t)m; i += stride) {
+			char *record = p->chunk + i;
+			uint32_t seq = seq_of(record);
+			bool torn = false;
+
+			if (!seq && !seq_of(p->again + i))
+				continue;
+			if (seq & 1 || seq != seq_of(p->again + i))
+				torn = !read_again(p, record, stride, a->offset + at + i);
+			if (!take(p, record, torn, arg))
+				return 0;
+		}
+		if ((size_t)m < want)
+			break;
+	}
+	return 0;
+}
+
+/* ---- holders and extras -------------------------------------------------------------------- */
+
+static bool take_holder(struct glock__peek *p, char *record, bool torn, void *arg)
+{
+	struct glock__segment_holder *h = &p->holders[p->n_holders];
+
+	(void)arg;
+	memcpy(h, record, sizeof(*h));
+	if (h->type == GLOCK__SEGMENT_FREE)
+		return true;
+	if (h->type >= GLOCK_TYPE_MAX || h->mode >= GLOCK_MODE_MAX) {
+		p->counts.bad++;
+		return true;
+	}
+	clean(h->comm, sizeof(h->comm));
+	clean(h->where, sizeof(h->where));
+	p->counts.torn += torn;
+	p->n_holders++;
+	return true;
+}
+
+/* Lines of a blank and something; whatever else is dropped. */
+static void clean_object(struct glock__segment_extra *e)
+{
+	size_t len = e->object_len < sizeof(e->object) ? e->object_len : sizeof(e->object);
+	char *to = e->object, *end = e->object + len;
+
+	for (char *line = e->object, *next; line < end; line = next) {
+		char *nl = memchr(line, '\n', (size_t)(end - line));
+
+		next = nl ? nl + 1 : end;
+		if (*line != ' ' || !nl)
+			continue;
+		for (char *c = line; c < nl; c++)
+			if ((unsigned char)*c < 0x20 || *c == 0x7f)
+				*c = '?';
+		memmove(to, line, (size_t)(next - line));
+		to += next - line;
+	}
+	e->object_len = (uint16_t)(to - e->object);
+}
+
+static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg)
+{
+	struct glock__segment_extra *e = &p->extras[p->n_extras];
+
+	(void)arg;
+	memcpy(e, record, sizeof(*e));
+	if (e->type == GLOCK__SEGMENT_FREE)
+		return true;
+	if (e->type >= GLOCK_TYPE_MAX || e->waited < 0 || e->longest < 0) {
+		p->counts.bad++;
+		return true;
+	}
+	clean_object(e);
+	p->counts.torn += torn;
+	p->n_extras++;
+	return true;
+}
+
+static int by_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_name(unsigned int type_a, uint64_t number_a, unsigned int type_b, uint64_t number_b)
+{
+	return type_a != type_b ? (type_a > type_b) - (type_a < type_b)
+				: by_u64(number_a, number_b);
+}
+
+static int by_holder(const void *a, const void *b)
+{
+	const struct glock__segment_holder *x = a, *y = b;
+	int c = by_name(x->type, x->number, y->type, y->number);
+	bool x_has = x->flags & GLOCK__H_HOLDER, y_has = y->flags & GLOCK__H_HOLDER;
+
+	if (c)
+		return c;
+	return x_has != y_has ? y_has - x_has : by_u64(x->order, y->order);
+}
+
+static int by_extra(const void *a, const void *b)
+{
+	const struct glock__segment_extra *x = a, *y = b;
+
+	return by_name(x->type, x->number, y->type, y->number);
+}
+
+static int read_sparse(struct glock__peek *p)
+{
+	struct glock__segment_area *holders = &p->head.area[GLOCK__AREA_HOLDERS];
+	struct glock__segment_area *extras = &p->head.area[GLOCK__AREA_EXTRAS];
+	int err;
+
+	free(p->holders);
+	free(p->extras);
+	p->n_holders = p->n_extras = 0;
+	/* one more than there may be: the one that is being taken lies there before it counts */
+	p->holders = malloc(holders->used + sizeof(*p->holders));
+	p->extras = malloc(extras->used + sizeof(*p->extras));
+	if (!p->holders || !p->extras)
+		return -ENOMEM;
+	err = read_area(p, GLOCK__AREA_HOLDERS, take_holder, NULL);
+	if (!err)
+		err = read_area(p, GLOCK__AREA_EXTRAS, take_extra, NULL);
+	if (p->n_holders)
+		qsort(p->holders, p->n_holders, sizeof(*p->holders), by_holder);
+	if (p->n_extras)
+		qsort(p->extras, p->n_extras, sizeof(*p->extras), by_extra);
+	p->counts.holders = p->n_holders;
+	p->counts.extras = p->n_extras;
+	return err;
+}
+
+/* ---- glocks -------------------------------------------------------------------------------- */
+
+struct reading {
+	glock__peek_fn *fn;
+	void *arg;
+};
+
+static void find_holders(const struct glock__peek *p, struct glock__peek_glock *gl)
+{
+	size_t low = 0, high = p->n_holders;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct glock__segment_holder *h = &p->holders[mid];
+
+		if (by_name(h->type, h->number, gl->r.type, gl->r.number) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	gl->holders = p->holders + low;
+	while (low + gl->n_holders < p->n_holders &&
+	       !by_name(gl->holders[gl->n_holders].type, gl->holders[gl->n_holders].number,
+			gl->r.type, gl->r.number))
+		gl->n_holders++;
+}
+
+static bool take_record(struct glock__peek *p, char *record, bool torn, void *arg)
+{
+	struct reading *reading = arg;
+	struct glock__peek_glock gl = {.torn = torn};
+	struct glock__segment_extra key;
+
+	memcpy(&gl.r, record, sizeof(gl.r));
+	if (gl.r.type == GLOCK__SEGMENT_FREE)
+		return true;
+	if (gl.r.type >= GLOCK_TYPE_MAX || gl.r.state >= GLOCK_MODE_MAX ||
+	    gl.r.target >= GLOCK_MODE_MAX || gl.r.demote_state >= GLOCK_MODE_MAX || gl.r.hold < 0) {
+		p->counts.bad++;
+		return true;
+	}
+	p->counts.torn += torn;
+	p->counts.glocks++;
+	if (p->n_holders)
+		find_holders(p, &gl);
+	if (p->n_extras) {
+		key.type = gl.r.type;
+		key.number = gl.r.number;
+		gl.extra = bsearch(&key, p->extras, p->n_extras, sizeof(key), by_extra);
+	}
+	return reading->fn(reading->arg, &gl);
+}
+
+int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
+		     struct glock__peek_counts *counts)
+{
+	struct reading reading = {fn, arg};
+	int err;
+
+	p->counts = (struct glock__peek_counts){0};
+	err = read_head(p);
+	if (!err)
+		err = read_sparse(p);
+	if (!err)
+		err = read_area(p, GLOCK__AREA_RECORDS, take_record, &reading);
+	if (counts)
+		*counts = p->counts;
+	return err;
+}
+
+void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cpu,
+		       struct glock__stats *out)
+{
+	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_STATS];
+	struct glock__segment_stats s;
+	uint64_t at = ((uint64_t)cpu * GLOCK_TYPE_MAX + type) * sizeof(s);
+
+	memset(out, 0, sizeof(*out));
+	if (type >= GLOCK_TYPE_MAX || cpu >= p->head.cpus || at + sizeof(s) > a->used)
+		return;
+	read_again(p, (char *)&s, sizeof(s), a->offset + at);
+	*out = s.stats;
+}

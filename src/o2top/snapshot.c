@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the model's shell --------------------------------------------------------------------- */
+
+static bool copy_node(struct node *to, const struct node *from, const struct model *m,
+		      struct node_space *shell)
+{
+	*to = (struct node){.name = strdup(from->name),
+			    .state = from->state,
+			    .n_spaces = from->n_spaces,
+			    .last_sample = from->last_sample == m->sample,
+			    .away = from->away,
+			    .interval_s = from->interval_s,
+			    .frame_s = from->frame_s,
+			    .wall_time = from->wall_time};
+	to->spaces = calloc(from->n_spaces + 1, sizeof(*to->spaces));
+	to->when = calloc(1, sizeof(*to->when));
+	if (!to->name || !to->spaces || !to->when)
+		return false;
+	if (from->last_sample == m->sample)
+		*to->when = *node_when(from, m->sample);
+	/* views ask which lock spaces a node has, and nothing else of them */
+	for (size_t i = 0; i < from->n_spaces; i++)
+		to->spaces[i] = from->spaces[i] ? shell : NULL;
+	return true;
+}
+
+static bool copy_model(struct snapshot *s, const struct model *m)
+{
+	s->shell = calloc(1, sizeof(*s->shell));
+	s->model.nodes = calloc(m->n_nodes + 1, sizeof(*s->model.nodes));
+	s->model.spaces = calloc(m->n_spaces + 1, sizeof(*s->model.spaces));
+	s->model.sample = 1;
+	if (!s->shell || !s->model.nodes || !s->model.spaces)
+		return false;
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		s->model.n_nodes++;
+		if (!copy_node(&s->model.nodes[i], &m->nodes[i], m, s->shell))
+			return false;
+	}
+	for (size_t i = 0; i < m->n_spaces; i++) {
+		struct space *to = &s->model.spaces[i];
+
+		*to = m->spaces[i];
+		s->model.n_spaces++;
+		to->name = strdup(m->spaces[i].name);
+		to->mount = m->spaces[i].mount ? strdup(m->spaces[i].mount) : NULL;
+		if (!to->name || (m->spaces[i].mount && !to->mount))
+			return false;
+	}
+	return true;
+}
+
+static void free_model(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->model.n_nodes; i++) {
+		free(s->model.nodes[i].name);
+		free(s->model.nodes[i].spaces);
+		free(s->model.nodes[i].when);
+	}
+	for (size_t i = 0; i < s->model.n_spaces; i++) {
+		free(s->model.spaces[i].name);
+		free(s->model.spaces[i].mount);
+	}
+	free(s->model.nodes);
+	free(s->model.spaces);
+	free(s->shell);
+}
+
+/* ---- what the group points to -------------------------------------------------------------- */
+
+static bool copy_holders(struct snapshot *s, const struct model *m)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < m->n_nodes; i++)
+		for (size_t j = 0; j < m->nodes[i].n_spaces; j++)
+			n += m->nodes[i].spaces[j] ? m->nodes[i].spaces[j]->holders.n : 0;
+	if (!n)
+		return true;
+	s->at = calloc(s->group.n_members + 1, sizeof(*s->at));
+	s->holders = calloc(n, sizeof(*s->holders));
+	if (!s->at || !s->holders)
+		return false;
+	n = 0;
+	for (size_t i = 0; i < s->group.n_members; i++) {
+		const struct member *member = &s->group.members[i];
+		const struct holder *first;
+		uint32_t count =
+		    holders_of(m->nodes[member->node].spaces[member->space], member->lock, &first);
+
+		s->at[i] = (struct span){n, count};
+		if (count)
+			memcpy(s->holders + n, first, count * sizeof(*first));
+		n += count;
+	}
+	return true;
+}
+
+static bool same_lock(const struct member *a, const struct member *b)
+{
+	const struct lock_id *x = &a->lock->id, *y = &b->lock->id;
+
+	return a->space == b->space && x->number == y->number && x->low == y->low &&
+	       x->type == y->type;
+}
+
+/* A LockSet's members are one lock's: what names it is the same for all. */
+static bool copy_locks(struct snapshot *s)
+{
+	struct group *g = &s->group;
+	struct lock *lock;
+
+	s->locks = lock = calloc(g->n_members + 1, sizeof(*s->locks));
+	if (!s->locks)
+		return false;
+	for (size_t i = 0; i < g->n_members; i++) {
+		if (!i || !same_lock(&g->members[i - 1], &g->members[i]))
+			*lock++ = *g->members[i].lock;
+		g->members[i].lock = lock - 1;
+		g->members[i].change = NULL; /* it is in the sums */
+	}
+	return true;
+}
+
+static bool copy_paths(struct snapshot *s)
+{
+	struct group *g = &s->group;
+	size_t size = 1;
+	char *at;
+
+	for (size_t i = 0; i < g->n_rows; i++)
+		size += g->rows[i].path ? strlen(g->rows[i].path) + 1 : 0;
+	s->paths = at = malloc(size);
+	if (!at)
+		return false;
+	for (size_t i = 0; i < g->n_rows; i++) {
+		if (!g->rows[i].path)
+			continue;
+		size = strlen(g->rows[i].path) + 1;
+		g->rows[i].path = memcpy(at, g->rows[i].path, size);
+		at += size;
+	}
+	return true;
+}
+
+struct snapshot *snapshot_make(const struct model *m, struct group *g, struct problems *problems,
+			       const char *label, bool single)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		group_free(g);
+		return NULL;
+	}
+	s->group = *g;
+	*g = (struct group){0};
+	s->single = single;
+	s->label = strdup(label);
+	problems_join(&s->problems, problems);
+	/* the holders first: they are found by the model's own Locks */
+	if (!s->label || !copy_model(s, m) || !copy_holders(s, m) || !copy_locks(s) ||
+	    !copy_paths(s)) {
+		snapshot_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	if (!s)
+		return;
+	free_model(s);
+	group_free(&s->group);
+	problems_clear(&s->problems);
+	free(s->label);
+	free(s->locks);
+	free(s->holders);
+	free(s->at);
+	free(s->paths);
+	free(s);
+}
+
+const struct holder *snapshot_holders(const struct snapshot *s, const struct member *member,
+				      uint32_t *n)
+{
+	const struct span *at = s->at ? &s->at[member - s->group.members] : NULL;
+
+	*n = at ? at->n : 0;
+	return at ? s->holders + at->first : NULL;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libglock: what a process publishes of its part in a lock space, which is a node here.
+ *
+ *	N 1 PID [COMMAND]                                      version, who
+ *	G TYPE:NUMBER s:SH t:SH d:1 q:2 b:0 w:COUNT/NS/LONGEST    a glock; number hexadecimal
+ *	H s:EX f:W at:NS p:PID [COMM] WHERE                    holds it (f:H) or waits, since then
+ *	O at:NS TEXT                                           what the program says of the object
+ *
+ * d: requests to the lock manager, q: holders queued, b: demands of other nodes, w: waits that ended.
+ * Times are CLOCK_MONOTONIC; those of a wait are exact. What a glock lost until now is therefore
+ * the length of all waits that ended and the age of those that go on, and what it lost in a frame
+ * is the difference: each wait counts once, nothing is estimated.
+ *
+ * A line " P: PATH" of the program's is what the object is called.
+ */
+#include "glock_line.h"
+#include "source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
+
+struct reading {
+	struct take *t;
+	const char *label;
+	size_t usable;
+	bool named;             /* the first line was there */
+	struct lock *lock;      /* the glock whose lines follow, or NULL */
+	bool fresh;             /* it was not there in the sample before */
+	struct glock_shot was;  /* its Shot then */
+	struct glock_line line; /* and its line now */
+	int64_t waiting_ns;     /* how long all who wait have waited */
+};
+
+/* ---- a glock ------------------------------------------------------------------------------- */
+
+static void saw_mode(struct glock_shot *s, unsigned int mode, uint32_t sample)
+{
+	if (mode == GLOCK_LINE_EX)
+		s->ex_seen = sample;
+	else if (mode != GLOCK_LINE_UN)
+		s->sh_seen = sample;
+}
+
+/* Counters that went back are those of a new glock of that name. */
+static bool made_anew(const struct glock_shot *was, const struct glock_line *l)
+{
+	return l->dcount < was->dcount || l->qcount < was->qcount || l->waits < was->waits ||
+	       l->waited_ns < was->waited_ns;
+}
+
+/*
+ * All lines of a glock were read: what it did since the Shot before. Of one that is seen for the
+ * first time everything is new, if the sample before would have shown it.
+ */
+static void end_glock(struct reading *r)
+{
+	struct take *t = r->t;
+	const struct glock_line *l = &r->line;
+	struct glock_shot *s;
+	struct change *c;
+	int64_t lost_ns;
+	uint64_t waits;
+
+	if (!r->lock)
+		return;
+	s = &r->lock->now.glock;
+	s->lost_ns = l->waited_ns + r->waiting_ns;
+	lost_ns = s->lost_ns - r->was.lost_ns;
+	waits = l->waits - r->was.waits;
+	if (!t->first && (!r->fresh || t->ns->last_sample) &&
+	    (lost_ns > 0 || l->dcount != r->was.dcount || l->qcount != r->was.qcount)) {
+		c = table_change(&t->ns->table, r->lock);
+		if (c) {
+			c->counts_requests = true;
+			c->requests = l->dcount - r->was.dcount;
+			c->acquired = l->qcount - r->was.qcount;
+			c->lost_s = lost_ns > 0 ? 1e-9 * (double)lost_ns : 0;
+			if (l->longest_ns > r->was.longest_ns)
+				change_add_longest(c, 1e-9 * (double)l->longest_ns, false);
+			else if (
+			    waits) /* not longer than that one, and not all shorter than this */
+				change_add_longest(
+				    c,
+				    min_s(1e-9 * (double)l->longest_ns,
+					  1e-9 * (double)(l->waited_ns - r->was.waited_ns) /
+					      (double)waits),
+				    false);
+		}
+	}
+	s->longest_ns = l->longest_ns;
+	s->waits = l->waits;
+	s->waited_ns = l->waited_ns;
+	s->dcount = l->dcount;
+	s->qcount = l->qcount;
+	r->lock = NULL;
+}
+
+static const char *take_glock(struct reading *r, const char *text, size_t len)
+{
+	struct take *t = r->t;
+	const char *wrong = glock_line_parse(&r->line, text, len);
+	struct lock *lock;
+
+	if (wrong)
+		return wrong;
+	lock = table_take(&t->ns->table, &(struct lock_id){.number = r->line.number,
+							   .type = (uint8_t)r->line.type});
+	if (!lock)
+		return strerror(ENOMEM);
+	if (lock->now.sample == t->sample)
+		return "this glock was listed already";
+	r->was = lock->now.glock;
+	r->fresh = !lock->now.sample || made_anew(&r->was, &r->line);
+	if (r->fresh)
+		r->was = (struct glock_shot){0};
+	lock->now.sample = t->sample;
+	lock->now.glock.state = (uint8_t)r->line.state;
+	saw_mode(&lock->now.glock, r->line.state, t->sample);
+	lock->holders = NONE;
+	r->lock = lock;
+	r->waiting_ns = 0;
+	r->usable++;
+	return NULL;
+}
+
+/* ---- who holds and who waits --------------------------------------------------------------- */
+
+static struct holder *add_holder(struct holders *all)
+{
+	if (all->n == all->room) {
+		uint32_t room = all->room ? 2 * all->room : 64;
+		struct holder *more = reallocarray(all->list, room, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		all->list = more;
+		all->room = room;
+	}
+	return &all->list[all->n++];
+}
+
+static void add_waiting(struct reading *r, const struct holder *h)
+{
+	struct take *t = r->t;
+	double age = seconds(t->mono_us - h->seen_us);
+	struct change *c = table_change(&t->ns->table, r->lock);
+
+	if (!c)
+		return;
+	change_add_wait(c, age, age);
+	if (t->first)
+		c->lost_s += age;
+	if (h->state == GLOCK_LINE_EX)
+		c->wants_ex = true;
+	else
+		c->wants_shared = true;
+}
+
+static const char *take_holder(struct reading *r, const char *text, size_t len)
+{
+	struct take *t = r->t;
+	struct glock_holder_line l;
+	const char *wrong = glock_holder_line_parse(&l, text, len);
+	int64_t since_us;
+	struct holder *h;
+
+	if (wrong || !r->lock)
+		return wrong;
+	h = add_holder(&t->ns->holders);
+	if (!h)
+		return strerror(ENOMEM);
+	since_us = l.at_ns / 1000;
+	if (t->kernel_shift_us != INT64_MIN)
+		since_us += t->kernel_shift_us;
+	if (since_us > t->mono_us) /* files are read a little after the clock */
+		since_us = t->mono_us;
+	*h = (struct holder){.lock = table_index(&t->ns->table, r->lock),
+			     .state = (uint8_t)l.mode,
+			     .waits = l.waits,
+			     .exact = true,
+			     .followed = true,
+			     .counted = l.waits,
+			     .pid = l.pid,
+			     .seen_us = since_us,
+			     .not_before_us = since_us};
+	snprintf(h->comm, sizeof(h->comm), "%.19s", l.comm);
+	if (r->lock->holders == NONE)
+		r->lock->holders = t->ns->holders.n - 1;
+	saw_mode(&r->lock->now.glock, l.waits ? GLOCK_LINE_UN : l.mode, t->sample);
+	if (!l.waits)
+		return NULL;
+	r->waiting_ns += (t->mono_us - since_us) * 1000;
+	add_waiting(r, h);
+	return NULL;
+}
+
+static const char *take_object(struct reading *r, const char *text, size_t len)
+{
+	struct glock_object_line l;
+	const char *wrong = glock_object_line_parse(&l, text, len);
+
+	if (wrong || !r->lock || !l.path_len)
+		return wrong;
+	if (called_set(&r->t->ns->called, table_index(&r->t->ns->table, r->lock), l.path,
+		       l.path_len))
+		return strerror(ENOMEM);
+	return NULL;
+}
+
+/* ---- a sample ------------------------------------------------------------------------------ */
+
+static bool take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	const char *wrong = NULL;
+
+	if (len < 2 || text[1] != ' ' || !strchr("HO", text[0]))
+		end_glock(r);
+	if (!complete)
+		wrong = "the line is cut off";
+	else if (!r->named && !(r->named = glock_node_line_known(text, len)))
+		wrong = "not of a version that is known";
+	else if (len < 2 || text[1] != ' ')
+		wrong = "neither a glock nor what belongs to one";
+	else if (text[0] == 'G')
+		wrong = take_glock(r, text, len);
+	else if (text[0] == 'H')
+		wrong = take_holder(r, text, len);
+	else if (text[0] == 'O')
+		wrong = take_object(r, text, len);
+	else if (text[0] != 'N')
+		wrong = "neither a glock nor what belongs to one";
+	if (wrong)
+		problem(r->t->problems, r->label, number, "%s", wrong);
+	return r->named;
+}
+
+/* Who used it for what is told by the modes in which it was seen lately. */
+static void add_modes(struct take *t)
+{
+	struct table *table = &t->ns->table;
+
+	for (uint32_t i = 0; i < table->n_active; i++) {
+		const struct glock_shot *s = &table_lock(table, table->active[i].lock)->now.glock;
+		struct change *c = &table->active[i].change;
+
+		c->seen = true;
+		c->wrote = s->ex_seen && t->sample - s->ex_seen <= SEEN_SAMPLES;
+		c->read = s->sh_seen && t->sample - s->sh_seen <= SEEN_SAMPLES;
+	}
+}
+
+static void glock_take(struct take *t)
+{
+	struct node_space *ns = t->ns;
+	struct reading r = {.t = t};
+	struct input in;
+	int err = t->collector->ops->open(t->collector, t->from, t->from_space, FILE_NODE, &in);
+
+	ns->holders.n = 0;
+	if (err) {
+		problem(t->problems, t->from->name, 0, "%s: %s", t->from_space->name,
+			strerror(-err));
+		ns->unusable = true;
+		return;
+	}
+	r.label = in.label;
+	err = input_lines(&in, take_line, &r);
+	end_glock(&r);
+	if (err)
+		problem(t->problems, in.label, 0, "%s", strerror(-err));
+	add_modes(t);
+	ns->lines = r.usable;
+	ns->unusable = !r.named;
+}
+
+static int64_t glock_newest(struct take *t)
+{
+	(void)t;
+	return -1; /* its times are not those of a clock on the wall */
+}
+
+/* ---- what it is called --------------------------------------------------------------------- */
+
+static struct row_id glock_row(const struct lock *lock)
+{
+	switch (lock->id.type) {
+	case GLOCK_LINE_INODE:
+	case GLOCK_LINE_IOPEN:
+		return (struct row_id){0, lock->id.number};
+	default: /* each is an object of the program's */
+		return (struct row_id){(uint8_t)(lock->id.type + 1), lock->id.number};
+	}
+}
+
+static const char *glock_type_name(uint8_t type)
+{
+	static const char *const names[GLOCK_LINE_TYPES] = {
+	    "RESERVED", "NONDISK", "INODE", "RGRP",  "META",  "IOPEN", "FLOCK", "PLOCK",
+	    "QUOTA",    "JOURNAL", "OWN10", "OWN11", "OWN12", "OWN13", "OWN14", "OWN15",
+	    "OWN16",    "OWN17",   "OWN18", "OWN19", "OWN20", "OWN21", "OWN22", "OWN23",
+	    "OWN24",    "OWN25",   "OWN26", "OWN27", "OWN28", "OWN29", "OWN30", "OWN31"};
+
+	return type < GLOCK_LINE_TYPES ? names[type] : "UNKNOWN";
+}
+
+static void glock_class_name(struct row_id row, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %llx", glock_type_name((uint8_t)(row.class - 1)),
+		 (unsigned long long)row.number);
+}
+
+static void glock_lock_name(const struct lock *lock, char *buf, size_t size)
+{
+	snprintf(buf, size, "%u/%llx", lock->id.type, (unsigned long long)lock->id.number);
+}
+
+static const char *glock_called(const struct node_space *ns, const struct lock *lock)
+{
+	return called_get(&ns->called, table_index(&ns->table, lock));
+}
+
+static bool glock_is_system(const struct space *space, const struct lock *lock)
+{
+	(void)space;
+	(void)lock;
+	return false;
+}
+
+const struct source glock_source = {
+    .name = "glock",
+    .take = glock_take,
+    .newest = glock_newest,
+    .row = glock_row,
+    .class_name = glock_class_name,
+    .type_name = glock_type_name,
+    .lock_name = glock_lock_name,
+    .describing = "\2\5",
+    .is_system = glock_is_system,
+    .called = glock_called,
+    .all_are_files = true,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "glock_line.h"
+
+#include "scan.h"
+
+#include <stdio.h>
+
+bool glock_node_line_known(const char *text, size_t len)
+{
+	struct scan s = scan_line(text, len);
+	uint64_t version;
+
+	return scan_text(&s, "N ") && scan_u64(&s, &version) && version == 1 &&
+	       (scan_done(&s) || scan_char(&s, ' '));
+}
+
+static bool scan_mode(struct scan *s, enum glock_line_mode *mode)
+{
+	static const char names[][3] = {"UN", "EX", "DF", "SH"};
+
+	for (unsigned i = 0; i < 4; i++)
+		if (scan_text(s, names[i])) {
+			*mode = (enum glock_line_mode)i;
+			return true;
+		}
+	return false;
+}
+
+const char *glock_line_parse(struct glock_line *l, const char *text, size_t len)
+{
+	struct scan s = scan_line(text, len);
+
+	*l = (struct glock_line){0};
+	if (!scan_text(&s, "G ") || !scan_u32(&s, &l->type) || !scan_char(&s, ':') ||
+	    !scan_hex(&s, &l->number))
+		return "no glock's type and number";
+	if (l->type >= GLOCK_LINE_TYPES)
+		return "no such type of glock";
+	if (!scan_text(&s, " s:") || !scan_mode(&s, &l->state) || !scan_text(&s, " t:") ||
+	    !scan_mode(&s, &l->target))
+		return "no mode";
+	if (!scan_text(&s, " d:") || !scan_u64(&s, &l->dcount) || !scan_text(&s, " q:") ||
+	    !scan_u64(&s, &l->qcount) || !scan_text(&s, " b:") || !scan_u64(&s, &l->basts))
+		return "a counter is missing";
+	if (!scan_text(&s, " w:") || !scan_u64(&s, &l->waits) || !scan_char(&s, '/') ||
+	    !scan_i64(&s, &l->waited_ns) || !scan_char(&s, '/') || !scan_i64(&s, &l->longest_ns) ||
+	    l->waited_ns < 0 || l->longest_ns < 0)
+		return "no waits";
+	return NULL; /* what a later version has to say comes behind */
+}
+
+const char *glock_holder_line_parse(struct glock_holder_line *l, const char *text, size_t len)
+{
+	struct scan s = scan_line(text, len);
+	const char *flags, *end;
+	size_t n;
+
+	*l = (struct glock_holder_line){0};
+	if (!scan_text(&s, "H s:") || !scan_mode(&s, &l->mode) || l->mode == GLOCK_LINE_UN)
+		return "no mode";
+	if (!scan_text(&s, " f:"))
+		return "no flags";
+	n = scan_word(&s, &flags);
+	l->holds = memchr(flags, 'H', n) != NULL;
+	l->waits = memchr(flags, 'W', n) != NULL;
+	if (!scan_text(&s, " at:") || !scan_i64(&s, &l->at_ns) || !scan_text(&s, " p:") ||
+	    !scan_i64(&s, &l->pid) || l->at_ns < 0)
+		return "no time or no pid";
+	if (!scan_text(&s, " ["))
+		return "no command";
+	/* a command may hold brackets: the last one before the place ends it */
+	end = memrchr(s.p, ']', scan_left(&s));
+	if (!end)
+		return "no command";
+	snprintf(l->comm, sizeof(l->comm), "%.*s", (int)(end - s.p), s.p);
+	return NULL;
+}
+
+const char *glock_object_line_parse(struct glock_object_line *l, const char *text, size_t len)
+{
+	struct scan s = scan_line(text, len);
+
+	*l = (struct glock_object_line){0};
+	if (!scan_text(&s, "O at:") || !scan_i64(&s, &l->at_ns) || l->at_ns < 0 ||
+	    !scan_char(&s, ' '))
+		return "no time";
+	while (scan_char(&s, ' '))
+		;
+	if (!scan_text(&s, "P: "))
+		return NULL;
+	l->path = s.p;
+	l->path_len = scan_left(&s);
+	return NULL;
+}

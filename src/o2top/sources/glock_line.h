@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lines in which a process of a libglock lock space is told of; see glock.c.
+ *
+ * Each parser returns NULL, or what is wrong. Text is within the line, not NUL-terminated, unless
+ * it is copied.
+ */
+#ifndef O2TOP_GLOCK_LINE_H
+#define O2TOP_GLOCK_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum glock_line_mode { GLOCK_LINE_UN, GLOCK_LINE_EX, GLOCK_LINE_DF, GLOCK_LINE_SH };
+
+/* Types; libglock's numbers. */
+enum { GLOCK_LINE_INODE = 2, GLOCK_LINE_IOPEN = 5, GLOCK_LINE_TYPES = 32 };
+
+struct glock_line {
+	uint32_t type;
+	uint64_t number;
+	enum glock_line_mode state, target;
+	uint64_t dcount, qcount, basts, waits;
+	int64_t waited_ns, longest_ns;
+};
+
+struct glock_holder_line {
+	enum glock_line_mode mode;
+	bool holds, waits;
+	int64_t at_ns; /* granted, or asked */
+	int64_t pid;
+	char comm[20];
+};
+
+struct glock_object_line {
+	int64_t at_ns;
+	const char *path; /* of a line " P: PATH" */
+	size_t path_len;  /* 0: it is another */
+};
+
+bool glock_node_line_known(const char *text, size_t len);
+const char *glock_line_parse(struct glock_line *l, const char *text, size_t len);
+const char *glock_holder_line_parse(struct glock_holder_line *l, const char *text, size_t len);
+const char *glock_object_line_parse(struct glock_object_line *l, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All colours of o2top, in colours.c. What stands out by colour stands out by a sign, too: a star, an
+ * exclamation mark, a word.
+ */
+#ifndef O2TOP_COLOURS_H
+#define O2TOP_COLOURS_H
+
+#include <stdbool.h>
+
+enum role {
+	ROLE_PLAIN,
+	ROLE_TITLE,    /* the program's name, totals */
+	ROLE_HOT,      /* a hot row, somebody who waits */
+	ROLE_LONG,     /* a wait of a second or more */
+	ROLE_BAD,      /* a node that is not ok, a problem */
+	ROLE_GOOD,     /* a node that is */
+	ROLE_FAINT,    /* what matters least */
+	ROLE_TREND,    /* bars */
+	ROLE_COLUMNS,  /* the line of column titles */
+	ROLE_SORTED,   /* the one that is sorted by */
+	ROLE_SECTION,  /* a section's title */
+	ROLE_SELECTED, /* the row that the cursor is at */
+	ROLE_KEY,      /* a key on the last line */
+	ROLE_KEY_TEXT, /* and what it does */
+	ROLE_BANNER,   /* the most urgent thing */
+	ROLE_ADVICE,   /* what to do */
+	ROLE_PATH,     /* a path in a heading */
+	ROLES
+};
+
+/* Terminal colours by number, -1 the terminal's own. */
+struct colour {
+	signed char front, back;
+	bool bold, faint, reverse, underline;
+};
+
+/* How a role looks, with colours or without. */
+const struct colour *colour_of(enum role role, bool colours);
+
+enum { COLOUR_SGR_MAX = 32 };
+/* The same as an escape sequence; "" where it is plain. */
+const char *colour_sgr(char buf[COLOUR_SGR_MAX], enum role role);
+
+#endif

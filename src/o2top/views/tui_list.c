@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which lines the table has. Made anew when a frame comes or something is asked for, never while
+ * drawing; so everything here is at most n log n of what the frame holds.
+ */
+#include "tui.h"
+
+#include "../advice.h"
+#include "units.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is open -------------------------------------------------------------------------- */
+
+bool item_key_of(const struct ui *ui, const struct item *item, struct item_key *key)
+{
+	*key = (struct item_key){0};
+	if (!ui->shot || item->kind == ITEM_SECTION || item->kind == ITEM_NOTHING)
+		return false;
+	if (item->kind == ITEM_DIRECTORY) {
+		key->directory = ui->list.directories[item->row].path;
+		return true;
+	}
+	key->space = ui->shot->group.rows[item->row].space;
+	key->id = ui->shot->group.rows[item->row].id;
+	return true;
+}
+
+static bool same_key(const struct item_key *a, const struct item_key *b)
+{
+	if (a->directory || b->directory)
+		return a->directory && b->directory && strcmp(a->directory, b->directory) == 0;
+	return a->space == b->space && a->id.class == b->id.class && a->id.number == b->id.number;
+}
+
+static bool is_open(const struct ui *ui, const struct item_key *key)
+{
+	for (size_t i = 0; i < ui->n_open; i++)
+		if (same_key(&ui->open[i], key))
+			return true;
+	return false;
+}
+
+bool item_is_open(const struct ui *ui, const struct item *item)
+{
+	struct item_key key;
+
+	return item_key_of(ui, item, &key) && is_open(ui, &key);
+}
+
+void item_toggle(struct ui *ui, const struct item *item)
+{
+	struct item_key key, *more;
+
+	if (!item_key_of(ui, item, &key))
+		return;
+	for (size_t i = 0; i < ui->n_open; i++)
+		if (same_key(&ui->open[i], &key)) {
+			free(ui->open[i].directory);
+			ui->open[i] = ui->open[--ui->n_open];
+			return;
+		}
+	more = reallocarray(ui->open, ui->n_open + 1, sizeof(*more));
+	if (!more)
+		return;
+	ui->open = more;
+	if (key.directory && !(key.directory = strdup(key.directory)))
+		return;
+	more[ui->n_open++] = key;
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+void item_label(const struct ui *ui, const struct row *row, bool name, char *buf, size_t size)
+{
+	const struct model *m = &ui->shot->model;
+	struct row plain = *row;
+	const char *slash;
+	size_t n;
+
+	if (ui->paths == PATH_INODE)
+		plain.path = NULL;
+	row_label(m, &plain, true, buf, size - 1);
+	if (!plain.path)
+		return;
+	n = strlen(buf);
+	if (row->kind == DT_DIR && n && buf[n - 1] != '/')
+		strcpy(buf + n, "/");
+	if (!name && ui->paths != PATH_NAME)
+		return;
+	n = strlen(buf);
+	if (n > 1 && buf[n - 1] == '/')
+		n--;
+	slash = memrchr(buf, '/', n);
+	if (slash && slash[1])
+		memmove(buf, slash + 1, strlen(slash));
+}
+
+/* ---- order --------------------------------------------------------------------------------- */
+
+struct sorting {
+	const struct row *rows;
+	enum sort_key key;
+	bool reversed;
+};
+
+static int by_sorting(const void *a, const void *b, void *arg)
+{
+	const struct sorting *s = arg;
+	const struct row *x = &s->rows[*(const uint32_t *)a], *y = &s->rows[*(const uint32_t *)b];
+	int c;
+
+	/* files before the system, whichever way round */
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	c = row_compare(x, y, s->key);
+	return s->reversed ? -c : c;
+}
+
+static bool row_shown(struct ui *ui, const struct row *row)
+{
+	char label[1200];
+
+	if (ui->hot_only && !row->hot)
+		return false;
+	if (row->section == SECTION_SYSTEM && !row->hot && !ui->all_system) {
+		ui->list.n_left[SECTION_SYSTEM]++;
+		return false;
+	}
+	if (!*ui->filter)
+		return true;
+	item_label(ui, row, false, label, sizeof(label));
+	return strcasestr(label, ui->filter) != NULL;
+}
+
+static int order_rows(struct ui *ui)
+{
+	const struct group *g = &ui->shot->group;
+	struct sorting sorting = {g->rows, ui->sort, ui->reversed};
+	uint32_t *order = reallocarray(ui->list.order, g->n_rows + 1, sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	ui->list.order = order;
+	ui->list.n_order = 0;
+	memset(ui->list.n_section, 0, sizeof(ui->list.n_section));
+	memset(ui->list.n_left, 0, sizeof(ui->list.n_left));
+	for (size_t i = 0; i < g->n_rows; i++)
+		if (row_shown(ui, &g->rows[i])) {
+			order[ui->list.n_order++] = (uint32_t)i;
+			ui->list.n_section[g->rows[i].section]++;
+		}
+	/* the group comes sorted by time lost */
+	if (ui->sort != ui->setup->engine.sort || ui->reversed)
+		qsort_r(order, ui->list.n_order, sizeof(*order), by_sorting, &sorting);
+	return 0;
+}
+
+/* ---- items --------------------------------------------------------------------------------- */
+
+static struct item *add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at,
+			unsigned depth)
+{
+	struct list *l = &ui->list;
+
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 256;
+		struct item *more = reallocarray(l->items, room, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		l->items = more;
+		l->room = room;
+	}
+	l->items[l->n] = (struct item){.kind = kind, .row = row, .at = at, .depth = (uint8_t)depth};
+	return &l->items[l->n++];
+}
+
+const char *fold_line(const char *text, int width, unsigned nth, char *buf, size_t size)
+{
+	width = width < 20 ? 20 : width;
+	for (unsigned i = 0; *text; i++) {
+		int n = (int)strlen(text);
+
+		if (n > width)
+			for (n = width; n > 0 && text[n] != ' '; n--)
+				;
+		n = n ? n : width;
+		if (i == nth) {
+			snprintf(buf, size, "%.*s", n, text);
+			return buf;
+		}
+		text += n;
+		text += *text == ' ';
+	}
+	return NULL;
+}
+
+void item_text(const struct ui *ui, uint32_t row, char *buf, size_t size)
+{
+	char advice[ADVICE_MAX];
+
+	advise(&ui->shot->model, &ui->shot->group.rows[row], advice, sizeof(advice));
+	unit_clean(buf, size, advice, 0);
+}
+
+static int add_text(struct ui *ui, uint32_t row, unsigned depth, int width)
+{
+	char advice[ADVICE_MAX], line[ADVICE_MAX];
+
+	item_text(ui, row, advice, sizeof(advice));
+	for (unsigned i = 0; fold_line(advice, width, i, line, sizeof(line)); i++)
+		if (!add(ui, ITEM_TEXT, row, i, depth))
+			return -ENOMEM;
+	return 0;
+}
+
+static bool says_something(const struct holder *h)
+{
+	return h->pid || h->waits;
+}
+
+static int add_processes(struct ui *ui, uint32_t row, unsigned depth)
+{
+	const struct row *r = &ui->shot->group.rows[row];
+
+	for (uint32_t i = 0; i < r->n_locksets; i++)
+		for (uint32_t j = 0; j < r->locksets[i].n_members; j++) {
+			const struct member *member = &r->locksets[i].members[j];
+			const struct holder *holders;
+			uint32_t n;
+
+			holders = snapshot_holders(ui->shot, member, &n);
+			for (uint32_t k = 0; k < n; k++) {
+				struct item *item;
+
+				if (!says_something(&holders[k]))
+					continue;
+				item = add(ui, ITEM_PROCESS, row,
+					   (uint32_t)(member - ui->shot->group.members), depth);
+				if (!item)
+					return -ENOMEM;
+				item->nth = k;
+			}
+		}
+	return 0;
+}
+
+static int add_row(struct ui *ui, uint32_t row, unsigned depth, int width)
+{
+	const struct row *r = &ui->shot->group.rows[row];
+	struct item *item = add(ui, ITEM_ROW, row, 0, depth);
+	size_t first = ui->list.n;
+	bool open;
+	int err = 0;
+
+	if (!item)
+		return -ENOMEM;
+	open = item_is_open(ui, item);
+	if (open)
+		err = add_text(ui, row, depth + 1, width);
+	for (uint32_t i = 0; open && !err && i < r->n_locksets; i++)
+		err = add(ui, ITEM_LOCK, row, i, depth + 1) ? 0 : -ENOMEM;
+	for (uint32_t i = 0; (open || ui->per_node) && !err && i < r->n_nodes; i++)
+		err = add(ui, ITEM_NODE, row, i, depth + 1) ? 0 : -ENOMEM;
+	if (open && !err)
+		err = add_processes(ui, row, depth + 1);
+	if (!err && ui->list.n > first)
+		ui->list.items[ui->list.n - 1].last = true;
+	return err;
+}
+
+static int add_rows(struct ui *ui, int width)
+{
+	enum section section = SECTIONS;
+	int err = 0;
+
+	for (size_t i = 0; i < ui->list.n_order && !err; i++) {
+		const struct row *r = &ui->shot->group.rows[ui->list.order[i]];
+
+		if (r->section != section && !add(ui, ITEM_SECTION, r->section, 0, 0))
+			return -ENOMEM;
+		section = r->section;
+		err = add_row(ui, ui->list.order[i], 0, width);
+	}
+	/* what is left out is told of */
+	if (!err && ui->list.n_left[SECTION_SYSTEM] && !ui->list.n_section[SECTION_SYSTEM])
+		err = add(ui, ITEM_SECTION, SECTION_SYSTEM, 0, 0) ? 0 : -ENOMEM;
+	return err;
+}
+
+/* ---- directories --------------------------------------------------------------------------- */
+
+/* The directory that a row is in, or is; "" where that is not known. */
+static const char *directory_of(const struct row *row, size_t *len)
+{
+	const char *slash;
+
+	*len = 0;
+	if (!row->path)
+		return "";
+	*len = strlen(row->path);
+	while (*len > 1 && row->path[*len - 1] == '/')
+		--*len;
+	if (row->kind == DT_DIR)
+		return row->path;
+	slash = memrchr(row->path, '/', *len);
+	*len = slash ? (slash > row->path ? (size_t)(slash - row->path) : 1) : 0;
+	return row->path;
+}
+
+static int by_directory(const void *a, const void *b, void *arg)
+{
+	const struct row *rows = arg, *x = &rows[*(const uint32_t *)a],
+			 *y = &rows[*(const uint32_t *)b];
+	size_t n, m;
+	const char *p = directory_of(x, &n), *q = directory_of(y, &m);
+	int c = memcmp(p, q, n < m ? n : m);
+
+	c = c ? c : (n > m) - (n < m);
+	if (c)
+		return c;
+	return (x->lost_per_s < y->lost_per_s) - (x->lost_per_s > y->lost_per_s);
+}
+
+static void add_to_directory(struct directory *d, const struct row *row, const struct model *m)
+{
+	change_sum(&d->sum, &row->sum);
+	d->lost_per_s += row->lost_per_s;
+	d->acquired_per_s += row_acquired_per_s(m, row);
+	d->n_rows++;
+	d->n_hot += row->hot;
+}
+
+static int by_worth(const void *a, const void *b, void *arg)
+{
+	const struct directory *x = a, *y = b;
+	const struct ui *ui = arg;
+	double u = x->lost_per_s, v = y->lost_per_s;
+	int c;
+
+	switch (ui->sort) {
+	case SORT_WAITING:
+		u = x->sum.waiting;
+		v = y->sum.waiting;
+		break;
+	case SORT_AGE:
+		u = x->sum.oldest_s;
+		v = y->sum.oldest_s;
+		break;
+	case SORT_LONGEST:
+		u = x->sum.longest_s;
+		v = y->sum.longest_s;
+		break;
+	case SORT_ACQUIRED:
+		u = x->acquired_per_s;
+		v = y->acquired_per_s;
+		break;
+	case SORT_NAME:
+		c = strcoll(x->path, y->path);
+		return ui->reversed ? -c : c;
+	default:
+		break;
+	}
+	c = (u < v) - (u > v);
+	c = c ? c : strcmp(x->path, y->path);
+	return ui->reversed ? -c : c;
+}
+
+static void free_directories(struct list *l)
+{
+	for (size_t i = 0; i < l->n_directories; i++)
+		free(l->directories[i].path);
+	free(l->directories);
+	free(l->by_directory);
+	l->directories = NULL;
+	l->by_directory = NULL;
+	l->n_directories = 0;
+}
+
+static int gather_directories(struct ui *ui)
+{
+	struct list *l = &ui->list;
+	struct row *rows = ui->shot->group.rows;
+	size_t before_len = 0;
+	const char *before = NULL;
+
+	l->by_directory = calloc(l->n_order + 1, sizeof(*l->by_directory));
+	l->directories = calloc(l->n_order + 1, sizeof(*l->directories));
+	if (!l->by_directory || !l->directories)
+		return -ENOMEM;
+	memcpy(l->by_directory, l->order, l->n_order * sizeof(*l->order));
+	qsort_r(l->by_directory, l->n_order, sizeof(*l->by_directory), by_directory, rows);
+	for (size_t i = 0; i < l->n_order; i++) {
+		const struct row *row = &rows[l->by_directory[i]];
+		size_t len;
+		const char *path = directory_of(row, &len);
+
+		if (!before || len != before_len || memcmp(path, before, len) != 0) {
+			struct directory *d = &l->directories[l->n_directories];
+
+			d->path = strndup(path, len);
+			if (!d->path)
+				return -ENOMEM;
+			d->first = (uint32_t)i;
+			l->n_directories++;
+			before = path;
+			before_len = len;
+		}
+		add_to_directory(&l->directories[l->n_directories - 1], row, &ui->shot->model);
+	}
+	qsort_r(l->directories, l->n_directories, sizeof(*l->directories), by_worth, ui);
+	return 0;
+}
+
+static int add_directories(struct ui *ui, int width)
+{
+	int err = gather_directories(ui);
+
+	for (size_t i = 0; i < ui->list.n_directories && !err; i++) {
+		const struct directory *d = &ui->list.directories[i];
+		struct item *item = add(ui, ITEM_DIRECTORY, (uint32_t)i, 0, 0);
+
+		if (!item)
+			return -ENOMEM;
+		if (!item_is_open(ui, item))
+			continue;
+		for (uint32_t j = 0; j < d->n_rows && !err; j++)
+			err = add_row(ui, ui->list.by_directory[d->first + j], 1, width);
+	}
+	return err;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+int list_build(struct ui *ui, int width)
+{
+	int err;
+
+	ui->list.n = 0;
+	free_directories(&ui->list);
+	if (!ui->shot)
+		return 0;
+	err = order_rows(ui);
+	if (!err)
+		err = ui->by_directory ? add_directories(ui, width - 10) : add_rows(ui, width - 10);
+	if (!err && !ui->list.n_order)
+		err = add(ui, ITEM_NOTHING, 0, 0, 0) ? 0 : -ENOMEM;
+	return err;
+}
+
+void list_free(struct list *l)
+{
+	free_directories(l);
+	free(l->items);
+	free(l->order);
+	*l = (struct list){0};
+}

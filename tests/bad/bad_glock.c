@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libglock's lock spaces: waits are exact and count once, in the frames in which they lasted; what
+ * the program calls its objects; lines that are none.
+ */
+#include "scene.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SPACE "shop"
+#define NS(seconds) ((long long)((seconds)*1e9))
+
+/* A node's file begins with who it is. */
+static void node(struct scene *s, int t, const char *name)
+{
+	char path[128];
+
+	scene_clock(s, t, name);
+	snprintf(path, sizeof(path), "t%d/%s/glock/" SPACE "/node", t, name);
+	scene_file(s, path, "N 1 77 [%s]\n", name);
+}
+
+static void line(struct scene *s, int t, const char *name, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "t%d/%s/glock/" SPACE "/node", t, name);
+	scene_file(s, path, "%s\n", text);
+}
+
+static void glock(struct scene *s, int t, const char *name, const char *glock, const char *mode,
+		  long long queued, long long waits, double waited, double longest)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "G %s s:%s t:%s d:%lld q:%lld b:0 w:%lld/%lld/%lld", glock,
+		 mode, mode, queued / 10, queued, waits, NS(waited), NS(longest));
+	line(s, t, name, text);
+}
+
+/* Since so many seconds after the first sample. */
+static void holder(struct scene *s, int t, const char *name, const char *mode, char flag,
+		   double since, int pid)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "H s:%s f:%c at:%lld p:%d [a [b]] x.c:1", mode, flag,
+		 NS(UP0 + since), pid);
+	line(s, t, name, text);
+}
+
+static void a_wait_counts_once_in_the_frames_it_lasted(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 5; t++) {
+		node(s, t, "a-1");
+		glock(s, t, "a-1", "2:17", "EX", 100 + 10 * t, 0, 0, 0);
+		holder(s, t, "a-1", "EX", 'H', -3, 1);
+		node(s, t, "b-2");
+		/* it waits from 2 s to 13 s; another waited 0.5 s before all that */
+		glock(s, t, "b-2", "2:17", "UN", 50, t >= 3 ? 2 : 1, t >= 3 ? 11.5 : 0.5,
+		      t >= 3 ? 11 : 0.5);
+		if (t == 1 || t == 2)
+			holder(s, t, "b-2", "EX", 'W', 2, 2);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 0x17), 3, 0.001);
+	assert_near(waited(s, 1, 0x17), 5, 0.001);
+	assert_near(waited(s, 2, 0x17), 3, 0.001);
+	assert_near(waited(s, 3, 0x17), 0, 0.001);
+	row = row_of(frame(s, 0), 0x17);
+	assert_string_equal(word(row, "fs"), "glock");
+	assert_string_equal(word(row, "lockspace"), SPACE);
+	assert_string_equal(word(row, "section"), "files");
+	assert_false(json_is_true(json_object_get(row, "estimated")));
+	assert_int_equal(number(row, "waiting"), 1);
+	assert_near(number(row, "oldest_wait_s"), 3, 0.001);
+	assert_near(number(row, "oldest_wait_max_s"), 3, 0.001);
+	row = row_of(frame(s, 2), 0x17);
+	assert_int_equal(number(row, "waiting"), 0);
+	assert_near(number(row, "longest_wait_s"), 11, 0.001);
+}
+
+/* Several waits that end in one frame, one of which began before it. */
+static void many_waits_are_summed(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 3; t++) {
+		node(s, t, "a-1");
+		glock(s, t, "a-1", "2:17", "SH", 100, t == 2 ? 40 : 0, t == 2 ? 12 : 0, 6);
+		if (t == 1)
+			holder(s, t, "a-1", "SH", 'W', 1, 1);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 0x17), 4, 0.001);
+	assert_near(waited(s, 1, 0x17), 8, 0.001);
+}
+
+static void one_sample_shows_who_waits(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	node(s, 0, "a-1");
+	glock(s, 0, "a-1", "6:cafe", "UN", 3, 0, 0, 0);
+	line(s, 0, "a-1", "O at:5 extra");
+	holder(s, 0, "a-1", "SH", 'W', -2, 1);
+	line(s, 0, "a-1", "O at:5 P: the till");
+	scene_json(s);
+	row = json_array_get(json_object_get(frame(s, 0), "rows"), 0);
+	assert_string_equal(word(row, "path"), "the till");
+	assert_true(is_null(row, "ino"));
+	assert_near(number(row, "oldest_wait_s"), 2, 0.001);
+}
+
+/* A glock that was made anew has no past; one that came while we looked brings all of its own. */
+static void new_glocks_bring_their_own(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 3; t++) {
+		node(s, t, "a-1");
+		glock(s, t, "a-1", "2:17", "SH", t == 2 ? 5 : 100, t == 2 ? 1 : 9,
+		      t == 2 ? 0.25 : 30, 10);
+		if (t)
+			glock(s, t, "a-1", "2:18", "SH", 7, 2, 0.75, 0.5);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 0x17), 0, 0.001);
+	assert_near(waited(s, 1, 0x17), 0.25, 0.001);
+	assert_near(waited(s, 0, 0x18), 0.75, 0.001);
+	assert_near(waited(s, 1, 0x18), 0, 0.001);
+}
+
+static void bad_lines_are_named_and_left_out(void **state)
+{
+	static const char *const bad[] = {
+	    "G 2:17",
+	    "G 99:1 s:SH t:SH d:1 q:1 b:0 w:0/0/0",
+	    "G 2:1 s:XX t:SH d:1 q:1 b:0 w:0/0/0",
+	    "G 2:1 s:SH t:SH d:-1 q:1 b:0 w:0/0/0",
+	    "G 2:1 s:SH t:SH d:1 q:1 b:0 w:0/-5/0",
+	    "G 2:18 s:SH t:SH d:1 q:1 b:0 w:0/0/0",
+	    "H s:UN f:H at:1 p:1 [x] y",
+	    "H s:SH f:H at:1 p:1 x",
+	    "O at: P: x",
+	    "what",
+	    "",
+	};
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		node(s, t, "a-1");
+		glock(s, t, "a-1", "2:18", "SH", 1 + t, 0, 0, 0);
+		for (size_t i = 0; t && i < sizeof(bad) / sizeof(bad[0]); i++)
+			line(s, t, "a-1", bad[i]);
+		glock(s, t, "a-1", "2:19", "SH", 1 + t, t, t, t);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 0x19), 1, 0.001);
+	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "problems")),
+			 sizeof(bad) / sizeof(bad[0]));
+	assert_true(says(frame(s, 0), "node:3"));
+	assert_true(says(frame(s, 0), "node:13"));
+}
+
+static void another_version_is_refused(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		node(s, t, "a-1");
+		glock(s, t, "a-1", "2:18", "SH", 1 + t, 0, 0, 0);
+		scene_clock(s, t, "b-1");
+		scene_file(s, t ? "t1/b-1/glock/" SPACE "/node" : "t0/b-1/glock/" SPACE "/node",
+			   "N 2 77 [b]\nG 2:18 s:SH t:SH d:1 q:1 b:0 w:0/0/0\n");
+	}
+	scene_json(s);
+	assert_string_equal(word(node_in(frame(s, 0), "b-1"), "state"), "unusable");
+	assert_true(says(frame(s, 0), "not of a version that is known"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define SCENE(f) cmocka_unit_test_setup_teardown(f, scene_setup, scene_teardown)
+	    SCENE(a_wait_counts_once_in_the_frames_it_lasted),
+	    SCENE(many_waits_are_summed),
+	    SCENE(one_sample_shows_who_waits),
+	    SCENE(new_glocks_bring_their_own),
+	    SCENE(bad_lines_are_named_and_left_out),
+	    SCENE(another_version_is_refused),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""A program in a real terminal (tmux, with a server of its own): keys in, screens out, nothing timed.
+
+Whatever is waited for is waited for by looking at the screen, for up to PATIENCE seconds.
+"""
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+
+PATIENCE = float(os.environ.get("PATIENCE", "60"))
+
+
+class Terminal:
+    def __init__(self, columns=80, rows=24, term="tmux-256color", environment=None):
+        self.folder = tempfile.mkdtemp(prefix="o2top-tui-")
+        self.socket = os.path.join(self.folder, "socket")
+        config = os.path.join(self.folder, "config")
+        with open(config, "w") as f:
+            f.write(f"set -g default-terminal {term}\nset -g status off\nset -g mouse off\nset -sg escape-time 0\n"
+                    "set -g remain-on-exit off\nset -g history-limit 200\n")
+        env = {"TERM": "xterm", "LC_ALL": "C.UTF-8", "TZ": "UTC", "PS1": "ready> ", "HOME": self.folder,
+               "PATH": os.environ["PATH"]}
+        env.update(environment or {})
+        self.env = env
+        self.old_mouse = not term.startswith("xterm")
+        # a shell without job control would not see Ctrl-Z
+        self.tmux("-f", config, "new-session", "-d", "-x", str(columns), "-y", str(rows), "sh", "-i")
+        self.wait("ready>")
+
+    def tmux(self, *arguments):
+        done = subprocess.run(["tmux", "-u", "-S", self.socket, *arguments], env=self.env, capture_output=True,
+                              text=True, check=False)
+        if done.returncode:
+            raise AssertionError(f"tmux {arguments[0]}: {done.stderr.strip()}")
+        return done.stdout
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def coloured(self):
+        return self.tmux("capture-pane", "-p", "-e")
+
+    def key(self, *keys):
+        for key in keys:
+            self.tmux("send-keys", key)
+
+    def type(self, text):
+        self.tmux("send-keys", "-l", text)
+
+    def run(self, *command):
+        self.type(" ".join(shlex.quote(c) for c in command))
+        self.key("Enter")
+
+    def click(self, column, row):
+        """A click as terminals tell of it, the new way and the old one; both from 0."""
+        if self.old_mouse:
+            for button in " #":
+                self.type(f"\x1b[M{button}{chr(33 + column)}{chr(33 + row)}")
+            return
+        for end in "Mm":
+            self.type(f"\x1b[<0;{column + 1};{row + 1}{end}")
+
+    def resize(self, columns, rows):
+        self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def wait(self, *texts, gone=()):
+        """Until all texts are on the screen, and none of those that must not be."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            screen = self.screen()
+            if all(t in screen for t in texts) and not any(t in screen for t in gone):
+                return screen
+            if time.monotonic() > end:
+                raise AssertionError(f"waited for {texts} without {gone}; the screen:\n{screen}")
+            time.sleep(0.02)
+
+    def until(self, holds):
+        """Whether the screen becomes one of which this holds."""
+        end = time.monotonic() + PATIENCE
+        while not holds(self.screen()):
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def settled(self):
+        """A screen that did not change for a while. Only for what is compared with polling again."""
+        before = None
+        while before != (now := self.screen()):
+            before = now
+            time.sleep(0.3)
+        return now
+
+    def pid_of(self, name):
+        shell = self.tmux("list-panes", "-F", "#{pane_pid}").strip()
+        found = subprocess.run(["ps", "--ppid", shell, "-o", "pid=,comm="], capture_output=True, text=True,
+                               check=False).stdout
+        for line in found.splitlines():
+            pid, comm = line.split(None, 1)
+            if comm.strip() == name:
+                return int(pid)
+        raise AssertionError(f"no {name} runs there: {found}")
+
+    def modes(self):
+        """What the terminal was set to."""
+        return self.tmux("list-panes", "-F", "alt=#{alternate_on} cursor=#{cursor_flag} mouse=#{mouse_any_flag}"
+                         " keypad=#{keypad_cursor_flag}").strip()
+
+    def close(self):
+        try:
+            self.tmux("kill-server")
+        except AssertionError:
+            pass
+        for name in os.listdir(self.folder):
+            try:
+                os.unlink(os.path.join(self.folder, name))
+            except OSError:
+                pass
+        try:
+            os.rmdir(self.folder)
+        except OSError:
+            pass

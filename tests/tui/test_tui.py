@@ -1,0 +1,488 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_tui.py [--update] [NAME...]: o2top in a real terminal, key by key; its screens against tests/golden. TAP.
+
+O2TOP, O2TOP_CAPTURES and O2TOP_DATA say where things are, as meson test sets them.
+"""
+import difflib
+import os
+import re
+import shutil
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from terminal import Terminal  # noqa: E402
+
+O2TOP = os.environ["O2TOP"]
+CAPTURES = os.environ["O2TOP_CAPTURES"]
+DATA = os.environ["O2TOP_DATA"]
+GOLDEN = os.path.join(DATA, "..", "golden")
+tests = []
+update = False
+
+
+def test(f):
+    tests.append(f)
+    return f
+
+
+def start(recording, *options, **how):
+    """o2top on a recording, paused at its first frame."""
+    t = Terminal(**how)
+    try:
+        t.run("cd", CAPTURES)
+        t.run("clear")
+        names = []
+        if os.path.exists(f"{DATA}/{recording}.names"):
+            names = ["--names", f"{DATA}/{recording}.names"]
+        t.run(O2TOP, "--speed", "0", *names, *options, recording)
+        t.wait("o2top  ", "Help", "2/")
+    except AssertionError:
+        t.close()
+        raise
+    return t
+
+
+def rows(screen):
+    return "\n".join(line.rstrip() for line in screen.splitlines()) + "\n"
+
+
+def golden(name, t, *texts):
+    """Until the screen is as it should be; a screen may be caught half drawn, so one look is not enough."""
+    path = os.path.join(GOLDEN, f"tui-{name}.txt")
+    t.wait(*texts)
+    if update:
+        with open(path, "w") as f:
+            f.write(rows(t.settled()))
+        return
+    with open(path) as f:
+        wanted = f.read()
+    if not t.until(lambda screen: rows(screen) == wanted):
+        raise AssertionError("".join(difflib.unified_diff(wanted.splitlines(True),
+                                                          rows(t.screen()).splitlines(True), name, "screen")))
+
+
+class Use:
+    """with start(...) as t"""
+
+    def __init__(self, t):
+        self.t = t
+
+    def __enter__(self):
+        return self.t
+
+    def __exit__(self, *args):
+        self.t.close()
+
+
+# ---- what is seen ------------------------------------------------------------------------------
+
+
+@test
+def each_recording():
+    """Every frame of each recording, at the smallest size."""
+    for name, frames in (("ocfs2-hot", 5), ("ocfs2-hang", 3), ("gfs2-hot", 5), ("gfs2-hang", 3)):
+        with Use(start(name)) as t:
+            for i in range(2, frames + 1):
+                golden(f"{name}-{i}", t, f"{i}/{frames}")
+                t.key(".")
+
+
+@test
+def hang_is_found():
+    """The hot file, the nodes and what to do are on the first screen, without a key."""
+    with Use(start("ocfs2-hang")) as t:
+        t.wait("/mnt/ocfs2/hang/victim.db", "!node3 not answering", "node1 and node2 wait")
+    with Use(start("gfs2-hang")) as t:
+        t.wait("/mnt/gfs2/hang/victim.db", "pid", "hotload", "waits for")
+
+
+@test
+def wide():
+    with Use(start("ocfs2-hot", columns=140, rows=40)) as t:
+        t.key("Enter")
+        golden("wide-open", t, "META", "wrote and read")
+        t.key("Enter")
+        t.wait("SHARE", gone=("META",))
+        t.key("d")
+        golden("wide-nodes", t, "each row by its nodes")
+
+
+@test
+def by_directory():
+    with Use(start("ocfs2-hot", columns=100, rows=30)) as t:
+        t.key("D")
+        golden("directories", t, "DIRECTORY", "by directory")
+        t.key("Enter")
+        t.wait("/mnt/ocfs2/db/  (2)", "    journal.log")
+
+
+# ---- keys --------------------------------------------------------------------------------------
+
+
+def order(screen):
+    """The files in the order in which they stand in the table."""
+    table = screen.split("LOST/s", 1)[1].split("\u2500\u2500\u2500")[0]
+    return re.findall(r"(\S+\.(?:log|ini|dat|db)|\S*spool/)", table)
+
+
+@test
+def sorting():
+    with Use(start("ocfs2-hot", columns=140)) as t:
+        by_lost = order(t.screen())
+        assert by_lost[0].endswith("journal.log"), by_lost
+        t.key("P")
+        by_name = order(t.wait("sorted by name"))
+        assert by_name == sorted(by_name) and by_name != by_lost, by_name
+        t.key("r")
+        screen = t.wait("the other way round")
+        assert order(screen)[-1] == by_name[0], screen
+        t.key("L")
+        assert order(t.wait("sorted by lost")) == by_lost
+        t.key(">")
+        t.wait("sorted by waiting")
+        t.key("<")
+        t.wait("sorted by lost")
+
+
+@test
+def searching():
+    with Use(start("ocfs2-hot", columns=120)) as t:
+        t.key("/")
+        t.wait("Search:")
+        t.type("settings")
+        t.wait(">*  3")
+        t.key("Enter")
+        t.wait("Help")
+        t.key("n")
+        t.wait("nothing more holds that")
+        t.key("/")
+        t.type("own.dat")
+        t.key("Enter")
+        first = t.wait("Help", "> ")
+        t.key("n")
+        t.wait("node", gone=(next(l for l in first.splitlines() if l.startswith(">")),))
+        t.key("N")
+        t.wait(next(l for l in first.splitlines() if l.startswith(">")))
+
+
+@test
+def filtering():
+    with Use(start("ocfs2-hot", columns=120)) as t:
+        t.key("\\")
+        t.type("conf/")
+        screen = t.wait("Show only what holds: conf/", "only what holds \"conf/\"", gone=("journal.log",))
+        assert len(order(screen)) == 2, screen
+        t.key("Enter")
+        t.wait("Help", gone=("journal.log",))
+        t.key("\\")
+        t.key("Escape")
+        t.wait("journal.log", "Help")
+        t.key("\\")
+        t.type("there is none")
+        t.wait("nothing here holds")
+        t.key("Escape")
+        t.wait("journal.log")
+        t.key("o")
+        t.wait("only hot rows", gone=("own.dat",))
+
+
+@test
+def paths():
+    with Use(start("ocfs2-hot", columns=120)) as t:
+        t.key("p")
+        t.wait(" journal.log", "names without their directories")
+        t.key("p")
+        t.wait("<32264>", "inode numbers")
+        t.key("p")
+        t.wait("/mnt/ocfs2/db/journal.log", "whole paths")
+
+
+@test
+def system_section():
+    with Use(start("ocfs2-hot", columns=120, rows=50)) as t:
+        few = t.wait("12 more that cost little")
+        t.key("a")
+        many = t.wait("all of the system section", "SYSTEM 12", gone=("more that cost",))
+        assert many.count("system inode") > few.count("system inode"), many
+
+
+@test
+def opening():
+    with Use(start("gfs2-hang", columns=120, rows=40)) as t:
+        t.key("Space")
+        golden("processes", t, "pid", "waits for SH", "INODE")
+
+
+@test
+def time():
+    with Use(start("ocfs2-hot")) as t:
+        t.key(".")
+        t.wait("3/5", "PAUSED")
+        t.key(".", ".")
+        t.wait("5/5", "END")
+        t.key(",")
+        t.wait("4/5", "PAUSED")
+        t.key("g")
+        t.type("06:01:41")
+        t.key("Enter")
+        t.wait("2/5")
+        t.key("g")
+        t.type("2026-11-20 06:01:50")
+        t.key("Enter")
+        t.wait("4/5")
+        t.key("g")
+        t.type("nonsense")
+        t.key("Enter")
+        t.wait("no time: nonsense")
+        t.key("+", "+", "+", "+", "+", "+")
+        t.wait("64 times as fast")
+        t.key("z")
+        t.wait("5/5", "END")
+
+
+@test
+def same_frame_again():
+    """Going back shows what going on showed."""
+    with Use(start("ocfs2-hot", columns=130)) as t:
+        t.key(".")
+        t.wait("3/5")
+        before = t.settled()
+        t.key(".")
+        t.wait("4/5")
+        t.key(",")
+
+        # but for the time lost of frames that were not gone through
+
+        def of(screen):
+            return [line for line in screen.splitlines() if not line.startswith("lost")]
+        assert t.until(lambda screen: of(screen) == of(before)), before + t.screen()
+
+
+@test
+def live():
+    """This machine, its debugfs a folder."""
+    tree = f"{CAPTURES}/gfs2-hang/t1/node1"
+    t = Terminal(columns=100)
+    with Use(t):
+        t.run(O2TOP, "--debugfs", tree, "--mountinfo", MOUNTINFO, "-t", "0.5")
+        t.wait("every 0.5 s", "Help")
+        t.key("z")
+        t.wait("PAUSED every 0.5 s")
+        t.key("+")
+        t.wait("a sample every 0.25 s")
+        t.key(",")
+        t.wait("only a recording")
+        t.key("q")
+        t.wait("ready>")
+
+
+@test
+def help_tells_all():
+    with Use(start("ocfs2-hang")) as t:
+        t.key("?")
+        golden("help", t, "Moving", "scroll")
+        t.key("PageDown", "PageDown", "PageDown", "PageDown")
+        golden("help-end", t, "last known, bytes")
+        t.key("x")
+        t.wait("victim.db", "Help")
+        t.key("Y")
+        t.wait("no such key")
+
+
+@test
+def mouse():
+    for term in ("tmux-256color", "xterm-256color"):
+        clicks(term)
+
+
+def clicks(term):
+    with Use(start("ocfs2-hot", columns=94, term=term)) as t:
+        screen = t.screen().splitlines()
+        y = next(i for i, l in enumerate(screen) if "LOST/s" in l)
+        t.click(screen[y].index("FILE") + 2, y)
+        t.wait("sorted by name")
+        t.click(screen[y].index("WAIT"), y)
+        t.wait("sorted by waiting")
+        screen = t.screen().splitlines()
+        y = next(i for i, l in enumerate(screen) if "settings.ini" in l)
+        t.click(40, y)
+        t.wait(">*  ", "conf/settings.ini  inode 12821")
+        row = next(i for i, l in enumerate(t.screen().splitlines()) if l.startswith(">"))
+        t.click(40, row)
+        t.wait("META")
+
+
+# ---- looks -------------------------------------------------------------------------------------
+
+
+@test
+def colours():
+    with Use(start("ocfs2-hang")) as t:
+        assert re.search(r"\x1b\[[0-9;]*33m!node3", t.coloured()), t.coloured()
+        assert re.search(r"\x1b\[[0-9;]*41m", t.coloured()), t.coloured()
+    for how in ({"environment": {"NO_COLOR": "1"}}, {"term": "vt100"}):
+        with Use(start("ocfs2-hang", **how)) as t:
+            colours_used = [c for m in re.findall(r"\x1b\[([0-9;]*)m", t.coloured()) for c in m.split(";")
+                            if c.isdigit() and 30 <= int(c) <= 48 and c != "39"]
+            assert not colours_used, colours_used
+            # what stood out by colour does by its signs
+            t.wait("!node3 not answering", "*  1", "!4.46..10.0 s")
+    with Use(start("ocfs2-hang", "--no-color")) as t:
+        assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", t.coloured())
+
+
+@test
+def ascii_only():
+    with Use(start("ocfs2-hang", "--ascii")) as t:
+        t.key(".")
+        t.wait("3/3")
+        t.key("Enter")
+        golden("ascii", t, "META")
+        assert t.screen().isascii(), t.screen()
+    with Use(start("ocfs2-hang", environment={"LC_ALL": "C"})) as t:
+        assert t.screen().isascii(), t.screen()
+
+
+@test
+def wide_characters():
+    """Names of two columns a character, combining ones, and ones that are no UTF-8."""
+    folder = f"{CAPTURES}/../names-{os.getpid()}"
+    with open(folder, "wb") as f:
+        f.write("32264 /mnt/\u65e5\u672c\u8a9e\u306e\u30d5\u30a9\u30eb\u30c0/\u8a18\u9332.log\n"
+                "32259 /mnt/e\u0301te\u0301/\u00fcber\n".encode() + b"12821 /mnt/\xff\xfe/\x1b[31mred\n")
+    try:
+        for columns in (80, 81, 120):
+            with Use(Terminal(columns=columns)) as t:
+                t.run("cd", CAPTURES)
+                t.run("clear")
+                t.run(O2TOP, "--speed", "0", "--names", folder, "ocfs2-hot")
+                t.wait("2/5", "Help", "\u8a18\u9332.log", "\\xff\\xfe/\\x1b[31mred")
+                golden(f"wide-characters-{columns}", t)
+    finally:
+        os.unlink(folder)
+
+
+@test
+def sizes():
+    with Use(start("ocfs2-hot")) as t:
+        t.resize(132, 43)
+        t.wait("SHARE", "TREND", "SIZE")
+        t.resize(80, 24)
+        t.wait("LOST/s", gone=("SHARE",))
+        t.resize(60, 12)
+        t.wait("LOST/s", "journal.log")
+        t.resize(30, 5)
+        t.wait("too small")
+        t.resize(80, 24)
+        golden("ocfs2-hot-2", t, "Help", "journal.log", "it changes hands")
+
+
+@test
+def columns_chosen():
+    with Use(start("ocfs2-hot", "--columns", "waiting,lost,size")) as t:
+        t.wait("WAIT   LOST/s SIZE", gone=("LONGEST",))
+
+
+# ---- leaving -----------------------------------------------------------------------------------
+
+BEFORE = "alt=0 cursor=1 mouse=0 keypad=0"
+
+
+def shell_is_well(t):
+    """What one types is seen and done, and the terminal is as it was."""
+    t.run("stty", "-a")
+    screen = t.wait("icanon", "ready>")
+    for word in (" echo ", " icanon ", " isig ", " icrnl ", " opost "):
+        assert word in screen.replace("\n", " ") + " ", (word, screen)
+    assert t.modes() == BEFORE, t.modes()
+
+
+@test
+def leaves_by_key():
+    with Use(start("ocfs2-hang")) as t:
+        assert t.modes() != BEFORE
+        t.key("q")
+        t.wait("ready>", gone=("victim.db",))
+        t.run("echo", "status", "$?")
+        shell_is_well(t)
+    with Use(start("ocfs2-hang")) as t:
+        t.key("C-c")
+        t.wait("ready>", gone=("victim.db",))
+        shell_is_well(t)
+
+
+@test
+def leaves_by_signal():
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS,
+                   signal.SIGFPE, signal.SIGILL):
+        with Use(start("ocfs2-hang")) as t:
+            os.kill(t.pid_of("o2top"), number)
+            t.wait("ready>", gone=("Help",))
+            t.key("C-c")
+            t.run("clear")
+            shell_is_well(t)
+
+
+@test
+def stops_and_goes_on():
+    with Use(start("ocfs2-hang")) as t:
+        for how in ("key", "signal"):
+            pid = t.pid_of("o2top")
+            if how == "key":
+                t.key("C-z")
+            else:
+                os.kill(pid, signal.SIGTSTP)
+            t.wait("ready>", gone=("Help",))
+            shell_is_well(t)
+            t.run("fg")
+            t.wait("victim.db", "Help", gone=("ready>",))
+            t.key("Enter")
+            t.wait("META")
+            t.key("Enter")
+            t.wait("victim.db", gone=("META",))
+        # stopped by what cannot be caught, its screen written over meanwhile
+        os.kill(t.pid_of("o2top"), signal.SIGSTOP)
+        t.wait("ready>")
+        t.run("fg")
+        t.wait("victim.db", "Help")
+        t.key("q")
+        t.wait("ready>")
+
+
+@test
+def nothing_to_show():
+    t = Terminal()
+    with Use(t):
+        t.run(O2TOP, "--debugfs", "/nowhere", "--mountinfo", MOUNTINFO)
+        t.wait("nothing to watch", "ready>", gone=("Help",))
+        shell_is_well(t)
+
+
+MOUNTINFO = "/proc/self/mountinfo"
+
+
+def main():
+    global update
+    arguments = sys.argv[1:]
+    if "--update" in arguments:
+        update = True
+        arguments.remove("--update")
+    if not shutil.which("tmux"):
+        print("1..0 # SKIP no tmux")
+        return
+    chosen = [f for f in tests if not arguments or f.__name__ in arguments]
+    failed = 0
+    for i, f in enumerate(chosen, 1):
+        try:
+            f()
+            print(f"ok {i} - {f.__name__}", flush=True)
+        except AssertionError as e:
+            failed += 1
+            print("".join(f"# {line}\n" for line in str(e).splitlines()), end="")
+            print(f"not ok {i} - {f.__name__}", flush=True)
+    print(f"1..{len(chosen)}")
+
+
+main()
