@@ -227,9 +227,18 @@ struct glock_type_options {
 #define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: of inodes in use, in ticks of hz */
 #define GLOCK_SPACE_CHECK_OPS 0x8u   /* tell of operations that sleep under the spinlock; costs */
 
+/* A process that uses the same space. */
+struct glock_peer {
+	int64_t pid;
+	char comm[16];
+	enum glock_mode mode; /* that it holds, or waits for */
+	int waits;            /* it waits for it, before us */
+	int stopped, dead;
+};
+
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
-	const char *lockman;                    /* "none": this process alone (default) */
+	const char *lockman;                    /* "local" (default), "none": this process alone */
 	unsigned int flags;                     /* GLOCK_SPACE_ */
 	const struct glock_type_options *types; /* types without an entry have no operations */
 	size_t n_types;
@@ -244,6 +253,20 @@ struct glock_space_options {
 	 */
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
+	/*
+	 * Of "local": the members of which group share the space (a name or a number; NULL: this
+	 * user's programs); in which directory its file is, whoever that belongs to (NULL: what
+	 * GLOCK_DIR says, or one in /dev/shm that follows from user or group).
+	 */
+	const char *group;
+	const char *dir;
+	/*
+	 * A process died that had this space open: called once for each death, by one of those that
+	 * gave such a function and live, on a thread of its own. It may take locks, with
+	 * GLOCK_RECOVER. Until it returns, nobody is granted a lock that he waits for without.
+	 */
+	void (*recover)(void *arg, const struct glock_peer *dead);
+	void *recover_arg;
 };
 
 /*
@@ -400,6 +423,22 @@ int glock_valid(const struct glock_holder *gh);
  * they ask. -EINVAL: not held, not weaker, or not a mode of the type; -EBUSY: shared EX. At once.
  */
 int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
+
+/*
+ * A number that goes with a lock held in EX, for storage that can refuse what comes from somebody
+ * who had the lock before: higher than that of anyone in this space who had it in EX before, over
+ * deaths, restarts and lost value blocks as well. -EPERM: not held in EX; -EOPNOTSUPP: has none.
+ */
+int glock_token(const struct glock_holder *gh, uint64_t *token);
+
+/*
+ * Whether somebody died who held it in EX, and nobody was told in EX since then: what it protects
+ * may be half done. 1 or 0.
+ */
+int glock_owner_died(const struct glock_holder *gh);
+
+/* Whom the glock's open request waits for: up to max of them are in peers. How many, or 0. */
+size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max);
 
 /* What it was initialized with; after a downgrade: the mode that it has. At once. */
 struct glock *glock_of(const struct glock_holder *gh);

@@ -68,6 +68,7 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	gl->number = number;
 	gl->flags = GLOCK__F_INITIAL | GLOCK__F_TABLE;
 	gl->lk.has_lvb = lvb;
+	gl->lk.tell_at_once = space->types[type].ops.callback != NULL;
 	r = gl_record(gl);
 	atom_swap32(&r->seq, r->seq | 1);
 	*r = (struct glock__record){.seq = r->seq, .type = gl->type, .number = number};

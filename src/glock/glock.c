@@ -97,12 +97,18 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 
 void glock__grant(struct glock *gl, struct glock__holder *gh)
 {
+	bool died;
+
 	assert(gl_held(gl) && glock__may_grant(gl, gh));
 	if (glock__now(gl_space(gl)) - gh->asked > LONG_WAIT)
 		glock__hold_grow(gl);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
-	glock__holder_set(gl_space(gl), gh, GLOCK__H_QUEUED | GLOCK__H_HOLDER);
+	died = gl->flags & GLOCK__F_DIED;
+	if (gh->mode == GLOCK_EX)
+		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* who is told in EX may repair it */
+	glock__holder_set(gl_space(gl), gh,
+			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0));
 }
 
 /* The holder leaves the list; its memory is the program's again when its state is set. */
@@ -366,6 +372,8 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 		flags |= GLOCK__LKF_QUECVT; /* behind those who convert already */
 	if (tries & GLOCK_TRY_1CB)
 		flags |= GLOCK__LKF_NOQUEUEBAST;
+	if (glock__self()->mine == gl && glock__self()->mine_waits)
+		flags |= GLOCK__LM_CALLER_WAITS;
 	return flags;
 }
 
@@ -413,6 +421,8 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
 			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
 		glock__unpin(gl);
+		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
+			fail_waiters(gl, err, false);
 		finish_now(gl, GLOCK__ERROR);
 		return;
 	}
@@ -475,8 +485,19 @@ void glock__cancel_request(struct glock *gl)
 	}
 }
 
+bool glock__now_idle(struct glock *gl)
+{
+	assert(gl_held(gl));
+	if (gl->flags & GLOCK__F_LOCK || !gl->lk.held || !glock__list_empty(&gl_busy(gl)->holders))
+		return false;
+	gl->lk.held = false;
+	return true;
+}
+
 void glock__work_run(struct glock *gl)
 {
+	bool idle;
+
 	gl_take(gl);
 	if (gl->flags & GLOCK__F_HAVE_REPLY) {
 		gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
@@ -485,5 +506,8 @@ void glock__work_run(struct glock *gl)
 	}
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
+	idle = glock__now_idle(gl);
 	gl_drop(gl);
+	if (idle)
+		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
 }

@@ -191,6 +191,7 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
+	bool mine;
 	int err;
 
 	if (!gl)
@@ -204,6 +205,8 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 	err = glock__order_check(gl, gh);
 	if (err)
 		return err;
+	glock__fetch(gl_space(gl));
+	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl, true);
 	gl_take(gl);
 	if (gh->flags & GLOCK_NOBLOCK)
 		err = nq_noblock(gl, gh);
@@ -212,6 +215,8 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 	if (!err && !(gh->flags & GLOCK_NOBLOCK))
 		glock__run_queue(gl, true);
 	gl_drop(gl);
+	if (mine && (err || glock_poll(pub)))
+		glock__mine_end(gl);
 	if (err) {
 		glock__order_forget(gl_space(gl), gh);
 		return err;
@@ -258,7 +263,7 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 				   gh->where);
 			return -EDEADLK;
 		}
-		err = glock__wait(space, &gh->state, seen, deadline);
+		err = glock__wait_for(gh->gl, &gh->state, seen, deadline);
 		if (err == -ETIMEDOUT && !glock_poll(pub))
 			return err;
 		if (err == -EINTR && flags & GLOCK_WAIT_INTR && !glock_poll(pub))
@@ -320,6 +325,7 @@ int glock_dq(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
+	bool mine, idle;
 	int err;
 
 	if (!gl || !(gh_state(gh) & GLOCK__H_QUEUED))
@@ -327,6 +333,9 @@ int glock_dq(struct glock_holder *pub)
 	err = glock__check(gl_space(gl), "glock_dq");
 	if (err)
 		return err;
+	/* Who is waiting for it elsewhere gets it from this very thread. */
+	mine = glock__mine_begin(gl, false);
+	glock__fetch(gl_space(gl));
 	gl_take(gl);
 	if (gh_state(gh) & GLOCK__H_WAIT)
 		take_back(gl, gh);
@@ -334,7 +343,12 @@ int glock_dq(struct glock_holder *pub)
 		release(gl, gh);
 	else if (gh_state(gh) & GLOCK__H_QUEUED)
 		err = -EBUSY; /* its lock operation runs, and called this */
+	idle = glock__now_idle(gl);
 	gl_drop(gl);
+	if (idle)
+		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	if (mine)
+		glock__mine_end(gl);
 	return err;
 }
 
@@ -414,6 +428,40 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	}
 	gl_drop(gl);
 	return err;
+}
+
+int glock_token(const struct glock_holder *pub, uint64_t *token)
+{
+	const struct glock__holder *gh = gh_of(pub);
+
+	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_EX)
+		return -EPERM;
+	/* Set before the grant, and not changed while it is held. */
+	if (!gh->gl->lk.token)
+		return -EOPNOTSUPP;
+	*token = gh->gl->lk.token;
+	return 0;
+}
+
+int glock_owner_died(const struct glock_holder *gh)
+{
+	uint32_t state = gh_state(gh_of(gh));
+
+	return state & GLOCK__H_HOLDER && state & GLOCK__H_DIED;
+}
+
+size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max)
+{
+	struct glock__lockman *lm = gl_space(gl)->lm;
+	struct glock__lm_peer found[32];
+	size_t n;
+
+	if (glock__check(gl_space(gl), "glock_in_the_way") || !lm->ops->in_the_way)
+		return 0;
+	n = lm->ops->in_the_way(lm, &gl->lk, found, max < 32 ? max : 32);
+	for (size_t i = 0; i < n; i++)
+		glock__peer(&found[i], &peers[i]);
+	return n;
 }
 
 /* ---- the value block ---- */

@@ -85,6 +85,7 @@ static inline void glock__list_del(struct glock__list *l)
 #define GLOCK__H_QUEUED (1u << 18)   /* in gl->holders */
 #define GLOCK__H_ENTERING (1u << 19) /* the type's lock operation runs for it */
 #define GLOCK__H_LOST (1u << 20)     /* the space was withdrawn while it held the lock */
+#define GLOCK__H_DIED (1u << 21)     /* who had it before died with it */
 
 struct glock__holder {
 	struct glock__list list; /* gl->holders: the granted ones first, in order of asking */
@@ -143,6 +144,7 @@ enum glock__reply {
 
 /* Of gl->flags, besides enum glock__flag: the library's own. */
 enum glock__own_flag {
+	GLOCK__F_DIED = 1u << 0,     /* with the last grant: somebody died who had it in EX */
 	GLOCK__F_BUSY = 1u << 25,    /* has a struct glock__busy */
 	GLOCK__F_EDITED = 1u << 26,  /* its record is being changed */
 	GLOCK__F_LISTED = 1u << 27,  /* on the list of idle ones; LRU as well: idle indeed */
@@ -151,7 +153,7 @@ enum glock__own_flag {
 	GLOCK__F_USABLE = 1u << 30,  /* the share of time for which it can be used runs */
 	GLOCK__F_ENTERED = 1u << 31, /* the type's lock operation was called for somebody here */
 };
-#define GLOCK__F_OWN 0xfe000000u
+#define GLOCK__F_OWN 0xfe000001u
 
 struct glock {
 	uint64_t fast; /* see fast.h */
@@ -168,7 +170,7 @@ struct glock {
 	uint32_t aux;             /* BUSY: the number of that; else its idle_since */
 	struct glock__lm_lock lk; /* behind it the value block, if it has one */
 };
-static_assert(sizeof(struct glock) == 64, "a glock is a cache line");
+static_assert(sizeof(struct glock) == 72, "a glock is small");
 
 /* What a glock has only while something is going on: under gl->lock as long as it is held. */
 struct glock__busy {
@@ -227,6 +229,8 @@ struct glock_space {
 	struct glock__ring *ring;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
+	void (*recover)(void *arg, const struct glock_peer *dead);
+	void *recover_arg;
 	uint8_t withdrawn, blocked, closing;
 	uint8_t withdraw_done; /* glock_withdraw() has seen to all glocks */
 
@@ -358,6 +362,14 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh);
 
 /* The work of a glock; not under its lock. */
 void glock__work_run(struct glock *gl);
+/* Under gl->lock: true if the lock manager has to be told (ops->idle) that nobody uses it now. */
+bool glock__now_idle(struct glock *gl);
+/* What the lock manager has for this node, if it has anything. Not under any lock. */
+static inline void glock__fetch(struct glock_space *space)
+{
+	if (glock__lm_due(space->lm))
+		space->lm->ops->poll(space->lm);
+}
 
 /* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
 void glock__cancel_request(struct glock *gl);
@@ -366,6 +378,8 @@ void glock__cancel_request(struct glock *gl);
 
 /* The lock manager's events. Not under any lock. */
 extern const struct glock__lm_events glock__events;
+/* As the program sees it. */
+void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
 /* A reply held back is looked at now; under gl->lock. */
 void glock__unfreeze(struct glock *gl);
 
@@ -442,6 +456,15 @@ bool glock__work_queued(struct glock *gl);
 int64_t glock__work_next(struct glock_space *space);
 /* Sleeps until *word is not seen, doing work meanwhile if that is the program's to do. */
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
+/*
+ * From begin, if that returns true, until end: the calling thread runs this glock's work by itself
+ * as soon as it can. Not under any lock. waits: for a holder of it.
+ */
+bool glock__mine_begin(struct glock *gl, bool waits);
+void glock__mine_run(struct glock *gl);
+void glock__mine_end(struct glock *gl);
+/* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */
+int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline);
 void glock__wake(struct glock_space *space, uint32_t *word);
 
 /* ---- space.c, find.c, lru.c ---- */

@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 static enum glock__reply reply_of(int status)
 {
@@ -65,8 +66,12 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	assert(gl->flags & GLOCK__F_LOCK);
 	assert(!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)));
 	gl_busy(gl)->reply = reply_of(status);
-	if (gl_busy(gl)->reply == GLOCK__GRANTED)
+	if (gl_busy(gl)->reply == GLOCK__GRANTED) {
 		gl->flags &= ~(uint32_t)GLOCK__F_INITIAL;
+		gl->flags &= ~(uint32_t)GLOCK__F_DIED;
+		if (sbflags & GLOCK__SBF_OWNER_DIED)
+			gl->flags |= GLOCK__F_DIED;
+	}
 	if (should_freeze(gl)) {
 		gl->flags |= GLOCK__F_FROZEN;
 	} else {
@@ -123,9 +128,42 @@ static void on_thaw(void *owner)
 	glock__each(space, thaw_one, NULL);
 }
 
+void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to)
+{
+	int mode = glock__mode_of_dlm(from->mode);
+
+	*to = (struct glock_peer){.pid = from->pid,
+				  .mode = mode < 0 ? GLOCK_UN : (enum glock_mode)mode,
+				  .waits = from->waits,
+				  .stopped = from->stopped,
+				  .dead = from->dead};
+	memcpy(to->comm, from->comm, sizeof(to->comm));
+}
+
+static void on_recover(void *owner, const struct glock__lm_peer *dead)
+{
+	struct glock_space *space = owner;
+	struct glock_peer peer;
+
+	glock__peer(dead, &peer);
+	if (space->recover)
+		space->recover(space->recover_arg, &peer);
+}
+
+/* The work sees to it: here may be any thread. */
+static void on_gone(void *owner)
+{
+	struct glock_space *space = owner;
+
+	atom_store8(&space->withdrawn, true);
+	glock__work_kick(space, glock__now(space));
+}
+
 const struct glock__lm_events glock__events = {
     .reply = on_reply,
     .bast = on_bast,
     .block = on_block,
     .thaw = on_thaw,
+    .gone = on_gone,
+    .recover = on_recover,
 };

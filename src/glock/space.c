@@ -3,6 +3,7 @@
  * space.c - lock spaces: open, close, withdraw.
  */
 #include "impl.h"
+#include "local.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -129,6 +130,8 @@ static int set_options(struct glock_space *space, const char *name,
 	space->hz = o->hz ? o->hz : DEFAULT_HZ;
 	space->log = o->log;
 	space->log_arg = o->log_arg;
+	space->recover = o->recover;
+	space->recover_arg = o->recover_arg;
 	space->lru.max = o->cached_max;
 	space->lru.age = o->cached_age;
 	return set_types(space, o);
@@ -199,6 +202,11 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	lm->events = &glock__events;
 	if (!err)
 		err = glock__work_init(space, !env);
+	if (!err && lm->ops->start) {
+		err = lm->ops->start(lm);
+		if (err)
+			glock__work_stop(space);
+	}
 	if (err) {
 		free_space(space);
 		return err;
@@ -207,32 +215,67 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	return 0;
 }
 
-/* The one asked for, or the one that the environment names, or the usual one. */
-static int new_lockman(const char *kind, struct glock__lockman **lm)
+static int new_none(const char *name, const struct glock_space_options *o,
+		    struct glock__lockman **lm)
 {
-	if (!kind)
-		kind = secure_getenv("GLOCK_LOCKMAN");
-	if (kind && *kind && strcmp(kind, "none"))
-		return -EPROTONOSUPPORT;
+	(void)name, (void)o;
 	*lm = glock__none_new();
 	return *lm ? 0 : -ENOMEM;
+}
+
+static int new_local(const char *name, const struct glock_space_options *o,
+		     struct glock__lockman **lm)
+{
+	const struct glock__local_options local = {.name = name,
+						   .group = o->group,
+						   .dir = o->dir,
+						   .log = o->log,
+						   .log_arg = o->log_arg,
+						   .recovers = o->recover};
+
+	return glock__local_new(&local, lm);
+}
+
+static const struct {
+	const char *name;
+	int (*new)(const char *name, const struct glock_space_options *o,
+		   struct glock__lockman **lm);
+} lockmans[] = {
+    {"local", new_local}, /* the usual one */
+    {"none", new_none},
+};
+
+enum { LOCKMANS = sizeof(lockmans) / sizeof(*lockmans) };
+
+/* The one asked for, or the one that the environment names, or the usual one. */
+static int new_lockman(const char *name, const struct glock_space_options *o,
+		       struct glock__lockman **lm)
+{
+	const char *kind = o->lockman ? o->lockman : secure_getenv("GLOCK_LOCKMAN");
+
+	for (size_t i = 0; i < LOCKMANS; i++)
+		if (!kind || !*kind || !strcmp(kind, lockmans[i].name))
+			return lockmans[i].new(name, o, lm);
+	return -EPROTONOSUPPORT;
 }
 
 int glock_space_open(const char *name, const struct glock_space_options *options,
 		     struct glock_space **space)
 {
-	static const struct glock_space_options none = {.size = sizeof(none)};
+	struct glock_space_options o = {.size = sizeof(o)};
 	struct glock__lockman *lm = NULL;
+	size_t size = options ? options->size : 0;
 	int err;
 
-	if (!options)
-		options = &none;
-	if (!name || options->size < offsetof(struct glock_space_options, flags))
+	if (!name || (options && size < offsetof(struct glock_space_options, flags)))
 		return -EINVAL;
-	err = new_lockman(options->lockman, &lm);
+	if (options)
+		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
+	o.size = sizeof(o);
+	err = new_lockman(name, &o, &lm);
 	if (err)
 		return err;
-	err = glock__space_open(name, options, lm, NULL, space);
+	err = glock__space_open(name, &o, lm, NULL, space);
 	if (err)
 		lm->ops->free(lm);
 	return err;
@@ -345,8 +388,9 @@ int glock_supports(const char *feature)
 {
 	if (!feature)
 		return 0;
-	if (!strcmp(feature, "lockman:none"))
-		return 1;
+	for (size_t i = 0; i < LOCKMANS; i++)
+		if (!strncmp(feature, "lockman:", 8) && !strcmp(feature + 8, lockmans[i].name))
+			return 1;
 	if (!strcmp(feature, "probes"))
 		return glock__have_probes;
 	return 0;

@@ -11,6 +11,10 @@
  * else might; it sleeps on one word of the space, which changes whenever there is work or anybody's
  * wait is over.
  *
+ * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself
+ * (it is "mine"), so that to hand a lock over to another node takes no thread more than it must.
+ * Not where the program runs the work.
+ *
  * Locks: work.lock inside gl->lock. The reference that queued work has is taken by whoever queues
  * it and dropped after it ran.
  */
@@ -64,15 +68,22 @@ static void push(struct glock_space *space, struct glock__busy *b, int64_t at)
 	sift_up(space, b->work.place);
 }
 
-static struct glock__busy *pop(struct glock_space *space)
+static struct glock__busy *take_out(struct glock_space *space, size_t i)
 {
-	struct glock__busy *b = space->work.heap[0];
+	struct glock__busy *b = space->work.heap[i], *last = space->work.heap[--space->work.n];
 
-	put_at(space, 0, space->work.heap[--space->work.n]);
-	if (space->work.n)
-		sift_down(space, 0);
+	if (last != b) {
+		put_at(space, i, last);
+		sift_up(space, i);
+		sift_down(space, last->work.place);
+	}
 	b->work.place = GLOCK__NO_PLACE;
 	return b;
+}
+
+static struct glock__busy *pop(struct glock_space *space)
+{
+	return take_out(space, 0);
 }
 
 int glock__work_reserve(struct glock_space *space, size_t glocks)
@@ -173,7 +184,8 @@ void glock__work_queue(struct glock *gl, int64_t at)
 		glock__pin(gl);
 		push(space, b, at);
 	}
-	kick_locked(space, at);
+	if (glock__self()->mine != gl)
+		kick_locked(space, at);
 	glock__lock_drop(&space->work.lock);
 }
 
@@ -266,6 +278,71 @@ static int run_due(struct glock_space *space)
 	return n;
 }
 
+/* ---- by who waits for it, or lets it go ---- */
+
+bool glock__mine_begin(struct glock *gl, bool waits)
+{
+	struct glock__self *self = glock__self();
+
+	if (!gl_space(gl)->work.have_thread || self->mine || glock__in_work())
+		return false;
+	self->mine = gl;
+	self->mine_waits = waits;
+	return true;
+}
+
+/* It is due, and nobody else runs it. */
+static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl)
+{
+	struct glock__busy *b;
+	bool take;
+
+	gl_take(gl);
+	b = gl_busy(gl);
+	glock__lock_take(&space->work.lock);
+	take = b->work.place != GLOCK__NO_PLACE && !b->work.running &&
+	       b->work.at <= glock__now(space);
+	if (take) {
+		take_out(space, b->work.place);
+		b->work.running = true;
+	}
+	glock__lock_drop(&space->work.lock);
+	gl_drop(gl); /* what was queued has a reference, so that it stays busy */
+	return take ? b : NULL;
+}
+
+void glock__mine_run(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
+
+	assert(glock__self()->mine == gl);
+	while ((b = take_mine(space, gl))) {
+		glock__enter_work();
+		glock__work_run(gl);
+		glock__leave_work();
+		ran(space, b);
+		if (atom_load8(&space->withdrawn))
+			glock__work_kick(space, glock__now(space));
+	}
+}
+
+void glock__mine_end(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
+
+	glock__mine_run(gl);
+	glock__self()->mine = NULL;
+	gl_take(gl);
+	b = gl_busy(gl);
+	glock__lock_take(&space->work.lock);
+	if (b->work.place != GLOCK__NO_PLACE)
+		kick_locked(space, b->work.at);
+	glock__lock_drop(&space->work.lock);
+	gl_drop(gl);
+}
+
 int glock_dispatch(struct glock_space *space)
 {
 	int err = glock__check(space, "glock_dispatch");
@@ -290,8 +367,41 @@ void glock__wake(struct glock_space *space, uint32_t *word)
 {
 	if (!space->work.have_thread)
 		signal_event(space);
-	else if (anybody(&space->work.waiters))
+	else if (anybody(&space->work.waiters)) {
 		glock__futex_wake_all(word);
+		if (space->lm->ops->nudge)
+			space->lm->ops->nudge(space->lm, word);
+	}
+}
+
+/* Whoever waits for the lock manager as well may be told by it what the word waits for. */
+static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	int err = -EBUSY;
+
+	if (!space->lm->ops->wait)
+		return sleep_on(&space->work.waiters, word, seen, deadline);
+	atom_add32(&space->work.waiters, 1);
+	if (atom_load32(word) == seen)
+		err = space->lm->ops->wait(space->lm, word, seen, deadline);
+	if (err == -EBUSY)
+		err = glock__futex_wait(word, seen, deadline);
+	atom_sub32(&space->work.waiters, 1);
+	return err;
+}
+
+int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	struct glock__self *self = glock__self();
+	int err = 0;
+
+	if (self->mine != gl && !glock__mine_begin(gl, true))
+		return glock__wait(gl_space(gl), word, seen, deadline);
+	glock__mine_run(gl);
+	if (atom_load32(word) == seen)
+		err = sleep_for(gl_space(gl), word, seen, deadline);
+	glock__mine_end(gl);
+	return err;
 }
 
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: MIT
+"""A cluster of emulated machines on this one: real kernels, corosync, DLM, OCFS2 and GFS2.
+
+Each machine boots Debian's stock kernel under QEMU's software emulation, without KVM. Its root is
+this machine's own, read-only over 9p with a writable layer of memory above it: every program that
+is here can be run there. They share two raw disks, and an Ethernet of multicast datagrams on
+loopback, on which all are equal: a machine that is stopped stops nobody else's packets.
+
+Everything is in one folder, which goes when the cluster does. Packages are the caller's business.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+MODULES = """virtio_pci virtio_blk virtio_net 9p 9pnet_virtio overlay configfs dlm gfs2 ocfs2
+    ocfs2_stack_o2cb ocfs2_stack_user ocfs2_dlm ocfs2_nodemanager ocfs2_dlmfs""".split()
+
+# The machine's first process: mounts the root and goes there.
+INIT = """#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+while read -r module; do insmod /modules/$module; done </modules/list 2>/dev/null
+p9='-t 9p -o trans=virtio,version=9p2000.L,msize=262144'
+mount $p9,ro,cache=loose host /low || exec sh
+mount -t tmpfs none /high
+mkdir /high/upper /high/work
+mount -t overlay -o lowerdir=/low,upperdir=/high/upper,workdir=/high/work none /root
+mount -t debugfs none /sys/kernel/debug
+mount -t configfs none /sys/kernel/config
+for dir in proc sys dev; do mount --move /$dir /root/$dir; done
+for dir in run tmp var root mnt; do mount -t tmpfs none /root/$dir; done
+mkdir /root/run/shared
+mount $p9,cache=none shared /root/run/shared
+exec switch_root /root /bin/sh /run/shared/machine.sh
+"""
+
+# Goes on from there. It ends when the machine does.
+MACHINE = """
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+n=$(sed 's/.*machine=//; s/ .*//' /proc/cmdline)
+hostname node$n
+echo node$n >/etc/hostname
+mkdir -p /var/tmp /var/run
+chmod 1777 /tmp /var/tmp
+mkdir -p /dev/pts /dev/shm /run/lock /run/sshd /var/lib/corosync /var/lib/dlm /var/log \
+    /mnt/ocfs2 /mnt/gfs2 /etc/corosync /etc/dlm /etc/ocfs2 /root/.ssh
+mount -t devpts none /dev/pts
+mount -t tmpfs none /dev/shm
+ln -sfn . /dev/misc # without udev: libdlm looks for /dev/misc/dlm_NAME
+ln -sfn /proc/self/fd /dev/fd
+s=/run/shared
+cp $s/hosts /etc/hosts
+cp $s/corosync.conf /etc/corosync/
+cp $s/dlm.conf /etc/dlm/
+cp $s/cluster.conf /etc/ocfs2/
+cp $s/key.pub /root/.ssh/authorized_keys
+cp $s/hostkey /run/hostkey
+chmod 600 /run/hostkey /root/.ssh/authorized_keys
+chmod 700 /root /root/.ssh
+ip link set lo up
+ip addr add 10.91.0.$n/24 dev eth0
+ip link set eth0 up
+ip addr add 10.0.2.15/24 dev eth1
+ip link set eth1 up
+/usr/sbin/sshd -h /run/hostkey -o StrictModes=no -o UsePAM=no -o PidFile=none \
+    -o PermitRootLogin=yes -o MaxSessions=64 -o MaxStartups=64
+echo machine is up >/dev/ttyS0
+while :; do sleep 1000; done
+"""
+
+JOIN = """
+setsid corosync -f >/run/corosync.log 2>&1 </dev/null &
+i=0
+until corosync-quorumtool -s 2>/dev/null | grep -q '^Quorate: *Yes'; do
+    i=$((i + 1)); [ $i -lt 200 ] || { cat /run/corosync.log; exit 1; }; sleep 0.3
+done
+setsid dlm_controld -D >/run/dlm_controld.log 2>&1 </dev/null &
+i=0
+until dlm_tool status >/dev/null 2>&1; do
+    i=$((i + 1)); [ $i -lt 100 ] || { cat /run/dlm_controld.log; exit 1; }; sleep 0.2
+done
+"""
+
+
+class Trouble(Exception):
+    """Something of the cluster did not work; the text says what."""
+
+
+def _sh(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    if done.returncode:
+        raise Trouble(f"{command}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _free_port(kind=socket.SOCK_STREAM):
+    with socket.socket(socket.AF_INET, kind) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Cluster:
+    def __init__(self, machines=3, token=10.0, memory=600, cache=None):
+        """token: seconds until corosync gives a silent machine up. cache: a folder that keeps the
+        kernel from one cluster to the next."""
+        self.numbers = range(1, machines + 1)
+        self.token = token
+        self.memory = memory
+        self.dir = tempfile.mkdtemp(prefix="glock-cluster.")
+        self.cache = cache or os.path.expanduser("~/.cache/glock-cluster")
+        self.qemu = {}
+        self.ports = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.down()
+
+    # ---- before booting
+
+    def _path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def _write(self, name, text, mode=0o644):
+        with open(self._path(name), "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(self._path(name), mode)
+
+    def _kernel(self):
+        """Debian's newest, unpacked; its folder."""
+        found = glob.glob(os.path.join(self.cache, "lib/modules/*"))
+        if not found:
+            os.makedirs(self.cache, exist_ok=True)
+            depends = _sh(["apt-cache", "depends", "linux-image-amd64"])
+            package = re.search(r"linux-image-\d\S*", depends).group(0)
+            with tempfile.TemporaryDirectory() as fetched:
+                _sh(["apt-get", "download", "-o", "APT::Sandbox::User=root", package], cwd=fetched)
+                _sh(["dpkg", "-x", *glob.glob(os.path.join(fetched, "*.deb")), self.cache])
+            found = glob.glob(os.path.join(self.cache, "lib/modules/*"))
+            _sh(["depmod", "-b", self.cache, os.path.basename(found[0])])
+        return found[0]
+
+    def _initrd(self):
+        version = os.path.basename(self._kernel())
+        root = self._path("initrd")
+        for name in "bin proc sys dev low high root modules".split():
+            os.makedirs(os.path.join(root, name))
+        shutil.copy("/bin/busybox", os.path.join(root, "bin"))
+        order = []
+        for module in MODULES:
+            lines = _sh(["modprobe", "-d", self.cache, "-S", version, "--show-depends", module])
+            for line in lines.splitlines():
+                kind, path = line.split()[:2]
+                if kind == "insmod" and path not in order:
+                    order.append(path)
+        for path in order:
+            shutil.copy(path, os.path.join(root, "modules"))
+        with open(os.path.join(root, "modules/list"), "w", encoding="utf-8") as f:
+            f.writelines(os.path.basename(path) + "\n" for path in order)
+        with open(os.path.join(root, "init"), "w", encoding="utf-8") as f:
+            f.write(INIT)
+        os.chmod(os.path.join(root, "init"), 0o755)
+        _sh(f"cd {root} && find . | cpio -o -H newc --quiet | gzip -1 >{self._path('initrd.gz')}",
+            shell=True)
+        return os.path.join(self.cache, "boot", "vmlinuz-" + version)
+
+    def _configuration(self):
+        def each(text):
+            return "".join(text.replace("%", str(n)) for n in self.numbers)
+
+        os.makedirs(self._path("shared"))
+        self._write("shared/hosts", "127.0.0.1 localhost\n" + each("10.91.0.% node%\n"))
+        self._write("shared/corosync.conf",
+                    "totem {\n version: 2\n cluster_name: glock\n transport: udpu\n"
+                    " crypto_cipher: none\n crypto_hash: none\n"
+                    f" token: {int(self.token * 1000)}\n}}\nnodelist {{\n" +
+                    each(" node {\n  ring0_addr: 10.91.0.%\n  name: node%\n  nodeid: %\n }\n") +
+                    "}\nquorum {\n provider: corosync_votequorum\n"
+                    f" expected_votes: {len(self.numbers)}\n}}\n"
+                    "logging {\n to_syslog: no\n to_stderr: yes\n}\n")
+        self._write("shared/dlm.conf", "enable_fencing=0\nenable_startup_fencing=0\nprotocol=tcp\n")
+        self._write("shared/cluster.conf",
+                    "cluster:\n\theartbeat_mode = local\n"
+                    f"\tnode_count = {len(self.numbers)}\n\tname = glock\n" +
+                    each("\nnode:\n\tnumber = %\n\tcluster = glock\n\tip_port = 7777\n"
+                         "\tip_address = 10.91.0.%\n\tname = node%\n"))
+        self._write("shared/machine.sh", MACHINE)
+        for key in ("key", "shared/hostkey"):
+            _sh(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self._path(key)])
+        shutil.copy(self._path("key.pub"), self._path("shared"))
+        self.ports = {n: _free_port() for n in self.numbers}
+        self._write("ssh_config", "".join(
+            f"Host node{n}\n  HostName 127.0.0.1\n  Port {port}\n"
+            for n, port in self.ports.items()) +
+            f"Host node*\n  User root\n  IdentityFile {self._path('key')}\n"
+            "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
+            "  ConnectTimeout 20\n")
+
+    # ---- machines
+
+    def _boot(self, n, kernel):
+        shared = self._path("shared")
+        command = [
+            "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1",
+            "-m", str(self.memory), "-nodefaults", "-no-reboot", "-display", "none",
+            "-kernel", kernel, "-initrd", self._path("initrd.gz"), "-append",
+            "console=ttyS0 quiet loglevel=3 mitigations=off random.trust_cpu=on panic=1 "
+            f"machine={n}",
+            "-serial", f"file:{self._path(f'console{n}')}",
+            "-qmp", f"unix:{self._path(f'qmp{n}')},server=on,wait=off",
+            "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+            "-device", "virtio-9p-pci,fsdev=root,mount_tag=host",
+            "-fsdev", f"local,id=shared,path={shared},security_model=none",
+            "-device", "virtio-9p-pci,fsdev=shared,mount_tag=shared",
+            "-netdev", f"socket,id=ring,mcast=230.91.0.1:{self.ring},localaddr=127.0.0.1",
+            "-device", f"virtio-net-pci,netdev=ring,mac=52:54:00:91:00:0{n},addr=10",
+            "-netdev", f"user,id=ssh,restrict=on,hostfwd=tcp:127.0.0.1:{self.ports[n]}-10.0.2.15:22",
+            "-device", f"virtio-net-pci,netdev=ssh,mac=52:54:00:91:01:0{n},addr=11"]
+        for i, disk in enumerate(("gfs2", "ocfs2")):
+            command += [
+                "-drive", f"file={self._path(disk)},if=none,id={disk},format=raw,"
+                "file.locking=off,cache=unsafe",
+                "-device", f"virtio-blk-pci,drive={disk},share-rw=on,addr={5 + i}"]
+        with open(self._path(f"qemu{n}"), "w", encoding="utf-8") as log:
+            self.qemu[n] = subprocess.Popen(command, stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def _await(self, n, seconds=240):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.qemu[n].poll() is not None:
+                raise Trouble(f"node{n}: QEMU ended: " + open(self._path(f"qemu{n}")).read())
+            try:
+                if "machine is up" in open(self._path(f"console{n}"), errors="replace").read():
+                    return
+            except FileNotFoundError:
+                pass
+            time.sleep(0.3)
+        raise Trouble(f"node{n} did not boot: " + open(self._path(f"console{n}")).read()[-2000:])
+
+    def up(self, file_systems=True):
+        """Boots all, joins them to the cluster, makes and mounts an OCFS2 and a GFS2."""
+        self._configuration()
+        self.kernel = self._initrd()
+        self.ring = _free_port(socket.SOCK_DGRAM)
+        for disk in ("gfs2", "ocfs2"):
+            with open(self._path(disk), "wb") as f:
+                f.truncate(1 << 30)
+        for n in self.numbers:
+            self._boot(n, self.kernel)
+        for n in self.numbers:
+            self._await(n)
+        self.all(JOIN)
+        if file_systems:
+            self._file_systems()
+
+    def _file_systems(self):
+        self.all("o2cb register-cluster glock")
+        self.run(1, f"mkfs.gfs2 -q -O -p lock_dlm -t glock:fs1 -j {len(self.numbers) + 1} -J 8 /dev/vda")
+        self.run(1, f"yes | mkfs.ocfs2 -q -b 4K -C 4K -N {len(self.numbers) + 1} -J size=8M -L o2 "
+                    "--cluster-stack=o2cb --cluster-name=glock -F /dev/vdb")
+        for n in self.numbers: # one after the other, as their recovery of journals wants it
+            self.run(n, "mount -t gfs2 -o noatime /dev/vda /mnt/gfs2")
+            self.run(n, "mount -t ocfs2 -o noatime /dev/vdb /mnt/ocfs2")
+
+    def reboot(self, n):
+        """A machine that was killed comes back, and joins."""
+        open(self._path(f"console{n}"), "w").close()
+        self._boot(n, self.kernel)
+        self._await(n)
+        self.run(n, JOIN)
+
+    def kill(self, n):
+        """Its power is cut."""
+        self.qemu[n].kill()
+        self.qemu[n].wait()
+
+    def pause(self, n):
+        self.qemu[n].send_signal(signal.SIGSTOP)
+
+    def resume(self, n):
+        self.qemu[n].send_signal(signal.SIGCONT)
+
+    def link(self, n, up):
+        """Its cable between the machines is pulled, or put back; ssh goes another way."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(self._path(f"qmp{n}"))
+            f = s.makefile("rw")
+            f.readline()
+            for command in ({"execute": "qmp_capabilities"},
+                            {"execute": "set_link", "arguments": {"name": "ring", "up": up}}):
+                f.write(json.dumps(command) + "\n")
+                f.flush()
+                answer = json.loads(f.readline())
+                while "event" in answer:
+                    answer = json.loads(f.readline())
+                if "error" in answer:
+                    raise Trouble(f"node{n}: {answer}")
+
+    def down(self):
+        for qemu in self.qemu.values():
+            if qemu.poll() is None:
+                qemu.kill()
+                qemu.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    # ---- files and commands
+
+    def share(self, path):
+        """A program or file of this machine, copied to where all machines see it; its path there."""
+        shutil.copy(path, self._path("shared"))
+        return "/run/shared/" + os.path.basename(path)
+
+    def ssh(self, n):
+        """The words of a command that runs what follows on that machine."""
+        return ["ssh", "-F", self._path("ssh_config"), f"node{n}"]
+
+    def start(self, n, command, **options):
+        return subprocess.Popen([*self.ssh(n), command], text=True, **options)
+
+    def run(self, n, command, timeout=300, check=True):
+        """Its output; Trouble where it fails, unless check is False."""
+        try:
+            done = subprocess.run([*self.ssh(n), command], capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL, timeout=timeout, check=False)
+        except subprocess.TimeoutExpired:
+            raise Trouble(f"node{n}: no end after {timeout} s: {command}") from None
+        if check and done.returncode:
+            raise Trouble(f"node{n}: {command}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def all(self, command, timeout=300):
+        """On all at once; {number: output}."""
+        started = {n: self.start(n, command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT) for n in self.numbers}
+        output = {}
+        for n, process in started.items():
+            try:
+                output[n] = process.communicate(timeout=timeout)[0]
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise Trouble(f"node{n}: no end after {timeout} s: {command}") from None
+            if process.returncode:
+                raise Trouble(f"node{n}: {command}: {output[n]}")
+        return output

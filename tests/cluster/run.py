@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""run.py BUILD_DIR [TEST...] - tests on a real cluster of three emulated machines.
+
+Boots it once, runs the functions named test_* of each test_*.py here, in the order in which they
+stand there, and prints TAP. Each gets the cluster and the build folder; what it returns is printed
+as a comment: the figures. With --keep the cluster stays up until a key is pressed.
+"""
+
+import glob
+import importlib
+import os
+import sys
+import time
+import traceback
+
+from machines import Cluster, Trouble
+
+
+def tests(wanted):
+    here = os.path.dirname(os.path.abspath(__file__))
+    for path in sorted(glob.glob(os.path.join(here, "test_*.py"))):
+        module = importlib.import_module(os.path.basename(path)[:-3])
+        for name, function in vars(module).items():
+            if name.startswith("test_") and callable(function):
+                label = f"{module.__name__[5:]}: {name[5:].replace('_', ' ')}"
+                if not wanted or any(w in label for w in wanted):
+                    yield label, function
+
+
+def say(text):
+    for line in str(text).splitlines():
+        print("# " + line, flush=True)
+
+
+def main():
+    keep = "--keep" in sys.argv
+    arguments = [a for a in sys.argv[1:] if a != "--keep"]
+    if not arguments:
+        sys.exit(__doc__)
+    build, failed, number = os.path.abspath(arguments[0]), 0, 0
+    chosen = list(tests(arguments[1:]))
+    with Cluster() as cluster:
+        began = time.monotonic()
+        try:
+            cluster.up()
+        except Trouble as trouble:
+            print(f"not ok 1 - three machines form a cluster\n# {trouble}\n1..1")
+            sys.exit(1)
+        number += 1
+        print(f"ok {number} - three machines form a cluster")
+        say(f"{time.monotonic() - began:.0f} s, Linux {cluster.run(1, 'uname -r').strip()}")
+        say("ssh -F " + cluster._path("ssh_config") + " node1")
+        for label, function in chosen:
+            number += 1
+            began = time.monotonic()
+            try:
+                said = function(cluster, build)
+                print(f"ok {number} - {label}", flush=True)
+                if said:
+                    say(said)
+            except Exception:  # whatever it is, the next test goes on
+                failed += 1
+                print(f"not ok {number} - {label}", flush=True)
+                say(traceback.format_exc())
+            say(f"{time.monotonic() - began:.0f} s")
+        print(f"1..{number}", flush=True)
+        if keep:
+            input("# the cluster is up; Enter ends it\n")
+    sys.exit(failed != 0)
+
+
+main()
