@@ -427,13 +427,13 @@ int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
 /*
  * A number that goes with a lock held in EX, for storage that can refuse what comes from somebody
  * who had the lock before: higher than that of anyone in this space who had it in EX before, over
- * deaths, restarts and lost value blocks as well. -EPERM: not held in EX; -EOPNOTSUPP: has none.
+ * deaths, restarts and lost value blocks as well. -EPERM: not held in EX; -EOPNOTSUPP: has none. At once.
  */
 int glock_token(const struct glock_holder *gh, uint64_t *token);
 
 /*
  * Whether somebody died who held it in EX, and nobody was told in EX since then: what it protects
- * may be half done. 1 or 0.
+ * may be half done. 1 or 0. At once.
  */
 int glock_owner_died(const struct glock_holder *gh);
 

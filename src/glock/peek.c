@@ -31,6 +31,8 @@ struct glock__peek {
 	struct glock__segment_extra *extras;
 	struct glock__more *more;
 	size_t n_holders, n_extras, n_more;
+	size_t room_holders, room_extras, room_more;
+	bool no_memory;
 	struct glock__peek_counts counts;
 	char *chunk, *again;
 };
@@ -284,11 +286,34 @@ static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take
 
 /* ---- holders and extras -------------------------------------------------------------------- */
 
+/*
+ * The place behind the last element; the array grows with what is found, not with what the file
+ * claims. NULL: no memory, which ends the reading.
+ */
+static void *place_for_one(struct glock__peek *p, void *array, size_t n, size_t *room, size_t size)
+{
+	void **at = array, *more;
+
+	if (n < *room)
+		return (char *)*at + n * size;
+	more = reallocarray(*at, *room ? 2 * *room : 64, size);
+	if (!more) {
+		p->no_memory = true;
+		return NULL;
+	}
+	*at = more;
+	*room = *room ? 2 * *room : 64;
+	return (char *)more + n * size;
+}
+
 static bool take_holder(struct glock__peek *p, char *record, bool torn, void *arg)
 {
-	struct glock__segment_holder *h = &p->holders[p->n_holders];
+	struct glock__segment_holder *h =
+	    place_for_one(p, &p->holders, p->n_holders, &p->room_holders, sizeof(*h));
 
 	(void)arg;
+	if (!h)
+		return false;
 	memcpy(h, record, sizeof(*h));
 	if (h->type == GLOCK__SEGMENT_FREE)
 		return true;
@@ -326,9 +351,12 @@ static void clean_object(struct glock__segment_extra *e)
 
 static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg)
 {
-	struct glock__segment_extra *e = &p->extras[p->n_extras];
+	struct glock__segment_extra *e =
+	    place_for_one(p, &p->extras, p->n_extras, &p->room_extras, sizeof(*e));
 
 	(void)arg;
+	if (!e)
+		return false;
 	memcpy(e, record, sizeof(*e));
 	if (e->type == GLOCK__SEGMENT_FREE)
 		return true;
@@ -345,10 +373,12 @@ static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg
 /* Its process writes it a field at a time, and has no sequence number for it. */
 static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
 {
-	struct glock__more *m = &p->more[p->n_more];
+	struct glock__more *m = place_for_one(p, &p->more, p->n_more, &p->room_more, sizeof(*m));
 
 	(void)torn;
 	(void)arg;
+	if (!m)
+		return false;
 	memcpy(m, record, sizeof(*m));
 	if (!(m->flags & GLOCK__R_LIVE))
 		return true;
@@ -397,21 +427,10 @@ static int by_more(const void *a, const void *b)
 
 static int read_sparse(struct glock__peek *p)
 {
-	struct glock__segment_area *holders = &p->head.area[GLOCK__AREA_HOLDERS];
-	struct glock__segment_area *extras = &p->head.area[GLOCK__AREA_EXTRAS];
-	struct glock__segment_area *more = &p->head.area[GLOCK__AREA_MORE];
 	int err;
 
-	free(p->holders);
-	free(p->extras);
-	free(p->more);
 	p->n_holders = p->n_extras = p->n_more = 0;
-	/* one more than there may be: the one that is being taken lies there before it counts */
-	p->holders = malloc(holders->used + sizeof(*p->holders));
-	p->extras = malloc(extras->used + sizeof(*p->extras));
-	p->more = malloc(more->used + sizeof(*p->more));
-	if (!p->holders || !p->extras || !p->more)
-		return -ENOMEM;
+	p->no_memory = false;
 	err = read_area(p, GLOCK__AREA_HOLDERS, take_holder, NULL);
 	if (!err)
 		err = read_area(p, GLOCK__AREA_EXTRAS, take_extra, NULL);
@@ -425,7 +444,7 @@ static int read_sparse(struct glock__peek *p)
 		qsort(p->extras, p->n_extras, sizeof(*p->extras), by_extra);
 	p->counts.holders = p->n_holders;
 	p->counts.extras = p->n_extras;
-	return err;
+	return p->no_memory ? -ENOMEM : err;
 }
 
 /* ---- glocks -------------------------------------------------------------------------------- */
