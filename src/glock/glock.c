@@ -391,6 +391,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	if (err) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
 			   gl->type, gl->number, err);
+		glock__log_glock(gl);
 		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
 	if (c.inval && !FAULT(3))
@@ -420,6 +421,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	if (err) {
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
 			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
+		glock__log_glock(gl);
 		glock__unpin(gl);
 		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
 			fail_waiters(gl, err, false);

@@ -479,6 +479,8 @@ void glock__space_kill(struct glock_space *space);
 int glock__check(struct glock_space *space, const char *function);
 void glock__log(struct glock_space *space, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* The glock as in a dump, to the log: something went wrong with it. Under gl->lock. */
+void glock__log_glock(struct glock *gl);
 
 /* A reference of the library's own, under gl->lock. */
 static inline void glock__pin(struct glock *gl)

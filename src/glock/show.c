@@ -9,6 +9,7 @@
 
 #include "dump.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -82,6 +83,23 @@ static void one_glock(struct dump *d, struct glock *gl)
 	     l = l->next)
 		one_holder(d, glock__entry(l, struct glock__holder, list));
 	glock__op_dump(gl, print_into_text, &d->text);
+}
+
+void glock__log_glock(struct glock *gl)
+{
+	char buf[2048], *line, *next;
+	struct dump d = {.format = GLOCK__LINUX_7_0, .text = {.buf = buf, .size = sizeof(buf)}};
+
+	assert(gl_held(gl));
+	if (!gl_space(gl)->log)
+		return;
+	one_glock(&d, gl);
+	for (line = buf; *line; line = next) {
+		next = line + strcspn(line, "\n");
+		if (*next)
+			*next++ = '\0';
+		glock__log(gl_space(gl), "fsid=%s: %s", gl_space(gl)->name, line);
+	}
 }
 
 static void dump_one(struct glock *gl, void *arg)

@@ -26,7 +26,9 @@ static void on_log(void *arg, const char *message)
 {
 	(void)arg;
 	rig.n_messages++;
-	snprintf(rig.messages, sizeof(rig.messages), "%s", message);
+	if (strlen(rig.messages) + strlen(message) + 2 > sizeof(rig.messages))
+		*rig.messages = '\0';
+	strcat(strcat(rig.messages, message), "\n");
 }
 
 /* ---- the lock manager ---- */
@@ -280,7 +282,7 @@ void rig_expect(const char *log)
 void rig_expect_message(const char *part)
 {
 	if (!strstr(rig.messages, part))
-		fail_msg("message \"%s\" has no \"%s\"", rig.messages, part);
+		fail_msg("messages \"%s\" have no \"%s\"", rig.messages, part);
 	*rig.messages = '\0';
 }
 

@@ -43,7 +43,7 @@ void rig_bast(struct glock *gl, int dlm_mode);
 
 /* The log since the last time, which must be this. */
 void rig_expect(const char *log);
-/* The last message must contain this. */
+/* The messages since the last time must contain this. */
 void rig_expect_message(const char *part);
 
 struct glock *rig_glock(unsigned int type, uint64_t number);
