@@ -219,6 +219,11 @@ enum glock__sim_to glock__sim_to(struct glock__sim *sim, size_t i, unsigned int 
 	return sim__to(m);
 }
 
+int64_t glock__sim_due(struct glock__sim *sim, size_t i)
+{
+	return due(sim, &sim->messages[nth(sim, i)]);
+}
+
 uint64_t glock__sim_sent(const struct glock__sim *sim)
 {
 	return sim->sent;

@@ -25,6 +25,7 @@ struct glock__sim_params {
 	uint64_t seed;
 	unsigned int nodes;
 	int64_t delay_min, delay_max; /* of a message, ns */
+	int64_t demand_late;          /* a demand may take that much more */
 	int64_t notice;               /* from a death until the others know */
 	int64_t recovery;             /* from then until they may go on */
 	unsigned int refuse;          /* one request of so many fails with -ENOMEM; 0: none */
@@ -34,9 +35,12 @@ struct glock__sim_params {
 			   uint32_t flags); /* at the master */
 	void (*on_decision)(void *watcher, unsigned int node, struct glock__lm_lock *lk,
 			    int status); /* by the master; also of those to give back */
-	/* Of all messages to nodes, right before they are told. */
+	/* Before a node leaves: to wait until nothing that arrived is under way in the library. */
+	void (*on_leave)(void *watcher, unsigned int node);
+	/* Right before the node is told. */
 	void (*on_bast)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode);
-	void (*on_request)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode);
+	void (*on_request)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode,
+			   uint32_t flags);
 	void (*on_reply)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int status);
 };
 
@@ -69,6 +73,7 @@ enum glock__sim_to {
 };
 enum glock__sim_to glock__sim_to(struct glock__sim *sim, size_t i, unsigned int *node,
 				 uint64_t *order);
+int64_t glock__sim_due(struct glock__sim *sim, size_t i);
 uint64_t glock__sim_sent(const struct glock__sim *sim); /* how many were sent */
 /*
  * Delivers the i'th of them, or if that is for the master and the same node has sent another one

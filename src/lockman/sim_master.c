@@ -15,6 +15,8 @@ static void answer(struct glock__sim *sim, enum sim__kind kind, struct sim__lock
 {
 	struct sim__message *m = sim__to_node(sim, kind, lock->node, lock);
 
+	if (kind == SIM__BAST && sim->p.demand_late)
+		m->at += glock__sim_random(sim, (uint32_t)sim->p.demand_late);
 	m->mode = ev->bast;
 	m->status = ev->status;
 	m->sbflags = ev->sbflags;

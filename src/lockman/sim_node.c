@@ -52,7 +52,7 @@ static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	assert(!lock->open);
 	lock->open = true;
 	if (nd->sim->p.on_request)
-		nd->sim->p.on_request(nd->sim->p.watcher, nd->index, lk, mode);
+		nd->sim->p.on_request(nd->sim->p.watcher, nd->index, lk, mode, flags);
 	m = sim__to_master(nd, SIM__LOCK, lock);
 	m->mode = mode;
 	m->flags = flags;
@@ -79,7 +79,7 @@ static void sim_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct sim__lock *lock = find_lock(nd, lk);
 
 	if (nd->sim->p.on_request)
-		nd->sim->p.on_request(nd->sim->p.watcher, nd->index, lk, GLOCK__IV);
+		nd->sim->p.on_request(nd->sim->p.watcher, nd->index, lk, GLOCK__IV, 0);
 	if (!nd->joined || !lock) {
 		if (nd->sim->p.on_reply)
 			nd->sim->p.on_reply(nd->sim->p.watcher, nd->index, lk, -GLOCK__DLM_EUNLOCK);
@@ -111,6 +111,8 @@ static void sim_leave(struct glock__lockman *lm, bool failed)
 {
 	struct sim__node *nd = (struct sim__node *)lm;
 
+	if (nd->joined && nd->sim->p.on_leave)
+		nd->sim->p.on_leave(nd->sim->p.watcher, nd->index);
 	if (!nd->joined)
 		return;
 	depart(nd, failed);

@@ -15,7 +15,6 @@
 
 enum { SCHEDULES = 3000, SECONDS = 10 };
 
-int glock__fault;
 
 static const char *const faults[] = {
     "none: nothing is found",
@@ -49,7 +48,7 @@ static int run(int fault)
 	alarm(SECONDS);
 	glock__fault = fault;
 	for (uint64_t seed = 1; seed <= SCHEDULES; seed++) {
-		world_open_seed(&w, seed);
+		world_open_seed(&w, seed, false);
 		if (world_run(&w, 300))
 			world_settle(&w);
 		world_close(&w);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +21,16 @@ static unsigned long number(const char *name, unsigned long otherwise)
 	const char *s = getenv(name);
 
 	return s && *s ? strtoul(s, NULL, 10) : otherwise;
+}
+
+static volatile unsigned long current;
+
+/* An assertion of the library's, or worse. */
+static void on_signal(int sig)
+{
+	fprintf(stderr, "GLOCK_SIM_SEED=%lu\n", current); /* nothing else goes on */
+	signal(sig, SIG_DFL);
+	raise(sig);
 }
 
 static void random_schedules(void **state)
@@ -32,8 +43,9 @@ static void random_schedules(void **state)
 
 	(void)state;
 	for (unsigned long seed = first; seed < first + n; seed++) {
-		world_open_seed(&w, seed);
-		if (world_run(&w, 300))
+		current = seed;
+		world_open_seed(&w, seed, getenv("THREADS"));
+		if (world_run(&w, (unsigned)number("STEPS",300)))
 			world_settle(&w);
 		world_close(&w);
 		steps += w.steps;
@@ -54,6 +66,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(random_schedules)};
 
+	signal(SIGABRT, on_signal);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
