@@ -12,7 +12,9 @@ static struct cache *cache_of(const struct glock *gl)
 /* Some operations take long, and others do things meanwhile. */
 static void maybe_slow(void)
 {
-	if (world_current->f.slow && !chance(3))
+	if (world_current->f.duel)
+		task_sleep(world_now() + 5 * MS + chance(50 * MS));
+	else if (world_current->f.slow && !chance(3))
 		task_sleep(world_now() + chance(chance(4) ? 3 * MS : 400 * MS));
 }
 

@@ -14,8 +14,8 @@ static void check_waiters(struct glock *gl)
 {
 	struct glock__holder *gh;
 
-	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) ||
-	    !is_free(&gl_space(gl)->work.lock) || glock__work_queued(gl))
+	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || !is_free(&gl_space(gl)->work.lock) ||
+	    glock__work_queued(gl))
 		return;
 	glock__lock_take(&gl->lock);
 	gh = glock__first_waiter(gl);
@@ -76,9 +76,8 @@ static void check_exclusion(struct world *w, unsigned int g)
 		if ((c->state != WAITING && c->state != HELD) || c->g != g ||
 		    !w->node[c->node].space || !glock_valid(&c->gh))
 			continue;
-		held[c->node] |=
-		    GLOCK__MODES(c->flags & GLOCK_ANY ? (enum glock_mode)c->gl->state
-						      : glock_mode_of(&c->gh));
+		held[c->node] |= GLOCK__MODES(c->flags & GLOCK_ANY ? (enum glock_mode)c->gl->state
+								   : glock_mode_of(&c->gh));
 	}
 	for (unsigned int a = 0; a < w->nodes; a++)
 		for (unsigned int b = 0; b < w->nodes; b++)

@@ -159,7 +159,7 @@ static unsigned int some_flags(struct world *w, enum glock_mode mode)
 		flags |= GLOCK_ANY;
 	if (!chance(4) && mode == GLOCK_EX)
 		flags |= GLOCK_NODE_SCOPE;
-	if (w->f.tries && !chance(w->f.hasty ? 2 : 3))
+	if (w->f.tries && !chance(3))
 		flags |= chance(2) ? GLOCK_TRY : GLOCK_TRY_1CB;
 	if (!chance(16))
 		flags |= GLOCK_RECOVER;
@@ -181,7 +181,7 @@ static void choose(struct world *w, struct client *c)
 	c->flags = some_flags(w, c->mode);
 	/* Tries do not wait long, and their answers are counted better if they are not waited for.
 	 */
-	if (c->flags & (GLOCK_TRY | GLOCK_TRY_1CB) || w->f.hasty || !chance(3))
+	if (c->flags & (GLOCK_TRY | GLOCK_TRY_1CB) || !chance(3))
 		c->flags |= GLOCK_ASYNC;
 }
 
@@ -213,12 +213,42 @@ static void act(void *arg)
 			c->mode = GLOCK_SH;
 	} else if (c->state == HELD) {
 		let_go(c, !chance(4));
-	} else if (c->state == WAITING && w->f.hasty) {
-		let_go(c, false);
 	} else if (c->state == WAITING && !chance(3)) {
 		wait_or_give_up(w, c);
 	} else if (c->state == WAITING && w->f.cancels && !chance(3)) {
 		let_go(c, false);
+	}
+	c->busy = false;
+}
+
+/*
+ * Every half second the first client of each node takes the first glock in SH and lets it go. Soon
+ * after all of them want it in EX, with conversions that exclude each other, and take that back at
+ * some time. The others try for EX all the while. So tries come upon every state of a change.
+ */
+static void duel(void *arg)
+{
+	struct client *c = arg;
+	struct world *w = world_current;
+	unsigned int i = (unsigned int)(c - w->client);
+	int64_t phase = world_now() % (500 * MS), round = world_now() - phase;
+
+	if (i >= w->nodes) {
+		c->next = world_now() + chance(10 * MS);
+		if (c->state == HELD)
+			let_go(c, false);
+		else if (c->state == IDLE && phase > 105 * MS && phase < 260 * MS)
+			world_ask(w, i, 0, GLOCK_EX, GLOCK_TRY | GLOCK_NOCACHE);
+	} else if (c->state == IDLE && phase < 50 * MS) {
+		world_ask(w, i, 0, GLOCK_SH, GLOCK_EXACT);
+		c->next = round + 90 * MS;
+	} else if (c->state == IDLE && phase >= 100 * MS) {
+		world_ask(w, i, 0, GLOCK_EX, GLOCK_NOCACHE);
+		c->next = round + 105 * MS + chance(95 * MS);
+	} else {
+		if (c->state != IDLE)
+			let_go(c, false);
+		c->next = round + (phase < 100 * MS ? 100 : 500) * MS + chance(MS);
 	}
 	c->busy = false;
 }
@@ -228,13 +258,11 @@ void client_act(struct world *w, unsigned int i)
 	struct client *c = &w->client[i];
 	uint32_t most = (uint32_t)(chance(4) ? 5 * MS : 300 * MS);
 
-	if (w->f.hasty)
-		most = c->state == HELD ? 10 * MS : 40 * MS;
 	c->next = world_now() + 1 + chance(most);
 	if (c->busy || !w->node[c->node].space || w->node[c->node].closing)
 		return;
 	c->busy = true;
-	world_call(c->node, act, c);
+	world_call(c->node, w->f.duel ? duel : act, c);
 }
 
 static void cancel(void *arg)

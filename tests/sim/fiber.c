@@ -107,8 +107,7 @@ static struct fiber *make(void)
 		no_memory();
 	f->stack = mmap(NULL, GUARD + STACK, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (f->stack == MAP_FAILED || mprotect(f->stack, GUARD, PROT_NONE) ||
-	    getcontext(&f->start))
+	if (f->stack == MAP_FAILED || mprotect(f->stack, GUARD, PROT_NONE) || getcontext(&f->start))
 		no_memory();
 	return f;
 }

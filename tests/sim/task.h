@@ -22,10 +22,10 @@ struct task {
 	struct fiber *fiber; /* NULL: free */
 	unsigned int node;
 	unsigned int cpu;
-	bool daemon;    /* may wait for ever */
-	int64_t at;     /* when it goes on; INT64_MAX: when it is woken */
-	uint32_t *word; /* what it waits for */
-	int result;     /* of waiting */
+	bool daemon;             /* may wait for ever */
+	int64_t at;              /* when it goes on; INT64_MAX: when it is woken */
+	uint32_t *word;          /* what it waits for */
+	int result;              /* of waiting */
 	struct glock__self self; /* what the library knows of it */
 };
 

@@ -13,8 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SCHEDULES = 3000, SECONDS = 10 };
-
+enum { SCHEDULES = 40000, CLEAN = 1000, SECONDS = 120 };
 
 static const char *const faults[] = {
     "none: nothing is found",
@@ -35,6 +34,9 @@ static const char *const faults[] = {
     "a withdrawn space waits for recovery to end",
     "SH joins those who said ANY, in DF",
     "who waits behind a canceled request is forgotten",
+    "a reply that comes after withdrawal waits for recovery to end",
+    "a reply is taken in while its request is being canceled",
+    "who waits behind a try that has failed is forgotten",
 };
 
 /* 0: nothing was found. */
@@ -47,9 +49,9 @@ static int run(int fault)
 		return 0;
 	alarm(SECONDS);
 	glock__fault = fault;
-	for (uint64_t seed = 1; seed <= SCHEDULES; seed++) {
-		world_open_seed(&w, seed, false);
-		if (world_run(&w, 300))
+	for (uint64_t seed = 1; seed <= (fault ? SCHEDULES : CLEAN); seed++) {
+		world_open_seed(&w, seed / 2, seed % 2);
+		if (world_run(&w, seed % 2 ? 1500 : 300))
 			world_settle(&w);
 		world_close(&w);
 		if (*w.trouble)

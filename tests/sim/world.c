@@ -106,7 +106,6 @@ bool world_open_node(struct world *w, unsigned int n)
 	    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &world_inode_ops, .hold = hold},
 	    {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &world_rgrp_ops, .hold = hold}};
 	const struct glock_space_options o = {.size = sizeof(o),
-					      .name = "sim",
 					      .flags = w->f.worker ? 0 : GLOCK_SPACE_DISPATCH,
 					      .types = types,
 					      .n_types = 2};
@@ -123,7 +122,7 @@ bool world_open_node(struct world *w, unsigned int n)
 		return false;
 	memset(&w->node[n], 0, sizeof(w->node[n]));
 	w->node[n].starting = true;
-	if (glock__space_open(&o, lm, &env, &w->node[n].space))
+	if (glock__space_open("sim", &o, lm, &env, &w->node[n].space))
 		abort();
 	w->node[n].starting = false;
 	return true;
@@ -140,7 +139,7 @@ static void open_world(struct world *w, const struct glock__sim_params *params,
 	w->clients = clients;
 	w->glocks = glocks;
 	w->f = f;
-	p.refuse = f.refuse ? 20 : 0;
+	p.refuse = f.refuse ? 16 : 0;
 	p.on_leave = sim_leave;
 	mirror_watch(w, &p);
 	w->sim = glock__sim_new(&p);
@@ -177,13 +176,9 @@ void world_open(struct world *w, uint64_t seed, unsigned int nodes, unsigned int
 
 static struct world_features features(uint64_t seed)
 {
-	/* What is hard to come by otherwise: a try at UN with a demand that waits. */
-	if (seed % 8 == 5)
-		return (struct world_features){.cancels = true,
-					       .tries = true,
-					       .slow = true,
-					       .convert = true,
-					       .hasty = true};
+	if (seed % 8 == 5) /* what is hard to come by otherwise */
+		return (struct world_features){
+		    .duel = true, .cancels = true, .slow = seed % 16 == 5};
 	return (struct world_features){
 	    .kills = seed % 3 == 0,
 	    .pauses = seed / 3 % 2,
@@ -194,7 +189,7 @@ static struct world_features features(uint64_t seed)
 	    .withdraws = seed / 96 % 4 == 0,
 	    .slow = seed % 5 < 2,
 	    .failing = seed % 7 == 0,
-	    .refuse = seed % 11 == 0,
+	    .refuse = seed % 11 < 2,
 	    .late = seed % 19 < 6,
 	    .convert = seed % 13 < 4,
 	    .exact = seed % 17 < 5,
@@ -457,9 +452,9 @@ static void show(struct world *w)
 		struct task *t = &w->tasks.task[i];
 
 		if (t->fiber)
-			fprintf(stderr, "# thread %u of node %u%s goes on at %ld%s, word %p\n", i, t->node,
-				t->daemon ? ", the library's" : "", (long)t->at,
-				t->word ? ", or when it is woken" : "", (void*)t->word);
+			fprintf(stderr, "# thread %u of node %u%s goes on at %ld%s, word %p\n", i,
+				t->node, t->daemon ? ", the library's" : "", (long)t->at,
+				t->word ? ", or when it is woken" : "", (void *)t->word);
 	}
 	for (unsigned int i = 0; i < w->clients; i++)
 		fprintf(stderr, "# client %u of node %u: state %u, glock %u%s\n", i,

@@ -91,8 +91,8 @@ struct mirror {
 	bool usable;
 	int64_t stamp;
 	bool asked, blocking;
-	bool giving;  /* it was asked for UN */
-	bool refused; /* the last request was */
+	bool giving;    /* it was asked for UN */
+	bool refused;   /* the last request was */
 	bool unlocking; /* out of the table, its lock is being given back */
 	bool seen;      /* at this step's check */
 };
@@ -105,7 +105,7 @@ struct world_features {
 	bool failing; /* operations fail */
 	bool refuse;  /* the lock manager fails */
 	bool convert; /* all for SH first and for EX then */
-	bool hasty;   /* clients wait for nothing for long */
+	bool duel;    /* conversions that exclude each other, and tries meanwhile */
 	bool exact;   /* many EXACT, ANY and DF: changes between all modes */
 	bool threads; /* tasks are interrupted at atomics */
 	bool worker;  /* the library's thread runs the work, not the program */
