@@ -180,7 +180,7 @@ static bool promote(struct glock *gl, bool nonblock)
 			if (!glock__first_holder(gl))
 				break;
 			fail_waiters(gl, -EAGAIN, true);
-			if (glock__first_waiter(gl) == gh || FAULT(20))
+			if (glock__first_waiter(gl) == gh)
 				break;
 			continue; /* it was a try itself, and who is behind it may fit */
 		}
