@@ -327,8 +327,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		change_state(gl, gl_busy(gl)->req);
 	else if (reply != GLOCK__ERROR && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		change_state(gl, gl->state); /* a refusal is a change to what it was */
-	else                                 /* refused, even if it was to give it up */
-		set_usable(gl, gl->state != GLOCK_UN);
+	else
+		set_usable(gl, gl->state != GLOCK_UN); /* refused, even if to give it up */
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
 		gl_busy(gl)->target = GLOCK_UN; /* asked for while it went to another mode */
 	if (gl->state != gl_busy(gl)->target) {
