@@ -72,7 +72,8 @@ static void one_glock(struct dump *d, struct glock *gl)
 	    .number = gl->number,
 	    .flags = (gl->flags & ~GLOCK__F_OWN) | (glock_object(gl) ? GLOCK__F_OBJECT : 0) |
 		     (queued ? GLOCK__F_QUEUED : 0),
-	    .demote_us = (uint64_t)(glock__now(space) - gl_busy(gl)->more->demote_time) / 1000,
+	    .demote_us =
+		((uint64_t)glock__now(space) - (uint64_t)gl_busy(gl)->more->demote_time) / 1000,
 	    .refs = (int)gl_refs(gl) - 1, /* without ours */
 	    .hold = glock__jiffies(gl_busy(gl)->hold, space->hz),
 	    .pages = gl_type(gl)->flags & GLOCK_OPS_ASPACE ? gl_busy(gl)->more->pages : 0,
@@ -201,7 +202,7 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 	s.sirtvar = r->stats.v[GLOCK__SIRTVAR];
 	s.dcount = r->stats.v[GLOCK__DCOUNT];
 	s.qcount = r->stats.v[GLOCK__QCOUNT];
-	s.age = now - r->born;
+	s.age = (int64_t)((uint64_t)now - (uint64_t)r->born);
 	s.usable = glock__share_ns(r->usable, now, gl->flags & GLOCK__F_USABLE);
 	s.basts = gl_busy(gl)->more->counts.basts;
 	s.demotes = gl_busy(gl)->more->counts.demotes;

@@ -30,6 +30,7 @@ struct rig {
 };
 
 extern struct rig rig;
+extern struct glock__mem *rig_mem; /* where spaces that are opened publish; NULL */
 
 /* The operations above on types INODE, RGRP and JOURNAL; flags on top of DISPATCH. */
 void rig_open(unsigned int flags);
