@@ -3,6 +3,7 @@
  * space.c - lock spaces: open, close, withdraw.
  */
 #include "impl.h"
+#include "local.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -129,6 +130,8 @@ static int set_options(struct glock_space *space, const char *name,
 	space->hz = o->hz ? o->hz : DEFAULT_HZ;
 	space->log = o->log;
 	space->log_arg = o->log_arg;
+	space->recover = o->recover;
+	space->recover_arg = o->recover_arg;
 	space->lru.max = o->cached_max;
 	space->lru.age = o->cached_age;
 	return set_types(space, o);
@@ -138,8 +141,32 @@ static void free_space(struct glock_space *space)
 {
 	glock__type_stats_free(&space->type_stats);
 	glock__ring_free(space->ring);
+	for (int i = 0; i < 2; i++)
+		glock__slab_end(&space->glocks[i]);
+	glock__slab_end(&space->busy);
 	free(space->hash);
 	free(space);
+}
+
+static void init_slabs(struct glock_space *space)
+{
+	struct glock__mem *mem = space->env.mem;
+
+	for (size_t lvb = 0; lvb < 2; lvb++)
+		glock__slab_init(&space->glocks[lvb], sizeof(struct glock) + lvb * GLOCK_LVB_SIZE,
+				 sizeof(struct glock__record), GLOCK__AREA_RECORDS, mem, space);
+	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__more),
+			 GLOCK__AREA_MORE, mem, space);
+}
+
+static int init_type_stats(struct glock_space *space)
+{
+	struct glock__mem *mem = space->env.mem;
+	size_t size = GLOCK_TYPE_MAX * space->env.cpus * sizeof(struct glock__cpu_record);
+
+	return glock__type_stats_init(&space->type_stats, GLOCK_TYPE_MAX, space->env.cpus,
+				      space->env.cpu,
+				      mem ? mem->slab(mem, GLOCK__AREA_TYPE_STATS, size) : NULL);
 }
 
 int glock__space_open(const char *name, const struct glock_space_options *options,
@@ -162,13 +189,11 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	if (!space->env.cpus)
 		space->env.cpus = real_cpus();
 	space->lm = lm;
-	glock__list_init(&space->dead);
-	glock__list_init(&space->lru.list);
+	init_slabs(space);
 	glock__list_init(&space->order.holders);
 	err = set_options(space, name, &o);
 	if (!err)
-		err = glock__type_stats_init(&space->type_stats, GLOCK_TYPE_MAX, space->env.cpus,
-					     space->env.cpu);
+		err = init_type_stats(space);
 	if (!err && o.trace_order) {
 		space->ring = glock__ring_new(o.trace_order);
 		err = space->ring ? 0 : -ENOMEM;
@@ -177,6 +202,11 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	lm->events = &glock__events;
 	if (!err)
 		err = glock__work_init(space, !env);
+	if (!err && lm->ops->start) {
+		err = lm->ops->start(lm);
+		if (err)
+			glock__work_stop(space);
+	}
 	if (err) {
 		free_space(space);
 		return err;
@@ -185,32 +215,67 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	return 0;
 }
 
-/* The one asked for, or the one that the environment names, or the usual one. */
-static int new_lockman(const char *kind, struct glock__lockman **lm)
+static int new_none(const char *name, const struct glock_space_options *o,
+		    struct glock__lockman **lm)
 {
-	if (!kind)
-		kind = secure_getenv("GLOCK_LOCKMAN");
-	if (kind && *kind && strcmp(kind, "none"))
-		return -EPROTONOSUPPORT;
+	(void)name, (void)o;
 	*lm = glock__none_new();
 	return *lm ? 0 : -ENOMEM;
+}
+
+static int new_local(const char *name, const struct glock_space_options *o,
+		     struct glock__lockman **lm)
+{
+	const struct glock__local_options local = {.name = name,
+						   .group = o->group,
+						   .dir = o->dir,
+						   .log = o->log,
+						   .log_arg = o->log_arg,
+						   .recovers = o->recover};
+
+	return glock__local_new(&local, lm);
+}
+
+static const struct {
+	const char *name;
+	int (*new)(const char *name, const struct glock_space_options *o,
+		   struct glock__lockman **lm);
+} lockmans[] = {
+    {"local", new_local}, /* the usual one */
+    {"none", new_none},
+};
+
+enum { LOCKMANS = sizeof(lockmans) / sizeof(*lockmans) };
+
+/* The one asked for, or the one that the environment names, or the usual one. */
+static int new_lockman(const char *name, const struct glock_space_options *o,
+		       struct glock__lockman **lm)
+{
+	const char *kind = o->lockman ? o->lockman : secure_getenv("GLOCK_LOCKMAN");
+
+	for (size_t i = 0; i < LOCKMANS; i++)
+		if (!kind || !*kind || !strcmp(kind, lockmans[i].name))
+			return lockmans[i].new(name, o, lm);
+	return -EPROTONOSUPPORT;
 }
 
 int glock_space_open(const char *name, const struct glock_space_options *options,
 		     struct glock_space **space)
 {
-	static const struct glock_space_options none = {.size = sizeof(none)};
+	struct glock_space_options o = {.size = sizeof(o)};
 	struct glock__lockman *lm = NULL;
+	size_t size = options ? options->size : 0;
 	int err;
 
-	if (!options)
-		options = &none;
-	if (!name || options->size < offsetof(struct glock_space_options, flags))
+	if (!name || (options && size < offsetof(struct glock_space_options, flags)))
 		return -EINVAL;
-	err = new_lockman(options->lockman, &lm);
+	if (options)
+		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
+	o.size = sizeof(o);
+	err = new_lockman(name, &o, &lm);
 	if (err)
 		return err;
-	err = glock__space_open(name, options, lm, NULL, space);
+	err = glock__space_open(name, &o, lm, NULL, space);
 	if (err)
 		lm->ops->free(lm);
 	return err;
@@ -220,14 +285,13 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 
 static bool any_users(struct glock_space *space)
 {
+	struct glock *gl = NULL;
 	bool any = false;
 
-	for (size_t b = 0; b < space->buckets && !any; b++) {
-		for (struct glock *gl = space->hash[b]; gl && !any; gl = gl->hash_next) {
-			gl_take(gl);
-			any = gl->users;
-			gl_drop(gl);
-		}
+	while (!any && (gl = glock__next(space, gl))) {
+		glock__lock_take(&gl->lock);
+		any = gl->users;
+		glock__lock_drop(&gl->lock);
 	}
 	return any;
 }
@@ -271,16 +335,6 @@ int glock_space_close(struct glock_space *space)
 void glock__space_kill(struct glock_space *space)
 {
 	glock__work_stop(space);
-	for (size_t b = 0; b < space->buckets; b++) {
-		for (struct glock *gl = space->hash[b], *next; gl; gl = next) {
-			next = gl->hash_next;
-			free(gl);
-		}
-	}
-	for (struct glock__list *l = space->dead.next, *next; l != &space->dead; l = next) {
-		next = l->next;
-		free(glock__entry(l, struct glock, lru));
-	}
 	space->lm->ops->free(space->lm);
 	free_space(space);
 }
@@ -292,7 +346,8 @@ static void withdraw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
 	gl_take(gl);
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
 		if (!(gh_state(gh) & GLOCK__H_HOLDER))
@@ -331,8 +386,11 @@ unsigned int glock_version(void)
 
 int glock_supports(const char *feature)
 {
-	if (!strcmp(feature, "lockman:none"))
-		return 1;
+	if (!feature)
+		return 0;
+	for (size_t i = 0; i < LOCKMANS; i++)
+		if (!strncmp(feature, "lockman:", 8) && !strcmp(feature + 8, lockmans[i].name))
+			return 1;
 	if (!strcmp(feature, "probes"))
 		return glock__have_probes;
 	return 0;

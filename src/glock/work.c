@@ -2,7 +2,7 @@
 /*
  * work.c - delayed work: a glock's, at a time; who runs it; how to wait.
  *
- * A heap of glocks by the time when their work is due. Queued again while it is queued, work keeps
+ * A heap of glocks (their busy parts) by the time when their work is due. Queued again while it is queued, work keeps
  * the earlier of the two times: a hold time that ends in 200 ms must not keep back the reply that
  * came now. Queued while it runs, it runs again.
  *
@@ -10,6 +10,10 @@
  * that it can poll. A waiter in a space of the latter kind does work while it waits, since nobody
  * else might; it sleeps on one word of the space, which changes whenever there is work or anybody's
  * wait is over.
+ *
+ * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself
+ * (it is "mine"), so that to hand a lock over to another node takes no thread more than it must.
+ * Not where the program runs the work.
  *
  * Locks: work.lock inside gl->lock. The reference that queued work has is taken by whoever queues
  * it and dropped after it ran.
@@ -26,65 +30,72 @@
 
 /* ---- the heap; under work.lock ---- */
 
-static void put_at(struct glock_space *space, size_t i, struct glock *gl)
+static void put_at(struct glock_space *space, size_t i, struct glock__busy *b)
 {
-	space->work.heap[i] = gl;
-	gl->work.place = i;
+	space->work.heap[i] = b;
+	b->work.place = i;
 }
 
 static void sift_up(struct glock_space *space, size_t i)
 {
-	struct glock *gl = space->work.heap[i];
+	struct glock__busy *b = space->work.heap[i];
 
-	for (; i && space->work.heap[(i - 1) / 2]->work.at > gl->work.at; i = (i - 1) / 2)
+	for (; i && space->work.heap[(i - 1) / 2]->work.at > b->work.at; i = (i - 1) / 2)
 		put_at(space, i, space->work.heap[(i - 1) / 2]);
-	put_at(space, i, gl);
+	put_at(space, i, b);
 }
 
 static void sift_down(struct glock_space *space, size_t i)
 {
-	struct glock **heap = space->work.heap, *gl = heap[i];
+	struct glock__busy **heap = space->work.heap, *b = heap[i];
 	size_t n = space->work.n, child;
 
 	for (; (child = 2 * i + 1) < n; i = child) {
 		if (child + 1 < n && heap[child + 1]->work.at < heap[child]->work.at)
 			child++;
-		if (heap[child]->work.at >= gl->work.at)
+		if (heap[child]->work.at >= b->work.at)
 			break;
 		put_at(space, i, heap[child]);
 	}
-	put_at(space, i, gl);
+	put_at(space, i, b);
 }
 
-static void push(struct glock_space *space, struct glock *gl, int64_t at)
+static void push(struct glock_space *space, struct glock__busy *b, int64_t at)
 {
-	assert(space->work.n < space->work.room && gl->work.place == GLOCK__NO_PLACE);
-	gl->work.at = at;
-	put_at(space, space->work.n++, gl);
-	sift_up(space, gl->work.place);
+	assert(space->work.n < space->work.room && b->work.place == GLOCK__NO_PLACE);
+	b->work.at = at;
+	put_at(space, space->work.n++, b);
+	sift_up(space, b->work.place);
 }
 
-static struct glock *pop(struct glock_space *space)
+static struct glock__busy *take_out(struct glock_space *space, size_t i)
 {
-	struct glock *gl = space->work.heap[0];
+	struct glock__busy *b = space->work.heap[i], *last = space->work.heap[--space->work.n];
 
-	put_at(space, 0, space->work.heap[--space->work.n]);
-	if (space->work.n)
-		sift_down(space, 0);
-	gl->work.place = GLOCK__NO_PLACE;
-	return gl;
+	if (last != b) {
+		put_at(space, i, last);
+		sift_up(space, i);
+		sift_down(space, last->work.place);
+	}
+	b->work.place = GLOCK__NO_PLACE;
+	return b;
+}
+
+static struct glock__busy *pop(struct glock_space *space)
+{
+	return take_out(space, 0);
 }
 
 int glock__work_reserve(struct glock_space *space, size_t glocks)
 {
-	struct glock **heap;
+	struct glock__busy **heap;
 	size_t room;
 	int err = 0;
 
 	glock__lock_take(&space->work.lock);
 	if (glocks > space->work.room) {
 		room = glocks < 32 ? 64 : 2 * glocks;
-		heap = realloc(space->work.heap, room * sizeof(struct glock *));
+		heap = realloc(space->work.heap, room * sizeof(*heap));
 		if (heap) {
 			space->work.heap = heap;
 			space->work.room = room;
@@ -159,63 +170,78 @@ void glock__work_kick(struct glock_space *space, int64_t at)
 
 void glock__work_queue(struct glock *gl, int64_t at)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b = gl_busy(gl);
 
 	assert(gl_held(gl));
 	glock__lock_take(&space->work.lock);
-	if (gl->work.place != GLOCK__NO_PLACE) {
-		if (at < gl->work.at) {
-			gl->work.at = at;
-			sift_up(space, gl->work.place);
+	if (b->work.place != GLOCK__NO_PLACE) {
+		if (at < b->work.at) {
+			b->work.at = at;
+			sift_up(space, b->work.place);
 		}
-	} else if (!gl->work.again) {
-		glock__ref(gl);
-		push(space, gl, at);
+	} else if (!b->work.again) {
+		glock__pin(gl);
+		push(space, b, at);
 	}
-	kick_locked(space, at);
+	if (glock__self()->mine != gl)
+		kick_locked(space, at);
 	glock__lock_drop(&space->work.lock);
 }
 
 bool glock__work_queued(struct glock *gl)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
 	bool queued;
 
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return false;
 	glock__lock_take(&space->work.lock);
-	queued = gl->work.place != GLOCK__NO_PLACE || gl->work.again;
+	b = gl_busy(gl);
+	/* Taken out of the heap by a thread that comes for the lock: as good as queued. */
+	queued = b->work.place != GLOCK__NO_PLACE || b->work.again ||
+		 (b->work.running && !b->work.begun);
 	glock__lock_drop(&space->work.lock);
 	return queued;
 }
 
 /* ---- running it ---- */
 
-/* The next glock whose work is due, marked as running; NULL: none. */
-static struct glock *next_due(struct glock_space *space)
+/*
+ * The next glock whose work is due, marked as running; NULL: none. The reference that work has
+ * keeps the glock's busy part where it is.
+ */
+static struct glock__busy *next_due(struct glock_space *space)
 {
-	struct glock *gl = NULL;
+	struct glock__busy *b = NULL;
 	int64_t now = glock__now(space);
 
 	glock__lock_take(&space->work.lock);
-	while (!gl && space->work.n && space->work.heap[0]->work.at <= now) {
-		gl = pop(space);
-		if (gl->work.running) {
-			gl->work.again = true; /* its reference waits with it */
-			gl = NULL;
+	while (!b && space->work.n && space->work.heap[0]->work.at <= now) {
+		b = pop(space);
+		if (b->work.running) {
+			b->work.again = true; /* its reference waits with it */
+			b = NULL;
 		}
 	}
-	if (gl)
-		gl->work.running = true;
+	if (b) {
+		b->work.running = true;
+		b->work.begun = false;
+	}
 	glock__lock_drop(&space->work.lock);
-	return gl;
+	return b;
 }
 
-static void ran(struct glock_space *space, struct glock *gl)
+static void ran(struct glock_space *space, struct glock__busy *b)
 {
+	struct glock *gl = b->gl;
+
 	glock__lock_take(&space->work.lock);
-	gl->work.running = false;
-	if (gl->work.again) {
-		gl->work.again = false;
-		push(space, gl, glock__now(space));
+	b->work.running = false;
+	if (b->work.again) {
+		b->work.again = false;
+		push(space, b, glock__now(space));
 	}
 	glock__lock_drop(&space->work.lock);
 	gl_take(gl);
@@ -234,15 +260,15 @@ int64_t glock__work_next(struct glock_space *space)
 
 static int run_due(struct glock_space *space)
 {
-	struct glock *gl;
+	struct glock__busy *b;
 	int64_t next, trim;
 	int n = 0;
 
 	glock__enter_work();
 	glock__lru_trim(space);
-	while ((gl = next_due(space))) {
-		glock__work_run(gl);
-		ran(space, gl);
+	while ((b = next_due(space))) {
+		glock__work_run(b->gl);
+		ran(space, b);
 		n++;
 	}
 	trim = glock__lru_trim(space); /* once more: what has become idle now is due some time */
@@ -254,6 +280,71 @@ static int run_due(struct glock_space *space)
 	arm(space, next < trim ? next : trim);
 	glock__lock_drop(&space->work.lock);
 	return n;
+}
+
+/* ---- by who waits for it, or lets it go ---- */
+
+bool glock__mine_begin(struct glock *gl, bool waits)
+{
+	struct glock__self *self = glock__self();
+
+	if (!gl_space(gl)->work.have_thread || self->mine || glock__in_work())
+		return false;
+	self->mine = gl;
+	self->mine_waits = waits;
+	return true;
+}
+
+/* It is due, and nobody else runs it. */
+static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl)
+{
+	struct glock__busy *b;
+	bool take;
+
+	gl_take(gl);
+	b = gl_busy(gl);
+	glock__lock_take(&space->work.lock);
+	take = b->work.place != GLOCK__NO_PLACE && !b->work.running &&
+	       b->work.at <= glock__now(space);
+	if (take) {
+		take_out(space, b->work.place);
+		b->work.running = true;
+	}
+	glock__lock_drop(&space->work.lock);
+	gl_drop(gl); /* what was queued has a reference, so that it stays busy */
+	return take ? b : NULL;
+}
+
+void glock__mine_run(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
+
+	assert(glock__self()->mine == gl);
+	while ((b = take_mine(space, gl))) {
+		glock__enter_work();
+		glock__work_run(gl);
+		glock__leave_work();
+		ran(space, b);
+		if (atom_load8(&space->withdrawn))
+			glock__work_kick(space, glock__now(space));
+	}
+}
+
+void glock__mine_end(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
+
+	glock__mine_run(gl);
+	glock__self()->mine = NULL;
+	gl_take(gl);
+	b = gl_busy(gl);
+	glock__lock_take(&space->work.lock);
+	if (b->work.place != GLOCK__NO_PLACE)
+		kick_locked(space, b->work.at);
+	glock__lock_drop(&space->work.lock);
+	gl_drop(gl);
 }
 
 int glock_dispatch(struct glock_space *space)
@@ -280,8 +371,41 @@ void glock__wake(struct glock_space *space, uint32_t *word)
 {
 	if (!space->work.have_thread)
 		signal_event(space);
-	else if (anybody(&space->work.waiters))
+	else if (anybody(&space->work.waiters)) {
 		glock__futex_wake_all(word);
+		if (space->lm->ops->nudge)
+			space->lm->ops->nudge(space->lm, word);
+	}
+}
+
+/* Whoever waits for the lock manager as well may be told by it what the word waits for. */
+static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	int err = -EBUSY;
+
+	if (!space->lm->ops->wait)
+		return sleep_on(&space->work.waiters, word, seen, deadline);
+	atom_add32(&space->work.waiters, 1);
+	if (atom_load32(word) == seen)
+		err = space->lm->ops->wait(space->lm, word, seen, deadline);
+	if (err == -EBUSY)
+		err = glock__futex_wait(word, seen, deadline);
+	atom_sub32(&space->work.waiters, 1);
+	return err;
+}
+
+int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	struct glock__self *self = glock__self();
+	int err = 0;
+
+	if (self->mine != gl && !glock__mine_begin(gl, true))
+		return glock__wait(gl_space(gl), word, seen, deadline);
+	glock__mine_run(gl);
+	if (atom_load32(word) == seen)
+		err = sleep_for(gl_space(gl), word, seen, deadline);
+	glock__mine_end(gl);
+	return err;
 }
 
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
@@ -309,9 +433,8 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
 
 /* ---- the library's thread ---- */
 
-static void *work_thread(void *arg)
+static void run_all(struct glock_space *space)
 {
-	struct glock_space *space = arg;
 	uint32_t event;
 	int64_t next;
 
@@ -324,6 +447,11 @@ static void *work_thread(void *arg)
 		sleep_on(&space->work.idle, &space->work.events, event,
 			 next == INT64_MAX ? 0 : next);
 	}
+}
+
+static void *work_thread(void *space)
+{
+	run_all(space);
 	return NULL;
 }
 
@@ -332,10 +460,14 @@ static int start_thread(struct glock_space *space)
 	sigset_t all, old;
 	int err;
 
+	space->work.have_thread = true;
+	if (space->env.start) {
+		space->env.start(space->env.arg, run_all, space);
+		return 0;
+	}
 	/* It inherits the mask: no signal of the program's is handled there. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	space->work.have_thread = true;
 	err = pthread_create(&space->work.thread, NULL, work_thread, space);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
@@ -363,7 +495,10 @@ void glock__work_stop(struct glock_space *space)
 	if (space->work.have_thread) {
 		atom_store8(&space->work.stop, true);
 		signal_event(space);
-		pthread_join(space->work.thread, NULL);
+		if (space->env.join)
+			space->env.join(space->env.arg, space);
+		else
+			pthread_join(space->work.thread, NULL);
 	}
 	if (space->work.fd >= 0)
 		close(space->work.fd);

@@ -135,6 +135,22 @@ static inline int atom__futex_wake(uint32_t *addr, unsigned int count, int priva
 #define atom__futex_wake(addr, count, private) glock__atom_hook_wake((addr), (count))
 #endif
 
+/* For two kinds of sleepers of one word: one sleeps, and is woken, by the bits that it has. */
+static inline int atom_wait_bits(uint32_t *addr, uint32_t expected, const struct timespec *deadline,
+				 uint32_t bits)
+{
+	if (syscall(SYS_futex, addr, FUTEX_WAIT_BITSET, expected, deadline, NULL, bits) == 0)
+		return 0;
+	return -errno;
+}
+
+static inline int atom_wake_bits(uint32_t *addr, unsigned int count, uint32_t bits)
+{
+	long woken = syscall(SYS_futex, addr, FUTEX_WAKE_BITSET, count, NULL, NULL, bits);
+
+	return woken < 0 ? -errno : (int)woken;
+}
+
 /*
  * Sleeps while *addr is expected, until woken or until the deadline (absolute, CLOCK_MONOTONIC;
  * NULL: for ever). The word may lie in memory that several processes map. 0, or -EAGAIN (the word

@@ -25,15 +25,41 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct glock__lockman;
 
-/* A lock, in its owner's memory. */
+/* A lock, in its owner's memory; behind it the GLOCK__LVB_LEN bytes of its value, if it has one. */
 struct glock__lm_lock {
-	uint64_t id;    /* the lock manager's own; 0: it does not know this lock */
-	void *lvb;      /* GLOCK__LVB_LEN bytes, or NULL: has no value block */
-	bool lvb_valid; /* set by the lock manager when it reads or writes the value */
+	uint32_t id; /* the lock manager's own; 0: it does not know this lock */
+	/* Set by its owner: */
+	uint8_t has_lvb;      /* has a value block */
+	uint8_t tell_at_once; /* wants to hear of demands while it is held */
+	/* Set by the lock manager: */
+	uint8_t lvb_valid; /* when it reads or writes the value */
+	uint8_t held;      /* with a grant: idle() is to be called once when nobody uses it */
+	union {
+		uint64_t token; /* with a grant of EX: higher than any before; 0: has none */
+		uint32_t place; /* the lock manager's own, while a request is open */
+	};
 };
+
+/* With the DLM's flags of a request: the calling thread is going to wait for it. */
+#define GLOCK__LM_CALLER_WAITS 0x80000000u
+
+/* Somebody whom a request waits for. */
+struct glock__lm_peer {
+	pid_t pid;
+	char comm[16];
+	int mode;   /* the DLM's */
+	bool waits; /* for that mode, before us; else has it */
+	bool stopped, dead;
+};
+
+static inline void *glock__lm_lvb(struct glock__lm_lock *lk)
+{
+	return lk->has_lvb ? lk + 1 : NULL;
+}
 
 struct glock__lm_ops {
 	const char *name;
@@ -46,6 +72,23 @@ struct glock__lm_ops {
 	void (*unlock)(struct glock__lockman *lm, struct glock__lm_lock *lk);
 	void (*leave)(struct glock__lockman *lm, bool failed);
 	void (*free)(struct glock__lockman *lm);
+
+	/* The rest may be NULL. First of all, when its owner is ready for events. */
+	int (*start)(struct glock__lockman *lm);
+	/* Fetches what there is and delivers it, in the calling thread. */
+	void (*poll)(struct glock__lockman *lm);
+	/* What was granted is not in use any more; see glock__lm_lock.held. */
+	void (*idle)(struct glock__lockman *lm, struct glock__lm_lock *lk);
+	/*
+	 * Sleeps until the word is not `seen` any more, or events came, or the deadline
+	 * (CLOCK_MONOTONIC, ns; 0: none; -ETIMEDOUT), or a signal (-EINTR), or for no reason. -EBUSY: another thread does
+	 * so: sleep on the word itself. Whoever changes the word calls nudge.
+	 */
+	int (*wait)(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
+	void (*nudge)(struct glock__lockman *lm, void *word);
+	/* Whom the open request waits for; how many of them are in out. */
+	size_t (*in_the_way)(struct glock__lockman *lm, struct glock__lm_lock *lk,
+			     struct glock__lm_peer *out, size_t max);
 	/*
 	 * Optional, or -EOPNOTSUPP. file: a new, empty file of this node's own where others find it,
 	 * open for reading and writing; the caller closes it. alive: a descriptor that is to be
@@ -64,6 +107,10 @@ struct glock__lm_events {
 	 */
 	void (*block)(void *owner);
 	void (*thaw)(void *owner);
+	/* This node can not go on: whatever it holds may be held by others. */
+	void (*gone)(void *owner);
+	/* Somebody died: put in order what it left. Grants are held back until this returns. */
+	void (*recover)(void *owner, const struct glock__lm_peer *dead);
 };
 
 /* A lock manager's first member. */
@@ -71,7 +118,16 @@ struct glock__lockman {
 	const struct glock__lm_ops *ops;
 	const struct glock__lm_events *events;
 	void *owner;
+	/* Differ when there is something to fetch; NULL: events come by themselves. */
+	const uint32_t *bell, *seen;
 };
+
+/* Whether somebody should poll(). */
+static inline bool glock__lm_due(const struct glock__lockman *lm)
+{
+	return lm->bell && __atomic_load_n(lm->bell, __ATOMIC_ACQUIRE) !=
+			       __atomic_load_n(lm->seen, __ATOMIC_ACQUIRE);
+}
 
 /* A resource's name: type and number in hexadecimal, right-aligned in 8 and 16 columns. */
 #define GLOCK__LM_NAME_LEN 24

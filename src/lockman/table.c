@@ -409,9 +409,61 @@ void glock__table_woken(struct glock__table *t)
 	if (needs_recovery(t) || !t->wake)
 		return;
 	node = node_at(t, t->wake - 1);
-	put(t, &t->wake, node->wake == REF_END ? 0 : node->wake);
+	put(t, &t->wake, (node->wake & WAKE_LAST) == WAKE_LAST ? 0 : node->wake & WAKE_LAST);
 	put(t, &node->wake, 0u);
 	commit(t);
+}
+
+bool glock__table_urgent(const struct glock__table *t)
+{
+	return !needs_recovery(t) && t->wake && node_at(t, t->wake - 1)->wake & WAKE_URGENT;
+}
+
+void glock__table_held(struct glock__table *t, uint64_t lkid, bool held)
+{
+	struct lock *lock = lock_find(t, lkid);
+
+	if (lock)
+		atom_store32(&lock->held, held);
+}
+
+uint64_t glock__table_lkid(const struct glock__table *t, uint32_t ref)
+{
+	const union cell *cell = ref && ref < t->cells_used ? cell_at(t, ref) : NULL;
+
+	return cell && cell->free.type == CELL_LOCK ? lkid_of(t, &cell->lock) : 0;
+}
+
+/* ---- who is in the way ---- */
+
+size_t glock__table_blockers(const struct glock__table *t, uint64_t lkid,
+			     struct glock__table_blocker *out, size_t max)
+{
+	const struct lock *lock = needs_recovery(t) ? NULL : lock_find(t, lkid);
+	const struct res *res;
+	size_t n = 0;
+
+	if (!lock || lock->status == LK_GRANTED)
+		return 0;
+	res = res_at(t, lock->res);
+	for (enum lock_status status = LK_GRANTED; status <= lock->status; status++) {
+		uint32_t head = first_of(res, status);
+
+		for (uint32_t ref = head; ref && n < max; ref = next_of(t, head, ref)) {
+			const struct lock *other = lock_at(t, ref);
+			int8_t mode = status == LK_WAITING ? other->rq : other->gr;
+
+			if (other == lock)
+				break; /* who waits behind it is not in its way */
+			if (status == LK_CONVERTING && glock__table_compat[other->gr][lock->rq])
+				mode = other->rq;
+			if (status == LK_GRANTED && glock__table_compat[mode][lock->rq])
+				continue;
+			out[n++] = (struct glock__table_blocker){
+			    .node = other->node, .mode = mode, .waits = mode != other->gr};
+		}
+	}
+	return n;
 }
 
 /* ---- death ---- */

@@ -206,6 +206,26 @@ int glock__table_wake(const struct glock__table *t);
 void glock__table_woken(struct glock__table *t);
 
 /*
+ * Whether that node has to be told at once: a lock of its was granted, or others want one that is
+ * not held. What its owner says is held it will look after by itself as soon as it is not, so that
+ * nobody needs to be woken for it.
+ */
+bool glock__table_urgent(const struct glock__table *t);
+void glock__table_held(struct glock__table *t, uint64_t lkid, bool held);
+
+/* The id of the lock in that cell: the lower half of one that is known to be there. */
+uint64_t glock__table_lkid(const struct glock__table *t, uint32_t ref);
+
+/* Whom a lock that waits waits for, as far as max: those who hold, then those before it. */
+struct glock__table_blocker {
+	uint32_t node;
+	int mode;   /* that it holds, or wants */
+	bool waits; /* it wants it */
+};
+size_t glock__table_blockers(const struct glock__table *t, uint64_t lkid,
+			     struct glock__table_blocker *out, size_t max);
+
+/*
  * The node is dead: removes up to max of its locks; how many it still has. Each removal is an
  * operation of its own, and grants what it can grant: being killed in between is no harm, and the
  * table's lock can be let go between calls.
@@ -220,6 +240,12 @@ int glock__table_forget(struct glock__table *t);
 
 /* NULL, or what is wrong with the table: every invariant, in time linear in its size. */
 const char *glock__table_check(const struct glock__table *t);
+
+/*
+ * As glock__table_recover(), for memory of which nobody knows what became of it since its last
+ * user died: it is checked before, and after. NULL, or what is wrong; then it must not be used.
+ */
+const char *glock__table_salvage(struct glock__table *t);
 
 /* Of a resource's name; the upper half is for choosing a shard. */
 uint64_t glock__table_hash(const void *name, size_t namelen);

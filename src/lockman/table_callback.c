@@ -10,15 +10,17 @@
  */
 #include "table_impl.h"
 
-static void add_callback(struct glock__table *t, struct lock *lock)
+static void add_callback(struct glock__table *t, struct lock *lock, bool urgent)
 {
 	struct node *node = node_at(t, lock->node);
 
 	glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), false);
 	if (!node->wake) {
-		put(t, &node->wake, t->wake ? t->wake : REF_END);
+		put(t, &node->wake, t->wake ? t->wake : WAKE_LAST);
 		put(t, &t->wake, lock->node + 1u);
 	}
+	if (urgent)
+		put(t, &node->wake, node->wake | WAKE_URGENT);
 }
 
 void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
@@ -35,7 +37,7 @@ void glock__table_add_ast(struct glock__table *t, struct lock *lock)
 {
 	if (!FAULT(12) || !lock->callbacks.next) {
 		glock__table_drop_callbacks(t, lock);
-		add_callback(t, lock);
+		add_callback(t, lock, true);
 	}
 	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_AST));
 }
@@ -59,7 +61,7 @@ void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mod
 	put(t, &lock->lastbast, (uint8_t)mode);
 	put(t, &lock->bast, glock__table_join[lock->bast][mode]);
 	if (!lock->callbacks.next)
-		add_callback(t, lock);
+		add_callback(t, lock, !lock->held);
 }
 
 /* Whether lock is in the way of one request for mode and was not told so. */

@@ -235,7 +235,8 @@ static const char *check_nodes(const struct glock__table *t, const struct tally 
 		awake += node->wake != 0;
 	}
 	CHECK(nlocks == tally->nlocks, "a lock is in no queue, or of no node");
-	for (uint32_t at = t->wake; at && at != REF_END; at = node_at(t, at - 1)->wake) {
+	for (uint32_t at = t->wake; at && at != WAKE_LAST;
+	     at = node_at(t, at - 1)->wake & WAKE_LAST) {
 		CHECK(at <= t->nodes && awake, "the list of nodes to wake is broken");
 		awake--;
 	}

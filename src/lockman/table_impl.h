@@ -96,7 +96,11 @@ struct lock {
 	uint16_t node;
 	uint8_t bits;
 	uint8_t reserved;
-	uint32_t reserved2;
+	/*
+	 * Its owner's hint that the lock is in use, and that it will look for callbacks when it is
+	 * not any more. A word of its own, since it is stored to without the undo log.
+	 */
+	uint32_t held;
 	uint32_t cookie[2];
 };
 #define LOCK_AST 0x1u      /* the grant is to be told */
@@ -142,8 +146,10 @@ struct node {
 	uint32_t locks;
 	uint32_t callbacks;
 	uint32_t nlocks;
-	uint32_t wake; /* 0: not to be woken; else 1 + the next node that is, or REF_END */
+	uint32_t wake; /* 0: not to be woken; else 1 + the next node that is, or WAKE_LAST */
 };
+#define WAKE_LAST 0x7fffffffu
+#define WAKE_URGENT 0x80000000u /* and it has something that cannot wait until it looks */
 
 /*
  * What an operation still has to do after its first commit, one small committed step after the
@@ -205,7 +211,7 @@ struct glock__table {
 	uint32_t nres;
 	uint32_t nlocks;
 	uint32_t nidle;
-	uint32_t wake; /* as in struct node */
+	uint32_t wake; /* 1 + the first node that is to be woken, or 0 */
 	uint32_t reserved;
 	struct work work;
 	struct undo_log log;

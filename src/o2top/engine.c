@@ -9,6 +9,7 @@
  */
 #include "engine.h"
 
+#include "take.h"
 #include "times.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ struct engine {
 	float history[HISTORY_MAX];
 	unsigned n_history;
 	bool stop, seek, again;
+	struct opened_row opened; /* the row that one looks into */
 	int64_t seek_us;
 	int step;
 };
@@ -74,21 +76,22 @@ static void tell(struct engine *e)
 /* Takes the next sample: 1, 0 at the end, negative errno. */
 static int take(struct engine *e, char **label)
 {
-	struct collector *c = e->setup.collector;
 	struct sample sample;
 	double before = now_s();
-	int got = c->ops->next(c, &sample, &e->problems);
+	int got;
 
+	pthread_mutex_lock(&e->mutex);
+	e->model->opened = e->opened;
+	pthread_mutex_unlock(&e->mutex);
+	got = take_sample(e->model, e->setup.collector, &sample, &e->problems);
 	if (got <= 0)
 		return got;
 	free(*label);
 	*label = strdup(sample.label);
-	got = *label ? model_sample(e->model, c, &sample) : -ENOMEM;
-	problems_join(&e->problems, &e->model->problems);
 	if (e->setup.sampled)
 		e->setup.sampled(e->setup.sampled_arg, &e->problems);
 	e->cost_s = now_s() - before;
-	return got ? got : 1;
+	return *label ? 1 : -ENOMEM;
 }
 
 /* Ranks what the model has and hands it over. */
@@ -419,6 +422,11 @@ void engine_step(struct engine *e, int by)
 void engine_seek(struct engine *e, int64_t time_us)
 {
 	TELL(e, e->seek = true, e->seek_us = time_us);
+}
+
+void engine_open(struct engine *e, const struct opened_row *row)
+{
+	TELL(e, e->opened = *row);
 }
 
 void engine_interval(struct engine *e, double seconds)

@@ -5,6 +5,7 @@
 #include "complain.h"
 #include "output.h"
 #include "recordings.h"
+#include "take.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,17 +72,14 @@ static int show(struct run *r, const char *label, bool single)
 static int take(struct run *r, char **label)
 {
 	struct sample sample;
-	int got;
+	int got = take_sample(&r->model, r->collector, &sample, &r->problems);
 
-	got = r->collector->ops->next(r->collector, &sample, &r->problems);
 	if (got <= 0)
 		return got;
 	free(*label);
 	*label = strdup(sample.label);
 	if (!*label)
 		return -ENOMEM;
-	got = model_sample(&r->model, r->collector, &sample);
-	problems_join(&r->problems, &r->model.problems);
 	r->taken++;
 	if (r->recording)
 		recorder_sampled(r->collector, &r->problems);
@@ -95,7 +93,7 @@ static int take(struct run *r, char **label)
 				 node->state != NODE_UNUSABLE && node->state != NODE_NO_PERMISSION;
 		r->away |= node->last_sample != r->model.sample;
 	}
-	return got ? got : 1;
+	return got;
 }
 
 /* The next sample is due interval_s after the last one was; if that is over, a whole interval from now. */

@@ -2,6 +2,7 @@
 #include "model.h"
 
 #include "sources/source.h"
+#include "waits.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -493,6 +494,7 @@ void model_free(struct model *m)
 	}
 	problems_clear(&m->problems);
 	banners_clear(&m->banners);
+	waits_free(m->waits);
 	free(m->nodes);
 	free(m->spaces);
 	*m = (struct model){0};

@@ -424,11 +424,33 @@ static void ocfs2(struct agent *a, const char *path, const char *name, void *arg
 	give(a, "locking_state", name, a->first, "%s/%s/locking_state", path, name);
 }
 
+static void condition(struct agent *a, const char *name)
+{
+	static const char *const files[] = {"withdraw", "freeze", "lock_module/block"};
+	const char *colon = strchr(name, ':'), *base;
+	char path[PATH_MAX], value[64], before[96];
+	struct buffer b = {0};
+
+	stamp(a, before);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		place(path, "%s/fs/gfs2/%s/%s", a->sysfs, name, files[i]);
+		base = strrchr(path, '/');
+		if (base && *line_of(path, value, sizeof(value)))
+			append(&b, "%s %s\n", base + 1, value);
+	}
+	place(path, "%s/kernel/dlm/%s/recover_status", a->sysfs, colon ? colon + 1 : name);
+	if (*line_of(path, value, sizeof(value)))
+		append(&b, "recover_status %s\n", value);
+	tell(a, "condition", name, before, &b);
+	free(b.data);
+}
+
 static void gfs2(struct agent *a, const char *path, const char *name, void *arg)
 {
 	(void)arg;
 	if (!wanted(a, name))
 		return;
+	condition(a, name);
 	give(a, "gfs2_id", name, 0, "%s/fs/gfs2/%s/id", a->sysfs, name);
 	give(a, "glstats", name, 0, "%s/%s/glstats", path, name);
 	give(a, "glocks", name, 0, "%s/%s/glocks", path, name);

@@ -121,7 +121,23 @@ ocfs2() {
 	give locking_state "$1" "$2/locking_state" "$first"
 }
 
+# A name and a value a line, of what GFS2 and the DLM tell in sysfs.
+condition() {
+	begin condition "$1"
+	for f in withdraw freeze lock_module/block; do
+		value=
+		[ -r "$S/fs/gfs2/$1/$f" ] && read -r value <"$S/fs/gfs2/$1/$f"
+		[ -z "$value" ] || printf '%s %s\n' "${f##*/}" "$value"
+	done
+	f=$S/kernel/dlm/${1#*:}/recover_status
+	value=
+	[ -r "$f" ] && read -r value <"$f"
+	[ -z "$value" ] || printf 'recover_status %s\n' "$value"
+	end 0 ''
+}
+
 gfs2() {
+	condition "$1"
 	give gfs2_id "$1" "$S/fs/gfs2/$1/id"
 	give glstats "$1" "$2/glstats"
 	give glocks "$1" "$2/glocks"

@@ -26,6 +26,7 @@ const char *const wire_kinds[WIRE_KINDS] = {
     [FILE_TASKS] = "tasks",
     [FILE_IDS] = "ids",
     [FILE_NODE] = "node",
+    [FILE_CONDITION] = "condition",
     [WIRE_MOUNTINFO] = "mountinfo",
     [WIRE_GFS2_ID] = "gfs2_id",
     [WIRE_LOCKDOWN] = "lockdown",

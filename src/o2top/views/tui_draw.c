@@ -651,7 +651,7 @@ enum { LEAST_ROWS = 10, LEAST_COLUMNS = 40 };
 
 static int pane_height(int rows)
 {
-	return rows < 18 ? 0 : rows < 30 ? 6 : 9;
+	return rows < 18 ? 0 : rows < 30 ? 7 : 10;
 }
 
 /* What everybody must see, as far as the table keeps its room. */

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local.c - see local.h. Requests: to the lock table, and what it answers at once.
+ */
+#include "local_impl.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- open requests; a list that deaths are looked for by ---- */
+
+/* Room is made before the table knows of the request: then it cannot fail any more. */
+static int request_room(struct local *l)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&l->lock);
+	l->expected++;
+	if (l->n_requests + l->expected > l->room) {
+		uint32_t room = 2 * (l->n_requests + l->expected) + 6;
+		struct request *more = realloc(l->requests, room * sizeof(*more));
+
+		if (more) {
+			l->requests = more;
+			l->room = room;
+		} else {
+			l->expected--;
+			err = -ENOMEM;
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+/*
+ * The request waits. To be called under the table's lock, so that the reply comes after; and so
+ * does whoever answers all requests because the node leaves.
+ */
+static void request_add(struct local *l, const struct request *r)
+{
+	pthread_mutex_lock(&l->lock);
+	l->expected--;
+	r->lk->place = l->n_requests;
+	l->requests[l->n_requests++] = *r;
+	atom_store32(&l->waiting, l->n_requests);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void request_not(struct local *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->expected--;
+	pthread_mutex_unlock(&l->lock);
+}
+
+bool glock__local_request_done(struct local *l, struct glock__lm_lock *lk)
+{
+	bool found;
+
+	pthread_mutex_lock(&l->lock);
+	found = lk->place < l->n_requests && l->requests[lk->place].lk == lk;
+	if (found) {
+		l->requests[lk->place] = l->requests[--l->n_requests];
+		l->requests[lk->place].lk->place = lk->place;
+		atom_store32(&l->waiting, l->n_requests);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return found;
+}
+
+/* ---- completions ---- */
+
+/*
+ * Under the table's lock: a grant gets its token, which therefore is higher than that of any
+ * holder before, and is said to be in use, since somebody waits for it.
+ */
+uint64_t glock__local_granted(struct local *l, unsigned int shard,
+			      const struct glock__table_event *ev)
+{
+	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+
+	if (!(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
+		return 0;
+	if (!lk->tell_at_once)
+		glock__table_held(table_at(l, shard), ev->lkid, true);
+	return ev->mode == GLOCK__EX ? atom_add64(&l->head->token, 1) + 1 : 0;
+}
+
+void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+			    const struct glock__table_event *ev, uint64_t token)
+{
+	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
+
+	if (lk->id != id)
+		lk->id = id; /* of a new lock; else others may look at it now */
+	lk->token = token;
+	if (ev->status)
+		return;
+	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
+		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
+	if (lk->has_lvb)
+		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID);
+	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
+}
+
+/* ---- requests ---- */
+
+static int ask_table(struct local *l, unsigned int shard, const struct glock__table_request *args,
+		     struct glock__table_event *ev)
+{
+	struct glock__table *t = table_at(l, shard);
+	int err = glock__table_lock(t, args, ev);
+
+	while (err == -ENOSPC && !glock__local_grow(l, shard))
+		err = glock__table_lock(t, args, ev);
+	return err;
+}
+
+static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
+		      uint64_t number, int mode, uint32_t flags)
+{
+	struct local *l = (struct local *)lm;
+	char name[GLOCK__LM_NAME_LEN + 1];
+	struct glock__table_event ev;
+	struct glock__table_request args = {
+	    .node = l->me,
+	    .mode = mode,
+	    .flags = flags & ~GLOCK__LM_CALLER_WAITS,
+	    .name = name,
+	    .namelen = GLOCK__LM_NAME_LEN,
+	    .cookie = (uintptr_t)lk,
+	    .lvb = glock__lm_lvb(lk),
+	};
+	struct request r = {.lk = lk, .mode = mode, .type = type, .number = number};
+	unsigned int shard;
+	uint64_t token = 0;
+	int err = request_room(l);
+
+	if (err)
+		return err;
+	/* A value that is not valid is not to become so by being written back. */
+	if (flags & GLOCK__LKF_VALBLK && lk->id && !lk->lvb_valid)
+		args.flags |= GLOCK__LKF_IVVALBLK;
+	glock__lm_name(name, type, number);
+	shard = (unsigned int)(glock__table_hash(name, GLOCK__LM_NAME_LEN) >> 32) % SHARDS;
+	err = glock__local_take(l, shard);
+	if (err) {
+		request_not(l);
+		return err;
+	}
+	args.lkid = id_lkid(l, lk->id);
+	err = has_left(l) ? -ENODEV : ask_table(l, shard, &args, &ev);
+	if (!err && ev.status == -EINPROGRESS) {
+		r.asked = local_now();
+		r.id = id_of(shard, ev.lkid);
+		request_add(l, &r);
+	} else {
+		request_not(l);
+		if (!err)
+			token = glock__local_granted(l, shard, &ev);
+	}
+	glock__local_drop(l, shard);
+	if (err == -ENOSPC)
+		glock__local_say(&l->o, "space %s: memory for locks is full", l->name);
+	if (err)
+		return err;
+	if (ev.status == -EINPROGRESS) {
+		if (!(flags & GLOCK__LM_CALLER_WAITS))
+			glock__local_on_guard(l);
+		return 0;
+	}
+	if (atom_load32(&l->head->blocked) != __atomic_load_n(&l->blocked, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&l->delivery);
+		glock__local_sync_blocked(l);
+		pthread_mutex_unlock(&l->delivery);
+	}
+	glock__local_completed(lk, shard, &ev, token);
+	lm->events->reply(lk, ev.status, ev.sbflags);
+	return 0;
+}
+
+static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	struct local *l = (struct local *)lm;
+	struct glock__table_event ev = {0};
+	unsigned int shard = SHARDS;
+	uint32_t id = 0;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&l->lock);
+	if (lk->place < l->n_requests && l->requests[lk->place].lk == lk)
+		id = l->requests[lk->place].id;
+	pthread_mutex_unlock(&l->lock);
+	if (id)
+		shard = id_shard(id);
+	if (shard >= SHARDS || glock__local_take(l, shard))
+		return;
+	if (!has_left(l))
+		err = glock__table_unlock(table_at(l, shard), id_lkid(l, id), GLOCK__LKF_CANCEL,
+					  NULL, &ev);
+	glock__local_drop(l, shard);
+	/* Else it was granted just now, and the reply to that comes. */
+	if (err || !ev.status || !glock__local_request_done(l, lk))
+		return;
+	glock__local_completed(lk, shard, &ev, 0);
+	lm->events->reply(lk, ev.status, ev.sbflags);
+}
+
+static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	struct local *l = (struct local *)lm;
+	unsigned int shard = id_shard(lk->id);
+	struct glock__table_event ev;
+
+	if (shard < SHARDS && !glock__local_take(l, shard)) {
+		if (!has_left(l))
+			glock__table_unlock(table_at(l, shard), id_lkid(l, lk->id), 0, NULL, &ev);
+		glock__local_drop(l, shard);
+	}
+	/* Who is about to deliver a demand for it that was fetched before gets done with it. */
+	pthread_mutex_lock(&l->delivery);
+	pthread_mutex_unlock(&l->delivery);
+	lk->id = 0;
+	lm->events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+}
+
+/* Nobody has it in use any more: a demand that came meanwhile has not woken anybody. */
+static void local_idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	struct local *l = (struct local *)lm;
+	unsigned int shard = id_shard(lk->id);
+
+	if (shard >= SHARDS || glock__local_take(l, shard))
+		return;
+	if (!has_left(l))
+		glock__table_held(table_at(l, shard), id_lkid(l, lk->id), false);
+	glock__local_drop(l, shard);
+	if (glock__lm_due(lm))
+		glock__local_poll(l);
+}
+
+static int local_start(struct glock__lockman *lm)
+{
+	return glock__local_serve((struct local *)lm);
+}
+
+static void local_poll(struct glock__lockman *lm)
+{
+	glock__local_poll((struct local *)lm);
+}
+
+/* ---- the end ---- */
+
+static void answer_all(struct local *l)
+{
+	struct glock__lm_lock *lk;
+
+	do {
+		pthread_mutex_lock(&l->lock);
+		lk = l->n_requests ? l->requests[l->n_requests - 1].lk : NULL;
+		if (lk)
+			atom_store32(&l->waiting, --l->n_requests);
+		pthread_mutex_unlock(&l->lock);
+		if (lk)
+			l->lm.events->reply(lk, -ENODEV, 0);
+	} while (lk);
+}
+
+static void local_leave(struct glock__lockman *lm, bool failed)
+{
+	struct local *l = (struct local *)lm;
+
+	pthread_mutex_lock(&l->delivery);
+	if (has_left(l)) {
+		pthread_mutex_unlock(&l->delivery);
+		return;
+	}
+	/* Who has a table after this sees it; who had it before is gone from there. */
+	__atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&l->delivery);
+	if (failed)
+		glock__local_bury(l, l->me, l->slot->generation, true, true);
+	else
+		glock__local_give_up(l);
+	answer_all(l);
+}
+
+static void local_free(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+
+	if (l->head) {
+		glock__local_stop(l);
+		if (!has_left(l) && l->have_service)
+			glock__local_bury(l, l->me, l->slot->generation, true, true);
+		else if (!has_left(l))
+			glock__local_give_up(l); /* nothing came of it */
+		munmap(l->head, FILE_SIZE);
+	}
+	if (l->alive >= 0)
+		close(l->alive);
+	if (l->fd >= 0 && glock__local_fd(l) == l->fd)
+		close(l->fd);
+	free(l->requests);
+	pthread_mutex_destroy(&l->lock);
+	pthread_mutex_destroy(&l->delivery);
+	free(l);
+}
+
+static const struct glock__lm_ops local_ops = {
+    .name = "local",
+    .lock = local_lock,
+    .cancel = local_cancel,
+    .unlock = local_unlock,
+    .leave = local_leave,
+    .free = local_free,
+    .start = local_start,
+    .poll = local_poll,
+    .idle = local_idle,
+    .wait = glock__local_wait,
+    .nudge = glock__local_nudge,
+    .in_the_way = glock__local_in_the_way,
+    .file = glock__local_own_file,
+    .alive = glock__local_keep_alive,
+};
+
+/* ---- the beginning ---- */
+
+static bool one_cpu(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) == 1;
+}
+
+/* The file was taken away or replaced: who opens the space now is in another one than we. */
+void glock__local_check_file(struct local *l)
+{
+	if (!glock__local_still_there(l) || __atomic_exchange_n(&l->gone, true, __ATOMIC_ACQ_REL))
+		return;
+	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
+			 l->name, l->path);
+	l->lm.events->gone(l->lm.owner);
+}
+
+int glock__local_new(const struct glock__local_options *o, struct glock__lockman **lm)
+{
+	struct local *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	l->lm.ops = &local_ops;
+	l->o = *o;
+	l->me = NODES;
+	l->dir = l->fd = l->alive = -1;
+	l->one_cpu = one_cpu();
+	pthread_mutex_init(&l->delivery, NULL);
+	pthread_mutex_init(&l->lock, NULL);
+	err = glock__local_find(l);
+	if (!err)
+		err = glock__local_join(l);
+	if (l->dir >= 0)
+		close(l->dir);
+	l->dir = -1;
+	if (err) {
+		local_free(&l->lm);
+		return err;
+	}
+	l->o.name = l->name;
+	l->o.group = l->o.dir = NULL; /* the caller's */
+	l->lm.bell = &l->slot->bell;
+	l->lm.seen = &l->slot->seen;
+	*lm = &l->lm;
+	return 0;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_impl.h - what the files local*.c share: the layout of a lock space's file, and a node.
+ *
+ *	struct head	what the file is; who are its nodes; the fencing token; tables' locks
+ *	lock tables	so many, each at a fixed place; made when they are first used
+ *
+ * The file has its largest size from the beginning and is mapped as a whole; what was never used
+ * is a hole. Memory is taken with fallocate() before anybody touches it, so that a full memory is
+ * an error code and never a signal. No store goes to a place that was not taken.
+ *
+ * Nodes. A node is a process's part in the space, at a place of its own (slot). It is alive while
+ * a read lock of an open file description is on the byte of the file that has the slot's number.
+ * That description has no descriptor: only a mapping holds it, which fork does not copy. So it lasts
+ * until the process unmaps it, executes another program or ends, whatever becomes of descriptors.
+ * (Another one with a read lock can be had for a child that is to keep the node alive.)
+ *
+ * Locks, in the order in which one may be taken while another is held
+ *	the byte OPEN_BYTE	who opens the space or replaces its file
+ *	head->members		deaths and recovery: of slots, what is not only their owner's
+ *	l->delivery		one thread of this process delivers events
+ *	shard->mutex		a lock table
+ *	l->lock			this node's list of open requests
+ * head->members and shard->mutex are robust: whoever gets one from a dead process puts in order
+ * what it was about. Nothing that is held by a mutex waits for anything outside.
+ *
+ * Bells. A slot's bell grows whenever there is something for its node to fetch; which tables, its
+ * bits in `due` say. seen is what the bell was when the node last looked, so that bell != seen
+ * means it has not. The bell is rung before the table's lock is let go of; whoever sleeps on it
+ * is woken after. If the ringer is killed or stopped in between, then whoever waits for the
+ * sleeper finds bell and seen to differ and wakes it (local_watch.c).
+ */
+#ifndef GLOCK_LOCKMAN_LOCAL_IMPL_H
+#define GLOCK_LOCKMAN_LOCAL_IMPL_H
+
+#include "atom.h"
+#include "local.h"
+#include "lockman.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define LOCAL_MAGIC 0x6c61636f6c6b6367ull /* "gcklocal" */
+#define LOCAL_LAYOUT 1u
+#define GLOCK__LOCAL_BASE "/dev/shm"
+#define NODES GLOCK__LOCAL_NODES
+#define SHARDS 16u
+#define BUCKETS 8192u /* of each table */
+
+/* ---- the file ---- */
+
+/* A slot whose owner died is DEAD until its locks are gone, then RECOVERING, if anybody can. */
+enum slot_state { SLOT_FREE, SLOT_LIVE, SLOT_DEAD, SLOT_RECOVERING, SLOT_STATE_MAX };
+
+struct slot {
+	uint32_t state;      /* enum slot_state */
+	uint32_t generation; /* of users of this slot */
+	uint32_t pid;
+	uint32_t uid;
+	uint64_t start; /* of the process, in clock ticks since boot, as in /proc/PID/stat */
+	char comm[16];
+	uint32_t flags;     /* SLOT_ */
+	uint32_t recoverer; /* RECOVERING: 1 + the slot of who puts it in order */
+	uint32_t recoverer_generation;
+	uint32_t reserved[3];
+	/* a cache line of its own */
+	uint32_t bell;
+	uint32_t seen;
+	uint32_t asleep; /* ASLEEP_ */
+	uint32_t due;    /* a bit for each table that has something */
+	uint32_t reserved2[12];
+};
+#define SLOT_RECOVERS 0x1u /* it can put in order what a dead node left */
+
+#define ASLEEP_SERVICE 0x1u /* the service thread sleeps */
+#define ASLEEP_LEADER 0x2u  /* the thread that waits in its place sleeps */
+#define LEADER 0x4u         /* there is such a thread, which looks before it goes away */
+
+/* A lock table's lock. The table itself is at its own place in the file. */
+struct shard {
+	pthread_mutex_t mutex;
+	uint32_t owner; /* 1 + slot of who has or last had it */
+	uint32_t reserved;
+	uint64_t size; /* of the table's memory; 0: it has none yet, and is to be made */
+	uint64_t reserved2;
+};
+
+struct head {
+	uint64_t magic;
+	uint32_t layout;
+	uint32_t nodes;
+	uint32_t shards;
+	uint32_t buckets;
+	uint64_t shards_at;
+	uint64_t shard_stride;
+	uint64_t token; /* the last one given */
+	uint64_t reserved[2];
+	uint32_t blocked;       /* slots that are RECOVERING */
+	uint32_t members_owner; /* 1 + slot of who has or last had the mutex */
+	uint32_t opener;        /* pid of who opens the space now */
+	uint32_t slots_end;     /* slots from here on were never used */
+	pthread_mutex_t members;
+	_Alignas(64) struct shard shard[SHARDS];
+	_Alignas(128) struct slot slot[NODES];
+};
+
+#define HEAD_SIZE ((sizeof(struct head) + 4095) & ~(size_t)4095)
+#define SHARD_STRIDE ((size_t)64 << 20)
+#define SHARD_FIRST ((size_t)72 << 10) /* what a table has to begin with */
+#define SHARD_MORE ((size_t)64 << 10)  /* and gets at least when it is full */
+#define FILE_SIZE (HEAD_SIZE + SHARDS * SHARD_STRIDE)
+#define OPEN_BYTE ((off_t)1 << 32) /* bytes behind the file's end are as good as others */
+
+static_assert(sizeof(pthread_mutex_t) == 40 && sizeof(struct shard) == 64, "a shard's cache line");
+static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
+static_assert(offsetof(struct slot, bell) == 64, "the bell has a cache line of its own");
+
+/* ---- a node ---- */
+
+struct request {
+	struct glock__lm_lock *lk;
+	uint32_t id;
+	int64_t asked; /* when */
+	int64_t told;  /* when it is next told in the log that it waits */
+	int mode;
+	unsigned int type;
+	uint64_t number;
+};
+
+struct local {
+	struct glock__lockman lm; /* first */
+	struct head *head;
+	unsigned int me;
+	struct slot *slot;
+	struct glock__local_options o;
+	char name[GLOCK__LOCAL_NAME_MAX + 1];
+	gid_t gid; /* if it is a group's */
+	int dir;   /* while it is opened */
+	int fd;    /* the file, without any lock; the program may close it: see local_fd() */
+	int alive; /* a file of the same that holds the byte, too, to be inherited; or -1 */
+	dev_t dev;
+	ino_t ino;
+	char file[GLOCK__LOCAL_FILE_MAX];
+	char path[GLOCK__LOCAL_PATH_MAX]; /* for messages, and to find it again */
+	bool one_cpu;
+
+	pthread_mutex_t delivery;
+	bool blocked; /* the glocks were told to hold grants back; under delivery */
+	bool left;    /* no request any more; see local_leave() */
+	bool gone;    /* the file is, and that was told */
+
+	pthread_mutex_t lock;
+	struct request *requests;
+	uint32_t n_requests, room;
+	uint32_t expected; /* that are being made */
+	uint32_t turn;     /* which are looked at next */
+
+	uint32_t waiting; /* n_requests, to be read without the lock */
+	void *leader;     /* the word that the leading thread waits for; NULL: none leads */
+	uint32_t spin;    /* how long it pays to, in turns */
+	uint32_t unspun;  /* waits without */
+	bool naps;        /* the service thread sleeps for a short time */
+	int64_t watched;  /* when deaths were last looked for */
+	int64_t looked;   /* when the file was last looked for */
+
+	bool stop;
+	bool have_service, have_recovery;
+	pthread_t service, recovery;
+	uint32_t to_recover; /* grows when there is something for the recovery thread; a futex */
+};
+
+static inline bool has_left(const struct local *l)
+{
+	return __atomic_load_n(&l->left, __ATOMIC_ACQUIRE);
+}
+
+static inline unsigned int slots_end(const struct local *l)
+{
+	uint32_t end = atom_load32(&l->head->slots_end);
+
+	return end < NODES ? end : NODES;
+}
+
+static inline size_t table_place(unsigned int shard)
+{
+	return HEAD_SIZE + shard * SHARD_STRIDE;
+}
+
+static inline struct glock__table *table_at(const struct local *l, unsigned int shard)
+{
+	return (struct glock__table *)((char *)l->head + table_place(shard));
+}
+
+/* A lock's id: its cell in the table, and which table. */
+#define ID_SHIFT 24
+static inline uint32_t id_of(unsigned int shard, uint64_t lkid)
+{
+	return (uint32_t)(shard + 1) << ID_SHIFT | (uint32_t)lkid;
+}
+static inline unsigned int id_shard(uint32_t id)
+{
+	return (id >> ID_SHIFT) - 1;
+}
+/* Under the table's lock. */
+static inline uint64_t id_lkid(const struct local *l, uint32_t id)
+{
+	return id ? glock__table_lkid(table_at(l, id_shard(id)), id & ((1u << ID_SHIFT) - 1)) : 0;
+}
+static_assert(SHARD_STRIDE / 64 < (size_t)1 << ID_SHIFT && SHARDS < 0xff, "an id has room");
+
+static inline int64_t local_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+static inline struct timespec local_time(int64_t ns)
+{
+	return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+/* ---- local_path.c ---- */
+
+void glock__local_say(const struct glock__local_options *o, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The directory, opened, and the file's name in it and whole path. Negative errno, and said. */
+int glock__local_find(struct local *l);
+int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]);
+int glock__local_dir_path(const char *group, uid_t uid, gid_t gid, char *path, size_t size);
+/* Whether the file may be trusted; -EPERM, -EINVAL, said. */
+int glock__local_trust(const struct local *l, const struct stat *st);
+
+/* ---- local_file.c ---- */
+
+/* Memory for that part of the file: 0, or -ENOSPC and the like. */
+int glock__local_reserve(int fd, size_t at, size_t size);
+/* Opens or makes the file, maps it, and makes this process one of its nodes. */
+int glock__local_join(struct local *l);
+/* A descriptor of the file, whatever the program did to ours; or a negative errno. */
+int glock__local_fd(struct local *l);
+/* Two of lockman.h's operations; and the former for a node that is no more. */
+int glock__local_own_file(struct glock__lockman *lm);
+int glock__local_keep_alive(struct glock__lockman *lm);
+void glock__local_remove_own_file(const struct local *l, unsigned int node);
+/* Whether the file is still there under its name. -ESTALE: no. */
+int glock__local_still_there(struct local *l);
+
+/* ---- local_shard.c ---- */
+
+/* Whom to wake when the locks are let go of. */
+struct wakes {
+	unsigned int n;
+	uint16_t node[64];
+};
+
+/* pthread_mutex_init(), to be shared between processes and robust. */
+int glock__local_mutex_init(pthread_mutex_t *mutex);
+/*
+ * Takes a mutex that may be a dead or a stopped process's. *owner says whose. 0; -EOWNERDEAD: it is
+ * ours now, and what it protects is to be put in order; -EIO: not usable. wait: or -EBUSY.
+ */
+int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner, bool wait,
+			    const char *what);
+
+/* A table for us alone; made, if it was not there. -EIO, -ENOSPC. */
+int glock__local_take(struct local *l, unsigned int shard);
+/* Rings for whoever is to be told; lets go of the table; and wakes them. */
+void glock__local_drop(struct local *l, unsigned int shard);
+/* The table gets more memory: 0, or -ENOSPC. */
+int glock__local_grow(struct local *l, unsigned int shard);
+
+/* Somebody is to look, and is to be woken at once if urgent. */
+void glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
+		       unsigned int node);
+void glock__local_wake(struct slot *slot);
+
+/* ---- local_watch.c: others: dead, stopped, in the way ---- */
+
+/* Whether the kernel says that it is alive. */
+bool glock__local_alive(struct local *l, unsigned int node);
+/* Looks whether who is in the way of our requests is dead, and if so puts it in order. */
+void glock__local_watch(struct local *l);
+/* The node is dead, or gives up itself (gone): its locks go. wait: for others who do such now. */
+int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, bool gone,
+		      bool wait);
+void glock__local_bury_all(struct local *l);
+/* This node leaves: what it still has goes, as if it had been given back. */
+void glock__local_give_up(struct local *l);
+/* Names somebody for each death that nobody sees to any more. */
+int glock__local_recovery_start(struct local *l);
+void *glock__local_recovery_thread(void *arg);
+/* "PID (COMMAND)", and "stopped" if it is. */
+size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,
+			       struct glock__lm_peer *out, size_t max);
+const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size);
+
+/* ---- local_serve.c ---- */
+
+/* Fetches and delivers what there is for this node. */
+void glock__local_poll(struct local *l);
+int glock__local_serve(struct local *l);
+void glock__local_stop(struct local *l);
+int glock__local_wait(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
+void glock__local_nudge(struct glock__lockman *lm, void *word);
+/* Under delivery: tells the glocks whether grants are to be kept back. */
+void glock__local_sync_blocked(struct local *l);
+/* Nobody leads, and somebody has to look around from time to time. */
+void glock__local_on_guard(struct local *l);
+
+/* ---- local.c ---- */
+
+/* It is answered now. False: it was already. */
+bool glock__local_request_done(struct local *l, struct glock__lm_lock *lk);
+/* Under the table's lock: the token of what was granted, or 0. */
+uint64_t glock__local_granted(struct local *l, unsigned int shard,
+			      const struct glock__table_event *ev);
+/* What the node's side of the lock has to know of it. */
+void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+			    const struct glock__table_event *ev, uint64_t token);
+/* Withdraws if the file is not there any more. */
+void glock__local_check_file(struct local *l);
+
+#endif

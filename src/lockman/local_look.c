@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* local_look.c - see local_look.h. */
+#include "local_look.h"
+#include "local_impl.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- spaces ---- */
+
+struct looking {
+	void (*fn)(const struct glock__local_space *space, void *arg);
+	void *arg;
+	int n;
+	bool opened;
+};
+
+static void look_in(const char *dir, struct looking *look)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	look->opened = d;
+	while (d && (entry = readdir(d))) {
+		struct glock__local_space space = {0};
+		struct stat st;
+
+		if (glock__local_unescape(entry->d_name, space.name) ||
+		    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode) || (size_t)st.st_size != FILE_SIZE)
+			continue;
+		snprintf(space.path, sizeof(space.path), "%s/%s", dir, entry->d_name);
+		space.uid = st.st_uid;
+		space.gid = st.st_gid;
+		space.group = st.st_mode & 0070;
+		look->n++;
+		look->fn(&space, look->arg);
+	}
+	if (d)
+		closedir(d);
+}
+
+int glock__local_each_space(const char *dir,
+			    void (*fn)(const struct glock__local_space *space, void *arg),
+			    void *arg)
+{
+	struct looking look = {.fn = fn, .arg = arg};
+	const char *said = secure_getenv("GLOCK_DIR");
+	char path[GLOCK__LOCAL_PATH_MAX], own[64];
+	struct dirent *entry;
+	DIR *base;
+
+	if (dir) {
+		look_in(dir, &look);
+		return look.opened ? look.n : -errno;
+	}
+	if (said && *said)
+		look_in(said, &look);
+	base = opendir(GLOCK__LOCAL_BASE);
+	snprintf(own, sizeof(own), "glock-%u", (unsigned int)geteuid());
+	while (base && (entry = readdir(base))) {
+		/* Others' cannot be read; root can. A group's can by its members. */
+		if (strncmp(entry->d_name, "glock-", 6) ||
+		    (strcmp(entry->d_name, own) && entry->d_name[6] != 'g' && geteuid()))
+			continue;
+		if (entry->d_name[6 + (entry->d_name[6] == 'g')] < '0' ||
+		    entry->d_name[6 + (entry->d_name[6] == 'g')] > '9')
+			continue;
+		snprintf(path, sizeof(path), GLOCK__LOCAL_BASE "/%s", entry->d_name);
+		if (!said || strcmp(path, said))
+			look_in(path, &look);
+	}
+	if (base)
+		closedir(base);
+	return look.n;
+}
+
+/* ---- nodes ---- */
+
+static bool byte_locked(int fd, off_t at, off_t n)
+{
+	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n};
+
+	return fcntl(fd, F_OFD_GETLK, &fl) || fl.l_type != F_UNLCK;
+}
+
+/* The file, if it is a space's; or a negative errno. GETLK for a write lock is no write. */
+static int open_space(const char *path, int flags)
+{
+	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct head head;
+
+	if (fd < 0)
+		return -errno;
+	if (pread(fd, &head, offsetof(struct head, token), 0) ==
+		(ssize_t)offsetof(struct head, token) &&
+	    head.magic == LOCAL_MAGIC && head.layout == LOCAL_LAYOUT && head.nodes == NODES)
+		return fd;
+	close(fd);
+	return -EPROTO;
+}
+
+int glock__local_each_node(const char *path,
+			   void (*fn)(const struct glock__local_node *node, void *arg), void *arg)
+{
+	int fd = open_space(path, O_RDONLY), n = 0;
+	uint32_t end = 0;
+
+	if (fd < 0)
+		return fd;
+	if (pread(fd, &end, sizeof(end), offsetof(struct head, slots_end)) != sizeof(end))
+		end = 0;
+	for (uint32_t i = 0; i < end && i < NODES; i++) {
+		const off_t at = (off_t)(offsetof(struct head, slot) + i * sizeof(struct slot));
+		struct glock__local_node node = {.slot = i};
+		struct slot slot;
+
+		if (pread(fd, &slot, sizeof(slot), at) != sizeof(slot) || slot.state == SLOT_FREE)
+			continue;
+		node.generation = slot.generation;
+		node.pid = (pid_t)slot.pid;
+		node.uid = slot.uid;
+		node.start = slot.start;
+		memcpy(node.comm, slot.comm, sizeof(node.comm));
+		node.comm[sizeof(node.comm) - 1] = 0;
+		node.alive = slot.state == SLOT_LIVE && byte_locked(fd, i, 1);
+		snprintf(node.file, sizeof(node.file), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path,
+			 i);
+		if (access(node.file, F_OK))
+			node.file[0] = 0;
+		n++;
+		fn(&node, arg);
+	}
+	close(fd);
+	return n;
+}
+
+/* ---- removing ---- */
+
+int glock__local_remove(const char *path)
+{
+	struct flock fl = {
+	    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = OPEN_BYTE, .l_len = 1};
+	int fd = open_space(path, O_RDWR), err = 0;
+	struct stat st, named;
+
+	if (fd < 0)
+		return fd;
+	/* As who opens it: then nobody becomes a node meanwhile. */
+	if (fcntl(fd, F_OFD_SETLK, &fl))
+		err = errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
+	else if (byte_locked(fd, 0, NODES))
+		err = -EBUSY;
+	else if (fstat(fd, &st) || lstat(path, &named) || st.st_ino != named.st_ino ||
+		 st.st_dev != named.st_dev)
+		err = -ESTALE;
+	else if (unlink(path))
+		err = -errno;
+	for (unsigned int i = 0; i < NODES && !err; i++) {
+		char own[GLOCK__LOCAL_PATH_MAX];
+
+		snprintf(own, sizeof(own), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path, i);
+		unlink(own); /* of one that died last */
+	}
+	close(fd);
+	return err;
+}

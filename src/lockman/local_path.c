@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_path.c - where a lock space lies: a function of its name and its owner, of nothing else.
+ *
+ *	/dev/shm/glock-UID/NAME		of a user's programs: the user alone
+ *	/dev/shm/glock-gGID/NAME	of a group's members, if the program says so
+ *	DIR/NAME			where GLOCK_DIR or the program says
+ *
+ * A cron job, a service, a login shell and sudo -u see the same directory and have the same
+ * user. What differs between them (HOME, TMPDIR, XDG_RUNTIME_DIR) is not looked at. GLOCK_DIR is
+ * not either, in programs that run with more rights than who started them.
+ *
+ * Whoever may write to the file can do anything to the space. So nothing is followed or trusted
+ * that another user may have put there: a directory is the owner's and writable for nobody else,
+ * and so is a file, but for the members of the group that was asked for.
+ */
+#include "local_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+void glock__local_say(const struct glock__local_options *o, const char *fmt, ...)
+{
+	char message[GLOCK__LOCAL_PATH_MAX + 512];
+	va_list ap;
+
+	if (!o->log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	o->log(o->log_arg, message);
+}
+
+/* ---- the file's name ---- */
+
+static bool plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-' || c == '.' || c == '+' || c == ':' || c == '@';
+}
+
+/* Any name is a file's name: other bytes become %XX, and a dot at the beginning, too. */
+static int escape(const char *name, char out[GLOCK__LOCAL_FILE_MAX])
+{
+	size_t len = name ? strlen(name) : 0;
+
+	if (!len)
+		return -EINVAL;
+	if (len > GLOCK__LOCAL_NAME_MAX)
+		return -ENAMETOOLONG;
+	for (size_t i = 0; i < len; i++) {
+		if (plain(name[i]) && (i || name[i] != '.')) {
+			*out++ = name[i];
+		} else {
+			snprintf(out, 4, "%%%02X", (unsigned char)name[i]);
+			out += 3;
+		}
+	}
+	*out = 0;
+	return 0;
+}
+
+int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1])
+{
+	size_t n = 0;
+
+	for (; *file; file++) {
+		char hex[3] = {0}, *end = hex;
+
+		if (n == GLOCK__LOCAL_NAME_MAX)
+			return -EINVAL;
+		if (*file != '%') {
+			if (!plain(*file))
+				return -EINVAL;
+			name[n++] = *file;
+			continue;
+		}
+		strncpy(hex, file + 1, 2);
+		name[n] = (char)strtoul(hex, &end, 16);
+		if (end != hex + 2 || !name[n])
+			return -EINVAL;
+		n++;
+		file += 2;
+	}
+	name[n] = 0;
+	return n ? 0 : -EINVAL;
+}
+
+/* ---- the directory ---- */
+
+static int find_group(const struct local *l, gid_t *gid)
+{
+	const char *name = l->o.group;
+	char buf[16384], *end;
+	struct group gr, *found = NULL;
+	unsigned long number = strtoul(name, &end, 10);
+
+	if (*name && !*end) {
+		*gid = (gid_t)number;
+		return 0;
+	}
+	if (getgrnam_r(name, &gr, buf, sizeof(buf), &found) || !found) {
+		glock__local_say(&l->o, "space %s: there is no group %s", l->name, name);
+		return -EINVAL;
+	}
+	*gid = gr.gr_gid;
+	return 0;
+}
+
+static bool same_dir(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Where it was said to be; NULL: nobody said. */
+static int said_dir(const struct local *l, const char **dir)
+{
+	const char *env = secure_getenv("GLOCK_DIR");
+
+	*dir = l->o.dir ? l->o.dir : env && *env ? env : NULL;
+	if (l->o.dir && env && *env && !same_dir(l->o.dir, env)) {
+		glock__local_say(&l->o,
+				 "space %s: two directories are given, %s by the program and %s by "
+				 "GLOCK_DIR: unset one of them",
+				 l->name, l->o.dir, env);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* File systems that several machines share: their locks and memory are not what we think. */
+static int check_file_system(const struct local *l, int dir, const char *path)
+{
+	static const uint32_t shared[] = {
+	    0x6969,     /* NFS */
+	    0x517b,     /* SMB */
+	    0xff534d42, /* CIFS */
+	    0xfe534d42, /* SMB2 */
+	    0x65735546, /* FUSE: sshfs, GlusterFS, virtiofs */
+	    0x7461636f, /* OCFS2 */
+	    0x01161970, /* GFS2 */
+	    0x00c36400, /* Ceph */
+	    0x01021997, /* 9P */
+	    0x5346414f, /* AFS */
+	    0x6b414653, /* AFS */
+	    0x73757245, /* Coda */
+	    0x0bd00bd0, /* Lustre */
+	    0x47504653, /* GPFS */
+	    0x19830326, /* BeeGFS */
+	    0x20030528, /* OrangeFS */
+	    0x786f4256, /* vboxsf */
+	};
+	struct statfs fs;
+
+	if (fstatfs(dir, &fs))
+		return -errno;
+	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++) {
+		if ((uint32_t)fs.f_type != shared[i])
+			continue;
+		glock__local_say(&l->o,
+				 "space %s: %s is on a file system that other machines share (type "
+				 "0x%x): choose a directory in memory, as /dev/shm",
+				 l->name, path, shared[i]);
+		return -EMEDIUMTYPE;
+	}
+	return 0;
+}
+
+static int open_dir(const struct local *l, const char *path, int flags)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags), err = errno;
+
+	if (fd >= 0)
+		return fd;
+	glock__local_say(&l->o, "space %s: directory %s: %s", l->name, path, strerror(err));
+	return -err;
+}
+
+/* Ours or the group's, made if need be. */
+static int own_dir(const struct local *l, const char *path, bool group, gid_t gid)
+{
+	const mode_t mode = group ? 02770 : 0700;
+	struct stat st;
+	int fd;
+
+	if (mkdir(path, 0700) == 0) {
+		fd = open_dir(l, path, O_NOFOLLOW);
+		/* The group before the mode: a directory that waits for it lets nobody else in. */
+		if (fd >= 0 &&
+		    ((group && fchown(fd, (uid_t)-1, gid)) || (group && fchmod(fd, mode)))) {
+			int err = errno;
+
+			glock__local_say(&l->o, "space %s: cannot give %s to group %u: %s", l->name,
+					 path, (unsigned int)gid, strerror(err));
+			rmdir(path);
+			close(fd);
+			return -err;
+		}
+	} else if (errno == EEXIST) {
+		fd = open_dir(l, path, O_NOFOLLOW);
+	} else {
+		fd = -errno;
+		glock__local_say(&l->o, "space %s: cannot make directory %s: %s", l->name, path,
+				 strerror(-fd));
+	}
+	if (fd < 0 || fstat(fd, &st))
+		return fd;
+	if ((group ? st.st_gid != gid : st.st_uid != geteuid()) ||
+	    (st.st_mode & 07777 & ~mode) != 0) {
+		glock__local_say(
+		    &l->o,
+		    "space %s: %s belongs to user %u and group %u, with mode %o: it is "
+		    "not to be trusted; remove it, or give another directory in "
+		    "GLOCK_DIR",
+		    l->name, path, st.st_uid, st.st_gid, st.st_mode & 07777);
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+int glock__local_dir_path(const char *group_or_null, uid_t uid, gid_t gid, char *path, size_t size)
+{
+	if (group_or_null)
+		return snprintf(path, size, GLOCK__LOCAL_BASE "/glock-g%u", (unsigned int)gid);
+	return snprintf(path, size, GLOCK__LOCAL_BASE "/glock-%u", (unsigned int)uid);
+}
+
+int glock__local_find(struct local *l)
+{
+	char dir[GLOCK__LOCAL_PATH_MAX - GLOCK__LOCAL_FILE_MAX];
+	const char *said;
+	gid_t gid = 0;
+	int err = escape(l->o.name, l->file);
+
+	if (err) {
+		glock__local_say(&l->o, "space %.80s: a name has 1 to %d bytes",
+				 l->o.name ? l->o.name : "", GLOCK__LOCAL_NAME_MAX);
+		return err;
+	}
+	snprintf(l->name, sizeof(l->name), "%s", l->o.name);
+	err = said_dir(l, &said);
+	if (!err && l->o.group)
+		err = find_group(l, &gid);
+	if (err)
+		return err;
+	l->gid = gid;
+	if (said && strlen(said) >= sizeof(dir))
+		return -ENAMETOOLONG;
+	if (said)
+		snprintf(dir, sizeof(dir), "%s", said);
+	else
+		glock__local_dir_path(l->o.group, geteuid(), gid, dir, sizeof(dir));
+	l->dir = said ? open_dir(l, dir, 0) : own_dir(l, dir, l->o.group, gid);
+	if (l->dir < 0)
+		return l->dir;
+	snprintf(l->path, sizeof(l->path), "%s/%s", dir, l->file);
+	return check_file_system(l, l->dir, dir);
+}
+
+int glock__local_trust(const struct local *l, const struct stat *st)
+{
+	mode_t others = l->o.group ? 0007 : 0077;
+	bool ours = st->st_uid == geteuid() || !st->st_uid;
+
+	if (!S_ISREG(st->st_mode)) {
+		glock__local_say(&l->o, "space %s: %s is no file", l->name, l->path);
+		return -EMEDIUMTYPE;
+	}
+	if (l->o.group)
+		ours = st->st_gid == l->gid;
+	if (ours && !(st->st_mode & others))
+		return 0;
+	glock__local_say(&l->o,
+			 "space %s: %s belongs to user %u and group %u, with mode %o: not to be "
+			 "trusted; remove it, or open the space as that user or group",
+			 l->name, l->path, st->st_uid, st->st_gid, st->st_mode & 07777);
+	return -EPERM;
+}

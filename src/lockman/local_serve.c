@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_serve.c - what others have for this node: fetched, delivered, waited for.
+ *
+ * Three kinds of threads fetch it: one that is about to let go of a lock or to ask for one and
+ * sees that the bell was rung; one that waits, which is the leader while it does; and the service
+ * thread, when nobody of the others is there. At most one leads: it sleeps on the bell in place of
+ * the service thread, so that what it waits for wakes it and no one else.
+ *
+ * While anybody waits, whoever sleeps does so for a short time only, and then looks around
+ * (local_watch.c).
+ */
+#include "local_impl.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#define NAP_NS 15000000ll
+
+enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
+
+/* ---- fetching; under delivery ---- */
+
+static void deliver(struct local *l, const struct glock__table_event *ev, unsigned int shard,
+		    uint64_t token)
+{
+	struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+
+	if (ev->what & GLOCK__EVENT_AST && glock__local_request_done(l, lk)) {
+		glock__local_completed(lk, shard, ev, token);
+		l->lm.events->reply(lk, ev->status, ev->sbflags);
+	}
+	if (ev->what & GLOCK__EVENT_BAST)
+		l->lm.events->bast(lk, ev->bast);
+}
+
+/* Grants that come after a death are kept back until what it left is in order, and then no more. */
+void glock__local_sync_blocked(struct local *l)
+{
+	bool blocked = atom_load32(&l->head->blocked);
+
+	if (blocked == l->blocked)
+		return;
+	__atomic_store_n(&l->blocked, blocked, __ATOMIC_RELAXED);
+	if (blocked)
+		l->lm.events->block(l->lm.owner);
+	else
+		l->lm.events->thaw(l->lm.owner);
+}
+
+static void fetch(struct local *l, unsigned int shard)
+{
+	struct glock__table *t = table_at(l, shard);
+	struct glock__table_event ev[BATCH];
+	uint64_t token[BATCH];
+	int n;
+
+	do {
+		if (glock__local_take(l, shard))
+			return;
+		for (n = 0; n < BATCH && glock__table_take(t, l->me, &ev[n]) > 0; n++)
+			token[n] = glock__local_granted(l, shard, &ev[n]);
+		glock__local_drop(l, shard);
+		if (has_left(l))
+			return;
+		glock__local_sync_blocked(l);
+		for (int i = 0; i < n; i++)
+			deliver(l, &ev[i], shard, token[i]);
+	} while (n == BATCH);
+}
+
+static void start_recovery(struct local *l)
+{
+	if (!l->have_recovery || !l->blocked)
+		return;
+	atom_add32(&l->to_recover, 1);
+	atom_wake(&l->to_recover, 1);
+}
+
+void glock__local_poll(struct local *l)
+{
+	uint32_t due;
+
+	pthread_mutex_lock(&l->delivery);
+	atom_store32(&l->slot->seen, atom_load32(&l->slot->bell));
+	due = has_left(l) ? 0 : atom_swap32(&l->slot->due, 0);
+	for (; due; due &= due - 1)
+		fetch(l, (unsigned int)__builtin_ctz(due));
+	if (!has_left(l)) {
+		glock__local_sync_blocked(l);
+		start_recovery(l);
+	}
+	pthread_mutex_unlock(&l->delivery);
+}
+
+static bool rung(const struct local *l)
+{
+	return atom_load32(&l->slot->bell) != atom_load32(&l->slot->seen);
+}
+
+/* Whether somebody has to look around from time to time. */
+static bool on_guard(struct local *l)
+{
+	return atom_load32(&l->waiting) || __atomic_load_n(&l->blocked, __ATOMIC_RELAXED);
+}
+
+/* Sleeps on the bell, as whom the bit says. -EINTR: a signal handler ran. */
+static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
+			 int64_t until)
+{
+	struct timespec ts = local_time(until);
+	uint32_t bell = atom_load32(&l->slot->seen);
+	int err = 0;
+
+	atom_or32(&l->slot->asleep, bit);
+	if (atom_load32(&l->slot->bell) == bell && (!word || atom_load32(word) == seen) &&
+	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
+		err = atom_wait_bits(&l->slot->bell, bell, until ? &ts : NULL, bit);
+	atom_and32(&l->slot->asleep, ~bit);
+	return err == -EINTR ? err : 0;
+}
+
+/* ---- the service thread ---- */
+
+static void *service_thread(void *arg)
+{
+	struct local *l = arg;
+
+	glock__local_poll(l); /* there may be a recovery going on */
+	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
+		bool nap;
+
+		if (rung(l))
+			glock__local_poll(l);
+		nap = on_guard(l) && !__atomic_load_n(&l->leader, __ATOMIC_ACQUIRE);
+		if (nap)
+			glock__local_watch(l);
+		__atomic_store_n(&l->naps, nap, __ATOMIC_RELEASE);
+		sleep_on_bell(l, ASLEEP_SERVICE, NULL, 0, nap ? local_now() + NAP_NS : 0);
+	}
+	return NULL;
+}
+
+/* Nobody leads, and there is something to look after. */
+void glock__local_on_guard(struct local *l)
+{
+	if (__atomic_load_n(&l->naps, __ATOMIC_ACQUIRE))
+		return;
+	atom_add32(&l->slot->bell, 1);
+	atom_wake_bits(&l->slot->bell, 1, ASLEEP_SERVICE);
+}
+
+static int start_thread(pthread_t *thread, const char *name, void *(*run)(void *), struct local *l)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(thread, NULL, run, l);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(*thread, name);
+	return -err;
+}
+
+int glock__local_serve(struct local *l)
+{
+	int err = start_thread(&l->service, "glock-local", service_thread, l);
+
+	l->have_service = !err;
+	if (!err && l->o.recovers) {
+		err = start_thread(&l->recovery, "glock-recover", glock__local_recovery_thread, l);
+		l->have_recovery = !err;
+	}
+	return err;
+}
+
+void glock__local_stop(struct local *l)
+{
+	__atomic_store_n(&l->stop, true, __ATOMIC_RELEASE);
+	atom_add32(&l->slot->bell, 1);
+	atom_wake_bits(&l->slot->bell, 1, ASLEEP_SERVICE);
+	atom_add32(&l->to_recover, 1);
+	atom_wake(&l->to_recover, 1);
+	if (l->have_service)
+		pthread_join(l->service, NULL);
+	if (l->have_recovery)
+		pthread_join(l->recovery, NULL);
+}
+
+/* ---- the leader ---- */
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/*
+ * A short time without sleeping, if it paid lately. Where there is one CPU it never does. True:
+ * something came.
+ */
+static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
+{
+	uint32_t turns = l->spin;
+
+	if (l->one_cpu)
+		return false;
+	if (turns < SPIN_MIN)
+		turns = ++l->unspun % SPIN_AGAIN ? 0 : SPIN_MAX / 4;
+	for (uint32_t i = 0; i < turns; i++) {
+		if (rung(l) || atom_load32(word) != seen) {
+			l->spin = turns + turns / 2 < SPIN_MAX ? turns + turns / 2 : SPIN_MAX;
+			return true;
+		}
+		relax();
+	}
+	l->spin = turns / 2;
+	return false;
+}
+
+int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int64_t deadline)
+{
+	struct local *l = (struct local *)lm;
+	uint32_t *word = addr;
+	void *none = NULL;
+	int64_t until;
+	int err = 0;
+
+	if (!__atomic_compare_exchange_n(&l->leader, &none, addr, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return -EBUSY;
+	atom_or32(&l->slot->asleep, LEADER);
+	if (!rung(l) && atom_load32(word) == seen && !spin(l, word, seen)) {
+		until = local_now() + NAP_NS;
+		err = sleep_on_bell(l, ASLEEP_LEADER, word, seen,
+				    deadline && deadline < until ? deadline : until);
+	}
+	if (rung(l))
+		glock__local_poll(l);
+	else if (atom_load32(word) == seen)
+		glock__local_watch(l);
+	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
+	atom_and32(&l->slot->asleep, ~LEADER);
+	if (rung(l)) /* since then the service thread would have been woken */
+		glock__local_poll(l);
+	if (on_guard(l))
+		glock__local_on_guard(l);
+	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
+		return -ETIMEDOUT;
+	return err;
+}
+
+/* The word was changed: if somebody waits for it as the leader, it must look. */
+void glock__local_nudge(struct glock__lockman *lm, void *addr)
+{
+	struct local *l = (struct local *)lm;
+	uintptr_t *leader = (uintptr_t *)&l->leader;
+
+	/* As in local_wait: both change the leader's word, so that one sees what the other did. */
+	if (__atomic_fetch_add(leader, 0, __ATOMIC_ACQ_REL) != (uintptr_t)addr)
+		return;
+	atom_add32(&l->slot->bell, 1);
+	atom_wake_bits(&l->slot->bell, 1, ASLEEP_LEADER);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_shard.c - lock tables in shared memory: taking one, from a dead process, too; telling
+ * others; and more memory for it.
+ *
+ * A mutex's owner may be dead: then the kernel gives the mutex to the next one, who puts the table
+ * in order. That is no reason to believe the whole process dead, only to ask. Or it may be stopped:
+ * then everybody waits, and says for whom.
+ */
+#include "local_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum { SPINS = 100 };
+#define PATIENCE 100000000ll    /* ns: how long one sleeps for a mutex before looking around */
+#define TOLD_AFTER 1000000000ll /* and after how long one says for whom one waits */
+
+int glock__local_mutex_init(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attr;
+	int err = pthread_mutexattr_init(&attr);
+
+	if (err)
+		return -err;
+	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (!err)
+		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (!err) {
+		memset(mutex, 0, sizeof(*mutex)); /* what was there may be anything */
+		err = pthread_mutex_init(mutex, &attr);
+	}
+	pthread_mutexattr_destroy(&attr);
+	return -err;
+}
+
+/* It takes long: who has it? */
+static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex, const uint32_t *owner,
+			  const char *what)
+{
+	int64_t now = local_now(), tell = now + TOLD_AFTER;
+	struct timespec until;
+	int err;
+
+	for (;;) {
+		char who[64];
+		uint32_t node;
+
+		until = local_time(now + PATIENCE);
+		err = pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+		if (err != ETIMEDOUT)
+			return err;
+		now = local_now();
+		node = atom_load32((uint32_t *)(uintptr_t)owner) - 1;
+		if (now < tell || node >= NODES)
+			continue;
+		tell = now + 10 * (now - tell + TOLD_AFTER);
+		glock__local_say(&l->o, "space %s: waits for %s, which has %s", l->name,
+				 glock__local_describe(l, node, who, sizeof(who)), what);
+	}
+}
+
+int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner, bool wait,
+			    const char *what)
+{
+	int err = pthread_mutex_trylock(mutex);
+
+	for (int i = 0; err == EBUSY && wait && !l->one_cpu && i < SPINS; i++)
+		err = pthread_mutex_trylock(mutex);
+	if (err == EBUSY && wait)
+		err = wait_for_mutex(l, mutex, owner, what);
+	if (err == EBUSY)
+		return -EBUSY;
+	if (err && err != EOWNERDEAD)
+		return -EIO;
+	atom_put32(owner, l->me + 1);
+	return -err;
+}
+
+/* The size comes last: until then whoever comes next begins anew. */
+static int make_table(struct local *l, unsigned int shard)
+{
+	static const struct glock__table_params params = {
+	    .nodes = NODES, .buckets = BUCKETS, .flags = GLOCK__TABLE_KEEP_DIED};
+	int fd = glock__local_fd(l), err = fd;
+
+	if (fd >= 0)
+		err = glock__local_reserve(fd, table_place(shard), SHARD_FIRST);
+	if (!err)
+		err = glock__table_init(table_at(l, shard), SHARD_FIRST, &params);
+	if (!err)
+		atom_store64(&l->head->shard[shard].size, SHARD_FIRST);
+	return err;
+}
+
+int glock__local_take(struct local *l, unsigned int shard)
+{
+	struct shard *s = &l->head->shard[shard];
+	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, true, "a lock table");
+
+	if (err == -EOWNERDEAD) {
+		if (s->size)
+			glock__table_recover(table_at(l, shard));
+		err = pthread_mutex_consistent(&s->mutex) ? -EIO : 0;
+		__atomic_store_n(&l->watched, 0, __ATOMIC_RELAXED); /* soon: is it all dead? */
+	} else if (err) {
+		return err;
+	}
+	if (!err && !s->size)
+		err = make_table(l, shard);
+	if (err)
+		pthread_mutex_unlock(&s->mutex);
+	return err;
+}
+
+/* ---- telling others ---- */
+
+/* To be called before what it is about can be fetched by nobody but the node: see local_impl.h. */
+void glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
+		       unsigned int node)
+{
+	atom_or32(&slot->due, due);
+	atom_add32(&slot->bell, 1);
+	if (!urgent)
+		return;
+	if (wakes->n < sizeof(wakes->node) / sizeof(*wakes->node))
+		wakes->node[wakes->n++] = (uint16_t)node;
+	else
+		glock__local_wake(slot);
+}
+
+/*
+ * Whoever is about to sleep sets its bit and then looks at the bell; here the bell was rung, and
+ * then the bits are looked at. A leader that is awake looks once more before it goes away.
+ */
+void glock__local_wake(struct slot *slot)
+{
+	uint32_t asleep = atom_or32(&slot->asleep, 0);
+
+	if (asleep & ASLEEP_LEADER)
+		atom_wake_bits(&slot->bell, 1, ASLEEP_LEADER);
+	else if (!(asleep & LEADER) && asleep & ASLEEP_SERVICE)
+		atom_wake_bits(&slot->bell, 1, ASLEEP_SERVICE);
+}
+
+void glock__local_drop(struct local *l, unsigned int shard)
+{
+	struct shard *s = &l->head->shard[shard];
+	struct glock__table *t = table_at(l, shard);
+	struct wakes wakes = {0};
+	int node;
+
+	while ((node = glock__table_wake(t)) >= 0) {
+		glock__local_ring(&l->head->slot[node], 1u << shard, glock__table_urgent(t), &wakes,
+				  (unsigned int)node);
+		glock__table_woken(t);
+	}
+	pthread_mutex_unlock(&s->mutex);
+	for (unsigned int i = 0; i < wakes.n; i++)
+		glock__local_wake(&l->head->slot[wakes.node[i]]);
+}
+
+/* ---- memory ---- */
+
+/*
+ * By half of what it has, so that it is done seldom; where that is not to be had, by little. What
+ * is kept for telling of deaths goes last.
+ */
+int glock__local_grow(struct local *l, unsigned int shard)
+{
+	struct shard *s = &l->head->shard[shard];
+	struct glock__table *t = table_at(l, shard);
+	size_t more = s->size / 2 & ~(SHARD_MORE - 1);
+	int fd = glock__local_fd(l), err = -ENOSPC;
+
+	if (more < SHARD_MORE)
+		more = SHARD_MORE;
+	for (; fd >= 0 && err && more; more = more > SHARD_MORE ? SHARD_MORE : 0) {
+		if (s->size + more > SHARD_STRIDE)
+			continue;
+		err = glock__local_reserve(fd, table_place(shard) + s->size, more);
+		if (err)
+			continue;
+		atom_put64(&s->size, s->size + more);
+		return glock__table_grow(t, s->size);
+	}
+	return glock__table_forget(t) > 0 ? 0 : -ENOSPC;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_kill.c - processes that work with locks, killed and stopped wherever they are: no two hold
+ * what excludes, whoever comes after a death is told, nobody waits for ever, nothing is left.
+ */
+#include "checker.h"
+#include "inside.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { KILLS = 1000, STOPS = 300, PATIENCE_MS = 60000 };
+
+static const char *self;
+static char checker_path[4096];
+static struct checker *c;
+static pid_t workers[WORKERS];
+static unsigned int places[WORKERS]; /* the first place of each */
+static uint64_t spawned;
+
+static void spawn(unsigned int index)
+{
+	char number[16], seed[32];
+	pid_t pid;
+
+	places[index] = (unsigned int)(spawned % (PLACES / THREADS)) * THREADS;
+	for (unsigned int i = 0; i < THREADS; i++) {
+		atomic_store(&c->place[places[index] + i].claim, 0);
+		atomic_store(&c->place[places[index] + i].dying, 0);
+	}
+	snprintf(number, sizeof(number), "%u", places[index]);
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)++spawned);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		execl(self, self, "worker", "kill", checker_path, number, seed, (char *)NULL);
+		_exit(127);
+	}
+	workers[index] = pid;
+}
+
+static void begin(void)
+{
+	snprintf(checker_path, sizeof(checker_path), "%s/checker", getenv("GLOCK_DIR"));
+	unlink(checker_path);
+	c = checker_map(checker_path, true);
+	assert_non_null(c);
+	for (unsigned int i = 0; i < WORKERS; i++)
+		spawn(i);
+}
+
+static void pause_us(unsigned int us)
+{
+	const struct timespec ts = {.tv_nsec = 1000 * (long)us};
+
+	nanosleep(&ts, NULL);
+}
+
+static uint64_t grants(unsigned int index)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		n += atomic_load(&c->place[places[index] + (unsigned int)i].grants);
+	return n;
+}
+
+/* Everybody who is there gets a lock once more. */
+static void all_go_on(void)
+{
+	uint64_t before[WORKERS];
+	int waited = 0;
+
+	for (unsigned int i = 0; i < WORKERS; i++)
+		before[i] = grants(i);
+	for (unsigned int i = 0; i < WORKERS; i++)
+		while (grants(i) == before[i] && !atomic_load(&c->wrong)) {
+			pause_us(1000);
+			if (++waited > PATIENCE_MS)
+				fail_msg("worker %u is stuck", i);
+		}
+}
+
+static void check(void)
+{
+	if (atomic_load(&c->wrong))
+		fail_msg("%s", c->what);
+}
+
+static void end(void)
+{
+	struct inside in;
+	int status;
+
+	all_go_on();
+	check();
+	atomic_store(&c->stop, 1);
+	for (unsigned int i = 0; i < WORKERS; i++) {
+		assert_int_equal(waitpid(workers[i], &status, 0), workers[i]);
+		assert_int_equal(status, 0);
+	}
+	check();
+	/* Whoever looks after the last one finds nothing of any of them. */
+	inside_look("kill", &in);
+	assert_int_equal(in.nodes, 0);
+	assert_int_equal(in.locks, 0);
+	assert_null(in.wrong);
+	unlink(checker_path);
+}
+
+static void killed(void **state)
+{
+	int status;
+
+	(void)state;
+	begin();
+	for (int i = 0; i < KILLS && !atomic_load(&c->wrong); i++) {
+		unsigned int victim = (unsigned int)random() % WORKERS;
+
+		pause_us((unsigned int)random() % 3000);
+		for (int k = 0; k < THREADS; k++)
+			atomic_store(&c->place[places[victim] + (unsigned int)k].dying, 1);
+		kill(workers[victim], SIGKILL);
+		assert_int_equal(waitpid(workers[victim], &status, 0), workers[victim]);
+		assert_true(WIFSIGNALED(status));
+		spawn(victim);
+		if (i % 100 == 99)
+			all_go_on();
+	}
+	printf("# %d processes killed, of %d at work; %llu times the next holder was told\n", KILLS,
+	       WORKERS, (unsigned long long)atomic_load(&c->told_of_deaths));
+	check();
+	assert_true(atomic_load(&c->told_of_deaths) > 0);
+	end();
+}
+
+static void stopped(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < STOPS && !atomic_load(&c->wrong); i++) {
+		unsigned int one = (unsigned int)random() % WORKERS;
+		unsigned int two = (unsigned int)random() % WORKERS;
+
+		pause_us((unsigned int)random() % 2000);
+		kill(workers[one], SIGSTOP);
+		pause_us((unsigned int)random() % 2000);
+		kill(workers[two], SIGSTOP);
+		pause_us((unsigned int)random() % 20000);
+		kill(workers[one], SIGCONT);
+		kill(workers[two], SIGCONT);
+		if (i % 100 == 99)
+			all_go_on();
+	}
+	end();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(killed),
+	    cmocka_unit_test(stopped),
+	};
+
+	self = "/proc/self/exe";
+	if (argc == 6 && !strcmp(argv[1], "worker"))
+		return worker(argv[2], argv[3], (unsigned int)atoi(argv[4]),
+			      strtoull(argv[5], NULL, 10));
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
