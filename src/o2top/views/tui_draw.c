@@ -654,6 +654,14 @@ static int pane_height(int rows)
 	return rows < 18 ? 0 : rows < 30 ? 7 : 10;
 }
 
+/* A table that is short leaves room for more to say. */
+static int more_pane(const struct ui *ui, int pane, int table)
+{
+	int free_rows = ui->list.n < (size_t)table ? table - (int)ui->list.n - 1 : 0;
+
+	return pane + (free_rows > 8 ? 8 : free_rows > 0 ? free_rows : 0);
+}
+
 /* What everybody must see, as far as the table keeps its room. */
 static int draw_banners(const struct ui *ui, int y, int width)
 {
@@ -721,6 +729,7 @@ void draw(struct ui *ui)
 		draw_totals(ui, y++, width);
 		y = draw_banners(ui, y, width);
 		draw_titles(ui, y++, width);
+		pane = pane ? more_pane(ui, pane, height - 1 - y - pane) : 0;
 		draw_table(ui, y, height - pane - 1, width);
 		if (pane)
 			draw_pane(ui, height - pane - 1, height - 1, width);
