@@ -292,18 +292,19 @@ static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take
  */
 static void *place_for_one(struct glock__peek *p, void *array, size_t n, size_t *room, size_t size)
 {
-	void **at = array, *more;
+	char *at;
 
-	if (n < *room)
-		return (char *)*at + n * size;
-	more = reallocarray(*at, *room ? 2 * *room : 64, size);
-	if (!more) {
-		p->no_memory = true;
-		return NULL;
+	memcpy(&at, array, sizeof(at)); /* a pointer to whatever it is an array of */
+	if (n == *room) {
+		at = reallocarray(at, *room ? 2 * *room : 64, size);
+		if (!at) {
+			p->no_memory = true;
+			return NULL;
+		}
+		memcpy(array, &at, sizeof(at));
+		*room = *room ? 2 * *room : 64;
 	}
-	*at = more;
-	*room = *room ? 2 * *room : 64;
-	return (char *)more + n * size;
+	return at + n * size;
 }
 
 static bool take_holder(struct glock__peek *p, char *record, bool torn, void *arg)
