@@ -524,6 +524,19 @@ int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
 	return err;
 }
 
+int glock__peek_users(struct glock__peek *p, unsigned int type, uint64_t number)
+{
+	struct glock__peek_glock gl = {.r = {.type = (uint8_t)type, .number = number}};
+	int err = read_head(p);
+
+	if (!err)
+		err = read_sparse(p);
+	if (err)
+		return err;
+	find_holders(p, &gl);
+	return (int)gl.n_holders;
+}
+
 void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cpu,
 		       struct glock__stats *out)
 {
