@@ -314,6 +314,7 @@ static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl
 	if (take) {
 		take_out(space, b->work.place);
 		b->work.running = true;
+		b->must_run = false; /* that is what we are going to do */
 	}
 	glock__lock_drop(&space->work.lock);
 	gl_drop(gl); /* what was queued has a reference, so that it stays busy */
