@@ -270,6 +270,19 @@ static int run_due(struct glock_space *space)
 
 /* ---- by who waits for it, or lets it go ---- */
 
+void glock__attend(struct glock_space *space, bool begin)
+{
+	const struct glock__lm_ops *ops = space->lm->ops;
+	struct glock__self *self = glock__self();
+
+	if (begin && !self->attends) {
+		self->attends = ops->attend && ops->attend(space->lm);
+	} else if (!begin && self->attends) {
+		self->attends = false;
+		ops->attended(space->lm);
+	}
+}
+
 bool glock__mine_begin(struct glock *gl, bool waits)
 {
 	struct glock__self *self = glock__self();
@@ -278,6 +291,7 @@ bool glock__mine_begin(struct glock *gl, bool waits)
 		return false;
 	self->mine = gl;
 	self->mine_waits = waits;
+	glock__attend(gl->space, true);
 	return true;
 }
 
@@ -317,6 +331,10 @@ void glock__mine_end(struct glock *gl)
 	struct glock_space *space = gl->space;
 
 	glock__mine_run(gl);
+	if (glock__self()->attends) {
+		glock__attend(space, false);
+		glock__mine_run(gl);
+	}
 	glock__self()->mine = NULL;
 	glock__lock_take(&space->work.lock);
 	if (gl->work.place != GLOCK__NO_PLACE)
@@ -360,7 +378,7 @@ static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, i
 {
 	int err = -EBUSY;
 
-	if (!space->lm->ops->wait)
+	if (!glock__self()->attends)
 		return sleep_on(&space->work.waiters, word, seen, deadline);
 	atom_add32(&space->work.waiters, 1);
 	if (atom_load32(word) == seen)

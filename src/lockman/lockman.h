@@ -69,6 +69,13 @@ struct glock__lm_ops {
 
 	/* The rest may be NULL. First of all, when its owner is ready for events. */
 	int (*start)(struct glock__lockman *lm);
+	/*
+	 * The calling thread begins, or ends, something after which it looks itself at what came
+	 * meanwhile: nobody else has to be woken for that. At the end it has been delivered. begin
+	 * returns false if another thread does so already: then there is no end.
+	 */
+	bool (*attend)(struct glock__lockman *lm);
+	void (*attended)(struct glock__lockman *lm);
 	/* Fetches what there is and delivers it, in the calling thread. */
 	void (*poll)(struct glock__lockman *lm);
 	/* What was granted is not in use any more; see glock__lm_lock.held. */
