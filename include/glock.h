@@ -37,8 +37,17 @@
  *   two glocks in different orders wait for ever, on one node or on two: see glock_nq_m() and
  *   GLOCK_SPACE_CHECK_ORDER. Nothing else looks for deadlocks.
  *
+ *   Memory. Pointers given to the library must be valid; what is kept beyond the call is said. A
+ *   glock must be referenced (glock_get()) for as long as anything of it is used, holders included.
+ *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno,
  * and never abort or print; what the program did wrong is also told to its log callback.
+ *
+ * Of each function is said how long it takes, in these words:
+ *   At once   it waits for nobody's holder and for no other node. (The internal lock of a glock it
+ *             may have to wait for; that is held for instructions only.)
+ *   Waits     for what is said there; where nothing limits that, for ever.
+ * Not repeated for each: -ECHILD in a child after fork, -EDEADLK in the four callbacks named above.
  */
 #ifndef GLOCK_H
 #define GLOCK_H
@@ -49,6 +58,8 @@ extern "C" {
 
 #include <stddef.h>
 #include <stdint.h>
+
+#pragma GCC visibility push(default)
 
 /*
  * Modes, with GFS2's numbers. A glock is in one of them on each node.
@@ -103,12 +114,12 @@ enum glock_type {
 
 #define GLOCK_VERSION 0x000100u /* of this header: major, minor, patch, a byte each */
 
-/* Of the library that runs. */
+/* Of the library that runs. At once. */
 unsigned int glock_version(void);
 
 /*
  * Whether this library can do that: 1 or 0. Names: "lockman:none", "lockman:local", "lockman:dlm",
- * "probes" (USDT). What it does not know it cannot do.
+ * "probes" (USDT). What it does not know it cannot do. At once; also before a space is opened.
  */
 int glock_supports(const char *feature);
 
@@ -214,9 +225,7 @@ struct glock_type_options {
 #define GLOCK_SPACE_DISPATCH 0x1u    /* the program runs the work: glock_space_fd() */
 #define GLOCK_SPACE_CHECK_ORDER 0x2u /* taking locks in the wrong order is -EDEADLK; costs time */
 #define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: of inodes in use, in ticks of hz */
-#define GLOCK_SPACE_CHECK_OPS \
-	0x8u /* operations that sleep where they must not are told of;
-					costs two system calls for each of these calls */
+#define GLOCK_SPACE_CHECK_OPS 0x8u   /* tell of operations that sleep under the spinlock; costs */
 
 /* A process that uses the same space. */
 struct glock_peer {
@@ -264,53 +273,72 @@ struct glock_space_options {
  * Opens the space of that name, 1 to 64 bytes. options may be NULL: all as by default. Those of
  * another size than this library's are understood: what it lacks is 0. Where the program does not
  * name a lock manager, the environment variable GLOCK_LOCKMAN does. -EINVAL: name or options;
- * -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE.
+ * -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE, -EAGAIN (no more threads). Waits for
+ * the lock manager to let this node in. Of options nothing is kept but the functions and their
+ * arguments, which may be called from now on, before this returns, and until close has returned.
  */
 int glock_space_open(const char *name, const struct glock_space_options *options,
 		     struct glock_space **space);
 
 /*
- * Gives all locks back and frees the space. Waits for the lock manager. -EBUSY: glocks are still
- * referenced; nothing happened. No other call in this space may be going on.
+ * Gives all locks back and frees the space. Waits for the lock manager, and for what callbacks
+ * write back on the way. -EBUSY: glocks are still referenced; nothing happened. -EDEADLK: from a
+ * callback. No other call in this space may be going on; after 0 nothing more is called back.
  */
 int glock_space_close(struct glock_space *space);
 
 /*
- * With GLOCK_SPACE_DISPATCH: readable when there is work. Else -1. glock_dispatch() does what is
- * due and returns how many glocks it worked on; it does not wait. Callbacks run in it. Functions
- * that wait dispatch meanwhile.
+ * With GLOCK_SPACE_DISPATCH: readable when there is work. Else -1. The fd is the library's: poll
+ * it, and do nothing else with it. glock_dispatch() does what is due and returns how many glocks
+ * it worked on. Callbacks run in it, on the calling thread, one after the other; functions that
+ * wait dispatch meanwhile. Any number of threads may. At once, but for what callbacks do.
+ * -EINVAL: the space has a thread for that; -EDEADLK: from a callback.
  */
 int glock_space_fd(struct glock_space *space);
 int glock_dispatch(struct glock_space *space);
 
 /*
  * This node can no longer be trusted with the space: everybody who waits gets -EIO, dirty caches
- * are dropped, holders are told (lost), and the other nodes treat this one as dead. Every later
- * nq is -EIO.
+ * are dropped, holders are told (lost, called in here), and the other nodes treat this one as
+ * dead. Every later nq is -EIO; dq and close go on working. Waits for the lock manager to let go.
+ * Happens by itself when xmote_th fails, and when the lock manager loses the cluster. Not undone.
  */
 void glock_withdraw(struct glock_space *space);
 
-/* Gives back up to n idle locks, the least recently used first. Returns how many. */
+/*
+ * Has up to n idle locks given back, the least recently used first. Returns how many: those whose
+ * type did not object (demote_ok, called in here). At once: they are given back afterwards, with
+ * xmote_th and inval called as always.
+ */
 size_t glock_shrink(struct glock_space *space, size_t n);
 
 /* ---- glocks ---- */
 
 /*
  * The glock of that type and number, made if need be; a reference to it, until glock_put().
- * -EINVAL: no such type; -ENOMEM. Does not block.
+ * -EINVAL: no such type; -ENOMEM; -ESHUTDOWN: the space is being closed. At once; asks nobody.
  */
 int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl);
+
+/*
+ * Gives the reference back; of the last one nothing may be used any more. A lock in a mode other
+ * than UN stays cached, at UN the glock goes, and with it its statistics. At once.
+ */
 void glock_put(struct glock *gl);
 
+/* What it was got by. At once, in every callback too. */
 unsigned int glock_type_of(const struct glock *gl);
 uint64_t glock_number(const struct glock *gl);
 struct glock_space *glock_space_of(const struct glock *gl);
 
-/* What the program attached. It must take it off before it frees it. */
+/*
+ * What the program attached; NULL at first. Callbacks find it there, as long as the lock is cached,
+ * also when nobody has a reference: take it off before you free it. At once, in every callback too.
+ */
 void glock_set_object(struct glock *gl, void *object);
 void *glock_object(const struct glock *gl);
 
-/* For dumps: whether the cache is dirty, how many pages it has. */
+/* For dumps only: whether the cache is dirty, how many pages it has. At once. */
 void glock_set_dirty(struct glock *gl, int dirty);
 void glock_set_pages(struct glock *gl, unsigned long pages);
 
@@ -321,72 +349,98 @@ void glock_set_pages(struct glock *gl, unsigned long pages);
 #define GLOCK_HERE __FILE__ ":" GLOCK__TEXT(__LINE__)
 
 /*
- * Prepares a request of the calling thread. Does not touch the glock, which must be referenced
- * from nq until dq returns. owner: who asks, if that is not a thread (a coroutine, a
- * client); any number but 0.
+ * Prepares a request. Does not touch the glock, which must be referenced from nq until dq returns.
+ * Not while it is queued. What is wrong with mode or flags nq says. The owner is the thread that
+ * calls nq; or, if who asks is no thread (a coroutine, a client), any number but 0: call
+ * glock_holder_owner() between init and nq. At once.
  */
 void glock_holder_init(struct glock_holder *gh, struct glock *gl, enum glock_mode mode,
 		       unsigned int flags);
 void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
 
 /*
- * Asks for the lock. Granted in the order of asking. Without ASYNC it waits, without limit.
+ * Asks for the lock. Granted in the order of asking. Waits for all who asked before and for other
+ * nodes, without limit; a signal does not end that, glock_cancel() does. With ASYNC, TRY and
+ * NOBLOCK: at once, but that a try may have to ask the lock manager. A lock operation runs on the
+ * thread that does the work, before this returns; its error is the result.
  *   0           granted; with ASYNC: asked for
  *   -EAGAIN     TRY, TRY_1CB: it would have to wait
  *   -ECHILD     NOBLOCK: the same. In a child after fork: always
- *   -EDEADLK    this owner has or wants it already; or the lock order is wrong
+ *   -ECANCELED  glock_cancel() took it back
+ *   -EDEADLK    this owner has or wants it already; or the lock order is wrong; or it is called
+ *               where it must not wait, see "Callbacks" above
  *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none
  *   -EIO        the space is withdrawn
  *   -ESHUTDOWN  the space is being closed
- * or what the type's lock operation said.
+ * or what the type's lock or xmote_bh operation said. After any but 0 the holder is not queued: it
+ * may be used again, after glock_holder_init() or as it is.
  */
 #define glock_nq(gh) glock_nq_at(gh, GLOCK_HERE)
 int glock_nq_at(struct glock_holder *gh, const char *where); /* where is kept, not copied */
 
-/* Lets the lock go, or cancels the request. Blocks only in the type's unlock operation. */
+/*
+ * Lets the lock go, or takes the request back. At once, but for the type's unlock operation, which
+ * runs in here. -EINVAL: it is not queued; -EBUSY: called in this holder's own lock operation.
+ */
 int glock_dq(struct glock_holder *gh);
-/* The same, and waits until a demand that is due is met: with NOCACHE, until it is given back. */
+
+/*
+ * The same. Waits until a demand that is due is met: with NOCACHE, until the lock is given back;
+ * for as long as others here hold it. -EDEADLK: from a callback; it is let go all the same.
+ */
 int glock_dq_wait(struct glock_holder *gh);
 
-/* After ASYNC. 1: granted or failed, so that glock_wait() does not block; 0: not yet. */
+/*
+ * After ASYNC. 1: granted or failed, so that glock_wait() does not block; 0: not yet. At once, from
+ * any thread. With GLOCK_SPACE_DISPATCH somebody has to dispatch for it to become 1.
+ */
 int glock_poll(const struct glock_holder *gh);
 
 #define GLOCK_WAIT_INTR 0x1u /* return -EINTR when a signal handler ran */
 
 /*
- * Waits until granted or failed; deadline: CLOCK_MONOTONIC, 0 for never. Result as of nq.
- * -ETIMEDOUT, -EINTR: the request is still queued; wait again, or dq.
+ * Waits until granted or failed; deadline: CLOCK_MONOTONIC, 0 for never; in the past: only looks.
+ * Result as of nq, again and again until dq. -ETIMEDOUT, -EINTR: the request is still queued; wait
+ * again, or dq. -EDEADLK: it would have to wait, in a callback. -EINVAL: was never queued.
  */
 int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 
 /*
  * Takes back a request, from any thread: whoever waits for it gets -ECANCELED. 0, or -EALREADY:
- * it was granted or had failed before.
+ * it was granted or had failed before. At once; but while its lock operation runs it waits for
+ * that. The lock manager may grant the lock all the same: then it is cached here.
  */
 int glock_cancel(struct glock_holder *gh);
 
-/* Whether it is held, and as far as this node knows still protects what it should. */
+/*
+ * 1: it is held, and as far as this node knows still protects what it should; else 0. At once. No
+ * more than this node's own view: see "Fencing" above.
+ */
 int glock_valid(const struct glock_holder *gh);
 
-/* EX or DF held becomes the weaker mode, in place. -EINVAL: it is not weaker; -EBUSY: shared EX. */
+/*
+ * EX or DF held becomes the weaker mode, in place. Others here may join then, other nodes when
+ * they ask. -EINVAL: not held, not weaker, or not a mode of the type; -EBUSY: shared EX. At once.
+ */
 int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
 
 /*
  * A number that goes with a lock held in EX, for storage that can refuse what comes from somebody
  * who had the lock before: higher than that of anyone in this space who had it in EX before, over
- * deaths, restarts and lost value blocks as well. -EPERM: not held in EX; -EOPNOTSUPP: has none.
+ * deaths, restarts and lost value blocks as well. -EPERM: not held in EX; -EOPNOTSUPP: has none. At once.
  */
 int glock_token(const struct glock_holder *gh, uint64_t *token);
 
 /*
  * Whether somebody died who held it in EX, and nobody was told in EX since then: what it protects
- * may be half done. 1 or 0.
+ * may be half done. 1 or 0. At once.
  */
 int glock_owner_died(const struct glock_holder *gh);
 
 /* Whom the glock's open request waits for: up to max of them are in peers. How many, or 0. */
 size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max);
 
+/* What it was initialized with; after a downgrade: the mode that it has. At once. */
 struct glock *glock_of(const struct glock_holder *gh);
 enum glock_mode glock_mode_of(const struct glock_holder *gh);
 
@@ -407,25 +461,32 @@ static inline void glock_scope_end(struct glock_holder *gh)
 /* ---- several at once ---- */
 
 /*
- * All or none, in the order of numbers, whatever the order given. For glocks of one place in the
- * lock order. -EINVAL: one of them twice, or ASYNC.
+ * All or none, in the order of numbers, whatever the order given: who always takes several locks
+ * like this, and no others meanwhile, cannot deadlock. For glocks of one place in the lock order.
+ * Waits for each as glock_nq(), and returns its errors; then none is held. -EINVAL: also one of
+ * them twice, or ASYNC; -ENOMEM: more than 16, and no memory. glock_dq_m() lets go of those that
+ * are held or asked for, last to first; at once, but for unlock operations.
  */
 #define glock_nq_m(n, ghs) glock_nq_m_at(n, ghs, GLOCK_HERE)
 int glock_nq_m_at(size_t n, struct glock_holder *ghs, const char *where);
 void glock_dq_m(size_t n, struct glock_holder *ghs);
 
 /*
- * For several ASYNC requests, in any order: waits for all of them. -ESTALE: it took too long,
- * there may be a deadlock, and all are let go or taken back; ask again, with retries counted up
- * from 0: both the pause before and the time allowed grow, at random. Any other error: one of
- * them failed, and none is held.
+ * For several ASYNC requests, asked for in any order: waits for all of them. -ESTALE: it took too
+ * long, there may be a deadlock, and all were let go or taken back, and some time was slept; ask
+ * again for all, with retries counted up from 0: the time allowed, from 10 ms, and the sleep grow
+ * at random, to at most 10 s. Any other error: one of them failed, and none is held.
  */
 int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries);
 
 /* ---- value blocks ---- */
 
-/* 32 bytes that go with the lock. -ENODATA: no value, since a node died that might have changed it;
- * -EOPNOTSUPP: the type has none; -EPERM: not held, or to write not in EX. */
+/*
+ * 32 bytes that go with the lock: read in any mode, written in EX. The next holder has what was
+ * written, on any node. -ENODATA: no value, as none was written, or a node died that might have
+ * changed it; to write one ends that. -EOPNOTSUPP: the type has none (GLOCK_OPS_LVB); -EPERM: not
+ * held, or to write not in EX. Kept as long as any node has a reference or caches it. At once.
+ */
 int glock_lvb_read(struct glock_holder *gh, void *value);
 int glock_lvb_write(struct glock_holder *gh, const void *value);
 
@@ -447,6 +508,8 @@ struct glock_statistics {
 	int64_t conversions_failed;
 	int64_t tries_failed;
 };
+
+/* Since the glock was made: the means begin with its type's on that CPU, counts with 0. At once. */
 int glock_statistics(struct glock *gl, struct glock_statistics *out);
 
 /* ---- text ---- */
@@ -454,16 +517,24 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out);
 enum glock_file { GLOCK_FILE_GLOCKS, GLOCK_FILE_GLSTATS, GLOCK_FILE_SBSTATS, GLOCK_FILE_MAX };
 enum glock_format { GLOCK_FORMAT_LINUX_6_1, GLOCK_FORMAT_LINUX_7_0, GLOCK_FORMAT_MAX };
 
-/* As Linux prints its files of these names. Each glock is a moment; all together are not. */
+/*
+ * As Linux prints its files of these names, a glock after the other. Each glock is a moment; all
+ * together are not. print is called in here, under no lock: it may wait and call the library. The
+ * types' dump operations are called in here, under the spinlock. At once, but for print; takes as
+ * long as there are glocks. -ENOMEM; -EINVAL: file or format.
+ */
 int glock_dump(struct glock_space *space, enum glock_file file, enum glock_format format,
 	       glock_print_fn *print, void *to);
 
 /*
  * The next trace event as text, without a newline, cut off to fit. *cursor: 0 at first. Returns
- * 1, or 0: none now, or -ESTALE: some were overwritten, go on; -EOPNOTSUPP: trace_order is 0.
+ * 1, or 0: none now, or -ESTALE: some were overwritten, go on; -EOPNOTSUPP: trace_order is 0. Each
+ * reader has a cursor of its own; readers do not disturb each other or what is traced. At once.
  */
 int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *cursor, char *buf,
 		size_t size);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

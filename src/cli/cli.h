@@ -10,11 +10,13 @@
 #define GLOCK_CLI_H
 
 #include "glock.h"
+#include "survey.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sysexits.h>
 
+struct json_t;
 struct option;
 
 struct command {
@@ -25,7 +27,8 @@ struct command {
 	int (*run)(int argc, char **argv);
 };
 
-extern const struct command cmd_run, cmd_bench, cmd_version;
+extern const struct command cmd_bench, cmd_demote, cmd_ls, cmd_rm, cmd_run, cmd_stat, cmd_top,
+    cmd_trace, cmd_version;
 
 /* The command that runs; complain() and the like name it. */
 extern const struct command *cli_command;
@@ -62,5 +65,20 @@ int64_t now_ns(void);
 /* Joins the space as a node of its own. 0, or a status to exit with: it complained. */
 int open_space(const char *name, const char *lockman, unsigned int flags,
 	       const struct glock_type_options *types, size_t n_types, struct glock_space **space);
+
+/* ---- spaces, from outside ---- */
+
+/*
+ * What there is of that name (NULL: everything), or at that path. A name that several spaces have
+ * is refused where only one is wanted. 0, or a status to exit with.
+ */
+int find_spaces(struct glock__survey *s, const char *name, bool only_one);
+/* "hotload-310" */
+void node_name(const struct glock__survey_node *node, char *buf, size_t size);
+/* Whether -n chose it: by its pid, its name or its command; NULL chooses all. */
+bool node_wanted(const struct glock__survey_node *node, const char *wanted);
+
+/* A string, whatever bytes it has. */
+struct json_t *json_text(const char *text, size_t len);
 
 #endif

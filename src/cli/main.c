@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct command *const commands[] = {&cmd_run, &cmd_bench, &cmd_version};
+static const struct command *const commands[] = {&cmd_run, &cmd_ls,    &cmd_stat,
+						 &cmd_top, &cmd_trace, &cmd_demote,
+						 &cmd_rm,  &cmd_bench, &cmd_version};
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 const struct command *cli_command;

@@ -74,7 +74,7 @@ int glock__check_op(struct glock_space *space, const char *function)
 	if (!gl)
 		return 0;
 	glock__log(space, "glock %u:%" PRIu64 " (%s): %s called %s", gl->type, gl->number,
-		   gl->t->info.name, self->spinlocked_op, function);
+		   gl_type(gl)->info.name, self->spinlocked_op, function);
 	return -EDEADLK;
 }
 
@@ -96,8 +96,8 @@ breach(const struct glock *gl, const struct call *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	glock__log(gl->space, "glock %u:%" PRIu64 " (%s): %s %s", gl->type, gl->number,
-		   gl->t->info.name, c->rule->name, what);
+	glock__log(gl_space(gl), "glock %u:%" PRIu64 " (%s): %s %s", gl->type, gl->number,
+		   gl_type(gl)->info.name, c->rule->name, what);
 }
 
 /* How often the calling thread has gone to sleep of itself. */
@@ -105,7 +105,7 @@ static long sleeps(const struct glock *gl)
 {
 	struct rusage usage;
 
-	if (!(gl->space->flags & GLOCK_SPACE_CHECK_OPS) || getrusage(RUSAGE_THREAD, &usage))
+	if (!(gl_space(gl)->flags & GLOCK_SPACE_CHECK_OPS) || getrusage(RUSAGE_THREAD, &usage))
 		return -1;
 	return usage.ru_nvcsw;
 }
@@ -125,14 +125,14 @@ static struct call begin(struct glock *gl, enum op op)
 	}
 	self->spinlocked = gl;
 	self->spinlocked_op = c.rule->name;
-	c.began = glock__now(gl->space);
+	c.began = glock__now(gl_space(gl));
 	c.sleeps = sleeps(gl);
 	return c;
 }
 
 static void end_spinlocked(struct glock *gl, const struct call *c)
 {
-	int64_t took = glock__now(gl->space) - c->began;
+	int64_t took = glock__now(gl_space(gl)) - c->began;
 	long slept = c->sleeps < 0 ? 0 : sleeps(gl) - c->sleeps;
 
 	glock__self()->spinlocked = NULL;
@@ -171,10 +171,10 @@ int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 	struct call c;
 	int err;
 
-	if (!gl->t->ops.xmote_th)
+	if (!gl_type(gl)->ops.xmote_th)
 		return 0;
 	c = begin(gl, OP_XMOTE_TH);
-	err = gl->t->ops.xmote_th(gl, to, sync);
+	err = gl_type(gl)->ops.xmote_th(gl, to, sync);
 	end(gl, &c);
 	return err;
 }
@@ -184,10 +184,10 @@ int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode)
 	struct call c;
 	int err;
 
-	if (!gl->t->ops.xmote_bh)
+	if (!gl_type(gl)->ops.xmote_bh)
 		return 0;
 	c = begin(gl, OP_XMOTE_BH);
-	err = gl->t->ops.xmote_bh(gl, mode);
+	err = gl_type(gl)->ops.xmote_bh(gl, mode);
 	end(gl, &c);
 	return err;
 }
@@ -197,17 +197,17 @@ void glock__op_inval(struct glock *gl, unsigned int what)
 	struct call c;
 
 	assert(what);
-	if (!gl->t->ops.inval)
+	if (!gl_type(gl)->ops.inval)
 		return;
 	c = begin(gl, OP_INVAL);
-	gl->t->ops.inval(gl, what);
+	gl_type(gl)->ops.inval(gl, what);
 	end(gl, &c);
 }
 
 int glock__op_lock(struct glock *gl, struct glock__holder *gh)
 {
 	struct call c = begin(gl, OP_LOCK);
-	int err = gl->t->ops.lock(public_of(gh));
+	int err = gl_type(gl)->ops.lock(public_of(gh));
 
 	end(gl, &c);
 	return err;
@@ -217,7 +217,7 @@ void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 {
 	struct call c = begin(gl, OP_UNLOCK);
 
-	gl->t->ops.unlock(public_of(gh));
+	gl_type(gl)->ops.unlock(public_of(gh));
 	end(gl, &c);
 }
 
@@ -228,10 +228,10 @@ bool glock__op_demote_ok(struct glock *gl)
 	struct call c;
 	bool ok;
 
-	if (!gl->t->ops.demote_ok)
+	if (!gl_type(gl)->ops.demote_ok)
 		return true;
 	c = begin(gl, OP_DEMOTE_OK);
-	ok = gl->t->ops.demote_ok(gl);
+	ok = gl_type(gl)->ops.demote_ok(gl);
 	end(gl, &c);
 	return ok;
 }
@@ -240,10 +240,10 @@ void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote)
 {
 	struct call c;
 
-	if (!gl->t->ops.callback)
+	if (!gl_type(gl)->ops.callback)
 		return;
 	c = begin(gl, OP_CALLBACK);
-	gl->t->ops.callback(gl, to, remote);
+	gl_type(gl)->ops.callback(gl, to, remote);
 	end(gl, &c);
 }
 
@@ -251,10 +251,10 @@ void glock__op_lost(struct glock *gl, struct glock__holder *gh)
 {
 	struct call c;
 
-	if (!gl->t->ops.lost)
+	if (!gl_type(gl)->ops.lost)
 		return;
 	c = begin(gl, OP_LOST);
-	gl->t->ops.lost(public_of(gh));
+	gl_type(gl)->ops.lost(public_of(gh));
 	end(gl, &c);
 }
 
@@ -263,9 +263,9 @@ void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to)
 	struct call c;
 
 	/* Only while there may be something up to date to describe. */
-	if (!gl->t->ops.dump || gl->state == GLOCK_UN)
+	if (!gl_type(gl)->ops.dump || gl->state == GLOCK_UN)
 		return;
 	c = begin(gl, OP_DUMP);
-	gl->t->ops.dump(gl, print, to);
+	gl_type(gl)->ops.dump(gl, print, to);
 	end(gl, &c);
 }

@@ -24,78 +24,86 @@ static const struct hold_rule hold_rule = {10000000, 200000000, 50000000, 250000
 
 static bool linux_6_1(const struct glock *gl)
 {
-	return gl->space->flags & GLOCK_SPACE_LINUX_6_1;
+	return gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1;
 }
 
 /* Linux 6.1 counts in ticks: 10, and HZ divided by 5, 20 and 40. */
 static struct hold_rule rule_of(const struct glock *gl)
 {
-	int64_t hz = gl->space->hz, tick = 1000000000 / hz;
+	int64_t hz = gl_space(gl)->hz, tick = 1000000000 / hz;
 
 	if (!linux_6_1(gl))
 		return hold_rule;
 	return (struct hold_rule){10 * tick, hz / 5 * tick, hz / 20 * tick, hz / 40 * tick};
 }
 
-void glock__hold_init(struct glock *gl)
+/* Whether it changes by itself. */
+static bool adaptive(const struct glock *gl)
 {
-	int64_t hold = gl->t->hold;
+	return gl_type(gl)->hold == 0;
+}
 
-	gl->adaptive = hold == 0;
-	gl->hold = hold > 0 ? hold : hold == 0 ? rule_of(gl).max : 0;
+int64_t glock__hold_first(const struct glock *gl)
+{
+	int64_t hold = gl_type(gl)->hold;
+
+	return hold > 0 ? hold : hold == 0 ? rule_of(gl).max : 0;
 }
 
 /* A change ended elsewhere than it should have: this glock is being fought for. */
 void glock__hold_shrink(struct glock *gl)
 {
 	struct hold_rule rule = rule_of(gl);
+	int64_t *hold = &gl_busy(gl)->hold;
 
-	if (gl->adaptive)
-		gl->hold = gl->hold - rule.less > rule.min ? gl->hold - rule.less : rule.min;
+	if (adaptive(gl))
+		*hold = *hold - rule.less > rule.min ? *hold - rule.less : rule.min;
 }
 
 /* Somebody waited very long for it: once we have it, keep it longer. */
 void glock__hold_grow(struct glock *gl)
 {
 	struct hold_rule rule = rule_of(gl);
+	int64_t *hold = &gl_busy(gl)->hold;
 
-	if (gl->adaptive)
-		gl->hold = gl->hold + rule.more < rule.max ? gl->hold + rule.more : rule.max;
+	if (adaptive(gl))
+		*hold = *hold + rule.more < rule.max ? *hold + rule.more : rule.max;
 }
 
 /* The lock manager granted that mode. To give something up is no grant. */
 void glock__hold_start(struct glock *gl, enum glock_mode to)
 {
 	if (!glock__mode_is_down(gl->state, to) || linux_6_1(gl))
-		gl->granted_at = glock__now(gl->space);
+		glock__record_edit(gl)->granted_at = glock__now(gl_space(gl));
 }
 
 enum glock_mode glock__demote_target(const struct glock *gl)
 {
-	if (gl->demote_state == GLOCK_EX || glock__mode_is_down(gl->demote_state, gl->state))
+	if (gl_busy(gl)->demote_state == GLOCK_EX ||
+	    glock__mode_is_down(gl_busy(gl)->demote_state, gl->state))
 		return gl->state;
 	/* Sideways one would have to wait for others, and giving way must not. */
-	if (!glock__mode_is_down(gl->state, gl->demote_state))
+	if (!glock__mode_is_down(gl->state, gl_busy(gl)->demote_state))
 		return GLOCK_UN;
-	return gl->demote_state;
+	return gl_busy(gl)->demote_state;
 }
 
 void glock__demote_done(struct glock *gl)
 {
 	assert(gl_held(gl));
-	gl->counts.demotes++;
+	gl_busy(gl)->more->counts.demotes++;
 	gl->flags &= ~(uint32_t)(GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE);
-	gl->demote_state = GLOCK_EX;
-	atom_add32(&gl->demotes_done, 1);
-	glock__wake(gl->space, &gl->demotes_done);
+	gl_busy(gl)->demote_state = GLOCK_EX;
+	atom_add32(&gl_busy(gl)->demotes_done, 1);
+	glock__wake(gl_space(gl), &gl_busy(gl)->demotes_done);
 }
 
 void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, bool remote)
 {
 	assert(gl_held(gl) && to != GLOCK_EX);
-	if (gl->demote_state == GLOCK_EX)
-		gl->demote_time = glock__now(gl->space);
-	gl->demote_state = glock__demote_merge(gl->demote_state, to);
+	if (gl_busy(gl)->demote_state == GLOCK_EX)
+		gl_busy(gl)->more->demote_time = glock__now(gl_space(gl));
+	gl_busy(gl)->demote_state = glock__demote_merge(gl_busy(gl)->demote_state, to);
 	if (!until) {
 		gl->flags |= GLOCK__F_DEMOTE;
 		gl->flags &= ~(uint32_t)GLOCK__F_PENDING_DEMOTE;
@@ -104,19 +112,24 @@ void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, 
 	}
 	glock__op_callback(gl, to, remote);
 	glock__trace_demote(gl, remote);
-	glock__work_queue(gl, until ? until : glock__now(gl->space));
+	glock__work_queue(gl, until ? until : glock__now(gl_space(gl)));
 }
 
 /* When the hold time ends; 0: it has ended, or does not count here. */
 static int64_t held_until(struct glock *gl)
 {
-	int64_t now = glock__now(gl->space), until = gl->granted_at + gl->hold;
+	int64_t now = glock__now(gl_space(gl)), granted_at = gl_record(gl)->granted_at;
+	int64_t until = granted_at + gl_busy(gl)->hold;
 
-	if (!gl->hold || (linux_6_1(gl) && gl->type != GLOCK_INODE))
+	/* A grant in the future was none of ours: a record can be written by others. */
+	if (granted_at > now || granted_at < 0)
+		until = 0;
+	if (!gl_busy(gl)->hold || (linux_6_1(gl) && gl->type != GLOCK_INODE))
 		return 0;
 	/* A grant that has arrived and is not looked at yet counts from then. */
-	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) && gl->reply == GLOCK__GRANTED)
-		return now + gl->hold;
+	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) &&
+	    gl_busy(gl)->reply == GLOCK__GRANTED)
+		return now + gl_busy(gl)->hold;
 	return gl->state != GLOCK_UN && until > now ? until : 0;
 }
 
@@ -128,9 +141,9 @@ void glock__demand(struct glock *gl, enum glock_mode to)
 	/* It comes late: we have given way already, and nothing is on its way to us. */
 	if (glock__mode_is_down(to, gl->state) && (!(gl->flags & GLOCK__F_LOCK) || FAULT(13)))
 		return;
-	if (linux_6_1(gl) && glock__list_empty(&gl->holders))
+	if (linux_6_1(gl) && glock__list_empty(&gl_busy(gl)->holders))
 		until = 0;
-	gl->counts.held_off += until != 0;
+	gl_busy(gl)->more->counts.held_off += until != 0;
 	glock__request_demote(gl, to, until, true);
 }
 

@@ -6,22 +6,22 @@
 
 static bool wanted(const struct glock *gl)
 {
-	return gl->space->ring || glock__have_probes;
+	return gl_space(gl)->ring || glock__have_probes;
 }
 
 /* What every event says. */
 static struct glock__event event_of(struct glock *gl, enum glock__event_name name)
 {
 	return (struct glock__event){
-	    .time = glock__now(gl->space),
+	    .time = glock__now(gl_space(gl)),
 	    .number = gl->number,
 	    .thread = (uint32_t)glock__thread_id(),
-	    .flags = gl->flags | (glock_object(gl) ? GLOCK__F_OBJECT : 0),
+	    .flags = (gl->flags & ~GLOCK__F_OWN) | (glock_object(gl) ? GLOCK__F_OBJECT : 0),
 	    .name = name,
 	    .type = gl->type,
 	    .state = gl->state,
-	    .target = gl->target,
-	    .demote = gl->demote_state,
+	    .target = gl_busy(gl)->target,
+	    .demote = gl_busy(gl)->demote_state,
 	};
 }
 
@@ -33,7 +33,7 @@ void glock__trace_state_change(struct glock *gl, enum glock_mode to)
 		return;
 	ev = event_of(gl, GLOCK__EV_STATE_CHANGE);
 	ev.to = to;
-	glock__trace(gl->space->ring, &ev);
+	glock__trace(gl_space(gl)->ring, &ev);
 }
 
 void glock__trace_put(struct glock *gl)
@@ -43,7 +43,7 @@ void glock__trace_put(struct glock *gl)
 	if (!wanted(gl))
 		return;
 	ev = event_of(gl, GLOCK__EV_PUT);
-	glock__trace(gl->space->ring, &ev);
+	glock__trace(gl_space(gl)->ring, &ev);
 }
 
 /* Where it shall go, all that wanted it taken together. */
@@ -54,9 +54,9 @@ void glock__trace_demote(struct glock *gl, bool remote)
 	if (!wanted(gl))
 		return;
 	ev = event_of(gl, GLOCK__EV_DEMOTE_RQ);
-	ev.to = gl->demote_state;
+	ev.to = gl_busy(gl)->demote_state;
 	ev.remote = remote;
-	glock__trace(gl->space->ring, &ev);
+	glock__trace(gl_space(gl)->ring, &ev);
 }
 
 void glock__trace_holder(struct glock *gl, enum glock__event_name name,
@@ -69,7 +69,7 @@ void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 	ev = event_of(gl, name);
 	ev.state = gh->mode;
 	ev.out = out;
-	glock__trace(gl->space->ring, &ev);
+	glock__trace(gl_space(gl)->ring, &ev);
 }
 
 void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
@@ -84,6 +84,6 @@ void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, i
 	ev.status = status;
 	ev.status_flags = sbflags;
 	ev.round_trip = round_trip;
-	ev.stats = gl->stats;
-	glock__trace(gl->space->ring, &ev);
+	ev.stats = gl_record(gl)->stats;
+	glock__trace(gl_space(gl)->ring, &ev);
 }

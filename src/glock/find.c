@@ -2,7 +2,12 @@
 /*
  * find.c - which glocks there are: getting one, letting it go, walking over all.
  *
- * A hash table of chains under space->lock, which grows by doubling. There is at most one glock of
+ * A hash table of chains under space->lock, which grows by doubling. To look a glock up takes one
+ * read of memory for the bucket and one for each glock in its chain, of which there are between
+ * one and two on the average: a glock is one cache line. To count the reference in its record is a
+ * write that nobody waits for.
+ *
+ * There is at most one glock of
  * a type and number: one without references and at UN leaves the table under the same lock under
  * which it would be found. Only then is the lock manager's lock given back; while that goes on, a
  * new glock of the same name may come up with a lock of its own.
@@ -12,8 +17,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { FIRST_BUCKETS = 64, BATCH = 64 };
+enum { FIRST_BUCKETS = 64, LOAD = 2, BATCH = 64 };
 
 static size_t bucket_of(const struct glock_space *space, unsigned int type, uint64_t number)
 {
@@ -27,19 +33,20 @@ static size_t bucket_of(const struct glock_space *space, unsigned int type, uint
 static void grow(struct glock_space *space)
 {
 	size_t old_n = space->buckets, n = old_n ? 2 * old_n : FIRST_BUCKETS;
-	struct glock **old = space->hash, **hash = calloc(n, sizeof(struct glock *));
+	uint32_t *old = space->hash, *hash = calloc(n, sizeof(*hash));
 
 	if (!hash)
 		return;
 	space->hash = hash;
 	space->buckets = n;
 	for (size_t i = 0; i < old_n; i++) {
-		for (struct glock *gl = old[i], *next; gl; gl = next) {
+		for (uint32_t number = old[i], next; number; number = next) {
+			struct glock *gl = glock__at(space, number);
 			size_t b = bucket_of(space, gl->type, gl->number);
 
 			next = gl->hash_next;
 			gl->hash_next = hash[b];
-			hash[b] = gl;
+			hash[b] = number;
 		}
 	}
 	free(old);
@@ -47,54 +54,70 @@ static void grow(struct glock_space *space)
 
 static struct glock *new_glock(struct glock_space *space, unsigned int type, uint64_t number)
 {
-	const struct glock__type *t = &space->types[type];
-	bool lvb = t->flags & GLOCK_OPS_LVB;
-	struct glock *gl = calloc(1, sizeof(*gl) + (lvb ? GLOCK_LVB_SIZE : 0));
+	bool lvb = space->types[type].flags & GLOCK_OPS_LVB;
+	struct glock__slab *slab = &space->glocks[lvb];
+	uint32_t n = glock__slab_get(slab);
+	struct glock__record *r;
+	struct glock *gl;
 
-	if (!gl)
+	if (!n)
 		return NULL;
-	gl->space = space;
-	gl->t = t;
+	gl = glock__slab_at(slab, n);
+	memset(gl, 0, slab->size);
 	gl->type = (uint8_t)type;
 	gl->number = number;
-	gl->flags = GLOCK__F_INITIAL;
-	gl->demote_state = GLOCK_EX;
-	gl->work.place = GLOCK__NO_PLACE;
-	gl->lk.lvb = lvb ? gl + 1 : NULL;
-	gl->lk.tell_at_once = t->ops.callback;
-	gl->share.born = glock__now(space);
-	glock__list_init(&gl->holders);
-	glock__list_init(&gl->lru);
-	glock__hold_init(gl);
-	glock__stats_inherit(&gl->stats, &space->type_stats, type);
+	gl->flags = GLOCK__F_INITIAL | GLOCK__F_TABLE;
+	gl->lk.has_lvb = lvb;
+	gl->lk.tell_at_once = space->types[type].ops.callback != NULL;
+	r = gl_record(gl);
+	atom_swap32(&r->seq, r->seq | 1);
+	*r = (struct glock__record){.seq = r->seq, .type = gl->type, .number = number};
+	r->demote = GLOCK_EX;
+	r->born = glock__now(space);
+	glock__stats_inherit(&r->stats, &space->type_stats, type);
+	r->flags = GLOCK__F_INITIAL | GLOCK__R_LIVE;
+	atom_store32(&r->seq, r->seq + 1);
 	return gl;
 }
 
 /* Under space->lock. */
 static struct glock *add(struct glock_space *space, unsigned int type, uint64_t number)
 {
+	uint32_t alive = atom_load32(&space->alive) + 1;
 	struct glock *gl;
 	size_t b;
 
-	if (space->n_glocks >= space->buckets)
+	if (space->n_glocks >= LOAD * space->buckets)
 		grow(space);
-	if (!space->buckets || glock__work_reserve(space, space->n_glocks + 1))
+	if (!space->buckets || glock__work_reserve(space, alive) ||
+	    glock__slab_reserve(&space->busy, alive))
 		return NULL;
 	gl = new_glock(space, type, number);
 	if (!gl)
 		return NULL;
 	b = bucket_of(space, type, number);
 	gl->hash_next = space->hash[b];
-	space->hash[b] = gl;
+	space->hash[b] = glock__number_of(gl);
 	space->n_glocks++;
 	atom_add32(&space->alive, 1);
+	return gl;
+}
+
+static struct glock *find(struct glock_space *space, unsigned int type, uint64_t number)
+{
+	struct glock *gl = NULL;
+
+	if (space->buckets)
+		gl = glock__at(space, space->hash[bucket_of(space, type, number)]);
+	while (gl && (gl->type != type || gl->number != number))
+		gl = glock__at(space, gl->hash_next);
 	return gl;
 }
 
 int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret)
 {
 	int err = glock__check(space, "glock_get");
-	struct glock *gl = NULL;
+	struct glock *gl;
 
 	if (err)
 		return err;
@@ -105,76 +128,94 @@ int glock_get(struct glock_space *space, unsigned int type, uint64_t number, str
 		glock__lock_drop(&space->lock);
 		return -ESHUTDOWN;
 	}
-	if (space->buckets)
-		gl = space->hash[bucket_of(space, type, number)];
-	while (gl && (gl->type != type || gl->number != number))
-		gl = gl->hash_next;
+	gl = find(space, type, number);
 	if (!gl)
 		gl = add(space, type, number);
 	if (gl) {
-		gl_take(gl);
-		glock__ref(gl);
+		/* Nothing else of it is needed: the lock alone, see busy.c. */
+		glock__lock_take(&gl->lock);
 		gl->users++;
 		glock__lru_remove(gl);
-		gl_drop(gl);
+		gl_record(gl)->refs = gl_refs(gl);
+		glock__lock_drop(&gl->lock);
 	}
 	glock__lock_drop(&space->lock);
 	*ret = gl;
 	return gl ? 0 : -ENOMEM;
 }
 
+/* Under its lock. */
 void glock__free(struct glock *gl)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__record *r = gl_record(gl);
+	uint32_t number = glock__slab_number(gl);
 
-	assert(gl->dead && glock__list_empty(&gl->holders));
-	assert(gl->work.place == GLOCK__NO_PLACE && !gl->work.running && !gl->refs);
-	glock__lock_take(&space->lock);
-	glock__list_del(&gl->lru);
-	glock__lock_drop(&space->lock);
-	free(gl);
+	assert(gl->flags & GLOCK__F_DEAD && !gl_refs(gl));
+	if (gl->flags & GLOCK__F_BUSY)
+		glock__busy_detach(gl);
+	atom_swap32(&r->seq, r->seq | 1);
+	r->flags = 0;
+	atom_store32(&r->seq, r->seq + 1);
+	gl->flags = 0;
+	glock__lock_drop(&gl->lock);
+	glock__slab_put(&space->glocks[gl->lk.has_lvb], number);
 	atom_sub32(&space->alive, 1);
 	glock__wake(space, &space->alive);
 }
 
 static void remove_from_table(struct glock_space *space, struct glock *gl)
 {
-	struct glock **at = &space->hash[bucket_of(space, gl->type, gl->number)];
+	uint32_t *at = &space->hash[bucket_of(space, gl->type, gl->number)];
+	uint32_t number = glock__number_of(gl);
 
-	while (*at != gl)
-		at = &(*at)->hash_next;
+	while (*at != number)
+		at = &glock__at(space, *at)->hash_next;
 	*at = gl->hash_next;
+	gl->flags &= ~(uint32_t)GLOCK__F_TABLE;
 	space->n_glocks--;
 }
 
 /* Out of the table: the lock manager's lock goes, and then the glock. */
 static void give_back(struct glock *gl)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__record *r;
 
 	if (gl->flags & GLOCK__F_INITIAL || !gl->lk.id || FAULT(14)) {
-		glock__lock_drop(&gl->lock);
 		glock__free(gl);
 		return;
 	}
 	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
-	glock__stats_request(&gl->stats, &space->type_stats, gl->type, &gl->stamp,
-			     glock__now(space), false);
-	glock__lock_drop(&gl->lock);
+	r = glock__record_edit(gl);
+	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
+			     false);
+	gl_drop(gl);
 	space->lm->ops->unlock(space->lm, &gl->lk);
 }
 
-void glock__put_locked(struct glock *gl)
+/* The last reference is gone, or is not any more. Under gl->lock; true: look at the LRU's limits. */
+static bool became_idle(struct glock *gl)
 {
-	struct glock_space *space = gl->space;
-	bool trim = false;
+	struct glock_space *space = gl_space(gl);
 
-	assert(gl_held(gl) && gl->refs);
-	if (gl->refs > 1 || gl->state != GLOCK_UN) {
-		if (!--gl->refs && !(gl->flags & GLOCK__F_LRU)) {
-			glock__lru_add(gl);
-			trim = space->lru.max || space->lru.age;
-		}
+	if (gl_refs(gl) || gl->flags & GLOCK__F_LRU)
+		return false;
+	glock__lru_add(gl);
+	return space->lru.max || space->lru.age;
+}
+
+/* With a reference less, which was a user's or a pin. */
+static void put_locked(struct glock *gl, bool user)
+{
+	struct glock_space *space = gl_space(gl);
+	bool trim;
+
+	assert(gl_held(gl) && (user ? gl->users : gl->pins));
+	if (gl_refs(gl) > 1 || gl->state != GLOCK_UN) {
+		gl->users -= user;
+		gl->pins -= !user;
+		trim = became_idle(gl);
 		gl_drop(gl);
 		if (trim)
 			glock__work_kick(space, glock__lru_trim(space));
@@ -184,80 +225,108 @@ void glock__put_locked(struct glock *gl)
 	gl_drop(gl);
 	glock__lock_take(&space->lock);
 	gl_take(gl);
-	if (--gl->refs || gl->state != GLOCK_UN) {
-		if (!gl->refs && !(gl->flags & GLOCK__F_LRU))
-			glock__lru_add(gl);
+	gl->users -= user;
+	gl->pins -= !user;
+	if (gl_refs(gl) || gl->state != GLOCK_UN) {
+		became_idle(gl);
 		gl_drop(gl);
 		glock__lock_drop(&space->lock);
 		return;
 	}
 	glock__lru_remove(gl);
-	assert(glock__list_empty(&gl->holders) && !(gl->flags & GLOCK__F_LOCK));
+	glock__lru_unlink(gl);
+	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));
 	remove_from_table(space, gl);
-	gl->dead = true;
-	glock__list_add(&space->dead, &gl->lru);
+	gl->flags |= GLOCK__F_DEAD;
 	glock__trace_put(gl);
 	glock__lock_drop(&space->lock);
 	give_back(gl);
 }
 
+void glock__put_locked(struct glock *gl)
+{
+	put_locked(gl, false);
+}
+
 void glock_put(struct glock *gl)
 {
-	if (glock__check(gl->space, "glock_put"))
+	if (glock__check(gl_space(gl), "glock_put"))
 		return;
 	gl_take(gl);
 	if (!gl->users) {
-		glock__log(gl->space, "glock %u:%" PRIu64 ": put once too often", gl->type,
+		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": put once too often", gl->type,
 			   gl->number);
 		gl_drop(gl);
 		return;
 	}
-	gl->users--;
-	glock__put_locked(gl);
+	put_locked(gl, true);
 }
 
-/* Up to BATCH glocks of a bucket from the skip'th on, each with a reference. */
-static size_t collect(struct glock_space *space, size_t bucket, size_t skip, struct glock **batch)
+/* ---- all of them ---- */
+
+/* In the order of memory, so that a walk over millions reads it in sequence. */
+struct glock *glock__next(struct glock_space *space, struct glock *gl)
+{
+	bool lvb = gl && gl->lk.has_lvb;
+	uint32_t n = gl ? glock__slab_number(gl) + 1 : 1;
+
+	for (;;) {
+		struct glock__slab *s = &space->glocks[lvb];
+		uint32_t slot = n % GLOCK__CHUNK_SLOTS;
+		bool there;
+
+		if (slot >= s->per_chunk) {
+			n += GLOCK__CHUNK_SLOTS - slot;
+			slot = 0;
+		}
+		if (n / GLOCK__CHUNK_SLOTS * s->per_chunk + slot >= s->used) {
+			if (lvb)
+				return NULL;
+			lvb = true;
+			n = 1;
+			continue;
+		}
+		gl = glock__slab_at(s, n++);
+		glock__lock_take(&gl->lock);
+		there = gl->flags & GLOCK__F_TABLE;
+		glock__lock_drop(&gl->lock);
+		if (there)
+			return gl;
+	}
+}
+
+/* Up to BATCH glocks from the next one on, each with a reference. */
+static size_t collect(struct glock_space *space, struct glock *last, struct glock **batch)
 {
 	size_t n = 0;
 
-	for (struct glock *gl = space->hash[bucket]; gl && n < BATCH; gl = gl->hash_next) {
-		if (skip) {
-			skip--;
-			continue;
-		}
-		gl_take(gl);
-		glock__ref(gl);
-		gl_drop(gl);
-		batch[n++] = gl;
+	while (n < BATCH && (last = glock__next(space, last))) {
+		glock__lock_take(&last->lock);
+		glock__pin(last);
+		glock__lock_drop(&last->lock);
+		batch[n++] = last;
 	}
 	return n;
 }
 
-/* Bucket by bucket, with no lock in between: a table that grows meanwhile is walked anew. */
+/* With no lock in between: those that come meanwhile may be left out. */
 void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg)
 {
-	struct glock *batch[BATCH];
-	size_t buckets = 0, b = 0, skip = 0, n;
+	struct glock *batch[BATCH], *last = NULL;
+	size_t n;
 
-	for (;;) {
+	do {
 		glock__lock_take(&space->lock);
-		if (buckets != space->buckets) {
-			buckets = space->buckets;
-			b = skip = 0;
-		}
-		n = b < buckets ? collect(space, b, skip, batch) : 0;
+		n = collect(space, last, batch);
 		glock__lock_drop(&space->lock);
-		if (b >= buckets)
-			return;
+		if (n)
+			last = batch[n - 1];
 		for (size_t i = 0; i < n; i++) {
 			fn(batch[i], arg);
 			gl_take(batch[i]);
 			glock__put_locked(batch[i]);
 		}
-		skip = n == BATCH ? skip + n : 0;
-		b += n < BATCH;
-	}
+	} while (n == BATCH);
 }
 
 /* ---- what the program may know ---- */
@@ -274,7 +343,7 @@ uint64_t glock_number(const struct glock *gl)
 
 struct glock_space *glock_space_of(const struct glock *gl)
 {
-	return gl->space;
+	return gl_space(gl);
 }
 
 void glock_set_object(struct glock *gl, void *object)
@@ -289,7 +358,7 @@ void *glock_object(const struct glock *gl)
 
 void glock_set_dirty(struct glock *gl, int dirty)
 {
-	if (glock__check(gl->space, "glock_set_dirty"))
+	if (glock__check(gl_space(gl), "glock_set_dirty"))
 		return;
 	gl_take(gl);
 	gl->flags = dirty ? gl->flags | GLOCK__F_DIRTY : gl->flags & ~(uint32_t)GLOCK__F_DIRTY;
@@ -298,9 +367,9 @@ void glock_set_dirty(struct glock *gl, int dirty)
 
 void glock_set_pages(struct glock *gl, unsigned long pages)
 {
-	if (glock__check(gl->space, "glock_set_pages"))
+	if (glock__check(gl_space(gl), "glock_set_pages"))
 		return;
 	gl_take(gl);
-	gl->pages = pages;
+	gl_busy(gl)->more->pages = pages;
 	gl_drop(gl);
 }

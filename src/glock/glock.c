@@ -27,7 +27,8 @@ static void do_xmote(struct glock *gl, enum glock_mode to);
 void gl_drop(struct glock *gl)
 {
 	/* Whoever clears the bit lock runs the queue, or has the work do it. */
-	assert(!gl->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
+	assert(!gl_busy(gl)->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
+	glock__busy_settle(gl);
 	glock__lock_drop(&gl->lock);
 }
 
@@ -35,17 +36,18 @@ static void clear_lock(struct glock *gl)
 {
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	if (gl->flags & GLOCK__F_CANCELING) {
-		gl->finished = true; /* the canceler clears it: the next request must not be hit */
+		gl_busy(gl)->finished =
+		    true; /* the canceler clears it: the next request must not be hit */
 		return;
 	}
 	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
-	gl->cancel = false;
-	gl->must_run = true;
+	gl_busy(gl)->cancel = false;
+	gl_busy(gl)->must_run = true;
 }
 
 static bool withdrawn(const struct glock *gl)
 {
-	return atom_load8(&gl->space->withdrawn);
+	return atom_load8(&gl_space(gl)->withdrawn);
 }
 
 /* ---- the queue ---- */
@@ -56,9 +58,9 @@ struct glock__holder *glock__first_holder(struct glock *gl)
 	struct glock__holder *gh;
 
 	assert(gl_held(gl));
-	if (glock__list_empty(&gl->holders))
+	if (glock__list_empty(&gl_busy(gl)->holders))
 		return NULL;
-	gh = glock__entry(gl->holders.next, struct glock__holder, list);
+	gh = glock__entry(gl_busy(gl)->holders.next, struct glock__holder, list);
 	return gh_state(gh) & GLOCK__H_HOLDER ? gh : NULL;
 }
 
@@ -67,7 +69,8 @@ struct glock__holder *glock__first_waiter(struct glock *gl)
 	struct glock__holder *first = NULL;
 
 	assert(gl_held(gl));
-	for (struct glock__list *l = gl->holders.prev; l != &gl->holders; l = l->prev) {
+	for (struct glock__list *l = gl_busy(gl)->holders.prev; l != &gl_busy(gl)->holders;
+	     l = l->prev) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
 		if (gh_state(gh) & GLOCK__H_HOLDER)
@@ -97,14 +100,14 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	bool died;
 
 	assert(gl_held(gl) && glock__may_grant(gl, gh));
-	if (glock__now(gl->space) - gh->asked > LONG_WAIT)
+	if (glock__now(gl_space(gl)) - gh->asked > LONG_WAIT)
 		glock__hold_grow(gl);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
-	died = gl->died;
+	died = gl->flags & GLOCK__F_DIED;
 	if (gh->mode == GLOCK_EX)
-		gl->died = false; /* who is told in EX may repair it */
-	glock__holder_set(gl->space, gh,
+		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* who is told in EX may repair it */
+	glock__holder_set(gl_space(gl), gh,
 			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0));
 }
 
@@ -113,7 +116,7 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 {
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
 	glock__list_del(&gh->list);
-	glock__order_forget(gl->space, gh);
+	glock__order_forget(gl_space(gl), gh);
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
 }
 
@@ -122,15 +125,15 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
 	glock__unlink(gl, gh);
 	gh->error = error;
-	glock__holder_set(gl->space, gh, 0);
+	glock__holder_set(gl_space(gl), gh, 0);
 }
 
 /* All who wait; or, tries_only, those who would rather not wait. */
 static void fail_waiters(struct glock *gl, int error, bool tries_only)
 {
-	struct glock__list *l = gl->holders.next, *next;
+	struct glock__list *l = gl_busy(gl)->holders.next, *next;
 
-	for (; l != &gl->holders; l = next) {
+	for (; l != &gl_busy(gl)->holders; l = next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
 		next = l->next;
@@ -138,7 +141,7 @@ static void fail_waiters(struct glock *gl, int error, bool tries_only)
 			continue;
 		if (tries_only && !(gh->flags & TRIES))
 			continue;
-		gl->counts.tries_failed += tries_only;
+		gl_busy(gl)->more->counts.tries_failed += tries_only;
 		glock__fail(gl, gh, error);
 	}
 }
@@ -154,11 +157,11 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 	err = glock__op_lock(gl, gh);
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
 	/* Who wants to cancel it waits for this. */
-	glock__holder_set(gl->space, gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
+	glock__holder_set(gl_space(gl), gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	if (err) {
 		glock__fail(gl, gh, err);
 	} else {
-		gl->entered = true;
+		gl->flags |= GLOCK__F_ENTERED;
 		glock__grant(gl, gh);
 	}
 	if (!had)
@@ -183,7 +186,8 @@ static bool promote(struct glock *gl, bool nonblock)
 				fail_waiters(gl, -EAGAIN, true);
 			break;
 		}
-		if (!gl->t->ops.lock || gl->entered || gh->flags & GLOCK_SKIP) {
+		if (!gl_type(gl)->ops.lock || gl->flags & GLOCK__F_ENTERED ||
+		    gh->flags & GLOCK_SKIP) {
 			glock__grant(gl, gh);
 			continue;
 		}
@@ -206,11 +210,11 @@ static bool run_demote(struct glock *gl, bool nonblock)
 	if (glock__first_holder(gl))
 		return true; /* until it lets go; new requests wait behind */
 	if (nonblock) {
-		glock__work_queue(gl, glock__now(gl->space));
+		glock__work_queue(gl, glock__now(gl_space(gl)));
 		return true;
 	}
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
-	gl->target = to;
+	gl_busy(gl)->target = to;
 	do_xmote(gl, to);
 	return true;
 }
@@ -223,16 +227,16 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 	if (withdrawn(gl))
 		fail_waiters(gl, -EIO, false);
 	for (;;) {
-		gl->must_run = false;
+		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
 		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
 			return;
 		if (!promote(gl, nonblock)) {
-			glock__work_queue(gl, glock__now(gl->space));
+			glock__work_queue(gl, glock__now(gl_space(gl)));
 			return;
 		}
-		gl->must_run = false;
+		gl_busy(gl)->must_run = false;
 		gh = glock__first_waiter(gl);
 		if (glock__first_holder(gl) || !gh)
 			return;
@@ -241,25 +245,36 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		/* It was asked for while a lock operation ran. */
 	}
 	if (nonblock) {
-		glock__work_queue(gl, glock__now(gl->space));
+		glock__work_queue(gl, glock__now(gl_space(gl)));
 		return;
 	}
-	gl->target = gh->mode;
+	gl_busy(gl)->target = gh->mode;
 	if (!(gh->flags & TRIES))
 		fail_waiters(gl, -EAGAIN, true);
 	gl->flags |= GLOCK__F_LOCK;
-	do_xmote(gl, gl->target);
+	do_xmote(gl, gl_busy(gl)->target);
 }
 
 /* ---- a state change ---- */
 
+static void set_usable(struct glock *gl, bool usable)
+{
+	struct glock__record *r;
+
+	if (usable == !!(gl->flags & GLOCK__F_USABLE))
+		return;
+	r = glock__record_edit(gl);
+	r->usable = glock__share_turn(r->usable, glock__now(gl_space(gl)), usable);
+	gl->flags ^= GLOCK__F_USABLE;
+}
+
 static void change_state(struct glock *gl, enum glock_mode to)
 {
-	if (to != gl->target)
+	if (to != gl_busy(gl)->target)
 		glock__hold_shrink(gl);
 	glock__hold_start(gl, to);
 	gl->state = to;
-	glock__share_set(&gl->share, glock__now(gl->space), to != GLOCK_UN);
+	set_usable(gl, to != GLOCK_UN);
 }
 
 /* The lock manager did not give what was wanted. */
@@ -277,20 +292,21 @@ static void failed(struct glock *gl, enum glock__reply reply)
 				fail_waiters(gl, -EIO, false);
 			else if (refused)
 				fail_waiters(gl, -EAGAIN, true);
-			gl->target = gl->state;
+			gl_busy(gl)->target = gl->state;
 			if (!FAULT(10))
 				clear_lock(gl);
 			return;
 		}
 		/* Who is first now need not be who was first when the request was made. */
 		if (gl->state == GLOCK_UN)
-			gl->target = gh->mode;
+			gl_busy(gl)->target = gh->mode;
 	}
 	if (reply != GLOCK__GRANTED)
-		gl->counts.conversions_failed++;
+		gl_busy(gl)->more->counts.conversions_failed++;
 	/* What is held in SH or DF is in somebody's way: give it up, then ask anew. */
-	do_xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX || FAULT(11) ? gl->target
-										 : GLOCK_UN);
+	do_xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX || FAULT(11)
+			 ? gl_busy(gl)->target
+			 : GLOCK_UN);
 }
 
 static void finish(struct glock *gl, enum glock__reply reply)
@@ -301,20 +317,21 @@ static void finish(struct glock *gl, enum glock__reply reply)
 	gl->flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
 	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
 		/* There is no lock manager any more to give it back to. */
-		atom_store8(&gl->space->withdrawn, true);
-		gl->req = GLOCK_UN;
-		gl->target = GLOCK_UN;
+		atom_store8(&gl_space(gl)->withdrawn, true);
+		gl_busy(gl)->req = GLOCK_UN;
+		gl_busy(gl)->target = GLOCK_UN;
 		reply = GLOCK__GRANTED;
 	}
 	if (reply != GLOCK__ERROR)
-		glock__trace_state_change(gl, reply == GLOCK__GRANTED ? gl->req : gl->state);
+		glock__trace_state_change(gl,
+					  reply == GLOCK__GRANTED ? gl_busy(gl)->req : gl->state);
 	if (reply == GLOCK__GRANTED)
-		change_state(gl, gl->req);
-	else if (reply != GLOCK__ERROR && gl->space->flags & GLOCK_SPACE_LINUX_6_1)
+		change_state(gl, gl_busy(gl)->req);
+	else if (reply != GLOCK__ERROR && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		change_state(gl, gl->state); /* a refusal is a change to what it was */
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
-		gl->target = GLOCK_UN; /* asked for while it went to another mode */
-	if (gl->state != gl->target) {
+		gl_busy(gl)->target = GLOCK_UN; /* asked for while it went to another mode */
+	if (gl->state != gl_busy(gl)->target) {
 		failed(gl, reply);
 		return;
 	}
@@ -335,7 +352,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 static void finish_now(struct glock *gl, enum glock__reply reply)
 {
 	finish(gl, reply);
-	glock__work_queue(gl, glock__now(gl->space));
+	glock__work_queue(gl, glock__now(gl_space(gl)));
 }
 
 /* The lock manager's flags for the request that is being made. */
@@ -343,7 +360,7 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 {
 	uint32_t flags = 0;
 
-	if (gl->lk.lvb)
+	if (gl->lk.has_lvb)
 		flags |= GLOCK__LKF_VALBLK;
 	if (gl->lk.id)
 		flags |= GLOCK__LKF_CONVERT;
@@ -363,7 +380,8 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 /* Writes back and drops what the new mode does not allow. Drops and retakes the lock. */
 static void prepare_cache(struct glock *gl, enum glock_mode to)
 {
-	struct glock__cache_change c = glock__type_cache_change(gl->t->info.caches, gl->state, to);
+	struct glock__cache_change c =
+	    glock__type_cache_change(gl_type(gl)->info.caches, gl->state, to);
 	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
 	bool lost = withdrawn(gl);
 	int err = 0;
@@ -371,9 +389,9 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	if (!lost && !FAULT(4))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
-		glock__log(gl->space, "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
+		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
 			   gl->type, gl->number, err);
-		atom_store8(&gl->space->withdrawn, true);
+		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
 	if (c.inval && !FAULT(3))
 		glock__op_inval(gl, c.inval);
@@ -384,15 +402,17 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	uint32_t flags = lkf(gl, to, tries);
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__record *r;
 	int err;
 
-	gl->req = to;
+	gl_busy(gl)->req = to;
 	if (to == GLOCK_UN)
-		glock__share_set(&gl->share, glock__now(space), false);
-	glock__ref(gl); /* the open request's */
-	glock__stats_request(&gl->stats, &space->type_stats, gl->type, &gl->stamp,
-			     glock__now(space), gl->flags & GLOCK__F_INITIAL);
+		set_usable(gl, false);
+	glock__pin(gl); /* the open request's */
+	r = glock__record_edit(gl);
+	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
+			     gl->flags & GLOCK__F_INITIAL);
 	gl_drop(gl);
 	err = space->lm->ops->lock(space->lm, &gl->lk, gl->type, gl->number,
 				   glock__modes[to].dlm_mode, flags);
@@ -400,7 +420,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	if (err) {
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
 			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
-		gl->refs--;
+		glock__unpin(gl);
 		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
 			fail_waiters(gl, err, false);
 		finish_now(gl, GLOCK__ERROR);
@@ -409,8 +429,8 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
 		return;
 	gl->flags |= GLOCK__F_MAY_CANCEL;
-	if (gl->cancel) {
-		gl->cancel = false;
+	if (gl_busy(gl)->cancel) {
+		gl_busy(gl)->cancel = false;
 		glock__cancel_request(gl);
 	}
 }
@@ -431,35 +451,35 @@ static void do_xmote(struct glock *gl, enum glock_mode to)
 		ask(gl, to, tries);
 		return;
 	}
-	gl->req = to;
+	gl_busy(gl)->req = to;
 	finish_now(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
 }
 
 void glock__cancel_request(struct glock *gl)
 {
 	struct glock__holder *gh = glock__first_waiter(gl);
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
 
 	assert(gl_held(gl));
 	if (!(gl->flags & GLOCK__F_LOCK) ||
 	    gl->flags & (GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_CANCELING | GLOCK__F_HAVE_REPLY |
 			 GLOCK__F_FROZEN))
 		return;
-	if (gh && gh->mode == gl->target)
+	if (gh && gh->mode == gl_busy(gl)->target)
 		return; /* somebody else wants the same */
 	if (!(gl->flags & GLOCK__F_MAY_CANCEL)) {
-		gl->cancel = true; /* it is not made yet */
+		gl_busy(gl)->cancel = true; /* it is not made yet */
 		return;
 	}
 	gl->flags |= GLOCK__F_CANCELING;
-	glock__ref(gl);
+	glock__pin(gl);
 	gl_drop(gl);
 	space->lm->ops->cancel(space->lm, &gl->lk);
 	gl_take(gl);
 	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
-	gl->refs--; /* the caller has one */
-	if (gl->finished) {
-		gl->finished = false;
+	glock__unpin(gl); /* the caller has one */
+	if (gl_busy(gl)->finished) {
+		gl_busy(gl)->finished = false;
 		clear_lock(gl);
 		glock__work_queue(gl, glock__now(space));
 	}
@@ -468,7 +488,7 @@ void glock__cancel_request(struct glock *gl)
 bool glock__now_idle(struct glock *gl)
 {
 	assert(gl_held(gl));
-	if (gl->flags & GLOCK__F_LOCK || !gl->lk.held || !glock__list_empty(&gl->holders))
+	if (gl->flags & GLOCK__F_LOCK || !gl->lk.held || !glock__list_empty(&gl_busy(gl)->holders))
 		return false;
 	gl->lk.held = false;
 	return true;
@@ -481,13 +501,13 @@ void glock__work_run(struct glock *gl)
 	gl_take(gl);
 	if (gl->flags & GLOCK__F_HAVE_REPLY) {
 		gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
-		gl->refs--; /* the open request's; the work has one */
-		finish(gl, gl->reply);
+		glock__unpin(gl); /* the open request's; the work has one */
+		finish(gl, gl_busy(gl)->reply);
 	}
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
 	idle = glock__now_idle(gl);
 	gl_drop(gl);
 	if (idle)
-		gl->space->lm->ops->idle(gl->space->lm, &gl->lk);
+		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
 }

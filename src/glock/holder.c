@@ -58,27 +58,28 @@ void glock__holder_set(struct glock_space *space, struct glock__holder *gh, uint
 
 static int mistake(struct glock *gl, const struct glock__holder *gh, const char *what)
 {
-	glock__log(gl->space, "glock %u:%" PRIu64 " at %s: %s", gl->type, gl->number,
+	glock__log(gl_space(gl), "glock %u:%" PRIu64 " at %s: %s", gl->type, gl->number,
 		   gh->where ? gh->where : "?", what);
 	return -EINVAL;
 }
 
 static int check_request(struct glock *gl, const struct glock__holder *gh)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
 	int err = glock__check(space, "glock_nq");
 
 	if (err)
 		return err;
 	if (gh_state(gh) & GLOCK__H_QUEUED)
 		return mistake(gl, gh, "this holder is queued already");
-	if (gh->mode == GLOCK_UN || !(gl->t->info.modes & GLOCK__MODES(gh->mode)))
+	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
 		return mistake(gl, gh, "the type does not know this mode");
 	if (gh->flags & ~GLOCK_FLAGS_ALL || (gh->flags & TRIES) == TRIES)
 		return mistake(gl, gh, "flags");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY with EX");
-	if (gh->flags & GLOCK_PRIORITY && (!gl->t->info.priority || !atom_load8(&space->blocked)))
+	if (gh->flags & GLOCK_PRIORITY &&
+	    (!gl_type(gl)->info.priority || !atom_load8(&space->blocked)))
 		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
 	if (atom_load8(&space->withdrawn))
 		return -EIO;
@@ -90,7 +91,7 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 static void sign(struct glock__holder *gh, const char *where)
 {
 	gh->where = where;
-	gh->asked = glock__now(gh->gl->space);
+	gh->asked = glock__now(gl_space(gh->gl));
 	gh->pid = glock__thread_id();
 	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
 	if (!gh->own_owner)
@@ -100,16 +101,17 @@ static void sign(struct glock__holder *gh, const char *where)
 /* The same owner has it or waits for it already: it would wait for itself. */
 static int check_recursion(struct glock *gl, const struct glock__holder *gh)
 {
-	if (gl->t->info.may_recur)
+	if (gl_type(gl)->info.may_recur)
 		return 0;
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
 		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
 
 		if (other->owner != gh->owner || other->own_owner != gh->own_owner)
 			continue;
 		if (other->flags & GLOCK_NOPID && gh_state(other) & GLOCK__H_HOLDER)
 			continue;
-		glock__log(gl->space,
+		glock__log(gl_space(gl),
 			   "glock %u:%" PRIu64 ": asked for in %s at %s by an owner that %s it in "
 			   "%s since %s",
 			   gl->type, gl->number, glock__modes[gh->mode].name, gh->where,
@@ -127,7 +129,8 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 		return false;
 	if (glock__first_holder(gl) && !glock__may_grant(gl, gh))
 		return true;
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
 		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
 
 		if (!(gh_state(other) & GLOCK__H_HOLDER) && !(other->flags & TRIES))
@@ -142,7 +145,7 @@ static struct glock__list *priority_place(struct glock *gl)
 	struct glock__holder *first = glock__first_waiter(gl);
 
 	if (!first)
-		return &gl->holders;
+		return &gl_busy(gl)->holders;
 	return gh_state(first) & GLOCK__H_ENTERING ? first->list.next : &first->list;
 }
 
@@ -154,13 +157,13 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	if (err)
 		return err;
 	if (try_is_futile(gl, gh)) {
-		gl->counts.tries_failed++;
+		gl_busy(gl)->more->counts.tries_failed++;
 		return -EAGAIN;
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
-	glock__stats_queued(&gl->stats, &gl->space->type_stats, gl->type);
+	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type);
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
-	glock__list_add(priority ? priority_place(gl) : &gl->holders, &gh->list);
+	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
 	if (gh->flags & GLOCK_RECOVER)
 		glock__unfreeze(gl);
 	return 0;
@@ -174,12 +177,12 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__first_waiter(gl) ||
 	    !glock__may_grant(gl, gh))
 		return -ECHILD;
-	if (gl->t->ops.lock && !gl->entered && !(gh->flags & GLOCK_SKIP))
+	if (gl_type(gl)->ops.lock && !(gl->flags & GLOCK__F_ENTERED) && !(gh->flags & GLOCK_SKIP))
 		return -ECHILD;
 	err = check_recursion(gl, gh);
 	if (err)
 		return err;
-	glock__list_add(&gl->holders, &gh->list);
+	glock__list_add(&gl_busy(gl)->holders, &gh->list);
 	glock__grant(gl, gh);
 	return 0;
 }
@@ -202,7 +205,7 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 	err = glock__order_check(gl, gh);
 	if (err)
 		return err;
-	glock__fetch(gl->space);
+	glock__fetch(gl_space(gl));
 	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl, true);
 	gl_take(gl);
 	if (gh->flags & GLOCK_NOBLOCK)
@@ -215,7 +218,7 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 	if (mine && (err || glock_poll(pub)))
 		glock__mine_end(gl);
 	if (err) {
-		glock__order_forget(gl->space, gh);
+		glock__order_forget(gl_space(gl), gh);
 		return err;
 	}
 	if (gh->flags & GLOCK_ASYNC)
@@ -250,7 +253,7 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 
 	if (!gh->gl)
 		return -EINVAL;
-	space = gh->gl->space;
+	space = gl_space(gh->gl);
 	while ((seen = gh_state(gh)) & GLOCK__H_WAIT) {
 		err = glock__check(space, "glock_wait");
 		if (err)
@@ -276,21 +279,21 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	if (gh->flags & GLOCK_NOCACHE)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
 	glock__unlink(gl, gh);
-	if (!glock__first_holder(gl) && gl->entered) {
-		gl->entered = false;
-		if (gl->t->ops.unlock) {
+	if (!glock__first_holder(gl) && gl->flags & GLOCK__F_ENTERED) {
+		gl->flags &= ~(uint32_t)GLOCK__F_ENTERED;
+		if (gl_type(gl)->ops.unlock) {
 			assert(!(gl->flags & GLOCK__F_LOCK));
 			gl->flags |= GLOCK__F_LOCK;
 			glock__op_unlock(gl, gh);
 			assert(gl->flags & GLOCK__F_LOCK);
 			gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
-			gl->cancel = false;
+			gl_busy(gl)->cancel = false;
 		}
 	}
 	gh->error = 0;
-	glock__holder_set(gl->space, gh, 0);
+	glock__holder_set(gl_space(gl), gh, 0);
 	if (gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) ||
-	    !glock__list_empty(&gl->holders))
+	    !glock__list_empty(&gl_busy(gl)->holders))
 		glock__run_queue(gl, true);
 }
 
@@ -304,7 +307,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 		if (glock__in_work())
 			return false; /* from within that very operation */
 		gl_drop(gl);
-		glock__wait(gl->space, &gh->state, seen, 0);
+		glock__wait(gl_space(gl), &gh->state, seen, 0);
 		gl_take(gl);
 	}
 	if (!(seen & GLOCK__H_WAIT))
@@ -327,12 +330,12 @@ int glock_dq(struct glock_holder *pub)
 
 	if (!gl || !(gh_state(gh) & GLOCK__H_QUEUED))
 		return -EINVAL;
-	err = glock__check(gl->space, "glock_dq");
+	err = glock__check(gl_space(gl), "glock_dq");
 	if (err)
 		return err;
 	/* Who is waiting for it elsewhere gets it from this very thread. */
 	mine = glock__mine_begin(gl, false);
-	glock__fetch(gl->space);
+	glock__fetch(gl_space(gl));
 	gl_take(gl);
 	if (gh_state(gh) & GLOCK__H_WAIT)
 		take_back(gl, gh);
@@ -343,7 +346,7 @@ int glock_dq(struct glock_holder *pub)
 	idle = glock__now_idle(gl);
 	gl_drop(gl);
 	if (idle)
-		gl->space->lm->ops->idle(gl->space->lm, &gl->lk);
+		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
 	if (mine)
 		glock__mine_end(gl);
 	return err;
@@ -360,12 +363,12 @@ int glock_dq_wait(struct glock_holder *pub)
 		return -EDEADLK;
 	while (!err) {
 		gl_take(gl);
-		seen = atom_load32(&gl->demotes_done);
+		seen = atom_load32(&gl_busy(gl)->demotes_done);
 		due = gl->flags & GLOCK__F_DEMOTE;
 		gl_drop(gl);
 		if (!due)
 			break;
-		glock__wait(gl->space, &gl->demotes_done, seen, 0);
+		glock__wait(gl_space(gl), &gl_busy(gl)->demotes_done, seen, 0);
 	}
 	return err;
 }
@@ -379,7 +382,7 @@ int glock_cancel(struct glock_holder *pub)
 
 	if (!gl)
 		return -EINVAL;
-	err = glock__check(gl->space, "glock_cancel");
+	err = glock__check(gl_space(gl), "glock_cancel");
 	if (err)
 		return err;
 	gl_take(gl);
@@ -396,7 +399,7 @@ int glock_valid(const struct glock_holder *pub)
 	uint32_t state = gh_state(gh);
 
 	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
-	       !atom_load8(&gh->gl->space->withdrawn);
+	       !atom_load8(&gl_space(gh->gl)->withdrawn);
 }
 
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
@@ -407,15 +410,15 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 
 	if (!gl || mode >= GLOCK_MODE_MAX || mode == GLOCK_UN)
 		return -EINVAL;
-	err = glock__check(gl->space, "glock_downgrade");
+	err = glock__check(gl_space(gl), "glock_downgrade");
 	if (err)
 		return err;
 	gl_take(gl);
 	if (!(gh_state(gh) & GLOCK__H_HOLDER) || mode == gh->mode ||
-	    !glock__mode_is_down(gh->mode, mode) || !(gl->t->info.modes & GLOCK__MODES(mode)))
+	    !glock__mode_is_down(gh->mode, mode) || !(gl_type(gl)->info.modes & GLOCK__MODES(mode)))
 		err = -EINVAL;
 	else if (glock__first_holder(gl) != gh ||
-		 (gh->list.next != &gl->holders &&
+		 (gh->list.next != &gl_busy(gl)->holders &&
 		  gh_state(glock__entry(gh->list.next, struct glock__holder, list)) &
 		      GLOCK__H_HOLDER))
 		err = -EBUSY;
@@ -449,11 +452,11 @@ int glock_owner_died(const struct glock_holder *gh)
 
 size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max)
 {
-	struct glock__lockman *lm = gl->space->lm;
+	struct glock__lockman *lm = gl_space(gl)->lm;
 	struct glock__lm_peer found[32];
 	size_t n;
 
-	if (glock__check(gl->space, "glock_in_the_way") || !lm->ops->in_the_way)
+	if (glock__check(gl_space(gl), "glock_in_the_way") || !lm->ops->in_the_way)
 		return 0;
 	n = lm->ops->in_the_way(lm, &gl->lk, found, max < 32 ? max : 32);
 	for (size_t i = 0; i < n; i++)
@@ -467,11 +470,11 @@ static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 {
 	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER))
 		return -EPERM;
-	if (!gh->gl->lk.lvb)
+	if (!gh->gl->lk.has_lvb)
 		return -EOPNOTSUPP;
 	if (least == GLOCK_EX && gh->mode != GLOCK_EX)
 		return -EPERM;
-	return glock__check(gh->gl->space, "glock_lvb_read or write");
+	return glock__check(gl_space(gh->gl), "glock_lvb_read or write");
 }
 
 int glock_lvb_read(struct glock_holder *pub, void *value)
@@ -483,7 +486,7 @@ int glock_lvb_read(struct glock_holder *pub, void *value)
 		return err;
 	gl_take(gl);
 	if (gl->lk.lvb_valid)
-		memcpy(value, gl->lk.lvb, GLOCK_LVB_SIZE);
+		memcpy(value, glock__lm_lvb(&gl->lk), GLOCK_LVB_SIZE);
 	else
 		err = -ENODATA;
 	gl_drop(gl);
@@ -498,7 +501,7 @@ int glock_lvb_write(struct glock_holder *pub, const void *value)
 	if (err)
 		return err;
 	gl_take(gl);
-	memcpy(gl->lk.lvb, value, GLOCK_LVB_SIZE);
+	memcpy(glock__lm_lvb(&gl->lk), value, GLOCK_LVB_SIZE);
 	gl->lk.lvb_valid = true;
 	gl_drop(gl);
 	return 0;

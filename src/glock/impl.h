@@ -13,12 +13,17 @@
  *   space->lock   the hash table; which glocks exist.
  *   space->lru.lock, space->work.lock, space->order.lock   the lists of those names.
  *
- *   Order: space->lock, gl->lock, then one of lru, work, order, or a statistics record. Where the
- *   idle list leads to a glock it only tries that one's lock.
+ *   Order: space->lock, gl->lock, then one of lru, work, order, slab, or a statistics record. Where
+ *   the idle list leads to a glock it only tries that one's lock.
  *
- * References. gl->refs counts the program's, that of queued or running work and that of an open
- * request. A glock without any, at UN, is taken out of the table under space->lock; in another mode
+ * References. gl->users counts the program's; gl->pins those of queued or running work, of an open
+ * request, of a walk. A glock without any, at UN, is taken out of the table under space->lock; in another mode
  * it stays, idle and cached, on the list of idle ones.
+ *
+ * Memory. A program may have millions of glocks, of which few are busy at a time. An idle one is a
+ * cache line (struct glock) and its record (record.h). What it needs while something goes on,
+ * struct glock__busy, it is given when its lock is taken and loses when that is dropped and
+ * nothing is going on any more (busy.c). Links are numbers of four bytes, see slab.h.
  *
  * State is changed by glock.c only, and there only by whoever runs the glock's work: work of one
  * glock never runs twice at a time.
@@ -30,11 +35,14 @@
 #include "lock.h"
 #include "lockman.h"
 #include "mode.h"
+#include "record.h"
+#include "slab.h"
 #include "stats.h"
 #include "trace.h"
 #include "type.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* ---- lists ---- */
@@ -116,12 +124,12 @@ static inline uint32_t gh_state(const struct glock__holder *gh)
 /* ---- work ---- */
 
 struct glock__work {
-	int64_t at;   /* when it is due */
-	size_t place; /* in the heap; GLOCK__NO_PLACE: not queued */
+	int64_t at;     /* when it is due */
+	uint32_t place; /* in the heap; GLOCK__NO_PLACE: not queued */
 	bool running;
 	bool again; /* due again while running */
 };
-#define GLOCK__NO_PLACE SIZE_MAX
+#define GLOCK__NO_PLACE UINT32_MAX
 
 /* ---- glocks ---- */
 
@@ -134,47 +142,52 @@ enum glock__reply {
 	GLOCK__ERROR,
 };
 
-struct glock__counts {
-	uint32_t basts, demotes, held_off, conversions_failed, tries_failed;
+/* Of gl->flags, besides enum glock__flag: the library's own. */
+enum glock__own_flag {
+	GLOCK__F_DIED = 1u << 0,     /* with the last grant: somebody died who had it in EX */
+	GLOCK__F_BUSY = 1u << 25,    /* has a struct glock__busy */
+	GLOCK__F_EDITED = 1u << 26,  /* its record is being changed */
+	GLOCK__F_LISTED = 1u << 27,  /* on the list of idle ones; LRU as well: idle indeed */
+	GLOCK__F_TABLE = 1u << 28,   /* in the hash table */
+	GLOCK__F_DEAD = 1u << 29,    /* out of it; the lock manager's lock is being given back */
+	GLOCK__F_USABLE = 1u << 30,  /* the share of time for which it can be used runs */
+	GLOCK__F_ENTERED = 1u << 31, /* the type's lock operation was called for somebody here */
 };
+#define GLOCK__F_OWN 0xfe000001u
 
 struct glock {
+	uint64_t fast; /* see fast.h */
 	struct glock__lock lock;
-	uint32_t flags; /* enum glock__flag */
-	uint8_t type;
-	uint8_t state;        /* enum glock_mode */
-	uint8_t target;       /* where it should go */
-	uint8_t demote_state; /* where others want it; EX: nobody does */
-	uint8_t req;          /* what the lock manager was last asked for */
-	uint8_t reply;        /* enum glock__reply, with HAVE_REPLY or FROZEN */
-	bool entered;         /* the type's lock operation was called for somebody who is here */
-	bool finished;        /* the reply came while the request was being canceled */
-	bool cancel;          /* cancel the request as soon as it is made */
-	bool must_run;        /* the bit lock was cleared and the queue not run yet */
-	bool adaptive;        /* hold changes by itself */
-	bool died;            /* with the last grant: somebody died who had it in EX */
-	bool dead;            /* out of the table; the lock manager's lock is being given back */
-	uint32_t refs;        /* all */
-	uint32_t users;       /* of these, the program's */
+	uint32_t flags; /* enum glock__flag, enum glock__own_flag */
 	uint64_t number;
-	struct glock_space *space;
-	const struct glock__type *t;
-	struct glock__list holders;
 	void *object;
-	unsigned long pages;
-	int64_t hold;        /* the minimum hold time */
-	int64_t granted_at;  /* the last grant from the lock manager */
-	int64_t demote_time; /* when the demote was first asked for */
-	int64_t stamp;       /* of the last request */
-	uint32_t demotes_done;
-	struct glock__counts counts;
-	struct glock__stats stats;
-	struct glock__share share;
-	struct glock__lm_lock lk;
-	struct glock *hash_next;
-	struct glock__list lru;
-	int64_t idle_since;
+	uint32_t users;
+	uint16_t pins;
+	uint8_t type;
+	uint8_t state;      /* enum glock_mode */
+	uint32_t hash_next; /* glocks, by number of their slab */
+	uint32_t lru_next, lru_prev;
+	uint32_t aux;             /* BUSY: the number of that; else its idle_since */
+	struct glock__lm_lock lk; /* behind it the value block, if it has one */
+};
+static_assert(sizeof(struct glock) == 72, "a glock is small");
+
+/* What a glock has only while something is going on: under gl->lock as long as it is held. */
+struct glock__busy {
+	struct glock__list holders;
 	struct glock__work work;
+	int64_t hold; /* the minimum hold time */
+	struct glock__more *more;
+	struct glock *gl;
+	uint32_t demotes_done; /* a futex; goes on from one glock to the next that has this */
+	uint32_t idle_since;   /* see lru.c */
+	uint8_t target;        /* where it should go */
+	uint8_t demote_state;  /* where others want it; EX: nobody does */
+	uint8_t req;           /* what the lock manager was last asked for */
+	uint8_t reply;         /* enum glock__reply, with HAVE_REPLY or FROZEN */
+	bool finished;         /* the reply came while the request was being canceled */
+	bool cancel;           /* cancel the request as soon as it is made */
+	bool must_run;         /* the bit lock was cleared and the queue not run yet */
 };
 
 /* ---- types and spaces ---- */
@@ -194,14 +207,16 @@ struct glock__env {
 	unsigned int (*cpu)(void);
 	unsigned int cpus;
 	void *arg;
+	struct glock__mem *mem; /* where records go; NULL: private memory */
 };
 
 struct glock_space {
 	struct glock__lock lock;
-	struct glock **hash;
+	uint32_t *hash; /* chains of numbers of glocks */
 	size_t buckets, n_glocks;
-	struct glock__list dead; /* out of the table, waiting for the lock manager; by gl->lru */
-	uint32_t alive;          /* glocks not freed yet, dead ones included; a futex */
+	uint32_t alive;               /* glocks not freed yet, dead ones included; a futex */
+	struct glock__slab glocks[2]; /* without and with a value block */
+	struct glock__slab busy;
 
 	char name[65];
 	unsigned int flags; /* GLOCK_SPACE_ */
@@ -221,13 +236,14 @@ struct glock_space {
 
 	struct {
 		struct glock__lock lock;
-		struct glock__list list; /* the coldest first */
-		size_t n, max;
+		uint32_t first, last; /* glocks, the coldest first */
+		uint32_t n;           /* idle ones; the list may have others, too */
+		size_t max;
 		int64_t age;
 	} lru;
 	struct {
 		struct glock__lock lock;
-		struct glock **heap;
+		struct glock__busy **heap; /* by when it is due */
 		size_t n, room;
 		int64_t armed;    /* when whoever runs the work looks next; INT64_MAX: never */
 		uint32_t events;  /* grows with whatever a waiter may wait for */
@@ -249,19 +265,87 @@ static inline int64_t glock__now(struct glock_space *space)
 	return space->env.now(space->env.arg);
 }
 
-/* ---- glock.c: the state machine; gl->lock is held unless it says otherwise ---- */
+/* ---- a glock's surroundings ---- */
 
-static inline void gl_take(struct glock *gl)
+static inline struct glock_space *gl_space(const struct glock *gl)
 {
-	glock__lock_take(&gl->lock);
+	return glock__chunk_of(gl)->owner;
 }
 
-static inline bool gl_held(struct glock *gl)
+static inline const struct glock__type *gl_type(const struct glock *gl)
+{
+	return &gl_space(gl)->types[gl->type];
+}
+
+/* The upper half of numbers are of glocks with a value block. 0: nobody, NULL. */
+#define GLOCK__NUMBER_LVB 0x80000000u
+
+static inline struct glock *glock__at(struct glock_space *space, uint32_t number)
+{
+	bool lvb = number & GLOCK__NUMBER_LVB;
+
+	return number ? glock__slab_at(&space->glocks[lvb], number & ~GLOCK__NUMBER_LVB) : NULL;
+}
+
+static inline uint32_t glock__number_of(const struct glock *gl)
+{
+	return glock__slab_number(gl) | (gl->lk.has_lvb ? GLOCK__NUMBER_LVB : 0);
+}
+
+static inline uint32_t gl_refs(const struct glock *gl)
+{
+	return gl->users + gl->pins;
+}
+
+/* ---- busy.c ---- */
+
+void glock__busy_attach(struct glock *gl);
+/* Publishes what has changed, and takes the busy part away if nothing is going on. */
+void glock__busy_settle(struct glock *gl);
+void glock__busy_detach(struct glock *gl);
+
+static inline bool gl_held(const struct glock *gl)
 {
 	return glock__lock_held(&gl->lock);
 }
 
+static inline void gl_take(struct glock *gl)
+{
+	glock__lock_take(&gl->lock);
+	if (!(gl->flags & GLOCK__F_BUSY))
+		glock__busy_attach(gl);
+}
+
 void gl_drop(struct glock *gl);
+
+/* Under gl->lock, as taken by gl_take(). */
+static inline struct glock__busy *gl_busy(const struct glock *gl)
+{
+	assert(gl->flags & GLOCK__F_BUSY);
+	return glock__slab_at(&gl_space(gl)->busy, gl->aux);
+}
+
+/* To be read. */
+static inline struct glock__record *gl_record(const struct glock *gl)
+{
+	return glock__slab_published(gl);
+}
+
+/* To be changed, until the lock is dropped; under gl->lock. */
+struct glock__record *glock__record_edit(struct glock *gl);
+
+/* As far as that can be seen without the lock, or a bench wants to know. */
+struct glock__look {
+	uint8_t target, demote_state, req, reply;
+	bool any_holders;
+	int64_t hold;
+	struct glock__counts counts;
+};
+struct glock__look glock__look(const struct glock *gl);
+/* The holders, for a look: NULL at the end, and to begin with. */
+struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh);
+
+/* ---- glock.c: the state machine; gl->lock is held unless it says otherwise ---- */
 
 struct glock__holder *glock__first_holder(struct glock *gl);
 struct glock__holder *glock__first_waiter(struct glock *gl);
@@ -344,7 +428,8 @@ void glock__demand(struct glock *gl, enum glock_mode to);
 void glock__hold_start(struct glock *gl, enum glock_mode to);
 void glock__hold_shrink(struct glock *gl);
 void glock__hold_grow(struct glock *gl);
-void glock__hold_init(struct glock *gl);
+/* What it is at first. */
+int64_t glock__hold_first(const struct glock *gl);
 
 /* ---- holder.c ---- */
 
@@ -397,19 +482,37 @@ int glock__check(struct glock_space *space, const char *function);
 void glock__log(struct glock_space *space, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A reference, under gl->lock. */
-static inline void glock__ref(struct glock *gl)
+/* A reference of the library's own, under gl->lock. */
+static inline void glock__pin(struct glock *gl)
 {
-	assert(glock__lock_held(&gl->lock) && !gl->dead);
-	gl->refs++;
+	assert(gl_held(gl) && !(gl->flags & GLOCK__F_DEAD) && gl->pins < UINT16_MAX);
+	gl->pins++;
 }
-void glock__put_locked(struct glock *gl); /* under gl->lock, which it drops */
+
+static inline void glock__unpin(struct glock *gl)
+{
+	assert(gl_held(gl) && gl->pins && gl_refs(gl) > 1);
+	gl->pins--;
+}
+/* Takes a pin away, perhaps the last reference; under gl->lock, which it drops. */
+void glock__put_locked(struct glock *gl);
 void glock__free(struct glock *gl);
 /* Calls fn for each glock there is, with a reference and without locks. */
 void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg);
 
-void glock__lru_add(struct glock *gl);    /* under gl->lock */
-void glock__lru_remove(struct glock *gl); /* under gl->lock */
+/* The next glock in the table, NULL: the first or the last; under space->lock. */
+struct glock *glock__next(struct glock_space *space, struct glock *gl);
+
+/* It is idle from now on; or is not any more; both under gl->lock. */
+void glock__lru_add(struct glock *gl);
+static inline void glock__lru_remove(struct glock *gl)
+{
+	if (!(gl->flags & GLOCK__F_LRU))
+		return;
+	gl->flags &= ~(uint32_t)GLOCK__F_LRU;
+	atom_sub32(&gl_space(gl)->lru.n, 1);
+}
+void glock__lru_unlink(struct glock *gl); /* off the list, before it is freed; under gl->lock */
 /* Gives back what is too much or too old; when to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
 

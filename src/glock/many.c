@@ -110,7 +110,7 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries)
 
 	if (!n || !glock_of(&ghs[0]))
 		return n ? -EINVAL : 0;
-	space = glock_of(&ghs[0])->space;
+	space = gl_space(glock_of(&ghs[0]));
 	allowance(space, retries, &wait, &pause);
 	deadline = glock__now(space) + wait;
 	for (size_t i = 0; i < n && !err; i++)

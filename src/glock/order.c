@@ -16,20 +16,21 @@
 
 static bool wrong_order(const struct glock *held, const struct glock *wanted)
 {
-	unsigned int before = glock__type_order(&held->t->info, held->type, held->number);
-	unsigned int place = glock__type_order(&wanted->t->info, wanted->type, wanted->number);
+	unsigned int before = glock__type_order(&gl_type(held)->info, held->type, held->number);
+	unsigned int place =
+	    glock__type_order(&gl_type(wanted)->info, wanted->type, wanted->number);
 
 	if (!before || !place)
 		return false;
 	if (before != place)
 		return before > place;
-	return wanted->type == held->type && wanted->t->info.by_number &&
+	return wanted->type == held->type && gl_type(wanted)->info.by_number &&
 	       held->number > wanted->number;
 }
 
 int glock__order_check(struct glock *gl, struct glock__holder *gh)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
 	struct glock__holder *other = NULL;
 
 	if (!(space->flags & GLOCK_SPACE_CHECK_ORDER) || gh->flags & GLOCK_NOPID)

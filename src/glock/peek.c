@@ -29,7 +29,10 @@ struct glock__peek {
 	uint64_t file_size;
 	struct glock__segment_holder *holders;
 	struct glock__segment_extra *extras;
-	size_t n_holders, n_extras;
+	struct glock__more *more;
+	size_t n_holders, n_extras, n_more;
+	size_t room_holders, room_extras, room_more;
+	bool no_memory;
 	struct glock__peek_counts counts;
 	char *chunk, *again;
 };
@@ -38,11 +41,13 @@ static const struct {
 	uint32_t stride;
 	uint64_t most; /* records */
 } areas[GLOCK__AREA_MAX] = {
-    [GLOCK__AREA_STATS] = {sizeof(struct glock__segment_stats), MAX_CPUS *GLOCK_TYPE_MAX},
+    [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), MAX_RECORDS},
+    [GLOCK__AREA_MORE] = {sizeof(struct glock__more), MAX_RECORDS},
+    [GLOCK__AREA_THREADS] = {1, 1 << 30},
+    [GLOCK__AREA_TYPE_STATS] = {sizeof(struct glock__cpu_record), MAX_CPUS *GLOCK_TYPE_MAX},
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), MAX_HOLDERS},
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), MAX_EXTRAS},
     [GLOCK__AREA_TRACE] = {1, 1 << 30},
-    [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), MAX_RECORDS},
 };
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -172,6 +177,7 @@ void glock__peek_close(struct glock__peek *p)
 	close(p->fd);
 	free(p->holders);
 	free(p->extras);
+	free(p->more);
 	free(p->chunk);
 	free(p->again);
 	free(p);
@@ -280,11 +286,34 @@ static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take
 
 /* ---- holders and extras -------------------------------------------------------------------- */
 
+/*
+ * The place behind the last element; the array grows with what is found, not with what the file
+ * claims. NULL: no memory, which ends the reading.
+ */
+static void *place_for_one(struct glock__peek *p, void *array, size_t n, size_t *room, size_t size)
+{
+	void **at = array, *more;
+
+	if (n < *room)
+		return (char *)*at + n * size;
+	more = reallocarray(*at, *room ? 2 * *room : 64, size);
+	if (!more) {
+		p->no_memory = true;
+		return NULL;
+	}
+	*at = more;
+	*room = *room ? 2 * *room : 64;
+	return (char *)more + n * size;
+}
+
 static bool take_holder(struct glock__peek *p, char *record, bool torn, void *arg)
 {
-	struct glock__segment_holder *h = &p->holders[p->n_holders];
+	struct glock__segment_holder *h =
+	    place_for_one(p, &p->holders, p->n_holders, &p->room_holders, sizeof(*h));
 
 	(void)arg;
+	if (!h)
+		return false;
 	memcpy(h, record, sizeof(*h));
 	if (h->type == GLOCK__SEGMENT_FREE)
 		return true;
@@ -322,9 +351,12 @@ static void clean_object(struct glock__segment_extra *e)
 
 static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg)
 {
-	struct glock__segment_extra *e = &p->extras[p->n_extras];
+	struct glock__segment_extra *e =
+	    place_for_one(p, &p->extras, p->n_extras, &p->room_extras, sizeof(*e));
 
 	(void)arg;
+	if (!e)
+		return false;
 	memcpy(e, record, sizeof(*e));
 	if (e->type == GLOCK__SEGMENT_FREE)
 		return true;
@@ -335,6 +367,25 @@ static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg
 	clean_object(e);
 	p->counts.torn += torn;
 	p->n_extras++;
+	return true;
+}
+
+/* Its process writes it a field at a time, and has no sequence number for it. */
+static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
+{
+	struct glock__more *m = place_for_one(p, &p->more, p->n_more, &p->room_more, sizeof(*m));
+
+	(void)torn;
+	(void)arg;
+	if (!m)
+		return false;
+	memcpy(m, record, sizeof(*m));
+	if (!(m->flags & GLOCK__R_LIVE))
+		return true;
+	if (m->type >= GLOCK_TYPE_MAX || m->hold < 0)
+		p->counts.bad++;
+	else
+		p->n_more++;
 	return true;
 }
 
@@ -367,30 +418,33 @@ static int by_extra(const void *a, const void *b)
 	return by_name(x->type, x->number, y->type, y->number);
 }
 
+static int by_more(const void *a, const void *b)
+{
+	const struct glock__more *x = a, *y = b;
+
+	return by_name(x->type, x->number, y->type, y->number);
+}
+
 static int read_sparse(struct glock__peek *p)
 {
-	struct glock__segment_area *holders = &p->head.area[GLOCK__AREA_HOLDERS];
-	struct glock__segment_area *extras = &p->head.area[GLOCK__AREA_EXTRAS];
 	int err;
 
-	free(p->holders);
-	free(p->extras);
-	p->n_holders = p->n_extras = 0;
-	/* one more than there may be: the one that is being taken lies there before it counts */
-	p->holders = malloc(holders->used + sizeof(*p->holders));
-	p->extras = malloc(extras->used + sizeof(*p->extras));
-	if (!p->holders || !p->extras)
-		return -ENOMEM;
+	p->n_holders = p->n_extras = p->n_more = 0;
+	p->no_memory = false;
 	err = read_area(p, GLOCK__AREA_HOLDERS, take_holder, NULL);
 	if (!err)
 		err = read_area(p, GLOCK__AREA_EXTRAS, take_extra, NULL);
+	if (!err)
+		err = read_area(p, GLOCK__AREA_MORE, take_more, NULL);
+	if (p->n_more)
+		qsort(p->more, p->n_more, sizeof(*p->more), by_more);
 	if (p->n_holders)
 		qsort(p->holders, p->n_holders, sizeof(*p->holders), by_holder);
 	if (p->n_extras)
 		qsort(p->extras, p->n_extras, sizeof(*p->extras), by_extra);
 	p->counts.holders = p->n_holders;
 	p->counts.extras = p->n_extras;
-	return err;
+	return p->no_memory ? -ENOMEM : err;
 }
 
 /* ---- glocks -------------------------------------------------------------------------------- */
@@ -425,12 +479,13 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 	struct reading *reading = arg;
 	struct glock__peek_glock gl = {.torn = torn};
 	struct glock__segment_extra key;
+	struct glock__more more;
 
 	memcpy(&gl.r, record, sizeof(gl.r));
-	if (gl.r.type == GLOCK__SEGMENT_FREE)
+	if (!(gl.r.flags & GLOCK__R_LIVE))
 		return true;
 	if (gl.r.type >= GLOCK_TYPE_MAX || gl.r.state >= GLOCK_MODE_MAX ||
-	    gl.r.target >= GLOCK_MODE_MAX || gl.r.demote_state >= GLOCK_MODE_MAX || gl.r.hold < 0) {
+	    gl.r.target >= GLOCK_MODE_MAX || gl.r.demote >= GLOCK_MODE_MAX) {
 		p->counts.bad++;
 		return true;
 	}
@@ -442,6 +497,11 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 		key.type = gl.r.type;
 		key.number = gl.r.number;
 		gl.extra = bsearch(&key, p->extras, p->n_extras, sizeof(key), by_extra);
+	}
+	if (p->n_more) {
+		more.type = gl.r.type;
+		more.number = gl.r.number;
+		gl.more = bsearch(&more, p->more, p->n_more, sizeof(more), by_more);
 	}
 	return reading->fn(reading->arg, &gl);
 }
@@ -466,8 +526,8 @@ int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
 void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cpu,
 		       struct glock__stats *out)
 {
-	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_STATS];
-	struct glock__segment_stats s;
+	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_TYPE_STATS];
+	struct glock__cpu_record s;
 	uint64_t at = ((uint64_t)cpu * GLOCK_TYPE_MAX + type) * sizeof(s);
 
 	memset(out, 0, sizeof(*out));
@@ -475,4 +535,62 @@ void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cp
 		return;
 	read_again(p, (char *)&s, sizeof(s), a->offset + at);
 	*out = s.stats;
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+int glock__peek_trace_until(const char *path, int64_t until)
+{
+	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), err = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = pwrite(fd, &until, sizeof(until), offsetof(struct glock__segment_head, trace_until));
+	if (n != sizeof(until))
+		err = n < 0 ? -errno : -EIO;
+	close(fd);
+	return err;
+}
+
+/* Event n, as the ring's own reader would: 1, 0: not written yet, -ESTALE: written over. */
+static int read_slot(const struct glock__peek *p, uint64_t at, uint64_t n, struct glock__event *ev)
+{
+	struct glock__ring_slot slot;
+	uint64_t again;
+
+	if (read_at(p, &slot, sizeof(slot), at) != sizeof(slot) ||
+	    read_at(p, &again, sizeof(again), at) != sizeof(again))
+		return -ESTALE;
+	if (slot.owner != 2 * n + 2)
+		return slot.owner > 2 * n + 2 ? -ESTALE : 0;
+	if (again != slot.owner)
+		return -ESTALE;
+	memcpy(ev, slot.words, sizeof(*ev));
+	return 1;
+}
+
+int glock__peek_event(struct glock__peek *p, uint64_t *cursor, struct glock__event *ev,
+		      uint64_t *lost)
+{
+	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_TRACE];
+	uint64_t size = (uint64_t)1 << p->head.trace_order, at, head;
+	int ret = -ESTALE;
+
+	if (!p->head.trace_order || !a->used)
+		return -EOPNOTSUPP;
+	if (read_at(p, &head, sizeof(head), a->offset) != sizeof(head))
+		return -EIO;
+	if (*cursor == head)
+		return 0;
+	at = a->offset + offsetof(struct glock__ring_image, slots) +
+	     (*cursor & (size - 1)) * sizeof(struct glock__ring_slot);
+	if (head - *cursor <= size)
+		ret = read_slot(p, at, *cursor, ev);
+	return glock__ring_step(size - 1, head, ret, ev, cursor, lost);
+}
+
+int glock__peek_refresh(struct glock__peek *p)
+{
+	return read_head(p);
 }

@@ -34,11 +34,15 @@ const struct glock__segment_head *glock__peek_head(const struct glock__peek *p);
 /* Whose fd this is: for asking about its owner. */
 int glock__peek_fd(const struct glock__peek *p);
 
+/* Of a record's flags, those that are a glock's and not the library's own. */
+#define GLOCK__PEEK_FLAGS 0x01ffffffu
+
 struct glock__peek_glock {
 	struct glock__record r;
 	bool torn; /* its process was stopped while it changed it */
 	const struct glock__segment_holder *holders;
 	size_t n_holders;
+	const struct glock__more *more;           /* or NULL */
 	const struct glock__segment_extra *extra; /* or NULL */
 };
 
@@ -64,7 +68,8 @@ void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cp
  * Asks the process to trace until then, which needs the right to write to its file. The next event:
  * as glock__ring_get(); *cursor is 0 at first.
  */
-int glock__peek_trace_until(struct glock__peek *p, int64_t until);
+int glock__peek_trace_until(const char *path, int64_t until);
+int glock__peek_refresh(struct glock__peek *p); /* the head, anew */
 int glock__peek_event(struct glock__peek *p, uint64_t *cursor, struct glock__event *ev,
 		      uint64_t *lost);
 

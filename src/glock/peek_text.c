@@ -62,18 +62,19 @@ void glock__peek_print_glock(const struct glock__peek_text *how, struct glock__t
 {
 	const struct glock__segment_head *head = glock__peek_head(how->peek);
 	const struct glock__record *r = &gl->r;
+	const struct glock__more *more = gl->more;
+	int64_t asked = more ? more->demote_time : how->now;
 	const struct glock__dump_glock line = {
 	    .state = r->state,
 	    .target = r->target,
-	    .demote = r->demote_state,
+	    .demote = r->demote,
 	    .type = r->type,
 	    .number = r->number,
-	    .flags = r->flags | (gl->n_holders ? GLOCK__F_QUEUED : 0),
-	    .demote_us =
-		how->now > r->demote_time ? (uint64_t)(how->now - r->demote_time) / 1000 : 0,
+	    .flags = r->flags & GLOCK__PEEK_FLAGS,
+	    .demote_us = how->now > asked ? (uint64_t)(how->now - asked) / 1000 : 0,
 	    .refs = (int)r->refs,
-	    .hold = glock__jiffies(r->hold, head->hz),
-	    .pages = head->type[r->type].flags & GLOCK_OPS_ASPACE ? r->pages : 0,
+	    .hold = glock__jiffies(more ? more->hold : head->type[r->type].hold, head->hz),
+	    .pages = head->type[r->type].flags & GLOCK_OPS_ASPACE && more ? more->pages : 0,
 	};
 
 	glock__dump_glock(t, how->format, &line);

@@ -28,7 +28,14 @@
 enum { PAGE = 4096, GROW = 64 * 1024 };
 
 /* How many of each there may be. */
-enum { HOLDERS = 1 << 16, EXTRAS = 1 << 19, RECORDS = 1 << 24, TRACE_BYTES = 1 << 24 };
+enum {
+	RECORDS = 1 << 24,
+	MORE = 1 << 24,
+	HOLDERS = 1 << 16,
+	EXTRAS = 1 << 19,
+	THREAD_BYTES = 1 << 24,
+	TRACE_BYTES = 1 << 24,
+};
 
 struct pool {
 	uint32_t *free;
@@ -50,11 +57,13 @@ static const struct {
 	uint32_t stride;
 	uint64_t most;
 } areas[GLOCK__AREA_MAX] = {
-    [GLOCK__AREA_STATS] = {sizeof(struct glock__segment_stats), 0}, /* by the number of CPUs */
+    [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), RECORDS},
+    [GLOCK__AREA_MORE] = {sizeof(struct glock__more), MORE},
+    [GLOCK__AREA_THREADS] = {1, THREAD_BYTES},
+    [GLOCK__AREA_TYPE_STATS] = {sizeof(struct glock__cpu_record), 0}, /* by the number of CPUs */
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), HOLDERS},
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), EXTRAS},
     [GLOCK__AREA_TRACE] = {1, TRACE_BYTES},
-    [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), RECORDS},
 };
 
 static uint64_t pages(uint64_t bytes)
@@ -71,7 +80,7 @@ static uint64_t lay_out(struct glock__segment_area area[GLOCK__AREA_MAX], unsign
 
 	for (int i = 0; i < GLOCK__AREA_MAX; i++) {
 		uint64_t most =
-		    i == GLOCK__AREA_STATS ? (uint64_t)cpus * GLOCK_TYPE_MAX : areas[i].most;
+		    i == GLOCK__AREA_TYPE_STATS ? (uint64_t)cpus * GLOCK_TYPE_MAX : areas[i].most;
 
 		area[i] = (struct glock__segment_area){
 		    .offset = at, .room = pages(most * areas[i].stride), .stride = areas[i].stride};

@@ -30,11 +30,13 @@ static enum glock__reply reply_of(int status)
 
 static bool should_freeze(struct glock *gl)
 {
-	if (!atom_load8(&gl->space->blocked))
+	if (!atom_load8(&gl_space(gl)->blocked))
 		return false;
-	if (gl->reply == GLOCK__ERROR || gl->reply == GLOCK__CANCELED || gl->req == GLOCK_UN)
+	if (gl_busy(gl)->reply == GLOCK__ERROR || gl_busy(gl)->reply == GLOCK__CANCELED ||
+	    gl_busy(gl)->req == GLOCK_UN)
 		return false;
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
 		if (gh->flags & GLOCK_RECOVER && !(gh_state(gh) & GLOCK__H_HOLDER))
@@ -46,26 +48,29 @@ static bool should_freeze(struct glock *gl)
 static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
 {
 	struct glock *gl = glock__entry(lk, struct glock, lk);
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
 	int64_t now = glock__now(space), round_trip;
+	struct glock__record *r;
 
 	gl_take(gl);
-	round_trip = glock__stats_reply(&gl->stats, &space->type_stats, gl->type, gl->stamp, now,
+	r = glock__record_edit(gl);
+	round_trip = glock__stats_reply(&r->stats, &space->type_stats, gl->type, r->stamp, now,
 					gl->flags & GLOCK__F_BLOCKING);
 	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
 		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	glock__trace_lock_time(gl, now, round_trip, status, sbflags);
-	if (gl->dead) {
-		glock__lock_drop(&gl->lock);
+	if ((gl->flags & GLOCK__F_DEAD)) {
 		glock__free(gl);
 		return;
 	}
 	assert(gl->flags & GLOCK__F_LOCK);
 	assert(!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)));
-	gl->reply = reply_of(status);
-	if (gl->reply == GLOCK__GRANTED) {
+	gl_busy(gl)->reply = reply_of(status);
+	if (gl_busy(gl)->reply == GLOCK__GRANTED) {
 		gl->flags &= ~(uint32_t)GLOCK__F_INITIAL;
-		gl->died = sbflags & GLOCK__SBF_OWNER_DIED;
+		gl->flags &= ~(uint32_t)GLOCK__F_DIED;
+		if (sbflags & GLOCK__SBF_OWNER_DIED)
+			gl->flags |= GLOCK__F_DIED;
 	}
 	if (should_freeze(gl)) {
 		gl->flags |= GLOCK__F_FROZEN;
@@ -83,8 +88,8 @@ static void on_bast(struct glock__lm_lock *lk, int mode)
 	int to = glock__mode_for_bast(mode);
 
 	gl_take(gl);
-	if (to >= 0 && !gl->dead) {
-		gl->counts.basts++;
+	if (to >= 0 && !(gl->flags & GLOCK__F_DEAD)) {
+		gl_busy(gl)->more->counts.basts++;
 		glock__demand(gl, to);
 	}
 	gl_drop(gl);
@@ -104,7 +109,7 @@ void glock__unfreeze(struct glock *gl)
 		return;
 	gl->flags &= ~(uint32_t)GLOCK__F_FROZEN;
 	gl->flags |= GLOCK__F_HAVE_REPLY;
-	glock__work_queue(gl, glock__now(gl->space));
+	glock__work_queue(gl, glock__now(gl_space(gl)));
 }
 
 static void thaw_one(struct glock *gl, void *arg)

@@ -3,7 +3,8 @@
  * segment.h - what a node publishes of itself: the format of a file that its process writes through
  * a mapping and that others read with pread, without its help and without a lock.
  *
- * A head, and behind it areas at fixed places, each an array of records without a pointer. An area
+ * A head, and behind it areas at fixed places (enum glock__area), each an array of records without
+ * a pointer; those of glocks are in record.h. An area
  * grows at its end; a reader believes an area's length only as far as the file goes. Places in the
  * areas are used again. A record begins with a sequence number: odd while it is written, and
  * changed by each writing. A reader takes a record in whose number was the same and even before and
@@ -28,15 +29,6 @@
 #define GLOCK__SEGMENT_MAGIC 0x746e656d67657367ull
 #define GLOCK__SEGMENT_VERSION 1u
 
-enum glock__area {
-	GLOCK__AREA_STATS,   /* struct glock__segment_stats: [cpu][type] */
-	GLOCK__AREA_HOLDERS, /* struct glock__segment_holder */
-	GLOCK__AREA_EXTRAS,  /* struct glock__segment_extra */
-	GLOCK__AREA_TRACE,   /* a ring of events, see trace.h */
-	GLOCK__AREA_RECORDS, /* struct glock__record: the glocks */
-	GLOCK__AREA_MAX
-};
-
 struct glock__segment_area {
 	uint64_t offset; /* in the file */
 	uint64_t room;   /* bytes at most */
@@ -50,6 +42,7 @@ struct glock__segment_type {
 	uint32_t flags; /* GLOCK_OPS_ */
 	uint8_t known, dumps;
 	uint8_t unused[6];
+	int64_t hold; /* the minimum hold time of one of which nothing else is known */
 };
 
 /* Of head.state. */
@@ -84,13 +77,6 @@ struct glock__segment_head {
 	int64_t trace_until;
 	struct glock__segment_type type[GLOCK_TYPE_MAX];
 	struct glock__segment_area area[GLOCK__AREA_MAX];
-};
-
-/* Of one type on one CPU; under a lock of the process's, which a reader does not see. */
-struct glock__segment_stats {
-	_Alignas(128) uint32_t seq;
-	uint32_t lock; /* the process's business */
-	struct glock__stats stats;
 };
 
 enum { GLOCK__SEGMENT_WHERE = 80 };

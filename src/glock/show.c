@@ -61,24 +61,25 @@ static void one_holder(struct dump *d, const struct glock__holder *gh)
 /* Under gl->lock. */
 static void one_glock(struct dump *d, struct glock *gl)
 {
-	struct glock_space *space = gl->space;
-	bool queued = !glock__list_empty(&gl->holders);
+	struct glock_space *space = gl_space(gl);
+	bool queued = !glock__list_empty(&gl_busy(gl)->holders);
 	const struct glock__dump_glock g = {
 	    .state = gl->state,
-	    .target = gl->target,
-	    .demote = gl->demote_state,
+	    .target = gl_busy(gl)->target,
+	    .demote = gl_busy(gl)->demote_state,
 	    .type = gl->type,
 	    .number = gl->number,
-	    .flags = gl->flags | (glock_object(gl) ? GLOCK__F_OBJECT : 0) |
+	    .flags = (gl->flags & ~GLOCK__F_OWN) | (glock_object(gl) ? GLOCK__F_OBJECT : 0) |
 		     (queued ? GLOCK__F_QUEUED : 0),
-	    .demote_us = (uint64_t)(glock__now(space) - gl->demote_time) / 1000,
-	    .refs = (int)gl->refs - 1, /* without ours */
-	    .hold = glock__jiffies(gl->hold, space->hz),
-	    .pages = gl->t->flags & GLOCK_OPS_ASPACE ? gl->pages : 0,
+	    .demote_us = (uint64_t)(glock__now(space) - gl_busy(gl)->more->demote_time) / 1000,
+	    .refs = (int)gl_refs(gl) - 1, /* without ours */
+	    .hold = glock__jiffies(gl_busy(gl)->hold, space->hz),
+	    .pages = gl_type(gl)->flags & GLOCK_OPS_ASPACE ? gl_busy(gl)->more->pages : 0,
 	};
 
 	glock__dump_glock(&d->text, d->format, &g);
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next)
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next)
 		one_holder(d, glock__entry(l, struct glock__holder, list));
 	glock__op_dump(gl, print_into_text, &d->text);
 }
@@ -92,7 +93,7 @@ static void dump_one(struct glock *gl, void *arg)
 		d->text.len = 0;
 		gl_take(gl);
 		if (d->file == GLOCK_FILE_GLSTATS)
-			glock__dump_glstats(&d->text, gl->type, gl->number, &gl->stats);
+			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
 		else
 			one_glock(d, gl);
 		gl_drop(gl);
@@ -166,28 +167,29 @@ int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *c
 int glock_statistics(struct glock *gl, struct glock_statistics *out)
 {
 	struct glock_statistics s = {.size = out->size};
-	int err = glock__check(gl->space, "glock_statistics");
+	int err = glock__check(gl_space(gl), "glock_statistics");
+	const struct glock__record *r = gl_record(gl);
 	int64_t now;
 
 	if (err)
 		return err;
 	gl_take(gl);
-	now = glock__now(gl->space);
-	s.srtt = gl->stats.v[GLOCK__SRTT];
-	s.srttvar = gl->stats.v[GLOCK__SRTTVAR];
-	s.srttb = gl->stats.v[GLOCK__SRTTB];
-	s.srttvarb = gl->stats.v[GLOCK__SRTTVARB];
-	s.sirt = gl->stats.v[GLOCK__SIRT];
-	s.sirtvar = gl->stats.v[GLOCK__SIRTVAR];
-	s.dcount = gl->stats.v[GLOCK__DCOUNT];
-	s.qcount = gl->stats.v[GLOCK__QCOUNT];
-	s.age = now - gl->share.born;
-	s.usable = glock__share_ns(&gl->share, now);
-	s.basts = gl->counts.basts;
-	s.demotes = gl->counts.demotes;
-	s.held_off = gl->counts.held_off;
-	s.conversions_failed = gl->counts.conversions_failed;
-	s.tries_failed = gl->counts.tries_failed;
+	now = glock__now(gl_space(gl));
+	s.srtt = r->stats.v[GLOCK__SRTT];
+	s.srttvar = r->stats.v[GLOCK__SRTTVAR];
+	s.srttb = r->stats.v[GLOCK__SRTTB];
+	s.srttvarb = r->stats.v[GLOCK__SRTTVARB];
+	s.sirt = r->stats.v[GLOCK__SIRT];
+	s.sirtvar = r->stats.v[GLOCK__SIRTVAR];
+	s.dcount = r->stats.v[GLOCK__DCOUNT];
+	s.qcount = r->stats.v[GLOCK__QCOUNT];
+	s.age = now - r->born;
+	s.usable = glock__share_ns(r->usable, now, gl->flags & GLOCK__F_USABLE);
+	s.basts = gl_busy(gl)->more->counts.basts;
+	s.demotes = gl_busy(gl)->more->counts.demotes;
+	s.held_off = gl_busy(gl)->more->counts.held_off;
+	s.conversions_failed = gl_busy(gl)->more->counts.conversions_failed;
+	s.tries_failed = gl_busy(gl)->more->counts.tries_failed;
 	gl_drop(gl);
 	memcpy(out, &s, out->size < sizeof(s) ? out->size : sizeof(s));
 	return 0;

@@ -141,8 +141,32 @@ static void free_space(struct glock_space *space)
 {
 	glock__type_stats_free(&space->type_stats);
 	glock__ring_free(space->ring);
+	for (int i = 0; i < 2; i++)
+		glock__slab_end(&space->glocks[i]);
+	glock__slab_end(&space->busy);
 	free(space->hash);
 	free(space);
+}
+
+static void init_slabs(struct glock_space *space)
+{
+	struct glock__mem *mem = space->env.mem;
+
+	for (size_t lvb = 0; lvb < 2; lvb++)
+		glock__slab_init(&space->glocks[lvb], sizeof(struct glock) + lvb * GLOCK_LVB_SIZE,
+				 sizeof(struct glock__record), GLOCK__AREA_RECORDS, mem, space);
+	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__more),
+			 GLOCK__AREA_MORE, mem, space);
+}
+
+static int init_type_stats(struct glock_space *space)
+{
+	struct glock__mem *mem = space->env.mem;
+	size_t size = GLOCK_TYPE_MAX * space->env.cpus * sizeof(struct glock__cpu_record);
+
+	return glock__type_stats_init(&space->type_stats, GLOCK_TYPE_MAX, space->env.cpus,
+				      space->env.cpu,
+				      mem ? mem->slab(mem, GLOCK__AREA_TYPE_STATS, size) : NULL);
 }
 
 int glock__space_open(const char *name, const struct glock_space_options *options,
@@ -165,13 +189,11 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	if (!space->env.cpus)
 		space->env.cpus = real_cpus();
 	space->lm = lm;
-	glock__list_init(&space->dead);
-	glock__list_init(&space->lru.list);
+	init_slabs(space);
 	glock__list_init(&space->order.holders);
 	err = set_options(space, name, &o);
 	if (!err)
-		err = glock__type_stats_init(&space->type_stats, GLOCK_TYPE_MAX, space->env.cpus,
-					     space->env.cpu);
+		err = init_type_stats(space);
 	if (!err && o.trace_order) {
 		space->ring = glock__ring_new(o.trace_order);
 		err = space->ring ? 0 : -ENOMEM;
@@ -263,14 +285,13 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 
 static bool any_users(struct glock_space *space)
 {
+	struct glock *gl = NULL;
 	bool any = false;
 
-	for (size_t b = 0; b < space->buckets && !any; b++) {
-		for (struct glock *gl = space->hash[b]; gl && !any; gl = gl->hash_next) {
-			gl_take(gl);
-			any = gl->users;
-			gl_drop(gl);
-		}
+	while (!any && (gl = glock__next(space, gl))) {
+		glock__lock_take(&gl->lock);
+		any = gl->users;
+		glock__lock_drop(&gl->lock);
 	}
 	return any;
 }
@@ -314,16 +335,6 @@ int glock_space_close(struct glock_space *space)
 void glock__space_kill(struct glock_space *space)
 {
 	glock__work_stop(space);
-	for (size_t b = 0; b < space->buckets; b++) {
-		for (struct glock *gl = space->hash[b], *next; gl; gl = next) {
-			next = gl->hash_next;
-			free(gl);
-		}
-	}
-	for (struct glock__list *l = space->dead.next, *next; l != &space->dead; l = next) {
-		next = l->next;
-		free(glock__entry(l, struct glock, lru));
-	}
 	space->lm->ops->free(space->lm);
 	free_space(space);
 }
@@ -335,7 +346,8 @@ static void withdraw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
 	gl_take(gl);
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
 		if (!(gh_state(gh) & GLOCK__H_HOLDER))
@@ -374,6 +386,8 @@ unsigned int glock_version(void)
 
 int glock_supports(const char *feature)
 {
+	if (!feature)
+		return 0;
 	for (size_t i = 0; i < LOCKMANS; i++)
 		if (!strncmp(feature, "lockman:", 8) && !strcmp(feature + 8, lockmans[i].name))
 			return 1;

@@ -14,11 +14,12 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* A record shares no cache line with another CPU's. */
-struct glock__cpu_stats {
-	_Alignas(128) struct glock__lock lock;
-	struct glock__stats stats;
+/* A record and its lock share no cache line with another CPU's. Who can write the record is not
+ * trusted with the lock. */
+struct glock__cpu_lock {
+	_Alignas(64) struct glock__lock lock;
 };
 
 const char *const glock__stat_names[GLOCK__STAT_MAX] = {
@@ -35,64 +36,80 @@ static unsigned int real_cpu(void)
 }
 
 int glock__type_stats_init(struct glock__type_stats *ts, unsigned int types, unsigned int cpus,
-			   unsigned int (*cpu)(void))
+			   unsigned int (*cpu)(void), struct glock__cpu_record *records)
 {
 	size_t n = (size_t)types * cpus;
 
 	assert(types && cpus);
-	ts->records = aligned_alloc(_Alignof(struct glock__cpu_stats), n * sizeof(*ts->records));
-	if (!ts->records)
+	*ts = (struct glock__type_stats){.cpus = cpus, .types = types, .cpu = cpu ? cpu : real_cpu};
+	ts->own = !records;
+	ts->records = records;
+	ts->locks = aligned_alloc(_Alignof(struct glock__cpu_lock), n * sizeof(*ts->locks));
+	if (ts->own)
+		ts->records =
+		    aligned_alloc(_Alignof(struct glock__cpu_record), n * sizeof(*ts->records));
+	if (!ts->records || !ts->locks) {
+		glock__type_stats_free(ts);
 		return -ENOMEM;
-	ts->cpus = cpus;
-	ts->types = types;
-	ts->cpu = cpu ? cpu : real_cpu;
-	for (size_t i = 0; i < n; i++)
-		ts->records[i] = (struct glock__cpu_stats){0};
+	}
+	memset(ts->locks, 0, n * sizeof(*ts->locks));
+	if (ts->own)
+		memset(ts->records, 0, n * sizeof(*ts->records));
 	return 0;
 }
 
 void glock__type_stats_free(struct glock__type_stats *ts)
 {
-	free(ts->records);
+	if (ts->own)
+		free(ts->records);
+	free(ts->locks);
 	ts->records = NULL;
+	ts->locks = NULL;
 }
 
-static struct glock__cpu_stats *record_of(struct glock__type_stats *ts, unsigned int type,
-					  unsigned int cpu)
+static size_t index_of(const struct glock__type_stats *ts, unsigned int type, unsigned int cpu)
 {
 	assert(type < ts->types && cpu < ts->cpus);
-	return &ts->records[(size_t)cpu * ts->types + type];
+	return (size_t)cpu * ts->types + type;
 }
 
-/* The record of the CPU that the caller runs on, locked. */
-static struct glock__cpu_stats *lock_record(struct glock__type_stats *ts, unsigned int type)
+/* The record of the CPU that the caller runs on, locked, to be changed. */
+static struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsigned int type)
 {
-	struct glock__cpu_stats *r = record_of(ts, FAULT(7) ? 0 : type, ts->cpu() % ts->cpus);
+	size_t i = index_of(ts, FAULT(7) ? 0 : type, ts->cpu() % ts->cpus);
+	struct glock__cpu_record *r = &ts->records[i];
 
-	glock__lock_take(&r->lock);
+	glock__lock_take(&ts->locks[i].lock);
+	atom_swap32(&r->seq, r->seq | 1);
 	return r;
+}
+
+static void unlock_record(struct glock__type_stats *ts, struct glock__cpu_record *r)
+{
+	atom_store32(&r->seq, (r->seq | 1) + 1);
+	glock__lock_drop(&ts->locks[r - ts->records].lock);
 }
 
 struct glock__stats glock__type_stats_read(struct glock__type_stats *ts, unsigned int type,
 					   unsigned int cpu)
 {
-	struct glock__cpu_stats *r = record_of(ts, type, cpu);
+	size_t i = index_of(ts, type, cpu);
 	struct glock__stats s;
 
-	glock__lock_take(&r->lock);
-	s = r->stats;
-	glock__lock_drop(&r->lock);
+	glock__lock_take(&ts->locks[i].lock);
+	s = ts->records[i].stats;
+	glock__lock_drop(&ts->locks[i].lock);
 	return s;
 }
 
 void glock__type_stats_write(struct glock__type_stats *ts, unsigned int type, unsigned int cpu,
 			     const struct glock__stats *s)
 {
-	struct glock__cpu_stats *r = record_of(ts, type, cpu);
+	size_t i = index_of(ts, type, cpu);
 
-	glock__lock_take(&r->lock);
-	r->stats = *s;
-	glock__lock_drop(&r->lock);
+	glock__lock_take(&ts->locks[i].lock);
+	ts->records[i].stats = *s;
+	glock__lock_drop(&ts->locks[i].lock);
 }
 
 /* a - b as the kernel's u64 does it: wraps, and the result has a sign. */
@@ -121,33 +138,33 @@ void glock__stats_sample(int64_t pair[2], int64_t sample)
 
 void glock__stats_inherit(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type)
 {
-	struct glock__cpu_stats *r = lock_record(ts, type);
+	struct glock__cpu_record *r = lock_record(ts, type);
 
 	*s = r->stats;
-	glock__lock_drop(&r->lock);
+	unlock_record(ts, r);
 	s->v[GLOCK__DCOUNT] = 0;
 	s->v[GLOCK__QCOUNT] = 0;
 }
 
 void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type)
 {
-	struct glock__cpu_stats *r = lock_record(ts, type);
+	struct glock__cpu_record *r = lock_record(ts, type);
 
 	r->stats.v[GLOCK__QCOUNT]++;
-	glock__lock_drop(&r->lock);
+	unlock_record(ts, r);
 	s->v[GLOCK__QCOUNT]++;
 }
 
 void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
 			  int64_t *stamp, int64_t now, bool first)
 {
-	struct glock__cpu_stats *r = lock_record(ts, type);
+	struct glock__cpu_record *r = lock_record(ts, type);
 	int64_t between = minus(now, *stamp);
 
 	if (!first)
 		glock__stats_sample(&r->stats.v[GLOCK__SIRT], between);
 	r->stats.v[GLOCK__DCOUNT]++;
-	glock__lock_drop(&r->lock);
+	unlock_record(ts, r);
 	if (!first)
 		glock__stats_sample(&s->v[GLOCK__SIRT], between);
 	s->v[GLOCK__DCOUNT]++;
@@ -159,27 +176,21 @@ int64_t glock__stats_reply(struct glock__stats *s, struct glock__type_stats *ts,
 			   int64_t stamp, int64_t now, bool blocking)
 {
 	enum glock__stat mean = blocking ? GLOCK__SRTTB : GLOCK__SRTT;
-	struct glock__cpu_stats *r = lock_record(ts, type);
+	struct glock__cpu_record *r = lock_record(ts, type);
 	int64_t rtt = minus(now, stamp);
 
 	glock__stats_sample(&r->stats.v[mean], rtt);
-	glock__lock_drop(&r->lock);
+	unlock_record(ts, r);
 	glock__stats_sample(&s->v[mean], rtt);
 	return rtt;
 }
 
-void glock__share_set(struct glock__share *share, int64_t now, bool usable)
+int64_t glock__share_turn(int64_t share, int64_t now, bool usable)
 {
-	if (share->usable == usable)
-		return;
-	if (usable)
-		share->since = now;
-	else
-		share->used += now - share->since;
-	share->usable = usable;
+	return usable ? minus(share, now) : plus(share, now);
 }
 
-int64_t glock__share_ns(const struct glock__share *share, int64_t now)
+int64_t glock__share_ns(int64_t share, int64_t now, bool usable)
 {
-	return share->used + (share->usable ? now - share->since : 0);
+	return usable ? plus(share, now) : share;
 }

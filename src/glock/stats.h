@@ -36,16 +36,27 @@ struct glock__stats {
 	int64_t v[GLOCK__STAT_MAX];
 };
 
+/* What is published of one type on one CPU; seq is odd while it changes. */
+struct glock__cpu_record {
+	_Alignas(128) uint32_t seq;
+	struct glock__stats stats;
+};
+
 /* For every type and CPU. */
 struct glock__type_stats {
 	unsigned int cpus, types;
-	unsigned int (*cpu)(void); /* the CPU that the caller runs on; any number */
-	struct glock__cpu_stats *records;
+	unsigned int (*cpu)(void);         /* the CPU that the caller runs on; any number */
+	struct glock__cpu_record *records; /* by CPU, then by type */
+	struct glock__cpu_lock *locks;
+	bool own; /* the records were allocated, not given */
 };
 
-/* cpu: NULL for the real one. -ENOMEM. */
+/*
+ * cpu: NULL for the real one. records: memory for them, all zero, types * cpus; NULL: takes its own.
+ * -ENOMEM.
+ */
 int glock__type_stats_init(struct glock__type_stats *ts, unsigned int types, unsigned int cpus,
-			   unsigned int (*cpu)(void));
+			   unsigned int (*cpu)(void), struct glock__cpu_record *records);
 void glock__type_stats_free(struct glock__type_stats *ts);
 
 /* One record as it is now; each is read whole. */
@@ -76,16 +87,10 @@ int64_t glock__stats_reply(struct glock__stats *s, struct glock__type_stats *ts,
 
 /*
  * The share of the time for which this node can use a glock, exactly: usable from the grant's
- * arrival until the request that gives it up.
+ * arrival until the request that gives it up. It is one number: the time used so far, and while it
+ * can be used, less the time since when. turn: it can be used now, or no longer.
  */
-struct glock__share {
-	int64_t born;
-	int64_t since; /* usable since; if it is */
-	int64_t used;  /* up to then */
-	bool usable;
-};
-
-void glock__share_set(struct glock__share *share, int64_t now, bool usable);
-int64_t glock__share_ns(const struct glock__share *share, int64_t now);
+int64_t glock__share_turn(int64_t share, int64_t now, bool usable);
+int64_t glock__share_ns(int64_t share, int64_t now, bool usable);
 
 #endif

@@ -96,40 +96,53 @@ void glock__event_print(struct glock__text *t, enum glock__text_format format, u
 
 /* ---- the ring ---- */
 
-#define EVENT_WORDS ((sizeof(struct glock__event) + 7) / 8)
-
-/*
- * owner: 2 n + 2 when event n is whole in here, 2 n + 1 while it is being written. The words are
- * atomics because a reader may look while a writer writes; it then throws away what it saw.
- */
-struct slot {
-	uint64_t owner;
-	uint64_t words[EVENT_WORDS];
-};
+#define EVENT_WORDS GLOCK__EVENT_WORDS
+#define slot glock__ring_slot
 
 struct glock__ring {
 	uint64_t mask;
-	_Alignas(64) uint64_t head; /* number of the next event */
-	_Alignas(64) struct slot slots[];
+	struct glock__ring_image *image;
+	bool own;
 };
+
+size_t glock__ring_bytes(unsigned int order)
+{
+	size_t size = sizeof(struct glock__ring_image) + ((size_t)1 << order) * sizeof(struct slot);
+
+	assert(order < 32);
+	return (size + 63) & ~(size_t)63;
+}
+
+struct glock__ring *glock__ring_over(void *memory, unsigned int order)
+{
+	struct glock__ring *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->mask = ((uint64_t)1 << order) - 1;
+	r->image = memory;
+	return r;
+}
 
 struct glock__ring *glock__ring_new(unsigned int order)
 {
-	size_t n = (size_t)1 << order, size = sizeof(struct glock__ring) + n * sizeof(struct slot);
-	struct glock__ring *r;
+	size_t size = glock__ring_bytes(order);
+	void *memory = aligned_alloc(64, size);
+	struct glock__ring *r = memory ? glock__ring_over(memory, order) : NULL;
 
-	assert(order < 32);
-	size = (size + 63) & ~(size_t)63;
-	r = aligned_alloc(64, size);
-	if (!r)
+	if (!r) {
+		free(memory);
 		return NULL;
-	memset(r, 0, size);
-	r->mask = n - 1;
+	}
+	memset(memory, 0, size);
+	r->own = true;
 	return r;
 }
 
 void glock__ring_free(struct glock__ring *r)
 {
+	if (r && r->own)
+		free(r->image);
 	free(r);
 }
 
@@ -146,8 +159,8 @@ static bool claim(struct slot *s, uint64_t n)
 
 void glock__ring_put(struct glock__ring *r, const struct glock__event *ev)
 {
-	uint64_t n = atom_add64(&r->head, 1);
-	struct slot *s = &r->slots[n & r->mask];
+	uint64_t n = atom_add64(&r->image->head, 1);
+	struct slot *s = &r->image->slots[n & r->mask];
 	uint64_t words[EVENT_WORDS] = {0};
 
 	if (!claim(s, n))
@@ -180,21 +193,36 @@ static int read_slot(struct slot *s, uint64_t n, struct glock__event *ev)
 int glock__ring_get(struct glock__ring *r, uint64_t *cursor, struct glock__event *ev,
 		    uint64_t *lost)
 {
-	uint64_t head = atom_load64(&r->head), oldest;
+	uint64_t head = atom_load64(&r->image->head);
 	int ret = -ESTALE;
 
 	if (*cursor == head)
 		return 0;
 	if (head - *cursor <= r->mask + 1)
-		ret = read_slot(&r->slots[*cursor & r->mask], *cursor, ev);
-	if (ret == 1) {
+		ret = read_slot(&r->image->slots[*cursor & r->mask], *cursor, ev);
+	return glock__ring_step(r->mask, head, ret, ev, cursor, lost);
+}
+
+/* Where others may have written nothing is believed. */
+static bool is_event(const struct glock__event *ev)
+{
+	return ev->name < GLOCK__EV_MAX && ev->type < GLOCK_TYPE_MAX &&
+	       ev->state < GLOCK_MODE_MAX && ev->to < GLOCK_MODE_MAX;
+}
+
+int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__event *ev,
+		     uint64_t *cursor, uint64_t *lost)
+{
+	uint64_t oldest;
+
+	if (ret == 1 && is_event(ev)) {
 		++*cursor;
 		return 1;
 	}
 	/* Being written; unless the ring went around, for then its writer gave it up. */
-	if (ret == 0 && head - *cursor < (r->mask + 1) / 2)
+	if (ret == 0 && head - *cursor < (mask + 1) / 2)
 		return 0;
-	oldest = head > r->mask + 1 ? head - (r->mask + 1) : 0;
+	oldest = head > mask + 1 ? head - (mask + 1) : 0;
 	if (oldest <= *cursor)
 		oldest = *cursor + 1;
 	*lost = oldest - *cursor;

@@ -48,10 +48,30 @@ struct glock__event {
 void glock__event_print(struct glock__text *t, enum glock__text_format format, unsigned int major,
 			unsigned int minor, const struct glock__event *ev);
 
+#define GLOCK__EVENT_WORDS ((sizeof(struct glock__event) + 7) / 8)
+
+/*
+ * owner: 2 n + 2 when event n is whole in here, 2 n + 1 while it is being written. The words are
+ * atomics because a reader may look while a writer writes; it then throws away what it saw.
+ */
+struct glock__ring_slot {
+	uint64_t owner;
+	uint64_t words[GLOCK__EVENT_WORDS];
+};
+
+/* What may lie where others read it. */
+struct glock__ring_image {
+	_Alignas(64) uint64_t head; /* number of the next event */
+	_Alignas(64) struct glock__ring_slot slots[];
+};
+
 struct glock__ring;
 
 /* For 2^order events. NULL: no memory. */
 struct glock__ring *glock__ring_new(unsigned int order);
+/* The same in memory of the caller's: so many bytes, zeroed, aligned to 64. */
+size_t glock__ring_bytes(unsigned int order);
+struct glock__ring *glock__ring_over(void *image, unsigned int order);
 void glock__ring_free(struct glock__ring *r);
 void glock__ring_put(struct glock__ring *r, const struct glock__event *ev);
 
@@ -62,6 +82,14 @@ void glock__ring_put(struct glock__ring *r, const struct glock__event *ev);
  */
 int glock__ring_get(struct glock__ring *r, uint64_t *cursor, struct glock__event *ev,
 		    uint64_t *lost);
+
+/*
+ * For who reads the image in another way: what becomes of the event at *cursor, which was there
+ * (ret 1), not written yet (0) or written over (-ESTALE), in a ring of mask + 1 events whose next
+ * one is `head`. As glock__ring_get().
+ */
+int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__event *ev,
+		     uint64_t *cursor, uint64_t *lost);
 
 /* Fires the event's probe, and puts it into the ring if there is one. */
 void glock__trace(struct glock__ring *r, const struct glock__event *ev);

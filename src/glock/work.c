@@ -2,7 +2,7 @@
 /*
  * work.c - delayed work: a glock's, at a time; who runs it; how to wait.
  *
- * A heap of glocks by the time when their work is due. Queued again while it is queued, work keeps
+ * A heap of glocks (their busy parts) by the time when their work is due. Queued again while it is queued, work keeps
  * the earlier of the two times: a hold time that ends in 200 ms must not keep back the reply that
  * came now. Queued while it runs, it runs again.
  *
@@ -30,72 +30,72 @@
 
 /* ---- the heap; under work.lock ---- */
 
-static void put_at(struct glock_space *space, size_t i, struct glock *gl)
+static void put_at(struct glock_space *space, size_t i, struct glock__busy *b)
 {
-	space->work.heap[i] = gl;
-	gl->work.place = i;
+	space->work.heap[i] = b;
+	b->work.place = i;
 }
 
 static void sift_up(struct glock_space *space, size_t i)
 {
-	struct glock *gl = space->work.heap[i];
+	struct glock__busy *b = space->work.heap[i];
 
-	for (; i && space->work.heap[(i - 1) / 2]->work.at > gl->work.at; i = (i - 1) / 2)
+	for (; i && space->work.heap[(i - 1) / 2]->work.at > b->work.at; i = (i - 1) / 2)
 		put_at(space, i, space->work.heap[(i - 1) / 2]);
-	put_at(space, i, gl);
+	put_at(space, i, b);
 }
 
 static void sift_down(struct glock_space *space, size_t i)
 {
-	struct glock **heap = space->work.heap, *gl = heap[i];
+	struct glock__busy **heap = space->work.heap, *b = heap[i];
 	size_t n = space->work.n, child;
 
 	for (; (child = 2 * i + 1) < n; i = child) {
 		if (child + 1 < n && heap[child + 1]->work.at < heap[child]->work.at)
 			child++;
-		if (heap[child]->work.at >= gl->work.at)
+		if (heap[child]->work.at >= b->work.at)
 			break;
 		put_at(space, i, heap[child]);
 	}
-	put_at(space, i, gl);
+	put_at(space, i, b);
 }
 
-static void push(struct glock_space *space, struct glock *gl, int64_t at)
+static void push(struct glock_space *space, struct glock__busy *b, int64_t at)
 {
-	assert(space->work.n < space->work.room && gl->work.place == GLOCK__NO_PLACE);
-	gl->work.at = at;
-	put_at(space, space->work.n++, gl);
-	sift_up(space, gl->work.place);
+	assert(space->work.n < space->work.room && b->work.place == GLOCK__NO_PLACE);
+	b->work.at = at;
+	put_at(space, space->work.n++, b);
+	sift_up(space, b->work.place);
 }
 
-static struct glock *take_out(struct glock_space *space, size_t i)
+static struct glock__busy *take_out(struct glock_space *space, size_t i)
 {
-	struct glock *gl = space->work.heap[i], *last = space->work.heap[--space->work.n];
+	struct glock__busy *b = space->work.heap[i], *last = space->work.heap[--space->work.n];
 
-	if (last != gl) {
+	if (last != b) {
 		put_at(space, i, last);
 		sift_up(space, i);
 		sift_down(space, last->work.place);
 	}
-	gl->work.place = GLOCK__NO_PLACE;
-	return gl;
+	b->work.place = GLOCK__NO_PLACE;
+	return b;
 }
 
-static struct glock *pop(struct glock_space *space)
+static struct glock__busy *pop(struct glock_space *space)
 {
 	return take_out(space, 0);
 }
 
 int glock__work_reserve(struct glock_space *space, size_t glocks)
 {
-	struct glock **heap;
+	struct glock__busy **heap;
 	size_t room;
 	int err = 0;
 
 	glock__lock_take(&space->work.lock);
 	if (glocks > space->work.room) {
 		room = glocks < 32 ? 64 : 2 * glocks;
-		heap = realloc(space->work.heap, room * sizeof(struct glock *));
+		heap = realloc(space->work.heap, room * sizeof(*heap));
 		if (heap) {
 			space->work.heap = heap;
 			space->work.room = room;
@@ -170,18 +170,19 @@ void glock__work_kick(struct glock_space *space, int64_t at)
 
 void glock__work_queue(struct glock *gl, int64_t at)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b = gl_busy(gl);
 
 	assert(gl_held(gl));
 	glock__lock_take(&space->work.lock);
-	if (gl->work.place != GLOCK__NO_PLACE) {
-		if (at < gl->work.at) {
-			gl->work.at = at;
-			sift_up(space, gl->work.place);
+	if (b->work.place != GLOCK__NO_PLACE) {
+		if (at < b->work.at) {
+			b->work.at = at;
+			sift_up(space, b->work.place);
 		}
-	} else if (!gl->work.again) {
-		glock__ref(gl);
-		push(space, gl, at);
+	} else if (!b->work.again) {
+		glock__pin(gl);
+		push(space, b, at);
 	}
 	if (glock__self()->mine != gl)
 		kick_locked(space, at);
@@ -190,44 +191,53 @@ void glock__work_queue(struct glock *gl, int64_t at)
 
 bool glock__work_queued(struct glock *gl)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
 	bool queued;
 
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return false;
 	glock__lock_take(&space->work.lock);
-	queued = gl->work.place != GLOCK__NO_PLACE || gl->work.again;
+	b = gl_busy(gl);
+	queued = b->work.place != GLOCK__NO_PLACE || b->work.again;
 	glock__lock_drop(&space->work.lock);
 	return queued;
 }
 
 /* ---- running it ---- */
 
-/* The next glock whose work is due, marked as running; NULL: none. */
-static struct glock *next_due(struct glock_space *space)
+/*
+ * The next glock whose work is due, marked as running; NULL: none. The reference that work has
+ * keeps the glock's busy part where it is.
+ */
+static struct glock__busy *next_due(struct glock_space *space)
 {
-	struct glock *gl = NULL;
+	struct glock__busy *b = NULL;
 	int64_t now = glock__now(space);
 
 	glock__lock_take(&space->work.lock);
-	while (!gl && space->work.n && space->work.heap[0]->work.at <= now) {
-		gl = pop(space);
-		if (gl->work.running) {
-			gl->work.again = true; /* its reference waits with it */
-			gl = NULL;
+	while (!b && space->work.n && space->work.heap[0]->work.at <= now) {
+		b = pop(space);
+		if (b->work.running) {
+			b->work.again = true; /* its reference waits with it */
+			b = NULL;
 		}
 	}
-	if (gl)
-		gl->work.running = true;
+	if (b)
+		b->work.running = true;
 	glock__lock_drop(&space->work.lock);
-	return gl;
+	return b;
 }
 
-static void ran(struct glock_space *space, struct glock *gl)
+static void ran(struct glock_space *space, struct glock__busy *b)
 {
+	struct glock *gl = b->gl;
+
 	glock__lock_take(&space->work.lock);
-	gl->work.running = false;
-	if (gl->work.again) {
-		gl->work.again = false;
-		push(space, gl, glock__now(space));
+	b->work.running = false;
+	if (b->work.again) {
+		b->work.again = false;
+		push(space, b, glock__now(space));
 	}
 	glock__lock_drop(&space->work.lock);
 	gl_take(gl);
@@ -246,15 +256,15 @@ int64_t glock__work_next(struct glock_space *space)
 
 static int run_due(struct glock_space *space)
 {
-	struct glock *gl;
+	struct glock__busy *b;
 	int64_t next, trim;
 	int n = 0;
 
 	glock__enter_work();
 	glock__lru_trim(space);
-	while ((gl = next_due(space))) {
-		glock__work_run(gl);
-		ran(space, gl);
+	while ((b = next_due(space))) {
+		glock__work_run(b->gl);
+		ran(space, b);
 		n++;
 	}
 	trim = glock__lru_trim(space); /* once more: what has become idle now is due some time */
@@ -287,7 +297,7 @@ bool glock__mine_begin(struct glock *gl, bool waits)
 {
 	struct glock__self *self = glock__self();
 
-	if (!gl->space->work.have_thread || self->mine || glock__in_work())
+	if (!gl_space(gl)->work.have_thread || self->mine || glock__in_work())
 		return false;
 	self->mine = gl;
 	self->mine_waits = waits;
@@ -296,31 +306,36 @@ bool glock__mine_begin(struct glock *gl, bool waits)
 }
 
 /* It is due, and nobody else runs it. */
-static bool take_mine(struct glock_space *space, struct glock *gl)
+static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl)
 {
+	struct glock__busy *b;
 	bool take;
 
+	gl_take(gl);
+	b = gl_busy(gl);
 	glock__lock_take(&space->work.lock);
-	take = gl->work.place != GLOCK__NO_PLACE && !gl->work.running &&
-	       gl->work.at <= glock__now(space);
+	take = b->work.place != GLOCK__NO_PLACE && !b->work.running &&
+	       b->work.at <= glock__now(space);
 	if (take) {
-		take_out(space, gl->work.place);
-		gl->work.running = true;
+		take_out(space, b->work.place);
+		b->work.running = true;
 	}
 	glock__lock_drop(&space->work.lock);
-	return take;
+	gl_drop(gl); /* what was queued has a reference, so that it stays busy */
+	return take ? b : NULL;
 }
 
 void glock__mine_run(struct glock *gl)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
 
 	assert(glock__self()->mine == gl);
-	while (take_mine(space, gl)) {
+	while ((b = take_mine(space, gl))) {
 		glock__enter_work();
 		glock__work_run(gl);
 		glock__leave_work();
-		ran(space, gl);
+		ran(space, b);
 		if (atom_load8(&space->withdrawn))
 			glock__work_kick(space, glock__now(space));
 	}
@@ -328,7 +343,8 @@ void glock__mine_run(struct glock *gl)
 
 void glock__mine_end(struct glock *gl)
 {
-	struct glock_space *space = gl->space;
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
 
 	glock__mine_run(gl);
 	if (glock__self()->attends) {
@@ -336,10 +352,13 @@ void glock__mine_end(struct glock *gl)
 		glock__mine_run(gl);
 	}
 	glock__self()->mine = NULL;
+	gl_take(gl);
+	b = gl_busy(gl);
 	glock__lock_take(&space->work.lock);
-	if (gl->work.place != GLOCK__NO_PLACE)
-		kick_locked(space, gl->work.at);
+	if (b->work.place != GLOCK__NO_PLACE)
+		kick_locked(space, b->work.at);
 	glock__lock_drop(&space->work.lock);
+	gl_drop(gl);
 }
 
 int glock_dispatch(struct glock_space *space)
@@ -395,10 +414,10 @@ int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t dea
 	int err = 0;
 
 	if (self->mine != gl && !glock__mine_begin(gl, true))
-		return glock__wait(gl->space, word, seen, deadline);
+		return glock__wait(gl_space(gl), word, seen, deadline);
 	glock__mine_run(gl);
 	if (atom_load32(word) == seen)
-		err = sleep_for(gl->space, word, seen, deadline);
+		err = sleep_for(gl_space(gl), word, seen, deadline);
 	glock__mine_end(gl);
 	return err;
 }

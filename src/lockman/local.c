@@ -99,9 +99,9 @@ void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 	lk->token = token;
 	if (ev->status)
 		return;
-	if (ev->what & GLOCK__EVENT_LVB && lk->lvb)
-		memcpy(lk->lvb, ev->lvb, GLOCK__LVB_LEN);
-	if (lk->lvb)
+	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
+		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
+	if (lk->has_lvb)
 		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID);
 	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
 }
@@ -132,7 +132,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	    .name = name,
 	    .namelen = GLOCK__LM_NAME_LEN,
 	    .cookie = (uintptr_t)lk,
-	    .lvb = lk->lvb,
+	    .lvb = glock__lm_lvb(lk),
 	};
 	struct request r = {.lk = lk, .mode = mode, .type = type, .number = number};
 	unsigned int shard;

@@ -29,14 +29,15 @@
 
 struct glock__lockman;
 
-/* A lock, in its owner's memory. */
+/* A lock, in its owner's memory; behind it the GLOCK__LVB_LEN bytes of its value, if it has one. */
 struct glock__lm_lock {
 	uint32_t id; /* the lock manager's own; 0: it does not know this lock */
+	/* Set by its owner: */
+	uint8_t has_lvb;      /* has a value block */
+	uint8_t tell_at_once; /* wants to hear of demands while it is held */
 	/* Set by the lock manager: */
-	bool lvb_valid;    /* when it reads or writes the value */
-	bool held;         /* with a grant: idle() is to be called once when nobody uses it */
-	bool tell_at_once; /* set by its owner: wants to hear of demands while it is held */
-	void *lvb;         /* GLOCK__LVB_LEN bytes, or NULL: has no value block */
+	uint8_t lvb_valid; /* when it reads or writes the value */
+	uint8_t held;      /* with a grant: idle() is to be called once when nobody uses it */
 	union {
 		uint64_t token; /* with a grant of EX: higher than any before; 0: has none */
 		uint32_t place; /* the lock manager's own, while a request is open */
@@ -54,6 +55,11 @@ struct glock__lm_peer {
 	bool waits; /* for that mode, before us; else has it */
 	bool stopped, dead;
 };
+
+static inline void *glock__lm_lvb(struct glock__lm_lock *lk)
+{
+	return lk->has_lvb ? lk + 1 : NULL;
+}
 
 struct glock__lm_ops {
 	const char *name;

@@ -308,7 +308,7 @@ static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	m->number = number;
 	m->has_lvb = flags & GLOCK__LKF_VALBLK;
 	if (m->has_lvb)
-		memcpy(m->lvb, lk->lvb, sizeof(m->lvb));
+		memcpy(m->lvb, glock__lm_lvb(lk), sizeof(m->lvb));
 	return 0;
 }
 
@@ -349,8 +349,8 @@ static void deliver_reply(struct node *nd, const struct message *m)
 	lock->open = false;
 	lk->id = lock->lkid;
 	if (m->has_lvb)
-		memcpy(lk->lvb, m->lvb, sizeof(m->lvb));
-	if (lk->lvb && !m->status)
+		memcpy(glock__lm_lvb(lk), m->lvb, sizeof(m->lvb));
+	if (lk->has_lvb && !m->status)
 		lk->lvb_valid = !(m->sbflags & GLOCK__SBF_VALNOTVALID);
 	if (!lock->lkid)
 		forget(nd, lock); /* given back, or never had */

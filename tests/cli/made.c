@@ -18,6 +18,8 @@ struct made made_segment(unsigned int cpus)
 	assert_non_null(m.p);
 	m.head = glock__publisher_head(m.p);
 	m.head->hz = 1000;
+	for (int i = 0; i < GLOCK_TYPE_MAX; i++)
+		m.head->type[i].hold = 200000000;
 	strcpy(m.head->space, "made");
 	m.head->magic = GLOCK__SEGMENT_MAGIC;
 	return m;
@@ -51,9 +53,9 @@ struct glock__record *made_record(struct made *m, unsigned int type, uint64_t nu
 	r->type = (uint8_t)type;
 	r->number = number;
 	r->state = r->target = (uint8_t)state;
-	r->demote_state = GLOCK_EX;
+	r->demote = GLOCK_EX;
 	r->refs = 1;
-	r->hold = 200000000;
+	r->flags = GLOCK__R_LIVE;
 	r->seq = 2;
 	return r;
 }

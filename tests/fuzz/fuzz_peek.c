@@ -11,11 +11,13 @@
 static struct glock__segment_head whole_head(size_t size)
 {
 	static const uint32_t strides[GLOCK__AREA_MAX] = {
-	    [GLOCK__AREA_STATS] = sizeof(struct glock__segment_stats),
+	    [GLOCK__AREA_RECORDS] = sizeof(struct glock__record),
+	    [GLOCK__AREA_MORE] = sizeof(struct glock__more),
+	    [GLOCK__AREA_THREADS] = 1,
+	    [GLOCK__AREA_TYPE_STATS] = sizeof(struct glock__cpu_record),
 	    [GLOCK__AREA_HOLDERS] = sizeof(struct glock__segment_holder),
 	    [GLOCK__AREA_EXTRAS] = sizeof(struct glock__segment_extra),
 	    [GLOCK__AREA_TRACE] = 1,
-	    [GLOCK__AREA_RECORDS] = sizeof(struct glock__record),
 	};
 	struct glock__segment_head head = {
 	    .magic = GLOCK__SEGMENT_MAGIC,

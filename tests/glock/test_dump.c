@@ -186,7 +186,7 @@ static void sbstats_file(const char *path, char *all)
 
 	(void)path;
 	files++;
-	assert_int_equal(glock__type_stats_init(&ts, GLOCK_TYPE_OWN, 1, NULL), 0);
+	assert_int_equal(glock__type_stats_init(&ts, GLOCK_TYPE_OWN, 1, NULL, NULL), 0);
 	for (int i = 0; i < GLOCK_TYPE_OWN * GLOCK__STAT_MAX; i++) {
 		at = strchr(at, '\n');
 		assert_non_null(at);
@@ -328,7 +328,7 @@ static void dump_sbstats_column_a_cpu(void **state)
 	struct glock__stats s = {{0}};
 
 	(void)state;
-	assert_int_equal(glock__type_stats_init(&ts, GLOCK_TYPE_OWN, 2, NULL), 0);
+	assert_int_equal(glock__type_stats_init(&ts, GLOCK_TYPE_OWN, 2, NULL, NULL), 0);
 	s.v[GLOCK__SRTT] = 48211;
 	glock__type_stats_write(&ts, GLOCK_INODE, 0, &s);
 	s.v[GLOCK__SRTT] = 50377;

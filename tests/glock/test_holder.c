@@ -86,7 +86,7 @@ static void holder_priority(void **state)
 static void nq_priority_in_lock(const char *op, struct glock *on, struct glock_holder *gh)
 {
 	(void)gh;
-	if (strcmp(op, "lock") || on->entered)
+	if (strcmp(op, "lock") || on->flags & GLOCK__F_ENTERED)
 		return;
 	glock_holder_init(&c, on, GLOCK_EX, GLOCK_PRIORITY | GLOCK_RECOVER | GLOCK_ASYNC);
 	glock_holder_owner(&c, 4712);
@@ -107,7 +107,7 @@ static void holder_priority_while_entering(void **state)
 	assert_null(rig.in_op);
 	assert_true(glock_valid(&a));
 	assert_false(glock_poll(&c));
-	assert_ptr_equal(journal->holders.next, &gh_of(&a)->list);
+	assert_ptr_equal(glock__next_holder(journal, NULL), gh_of(&a));
 	rig_dq(&a);
 	assert_true(glock_valid(&c));
 	rig_dq(&c);
@@ -173,8 +173,8 @@ static void holder_try_is_futile(void **state)
 	rig_nq(&b, gl, GLOCK_EX, 0);
 	glock_holder_init(&c, gl, GLOCK_SH, GLOCK_TRY);
 	assert_int_equal(glock_nq(&c), -EAGAIN);
-	assert_int_equal(gl->counts.tries_failed, 2);
-	assert_int_equal(gl->stats.v[GLOCK__QCOUNT], 2);
+	assert_int_equal(glock__look(gl).counts.tries_failed, 2);
+	assert_int_equal(gl_record(gl)->stats.v[GLOCK__QCOUNT], 2);
 	rig_dq(&b);
 	glock_holder_init(&c, gl, GLOCK_SH, GLOCK_TRY);
 	assert_int_equal(glock_nq(&c), 0);
@@ -191,7 +191,7 @@ static void holder_noblock(void **state)
 	assert_int_equal(glock_nq(&a), 0);
 	assert_true(glock_valid(&a));
 	/* not counted as queued */
-	assert_int_equal(gl->stats.v[GLOCK__QCOUNT], 1);
+	assert_int_equal(gl_record(gl)->stats.v[GLOCK__QCOUNT], 1);
 	rig_nq(&c, gl, GLOCK_EX, 0);
 	rig_dq(&a);
 	glock_holder_init(&a, gl, GLOCK_SH, GLOCK_NOBLOCK);

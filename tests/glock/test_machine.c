@@ -131,12 +131,12 @@ static void machine_failed_conversion(void **state)
 	rig_answer(-EDEADLK);
 	rig_expect("th:EX:0 convert:EX:quecvt th:UN:0 inval:3 convert:NL");
 	assert_int_equal(gl->state, GLOCK_SH);
-	assert_int_equal(gl->counts.conversions_failed, 1);
+	assert_int_equal(glock__look(gl).counts.conversions_failed, 1);
 	rig_answer(0);
 	rig_expect("th:EX:0 convert:EX:quecvt");
 	assert_int_equal(gl->state, GLOCK_UN);
 	/* the transition ended off target: the hold time shrank */
-	assert_int_equal(gl->hold, 175 * RIG_MS);
+	assert_int_equal(glock__look(gl).hold, 175 * RIG_MS);
 	assert_false(glock_poll(&a));
 	rig_answer(0);
 	assert_int_equal(glock_wait(&a, 0, 0), 0);
@@ -174,7 +174,7 @@ static void machine_try_fails(void **state)
 	rig_expect("th:EX:0 ask:EX:try:1cb");
 	rig_answer(-EAGAIN);
 	assert_int_equal(glock_wait(&a, 0, 0), -EAGAIN);
-	assert_int_equal(gl->counts.tries_failed, 2);
+	assert_int_equal(glock__look(gl).counts.tries_failed, 2);
 	glock_put(gl);
 }
 
@@ -250,7 +250,7 @@ static void machine_cancel_too_late(void **state)
 	rig_dq(&a);
 	rig_answer(0);
 	assert_int_equal(gl->state, GLOCK_EX);
-	assert_true(glock__list_empty(&gl->holders));
+	assert_true(!glock__look(gl).any_holders);
 	*rig.log = '\0';
 	rig_nq(&b, gl, GLOCK_SH, 0);
 	assert_true(glock_poll(&b));
@@ -413,7 +413,7 @@ static void machine_hold_time(void **state)
 	rig_bast(gl, GLOCK__EX);
 	assert_true(gl->flags & GLOCK__F_PENDING_DEMOTE);
 	assert_false(gl->flags & GLOCK__F_DEMOTE);
-	assert_int_equal(gl->counts.held_off, 1);
+	assert_int_equal(glock__look(gl).counts.held_off, 1);
 	rig_dq(&a);
 	rig_expect("");
 	/* meanwhile it may be used here */
@@ -425,7 +425,7 @@ static void machine_hold_time(void **state)
 	rig_pass(1 * RIG_MS);
 	rig_expect("th:UN:3 inval:3 convert:NL");
 	rig_answer(0);
-	assert_int_equal(gl->demote_state, GLOCK_EX);
+	assert_int_equal(glock__look(gl).demote_state, GLOCK_EX);
 	assert_false(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE));
 	glock_put(gl);
 }
@@ -458,7 +458,7 @@ static void machine_earliest_deadline_wins(void **state)
 	rig_dq(&a);
 	rig_nq(&a, gl, GLOCK_EX, 0);
 	rig_bast(gl, GLOCK__EX);
-	assert_int_equal(glock__work_next(rig.space), gl->granted_at + 200 * RIG_MS);
+	assert_int_equal(glock__work_next(rig.space), gl_record(gl)->granted_at + 200 * RIG_MS);
 	*rig.log = '\0';
 	/* the reply is looked at when it comes, not when the hold time ends */
 	rig_answer(-EDEADLK);
@@ -498,11 +498,11 @@ static void machine_hold_time_adapts(void **state)
 		rig_bast(gl, GLOCK__EX);
 		rig_answer(0);
 	}
-	assert_int_equal(gl->hold, 10 * RIG_MS);
+	assert_int_equal(glock__look(gl).hold, 10 * RIG_MS);
 	rig_nq(&a, gl, GLOCK_EX, 0);
 	rig_pass(1001 * RIG_MS);
 	rig_answer(0);
-	assert_int_equal(gl->hold, 60 * RIG_MS);
+	assert_int_equal(glock__look(gl).hold, 60 * RIG_MS);
 	rig_dq(&a);
 	glock_put(gl);
 }
@@ -568,7 +568,7 @@ static void machine_bast_too_late(void **state)
 	*rig.log = '\0';
 	rig_bast(gl, GLOCK__PR);
 	rig_bast(gl, GLOCK__CR);
-	assert_int_equal(gl->demote_state, GLOCK_EX);
+	assert_int_equal(glock__look(gl).demote_state, GLOCK_EX);
 	rig_expect("");
 	glock_put(gl);
 }

@@ -92,7 +92,7 @@ static void stats_first_request_has_no_interval(void **state)
 	int64_t stamp = 0;
 
 	(void)state;
-	assert_int_equal(glock__type_stats_init(&ts, 10, 2, cpu_0), 0);
+	assert_int_equal(glock__type_stats_init(&ts, 10, 2, cpu_0, NULL), 0);
 	glock__stats_request(&s, &ts, 2, &stamp, 5000, true);
 	assert_int_equal(stamp, 5000);
 	assert_int_equal(s.v[GLOCK__SIRT], 0);
@@ -119,7 +119,7 @@ static void stats_reply_goes_to_its_pair(void **state)
 	struct glock__stats s = {{0}};
 
 	(void)state;
-	assert_int_equal(glock__type_stats_init(&ts, 10, 1, NULL), 0);
+	assert_int_equal(glock__type_stats_init(&ts, 10, 1, NULL, NULL), 0);
 	assert_int_equal(glock__stats_reply(&s, &ts, 2, 1000, 9000, true), 8000);
 	assert_int_equal(s.v[GLOCK__SRTTB], 1000);
 	assert_int_equal(s.v[GLOCK__SRTTVARB], 2000);
@@ -139,7 +139,7 @@ static void stats_new_glock_inherits(void **state)
 	struct glock__stats s = {{99, 99, 99, 99, 99, 99, 99, 99}};
 
 	(void)state;
-	assert_int_equal(glock__type_stats_init(&ts, 10, 2, cpu_0), 0);
+	assert_int_equal(glock__type_stats_init(&ts, 10, 2, cpu_0, NULL), 0);
 	glock__type_stats_write(&ts, 5, 0, &was);
 	glock__stats_inherit(&s, &ts, 5);
 	for (int i = 0; i < GLOCK__DCOUNT; i++)
@@ -183,7 +183,7 @@ static void stats_exact_with_wandering_threads(void **state)
 	int64_t dlm = 0, queue = 0;
 
 	(void)state;
-	assert_int_equal(glock__type_stats_init(&ts, 2, CPUS, cpu_wandering), 0);
+	assert_int_equal(glock__type_stats_init(&ts, 2, CPUS, cpu_wandering, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, wander, &ts), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -206,19 +206,16 @@ static void stats_exact_with_wandering_threads(void **state)
 
 static void stats_share_of_time(void **state)
 {
-	struct glock__share share = {.born = 100};
+	int64_t share = 0;
 
 	(void)state;
-	assert_int_equal(glock__share_ns(&share, 500), 0);
-	glock__share_set(&share, 500, true);
-	assert_int_equal(glock__share_ns(&share, 700), 200);
-	glock__share_set(&share, 800, true);
-	assert_int_equal(glock__share_ns(&share, 900), 400);
-	glock__share_set(&share, 1000, false);
-	glock__share_set(&share, 1200, false);
-	assert_int_equal(glock__share_ns(&share, 2000), 500);
-	glock__share_set(&share, 2000, true);
-	assert_int_equal(glock__share_ns(&share, 2001), 501);
+	assert_int_equal(glock__share_ns(share, 500, false), 0);
+	share = glock__share_turn(share, 500, true);
+	assert_int_equal(glock__share_ns(share, 700, true), 200);
+	share = glock__share_turn(share, 1000, false);
+	assert_int_equal(glock__share_ns(share, 2000, false), 500);
+	share = glock__share_turn(share, 2000, true);
+	assert_int_equal(glock__share_ns(share, 2001, true), 501);
 }
 
 int main(void)

@@ -313,7 +313,7 @@ static void stats_equal_the_kernels(void **state)
 	char *trace = capture_read(dir, "node2/trace");
 
 	(void)state;
-	assert_int_equal(glock__type_stats_init(&ts, GLOCK_TYPE_OWN, 1, only_cpu), 0);
+	assert_int_equal(glock__type_stats_init(&ts, GLOCK_TYPE_OWN, 1, only_cpu, NULL), 0);
 	load_sbstats(sb);
 	load_glstats(gl);
 	load_trace(trace);

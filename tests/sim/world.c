@@ -34,7 +34,7 @@ static uint32_t chance(uint32_t n)
 static unsigned int node_of(const struct glock *gl)
 {
 	for (unsigned int n = 0; n < current->nodes; n++)
-		if (current->node[n].space == gl->space)
+		if (current->node[n].space == gl_space(gl))
 			return n;
 	abort();
 }
@@ -109,7 +109,7 @@ static void use(struct client *c)
 	struct world_node *nd = &current->node[c->node];
 	struct cache *cache = &nd->cache[c->g];
 	enum glock_mode mode = glock_mode_of(&c->gh);
-	unsigned int may = glock__type_may_cache(c->gl->t->info.caches, c->gl->state);
+	unsigned int may = glock__type_may_cache(gl_type(c->gl)->info.caches, c->gl->state);
 
 	if (nd->withdrawn)
 		return;
@@ -175,10 +175,11 @@ static void on_request(void *watcher, unsigned int n, struct glock__lm_lock *lk,
 	struct world *w = watcher;
 	struct glock *gl = glock__entry(lk, struct glock, lk);
 	struct glock__stats *type = &w->node[n].types[gl->type];
+	struct glock__holder *gh;
 	struct mirror *m = mirror_of(gl);
 	int64_t now = glock__sim_now(w->sim);
 	unsigned int tries = 0, to = mode < 0 ? GLOCK_UN : (unsigned int)glock__mode_of_dlm(mode);
-	unsigned int may = glock__type_may_cache(gl->t->info.caches, to);
+	unsigned int may = glock__type_may_cache(gl_type(gl)->info.caches, to);
 
 	assert(m);
 	if (m->asked) {
@@ -189,13 +190,9 @@ static void on_request(void *watcher, unsigned int n, struct glock__lm_lock *lk,
 	m->stamp = now;
 	m->stats.v[GLOCK__DCOUNT]++;
 	type->v[GLOCK__DCOUNT]++;
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
-		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
-
-		if (!(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
-			tries = gh->flags & (GLOCK_TRY | GLOCK_TRY_1CB);
-		break;
-	}
+	gh = glock__next_holder(gl, NULL);
+	if (gh && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
+		tries = gh->flags & (GLOCK_TRY | GLOCK_TRY_1CB);
 	m->unlocking = mode < 0;
 	m->blocking = to != GLOCK_UN && gl->state != GLOCK_EX && !tries;
 	if (mode >= 0 && w->node[n].cache[gl->number].bits & ~may && !w->node[n].withdrawn)
@@ -248,12 +245,11 @@ static void check_waiters(struct glock *gl)
 
 static void check_glock(struct world *w, struct glock *gl, unsigned int n)
 {
-	bool waiting = false, wanted = gl->demote_state != GLOCK_EX;
+	bool waiting = false, wanted = glock__look(gl).demote_state != GLOCK_EX;
 	unsigned int flags = gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE);
 	struct mirror *m = mirror_of(gl);
 
-	for (struct glock__list *l = gl->holders.next; l != &gl->holders; l = l->next) {
-		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+	for (struct glock__holder *gh = NULL; (gh = glock__next_holder(gl, gh));) {
 		bool held = gh_state(gh) & GLOCK__H_HOLDER;
 
 		if (held && waiting)
@@ -264,19 +260,20 @@ static void check_glock(struct world *w, struct glock *gl, unsigned int n)
 	if (m)
 		m->seen = true;
 	if (wanted != !!flags)
-		trouble("demote to %u and flags %x", gl->demote_state, gl->flags);
+		trouble("demote to %u and flags %x", glock__look(gl).demote_state, gl->flags);
 	if (flags == (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE))
 		trouble("a demote is due and not due");
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && !(gl->flags & GLOCK__F_LOCK))
 		trouble("a demote in progress without the bit lock");
-	if (m && m->node == n && memcmp(&m->stats, &gl->stats, sizeof(m->stats)))
+	if (m && m->node == n && memcmp(&m->stats, &gl_record(gl)->stats, sizeof(m->stats)))
 		trouble("statistics of %u:%lu: srtt %ld %ld srttb %ld %ld sirt %ld %ld dlm %ld %ld",
-			gl->type, (unsigned long)gl->number, (long)gl->stats.v[0],
-			(long)m->stats.v[0], (long)gl->stats.v[2], (long)m->stats.v[2],
-			(long)gl->stats.v[4], (long)m->stats.v[4], (long)gl->stats.v[6],
-			(long)m->stats.v[6]);
-	if (!w->node[n].withdrawn && w->node[n].cache[gl->number].bits &
-					 ~glock__type_may_cache(gl->t->info.caches, gl->state))
+			gl->type, (unsigned long)gl->number, (long)gl_record(gl)->stats.v[0],
+			(long)m->stats.v[0], (long)gl_record(gl)->stats.v[2], (long)m->stats.v[2],
+			(long)gl_record(gl)->stats.v[4], (long)m->stats.v[4],
+			(long)gl_record(gl)->stats.v[6], (long)m->stats.v[6]);
+	if (!w->node[n].withdrawn &&
+	    w->node[n].cache[gl->number].bits &
+		~glock__type_may_cache(gl_type(gl)->info.caches, gl->state))
 		trouble("cache of %u:%lu", gl->type, (unsigned long)gl->number);
 }
 
@@ -350,9 +347,8 @@ void world_check(struct world *w)
 	for (unsigned int n = 0; n < w->nodes; n++) {
 		struct glock_space *space = w->node[n].space;
 
-		for (size_t b = 0; space && b < space->buckets; b++)
-			for (struct glock *gl = space->hash[b]; gl; gl = gl->hash_next)
-				check_glock(w, gl, n);
+		for (struct glock *gl = NULL; space && (gl = glock__next(space, gl));)
+			check_glock(w, gl, n);
 	}
 	/* What was never granted leaves without a word. */
 	for (int i = 0; i < MIRRORS; i++) {
@@ -373,8 +369,8 @@ struct glock *world_glock(struct world *w, unsigned int n, unsigned int g)
 
 	assert(!err);
 	(void)err;
-	if (gl->share.born == glock__sim_now(w->sim) && gl->users == 1 &&
-	    !gl->stats.v[GLOCK__QCOUNT] && !gl->stats.v[GLOCK__DCOUNT])
+	if (gl_record(gl)->born == glock__sim_now(w->sim) && gl->users == 1 &&
+	    !gl_record(gl)->stats.v[GLOCK__QCOUNT] && !gl_record(gl)->stats.v[GLOCK__DCOUNT])
 		mirror_new(gl, n);
 	return gl;
 }

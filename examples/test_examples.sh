@@ -1,0 +1,51 @@
+#!/bin/sh
+# test_examples.sh FOLDER - runs the examples built there, alone in their cluster, and looks at what
+# they say. TAP.
+set -u
+folder=$1
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+GLOCK_LOCKMAN=none
+export GLOCK_LOCKMAN
+n=0
+failed=0
+
+check() { # what expected got
+	n=$((n + 1))
+	if [ "$2" = "$3" ]; then
+		echo "ok $n - $1"
+	else
+		echo "not ok $n - $1"
+		printf '%s\n' "expected: $2" "got: $3" | sed 's/^/# /'
+		failed=$((failed + 1))
+	fi
+}
+
+run() { # example arguments...: what it prints, and how it ended
+	name=$1
+	shift
+	"$folder/example_$name" "$@" 2>&1
+	echo "exit $?"
+}
+
+check counter "read 1 times, written 1 times
+exit 0" "$(run counter "$tmp/number" 1000)"
+check "counter: nothing is lost" "1000" "$(tr -d ' ' <"$tmp/number")"
+run counter "$tmp/number" 234 >/dev/null
+check "counter goes on" "1234" "$(tr -d ' ' <"$tmp/number")"
+check "counter: a file that cannot be" "counter: No such file or directory
+exit 1" "$(run counter "$tmp/no/number" 1)"
+check transfer "8 accounts hold 8000
+exit 0" "$(run transfer 2000)"
+check version "changed 3 times, looked 30 times, read anew 3 times
+exit 0" "$(run version 3)"
+check loop "7
+8
+9
+exit 0" "$(printf '7\n8\n9\n' | run loop)"
+check "loop: one lock for several" "7
+7
+7
+exit 0" "$(printf '7\n7\n7\n' | run loop)"
+echo "1..$n"
+[ "$failed" = 0 ]

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * version.c - 32 bytes that travel with the lock: who takes it knows whether his copy is old.
+ *
+ *	cc version.c $(pkg-config --cflags --libs glock) -o version
+ *	./version TIMES
+ *
+ * A value block holds the version of some settings. A reader takes the lock in SH, looks at the
+ * version, and reads the settings themselves only if it is not the one that he has. A writer, in EX,
+ * counts it up. When a node died that may have changed the value there is none (-ENODATA), until
+ * somebody writes one again: then nothing that was cached can be trusted.
+ */
+#include <errno.h>
+#include <glock.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct value {
+	uint64_t version;
+	char unused[GLOCK_LVB_SIZE - sizeof(uint64_t)];
+};
+
+static int change(struct glock *gl)
+{
+	GLOCK_SCOPE struct glock_holder gh =
+	    GLOCK_HOLDER_NONE; /* lets go at the end of the scope */
+	struct value v;
+	int err;
+
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	err = glock_nq(&gh);
+	if (err)
+		return err;
+	err = glock_lvb_read(&gh, &v);
+	if (err == -ENODATA)
+		memset(&v, 0, sizeof(v)); /* the first one, or after a death: all is new */
+	else if (err)
+		return err;
+	v.version++;
+	return glock_lvb_write(&gh, &v);
+}
+
+/* 1: the copy of that version is old. */
+static int look(struct glock *gl, uint64_t *version)
+{
+	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;
+	struct value v;
+	int err;
+
+	glock_holder_init(&gh, gl, GLOCK_SH, 0);
+	err = glock_nq(&gh);
+	if (!err)
+		err = glock_lvb_read(&gh, &v);
+	if (err == -ENODATA)
+		return 1;
+	if (err || v.version == *version)
+		return err;
+	*version = v.version;
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	const struct glock_type_options type = {.size = sizeof(type),
+						.type = GLOCK_TYPE_OWN,
+						.name = "settings",
+						.flags = GLOCK_OPS_LVB};
+	const struct glock_space_options options = {
+	    .size = sizeof(options), .types = &type, .n_types = 1};
+	int times = argc > 1 ? atoi(argv[1]) : 3, reads = 0, err;
+	struct glock_space *space;
+	struct glock *gl;
+	uint64_t version = 0;
+
+	err = glock_space_open("version", &options, &space);
+	if (!err)
+		err = glock_get(space, GLOCK_TYPE_OWN, 1, &gl);
+	for (int i = 0; i < times && err >= 0; i++) {
+		err = change(gl);
+		for (int k = 0; k < 10 && err >= 0; k++) {
+			err = look(gl, &version);
+			reads += err == 1;
+		}
+	}
+	if (err < 0) {
+		fprintf(stderr, "version: %s\n", strerror(-err));
+		return 1;
+	}
+	printf("changed %d times, looked %d times, read anew %d times\n", times, 10 * times, reads);
+	glock_put(gl);
+	return glock_space_close(space) != 0;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glock ls: which spaces are here, who is in them and how they are doing.
+ */
+#include "cli.h"
+
+#include "flags.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+struct counts {
+	size_t glocks, held, waiting;
+	int64_t oldest; /* when the oldest wait began; 0: none */
+};
+
+static bool count_one(void *arg, const struct glock__peek_glock *gl)
+{
+	struct counts *c = arg;
+
+	c->glocks++;
+	for (size_t i = 0; i < gl->n_holders; i++) {
+		const struct glock__segment_holder *h = &gl->holders[i];
+
+		c->held += (h->flags & GLOCK__H_HOLDER) != 0;
+		if (!(h->flags & GLOCK__H_WAIT))
+			continue;
+		c->waiting++;
+		if (!c->oldest || h->asked < c->oldest)
+			c->oldest = h->asked;
+	}
+	return true;
+}
+
+static void owner_name(uid_t uid, char *buf, size_t size)
+{
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw)
+		snprintf(buf, size, "%s", pw->pw_name);
+	else
+		snprintf(buf, size, "%u", (unsigned int)uid);
+}
+
+static void print_text(const struct glock__survey_space *space,
+		       const struct glock__survey_node *node, const struct counts *c, int64_t now)
+{
+	char owner[64], name[64], oldest[32] = "-";
+
+	owner_name(space->uid, owner, sizeof(owner));
+	if (!node) {
+		printf("%-20s %-10s %-24s\n", space->name, owner, "-");
+		return;
+	}
+	node_name(node, name, sizeof(name));
+	if (c->oldest)
+		snprintf(oldest, sizeof(oldest), "%.1f", 1e-9 * (double)(now - c->oldest));
+	printf("%-20s %-10s %-24s %-10s %8zu %6zu %6zu %8s%s%s\n", space->name, owner, name,
+	       glock__condition_names[node->condition], c->glocks, c->held, c->waiting, oldest,
+	       *node->why ? "  " : "", node->why);
+}
+
+static void print_json(const struct glock__survey_space *space,
+		       const struct glock__survey_node *node, const struct counts *c, int64_t now)
+{
+	json_t *o =
+	    json_pack("{s:o,s:o,s:i}", "space", json_text(space->name, strlen(space->name)), "path",
+		      json_text(space->path, strlen(space->path)), "uid", (int)space->uid);
+	char name[64];
+
+	if (o && node) {
+		node_name(node, name, sizeof(name));
+		json_object_set_new(o, "node", json_text(name, strlen(name)));
+		if (node->peek)
+			json_object_set_new(o, "pid",
+					    json_integer(glock__peek_head(node->peek)->pid));
+		json_object_set_new(o, "state",
+				    json_string(glock__condition_names[node->condition]));
+		json_object_set_new(o, "why", *node->why ? json_string(node->why) : json_null());
+		json_object_set_new(o, "glocks", json_integer((json_int_t)c->glocks));
+		json_object_set_new(o, "held", json_integer((json_int_t)c->held));
+		json_object_set_new(o, "waiting", json_integer((json_int_t)c->waiting));
+		json_object_set_new(o, "oldest_wait_s",
+				    c->oldest ? json_real(1e-9 * (double)(now - c->oldest))
+					      : json_null());
+	}
+	if (o)
+		json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+}
+
+static void list(const struct glock__survey *s, bool json)
+{
+	void (*print)(const struct glock__survey_space *, const struct glock__survey_node *,
+		      const struct counts *, int64_t) = json ? print_json : print_text;
+
+	if (!json && s->n)
+		printf("%-20s %-10s %-24s %-10s %8s %6s %6s %8s\n", "SPACE", "OWNER", "NODE",
+		       "STATE", "GLOCKS", "HELD", "WAIT", "OLDEST/s");
+	for (size_t i = 0; i < s->n; i++) {
+		const struct glock__survey_space *space = &s->spaces[i];
+
+		if (!space->n_nodes)
+			print(space, NULL, NULL, 0);
+		for (size_t j = 0; j < space->n_nodes; j++) {
+			struct glock__survey_node *node = &space->nodes[j];
+			struct counts c = {0};
+
+			if (node->peek && node->condition != GLOCK__NODE_DEAD)
+				glock__peek_read(node->peek, count_one, &c, NULL);
+			print(space, node, &c, now_ns());
+		}
+	}
+}
+
+static const struct option longs[] = {
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static int run(int argc, char **argv)
+{
+	struct glock__survey s;
+	bool json = false;
+	int option, status;
+
+	while ((option = next_option(argc, argv, ":h", longs)) != -1) {
+		if (option != 'j')
+			return option == 'h' ? EX_OK : EX_USAGE;
+		json = true;
+	}
+	if (argc - optind > 1)
+		return usage_error("%s: one SPACE at most", argv[optind + 1]);
+	status = find_spaces(&s, argv[optind], false);
+	if (status)
+		return status;
+	list(&s, json);
+	if (s.denied && !s.n)
+		complain("%s may not be read: root may", s.denied);
+	glock__survey_free(&s);
+	return EX_OK;
+}
+
+const struct command cmd_ls = {
+    .name = "ls",
+    .usage = "[OPTION]... [SPACE]",
+    .what = "Lists the lock spaces of this machine and who is in them.",
+    .help =
+	"      --json   an object a line for each node\n"
+	"\n"
+	"A line a node: its process (command-pid), how it is doing, how many glocks it has, how\n"
+	"many holders, who waits, and how long the longest of them. States: ok; dead; stopped;\n"
+	"hangs (and at what); inherited (the process is gone, a child of it lives and keeps the\n"
+	"locks); withdrawn. Root sees the spaces of all users.\n"
+	"\n"
+	"Exit status: 0; 64 usage, 66 no such space, 71 the system failed.\n",
+    .run = run,
+};

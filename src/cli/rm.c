@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glock rm: removes lock spaces that nobody uses.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+static void name_the_living(const struct glock__survey_space *space)
+{
+	for (size_t i = 0; i < space->n_nodes; i++) {
+		char name[64];
+
+		if (space->nodes[i].condition == GLOCK__NODE_DEAD)
+			continue;
+		node_name(&space->nodes[i], name, sizeof(name));
+		complain("%s: %s lives in it (%s)", space->name, name,
+			 glock__condition_names[space->nodes[i].condition]);
+	}
+}
+
+static int remove_one(const char *name)
+{
+	struct glock__survey s;
+	int status = find_spaces(&s, name, true), err;
+
+	if (status)
+		return status;
+	err = glock__survey_remove(&s.spaces[0]);
+	if (err == -EBUSY) {
+		name_the_living(&s.spaces[0]);
+		complain("%s is in use: end its processes first", name);
+		status = 1;
+	} else if (err) {
+		complain("%s: %s", s.spaces[0].path, strerror(-err));
+		status = err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
+	}
+	glock__survey_free(&s);
+	return status;
+}
+
+static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
+
+static int run(int argc, char **argv)
+{
+	int option = next_option(argc, argv, ":h", longs), status = EX_OK;
+
+	if (option != -1)
+		return option == 'h' ? EX_OK : EX_USAGE;
+	if (argc == optind)
+		return usage_error("no SPACE");
+	for (int i = optind; i < argc; i++) {
+		int one = remove_one(argv[i]);
+
+		status = status ? status : one;
+	}
+	return status;
+}
+
+const struct command cmd_rm = {
+    .name = "rm",
+    .usage = "SPACE...",
+    .what = "Removes lock spaces that no process lives in.",
+    .help = "A space is given by its name, or by its path if several users have one of that name.\n"
+	    "\n"
+	    "Exit status: 0; 1 it is in use; 64 usage, 66 no such space, 71 the system failed,\n"
+	    "77 no permission. Of several spaces the first status that is not 0.\n",
+    .run = run,
+};

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glock stat: what nodes publish of their glocks, in the kernel's text or as JSON.
+ */
+#include "cli.h"
+
+#include "flags.h"
+#include "mode.h"
+#include "type.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum file { GLOCKS, GLSTATS, SBSTATS };
+
+struct stat_options {
+	enum file file;
+	enum glock__text_format format;
+	const char *node;
+	bool json, ages;
+};
+
+struct printing {
+	const struct stat_options *o;
+	struct glock__peek_text how;
+	struct glock__text text;
+	const char *node; /* its name */
+};
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+enum { FLUSH = 48 * 1024, ROOM = 4 * FLUSH };
+
+static bool flush(struct printing *p)
+{
+	bool ok = fwrite(p->text.buf, 1, p->text.len, stdout) == p->text.len;
+
+	p->text.len = 0;
+	return ok;
+}
+
+/* One glock at a time fits: holders and objects are bounded, or are cut off here. */
+static bool text_one(void *arg, const struct glock__peek_glock *gl)
+{
+	struct printing *p = arg;
+	size_t before = p->text.len;
+
+	for (;;) {
+		if (p->o->file == GLOCKS)
+			glock__peek_print_glock(&p->how, &p->text, gl);
+		else
+			glock__peek_print_stats(&p->text, gl);
+		if (p->text.len < p->text.size)
+			break;
+		/* it does not fit: give it more room */
+		char *more = realloc(p->text.buf, 2 * p->text.len);
+
+		if (!more)
+			return false;
+		p->text.buf = more;
+		p->text.size = 2 * p->text.len;
+		p->text.len = before;
+	}
+	return p->text.len < FLUSH || flush(p);
+}
+
+static bool text_sbstats(struct printing *p)
+{
+	for (unsigned int line = 0; glock__peek_print_sbstats(p->how.peek, &p->text, line); line++)
+		if (p->text.len >= p->text.size || !flush(p))
+			return false;
+	return true;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void set(json_t *o, const char *key, json_t *value)
+{
+	if (value)
+		json_object_set_new(o, key, value);
+}
+
+static void set_number(json_t *o, const char *key, uint64_t n)
+{
+	set(o, key, json_integer((json_int_t)n));
+}
+
+static void set_letters(json_t *o, const char *key, const char *letters)
+{
+	set(o, key, json_string(letters));
+}
+
+static double age_of(const struct printing *p, int64_t at)
+{
+	return p->how.now > at ? 1e-9 * (double)(p->how.now - at) : 0;
+}
+
+static void set_statistics(json_t *o, const struct glock__stats *s)
+{
+	for (int i = 0; i < GLOCK__STAT_MAX; i++)
+		set(o, glock__stat_names[i], json_integer(s->v[i]));
+}
+
+static json_t *json_holder(const struct printing *p, const struct glock__segment_holder *h)
+{
+	char letters[GLOCK__LETTERS];
+	json_t *o = json_object();
+	bool waits = h->flags & GLOCK__H_WAIT;
+
+	glock__holder_letters(letters, p->o->format, h->flags);
+	set(o, "mode", json_string(glock__mode_name(h->mode)));
+	set_letters(o, "flags", letters);
+	set(o, "waits", json_boolean(waits));
+	set(o, "error", json_integer(h->error));
+	set(o, "pid", json_integer(h->pid));
+	set(o, "command", json_text(h->comm, strlen(h->comm)));
+	set(o, "where", json_text(h->where, strlen(h->where)));
+	set(o, waits ? "waits_s" : "holds_s", json_real(age_of(p, waits ? h->asked : h->granted)));
+	return o;
+}
+
+static void set_extra(const struct printing *p, json_t *o, const struct glock__segment_extra *e)
+{
+	json_t *lines;
+
+	set_number(o, "waits", e->waits);
+	set(o, "waited_s", json_real(1e-9 * (double)e->waited));
+	set(o, "longest_wait_s", json_real(1e-9 * (double)e->longest));
+	if (!e->object_len)
+		return;
+	lines = json_array();
+	for (const char *line = e->object, *end = line + e->object_len, *nl;
+	     line < end && (nl = memchr(line, '\n', (size_t)(end - line))); line = nl + 1)
+		json_array_append_new(lines, json_text(line, (size_t)(nl - line)));
+	set(o, "object", lines);
+	set(o, "object_age_s", json_real(age_of(p, e->object_at)));
+}
+
+static void set_counts(json_t *o, const struct glock__more *more)
+{
+	static const struct glock__counts none;
+	const struct glock__counts *c = more ? &more->counts : &none;
+
+	set_number(o, "demands", c->basts);
+	set_number(o, "demotes", c->demotes);
+	set_number(o, "held_off", c->held_off);
+	set_number(o, "conversions_failed", c->conversions_failed);
+	set_number(o, "tries_failed", c->tries_failed);
+}
+
+static bool json_one(void *arg, const struct glock__peek_glock *gl)
+{
+	const struct printing *p = arg;
+	const struct glock__segment_head *head = glock__peek_head(p->how.peek);
+	char letters[GLOCK__LETTERS];
+	json_t *o = json_object(), *holders;
+	bool ok;
+
+	glock__flag_letters(letters, p->o->format, gl->r.flags & GLOCK__PEEK_FLAGS);
+	set(o, "node", json_text(p->node, strlen(p->node)));
+	set(o, "pid", json_integer(head->pid));
+	set_number(o, "type", gl->r.type);
+	set(o, "type_name",
+	    json_text(head->type[gl->r.type].name, strlen(head->type[gl->r.type].name)));
+	set_number(o, "number", gl->r.number);
+	set(o, "state", json_string(glock__mode_name(gl->r.state)));
+	set(o, "target", json_string(glock__mode_name(gl->r.target)));
+	set(o, "demote", json_string(glock__mode_name(gl->r.demote)));
+	set_letters(o, "flags", letters);
+	set_number(o, "refs", gl->r.refs);
+	set(o, "hold_s",
+	    json_real(1e-9 * (double)(gl->more ? gl->more->hold : head->type[gl->r.type].hold)));
+	set_counts(o, gl->more);
+	set_statistics(o, &gl->r.stats);
+	set(o, "half_written", json_boolean(gl->torn));
+	holders = json_array();
+	for (size_t i = 0; i < gl->n_holders; i++)
+		json_array_append_new(holders, json_holder(p, &gl->holders[i]));
+	set(o, "holders", holders);
+	if (gl->extra)
+		set_extra(p, o, gl->extra);
+	ok = !json_dumpf(o, stdout, JSON_COMPACT) && putchar('\n') != EOF;
+	json_decref(o);
+	return ok;
+}
+
+static bool json_sbstats(const struct printing *p)
+{
+	const struct glock__segment_head *head = glock__peek_head(p->how.peek);
+	bool ok = true;
+
+	for (unsigned int type = 0; type < GLOCK_TYPE_MAX; type++) {
+		for (unsigned int cpu = 0; cpu < head->cpus && ok && head->type[type].known;
+		     cpu++) {
+			struct glock__stats s;
+			json_t *o = json_object();
+
+			glock__peek_stats(p->how.peek, type, cpu, &s);
+			set(o, "node", json_text(p->node, strlen(p->node)));
+			set(o, "pid", json_integer(head->pid));
+			set_number(o, "type", type);
+			set(o, "type_name",
+			    json_text(head->type[type].name, strlen(head->type[type].name)));
+			set_number(o, "cpu", cpu);
+			set_statistics(o, &s);
+			ok = !json_dumpf(o, stdout, JSON_COMPACT) && putchar('\n') != EOF;
+			json_decref(o);
+		}
+	}
+	return ok;
+}
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+static int one_node(struct printing *p, struct glock__survey_node *node)
+{
+	struct glock__peek_counts counts = {0};
+	bool ok = true;
+	int err = 0;
+
+	p->how.peek = node->peek;
+	p->how.now = now_ns();
+	if (p->o->file == SBSTATS)
+		ok = p->o->json ? json_sbstats(p) : text_sbstats(p);
+	else
+		err = glock__peek_read(node->peek, p->o->json ? json_one : text_one, p, &counts);
+	ok &= flush(p) && !fflush(stdout);
+	if (err || !ok) {
+		complain("%s: %s", ok ? p->node : "standard output", strerror(err ? -err : errno));
+		return EX_IOERR;
+	}
+	if (counts.bad)
+		complain("%s: %zu damaged records are left out", p->node, counts.bad);
+	if (counts.torn)
+		complain("%s: %zu records were half written: as they were found", p->node,
+			 counts.torn);
+	if (glock__peek_head(node->peek)->not_published)
+		complain("%s: its file is full: not everything of it is shown", p->node);
+	return EX_OK;
+}
+
+static int all_nodes(const struct stat_options *o, struct glock__survey_space *space)
+{
+	struct printing p = {
+	    .o = o,
+	    .how = {.format = o->format, .processes = true, .ages = o->ages},
+	    .text = {.buf = malloc(ROOM), .size = ROOM},
+	};
+	size_t shown = 0, several = 0;
+	int status = EX_OK;
+	char name[64];
+
+	if (!p.text.buf)
+		return EX_OSERR;
+	for (size_t i = 0; i < space->n_nodes; i++)
+		several += node_wanted(&space->nodes[i], o->node);
+	for (size_t i = 0; i < space->n_nodes && status == EX_OK; i++) {
+		struct glock__survey_node *node = &space->nodes[i];
+
+		if (!node_wanted(node, o->node))
+			continue;
+		shown++;
+		node_name(node, name, sizeof(name));
+		p.node = name;
+		if (!node->peek) {
+			complain("%s: %s: %s", name, node->path, strerror(-node->error));
+			continue;
+		}
+		if (node->condition == GLOCK__NODE_DEAD)
+			complain("%s is dead: what it had last", name);
+		if (several > 1 && !o->json)
+			printf("# node %s %s\n", name, glock__condition_names[node->condition]);
+		status = one_node(&p, node);
+	}
+	free(p.text.buf);
+	if (!shown && o->node) {
+		complain("%s: no such node in %s; glock ls %s lists them", o->node, space->name,
+			 space->name);
+		return EX_NOINPUT;
+	}
+	return status;
+}
+
+/* ---- the command line ---------------------------------------------------------------------- */
+
+enum { OPT_JSON = 256, OPT_AGES, OPT_FORMAT };
+
+static const struct option longs[] = {
+    {"node", required_argument, NULL, 'n'}, {"json", no_argument, NULL, OPT_JSON},
+    {"ages", no_argument, NULL, OPT_AGES},  {"format", required_argument, NULL, OPT_FORMAT},
+    {"help", no_argument, NULL, 'h'},       {0},
+};
+
+static int take_format(struct stat_options *o, const char *format)
+{
+	if (!strcmp(format, "6.1"))
+		o->format = GLOCK__LINUX_6_1;
+	else if (!strcmp(format, "7.0"))
+		o->format = GLOCK__LINUX_7_0;
+	else
+		return usage_error("--format %s: 6.1 and 7.0 are known", format);
+	return -1;
+}
+
+static int take_file(struct stat_options *o, const char *file)
+{
+	static const struct {
+		const char *name;
+		enum file file;
+	} files[] = {
+	    {"glocks", GLOCKS}, {"glstats", GLSTATS}, {"sbstats", SBSTATS}, {"lkstats", SBSTATS}};
+
+	for (size_t i = 0; file && i < sizeof(files) / sizeof(files[0]); i++) {
+		if (strcmp(file, files[i].name))
+			continue;
+		o->file = files[i].file;
+		return -1;
+	}
+	return file ? usage_error("%s: glocks, glstats, sbstats and lkstats are known", file) : -1;
+}
+
+static int parse(struct stat_options *o, int argc, char **argv)
+{
+	int option, status = -1;
+
+	while ((option = next_option(argc, argv, ":n:h", longs)) != -1 && status < 0) {
+		switch (option) {
+		case 'n':
+			o->node = optarg;
+			break;
+		case OPT_JSON:
+			o->json = true;
+			break;
+		case OPT_AGES:
+			o->ages = true;
+			break;
+		case OPT_FORMAT:
+			status = take_format(o, optarg);
+			break;
+		default:
+			return option == 'h' ? EX_OK : EX_USAGE;
+		}
+	}
+	if (status >= 0)
+		return status;
+	if (argc == optind)
+		return usage_error("no SPACE");
+	if (argc - optind > 2)
+		return usage_error("%s: too much", argv[optind + 2]);
+	return take_file(o, argv[optind + 1]);
+}
+
+static int run(int argc, char **argv)
+{
+	struct stat_options o = {.file = GLOCKS};
+	struct glock__survey s;
+	int status = parse(&o, argc, argv);
+
+	if (status >= 0)
+		return status;
+	status = find_spaces(&s, argv[optind], true);
+	if (status)
+		return status;
+	status = all_nodes(&o, &s.spaces[0]);
+	glock__survey_free(&s);
+	return status;
+}
+
+const struct command cmd_stat = {
+    .name = "stat",
+    .usage = "[OPTION]... SPACE [glocks|glstats|sbstats|lkstats]",
+    .what = "Shows glocks, holders and statistics, as the kernel shows GFS2's.",
+    .help =
+	"  -n, --node NODE    only this node: its pid, its command, or both as glock ls prints it\n"
+	"      --json         an object a line for each glock, or each type and CPU\n"
+	"      --ages         behind lines about objects, how long ago they were made\n"
+	"      --format LINUX letters as of Linux 6.1 (default) or 7.0\n"
+	"\n"
+	"  glocks             each glock: state, flags, and who holds it or waits (default)\n"
+	"  glstats            each glock: the estimators and counters\n"
+	"  sbstats, lkstats   each type and CPU: the estimators and counters\n"
+	"\n"
+	"Several nodes come one after the other, each behind a line \"# node NAME STATE\". It is\n"
+	"read from what the processes publish, without their help: also of those that are stopped\n"
+	"or hang. Lines about objects are as of the last change of state.\n"
+	"\n"
+	"Exit status: 0; 64 usage, 66 no such space or node, 71 the system failed, 74 output.\n",
+    .run = run,
+};

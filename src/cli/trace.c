@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glock trace: the events of all nodes of a space as they come, in the kernel's text.
+ *
+ * Each node is asked, by a time written into its file, to put its events there; asked again every
+ * now and then, so that it stops by itself when nobody looks any more. Events of several nodes are
+ * sorted by time within one turn.
+ */
+#include "cli.h"
+
+#include "trace.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TURN_NS 50000000ll   /* how often we look */
+#define ASK_NS 2000000000ll  /* how often we ask */
+#define LAST_NS 5000000000ll /* how long it goes on after the last time */
+
+struct traced {
+	const struct glock__survey_node *node;
+	char name[64];
+	uint64_t cursor;
+	bool began; /* the cursor is known */
+};
+
+struct line {
+	int64_t time;
+	size_t order;
+	char *text;
+};
+
+struct tracing {
+	struct glock__survey s;
+	struct traced *nodes;
+	size_t n_nodes;
+	struct line *lines;
+	size_t n_lines, room;
+	uint64_t lost;
+	enum glock__text_format format;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+/* "     hotload-310     [...] ...1.  1234.567890: gfs2_promote: 254,0 glock 2:23 promote PR" */
+static char *text_of(const struct tracing *t, const struct traced *node,
+		     const struct glock__event *ev)
+{
+	const struct glock__segment_head *head = glock__peek_head(node->node->peek);
+	char buf[512], *line = NULL;
+	struct glock__text text = {buf, sizeof(buf), 0};
+
+	glock__event_print(&text, t->format, head->major, head->minor, ev);
+	if (asprintf(&line, "%16s-%-7" PRIu32 " %6" PRId64 ".%06" PRId64 ": %s: %s", head->command,
+		     ev->thread, ev->time / 1000000000, ev->time / 1000 % 1000000,
+		     glock__event_names[ev->name], buf) < 0)
+		return NULL;
+	return line;
+}
+
+static int add_line(struct tracing *t, const struct traced *node, const struct glock__event *ev)
+{
+	if (t->n_lines == t->room) {
+		size_t room = t->room ? 2 * t->room : 1024;
+		struct line *more = reallocarray(t->lines, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		t->lines = more;
+		t->room = room;
+	}
+	t->lines[t->n_lines] = (struct line){ev->time, t->n_lines, text_of(t, node, ev)};
+	return t->lines[t->n_lines++].text ? 0 : -ENOMEM;
+}
+
+static int take_events(struct tracing *t, struct traced *node)
+{
+	struct glock__peek *peek = node->node->peek;
+	struct glock__event ev;
+	uint64_t lost = 0;
+	int ret, err = glock__peek_refresh(peek);
+
+	while (!err && (ret = glock__peek_event(peek, &node->cursor, &ev, &lost))) {
+		if (ret == -EOPNOTSUPP)
+			break; /* it has not begun yet */
+		if (ret == -ESTALE)
+			t->lost += node->began ? lost : 0;
+		else if (ret < 0)
+			err = ret;
+		else
+			err = add_line(t, node, &ev);
+		node->began = true;
+	}
+	return err;
+}
+
+/* From now on: what lies in the ring from earlier is not shown. */
+static void skip_old(struct traced *node)
+{
+	struct glock__event ev;
+	uint64_t lost;
+	int ret;
+
+	while ((ret = glock__peek_event(node->node->peek, &node->cursor, &ev, &lost)) == 1 ||
+	       ret == -ESTALE)
+		node->began = true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+static bool print_lines(struct tracing *t)
+{
+	bool ok = true;
+
+	if (t->n_lines)
+		qsort(t->lines, t->n_lines, sizeof(*t->lines), by_time);
+	for (size_t i = 0; i < t->n_lines; i++) {
+		ok &= puts(t->lines[i].text) >= 0;
+		free(t->lines[i].text);
+	}
+	t->n_lines = 0;
+	if (t->lost)
+		printf("# %" PRIu64 " events were lost\n", t->lost);
+	t->lost = 0;
+	return ok && !fflush(stdout);
+}
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+static int ask(const struct tracing *t, int64_t until)
+{
+	int status = EX_NOPERM;
+
+	for (size_t i = 0; i < t->n_nodes; i++) {
+		int err = glock__peek_trace_until(t->nodes[i].node->path, until);
+
+		if (!err)
+			status = EX_OK;
+		else if (until)
+			complain("%s: %s", t->nodes[i].name, strerror(-err));
+	}
+	return status;
+}
+
+static int follow(struct tracing *t, int64_t end)
+{
+	const struct timespec turn = {0, TURN_NS};
+	int64_t asked = now_ns();
+	int status = ask(t, asked + LAST_NS);
+
+	for (size_t i = 0; i < t->n_nodes; i++)
+		skip_old(&t->nodes[i]);
+	while (status == EX_OK && !stop && now_ns() < end) {
+		nanosleep(&turn, NULL);
+		if (now_ns() - asked > ASK_NS) {
+			asked = now_ns();
+			ask(t, asked + LAST_NS);
+		}
+		for (size_t i = 0; i < t->n_nodes; i++)
+			if (take_events(t, &t->nodes[i]) == -ENOMEM)
+				status = EX_OSERR;
+		if (!print_lines(t))
+			status = EX_IOERR;
+	}
+	ask(t, 0);
+	return status;
+}
+
+static int choose(struct tracing *t, const char *wanted)
+{
+	struct glock__survey_space *space = &t->s.spaces[0];
+
+	t->nodes = calloc(space->n_nodes + 1, sizeof(*t->nodes));
+	if (!t->nodes)
+		return EX_OSERR;
+	for (size_t i = 0; i < space->n_nodes; i++) {
+		struct glock__survey_node *node = &space->nodes[i];
+
+		if (!node->peek || node->condition == GLOCK__NODE_DEAD ||
+		    !node_wanted(node, wanted))
+			continue;
+		t->nodes[t->n_nodes].node = node;
+		node_name(node, t->nodes[t->n_nodes].name, sizeof(t->nodes->name));
+		t->n_nodes++;
+	}
+	if (t->n_nodes)
+		return EX_OK;
+	complain("%s: no such node lives; glock ls %s lists them", wanted ? wanted : space->name,
+		 space->name);
+	return EX_NOINPUT;
+}
+
+/* ---- the command line ---------------------------------------------------------------------- */
+
+static const struct option longs[] = {
+    {"node", required_argument, NULL, 'n'},
+    {"time", required_argument, NULL, 't'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static int run(int argc, char **argv)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	struct tracing t = {.format = GLOCK__LINUX_6_1};
+	int64_t ns = INT64_MAX;
+	const char *node = NULL;
+	int option, status;
+
+	while ((option = next_option(argc, argv, ":n:t:h", longs)) != -1) {
+		if (option == 'n')
+			node = optarg;
+		else if (option == 't' && !parse_seconds(optarg, &ns))
+			return usage_error("-t wants seconds, not %s", optarg);
+		else if (option != 't')
+			return option == 'h' ? EX_OK : EX_USAGE;
+	}
+	if (argc - optind != 1)
+		return usage_error(argc == optind ? "no SPACE" : "one SPACE at a time");
+	status = find_spaces(&t.s, argv[optind], true);
+	if (status)
+		return status;
+	status = choose(&t, node);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	if (!status)
+		status = follow(&t, ns == INT64_MAX ? ns : now_ns() + ns);
+	free(t.nodes);
+	free(t.lines);
+	glock__survey_free(&t.s);
+	return status;
+}
+
+const struct command cmd_trace = {
+    .name = "trace",
+    .usage = "[OPTION]... SPACE",
+    .what = "Follows the events of a space, in the kernel's text.",
+    .help =
+	"  -n, --node NODE  only of this node: its pid, its command, or both as in glock ls\n"
+	"  -t, --time SEC   end after so long (default: at SIGINT)\n"
+	"\n"
+	"The six events of GFS2: glock_state_change, glock_put, demote_rq, promote, glock_queue,\n"
+	"glock_lock_time. The right to write to the nodes' files is needed, as it switches the\n"
+	"events on there; they stop by themselves some seconds after nobody looks any more.\n"
+	"\n"
+	"Exit status: 0; 64 usage, 66 no such space or node, 74 output, 77 no permission.\n",
+    .run = run,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * survey.h - which lock spaces of lock manager local are on this machine, which processes are their
+ * nodes, and how those are doing: from outside, without joining and without a lock.
+ *
+ * A space is a file in a directory of its owner's; what a node publishes lies beside it, under the
+ * same name, a comma and the node's number. A node lives while somebody has a lock on the byte of
+ * that number in the space's file, which can be asked without taking one.
+ */
+#ifndef GLOCK__SURVEY_H
+#define GLOCK__SURVEY_H
+
+#include "peek.h"
+
+#include <sys/types.h>
+
+enum glock__condition {
+	GLOCK__NODE_OK,
+	GLOCK__NODE_DEAD,      /* gone without a goodbye */
+	GLOCK__NODE_INHERITED, /* its process is gone, and one that inherited the locks is not */
+	GLOCK__NODE_STOPPED,
+	GLOCK__NODE_HANGS, /* the kernel does not let it go on, or it does not do its work */
+	GLOCK__NODE_WITHDRAWN,
+	GLOCK__CONDITION_MAX
+};
+
+extern const char *const glock__condition_names[GLOCK__CONDITION_MAX];
+
+struct glock__survey_node {
+	unsigned int slot;
+	char *path;
+	struct glock__peek *peek; /* what it publishes; NULL: that cannot be read, see error */
+	int error;
+	enum glock__condition condition;
+	char why[96]; /* more about it, or "" */
+};
+
+struct glock__survey_space {
+	char name[68];
+	char *path;
+	uid_t uid;
+	gid_t gid;
+	struct glock__survey_node *nodes; /* by slot */
+	size_t n_nodes;
+};
+
+struct glock__survey {
+	struct glock__survey_space *spaces; /* by name */
+	size_t n;
+	char *denied; /* a directory of spaces that may not be read, or NULL */
+};
+
+/*
+ * name: only spaces called so; NULL: all. 0 or negative errno; that there are none is no error.
+ * What is found is put into *s, which is to be freed also after an error.
+ */
+int glock__survey(struct glock__survey *s, const char *name);
+void glock__survey_free(struct glock__survey *s);
+
+/*
+ * Removes a space that no node lives in, and all that belongs to it. -EBUSY: one does, or joins at
+ * this moment; or as open(2) and unlink(2).
+ */
+int glock__survey_remove(const struct glock__survey_space *space);
+
+#endif

@@ -1,0 +1,48 @@
+#!/bin/sh
+# test_abi.sh - the library's ABI is that of tests/data/libglock.abi.xz, but for what was added: new
+# functions, and new members at the end of structs that carry their size. TAP.
+#
+# Where it was meant to change: ninja -C build-gcc update-abi, and look at what git says of it. What
+# breaks programs that were built before needs another soversion as well (src/glock/meson.build).
+set -u
+here=$(dirname "$0")
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+n=0
+failed=0
+
+result() { # ok? what
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		failed=$((failed + 1))
+	fi
+}
+
+compare() { # old new
+	abidiff --no-added-syms --suppressions "$here/added.supp" "$1" "$2" >"$tmp/report" 2>&1
+}
+
+command -v abidiff >/dev/null && command -v abidw >/dev/null
+result $? "abidiff and abidw are there (package abigail-tools)"
+xz -dc "$SOURCE/tests/data/libglock.abi.xz" >"$tmp/old" && sh "$here/dump_abi.sh" >"$tmp/new"
+result $? "the ABI now and then"
+compare "$tmp/old" "$tmp/new"
+status=$?
+result $status "nothing was taken away or changed"
+[ $status = 0 ] || {
+	sed 's/^/# /' "$tmp/report"
+	echo "# if that was meant: ninja -C $BUILD update-abi"
+}
+
+# That it would notice.
+grep -v "elf-symbol name='glock_nq_at'" "$tmp/new" >"$tmp/less"
+! compare "$tmp/new" "$tmp/less"
+result $? "a function that is gone is noticed"
+sed "s/\(enumerator name='GLOCK_EX' value=\)'1'/\1'7'/" "$tmp/new" >"$tmp/other"
+! cmp -s "$tmp/new" "$tmp/other" && ! compare "$tmp/new" "$tmp/other"
+result $? "a constant that changed is noticed"
+echo "1..$n"
+[ "$failed" = 0 ]

@@ -1,0 +1,34 @@
+#!/bin/sh
+# test_exports.sh - the library exports the functions that glock.h declares, and nothing else. TAP.
+set -u
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+n=0
+failed=0
+
+result() { # ok? what
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		failed=$((failed + 1))
+	fi
+}
+
+# Declarations, without the scope guard, which is inline.
+echo '#include <glock.h>' | $CC -E -P -I "$SOURCE/include" - |
+	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -v '^glock_scope_end$' | sort -u >"$tmp/header"
+nm -D --defined-only "$LIBRARY" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/library"
+[ "$(wc -l <"$tmp/header")" -ge 37 ]
+result $? "the header declares functions"
+diff "$tmp/header" "$tmp/library" >"$tmp/differ"
+status=$?
+result $status "the library exports these and no others"
+[ $status = 0 ] || sed 's/^/# /' "$tmp/differ"
+readelf -d "$LIBRARY" | grep -q 'SONAME.*\[libglock\.so\.0\]'
+result $? "its soname is libglock.so.0"
+[ "$(nm -D --defined-only "$LIBRARY" | grep -c '@@GLOCK_0$')" = "$(wc -l <"$tmp/library")" ]
+result $? "each has the version GLOCK_0"
+echo "1..$n"
+[ "$failed" = 0 ]

@@ -1,0 +1,42 @@
+#!/bin/sh
+# test_install.sh - what is installed can be found by pkg-config, compiled against and run. TAP.
+set -u
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+n=0
+failed=0
+
+result() { # ok? what
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		[ ! -s "$tmp/log" ] || sed 's/^/# /' "$tmp/log"
+		failed=$((failed + 1))
+	fi
+}
+
+meson install -C "$BUILD" --no-rebuild --tags devel,runtime --destdir "$tmp/root" >"$tmp/log" 2>&1
+result $? "installs"
+pc=$(find "$tmp/root" -name glock.pc)
+PKG_CONFIG_LIBDIR=$(dirname "$pc")
+PKG_CONFIG_SYSROOT_DIR=$tmp/root
+export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
+lib=$(dirname "$PKG_CONFIG_LIBDIR")
+example=$SOURCE/examples/counter.c
+
+pkg-config --exists glock
+result $? "pkg-config knows it"
+# shellcheck disable=SC2046
+$CC -std=c17 -D_GNU_SOURCE "$example" $(pkg-config --cflags --libs glock) -o "$tmp/shared" >"$tmp/log" 2>&1 &&
+	LD_LIBRARY_PATH=$lib "$tmp/shared" "$tmp/number" 5 >"$tmp/log" 2>&1
+result $? "a program with the shared library runs"
+# shellcheck disable=SC2046
+$CC -std=c17 -D_GNU_SOURCE "$example" $(pkg-config --cflags glock) "$lib/libglock.a" -pthread \
+	-o "$tmp/static" >"$tmp/log" 2>&1 && "$tmp/static" "$tmp/number" 5 >"$tmp/log" 2>&1
+result $? "a program with the static library runs"
+[ "$(tr -d ' ' <"$tmp/number")" = 10 ]
+result $? "and both count"
+echo "1..$n"
+[ "$failed" = 0 ]
