@@ -120,7 +120,7 @@ static struct call begin(struct glock *gl, enum op op)
 	if (!c.rule->spinlock) {
 		gl_drop(gl);
 		assert(!gl_held(gl));
-		glock__attend(gl->space, false); /* it may take long */
+		glock__attend(gl_space(gl), false); /* it may take long */
 		return c;
 	}
 	self->spinlocked = gl;
@@ -154,7 +154,7 @@ static void end(struct glock *gl, const struct call *c)
 		end_spinlocked(gl, c);
 	} else {
 		if (self->mine == gl)
-			glock__attend(gl->space, true);
+			glock__attend(gl_space(gl), true);
 		gl_take(gl);
 	}
 	if (c->bit_lock && !(gl->flags & GLOCK__F_LOCK)) {

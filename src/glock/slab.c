@@ -39,8 +39,8 @@ static void *reserve_memory(uint32_t chunk, size_t size)
 
 	if (!chunk)
 		return malloc(size);
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }

@@ -301,7 +301,7 @@ bool glock__mine_begin(struct glock *gl, bool waits)
 		return false;
 	self->mine = gl;
 	self->mine_waits = waits;
-	glock__attend(gl->space, true);
+	glock__attend(gl_space(gl), true);
 	return true;
 }
 
@@ -314,8 +314,8 @@ static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl
 	gl_take(gl);
 	b = gl_busy(gl);
 	glock__lock_take(&space->work.lock);
-	take = b->work.place != GLOCK__NO_PLACE && !b->work.running &&
-	       b->work.at <= glock__now(space);
+	take =
+	    b->work.place != GLOCK__NO_PLACE && !b->work.running && b->work.at <= glock__now(space);
 	if (take) {
 		take_out(space, b->work.place);
 		b->work.running = true;

@@ -25,6 +25,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 
 struct glock__lockman;
@@ -141,7 +142,17 @@ static inline bool glock__lm_due(const struct glock__lockman *lm)
 static inline void glock__lm_name(char name[GLOCK__LM_NAME_LEN + 1], unsigned int type,
 				  uint64_t number)
 {
-	snprintf(name, GLOCK__LM_NAME_LEN + 1, "%8x%16" PRIx64, type, number);
+	char *at = name + GLOCK__LM_NAME_LEN;
+
+	*at = 0;
+	memset(name, ' ', GLOCK__LM_NAME_LEN);
+	do
+		*--at = "0123456789abcdef"[number & 15];
+	while (number >>= 4);
+	at = name + 8;
+	do
+		*--at = "0123456789abcdef"[type & 15];
+	while (type >>= 4);
 }
 
 #endif
