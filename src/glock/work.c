@@ -321,8 +321,13 @@ static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl
 		b->work.running = true;
 	}
 	glock__lock_drop(&space->work.lock);
-	gl_drop(gl); /* what was queued has a reference, so that it stays busy */
-	return take ? b : NULL;
+	if (!take) {
+		gl_drop(gl);
+		return NULL;
+	}
+	/* The queue may still have to be run: that is what comes now. What was queued stays busy. */
+	glock__lock_drop(&gl->lock);
+	return b;
 }
 
 void glock__mine_run(struct glock *gl)
