@@ -8,6 +8,7 @@
  *	sharedfile DIR clean                        destroys what killed processes left behind
  *	sharedfile DIR hold NAME                    keeps it open, and prints its size at each line of input
  *	sharedfile DIR stale NAME                   reads without the lock at a line of input: dies
+ *	sharedfile DIR load ID SECONDS              see load.c; SIGTERM and SIGINT end it, too
  *	sharedfile DIR zero NAME...                 counters, all 0
  *	sharedfile DIR show NAME...                 counters
  *	sharedfile DIR count SLOT TIMES SYNC BOARD NAME...
@@ -17,11 +18,13 @@
  * writes down what he has seen finished. SYNC 0: an addition is finished when it is done; else when
  * it is written, which is after so many, and told on standard output.
  */
+#include "load.h"
 #include "sharedfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -315,13 +318,32 @@ static int stale(int argc, char **argv)
 	return sf_close(f);
 }
 
+static volatile sig_atomic_t stop;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
+
+static int load_files(int argc, char **argv)
+{
+	const struct sigaction end = {.sa_handler = on_signal};
+
+	if (argc != 2)
+		return -EINVAL;
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGINT, &end, NULL);
+	return load(space, (unsigned int)atoi(argv[0]), atof(argv[1]), &stop);
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(int argc, char **argv);
 } commands[] = {
-    {"read", read_file}, {"write", write_file}, {"unlink", unlink_file},
-    {"clean", clean},    {"hold", hold},        {"stale", stale},
-    {"zero", zero},      {"show", show},        {"count", count},
+    {"read", read_file}, {"write", write_file}, {"unlink", unlink_file}, {"clean", clean},
+    {"hold", hold},      {"stale", stale},      {"load", load_files},    {"zero", zero},
+    {"show", show},      {"count", count},
 };
 
 int main(int argc, char **argv)

@@ -132,6 +132,23 @@ def killed_processes_lose_only_what_was_not_written(directory):
     print(f"# {kills} processes killed in between; {written} additions were written, none of them lost")
 
 
+def five_programs_under_load(directory):
+    """Ends by itself or when told to, and the files are as they should be."""
+    programs = [start(directory, "load", str(i), "3" if i else "600") for i in range(5)]
+    for program in programs[1:]:
+        output = program.communicate(timeout=120)[0]
+        assert program.returncode == 0, output
+    programs[0].terminate()
+    output = programs[0].communicate(timeout=60)[0]
+    assert programs[0].returncode == 0, output
+    assert files(directory) == ["events.log"] + [f"program{i}.dat" for i in range(5)] + \
+        ["settings", "spool"], files(directory)
+    with open(directory + "/events.log", "rb") as log:
+        text = log.read()
+    for i in range(5):
+        assert b"program %d, round" % i in text, f"program {i} got nothing done"
+
+
 # ---- caches ----
 
 
@@ -225,7 +242,7 @@ def main():
             print("1..0 # SKIP this library has no lock manager local")
             return 0
         for fn in (eight_processes_lose_nothing, killed_processes_lose_only_what_was_not_written,
-                   a_read_without_the_lock_is_a_trap, others_see_what_was_written,
+                   five_programs_under_load, a_read_without_the_lock_is_a_trap, others_see_what_was_written,
                    an_unlinked_file_goes_with_its_last_user,
                    an_unlinked_file_without_users_goes_at_once, all_close_at_once,
                    what_the_killed_left_is_cleaned):
