@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fs_state: the generation of an OCFS2 and its device. Both readers are inside their files. */
-#include "collect/local.c"
+#include "collect/mounts.c"
 #include "sources/ocfs2.c"
 
 #include "fuzz.h"
