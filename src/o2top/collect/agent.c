@@ -538,7 +538,7 @@ static bool parse_request(struct agent *a, char *line)
 	a->deep = strcmp(deep, "deep") == 0;
 	line[strcspn(line, "\n")] = '\0';
 	line += at;
-	snprintf(a->spaces, sizeof(a->spaces), *line ? "%s " : "", line);
+	snprintf(a->spaces, sizeof(a->spaces), "%s%s", line, *line ? " " : "");
 	return true;
 }
 
