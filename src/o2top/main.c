@@ -21,6 +21,7 @@
 #include "collect/mounts.h"
 #include "collect/record.h"
 #include "conditions.h"
+#include "paths.h"
 #include "times.h"
 #include "views/tui.h"
 #include "views/units.h"
@@ -52,6 +53,8 @@ struct run {
 	size_t taken;       /* samples */
 	struct model model;
 	struct names *names;
+	struct paths *paths;
+	struct sample sample;     /* the last; the collector's */
 	struct problems problems; /* since the last frame */
 	FILE *log;
 	char title_text[1024];
@@ -80,6 +83,9 @@ static int show(struct run *r, const char *label, bool single)
 	err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
 	if (err)
 		return err;
+	if (!r->o.no_paths)
+		paths_ask(&r->paths, &r->model, &group, r->collector, &r->sample,
+			  r->o.view.length ? r->o.view.length : 100);
 	r->frames++;
 	if (r->o.json) {
 		/* for who pipes the objects into a program */
@@ -141,6 +147,9 @@ static int take(struct run *r, char **label)
 				 node->state != NODE_UNUSABLE && node->state != NODE_NO_PERMISSION;
 		r->away |= node->last_sample != r->model.sample;
 	}
+	if (!got)
+		paths_take(&r->paths, &r->names, &r->model, r->collector, &sample);
+	r->sample = sample;
 	return got ? got : 1;
 }
 
@@ -534,6 +543,7 @@ int main(int argc, char **argv)
 	free(r.resolved);
 	discover_free(&r.found);
 	names_free(r.names);
+	paths_free(r.paths);
 	model_free(&r.model);
 	problems_clear(&r.problems);
 	return status;
