@@ -92,11 +92,15 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 
 void glock__grant(struct glock *gl, struct glock__holder *gh)
 {
+	int64_t waited;
 	bool died;
 
 	assert(gl_held(gl) && glock__may_grant(gl, gh));
-	if (glock__now(gl_space(gl)) - gh->asked > LONG_WAIT)
+	waited = glock__now(gl_space(gl)) - gh->asked;
+	if (waited > LONG_WAIT)
 		glock__hold_grow(gl);
+	glock__publish_waited(gl, waited);
+	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
 	died = gl->flags & GLOCK__F_DIED;
@@ -112,12 +116,14 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
 	glock__list_del(&gh->list);
 	glock__order_forget(gl_space(gl), gh);
+	glock__publish_unlinked(gl, gh);
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
 }
 
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 {
 	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
+	glock__publish_waited(gl, glock__now(gl_space(gl)) - gh->asked);
 	glock__unlink(gl, gh);
 	gh->error = error;
 	glock__holder_set(gl_space(gl), gh, 0);
@@ -157,6 +163,7 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 		glock__fail(gl, gh, err);
 	} else {
 		gl->flags |= GLOCK__F_ENTERED;
+		glock__publish_object(gl);
 		glock__grant(gl, gh);
 	}
 	if (!had)
@@ -339,6 +346,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}
+	glock__publish_object(gl);
 	if (gl->state != GLOCK_UN) {
 		err = glock__op_xmote_bh(gl, gl->state);
 		if (err)
@@ -346,6 +354,13 @@ static void finish(struct glock *gl, enum glock__reply reply)
 	}
 	promote(gl, false);
 	clear_lock(gl);
+}
+
+static void take_reply(struct glock *gl)
+{
+	gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
+	glock__unpin(gl); /* the open request's; the work has one */
+	finish(gl, gl_busy(gl)->reply);
 }
 
 /* Without a reply: whoever began the change goes away now, so the work must run the queue. */
@@ -404,6 +419,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	uint32_t flags = lkf(gl, to, tries);
 	struct glock_space *space = gl_space(gl);
+	struct glock__self *self = glock__self();
 	struct glock__record *r;
 	int err;
 
@@ -415,8 +431,11 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
 			     gl->flags & GLOCK__F_INITIAL);
 	gl_drop(gl);
+	if (self->mine == gl)
+		self->asking = gl;
 	err = space->lm->ops->lock(space->lm, &gl->lk, gl->type, gl->number,
 				   glock__modes[to].dlm_mode, flags);
+	self->asking = NULL;
 	gl_take(gl);
 	if (err) {
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
@@ -426,6 +445,12 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
 			fail_waiters(gl, err, false);
 		finish_now(gl, GLOCK__ERROR);
+		return;
+	}
+	if (gl->flags & GLOCK__F_HAVE_REPLY && self->mine == gl) {
+		/* At once, and we are the one who works on it: no detour. */
+		take_reply(gl);
+		glock__work_queue(gl, glock__now(space));
 		return;
 	}
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
@@ -500,11 +525,8 @@ void glock__work_run(struct glock *gl)
 	gl_take(gl);
 	gl_busy(gl)->work.begun = true;
 	/* Not while it is being canceled: that must not hit the next request. */
-	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19))) {
-		gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
-		glock__unpin(gl); /* the open request's; the work has one */
-		finish(gl, gl_busy(gl)->reply);
-	}
+	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
+		take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
 	idle = glock__now_idle(gl);

@@ -9,6 +9,7 @@
  */
 #include "engine.h"
 
+#include "paths.h"
 #include "take.h"
 #include "times.h"
 
@@ -25,6 +26,8 @@
 #define WARM_S 0.25
 /* A hole in a recording is not sat through, in seconds. */
 #define GAP_MAX_S 5.0
+/* Of so many rows, the worst, paths are looked for. */
+enum { PATHS_ASKED = 100 };
 
 struct engine {
 	struct engine_setup setup; /* the thread's */
@@ -76,18 +79,20 @@ static void tell(struct engine *e)
 /* Takes the next sample: 1, 0 at the end, negative errno. */
 static int take(struct engine *e, char **label)
 {
-	struct sample sample;
 	double before = now_s();
 	int got;
 
 	pthread_mutex_lock(&e->mutex);
 	e->model->opened = e->opened;
 	pthread_mutex_unlock(&e->mutex);
-	got = take_sample(e->model, e->setup.collector, &sample, &e->problems);
+	got = take_sample(e->model, e->setup.collector, &e->setup.sample, &e->problems);
 	if (got <= 0)
 		return got;
 	free(*label);
-	*label = strdup(sample.label);
+	*label = strdup(e->setup.sample.label);
+	if (e->setup.paths)
+		paths_take(e->setup.paths, e->setup.names, e->model, e->setup.collector,
+			   &e->setup.sample);
 	if (e->setup.sampled)
 		e->setup.sampled(e->setup.sampled_arg, &e->problems);
 	e->cost_s = now_s() - before;
@@ -100,10 +105,13 @@ static int publish(struct engine *e, const char *label, bool single)
 	struct snapshot *s, *old;
 	struct group group;
 	float lost;
-	int err = group_rank(&group, e->model, e->setup.names, e->setup.filter, e->setup.sort);
+	int err = group_rank(&group, e->model, *e->setup.names, e->setup.filter, e->setup.sort);
 
 	if (err)
 		return err;
+	if (e->setup.paths)
+		paths_ask(e->setup.paths, e->model, &group, e->setup.collector, &e->setup.sample,
+			  PATHS_ASKED);
 	lost = (float)group.totals.lost_per_s;
 	e->shown_us = group.time_us;
 	s = snapshot_make(e->model, &group, &e->problems, label, single);

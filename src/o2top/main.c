@@ -23,6 +23,7 @@
 #include "collect/discover.h"
 #include "collect/mounts.h"
 #include "collect/record.h"
+#include "paths.h"
 #include "views/tui.h"
 #include "views/units.h"
 
@@ -35,6 +36,8 @@ struct run {
 	size_t taken;       /* samples */
 	struct model model;
 	struct names *names;
+	struct paths *paths;
+	struct sample sample;     /* the last; the collector's */
 	struct problems problems; /* since the last frame */
 	struct output out;
 	char title_text[1024];
@@ -61,6 +64,9 @@ static int show(struct run *r, const char *label, bool single)
 	err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
 	if (err)
 		return err;
+	if (!r->o.no_paths)
+		paths_ask(&r->paths, &r->model, &group, r->collector, &r->sample,
+			  r->o.view.length ? r->o.view.length : 100);
 	err = output_frame(&r->out, &frame);
 	group_free(&group);
 	problems_clear(&r->problems);
@@ -81,6 +87,7 @@ static int take(struct run *r, char **label)
 	if (!*label)
 		return -ENOMEM;
 	r->taken++;
+	paths_take(&r->paths, &r->names, &r->model, r->collector, &sample);
 	if (r->recording)
 		recorder_sampled(r->collector, &r->problems);
 	for (size_t i = 0; i < sample.n_nodes; i++)
@@ -93,6 +100,7 @@ static int take(struct run *r, char **label)
 				 node->state != NODE_UNUSABLE && node->state != NODE_NO_PERMISSION;
 		r->away |= node->last_sample != r->model.sample;
 	}
+	r->sample = sample;
 	return got;
 }
 
@@ -189,7 +197,9 @@ static int interactive(struct run *r)
 		setup.engine = (struct engine_setup){.collector = c,
 						     .model = &r->model,
 						     .label = label,
-						     .names = r->names,
+						     .names = &r->names,
+						     .paths = r->o.no_paths ? NULL : &r->paths,
+						     .sample = r->sample,
 						     .problems = &r->problems,
 						     .filter = &r->o.filter,
 						     .sort = r->o.sort,
@@ -444,6 +454,7 @@ int main(int argc, char **argv)
 	free(r.resolved);
 	discover_free(&r.found);
 	names_free(r.names);
+	paths_free(r.paths);
 	model_free(&r.model);
 	problems_clear(&r.problems);
 	return status;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct name {
 
 struct list {
 	struct list *next;
+	bool live;   /* of names_put() */
 	char *space; /* or NULL for any */
 	struct name *names;
 	size_t n, room;
@@ -196,6 +198,73 @@ const char *names_find(const struct names *names, const char *space, uint64_t in
 	}
 	*sure = false;
 	return any;
+}
+
+static struct list *live_list(struct names **names, const char *space)
+{
+	struct list *l;
+
+	if (!*names && !(*names = calloc(1, sizeof(**names))))
+		return NULL;
+	for (l = (*names)->lists; l; l = l->next)
+		if (l->live && strcmp(l->space, space) == 0)
+			return l;
+	l = calloc(1, sizeof(*l));
+	if (!l || !(l->space = strdup(space))) {
+		free(l);
+		return NULL;
+	}
+	l->live = l->settled = true;
+	l->next = (*names)->lists;
+	(*names)->lists = l;
+	return l;
+}
+
+/* Room for one more at a place. */
+static struct name *make_room(struct list *l, size_t at)
+{
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 64;
+		struct name *more = reallocarray(l->names, room, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		l->names = more;
+		l->room = room;
+	}
+	memmove(&l->names[at + 1], &l->names[at], (l->n - at) * sizeof(*l->names));
+	l->n++;
+	return &l->names[at];
+}
+
+int names_put(struct names **names, const char *space, uint64_t inode, const char *path, bool first)
+{
+	struct list *l = live_list(names, space);
+	char *text = NULL;
+	struct name *name;
+	size_t at = 0;
+	bool known;
+
+	if (!l)
+		return -ENOMEM;
+	while (at < l->n && l->names[at].inode < inode)
+		at++;
+	known = at < l->n && l->names[at].inode == inode;
+	if (known && !first ? asprintf(&text, "%s = %s", l->names[at].path, path) < 0
+			    : !(text = strdup(path)))
+		return -ENOMEM;
+	if (known) {
+		free(l->names[at].path);
+		l->names[at].path = text;
+		return 0;
+	}
+	name = make_room(l, at);
+	if (!name) {
+		free(text);
+		return -ENOMEM;
+	}
+	*name = (struct name){inode, at, text};
+	return 0;
 }
 
 void names_free(struct names *names)

@@ -51,6 +51,8 @@ enum long_only {
 	OPT_SSH,
 	OPT_NO_AGENT,
 	OPT_LOCAL,
+	OPT_PATHS,
+	OPT_TOUCH_NOTHING,
 	OPT_SAMPLE_LIMIT,
 	OPT_AGENT,
 	OPT_CONFIGFS,
@@ -102,6 +104,8 @@ static const struct option longs[] = {
     {"ssh", required_argument, NULL, OPT_SSH},
     {"no-agent", no_argument, NULL, OPT_NO_AGENT},
     {"sample-limit", required_argument, NULL, OPT_SAMPLE_LIMIT},
+    {"paths", required_argument, NULL, OPT_PATHS},
+    {"touch-nothing", no_argument, NULL, OPT_TOUCH_NOTHING},
     {"local", no_argument, NULL, OPT_LOCAL},
     {"configfs", required_argument, NULL, OPT_CONFIGFS},
     {"corosync", required_argument, NULL, OPT_COROSYNC},
@@ -316,6 +320,14 @@ static int take_option(struct options *o, int option, char *arg)
 		return -1;
 	case OPT_NO_AGENT:
 		o->no_agent = true;
+		return -1;
+	case OPT_PATHS:
+		if (strcmp(arg, "none") != 0 && strcmp(arg, "cached") != 0)
+			return usage("--paths wants none or cached", arg);
+		o->no_paths = strcmp(arg, "none") == 0;
+		return -1;
+	case OPT_TOUCH_NOTHING:
+		o->no_paths = true;
 		return -1;
 	case OPT_LOCAL:
 		o->local = true;

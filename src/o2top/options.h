@@ -28,6 +28,7 @@ struct options {
 	const char *ssh;                 /* a command instead of ssh, or NULL */
 	bool no_agent;                   /* nothing but sh on the nodes */
 	bool local;                      /* this machine alone */
+	bool no_paths;                   /* none is looked for */
 	unsigned long sample_limit;      /* MiB that a node may send a sample; 0 the usual */
 	const char *configfs, *corosync; /* where the cluster is described, NULL the usual places */
 	struct local_roots roots;

@@ -16,6 +16,9 @@
 
 enum { NAME_MAX_TEXT = 1200 };
 
+/* A wait this long is no traffic. */
+#define LONG_WAIT_S 1.0
+
 /* ---- the head ------------------------------------------------------------------------------ */
 
 static void replay_state(const struct ui *ui, char *buf, size_t size)
@@ -514,16 +517,27 @@ static int draw_who(const struct ui *ui, int y, int end_y, int width, const stru
 static int draw_waiting_nodes(const struct ui *ui, int y, int end_y, int width,
 			      const struct row *row)
 {
+	const struct row_node *first = NULL;
 	char name[256], range[UNIT_RANGE_MAX], use[80];
 
 	for (uint32_t i = 0; i < row->n_nodes && y < end_y; i++) {
 		const struct row_node *n = &row->nodes[i];
 
+		if (!n->sum.waiting)
+			continue;
+		first = first ? first : n;
 		unit_clean(name, sizeof(name), ui->shot->model.nodes[n->node].name, 0);
 		node_use(&n->sum, use, sizeof(use));
-		if (n->sum.waiting)
-			screen_format(y++, 2, width, ROLE_HOT, "%s: %s since %s", name, use,
-				      unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
+		screen_format(y++, 2, width, ROLE_HOT, "%s: %s since %s", name, use,
+			      unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
+	}
+	/* who is asked next, where the sentence above does not name the process */
+	if (first && y < end_y && first->sum.oldest_s >= LONG_WAIT_S &&
+	    !(row->sentence && strstr(row->sentence, "(pid "))) {
+		unit_clean(name, sizeof(name), ui->shot->model.nodes[first->node].name, 0);
+		screen_format(
+		    y++, 2, width, ROLE_FAINT,
+		    "which process is not told here; on %s: ps -eo pid,stat,wchan:24,args", name);
 	}
 	return y;
 }
