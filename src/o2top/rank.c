@@ -400,7 +400,7 @@ static void add_trends(struct group *g, const struct model *m, const struct filt
 
 /* ---- ranking ------------------------------------------------------------------------------- */
 
-static double sort_value(const struct row *row, enum sort_key key)
+double row_sort_value(const struct row *row, enum sort_key key)
 {
 	double v;
 
@@ -448,8 +448,8 @@ int row_compare(const struct row *x, const struct row *y, enum sort_key key)
 
 	if (key == SORT_NAME && (x->path || y->path) && (c = by_path(x, y)) != 0)
 		return c;
-	vx = sort_value(x, key);
-	vy = sort_value(y, key);
+	vx = row_sort_value(x, key);
+	vy = row_sort_value(y, key);
 	if (vx != vy)
 		return vx > vy ? -1 : 1;
 	if (x->lost_per_s != y->lost_per_s)

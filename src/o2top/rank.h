@@ -114,6 +114,8 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 void group_free(struct group *g);
 
 /* By a column: the greatest first, names in their order; less than, equal to or greater than 0. */
+/* What decides first: the greatest first; names are compared as such. */
+double row_sort_value(const struct row *row, enum sort_key key);
 int row_compare(const struct row *a, const struct row *b, enum sort_key key);
 /* Adds what one did to what others did. */
 void change_sum(struct change *to, const struct change *from);

@@ -6,6 +6,7 @@
  *	tui_keys.c   what each key does, one table that the help is made of
  *	tui_prompt.c the line that one types into: search, filter, a time
  *	tui_list.c   which lines there are: sorting, filtering, opened rows, directories
+ *	tui_sort.c   the order of many rows
  *	tui_cells.c  the table's columns
  *	tui_draw.c   a screen of it
  *	tui_screen.c the terminal: begun, left and put right again, however one leaves
@@ -163,6 +164,13 @@ enum { TEXT_MAX = 2048 };
 const char *item_text(const struct ui *ui, uint32_t row, enum about about, char *buf, size_t size);
 /* The nth line of a text folded to width columns; NULL past the end. */
 const char *fold_line(const char *text, int width, unsigned nth, char *buf, size_t size);
+
+/* tui_sort.c */
+int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key, bool reversed);
+/* Directory after directory, in each the worst first. */
+int sort_by_directory(const struct row *rows, uint32_t *order, size_t n);
+/* The directory that a row is in, or is; of length 0 where that is not known. */
+const char *directory_of(const struct row *row, size_t *len);
 
 /* tui_cells.c */
 enum { CELL_MAX = 64 };

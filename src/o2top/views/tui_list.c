@@ -102,25 +102,6 @@ void item_label(const struct ui *ui, const struct row *row, bool name, char *buf
 
 /* ---- order --------------------------------------------------------------------------------- */
 
-struct sorting {
-	const struct row *rows;
-	enum sort_key key;
-	bool reversed;
-};
-
-static int by_sorting(const void *a, const void *b, void *arg)
-{
-	const struct sorting *s = arg;
-	const struct row *x = &s->rows[*(const uint32_t *)a], *y = &s->rows[*(const uint32_t *)b];
-	int c;
-
-	/* files before the system, whichever way round */
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	c = row_compare(x, y, s->key);
-	return s->reversed ? -c : c;
-}
-
 static bool row_shown(struct ui *ui, const struct row *row)
 {
 	char label[1200];
@@ -140,7 +121,6 @@ static bool row_shown(struct ui *ui, const struct row *row)
 static int order_rows(struct ui *ui)
 {
 	const struct group *g = &ui->shot->group;
-	struct sorting sorting = {g->rows, ui->sort, ui->reversed};
 	uint32_t *order = reallocarray(ui->list.order, g->n_rows + 1, sizeof(*order));
 
 	if (!order)
@@ -156,7 +136,7 @@ static int order_rows(struct ui *ui)
 		}
 	/* the group comes sorted by time lost */
 	if (ui->sort != ui->setup->engine.sort || ui->reversed)
-		qsort_r(order, ui->list.n_order, sizeof(*order), by_sorting, &sorting);
+		return sort_rows(g->rows, order, ui->list.n_order, ui->sort, ui->reversed);
 	return 0;
 }
 
@@ -310,38 +290,6 @@ static int add_rows(struct ui *ui, int width)
 
 /* ---- directories --------------------------------------------------------------------------- */
 
-/* The directory that a row is in, or is; "" where that is not known. */
-static const char *directory_of(const struct row *row, size_t *len)
-{
-	const char *slash;
-
-	*len = 0;
-	if (!row->path)
-		return "";
-	*len = strlen(row->path);
-	while (*len > 1 && row->path[*len - 1] == '/')
-		--*len;
-	if (row->kind == DT_DIR)
-		return row->path;
-	slash = memrchr(row->path, '/', *len);
-	*len = slash ? (slash > row->path ? (size_t)(slash - row->path) : 1) : 0;
-	return row->path;
-}
-
-static int by_directory(const void *a, const void *b, void *arg)
-{
-	const struct row *rows = arg, *x = &rows[*(const uint32_t *)a],
-			 *y = &rows[*(const uint32_t *)b];
-	size_t n, m;
-	const char *p = directory_of(x, &n), *q = directory_of(y, &m);
-	int c = memcmp(p, q, n < m ? n : m);
-
-	c = c ? c : (n > m) - (n < m);
-	if (c)
-		return c;
-	return (x->lost_per_s < y->lost_per_s) - (x->lost_per_s > y->lost_per_s);
-}
-
 static void add_to_directory(struct directory *d, const struct row *row, const struct model *m)
 {
 	change_sum(&d->sum, &row->sum);
@@ -409,7 +357,8 @@ static int gather_directories(struct ui *ui)
 	if (!l->by_directory || !l->directories)
 		return -ENOMEM;
 	memcpy(l->by_directory, l->order, l->n_order * sizeof(*l->order));
-	qsort_r(l->by_directory, l->n_order, sizeof(*l->by_directory), by_directory, rows);
+	if (sort_by_directory(rows, l->by_directory, l->n_order))
+		return -ENOMEM;
 	for (size_t i = 0; i < l->n_order; i++) {
 		const struct row *row = &rows[l->by_directory[i]];
 		size_t len;

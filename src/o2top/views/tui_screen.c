@@ -189,7 +189,7 @@ int screen_begin(const struct view_options *view, bool mouse)
 	screen.has_before = tcgetattr(STDIN_FILENO, &screen.before) == 0;
 	screen.mouse = mouse;
 	/* an escape key is one when nothing follows it for this long, in ms */
-	setenv("ESCDELAY", "50", 0);
+	setenv("ESCDELAY", "25", 0);
 	screen.screen = newterm(NULL, stdout, stdin);
 	if (!screen.screen) {
 		close(screen.pipe[0]);
