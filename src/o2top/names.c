@@ -80,28 +80,51 @@ static int by_inode(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-int names_read(struct names **names, const char *space, const char *file, struct problems *problems)
+/* An empty list at the front of those there are, or NULL. */
+static struct list *new_list(struct names **names)
 {
-	struct reading r = {.problems = problems, .file = file};
-	struct input in;
-	int err;
+	struct list *list;
 
 	if (!*names)
 		*names = calloc(1, sizeof(**names));
-	r.list = *names ? calloc(1, sizeof(*r.list)) : NULL;
-	if (!r.list)
-		return -ENOMEM;
-	r.list->next = (*names)->lists;
-	(*names)->lists = r.list;
-	if (space && !(r.list->space = strdup(space)))
+	list = *names ? calloc(1, sizeof(*list)) : NULL;
+	if (!list)
+		return NULL;
+	list->next = (*names)->lists;
+	(*names)->lists = list;
+	return list;
+}
+
+static int read_list(struct reading *r, struct input *in)
+{
+	int err = input_lines(in, add_line, r);
+
+	if (r->list->n)
+		qsort(r->list->names, r->list->n, sizeof(*r->list->names), by_inode);
+	return err ? err : r->err;
+}
+
+int names_read(struct names **names, const char *space, const char *file, struct problems *problems)
+{
+	struct reading r = {.list = new_list(names), .problems = problems, .file = file};
+	struct input in;
+	int err;
+
+	if (!r.list || (space && !(r.list->space = strdup(space))))
 		return -ENOMEM;
 	err = input_open_path(&in, file, file);
-	if (err)
-		return err;
-	err = input_lines(&in, add_line, &r);
-	if (r.list->n)
-		qsort(r.list->names, r.list->n, sizeof(*r.list->names), by_inode);
-	return err ? err : r.err;
+	return err ? err : read_list(&r, &in);
+}
+
+int names_read_text(struct names **names, const char *text, size_t len, struct problems *problems)
+{
+	struct reading r = {.list = new_list(names), .problems = problems, .file = "names"};
+	struct input in;
+
+	if (!r.list)
+		return -ENOMEM;
+	input_open_memory(&in, text, len, r.file);
+	return read_list(&r, &in);
 }
 
 enum { TRIED = 512, ENOUGH = 3 };

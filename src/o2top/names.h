@@ -18,6 +18,8 @@ struct names;
  */
 int names_read(struct names **names, const char *space, const char *file,
 	       struct problems *problems);
+/* The same of text in memory. */
+int names_read_text(struct names **names, const char *text, size_t len, struct problems *problems);
 /*
  * Inode numbers mean nothing without their file system. Lists that no lock space was named for are
  * tried on all: `holds` says whether a lock space has an inode, and a list stays with those where
