@@ -238,7 +238,7 @@ struct glock_peer {
 
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
-	const char *lockman;                    /* "local" (default), "none": this process alone */
+	const char *lockman;                    /* "local" (default), "none", "dlm": see below */
 	unsigned int flags;                     /* GLOCK_SPACE_ */
 	const struct glock_type_options *types; /* types without an entry have no operations */
 	size_t n_types;

@@ -2,6 +2,7 @@
 /*
  * space.c - lock spaces: open, close, withdraw.
  */
+#include "dlm.h"
 #include "impl.h"
 #include "local.h"
 #include "publish.h"
@@ -247,6 +248,14 @@ static int new_local(const char *name, const struct glock_space_options *o,
 	return glock__local_new(&local, lm);
 }
 
+static int new_dlm(const char *name, const struct glock_space_options *o,
+		   struct glock__lockman **lm)
+{
+	const struct glock__dlm_options dlm = {.name = name, .log = o->log, .log_arg = o->log_arg};
+
+	return glock__dlm_new(&dlm, lm);
+}
+
 static const struct {
 	const char *name;
 	int (*new)(const char *name, const struct glock_space_options *o,
@@ -254,6 +263,7 @@ static const struct {
 } lockmans[] = {
     {"local", new_local}, /* the usual one */
     {"none", new_none},
+    {"dlm", new_dlm},
 };
 
 enum { LOCKMANS = sizeof(lockmans) / sizeof(*lockmans) };
