@@ -3,7 +3,7 @@
  * space.c - lock spaces: open, close, withdraw.
  */
 #include "dlm.h"
-#include "impl.h"
+#include "fast.h"
 #include "local.h"
 #include "publish.h"
 
@@ -97,6 +97,15 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 	return 0;
 }
 
+/* Nothing of the type's has to be called, and nothing looked for, when a holder comes or goes. */
+static bool may_be_fast(const struct glock__type *t)
+{
+	const unsigned int both = GLOCK__SH_SET | GLOCK__EX_SET;
+
+	return !t->ops.lock && !t->ops.unlock && !t->info.may_recur &&
+	       (t->info.modes & both) == both;
+}
+
 static int set_types(struct glock_space *space, const struct glock_space_options *o)
 {
 	const char *at = (const char *)o->types;
@@ -113,6 +122,8 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 		memcpy(&type, at + i * stride, stride < sizeof(type) ? stride : sizeof(type));
 		err = set_type(space, &type);
 	}
+	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++)
+		space->types[i].fast = may_be_fast(&space->types[i]);
 	return err;
 }
 
@@ -147,6 +158,7 @@ static void free_space(struct glock_space *space)
 	for (int i = 0; i < 2; i++)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
+	glock__threads_end(space);
 	glock__publisher_free(space->publisher);
 	free(space->hash);
 	free(space);
@@ -159,6 +171,9 @@ static void init_slabs(struct glock_space *space)
 	for (size_t lvb = 0; lvb < 2; lvb++)
 		glock__slab_init(&space->glocks[lvb], sizeof(struct glock) + lvb * GLOCK_LVB_SIZE,
 				 sizeof(struct glock__record), GLOCK__AREA_RECORDS, mem, space);
+	/* A record of a thread has a private part only because a slab's objects have one. */
+	glock__slab_init(&space->thread_records, 512, sizeof(struct glock__thread_record),
+			 GLOCK__AREA_THREADS, mem, space);
 	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__more),
 			 GLOCK__AREA_MORE, mem, space);
 }
@@ -208,6 +223,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 			space->ring = glock__ring_new(o.trace_order);
 		err = space->ring ? 0 : -ENOMEM;
 	}
+	space->fast = !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER);
 	if (!err)
 		glock__publish_ready(space);
 	lm->owner = space;
@@ -362,19 +378,31 @@ void glock__space_kill(struct glock_space *space)
 
 /* ---- withdraw ---- */
 
+static void lost(struct glock *gl, struct glock__holder *gh)
+{
+	atom_or32(&gh->state, GLOCK__H_LOST);
+	glock__op_lost(gl, gh);
+}
+
+static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
+{
+	(void)arg;
+	lost(gl, fh->gh);
+}
+
 /* Holders are told; nobody waits any more; the cache goes as soon as nobody holds it. */
 static void withdraw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
 	gl_take(gl);
+	glock__fast_close(gl);
+	glock__fast_each(gl, lost_fast, NULL);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
-		if (!(gh_state(gh) & GLOCK__H_HOLDER))
-			continue;
-		atom_or32(&gh->state, GLOCK__H_LOST);
-		glock__op_lost(gl, gh);
+		if (gh_state(gh) & GLOCK__H_HOLDER)
+			lost(gl, gh);
 	}
 	if (gl->state != GLOCK_UN)
 		glock__request_demote(gl, GLOCK_UN, 0, false);

@@ -36,7 +36,7 @@ static void check_queue(struct world *w, struct glock *gl)
 		if (held && waiting)
 			trouble("a holder behind a waiter");
 		waiting |= !held;
-		if (!gh->own_owner)
+		if (!!!(gh->flags & GLOCK__OWNED))
 			continue;
 		c = &w->client[gh->owner - 1];
 		if (!c->queued && gh_of(&c->gh) == gh)
