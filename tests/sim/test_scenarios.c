@@ -107,6 +107,61 @@ static void scenario_mapped_page(void **state)
 	}
 }
 
+/* ---- a node that comes new to a lock that others fight for ---- */
+
+/* Everybody but the last node wants it in EX again and again; then the last node asks, too. */
+static void come_new(unsigned int nodes, bool no_hold, unsigned int *passed, bool *granted)
+{
+	static struct world w;
+	struct glock *gl[NODES_MAX];
+	int64_t end;
+
+	world_open(&w, 7, nodes, 2 * nodes, 1,
+		   (struct world_features){.steady = true, .no_hold = no_hold});
+	for (unsigned int i = 0; i < nodes; i++)
+		gl[i] = world_glock(&w, i, 0);
+	end = glock__sim_now(w.sim) + 10000 * MS;
+	*granted = false;
+	while (glock__sim_now(w.sim) < end && !*w.trouble && !*granted) {
+		for (unsigned int i = 0; i < w.clients; i++) {
+			struct client *c = &w.client[i];
+
+			if (c->node == nodes - 1 &&
+			    (i >= nodes || glock__sim_now(w.sim) < end - 8000 * MS))
+				continue;
+			*granted |= c->node == nodes - 1 && c->state == HELD;
+			if (c->state == HELD)
+				world_let_go(&w, i);
+			if (c->state == IDLE)
+				world_ask(&w, i, 0, GLOCK_EX, 0);
+		}
+		if (!world_step(&w))
+			break;
+	}
+	*passed = w.passed_fresh > w.passed ? w.passed_fresh : w.passed;
+	for (unsigned int i = 0; i < nodes; i++)
+		glock_put(gl[i]);
+	world_settle(&w);
+	world_close(&w);
+	assert_string_equal(w.trouble, "");
+}
+
+static void scenario_first_request(void **state)
+{
+	static const unsigned int nodes[] = {3, 4, 8};
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		unsigned int passed;
+		bool granted;
+
+		come_new(nodes[i % 3], i >= 3, &passed, &granted);
+		print_message("# %u nodes%s: %u grants to others, %s\n", nodes[i % 3],
+			      i >= 3 ? ", no hold time" : "", passed,
+			      granted ? "then granted" : "never granted");
+	}
+}
+
 /* ---- two nodes with value blocks, by hand ---- */
 
 static struct glock__sim *sim;
@@ -272,6 +327,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(scenario_mapped_page),
+	    cmocka_unit_test(scenario_first_request),
 	    cmocka_unit_test(scenario_value_block),
 	    cmocka_unit_test(scenario_death_with_a_value),
 	    cmocka_unit_test(scenario_withdraw),

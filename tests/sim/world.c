@@ -321,6 +321,8 @@ static void happen(struct world *w, const struct event *e)
 {
 	unsigned int n = e->i;
 
+	if (e->at > world_now())
+		check_timers(w);
 	go_to(w, e->at);
 	switch (e->what) {
 	case DISPATCH:
