@@ -120,6 +120,7 @@ static struct call begin(struct glock *gl, enum op op)
 	if (!c.rule->spinlock) {
 		gl_drop(gl);
 		assert(!gl_held(gl));
+		glock__attend(gl_space(gl), false); /* it may take long */
 		return c;
 	}
 	self->spinlocked = gl;
@@ -147,10 +148,15 @@ static void end_spinlocked(struct glock *gl, const struct call *c)
 
 static void end(struct glock *gl, const struct call *c)
 {
-	if (c->rule->spinlock)
+	struct glock__self *self = glock__self();
+
+	if (c->rule->spinlock) {
 		end_spinlocked(gl, c);
-	else
+	} else {
+		if (self->mine == gl)
+			glock__attend(gl_space(gl), true);
 		gl_take(gl);
+	}
 	if (c->bit_lock && !(gl->flags & GLOCK__F_LOCK)) {
 		gl->flags |= GLOCK__F_LOCK;
 		breach(gl, c, "dropped the bit lock that it was called with");

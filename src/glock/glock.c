@@ -356,6 +356,13 @@ static void finish(struct glock *gl, enum glock__reply reply)
 	clear_lock(gl);
 }
 
+static void take_reply(struct glock *gl)
+{
+	gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
+	glock__unpin(gl); /* the open request's; the work has one */
+	finish(gl, gl_busy(gl)->reply);
+}
+
 /* Without a reply: whoever began the change goes away now, so the work must run the queue. */
 static void finish_now(struct glock *gl, enum glock__reply reply)
 {
@@ -412,6 +419,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	uint32_t flags = lkf(gl, to, tries);
 	struct glock_space *space = gl_space(gl);
+	struct glock__self *self = glock__self();
 	struct glock__record *r;
 	int err;
 
@@ -423,8 +431,11 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
 			     gl->flags & GLOCK__F_INITIAL);
 	gl_drop(gl);
+	if (self->mine == gl)
+		self->asking = gl;
 	err = space->lm->ops->lock(space->lm, &gl->lk, gl->type, gl->number,
 				   glock__modes[to].dlm_mode, flags);
+	self->asking = NULL;
 	gl_take(gl);
 	if (err) {
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
@@ -434,6 +445,12 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
 			fail_waiters(gl, err, false);
 		finish_now(gl, GLOCK__ERROR);
+		return;
+	}
+	if (gl->flags & GLOCK__F_HAVE_REPLY && self->mine == gl) {
+		/* At once, and we are the one who works on it: no detour. */
+		take_reply(gl);
+		glock__work_queue(gl, glock__now(space));
 		return;
 	}
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
@@ -508,11 +525,8 @@ void glock__work_run(struct glock *gl)
 	gl_take(gl);
 	gl_busy(gl)->work.begun = true;
 	/* Not while it is being canceled: that must not hit the next request. */
-	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19))) {
-		gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
-		glock__unpin(gl); /* the open request's; the work has one */
-		finish(gl, gl_busy(gl)->reply);
-	}
+	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
+		take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
 	idle = glock__now_idle(gl);

@@ -472,6 +472,8 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
  * as soon as it can. Not under any lock. waits: for a holder of it.
  */
 bool glock__mine_begin(struct glock *gl, bool waits);
+/* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
+void glock__attend(struct glock_space *space, bool begin);
 void glock__mine_run(struct glock *gl);
 void glock__mine_end(struct glock *gl);
 /* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */

@@ -78,7 +78,8 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 		gl->flags |= GLOCK__F_FROZEN;
 	} else {
 		gl->flags |= GLOCK__F_HAVE_REPLY;
-		if (!FAULT(1))
+		/* Who asked just now, and works on it, sees it by itself. */
+		if (!FAULT(1) && glock__self()->asking != gl)
 			glock__work_queue(gl, now);
 	}
 	gl_drop(gl);

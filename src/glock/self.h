@@ -20,6 +20,8 @@ struct glock__self {
 	uint32_t number;                /* see glock__thread_number(); 0: none yet */
 	unsigned int working;           /* how deep it is in some space's work */
 	struct glock *mine;             /* whose work it runs itself, see work.c; or NULL */
+	struct glock *asking;           /* whose request it makes now, and takes the reply of */
+	bool attends;                   /* the lock manager knows that, too */
 	bool mine_waits;                /* and then it waits for it */
 	const struct glock *spinlocked; /* under whose spinlock it is in an operation, or NULL */
 	const char *spinlocked_op;      /* and in which */

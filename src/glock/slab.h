@@ -24,7 +24,7 @@
 enum {
 	GLOCK__CHUNK = 1 << 15,
 	GLOCK__CHUNK_SLOTS = 512, /* numbers in a chunk; not all of them are used */
-	GLOCK__SLAB_REGIONS = 22,  /* of 1, 2, 4... chunks */
+	GLOCK__SLAB_REGIONS = 22, /* of 1, 2, 4... chunks */
 };
 
 struct glock__chunk {

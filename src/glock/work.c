@@ -289,6 +289,19 @@ static int run_due(struct glock_space *space)
 
 /* ---- by who waits for it, or lets it go ---- */
 
+void glock__attend(struct glock_space *space, bool begin)
+{
+	const struct glock__lm_ops *ops = space->lm->ops;
+	struct glock__self *self = glock__self();
+
+	if (begin && !self->attends) {
+		self->attends = ops->attend && ops->attend(space->lm);
+	} else if (!begin && self->attends) {
+		self->attends = false;
+		ops->attended(space->lm);
+	}
+}
+
 bool glock__mine_begin(struct glock *gl, bool waits)
 {
 	struct glock__self *self = glock__self();
@@ -297,6 +310,7 @@ bool glock__mine_begin(struct glock *gl, bool waits)
 		return false;
 	self->mine = gl;
 	self->mine_waits = waits;
+	glock__attend(gl_space(gl), true);
 	return true;
 }
 
@@ -317,8 +331,13 @@ static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl
 		b->must_run = false; /* that is what we are going to do */
 	}
 	glock__lock_drop(&space->work.lock);
-	gl_drop(gl); /* what was queued has a reference, so that it stays busy */
-	return take ? b : NULL;
+	if (!take) {
+		gl_drop(gl);
+		return NULL;
+	}
+	/* The queue may still have to be run: that is what comes now. What was queued stays busy. */
+	glock__lock_drop(&gl->lock);
+	return b;
 }
 
 void glock__mine_run(struct glock *gl)
@@ -343,6 +362,10 @@ void glock__mine_end(struct glock *gl)
 	struct glock__busy *b;
 
 	glock__mine_run(gl);
+	if (glock__self()->attends) {
+		glock__attend(space, false);
+		glock__mine_run(gl);
+	}
 	glock__self()->mine = NULL;
 	gl_take(gl);
 	b = gl_busy(gl);
@@ -389,7 +412,7 @@ static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, i
 {
 	int err = -EBUSY;
 
-	if (!space->lm->ops->wait)
+	if (!glock__self()->attends)
 		return sleep_on(&space->work.waiters, word, seen, deadline);
 	atom_add32(&space->work.waiters, 1);
 	if (atom_load32(word) == seen)

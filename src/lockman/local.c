@@ -144,8 +144,12 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	/* A value that is not valid is not to become so by being written back. */
 	if (flags & GLOCK__LKF_VALBLK && lk->id && !lk->lvb_valid)
 		args.flags |= GLOCK__LKF_IVVALBLK;
-	glock__lm_name(name, type, number);
-	shard = (unsigned int)(glock__table_hash(name, GLOCK__LM_NAME_LEN) >> 32) % SHARDS;
+	if (lk->id) { /* then the table knows the resource */
+		shard = id_shard(lk->id);
+	} else {
+		glock__lm_name(name, type, number);
+		shard = (unsigned int)(glock__table_hash(name, GLOCK__LM_NAME_LEN) >> 32) % SHARDS;
+	}
 	err = glock__local_take(l, shard);
 	if (err) {
 		request_not(l);
@@ -320,6 +324,8 @@ static const struct glock__lm_ops local_ops = {
     .start = local_start,
     .poll = local_poll,
     .idle = local_idle,
+    .attend = glock__local_attend,
+    .attended = glock__local_attended,
     .wait = glock__local_wait,
     .nudge = glock__local_nudge,
     .in_the_way = glock__local_in_the_way,

@@ -158,7 +158,7 @@ struct local {
 	uint32_t turn;     /* which are looked at next */
 
 	uint32_t waiting; /* n_requests, to be read without the lock */
-	void *leader;     /* the word that the leading thread waits for; NULL: none leads */
+	void *leader;     /* NULL: no thread leads; or the word that it waits for, or its own */
 	uint32_t spin;    /* how long it pays to, in turns */
 	uint32_t unspun;  /* waits without */
 	bool naps;        /* the service thread sleeps for a short time */
@@ -305,6 +305,10 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
 void glock__local_poll(struct local *l);
 int glock__local_serve(struct local *l);
 void glock__local_stop(struct local *l);
+bool glock__local_attend(struct glock__lockman *lm);
+void glock__local_attended(struct glock__lockman *lm);
+/* Whether the calling thread will wake that node before it sleeps or goes away. */
+bool glock__local_put_off(struct local *l, unsigned int node);
 int glock__local_wait(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
 void glock__local_nudge(struct glock__lockman *lm, void *word);
 /* Under delivery: tells the glocks whether grants are to be kept back. */

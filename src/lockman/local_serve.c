@@ -133,7 +133,7 @@ static void *service_thread(void *arg)
 
 		if (rung(l))
 			glock__local_poll(l);
-		nap = on_guard(l) && !__atomic_load_n(&l->leader, __ATOMIC_ACQUIRE);
+		nap = on_guard(l);
 		if (nap)
 			glock__local_watch(l);
 		__atomic_store_n(&l->naps, nap, __ATOMIC_RELEASE);
@@ -224,18 +224,77 @@ static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
 	return false;
 }
 
+/* ---- attending ---- */
+
+/*
+ * From its beginning to its end the flag LEADER is set, and no other thread can lead. Wake-ups for
+ * other nodes are put off until the thread is through or sleeps: those who are woken earlier would
+ * only take the CPU away from it. (If it is killed first: local_watch.c.)
+ */
+static _Thread_local struct {
+	struct local *l;
+	struct wakes wakes;
+} attending;
+
+bool glock__local_put_off(struct local *l, unsigned int node)
+{
+	struct wakes *w = &attending.wakes;
+
+	if (attending.l != l || w->n == sizeof(w->node) / sizeof(*w->node))
+		return false;
+	for (unsigned int i = 0; i < w->n; i++)
+		if (w->node[i] == node)
+			return true;
+	w->node[w->n++] = (uint16_t)node;
+	return true;
+}
+
+static void wake_put_off(struct local *l)
+{
+	for (unsigned int i = 0; i < attending.wakes.n; i++)
+		glock__local_wake(&l->head->slot[attending.wakes.node[i]]);
+	attending.wakes.n = 0;
+}
+
+bool glock__local_attend(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+	void *none = NULL;
+
+	if (attending.l || !__atomic_compare_exchange_n(&l->leader, &none, &attending, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	attending.l = l;
+	atom_or32(&l->slot->asleep, LEADER);
+	return true;
+}
+
+void glock__local_attended(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+
+	wake_put_off(l);
+	attending.l = NULL;
+	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
+	atom_and32(&l->slot->asleep, ~LEADER);
+	if (rung(l)) /* since then the service thread would have been woken */
+		glock__local_poll(l);
+	if (on_guard(l))
+		glock__local_on_guard(l);
+}
+
 int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int64_t deadline)
 {
 	struct local *l = (struct local *)lm;
 	uint32_t *word = addr;
-	void *none = NULL;
 	int64_t until;
 	int err = 0;
 
-	if (!__atomic_compare_exchange_n(&l->leader, &none, addr, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
+	if (attending.l != l)
 		return -EBUSY;
-	atom_or32(&l->slot->asleep, LEADER);
+	/* As glock__local_nudge(): both change the leader's word, so that one sees the other. */
+	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
+	wake_put_off(l);
 	if (!rung(l) && atom_load32(word) == seen && !spin(l, word, seen)) {
 		until = local_now() + NAP_NS;
 		err = sleep_on_bell(l, ASLEEP_LEADER, word, seen,
@@ -245,12 +304,7 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 		glock__local_poll(l);
 	else if (atom_load32(word) == seen)
 		glock__local_watch(l);
-	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
-	atom_and32(&l->slot->asleep, ~LEADER);
-	if (rung(l)) /* since then the service thread would have been woken */
-		glock__local_poll(l);
-	if (on_guard(l))
-		glock__local_on_guard(l);
+	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);
 	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
 		return -ETIMEDOUT;
 	return err;
@@ -262,7 +316,6 @@ void glock__local_nudge(struct glock__lockman *lm, void *addr)
 	struct local *l = (struct local *)lm;
 	uintptr_t *leader = (uintptr_t *)&l->leader;
 
-	/* As in local_wait: both change the leader's word, so that one sees what the other did. */
 	if (__atomic_fetch_add(leader, 0, __ATOMIC_ACQ_REL) != (uintptr_t)addr)
 		return;
 	atom_add32(&l->slot->bell, 1);

@@ -152,7 +152,11 @@ void glock__local_drop(struct local *l, unsigned int shard)
 	int node;
 
 	while ((node = glock__table_wake(t)) >= 0) {
-		glock__local_ring(&l->head->slot[node], 1u << shard, glock__table_urgent(t), &wakes,
+		bool urgent = glock__table_urgent(t);
+
+		if (urgent && glock__local_put_off(l, (unsigned int)node))
+			urgent = false;
+		glock__local_ring(&l->head->slot[node], 1u << shard, urgent, &wakes,
 				  (unsigned int)node);
 		glock__table_woken(t);
 	}

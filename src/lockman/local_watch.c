@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WATCH_NS 15000000ll
@@ -322,7 +323,8 @@ static void look_at(struct local *l, unsigned int node)
 	if (!glock__local_alive(l, node))
 		glock__local_bury(l, node, generation, false, false);
 	else if (atom_load32(&slot->bell) != atom_load32(&slot->seen))
-		glock__local_wake(slot); /* it was not told, or is not at it yet */
+		/* It was not told, or who should look does not get to it: whoever sleeps. */
+		atom_wake_bits(&slot->bell, 1, ASLEEP_LEADER | ASLEEP_SERVICE);
 }
 
 static void next_tell(struct local *l, const struct request *r, int64_t now)

@@ -25,6 +25,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 
 struct glock__lockman;
@@ -75,6 +76,13 @@ struct glock__lm_ops {
 
 	/* The rest may be NULL. First of all, when its owner is ready for events. */
 	int (*start)(struct glock__lockman *lm);
+	/*
+	 * The calling thread begins, or ends, something after which it looks itself at what came
+	 * meanwhile: nobody else has to be woken for that. At the end it has been delivered. begin
+	 * returns false if another thread does so already: then there is no end.
+	 */
+	bool (*attend)(struct glock__lockman *lm);
+	void (*attended)(struct glock__lockman *lm);
 	/* Fetches what there is and delivers it, in the calling thread. */
 	void (*poll)(struct glock__lockman *lm);
 	/* What was granted is not in use any more; see glock__lm_lock.held. */
@@ -134,7 +142,17 @@ static inline bool glock__lm_due(const struct glock__lockman *lm)
 static inline void glock__lm_name(char name[GLOCK__LM_NAME_LEN + 1], unsigned int type,
 				  uint64_t number)
 {
-	snprintf(name, GLOCK__LM_NAME_LEN + 1, "%8x%16" PRIx64, type, number);
+	char *at = name + GLOCK__LM_NAME_LEN;
+
+	*at = 0;
+	memset(name, ' ', GLOCK__LM_NAME_LEN);
+	do
+		*--at = "0123456789abcdef"[number & 15];
+	while (number >>= 4);
+	at = name + 8;
+	do
+		*--at = "0123456789abcdef"[type & 15];
+	while (type >>= 4);
 }
 
 #endif
