@@ -37,6 +37,7 @@ struct options {
 	double churn;  /* share of the inodes that are new in a sample, and gone from it */
 	double filled; /* share of the M locks that have an LVB */
 	bool gfs2, loses;
+	bool moves; /* ... and is read as o2top does, so that it is another line each time */
 };
 
 /* What is being written. */
@@ -320,6 +321,8 @@ static bool write_ocfs2(struct place *p, const char *folder)
 	snprintf(path, sizeof(path), "%s/locking_state", folder);
 	if (!text_open(&p->text, path, o->loses))
 		return false;
+	if (o->moves)
+		p->text.room -= p->sample % 8 * 512;
 	while (p->lines < o->locks - system)
 		put_inode(p, --inode, o->locks - system);
 	for (inode = SYSTEM_END; inode > ROOT;)
@@ -510,13 +513,15 @@ static const char usage[] = "usage: gen_locking_state [OPTION]... FOLDER\n"
 			    "locks that have an LVB (0.75)\n"
 			    "  -g           GFS2: glocks and glstats         -k        lose lines "
 			    "as the kernel does, one in 4 KiB\n"
+			    "                                                 -K        others "
+			    "in each sample\n"
 			    "  -S SEED      (1)\n";
 
 static bool parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "l:n:s:a:c:v:S:gk")) != -1) {
+	while ((c = getopt(argc, argv, "l:n:s:a:c:v:S:gkK")) != -1) {
 		switch (c) {
 		case 'l':
 			o->locks = strtoull(optarg, NULL, 10);
@@ -542,6 +547,9 @@ static bool parse(struct options *o, int argc, char **argv)
 		case 'g':
 			o->gfs2 = true;
 			break;
+		case 'K':
+			o->moves = true;
+			/* fall through */
 		case 'k':
 			o->loses = true;
 			break;

@@ -33,7 +33,7 @@ void glock__busy_attach(struct glock *gl)
 	b->target = b->req = gl->state;
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
-	b->finished = b->cancel = b->must_run = false;
+	b->cancel = b->must_run = false;
 	/* demotes_done goes on. */
 	*more =
 	    (struct glock__more){.flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};

@@ -119,11 +119,10 @@ void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, 
 static int64_t held_until(struct glock *gl)
 {
 	int64_t now = glock__now(gl_space(gl)), granted_at = gl_record(gl)->granted_at;
-	int64_t until = granted_at + gl_busy(gl)->hold;
+	int64_t until;
 
 	/* A grant in the future was none of ours: a record can be written by others. */
-	if (granted_at > now || granted_at < 0)
-		until = 0;
+	until = granted_at > now || granted_at < 0 ? 0 : granted_at + gl_busy(gl)->hold;
 	if (!gl_busy(gl)->hold || (linux_6_1(gl) && gl->type != GLOCK_INODE))
 		return 0;
 	/* A grant that has arrived and is not looked at yet counts from then. */

@@ -34,12 +34,7 @@ void gl_drop(struct glock *gl)
 
 static void clear_lock(struct glock *gl)
 {
-	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
-	if (gl->flags & GLOCK__F_CANCELING) {
-		gl_busy(gl)->finished =
-		    true; /* the canceler clears it: the next request must not be hit */
-		return;
-	}
+	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK && !(gl->flags & GLOCK__F_CANCELING));
 	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 	gl_busy(gl)->cancel = false;
 	gl_busy(gl)->must_run = true;
@@ -182,9 +177,12 @@ static bool promote(struct glock *gl, bool nonblock)
 			continue;
 		}
 		if (!glock__may_grant(gl, gh)) {
-			if (glock__first_holder(gl))
-				fail_waiters(gl, -EAGAIN, true);
-			break;
+			if (!glock__first_holder(gl))
+				break;
+			fail_waiters(gl, -EAGAIN, true);
+			if (glock__first_waiter(gl) == gh)
+				break;
+			continue; /* it was a try itself, and who is behind it may fit */
 		}
 		if (!gl_type(gl)->ops.lock || gl->flags & GLOCK__F_ENTERED ||
 		    gh->flags & GLOCK_SKIP) {
@@ -329,6 +327,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		change_state(gl, gl_busy(gl)->req);
 	else if (reply != GLOCK__ERROR && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		change_state(gl, gl->state); /* a refusal is a change to what it was */
+	else
+		set_usable(gl, gl->state != GLOCK_UN); /* refused, even if to give it up */
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
 		gl_busy(gl)->target = GLOCK_UN; /* asked for while it went to another mode */
 	if (gl->state != gl_busy(gl)->target) {
@@ -375,8 +375,8 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 		return flags;
 	if (tries)
 		flags |= GLOCK__LKF_NOQUEUE;
-	else if (gl->lk.id)
-		flags |= GLOCK__LKF_QUECVT; /* behind those who convert already */
+	if (gl->lk.id) /* behind those who convert already; a try does not overtake them either */
+		flags |= GLOCK__LKF_QUECVT;
 	if (tries & GLOCK_TRY_1CB)
 		flags |= GLOCK__LKF_NOQUEUEBAST;
 	if (glock__self()->mine == gl && glock__self()->mine_waits)
@@ -398,6 +398,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	if (err) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
 			   gl->type, gl->number, err);
+		glock__log_glock(gl);
 		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
 	if (c.inval && !FAULT(3))
@@ -431,13 +432,15 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	if (err) {
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
 			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
+		glock__log_glock(gl);
 		glock__unpin(gl);
 		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
 			fail_waiters(gl, err, false);
 		finish_now(gl, GLOCK__ERROR);
 		return;
 	}
-	if (gl->flags & GLOCK__F_HAVE_REPLY && self->mine == gl) {
+	if (gl->flags & GLOCK__F_HAVE_REPLY && !(gl->flags & GLOCK__F_CANCELING) &&
+	    self->mine == gl) {
 		/* At once, and we are the one who works on it: no detour. */
 		take_reply(gl);
 		glock__work_queue(gl, glock__now(space));
@@ -495,11 +498,8 @@ void glock__cancel_request(struct glock *gl)
 	gl_take(gl);
 	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
 	glock__unpin(gl); /* the caller has one */
-	if (gl_busy(gl)->finished) {
-		gl_busy(gl)->finished = false;
-		clear_lock(gl);
-		glock__work_queue(gl, glock__now(space));
-	}
+	if (gl->flags & GLOCK__F_HAVE_REPLY)
+		glock__work_queue(gl, glock__now(space)); /* it left the reply to us */
 }
 
 bool glock__now_idle(struct glock *gl)
@@ -516,7 +516,9 @@ void glock__work_run(struct glock *gl)
 	bool idle;
 
 	gl_take(gl);
-	if (gl->flags & GLOCK__F_HAVE_REPLY)
+	gl_busy(gl)->work.begun = true;
+	/* Not while it is being canceled: that must not hit the next request. */
+	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
 		take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);

@@ -127,6 +127,7 @@ struct glock__work {
 	int64_t at;     /* when it is due */
 	uint32_t place; /* in the heap; GLOCK__NO_PLACE: not queued */
 	bool running;
+	bool begun; /* and has the glock's lock, or had it */
 	bool again; /* due again while running */
 };
 #define GLOCK__NO_PLACE UINT32_MAX
@@ -185,7 +186,6 @@ struct glock__busy {
 	uint8_t demote_state;  /* where others want it; EX: nobody does */
 	uint8_t req;           /* what the lock manager was last asked for */
 	uint8_t reply;         /* enum glock__reply, with HAVE_REPLY or FROZEN */
-	bool finished;         /* the reply came while the request was being canceled */
 	bool cancel;           /* cancel the request as soon as it is made */
 	bool must_run;         /* the bit lock was cleared and the queue not run yet */
 };
@@ -206,6 +206,9 @@ struct glock__env {
 	uint32_t (*random)(void *arg);
 	unsigned int (*cpu)(void);
 	unsigned int cpus;
+	/* The thread that runs the work, if that is not the program's; NULL: a real one. */
+	void (*start)(void *arg, void (*fn)(struct glock_space *space), struct glock_space *space);
+	void (*join)(void *arg, struct glock_space *space);
 	void *arg;
 	struct glock__mem *mem; /* where records go; NULL: private memory */
 };
@@ -481,6 +484,8 @@ void glock__space_kill(struct glock_space *space);
 int glock__check(struct glock_space *space, const char *function);
 void glock__log(struct glock_space *space, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* The glock as in a dump, to the log: something went wrong with it. Under gl->lock. */
+void glock__log_glock(struct glock *gl);
 
 /* A reference of the library's own, under gl->lock. */
 static inline void glock__pin(struct glock *gl)

@@ -30,7 +30,9 @@ static enum glock__reply reply_of(int status)
 
 static bool should_freeze(struct glock *gl)
 {
-	if (!atom_load8(&gl_space(gl)->blocked))
+	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
+	if (!atom_load8(&gl_space(gl)->blocked) ||
+	    (atom_load8(&gl_space(gl)->withdrawn) && !FAULT(18)))
 		return false;
 	if (gl_busy(gl)->reply == GLOCK__ERROR || gl_busy(gl)->reply == GLOCK__CANCELED ||
 	    gl_busy(gl)->req == GLOCK_UN)

@@ -9,6 +9,7 @@
 
 #include "dump.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ static void one_glock(struct dump *d, struct glock *gl)
 	    .number = gl->number,
 	    .flags = (gl->flags & ~GLOCK__F_OWN) | (glock_object(gl) ? GLOCK__F_OBJECT : 0) |
 		     (queued ? GLOCK__F_QUEUED : 0),
-	    .demote_us = (uint64_t)(glock__now(space) - gl_busy(gl)->more->demote_time) / 1000,
+	    .demote_us =
+		((uint64_t)glock__now(space) - (uint64_t)gl_busy(gl)->more->demote_time) / 1000,
 	    .refs = (int)gl_refs(gl) - 1, /* without ours */
 	    .hold = glock__jiffies(gl_busy(gl)->hold, space->hz),
 	    .pages = gl_type(gl)->flags & GLOCK_OPS_ASPACE ? gl_busy(gl)->more->pages : 0,
@@ -82,6 +84,23 @@ static void one_glock(struct dump *d, struct glock *gl)
 	     l = l->next)
 		one_holder(d, glock__entry(l, struct glock__holder, list));
 	glock__op_dump(gl, print_into_text, &d->text);
+}
+
+void glock__log_glock(struct glock *gl)
+{
+	char buf[2048], *line, *next;
+	struct dump d = {.format = GLOCK__LINUX_7_0, .text = {.buf = buf, .size = sizeof(buf)}};
+
+	assert(gl_held(gl));
+	if (!gl_space(gl)->log)
+		return;
+	one_glock(&d, gl);
+	for (line = buf; *line; line = next) {
+		next = line + strcspn(line, "\n");
+		if (*next)
+			*next++ = '\0';
+		glock__log(gl_space(gl), "fsid=%s: %s", gl_space(gl)->name, line);
+	}
 }
 
 static void dump_one(struct glock *gl, void *arg)
@@ -183,7 +202,7 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 	s.sirtvar = r->stats.v[GLOCK__SIRTVAR];
 	s.dcount = r->stats.v[GLOCK__DCOUNT];
 	s.qcount = r->stats.v[GLOCK__QCOUNT];
-	s.age = now - r->born;
+	s.age = (int64_t)((uint64_t)now - (uint64_t)r->born);
 	s.usable = glock__share_ns(r->usable, now, gl->flags & GLOCK__F_USABLE);
 	s.basts = gl_busy(gl)->more->counts.basts;
 	s.demotes = gl_busy(gl)->more->counts.demotes;

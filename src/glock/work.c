@@ -199,7 +199,9 @@ bool glock__work_queued(struct glock *gl)
 		return false;
 	glock__lock_take(&space->work.lock);
 	b = gl_busy(gl);
-	queued = b->work.place != GLOCK__NO_PLACE || b->work.again;
+	/* Taken out of the heap by a thread that comes for the lock: as good as queued. */
+	queued = b->work.place != GLOCK__NO_PLACE || b->work.again ||
+		 (b->work.running && !b->work.begun);
 	glock__lock_drop(&space->work.lock);
 	return queued;
 }
@@ -223,8 +225,10 @@ static struct glock__busy *next_due(struct glock_space *space)
 			b = NULL;
 		}
 	}
-	if (b)
+	if (b) {
 		b->work.running = true;
+		b->work.begun = false;
+	}
 	glock__lock_drop(&space->work.lock);
 	return b;
 }
@@ -319,15 +323,11 @@ static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl
 	if (take) {
 		take_out(space, b->work.place);
 		b->work.running = true;
+		b->work.begun = false;
 	}
 	glock__lock_drop(&space->work.lock);
-	if (!take) {
-		gl_drop(gl);
-		return NULL;
-	}
-	/* The queue may still have to be run: that is what comes now. What was queued stays busy. */
-	glock__lock_drop(&gl->lock);
-	return b;
+	gl_drop(gl); /* what was queued has a reference, so that it stays busy */
+	return take ? b : NULL;
 }
 
 void glock__mine_run(struct glock *gl)
@@ -452,9 +452,8 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
 
 /* ---- the library's thread ---- */
 
-static void *work_thread(void *arg)
+static void run_all(struct glock_space *space)
 {
-	struct glock_space *space = arg;
 	uint32_t event;
 	int64_t next;
 
@@ -467,6 +466,11 @@ static void *work_thread(void *arg)
 		sleep_on(&space->work.idle, &space->work.events, event,
 			 next == INT64_MAX ? 0 : next);
 	}
+}
+
+static void *work_thread(void *space)
+{
+	run_all(space);
 	return NULL;
 }
 
@@ -475,10 +479,14 @@ static int start_thread(struct glock_space *space)
 	sigset_t all, old;
 	int err;
 
+	space->work.have_thread = true;
+	if (space->env.start) {
+		space->env.start(space->env.arg, run_all, space);
+		return 0;
+	}
 	/* It inherits the mask: no signal of the program's is handled there. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	space->work.have_thread = true;
 	err = pthread_create(&space->work.thread, NULL, work_thread, space);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
@@ -506,7 +514,10 @@ void glock__work_stop(struct glock_space *space)
 	if (space->work.have_thread) {
 		atom_store8(&space->work.stop, true);
 		signal_event(space);
-		pthread_join(space->work.thread, NULL);
+		if (space->env.join)
+			space->env.join(space->env.arg, space);
+		else
+			pthread_join(space->work.thread, NULL);
 	}
 	if (space->work.fd >= 0)
 		close(space->work.fd);

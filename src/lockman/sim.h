@@ -25,11 +25,22 @@ struct glock__sim_params {
 	uint64_t seed;
 	unsigned int nodes;
 	int64_t delay_min, delay_max; /* of a message, ns */
+	int64_t demand_late;          /* a demand may take that much more */
 	int64_t notice;               /* from a death until the others know */
 	int64_t recovery;             /* from then until they may go on */
-	/* For whoever watches; any may be NULL. */
+	unsigned int refuse;          /* one request of so many fails with -ENOMEM; 0: none */
+	/* For whoever watches; any may be NULL. Of requests for a mode: */
 	void *watcher;
-	void (*on_request)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode);
+	void (*on_arrival)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode,
+			   uint32_t flags); /* at the master */
+	void (*on_decision)(void *watcher, unsigned int node, struct glock__lm_lock *lk,
+			    int status); /* by the master; also of those to give back */
+	/* Before a node leaves: to wait until nothing that arrived is under way in the library. */
+	void (*on_leave)(void *watcher, unsigned int node);
+	/* Right before the node is told. */
+	void (*on_bast)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode);
+	void (*on_request)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode,
+			   uint32_t flags);
 	void (*on_reply)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int status);
 };
 
@@ -54,9 +65,15 @@ int64_t glock__sim_paused_until(const struct glock__sim *sim, unsigned int node)
  */
 size_t glock__sim_messages(struct glock__sim *sim);
 int64_t glock__sim_next(struct glock__sim *sim); /* when the first is due; INT64_MAX: none */
-/* Of the i'th: whether the master gets it, or else which node; and its place in order of sending.
- */
-bool glock__sim_for_master(struct glock__sim *sim, size_t i, unsigned int *node, uint64_t *order);
+/* Of the i'th: who gets it, which node it is about, and its place in order of sending. */
+enum glock__sim_to {
+	GLOCK__SIM_MASTER,
+	GLOCK__SIM_NODE, /* the library is called in glock__sim_deliver() */
+	GLOCK__SIM_ALL, /* a death, or the end of its recovery: nodes are told to hold grants back */
+};
+enum glock__sim_to glock__sim_to(struct glock__sim *sim, size_t i, unsigned int *node,
+				 uint64_t *order);
+int64_t glock__sim_due(struct glock__sim *sim, size_t i);
 uint64_t glock__sim_sent(const struct glock__sim *sim); /* how many were sent */
 /*
  * Delivers the i'th of them, or if that is for the master and the same node has sent another one

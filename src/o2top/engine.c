@@ -9,6 +9,8 @@
  */
 #include "engine.h"
 
+#include "times.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -137,26 +139,6 @@ static void forget_history(struct engine *e)
 
 /* ---- going anywhere in a recording --------------------------------------------------------- */
 
-size_t replay_find(struct collector *c, int64_t time_us)
-{
-	size_t n = c->replay->count(c), low = 0, high = n;
-
-	/* samples without a time are few, and of one without neighbours nothing better is known */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2, at = mid;
-
-		while (at < high && c->replay->time(c, at) == INT64_MIN)
-			at++;
-		if (at == high)
-			high = mid;
-		else if (c->replay->time(c, at) < time_us)
-			low = at + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* Shows sample `to`, with as much of what was before it as can be read in a moment. */
 static int go_to(struct engine *e, size_t to, char **label)
 {
@@ -208,7 +190,8 @@ static void set_due(struct engine *e)
 		e->due_s = now + wait;
 		return;
 	}
-	e->due_s += wait;
+	/* a node that reading costs much is asked less often */
+	e->due_s += max_s(wait, e->model->interval_s);
 	/* what took longer than the interval is not made up for */
 	if (e->due_s < now)
 		e->due_s = now + wait;
@@ -278,7 +261,8 @@ static void *run(void *arg)
 		int step = e->step;
 
 		e->seek = false;
-		e->step = 0;
+		/* on is one by one, as each frame needs the one before; back is at once */
+		e->step = step > 1 && !e->status.ended ? step - 1 : 0;
 		e->status.sampling = true;
 		pthread_mutex_unlock(&e->mutex);
 		got = work(e, seek, to, step, &label);

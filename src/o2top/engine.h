@@ -58,7 +58,4 @@ void engine_seek(struct engine *e, int64_t time_us);
 void engine_interval(struct engine *e, double seconds);
 void engine_speed(struct engine *e, double speed);
 
-/* The first sample at or after a time; count() where there is none. */
-size_t replay_find(struct collector *c, int64_t time_us);
-
 #endif

@@ -16,9 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/cluster.h"
+#include "collect/discover.h"
 #include "collect/mounts.h"
+#include "collect/record.h"
+#include "conditions.h"
+#include "times.h"
 #include "views/tui.h"
 #include "views/units.h"
+#include "waits.h"
 
 /* A message may hold names that are not ours. */
 __attribute__((format(printf, 1, 2))) static void complain(const char *format, ...)
@@ -40,6 +46,10 @@ __attribute__((format(printf, 1, 2))) static void complain(const char *format, .
 struct run {
 	struct options o;
 	struct collector *collector;
+	bool recording;     /* the collector is a recorder */
+	bool replayed;      /* what is shown was recorded */
+	struct times times; /* of a recording: what is shown */
+	size_t taken;       /* samples */
 	struct model model;
 	struct names *names;
 	struct problems problems; /* since the last frame */
@@ -48,7 +58,9 @@ struct run {
 	const char *title;
 	char *resolved; /* the path given, where it led elsewhere */
 	unsigned frames;
+	struct discovered found; /* the nodes of the cluster that this machine is in */
 	bool saw_space, saw_usable;
+	bool away; /* a node is, in the last sample */
 	bool output_failed;
 };
 
@@ -112,13 +124,22 @@ static int take(struct run *r, char **label)
 	if (!*label)
 		return -ENOMEM;
 	got = model_sample(&r->model, r->collector, &sample);
+	if (!got)
+		conditions_read(&r->model, r->collector, &sample);
+	got = got ? got : waits_read(&r->model, r->collector, &sample);
 	problems_join(&r->problems, &r->model.problems);
+	r->taken++;
+	if (r->recording)
+		recorder_sampled(r->collector, &r->problems);
 	for (size_t i = 0; i < sample.n_nodes; i++)
 		r->saw_space |= sample.nodes[i].n_spaces > 0;
+	r->away = false;
 	for (size_t i = 0; i < r->model.n_nodes; i++) {
-		enum node_state state = r->model.nodes[i].state;
+		const struct node *node = &r->model.nodes[i];
 
-		r->saw_usable |= state != NODE_NOT_ANSWERING && state != NODE_UNUSABLE;
+		r->saw_usable |= node->last_sample == r->model.sample &&
+				 node->state != NODE_UNUSABLE && node->state != NODE_NO_PERMISSION;
+		r->away |= node->last_sample != r->model.sample;
 	}
 	return got ? got : 1;
 }
@@ -149,6 +170,14 @@ static void wait_for(struct timespec *next, double interval_s)
  * A frame is what lies between two samples. The first sample makes one of its own where there is no
  * other, and as text from this machine, where one would have to wait for the second.
  */
+/* Of a recording: whether the sample taken last is among those that are asked for. */
+static bool is_asked_for(const struct run *r)
+{
+	size_t i = r->times.begin + r->taken - 1;
+
+	return !r->replayed || (i >= r->times.first && i < r->times.end);
+}
+
 static int loop(struct run *r)
 {
 	bool live = r->collector->ops->live;
@@ -158,24 +187,29 @@ static int loop(struct run *r)
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	got = take(r, &label);
-	if (got > 0 && live && !r->o.once && r->saw_space && r->saw_usable && !r->o.json) {
+	if (got > 0 && live && !r->o.once && (r->saw_space || r->away) &&
+	    (r->saw_usable || r->away) && !r->o.json) {
 		got = show(r, label, true);
 		r->frames = 0;
 		got = got ? got : 1;
 	}
-	while (got > 0 && (r->saw_space || !live)) {
+	/* nodes of a cluster may come later */
+	while (got > 0 && (r->saw_space || !live || r->away)) {
 		bool first = r->model.sample == 1;
 		int err = 0;
 
 		if (live && !r->o.once)
-			wait_for(&next, r->o.interval_s);
+			wait_for(&next, max_s(r->o.interval_s, r->model.interval_s));
 		got = r->o.once ? 0 : take(r, &label);
 		/* a recording may begin before anything is mounted */
-		if (r->saw_space && (got > 0 || (got == 0 && first)))
+		if ((r->saw_space || (live && r->away)) && (got > 0 || (got == 0 && first)) &&
+		    is_asked_for(r))
 			err = show(r, label, got == 0);
 		if (err)
 			got = err;
 		if (r->o.iterations && r->frames == r->o.iterations)
+			break;
+		if (r->replayed && r->times.begin + r->taken >= r->times.end)
 			break;
 	}
 	free(label);
@@ -185,7 +219,10 @@ static int loop(struct run *r)
 /* The same on a terminal: the first sample is taken here, as there may be nothing to show. */
 static int interactive(struct run *r)
 {
-	struct tui_setup setup = {.title = r->title, .view = &r->o.view, .columns = r->o.columns, .mouse = !r->o.no_mouse};
+	struct tui_setup setup = {.title = r->title,
+				  .view = &r->o.view,
+				  .columns = r->o.columns,
+				  .mouse = !r->o.no_mouse};
 	bool live = r->collector->ops->live;
 	char *label = NULL;
 	int got;
@@ -206,8 +243,13 @@ static int interactive(struct run *r)
 						     .sort = r->o.sort,
 						     .interval_s = r->o.interval_s,
 						     .speed = r->o.speed};
-		setup.engine.end = c->replay ? c->replay->count(c) : 0;
-		setup.engine.first = c->replay ? r->model.sample - 1 : 0;
+		setup.recording = r->recording;
+		if (r->recording) {
+			setup.engine.sampled = recorder_sampled;
+			setup.engine.sampled_arg = c;
+		}
+		setup.engine.end = r->times.end;
+		setup.engine.first = r->times.begin + r->taken - 1;
 		got = tui_run(&setup);
 	}
 	free(label);
@@ -272,21 +314,121 @@ static void set_title(struct run *r)
 	r->title = n > 1 ? r->title_text : r->o.paths[0];
 }
 
+/* A recording in a file, or in a folder; -ENOENT where none is given. */
+static int open_replay(struct run *r)
+{
+	struct options *o = &r->o;
+	char *given = o->replay ? o->replay : o->n_paths == 1 ? o->paths[0] : NULL;
+
+	if (o->replay && o->n_paths) {
+		complain("--replay %s: and %s, too? One of them", o->replay, o->paths[0]);
+		return -EINVAL;
+	}
+	if (!given || (!o->replay && !is_recording(given)))
+		return -ENOENT;
+	r->title = given;
+	if (is_recording(given))
+		return collect_replay(&r->collector, given, o->nodes, o->n_nodes, &r->problems);
+	return collect_recording(&r->collector, &given, 1, o->nodes, o->n_nodes, &r->problems);
+}
+
+/* Goes to what is asked for of a recording, which has a past then. */
+static int go_to_times(struct run *r)
+{
+	const size_t warm = r->o.interactive ? 1 : TRAIL_SHOTS;
+	const char *wrong;
+
+	if (!r->collector->replay) {
+		if (!r->o.from && !r->o.to)
+			return 0;
+		complain("--from and --to are for recordings: --replay FILE");
+		return -EINVAL;
+	}
+	if (times_between(r->collector, r->o.from, r->o.to, warm, &r->times, &wrong)) {
+		complain("%s: no time: 06:07, 2026-11-20 06:07:30, @SECONDS", wrong);
+		return -EINVAL;
+	}
+	if ((r->o.from || r->o.to) && r->times.first == r->times.end) {
+		complain("%s: nothing was recorded in that time", r->title);
+		return -EINVAL;
+	}
+	r->replayed = true;
+	if (r->times.begin)
+		r->collector->replay->seek(r->collector, r->times.begin);
+	return 0;
+}
+
+static int start_recording(struct run *r)
+{
+	struct collector *recorder;
+	int err;
+
+	if (!r->o.record)
+		return 0;
+	if (r->collector->replay && r->o.interactive) {
+		complain("--record is for what is live; a recording is written anew with -b");
+		return -EINVAL;
+	}
+	err = collect_recorder(&recorder, r->collector, r->o.record, &r->problems);
+	if (err)
+		return err;
+	r->collector = recorder;
+	r->recording = true;
+	return 0;
+}
+
+/* With nodes to ask, a path that is not here may be a mount point there. */
+static bool looks_recorded(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0;
+}
+
+static int open_cluster(struct run *r, char *const *nodes, size_t n)
+{
+	const struct options *o = &r->o;
+	struct cluster_options c = {.nodes = nodes,
+				    .n_nodes = n,
+				    .ssh = o->ssh,
+				    .mount_point = o->n_paths ? o->paths[0] : NULL,
+				    .interval_s = o->interval_s,
+				    .no_agent = o->no_agent,
+				    .sample_limit = o->sample_limit << 20};
+
+	r->title = o->n_paths ? o->paths[0] : "cluster";
+	return collect_cluster(&r->collector, &c, &r->problems);
+}
+
+/* The cluster that this machine is in, if it knows others; another debugfs is of no cluster. */
+static int find_cluster(struct run *r)
+{
+	const struct options *o = &r->o;
+
+	if (o->local || ((o->roots.debugfs || o->roots.mountinfo) && !o->configfs && !o->corosync))
+		return 0;
+	return discover_nodes(&r->found, o->configfs, o->corosync);
+}
+
 static int open_collector(struct run *r)
 {
 	struct options *o = &r->o;
+	int err = open_replay(r);
 
-	if (o->n_paths && !is_mount(r)) {
+	if (err != -ENOENT || r->collector || r->problems.count)
+		return err;
+
+	if (o->n_paths && !is_mount(r) && (!o->n_nodes || looks_recorded(o->paths[0]))) {
 		set_title(r);
 		return collect_recording(&r->collector, o->paths, o->n_paths, o->nodes, o->n_nodes,
 					 &r->problems);
 	}
-	if (o->n_nodes) {
-		complain("-n chooses nodes of a recording; asking other machines is not there yet: "
-			 "record their files "
-			 "(o2top(8), RECORDINGS) and give the folder");
-		return -EINVAL;
-	}
+	if (o->n_nodes)
+		return open_cluster(r, o->nodes, o->n_nodes);
+	if (find_cluster(r))
+		return -ENOMEM;
+	if (r->found.n > 1)
+		return open_cluster(r, r->found.names, r->found.n);
 	if (o->n_paths)
 		o->roots.mount_point = o->paths[0];
 	r->title = o->n_paths ? o->paths[0] : "this machine";
@@ -319,7 +461,7 @@ static int nothing_to_watch(const struct run *r)
 {
 	print_problems(r);
 	/* there may be something, but not for who asks */
-	if (r->collector->ops->live && r->problems.count)
+	if (r->collector->ops->live && (r->problems.count || r->away))
 		return EXIT_UNUSABLE;
 	if (!r->collector->ops->live && r->o.n_nodes)
 		complain("nothing to watch: %s holds nothing of %s%s", r->title, r->o.nodes[0],
@@ -350,6 +492,8 @@ static int run(struct run *r)
 		return EXIT_USAGE;
 	}
 	err = open_collector(r);
+	err = err ? err : go_to_times(r);
+	err = err ? err : start_recording(r);
 	if (err) {
 		print_problems(r);
 		if (!r->problems.kept && err != -EINVAL)
@@ -388,6 +532,7 @@ int main(int argc, char **argv)
 	if (r.log)
 		fclose(r.log);
 	free(r.resolved);
+	discover_free(&r.found);
 	names_free(r.names);
 	model_free(&r.model);
 	problems_clear(&r.problems);

@@ -2,6 +2,7 @@
 #include "model.h"
 
 #include "sources/source.h"
+#include "waits.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -316,8 +317,11 @@ static void read_node(struct job *job, size_t i)
 		usable += !ns->unusable;
 		silent += ns->no_statistics;
 	}
-	if (!from->n_spaces)
-		node->state = node->state == NODE_NO_PERMISSION ? node->state : NODE_NOTHING;
+	/* what may not be read there explains all the rest */
+	if (node->state == NODE_NO_PERMISSION)
+		;
+	else if (!from->n_spaces)
+		node->state = NODE_NOTHING;
 	else if (!usable)
 		node->state = NODE_UNUSABLE;
 	else if (silent == usable)
@@ -490,6 +494,7 @@ void model_free(struct model *m)
 	}
 	problems_clear(&m->problems);
 	banners_clear(&m->banners);
+	waits_free(m->waits);
 	free(m->nodes);
 	free(m->spaces);
 	*m = (struct model){0};

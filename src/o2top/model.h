@@ -16,6 +16,7 @@
 #include "table.h"
 
 struct source;
+struct waits;
 
 extern const char *const node_state_names[NODE_STATE_MAX];
 
@@ -51,6 +52,7 @@ struct space {
 	uint32_t generation; /* OCFS2: the file system's, from fs_state; 0 not known */
 	uint64_t root;       /* OCFS2: the root directory, as any node knows it; 0 not known */
 	bool wide;           /* inode numbers of more than 32 bits were seen */
+	bool recovering;     /* a node's files say so, in the last sample */
 	char *mount;         /* where it is mounted, or NULL */
 };
 
@@ -88,6 +90,7 @@ struct node {
 	bool silent_at_least; /* it never answered: since the first sample, at least */
 	double took_s;        /* what its last sample cost: time on the node, 0 not known, */
 	uint64_t bytes;       /* and bytes from there */
+	int dlm_id[2];        /* what the DLMs call it: the kernel's, o2cb's; 0 not known */
 	double skew_s;        /* how far its stamps can be apart from the others'; 0 not known */
 	struct node_space **spaces; /* by the LockSpace's index; NULL where it never had it */
 	size_t n_spaces;
@@ -109,6 +112,14 @@ struct model {
 	size_t n_nodes;
 	uint32_t sample; /* of the last one taken, from 1 */
 	struct problems problems;
+	/* A row that somebody looks at: who waits for whom in it is found out, however short. */
+	struct {
+		bool is;
+		uint32_t space;
+		uint8_t class;
+		uint64_t number;
+	} opened;
+	struct waits *waits;    /* what the DLMs say of locks that are waited for; waits.h */
 	struct banners banners; /* what no counter shows; of the last sample */
 	double interval_s;      /* the collector wants no shorter interval; 0 no wish */
 	int threads;            /* how many nodes are read at once; 0 as many as there are CPUs */
@@ -121,6 +132,12 @@ void model_free(struct model *m);
 /* Who holds or wants this Lock in the last sample: how many, and the first of them. */
 uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 		    const struct holder **first);
+
+/* Whether it gave nothing to this sample. */
+static inline bool node_absent(const struct model *m, const struct node *node)
+{
+	return node->last_sample != m->sample;
+}
 
 /* The clocks of a node at an earlier sample. */
 static inline const struct moment *node_when(const struct node *node, uint32_t sample)

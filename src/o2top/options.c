@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include "collect/agent.h"
 #include "help.h"
-#include "views/tui.h"
 #include "version.h"
+#include "views/tui.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -29,12 +30,24 @@ enum long_only {
 	OPT_JSON,
 	OPT_NO_COLOR,
 	OPT_ASCII,
+	OPT_RECORD,
+	OPT_REPLAY,
+	OPT_FROM,
+	OPT_TO,
 	OPT_SPEED,
 	OPT_COLUMNS,
 	OPT_NO_MOUSE,
 	OPT_DEBUGFS,
 	OPT_SYSFS,
-	OPT_MOUNTINFO
+	OPT_MOUNTINFO,
+	OPT_SSH,
+	OPT_NO_AGENT,
+	OPT_LOCAL,
+	OPT_SAMPLE_LIMIT,
+	OPT_AGENT,
+	OPT_CONFIGFS,
+	OPT_COROSYNC,
+	OPT_AGENT_CHECK
 };
 
 static const struct option longs[] = {
@@ -60,12 +73,24 @@ static const struct option longs[] = {
     {"log", required_argument, NULL, 'o'},
     {"no-color", no_argument, NULL, OPT_NO_COLOR},
     {"ascii", no_argument, NULL, OPT_ASCII},
+    {"record", required_argument, NULL, OPT_RECORD},
+    {"replay", required_argument, NULL, OPT_REPLAY},
+    {"from", required_argument, NULL, OPT_FROM},
+    {"to", required_argument, NULL, OPT_TO},
     {"speed", required_argument, NULL, OPT_SPEED},
     {"columns", required_argument, NULL, OPT_COLUMNS},
     {"no-mouse", no_argument, NULL, OPT_NO_MOUSE},
     {"debugfs", required_argument, NULL, OPT_DEBUGFS},
     {"sysfs", required_argument, NULL, OPT_SYSFS},
     {"mountinfo", required_argument, NULL, OPT_MOUNTINFO},
+    {"ssh", required_argument, NULL, OPT_SSH},
+    {"no-agent", no_argument, NULL, OPT_NO_AGENT},
+    {"sample-limit", required_argument, NULL, OPT_SAMPLE_LIMIT},
+    {"local", no_argument, NULL, OPT_LOCAL},
+    {"configfs", required_argument, NULL, OPT_CONFIGFS},
+    {"corosync", required_argument, NULL, OPT_COROSYNC},
+    {"agent", no_argument, NULL, OPT_AGENT},
+    {"agent-check", no_argument, NULL, OPT_AGENT_CHECK},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -146,6 +171,10 @@ static int take_number(struct options *o, int option, const char *arg)
 			return usage("--inode wants a number", arg);
 		o->filter.inode = n;
 		return -1;
+	case OPT_SAMPLE_LIMIT:
+		return number(arg, 65536, &o->sample_limit) && o->sample_limit
+			   ? -1
+			   : usage("--sample-limit wants MiB", arg);
 	case OPT_WRITERS:
 		if (!number(arg, 100000, &n))
 			return usage("--writers wants a number of nodes", arg);
@@ -209,6 +238,18 @@ static int take_option(struct options *o, int option, char *arg)
 	case OPT_ASCII:
 		o->view.ascii = true;
 		return -1;
+	case OPT_RECORD:
+		o->record = arg;
+		return -1;
+	case OPT_REPLAY:
+		o->replay = arg;
+		return -1;
+	case OPT_FROM:
+		o->from = arg;
+		return -1;
+	case OPT_TO:
+		o->to = arg;
+		return -1;
 	case OPT_SPEED:
 		return parse_seconds(arg, 0, &o->speed)
 			   ? -1
@@ -229,6 +270,26 @@ static int take_option(struct options *o, int option, char *arg)
 	case OPT_MOUNTINFO:
 		o->roots.mountinfo = arg;
 		return -1;
+	case OPT_SSH:
+		o->ssh = arg;
+		return -1;
+	case OPT_NO_AGENT:
+		o->no_agent = true;
+		return -1;
+	case OPT_LOCAL:
+		o->local = true;
+		return -1;
+	case OPT_CONFIGFS:
+		o->configfs = arg;
+		return -1;
+	case OPT_COROSYNC:
+		o->corosync = arg;
+		return -1;
+	case OPT_AGENT:
+		return agent_run();
+	case OPT_AGENT_CHECK:
+		puts(AGENT_PROTOCOL);
+		return EXIT_DONE;
 	case 'h':
 		fputs(o2top_help, stdout);
 		return EXIT_DONE;

@@ -23,6 +23,11 @@ struct options {
 		const char *space, *file; /* space NULL: of any */
 	} names[OPTION_NAMES_MAX];
 	size_t n_names;
+	const char *ssh;                 /* a command instead of ssh, or NULL */
+	bool no_agent;                   /* nothing but sh on the nodes */
+	bool local;                      /* this machine alone */
+	unsigned long sample_limit;      /* MiB that a node may send a sample; 0 the usual */
+	const char *configfs, *corosync; /* where the cluster is described, NULL the usual places */
 	struct local_roots roots;
 	struct filter filter;
 	enum sort_key sort;
@@ -34,8 +39,10 @@ struct options {
 	unsigned long iterations; /* 0 no end */
 	double interval_s;
 	const char *log;
-	double speed;        /* of a recording in a terminal; 0 begins paused */
-	const char *columns; /* of the terminal view, or NULL */
+	char *record, *replay; /* files, or NULL; what is replayed may be a folder */
+	const char *from, *to; /* of what is replayed, or NULL */
+	double speed;          /* of a recording in a terminal; 0 begins paused */
+	const char *columns;   /* of the terminal view, or NULL */
 	bool no_mouse;
 };
 

@@ -2,6 +2,7 @@
 #include "rank.h"
 
 #include "dentry.h"
+#include "waits.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -587,6 +588,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 		struct row *row = &g->rows[i];
 
 		row->rank = (uint32_t)++g->n_section[row->section];
+		waits_explain(m, row);
 	}
 	return 0;
 }

@@ -41,6 +41,8 @@ struct gfs2_shot {
 	    glocks_at;             /* the sample in which glstats and glocks had it last, 0 never */
 	uint32_t ex_seen, sh_seen; /* the sample in which a mode was seen last, 0 never; DF as SH */
 	uint8_t state;
+	bool giving_up;     /* another node wants it, and this one is on its way to let go */
+	uint32_t demote_ms; /* since when, as the kernel says; 0 not */
 };
 
 struct glock_shot {

@@ -11,6 +11,12 @@ static bool copy_node(struct node *to, const struct node *from, const struct mod
 {
 	*to = (struct node){.name = strdup(from->name),
 			    .state = from->state,
+			    .why = from->why ? strdup(from->why) : NULL,
+			    .silent_s = from->silent_s,
+			    .silent_at_least = from->silent_at_least,
+			    .took_s = from->took_s,
+			    .bytes = from->bytes,
+			    .skew_s = from->skew_s,
 			    .n_spaces = from->n_spaces,
 			    .last_sample = from->last_sample == m->sample,
 			    .away = from->away,
@@ -19,7 +25,7 @@ static bool copy_node(struct node *to, const struct node *from, const struct mod
 			    .wall_time = from->wall_time};
 	to->spaces = calloc(from->n_spaces + 1, sizeof(*to->spaces));
 	to->when = calloc(1, sizeof(*to->when));
-	if (!to->name || !to->spaces || !to->when)
+	if (!to->name || !to->spaces || !to->when || (from->why && !to->why))
 		return false;
 	if (from->last_sample == m->sample)
 		*to->when = *node_when(from, m->sample);
@@ -35,6 +41,9 @@ static bool copy_model(struct snapshot *s, const struct model *m)
 	s->model.nodes = calloc(m->n_nodes + 1, sizeof(*s->model.nodes));
 	s->model.spaces = calloc(m->n_spaces + 1, sizeof(*s->model.spaces));
 	s->model.sample = 1;
+	s->model.interval_s = m->interval_s;
+	for (size_t i = 0; i < m->banners.n; i++)
+		banner(&s->model.banners, "%s", m->banners.text[i]);
 	if (!s->shell || !s->model.nodes || !s->model.spaces)
 		return false;
 	for (size_t i = 0; i < m->n_nodes; i++) {
@@ -59,6 +68,7 @@ static void free_model(struct snapshot *s)
 {
 	for (size_t i = 0; i < s->model.n_nodes; i++) {
 		free(s->model.nodes[i].name);
+		free(s->model.nodes[i].why);
 		free(s->model.nodes[i].spaces);
 		free(s->model.nodes[i].when);
 	}
@@ -66,6 +76,7 @@ static void free_model(struct snapshot *s)
 		free(s->model.spaces[i].name);
 		free(s->model.spaces[i].mount);
 	}
+	banners_clear(&s->model.banners);
 	free(s->model.nodes);
 	free(s->model.spaces);
 	free(s->shell);

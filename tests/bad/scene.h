@@ -58,6 +58,7 @@ struct state_line {
 	unsigned long long total_ns[2];
 	unsigned max[2];
 	unsigned long long last_us[2], wait_us;
+	unsigned holders[2];
 };
 void scene_line(struct scene *s, int t, const char *node, struct state_line l);
 #define LINE(t, node, ...) scene_line(s, t, node, (struct state_line){__VA_ARGS__})

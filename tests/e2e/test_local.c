@@ -217,18 +217,6 @@ static void nothing_mounted_is_nothing_to_watch(void **state)
 	free(text);
 }
 
-static void other_machines_are_not_asked_yet(void **state)
-{
-	const struct machine *m = *state;
-	char *text;
-	int status;
-
-	text = run_text(args_for(m, "-n node2 2>&1"), &status);
-	assert_int_equal(status, 2);
-	assert_non_null(strstr(text, "not there yet"));
-	free(text);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,7 +225,6 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(mounted_twice_and_linked, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(a_frame_between_two_samples, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(nothing_mounted_is_nothing_to_watch, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(other_machines_are_not_asked_yet, set_up, tear_down),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

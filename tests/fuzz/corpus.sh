@@ -10,7 +10,7 @@ fi
 captures=$1
 corpus=$2
 mkdir -p "$corpus"
-for target in clean dlm fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording sbstats; do
+for target in clean corosync dlm fs_state glocks glstats input lock_time mounts names ocfs2_line ocfs2_lvb ocfs2_name recording replay sbstats wire; do
 	mkdir -p "$corpus/$target"
 done
 
@@ -42,6 +42,9 @@ printf '9\360\360\360\360\360\360\360\360\360\360\360\360\360\360\360\360\nx\n' 
 printf '36 35 254:0 / /mnt/o2\\040a rw,noatime shared:1 - ocfs2 /dev/vdb rw\n37 35 254:16 / /mnt/gfs2 rw - gfs2 /dev/vdc rw\n' >"$corpus/mounts/two"
 printf '32264 /mnt/o2/spool\n32272 /mnt/o2/victim db\n7 x' >"$corpus/names/three"
 
+printf 'nodelist {\n node {\n  ring0_addr: 10.77.0.1\n  name: node1\n }\n node {\n ring0_addr: 10.77.0.2\n }\n}\n' >"$corpus/corosync/two"
+printf '\007N S S 100.5 832.84 ok\nN F mountinfo 100.6 832.90 \na mount\n\nN E 0 100.7 832.91 \nN L glocks 1 1 1 1 8 0 x:y\nN\006a\nb\nc\nN L glocks 1 1 1 1 4 0 x:y\nR\000R\003N Z 1 1\n' >"$corpus/wire/sample"
+
 trace=$captures/gfs2-trace/node2/trace
 if [ -f "$trace" ]; then
 	grep gfs2_glock_lock_time "$trace"
@@ -69,4 +72,23 @@ for capture in ocfs2-hot ocfs2-hang gfs2-hot gfs2-hang; do
 		at=$((at + 1))
 	done
 	mv "$corpus/recording/$capture.new" "$corpus/recording/$capture"
+done
+
+# recordings in one file, of few lines
+for capture in ocfs2-hot ocfs2-hang gfs2-hang; do
+	small=$corpus/replay.small
+	for t in t0 t1 t2; do
+		from=$captures/$capture/$t/node1
+		[ -d "$from" ] || continue
+		for file in realtime uptime ocfs2/*/locking_state gfs2/*/glocks gfs2/*/glstats; do
+			for path in "$from"/$file; do
+				[ -f "$path" ] || continue
+				to=$small/$t/node1/${path#"$from/"}
+				mkdir -p "$(dirname "$to")"
+				head -n 6 "$path" | cut -c 1-600 >"$to"
+			done
+		done
+	done
+	"$(dirname "$corpus")/seed_replay" "$small" "$corpus/replay/$capture" "$corpus/replay/$capture.file"
+	rm -r "$small"
 done

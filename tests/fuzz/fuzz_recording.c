@@ -7,7 +7,7 @@
  * The bytes are files one after the other, each under a line "@SNF": sample 0 to 3, node a or b,
  * and a letter for the file: L locking_state, F fs_state, G glocks, S glstats, B sbstats, D the
  * DLM's dump, T the trace, O o2dlm's locking_state and M its dlm_state, X locking_filter, K tasks,
- * I ids, R realtime and U uptime (both in microseconds). A node is in a sample when it has a file
+ * I ids, C condition, R realtime and U uptime (both in microseconds). A node is in a sample when it has a file
  * there.
  */
 #include "collect/collect.h"
@@ -27,7 +27,7 @@ struct slice {
 	size_t len;
 };
 
-static const char letters[] = "LFGSBDTOMXKIRU"; /* the first of them in the order of file_kind */
+static const char letters[] = "LFGSBDTOMXKICRU"; /* the first of them in the order of file_kind */
 enum { LETTERS = sizeof(letters) - 1, REALTIME = LETTERS - 2, UPTIME };
 
 struct memory {
@@ -209,7 +209,7 @@ static void show(const struct model *model, unsigned number, enum sort_key key)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct memory m = {.collector = {&memory_ops},
+	struct memory m = {.collector = {.ops = &memory_ops},
 			   .spaces = {{.fs = FS_OCFS2, .name = (char *)"2AAE"},
 				      {.fs = FS_GFS2, .name = (char *)"lab:fs1"}}};
 	struct model model = {.threads = 1};

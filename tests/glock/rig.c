@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 struct rig rig;
+struct glock__mem *rig_mem;
 
 static void __attribute__((format(printf, 1, 2))) note(const char *fmt, ...)
 {
@@ -26,7 +27,9 @@ static void on_log(void *arg, const char *message)
 {
 	(void)arg;
 	rig.n_messages++;
-	snprintf(rig.messages, sizeof(rig.messages), "%s", message);
+	if (strlen(rig.messages) + strlen(message) + 2 > sizeof(rig.messages))
+		*rig.messages = '\0';
+	strcat(strcat(rig.messages, message), "\n");
 }
 
 /* ---- the lock manager ---- */
@@ -210,8 +213,7 @@ static unsigned int rig_cpu(void)
 	return 0;
 }
 
-static const struct glock__env env = {
-    .now = rig_now, .random = rig_random, .cpu = rig_cpu, .cpus = 1};
+static struct glock__env env = {.now = rig_now, .random = rig_random, .cpu = rig_cpu, .cpus = 1};
 
 void rig_open_with(struct glock_space_options *o)
 {
@@ -225,6 +227,7 @@ void rig_open_with(struct glock_space_options *o)
 	o->n_types = ARRAY_SIZE(types);
 	o->log = on_log;
 	o->trace_order = 8;
+	env.mem = rig_mem;
 	assert_int_equal(glock__space_open("rig", o, &rig.lm, &env, &rig.space), 0);
 }
 
@@ -280,7 +283,7 @@ void rig_expect(const char *log)
 void rig_expect_message(const char *part)
 {
 	if (!strstr(rig.messages, part))
-		fail_msg("message \"%s\" has no \"%s\"", rig.messages, part);
+		fail_msg("messages \"%s\" have no \"%s\"", rig.messages, part);
 	*rig.messages = '\0';
 }
 

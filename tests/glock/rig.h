@@ -30,6 +30,7 @@ struct rig {
 };
 
 extern struct rig rig;
+extern struct glock__mem *rig_mem; /* where spaces that are opened publish; NULL */
 
 /* The operations above on types INODE, RGRP and JOURNAL; flags on top of DISPATCH. */
 void rig_open(unsigned int flags);
@@ -43,7 +44,7 @@ void rig_bast(struct glock *gl, int dlm_mode);
 
 /* The log since the last time, which must be this. */
 void rig_expect(const char *log);
-/* The last message must contain this. */
+/* The messages since the last time must contain this. */
 void rig_expect_message(const char *part);
 
 struct glock *rig_glock(unsigned int type, uint64_t number);

@@ -176,6 +176,9 @@ static void space_withdraws_when_sync_fails(void **state)
 	rig.th_error = -ENOSPC;
 	rig_bast(gl, GLOCK__EX);
 	rig_expect("th:UN:3 inval:3 leave:failed");
+	/* what it looked like is told */
+	rig_expect_message("fsid=rig: G:  s:EX n:2/1 f:lDp t:UN d:UN/0 a:0 v:0 r:1 m:200 p:0\n"
+			   "fsid=rig:  X: object\n");
 	assert_int_equal(gl->state, GLOCK_UN);
 	glock_holder_init(&a, gl, GLOCK_SH, 0);
 	assert_int_equal(glock_nq(&a), -EIO);
@@ -223,6 +226,82 @@ static void space_dump(void **state)
 	assert_int_equal(glock_dump(rig.space, 9, 0, collect, NULL), -EINVAL);
 	rig_dq(&b);
 	rig_dq(&a);
+	glock_put(gl);
+	rig_close();
+}
+
+static const char *dump_of(enum glock_file file)
+{
+	*text = '\0';
+	assert_int_equal(glock_dump(rig.space, file, GLOCK_FORMAT_LINUX_6_1, collect, NULL), 0);
+	return text;
+}
+
+/* UN is no lock at all, or one at NL that is kept: flag I tells which. */
+static void space_unlocked_with_and_without_a_lock(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_RGRP, 7);
+	assert_non_null(strstr(dump_of(GLOCK_FILE_GLOCKS), "G:  s:UN n:3/7 f: t:UN "));
+	rig_hold(&a, gl, GLOCK_SH, GLOCK_NOCACHE | GLOCK_SKIP);
+	rig_dq(&a);
+	rig_answer(0);
+	assert_non_null(strstr(dump_of(GLOCK_FILE_GLOCKS), "G:  s:UN n:3/7 f:I t:UN "));
+	*rig.log = '\0';
+	glock_put(gl);
+	rig_expect("unlock");
+	rig_close();
+}
+
+/* A lock for each number of each type: what is held of one keeps nobody from another. */
+static void space_a_glock_for_each_number(void **state)
+{
+	static const unsigned int types[] = {GLOCK_INODE, GLOCK_RGRP};
+	struct glock *gl[4], *again;
+	struct glock_holder gh[4];
+
+	(void)state;
+	rig_open(0);
+	for (unsigned int i = 0; i < 4; i++) {
+		gl[i] = rig_glock(types[i / 2], 50 + i % 2);
+		assert_int_equal(glock_type_of(gl[i]), types[i / 2]);
+		assert_int_equal(glock_number(gl[i]), 50 + i % 2);
+		for (unsigned int k = 0; k < i; k++)
+			assert_ptr_not_equal(gl[i], gl[k]);
+		rig_hold(&gh[i], gl[i], GLOCK_EX, GLOCK_SKIP);
+	}
+	again = rig_glock(GLOCK_INODE, 50);
+	assert_ptr_equal(again, gl[0]);
+	glock_put(again);
+	for (unsigned int i = 0; i < 4; i++) {
+		rig_dq(&gh[i]);
+		glock_put(gl[i]);
+	}
+	rig_close();
+}
+
+/* What is granted from the cache is queued, and asks nothing of the lock manager. */
+static void space_more_queued_than_requested(void **state)
+{
+	struct glock_statistics s = {.size = sizeof(s)};
+	struct glock *gl;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	for (int i = 0; i < 100; i++) {
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+	}
+	assert_int_equal(glock_statistics(gl, &s), 0);
+	assert_int_equal(s.dcount, 1);
+	assert_int_equal(s.qcount, 100);
+	assert_non_null(strstr(dump_of(GLOCK_FILE_GLSTATS), " dcnt: 1 qcnt: 100\n"));
+	assert_non_null(
+	    strstr(dump_of(GLOCK_FILE_SBSTATS), "inode         queue:             100\n"));
 	glock_put(gl);
 	rig_close();
 }
@@ -333,11 +412,19 @@ static void space_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(space_options),     cmocka_unit_test(space_close_is_busy),
-	    cmocka_unit_test(space_idle_glocks), cmocka_unit_test(space_shrink),
-	    cmocka_unit_test(space_withdraw),    cmocka_unit_test(space_withdraws_when_sync_fails),
-	    cmocka_unit_test(space_dump),        cmocka_unit_test(space_statistics),
-	    cmocka_unit_test(space_trace),       cmocka_unit_test(space_fork),
+	    cmocka_unit_test(space_options),
+	    cmocka_unit_test(space_close_is_busy),
+	    cmocka_unit_test(space_idle_glocks),
+	    cmocka_unit_test(space_shrink),
+	    cmocka_unit_test(space_withdraw),
+	    cmocka_unit_test(space_withdraws_when_sync_fails),
+	    cmocka_unit_test(space_dump),
+	    cmocka_unit_test(space_statistics),
+	    cmocka_unit_test(space_trace),
+	    cmocka_unit_test(space_fork),
+	    cmocka_unit_test(space_unlocked_with_and_without_a_lock),
+	    cmocka_unit_test(space_a_glock_for_each_number),
+	    cmocka_unit_test(space_more_queued_than_requested),
 	};
 
 	return RUN_TESTS(tests);

@@ -119,7 +119,7 @@ static size_t events(struct run *r, const struct moment *last, struct moment *no
 	for (size_t i = 0; i < messages; i++) {
 		unsigned int node;
 		uint64_t order;
-		bool master = glock__sim_for_master(w->sim, i, &node, &order);
+		bool master = glock__sim_to(w->sim, i, &node, &order) == GLOCK__SIM_MASTER;
 
 		if (master && from_node[node])
 			continue; /* a node's messages arrive in order */

@@ -7,46 +7,75 @@
  * has the glock in EX counts it up, in his cache; who has it at all reads it, from his cache or
  * the disk, and must see the last value that was written.
  *
+ * Whatever calls the library is a task (task.h): a client's request, a reply that arrives, the
+ * work. The type's operations may take their time, and fail; meanwhile everything else goes on.
+ * With `threads` tasks are interrupted at the library's atomics as well.
+ *
  * After every step it is checked that
  *   - no two nodes hold a glock in modes that exclude each other;
  *   - each cache has no more than the glock's mode allows, and what is asked for will allow;
  *   - granted holders are at the head of their queue, and nobody was overtaken;
  *   - nobody waits who could be granted, or whom the lock manager was not asked for, unless work
  *     is to come or a change in flight;
+ *   - while a node's request waits at the master, every other node is granted once at most;
  *   - every glock's statistics are what another computation of them gives;
  *   - demotes that are wanted and the flags that say so agree;
  * and at the end that every request was answered, and that nothing is left, neither in the library
- * nor in the master.
+ * nor in the master. (With threads, of what a task is in the middle of, as soon as it is not.)
  */
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H
 
 #include "impl.h"
 #include "sim.h"
+#include "task.h"
 
-enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64 };
+enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64, CPUS_MAX = 3 };
 
-enum client_state { IDLE, WAITING, HELD };
+enum client_state {
+	IDLE,
+	ASKING,  /* about to */
+	WAITING, /* its request is made, or being made */
+	HELD,
+	LEAVING, /* letting go, or its request failed */
+};
 
 struct client {
 	unsigned int node, g;
 	enum client_state state;
+	bool busy;            /* a task is at it */
+	bool granted;         /* and that was looked at */
+	unsigned int cancels; /* tasks that are canceling its request */
+	enum glock_mode mode;
+	unsigned int flags;
 	struct glock_holder gh;
 	struct glock *gl;
-	uint64_t turn; /* of asking; grants of a glock go by it */
-	int64_t next;  /* when it does something */
+	uint64_t asked, queued; /* turns: when it called; when it was seen in the queue */
+	int64_t next;           /* when it does something */
 };
 
 struct cache {
 	unsigned int bits; /* enum glock__cache */
 	long value;
+	bool entered; /* the type's lock operation was called */
+};
+
+/* A request at the master. */
+struct petition {
+	bool open, down, fresh; /* fresh: for a lock that the master does not know yet */
+	unsigned int granted;   /* others, meanwhile */
 };
 
 struct world_node {
 	struct glock_space *space; /* NULL: dead */
-	bool withdrawn;
+	bool withdrawn, closing;
+	unsigned int dispatchers; /* tasks that run its work */
+	bool receiving;           /* a task gets a message */
+	bool starting;
+	struct task *thread; /* the library's */
 	struct cache cache[GLOCKS_MAX];
-	struct glock__stats types[GLOCK_TYPE_MAX]; /* the other computation */
+	struct petition petition[GLOCKS_MAX];
+	struct glock__stats types[GLOCK_TYPE_MAX][CPUS_MAX]; /* the other computation */
 	int64_t restart;
 };
 
@@ -54,20 +83,37 @@ struct world_node {
 struct mirror {
 	struct glock *gl; /* NULL: free */
 	unsigned int node;
+	bool known; /* what it began with */
 	struct glock__stats stats;
+	struct glock__counts counts;
+	int64_t born;
+	int64_t used, since; /* it could be used for so long; and since then, if it can */
+	bool usable;
 	int64_t stamp;
 	bool asked, blocking;
+	bool giving;    /* it was asked for UN */
+	bool refused;   /* the last request was */
 	bool unlocking; /* out of the table, its lock is being given back */
 	bool seen;      /* at this step's check */
 };
 
 struct world_features {
 	bool kills, pauses, cancels, withdraws, tries, no_hold, disorder;
-	bool steady; /* every message takes as long */
+	bool steady;  /* every message takes as long */
+	bool late;    /* demands come late */
+	bool slow;    /* operations take their time, and demote_ok says no at times */
+	bool failing; /* operations fail */
+	bool refuse;  /* the lock manager fails */
+	bool convert; /* all for SH first and for EX then */
+	bool duel;    /* conversions that exclude each other, and tries meanwhile */
+	bool exact;   /* many EXACT, ANY and DF: changes between all modes */
+	bool threads; /* tasks are interrupted at atomics */
+	bool worker;  /* the library's thread runs the work, not the program */
 };
 
 struct world {
 	struct glock__sim *sim;
+	struct tasks tasks;
 	unsigned int nodes, clients, glocks;
 	struct world_features f;
 	struct world_node node[NODES_MAX];
@@ -75,20 +121,23 @@ struct world {
 	struct mirror mirror[MIRRORS];
 	long disk[GLOCKS_MAX], truth[GLOCKS_MAX];
 	uint64_t turns;
+	size_t picked; /* the message that comes next */
 	unsigned long steps, grants;
-	char trouble[256]; /* what is wrong; empty: nothing */
+	unsigned int passed, passed_fresh; /* most grants to others while one waited */
+	char trouble[256];                 /* what is wrong; empty: nothing */
 };
 
 /* How often a reply came in a state, with a demote waiting or due. */
-extern unsigned long world_seen[GLOCK_MODE_MAX][5][3];
+enum world_reply { GRANTED, TRY_AGAIN, DEADLOCK, CANCELED, FAILED, WORLD_REPLY_MAX };
+extern unsigned long world_seen[GLOCK_MODE_MAX][WORLD_REPLY_MAX][3];
 
 void world_open(struct world *w, uint64_t seed, unsigned int nodes, unsigned int clients,
 		unsigned int glocks, struct world_features f);
-/* The same, with everything from the seed. */
-void world_open_seed(struct world *w, uint64_t seed);
+/* The same, with everything from the seed: of schedules of events, or of threads. */
+void world_open_seed(struct world *w, uint64_t seed, bool threads);
 /* With one glock and a client a node, without delays and hold times: time stands still. */
 void world_open_still(struct world *w, unsigned int nodes);
-/* Runs on to the end of time, then lets all go. False: see trouble. */
+/* Runs on, then lets all go to the end of time. False: see trouble. */
 bool world_run(struct world *w, unsigned int steps);
 bool world_settle(struct world *w);
 void world_close(struct world *w);

@@ -31,6 +31,7 @@ enum file_kind {
 	FILE_TASKS,       /* of the node: tasks that sleep in lock code */
 	FILE_IDS,         /* of the node: what the DLMs call it */
 	FILE_NODE,        /* libglock: what a process publishes */
+	FILE_CONDITION,   /* GFS2: frozen, withdrawn, recovering: a name and a value a line */
 	FILE_KINDS
 };
 

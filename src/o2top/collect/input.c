@@ -50,6 +50,32 @@ int input_open_path(struct input *in, const char *path, const char *label)
 	return 0;
 }
 
+static ssize_t memory_read(struct input *in, void *buf, size_t size)
+{
+	size_t n = in->left < size ? in->left : size;
+
+	if (n)
+		memcpy(buf, in->text, n);
+	in->text += n;
+	in->left -= n;
+	return (ssize_t)n;
+}
+
+static void memory_close(struct input *in)
+{
+	in->left = 0;
+}
+
+void input_open_memory(struct input *in, const char *text, size_t len, const char *label)
+{
+	*in = (struct input){.read = memory_read,
+			     .close = memory_close,
+			     .fd = -1,
+			     .text = text ? text : "",
+			     .left = len};
+	snprintf(in->label, sizeof(in->label), "%s", label);
+}
+
 struct reader {
 	input_line_fn *each;
 	void *arg;

@@ -15,12 +15,18 @@ struct input {
 	ssize_t (*read)(struct input *in, void *buf, size_t size); /* as read(2); negative errno */
 	void (*close)(struct input *in);
 	int fd;
+	const char *text; /* in memory: what is left to read */
+	size_t left;
+	void *of; /* whose it is, where another collector passes it on */
 	size_t first_read;           /* size of the first read where it matters, else 0 */
 	char label[INPUT_LABEL_MAX]; /* what messages call it */
 };
 
 /* Opens a file for reading; 0 or negative errno. A label that is too long loses its beginning. */
 int input_open_path(struct input *in, const char *path, const char *label);
+
+/* The same for bytes in memory, which must stay there. */
+void input_open_memory(struct input *in, const char *text, size_t len, const char *label);
 
 /*
  * Calls `each` for every line, numbered from 1, without its newline; `complete` is false for a last

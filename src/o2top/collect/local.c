@@ -34,24 +34,6 @@ size_t collect_first_read(unsigned n)
 	return sizes[n % (sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-/* "    Device => Id: 254,16  Uuid: ..." */
-static bool find_device(void *arg, const char *line, size_t len, size_t number, bool complete)
-{
-	static const char key[] = "Device => Id: ";
-	const char *at = memmem(line, len, key, sizeof(key) - 1);
-	unsigned *device = arg;
-	char text[64];
-
-	(void)number;
-	(void)complete;
-	if (!at)
-		return true;
-	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at), at);
-	if (sscanf(text, "Device => Id: %u,%u", &device[0], &device[1]) != 2)
-		device[0] = device[1] = 0;
-	return false;
-}
-
 static void device_of(struct local *l, const struct space_sample *space, unsigned device[2])
 {
 	char path[PATH_MAX], text[64];
@@ -60,48 +42,33 @@ static void device_of(struct local *l, const struct space_sample *space, unsigne
 	device[0] = device[1] = 0;
 	if (space->fs == FS_OCFS2) {
 		if (tree_open(l->debugfs, 0, space, FILE_FS_STATE, &in) == 0)
-			input_lines(&in, find_device, device);
+			mounts_device_of_fs_state(&in, device);
 		return;
 	}
 	if ((size_t)snprintf(path, sizeof(path), "%s/fs/gfs2/%s/id", l->sysfs, space->name) <
 		sizeof(path) &&
-	    input_small(path, text, sizeof(text)) > 0 &&
-	    sscanf(text, "%u:%u", &device[0], &device[1]) != 2)
-		device[0] = device[1] = 0;
-}
-
-/* One device may be mounted in several places. */
-static bool same_device(const struct mount *a, const struct mount *b)
-{
-	return a && b && a->fs == b->fs && a->major == b->major && a->minor == b->minor;
+	    input_small(path, text, sizeof(text)) > 0)
+		mounts_device_of_id(text, device);
 }
 
 /* Says where each lock space is mounted, and drops those that are not asked for. */
 static void match_mounts(struct local *l, struct problems *problems)
 {
-	const struct mount *only = NULL;
 	struct mounts mounts;
 	size_t kept = 0;
 	int err = mounts_read(&mounts, l->mountinfo);
 
 	if (err)
 		problem(problems, l->mountinfo, 0, "%s", strerror(-err));
-	if (l->mount_point)
-		only = mounts_of_path(&mounts, l->mount_point);
 	for (size_t i = 0; i < l->node.n_spaces; i++) {
 		struct space_sample *space = &l->node.spaces[i];
-		const struct mount *mount;
 		unsigned device[2];
 
 		device_of(l, space, device);
-		mount = mounts_of_device(&mounts, space->fs, device[0], device[1]);
-		if (l->mount_point && !same_device(only, mount)) {
+		if (mounts_place(&mounts, l->mount_point, space, device))
+			l->node.spaces[kept++] = *space;
+		else
 			free(space->name);
-			continue;
-		}
-		if (mount)
-			space->mount = strdup(only ? only->point : mount->point);
-		l->node.spaces[kept++] = *space;
 	}
 	l->node.n_spaces = kept;
 	mounts_free(&mounts);

@@ -4,6 +4,7 @@
 #include "../sources/scan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,17 +87,23 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 	return true;
 }
 
-int mounts_read(struct mounts *m, const char *mountinfo)
+int mounts_take(struct mounts *m, struct input *in)
 {
 	struct reading r = {.mounts = m};
+	int err;
+
+	*m = (struct mounts){0};
+	err = input_lines(in, take_line, &r);
+	return err ? err : r.err;
+}
+
+int mounts_read(struct mounts *m, const char *mountinfo)
+{
 	struct input in;
 	int err = input_open_path(&in, mountinfo, mountinfo);
 
 	*m = (struct mounts){0};
-	if (err)
-		return err;
-	err = input_lines(&in, take_line, &r);
-	return err ? err : r.err;
+	return err ? err : mounts_take(m, &in);
 }
 
 void mounts_free(struct mounts *m)
@@ -134,4 +141,53 @@ const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, un
 		if (m->list[i].fs == fs && m->list[i].major == major && m->list[i].minor == minor)
 			return &m->list[i];
 	return NULL;
+}
+
+/* "    Device => Id: 254,16  Uuid: ..." */
+static bool find_device(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	static const char key[] = "Device => Id: ";
+	const char *at = memmem(line, len, key, sizeof(key) - 1);
+	unsigned *device = arg;
+	char text[64];
+
+	(void)number;
+	(void)complete;
+	if (!at)
+		return true;
+	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at), at);
+	if (sscanf(text, "Device => Id: %u,%u", &device[0], &device[1]) != 2)
+		device[0] = device[1] = 0;
+	return false;
+}
+
+void mounts_device_of_fs_state(struct input *fs_state, unsigned device[2])
+{
+	device[0] = device[1] = 0;
+	input_lines(fs_state, find_device, device);
+}
+
+void mounts_device_of_id(const char *id, unsigned device[2])
+{
+	if (sscanf(id, "%u:%u", &device[0], &device[1]) != 2)
+		device[0] = device[1] = 0;
+}
+
+/* One device may be mounted in several places. */
+static bool same_device(const struct mount *a, const struct mount *b)
+{
+	return a && b && a->fs == b->fs && a->major == b->major && a->minor == b->minor;
+}
+
+bool mounts_place(const struct mounts *m, const char *mount_point, struct space_sample *space,
+		  const unsigned device[2])
+{
+	const struct mount *mount = mounts_of_device(m, space->fs, device[0], device[1]);
+	const struct mount *only = mount_point ? mounts_of_path(m, mount_point) : NULL;
+
+	if (mount_point && !same_device(only, mount))
+		return false;
+	if (mount)
+		space->mount = strdup(only ? only->point : mount->point);
+	return true;
 }

@@ -20,6 +20,7 @@ static const char *const file_name[FILE_KINDS] = {
     [FILE_SBSTATS] = "sbstats",
     [FILE_FILTER] = "locking_filter",
     [FILE_NODE] = "node",
+    [FILE_CONDITION] = "condition",
 };
 
 /* The DLM's name for a lock space: the UUID, or what follows the cluster's name in a lock table. */

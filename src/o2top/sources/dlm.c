@@ -49,11 +49,11 @@ static bool ocfs2_resource(const struct dlm_rsb_line *rsb, struct lock_id *id)
 	return true;
 }
 
-static bool resource(const struct dump *d, const struct dlm_rsb_line *rsb, struct lock_id *id)
+bool dlm_lock_id(enum fs_kind fs, const struct dlm_rsb_line *rsb, struct lock_id *id)
 {
 	uint32_t type;
 
-	if (d->t->space->fs == FS_OCFS2)
+	if (fs == FS_OCFS2)
 		return ocfs2_resource(rsb, id);
 	*id = (struct lock_id){0};
 	if (!dlm_gfs2_name(rsb, &type, &id->number) || type > UINT8_MAX)
@@ -77,7 +77,7 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 
 		d->of = NULL;
 		wrong = dlm_rsb_parse(&rsb, line, len);
-		if (!wrong && resource(d, &rsb, &id) &&
+		if (!wrong && dlm_lock_id(d->t->space->fs, &rsb, &id) &&
 		    (lock = table_find(&d->t->ns->table, &id))) {
 			struct dlm_times key = {.lock = table_index(&d->t->ns->table, lock)};
 

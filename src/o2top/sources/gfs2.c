@@ -159,6 +159,9 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 		return NULL;
 	s->glocks_at = t->sample;
 	s->state = (uint8_t)l.state;
+	s->giving_up = strpbrk(l.flags, "Ddp") != NULL;
+	s->demote_ms =
+	    l.demote_us / 1000 < UINT32_MAX ? (uint32_t)(l.demote_us / 1000) : UINT32_MAX;
 	saw_mode(s, l.state, t->sample);
 	saw_mode(s, l.target, t->sample);
 	lock->now.sample = t->sample;

@@ -87,6 +87,9 @@ struct dlm_times {
  * named in it, sorts them by Lock and leaves each once. Returns how many there are.
  */
 size_t dlm_take_times(struct take *t, struct dlm_times *times, size_t n);
+/* Which lock a resource of the DLM is; false where it is none of this file system's. */
+struct dlm_rsb_line;
+bool dlm_lock_id(enum fs_kind fs, const struct dlm_rsb_line *rsb, struct lock_id *id);
 /* Those of a Lock, or NULL. */
 const struct dlm_times *dlm_times_of(const struct dlm_times *times, size_t n, uint32_t lock);
 

@@ -72,7 +72,7 @@ static void print_nodes(struct page *p)
 		else
 			fprintf(p->out, "  %s!%s %s%s", on(p, ROLE_BAD), name,
 				node_state_names[n->state], off(p));
-		if (n->took_s > 0)
+		if (n->bytes)
 			fprintf(p->out, " (read in %s, %sB)", unit_seconds(took, n->took_s),
 				unit_count(bytes, (double)n->bytes));
 	}

@@ -53,7 +53,7 @@ struct item {
 	bool last;    /* of its siblings */
 	uint32_t row; /* or directory, or section */
 	uint32_t at;  /* which node, LockSet, member or line of text */
-	uint32_t nth; /* which process */
+	uint32_t nth; /* which process, or enum about */
 };
 
 struct directory {
@@ -157,8 +157,10 @@ bool item_is_open(const struct ui *ui, const struct item *item);
 void item_toggle(struct ui *ui, const struct item *item);
 /* `name`: without its directory, however paths are shown. */
 void item_label(const struct ui *ui, const struct row *row, bool name, char *buf, size_t size);
-/* What there is to say about a row, fit for a terminal; "" nothing. */
-void item_text(const struct ui *ui, uint32_t row, char *buf, size_t size);
+/* What there is to say about a row, fit for a terminal; NULL nothing. */
+enum about { ABOUT_SENTENCE, ABOUT_ADVICE, ABOUT_NOTE, ABOUTS };
+enum { TEXT_MAX = 2048 };
+const char *item_text(const struct ui *ui, uint32_t row, enum about about, char *buf, size_t size);
 /* The nth line of a text folded to width columns; NULL past the end. */
 const char *fold_line(const char *text, int width, unsigned nth, char *buf, size_t size);
 
@@ -205,7 +207,5 @@ void prompt_begin(struct ui *ui, enum prompt_kind kind);
 void prompt_key(struct ui *ui, int key);
 const char *prompt_title(enum prompt_kind kind);
 bool search_next(struct ui *ui, size_t from, int direction);
-/* A time of day, a date and time or @SECONDS, near a day; false where it is none. */
-bool parse_time(const char *text, int64_t near_us, int64_t *time_us);
 
 #endif

@@ -366,15 +366,27 @@ static void draw_process(const struct ui *ui, int y, int width, const struct ite
 		      "%s %s", branch(ui, item), text);
 }
 
+/* What stands before a text, and how it looks. */
+static const char *text_mark(const struct ui *ui, enum about about, enum role *role)
+{
+	*role = about == ABOUT_SENTENCE ? ROLE_HOT : about == ABOUT_NOTE ? ROLE_BAD : ROLE_ADVICE;
+	if (about == ABOUT_SENTENCE)
+		return "!";
+	if (about == ABOUT_NOTE)
+		return "?";
+	return ui->setup->view->ascii ? "->" : "→";
+}
+
 static void draw_text(const struct ui *ui, int y, int width, const struct item *item, bool selected)
 {
-	char text[2048], line[2048];
-	const char *arrow = ui->setup->view->ascii ? "->" : "→";
+	char text[TEXT_MAX], line[TEXT_MAX];
+	enum role role;
+	const char *mark = text_mark(ui, item->nth, &role);
 
-	item_text(ui, item->row, text, sizeof(text));
-	if (fold_line(text, width - 10, item->at, line, sizeof(line)))
-		screen_format(y, 6, width, selected ? ROLE_SELECTED : ROLE_ADVICE, "%s %s",
-			      item->at ? "  " : arrow, line);
+	if (item_text(ui, item->row, item->nth, text, sizeof(text)) &&
+	    fold_line(text, width - 10, item->at, line, sizeof(line)))
+		screen_format(y, 6, width, selected ? ROLE_SELECTED : role, "%-2s %s",
+			      item->at ? "" : mark, line);
 }
 
 static void draw_section(const struct ui *ui, int y, int width, const struct item *item)
@@ -455,14 +467,13 @@ static const struct row *row_here(const struct ui *ui)
 	return &ui->shot->group.rows[item->row];
 }
 
-static void draw_about(const struct ui *ui, int y, int end_y, int width, const struct row *row)
+static void draw_about(const struct ui *ui, int y, int width, const struct row *row)
 {
 	const struct space *space = &ui->shot->model.spaces[row->space];
 	char raw[NAME_MAX_TEXT], clean[NAME_MAX_TEXT], size[UNIT_MAX];
 	const char *kind = row_kind(row);
 	int x;
 
-	(void)end_y;
 	row_label(&ui->shot->model, row, false, raw, sizeof(raw));
 	unit_clean(clean, sizeof(clean), raw, width / 2);
 	x = screen_put(y, 0, width, ROLE_PATH, clean);
@@ -517,25 +528,37 @@ static int draw_waiting_nodes(const struct ui *ui, int y, int end_y, int width,
 	return y;
 }
 
+/* Each text takes as many lines as it wants while there are any. */
+static int draw_texts(const struct ui *ui, int y, int end_y, int width, uint32_t row)
+{
+	char text[TEXT_MAX], line[TEXT_MAX];
+
+	for (int about = 0; about < ABOUTS; about++) {
+		enum role role;
+		const char *mark = text_mark(ui, about, &role);
+
+		if (!item_text(ui, row, about, text, sizeof(text)))
+			continue;
+		for (unsigned i = 0; y < end_y && fold_line(text, width - 5, i, line, sizeof(line));
+		     i++) {
+			screen_put(y, 2, width, role, i ? "" : mark);
+			screen_put(y++, 5, width, role, line);
+		}
+	}
+	return y;
+}
+
 static void draw_pane(const struct ui *ui, int y, int end_y, int width)
 {
 	const struct row *row = row_here(ui);
-	char text[2048], line[2048];
 	int x;
 
 	for (x = 0; x < width; x++)
 		screen_put(y, x, width, ROLE_FAINT, ui->setup->view->ascii ? "-" : "─");
 	if (!row)
 		return;
-	draw_about(ui, ++y, end_y, width, row);
-	item_text(ui, (uint32_t)(row - ui->shot->group.rows), text, sizeof(text));
-	y++;
-	for (unsigned i = 0; y < end_y && fold_line(text, width - 5, i, line, sizeof(line)); i++)
-		screen_format(y++, 2, width, ROLE_ADVICE, "%s %s",
-			      i                        ? "  "
-			      : ui->setup->view->ascii ? "->"
-						       : "→",
-			      line);
+	draw_about(ui, ++y, width, row);
+	y = draw_texts(ui, y + 1, end_y, width, (uint32_t)(row - ui->shot->group.rows));
 	x = draw_who(ui, y, end_y, width, row);
 	if (x == y)
 		draw_waiting_nodes(ui, y, end_y, width, row);
@@ -631,15 +654,31 @@ static int pane_height(int rows)
 	return rows < 18 ? 0 : rows < 30 ? 6 : 9;
 }
 
-static const char *banner_line(const struct ui *ui, char *buf, size_t size)
+/* What everybody must see, as far as the table keeps its room. */
+static int draw_banners(const struct ui *ui, int y, int width)
 {
+	const struct model *m = &ui->shot->model;
 	const struct problems *p = &ui->shot->problems;
+	char raw[NAME_MAX_TEXT], clean[NAME_MAX_TEXT];
+	int end_y = y + (screen_size().rows < 30 ? 2 : 5);
 
-	if (!p->count)
-		return NULL;
-	snprintf(buf, size, "%zu problem%s with what was read: ! tells", p->count,
-		 p->count == 1 ? "" : "s");
-	return buf;
+	for (size_t i = 0; i < m->banners.n && y < end_y; i++) {
+		unit_clean(clean, sizeof(clean), m->banners.text[i], 0);
+		screen_fill(y, 0, width, ROLE_BANNER);
+		screen_format(y++, 0, width, ROLE_BANNER, "!! %s", clean);
+	}
+	for (size_t i = 0; i < m->n_nodes && y < end_y; i++) {
+		if (!m->nodes[i].why)
+			continue;
+		snprintf(raw, sizeof(raw), "%.100s: %.1000s", m->nodes[i].name, m->nodes[i].why);
+		unit_clean(clean, sizeof(clean), raw, 0);
+		screen_format(y++, 0, width, ROLE_BAD, "! %s", clean);
+	}
+	if (p->count && y < end_y)
+		screen_format(y++, 0, width, ROLE_BAD,
+			      "! %zu problem%s with what was read: ! tells", p->count,
+			      p->count == 1 ? "" : "s");
+	return y;
 }
 
 static void draw_table(struct ui *ui, int y, int end_y, int width)
@@ -664,7 +703,6 @@ void draw(struct ui *ui)
 {
 	struct tui_size size = screen_size();
 	int y = 0, height = size.rows, width = size.columns, pane = pane_height(height);
-	char text[256];
 
 	erase();
 	ui->header_row = ui->table_row = -1;
@@ -681,8 +719,7 @@ void draw(struct ui *ui)
 		draw_title(ui, y++, width);
 		draw_nodes(ui, y++, width);
 		draw_totals(ui, y++, width);
-		if (banner_line(ui, text, sizeof(text)))
-			screen_format(y++, 0, width, ROLE_BAD, "! %s", text);
+		y = draw_banners(ui, y, width);
 		draw_titles(ui, y++, width);
 		draw_table(ui, y, height - pane - 1, width);
 		if (pane)

@@ -200,22 +200,37 @@ const char *fold_line(const char *text, int width, unsigned nth, char *buf, size
 	return NULL;
 }
 
-void item_text(const struct ui *ui, uint32_t row, char *buf, size_t size)
+const char *item_text(const struct ui *ui, uint32_t row, enum about about, char *buf, size_t size)
 {
+	const struct row *r = &ui->shot->group.rows[row];
+	const char *text = about == ABOUT_SENTENCE ? r->sentence : r->note;
 	char advice[ADVICE_MAX];
 
-	advise(&ui->shot->model, &ui->shot->group.rows[row], advice, sizeof(advice));
-	unit_clean(buf, size, advice, 0);
+	if (about == ABOUT_ADVICE) {
+		advise(&ui->shot->model, r, advice, sizeof(advice));
+		text = *advice ? advice : NULL;
+	}
+	if (!text)
+		return NULL;
+	unit_clean(buf, size, text, 0);
+	return buf;
 }
 
 static int add_text(struct ui *ui, uint32_t row, unsigned depth, int width)
 {
-	char advice[ADVICE_MAX], line[ADVICE_MAX];
+	char text[TEXT_MAX], line[TEXT_MAX];
 
-	item_text(ui, row, advice, sizeof(advice));
-	for (unsigned i = 0; fold_line(advice, width, i, line, sizeof(line)); i++)
-		if (!add(ui, ITEM_TEXT, row, i, depth))
-			return -ENOMEM;
+	for (int about = 0; about < ABOUTS; about++) {
+		if (!item_text(ui, row, about, text, sizeof(text)))
+			continue;
+		for (unsigned i = 0; fold_line(text, width, i, line, sizeof(line)); i++) {
+			struct item *item = add(ui, ITEM_TEXT, row, i, depth);
+
+			if (!item)
+				return -ENOMEM;
+			item->nth = (uint32_t)about;
+		}
+	}
 	return 0;
 }
 

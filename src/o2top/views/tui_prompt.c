@@ -5,13 +5,13 @@
  */
 #include "tui.h"
 
+#include "../times.h"
 #include "units.h"
 
 #include <curses.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <wchar.h>
 
 const char *prompt_title(enum prompt_kind kind)
@@ -74,45 +74,6 @@ bool search_next(struct ui *ui, size_t from, int direction)
 	return false;
 }
 
-bool parse_time(const char *text, int64_t near_us, int64_t *time_us)
-{
-	static const char *const whole[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
-					    "%Y-%m-%d %H:%M", "%Y-%m-%d"};
-	static const char *const of_day[] = {"%H:%M:%S", "%H:%M"};
-	time_t near = (time_t)(near_us / 1000000), t = (time_t)-1;
-	const char *end = NULL;
-	struct tm tm, day;
-
-	if (*text == '@') {
-		char *last;
-		double s = strtod(text + 1, &last);
-
-		if (last == text + 1 || *last || !(s >= 0 && s < 1e12))
-			return false;
-		*time_us = (int64_t)(s * 1e6);
-		return true;
-	}
-	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]) && t == (time_t)-1; i++) {
-		tm = (struct tm){.tm_isdst = -1};
-		end = strptime(text, whole[i], &tm);
-		if (end && !*end)
-			t = mktime(&tm);
-	}
-	for (size_t i = 0; i < sizeof(of_day) / sizeof(of_day[0]) && t == (time_t)-1; i++) {
-		tm = (struct tm){0};
-		end = strptime(text, of_day[i], &tm);
-		if (!end || *end || !near_us || !localtime_r(&near, &day))
-			continue;
-		day.tm_hour = tm.tm_hour;
-		day.tm_min = tm.tm_min;
-		day.tm_sec = tm.tm_sec;
-		day.tm_isdst = -1;
-		t = mktime(&day);
-	}
-	*time_us = (int64_t)t * 1000000;
-	return t != (time_t)-1;
-}
-
 /* What was typed takes effect. */
 static void apply(struct ui *ui)
 {
@@ -136,7 +97,7 @@ static void finish(struct ui *ui)
 	int64_t time_us;
 
 	if (ui->prompt.kind == PROMPT_TIME && *ui->prompt.text) {
-		if (parse_time(ui->prompt.text, ui->shot ? ui->shot->group.time_us : 0, &time_us))
+		if (time_parse(ui->prompt.text, ui->shot ? ui->shot->group.time_us : 0, &time_us))
 			engine_seek(ui->engine, time_us);
 		else
 			snprintf(ui->message, sizeof(ui->message), "no time: %.100s",

@@ -139,13 +139,12 @@ static void other_stack(void)
 
 static void make_colours(bool wanted)
 {
-	bool colours = wanted && has_colors() && COLORS >= 8;
+	/* how many there are is known once they are begun */
+	bool colours = wanted && has_colors() && start_color() == OK && COLORS >= 8;
 	short pair = 1;
 
-	if (colours) {
-		start_color();
+	if (colours)
 		use_default_colors();
-	}
 	for (int i = 0; i < ROLES; i++) {
 		const struct colour *c = colour_of((enum role)i, colours);
 

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sim_master.c - the master of the simulated cluster: requests that reach it, and deaths.
+ */
+#include "sim_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* ---- requests ---- */
+
+static void answer(struct glock__sim *sim, enum sim__kind kind, struct sim__lock *lock,
+		   const struct glock__table_event *ev)
+{
+	struct sim__message *m = sim__to_node(sim, kind, lock->node, lock);
+
+	if (kind == SIM__BAST && sim->p.demand_late)
+		m->at += glock__sim_random(sim, (uint32_t)sim->p.demand_late);
+	m->mode = ev->bast;
+	m->status = ev->status;
+	m->sbflags = ev->sbflags;
+	m->has_lvb = ev->what & GLOCK__EVENT_LVB;
+	if (m->has_lvb)
+		memcpy(m->lvb, ev->lvb, sizeof(m->lvb));
+}
+
+/* The request is decided, one way or the other. */
+static void completed(struct glock__sim *sim, struct sim__lock *lock,
+		      const struct glock__table_event *ev)
+{
+	assert(lock->pending);
+	lock->pending = false;
+	if (ev->mode == GLOCK__IV)
+		lock->lkid = 0;
+	if (sim->p.on_decision)
+		sim->p.on_decision(sim->p.watcher, lock->node, lock->lk, ev->status);
+	answer(sim, SIM__REPLY, lock, ev);
+}
+
+/* What the last operation meant for others. */
+static void callbacks(struct glock__sim *sim)
+{
+	struct glock__table_event ev;
+
+	for (unsigned int i = 0; i < sim->p.nodes; i++) {
+		while (glock__table_take(sim->table, i, &ev)) {
+			struct sim__lock *lock = (struct sim__lock *)(uintptr_t)ev.cookie;
+
+			if (!sim->nodes[i].joined)
+				continue;
+			if (ev.what & GLOCK__EVENT_AST)
+				completed(sim, lock, &ev);
+			if (ev.what & GLOCK__EVENT_BAST)
+				answer(sim, SIM__BAST, lock, &ev);
+		}
+	}
+}
+
+static void master_lock(struct glock__sim *sim, const struct sim__message *m)
+{
+	char name[GLOCK__LM_NAME_LEN + 1];
+	struct glock__table_event ev;
+	struct glock__table_request args = {
+	    .node = m->node,
+	    .mode = m->mode,
+	    .flags = m->flags,
+	    .lkid = m->lock->lkid,
+	    .name = name,
+	    .namelen = GLOCK__LM_NAME_LEN,
+	    .cookie = (uintptr_t)m->lock,
+	    .lvb = m->has_lvb ? m->lvb : NULL,
+	};
+	int err;
+
+	glock__lm_name(name, m->type, m->number);
+	m->lock->pending = true;
+	if (sim->p.on_arrival)
+		sim->p.on_arrival(sim->p.watcher, m->node, m->lock->lk, m->mode, m->flags);
+	if (sim->p.refuse && !glock__sim_random(sim, sim->p.refuse))
+		err = -ENOMEM;
+	else
+		err = glock__table_lock(sim->table, &args, &ev);
+	if (err) {
+		ev = (struct glock__table_event){.status = err, .mode = GLOCK__NL};
+		if (!m->lock->lkid)
+			ev.mode = GLOCK__IV;
+		completed(sim, m->lock, &ev);
+		return;
+	}
+	m->lock->lkid = ev.lkid;
+	if (ev.status != -EINPROGRESS)
+		completed(sim, m->lock, &ev);
+}
+
+static void master_cancel(struct glock__sim *sim, const struct sim__message *m)
+{
+	struct glock__table_event ev;
+
+	if (!m->lock->pending)
+		return; /* decided already */
+	if (!glock__table_unlock(sim->table, m->lock->lkid, GLOCK__LKF_CANCEL, NULL, &ev) &&
+	    ev.status)
+		completed(sim, m->lock, &ev);
+}
+
+static void master_unlock(struct glock__sim *sim, const struct sim__message *m)
+{
+	struct glock__table_event ev = {.mode = GLOCK__IV};
+	int err = glock__table_unlock(sim->table, m->lock->lkid, 0, NULL, &ev);
+
+	assert(!err);
+	(void)err;
+	m->lock->pending = true;
+	completed(sim, m->lock, &ev);
+}
+
+/* ---- deaths ---- */
+
+void sim__purge(struct glock__sim *sim, unsigned int node)
+{
+	while (glock__table_purge(sim->table, node, 1000))
+		;
+	callbacks(sim);
+}
+
+/* All stop before any gets what the dead node had. */
+static void death(struct glock__sim *sim, struct sim__node *dead)
+{
+	sim->recoveries++;
+	sim__drop_go_on(sim);
+	for (unsigned int i = 0; i < sim->p.nodes; i++)
+		if (sim->nodes[i].joined)
+			sim->nodes[i].lm.events->block(sim->nodes[i].lm.owner);
+	dead->departing = false;
+	sim__purge(sim, dead->index);
+	sim__send(sim, SIM__RECOVERED, dead->index, NULL, sim->now + sim->p.recovery);
+}
+
+static void recovered(struct glock__sim *sim)
+{
+	if (--sim->recoveries)
+		return; /* another death is not seen to yet */
+	for (unsigned int i = 0; i < sim->p.nodes; i++)
+		if (sim->nodes[i].joined)
+			sim__to_node(sim, SIM__GO_ON, i, NULL);
+}
+
+void sim__master(struct glock__sim *sim, const struct sim__message *m)
+{
+	switch (m->kind) {
+	case SIM__LOCK:
+		master_lock(sim, m);
+		break;
+	case SIM__CANCEL:
+		master_cancel(sim, m);
+		break;
+	case SIM__UNLOCK:
+		master_unlock(sim, m);
+		break;
+	case SIM__DEATH:
+		death(sim, &sim->nodes[m->node]);
+		return;
+	case SIM__RECOVERED:
+		recovered(sim);
+		return;
+	default:
+		assert(!"for a node");
+	}
+	callbacks(sim);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sim_node.c - a node of the simulated cluster: what it sends, and what arrives there.
+ */
+#include "sim_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what it sends ---- */
+
+static struct sim__lock *find_lock(struct sim__node *nd, struct glock__lm_lock *lk)
+{
+	struct sim__lock *l = nd->locks;
+
+	while (l && l->lk != lk)
+		l = l->next;
+	return l;
+}
+
+static void forget(struct sim__node *nd, struct sim__lock *lock)
+{
+	struct sim__lock **at = &nd->locks;
+
+	sim__drop_lock(nd->sim, lock);
+	while (*at != lock)
+		at = &(*at)->next;
+	*at = lock->next;
+	free(lock);
+}
+
+static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
+		    uint64_t number, int mode, uint32_t flags)
+{
+	struct sim__node *nd = (struct sim__node *)lm;
+	struct sim__lock *lock;
+	struct sim__message *m;
+
+	if (!nd->joined)
+		return -ENODEV;
+	lock = find_lock(nd, lk);
+	assert(!lock == !(flags & GLOCK__LKF_CONVERT));
+	if (!lock) {
+		lock = calloc(1, sizeof(*lock));
+		if (!lock)
+			return -ENOMEM;
+		*lock = (struct sim__lock){.lk = lk, .node = nd->index, .next = nd->locks};
+		nd->locks = lock;
+	}
+	assert(!lock->open);
+	lock->open = true;
+	if (nd->sim->p.on_request)
+		nd->sim->p.on_request(nd->sim->p.watcher, nd->index, lk, mode, flags);
+	m = sim__to_master(nd, SIM__LOCK, lock);
+	m->mode = mode;
+	m->flags = flags;
+	m->type = type;
+	m->number = number;
+	m->has_lvb = flags & GLOCK__LKF_VALBLK;
+	if (m->has_lvb)
+		memcpy(m->lvb, glock__lm_lvb(lk), sizeof(m->lvb));
+	return 0;
+}
+
+static void sim_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	struct sim__node *nd = (struct sim__node *)lm;
+	struct sim__lock *lock = find_lock(nd, lk);
+
+	if (nd->joined && lock)
+		sim__to_master(nd, SIM__CANCEL, lock);
+}
+
+static void sim_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	struct sim__node *nd = (struct sim__node *)lm;
+	struct sim__lock *lock = find_lock(nd, lk);
+
+	if (nd->sim->p.on_request)
+		nd->sim->p.on_request(nd->sim->p.watcher, nd->index, lk, GLOCK__IV, 0);
+	if (!nd->joined || !lock) {
+		if (nd->sim->p.on_reply)
+			nd->sim->p.on_reply(nd->sim->p.watcher, nd->index, lk, -GLOCK__DLM_EUNLOCK);
+		lm->events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+		return;
+	}
+	assert(!lock->open);
+	lock->open = true;
+	lock->unlocking = true;
+	sim__to_master(nd, SIM__UNLOCK, lock);
+}
+
+/* The node's part ends here: the master does not know it any more, or will not soon. */
+static void depart(struct sim__node *nd, bool failed)
+{
+	struct glock__sim *sim = nd->sim;
+
+	sim__drop_node(sim, nd->index);
+	nd->joined = false;
+	if (failed) {
+		nd->departing = true;
+		sim__send(sim, SIM__DEATH, nd->index, NULL, sim->now + sim->p.notice);
+		return;
+	}
+	sim__purge(sim, nd->index);
+}
+
+static void sim_leave(struct glock__lockman *lm, bool failed)
+{
+	struct sim__node *nd = (struct sim__node *)lm;
+
+	if (nd->joined && nd->sim->p.on_leave)
+		nd->sim->p.on_leave(nd->sim->p.watcher, nd->index);
+	if (!nd->joined)
+		return;
+	depart(nd, failed);
+	while (nd->locks) {
+		struct sim__lock *lock = nd->locks;
+		struct glock__lm_lock *lk = lock->lk;
+		bool open = lock->open;
+		int status = lock->unlocking ? -GLOCK__DLM_EUNLOCK : -ENODEV;
+
+		nd->locks = lock->next;
+		free(lock);
+		if (!open)
+			continue;
+		if (nd->sim->p.on_reply)
+			nd->sim->p.on_reply(nd->sim->p.watcher, nd->index, lk, status);
+		lm->events->reply(lk, status, 0);
+	}
+}
+
+/* Without a word, if it did not leave. */
+static void sim_free(struct glock__lockman *lm)
+{
+	struct sim__node *nd = (struct sim__node *)lm;
+
+	if (nd->joined)
+		depart(nd, true);
+	while (nd->locks) {
+		struct sim__lock *lock = nd->locks;
+
+		nd->locks = lock->next;
+		free(lock);
+	}
+	nd->used = false;
+}
+
+const struct glock__lm_ops sim__ops = {
+    .name = "sim",
+    .lock = sim_lock,
+    .cancel = sim_cancel,
+    .unlock = sim_unlock,
+    .leave = sim_leave,
+    .free = sim_free,
+};
+
+/* ---- what arrives ---- */
+
+static void deliver_reply(struct sim__node *nd, const struct sim__message *m)
+{
+	struct sim__lock *lock = m->lock;
+	struct glock__lm_lock *lk = lock->lk;
+
+	assert(lock->open);
+	lock->open = false;
+	lk->id = lock->lkid != 0;
+	if (m->has_lvb)
+		memcpy(glock__lm_lvb(lk), m->lvb, sizeof(m->lvb));
+	if (lk->has_lvb && !m->status)
+		lk->lvb_valid = !(m->sbflags & GLOCK__SBF_VALNOTVALID);
+	if (!lock->lkid)
+		forget(nd, lock); /* given back, or never had */
+	if (nd->sim->p.on_reply)
+		nd->sim->p.on_reply(nd->sim->p.watcher, nd->index, lk, m->status);
+	nd->lm.events->reply(lk, m->status, m->sbflags);
+}
+
+void sim__arrive(struct sim__node *nd, const struct sim__message *m)
+{
+	switch (m->kind) {
+	case SIM__REPLY:
+		deliver_reply(nd, m);
+		break;
+	case SIM__BAST:
+		if (nd->sim->p.on_bast)
+			nd->sim->p.on_bast(nd->sim->p.watcher, nd->index, m->lock->lk, m->mode);
+		nd->lm.events->bast(m->lock->lk, m->mode);
+		break;
+	case SIM__GO_ON:
+		nd->lm.events->thaw(nd->lm.owner);
+		break;
+	default:
+		assert(!"not for a node");
+	}
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * o2top as the other end of its own connection: it answers requests on standard input as node.sh does,
+ * and tells files by their changes.
+ */
+#ifndef O2TOP_AGENT_H
+#define O2TOP_AGENT_H
+
+/* What `o2top --agent-check` prints: the protocol that `o2top --agent` speaks. */
+#define AGENT_PROTOCOL "o2top agent 1"
+
+/* Serves until its input ends; an exit status. */
+int agent_run(void);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text told by its changes: both sides keep the lines that were sent lately, in the same order, and
+ * a text becomes runs of those and lines that are new. Most locks are idle and their lines the
+ * same; and a line that the kernel drops from one listing is not sent again for the next one.
+ *
+ * A pool's lines are numbered in the order in which they were sent. When more than twice as many are
+ * kept as the last text had, both sides forget all: the sender says so, and sends all anew.
+ */
+#ifndef O2TOP_LINES_H
+#define O2TOP_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lines_pool {
+	char *name; /* whose it is; the user's */
+	char *text;
+	size_t len, room;
+	size_t *ends; /* of each line in text */
+	uint32_t n, n_room;
+	/* the sender's: which line has this text */
+	uint32_t *slots;
+	uint32_t n_slots;
+	uint32_t last; /* lines of the last text */
+};
+
+struct buffer {
+	char *data;
+	size_t len, room;
+};
+
+int buffer_add(struct buffer *b, const void *data, size_t len);
+void lines_free(struct lines_pool *p);
+/* Adds to `out` what tells `text` to who has the same pool. 0 or -ENOMEM. */
+int lines_encode(struct lines_pool *p, const char *text, size_t len, struct buffer *out);
+/*
+ * Adds the text that `delta` tells to `out`, of limit bytes at most. 0, -EPROTO, -EFBIG or -ENOMEM.
+ */
+int lines_decode(struct lines_pool *p, const char *delta, size_t len, struct buffer *out,
+		 size_t limit);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Numbers and strings in bytes: seven bits a byte, the lowest first. What is unpacked is not trusted:
+ * past the end or too long there is nothing but `bad`.
+ */
+#ifndef O2TOP_PACK_H
+#define O2TOP_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pack {
+	unsigned char *data;
+	size_t n, room;
+	bool failed; /* no memory: what was packed since is lost */
+};
+
+void pack_bytes(struct pack *p, const void *data, size_t n);
+void pack_number(struct pack *p, uint64_t v);
+void pack_signed(struct pack *p, int64_t v);
+/* NULL is another string than "". */
+void pack_string(struct pack *p, const char *s);
+void pack_free(struct pack *p);
+
+struct unpack {
+	const unsigned char *at, *end;
+	bool bad;
+};
+
+uint64_t unpack_number(struct unpack *u);
+int64_t unpack_signed(struct unpack *u);
+/* n bytes, or NULL and bad. */
+const void *unpack_bytes(struct unpack *u, size_t n);
+/* A copy, or NULL: it was none, bad or no memory (then *failed). */
+char *unpack_string(struct unpack *u, bool *failed);
+
+#endif

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+#include "parcel.h"
+
+#include "../sources/scan.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_FIRST = 16 * 1024, NAME_LONGEST = 255 };
+
+const char *const wire_kinds[WIRE_KINDS] = {
+    [FILE_LOCKING_STATE] = "locking_state",
+    [FILE_FS_STATE] = "fs_state",
+    [FILE_GLOCKS] = "glocks",
+    [FILE_GLSTATS] = "glstats",
+    [FILE_SBSTATS] = "sbstats",
+    [FILE_DLM_ALL] = "dlm_all",
+    [FILE_TRACE] = "trace",
+    [FILE_O2DLM] = "o2dlm",
+    [FILE_O2DLM_STATE] = "o2dlm_state",
+    [FILE_FILTER] = "locking_filter",
+    [FILE_TASKS] = "tasks",
+    [FILE_IDS] = "ids",
+    [FILE_NODE] = "node",
+    [FILE_CONDITION] = "condition",
+    [WIRE_MOUNTINFO] = "mountinfo",
+    [WIRE_GFS2_ID] = "gfs2_id",
+    [WIRE_LOCKDOWN] = "lockdown",
+};
+
+int wire_kind(const char *name, size_t len)
+{
+	for (int i = 0; i < WIRE_KINDS; i++)
+		if (strlen(wire_kinds[i]) == len && memcmp(wire_kinds[i], name, len) == 0)
+			return i;
+	return -1;
+}
+
+/* ---- parcels ------------------------------------------------------------------------------- */
+
+void parcel_free(struct parcel *p)
+{
+	for (size_t i = 0; p && i < p->n; i++) {
+		free(p->files[i].space);
+		free(p->files[i].data);
+		free(p->files[i].why);
+	}
+	if (p)
+		free(p->files);
+	free(p);
+}
+
+const struct parcel_file *parcel_find(const struct parcel *p, int kind, const char *space)
+{
+	for (size_t i = 0; p && i < p->n; i++)
+		if (p->files[i].kind == kind && (!space || strcmp(p->files[i].space, space) == 0))
+			return &p->files[i];
+	return NULL;
+}
+
+static struct parcel_file *add_file(struct parcel *p)
+{
+	/* in steps of 16: a sample has a few files of each lock space */
+	if (p->n % 16 == 0) {
+		struct parcel_file *more = reallocarray(p->files, p->n + 16, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		p->files = more;
+	}
+	p->files[p->n] = (struct parcel_file){.kind = -1};
+	return &p->files[p->n++];
+}
+
+/* ---- the reader ---------------------------------------------------------------------------- */
+
+void wire_init(struct wire *w, const char nonce[WIRE_NONCE])
+{
+	*w = (struct wire){.limit = PARCEL_MAX};
+	memcpy(w->nonce, nonce, WIRE_NONCE);
+	w->done_end = &w->done;
+}
+
+static void drop_parcel(struct wire *w)
+{
+	parcel_free(w->now);
+	w->now = NULL;
+	w->file = NULL;
+	free(w->delta);
+	w->delta = NULL;
+	w->left = w->delta_len = 0;
+}
+
+void wire_free(struct wire *w)
+{
+	struct parcel *p;
+
+	drop_parcel(w);
+	while ((p = wire_next(w)))
+		parcel_free(p);
+	for (size_t i = 0; i < w->n_pools; i++)
+		lines_free(&w->pools[i]);
+	free(w->pools);
+	w->pools = NULL;
+	w->n_pools = 0;
+}
+
+struct parcel *wire_next(struct wire *w)
+{
+	struct parcel *p = w->done;
+
+	if (!p)
+		return NULL;
+	w->done = p->next;
+	if (!w->done)
+		w->done_end = &w->done;
+	p->next = NULL;
+	return p;
+}
+
+__attribute__((format(printf, 3, 4))) static int wrong(struct wire *w, int err, const char *format,
+						       ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(w->error, sizeof(w->error), format, args);
+	va_end(args);
+	return err;
+}
+
+/* "1795154849.664465970" or "832.84", as microseconds; -1 where it is neither. */
+static int64_t scan_seconds(struct scan *s)
+{
+	uint64_t sec, frac = 0, unit = 1000000;
+
+	if (!scan_u64(s, &sec) || sec > INT64_MAX / 4000000)
+		return -1;
+	if (scan_char(s, '.'))
+		for (int d; !scan_done(s) && (d = *s->p - '0') >= 0 && d <= 9; s->p++)
+			frac += (uint64_t)d * (unit /= 10);
+	/* a date without nanoseconds may say so in its own way */
+	while (!scan_done(s) && *s->p != ' ')
+		s->p++;
+	return (int64_t)(sec * 1000000 + frac);
+}
+
+static bool scan_stamp(const struct wire *w, struct scan *s, struct stamp *out)
+{
+	if (!scan_char(s, ' '))
+		return false;
+	out->real_us = scan_seconds(s);
+	if (!scan_char(s, ' '))
+		return false;
+	out->mono_us = scan_seconds(s);
+	if (out->mono_us >= 0)
+		out->mono_us += w->mono_shift_us;
+	return true;
+}
+
+/* What is left of the line, without control characters. */
+static char *rest_of(struct scan *s)
+{
+	char *text;
+
+	scan_char(s, ' ');
+	text = strndup(s->p, (size_t)(s->end - s->p));
+	for (char *c = text; c && *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	return text;
+}
+
+/* A lock space's name becomes part of paths and requests: only what the kernel makes. */
+static bool name_fits(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n > NAME_LONGEST || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return false;
+	for (; *name; name++)
+		if ((unsigned char)*name <= ' ' || *name == 127 || *name == '/' || *name == '*' ||
+		    *name == '?' || *name == '[')
+			return false;
+	return true;
+}
+
+static int begin_file(struct wire *w, struct scan *s)
+{
+	struct parcel *p = w->now;
+	const char *word;
+	size_t n;
+
+	if (!p || p->n == PARCEL_FILES_MAX)
+		return wrong(w, -EPROTO, "a file where none may be");
+	w->file = add_file(p);
+	if (!w->file)
+		return -ENOMEM;
+	scan_char(s, ' ');
+	n = scan_word(s, &word);
+	w->file->kind = wire_kind(word, n);
+	if (w->file->kind < 0 || !scan_stamp(w, s, &w->file->before))
+		return wrong(w, -EPROTO, "a file of a kind that is not known");
+	w->scanned = 0;
+	return 0;
+}
+
+static int name_file(struct wire *w, struct scan *s)
+{
+	w->file->space = rest_of(s);
+	if (!w->file->space)
+		return -ENOMEM;
+	return name_fits(w->file->space) ? 0 : wrong(w, -EPROTO, "no name of a lock space");
+}
+
+static int take_changes_head(struct wire *w, struct scan *s)
+{
+	uint64_t len, status;
+	int err = begin_file(w, s);
+
+	if (err)
+		return err;
+	if (!scan_stamp(w, s, &w->file->after) || !scan_char(s, ' ') || !scan_u64(s, &len) ||
+	    !scan_char(s, ' ') || !scan_u64(s, &status) || len > w->limit)
+		return wrong(w, -EPROTO, "a file of a size that is not possible");
+	err = name_file(w, s);
+	if (err)
+		return err;
+	w->file->status = status != 0;
+	w->changes = true;
+	w->left = len;
+	w->delta = malloc(len + 1);
+	w->delta_len = 0;
+	return w->delta ? 0 : -ENOMEM;
+}
+
+static int begin_sample(struct wire *w, struct scan *s)
+{
+	const char *word;
+	size_t n;
+
+	if (w->now || w->state != WIRE_READY)
+		return wrong(w, -EPROTO, "a sample inside another");
+	w->now = calloc(1, sizeof(*w->now));
+	if (!w->now)
+		return -ENOMEM;
+	scan_char(s, ' ');
+	n = scan_word(s, &word);
+	w->now->only_dumps = n == 1 && *word == 'D';
+	if (!scan_stamp(w, s, &w->now->before) || !scan_char(s, ' '))
+		return wrong(w, -EPROTO, "a sample without a time");
+	n = scan_word(s, &word);
+	snprintf(w->now->state, sizeof(w->now->state), "%.*s", n < 15 ? (int)n : 15, word);
+	return 0;
+}
+
+static int end_sample(struct wire *w, struct scan *s)
+{
+	if (!w->now || !scan_stamp(w, s, &w->now->after))
+		return wrong(w, -EPROTO, "the end of no sample");
+	w->now->bytes = w->bytes;
+	w->bytes = 0;
+	*w->done_end = w->now;
+	w->done_end = &w->now->next;
+	w->now = NULL;
+	return 0;
+}
+
+static void take_clocks(struct wire *w, struct scan *s)
+{
+	int64_t up;
+	uint64_t ns;
+
+	scan_char(s, ' ');
+	up = scan_seconds(s);
+	if (up >= 0 && scan_char(s, ' ') && scan_u64(s, &ns) && ns / 1000 < INT64_MAX / 2)
+		w->mono_shift_us = (int64_t)(ns / 1000) - up;
+}
+
+/* A line of the protocol, without the connection's number. */
+static int take_command(struct wire *w, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+	const char *word;
+	size_t n;
+	int err;
+
+	scan_char(&s, ' ');
+	n = scan_word(&s, &word);
+	if (w->state == WIRE_GREETING) {
+		if (n == 5 && memcmp(word, "agent", 5) == 0) {
+			w->state = WIRE_AGENT;
+			w->agent = true;
+		} else if (n == 5 && memcmp(word, "plain", 5) == 0) {
+			w->state = WIRE_PLAIN;
+		} else {
+			return wrong(w, -EPROTO, "a greeting that is none");
+		}
+		return 0;
+	}
+	if (n != 1)
+		return wrong(w, -EPROTO, "a line that the protocol does not have");
+	switch (*word) {
+	case 'C':
+		take_clocks(w, &s);
+		return 0;
+	case 'R':
+		w->state = WIRE_READY;
+		return 0;
+	case 'S':
+		return begin_sample(w, &s);
+	case 'Z':
+		return end_sample(w, &s);
+	case 'F':
+		err = begin_file(w, &s);
+		return err ? err : name_file(w, &s);
+	case 'L':
+		return take_changes_head(w, &s);
+	default:
+		return wrong(w, -EPROTO, "a line that the protocol does not have");
+	}
+}
+
+/* Whole lines outside of files. How many bytes were taken, or negative errno. */
+static ssize_t take_line(struct wire *w, const char *bytes, size_t n)
+{
+	const char *nl = memchr(bytes, '\n', n);
+	size_t len = nl ? (size_t)(nl - bytes) : n, prefix = strlen(w->nonce);
+	int err = 0;
+
+	if (w->line_len + len > sizeof(w->line))
+		return wrong(w, -EPROTO, "a line without end");
+	memcpy(w->line + w->line_len, bytes, len);
+	w->line_len += len;
+	if (!nl)
+		return (ssize_t)n;
+	if (w->line_len > prefix && memcmp(w->line, w->nonce, prefix) == 0)
+		err = take_command(w, w->line + prefix, w->line_len - prefix);
+	else if (w->state == WIRE_READY)
+		err = wrong(w, -EPROTO, "what is not part of a sample");
+	/* else what the login there prints before */
+	w->line_len = 0;
+	return err ? err : (ssize_t)len + 1;
+}
+
+static int grow(struct wire *w, size_t by)
+{
+	struct parcel_file *f = w->file;
+	size_t all = by, room = f->room ? f->room : FILE_FIRST;
+	char *more;
+
+	for (size_t i = 0; i < w->now->n; i++)
+		all += w->now->files[i].len;
+	if (all > w->limit)
+		return wrong(w, -EFBIG, "a sample of more than %zu MiB", w->limit >> 20);
+	if (f->room - f->len > by)
+		return 0;
+	while (room - f->len <= by)
+		room *= 2;
+	more = realloc(f->data, room);
+	if (!more)
+		return -ENOMEM;
+	f->data = more;
+	f->room = room;
+	return 0;
+}
+
+/* The line that ends a file has come: "N E STATUS REAL UP WHY" */
+static int end_file(struct wire *w, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+	uint64_t status;
+
+	scan_char(&s, ' ');
+	if (!scan_u64(&s, &status) || !scan_stamp(w, &s, &w->file->after))
+		return wrong(w, -EPROTO, "the end of a file without a time");
+	w->file->status = status != 0;
+	w->file->why = rest_of(&s);
+	w->file = NULL;
+	return 0;
+}
+
+/* Bytes of a file as it is, whose end is looked for. */
+static ssize_t take_file(struct wire *w, const char *bytes, size_t n)
+{
+	struct parcel_file *f = w->file;
+	char mark[WIRE_NONCE + 8];
+	int mark_len = snprintf(mark, sizeof(mark), "\n%s E", w->nonce), err = grow(w, n);
+	char *end, *nl;
+	size_t before = f->len, from;
+
+	if (err)
+		return err;
+	memcpy(f->data + f->len, bytes, n);
+	f->len += n;
+	end = memmem(f->data + w->scanned, f->len - w->scanned, mark, (size_t)mark_len);
+	if (!end) {
+		w->scanned = f->len > (size_t)mark_len ? f->len - (size_t)mark_len : 0;
+		return (ssize_t)n;
+	}
+	from = (size_t)(end - f->data) + (size_t)mark_len;
+	nl = memchr(f->data + from, '\n', f->len - from);
+	w->scanned = (size_t)(end - f->data);
+	if (!nl)
+		return f->len - from > WIRE_LINE ? wrong(w, -EPROTO, "a line without end")
+						 : (ssize_t)n;
+	n = (size_t)(nl + 1 - f->data) - before;
+	err = end_file(w, f->data + from, (size_t)(nl - f->data) - from);
+	f->len = (size_t)(end - f->data);
+	return err ? err : (ssize_t)n;
+}
+
+static struct lines_pool *pool_of(struct wire *w, const struct parcel_file *f)
+{
+	struct lines_pool *more;
+	char name[NAME_LONGEST + 32];
+
+	snprintf(name, sizeof(name), "%d %s", f->kind, f->space);
+	for (size_t i = 0; i < w->n_pools; i++)
+		if (strcmp(w->pools[i].name, name) == 0)
+			return &w->pools[i];
+	if (w->n_pools == PARCEL_FILES_MAX)
+		return NULL;
+	more = reallocarray(w->pools, w->n_pools + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	w->pools = more;
+	more += w->n_pools;
+	*more = (struct lines_pool){.name = strdup(name)};
+	if (!more->name)
+		return NULL;
+	w->n_pools++;
+	return more;
+}
+
+/* Bytes of a file told by its changes. */
+static ssize_t take_changes(struct wire *w, const char *bytes, size_t n)
+{
+	struct buffer text = {0};
+	struct lines_pool *pool;
+	size_t all = 0;
+	int err;
+
+	if (n > w->left)
+		n = w->left;
+	memcpy(w->delta + w->delta_len, bytes, n);
+	w->delta_len += n;
+	w->left -= n;
+	if (w->left)
+		return (ssize_t)n;
+	for (size_t i = 0; i < w->now->n; i++)
+		all += w->now->files[i].len;
+	pool = pool_of(w, w->file);
+	err = pool ? lines_decode(pool, w->delta, w->delta_len, &text, w->limit - all) : -ENOMEM;
+	w->file->data = text.data;
+	w->file->len = text.len;
+	free(w->delta);
+	w->delta = NULL;
+	w->changes = false;
+	w->file = NULL;
+	if (err == -EPROTO)
+		return wrong(w, err, "changes of what was never sent");
+	if (err == -EFBIG)
+		return wrong(w, err, "a sample of more than %zu MiB", w->limit >> 20);
+	return err ? err : (ssize_t)n;
+}
+
+int wire_take(struct wire *w, const char *bytes, size_t n)
+{
+	w->bytes += n;
+	while (n || (w->file && w->changes && !w->left)) {
+		ssize_t took = !w->file     ? take_line(w, bytes, n)
+			       : w->changes ? take_changes(w, bytes, n)
+					    : take_file(w, bytes, n);
+
+		if (took < 0) {
+			if (!*w->error)
+				wrong(w, (int)took, "%s", strerror((int)-took));
+			return (int)took;
+		}
+		assert((size_t)took <= n);
+		bytes += took;
+		n -= (size_t)took;
+	}
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "o2dlm_line.h"
+
+#include "ocfs2_line.h"
+#include "scan.h"
+
+#include <string.h>
+
+/* Numbers after the colon, with commas between; false where there are fewer than n. */
+static bool numbers(struct scan *s, int32_t *out, int n)
+{
+	for (int i = 0; i < n; i++)
+		if ((i && !scan_char(s, ',')) || !scan_i32(s, &out[i]))
+			return false;
+	return true;
+}
+
+static const char *parse_name(struct o2dlm_line *out, const char *name, size_t len)
+{
+	struct ocfs2_name n;
+
+	/* locks of the DLM's own are of no file */
+	if (!ocfs2_name_parse(&n, name, len)) {
+		out->what = O2DLM_OTHER;
+		return NULL;
+	}
+	out->id = (struct lock_id){n.number, n.type == 'N' ? n.low : 0, (uint8_t)n.type};
+	return NULL;
+}
+
+const char *o2dlm_parse(struct o2dlm_line *out, const char *line, size_t len)
+{
+	struct scan s = scan_line(line, len);
+	int32_t v[7];
+
+	*out = (struct o2dlm_line){.what = O2DLM_OTHER};
+	if (scan_text(&s, "NAME:")) {
+		out->what = O2DLM_NAME;
+		return parse_name(out, s.p, (size_t)(s.end - s.p));
+	}
+	if (scan_text(&s, "LRES:")) {
+		/* version, owner, state, last used, on the purge list, dirty, recovering */
+		if (!numbers(&s, v, 7))
+			return "LRES: numbers are missing";
+		out->what = O2DLM_RESOURCE;
+		out->owner = v[1];
+		out->recovering = v[6] != 0;
+		return NULL;
+	}
+	if (scan_text(&s, "LOCK:")) {
+		/* version, queue, mode, mode to convert to, node */
+		if (!numbers(&s, v, 5))
+			return "LOCK: numbers are missing";
+		if (v[1] < O2DLM_GRANTED || v[1] > O2DLM_BLOCKED)
+			return "LOCK: no such queue";
+		out->what = O2DLM_LOCK;
+		out->queue = (enum o2dlm_queue)v[1];
+		out->type = v[2];
+		out->convert = v[3];
+		out->node = v[4];
+	}
+	return NULL;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who waits for whom: each cause, told apart; and what must not be said.
+ */
+#include "scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAITING .level = 0, .flags = 0x443, .action = 2, .requested = 3
+#define M512                      \
+	"M0000000000000000000200" \
+	"00000000"
+
+/* Two nodes; node1 has waited for inode 512's M lock since 3 s before t0. */
+static void ocfs2_wait(struct scene *s)
+{
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		LINE(t, "node1", .ino = 512, WAITING, .gets = {9, 9}, .wait_us = STAMP(-3));
+		LINE(t, "node1", .type = 'W', .ino = 512, .gets = {9, 9}, .total_ns = {5, 5});
+	}
+}
+
+/* What o2dlm says on a node: its number, who is the master, and the locks. */
+static void o2dlm(struct scene *s, const char *node, int number, int master, int recovering,
+		  const char *locks)
+{
+	for (int t = 0; t < 2; t++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/dlm_state", t, node);
+		scene_file(s, path, "Thread Pid: 209  Node: %d  State: JOINED\n", number);
+		snprintf(path, sizeof(path), "t%d/%s/o2dlm/" UUID "/locking_state", t, node);
+		scene_file(s, path,
+			   "NAME:" M512 "\nLRES:1,%d,16,0,0,0,%d,0,0,0,4\nRMAP:\nLVBX:00\n%s\n",
+			   master, recovering, locks);
+	}
+}
+
+static const char *sentence(struct scene *s)
+{
+	json_t *row = row_of(frame(s, 0), 512);
+
+	assert_non_null(row);
+	return is_null(row, "sentence") ? "" : word(row, "sentence");
+}
+
+static void assert_says(struct scene *s, const char *text)
+{
+	if (!strstr(sentence(s), text))
+		fail_msg("'%s' does not say '%s'", sentence(s), text);
+}
+
+static void a_process_is_inside_ocfs2(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node2", .ino = 512, .level = 5, .flags = 0x145, .holders = {0, 1},
+		     .gets = {1, 1});
+	o2dlm(s, "node1", 1, 2, 0, "LOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	o2dlm(s, "node2", 2, 2, 0,
+	      "LOCK:1,0,5,-1,2,2:50,0,0,0,0,0,0,0,0,2\nLOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s; 1 process on node2 is inside (EX)");
+}
+
+static void a_process_is_inside_gfs2(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		char path[64];
+
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+		scene_stats(s, t, "node2", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node2", 2, 0x200, "EX", "H", "EX", 55, "cp");
+		/* the pid of the lock that the master keeps for node1 is another one */
+		snprintf(path, sizeof(path), "t%d/node2/dlm/fs1_all", t);
+		scene_file(s, path,
+			   "rsb 00 0 0 0 0 0 0 24 str        2             200\n"
+			   "lkb 5f7 1 1c6 1766 0 1c 10000 3 0 3 0 0 0 2 4999000000000 0\n"
+			   "lkb 5fb 0 0 1757 0 1c 0 2 5 -1 5 0 0 4 4990000000000 0\n");
+		snprintf(path, sizeof(path), "t%d/node1/dlm/fs1_all", t);
+		scene_file(s, path,
+			   "rsb 00 2 0 0 0 0 0 24 str        2             200\n"
+			   "lkb 1c6 2 5f7 1770 0 1c 0 3 0 3 5 0 0 2 4998000000000 0\n");
+	}
+	scene_json(s);
+	assert_says(s, "node1 (pid 77 hotload) waits 7.00 s; pid 55 cp on node2 is inside (EX)");
+	assert_null(strstr(sentence(s), "1766"));
+}
+
+static void it_is_being_given_up_ocfs2(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node2", .ino = 512, .level = 5, .flags = 0x145, .gets = {1, 1});
+	o2dlm(s, "node2", 2, 2, 0,
+	      "LOCK:1,0,5,-1,2,2:50,0,0,0,0,0,0,0,0,2\nLOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	scene_json(s);
+	assert_says(s,
+		    "node1 waits 8.00 s; node2 has it in its cache and is giving it up (queued)");
+}
+
+static void it_is_being_given_up_gfs2(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		char path[64];
+
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+		scene_stats(s, t, "node2", 2, 0x200, 1000, 100, 500);
+		snprintf(path, sizeof(path), "t%d/node2/gfs2/" TABLE "/glocks", t);
+		scene_file(s, path,
+			   "G:  s:EX n:2/200 f:lDpyIqob t:UN d:UN/6000000 a:0 v:0 r:3 m:50 p:1\n");
+	}
+	scene_json(s);
+	/* no dump of a DLM: the nodes' own files tell */
+	assert_says(
+	    s, "waits at least 5.00 s; node2 has it in its cache and is giving it up for 6.00 s");
+}
+
+static void its_master_does_not_answer(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	o2dlm(s, "node1", 1, 3, 0, "LOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node2", .ino = 7);
+	o2dlm(s, "node2", 2, 3, 0, "");
+	/* node3 answers once, later */
+	scene_clock(s, 2, "node3");
+	LINE(2, "node3", .ino = 7);
+	scene_json(s);
+	assert_says(
+	    s, "node1 waits 8.00 s; its lock's master node3 has not answered for at least 5.00 s");
+}
+
+static void it_is_being_recovered(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	o2dlm(s, "node1", 1, 2, 1, "LOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	scene_json(s);
+	assert_says(s, "node1 waits 8.00 s; its lock is being recovered");
+}
+
+/* Whose clock is 30 s off may say anything of 8 s. */
+static void no_sentence_across_skewed_samples(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clocks(s, t, "node2", REAL0 + STEP * t + 30, UP0 + STEP * t);
+		LINE(t, "node1", .ino = 512, WAITING, .gets = {9, 9}, .wait_us = STAMP(-3));
+		LINE(t, "node2", .ino = 512, .level = 5, .holders = {0, 1}, .gets = {1, 1});
+	}
+	scene_json(s);
+	assert_string_equal(sentence(s), "");
+}
+
+/* OCFS2 names no processes: tasks that sleep in its lock code are named by their own node. */
+static void tasks_are_named(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	for (int t = 0; t < 2; t++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "t%d/node1/tasks", t);
+		scene_file(s, path,
+			   "task 300 300 io_schedule dd\n[<0>] io_schedule+0x1/0x2\n"
+			   "task 310 310 __ocfs2_cluster_lock.isra.0 hot load\nino:\t512\n"
+			   "task 311 311 0 other\n[<0>] __ocfs2_cluster_lock+0x1/0x2\nino:\t513\n"
+			   "task 312 312 pipe_read cat\n");
+	}
+	scene_json(s);
+	assert_says(s, "<512>: node1 (pid 310 hot load) waits 8.00 s");
+}
+
+/* The DLM lists node2's lock, its locking_state does not. */
+static void a_line_is_missing(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	LINE(0, "node2", .ino = 512, .level = 5, .gets = {1, 1});
+	LINE(1, "node2", .ino = 600, .level = 5, .gets = {1, 1});
+	o2dlm(s, "node2", 2, 2, 0,
+	      "LOCK:1,0,5,-1,2,2:50,0,0,0,0,0,0,0,0,2\nLOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	scene_json(s);
+	if (is_null(row_of(frame(s, 0), 512), "note"))
+		fail_msg("no note");
+	assert_string_equal(word(row_of(frame(s, 0), 512), "note"),
+			    "node2's kernel left the line of " M512
+			    " out: its numbers are of an earlier sample");
+}
+
+static bool has_banner(json_t *f, const char *text)
+{
+	json_t *b;
+	size_t i;
+
+	json_array_foreach(json_object_get(f, "banners"), i, b)
+	{
+		if (strstr(json_string_value(b), text))
+			return true;
+	}
+	return false;
+}
+
+static void what_no_counter_shows(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	for (int t = 0; t < 2; t++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "t%d/node1/ocfs2/" UUID "/fs_state", t);
+		scene_file(
+		    s, path,
+		    "    Volume => State: 2  Flags: 0x0\n  Recovery => Pid: 712  Nodes: 2\n");
+		snprintf(path, sizeof(path), "t%d/node2/ocfs2/" UUID "/fs_state", t);
+		scene_file(s, path, "  Recovery => Pid: -1  Nodes: None\n");
+		snprintf(path, sizeof(path), "t%d/node1/ocfs2/" UUID "/locking_filter", t);
+		scene_file(s, path, "11\n");
+		snprintf(path, sizeof(path), "t%d/node2/ocfs2/" UUID "/locking_filter", t);
+		scene_file(s, path, "0\n");
+		snprintf(path, sizeof(path), "t%d/node1/o2dlm/" UUID "/dlm_state", t);
+		scene_file(s, path,
+			   "Dead Node: 3\nRecovery Pid: 210  Master: 255  State: ACTIVE\n");
+		scene_stats(s, t, "node2", 2, 0x200, 1000, 100, 500);
+		snprintf(path, sizeof(path), "t%d/node2/gfs2/" TABLE "/condition", t);
+		scene_file(s, path, "withdraw 1\nfreeze 0\nblock 1\nrecover_status 0x7\n");
+	}
+	scene_json(s);
+	assert_true(has_banner(frame(s, 0), UUID ": node1 recovers the journal of node 2"));
+	assert_true(has_banner(frame(s, 0), "on node1: locking_filter is set to 11 s"));
+	assert_true(has_banner(frame(s, 0), "lost node 3"));
+	assert_true(has_banner(frame(s, 0), TABLE " on node2: withdrawn"));
+	assert_true(has_banner(frame(s, 0), TABLE " on node2: its locks are blocked"));
+	assert_true(has_banner(frame(s, 0), TABLE " on node2: its DLM recovers"));
+	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
+	/* and the wait's cause follows */
+	assert_says(s, "node1 waits 8.00 s; recovery is going on");
+}
+
+int main(void)
+{
+#define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
+	const struct CMUnitTest tests[] = {
+	    SCENE(a_process_is_inside_ocfs2),
+	    SCENE(a_process_is_inside_gfs2),
+	    SCENE(it_is_being_given_up_ocfs2),
+	    SCENE(it_is_being_given_up_gfs2),
+	    SCENE(its_master_does_not_answer),
+	    SCENE(it_is_being_recovered),
+	    SCENE(no_sentence_across_skewed_samples),
+	    SCENE(tasks_are_named),
+	    SCENE(a_line_is_missing),
+	    SCENE(what_no_counter_shows),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+#!/bin/sh
+# fakessh.sh NODE sh: stands for ssh. The node's files are those of a recording, the next sample of it
+# for each request. In $O2TOP_FAKE:
+#	NODE.mode      what the node does today; nothing: it works
+#	NODE.samples   the recording's samples, one a line; the last one stays
+#	pids           who was started
+# $O2TOP_CAPTURE is the recording.
+node=$1
+shift
+echo "$$" >>"$O2TOP_FAKE/pids"
+mode=
+[ ! -r "$O2TOP_FAKE/$node.mode" ] || read -r mode <"$O2TOP_FAKE/$node.mode"
+export O2TOP_FAKE
+own=$O2TOP_FAKE/$node
+mkdir -p "$own"
+
+serve() {
+	while IFS= read -r line; do
+		case $line in
+		'S '[0-9]*)
+			samples=$(cat "$O2TOP_FAKE/$node.samples")
+			ln -sfn "$O2TOP_CAPTURE/${samples%%
+*}/$node" "$own/root"
+			case $samples in
+			*"
+"*)
+				printf '%s\n' "${samples#*
+}" >"$O2TOP_FAKE/$node.samples"
+				;;
+			esac
+			if [ "$mode" = once ] && [ -e "$own/asked" ]; then
+				rm "$own/asked"
+				exit 0
+			fi
+			: >"$own/asked"
+			;;
+		esac
+		printf '%s\n' "$line"
+	done
+}
+
+greeted() {
+	IFS= read -r line
+	N=${line#N=}
+	echo "$N plain"
+	while IFS= read -r line && [ "$line" != main ]; do :; done
+	echo "$N R"
+	IFS= read -r line
+}
+
+export O2TOP_DEBUGFS="$own/root" O2TOP_CONFIGFS="$own/config" O2TOP_SYSFS="$own/sys" O2TOP_PROC="$own/root"
+mkdir -p "$own/bin"
+# the time is the recording's
+printf '#!/bin/sh\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"
+chmod +x "$own/bin/date"
+PATH=$own/bin:$PATH
+case $mode in
+refused)
+	echo "ssh: connect to host $node port 22: Connection refused" >&2
+	exit 255
+	;;
+mute)
+	exec sleep 1000
+	;;
+noise)
+	echo "Welcome to $node, where N=1 R and S mean nothing"
+	echo "a motd" >&2
+	serve | "$@"
+	;;
+garbage)
+	greeted
+	head -c 3000 /dev/urandom
+	exec sleep 1000
+	;;
+forged)
+	greeted
+	echo "N E 0 1 1"
+	exec sleep 1000
+	;;
+endless)
+	greeted
+	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
+	exec cat /dev/zero
+	;;
+drip)
+	greeted
+	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
+	while printf x; do sleep 1; done
+	;;
+slow)
+	printf '#!/bin/sh\nsleep 0.15\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"
+	serve | "$@"
+	;;
+hung)
+	# a read of a kernel file that does not come back
+	printf '#!/bin/sh\ncase $(readlink /proc/self/fd/0) in *locking_state) [ ! -e "%s/second" ] || exec sleep 1000; : >"%s/second" ;; esac\nexec /bin/cat "$@"\n' "$own" "$own" >"$own/bin/cat"
+	chmod +x "$own/bin/cat"
+	serve | "$@"
+	;;
+lockdown)
+	mkdir -p "$own/sys/kernel/security"
+	echo 'none [integrity] confidentiality' >"$own/sys/kernel/security/lockdown"
+	printf '#!/bin/sh\ncase $(readlink /proc/self/fd/0) in *locking_state | *glstats) echo "cat: -: Operation not permitted" >&2; exit 1 ;; esac\nexec /bin/cat "$@"\n' >"$own/bin/cat"
+	chmod +x "$own/bin/cat"
+	serve | "$@"
+	;;
+nodebugfs)
+	O2TOP_DEBUGFS=$own/nothing serve | O2TOP_DEBUGFS=$own/nothing "$@"
+	;;
+agent)
+	PATH=${O2TOP%/*}:$PATH
+	serve | "$@"
+	;;
+*)
+	serve | "$@"
+	;;
+esac

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Several machines over ssh: a script stands for ssh and runs the shell here, on the files of a
+ * recording. Nodes that refuse, hang, lie, drip, flood and die must not stop the others, and
+ * nothing may be left of any.
+ */
+#include "frames.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct fake {
+	char root[64];
+};
+
+static void put(const struct fake *f, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", f->root, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* What the nodes are in this test. */
+static void use(const struct fake *f, const char *recording, const char *samples)
+{
+	setenv("O2TOP_CAPTURE", capture(recording), 1);
+	put(f, "node1.samples", samples);
+	put(f, "node2.samples", samples);
+	put(f, "node3.samples", samples);
+}
+
+static int set_up(void **state)
+{
+	static struct fake f;
+
+	strcpy(f.root, "/tmp/o2top-cluster-XXXXXX");
+	assert_non_null(mkdtemp(f.root));
+	setenv("O2TOP_FAKE", f.root, 1);
+	put(&f, "pids", "");
+	*state = &f;
+	return 0;
+}
+
+/* Whoever was started has ended, be it a little later. */
+static void nothing_left(const struct fake *f)
+{
+	char path[256], line[64];
+	FILE *pids;
+
+	snprintf(path, sizeof(path), "%s/pids", f->root);
+	pids = fopen(path, "r");
+	assert_non_null(pids);
+	while (fgets(line, sizeof(line), pids)) {
+		pid_t pid = (pid_t)atoi(line);
+		int tries = 0;
+
+		assert_true(pid > 0);
+		/* the group, too: what the shell there had started */
+		while (kill(-pid, 0) == 0 && tries++ < 3000)
+			usleep(10000);
+		if (kill(-pid, 0) == 0)
+			fail_msg("%d is left", (int)pid);
+	}
+	fclose(pids);
+}
+
+static int tear_down(void **state)
+{
+	const struct fake *f = *state;
+	char command[128];
+
+	nothing_left(f);
+	snprintf(command, sizeof(command), "rm -r %s", f->root);
+	return system(command);
+}
+
+static const char *args_for(const char *more)
+{
+	static char args[2048];
+
+	snprintf(args, sizeof(args), "--ssh %s/fakessh.sh -n node1 -n node2 -n node3 %s",
+		 getenv("O2TOP_TESTS"), more);
+	return args;
+}
+
+static json_t *frame_at(json_t *frames, size_t i)
+{
+	json_t *frame = json_array_get(frames, i);
+
+	assert_non_null(frame);
+	return frame;
+}
+
+static void assert_state(json_t *frame, const char *node, const char *state, const char *why)
+{
+	json_t *n = node_of(frame, node);
+
+	assert_non_null(n);
+	if (strcmp(text_of(n, "state"), state) != 0)
+		fail_msg("%s is %s (%s), not %s", node, text_of(n, "state"), text_of(n, "why"),
+			 state);
+	if (why && (json_is_null(json_object_get(n, "why")) || !strstr(text_of(n, "why"), why)))
+		fail_msg("%s: %s, not %s", node, text_of(n, "why"), why);
+}
+
+/* Two frames say the same of all rows. */
+static void assert_same_rows(json_t *a, json_t *b)
+{
+	json_t *rows = json_object_get(a, "rows"), *others = json_object_get(b, "rows");
+
+	assert_true(json_array_size(rows) > 3);
+	assert_int_equal(json_array_size(rows), json_array_size(others));
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		json_t *x = json_array_get(rows, i), *y = json_array_get(others, i);
+
+		assert_true(json_equal(json_object_get(x, "ino"), json_object_get(y, "ino")));
+		assert_true(
+		    json_equal(json_object_get(x, "acquired"), json_object_get(y, "acquired")));
+		assert_true(fabs(real_of(x, "wait_s") - real_of(y, "wait_s")) < 1e-6);
+		assert_true(fabs(real_of(x, "wait_s_per_s") - real_of(y, "wait_s_per_s")) < 1e-6);
+	}
+}
+
+/* What comes over the wire is what a recording of the same files says. */
+static void the_same_as_the_recording(void **state)
+{
+	static const char *const modes[] = {"", "noise\n", "agent\n"};
+	const struct fake *f = *state;
+	json_t *recorded = run_frames(capture("ocfs2-hot"));
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		json_t *live, *node;
+
+		use(f, "ocfs2-hot", "t0\nt1\nt2\n");
+		put(f, "node1.mode", modes[i]);
+		put(f, "node2.mode", modes[i]);
+		put(f, "node3.mode", modes[i]);
+		live = run_frames(args_for("-t 0.5 -i 2"));
+		assert_int_equal(json_array_size(live), 2);
+		assert_same_rows(frame_at(recorded, 0), frame_at(live, 0));
+		assert_same_rows(frame_at(recorded, 1), frame_at(live, 1));
+		node = node_of(frame_at(live, 1), "node1");
+		assert_true(json_integer_value(json_object_get(node, "read_bytes")) > 1000);
+		/* told by its changes a sample is smaller: most locks are idle */
+		if (*modes[i] == 'a')
+			assert_true(json_integer_value(json_object_get(node, "read_bytes")) <
+				    30000);
+		else
+			assert_true(json_integer_value(json_object_get(node, "read_bytes")) >
+				    40000);
+		json_decref(live);
+	}
+	json_decref(recorded);
+}
+
+static void a_node_that_refuses(void **state)
+{
+	const struct fake *f = *state;
+	json_t *live;
+
+	use(f, "ocfs2-hot", "t0\nt1\nt2\n");
+	put(f, "node2.mode", "refused\n");
+	live = run_frames(args_for("-t 0.5 -i 2"));
+	assert_state(frame_at(live, 1), "node1", "ok", NULL);
+	assert_state(frame_at(live, 1), "node2", "unreachable",
+		     "ssh: connect to host node2 port 22: Connection refused");
+	assert_state(frame_at(live, 1), "node3", "ok", NULL);
+	assert_true(json_array_size(json_object_get(frame_at(live, 1), "rows")) > 3);
+	json_decref(live);
+}
+
+static void nobody_answers(void **state)
+{
+	const struct fake *f = *state;
+	char *text;
+	int status;
+
+	use(f, "ocfs2-hot", "t0\n");
+	put(f, "node1.mode", "refused\n");
+	put(f, "node2.mode", "refused\n");
+	put(f, "node3.mode", "refused\n");
+	text = run_text(args_for("--once 2>&1"), &status);
+	assert_int_equal(status, 3);
+	assert_non_null(strstr(text, "Connection refused"));
+	free(text);
+}
+
+/* A node without an answer does not keep the first screen. */
+static void a_mute_node(void **state)
+{
+	const struct fake *f = *state;
+	struct timespec from, to;
+	json_t *live;
+
+	use(f, "ocfs2-hot", "t0\nt1\n");
+	put(f, "node3.mode", "mute\n");
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	live = run_frames(args_for("--once"));
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	assert_state(frame_at(live, 0), "node1", "ok", NULL);
+	assert_state(frame_at(live, 0), "node3", "unreachable", "connecting for");
+	/* a second of grace, one to end; the mute one would take 30 */
+	assert_true(to.tv_sec - from.tv_sec < 20);
+	json_decref(live);
+}
+
+static void nodes_that_lie(void **state)
+{
+	static const struct {
+		const char *mode, *why;
+	} lies[] = {{"garbage\n", "what is not part of a sample"},
+		    {"forged\n", "what is not part of a sample"},
+		    {"endless\n", "a sample of more than 4 MiB"}};
+	const struct fake *f = *state;
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		json_t *live, *frame;
+		bool told = false;
+		size_t at;
+
+		use(f, "ocfs2-hot", "t0\nt1\nt2\n");
+		put(f, "node1.mode", lies[i].mode);
+		live = run_frames(args_for("-t 0.5 -i 6 --sample-limit 4"));
+		json_array_foreach(live, at, frame)
+		{
+			const char *why = text_of(node_of(frame, "node1"), "why");
+
+			/* random bytes may be a line that is too long first */
+			told |=
+			    why && (strstr(why, lies[i].why) || strstr(why, "a line without end"));
+			assert_state(frame, "node2", "ok", NULL);
+			assert_true(
+			    json_is_null(json_object_get(node_of(frame, "node1"), "read_bytes")));
+		}
+		if (!told)
+			fail_msg("%s is not told", lies[i].mode);
+		json_decref(live);
+	}
+}
+
+/* A byte a second, and a kernel file that cannot be read to its end: connected, and stale at last. */
+static void nodes_that_stop(void **state)
+{
+	const struct fake *f = *state;
+	json_t *live;
+
+	use(f, "ocfs2-hot", "t0\nt1\nt2\n");
+	put(f, "node1.mode", "drip\n");
+	put(f, "node2.mode", "hung\n");
+	live = run_frames(args_for("-t 1 -i 12"));
+	assert_state(frame_at(live, 0), "node3", "ok", NULL);
+	assert_state(frame_at(live, 2), "node1", "slow", "on its way");
+	assert_state(frame_at(live, 11), "node1", "stale", "no sample since");
+	assert_state(frame_at(live, 11), "node2", "stale", "no sample since");
+	assert_state(frame_at(live, 11), "node3", "ok", NULL);
+	assert_true(real_of(node_of(frame_at(live, 11), "node2"), "silent_s") > 9);
+	/* old numbers have left the ranking */
+	assert_null(
+	    node_of(json_array_get(json_object_get(frame_at(live, 11), "rows"), 0), "node2"));
+	json_decref(live);
+}
+
+/* Its samples come late: they are in the frame after, and the others do not wait. */
+static void a_slow_node(void **state)
+{
+	const struct fake *f = *state;
+	bool late = false, counted = false;
+	json_t *live, *frame;
+	size_t i;
+
+	use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
+	put(f, "node2.mode", "slow\n");
+	live = run_frames(args_for("-t 1 -i 12"));
+	json_array_foreach(live, i, frame)
+	{
+		json_t *node = node_of(frame, "node2");
+
+		assert_state(frame, "node1", "ok", NULL);
+		late |= strcmp(text_of(node, "state"), "slow") == 0;
+		counted |= json_is_number(json_object_get(node, "interval_s"));
+	}
+	assert_true(late && counted);
+	json_decref(live);
+}
+
+/* It ends after each sample: it is called again. */
+static void a_node_that_comes_and_goes(void **state)
+{
+	const struct fake *f = *state;
+	int away = 0, back = 0;
+	json_t *live, *frame;
+	size_t i;
+
+	use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
+	put(f, "node2.mode", "once\n");
+	live = run_frames(args_for("-t 0.5 -i 10"));
+	json_array_foreach(live, i, frame)
+	{
+		json_t *node = node_of(frame, "node2");
+
+		away += strcmp(text_of(node, "state"), "unreachable") == 0;
+		back += i > 0 && json_is_integer(json_object_get(node, "read_bytes"));
+		assert_state(frame, "node1", "ok", NULL);
+	}
+	/* every other time it is called it works */
+	assert_true(away > 0 && back > 1);
+	json_decref(live);
+}
+
+static void what_may_not_be_read(void **state)
+{
+	const struct fake *f = *state;
+	json_t *live;
+
+	use(f, "ocfs2-hot", "t0\nt1\n");
+	put(f, "node1.mode", "lockdown\n");
+	put(f, "node2.mode", "nodebugfs\n");
+	live = run_frames(args_for("--once"));
+	assert_state(frame_at(live, 0), "node1", "no permission",
+		     "the kernel is locked down (integrity)");
+	assert_state(frame_at(live, 0), "node2", "no permission", "debugfs is not mounted");
+	assert_state(frame_at(live, 0), "node3", "ok", NULL);
+	json_decref(live);
+}
+
+/* Names never reach a shell as anything but an argument. */
+static void names_are_not_commands(void **state)
+{
+	static const char *const names[] = {"-oProxyCommand=touch\\ $O2TOP_FAKE/pwned", "'a b'",
+					    "'$(touch $O2TOP_FAKE/pwned)'", "'a;b'", "''"};
+	const struct fake *f = *state;
+	char args[512], path[128], *text;
+	int status;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(args, sizeof(args), "-n %s --once 2>&1", names[i]);
+		text = run_text(args, &status);
+		assert_int_equal(status, 2);
+		assert_non_null(strstr(text, "no name of a machine"));
+		free(text);
+	}
+	/* a mount point is compared here, and never sent */
+	use(f, "ocfs2-hot", "t0\n");
+	text = run_text(
+	    args_for("--once '/mnt/$(touch $O2TOP_FAKE/pwned); touch $O2TOP_FAKE/pwned' 2>&1"),
+	    &status);
+	assert_int_equal(status, 1);
+	free(text);
+	snprintf(path, sizeof(path), "%s/pwned", f->root);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+/* Killed at once, it leaves nothing: the shells' input ends. */
+static void killed(void **state)
+{
+	static const int signals[] = {SIGKILL, SIGTERM, SIGHUP, SIGINT};
+	const struct fake *f = *state;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		char command[3000];
+
+		use(f, "ocfs2-hot", "t0\nt1\n");
+		snprintf(
+		    command, sizeof(command),
+		    "{ exec env --default-signal=INT \"$O2TOP\" %s >%s/out%zu 2>&1 & }; pid=$!; "
+		    "tries=0; "
+		    "while ! grep -q 'node3 ok' %s/out%zu && [ $tries -lt 600 ]; do sleep 0.05; "
+		    "tries=$((tries+1)); done; kill -%d $pid; wait $pid; grep -q 'node3 ok' "
+		    "%s/out%zu",
+		    args_for("-t 60"), f->root, i, f->root, i, signals[i], f->root, i);
+		assert_int_equal(system(command), 0);
+		nothing_left(f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(the_same_as_the_recording, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(a_node_that_refuses, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(nobody_answers, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(a_mute_node, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(nodes_that_lie, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(nodes_that_stop, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(a_slow_node, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(a_node_that_comes_and_goes, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(what_may_not_be_read, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(names_are_not_commands, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(killed, set_up, tear_down),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

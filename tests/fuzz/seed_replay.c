@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* seed_replay FOLDER FILE RAW: a recording in a folder as what fuzz_replay reads, both ways. */
+#include "collect/frames.h"
+#include "collect/record.h"
+#include "fuzz.h"
+#include "model.h"
+
+#include <fcntl.h>
+
+int main(int argc, char **argv)
+{
+	struct problems problems = {0};
+	struct model model = {.threads = 1};
+	struct collector *c, *recorder;
+	struct sample sample;
+	struct frames f;
+	char buf[4096];
+	ssize_t n;
+	int fd, raw;
+	FILE *out;
+
+	CHECK(argc == 4);
+	unlink(argv[3]);
+	CHECK(collect_recording(&c, argv + 1, 1, NULL, 0, &problems) == 0);
+	CHECK(collect_recorder(&recorder, c, argv[3], &problems) == 0);
+	while (recorder->ops->next(recorder, &sample, &problems) == 1) {
+		CHECK(model_sample(&model, recorder, &sample) == 0);
+		CHECK(recorder_sampled(recorder, &problems) == 0);
+	}
+	recorder->ops->close(recorder);
+	model_free(&model);
+	CHECK(frames_open(&f, argv[3], &problems) == 0);
+	out = fopen(argv[2], "we");
+	CHECK(out);
+	fputc(1, out);
+	for (size_t i = 0; i < f.n; i++) {
+		unsigned char *payload;
+		size_t size;
+
+		CHECK(frames_read(&f, i, &payload, &size) == 0 && size < 65536);
+		fputc((int)(f.list[i].kind & 1), out);
+		fputc((int)(size & 255), out);
+		fputc((int)(size >> 8), out);
+		CHECK(fwrite(payload, 1, size, out) == size);
+		free(payload);
+	}
+	CHECK(fclose(out) == 0);
+	frames_close(&f);
+
+	/* the file itself behind a byte 0 */
+	snprintf(buf, sizeof(buf), "%s.new", argv[3]);
+	raw = open(argv[3], O_RDONLY | O_CLOEXEC);
+	fd = open(buf, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	CHECK(raw >= 0 && fd >= 0 && write(fd, "", 1) == 1);
+	while ((n = read(raw, buf, sizeof(buf))) > 0)
+		CHECK(write(fd, buf, (size_t)n) == n);
+	close(raw);
+	close(fd);
+	snprintf(buf, sizeof(buf), "%s.new", argv[3]);
+	CHECK(rename(buf, argv[3]) == 0);
+	problems_clear(&problems);
+	return 0;
+}

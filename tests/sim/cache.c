@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* cache.c - what the simulated programs cache, and the operations by which they are told to drop it. */
+#include "world_impl.h"
+
+#include <errno.h>
+
+static struct cache *cache_of(const struct glock *gl)
+{
+	return &world_current->node[node_of(gl)].cache[gl->number];
+}
+
+/* Some operations take long, and others do things meanwhile. */
+static void maybe_slow(void)
+{
+	if (world_current->f.duel)
+		task_sleep(world_now() + 5 * MS + chance(50 * MS));
+	else if (world_current->f.slow && !chance(3))
+		task_sleep(world_now() + chance(chance(4) ? 3 * MS : 400 * MS));
+}
+
+static bool fails(uint32_t once_of)
+{
+	return world_current->f.failing && !chance(once_of);
+}
+
+bool cache_lost(struct world *w, unsigned int n)
+{
+	struct world_node *nd = &w->node[n];
+
+	if (!nd->withdrawn && nd->space && nd->space->withdrawn) {
+		cache_lose(w, n);
+		nd->withdrawn = true;
+	}
+	return nd->withdrawn;
+}
+
+static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
+{
+	struct world *w = world_current;
+	struct cache *c = cache_of(gl);
+	unsigned int n = node_of(gl);
+
+	(void)to;
+	maybe_slow();
+	if (fails(200)) {
+		if (!cache_lost(w, n))
+			cache_lose(w, n);
+		w->node[n].withdrawn = true;
+		return -EUCLEAN;
+	}
+	if (sync & GLOCK_CACHES_METADATA && c->bits & GLOCK__DIRTY_METADATA && !cache_lost(w, n))
+		w->disk[gl->number] = c->value;
+	c->bits &= ~(sync << 2);
+	return 0;
+}
+
+static int on_xmote_bh(struct glock *gl, enum glock_mode mode)
+{
+	(void)gl, (void)mode;
+	maybe_slow();
+	return fails(30) ? -EUCLEAN : 0;
+}
+
+static void on_inval(struct glock *gl, unsigned int what)
+{
+	struct cache *c = cache_of(gl);
+
+	maybe_slow();
+	if (c->bits & what << 2 && !cache_lost(world_current, node_of(gl)))
+		trouble("dirty cache of %u:%lu dropped", gl->type, (unsigned long)gl->number);
+	c->bits &= ~(what | what << 2);
+}
+
+static int on_demote_ok(struct glock *gl)
+{
+	(void)gl;
+	return !world_current->f.slow || chance(2);
+}
+
+static int on_lock(struct glock_holder *gh)
+{
+	struct cache *c = cache_of(glock_of(gh));
+
+	if (c->entered)
+		trouble("lock called twice");
+	c->entered = true; /* and if it were called again meanwhile? */
+	maybe_slow();
+	if (!fails(10))
+		return 0;
+	c->entered = false;
+	return -EUCLEAN;
+}
+
+static void on_unlock(struct glock_holder *gh)
+{
+	struct cache *c = cache_of(glock_of(gh));
+
+	if (!c->entered)
+		trouble("unlock without lock");
+	maybe_slow();
+	c->entered = false;
+}
+
+const struct glock_ops world_inode_ops = {.size = sizeof(world_inode_ops),
+					  .xmote_th = on_xmote_th,
+					  .xmote_bh = on_xmote_bh,
+					  .inval = on_inval,
+					  .demote_ok = on_demote_ok};
+const struct glock_ops world_rgrp_ops = {.size = sizeof(world_rgrp_ops),
+					 .xmote_th = on_xmote_th,
+					 .inval = on_inval,
+					 .demote_ok = on_demote_ok,
+					 .lock = on_lock,
+					 .unlock = on_unlock};
+
+void cache_use(struct client *c)
+{
+	struct world *w = world_current;
+	struct cache *cache = &w->node[c->node].cache[c->g];
+	unsigned int may = glock__type_may_cache(gl_type(c->gl)->info.caches, c->gl->state);
+
+	if (cache_lost(w, c->node))
+		return;
+	if (!(cache->bits & GLOCK__METADATA)) {
+		cache->value = w->disk[c->g];
+		cache->bits |= may & (GLOCK__METADATA | GLOCK__DATA);
+	}
+	if (cache->value != w->truth[c->g])
+		trouble("node %u reads %ld of glock %u, and %ld was written", c->node, cache->value,
+			c->g, w->truth[c->g]);
+	if (glock_mode_of(&c->gh) != GLOCK_EX)
+		return;
+	cache->value = ++w->truth[c->g];
+	cache->bits |= may;
+}
+
+void cache_lose(struct world *w, unsigned int n)
+{
+	for (unsigned int g = 0; g < w->glocks; g++)
+		if (w->node[n].cache[g].bits & GLOCK__DIRTY_METADATA)
+			w->truth[g] = w->disk[g];
+}

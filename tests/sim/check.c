@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - what must be so after every step of the simulated cluster. */
+#include "world_impl.h"
+
+#include <errno.h>
+
+bool is_free(const struct glock__lock *lock)
+{
+	return !world_current->f.threads || !lock->word;
+}
+
+/* With no change in flight and no work to come, nobody waits in vain. */
+static void check_waiters(struct glock *gl)
+{
+	struct glock__holder *gh;
+
+	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || !is_free(&gl_space(gl)->work.lock) ||
+	    glock__work_queued(gl))
+		return;
+	glock__lock_take(&gl->lock);
+	gh = glock__first_waiter(gl);
+	if (gh && (glock__may_grant(gl, gh) || !glock__first_holder(gl)))
+		trouble("%u:%lu: nobody sees to the waiters", gl->type, (unsigned long)gl->number);
+	glock__lock_drop(&gl->lock);
+}
+
+/* The queue: holders, then waiters; who is seen for the first time gets his turn. */
+static void check_queue(struct world *w, struct glock *gl)
+{
+	bool waiting = false;
+
+	for (struct glock__holder *gh = NULL; (gh = glock__next_holder(gl, gh));) {
+		bool held = gh_state(gh) & GLOCK__H_HOLDER;
+		struct client *c;
+
+		if (held && waiting)
+			trouble("a holder behind a waiter");
+		waiting |= !held;
+		if (!gh->own_owner)
+			continue;
+		c = &w->client[gh->owner - 1];
+		if (!c->queued && gh_of(&c->gh) == gh)
+			c->queued = ++w->turns;
+	}
+}
+
+static void check_glock(struct world *w, struct glock *gl, unsigned int n)
+{
+	unsigned int demote = glock__look(gl).demote_state;
+	unsigned int flags = gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE);
+
+	check_queue(w, gl);
+	if (gl->flags & GLOCK__F_BUSY)
+		check_waiters(gl);
+	if ((demote != GLOCK_EX) != !!flags)
+		trouble("demote to %u and flags %x", demote, gl->flags);
+	if (flags == (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE))
+		trouble("a demote is due and not due");
+	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && !(gl->flags & GLOCK__F_LOCK))
+		trouble("a demote in progress without the bit lock");
+	if (w->node[n].cache[gl->number].bits &
+		~glock__type_may_cache(gl_type(gl)->info.caches, gl->state) &&
+	    !cache_lost(w, n))
+		trouble("cache of %u:%lu", gl->type, (unsigned long)gl->number);
+	mirror_check(w, gl, n);
+}
+
+/* Modes in which nodes hold a glock, for each node. */
+static void check_exclusion(struct world *w, unsigned int g)
+{
+	unsigned int held[NODES_MAX] = {0};
+
+	for (unsigned int i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		if ((c->state != WAITING && c->state != HELD) || c->g != g ||
+		    !w->node[c->node].space || !glock_valid(&c->gh))
+			continue;
+		held[c->node] |= GLOCK__MODES(c->flags & GLOCK_ANY ? (enum glock_mode)c->gl->state
+								   : glock_mode_of(&c->gh));
+	}
+	for (unsigned int a = 0; a < w->nodes; a++)
+		for (unsigned int b = 0; b < w->nodes; b++)
+			for (unsigned int m = 0; m < GLOCK_MODE_MAX; m++)
+				if (a != b && held[a] & GLOCK__MODES(m) &&
+				    held[b] & ~glock__modes[m].beside)
+					trouble("nodes %u and %u both hold glock %u", a, b, g);
+}
+
+/* It has its grant: nobody who was in the queue when it began to ask may still wait. */
+static void check_turns(struct world *w, struct client *c)
+{
+	for (unsigned int i = 0; i < w->clients; i++) {
+		struct client *other = &w->client[i];
+
+		if (other != c && other->state == WAITING && other->gl == c->gl && other->queued &&
+		    other->queued < c->asked && !glock_poll(&other->gh))
+			trouble("client %u overtook %u", (unsigned int)(c - w->client), i);
+	}
+	c->granted = true;
+	w->grants++;
+}
+
+static void check_clients(struct world *w)
+{
+	for (unsigned int i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		if (c->state != WAITING || !w->node[c->node].space)
+			continue;
+		if (!c->granted && gh_state(gh_of(&c->gh)) & GLOCK__H_HOLDER)
+			check_turns(w, c);
+		if (!c->busy && glock_poll(&c->gh))
+			client_answered(w, c);
+	}
+}
+
+static void check_node(struct world *w, unsigned int n)
+{
+	struct glock_space *space = w->node[n].space;
+
+	if (!space || !is_free(&space->lock))
+		return;
+	for (size_t b = 0; b < space->buckets; b++) {
+		for (struct glock *gl = glock__at(space, space->hash[b]); gl;
+		     gl = glock__at(space, gl->hash_next)) {
+			struct mirror *m = mirror_of(gl);
+
+			if (m)
+				m->seen = true;
+			if (is_free(&gl->lock))
+				check_glock(w, gl, n);
+		}
+	}
+	mirror_sweep(w, n);
+}
+
+void world_check(struct world *w)
+{
+	w->steps++;
+	for (unsigned int n = 0; n < w->nodes; n++)
+		cache_lost(w, n);
+	check_clients(w);
+	for (unsigned int g = 0; g < w->glocks; g++)
+		check_exclusion(w, g);
+	for (unsigned int n = 0; n < w->nodes; n++)
+		check_node(w, n);
+	mirror_check_petitions(w);
+	if (glock__sim_check(w->sim))
+		trouble("master: %s", glock__sim_check(w->sim));
+	if (w->tasks.trouble)
+		trouble("%s", w->tasks.trouble);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* client.c - what the programs on the simulated nodes do with their locks. */
+#include "world_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+
+/* A node's glock. What it begins with is known if nobody came in between. */
+struct glock *world_glock(struct world *w, unsigned int n, unsigned int g)
+{
+	const struct glock__record *r;
+	struct glock *gl = NULL;
+	bool held = task_self() && (!w->f.threads || !chance(2)), unbroken = true;
+	int err;
+
+	if (held)
+		task_hold();
+	err = glock_get(w->node[n].space, type_of(g), g, &gl);
+	assert(!err);
+	(void)err;
+	r = gl_record(gl);
+	if (r->born == world_now() && gl->users == 1 && !r->stats.v[GLOCK__QCOUNT] &&
+	    !r->stats.v[GLOCK__DCOUNT])
+		mirror_new(gl, n);
+	if (held)
+		unbroken = task_go();
+	if (w->f.threads && !(held && unbroken) && mirror_of(gl))
+		mirror_of(gl)->known = false;
+	return gl;
+}
+
+static void put(void *arg)
+{
+	struct client *c = arg;
+	struct glock *gl = c->gl;
+
+	while (c->cancels) /* its holder must stay until they are through */
+		task_sleep(world_now() + MS / 100);
+	c->gl = NULL;
+	glock_put(gl);
+	c->state = IDLE;
+	c->busy = false;
+}
+
+/* Its last request is over. */
+static void done(struct client *c)
+{
+	c->state = LEAVING;
+	c->queued = 0;
+	c->granted = false;
+	if (task_self()) {
+		put(c);
+		return;
+	}
+	c->busy = true;
+	world_call(c->node, put, c);
+}
+
+/* How a request may fail, for the reasons that there are here. */
+static void check_error(struct world *w, int err)
+{
+	bool ok = err == -EAGAIN || err == -EIO || (err == -EUCLEAN && w->f.failing) ||
+		  (err == -ECANCELED && w->f.cancels) || (err == -ESHUTDOWN);
+
+	if (!ok)
+		trouble("a request failed with %d", err);
+}
+
+static void failed(struct world *w, struct client *c, int err)
+{
+	struct mirror *m = mirror_of(c->gl);
+
+	check_error(w, err);
+	if (err == -EAGAIN && m)
+		m->counts.tries_failed++;
+	done(c);
+}
+
+void client_answered(struct world *w, struct client *c)
+{
+	int err = glock_wait(&c->gh, 0, 0);
+
+	if (err) {
+		failed(w, c, err);
+		return;
+	}
+	c->state = HELD;
+	cache_use(c);
+}
+
+/* Asks; and waits, unless flags say ASYNC. */
+static int ask(struct world *w, struct client *c)
+{
+	bool async = c->flags & GLOCK_ASYNC, refused;
+	int err;
+
+	c->gl = world_glock(w, c->node, c->g);
+	glock_holder_init(&c->gh, c->gl, c->mode, c->flags);
+	glock_holder_owner(&c->gh, (uint64_t)(c - w->client) + 1);
+	c->queued = 0;
+	c->granted = false;
+	c->asked = ++w->turns;
+	mirror_queued(c->gl, c->node, 1);
+	c->state = WAITING;
+	refused = gl_space(c->gl)->withdrawn;
+	err = glock_nq(&c->gh);
+	if (err && (async || refused))
+		mirror_queued(c->gl, c->node, -1);
+	if (err)
+		failed(w, c, err);
+	else if (!async)
+		client_answered(w, c);
+	return err;
+}
+
+int world_ask(struct world *w, unsigned int i, unsigned int g, enum glock_mode mode,
+	      unsigned int flags)
+{
+	struct client *c = &w->client[i];
+
+	c->state = ASKING;
+	c->g = g;
+	c->mode = mode;
+	c->flags = flags | GLOCK_ASYNC;
+	return ask(w, c);
+}
+
+static void let_go(struct client *c, bool wait)
+{
+	int err;
+
+	if (c->state == HELD) {
+		cache_use(c);
+		c->state = LEAVING;
+	}
+	err = wait ? glock_dq_wait(&c->gh) : glock_dq(&c->gh);
+	if (err && c->state == LEAVING)
+		trouble("a holder could not be let go: %d", err);
+	done(c);
+}
+
+void world_let_go(struct world *w, unsigned int i)
+{
+	(void)w;
+	let_go(&world_current->client[i], false);
+}
+
+/* ---- by chance ---- */
+
+static unsigned int some_flags(struct world *w, enum glock_mode mode)
+{
+	unsigned int flags = 0;
+
+	if (!chance(8))
+		flags |= GLOCK_NOCACHE;
+	if (!chance(w->f.exact ? 2 : 8))
+		flags |= GLOCK_EXACT;
+	if (!chance(8) && mode != GLOCK_EX)
+		flags |= GLOCK_ANY;
+	if (!chance(4) && mode == GLOCK_EX)
+		flags |= GLOCK_NODE_SCOPE;
+	if (w->f.tries && !chance(3))
+		flags |= chance(2) ? GLOCK_TRY : GLOCK_TRY_1CB;
+	if (!chance(16))
+		flags |= GLOCK_RECOVER;
+	return flags;
+}
+
+/* The next thing that a client does that waits for nothing. */
+static void choose(struct world *w, struct client *c)
+{
+	static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_EX, GLOCK_DF};
+
+	c->state = ASKING;
+	c->g = chance(w->glocks);
+	c->mode = modes[chance(type_of(c->g) == GLOCK_INODE ? 3 : 2)];
+	if (w->f.convert)
+		c->mode = c->gl || chance(2) ? GLOCK_EX : chance(4) ? GLOCK_SH : GLOCK_DF;
+	if (type_of(c->g) != GLOCK_INODE && c->mode == GLOCK_DF)
+		c->mode = GLOCK_SH;
+	c->flags = some_flags(w, c->mode);
+	/* Tries do not wait long, and their answers are counted better if they are not waited for.
+	 */
+	if (c->flags & (GLOCK_TRY | GLOCK_TRY_1CB) || !chance(3))
+		c->flags |= GLOCK_ASYNC;
+}
+
+/* It waits for an answer for so long, and then perhaps gives up. */
+static void wait_or_give_up(struct world *w, struct client *c)
+{
+	int err = glock_wait(&c->gh, world_now() + chance(100 * MS), 0);
+
+	if (err != -ETIMEDOUT) {
+		if (err)
+			failed(w, c, err);
+		else
+			client_answered(w, c);
+	} else if (w->f.cancels && chance(2)) {
+		let_go(c, false);
+	}
+}
+
+static void act(void *arg)
+{
+	struct client *c = arg;
+	struct world *w = world_current;
+
+	if (c->state == IDLE) {
+		choose(w, c);
+		ask(w, c);
+	} else if (c->state == HELD && !chance(6) && glock_mode_of(&c->gh) == GLOCK_EX) {
+		if (!glock_downgrade(&c->gh, GLOCK_SH))
+			c->mode = GLOCK_SH;
+	} else if (c->state == HELD) {
+		let_go(c, !chance(4));
+	} else if (c->state == WAITING && !chance(3)) {
+		wait_or_give_up(w, c);
+	} else if (c->state == WAITING && w->f.cancels && !chance(3)) {
+		let_go(c, false);
+	}
+	c->busy = false;
+}
+
+/*
+ * Every half second the first client of each node takes the first glock in SH and lets it go. Soon
+ * after all of them want it in EX, with conversions that exclude each other, and take that back at
+ * some time. The others try for EX all the while. So tries come upon every state of a change.
+ */
+static void duel(void *arg)
+{
+	struct client *c = arg;
+	struct world *w = world_current;
+	unsigned int i = (unsigned int)(c - w->client);
+	int64_t phase = world_now() % (500 * MS), round = world_now() - phase;
+
+	if (i >= w->nodes) {
+		c->next = world_now() + chance(10 * MS);
+		if (c->state == HELD)
+			let_go(c, false);
+		else if (c->state == IDLE && phase > 105 * MS && phase < 260 * MS)
+			world_ask(w, i, 0, GLOCK_EX, GLOCK_TRY | GLOCK_NOCACHE);
+	} else if (c->state == IDLE && phase < 50 * MS) {
+		world_ask(w, i, 0, GLOCK_SH, GLOCK_EXACT);
+		c->next = round + 90 * MS;
+	} else if (c->state == IDLE && phase >= 100 * MS) {
+		world_ask(w, i, 0, GLOCK_EX, GLOCK_NOCACHE);
+		c->next = round + 105 * MS + chance(95 * MS);
+	} else {
+		if (c->state != IDLE)
+			let_go(c, false);
+		c->next = round + (phase < 100 * MS ? 100 : 500) * MS + chance(MS);
+	}
+	c->busy = false;
+}
+
+void client_act(struct world *w, unsigned int i)
+{
+	struct client *c = &w->client[i];
+	uint32_t most = (uint32_t)(chance(4) ? 5 * MS : 300 * MS);
+
+	c->next = world_now() + 1 + chance(most);
+	if (c->busy || !w->node[c->node].space || w->node[c->node].closing)
+		return;
+	c->busy = true;
+	world_call(c->node, w->f.duel ? duel : act, c);
+}
+
+static void cancel(void *arg)
+{
+	struct client *c = arg;
+	int err = glock_cancel(&c->gh);
+
+	if (err && err != -EALREADY)
+		trouble("cancel: %d", err);
+	c->cancels--;
+}
+
+void client_cancel(struct world *w, unsigned int i)
+{
+	struct client *c = &w->client[i];
+
+	if (c->state != WAITING || !w->node[c->node].space)
+		return;
+	c->cancels++;
+	world_call(c->node, cancel, c);
+}
+
+static void leave(void *arg)
+{
+	let_go(arg, false);
+}
+
+bool clients_let_go(struct world *w)
+{
+	bool some = false;
+
+	for (unsigned int i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		if (c->state != HELD || c->busy)
+			continue;
+		some = c->busy = true;
+		world_call(c->node, leave, c);
+	}
+	return some;
+}

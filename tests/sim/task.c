@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* task.c - see task.h. */
+#include "task.h"
+
+#include "atom.h"
+#include "fiber.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONG_SLEEP 300000000u /* ns: the most that an interrupted task stays away */
+
+static struct tasks *all;
+static struct task *self;
+static bool held; /* task_hold() */
+
+/* ---- tasks ---- */
+
+static void draw(void)
+{
+	all->budget = 1 + glock__sim_random(all->sim, 2 * all->interrupt);
+}
+
+void tasks_open(struct tasks *ts, struct glock__sim *sim)
+{
+	memset(ts, 0, sizeof(*ts));
+	ts->sim = sim;
+	ts->cpus = 1;
+	all = ts;
+	held = false;
+}
+
+static void end(struct task *t)
+{
+	fiber_free(t->fiber);
+	t->fiber = NULL;
+	while (all->used && !all->task[all->used - 1].fiber)
+		all->used--;
+}
+
+void tasks_close(struct tasks *ts)
+{
+	for (unsigned int i = ts->used; i--;)
+		if (ts->task[i].fiber)
+			end(&ts->task[i]);
+	all = NULL;
+}
+
+struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
+{
+	unsigned int i = 0;
+	struct task *t;
+
+	while (i < all->used && all->task[i].fiber)
+		i++;
+	assert(i < TASKS_MAX);
+	if (i == all->used)
+		all->used++;
+	t = &all->task[i];
+	*t = (struct task){.fiber = fiber_new(fn, arg),
+			   .node = node,
+			   .at = glock__sim_now(all->sim),
+			   .cpu = all->cpus > 1 ? glock__sim_random(all->sim, all->cpus) : 0};
+	return t;
+}
+
+void task_run(struct task *t)
+{
+	assert(!self && t->fiber);
+	if (t->word) { /* nobody woke it in time */
+		t->word = NULL;
+		t->result = -ETIMEDOUT;
+	}
+	t->at = INT64_MAX;
+	self = t;
+	held = false;
+	if (all->interrupt)
+		draw();
+	all->switches++;
+	if (!fiber_run(t->fiber))
+		end(t);
+	self = NULL;
+}
+
+int64_t task_at(const struct task *t)
+{
+	return t->at;
+}
+
+void tasks_kill(unsigned int node)
+{
+	for (unsigned int i = all->used; i--;)
+		if (all->task[i].fiber && all->task[i].node == node)
+			end(&all->task[i]);
+}
+
+unsigned int tasks_alive(unsigned int node)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < all->used; i++)
+		n += all->task[i].fiber && all->task[i].node == node && !all->task[i].daemon;
+	return n;
+}
+
+struct task *task_self(void)
+{
+	return self;
+}
+
+static void stop_until(int64_t at)
+{
+	self->at = at;
+	fiber_leave();
+	held = false;
+}
+
+void task_sleep(int64_t until)
+{
+	if (self && !held)
+		stop_until(until);
+}
+
+void task_join(const struct task *t)
+{
+	const struct fiber *f = t->fiber;
+
+	while (f && t->fiber == f)
+		stop_until(glock__sim_now(all->sim) + 1000000);
+}
+
+void task_hold(void)
+{
+	assert(!held);
+	held = true;
+}
+
+bool task_go(void)
+{
+	bool unbroken = held;
+
+	held = false;
+	return unbroken;
+}
+
+/* ---- what the library calls ---- */
+
+struct glock__self *glock__self(void)
+{
+	static struct glock__self outside;
+
+	return self ? &self->self : &outside;
+}
+
+static void interrupt(void)
+{
+	int64_t now = glock__sim_now(all->sim);
+
+	if (all->oversleep && !glock__sim_random(all->sim, all->oversleep))
+		now += glock__sim_random(all->sim, LONG_SLEEP);
+	stop_until(now);
+	draw();
+}
+
+void glock__atom_hook(enum glock__atom_op op, const void *addr, unsigned int size)
+{
+	(void)op, (void)addr, (void)size;
+	if (self && all->interrupt && !held && !--all->budget)
+		interrupt();
+}
+
+static int64_t when(const struct timespec *deadline)
+{
+	return deadline ? deadline->tv_sec * 1000000000ll + deadline->tv_nsec : INT64_MAX;
+}
+
+int glock__atom_hook_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
+{
+	glock__atom_hook(GLOCK__ATOM_LOAD, addr, sizeof(*addr));
+	if (*(volatile uint32_t *)addr != expected)
+		return -EAGAIN;
+	if (!self) {
+		fputs("something waits outside of all tasks\n", stderr);
+		abort();
+	}
+	if (all->interrupt && !glock__sim_random(all->sim, 32))
+		return -EINTR;
+	all->waits++;
+	self->word = addr;
+	self->result = 0;
+	stop_until(when(deadline));
+	return self->result;
+}
+
+int glock__atom_hook_wake(uint32_t *addr, unsigned int count)
+{
+	unsigned int woken = 0, from;
+
+	glock__atom_hook(GLOCK__ATOM_STORE, addr, sizeof(*addr));
+	from = all->used > 1 ? glock__sim_random(all->sim, all->used) : 0;
+	for (unsigned int i = 0; i < all->used && woken < count; i++) {
+		struct task *t = &all->task[(from + i) % all->used];
+
+		if (!t->fiber || t->word != addr)
+			continue;
+		t->word = NULL;
+		t->at = glock__sim_now(all->sim);
+		woken++;
+	}
+	all->wakes += woken;
+	return (int)woken;
+}
