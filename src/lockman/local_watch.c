@@ -219,12 +219,30 @@ void glock__local_bury_all(struct local *l)
 
 /* ---- recovery ---- */
 
+/* Under head->members: those who recover, and died in it, are dead themselves. */
+static void bury_recoverers(struct local *l)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		const struct slot *slot = &l->head->slot[i];
+		uint32_t by = slot->recoverer - 1;
+		struct slot *who = by < NODES ? &l->head->slot[by] : NULL;
+
+		if (!who || atom_load32(&slot->state) != SLOT_RECOVERING ||
+		    slot->recoverer_generation != who->generation ||
+		    atom_load32(&who->state) != SLOT_LIVE || glock__local_alive(l, by))
+			continue;
+		atom_store32(&who->state, SLOT_DEAD);
+		clear_dead(l, by);
+	}
+}
+
 int glock__local_recovery_start(struct local *l)
 {
 	int err = take_members(l, false);
 
 	if (err)
 		return err;
+	bury_recoverers(l);
 	name_recoverers(l);
 	pthread_mutex_unlock(&l->head->members);
 	return 0;
