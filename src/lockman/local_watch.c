@@ -19,7 +19,6 @@
 #include <string.h>
 
 #define WATCH_NS 15000000ll
-#define LOOK_NS 1000000000ll /* how often to see whether the file is there */
 #define TELL_NS 5000000000ll /* after how long a wait is told, and then each time twice as long */
 
 enum { REQUESTS = 16, BLOCKERS = 32, PURGE_AT_ONCE = 64 };
@@ -391,11 +390,7 @@ void glock__local_watch(struct local *l)
 		glock__local_recovery_start(l);
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
-	last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
-	if (now - last > LOOK_NS) {
-		__atomic_store_n(&l->looked, now, __ATOMIC_RELAXED);
-		glock__local_check_file(l);
-	}
+	glock__local_check_file(l);
 }
 
 size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,6 +93,19 @@ static int64_t do_dq(unsigned int i)
 
 	if (!err)
 		glock_put(glock_of(&me.gh[i]));
+	return err;
+}
+
+static int64_t do_many(int n, const char *mode)
+{
+	static uint64_t number = 1000000;
+	int64_t err = 0;
+
+	while (n-- && !err) {
+		err = do_nq(7, number++, mode, 0);
+		if (!err)
+			err = do_dq(7); /* the lock stays here, cached */
+	}
 	return err;
 }
 
@@ -222,6 +236,16 @@ static int64_t act(char *line)
 		return glock_withdraw(me.space), 0;
 	if (IS("close", 0))
 		return glock_space_close(me.space);
+	if (IS("uid", 1))
+		return setuid((uid_t)atoi(words[1])) ? -errno : 0;
+	if (IS("limit", 2)) {
+		struct rlimit limit = {(rlim_t)atoll(words[2]), (rlim_t)atoll(words[2])};
+
+		return setrlimit(strcmp(words[1], "as") ? RLIMIT_FSIZE : RLIMIT_AS, &limit) ? -errno
+											    : 0;
+	}
+	if (IS("many", 2))
+		return do_many(atoi(words[1]), words[2]);
 	if (IS("closefds", 0)) {
 		for (int fd = 3; fd < 1024; fd++)
 			close(fd);

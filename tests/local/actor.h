@@ -16,6 +16,8 @@
  *	log			how many messages there were
  *	fork			what all this is worth in a child
  *	withdraw, close, closefds
+ *	uid N, limit fsize|as BYTES	of this process, from now on
+ *	many N MODE		takes and lets go N more locks of numbers never used; 0 or the errno
  */
 #ifndef TESTS_LOCAL_ACTOR_H
 #define TESTS_LOCAL_ACTOR_H
