@@ -333,7 +333,9 @@ struct glock_space *glock_space_of(const struct glock *gl);
 
 /*
  * What the program attached; NULL at first. Callbacks find it there, as long as the lock is cached,
- * also when nobody has a reference: take it off before you free it. At once, in every callback too.
+ * also when nobody has a reference: take it off before you free it, while you hold the lock. Then
+ * xmote_th, xmote_bh, inval, lock and unlock do not run, and dump, demote_ok, callback and lost have
+ * done with the old one when this returns. At once, in every callback too.
  */
 void glock_set_object(struct glock *gl, void *object);
 void *glock_object(const struct glock *gl);

@@ -62,7 +62,11 @@ int64_t now_ns(void);
 
 /* ---- spaces ---- */
 
-/* Joins the space as a node of its own. 0, or a status to exit with: it complained. */
+/*
+ * Joins the space as a node of its own. 0, or a status to exit with: it complained. What the
+ * library has to say later is printed while cli_quiet is not set.
+ */
+extern bool cli_quiet;
 int open_space(const char *name, const char *lockman, unsigned int flags,
 	       const struct glock_type_options *types, size_t n_types, struct glock_space **space);
 

@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
+bool cli_quiet;
+
 static void log_message(void *arg, const char *message)
 {
 	(void)arg;
-	complain("%s", message);
+	if (!cli_quiet)
+		complain("%s", message);
 }
 
 static int status_of(int err)

@@ -268,7 +268,7 @@ static int all_nodes(const struct stat_options *o, struct glock__survey_space *s
 		node_name(node, name, sizeof(name));
 		p.node = name;
 		if (!node->peek) {
-			complain("%s: %s: %s", name, node->path, strerror(-node->error));
+			complain("%s: nothing published: %s", name, strerror(-node->error));
 			continue;
 		}
 		if (node->condition == GLOCK__NODE_DEAD)

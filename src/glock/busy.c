@@ -34,6 +34,7 @@ void glock__busy_attach(struct glock *gl)
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
 	b->cancel = b->must_run = false;
+	b->extra = 0;
 	/* demotes_done goes on. */
 	*more =
 	    (struct glock__more){.flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
@@ -49,6 +50,7 @@ void glock__busy_detach(struct glock *gl)
 
 	assert(gl_held(gl) && glock__list_empty(&b->holders));
 	assert(b->work.place == GLOCK__NO_PLACE && !b->work.running);
+	glock__publish_gone(gl);
 	b->more->flags = 0;
 	/* Whoever still looks at the futex must not take it for unchanged. */
 	atom_add32(&b->demotes_done, 1);
@@ -61,10 +63,10 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 {
 	static const struct glock__counts none;
 
-	return !gl->pins && !(gl->flags & GOING_ON) && glock__list_empty(&b->holders) &&
-	       b->target == gl->state && b->demote_state == GLOCK_EX && !b->must_run &&
-	       b->hold == glock__hold_first(gl) && !b->more->pages &&
-	       !memcmp(&b->more->counts, &none, sizeof(none));
+	return !gl->pins && !b->extra && !(gl->flags & GOING_ON) &&
+	       glock__list_empty(&b->holders) && b->target == gl->state &&
+	       b->demote_state == GLOCK_EX && !b->must_run && b->hold == glock__hold_first(gl) &&
+	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none));
 }
 
 /* ---- the record ---- */

@@ -22,17 +22,17 @@ struct hold_rule {
 
 static const struct hold_rule hold_rule = {10000000, 200000000, 50000000, 25000000};
 
-static bool linux_6_1(const struct glock *gl)
+static bool linux_6_1(const struct glock_space *space)
 {
-	return gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1;
+	return space->flags & GLOCK_SPACE_LINUX_6_1;
 }
 
 /* Linux 6.1 counts in ticks: 10, and HZ divided by 5, 20 and 40. */
-static struct hold_rule rule_of(const struct glock *gl)
+static struct hold_rule rule_of(const struct glock_space *space)
 {
-	int64_t hz = gl_space(gl)->hz, tick = 1000000000 / hz;
+	int64_t hz = space->hz, tick = 1000000000 / hz;
 
-	if (!linux_6_1(gl))
+	if (!linux_6_1(space))
 		return hold_rule;
 	return (struct hold_rule){10 * tick, hz / 5 * tick, hz / 20 * tick, hz / 40 * tick};
 }
@@ -43,17 +43,22 @@ static bool adaptive(const struct glock *gl)
 	return gl_type(gl)->hold == 0;
 }
 
+int64_t glock__type_hold_first(const struct glock_space *space, unsigned int type)
+{
+	int64_t hold = space->types[type].hold;
+
+	return hold > 0 ? hold : hold == 0 ? rule_of(space).max : 0;
+}
+
 int64_t glock__hold_first(const struct glock *gl)
 {
-	int64_t hold = gl_type(gl)->hold;
-
-	return hold > 0 ? hold : hold == 0 ? rule_of(gl).max : 0;
+	return glock__type_hold_first(gl_space(gl), gl->type);
 }
 
 /* A change ended elsewhere than it should have: this glock is being fought for. */
 void glock__hold_shrink(struct glock *gl)
 {
-	struct hold_rule rule = rule_of(gl);
+	struct hold_rule rule = rule_of(gl_space(gl));
 	int64_t *hold = &gl_busy(gl)->hold;
 
 	if (adaptive(gl))
@@ -63,7 +68,7 @@ void glock__hold_shrink(struct glock *gl)
 /* Somebody waited very long for it: once we have it, keep it longer. */
 void glock__hold_grow(struct glock *gl)
 {
-	struct hold_rule rule = rule_of(gl);
+	struct hold_rule rule = rule_of(gl_space(gl));
 	int64_t *hold = &gl_busy(gl)->hold;
 
 	if (adaptive(gl))
@@ -73,7 +78,7 @@ void glock__hold_grow(struct glock *gl)
 /* The lock manager granted that mode. To give something up is no grant. */
 void glock__hold_start(struct glock *gl, enum glock_mode to)
 {
-	if (!glock__mode_is_down(gl->state, to) || linux_6_1(gl))
+	if (!glock__mode_is_down(gl->state, to) || linux_6_1(gl_space(gl)))
 		glock__record_edit(gl)->granted_at = glock__now(gl_space(gl));
 }
 
@@ -123,7 +128,7 @@ static int64_t held_until(struct glock *gl)
 
 	/* A grant in the future was none of ours: a record can be written by others. */
 	until = granted_at > now || granted_at < 0 ? 0 : granted_at + gl_busy(gl)->hold;
-	if (!gl_busy(gl)->hold || (linux_6_1(gl) && gl->type != GLOCK_INODE))
+	if (!gl_busy(gl)->hold || (linux_6_1(gl_space(gl)) && gl->type != GLOCK_INODE))
 		return 0;
 	/* A grant that has arrived and is not looked at yet counts from then. */
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) &&
@@ -140,7 +145,7 @@ void glock__demand(struct glock *gl, enum glock_mode to)
 	/* It comes late: we have given way already, and nothing is on its way to us. */
 	if (glock__mode_is_down(to, gl->state) && (!(gl->flags & GLOCK__F_LOCK) || FAULT(13)))
 		return;
-	if (linux_6_1(gl) && glock__list_empty(&gl_busy(gl)->holders))
+	if (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders))
 		until = 0;
 	gl_busy(gl)->more->counts.held_off += until != 0;
 	glock__request_demote(gl, to, until, true);

@@ -4,9 +4,17 @@
  */
 #include "impl.h"
 
+/* The program's, or one for somebody who looks from outside; NULL: nobody wants to see. */
+static struct glock__ring *ring_of(const struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	return space->ring ? space->ring : glock__publish_traced(space);
+}
+
 static bool wanted(const struct glock *gl)
 {
-	return gl_space(gl)->ring || glock__have_probes;
+	return glock__have_probes || ring_of(gl);
 }
 
 /* What every event says. */
@@ -33,7 +41,7 @@ void glock__trace_state_change(struct glock *gl, enum glock_mode to)
 		return;
 	ev = event_of(gl, GLOCK__EV_STATE_CHANGE);
 	ev.to = to;
-	glock__trace(gl_space(gl)->ring, &ev);
+	glock__trace(ring_of(gl), &ev);
 }
 
 void glock__trace_put(struct glock *gl)
@@ -43,7 +51,7 @@ void glock__trace_put(struct glock *gl)
 	if (!wanted(gl))
 		return;
 	ev = event_of(gl, GLOCK__EV_PUT);
-	glock__trace(gl_space(gl)->ring, &ev);
+	glock__trace(ring_of(gl), &ev);
 }
 
 /* Where it shall go, all that wanted it taken together. */
@@ -56,7 +64,7 @@ void glock__trace_demote(struct glock *gl, bool remote)
 	ev = event_of(gl, GLOCK__EV_DEMOTE_RQ);
 	ev.to = gl_busy(gl)->demote_state;
 	ev.remote = remote;
-	glock__trace(gl_space(gl)->ring, &ev);
+	glock__trace(ring_of(gl), &ev);
 }
 
 void glock__trace_holder(struct glock *gl, enum glock__event_name name,
@@ -69,7 +77,7 @@ void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 	ev = event_of(gl, name);
 	ev.state = gh->mode;
 	ev.out = out;
-	glock__trace(gl_space(gl)->ring, &ev);
+	glock__trace(ring_of(gl), &ev);
 }
 
 void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
@@ -85,5 +93,5 @@ void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, i
 	ev.status_flags = sbflags;
 	ev.round_trip = round_trip;
 	ev.stats = gl_record(gl)->stats;
-	glock__trace(gl_space(gl)->ring, &ev);
+	glock__trace(ring_of(gl), &ev);
 }

@@ -348,7 +348,14 @@ struct glock_space *glock_space_of(const struct glock *gl)
 
 void glock_set_object(struct glock *gl, void *object)
 {
+	bool mine = glock__lock_held(&gl->lock); /* in one of its own operations */
+
+	/* Who asks for a dump, on another thread, may be at the old one: not when we return. */
+	if (!mine)
+		glock__lock_take(&gl->lock);
 	atom_store_ptr(&gl->object, object);
+	if (!mine)
+		glock__lock_drop(&gl->lock);
 }
 
 void *glock_object(const struct glock *gl)

@@ -92,11 +92,15 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 
 void glock__grant(struct glock *gl, struct glock__holder *gh)
 {
+	int64_t waited;
 	bool died;
 
 	assert(gl_held(gl) && glock__may_grant(gl, gh));
-	if (glock__now(gl_space(gl)) - gh->asked > LONG_WAIT)
+	waited = glock__now(gl_space(gl)) - gh->asked;
+	if (waited > LONG_WAIT)
 		glock__hold_grow(gl);
+	glock__publish_waited(gl, waited);
+	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
 	died = gl->flags & GLOCK__F_DIED;
@@ -112,12 +116,14 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
 	glock__list_del(&gh->list);
 	glock__order_forget(gl_space(gl), gh);
+	glock__publish_unlinked(gl, gh);
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
 }
 
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 {
 	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
+	glock__publish_waited(gl, glock__now(gl_space(gl)) - gh->asked);
 	glock__unlink(gl, gh);
 	gh->error = error;
 	glock__holder_set(gl_space(gl), gh, 0);
@@ -157,6 +163,7 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 		glock__fail(gl, gh, err);
 	} else {
 		gl->flags |= GLOCK__F_ENTERED;
+		glock__publish_object(gl);
 		glock__grant(gl, gh);
 	}
 	if (!had)
@@ -339,6 +346,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}
+	glock__publish_object(gl);
 	if (gl->state != GLOCK_UN) {
 		err = glock__op_xmote_bh(gl, gl->state);
 		if (err)

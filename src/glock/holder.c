@@ -164,6 +164,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type);
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
+	glock__publish_queued(gl, gh);
 	if (gh->flags & GLOCK_RECOVER)
 		glock__unfreeze(gl);
 	return 0;
@@ -183,6 +184,7 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 	if (err)
 		return err;
 	glock__list_add(&gl_busy(gl)->holders, &gh->list);
+	glock__publish_queued(gl, gh);
 	glock__grant(gl, gh);
 	return 0;
 }
@@ -424,6 +426,7 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 		err = -EBUSY;
 	if (!err) {
 		gh->mode = (uint8_t)mode;
+		glock__publish_holder(gl, gh, gh_state(gh));
 		glock__run_queue(gl, true);
 	}
 	gl_drop(gl);

@@ -102,7 +102,9 @@ struct glock__holder {
 	char comm[16];
 	int64_t asked;            /* when */
 	struct glock__list order; /* space->order.holders */
-	uint64_t room[11];
+	uint32_t published;       /* its place in what others see; 0: none */
+	uint32_t room32;
+	uint64_t room[10];
 };
 static_assert(sizeof(struct glock__holder) == sizeof(struct glock_holder), "holder's room");
 
@@ -182,6 +184,7 @@ struct glock__busy {
 	struct glock *gl;
 	uint32_t demotes_done; /* a futex; goes on from one glock to the next that has this */
 	uint32_t idle_since;   /* see lru.c */
+	uint32_t extra;        /* its place among what others see; 0: none */
 	uint8_t target;        /* where it should go */
 	uint8_t demote_state;  /* where others want it; EX: nobody does */
 	uint8_t req;           /* what the lock manager was last asked for */
@@ -230,6 +233,10 @@ struct glock_space {
 	struct glock__lockman *lm;
 	struct glock__type_stats type_stats;
 	struct glock__ring *ring;
+	struct glock__publisher *publisher; /* NULL: nobody sees us */
+	struct glock__ring *live_ring;      /* made when somebody wants to see events */
+	uint32_t live_ring_made;
+	uint64_t publish_order; /* how many holders were published */
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	void (*recover)(void *arg, const struct glock_peer *dead);
@@ -433,6 +440,7 @@ void glock__hold_shrink(struct glock *gl);
 void glock__hold_grow(struct glock *gl);
 /* What it is at first. */
 int64_t glock__hold_first(const struct glock *gl);
+int64_t glock__type_hold_first(const struct glock_space *space, unsigned int type);
 
 /* ---- holder.c ---- */
 
@@ -521,10 +529,33 @@ void glock__lru_unlink(struct glock *gl); /* off the list, before it is freed; u
 /* Gives back what is too much or too old; when to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
 
-/* publish.c: what others can read of this node, and what keeps it alive for them. */
+/* ---- publish_space.c: what others see of this node; nothing where nobody can ---- */
 
 /* The lock manager's descriptor (alive in lockman.h), or negative errno. */
 int glock__alive_fd(struct glock_space *space);
+
+/* Before anything is published; and when the space is as it was asked for. */
+int glock__publish_open(struct glock_space *space);
+void glock__publish_ready(struct glock_space *space);
+void glock__publish_state(struct glock_space *space, uint32_t state); /* GLOCK__SEGMENT_ */
+/* When work is due; that of this glock has been going on since then (0: it has ended). */
+void glock__publish_due(struct glock_space *space, int64_t at);
+void glock__publish_work(struct glock_space *space, const struct glock *gl, int64_t since);
+
+/* Under gl->lock. A holder is in the list; its state is to be that, or its mode has changed; it
+ * leaves. */
+void glock__publish_queued(struct glock *gl, struct glock__holder *gh);
+void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state);
+void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh);
+/* Under gl->lock. A wait has ended; the object is another; the glock is about to be freed. */
+void glock__publish_waited(struct glock *gl, int64_t ns);
+void glock__publish_object(struct glock *gl);
+void glock__publish_gone(struct glock *gl);
+
+/* A ring for 2^order events that others can read; NULL: there is none. */
+struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order);
+/* The same, if somebody wants to see events now. */
+struct glock__ring *glock__publish_traced(struct glock_space *space);
 
 /* none.c: the lock manager of a single process. */
 struct glock__lockman *glock__none_new(void);

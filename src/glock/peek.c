@@ -292,18 +292,19 @@ static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take
  */
 static void *place_for_one(struct glock__peek *p, void *array, size_t n, size_t *room, size_t size)
 {
-	void **at = array, *more;
+	char *at;
 
-	if (n < *room)
-		return (char *)*at + n * size;
-	more = reallocarray(*at, *room ? 2 * *room : 64, size);
-	if (!more) {
-		p->no_memory = true;
-		return NULL;
+	memcpy(&at, array, sizeof(at)); /* a pointer to whatever it is an array of */
+	if (n == *room) {
+		at = reallocarray(at, *room ? 2 * *room : 64, size);
+		if (!at) {
+			p->no_memory = true;
+			return NULL;
+		}
+		memcpy(array, &at, sizeof(at));
+		*room = *room ? 2 * *room : 64;
 	}
-	*at = more;
-	*room = *room ? 2 * *room : 64;
-	return (char *)more + n * size;
+	return at + n * size;
 }
 
 static bool take_holder(struct glock__peek *p, char *record, bool torn, void *arg)
@@ -521,6 +522,19 @@ int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
 	if (counts)
 		*counts = p->counts;
 	return err;
+}
+
+int glock__peek_users(struct glock__peek *p, unsigned int type, uint64_t number)
+{
+	struct glock__peek_glock gl = {.r = {.type = (uint8_t)type, .number = number}};
+	int err = read_head(p);
+
+	if (!err)
+		err = read_sparse(p);
+	if (err)
+		return err;
+	find_holders(p, &gl);
+	return (int)gl.n_holders;
 }
 
 void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cpu,

@@ -60,6 +60,9 @@ typedef bool glock__peek_fn(void *arg, const struct glock__peek_glock *gl);
 int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
 		     struct glock__peek_counts *counts);
 
+/* How many hold this glock or wait for it; negative errno. */
+int glock__peek_users(struct glock__peek *p, unsigned int type, uint64_t number);
+
 /* The statistics of a type and CPU; zeros where there are none. */
 void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cpu,
 		       struct glock__stats *out);

@@ -44,6 +44,7 @@ struct pool {
 };
 
 struct glock__publisher {
+	struct glock__mem mem;
 	struct glock__lock lock; /* pools, lengths of areas */
 	char *base;
 	size_t size;
@@ -157,6 +158,16 @@ static int map(struct glock__publisher *p, int fd, unsigned int cpus)
 	return 0;
 }
 
+static void *slab(struct glock__mem *mem, enum glock__area area, size_t size)
+{
+	return glock__publisher_grow((struct glock__publisher *)mem, area, size);
+}
+
+struct glock__mem *glock__publisher_mem(struct glock__publisher *p)
+{
+	return &p->mem;
+}
+
 struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 {
 	struct glock__publisher *p = calloc(1, sizeof(*p));
@@ -167,6 +178,7 @@ struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 		glock__publisher_free(p);
 		return NULL;
 	}
+	p->mem.slab = slab;
 	p->head->version = GLOCK__SEGMENT_VERSION;
 	p->head->head_size = sizeof(*p->head);
 	p->head->file_size = p->size;
@@ -283,11 +295,4 @@ void glock__publisher_put(struct glock__publisher *p, enum glock__area area, uin
 	assert(place <= pool->made && pool->n_free < pool->made);
 	pool->free[pool->n_free++] = place;
 	glock__lock_drop(&p->lock);
-}
-
-int glock__alive_fd(struct glock_space *space)
-{
-	const struct glock__lm_ops *ops = space->lm->ops;
-
-	return ops->alive ? ops->alive(space->lm) : -EOPNOTSUPP;
 }

@@ -29,6 +29,8 @@ struct glock__publisher;
 struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus);
 void glock__publisher_free(struct glock__publisher *p);
 struct glock__segment_head *glock__publisher_head(struct glock__publisher *p);
+/* As where records are to go. */
+struct glock__mem *glock__publisher_mem(struct glock__publisher *p);
 
 /* More of an area: zeroed, behind what it has already; NULL: it is full, or memory is. */
 void *glock__publisher_grow(struct glock__publisher *p, enum glock__area area, size_t size);

@@ -4,6 +4,7 @@
  */
 #include "impl.h"
 #include "local.h"
+#include "publish.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -141,9 +142,11 @@ static void free_space(struct glock_space *space)
 {
 	glock__type_stats_free(&space->type_stats);
 	glock__ring_free(space->ring);
+	glock__ring_free(space->live_ring);
 	for (int i = 0; i < 2; i++)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
+	glock__publisher_free(space->publisher);
 	free(space->hash);
 	free(space);
 }
@@ -189,15 +192,23 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	if (!space->env.cpus)
 		space->env.cpus = real_cpus();
 	space->lm = lm;
-	init_slabs(space);
 	glock__list_init(&space->order.holders);
 	err = set_options(space, name, &o);
+	if (!err && glock__publish_open(space))
+		glock__log(space,
+			   "space %s: this node cannot be seen by others: no room for its file",
+			   space->name);
+	init_slabs(space);
 	if (!err)
 		err = init_type_stats(space);
 	if (!err && o.trace_order) {
-		space->ring = glock__ring_new(o.trace_order);
+		space->ring = glock__publish_ring(space, o.trace_order);
+		if (!space->ring)
+			space->ring = glock__ring_new(o.trace_order);
 		err = space->ring ? 0 : -ENOMEM;
 	}
+	if (!err)
+		glock__publish_ready(space);
 	lm->owner = space;
 	lm->events = &glock__events;
 	if (!err)
@@ -372,6 +383,7 @@ void glock_withdraw(struct glock_space *space)
 		return;
 	atom_store8(&space->blocked, false);
 	glock__log(space, "space %s is withdrawn", space->name);
+	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
 	glock__each(space, withdraw_one, NULL);
 	/* Now the others may have what was ours; what is still asked for is answered. */
 	space->lm->ops->leave(space->lm, true);

@@ -2,22 +2,17 @@
 /* survey.c - see survey.h. */
 #include "survey.h"
 
-#include <dirent.h>
+#include "local_look.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#define BASE "/dev/shm"
-#define NODES 1024
-#define OPEN_BYTE ((off_t)1 << 32) /* locked by whoever opens the space */
 
 /* Work that is due for that long is not being done; the hold time and callbacks are shorter. */
 #define HANGS_NS 1000000000ll
@@ -101,14 +96,12 @@ static void look_at_work(struct glock__survey_node *node, const struct glock__se
 
 static void look_at_process(struct glock__survey_node *node, bool alive)
 {
-	const struct glock__segment_head *head = glock__peek_head(node->peek);
-
 	node->condition = GLOCK__NODE_OK;
 	if (!alive) {
 		node->condition = GLOCK__NODE_DEAD;
 		return;
 	}
-	switch (process_state(head->pid, head->started)) {
+	switch (process_state((uint32_t)node->pid, node->started)) {
 	case 0:
 	case 'Z':
 	case 'X':
@@ -119,40 +112,26 @@ static void look_at_process(struct glock__survey_node *node, bool alive)
 		node->condition = GLOCK__NODE_STOPPED;
 		break;
 	default:
-		look_at_work(node, head);
+		if (node->peek)
+			look_at_work(node, glock__peek_head(node->peek));
 	}
 }
 
-/* ---- files --------------------------------------------------------------------------------- */
+/* ---- what there is ------------------------------------------------------------------------- */
 
-/* "%2F" and the like; false: nobody's name looks like that. */
-static bool unescape(char *text)
+struct looking {
+	struct glock__survey *s;
+	const char *only;
+	int err;
+};
+
+/* What a terminal might obey is not let through. */
+static void copy_clean(char *to, size_t size, const char *from)
 {
-	char *to = text;
-
-	for (const char *from = text; *from; to++) {
-		char hex[3] = {0}, *end;
-
-		if (*from != '%') {
-			*to = *from++;
-			continue;
-		}
-		strncpy(hex, from + 1, 2);
-		*to = (char)strtoul(hex, &end, 16);
-		if (end != hex + 2 || !*to)
-			return false;
-		from += 3;
-	}
-	*to = '\0';
-	return true;
-}
-
-/* Whether somebody has a lock there. Takes none. */
-static bool is_locked(int fd, off_t byte, off_t len)
-{
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = len};
-
-	return !fcntl(fd, F_OFD_GETLK, &fl) && fl.l_type != F_UNLCK;
+	snprintf(to, size, "%s", from);
+	for (char *c = to; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
 }
 
 static int by_slot(const void *a, const void *b)
@@ -170,149 +149,73 @@ static int by_name(const void *a, const void *b)
 	return c ? c : strcmp(x->path, y->path);
 }
 
-static int add_node(struct glock__survey_space *space, const char *dir, const char *file,
-		    unsigned int slot, int fd)
+static void add_node(const struct glock__local_node *from, void *arg)
 {
+	struct looking *l = arg;
+	struct glock__survey_space *space = &l->s->spaces[l->s->n - 1];
 	struct glock__survey_node *node =
 	    reallocarray(space->nodes, space->n_nodes + 1, sizeof(*node));
 
-	if (!node)
-		return -ENOMEM;
+	if (!node) {
+		l->err = -ENOMEM;
+		return;
+	}
 	space->nodes = node;
-	node += space->n_nodes;
-	*node = (struct glock__survey_node){.slot = slot};
-	if (asprintf(&node->path, "%s/%s", dir, file) < 0)
-		return -ENOMEM;
-	space->n_nodes++;
-	node->error = glock__peek_open(&node->peek, AT_FDCWD, node->path);
-	if (node->error)
-		node->condition = is_locked(fd, (off_t)slot, 1) ? GLOCK__NODE_OK : GLOCK__NODE_DEAD;
-	else
-		look_at_process(node, is_locked(fd, (off_t)slot, 1));
-	return 0;
-}
-
-/* The nodes' files of a space: its own name, a comma, a number. */
-static int add_nodes(struct glock__survey_space *space, DIR *d, const char *dir, const char *file,
-		     int fd)
-{
-	size_t len = strlen(file);
-	struct dirent *e;
-	int err = 0;
-
-	rewinddir(d);
-	while (!err && (e = readdir(d))) {
-		char *end;
-		unsigned long slot;
-
-		if (strncmp(e->d_name, file, len) || e->d_name[len] != ',')
-			continue;
-		slot = strtoul(e->d_name + len + 1, &end, 10);
-		if (end != e->d_name + len + 1 && !*end && slot < NODES)
-			err = add_node(space, dir, e->d_name, (unsigned int)slot, fd);
-	}
-	if (space->n_nodes)
-		qsort(space->nodes, space->n_nodes, sizeof(*space->nodes), by_slot);
-	return err;
-}
-
-/* One file of a directory of spaces, if it is a space. */
-static int add_space(struct glock__survey *s, DIR *d, const char *dir, const char *file,
-		     const char *only)
-{
-	struct glock__survey_space space = {0}, *more;
-	char name[256];
-	struct stat st;
-	int fd, err;
-
-	snprintf(name, sizeof(name), "%s", file);
-	if (strchr(file, ',') || *file == '.' || !unescape(name) ||
-	    strlen(name) >= sizeof(space.name) || (only && strcmp(name, only)))
-		return 0;
-	fd = openat(dirfd(d), file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return 0;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    !(more = reallocarray(s->spaces, s->n + 1, sizeof(*more)))) {
-		close(fd);
-		return 0;
-	}
-	s->spaces = more;
-	strcpy(space.name, name);
-	space.uid = st.st_uid;
-	space.gid = st.st_gid;
-	err = asprintf(&space.path, "%s/%s", dir, file) < 0 ? -ENOMEM : 0;
-	if (!err) {
-		err = add_nodes(&space, d, dir, file, fd);
-		s->spaces[s->n++] = space;
-	}
-	close(fd);
-	return err;
-}
-
-static int add_directory(struct glock__survey *s, const char *dir, const char *only)
-{
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), err = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	char **files = NULL;
-	size_t n = 0;
-	struct dirent *e;
-
-	if (!d) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		if (err == -EACCES && !s->denied)
-			s->denied = strdup(dir);
-		return err == -EACCES || err == -ENOENT ? 0 : err;
-	}
-	/* the names first, as each space's nodes are looked for in the same directory */
-	while (!err && (e = readdir(d))) {
-		char **more = reallocarray(files, n + 1, sizeof(*files));
-
-		if (more)
-			files = more;
-		if (!more || !(files[n] = strdup(e->d_name)))
-			err = -ENOMEM;
+	node += space->n_nodes++;
+	*node = (struct glock__survey_node){
+	    .slot = from->slot, .pid = from->pid, .started = from->start, .error = -ENOENT};
+	copy_clean(node->command, sizeof(node->command), from->comm);
+	if (*from->file) {
+		node->path = strdup(from->file);
+		if (node->path)
+			node->error = glock__peek_open(&node->peek, AT_FDCWD, node->path);
 		else
-			n++;
+			l->err = -ENOMEM;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (!err)
-			err = add_space(s, d, dir, files[i], only);
-		free(files[i]);
+	look_at_process(node, from->alive);
+}
+
+static void add_space(const struct glock__local_space *from, void *arg)
+{
+	struct looking *l = arg;
+	struct glock__survey_space *space;
+	int n;
+
+	if (l->err || (l->only && strcmp(l->only, strchr(l->only, '/') ? from->path : from->name)))
+		return;
+	space = reallocarray(l->s->spaces, l->s->n + 1, sizeof(*space));
+	if (!space) {
+		l->err = -ENOMEM;
+		return;
 	}
-	free(files);
-	closedir(d);
-	return err;
+	l->s->spaces = space;
+	space += l->s->n++;
+	*space = (struct glock__survey_space){.uid = from->uid, .gid = from->gid};
+	copy_clean(space->name, sizeof(space->name), from->name);
+	space->path = strdup(from->path);
+	if (!space->path) {
+		l->err = -ENOMEM;
+		return;
+	}
+	n = glock__local_each_node(from->path, add_node, l);
+	if (n < 0)
+		l->s->n--; /* no space, or one that may not be read */
+	if (n < 0)
+		free(space->path);
+	else if (space->n_nodes)
+		qsort(space->nodes, space->n_nodes, sizeof(*space->nodes), by_slot);
 }
 
 int glock__survey(struct glock__survey *s, const char *name)
 {
-	const char *given = secure_getenv("GLOCK_DIR");
-	struct dirent *e;
-	int err = 0;
-	DIR *base;
+	struct looking l = {s, name, 0};
+	int n;
 
 	*s = (struct glock__survey){0};
-	if (given && *given) {
-		err = add_directory(s, given, name);
-	} else if ((base = opendir(BASE))) {
-		while (!err && (e = readdir(base))) {
-			char dir[sizeof(BASE) + 1 + NAME_MAX];
-
-			if (strncmp(e->d_name, "glock-", 6))
-				continue;
-			snprintf(dir, sizeof(dir), BASE "/%s", e->d_name);
-			err = add_directory(s, dir, name);
-			if (err == -ENOTDIR || err == -ELOOP)
-				err = 0;
-		}
-		closedir(base);
-	}
+	n = glock__local_each_space(NULL, add_space, &l);
 	if (s->n)
 		qsort(s->spaces, s->n, sizeof(*s->spaces), by_name);
-	return err;
+	return l.err ? l.err : n < 0 ? n : 0;
 }
 
 void glock__survey_free(struct glock__survey *s)
@@ -326,35 +229,10 @@ void glock__survey_free(struct glock__survey *s)
 		free(s->spaces[i].path);
 	}
 	free(s->spaces);
-	free(s->denied);
 	*s = (struct glock__survey){0};
 }
 
-/* ---- removing ------------------------------------------------------------------------------ */
-
 int glock__survey_remove(const struct glock__survey_space *space)
 {
-	struct flock fl = {
-	    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = OPEN_BYTE, .l_len = 1};
-	int fd = open(space->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), err = 0;
-	struct stat before, now;
-
-	if (fd < 0)
-		return -errno;
-	/* who joins holds this lock, and looks again afterwards whether the file is still there */
-	if (fcntl(fd, F_OFD_SETLK, &fl))
-		err = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
-	else if (is_locked(fd, 0, NODES))
-		err = -EBUSY;
-	else if (fstat(fd, &before) || stat(space->path, &now))
-		err = -errno;
-	else if (before.st_ino != now.st_ino || before.st_dev != now.st_dev)
-		err = -EBUSY; /* a new one has its name */
-	for (size_t i = 0; i < space->n_nodes && !err; i++)
-		if (unlink(space->nodes[i].path) && errno != ENOENT)
-			err = -errno;
-	if (!err && unlink(space->path))
-		err = -errno;
-	close(fd);
-	return err;
+	return glock__local_remove(space->path);
 }

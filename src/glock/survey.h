@@ -28,7 +28,10 @@ extern const char *const glock__condition_names[GLOCK__CONDITION_MAX];
 
 struct glock__survey_node {
 	unsigned int slot;
-	char *path;
+	pid_t pid;
+	uint64_t started; /* in clock ticks since boot */
+	char command[16];
+	char *path;               /* its file, or NULL */
 	struct glock__peek *peek; /* what it publishes; NULL: that cannot be read, see error */
 	int error;
 	enum glock__condition condition;
@@ -47,11 +50,10 @@ struct glock__survey_space {
 struct glock__survey {
 	struct glock__survey_space *spaces; /* by name */
 	size_t n;
-	char *denied; /* a directory of spaces that may not be read, or NULL */
 };
 
 /*
- * name: only spaces called so; NULL: all. 0 or negative errno; that there are none is no error.
+ * name: only spaces called so, or the one at that path; NULL: all. 0 or negative errno; that there are none is no error.
  * What is found is put into *s, which is to be freed also after an error.
  */
 int glock__survey(struct glock__survey *s, const char *name);

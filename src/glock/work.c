@@ -142,6 +142,7 @@ static void arm(struct glock_space *space, int64_t at)
 	struct itimerspec when = {{0, 0}, {0, 0}};
 
 	space->work.armed = at;
+	glock__publish_due(space, at);
 	if (space->work.fd < 0)
 		return;
 	if (at != INT64_MAX) {
@@ -267,6 +268,8 @@ static int run_due(struct glock_space *space)
 	glock__enter_work();
 	glock__lru_trim(space);
 	while ((b = next_due(space))) {
+		if (space->publisher)
+			glock__publish_work(space, b->gl, glock__now(space));
 		glock__work_run(b->gl);
 		ran(space, b);
 		n++;
@@ -275,6 +278,8 @@ static int run_due(struct glock_space *space)
 	if (atom_load8(&space->withdrawn))
 		glock_withdraw(space);
 	glock__leave_work();
+	if (n)
+		glock__publish_work(space, NULL, 0);
 	glock__lock_take(&space->work.lock);
 	next = space->work.n ? space->work.heap[0]->work.at : INT64_MAX;
 	arm(space, next < trim ? next : trim);

@@ -2,7 +2,9 @@
 /*
  * o2top: takes samples, ranks, shows, until there is nothing more to show.
  */
-#include "options.h"
+#include "complain.h"
+#include "output.h"
+#include "recordings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,27 +23,10 @@
 #include "collect/mounts.h"
 #include "collect/record.h"
 #include "conditions.h"
-#include "times.h"
+#include "paths.h"
 #include "views/tui.h"
 #include "views/units.h"
 #include "waits.h"
-
-/* A message may hold names that are not ours. */
-__attribute__((format(printf, 1, 2))) static void complain(const char *format, ...)
-{
-	char *text = NULL, clean[4096];
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	va_end(args);
-	if (!text)
-		return;
-	unit_clean(clean, sizeof(clean), text, 0);
-	fprintf(stderr, "o2top: %s\n", clean);
-	free(text);
-}
 
 struct run {
 	struct options o;
@@ -52,16 +37,16 @@ struct run {
 	size_t taken;       /* samples */
 	struct model model;
 	struct names *names;
+	struct paths *paths;
+	struct sample sample;     /* the last; the collector's */
 	struct problems problems; /* since the last frame */
-	FILE *log;
+	struct output out;
 	char title_text[1024];
 	const char *title;
-	char *resolved; /* the path given, where it led elsewhere */
-	unsigned frames;
+	char *resolved;          /* the path given, where it led elsewhere */
 	struct discovered found; /* the nodes of the cluster that this machine is in */
 	bool saw_space, saw_usable;
 	bool away; /* a node is, in the last sample */
-	bool output_failed;
 };
 
 /* ---- showing ------------------------------------------------------------------------------- */
@@ -80,30 +65,10 @@ static int show(struct run *r, const char *label, bool single)
 	err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
 	if (err)
 		return err;
-	r->frames++;
-	if (r->o.json) {
-		/* for who pipes the objects into a program */
-		for (size_t i = 0; i < r->problems.kept; i++)
-			complain("%s", r->problems.text[i]);
-		err = view_json(stdout, &frame, &r->o.view);
-	} else {
-		err = view_batch(stdout, &frame, &r->o.view);
-	}
-	if (err) {
-		complain("standard output: %s", strerror(-err));
-		r->output_failed = true;
-	}
-	if (!err && r->log) {
-		struct view_options plain = r->o.view;
-
-		plain.color = false;
-		plain.columns = 0;
-		err = view_batch(r->log, &frame, &plain);
-		if (err) {
-			complain("%s: %s", r->o.log, strerror(-err));
-			r->output_failed = true;
-		}
-	}
+	if (!r->o.no_paths)
+		paths_ask(&r->paths, &r->model, &group, r->collector, &r->sample,
+			  r->o.view.length ? r->o.view.length : 100);
+	err = output_frame(&r->out, &frame);
 	group_free(&group);
 	problems_clear(&r->problems);
 	return err;
@@ -141,6 +106,9 @@ static int take(struct run *r, char **label)
 				 node->state != NODE_UNUSABLE && node->state != NODE_NO_PERMISSION;
 		r->away |= node->last_sample != r->model.sample;
 	}
+	if (!got)
+		paths_take(&r->paths, &r->names, &r->model, r->collector, &sample);
+	r->sample = sample;
 	return got ? got : 1;
 }
 
@@ -190,7 +158,7 @@ static int loop(struct run *r)
 	if (got > 0 && live && !r->o.once && (r->saw_space || r->away) &&
 	    (r->saw_usable || r->away) && !r->o.json) {
 		got = show(r, label, true);
-		r->frames = 0;
+		r->out.frames = 0;
 		got = got ? got : 1;
 	}
 	/* nodes of a cluster may come later */
@@ -207,7 +175,7 @@ static int loop(struct run *r)
 			err = show(r, label, got == 0);
 		if (err)
 			got = err;
-		if (r->o.iterations && r->frames == r->o.iterations)
+		if (r->o.iterations && r->out.frames == r->o.iterations)
 			break;
 		if (r->replayed && r->times.begin + r->taken >= r->times.end)
 			break;
@@ -314,69 +282,6 @@ static void set_title(struct run *r)
 	r->title = n > 1 ? r->title_text : r->o.paths[0];
 }
 
-/* A recording in a file, or in a folder; -ENOENT where none is given. */
-static int open_replay(struct run *r)
-{
-	struct options *o = &r->o;
-	char *given = o->replay ? o->replay : o->n_paths == 1 ? o->paths[0] : NULL;
-
-	if (o->replay && o->n_paths) {
-		complain("--replay %s: and %s, too? One of them", o->replay, o->paths[0]);
-		return -EINVAL;
-	}
-	if (!given || (!o->replay && !is_recording(given)))
-		return -ENOENT;
-	r->title = given;
-	if (is_recording(given))
-		return collect_replay(&r->collector, given, o->nodes, o->n_nodes, &r->problems);
-	return collect_recording(&r->collector, &given, 1, o->nodes, o->n_nodes, &r->problems);
-}
-
-/* Goes to what is asked for of a recording, which has a past then. */
-static int go_to_times(struct run *r)
-{
-	const size_t warm = r->o.interactive ? 1 : TRAIL_SHOTS;
-	const char *wrong;
-
-	if (!r->collector->replay) {
-		if (!r->o.from && !r->o.to)
-			return 0;
-		complain("--from and --to are for recordings: --replay FILE");
-		return -EINVAL;
-	}
-	if (times_between(r->collector, r->o.from, r->o.to, warm, &r->times, &wrong)) {
-		complain("%s: no time: 06:07, 2026-11-20 06:07:30, @SECONDS", wrong);
-		return -EINVAL;
-	}
-	if ((r->o.from || r->o.to) && r->times.first == r->times.end) {
-		complain("%s: nothing was recorded in that time", r->title);
-		return -EINVAL;
-	}
-	r->replayed = true;
-	if (r->times.begin)
-		r->collector->replay->seek(r->collector, r->times.begin);
-	return 0;
-}
-
-static int start_recording(struct run *r)
-{
-	struct collector *recorder;
-	int err;
-
-	if (!r->o.record)
-		return 0;
-	if (r->collector->replay && r->o.interactive) {
-		complain("--record is for what is live; a recording is written anew with -b");
-		return -EINVAL;
-	}
-	err = collect_recorder(&recorder, r->collector, r->o.record, &r->problems);
-	if (err)
-		return err;
-	r->collector = recorder;
-	r->recording = true;
-	return 0;
-}
-
 /* With nodes to ask, a path that is not here may be a mount point there. */
 static bool looks_recorded(const char *path)
 {
@@ -413,9 +318,9 @@ static int find_cluster(struct run *r)
 static int open_collector(struct run *r)
 {
 	struct options *o = &r->o;
-	int err = open_replay(r);
+	int err = recording_open(o, &r->collector, &r->title, &r->problems);
 
-	if (err != -ENOENT || r->collector || r->problems.count)
+	if (err <= 0)
 		return err;
 
 	if (o->n_paths && !is_mount(r) && (!o->n_nodes || looks_recorded(o->paths[0]))) {
@@ -443,6 +348,14 @@ static void print_problems(const struct run *r)
 
 static int read_names(struct run *r)
 {
+	const char *text;
+	size_t len;
+
+	if (r->o.demo) {
+		text = demo_paths(&len);
+		if (names_read_text(&r->names, text, len, &r->problems))
+			return -ENOMEM;
+	}
 	for (size_t i = 0; i < r->o.n_names; i++) {
 		int err =
 		    names_read(&r->names, r->o.names[i].space, r->o.names[i].file, &r->problems);
@@ -483,17 +396,18 @@ static int nothing_to_watch(const struct run *r)
 
 static int run(struct run *r)
 {
+	const struct options *o = &r->o;
 	int err;
 
 	if (read_names(r))
 		return EXIT_USAGE;
-	if (r->o.log && !(r->log = fopen(r->o.log, "ae"))) {
-		complain("%s: %s", r->o.log, strerror(errno));
+	if (output_begin(&r->out, o))
 		return EXIT_USAGE;
-	}
 	err = open_collector(r);
-	err = err ? err : go_to_times(r);
-	err = err ? err : start_recording(r);
+	r->replayed = !err && r->collector->replay;
+	err = err ? err : recording_go_to(o, r->collector, r->title, &r->times);
+	err = err ? err : recording_begin(o, &r->collector, &r->problems);
+	r->recording = !err && r->o.record;
 	if (err) {
 		print_problems(r);
 		if (!r->problems.kept && err != -EINVAL)
@@ -501,7 +415,7 @@ static int run(struct run *r)
 		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
 	}
 	err = r->o.interactive ? interactive(r) : loop(r);
-	if (r->output_failed || err == -EINVAL)
+	if (r->out.failed || err == -EINVAL)
 		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
 	if (err) {
 		complain("%s: %s", r->title, strerror(-err));
@@ -517,6 +431,16 @@ static int run(struct run *r)
 	return EXIT_DONE;
 }
 
+/* What a monitoring system wants to hear: whatever went wrong is not known to be well. */
+static int check_status(const struct run *r, int status)
+{
+	if (status == EXIT_DONE && r->out.check != CHECK_UNKNOWN)
+		return (int)r->out.check;
+	printf("O2TOP UNKNOWN - %s\n",
+	       *complain_last() ? complain_last() : "there was no frame to judge");
+	return CHECK_UNKNOWN;
+}
+
 int main(int argc, char **argv)
 {
 	struct run r = {0};
@@ -529,11 +453,14 @@ int main(int argc, char **argv)
 		status = run(&r);
 	if (r.collector)
 		r.collector->ops->close(r.collector);
-	if (r.log)
-		fclose(r.log);
+	if (r.o.check)
+		status = check_status(&r, status);
+	output_end(&r.out);
+	config_free(&r.o.config);
 	free(r.resolved);
 	discover_free(&r.found);
 	names_free(r.names);
+	paths_free(r.paths);
 	model_free(&r.model);
 	problems_clear(&r.problems);
 	return status;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct name {
 
 struct list {
 	struct list *next;
+	bool live;   /* of names_put() */
 	char *space; /* or NULL for any */
 	struct name *names;
 	size_t n, room;
@@ -78,28 +80,51 @@ static int by_inode(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-int names_read(struct names **names, const char *space, const char *file, struct problems *problems)
+/* An empty list at the front of those there are, or NULL. */
+static struct list *new_list(struct names **names)
 {
-	struct reading r = {.problems = problems, .file = file};
-	struct input in;
-	int err;
+	struct list *list;
 
 	if (!*names)
 		*names = calloc(1, sizeof(**names));
-	r.list = *names ? calloc(1, sizeof(*r.list)) : NULL;
-	if (!r.list)
-		return -ENOMEM;
-	r.list->next = (*names)->lists;
-	(*names)->lists = r.list;
-	if (space && !(r.list->space = strdup(space)))
+	list = *names ? calloc(1, sizeof(*list)) : NULL;
+	if (!list)
+		return NULL;
+	list->next = (*names)->lists;
+	(*names)->lists = list;
+	return list;
+}
+
+static int read_list(struct reading *r, struct input *in)
+{
+	int err = input_lines(in, add_line, r);
+
+	if (r->list->n)
+		qsort(r->list->names, r->list->n, sizeof(*r->list->names), by_inode);
+	return err ? err : r->err;
+}
+
+int names_read(struct names **names, const char *space, const char *file, struct problems *problems)
+{
+	struct reading r = {.list = new_list(names), .problems = problems, .file = file};
+	struct input in;
+	int err;
+
+	if (!r.list || (space && !(r.list->space = strdup(space))))
 		return -ENOMEM;
 	err = input_open_path(&in, file, file);
-	if (err)
-		return err;
-	err = input_lines(&in, add_line, &r);
-	if (r.list->n)
-		qsort(r.list->names, r.list->n, sizeof(*r.list->names), by_inode);
-	return err ? err : r.err;
+	return err ? err : read_list(&r, &in);
+}
+
+int names_read_text(struct names **names, const char *text, size_t len, struct problems *problems)
+{
+	struct reading r = {.list = new_list(names), .problems = problems, .file = "names"};
+	struct input in;
+
+	if (!r.list)
+		return -ENOMEM;
+	input_open_memory(&in, text, len, r.file);
+	return read_list(&r, &in);
 }
 
 enum { TRIED = 512, ENOUGH = 3 };
@@ -173,6 +198,73 @@ const char *names_find(const struct names *names, const char *space, uint64_t in
 	}
 	*sure = false;
 	return any;
+}
+
+static struct list *live_list(struct names **names, const char *space)
+{
+	struct list *l;
+
+	if (!*names && !(*names = calloc(1, sizeof(**names))))
+		return NULL;
+	for (l = (*names)->lists; l; l = l->next)
+		if (l->live && strcmp(l->space, space) == 0)
+			return l;
+	l = calloc(1, sizeof(*l));
+	if (!l || !(l->space = strdup(space))) {
+		free(l);
+		return NULL;
+	}
+	l->live = l->settled = true;
+	l->next = (*names)->lists;
+	(*names)->lists = l;
+	return l;
+}
+
+/* Room for one more at a place. */
+static struct name *make_room(struct list *l, size_t at)
+{
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 64;
+		struct name *more = reallocarray(l->names, room, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		l->names = more;
+		l->room = room;
+	}
+	memmove(&l->names[at + 1], &l->names[at], (l->n - at) * sizeof(*l->names));
+	l->n++;
+	return &l->names[at];
+}
+
+int names_put(struct names **names, const char *space, uint64_t inode, const char *path, bool first)
+{
+	struct list *l = live_list(names, space);
+	char *text = NULL;
+	struct name *name;
+	size_t at = 0;
+	bool known;
+
+	if (!l)
+		return -ENOMEM;
+	while (at < l->n && l->names[at].inode < inode)
+		at++;
+	known = at < l->n && l->names[at].inode == inode;
+	if (known && !first ? asprintf(&text, "%s = %s", l->names[at].path, path) < 0
+			    : !(text = strdup(path)))
+		return -ENOMEM;
+	if (known) {
+		free(l->names[at].path);
+		l->names[at].path = text;
+		return 0;
+	}
+	name = make_room(l, at);
+	if (!name) {
+		free(text);
+		return -ENOMEM;
+	}
+	*name = (struct name){inode, at, text};
+	return 0;
 }
 
 void names_free(struct names *names)

@@ -18,6 +18,8 @@ struct names;
  */
 int names_read(struct names **names, const char *space, const char *file,
 	       struct problems *problems);
+/* The same of text in memory. */
+int names_read_text(struct names **names, const char *text, size_t len, struct problems *problems);
 /*
  * Inode numbers mean nothing without their file system. Lists that no lock space was named for are
  * tried on all: `holds` says whether a lock space has an inode, and a list stays with those where
@@ -31,6 +33,12 @@ void names_settle(struct names *names, const char *const spaces[], size_t n_spac
  * the list is known to be of this lock space.
  */
 const char *names_find(const struct names *names, const char *space, uint64_t inode, bool *sure);
+/*
+ * One path of an inode of this lock space, found while running: `first` replaces what was known, else it
+ * is another name of the same file.
+ */
+int names_put(struct names **names, const char *space, uint64_t inode, const char *path,
+	      bool first);
 void names_free(struct names *names);
 
 #endif

@@ -30,6 +30,14 @@ enum long_only {
 	OPT_JSON,
 	OPT_NO_COLOR,
 	OPT_ASCII,
+	OPT_CSV,
+	OPT_CHECK,
+	OPT_WARN,
+	OPT_CRIT,
+	OPT_TEXTFILE,
+	OPT_DEMO,
+	OPT_CONFIG,
+	OPT_NO_CONFIG,
 	OPT_RECORD,
 	OPT_REPLAY,
 	OPT_FROM,
@@ -43,6 +51,8 @@ enum long_only {
 	OPT_SSH,
 	OPT_NO_AGENT,
 	OPT_LOCAL,
+	OPT_PATHS,
+	OPT_TOUCH_NOTHING,
 	OPT_SAMPLE_LIMIT,
 	OPT_AGENT,
 	OPT_CONFIGFS,
@@ -73,6 +83,14 @@ static const struct option longs[] = {
     {"log", required_argument, NULL, 'o'},
     {"no-color", no_argument, NULL, OPT_NO_COLOR},
     {"ascii", no_argument, NULL, OPT_ASCII},
+    {"csv", no_argument, NULL, OPT_CSV},
+    {"check", no_argument, NULL, OPT_CHECK},
+    {"warn", required_argument, NULL, OPT_WARN},
+    {"crit", required_argument, NULL, OPT_CRIT},
+    {"textfile", required_argument, NULL, OPT_TEXTFILE},
+    {"demo", no_argument, NULL, OPT_DEMO},
+    {"config", required_argument, NULL, OPT_CONFIG},
+    {"no-config", no_argument, NULL, OPT_NO_CONFIG},
     {"record", required_argument, NULL, OPT_RECORD},
     {"replay", required_argument, NULL, OPT_REPLAY},
     {"from", required_argument, NULL, OPT_FROM},
@@ -86,6 +104,8 @@ static const struct option longs[] = {
     {"ssh", required_argument, NULL, OPT_SSH},
     {"no-agent", no_argument, NULL, OPT_NO_AGENT},
     {"sample-limit", required_argument, NULL, OPT_SAMPLE_LIMIT},
+    {"paths", required_argument, NULL, OPT_PATHS},
+    {"touch-nothing", no_argument, NULL, OPT_TOUCH_NOTHING},
     {"local", no_argument, NULL, OPT_LOCAL},
     {"configfs", required_argument, NULL, OPT_CONFIGFS},
     {"corosync", required_argument, NULL, OPT_COROSYNC},
@@ -191,6 +211,10 @@ static int take_option(struct options *o, int option, char *arg)
 {
 	switch (option) {
 	case 'n':
+		/* those of the command line are in place of the configured ones */
+		if (o->nodes_configured)
+			o->n_nodes = 0;
+		o->nodes_configured = false;
 		if (o->n_nodes == OPTION_NODES_MAX)
 			return usage("too many nodes", arg);
 		o->nodes[o->n_nodes++] = arg;
@@ -238,6 +262,27 @@ static int take_option(struct options *o, int option, char *arg)
 	case OPT_ASCII:
 		o->view.ascii = true;
 		return -1;
+	case OPT_CSV:
+		o->csv = true;
+		return -1;
+	case OPT_CHECK:
+		o->check = true;
+		return -1;
+	case OPT_WARN:
+		return limits_parse(arg, &o->warn) ? usage("no limit", limits_parse(arg, &o->warn))
+						   : -1;
+	case OPT_CRIT:
+		return limits_parse(arg, &o->crit) ? usage("no limit", limits_parse(arg, &o->crit))
+						   : -1;
+	case OPT_TEXTFILE:
+		o->textfile = arg;
+		return -1;
+	case OPT_DEMO:
+		o->demo = true;
+		return -1;
+	case OPT_CONFIG:
+	case OPT_NO_CONFIG:
+		return -1; /* read already */
 	case OPT_RECORD:
 		o->record = arg;
 		return -1;
@@ -276,6 +321,14 @@ static int take_option(struct options *o, int option, char *arg)
 	case OPT_NO_AGENT:
 		o->no_agent = true;
 		return -1;
+	case OPT_PATHS:
+		if (strcmp(arg, "none") != 0 && strcmp(arg, "cached") != 0)
+			return usage("--paths wants none or cached", arg);
+		o->no_paths = strcmp(arg, "none") == 0;
+		return -1;
+	case OPT_TOUCH_NOTHING:
+		o->no_paths = true;
+		return -1;
 	case OPT_LOCAL:
 		o->local = true;
 		return -1;
@@ -312,37 +365,171 @@ static int terminal_columns(void)
 	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 ? ws.ws_col : 0;
 }
 
+/* ---- the configuration file ---------------------------------------------------------------- */
+
+static bool is_yes(const char *value)
+{
+	return !*value || strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0 ||
+	       strcasecmp(value, "on") == 0 || strcmp(value, "1") == 0;
+}
+
+/* What makes sense every time; what is for once is not for a file. */
+static bool may_be_configured(const char *name)
+{
+	static const char *const names[] = {
+	    "ascii",    "columns",  "crit",     "debug",     "details",  "fs",
+	    "hot",      "interval", "length",   "local",     "min-lost", "names",
+	    "no-agent", "no-color", "no-mouse", "no-system", "node",     "sample-limit",
+	    "sort",     "speed",    "ssh",      "textfile",  "warn",     "writers"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static const struct option *option_named(const char *no, const char *name)
+{
+	size_t skip = strlen(no);
+
+	for (const struct option *l = longs; l->name; l++)
+		if (strncmp(l->name, no, skip) == 0 && strcmp(l->name + skip, name) == 0 &&
+		    may_be_configured(l->name))
+			return l;
+	return NULL;
+}
+
+static int take_nodes(struct options *o, char *value)
+{
+	static const char between[] = " ,\t";
+
+	for (char *at, *name = strtok_r(value, between, &at); name;
+	     name = strtok_r(NULL, between, &at)) {
+		if (o->n_nodes == OPTION_NODES_MAX)
+			return usage("too many nodes", name);
+		o->nodes[o->n_nodes++] = name;
+	}
+	return -1;
+}
+
+static int take_setting(struct options *o, struct setting *s)
+{
+	const struct option *l = option_named("", s->name);
+
+	if (strcmp(s->name, "nodes") == 0)
+		return take_nodes(o, s->value);
+	if (l && l->has_arg)
+		return take_option(o, l->val, s->value);
+	if (l)
+		return is_yes(s->value) ? take_option(o, l->val, NULL) : -1;
+	/* "mouse = no" is no-mouse */
+	l = option_named("no-", s->name);
+	if (l && !l->has_arg)
+		return is_yes(s->value) ? -1 : take_option(o, l->val, NULL);
+	return usage("nothing of that name can be configured", s->name);
+}
+
+/* -1 to go on, or the status to exit with. */
+static int take_config(struct options *o, const char *path)
+{
+	size_t bad_line;
+	int err = config_read(&o->config, path, &bad_line), status = -1;
+
+	if (bad_line) {
+		fprintf(stderr, "o2top: %s:%zu: not NAME = VALUE\n", o->config.path, bad_line);
+		return EXIT_USAGE;
+	}
+	if (err) {
+		fprintf(stderr, "o2top: %s: %s\n", o->config.path ? o->config.path : path,
+			strerror(-err));
+		return EXIT_USAGE;
+	}
+	for (size_t i = 0; i < o->config.n && status < 0; i++) {
+		status = take_setting(o, &o->config.list[i]);
+		if (status >= 0)
+			fprintf(stderr, "o2top: %s:%zu says so; --no-config goes without\n",
+				o->config.path, o->config.list[i].line);
+	}
+	o->nodes_configured = o->n_nodes > 0;
+	return status;
+}
+
+/*
+ * Which file: it is read before the command line, as that wins. True where there is to be one; what a
+ * node of a cluster is asked to run has none.
+ */
+static bool find_config(int argc, char **argv, const char **path)
+{
+	*path = NULL;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--no-config") == 0 || strncmp(argv[i], "--agent", 7) == 0)
+			return false;
+		if (strncmp(argv[i], "--config=", 9) == 0)
+			*path = argv[i] + 9;
+		else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
+			*path = argv[++i];
+	}
+	return true;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static bool is_terminal(const char *term)
+{
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+/* What follows from several options together. */
+static int settle(struct options *o, bool length_given)
+{
+	const char *term = getenv("TERM");
+	bool recorded = o->replay || o->demo || o->n_paths;
+
+	o->view.details_of_all = o->filter.has_inode;
+	o->view.filtered = o->filter.fs || o->filter.type || o->filter.has_inode ||
+			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
+	if (o->json + o->csv + o->check + o->batch > 1)
+		return usage("one of these is enough", "--batch --json --csv --check");
+	if ((o->json || o->csv) && !length_given)
+		o->view.length = 0;
+	if (o->check)
+		o->iterations = 1;
+	/* the nodes of one's cluster are not those of every recording */
+	if (o->nodes_configured && (recorded || o->local))
+		o->n_nodes = 0;
+	o->interactive = !o->batch && !o->json && !o->csv && !o->check && !o->textfile &&
+			 !o->once && !o->iterations && !o->log && is_terminal(term);
+	return -1;
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM"), *config;
 	bool length_given = false;
-	int option, status;
+	int option, status = -1;
 
-	*o = (struct options){.interval_s = 5, .speed = 1, .view.length = 20};
+	*o = (struct options){
+	    .interval_s = 5, .speed = 1, .view.length = 20, .warn = check_warn, .crit = check_crit};
 	o->view.color =
 	    isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 	o->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	o->view.columns = terminal_columns();
+	if (find_config(argc, argv, &config))
+		status = take_config(o, config);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":n:t:i:l:s:o:dbhV", longs, NULL)) != -1) {
+	while (status < 0 &&
+	       (option = getopt_long(argc, argv, ":n:t:i:l:s:o:dbhV", longs, NULL)) != -1) {
 		if (option == '?')
 			return usage("no such option", argv[optind - 1]);
 		if (option == ':')
 			return usage("this option wants a value", argv[optind - 1]);
 		length_given |= option == 'l';
 		status = take_option(o, option, optarg);
-		if (status >= 0)
-			return status;
 	}
-	o->view.details_of_all = o->filter.has_inode;
-	o->view.filtered = o->filter.fs || o->filter.type || o->filter.has_inode ||
-			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
-	if (o->json && !length_given)
-		o->view.length = 0;
-	o->interactive = !o->batch && !o->json && !o->once && !o->iterations && !o->log &&
-			 isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term &&
-			 strcmp(term, "dumb") != 0;
+	if (status >= 0)
+		return status;
 	o->paths = argv + optind;
 	o->n_paths = (size_t)(argc - optind);
-	return -1;
+	return settle(o, length_given);
 }

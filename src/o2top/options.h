@@ -6,7 +6,9 @@
 #define O2TOP_OPTIONS_H
 
 #include "collect/collect.h"
+#include "config.h"
 #include "rank.h"
+#include "views/check.h"
 #include "views/view.h"
 
 #include <stdbool.h>
@@ -26,13 +28,17 @@ struct options {
 	const char *ssh;                 /* a command instead of ssh, or NULL */
 	bool no_agent;                   /* nothing but sh on the nodes */
 	bool local;                      /* this machine alone */
+	bool no_paths;                   /* none is looked for */
 	unsigned long sample_limit;      /* MiB that a node may send a sample; 0 the usual */
 	const char *configfs, *corosync; /* where the cluster is described, NULL the usual places */
 	struct local_roots roots;
 	struct filter filter;
 	enum sort_key sort;
 	struct view_options view;
-	bool batch, json;
+	bool batch, json, csv, check;
+	struct limits warn, crit; /* of a check */
+	const char *textfile;     /* for a monitoring system, or NULL */
+	bool demo;
 	bool interactive; /* on a terminal, unless something asks for text */
 	bool once;
 	bool recording;           /* the arguments are, wherever they lie */
@@ -44,6 +50,8 @@ struct options {
 	double speed;          /* of a recording in a terminal; 0 begins paused */
 	const char *columns;   /* of the terminal view, or NULL */
 	bool no_mouse;
+	struct config config;
+	bool nodes_configured; /* and not given on the command line */
 };
 
 enum exit_status { EXIT_DONE = 0, EXIT_NOTHING = 1, EXIT_USAGE = 2, EXIT_UNUSABLE = 3 };

@@ -248,8 +248,8 @@ static void describe(struct row *row, const struct model *m)
 	uint32_t newest = 0;
 
 	row->size = UINT64_MAX;
-	row->section = row->id.class && !space->source->all_are_files ? SECTION_SYSTEM
-									  : SECTION_FILES;
+	row->section =
+	    row->id.class && !space->source->all_are_files ? SECTION_SYSTEM : SECTION_FILES;
 	if (row->id.class)
 		return;
 	for (size_t i = 0; i < m->n_nodes; i++) {
@@ -526,7 +526,8 @@ static const char *called(const struct row *row, const struct model *m)
 		for (uint32_t j = 0; j < row->locksets[i].n_members && !name; j++) {
 			const struct member *member = &row->locksets[i].members[j];
 
-			name = source->called(m->nodes[member->node].spaces[row->space], member->lock);
+			name =
+			    source->called(m->nodes[member->node].spaces[row->space], member->lock);
 		}
 	return name;
 }

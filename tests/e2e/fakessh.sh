@@ -33,6 +33,7 @@ serve() {
 				exit 0
 			fi
 			: >"$own/asked"
+			[ ! -d "$own/proc" ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
 			;;
 		esac
 		printf '%s\n' "$line"
@@ -106,6 +107,18 @@ lockdown)
 	;;
 nodebugfs)
 	O2TOP_DEBUGFS=$own/nothing serve | O2TOP_DEBUGFS=$own/nothing "$@"
+	;;
+paths | agentpaths)
+	# a process that has files open: one of this file system, one of another with the same number
+	mkdir -p "$own/proc/7/fdinfo" "$own/proc/7/fd" "$own/proc/self"
+	printf 'pos:\t0\nmnt_id:\t9\nino:\t32264\n' >"$own/proc/7/fdinfo/3"
+	ln -sfn '/mnt/o2/a log' "$own/proc/7/fd/3"
+	printf 'pos:\t0\nmnt_id:\t8\nino:\t32264\n' >"$own/proc/7/fdinfo/2"
+	ln -sfn /etc/motd "$own/proc/7/fd/2"
+	echo '90 28 254:16 / /mnt/o2 rw,relatime shared:9 - ocfs2 /dev/vdb rw,_netdev' >"$own/proc/self/mountinfo"
+	O2TOP_PROC=$own/proc
+	[ "$mode" = paths ] || PATH=${O2TOP%/*}:$PATH
+	serve | "$@"
 	;;
 agent)
 	PATH=${O2TOP%/*}:$PATH

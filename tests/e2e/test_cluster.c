@@ -335,6 +335,28 @@ static void what_may_not_be_read(void **state)
 	json_decref(live);
 }
 
+/* The path of a file that is open on a node, found there by the shell and by the agent. */
+static void paths_of_open_files(void **state)
+{
+	static const char *const modes[] = {"paths\n", "agentpaths\n"};
+	const struct fake *f = *state;
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		json_t *live;
+
+		use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
+		put(f, "node1.mode", modes[i]);
+		live = run_frames(args_for("-t 1 -i 4"));
+		assert_string_equal(text_of(row_of(frame_at(live, 3), "ocfs2", 32264), "path"),
+				    "/mnt/o2/a log");
+		json_decref(live);
+		use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
+		live = run_frames(args_for("-t 1 -i 3 --touch-nothing"));
+		assert_string_equal(text_of(row_of(frame_at(live, 2), "ocfs2", 32264), "path"), "");
+		json_decref(live);
+	}
+}
+
 /* Names never reach a shell as anything but an argument. */
 static void names_are_not_commands(void **state)
 {
@@ -397,6 +419,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(a_slow_node, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(a_node_that_comes_and_goes, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(what_may_not_be_read, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(paths_of_open_files, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(names_are_not_commands, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(killed, set_up, tear_down),
 	};

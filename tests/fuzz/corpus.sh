@@ -57,7 +57,7 @@ us() { awk '{ printf "%.0f", $1 * 1000000 }' "$1"; }
 sample() {
 	n=$1 node=$2 from=$3 which=$4
 	printf '@%s%sR\n%s\n@%s%sU\n%s\n' "$n" "$node" "$(us "$from/realtime")" "$n" "$node" "$(us "$from/uptime")"
-	for file in L:ocfs2/*/locking_state F:ocfs2/*/fs_state G:gfs2/*/glocks S:gfs2/*/glstats B:gfs2/*/sbstats D:dlm/fs1_all; do
+	for file in L:ocfs2/*/locking_state F:ocfs2/*/fs_state G:gfs2/*/glocks S:gfs2/*/glstats B:gfs2/*/sbstats D:dlm/fs1_all O:o2dlm/*/locking_state M:o2dlm/*/dlm_state; do
 		printf '@%s%s%s\n' "$n" "$node" "${file%%:*}"
 		grep -h -A 1 -E "$which" "$from"/${file#*:} 2>/dev/null | grep -v '^--$' | head -n 5 || true
 	done

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs_state: the generation of an OCFS2 and its device. Both readers are inside their files. */
-#include "collect/local.c"
+/* fs_state: the generation of an OCFS2 and its device. The first reader is inside its file. */
+#include "collect/mounts.h"
 #include "sources/ocfs2.c"
 
 #include "fuzz.h"
@@ -10,8 +10,11 @@ static unsigned device[2];
 
 static void each(const char *line, size_t len, bool complete)
 {
+	struct input in;
+
 	take_fs_state(&generation, line, len, 1, complete);
-	find_device(device, line, len, 1, complete);
+	input_open_memory(&in, line, len, "fuzz");
+	mounts_device_of_fs_state(&in, device);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

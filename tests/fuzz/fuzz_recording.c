@@ -7,14 +7,16 @@
  * The bytes are files one after the other, each under a line "@SNF": sample 0 to 3, node a or b,
  * and a letter for the file: L locking_state, F fs_state, G glocks, S glstats, B sbstats, D the
  * DLM's dump, T the trace, O o2dlm's locking_state and M its dlm_state, X locking_filter, K tasks,
- * I ids, C condition, R realtime and U uptime (both in microseconds). A node is in a sample when it has a file
+ * I ids, C condition, P paths, R realtime and U uptime (both in microseconds). A node is in a sample when it has a file
  * there.
  */
 #include "collect/collect.h"
+#include "conditions.h"
 #include "fuzz.h"
 #include "model.h"
 #include "rank.h"
 #include "views/view.h"
+#include "waits.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -27,7 +29,7 @@ struct slice {
 	size_t len;
 };
 
-static const char letters[] = "LFGSBDTOMXKICRU"; /* the first of them in the order of file_kind */
+static const char letters[] = "LFGSBDTOMXKICPRU"; /* the first of them in the order of file_kind */
 enum { LETTERS = sizeof(letters) - 1, REALTIME = LETTERS - 2, UPTIME };
 
 struct memory {
@@ -221,6 +223,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cut(&m, (const char *)data, size);
 	while (m.collector.ops->next(&m.collector, &sample, &problems) > 0) {
 		CHECK(!model_sample(&model, &m.collector, &sample));
+		conditions_read(&model, &m.collector, &sample);
+		CHECK(!waits_read(&model, &m.collector, &sample));
 		show(&model, ++number, (enum sort_key)(size % SORT_KEYS));
 	}
 	model_free(&model);

@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -299,6 +300,60 @@ static void threads_scope_guard(void **state)
 	close_space();
 }
 
+/* ---- an object that goes while a dump looks at it ---- */
+
+static _Atomic int dumping; /* 1: it looks; 2: it has done so */
+
+static void slow_dump(struct glock *gl, glock_print_fn *print, void *to)
+{
+	(void)print, (void)to;
+	if (!glock_object(gl))
+		return;
+	dumping = 1;
+	poll(NULL, 0, 50);
+	dumping = 2;
+}
+
+static void discard(void *to, const char *text, size_t len)
+{
+	(void)to, (void)text, (void)len;
+}
+
+static void *dump_all(void *arg)
+{
+	glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, discard, arg);
+	return NULL;
+}
+
+static void threads_object_is_nobodys_when_taken_off(void **state)
+{
+	static const struct glock_ops ops = {.size = sizeof(ops), .dump = slow_dump};
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_TYPE_OWN, .ops = &ops};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = "none", .types = &type, .n_types = 1};
+	struct glock_holder gh;
+	struct glock *gl;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(glock_space_open("objects", &o, &space), 0);
+	assert_int_equal(glock_get(space, GLOCK_TYPE_OWN, 1, &gl), 0);
+	glock_set_object(gl, &gh);
+	glock_holder_init(&gh, gl, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&gh), 0);
+	dumping = 0;
+	assert_int_equal(pthread_create(&thread, NULL, dump_all, NULL), 0);
+	while (!dumping)
+		sched_yield();
+	glock_set_object(gl, NULL);
+	assert_int_equal(dumping, 2);
+	pthread_join(thread, NULL);
+	assert_int_equal(glock_dq(&gh), 0);
+	glock_put(gl);
+	assert_int_equal(glock_space_close(space), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +366,7 @@ int main(void)
 	    cmocka_unit_test(threads_several_in_any_order),
 	    cmocka_unit_test(threads_dq_wait),
 	    cmocka_unit_test(threads_scope_guard),
+	    cmocka_unit_test(threads_object_is_nobodys_when_taken_off),
 	};
 
 	return RUN_TESTS(tests);

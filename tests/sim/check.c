@@ -101,12 +101,12 @@ static void check_turns(struct world *w, struct client *c)
 	w->grants++;
 }
 
-static void check_clients(struct world *w)
+static void check_clients(struct world *w, unsigned int n)
 {
 	for (unsigned int i = 0; i < w->clients; i++) {
 		struct client *c = &w->client[i];
 
-		if (c->state != WAITING || !w->node[c->node].space)
+		if (c->node != n || c->state != WAITING || !w->node[n].space)
 			continue;
 		if (!c->granted && gh_state(gh_of(&c->gh)) & GLOCK__H_HOLDER)
 			check_turns(w, c);
@@ -135,19 +135,27 @@ static void check_node(struct world *w, unsigned int n)
 	mirror_sweep(w, n);
 }
 
-void world_check(struct world *w)
+void check_step(struct world *w, unsigned int n)
 {
 	w->steps++;
-	for (unsigned int n = 0; n < w->nodes; n++)
-		cache_lost(w, n);
-	check_clients(w);
+	cache_lost(w, n);
+	check_clients(w, n);
 	for (unsigned int g = 0; g < w->glocks; g++)
 		check_exclusion(w, g);
-	for (unsigned int n = 0; n < w->nodes; n++)
-		check_node(w, n);
+	check_node(w, n);
+}
+
+void check_master(struct world *w)
+{
+	w->steps++;
 	mirror_check_petitions(w);
 	if (glock__sim_check(w->sim))
 		trouble("master: %s", glock__sim_check(w->sim));
-	if (w->tasks.trouble)
-		trouble("%s", w->tasks.trouble);
+}
+
+void world_check(struct world *w)
+{
+	for (unsigned int n = 0; n < w->nodes; n++)
+		check_step(w, n);
+	check_master(w);
 }

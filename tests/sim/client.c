@@ -301,6 +301,7 @@ bool clients_let_go(struct world *w)
 			continue;
 		some = c->busy = true;
 		world_call(c->node, leave, c);
+		check_step(w, c->node);
 	}
 	return some;
 }

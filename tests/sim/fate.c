@@ -90,7 +90,11 @@ void fate(struct world *w)
 		if (w->f.cancels)
 			client_cancel(w, chance(w->clients));
 		break;
+	default:
+		return;
 	}
+	for (n = 0; n < w->nodes; n++)
+		check_step(w, n);
 }
 
 void fate_restarts(struct world *w)

@@ -63,6 +63,10 @@ struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 	*t = (struct task){.fiber = fiber_new(fn, arg),
 			   .node = node,
 			   .at = glock__sim_now(all->sim),
+			   /* what the library would have to ask the kernel for */
+			   .self = {.tid = (pid_t)i + 1,
+				    .name = "simulated",
+				    .generation = glock__generation_word ? glock__generation() : 0},
 			   .cpu = all->cpus > 1 ? glock__sim_random(all->sim, all->cpus) : 0};
 	return t;
 }

@@ -319,24 +319,29 @@ static void go_to(struct world *w, int64_t at)
 
 static void happen(struct world *w, const struct event *e)
 {
+	unsigned int n = e->i;
+
 	go_to(w, e->at);
 	switch (e->what) {
 	case DISPATCH:
-		w->node[e->i].dispatchers++;
-		task_run(task_start(e->i, dispatch, &w->node[e->i]));
+		w->node[n].dispatchers++;
+		task_run(task_start(n, dispatch, &w->node[n]));
 		break;
 	case MESSAGE:
-		if (e->i == NODES_MAX) {
+		if (n == NODES_MAX) {
 			glock__sim_deliver(w->sim, w->picked);
-			break;
+			check_master(w);
+			return;
 		}
-		w->node[e->i].receiving = true;
-		task_run(task_start(e->i, receive, &w->node[e->i]));
+		w->node[n].receiving = true;
+		task_run(task_start(n, receive, &w->node[n]));
 		break;
 	case TASK:
+		n = w->tasks.task[e->i].node;
 		task_run(&w->tasks.task[e->i]);
 		break;
 	}
+	check_step(w, n);
 }
 
 int64_t world_next(struct world *w)
@@ -350,7 +355,6 @@ bool world_step(struct world *w)
 
 	if (e.at != INT64_MAX)
 		happen(w, &e);
-	world_check(w);
 	return e.at != INT64_MAX;
 }
 
@@ -384,13 +388,13 @@ bool world_run(struct world *w, unsigned int steps)
 		if (at < e.at || (at != INT64_MAX && at == e.at && chance(2))) {
 			go_to(w, at);
 			client_act(w, i);
+			check_step(w, w->client[i].node);
 			fate(w);
 		} else if (e.at != INT64_MAX) {
 			happen(w, &e);
 		} else {
 			trouble("nothing happens any more");
 		}
-		world_check(w);
 	}
 	return !*w->trouble;
 }

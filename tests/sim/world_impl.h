@@ -58,6 +58,12 @@ void cache_lose(struct world *w, unsigned int n);
 /* Whether the node is withdrawn, be it by itself. */
 bool cache_lost(struct world *w, unsigned int n);
 
+/* ---- check.c ---- */
+
+/* After a step of a node, and one of the master. A step changes nothing elsewhere. */
+void check_step(struct world *w, unsigned int n);
+void check_master(struct world *w);
+
 /* ---- mirror.c ---- */
 
 struct mirror *mirror_of(const struct glock *gl);

@@ -8,6 +8,7 @@
 
 #include "../caps.h"
 #include "parcel.h"
+#include "paths_find.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -36,7 +37,8 @@ struct agent {
 	size_t first;
 	bool deep;
 	char spaces[REQUEST_MAX]; /* a blank before and behind each */
-	bool failed;              /* nobody hears us any more, or there is no memory */
+	struct paths_finder finder;
+	bool failed; /* nobody hears us any more, or there is no memory */
 };
 
 /* A path; an empty one, which no file has, where it would be too long. */
@@ -479,6 +481,25 @@ static const char *state(const struct agent *a)
 	return access(path, R_OK | X_OK) < 0 ? "permission" : "ok";
 }
 
+/* "P SPACE INODES MOUNT": what follows the P is the finder's. */
+static void answer_paths(struct agent *a, char *request)
+{
+	struct buffer b = {0};
+	char now[96], before[96];
+
+	request[strcspn(request, "\n")] = '\0';
+	stamp(a, before);
+	print(a, "%s S P %s ok\n", a->nonce, before);
+	paths_find(&a->finder, request, &b);
+	/* answers have nothing in common with those before */
+	print(a, "%s F paths %s \n", a->nonce, before);
+	add(a, b.data, b.len);
+	stamp(a, now);
+	print(a, "\n%s E 0 %s \n%s Z %s\n", a->nonce, now, a->nonce, now);
+	flush(a);
+	free(b.data);
+}
+
 static void answer(struct agent *a)
 {
 	char path[PATH_MAX], now[96];
@@ -517,7 +538,7 @@ static bool parse_request(struct agent *a, char *line)
 	a->deep = strcmp(deep, "deep") == 0;
 	line[strcspn(line, "\n")] = '\0';
 	line += at;
-	snprintf(a->spaces, sizeof(a->spaces), *line ? "%s " : "", line);
+	snprintf(a->spaces, sizeof(a->spaces), "%s%s", line, *line ? " " : "");
 	return true;
 }
 
@@ -530,14 +551,18 @@ int agent_run(void)
 			  .own_clock = !getenv("O2TOP_PROC")};
 	char line[REQUEST_MAX];
 
+	paths_start(&a.finder);
 	caps_drop(CAPS_SEE_TASKS);
 	if (!fgets(line, sizeof(line), stdin) || sscanf(line, "N=%32[0-9a-f]", a.nonce) != 1)
 		return 2;
 	print(&a, "%s R\n", a.nonce);
 	flush(&a);
 	while (!a.failed && fgets(line, sizeof(line), stdin))
-		if (parse_request(&a, line))
+		if (line[0] == 'P' && line[1] == ' ')
+			answer_paths(&a, line + 2);
+		else if (parse_request(&a, line))
 			answer(&a);
+	paths_stop(&a.finder);
 	for (size_t i = 0; i < a.n_pools; i++)
 		lines_free(&a.pools[i]);
 	free(a.pools);

@@ -33,19 +33,24 @@ static const double stale_intervals = 3, stale_s = 10;
 /* A node's own work may take this share of the interval, which stretches up to so many times. */
 static const double share = 0.1, stretch_most = 4;
 
+/* Requests for paths that wait to be sent to a node, one for each lock space. */
+enum { LOOK_UPS = 4 };
+
 struct member {
 	struct connection link; /* the thread's */
 	unsigned asked;         /* the round that it was asked in last */
 	double asked_at;
-	bool busy;     /* an answer is due */
-	bool dump_due; /* an answer to D is */
+	bool busy;      /* an answer is due */
+	bool dump_due;  /* an answer to D is */
+	bool paths_due; /* and to P */
 
 	/* under the lock */
 	struct parcel *fresh; /* complete, not in a frame yet */
 	double fresh_asked_at, fresh_at;
 	unsigned fresh_round;
 	double latency_s; /* from request to sample, the last time; 0 not known */
-	struct parcel *dump;
+	struct parcel *dump, *paths;
+	char *look_ups[LOOK_UPS]; /* requests to send */
 	enum connection_state state;
 	bool failed;
 	char words[WORDS_MAX];
@@ -56,7 +61,7 @@ struct member {
 	bool waits_for_it;    /* is expected to answer this round */
 
 	/* main's */
-	struct parcel *now, *now_dump; /* in the present frame */
+	struct parcel *now, *now_dump, *now_paths; /* in the present frame */
 	char *name, *why;
 	double took_s;
 	bool late; /* in the last frame */
@@ -166,6 +171,13 @@ static void ask_all(struct cluster *c, double now)
 			request(c, m, 'S', now);
 		if (c->dump_wanted && !m->dump_due && !m->busy)
 			request(c, m, 'D', now);
+		/* between samples */
+		for (int k = 0; k < LOOK_UPS && !m->busy && !m->paths_due; k++)
+			if (m->look_ups[k]) {
+				m->paths_due = connection_ask(&m->link, m->look_ups[k]) == 0;
+				free(m->look_ups[k]);
+				m->look_ups[k] = NULL;
+			}
 	}
 	c->dump_wanted = false;
 }
@@ -176,7 +188,13 @@ static void take_over(struct cluster *c, struct member *m, double now)
 	struct parcel *p;
 
 	while ((p = wire_next(&m->link.wire))) {
-		if (p->only_dumps) {
+		if (p->request == 'P') {
+			m->paths_due = false;
+			parcel_free(m->paths);
+			m->paths = p;
+			continue;
+		}
+		if (p->request == 'D') {
 			m->dump_due = false;
 			parcel_free(m->dump);
 			m->dump = p;
@@ -198,7 +216,7 @@ static void take_over(struct cluster *c, struct member *m, double now)
 		}
 	}
 	if (m->link.state != CONNECTION_READY) {
-		m->busy = m->dump_due = false;
+		m->busy = m->dump_due = m->paths_due = false;
 		m->asked = 0;
 		if (m->link.state == CONNECTION_WAITING)
 			m->waits_for_it = false;
@@ -439,7 +457,8 @@ static void clear_node(struct node_sample *node, struct member *m)
 	*node = (struct node_sample){.name = m->name, .place = m, .mono_us = -1};
 	parcel_free(m->now);
 	parcel_free(m->now_dump);
-	m->now = m->now_dump = NULL;
+	parcel_free(m->now_paths);
+	m->now = m->now_dump = m->now_paths = NULL;
 	free(m->why);
 	m->why = NULL;
 }
@@ -647,6 +666,8 @@ static int cluster_next(struct collector *collector, struct sample *out, struct 
 		clear_node(&c->nodes[i], m);
 		m->now = m->fresh;
 		m->fresh = NULL;
+		m->now_paths = m->paths;
+		m->paths = NULL;
 		m->late = m->now ? m->fresh_round != c->round : m->state == CONNECTION_READY;
 		if (!m->now)
 			tell_absence(c, &c->nodes[i], m, now);
@@ -675,12 +696,14 @@ static int cluster_open(struct collector *collector, const struct node_sample *n
 			const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	const struct member *m = node->place;
-	const char *name = space && kind != FILE_TASKS && kind != FILE_IDS ? space->name : NULL;
+	const char *name = space ? space->name : NULL;
 	const struct parcel_file *f = parcel_find(m->now, (int)kind, name);
 
 	(void)collector;
 	if (!f)
 		f = parcel_find(m->now_dump, (int)kind, name);
+	if (!f)
+		f = parcel_find(m->now_paths, (int)kind, name);
 	if (!f)
 		return -ENOENT;
 	if (f->status && !f->len)
@@ -725,6 +748,31 @@ static int cluster_deepen(struct collector *collector, bool on)
 	return 0;
 }
 
+static int cluster_look_up(struct collector *collector, const struct node_sample *node,
+			   const char *space, const char *mount, const char *inodes)
+{
+	struct cluster *c = (struct cluster *)collector;
+	struct member *m = node->place;
+	char *text = NULL;
+	int err = -EBUSY;
+
+	/* a request is a line */
+	if (strpbrk(mount, "\n\r") || asprintf(&text, "P %s %s %s\n", space, inodes, mount) < 0)
+		return -EINVAL;
+	pthread_mutex_lock(&c->lock);
+	for (int i = 0; i < LOOK_UPS && err; i++)
+		if (!m->look_ups[i]) {
+			m->look_ups[i] = text;
+			err = 0;
+		}
+	pthread_mutex_unlock(&c->lock);
+	if (err)
+		free(text);
+	else
+		wake(c);
+	return err;
+}
+
 static void cluster_close(struct collector *collector)
 {
 	struct cluster *c = (struct cluster *)collector;
@@ -743,6 +791,9 @@ static void cluster_close(struct collector *collector)
 			clear_node(&c->nodes[i], m);
 		parcel_free(m->fresh);
 		parcel_free(m->dump);
+		parcel_free(m->paths);
+		for (int k = 0; k < LOOK_UPS; k++)
+			free(m->look_ups[k]);
 		connection_free(&m->link);
 		free(m->name);
 	}
@@ -768,7 +819,8 @@ static const struct collector_ops cluster_ops = {.next = cluster_next,
 						 .live = true,
 						 .ask = cluster_ask,
 						 .fd = cluster_fd,
-						 .deepen = cluster_deepen};
+						 .deepen = cluster_deepen,
+						 .look_up = cluster_look_up};
 
 /* ---- beginning ----------------------------------------------------------------------------- */
 

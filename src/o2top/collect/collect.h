@@ -32,6 +32,7 @@ enum file_kind {
 	FILE_IDS,         /* of the node: what the DLMs call it */
 	FILE_NODE,        /* libglock: what a process publishes */
 	FILE_CONDITION,   /* GFS2: frozen, withdrawn, recovering: a name and a value a line */
+	FILE_PATHS,       /* of the node: answers to look_up() */
 	FILE_KINDS
 };
 
@@ -107,6 +108,13 @@ struct collector_ops {
 	 * open() has them anyway.
 	 */
 	int (*deepen)(struct collector *c, bool on);
+	/*
+	 * Has a node look for paths: `inodes` are "INODE:GENERATION:PARENT:PARENTS,..." of a lock
+	 * space that is mounted there at `mount`. Answers come with a later sample as FILE_PATHS. NULL:
+	 * nobody can be asked.
+	 */
+	int (*look_up)(struct collector *c, const struct node_sample *node, const char *space,
+		       const char *mount, const char *inodes);
 };
 
 /* What a collector of samples that are there already can do besides. */

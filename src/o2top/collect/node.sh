@@ -6,6 +6,7 @@
 #
 #	S FIRST WHAT [SPACE]...   a sample; WHAT is all, or deep: with the DLM's dumps; of these lock spaces
 #	D FIRST WHAT [SPACE]...   the DLM's dumps and the tasks that sleep
+#	P SPACE INODES MOUNT      paths
 #
 # FIRST is the size of the first read of locking_state: the kernel loses the line at each boundary.
 D=${O2TOP_DEBUGFS:-/sys/kernel/debug} C=${O2TOP_CONFIGFS:-/sys/kernel/config} S=${O2TOP_SYSFS:-/sys} P=${O2TOP_PROC:-/proc}
@@ -93,6 +94,28 @@ tasks() {
 	end 0 ''
 }
 
+# paths SPACE INODE:...,... MOUNT_POINT: of files that are open; the file system itself is not touched.
+paths() {
+	case $2 in
+	*[!0-9:,]* | '') return 0 ;;
+	esac
+	begin paths ''
+	any=$(printf '%s\n' "$2" | sed 's/:[0-9:]*//g; s/,/|/g')
+	grep -lsE "^ino:[[:space:]]*($any)\$" "$P"/[0-9]*/fdinfo/* | while read -r f; do
+		path=$(readlink "${f%/fdinfo/*}/fd/${f##*/}") || continue
+		case $path in
+		*'
+'* | *' (deleted)') continue ;;
+		"${3%/}"/*) ;;
+		*) continue ;;
+		esac
+		while read -r key value; do
+			[ "$key" != ino: ] || printf '%s %s 0 %s\n' "$1" "$value" "$path"
+		done 2>/dev/null <"$f"
+	done | sort -u | head -n 100
+	end 0 ''
+}
+
 wanted() {
 	[ -n "$spaces" ] || return 0
 	case " $spaces " in
@@ -156,7 +179,9 @@ state() {
 answer() {
 	stamp
 	printf '%s S %s %s %s\n' "$N" "$request" "$now" "$(state)"
-	if [ "$request" = S ]; then
+	if [ "$request" = P ]; then
+		paths "$first" "$what" "$spaces"
+	elif [ "$request" = S ]; then
 		mounts
 		ids
 		give lockdown '' "$S/kernel/security/lockdown"
@@ -187,7 +212,7 @@ main() {
 	printf '%s R\n' "$N"
 	while read -r request first what spaces; do
 		case $request in
-		S | D) set +f; answer; set -f ;;
+		S | D | P) set +f; answer; set -f ;;
 		esac
 	done
 	exit 0

@@ -27,6 +27,7 @@ const char *const wire_kinds[WIRE_KINDS] = {
     [FILE_IDS] = "ids",
     [FILE_NODE] = "node",
     [FILE_CONDITION] = "condition",
+    [FILE_PATHS] = "paths",
     [WIRE_MOUNTINFO] = "mountinfo",
     [WIRE_GFS2_ID] = "gfs2_id",
     [WIRE_LOCKDOWN] = "lockdown",
@@ -250,7 +251,7 @@ static int begin_sample(struct wire *w, struct scan *s)
 		return -ENOMEM;
 	scan_char(s, ' ');
 	n = scan_word(s, &word);
-	w->now->only_dumps = n == 1 && *word == 'D';
+	w->now->request = n == 1 ? *word : '?';
 	if (!scan_stamp(w, s, &w->now->before) || !scan_char(s, ' '))
 		return wrong(w, -EPROTO, "a sample without a time");
 	n = scan_word(s, &word);

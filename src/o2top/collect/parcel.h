@@ -50,9 +50,9 @@ struct parcel {
 	struct stamp before, after;
 	struct parcel_file *files;
 	size_t n;
-	uint64_t bytes;  /* of the connection */
-	bool only_dumps; /* an answer to D */
-	char state[16];  /* "ok", "permission", "nodebugfs" */
+	uint64_t bytes; /* of the connection */
+	char request;   /* S, D or P: what it answers */
+	char state[16]; /* "ok", "permission", "nodebugfs" */
 	struct parcel *next;
 };
 

@@ -24,6 +24,8 @@ int collect_replay_memory(struct collector **out, const void *bytes, size_t size
 			  struct problems *problems);
 /* The one built in. */
 int collect_demo(struct collector **out, struct problems *problems);
+/* Its paths, as `find -printf '%i %p\\n'` prints them. */
+const char *demo_paths(size_t *len);
 /* Whether a file begins as a recording does. */
 bool is_recording(const char *path);
 

@@ -36,11 +36,12 @@ int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *
 {
 	int n;
 
-	if (kind == FILE_TRACE || kind == FILE_TASKS || kind == FILE_IDS)
+	if (kind == FILE_TRACE || kind == FILE_TASKS || kind == FILE_IDS || kind == FILE_PATHS)
 		n = snprintf(path, PATH_MAX, "%s/%s", root,
 			     kind == FILE_TRACE   ? "trace"
 			     : kind == FILE_TASKS ? "tasks"
-						  : "ids");
+			     : kind == FILE_IDS   ? "ids"
+						  : "paths");
 	else if (kind == FILE_O2DLM || kind == FILE_O2DLM_STATE)
 		n = snprintf(path, PATH_MAX, "%s/o2dlm/%s/%s", root, space->name,
 			     kind == FILE_O2DLM ? "locking_state" : "dlm_state");

@@ -250,6 +250,8 @@ static const char *take_inode(struct reading *r, const char *text, size_t len)
 		return wrong;
 	r->lock->kind = (uint8_t)l.dtype;
 	r->lock->size = l.size;
+	/* what a handle needs beside the address */
+	r->lock->generation = l.formal <= UINT32_MAX ? (uint32_t)l.formal : 0;
 	if (l.disk_flags & GFS2_DIF_SYSTEM)
 		r->lock->attributes |= LOCK_SYSTEM;
 	else

@@ -25,6 +25,7 @@ struct view_options {
 	bool all_system;     /* also the rows of the system section that are not hot */
 	bool color;
 	bool ascii;    /* no characters but ASCII */
+	bool head;     /* of CSV: begin with the columns' names */
 	bool filtered; /* not all rows are wanted */
 	int columns;   /* width of the page */
 };
@@ -32,5 +33,11 @@ struct view_options {
 /* Each writes one frame to out. 0, or negative errno where it could not be written. */
 int view_batch(FILE *out, const struct frame *frame, const struct view_options *options);
 int view_json(FILE *out, const struct frame *frame, const struct view_options *options);
+int view_csv(FILE *out, const struct frame *frame, const struct view_options *options);
+/* At most this many rows, however many options->length asks for. */
+enum { METRICS_ROWS_MAX = 100 };
+int view_openmetrics(FILE *out, const struct frame *frame, const struct view_options *options);
+/* The same as a file that is there whole or not at all. */
+int view_textfile(const char *path, const struct frame *frame, const struct view_options *options);
 
 #endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SHAREDFILE_LOAD_H
+#define SHAREDFILE_LOAD_H
+
+#include "sharedfile.h"
+
+/* Program number id of several, for so long, or until *stop. */
+int load(struct sf_space *space, unsigned int id, double seconds, const volatile int *stop);
+
+#endif

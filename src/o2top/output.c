@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "output.h"
+
+#include "complain.h"
+
+#include <errno.h>
+#include <string.h>
+
+int output_begin(struct output *out, const struct options *o)
+{
+	*out = (struct output){.o = o, .check = CHECK_UNKNOWN};
+	if (!o->log)
+		return 0;
+	out->log = fopen(o->log, "ae");
+	if (out->log)
+		return 0;
+	complain("%s: %s", o->log, strerror(errno));
+	return -errno;
+}
+
+void output_end(struct output *out)
+{
+	if (out->log)
+		fclose(out->log);
+	out->log = NULL;
+}
+
+bool output_is_read_along(const struct options *o)
+{
+	return !o->json && !o->csv && !o->check && (!o->textfile || o->batch);
+}
+
+static int to_stdout(struct output *out, const struct frame *frame)
+{
+	const struct options *o = out->o;
+	struct view_options view = o->view;
+
+	if (o->json || o->csv || o->check)
+		/* for who pipes the lines into a program */
+		for (size_t i = 0; i < frame->problems->kept; i++)
+			complain("%s", frame->problems->text[i]);
+	if (o->json)
+		return view_json(stdout, frame, &view);
+	if (o->check) {
+		out->check = view_check(stdout, frame, &o->warn, &o->crit);
+		return out->check == CHECK_UNKNOWN ? -EIO : 0;
+	}
+	if (o->csv) {
+		view.head = out->frames == 0;
+		return view_csv(stdout, frame, &view);
+	}
+	return o->textfile && !o->batch ? 0 : view_batch(stdout, frame, &view);
+}
+
+int output_frame(struct output *out, const struct frame *frame)
+{
+	const struct options *o = out->o;
+	int err = to_stdout(out, frame);
+
+	out->frames++;
+	if (err) {
+		complain("standard output: %s", strerror(-err));
+		out->failed = true;
+	}
+	if (!err && out->log) {
+		struct view_options plain = o->view;
+
+		plain.color = false;
+		plain.columns = 0;
+		err = view_batch(out->log, frame, &plain);
+		if (err) {
+			complain("%s: %s", o->log, strerror(-err));
+			out->failed = true;
+		}
+	}
+	if (!err && o->textfile) {
+		int failed = view_textfile(o->textfile, frame, &o->view);
+
+		if (failed)
+			complain("%s: %s", o->textfile, strerror(-failed));
+		/* a disk that is full now may not be so later; but who asks for one frame is told */
+		out->failed |= failed && o->iterations;
+	}
+	return err;
+}

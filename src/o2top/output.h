@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where frames go when they do not go to a terminal's screen: one kind of text on standard output, or
+ * none, and beside it a log and a file for monitoring.
+ */
+#ifndef O2TOP_OUTPUT_H
+#define O2TOP_OUTPUT_H
+
+#include "options.h"
+
+struct output {
+	const struct options *o;
+	FILE *log;
+	unsigned frames; /* written to standard output */
+	bool failed;     /* a frame could not be written, which was said */
+	enum check_status check;
+};
+
+/* Opens the log, where there is to be one. 0 or negative errno, which was said. */
+int output_begin(struct output *out, const struct options *o);
+void output_end(struct output *out);
+/* 0 or negative errno, which was said; a monitoring file that cannot be written is tried again. */
+int output_frame(struct output *out, const struct frame *frame);
+/* Whether the first sample alone is worth a frame: to who reads along. */
+bool output_is_read_along(const struct options *o);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "paths.h"
+
+#include "sources/gfs2_line.h"
+#include "sources/scan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An inode that was not found is asked for again after so many samples; so many are asked for at once. */
+enum { AGAIN = 12, AT_ONCE = 16, REQUEST_MAX = 2048 };
+
+struct known {
+	uint32_t space;
+	uint64_t inode, generation;
+	uint32_t asked; /* the sample, 0 never */
+	bool found;
+};
+
+struct paths {
+	struct known *list;
+	size_t n;
+};
+
+void paths_free(struct paths *p)
+{
+	if (p)
+		free(p->list);
+	free(p);
+}
+
+static struct known *known_of(struct paths *p, uint32_t space, uint64_t inode)
+{
+	struct known *more;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->list[i].space == space && p->list[i].inode == inode)
+			return &p->list[i];
+	more = reallocarray(p->list, p->n + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	p->list = more;
+	more += p->n++;
+	*more = (struct known){.space = space, .inode = inode};
+	return more;
+}
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+/* The Lock whose name or glock carries the inode's generation, where its inode is cached now. */
+static const struct lock *cached_on(const struct model *m, const struct node *n, uint32_t space,
+				    uint64_t inode)
+{
+	const struct node_space *ns = space < n->n_spaces ? n->spaces[space] : NULL;
+	struct lock_id id = {.number = inode,
+			     .type = m->spaces[space].fs == FS_OCFS2 ? 'W' : GFS2_INODE};
+	const struct lock *lock;
+
+	if (!ns || !ns->present)
+		return NULL;
+	lock = table_find(&ns->table, &id);
+	return lock && lock->now.sample == m->sample && lock->generation ? lock : NULL;
+}
+
+/* A directory that a dentry lock of some node says the inode is named in; 0 none. */
+static uint64_t parent_of(const struct model *m, uint32_t space, uint64_t inode)
+{
+	const struct source *source = m->spaces[space].source;
+	uint64_t directory;
+	uint32_t low;
+
+	for (size_t i = 0; i < m->n_nodes && source->names; i++) {
+		const struct node *n = &m->nodes[i];
+		const struct node_space *ns = space < n->n_spaces ? n->spaces[space] : NULL;
+
+		for (uint32_t k = 0; ns && ns->present && k < ns->table.n_locks; k++) {
+			const struct lock *lock = table_lock(&ns->table, k);
+
+			if (!lock->free && source->names(lock, &directory, &low) &&
+			    low == (uint32_t)inode)
+				return directory;
+		}
+	}
+	return 0;
+}
+
+struct request {
+	const struct node_sample *node;
+	char text[REQUEST_MAX];
+	size_t len;
+	unsigned n;
+};
+
+/* The node in the sample and the mount point there, for a lock space of the model. */
+static const char *mounted_on(const struct node_sample *node, const struct space *space)
+{
+	for (size_t i = 0; i < node->n_spaces; i++)
+		if (node->spaces[i].fs == space->fs &&
+		    strcmp(node->spaces[i].name, space->name) == 0)
+			return node->spaces[i].mount;
+	return NULL;
+}
+
+static void add_inode(struct request *r, const struct model *m, uint32_t space, uint64_t inode,
+		      uint64_t generation)
+{
+	uint64_t parent = parent_of(m, space, inode), parents = 0;
+	int n;
+
+	for (size_t i = 0; i < m->n_nodes && parent; i++) {
+		const struct lock *lock = cached_on(m, &m->nodes[i], space, parent);
+
+		parents = lock ? lock->generation : parents;
+	}
+	n = snprintf(r->text + r->len, sizeof(r->text) - r->len, "%s%llu:%llu:%llu:%llu",
+		     r->n ? "," : "", (unsigned long long)inode, (unsigned long long)generation,
+		     (unsigned long long)parent, (unsigned long long)parents);
+	if (n < 0 || (size_t)n >= sizeof(r->text) - r->len) {
+		r->text[r->len] = '\0';
+		return;
+	}
+	r->len += (size_t)n;
+	r->n++;
+}
+
+/* Asks one node for what it has of one lock space. */
+static void ask_node(struct paths *p, const struct model *m, const struct group *g,
+		     struct collector *c, const struct node_sample *from, const struct node *node,
+		     uint32_t space, unsigned rows)
+{
+	const char *mount = mounted_on(from, &m->spaces[space]);
+	struct request r = {.node = from};
+
+	for (size_t i = 0; i < g->n_rows && i < rows && mount && r.n < AT_ONCE; i++) {
+		const struct row *row = &g->rows[i];
+		const struct lock *lock;
+		struct known *k;
+
+		if (row->space != space || row->id.class || row->path)
+			continue;
+		lock = cached_on(m, node, space, row->id.number);
+		k = lock ? known_of(p, space, row->id.number) : NULL;
+		if (!k ||
+		    (k->generation == lock->generation && k->asked && m->sample - k->asked < AGAIN))
+			continue;
+		k->generation = lock->generation;
+		k->asked = m->sample;
+		k->found = false;
+		add_inode(&r, m, space, row->id.number, lock->generation);
+	}
+	if (r.n)
+		c->ops->look_up(c, from, m->spaces[space].name, mount, r.text);
+}
+
+void paths_ask(struct paths **paths, const struct model *m, const struct group *g,
+	       struct collector *c, const struct sample *sample, unsigned rows)
+{
+	if (!c->ops->look_up)
+		return;
+	if (!*paths)
+		*paths = calloc(1, sizeof(**paths));
+	for (size_t i = 0; i < sample->n_nodes && *paths; i++) {
+		const struct node *node = NULL;
+
+		for (size_t j = 0; j < m->n_nodes; j++)
+			if (strcmp(m->nodes[j].name, sample->nodes[i].name) == 0)
+				node = &m->nodes[j];
+		if (!node || !sample->nodes[i].present)
+			continue;
+		for (uint32_t space = 0; space < m->n_spaces; space++)
+			ask_node(*paths, m, g, c, &sample->nodes[i], node, space, rows);
+	}
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+struct taking {
+	struct paths *p;
+	struct names **names;
+	const struct model *m;
+};
+
+/* "SPACE INODE GENERATION PATH"; what would have ended the line stands as \ooo. */
+static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct taking *t = arg;
+	struct scan s = scan_line(line, len);
+	const char *space;
+	uint64_t inode, generation;
+	size_t n = scan_word(&s, &space);
+	char *path, *to;
+
+	(void)number;
+	if (!complete || !scan_char(&s, ' ') || !scan_u64(&s, &inode) || !scan_char(&s, ' ') ||
+	    !scan_u64(&s, &generation) || !scan_char(&s, ' ') || scan_done(&s) || *s.p != '/')
+		return true;
+	path = to = strndup(s.p, scan_left(&s));
+	for (const char *from = path; from && *from;) {
+		unsigned value;
+
+		if (*from == '\\' && sscanf(from + 1, "%3o", &value) == 1 && value && value < 256 &&
+		    strlen(from) >= 4) {
+			*to++ = (char)value;
+			from += 4;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	if (!path)
+		return false;
+	*to = '\0';
+	for (uint32_t i = 0; i < t->m->n_spaces; i++) {
+		struct known *k;
+
+		if (strlen(t->m->spaces[i].name) != n ||
+		    memcmp(t->m->spaces[i].name, space, n) != 0)
+			continue;
+		/* only what was asked for, and of the inode that it is now */
+		k = known_of(t->p, i, inode);
+		if (k && k->asked && (!generation || k->generation == generation)) {
+			names_put(t->names, t->m->spaces[i].name, inode, path, !k->found);
+			k->found = true;
+		}
+	}
+	free(path);
+	return true;
+}
+
+void paths_take(struct paths **paths, struct names **names, const struct model *m,
+		struct collector *c, const struct sample *sample)
+{
+	struct taking t = {.p = *paths, .names = names, .m = m};
+
+	for (size_t i = 0; i < sample->n_nodes && *paths; i++) {
+		struct input in;
+
+		if (sample->nodes[i].place &&
+		    c->ops->open(c, &sample->nodes[i], NULL, FILE_PATHS, &in) == 0)
+			input_lines(&in, take_line, &t);
+	}
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "recordings.h"
+
+#include "collect/record.h"
+#include "complain.h"
+
+#include <errno.h>
+
+int recording_open(const struct options *o, struct collector **out, const char **title,
+		   struct problems *problems)
+{
+	char *given = o->replay ? o->replay : o->n_paths == 1 ? o->paths[0] : NULL;
+
+	if (o->replay && o->n_paths) {
+		complain("--replay %s: and %s, too? One of them", o->replay, o->paths[0]);
+		return -EINVAL;
+	}
+	if (o->demo) {
+		*title = "demo";
+		return collect_demo(out, problems);
+	}
+	if (!given || (!o->replay && !is_recording(given)))
+		return 1;
+	*title = given;
+	if (is_recording(given))
+		return collect_replay(out, given, o->nodes, o->n_nodes, problems);
+	return collect_recording(out, &given, 1, o->nodes, o->n_nodes, problems);
+}
+
+int recording_go_to(const struct options *o, struct collector *c, const char *title,
+		    struct times *times)
+{
+	/* on a terminal the engine reads as much of the past as it has time for */
+	const size_t warm = o->interactive ? 1 : TRAIL_SHOTS;
+	const char *wrong;
+
+	if (!c->replay) {
+		if (!o->from && !o->to)
+			return 0;
+		complain("--from and --to are for recordings: --replay FILE");
+		return -EINVAL;
+	}
+	if (times_between(c, o->from, o->to, warm, times, &wrong)) {
+		complain("%s: no time: 06:07, 2026-11-20 06:07:30, @SECONDS", wrong);
+		return -EINVAL;
+	}
+	if ((o->from || o->to) && times->first == times->end) {
+		complain("%s: nothing was recorded in that time", title);
+		return -EINVAL;
+	}
+	if (times->begin)
+		c->replay->seek(c, times->begin);
+	return 0;
+}
+
+int recording_begin(const struct options *o, struct collector **c, struct problems *problems)
+{
+	if (!o->record)
+		return 0;
+	if ((*c)->replay && o->interactive) {
+		complain("--record is for what is live; a recording is written anew with -b");
+		return -EINVAL;
+	}
+	return collect_recorder(c, *c, o->record, problems);
+}

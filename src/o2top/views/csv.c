@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A frame as comma-separated values (RFC 4180): one line of names, then a line a row. What is not known
+ * is empty. The columns are documented in o2top(8); new ones come at the end.
+ */
+#include "view.h"
+
+#include "../advice.h"
+#include "units.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void quoted(FILE *out, const char *s)
+{
+	char clean[4096];
+
+	/* what is no text stays visible as such, and a line stays one */
+	unit_clean(clean, sizeof(clean), s ? s : "", 0);
+	fputc('"', out);
+	for (const char *p = clean; *p; p++) {
+		if (*p == '"')
+			fputc('"', out);
+		fputc(*p, out);
+	}
+	fputc('"', out);
+}
+
+static void text(FILE *out, const char *s)
+{
+	quoted(out, s);
+	fputc(',', out);
+}
+
+static void number(FILE *out, double v)
+{
+	if (isfinite(v))
+		fprintf(out, "%.6f,", v);
+	else
+		fputc(',', out);
+}
+
+static void whole(FILE *out, uint64_t v, bool known)
+{
+	if (known)
+		fprintf(out, "%llu,", (unsigned long long)v);
+	else
+		fputc(',', out);
+}
+
+static void nodes(FILE *out, const struct frame *f, const struct row *row, bool writers)
+{
+	char list[2048] = "";
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < row->n_nodes && n < sizeof(list) - 300; i++)
+		if (writers ? row->nodes[i].sum.wrote : row->nodes[i].sum.read)
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%.256s", n ? " " : "",
+					      f->model->nodes[row->nodes[i].node].name);
+	text(out, list);
+}
+
+static void row_line(FILE *out, const struct frame *f, const struct row *row)
+{
+	const struct space *space = &f->model->spaces[row->space];
+	bool rates = !f->single && f->group->interval_s > 0;
+	double all = f->group->totals.lost_per_s;
+	char advice[ADVICE_MAX], label[1200];
+	const char *kind = row_kind(row);
+
+	number(out, f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN);
+	text(out, f->label);
+	text(out, row->section == SECTION_FILES ? "files" : "system");
+	whole(out, row->rank, true);
+	whole(out, row->hot, true);
+	text(out, space->source->name);
+	text(out, space->name);
+	whole(out, row->id.number, !row->id.class);
+	text(out, row->path);
+	row_label(f->model, row, false, label, sizeof(label));
+	text(out, label);
+	text(out, kind);
+	number(out, rates ? row->lost_per_s : NAN);
+	whole(out, change_estimated(&row->sum), true);
+	number(out, !rates ? NAN : all > 0 ? row->lost_per_s / all : 0);
+	whole(out, row->sum.waiting, true);
+	number(out, row->sum.waiting ? row->sum.oldest_s : NAN);
+	number(out, row->sum.waiting ? row->sum.oldest_max_s : NAN);
+	number(out, rates ? row_mean(row) : NAN);
+	number(out, row->sum.longest_s > 0 ? row->sum.longest_s : NAN);
+	number(out, rates ? row_acquired_per_s(f->model, row) : NAN);
+	number(out, row_hit_ratio(row));
+	nodes(out, f, row, true);
+	nodes(out, f, row, false);
+	whole(out, row->size, row->size != UINT64_MAX);
+	text(out, row->sentence);
+	advise(f->model, row, advice, sizeof(advice));
+	quoted(out, advice);
+	fputs("\r\n", out);
+}
+
+int view_csv(FILE *out, const struct frame *f, const struct view_options *options)
+{
+	if (options->head)
+		fputs("time,sample,section,rank,hot,fs,lockspace,inode,path,label,kind,"
+		      "wait_s_per_s,estimated,share,waiting,oldest_wait_s,oldest_wait_max_s,"
+		      "mean_wait_s,longest_wait_s,acquired_per_s,hit_ratio,writers,readers,size,"
+		      "sentence,advice\r\n",
+		      out);
+	for (size_t i = 0; i < f->group->n_rows; i++) {
+		const struct row *row = &f->group->rows[i];
+
+		if (row->section == SECTION_FILES && options->length && row->rank > options->length)
+			continue;
+		row_line(out, f, row);
+	}
+	errno = EIO;
+	return fflush(out) || ferror(out) ? -errno : 0;
+}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""glock run: as flock(1) where that can be, beside flock itself; and what becomes of the lock."""
+
+import os
+import signal
+import subprocess
+import time
+
+from cli import GLOCK, SLOW, Node, glock, main, objects, wait_for
+
+
+def start(*args):
+    return subprocess.Popen([GLOCK, "run", *args], stdout=subprocess.PIPE, text=True)
+
+
+def taken(name="n", *options):
+    """Whether somebody has the lock."""
+    r = glock("run", "-n", *options, "s", name, "true")
+    assert r.returncode in (0, 1), r.stderr
+    return r.returncode == 1
+
+
+def holder(*options, name="n", command="echo; read x"):
+    """A command that has the lock until its input ends."""
+    p = subprocess.Popen(
+        [GLOCK, "run", *options, "s", name, "--", "sh", "-c", command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert p.stdout.readline() == "\n"
+    return p
+
+
+def end(p):
+    p.stdin.close()
+    p.wait(SLOW)
+
+
+def statuses_are_those_of_flock():
+    file = os.path.join(os.environ["GLOCK_DIR"], ".flock")
+    cases = [
+        ["@", "true"],
+        ["@", "false"],
+        ["@", "sh", "-c", "exit 42"],
+        ["@", "sh", "-c", "kill -9 $$"],
+        ["@", "sh", "-c", "kill -TERM $$"],
+        ["@", "/nonexistent/command"],
+        ["@", "/etc/passwd"],
+        ["@", "-c", "exit 7"],
+        ["@", "--command", "exit 8"],
+        ["@", "-c"],
+        ["@", "-c", "a", "b"],
+        ["-s", "@", "true"],
+        ["--shared", "@", "true"],
+        ["-x", "@", "true"],
+        ["-e", "@", "true"],
+        ["--exclusive", "@", "true"],
+        ["-n", "@", "true"],
+        ["--nb", "@", "true"],
+        ["--nonblock", "@", "true"],
+        ["-w", "5", "@", "true"],
+        ["--wait", "0.5", "@", "true"],
+        ["--timeout", "1", "@", "true"],
+        ["-w", "x", "@", "true"],
+        ["-E", "9", "@", "true"],
+        ["-E", "256", "@", "true"],
+        ["-E", "x", "@", "true"],
+        ["-o", "@", "true"],
+        ["--close", "@", "true"],
+        ["-F", "@", "sh", "-c", "exit 3"],
+        ["--no-fork", "@", "true"],
+        ["-F", "-o", "@", "true"],
+        ["--nosuch", "@", "true"],
+        ["-q", "@", "true"],
+        ["--verbose", "@", "true"],
+        ["@", "sh", "-c", "exit $1", "sh", "5"],
+        [],
+    ]
+    wrong = []
+    for case in cases:
+        flock = [x for a in case for x in ([file] if a == "@" else [a])]
+        ours = [x for a in case for x in (["s", "n"] if a == "@" else [a])]
+        a = subprocess.run(["flock", *flock], capture_output=True, timeout=SLOW).returncode
+        b = glock("run", *ours).returncode
+        if a != b:
+            wrong.append("%s: flock %d, glock %d" % (" ".join(case), a, b))
+    assert not wrong, "\n".join(wrong)
+
+
+def conflicts_are_those_of_flock():
+    file = os.path.join(os.environ["GLOCK_DIR"], ".flock")
+    wrong = []
+    for first in ("-x", "-s"):
+        theirs = subprocess.Popen(["flock", first, file, "sh", "-c", "echo; read x"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert theirs.stdout.readline() == "\n"
+        ours = holder(first)
+        for case in (["-n"], ["-n", "-s"], ["-n", "-E", "9"], ["-w", "0"], ["-w", "0.2"], ["-w", "0.2", "-s"],
+                     ["-w", "0.1", "-E", "77"], ["-w", "0", "-E", "0"]):
+            a = subprocess.run(["flock", *case, file, "true"], timeout=SLOW).returncode
+            b = glock("run", *case, "s", "n", "true").returncode
+            if a != b:
+                wrong.append("%s then %s: flock %d, glock %d" % (first, case, a, b))
+        end(ours)
+        end(theirs)
+    assert not wrong, "\n".join(wrong)
+
+
+def who_comes_later_waits():
+    p = holder()
+    q = start("s", "n", "echo", "in")
+    time.sleep(0.2)
+    assert q.poll() is None
+    end(p)
+    assert q.communicate(timeout=SLOW)[0] == "in\n" and q.returncode == 0
+
+
+def other_names_are_other_locks():
+    p = holder()
+    assert taken() and not taken("m") and not taken("6:5")
+    end(p)
+    assert not taken()
+
+
+def the_command_keeps_it_when_glock_is_killed():
+    p = holder()
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+    assert taken()
+    (node,) = [o for o in objects("ls", "--json", "s") if o.get("pid") == p.pid]
+    assert node["state"] == "inherited", node
+    q = start("s", "n", "echo", "in")
+    time.sleep(0.3)
+    assert q.poll() is None
+    p.stdin.close()  # the command ends
+    assert q.communicate(timeout=SLOW)[0] == "in\n"
+
+
+def a_child_left_behind_keeps_it():
+    p = holder(command="(read x; sleep 0.5) <&0 & echo")
+    assert p.wait(SLOW) == 0  # glock has gone
+    assert taken()
+    p.stdin.close()
+    wait_for(lambda: not taken())
+
+
+def close_lets_it_go_with_the_command():
+    p = holder("-o", command="(read x; sleep 0.5) <&0 & echo")
+    assert p.wait(SLOW) == 0
+    assert not taken()
+    p.stdin.close()
+
+
+def close_kills_the_command_with_glock():
+    p = holder("-o", command="echo $$ >$GLOCK_DIR/.pid; echo; read x")
+    with open(os.path.join(os.environ["GLOCK_DIR"], ".pid")) as f:
+        command = int(f.read())
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+
+    def gone():
+        try:
+            with open("/proc/%d/stat" % command) as f:
+                return f.read().rsplit(")", 1)[1].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+
+    wait_for(gone)
+    wait_for(lambda: not taken())
+
+
+def no_fork_becomes_the_command():
+    p = holder("-F", command="echo; read x")
+    with open("/proc/%d/comm" % p.pid) as f:
+        assert f.read() == "sh\n"
+    assert taken()
+    end(p)
+    wait_for(lambda: not taken())
+
+
+def a_lock_that_is_only_cached_is_no_conflict():
+    a = Node("s")
+    a.do("cached 6 6 EX")
+    assert not taken("6:5")
+    a.do("nq 1 6 5 EX")
+    a.do("wait 1")
+    assert taken("6:5")
+    a.do("dq 1")
+    a.end()
+
+
+def names_are_hashed_and_types_known():
+    p = holder(name="some name")
+    q = holder(name="inode:0x11")
+    glocks = {(o["type"], o["number"]) for o in objects("stat", "--json", "s") if o["holders"]}
+    h = 0xCBF29CE484222325
+    for c in b"some name":
+        h = (h ^ c) * 0x100000001B3 & (1 << 64) - 1
+    h = (h ^ h >> 33) * 0xFF51AFD7ED558CCD & (1 << 64) - 1
+    h ^= h >> 33
+    signed = h - (1 << 64) if h >> 63 else h
+    assert glocks == {(6, signed), (2, 17)}, glocks
+    end(p), end(q)
+
+
+def a_hundred_wait_their_turn():
+    file = os.path.join(os.environ["GLOCK_DIR"], ".sum")
+    with open(file, "w") as f:
+        f.write("0")
+    ps = [start("s", "n", "-c", 'read n <%s; echo $((n + 1)) >%s' % (file, file)) for _ in range(100)]
+    assert all(p.wait(SLOW) == 0 for p in ps)
+    with open(file) as f:
+        assert f.read() == "100\n"
+
+
+if __name__ == "__main__":
+    main(
+        [
+            statuses_are_those_of_flock,
+            conflicts_are_those_of_flock,
+            who_comes_later_waits,
+            other_names_are_other_locks,
+            the_command_keeps_it_when_glock_is_killed,
+            a_child_left_behind_keeps_it,
+            close_lets_it_go_with_the_command,
+            close_kills_the_command_with_glock,
+            no_fork_becomes_the_command,
+            a_lock_that_is_only_cached_is_no_conflict,
+            names_are_hashed_and_types_known,
+            a_hundred_wait_their_turn,
+        ]
+    )

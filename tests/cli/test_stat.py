@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""glock stat, ls, rm and demote on real processes: what is seen from outside is what is."""
+
+import os
+import re
+import time
+
+from cli import Node, glock, main, objects, out, wait_for
+
+
+def glocks_of(text):
+    """A dump as a set of glocks: their order is the hash table's in one, the file's in the other."""
+    return sorted(re.split(r"(?m)^(?=G:)", text))
+
+
+def same(node, space, file):
+    ours, theirs = out("stat", "-n", str(node.pid), space, file), node.dump(file)
+    assert glocks_of(ours) == glocks_of(theirs), "%s:\n%s---\n%s" % (file, ours, theirs)
+    return ours
+
+
+def stat_is_the_process_own_dump():
+    a, b = Node("s"), Node("s")
+    a.do("name /mnt/a file")
+    a.do("cached 2 300 SH")
+    a.do("cached 4 50 EX")
+    a.do("nq 1 2 17 EX")
+    a.do("wait 1")
+    a.do("nq 2 2 17 SH")
+    a.do("nq 3 2 17 SH 200")
+    a.do("nq 4 6 99 SH 8")
+    a.do("wait 4")
+    b.do("nq 1 2 17 SH")
+    b.do("nq 2 5 7 EX")
+    b.do("wait 2")
+    wait_for(lambda: a.dump("glocks").count(" I: ") and "n:2/11 f:" in b.dump("glocks"))
+    time.sleep(0.3)  # for what is going on to end; that it does is compared below
+    for node in (a, b):
+        for file in ("glstats", "sbstats", "lkstats"):
+            same(node, "s", file)
+    # a demand that is due has an age in it, which goes on
+    undated = lambda text: re.sub(r"d:(\w\w)/\d+", r"d:\1/", text)
+    for node in (a, b):
+        ours, theirs = out("stat", "-n", node.name, "s"), node.dump("glocks")
+        assert glocks_of(undated(ours)) == glocks_of(undated(theirs)), ours + "---\n" + theirs
+    assert out("stat", "-n", str(a.pid), "s").count("\n H: ") == 4
+    a.end(), b.end()
+
+
+def a_stopped_process_is_read():
+    a, b = Node("s"), Node("s")
+    a.do("nq 1 2 5 EX")
+    a.do("wait 1")
+    a.stop()
+    b.do("nq 1 2 5 EX")
+    wait_for(lambda: any(o.get("waiting") for o in objects("ls", "--json", "s")))
+    states = {o["pid"]: o for o in objects("ls", "--json", "s")}
+    assert states[a.pid]["state"] == "stopped" and states[a.pid]["held"] == 1
+    assert states[b.pid]["state"] == "ok" and states[b.pid]["oldest_wait_s"] >= 0
+    assert "n:2/5" in out("stat", "-n", str(a.pid), "s") and "[node" in out("stat", "s")
+    a.go_on()
+    a.do("dq 1")
+    b.do("wait 1")
+    b.do("dq 1")
+    a.end(), b.end()
+
+
+def a_process_that_hangs_is_named():
+    a, b = Node("s"), Node("s")
+    a.do("cached 2 6 EX")
+    a.do("hang 5")
+    b.do("nq 1 2 5 EX")
+    hung = wait_for(
+        lambda: [o for o in objects("ls", "--json", "s") if o["pid"] == a.pid and o["state"] == "hangs"]
+    )
+    assert "2:5" in hung[0]["why"], hung[0]["why"]
+    b.do("wait 1")
+    wait_for(lambda: all(o["state"] == "ok" for o in objects("ls", "--json", "s")))
+    a.end(), b.end()
+
+
+def waits_that_ended_are_counted():
+    a, b = Node("s"), Node("s")
+    a.do("nq 1 6 5 EX")
+    a.do("wait 1")
+    b.do("nq 1 6 5 EX")
+    time.sleep(0.2)
+    a.do("dq 1")
+    b.do("wait 1")
+    (o,) = [o for o in objects("stat", "--json", "-n", str(b.pid), "s") if o["type"] == 6]
+    assert o["waits"] == 1 and 0.2 <= o["longest_wait_s"] == o["waited_s"] < 60, o
+    assert o["holders"][0]["mode"] == "EX" and not o["holders"][0]["waits"]
+    a.end(), b.end()
+
+
+def objects_are_shown_with_their_age():
+    a = Node("s")
+    a.do("name the log")
+    a.do("cached 2 1 SH")
+    (o,) = objects("stat", "--json", "s")
+    assert o["object"] == [" I: n:0", " P: the log"] and o["object_age_s"] >= 0, o
+    assert re.search(r"(?m)^ P: the log \(\d+\.\d{3} s old\)$", out("stat", "--ages", "s"))
+    a.end()
+
+
+def many_glocks_come_and_go():
+    a = Node("s")
+    a.do("cached 6 20000 SH")
+    assert out("stat", "s").count("G:") == 20000
+    same(a, "s", "glstats")
+    a.end()
+    assert not objects("ls", "--json", "s")[0].get("node")
+
+
+def a_dead_process_leaves_nothing_that_lasts():
+    a, b = Node("s"), Node("s")
+    a.do("nq 1 6 5 EX")
+    a.do("wait 1")
+    a.kill()
+    b.do("nq 1 6 5 EX")
+    b.do("wait 1")
+    assert [o["pid"] for o in objects("ls", "--json", "s")] == [b.pid]
+    b.end()
+
+
+def rm_refuses_while_somebody_lives():
+    a = Node("s")
+    r = glock("rm", "s")
+    assert r.returncode == 1 and a.name in r.stderr, r.stderr
+    a.end()
+    assert glock("rm", "s").returncode == 0
+    assert glock("rm", "s").returncode == 66
+    assert os.listdir(os.environ["GLOCK_DIR"]) == []
+
+
+def rm_takes_what_the_dead_left():
+    a = Node("s")
+    a.do("cached 6 10 SH")
+    a.kill()
+    assert [o["state"] for o in objects("ls", "--json", "s")] == ["dead"]
+    assert "G:" in out("stat", "s")
+    assert glock("rm", "s").returncode == 0
+    assert os.listdir(os.environ["GLOCK_DIR"]) == []
+
+
+def demote_has_cached_locks_given_up():
+    a = Node("s")
+    state = lambda: re.findall(r"s:(\w\w) n:2/5 ", out("stat", "s"))
+    a.do("cached 2 6 EX")
+    assert state() == ["EX"]
+    assert glock("demote", "s", "2:5", "SH").returncode == 0
+    wait_for(lambda: state() == ["SH"])
+    assert glock("demote", "s", "inode:0x5", "EX").returncode == 0
+    wait_for(lambda: state() in (["UN"], []))
+    assert glock("demote", "s", "2:99", "EX").returncode == 66
+    assert glock("demote", "s", "2:5", "XX").returncode == 64
+    assert glock("demote", "s", "main", "EX").returncode == 64
+    a.end()
+
+
+if __name__ == "__main__":
+    main(
+        [
+            stat_is_the_process_own_dump,
+            a_stopped_process_is_read,
+            a_process_that_hangs_is_named,
+            waits_that_ended_are_counted,
+            objects_are_shown_with_their_age,
+            many_glocks_come_and_go,
+            a_dead_process_leaves_nothing_that_lasts,
+            rm_refuses_while_somebody_lives,
+            rm_takes_what_the_dead_left,
+            demote_has_cached_locks_given_up,
+        ]
+    )

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What monitoring systems and scripts read of o2top, and how it is set up: --csv, --textfile, --check, --from and --to,
+--demo, --record while it is killed, the configuration file, completion. TAP.
+
+O2TOP, O2TOP_CAPTURES and O2TOP_DATA say where things are, as meson test sets them.
+"""
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+O2TOP = os.environ["O2TOP"]
+CAPTURES = os.environ["O2TOP_CAPTURES"]
+DATA = os.environ["O2TOP_DATA"]
+CONTRIB = os.path.join(DATA, "..", "..", "contrib")
+ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC", "XDG_CONFIG_HOME": "/nowhere"}
+PATIENCE = 60
+tests = []
+tmp = tempfile.mkdtemp(prefix="o2top-outputs-")
+
+
+def test(f):
+    tests.append(f)
+    return f
+
+
+def o2top(*arguments, status=0, **env):
+    done = subprocess.run([O2TOP, *arguments], env={**ENV, **env}, cwd=CAPTURES, capture_output=True, text=True,
+                          timeout=120, check=False)
+    assert done.returncode == status, (arguments, done.returncode, done.stdout, done.stderr)
+    return done.stdout, done.stderr
+
+
+def names(recording):
+    return ["--names", f"{DATA}/{recording}.names"]
+
+
+# ---- CSV -----------------------------------------------------------------------------------------
+
+
+@test
+def csv_is_what_json_is():
+    for recording in ("ocfs2-hot", "gfs2-hot", "ocfs2-hang", "gfs2-hang"):
+        rows = list(csv.DictReader(io.StringIO(o2top("--csv", *names(recording), recording)[0], newline="")))
+        frames = [json.loads(line) for line in o2top("--json", *names(recording), recording)[0].splitlines()]
+        wanted = [(frame, row) for frame in frames for row in frame["rows"]]
+        assert len(rows) == len(wanted) > 0, (len(rows), len(wanted))
+        for got, (frame, row) in zip(rows, wanted):
+            assert got["sample"] == frame["sample"]
+            assert abs(float(got["time"]) - frame["time"]) < 1e-5
+            for key in ("path", "kind", "fs", "lockspace", "advice", "sentence"):
+                if key != "kind" or row["kind"] in (None, "file", "directory"):
+                    assert got[key] == (row[key] or ""), (key, got, row)
+            for key in ("waiting", "rank"):
+                assert int(got[key]) == row[key]
+            assert got["inode"] == ("" if row["ino"] is None else str(row["ino"]))
+            assert abs(float(got["wait_s_per_s"]) - row["wait_s_per_s"]) < 2e-6
+            for key in ("oldest_wait_s", "oldest_wait_max_s", "mean_wait_s", "hit_ratio"):
+                assert (got[key] == "") == (row[key] is None), (key, got, row)
+                assert got[key] == "" or abs(float(got[key]) - row[key]) < 2e-6
+            assert got["writers"].split() == row["writers"] and got["readers"].split() == row["readers"]
+
+
+@test
+def csv_of_nasty_names():
+    path = os.path.join(tmp, "nasty")
+    with open(path, "wb") as f:
+        f.write(b'32264 /mnt/a "quoted", with\ttab and \xff\n')
+    out = o2top("--csv", "--names", path, "-l", "1", "ocfs2-hot")[0]
+    rows = list(csv.DictReader(io.StringIO(out, newline="")))
+    assert rows[0]["path"] == '/mnt/a "quoted", with\\x09tab and \\xff', rows[0]["path"]
+    raw = subprocess.run([O2TOP, "--csv", "ocfs2-hot"], env=ENV, cwd=CAPTURES, capture_output=True, check=False).stdout
+    assert raw and all(line.endswith(b"\r") for line in raw.split(b"\n")[:-1])
+
+
+# ---- OpenMetrics ---------------------------------------------------------------------------------
+
+LINE = re.compile(r'^(?P<name>[a-z_:][a-z0-9_:]*)(?:\{(?P<labels>(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? '
+                  r'(?P<value>[-+0-9.e]+)$')
+
+
+def parse(text):
+    """Strictly: families in a row, each with its type, no series twice, the end marked."""
+    lines = text.split("\n")
+    assert lines[-2:] == ["# EOF", ""], lines[-3:]
+    family, seen, series = None, set(), {}
+    for line in lines[:-2]:
+        if line.startswith("# TYPE "):
+            family = line.split()[2]
+            assert family not in seen and line.split()[3] == "gauge", line
+            seen.add(family)
+        elif line.startswith("# UNIT "):
+            assert line.split()[2] == family and family.endswith("_" + line.split()[3]), line
+        elif line.startswith("# HELP "):
+            assert line.split()[2] == family
+        else:
+            m = LINE.match(line)
+            assert m and m["name"] == family, line
+            key = (m["name"], m["labels"] or "")
+            assert key not in series, line
+            series[key] = float(m["value"])
+    return series
+
+
+@test
+def textfile():
+    path = os.path.join(tmp, "o2top.prom")
+    for recording, rows in (("ocfs2-hot", 3), ("gfs2-hot", 3), ("ocfs2-hang", 1), ("gfs2-hang", 1)):
+        out, err = o2top("--textfile", path, *names(recording), recording)
+        assert out == "" and err == "", (out, err)
+        with open(path) as f:
+            text = f.read()
+        series = parse(text)
+        last = json.loads(o2top("--json", *names(recording), recording)[0].splitlines()[-1])
+        assert abs(series[("o2top_lost_ratio", "")] - last["totals"]["wait_s_per_s"]) < 1e-5
+        assert series[("o2top_waiting", "")] == last["totals"]["waiting"]
+        assert series[("o2top_hot_files", "")] == last["totals"]["hot"]
+        files = [k for k in series if k[0] == "o2top_file_lost_ratio"]
+        assert 0 < len(files) <= 20 and len(files) == last["totals"]["hot"], files
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o644
+        assert sorted(os.listdir(tmp)) == sorted(set(os.listdir(tmp))) and not [
+            n for n in os.listdir(tmp) if n.startswith("o2top.prom.")]
+        if shutil.which("promtool"):
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
+                                  check=False)
+            assert done.returncode == 0 and not done.stderr.strip(), done.stderr
+        del rows
+
+
+@test
+def textfile_is_bounded():
+    path = os.path.join(tmp, "bounded.prom")
+    o2top("--textfile", path, "-l", "1", *names("ocfs2-hot"), "ocfs2-hot")
+    with open(path) as f:
+        series = parse(f.read())
+    assert len([k for k in series if k[0] == "o2top_file_lost_ratio"]) == 1
+    long_name = os.path.join(tmp, "long")
+    with open(long_name, "w") as f:
+        f.write("32264 /mnt/" + "x" * 5000 + "\\\"end\n")
+    o2top("--textfile", path, "--names", long_name, "ocfs2-hot")
+    with open(path) as f:
+        text = f.read()
+    parse(text)
+    assert max(len(line) for line in text.split("\n")) < 400
+
+
+@test
+def textfile_nowhere():
+    _, err = o2top("--textfile", "/nowhere/o2top.prom", "-i", "1", "ocfs2-hot", status=2)
+    assert "/nowhere/o2top.prom: No such file" in err, err
+
+
+# ---- monitoring plugin ---------------------------------------------------------------------------
+
+
+def check(*arguments, status, **env):
+    out = o2top("--check", *arguments, status=status, **env)[0]
+    assert out.count("\n") == 1 and out.startswith("O2TOP "), out
+    return out
+
+
+@test
+def check_says():
+    out = check(*names("ocfs2-hang"), "ocfs2-hang", status=2)
+    assert out.startswith("O2TOP CRITICAL - lost 2.00 s/s, 2 waiting, the oldest 4.46..10.0 s, node3 not answering: "
+                          "/mnt/ocfs2/hang/victim.db"), out
+    assert "| lost=2.000;0.5;2;0 oldest_wait=4.460s;2;10;0 nodes_not_answering=1.000;1;;0\n" in out, out
+    # just so much, and a little more
+    lost = float(re.search(r"lost=([0-9.]+)", out)[1])
+    never = "lost=99,oldest=99,silent=99"
+    check("--warn", never, "--crit", never, "ocfs2-hang", status=0)
+    check("--warn", f"lost={lost - 0.01}", "--warn", "oldest=99,silent=9", "--crit", never, "ocfs2-hang", status=1)
+    check("--warn", f"lost={lost + 0.01},oldest=99,silent=9", "--crit", never, "ocfs2-hang", status=0)
+    check("--warn", never, "--crit", "lost=99,oldest=4.4", "ocfs2-hang", status=2)
+    check("--warn", "lost=99,oldest=4.5,silent=2", "--crit", never, "ocfs2-hang", status=0)
+    check("--warn", "lost=99,oldest=99,silent=1", "--crit", never, "ocfs2-hang", status=1)
+    check("--warn", never, "--crit", "99", "--crit", "silent=1", "ocfs2-hang", status=2)
+    check("--warn", "99", "--warn", "silent=5", "--crit", "1", "ocfs2-hang", status=2)
+
+
+@test
+def check_does_not_know():
+    for arguments in (["--local", "--debugfs", "/nowhere"], ["/nowhere/at/all"], ["--from", "12:00", "ocfs2-hang"]):
+        out = check(*arguments, status=3)
+        assert out.startswith("O2TOP UNKNOWN - "), out
+    for wrong in ("x", "-1", "lost", "lost=", "lost=1;oldest=2", "1 2", "speed=1", ""):
+        err = o2top("--check", "--warn", wrong, "ocfs2-hang", status=3)[1]
+        assert "no limit" in err, err
+
+
+# ---- recordings ----------------------------------------------------------------------------------
+
+
+@test
+def parts_of_a_recording():
+    recording = os.path.join(tmp, "parts.o2r")
+    o2top("-b", "--record", recording, "ocfs2-hot")
+    whole = [json.loads(line) for line in o2top("--json", "--replay", recording)[0].splitlines()]
+    for where in (recording, "ocfs2-hot"):
+        part = [json.loads(line) for line in
+                o2top("--json", "--replay", where, "--from", "06:01:45", "--to", "2026-11-20 06:01:57")[0].splitlines()]
+        assert [f["sample"] for f in part] == ["t2", "t3"], part
+        # with a past: the same as when all of it is gone through
+        assert part == [f for f in whole if f["sample"] in ("t2", "t3")]
+        at = o2top("--json", "--replay", where, "--from", "@1795154516")[0]
+        assert [json.loads(line)["sample"] for line in at.splitlines()] == ["t3", "t4"]
+    for wrong in (["--from", "25:00"], ["--to", "noon"], ["--from", "@"], ["--from", "23:00"]):
+        o2top("-b", "--replay", recording, *wrong, status=2)
+    o2top("-b", "--from", "06:00", "--local", "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1", status=2)
+
+
+@test
+def recorded_while_killed():
+    """A process that records is killed at any moment: what it had written can be shown."""
+    recording = os.path.join(tmp, "killed.o2r")
+    tree = f"{CAPTURES}/gfs2-hang/t1/node1"
+    before = 0
+    for _ in range(5):
+        p = subprocess.Popen([O2TOP, "-b", "--local", "--debugfs", tree, "-t", "0.05", "--record", recording], env=ENV,
+                             stdout=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while len(frames_of(recording)) < before + 5 and time.monotonic() < end:
+            time.sleep(0.01)
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+        written = len(frames_of(recording))
+        assert written >= before + 5, written
+        out, _ = o2top("--json", recording)
+        # of one sample there is no frame
+        assert len(out.splitlines()) >= written - 1, (written, len(out.splitlines()))
+        before = written
+
+
+def frames_of(path):
+    """The whole frames of a recording, by their heads."""
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+    except FileNotFoundError:
+        return []
+    at, found = 24, []
+    while at + 24 <= len(data) and data[at:at + 4] == b"o2tF":
+        length = int.from_bytes(data[at + 8:at + 12], "little")
+        if at + 24 + length > len(data):
+            break
+        found.append(at)
+        at += 24 + length
+    return found
+
+
+@test
+def record_refuses():
+    other = os.path.join(tmp, "other")
+    with open(other, "w") as f:
+        f.write("this is something else, and nobody wants it gone\n")
+    _, err = o2top("-b", "--record", other, "ocfs2-hot", status=2)
+    assert "no recording" in err, err
+    with open(other) as f:
+        assert f.read().startswith("this is something else")
+
+
+@test
+def demo():
+    out, err = o2top("--demo")
+    assert err == "" and "/mnt/ocfs2/hang/victim.db" in out and "/mnt/ocfs2/spool/" in out, out
+    assert "not answering" in out
+
+
+# ---- configuration -------------------------------------------------------------------------------
+
+
+def configured(text):
+    folder = tempfile.mkdtemp(dir=tmp)
+    os.mkdir(f"{folder}/o2top")
+    with open(f"{folder}/o2top/o2toprc", "w") as f:
+        f.write(text)
+    return {"XDG_CONFIG_HOME": folder}
+
+
+@test
+def configuration():
+    plain = o2top("ocfs2-hot")[0]
+    env = configured("# a remark\n\n  sort =  inode \nlength=3\nhot = no\nmouse = no\ncolumns = lost, age\n")
+    same = o2top("-s", "inode", "-l", "3", "ocfs2-hot")[0]
+    assert o2top("ocfs2-hot", **env)[0] == same != plain
+    # the command line wins
+    assert o2top("-s", "lost", "-l", "20", "ocfs2-hot", **env)[0] == plain
+    assert o2top("--no-config", "ocfs2-hot", **env)[0] == plain
+    path = env["XDG_CONFIG_HOME"] + "/o2top/o2toprc"
+    assert o2top("--config", path, "ocfs2-hot")[0] == same
+    assert o2top(f"--config={path}", "ocfs2-hot")[0] == same
+    home = {"HOME": tempfile.mkdtemp(dir=tmp), "XDG_CONFIG_HOME": ""}
+    os.makedirs(home["HOME"] + "/.config/o2top")
+    shutil.copy(path, home["HOME"] + "/.config/o2top/")
+    assert o2top("ocfs2-hot", **home)[0] == same
+    # the cluster's nodes are not those of a recording
+    assert o2top("ocfs2-hot", **configured("nodes = alpha, beta gamma\n"))[0] == plain
+
+
+@test
+def configuration_that_is_wrong():
+    for text, said in (("sort inode\n", "1: not NAME = VALUE"), ("\nsort = colour\n", "o2toprc:2 says so"),
+                       ("help = yes\n", "nothing of that name can be configured"), ("= 5\n", "1: not NAME = VALUE"),
+                       ("batch = yes\n", "nothing of that name can be configured")):
+        _, err = o2top("ocfs2-hot", status=2, **configured(text))
+        assert said in err, (said, err)
+    o2top("--config", "/nowhere/rc", "ocfs2-hot", status=2)
+
+
+@test
+def example_of_a_configuration():
+    """Each line of contrib/o2toprc, with its # taken away, is understood."""
+    with open(f"{CONTRIB}/o2toprc") as f:
+        lines = [line[2:] for line in f if re.match(r"# [a-z-]+ = ", line)]
+    assert len(lines) > 5
+    o2top("ocfs2-hot", **configured("".join(lines)))
+
+
+# ---- completion, dashboard -----------------------------------------------------------------------
+
+
+def complete(*words):
+    script = f'. {CONTRIB}/o2top.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _o2top; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, cwd=CAPTURES, check=False)
+    return sorted(line.strip() for line in done.stdout.splitlines() if line.strip())
+
+
+@test
+def completion():
+    help_text = o2top("--help")[0]
+    options = sorted(set(re.findall(r"--[a-z][a-z-]+", help_text.split("Columns")[0])))
+    offered = complete("o2top", "--")
+    assert offered == options, set(offered) ^ set(options)
+    assert complete("o2top", "-s", "lo") == ["longest", "lost"]
+    assert complete("o2top", "--sort", "=", "ag") == ["age"]
+    assert complete("o2top", "--columns", "lost,ag") == ["lost,age"]
+    assert complete("o2top", "--re") == ["--record", "--recording", "--replay"]
+    assert complete("o2top", "--replay", "ocfs2-h") == ["ocfs2-hang", "ocfs2-hot"]
+    assert complete("o2top", "-t", "") == []
+
+
+@test
+def dashboard():
+    """Each metric that the dashboard asks for is there."""
+    path = os.path.join(tmp, "dashboard.prom")
+    o2top("--textfile", path, *names("ocfs2-hot"), "ocfs2-hot")
+    with open(path) as f:
+        there = {name for name, _ in parse(f.read())}
+    with open(f"{CONTRIB}/grafana-o2top.json") as f:
+        board = json.load(f)
+    asked = set()
+    for panel in board["panels"]:
+        assert panel["targets"] and panel["title"]
+        for target in panel["targets"]:
+            found = re.findall(r"o2top_[a-z_]+", target["expr"])
+            assert found, target
+            asked |= set(found)
+    assert asked <= there, asked - there
+    assert len({p["id"] for p in board["panels"]}) == len(board["panels"])
+
+
+def main():
+    chosen = [f for f in tests if len(sys.argv) < 2 or f.__name__ in sys.argv[1:]]
+    for i, f in enumerate(chosen, 1):
+        try:
+            f()
+            print(f"ok {i} - {f.__name__}", flush=True)
+        except (AssertionError, KeyError, ValueError, IndexError, subprocess.TimeoutExpired) as e:
+            print("".join(f"# {line}\n" for line in (repr(e)[:3000]).split("\\n")), end="")
+            print(f"not ok {i} - {f.__name__}", flush=True)
+    print(f"1..{len(chosen)}")
+    shutil.rmtree(tmp, ignore_errors=True)
+
+
+main()
