@@ -466,7 +466,8 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		finish_now(gl, GLOCK__ERROR);
 		return;
 	}
-	if (gl->flags & GLOCK__F_HAVE_REPLY && self->mine == gl) {
+	if (gl->flags & GLOCK__F_HAVE_REPLY && !(gl->flags & GLOCK__F_CANCELING) &&
+	    self->mine == gl) {
 		/* At once, and we are the one who works on it: no detour. */
 		take_reply(gl);
 		glock__work_queue(gl, glock__now(space));

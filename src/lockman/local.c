@@ -182,6 +182,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		glock__lm_name(name, type, number);
 		shard = (unsigned int)(glock__table_hash(name, GLOCK__LM_NAME_LEN) >> 32) % SHARDS;
 	}
+	glock__local_check_file(l);
 	err = glock__local_take(l, shard);
 	if (err) {
 		request_not(l);
@@ -374,9 +375,17 @@ static bool one_cpu(void)
 	return sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) == 1;
 }
 
+#define LOOK_NS 1000000000ll /* how often that is looked for */
+
 /* The file was taken away or replaced: who opens the space now is in another one than we. */
 void glock__local_check_file(struct local *l)
 {
+	int64_t now = local_now(), last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
+
+	if (now - last < LOOK_NS ||
+	    !__atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
 	if (!glock__local_still_there(l) || __atomic_exchange_n(&l->gone, true, __ATOMIC_ACQ_REL))
 		return;
 	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
