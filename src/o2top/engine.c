@@ -10,6 +10,7 @@
 #include "engine.h"
 
 #include "times.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -83,7 +84,7 @@ static int take(struct engine *e, char **label)
 		return got;
 	free(*label);
 	*label = strdup(sample.label);
-	got = *label ? model_sample(e->model, c, &sample) : -ENOMEM;
+	got = *label ? watch_sample(e->setup.watch, &sample) : -ENOMEM;
 	problems_join(&e->problems, &e->model->problems);
 	if (e->setup.sampled)
 		e->setup.sampled(e->setup.sampled_arg, &e->problems);
@@ -97,10 +98,12 @@ static int publish(struct engine *e, const char *label, bool single)
 	struct snapshot *s, *old;
 	struct group group;
 	float lost;
-	int err = group_rank(&group, e->model, e->setup.names, e->setup.filter, e->setup.sort);
+	int err =
+	    group_rank(&group, e->model, *e->setup.watch->names, e->setup.filter, e->setup.sort);
 
 	if (err)
 		return err;
+	watch_ranked(e->setup.watch, &group);
 	lost = (float)group.totals.lost_per_s;
 	e->shown_us = group.time_us;
 	s = snapshot_make(e->model, &group, &e->problems, label, single);
