@@ -25,6 +25,7 @@
 #define WARM_S 0.25
 /* A hole in a recording is not sat through, in seconds. */
 #define GAP_MAX_S 5.0
+/* Of so many rows, the worst, paths are looked for. */
 
 struct engine {
 	struct engine_setup setup; /* the thread's */
@@ -44,6 +45,7 @@ struct engine {
 	float history[HISTORY_MAX];
 	unsigned n_history;
 	bool stop, seek, again;
+	struct opened_row opened; /* the row that one looks into */
 	int64_t seek_us;
 	int step;
 };
@@ -75,11 +77,14 @@ static void tell(struct engine *e)
 /* Takes the next sample: 1, 0 at the end, negative errno. */
 static int take(struct engine *e, char **label)
 {
-	struct collector *c = e->setup.collector;
-	struct sample sample;
 	double before = now_s();
-	int got = c->ops->next(c, &sample, &e->problems);
+	struct sample sample;
+	int got;
 
+	pthread_mutex_lock(&e->mutex);
+	e->model->opened = e->opened;
+	pthread_mutex_unlock(&e->mutex);
+	got = e->setup.collector->ops->next(e->setup.collector, &sample, &e->problems);
 	if (got <= 0)
 		return got;
 	free(*label);
@@ -422,6 +427,11 @@ void engine_step(struct engine *e, int by)
 void engine_seek(struct engine *e, int64_t time_us)
 {
 	TELL(e, e->seek = true, e->seek_us = time_us);
+}
+
+void engine_open(struct engine *e, const struct opened_row *row)
+{
+	TELL(e, e->opened = *row);
 }
 
 void engine_interval(struct engine *e, double seconds)

@@ -74,9 +74,8 @@ static int show(struct run *r, const char *label, bool single)
 static int take(struct run *r, char **label)
 {
 	struct sample sample;
-	int got;
+	int got = r->collector->ops->next(r->collector, &sample, &r->problems);
 
-	got = r->collector->ops->next(r->collector, &sample, &r->problems);
 	if (got <= 0)
 		return got;
 	free(*label);
