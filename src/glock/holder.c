@@ -299,6 +299,11 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 	if (!gh->gl)
 		return -EINVAL;
 	space = gl_space(gh->gl);
+	if (deadline < 0)
+		deadline = 1; /* the past, too; the kernel knows no negative times */
+	/* A sleep without a time limit would go on by itself after handlers with SA_RESTART. */
+	if (flags & GLOCK_WAIT_INTR && (!deadline || deadline == INT64_MAX))
+		deadline = INT64_MAX - 1;
 	while ((seen = gh_state(gh)) & GLOCK__H_WAIT) {
 		err = glock__check(space, "glock_wait");
 		if (err)

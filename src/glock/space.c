@@ -17,7 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24 };
+enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
+
+/* What a later header may add must not be taken for done. */
+#define SPACE_FLAGS                                                               \
+	(GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_LINUX_6_1 | \
+	 GLOCK_SPACE_CHECK_OPS)
+#define TYPE_FLAGS (GLOCK_OPS_ASPACE | GLOCK_OPS_LVB | GLOCK_OPS_BY_NUMBER | GLOCK_OPS_RECUR)
 
 int glock__check(struct glock_space *space, const char *function)
 {
@@ -75,7 +81,9 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 {
 	struct glock__type *t;
 
-	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE)
+	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE || o->flags & ~TYPE_FLAGS)
+		return -EINVAL;
+	if (o->caches & ~(GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA))
 		return -EINVAL;
 	t = &space->types[o->type];
 	t->known = true;
@@ -87,7 +95,7 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 	if (o->type < GLOCK_TYPE_OWN)
 		return 0;
 	snprintf(t->info.name, sizeof(t->info.name), "%.8s", o->name ? o->name : "own");
-	t->info.caches = o->caches & (GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA);
+	t->info.caches = o->caches;
 	t->info.modes = o->modes ? o->modes : GLOCK__SH_SET | GLOCK__EX_SET;
 	t->info.order = o->order;
 	t->info.by_number = o->flags & GLOCK_OPS_BY_NUMBER;
@@ -133,6 +141,8 @@ static int set_options(struct glock_space *space, const char *name,
 	size_t len = name ? strlen(name) : 0;
 
 	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
+		return -EINVAL;
+	if (o->flags & ~SPACE_FLAGS)
 		return -EINVAL;
 	if (o->cached_age < 0 || (o->n_types && (!o->types || !o->types->size)))
 		return -EINVAL;
@@ -304,7 +314,9 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 	size_t size = options ? options->size : 0;
 	int err;
 
-	if (!name || (options && size < offsetof(struct glock_space_options, flags)))
+	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES)
+		return -EINVAL;
+	if (options && size < offsetof(struct glock_space_options, flags))
 		return -EINVAL;
 	if (options)
 		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
