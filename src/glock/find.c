@@ -63,7 +63,7 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	if (!n)
 		return NULL;
 	gl = glock__slab_at(slab, n);
-	memset(gl, 0, slab->size);
+	memset(gl, 0, sizeof(*gl) + (lvb ? GLOCK_LVB_SIZE : 0));
 	gl->type = (uint8_t)type;
 	gl->number = number;
 	gl->flags = GLOCK__F_INITIAL | GLOCK__F_TABLE;
@@ -182,7 +182,7 @@ static void give_back(struct glock *gl)
 	struct glock_space *space = gl_space(gl);
 	struct glock__record *r;
 
-	if (gl->flags & GLOCK__F_INITIAL || !gl->lk.id || FAULT(14)) {
+	if (!gl->lk.id || FAULT(14)) {
 		glock__free(gl);
 		return;
 	}
