@@ -182,7 +182,7 @@ static void give_back(struct glock *gl)
 	struct glock_space *space = gl_space(gl);
 	struct glock__record *r;
 
-	if (gl->flags & GLOCK__F_INITIAL || !gl->lk.id || FAULT(14)) {
+	if (!gl->lk.id || FAULT(14)) {
 		glock__free(gl);
 		return;
 	}

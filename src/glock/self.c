@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 
 #ifndef GLOCK_ATOM_HOOKS
-_Thread_local struct glock__self glock__this_thread __attribute__((tls_model("initial-exec")));
+_Thread_local struct glock__self glock__this_thread GLOCK__TLS;
 #endif
 
 /* ---- threads ---- */

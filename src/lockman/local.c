@@ -119,6 +119,38 @@ static int ask_table(struct local *l, unsigned int shard, const struct glock__ta
 	return err;
 }
 
+/*
+ * A new lock stands behind all conversions, and as those that have been here before come again and
+ * again with conversions, it might stand there for ever. What cannot be granted at once therefore
+ * gets its lock at NL and becomes a conversion, too, behind those that wait.
+ */
+static int ask_fairly(struct local *l, unsigned int shard, struct glock__table_request *args,
+		      struct glock__table_event *ev)
+{
+	struct glock__table_request nl;
+	int err;
+
+	if (args->mode == GLOCK__NL || args->flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE))
+		return ask_table(l, shard, args, ev);
+	args->flags |= GLOCK__LKF_NOQUEUE;
+	err = ask_table(l, shard, args, ev);
+	args->flags &= ~GLOCK__LKF_NOQUEUE;
+	if (err || ev->status != -EAGAIN)
+		return err;
+	nl = *args;
+	nl.mode = GLOCK__NL;
+	nl.flags |= GLOCK__LKF_EXPEDITE; /* past all queues: NL is in nobody's way */
+	err = ask_table(l, shard, &nl, ev);
+	if (err)
+		return err;
+	args->lkid = ev->lkid;
+	args->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
+	err = ask_table(l, shard, args, ev);
+	if (err)
+		glock__table_unlock(table_at(l, shard), args->lkid, 0, NULL, ev);
+	return err;
+}
+
 static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		      uint64_t number, int mode, uint32_t flags)
 {
@@ -157,7 +189,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		return err;
 	}
 	args.lkid = id_lkid(l, lk->id);
-	err = has_left(l) ? -ENODEV : ask_table(l, shard, &args, &ev);
+	err = has_left(l) ? -ENODEV : ask_fairly(l, shard, &args, &ev);
 	if (!err && ev.status == -EINPROGRESS) {
 		r.asked = local_now();
 		r.id = id_of(shard, ev.lkid);

@@ -454,8 +454,13 @@ void waits_explain(const struct model *m, struct row *row)
 {
 	bool opened = m->opened.is && m->opened.space == row->space &&
 		      m->opened.class == row->id.class && m->opened.number == row->id.number;
+	const struct source *source = m->spaces[row->space].source;
 	struct facts f;
 
+	if (source->sentence) {
+		row->sentence = source->sentence(m, row);
+		return;
+	}
 	if (!find_facts(&f, m, row) || (f.oldest_s < WAITS_LONG_S && !opened))
 		return;
 	find_missing(m, row);
