@@ -63,7 +63,7 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	if (!n)
 		return NULL;
 	gl = glock__slab_at(slab, n);
-	memset(gl, 0, slab->size);
+	memset(gl, 0, sizeof(*gl) + (lvb ? GLOCK_LVB_SIZE : 0));
 	gl->type = (uint8_t)type;
 	gl->number = number;
 	gl->flags = GLOCK__F_INITIAL | GLOCK__F_TABLE;

@@ -11,6 +11,7 @@
 
 #include "atom.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,6 +29,9 @@ struct glock__self {
 	uint32_t generation;            /* of the process, when the next two were found */
 	pid_t tid;                      /* 0: not known yet */
 	char name[16];
+	struct glock__thread *thread;  /* its slots in the space used last; see thread.h */
+	struct glock__thread *threads; /* and in all spaces */
+	uint32_t threads_of;           /* the generation that these are of */
 };
 
 #ifdef GLOCK_ATOM_HOOKS
@@ -53,6 +57,9 @@ static inline struct glock__self *glock__self(void)
 /* For dumps. */
 pid_t glock__thread_id(void);
 const char *glock__thread_name(void);
+
+/* Whether that thread of this process is still there. */
+bool glock__thread_lives(pid_t tid);
 
 /* The word that says which generation of the process this is; there once a space was opened. */
 extern uint32_t *glock__generation_word __attribute__((visibility("hidden")));

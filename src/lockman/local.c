@@ -97,12 +97,16 @@ void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 	if (lk->id != id)
 		lk->id = id; /* of a new lock; else others may look at it now */
 	lk->token = token;
+	if (!id)
+		lk->lvb_valid = false;
 	if (ev->status)
 		return;
 	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
 		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
+	/* One that nobody wrote is not copied: what is ours then stays what it was, no value. */
 	if (lk->has_lvb)
-		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID);
+		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
+				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
 	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
 }
 

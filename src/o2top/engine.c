@@ -10,6 +10,7 @@
 #include "engine.h"
 
 #include "times.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,6 +25,7 @@
 #define WARM_S 0.25
 /* A hole in a recording is not sat through, in seconds. */
 #define GAP_MAX_S 5.0
+/* Of so many rows, the worst, paths are looked for. */
 
 struct engine {
 	struct engine_setup setup; /* the thread's */
@@ -43,6 +45,7 @@ struct engine {
 	float history[HISTORY_MAX];
 	unsigned n_history;
 	bool stop, seek, again;
+	struct opened_row opened; /* the row that one looks into */
 	int64_t seek_us;
 	int step;
 };
@@ -74,16 +77,19 @@ static void tell(struct engine *e)
 /* Takes the next sample: 1, 0 at the end, negative errno. */
 static int take(struct engine *e, char **label)
 {
-	struct collector *c = e->setup.collector;
-	struct sample sample;
 	double before = now_s();
-	int got = c->ops->next(c, &sample, &e->problems);
+	struct sample sample;
+	int got;
 
+	pthread_mutex_lock(&e->mutex);
+	e->model->opened = e->opened;
+	pthread_mutex_unlock(&e->mutex);
+	got = e->setup.collector->ops->next(e->setup.collector, &sample, &e->problems);
 	if (got <= 0)
 		return got;
 	free(*label);
 	*label = strdup(sample.label);
-	got = *label ? model_sample(e->model, c, &sample) : -ENOMEM;
+	got = *label ? watch_sample(e->setup.watch, &sample) : -ENOMEM;
 	problems_join(&e->problems, &e->model->problems);
 	if (e->setup.sampled)
 		e->setup.sampled(e->setup.sampled_arg, &e->problems);
@@ -97,10 +103,12 @@ static int publish(struct engine *e, const char *label, bool single)
 	struct snapshot *s, *old;
 	struct group group;
 	float lost;
-	int err = group_rank(&group, e->model, e->setup.names, e->setup.filter, e->setup.sort);
+	int err =
+	    group_rank(&group, e->model, *e->setup.watch->names, e->setup.filter, e->setup.sort);
 
 	if (err)
 		return err;
+	watch_ranked(e->setup.watch, &group);
 	lost = (float)group.totals.lost_per_s;
 	e->shown_us = group.time_us;
 	s = snapshot_make(e->model, &group, &e->problems, label, single);
@@ -419,6 +427,11 @@ void engine_step(struct engine *e, int by)
 void engine_seek(struct engine *e, int64_t time_us)
 {
 	TELL(e, e->seek = true, e->seek_us = time_us);
+}
+
+void engine_open(struct engine *e, const struct opened_row *row)
+{
+	TELL(e, e->opened = *row);
 }
 
 void engine_interval(struct engine *e, double seconds)

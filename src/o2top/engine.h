@@ -18,7 +18,7 @@ struct engine_setup {
 	struct collector *collector;
 	struct model *model; /* with the first sample in it */
 	const char *label;   /* of that */
-	struct names *names;
+	struct watch *watch;
 	struct problems *problems; /* of that */
 	const struct filter *filter;
 	enum sort_key sort;
@@ -55,6 +55,8 @@ void engine_pause(struct engine *e, bool paused);
 void engine_step(struct engine *e, int by);
 /* To the first sample at or after a time; pauses nothing. */
 void engine_seek(struct engine *e, int64_t time_us);
+/* The row that one looks into: who waits for whom is found out from the next sample on. */
+void engine_open(struct engine *e, const struct opened_row *row);
 void engine_interval(struct engine *e, double seconds);
 void engine_speed(struct engine *e, double speed);
 

@@ -22,11 +22,9 @@
 #include "collect/discover.h"
 #include "collect/mounts.h"
 #include "collect/record.h"
-#include "conditions.h"
-#include "paths.h"
 #include "views/tui.h"
 #include "views/units.h"
-#include "waits.h"
+#include "watch.h"
 
 struct run {
 	struct options o;
@@ -37,8 +35,7 @@ struct run {
 	size_t taken;       /* samples */
 	struct model model;
 	struct names *names;
-	struct paths *paths;
-	struct sample sample;     /* the last; the collector's */
+	struct watch watch;       /* the model with all that belongs to it */
 	struct problems problems; /* since the last frame */
 	struct output out;
 	char title_text[1024];
@@ -65,9 +62,7 @@ static int show(struct run *r, const char *label, bool single)
 	err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
 	if (err)
 		return err;
-	if (!r->o.no_paths)
-		paths_ask(&r->paths, &r->model, &group, r->collector, &r->sample,
-			  r->o.view.length ? r->o.view.length : 100);
+	watch_ranked(&r->watch, &group);
 	err = output_frame(&r->out, &frame);
 	group_free(&group);
 	problems_clear(&r->problems);
@@ -79,19 +74,16 @@ static int show(struct run *r, const char *label, bool single)
 static int take(struct run *r, char **label)
 {
 	struct sample sample;
-	int got;
+	int got = r->collector->ops->next(r->collector, &sample, &r->problems);
 
-	got = r->collector->ops->next(r->collector, &sample, &r->problems);
 	if (got <= 0)
 		return got;
 	free(*label);
 	*label = strdup(sample.label);
 	if (!*label)
 		return -ENOMEM;
-	got = model_sample(&r->model, r->collector, &sample);
-	if (!got)
-		conditions_read(&r->model, r->collector, &sample);
-	got = got ? got : waits_read(&r->model, r->collector, &sample);
+	r->watch.collector = r->collector;
+	got = watch_sample(&r->watch, &sample);
 	problems_join(&r->problems, &r->model.problems);
 	r->taken++;
 	if (r->recording)
@@ -106,9 +98,6 @@ static int take(struct run *r, char **label)
 				 node->state != NODE_UNUSABLE && node->state != NODE_NO_PERMISSION;
 		r->away |= node->last_sample != r->model.sample;
 	}
-	if (!got)
-		paths_take(&r->paths, &r->names, &r->model, r->collector, &sample);
-	r->sample = sample;
 	return got ? got : 1;
 }
 
@@ -205,7 +194,7 @@ static int interactive(struct run *r)
 		setup.engine = (struct engine_setup){.collector = c,
 						     .model = &r->model,
 						     .label = label,
-						     .names = r->names,
+						     .watch = &r->watch,
 						     .problems = &r->problems,
 						     .filter = &r->o.filter,
 						     .sort = r->o.sort,
@@ -449,6 +438,10 @@ int main(int argc, char **argv)
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	status = options_parse(&r.o, argc, argv);
+	r.watch = (struct watch){.model = &r.model,
+				 .names = &r.names,
+				 .no_paths = r.o.no_paths,
+				 .rows = r.o.view.length};
 	if (status < 0)
 		status = run(&r);
 	if (r.collector)
@@ -460,7 +453,7 @@ int main(int argc, char **argv)
 	free(r.resolved);
 	discover_free(&r.found);
 	names_free(r.names);
-	paths_free(r.paths);
+	watch_free(&r.watch);
 	model_free(&r.model);
 	problems_clear(&r.problems);
 	return status;

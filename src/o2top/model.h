@@ -106,6 +106,14 @@ struct node {
 	struct problems problems;
 };
 
+/* Which row, as in struct row. */
+struct opened_row {
+	bool is;
+	uint32_t space;
+	uint8_t class;
+	uint64_t number;
+};
+
 struct model {
 	struct space *spaces;
 	size_t n_spaces;
@@ -114,12 +122,7 @@ struct model {
 	uint32_t sample; /* of the last one taken, from 1 */
 	struct problems problems;
 	/* A row that somebody looks at: who waits for whom in it is found out, however short. */
-	struct {
-		bool is;
-		uint32_t space;
-		uint8_t class;
-		uint64_t number;
-	} opened;
+	struct opened_row opened;
 	struct waits *waits;    /* what the DLMs say of locks that are waited for; waits.h */
 	struct banners banners; /* what no counter shows; of the last sample */
 	double interval_s;      /* the collector wants no shorter interval; 0 no wish */

@@ -545,6 +545,8 @@ static const char *path_of(const struct row *row, const struct model *m, const s
 
 	if (row->id.class || path)
 		return path;
+	if (row->id.number == m->spaces[row->space].root && m->spaces[row->space].mount)
+		return m->spaces[row->space].mount;
 	path = names_find(names, m->spaces[row->space].name, row->id.number, &sure);
 	for (size_t i = 0; path && !sure && i < m->n_spaces; i++)
 		if (i != row->space && space_holds(m, i, row->id.number))

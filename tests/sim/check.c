@@ -36,7 +36,7 @@ static void check_queue(struct world *w, struct glock *gl)
 		if (held && waiting)
 			trouble("a holder behind a waiter");
 		waiting |= !held;
-		if (!gh->own_owner)
+		if (!!!(gh->flags & GLOCK__OWNED))
 			continue;
 		c = &w->client[gh->owner - 1];
 		if (!c->queued && gh_of(&c->gh) == gh)
@@ -143,6 +143,27 @@ void check_step(struct world *w, unsigned int n)
 	for (unsigned int g = 0; g < w->glocks; g++)
 		check_exclusion(w, g);
 	check_node(w, n);
+}
+
+/*
+ * Time is about to go on. If all of a node's threads sleep until they are woken, the library's must
+ * wake for the work that is due first.
+ */
+void check_timers(struct world *w)
+{
+	for (unsigned int n = 0; n < w->nodes && w->f.worker; n++) {
+		struct glock_space *space = w->node[n].space;
+		bool asleep = space && space->work.n;
+
+		for (unsigned int i = 0; i < w->tasks.used && asleep; i++) {
+			struct task *t = &w->tasks.task[i];
+
+			asleep = !t->fiber || t->node != n || t->word;
+		}
+		if (asleep && task_at(w->node[n].thread) > space->work.heap[0]->work.at)
+			trouble("node %u: nobody wakes for the work that is due at %ld", n,
+				(long)space->work.heap[0]->work.at);
+	}
 }
 
 void check_master(struct world *w)

@@ -106,11 +106,11 @@ static void on_request(void *watcher, unsigned int n, struct glock__lm_lock *lk,
 		m = take(gl, n);
 	if (at > world_now() || at < m->stamp)
 		trouble("a request is stamped with a time at which it was not made");
-	if (m->asked) {
+	/* Before the first grant there is nothing yet that is used again and again. */
+	if (m->granted || mode < 0) {
 		sample(&m->stats, GLOCK__SIRT, at - m->stamp);
 		sample(type, GLOCK__SIRT, at - m->stamp);
 	}
-	m->asked = true;
 	m->stamp = at;
 	m->stats.v[GLOCK__DCOUNT]++;
 	type->v[GLOCK__DCOUNT]++;
@@ -156,8 +156,7 @@ static void on_reply(void *watcher, unsigned int n, struct glock__lm_lock *lk, i
 		return;
 	}
 	m->refused = status;
-	if (status)
-		m->asked = m->asked && lk->id;
+	m->granted |= !status;
 	world_seen[gl->state][reply_kind(status)][gl->flags & GLOCK__F_DEMOTE           ? 2
 						  : gl->flags & GLOCK__F_PENDING_DEMOTE ? 1
 											: 0]++;

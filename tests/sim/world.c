@@ -141,6 +141,7 @@ static void open_world(struct world *w, const struct glock__sim_params *params,
 	w->f = f;
 	p.refuse = f.refuse ? 16 : 0;
 	p.on_leave = sim_leave;
+	p.unfair = f.unfair;
 	mirror_watch(w, &p);
 	w->sim = glock__sim_new(&p);
 	if (!w->sim)
@@ -321,6 +322,8 @@ static void happen(struct world *w, const struct event *e)
 {
 	unsigned int n = e->i;
 
+	if (e->at > world_now())
+		check_timers(w);
 	go_to(w, e->at);
 	switch (e->what) {
 	case DISPATCH:

@@ -90,7 +90,7 @@ struct mirror {
 	int64_t used, since; /* it could be used for so long; and since then, if it can */
 	bool usable;
 	int64_t stamp;
-	bool asked, blocking;
+	bool granted, blocking;
 	bool giving;    /* it was asked for UN */
 	bool refused;   /* the last request was */
 	bool unlocking; /* out of the table, its lock is being given back */
@@ -104,6 +104,7 @@ struct world_features {
 	bool slow;    /* operations take their time, and demote_ok says no at times */
 	bool failing; /* operations fail */
 	bool refuse;  /* the lock manager fails */
+	bool unfair;  /* it lets new locks wait behind conversions, however many */
 	bool convert; /* all for SH first and for EX then */
 	bool duel;    /* conversions that exclude each other, and tries meanwhile */
 	bool exact;   /* many EXACT, ANY and DF: changes between all modes */

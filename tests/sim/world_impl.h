@@ -63,6 +63,7 @@ bool cache_lost(struct world *w, unsigned int n);
 /* After a step of a node, and one of the master. A step changes nothing elsewhere. */
 void check_step(struct world *w, unsigned int n);
 void check_master(struct world *w);
+void check_timers(struct world *w);
 
 /* ---- mirror.c ---- */
 

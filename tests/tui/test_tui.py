@@ -93,9 +93,9 @@ def each_recording():
 def hang_is_found():
     """The hot file, the nodes and what to do are on the first screen, without a key."""
     with Use(start("ocfs2-hang")) as t:
-        t.wait("/mnt/ocfs2/hang/victim.db", "!node3 not answering", "node1 and node2 wait")
+        t.wait("/mnt/ocfs2/hang/victim.db", "!node3 not answering", "node1 and node2 wait", "node3 has not answered")
     with Use(start("gfs2-hang")) as t:
-        t.wait("/mnt/gfs2/hang/victim.db", "pid", "hotload", "waits for")
+        t.wait("/mnt/gfs2/hang/victim.db", "node1 (pid 1770 hotload)", "node2 (pid 1757", "node3 holds it (EX)")
 
 
 @test
@@ -129,7 +129,7 @@ def order(screen):
 
 @test
 def sorting():
-    with Use(start("ocfs2-hot", columns=140)) as t:
+    with Use(start("ocfs2-hot", columns=140, rows=40)) as t:
         by_lost = order(t.screen())
         assert by_lost[0].endswith("journal.log"), by_lost
         t.key("P")

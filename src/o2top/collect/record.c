@@ -323,6 +323,14 @@ static int recorder_deepen(struct collector *collector, bool on)
 	return r->inner->ops->deepen(r->inner, on);
 }
 
+static int recorder_look_up(struct collector *collector, const struct node_sample *node,
+			    const char *space, const char *mount, const char *inodes)
+{
+	struct recorder *r = (struct recorder *)collector;
+
+	return r->inner->ops->look_up(r->inner, node, space, mount, inodes);
+}
+
 static void recorder_close(struct collector *collector)
 {
 	struct recorder *r = (struct recorder *)collector;
@@ -368,7 +376,8 @@ int collect_recorder(struct collector **out, struct collector *inner, const char
 					.live = inner->ops->live,
 					.ask = inner->ops->ask ? recorder_ask : NULL,
 					.fd = inner->ops->fd ? recorder_fd : NULL,
-					.deepen = inner->ops->deepen ? recorder_deepen : NULL};
+					.deepen = inner->ops->deepen ? recorder_deepen : NULL,
+					.look_up = inner->ops->look_up ? recorder_look_up : NULL};
 	r->collector.ops = &r->ops;
 	*out = &r->collector;
 	return 0;

@@ -27,6 +27,7 @@ static const char *const kind_names[FILE_KINDS] = {
     [FILE_TASKS] = "tasks",
     [FILE_IDS] = "ids",
     [FILE_NODE] = "node",
+    [FILE_PATHS] = "paths",
 };
 
 const char *record_kind_name(enum file_kind kind)

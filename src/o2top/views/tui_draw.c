@@ -16,6 +16,9 @@
 
 enum { NAME_MAX_TEXT = 1200 };
 
+/* A wait this long is no traffic. */
+#define LONG_WAIT_S 1.0
+
 /* ---- the head ------------------------------------------------------------------------------ */
 
 static void replay_state(const struct ui *ui, char *buf, size_t size)
@@ -514,16 +517,27 @@ static int draw_who(const struct ui *ui, int y, int end_y, int width, const stru
 static int draw_waiting_nodes(const struct ui *ui, int y, int end_y, int width,
 			      const struct row *row)
 {
+	const struct row_node *first = NULL;
 	char name[256], range[UNIT_RANGE_MAX], use[80];
 
 	for (uint32_t i = 0; i < row->n_nodes && y < end_y; i++) {
 		const struct row_node *n = &row->nodes[i];
 
+		if (!n->sum.waiting)
+			continue;
+		first = first ? first : n;
 		unit_clean(name, sizeof(name), ui->shot->model.nodes[n->node].name, 0);
 		node_use(&n->sum, use, sizeof(use));
-		if (n->sum.waiting)
-			screen_format(y++, 2, width, ROLE_HOT, "%s: %s since %s", name, use,
-				      unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
+		screen_format(y++, 2, width, ROLE_HOT, "%s: %s since %s", name, use,
+			      unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
+	}
+	/* who is asked next, where the sentence above does not name the process */
+	if (first && y < end_y && first->sum.oldest_s >= LONG_WAIT_S &&
+	    !(row->sentence && strstr(row->sentence, "(pid "))) {
+		unit_clean(name, sizeof(name), ui->shot->model.nodes[first->node].name, 0);
+		screen_format(
+		    y++, 2, width, ROLE_FAINT,
+		    "which process is not told here; on %s: ps -eo pid,stat,wchan:24,args", name);
 	}
 	return y;
 }
@@ -651,7 +665,15 @@ enum { LEAST_ROWS = 10, LEAST_COLUMNS = 40 };
 
 static int pane_height(int rows)
 {
-	return rows < 18 ? 0 : rows < 30 ? 6 : 9;
+	return rows < 18 ? 0 : rows < 30 ? 7 : 10;
+}
+
+/* A table that is short leaves room for more to say. */
+static int more_pane(const struct ui *ui, int pane, int table)
+{
+	int free_rows = ui->list.n < (size_t)table ? table - (int)ui->list.n - 1 : 0;
+
+	return pane + (free_rows > 8 ? 8 : free_rows > 0 ? free_rows : 0);
 }
 
 /* What everybody must see, as far as the table keeps its room. */
@@ -721,6 +743,7 @@ void draw(struct ui *ui)
 		draw_totals(ui, y++, width);
 		y = draw_banners(ui, y, width);
 		draw_titles(ui, y++, width);
+		pane = pane ? more_pane(ui, pane, height - 1 - y - pane) : 0;
 		draw_table(ui, y, height - pane - 1, width);
 		if (pane)
 			draw_pane(ui, height - pane - 1, height - 1, width);

@@ -73,10 +73,17 @@ static void go_last(struct ui *ui)
 static void open_row(struct ui *ui)
 {
 	size_t at = ui->cursor;
+	struct item_key key;
 
 	if (at >= ui->list.n)
 		return;
 	item_toggle(ui, &ui->list.items[at]);
+	if (item_key_of(ui, &ui->list.items[at], &key) && !key.directory) {
+		struct opened_row row = {item_is_open(ui, &ui->list.items[at]), key.space,
+					 key.id.class, key.id.number};
+
+		engine_open(ui->engine, &row);
+	}
 	/* from a line of an open row back to the row */
 	while (at > 0 && ui->list.items[at].kind != ITEM_ROW &&
 	       ui->list.items[at].kind != ITEM_DIRECTORY)
