@@ -104,7 +104,8 @@ enum glock_type {
 #define GLOCK_NOPID 0x0200u      /* the holder is nobody's: it may be asked for again meanwhile */
 #define GLOCK_NOCACHE 0x0400u    /* give the lock back to the cluster after use */
 #define GLOCK_NOBLOCK 0x0800u    /* without sleeping and without queueing, or -ECHILD */
-#define GLOCK_FLAGS_ALL 0x0fffu
+#define GLOCK_MOVABLE 0x1000u    /* another thread may let it go; not a flag of GFS2's; slower */
+#define GLOCK_FLAGS_ALL 0x1fffu
 
 /* What a type's glocks cache. */
 #define GLOCK_CACHES_METADATA 0x1u
@@ -238,7 +239,7 @@ struct glock_peer {
 
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
-	const char *lockman;                    /* "local" (default), "none": this process alone */
+	const char *lockman;                    /* "local" (default), "none", "dlm": see below */
 	unsigned int flags;                     /* GLOCK_SPACE_ */
 	const struct glock_type_options *types; /* types without an entry have no operations */
 	size_t n_types;

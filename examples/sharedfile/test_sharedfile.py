@@ -143,10 +143,11 @@ def five_programs_under_load(directory):
     assert programs[0].returncode == 0, output
     assert files(directory) == ["events.log"] + [f"program{i}.dat" for i in range(5)] + \
         ["settings", "spool"], files(directory)
-    with open(directory + "/events.log", "rb") as log:
-        text = log.read()
     for i in range(5):
-        assert b"program %d, round" % i in text, f"program {i} got nothing done"
+        with open(f"{directory}/program{i}.dat", "rb") as own:
+            assert b"program %d, round" % i in own.read(), f"program {i} got nothing done"
+    with open(directory + "/events.log", "rb") as log:
+        assert b"program 0, round" in log.read()
 
 
 # ---- caches ----

@@ -7,7 +7,7 @@
  * time, the counts) is what a new one has. There are as many as glocks in reserve, so that getting
  * one cannot fail; those not needed were never touched and take no memory.
  */
-#include "impl.h"
+#include "fast.h"
 
 #include <string.h>
 
@@ -114,6 +114,7 @@ void glock__busy_settle(struct glock *gl)
 {
 	struct glock__busy *b = gl_busy(gl);
 
+	glock__fast_update(gl);
 	publish(gl, b);
 	if (of_no_use(gl, b))
 		glock__busy_detach(gl);

@@ -124,6 +124,7 @@ static struct call begin(struct glock *gl, enum op op)
 		return c;
 	}
 	self->spinlocked = gl;
+	self->thread = NULL; /* the fast path looks no further */
 	self->spinlocked_op = c.rule->name;
 	c.began = glock__now(gl_space(gl));
 	c.sleeps = sleeps(gl);

@@ -11,7 +11,7 @@
  * Linux 6.1 protects glocks of inodes only, and only while somebody holds or wants them; and it
  * counts from any change of state.
  */
-#include "impl.h"
+#include "fast.h"
 
 #include <assert.h>
 
@@ -106,6 +106,7 @@ void glock__demote_done(struct glock *gl)
 void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, bool remote)
 {
 	assert(gl_held(gl) && to != GLOCK_EX);
+	glock__fast_close(gl);
 	if (gl_busy(gl)->demote_state == GLOCK_EX)
 		gl_busy(gl)->more->demote_time = glock__now(gl_space(gl));
 	gl_busy(gl)->demote_state = glock__demote_merge(gl_busy(gl)->demote_state, to);
@@ -145,7 +146,8 @@ void glock__demand(struct glock *gl, enum glock_mode to)
 	/* It comes late: we have given way already, and nothing is on its way to us. */
 	if (glock__mode_is_down(to, gl->state) && (!(gl->flags & GLOCK__F_LOCK) || FAULT(13)))
 		return;
-	if (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders))
+	if (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders) &&
+	    !glock__is_held(gl))
 		until = 0;
 	gl_busy(gl)->more->counts.held_off += until != 0;
 	glock__request_demote(gl, to, until, true);

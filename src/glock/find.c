@@ -12,6 +12,7 @@
  * which it would be found. Only then is the lock manager's lock given back; while that goes on, a
  * new glock of the same name may come up with a lock of its own.
  */
+#include "fast.h"
 #include "impl.h"
 
 #include <assert.h>
@@ -63,7 +64,7 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	if (!n)
 		return NULL;
 	gl = glock__slab_at(slab, n);
-	memset(gl, 0, slab->size);
+	memset(gl, 0, sizeof(*gl) + (lvb ? GLOCK_LVB_SIZE : 0));
 	gl->type = (uint8_t)type;
 	gl->number = number;
 	gl->flags = GLOCK__F_INITIAL | GLOCK__F_TABLE;
@@ -182,7 +183,7 @@ static void give_back(struct glock *gl)
 	struct glock_space *space = gl_space(gl);
 	struct glock__record *r;
 
-	if (gl->flags & GLOCK__F_INITIAL || !gl->lk.id || FAULT(14)) {
+	if (!gl->lk.id || FAULT(14)) {
 		glock__free(gl);
 		return;
 	}
@@ -233,6 +234,7 @@ static void put_locked(struct glock *gl, bool user)
 		glock__lock_drop(&space->lock);
 		return;
 	}
+	glock__fast_fold(gl); /* what was counted for one who was refused is taken back */
 	glock__lru_remove(gl);
 	glock__lru_unlink(gl);
 	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));

@@ -13,7 +13,7 @@
  * enter(), finish() and what calls them; all hold the bit lock meanwhile, so that what other
  * threads may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
  */
-#include "impl.h"
+#include "fast.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -59,6 +59,12 @@ struct glock__holder *glock__first_holder(struct glock *gl)
 	return gh_state(gh) & GLOCK__H_HOLDER ? gh : NULL;
 }
 
+bool glock__is_held(struct glock *gl)
+{
+	glock__fast_close(gl);
+	return glock__first_holder(gl) || glock__fast_mode(gl) != GLOCK_UN;
+}
+
 struct glock__holder *glock__first_waiter(struct glock *gl)
 {
 	struct glock__holder *first = NULL;
@@ -75,19 +81,30 @@ struct glock__holder *glock__first_waiter(struct glock *gl)
 	return first;
 }
 
-bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
+/* As far as the list goes; others: somebody is there whom the list does not show. */
+static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool others)
 {
 	struct glock__holder *held = glock__first_holder(gl);
+	uint32_t flags = held || others ? gh->flags & ~GLOCK_EXACT : gh->flags;
 
 	/*
 	 * A holder in SH that said ANY may be here on DF; who wants SH proper may not join it. With
 	 * a holder EXACT says nothing. (Linux looks at the holder only, and lets them in.)
 	 */
-	if (held)
-		return glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags) &&
-		       (FAULT(16) ||
-			glock__state_serves(gl->state, gh->mode, gh->flags & ~GLOCK_EXACT));
-	return glock__state_serves(gl->state, gh->mode, gh->flags) || (FAULT(2) && gl->state);
+	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
+		return false;
+	return glock__state_serves(gl->state, gh->mode, flags) || (FAULT(2) && gl->state) ||
+	       (FAULT(16) && held);
+}
+
+bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
+{
+	enum glock_mode fast = glock__fast_mode(gl);
+
+	/* By the word only plain holders come, which say nothing of others. */
+	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))
+		return false;
+	return may_join_list(gl, gh, fast != GLOCK_UN);
 }
 
 void glock__grant(struct glock *gl, struct glock__holder *gh)
@@ -95,7 +112,8 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	int64_t waited;
 	bool died;
 
-	assert(gl_held(gl) && glock__may_grant(gl, gh));
+	/* Not the word: there is somebody in it now and then who will go away again. */
+	assert(gl_held(gl) && may_join_list(gl, gh, true));
 	waited = glock__now(gl_space(gl)) - gh->asked;
 	if (waited > LONG_WAIT)
 		glock__hold_grow(gl);
@@ -184,7 +202,7 @@ static bool promote(struct glock *gl, bool nonblock)
 			continue;
 		}
 		if (!glock__may_grant(gl, gh)) {
-			if (!glock__first_holder(gl))
+			if (!glock__is_held(gl))
 				break;
 			fail_waiters(gl, -EAGAIN, true);
 			if (glock__first_waiter(gl) == gh)
@@ -212,7 +230,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 		glock__demote_done(gl);
 		return false;
 	}
-	if (glock__first_holder(gl))
+	if (glock__is_held(gl))
 		return true; /* until it lets go; new requests wait behind */
 	if (nonblock) {
 		glock__work_queue(gl, glock__now(gl_space(gl)));
@@ -229,6 +247,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 	struct glock__holder *gh;
 
 	assert(gl_held(gl));
+	glock__fast_close(gl);
 	if (withdrawn(gl))
 		fail_waiters(gl, -EIO, false);
 	for (;;) {
@@ -243,7 +262,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		}
 		gl_busy(gl)->must_run = false;
 		gh = glock__first_waiter(gl);
-		if (glock__first_holder(gl) || !gh)
+		if (glock__is_held(gl) || !gh)
 			return;
 		if (!(gl->flags & GLOCK__F_DEMOTE))
 			break;
@@ -447,7 +466,8 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		finish_now(gl, GLOCK__ERROR);
 		return;
 	}
-	if (gl->flags & GLOCK__F_HAVE_REPLY && self->mine == gl) {
+	if (gl->flags & GLOCK__F_HAVE_REPLY && !(gl->flags & GLOCK__F_CANCELING) &&
+	    self->mine == gl) {
 		/* At once, and we are the one who works on it: no detour. */
 		take_reply(gl);
 		glock__work_queue(gl, glock__now(space));

@@ -7,11 +7,14 @@
  * final. Once a holder is out of the list and its state is 0 the library does not touch it again,
  * since it may lie on the stack of a thread that has gone on.
  */
-#include "impl.h"
+#include "fast.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+
+/* Kept out of the way of the fast path. */
+#define SLOW __attribute__((noinline, cold))
 
 #define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
 
@@ -23,7 +26,7 @@ void glock_holder_init(struct glock_holder *pub, struct glock *gl, enum glock_mo
 	memset(pub, 0, sizeof(*pub));
 	gh->gl = gl;
 	gh->mode = (uint8_t)(mode < GLOCK_MODE_MAX ? mode : GLOCK_UN);
-	gh->flags = flags;
+	gh->flags = flags & GLOCK__OWNED ? ~GLOCK__OWNED : flags; /* either is refused */
 	glock__list_init(&gh->list);
 	glock__list_init(&gh->order);
 }
@@ -33,7 +36,7 @@ void glock_holder_owner(struct glock_holder *pub, uint64_t owner)
 	struct glock__holder *gh = gh_of(pub);
 
 	gh->owner = owner;
-	gh->own_owner = owner != 0;
+	gh->flags = (gh->flags & ~GLOCK__OWNED) | (owner ? GLOCK__OWNED : 0);
 }
 
 struct glock *glock_of(const struct glock_holder *gh)
@@ -74,7 +77,7 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 		return mistake(gl, gh, "this holder is queued already");
 	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
 		return mistake(gl, gh, "the type does not know this mode");
-	if (gh->flags & ~GLOCK_FLAGS_ALL || (gh->flags & TRIES) == TRIES)
+	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED) || (gh->flags & TRIES) == TRIES)
 		return mistake(gl, gh, "flags");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY with EX");
@@ -94,30 +97,42 @@ static void sign(struct glock__holder *gh, const char *where)
 	gh->asked = glock__now(gl_space(gh->gl));
 	gh->pid = glock__thread_id();
 	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
-	if (!gh->own_owner)
+	if (!(gh->flags & GLOCK__OWNED))
 		gh->owner = glock__thread_number();
+}
+
+static int recursion(struct glock *gl, const struct glock__holder *gh,
+		     const struct glock__holder *other)
+{
+	glock__log(gl_space(gl),
+		   "glock %u:%" PRIu64 ": asked for in %s at %s by an owner that %s it in "
+		   "%s since %s",
+		   gl->type, gl->number, glock__modes[gh->mode].name, gh->where,
+		   gh_state(other) & GLOCK__H_HOLDER ? "has" : "wants",
+		   glock__modes[other->mode].name, other->where);
+	return -EDEADLK;
 }
 
 /* The same owner has it or waits for it already: it would wait for itself. */
 static int check_recursion(struct glock *gl, const struct glock__holder *gh)
 {
+	const struct glock__holder *mine;
+
 	if (gl_type(gl)->info.may_recur)
 		return 0;
+	mine = gh->flags & GLOCK__OWNED ? NULL : glock__fast_mine(gl);
+	if (mine)
+		return recursion(gl, gh, mine);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
 		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
 
-		if (other->owner != gh->owner || other->own_owner != gh->own_owner)
+		if (other->owner != gh->owner || (other->flags ^ gh->flags) & GLOCK__OWNED)
 			continue;
-		if (other->flags & GLOCK_NOPID && gh_state(other) & GLOCK__H_HOLDER)
+		if (other->flags & (GLOCK_NOPID | GLOCK_MOVABLE) &&
+		    gh_state(other) & GLOCK__H_HOLDER)
 			continue;
-		glock__log(gl_space(gl),
-			   "glock %u:%" PRIu64 ": asked for in %s at %s by an owner that %s it in "
-			   "%s since %s",
-			   gl->type, gl->number, glock__modes[gh->mode].name, gh->where,
-			   gh_state(other) & GLOCK__H_HOLDER ? "has" : "wants",
-			   glock__modes[other->mode].name, other->where);
-		return -EDEADLK;
+		return recursion(gl, gh, other);
 	}
 	return 0;
 }
@@ -127,7 +142,7 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
 	if (!(gh->flags & TRIES))
 		return false;
-	if (glock__first_holder(gl) && !glock__may_grant(gl, gh))
+	if (glock__is_held(gl) && !glock__may_grant(gl, gh))
 		return true;
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
@@ -161,7 +176,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 		return -EAGAIN;
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
-	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type);
+	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type, 1);
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
 	glock__publish_queued(gl, gh);
@@ -189,15 +204,25 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 	return 0;
 }
 
-int glock_nq_at(struct glock_holder *pub, const char *where)
+/*
+ * It waited, and so it is in the list; but those who ask for the glock by its word can do so only
+ * while the list is empty. Were holders to stay there, new ones would always find one, and join it.
+ */
+static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
+{
+	gl_take(gl);
+	if (gh_state(gh) & GLOCK__H_HOLDER)
+		glock__fast_from_list(gl, gh);
+	gl_drop(gl);
+}
+
+SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
 	bool mine;
 	int err;
 
-	if (!gl)
-		return -EINVAL;
 	if (!(gh_state(gh) & GLOCK__H_QUEUED))
 		gh->where = where;
 	err = check_request(gl, gh);
@@ -210,12 +235,15 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 	glock__fetch(gl_space(gl));
 	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl, true);
 	gl_take(gl);
+	glock__fast_close(gl);
 	if (gh->flags & GLOCK_NOBLOCK)
 		err = nq_noblock(gl, gh);
 	else
 		err = add_to_queue(gl, gh);
 	if (!err && !(gh->flags & GLOCK_NOBLOCK))
 		glock__run_queue(gl, true);
+	if (!err && gh_state(gh) & GLOCK__H_HOLDER)
+		glock__fast_from_list(gl, gh);
 	gl_drop(gl);
 	if (mine && (err || glock_poll(pub)))
 		glock__mine_end(gl);
@@ -223,12 +251,27 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 		glock__order_forget(gl_space(gl), gh);
 		return err;
 	}
-	if (gh->flags & GLOCK_ASYNC)
+	if (gh->flags & GLOCK_ASYNC || gh_state(gh) & GLOCK__H_FAST)
 		return 0;
 	err = glock_wait(pub, 0, 0);
+	if (glock__self()->mine == gl && !FAULT(20))
+		glock__mine_end(gl); /* it did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* it may not wait here */
+	if (!err)
+		out_of_the_list(gl, gh);
 	return err;
+}
+
+int glock_nq_at(struct glock_holder *pub, const char *where)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+
+	if (gl && !(gh_state(gh) & GLOCK__H_QUEUED) && !(gh->flags & ~GLOCK__FAST_FLAGS) &&
+	    glock__fast_nq(gl, gh, where))
+		return 0;
+	return gl ? nq_by_queue(pub, where) : -EINVAL;
 }
 
 /* ---- waiting ---- */
@@ -256,6 +299,11 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 	if (!gh->gl)
 		return -EINVAL;
 	space = gl_space(gh->gl);
+	if (deadline < 0)
+		deadline = 1; /* the past, too; the kernel knows no negative times */
+	/* A sleep without a time limit would go on by itself after handlers with SA_RESTART. */
+	if (flags & GLOCK_WAIT_INTR && (!deadline || deadline == INT64_MAX))
+		deadline = INT64_MAX - 1;
 	while ((seen = gh_state(gh)) & GLOCK__H_WAIT) {
 		err = glock__check(space, "glock_wait");
 		if (err)
@@ -275,6 +323,15 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 }
 
 /* ---- letting go ---- */
+
+int glock__not_owner(const struct glock__holder *gh)
+{
+	glock__log(gl_space(gh->gl),
+		   "glock %u:%" PRIu64 " taken at %s: let go by another thread than asked for it, "
+		   "without GLOCK_MOVABLE",
+		   gh->gl->type, gh->gl->number, gh->where);
+	return -EPERM;
+}
 
 static void release(struct glock *gl, struct glock__holder *gh)
 {
@@ -323,7 +380,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	return true;
 }
 
-int glock_dq(struct glock_holder *pub)
+SLOW static int dq_by_queue(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -335,10 +392,14 @@ int glock_dq(struct glock_holder *pub)
 	err = glock__check(gl_space(gl), "glock_dq");
 	if (err)
 		return err;
+	if (gh_state(gh) & GLOCK__H_HOLDER && glock__is_threads(gh) &&
+	    gh->owner != glock__thread_number() && glock__thread_lives(gh->pid))
+		return glock__not_owner(gh);
 	/* Who is waiting for it elsewhere gets it from this very thread. */
 	mine = glock__mine_begin(gl, false);
 	glock__fetch(gl_space(gl));
 	gl_take(gl);
+	glock__fast_close(gl);
 	if (gh_state(gh) & GLOCK__H_WAIT)
 		take_back(gl, gh);
 	if (gh_state(gh) & GLOCK__H_HOLDER)
@@ -354,23 +415,34 @@ int glock_dq(struct glock_holder *pub)
 	return err;
 }
 
+int glock_dq(struct glock_holder *pub)
+{
+	struct glock__holder *gh = gh_of(pub);
+
+	if (gh_state(gh) & GLOCK__H_FAST)
+		return glock__fast_dq(gh->gl, gh);
+	return dq_by_queue(pub);
+}
+
 int glock_dq_wait(struct glock_holder *pub)
 {
 	struct glock *gl = gh_of(pub)->gl;
 	int err = glock_dq(pub);
-	uint32_t seen;
+	uint32_t seen, *done;
 	bool due;
 
 	if (!err && glock__in_work())
 		return -EDEADLK;
 	while (!err) {
 		gl_take(gl);
-		seen = atom_load32(&gl_busy(gl)->demotes_done);
+		/* Outlives this glock: see struct glock__busy. */
+		done = &gl_busy(gl)->demotes_done;
+		seen = atom_load32(done);
 		due = gl->flags & GLOCK__F_DEMOTE;
 		gl_drop(gl);
 		if (!due)
 			break;
-		glock__wait(gl_space(gl), &gl_busy(gl)->demotes_done, seen, 0);
+		glock__wait(gl_space(gl), done, seen, 0);
 	}
 	return err;
 }
@@ -415,11 +487,17 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	err = glock__check(gl_space(gl), "glock_downgrade");
 	if (err)
 		return err;
+	if (gh_state(gh) & GLOCK__H_FAST &&
+	    !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh))
+		return glock__not_owner(gh);
 	gl_take(gl);
+	glock__fast_close(gl);
+	if (gh_state(gh) & GLOCK__H_FAST)
+		glock__fast_to_list(gl, gh);
 	if (!(gh_state(gh) & GLOCK__H_HOLDER) || mode == gh->mode ||
 	    !glock__mode_is_down(gh->mode, mode) || !(gl_type(gl)->info.modes & GLOCK__MODES(mode)))
 		err = -EINVAL;
-	else if (glock__first_holder(gl) != gh ||
+	else if (glock__first_holder(gl) != gh || glock__fast_mode(gl) != GLOCK_UN ||
 		 (gh->list.next != &gl_busy(gl)->holders &&
 		  gh_state(glock__entry(gh->list.next, struct glock__holder, list)) &
 		      GLOCK__H_HOLDER))

@@ -86,6 +86,10 @@ static inline void glock__list_del(struct glock__list *l)
 #define GLOCK__H_ENTERING (1u << 19) /* the type's lock operation runs for it */
 #define GLOCK__H_LOST (1u << 20)     /* the space was withdrawn while it held the lock */
 #define GLOCK__H_DIED (1u << 21)     /* who had it before died with it */
+#define GLOCK__H_FAST (1u << 22)     /* it stands in a slot of its thread, see fast.h */
+
+/* Of a holder's flags, besides GLOCK_: the program named the owner. */
+#define GLOCK__OWNED 0x80000000u
 
 struct glock__holder {
 	struct glock__list list; /* gl->holders: the granted ones first, in order of asking */
@@ -97,7 +101,7 @@ struct glock__holder {
 	uint32_t flags; /* GLOCK_ */
 	int error;
 	uint8_t mode;
-	bool own_owner; /* the program named the owner */
+	uint8_t slot;
 	pid_t pid;
 	char comm[16];
 	int64_t asked;            /* when */
@@ -201,6 +205,7 @@ struct glock__type {
 	unsigned int flags; /* GLOCK_OPS_ */
 	int64_t hold;       /* as in glock_type_options */
 	bool known;
+	bool fast; /* glocks of this type may take the fast path */
 };
 
 /* The seams to the world: a test puts its own clock and dice here. */
@@ -223,6 +228,9 @@ struct glock_space {
 	uint32_t alive;               /* glocks not freed yet, dead ones included; a futex */
 	struct glock__slab glocks[2]; /* without and with a value block */
 	struct glock__slab busy;
+	struct glock__slab thread_records;
+	struct glock__thread *threads; /* under threads_lock, see thread.h */
+	bool fast;                     /* nothing that is on in this space forbids the fast path */
 
 	char name[65];
 	unsigned int flags; /* GLOCK_SPACE_ */
@@ -357,6 +365,8 @@ struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__h
 
 /* ---- glock.c: the state machine; gl->lock is held unless it says otherwise ---- */
 
+/* Somebody has it, by the queue or by the word; which gets closed. */
+bool glock__is_held(struct glock *gl);
 struct glock__holder *glock__first_holder(struct glock *gl);
 struct glock__holder *glock__first_waiter(struct glock *gl);
 bool glock__may_grant(struct glock *gl, const struct glock__holder *gh);
@@ -443,6 +453,15 @@ int64_t glock__hold_first(const struct glock *gl);
 int64_t glock__type_hold_first(const struct glock_space *space, unsigned int type);
 
 /* ---- holder.c ---- */
+
+/* -EPERM, with a message. */
+int glock__not_owner(const struct glock__holder *gh);
+
+/* Whether its owner is the thread that asked, and no other thread may let it go. */
+static inline bool glock__is_threads(const struct glock__holder *gh)
+{
+	return !(gh->flags & (GLOCK__OWNED | GLOCK_MOVABLE | GLOCK_NOPID));
+}
 
 /* Wakes whoever waits for it. The holder may be gone when this returns. */
 void glock__holder_set(struct glock_space *space, struct glock__holder *gh, uint32_t state);

@@ -58,8 +58,10 @@ static inline bool glock__lock_try(struct glock__lock *l)
 
 static inline void glock__lock_take(struct glock__lock *l)
 {
-	if (!glock__lock_try(l))
-		glock__lock_slow(l, glock__thread_number());
+	uint32_t none = 0, me = glock__thread_number();
+
+	if (!atom_cas32(&l->word, &none, me))
+		glock__lock_slow(l, me);
 }
 
 /* By the calling thread: no other can change the answer, so that this is no atom of its own. */

@@ -3,7 +3,8 @@
  * none.c - the lock manager of a process that shares with nobody: it grants everything at once.
  *
  * The same state machine runs above it, so that a program behaves as it would with others, except
- * that nobody ever asks for its locks. Value blocks live in the lock itself.
+ * that nobody ever asks for its locks. Value blocks live in the lock itself, with no value
+ * until one is written.
  */
 #include "impl.h"
 
@@ -14,7 +15,6 @@ static int none_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsig
 {
 	(void)type, (void)number, (void)mode, (void)flags;
 	lk->id = 1;
-	lk->lvb_valid = true;
 	lm->events->reply(lk, 0, 0);
 	return 0;
 }

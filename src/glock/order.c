@@ -39,7 +39,7 @@ int glock__order_check(struct glock *gl, struct glock__holder *gh)
 	for (struct glock__list *l = space->order.holders.next; l != &space->order.holders;
 	     l = l->next) {
 		other = glock__entry(l, struct glock__holder, order);
-		if (other->owner == gh->owner && other->own_owner == gh->own_owner &&
+		if (other->owner == gh->owner && !((other->flags ^ gh->flags) & GLOCK__OWNED) &&
 		    !(gh->flags & UNCHECKED) && wrong_order(other->gl, gl))
 			break;
 		other = NULL;

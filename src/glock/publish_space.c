@@ -121,10 +121,10 @@ static void write_holder(struct glock__segment_holder *h, const struct glock *gl
 	h->type = gl->type;
 	h->number = gl->number;
 	h->mode = gh->mode;
-	h->flags = gh->flags | (state & (GLOCK__H_HOLDER | GLOCK__H_WAIT));
+	h->flags = (gh->flags & ~GLOCK__OWNED) | (state & (GLOCK__H_HOLDER | GLOCK__H_WAIT));
 	h->error = gh->error;
 	h->pid = gh->pid;
-	h->of_owner = gh->own_owner;
+	h->of_owner = !!(gh->flags & GLOCK__OWNED);
 	h->owner = gh->owner;
 	h->asked = gh->asked;
 	h->granted = granted;

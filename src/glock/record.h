@@ -68,7 +68,7 @@ enum glock__area {
 	GLOCK__AREA_RECORDS,    /* struct glock__record */
 	GLOCK__AREA_MORE,       /* struct glock__more */
 	GLOCK__AREA_THREADS,    /* struct glock__thread_record, thread.h */
-	GLOCK__AREA_TYPE_STATS, /* struct glock__cpu_record: by CPU, then by type */
+	GLOCK__AREA_TYPE_STATS, /* struct glock__cpu_record, stats.h: by CPU, then by type */
 	GLOCK__AREA_HOLDERS,    /* struct glock__segment_holder, segment.h */
 	GLOCK__AREA_EXTRAS,     /* struct glock__segment_extra */
 	GLOCK__AREA_TRACE,      /* struct glock__ring_image, trace.h */
@@ -84,6 +84,7 @@ enum glock__area {
  */
 struct glock__mem {
 	void *(*slab)(struct glock__mem *mem, enum glock__area area, size_t size);
+	char *base[GLOCK__AREA_MAX]; /* the first piece of each, as found by slab.c */
 };
 
 #endif

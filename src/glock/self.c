@@ -8,13 +8,15 @@
 #include "self.h"
 
 #include "lock.h"
+#include "thread.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
 #ifndef GLOCK_ATOM_HOOKS
-_Thread_local struct glock__self glock__this_thread __attribute__((tls_model("initial-exec")));
+_Thread_local struct glock__self glock__this_thread GLOCK__TLS;
 #endif
 
 /* ---- threads ---- */
@@ -53,6 +55,13 @@ const char *glock__thread_name(void)
 	return know_this_thread()->name;
 }
 
+#ifndef GLOCK_ATOM_HOOKS
+bool glock__thread_lives(pid_t tid)
+{
+	return !syscall(SYS_tgkill, getpid(), tid, 0) || errno != ESRCH;
+}
+#endif
+
 /* ---- forks ---- */
 
 uint32_t *glock__generation_word;
@@ -62,6 +71,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void wipe(void)
 {
 	atom_store32(glock__generation_word, 0);
+	glock__self()->thread = NULL;
 }
 
 static void make_word(void)
@@ -89,5 +99,7 @@ int glock__new_generation(uint32_t *generation)
 	*generation = atom_add32(&last_generation, 1) + 1;
 	if (!atom_cas32(glock__generation_word, &none, *generation))
 		*generation = none; /* another thread was first */
+	else if (*generation > 1)
+		glock__threads_forked();
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "atom.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,14 +29,24 @@ struct glock__self {
 	uint32_t generation;            /* of the process, when the next two were found */
 	pid_t tid;                      /* 0: not known yet */
 	char name[16];
+	struct glock__thread *thread;  /* its slots in the space used last; see thread.h */
+	struct glock__thread *threads; /* and in all spaces */
+	uint32_t threads_of;           /* the generation that these are of */
 };
 
 #ifdef GLOCK_ATOM_HOOKS
 struct glock__self *glock__self(void);
 #else
-/* initial-exec: a load relative to the thread pointer, without a call. */
-extern _Thread_local struct glock__self glock__this_thread
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/*
+ * initial-exec: a load relative to the thread pointer, without a call. Not with a sanitizer: gcc's
+ * check for null pointers relies on flags that the linker's version of that instruction leaves alone.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GLOCK__TLS __attribute__((visibility("hidden")))
+#else
+#define GLOCK__TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
+#endif
+extern _Thread_local struct glock__self glock__this_thread GLOCK__TLS;
 
 static inline struct glock__self *glock__self(void)
 {
@@ -46,6 +57,9 @@ static inline struct glock__self *glock__self(void)
 /* For dumps. */
 pid_t glock__thread_id(void);
 const char *glock__thread_name(void);
+
+/* Whether that thread of this process is still there. Built with hooks: the program's, too. */
+bool glock__thread_lives(pid_t tid);
 
 /* The word that says which generation of the process this is; there once a space was opened. */
 extern uint32_t *glock__generation_word __attribute__((visibility("hidden")));

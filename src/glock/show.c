@@ -5,7 +5,7 @@
  * A glock's part of a dump is made under its lock, into memory that is there already; it is handed
  * out after. What does not fit is made anew with more room.
  */
-#include "impl.h"
+#include "fast.h"
 
 #include "dump.h"
 
@@ -38,9 +38,7 @@ static void print_into_text(void *to, const char *text, size_t len)
 
 static const char *comm_of(const struct glock__holder *gh)
 {
-	if (!syscall(SYS_tgkill, getpid(), gh->pid, 0) || errno != ESRCH)
-		return gh->comm;
-	return "(ended)";
+	return glock__thread_lives(gh->pid) ? gh->comm : "(ended)";
 }
 
 static void one_holder(struct dump *d, const struct glock__holder *gh)
@@ -59,11 +57,27 @@ static void one_holder(struct dump *d, const struct glock__holder *gh)
 	glock__dump_holder(&d->text, d->format, &h);
 }
 
+/* One that stands in a slot of its thread. */
+static void one_fast(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
+{
+	struct dump *d = arg;
+	const struct glock__dump_holder h = {
+	    .mode = fh->gh->mode,
+	    .flags = fh->gh->flags | GLOCK__H_HOLDER,
+	    .pid = fh->tid,
+	    .comm = glock__thread_lives(fh->tid) ? fh->comm : "(ended)",
+	    .where = fh->gh->where,
+	};
+
+	(void)gl;
+	glock__dump_holder(&d->text, d->format, &h);
+}
+
 /* Under gl->lock. */
 static void one_glock(struct dump *d, struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
-	bool queued = !glock__list_empty(&gl_busy(gl)->holders);
+	bool queued = glock__is_held(gl) || !glock__list_empty(&gl_busy(gl)->holders);
 	const struct glock__dump_glock g = {
 	    .state = gl->state,
 	    .target = gl_busy(gl)->target,
@@ -80,6 +94,7 @@ static void one_glock(struct dump *d, struct glock *gl)
 	};
 
 	glock__dump_glock(&d->text, d->format, &g);
+	glock__fast_each(gl, one_fast, d);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next)
 		one_holder(d, glock__entry(l, struct glock__holder, list));
@@ -111,6 +126,7 @@ static void dump_one(struct glock *gl, void *arg)
 	for (;;) {
 		d->text.len = 0;
 		gl_take(gl);
+		glock__fast_fold(gl);
 		if (d->file == GLOCK_FILE_GLSTATS)
 			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
 		else
@@ -129,8 +145,17 @@ static void dump_one(struct glock *gl, void *arg)
 	d->print(d->to, d->text.buf, d->text.len);
 }
 
+static void fold_one(struct glock *gl, void *arg)
+{
+	(void)arg;
+	gl_take(gl);
+	glock__fast_fold(gl);
+	gl_drop(gl);
+}
+
 static void dump_sbstats(struct glock_space *space, struct dump *d)
 {
+	glock__each(space, fold_one, NULL);
 	for (unsigned int line = 0;; line++) {
 		d->text.len = 0;
 		if (!glock__dump_sbstats(&d->text, &space->type_stats, line))
@@ -193,6 +218,7 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 	if (err)
 		return err;
 	gl_take(gl);
+	glock__fast_fold(gl);
 	now = glock__now(gl_space(gl));
 	s.srtt = r->stats.v[GLOCK__SRTT];
 	s.srttvar = r->stats.v[GLOCK__SRTTVAR];

@@ -16,13 +16,11 @@
 void glock__slab_init(struct glock__slab *s, size_t size, size_t published_size,
 		      enum glock__area area, struct glock__mem *mem, void *owner)
 {
-	size_t fit = (GLOCK__CHUNK - sizeof(struct glock__chunk)) / size;
-
-	assert(size % 8 == 0 && size >= 8);
 	memset(s, 0, sizeof(*s));
-	s->size = (uint32_t)size;
+	for (s->shift = 6; (1u << s->shift) < size;)
+		s->shift++;
 	s->published_size = (uint32_t)published_size;
-	s->per_chunk = (uint32_t)(fit < GLOCK__CHUNK_SLOTS ? fit : GLOCK__CHUNK_SLOTS);
+	s->per_chunk = (GLOCK__CHUNK >> s->shift) - 1;
 	s->used = 1;
 	s->area = area;
 	s->mem = mem;
@@ -38,7 +36,7 @@ static void *reserve_memory(uint32_t chunk, size_t size)
 	void *p;
 
 	if (!chunk)
-		return malloc(size);
+		return aligned_alloc(128, (size + 127) & ~(size_t)127);
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		 -1, 0);
 
@@ -81,6 +79,16 @@ static size_t published_bytes(const struct glock__slab *s)
 	return (size_t)s->per_chunk * s->published_size;
 }
 
+/* Pieces of an area follow each other. */
+static uint32_t place_of(const struct glock__slab *s, char *published)
+{
+	char **base = &s->mem->base[s->area];
+
+	if (!*base)
+		*base = published;
+	return (uint32_t)((size_t)(published - *base) / s->published_size);
+}
+
 static int add_chunk(struct glock__slab *s)
 {
 	unsigned int region = 31 - (unsigned int)__builtin_clz(s->chunks + 1);
@@ -106,9 +114,10 @@ static int add_chunk(struct glock__slab *s)
 	c->owner = s->owner;
 	c->published = published;
 	c->first = s->chunks * GLOCK__CHUNK_SLOTS;
-	c->size = s->size;
+	c->shift = s->shift;
 	c->published_size = s->published_size;
 	c->own = own;
+	c->place = own || !published ? GLOCK__UNSEEN : place_of(s, published) - 1;
 	s->chunks++;
 	return 0;
 }

@@ -27,18 +27,23 @@ enum {
 	GLOCK__SLAB_REGIONS = 22, /* of 1, 2, 4... chunks */
 };
 
+/* A bit of a place: the published part is in private memory, where nobody sees it. */
+#define GLOCK__UNSEEN 0x80000000u
+
 struct glock__chunk {
 	_Alignas(64) void *owner;
 	char *published;
 	uint32_t first; /* the number of its first object */
-	uint32_t size, published_size;
-	bool own; /* the published parts are in private memory */
+	uint32_t shift; /* an object's size is a power of two */
+	uint32_t published_size;
+	uint32_t place; /* in its area, of the first published part, less one */
+	bool own;       /* the published parts are in private memory */
 };
 static_assert(sizeof(struct glock__chunk) == 64, "a chunk's head is a cache line");
 
 struct glock__slab {
 	struct glock__lock lock;
-	uint32_t size, published_size;
+	uint32_t shift, published_size;
 	uint32_t per_chunk;
 	uint32_t chunks; /* that are ready */
 	uint32_t used;   /* objects that were ever handed out, in order */
@@ -49,7 +54,7 @@ struct glock__slab {
 	char *regions[GLOCK__SLAB_REGIONS];
 };
 
-/* size: a multiple of 8; published_size may be 0. */
+/* An object gets the next power of two from 64 on; published_size may be 0. */
 void glock__slab_init(struct glock__slab *s, size_t size, size_t published_size,
 		      enum glock__area area, struct glock__mem *mem, void *owner);
 void glock__slab_end(struct glock__slab *s);
@@ -72,7 +77,7 @@ static inline void *glock__slab_at(const struct glock__slab *s, uint32_t number)
 {
 	uint32_t chunk = number / GLOCK__CHUNK_SLOTS, slot = number % GLOCK__CHUNK_SLOTS;
 
-	return glock__slab_chunk(s, chunk) + sizeof(struct glock__chunk) + (size_t)slot * s->size;
+	return glock__slab_chunk(s, chunk) + ((size_t)(slot + 1) << s->shift);
 }
 
 static inline const struct glock__chunk *glock__chunk_of(const void *object)
@@ -80,25 +85,28 @@ static inline const struct glock__chunk *glock__chunk_of(const void *object)
 	return (const struct glock__chunk *)((uintptr_t)object & ~(uintptr_t)(GLOCK__CHUNK - 1));
 }
 
-/* Its place in its chunk. */
+/* Its place in its chunk, counted from 1: the head is in the way of the first. */
 static inline uint32_t glock__slab_slot(const void *object)
 {
-	const struct glock__chunk *c = glock__chunk_of(object);
-	uint32_t offset = (uint32_t)((const char *)object - (const char *)(c + 1));
-
-	return c->size == 64 ? offset / 64 : offset / c->size;
+	return (uint32_t)((uintptr_t)object & (GLOCK__CHUNK - 1)) >> glock__chunk_of(object)->shift;
 }
 
 static inline uint32_t glock__slab_number(const void *object)
 {
-	return glock__chunk_of(object)->first + glock__slab_slot(object);
+	return glock__chunk_of(object)->first + glock__slab_slot(object) - 1;
+}
+
+/* The place of its published part in the area, counted from 0; or something with GLOCK__UNSEEN. */
+static inline uint32_t glock__slab_place(const void *object)
+{
+	return glock__chunk_of(object)->place + glock__slab_slot(object);
 }
 
 static inline void *glock__slab_published(const void *object)
 {
 	const struct glock__chunk *c = glock__chunk_of(object);
 
-	return c->published + (size_t)glock__slab_slot(object) * c->published_size;
+	return c->published + (size_t)(glock__slab_slot(object) - 1) * c->published_size;
 }
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * space.c - lock spaces: open, close, withdraw.
  */
-#include "impl.h"
+#include "dlm.h"
+#include "fast.h"
 #include "local.h"
 #include "publish.h"
 
@@ -16,7 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24 };
+enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
+
+/* What a later header may add must not be taken for done. */
+#define SPACE_FLAGS                                                               \
+	(GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_LINUX_6_1 | \
+	 GLOCK_SPACE_CHECK_OPS)
+#define TYPE_FLAGS (GLOCK_OPS_ASPACE | GLOCK_OPS_LVB | GLOCK_OPS_BY_NUMBER | GLOCK_OPS_RECUR)
 
 int glock__check(struct glock_space *space, const char *function)
 {
@@ -74,7 +81,9 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 {
 	struct glock__type *t;
 
-	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE)
+	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE || o->flags & ~TYPE_FLAGS)
+		return -EINVAL;
+	if (o->caches & ~(GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA))
 		return -EINVAL;
 	t = &space->types[o->type];
 	t->known = true;
@@ -86,7 +95,7 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 	if (o->type < GLOCK_TYPE_OWN)
 		return 0;
 	snprintf(t->info.name, sizeof(t->info.name), "%.8s", o->name ? o->name : "own");
-	t->info.caches = o->caches & (GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA);
+	t->info.caches = o->caches;
 	t->info.modes = o->modes ? o->modes : GLOCK__SH_SET | GLOCK__EX_SET;
 	t->info.order = o->order;
 	t->info.by_number = o->flags & GLOCK_OPS_BY_NUMBER;
@@ -94,6 +103,15 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 	if (t->info.modes & ~(GLOCK__SH_SET | GLOCK__DF_SET | GLOCK__EX_SET))
 		return -EINVAL;
 	return 0;
+}
+
+/* Nothing of the type's has to be called, and nothing looked for, when a holder comes or goes. */
+static bool may_be_fast(const struct glock__type *t)
+{
+	const unsigned int both = GLOCK__SH_SET | GLOCK__EX_SET;
+
+	return !t->ops.lock && !t->ops.unlock && !t->info.may_recur &&
+	       (t->info.modes & both) == both;
 }
 
 static int set_types(struct glock_space *space, const struct glock_space_options *o)
@@ -112,6 +130,8 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 		memcpy(&type, at + i * stride, stride < sizeof(type) ? stride : sizeof(type));
 		err = set_type(space, &type);
 	}
+	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++)
+		space->types[i].fast = may_be_fast(&space->types[i]);
 	return err;
 }
 
@@ -121,6 +141,8 @@ static int set_options(struct glock_space *space, const char *name,
 	size_t len = name ? strlen(name) : 0;
 
 	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
+		return -EINVAL;
+	if (o->flags & ~SPACE_FLAGS)
 		return -EINVAL;
 	if (o->cached_age < 0 || (o->n_types && (!o->types || !o->types->size)))
 		return -EINVAL;
@@ -146,6 +168,7 @@ static void free_space(struct glock_space *space)
 	for (int i = 0; i < 2; i++)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
+	glock__threads_end(space);
 	glock__publisher_free(space->publisher);
 	free(space->hash);
 	free(space);
@@ -158,6 +181,9 @@ static void init_slabs(struct glock_space *space)
 	for (size_t lvb = 0; lvb < 2; lvb++)
 		glock__slab_init(&space->glocks[lvb], sizeof(struct glock) + lvb * GLOCK_LVB_SIZE,
 				 sizeof(struct glock__record), GLOCK__AREA_RECORDS, mem, space);
+	/* A record of a thread has a private part only because a slab's objects have one. */
+	glock__slab_init(&space->thread_records, 512, sizeof(struct glock__thread_record),
+			 GLOCK__AREA_THREADS, mem, space);
 	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__more),
 			 GLOCK__AREA_MORE, mem, space);
 }
@@ -207,6 +233,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 			space->ring = glock__ring_new(o.trace_order);
 		err = space->ring ? 0 : -ENOMEM;
 	}
+	space->fast = !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER);
 	if (!err)
 		glock__publish_ready(space);
 	lm->owner = space;
@@ -247,6 +274,14 @@ static int new_local(const char *name, const struct glock_space_options *o,
 	return glock__local_new(&local, lm);
 }
 
+static int new_dlm(const char *name, const struct glock_space_options *o,
+		   struct glock__lockman **lm)
+{
+	const struct glock__dlm_options dlm = {.name = name, .log = o->log, .log_arg = o->log_arg};
+
+	return glock__dlm_new(&dlm, lm);
+}
+
 static const struct {
 	const char *name;
 	int (*new)(const char *name, const struct glock_space_options *o,
@@ -254,6 +289,7 @@ static const struct {
 } lockmans[] = {
     {"local", new_local}, /* the usual one */
     {"none", new_none},
+    {"dlm", new_dlm},
 };
 
 enum { LOCKMANS = sizeof(lockmans) / sizeof(*lockmans) };
@@ -278,7 +314,9 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 	size_t size = options ? options->size : 0;
 	int err;
 
-	if (!name || (options && size < offsetof(struct glock_space_options, flags)))
+	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES)
+		return -EINVAL;
+	if (options && size < offsetof(struct glock_space_options, flags))
 		return -EINVAL;
 	if (options)
 		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
@@ -352,19 +390,31 @@ void glock__space_kill(struct glock_space *space)
 
 /* ---- withdraw ---- */
 
+static void lost(struct glock *gl, struct glock__holder *gh)
+{
+	atom_or32(&gh->state, GLOCK__H_LOST);
+	glock__op_lost(gl, gh);
+}
+
+static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
+{
+	(void)arg;
+	lost(gl, fh->gh);
+}
+
 /* Holders are told; nobody waits any more; the cache goes as soon as nobody holds it. */
 static void withdraw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
 	gl_take(gl);
+	glock__fast_close(gl);
+	glock__fast_each(gl, lost_fast, NULL);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
-		if (!(gh_state(gh) & GLOCK__H_HOLDER))
-			continue;
-		atom_or32(&gh->state, GLOCK__H_LOST);
-		glock__op_lost(gl, gh);
+		if (gh_state(gh) & GLOCK__H_HOLDER)
+			lost(gl, gh);
 	}
 	if (gl->state != GLOCK_UN)
 		glock__request_demote(gl, GLOCK_UN, 0, false);

@@ -146,13 +146,14 @@ void glock__stats_inherit(struct glock__stats *s, struct glock__type_stats *ts, 
 	s->v[GLOCK__QCOUNT] = 0;
 }
 
-void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type)
+void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
+			 int64_t n)
 {
 	struct glock__cpu_record *r = lock_record(ts, type);
 
-	r->stats.v[GLOCK__QCOUNT]++;
+	r->stats.v[GLOCK__QCOUNT] = plus(r->stats.v[GLOCK__QCOUNT], n);
 	unlock_record(ts, r);
-	s->v[GLOCK__QCOUNT]++;
+	s->v[GLOCK__QCOUNT] = plus(s->v[GLOCK__QCOUNT], n);
 }
 
 void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,

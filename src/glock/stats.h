@@ -71,8 +71,9 @@ void glock__stats_sample(int64_t pair[2], int64_t sample);
 /* A new glock: what this CPU knows of the type, with the counters at zero. */
 void glock__stats_inherit(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type);
 
-/* A holder is queued. */
-void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type);
+/* So many holders were queued. */
+void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
+			 int64_t n);
 
 /*
  * Right before the lock manager is called. *stamp is the time of the glock's last request and

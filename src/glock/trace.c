@@ -4,6 +4,7 @@
 
 #include "atom.h"
 #include "mode.h"
+#include "probes.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,19 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__has_include)
-#if __has_include(<sys/sdt.h>)
-#include <sys/sdt.h>
-#define HAVE_PROBES true
-#endif
-#endif
-#ifndef HAVE_PROBES
-#define HAVE_PROBES false
-#define DTRACE_PROBE4(provider, name, a, b, c, d) ((void)(a), (void)(b), (void)(c), (void)(d))
-#define DTRACE_PROBE5(provider, name, a, b, c, d, e) ((void)(e))
-#endif
-
-const bool glock__have_probes = HAVE_PROBES;
+const bool glock__have_probes = GLOCK__HAVE_PROBES;
 
 const char *const glock__event_names[GLOCK__EV_MAX] = {
     [GLOCK__EV_STATE_CHANGE] = "gfs2_glock_state_change",
@@ -247,10 +236,10 @@ static void probe(const struct glock__event *ev)
 			      ev->remote);
 		break;
 	case GLOCK__EV_PROMOTE:
-		DTRACE_PROBE4(glock, promote, ev->type, ev->number, ev->state, ev->thread);
+		PROBE_PROMOTE(ev->type, ev->number, ev->state, ev->thread);
 		break;
 	case GLOCK__EV_QUEUE:
-		DTRACE_PROBE4(glock, queue, ev->type, ev->number, ev->state, ev->out);
+		PROBE_QUEUE(ev->type, ev->number, ev->state, ev->out);
 		break;
 	case GLOCK__EV_LOCK_TIME:
 		DTRACE_PROBE5(glock, lock_time, ev->type, ev->number, ev->status, ev->round_trip,

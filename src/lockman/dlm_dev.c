@@ -193,12 +193,12 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 #define CAST ((void *)1)
 #define BAST ((void *)2)
 
-struct request {
+union request {
 	struct dlm_write_request head;
-	char name[DLM_RESNAME_MAXLEN + 1]; /* head's flexible last member */
+	char room[sizeof(struct dlm_write_request) + DLM_RESNAME_MAXLEN]; /* its last member's */
 };
 
-static void fill(struct request *r, const struct glock__dlm_call *call, uint8_t cmd)
+static void fill(union request *r, const struct glock__dlm_call *call, uint8_t cmd)
 {
 	struct dlm_lock_params *p = &r->head.i.lock;
 
@@ -232,7 +232,7 @@ static ssize_t give(struct glock__dlm_dev *dev, const void *request, size_t size
 
 int64_t glock__dlm_lock(struct glock__dlm_dev *dev, const struct glock__dlm_call *call)
 {
-	struct request r;
+	union request r;
 	size_t len = call->flags & GLOCK__LKF_CONVERT ? 0 : call->namelen;
 
 	if (len > DLM_RESNAME_MAXLEN)
@@ -247,7 +247,7 @@ int64_t glock__dlm_lock(struct glock__dlm_dev *dev, const struct glock__dlm_call
 
 int glock__dlm_unlock(struct glock__dlm_dev *dev, const struct glock__dlm_call *call)
 {
-	struct request r;
+	union request r;
 	ssize_t n;
 
 	fill(&r, call, DLM_USER_UNLOCK);

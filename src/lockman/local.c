@@ -97,12 +97,16 @@ void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 	if (lk->id != id)
 		lk->id = id; /* of a new lock; else others may look at it now */
 	lk->token = token;
+	if (!id)
+		lk->lvb_valid = false;
 	if (ev->status)
 		return;
 	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
 		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
+	/* One that nobody wrote is not copied: what is ours then stays what it was, no value. */
 	if (lk->has_lvb)
-		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID);
+		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
+				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
 	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
 }
 
@@ -116,6 +120,38 @@ static int ask_table(struct local *l, unsigned int shard, const struct glock__ta
 
 	while (err == -ENOSPC && !glock__local_grow(l, shard))
 		err = glock__table_lock(t, args, ev);
+	return err;
+}
+
+/*
+ * A new lock stands behind all conversions, and as those that have been here before come again and
+ * again with conversions, it might stand there for ever. What cannot be granted at once therefore
+ * gets its lock at NL and becomes a conversion, too, behind those that wait.
+ */
+static int ask_fairly(struct local *l, unsigned int shard, struct glock__table_request *args,
+		      struct glock__table_event *ev)
+{
+	struct glock__table_request nl;
+	int err;
+
+	if (args->mode == GLOCK__NL || args->flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE))
+		return ask_table(l, shard, args, ev);
+	args->flags |= GLOCK__LKF_NOQUEUE;
+	err = ask_table(l, shard, args, ev);
+	args->flags &= ~GLOCK__LKF_NOQUEUE;
+	if (err || ev->status != -EAGAIN)
+		return err;
+	nl = *args;
+	nl.mode = GLOCK__NL;
+	nl.flags |= GLOCK__LKF_EXPEDITE; /* past all queues: NL is in nobody's way */
+	err = ask_table(l, shard, &nl, ev);
+	if (err)
+		return err;
+	args->lkid = ev->lkid;
+	args->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
+	err = ask_table(l, shard, args, ev);
+	if (err)
+		glock__table_unlock(table_at(l, shard), args->lkid, 0, NULL, ev);
 	return err;
 }
 
@@ -150,13 +186,14 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		glock__lm_name(name, type, number);
 		shard = (unsigned int)(glock__table_hash(name, GLOCK__LM_NAME_LEN) >> 32) % SHARDS;
 	}
+	glock__local_check_file(l);
 	err = glock__local_take(l, shard);
 	if (err) {
 		request_not(l);
 		return err;
 	}
 	args.lkid = id_lkid(l, lk->id);
-	err = has_left(l) ? -ENODEV : ask_table(l, shard, &args, &ev);
+	err = has_left(l) ? -ENODEV : ask_fairly(l, shard, &args, &ev);
 	if (!err && ev.status == -EINPROGRESS) {
 		r.asked = local_now();
 		r.id = id_of(shard, ev.lkid);
@@ -342,9 +379,17 @@ static bool one_cpu(void)
 	return sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) == 1;
 }
 
+#define LOOK_NS 1000000000ll /* how often that is looked for */
+
 /* The file was taken away or replaced: who opens the space now is in another one than we. */
 void glock__local_check_file(struct local *l)
 {
+	int64_t now = local_now(), last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
+
+	if (now - last < LOOK_NS ||
+	    !__atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
 	if (!glock__local_still_there(l) || __atomic_exchange_n(&l->gone, true, __ATOMIC_ACQ_REL))
 		return;
 	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",

@@ -326,7 +326,7 @@ uint64_t glock__local_granted(struct local *l, unsigned int shard,
 /* What the node's side of the lock has to know of it. */
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 			    const struct glock__table_event *ev, uint64_t token);
-/* Withdraws if the file is not there any more. */
+/* Withdraws if the file is not there any more; looks from time to time only. */
 void glock__local_check_file(struct local *l);
 
 #endif

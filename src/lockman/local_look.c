@@ -58,8 +58,10 @@ int glock__local_each_space(const char *dir,
 		look_in(dir, &look);
 		return look.opened ? look.n : -errno;
 	}
-	if (said && *said)
+	if (said && *said) { /* overrides for all */
 		look_in(said, &look);
+		return look.n;
+	}
 	base = opendir(GLOCK__LOCAL_BASE);
 	snprintf(own, sizeof(own), "glock-%u", (unsigned int)geteuid());
 	while (base && (entry = readdir(base))) {
@@ -71,8 +73,7 @@ int glock__local_each_space(const char *dir,
 		    entry->d_name[6 + (entry->d_name[6] == 'g')] > '9')
 			continue;
 		snprintf(path, sizeof(path), GLOCK__LOCAL_BASE "/%s", entry->d_name);
-		if (!said || strcmp(path, said))
-			look_in(path, &look);
+		look_in(path, &look);
 	}
 	if (base)
 		closedir(base);

@@ -20,8 +20,8 @@ struct glock__local_space {
 };
 
 /*
- * Calls fn for every space file in a directory; dir NULL: in this user's own, those of the user's
- * groups (all, if root looks), and where GLOCK_DIR says. Returns how many, or a negative errno if
+ * Calls fn for every space file in a directory; dir NULL: where GLOCK_DIR says, or else in this
+ * user's own and those of the user's groups (all, if root looks). Returns how many, or a negative errno if
  * the directory given cannot be read.
  */
 int glock__local_each_space(const char *dir,

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #define WATCH_NS 15000000ll
-#define LOOK_NS 1000000000ll /* how often to see whether the file is there */
 #define TELL_NS 5000000000ll /* after how long a wait is told, and then each time twice as long */
 
 enum { REQUESTS = 16, BLOCKERS = 32, PURGE_AT_ONCE = 64 };
@@ -219,12 +218,30 @@ void glock__local_bury_all(struct local *l)
 
 /* ---- recovery ---- */
 
+/* Under head->members: those who recover, and died in it, are dead themselves. */
+static void bury_recoverers(struct local *l)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		const struct slot *slot = &l->head->slot[i];
+		uint32_t by = slot->recoverer - 1;
+		struct slot *who = by < NODES ? &l->head->slot[by] : NULL;
+
+		if (!who || atom_load32(&slot->state) != SLOT_RECOVERING ||
+		    slot->recoverer_generation != who->generation ||
+		    atom_load32(&who->state) != SLOT_LIVE || glock__local_alive(l, by))
+			continue;
+		atom_store32(&who->state, SLOT_DEAD);
+		clear_dead(l, by);
+	}
+}
+
 int glock__local_recovery_start(struct local *l)
 {
 	int err = take_members(l, false);
 
 	if (err)
 		return err;
+	bury_recoverers(l);
 	name_recoverers(l);
 	pthread_mutex_unlock(&l->head->members);
 	return 0;
@@ -373,11 +390,7 @@ void glock__local_watch(struct local *l)
 		glock__local_recovery_start(l);
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
-	last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
-	if (now - last > LOOK_NS) {
-		__atomic_store_n(&l->looked, now, __ATOMIC_RELAXED);
-		glock__local_check_file(l);
-	}
+	glock__local_check_file(l);
 }
 
 size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,

@@ -14,9 +14,13 @@
  *     that grants the mode it is about, or after the lock has given way already. Several may
  *     become one.
  *   - After the reply to unlock nothing more comes for the lock.
+ *   - While a request waits, each other node gets the lock once at most. The DLM keeps to that among
+ *     conversions with QUECVT; a new lock it lets wait behind conversions for ever. So a new lock
+ *     that cannot be granted at once is asked for at NL, with EXPEDITE, and then converted.
  *   - leave: all open requests are answered, with -ENODEV if need be, before it returns, and none
  *     is accepted any more. Locks still there are given back, or, if the node failed, treated as
- *     those of a dead node.
+ *     those of a dead node. No other thread is in an event of such a lock when it is answered: the
+ *     answer may free it.
  */
 #ifndef GLOCK_LOCKMAN_LOCKMAN_H
 #define GLOCK_LOCKMAN_LOCKMAN_H

@@ -29,6 +29,7 @@ struct glock__sim_params {
 	int64_t notice;               /* from a death until the others know */
 	int64_t recovery;             /* from then until they may go on */
 	unsigned int refuse;          /* one request of so many fails with -ENOMEM; 0: none */
+	bool unfair;                  /* a new lock waits behind conversions, as the DLM has it */
 	/* For whoever watches; any may be NULL. Of requests for a mode: */
 	void *watcher;
 	void (*on_arrival)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode,

@@ -57,6 +57,34 @@ static void callbacks(struct glock__sim *sim)
 	}
 }
 
+/*
+ * A new lock stands behind all conversions, for ever perhaps. What cannot be granted at once gets
+ * its lock at NL, past all queues, and becomes a conversion. (Every lock manager must do so; it is
+ * done here at the master, as in the one for the processes of one machine.)
+ */
+static int ask_fairly(struct glock__sim *sim, struct glock__table_request *args,
+		      struct glock__table_event *ev)
+{
+	struct glock__table_request first = *args;
+	int err;
+
+	if (args->flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE) || sim->p.unfair)
+		return glock__table_lock(sim->table, args, ev);
+	first.flags |= GLOCK__LKF_NOQUEUE;
+	err = glock__table_lock(sim->table, &first, ev);
+	if (err || ev->status != -EAGAIN)
+		return err;
+	first = *args;
+	first.mode = GLOCK__NL;
+	first.flags |= GLOCK__LKF_EXPEDITE;
+	err = glock__table_lock(sim->table, &first, ev);
+	if (err)
+		return err;
+	args->lkid = ev->lkid;
+	args->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
+	return glock__table_lock(sim->table, args, ev);
+}
+
 static void master_lock(struct glock__sim *sim, const struct sim__message *m)
 {
 	char name[GLOCK__LM_NAME_LEN + 1];
@@ -76,11 +104,12 @@ static void master_lock(struct glock__sim *sim, const struct sim__message *m)
 	glock__lm_name(name, m->type, m->number);
 	m->lock->pending = true;
 	if (sim->p.on_arrival)
-		sim->p.on_arrival(sim->p.watcher, m->node, m->lock->lk, m->mode, m->flags);
+		sim->p.on_arrival(sim->p.watcher, m->node, m->lock->lk, m->mode,
+				  m->flags | (sim->p.unfair ? 0 : GLOCK__LKF_CONVERT));
 	if (sim->p.refuse && !glock__sim_random(sim, sim->p.refuse))
 		err = -ENOMEM;
 	else
-		err = glock__table_lock(sim->table, &args, &ev);
+		err = ask_fairly(sim, &args, &ev);
 	if (err) {
 		ev = (struct glock__table_event){.status = err, .mode = GLOCK__NL};
 		if (!m->lock->lkid)

@@ -82,7 +82,8 @@ static bool may_have(const struct node *node, const struct row *row)
 static bool is_silent(const struct node *node)
 {
 	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNUSABLE ||
-	       node->state == NODE_STALE || node->state == NODE_UNREACHABLE;
+	       node->state == NODE_STALE || node->state == NODE_UNREACHABLE ||
+	       node->state == NODE_DEAD || node->state == NODE_STOPPED || node->state == NODE_HANGS;
 }
 
 static bool is_back(const struct node *node)

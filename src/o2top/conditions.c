@@ -88,10 +88,10 @@ static bool take_condition(void *arg, const char *line, size_t len, size_t numbe
 	    {"withdraw", "0", "withdrawn: it can only be unmounted", false},
 	    {"freeze", "0", "frozen (gfs2_freeze, fsfreeze)", false},
 	    {"block", "0", "its locks are blocked: a node is being recovered or fenced", true},
-	    {"recover_status", "ff", "its DLM recovers, or waits for a node to be fenced", true},
 	};
 	struct reading *r = arg;
 	char text[TEXT_MAX], *value;
+	unsigned bits;
 
 	(void)number;
 	(void)complete;
@@ -102,6 +102,14 @@ static bool take_condition(void *arg, const char *line, size_t len, size_t numbe
 	*value++ = '\0';
 	if (strncmp(value, "0x", 2) == 0)
 		value += 2;
+	/* bits of recovery; without DLM_RS_DONE the lock space stands still */
+	if (strcmp(text, "recover_status") == 0 && sscanf(value, "%x", &bits) == 1 &&
+	    !(bits & 0x40)) {
+		r->space->recovering = true;
+		banner(&r->m->banners,
+		       "%s on %s: its DLM recovers, or waits for a node to be fenced", r->where,
+		       r->node);
+	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (strcmp(text, all[i].name) == 0 && *value && strcmp(value, all[i].good) != 0) {
 			r->space->recovering |= all[i].recovers;

@@ -9,9 +9,8 @@
  */
 #include "engine.h"
 
-#include "paths.h"
-#include "take.h"
 #include "times.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +26,6 @@
 /* A hole in a recording is not sat through, in seconds. */
 #define GAP_MAX_S 5.0
 /* Of so many rows, the worst, paths are looked for. */
-enum { PATHS_ASKED = 100 };
 
 struct engine {
 	struct engine_setup setup; /* the thread's */
@@ -80,23 +78,23 @@ static void tell(struct engine *e)
 static int take(struct engine *e, char **label)
 {
 	double before = now_s();
+	struct sample sample;
 	int got;
 
 	pthread_mutex_lock(&e->mutex);
 	e->model->opened = e->opened;
 	pthread_mutex_unlock(&e->mutex);
-	got = take_sample(e->model, e->setup.collector, &e->setup.sample, &e->problems);
+	got = e->setup.collector->ops->next(e->setup.collector, &sample, &e->problems);
 	if (got <= 0)
 		return got;
 	free(*label);
-	*label = strdup(e->setup.sample.label);
-	if (e->setup.paths)
-		paths_take(e->setup.paths, e->setup.names, e->model, e->setup.collector,
-			   &e->setup.sample);
+	*label = strdup(sample.label);
+	got = *label ? watch_sample(e->setup.watch, &sample) : -ENOMEM;
+	problems_join(&e->problems, &e->model->problems);
 	if (e->setup.sampled)
 		e->setup.sampled(e->setup.sampled_arg, &e->problems);
 	e->cost_s = now_s() - before;
-	return *label ? 1 : -ENOMEM;
+	return got ? got : 1;
 }
 
 /* Ranks what the model has and hands it over. */
@@ -105,13 +103,12 @@ static int publish(struct engine *e, const char *label, bool single)
 	struct snapshot *s, *old;
 	struct group group;
 	float lost;
-	int err = group_rank(&group, e->model, *e->setup.names, e->setup.filter, e->setup.sort);
+	int err =
+	    group_rank(&group, e->model, *e->setup.watch->names, e->setup.filter, e->setup.sort);
 
 	if (err)
 		return err;
-	if (e->setup.paths)
-		paths_ask(e->setup.paths, e->model, &group, e->setup.collector, &e->setup.sample,
-			  PATHS_ASKED);
+	watch_ranked(e->setup.watch, &group);
 	lost = (float)group.totals.lost_per_s;
 	e->shown_us = group.time_us;
 	s = snapshot_make(e->model, &group, &e->problems, label, single);

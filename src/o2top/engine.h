@@ -18,9 +18,7 @@ struct engine_setup {
 	struct collector *collector;
 	struct model *model; /* with the first sample in it */
 	const char *label;   /* of that */
-	struct names **names;
-	struct paths **paths;      /* NULL: none are asked for */
-	struct sample sample;      /* the first, as the collector gave it */
+	struct watch *watch;
 	struct problems *problems; /* of that */
 	const struct filter *filter;
 	enum sort_key sort;

@@ -5,7 +5,6 @@
 #include "complain.h"
 #include "output.h"
 #include "recordings.h"
-#include "take.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +22,9 @@
 #include "collect/discover.h"
 #include "collect/mounts.h"
 #include "collect/record.h"
-#include "paths.h"
 #include "views/tui.h"
 #include "views/units.h"
+#include "watch.h"
 
 struct run {
 	struct options o;
@@ -36,8 +35,7 @@ struct run {
 	size_t taken;       /* samples */
 	struct model model;
 	struct names *names;
-	struct paths *paths;
-	struct sample sample;     /* the last; the collector's */
+	struct watch watch;       /* the model with all that belongs to it */
 	struct problems problems; /* since the last frame */
 	struct output out;
 	char title_text[1024];
@@ -64,9 +62,7 @@ static int show(struct run *r, const char *label, bool single)
 	err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
 	if (err)
 		return err;
-	if (!r->o.no_paths)
-		paths_ask(&r->paths, &r->model, &group, r->collector, &r->sample,
-			  r->o.view.length ? r->o.view.length : 100);
+	watch_ranked(&r->watch, &group);
 	err = output_frame(&r->out, &frame);
 	group_free(&group);
 	problems_clear(&r->problems);
@@ -78,7 +74,7 @@ static int show(struct run *r, const char *label, bool single)
 static int take(struct run *r, char **label)
 {
 	struct sample sample;
-	int got = take_sample(&r->model, r->collector, &sample, &r->problems);
+	int got = r->collector->ops->next(r->collector, &sample, &r->problems);
 
 	if (got <= 0)
 		return got;
@@ -86,8 +82,10 @@ static int take(struct run *r, char **label)
 	*label = strdup(sample.label);
 	if (!*label)
 		return -ENOMEM;
+	r->watch.collector = r->collector;
+	got = watch_sample(&r->watch, &sample);
+	problems_join(&r->problems, &r->model.problems);
 	r->taken++;
-	paths_take(&r->paths, &r->names, &r->model, r->collector, &sample);
 	if (r->recording)
 		recorder_sampled(r->collector, &r->problems);
 	for (size_t i = 0; i < sample.n_nodes; i++)
@@ -100,8 +98,7 @@ static int take(struct run *r, char **label)
 				 node->state != NODE_UNUSABLE && node->state != NODE_NO_PERMISSION;
 		r->away |= node->last_sample != r->model.sample;
 	}
-	r->sample = sample;
-	return got;
+	return got ? got : 1;
 }
 
 /* The next sample is due interval_s after the last one was; if that is over, a whole interval from now. */
@@ -197,9 +194,7 @@ static int interactive(struct run *r)
 		setup.engine = (struct engine_setup){.collector = c,
 						     .model = &r->model,
 						     .label = label,
-						     .names = &r->names,
-						     .paths = r->o.no_paths ? NULL : &r->paths,
-						     .sample = r->sample,
+						     .watch = &r->watch,
 						     .problems = &r->problems,
 						     .filter = &r->o.filter,
 						     .sort = r->o.sort,
@@ -443,6 +438,10 @@ int main(int argc, char **argv)
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	status = options_parse(&r.o, argc, argv);
+	r.watch = (struct watch){.model = &r.model,
+				 .names = &r.names,
+				 .no_paths = r.o.no_paths,
+				 .rows = r.o.view.length};
 	if (status < 0)
 		status = run(&r);
 	if (r.collector)
@@ -454,7 +453,7 @@ int main(int argc, char **argv)
 	free(r.resolved);
 	discover_free(&r.found);
 	names_free(r.names);
-	paths_free(r.paths);
+	watch_free(&r.watch);
 	model_free(&r.model);
 	problems_clear(&r.problems);
 	return status;

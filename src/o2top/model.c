@@ -27,6 +27,10 @@ const char *const node_state_names[NODE_STATE_MAX] = {
     [NODE_NO_STATISTICS] = "no statistics",
     [NODE_RESTARTED] = "restarted",
     [NODE_CLOCK_BACK] = "clock went back",
+    [NODE_DEAD] = "dead",
+    [NODE_STOPPED] = "stopped",
+    [NODE_HANGS] = "hangs",
+    [NODE_WITHDRAWN] = "withdrawn",
 };
 
 const char *const holder_modes[] = {"UN", "EX", "DF", "SH", "??"};
@@ -359,6 +363,34 @@ static void read_all(struct job *job)
 }
 
 /* Gives the sample's nodes and lock spaces their places in the model, before threads read them. */
+static void free_node(struct node *node)
+{
+	forget_node(node);
+	problems_clear(&node->problems);
+	free(node->when);
+	free(node->why);
+	free(node->name);
+}
+
+/* Nodes that come and go are forgotten when they have gone. */
+static void drop_gone(struct model *m, const struct sample *sample)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		struct node *node = &m->nodes[i];
+		bool there = !node->transient;
+
+		for (size_t j = 0; j < sample->n_nodes && !there; j++)
+			there = strcmp(sample->nodes[j].name, node->name) == 0;
+		if (there)
+			m->nodes[kept++] = *node;
+		else
+			free_node(node);
+	}
+	m->n_nodes = kept;
+}
+
 static int prepare(struct job *job)
 {
 	struct model *m = job->m;
@@ -377,6 +409,7 @@ static int prepare(struct job *job)
 		node->interval_s = NAN;
 		node->away = m->sample > 1 && node->last_sample != m->sample - 1;
 		node->state = from->state;
+		node->transient = from->transient;
 		if (!from->present && node->state == NODE_OK)
 			node->state = NODE_NOT_ANSWERING;
 		free(node->why);
@@ -437,6 +470,7 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 	banners_clear(&m->banners);
 	job.node_of = calloc(sample->n_nodes + 1, sizeof(*job.node_of));
 	job.space_of = calloc(sample->n_nodes + 1, sizeof(*job.space_of));
+	drop_gone(m, sample);
 	if (job.node_of && job.space_of && silent_known)
 		err = prepare(&job);
 	present = err ? NULL : calloc(m->n_nodes + 1, sizeof(*present));
@@ -481,13 +515,8 @@ uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 
 void model_free(struct model *m)
 {
-	for (size_t i = 0; i < m->n_nodes; i++) {
-		forget_node(&m->nodes[i]);
-		problems_clear(&m->nodes[i].problems);
-		free(m->nodes[i].when);
-		free(m->nodes[i].why);
-		free(m->nodes[i].name);
-	}
+	for (size_t i = 0; i < m->n_nodes; i++)
+		free_node(&m->nodes[i]);
 	for (size_t i = 0; i < m->n_spaces; i++) {
 		free(m->spaces[i].name);
 		free(m->spaces[i].mount);

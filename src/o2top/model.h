@@ -85,6 +85,7 @@ struct moment {
 struct node {
 	char *name;
 	enum node_state state;
+	bool transient;       /* a process: forgotten when it is not there any more */
 	char *why;            /* more about the state, in words, or NULL */
 	double silent_s;      /* how long it has not answered; 0 it did */
 	bool silent_at_least; /* it never answered: since the first sample, at least */

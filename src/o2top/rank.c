@@ -516,19 +516,24 @@ static int space_holds(const void *arg, size_t space, uint64_t inode)
 	return 0;
 }
 
-/* What a program on some node calls it. */
+/* What a program on some node calls it, whether or not that node did something in this frame. */
 static const char *called(const struct row *row, const struct model *m)
 {
 	const struct source *source = m->spaces[row->space].source;
 	const char *name = NULL;
 
-	for (uint32_t i = 0; source->called && i < row->n_locksets && !name; i++)
-		for (uint32_t j = 0; j < row->locksets[i].n_members && !name; j++) {
-			const struct member *member = &row->locksets[i].members[j];
+	for (uint32_t i = 0; source->called && i < row->n_locksets && !name; i++) {
+		const struct lock_id *id = &row->locksets[i].members[0].lock->id;
 
-			name =
-			    source->called(m->nodes[member->node].spaces[row->space], member->lock);
+		for (size_t j = 0; j < m->n_nodes && !name; j++) {
+			const struct node *node = &m->nodes[j];
+			const struct node_space *ns =
+			    row->space < node->n_spaces ? node->spaces[row->space] : NULL;
+			const struct lock *lock = ns ? table_find(&ns->table, id) : NULL;
+
+			name = lock ? source->called(ns, lock) : NULL;
 		}
+	}
 	return name;
 }
 
@@ -540,6 +545,8 @@ static const char *path_of(const struct row *row, const struct model *m, const s
 
 	if (row->id.class || path)
 		return path;
+	if (row->id.number == m->spaces[row->space].root && m->spaces[row->space].mount)
+		return m->spaces[row->space].mount;
 	path = names_find(names, m->spaces[row->space].name, row->id.number, &sure);
 	for (size_t i = 0; path && !sure && i < m->n_spaces; i++)
 		if (i != row->space && space_holds(m, i, row->id.number))

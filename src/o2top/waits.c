@@ -11,6 +11,7 @@
 #include "rank.h"
 #include "sources/gfs2_line.h"
 #include "sources/ocfs2_line.h"
+#include "sources/ocfs2_wait.h"
 #include "views/units.h"
 
 #include <stdarg.h>
@@ -222,6 +223,11 @@ static bool say_inside(struct text *t, const struct facts *f, uint32_t node)
 	if (f->m->spaces[f->row->space].fs == FS_OCFS2) {
 		const struct ocfs2_shot *s = &lock->now.ocfs2;
 
+		/* a flock is not cached: who has the level is inside */
+		if (f->id.type == 'F' && !compatible(s->level, f->wanted) && !ocfs2_busy(s)) {
+			say(t, "a process on %s has it flocked (%s)", n->name, mode_name(s->level));
+			return true;
+		}
 		if (!ocfs2_holds(s, f->wanted))
 			return false;
 		say(t, "%u process%s on %s %s inside (%s)",
@@ -454,8 +460,13 @@ void waits_explain(const struct model *m, struct row *row)
 {
 	bool opened = m->opened.is && m->opened.space == row->space &&
 		      m->opened.class == row->id.class && m->opened.number == row->id.number;
+	const struct source *source = m->spaces[row->space].source;
 	struct facts f;
 
+	if (source->sentence) {
+		row->sentence = source->sentence(m, row);
+		return;
+	}
 	if (!find_facts(&f, m, row) || (f.oldest_s < WAITS_LONG_S && !opened))
 		return;
 	find_missing(m, row);

@@ -341,8 +341,9 @@ static void name_numbers(struct reading *r)
 /* "task PID TID WCHAN COMM", its stack, "ino:	N" */
 static bool take_task(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
+	/* OCFS2's alone: GFS2 names its waiters */
 	static const char *const code[] = {"ocfs2_cluster_lock", "ocfs2_wait_for_mask",
-					   "ocfs2_inode_lock", "ocfs2_file_lock", "gfs2_glock"};
+					   "ocfs2_inode_lock", "ocfs2_file_lock"};
 	struct reading *r = arg;
 	struct waits *w = r->w;
 	struct lock_task *t = w->n_tasks ? &w->tasks[w->n_tasks - 1] : NULL;

@@ -26,6 +26,7 @@ static struct glock__segment_head whole_head(size_t size)
 	    .hz = 1000,
 	    .cpus = 2,
 	    .types = GLOCK_TYPE_MAX,
+	    .trace_order = 3,
 	};
 
 	for (int i = 0; i < GLOCK__AREA_MAX; i++) {
@@ -71,6 +72,8 @@ static bool each(void *arg, const struct glock__peek_glock *gl)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct glock__segment_head head;
+	struct glock__event ev = {0};
+	uint64_t cursor = 0, lost;
 	struct glock__peek *p;
 	size_t changes;
 	int fd;
@@ -97,6 +100,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct glock__text text = {buf, sizeof(buf), 0};
 
 		glock__peek_print_sbstats(p, &text, line);
+	}
+	for (int i = 0; i < 64 && glock__peek_event(p, &cursor, &ev, &lost) != 0; i++) {
+		struct glock__text text = {buf, sizeof(buf), 0};
+
+		if (i % 2 == 0)
+			memset(&ev, 0, sizeof(ev));
+		glock__event_print(&text, GLOCK__LINUX_7_0, 254, 0, &ev);
 	}
 	glock__peek_close(p);
 	return 0;

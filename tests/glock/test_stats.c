@@ -146,7 +146,7 @@ static void stats_new_glock_inherits(void **state)
 		assert_int_equal(s.v[i], 11 + i);
 	assert_int_equal(s.v[GLOCK__DCOUNT], 0);
 	assert_int_equal(s.v[GLOCK__QCOUNT], 0);
-	glock__stats_queued(&s, &ts, 5);
+	glock__stats_queued(&s, &ts, 5, 1);
 	assert_int_equal(s.v[GLOCK__QCOUNT], 1);
 	assert_int_equal(glock__type_stats_read(&ts, 5, 0).v[GLOCK__QCOUNT], 19);
 	glock__type_stats_free(&ts);
@@ -169,7 +169,7 @@ static void *wander(void *arg)
 	int64_t stamp = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		glock__stats_queued(&own, ts, 1);
+		glock__stats_queued(&own, ts, 1, 1);
 		glock__stats_request(&own, ts, 1, &stamp, stamp + 64, false);
 		glock__stats_reply(&own, ts, 1, stamp, stamp + 64, true);
 	}

@@ -320,7 +320,7 @@ static void stats_equal_the_kernels(void **state)
 	for (size_t i = 0; i < n_lines; i++) {
 		if (lines[i].name == 'q')
 			glock__stats_queued(&get(lines[i].type, lines[i].number)->stats, &ts,
-					    lines[i].type);
+					    lines[i].type, 1);
 		else if (lines[i].name == 'r')
 			request(&lines[i]);
 		else if (lines[i].name == 'l')

@@ -37,6 +37,8 @@ static const char *const faults[] = {
     "who waits behind a canceled request is forgotten",
     "a reply that comes after withdrawal waits for recovery to end",
     "a reply is taken in while its request is being canceled",
+    "who did not have to wait after all keeps the glock's work to himself",
+    "a thread that waits keeps to itself what is due later",
 };
 
 /* 0: nothing was found. */

@@ -41,7 +41,7 @@ static const char *volatile what;
 
 static void print_replay(void)
 {
-	fprintf(stderr, "# again: test_sim_random %s 1 %lu\n", what, current);
+	fprintf(stderr, "# again: build-gcc/tests/sim/test_sim_random %s 1 %lu\n", what, current);
 }
 
 /* An assertion of the library's, or worse; or it hangs. Nothing else goes on here. */

@@ -43,8 +43,10 @@ enum client_state {
 struct client {
 	unsigned int node, g;
 	enum client_state state;
-	bool busy;            /* a task is at it */
-	bool granted;         /* and that was looked at */
+	bool busy;         /* a task is at it */
+	bool granted;      /* and that was looked at */
+	struct task *task; /* with threads: its own, as long as it has that id */
+	pid_t tid;
 	unsigned int cancels; /* tasks that are canceling its request */
 	enum glock_mode mode;
 	unsigned int flags;
@@ -90,7 +92,7 @@ struct mirror {
 	int64_t used, since; /* it could be used for so long; and since then, if it can */
 	bool usable;
 	int64_t stamp;
-	bool asked, blocking;
+	bool granted, blocking;
 	bool giving;    /* it was asked for UN */
 	bool refused;   /* the last request was */
 	bool unlocking; /* out of the table, its lock is being given back */
@@ -104,10 +106,12 @@ struct world_features {
 	bool slow;    /* operations take their time, and demote_ok says no at times */
 	bool failing; /* operations fail */
 	bool refuse;  /* the lock manager fails */
+	bool unfair;  /* it lets new locks wait behind conversions, however many */
 	bool convert; /* all for SH first and for EX then */
 	bool duel;    /* conversions that exclude each other, and tries meanwhile */
 	bool exact;   /* many EXACT, ANY and DF: changes between all modes */
 	bool threads; /* tasks are interrupted at atomics */
+	bool fast;    /* owners are threads, so that locks may be taken the fast way */
 	bool worker;  /* the library's thread runs the work, not the program */
 };
 
@@ -121,6 +125,7 @@ struct world {
 	struct mirror mirror[MIRRORS];
 	long disk[GLOCKS_MAX], truth[GLOCKS_MAX];
 	uint64_t turns;
+	bool ending;
 	size_t picked; /* the message that comes next */
 	unsigned long steps, grants;
 	unsigned int passed, passed_fresh; /* most grants to others while one waited */

@@ -63,7 +63,7 @@ struct member {
 	/* main's */
 	struct parcel *now, *now_dump, *now_paths; /* in the present frame */
 	char *name, *why;
-	double took_s;
+	double took_s, took_before_s;
 	bool late; /* in the last frame */
 };
 
@@ -157,6 +157,12 @@ static void request(struct cluster *c, struct member *m, char what, double now)
 	free(text);
 }
 
+/* How long it is left alone after it was asked: so that its own work is a tenth, but not for ever. */
+static double rest_s(const struct cluster *c, const struct member *m)
+{
+	return min_s(m->took_s / share, 2 * stretch_most * c->interval_s) - c->interval_s / 2;
+}
+
 /* Asks whom there is to ask; with the lock. */
 static void ask_all(struct cluster *c, double now)
 {
@@ -167,7 +173,7 @@ static void ask_all(struct cluster *c, double now)
 			continue;
 		/* who needs long is asked less often */
 		if (c->asked && !m->busy && m->asked != c->round &&
-		    now - m->asked_at >= m->took_s / share - c->interval_s / 2)
+		    now - m->asked_at >= rest_s(c, m))
 			request(c, m, 'S', now);
 		if (c->dump_wanted && !m->dump_due && !m->busy)
 			request(c, m, 'D', now);
@@ -478,14 +484,17 @@ static void clock_text(char text[16], int64_t us)
 static void tell_absence(const struct cluster *c, struct node_sample *node, struct member *m,
 			 double now)
 {
-	double silent = m->last_at > 0 ? now - m->last_at : 0;
+	/* silent is who was asked and does not answer, from then on */
+	double silent = m->busy ? now - m->asked_at : m->last_at > 0 ? now - m->last_at : 0;
 	char since[16];
 
 	node->silent_s = silent;
 	if (m->state == CONNECTION_READY) {
-		node->state = silent > stale_s && silent > stale_intervals * c->interval_s
-				  ? NODE_STALE
-				  : NODE_SLOW;
+		/* who was not asked cannot be stale */
+		node->state =
+		    m->busy && silent > stale_s && silent > stale_intervals * c->interval_s
+			? NODE_STALE
+			: NODE_SLOW;
 		clock_text(since, m->last_real_us);
 		if (node->state == NODE_STALE)
 			set_why(m, "connected, but no sample since %s", since);
@@ -517,7 +526,9 @@ static int take_node(struct cluster *c, struct node_sample *node, struct member 
 	node->mono_us = p->before.mono_us;
 	node->took_s = seconds(p->after.mono_us - p->before.mono_us);
 	node->bytes = p->bytes;
-	m->took_s = node->took_s;
+	/* one long sample is chance, two are its way */
+	m->took_s = m->took_before_s > 0 ? min_s(m->took_before_s, node->took_s) : node->took_s;
+	m->took_before_s = node->took_s;
 	if (m->late) {
 		node->state = NODE_SLOW;
 		set_why(m, "its sample came %.1f s after it was asked",
@@ -607,7 +618,7 @@ static double wished_interval(const struct cluster *c)
 
 	for (size_t i = 0; i < c->n; i++)
 		if (c->nodes[i].present)
-			longest = max_s(longest, c->nodes[i].took_s);
+			longest = max_s(longest, c->members[i].took_s);
 	longest = min_s(longest / share, stretch_most * c->interval_s);
 	return longest > c->interval_s ? longest : 0;
 }

@@ -49,6 +49,10 @@ enum node_state {
 	NODE_NO_STATISTICS, /* its kernel counts nothing */
 	NODE_RESTARTED,     /* since its last sample */
 	NODE_CLOCK_BACK,    /* its clock went back and it gave no other */
+	NODE_DEAD,          /* a process: it is gone without a goodbye */
+	NODE_STOPPED,       /* a process: by a signal, or a debugger */
+	NODE_HANGS,         /* a process: it does not do what is due */
+	NODE_WITHDRAWN,     /* it takes no part in its lock space any more */
 	NODE_STATE_MAX
 };
 
@@ -67,6 +71,7 @@ struct node_sample {
 	size_t n_spaces;
 	struct space_sample *spaces;
 	void *place; /* the collector's */
+	bool transient; /* where it is not in the list of a sample it is gone for good */
 	/* What the collector knows beside; all zero where it knows nothing. */
 	enum node_state state; /* NODE_OK where it is present and on time */
 	const char *why; /* more about its state: "since 12:03:04", ssh's own words; or NULL */

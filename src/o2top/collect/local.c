@@ -9,6 +9,7 @@
  */
 #include "collect.h"
 #include "mounts.h"
+#include "processes.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -22,7 +23,9 @@ struct local {
 	struct collector collector;
 	char *debugfs, *sysfs, *mountinfo, *mount_point;
 	char host[256];
-	struct node_sample node;
+	struct node_sample node, *nodes;
+	struct processes *processes;
+	bool kernel_only; /* of another root, or one mount point */
 	unsigned taken;
 };
 
@@ -82,6 +85,30 @@ static int64_t now_us(clockid_t clock)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+/*
+ * This machine, and the processes on it that are in lock spaces of their own. Where there are only
+ * those the machine itself has nothing to show.
+ */
+static int list_nodes(struct local *l, struct sample *out)
+{
+	size_t n = 0;
+	int err = 0;
+
+	free(l->nodes);
+	l->nodes = malloc(sizeof(*l->nodes));
+	if (!l->nodes)
+		return -ENOMEM;
+	l->nodes[n++] = l->node;
+	if (!l->kernel_only)
+		err = processes_take(&l->processes, &l->nodes, &n);
+	*out = (struct sample){.label = "", .n_nodes = n, .nodes = l->nodes};
+	if (n > 1 && !l->node.n_spaces) {
+		out->nodes++;
+		out->n_nodes--;
+	}
+	return err ? err : 1;
+}
+
 static int local_next(struct collector *c, struct sample *out, struct problems *problems)
 {
 	struct local *l = (struct local *)c;
@@ -105,8 +132,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	else
 		match_mounts(l, problems);
 	l->taken++;
-	*out = (struct sample){.label = "", .n_nodes = 1, .nodes = &l->node};
-	return 1;
+	return list_nodes(l, out);
 }
 
 static int local_open(struct collector *c, const struct node_sample *node,
@@ -115,7 +141,8 @@ static int local_open(struct collector *c, const struct node_sample *node,
 	struct local *l = (struct local *)c;
 	int err;
 
-	(void)node;
+	if (node->transient)
+		return processes_open(l->processes, node, space, kind, in);
 	if (kind == FILE_TRACE)
 		return -ENOENT;
 	err = tree_open(l->debugfs, 0, space, kind, in);
@@ -129,6 +156,8 @@ static void local_close(struct collector *c)
 	struct local *l = (struct local *)c;
 
 	tree_free_spaces(l->node.spaces, l->node.n_spaces);
+	processes_free(l->processes);
+	free(l->nodes);
 	free(l->debugfs);
 	free(l->sysfs);
 	free(l->mountinfo);
@@ -146,6 +175,7 @@ int collect_local(struct collector **out, const struct local_roots *roots)
 	if (!l)
 		return -ENOMEM;
 	l->collector.ops = &local_ops;
+	l->kernel_only = roots->debugfs || roots->mount_point;
 	l->debugfs = strdup(roots->debugfs ? roots->debugfs : "/sys/kernel/debug");
 	l->sysfs = strdup(roots->sysfs ? roots->sysfs : "/sys");
 	l->mountinfo = strdup(roots->mountinfo ? roots->mountinfo : "/proc/self/mountinfo");

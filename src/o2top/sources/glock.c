@@ -343,5 +343,6 @@ const struct source glock_source = {
     .describing = "\2\5",
     .is_system = glock_is_system,
     .called = glock_called,
+    .sentence = glock_sentence,
     .all_are_files = true,
 };

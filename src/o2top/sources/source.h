@@ -34,6 +34,8 @@ struct row_id {
 	uint64_t number;
 };
 
+struct row;
+
 struct source {
 	const char *name; /* "ocfs2" */
 	/*
@@ -68,8 +70,12 @@ struct source {
 	bool (*is_system)(const struct space *space, const struct lock *lock);
 	/* What the program itself calls the object, or NULL. NULL where programs say nothing. */
 	const char *(*called)(const struct node_space *ns, const struct lock *lock);
+	/* Who waits for whom, if the source knows it by itself; NULL: nothing to say. */
+	char *(*sentence)(const struct model *m, const struct row *row);
 	bool all_are_files; /* rows that are no inode are objects of users', too */
 };
+
+char *glock_sentence(const struct model *m, const struct row *row);
 
 extern const struct source ocfs2_source, gfs2_source, glock_source;
 

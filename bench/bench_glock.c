@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench_glock - how fast libglock is beside the locks of libc, and how much memory it takes.
+ *
+ *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock
+ *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock
+ *	bench_glock many GLOCKS     memory a glock, and how many reads of memory a look-up takes
+ *
+ * What is compared runs in turn, round after round, in one process; each line is a median of rounds
+ * and, for ratios, the median of the rounds' ratios. Lines: NAME OURS UNIT PEER RATIO.
+ */
+#include "glock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Short rounds, many of them: what else runs on the machine hits a few of them, not all a bit. */
+enum { ROUNDS = 4001, PAIRS = 1000, THREADS = 8, SHARED_ROUNDS = 41, SHARED_PAIRS = 200000 };
+
+static struct glock_space *space;
+static struct glock *gl;
+
+static void must(int err, const char *what)
+{
+	if (!err)
+		return;
+	fprintf(stderr, "bench_glock: %s: %s\n", what, strerror(err < 0 ? -err : err));
+	exit(1);
+}
+
+static double clock_of(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static double now(void)
+{
+	return clock_of(CLOCK_MONOTONIC);
+}
+
+static double cpu_time(void)
+{
+	return clock_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_value);
+	return v[n / 2];
+}
+
+static void open_space(void)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = "none"};
+
+	must(glock_space_open("bench", &o, &space), "glock_space_open");
+}
+
+static void print(const char *name, double *ours, double *peer, size_t n, const char *unit)
+{
+	static double ratio[ROUNDS];
+
+	for (size_t i = 0; i < n; i++)
+		ratio[i] = ours[i] / peer[i];
+	printf("%s\t%.1f\t%s\t%.1f\t%.3f\n", name, median(ours, n), unit, median(peer, n),
+	       median(ratio, n));
+}
+
+/* ---- one thread; another is alive, so that libc does not take its shortcuts ---- */
+
+static volatile bool stop;
+
+static void *sleeper(void *arg)
+{
+	(void)arg;
+	while (!stop)
+		usleep(10000);
+	return NULL;
+}
+
+static double time_mutex(pthread_mutex_t *m)
+{
+	double began = now();
+
+	for (int i = 0; i < PAIRS; i++) {
+		pthread_mutex_lock(m);
+		pthread_mutex_unlock(m);
+	}
+	return (now() - began) / PAIRS * 1e9;
+}
+
+static double time_rwlock(pthread_rwlock_t *l)
+{
+	double began = now();
+
+	for (int i = 0; i < PAIRS; i++) {
+		pthread_rwlock_rdlock(l);
+		pthread_rwlock_unlock(l);
+	}
+	return (now() - began) / PAIRS * 1e9;
+}
+
+static double time_glock(enum glock_mode mode)
+{
+	struct glock_holder gh;
+	double began;
+	int err = 0;
+
+	glock_holder_init(&gh, gl, mode, 0);
+	began = now();
+	for (int i = 0; i < PAIRS; i++) {
+		err |= glock_nq(&gh);
+		err |= glock_dq(&gh);
+	}
+	must(err, "nq+dq");
+	return (now() - began) / PAIRS * 1e9;
+}
+
+static void check_counted(int64_t least)
+{
+	struct glock_statistics s = {.size = sizeof(s)};
+
+	glock_statistics(gl, &s);
+	if (s.qcount == least)
+		return;
+	fprintf(stderr, "bench_glock: %lld holders counted, not %lld\n", (long long)s.qcount,
+		(long long)least);
+	exit(1);
+}
+
+static void pair(void)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static double ours[2][ROUNDS], peer[3][ROUNDS];
+	static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+	pthread_t t;
+
+	open_space();
+	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
+	must(pthread_create(&t, NULL, sleeper, NULL), "pthread_create");
+	time_glock(GLOCK_EX); /* the lock manager is asked, once */
+	for (int i = 0; i < ROUNDS; i++) {
+		peer[0][i] = time_mutex(&mutex);
+		ours[0][i] = time_glock(GLOCK_SH);
+		peer[2][i] = time_rwlock(&rw);
+		peer[1][i] = time_mutex(&mutex);
+		ours[1][i] = time_glock(GLOCK_EX);
+	}
+	check_counted((int64_t)PAIRS * (2 * ROUNDS + 1));
+	print("pair SH, peer: mutex", ours[0], peer[0], ROUNDS, "ns");
+	print("pair SH, peer: rwlock", ours[0], peer[2], ROUNDS, "ns");
+	print("pair EX, peer: mutex", ours[1], peer[1], ROUNDS, "ns");
+	stop = true;
+	pthread_join(t, NULL);
+	glock_put(gl);
+	must(glock_space_close(space), "glock_space_close");
+}
+
+/* ---- eight threads that read ---- */
+
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t barrier;
+
+static void *read_rwlock(void *arg)
+{
+	(void)arg;
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < SHARED_PAIRS; i++) {
+		pthread_rwlock_rdlock(&rwlock);
+		pthread_rwlock_unlock(&rwlock);
+	}
+	return NULL;
+}
+
+static void *read_glock(void *arg)
+{
+	struct glock_holder gh;
+	int err = 0;
+
+	(void)arg;
+	glock_holder_init(&gh, gl, GLOCK_SH, 0);
+	must(glock_nq(&gh), "nq");
+	must(glock_dq(&gh), "dq");
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < SHARED_PAIRS; i++) {
+		err |= glock_nq(&gh);
+		err |= glock_dq(&gh);
+	}
+	must(err, "nq+dq");
+	return NULL;
+}
+
+/*
+ * CPU time: neither kind of lock ever sleeps here, and what else runs on the machine is not counted.
+ */
+static double time_threads(void *(*fn)(void *))
+{
+	pthread_t t[THREADS];
+	double began;
+
+	for (int i = 0; i < THREADS; i++)
+		must(pthread_create(&t[i], NULL, fn, NULL), "pthread_create");
+	began = cpu_time(); /* before: they may be done by the time we run again */
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	return (cpu_time() - began) / (SHARED_PAIRS * THREADS) * 1e9;
+}
+
+static void shared(void)
+{
+	double ours[SHARED_ROUNDS], peer[SHARED_ROUNDS];
+
+	open_space();
+	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
+	pthread_barrier_init(&barrier, NULL, THREADS + 1);
+	for (int i = 0; i < SHARED_ROUNDS; i++) {
+		peer[i] = time_threads(read_rwlock);
+		ours[i] = time_threads(read_glock);
+	}
+	print("8 threads SH, peer: rwlock", ours, peer, SHARED_ROUNDS, "ns");
+	glock_put(gl);
+	must(glock_space_close(space), "glock_space_close");
+}
+
+/* ---- many glocks ---- */
+
+static double resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (!f || fscanf(f, "%*u %lu", &pages) != 1)
+		must(EIO, "/proc/self/statm");
+	fclose(f);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/*
+ * A chain through as much memory as the glocks take, each link in a place of its own: following it
+ * costs a read of memory for each link. In the order of a permutation that has a single cycle.
+ */
+static uint64_t *make_chain(size_t links, size_t stride)
+{
+	uint64_t *chain = malloc(links * stride), seed = 88172645463325252ull;
+	uint32_t *order = malloc(links * sizeof(*order));
+
+	if (!chain || !order)
+		must(ENOMEM, "chain");
+	for (size_t i = 0; i < links; i++)
+		order[i] = (uint32_t)i;
+	for (size_t i = links - 1; i; i--) {
+		size_t j;
+		uint32_t o = order[i];
+
+		seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+		j = seed % i;
+		order[i] = order[j];
+		order[j] = o;
+	}
+	for (size_t i = 0; i < links; i++)
+		chain[order[i] * stride / 8] = order[(i + 1) % links] * stride / 8;
+	free(order);
+	return chain;
+}
+
+static double time_chain(const uint64_t *chain, uint64_t *at, int n)
+{
+	double began = now();
+	uint64_t a = *at;
+
+	for (int i = 0; i < n; i++)
+		a = chain[a];
+	*at = a;
+	return (now() - began) / n * 1e9;
+}
+
+static double time_lookups(size_t glocks, uint64_t *seed, int n)
+{
+	double began = now();
+	struct glock *found;
+
+	for (int i = 0; i < n; i++) {
+		*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+		must(glock_get(space, GLOCK_INODE, (*seed >> 33) % glocks, &found), "get");
+		/* The next one depends on this one, as the chain's links do. */
+		*seed += glock_number(found) & 1;
+	}
+	return (now() - began) / n * 1e9;
+}
+
+static void many(size_t glocks)
+{
+	enum { LOOKUP_ROUNDS = 201, LOOKUPS = 2000 };
+	static double ours[LOOKUP_ROUNDS], peer[LOOKUP_ROUNDS];
+	double before, after;
+	uint64_t *chain, at = 0, seed = 1;
+	struct glock_holder gh;
+
+	open_space();
+	before = resident();
+	for (size_t i = 0; i < glocks; i++) {
+		must(glock_get(space, GLOCK_INODE, i, &gl), "glock_get");
+		glock_holder_init(&gh, gl, i % 2 ? GLOCK_SH : GLOCK_EX, 0);
+		must(glock_nq(&gh), "nq");
+		must(glock_dq(&gh), "dq");
+		glock_put(gl);
+	}
+	after = resident();
+	printf("memory a glock without the lock manager's\t%.1f\tB\t-\t-\n",
+	       (after - before) / (double)glocks);
+	chain = make_chain(glocks, 192);
+	for (int i = 0; i < LOOKUP_ROUNDS; i++) {
+		peer[i] = time_chain(chain, &at, LOOKUPS);
+		ours[i] = time_lookups(glocks, &seed, LOOKUPS);
+	}
+	print("look-up, peer: a random read of memory", ours, peer, LOOKUP_ROUNDS, "ns");
+	free(chain);
+	/* Not closed: to give back millions of locks takes its time. */
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "pair"))
+		pair();
+	else if (argc == 2 && !strcmp(argv[1], "shared"))
+		shared();
+	else if (argc == 3 && !strcmp(argv[1], "many"))
+		many(strtoull(argv[2], NULL, 10));
+	else
+		return fprintf(stderr, "usage: bench_glock pair | shared | many GLOCKS\n"), 2;
+	return 0;
+}

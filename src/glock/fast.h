@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fast.h - a cached lock that nobody is in the way of, without a lock, a clock or a system call.
+ *
+ * gl->fast is one word:
+ *
+ *   bit  0      OPEN     holders may come and go by this word alone
+ *   bit  1      OPEN_EX  the glock is in EX, and there is no holder in its list
+ *   bits 2-13   EX       holders in EX: one at most, and for a moment such as will find that
+ *                        they may not
+ *   bits 14-29  SH       the same of SH
+ *   bits 30-             times it was granted by the word since that was last added to qcount
+ *
+ * A holder adds itself and then looks whether that was allowed; if not, it takes itself away and
+ * goes by the queue. That two get into each other's way like this does no harm: not both can have
+ * been the first. (The fields cannot overflow into each other in earnest: whatever such a sum
+ * says, it does not say that nobody is there.) While the word is closed, everything goes the way of the queue,
+ * and who leaves looks after the queue (glock__fast_left), since somebody there may wait for it.
+ *
+ * The word is closed under gl->lock by everything that decides by who holds the glock: after that
+ * nobody can come, and those still there have not left without the lock's holder being able to
+ * know (glock__fast_close). It is opened when the lock is dropped and nothing is going on
+ * (glock__fast_update). That keeps the order of asking: nobody comes by the word while one waits.
+ *
+ * Not for this path: types with lock or unlock operations or whose owner may recur, spaces that
+ * keep a trace or check the lock order, holders with an owner of the program's own or with flags
+ * that need the queue, and threads that hold more than GLOCK__THREAD_SLOTS already.
+ */
+#ifndef GLOCK__FAST_H
+#define GLOCK__FAST_H
+
+#include "impl.h"
+#include "probes.h"
+#include "thread.h"
+
+#define GLOCK__FAST_OPEN 1ull
+#define GLOCK__FAST_OPEN_EX 2ull
+#define GLOCK__FAST_EX (1ull << 2)
+#define GLOCK__FAST_SH (1ull << 14)
+#define GLOCK__FAST_ANY_EX (GLOCK__FAST_SH - GLOCK__FAST_EX)
+#define GLOCK__FAST_ANY_SH (GLOCK__FAST_COUNT - GLOCK__FAST_SH)
+#define GLOCK__FAST_COUNT (1ull << 30)
+#define GLOCK__FAST_COUNTED (~0ull << 30)
+#define GLOCK__FAST_FOLD (1ull << 50) /* counted so often that it should be added up */
+
+/* A holder with other flags goes by the queue. */
+#define GLOCK__FAST_FLAGS (GLOCK_TRY | GLOCK_SKIP | GLOCK_ASYNC)
+
+/* ---- fast.c; under gl->lock ---- */
+
+/* From now on nobody comes by the word. Whoever comes after this is in the queue. */
+void glock__fast_close(struct glock *gl);
+/* Opens the word if nothing is in the way, and closes it otherwise. */
+void glock__fast_update(struct glock *gl);
+/* Adds up what the word counted. */
+void glock__fast_fold(struct glock *gl);
+/* Who holds it by the word: UN, nobody. The word is closed. */
+enum glock_mode glock__fast_mode(const struct glock *gl);
+
+/* A holder moves from the list to a slot of its thread, the calling one; or back, from any. */
+void glock__fast_from_list(struct glock *gl, struct glock__holder *gh);
+void glock__fast_to_list(struct glock *gl, struct glock__holder *gh);
+
+typedef void glock__fast_fn(struct glock *gl, const struct glock__fast_holder *fh, void *arg);
+
+/*
+ * The holders in slots; the word is closed. Waits a little for those that are about to
+ * fill their slot.
+ */
+void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg);
+
+/* The calling thread's own, or NULL. */
+struct glock__holder *glock__fast_mine(const struct glock *gl);
+
+/* ---- not under any lock ---- */
+
+/* It was not allowed: as if nothing had been. */
+void glock__fast_refused(struct glock__thread *t, struct glock__holder *gh);
+/* The word is closed, and one who stood in it has left. */
+void glock__fast_left(struct glock *gl);
+/* Lets go a holder in a slot when that is not simply the calling thread's. */
+int glock__fast_dq_slow(struct glock__holder *gh);
+
+/*
+ * The calling thread's slots for this glock, if it may use them here and now; else NULL. After a
+ * fork its memory is all zeros.
+ */
+static inline struct glock__thread *glock__fast_thread(const struct glock *gl)
+{
+	struct glock__thread *t = glock__self()->thread;
+
+	return t && atom_load_ptr(&t->space) == gl_space(gl) ? t : NULL;
+}
+
+/* The lock manager has something for this node that nobody else was woken for. */
+static inline bool glock__fast_due(const struct glock__thread *t)
+{
+	return atom_load32(t->bell) != atom_load32(t->seen);
+}
+
+/* Whether the thread holds it already: that is for the slow path to tell it. */
+static inline bool glock__fast_recurs(const struct glock__thread *t, const struct glock *gl)
+{
+	for (uint32_t used = t->used; used; used &= used - 1)
+		if (t->slots[__builtin_ctz(used)].gl == gl)
+			return true;
+	return false;
+}
+
+/* bad: what must not have been in the word; good: what must. */
+static inline bool glock__fast_add(struct glock *gl, uint64_t one, uint64_t good, uint64_t bad)
+{
+	uint64_t old = atom_add64(&gl->fast, one + GLOCK__FAST_COUNT);
+
+	bad |= GLOCK__FAST_FOLD;
+	return __builtin_expect((old & (good | bad)) == good, 1) || FAULT(21);
+}
+
+static inline bool glock__fast_take(struct glock *gl, enum glock_mode mode)
+{
+	if (mode == GLOCK_SH)
+		return glock__fast_add(gl, GLOCK__FAST_SH, GLOCK__FAST_OPEN, GLOCK__FAST_ANY_EX);
+	return glock__fast_add(gl, GLOCK__FAST_EX, GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX,
+			       GLOCK__FAST_ANY_EX | GLOCK__FAST_ANY_SH);
+}
+
+static inline uint64_t glock__fast_one(const struct glock__holder *gh)
+{
+	return gh->mode == GLOCK_EX ? GLOCK__FAST_EX : GLOCK__FAST_SH;
+}
+
+/*
+ * A slot keeps its contents when it is emptied: who takes the same lock again and again only sets
+ * and clears a bit.
+ */
+static inline void glock__slot_fill(struct glock__thread *t, unsigned int slot, struct glock *gl,
+				    struct glock__holder *gh)
+{
+	if (t->slots[slot].gl != gl || t->slots[slot].gh != gh || t->slots[slot].mode != gh->mode) {
+		t->slots[slot].mode = gh->mode;
+		atom_store_ptr(&t->slots[slot].gh, gh);
+		atom_store_ptr(&t->slots[slot].gl, gl);
+		atom_store64(&t->record->slots[slot],
+			     GLOCK__SLOT_MODE(gh->mode) | glock__slab_place(gl));
+	}
+	atom_store32(&t->used, t->used | 1u << slot);
+	atom_store32(&t->record->used, t->used);
+}
+
+static inline void glock__slot_empty(struct glock__thread *t, unsigned int slot)
+{
+	atom_store32(&t->used, t->used & ~(1u << slot));
+	atom_store32(&t->record->used, t->used);
+}
+
+static inline bool glock__fast_is_mine(const struct glock__thread *t,
+				       const struct glock__holder *gh)
+{
+	return t && t->used & 1u << gh->slot && t->slots[gh->slot].gl == gh->gl &&
+	       t->slots[gh->slot].gh == gh;
+}
+
+#define FAST static inline __attribute__((always_inline))
+
+/* In that slot. slot is a constant where this is worth while. */
+FAST bool glock__fast_nq_in(struct glock__thread *t, unsigned int slot, struct glock *gl,
+			    struct glock__holder *gh, const char *where)
+{
+	gh->where = where;
+	gh->slot = (uint8_t)slot;
+	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST);
+	glock__slot_fill(t, slot, gl, gh);
+	if (!glock__fast_take(gl, gh->mode)) {
+		glock__fast_refused(t, gh);
+		return false;
+	}
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
+	PROBE_PROMOTE(gl->type, gl->number, gh->mode, t->tid);
+	return true;
+}
+
+/*
+ * True: granted. False: nothing happened; go by the queue, which has its reasons. As little as can
+ * be is done between taking the glock and letting it go.
+ */
+FAST bool glock__fast_nq(struct glock *gl, struct glock__holder *gh, const char *where)
+{
+	struct glock__thread *t = glock__fast_thread(gl);
+	int slot;
+
+	if (!t || (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || glock__fast_due(t))
+		return false;
+	if (__builtin_expect(!t->used, 1))
+		return glock__fast_nq_in(t, 0, gl, gh, where);
+	slot = glock__slot_free(t);
+	if (slot < 0 || glock__fast_recurs(t, gl))
+		return false;
+	return glock__fast_nq_in(t, (unsigned int)slot, gl, gh, where);
+}
+
+FAST int glock__fast_dq_of(struct glock__thread *t, unsigned int slot, struct glock *gl,
+			   struct glock__holder *gh)
+{
+	uint64_t old;
+
+	if (!(t->used & 1u << slot) || t->slots[slot].gl != gl || t->slots[slot].gh != gh)
+		return glock__fast_dq_slow(gh);
+	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
+	glock__slot_empty(t, slot);
+	old = atom_sub64(&gl->fast, glock__fast_one(gh));
+	if (__builtin_expect(!(old & GLOCK__FAST_OPEN), 0))
+		glock__fast_left(gl);
+	atom_store32(&gh->state, 0);
+	if (__builtin_expect(glock__fast_due(t), 0))
+		glock__fetch(gl_space(gl));
+	return 0;
+}
+
+/* A holder in a slot. */
+FAST int glock__fast_dq(struct glock *gl, struct glock__holder *gh)
+{
+	struct glock__thread *t = glock__self()->thread;
+
+	if (!t)
+		return glock__fast_dq_slow(gh);
+	if (__builtin_expect(!gh->slot, 1))
+		return glock__fast_dq_of(t, 0, gl, gh);
+	return glock__fast_dq_of(t, gh->slot, gl, gh);
+}
+
+#endif

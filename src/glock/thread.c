@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* thread.c - see thread.h. */
+#include "thread.h"
+
+#include "fast.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct glock__lock glock__threads_lock;
+static const uint32_t no_bell;
+
+/* ---- the end of a thread ---- */
+
+#ifndef GLOCK_ATOM_HOOKS
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void thread_ends(void *self)
+{
+	glock__self_end(self);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, thread_ends);
+}
+
+static void watch_thread(struct glock__self *self)
+{
+	pthread_once(&once, make_key);
+	pthread_setspecific(key, self);
+}
+#else
+static void watch_thread(struct glock__self *self)
+{
+	(void)self; /* the program calls glock__self_end() */
+}
+#endif
+
+/* In a page of its own, which is empty in a child: after a fork it fits no space. */
+static struct glock__thread *new_page(void)
+{
+	void *p = mmap(NULL, sizeof(struct glock__thread), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, sizeof(struct glock__thread), MADV_WIPEONFORK); /* or see wipe() in self.c */
+	return p;
+}
+
+static void free_page(struct glock__thread *t)
+{
+	munmap(t, sizeof(*t));
+}
+
+/* Under threads_lock: off its space's list, and gone. */
+static void forget(struct glock__thread *t)
+{
+	struct glock_space *space = t->space;
+	struct glock__thread **at = &space->threads;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	t->record->flags = 0;
+	glock__slab_put(&space->thread_records, t->number);
+	free_page(t);
+}
+
+/* In a child: what there was of this thread is its parent's, and wiped. */
+static void forget_parents(struct glock__self *self)
+{
+	if (self->threads_of == glock__generation())
+		return;
+	self->threads_of = glock__generation();
+	self->threads = self->thread = NULL;
+}
+
+void glock__self_end(struct glock__self *self)
+{
+	struct glock__thread *t, *next;
+
+	forget_parents(self);
+	glock__lock_take(&glock__threads_lock);
+	t = self->threads;
+	self->threads = self->thread = NULL;
+	for (; t; t = next) {
+		next = t->next_of_self;
+		if (!t->space) {
+			free_page(t);
+		} else if (t->used) {
+			t->ended = true;
+			glock__log(t->space, "thread %d (%s) has ended and still holds %d locks",
+				   (int)t->tid, t->comm, __builtin_popcount(t->used));
+		} else {
+			forget(t);
+		}
+	}
+	glock__lock_drop(&glock__threads_lock);
+}
+
+void glock__threads_end(struct glock_space *space)
+{
+	struct glock__thread *next;
+
+	glock__lock_take(&glock__threads_lock);
+	for (struct glock__thread *t = space->threads; t; t = next) {
+		next = t->next;
+		atom_store_ptr(&t->space, NULL); /* its thread frees it when it ends */
+		if (t->ended)
+			free_page(t);
+	}
+	space->threads = NULL;
+	glock__lock_drop(&glock__threads_lock);
+	glock__slab_end(&space->thread_records);
+}
+
+/* ---- a thread's record in a space ---- */
+
+static struct glock__thread *new_thread(struct glock_space *space, struct glock__self *self)
+{
+	struct glock__thread *t = new_page();
+	uint32_t number = t ? glock__slab_get(&space->thread_records) : 0;
+	struct glock__thread_record *r;
+
+	if (!number) {
+		if (t)
+			free_page(t);
+		return NULL;
+	}
+	r = glock__slab_published(glock__slab_at(&space->thread_records, number));
+	memset(r, 0, sizeof(*r));
+	t->space = space;
+	t->record = r;
+	t->number = number;
+	t->bell = space->lm->bell ? space->lm->bell : &no_bell;
+	t->seen = space->lm->bell ? space->lm->seen : &no_bell;
+	t->owner = glock__thread_number();
+	t->tid = glock__thread_id();
+	memcpy(t->comm, glock__thread_name(), sizeof(t->comm));
+	r->tid = (uint32_t)t->tid;
+	memcpy(r->comm, t->comm, sizeof(r->comm));
+	r->flags = GLOCK__R_LIVE;
+	glock__lock_take(&glock__threads_lock);
+	t->next = space->threads;
+	space->threads = t;
+	t->next_of_self = self->threads;
+	self->threads = t;
+	glock__lock_drop(&glock__threads_lock);
+	watch_thread(self);
+	return t;
+}
+
+struct glock__thread *glock__thread_in(struct glock_space *space)
+{
+	struct glock__self *self = glock__self();
+	struct glock__thread *t, **at;
+
+	if (space->generation != glock__generation())
+		return NULL;
+	forget_parents(self);
+	t = self->thread;
+	if (t && atom_load_ptr(&t->space) == space)
+		return t;
+	glock__lock_take(&glock__threads_lock);
+	for (at = &self->threads; (t = *at);) {
+		if (t->space == space)
+			break;
+		if (!t->space) { /* closed meanwhile */
+			*at = t->next_of_self;
+			free_page(t);
+		} else {
+			at = &t->next_of_self;
+		}
+	}
+	glock__lock_drop(&glock__threads_lock);
+	if (!t)
+		t = new_thread(space, self);
+	if (!self->spinlocked)
+		self->thread = t;
+	return t;
+}
+
+bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder *gh)
+{
+	struct glock__thread *t;
+	bool found = false;
+
+	glock__lock_take(&glock__threads_lock);
+	for (t = space->threads; t && !found; t = t->next) {
+		found = t->ended && glock__fast_is_mine(t, gh);
+		if (!found)
+			continue;
+		glock__slot_empty(t, gh->slot);
+		if (!t->used)
+			forget(t);
+		break;
+	}
+	glock__lock_drop(&glock__threads_lock);
+	return found;
+}
+
+size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t room)
+{
+	size_t n = 0;
+
+	glock__lock_take(&glock__threads_lock);
+	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next) {
+		for (uint32_t used = atom_load32(&t->used); used; used &= used - 1) {
+			int i = __builtin_ctz(used);
+
+			if (atom_load_ptr(&t->slots[i].gl) != gl)
+				continue;
+			if (n < room) {
+				out[n] = (struct glock__fast_holder){
+				    .gh = atom_load_ptr(&t->slots[i].gh), .tid = t->tid};
+				memcpy(out[n].comm, t->comm, sizeof(t->comm));
+			}
+			n++;
+		}
+	}
+	glock__lock_drop(&glock__threads_lock);
+	return n;
+}
+
+void glock__threads_forked(void)
+{
+	atom_store32(&glock__threads_lock.word, 0);
+}

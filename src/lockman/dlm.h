@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm.h - the lock manager of many machines: the Linux kernel's DLM.
+ *
+ * A lock space is a DLM lockspace of the same name. Resources have the 24-character names that
+ * GFS2 gives them. NL is kept while a glock is unlocked and referenced.
+ *
+ * Every lock has a value block, also where its type has none: only so does the kernel say that a
+ * holder died. Where the type has none, its first eight bytes hold the fencing token.
+ */
+#ifndef GLOCK_LOCKMAN_DLM_H
+#define GLOCK_LOCKMAN_DLM_H
+
+#include "lockman.h"
+
+struct glock__dlm_options {
+	const char *name; /* of the lockspace */
+	void (*log)(void *arg, const char *message);
+	void *log_arg;
+};
+
+/*
+ * Joins the lockspace, which takes seconds where this node is not in it yet. On errors the log says
+ * what is missing. -ENOPKG: libdlm; -ENODEV: the kernel's DLM or its daemon; -EACCES, -EPERM;
+ * -EINVAL: name.
+ */
+int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **lm);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* adversary.c - see adversary.h. */
+#include "adversary.h"
+
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum { LIMIT_S = 60 };
+
+struct shared *shared;
+const char *lockman;
+static char space_name[64];
+
+void wrong(const char *file, int line, const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	dprintf(STDOUT_FILENO, "# %s:%d: %s\n", file, line, text);
+	_exit(1);
+}
+
+int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+void nap(int64_t ns)
+{
+	const struct timespec ts = {.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
+
+	nanosleep(&ts, NULL);
+}
+
+void breathe(void)
+{
+	nap(100000);
+}
+
+uint32_t dice(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return (uint32_t)(*state >> 16);
+}
+
+struct glock_space *open_space(const struct glock_type_options *types, size_t n, unsigned int flags)
+{
+	const struct glock_space_options options = {.size = sizeof(options),
+						    .lockman = lockman,
+						    .types = types,
+						    .n_types = n,
+						    .flags = flags};
+	struct glock_space *space = NULL;
+
+	SAME(glock_space_open(space_name, &options, &space), 0);
+	CHECK(space);
+	return space;
+}
+
+struct glock *get(struct glock_space *space, unsigned int type, uint64_t number)
+{
+	struct glock *gl = NULL;
+
+	SAME(glock_get(space, type, number, &gl), 0);
+	CHECK(gl);
+	return gl;
+}
+
+pid_t start(void (*fn)(void *), void *arg)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		fn(arg);
+		exit(0);
+	}
+	return pid;
+}
+
+static int ended(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) != pid)
+		CHECK(errno == EINTR);
+	return status;
+}
+
+void join(pid_t pid)
+{
+	int status = ended(pid);
+
+	if (status)
+		wrong(__FILE__, __LINE__, "process %d ended with status 0x%x", (int)pid, status);
+}
+
+void join_killed(pid_t pid)
+{
+	int status = ended(pid);
+
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+pthread_t thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+
+	SAME(pthread_create(&t, NULL, fn, arg), 0);
+	return t;
+}
+
+void join_thread(pthread_t t)
+{
+	SAME(pthread_join(t, NULL), 0);
+}
+
+/* Runs one test in a process group of its own; what became of it, in words, or NULL. */
+static const char *run_one(const struct test *test)
+{
+	const int64_t until =
+	    now() + (getenv("ADVERSARY_S") ? atoi(getenv("ADVERSARY_S")) : LIMIT_S) * SECOND;
+	sigset_t child;
+	int status = 0;
+	pid_t pid;
+
+	memset(shared, 0, sizeof(*shared));
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	pid = fork();
+	if (pid < 0)
+		return "fork";
+	if (!pid) {
+		setpgid(0, 0);
+		sigprocmask(SIG_UNBLOCK, &child, NULL);
+		test->run();
+		exit(0);
+	}
+	setpgid(pid, pid);
+	while (waitpid(pid, &status, WNOHANG) != pid) {
+		int64_t left = until - now();
+		const struct timespec ts = {.tv_sec = left / SECOND, .tv_nsec = left % SECOND};
+
+		if (left <= 0) {
+			kill(-pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			return "took too long";
+		}
+		sigtimedwait(&child, NULL, &ts);
+	}
+	kill(-pid, SIGKILL);
+	return !status ? NULL : WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "wrong";
+}
+
+int run_tests(const struct test *tests, size_t n)
+{
+	static const char *const all[] = {"none", "local"};
+	const char *only = getenv("ADVERSARY"); /* part of a name */
+	int number = 0, failed = 0;
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	shared =
+	    mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return 1;
+	for (size_t i = 0; i < n; i++)
+		for (size_t m = 0; m < COUNT(all); m++) {
+			const char *why;
+
+			if (tests[i].lockman && strcmp(tests[i].lockman, all[m]) != 0)
+				continue;
+			if (only && !strstr(tests[i].name, only))
+				continue;
+			lockman = all[m];
+			snprintf(space_name, sizeof(space_name), "%s", tests[i].name);
+			why = run_one(&tests[i]);
+			printf("%sok %d - %s (%s)%s%s\n", why ? "not " : "", ++number,
+			       tests[i].name, all[m], why ? " # " : "", why ? why : "");
+			failed += why != NULL;
+		}
+	printf("1..%d\n", number);
+	return failed != 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * adversary.h - tests that take glock.h by its word and know nothing else of the library.
+ *
+ * Each test runs in a process of its own, which leads a group; who starts it waits for it, and kills
+ * the group when it takes too long. In it nobody sleeps to let something happen: all wait until it
+ * has (UNTIL), and the time limit is the one above.
+ */
+#ifndef TESTS_ADVERSARY_H
+#define TESTS_ADVERSARY_H
+
+#include "glock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define SECOND 1000000000LL
+#define MS 1000000LL
+
+enum { CELLS = 64 };
+
+/* What all processes of a test share; all 0 when it begins. */
+struct shared {
+	_Atomic uint64_t cell[CELLS];
+	volatile uint64_t plain[CELLS]; /* only a lock protects these */
+};
+extern struct shared *shared;
+extern const char *lockman; /* that the test is to use */
+
+struct test {
+	const char *name;
+	void (*run)(void);
+	const char *lockman; /* NULL: all of them, one after the other */
+};
+int run_tests(const struct test *tests, size_t n);
+
+/* Ends the process, whichever thread. */
+_Noreturn void wrong(const char *file, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define CHECK(cond)                                                     \
+	do {                                                            \
+		if (!(cond))                                            \
+			wrong(__FILE__, __LINE__, "not so: %s", #cond); \
+	} while (0)
+#define SAME(call, expected)                                                                \
+	do {                                                                                \
+		long long is_ = (long long)(call), be_ = (long long)(expected);             \
+		if (is_ != be_)                                                             \
+			wrong(__FILE__, __LINE__, "%s is %lld, not %lld", #call, is_, be_); \
+	} while (0)
+#define UNTIL(cond)                \
+	do {                       \
+		while (!(cond))    \
+			breathe(); \
+	} while (0)
+void breathe(void);
+
+int64_t now(void);
+void nap(int64_t ns);           /* for random moments, never to wait for something */
+uint32_t dice(uint64_t *state); /* state: any number but 0 */
+
+/* A space of the test's lock manager, named after the test. */
+struct glock_space *open_space(const struct glock_type_options *types, size_t n,
+			       unsigned int flags);
+struct glock *get(struct glock_space *space, unsigned int type, uint64_t number);
+
+/* Starts a process that runs that and ends; and waits for it: it must have ended well. */
+pid_t start(void (*fn)(void *), void *arg);
+void join(pid_t pid);
+void join_killed(pid_t pid);
+pthread_t thread(void *(*fn)(void *), void *arg);
+void join_thread(pthread_t t);
+
+#endif

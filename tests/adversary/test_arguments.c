@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/* test_arguments.c - every argument that is wrong, odd, or of another version's size. */
+#include "adversary.h"
+
+#include <stddef.h>
+#include <sys/wait.h>
+
+static int open_as(const char *name, const struct glock_space_options *options,
+		   struct glock_space **space)
+{
+	struct glock_space_options copy = *options;
+
+	*space = NULL;
+	if (copy.size > offsetof(struct glock_space_options, lockman) && !copy.lockman)
+		copy.lockman = lockman;
+	return glock_space_open(name, &copy, space);
+}
+
+#define OPTIONS(...)                                                    \
+	&(const struct glock_space_options)                             \
+	{                                                               \
+		.size = sizeof(struct glock_space_options), __VA_ARGS__ \
+	}
+
+static void opens(const char *name)
+{
+	struct glock_space *space;
+
+	SAME(open_as(name, OPTIONS(), &space), 0);
+	SAME(glock_space_close(space), 0);
+}
+
+static void names(void)
+{
+	char name[80];
+	struct glock_space *space;
+
+	memset(name, 'x', sizeof(name));
+	name[65] = 0;
+	SAME(open_as(name, OPTIONS(), &space), -EINVAL);
+	SAME(open_as("", OPTIONS(), &space), -EINVAL);
+	name[64] = 0;
+	opens(name);
+	for (int byte = 1; byte < 256; byte++) {
+		char one[2] = {(char)byte, 0};
+
+		opens(one);
+		memset(name, byte, 64);
+		opens(name);
+	}
+	opens(".");
+	opens("..");
+	opens("../x");
+	opens("a,1");
+}
+
+/* Names that one might take for another's file. */
+static void names_differ(void)
+{
+	static const char *const name[] = {"a",
+					   "a/b",
+					   "a%2fb",
+					   "a%2Fb",
+					   "a_b",
+					   "a,0",
+					   "a%2c0",
+					   "a\\b",
+					   "a%5cb",
+					   "a.b",
+					   "A",
+					   "a\x2f"
+					   "B"};
+	struct glock_space *space[COUNT(name)];
+	struct glock *gl[COUNT(name)];
+	struct glock_holder gh[COUNT(name)];
+
+	for (size_t i = 0; i < COUNT(name); i++) {
+		SAME(open_as(name[i], OPTIONS(), &space[i]), 0);
+		gl[i] = get(space[i], GLOCK_INODE, 1);
+		glock_holder_init(&gh[i], gl[i], GLOCK_EX, GLOCK_TRY);
+		SAME(glock_nq(&gh[i]), 0);
+	}
+	for (size_t i = 0; i < COUNT(name); i++) {
+		SAME(glock_dq(&gh[i]), 0);
+		glock_put(gl[i]);
+		SAME(glock_space_close(space[i]), 0);
+	}
+}
+
+/* Options of an older library's and of a newer program's size. */
+static void sizes(void)
+{
+	struct {
+		struct glock_space_options o;
+		char more[64];
+	} big = {.o = {.lockman = lockman}};
+	struct glock_space *space;
+	int err;
+
+	for (size_t size = 0; size <= sizeof(big); size++) {
+		big.o.size = size;
+		space = NULL;
+		err = glock_space_open("sizes", &big.o, &space);
+		if (size < offsetof(struct glock_space_options, flags) && err) {
+			SAME(err, -EINVAL);
+			continue;
+		}
+		if (err)
+			wrong(__FILE__, __LINE__, "size %zu: %d", size, err);
+		SAME(glock_space_close(space), 0);
+	}
+	SAME(glock_space_open("sizes", NULL, &space), 0);
+	SAME(glock_space_close(space), 0);
+}
+
+static void odd_options(void)
+{
+	struct glock_space *space;
+	static const char *const managers[] = {"NONE", "loca", "locall", "local ", "/", "sim"};
+
+	for (size_t i = 0; i < COUNT(managers); i++)
+		SAME(open_as("odd", OPTIONS(.lockman = managers[i]), &space), -EPROTONOSUPPORT);
+	CHECK(!space);
+	for (unsigned int bit = 4; bit < 32; bit++)
+		SAME(open_as("odd", OPTIONS(.flags = 1u << bit), &space), -EINVAL);
+	SAME(open_as("odd", OPTIONS(.trace_order = 25), &space), -EINVAL);
+	SAME(open_as("odd", OPTIONS(.trace_order = 0x80000003u), &space), -EINVAL);
+	SAME(open_as("odd", OPTIONS(.n_types = 1), &space), -EINVAL);
+	CHECK(open_as("odd", OPTIONS(.cached_age = -1), &space) == -EINVAL || space);
+	if (space)
+		SAME(glock_space_close(space), 0);
+	SAME(open_as("odd", OPTIONS(.hz = UINT32_MAX, .flags = GLOCK_SPACE_LINUX_6_1), &space), 0);
+	SAME(glock_space_close(space), 0);
+	SAME(open_as("odd", OPTIONS(.cached_max = SIZE_MAX, .cached_age = INT64_MAX), &space), 0);
+	SAME(glock_space_close(space), 0);
+	opens("odd");
+}
+
+static int type_as(struct glock_type_options type)
+{
+	struct glock_space *space;
+	int err = open_as("type", OPTIONS(.types = &type, .n_types = 1), &space);
+
+	if (!err)
+		SAME(glock_space_close(space), 0);
+	return err;
+}
+
+#define TYPE(...)                                                      \
+	(struct glock_type_options)                                    \
+	{                                                              \
+		.size = sizeof(struct glock_type_options), __VA_ARGS__ \
+	}
+
+static void odd_types(void)
+{
+	struct glock_ops ops = {.size = sizeof(ops)};
+	static const char ops_later[sizeof(ops) + 64];
+	struct glock_ops later;
+
+	(void)ops_later;
+	SAME(type_as(TYPE(.type = GLOCK_TYPE_MAX)), -EINVAL);
+	SAME(type_as(TYPE(.type = UINT32_MAX)), -EINVAL);
+	SAME(type_as(TYPE(.type = 10, .name = "own")), 0);
+	SAME(type_as(TYPE(.type = 31, .name = "a name longer than eight bytes")), 0);
+	SAME(type_as(TYPE(.type = 10, .name = "own", .modes = 1u << 4)), -EINVAL);
+	SAME(type_as(TYPE(.type = 10, .name = "own", .caches = 4)), -EINVAL);
+	SAME(type_as(TYPE(.type = 10, .name = "own", .flags = 0x10)), -EINVAL);
+	SAME(type_as(TYPE(.type = 10, .name = "own", .hold = -2)), -EINVAL);
+	SAME(type_as(TYPE(.type = 10, .name = "own", .hold = GLOCK_HOLD_NONE)), 0);
+	SAME(type_as(TYPE(.type = 10, .name = "own", .hold = INT64_MAX)), 0);
+	SAME(type_as(TYPE(.type = GLOCK_INODE, .flags = 1u << 31)), -EINVAL);
+	/* Operations of other sizes: those that lack are not there. */
+	later = ops;
+	for (size_t size = sizeof(size_t); size <= sizeof(ops); size += sizeof(void *)) {
+		memset(&later, 0xff, sizeof(later));
+		memset(&later, 0, size);
+		later.size = size;
+		SAME(type_as(TYPE(.type = 10, .name = "own", .ops = &later)), 0);
+	}
+	CHECK(type_as(TYPE(.type = 10, .name = "own", .ops = &(struct glock_ops){0})) <= 0);
+	/* Twice the same. */
+	{
+		const struct glock_type_options two[] = {TYPE(.type = 10, .name = "a"),
+							 TYPE(.type = 10, .name = "b")};
+		struct glock_space *space;
+		int err = open_as("type", OPTIONS(.types = two, .n_types = 2), &space);
+
+		CHECK(!err || err == -EINVAL);
+		if (!err)
+			SAME(glock_space_close(space), 0);
+	}
+}
+
+/* An array of entries of a newer program: its stride is the size that they say. */
+static void strides(void)
+{
+	struct {
+		struct glock_type_options t;
+		uint64_t more[3];
+	} two[2] = {
+	    {TYPE(.type = 10, .name = "ten", .flags = GLOCK_OPS_LVB), {0}},
+	    {TYPE(.type = 11, .name = "eleven", .flags = GLOCK_OPS_LVB), {0}},
+	};
+	struct glock_space *space;
+	struct glock *gl;
+
+	two[0].t.size = two[1].t.size = sizeof(two[0]);
+	SAME(open_as("strides", OPTIONS(.types = &two[0].t, .n_types = 2), &space), 0);
+	gl = get(space, 11, 0);
+	SAME(glock_type_of(gl), 11);
+	glock_put(gl);
+	SAME(glock_get(space, 12, 0, &gl), -EINVAL);
+	SAME(glock_space_close(space), 0);
+}
+
+static void types_that_are_not(void)
+{
+	struct glock_space *space = open_space(NULL, 0, 0);
+	struct glock *gl = NULL;
+	static const unsigned int none[] = {10, 31, 32, 33, 255, 256, 65536, UINT32_MAX};
+
+	for (size_t i = 0; i < COUNT(none); i++)
+		SAME(glock_get(space, none[i], 1, &gl), -EINVAL);
+	for (unsigned int type = 1; type < 10; type++)
+		for (uint64_t number = 0; number < 3; number++) {
+			gl = get(space, type, number - 1);
+			SAME(glock_type_of(gl), type);
+			SAME(glock_number(gl), number - 1);
+			CHECK(glock_space_of(gl) == space);
+			CHECK(!glock_object(gl));
+			CHECK(get(space, type, number - 1) == gl);
+			glock_put(gl);
+			glock_put(gl);
+		}
+	SAME(glock_space_close(space), 0);
+}
+
+/* Every mode with every set of flags: only what the header says, and never a holder that is lost. */
+static void modes_and_flags(void)
+{
+	struct glock_space *space = open_space(NULL, 0, 0);
+	struct glock *gl = get(space, GLOCK_INODE, 7), *plain = get(space, GLOCK_NONDISK, 7);
+	struct glock_holder gh;
+	static const int bad[] = {GLOCK_UN, 4, 5, -1, 255, 256, 257, 0x7fffffff};
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		glock_holder_init(&gh, gl, (enum glock_mode)bad[i], 0);
+		SAME(glock_nq(&gh), -EINVAL);
+		SAME(glock_dq(&gh), -EINVAL);
+	}
+	for (unsigned int bit = 0; bit < 32; bit++) {
+		if (1u << bit & GLOCK_FLAGS_ALL)
+			continue;
+		glock_holder_init(&gh, gl, GLOCK_SH, 1u << bit);
+		SAME(glock_nq(&gh), -EINVAL);
+	}
+	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_ANY);
+	SAME(glock_nq(&gh), -EINVAL);
+	for (unsigned int flags = 0; flags <= GLOCK_FLAGS_ALL; flags++)
+		for (int mode = GLOCK_EX; mode <= GLOCK_SH; mode++) {
+			int err;
+
+			glock_holder_init(&gh, flags % 2 ? gl : plain, (enum glock_mode)mode,
+					  flags);
+			err = glock_nq(&gh);
+			if (err) {
+				if (err != -EINVAL && err != -EAGAIN && err != -ECHILD)
+					wrong(__FILE__, __LINE__, "mode %d flags 0x%x: %d", mode,
+					      flags, err);
+				SAME(glock_dq(&gh), -EINVAL);
+				continue;
+			}
+			if (flags & GLOCK_ASYNC)
+				err = glock_wait(&gh, 0, 0);
+			if (err) {
+				if (err != -EAGAIN && err != -ECHILD)
+					wrong(__FILE__, __LINE__, "mode %d flags 0x%x: %d", mode,
+					      flags, err);
+				glock_dq(&gh);
+				continue;
+			}
+			SAME(glock_poll(&gh), 1);
+			SAME(glock_wait(&gh, 1, 0), 0);
+			SAME(glock_valid(&gh), 1);
+			SAME(glock_nq(&gh) < 0, 1);
+			SAME(glock_dq_wait(&gh), 0);
+			SAME(glock_valid(&gh), 0);
+			SAME(glock_dq(&gh), -EINVAL);
+			SAME(glock_dq_wait(&gh), -EINVAL);
+		}
+	glock_put(gl);
+	glock_put(plain);
+	SAME(glock_space_close(space), 0);
+}
+
+/* A holder that was never asked for, let go, or failed. */
+static void holders_not_queued(void)
+{
+	static const struct glock_type_options type =
+	    TYPE(.type = 10, .name = "own", .flags = GLOCK_OPS_LVB);
+	struct glock_space *space = open_space(&type, 1, 0);
+	struct glock *gl = get(space, 10, 0);
+	char value[GLOCK_LVB_SIZE] = {0};
+	uint64_t token;
+
+	for (int when = 0; when < 4; when++) {
+		struct glock_holder gh = GLOCK_HOLDER_NONE;
+
+		if (when)
+			glock_holder_init(&gh, gl, GLOCK_EX, when == 3 ? GLOCK_NOPID : 0);
+		if (when >= 2) {
+			SAME(glock_nq(&gh), 0);
+			SAME(glock_dq(&gh), 0);
+		}
+		SAME(glock_dq(&gh), -EINVAL);
+		SAME(glock_dq_wait(&gh), -EINVAL);
+		SAME(glock_valid(&gh), 0);
+		if (when < 2)
+			SAME(glock_wait(&gh, 0, 0), -EINVAL);
+		CHECK(glock_downgrade(&gh, GLOCK_SH) == -EINVAL);
+		SAME(glock_lvb_read(&gh, value), -EPERM);
+		SAME(glock_lvb_write(&gh, value), -EPERM);
+		SAME(glock_token(&gh, &token), -EPERM);
+		SAME(glock_owner_died(&gh), 0);
+		CHECK(glock_cancel(&gh) < 0);
+		SAME(glock_dq(&gh), -EINVAL);
+		glock_dq_m(1, &gh);
+		glock_dq_m(0, NULL);
+	}
+	SAME(glock_nq_m(0, NULL), 0);
+	SAME(glock_async_wait(0, NULL, 0), 0);
+	glock_put(gl);
+	SAME(glock_space_close(space), 0);
+}
+
+static void text(void *to, const char *text, size_t len)
+{
+	(void)text;
+	*(size_t *)to += len;
+}
+
+static void dumps_and_traces(void)
+{
+	struct glock_space *space = open_space(NULL, 0, 0), *traced;
+	struct glock *gl;
+	struct glock_holder gh;
+	uint64_t cursor = 0;
+	char buf[200];
+	size_t bytes = 0, n = 0;
+	int err;
+
+	SAME(glock_dump(space, GLOCK_FILE_MAX, GLOCK_FORMAT_LINUX_6_1, text, &bytes), -EINVAL);
+	SAME(glock_dump(space, (enum glock_file) - 1, GLOCK_FORMAT_LINUX_6_1, text, &bytes),
+	     -EINVAL);
+	SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_MAX, text, &bytes), -EINVAL);
+	SAME(glock_dump(space, GLOCK_FILE_GLOCKS, (enum glock_format) - 1, text, &bytes), -EINVAL);
+	SAME(bytes, 0);
+	SAME(glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)), -EOPNOTSUPP);
+	SAME(glock_dispatch(space), -EINVAL);
+	SAME(glock_space_fd(space), -1);
+	SAME(glock_shrink(space, SIZE_MAX), 0);
+	SAME(glock_space_close(space), 0);
+	SAME(open_as("traced", OPTIONS(.trace_order = 4), &traced), 0);
+	gl = get(traced, GLOCK_INODE, 5);
+	for (int i = 0; i < 40; i++) {
+		glock_holder_init(&gh, gl, i % 2 ? GLOCK_EX : GLOCK_SH, GLOCK_NOCACHE);
+		SAME(glock_nq(&gh), 0);
+		SAME(glock_dq_wait(&gh), 0);
+	}
+	SAME(glock_trace(traced, GLOCK_FORMAT_LINUX_7_0, &cursor, buf, sizeof(buf)), -ESTALE);
+	for (size_t size = sizeof(buf);; size = size > 1 ? size / 2 : 1) {
+		buf[size - 1] = 'x';
+		err = glock_trace(traced, GLOCK_FORMAT_LINUX_7_0, &cursor, buf, size);
+		if (err <= 0)
+			break;
+		CHECK(strnlen(buf, size) < size && !strchr(buf, '\n'));
+		n++;
+	}
+	SAME(err, 0);
+	CHECK(n > 4 && n <= 16);
+	cursor = UINT64_MAX;
+	err = glock_trace(traced, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, 0);
+	CHECK(err <= 1);
+	glock_put(gl);
+	SAME(glock_space_close(traced), 0);
+}
+
+static void statistics_sizes(void)
+{
+	struct glock_space *space = open_space(NULL, 0, 0);
+	struct glock *gl = get(space, GLOCK_INODE, 5);
+	struct {
+		struct glock_statistics s;
+		uint64_t after[8];
+	} out;
+
+	for (size_t size = sizeof(size_t); size <= sizeof(out); size += 8) {
+		memset(&out, 0xa5, sizeof(out));
+		out.s.size = size;
+		SAME(glock_statistics(gl, &out.s), 0);
+		for (size_t i = size; i < sizeof(out); i++)
+			CHECK(((unsigned char *)&out)[i] == 0xa5);
+	}
+	out.s.size = 0;
+	CHECK(glock_statistics(gl, &out.s) <= 0);
+	glock_put(gl);
+	SAME(glock_space_close(space), 0);
+}
+
+static void features(void)
+{
+	CHECK(glock_version() >= GLOCK_VERSION);
+	SAME(glock_supports("lockman:none"), 1);
+	SAME(glock_supports("lockman:local"), 1);
+	SAME(glock_supports("lockman:"), 0);
+	SAME(glock_supports("lockman"), 0);
+	SAME(glock_supports("none"), 0);
+	SAME(glock_supports(""), 0);
+	SAME(glock_supports("lockman:sim"), 0);
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+	    {"names", names, NULL},
+	    {"names_differ", names_differ, NULL},
+	    {"sizes", sizes, NULL},
+	    {"odd_options", odd_options, NULL},
+	    {"odd_types", odd_types, NULL},
+	    {"strides", strides, NULL},
+	    {"types_that_are_not", types_that_are_not, NULL},
+	    {"modes_and_flags", modes_and_flags, NULL},
+	    {"holders_not_queued", holders_not_queued, NULL},
+	    {"dumps_and_traces", dumps_and_traces, NULL},
+	    {"statistics_sizes", statistics_sizes, NULL},
+	    {"features", features, "none"},
+	};
+
+	return run_tests(tests, COUNT(tests));
+}

@@ -1,0 +1,76 @@
+#!/bin/sh
+# golden.sh [--update]: what glock(1) prints of itself and of mistakes, against tests/golden. TAP.
+# GLOCK and GOLDEN say where things are, as meson test sets them.
+set -u
+GLOCK_LOCKMAN=local
+GLOCK_DIR=$(mktemp -d /dev/shm/glock-golden-XXXXXX) || exit 99
+export GLOCK_LOCKMAN GLOCK_DIR
+out=$GLOCK_DIR/.out
+trap 'rm -rf "$GLOCK_DIR"' EXIT
+update=
+[ "${1-}" = --update ] && update=1
+n=0
+
+say() { # say ARGS...: the command line, what it prints, and its exit status
+	echo "\$ glock $*"
+	"$GLOCK" "$@" 2>&1
+	echo "($?)"
+}
+
+compare() { # compare NAME: what is in $out
+	n=$((n + 1))
+	if [ "$update" ]; then
+		cp "$out" "$GOLDEN/$1.txt"
+	elif diff -u "$GOLDEN/$1.txt" "$out" >"$out.diff"; then
+		echo "ok $n - $1"
+	else
+		sed 's/^/# /' "$out.diff"
+		echo "not ok $n - $1"
+	fi
+}
+
+{
+	say --help
+	for command in run ls stat top trace demote rm bench; do
+		say $command --help
+	done
+} >"$out"
+compare glock-help
+
+{
+	say
+	say nosuch
+	say run
+	say run -q
+	say run s
+	say run s n
+	say run -w soon s n true
+	say run -E 300 s n true
+	say run -F -o s n true
+	say run -u s n true
+	say run -w
+	say run s n -c
+	say run --lockman nosuch s n true
+	say run "$(printf 'x%.0s' $(seq 70))" n true
+	say run s n /nonexistent/command
+	say ls nothing
+	say ls a b
+	say stat
+	say stat nothing
+	say stat s nosuch
+	say stat --format 5.0 s
+	say stat -n 1 s
+	say trace
+	say trace -t soon s
+	say demote s
+	say demote s main EX
+	say demote s 99:1 EX
+	say demote s 2:1 XX
+	say demote s 2:1 EX
+	say rm
+	say rm nothing
+	say bench -t 0
+} >"$out"
+compare glock-errors
+
+[ "$update" ] || echo "1..$n"

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""o2top on processes: who waits for whom, for how long, on what; who is stopped, hangs or is dead."""
+
+import json
+import os
+import subprocess
+import time
+
+from cli import GLOCK, SLOW, Node, main, out, wait_for
+
+O2TOP = os.environ["O2TOP"]
+
+
+def frames(*args):
+    r = subprocess.run([O2TOP, "--json", *args], capture_output=True, text=True, timeout=SLOW)
+    assert r.returncode == 0, r.stderr
+    return [json.loads(line) for line in r.stdout.splitlines()]
+
+
+def once():
+    return frames("--once")[0]
+
+
+def node(frame, name):
+    (n,) = [n for n in frame["nodes"] if n["name"] == name]
+    return n
+
+
+def row(frame, **want):
+    rows = [r for r in frame["rows"] if all(r[k] == v for k, v in want.items())]
+    assert len(rows) == 1, "%s: %s" % (want, frame["rows"])
+    return rows[0]
+
+
+def spaces_are_found_and_waits_are_exact():
+    a, b = Node("shop"), Node("shop")
+    a.do("name /mnt/till")
+    b.do("name /mnt/till")
+    a.do("nq 1 2 17 EX")
+    a.do("wait 1")
+    b.do("nq 1 2 17 EX")
+    asked = time.monotonic()
+    wait_for(lambda: once()["rows"])
+    f = once()
+    r = row(f, ino=17)
+    assert r["fs"] == "glock" and r["lockspace"] == "shop" and r["section"] == "files" and r["hot"], r
+    assert r["waiting"] == 1 and not r["estimated"] and r["oldest_wait_s"] == r["oldest_wait_max_s"], r
+    assert r["oldest_wait_s"] <= time.monotonic() - asked + 1, r
+    assert node(f, a.name)["state"] == "ok"
+    a.do("dq 1")
+    b.do("wait 1")
+    b.do("dq 1")
+    a.end(), b.end()
+
+
+def frames_count_waits_once():
+    a, b = Node("shop"), Node("shop")
+    a.do("name the till")
+    a.do("nq 1 2 17 EX")
+    a.do("wait 1")
+    b.do("nq 1 2 17 EX")
+    p = subprocess.Popen([O2TOP, "--json", "-t", "0.5", "-i", "4"], stdout=subprocess.PIPE, text=True)
+    f = [json.loads(p.stdout.readline()) for _ in range(2)]
+    a.do("dq 1")
+    b.do("wait 1")
+    f += [json.loads(line) for line in p.communicate(timeout=SLOW)[0].splitlines()]
+    for frame in f[:2]:
+        r = row(frame, ino=17)
+        length = node(frame, b.name)["interval_s"]
+        assert abs(r["wait_s"] - length) < 0.05 * length + 0.01, (r["wait_s"], length)
+        assert r["path"] == "the till"
+    # afterwards nobody waits, and what was lost before is not lost again
+    assert all(not r["waiting"] and r["wait_s"] < 0.3 for r in f[-1]["rows"]), f[-1]["rows"]
+    (o,) = [o for o in map(json.loads, out("stat", "--json", "-n", str(b.pid), "shop").splitlines())]
+    lost = [sum(r["wait_s"] for r in frame["rows"]) for frame in f]
+    assert sum(lost) <= o["waited_s"] + 0.01, (lost, o)
+    a.end(), b.end()
+
+
+def a_stopped_process_is_named():
+    a, b = Node("shop"), Node("shop")
+    a.do("nq 1 6 99 EX")
+    a.do("wait 1")
+    a.stop()
+    b.do("nq 1 6 99 SH")
+    time.sleep(0.6)
+    f = once()
+    assert node(f, a.name)["state"] == "stopped"
+    r = row(f, waiting=1)
+    want = "%s (pid %d node) has it in EX for" % (a.name, a.pid)
+    assert r["sentence"].startswith("%s (pid %d node) waits 0." % (b.name, b.pid)), r["sentence"]
+    assert want in r["sentence"] and r["sentence"].endswith("and is stopped"), r["sentence"]
+    a.go_on()
+    a.do("dq 1")
+    b.do("wait 1")
+    a.end(), b.end()
+
+
+def a_process_that_hangs_is_named():
+    a, b = Node("shop"), Node("shop")
+    a.do("cached 2 6 EX")
+    a.do("hang 8")
+    b.do("nq 1 2 5 EX")
+    f = wait_for(lambda: (f := once()) and node(f, a.name)["state"] == "hangs" and f)
+    assert "2:5" in node(f, a.name)["why"]
+    assert "has it cached in EX" in row(f, ino=5)["sentence"], row(f, ino=5)["sentence"]
+    b.do("wait 1")
+    a.end(), b.end()
+
+
+def a_dead_process_is_named():
+    a, b = Node("shop"), Node("shop")
+    a.do("cached 2 6 EX")
+    a.kill()
+    assert node(once(), a.name)["state"] == "dead"
+    b.end()
+
+
+def processes_that_end_are_forgotten():
+    a = Node("shop")
+    p = subprocess.Popen([O2TOP, "--json", "-t", "0.2", "-i", "8"], stdout=subprocess.PIPE, text=True)
+    assert [n["name"] for n in json.loads(p.stdout.readline())["nodes"]] == [a.name]
+    b = Node("shop")
+    a.end()
+    last = [json.loads(line) for line in p.communicate(timeout=SLOW)[0].splitlines()][-1]
+    assert [n["name"] for n in last["nodes"]] == [b.name], last["nodes"]
+    b.end()
+
+
+def garbage_in_a_segment_is_survived():
+    a = Node("shop")
+    a.do("cached 2 2000 SH")
+    folder = os.environ["GLOCK_DIR"]
+    (file,) = [os.path.join(folder, f) for f in os.listdir(folder) if "," in f]
+    for seed in range(40):
+        with open(file, "r+b") as f:
+            f.seek(seed * 977)
+            f.write(os.urandom(2000))
+        subprocess.run([O2TOP, "--json", "--once"], capture_output=True, timeout=SLOW)
+        for command in (["stat", "shop"], ["stat", "--json", "shop"], ["ls", "shop"]):
+            r = subprocess.run([GLOCK, *command], capture_output=True, timeout=SLOW)
+            assert r.returncode in (0, 66), (command, r.returncode, r.stderr)
+    # and so does the process whose it is
+    a.do("cached 2 2500 SH")
+    a.do("cached 2 50 EX")
+    a.end()
+
+
+def glock_top_is_o2top():
+    a = Node("shop")
+    text = out("top", "shop", "--once", "-b")
+    assert a.name in text, text
+    a.end()
+
+
+if __name__ == "__main__":
+    main(
+        [
+            spaces_are_found_and_waits_are_exact,
+            frames_count_waits_once,
+            a_stopped_process_is_named,
+            a_process_that_hangs_is_named,
+            a_dead_process_is_named,
+            processes_that_end_are_forgotten,
+            garbage_in_a_segment_is_survived,
+            glock_top_is_o2top,
+        ]
+    )

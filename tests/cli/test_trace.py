@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""glock trace: events of all nodes while somebody looks, in the kernel's text, and not after."""
+
+import re
+import subprocess
+import time
+
+from cli import GLOCK, SLOW, Node, glock, main, wait_for
+
+LINE = re.compile(
+    r" *node-\d+ +\d+\.\d{6}: gfs2_(glock_state_change|glock_put|demote_rq|promote|glock_queue|glock_lock_time): "
+    r"254,0 glock \d+:\d+ "
+)
+
+
+def follow(seconds, *options):
+    return subprocess.Popen(
+        [GLOCK, "trace", "-t", str(seconds), *options, "s"], stdout=subprocess.PIPE, text=True
+    )
+
+
+def events_come_while_somebody_looks():
+    a, b = Node("s"), Node("s")
+    a.do("cached 6 50 EX")
+    p = follow(3)
+    seen = ""
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        for node in (a, b):
+            node.do("nq 1 6 5 EX")
+            node.do("wait 1")
+            node.do("dq 1")
+        time.sleep(0.05)
+    seen = p.communicate(timeout=SLOW)[0]
+    lines = seen.splitlines()
+    assert p.returncode == 0 and lines, lines
+    for line in lines:
+        assert LINE.match(line) or line.startswith("# "), line
+    for what in ("glock_queue: 254,0 glock 6:5 queue EX", "glock_queue: 254,0 glock 6:5 dequeue EX",
+                 "promote: 254,0 glock 6:5 promote EX", "state NL to EX tgt:EX", "demote EX to NL",
+                 "status:0 flags:"):
+        assert what in seen, what
+    times = [float(re.search(r" (\d+\.\d{6}): ", line).group(1)) for line in lines if line[0] != "#"]
+    assert times == sorted(times)
+    assert {re.search(r"node-(\d+)", line).group(0) for line in lines if line[0] != "#"}
+    a.end(), b.end()
+
+
+def one_node_can_be_chosen():
+    a, b = Node("s"), Node("s")
+    p = follow(1.5, "-n", str(b.pid))
+    time.sleep(0.5)
+    a.do("cached 6 5 EX")
+    b.do("cached 4 5 EX")
+    seen = p.communicate(timeout=SLOW)[0]
+    assert "glock 4:" in seen and "glock 6:" not in seen, seen
+    a.end(), b.end()
+
+
+def nobody_to_follow():
+    a = Node("s")
+    assert glock("trace", "-t", "1", "-n", "1", "s").returncode == 66
+    assert glock("trace", "-t", "x", "s").returncode == 64
+    assert glock("trace", "nothing").returncode == 66
+    a.end()
+
+
+if __name__ == "__main__":
+    main([events_come_while_somebody_looks, one_node_can_be_chosen, nobody_to_follow])

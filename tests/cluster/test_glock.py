@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""libglock on the kernel's DLM, through glock(1)."""
+
+import os
+import subprocess
+import time
+
+ENV = "env GLOCK_LOCKMAN=dlm"
+
+
+def glock_on(cluster, build):
+    return f"{ENV} {cluster.share(os.path.join(build, 'glock'))}"
+
+
+def start_keepers(cluster, glock):
+    """A lockspace is left with its last user: one on each node keeps it while tests run."""
+    keepers = []
+    for n in cluster.numbers:
+        keepers.append(cluster.start(n, f"echo started; exec {glock} run -s glocktest keep -- sleep 1000",
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))
+    for n in cluster.numbers:
+        end = time.monotonic() + 120
+        while "glocktest" not in cluster.run(n, "dlm_tool ls"):
+            assert time.monotonic() < end, f"node{n} does not join"
+            time.sleep(0.5)
+    return keepers
+
+
+def stop_keepers(cluster, keepers):
+    cluster.all("pkill -x sleep || :")
+    for keeper in keepers:
+        keeper.wait(timeout=120)
+
+
+def test_three_nodes_count_under_ex(cluster, build):
+    """Each adds one to a number in a file, again and again: none is lost."""
+    glock, times = glock_on(cluster, build), 12
+    keepers = start_keepers(cluster, glock)
+    cluster.run(1, "echo 0 >/run/shared/number")
+    one = "read n </run/shared/number; echo $((n + 1)) >/run/shared/number"
+    began = time.monotonic()
+    adders = [cluster.start(n, f"i=0; while [ $i -lt {times} ]; do {glock} run -x glocktest number -- "
+                            f"sh -c '{one}' || exit 1; i=$((i + 1)); done",
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT) for n in cluster.numbers]
+    for adder in adders:
+        output = adder.communicate(timeout=600)[0]
+        assert adder.returncode == 0, output
+    took = time.monotonic() - began
+    number = int(cluster.run(2, "cat /run/shared/number"))
+    # without the lock it would not be so: the same again, each for itself
+    stop_keepers(cluster, keepers)
+    assert number == times * len(cluster.numbers), number
+    return f"{number} additions by {len(cluster.numbers)} nodes in {took:.0f} s, none lost"
+
+
+def test_who_cannot_have_it_is_told(cluster, build):
+    glock = glock_on(cluster, build)
+    holder = cluster.start(1, f"{glock} run -x glocktest one -- sh -c 'echo held; sleep 1000'",
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == "held\n"
+    said = cluster.run(2, f"{glock} run -x -n glocktest one -- true; echo status $?", timeout=120)
+    assert "status 1" in said, said
+    said = cluster.run(2, f"{glock} run -x -w 1 glocktest one -- true; echo status $?", timeout=120)
+    assert "status 1" in said, said
+    cluster.run(1, "pkill -x sleep")
+    holder.wait(timeout=60)
+    said = cluster.run(2, f"{glock} run -x -w 60 glocktest one -- echo mine; echo status $?", timeout=120)
+    assert "mine\nstatus 0" in said, said

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* actor.c - see actor.h. */
+#include "actor.h"
+
+#include "glock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { HOLDERS = 8, PATIENCE_MS = 60000 };
+
+/* ---- the actor ---- */
+
+static struct {
+	struct glock_space *space;
+	struct glock_holder gh[HOLDERS];
+	char group[64], dir[4096];
+	int recovered, messages;
+	int holding; /* the recovery callback does not return */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void on_log(void *arg, const char *message)
+{
+	(void)arg;
+	__atomic_add_fetch(&me.messages, 1, __ATOMIC_SEQ_CST);
+	fprintf(stderr, "# [%d] %s\n", (int)getpid(), message);
+}
+
+static void on_recover(void *arg, const struct glock_peer *dead)
+{
+	(void)arg, (void)dead;
+	pthread_mutex_lock(&me.lock);
+	me.recovered++;
+	while (me.holding)
+		pthread_cond_wait(&me.changed, &me.lock);
+	pthread_mutex_unlock(&me.lock);
+}
+
+static int64_t do_open(const char *name, bool recover)
+{
+	const struct glock_type_options type = {.size = sizeof(type),
+						.type = GLOCK_RGRP,
+						.flags = GLOCK_OPS_LVB,
+						.hold = GLOCK_HOLD_NONE};
+	const struct glock_space_options o = {.size = sizeof(o),
+					      .types = &type,
+					      .n_types = 1,
+					      .log = on_log,
+					      .group = *me.group ? me.group : NULL,
+					      .dir = *me.dir ? me.dir : NULL,
+					      .recover = recover ? on_recover : NULL};
+
+	return glock_space_open(name, &o, &me.space);
+}
+
+static int64_t do_nq(unsigned int i, uint64_t number, const char *mode, unsigned int flags)
+{
+	static const char *const modes[] = {"UN", "EX", "DF", "SH"};
+	struct glock *gl;
+	int m = 0;
+	int err = glock_get(me.space, GLOCK_RGRP, number, &gl);
+
+	while (m < 3 && strcmp(modes[m], mode))
+		m++;
+	if (err)
+		return err;
+	glock_holder_init(&me.gh[i], gl, (enum glock_mode)m, flags);
+	glock_holder_owner(&me.gh[i], i + 1);
+	err = glock_nq(&me.gh[i]);
+	if (err)
+		glock_put(gl);
+	return err;
+}
+
+static int64_t do_dq(unsigned int i)
+{
+	int err = glock_dq(&me.gh[i]);
+
+	if (!err)
+		glock_put(glock_of(&me.gh[i]));
+	return err;
+}
+
+static int64_t do_many(int n, const char *mode)
+{
+	static uint64_t number = 1000000;
+	int64_t err = 0;
+
+	while (n-- && !err) {
+		err = do_nq(7, number++, mode, 0);
+		if (!err)
+			err = do_dq(7); /* the lock stays here, cached */
+	}
+	return err;
+}
+
+static int64_t do_wait(unsigned int i, int64_t ms)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return glock_wait(&me.gh[i], ts.tv_sec * 1000000000ll + ts.tv_nsec + ms * 1000000, 0);
+}
+
+static int64_t do_token(unsigned int i)
+{
+	uint64_t token;
+	int err = glock_token(&me.gh[i], &token);
+
+	return err ? err : (int64_t)token;
+}
+
+static int64_t do_read(unsigned int i)
+{
+	int64_t value[GLOCK_LVB_SIZE / 8];
+	int err = glock_lvb_read(&me.gh[i], value);
+
+	return err ? err : value[0];
+}
+
+static int64_t do_write(unsigned int i, int64_t value)
+{
+	int64_t all[GLOCK_LVB_SIZE / 8] = {value};
+
+	return glock_lvb_write(&me.gh[i], all);
+}
+
+static int64_t do_way(uint64_t number)
+{
+	struct glock_peer peer[4];
+	struct glock *gl;
+	size_t n;
+
+	if (glock_get(me.space, GLOCK_RGRP, number, &gl))
+		return -1;
+	n = glock_in_the_way(gl, peer, 4);
+	glock_put(gl);
+	return n ? peer[0].pid + (peer[0].stopped ? 1ll << 32 : 0) : 0;
+}
+
+/* How many calls in a child did anything else than to refuse. */
+static int64_t do_fork(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct glock_holder gh = GLOCK_HOLDER_NONE;
+		struct glock *gl;
+		int wrong = 0;
+
+		wrong += glock_get(me.space, GLOCK_RGRP, 1, &gl) != -ECHILD;
+		wrong += glock_dq(&me.gh[0]) != -ECHILD;
+		wrong += glock_space_close(me.space) != -ECHILD;
+		glock_withdraw(me.space);
+		glock_holder_init(&gh, glock_of(&me.gh[0]), GLOCK_SH, 0);
+		wrong += glock_nq(&gh) != -ECHILD;
+		exit(wrong);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static int64_t do_hold(int on)
+{
+	pthread_mutex_lock(&me.lock);
+	me.holding = on;
+	pthread_cond_broadcast(&me.changed);
+	pthread_mutex_unlock(&me.lock);
+	return 0;
+}
+
+static int64_t act(char *line)
+{
+	char *words[6] = {0}, *save = NULL;
+	unsigned int i;
+	int n = 0;
+
+	for (char *w = strtok_r(line, " \n", &save); w && n < 6; w = strtok_r(NULL, " \n", &save))
+		words[n++] = w;
+#define IS(word, args) (n >= (args) + 1 && !strcmp(words[0], word))
+	i = n > 1 ? (unsigned int)strtoul(words[1], NULL, 10) % HOLDERS : 0;
+	if (IS("open", 1))
+		return do_open(words[1], n > 2);
+	if (IS("group", 1))
+		return !snprintf(me.group, sizeof(me.group), "%s", words[1]);
+	if (IS("dir", 1))
+		return !snprintf(me.dir, sizeof(me.dir), "%s", words[1]);
+	if (IS("nq", 4))
+		return do_nq(i, strtoull(words[2], NULL, 10), words[3],
+			     (unsigned int)strtoul(words[4], NULL, 0));
+	if (IS("wait", 2))
+		return do_wait(i, strtoll(words[2], NULL, 10));
+	if (IS("dq", 1))
+		return do_dq(i);
+	if (IS("read", 1))
+		return do_read(i);
+	if (IS("write", 2))
+		return do_write(i, strtoll(words[2], NULL, 10));
+	if (IS("token", 1))
+		return do_token(i);
+	if (IS("died", 1))
+		return glock_owner_died(&me.gh[i]);
+	if (IS("valid", 1))
+		return glock_valid(&me.gh[i]);
+	if (IS("way", 1))
+		return do_way(strtoull(words[1], NULL, 10));
+	if (IS("recovered", 0)) {
+		pthread_mutex_lock(&me.lock);
+		n = me.recovered;
+		pthread_mutex_unlock(&me.lock);
+		return n;
+	}
+	if (IS("hold", 1))
+		return do_hold(atoi(words[1]));
+	if (IS("log", 0))
+		return __atomic_load_n(&me.messages, __ATOMIC_SEQ_CST);
+	if (IS("fork", 0))
+		return do_fork();
+	if (IS("withdraw", 0))
+		return glock_withdraw(me.space), 0;
+	if (IS("close", 0))
+		return glock_space_close(me.space);
+	if (IS("uid", 1))
+		return setuid((uid_t)atoi(words[1])) ? -errno : 0;
+	if (IS("limit", 2)) {
+		struct rlimit limit = {(rlim_t)atoll(words[2]), (rlim_t)atoll(words[2])};
+
+		return setrlimit(strcmp(words[1], "as") ? RLIMIT_FSIZE : RLIMIT_AS, &limit) ? -errno
+											    : 0;
+	}
+	if (IS("many", 2))
+		return do_many(atoi(words[1]), words[2]);
+	if (IS("closefds", 0)) {
+		for (int fd = 3; fd < 1024; fd++)
+			close(fd);
+		return 0;
+	}
+	return -ENOSYS;
+}
+
+void actor_main(int argc, char **argv)
+{
+	char line[5000];
+
+	if (argc != 2 || strcmp(argv[1], "actor"))
+		return;
+	while (fgets(line, sizeof(line), stdin)) {
+		printf("%lld\n", (long long)act(line));
+		fflush(stdout);
+	}
+	exit(0);
+}
+
+/* ---- who tells it ---- */
+
+void actor_start(struct actor *a)
+{
+	int to[2], from[2];
+
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	fflush(stdout);
+	a->pid = fork();
+	assert_true(a->pid >= 0);
+	if (!a->pid) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		for (int fd = 3; fd < 256; fd++)
+			close(fd);
+		execl("/proc/self/exe", "actor", "actor", (char *)NULL);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	a->in = to[1];
+	a->out = fdopen(from[0], "r");
+	assert_non_null(a->out);
+	setvbuf(a->out, NULL, _IONBF, 0);
+}
+
+static void send_line(struct actor *a, const char *fmt, va_list ap)
+{
+	char line[5000];
+	int len = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+
+	line[len++] = '\n';
+	assert_int_equal(write(a->in, line, (size_t)len), len);
+}
+
+void actor_send(struct actor *a, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	send_line(a, fmt, ap);
+	va_end(ap);
+}
+
+bool actor_answers_within(struct actor *a, int ms)
+{
+	struct pollfd p = {.fd = fileno(a->out), .events = POLLIN};
+
+	return poll(&p, 1, ms) > 0;
+}
+
+int64_t actor_answer(struct actor *a)
+{
+	char line[64];
+
+	if (!actor_answers_within(a, PATIENCE_MS))
+		fail_msg("process %d does not answer", (int)a->pid);
+	if (!fgets(line, sizeof(line), a->out))
+		fail_msg("process %d is gone", (int)a->pid);
+	return strtoll(line, NULL, 10);
+}
+
+int64_t actor_do(struct actor *a, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	send_line(a, fmt, ap);
+	va_end(ap);
+	return actor_answer(a);
+}
+
+static void reap(struct actor *a)
+{
+	int status;
+
+	close(a->in);
+	fclose(a->out);
+	assert_int_equal(waitpid(a->pid, &status, 0), a->pid);
+	a->pid = 0;
+}
+
+void actor_kill(struct actor *a)
+{
+	kill(a->pid, SIGKILL);
+	reap(a);
+}
+
+void actor_end(struct actor *a)
+{
+	assert_int_equal(actor_do(a, "close"), 0);
+	reap(a);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * actor.h - a process that does with a space what it is told, a line at a time, and answers each line
+ * with a number. Made by fork and exec of the test itself, which must call actor_main() first.
+ *
+ *	open NAME [recover]	0 or errno; recover: with a recovery callback
+ *	group GROUP, dir DIR	for the next open
+ *	nq I NUMBER MODE FLAGS	holder I asks for glock NUMBER
+ *	wait I MS		for holder I, at most so long
+ *	dq I
+ *	read I, write I VALUE	the value block
+ *	token I, died I, valid I
+ *	way NUMBER		the pid of the first who is in the way, 0: nobody; + 2^32: it is stopped
+ *	recovered		how often the recovery callback was called
+ *	hold 1			the recovery callback does not return until hold 0
+ *	log			how many messages there were
+ *	fork			what all this is worth in a child
+ *	withdraw, close, closefds
+ *	uid N, limit fsize|as BYTES	of this process, from now on
+ *	many N MODE		takes and lets go N more locks of numbers never used; 0 or the errno
+ */
+#ifndef TESTS_LOCAL_ACTOR_H
+#define TESTS_LOCAL_ACTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct actor {
+	pid_t pid;
+	int in;
+	FILE *out;
+};
+
+/* Runs the actor and does not return, if this process is to be one. */
+void actor_main(int argc, char **argv);
+
+void actor_start(struct actor *a);
+void actor_send(struct actor *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The answer to the oldest line that has none yet; fails the test if there is none for long. */
+int64_t actor_answer(struct actor *a);
+bool actor_answers_within(struct actor *a, int ms);
+/* Both. */
+int64_t actor_do(struct actor *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void actor_kill(struct actor *a);
+/* Closes its space and ends it. */
+void actor_end(struct actor *a);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_death.c - what others see of a process that dies, is stopped, withdraws, forks or closes its
+ * descriptors: when they get its locks, and what they are told.
+ */
+#include "actor.h"
+#include "inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "glock.h"
+
+enum { DEATHS = 200, A_WHILE = 100 };
+
+static struct actor a, b, c, d;
+
+static void begin(struct actor *who, const char *how)
+{
+	actor_start(who);
+	assert_int_equal(actor_do(who, "open death %s", how), 0);
+}
+
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+static int by_value(const void *x, const void *y)
+{
+	int64_t p = *(const int64_t *)x, q = *(const int64_t *)y;
+
+	return (p > q) - (p < q);
+}
+
+/* Until the kernel says that nobody has any byte but that of the one who waits. */
+static int64_t when_let_go(int fd, unsigned int slot)
+{
+	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+
+	do {
+		fl.l_type = F_WRLCK;
+		fl.l_pid = 0;
+		assert_int_equal(fcntl(fd, F_OFD_GETLK, &fl), 0);
+	} while (fl.l_type != F_UNLCK);
+	return now();
+}
+
+/* The slot of that process. */
+static unsigned int slot_of(int fd, pid_t pid)
+{
+	for (unsigned int i = 0; i < NODES; i++) {
+		struct slot slot;
+		off_t at = (off_t)(offsetof(struct head, slot) + i * sizeof(slot));
+
+		assert_int_equal(pread(fd, &slot, sizeof(slot), at), sizeof(slot));
+		if (slot.state == SLOT_LIVE && (pid_t)slot.pid == pid)
+			return i;
+	}
+	fail_msg("process %d is no node", (int)pid);
+	return 0;
+}
+
+/* How long after the kernel let go of a dead process's byte somebody who waits has its lock. */
+static void deaths_are_noticed(void **state)
+{
+	int64_t took[DEATHS];
+	int fd;
+
+	(void)state;
+	begin(&b, "");
+	fd = open(inside_path("death"), O_RDWR);
+	assert_true(fd >= 0);
+	for (int i = 0; i < DEATHS; i++) {
+		const struct timespec pause = {.tv_nsec = 1000 * (random() % 30000)};
+		unsigned int slot;
+
+		begin(&a, "");
+		slot = slot_of(fd, a.pid);
+		assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
+		actor_send(&b, "nq 0 1 EX 0");
+		nanosleep(&pause, NULL);
+		kill(a.pid, SIGKILL);
+		took[i] = when_let_go(fd, slot);
+		assert_int_equal(actor_answer(&b), 0);
+		took[i] = now() - took[i];
+		actor_kill(&a);
+		assert_int_equal(actor_do(&b, "died 0"), 1);
+		assert_int_equal(actor_do(&b, "dq 0"), 0);
+	}
+	close(fd);
+	actor_end(&b);
+	qsort(took, DEATHS, sizeof(*took), by_value);
+	printf(
+	    "# noticed after (ms), of %d deaths: half %.1f, 9 of 10 %.1f, 99 %% %.1f, all %.1f\n",
+	    DEATHS, (double)took[DEATHS / 2] / 1e6, (double)took[DEATHS * 9 / 10] / 1e6,
+	    (double)took[DEATHS * 99 / 100] / 1e6, (double)took[DEATHS - 1] / 1e6);
+	/* A machine that has other things to do gives no better promise than this. */
+	assert_true(took[DEATHS / 2] < 1000000000);
+}
+
+/* Its value block is not valid, as it may be half written; that it died is told until one has EX. */
+static void the_next_one_is_told(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "");
+	assert_int_equal(actor_do(&a, "nq 0 2 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "write 0 77"), 0);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	assert_int_equal(actor_do(&b, "nq 0 2 SH 0"), 0);
+	assert_int_equal(actor_do(&b, "read 0"), 77);
+	assert_int_equal(actor_do(&b, "died 0"), 0);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	assert_int_equal(actor_do(&a, "nq 0 2 EX 0"), 0);
+	actor_kill(&a);
+	assert_int_equal(actor_do(&b, "nq 0 2 SH 0"), 0);
+	assert_int_equal(actor_do(&b, "read 0"), -ENODATA);
+	assert_int_equal(actor_do(&b, "died 0"), 1);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	assert_int_equal(actor_do(&b, "nq 0 2 EX 0"), 0);
+	assert_int_equal(actor_do(&b, "died 0"), 1);
+	assert_int_equal(actor_do(&b, "read 0"), -ENODATA);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	/* Who was told and wrote nothing did not make it valid, but knows. */
+	assert_int_equal(actor_do(&b, "nq 0 2 EX 0"), 0);
+	assert_int_equal(actor_do(&b, "died 0"), 0);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	begin(&a, "");
+	assert_int_equal(actor_do(&a, "nq 0 2 SH 0"), 0);
+	assert_int_equal(actor_do(&a, "read 0"), -ENODATA);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	assert_int_equal(actor_do(&a, "nq 0 2 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "write 0 78"), 0);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	assert_int_equal(actor_do(&b, "nq 0 2 SH 0"), 0);
+	assert_int_equal(actor_do(&b, "read 0"), 78);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&a);
+	actor_end(&b);
+}
+
+/* The last of all dies: the first one of the next ones is told. */
+static void told_over_a_restart(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	assert_int_equal(actor_do(&a, "nq 0 3 EX 0"), 0);
+	actor_kill(&a);
+	begin(&a, "");
+	assert_int_equal(actor_do(&a, "nq 0 3 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "died 0"), 1);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	actor_end(&a);
+}
+
+static void tokens_only_rise(void **state)
+{
+	int64_t last = 0, token;
+
+	(void)state;
+	for (int round = 0; round < 4; round++) {
+		begin(&a, "");
+		begin(&b, "");
+		for (int i = 0; i < 3; i++) {
+			struct actor *who = i % 2 ? &b : &a;
+
+			assert_int_equal(actor_do(who, "nq 0 4 EX 0"), 0);
+			token = actor_do(who, "token 0");
+			assert_true(token > last);
+			last = token;
+			assert_int_equal(actor_do(who, "dq 0"), 0);
+		}
+		assert_int_equal(actor_do(&b, "nq 0 4 SH 0"), 0);
+		assert_int_equal(actor_do(&b, "token 0"), -EPERM);
+		if (round == 1)
+			actor_kill(&b);
+		else
+			actor_do(&b, "dq 0"), actor_end(&b);
+		actor_end(&a);
+		if (round == 2) /* all that was stored is lost */
+			assert_int_equal(unlink(inside_path("death")), 0);
+	}
+}
+
+static void who_is_in_the_way(void **state)
+{
+	int64_t way;
+
+	(void)state;
+	begin(&a, "");
+	begin(&b, "");
+	assert_int_equal(actor_do(&a, "nq 0 5 EX 0"), 0);
+	assert_int_equal(actor_do(&b, "way 5"), 0);
+	assert_int_equal(actor_do(&b, "nq 0 5 EX 0x40"), 0); /* ASYNC */
+	do
+		way = actor_do(&b, "way 5");
+	while (!way);
+	assert_int_equal(way, a.pid);
+	kill(a.pid, SIGSTOP);
+	do
+		way = actor_do(&b, "way 5");
+	while (way == a.pid);
+	assert_int_equal(way, a.pid + (1ll << 32));
+	assert_int_equal(actor_do(&b, "wait 0 100"), -ETIMEDOUT);
+	kill(a.pid, SIGCONT);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	assert_int_equal(actor_do(&b, "wait 0 60000"), 0);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&a);
+	actor_end(&b);
+}
+
+/* It told nobody that it stops; what it has stays its own until it goes on, or is killed. */
+static void stopped_is_not_dead(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "");
+	assert_int_equal(actor_do(&a, "nq 0 6 EX 0"), 0);
+	kill(a.pid, SIGSTOP);
+	actor_send(&b, "nq 0 6 EX 0");
+	assert_false(actor_answers_within(&b, A_WHILE));
+	kill(a.pid, SIGKILL);
+	assert_int_equal(actor_answer(&b), 0);
+	actor_kill(&a);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&b);
+}
+
+/* Neither a child nor a program that closes all descriptors changes what it has. */
+static void forks_and_descriptors(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "");
+	assert_int_equal(actor_do(&a, "nq 0 7 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "fork"), 0);
+	assert_int_equal(actor_do(&a, "closefds"), 0);
+	assert_int_equal(actor_do(&b, "nq 0 7 SH 1"), -EAGAIN);
+	actor_send(&b, "nq 0 7 EX 0");
+	assert_false(actor_answers_within(&b, A_WHILE));
+	assert_int_equal(actor_do(&a, "valid 0"), 1);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	assert_int_equal(actor_answer(&b), 0);
+	actor_send(&a, "nq 0 7 EX 0"); /* it still sees others die */
+	assert_false(actor_answers_within(&a, A_WHILE));
+	actor_kill(&b);
+	assert_int_equal(actor_answer(&a), 0);
+	assert_int_equal(actor_do(&a, "died 0"), 1);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	actor_end(&a);
+}
+
+/* To the others it is as if it had died. */
+static void withdrawn(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "");
+	assert_int_equal(actor_do(&a, "nq 0 8 EX 0"), 0);
+	assert_int_equal(actor_do(&b, "nq 0 8 EX 0x40"), 0);
+	assert_int_equal(actor_do(&a, "nq 1 9 SH 0"), 0);
+	assert_int_equal(actor_do(&a, "withdraw"), 0);
+	assert_int_equal(actor_do(&b, "wait 0 60000"), 0);
+	assert_int_equal(actor_do(&b, "died 0"), 1);
+	assert_int_equal(actor_do(&a, "valid 0"), 0);
+	assert_int_equal(actor_do(&a, "nq 2 10 SH 0"), -EIO);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	assert_int_equal(actor_do(&a, "dq 1"), 0);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&a);
+	actor_end(&b);
+}
+
+/* ---- recovery ---- */
+
+static int64_t recovered(void)
+{
+	return actor_do(&b, "recovered") + actor_do(&c, "recovered");
+}
+
+/* One of those who can puts in order what was left, before anybody is granted what he waits for. */
+static void one_survivor_recovers(void **state)
+{
+	struct actor *by, *other;
+
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&c, "recover");
+	begin(&d, "");
+	actor_do(&b, "hold 1");
+	actor_do(&c, "hold 1");
+	assert_int_equal(actor_do(&a, "nq 0 11 EX 0"), 0);
+	actor_send(&d, "nq 0 11 EX 0");
+	assert_false(actor_answers_within(&d, A_WHILE));
+	actor_kill(&a);
+	while (!recovered())
+		;
+	assert_false(actor_answers_within(&d, A_WHILE));
+	assert_int_equal(recovered(), 1);
+	/* Who says so is granted meanwhile. */
+	by = actor_do(&b, "recovered") ? &b : &c;
+	other = by == &b ? &c : &b;
+	assert_int_equal(actor_do(by, "nq 0 12 EX 0x4"), 0);
+	assert_int_equal(actor_do(by, "dq 0"), 0);
+	/* It dies, too: the other one does it, for both. */
+	actor_kill(by);
+	while (actor_do(other, "recovered") < 1)
+		;
+	assert_false(actor_answers_within(&d, A_WHILE));
+	actor_do(other, "hold 0");
+	assert_int_equal(actor_answer(&d), 0);
+	assert_int_equal(actor_do(other, "recovered"), 2);
+	assert_int_equal(actor_do(&d, "died 0"), 1);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(other);
+	actor_end(&d);
+}
+
+/* Nobody is left who could: then nobody is kept waiting. */
+static void nobody_can_recover(void **state)
+{
+	(void)state;
+	begin(&a, "recover");
+	begin(&d, "");
+	assert_int_equal(actor_do(&a, "nq 0 13 EX 0"), 0);
+	actor_send(&d, "nq 0 13 EX 0");
+	assert_false(actor_answers_within(&d, A_WHILE));
+	actor_kill(&a);
+	assert_int_equal(actor_answer(&d), 0);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(&d);
+}
+
+/* All have died: who comes next and can recover does, before it is granted anything. */
+static void recovered_after_a_restart(void **state)
+{
+	(void)state;
+	begin(&a, "recover");
+	assert_int_equal(actor_do(&a, "nq 0 14 EX 0"), 0);
+	actor_kill(&a);
+	begin(&b, "recover");
+	assert_int_equal(actor_do(&b, "nq 0 14 EX 0"), 0);
+	assert_int_equal(actor_do(&b, "recovered"), 1);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&b);
+}
+
+static int nothing_is_left(void **state)
+{
+	struct inside in;
+
+	(void)state;
+	begin(&a, ""); /* whoever comes looks after the dead */
+	actor_end(&a);
+	inside_look("death", &in);
+	if (in.nodes || in.locks || in.wrong)
+		print_error("left: %u nodes, %u locks; %s\n", in.nodes, in.locks,
+			    in.wrong ? in.wrong : "");
+	return in.nodes || in.locks || in.wrong ? -1 : 0;
+}
+
+#define TEST(function) cmocka_unit_test_teardown(function, nothing_is_left)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(deaths_are_noticed),        TEST(the_next_one_is_told),
+	    TEST(told_over_a_restart),       TEST(tokens_only_rise),
+	    TEST(who_is_in_the_way),         TEST(stopped_is_not_dead),
+	    TEST(forks_and_descriptors),     TEST(withdrawn),
+	    TEST(one_survivor_recovers),     TEST(nobody_can_recover),
+	    TEST(recovered_after_a_restart),
+	};
+
+	actor_main(argc, argv);
+	signal(SIGPIPE, SIG_IGN);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
