@@ -8,7 +8,8 @@
  *	tui_list.c   which lines there are: sorting, filtering, opened rows, directories
  *	tui_sort.c   the order of many rows
  *	tui_cells.c  the table's columns
- *	tui_draw.c   a screen of it
+ *	tui_head.c, tui_rows.c, tui_about.c  the parts of a screen
+ *	tui_draw.c   a screen of them
  *	tui_screen.c the terminal: begun, left and put right again, however one leaves
  *
  * All of it runs in one thread. Samples are made by the engine's, and what is shown is a snapshot, so
@@ -199,9 +200,30 @@ int column_named(const char *name, size_t len);
 /* Which columns are shown at this width, in order; those that do not fit are left out. */
 size_t columns_fit(const struct ui *ui, int width, int *out);
 
+/* tui_head.c */
+enum { NAME_MAX_TEXT = 1200 };
+void draw_title(const struct ui *ui, int y, int width);
+void draw_nodes(const struct ui *ui, int y, int width);
+void draw_totals(const struct ui *ui, int y, int width);
+/* Returns the line after them. */
+int draw_banners(const struct ui *ui, int y, int width);
+
+/* tui_rows.c */
+void draw_titles(struct ui *ui, int y, int width);
+void draw_item(const struct ui *ui, int y, int width, const struct item *item, bool selected);
+/* "wrote and read, waits to write" */
+void node_use(const struct change *c, char *buf, size_t size);
+/* "node1: pid 1770 cp waits for SH since 6.01 s" */
+void process_text(const struct ui *ui, const struct member *member, const struct holder *h,
+		  char *buf, size_t size);
+/* What stands before a text, and how it looks. */
+const char *text_mark(const struct ui *ui, enum about about, enum role *role);
+
+/* tui_about.c */
+void draw_pane(const struct ui *ui, int y, int end_y, int width);
+
 /* tui_draw.c */
 void draw(struct ui *ui);
-int draw_table_height(const struct ui *ui);
 
 /* tui_keys.c */
 void key_press(struct ui *ui, int key);
