@@ -65,7 +65,7 @@ def test_o2top_names_the_hot_files(cluster, build):
             # by handle where o2top is installed; the shell finds files that are open just then
             paths = {r["path"] for r in best if r and r["ino"] == hot and r["path"]}
             assert paths <= {f"/mnt/{fs}/db/hot.log"}, paths
-            assert paths or not agent, "its path was not found"
+            assert paths or not agent, (fs, "its path was not found", best[-1])
             said.append(f"{fs}: first in {first.count(hot)} of {len(first)} frames")
         size = [n["read_bytes"] for n in frames[-1]["nodes"]]
         print(f"# {'agent' if agent else 'shell'}: {', '.join(said)}; bytes a sample {size}")
