@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An inode that was not found is asked for again after so many samples; so many are asked for at once. */
-enum { AGAIN = 12, AT_ONCE = 16, REQUEST_MAX = 2048 };
+/* An inode that was not found is asked for again after so many samples; so many at once. */
+enum { SOON = 2, TRIES = 3, AGAIN = 12, AT_ONCE = 16, REQUEST_MAX = 2048 };
 
 struct known {
 	uint32_t space;
 	uint64_t inode, generation;
 	uint32_t asked; /* the sample, 0 never */
+	uint32_t tries;
 	bool found;
 };
 
@@ -141,9 +142,10 @@ static void ask_node(struct paths *p, const struct model *m, const struct group 
 			continue;
 		lock = cached_on(m, node, space, row->id.number);
 		k = lock ? known_of(p, space, row->id.number) : NULL;
-		if (!k ||
-		    (k->generation == lock->generation && k->asked && m->sample - k->asked < AGAIN))
+		if (!k || (k->generation == lock->generation && k->asked &&
+			   m->sample - k->asked < (k->tries < TRIES ? SOON : AGAIN)))
 			continue;
+		k->tries = k->generation == lock->generation ? k->tries + 1 : 0;
 		k->generation = lock->generation;
 		k->asked = m->sample;
 		k->found = false;

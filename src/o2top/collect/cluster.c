@@ -171,9 +171,11 @@ static void ask_all(struct cluster *c, double now)
 
 		if (m->link.state != CONNECTION_READY)
 			continue;
-		/* who needs long is asked less often */
-		if (c->asked && !m->busy && m->asked != c->round &&
-		    now - m->asked_at >= rest_s(c, m))
+		/*
+		 * Also when the frame went on without it: else one that is slow would never be asked. Who
+		 * needs long is asked less often.
+		 */
+		if (!m->busy && m->asked != c->round && now - m->asked_at >= rest_s(c, m))
 			request(c, m, 'S', now);
 		if (c->dump_wanted && !m->dump_due && !m->busy)
 			request(c, m, 'D', now);
@@ -501,7 +503,11 @@ static void tell_absence(const struct cluster *c, struct node_sample *node, stru
 		else if (m->busy)
 			set_why(m, "its sample is on its way for %.1f s", now - m->asked_at);
 		else
-			set_why(m, "its sample took %.1f s: it is asked less often", m->took_s);
+			set_why(m,
+				m->took_s > share * c->interval_s
+				    ? "its samples take %.1f s: it is asked less often"
+				    : "it is asked with the next sample",
+				m->took_s);
 	} else if (m->state == CONNECTION_STARTING && !m->failed) {
 		node->state = NODE_UNREACHABLE;
 		set_why(m, "connecting for %.1f s", now - m->since);
@@ -527,7 +533,7 @@ static int take_node(struct cluster *c, struct node_sample *node, struct member 
 	node->took_s = seconds(p->after.mono_us - p->before.mono_us);
 	node->bytes = p->bytes;
 	/* one long sample is chance, two are its way */
-	m->took_s = m->took_before_s > 0 ? min_s(m->took_before_s, node->took_s) : node->took_s;
+	m->took_s = min_s(m->took_before_s, node->took_s);
 	m->took_before_s = node->took_s;
 	if (m->late) {
 		node->state = NODE_SLOW;

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ASKED_MAX = 64, REQUEST_MAX = 4096, DIRECTORY_MOST = 200000, FIND_MS = 1500 };
+enum { ASKED_MAX = 64, REQUEST_MAX = 4096, DIRECTORY_MOST = 200000, FIND_MS = 3000 };
 
 struct asked {
 	uint64_t inode, generation, parent, parents_generation;

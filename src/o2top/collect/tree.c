@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const fs_folder[FS_KINDS] = {[FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2", [FS_GLOCK] = "glock"};
+static const char *const fs_folder[FS_KINDS] = {
+    [FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2", [FS_GLOCK] = "glock"};
 
 static const char *const file_name[FILE_KINDS] = {
     [FILE_LOCKING_STATE] = "locking_state",
