@@ -12,7 +12,22 @@ struct tally {
 	uint64_t nlocks;
 	uint64_t nidle;
 	uint64_t others; /* value blocks and long names */
+	uint64_t which;  /* of these: a sum that is the same for the same cells, each once */
 };
+
+/* Sums of these differ where the cells do; but for one case in 2^64. */
+static uint64_t mixed(uint64_t ref)
+{
+	ref = (ref ^ ref >> 30) * 0xbf58476d1ce4e5b9ull;
+	ref = (ref ^ ref >> 27) * 0x94d049bb133111ebull;
+	return ref ^ ref >> 31;
+}
+
+static void count_other(struct tally *tally, uint32_t ref)
+{
+	tally->others += ref != 0;
+	tally->which += mixed(ref);
+}
 
 #define CHECK(condition, text)       \
 	do {                         \
@@ -95,7 +110,7 @@ static const char *check_lock(const struct glock__table *t, const struct res *re
 		CHECK(cell_of(t, lock->lvb, CELL_LVB), "a lock's value block is none");
 		CHECK(lock->flags & GLOCK__LKF_VALBLK, "a value block that was not asked for");
 		CHECK(ast || lock->rq != GLOCK__IV, "a value block that nobody will fetch");
-		tally->others++;
+		count_other(tally, lock->lvb);
 	}
 	tally->nlocks++;
 	return check_modes(t, lock);
@@ -177,7 +192,8 @@ static const char *check_res(const struct glock__table *t, const struct res *res
 	CHECK(!res->lvb || cell_of(t, res->lvb, CELL_LVB), "a resource's value block is none");
 	CHECK(!(res->flags & RES_DIED) || (res->flags & RES_LVB_INVALID), "a death is forgotten");
 	tally->nres++;
-	tally->others += (res->lvb != 0) + (res->name_rest != 0);
+	count_other(tally, res->lvb);
+	count_other(tally, res->name_rest);
 	for (enum lock_status status = LK_GRANTED; status <= LK_WAITING; status++) {
 		wrong = check_queue(t, res, status, count, tally);
 		if (wrong)
@@ -246,7 +262,7 @@ static const char *check_nodes(const struct glock__table *t, const struct tally 
 
 static const char *check_cells(const struct glock__table *t, const struct tally *tally)
 {
-	uint64_t nfree = 0;
+	uint64_t nfree = 0, which = 0;
 
 	for (uint32_t ref = t->free; ref; nfree++) {
 		const union cell *cell = cell_of(t, ref, CELL_FREE);
@@ -259,6 +275,13 @@ static const char *check_cells(const struct glock__table *t, const struct tally 
 	      "resources and locks are not counted right");
 	CHECK(nfree + tally->nres + tally->nlocks + tally->others == t->cells_used - 1ull,
 	      "a cell is lost");
+	for (uint32_t ref = 1; ref < t->cells_used; ref++) {
+		const uint8_t type = cell_at(t, ref)->free.type;
+
+		if (type == CELL_LVB || type == CELL_NAME)
+			which += mixed(ref);
+	}
+	CHECK(which == tally->which, "a value block or a name belongs to two, or to nobody");
 	return NULL;
 }
 

@@ -34,9 +34,9 @@ static int64_t try_open(const char *name)
 
 	actor_start(&a);
 	err = actor_do(&a, "open %s", name);
-	if (err)
+	if (err && err != -EINVAL)
 		assert_true(actor_do(&a, "log") > 0); /* it was said why */
-	else
+	else if (!err)
 		assert_int_equal(actor_do(&a, "close"), 0);
 	actor_kill(&a);
 	return err;
@@ -65,7 +65,7 @@ static void names(void **state)
 	(void)state;
 	assert_int_equal(try_open("123456789012345678901234567890123456789012345678901234567890"
 				  "12345"),
-			 -ENAMETOOLONG);
+			 -EINVAL);
 	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
 		actor_start(&a);
 		actor_start(&b);
