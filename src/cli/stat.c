@@ -120,7 +120,9 @@ static json_t *json_holder(const struct printing *p, const struct glock__segment
 	set(o, "pid", json_integer(h->pid));
 	set(o, "command", json_text(h->comm, strlen(h->comm)));
 	set(o, "where", json_text(h->where, strlen(h->where)));
-	set(o, waits ? "waits_s" : "holds_s", json_real(age_of(p, waits ? h->asked : h->granted)));
+	if (waits || h->granted)
+		set(o, waits ? "waits_s" : "holds_s",
+		    json_real(age_of(p, waits ? h->asked : h->granted)));
 	return o;
 }
 

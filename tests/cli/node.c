@@ -2,6 +2,7 @@
 /*
  * node.c - a process in a lock space that does what it is told, line by line on standard input.
  *
+ *	take TYPE NUMBER MODE			takes it as programs do, or lets it go
  *	nq ID TYPE NUMBER MODE [FLAGS]	asks, without waiting		wait ID
  *	dq ID	poll ID			cached TYPE COUNT MODE		takes and lets go so many
  *	dump glocks|glstats|sbstats	hang SECONDS			in a callback, at the next demand
@@ -98,6 +99,29 @@ static int cached(unsigned int type, unsigned long long count, const char *mode)
 	return err;
 }
 
+/* As a program would: no owner of its own, no flags; the second time by the fast path. */
+static int take(unsigned int type, unsigned long long number, const char *mode)
+{
+	static struct glock_holder gh;
+	static struct glock *gl;
+	int err;
+
+	if (gl) {
+		err = glock_dq(&gh);
+		glock_put(gl);
+		gl = NULL;
+		return err;
+	}
+	err = glock_get(space, type, number, &gl);
+	for (int i = 0; i < 3 && !err; i++) {
+		glock_holder_init(&gh, gl, mode_of(mode), 0);
+		err = glock_nq_at(&gh, "?");
+		if (!err && i < 2)
+			err = glock_dq(&gh);
+	}
+	return err;
+}
+
 static int dump_all(const char *file)
 {
 	enum glock_file what = !strcmp(file, "glocks")    ? GLOCK_FILE_GLOCKS
@@ -124,6 +148,8 @@ static int obey(const char *line)
 		return glock_poll(&held[id].gh);
 	if (sscanf(line, "dq %u", &id) == 1 && id < IDS && held[id].gl)
 		return dq(id);
+	if (sscanf(line, "take %u %llu %15s", &type, &number, mode) == 3)
+		return take(type, number, mode);
 	if (sscanf(line, "cached %u %llu %15s", &type, &number, mode) == 3)
 		return cached(type, number, mode);
 	if (sscanf(line, "dump %31s", file) == 1)

@@ -62,13 +62,13 @@ static void holders_come_granted_first_in_the_order_of_asking(void **state)
 	made_holder(&m, 2, 0x17, GLOCK_SH, HOLDS, 2);
 	made_extra(&m, 2, 0x18, " I: n:1/2\n B: more\n");
 	assert_string_equal(read_all(&seen, p, &counts),
-			    "G:  s:SH n:2/17 f:I t:SH d:EX/0 a:0 v:0 r:1 m:200 p:0\n"
+			    "G:  s:SH n:2/17 f:Iq t:SH d:EX/0 a:0 v:0 r:1 m:200 p:0\n"
 			    " H: s:SH f:H e:0 p:1002 [made] made.c:1\n"
 			    " H: s:SH f:H e:0 p:1005 [made] made.c:1\n"
 			    " H: s:SH f:W e:0 p:1003 [made] made.c:1\n"
 			    " H: s:EX f:W e:0 p:1007 [made] made.c:1\n"
 			    "G:  s:UN n:9/5 f:I t:UN d:EX/0 a:0 v:0 r:1 m:200 p:0\n"
-			    "G:  s:EX n:2/18 f:I t:EX d:EX/0 a:0 v:0 r:1 m:200 p:0\n"
+			    "G:  s:EX n:2/18 f:Iq t:EX d:EX/0 a:0 v:0 r:1 m:200 p:0\n"
 			    " H: s:EX f:H e:0 p:1004 [made] made.c:1\n"
 			    " I: n:1/2\n"
 			    " B: more\n");
@@ -109,7 +109,7 @@ static void text_is_cleaned(void **state)
 	strcpy(h->where, "x\n\x1b[2Jy");
 	made_extra(&m, 2, 2, " a\tb\nG:  s:EX n:2/3\n c\n no end");
 	assert_string_equal(read_all(&seen, p, NULL),
-			    "G:  s:SH n:2/2 f:I t:SH d:EX/0 a:0 v:0 r:1 m:200 p:0\n"
+			    "G:  s:SH n:2/2 f:Iq t:SH d:EX/0 a:0 v:0 r:1 m:200 p:0\n"
 			    " H: s:SH f:H e:0 p:1001 [ccccccccccccccc] x??[2Jy\n"
 			    " a?b\n"
 			    " c\n");

@@ -47,6 +47,21 @@ def stat_is_the_process_own_dump():
     a.end(), b.end()
 
 
+def holders_of_the_fast_path_are_shown():
+    a, b = Node("s"), Node("s")
+    a.do("take 6 5 EX")
+    b.do("nq 1 6 5 SH")
+    undated = lambda text: re.sub(r"d:(\w\w)/\d+", r"d:\1/", text)
+    wait_for(lambda: undated(out("stat", "-n", str(a.pid), "s")) == undated(a.dump("glocks")))
+    (o,) = objects("stat", "--json", "-n", str(a.pid), "s")
+    assert [(h["mode"], h["pid"], h["waits"]) for h in o["holders"]] == [("EX", a.pid, False)], o
+    assert re.search(r"(?m)^ H: s:EX f:H e:0 p:%d \[node\] " % a.pid, out("stat", "-n", str(a.pid), "s"))
+    a.do("take 6 5 EX")
+    b.do("wait 1")
+    assert all(not o["holders"] for o in objects("stat", "--json", "-n", str(a.pid), "s"))
+    a.end(), b.end()
+
+
 def a_stopped_process_is_read():
     a, b = Node("s"), Node("s")
     a.do("nq 1 2 5 EX")
@@ -162,6 +177,7 @@ if __name__ == "__main__":
     main(
         [
             stat_is_the_process_own_dump,
+            holders_of_the_fast_path_are_shown,
             a_stopped_process_is_read,
             a_process_that_hangs_is_named,
             waits_that_ended_are_counted,

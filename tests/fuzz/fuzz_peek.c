@@ -7,13 +7,14 @@
 #include "fuzz.h"
 #include "mode.h"
 #include "peek.h"
+#include "thread.h"
 
 static struct glock__segment_head whole_head(size_t size)
 {
 	static const uint32_t strides[GLOCK__AREA_MAX] = {
 	    [GLOCK__AREA_RECORDS] = sizeof(struct glock__record),
 	    [GLOCK__AREA_MORE] = sizeof(struct glock__more),
-	    [GLOCK__AREA_THREADS] = 1,
+	    [GLOCK__AREA_THREADS] = sizeof(struct glock__thread_record),
 	    [GLOCK__AREA_TYPE_STATS] = sizeof(struct glock__cpu_record),
 	    [GLOCK__AREA_HOLDERS] = sizeof(struct glock__segment_holder),
 	    [GLOCK__AREA_EXTRAS] = sizeof(struct glock__segment_extra),

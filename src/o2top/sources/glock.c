@@ -174,7 +174,8 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 	h = add_holder(&t->ns->holders);
 	if (!h)
 		return strerror(ENOMEM);
-	since_us = l.at_ns / 1000;
+	/* who took it by the fast path looked at no clock */
+	since_us = l.at_ns ? l.at_ns / 1000 : t->mono_us;
 	if (t->kernel_shift_us != INT64_MIN)
 		since_us += t->kernel_shift_us;
 	if (since_us > t->mono_us) /* files are read a little after the clock */
@@ -182,7 +183,7 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 	*h = (struct holder){.lock = table_index(&t->ns->table, r->lock),
 			     .state = (uint8_t)l.mode,
 			     .waits = l.waits,
-			     .exact = true,
+			     .exact = l.at_ns != 0,
 			     .followed = true,
 			     .counted = l.waits,
 			     .pid = l.pid,

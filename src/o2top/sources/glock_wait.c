@@ -58,10 +58,11 @@ static bool say_holder(struct words *w, const struct model *m, const struct row 
 		return false;
 	say(w, "%s%s", first ? "; " : ", ", node->name);
 	if (n)
-		say(w, " (pid %lld %s) has it in %s for %.1f s", (long long)h->pid, h->comm,
-		    holder_modes[h->state],
-		    seconds(node_when(node, m->sample)->mono_us - h->seen_us));
-	else
+		say(w, " (pid %lld %s) has it in %s", (long long)h->pid, h->comm,
+		    holder_modes[h->state]);
+	if (n && h->exact)
+		say(w, " for %.1f s", seconds(node_when(node, m->sample)->mono_us - h->seen_us));
+	if (!n)
 		say(w, " has it cached in %s and has not given it up",
 		    holder_modes[lock->now.glock.state < 4 ? lock->now.glock.state : 4]);
 	if (says_how_it_is(node->state))
