@@ -4,6 +4,7 @@
 
 #include "flags.h"
 #include "mode.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@ static const struct {
 } areas[GLOCK__AREA_MAX] = {
     [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), MAX_RECORDS},
     [GLOCK__AREA_MORE] = {sizeof(struct glock__more), MAX_RECORDS},
-    [GLOCK__AREA_THREADS] = {1, 1 << 30},
+    [GLOCK__AREA_THREADS] = {sizeof(struct glock__thread_record), 1 << 20},
     [GLOCK__AREA_TYPE_STATS] = {sizeof(struct glock__cpu_record), MAX_CPUS *GLOCK_TYPE_MAX},
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), MAX_HOLDERS},
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), MAX_EXTRAS},
@@ -371,6 +372,56 @@ static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg
 	return true;
 }
 
+/* A holder that stands in a slot of its thread, of which less is known: see thread.h. */
+static bool take_slot(struct glock__peek *p, const struct glock__thread_record *t, uint64_t slot)
+{
+	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_RECORDS];
+	struct glock__segment_holder *h =
+	    place_for_one(p, &p->holders, p->n_holders, &p->room_holders, sizeof(*h));
+	uint64_t at = (uint32_t)slot * (uint64_t)sizeof(struct glock__record);
+	uint64_t mode = slot / GLOCK__SLOT_MODE(1);
+	struct glock__record r;
+
+	if (!h)
+		return false;
+	if (slot & GLOCK__UNSEEN)
+		return true; /* its record lies where nobody sees it */
+	if (at + sizeof(r) > a->used || mode >= GLOCK_MODE_MAX ||
+	    read_at(p, &r, sizeof(r), a->offset + at) != sizeof(r) || r.type >= GLOCK_TYPE_MAX) {
+		p->counts.bad++;
+		return true;
+	}
+	if (!(r.flags & GLOCK__R_LIVE))
+		return true; /* it was let go meanwhile, and is gone */
+	*h = (struct glock__segment_holder){
+	    .type = r.type,
+	    .mode = (uint8_t)mode,
+	    .flags = GLOCK__H_HOLDER,
+	    .pid = (int32_t)t->tid,
+	    .number = r.number,
+	    .where = "-",
+	};
+	memcpy(h->comm, t->comm, sizeof(h->comm));
+	clean(h->comm, sizeof(h->comm));
+	p->n_holders++;
+	return true;
+}
+
+static bool take_thread(struct glock__peek *p, char *record, bool torn, void *arg)
+{
+	struct glock__thread_record t;
+
+	(void)torn;
+	(void)arg;
+	memcpy(&t, record, sizeof(t));
+	if (!(t.flags & GLOCK__R_LIVE))
+		return true;
+	for (unsigned int i = 0; i < GLOCK__THREAD_SLOTS; i++)
+		if (t.used & 1u << i && !take_slot(p, &t, t.slots[i]))
+			return false;
+	return true;
+}
+
 /* Its process writes it a field at a time, and has no sequence number for it. */
 static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
 {
@@ -433,6 +484,8 @@ static int read_sparse(struct glock__peek *p)
 	p->n_holders = p->n_extras = p->n_more = 0;
 	p->no_memory = false;
 	err = read_area(p, GLOCK__AREA_HOLDERS, take_holder, NULL);
+	if (!err)
+		err = read_area(p, GLOCK__AREA_THREADS, take_thread, NULL);
 	if (!err)
 		err = read_area(p, GLOCK__AREA_EXTRAS, take_extra, NULL);
 	if (!err)

@@ -9,6 +9,7 @@
 #include "publish.h"
 
 #include "impl.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ enum {
 	MORE = 1 << 24,
 	HOLDERS = 1 << 16,
 	EXTRAS = 1 << 19,
-	THREAD_BYTES = 1 << 24,
+	THREADS = 1 << 17,
 	TRACE_BYTES = 1 << 24,
 };
 
@@ -60,7 +61,7 @@ static const struct {
 } areas[GLOCK__AREA_MAX] = {
     [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), RECORDS},
     [GLOCK__AREA_MORE] = {sizeof(struct glock__more), MORE},
-    [GLOCK__AREA_THREADS] = {1, THREAD_BYTES},
+    [GLOCK__AREA_THREADS] = {sizeof(struct glock__thread_record), THREADS},
     [GLOCK__AREA_TYPE_STATS] = {sizeof(struct glock__cpu_record), 0}, /* by the number of CPUs */
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), HOLDERS},
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), EXTRAS},

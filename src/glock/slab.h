@@ -27,9 +27,6 @@ enum {
 	GLOCK__SLAB_REGIONS = 22, /* of 1, 2, 4... chunks */
 };
 
-/* A bit of a place: the published part is in private memory, where nobody sees it. */
-#define GLOCK__UNSEEN 0x80000000u
-
 struct glock__chunk {
 	_Alignas(64) void *owner;
 	char *published;
