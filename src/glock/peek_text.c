@@ -70,7 +70,7 @@ void glock__peek_print_glock(const struct glock__peek_text *how, struct glock__t
 	    .demote = r->demote,
 	    .type = r->type,
 	    .number = r->number,
-	    .flags = (r->flags & GLOCK__PEEK_FLAGS) | (gl->n_holders ? GLOCK__F_QUEUED : 0),
+	    .flags = r->flags & GLOCK__PEEK_FLAGS,
 	    .demote_us = how->now > asked ? (uint64_t)(how->now - asked) / 1000 : 0,
 	    .refs = (int)r->refs,
 	    .hold = glock__jiffies(more ? more->hold : head->type[r->type].hold, head->hz),
