@@ -34,7 +34,7 @@ enum {
 	MORE = 1 << 24,
 	HOLDERS = 1 << 16,
 	EXTRAS = 1 << 19,
-	THREADS = 1 << 16,
+	THREADS = 1 << 17,
 	TRACE_BYTES = 1 << 24,
 };
 

@@ -64,6 +64,9 @@ static_assert(sizeof(struct glock__more) == 64, "and this one's");
 
 /* ---- where records lie ---- */
 
+/* A bit of a record's place in its area: it is in private memory, where nobody sees it. */
+#define GLOCK__UNSEEN 0x80000000u
+
 enum glock__area {
 	GLOCK__AREA_RECORDS,    /* struct glock__record */
 	GLOCK__AREA_MORE,       /* struct glock__more */
