@@ -516,7 +516,8 @@ static void print(void *to, const char *text, size_t len)
 /* In a child every call is -ECHILD, and what it does or its end changes nothing. */
 static void forked(void)
 {
-	struct glock_holder held, waiting, new;
+	struct glock_holder held, waiting, new, quick[2];
+	struct glock *idle[2];
 	struct glock_statistics stats = {.size = sizeof(stats)};
 	struct glock *other = NULL;
 	char value[GLOCK_LVB_SIZE] = {0};
@@ -524,6 +525,15 @@ static void forked(void)
 	pid_t pid;
 
 	begin();
+	for (uint64_t i = 0; i < COUNT(quick); i++) { /* again and again: from the cache */
+		glock_holder_init(&quick[i], idle[i] = get(space, GLOCK_INODE, 10 + i), GLOCK_EX,
+				  0);
+		for (int n = 0; n < 10; n++) {
+			SAME(glock_nq(&quick[i]), 0);
+			if (n < 9 || !i)
+				SAME(glock_dq(&quick[i]), 0);
+		}
+	}
 	SAME(ask(&held, GLOCK_EX, 0), 0);
 	glock_holder_init(&waiting, gl, GLOCK_SH, GLOCK_ASYNC);
 	glock_holder_owner(&waiting, 5);
@@ -551,6 +561,9 @@ static void forked(void)
 		SAME(glock_nq(&new), -ECHILD);
 		SAME(glock_nq_m(1, &new), -ECHILD);
 		SAME(glock_async_wait(1, &waiting, 0), -ECHILD);
+		SAME(glock_nq(&quick[0]), -ECHILD);
+		SAME(glock_dq(&quick[1]), -ECHILD);
+		SAME(glock_valid(&quick[1]), 0);
 		SAME(glock_statistics(gl, &stats), -ECHILD);
 		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, print, NULL),
 		     -ECHILD);
@@ -571,6 +584,13 @@ static void forked(void)
 		exit(0);
 	}
 	join(pid);
+	for (size_t i = 0; i < COUNT(quick); i++) {
+		if (!i)
+			SAME(glock_nq(&quick[i]), 0);
+		SAME(glock_valid(&quick[i]), 1);
+		SAME(glock_dq(&quick[i]), 0);
+		glock_put(idle[i]);
+	}
 	SAME(glock_valid(&held), 1);
 	SAME(glock_poll(&waiting), 0);
 	SAME(glock_dq(&held), 0);
