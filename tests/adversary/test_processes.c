@@ -166,6 +166,7 @@ static void counts_in_threads(void *arg)
 {
 	pthread_t t[2];
 
+	UNTIL(shared->cell[0]);
 	begin();
 	for (size_t i = 0; i < COUNT(t); i++)
 		t[i] = thread(counts_in_value, arg);
@@ -174,14 +175,21 @@ static void counts_in_threads(void *arg)
 	end();
 }
 
+/* A value is there as long as anybody has the lock: so we keep it, who does not start or end last. */
 static void values(void)
 {
+	struct glock_holder gh;
 	pid_t pid[4];
 
 	for (size_t i = 0; i < COUNT(pid); i++)
 		pid[i] = start(counts_in_threads, NULL);
+	begin();
+	SAME(ask(&gh, GLOCK_SH, 0), 0);
+	SAME(glock_dq(&gh), 0);
+	shared->cell[0] = 1;
 	for (size_t i = 0; i < COUNT(pid); i++)
 		join(pid[i]);
+	end();
 	SAME(shared->plain[0], COUNT(pid) * EACH);
 }
 
