@@ -256,7 +256,7 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 	if (gh->flags & GLOCK_ASYNC || gh_state(gh) & GLOCK__H_FAST)
 		return 0;
 	err = glock_wait(pub, 0, 0);
-	if (glock__self()->mine == gl && !FAULT(20))
+	if (mine && glock__self()->mine == gl && !FAULT(20))
 		glock__mine_end(gl); /* it did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* it may not wait here */
