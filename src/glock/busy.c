@@ -33,7 +33,7 @@ void glock__busy_attach(struct glock *gl)
 	b->target = b->req = gl->state;
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
-	b->cancel = b->must_run = false;
+	b->cancel = b->must_run = b->held_back = false;
 	b->extra = 0;
 	/* demotes_done goes on. */
 	*more =

@@ -218,7 +218,9 @@ void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 {
 	struct call c = begin(gl, OP_UNLOCK);
 
+	glock__enter_work(); /* others wait for it as for all operations, whoever's thread it is */
 	gl_type(gl)->ops.unlock(public_of(gh));
+	glock__leave_work();
 	end(gl, &c);
 }
 

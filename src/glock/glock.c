@@ -97,6 +97,32 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 	       (FAULT(16) && held);
 }
 
+/*
+ * Whose turn it is. While recovery goes on and somebody with RECOVER was let in, nobody without it
+ * follows: who says it comes first then, and stands where who is granted must stand.
+ */
+static struct glock__holder *next_waiter(struct glock *gl)
+{
+	struct glock__holder *first = glock__first_waiter(gl);
+	struct glock__list *l;
+
+	if (!first || !gl_busy(gl)->held_back || !atom_load8(&gl_space(gl)->blocked) ||
+	    withdrawn(gl))
+		return first;
+	for (l = &first->list; l != &gl_busy(gl)->holders; l = l->next) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (!(gh->flags & GLOCK_RECOVER))
+			continue;
+		if (gh != first) {
+			glock__list_del(&gh->list);
+			glock__list_add(&first->list, &gh->list);
+		}
+		return gh;
+	}
+	return NULL;
+}
+
 bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 {
 	enum glock_mode fast = glock__fast_mode(gl);
@@ -196,7 +222,7 @@ static bool promote(struct glock *gl, bool nonblock)
 {
 	struct glock__holder *gh;
 
-	while ((gh = glock__first_waiter(gl))) {
+	while ((gh = next_waiter(gl))) {
 		if (withdrawn(gl)) {
 			glock__fail(gl, gh, -EIO);
 			continue;
@@ -261,7 +287,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 			return;
 		}
 		gl_busy(gl)->must_run = false;
-		gh = glock__first_waiter(gl);
+		gh = next_waiter(gl);
 		if (glock__is_held(gl) || !gh)
 			return;
 		if (!(gl->flags & GLOCK__F_DEMOTE))

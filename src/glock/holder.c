@@ -180,8 +180,10 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
 	glock__publish_queued(gl, gh);
-	if (gh->flags & GLOCK_RECOVER)
+	if (gh->flags & GLOCK_RECOVER && gl->flags & GLOCK__F_FROZEN) {
+		gl_busy(gl)->held_back = true;
 		glock__unfreeze(gl);
+	}
 	return 0;
 }
 
@@ -254,7 +256,7 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 	if (gh->flags & GLOCK_ASYNC || gh_state(gh) & GLOCK__H_FAST)
 		return 0;
 	err = glock_wait(pub, 0, 0);
-	if (glock__self()->mine == gl && !FAULT(20))
+	if (mine && glock__self()->mine == gl && !FAULT(20))
 		glock__mine_end(gl); /* it did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* it may not wait here */
@@ -299,6 +301,8 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 	if (!gh->gl)
 		return -EINVAL;
 	space = gl_space(gh->gl);
+	if (space->generation != glock__generation())
+		return -ECHILD;
 	if (deadline < 0)
 		deadline = 1; /* the past, too; the kernel knows no negative times */
 	/* A sleep without a time limit would go on by itself after handlers with SA_RESTART. */
@@ -473,6 +477,7 @@ int glock_valid(const struct glock_holder *pub)
 	uint32_t state = gh_state(gh);
 
 	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
+	       gl_space(gh->gl)->generation == glock__generation() &&
 	       !atom_load8(&gl_space(gh->gl)->withdrawn);
 }
 
@@ -515,6 +520,8 @@ int glock_token(const struct glock_holder *pub, uint64_t *token)
 {
 	const struct glock__holder *gh = gh_of(pub);
 
+	if (gh->gl && gl_space(gh->gl)->generation != glock__generation())
+		return -ECHILD;
 	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_EX)
 		return -EPERM;
 	/* Set before the grant, and not changed while it is held. */
@@ -551,6 +558,8 @@ static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 {
 	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER))
 		return -EPERM;
+	if (gl_space(gh->gl)->generation != glock__generation())
+		return -ECHILD;
 	if (!gh->gl->lk.has_lvb)
 		return -EOPNOTSUPP;
 	if (least == GLOCK_EX && gh->mode != GLOCK_EX)

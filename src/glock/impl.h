@@ -195,6 +195,7 @@ struct glock__busy {
 	uint8_t reply;         /* enum glock__reply, with HAVE_REPLY or FROZEN */
 	bool cancel;           /* cancel the request as soon as it is made */
 	bool must_run;         /* the bit lock was cleared and the queue not run yet */
+	bool held_back;        /* recovery goes on, and RECOVER was let in: the others wait */
 };
 
 /* ---- types and spaces ---- */

@@ -41,8 +41,10 @@ static bool should_freeze(struct glock *gl)
 	     l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
-		if (gh->flags & GLOCK_RECOVER && !(gh_state(gh) & GLOCK__H_HOLDER))
+		if (gh->flags & GLOCK_RECOVER && !(gh_state(gh) & GLOCK__H_HOLDER)) {
+			gl_busy(gl)->held_back = true;
 			return false;
+		}
 	}
 	return true;
 }
@@ -119,6 +121,10 @@ static void thaw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
 	gl_take(gl);
+	if (gl_busy(gl)->held_back) {
+		gl_busy(gl)->held_back = false;
+		glock__work_queue(gl, glock__now(gl_space(gl)));
+	}
 	glock__unfreeze(gl);
 	gl_drop(gl);
 }

@@ -196,6 +196,8 @@ int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *c
 	uint64_t lost;
 	int ret;
 
+	if (space->generation != glock__generation())
+		return -ECHILD;
 	if (format >= GLOCK_FORMAT_MAX)
 		return -EINVAL;
 	if (!space->ring)

@@ -314,13 +314,16 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 	size_t size = options ? options->size : 0;
 	int err;
 
-	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES)
-		return -EINVAL;
 	if (options && size < offsetof(struct glock_space_options, flags))
 		return -EINVAL;
 	if (options)
 		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
 	o.size = sizeof(o);
+	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES) {
+		if (o.log)
+			o.log(o.log_arg, "a space's name has 1 to 64 bytes");
+		return -EINVAL;
+	}
 	err = new_lockman(name, &o, &lm);
 	if (err)
 		return err;

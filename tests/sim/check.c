@@ -36,7 +36,10 @@ static void check_waiters(struct glock *gl)
 	if (gh && gl->fast & GLOCK__FAST_OPEN)
 		trouble("%u:%lu: open to those who do not wait, and somebody waits", gl->type,
 			(unsigned long)gl->number);
-	else if (gh && glock__fast_mode(gl) == GLOCK_UN &&
+	else if (gh &&
+		 !(gl_busy(gl)->held_back &&
+		   !(gh->flags & GLOCK_RECOVER)) && /* it waits for recovery */
+		 glock__fast_mode(gl) == GLOCK_UN &&
 		 (glock__may_grant(gl, gh) || !glock__first_holder(gl)))
 		trouble("%u:%lu: nobody sees to the waiters", gl->type, (unsigned long)gl->number);
 	glock__lock_drop(&gl->lock);
@@ -109,7 +112,10 @@ static void check_exclusion(struct world *w, unsigned int g)
 					trouble("nodes %u and %u both hold glock %u", a, b, g);
 }
 
-/* It has its grant: nobody who was in the queue when it began to ask may still wait. */
+/*
+ * It has its grant: nobody who was in the queue when it began to ask may still wait, but for those
+ * whom a recovery keeps waiting, and not this one.
+ */
 void check_turns(struct world *w, struct client *c)
 {
 	if (c->granted)
@@ -117,6 +123,8 @@ void check_turns(struct world *w, struct client *c)
 	for (unsigned int i = 0; i < w->clients; i++) {
 		struct client *other = &w->client[i];
 
+		if (c->flags & GLOCK_RECOVER && !(other->flags & GLOCK_RECOVER))
+			continue;
 		if (other != c && other->state == WAITING && other->gl == c->gl && other->queued &&
 		    other->queued < c->asked && !glock_poll(&other->gh))
 			trouble("client %u overtook %u", (unsigned int)(c - w->client), i);

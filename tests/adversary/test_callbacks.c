@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_callbacks.c - operations that fail, and that call the library where they must not: they are
+ * told so, and everything goes on. Dumps and traces while all that happens.
+ */
+#include "adversary.h"
+
+static struct glock_space *space;
+static struct glock *gl, *other;
+static _Atomic int fail_lock, fail_bh, calls[8], complaints;
+enum { LOCK, UNLOCK, BH, TH, DEMOTE_OK, DUMP, CALLBACK, LOST };
+
+static void log_message(void *arg, const char *message)
+{
+	(void)arg, (void)message;
+	complaints++;
+}
+
+static void drop(void *to, const char *text, size_t len)
+{
+	(void)to, (void)text, (void)len;
+}
+
+/* Everything that waits, or may have to, from an operation. */
+static void call_back(struct glock *gl, int under_lock)
+{
+	struct glock_holder gh;
+	struct glock_statistics stats = {.size = sizeof(stats)};
+	struct glock *found = NULL;
+	int err;
+
+	glock_holder_init(&gh, other, GLOCK_EX, 0);
+	err = glock_nq(&gh);
+	if (err)
+		CHECK(err == -EDEADLK || err == -EIO || err == -ESHUTDOWN);
+	else
+		SAME(glock_dq(&gh), 0);
+	CHECK(!under_lock || err);
+	err = glock_space_close(space);
+	SAME(err, -EDEADLK);
+	CHECK(glock_dispatch(space) < 0);
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	glock_holder_owner(&gh, 4711);
+	err = glock_nq(&gh); /* its own bit lock is taken */
+	CHECK(err == -EDEADLK || err == -EIO || err == -ESHUTDOWN);
+	if (under_lock) {
+		SAME(glock_get(space, GLOCK_INODE, 9, &found), -EDEADLK);
+		SAME(glock_statistics(gl, &stats), -EDEADLK);
+		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, drop, NULL),
+		     -EDEADLK);
+		SAME(glock_shrink(space, 1), 0);
+		glock_put(gl);
+		glock_withdraw(space);
+	} else {
+		err = glock_get(space, GLOCK_INODE, 9, &found);
+		CHECK(!err || err == -ESHUTDOWN);
+		if (!err)
+			glock_put(found);
+		SAME(glock_statistics(gl, &stats), 0);
+	}
+	SAME(glock_type_of(gl), GLOCK_INODE);
+	SAME(glock_number(gl), 1);
+	CHECK(glock_space_of(gl) == space);
+}
+
+static int lock_op(struct glock_holder *gh)
+{
+	calls[LOCK]++;
+	call_back(glock_of(gh), 0);
+	SAME(glock_dq(gh), -EBUSY);
+	SAME(glock_dq_wait(gh), -EBUSY);
+	CHECK(glock_nq(gh) < 0);
+	SAME(glock_wait(gh, 0, 0), -EDEADLK);
+	CHECK(glock_valid(gh) == 0);
+	return fail_lock;
+}
+
+static void unlock_op(struct glock_holder *gh)
+{
+	calls[UNLOCK]++;
+	call_back(glock_of(gh), 0);
+}
+
+static int bh(struct glock *of, enum glock_mode mode)
+{
+	CHECK(of && mode != GLOCK_UN);
+	if (glock_number(of) != 1)
+		return 0;
+	calls[BH]++;
+	call_back(of, 0);
+	return fail_bh;
+}
+
+static int th(struct glock *of, enum glock_mode to, unsigned int sync)
+{
+	(void)to, (void)sync;
+	if (glock_number(of) == 1) {
+		calls[TH]++;
+		call_back(of, 0);
+	}
+	return 0;
+}
+
+static int demote_ok(struct glock *of)
+{
+	calls[DEMOTE_OK]++;
+	call_back(of, 1);
+	return 1;
+}
+
+static void dump(struct glock *of, glock_print_fn *print, void *to)
+{
+	calls[DUMP]++;
+	call_back(of, 1);
+	print(to, " x\n", 3);
+}
+
+static void callback(struct glock *of, enum glock_mode to, int remote)
+{
+	(void)to, (void)remote;
+	calls[CALLBACK]++;
+	call_back(of, 1);
+}
+
+static void lost(struct glock_holder *gh)
+{
+	calls[LOST]++;
+	SAME(glock_valid(gh), 0);
+	CHECK(glock_of(gh) == gl);
+	call_back(glock_of(gh), 1);
+}
+
+static const struct glock_ops ops = {.size = sizeof(ops),
+				     .xmote_th = th,
+				     .xmote_bh = bh,
+				     .demote_ok = demote_ok,
+				     .lock = lock_op,
+				     .unlock = unlock_op,
+				     .dump = dump,
+				     .callback = callback,
+				     .lost = lost};
+
+static const struct glock_type_options types[] = {
+    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &ops, .hold = GLOCK_HOLD_NONE}};
+
+static void begin(unsigned int flags)
+{
+	const struct glock_space_options options = {.size = sizeof(options),
+						    .lockman = lockman,
+						    .types = types,
+						    .n_types = COUNT(types),
+						    .flags = flags,
+						    .trace_order = 6,
+						    .log = log_message};
+
+	SAME(glock_space_open("callbacks", &options, &space), 0);
+	gl = get(space, GLOCK_INODE, 1);
+	other = get(space, GLOCK_RGRP, 2);
+}
+
+static void end(void)
+{
+	glock_put(gl);
+	glock_put(other);
+	SAME(glock_space_close(space), 0);
+}
+
+static void *looks(void *arg)
+{
+	uint64_t cursor = 0;
+	char buf[100];
+	int err;
+
+	(void)arg;
+	while (!shared->cell[0]) {
+		for (int file = 0; file < GLOCK_FILE_MAX; file++)
+			SAME(glock_dump(space, (enum glock_file)file, GLOCK_FORMAT_LINUX_6_1, drop,
+					NULL),
+			     0);
+		do {
+			err = glock_trace(space, GLOCK_FORMAT_LINUX_7_0, &cursor, buf, sizeof(buf));
+			CHECK(err == 1 || !err || err == -ESTALE);
+		} while (err);
+		shared->cell[1]++;
+	}
+	return NULL;
+}
+
+/* All operations, each calling all it can. */
+static void calls_back(void)
+{
+	struct glock_holder gh;
+	pthread_t t;
+
+	begin(0);
+	t = thread(looks, NULL);
+	for (int i = 0; i < 200; i++) {
+		glock_holder_init(&gh, gl, i % 2 ? GLOCK_SH : GLOCK_EX, i % 5 ? 0 : GLOCK_NOCACHE);
+		SAME(glock_nq(&gh), 0);
+		if (i % 10 == 0) {
+			uint64_t before = shared->cell[1];
+
+			UNTIL(shared->cell[1] > before + 1);
+		}
+		SAME(glock_dq_wait(&gh), 0);
+		if (i % 3 == 0) {
+			glock_put(gl);
+			glock_shrink(space, 1);
+			gl = get(space, GLOCK_INODE, 1);
+		}
+	}
+	shared->cell[0] = 1;
+	join_thread(t);
+	CHECK(calls[LOCK] && calls[UNLOCK] && calls[BH] && calls[TH] && calls[DEMOTE_OK] &&
+	      calls[DUMP]);
+	CHECK(complaints);
+	end();
+}
+
+/* Errors of operations are the result, and the next one may do better. */
+static void failures(void)
+{
+	struct glock_holder gh;
+
+	begin(0);
+	for (int i = 0; i < 100; i++) {
+		glock_holder_init(&gh, gl, i % 2 ? GLOCK_SH : GLOCK_EX,
+				  (i % 3 ? 0 : GLOCK_NOCACHE) | (i % 4 ? 0 : GLOCK_ASYNC));
+		fail_lock = i % 5 == 1 ? -ENOTDIR : 0;
+		fail_bh = i % 7 == 1 && i % 3 == 0 ? -EXDEV : 0;
+		{
+			int err = glock_nq(&gh);
+
+			if (i % 4 == 0) {
+				SAME(err, 0);
+				err = glock_wait(&gh, 0, 0);
+			}
+			CHECK(!err || (fail_lock && err == fail_lock) ||
+			      (fail_bh && err == fail_bh));
+			if (fail_lock && !fail_bh)
+				SAME(err, fail_lock);
+			SAME(glock_dq_wait(&gh), err ? -EINVAL : 0);
+		}
+		glock_shrink(space, 10);
+	}
+	fail_lock = fail_bh = 0;
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	SAME(glock_nq(&gh), 0);
+	glock_withdraw(space);
+	CHECK(calls[LOST] == 1);
+	SAME(glock_dq(&gh), 0);
+	end();
+}
+
+static void wants(void *arg)
+{
+	struct glock_holder gh;
+
+	(void)arg;
+	begin(0);
+	while (!shared->cell[2]) {
+		glock_holder_init(&gh, gl, GLOCK_EX, 0);
+		SAME(glock_nq(&gh), 0);
+		shared->plain[0]++;
+		shared->cell[3]++;
+		SAME(glock_dq(&gh), 0);
+	}
+	end();
+}
+
+/* Two processes whose operations do all that, one of them dispatching by itself. */
+static void two(void)
+{
+	struct glock_holder gh;
+	pid_t pid = start(wants, NULL);
+
+	begin(GLOCK_SPACE_DISPATCH);
+	CHECK(glock_space_fd(space) >= 0);
+	for (int i = 0; i < 100; i++) {
+		glock_holder_init(&gh, gl, GLOCK_EX, i % 3 ? 0 : GLOCK_ASYNC);
+		SAME(glock_nq(&gh), 0);
+		while (!glock_poll(&gh)) {
+			CHECK(glock_dispatch(space) >= 0);
+			breathe();
+		}
+		SAME(glock_wait(&gh, 0, 0), 0);
+		shared->plain[0]++;
+		shared->cell[3]++;
+		SAME(glock_dq(&gh), 0);
+		{
+			uint64_t before = shared->cell[3];
+
+			while (shared->cell[3] == before) {
+				CHECK(glock_dispatch(space) >= 0);
+				breathe();
+			}
+		}
+	}
+	shared->cell[2] = 1;
+	/* What the other one waits for is still ours to give. */
+	glock_put(gl);
+	glock_put(other);
+	SAME(glock_space_close(space), 0);
+	join(pid);
+	SAME(shared->plain[0], shared->cell[3]);
+	CHECK(calls[CALLBACK]);
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+	    {"calls_back", calls_back, NULL},
+	    {"failures", failures, NULL},
+	    {"two", two, "local"},
+	};
+
+	return run_tests(tests, COUNT(tests));
+}
