@@ -234,7 +234,8 @@ static void put_locked(struct glock *gl, bool user)
 		glock__lock_drop(&space->lock);
 		return;
 	}
-	glock__fast_fold(gl); /* what was counted for one who was refused is taken back */
+	if (!FAULT(25))
+		glock__fast_fold(gl); /* what was counted for one who was refused is taken back */
 	glock__lru_remove(gl);
 	glock__lru_unlink(gl);
 	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));

@@ -290,9 +290,13 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		gh = next_waiter(gl);
 		if (glock__is_held(gl) || !gh)
 			return;
-		if (!(gl->flags & GLOCK__F_DEMOTE))
+		if (!(gl->flags & GLOCK__F_DEMOTE) &&
+		    (!glock__state_serves(gl->state, gh->mode, gh->flags) || FAULT(26)))
 			break;
-		/* It was asked for while a lock operation ran. */
+		/*
+		 * A demote was asked for while a lock operation ran. Or the waiter fits, and was
+		 * not granted because of one that had tried the fast way and is gone again.
+		 */
 	}
 	if (nonblock) {
 		glock__work_queue(gl, glock__now(gl_space(gl)));

@@ -179,6 +179,19 @@ void check_step(struct world *w, unsigned int n)
 	check_node(w, n);
 }
 
+/* It waits for somebody's request to be answered, or is the library's that waits for work. */
+static bool sleeps(struct world *w, const struct task *t, struct glock_space *space)
+{
+	const char *word = (const char *)t->word;
+
+	if (t == w->node[t->node].thread)
+		return t->word == &space->work.events;
+	for (unsigned int i = 0; i < w->clients; i++)
+		if (w->client[i].task == t && w->client[i].tid == t->self.tid && !w->client[i].busy)
+			return true; /* between two calls */
+	return word >= (const char *)w->client && word < (const char *)(w->client + CLIENTS_MAX);
+}
+
 /*
  * Time is about to go on. If all of a node's threads sleep until they are woken, the library's must
  * wake for the work that is due first.
@@ -192,7 +205,7 @@ void check_timers(struct world *w)
 		for (unsigned int i = 0; i < w->tasks.used && asleep; i++) {
 			struct task *t = &w->tasks.task[i];
 
-			asleep = !t->fiber || t->node != n || t->word;
+			asleep = !t->fiber || t->node != n || sleeps(w, t, space);
 		}
 		if (asleep && task_at(w->node[n].thread) > space->work.heap[0]->work.at)
 			trouble("node %u: nobody wakes for the work that is due at %ld", n,

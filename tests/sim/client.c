@@ -98,6 +98,7 @@ void client_answered(struct world *w, struct client *c)
 		return;
 	}
 	c->state = HELD;
+	w->fast_grants += !!(gh_state(gh_of(&c->gh)) & GLOCK__H_FAST);
 	check_turns(w, c);
 	cache_use(c);
 	if (!task_self())

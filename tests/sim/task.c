@@ -112,9 +112,17 @@ void tasks_kill(unsigned int node)
 	for (unsigned int i = all->used; i--;) {
 		if (!all->task[i].fiber || all->task[i].node != node)
 			continue;
-		if (!glock__threads_lock.word)
-			glock__self_end(&all->task[i].self);
+		all->dead[all->n_dead++] = all->task[i].self;
 		end(&all->task[i]);
+	}
+}
+
+void tasks_bury(void)
+{
+	while (all->n_dead) {
+		all->n_dead--;
+		if (!glock__threads_lock.word)
+			glock__self_end(&all->dead[all->n_dead]);
 	}
 	/* Nodes are processes: they do not share this one really. A wake-up may have died, too. */
 	glock__atom_hook_wake(&glock__threads_lock.word, TASKS_MAX);

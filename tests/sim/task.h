@@ -39,6 +39,8 @@ struct tasks {
 	unsigned int cpus;
 	unsigned int used; /* no task from here on */
 	struct task task[TASKS_MAX];
+	struct glock__self dead[TASKS_MAX];
+	unsigned int n_dead;
 	uint32_t budget; /* atomics until the next interruption */
 	int32_t numbers; /* given out as thread ids */
 	unsigned long switches, waits, wakes;
@@ -54,8 +56,9 @@ struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg);
 void task_run(struct task *t);
 /* When it can go on, but for its node's being paused; INT64_MAX: when somebody wakes it. */
 int64_t task_at(const struct task *t);
-/* A node's tasks never go on. */
+/* A node's tasks never go on; and, when its space is gone, what the library knew of them goes. */
 void tasks_kill(unsigned int node);
+void tasks_bury(void);
 /* Of a node; but for those that may wait for ever. */
 unsigned int tasks_alive(unsigned int node);
 

@@ -5,6 +5,7 @@
  *   test_sim_random events [N [SEED]]    N schedules of events, from that seed on
  *   test_sim_random threads [N [SEED]]   of threads that are interrupted at the library's atomics
  *   test_sim_random soak SECONDS [SEED]  of both, from a seed that nobody had yet, for so long
+ *   test_sim_random KIND N SEED FAULT    with one of the mistakes of test_faults.c
  *
  * A failing seed is printed, with what replays it. Of events there must be enough of everything:
  * every reply in every state, with every sort of demand, but for what cannot be.
@@ -121,17 +122,18 @@ static double seconds(void)
 
 static bool run(const char *kind, unsigned long n, unsigned long first)
 {
-	unsigned long steps = 0, grants = 0, passed = 0, passed_fresh = 0;
+	unsigned long steps = 0, grants = 0, fast = 0, passed = 0, passed_fresh = 0;
 	double began = seconds();
 	bool ok = true;
 
 	for (unsigned long seed = first; seed < first + n && ok; seed++) {
 		ok = one(kind, seed, &steps, &grants);
+		fast += w.fast_grants;
 		passed = w.passed > passed ? w.passed : passed;
 		passed_fresh = w.passed_fresh > passed_fresh ? w.passed_fresh : passed_fresh;
 	}
-	printf("# %lu schedules of %s, %lu steps, %lu grants, %.1f s\n", n, kind, steps, grants,
-	       seconds() - began);
+	printf("# %lu schedules of %s, %lu steps, %lu grants (%lu without the queue), %.1f s\n", n,
+	       kind, steps, grants, fast, seconds() - began);
 	printf("# most grants to others while a request waited at the master: %lu; a lock's first: "
 	       "%lu\n",
 	       passed, passed_fresh);
@@ -169,6 +171,7 @@ int main(int argc, char **argv)
 	const char *seed = argc > 3 ? argv[3] : NULL;
 	bool ok;
 
+	glock__fault = argc > 4 ? (int)number(argv[4], 0) : 0;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, on_signal);
 	signal(SIGTERM, on_signal);

@@ -127,7 +127,7 @@ struct world {
 	uint64_t turns;
 	bool ending;
 	size_t picked; /* the message that comes next */
-	unsigned long steps, grants;
+	unsigned long steps, grants, fast_grants;
 	unsigned int passed, passed_fresh; /* most grants to others while one waited */
 	char trouble[256];                 /* what is wrong; empty: nothing */
 };

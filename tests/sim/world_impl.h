@@ -2,7 +2,8 @@
 /*
  * world_impl.h - the simulated cluster from the inside.
  *
- *   world.c    opening, closing; what comes next
+ *   open.c     opening: what a seed means
+ *   world.c    what comes next; the end
  *   client.c   what clients do
  *   fate.c     what befalls them
  *   cache.c    the types' operations, and what is cached
