@@ -4,7 +4,8 @@
  *
  *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock
  *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock
- *	bench_glock many GLOCKS     memory a glock, and how many reads of memory a look-up takes
+ *	bench_glock many GLOCKS [LOCKMAN]
+ *	                            memory a glock, and how many reads of memory a look-up takes
  *
  * What is compared runs in turn, round after round, in one process; each line is a median of rounds
  * and, for ratios, the median of the rounds' ratios. Lines: NAME OURS UNIT PEER RATIO.
@@ -67,9 +68,9 @@ static double median(double *v, size_t n)
 	return v[n / 2];
 }
 
-static void open_space(void)
+static void open_space(const char *lockman)
 {
-	const struct glock_space_options o = {.size = sizeof(o), .lockman = "none"};
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = lockman};
 
 	must(glock_space_open("bench", &o, &space), "glock_space_open");
 }
@@ -153,7 +154,7 @@ static void pair(void)
 	static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
 	pthread_t t;
 
-	open_space();
+	open_space("none");
 	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
 	must(pthread_create(&t, NULL, sleeper, NULL), "pthread_create");
 	time_glock(GLOCK_EX); /* the lock manager is asked, once */
@@ -229,7 +230,7 @@ static void shared(void)
 {
 	double ours[SHARED_ROUNDS], peer[SHARED_ROUNDS];
 
-	open_space();
+	open_space("none");
 	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);
 	for (int i = 0; i < SHARED_ROUNDS; i++) {
@@ -285,11 +286,9 @@ static uint64_t *make_chain(size_t links, size_t stride)
 static double time_chain(const uint64_t *chain, uint64_t *at, int n)
 {
 	double began = now();
-	uint64_t a = *at;
 
 	for (int i = 0; i < n; i++)
-		a = chain[a];
-	*at = a;
+		*at = *(const volatile uint64_t *)&chain[*at];
 	return (now() - began) / n * 1e9;
 }
 
@@ -307,7 +306,7 @@ static double time_lookups(size_t glocks, uint64_t *seed, int n)
 	return (now() - began) / n * 1e9;
 }
 
-static void many(size_t glocks)
+static void many(size_t glocks, const char *lockman)
 {
 	enum { LOOKUP_ROUNDS = 201, LOOKUPS = 2000 };
 	static double ours[LOOKUP_ROUNDS], peer[LOOKUP_ROUNDS];
@@ -315,7 +314,7 @@ static void many(size_t glocks)
 	uint64_t *chain, at = 0, seed = 1;
 	struct glock_holder gh;
 
-	open_space();
+	open_space(lockman);
 	before = resident();
 	for (size_t i = 0; i < glocks; i++) {
 		must(glock_get(space, GLOCK_INODE, i, &gl), "glock_get");
@@ -325,7 +324,7 @@ static void many(size_t glocks)
 		glock_put(gl);
 	}
 	after = resident();
-	printf("memory a glock without the lock manager's\t%.1f\tB\t-\t-\n",
+	printf("memory a glock, lock manager %s\t%.1f\tB\t-\t-\n", lockman,
 	       (after - before) / (double)glocks);
 	chain = make_chain(glocks, 192);
 	for (int i = 0; i < LOOKUP_ROUNDS; i++) {
@@ -344,8 +343,12 @@ int main(int argc, char **argv)
 	else if (argc == 2 && !strcmp(argv[1], "shared"))
 		shared();
 	else if (argc == 3 && !strcmp(argv[1], "many"))
-		many(strtoull(argv[2], NULL, 10));
+		many(strtoull(argv[2], NULL, 10), "none");
+	else if (argc == 4 && !strcmp(argv[1], "many"))
+		many(strtoull(argv[2], NULL, 10), argv[3]);
 	else
-		return fprintf(stderr, "usage: bench_glock pair | shared | many GLOCKS\n"), 2;
+		return fprintf(stderr,
+			       "usage: bench_glock pair | shared | many GLOCKS [LOCKMAN]\n"),
+		       2;
 	return 0;
 }

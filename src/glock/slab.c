@@ -17,10 +17,10 @@ void glock__slab_init(struct glock__slab *s, size_t size, size_t published_size,
 		      enum glock__area area, struct glock__mem *mem, void *owner)
 {
 	memset(s, 0, sizeof(*s));
-	for (s->shift = 6; (1u << s->shift) < size;)
-		s->shift++;
+	assert(size % 8 == 0 && size >= sizeof(struct glock__chunk));
+	s->size = (uint32_t)size;
 	s->published_size = (uint32_t)published_size;
-	s->per_chunk = (GLOCK__CHUNK >> s->shift) - 1;
+	s->per_chunk = (uint32_t)(GLOCK__CHUNK / size) - 1;
 	s->used = 1;
 	s->area = area;
 	s->mem = mem;
@@ -89,50 +89,81 @@ static uint32_t place_of(const struct glock__slab *s, char *published)
 	return (uint32_t)((size_t)(published - *base) / s->published_size);
 }
 
+static unsigned int region_of(uint32_t chunk)
+{
+	return 31 - (unsigned int)__builtin_clz(chunk + 1);
+}
+
+static struct glock__piece *piece_of(const struct glock__slab *s, uint32_t chunk)
+{
+	unsigned int region = region_of(chunk);
+
+	return &s->pieces[region][chunk + 1 - (1u << region)];
+}
+
+static int get_piece(struct glock__slab *s, uint32_t chunk)
+{
+	struct glock__piece *p = piece_of(s, chunk);
+	unsigned int region = region_of(chunk);
+
+	if (!s->published_size)
+		return 0;
+	if (s->mem)
+		p->memory = s->mem->slab(s->mem, s->area, published_bytes(s));
+	if (p->memory)
+		return 0;
+	if (!s->own[region])
+		s->own[region] = reserve_memory(chunk, published_bytes(s) << region);
+	if (!s->own[region])
+		return -ENOMEM;
+	p->memory = s->own[region] + published_bytes(s) * (size_t)(p - s->pieces[region]);
+	p->own = true;
+	return 0;
+}
+
+/* So far it takes address space only. */
 static int add_chunk(struct glock__slab *s)
 {
-	unsigned int region = 31 - (unsigned int)__builtin_clz(s->chunks + 1);
-	struct glock__chunk *c;
-	bool own = false;
-	void *published = NULL;
+	unsigned int region = region_of(s->chunks);
+	int err;
 
 	if (region >= GLOCK__SLAB_REGIONS)
 		return -ENOMEM;
+	if (!s->pieces[region])
+		s->pieces[region] = calloc(1u << region, sizeof(struct glock__piece));
 	if (!s->regions[region])
 		s->regions[region] = new_region(region);
-	if (!s->regions[region])
+	if (!s->regions[region] || !s->pieces[region])
 		return -ENOMEM;
-	if (s->mem && s->published_size)
-		published = s->mem->slab(s->mem, s->area, published_bytes(s));
-	if (!published && s->published_size) {
-		published = reserve_memory(s->chunks, published_bytes(s));
-		own = true;
-		if (!published)
-			return -ENOMEM;
-	}
-	c = (struct glock__chunk *)glock__slab_chunk(s, s->chunks);
+	err = get_piece(s, s->chunks);
+	s->chunks += !err;
+	return err;
+}
+
+static void begin_chunk(struct glock__slab *s)
+{
+	struct glock__chunk *c = (struct glock__chunk *)glock__slab_chunk(s, s->begun);
+	const struct glock__piece *p = piece_of(s, s->begun);
+
 	c->owner = s->owner;
-	c->published = published;
-	c->first = s->chunks * GLOCK__CHUNK_SLOTS;
-	c->shift = s->shift;
+	c->published = p->memory;
+	c->first = s->begun * GLOCK__CHUNK_SLOTS;
+	c->size = s->size;
+	c->part = (uint32_t)((1ull << 32) / s->size + 1);
 	c->published_size = s->published_size;
-	c->own = own;
-	c->place = own || !published ? GLOCK__UNSEEN : place_of(s, published) - 1;
-	s->chunks++;
-	return 0;
+	c->place = p->own || !p->memory ? GLOCK__UNSEEN : place_of(s, p->memory) - 1;
+	s->begun++;
 }
 
 void glock__slab_end(struct glock__slab *s)
 {
-	for (uint32_t i = 0; i < s->chunks; i++) {
-		struct glock__chunk *c = (struct glock__chunk *)glock__slab_chunk(s, i);
-
-		if (c->own)
-			free_memory(i, c->published, published_bytes(s));
-	}
-	for (unsigned int i = 0; i < GLOCK__SLAB_REGIONS; i++)
+	for (unsigned int i = 0; i < GLOCK__SLAB_REGIONS; i++) {
 		if (s->regions[i])
 			free_memory(i, s->regions[i], region_size(i));
+		if (s->own[i])
+			free_memory(i, s->own[i], published_bytes(s) << i);
+		free(s->pieces[i]);
+	}
 }
 
 int glock__slab_reserve(struct glock__slab *s, uint32_t objects)
@@ -153,6 +184,8 @@ static uint32_t next_unused(struct glock__slab *s)
 
 	if (chunk >= s->chunks && add_chunk(s))
 		return 0;
+	if (chunk >= s->begun)
+		begin_chunk(s);
 	s->used++;
 	return chunk * GLOCK__CHUNK_SLOTS + slot;
 }

@@ -34,27 +34,35 @@ struct glock__chunk {
 	_Alignas(64) void *owner;
 	char *published;
 	uint32_t first; /* the number of its first object */
-	uint32_t shift; /* an object's size is a power of two */
-	uint32_t published_size;
+	uint32_t size, published_size;
+	uint32_t part;  /* 2^32 / size, rounded up: to divide an offset by multiplying */
 	uint32_t place; /* in its area, of the first published part, less one */
-	bool own;       /* the published parts are in private memory */
 };
 static_assert(sizeof(struct glock__chunk) == 64, "a chunk's head is a cache line");
 
+/* The published parts of a chunk. */
+struct glock__piece {
+	char *memory;
+	bool own; /* private: nobody sees it */
+};
+
 struct glock__slab {
 	struct glock__lock lock;
-	uint32_t shift, published_size;
+	uint32_t size, published_size;
 	uint32_t per_chunk;
-	uint32_t chunks; /* that are ready */
+	uint32_t chunks; /* that are reserved */
+	uint32_t begun;  /* and have a head; writing that takes memory */
 	uint32_t used;   /* objects that were ever handed out, in order */
 	uint32_t free;   /* the first of those handed back; linked by their first word */
 	enum glock__area area;
 	struct glock__mem *mem; /* where published parts come from; NULL: private memory */
 	void *owner;
 	char *regions[GLOCK__SLAB_REGIONS];
+	struct glock__piece *pieces[GLOCK__SLAB_REGIONS]; /* a chunk each */
+	char *own[GLOCK__SLAB_REGIONS];                   /* private memory for them */
 };
 
-/* An object gets the next power of two from 64 on; published_size may be 0. */
+/* size: a multiple of 8, at least that of a chunk's head; published_size may be 0. */
 void glock__slab_init(struct glock__slab *s, size_t size, size_t published_size,
 		      enum glock__area area, struct glock__mem *mem, void *owner);
 void glock__slab_end(struct glock__slab *s);
@@ -77,7 +85,7 @@ static inline void *glock__slab_at(const struct glock__slab *s, uint32_t number)
 {
 	uint32_t chunk = number / GLOCK__CHUNK_SLOTS, slot = number % GLOCK__CHUNK_SLOTS;
 
-	return glock__slab_chunk(s, chunk) + ((size_t)(slot + 1) << s->shift);
+	return glock__slab_chunk(s, chunk) + (size_t)(slot + 1) * s->size;
 }
 
 static inline const struct glock__chunk *glock__chunk_of(const void *object)
@@ -88,7 +96,10 @@ static inline const struct glock__chunk *glock__chunk_of(const void *object)
 /* Its place in its chunk, counted from 1: the head is in the way of the first. */
 static inline uint32_t glock__slab_slot(const void *object)
 {
-	return (uint32_t)((uintptr_t)object & (GLOCK__CHUNK - 1)) >> glock__chunk_of(object)->shift;
+	uint32_t offset = (uint32_t)((uintptr_t)object & (GLOCK__CHUNK - 1));
+
+	/* Exact: offsets are multiples of the size, and below 2^15. */
+	return (uint32_t)((uint64_t)offset * glock__chunk_of(object)->part >> 32);
 }
 
 static inline uint32_t glock__slab_number(const void *object)
