@@ -383,7 +383,9 @@ int glock_nq_at(struct glock_holder *gh, const char *where); /* where is kept, n
 
 /*
  * Lets the lock go, or takes the request back. At once, but for the type's unlock operation, which
- * runs in here. -EINVAL: it is not queued; -EBUSY: called in this holder's own lock operation.
+ * runs in here. -EINVAL: it is not queued; -EBUSY: called in this holder's own lock operation;
+ * -EPERM: another thread than asked for it, without GLOCK_MOVABLE (or NOPID, or an owner of the
+ * program's). What a thread that has ended still holds may be let go by any.
  */
 int glock_dq(struct glock_holder *gh);
 
