@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void glock__text_print(struct glock__text *t, const char *fmt, ...)
 {
@@ -27,18 +28,91 @@ long glock__jiffies(int64_t ns, unsigned int hz)
 	return (long)(ns / (1000000000 / (int64_t)hz));
 }
 
+/* ---- lines of which there are millions ---- */
+
+/*
+ * A line is put together here and appended as a whole; printf would take several times as long. No
+ * line is longer than this: numbers have 20 digits at most, letters GLOCK__LETTERS.
+ */
+struct line {
+	char text[512];
+	char *at;
+};
+
+static void put(struct line *l, const char *text)
+{
+	while (*text)
+		*l->at++ = *text++;
+}
+
+static void put_number(struct line *l, uint64_t n, unsigned int base)
+{
+	char digits[20], *d = digits + sizeof(digits);
+
+	do
+		*--d = "0123456789abcdef"[n % base];
+	while (n /= base);
+	memcpy(l->at, d, (size_t)(digits + sizeof(digits) - d));
+	l->at += digits + sizeof(digits) - d;
+}
+
+static void put_signed(struct line *l, int64_t n)
+{
+	if (n < 0)
+		*l->at++ = '-';
+	put_number(l, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
+}
+
+/* A word and a number behind it. */
+static void put_named(struct line *l, const char *name, uint64_t n)
+{
+	put(l, name);
+	put_number(l, n, 10);
+}
+
+static void append(struct glock__text *t, const struct line *l)
+{
+	size_t n = (size_t)(l->at - l->text), room = t->len < t->size ? t->size - t->len : 0;
+
+	if (room) {
+		size_t fits = n < room ? n : room - 1;
+
+		memcpy(t->buf + t->len, l->text, fits);
+		t->buf[t->len + fits] = '\0';
+	}
+	t->len += n;
+}
+
 void glock__dump_glock(struct glock__text *t, enum glock__text_format format,
 		       const struct glock__dump_glock *gl)
 {
-	uint64_t demote_us = gl->flags & GLOCK__F_DEMOTE ? gl->demote_us : 0;
 	char letters[GLOCK__LETTERS];
+	struct line l = {.at = l.text};
 
 	glock__flag_letters(letters, format, gl->flags);
-	glock__text_print(
-	    t, "G:  s:%s n:%u/%" PRIx64 " f:%s t:%s d:%s/%" PRIu64 " a:%d v:%d r:%d m:%ld p:%lu\n",
-	    glock__mode_name(gl->state), gl->type, gl->number, letters,
-	    glock__mode_name(gl->target), glock__mode_name(gl->demote), demote_us, gl->ail,
-	    gl->revokes, gl->refs, gl->hold, gl->pages);
+	put(&l, "G:  s:");
+	put(&l, glock__mode_name(gl->state));
+	put_named(&l, " n:", gl->type);
+	put(&l, "/");
+	put_number(&l, gl->number, 16);
+	put(&l, " f:");
+	put(&l, letters);
+	put(&l, " t:");
+	put(&l, glock__mode_name(gl->target));
+	put(&l, " d:");
+	put(&l, glock__mode_name(gl->demote));
+	put_named(&l, "/", gl->flags & GLOCK__F_DEMOTE ? gl->demote_us : 0);
+	put(&l, " a:");
+	put_signed(&l, gl->ail);
+	put(&l, " v:");
+	put_signed(&l, gl->revokes);
+	put(&l, " r:");
+	put_signed(&l, gl->refs);
+	put(&l, " m:");
+	put_signed(&l, gl->hold);
+	put_named(&l, " p:", gl->pages);
+	put(&l, "\n");
+	append(t, &l);
 }
 
 void glock__dump_holder(struct glock__text *t, enum glock__text_format format,
@@ -54,13 +128,20 @@ void glock__dump_holder(struct glock__text *t, enum glock__text_format format,
 void glock__dump_glstats(struct glock__text *t, unsigned int type, uint64_t number,
 			 const struct glock__stats *s)
 {
-	glock__text_print(t,
-			  "G: n:%u/%" PRIx64 " rtt:%" PRIu64 "/%" PRIu64 " rttb:%" PRIu64
-			  "/%" PRIu64 " irt:%" PRIu64 "/%" PRIu64 " dcnt: %" PRIu64
-			  " qcnt: %" PRIu64 "\n",
-			  type, number, s->v[GLOCK__SRTT], s->v[GLOCK__SRTTVAR], s->v[GLOCK__SRTTB],
-			  s->v[GLOCK__SRTTVARB], s->v[GLOCK__SIRT], s->v[GLOCK__SIRTVAR],
-			  s->v[GLOCK__DCOUNT], s->v[GLOCK__QCOUNT]);
+	static const char *const names[GLOCK__STAT_MAX] = {
+	    [GLOCK__SRTT] = " rtt:",     [GLOCK__SRTTVAR] = "/",      [GLOCK__SRTTB] = " rttb:",
+	    [GLOCK__SRTTVARB] = "/",     [GLOCK__SIRT] = " irt:",     [GLOCK__SIRTVAR] = "/",
+	    [GLOCK__DCOUNT] = " dcnt: ", [GLOCK__QCOUNT] = " qcnt: ",
+	};
+	struct line l = {.at = l.text};
+
+	put_named(&l, "G: n:", type);
+	put(&l, "/");
+	put_number(&l, number, 16);
+	for (int i = 0; i < GLOCK__STAT_MAX; i++)
+		put_named(&l, names[i], (uint64_t)s->v[i]);
+	put(&l, "\n");
+	append(t, &l);
 }
 
 void glock__dump_sbstats_head(struct glock__text *t, unsigned int cpus)

@@ -12,6 +12,7 @@
  * which it would be found. Only then is the lock manager's lock given back; while that goes on, a
  * new glock of the same name may come up with a lock of its own.
  */
+#include "fast.h"
 #include "impl.h"
 
 #include <assert.h>
@@ -233,6 +234,7 @@ static void put_locked(struct glock *gl, bool user)
 		glock__lock_drop(&space->lock);
 		return;
 	}
+	glock__fast_fold(gl); /* what was counted for one who was refused is taken back */
 	glock__lru_remove(gl);
 	glock__lru_unlink(gl);
 	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));

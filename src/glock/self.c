@@ -55,10 +55,12 @@ const char *glock__thread_name(void)
 	return know_this_thread()->name;
 }
 
+#ifndef GLOCK_ATOM_HOOKS
 bool glock__thread_lives(pid_t tid)
 {
 	return !syscall(SYS_tgkill, getpid(), tid, 0) || errno != ESRCH;
 }
+#endif
 
 /* ---- forks ---- */
 

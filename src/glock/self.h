@@ -58,7 +58,7 @@ static inline struct glock__self *glock__self(void)
 pid_t glock__thread_id(void);
 const char *glock__thread_name(void);
 
-/* Whether that thread of this process is still there. */
+/* Whether that thread of this process is still there. Built with hooks: the program's, too. */
 bool glock__thread_lives(pid_t tid);
 
 /* The word that says which generation of the process this is; there once a space was opened. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static struct glock__lock threads_lock;
+struct glock__lock glock__threads_lock;
 static const uint32_t no_bell;
 
 /* ---- the end of a thread ---- */
@@ -84,7 +84,7 @@ void glock__self_end(struct glock__self *self)
 	struct glock__thread *t, *next;
 
 	forget_parents(self);
-	glock__lock_take(&threads_lock);
+	glock__lock_take(&glock__threads_lock);
 	t = self->threads;
 	self->threads = self->thread = NULL;
 	for (; t; t = next) {
@@ -99,14 +99,14 @@ void glock__self_end(struct glock__self *self)
 			forget(t);
 		}
 	}
-	glock__lock_drop(&threads_lock);
+	glock__lock_drop(&glock__threads_lock);
 }
 
 void glock__threads_end(struct glock_space *space)
 {
 	struct glock__thread *next;
 
-	glock__lock_take(&threads_lock);
+	glock__lock_take(&glock__threads_lock);
 	for (struct glock__thread *t = space->threads; t; t = next) {
 		next = t->next;
 		atom_store_ptr(&t->space, NULL); /* its thread frees it when it ends */
@@ -114,7 +114,7 @@ void glock__threads_end(struct glock_space *space)
 			free_page(t);
 	}
 	space->threads = NULL;
-	glock__lock_drop(&threads_lock);
+	glock__lock_drop(&glock__threads_lock);
 	glock__slab_end(&space->thread_records);
 }
 
@@ -144,12 +144,12 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 	r->tid = (uint32_t)t->tid;
 	memcpy(r->comm, t->comm, sizeof(r->comm));
 	r->flags = GLOCK__R_LIVE;
-	glock__lock_take(&threads_lock);
+	glock__lock_take(&glock__threads_lock);
 	t->next = space->threads;
 	space->threads = t;
 	t->next_of_self = self->threads;
 	self->threads = t;
-	glock__lock_drop(&threads_lock);
+	glock__lock_drop(&glock__threads_lock);
 	watch_thread(self);
 	return t;
 }
@@ -165,7 +165,7 @@ struct glock__thread *glock__thread_in(struct glock_space *space)
 	t = self->thread;
 	if (t && atom_load_ptr(&t->space) == space)
 		return t;
-	glock__lock_take(&threads_lock);
+	glock__lock_take(&glock__threads_lock);
 	for (at = &self->threads; (t = *at);) {
 		if (t->space == space)
 			break;
@@ -176,7 +176,7 @@ struct glock__thread *glock__thread_in(struct glock_space *space)
 			at = &t->next_of_self;
 		}
 	}
-	glock__lock_drop(&threads_lock);
+	glock__lock_drop(&glock__threads_lock);
 	if (!t)
 		t = new_thread(space, self);
 	if (!self->spinlocked)
@@ -189,7 +189,7 @@ bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder 
 	struct glock__thread *t;
 	bool found = false;
 
-	glock__lock_take(&threads_lock);
+	glock__lock_take(&glock__threads_lock);
 	for (t = space->threads; t && !found; t = t->next) {
 		found = t->ended && glock__fast_is_mine(t, gh);
 		if (!found)
@@ -199,7 +199,7 @@ bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder 
 			forget(t);
 		break;
 	}
-	glock__lock_drop(&threads_lock);
+	glock__lock_drop(&glock__threads_lock);
 	return found;
 }
 
@@ -207,7 +207,7 @@ size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t 
 {
 	size_t n = 0;
 
-	glock__lock_take(&threads_lock);
+	glock__lock_take(&glock__threads_lock);
 	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next) {
 		for (uint32_t used = atom_load32(&t->used); used; used &= used - 1) {
 			int i = __builtin_ctz(used);
@@ -222,11 +222,11 @@ size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t 
 			n++;
 		}
 	}
-	glock__lock_drop(&threads_lock);
+	glock__lock_drop(&glock__threads_lock);
 	return n;
 }
 
 void glock__threads_forked(void)
 {
-	atom_store32(&threads_lock.word, 0);
+	atom_store32(&glock__threads_lock.word, 0);
 }

@@ -15,12 +15,13 @@
  * A thread that ends while it holds something leaves its record behind; what it held may then be
  * let go by any other thread.
  *
- * Locks: the list of a space's threads, and who owns a record, are under threads_lock of thread.c,
- * inside gl->lock.
+ * Locks: the list of a space's threads, and who owns a record, are under glock__threads_lock, inside
+ * gl->lock.
  */
 #ifndef GLOCK__THREAD_H
 #define GLOCK__THREAD_H
 
+#include "lock.h"
 #include "record.h"
 #include "self.h"
 
@@ -71,6 +72,8 @@ struct glock__thread {
 
 /* The calling thread's in that space, made if need be; NULL: no memory, or after a fork. */
 struct glock__thread *glock__thread_in(struct glock_space *space);
+
+extern struct glock__lock glock__threads_lock; /* for tests: whether anybody has it */
 
 /* The thread ends. */
 void glock__self_end(struct glock__self *self);

@@ -186,7 +186,7 @@ void glock__work_queue(struct glock *gl, int64_t at)
 		push(space, b, at);
 	}
 	/* This thread runs what is due now; what is due later is not for it to wait for. */
-	if (glock__self()->mine != gl || (at > glock__now(space) && !FAULT(21)))
+	if (glock__self()->mine != gl || (at > glock__now(space) && !FAULT(24)))
 		kick_locked(space, at);
 	glock__lock_drop(&space->work.lock);
 }

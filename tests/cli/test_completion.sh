@@ -31,7 +31,7 @@ offers 'shop' run s
 offers 'shop' run -x -w 5 s
 offers 'shop' run -n s
 offers '--shared' run --s
-offers 'barn shop' rm ''
+offers '--help barn shop' rm ''
 offers 'dlm local none' run --lockman ''
 offers '6.1 7.0' stat --format ''
 offers 'glocks glstats' stat shop gl

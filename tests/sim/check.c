@@ -2,11 +2,25 @@
 /* check.c - what must be so after every step of the simulated cluster. */
 #include "world_impl.h"
 
+#include "fast.h"
+
 #include <errno.h>
 
 bool is_free(const struct glock__lock *lock)
 {
 	return !world_current->f.threads || !lock->word;
+}
+
+/* Somebody comes or goes the fast way, and will see to those who wait when he has. */
+static bool somebody_passes(struct world *w, const struct glock *gl)
+{
+	for (unsigned int i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		if (c->gl == gl && c->state != HELD && gh_state(gh_of(&c->gh)) & GLOCK__H_FAST)
+			return true;
+	}
+	return false;
 }
 
 /* With no change in flight and no work to come, nobody waits in vain. */
@@ -15,13 +29,22 @@ static void check_waiters(struct glock *gl)
 	struct glock__holder *gh;
 
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || !is_free(&gl_space(gl)->work.lock) ||
-	    glock__work_queued(gl))
+	    glock__work_queued(gl) || somebody_passes(world_current, gl))
 		return;
 	glock__lock_take(&gl->lock);
 	gh = glock__first_waiter(gl);
-	if (gh && (glock__may_grant(gl, gh) || !glock__first_holder(gl)))
+	if (gh && gl->fast & GLOCK__FAST_OPEN)
+		trouble("%u:%lu: open to those who do not wait, and somebody waits", gl->type,
+			(unsigned long)gl->number);
+	else if (gh && glock__fast_mode(gl) == GLOCK_UN &&
+		 (glock__may_grant(gl, gh) || !glock__first_holder(gl)))
 		trouble("%u:%lu: nobody sees to the waiters", gl->type, (unsigned long)gl->number);
 	glock__lock_drop(&gl->lock);
+}
+
+static struct client *client_of(struct world *w, const struct glock__holder *gh)
+{
+	return &w->client[((const char *)gh - (const char *)w->client) / sizeof(struct client)];
 }
 
 /* The queue: holders, then waiters; who is seen for the first time gets his turn. */
@@ -36,10 +59,8 @@ static void check_queue(struct world *w, struct glock *gl)
 		if (held && waiting)
 			trouble("a holder behind a waiter");
 		waiting |= !held;
-		if (!!!(gh->flags & GLOCK__OWNED))
-			continue;
-		c = &w->client[gh->owner - 1];
-		if (!c->queued && gh_of(&c->gh) == gh)
+		c = client_of(w, gh);
+		if (!c->queued)
 			c->queued = ++w->turns;
 	}
 }
@@ -74,7 +95,8 @@ static void check_exclusion(struct world *w, unsigned int g)
 		struct client *c = &w->client[i];
 
 		if ((c->state != WAITING && c->state != HELD) || c->g != g ||
-		    !w->node[c->node].space || !glock_valid(&c->gh))
+		    !w->node[c->node].space || !glock_valid(&c->gh) ||
+		    (c->state == WAITING && gh_state(gh_of(&c->gh)) & GLOCK__H_FAST))
 			continue;
 		held[c->node] |= GLOCK__MODES(c->flags & GLOCK_ANY ? (enum glock_mode)c->gl->state
 								   : glock_mode_of(&c->gh));
@@ -88,8 +110,10 @@ static void check_exclusion(struct world *w, unsigned int g)
 }
 
 /* It has its grant: nobody who was in the queue when it began to ask may still wait. */
-static void check_turns(struct world *w, struct client *c)
+void check_turns(struct world *w, struct client *c)
 {
+	if (c->granted)
+		return;
 	for (unsigned int i = 0; i < w->clients; i++) {
 		struct client *other = &w->client[i];
 
@@ -108,7 +132,9 @@ static void check_clients(struct world *w, unsigned int n)
 
 		if (c->node != n || c->state != WAITING || !w->node[n].space)
 			continue;
-		if (!c->granted && gh_state(gh_of(&c->gh)) & GLOCK__H_HOLDER)
+		/* One that is about to take it the fast way says so before it has it. */
+		if ((gh_state(gh_of(&c->gh)) & (GLOCK__H_HOLDER | GLOCK__H_FAST)) ==
+		    GLOCK__H_HOLDER)
 			check_turns(w, c);
 		if (!c->busy && glock_poll(&c->gh))
 			client_answered(w, c);

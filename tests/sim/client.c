@@ -29,6 +29,18 @@ struct glock *world_glock(struct world *w, unsigned int n, unsigned int g)
 	return gl;
 }
 
+static bool lives(const struct client *c)
+{
+	return c->task && c->task->fiber && c->task->self.tid == c->tid;
+}
+
+/* Its thread sleeps until it does something. */
+static void wake(const struct client *c)
+{
+	if (lives(c))
+		task_wake(c->task);
+}
+
 static void put(void *arg)
 {
 	struct client *c = arg;
@@ -40,6 +52,7 @@ static void put(void *arg)
 	glock_put(gl);
 	c->state = IDLE;
 	c->busy = false;
+	wake(c);
 }
 
 /* Its last request is over. */
@@ -85,7 +98,10 @@ void client_answered(struct world *w, struct client *c)
 		return;
 	}
 	c->state = HELD;
+	check_turns(w, c);
 	cache_use(c);
+	if (!task_self())
+		wake(c);
 }
 
 /* Asks; and waits, unless flags say ASYNC. */
@@ -96,7 +112,8 @@ static int ask(struct world *w, struct client *c)
 
 	c->gl = world_glock(w, c->node, c->g);
 	glock_holder_init(&c->gh, c->gl, c->mode, c->flags);
-	glock_holder_owner(&c->gh, (uint64_t)(c - w->client) + 1);
+	if (!w->f.fast)
+		glock_holder_owner(&c->gh, (uint64_t)(c - w->client) + 1);
 	c->queued = 0;
 	c->granted = false;
 	c->asked = ++w->turns;
@@ -253,16 +270,76 @@ static void duel(void *arg)
 	c->busy = false;
 }
 
-void client_act(struct world *w, unsigned int i)
+static void act_once(struct world *w, struct client *c)
 {
-	struct client *c = &w->client[i];
 	uint32_t most = (uint32_t)(chance(4) ? 5 * MS : 300 * MS);
 
 	c->next = world_now() + 1 + chance(most);
-	if (c->busy || !w->node[c->node].space || w->node[c->node].closing)
-		return;
 	c->busy = true;
-	world_call(c->node, w->f.duel ? duel : act, c);
+	if (w->f.duel)
+		duel(c);
+	else
+		act(c);
+}
+
+static void act_now(void *arg)
+{
+	act_once(world_current, arg);
+}
+
+void client_act(struct world *w, unsigned int i)
+{
+	struct client *c = &w->client[i];
+
+	if (c->busy || !w->node[c->node].space || w->node[c->node].closing) {
+		c->next = world_now() + 100 * MS;
+		return;
+	}
+	c->busy = true;
+	world_call(c->node, act_now, c);
+}
+
+/* ---- a client that is a thread ---- */
+
+/* It does one thing after the other. At times it ends, and another goes on in its place. */
+static void live(void *arg)
+{
+	struct world *w = world_current;
+	struct client *c = arg;
+
+	while (!w->ending && chance(c->state == IDLE ? 10 : 60)) {
+		task_sleep(c->next);
+		if (!c->busy && !w->ending)
+			act_once(w, c);
+	}
+	while (w->ending && c->state != IDLE) {
+		if (c->state == HELD && !c->busy) {
+			c->busy = true;
+			let_go(c, false);
+		} else {
+			task_sleep(INT64_MAX); /* until somebody has an answer for it */
+		}
+	}
+}
+
+void clients_live(struct world *w)
+{
+	for (unsigned int i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		if (!lives(c) && !c->busy && w->node[c->node].space && !w->node[c->node].closing &&
+		    (!w->ending || c->state != IDLE)) {
+			c->task = task_start(c->node, live, c);
+			c->tid = c->task->self.tid;
+		}
+	}
+}
+
+void clients_end(struct world *w)
+{
+	w->ending = true;
+	for (unsigned int i = 0; i < w->clients; i++)
+		wake(&w->client[i]);
 }
 
 static void cancel(void *arg)
@@ -294,6 +371,10 @@ bool clients_let_go(struct world *w)
 {
 	bool some = false;
 
+	if (w->f.threads) {
+		clients_live(w);
+		return false;
+	}
 	for (unsigned int i = 0; i < w->clients; i++) {
 		struct client *c = &w->client[i];
 

@@ -2,6 +2,8 @@
 /* fate.c - what befalls the simulated nodes. */
 #include "world_impl.h"
 
+#include "thread.h"
+
 #include <string.h>
 
 void world_kill(struct world *w, unsigned int n)
@@ -25,7 +27,8 @@ void world_kill(struct world *w, unsigned int n)
 /* Whether nothing is lost with the tasks but what the library knows of: no memory just got. */
 static bool may_die(const struct world_node *nd)
 {
-	return is_free(&nd->space->lock) && is_free(&nd->space->work.lock);
+	return is_free(&nd->space->lock) && is_free(&nd->space->work.lock) &&
+	       is_free(&glock__threads_lock);
 }
 
 static void withdraw(void *space)

@@ -4,6 +4,7 @@
 
 #include "atom.h"
 #include "fiber.h"
+#include "thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -49,22 +50,34 @@ void tasks_close(struct tasks *ts)
 	all = NULL;
 }
 
+/* A thread that ends takes its leave of the library. */
+static void run_to_end(void *arg)
+{
+	struct task *t = arg;
+
+	t->fn(t->arg);
+	glock__self_end(&t->self);
+}
+
 struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 {
 	unsigned int i = 0;
 	struct task *t;
 
+	all->numbers++;
 	while (i < all->used && all->task[i].fiber)
 		i++;
 	assert(i < TASKS_MAX);
 	if (i == all->used)
 		all->used++;
 	t = &all->task[i];
-	*t = (struct task){.fiber = fiber_new(fn, arg),
+	*t = (struct task){.fiber = fiber_new(run_to_end, t),
+			   .fn = fn,
+			   .arg = arg,
 			   .node = node,
 			   .at = glock__sim_now(all->sim),
 			   /* what the library would have to ask the kernel for */
-			   .self = {.tid = (pid_t)i + 1,
+			   .self = {.tid = all->numbers,
 				    .name = "simulated",
 				    .generation = glock__generation_word ? glock__generation() : 0},
 			   .cpu = all->cpus > 1 ? glock__sim_random(all->sim, all->cpus) : 0};
@@ -96,9 +109,15 @@ int64_t task_at(const struct task *t)
 
 void tasks_kill(unsigned int node)
 {
-	for (unsigned int i = all->used; i--;)
-		if (all->task[i].fiber && all->task[i].node == node)
-			end(&all->task[i]);
+	for (unsigned int i = all->used; i--;) {
+		if (!all->task[i].fiber || all->task[i].node != node)
+			continue;
+		if (!glock__threads_lock.word)
+			glock__self_end(&all->task[i].self);
+		end(&all->task[i]);
+	}
+	/* Nodes are processes: they do not share this one really. A wake-up may have died, too. */
+	glock__atom_hook_wake(&glock__threads_lock.word, TASKS_MAX);
 }
 
 unsigned int tasks_alive(unsigned int node)
@@ -126,6 +145,12 @@ void task_sleep(int64_t until)
 {
 	if (self && !held)
 		stop_until(until);
+}
+
+void task_wake(struct task *t)
+{
+	if (t->fiber && !t->word && t->at > glock__sim_now(all->sim))
+		t->at = glock__sim_now(all->sim);
 }
 
 void task_join(const struct task *t)
@@ -174,6 +199,14 @@ void glock__atom_hook(enum glock__atom_op op, const void *addr, unsigned int siz
 	(void)op, (void)addr, (void)size;
 	if (self && all->interrupt && !held && !--all->budget)
 		interrupt();
+}
+
+bool glock__thread_lives(pid_t tid)
+{
+	for (unsigned int i = 0; i < all->used; i++)
+		if (all->task[i].fiber && all->task[i].self.tid == tid)
+			return true;
+	return false;
 }
 
 static int64_t when(const struct timespec *deadline)

@@ -20,6 +20,8 @@ enum { TASKS_MAX = 96 };
 
 struct task {
 	struct fiber *fiber; /* NULL: free */
+	void (*fn)(void *arg);
+	void *arg;
 	unsigned int node;
 	unsigned int cpu;
 	bool daemon;             /* may wait for ever */
@@ -38,6 +40,7 @@ struct tasks {
 	unsigned int used; /* no task from here on */
 	struct task task[TASKS_MAX];
 	uint32_t budget; /* atomics until the next interruption */
+	int32_t numbers; /* given out as thread ids */
 	unsigned long switches, waits, wakes;
 	const char *trouble; /* what went wrong that cannot be; NULL: nothing */
 };
@@ -56,6 +59,8 @@ void tasks_kill(unsigned int node);
 /* Of a node; but for those that may wait for ever. */
 unsigned int tasks_alive(unsigned int node);
 
+/* One that sleeps goes on now. */
+void task_wake(struct task *t);
 /* Until that task is over. */
 void task_join(const struct task *t);
 

@@ -204,6 +204,7 @@ void world_open_seed(struct world *w, uint64_t seed, bool threads)
 
 	f.threads = threads;
 	f.worker = threads && seed % 4;
+	f.fast = threads && seed / 4 % 4;
 	world_open(w, seed, nodes, clients, 1 + seed % GLOCKS_MAX, f);
 }
 
@@ -378,26 +379,48 @@ static unsigned int next_client(struct world *w, int64_t *at)
 	return first;
 }
 
+/* The next thing that happens, be it a client's. */
+static void run_events(struct world *w)
+{
+	struct event e = next_event(w);
+	int64_t at;
+	unsigned int i = next_client(w, &at);
+
+	if (at < e.at || (at != INT64_MAX && at == e.at && chance(2))) {
+		go_to(w, at);
+		client_act(w, i);
+		check_step(w, w->client[i].node);
+		fate(w);
+	} else if (e.at != INT64_MAX) {
+		happen(w, &e);
+	} else {
+		trouble("nothing happens any more");
+	}
+}
+
+/* Clients are threads like all others. */
+static void run_threads(struct world *w)
+{
+	struct event e;
+
+	clients_live(w);
+	e = next_event(w);
+	if (e.at == INT64_MAX)
+		go_to(w, world_now() + 10 * MS); /* until a node comes back */
+	else
+		happen(w, &e);
+	if (!chance(16))
+		fate(w);
+}
+
 bool world_run(struct world *w, unsigned int steps)
 {
 	while (steps-- && !*w->trouble) {
-		struct event e;
-		unsigned int i;
-		int64_t at;
-
 		fate_restarts(w);
-		e = next_event(w);
-		i = next_client(w, &at);
-		if (at < e.at || (at != INT64_MAX && at == e.at && chance(2))) {
-			go_to(w, at);
-			client_act(w, i);
-			check_step(w, w->client[i].node);
-			fate(w);
-		} else if (e.at != INT64_MAX) {
-			happen(w, &e);
-		} else {
-			trouble("nothing happens any more");
-		}
+		if (w->f.threads)
+			run_threads(w);
+		else
+			run_events(w);
 	}
 	return !*w->trouble;
 }
@@ -423,6 +446,7 @@ static void run_dry(struct world *w)
 /* Everybody lets go: then everybody must be answered. After that nothing may be left. */
 bool world_settle(struct world *w)
 {
+	clients_end(w);
 	run_dry(w);
 	for (unsigned int i = 0; i < w->clients; i++)
 		if (w->client[i].state != IDLE)

@@ -43,8 +43,10 @@ enum client_state {
 struct client {
 	unsigned int node, g;
 	enum client_state state;
-	bool busy;            /* a task is at it */
-	bool granted;         /* and that was looked at */
+	bool busy;         /* a task is at it */
+	bool granted;      /* and that was looked at */
+	struct task *task; /* with threads: its own, as long as it has that id */
+	pid_t tid;
 	unsigned int cancels; /* tasks that are canceling its request */
 	enum glock_mode mode;
 	unsigned int flags;
@@ -109,6 +111,7 @@ struct world_features {
 	bool duel;    /* conversions that exclude each other, and tries meanwhile */
 	bool exact;   /* many EXACT, ANY and DF: changes between all modes */
 	bool threads; /* tasks are interrupted at atomics */
+	bool fast;    /* owners are threads, so that locks may be taken the fast way */
 	bool worker;  /* the library's thread runs the work, not the program */
 };
 
@@ -122,6 +125,7 @@ struct world {
 	struct mirror mirror[MIRRORS];
 	long disk[GLOCKS_MAX], truth[GLOCKS_MAX];
 	uint64_t turns;
+	bool ending;
 	size_t picked; /* the message that comes next */
 	unsigned long steps, grants;
 	unsigned int passed, passed_fresh; /* most grants to others while one waited */

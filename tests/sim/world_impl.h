@@ -36,6 +36,9 @@ bool world_open_node(struct world *w, unsigned int n);
 void client_act(struct world *w, unsigned int i);
 /* Its answer was looked at: takes the lock, or goes. */
 void client_answered(struct world *w, struct client *c);
+/* With threads: every client is one. They end. */
+void clients_live(struct world *w);
+void clients_end(struct world *w);
 /* The end: whoever holds something lets go. False: nobody does. */
 bool clients_let_go(struct world *w);
 /* Another's request is canceled. */
@@ -61,6 +64,7 @@ bool cache_lost(struct world *w, unsigned int n);
 /* ---- check.c ---- */
 
 /* After a step of a node, and one of the master. A step changes nothing elsewhere. */
+void check_turns(struct world *w, struct client *c);
 void check_step(struct world *w, unsigned int n);
 void check_master(struct world *w);
 void check_timers(struct world *w);

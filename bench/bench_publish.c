@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What it costs a process that others look at it: the CPU time that it needs to take a cached lock
+ * and let it go, while another process reads all that it publishes without a pause, and while none
+ * does, in turns; and how long that other one takes for it.
+ *
+ *	bench_publish GLOCKS GLOCK	GLOCK is the program glock
+ *
+ * Prints lines of a name and a number: medians.
+ */
+#include "glock.h"
+#include "survey.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TURNS = 41, PAIRS = 200000, LONG_TURNS = 15, LONG_PAIRS = 2000000, USED = 1000, STATS = 5 };
+
+static struct glock_space *space;
+static struct glock *used[USED];
+/* Shared: what the reader is to do. */
+static volatile uint32_t *reading;
+enum { NOTHING, ALWAYS, ONCE };
+
+static double seconds(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), ascending);
+	return v[n / 2];
+}
+
+static void fail(const char *what, int err)
+{
+	fprintf(stderr, "bench_publish: %s: %s\n", what, strerror(-err));
+	exit(1);
+}
+
+static bool count(void *arg, const struct glock__peek_glock *gl)
+{
+	(void)gl;
+	++*(size_t *)arg;
+	return true;
+}
+
+/* Another process; reads all there is, while it is told to. */
+static void reader(void)
+{
+	for (;;) {
+		struct glock__survey s;
+		size_t n = 0;
+
+		if (*reading == NOTHING) {
+			usleep(1000);
+			continue;
+		}
+		if (*reading == ONCE)
+			*reading = NOTHING;
+		glock__survey(&s, "bench");
+		for (size_t i = 0; s.n && i < s.spaces[0].n_nodes; i++)
+			if (s.spaces[0].nodes[i].peek)
+				glock__peek_read(s.spaces[0].nodes[i].peek, count, &n, NULL);
+		glock__survey_free(&s);
+	}
+}
+
+static void fill(uint64_t glocks)
+{
+	for (uint64_t i = 0; i < glocks; i++) {
+		struct glock_holder gh;
+		struct glock *gl;
+		int err = glock_get(space, GLOCK_META, i, &gl);
+
+		if (err)
+			fail("glock_get", err);
+		glock_holder_init(&gh, gl, GLOCK_SH, 0);
+		err = glock_nq(&gh);
+		if (err)
+			fail("glock_nq", err);
+		glock_dq(&gh);
+		if (i < USED)
+			used[i] = gl;
+		else
+			glock_put(gl);
+	}
+}
+
+/* CPU time for a pair, ns. */
+static double turn(int pairs)
+{
+	double start = seconds(CLOCK_THREAD_CPUTIME_ID);
+
+	for (int i = 0; i < pairs; i++) {
+		struct glock_holder gh;
+
+		glock_holder_init(&gh, used[i % USED], GLOCK_SH, 0);
+		if (glock_nq(&gh))
+			fail("glock_nq", -1);
+		glock_dq(&gh);
+	}
+	return 1e9 * (seconds(CLOCK_THREAD_CPUTIME_ID) - start) / pairs;
+}
+
+/* With a reader that does so, and without, in turns. */
+static void measure_cost(const char *name, uint32_t how, int turns, int pairs)
+{
+	double alone[TURNS], read[TURNS], ratio[TURNS];
+
+	turn(pairs / 10);
+	for (int i = 0; i < turns; i++) {
+		for (int j = 0; j < 2; j++) {
+			bool with = j == i % 2; /* which comes first changes, too */
+
+			*reading = with ? how : NOTHING;
+			(with ? read : alone)[i] = turn(pairs);
+			*reading = NOTHING;
+			usleep(200000); /* for the reader to end */
+		}
+		ratio[i] = read[i] / alone[i];
+	}
+	printf("%s_alone_ns %.1f\n", name, median(alone, (size_t)turns));
+	printf("%s_read_ns %.1f\n", name, median(read, (size_t)turns));
+	printf("%s_ratio %.4f\n", name, median(ratio, (size_t)turns));
+}
+
+/* What the command prints is thrown away; how long it took, s. */
+static double run_stat(const char *program, const char *file)
+{
+	double start = seconds(CLOCK_MONOTONIC);
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		fail("fork", -1);
+	if (!pid) {
+		if (!freopen("/dev/null", "w", stdout))
+			_exit(1);
+		execl(program, program, "stat", "bench", file, NULL);
+		_exit(127);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		fail(program, -1);
+	return seconds(CLOCK_MONOTONIC) - start;
+}
+
+static void nothing(void *to, const char *text, size_t len)
+{
+	(void)text;
+	*(size_t *)to += len;
+}
+
+static void measure_stat(const char *program)
+{
+	double ours[STATS], stats[STATS], own[STATS];
+	size_t bytes;
+
+	for (int i = 0; i < STATS; i++) {
+		double start;
+
+		ours[i] = run_stat(program, "glocks");
+		stats[i] = run_stat(program, "glstats");
+		start = seconds(CLOCK_MONOTONIC);
+		bytes = 0;
+		glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, nothing, &bytes);
+		own[i] = seconds(CLOCK_MONOTONIC) - start;
+	}
+	printf("stat_glocks_s %.3f\n", median(ours, STATS));
+	printf("stat_glstats_s %.3f\n", median(stats, STATS));
+	printf("own_dump_s %.3f\n", median(own, STATS));
+	printf("text_bytes %zu\n", bytes);
+}
+
+int main(int argc, char **argv)
+{
+	struct glock_space_options o = {.size = sizeof(o), .lockman = "local"};
+	pid_t child;
+	int err;
+
+	if (argc != 3)
+		return 2;
+	reading = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (reading == MAP_FAILED)
+		return 1;
+	child = fork();
+	if (!child)
+		reader();
+	err = glock_space_open("bench", &o, &space);
+	if (err)
+		fail("glock_space_open", err);
+	fill(strtoull(argv[1], NULL, 10));
+	measure_stat(argv[2]);
+	measure_cost("once", ONCE, LONG_TURNS, LONG_PAIRS);
+	measure_cost("always", ALWAYS, TURNS, PAIRS);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	for (int i = 0; i < USED; i++)
+		glock_put(used[i]);
+	return glock_space_close(space) ? 1 : 0;
+}
