@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -55,6 +56,7 @@ static struct shared {
 } * sh;
 
 static const char *dir;
+static double cpu_time; /* of the processes of the last run, ns */
 
 static double now(void)
 {
@@ -101,9 +103,19 @@ static void wait_for_all(uint32_t n)
 		sched_yield();
 }
 
+static double children_cpu(void)
+{
+	struct rusage r;
+
+	must(!getrusage(RUSAGE_CHILDREN, &r), "getrusage");
+	return ((double)r.ru_utime.tv_sec + (double)r.ru_stime.tv_sec) * 1e9 +
+	       ((double)r.ru_utime.tv_usec + (double)r.ru_stime.tv_usec) * 1e3;
+}
+
 /* Runs fn(i) in n processes, process i on CPU cpu[i] (NULL: anywhere). */
 static void run(uint32_t n, const int *cpu, void (*fn)(uint32_t i, uint32_t n))
 {
+	double before = children_cpu();
 	int status;
 
 	set(&sh->ready, 0);
@@ -127,6 +139,7 @@ static void run(uint32_t n, const int *cpu, void (*fn)(uint32_t i, uint32_t n))
 		must(wait(&status) > 0, "wait");
 		must(!status, "a process failed");
 	}
+	cpu_time = children_cpu() - before;
 }
 
 /* ---- glocks ---- */
@@ -429,25 +442,26 @@ struct figure {
 	const int *cpu;
 	uint32_t spins;
 	double took[ROUNDS_MAX];
+	double cpu_ns[ROUNDS_MAX];
 };
 
-static double median(struct figure *f, int rounds)
+static double median(double *v, int rounds)
 {
-	qsort(f->took, (size_t)rounds, sizeof(*f->took), by_double);
-	return f->took[rounds / 2];
+	qsort(v, (size_t)rounds, sizeof(*v), by_double);
+	return v[rounds / 2];
 }
 
 int main(int argc, char **argv)
 {
 	static const int one[] = {0, 0}, two[] = {0, 1};
 	struct figure f[] = {
-	    {pairs_of_glock, 1, one, 0, {0}},   {pairs_of_glock, 2, two, 0, {0}},
-	    {pairs_of_fcntl, 1, one, 0, {0}},   {pairs_of_flock, 1, one, 0, {0}},
-	    {pairs_of_mutex, 1, one, 0, {0}},   {hand_over_glock, 2, one, 0, {0}},
-	    {hand_over_futex, 2, one, 0, {0}},  {hand_over_glock, 2, two, 0, {0}},
-	    {hand_over_futex, 2, two, 0, {0}},  {hand_over_futex, 2, two, 5000, {0}},
-	    {ping_pong_glock, 2, NULL, 0, {0}}, {ping_pong_fcntl, 2, NULL, 0, {0}},
-	    {first_locks, 1, NULL, 0, {0}},
+	    {pairs_of_glock, 1, one, 0, {0}, {0}},   {pairs_of_glock, 2, two, 0, {0}, {0}},
+	    {pairs_of_fcntl, 1, one, 0, {0}, {0}},   {pairs_of_flock, 1, one, 0, {0}, {0}},
+	    {pairs_of_mutex, 1, one, 0, {0}, {0}},   {hand_over_glock, 2, one, 0, {0}, {0}},
+	    {hand_over_futex, 2, one, 0, {0}, {0}},  {hand_over_glock, 2, two, 0, {0}, {0}},
+	    {hand_over_futex, 2, two, 0, {0}, {0}},  {hand_over_futex, 2, two, 5000, {0}, {0}},
+	    {ping_pong_glock, 2, NULL, 0, {0}, {0}}, {ping_pong_fcntl, 2, NULL, 0, {0}, {0}},
+	    {first_locks, 1, NULL, 0, {0}, {0}},
 	};
 	enum { FIGURES = sizeof(f) / sizeof(*f) };
 	int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS, cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -469,16 +483,19 @@ int main(int argc, char **argv)
 			spins = f[i].spins;
 			run(f[i].n, f[i].cpu, f[i].fn);
 			f[i].took[r] = sh->took;
+			f[i].cpu_ns[r] = cpu_time / (2 * HAND_OVERS);
 		}
 	}
 	for (int i = 0; i < FIGURES; i++)
-		m[i] = median(&f[i], rounds);
+		m[i] = median(f[i].took, rounds);
 	printf("a cached pair, beside fcntl (OFD)\t%.1f\tns\t%.1f\t-\n", m[0], m[2]);
 	printf("  beside flock\t%.1f\tns\t%.1f\t-\n", m[0], m[3]);
 	printf("  beside a robust mutex in shared memory\t%.1f\tns\t%.1f\t-\n", m[0], m[4]);
 	printf("  from two processes, beside from one\t%.1f\tns\t%.1f\t-\n", m[1], m[0]);
 	printf("a hand-over of EX on one CPU (peer: two futexes)\t%.2f\tus\t%.2f\t1.5\n",
 	       m[5] / 1e3, m[6] / 1e3);
+	printf("  CPU time of it, both processes\t%.2f\tus\t%.2f\t-\n",
+	       median(f[5].cpu_ns, rounds) / 1e3, median(f[6].cpu_ns, rounds) / 1e3);
 	printf("a hand-over of EX on two CPUs (peer: two futexes)\t%.2f\tus\t%.2f\t1.5\n",
 	       m[7] / 1e3, m[8] / 1e3);
 	printf("  the peer spins before it sleeps\t%.2f\tus\t%.2f\t-\n", m[7] / 1e3, m[9] / 1e3);
