@@ -7,6 +7,10 @@ BEGIN {
 	FS = "\t"
 	left = 300
 	full = 320 # pixels of a bar that takes all of its limit
+	if (!what) { # or -v what=glock -v note=...
+		what = "o2top"
+		note = "1,000,000 locks a node"
+	}
 }
 
 function escape(s)
@@ -30,14 +34,14 @@ $5 != "-" && $3 != "" {
 	limit = $4 == "-" ? $5 : $5 * $4
 	says[n] = short($2) " " $3 " of " short(limit) " " $3
 	if ($4 != "-")
-		says[n] = says[n] ", a third of mawk's " short($4) " " $3
+		says[n] = says[n] (what == "o2top" ? ", a third of mawk's " : ", the peer takes ") short($4) " " $3
 }
 
 END {
 	bottom = 48 + 44 * n
 	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 %d\" width=\"960\" height=\"%d\"", bottom + 34, bottom + 34
 	print " role=\"img\" aria-labelledby=\"title\">"
-	print "<title id=\"title\">How much of its limits o2top takes</title>"
+	print "<title id=\"title\">How much of its limits " what " takes</title>"
 	print "<style>"
 	print "\tsvg { font-family: ui-sans-serif, system-ui, \"DejaVu Sans\", Helvetica, Arial, sans-serif; font-size: 14px }"
 	print "\ttext { fill: #1f2328 } .small { font-size: 12.5px; fill: #57606a }"
@@ -58,6 +62,6 @@ END {
 	}
 	printf "<line class=\"limit\" x1=\"%d\" x2=\"%d\" y1=\"30\" y2=\"%d\"/>\n", left + full, left + full, bottom
 	printf "<text class=\"small\" x=\"%d\" y=\"22\" text-anchor=\"middle\">limit</text>\n", left + full
-	printf "<text class=\"small\" x=\"%d\" y=\"%d\">shorter is better; 1,000,000 locks a node</text>\n", left, bottom + 20
+	printf "<text class=\"small\" x=\"%d\" y=\"%d\">shorter is better; %s</text>\n", left, bottom + 20, escape(note)
 	print "</svg>"
 }

@@ -43,7 +43,7 @@ static void request_add(struct local *l, const struct request *r)
 {
 	pthread_mutex_lock(&l->lock);
 	l->expected--;
-	r->lk->place = l->n_requests;
+	__atomic_store_n(&r->lk->place, l->n_requests, __ATOMIC_RELAXED);
 	l->requests[l->n_requests++] = *r;
 	atom_store32(&l->waiting, l->n_requests);
 	pthread_mutex_unlock(&l->lock);
@@ -56,15 +56,28 @@ static void request_not(struct local *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
+/*
+ * Under l->lock: where the request stands, or n_requests if it is none any more. Who cancels may ask
+ * while the token is written, which takes the same room: then what it finds is not the request.
+ */
+static uint32_t place_of(const struct local *l, const struct glock__lm_lock *lk)
+{
+	uint32_t place = __atomic_load_n(&lk->place, __ATOMIC_RELAXED);
+
+	return place < l->n_requests && l->requests[place].lk == lk ? place : l->n_requests;
+}
+
 bool glock__local_request_done(struct local *l, struct glock__lm_lock *lk)
 {
+	uint32_t place;
 	bool found;
 
 	pthread_mutex_lock(&l->lock);
-	found = lk->place < l->n_requests && l->requests[lk->place].lk == lk;
+	place = place_of(l, lk);
+	found = place < l->n_requests;
 	if (found) {
-		l->requests[lk->place] = l->requests[--l->n_requests];
-		l->requests[lk->place].lk->place = lk->place;
+		l->requests[place] = l->requests[--l->n_requests];
+		__atomic_store_n(&l->requests[place].lk->place, place, __ATOMIC_RELAXED);
 		atom_store32(&l->waiting, l->n_requests);
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -96,7 +109,7 @@ void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 
 	if (lk->id != id)
 		lk->id = id; /* of a new lock; else others may look at it now */
-	lk->token = token;
+	__atomic_store_n(&lk->token, token, __ATOMIC_RELAXED); /* see place_of() */
 	if (!id)
 		lk->lvb_valid = false;
 	if (ev->status)
@@ -228,12 +241,13 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct local *l = (struct local *)lm;
 	struct glock__table_event ev = {0};
 	unsigned int shard = SHARDS;
-	uint32_t id = 0;
+	uint32_t id = 0, place;
 	int err = -ENOENT;
 
 	pthread_mutex_lock(&l->lock);
-	if (lk->place < l->n_requests && l->requests[lk->place].lk == lk)
-		id = l->requests[lk->place].id;
+	place = place_of(l, lk);
+	if (place < l->n_requests)
+		id = l->requests[place].id;
 	pthread_mutex_unlock(&l->lock);
 	if (id)
 		shard = id_shard(id);

@@ -72,7 +72,7 @@ static void fetch(struct local *l, unsigned int shard)
 
 static void start_recovery(struct local *l)
 {
-	if (!l->have_recovery || !l->blocked)
+	if (!l->o.recovers || !l->blocked)
 		return;
 	atom_add32(&l->to_recover, 1);
 	atom_wake(&l->to_recover, 1);

@@ -68,8 +68,8 @@ static void names_differ(void)
 					   "a%5cb",
 					   "a.b",
 					   "A",
-					   "a\x2f"
-					   "B"};
+					   ("a\x2f"
+					    "B")};
 	struct glock_space *space[COUNT(name)];
 	struct glock *gl[COUNT(name)];
 	struct glock_holder gh[COUNT(name)];

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench_local.c - locks among the processes of this machine, each figure beside a peer in the same run.
+ *
+ *	bench_local [ROUNDS]	a line for each figure: name, ours, unit, peer, limit (tabs; "-": none)
+ *
+ * Figures are medians over ROUNDS rounds; in each round we and our peers take turns. The limit is for
+ * ours / peer, or for ours where there is no peer.
+ *
+ * A hand-over. Two processes want one lock in EX all the time, with nothing to do while they have
+ * it: each asks for it once more before it lets go, so that there always is somebody to hand it to.
+ * The peer hands over a word, with a futex for each direction.
+ */
+#include "glock.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	ROUNDS = 7,
+	ROUNDS_MAX = 99,
+	PAIRS = 200000,
+	HAND_OVERS = 10000,
+	LOOPS = 4000,
+	OPENS = 20,
+	FAIR_MAX = 8,
+	FAIR_S = 10,
+	WAITS = 1 << 20, /* of each process, for percentiles */
+};
+
+struct word {
+	_Alignas(64) uint32_t value;
+};
+
+/* What the processes of one measurement share. */
+static struct shared {
+	struct word ready, stop, turn[2], last, changes;
+	double took;
+	uint64_t count[FAIR_MAX];
+	uint32_t n_waits[FAIR_MAX];
+	uint32_t wait_ns[FAIR_MAX][WAITS];
+	pthread_mutex_t mutex;
+} * sh;
+
+static const char *dir;
+static double cpu_time; /* of the processes of the last run, ns */
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	perror(what);
+	exit(1);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	if (cpu < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	must(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
+}
+
+static uint32_t get(struct word *w)
+{
+	return __atomic_load_n(&w->value, __ATOMIC_ACQUIRE);
+}
+
+static void set(struct word *w, uint32_t value)
+{
+	__atomic_store_n(&w->value, value, __ATOMIC_RELEASE);
+}
+
+/* All begin together. */
+static void wait_for_all(uint32_t n)
+{
+	__atomic_add_fetch(&sh->ready.value, 1, __ATOMIC_ACQ_REL);
+	while (get(&sh->ready) < n)
+		sched_yield();
+}
+
+static double children_cpu(void)
+{
+	struct rusage r;
+
+	must(!getrusage(RUSAGE_CHILDREN, &r), "getrusage");
+	return ((double)r.ru_utime.tv_sec + (double)r.ru_stime.tv_sec) * 1e9 +
+	       ((double)r.ru_utime.tv_usec + (double)r.ru_stime.tv_usec) * 1e3;
+}
+
+/* Runs fn(i) in n processes, process i on CPU cpu[i] (NULL: anywhere). */
+static void run(uint32_t n, const int *cpu, void (*fn)(uint32_t i, uint32_t n))
+{
+	double before = children_cpu();
+	int status;
+
+	set(&sh->ready, 0);
+	set(&sh->stop, 0);
+	set(&sh->turn[0], 0);
+	set(&sh->turn[1], 0);
+	set(&sh->last, UINT32_MAX);
+	set(&sh->changes, 0);
+	fflush(stdout);
+	for (uint32_t i = 0; i < n; i++) {
+		pid_t pid = fork();
+
+		must(pid >= 0, "fork");
+		if (pid)
+			continue;
+		pin(cpu ? cpu[i] : -1);
+		fn(i, n);
+		_exit(0);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		must(wait(&status) > 0, "wait");
+		must(!status, "a process failed");
+	}
+	cpu_time = children_cpu() - before;
+}
+
+/* ---- glocks ---- */
+
+static struct glock_space *space;
+static struct glock *gl[4];
+
+static void open_glocks(unsigned int first, unsigned int n)
+{
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_NONDISK, .hold = GLOCK_HOLD_NONE};
+	const struct glock_space_options o = {.size = sizeof(o), .types = &type, .n_types = 1};
+
+	must(!glock_space_open("bench", &o, &space), "glock_space_open");
+	for (unsigned int i = 0; i < n; i++)
+		must(!glock_get(space, GLOCK_NONDISK, first + i, &gl[i]), "glock_get");
+}
+
+static void close_glocks(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		glock_put(gl[i]);
+	must(!glock_space_close(space), "glock_space_close");
+}
+
+/* ---- a cached pair ---- */
+
+static void pairs_of_glock(uint32_t i, uint32_t n)
+{
+	struct glock_holder gh;
+	double began;
+
+	open_glocks(i, 1); /* each has its own */
+	glock_holder_init(&gh, gl[0], GLOCK_EX, 0);
+	must(!glock_nq(&gh) && !glock_dq(&gh), "glock_nq");
+	wait_for_all(n);
+	began = now();
+	for (int k = 0; k < PAIRS; k++) {
+		glock_holder_init(&gh, gl[0], GLOCK_EX, 0);
+		must(!glock_nq(&gh), "glock_nq");
+		glock_dq(&gh);
+	}
+	if (!i)
+		sh->took = (now() - began) / PAIRS;
+	close_glocks(1);
+}
+
+static int lock_file(void)
+{
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/file", dir);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	must(fd >= 0, "open");
+	return fd;
+}
+
+static void ofd(int fd, short type, off_t at)
+{
+	struct flock fl = {.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+
+	must(!fcntl(fd, F_OFD_SETLKW, &fl), "fcntl");
+}
+
+static void pairs_of_fcntl(uint32_t i, uint32_t n)
+{
+	int fd = lock_file();
+	double began;
+
+	wait_for_all(n);
+	began = now();
+	for (int k = 0; k < PAIRS; k++) {
+		ofd(fd, F_WRLCK, i);
+		ofd(fd, F_UNLCK, i);
+	}
+	sh->took = (now() - began) / PAIRS;
+}
+
+static void pairs_of_flock(uint32_t i, uint32_t n)
+{
+	int fd = lock_file();
+	double began;
+
+	(void)i;
+	wait_for_all(n);
+	began = now();
+	for (int k = 0; k < PAIRS; k++)
+		must(!flock(fd, LOCK_EX) && !flock(fd, LOCK_UN), "flock");
+	sh->took = (now() - began) / PAIRS;
+}
+
+static void pairs_of_mutex(uint32_t i, uint32_t n)
+{
+	double began;
+
+	(void)i;
+	wait_for_all(n);
+	began = now();
+	for (int k = 0; k < PAIRS; k++)
+		must(!pthread_mutex_lock(&sh->mutex) && !pthread_mutex_unlock(&sh->mutex), "mutex");
+	sh->took = (now() - began) / PAIRS;
+}
+
+/* ---- hand-over ---- */
+
+static void hand_over_glock(uint32_t i, uint32_t n)
+{
+	struct glock_holder gh[2];
+	int at = 0;
+
+	open_glocks(100, 1);
+	wait_for_all(n);
+	if (!i)
+		sh->took = now();
+	glock_holder_init(&gh[0], gl[0], GLOCK_EX, GLOCK_ASYNC);
+	glock_holder_owner(&gh[0], 1);
+	must(!glock_nq(&gh[0]), "glock_nq");
+	for (; !get(&sh->stop); at = !at) {
+		must(!glock_wait(&gh[at], 0, 0), "glock_wait");
+		if (get(&sh->last) != i) {
+			set(&sh->last, i);
+			set(&sh->changes, get(&sh->changes) + 1);
+			if (get(&sh->changes) == 2 * HAND_OVERS) {
+				sh->took = (now() - sh->took) / (2 * HAND_OVERS);
+				set(&sh->stop, 1);
+			}
+		}
+		glock_holder_init(&gh[!at], gl[0], GLOCK_EX, GLOCK_ASYNC);
+		glock_holder_owner(&gh[!at], 1 + (uint64_t)!at);
+		must(!glock_nq(&gh[!at]), "glock_nq");
+		glock_dq(&gh[at]);
+	}
+	glock_dq(&gh[at]);
+	close_glocks(1);
+}
+
+static uint32_t spins;
+
+static void hand_over_futex(uint32_t i, uint32_t n)
+{
+	struct word *mine = &sh->turn[i], *other = &sh->turn[!i];
+
+	wait_for_all(n);
+	if (!i)
+		sh->took = now();
+	for (int k = 0; k < HAND_OVERS; k++) {
+		for (uint32_t s = spins; s && (i || k) && !get(mine); s--)
+			;
+		while ((i || k) && !get(mine))
+			syscall(SYS_futex, &mine->value, FUTEX_WAIT, 0, NULL, NULL, 0);
+		set(mine, 0);
+		set(other, 1);
+		syscall(SYS_futex, &other->value, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+	if (i)
+		sh->took = (now() - sh->took) / (2 * HAND_OVERS);
+}
+
+/* ---- the loop of ctdb's ping_pong: as many locks as processes and one more, round and round ---- */
+
+static void ping_pong_glock(uint32_t i, uint32_t n)
+{
+	struct glock_holder gh[4];
+	uint32_t at = i;
+
+	open_glocks(200, n + 1);
+	glock_holder_init(&gh[at], gl[at], GLOCK_EX, GLOCK_NOCACHE);
+	must(!glock_nq(&gh[at]), "glock_nq");
+	wait_for_all(n);
+	if (!i)
+		sh->took = now();
+	for (int k = 0; k < LOOPS; k++) {
+		uint32_t next = (at + 1) % (n + 1);
+
+		glock_holder_init(&gh[next], gl[next], GLOCK_EX, GLOCK_NOCACHE);
+		must(!glock_nq(&gh[next]), "glock_nq");
+		glock_dq(&gh[at]);
+		at = next;
+	}
+	glock_dq(&gh[at]);
+	if (!i)
+		sh->took = (now() - sh->took) / LOOPS / n;
+	close_glocks(n + 1);
+}
+
+static void ping_pong_fcntl(uint32_t i, uint32_t n)
+{
+	int fd = lock_file();
+	off_t at = i;
+
+	ofd(fd, F_WRLCK, at);
+	wait_for_all(n);
+	if (!i)
+		sh->took = now();
+	for (int k = 0; k < LOOPS; k++) {
+		ofd(fd, F_WRLCK, (at + 1) % (n + 1));
+		ofd(fd, F_UNLCK, at);
+		at = (at + 1) % (n + 1);
+	}
+	ofd(fd, F_UNLCK, at);
+	if (!i)
+		sh->took = (now() - sh->took) / LOOPS / n;
+}
+
+/* ---- open a space and take a first lock ---- */
+
+static void first_locks(uint32_t i, uint32_t n)
+{
+	double took[OPENS];
+
+	(void)i, (void)n;
+	for (int k = 0; k < OPENS; k++) {
+		struct glock_holder gh;
+		double began = now();
+
+		open_glocks(300, 1);
+		glock_holder_init(&gh, gl[0], GLOCK_EX, 0);
+		must(!glock_nq(&gh), "glock_nq");
+		took[k] = now() - began;
+		glock_dq(&gh);
+		close_glocks(1);
+	}
+	sh->took = took[OPENS / 2];
+}
+
+/* ---- fairness ---- */
+
+static void fair(uint32_t i, uint32_t n)
+{
+	struct glock_holder gh;
+	double began;
+
+	open_glocks(400, 1);
+	sh->count[i] = sh->n_waits[i] = 0;
+	wait_for_all(n);
+	began = now();
+	while (now() - began < FAIR_S * 1e9) {
+		double asked = now();
+
+		glock_holder_init(&gh, gl[0], GLOCK_EX, 0);
+		must(!glock_nq(&gh), "glock_nq");
+		asked = now() - asked;
+		sh->count[i]++;
+		if (sh->n_waits[i] < WAITS)
+			sh->wait_ns[i][sh->n_waits[i]++] =
+			    asked < 4e9 ? (uint32_t)asked : UINT32_MAX;
+		/* Somebody else has it: this one was handed over. */
+		if (get(&sh->last) != i) {
+			set(&sh->last, i);
+			__atomic_add_fetch(&sh->changes.value, 1, __ATOMIC_RELAXED);
+		}
+		glock_dq(&gh);
+	}
+	close_glocks(1);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void report_fair(uint32_t n)
+{
+	static uint32_t all[FAIR_MAX * WAITS];
+	uint64_t least = UINT64_MAX, most = 0;
+	size_t waits = 0;
+	double hand_over;
+
+	run(n, NULL, fair);
+	for (uint32_t i = 0; i < n; i++) {
+		least = sh->count[i] < least ? sh->count[i] : least;
+		most = sh->count[i] > most ? sh->count[i] : most;
+		for (uint32_t k = 0; k < sh->n_waits[i]; k++)
+			all[waits++] = sh->wait_ns[i][k];
+	}
+	qsort(all, waits, sizeof(*all), by_value);
+	/* The hold is next to nothing: what one turn takes is the time by the number of turns. */
+	hand_over = FAIR_S * 1e9 / (get(&sh->changes) ? get(&sh->changes) : 1);
+	printf("%u processes for %d s: the luckiest by the unluckiest\t%.3f\t-\t-\t1.2\n", n,
+	       FAIR_S, (double)most / (double)(least ? least : 1));
+	printf("%u processes: 99 %% of the waits, by 2(n-1) hand-overs\t%.1f\tus\t%.1f\t1\n", n,
+	       all[waits * 99 / 100] / 1e3, 2 * (n - 1) * hand_over / 1e3);
+}
+
+/* ---- the table ---- */
+
+static int by_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct figure {
+	void (*fn)(uint32_t i, uint32_t n);
+	uint32_t n;
+	const int *cpu;
+	uint32_t spins;
+	double took[ROUNDS_MAX];
+	double cpu_ns[ROUNDS_MAX];
+};
+
+static double median(double *v, int rounds)
+{
+	qsort(v, (size_t)rounds, sizeof(*v), by_double);
+	return v[rounds / 2];
+}
+
+int main(int argc, char **argv)
+{
+	static const int one[] = {0, 0}, two[] = {0, 1};
+	struct figure f[] = {
+	    {pairs_of_glock, 1, one, 0, {0}, {0}},   {pairs_of_glock, 2, two, 0, {0}, {0}},
+	    {pairs_of_fcntl, 1, one, 0, {0}, {0}},   {pairs_of_flock, 1, one, 0, {0}, {0}},
+	    {pairs_of_mutex, 1, one, 0, {0}, {0}},   {hand_over_glock, 2, one, 0, {0}, {0}},
+	    {hand_over_futex, 2, one, 0, {0}, {0}},  {hand_over_glock, 2, two, 0, {0}, {0}},
+	    {hand_over_futex, 2, two, 0, {0}, {0}},  {hand_over_futex, 2, two, 5000, {0}, {0}},
+	    {ping_pong_glock, 2, NULL, 0, {0}, {0}}, {ping_pong_fcntl, 2, NULL, 0, {0}, {0}},
+	    {first_locks, 1, NULL, 0, {0}, {0}},
+	};
+	enum { FIGURES = sizeof(f) / sizeof(*f) };
+	int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS, cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_mutexattr_t attr;
+	double m[FIGURES];
+
+	dir = getenv("GLOCK_DIR");
+	must(dir != NULL && rounds > 0 && rounds <= ROUNDS_MAX, "GLOCK_DIR, or the rounds");
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(sh != MAP_FAILED, "mmap");
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&sh->mutex, &attr);
+	for (int r = 0; r < rounds; r++) {
+		for (int i = 0; i < FIGURES; i++) {
+			if (f[i].cpu == two && cpus < 2)
+				f[i].cpu = one;
+			spins = f[i].spins;
+			run(f[i].n, f[i].cpu, f[i].fn);
+			f[i].took[r] = sh->took;
+			f[i].cpu_ns[r] = cpu_time / (2 * HAND_OVERS);
+		}
+	}
+	for (int i = 0; i < FIGURES; i++)
+		m[i] = median(f[i].took, rounds);
+	printf("a cached pair, beside fcntl (OFD)\t%.1f\tns\t%.1f\t-\n", m[0], m[2]);
+	printf("  beside flock\t%.1f\tns\t%.1f\t-\n", m[0], m[3]);
+	printf("  beside a robust mutex in shared memory\t%.1f\tns\t%.1f\t-\n", m[0], m[4]);
+	printf("  from two processes, beside from one\t%.1f\tns\t%.1f\t-\n", m[1], m[0]);
+	printf("a hand-over of EX on one CPU (peer: two futexes)\t%.2f\tus\t%.2f\t1.5\n",
+	       m[5] / 1e3, m[6] / 1e3);
+	printf("  CPU time of it, both processes\t%.2f\tus\t%.2f\t-\n",
+	       median(f[5].cpu_ns, rounds) / 1e3, median(f[6].cpu_ns, rounds) / 1e3);
+	printf("a hand-over of EX on two CPUs (peer: two futexes)\t%.2f\tus\t%.2f\t1.5\n",
+	       m[7] / 1e3, m[8] / 1e3);
+	printf("  the peer spins before it sleeps\t%.2f\tus\t%.2f\t-\n", m[7] / 1e3, m[9] / 1e3);
+	printf("ping_pong's loop, a lock (peer: fcntl)\t%.2f\tus\t%.2f\t-\n", m[10] / 1e3,
+	       m[11] / 1e3);
+	printf("open a space and take a first lock\t%.3f\tms\t-\t1\n", m[12] / 1e6);
+	for (uint32_t n = 2; n <= FAIR_MAX; n *= 2)
+		report_fair(n);
+	return 0;
+}
