@@ -12,7 +12,9 @@ struct tally {
 	uint64_t nlocks;
 	uint64_t nidle;
 	uint64_t others; /* value blocks and long names */
-	uint64_t which;  /* of these: a sum that is the same for the same cells, each once */
+	/* Of these, by type: a sum that is the same for the same cells, each once. */
+	uint64_t which[CELL_TYPE_MAX];
+	uint64_t told; /* the same of the locks that have callbacks */
 };
 
 /* Sums of these differ where the cells do; but for one case in 2^64. */
@@ -23,10 +25,10 @@ static uint64_t mixed(uint64_t ref)
 	return ref ^ ref >> 31;
 }
 
-static void count_other(struct tally *tally, uint32_t ref)
+static void count_other(struct tally *tally, uint32_t ref, enum cell_type type)
 {
 	tally->others += ref != 0;
-	tally->which += mixed(ref);
+	tally->which[type] += mixed(ref);
 }
 
 #define CHECK(condition, text)       \
@@ -110,9 +112,12 @@ static const char *check_lock(const struct glock__table *t, const struct res *re
 		CHECK(cell_of(t, lock->lvb, CELL_LVB), "a lock's value block is none");
 		CHECK(lock->flags & GLOCK__LKF_VALBLK, "a value block that was not asked for");
 		CHECK(ast || lock->rq != GLOCK__IV, "a value block that nobody will fetch");
-		count_other(tally, lock->lvb);
+		count_other(tally, lock->lvb, CELL_LVB);
 	}
 	tally->nlocks++;
+	tally->which[CELL_LOCK] += mixed(ref_of(t, lock));
+	if (lock->callbacks.next)
+		tally->told += mixed(ref_of(t, lock));
 	return check_modes(t, lock);
 }
 
@@ -192,8 +197,9 @@ static const char *check_res(const struct glock__table *t, const struct res *res
 	CHECK(!res->lvb || cell_of(t, res->lvb, CELL_LVB), "a resource's value block is none");
 	CHECK(!(res->flags & RES_DIED) || (res->flags & RES_LVB_INVALID), "a death is forgotten");
 	tally->nres++;
-	count_other(tally, res->lvb);
-	count_other(tally, res->name_rest);
+	tally->which[CELL_RES] += mixed(ref_of(t, res));
+	count_other(tally, res->lvb, CELL_LVB);
+	count_other(tally, res->name_rest, CELL_NAME);
 	for (enum lock_status status = LK_GRANTED; status <= LK_WAITING; status++) {
 		wrong = check_queue(t, res, status, count, tally);
 		if (wrong)
@@ -235,22 +241,31 @@ static const char *check_bucket(const struct glock__table *t, uint32_t bucket, s
 
 static const char *check_nodes(const struct glock__table *t, const struct tally *tally)
 {
-	uint64_t nlocks = 0, awake = 0;
+	uint64_t nlocks = 0, awake = 0, which = 0, told = 0;
 
 	for (uint32_t i = 0; i < t->nodes; i++) {
 		const struct node *node = node_at(t, i);
 		int64_t n = ring_length(t, node->locks, RING_NODE);
-		uint32_t ref = node->callbacks;
+		uint32_t ref = node->locks;
 
 		CHECK(n >= 0 && n == node->nlocks, "a node's locks are not counted right");
 		nlocks += (uint64_t)n;
+		for (; n; n--, ref = lock_at(t, ref)->node_locks.next) {
+			CHECK(lock_at(t, ref)->node == i, "a node has another one's lock");
+			which += mixed(ref);
+		}
+		ref = node->callbacks;
 		n = ring_length(t, node->callbacks, RING_CALLBACKS);
 		CHECK(n >= 0, "a node's callbacks are broken");
-		for (; n; n--, ref = lock_at(t, ref)->callbacks.next)
+		for (; n; n--, ref = lock_at(t, ref)->callbacks.next) {
 			CHECK(lock_at(t, ref)->node == i, "a node has another one's callback");
+			told += mixed(ref);
+		}
 		awake += node->wake != 0;
 	}
-	CHECK(nlocks == tally->nlocks, "a lock is in no queue, or of no node");
+	CHECK(nlocks == tally->nlocks && which == tally->which[CELL_LOCK],
+	      "a lock is in no queue, or of no node");
+	CHECK(told == tally->told, "a lock has callbacks that its node does not know");
 	for (uint32_t at = t->wake; at && at != WAKE_LAST;
 	     at = node_at(t, at - 1)->wake & WAKE_LAST) {
 		CHECK(at <= t->nodes && awake, "the list of nodes to wake is broken");
@@ -262,7 +277,7 @@ static const char *check_nodes(const struct glock__table *t, const struct tally 
 
 static const char *check_cells(const struct glock__table *t, const struct tally *tally)
 {
-	uint64_t nfree = 0, which = 0;
+	uint64_t nfree = 0, which[CELL_TYPE_MAX] = {0};
 
 	for (uint32_t ref = t->free; ref; nfree++) {
 		const union cell *cell = cell_of(t, ref, CELL_FREE);
@@ -278,10 +293,11 @@ static const char *check_cells(const struct glock__table *t, const struct tally 
 	for (uint32_t ref = 1; ref < t->cells_used; ref++) {
 		const uint8_t type = cell_at(t, ref)->free.type;
 
-		if (type == CELL_LVB || type == CELL_NAME)
-			which += mixed(ref);
+		CHECK(type < CELL_TYPE_MAX, "a cell is of no type");
+		which[type] += mixed(ref);
 	}
-	CHECK(which == tally->which, "a value block or a name belongs to two, or to nobody");
+	for (enum cell_type type = CELL_RES; type < CELL_TYPE_MAX; type++)
+		CHECK(which[type] == tally->which[type], "a cell belongs to two, or to nobody");
 	return NULL;
 }
 
