@@ -136,6 +136,8 @@ static inline uint64_t glock__fast_one(const struct glock__holder *gh)
 static inline void glock__slot_fill(struct glock__thread *t, unsigned int slot, struct glock *gl,
 				    struct glock__holder *gh)
 {
+	uint32_t used;
+
 	if (t->slots[slot].gl != gl || t->slots[slot].gh != gh || t->slots[slot].mode != gh->mode) {
 		t->slots[slot].mode = gh->mode;
 		atom_store_ptr(&t->slots[slot].gh, gh);
@@ -143,14 +145,18 @@ static inline void glock__slot_fill(struct glock__thread *t, unsigned int slot, 
 		atom_store64(&t->record->slots[slot],
 			     GLOCK__SLOT_MODE(gh->mode) | glock__slab_place(gl));
 	}
-	atom_store32(&t->used, t->used | 1u << slot);
-	atom_store32(&t->record->used, t->used);
+	/* Not read back from where it was just stored: that would wait for the store. */
+	used = t->used | 1u << slot;
+	atom_store32(&t->used, used);
+	atom_store32(&t->record->used, used);
 }
 
 static inline void glock__slot_empty(struct glock__thread *t, unsigned int slot)
 {
-	atom_store32(&t->used, t->used & ~(1u << slot));
-	atom_store32(&t->record->used, t->used);
+	uint32_t used = t->used & ~(1u << slot);
+
+	atom_store32(&t->used, used);
+	atom_store32(&t->record->used, used);
 }
 
 static inline bool glock__fast_is_mine(const struct glock__thread *t,

@@ -63,7 +63,7 @@ void fate(struct world *w)
 	unsigned int n = chance(w->nodes);
 	struct world_node *nd = &w->node[n];
 
-	if (!nd->space || nd->closing)
+	if (!nd->space || nd->closing || w->tasks.used > TASKS_MAX / 2)
 		return;
 	switch (chance(64)) {
 	case 0:

@@ -16,7 +16,7 @@
 #include "self.h"
 #include "sim.h"
 
-enum { TASKS_MAX = 96 };
+enum { TASKS_MAX = 192 };
 
 struct task {
 	struct fiber *fiber; /* NULL: free */
