@@ -312,6 +312,11 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 			 (unsigned long long)row->id.number);
 	/* a number means nothing without its file system; of a UUID the beginning tells enough */
 	n = strlen(buf);
+	if (row->within && n < size) {
+		snprintf(buf + n, size - n, " in %s%s", row->within,
+			 row->within[strlen(row->within) - 1] == '/' ? "" : "/");
+		return;
+	}
 	if (!of || m->n_spaces < 2 || n >= size)
 		return;
 	if (space->mount)
@@ -538,20 +543,24 @@ static const char *called(const struct row *row, const struct model *m)
 }
 
 /* A path that may be of any lock space is of none where several have such an inode. */
-static const char *path_of(const struct row *row, const struct model *m, const struct names *names)
+static void name_row(struct row *row, const struct model *m, const struct names *names)
 {
-	const char *path = called(row, m);
+	const struct space *space = &m->spaces[row->space];
 	bool sure;
 
-	if (row->id.class || path)
-		return path;
-	if (row->id.number == m->spaces[row->space].root && m->spaces[row->space].mount)
-		return m->spaces[row->space].mount;
-	path = names_find(names, m->spaces[row->space].name, row->id.number, &sure);
-	for (size_t i = 0; path && !sure && i < m->n_spaces; i++)
+	row->path = called(row, m);
+	if (row->id.class || row->path)
+		return;
+	if (row->id.number == space->root && space->mount) {
+		row->path = space->mount;
+		return;
+	}
+	row->path = names_find(names, space->name, row->id.number, &sure);
+	for (size_t i = 0; row->path && !sure && i < m->n_spaces; i++)
 		if (i != row->space && space_holds(m, i, row->id.number))
-			path = NULL;
-	return path;
+			row->path = NULL;
+	if (row->path && sure)
+		row->links = names_links(names, space->name, row->id.number);
 }
 
 static void settle_names(struct names *names, const struct model *m)
@@ -590,7 +599,8 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 			g->rows[kept++] = g->rows[i];
 	g->n_rows = kept;
 	for (size_t i = 0; i < g->n_rows; i++)
-		g->rows[i].path = path_of(&g->rows[i], m, names);
+		name_row(&g->rows[i], m, names);
+	dentry_find_within(m, names, g->rows, g->n_rows);
 	qsort_r(g->rows, g->n_rows, sizeof(*g->rows), by_rank, &key);
 	for (size_t i = 0; i < g->n_rows; i++) {
 		struct row *row = &g->rows[i];
