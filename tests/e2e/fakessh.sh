@@ -4,6 +4,7 @@
 #	NODE.mode      what the node does today; nothing: it works
 #	NODE.samples   the recording's samples, one a line; the last one stays
 #	pids           who was started
+#	NODE.looked    what paths it was asked for
 # $O2TOP_CAPTURE is the recording.
 node=$1
 shift
@@ -17,6 +18,7 @@ mkdir -p "$own"
 serve() {
 	while IFS= read -r line; do
 		case $line in
+		'P '*) printf '%s\n' "$line" >>"$O2TOP_FAKE/$node.looked" ;;
 		'S '[0-9]*)
 			samples=$(cat "$O2TOP_FAKE/$node.samples")
 			ln -sfn "$O2TOP_CAPTURE/${samples%%
