@@ -263,6 +263,7 @@ static int open_cluster(struct run *r, char *const *nodes, size_t n)
 				    .ssh = o->ssh,
 				    .mount_point = o->n_paths ? o->paths[0] : NULL,
 				    .interval_s = o->interval_s,
+				    .trace = o->trace,
 				    .no_agent = o->no_agent,
 				    .sample_limit = o->sample_limit << 20};
 
@@ -302,6 +303,7 @@ static int open_collector(struct run *r)
 	if (o->n_paths)
 		o->roots.mount_point = o->paths[0];
 	r->title = o->n_paths ? o->paths[0] : "this machine";
+	o->roots.trace = o->trace;
 	o->roots.no_paths = o->effort == PATHS_NONE;
 	return collect_local(&r->collector, &o->roots);
 }

@@ -52,6 +52,7 @@ greeted() {
 }
 
 export O2TOP_DEBUGFS="$own/root" O2TOP_CONFIGFS="$own/config" O2TOP_SYSFS="$own/sys" O2TOP_PROC="$own/root"
+export O2TOP_TRACING="$own/tracing"
 mkdir -p "$own/bin"
 # the time is the recording's
 printf '#!/bin/sh\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"

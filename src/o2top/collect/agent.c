@@ -11,9 +11,11 @@
 #include "here.h"
 #include "parcel.h"
 #include "paths_find.h"
+#include "tracing.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +36,10 @@ struct agent {
 	/* of the request */
 	char what;
 	size_t first;
-	bool deep;
+	bool deep, trace;
 	char spaces[REQUEST_MAX]; /* a blank before and behind each */
 	struct paths_finder finder;
+	struct tracing tracing;
 	double no_paths_before;
 	bool failed; /* nobody hears us any more, or there is no memory */
 };
@@ -325,17 +328,32 @@ static void answer_paths(struct agent *a, char *request)
 	free(b.data);
 }
 
+/* Before all else: what is traced is of the whole time since the sample before. */
+static void begin_trace(struct agent *a)
+{
+	char now[96];
+	int err = a->trace ? tracing_start(&a->tracing) : 0;
+
+	if (err)
+		print(a, "%s F trace %s \n\n%s E 1 %s %s/%s: %s\n", a->nonce, stamp(a, now),
+		      a->nonce, now, a->tracing.root, "instances", strerror(-err));
+}
+
 static void answer(struct agent *a)
 {
 	char path[PATH_MAX], now[96];
 
 	print(a, "%s S %c %s %s\n", a->nonce, a->what, stamp(a, now), state(a));
 	if (a->what == 'S') {
+		begin_trace(a);
 		mounts(a);
 		ids(a);
 		give(a, "lockdown", "", 0, "%s/kernel/security/lockdown", a->here.sysfs);
 		here_place(path, "%s/gfs2", a->here.debugfs);
 		here_each(&a->here, gfs2, a, path);
+		/* after what it tells of, so that no request that is counted there lacks its event */
+		if (*a->tracing.instance)
+			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
 		here_place(path, "%s/ocfs2", a->here.debugfs);
 		here_each(&a->here, ocfs2, a, path);
 	}
@@ -353,22 +371,32 @@ static void answer(struct agent *a)
 /* "S FIRST WHAT [SPACE]..." */
 static bool parse_request(struct agent *a, char *line)
 {
-	char what, deep[8];
+	char what, how[16];
 	int at = 0;
 
-	if (sscanf(line, "%c %zu %7s%n", &what, &a->first, deep, &at) != 3 ||
+	if (sscanf(line, "%c %zu %15s%n", &what, &a->first, how, &at) != 3 ||
 	    (what != 'S' && what != 'D'))
 		return false;
 	a->what = what;
-	a->deep = strcmp(deep, "deep") == 0;
+	a->deep = strncmp(how, "deep", 4) == 0;
+	a->trace = strstr(how, "+trace") != NULL;
 	line[strcspn(line, "\n")] = '\0';
 	line += at;
 	snprintf(a->spaces, sizeof(a->spaces), "%s%s", line, *line ? " " : "");
 	return true;
 }
 
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
 int agent_run(void)
 {
+	static const int ends[] = {SIGTERM, SIGHUP, SIGINT};
 	struct agent a = {.here = here_roots(), .own_clock = !getenv("O2TOP_PROC")};
 	char line[REQUEST_MAX];
 
@@ -378,11 +406,17 @@ int agent_run(void)
 		return 2;
 	print(&a, "%s R\n", a.nonce);
 	flush(&a);
-	while (!a.failed && fgets(line, sizeof(line), stdin))
+	/* whoever is killed by one of these leaves no trace instance behind */
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaction(ends[i], &(struct sigaction){.sa_handler = end}, NULL);
+	tracing_begin(&a.tracing, a.here.debugfs);
+	while (!a.failed && !ended && fgets(line, sizeof(line), stdin))
 		if (line[0] == 'P' && line[1] == ' ')
 			answer_paths(&a, line + 2);
 		else if (parse_request(&a, line))
 			answer(&a);
+	tracing_stop(&a.tracing);
 	paths_stop(&a.finder);
 	for (size_t i = 0; i < a.n_pools; i++)
 		lines_free(&a.pools[i]);

@@ -16,6 +16,7 @@
 #include "mounts.h"
 #include "paths_find.h"
 #include "processes.h"
+#include "tracing.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -35,6 +36,8 @@ struct local {
 	struct processes *processes;
 	bool kernel_only; /* of another root, or one mount point */
 	bool here;        /* debugfs is this machine's: its tasks are, too */
+	bool trace;
+	struct tracing tracing;
 	unsigned taken;
 	struct paths_finder finder,
 	    watcher;           /* of paths, and of tasks; each waits for itself alone */
@@ -131,6 +134,8 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	}
 	if (l->node.mono_us < 0)
 		l->node.mono_us = now_us(CLOCK_MONOTONIC);
+	if (l->trace)
+		tracing_start(&l->tracing);
 	err = tree_spaces(l->debugfs, &l->node.spaces, &l->node.n_spaces);
 	if (err == -EACCES || err == -EPERM)
 		problem(problems, l->debugfs, 0, "%s: root may read it", strerror(-err));
@@ -171,6 +176,18 @@ static int open_made(struct local *l, const struct space_sample *space, enum fil
 	return 0;
 }
 
+static int open_trace(struct local *l, struct input *in)
+{
+	char path[PATH_MAX];
+
+	if (!l->trace)
+		return -ENOENT;
+	if (l->tracing.error)
+		return l->tracing.error;
+	here_place(path, "%s/trace", l->tracing.instance);
+	return input_open_path(in, path, path);
+}
+
 static int local_open(struct collector *c, const struct node_sample *node,
 		      const struct space_sample *space, enum file_kind kind, struct input *in)
 {
@@ -180,7 +197,7 @@ static int local_open(struct collector *c, const struct node_sample *node,
 	if (node->transient)
 		return processes_open(l->processes, node, space, kind, in);
 	if (kind == FILE_TRACE)
-		return -ENOENT;
+		return open_trace(l, in);
 	err = tree_open(l->debugfs, 0, space, kind, in);
 	if (err == -ENOENT && l->here)
 		err = open_made(l, space, kind, in);
@@ -195,6 +212,7 @@ static void local_close(struct collector *c)
 
 	tree_free_spaces(l->node.spaces, l->node.n_spaces);
 	processes_free(l->processes);
+	tracing_stop(&l->tracing);
 	paths_stop(&l->finder);
 	paths_stop(&l->watcher);
 	free(l->answers.data);
@@ -252,6 +270,9 @@ int collect_local(struct collector **out, const struct local_roots *roots)
 		paths_start(&l->finder);
 	if (l->here)
 		paths_start(&l->watcher);
+	l->trace = roots->trace;
+	if (l->here)
+		tracing_begin(&l->tracing, l->debugfs);
 	*out = &l->collector;
 	return 0;
 }
