@@ -3,6 +3,7 @@
 #include "survey.h"
 
 #include "local_look.h"
+#include "proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,28 +40,9 @@ static int64_t now_ns(void)
 /* The letter of its state; 0: there is no such process (any more). */
 static char process_state(uint32_t pid, uint64_t started)
 {
-	char path[64], buf[1024], *p;
-	unsigned long long start = 0;
-	char state;
-	ssize_t n;
-	int fd;
+	struct glock__proc proc;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	p = strrchr(buf, ')');
-	if (!p || p[1] != ' ' || !p[2])
-		return 0;
-	state = p[2];
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (!p || sscanf(p, "%llu", &start) != 1 || start != started)
-		return 0;
-	return state;
+	return glock__proc_read((pid_t)pid, &proc) || proc.start != started ? 0 : proc.state;
 }
 
 static void set_hangs(struct glock__survey_node *node, int64_t ns, const char *format, ...)
