@@ -155,8 +155,7 @@ void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t 
 	struct glock__segment_holder *h = place_of(gl_space(gl), gh);
 
 	if (h)
-		write_holder(h, gl, gh, state,
-			     state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
+		write_holder(h, gl, gh, state, state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
 }
 
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
