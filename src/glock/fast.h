@@ -23,7 +23,7 @@
  * (glock__fast_update). That keeps the order of asking: nobody comes by the word while one waits.
  *
  * Not for this path: types with lock or unlock operations or whose owner may recur, spaces that
- * keep a trace or check the lock order, holders with an owner of the program's own or with flags
+ * keep a trace, or are traced just now, or check the lock order, holders with an owner of the program's own or with flags
  * that need the queue, and threads that hold more than GLOCK__THREAD_SLOTS already.
  */
 #ifndef GLOCK__FAST_H
@@ -92,10 +92,16 @@ static inline struct glock__thread *glock__fast_thread(const struct glock *gl)
 	return t && atom_load_ptr(&t->space) == gl_space(gl) ? t : NULL;
 }
 
-/* The lock manager has something for this node that nobody else was woken for. */
+/*
+ * The lock manager has something for this node that nobody else was woken for; or somebody traces
+ * (glock__threads_trace), and every grant is to be an event.
+ */
 static inline bool glock__fast_due(const struct glock__thread *t)
 {
-	return atom_load32(t->bell) != atom_load32(t->seen);
+	const uint32_t *bell = __atomic_load_n(&t->bell, __ATOMIC_RELAXED);
+	const uint32_t *seen = __atomic_load_n(&t->seen, __ATOMIC_RELAXED);
+
+	return atom_load32(bell) != atom_load32(seen);
 }
 
 /* Whether the thread holds it already: that is for the slow path to tell it. */

@@ -10,6 +10,7 @@
 #include "impl.h"
 
 #include "publish.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -278,12 +279,16 @@ struct glock__ring *glock__publish_traced(struct glock_space *space)
 {
 	uint32_t none = 0;
 	int64_t until;
+	bool traced;
 
 	if (!space->publisher)
 		return NULL;
 	until =
 	    (int64_t)atom_load64((uint64_t *)&glock__publisher_head(space->publisher)->trace_until);
-	if (!until || until < glock__now(space))
+	traced = until && until >= glock__now(space);
+	if (traced != atom_load32(&space->traced))
+		glock__threads_trace(space, traced);
+	if (!traced)
 		return NULL;
 	/* One makes it; the others do without meanwhile. */
 	if (!atom_load32(&space->live_ring_made) && atom_cas32(&space->live_ring_made, &none, 1))

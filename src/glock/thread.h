@@ -54,7 +54,8 @@ static_assert(sizeof(struct glock__thread_record) == 128, "a thread's record is 
 struct glock__thread {
 	_Alignas(64) struct glock_space *space; /* an atom; NULL: it was closed */
 	struct glock__thread_record *record;
-	const uint32_t *bell, *seen; /* as in struct glock__lockman; never NULL */
+	/* As in struct glock__lockman; never NULL. Others change them: glock__threads_trace(). */
+	const uint32_t *bell, *seen;
 	uint32_t used;               /* slots, a bit each */
 	uint32_t number;             /* of the record in the space's slab */
 	uint32_t owner;              /* the thread's number */
@@ -105,6 +106,12 @@ struct glock__fast_holder {
 
 /* The slots in use for that glock, up to room; how many there are. */
 size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t room);
+
+/*
+ * From now on the space's threads see their bell rung all the time, and go by the queue; or not any
+ * more. Costs nothing where nobody traces. Under gl->lock or no lock.
+ */
+void glock__threads_trace(struct glock_space *space, bool on);
 
 /* After a fork: nobody else's thread is here to let the library's own lock go. */
 void glock__threads_forked(void);

@@ -49,19 +49,52 @@ static struct known *known_of(struct paths *p, uint32_t space, uint64_t inode)
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-/* The Lock whose name or glock carries the inode's generation, where its inode is cached now. */
-static const struct lock *cached_on(const struct model *m, const struct node *n, uint32_t space,
-				    uint64_t inode)
+static const struct lock *lock_on(const struct node *n, uint32_t space, uint64_t inode, int type)
 {
 	const struct node_space *ns = space < n->n_spaces ? n->spaces[space] : NULL;
-	struct lock_id id = {.number = inode,
-			     .type = m->spaces[space].fs == FS_OCFS2 ? 'W' : GFS2_INODE};
-	const struct lock *lock;
+	struct lock_id id = {.number = inode, .type = (uint8_t)type};
 
-	if (!ns || !ns->present)
-		return NULL;
-	lock = table_find(&ns->table, &id);
-	return lock && lock->now.sample == m->sample && lock->generation ? lock : NULL;
+	return ns && ns->present ? table_find(&ns->table, &id) : NULL;
+}
+
+/* Whether a node has the inode in its cache now: one of its locks is listed there. */
+static bool cached_on(const struct model *m, const struct node *n, uint32_t space, uint64_t inode)
+{
+	const char types[] = {'M', 'W', 'O', 0}, gfs2[] = {GFS2_INODE, 0};
+
+	for (const char *t = m->spaces[space].fs == FS_OCFS2 ? types : gfs2; *t; t++) {
+		const struct lock *lock = lock_on(n, space, inode, *t);
+
+		if (lock && lock->now.sample == m->sample)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The inode's generation as this node or, if the line that carries it is missing there, another one
+ * knows it: OCFS2's W and F have it in their names, M in its value block; GFS2's formal number. 0 not
+ * known. A wrong one is answered by ESTALE.
+ */
+static uint64_t generation_of(const struct model *m, const struct node *first, uint32_t space,
+			      uint64_t inode)
+{
+	bool ocfs2 = m->spaces[space].fs == FS_OCFS2;
+
+	for (size_t i = 0; i <= m->n_nodes; i++) {
+		const struct node *n = i ? &m->nodes[i - 1] : first;
+		const struct lock *lock = lock_on(n, space, inode, ocfs2 ? 'W' : GFS2_INODE);
+
+		if (lock && lock->generation)
+			return lock->generation;
+		lock = ocfs2 ? lock_on(n, space, inode, 'F') : NULL;
+		if (lock && lock->generation)
+			return lock->generation;
+		lock = ocfs2 ? lock_on(n, space, inode, 'M') : NULL;
+		if (lock && lock->inode_generation)
+			return lock->inode_generation;
+	}
+	return 0;
 }
 
 /* A directory that a dentry lock of some node says the inode is named in; 0 none. */
@@ -106,14 +139,10 @@ static const char *mounted_on(const struct node_sample *node, const struct space
 static void add_inode(struct request *r, const struct model *m, uint32_t space, uint64_t inode,
 		      uint64_t generation)
 {
-	uint64_t parent = parent_of(m, space, inode), parents = 0;
+	uint64_t parent = parent_of(m, space, inode);
+	uint64_t parents = parent ? generation_of(m, &m->nodes[0], space, parent) : 0;
 	int n;
 
-	for (size_t i = 0; i < m->n_nodes && parent; i++) {
-		const struct lock *lock = cached_on(m, &m->nodes[i], space, parent);
-
-		parents = lock ? lock->generation : parents;
-	}
 	n = snprintf(r->text + r->len, sizeof(r->text) - r->len, "%s%llu:%llu:%llu:%llu",
 		     r->n ? "," : "", (unsigned long long)inode, (unsigned long long)generation,
 		     (unsigned long long)parent, (unsigned long long)parents);
@@ -135,21 +164,22 @@ static void ask_node(struct paths *p, const struct model *m, const struct group 
 
 	for (size_t i = 0; i < g->n_rows && i < rows && mount && r.n < AT_ONCE; i++) {
 		const struct row *row = &g->rows[i];
-		const struct lock *lock;
-		struct known *k;
+		struct known *k = NULL;
+		uint64_t generation;
 
 		if (row->space != space || row->id.class || row->path)
 			continue;
-		lock = cached_on(m, node, space, row->id.number);
-		k = lock ? known_of(p, space, row->id.number) : NULL;
-		if (!k || (k->generation == lock->generation && k->asked &&
+		generation = generation_of(m, node, space, row->id.number);
+		if (generation && cached_on(m, node, space, row->id.number))
+			k = known_of(p, space, row->id.number);
+		if (!k || (k->generation == generation && k->asked &&
 			   m->sample - k->asked < (k->tries < TRIES ? SOON : AGAIN)))
 			continue;
-		k->tries = k->generation == lock->generation ? k->tries + 1 : 0;
-		k->generation = lock->generation;
+		k->tries = k->generation == generation ? k->tries + 1 : 0;
+		k->generation = generation;
 		k->asked = m->sample;
 		k->found = false;
-		add_inode(&r, m, space, row->id.number, lock->generation);
+		add_inode(&r, m, space, row->id.number, generation);
 	}
 	if (r.n)
 		c->ops->look_up(c, from, m->spaces[space].name, mount, r.text);

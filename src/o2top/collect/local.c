@@ -8,6 +8,8 @@
  * samples that miss it.
  */
 #include "collect.h"
+
+#include "../clock.h"
 #include "mounts.h"
 #include "processes.h"
 #include "tree.h"
@@ -75,14 +77,6 @@ static void match_mounts(struct local *l, struct problems *problems)
 	}
 	l->node.n_spaces = kept;
 	mounts_free(&mounts);
-}
-
-static int64_t now_us(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
 /*

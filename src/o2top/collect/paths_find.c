@@ -237,7 +237,7 @@ static void by_parent(struct finding *f, struct asked *a)
 	closedir(dir);
 }
 
-void paths_find_here(const char *request, const char *proc, int out)
+static void paths_find_here(const char *request, const char *proc, int out)
 {
 	struct finding f = {.out = out, .mount_fd = -1, .proc = proc};
 	size_t left = 0;

@@ -30,7 +30,4 @@ void paths_stop(struct paths_finder *f);
  */
 bool paths_find(struct paths_finder *f, const char *request, struct buffer *out);
 
-/* The request done in this process; for the one that may hang, and for tests. */
-void paths_find_here(const char *request, const char *proc, int out);
-
 #endif
