@@ -29,6 +29,7 @@ void glock__busy_attach(struct glock *gl)
 	b->hold = glock__hold_first(gl);
 	b->more = more;
 	b->gl = gl;
+	b->now = 0;
 	b->idle_since = gl->aux;
 	b->target = b->req = gl->state;
 	b->demote_state = GLOCK_EX;
@@ -116,6 +117,7 @@ void glock__busy_settle(struct glock *gl)
 
 	glock__fast_update(gl);
 	publish(gl, b);
+	b->now = 0;
 	if (of_no_use(gl, b))
 		glock__busy_detach(gl);
 }

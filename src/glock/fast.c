@@ -182,7 +182,7 @@ void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 	glock__slot_empty(t, gh->slot);
 	atom_and32(&gh->state, ~GLOCK__H_FAST);
 	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
-	gh->asked = glock__now(gl_space(gl)); /* nobody looked at the clock when it was */
+	gh->asked = gl_now(gl); /* nobody looked at the clock when it was */
 	glock__publish_queued(gl, gh);
 	glock__publish_holder(gl, gh, gh_state(gh));
 	atom_sub64(&gl->fast, glock__fast_one(gh));

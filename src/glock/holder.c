@@ -94,7 +94,6 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 static void sign(struct glock__holder *gh, const char *where)
 {
 	gh->where = where;
-	gh->asked = glock__now(gl_space(gh->gl));
 	gh->pid = glock__thread_id();
 	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
 	if (!(gh->flags & GLOCK__OWNED))
@@ -238,6 +237,7 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl, true);
 	gl_take(gl);
 	glock__fast_close(gl);
+	gh->asked = gl_now(gl);
 	if (gh->flags & GLOCK_NOBLOCK)
 		err = nq_noblock(gl, gh);
 	else

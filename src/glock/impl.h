@@ -186,6 +186,7 @@ struct glock__busy {
 	int64_t hold; /* the minimum hold time */
 	struct glock__more *more;
 	struct glock *gl;
+	int64_t now;           /* see gl_now(); 0: not looked at yet */
 	uint32_t demotes_done; /* a futex; goes on from one glock to the next that has this */
 	uint32_t idle_since;   /* see lru.c */
 	uint32_t extra;        /* its place among what others see; 0: none */
@@ -342,6 +343,22 @@ static inline struct glock__busy *gl_busy(const struct glock *gl)
 {
 	assert(gl->flags & GLOCK__F_BUSY);
 	return glock__slab_at(&gl_space(gl)->busy, gl->aux);
+}
+
+/*
+ * The time, under gl->lock, as taken by gl_take(): looked at once while the lock is held, which is
+ * for instructions. What is done under it in one go is done at one time.
+ */
+static inline int64_t gl_now_anew(struct glock *gl)
+{
+	return gl_busy(gl)->now = glock__now(gl_space(gl));
+}
+
+static inline int64_t gl_now(struct glock *gl)
+{
+	int64_t now = gl_busy(gl)->now;
+
+	return now ? now : gl_now_anew(gl);
 }
 
 /* To be read. */

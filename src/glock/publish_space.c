@@ -156,7 +156,7 @@ void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t 
 
 	if (h)
 		write_holder(h, gl, gh, state,
-			     state & GLOCK__H_HOLDER ? glock__now(gl_space(gl)) : 0);
+			     state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
 }
 
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
@@ -240,7 +240,7 @@ void glock__publish_object(struct glock *gl)
 	glock__publish_begin(&e->seq);
 	memcpy(e->object, buf, text.len);
 	e->object_len = (uint16_t)text.len;
-	e->object_at = glock__now(gl_space(gl));
+	e->object_at = gl_now(gl);
 	glock__publish_end(&e->seq);
 }
 

@@ -114,7 +114,7 @@ void glock__unfreeze(struct glock *gl)
 		return;
 	gl->flags &= ~(uint32_t)GLOCK__F_FROZEN;
 	gl->flags |= GLOCK__F_HAVE_REPLY;
-	glock__work_queue(gl, glock__now(gl_space(gl)));
+	glock__work_queue(gl, gl_now(gl));
 }
 
 static void thaw_one(struct glock *gl, void *arg)
@@ -123,7 +123,7 @@ static void thaw_one(struct glock *gl, void *arg)
 	gl_take(gl);
 	if (gl_busy(gl)->held_back) {
 		gl_busy(gl)->held_back = false;
-		glock__work_queue(gl, glock__now(gl_space(gl)));
+		glock__work_queue(gl, gl_now(gl));
 	}
 	glock__unfreeze(gl);
 	gl_drop(gl);

@@ -457,6 +457,6 @@ int glock_supports(const char *feature)
 		if (!strncmp(feature, "lockman:", 8) && !strcmp(feature + 8, lockmans[i].name))
 			return 1;
 	if (!strcmp(feature, "probes"))
-		return glock__have_probes;
+		return GLOCK__HAVE_PROBES;
 	return 0;
 }

@@ -186,7 +186,7 @@ void glock__work_queue(struct glock *gl, int64_t at)
 		push(space, b, at);
 	}
 	/* This thread runs what is due now; what is due later is not for it to wait for. */
-	if (glock__self()->mine != gl || (at > glock__now(space) && !FAULT(24)))
+	if (glock__self()->mine != gl || (at > gl_now(gl) && !FAULT(24)))
 		kick_locked(space, at);
 	glock__lock_drop(&space->work.lock);
 }
@@ -217,9 +217,10 @@ bool glock__work_queued(struct glock *gl)
 static struct glock__busy *next_due(struct glock_space *space)
 {
 	struct glock__busy *b = NULL;
-	int64_t now = glock__now(space);
+	int64_t now;
 
 	glock__lock_take(&space->work.lock);
+	now = space->work.n ? glock__now(space) : 0;
 	while (!b && space->work.n && space->work.heap[0]->work.at <= now) {
 		b = pop(space);
 		if (b->work.running) {
@@ -324,8 +325,7 @@ static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl
 	gl_take(gl);
 	b = gl_busy(gl);
 	glock__lock_take(&space->work.lock);
-	take =
-	    b->work.place != GLOCK__NO_PLACE && !b->work.running && b->work.at <= glock__now(space);
+	take = b->work.place != GLOCK__NO_PLACE && !b->work.running && b->work.at <= gl_now(gl);
 	if (take) {
 		take_out(space, b->work.place);
 		b->work.running = true;
