@@ -10,6 +10,7 @@
 #define GLOCK__SELF_H
 
 #include "atom.h"
+#include "sanitizer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +44,7 @@ struct glock__self *glock__self(void);
  * initial-exec: a load relative to the thread pointer, without a call. Not with a sanitizer: gcc's
  * check for null pointers relies on flags that the linker's version of that instruction leaves alone.
  */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if GLOCK__ASAN || GLOCK__TSAN
 #define GLOCK__TLS __attribute__((visibility("hidden")))
 #else
 #define GLOCK__TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
