@@ -166,7 +166,7 @@ void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
 	atom_add64(&gl->fast, glock__fast_one(gh));
 	gh->slot = (uint8_t)slot;
 	atom_or32(&gh->state, GLOCK__H_FAST);
-	glock__slot_fill(t, (unsigned int)slot, gl, gh);
+	glock__slot_fill(t, (unsigned int)slot, gl, gh, gh->where);
 }
 
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)

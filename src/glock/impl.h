@@ -246,8 +246,9 @@ struct glock_space {
 	struct glock__publisher *publisher; /* NULL: nobody sees us */
 	struct glock__ring *live_ring;      /* made when somebody wants to see events */
 	uint32_t live_ring_made;
-	uint32_t traced; /* somebody does, from outside: no thread takes the fast path */
+	uint32_t traced;        /* somebody does, from outside: no thread takes the fast path */
 	uint64_t publish_order; /* how many holders were published */
+	struct glock__sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	void (*recover)(void *arg, const struct glock_peer *dead);

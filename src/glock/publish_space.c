@@ -104,15 +104,13 @@ static struct glock__segment_holder *place_of(struct glock_space *space,
 	return glock__publisher_at(space->publisher, GLOCK__AREA_HOLDERS, gh->published);
 }
 
-/* Of a path that is too long the end says more. */
-static void copy_where(char *to, size_t size, const char *where)
+void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where)
 {
-	size_t len = strlen(where);
+	size_t len = strlen(where), most = GLOCK__SEGMENT_WHERE - 1;
 
-	if (len < size)
-		memcpy(to, where, len + 1);
-	else
-		memcpy(to, where + len - (size - 1), size);
+	if (len > most)
+		where += len - most;
+	snprintf(to, GLOCK__SEGMENT_WHERE, "%s", where);
 }
 
 static void write_holder(struct glock__segment_holder *h, const struct glock *gl,
@@ -130,7 +128,7 @@ static void write_holder(struct glock__segment_holder *h, const struct glock *gl
 	h->asked = gh->asked;
 	h->granted = granted;
 	memcpy(h->comm, gh->comm, sizeof(h->comm));
-	copy_where(h->where, sizeof(h->where), gh->where ? gh->where : "?");
+	glock__publish_where(h->where, gh->where ? gh->where : "?");
 	glock__publish_end(&h->seq);
 }
 
@@ -156,8 +154,7 @@ void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t 
 	struct glock__segment_holder *h = place_of(gl_space(gl), gh);
 
 	if (h)
-		write_holder(h, gl, gh, state,
-			     state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
+		write_holder(h, gl, gh, state, state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
 }
 
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
