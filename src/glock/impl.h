@@ -246,7 +246,9 @@ struct glock_space {
 	struct glock__publisher *publisher; /* NULL: nobody sees us */
 	struct glock__ring *live_ring;      /* made when somebody wants to see events */
 	uint32_t live_ring_made;
+	uint32_t traced;        /* somebody does, from outside: no thread takes the fast path */
 	uint64_t publish_order; /* how many holders were published */
+	struct glock__sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	void (*recover)(void *arg, const struct glock_peer *dead);
@@ -591,7 +593,10 @@ void glock__publish_gone(struct glock *gl);
 
 /* A ring for 2^order events that others can read; NULL: there is none. */
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order);
-/* The same, if somebody wants to see events now. */
+/*
+ * The same, if somebody wants to see events now. Notices that he begins or is gone: when an event is
+ * to be told, or somebody knocks.
+ */
 struct glock__ring *glock__publish_traced(struct glock_space *space);
 
 /* none.c: the lock manager of a single process. */

@@ -168,6 +168,11 @@ static void on_gone(void *owner)
 	glock__work_kick(space, glock__now(space));
 }
 
+static void on_knocked(void *owner)
+{
+	glock__publish_traced(owner);
+}
+
 const struct glock__lm_events glock__events = {
     .reply = on_reply,
     .bast = on_bast,
@@ -175,4 +180,5 @@ const struct glock__lm_events glock__events = {
     .thaw = on_thaw,
     .gone = on_gone,
     .recover = on_recover,
+    .knocked = on_knocked,
 };

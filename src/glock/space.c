@@ -169,6 +169,7 @@ static void free_space(struct glock_space *space)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
 	glock__threads_end(space);
+	glock__sites_free(space);
 	glock__publisher_free(space->publisher);
 	free(space->hash);
 	free(space);

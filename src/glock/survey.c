@@ -214,6 +214,14 @@ void glock__survey_free(struct glock__survey *s)
 	*s = (struct glock__survey){0};
 }
 
+int glock__survey_trace(const struct glock__survey_space *space,
+			const struct glock__survey_node *node, int64_t until)
+{
+	int err = glock__peek_trace_until(node->path, until);
+
+	return err ? err : glock__local_knock(space->path, node->slot);
+}
+
 int glock__survey_remove(const struct glock__survey_space *space)
 {
 	return glock__local_remove(space->path);

@@ -60,6 +60,13 @@ int glock__survey(struct glock__survey *s, const char *name);
 void glock__survey_free(struct glock__survey *s);
 
 /*
+ * Asks a node to trace until then (CLOCK_MONOTONIC, ns; 0: no more), and has it look at once. Needs
+ * the right to write to its file and the space's.
+ */
+int glock__survey_trace(const struct glock__survey_space *space,
+			const struct glock__survey_node *node, int64_t until);
+
+/*
  * Removes a space that no node lives in, and all that belongs to it. -EBUSY: one does, or joins at
  * this moment; or as open(2) and unlink(2).
  */

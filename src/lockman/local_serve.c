@@ -81,10 +81,12 @@ static void start_recovery(struct local *l)
 void glock__local_poll(struct local *l)
 {
 	uint32_t due;
+	bool nothing;
 
 	pthread_mutex_lock(&l->delivery);
 	atom_store32(&l->slot->seen, atom_load32(&l->slot->bell));
 	due = has_left(l) ? 0 : atom_swap32(&l->slot->due, 0);
+	nothing = !due && !has_left(l);
 	for (; due; due &= due - 1)
 		fetch(l, (unsigned int)__builtin_ctz(due));
 	if (!has_left(l)) {
@@ -92,6 +94,8 @@ void glock__local_poll(struct local *l)
 		start_recovery(l);
 	}
 	pthread_mutex_unlock(&l->delivery);
+	if (nothing && l->lm.events->knocked)
+		l->lm.events->knocked(l->lm.owner);
 }
 
 static bool rung(const struct local *l)
