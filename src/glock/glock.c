@@ -571,17 +571,15 @@ bool glock__now_idle(struct glock *gl)
 
 void glock__work_run(struct glock *gl)
 {
-	bool idle;
-
-	gl_take(gl);
-	gl_busy(gl)->work.begun = true;
+	assert(gl_held(gl));
 	/* Not while it is being canceled: that must not hit the next request. */
 	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
 		take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
-	idle = glock__now_idle(gl);
+	if (!glock__now_idle(gl))
+		return;
 	gl_drop(gl);
-	if (idle)
-		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_take(gl);
 }

@@ -349,17 +349,31 @@ static inline struct glock__busy *gl_busy(const struct glock *gl)
 
 /*
  * The time, under gl->lock, as taken by gl_take(): looked at once while the lock is held, which is
- * for instructions. What is done under it in one go is done at one time.
+ * for instructions. What is done under it in one go is done at one time. A thread that is about the
+ * glock's work (mine) goes on with that time until it sleeps, calls the program, or gets a reply.
  */
+static inline void gl_now_is(struct glock *gl, int64_t now)
+{
+	struct glock__self *self = glock__self();
+
+	gl_busy(gl)->now = now;
+	if (self->mine == gl)
+		self->moment = now;
+}
+
 static inline int64_t gl_now_anew(struct glock *gl)
 {
-	return gl_busy(gl)->now = glock__now(gl_space(gl));
+	gl_now_is(gl, glock__now(gl_space(gl)));
+	return gl_busy(gl)->now;
 }
 
 static inline int64_t gl_now(struct glock *gl)
 {
+	struct glock__self *self = glock__self();
 	int64_t now = gl_busy(gl)->now;
 
+	if (!now && self->mine == gl)
+		now = gl_busy(gl)->now = self->moment;
 	return now ? now : gl_now_anew(gl);
 }
 
@@ -400,7 +414,7 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
 /* It leaves the list, and nothing else is done with it. */
 void glock__unlink(struct glock *gl, struct glock__holder *gh);
 
-/* The work of a glock; not under its lock. */
+/* The work of a glock, under its lock, which it drops and takes again. */
 void glock__work_run(struct glock *gl);
 /* Under gl->lock: true if the lock manager has to be told (ops->idle) that nobody uses it now. */
 bool glock__now_idle(struct glock *gl);
@@ -513,6 +527,7 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
 bool glock__mine_begin(struct glock *gl, bool waits);
 /* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
 void glock__attend(struct glock_space *space, bool begin);
+/* Runs what was queued since; under gl->lock, which it drops and takes again. */
 void glock__mine_run(struct glock *gl);
 void glock__mine_end(struct glock *gl);
 /* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */

@@ -57,6 +57,7 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	struct glock__record *r;
 
 	gl_take(gl);
+	gl_now_is(gl, now); /* when it came, not when the lock was free */
 	r = glock__record_edit(gl);
 	round_trip = glock__stats_reply(&r->stats, &space->type_stats, gl->type, r->stamp, now,
 					gl->flags & GLOCK__F_BLOCKING);

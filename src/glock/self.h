@@ -23,6 +23,8 @@ struct glock__self {
 	unsigned int working;           /* how deep it is in some space's work */
 	struct glock *mine;             /* whose work it runs itself, see work.c; or NULL */
 	struct glock *asking;           /* whose request it makes now, and takes the reply of */
+	bool mine_queued;               /* there is some, as far as this thread knows */
+	int64_t moment;                 /* the time, for what it is about; 0: to be looked at */
 	bool attends;                   /* the lock manager knows that, too */
 	bool mine_waits;                /* and then it waits for it */
 	const struct glock *spinlocked; /* under whose spinlock it is in an operation, or NULL */
