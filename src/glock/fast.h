@@ -140,16 +140,18 @@ static inline uint64_t glock__fast_one(const struct glock__holder *gh)
  * and clears a bit.
  */
 static inline void glock__slot_fill(struct glock__thread *t, unsigned int slot, struct glock *gl,
-				    struct glock__holder *gh)
+				    struct glock__holder *gh, const char *where)
 {
 	uint32_t used;
 
-	if (t->slots[slot].gl != gl || t->slots[slot].gh != gh || t->slots[slot].mode != gh->mode) {
+	if (t->slots[slot].gl != gl || t->slots[slot].gh != gh || t->slots[slot].mode != gh->mode ||
+	    t->slots[slot].where != where) {
 		t->slots[slot].mode = gh->mode;
+		t->slots[slot].where = where;
 		atom_store_ptr(&t->slots[slot].gh, gh);
 		atom_store_ptr(&t->slots[slot].gl, gl);
-		atom_store64(&t->record->slots[slot],
-			     GLOCK__SLOT_MODE(gh->mode) | glock__slab_place(gl));
+		atom_store64(&t->record->slots[slot], GLOCK__SLOT(glock__slab_place(gl), gh->mode,
+								  glock__site_number(t, where)));
 	}
 	/* Not read back from where it was just stored: that would wait for the store. */
 	used = t->used | 1u << slot;
@@ -181,7 +183,7 @@ FAST bool glock__fast_nq_in(struct glock__thread *t, unsigned int slot, struct g
 	gh->where = where;
 	gh->slot = (uint8_t)slot;
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST);
-	glock__slot_fill(t, slot, gl, gh);
+	glock__slot_fill(t, slot, gl, gh, where);
 	if (!glock__fast_take(gl, gh->mode)) {
 		glock__fast_refused(t, gh);
 		return false;

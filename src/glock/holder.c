@@ -84,7 +84,7 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->flags & GLOCK_PRIORITY &&
 	    (!gl_type(gl)->info.priority || !atom_load8(&space->blocked)))
 		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
-	if (atom_load8(&space->withdrawn))
+	if (glock__is_shut(space))
 		return -EIO;
 	if (atom_load8(&space->closing))
 		return -ESHUTDOWN;
@@ -486,7 +486,7 @@ int glock_valid(const struct glock_holder *pub)
 
 	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
 	       gl_space(gh->gl)->generation == glock__generation() &&
-	       !atom_load8(&gl_space(gh->gl)->withdrawn);
+	       !glock__is_shut(gl_space(gh->gl));
 }
 
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
@@ -593,11 +593,16 @@ int glock_lvb_read(struct glock_holder *pub, void *value)
 
 int glock_lvb_write(struct glock_holder *pub, const void *value)
 {
+	static const char zeros[GLOCK_LVB_SIZE];
 	struct glock *gl = gh_of(pub)->gl;
 	int err = check_lvb(gh_of(pub), GLOCK_EX);
+	unsigned int len;
 
 	if (err)
 		return err;
+	len = gl_space(gl)->lm->value_len;
+	if (len && memcmp((const char *)value + len, zeros, GLOCK_LVB_SIZE - len))
+		return -EINVAL;
 	gl_take(gl);
 	memcpy(glock__lm_lvb(&gl->lk), value, GLOCK_LVB_SIZE);
 	gl->lk.lvb_valid = true;

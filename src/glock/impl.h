@@ -152,6 +152,7 @@ enum glock__reply {
 /* Of gl->flags, besides enum glock__flag: the library's own. */
 enum glock__own_flag {
 	GLOCK__F_DIED = 1u << 0,     /* with the last grant: somebody died who had it in EX */
+	GLOCK__F_STALE = 1u << 16,   /* the lock was lost with the cluster, and is not given up yet */
 	GLOCK__F_BUSY = 1u << 25,    /* has a struct glock__busy */
 	GLOCK__F_EDITED = 1u << 26,  /* its record is being changed */
 	GLOCK__F_LISTED = 1u << 27,  /* on the list of idle ones; LRU as well: idle indeed */
@@ -160,7 +161,7 @@ enum glock__own_flag {
 	GLOCK__F_USABLE = 1u << 30,  /* the share of time for which it can be used runs */
 	GLOCK__F_ENTERED = 1u << 31, /* the type's lock operation was called for somebody here */
 };
-#define GLOCK__F_OWN 0xfe000001u
+#define GLOCK__F_OWN 0xfe010001u
 
 struct glock {
 	uint64_t fast; /* see fast.h */
@@ -246,13 +247,16 @@ struct glock_space {
 	struct glock__publisher *publisher; /* NULL: nobody sees us */
 	struct glock__ring *live_ring;      /* made when somebody wants to see events */
 	uint32_t live_ring_made;
-	uint32_t traced; /* somebody does, from outside: no thread takes the fast path */
+	uint32_t traced;        /* somebody does, from outside: no thread takes the fast path */
 	uint64_t publish_order; /* how many holders were published */
+	struct glock__sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
 	uint8_t withdrawn, blocked, closing;
+	uint8_t lost;          /* the cluster, and with it all locks; may come back */
+	uint8_t paused;        /* nobody is granted anything now */
 	uint8_t withdraw_done; /* glock_withdraw() has seen to all glocks */
 
 	struct {
@@ -280,6 +284,12 @@ struct glock_space {
 		struct glock__list holders;
 	} order;
 };
+
+/* Nothing that is held here can be relied on. */
+static inline bool glock__is_shut(const struct glock_space *space)
+{
+	return atom_load8(&space->withdrawn) || atom_load8(&space->lost);
+}
 
 static inline int64_t glock__now(struct glock_space *space)
 {
@@ -426,6 +436,12 @@ static inline void glock__fetch(struct glock_space *space)
 
 /* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
 void glock__cancel_request(struct glock *gl);
+
+/* ---- space.c: the lock manager loses the cluster, and is back ---- */
+
+void glock__lose(struct glock_space *space);
+void glock__back(struct glock_space *space);
+void glock__pause(struct glock_space *space, bool pause);
 
 /* ---- reply.c ---- */
 

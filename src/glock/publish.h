@@ -22,6 +22,9 @@ struct glock_space;
 struct glock__holder;
 struct glock__publisher;
 
+/* Into a place that is said in text: of a path that is too long the end says more. */
+void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where);
+
 /* No place in the file. */
 #define GLOCK__UNPUBLISHED 0u
 

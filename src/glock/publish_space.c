@@ -68,7 +68,7 @@ void glock__publish_ready(struct glock_space *space)
 void glock__publish_state(struct glock_space *space, uint32_t state)
 {
 	if (space->publisher)
-		atom_or32(&glock__publisher_head(space->publisher)->state, state);
+		atom_store32(&glock__publisher_head(space->publisher)->state, state);
 }
 
 /* ---- the work ------------------------------------------------------------------------------ */
@@ -104,15 +104,13 @@ static struct glock__segment_holder *place_of(struct glock_space *space,
 	return glock__publisher_at(space->publisher, GLOCK__AREA_HOLDERS, gh->published);
 }
 
-/* Of a path that is too long the end says more. */
-static void copy_where(char *to, size_t size, const char *where)
+void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where)
 {
-	size_t len = strlen(where);
+	size_t len = strlen(where), most = GLOCK__SEGMENT_WHERE - 1;
 
-	if (len < size)
-		memcpy(to, where, len + 1);
-	else
-		memcpy(to, where + len - (size - 1), size);
+	if (len > most)
+		where += len - most;
+	snprintf(to, GLOCK__SEGMENT_WHERE, "%s", where);
 }
 
 static void write_holder(struct glock__segment_holder *h, const struct glock *gl,
@@ -130,7 +128,7 @@ static void write_holder(struct glock__segment_holder *h, const struct glock *gl
 	h->asked = gh->asked;
 	h->granted = granted;
 	memcpy(h->comm, gh->comm, sizeof(h->comm));
-	copy_where(h->where, sizeof(h->where), gh->where ? gh->where : "?");
+	glock__publish_where(h->where, gh->where ? gh->where : "?");
 	glock__publish_end(&h->seq);
 }
 

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define GLOCK__SEGMENT_MAGIC 0x746e656d67657367ull
-#define GLOCK__SEGMENT_VERSION 1u
+#define GLOCK__SEGMENT_VERSION 2u
 
 struct glock__segment_area {
 	uint64_t offset; /* in the file */
@@ -94,6 +94,12 @@ struct glock__segment_holder {
 	uint64_t owner;
 	int64_t asked, granted; /* when; granted 0: it waits */
 	char comm[16];
+	char where[GLOCK__SEGMENT_WHERE];
+};
+
+/* A place in the program that takes locks; a thread's slots name it by its number, from 1 on. */
+struct glock__segment_site {
+	uint32_t seq;
 	char where[GLOCK__SEGMENT_WHERE];
 };
 

@@ -50,6 +50,9 @@ def stat_is_the_process_own_dump():
 def holders_of_the_fast_path_are_shown():
     a, b = Node("s"), Node("s")
     a.do("take 6 5 EX")
+    (o,) = objects("stat", "--json", "-n", str(a.pid), "s")
+    (h,) = o["holders"]  # of whom nobody knows since when
+    assert h["where"] == "taken.c:1" and "holds_s" not in h, h
     b.do("nq 1 6 5 SH")
     undated = lambda text: re.sub(r"d:(\w\w)/\d+", r"d:\1/", text)
     wait_for(lambda: undated(out("stat", "-n", str(a.pid), "s")) == undated(a.dump("glocks")))
