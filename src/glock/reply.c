@@ -87,17 +87,22 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	gl_drop(gl);
 }
 
-static void on_bast(struct glock__lm_lock *lk, int mode)
+void glock__demanded(struct glock *gl, enum glock_mode to)
 {
-	struct glock *gl = glock__entry(lk, struct glock, lk);
-	int to = glock__mode_for_bast(mode);
-
 	gl_take(gl);
-	if (to >= 0 && !(gl->flags & GLOCK__F_DEAD)) {
+	if (!(gl->flags & GLOCK__F_DEAD)) {
 		gl_busy(gl)->more->counts.basts++;
 		glock__demand(gl, to);
 	}
 	gl_drop(gl);
+}
+
+static void on_bast(struct glock__lm_lock *lk, int mode)
+{
+	int to = glock__mode_for_bast(mode);
+
+	if (to >= 0)
+		glock__demanded(glock__entry(lk, struct glock, lk), to);
 }
 
 static void on_block(void *owner)
@@ -168,11 +173,6 @@ static void on_gone(void *owner)
 	glock__work_kick(space, glock__now(space));
 }
 
-static void on_knocked(void *owner)
-{
-	glock__publish_traced(owner);
-}
-
 const struct glock__lm_events glock__events = {
     .reply = on_reply,
     .bast = on_bast,
@@ -180,5 +180,5 @@ const struct glock__lm_events glock__events = {
     .thaw = on_thaw,
     .gone = on_gone,
     .recover = on_recover,
-    .knocked = on_knocked,
+    .knocked = glock__knocked,
 };
