@@ -55,17 +55,6 @@ static void on_signal(int sig)
 	stop = 1;
 }
 
-/* Asking writes to the space's file through a mapping, and somebody may cut the file off. */
-static void on_bus(int sig)
-{
-	static const char message[] = "glock trace: the space's file was cut off\n";
-
-	(void)sig;
-	if (write(STDERR_FILENO, message, sizeof(message) - 1) < 0)
-		_exit(EX_OSERR);
-	_exit(EX_IOERR);
-}
-
 /* ---- events -------------------------------------------------------------------------------- */
 
 /* "     hotload-310     [...] ...1.  1234.567890: gfs2_promote: 254,0 glock 2:23 promote PR" */
@@ -234,7 +223,7 @@ static const struct option longs[] = {
 
 static int run(int argc, char **argv)
 {
-	struct sigaction action = {.sa_handler = on_signal}, bus = {.sa_handler = on_bus};
+	struct sigaction action = {.sa_handler = on_signal};
 	struct tracing t = {.format = GLOCK__LINUX_6_1};
 	int64_t ns = INT64_MAX;
 	const char *node = NULL;
@@ -257,7 +246,7 @@ static int run(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
-	sigaction(SIGBUS, &bus, NULL);
+	expect_cut_off();
 	if (!status)
 		status = follow(&t, ns == INT64_MAX ? ns : now_ns() + ns);
 	free(t.nodes);

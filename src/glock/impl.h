@@ -247,8 +247,9 @@ struct glock_space {
 	struct glock__publisher *publisher; /* NULL: nobody sees us */
 	struct glock__ring *live_ring;      /* made when somebody wants to see events */
 	uint32_t live_ring_made;
-	uint32_t traced;        /* somebody does, from outside: no thread takes the fast path */
-	uint64_t publish_order; /* how many holders were published */
+	uint32_t demote_answered; /* of what others asked for; see knock.c */
+	uint32_t traced;          /* somebody does, from outside: no thread takes the fast path */
+	uint64_t publish_order;   /* how many holders were published */
 	struct glock__sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
@@ -494,6 +495,7 @@ void glock__demote_done(struct glock *gl);
 void glock__demote_if_due(struct glock *gl);
 /* Another node wants it. */
 void glock__demand(struct glock *gl, enum glock_mode to);
+void glock__demanded(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
 void glock__hold_start(struct glock *gl, enum glock_mode to);
 void glock__hold_shrink(struct glock *gl);
 void glock__hold_grow(struct glock *gl);
@@ -578,6 +580,9 @@ static inline void glock__unpin(struct glock *gl)
 }
 /* Takes a pin away, perhaps the last reference; under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);
+/* As glock_get(), but -ENOENT where there is none. */
+int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
+		     struct glock **ret);
 void glock__free(struct glock *gl);
 /* Calls fn for each glock there is, with a reference and without locks. */
 void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg);
@@ -620,6 +625,9 @@ void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh);
 void glock__publish_waited(struct glock *gl, int64_t ns);
 void glock__publish_object(struct glock *gl);
 void glock__publish_gone(struct glock *gl);
+
+/* knock.c: an event of lock managers. */
+void glock__knocked(void *owner);
 
 /* A ring for 2^order events that others can read; NULL: there is none. */
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order);

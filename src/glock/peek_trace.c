@@ -3,23 +3,7 @@
 #include "peek_impl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
-
-int glock__peek_trace_until(const char *path, int64_t until)
-{
-	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), err = 0;
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = pwrite(fd, &until, sizeof(until), offsetof(struct glock__segment_head, trace_until));
-	if (n != sizeof(until))
-		err = n < 0 ? -errno : -EIO;
-	close(fd);
-	return err;
-}
 
 /* Event n, as the ring's own reader would: 1, 0: not written yet, -ESTALE: written over. */
 static int read_slot(const struct glock__peek *p, uint64_t at, uint64_t n, struct glock__event *ev)

@@ -88,17 +88,22 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	gl_drop(gl);
 }
 
-static void on_bast(struct glock__lm_lock *lk, int mode)
+void glock__demanded(struct glock *gl, enum glock_mode to)
 {
-	struct glock *gl = glock__entry(lk, struct glock, lk);
-	int to = glock__mode_for_bast(mode);
-
 	gl_take(gl);
-	if (to >= 0 && !(gl->flags & GLOCK__F_DEAD)) {
+	if (!(gl->flags & GLOCK__F_DEAD)) {
 		gl_busy(gl)->more->counts.basts++;
 		glock__demand(gl, to);
 	}
 	gl_drop(gl);
+}
+
+static void on_bast(struct glock__lm_lock *lk, int mode)
+{
+	int to = glock__mode_for_bast(mode);
+
+	if (to >= 0)
+		glock__demanded(glock__entry(lk, struct glock, lk), to);
 }
 
 static void on_block(void *owner)
@@ -169,11 +174,6 @@ static void on_gone(void *owner)
 	glock__work_kick(space, glock__now(space));
 }
 
-static void on_knocked(void *owner)
-{
-	glock__publish_traced(owner);
-}
-
 static void on_lost(void *owner)
 {
 	glock__lose(owner);
@@ -205,5 +205,5 @@ const struct glock__lm_events glock__events = {
     .pause = on_pause,
     .resume = on_resume,
     .recover = on_recover,
-    .knocked = on_knocked,
+    .knocked = glock__knocked,
 };

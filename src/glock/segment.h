@@ -49,6 +49,18 @@ struct glock__segment_type {
 #define GLOCK__SEGMENT_WITHDRAWN 1u
 #define GLOCK__SEGMENT_CLOSING 2u
 
+/*
+ * Also written by readers, one at a time by flock(2) on the file: what glock this node is to give up,
+ * as if another node wanted it, and down to which mode. `asked` is changed last; what was asked is
+ * done when `answered` is the same.
+ */
+struct glock__segment_demote {
+	uint64_t number;
+	uint32_t type, to;
+	uint32_t asked, answered;
+	int32_t error; /* the answer: 0, or -ENOENT: it does not have this glock, or -EINVAL */
+};
+
 struct glock__segment_head {
 	uint64_t magic; /* written last */
 	uint32_t version;
@@ -73,8 +85,9 @@ struct glock__segment_head {
 	int64_t work_due, work_since;
 	uint64_t work_number;
 	uint32_t work_type;
-	/* Written by readers: until then events are to be put into the trace area. */
+	/* Written by readers, who then knock (knock.c): until then events are put into the trace area. */
 	int64_t trace_until;
+	struct glock__segment_demote demote;
 	struct glock__segment_type type[GLOCK_TYPE_MAX];
 	struct glock__segment_area area[GLOCK__AREA_MAX];
 };
