@@ -51,6 +51,7 @@ enum long_only {
 	OPT_MOUNTINFO,
 	OPT_SSH,
 	OPT_NO_AGENT,
+	OPT_TRACE,
 	OPT_LOCAL,
 	OPT_PATHS,
 	OPT_TOUCH_NOTHING,
@@ -105,6 +106,7 @@ static const struct option longs[] = {
     {"mountinfo", required_argument, NULL, OPT_MOUNTINFO},
     {"ssh", required_argument, NULL, OPT_SSH},
     {"no-agent", no_argument, NULL, OPT_NO_AGENT},
+    {"trace", no_argument, NULL, OPT_TRACE},
     {"sample-limit", required_argument, NULL, OPT_SAMPLE_LIMIT},
     {"paths", required_argument, NULL, OPT_PATHS},
     {"touch-nothing", no_argument, NULL, OPT_TOUCH_NOTHING},
@@ -345,6 +347,9 @@ static int take_option(struct options *o, int option, char *arg)
 			   : usage("--paths wants none, cached or full", arg);
 	case OPT_TOUCH_NOTHING:
 		o->effort = PATHS_NONE;
+		return -1;
+	case OPT_TRACE:
+		o->trace = true;
 		return -1;
 	case OPT_LOCAL:
 		o->local = true;

@@ -28,6 +28,7 @@ struct options {
 	size_t n_names;
 	const char *ssh;                 /* a command instead of ssh, or NULL */
 	bool no_agent;                   /* nothing but sh on the nodes */
+	bool trace;                      /* what GFS2 asks of the DLM */
 	bool local;                      /* this machine alone */
 	enum paths_effort effort;        /* how hard paths are looked for */
 	unsigned long sample_limit;      /* MiB that a node may send a sample; 0 the usual */

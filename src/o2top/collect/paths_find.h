@@ -6,7 +6,8 @@
  *
  * Safest first: files that are open (/proc/PID/fd, no file system is asked), handles of inodes that are
  * cached (no lock is taken for those), and one look into the parent directory where it is known. Where
- * a request says so, the whole file system is looked through (paths_walk.c).
+ * a request says so, the whole file system is looked through (paths_walk.c). They also say which tasks
+ * sleep in lock code, as it takes the same to see those of other users.
  *
  * A request is "SPACE ITEM,ITEM... MOUNT_POINT", an item "INODE:GENERATION:PARENT:FLAGS". Items of one
  * inode may say several parents; those without a flag tell of directories on the way up. An answer is
@@ -34,6 +35,7 @@ struct paths_finder {
 	bool gone;
 };
 
+extern const struct paths_finder paths_none;
 /* Starts it, before capabilities are given up. Where that fails nothing is found. */
 void paths_start(struct paths_finder *f);
 void paths_stop(struct paths_finder *f);
@@ -44,6 +46,9 @@ bool paths_send(struct paths_finder *f, const char *request);
  * will come any more.
  */
 int paths_receive(struct paths_finder *f, int ms, struct buffer *out);
+
+/* A request that is none for paths: the tasks that sleep, as here_tasks() has them. */
+#define PATHS_TASKS "tasks"
 
 /* How long a request may take; then who does it is killed. */
 enum { PATHS_FIND_MS = 3000 };
