@@ -52,7 +52,7 @@ void *glock__publisher_at(struct glock__publisher *p, enum glock__area area, uin
  */
 static inline void glock__publish_begin(uint32_t *seq)
 {
-	atom_or32(seq, 1);
+	atom_begin32(seq);
 }
 
 static inline void glock__publish_end(uint32_t *seq)

@@ -68,7 +68,7 @@ void glock__publish_ready(struct glock_space *space)
 void glock__publish_state(struct glock_space *space, uint32_t state)
 {
 	if (space->publisher)
-		atom_or32(&glock__publisher_head(space->publisher)->state, state);
+		atom_store32(&glock__publisher_head(space->publisher)->state, state);
 }
 
 /* ---- the work ------------------------------------------------------------------------------ */

@@ -438,10 +438,8 @@ int main(int argc, char **argv)
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	status = options_parse(&r.o, argc, argv);
-	r.watch = (struct watch){.model = &r.model,
-				 .names = &r.names,
-				 .no_paths = r.o.no_paths,
-				 .rows = r.o.view.length};
+	r.watch = (struct watch){
+	    .model = &r.model, .names = &r.names, .effort = r.o.effort, .rows = r.o.view.length};
 	if (status < 0)
 		status = run(&r);
 	if (r.collector)

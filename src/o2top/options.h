@@ -7,6 +7,7 @@
 
 #include "collect/collect.h"
 #include "config.h"
+#include "paths.h"
 #include "rank.h"
 #include "views/check.h"
 #include "views/view.h"
@@ -28,7 +29,7 @@ struct options {
 	const char *ssh;                 /* a command instead of ssh, or NULL */
 	bool no_agent;                   /* nothing but sh on the nodes */
 	bool local;                      /* this machine alone */
-	bool no_paths;                   /* none is looked for */
+	enum paths_effort effort;        /* how hard paths are looked for */
 	unsigned long sample_limit;      /* MiB that a node may send a sample; 0 the usual */
 	const char *configfs, *corosync; /* where the cluster is described, NULL the usual places */
 	struct local_roots roots;

@@ -7,6 +7,7 @@
 #include "agent.h"
 
 #include "../caps.h"
+#include "../clock.h"
 #include "here.h"
 #include "parcel.h"
 #include "paths_find.h"
@@ -36,7 +37,7 @@ struct agent {
 	bool deep;
 	char spaces[REQUEST_MAX]; /* a blank before and behind each */
 	struct paths_finder finder;
-	time_t no_paths_before;
+	double no_paths_before;
 	bool failed; /* nobody hears us any more, or there is no memory */
 };
 
@@ -283,8 +284,13 @@ static void answer_paths(struct agent *a, char *request)
 	stamp(a, before);
 	print(a, "%s S P %s ok\n", a->nonce, before);
 	/* a file system that hung is left alone for a while: samples must not wait for it again */
-	if (time(NULL) >= a->no_paths_before && !paths_find(&a->finder, request, &b))
-		a->no_paths_before = time(NULL) + 60;
+	if (now_s() >= a->no_paths_before && paths_send(&a->finder, request)) {
+		double began = now_s();
+		int got = paths_receive(&a->finder, 2 * PATHS_FIND_MS, &b);
+
+		if (got < 1 || now_s() - began >= 1e-3 * PATHS_FIND_MS)
+			a->no_paths_before = now_s() + 60;
+	}
 	/* answers have nothing in common with those before */
 	print(a, "%s F paths %s \n", a->nonce, before);
 	add(a, b.data, b.len);
