@@ -41,6 +41,7 @@ struct run {
 };
 
 enum { OPT_VERBOSE = 256, OPT_LOCKMAN };
+enum { OUT_OF_THE_WAY = 100 };
 
 static const struct option longs[] = {
     {"shared", no_argument, NULL, 's'},
@@ -258,9 +259,10 @@ static void unlock(struct run *r)
 
 /* ---- the command ---- */
 
+/* Under a number that a script does not use by itself: "exec 3<file" would let the lock go. */
 static void inherit(int fd)
 {
-	if (fd >= 0)
+	if (fd >= 0 && fcntl(fd, F_DUPFD, OUT_OF_THE_WAY) < 0)
 		fcntl(fd, F_SETFD, 0);
 }
 

@@ -152,7 +152,7 @@ def the_command_keeps_it_when_glock_is_killed():
 
 
 def a_child_left_behind_keeps_it():
-    p = holder(command="(read x; sleep 0.5) <&0 & echo")
+    p = holder(command="exec 3<&0; (read x <&3) & echo")
     assert p.wait(SLOW) == 0  # glock has gone
     assert taken()
     p.stdin.close()
@@ -161,7 +161,7 @@ def a_child_left_behind_keeps_it():
 
 def a_child_left_behind_keeps_it_when_glock_is_killed():
     mark = os.path.join(os.environ["GLOCK_DIR"], ".pid")
-    p = holder(command="echo $$ >%s; (echo; read x) <&0 & while [ -e %s ]; do sleep 0.02; done" % (mark, mark))
+    p = holder(command="echo $$ >%s; exec 3<&0; (echo; read x <&3) & while [ -e %s ]; do sleep 0.02; done" % (mark, mark))
     with open(mark) as f:
         command = int(f.read())
     p.send_signal(signal.SIGKILL)
@@ -174,7 +174,7 @@ def a_child_left_behind_keeps_it_when_glock_is_killed():
 
 
 def close_lets_it_go_with_the_command():
-    p = holder("-o", command="(read x; sleep 0.5) <&0 & echo")
+    p = holder("-o", command="exec 3<&0; (read x <&3) & echo")
     assert p.wait(SLOW) == 0
     assert not taken()
     p.stdin.close()
