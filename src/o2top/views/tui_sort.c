@@ -91,7 +91,8 @@ static void set_text(struct sortable *s, const char *text, size_t len, size_t sk
 {
 	s->key = text_key(text, len, skip);
 	s->more = text_key(text, len, skip + 8);
-	s->whole = len <= skip + 16;
+	/* one shorter than what is skipped has no key at all */
+	s->whole = len > skip && len <= skip + 16;
 }
 
 static int by_sorting(const void *a, const void *b, void *arg)
