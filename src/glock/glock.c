@@ -42,7 +42,13 @@ static void clear_lock(struct glock *gl)
 
 static bool withdrawn(const struct glock *gl)
 {
-	return atom_load8(&gl_space(gl)->withdrawn);
+	return glock__is_shut(gl_space(gl));
+}
+
+/* The lock manager does not know of our lock any more, and what it covers is not ours. */
+static bool lost(const struct glock *gl)
+{
+	return withdrawn(gl) || gl->flags & GLOCK__F_STALE;
 }
 
 /* ---- the queue ---- */
@@ -127,6 +133,8 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 {
 	enum glock_mode fast = glock__fast_mode(gl);
 
+	if (atom_load8(&gl_space(gl)->paused) || gl->flags & GLOCK__F_STALE)
+		return false;
 	/* By the word only plain holders come, which say nothing of others. */
 	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))
 		return false;
@@ -140,7 +148,7 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 
 	/* Not the word: there is somebody in it now and then who will go away again. */
 	assert(gl_held(gl) && may_join_list(gl, gh, true));
-	waited = glock__now(gl_space(gl)) - gh->asked;
+	waited = gl_now(gl) - gh->asked;
 	if (waited > LONG_WAIT)
 		glock__hold_grow(gl);
 	glock__publish_waited(gl, waited);
@@ -151,7 +159,8 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	if (gh->mode == GLOCK_EX)
 		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* who is told in EX may repair it */
 	glock__holder_set(gl_space(gl), gh,
-			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0));
+			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0) |
+			      (lost(gl) ? GLOCK__H_LOST : 0)); /* while its lock operation ran */
 }
 
 /* The holder leaves the list; its memory is the program's again when its state is set. */
@@ -167,7 +176,7 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 {
 	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
-	glock__publish_waited(gl, glock__now(gl_space(gl)) - gh->asked);
+	glock__publish_waited(gl, gl_now(gl) - gh->asked);
 	glock__unlink(gl, gh);
 	gh->error = error;
 	glock__holder_set(gl_space(gl), gh, 0);
@@ -259,7 +268,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 	if (glock__is_held(gl))
 		return true; /* until it lets go; new requests wait behind */
 	if (nonblock) {
-		glock__work_queue(gl, glock__now(gl_space(gl)));
+		glock__work_queue(gl, gl_now(gl));
 		return true;
 	}
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
@@ -280,10 +289,14 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
+		if (atom_load8(&gl_space(gl)->paused) && !lost(gl)) {
+			fail_waiters(gl, -EAGAIN, true);
+			return; /* until it goes on */
+		}
 		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
 			return;
 		if (!promote(gl, nonblock)) {
-			glock__work_queue(gl, glock__now(gl_space(gl)));
+			glock__work_queue(gl, gl_now(gl));
 			return;
 		}
 		gl_busy(gl)->must_run = false;
@@ -299,7 +312,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		 */
 	}
 	if (nonblock) {
-		glock__work_queue(gl, glock__now(gl_space(gl)));
+		glock__work_queue(gl, gl_now(gl));
 		return;
 	}
 	gl_busy(gl)->target = gh->mode;
@@ -318,7 +331,7 @@ static void set_usable(struct glock *gl, bool usable)
 	if (usable == !!(gl->flags & GLOCK__F_USABLE))
 		return;
 	r = glock__record_edit(gl);
-	r->usable = glock__share_turn(r->usable, glock__now(gl_space(gl)), usable);
+	r->usable = glock__share_turn(r->usable, gl_now(gl), usable);
 	gl->flags ^= GLOCK__F_USABLE;
 }
 
@@ -369,9 +382,12 @@ static void finish(struct glock *gl, enum glock__reply reply)
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	gl->flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
+	if (gl->flags & GLOCK__F_STALE && gl_busy(gl)->req != GLOCK_UN)
+		reply = GLOCK__ERROR; /* granted before the lock was lost */
 	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
 		/* There is no lock manager any more to give it back to. */
-		atom_store8(&gl_space(gl)->withdrawn, true);
+		if (!lost(gl))
+			atom_store8(&gl_space(gl)->withdrawn, true);
 		gl_busy(gl)->req = GLOCK_UN;
 		gl_busy(gl)->target = GLOCK_UN;
 		reply = GLOCK__GRANTED;
@@ -385,6 +401,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		change_state(gl, gl->state); /* a refusal is a change to what it was */
 	else
 		set_usable(gl, gl->state != GLOCK_UN); /* refused, even if to give it up */
+	if (gl->state == GLOCK_UN)
+		gl->flags &= ~(uint32_t)GLOCK__F_STALE;
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
 		gl_busy(gl)->target = GLOCK_UN; /* asked for while it went to another mode */
 	if (gl->state != gl_busy(gl)->target) {
@@ -416,7 +434,7 @@ static void take_reply(struct glock *gl)
 static void finish_now(struct glock *gl, enum glock__reply reply)
 {
 	finish(gl, reply);
-	glock__work_queue(gl, glock__now(gl_space(gl)));
+	glock__work_queue(gl, gl_now(gl));
 }
 
 /* The lock manager's flags for the request that is being made. */
@@ -447,10 +465,9 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	struct glock__cache_change c =
 	    glock__type_cache_change(gl_type(gl)->info.caches, gl->state, to);
 	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
-	bool lost = withdrawn(gl);
 	int err = 0;
 
-	if (!lost && !FAULT(4))
+	if (!lost(gl) && !FAULT(4))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
@@ -470,6 +487,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	struct glock_space *space = gl_space(gl);
 	struct glock__self *self = glock__self();
 	struct glock__record *r;
+	int64_t now = gl_now_anew(gl);
 	int err;
 
 	gl_busy(gl)->req = to;
@@ -477,7 +495,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		set_usable(gl, false);
 	glock__pin(gl); /* the open request's */
 	r = glock__record_edit(gl);
-	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
+	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, now,
 			     gl->flags & GLOCK__F_INITIAL);
 	gl_drop(gl);
 	if (self->mine == gl)
@@ -500,7 +518,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	    self->mine == gl) {
 		/* At once, and we are the one who works on it: no detour. */
 		take_reply(gl);
-		glock__work_queue(gl, glock__now(space));
+		glock__work_queue(gl, gl_now(gl));
 		return;
 	}
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
@@ -524,7 +542,7 @@ static void do_xmote(struct glock *gl, enum glock_mode to)
 	if (glock__request_blocks(gl->state, to, tries))
 		gl->flags |= GLOCK__F_BLOCKING;
 	prepare_cache(gl, to);
-	if (!withdrawn(gl)) {
+	if (!lost(gl)) {
 		ask(gl, to, tries);
 		return;
 	}
@@ -556,7 +574,7 @@ void glock__cancel_request(struct glock *gl)
 	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
 	glock__unpin(gl); /* the caller has one */
 	if (gl->flags & GLOCK__F_HAVE_REPLY)
-		glock__work_queue(gl, glock__now(space)); /* it left the reply to us */
+		glock__work_queue(gl, gl_now(gl)); /* it left the reply to us */
 }
 
 bool glock__now_idle(struct glock *gl)
@@ -570,17 +588,15 @@ bool glock__now_idle(struct glock *gl)
 
 void glock__work_run(struct glock *gl)
 {
-	bool idle;
-
-	gl_take(gl);
-	gl_busy(gl)->work.begun = true;
+	assert(gl_held(gl));
 	/* Not while it is being canceled: that must not hit the next request. */
 	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
 		take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
-	idle = glock__now_idle(gl);
+	if (!glock__now_idle(gl))
+		return;
 	gl_drop(gl);
-	if (idle)
-		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_take(gl);
 }

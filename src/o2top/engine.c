@@ -9,6 +9,7 @@
  */
 #include "engine.h"
 
+#include "clock.h"
 #include "times.h"
 #include "watch.h"
 
@@ -50,14 +51,6 @@ struct engine {
 	int64_t seek_us;
 	int step;
 };
-
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
 
 static bool is_replay(const struct engine *e)
 {
