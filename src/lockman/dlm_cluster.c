@@ -65,8 +65,9 @@ static int connect_daemon(void)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	memcpy(a.sun_path + 1, name, sizeof(name) - 1);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a,
-			       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)))) {
+	if (fd >= 0 &&
+	    connect(fd, (struct sockaddr *)&a,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)))) {
 		close(fd);
 		fd = -1;
 	}
@@ -100,7 +101,7 @@ struct libquorum {
 	int (*dispatch)(uint64_t handle, int types);
 };
 
-static const char *const symbols[] = {"quorum_initialize", "quorum_finalize",  "quorum_getquorate",
+static const char *const symbols[] = {"quorum_initialize", "quorum_finalize",   "quorum_getquorate",
 				      "quorum_fd_get",     "quorum_trackstart", "quorum_dispatch"};
 
 static struct libquorum libquorum;
