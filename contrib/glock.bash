@@ -61,7 +61,7 @@ _glock() {
 		[[ -n $space ]] && words+=' glocks glstats sbstats lkstats'
 		;;
 	trace) words='--node --time --help' ;;
-	demote) words='--help' ;;
+	demote) words='--node --help' ;;
 	bench) words='--time --lockman --help' ;;
 	top | rm) words='--help' ;;
 	*) return ;;

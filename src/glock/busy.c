@@ -29,6 +29,7 @@ void glock__busy_attach(struct glock *gl)
 	b->hold = glock__hold_first(gl);
 	b->more = more;
 	b->gl = gl;
+	b->now = 0;
 	b->idle_since = gl->aux;
 	b->target = b->req = gl->state;
 	b->demote_state = GLOCK_EX;
@@ -78,7 +79,7 @@ struct glock__record *glock__record_edit(struct glock *gl)
 	assert(gl_held(gl));
 	if (!(gl->flags & GLOCK__F_EDITED)) {
 		gl->flags |= GLOCK__F_EDITED;
-		atom_swap32(&r->seq, r->seq | 1);
+		atom_begin32(&r->seq);
 	}
 	return r;
 }
@@ -116,6 +117,7 @@ void glock__busy_settle(struct glock *gl)
 
 	glock__fast_update(gl);
 	publish(gl, b);
+	b->now = 0;
 	if (of_no_use(gl, b))
 		glock__busy_detach(gl);
 }

@@ -126,7 +126,7 @@ static struct call begin(struct glock *gl, enum op op)
 	self->spinlocked = gl;
 	self->thread = NULL; /* the fast path looks no further */
 	self->spinlocked_op = c.rule->name;
-	c.began = glock__now(gl_space(gl));
+	c.began = gl_now_anew(gl);
 	c.sleeps = sleeps(gl);
 	return c;
 }

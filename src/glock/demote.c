@@ -79,7 +79,7 @@ void glock__hold_grow(struct glock *gl)
 void glock__hold_start(struct glock *gl, enum glock_mode to)
 {
 	if (!glock__mode_is_down(gl->state, to) || linux_6_1(gl_space(gl)))
-		glock__record_edit(gl)->granted_at = glock__now(gl_space(gl));
+		glock__record_edit(gl)->granted_at = gl_now(gl);
 }
 
 enum glock_mode glock__demote_target(const struct glock *gl)
@@ -108,7 +108,7 @@ void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, 
 	assert(gl_held(gl) && to != GLOCK_EX);
 	glock__fast_close(gl);
 	if (gl_busy(gl)->demote_state == GLOCK_EX)
-		gl_busy(gl)->more->demote_time = glock__now(gl_space(gl));
+		gl_busy(gl)->more->demote_time = gl_now(gl);
 	gl_busy(gl)->demote_state = glock__demote_merge(gl_busy(gl)->demote_state, to);
 	if (!until) {
 		gl->flags |= GLOCK__F_DEMOTE;
@@ -118,19 +118,19 @@ void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, 
 	}
 	glock__op_callback(gl, to, remote);
 	glock__trace_demote(gl, remote);
-	glock__work_queue(gl, until ? until : glock__now(gl_space(gl)));
+	glock__work_queue(gl, until ? until : gl_now(gl));
 }
 
 /* When the hold time ends; 0: it has ended, or does not count here. */
 static int64_t held_until(struct glock *gl)
 {
-	int64_t now = glock__now(gl_space(gl)), granted_at = gl_record(gl)->granted_at;
-	int64_t until;
+	int64_t granted_at = gl_record(gl)->granted_at, now, until;
 
-	/* A grant in the future was none of ours: a record can be written by others. */
-	until = granted_at > now || granted_at < 0 ? 0 : granted_at + gl_busy(gl)->hold;
 	if (!gl_busy(gl)->hold || (linux_6_1(gl_space(gl)) && gl->type != GLOCK_INODE))
 		return 0;
+	now = gl_now(gl);
+	/* A grant in the future was none of ours: a record can be written by others. */
+	until = granted_at > now || granted_at < 0 ? 0 : granted_at + gl_busy(gl)->hold;
 	/* A grant that has arrived and is not looked at yet counts from then. */
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) &&
 	    gl_busy(gl)->reply == GLOCK__GRANTED)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - a glock's trace events. All under gl->lock; nothing is done if nobody could see them.
+ * events.c - a glock's trace events. All under gl->lock; nothing is done if nobody sees them: neither a
+ * tracer at the probe nor a ring. A tracer has its own clock; for it none is looked at.
  */
 #include "impl.h"
 
@@ -12,16 +13,12 @@ static struct glock__ring *ring_of(const struct glock *gl)
 	return space->ring ? space->ring : glock__publish_traced(space);
 }
 
-static bool wanted(const struct glock *gl)
-{
-	return glock__have_probes || ring_of(gl);
-}
-
 /* What every event says. */
-static struct glock__event event_of(struct glock *gl, enum glock__event_name name)
+static struct glock__event event_of(struct glock *gl, enum glock__event_name name,
+				    const struct glock__ring *ring)
 {
 	return (struct glock__event){
-	    .time = glock__now(gl_space(gl)),
+	    .time = ring ? gl_now(gl) : 0,
 	    .number = gl->number,
 	    .thread = (uint32_t)glock__thread_id(),
 	    .flags = (gl->flags & ~GLOCK__F_OWN) | (glock_object(gl) ? GLOCK__F_OBJECT : 0),
@@ -35,63 +32,68 @@ static struct glock__event event_of(struct glock *gl, enum glock__event_name nam
 
 void glock__trace_state_change(struct glock *gl, enum glock_mode to)
 {
+	struct glock__ring *ring = ring_of(gl);
 	struct glock__event ev;
 
-	if (!wanted(gl))
+	if (!ring && !glock__traced(GLOCK__EV_STATE_CHANGE))
 		return;
-	ev = event_of(gl, GLOCK__EV_STATE_CHANGE);
+	ev = event_of(gl, GLOCK__EV_STATE_CHANGE, ring);
 	ev.to = to;
-	glock__trace(ring_of(gl), &ev);
+	glock__trace(ring, &ev);
 }
 
 void glock__trace_put(struct glock *gl)
 {
+	struct glock__ring *ring = ring_of(gl);
 	struct glock__event ev;
 
-	if (!wanted(gl))
+	if (!ring && !glock__traced(GLOCK__EV_PUT))
 		return;
-	ev = event_of(gl, GLOCK__EV_PUT);
-	glock__trace(ring_of(gl), &ev);
+	ev = event_of(gl, GLOCK__EV_PUT, ring);
+	glock__trace(ring, &ev);
 }
 
 /* Where it shall go, all that wanted it taken together. */
 void glock__trace_demote(struct glock *gl, bool remote)
 {
+	struct glock__ring *ring = ring_of(gl);
 	struct glock__event ev;
 
-	if (!wanted(gl))
+	if (!ring && !glock__traced(GLOCK__EV_DEMOTE_RQ))
 		return;
-	ev = event_of(gl, GLOCK__EV_DEMOTE_RQ);
+	ev = event_of(gl, GLOCK__EV_DEMOTE_RQ, ring);
 	ev.to = gl_busy(gl)->demote_state;
 	ev.remote = remote;
-	glock__trace(ring_of(gl), &ev);
+	glock__trace(ring, &ev);
 }
 
 void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 			 const struct glock__holder *gh, bool out)
 {
+	struct glock__ring *ring = ring_of(gl);
 	struct glock__event ev;
 
-	if (!wanted(gl))
+	if (!ring && !glock__traced(name))
 		return;
-	ev = event_of(gl, name);
+	ev = event_of(gl, name, ring);
 	ev.state = gh->mode;
 	ev.out = out;
-	glock__trace(ring_of(gl), &ev);
+	glock__trace(ring, &ev);
 }
 
 void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
 			    unsigned int sbflags)
 {
+	struct glock__ring *ring = ring_of(gl);
 	struct glock__event ev;
 
-	if (!wanted(gl))
+	if (!ring && !glock__traced(GLOCK__EV_LOCK_TIME))
 		return;
-	ev = event_of(gl, GLOCK__EV_LOCK_TIME);
+	ev = event_of(gl, GLOCK__EV_LOCK_TIME, NULL);
 	ev.time = now;
 	ev.status = status;
 	ev.status_flags = sbflags;
 	ev.round_trip = round_trip;
 	ev.stats = gl_record(gl)->stats;
-	glock__trace(ring_of(gl), &ev);
+	glock__trace(ring, &ev);
 }

@@ -154,7 +154,7 @@ void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
 	if (!gl_space(gl)->fast || !gl_type(gl)->fast || gh->flags & ~GLOCK__FAST_FLAGS ||
-	    gl->lk.held || !glock__is_threads(gh) ||
+	    atom_load32(&gl_space(gl)->traced) || gl->lk.held || !glock__is_threads(gh) ||
 	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST)
 		return;
 	t = glock__thread_in(gl_space(gl));
@@ -167,7 +167,7 @@ void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
 	atom_add64(&gl->fast, glock__fast_one(gh));
 	gh->slot = (uint8_t)slot;
 	atom_or32(&gh->state, GLOCK__H_FAST);
-	glock__slot_fill(t, (unsigned int)slot, gl, gh);
+	glock__slot_fill(t, (unsigned int)slot, gl, gh, gh->where);
 }
 
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
@@ -183,7 +183,7 @@ void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 	glock__slot_empty(t, gh->slot);
 	atom_and32(&gh->state, ~GLOCK__H_FAST);
 	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
-	gh->asked = glock__now(gl_space(gl)); /* nobody looked at the clock when it was */
+	gh->asked = gl_now(gl); /* nobody looked at the clock when it was */
 	glock__publish_queued(gl, gh);
 	glock__publish_holder(gl, gh, gh_state(gh));
 	atom_sub64(&gl->fast, glock__fast_one(gh));

@@ -23,7 +23,7 @@
  * (glock__fast_update). That keeps the order of asking: nobody comes by the word while one waits.
  *
  * Not for this path: types with lock or unlock operations or whose owner may recur, spaces that
- * keep a trace or check the lock order, holders with an owner of the program's own or with flags
+ * keep a trace, or are traced just now, or check the lock order, holders with an owner of the program's own or with flags
  * that need the queue, and threads that hold more than GLOCK__THREAD_SLOTS already.
  */
 #ifndef GLOCK__FAST_H
@@ -92,10 +92,16 @@ static inline struct glock__thread *glock__fast_thread(const struct glock *gl)
 	return t && atom_load_ptr(&t->space) == gl_space(gl) ? t : NULL;
 }
 
-/* The lock manager has something for this node that nobody else was woken for. */
+/*
+ * The lock manager has something for this node that nobody else was woken for; or somebody traces
+ * (glock__threads_trace), and every grant is to be an event.
+ */
 static inline bool glock__fast_due(const struct glock__thread *t)
 {
-	return atom_load32(t->bell) != atom_load32(t->seen);
+	const uint32_t *bell = __atomic_load_n(&t->bell, __ATOMIC_RELAXED);
+	const uint32_t *seen = __atomic_load_n(&t->seen, __ATOMIC_RELAXED);
+
+	return atom_load32(bell) != atom_load32(seen);
 }
 
 /* Whether the thread holds it already: that is for the slow path to tell it. */
@@ -134,16 +140,18 @@ static inline uint64_t glock__fast_one(const struct glock__holder *gh)
  * and clears a bit.
  */
 static inline void glock__slot_fill(struct glock__thread *t, unsigned int slot, struct glock *gl,
-				    struct glock__holder *gh)
+				    struct glock__holder *gh, const char *where)
 {
 	uint32_t used;
 
-	if (t->slots[slot].gl != gl || t->slots[slot].gh != gh || t->slots[slot].mode != gh->mode) {
+	if (t->slots[slot].gl != gl || t->slots[slot].gh != gh || t->slots[slot].mode != gh->mode ||
+	    t->slots[slot].where != where) {
 		t->slots[slot].mode = gh->mode;
+		t->slots[slot].where = where;
 		atom_store_ptr(&t->slots[slot].gh, gh);
 		atom_store_ptr(&t->slots[slot].gl, gl);
-		atom_store64(&t->record->slots[slot],
-			     GLOCK__SLOT_MODE(gh->mode) | glock__slab_place(gl));
+		atom_store64(&t->record->slots[slot], GLOCK__SLOT(glock__slab_place(gl), gh->mode,
+								  glock__site_number(t, where)));
 	}
 	/* Not read back from where it was just stored: that would wait for the store. */
 	used = t->used | 1u << slot;
@@ -175,7 +183,7 @@ FAST bool glock__fast_nq_in(struct glock__thread *t, unsigned int slot, struct g
 	gh->where = where;
 	gh->slot = (uint8_t)slot;
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST);
-	glock__slot_fill(t, slot, gl, gh);
+	glock__slot_fill(t, slot, gl, gh, where);
 	if (!glock__fast_take(gl, gh->mode)) {
 		glock__fast_refused(t, gh);
 		return false;

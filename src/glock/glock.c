@@ -148,7 +148,7 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 
 	/* Not the word: there is somebody in it now and then who will go away again. */
 	assert(gl_held(gl) && may_join_list(gl, gh, true));
-	waited = glock__now(gl_space(gl)) - gh->asked;
+	waited = gl_now(gl) - gh->asked;
 	if (waited > LONG_WAIT)
 		glock__hold_grow(gl);
 	glock__publish_waited(gl, waited);
@@ -177,7 +177,7 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 {
 	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
-	glock__publish_waited(gl, glock__now(gl_space(gl)) - gh->asked);
+	glock__publish_waited(gl, gl_now(gl) - gh->asked);
 	glock__unlink(gl, gh);
 	gh->error = error;
 	glock__holder_set(gl_space(gl), gh, 0);
@@ -269,7 +269,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 	if (glock__is_held(gl))
 		return true; /* until it lets go; new requests wait behind */
 	if (nonblock) {
-		glock__work_queue(gl, glock__now(gl_space(gl)));
+		glock__work_queue(gl, gl_now(gl));
 		return true;
 	}
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
@@ -297,7 +297,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
 			return;
 		if (!promote(gl, nonblock)) {
-			glock__work_queue(gl, glock__now(gl_space(gl)));
+			glock__work_queue(gl, gl_now(gl));
 			return;
 		}
 		gl_busy(gl)->must_run = false;
@@ -313,7 +313,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		 */
 	}
 	if (nonblock) {
-		glock__work_queue(gl, glock__now(gl_space(gl)));
+		glock__work_queue(gl, gl_now(gl));
 		return;
 	}
 	gl_busy(gl)->target = gh->mode;
@@ -332,7 +332,7 @@ static void set_usable(struct glock *gl, bool usable)
 	if (usable == !!(gl->flags & GLOCK__F_USABLE))
 		return;
 	r = glock__record_edit(gl);
-	r->usable = glock__share_turn(r->usable, glock__now(gl_space(gl)), usable);
+	r->usable = glock__share_turn(r->usable, gl_now(gl), usable);
 	gl->flags ^= GLOCK__F_USABLE;
 }
 
@@ -435,7 +435,7 @@ static void take_reply(struct glock *gl)
 static void finish_now(struct glock *gl, enum glock__reply reply)
 {
 	finish(gl, reply);
-	glock__work_queue(gl, glock__now(gl_space(gl)));
+	glock__work_queue(gl, gl_now(gl));
 }
 
 /* The lock manager's flags for the request that is being made. */
@@ -488,6 +488,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	struct glock_space *space = gl_space(gl);
 	struct glock__self *self = glock__self();
 	struct glock__record *r;
+	int64_t now = gl_now_anew(gl);
 	int err;
 
 	gl_busy(gl)->req = to;
@@ -495,7 +496,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		set_usable(gl, false);
 	glock__pin(gl); /* the open request's */
 	r = glock__record_edit(gl);
-	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
+	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, now,
 			     gl->flags & GLOCK__F_INITIAL);
 	gl_drop(gl);
 	if (self->mine == gl)
@@ -518,7 +519,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	    self->mine == gl) {
 		/* At once, and we are the one who works on it: no detour. */
 		take_reply(gl);
-		glock__work_queue(gl, glock__now(space));
+		glock__work_queue(gl, gl_now(gl));
 		return;
 	}
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
@@ -574,7 +575,7 @@ void glock__cancel_request(struct glock *gl)
 	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
 	glock__unpin(gl); /* the caller has one */
 	if (gl->flags & GLOCK__F_HAVE_REPLY)
-		glock__work_queue(gl, glock__now(space)); /* it left the reply to us */
+		glock__work_queue(gl, gl_now(gl)); /* it left the reply to us */
 }
 
 bool glock__now_idle(struct glock *gl)
@@ -588,17 +589,15 @@ bool glock__now_idle(struct glock *gl)
 
 void glock__work_run(struct glock *gl)
 {
-	bool idle;
-
-	gl_take(gl);
-	gl_busy(gl)->work.begun = true;
+	assert(gl_held(gl));
 	/* Not while it is being canceled: that must not hit the next request. */
 	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
 		take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
-	idle = glock__now_idle(gl);
+	if (!glock__now_idle(gl))
+		return;
 	gl_drop(gl);
-	if (idle)
-		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_take(gl);
 }

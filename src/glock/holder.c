@@ -94,7 +94,6 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 static void sign(struct glock__holder *gh, const char *where)
 {
 	gh->where = where;
-	gh->asked = glock__now(gl_space(gh->gl));
 	gh->pid = glock__thread_id();
 	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
 	if (!(gh->flags & GLOCK__OWNED))
@@ -238,12 +237,15 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl, true);
 	gl_take(gl);
 	glock__fast_close(gl);
+	gh->asked = gl_now(gl);
 	if (gh->flags & GLOCK_NOBLOCK)
 		err = nq_noblock(gl, gh);
 	else
 		err = add_to_queue(gl, gh);
 	if (!err && !(gh->flags & GLOCK_NOBLOCK))
 		glock__run_queue(gl, true);
+	if (mine)
+		glock__mine_run(gl);
 	if (!err && gh_state(gh) & GLOCK__H_HOLDER)
 		glock__fast_from_list(gl, gh);
 	gl_drop(gl);
@@ -355,8 +357,12 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	}
 	gh->error = 0;
 	glock__holder_set(gl_space(gl), gh, 0);
-	if (gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) ||
-	    !glock__list_empty(&gl_busy(gl)->holders))
+	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
+	    glock__list_empty(&gl_busy(gl)->holders))
+		return;
+	if (glock__self()->mine == gl)
+		glock__work_queue(gl, gl_now(gl)); /* runs it before long, and may do more */
+	else
 		glock__run_queue(gl, true);
 }
 
@@ -410,6 +416,8 @@ SLOW static int dq_by_queue(struct glock_holder *pub)
 		release(gl, gh);
 	else if (gh_state(gh) & GLOCK__H_QUEUED)
 		err = -EBUSY; /* its lock operation runs, and called this */
+	if (mine)
+		glock__mine_run(gl);
 	idle = glock__now_idle(gl);
 	gl_drop(gl);
 	if (idle)

@@ -187,6 +187,7 @@ struct glock__busy {
 	int64_t hold; /* the minimum hold time */
 	struct glock__more *more;
 	struct glock *gl;
+	int64_t now;           /* see gl_now(); 0: not looked at yet */
 	uint32_t demotes_done; /* a futex; goes on from one glock to the next that has this */
 	uint32_t idle_since;   /* see lru.c */
 	uint32_t extra;        /* its place among what others see; 0: none */
@@ -246,7 +247,10 @@ struct glock_space {
 	struct glock__publisher *publisher; /* NULL: nobody sees us */
 	struct glock__ring *live_ring;      /* made when somebody wants to see events */
 	uint32_t live_ring_made;
-	uint64_t publish_order; /* how many holders were published */
+	uint32_t demote_answered; /* of what others asked for; see knock.c */
+	uint32_t traced;          /* somebody does, from outside: no thread takes the fast path */
+	uint64_t publish_order;   /* how many holders were published */
+	struct glock__sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	void (*recover)(void *arg, const struct glock_peer *dead);
@@ -359,6 +363,36 @@ static inline struct glock__busy *gl_busy(const struct glock *gl)
 	return glock__slab_at(&gl_space(gl)->busy, gl->aux);
 }
 
+/*
+ * The time, under gl->lock, as taken by gl_take(): looked at once while the lock is held, which is
+ * for instructions. What is done under it in one go is done at one time. A thread that is about the
+ * glock's work (mine) goes on with that time until it sleeps, calls the program, or gets a reply.
+ */
+static inline void gl_now_is(struct glock *gl, int64_t now)
+{
+	struct glock__self *self = glock__self();
+
+	gl_busy(gl)->now = now;
+	if (self->mine == gl)
+		self->moment = now;
+}
+
+static inline int64_t gl_now_anew(struct glock *gl)
+{
+	gl_now_is(gl, glock__now(gl_space(gl)));
+	return gl_busy(gl)->now;
+}
+
+static inline int64_t gl_now(struct glock *gl)
+{
+	struct glock__self *self = glock__self();
+	int64_t now = gl_busy(gl)->now;
+
+	if (!now && self->mine == gl)
+		now = gl_busy(gl)->now = self->moment;
+	return now ? now : gl_now_anew(gl);
+}
+
 /* To be read. */
 static inline struct glock__record *gl_record(const struct glock *gl)
 {
@@ -396,7 +430,7 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
 /* It leaves the list, and nothing else is done with it. */
 void glock__unlink(struct glock *gl, struct glock__holder *gh);
 
-/* The work of a glock; not under its lock. */
+/* The work of a glock, under its lock, which it drops and takes again. */
 void glock__work_run(struct glock *gl);
 /* Under gl->lock: true if the lock manager has to be told (ops->idle) that nobody uses it now. */
 bool glock__now_idle(struct glock *gl);
@@ -467,6 +501,7 @@ void glock__demote_done(struct glock *gl);
 void glock__demote_if_due(struct glock *gl);
 /* Another node wants it. */
 void glock__demand(struct glock *gl, enum glock_mode to);
+void glock__demanded(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
 void glock__hold_start(struct glock *gl, enum glock_mode to);
 void glock__hold_shrink(struct glock *gl);
 void glock__hold_grow(struct glock *gl);
@@ -515,6 +550,7 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
 bool glock__mine_begin(struct glock *gl, bool waits);
 /* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
 void glock__attend(struct glock_space *space, bool begin);
+/* Runs what was queued since; under gl->lock, which it drops and takes again. */
 void glock__mine_run(struct glock *gl);
 void glock__mine_end(struct glock *gl);
 /* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */
@@ -550,6 +586,9 @@ static inline void glock__unpin(struct glock *gl)
 }
 /* Takes a pin away, perhaps the last reference; under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);
+/* As glock_get(), but -ENOENT where there is none. */
+int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
+		     struct glock **ret);
 void glock__free(struct glock *gl);
 /* Calls fn for each glock there is, with a reference and without locks. */
 void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg);
@@ -593,9 +632,15 @@ void glock__publish_waited(struct glock *gl, int64_t ns);
 void glock__publish_object(struct glock *gl);
 void glock__publish_gone(struct glock *gl);
 
+/* knock.c: an event of lock managers. */
+void glock__knocked(void *owner);
+
 /* A ring for 2^order events that others can read; NULL: there is none. */
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order);
-/* The same, if somebody wants to see events now. */
+/*
+ * The same, if somebody wants to see events now. Notices that he begins or is gone: when an event is
+ * to be told, or somebody knocks.
+ */
 struct glock__ring *glock__publish_traced(struct glock_space *space);
 
 /* none.c: the lock manager of a single process. */

@@ -72,7 +72,7 @@ void glock__lru_add(struct glock *gl)
 
 	assert(gl_held(gl) && !gl_refs(gl) && gl->state != GLOCK_UN);
 	assert(!(gl->flags & GLOCK__F_LRU));
-	gl_busy(gl)->idle_since = units(glock__now(space));
+	gl_busy(gl)->idle_since = units(gl_now(gl));
 	glock__lock_take(&space->lru.lock);
 	if (gl->flags & GLOCK__F_LISTED)
 		list_del(space, gl);
@@ -127,10 +127,10 @@ static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age
 	*next = INT64_MAX;
 	while ((gl = lock_first(space, next))) {
 		is_idle = gl->flags & GLOCK__F_LRU;
-		idle = is_idle ? idle_for(gl, glock__now(space)) : 0;
+		idle = is_idle ? idle_for(gl, gl_now(gl)) : 0;
 		if (is_idle && atom_load32(&space->lru.n) <= keep && (!age || idle < age)) {
 			if (age)
-				*next = glock__now(space) + age - idle;
+				*next = gl_now(gl) + age - idle;
 			gl_drop(gl);
 			return NULL;
 		}

@@ -35,6 +35,7 @@ enum {
 	EXTRAS = 1 << 19,
 	THREADS = 1 << 17,
 	TRACE_BYTES = 1 << 24,
+	SITES = 1 << 12,
 };
 
 struct pool {
@@ -65,6 +66,7 @@ static const struct {
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), HOLDERS},
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), EXTRAS},
     [GLOCK__AREA_TRACE] = {1, TRACE_BYTES},
+    [GLOCK__AREA_SITES] = {sizeof(struct glock__segment_site), SITES},
 };
 
 static uint64_t pages(uint64_t bytes)

@@ -56,6 +56,7 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	struct glock__record *r;
 
 	gl_take(gl);
+	gl_now_is(gl, now); /* when it came, not when the lock was free */
 	r = glock__record_edit(gl);
 	round_trip = glock__stats_reply(&r->stats, &space->type_stats, gl->type, r->stamp, now,
 					gl->flags & GLOCK__F_BLOCKING);
@@ -86,17 +87,22 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	gl_drop(gl);
 }
 
-static void on_bast(struct glock__lm_lock *lk, int mode)
+void glock__demanded(struct glock *gl, enum glock_mode to)
 {
-	struct glock *gl = glock__entry(lk, struct glock, lk);
-	int to = glock__mode_for_bast(mode);
-
 	gl_take(gl);
-	if (to >= 0 && !(gl->flags & GLOCK__F_DEAD)) {
+	if (!(gl->flags & GLOCK__F_DEAD)) {
 		gl_busy(gl)->more->counts.basts++;
 		glock__demand(gl, to);
 	}
 	gl_drop(gl);
+}
+
+static void on_bast(struct glock__lm_lock *lk, int mode)
+{
+	int to = glock__mode_for_bast(mode);
+
+	if (to >= 0)
+		glock__demanded(glock__entry(lk, struct glock, lk), to);
 }
 
 static void on_block(void *owner)
@@ -113,7 +119,7 @@ void glock__unfreeze(struct glock *gl)
 		return;
 	gl->flags &= ~(uint32_t)GLOCK__F_FROZEN;
 	gl->flags |= GLOCK__F_HAVE_REPLY;
-	glock__work_queue(gl, glock__now(gl_space(gl)));
+	glock__work_queue(gl, gl_now(gl));
 }
 
 static void thaw_one(struct glock *gl, void *arg)
@@ -122,7 +128,7 @@ static void thaw_one(struct glock *gl, void *arg)
 	gl_take(gl);
 	if (gl_busy(gl)->held_back) {
 		gl_busy(gl)->held_back = false;
-		glock__work_queue(gl, glock__now(gl_space(gl)));
+		glock__work_queue(gl, gl_now(gl));
 	}
 	glock__unfreeze(gl);
 	gl_drop(gl);
@@ -198,4 +204,5 @@ const struct glock__lm_events glock__events = {
     .pause = on_pause,
     .resume = on_resume,
     .recover = on_recover,
+    .knocked = glock__knocked,
 };

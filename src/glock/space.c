@@ -169,6 +169,7 @@ static void free_space(struct glock_space *space)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
 	glock__threads_end(space);
+	glock__sites_free(space);
 	glock__publisher_free(space->publisher);
 	free(space->hash);
 	free(space);
@@ -498,6 +499,6 @@ int glock_supports(const char *feature)
 		if (!strncmp(feature, "lockman:", 8) && !strcmp(feature + 8, lockmans[i].name))
 			return 1;
 	if (!strcmp(feature, "probes"))
-		return glock__have_probes;
+		return GLOCK__HAVE_PROBES;
 	return 0;
 }

@@ -17,6 +17,8 @@
 
 /* Work that is due for that long is not being done; the hold time and callbacks are shorter. */
 #define HANGS_NS 1000000000ll
+/* Who runs answers within milliseconds; who has no CPU just now, later. */
+#define ANSWER_NS 2000000000ll
 
 const char *const glock__condition_names[GLOCK__CONDITION_MAX] = {
     [GLOCK__NODE_OK] = "ok",
@@ -212,6 +214,41 @@ void glock__survey_free(struct glock__survey *s)
 	}
 	free(s->spaces);
 	*s = (struct glock__survey){0};
+}
+
+int glock__survey_trace(const struct glock__survey_space *space,
+			const struct glock__survey_node *node, int64_t until)
+{
+	int err = glock__peek_trace_until(node->path, until);
+
+	return err ? err : glock__local_knock(space->path, node->slot);
+}
+
+int glock__survey_demote(const struct glock__survey_space *space,
+			 const struct glock__survey_node *node, unsigned int type, uint64_t number,
+			 enum glock_mode to)
+{
+	const struct timespec ms = {0, 1000000};
+	int64_t end = now_ns() + ANSWER_NS;
+	struct glock__peek_asked asked;
+	int err;
+
+	/* Whoever else asks is through in a moment. */
+	while ((err = glock__peek_demote(node->path, type, number, to, &asked)) == -EAGAIN &&
+	       now_ns() < end)
+		nanosleep(&ms, NULL);
+	if (err)
+		return err == -EAGAIN ? -ETIMEDOUT : err;
+	err = glock__local_knock(space->path, node->slot);
+	for (bool answered = false; !err && !answered;) {
+		answered = glock__peek_answered(&asked, &err);
+		if (!answered && now_ns() >= end)
+			err = -ETIMEDOUT;
+		else if (!answered)
+			nanosleep(&ms, NULL);
+	}
+	glock__peek_ask_end(&asked);
+	return err;
 }
 
 int glock__survey_remove(const struct glock__survey_space *space)

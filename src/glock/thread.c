@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 struct glock__lock glock__threads_lock;
-static const uint32_t no_bell;
+static const uint32_t no_bell, always_rung = 1;
 
 /* ---- the end of a thread ---- */
 
@@ -120,6 +120,26 @@ void glock__threads_end(struct glock_space *space)
 
 /* ---- a thread's record in a space ---- */
 
+/* Under threads_lock. Its thread may be looking: two words that do not fit together do no harm. */
+static void hang_bell(struct glock__thread *t, bool traced)
+{
+	const struct glock__lockman *lm = t->space->lm;
+	const uint32_t *bell = lm->bell ? lm->bell : &no_bell;
+	const uint32_t *seen = lm->bell ? lm->seen : &no_bell;
+
+	__atomic_store_n(&t->bell, traced ? &always_rung : bell, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->seen, traced ? &no_bell : seen, __ATOMIC_RELAXED);
+}
+
+void glock__threads_trace(struct glock_space *space, bool on)
+{
+	glock__lock_take(&glock__threads_lock);
+	atom_store32(&space->traced, on);
+	for (struct glock__thread *t = space->threads; t; t = t->next)
+		hang_bell(t, on);
+	glock__lock_drop(&glock__threads_lock);
+}
+
 static struct glock__thread *new_thread(struct glock_space *space, struct glock__self *self)
 {
 	struct glock__thread *t = new_page();
@@ -136,8 +156,6 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 	t->space = space;
 	t->record = r;
 	t->number = number;
-	t->bell = space->lm->bell ? space->lm->bell : &no_bell;
-	t->seen = space->lm->bell ? space->lm->seen : &no_bell;
 	t->owner = glock__thread_number();
 	t->tid = glock__thread_id();
 	memcpy(t->comm, glock__thread_name(), sizeof(t->comm));
@@ -145,6 +163,7 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 	memcpy(r->comm, t->comm, sizeof(r->comm));
 	r->flags = GLOCK__R_LIVE;
 	glock__lock_take(&glock__threads_lock);
+	hang_bell(t, atom_load32(&space->traced));
 	t->next = space->threads;
 	space->threads = t;
 	t->next_of_self = self->threads;

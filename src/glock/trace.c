@@ -4,6 +4,8 @@
 
 #include "atom.h"
 #include "mode.h"
+/* The probes here have words that a tracer counts itself in; see glock__traced(). */
+#define _SDT_HAS_SEMAPHORES 1
 #include "probes.h"
 
 #include <assert.h>
@@ -11,8 +13,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-const bool glock__have_probes = GLOCK__HAVE_PROBES;
 
 const char *const glock__event_names[GLOCK__EV_MAX] = {
     [GLOCK__EV_STATE_CHANGE] = "gfs2_glock_state_change",
@@ -220,6 +220,32 @@ int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__
 }
 
 /* ---- probes ---- */
+
+/* Of each probe: how many trace it. Names and section are those that sys/sdt.h asks for. */
+#define TRACERS(name)                                                        \
+	static unsigned short glock_##name##_semaphore __attribute__((used)) \
+	__attribute__((section(".probes")))
+
+TRACERS(state_change);
+TRACERS(put);
+TRACERS(demote_rq);
+TRACERS(promote);
+TRACERS(queue);
+TRACERS(lock_time);
+
+bool glock__traced(enum glock__event_name name)
+{
+	static const volatile unsigned short *const tracers[GLOCK__EV_MAX] = {
+	    [GLOCK__EV_STATE_CHANGE] = &glock_state_change_semaphore,
+	    [GLOCK__EV_PUT] = &glock_put_semaphore,
+	    [GLOCK__EV_DEMOTE_RQ] = &glock_demote_rq_semaphore,
+	    [GLOCK__EV_PROMOTE] = &glock_promote_semaphore,
+	    [GLOCK__EV_QUEUE] = &glock_queue_semaphore,
+	    [GLOCK__EV_LOCK_TIME] = &glock_lock_time_semaphore,
+	};
+
+	return GLOCK__HAVE_PROBES && *tracers[name];
+}
 
 static void probe(const struct glock__event *ev)
 {

@@ -94,7 +94,7 @@ int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__
 /* Fires the event's probe, and puts it into the ring if there is one. */
 void glock__trace(struct glock__ring *r, const struct glock__event *ev);
 
-/* Whether anybody could see an event: without a ring and without probes it need not be made. */
-extern const bool glock__have_probes;
+/* Whether somebody traces the event's probe: if not, and without a ring, it need not be made. */
+bool glock__traced(enum glock__event_name name);
 
 #endif

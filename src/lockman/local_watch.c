@@ -364,7 +364,7 @@ static void watch_requests(struct local *l, int64_t now)
 
 void glock__local_watch(struct local *l)
 {
-	int64_t now = local_now(), last = __atomic_load_n(&l->watched, __ATOMIC_RELAXED);
+	int64_t now = local_now_about(), last = __atomic_load_n(&l->watched, __ATOMIC_RELAXED);
 
 	if (now - last < WATCH_NS ||
 	    !__atomic_compare_exchange_n(&l->watched, &last, now, false, __ATOMIC_ACQ_REL,

@@ -132,6 +132,8 @@ struct glock__lm_events {
 	void (*resume)(void *owner);
 	/* Somebody died: put in order what it left. Grants are held back until this returns. */
 	void (*recover)(void *owner, const struct glock__lm_peer *dead);
+	/* Optional: the bell was rung and there was nothing to fetch. Under no lock. */
+	void (*knocked)(void *owner);
 };
 
 /* A lock manager's first member. */

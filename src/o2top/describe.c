@@ -93,20 +93,25 @@ static const char *called(const struct row *row, const struct model *m)
 	return name;
 }
 
-const char *describe_path(const struct row *row, const struct model *m, const struct names *names)
+/* A path that may be of any lock space is of none where several have such an inode. */
+void describe_name(struct row *row, const struct model *m, const struct names *names)
 {
-	const char *path = called(row, m);
+	const struct space *space = &m->spaces[row->space];
 	bool sure;
 
-	if (row->id.class || path)
-		return path;
-	if (row->id.number == m->spaces[row->space].root && m->spaces[row->space].mount)
-		return m->spaces[row->space].mount;
-	path = names_find(names, m->spaces[row->space].name, row->id.number, &sure);
-	for (size_t i = 0; path && !sure && i < m->n_spaces; i++)
+	row->path = called(row, m);
+	if (row->id.class || row->path)
+		return;
+	if (row->id.number == space->root && space->mount) {
+		row->path = space->mount;
+		return;
+	}
+	row->path = names_find(names, space->name, row->id.number, &sure);
+	for (size_t i = 0; row->path && !sure && i < m->n_spaces; i++)
 		if (i != row->space && space_holds(m, i, row->id.number))
-			path = NULL;
-	return path;
+			row->path = NULL;
+	if (row->path && sure)
+		row->links = names_links(names, space->name, row->id.number);
 }
 
 void describe_settle(struct names *names, const struct model *m)

@@ -8,8 +8,8 @@
 #include "rank.h"
 
 void describe_row(struct row *row, const struct model *m);
-/* What the row is called, or NULL; a path that may be of any lock space is of none where several have it. */
-const char *describe_path(const struct row *row, const struct model *m, const struct names *names);
+/* What the row is called, if that is known: its path, and its other names. */
+void describe_name(struct row *row, const struct model *m, const struct names *names);
 /* Lists of names that are of no lock space yet: finds out which. */
 void describe_settle(struct names *names, const struct model *m);
 

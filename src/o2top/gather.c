@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what Locks did to rows. Members are sorted by row, lock and node; then each row's are side by
- * side, and so are its LockSets.
+ * From what Locks did to rows. Members are put in order by row, lock and node; then each row's are side
+ * by side, and so are its LockSets.
  */
 #include "gather.h"
 
 #include "dentry.h"
 #include "keyed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,40 +74,97 @@ static int gather_members(struct group *g, const struct model *m, const struct f
 	return 0;
 }
 
+/* ---- whose row ----------------------------------------------------------------------------- */
+
+/*
+ * Rows are numbered as they are met, and found by a hash. So members stay nearly in the order of their
+ * tables, and what is read of Locks and trails from here on lies side by side.
+ */
+struct place {
+	struct row_id id;
+	uint32_t space;
+};
+
+struct places {
+	struct place *list;
+	uint32_t n;
+	uint32_t *slots; /* indices; at most half of them used */
+	size_t mask;
+};
+
+static int places_init(struct places *p, size_t most)
+{
+	size_t slots = 64;
+
+	while (slots < 2 * most)
+		slots *= 2;
+	*p = (struct places){.list = malloc((most + 1) * sizeof(*p->list)),
+			     .slots = malloc(slots * sizeof(*p->slots)),
+			     .mask = slots - 1};
+	if (!p->list || !p->slots)
+		return -ENOMEM;
+	memset(p->slots, 0xff, slots * sizeof(*p->slots));
+	return 0;
+}
+
+static void places_free(struct places *p)
+{
+	free(p->list);
+	free(p->slots);
+}
+
+/* The slot of a row, or the empty one where it belongs. */
+static uint32_t *place_of(const struct places *p, uint32_t space, struct row_id id)
+{
+	uint64_t hash =
+	    (id.number ^ (uint64_t)id.class << 56 ^ (uint64_t)space << 48) * 0x9e3779b97f4a7c15u;
+
+	for (size_t i = (size_t)(hash >> 32);; i++) {
+		uint32_t *slot = &p->slots[i & p->mask];
+		const struct place *at = &p->list[*slot];
+
+		if (*slot == NONE ||
+		    (at->id.number == id.number && at->id.class == id.class && at->space == space))
+			return slot;
+	}
+}
+
+static uint32_t place_take(struct places *p, const struct member *member)
+{
+	uint32_t *slot = place_of(p, member->space, member->row);
+
+	if (*slot == NONE) {
+		*slot = p->n++;
+		p->list[*slot] = (struct place){member->row, member->space};
+	}
+	return *slot;
+}
+
 static int compare_u64(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
 
-/* By number first: of that a struct keyed is made. */
-static int same_row(const struct member *a, const struct member *b)
+static int compare_locks(const struct member *a, const struct member *b)
 {
-	int c = compare_u64(a->row.number, b->row.number);
+	int c = compare_u64(a->lock->id.type, b->lock->id.type);
 
-	c = c ? c : compare_u64(a->row.class, b->row.class);
-	return c ? c : compare_u64(a->space, b->space);
-}
-
-static int same_lock(const struct member *a, const struct member *b)
-{
-	int c = same_row(a, b);
-
-	c = c ? c : compare_u64(a->lock->id.type, b->lock->id.type);
 	c = c ? c : compare_u64(a->lock->id.number, b->lock->id.number);
 	return c ? c : compare_u64(a->lock->id.low, b->lock->id.low);
 }
 
-static int by_place(const void *a, const void *b, void *arg)
+/* Of one row. */
+static int by_lock(const void *a, const void *b, void *arg)
 {
 	const struct member *members = arg;
 	const struct member *x = &members[((const struct keyed *)a)->index];
 	const struct member *y = &members[((const struct keyed *)b)->index];
-	int c = same_lock(x, y);
+	int c = compare_locks(x, y);
 
 	return c ? c : compare_u64(x->node, y->node);
 }
 
-static int sort_members(struct member *members, size_t n)
+static int sort_members(struct places *places, struct member *members, size_t n)
 {
 	struct keyed *order = calloc(n + 1, sizeof(*order));
 	int err;
@@ -114,8 +172,8 @@ static int sort_members(struct member *members, size_t n)
 	if (!order)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		order[i] = (struct keyed){members[i].row.number, (uint32_t)i};
-	err = keyed_sort_by(order, n, by_place, members);
+		order[i] = (struct keyed){place_take(places, &members[i]), (uint32_t)i};
+	err = keyed_sort_by(order, n, by_lock, members);
 	if (!err)
 		keyed_arrange(order, n, members, sizeof(*members));
 	free(order);
@@ -192,7 +250,7 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 		const struct member *member = &first[i];
 
 		/* most rows are of one Lock: what is the first is not added to nothing */
-		if (i == 0 || same_lock(member - 1, member))
+		if (i == 0 || compare_locks(member - 1, member) != 0)
 			locksets[row->n_locksets++] = (struct lockset){
 			    .members = member, .n_members = 1, .sum = *member->change};
 		else
@@ -218,42 +276,39 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 	row->hot = row->sum.waiting || waited >= HOT_PER_S;
 }
 
-static int make_rows(struct group *g, const struct model *m)
+static bool is_of(const struct member *member, const struct place *place)
 {
-	size_t n_rows = 0, locksets = 0, nodes = 0;
+	return member->row.number == place->id.number && member->row.class == place->id.class &&
+	       member->space == place->space;
+}
 
-	for (size_t i = 0; i < g->n_members; i++)
-		n_rows += i == 0 || same_row(&g->members[i - 1], &g->members[i]);
-	g->rows = calloc(n_rows + 1, sizeof(*g->rows));
+static int make_rows(struct group *g, const struct model *m, const struct places *places)
+{
+	size_t locksets = 0, nodes = 0;
+
+	g->rows = calloc(places->n + 1, sizeof(*g->rows));
 	g->locksets = calloc(g->n_members + 1, sizeof(*g->locksets));
 	g->row_nodes = calloc(g->n_members + 1, sizeof(*g->row_nodes));
 	if (!g->rows || !g->locksets || !g->row_nodes)
 		return -ENOMEM;
 	for (size_t i = 0, n; i < g->n_members; i += n) {
+		const struct place *place = &places->list[g->n_rows];
 		struct row *row = &g->rows[g->n_rows++];
 
-		for (n = 1; i + n < g->n_members && !same_row(&g->members[i], &g->members[i + n]);)
+		for (n = 1; i + n < g->n_members && is_of(&g->members[i + n], place);)
 			n++;
-		row->space = g->members[i].space;
-		row->id = g->members[i].row;
+		row->space = place->space;
+		row->id = place->id;
 		sum_row(row, m, &g->members[i], (uint32_t)n, g->locksets + locksets,
 			g->row_nodes + nodes);
 		locksets += row->n_locksets;
 		nodes += row->n_nodes;
 	}
+	assert(g->n_rows == places->n);
 	return 0;
 }
 
 /* ---- trend --------------------------------------------------------------------------------- */
-
-static int by_row(const void *key, const void *element)
-{
-	const struct member *a = key;
-	const struct row *b = element;
-	struct member of_b = {.space = b->space, .row = b->id};
-
-	return same_row(a, &of_b);
-}
 
 static void add_trail(struct row *row, const struct trail *trail, uint32_t newest)
 {
@@ -272,27 +327,25 @@ static void add_trail(struct row *row, const struct trail *trail, uint32_t newes
 }
 
 /* Of a Lock that did nothing in this sample, or whose node is missing from it. */
-static void add_idle(struct group *g, const struct model *m, const struct filter *f, uint32_t space,
-		     const struct node_space *ns, uint32_t warm)
+static void add_idle(struct group *g, const struct places *places, const struct model *m,
+		     const struct filter *f, uint32_t space, const struct node_space *ns,
+		     uint32_t warm)
 {
 	const struct source *source = m->spaces[space].source;
 	const struct lock *lock = table_lock(&ns->table, warm);
-	struct member key = {.space = space, .row = source->row(lock)};
-	struct row *row;
+	uint32_t row;
 
 	if ((ns->present && table_changed(&ns->table, lock)) ||
 	    !type_wanted(source, f, lock->id.type))
 		return;
-	row = bsearch(&key, g->rows, g->n_rows, sizeof(*row), by_row);
-	if (row)
-		add_trail(row, table_trail_of(&ns->table, lock), m->sample);
+	row = *place_of(places, space, source->row(lock));
+	if (row != NONE)
+		add_trail(&g->rows[row], table_trail_of(&ns->table, lock), m->sample);
 }
 
-/*
- * Of a Lock that did something the row is known; of one that did nothing there may be a row, which is
- * looked for: they are in the order in which they were made.
- */
-static void add_trends(struct group *g, const struct model *m, const struct filter *f)
+/* Of a Lock that did something the row is known; of one that did nothing there may be one. */
+static void add_trends(struct group *g, const struct places *places, const struct model *m,
+		       const struct filter *f)
 {
 	uint32_t n = m->sample > 1 ? m->sample - 1 : 0;
 
@@ -315,18 +368,21 @@ static void add_trends(struct group *g, const struct model *m, const struct filt
 			const struct node_space *ns = m->nodes[i].spaces[j];
 
 			for (uint32_t k = 0; ns && k < ns->table.n_warm; k++)
-				add_idle(g, m, f, (uint32_t)j, ns, ns->table.warm[k]);
+				add_idle(g, places, m, f, (uint32_t)j, ns, ns->table.warm[k]);
 		}
 }
 
 int gather_rows(struct group *g, const struct model *m, const struct filter *filter)
 {
+	struct places places = {0};
 	int err = gather_members(g, m, filter);
 
 	err = err ? err : dentry_join(m, g->members, g->n_members);
-	err = err ? err : sort_members(g->members, g->n_members);
-	err = err ? err : make_rows(g, m);
+	err = err ? err : places_init(&places, g->n_members);
+	err = err ? err : sort_members(&places, g->members, g->n_members);
+	err = err ? err : make_rows(g, m, &places);
 	if (!err)
-		add_trends(g, m, filter);
+		add_trends(g, &places, m, filter);
+	places_free(&places);
 	return err;
 }

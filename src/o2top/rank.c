@@ -114,10 +114,10 @@ static void describe(struct group *g, const struct model *m, struct names *names
 			continue;
 		if (kept != i)
 			g->rows[kept] = g->rows[i];
-		g->rows[kept].path = describe_path(&g->rows[kept], m, names);
-		kept++;
+		describe_name(&g->rows[kept++], m, names);
 	}
 	g->n_rows = kept;
+	dentry_find_within(m, names, g->rows, g->n_rows);
 }
 
 int group_rank(struct group *g, const struct model *m, struct names *names,

@@ -53,6 +53,11 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 			 (unsigned long long)row->id.number);
 	/* a number means nothing without its file system; of a UUID the beginning tells enough */
 	n = strlen(buf);
+	if (row->within && n < size) {
+		snprintf(buf + n, size - n, " in %s%s", row->within,
+			 row->within[strlen(row->within) - 1] == '/' ? "" : "/");
+		return;
+	}
 	if (!of || m->n_spaces < 2 || n >= size)
 		return;
 	if (space->mount)

@@ -138,6 +138,14 @@ static bool copy_locks(struct snapshot *s)
 	return true;
 }
 
+enum { ROW_TEXTS = 3 };
+
+/* What of a row is the names'. */
+static const char **row_text(struct row *row, int k)
+{
+	return k == 0 ? &row->path : k == 1 ? &row->links : &row->within;
+}
+
 static bool copy_paths(struct snapshot *s)
 {
 	struct group *g = &s->group;
@@ -145,17 +153,22 @@ static bool copy_paths(struct snapshot *s)
 	char *at;
 
 	for (size_t i = 0; i < g->n_rows; i++)
-		size += g->rows[i].path ? strlen(g->rows[i].path) + 1 : 0;
+		for (int k = 0; k < ROW_TEXTS; k++)
+			size +=
+			    *row_text(&g->rows[i], k) ? strlen(*row_text(&g->rows[i], k)) + 1 : 0;
 	s->paths = at = malloc(size);
 	if (!at)
 		return false;
-	for (size_t i = 0; i < g->n_rows; i++) {
-		if (!g->rows[i].path)
-			continue;
-		size = strlen(g->rows[i].path) + 1;
-		g->rows[i].path = memcpy(at, g->rows[i].path, size);
-		at += size;
-	}
+	for (size_t i = 0; i < g->n_rows; i++)
+		for (int k = 0; k < ROW_TEXTS; k++) {
+			const char **text = row_text(&g->rows[i], k);
+
+			if (!*text)
+				continue;
+			size = strlen(*text) + 1;
+			*text = memcpy(at, *text, size);
+			at += size;
+		}
 	return true;
 }
 

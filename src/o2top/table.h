@@ -57,6 +57,7 @@ struct lock {
 
 enum lock_attribute {
 	LOCK_SYSTEM = 1, /* an inode of the file system's own */
+	LOCK_LINKS = 2,  /* OCFS2's M: its inode has several names */
 };
 
 struct activity {

@@ -199,6 +199,7 @@ static const struct glock_type_options types[] = {
 static int64_t rig_now(void *arg)
 {
 	(void)arg;
+	rig.looks++;
 	return rig.now;
 }
 

@@ -18,6 +18,7 @@ struct rig {
 	struct glock__lockman lm;
 	struct glock_space *space;
 	int64_t now;
+	unsigned int looks; /* at the clock */
 	struct glock__lm_lock *open; /* the request that waits for an answer */
 	int asked_mode;
 	char log[4096];

@@ -60,6 +60,30 @@ static void machine_requests(void **state)
 	rig_expect("");
 }
 
+/*
+ * A glock goes to another node and comes back: the clock is looked at for the request, when the
+ * reply arrives, and once each time that the glock's lock is taken and something wants to know (four
+ * of them are work that is looked for); not for each of the trace events, which nobody sees here.
+ */
+static void machine_looks_at_the_clock(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 2);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_pass(201 * RIG_MS);
+	rig.looks = 0;
+	rig_bast(gl, GLOCK__EX);
+	rig_answer(0);
+	assert_true(rig.looks <= 6);
+	rig.looks = 0;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	assert_true(rig.looks <= 7);
+	rig_dq(&a);
+	glock_put(gl);
+}
+
 /* EX is wanted in PR by another: dirty data goes out, the cache stays; then in EX: all goes. */
 static void machine_gives_way_by_steps(void **state)
 {
@@ -733,6 +757,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    MACHINE_TEST(machine_requests),
+	    MACHINE_TEST(machine_looks_at_the_clock),
 	    MACHINE_TEST(machine_gives_way_by_steps),
 	    MACHINE_TEST(machine_deferred_keeps_metadata),
 	    MACHINE_TEST(machine_converts),

@@ -125,8 +125,11 @@ void check_turns(struct world *w, struct client *c)
 
 		if (c->flags & GLOCK_RECOVER && !(other->flags & GLOCK_RECOVER))
 			continue;
+		/* First, since others may go on before a thread's load, but not after it. */
+		if (glock_poll(&other->gh))
+			continue;
 		if (other != c && other->state == WAITING && other->gl == c->gl && other->queued &&
-		    other->queued < c->asked && !glock_poll(&other->gh))
+		    other->queued < c->asked)
 			trouble("client %u overtook %u", (unsigned int)(c - w->client), i);
 	}
 	c->granted = true;

@@ -47,7 +47,7 @@ static void put(void *arg)
 	struct glock *gl = c->gl;
 
 	while (c->cancels) /* its holder must stay until they are through */
-		task_sleep(world_now() + MS / 100);
+		task_sleep(world_now() + MS);
 	c->gl = NULL;
 	glock_put(gl);
 	c->state = IDLE;

@@ -274,7 +274,9 @@ void mirror_check(struct world *w, struct glock *gl, unsigned int n)
 	if (w->f.threads) {
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* it may be between the stamp and the request */
-		if (somebody_calls(w, gl) || cache_lost(w, n))
+		if (cache_lost(w, n))
+			return; /* a request may have been counted that came too late to be made */
+		if (somebody_calls(w, gl))
 			copy.v[GLOCK__QCOUNT] = s->v[GLOCK__QCOUNT];
 	} else {
 		check_counts(m, gl, somebody_calls(w, gl));

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The same files, stamps and order as node.sh, and the same places in the environment. It holds no
- * file open between requests, starts nothing, and has no capability but the one that lets it see
- * where other tasks sleep.
+ * file open between requests, and has no capability: whatever needs one is done by those who look for
+ * paths, whom it starts first.
  */
 #include "agent.h"
 
 #include "../caps.h"
+#include "../clock.h"
 #include "here.h"
 #include "parcel.h"
 #include "paths_find.h"
+#include "tracing.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,10 +36,11 @@ struct agent {
 	/* of the request */
 	char what;
 	size_t first;
-	bool deep;
+	bool deep, trace;
 	char spaces[REQUEST_MAX]; /* a blank before and behind each */
 	struct paths_finder finder;
-	time_t no_paths_before;
+	struct tracing tracing;
+	double no_paths_before;
 	bool failed; /* nobody hears us any more, or there is no memory */
 };
 
@@ -187,16 +191,42 @@ static void mounts(struct agent *a)
 	free(b.data);
 }
 
-/* Tells what here.h says of something. */
-static void tell_made(struct agent *a, const char *kind,
-		      void (*make)(const struct here *h, struct buffer *b))
+static void ids(struct agent *a)
 {
 	struct buffer b = {0};
 	char before[96];
 
 	stamp(a, before);
-	make(&a->here, &b);
-	tell(a, kind, "", before, &b);
+	here_ids(&a->here, &b);
+	tell(a, "ids", "", before, &b);
+	free(b.data);
+}
+
+/* 1 with an answer; else there is none, be it that one before is still due. */
+static int ask_finder(struct agent *a, const char *request, struct buffer *b)
+{
+	while (a->finder.due) {
+		struct buffer late = {0};
+		int got = paths_receive(&a->finder, 0, &late);
+
+		free(late.data);
+		if (got < 1)
+			return got;
+	}
+	return paths_send(&a->finder, request) ? paths_receive(&a->finder, 2 * PATHS_FIND_MS, b)
+					       : 0;
+}
+
+/* Who looks for paths sees more of other users' tasks than we may. */
+static void tasks(struct agent *a)
+{
+	struct buffer b = {0};
+	char before[96];
+
+	stamp(a, before);
+	if (ask_finder(a, PATHS_TASKS, &b) < 1)
+		here_tasks(&a->here, &b);
+	tell(a, "tasks", "", before, &b);
 	free(b.data);
 }
 
@@ -283,8 +313,12 @@ static void answer_paths(struct agent *a, char *request)
 	stamp(a, before);
 	print(a, "%s S P %s ok\n", a->nonce, before);
 	/* a file system that hung is left alone for a while: samples must not wait for it again */
-	if (time(NULL) >= a->no_paths_before && !paths_find(&a->finder, request, &b))
-		a->no_paths_before = time(NULL) + 60;
+	if (now_s() >= a->no_paths_before) {
+		double began = now_s();
+
+		if (ask_finder(a, request, &b) < 1 || now_s() - began >= 1e-3 * PATHS_FIND_MS)
+			a->no_paths_before = now_s() + 60;
+	}
 	/* answers have nothing in common with those before */
 	print(a, "%s F paths %s \n", a->nonce, before);
 	add(a, b.data, b.len);
@@ -294,17 +328,32 @@ static void answer_paths(struct agent *a, char *request)
 	free(b.data);
 }
 
+/* Before all else: what is traced is of the whole time since the sample before. */
+static void begin_trace(struct agent *a)
+{
+	char now[96];
+	int err = a->trace ? tracing_start(&a->tracing) : 0;
+
+	if (err)
+		print(a, "%s F trace %s \n\n%s E 1 %s %s/%s: %s\n", a->nonce, stamp(a, now),
+		      a->nonce, now, a->tracing.root, "instances", strerror(-err));
+}
+
 static void answer(struct agent *a)
 {
 	char path[PATH_MAX], now[96];
 
 	print(a, "%s S %c %s %s\n", a->nonce, a->what, stamp(a, now), state(a));
 	if (a->what == 'S') {
+		begin_trace(a);
 		mounts(a);
-		tell_made(a, "ids", here_ids);
+		ids(a);
 		give(a, "lockdown", "", 0, "%s/kernel/security/lockdown", a->here.sysfs);
 		here_place(path, "%s/gfs2", a->here.debugfs);
 		here_each(&a->here, gfs2, a, path);
+		/* after what it tells of, so that no request that is counted there lacks its event */
+		if (*a->tracing.instance)
+			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
 		here_place(path, "%s/ocfs2", a->here.debugfs);
 		here_each(&a->here, ocfs2, a, path);
 	}
@@ -313,7 +362,7 @@ static void answer(struct agent *a)
 		here_each(&a->here, dumps, a, path);
 		here_place(path, "%s/gfs2", a->here.debugfs);
 		here_each(&a->here, dumps, a, path);
-		tell_made(a, "tasks", here_tasks);
+		tasks(a);
 	}
 	print(a, "%s Z %s\n", a->nonce, stamp(a, now));
 	flush(a);
@@ -322,36 +371,52 @@ static void answer(struct agent *a)
 /* "S FIRST WHAT [SPACE]..." */
 static bool parse_request(struct agent *a, char *line)
 {
-	char what, deep[8];
+	char what, how[16];
 	int at = 0;
 
-	if (sscanf(line, "%c %zu %7s%n", &what, &a->first, deep, &at) != 3 ||
+	if (sscanf(line, "%c %zu %15s%n", &what, &a->first, how, &at) != 3 ||
 	    (what != 'S' && what != 'D'))
 		return false;
 	a->what = what;
-	a->deep = strcmp(deep, "deep") == 0;
+	a->deep = strncmp(how, "deep", 4) == 0;
+	a->trace = strstr(how, "+trace") != NULL;
 	line[strcspn(line, "\n")] = '\0';
 	line += at;
 	snprintf(a->spaces, sizeof(a->spaces), "%s%s", line, *line ? " " : "");
 	return true;
 }
 
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
 int agent_run(void)
 {
+	static const int ends[] = {SIGTERM, SIGHUP, SIGINT};
 	struct agent a = {.here = here_roots(), .own_clock = !getenv("O2TOP_PROC")};
 	char line[REQUEST_MAX];
 
 	paths_start(&a.finder);
-	caps_drop(CAPS_SEE_TASKS);
+	caps_drop_for_good(CAPS_NONE);
 	if (!fgets(line, sizeof(line), stdin) || sscanf(line, "N=%32[0-9a-f]", a.nonce) != 1)
 		return 2;
 	print(&a, "%s R\n", a.nonce);
 	flush(&a);
-	while (!a.failed && fgets(line, sizeof(line), stdin))
+	/* whoever is killed by one of these leaves no trace instance behind */
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaction(ends[i], &(struct sigaction){.sa_handler = end}, NULL);
+	tracing_begin(&a.tracing, a.here.debugfs);
+	while (!a.failed && !ended && fgets(line, sizeof(line), stdin))
 		if (line[0] == 'P' && line[1] == ' ')
 			answer_paths(&a, line + 2);
 		else if (parse_request(&a, line))
 			answer(&a);
+	tracing_stop(&a.tracing);
 	paths_stop(&a.finder);
 	for (size_t i = 0; i < a.n_pools; i++)
 		lines_free(&a.pools[i]);

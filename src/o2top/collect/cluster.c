@@ -162,7 +162,8 @@ static int cluster_open(struct collector *collector, const struct node_sample *n
 			const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	const struct member *m = node->place;
-	const char *name = space ? space->name : NULL;
+	/* the trace is the node's, whichever lock space wants it */
+	const char *name = space && kind != FILE_TRACE ? space->name : NULL;
 	const struct parcel_file *f = parcel_find(m->now, (int)kind, name);
 
 	(void)collector;
@@ -353,6 +354,7 @@ static int set_up(struct cluster *c, const struct cluster_options *o)
 	if (c->ready < 0 || pipe2(c->wake, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	c->interval_s = o->interval_s;
+	c->trace = o->trace;
 	c->members = calloc(o->n_nodes, sizeof(*c->members));
 	c->nodes = calloc(o->n_nodes, sizeof(*c->nodes));
 	c->request = strdup("");

@@ -60,6 +60,7 @@ struct cluster {
 	struct connection_how how;
 	char *ssh, *mount_point, *self;
 	double interval_s;
+	bool trace;
 	struct member *members;
 	struct node_sample *nodes;
 	size_t n;

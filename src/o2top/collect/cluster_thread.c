@@ -53,8 +53,8 @@ static void request(struct cluster *c, struct member *m, char what, double now)
 {
 	char *text = NULL;
 
-	if (asprintf(&text, "%c %zu %s%s\n", what, collect_first_read(m->asked),
-		     c->deep ? "deep" : "all", c->request) < 0 ||
+	if (asprintf(&text, "%c %zu %s%s%s\n", what, collect_first_read(m->asked),
+		     c->deep ? "deep" : "all", c->trace ? "+trace" : "", c->request) < 0 ||
 	    connection_ask(&m->link, text))
 		c->stop = c->stop; /* no memory: it stays unasked, and is asked the next time */
 	else if (what == 'D')

@@ -82,6 +82,19 @@ void input_open_memory(struct input *in, const char *text, size_t len, const cha
 	snprintf(in->label, sizeof(in->label), "%s", label);
 }
 
+static void owned_close(struct input *in)
+{
+	free(in->of);
+	memory_close(in);
+}
+
+void input_open_owned(struct input *in, char *text, size_t len, const char *label)
+{
+	input_open_memory(in, text, len, label);
+	in->of = text;
+	in->close = owned_close;
+}
+
 struct reader {
 	input_line_fn *each;
 	void *arg;

@@ -31,6 +31,9 @@ void input_open_fd(struct input *in, int fd, const char *label);
 /* The same for bytes in memory, which must stay there. */
 void input_open_memory(struct input *in, const char *text, size_t len, const char *label);
 
+/* The same of allocated bytes, which are the input's now. */
+void input_open_owned(struct input *in, char *text, size_t len, const char *label);
+
 /*
  * Calls `each` for every line, numbered from 1, without its newline; `complete` is false for a last
  * line that has none. A line longer than INPUT_LINE_MAX is given cut off, incomplete. Ends early

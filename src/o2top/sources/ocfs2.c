@@ -9,6 +9,7 @@
  */
 #include "ocfs2_wait.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,9 @@ static void describe(struct take *t, struct lock *lock, const struct ocfs2_line 
 		lock->kind = (uint8_t)(lvb.mode >> 12);
 		lock->size = lvb.size;
 		lock->inode_generation = lvb.generation;
+		lock->attributes &= (uint8_t)~LOCK_LINKS;
+		if (lvb.links > 1 && lock->kind != DT_DIR)
+			lock->attributes |= LOCK_LINKS;
 	}
 	if (l->id.type == 'N' && !t->ns->root) {
 		/*
