@@ -54,7 +54,7 @@ _glock() {
 		return
 	fi
 	case $command in
-	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --close --no-fork --verbose --lockman --help' ;;
+	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --close --no-fork --verbose --lockman --version --help' ;;
 	ls) words='--json --help' ;;
 	stat)
 		words='--node --json --ages --format --help'

@@ -166,7 +166,7 @@ static int by_lock(const void *a, const void *b, void *arg)
 
 static int sort_members(struct places *places, struct member *members, size_t n)
 {
-	struct keyed *order = calloc(n + 1, sizeof(*order));
+	struct keyed *order = malloc((n + 1) * sizeof(*order));
 	int err;
 
 	if (!order)
@@ -218,8 +218,8 @@ static void sum_node(struct row *row, const struct member *member)
 			change_sum(&row->nodes[i].sum, member->change);
 			return;
 		}
-	row->nodes[row->n_nodes].node = member->node;
-	row->nodes[row->n_nodes++].sum = *member->change;
+	row->nodes[row->n_nodes++] =
+	    (struct row_node){.node = member->node, .sum = *member->change};
 }
 
 static int by_node(const void *a, const void *b)
@@ -287,8 +287,8 @@ static int make_rows(struct group *g, const struct model *m, const struct places
 	size_t locksets = 0, nodes = 0;
 
 	g->rows = calloc(places->n + 1, sizeof(*g->rows));
-	g->locksets = calloc(g->n_members + 1, sizeof(*g->locksets));
-	g->row_nodes = calloc(g->n_members + 1, sizeof(*g->row_nodes));
+	g->locksets = malloc((g->n_members + 1) * sizeof(*g->locksets));
+	g->row_nodes = malloc((g->n_members + 1) * sizeof(*g->row_nodes));
 	if (!g->rows || !g->locksets || !g->row_nodes)
 		return -ENOMEM;
 	for (size_t i = 0, n; i < g->n_members; i += n) {

@@ -105,6 +105,8 @@ void keyed_arrange(struct keyed *list, size_t n, void *items, size_t size)
 			continue;
 		memcpy(aside, base + i * size, size);
 		while ((from = list[to].index) != i) {
+			/* the one after it, from where nobody would expect it */
+			__builtin_prefetch(base + list[from].index * size);
 			memcpy(base + to * size, base + from * size, size);
 			list[to].index = (uint32_t)to;
 			to = from;

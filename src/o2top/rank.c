@@ -78,7 +78,7 @@ static int by_rank(const void *a, const void *b, void *arg)
 /* Of names the keys say nothing: then all are compared. */
 static int order_rows(struct group *g, enum sort_key key)
 {
-	struct keyed *order = calloc(g->n_rows + 1, sizeof(*order));
+	struct keyed *order = malloc((g->n_rows + 1) * sizeof(*order));
 	struct ordering ordering = {g->rows, key};
 	int err;
 

@@ -69,6 +69,7 @@ struct table {
 	struct lock **blocks;
 	uint32_t n_locks, n_blocks; /* ever used; freed ones among them */
 	uint32_t *slots;
+	uint8_t *tags;    /* a byte of each slot's hash; 0 it is empty */
 	uint32_t n_slots; /* a power of two */
 	uint32_t n_used;
 	uint32_t free_list;

@@ -3,12 +3,14 @@
 # for each request. In $O2TOP_FAKE:
 #	NODE.mode      what the node does today; nothing: it works
 #	NODE.samples   the recording's samples, one a line; the last one stays
-#	pids           who was started
 #	NODE.looked    what paths it was asked for
+#	pids           the process groups that were started
 # $O2TOP_CAPTURE is the recording.
 node=$1
 shift
-echo "$$" >>"$O2TOP_FAKE/pids"
+# the process group: o2top has a shell start us
+read -r _ _ _ _ group _ <"/proc/$$/stat"
+echo "$group" >>"$O2TOP_FAKE/pids"
 mode=
 [ ! -r "$O2TOP_FAKE/$node.mode" ] || read -r mode <"$O2TOP_FAKE/$node.mode"
 export O2TOP_FAKE

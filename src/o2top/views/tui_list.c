@@ -49,7 +49,7 @@ bool item_is_open(const struct ui *ui, const struct item *item)
 {
 	struct item_key key;
 
-	return item_key_of(ui, item, &key) && is_open(ui, &key);
+	return ui->n_open && item_key_of(ui, item, &key) && is_open(ui, &key);
 }
 
 void item_toggle(struct ui *ui, const struct item *item)
