@@ -32,8 +32,8 @@ void glock__fast_close(struct glock *gl)
 	glock__fast_fold(gl);
 }
 
-#define GOING_ON                                                                               \
-	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_HAVE_REPLY | \
+#define GOING_ON                                                                                   \
+	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_HAVE_REPLY |     \
 	 GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD | GLOCK__F_ENTERED | GLOCK__F_DIED | \
 	 GLOCK__F_STALE)
 
@@ -63,7 +63,7 @@ static bool may_open(struct glock *gl)
 		return false;
 	if ((gl->state != GLOCK_SH && gl->state != GLOCK_EX) || b->target != gl->state)
 		return false;
-	if (glock__is_shut(space) || atom_load8(&space->closing) || atom_load8(&space->paused))
+	if (glock__is_shut(space) || atom_load8(&space->closing) || glock__is_paused(space))
 		return false;
 	return list_is_harmless(gl) || FAULT(22);
 }
