@@ -54,10 +54,9 @@ static_assert(sizeof(struct glock__thread_record) == 128, "a thread's record is 
 struct glock__thread {
 	_Alignas(64) struct glock_space *space; /* an atom; NULL: it was closed */
 	struct glock__thread_record *record;
-	const uint32_t *bell, *seen; /* as in struct glock__lockman; never NULL */
-	uint32_t used;               /* slots, a bit each */
-	uint32_t number;             /* of the record in the space's slab */
-	uint32_t owner;              /* the thread's number */
+	uint32_t used;   /* slots, a bit each */
+	uint32_t number; /* of the record in the space's slab */
+	uint32_t owner;  /* the thread's number */
 	bool ended;
 	pid_t tid;
 	char comm[16];
