@@ -7,33 +7,23 @@
  * Figures are medians over ROUNDS rounds; in each round we and our peers take turns. The limit is for
  * ours / peer, or for ours where there is no peer.
  *
- * A hand-over. Two processes want one lock in EX all the time, with nothing to do while they have
- * it: each asks for it once more before it lets go, so that there always is somebody to hand it to.
- * The peer hands over a word, with a futex for each direction.
+ * The peer of a hand-over hands over a word, with a futex for each direction.
  */
-#include "glock.h"
+#include "processes.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
 	ROUNDS = 7,
 	ROUNDS_MAX = 99,
-	PAIRS = 200000,
-	HAND_OVERS = 10000,
 	LOOPS = 4000,
 	OPENS = 20,
 	FAIR_MAX = 8,
@@ -41,14 +31,9 @@ enum {
 	WAITS = 1 << 20, /* of each process, for percentiles */
 };
 
-struct word {
-	_Alignas(64) uint32_t value;
-};
-
-/* What the processes of one measurement share. */
+/* What they share besides. */
 static struct shared {
-	struct word ready, stop, turn[2], last, changes;
-	double took;
+	struct word turn[2];
 	uint64_t count[FAIR_MAX];
 	uint32_t n_waits[FAIR_MAX];
 	uint32_t wait_ns[FAIR_MAX][WAITS];
@@ -56,136 +41,8 @@ static struct shared {
 } * sh;
 
 static const char *dir;
-static double cpu_time; /* of the processes of the last run, ns */
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
-
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	exit(1);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	must(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
-}
-
-static uint32_t get(struct word *w)
-{
-	return __atomic_load_n(&w->value, __ATOMIC_ACQUIRE);
-}
-
-static void set(struct word *w, uint32_t value)
-{
-	__atomic_store_n(&w->value, value, __ATOMIC_RELEASE);
-}
-
-/* All begin together. */
-static void wait_for_all(uint32_t n)
-{
-	__atomic_add_fetch(&sh->ready.value, 1, __ATOMIC_ACQ_REL);
-	while (get(&sh->ready) < n)
-		sched_yield();
-}
-
-static double children_cpu(void)
-{
-	struct rusage r;
-
-	must(!getrusage(RUSAGE_CHILDREN, &r), "getrusage");
-	return ((double)r.ru_utime.tv_sec + (double)r.ru_stime.tv_sec) * 1e9 +
-	       ((double)r.ru_utime.tv_usec + (double)r.ru_stime.tv_usec) * 1e3;
-}
-
-/* Runs fn(i) in n processes, process i on CPU cpu[i] (NULL: anywhere). */
-static void run(uint32_t n, const int *cpu, void (*fn)(uint32_t i, uint32_t n))
-{
-	double before = children_cpu();
-	int status;
-
-	set(&sh->ready, 0);
-	set(&sh->stop, 0);
-	set(&sh->turn[0], 0);
-	set(&sh->turn[1], 0);
-	set(&sh->last, UINT32_MAX);
-	set(&sh->changes, 0);
-	fflush(stdout);
-	for (uint32_t i = 0; i < n; i++) {
-		pid_t pid = fork();
-
-		must(pid >= 0, "fork");
-		if (pid)
-			continue;
-		pin(cpu ? cpu[i] : -1);
-		fn(i, n);
-		_exit(0);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		must(wait(&status) > 0, "wait");
-		must(!status, "a process failed");
-	}
-	cpu_time = children_cpu() - before;
-}
-
-/* ---- glocks ---- */
-
-static struct glock_space *space;
-static struct glock *gl[4];
-
-static void open_glocks(unsigned int first, unsigned int n)
-{
-	const struct glock_type_options type = {
-	    .size = sizeof(type), .type = GLOCK_NONDISK, .hold = GLOCK_HOLD_NONE};
-	const struct glock_space_options o = {.size = sizeof(o), .types = &type, .n_types = 1};
-
-	must(!glock_space_open("bench", &o, &space), "glock_space_open");
-	for (unsigned int i = 0; i < n; i++)
-		must(!glock_get(space, GLOCK_NONDISK, first + i, &gl[i]), "glock_get");
-}
-
-static void close_glocks(unsigned int n)
-{
-	for (unsigned int i = 0; i < n; i++)
-		glock_put(gl[i]);
-	must(!glock_space_close(space), "glock_space_close");
-}
 
 /* ---- a cached pair ---- */
-
-static void pairs_of_glock(uint32_t i, uint32_t n)
-{
-	struct glock_holder gh;
-	double began;
-
-	open_glocks(i, 1); /* each has its own */
-	glock_holder_init(&gh, gl[0], GLOCK_EX, 0);
-	must(!glock_nq(&gh) && !glock_dq(&gh), "glock_nq");
-	wait_for_all(n);
-	began = now();
-	for (int k = 0; k < PAIRS; k++) {
-		glock_holder_init(&gh, gl[0], GLOCK_EX, 0);
-		must(!glock_nq(&gh), "glock_nq");
-		glock_dq(&gh);
-	}
-	if (!i)
-		sh->took = (now() - began) / PAIRS;
-	close_glocks(1);
-}
 
 static int lock_file(void)
 {
@@ -216,7 +73,7 @@ static void pairs_of_fcntl(uint32_t i, uint32_t n)
 		ofd(fd, F_WRLCK, i);
 		ofd(fd, F_UNLCK, i);
 	}
-	sh->took = (now() - began) / PAIRS;
+	together->took = (now() - began) / PAIRS;
 }
 
 static void pairs_of_flock(uint32_t i, uint32_t n)
@@ -229,7 +86,7 @@ static void pairs_of_flock(uint32_t i, uint32_t n)
 	began = now();
 	for (int k = 0; k < PAIRS; k++)
 		must(!flock(fd, LOCK_EX) && !flock(fd, LOCK_UN), "flock");
-	sh->took = (now() - began) / PAIRS;
+	together->took = (now() - began) / PAIRS;
 }
 
 static void pairs_of_mutex(uint32_t i, uint32_t n)
@@ -241,41 +98,10 @@ static void pairs_of_mutex(uint32_t i, uint32_t n)
 	began = now();
 	for (int k = 0; k < PAIRS; k++)
 		must(!pthread_mutex_lock(&sh->mutex) && !pthread_mutex_unlock(&sh->mutex), "mutex");
-	sh->took = (now() - began) / PAIRS;
+	together->took = (now() - began) / PAIRS;
 }
 
 /* ---- hand-over ---- */
-
-static void hand_over_glock(uint32_t i, uint32_t n)
-{
-	struct glock_holder gh[2];
-	int at = 0;
-
-	open_glocks(100, 1);
-	wait_for_all(n);
-	if (!i)
-		sh->took = now();
-	glock_holder_init(&gh[0], gl[0], GLOCK_EX, GLOCK_ASYNC);
-	glock_holder_owner(&gh[0], 1);
-	must(!glock_nq(&gh[0]), "glock_nq");
-	for (; !get(&sh->stop); at = !at) {
-		must(!glock_wait(&gh[at], 0, 0), "glock_wait");
-		if (get(&sh->last) != i) {
-			set(&sh->last, i);
-			set(&sh->changes, get(&sh->changes) + 1);
-			if (get(&sh->changes) == 2 * HAND_OVERS) {
-				sh->took = (now() - sh->took) / (2 * HAND_OVERS);
-				set(&sh->stop, 1);
-			}
-		}
-		glock_holder_init(&gh[!at], gl[0], GLOCK_EX, GLOCK_ASYNC);
-		glock_holder_owner(&gh[!at], 1 + (uint64_t)!at);
-		must(!glock_nq(&gh[!at]), "glock_nq");
-		glock_dq(&gh[at]);
-	}
-	glock_dq(&gh[at]);
-	close_glocks(1);
-}
 
 static uint32_t spins;
 
@@ -283,9 +109,10 @@ static void hand_over_futex(uint32_t i, uint32_t n)
 {
 	struct word *mine = &sh->turn[i], *other = &sh->turn[!i];
 
+	set(mine, 0);
 	wait_for_all(n);
 	if (!i)
-		sh->took = now();
+		together->took = now();
 	for (int k = 0; k < HAND_OVERS; k++) {
 		for (uint32_t s = spins; s && (i || k) && !get(mine); s--)
 			;
@@ -296,7 +123,7 @@ static void hand_over_futex(uint32_t i, uint32_t n)
 		syscall(SYS_futex, &other->value, FUTEX_WAKE, 1, NULL, NULL, 0);
 	}
 	if (i)
-		sh->took = (now() - sh->took) / (2 * HAND_OVERS);
+		together->took = (now() - together->took) / (2 * HAND_OVERS);
 }
 
 /* ---- the loop of ctdb's ping_pong: as many locks as processes and one more, round and round ---- */
@@ -311,7 +138,7 @@ static void ping_pong_glock(uint32_t i, uint32_t n)
 	must(!glock_nq(&gh[at]), "glock_nq");
 	wait_for_all(n);
 	if (!i)
-		sh->took = now();
+		together->took = now();
 	for (int k = 0; k < LOOPS; k++) {
 		uint32_t next = (at + 1) % (n + 1);
 
@@ -322,7 +149,7 @@ static void ping_pong_glock(uint32_t i, uint32_t n)
 	}
 	glock_dq(&gh[at]);
 	if (!i)
-		sh->took = (now() - sh->took) / LOOPS / n;
+		together->took = (now() - together->took) / LOOPS / n;
 	close_glocks(n + 1);
 }
 
@@ -334,7 +161,7 @@ static void ping_pong_fcntl(uint32_t i, uint32_t n)
 	ofd(fd, F_WRLCK, at);
 	wait_for_all(n);
 	if (!i)
-		sh->took = now();
+		together->took = now();
 	for (int k = 0; k < LOOPS; k++) {
 		ofd(fd, F_WRLCK, (at + 1) % (n + 1));
 		ofd(fd, F_UNLCK, at);
@@ -342,7 +169,7 @@ static void ping_pong_fcntl(uint32_t i, uint32_t n)
 	}
 	ofd(fd, F_UNLCK, at);
 	if (!i)
-		sh->took = (now() - sh->took) / LOOPS / n;
+		together->took = (now() - together->took) / LOOPS / n;
 }
 
 /* ---- open a space and take a first lock ---- */
@@ -363,7 +190,7 @@ static void first_locks(uint32_t i, uint32_t n)
 		glock_dq(&gh);
 		close_glocks(1);
 	}
-	sh->took = took[OPENS / 2];
+	together->took = took[OPENS / 2];
 }
 
 /* ---- fairness ---- */
@@ -387,11 +214,7 @@ static void fair(uint32_t i, uint32_t n)
 		if (sh->n_waits[i] < WAITS)
 			sh->wait_ns[i][sh->n_waits[i]++] =
 			    asked < 4e9 ? (uint32_t)asked : UINT32_MAX;
-		/* Somebody else has it: this one was handed over. */
-		if (get(&sh->last) != i) {
-			set(&sh->last, i);
-			__atomic_add_fetch(&sh->changes.value, 1, __ATOMIC_RELAXED);
-		}
+		has_it(i);
 		glock_dq(&gh);
 	}
 	close_glocks(1);
@@ -420,7 +243,7 @@ static void report_fair(uint32_t n)
 	}
 	qsort(all, waits, sizeof(*all), by_value);
 	/* The hold is next to nothing: what one turn takes is the time by the number of turns. */
-	hand_over = FAIR_S * 1e9 / (get(&sh->changes) ? get(&sh->changes) : 1);
+	hand_over = FAIR_S * 1e9 / (get(&together->changes) ? get(&together->changes) : 1);
 	printf("%u processes for %d s: the luckiest by the unluckiest\t%.3f\t-\t-\t1.2\n", n,
 	       FAIR_S, (double)most / (double)(least ? least : 1));
 	printf("%u processes: 99 %% of the waits, by 2(n-1) hand-overs\t%.1f\tus\t%.1f\t1\n", n,
@@ -429,27 +252,14 @@ static void report_fair(uint32_t n)
 
 /* ---- the table ---- */
 
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 struct figure {
-	void (*fn)(uint32_t i, uint32_t n);
+	process_fn *fn;
 	uint32_t n;
 	const int *cpu;
 	uint32_t spins;
 	double took[ROUNDS_MAX];
 	double cpu_ns[ROUNDS_MAX];
 };
-
-static double median(double *v, int rounds)
-{
-	qsort(v, (size_t)rounds, sizeof(*v), by_double);
-	return v[rounds / 2];
-}
 
 int main(int argc, char **argv)
 {
@@ -470,8 +280,7 @@ int main(int argc, char **argv)
 
 	dir = getenv("GLOCK_DIR");
 	must(dir != NULL && rounds > 0 && rounds <= ROUNDS_MAX, "GLOCK_DIR, or the rounds");
-	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	must(sh != MAP_FAILED, "mmap");
+	sh = shared(sizeof(*sh));
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
@@ -481,9 +290,8 @@ int main(int argc, char **argv)
 			if (f[i].cpu == two && cpus < 2)
 				f[i].cpu = one;
 			spins = f[i].spins;
-			run(f[i].n, f[i].cpu, f[i].fn);
-			f[i].took[r] = sh->took;
-			f[i].cpu_ns[r] = cpu_time / (2 * HAND_OVERS);
+			f[i].cpu_ns[r] = run(f[i].n, f[i].cpu, f[i].fn) / (2 * HAND_OVERS);
+			f[i].took[r] = together->took;
 		}
 	}
 	for (int i = 0; i < FIGURES; i++)

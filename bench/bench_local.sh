@@ -13,20 +13,4 @@ trap 'exit 143' TERM HUP
 ninja --quiet -C "$build" bench/bench_local >&2
 GLOCK_DIR=$dir GLOCK_LOCKMAN=local "$build/bench/bench_local" >"$build/bench_local.tsv"
 echo "$(date +%F), Linux $(uname -r), $(nproc) CPUs, load: $(cut -d' ' -f1-3 /proc/loadavg)"
-awk -F'\t' '
-BEGIN {
-	line = "%-58s %12s %11s %8s %8s  %s\n"
-	printf line, "", "glock", "peer", "ratio", "limit", ""
-}
-{
-	ratio = $4 == "-" ? "-" : sprintf("%.3f", $2 / $4)
-	value = $4 == "-" ? $2 : $2 / $4
-	verdict = $5 == "-" ? "" : value <= $5 ? "met" : "MISSED"
-	missed += verdict == "MISSED"
-	unit = $3 == "-" ? "" : " " $3
-	printf line, $1, $2 unit, $4 == "-" ? "-" : $4 unit, ratio, $5, verdict
-}
-END {
-	if (missed)
-		printf "\n*** %d LIMIT%s MISSED ***\n", missed, missed > 1 ? "S" : ""
-}' "$build/bench_local.tsv"
+awk -f bench/table.awk "$build/bench_local.tsv"

@@ -54,14 +54,14 @@ _glock() {
 		return
 	fi
 	case $command in
-	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --close --no-fork --verbose --lockman --help' ;;
+	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --close --no-fork --verbose --lockman --version --help' ;;
 	ls) words='--json --help' ;;
 	stat)
 		words='--node --json --ages --format --help'
 		[[ -n $space ]] && words+=' glocks glstats sbstats lkstats'
 		;;
 	trace) words='--node --time --help' ;;
-	demote) words='--help' ;;
+	demote) words='--node --help' ;;
 	bench) words='--time --lockman --help' ;;
 	top | rm) words='--help' ;;
 	*) return ;;

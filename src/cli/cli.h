@@ -82,6 +82,12 @@ void node_name(const struct glock__survey_node *node, char *buf, size_t size);
 /* Whether -n chose it: by its pid, its name or its command; NULL chooses all. */
 bool node_wanted(const struct glock__survey_node *node, const char *wanted);
 
+/*
+ * Before anything is asked of a node, which writes to the space's file through a mapping: another
+ * user may cut it off meanwhile, and that is to be a message and a status.
+ */
+void expect_cut_off(void);
+
 /* A string, whatever bytes it has. */
 struct json_t *json_text(const char *text, size_t len);
 

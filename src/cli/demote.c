@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock demote: asks for a glock as another node would, so that those who have it cached give it
- * up, and takes no for an answer. As demote_rq in GFS2's sysfs, but for all nodes at once.
+ * glock demote: has nodes give up a glock, as demote_rq in GFS2's sysfs: they take it for a blocking
+ * callback that another node's request caused.
  */
 #include "cli.h"
 
@@ -12,108 +12,131 @@
 #include <string.h>
 #include <strings.h>
 
+/* What another node wants, and down to what that sends those who have it. */
 static const struct {
 	const char *name;
-	enum glock_mode mode;
+	enum glock_mode to;
 } modes[] = {
-    {"EX", GLOCK_EX}, {"DF", GLOCK_DF}, {"CW", GLOCK_DF}, {"SH", GLOCK_SH}, {"PR", GLOCK_SH},
+    {"EX", GLOCK_UN}, {"DF", GLOCK_DF}, {"CW", GLOCK_DF}, {"SH", GLOCK_SH}, {"PR", GLOCK_SH},
 };
 
 struct wanted {
+	const char *what; /* as it was given */
+	const char *node;
 	unsigned int type;
 	uint64_t number;
-	bool found;
+	enum glock_mode to;
 };
 
-static bool is_it(void *arg, const struct glock__peek_glock *gl)
+/* 0: asked; 66: it does not have this glock; or the status to end with. */
+static int ask(const struct glock__survey_space *space, const struct glock__survey_node *node,
+	       const struct wanted *w)
 {
-	struct wanted *w = arg;
+	int err = glock__survey_demote(space, node, w->type, w->number, w->to);
+	char name[64];
 
-	w->found = gl->r.type == w->type && gl->r.number == w->number;
-	return !w->found;
+	node_name(node, name, sizeof(name));
+	if (err == -ENOENT)
+		return EX_NOINPUT;
+	if (err == -ETIMEDOUT)
+		complain("%s (%s) does not answer: it gives the lock up when it goes on", name,
+			 glock__condition_names[node->condition]);
+	else if (err)
+		complain("%s: %s", name, strerror(-err));
+	if (!err || err == -ETIMEDOUT)
+		return err ? EX_TEMPFAIL : EX_OK;
+	return err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
 }
 
-/* Asking would make a glock that is not there. */
-static int check_there(const char *name, const char *what, struct wanted *w)
+static int ask_all(const struct glock__survey_space *space, const struct wanted *w)
 {
-	struct glock__survey s;
-	int status = find_spaces(&s, name, true);
+	size_t wanted = 0, had = 0;
+	int worst = EX_OK;
 
-	if (status)
-		return status;
-	for (size_t i = 0; i < s.spaces[0].n_nodes && !w->found; i++)
-		if (s.spaces[0].nodes[i].peek)
-			glock__peek_read(s.spaces[0].nodes[i].peek, is_it, w, NULL);
-	glock__survey_free(&s);
-	if (w->found)
-		return EX_OK;
-	complain("%s: no node in %s has this glock", what, name);
+	for (size_t i = 0; i < space->n_nodes; i++) {
+		const struct glock__survey_node *node = &space->nodes[i];
+		int status;
+
+		if (!node->peek || node->condition == GLOCK__NODE_DEAD ||
+		    !node_wanted(node, w->node))
+			continue;
+		wanted++;
+		status = ask(space, node, w);
+		had += status != EX_NOINPUT;
+		if (status && status != EX_NOINPUT)
+			worst = status;
+	}
+	if (had)
+		return worst;
+	if (wanted || !w->node)
+		complain("%s: no node%s in %s has this glock", w->what, w->node ? " so called" : "",
+			 space->name);
+	else
+		complain("%s: no such node lives; glock ls %s lists them", w->node, space->name);
 	return EX_NOINPUT;
 }
 
-static int demote(const char *name, const struct wanted *w, enum glock_mode mode)
+static bool take_mode(const char *name, enum glock_mode *to)
 {
-	const struct glock_type_options type = {
-	    .size = sizeof(type),
-	    .type = w->type,
-	    .modes = GLOCK__SH_SET | GLOCK__DF_SET | GLOCK__EX_SET,
-	};
-	struct glock_space *space;
-	struct glock_holder gh;
-	struct glock *gl;
-	int err, status = open_space(name, NULL, 0, &type, 1, &space);
-
-	if (status)
-		return status;
-	err = glock_get(space, w->type, w->number, &gl);
-	if (!err) {
-		glock_holder_init(&gh, gl, mode, GLOCK_TRY_1CB | GLOCK_NOCACHE);
-		err = glock_nq(&gh);
-		if (!err)
-			glock_dq_wait(&gh);
-		glock_put(gl);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcasecmp(name, modes[i].name))
+			continue;
+		*to = modes[i].to;
+		return true;
 	}
-	glock_space_close(space);
-	if (!err || err == -EAGAIN)
-		return EX_OK; /* had at once, or asked for */
-	complain("%s: %s", name, err == -EINVAL ? "this type has no such mode" : strerror(-err));
-	return err == -EINVAL ? EX_USAGE : EX_OSERR;
+	return false;
 }
 
-static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
+static const struct option longs[] = {
+    {"node", required_argument, NULL, 'n'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
 
 static int run(int argc, char **argv)
 {
-	int option = next_option(argc, argv, ":h", longs), status;
 	struct wanted w = {0};
+	struct glock__survey s;
+	int option, status;
 
-	if (option != -1)
-		return option == 'h' ? EX_OK : EX_USAGE;
+	while ((option = next_option(argc, argv, ":n:h", longs)) != -1) {
+		if (option != 'n')
+			return option == 'h' ? EX_OK : EX_USAGE;
+		w.node = optarg;
+	}
 	if (argc - optind != 3)
 		return usage_error("SPACE, TYPE:NUMBER and MODE are wanted");
 	argv += optind;
+	w.what = argv[1];
 	if (!name_is_number(argv[1], &w.type, &w.number))
 		return usage_error("%s: not TYPE:NUMBER; the type is a number below %d or a name "
 				   "as inode, the number decimal or 0x and hexadecimal",
 				   argv[1], GLOCK_TYPE_MAX);
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		if (strcasecmp(argv[2], modes[i].name))
-			continue;
-		status = check_there(argv[0], argv[1], &w);
-		return status ? status : demote(argv[0], &w, modes[i].mode);
-	}
-	return usage_error("%s: EX, DF (or CW) and SH (or PR) are known", argv[2]);
+	if (!take_mode(argv[2], &w.to))
+		return usage_error("%s: EX, DF (or CW) and SH (or PR) are known", argv[2]);
+	status = find_spaces(&s, argv[0], true);
+	if (status)
+		return status;
+	expect_cut_off();
+	status = ask_all(&s.spaces[0], &w);
+	glock__survey_free(&s);
+	return status;
 }
 
 const struct command cmd_demote = {
     .name = "demote",
-    .usage = "SPACE TYPE:NUMBER MODE",
-    .what = "Has the nodes give up a glock that they cache.",
+    .usage = "[OPTION]... SPACE TYPE:NUMBER MODE",
+    .what = "Has nodes give up a glock that they have cached.",
     .help =
-	"MODE is what another node would want: EX, so that all give it up; DF (or CW), so that\n"
-	"they may keep DF; SH (or PR), so that they may keep SH. Who holds the lock is not\n"
-	"interrupted: his node gives it up when he lets go. Does not wait for that.\n"
+	"  -n, --node NODE  only this node: its pid, its command, or both as in glock ls\n"
 	"\n"
-	"Exit status: 0 asked; 64 usage, 66 no such space or glock, 71 the system failed.\n",
+	"MODE is what another node would want: EX, so that they give it up; DF (or CW), so that\n"
+	"they may keep DF; SH (or PR), so that they may keep SH. Who holds the lock is not\n"
+	"interrupted: his node gives it up when he lets go and its hold time is over. Does not\n"
+	"wait for that. Without -n all nodes of this machine that have the glock are asked.\n"
+	"\n"
+	"Exit status: 0 asked; 64 usage, 66 no such space, node or glock, 71 the system failed,\n"
+	"75 a node does not answer, as it is stopped or hangs, and gives it up later, 77 no\n"
+	"permission.\n",
     .run = run,
 };

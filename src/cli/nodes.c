@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int find_spaces(struct glock__survey *s, const char *name, bool only_one)
 {
@@ -46,6 +48,23 @@ bool node_wanted(const struct glock__survey_node *node, const char *wanted)
 	node_name(node, name, sizeof(name));
 	snprintf(pid, sizeof(pid), "%ld", (long)node->pid);
 	return !strcmp(wanted, name) || !strcmp(wanted, pid) || !strcmp(wanted, node->command);
+}
+
+static void on_bus(int sig)
+{
+	static const char message[] = "glock: the space's file was cut off\n";
+
+	(void)sig;
+	if (write(STDERR_FILENO, message, sizeof(message) - 1) < 0)
+		_exit(EX_OSERR);
+	_exit(EX_IOERR);
+}
+
+void expect_cut_off(void)
+{
+	const struct sigaction action = {.sa_handler = on_bus};
+
+	sigaction(SIGBUS, &action, NULL);
 }
 
 json_t *json_text(const char *text, size_t len)

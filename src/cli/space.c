@@ -8,10 +8,12 @@
 #include <string.h>
 
 bool cli_quiet;
+static bool said; /* the library did, and that is not to be said again */
 
 static void log_message(void *arg, const char *message)
 {
 	(void)arg;
+	said = true;
 	if (!cli_quiet)
 		complain("%s", message);
 }
@@ -49,17 +51,17 @@ int open_space(const char *name, const char *lockman, unsigned int flags,
 	    .n_types = n_types,
 	    .log = log_message,
 	};
-	int err = glock_space_open(name, &options, space);
+	int err;
 
+	said = false;
+	err = glock_space_open(name, &options, space);
 	if (!err)
 		return 0;
 	if (err == -EPROTONOSUPPORT)
 		complain("%s: no such lock manager; none, local and dlm are known, if this "
 			 "library was built with them",
 			 lockman ? lockman : "default");
-	else if (err == -EINVAL)
-		complain("%s: not a name for a space: 1 to 64 bytes", name);
-	else
+	else if (!said)
 		complain("cannot open space %s: %s", name, strerror(-err));
 	return status_of(err);
 }

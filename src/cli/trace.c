@@ -154,7 +154,7 @@ static int ask(const struct tracing *t, int64_t until)
 	int status = EX_NOPERM;
 
 	for (size_t i = 0; i < t->n_nodes; i++) {
-		int err = glock__peek_trace_until(t->nodes[i].node->path, until);
+		int err = glock__survey_trace(&t->s.spaces[0], t->nodes[i].node, until);
 
 		if (!err)
 			status = EX_OK;
@@ -246,6 +246,7 @@ static int run(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
+	expect_cut_off();
 	if (!status)
 		status = follow(&t, ns == INT64_MAX ? ns : now_ns() + ns);
 	free(t.nodes);
@@ -263,8 +264,12 @@ const struct command cmd_trace = {
 	"  -t, --time SEC   end after so long (default: at SIGINT)\n"
 	"\n"
 	"The six events of GFS2: glock_state_change, glock_put, demote_rq, promote, glock_queue,\n"
-	"glock_lock_time. The right to write to the nodes' files is needed, as it switches the\n"
-	"events on there; they stop by themselves some seconds after nobody looks any more.\n"
+	"glock_lock_time. As with the kernel each grant is one, of a cached lock, too: while it "
+	"is\n"
+	"traced, a process takes no short cut, and a cached lock costs it a microsecond or so. "
+	"The\n"
+	"right to write to the space's and the nodes' files is needed, as it switches the events\n"
+	"on there; they stop by themselves some seconds after nobody looks any more.\n"
 	"\n"
 	"Exit status: 0; 64 usage, 66 no such space or node, 74 output, 77 no permission.\n",
     .run = run,

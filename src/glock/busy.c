@@ -79,7 +79,7 @@ struct glock__record *glock__record_edit(struct glock *gl)
 	assert(gl_held(gl));
 	if (!(gl->flags & GLOCK__F_EDITED)) {
 		gl->flags |= GLOCK__F_EDITED;
-		atom_swap32(&r->seq, r->seq | 1);
+		atom_begin32(&r->seq);
 	}
 	return r;
 }

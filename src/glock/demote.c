@@ -124,13 +124,13 @@ void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, 
 /* When the hold time ends; 0: it has ended, or does not count here. */
 static int64_t held_until(struct glock *gl)
 {
-	int64_t now = gl_now(gl), granted_at = gl_record(gl)->granted_at;
-	int64_t until;
+	int64_t granted_at = gl_record(gl)->granted_at, now, until;
 
-	/* A grant in the future was none of ours: a record can be written by others. */
-	until = granted_at > now || granted_at < 0 ? 0 : granted_at + gl_busy(gl)->hold;
 	if (!gl_busy(gl)->hold || (linux_6_1(gl_space(gl)) && gl->type != GLOCK_INODE))
 		return 0;
+	now = gl_now(gl);
+	/* A grant in the future was none of ours: a record can be written by others. */
+	until = granted_at > now || granted_at < 0 ? 0 : granted_at + gl_busy(gl)->hold;
 	/* A grant that has arrived and is not looked at yet counts from then. */
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) &&
 	    gl_busy(gl)->reply == GLOCK__GRANTED)

@@ -32,9 +32,10 @@ void glock__fast_close(struct glock *gl)
 	glock__fast_fold(gl);
 }
 
-#define GOING_ON                                                                               \
-	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_HAVE_REPLY | \
-	 GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD | GLOCK__F_ENTERED | GLOCK__F_DIED)
+#define GOING_ON                                                                                   \
+	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_HAVE_REPLY |     \
+	 GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD | GLOCK__F_ENTERED | GLOCK__F_DIED | \
+	 GLOCK__F_STALE)
 
 /*
  * In the list there may be holders that a new one need not know of: granted in SH, and not a
@@ -62,7 +63,7 @@ static bool may_open(struct glock *gl)
 		return false;
 	if ((gl->state != GLOCK_SH && gl->state != GLOCK_EX) || b->target != gl->state)
 		return false;
-	if (atom_load8(&space->withdrawn) || atom_load8(&space->closing))
+	if (glock__is_shut(space) || atom_load8(&space->closing) || atom_load8(&space->paused))
 		return false;
 	return list_is_harmless(gl) || FAULT(22);
 }
@@ -153,7 +154,7 @@ void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
 	if (!gl_space(gl)->fast || !gl_type(gl)->fast || gh->flags & ~GLOCK__FAST_FLAGS ||
-	    gl->lk.held || !glock__is_threads(gh) ||
+	    atom_load32(&gl_space(gl)->traced) || gl->lk.held || !glock__is_threads(gh) ||
 	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST)
 		return;
 	t = glock__thread_in(gl_space(gl));
@@ -166,7 +167,8 @@ void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
 	atom_add64(&gl->fast, glock__fast_one(gh));
 	gh->slot = (uint8_t)slot;
 	atom_or32(&gh->state, GLOCK__H_FAST);
-	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh);
+	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, gh->where);
+	glock__slot_use(t, t->record, (unsigned int)slot);
 }
 
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
@@ -207,7 +209,8 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 
 	if (slot < 0 || recurs(t, gl))
 		return GLOCK__FAST_NOT;
-	return glock__fast_nq_in(t, (unsigned int)slot, gl, gh, where);
+	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, where);
+	return glock__fast_nq_in(t, t->record, (unsigned int)slot, gl, gh, where);
 }
 
 int glock__fast_dq_more(struct glock__thread *t, struct glock *gl, struct glock__holder *gh)

@@ -23,7 +23,7 @@
  * (glock__fast_update). That keeps the order of asking: nobody comes by the word while one waits.
  *
  * Not for this path: types with lock or unlock operations or whose owner may recur, spaces that
- * keep a trace or check the lock order, holders with an owner of the program's own or with flags
+ * keep a trace, or are traced just now, or check the lock order, holders with an owner of the program's own or with flags
  * that need the queue, and threads that hold more than GLOCK__THREAD_SLOTS already.
  */
 #ifndef GLOCK__FAST_H
@@ -77,8 +77,8 @@ struct glock__holder *glock__fast_mine(const struct glock *gl);
 enum glock__fast_result {
 	GLOCK__FAST_TAKEN,
 	GLOCK__FAST_REFUSED, /* take back what happened with glock__fast_refused(), then as NOT */
-	GLOCK__FAST_MORE,    /* the thread holds something: glock__fast_nq_more() */
-	GLOCK__FAST_NOT,     /* nothing happened; go by the queue, which has its reasons */
+	GLOCK__FAST_MORE, /* the thread holds something, or asks here for the first time: _nq_more() */
+	GLOCK__FAST_NOT, /* nothing happened; go by the queue, which has its reasons */
 };
 
 /* For a thread that holds something already; and a holder in another slot than the first. */
@@ -102,7 +102,7 @@ static inline struct glock__thread *glock__fast_thread(const struct glock *gl)
 {
 	struct glock__thread *t = glock__self()->thread;
 
-	return t && atom_load_ptr(&t->space) == gl_space(gl) ? t : NULL;
+	return t && atom_load_ptr(&t->fast) == gl_space(gl) ? t : NULL;
 }
 
 /* bad: what must not have been in the word; good: what must. */
@@ -131,19 +131,39 @@ static inline uint64_t glock__fast_one(const struct glock__holder *gh)
  * A slot keeps its contents when it is emptied: who takes the same lock again and again only sets
  * and clears a bit.
  */
-static inline void glock__slot_fill(struct glock__thread *t, struct glock__thread_record *r,
-				    unsigned int slot, struct glock *gl, struct glock__holder *gh)
+static inline bool glock__slot_says(const struct glock__thread *t, unsigned int slot,
+				    const struct glock *gl, const struct glock__holder *gh,
+				    const char *where)
 {
-	uint32_t used;
+	return t->slots[slot].gl == gl && t->slots[slot].gh == gh &&
+	       t->slots[slot].mode == gh->mode && t->slots[slot].where == where;
+}
 
-	if (t->slots[slot].gl != gl || t->slots[slot].gh != gh || t->slots[slot].mode != gh->mode) {
-		t->slots[slot].mode = gh->mode;
-		atom_store_ptr(&t->slots[slot].gh, gh);
-		atom_store_ptr(&t->slots[slot].gl, gl);
-		atom_store64(&r->slots[slot], GLOCK__SLOT_MODE(gh->mode) | glock__slab_place(gl));
-	}
+static inline void glock__slot_write(struct glock__thread *t, struct glock__thread_record *r,
+				     unsigned int slot, struct glock *gl, struct glock__holder *gh,
+				     const struct glock__site *site)
+{
+	t->slots[slot].mode = gh->mode;
+	t->slots[slot].where = site->where;
+	atom_store_ptr(&t->slots[slot].gh, gh);
+	atom_store_ptr(&t->slots[slot].gl, gl);
+	atom_store64(&r->slots[slot], GLOCK__SLOT(glock__slab_place(gl), gh->mode, site->number));
+}
+
+static inline void glock__slot_fill(struct glock__thread *t, struct glock__thread_record *r,
+				    unsigned int slot, struct glock *gl, struct glock__holder *gh,
+				    const char *where)
+{
+	if (!glock__slot_says(t, slot, gl, gh, where))
+		glock__slot_write(t, r, slot, gl, gh, glock__site_known(t, where));
+}
+
+static inline void glock__slot_use(struct glock__thread *t, struct glock__thread_record *r,
+				   unsigned int slot)
+{
 	/* Not read back from where it was just stored: that would wait for the store. */
-	used = t->used | 1u << slot;
+	uint32_t used = t->used | 1u << slot;
+
 	atom_store32(&t->used, used);
 	atom_store32(&r->used, used);
 }
@@ -171,15 +191,16 @@ static inline bool glock__fast_is_mine(const struct glock__thread *t,
  */
 #define FAST static inline __attribute__((always_inline))
 
-/* In that slot. slot is a constant where this is worth while. */
-FAST enum glock__fast_result glock__fast_nq_in(struct glock__thread *t, unsigned int slot,
+/* In that slot, which is filled. slot is a constant where this is worth while. */
+FAST enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
+					       struct glock__thread_record *r, unsigned int slot,
 					       struct glock *gl, struct glock__holder *gh,
 					       const char *where)
 {
 	gh->where = where;
 	gh->slot = (uint8_t)slot;
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_HOLDER | GLOCK__H_FAST);
-	glock__slot_fill(t, glock__self()->record, slot, gl, gh);
+	glock__slot_use(t, r, slot);
 	if (!glock__fast_take(gl, gh->mode))
 		return GLOCK__FAST_REFUSED;
 	PROBE_QUEUE(gl->type, gl->number, gh->mode, 0);
@@ -192,12 +213,20 @@ FAST enum glock__fast_result glock__fast_nq(struct glock *gl, struct glock__hold
 					    const char *where)
 {
 	struct glock__thread *t = glock__fast_thread(gl);
+	struct glock__thread_record *r = glock__self()->record;
 
 	if (!t || (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX))
 		return GLOCK__FAST_NOT;
-	if (__builtin_expect(!t->used, 1))
-		return glock__fast_nq_in(t, 0, gl, gh, where);
-	return GLOCK__FAST_MORE;
+	if (__builtin_expect(t->used, 0))
+		return GLOCK__FAST_MORE;
+	if (!glock__slot_says(t, 0, gl, gh, where)) {
+		const struct glock__site *site = glock__site_place(t, where);
+
+		if (__builtin_expect(site->where != where, 0))
+			return GLOCK__FAST_MORE;
+		glock__slot_write(t, r, 0, gl, gh, site);
+	}
+	return glock__fast_nq_in(t, r, 0, gl, gh, where);
 }
 
 FAST int glock__fast_dq_of(struct glock__thread *t, unsigned int slot, struct glock *gl,

@@ -115,7 +115,9 @@ static struct glock *find(struct glock_space *space, unsigned int type, uint64_t
 	return gl;
 }
 
-int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret)
+/* make: where there is none. */
+static int get(struct glock_space *space, unsigned int type, uint64_t number, bool make,
+	       struct glock **ret)
 {
 	int err = glock__check(space, "glock_get");
 	struct glock *gl;
@@ -130,7 +132,7 @@ int glock_get(struct glock_space *space, unsigned int type, uint64_t number, str
 		return -ESHUTDOWN;
 	}
 	gl = find(space, type, number);
-	if (!gl)
+	if (!gl && make)
 		gl = add(space, type, number);
 	if (gl) {
 		/* Nothing else of it is needed: the lock alone, see busy.c. */
@@ -142,7 +144,18 @@ int glock_get(struct glock_space *space, unsigned int type, uint64_t number, str
 	}
 	glock__lock_drop(&space->lock);
 	*ret = gl;
-	return gl ? 0 : -ENOMEM;
+	return gl ? 0 : make ? -ENOMEM : -ENOENT;
+}
+
+int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret)
+{
+	return get(space, type, number, true, ret);
+}
+
+int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
+		     struct glock **ret)
+{
+	return get(space, type, number, false, ret);
 }
 
 /* Under its lock. */

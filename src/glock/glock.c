@@ -42,7 +42,13 @@ static void clear_lock(struct glock *gl)
 
 static bool withdrawn(const struct glock *gl)
 {
-	return atom_load8(&gl_space(gl)->withdrawn);
+	return glock__is_shut(gl_space(gl));
+}
+
+/* The lock manager does not know of our lock any more, and what it covers is not ours. */
+static bool lost(const struct glock *gl)
+{
+	return withdrawn(gl) || gl->flags & GLOCK__F_STALE;
 }
 
 /* ---- the queue ---- */
@@ -127,6 +133,8 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 {
 	enum glock_mode fast = glock__fast_mode(gl);
 
+	if (atom_load8(&gl_space(gl)->paused) || gl->flags & GLOCK__F_STALE)
+		return false;
 	/* By the word only plain holders come, which say nothing of others. */
 	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))
 		return false;
@@ -151,7 +159,8 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	if (gh->mode == GLOCK_EX)
 		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* who is told in EX may repair it */
 	glock__holder_set(gl_space(gl), gh,
-			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0));
+			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0) |
+			      (lost(gl) ? GLOCK__H_LOST : 0)); /* while its lock operation ran */
 }
 
 /* The holder leaves the list; its memory is the program's again when its state is set. */
@@ -280,6 +289,10 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
+		if (atom_load8(&gl_space(gl)->paused) && !lost(gl)) {
+			fail_waiters(gl, -EAGAIN, true);
+			return; /* until it goes on */
+		}
 		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
 			return;
 		if (!promote(gl, nonblock)) {
@@ -369,9 +382,12 @@ static void finish(struct glock *gl, enum glock__reply reply)
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	gl->flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
+	if (gl->flags & GLOCK__F_STALE && gl_busy(gl)->req != GLOCK_UN)
+		reply = GLOCK__ERROR; /* granted before the lock was lost */
 	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
 		/* There is no lock manager any more to give it back to. */
-		atom_store8(&gl_space(gl)->withdrawn, true);
+		if (!lost(gl))
+			atom_store8(&gl_space(gl)->withdrawn, true);
 		gl_busy(gl)->req = GLOCK_UN;
 		gl_busy(gl)->target = GLOCK_UN;
 		reply = GLOCK__GRANTED;
@@ -385,6 +401,8 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		change_state(gl, gl->state); /* a refusal is a change to what it was */
 	else
 		set_usable(gl, gl->state != GLOCK_UN); /* refused, even if to give it up */
+	if (gl->state == GLOCK_UN)
+		gl->flags &= ~(uint32_t)GLOCK__F_STALE;
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
 		gl_busy(gl)->target = GLOCK_UN; /* asked for while it went to another mode */
 	if (gl->state != gl_busy(gl)->target) {
@@ -447,10 +465,9 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	struct glock__cache_change c =
 	    glock__type_cache_change(gl_type(gl)->info.caches, gl->state, to);
 	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
-	bool lost = withdrawn(gl);
 	int err = 0;
 
-	if (!lost && !FAULT(4))
+	if (!lost(gl) && !FAULT(4))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
@@ -525,7 +542,7 @@ static void do_xmote(struct glock *gl, enum glock_mode to)
 	if (glock__request_blocks(gl->state, to, tries))
 		gl->flags |= GLOCK__F_BLOCKING;
 	prepare_cache(gl, to);
-	if (!withdrawn(gl)) {
+	if (!lost(gl)) {
 		ask(gl, to, tries);
 		return;
 	}
@@ -571,17 +588,15 @@ bool glock__now_idle(struct glock *gl)
 
 void glock__work_run(struct glock *gl)
 {
-	bool idle;
-
-	gl_take(gl);
-	gl_busy(gl)->work.begun = true;
+	assert(gl_held(gl));
 	/* Not while it is being canceled: that must not hit the next request. */
 	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
 		take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
-	idle = glock__now_idle(gl);
+	if (!glock__now_idle(gl))
+		return;
 	gl_drop(gl);
-	if (idle)
-		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_take(gl);
 }

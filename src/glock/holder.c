@@ -84,7 +84,7 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->flags & GLOCK_PRIORITY &&
 	    (!gl_type(gl)->info.priority || !atom_load8(&space->blocked)))
 		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
-	if (atom_load8(&space->withdrawn))
+	if (glock__is_shut(space))
 		return -EIO;
 	if (atom_load8(&space->closing))
 		return -ESHUTDOWN;
@@ -244,6 +244,8 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 		err = add_to_queue(gl, gh);
 	if (!err && !(gh->flags & GLOCK_NOBLOCK))
 		glock__run_queue(gl, true);
+	if (mine)
+		glock__mine_run(gl);
 	if (!err && gh_state(gh) & GLOCK__H_HOLDER)
 		glock__fast_from_list(gl, gh);
 	gl_drop(gl);
@@ -383,8 +385,12 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	}
 	gh->error = 0;
 	glock__holder_set(gl_space(gl), gh, 0);
-	if (gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) ||
-	    !glock__list_empty(&gl_busy(gl)->holders))
+	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
+	    glock__list_empty(&gl_busy(gl)->holders))
+		return;
+	if (glock__self()->mine == gl)
+		glock__work_queue(gl, gl_now(gl)); /* runs it before long, and may do more */
+	else
 		glock__run_queue(gl, true);
 }
 
@@ -438,6 +444,8 @@ SLOW static int dq_by_queue(struct glock_holder *pub)
 		release(gl, gh);
 	else if (gh_state(gh) & GLOCK__H_QUEUED)
 		err = -EBUSY; /* its lock operation runs, and called this */
+	if (mine)
+		glock__mine_run(gl);
 	idle = glock__now_idle(gl);
 	gl_drop(gl);
 	if (idle)
@@ -506,7 +514,7 @@ int glock_valid(const struct glock_holder *pub)
 
 	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
 	       gl_space(gh->gl)->generation == glock__generation() &&
-	       !atom_load8(&gl_space(gh->gl)->withdrawn);
+	       !glock__is_shut(gl_space(gh->gl));
 }
 
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
@@ -613,11 +621,16 @@ int glock_lvb_read(struct glock_holder *pub, void *value)
 
 int glock_lvb_write(struct glock_holder *pub, const void *value)
 {
+	static const char zeros[GLOCK_LVB_SIZE];
 	struct glock *gl = gh_of(pub)->gl;
 	int err = check_lvb(gh_of(pub), GLOCK_EX);
+	unsigned int len;
 
 	if (err)
 		return err;
+	len = gl_space(gl)->lm->value_len;
+	if (len && memcmp((const char *)value + len, zeros, GLOCK_LVB_SIZE - len))
+		return -EINVAL;
 	gl_take(gl);
 	memcpy(glock__lm_lvb(&gl->lk), value, GLOCK_LVB_SIZE);
 	gl->lk.lvb_valid = true;

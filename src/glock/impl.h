@@ -152,6 +152,7 @@ enum glock__reply {
 /* Of gl->flags, besides enum glock__flag: the library's own. */
 enum glock__own_flag {
 	GLOCK__F_DIED = 1u << 0,     /* with the last grant: somebody died who had it in EX */
+	GLOCK__F_STALE = 1u << 16,   /* the lock was lost with the cluster, and is not given up yet */
 	GLOCK__F_BUSY = 1u << 25,    /* has a struct glock__busy */
 	GLOCK__F_EDITED = 1u << 26,  /* its record is being changed */
 	GLOCK__F_LISTED = 1u << 27,  /* on the list of idle ones; LRU as well: idle indeed */
@@ -160,7 +161,7 @@ enum glock__own_flag {
 	GLOCK__F_USABLE = 1u << 30,  /* the share of time for which it can be used runs */
 	GLOCK__F_ENTERED = 1u << 31, /* the type's lock operation was called for somebody here */
 };
-#define GLOCK__F_OWN 0xfe000001u
+#define GLOCK__F_OWN 0xfe010001u
 
 struct glock {
 	uint64_t fast; /* see fast.h */
@@ -246,12 +247,17 @@ struct glock_space {
 	struct glock__publisher *publisher; /* NULL: nobody sees us */
 	struct glock__ring *live_ring;      /* made when somebody wants to see events */
 	uint32_t live_ring_made;
-	uint64_t publish_order; /* how many holders were published */
+	uint32_t demote_answered; /* of what others asked for; see knock.c */
+	uint32_t traced;          /* somebody does, from outside: no thread takes the fast path */
+	uint64_t publish_order;   /* how many holders were published */
+	struct glock__sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
 	uint8_t withdrawn, blocked, closing;
+	uint8_t lost;          /* the cluster, and with it all locks; may come back */
+	uint8_t paused;        /* nobody is granted anything now */
 	uint8_t withdraw_done; /* glock_withdraw() has seen to all glocks */
 
 	struct {
@@ -279,6 +285,12 @@ struct glock_space {
 		struct glock__list holders;
 	} order;
 };
+
+/* Nothing that is held here can be relied on. */
+static inline bool glock__is_shut(const struct glock_space *space)
+{
+	return atom_load8(&space->withdrawn) || atom_load8(&space->lost);
+}
 
 static inline int64_t glock__now(struct glock_space *space)
 {
@@ -347,17 +359,31 @@ static inline struct glock__busy *gl_busy(const struct glock *gl)
 
 /*
  * The time, under gl->lock, as taken by gl_take(): looked at once while the lock is held, which is
- * for instructions. What is done under it in one go is done at one time.
+ * for instructions. What is done under it in one go is done at one time. A thread that is about the
+ * glock's work (mine) goes on with that time until it sleeps, calls the program, or gets a reply.
  */
+static inline void gl_now_is(struct glock *gl, int64_t now)
+{
+	struct glock__self *self = glock__self();
+
+	gl_busy(gl)->now = now;
+	if (self->mine == gl)
+		self->moment = now;
+}
+
 static inline int64_t gl_now_anew(struct glock *gl)
 {
-	return gl_busy(gl)->now = glock__now(gl_space(gl));
+	gl_now_is(gl, glock__now(gl_space(gl)));
+	return gl_busy(gl)->now;
 }
 
 static inline int64_t gl_now(struct glock *gl)
 {
+	struct glock__self *self = glock__self();
 	int64_t now = gl_busy(gl)->now;
 
+	if (!now && self->mine == gl)
+		now = gl_busy(gl)->now = self->moment;
 	return now ? now : gl_now_anew(gl);
 }
 
@@ -398,7 +424,7 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
 /* It leaves the list, and nothing else is done with it. */
 void glock__unlink(struct glock *gl, struct glock__holder *gh);
 
-/* The work of a glock; not under its lock. */
+/* The work of a glock, under its lock, which it drops and takes again. */
 void glock__work_run(struct glock *gl);
 /* Under gl->lock: true if the lock manager has to be told (ops->idle) that nobody uses it now. */
 bool glock__now_idle(struct glock *gl);
@@ -411,6 +437,12 @@ static inline void glock__fetch(struct glock_space *space)
 
 /* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
 void glock__cancel_request(struct glock *gl);
+
+/* ---- space.c: the lock manager loses the cluster, and is back ---- */
+
+void glock__lose(struct glock_space *space);
+void glock__back(struct glock_space *space);
+void glock__pause(struct glock_space *space, bool pause);
 
 /* ---- reply.c ---- */
 
@@ -463,6 +495,7 @@ void glock__demote_done(struct glock *gl);
 void glock__demote_if_due(struct glock *gl);
 /* Another node wants it. */
 void glock__demand(struct glock *gl, enum glock_mode to);
+void glock__demanded(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
 void glock__hold_start(struct glock *gl, enum glock_mode to);
 void glock__hold_shrink(struct glock *gl);
 void glock__hold_grow(struct glock *gl);
@@ -511,6 +544,7 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
 bool glock__mine_begin(struct glock *gl, bool waits);
 /* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
 void glock__attend(struct glock_space *space, bool begin);
+/* Runs what was queued since; under gl->lock, which it drops and takes again. */
 void glock__mine_run(struct glock *gl);
 void glock__mine_end(struct glock *gl);
 /* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */
@@ -546,6 +580,9 @@ static inline void glock__unpin(struct glock *gl)
 }
 /* Takes a pin away, perhaps the last reference; under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);
+/* As glock_get(), but -ENOENT where there is none. */
+int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
+		     struct glock **ret);
 void glock__free(struct glock *gl);
 /* Calls fn for each glock there is, with a reference and without locks. */
 void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg);
@@ -589,9 +626,15 @@ void glock__publish_waited(struct glock *gl, int64_t ns);
 void glock__publish_object(struct glock *gl);
 void glock__publish_gone(struct glock *gl);
 
+/* knock.c: an event of lock managers. */
+void glock__knocked(void *owner);
+
 /* A ring for 2^order events that others can read; NULL: there is none. */
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order);
-/* The same, if somebody wants to see events now. */
+/*
+ * The same, if somebody wants to see events now. Notices that he begins or is gone: when an event is
+ * to be told, or somebody knocks.
+ */
 struct glock__ring *glock__publish_traced(struct glock_space *space);
 
 /* none.c: the lock manager of a single process. */

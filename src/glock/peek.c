@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* peek.c - see peek.h. */
-#include "peek.h"
+/* peek.c - see peek.h: opening, the head, areas. */
+#include "peek_impl.h"
 
-#include "flags.h"
-#include "mode.h"
-#include "slab.h"
 #include "thread.h"
 
 #include <errno.h>
@@ -21,22 +18,9 @@ enum {
 	MAX_HOLDERS = 1 << 20,
 	MAX_EXTRAS = 1 << 22,
 	MAX_RECORDS = 1 << 24,
+	MAX_SITES = 1 << 16,
 	CHUNK = 256 * 1024,
 	TRIES = 16, /* for a record that changes under our eyes */
-};
-
-struct glock__peek {
-	int fd;
-	struct glock__segment_head head;
-	uint64_t file_size;
-	struct glock__segment_holder *holders;
-	struct glock__segment_extra *extras;
-	struct glock__more *more;
-	size_t n_holders, n_extras, n_more;
-	size_t room_holders, room_extras, room_more;
-	bool no_memory;
-	struct glock__peek_counts counts;
-	char *chunk, *again;
 };
 
 static const struct {
@@ -50,12 +34,12 @@ static const struct {
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), MAX_HOLDERS},
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), MAX_EXTRAS},
     [GLOCK__AREA_TRACE] = {1, 1 << 30},
+    [GLOCK__AREA_SITES] = {sizeof(struct glock__segment_site), MAX_SITES},
 };
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* All of it, or less where the file ends; negative errno. */
-static ssize_t read_at(const struct glock__peek *p, void *buf, size_t size, uint64_t at)
+ssize_t glock__peek_at(const struct glock__peek *p, void *buf, size_t size, uint64_t at)
 {
 	size_t got = 0;
 
@@ -73,8 +57,7 @@ static ssize_t read_at(const struct glock__peek *p, void *buf, size_t size, uint
 	return (ssize_t)got;
 }
 
-/* What a terminal might obey is not let through; ends with a NUL. */
-static void clean(char *text, size_t size)
+void glock__peek_clean(char *text, size_t size)
 {
 	text[size - 1] = '\0';
 	for (char *c = text; *c; c++)
@@ -117,15 +100,15 @@ static int check_head(struct glock__peek *p)
 			return -EINVAL;
 		bound_area(p, i);
 	}
-	clean(h->command, sizeof(h->command));
-	clean(h->space, sizeof(h->space));
-	clean(h->lockman, sizeof(h->lockman));
+	glock__peek_clean(h->command, sizeof(h->command));
+	glock__peek_clean(h->space, sizeof(h->space));
+	glock__peek_clean(h->lockman, sizeof(h->lockman));
 	for (int i = 0; i < GLOCK_TYPE_MAX; i++)
-		clean(h->type[i].name, sizeof(h->type[i].name));
+		glock__peek_clean(h->type[i].name, sizeof(h->type[i].name));
 	return 0;
 }
 
-static int read_head(struct glock__peek *p)
+int glock__peek_head_anew(struct glock__peek *p)
 {
 	struct stat st;
 	ssize_t n;
@@ -135,7 +118,7 @@ static int read_head(struct glock__peek *p)
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
 	p->file_size = (uint64_t)st.st_size;
-	n = read_at(p, &p->head, sizeof(p->head), 0);
+	n = glock__peek_at(p, &p->head, sizeof(p->head), 0);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < sizeof(p->head))
@@ -156,7 +139,7 @@ int glock__peek_open_fd(struct glock__peek **out, int fd)
 	p->chunk = malloc(CHUNK);
 	p->again = malloc(CHUNK);
 	if (p->chunk && p->again)
-		err = read_head(p);
+		err = glock__peek_head_anew(p);
 	if (err) {
 		glock__peek_close(p);
 		return err;
@@ -214,8 +197,8 @@ static bool read_again(const struct glock__peek *p, char *record, uint32_t strid
 	for (int i = 0; i < TRIES; i++) {
 		uint32_t before, after;
 
-		if (read_at(p, record, stride, at) != (ssize_t)stride ||
-		    read_at(p, &after, sizeof(after), at) != sizeof(after))
+		if (glock__peek_at(p, record, stride, at) != (ssize_t)stride ||
+		    glock__peek_at(p, &after, sizeof(after), at) != sizeof(after))
 			return false;
 		before = seq_of(record);
 		if (!(before & 1) && before == after)
@@ -224,9 +207,6 @@ static bool read_again(const struct glock__peek *p, char *record, uint32_t strid
 	}
 	return false;
 }
-
-/* Takes one record in; false ends the reading. */
-typedef bool take_fn(struct glock__peek *p, char *record, bool torn, void *arg);
 
 /*
  * Over a hole, which a file that says it is large may consist of; whole records from the area's
@@ -245,8 +225,8 @@ static uint64_t skip_hole(const struct glock__peek *p, uint64_t offset, uint64_t
 	return at - at % stride;
 }
 
-/* Calls take for every record of an area that was ever written. */
-static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take, void *arg)
+int glock__peek_area(struct glock__peek *p, enum glock__area area, glock__peek_take_fn *take,
+		     void *arg)
 {
 	const struct glock__segment_area *a = &p->head.area[area];
 	uint32_t stride = areas[area].stride;
@@ -261,11 +241,11 @@ static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take
 		if (at >= used)
 			break;
 		want = used - at < size ? (size_t)(used - at) : size;
-		n = read_at(p, p->chunk, want, a->offset + at);
+		n = glock__peek_at(p, p->chunk, want, a->offset + at);
 		if (n < 0)
 			return (int)n;
 		/* in pages that were never touched there is nothing to look at twice */
-		m = read_at(p, p->again, (size_t)n, a->offset + at);
+		m = glock__peek_at(p, p->again, (size_t)n, a->offset + at);
 		if (m < 0)
 			return (int)m;
 		for (size_t i = 0; i + stride <= (size_t)m; i += stride) {
@@ -286,308 +266,17 @@ static int read_area(struct glock__peek *p, enum glock__area area, take_fn *take
 	return 0;
 }
 
-/* ---- holders and extras -------------------------------------------------------------------- */
-
-/*
- * The place behind the last element; the array grows with what is found, not with what the file
- * claims. NULL: no memory, which ends the reading.
- */
-static void *place_for_one(struct glock__peek *p, void *array, size_t n, size_t *room, size_t size)
+bool glock__peek_one(const struct glock__peek *p, enum glock__area area, uint64_t number,
+		     void *record)
 {
-	char *at;
+	const struct glock__segment_area *a = &p->head.area[area];
+	uint32_t stride = areas[area].stride;
 
-	memcpy(&at, array, sizeof(at)); /* a pointer to whatever it is an array of */
-	if (n == *room) {
-		at = reallocarray(at, *room ? 2 * *room : 64, size);
-		if (!at) {
-			p->no_memory = true;
-			return NULL;
-		}
-		memcpy(array, &at, sizeof(at));
-		*room = *room ? 2 * *room : 64;
-	}
-	return at + n * size;
+	return number < a->used / stride &&
+	       glock__peek_at(p, record, stride, a->offset + number * stride) == (ssize_t)stride;
 }
 
-static bool take_holder(struct glock__peek *p, char *record, bool torn, void *arg)
-{
-	struct glock__segment_holder *h =
-	    place_for_one(p, &p->holders, p->n_holders, &p->room_holders, sizeof(*h));
-
-	(void)arg;
-	if (!h)
-		return false;
-	memcpy(h, record, sizeof(*h));
-	if (h->type == GLOCK__SEGMENT_FREE)
-		return true;
-	if (h->type >= GLOCK_TYPE_MAX || h->mode >= GLOCK_MODE_MAX) {
-		p->counts.bad++;
-		return true;
-	}
-	clean(h->comm, sizeof(h->comm));
-	clean(h->where, sizeof(h->where));
-	p->counts.torn += torn;
-	p->n_holders++;
-	return true;
-}
-
-/* What a thread holds by the fast path: a mode, and the place of the glock's record. */
-static void take_slot(struct glock__peek *p, const struct glock__thread_record *t, uint64_t slot)
-{
-	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_RECORDS];
-	uint64_t at = (uint64_t)(uint32_t)slot * sizeof(struct glock__record);
-	struct glock__segment_holder *h;
-	struct glock__record r;
-
-	if (slot & GLOCK__UNSEEN)
-		return;
-	if (slot >> 32 == GLOCK_UN || slot >> 32 >= GLOCK_MODE_MAX || at + sizeof(r) > a->used) {
-		p->counts.bad++;
-		return;
-	}
-	if (read_at(p, &r, sizeof(r), a->offset + at) != sizeof(r) || !(r.flags & GLOCK__R_LIVE) ||
-	    r.type >= GLOCK_TYPE_MAX)
-		return; /* it has just been let go and given up */
-	h = place_for_one(p, &p->holders, p->n_holders, &p->room_holders, sizeof(*h));
-	if (!h)
-		return;
-	*h = (struct glock__segment_holder){
-	    .type = r.type,
-	    .mode = (uint8_t)(slot >> 32),
-	    .number = r.number,
-	    .flags = GLOCK__H_HOLDER,
-	    .pid = (int32_t)t->tid,
-	    .where = "?", /* nobody writes that down on the fast path */
-	};
-	memcpy(h->comm, t->comm, sizeof(h->comm));
-	p->n_holders++;
-}
-
-static bool take_thread(struct glock__peek *p, char *record, bool torn, void *arg)
-{
-	struct glock__thread_record t;
-
-	(void)torn;
-	(void)arg;
-	memcpy(&t, record, sizeof(t));
-	if (!(t.flags & GLOCK__R_LIVE))
-		return true;
-	clean(t.comm, sizeof(t.comm));
-	for (unsigned int i = 0; i < GLOCK__THREAD_SLOTS; i++)
-		if (t.used & 1u << i)
-			take_slot(p, &t, t.slots[i]);
-	return !p->no_memory;
-}
-
-/* Lines of a blank and something; whatever else is dropped. */
-static void clean_object(struct glock__segment_extra *e)
-{
-	size_t len = e->object_len < sizeof(e->object) ? e->object_len : sizeof(e->object);
-	char *to = e->object, *end = e->object + len;
-
-	for (char *line = e->object, *next; line < end; line = next) {
-		char *nl = memchr(line, '\n', (size_t)(end - line));
-
-		next = nl ? nl + 1 : end;
-		if (*line != ' ' || !nl)
-			continue;
-		for (char *c = line; c < nl; c++)
-			if ((unsigned char)*c < 0x20 || *c == 0x7f)
-				*c = '?';
-		memmove(to, line, (size_t)(next - line));
-		to += next - line;
-	}
-	e->object_len = (uint16_t)(to - e->object);
-}
-
-static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg)
-{
-	struct glock__segment_extra *e =
-	    place_for_one(p, &p->extras, p->n_extras, &p->room_extras, sizeof(*e));
-
-	(void)arg;
-	if (!e)
-		return false;
-	memcpy(e, record, sizeof(*e));
-	if (e->type == GLOCK__SEGMENT_FREE)
-		return true;
-	if (e->type >= GLOCK_TYPE_MAX || e->waited < 0 || e->longest < 0) {
-		p->counts.bad++;
-		return true;
-	}
-	clean_object(e);
-	p->counts.torn += torn;
-	p->n_extras++;
-	return true;
-}
-
-/* Its process writes it a field at a time, and has no sequence number for it. */
-static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
-{
-	struct glock__more *m = place_for_one(p, &p->more, p->n_more, &p->room_more, sizeof(*m));
-
-	(void)torn;
-	(void)arg;
-	if (!m)
-		return false;
-	memcpy(m, record, sizeof(*m));
-	if (!(m->flags & GLOCK__R_LIVE))
-		return true;
-	if (m->type >= GLOCK_TYPE_MAX || m->hold < 0)
-		p->counts.bad++;
-	else
-		p->n_more++;
-	return true;
-}
-
-static int by_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int by_name(unsigned int type_a, uint64_t number_a, unsigned int type_b, uint64_t number_b)
-{
-	return type_a != type_b ? (type_a > type_b) - (type_a < type_b)
-				: by_u64(number_a, number_b);
-}
-
-static int by_holder(const void *a, const void *b)
-{
-	const struct glock__segment_holder *x = a, *y = b;
-	int c = by_name(x->type, x->number, y->type, y->number);
-	bool x_has = x->flags & GLOCK__H_HOLDER, y_has = y->flags & GLOCK__H_HOLDER;
-
-	if (c)
-		return c;
-	return x_has != y_has ? y_has - x_has : by_u64(x->order, y->order);
-}
-
-static int by_extra(const void *a, const void *b)
-{
-	const struct glock__segment_extra *x = a, *y = b;
-
-	return by_name(x->type, x->number, y->type, y->number);
-}
-
-static int by_more(const void *a, const void *b)
-{
-	const struct glock__more *x = a, *y = b;
-
-	return by_name(x->type, x->number, y->type, y->number);
-}
-
-static int read_sparse(struct glock__peek *p)
-{
-	int err;
-
-	p->n_holders = p->n_extras = p->n_more = 0;
-	p->no_memory = false;
-	err = read_area(p, GLOCK__AREA_HOLDERS, take_holder, NULL);
-	if (!err)
-		err = read_area(p, GLOCK__AREA_THREADS, take_thread, NULL);
-	if (!err)
-		err = read_area(p, GLOCK__AREA_EXTRAS, take_extra, NULL);
-	if (!err)
-		err = read_area(p, GLOCK__AREA_MORE, take_more, NULL);
-	if (p->n_more)
-		qsort(p->more, p->n_more, sizeof(*p->more), by_more);
-	if (p->n_holders)
-		qsort(p->holders, p->n_holders, sizeof(*p->holders), by_holder);
-	if (p->n_extras)
-		qsort(p->extras, p->n_extras, sizeof(*p->extras), by_extra);
-	p->counts.holders = p->n_holders;
-	p->counts.extras = p->n_extras;
-	return p->no_memory ? -ENOMEM : err;
-}
-
-/* ---- glocks -------------------------------------------------------------------------------- */
-
-struct reading {
-	glock__peek_fn *fn;
-	void *arg;
-};
-
-static void find_holders(const struct glock__peek *p, struct glock__peek_glock *gl)
-{
-	size_t low = 0, high = p->n_holders;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct glock__segment_holder *h = &p->holders[mid];
-
-		if (by_name(h->type, h->number, gl->r.type, gl->r.number) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	gl->holders = p->holders + low;
-	while (low + gl->n_holders < p->n_holders &&
-	       !by_name(gl->holders[gl->n_holders].type, gl->holders[gl->n_holders].number,
-			gl->r.type, gl->r.number))
-		gl->n_holders++;
-}
-
-static bool take_record(struct glock__peek *p, char *record, bool torn, void *arg)
-{
-	struct reading *reading = arg;
-	struct glock__peek_glock gl = {.torn = torn};
-	struct glock__segment_extra key;
-	struct glock__more more;
-
-	memcpy(&gl.r, record, sizeof(gl.r));
-	if (!(gl.r.flags & GLOCK__R_LIVE))
-		return true;
-	if (gl.r.type >= GLOCK_TYPE_MAX || gl.r.state >= GLOCK_MODE_MAX ||
-	    gl.r.target >= GLOCK_MODE_MAX || gl.r.demote >= GLOCK_MODE_MAX) {
-		p->counts.bad++;
-		return true;
-	}
-	p->counts.torn += torn;
-	p->counts.glocks++;
-	if (p->n_holders)
-		find_holders(p, &gl);
-	if (p->n_extras) {
-		key.type = gl.r.type;
-		key.number = gl.r.number;
-		gl.extra = bsearch(&key, p->extras, p->n_extras, sizeof(key), by_extra);
-	}
-	if (p->n_more) {
-		more.type = gl.r.type;
-		more.number = gl.r.number;
-		gl.more = bsearch(&more, p->more, p->n_more, sizeof(more), by_more);
-	}
-	return reading->fn(reading->arg, &gl);
-}
-
-int glock__peek_read(struct glock__peek *p, glock__peek_fn *fn, void *arg,
-		     struct glock__peek_counts *counts)
-{
-	struct reading reading = {fn, arg};
-	int err;
-
-	p->counts = (struct glock__peek_counts){0};
-	err = read_head(p);
-	if (!err)
-		err = read_sparse(p);
-	if (!err)
-		err = read_area(p, GLOCK__AREA_RECORDS, take_record, &reading);
-	if (counts)
-		*counts = p->counts;
-	return err;
-}
-
-int glock__peek_users(struct glock__peek *p, unsigned int type, uint64_t number)
-{
-	struct glock__peek_glock gl = {.r = {.type = (uint8_t)type, .number = number}};
-	int err = read_head(p);
-
-	if (!err)
-		err = read_sparse(p);
-	if (err)
-		return err;
-	find_holders(p, &gl);
-	return (int)gl.n_holders;
-}
+/* ---- statistics of types ---- */
 
 void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cpu,
 		       struct glock__stats *out)
@@ -601,62 +290,4 @@ void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cp
 		return;
 	read_again(p, (char *)&s, sizeof(s), a->offset + at);
 	*out = s.stats;
-}
-
-/* ---- events -------------------------------------------------------------------------------- */
-
-int glock__peek_trace_until(const char *path, int64_t until)
-{
-	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), err = 0;
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = pwrite(fd, &until, sizeof(until), offsetof(struct glock__segment_head, trace_until));
-	if (n != sizeof(until))
-		err = n < 0 ? -errno : -EIO;
-	close(fd);
-	return err;
-}
-
-/* Event n, as the ring's own reader would: 1, 0: not written yet, -ESTALE: written over. */
-static int read_slot(const struct glock__peek *p, uint64_t at, uint64_t n, struct glock__event *ev)
-{
-	struct glock__ring_slot slot;
-	uint64_t again;
-
-	if (read_at(p, &slot, sizeof(slot), at) != sizeof(slot) ||
-	    read_at(p, &again, sizeof(again), at) != sizeof(again))
-		return -ESTALE;
-	if (slot.owner != 2 * n + 2)
-		return slot.owner > 2 * n + 2 ? -ESTALE : 0;
-	if (again != slot.owner)
-		return -ESTALE;
-	memcpy(ev, slot.words, sizeof(*ev));
-	return 1;
-}
-
-int glock__peek_event(struct glock__peek *p, uint64_t *cursor, struct glock__event *ev,
-		      uint64_t *lost)
-{
-	const struct glock__segment_area *a = &p->head.area[GLOCK__AREA_TRACE];
-	uint64_t size = (uint64_t)1 << p->head.trace_order, at, head;
-	int ret = -ESTALE;
-
-	if (!p->head.trace_order || !a->used)
-		return -EOPNOTSUPP;
-	if (read_at(p, &head, sizeof(head), a->offset) != sizeof(head))
-		return -EIO;
-	if (*cursor == head)
-		return 0;
-	at = a->offset + offsetof(struct glock__ring_image, slots) +
-	     (*cursor & (size - 1)) * sizeof(struct glock__ring_slot);
-	if (head - *cursor <= size)
-		ret = read_slot(p, at, *cursor, ev);
-	return glock__ring_step(size - 1, head, ret, ev, cursor, lost);
-}
-
-int glock__peek_refresh(struct glock__peek *p)
-{
-	return read_head(p);
 }

@@ -68,10 +68,22 @@ void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cp
 		       struct glock__stats *out);
 
 /*
- * Asks the process to trace until then, which needs the right to write to its file. The next event:
- * as glock__ring_get(); *cursor is 0 at first.
+ * peek_ask.c: asks the process to trace until then; to give a glock up down to that mode as if
+ * another node wanted it. Needs the right to write to its file, and to knock: see survey.h. -EAGAIN:
+ * another process is asking.
  */
 int glock__peek_trace_until(const char *path, int64_t until);
+struct glock__peek_asked {
+	int fd;
+	uint32_t number;
+};
+int glock__peek_demote(const char *path, unsigned int type, uint64_t number, enum glock_mode to,
+		       struct glock__peek_asked *asked);
+/* Whether it is done, and what the process said. */
+bool glock__peek_answered(struct glock__peek_asked *asked, int *error);
+void glock__peek_ask_end(struct glock__peek_asked *asked);
+
+/* The next event: as glock__ring_get(); *cursor is 0 at first. */
 int glock__peek_refresh(struct glock__peek *p); /* the head, anew */
 int glock__peek_event(struct glock__peek *p, uint64_t *cursor, struct glock__event *ev,
 		      uint64_t *lost);

@@ -9,15 +9,14 @@
 #include "publish.h"
 
 #include "impl.h"
+#include "proc.h"
 #include "thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +35,7 @@ enum {
 	EXTRAS = 1 << 19,
 	THREADS = 1 << 17,
 	TRACE_BYTES = 1 << 24,
+	SITES = 1 << 12,
 };
 
 struct pool {
@@ -66,6 +66,7 @@ static const struct {
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), HOLDERS},
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), EXTRAS},
     [GLOCK__AREA_TRACE] = {1, TRACE_BYTES},
+    [GLOCK__AREA_SITES] = {sizeof(struct glock__segment_site), SITES},
 };
 
 static uint64_t pages(uint64_t bytes)
@@ -106,40 +107,6 @@ static bool may_be_that_large(uint64_t size)
 }
 
 /* When this process began, in clock ticks since boot: with its pid, its name for ever. */
-static uint64_t started(void)
-{
-	char buf[1024], *p;
-	unsigned long long ticks = 0;
-	ssize_t n;
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return 0;
-	n = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	p = strrchr(buf, ')');
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (p)
-		sscanf(p, "%llu", &ticks);
-	return ticks;
-}
-
-/* The process's name, not that of the thread that opens the space. */
-static void command(char out[16])
-{
-	int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, out, 15);
-
-	if (fd >= 0)
-		close(fd);
-	n = n > 0 ? n : 0;
-	if (n && out[n - 1] == '\n')
-		n--;
-	out[n] = '\0';
-}
-
 static int map(struct glock__publisher *p, int fd, unsigned int cpus)
 {
 	p->size = lay_out(p->area, cpus);
@@ -173,6 +140,7 @@ struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 {
 	struct glock__publisher *p = calloc(1, sizeof(*p));
 	int err = p ? map(p, fd, cpus) : -ENOMEM;
+	struct glock__proc self;
 
 	close(fd);
 	if (err) {
@@ -181,15 +149,16 @@ struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 	}
 	p->mem.slab = slab;
 	p->head->version = GLOCK__SEGMENT_VERSION;
+	glock__proc_read(getpid(), &self); /* all zero where /proc is not there */
 	p->head->head_size = sizeof(*p->head);
 	p->head->file_size = p->size;
 	p->head->pid = (uint32_t)getpid();
 	p->head->uid = geteuid();
-	p->head->started = started();
+	p->head->started = self.start;
 	p->head->cpus = cpus;
 	p->head->types = GLOCK_TYPE_MAX;
 	p->head->work_due = INT64_MAX;
-	command(p->head->command);
+	memcpy(p->head->command, self.comm, sizeof(self.comm));
 	return p;
 }
 

@@ -22,6 +22,9 @@ struct glock_space;
 struct glock__holder;
 struct glock__publisher;
 
+/* Into a place that is said in text: of a path that is too long the end says more. */
+void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where);
+
 /* No place in the file. */
 #define GLOCK__UNPUBLISHED 0u
 
@@ -49,7 +52,7 @@ void *glock__publisher_at(struct glock__publisher *p, enum glock__area area, uin
  */
 static inline void glock__publish_begin(uint32_t *seq)
 {
-	atom_or32(seq, 1);
+	atom_begin32(seq);
 }
 
 static inline void glock__publish_end(uint32_t *seq)

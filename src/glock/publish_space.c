@@ -10,6 +10,7 @@
 #include "impl.h"
 
 #include "publish.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ void glock__publish_ready(struct glock_space *space)
 void glock__publish_state(struct glock_space *space, uint32_t state)
 {
 	if (space->publisher)
-		atom_or32(&glock__publisher_head(space->publisher)->state, state);
+		atom_store32(&glock__publisher_head(space->publisher)->state, state);
 }
 
 /* ---- the work ------------------------------------------------------------------------------ */
@@ -103,15 +104,13 @@ static struct glock__segment_holder *place_of(struct glock_space *space,
 	return glock__publisher_at(space->publisher, GLOCK__AREA_HOLDERS, gh->published);
 }
 
-/* Of a path that is too long the end says more. */
-static void copy_where(char *to, size_t size, const char *where)
+void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where)
 {
-	size_t len = strlen(where);
+	size_t len = strlen(where), most = GLOCK__SEGMENT_WHERE - 1;
 
-	if (len < size)
-		memcpy(to, where, len + 1);
-	else
-		memcpy(to, where + len - (size - 1), size);
+	if (len > most)
+		where += len - most;
+	snprintf(to, GLOCK__SEGMENT_WHERE, "%s", where);
 }
 
 static void write_holder(struct glock__segment_holder *h, const struct glock *gl,
@@ -129,7 +128,7 @@ static void write_holder(struct glock__segment_holder *h, const struct glock *gl
 	h->asked = gh->asked;
 	h->granted = granted;
 	memcpy(h->comm, gh->comm, sizeof(h->comm));
-	copy_where(h->where, sizeof(h->where), gh->where ? gh->where : "?");
+	glock__publish_where(h->where, gh->where ? gh->where : "?");
 	glock__publish_end(&h->seq);
 }
 
@@ -155,8 +154,7 @@ void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t 
 	struct glock__segment_holder *h = place_of(gl_space(gl), gh);
 
 	if (h)
-		write_holder(h, gl, gh, state,
-			     state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
+		write_holder(h, gl, gh, state, state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
 }
 
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
@@ -279,12 +277,16 @@ struct glock__ring *glock__publish_traced(struct glock_space *space)
 {
 	uint32_t none = 0;
 	int64_t until;
+	bool traced;
 
 	if (!space->publisher)
 		return NULL;
 	until =
 	    (int64_t)atom_load64((uint64_t *)&glock__publisher_head(space->publisher)->trace_until);
-	if (!until || until < glock__now(space))
+	traced = until && until >= glock__now(space);
+	if (traced != atom_load32(&space->traced))
+		glock__threads_trace(space, traced);
+	if (!traced)
 		return NULL;
 	/* One makes it; the others do without meanwhile. */
 	if (!atom_load32(&space->live_ring_made) && atom_cas32(&space->live_ring_made, &none, 1))

@@ -75,6 +75,7 @@ enum glock__area {
 	GLOCK__AREA_HOLDERS,    /* struct glock__segment_holder, segment.h */
 	GLOCK__AREA_EXTRAS,     /* struct glock__segment_extra */
 	GLOCK__AREA_TRACE,      /* struct glock__ring_image, trace.h */
+	GLOCK__AREA_SITES,      /* struct glock__segment_site */
 	GLOCK__AREA_MAX,
 };
 

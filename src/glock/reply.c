@@ -32,7 +32,7 @@ static bool should_freeze(struct glock *gl)
 {
 	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
 	if (!atom_load8(&gl_space(gl)->blocked) ||
-	    (atom_load8(&gl_space(gl)->withdrawn) && !FAULT(18)))
+	    (glock__is_shut(gl_space(gl)) && !FAULT(18)))
 		return false;
 	if (gl_busy(gl)->reply == GLOCK__ERROR || gl_busy(gl)->reply == GLOCK__CANCELED ||
 	    gl_busy(gl)->req == GLOCK_UN)
@@ -57,6 +57,7 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	struct glock__record *r;
 
 	gl_take(gl);
+	gl_now_is(gl, now); /* when it came, not when the lock was free */
 	r = glock__record_edit(gl);
 	round_trip = glock__stats_reply(&r->stats, &space->type_stats, gl->type, r->stamp, now,
 					gl->flags & GLOCK__F_BLOCKING);
@@ -87,17 +88,22 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	gl_drop(gl);
 }
 
-static void on_bast(struct glock__lm_lock *lk, int mode)
+void glock__demanded(struct glock *gl, enum glock_mode to)
 {
-	struct glock *gl = glock__entry(lk, struct glock, lk);
-	int to = glock__mode_for_bast(mode);
-
 	gl_take(gl);
-	if (to >= 0 && !(gl->flags & GLOCK__F_DEAD)) {
+	if (!(gl->flags & GLOCK__F_DEAD)) {
 		gl_busy(gl)->more->counts.basts++;
 		glock__demand(gl, to);
 	}
 	gl_drop(gl);
+}
+
+static void on_bast(struct glock__lm_lock *lk, int mode)
+{
+	int to = glock__mode_for_bast(mode);
+
+	if (to >= 0)
+		glock__demanded(glock__entry(lk, struct glock, lk), to);
 }
 
 static void on_block(void *owner)
@@ -168,11 +174,36 @@ static void on_gone(void *owner)
 	glock__work_kick(space, glock__now(space));
 }
 
+static void on_lost(void *owner)
+{
+	glock__lose(owner);
+}
+
+static void on_back(void *owner)
+{
+	glock__back(owner);
+}
+
+static void on_pause(void *owner)
+{
+	glock__pause(owner, true);
+}
+
+static void on_resume(void *owner)
+{
+	glock__pause(owner, false);
+}
+
 const struct glock__lm_events glock__events = {
     .reply = on_reply,
     .bast = on_bast,
     .block = on_block,
     .thaw = on_thaw,
     .gone = on_gone,
+    .lost = on_lost,
+    .back = on_back,
+    .pause = on_pause,
+    .resume = on_resume,
     .recover = on_recover,
+    .knocked = glock__knocked,
 };

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define GLOCK__SEGMENT_MAGIC 0x746e656d67657367ull
-#define GLOCK__SEGMENT_VERSION 1u
+#define GLOCK__SEGMENT_VERSION 2u
 
 struct glock__segment_area {
 	uint64_t offset; /* in the file */
@@ -48,6 +48,18 @@ struct glock__segment_type {
 /* Of head.state. */
 #define GLOCK__SEGMENT_WITHDRAWN 1u
 #define GLOCK__SEGMENT_CLOSING 2u
+
+/*
+ * Also written by readers, one at a time by flock(2) on the file: what glock this node is to give up,
+ * as if another node wanted it, and down to which mode. `asked` is changed last; what was asked is
+ * done when `answered` is the same.
+ */
+struct glock__segment_demote {
+	uint64_t number;
+	uint32_t type, to;
+	uint32_t asked, answered;
+	int32_t error; /* the answer: 0, or -ENOENT: it does not have this glock, or -EINVAL */
+};
 
 struct glock__segment_head {
 	uint64_t magic; /* written last */
@@ -73,8 +85,9 @@ struct glock__segment_head {
 	int64_t work_due, work_since;
 	uint64_t work_number;
 	uint32_t work_type;
-	/* Written by readers: until then events are to be put into the trace area. */
+	/* Written by readers, who then knock (knock.c): until then events are put into the trace area. */
 	int64_t trace_until;
+	struct glock__segment_demote demote;
 	struct glock__segment_type type[GLOCK_TYPE_MAX];
 	struct glock__segment_area area[GLOCK__AREA_MAX];
 };
@@ -94,6 +107,12 @@ struct glock__segment_holder {
 	uint64_t owner;
 	int64_t asked, granted; /* when; granted 0: it waits */
 	char comm[16];
+	char where[GLOCK__SEGMENT_WHERE];
+};
+
+/* A place in the program that takes locks; a thread's slots name it by its number, from 1 on. */
+struct glock__segment_site {
+	uint32_t seq;
 	char where[GLOCK__SEGMENT_WHERE];
 };
 

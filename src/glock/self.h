@@ -10,6 +10,7 @@
 #define GLOCK__SELF_H
 
 #include "atom.h"
+#include "sanitizer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +23,8 @@ struct glock__self {
 	unsigned int working;           /* how deep it is in some space's work */
 	struct glock *mine;             /* whose work it runs itself, see work.c; or NULL */
 	struct glock *asking;           /* whose request it makes now, and takes the reply of */
+	bool mine_queued;               /* there is some, as far as this thread knows */
+	int64_t moment;                 /* the time, for what it is about; 0: to be looked at */
 	bool attends;                   /* the lock manager knows that, too */
 	bool mine_waits;                /* and then it waits for it */
 	const struct glock *spinlocked; /* under whose spinlock it is in an operation, or NULL */
@@ -44,7 +47,7 @@ struct glock__self *glock__self(void);
  * initial-exec: a load relative to the thread pointer, without a call. Not with a sanitizer: gcc's
  * check for null pointers relies on flags that the linker's version of that instruction leaves alone.
  */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if GLOCK__ASAN || GLOCK__TSAN
 #define GLOCK__TLS __attribute__((visibility("hidden")))
 #else
 #define GLOCK__TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))

@@ -86,8 +86,7 @@ static void one_glock(struct dump *d, struct glock *gl)
 	    .number = gl->number,
 	    .flags = (gl->flags & ~GLOCK__F_OWN) | (glock_object(gl) ? GLOCK__F_OBJECT : 0) |
 		     (queued ? GLOCK__F_QUEUED : 0),
-	    .demote_us =
-		((uint64_t)gl_now(gl) - (uint64_t)gl_busy(gl)->more->demote_time) / 1000,
+	    .demote_us = ((uint64_t)gl_now(gl) - (uint64_t)gl_busy(gl)->more->demote_time) / 1000,
 	    .refs = (int)gl_refs(gl) - 1, /* without ours */
 	    .hold = glock__jiffies(gl_busy(gl)->hold, space->hz),
 	    .pages = gl_type(gl)->flags & GLOCK_OPS_ASPACE ? gl_busy(gl)->more->pages : 0,

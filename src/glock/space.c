@@ -169,6 +169,7 @@ static void free_space(struct glock_space *space)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
 	glock__threads_end(space);
+	glock__sites_free(space);
 	glock__publisher_free(space->publisher);
 	free(space->hash);
 	free(space);
@@ -277,7 +278,8 @@ static int new_local(const char *name, const struct glock_space_options *o,
 static int new_dlm(const char *name, const struct glock_space_options *o,
 		   struct glock__lockman **lm)
 {
-	const struct glock__dlm_options dlm = {.name = name, .log = o->log, .log_arg = o->log_arg};
+	const struct glock__dlm_options dlm = {
+	    .name = name, .log = o->log, .log_arg = o->log_arg, .recovers = o->recover};
 
 	return glock__dlm_new(&dlm, lm);
 }
@@ -405,11 +407,16 @@ static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, voi
 	lost(gl, fh->gh);
 }
 
-/* Holders are told; nobody waits any more; the cache goes as soon as nobody holds it. */
+/*
+ * Holders are told; nobody waits any more; the cache goes as soon as nobody holds it. What is asked
+ * for now may still be granted, but by nobody whose word counts.
+ */
 static void withdraw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
 	gl_take(gl);
+	if (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK)
+		gl->flags |= GLOCK__F_STALE;
 	glock__fast_close(gl);
 	glock__fast_each(gl, lost_fast, NULL);
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
@@ -440,6 +447,42 @@ void glock_withdraw(struct glock_space *space)
 	glock__each(space, withdraw_one, NULL);
 	/* Now the others may have what was ours; what is still asked for is answered. */
 	space->lm->ops->leave(space->lm, true);
+}
+
+/*
+ * As to withdraw, but the lock manager goes on by itself, and comes back without any lock. A glock
+ * that was not at UN is stale until it is: with what it covers dropped, and its holders gone.
+ */
+void glock__lose(struct glock_space *space)
+{
+	if (atom_swap8(&space->lost, true))
+		return;
+	atom_store8(&space->blocked, false);
+	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
+	glock__each(space, withdraw_one, NULL);
+}
+
+void glock__back(struct glock_space *space)
+{
+	atom_store8(&space->lost, false);
+	if (!atom_load8(&space->withdraw_done))
+		glock__publish_state(space, 0);
+}
+
+/* Nobody comes any more who does not see that it is a pause; or whoever waited for its end. */
+static void pause_one(struct glock *gl, void *pause)
+{
+	gl_take(gl);
+	glock__fast_close(gl);
+	if (!pause && (gl->flags & GLOCK__F_DEMOTE || glock__first_waiter(gl)))
+		glock__work_queue(gl, glock__now(gl_space(gl)));
+	gl_drop(gl);
+}
+
+void glock__pause(struct glock_space *space, bool pause)
+{
+	if (atom_swap8(&space->paused, pause) != pause)
+		glock__each(space, pause_one, pause ? space : NULL);
 }
 
 /* ---- versions ---- */

@@ -80,7 +80,7 @@ static struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsig
 	struct glock__cpu_record *r = &ts->records[i];
 
 	glock__lock_take(&ts->locks[i].lock);
-	atom_swap32(&r->seq, r->seq | 1);
+	atom_begin32(&r->seq);
 	return r;
 }
 

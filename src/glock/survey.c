@@ -3,6 +3,7 @@
 #include "survey.h"
 
 #include "local_look.h"
+#include "proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,8 @@
 
 /* Work that is due for that long is not being done; the hold time and callbacks are shorter. */
 #define HANGS_NS 1000000000ll
+/* Who runs answers within milliseconds; who has no CPU just now, later. */
+#define ANSWER_NS 2000000000ll
 
 const char *const glock__condition_names[GLOCK__CONDITION_MAX] = {
     [GLOCK__NODE_OK] = "ok",
@@ -39,28 +42,9 @@ static int64_t now_ns(void)
 /* The letter of its state; 0: there is no such process (any more). */
 static char process_state(uint32_t pid, uint64_t started)
 {
-	char path[64], buf[1024], *p;
-	unsigned long long start = 0;
-	char state;
-	ssize_t n;
-	int fd;
+	struct glock__proc proc;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	p = strrchr(buf, ')');
-	if (!p || p[1] != ' ' || !p[2])
-		return 0;
-	state = p[2];
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (!p || sscanf(p, "%llu", &start) != 1 || start != started)
-		return 0;
-	return state;
+	return glock__proc_read((pid_t)pid, &proc) || proc.start != started ? 0 : proc.state;
 }
 
 static void set_hangs(struct glock__survey_node *node, int64_t ns, const char *format, ...)
@@ -230,6 +214,41 @@ void glock__survey_free(struct glock__survey *s)
 	}
 	free(s->spaces);
 	*s = (struct glock__survey){0};
+}
+
+int glock__survey_trace(const struct glock__survey_space *space,
+			const struct glock__survey_node *node, int64_t until)
+{
+	int err = glock__peek_trace_until(node->path, until);
+
+	return err ? err : glock__local_knock(space->path, node->slot);
+}
+
+int glock__survey_demote(const struct glock__survey_space *space,
+			 const struct glock__survey_node *node, unsigned int type, uint64_t number,
+			 enum glock_mode to)
+{
+	const struct timespec ms = {0, 1000000};
+	int64_t end = now_ns() + ANSWER_NS;
+	struct glock__peek_asked asked;
+	int err;
+
+	/* Whoever else asks is through in a moment. */
+	while ((err = glock__peek_demote(node->path, type, number, to, &asked)) == -EAGAIN &&
+	       now_ns() < end)
+		nanosleep(&ms, NULL);
+	if (err)
+		return err == -EAGAIN ? -ETIMEDOUT : err;
+	err = glock__local_knock(space->path, node->slot);
+	for (bool answered = false; !err && !answered;) {
+		answered = glock__peek_answered(&asked, &err);
+		if (!answered && now_ns() >= end)
+			err = -ETIMEDOUT;
+		else if (!answered)
+			nanosleep(&ms, NULL);
+	}
+	glock__peek_ask_end(&asked);
+	return err;
 }
 
 int glock__survey_remove(const struct glock__survey_space *space)

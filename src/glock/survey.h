@@ -60,6 +60,22 @@ int glock__survey(struct glock__survey *s, const char *name);
 void glock__survey_free(struct glock__survey *s);
 
 /*
+ * Asks a node to trace until then (CLOCK_MONOTONIC, ns; 0: no more), and has it look at once. Needs
+ * the right to write to its file and the space's.
+ */
+int glock__survey_trace(const struct glock__survey_space *space,
+			const struct glock__survey_node *node, int64_t until);
+
+/*
+ * Has a node give a glock up, down to that mode: at once when nobody uses it there and its hold time
+ * is over, else then. -ENOENT: it does not have this glock. -ETIMEDOUT: it does not answer, as it is
+ * stopped or hangs, and will do so when it goes on.
+ */
+int glock__survey_demote(const struct glock__survey_space *space,
+			 const struct glock__survey_node *node, unsigned int type, uint64_t number,
+			 enum glock_mode to);
+
+/*
  * Removes a space that no node lives in, and all that belongs to it. -EBUSY: one does, or joins at
  * this moment; or as open(2) and unlink(2).
  */

@@ -49,7 +49,7 @@ static void watch_thread(struct glock__self *self)
  * slow. So these lines are put into different sets.
  */
 enum { PAGE = 4096, LINE = 64, PLACES = 8 };
-static_assert(PLACES * 2 * LINE + sizeof(struct glock__thread) <= PAGE / 2, "each has room");
+static_assert(PLACES * LINE + sizeof(struct glock__thread) <= PAGE / 2, "each has room");
 
 static uintptr_t set_of(const void *line)
 {
@@ -66,20 +66,16 @@ static bool is_in_the_way(const void *line)
 static struct glock__thread *new_page(const struct glock__thread_record *r)
 {
 	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct glock__thread *t = NULL;
-	bool fits = false;
+	char *t;
 
 	if (p == MAP_FAILED)
 		return NULL;
 	madvise(p, PAGE, MADV_WIPEONFORK); /* or see wipe() in self.c */
-	for (int place = 0; place < PLACES && !fits; place++) {
-		t = (struct glock__thread *)(p + PAGE / 2 + (size_t)place * 2 * LINE);
-		fits = true;
-		for (int line = 0; line < 2; line++) /* where the first slots are */
-			fits &= !is_in_the_way((char *)t + (size_t)line * LINE) &&
-				set_of((char *)t + (size_t)line * LINE) != set_of(r);
-	}
-	return t;
+	/* Not near the page's beginning, where a program's first glocks are in theirs. */
+	t = p + PAGE / 2;
+	for (int i = 1; i < PLACES && (is_in_the_way(t) || set_of(t) == set_of(r)); i++)
+		t += LINE;
+	return (struct glock__thread *)t;
 }
 
 static void free_page(struct glock__thread *t)
@@ -159,6 +155,7 @@ void glock__threads_end(struct glock_space *space)
 	glock__lock_take(&glock__threads_lock);
 	for (struct glock__thread *t = space->threads; t; t = next) {
 		next = t->next;
+		atom_store_ptr(&t->fast, NULL);
 		atom_store_ptr(&t->space, NULL); /* its thread frees it when it ends */
 		if (t->ended)
 			free_page(t);
@@ -169,6 +166,15 @@ void glock__threads_end(struct glock_space *space)
 }
 
 /* ---- a thread's record in a space ---- */
+
+void glock__threads_trace(struct glock_space *space, bool on)
+{
+	glock__lock_take(&glock__threads_lock);
+	atom_store32(&space->traced, on);
+	for (struct glock__thread *t = space->threads; t; t = t->next)
+		atom_store_ptr(&t->fast, on ? NULL : space);
+	glock__lock_drop(&glock__threads_lock);
+}
 
 static struct glock__thread *new_thread(struct glock_space *space, struct glock__self *self)
 {
@@ -192,6 +198,7 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 	memcpy(r->comm, t->comm, sizeof(r->comm));
 	r->flags = GLOCK__R_LIVE;
 	glock__lock_take(&glock__threads_lock);
+	t->fast = atom_load32(&space->traced) ? NULL : space;
 	t->next = space->threads;
 	space->threads = t;
 	t->next_of_self = self->threads;

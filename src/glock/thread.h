@@ -35,11 +35,15 @@ struct glock_space;
 enum { GLOCK__THREAD_SLOTS = 12 };
 
 /*
- * What is published of a thread. A slot whose bit is set in used says the mode, and the place of the
- * glock's record in its area (with GLOCK__UNSEEN: it has none there). To read it: used, the slots,
- * used again.
+ * What is published of a thread. A slot whose bit is set in used says the number of the place in the
+ * program that took it (0: not known), the mode, and the place of the glock's record in its area (with
+ * GLOCK__UNSEEN: it has none there). To read it: used, the slots, used again.
  */
-#define GLOCK__SLOT_MODE(mode) ((uint64_t)(mode) << 32)
+#define GLOCK__SLOT(place, mode, site) \
+	((uint64_t)(site) << 40 | (uint64_t)(mode) << 32 | (uint32_t)(place))
+#define GLOCK__PLACE_OF_SLOT(slot) ((uint32_t)(slot))
+#define GLOCK__MODE_OF_SLOT(slot) ((uint8_t)((slot) >> 32))
+#define GLOCK__SITE_OF_SLOT(slot) ((slot) >> 40)
 
 struct glock__thread_record {
 	uint32_t flags; /* GLOCK__R_LIVE */
@@ -51,22 +55,33 @@ struct glock__thread_record {
 };
 static_assert(sizeof(struct glock__thread_record) == 128, "a thread's record is others' business");
 
+/* Of one place in the program that takes locks; see sites.c. */
+struct glock__site {
+	const char *where;
+	uint32_t number;
+};
+enum { GLOCK__THREAD_SITES = 16 };
+
 struct glock__thread {
-	_Alignas(64) struct glock_space *space; /* an atom; NULL: it was closed */
-	struct glock__thread_record *record;
-	uint32_t used;   /* slots, a bit each */
-	uint32_t number; /* of the record in the space's slab */
-	uint32_t owner;  /* the thread's number */
-	bool ended;
+	/* What is needed each time fits into a cache line. */
+	_Alignas(64) struct glock_space *fast; /* an atom; NULL: all is to go by the queue now */
+	uint32_t used;                         /* slots, a bit each */
 	pid_t tid;
-	char comm[16];
 	struct {
 		struct glock *gl;
 		struct glock__holder *gh;
+		const char *where;
 		uint8_t mode;
 	} slots[GLOCK__THREAD_SLOTS];
-	struct glock__thread *next;         /* in the space */
-	struct glock__thread *next_of_self; /* of the same thread, in other spaces */
+	struct glock_space *space; /* an atom; NULL: it was closed */
+	struct glock__thread_record *record;
+	uint32_t number; /* of the record in the space's slab */
+	uint32_t owner;  /* the thread's number */
+	bool ended;
+	char comm[16];
+	struct glock__site sites[GLOCK__THREAD_SITES]; /* those it used last, by their address */
+	struct glock__thread *next;                    /* in the space */
+	struct glock__thread *next_of_self;            /* of the same thread, in other spaces */
 };
 
 /* The calling thread's in that space, made if need be; NULL: no memory, or after a fork. */
@@ -104,6 +119,34 @@ struct glock__fast_holder {
 
 /* The slots in use for that glock, up to room; how many there are. */
 size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t room);
+
+/*
+ * From now on the space's threads go by the queue; or not any more. Costs nothing where nobody
+ * traces. Under gl->lock or no lock.
+ */
+void glock__threads_trace(struct glock_space *space, bool on);
+
+/* ---- sites.c ---- */
+
+/* The site's number into *site, which is one of the thread's. */
+void glock__site_find(struct glock__thread *t, struct glock__site *site, const char *where);
+void glock__sites_free(struct glock_space *space);
+
+/* Where the thread has it if it has it. */
+static inline struct glock__site *glock__site_place(struct glock__thread *t, const char *where)
+{
+	return &t->sites[((uintptr_t)where >> 3) % GLOCK__THREAD_SITES];
+}
+
+static inline const struct glock__site *glock__site_known(struct glock__thread *t,
+							  const char *where)
+{
+	struct glock__site *site = glock__site_place(t, where);
+
+	if (site->where != where)
+		glock__site_find(t, site, where);
+	return site;
+}
 
 /* After a fork: nobody else's thread is here to let the library's own lock go. */
 void glock__threads_forked(void);

@@ -169,13 +169,11 @@ void glock__work_kick(struct glock_space *space, int64_t at)
 	glock__lock_drop(&space->work.lock);
 }
 
-void glock__work_queue(struct glock *gl, int64_t at)
+/* Under gl->lock and work.lock. */
+static void queue_locked(struct glock_space *space, struct glock *gl, int64_t at)
 {
-	struct glock_space *space = gl_space(gl);
 	struct glock__busy *b = gl_busy(gl);
 
-	assert(gl_held(gl));
-	glock__lock_take(&space->work.lock);
 	if (b->work.place != GLOCK__NO_PLACE) {
 		if (at < b->work.at) {
 			b->work.at = at;
@@ -185,9 +183,22 @@ void glock__work_queue(struct glock *gl, int64_t at)
 		glock__pin(gl);
 		push(space, b, at);
 	}
+	kick_locked(space, at);
+}
+
+void glock__work_queue(struct glock *gl, int64_t at)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__self *self = glock__self();
+
+	assert(gl_held(gl));
 	/* This thread runs what is due now; what is due later is not for it to wait for. */
-	if (glock__self()->mine != gl || (at > gl_now(gl) && !FAULT(24)))
-		kick_locked(space, at);
+	if (self->mine == gl && (at <= gl_now(gl) || FAULT(24))) {
+		self->mine_queued = true;
+		return;
+	}
+	glock__lock_take(&space->work.lock);
+	queue_locked(space, gl, at);
 	glock__lock_drop(&space->work.lock);
 }
 
@@ -199,6 +210,8 @@ bool glock__work_queued(struct glock *gl)
 
 	if (!(gl->flags & GLOCK__F_BUSY))
 		return false;
+	if (glock__self()->mine == gl && glock__self()->mine_queued)
+		return true;
 	glock__lock_take(&space->work.lock);
 	b = gl_busy(gl);
 	/* Taken out of the heap by a thread that comes for the lock: as good as queued. */
@@ -236,19 +249,16 @@ static struct glock__busy *next_due(struct glock_space *space)
 	return b;
 }
 
+/* Under gl->lock. */
 static void ran(struct glock_space *space, struct glock__busy *b)
 {
-	struct glock *gl = b->gl;
-
 	glock__lock_take(&space->work.lock);
 	b->work.running = false;
 	if (b->work.again) {
 		b->work.again = false;
-		push(space, b, glock__now(space));
+		push(space, b, gl_now(b->gl));
 	}
 	glock__lock_drop(&space->work.lock);
-	gl_take(gl);
-	glock__put_locked(gl);
 }
 
 int64_t glock__work_next(struct glock_space *space)
@@ -270,10 +280,15 @@ static int run_due(struct glock_space *space)
 	glock__enter_work();
 	glock__lru_trim(space);
 	while ((b = next_due(space))) {
+		struct glock *gl = b->gl;
+
 		if (space->publisher)
-			glock__publish_work(space, b->gl, glock__now(space));
-		glock__work_run(b->gl);
+			glock__publish_work(space, gl, glock__now(space));
+		gl_take(gl);
+		b->work.begun = true;
+		glock__work_run(gl);
 		ran(space, b);
+		glock__put_locked(gl);
 		n++;
 	}
 	trim = glock__lru_trim(space); /* once more: what has become idle now is due some time */
@@ -296,6 +311,7 @@ void glock__attend(struct glock_space *space, bool begin)
 	const struct glock__lm_ops *ops = space->lm->ops;
 	struct glock__self *self = glock__self();
 
+	self->moment = 0;
 	if (begin && !self->attends) {
 		self->attends = ops->attend && ops->attend(space->lm);
 	} else if (!begin && self->attends) {
@@ -311,65 +327,89 @@ bool glock__mine_begin(struct glock *gl, bool waits)
 	if (!gl_space(gl)->work.have_thread || self->mine || glock__in_work())
 		return false;
 	self->mine = gl;
+	self->mine_queued = false;
 	self->mine_waits = waits;
 	glock__attend(gl_space(gl), true);
 	return true;
 }
 
-/* It is due, and nobody else runs it. */
-static struct glock__busy *take_mine(struct glock_space *space, struct glock *gl)
+/* False: another thread runs the glock's work now, and does what this one has for it as well. */
+static bool begin_mine(struct glock_space *space, struct glock *gl)
 {
-	struct glock__busy *b;
-	bool take;
+	struct glock__busy *b = gl_busy(gl);
+	bool free;
 
-	gl_take(gl);
-	b = gl_busy(gl);
 	glock__lock_take(&space->work.lock);
-	take = b->work.place != GLOCK__NO_PLACE && !b->work.running && b->work.at <= gl_now(gl);
-	if (take) {
-		take_out(space, b->work.place);
-		b->work.running = true;
-		b->work.begun = false;
-	}
+	free = !b->work.running;
+	if (free)
+		b->work.running = b->work.begun = true;
+	else
+		queue_locked(space, gl, gl_now(gl));
 	glock__lock_drop(&space->work.lock);
-	gl_drop(gl); /* what was queued has a reference, so that it stays busy */
-	return take ? b : NULL;
+	if (free)
+		glock__pin(gl); /* its busy part is to stay */
+	return free;
+}
+
+/* Whether it was to be run by another one meanwhile, and is to be run again for that. */
+static bool end_mine(struct glock_space *space, struct glock *gl)
+{
+	struct glock__busy *b = gl_busy(gl);
+	bool again;
+
+	glock__lock_take(&space->work.lock);
+	again = b->work.again;
+	b->work.running = b->work.again = false;
+	glock__lock_drop(&space->work.lock);
+	if (again)
+		glock__unpin(gl); /* its reference; not the last: this thread has one, too */
+	glock__unpin(gl);
+	return again;
 }
 
 void glock__mine_run(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
-	struct glock__busy *b;
+	struct glock__self *self = glock__self();
 
-	assert(glock__self()->mine == gl);
-	while ((b = take_mine(space, gl))) {
-		glock__enter_work();
-		glock__work_run(gl);
-		glock__leave_work();
-		ran(space, b);
+	assert(gl_held(gl) && self->mine == gl);
+	while (self->mine_queued) {
+		bool free = begin_mine(space, gl);
+
+		if (free)
+			glock__enter_work();
+		while (free && self->mine_queued) {
+			self->mine_queued = false;
+			glock__work_run(gl);
+		}
+		if (free)
+			glock__leave_work();
+		self->mine_queued = free && end_mine(space, gl);
 		if (atom_load8(&space->withdrawn))
-			glock__work_kick(space, glock__now(space));
+			glock__work_kick(space, gl_now(gl));
 	}
+}
+
+static void mine_run(struct glock *gl)
+{
+	if (!glock__self()->mine_queued)
+		return;
+	gl_take(gl);
+	glock__mine_run(gl);
+	gl_drop(gl);
 }
 
 void glock__mine_end(struct glock *gl)
 {
-	struct glock_space *space = gl_space(gl);
-	struct glock__busy *b;
+	struct glock__self *self = glock__self();
 
-	glock__mine_run(gl);
-	if (glock__self()->attends) {
-		glock__attend(space, false);
-		glock__mine_run(gl);
+	assert(self->mine == gl);
+	mine_run(gl);
+	if (self->attends) {
+		glock__attend(gl_space(gl), false);
+		mine_run(gl);
 	}
-	glock__self()->mine = NULL;
-	gl_take(gl);
-	b = gl_busy(gl);
-	glock__lock_take(&space->work.lock);
-	if (b->work.place != GLOCK__NO_PLACE)
-		kick_locked(space, b->work.at);
-	glock__lock_drop(&space->work.lock);
-	gl_drop(gl);
+	self->mine = NULL;
 }
 
 int glock_dispatch(struct glock_space *space)
@@ -410,6 +450,7 @@ static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, i
 
 	if (!glock__self()->attends)
 		return sleep_on(&space->work.waiters, word, seen, deadline);
+	glock__self()->moment = 0;
 	atom_add32(&space->work.waiters, 1);
 	if (atom_load32(word) == seen)
 		err = space->lm->ops->wait(space->lm, word, seen, deadline);
@@ -426,7 +467,7 @@ int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t dea
 
 	if (self->mine != gl && !glock__mine_begin(gl, true))
 		return glock__wait(gl_space(gl), word, seen, deadline);
-	glock__mine_run(gl);
+	mine_run(gl);
 	if (atom_load32(word) == seen)
 		err = sleep_for(gl_space(gl), word, seen, deadline);
 	glock__mine_end(gl);

@@ -106,6 +106,21 @@ ATOM__FUNCTIONS(64)
 #undef ATOM__FUNCTIONS
 #undef ATOM__CHANGE
 
+/*
+ * A sequence number becomes odd, before anything that is stored after it: what it stands for is being
+ * written. It has one writer at a time, so that this need not be one step. (ThreadSanitizer does
+ * not know fences.)
+ */
+static inline void atom_begin32(uint32_t *seq)
+{
+#if defined(__SANITIZE_THREAD__) || defined(GLOCK_ATOM_HOOKS)
+	atom_or32(seq, 1);
+#else
+	__atomic_store_n(seq, __atomic_load_n(seq, __ATOMIC_RELAXED) | 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+
 /* Of a pointer. */
 #define atom_store_ptr(addr, value) \
 	(ATOM__HOOK(GLOCK__ATOM_STORE, (addr)), __atomic_store_n((addr), (value), __ATOMIC_RELEASE))

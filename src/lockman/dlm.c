@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm.c - requests to the kernel's DLM, and what it says of them.
- *
- * A lock that the kernel knows has a slot here. The kernel gets the slot's number and generation to
- * hand back with everything that it says of the lock, so that what comes late for a lock which is
- * gone finds a slot of another generation, and nothing is done.
- *
- * Threads. Requests are made by whoever has the glock's bit lock. One thread reads what the kernel
- * says, and delivers it: replies and demands, in the order in which they come. A slot is freed by
- * that thread only, with the reply after which nothing more comes; or by the requester, when its
- * request is refused at once. d->lock protects the slots; it is not held while anything is
- * delivered. The thread makes no request and waits for nobody.
+ * dlm.c - requests to the kernel's DLM; joining a lockspace and leaving it. See dlm_impl.h.
  *
  * The kernel refuses a request with -EBUSY while a cancel of the one before is not done with, though
  * its result was read; such a request is made again after a while, as GFS2 does.
  */
-#include "dlm.h"
-#include "dlm_dev.h"
+#include "dlm_impl.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -30,34 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOTS_FIRST = 64, BUSY_PAUSE_NS = 20000000 };
+enum { BUSY_PAUSE_NS = 20000000 };
 
-struct slot {
-	struct glock__lm_lock *lk; /* NULL: free */
-	uint32_t generation;
-	uint32_t lkid; /* the kernel's; 0: it has not said yet, or has none */
-	uint32_t next; /* free slot */
-	int8_t mode;   /* granted; GLOCK__IV: none */
-	int8_t asked;  /* of the open request */
-	bool open;     /* a reply is due */
-	bool unlocking;
-	unsigned char value[GLOCK__LVB_LEN]; /* of a type without a value block: with the token */
-};
-
-struct dlm {
-	struct glock__lockman lm;
-	struct glock__dlm_options o;
-	struct glock__dlm_dev dev;
-	pthread_mutex_t lock;
-	struct slot *slots; /* a lock's id is its slot's index + 1 */
-	uint32_t n_slots, free;
-	bool has_left;
-	bool have_thread;
-	pthread_t thread;
-	int stop; /* an eventfd */
-};
-
-__attribute__((format(printf, 2, 3))) static void say(const struct dlm *d, const char *fmt, ...)
+void dlm__say(const struct dlm *d, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -70,199 +32,106 @@ __attribute__((format(printf, 2, 3))) static void say(const struct dlm *d, const
 	d->o.log(d->o.log_arg, text);
 }
 
-/* ---- slots ---- */
+/* ---- the device ---- */
 
-static int more_slots(struct dlm *d)
+/* Under d->lock. */
+void dlm__use_locked(struct dlm *d)
 {
-	uint32_t n = d->n_slots ? 2 * d->n_slots : SLOTS_FIRST;
-	struct slot *slots = realloc(d->slots, n * sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	memset(slots + d->n_slots, 0, (n - d->n_slots) * sizeof(*slots));
-	for (uint32_t i = n; i-- > d->n_slots;) {
-		slots[i].next = d->free;
-		d->free = i + 1;
-	}
-	d->slots = slots;
-	d->n_slots = n;
-	return 0;
+	assert(!d->left && !d->shut);
+	d->users++;
 }
 
-/* Under d->lock, as all of these. NULL: no memory. */
-static struct slot *new_slot(struct dlm *d, struct glock__lm_lock *lk)
+bool dlm__use(struct dlm *d)
 {
-	struct slot *s;
-
-	if (!d->free && more_slots(d))
-		return NULL;
-	s = &d->slots[d->free - 1];
-	d->free = s->next;
-	*s = (struct slot){.lk = lk, .generation = s->generation + 1, .mode = GLOCK__IV};
-	lk->id = (uint32_t)(s - d->slots) + 1;
-	return s;
-}
-
-static void free_slot(struct dlm *d, struct slot *s)
-{
-	s->lk->id = 0;
-	s->lk = NULL;
-	s->next = d->free;
-	d->free = (uint32_t)(s - d->slots) + 1;
-}
-
-static uintptr_t tag_of(const struct dlm *d, const struct slot *s)
-{
-	uintptr_t index = (uintptr_t)(s - d->slots);
-
-	return sizeof(uintptr_t) == 8 ? (uintptr_t)((uint64_t)s->generation << 32 | index)
-				      : (s->generation & 0xfff) << 20 | index;
-}
-
-static struct slot *slot_of_tag(struct dlm *d, uintptr_t tag)
-{
-	uint32_t index = sizeof(tag) == 8 ? (uint32_t)tag : tag & 0xfffff;
-	struct slot *s = index < d->n_slots ? &d->slots[index] : NULL;
-
-	return s && s->lk && tag_of(d, s) == tag ? s : NULL;
-}
-
-static struct slot *slot_of(struct dlm *d, const struct glock__lm_lock *lk)
-{
-	assert(lk->id && lk->id <= d->n_slots);
-	return &d->slots[lk->id - 1];
-}
-
-/* ---- values and tokens ---- */
-
-/*
- * Higher than any token of this lock before: than the last one, which is in the value block, and if
- * a holder died with it, than any that a clock which is not far behind ours may have begun with.
- */
-static uint64_t next_token(const unsigned char *value)
-{
-	uint64_t last = 0, now;
-	struct timespec ts;
-
-	for (int i = 8; i-- > 0;)
-		last = last << 8 | value[i];
-	clock_gettime(CLOCK_REALTIME, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	return last >= now ? last + 1 : now;
-}
-
-static void put_token(unsigned char *value, uint64_t token)
-{
-	for (int i = 0; i < 8; i++)
-		value[i] = (unsigned char)(token >> 8 * i);
-}
-
-/* What the grant brought, or did not. */
-static void take_value(struct slot *s, const struct glock__dlm_result *r)
-{
-	struct glock__lm_lock *lk = s->lk;
-
-	if (r->has_lvb)
-		memcpy(lk->has_lvb ? glock__lm_lvb(lk) : s->value, r->lvb, GLOCK__LVB_LEN);
-	lk->lvb_valid = !(r->sbflags & GLOCK__SBF_VALNOTVALID);
-	lk->token = 0;
-	if (s->asked == GLOCK__EX && !lk->has_lvb) {
-		lk->token = next_token(s->value);
-		put_token(s->value, lk->token);
-	}
-}
-
-/* ---- what the kernel says ---- */
-
-static void completed(struct dlm *d, const struct glock__dlm_result *r)
-{
-	struct glock__lm_lock *lk = NULL;
-	unsigned int sbflags = r->sbflags;
-	int status = r->status;
-	struct slot *s;
-	bool gone;
+	bool may;
 
 	pthread_mutex_lock(&d->lock);
-	s = slot_of_tag(d, r->tag);
-	if (s && s->open) {
-		lk = s->lk;
-		s->open = false;
-		s->lkid = r->lkid ? r->lkid : s->lkid;
-		gone = status && (s->unlocking || s->mode == GLOCK__IV);
-		if (!status) {
-			take_value(s, r);
-			s->mode = s->asked;
-			/* A holder that died is told to whoever gets the lock in earnest. */
-			if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
-				sbflags |= GLOCK__SBF_OWNER_DIED;
-		}
-		if (gone)
-			free_slot(d, s);
-	}
+	may = !d->left && !d->shut;
+	d->users += may;
 	pthread_mutex_unlock(&d->lock);
-	if (lk)
-		d->lm.events->reply(lk, status, sbflags);
+	return may;
 }
 
-static void told(struct dlm *d, const struct glock__dlm_result *r)
+void dlm__unuse(struct dlm *d)
 {
-	struct glock__lm_lock *lk = NULL;
-	struct slot *s;
-
 	pthread_mutex_lock(&d->lock);
-	s = slot_of_tag(d, r->tag);
-	if (s && !s->unlocking)
-		lk = s->lk;
+	if (!--d->users)
+		pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
-	/* The lock stays until this thread has read that it is gone. */
-	if (lk)
-		d->lm.events->bast(lk, r->mode);
 }
 
-static void *read_results(void *arg)
+static void pause_busy(void)
 {
-	struct dlm *d = arg;
-	struct pollfd p[2] = {{.fd = d->dev.fd, .events = POLLIN},
-			      {.fd = d->stop, .events = POLLIN}};
-	struct glock__dlm_result r;
-	int got;
+	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
 
-	while (poll(p, 2, -1) > 0 || errno == EINTR) {
-		while ((got = glock__dlm_read(&d->dev, &r)) > 0)
-			(r.bast ? told : completed)(d, &r);
-		if (got < 0) {
-			say(d, "lockspace %s: reading the device: %s", d->dev.name, strerror(-got));
-			d->lm.events->gone(d->lm.owner);
-			return NULL;
-		}
-		if (p[1].revents)
-			break;
-	}
-	return NULL;
+	nanosleep(&pause, NULL);
 }
 
 /* ---- requests ---- */
 
-/* Under d->lock: what the call says of the value block. */
-static void add_value(struct glock__dlm_call *call, const struct slot *s, unsigned char *value)
+/* Under d->lock: the request that the slot's step says. */
+static void make_call(struct dlm *d, const struct slot *s, struct glock__dlm_call *call,
+		      unsigned char value[GLOCK__LVB_LEN], char name[GLOCK__LM_NAME_LEN + 1])
 {
-	const struct glock__lm_lock *lk = s->lk;
-
-	call->flags |= GLOCK__LKF_VALBLK;
-	/* A value that is not valid is not to become so by being written back. */
-	if (lk->has_lvb && s->mode != GLOCK__IV && !lk->lvb_valid)
-		call->flags |= GLOCK__LKF_IVVALBLK;
-	memcpy(value, lk->has_lvb ? (const unsigned char *)(lk + 1) : s->value, GLOCK__LVB_LEN);
-	call->lvb = value;
+	*call = (struct glock__dlm_call){.tag = dlm__slot_tag(d, s),
+					 .lkid = s->lkid,
+					 .mode = s->asked,
+					 .flags = s->flags | GLOCK__LKF_VALBLK,
+					 .name = name,
+					 .namelen = GLOCK__LM_NAME_LEN,
+					 .lvb = value};
+	if (s->step == STEP_TRY)
+		call->flags |= GLOCK__LKF_NOQUEUE;
+	if (s->step == STEP_AT_NL) {
+		call->mode = GLOCK__NL;
+		call->flags |= GLOCK__LKF_EXPEDITE;
+	}
+	if (s->step == STEP_LAST)
+		call->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
+	glock__lm_name(name, s->type, s->number);
+	dlm__value_pack(s, value);
 }
 
-static int64_t ask(struct dlm *d, const struct glock__dlm_call *call)
+static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
 {
-	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
-	int64_t result;
+	const struct glock__dlm_call call = {
+	    .flags = GLOCK__LKF_CANCEL, .tag = tag, .lkid = lkid};
 
-	while ((result = glock__dlm_lock(&d->dev, call)) == -EBUSY)
-		nanosleep(&pause, NULL);
+	/* If it fails it was decided already, and the reply to that comes. */
+	glock__dlm_unlock(&d->dev, &call);
+}
+
+/*
+ * Not under any lock, with the device in use. When this returns the reply may have come, and all
+ * may be different.
+ */
+int64_t dlm__ask(struct dlm *d, uintptr_t tag)
+{
+	unsigned char value[GLOCK__LVB_LEN];
+	char name[GLOCK__LM_NAME_LEN + 1];
+	struct glock__dlm_call call;
+	int64_t result = -ENODEV;
+	bool canceled = false;
+	struct slot *s;
+
+	pthread_mutex_lock(&d->lock);
+	s = dlm__slot_by_tag(d, tag);
+	if (s)
+		make_call(d, s, &call, value, name);
+	pthread_mutex_unlock(&d->lock);
+	if (!s)
+		return 0; /* answered meanwhile, as the gate was closed */
+	while ((result = glock__dlm_lock(&d->dev, &call)) == -EBUSY)
+		pause_busy();
+	pthread_mutex_lock(&d->lock);
+	s = dlm__slot_by_tag(d, tag);
+	if (s && result > 0 && !s->lkid)
+		s->lkid = (uint32_t)result;
+	/* Taken back while it was made in steps: then the kernel was not told. */
+	canceled = s && result >= 0 && s->open && s->canceled && s->step == STEP_LAST;
+	pthread_mutex_unlock(&d->lock);
+	if (canceled)
+		kernel_cancel(d, tag, call.lkid);
 	return result;
 }
 
@@ -270,144 +139,213 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		    uint64_t number, int mode, uint32_t flags)
 {
 	struct dlm *d = (struct dlm *)lm;
-	char name[GLOCK__LM_NAME_LEN + 1];
-	unsigned char value[GLOCK__LVB_LEN];
-	struct glock__dlm_call call = {.mode = mode,
-				       .flags = flags & ~GLOCK__LM_CALLER_WAITS,
-				       .name = name,
-				       .namelen = GLOCK__LM_NAME_LEN};
+	bool new = !(flags & GLOCK__LKF_CONVERT);
 	struct slot *s = NULL;
+	uintptr_t tag = 0;
 	int64_t result;
+	int err = 0;
 
-	glock__lm_name(name, type, number);
 	pthread_mutex_lock(&d->lock);
-	if (!d->has_left)
-		s = lk->id ? slot_of(d, lk) : new_slot(d, lk);
-	if (!s) {
+	/* A conversion of what is gone: the gate was closed since it was decided on. */
+	if (d->left || d->shut || new != !lk->id)
+		err = -ENODEV;
+	if (!err) {
+		s = new ? dlm__slot_new(d, lk) : dlm__slot_of(d, lk);
+		err = s ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		assert(!s->open && !s->unlocking);
+		s->open = true;
+		s->canceled = false;
+		s->asked = (int8_t)mode;
+		s->type = (uint8_t)type;
+		s->number = number;
+		s->flags = flags & ~GLOCK__LM_CALLER_WAITS;
+		s->step = new && mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY
+										    : STEP_ONLY;
+		tag = dlm__slot_tag(d, s);
+		dlm__use_locked(d);
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (err)
+		return err;
+
+	result = dlm__ask(d, tag);
+	if (result < 0) {
+		pthread_mutex_lock(&d->lock);
+		s = dlm__slot_by_tag(d, tag);
+		if (s && s->open) {
+			err = (int)result;
+			s->open = false;
+			if (s->mode == GLOCK__IV)
+				dlm__slot_free(d, s);
+		} /* else it was answered, as the gate was closed */
 		pthread_mutex_unlock(&d->lock);
-		return d->has_left ? -ENODEV : -ENOMEM;
 	}
-	assert(!s->open && !s->unlocking);
-	s->open = true;
-	s->asked = (int8_t)mode;
-	call.tag = tag_of(d, s);
-	call.lkid = s->lkid;
-	add_value(&call, s, value);
-	pthread_mutex_unlock(&d->lock);
-
-	result = ask(d, &call);
-
-	pthread_mutex_lock(&d->lock);
-	s = slot_of_tag(d,
-			call.tag); /* slots may have moved; or the reply has come, and freed it */
-	if (s && result > 0) {
-		s->lkid = (uint32_t)result;
-	} else if (s && result < 0) {
-		s->open = false;
-		if (s->mode == GLOCK__IV)
-			free_slot(d, s);
-	}
-	pthread_mutex_unlock(&d->lock);
-	return result < 0 ? (int)result : 0;
+	dlm__unuse(d);
+	return err;
 }
 
 static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct dlm *d = (struct dlm *)lm;
-	struct glock__dlm_call call = {.flags = GLOCK__LKF_CANCEL};
-	bool open = false;
+	bool tell = false;
+	uintptr_t tag = 0;
+	uint32_t lkid = 0;
 
 	pthread_mutex_lock(&d->lock);
-	if (lk->id && !d->has_left) {
-		struct slot *s = slot_of(d, lk);
+	if (lk->id && !d->left && !d->shut) {
+		struct slot *s = dlm__slot_of(d, lk);
 
-		open = s->open && s->lkid;
-		call.tag = tag_of(d, s);
-		call.lkid = s->lkid;
+		s->canceled = true; /* what is made in steps ends with the one that is on */
+		tell = s->open && s->lkid && !s->go_on &&
+		       (s->step == STEP_ONLY || s->step == STEP_LAST);
+		tag = dlm__slot_tag(d, s);
+		lkid = s->lkid;
+		if (tell)
+			dlm__use_locked(d);
 	}
 	pthread_mutex_unlock(&d->lock);
-	/* If it fails it was decided already, and the reply to that comes. */
-	if (open)
-		glock__dlm_unlock(&d->dev, &call);
+	if (!tell)
+		return;
+	kernel_cancel(d, tag, lkid);
+	dlm__unuse(d);
+}
+
+/* The lock is no more; whoever may be about to deliver a demand for it gets done with that. */
+static void say_gone(struct dlm *d, struct glock__lm_lock *lk)
+{
+	pthread_mutex_lock(&d->delivery);
+	pthread_mutex_unlock(&d->delivery);
+	d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
 }
 
 static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct dlm *d = (struct dlm *)lm;
-	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
 	struct glock__dlm_call call = {0};
-	bool has_left;
-	struct slot *s;
+	struct slot *s = NULL;
+	bool there;
 	int err;
 
 	pthread_mutex_lock(&d->lock);
-	s = slot_of(d, lk);
-	has_left = d->has_left;
-	if (has_left) {
-		free_slot(d, s);
-	} else {
+	there = lk->id && !d->left && !d->shut;
+	if (lk->id)
+		s = dlm__slot_of(d, lk);
+	if (there) {
 		s->open = true;
 		s->unlocking = true;
-		call.tag = tag_of(d, s);
+		s->demanded = GLOCK__IV;
+		call.tag = dlm__slot_tag(d, s);
 		call.lkid = s->lkid;
+		dlm__use_locked(d);
+	} else if (s) {
+		dlm__slot_free(d, s);
 	}
 	pthread_mutex_unlock(&d->lock);
-	if (!has_left) {
+	if (there) {
 		while ((err = glock__dlm_unlock(&d->dev, &call)) == -EBUSY)
-			nanosleep(&pause, NULL);
-		if (!err)
-			return;
-		/* The lockspace is gone, and the lock with it. */
+			pause_busy();
 		pthread_mutex_lock(&d->lock);
-		s = slot_of_tag(d, call.tag);
-		if (s)
-			free_slot(d, s);
+		s = err ? dlm__slot_by_tag(d, call.tag) : NULL;
+		if (s) /* the lockspace is gone, and the lock with it */
+			dlm__slot_free(d, s);
 		pthread_mutex_unlock(&d->lock);
+		dlm__unuse(d);
 		if (!s)
 			return;
 	}
-	lm->events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+	say_gone(d, lk);
 }
 
 /* ---- joining and leaving ---- */
 
-static void stop_thread(struct dlm *d)
+void dlm__retire(struct dlm *d)
+{
+	for (uint32_t i = 0;; i++) {
+		struct glock__lm_lock *lk = NULL;
+		bool open = false, unlocking = false;
+
+		pthread_mutex_lock(&d->lock);
+		if (i >= d->n_slots) {
+			pthread_mutex_unlock(&d->lock);
+			return;
+		}
+		lk = d->slots[i].lk;
+		if (lk) {
+			open = d->slots[i].open;
+			unlocking = d->slots[i].unlocking;
+			dlm__slot_free(d, &d->slots[i]);
+		}
+		pthread_mutex_unlock(&d->lock);
+		if (unlocking)
+			say_gone(d, lk);
+		else if (open)
+			d->lm.events->reply(lk, -ENODEV, 0);
+	}
+}
+
+int dlm__thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(*thread, name);
+	return err;
+}
+
+/* The reader and the watch look up, or sleep again. */
+void dlm__ring(struct dlm *d, bool on)
 {
 	uint64_t one = 1;
 
-	if (!d->have_thread)
-		return;
-	while (write(d->stop, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-	pthread_join(d->thread, NULL);
-	d->have_thread = false;
+	if (on)
+		while (write(d->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+	else
+		while (read(d->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+}
+
+static void stop_threads(struct dlm *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->stop = true;
+	pthread_cond_broadcast(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	dlm__ring(d, true);
+	if (d->have_watch)
+		pthread_join(d->watch, NULL);
+	if (d->have_reader)
+		pthread_join(d->reader, NULL);
+	if (d->have_teller)
+		pthread_join(d->teller, NULL);
+	d->have_watch = d->have_reader = d->have_teller = false;
 }
 
 /* Closing the device gives all locks back; of those in EX the kernel says that the holder died. */
 static void dlm_leave(struct glock__lockman *lm, bool failed)
 {
 	struct dlm *d = (struct dlm *)lm;
+	bool had;
 
 	pthread_mutex_lock(&d->lock);
-	d->has_left = true;
+	had = d->left;
+	d->left = true;
 	pthread_mutex_unlock(&d->lock);
-	stop_thread(d);
-	for (uint32_t i = 0; i < d->n_slots; i++) {
-		struct glock__lm_lock *lk = NULL;
-		bool unlocking = false;
-
-		pthread_mutex_lock(&d->lock);
-		if (d->slots[i].lk && d->slots[i].open) {
-			lk = d->slots[i].lk;
-			unlocking = d->slots[i].unlocking;
-			d->slots[i].open = false;
-			if (unlocking || d->slots[i].mode == GLOCK__IV)
-				free_slot(d, &d->slots[i]);
-		}
-		pthread_mutex_unlock(&d->lock);
-		if (lk)
-			lm->events->reply(lk, unlocking ? -GLOCK__DLM_EUNLOCK : -ENODEV, 0);
-	}
+	if (had)
+		return;
+	dlm__retire(d);
+	stop_threads(d);
+	pthread_mutex_lock(&d->lock);
+	while (d->users || d->recovering)
+		pthread_cond_wait(&d->changed, &d->lock);
+	pthread_mutex_unlock(&d->lock);
 	glock__dlm_close(&d->dev, !failed);
 }
 
@@ -415,11 +353,13 @@ static void dlm_free(struct glock__lockman *lm)
 {
 	struct dlm *d = (struct dlm *)lm;
 
-	stop_thread(d);
+	stop_threads(d);
 	glock__dlm_close(&d->dev, false);
-	if (d->stop >= 0)
-		close(d->stop);
+	if (d->stop_fd >= 0)
+		close(d->stop_fd);
 	pthread_mutex_destroy(&d->lock);
+	pthread_mutex_destroy(&d->delivery);
+	pthread_cond_destroy(&d->changed);
 	free(d->slots);
 	free(d);
 }
@@ -427,16 +367,15 @@ static void dlm_free(struct glock__lockman *lm)
 static int dlm_start(struct glock__lockman *lm)
 {
 	struct dlm *d = (struct dlm *)lm;
-	sigset_t all, old;
-	int err;
+	int err = dlm__thread(&d->teller, "glock-tell", dlm__teller, d);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(&d->thread, NULL, read_results, d);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	d->have_thread = !err;
-	if (d->have_thread)
-		pthread_setname_np(d->thread, "glock-dlm");
+	d->have_teller = !err;
+	if (!err)
+		err = dlm__thread(&d->reader, "glock-dlm", dlm__reader, d);
+	d->have_reader = d->have_teller && !err;
+	if (!err)
+		err = dlm__thread(&d->watch, "glock-watch", dlm__watch, d);
+	d->have_watch = d->have_reader && !err;
 	return err;
 }
 
@@ -459,17 +398,22 @@ int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **l
 	if (!d)
 		return -ENOMEM;
 	d->lm.ops = &dlm_ops;
+	d->lm.value_len = GLOCK__DLM_VALUE_LEN;
 	d->o = *o;
 	d->dev.fd = -1;
 	pthread_mutex_init(&d->lock, NULL);
-	d->stop = eventfd(0, EFD_CLOEXEC);
-	err = d->stop < 0 ? -errno : glock__dlm_open(&d->dev, o->name, why, sizeof(why));
+	pthread_mutex_init(&d->delivery, NULL);
+	pthread_cond_init(&d->changed, NULL);
+	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = d->stop_fd < 0 ? -errno : glock__dlm_open(&d->dev, o->name, why, sizeof(why));
 	if (err) {
-		if (d->stop >= 0)
-			say(d, "%s", why);
+		if (d->stop_fd >= 0)
+			dlm__say(d, "%s", why);
 		dlm_free(&d->lm);
 		return err;
 	}
+	d->o.name = d->dev.name; /* not the caller's any more */
+	glock__cluster_members(d->dev.name, &d->members);
 	*lm = &d->lm;
 	return 0;
 }

@@ -5,9 +5,11 @@
  * The light libdlm is used, which starts no thread. The struct that begins every request says which
  * version of the device it is for: this is 6.0.x, which kernels have had since 2009.
  */
+#include "dlm_cluster.h"
 #include "dlm_dev.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 static_assert(GLOCK__LVB_LEN == DLM_USER_LVB_LEN, "value block");
@@ -80,39 +82,83 @@ static const struct glock__libdlm *library(void)
 
 static bool there(const char *path)
 {
-	struct stat st;
-
-	return !stat(path, &st);
+	return !access(path, F_OK);
 }
 
-/* What is missing, from the bottom up: an administrator goes on from the first thing that is. */
-static int explain(const char *name, int err, char *why, size_t size)
+static bool no_module(const char *name)
 {
-	if (!there("/sys/kernel/dlm"))
+	(void)name;
+	return !there("/sys/kernel/dlm");
+}
+
+static bool no_daemon(const char *name)
+{
+	struct glock__cluster c;
+	bool none;
+
+	glock__cluster_open(&c);
+	none = glock__cluster_look(&c, name) == GLOCK__CLUSTER_NO_DAEMON;
+	glock__cluster_close(&c);
+	return none;
+}
+
+static bool no_device(const char *name)
+{
+	(void)name;
+	return !there("/dev/misc/dlm-control") && !there("/dev/dlm-control");
+}
+
+static bool no_quorum(const char *name)
+{
+	struct glock__cluster c;
+	bool none;
+
+	glock__cluster_open(&c);
+	none = glock__cluster_look(&c, name) == GLOCK__CLUSTER_NO_QUORUM;
+	glock__cluster_close(&c);
+	return none;
+}
+
+/* From the bottom up: an administrator goes on from the first thing that is missing. */
+static const struct {
+	bool (*missing)(const char *lockspace);
+	int err;
+	const char *why;
+} needs[] = {
+    {no_module, -ENODEV, "this kernel has no DLM: modprobe dlm"},
+    {no_daemon, -ENODEV,
+     "dlm_controld does not run here: systemctl start corosync dlm (Debian: apt-get install "
+     "dlm-controld)"},
+    {no_device, -ENODEV,
+     "there is no /dev/misc/dlm-control: udev's rule 51-dlm.rules is missing (Debian: in "
+     "dlm-controld)"},
+    {no_quorum, -ENETDOWN,
+     "the cluster has no quorum, so that nobody can join: corosync-quorumtool -s says who is "
+     "missing"},
+};
+
+/* libdlm's calls wait for ever for some of what may be missing: that is looked for before. */
+static int look_for_needs(const char *name, char *why, size_t size)
+{
+	for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++) {
+		if (!needs[i].missing(name))
+			continue;
+		snprintf(why, size, "lockspace %s: %s", name, needs[i].why);
+		return needs[i].err;
+	}
+	return 0;
+}
+
+static void explain(const char *name, int err, char *why, size_t size)
+{
+	if (err == -EACCES || err == -EPERM)
 		snprintf(why, size,
-			 "lockspace %s: this kernel has no DLM: modprobe dlm (Debian: linux-image)",
-			 name);
-	else if (!there("/sys/kernel/config/dlm/cluster"))
-		snprintf(
-		    why, size,
-		    "lockspace %s: the DLM is not configured: start corosync, then dlm_controld "
-		    "(systemctl start dlm)",
-		    name);
-	else if (!there("/dev/misc/dlm-control") && !there("/dev/dlm-control"))
-		snprintf(
-		    why, size,
-		    "lockspace %s: no /dev/misc/dlm-control: udev's rule 51-dlm.rules is missing",
-		    name);
-	else if (err == -EACCES || err == -EPERM)
-		snprintf(
-		    why, size,
-		    "lockspace %s: not allowed: making one needs root (CAP_SYS_ADMIN), opening "
-		    "one needs read and write on /dev/misc/dlm_%s",
-		    name, name);
+			 "lockspace %s: not allowed: to make one takes root (CAP_SYS_ADMIN), to "
+			 "open one that is there read and write on /dev/misc/dlm_%s",
+			 name, name);
 	else
 		snprintf(why, size, "lockspace %s: %s; dlm_tool status says how the cluster is",
 			 name, strerror(-err));
-	return !there("/sys/kernel/config/dlm/cluster") ? -ENODEV : err;
 }
 
 static bool good_name(const char *name)
@@ -123,67 +169,155 @@ static bool good_name(const char *name)
 	       *name != '.';
 }
 
-int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
+static int prepare(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
 {
-	int flags;
-
 	*dev = (struct glock__dlm_dev){.fd = -1};
 	if (!good_name(name)) {
 		snprintf(why, size,
 			 "lockspace '%s': 1 to 64 characters without '/', not a dot first", name);
 		return -EINVAL;
 	}
-	dev->lib = library();
-	if (!dev->lib) {
-		snprintf(
-		    why, size,
-		    "lockspace %s: libdlm_lt.so.3 is missing (Debian: apt-get install libdlm3)",
-		    name);
-		return -ENOPKG;
-	}
 	snprintf(dev->name, sizeof(dev->name), "%s", name);
+	dev->lib = library();
+	if (dev->lib)
+		return 0;
+	snprintf(why, size,
+		 "lockspace %s: libdlm_lt.so.3 is missing (Debian: apt-get install libdlm3)", name);
+	return -ENOPKG;
+}
+
+int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
+{
+	int flags, err = prepare(dev, name, why, size);
+
+	err = err ? err : look_for_needs(name, why, size);
+	if (err)
+		return err;
 	errno = 0;
 	dev->ls = dev->lib->new_lockspace(name, 0600, 0);
 	if (!dev->ls)
 		dev->ls = dev->lib->open_lockspace(name);
-	if (!dev->ls)
-		return explain(name, errno ? -errno : -EIO, why, size);
+	if (!dev->ls) {
+		err = errno ? -errno : -EIO;
+		explain(name, err, why, size);
+		return err;
+	}
 	dev->fd = dev->lib->get_fd(dev->ls);
 	flags = fcntl(dev->fd, F_GETFL);
 	if (flags < 0 || fcntl(dev->fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
 	    fcntl(dev->fd, F_SETFD, FD_CLOEXEC) < 0) {
-		int err = -errno;
-
-		snprintf(why, size, "lockspace %s: %s", name, strerror(-err));
+		err = -errno;
+		explain(name, err, why, size);
 		glock__dlm_close(dev, false);
-		return err;
 	}
-	return 0;
+	return err;
+}
+
+/* ---- leaving ---- */
+
+/* Whether /proc/PID/fd has the device; as far as we may look. */
+static bool has_open(const char *pid, const char *lockspace)
+{
+	char path[320], link[160];
+	const char *base;
+	struct dirent *e;
+	bool has = false;
+	ssize_t n;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+	dir = opendir(path);
+	while (dir && !has && (e = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%s/fd/%s", pid, e->d_name);
+		n = readlink(path, link, sizeof(link) - 1);
+		link[n > 0 ? n : 0] = '\0';
+		base = strrchr(link, '/');
+		has = !strncmp(link, "/dev/", 5) && !strncmp(base, "/dlm_", 5) &&
+		      !strcmp(base + 5, lockspace);
+	}
+	if (dir)
+		closedir(dir);
+	return has;
+}
+
+/* A process that has the lockspace open, but for this one: its number, or 0. */
+static long other_user(const char *lockspace)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+	long found = 0;
+
+	while (dir && !found && (e = readdir(dir)))
+		if (*e->d_name > '0' && *e->d_name <= '9' && atol(e->d_name) != getpid() &&
+		    has_open(e->d_name, lockspace))
+			found = atol(e->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static bool exists(const char *lockspace)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/sys/kernel/dlm/%s", lockspace);
+	return there(path);
+}
+
+/* Whoever opened it and did not leave counts once. libdlm says that all went well, whatever happened. */
+static int release_forced(const struct glock__libdlm *lib, const char *lockspace)
+{
+	for (int i = 0; exists(lockspace) && i < 1000; i++) {
+		void *ls;
+
+		errno = 0;
+		ls = lib->open_lockspace(lockspace);
+		if (!ls)
+			return !exists(lockspace) ? 0 : errno ? -errno : -EIO;
+		lib->release_lockspace(lockspace, ls, 2);
+	}
+	return exists(lockspace) ? -EBUSY : 0;
 }
 
 void glock__dlm_close(struct glock__dlm_dev *dev, bool release)
 {
 	if (!dev->ls)
 		return;
-	/* Not forced: it fails, and is meant to, where another process has it open. */
-	if (!release || dev->lib->release_lockspace(dev->name, dev->ls, 0))
+	if (!release)
 		dev->lib->close_lockspace(dev->ls);
+	else
+		dev->lib->release_lockspace(dev->name, dev->ls, 0);
 	dev->ls = NULL;
 	dev->fd = -1;
+	/*
+	 * It is not released while the kernel has any lock here, also of other nodes as their master:
+	 * those move. By force those of other processes here would go, too.
+	 */
+	if (release && exists(dev->name) && !other_user(dev->name))
+		release_forced(dev->lib, dev->name);
 }
 
 int glock__dlm_remove(const char *name, char *why, size_t size)
 {
 	struct glock__dlm_dev dev;
-	int err = glock__dlm_open(&dev, name, why, size);
+	int err = prepare(&dev, name, why, size);
+	long user;
 
 	if (err)
 		return err;
-	if (!dev.lib->release_lockspace(name, dev.ls, 2))
-		return 0;
-	err = errno ? -errno : -EBUSY;
-	snprintf(why, size, "lockspace %s: cannot be released: %s", name, strerror(-err));
-	dev.lib->close_lockspace(dev.ls);
+	if (!exists(name)) {
+		snprintf(why, size, "lockspace %s: this node is not in it", name);
+		return -ENOENT;
+	}
+	user = other_user(name);
+	if (user) {
+		snprintf(why, size, "lockspace %s: process %ld has it open", name, user);
+		return -EBUSY;
+	}
+	glock__cluster_release(name); /* or to close it would wait for ever */
+	err = release_forced(dev.lib, name);
+	if (err)
+		explain(name, err, why, size);
 	return err;
 }
 

@@ -26,18 +26,23 @@ struct glock__dlm_dev {
 };
 
 /*
- * Opens the lockspace, which is made if it is not there. Joining a cluster takes seconds, and
- * without quorum does not end. why: what is missing and what to do about it, where it fails.
- * -ENOPKG: no libdlm; -ENODEV: no DLM in this kernel, or its daemon does not run; -EACCES, -EPERM;
- * -EINVAL: a name that is none; or what libdlm said.
+ * Opens the lockspace, which is made if it is not there. Joining a cluster takes seconds. why: what
+ * is missing and what to do about it, where it fails. -ENOPKG: no libdlm; -ENODEV: no DLM in this
+ * kernel, or its daemon does not run; -ENETDOWN: no quorum; -EACCES, -EPERM; -EINVAL: a name that is
+ * none; or what libdlm said.
  */
 int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size);
 
-/* Closes it: the kernel gives back all locks made here. release: leave the lockspace, if nobody
- * else on this node uses it. */
+/*
+ * Closes it: the kernel gives back all locks made here. release: leave the lockspace, if nobody
+ * else on this node uses it. Waits while the lockspace is stopped.
+ */
 void glock__dlm_close(struct glock__dlm_dev *dev, bool release);
 
-/* Removes this node from the lockspace, whoever has it open. */
+/*
+ * Removes this node from a lockspace that processes left behind when they were killed, or that is
+ * stuck since dlm_controld died. -ENOENT: it is not in it; -EBUSY: a process has it open.
+ */
 int glock__dlm_remove(const char *name, char *why, size_t size);
 
 struct glock__dlm_call {

@@ -12,48 +12,32 @@
 
 /* ---- open requests; a list that deaths are looked for by ---- */
 
-/* Room is made before the table knows of the request: then it cannot fail any more. */
+/*
+ * Under l->lock, before the table knows of the request: then it cannot fail any more. The lock is
+ * kept until it is known whether the request waits, so that its reply comes after; and so does
+ * whoever answers all requests because the node leaves.
+ */
 static int request_room(struct local *l)
 {
-	int err = 0;
+	uint32_t room = 2 * l->n_requests + 8;
+	struct request *more;
 
-	pthread_mutex_lock(&l->lock);
-	l->expected++;
-	if (l->n_requests + l->expected > l->room) {
-		uint32_t room = 2 * (l->n_requests + l->expected) + 6;
-		struct request *more = realloc(l->requests, room * sizeof(*more));
-
-		if (more) {
-			l->requests = more;
-			l->room = room;
-		} else {
-			l->expected--;
-			err = -ENOMEM;
-		}
-	}
-	pthread_mutex_unlock(&l->lock);
-	return err;
+	if (l->n_requests < l->room)
+		return 0;
+	more = realloc(l->requests, room * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	l->requests = more;
+	l->room = room;
+	return 0;
 }
 
-/*
- * The request waits. To be called under the table's lock, so that the reply comes after; and so
- * does whoever answers all requests because the node leaves.
- */
+/* It waits. */
 static void request_add(struct local *l, const struct request *r)
 {
-	pthread_mutex_lock(&l->lock);
-	l->expected--;
 	__atomic_store_n(&r->lk->place, l->n_requests, __ATOMIC_RELAXED);
 	l->requests[l->n_requests++] = *r;
 	atom_store32(&l->waiting, l->n_requests);
-	pthread_mutex_unlock(&l->lock);
-}
-
-static void request_not(struct local *l)
-{
-	pthread_mutex_lock(&l->lock);
-	l->expected--;
-	pthread_mutex_unlock(&l->lock);
 }
 
 /*
@@ -168,6 +152,25 @@ static int ask_fairly(struct local *l, unsigned int shard, struct glock__table_r
 	return err;
 }
 
+/* Under the table's lock. If it waits, it is in the list from now on. */
+static int ask(struct local *l, unsigned int shard, struct glock__table_request *args,
+	       struct glock__table_event *ev, struct request *r)
+{
+	int err;
+
+	pthread_mutex_lock(&l->lock);
+	err = request_room(l);
+	if (!err)
+		err = ask_fairly(l, shard, args, ev);
+	if (!err && ev->status == -EINPROGRESS) {
+		r->asked = local_now_about();
+		r->id = id_of(shard, ev->lkid);
+		request_add(l, r);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
 static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		      uint64_t number, int mode, uint32_t flags)
 {
@@ -186,10 +189,8 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	struct request r = {.lk = lk, .mode = mode, .type = type, .number = number};
 	unsigned int shard;
 	uint64_t token = 0;
-	int err = request_room(l);
+	int err;
 
-	if (err)
-		return err;
 	/* A value that is not valid is not to become so by being written back. */
 	if (flags & GLOCK__LKF_VALBLK && lk->id && !lk->lvb_valid)
 		args.flags |= GLOCK__LKF_IVVALBLK;
@@ -201,21 +202,12 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	}
 	glock__local_check_file(l);
 	err = glock__local_take(l, shard);
-	if (err) {
-		request_not(l);
+	if (err)
 		return err;
-	}
 	args.lkid = id_lkid(l, lk->id);
-	err = has_left(l) ? -ENODEV : ask_fairly(l, shard, &args, &ev);
-	if (!err && ev.status == -EINPROGRESS) {
-		r.asked = local_now();
-		r.id = id_of(shard, ev.lkid);
-		request_add(l, &r);
-	} else {
-		request_not(l);
-		if (!err)
-			token = glock__local_granted(l, shard, &ev);
-	}
+	err = has_left(l) ? -ENODEV : ask(l, shard, &args, &ev, &r);
+	if (!err && ev.status != -EINPROGRESS)
+		token = glock__local_granted(l, shard, &ev);
 	glock__local_drop(l, shard);
 	if (err == -ENOSPC)
 		glock__local_say(&l->o, "space %s: memory for locks is full", l->name);
@@ -398,7 +390,7 @@ static bool one_cpu(void)
 /* The file was taken away or replaced: who opens the space now is in another one than we. */
 void glock__local_check_file(struct local *l)
 {
-	int64_t now = local_now(), last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
+	int64_t now = local_now_about(), last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
 
 	if (now - last < LOOK_NS ||
 	    !__atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,

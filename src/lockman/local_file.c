@@ -15,6 +15,8 @@
  */
 #include "local_impl.h"
 
+#include "proc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #define OPEN_PATIENCE 10000000000ll /* ns: how long to wait for another one who opens it */
@@ -283,38 +284,18 @@ static const char *tidy(struct local *l, int fd)
 
 /* ---- becoming a node ---- */
 
-static uint64_t start_time(pid_t pid)
-{
-	char path[64], text[1024], *at;
-	uint64_t start = 0;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	at = strrchr(text, ')'); /* field 2 may contain anything; behind it comes field 3 */
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		start = strtoull(at, NULL, 10);
-	return start;
-}
-
 static void fill_slot(struct local *l, struct slot *slot)
 {
 	uint32_t generation = slot->generation + 1;
+	struct glock__proc self;
 
+	glock__proc_read(getpid(), &self); /* all zero where /proc is not there */
 	*slot = (struct slot){.generation = generation,
 			      .pid = (uint32_t)getpid(),
 			      .uid = (uint32_t)geteuid(),
-			      .start = start_time(getpid()),
+			      .start = self.start,
 			      .flags = l->o.recovers ? SLOT_RECOVERS : 0};
-	prctl(PR_GET_NAME, slot->comm);
+	memcpy(slot->comm, self.comm, sizeof(slot->comm));
 	atom_store32(&slot->state, SLOT_LIVE);
 }
 

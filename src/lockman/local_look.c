@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- spaces ---- */
 
@@ -138,6 +140,24 @@ int glock__local_each_node(const char *path,
 	}
 	close(fd);
 	return n;
+}
+
+int glock__local_knock(const char *path, unsigned int slot)
+{
+	int fd = slot < NODES ? open_space(path, O_RDWR) : -EINVAL, err;
+	struct head *head;
+
+	if (fd < 0)
+		return fd;
+	head = mmap(NULL, HEAD_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	err = head == MAP_FAILED ? -errno : 0;
+	close(fd);
+	if (err)
+		return err;
+	atom_add32(&head->slot[slot].bell, 1);
+	glock__local_wake(&head->slot[slot]);
+	munmap(head, HEAD_SIZE);
+	return 0;
 }
 
 /* ---- removing ---- */

@@ -2,8 +2,8 @@
 /*
  * local_look.h - lock spaces of this machine from outside: which there are, and who is in them.
  *
- * Nothing is mapped, nothing is written, no lock is taken but by glock__local_remove(). What is read
- * may be changed meanwhile or be nonsense: strings end, numbers are in their bounds, and that is all
+ * Nothing is mapped, nothing is written, no lock is taken but by glock__local_remove() and
+ * glock__local_knock(). What is read may be changed meanwhile or be nonsense: strings end, numbers are in their bounds, and that is all
  * that is promised.
  */
 #ifndef GLOCK_LOCKMAN_LOCAL_LOOK_H
@@ -45,6 +45,12 @@ struct glock__local_node {
  */
 int glock__local_each_node(const char *path,
 			   void (*fn)(const struct glock__local_node *node, void *arg), void *arg);
+
+/*
+ * Rings the bell of the node in that slot, so that it looks at what is wanted of it from outside.
+ * Writes to the file through a mapping: where somebody cuts it off meanwhile that is a SIGBUS.
+ */
+int glock__local_knock(const char *path, unsigned int slot);
 
 /* Removes the space's file. -EBUSY: a node lives; -EPROTO: it is no space. */
 int glock__local_remove(const char *path);

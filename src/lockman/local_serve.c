@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define NAP_NS 15000000ll
+#define NAPS 64 /* without need, until the service thread sleeps for good */
 
 enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
@@ -81,10 +82,12 @@ static void start_recovery(struct local *l)
 void glock__local_poll(struct local *l)
 {
 	uint32_t due;
+	bool nothing;
 
 	pthread_mutex_lock(&l->delivery);
 	atom_store32(&l->slot->seen, atom_load32(&l->slot->bell));
 	due = has_left(l) ? 0 : atom_swap32(&l->slot->due, 0);
+	nothing = !due && !has_left(l);
 	for (; due; due &= due - 1)
 		fetch(l, (unsigned int)__builtin_ctz(due));
 	if (!has_left(l)) {
@@ -92,6 +95,8 @@ void glock__local_poll(struct local *l)
 		start_recovery(l);
 	}
 	pthread_mutex_unlock(&l->delivery);
+	if (nothing && l->lm.events->knocked)
+		l->lm.events->knocked(l->lm.owner);
 }
 
 static bool rung(const struct local *l)
@@ -123,9 +128,32 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 
 /* ---- the service thread ---- */
 
+/*
+ * How long it sleeps: where locks are handed to and fro somebody waits every now and then, and to
+ * be woken for each of these would cost more than to look around in vain for a second. It says that
+ * it naps no more and then looks once more whether anybody waits; who begins to wait says so and then
+ * looks whether it naps.
+ */
+static bool naps_on(struct local *l, unsigned int *left)
+{
+	if (on_guard(l))
+		*left = NAPS;
+	else if (*left)
+		--*left;
+	if (*left)
+		return true;
+	(void)__atomic_exchange_n(&l->naps, false, __ATOMIC_ACQ_REL);
+	if (!on_guard(l))
+		return false;
+	__atomic_store_n(&l->naps, true, __ATOMIC_RELEASE);
+	*left = NAPS;
+	return true;
+}
+
 static void *service_thread(void *arg)
 {
 	struct local *l = arg;
+	unsigned int left = 0;
 
 	glock__local_poll(l); /* there may be a recovery going on */
 	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
@@ -133,11 +161,10 @@ static void *service_thread(void *arg)
 
 		if (rung(l))
 			glock__local_poll(l);
-		nap = on_guard(l);
-		if (nap)
+		nap = naps_on(l, &left);
+		if (on_guard(l))
 			glock__local_watch(l);
-		__atomic_store_n(&l->naps, nap, __ATOMIC_RELEASE);
-		sleep_on_bell(l, ASLEEP_SERVICE, NULL, 0, nap ? local_now() + NAP_NS : 0);
+		sleep_on_bell(l, ASLEEP_SERVICE, NULL, 0, nap ? local_now_about() + NAP_NS : 0);
 	}
 	return NULL;
 }
@@ -145,7 +172,7 @@ static void *service_thread(void *arg)
 /* Nobody leads, and there is something to look after. */
 void glock__local_on_guard(struct local *l)
 {
-	if (__atomic_load_n(&l->naps, __ATOMIC_ACQUIRE))
+	if (__atomic_exchange_n(&l->naps, true, __ATOMIC_ACQ_REL))
 		return;
 	atom_add32(&l->slot->bell, 1);
 	atom_wake_bits(&l->slot->bell, 1, ASLEEP_SERVICE);
@@ -287,7 +314,6 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 {
 	struct local *l = (struct local *)lm;
 	uint32_t *word = addr;
-	int64_t until;
 	int err = 0;
 
 	if (attending.l != l)
@@ -296,14 +322,11 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
 	wake_put_off(l);
 	if (!rung(l) && atom_load32(word) == seen && !spin(l, word, seen)) {
-		until = local_now() + NAP_NS;
-		err = sleep_on_bell(l, ASLEEP_LEADER, word, seen,
-				    deadline && deadline < until ? deadline : until);
+		glock__local_on_guard(l); /* a sleep with a time limit costs the kernel more */
+		err = sleep_on_bell(l, ASLEEP_LEADER, word, seen, deadline);
 	}
 	if (rung(l))
 		glock__local_poll(l);
-	else if (atom_load32(word) == seen)
-		glock__local_watch(l);
 	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);
 	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
 		return -ETIMEDOUT;

@@ -9,6 +9,8 @@
  */
 #include "local_impl.h"
 
+#include "sanitizer.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -38,7 +40,7 @@ int glock__local_mutex_init(pthread_mutex_t *mutex)
 /* ThreadSanitizer does not know pthread_mutex_clocklock(). */
 static int clocklock(pthread_mutex_t *mutex, const struct timespec *until)
 {
-#if defined(__SANITIZE_THREAD__)
+#if GLOCK__TSAN
 	(void)until;
 	return pthread_mutex_lock(mutex);
 #else

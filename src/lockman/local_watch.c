@@ -13,8 +13,9 @@
  */
 #include "local_impl.h"
 
+#include "proc.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,29 +26,12 @@ enum { REQUESTS = 16, BLOCKERS = 32, PURGE_AT_ONCE = 64 };
 
 /* ---- who it is ---- */
 
-static bool is_stopped(uint32_t pid)
-{
-	char path[64], text[512], *at;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	at = strrchr(text, ')');
-	return at && at[1] && (at[2] == 'T' || at[2] == 't');
-}
-
 const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size)
 {
 	const struct slot *slot = &l->head->slot[node];
 
 	snprintf(buf, size, "process %u (%.16s)%s", slot->pid, slot->comm,
-		 is_stopped(slot->pid) ? ", stopped," : "");
+		 glock__proc_is_stopped((pid_t)slot->pid) ? ", stopped," : "");
 	return buf;
 }
 
@@ -380,7 +364,7 @@ static void watch_requests(struct local *l, int64_t now)
 
 void glock__local_watch(struct local *l)
 {
-	int64_t now = local_now(), last = __atomic_load_n(&l->watched, __ATOMIC_RELAXED);
+	int64_t now = local_now_about(), last = __atomic_load_n(&l->watched, __ATOMIC_RELAXED);
 
 	if (now - last < WATCH_NS ||
 	    !__atomic_compare_exchange_n(&l->watched, &last, now, false, __ATOMIC_ACQ_REL,
@@ -412,7 +396,7 @@ size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock 
 		out[i].mode = by[i].mode;
 		out[i].waits = by[i].waits;
 		out[i].dead = !glock__local_alive(l, by[i].node);
-		out[i].stopped = !out[i].dead && is_stopped((uint32_t)out[i].pid);
+		out[i].stopped = !out[i].dead && glock__proc_is_stopped(out[i].pid);
 	}
 	return n;
 }

@@ -121,8 +121,19 @@ struct glock__lm_events {
 	void (*thaw)(void *owner);
 	/* This node can not go on: whatever it holds may be held by others. */
 	void (*gone)(void *owner);
+	/*
+	 * The same, but it may be that this node can go on later: lost, and if so, back. In between
+	 * all requests are refused with -ENODEV, and after it no lock is known (all ids are 0).
+	 */
+	void (*lost)(void *owner);
+	void (*back)(void *owner);
+	/* Nobody is to be granted anything, though what is held is not lost; and it goes on. */
+	void (*pause)(void *owner);
+	void (*resume)(void *owner);
 	/* Somebody died: put in order what it left. Grants are held back until this returns. */
 	void (*recover)(void *owner, const struct glock__lm_peer *dead);
+	/* Optional: the bell was rung and there was nothing to fetch. Under no lock. */
+	void (*knocked)(void *owner);
 };
 
 /* A lock manager's first member. */
@@ -130,6 +141,7 @@ struct glock__lockman {
 	const struct glock__lm_ops *ops;
 	const struct glock__lm_events *events;
 	void *owner;
+	unsigned int value_len; /* of a value block, what the owner may use; 0: all */
 	/* Two words that differ when there is something to fetch; NULL: events come by themselves. */
 	const uint32_t *bell;
 };

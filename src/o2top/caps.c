@@ -1,31 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 #include "caps.h"
 
-#include <linux/capability.h>
-#include <stdint.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <cap-ng.h>
+
+static const struct {
+	unsigned caps[2];
+	unsigned n;
+	bool raised; /* not in effect until then */
+} kept[] = {
+    [CAPS_NONE] = {.n = 0},
+    [CAPS_FIND_PATHS] = {{CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE}, 2, false},
+    [CAPS_SEE_PROCESSES] = {{CAP_DAC_READ_SEARCH}, 1, true},
+    [CAPS_WRITE_ANYWHERE] = {{CAP_DAC_OVERRIDE}, 1, false},
+};
+
+static void drop(enum caps_for what, bool for_good)
+{
+	bool there[2] = {false, false};
+
+	if (capng_get_caps_process())
+		return;
+	/* to ask for what is not there would be refused, and nothing be dropped */
+	for (unsigned i = 0; i < kept[what].n; i++)
+		there[i] = capng_have_capability(CAPNG_PERMITTED, kept[what].caps[i]);
+	capng_clear(CAPNG_SELECT_BOTH);
+	for (unsigned i = 0; i < kept[what].n; i++)
+		if (there[i])
+			capng_update(CAPNG_ADD,
+				     CAPNG_PERMITTED | CAPNG_BOUNDING_SET |
+					 (kept[what].raised ? 0 : CAPNG_EFFECTIVE),
+				     kept[what].caps[i]);
+	/* each for itself: the one needs a capability that a container may not have */
+	if (for_good)
+		capng_apply(CAPNG_SELECT_BOUNDS);
+	capng_apply(CAPNG_SELECT_CAPS);
+}
 
 void caps_drop(enum caps_for what)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {0};
-	uint64_t keep = 0, permitted;
+	drop(what, false);
+}
 
-	if (what == CAPS_SEE_TASKS || what == CAPS_FIND_PATHS)
-		keep |= UINT64_C(1) << CAP_SYS_PTRACE;
-	if (what == CAPS_FIND_PATHS)
-		keep |= UINT64_C(1) << CAP_DAC_READ_SEARCH;
-	if (syscall(SYS_capget, &header, data) < 0)
+void caps_drop_for_good(enum caps_for what)
+{
+	drop(what, true);
+}
+
+void caps_raise(bool on)
+{
+	if (capng_get_caps_process() ||
+	    !capng_have_capability(CAPNG_PERMITTED, CAP_DAC_READ_SEARCH))
 		return;
-	permitted = (data[0].permitted | (uint64_t)data[1].permitted << 32) & keep;
-	/* what the process starts must not have them again because it is root's */
-	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
-		if (!(keep >> cap & 1))
-			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	data[0].permitted = data[0].effective = (uint32_t)permitted;
-	data[1].permitted = data[1].effective = (uint32_t)(permitted >> 32);
-	data[0].inheritable = data[1].inheritable = 0;
-	syscall(SYS_capset, &header, data);
+	capng_update(on ? CAPNG_ADD : CAPNG_DROP, CAPNG_EFFECTIVE, CAP_DAC_READ_SEARCH);
+	capng_apply(CAPNG_SELECT_CAPS);
 }

@@ -147,3 +147,76 @@ void dentry_find_directories(const struct model *m, struct row *rows, size_t n)
 			each_lock(m, (uint32_t)i, try_directory, &u);
 	}
 }
+
+/* ---- which directory an inode is in -------------------------------------------------------- */
+
+struct parents {
+	const struct source *source;
+	struct dentry_child *children; /* sorted by the low half of their number */
+	size_t n;
+};
+
+static int child_by_low(const void *a, const void *b)
+{
+	uint32_t x = (uint32_t)((const struct dentry_child *)a)->inode;
+	uint32_t y = (uint32_t)((const struct dentry_child *)b)->inode;
+
+	return (x > y) - (x < y);
+}
+
+static void try_parent(const struct lock *lock, void *arg)
+{
+	struct parents *p = arg;
+	struct dentry_child key, *child;
+	uint64_t directory;
+	uint32_t low, i = 0;
+
+	if (!p->source->names(lock, &directory, &low))
+		return;
+	key.inode = low;
+	child = bsearch(&key, p->children, p->n, sizeof(key), child_by_low);
+	while (child && i < child->n_parents && child->parents[i] != directory)
+		i++;
+	if (child && i == child->n_parents && i < DENTRY_PARENTS)
+		child->parents[child->n_parents++] = directory;
+}
+
+void dentry_find_parents(const struct model *m, uint32_t space, struct dentry_child *children,
+			 size_t n)
+{
+	struct parents p = {m->spaces[space].source, children, n};
+
+	if (!n || !p.source->names)
+		return;
+	qsort(children, n, sizeof(*children), child_by_low);
+	each_lock(m, space, try_parent, &p);
+}
+
+void dentry_find_within(const struct model *m, const struct names *names, struct row *rows,
+			size_t n)
+{
+	struct dentry_child children[UNKNOWN_MAX];
+
+	for (uint32_t space = 0; space < m->n_spaces && names; space++) {
+		const char *name = m->spaces[space].name, *path;
+		size_t found = 0;
+		bool sure;
+
+		for (size_t i = 0; i < n && found < UNKNOWN_MAX; i++)
+			if (rows[i].space == space && rows[i].hot && !rows[i].path &&
+			    !rows[i].id.class)
+				children[found++] =
+				    (struct dentry_child){.inode = rows[i].id.number};
+		dentry_find_parents(m, space, children, found);
+		for (size_t i = 0; i < n && found; i++)
+			for (size_t j = 0; j < found; j++) {
+				if (rows[i].space != space || rows[i].path || rows[i].id.class ||
+				    rows[i].id.number != children[j].inode)
+					continue;
+				path = children[j].n_parents
+					   ? names_find(names, name, children[j].parents[0], &sure)
+					   : NULL;
+				rows[i].within = path && sure ? path : NULL;
+			}
+	}
+}

@@ -2,12 +2,12 @@
 /*
  * o2top: takes samples, ranks, shows, until there is nothing more to show.
  */
+#include "caps.h"
 #include "complain.h"
 #include "output.h"
 #include "recordings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -215,31 +215,7 @@ static int interactive(struct run *r)
 
 /* ---- beginning and end --------------------------------------------------------------------- */
 
-/*
- * Where a path leads, without looking into it: a stat of a hung file system hangs. O_PATH opens
- * nothing, and the kernel knows the name. NULL where it leads nowhere.
- */
-static char *resolve(const char *path)
-{
-	char link[64], target[PATH_MAX];
-	int fd = open(path, O_PATH | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return NULL;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, target, sizeof(target) - 1);
-	close(fd);
-	if (n <= 0)
-		return NULL;
-	target[n] = '\0';
-	return strdup(target);
-}
-
-/*
- * What is given is a mount point where it is in a mounted OCFS2 or GFS2, and a recording else. Compared
- * by name first, so that a mount point that is given as such is not even opened.
- */
+/* What is given is a mount point where it is in a mounted OCFS2 or GFS2, and a recording else. */
 static bool is_mount(struct run *r)
 {
 	struct options *o = &r->o;
@@ -251,7 +227,7 @@ static bool is_mount(struct run *r)
 	if (mounts_read(&mounts, o->roots.mountinfo ? o->roots.mountinfo : "/proc/self/mountinfo"))
 		return o->roots.debugfs != NULL;
 	yes = mounts_of_path(&mounts, o->paths[0]) != NULL;
-	if (!yes && mounts.n && (r->resolved = resolve(o->paths[0])) &&
+	if (!yes && mounts.n && (r->resolved = mounts_resolve(&mounts, o->paths[0])) &&
 	    mounts_of_path(&mounts, r->resolved)) {
 		o->paths[0] = r->resolved;
 		yes = true;
@@ -287,6 +263,7 @@ static int open_cluster(struct run *r, char *const *nodes, size_t n)
 				    .ssh = o->ssh,
 				    .mount_point = o->n_paths ? o->paths[0] : NULL,
 				    .interval_s = o->interval_s,
+				    .trace = o->trace,
 				    .no_agent = o->no_agent,
 				    .sample_limit = o->sample_limit << 20};
 
@@ -326,6 +303,8 @@ static int open_collector(struct run *r)
 	if (o->n_paths)
 		o->roots.mount_point = o->paths[0];
 	r->title = o->n_paths ? o->paths[0] : "this machine";
+	o->roots.trace = o->trace;
+	o->roots.no_paths = o->effort == PATHS_NONE;
 	return collect_local(&r->collector, &o->roots);
 }
 
@@ -383,6 +362,14 @@ static int nothing_to_watch(const struct run *r)
 	return EXIT_NOTHING;
 }
 
+/* All that is written is open, and who needs capabilities was started. */
+static void drop_capabilities(const struct run *r)
+{
+	bool processes = r->collector->ops->live && !r->o.n_nodes && !r->found.n;
+
+	caps_drop(r->o.textfile ? CAPS_WRITE_ANYWHERE : processes ? CAPS_SEE_PROCESSES : CAPS_NONE);
+}
+
 static int run(struct run *r)
 {
 	const struct options *o = &r->o;
@@ -403,6 +390,7 @@ static int run(struct run *r)
 			complain("%s: %s", r->title, strerror(-err));
 		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
 	}
+	drop_capabilities(r);
 	err = r->o.interactive ? interactive(r) : loop(r);
 	if (r->out.failed || err == -EINVAL)
 		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
@@ -438,10 +426,8 @@ int main(int argc, char **argv)
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	status = options_parse(&r.o, argc, argv);
-	r.watch = (struct watch){.model = &r.model,
-				 .names = &r.names,
-				 .no_paths = r.o.no_paths,
-				 .rows = r.o.view.length};
+	r.watch = (struct watch){
+	    .model = &r.model, .names = &r.names, .effort = r.o.effort, .rows = r.o.view.length};
 	if (status < 0)
 		status = run(&r);
 	if (r.collector)

@@ -14,6 +14,7 @@ struct name {
 	uint64_t inode;
 	size_t order; /* in which it was read */
 	char *path;
+	char *links; /* other names of it, or NULL */
 };
 
 struct list {
@@ -63,7 +64,7 @@ static bool add_line(void *arg, const char *line, size_t len, size_t number, boo
 	path = strndup(s.p, scan_left(&s));
 	if (!path)
 		goto no_memory;
-	l->names[l->n] = (struct name){inode, l->n, path};
+	l->names[l->n] = (struct name){.inode = inode, .order = l->n, .path = path};
 	l->n++;
 	return true;
 no_memory:
@@ -165,7 +166,7 @@ void names_settle(struct names *names, const char *const spaces[], size_t n_spac
 	}
 }
 
-static const char *find(const struct list *l, uint64_t inode)
+static const struct name *find(const struct list *l, uint64_t inode)
 {
 	size_t low = 0, high = l->n;
 
@@ -177,7 +178,7 @@ static const char *find(const struct list *l, uint64_t inode)
 		else
 			high = mid;
 	}
-	return low < l->n && l->names[low].inode == inode ? l->names[low].path : NULL;
+	return low < l->n && l->names[low].inode == inode ? &l->names[low] : NULL;
 }
 
 const char *names_find(const struct names *names, const char *space, uint64_t inode, bool *sure)
@@ -185,19 +186,31 @@ const char *names_find(const struct names *names, const char *space, uint64_t in
 	const char *any = NULL;
 
 	for (const struct list *l = names ? names->lists : NULL; l; l = l->next) {
-		const char *path;
+		const struct name *name;
 
 		if (l->space && strcmp(l->space, space) != 0)
 			continue;
-		path = find(l, inode);
-		if (path && l->space) {
+		name = find(l, inode);
+		if (name && l->space) {
 			*sure = true;
-			return path;
+			return name->path;
 		}
-		any = any ? any : path;
+		any = any || !name ? any : name->path;
 	}
 	*sure = false;
 	return any;
+}
+
+const char *names_links(const struct names *names, const char *space, uint64_t inode)
+{
+	for (const struct list *l = names ? names->lists : NULL; l; l = l->next) {
+		const struct name *name =
+		    l->live && !strcmp(l->space, space) ? find(l, inode) : NULL;
+
+		if (name)
+			return name->links;
+	}
+	return NULL;
 }
 
 static struct list *live_list(struct names **names, const char *space)
@@ -237,6 +250,20 @@ static struct name *make_room(struct list *l, size_t at)
 	return &l->names[at];
 }
 
+#define LINKED " = "
+
+/* Whether a list of names has this one. */
+static bool has_link(const char *links, const char *path)
+{
+	size_t n = strlen(path);
+
+	for (const char *at = links; at && (at = strstr(at, path)); at++)
+		if ((at == links || (at - links >= 3 && !memcmp(at - 3, LINKED, 3))) &&
+		    (!at[n] || !strncmp(at + n, LINKED, 3)))
+			return true;
+	return false;
+}
+
 int names_put(struct names **names, const char *space, uint64_t inode, const char *path, bool first)
 {
 	struct list *l = live_list(names, space);
@@ -250,12 +277,23 @@ int names_put(struct names **names, const char *space, uint64_t inode, const cha
 	while (at < l->n && l->names[at].inode < inode)
 		at++;
 	known = at < l->n && l->names[at].inode == inode;
-	if (known && !first ? asprintf(&text, "%s = %s", l->names[at].path, path) < 0
-			    : !(text = strdup(path)))
+	name = known ? &l->names[at] : NULL;
+	if (known && !first && (!strcmp(name->path, path) || has_link(name->links, path)))
+		return 0;
+	if (known && !first && name->links
+		? asprintf(&text, "%s" LINKED "%s", name->links, path) < 0
+		: !(text = strdup(path)))
 		return -ENOMEM;
+	if (known && !first) {
+		free(name->links);
+		name->links = text;
+		return 0;
+	}
 	if (known) {
-		free(l->names[at].path);
-		l->names[at].path = text;
+		free(name->path);
+		free(name->links);
+		name->path = text;
+		name->links = NULL;
 		return 0;
 	}
 	name = make_room(l, at);
@@ -263,7 +301,7 @@ int names_put(struct names **names, const char *space, uint64_t inode, const cha
 		free(text);
 		return -ENOMEM;
 	}
-	*name = (struct name){inode, at, text};
+	*name = (struct name){.inode = inode, .order = at, .path = text};
 	return 0;
 }
 
@@ -273,8 +311,10 @@ void names_free(struct names *names)
 
 	for (struct list *l = names ? names->lists : NULL; l; l = next) {
 		next = l->next;
-		for (size_t i = 0; i < l->n; i++)
+		for (size_t i = 0; i < l->n; i++) {
 			free(l->names[i].path);
+			free(l->names[i].links);
+		}
 		free(l->names);
 		free(l->space);
 		free(l);

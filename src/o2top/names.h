@@ -39,6 +39,8 @@ const char *names_find(const struct names *names, const char *space, uint64_t in
  */
 int names_put(struct names **names, const char *space, uint64_t inode, const char *path,
 	      bool first);
+/* The inode's other names, " = " between them, or NULL; of those found while running. */
+const char *names_links(const struct names *names, const char *space, uint64_t inode);
 void names_free(struct names *names);
 
 #endif

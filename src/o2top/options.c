@@ -20,6 +20,7 @@ enum long_only {
 	OPT_RECORDING,
 	OPT_ONCE,
 	OPT_DETAILS,
+	OPT_BY_DIR,
 	OPT_HOT,
 	OPT_FS,
 	OPT_TYPE,
@@ -50,6 +51,7 @@ enum long_only {
 	OPT_MOUNTINFO,
 	OPT_SSH,
 	OPT_NO_AGENT,
+	OPT_TRACE,
 	OPT_LOCAL,
 	OPT_PATHS,
 	OPT_TOUCH_NOTHING,
@@ -70,6 +72,7 @@ static const struct option longs[] = {
     {"length", required_argument, NULL, 'l'},
     {"sort", required_argument, NULL, 's'},
     {"details", no_argument, NULL, OPT_DETAILS},
+    {"by-dir", no_argument, NULL, OPT_BY_DIR},
     {"hot", no_argument, NULL, OPT_HOT},
     {"fs", required_argument, NULL, OPT_FS},
     {"type", required_argument, NULL, OPT_TYPE},
@@ -103,6 +106,7 @@ static const struct option longs[] = {
     {"mountinfo", required_argument, NULL, OPT_MOUNTINFO},
     {"ssh", required_argument, NULL, OPT_SSH},
     {"no-agent", no_argument, NULL, OPT_NO_AGENT},
+    {"trace", no_argument, NULL, OPT_TRACE},
     {"sample-limit", required_argument, NULL, OPT_SAMPLE_LIMIT},
     {"paths", required_argument, NULL, OPT_PATHS},
     {"touch-nothing", no_argument, NULL, OPT_TOUCH_NOTHING},
@@ -145,6 +149,19 @@ static bool sort_key(const char *text, enum sort_key *out)
 	for (int k = 0; k < SORT_KEYS; k++)
 		if (strcmp(text, sort_key_names[k]) == 0) {
 			*out = (enum sort_key)k;
+			return true;
+		}
+	return false;
+}
+
+static bool paths_effort(const char *text, enum paths_effort *out)
+{
+	static const char *const names[] = {
+	    [PATHS_CACHED] = "cached", [PATHS_NONE] = "none", [PATHS_WHOLE] = "full"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(text, names[i]) == 0) {
+			*out = (enum paths_effort)i;
 			return true;
 		}
 	return false;
@@ -231,6 +248,9 @@ static int take_option(struct options *o, int option, char *arg)
 		return -1;
 	case OPT_DETAILS:
 		o->view.details = true;
+		return -1;
+	case OPT_BY_DIR:
+		o->view.by_directory = true;
 		return -1;
 	case 'd':
 		o->view.all_system = true;
@@ -322,12 +342,14 @@ static int take_option(struct options *o, int option, char *arg)
 		o->no_agent = true;
 		return -1;
 	case OPT_PATHS:
-		if (strcmp(arg, "none") != 0 && strcmp(arg, "cached") != 0)
-			return usage("--paths wants none or cached", arg);
-		o->no_paths = strcmp(arg, "none") == 0;
-		return -1;
+		return paths_effort(arg, &o->effort)
+			   ? -1
+			   : usage("--paths wants none, cached or full", arg);
 	case OPT_TOUCH_NOTHING:
-		o->no_paths = true;
+		o->effort = PATHS_NONE;
+		return -1;
+	case OPT_TRACE:
+		o->trace = true;
 		return -1;
 	case OPT_LOCAL:
 		o->local = true;
@@ -377,10 +399,10 @@ static bool is_yes(const char *value)
 static bool may_be_configured(const char *name)
 {
 	static const char *const names[] = {
-	    "ascii",    "columns",  "crit",     "debug",     "details",  "fs",
-	    "hot",      "interval", "length",   "local",     "min-lost", "names",
-	    "no-agent", "no-color", "no-mouse", "no-system", "node",     "sample-limit",
-	    "sort",     "speed",    "ssh",      "textfile",  "warn",     "writers"};
+	    "ascii",    "by-dir",   "columns",   "crit",  "debug",    "details",      "fs",
+	    "hot",      "interval", "length",    "local", "min-lost", "names",        "no-agent",
+	    "no-color", "no-mouse", "no-system", "node",  "paths",    "sample-limit", "sort",
+	    "speed",    "ssh",      "textfile",  "warn",  "writers"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], name) == 0)

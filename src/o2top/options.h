@@ -7,6 +7,7 @@
 
 #include "collect/collect.h"
 #include "config.h"
+#include "paths.h"
 #include "rank.h"
 #include "views/check.h"
 #include "views/view.h"
@@ -27,8 +28,9 @@ struct options {
 	size_t n_names;
 	const char *ssh;                 /* a command instead of ssh, or NULL */
 	bool no_agent;                   /* nothing but sh on the nodes */
+	bool trace;                      /* what GFS2 asks of the DLM */
 	bool local;                      /* this machine alone */
-	bool no_paths;                   /* none is looked for */
+	enum paths_effort effort;        /* how hard paths are looked for */
 	unsigned long sample_limit;      /* MiB that a node may send a sample; 0 the usual */
 	const char *configfs, *corosync; /* where the cluster is described, NULL the usual places */
 	struct local_roots roots;

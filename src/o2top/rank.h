@@ -53,6 +53,8 @@ struct row {
 	uint8_t kind;           /* DT_*, 0 not known */
 	uint64_t size;          /* UINT64_MAX not known */
 	const char *path;       /* or NULL */
+	const char *links;      /* its other names, " = " between them, or NULL */
+	const char *within;     /* without a path: the directory that it is in, or NULL */
 	char *sentence;         /* who waits for whom and why, or NULL; the group's */
 	char *note;             /* what is missing from this row, or NULL; the group's */
 	float trend[TREND_MAX]; /* seconds lost per second, frame by frame, the newest last */

@@ -90,6 +90,14 @@ static inline double seconds(int64_t us)
 	return us > 0 ? 1e-6 * (double)us : 0;
 }
 
+/* A part of what was counted, rounded: what a kernel says may be more than a double holds exactly. */
+static inline uint64_t part_of(double share, uint64_t counted)
+{
+	double part = share * (double)counted + 0.5;
+
+	return part < 0x1p64 ? (uint64_t)part : UINT64_MAX;
+}
+
 static inline double min_s(double a, double b)
 {
 	return a < b ? a : b;

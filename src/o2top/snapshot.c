@@ -84,58 +84,63 @@ static void free_model(struct snapshot *s)
 
 /* ---- what the group points to -------------------------------------------------------------- */
 
-static bool copy_holders(struct snapshot *s, const struct model *m)
+static bool same_lock(const struct member *a, const struct lock *b)
 {
-	uint32_t n = 0;
+	const struct lock_id *x = &a->lock->id, *y = &b->id;
 
-	for (size_t i = 0; i < m->n_nodes; i++)
-		for (size_t j = 0; j < m->nodes[i].n_spaces; j++)
-			n += m->nodes[i].spaces[j] ? m->nodes[i].spaces[j]->holders.n : 0;
-	if (!n)
-		return true;
-	s->at = calloc(s->group.n_members + 1, sizeof(*s->at));
-	s->holders = calloc(n, sizeof(*s->holders));
-	if (!s->at || !s->holders)
-		return false;
-	n = 0;
-	for (size_t i = 0; i < s->group.n_members; i++) {
-		const struct member *member = &s->group.members[i];
-		const struct holder *first;
-		uint32_t count =
-		    holders_of(m->nodes[member->node].spaces[member->space], member->lock, &first);
-
-		s->at[i] = (struct span){n, count};
-		if (count)
-			memcpy(s->holders + n, first, count * sizeof(*first));
-		n += count;
-	}
-	return true;
+	return x->number == y->number && x->low == y->low && x->type == y->type;
 }
 
-static bool same_lock(const struct member *a, const struct member *b)
+static uint32_t copy_holders(struct snapshot *s, const struct model *m, const struct member *member,
+			     uint32_t at)
 {
-	const struct lock_id *x = &a->lock->id, *y = &b->lock->id;
+	const struct holder *first;
+	uint32_t n = holders_of(m->nodes[member->node].spaces[member->space], member->lock, &first);
 
-	return a->space == b->space && x->number == y->number && x->low == y->low &&
-	       x->type == y->type;
+	s->at[member - s->group.members] = (struct span){at, n};
+	if (n)
+		memcpy(s->holders + at, first, n * sizeof(*first));
+	return n;
 }
 
-/* A LockSet's members are one lock's: what names it is the same for all. */
-static bool copy_locks(struct snapshot *s)
+/*
+ * A Lock for each LockSet: its members are one lock's, and what names it is the same for all. The
+ * holders on the way, as the model's own Lock is at hand.
+ */
+static bool copy_locks(struct snapshot *s, const struct model *m)
 {
 	struct group *g = &s->group;
 	struct lock *lock;
+	uint32_t n_holders = 0;
 
-	s->locks = lock = calloc(g->n_members + 1, sizeof(*s->locks));
-	if (!s->locks)
+	for (size_t i = 0; i < m->n_nodes; i++)
+		for (size_t j = 0; j < m->nodes[i].n_spaces; j++)
+			n_holders += m->nodes[i].spaces[j] ? m->nodes[i].spaces[j]->holders.n : 0;
+	s->locks = lock = malloc((g->n_members + 1) * sizeof(*s->locks));
+	s->at = n_holders ? malloc((g->n_members + 1) * sizeof(*s->at)) : NULL;
+	s->holders = n_holders ? malloc(n_holders * sizeof(*s->holders)) : NULL;
+	if (!s->locks || (n_holders && (!s->at || !s->holders)))
 		return false;
+	n_holders = 0;
 	for (size_t i = 0; i < g->n_members; i++) {
-		if (!i || !same_lock(&g->members[i - 1], &g->members[i]))
-			*lock++ = *g->members[i].lock;
-		g->members[i].lock = lock - 1;
-		g->members[i].change = NULL; /* it is in the sums */
+		struct member *member = &g->members[i];
+
+		if (s->at)
+			n_holders += copy_holders(s, m, member, n_holders);
+		if (!i || member->space != member[-1].space || !same_lock(member, lock - 1))
+			*lock++ = *member->lock;
+		member->lock = lock - 1;
+		member->change = NULL; /* it is in the sums */
 	}
 	return true;
+}
+
+enum { ROW_TEXTS = 3 };
+
+/* What of a row is the names'. */
+static const char **row_text(struct row *row, int k)
+{
+	return k == 0 ? &row->path : k == 1 ? &row->links : &row->within;
 }
 
 static bool copy_paths(struct snapshot *s)
@@ -145,17 +150,22 @@ static bool copy_paths(struct snapshot *s)
 	char *at;
 
 	for (size_t i = 0; i < g->n_rows; i++)
-		size += g->rows[i].path ? strlen(g->rows[i].path) + 1 : 0;
+		for (int k = 0; k < ROW_TEXTS; k++)
+			size +=
+			    *row_text(&g->rows[i], k) ? strlen(*row_text(&g->rows[i], k)) + 1 : 0;
 	s->paths = at = malloc(size);
 	if (!at)
 		return false;
-	for (size_t i = 0; i < g->n_rows; i++) {
-		if (!g->rows[i].path)
-			continue;
-		size = strlen(g->rows[i].path) + 1;
-		g->rows[i].path = memcpy(at, g->rows[i].path, size);
-		at += size;
-	}
+	for (size_t i = 0; i < g->n_rows; i++)
+		for (int k = 0; k < ROW_TEXTS; k++) {
+			const char **text = row_text(&g->rows[i], k);
+
+			if (!*text)
+				continue;
+			size = strlen(*text) + 1;
+			*text = memcpy(at, *text, size);
+			at += size;
+		}
 	return true;
 }
 
@@ -173,9 +183,7 @@ struct snapshot *snapshot_make(const struct model *m, struct group *g, struct pr
 	s->single = single;
 	s->label = strdup(label);
 	problems_join(&s->problems, problems);
-	/* the holders first: they are found by the model's own Locks */
-	if (!s->label || !copy_model(s, m) || !copy_holders(s, m) || !copy_locks(s) ||
-	    !copy_paths(s)) {
+	if (!s->label || !copy_model(s, m) || !copy_locks(s, m) || !copy_paths(s)) {
 		snapshot_free(s);
 		return NULL;
 	}

@@ -15,6 +15,12 @@ static uint64_t hash(const struct lock_id *id)
 	return h ^ h >> 32;
 }
 
+/* Of another byte than the slot; what is not there is mostly told without looking at a Lock. */
+static uint8_t tag_of(uint64_t h)
+{
+	return (uint8_t)(h >> 56 | 1);
+}
+
 static bool same(const struct lock_id *a, const struct lock_id *b)
 {
 	return a->number == b->number && a->low == b->low && a->type == b->type;
@@ -36,34 +42,40 @@ uint32_t table_index(const struct table *t, const struct lock *lock)
 	if (t->last < t->n_locks && table_lock(t, t->last) == lock)
 		return t->last;
 	for (uint64_t i = hash(&lock->id);; i++) {
-		uint32_t at = t->slots[i & (t->n_slots - 1)];
+		uint32_t slot = (uint32_t)i & (t->n_slots - 1);
 
-		assert(at != NONE);
-		if (table_lock(t, at) == lock)
-			return at;
+		assert(t->tags[slot]);
+		if (table_lock(t, t->slots[slot]) == lock)
+			return t->slots[slot];
 	}
 }
 
 static void put_slot(struct table *t, uint32_t index)
 {
-	uint64_t i = hash(&table_lock(t, index)->id);
+	uint64_t h = hash(&table_lock(t, index)->id), i = h;
 
-	while (t->slots[i & (t->n_slots - 1)] != NONE)
+	while (t->tags[i & (t->n_slots - 1)])
 		i++;
 	t->slots[i & (t->n_slots - 1)] = index;
+	t->tags[i & (t->n_slots - 1)] = tag_of(h);
 }
 
 /* Builds the slots anew, for n_slots of them. */
 static bool rehash(struct table *t, uint32_t n_slots)
 {
 	uint32_t *slots = malloc(n_slots * sizeof(*slots));
+	uint8_t *tags = calloc(n_slots, sizeof(*tags));
 
-	if (!slots)
+	if (!slots || !tags) {
+		free(slots);
+		free(tags);
 		return false;
+	}
 	free(t->slots);
+	free(t->tags);
 	t->slots = slots;
+	t->tags = tags;
 	t->n_slots = n_slots;
-	memset(slots, 0xff, n_slots * sizeof(*slots));
 	for (uint32_t i = 0; i < t->n_locks; i++)
 		if (!table_lock(t, i)->free)
 			put_slot(t, i);
@@ -72,14 +84,16 @@ static bool rehash(struct table *t, uint32_t n_slots)
 
 static uint32_t find(const struct table *t, const struct lock_id *id)
 {
-	if (!t->n_slots)
-		return NONE;
-	for (uint64_t i = hash(id);; i++) {
+	uint64_t h = hash(id);
+
+	for (uint64_t i = h; t->n_slots && t->tags[i & (t->n_slots - 1)]; i++) {
 		uint32_t at = t->slots[i & (t->n_slots - 1)];
 
-		if (at == NONE || (same(&table_lock(t, at)->id, id) && !table_lock(t, at)->free))
+		if (t->tags[i & (t->n_slots - 1)] == tag_of(h) &&
+		    same(&table_lock(t, at)->id, id) && !table_lock(t, at)->free)
 			return at;
 	}
+	return NONE;
 }
 
 struct lock *table_find(const struct table *t, const struct lock_id *id)
@@ -344,6 +358,7 @@ void table_free(struct table *t)
 		free(t->trails[i / TRAIL_BLOCK]);
 	free(t->blocks);
 	free(t->slots);
+	free(t->tags);
 	free(t->trails);
 	free(t->warm);
 	free(t->active);
@@ -353,7 +368,7 @@ void table_free(struct table *t)
 size_t table_bytes(const struct table *t)
 {
 	return t->n_blocks * (BLOCK * sizeof(struct lock) + sizeof(void *)) +
-	       t->n_slots * sizeof(uint32_t) +
+	       t->n_slots * (sizeof(uint32_t) + sizeof(uint8_t)) +
 	       (t->n_trails + TRAIL_BLOCK - 1) / TRAIL_BLOCK *
 		   (TRAIL_BLOCK * sizeof(struct trail)) +
 	       t->room_warm * sizeof(uint32_t) + t->room_active * sizeof(struct activity);

@@ -49,11 +49,15 @@ struct lock {
 	uint32_t follows; /* the Lock on the next line, last time */
 	uint32_t trail;   /* or NONE */
 	uint32_t activity;
-	uint32_t holders; /* GFS2: first of its holders in this sample */
+	union {
+		uint32_t holders;          /* GFS2, glock: first of its holders in this sample */
+		uint32_t inode_generation; /* OCFS2's M: its inode's, from the LVB; 0 not known */
+	};
 };
 
 enum lock_attribute {
 	LOCK_SYSTEM = 1, /* an inode of the file system's own */
+	LOCK_LINKS = 2,  /* OCFS2's M: its inode has several names */
 };
 
 struct activity {
@@ -65,6 +69,7 @@ struct table {
 	struct lock **blocks;
 	uint32_t n_locks, n_blocks; /* ever used; freed ones among them */
 	uint32_t *slots;
+	uint8_t *tags;    /* a byte of each slot's hash; 0 it is empty */
 	uint32_t n_slots; /* a power of two */
 	uint32_t n_used;
 	uint32_t free_list;

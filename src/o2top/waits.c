@@ -467,7 +467,8 @@ void waits_explain(const struct model *m, struct row *row)
 		row->sentence = source->sentence(m, row);
 		return;
 	}
-	if (!find_facts(&f, m, row) || (f.oldest_s < WAITS_LONG_S && !opened))
+	/* of most nobody waits */
+	if (!row->sum.waiting || !find_facts(&f, m, row) || (f.oldest_s < WAITS_LONG_S && !opened))
 		return;
 	find_missing(m, row);
 	if (f.oldest_s > skew(m))

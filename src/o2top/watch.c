@@ -13,16 +13,16 @@ int watch_sample(struct watch *w, const struct sample *sample)
 		return err;
 	conditions_read(w->model, w->collector, sample);
 	err = waits_read(w->model, w->collector, sample);
-	if (!err && !w->no_paths)
+	if (!err && w->effort != PATHS_NONE)
 		paths_take(&w->paths, w->names, w->model, w->collector, sample);
 	return err;
 }
 
 void watch_ranked(struct watch *w, const struct group *g)
 {
-	if (!w->no_paths)
-		paths_ask(&w->paths, w->model, g, w->collector, &w->sample,
-			  w->rows ? w->rows : 100);
+	if (w->effort != PATHS_NONE)
+		paths_ask(&w->paths, w->model, g, w->collector, &w->sample, w->rows ? w->rows : 100,
+			  w->effort == PATHS_WHOLE);
 }
 
 void watch_free(struct watch *w)

@@ -13,9 +13,9 @@ struct watch {
 	struct collector *collector;
 	struct names **names; /* paths that are found are added */
 	struct paths *paths;
-	bool no_paths;        /* none is looked for */
-	unsigned rows;        /* so many rows are seen; 0 a hundred */
-	struct sample sample; /* the last; the collector's */
+	enum paths_effort effort; /* how hard paths are looked for */
+	unsigned rows;            /* so many rows are seen; 0 a hundred */
+	struct sample sample;     /* the last; the collector's */
 };
 
 /* Takes a sample in; as model_sample(). */

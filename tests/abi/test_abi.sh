@@ -5,21 +5,10 @@
 # Where it was meant to change: ninja -C build-gcc update-abi, and look at what git says of it. What
 # breaks programs that were built before needs another soversion as well (src/glock/meson.build).
 set -u
+. "$(dirname "$0")/../tap.sh"
 here=$(dirname "$0")
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-n=0
-failed=0
-
-result() { # ok? what
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		failed=$((failed + 1))
-	fi
-}
 
 compare() { # old new
 	abidiff --no-added-syms --suppressions "$here/added.supp" "$1" "$2" >"$tmp/report" 2>&1
@@ -44,5 +33,4 @@ result $? "a function that is gone is noticed"
 sed "s/\(enumerator name='GLOCK_EX' value=\)'1'/\1'7'/" "$tmp/new" >"$tmp/other"
 ! cmp -s "$tmp/new" "$tmp/other" && ! compare "$tmp/new" "$tmp/other"
 result $? "a constant that changed is noticed"
-echo "1..$n"
-[ "$failed" = 0 ]
+plan

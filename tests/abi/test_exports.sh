@@ -1,20 +1,9 @@
 #!/bin/sh
 # test_exports.sh - the library exports the functions that glock.h declares, and nothing else. TAP.
 set -u
+. "$(dirname "$0")/../tap.sh"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-n=0
-failed=0
-
-result() { # ok? what
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		failed=$((failed + 1))
-	fi
-}
 
 # Declarations, without the scope guard, which is inline.
 echo '#include <glock.h>' | $CC -E -P -I "$SOURCE/include" - |
@@ -30,5 +19,4 @@ readelf -d "$LIBRARY" | grep -q 'SONAME.*\[libglock\.so\.0\]'
 result $? "its soname is libglock.so.0"
 [ "$(nm -D --defined-only "$LIBRARY" | grep -c '@@GLOCK_0$')" = "$(wc -l <"$tmp/library")" ]
 result $? "each has the version GLOCK_0"
-echo "1..$n"
-[ "$failed" = 0 ]
+plan

@@ -1,21 +1,10 @@
 #!/bin/sh
 # test_install.sh - what is installed can be found by pkg-config, compiled against and run. TAP.
 set -u
+. "$(dirname "$0")/../tap.sh"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-n=0
-failed=0
-
-result() { # ok? what
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		[ ! -s "$tmp/log" ] || sed 's/^/# /' "$tmp/log"
-		failed=$((failed + 1))
-	fi
-}
+tap_log=$tmp/log
 
 meson install -C "$BUILD" --no-rebuild --tags devel,runtime --destdir "$tmp/root" >"$tmp/log" 2>&1
 result $? "installs"
@@ -38,5 +27,4 @@ $CC -std=c17 -D_GNU_SOURCE "$example" $(pkg-config --cflags glock) "$lib/libgloc
 result $? "a program with the static library runs"
 [ "$(tr -d ' ' <"$tmp/number")" = 10 ]
 result $? "and both count"
-echo "1..$n"
-[ "$failed" = 0 ]
+plan

@@ -262,6 +262,10 @@ static void what_no_counter_shows(void **state)
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
 	/* and the wait's cause follows */
 	assert_says(s, "node1 waits 8.00 s; recovery is going on");
+	/* all of that is in a recording, too */
+	scene_json_replayed(s);
+	assert_true(has_banner(frame(s, 0), TABLE " on node2: withdrawn"));
+	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
 }
 
 int main(void)

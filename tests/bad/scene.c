@@ -200,13 +200,11 @@ void scene_run(struct scene *s, ...)
 	run_program(s, argv);
 }
 
-void scene_json(struct scene *s)
+static void read_frames(struct scene *s)
 {
 	json_error_t error;
-	char *line, *rest;
+	char *line, *rest = s->out;
 
-	scene_run(s, "--json", "@", NULL);
-	rest = s->out;
 	while ((line = strsep(&rest, "\n")) && s->n_frames < 16) {
 		if (!*line)
 			continue;
@@ -216,6 +214,23 @@ void scene_json(struct scene *s)
 				 error.text);
 		s->n_frames++;
 	}
+}
+
+void scene_json(struct scene *s)
+{
+	scene_run(s, "--json", "@", NULL);
+	read_frames(s);
+}
+
+void scene_json_replayed(struct scene *s)
+{
+	char file[80];
+
+	snprintf(file, sizeof(file), "%s.o2r", s->root);
+	scene_run(s, "--json", "--record", file, "@", NULL);
+	scene_run(s, "--json", "--replay", file, NULL);
+	remove(file);
+	read_frames(s);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

@@ -80,6 +80,8 @@ void scene_glock(struct scene *s, int t, const char *node, int type, unsigned lo
 void scene_run(struct scene *s, ...);
 /* The same with --json and the recording; reads the objects. */
 void scene_json(struct scene *s);
+/* The same of a recording in one file that is made of it. */
+void scene_json_replayed(struct scene *s);
 
 /* In what was read: frame n, its row of an inode or of a kind; NULL none. */
 json_t *frame(const struct scene *s, size_t n);

@@ -47,16 +47,25 @@ def stat_is_the_process_own_dump():
     a.end(), b.end()
 
 
+def taken_in_short(node):
+    """4:5 in EX, not by the queue: then nobody knows since when."""
+    node.do("take 4 5 EX")
+    (holder,) = (h for o in objects("stat", "--json", "-n", str(node.pid), "s") for h in o["holders"])
+    if "holds_s" not in holder:
+        return holder
+    node.do("take 4 5 EX")  # which lets it go
+
+
 def holders_of_the_fast_path_are_shown():
     a, b = Node("s"), Node("s")
-    a.do("take 6 5 EX")
-    b.do("nq 1 6 5 SH")
+    assert wait_for(lambda: taken_in_short(a))["where"] == "taken.c:1"
+    b.do("nq 1 4 5 SH")
     undated = lambda text: re.sub(r"d:(\w\w)/\d+", r"d:\1/", text)
     wait_for(lambda: undated(out("stat", "-n", str(a.pid), "s")) == undated(a.dump("glocks")))
     (o,) = objects("stat", "--json", "-n", str(a.pid), "s")
     assert [(h["mode"], h["pid"], h["waits"]) for h in o["holders"]] == [("EX", a.pid, False)], o
     assert re.search(r"(?m)^ H: s:EX f:H e:0 p:%d \[node\] " % a.pid, out("stat", "-n", str(a.pid), "s"))
-    a.do("take 6 5 EX")
+    a.do("take 4 5 EX")
     b.do("wait 1")
     assert all(not o["holders"] for o in objects("stat", "--json", "-n", str(a.pid), "s"))
     a.end(), b.end()
@@ -173,6 +182,32 @@ def demote_has_cached_locks_given_up():
     a.end()
 
 
+def demote_of_one_node():
+    a, b = Node("s"), Node("s")
+    for node in (a, b):
+        node.do("cached 2 6 SH")
+    state = lambda node: re.findall(r"s:(\w\w) n:2/5 ", out("stat", "-n", node.name, "s"))
+    assert glock("demote", "-n", str(b.pid), "s", "2:5", "EX").returncode == 0
+    wait_for(lambda: state(b) in (["UN"], []))
+    assert state(a) == ["SH"]
+    assert glock("demote", "-n", "1", "s", "2:5", "EX").returncode == 66
+    # in use: it waits for who uses it
+    a.do("nq 1 2 4 SH")
+    assert glock("demote", "-n", a.name, "s", "2:4", "EX").returncode == 0
+    assert [o["state"] for o in objects("stat", "--json", "-n", a.name, "s") if o["number"] == 4] == ["SH"]
+    a.do("dq 1")
+    wait_for(lambda: not re.search(r"s:SH n:2/4 ", out("stat", "-n", a.name, "s")))
+    # stopped: it does so later
+    a.stop()
+    r = glock("demote", "s", "2:3", "EX")
+    assert r.returncode == 75 and "does not answer" in r.stderr, r
+    a.go_on()
+    wait_for(lambda: not re.search(r"s:SH n:2/3 ", out("stat", "-n", a.name, "s")))
+    # nobody joined for this
+    assert len(objects("ls", "--json", "s")) == 2
+    a.end(), b.end()
+
+
 if __name__ == "__main__":
     main(
         [
@@ -187,5 +222,6 @@ if __name__ == "__main__":
             rm_refuses_while_somebody_lives,
             rm_takes_what_the_dead_left,
             demote_has_cached_locks_given_up,
+            demote_of_one_node,
         ]
     )

@@ -5,7 +5,7 @@ import re
 import subprocess
 import time
 
-from cli import GLOCK, SLOW, Node, glock, main, wait_for
+from cli import GLOCK, SLOW, Node, glock, main, objects, wait_for
 
 LINE = re.compile(
     r" *node-\d+ +\d+\.\d{6}: gfs2_(glock_state_change|glock_put|demote_rq|promote|glock_queue|glock_lock_time): "
@@ -46,6 +46,33 @@ def events_come_while_somebody_looks():
     a.end(), b.end()
 
 
+def by_the_queue(node):
+    """Whether a cached lock goes there: of those that do not, nobody looks at the clock."""
+    node.do("take 4 9 EX")
+    held = [h for o in objects("stat", "--json", "s") for h in o["holders"]]
+    node.do("take 4 9 EX")  # which lets it go
+    assert len(held) == 1, held
+    return "holds_s" in held[0]
+
+
+def every_grant_is_an_event_of_cached_locks_too():
+    a = Node("s")
+    a.do("cached 4 5 EX")
+    assert not by_the_queue(a)
+    p = follow(SLOW)
+    wait_for(lambda: by_the_queue(a))
+    for _ in range(3):
+        a.do("cached 4 5 EX")
+    p.terminate()
+    seen = p.communicate(timeout=SLOW)[0]
+    for number in range(5):
+        for what in ("queue EX", "promote EX", "dequeue EX"):
+            n = len(re.findall(r": 254,0 glock 4:%d %s\n" % (number, what), seen))
+            assert n == 3, "%d %s of 4:%d: %s" % (n, what, number, seen)
+    wait_for(lambda: not by_the_queue(a))
+    a.end()
+
+
 def one_node_can_be_chosen():
     a, b = Node("s"), Node("s")
     p = follow(1.5, "-n", str(b.pid))
@@ -66,4 +93,4 @@ def nobody_to_follow():
 
 
 if __name__ == "__main__":
-    main([events_come_while_somebody_looks, one_node_can_be_chosen, nobody_to_follow])
+    main([events_come_while_somebody_looks, every_grant_is_an_event_of_cached_locks_too, one_node_can_be_chosen, nobody_to_follow])

@@ -3,11 +3,14 @@
 # for each request. In $O2TOP_FAKE:
 #	NODE.mode      what the node does today; nothing: it works
 #	NODE.samples   the recording's samples, one a line; the last one stays
-#	pids           who was started
+#	NODE.looked    what paths it was asked for
+#	pids           the process groups that were started
 # $O2TOP_CAPTURE is the recording.
 node=$1
 shift
-echo "$$" >>"$O2TOP_FAKE/pids"
+# the process group: o2top has a shell start us
+read -r _ _ _ _ group _ <"/proc/$$/stat"
+echo "$group" >>"$O2TOP_FAKE/pids"
 mode=
 [ ! -r "$O2TOP_FAKE/$node.mode" ] || read -r mode <"$O2TOP_FAKE/$node.mode"
 export O2TOP_FAKE
@@ -17,6 +20,7 @@ mkdir -p "$own"
 serve() {
 	while IFS= read -r line; do
 		case $line in
+		'P '*) printf '%s\n' "$line" >>"$O2TOP_FAKE/$node.looked" ;;
 		'S '[0-9]*)
 			samples=$(cat "$O2TOP_FAKE/$node.samples")
 			ln -sfn "$O2TOP_CAPTURE/${samples%%
@@ -50,6 +54,7 @@ greeted() {
 }
 
 export O2TOP_DEBUGFS="$own/root" O2TOP_CONFIGFS="$own/config" O2TOP_SYSFS="$own/sys" O2TOP_PROC="$own/root"
+export O2TOP_TRACING="$own/tracing"
 mkdir -p "$own/bin"
 # the time is the recording's
 printf '#!/bin/sh\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"

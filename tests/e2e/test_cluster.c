@@ -335,6 +335,15 @@ static void what_may_not_be_read(void **state)
 	json_decref(live);
 }
 
+/* Since the last time. */
+static bool was_asked_for_paths(const struct fake *f)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/node1.looked", f->root);
+	return remove(path) == 0;
+}
+
 /* The path of a file that is open on a node, found there by the shell and by the agent. */
 static void paths_of_open_files(void **state)
 {
@@ -350,10 +359,17 @@ static void paths_of_open_files(void **state)
 		assert_string_equal(text_of(row_of(frame_at(live, 3), "ocfs2", 32264), "path"),
 				    "/mnt/o2/a log");
 		json_decref(live);
-		use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
-		live = run_frames(args_for("-t 1 -i 3 --touch-nothing"));
-		assert_string_equal(text_of(row_of(frame_at(live, 2), "ocfs2", 32264), "path"), "");
-		json_decref(live);
+		assert_true(was_asked_for_paths(f));
+		for (size_t k = 0; k < 2; k++) {
+			use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\nt4\n");
+			live = run_frames(
+			    args_for(k ? "-t 1 -i 3 --touch-nothing" : "-t 1 -i 3 --paths=none"));
+			assert_string_equal(
+			    text_of(row_of(frame_at(live, 2), "ocfs2", 32264), "path"), "");
+			json_decref(live);
+			/* nobody on a node is asked to look: nothing else touches a mount */
+			assert_false(was_asked_for_paths(f));
+		}
 	}
 }
 

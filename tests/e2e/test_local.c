@@ -163,6 +163,11 @@ static void mounted_twice_and_linked(void **state)
 	assert_int_equal(locks_at(m, real), 152);
 	snprintf(path, sizeof(path), "%s/link", m->root);
 	assert_int_equal(locks_at(m, path), 152);
+	/* into the mount, to what is not there: nobody looks */
+	snprintf(path, sizeof(path), "%s/into", m->root);
+	strcat(real, "/no/where");
+	assert_int_equal(symlink(real, path), 0);
+	assert_int_equal(locks_at(m, path), 152);
 }
 
 /* Two samples a second apart; between them debugfs goes on to the next sample of the recording. */

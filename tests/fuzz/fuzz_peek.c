@@ -19,6 +19,7 @@ static struct glock__segment_head whole_head(size_t size)
 	    [GLOCK__AREA_HOLDERS] = sizeof(struct glock__segment_holder),
 	    [GLOCK__AREA_EXTRAS] = sizeof(struct glock__segment_extra),
 	    [GLOCK__AREA_TRACE] = 1,
+	    [GLOCK__AREA_SITES] = sizeof(struct glock__segment_site),
 	};
 	struct glock__segment_head head = {
 	    .magic = GLOCK__SEGMENT_MAGIC,

@@ -5,21 +5,10 @@
 # table, or a test that is registered. A rule without both cells is a failure, and so is a file
 # with too few rules: an empty table proves nothing.
 set -u
+. "$(dirname "$0")/../tap.sh"
 cd "$(dirname "$0")/../.." || exit 1
 
 rules=docs/rules.md
-n=0
-failed=0
-
-result() { # ok? description
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		failed=$((failed + 1))
-	fi
-}
 
 defines() { # file:name
 	file=${1%%:*}
@@ -48,5 +37,4 @@ EOF
 
 [ "$n" -ge 72 ]
 result $? "docs/rules.md lists rules"
-echo "1..$n"
-[ "$failed" = 0 ]
+plan

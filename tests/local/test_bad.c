@@ -6,6 +6,7 @@
  */
 #include "actor.h"
 #include "inside.h"
+#include "sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -412,7 +413,7 @@ static void limits(void **state)
 	assert_true(actor_do(&a, "log") > 0);
 	actor_kill(&a);
 	assert_int_equal(access(at("limits"), F_OK), -1);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !GLOCK__ASAN && !GLOCK__TSAN
 	actor_start(&a);
 	assert_int_equal(actor_do(&a, "limit as 500000000"), 0);
 	assert_int_equal(actor_do(&a, "open limits"), -ENOMEM);

@@ -8,20 +8,15 @@
  */
 #include "fiber.h"
 
+#include "sanitizer.h"
+
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
-#endif
-#endif
-#ifdef ASAN
+#if GLOCK__ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 enum { STACK = 512 << 10 };
@@ -45,7 +40,7 @@ struct fiber {
 static struct fiber *idle, *inside;
 static jmp_buf outside;
 
-#ifdef ASAN
+#if GLOCK__ASAN
 static const void *outside_stack;
 static size_t outside_size;
 #endif
@@ -53,7 +48,7 @@ static size_t outside_size;
 /* The address sanitizer is told which stack comes next, and then that it is there. */
 static void leaving(void **fake, const void *stack, size_t size)
 {
-#ifdef ASAN
+#if GLOCK__ASAN
 	__sanitizer_start_switch_fiber(fake, stack, size);
 #else
 	(void)fake, (void)stack, (void)size;
@@ -62,7 +57,7 @@ static void leaving(void **fake, const void *stack, size_t size)
 
 static void arrived(void *fake, bool within)
 {
-#ifdef ASAN
+#if GLOCK__ASAN
 	__sanitizer_finish_switch_fiber(fake, within ? &outside_stack : NULL,
 					within ? &outside_size : NULL);
 #else
@@ -73,7 +68,7 @@ static void arrived(void *fake, bool within)
 /* These two are not inlined: what a caller keeps in registers survives the jump. */
 static void __attribute__((noinline)) leave(struct fiber *f)
 {
-#ifdef ASAN
+#if GLOCK__ASAN
 	leaving(&f->fake, outside_stack, outside_size);
 #endif
 	if (!_setjmp(f->here))
@@ -165,7 +160,7 @@ void fiber_free(struct fiber *f)
 {
 	if (!f->over) {
 		f->begun = false; /* from the top of the stack again */
-#ifdef ASAN
+#if GLOCK__ASAN
 		__asan_unpoison_memory_region(f->stack + GUARD, STACK);
 #endif
 	}

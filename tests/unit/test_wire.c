@@ -173,13 +173,35 @@ static void told_by_changes(void **state)
 	lines_free(&theirs);
 }
 
+/* A node answers for each of its file systems: none of the answers is lost. */
+static void answers_are_joined(void **state)
+{
+	static const char text[] =
+	    N " plain\n" N " R\n" N " S P 1 1 ok\n" N " F paths 1 1 \nA 1 0 /a\n\n" N
+	      " E 0 1 1 \n" N " Z 1 1\n" N " S P 1 1 ok\n" N " F paths 1 1 \nB 2 0 /b\n\n" N
+	      " E 0 1 1 \n" N " Z 1 1\n";
+	struct parcel *a, *b;
+	struct wire w;
+
+	(void)state;
+	wire_init(&w, nonce);
+	assert_int_equal(wire_take(&w, text, strlen(text)), 0);
+	a = wire_next(&w);
+	b = wire_next(&w);
+	assert_non_null(b);
+	parcel_join(a, b, FILE_PATHS);
+	assert_int_equal(parcel_find(a, FILE_PATHS, "")->len, 18);
+	assert_memory_equal(parcel_find(a, FILE_PATHS, "")->data, "A 1 0 /a\nB 2 0 /b\n", 18);
+	parcel_free(a);
+	wire_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(however_it_is_cut),
-	    cmocka_unit_test(what_is_refused),
-	    cmocka_unit_test(no_more_than_the_limit),
-	    cmocka_unit_test(told_by_changes),
+	    cmocka_unit_test(however_it_is_cut),      cmocka_unit_test(what_is_refused),
+	    cmocka_unit_test(no_more_than_the_limit), cmocka_unit_test(told_by_changes),
+	    cmocka_unit_test(answers_are_joined),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -7,7 +7,7 @@
 #define O2TOP_AGENT_H
 
 /* What `o2top --agent-check` prints: the protocol that `o2top --agent` speaks. */
-#define AGENT_PROTOCOL "o2top agent 1"
+#define AGENT_PROTOCOL "o2top agent 2"
 
 /* Serves until its input ends; an exit status. */
 int agent_run(void);

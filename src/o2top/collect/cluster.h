@@ -16,6 +16,7 @@ struct cluster_options {
 	const char *mount_point; /* only the file system that is mounted there, or NULL */
 	double interval_s;       /* between samples, as asked for */
 	size_t sample_limit;     /* bytes; 0 the usual */
+	bool trace;              /* what GFS2 asks of the DLM */
 	bool no_agent;           /* nothing but sh, also where o2top is installed */
 	bool no_names;           /* host names are not compared with our own: all through ssh */
 };

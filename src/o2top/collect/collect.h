@@ -149,6 +149,8 @@ int collect_recording(struct collector **out, char *const *paths, size_t n_paths
 struct local_roots {
 	const char *debugfs, *sysfs, *mountinfo;
 	const char *mount_point;
+	bool trace;    /* what GFS2 asks of the DLM */
+	bool no_paths; /* none will be asked for: nobody is started who could look */
 };
 int collect_local(struct collector **out, const struct local_roots *roots);
 

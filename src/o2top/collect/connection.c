@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "connection.h"
 
+#include "agent.h"
 #include "node_sh.h"
 
 #include <errno.h>
@@ -167,7 +168,7 @@ static int greet(struct connection *c)
 		return err ? err : send_text(c, "echo \"$N plain\"\n");
 	return err ? err
 		   : send_text(c, "case $(o2top --agent-check 2>/dev/null </dev/null) in "
-				  "\"o2top agent 1\") echo \"$N agent\"; exec o2top --agent;; "
+				  "\"" AGENT_PROTOCOL "\") echo \"$N agent\"; exec o2top --agent;; "
 				  "*) echo \"$N plain\";; esac\n");
 }
 

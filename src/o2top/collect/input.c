@@ -27,9 +27,18 @@ static void fd_close(struct input *in)
 	in->fd = -1;
 }
 
-int input_open_path(struct input *in, const char *path, const char *label)
+void input_open_fd(struct input *in, int fd, const char *label)
 {
 	size_t len = strlen(label);
+
+	*in = (struct input){.read = fd_read, .close = fd_close, .fd = fd};
+	if (len >= INPUT_LABEL_MAX)
+		label += len - INPUT_LABEL_MAX + 1;
+	snprintf(in->label, sizeof(in->label), "%s", label);
+}
+
+int input_open_path(struct input *in, const char *path, const char *label)
+{
 	struct stat st;
 	int fd;
 
@@ -43,10 +52,7 @@ int input_open_path(struct input *in, const char *path, const char *label)
 		close(fd);
 		return -EINVAL;
 	}
-	*in = (struct input){.read = fd_read, .close = fd_close, .fd = fd};
-	if (len >= INPUT_LABEL_MAX)
-		label += len - INPUT_LABEL_MAX + 1;
-	snprintf(in->label, sizeof(in->label), "%s", label);
+	input_open_fd(in, fd, label);
 	return 0;
 }
 
@@ -74,6 +80,19 @@ void input_open_memory(struct input *in, const char *text, size_t len, const cha
 			     .text = text ? text : "",
 			     .left = len};
 	snprintf(in->label, sizeof(in->label), "%s", label);
+}
+
+static void owned_close(struct input *in)
+{
+	free(in->of);
+	memory_close(in);
+}
+
+void input_open_owned(struct input *in, char *text, size_t len, const char *label)
+{
+	input_open_memory(in, text, len, label);
+	in->of = text;
+	in->close = owned_close;
 }
 
 struct reader {

@@ -25,8 +25,14 @@ struct input {
 /* Opens a file for reading; 0 or negative errno. A label that is too long loses its beginning. */
 int input_open_path(struct input *in, const char *path, const char *label);
 
+/* The same of a descriptor that is open, which is the input's now. */
+void input_open_fd(struct input *in, int fd, const char *label);
+
 /* The same for bytes in memory, which must stay there. */
 void input_open_memory(struct input *in, const char *text, size_t len, const char *label);
+
+/* The same of allocated bytes, which are the input's now. */
+void input_open_owned(struct input *in, char *text, size_t len, const char *label);
 
 /*
  * Calls `each` for every line, numbered from 1, without its newline; `complete` is false for a last

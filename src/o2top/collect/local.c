@@ -8,8 +8,15 @@
  * samples that miss it.
  */
 #include "collect.h"
+
+#include "../caps.h"
+#include "../clock.h"
+#include "here.h"
+#include "kinds.h"
 #include "mounts.h"
+#include "paths_find.h"
 #include "processes.h"
+#include "tracing.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -19,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { LOOK_UPS = 4 };
+
 struct local {
 	struct collector collector;
 	char *debugfs, *sysfs, *mountinfo, *mount_point;
@@ -26,7 +35,13 @@ struct local {
 	struct node_sample node, *nodes;
 	struct processes *processes;
 	bool kernel_only; /* of another root, or one mount point */
+	bool here;        /* debugfs is this machine's: its tasks are, too */
+	bool trace;
+	struct tracing tracing;
 	unsigned taken;
+	struct paths_finder finder,
+	    watcher;           /* of paths, and of tasks; each waits for itself alone */
+	struct buffer answers; /* of this sample */
 };
 
 size_t collect_first_read(unsigned n)
@@ -77,14 +92,6 @@ static void match_mounts(struct local *l, struct problems *problems)
 	mounts_free(&mounts);
 }
 
-static int64_t now_us(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
 /*
  * This machine, and the processes on it that are in lock spaces of their own. Where there are only
  * those the machine itself has nothing to show.
@@ -99,8 +106,11 @@ static int list_nodes(struct local *l, struct sample *out)
 	if (!l->nodes)
 		return -ENOMEM;
 	l->nodes[n++] = l->node;
-	if (!l->kernel_only)
+	if (!l->kernel_only) {
+		caps_raise(true);
 		err = processes_take(&l->processes, &l->nodes, &n);
+		caps_raise(false);
+	}
 	*out = (struct sample){.label = "", .n_nodes = n, .nodes = l->nodes};
 	if (n > 1 && !l->node.n_spaces) {
 		out->nodes++;
@@ -124,6 +134,8 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	}
 	if (l->node.mono_us < 0)
 		l->node.mono_us = now_us(CLOCK_MONOTONIC);
+	if (l->trace)
+		tracing_start(&l->tracing);
 	err = tree_spaces(l->debugfs, &l->node.spaces, &l->node.n_spaces);
 	if (err == -EACCES || err == -EPERM)
 		problem(problems, l->debugfs, 0, "%s: root may read it", strerror(-err));
@@ -132,7 +144,48 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	else
 		match_mounts(l, problems);
 	l->taken++;
+	l->answers.len = 0;
+	while (l->finder.due && paths_receive(&l->finder, 0, &l->answers) > 0)
+		;
 	return list_nodes(l, out);
+}
+
+/* What is not a file, but made of several. */
+static int open_made(struct local *l, const struct space_sample *space, enum file_kind kind,
+		     struct input *in)
+{
+	struct here here = here_roots();
+	struct buffer b = {0};
+
+	here.debugfs = l->debugfs;
+	here.sysfs = l->sysfs;
+	if (kind == FILE_IDS)
+		here_ids(&here, &b);
+	else if (kind == FILE_CONDITION && space->fs == FS_GFS2)
+		here_condition(&here, space->name, &b);
+	else if (kind == FILE_TASKS && paths_send(&l->watcher, PATHS_TASKS))
+		paths_receive(&l->watcher, PATHS_FIND_MS, &b);
+	else if (kind == FILE_PATHS && l->answers.len &&
+		 buffer_add(&b, l->answers.data, l->answers.len))
+		return -ENOMEM;
+	if (!b.len) {
+		free(b.data);
+		return -ENOENT;
+	}
+	input_open_owned(in, b.data, b.len, kind_names[kind]);
+	return 0;
+}
+
+static int open_trace(struct local *l, struct input *in)
+{
+	char path[PATH_MAX];
+
+	if (!l->trace)
+		return -ENOENT;
+	if (l->tracing.error)
+		return l->tracing.error;
+	here_place(path, "%s/trace", l->tracing.instance);
+	return input_open_path(in, path, path);
 }
 
 static int local_open(struct collector *c, const struct node_sample *node,
@@ -144,8 +197,10 @@ static int local_open(struct collector *c, const struct node_sample *node,
 	if (node->transient)
 		return processes_open(l->processes, node, space, kind, in);
 	if (kind == FILE_TRACE)
-		return -ENOENT;
+		return open_trace(l, in);
 	err = tree_open(l->debugfs, 0, space, kind, in);
+	if (err == -ENOENT && l->here)
+		err = open_made(l, space, kind, in);
 	if (!err && kind == FILE_LOCKING_STATE)
 		in->first_read = collect_first_read(l->taken - 1);
 	return err;
@@ -157,6 +212,10 @@ static void local_close(struct collector *c)
 
 	tree_free_spaces(l->node.spaces, l->node.n_spaces);
 	processes_free(l->processes);
+	tracing_stop(&l->tracing);
+	paths_stop(&l->finder);
+	paths_stop(&l->watcher);
+	free(l->answers.data);
 	free(l->nodes);
 	free(l->debugfs);
 	free(l->sysfs);
@@ -165,8 +224,27 @@ static void local_close(struct collector *c)
 	free(l);
 }
 
-static const struct collector_ops local_ops = {
-    .next = local_next, .open = local_open, .close = local_close, .live = true};
+static int local_look_up(struct collector *c, const struct node_sample *node, const char *space,
+			 const char *mount, const char *inodes)
+{
+	struct local *l = (struct local *)c;
+	char request[4096];
+	int n = snprintf(request, sizeof(request), "%s %s %s", space, inodes, mount);
+
+	(void)node;
+	/* who hangs is not asked more and more */
+	if (l->finder.due >= LOOK_UPS)
+		return -EBUSY;
+	if (strpbrk(mount, "\n\r") || n < 0 || n >= (int)sizeof(request))
+		return -EINVAL;
+	return paths_send(&l->finder, request) ? 0 : -EPIPE;
+}
+
+static const struct collector_ops local_ops = {.next = local_next,
+					       .open = local_open,
+					       .close = local_close,
+					       .live = true,
+					       .look_up = local_look_up};
 
 int collect_local(struct collector **out, const struct local_roots *roots)
 {
@@ -176,6 +254,8 @@ int collect_local(struct collector **out, const struct local_roots *roots)
 		return -ENOMEM;
 	l->collector.ops = &local_ops;
 	l->kernel_only = roots->debugfs || roots->mount_point;
+	l->here = !roots->debugfs || getenv("O2TOP_PROC");
+	l->finder = l->watcher = paths_none;
 	l->debugfs = strdup(roots->debugfs ? roots->debugfs : "/sys/kernel/debug");
 	l->sysfs = strdup(roots->sysfs ? roots->sysfs : "/sys");
 	l->mountinfo = strdup(roots->mountinfo ? roots->mountinfo : "/proc/self/mountinfo");
@@ -186,6 +266,13 @@ int collect_local(struct collector **out, const struct local_roots *roots)
 	}
 	if (gethostname(l->host, sizeof(l->host) - 1) || !*l->host)
 		strcpy(l->host, "localhost");
+	if (l->here && !roots->no_paths)
+		paths_start(&l->finder);
+	if (l->here)
+		paths_start(&l->watcher);
+	l->trace = roots->trace;
+	if (l->here)
+		tracing_begin(&l->tracing, l->debugfs);
 	*out = &l->collector;
 	return 0;
 }

@@ -4,9 +4,11 @@
 #include "../sources/scan.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct reading {
 	struct mounts *mounts;
@@ -132,6 +134,61 @@ const struct mount *mounts_of_path(const struct mounts *m, const char *path)
 		}
 	}
 	return best;
+}
+
+/* Puts a relative or absolute path before what is left of the one that is followed. */
+static bool prepend(char rest[PATH_MAX], const char *path)
+{
+	char both[2 * PATH_MAX];
+
+	snprintf(both, sizeof(both), "%s/%s", path, rest);
+	if (strlen(both) >= PATH_MAX)
+		return false;
+	strcpy(rest, both);
+	return true;
+}
+
+char *mounts_resolve(const struct mounts *m, const char *path)
+{
+	char done[PATH_MAX] = "", rest[PATH_MAX], link[PATH_MAX], *name, *next;
+	int links = 0;
+
+	snprintf(rest, sizeof(rest), "%s", path);
+	if (*path != '/' && (!getcwd(link, sizeof(link)) || !prepend(rest, link)))
+		return NULL;
+	for (name = rest; *name; name = next) {
+		size_t n, len = strlen(done);
+		ssize_t to;
+
+		name += strspn(name, "/");
+		n = strcspn(name, "/");
+		next = name + n;
+		if (!n || (n == 1 && *name == '.'))
+			continue;
+		if (n == 2 && !memcmp(name, "..", 2)) {
+			*(len ? strrchr(done, '/') : done) = '\0';
+			continue;
+		}
+		if (len + n + 2 > sizeof(done))
+			return NULL;
+		sprintf(done + len, "/%.*s", (int)n, name);
+		if (mounts_of_path(m, done)) {
+			strncat(done, next, sizeof(done) - strlen(done) - 1);
+			break;
+		}
+		to = readlink(done, link, sizeof(link) - 1);
+		if (to < 0 && errno != EINVAL)
+			return NULL;
+		if (to < 0)
+			continue;
+		link[to] = '\0';
+		done[*link == '/' ? 0 : len] = '\0';
+		memmove(rest, next, strlen(next) + 1);
+		if (++links > 40 || !prepend(rest, link))
+			return NULL;
+		next = rest;
+	}
+	return strdup(*done ? done : "/");
 }
 
 const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, unsigned major,

@@ -26,6 +26,11 @@ void mounts_free(struct mounts *m);
 /* The mount that `path` is or lies in, or NULL. */
 const struct mount *mounts_of_path(const struct mounts *m, const char *path);
 /*
+ * Where a path leads, found from name to name and no further than to the first of these mounts: no
+ * file system of theirs is ever asked, as that could hang. To be freed; NULL where it leads nowhere.
+ */
+char *mounts_resolve(const struct mounts *m, const char *path);
+/*
  * The device that a lock space is on: of fs_state for OCFS2 (closed then), of "254:0" in sysfs for GFS2;
  * both numbers 0 where it is not said.
  */

@@ -2,9 +2,11 @@
 #
 # It comes over the shell's standard input, behind a line N=..., a number that nobody can guess; every
 # line of ours begins with it, so that no file can pass for one of them. Requests are lines on standard
-# input and are data: nothing of them is ever evaluated. It only reads, and ends with its input.
+# input and are data: nothing of them is ever evaluated. It only reads, but for an instance in
+# tracefs where it is asked to trace, and ends with its input.
 #
-#	S FIRST WHAT [SPACE]...   a sample; WHAT is all, or deep: with the DLM's dumps; of these lock spaces
+#	S FIRST WHAT [SPACE]...   a sample of these lock spaces; WHAT is all, or deep: with the DLM's dumps;
+#	                          and all+trace, deep+trace: with a trace of GFS2's requests
 #	D FIRST WHAT [SPACE]...   the DLM's dumps and the tasks that sleep
 #	P SPACE INODES MOUNT      paths
 #
@@ -76,6 +78,37 @@ number_of() {
 		grep -s '^ino:' "$1/fdinfo/$((argument))"
 		;;
 	esac
+}
+
+# The instances of those that are gone; o2top-PID.
+untrace_dead() {
+	for i in "$T"/instances/o2top-*; do
+		read -r comm 2>/dev/null <"$P/${i##*-}/comm" || comm=
+		case $comm in
+		o2top | sh) ;;
+		*) rmdir "$i" 2>/dev/null ;;
+		esac
+	done
+}
+
+# trace: an instance of our own, with the events of GFS2's requests to the DLM
+trace() {
+	event=events/gfs2/gfs2_glock_lock_time/enable
+	i=$T/instances/o2top-$$
+	[ -z "$traced" ] || return 0
+	if why=$({ [ -e "$T/$event" ] && mkdir "$i" && echo mono >"$i/trace_clock" &&
+		echo 512 >"$i/buffer_size_kb" && echo 1 >"$i/$event"; } 2>&1); then
+		traced=$i
+	else
+		rmdir "$i" 2>/dev/null
+		begin trace ''
+		end 1 "${why:-$T/$event: No such event}"
+	fi
+}
+
+untrace() {
+	[ -z "$traced" ] || rmdir "$traced" 2>/dev/null
+	traced=
 }
 
 # Tasks in uninterruptible sleep: where in the kernel, and on which file.
@@ -184,15 +217,21 @@ answer() {
 	elif [ "$request" = S ]; then
 		mounts
 		ids
+		case $what in
+		*+trace) trace ;;
+		esac
 		give lockdown '' "$S/kernel/security/lockdown"
 		each gfs2 gfs2
+		[ -z "$traced" ] || give trace '' "$traced/trace"
 		each ocfs2 ocfs2
 	fi
-	if [ "$request" = D ] || [ "$what" = deep ]; then
+	case $request$what in
+	D* | Sdeep*)
 		each ocfs2 dumps
 		each gfs2 dumps
 		tasks
-	fi
+		;;
+	esac
 	stamp
 	printf '%s Z %s\n' "$N" "$now"
 }
@@ -207,6 +246,12 @@ clocks() {
 }
 
 main() {
+	traced=
+	T=${O2TOP_TRACING:-/sys/kernel/tracing}
+	[ -d "$T/instances" ] || T=$D/tracing
+	untrace_dead
+	trap untrace EXIT
+	trap 'exit 1' HUP INT TERM PIPE
 	set -f
 	[ -r "$P/timer_list" ] && clocks
 	printf '%s R\n' "$N"

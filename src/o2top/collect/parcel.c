@@ -12,35 +12,6 @@
 
 enum { FILE_FIRST = 16 * 1024, NAME_LONGEST = 255 };
 
-const char *const wire_kinds[WIRE_KINDS] = {
-    [FILE_LOCKING_STATE] = "locking_state",
-    [FILE_FS_STATE] = "fs_state",
-    [FILE_GLOCKS] = "glocks",
-    [FILE_GLSTATS] = "glstats",
-    [FILE_SBSTATS] = "sbstats",
-    [FILE_DLM_ALL] = "dlm_all",
-    [FILE_TRACE] = "trace",
-    [FILE_O2DLM] = "o2dlm",
-    [FILE_O2DLM_STATE] = "o2dlm_state",
-    [FILE_FILTER] = "locking_filter",
-    [FILE_TASKS] = "tasks",
-    [FILE_IDS] = "ids",
-    [FILE_NODE] = "node",
-    [FILE_CONDITION] = "condition",
-    [FILE_PATHS] = "paths",
-    [WIRE_MOUNTINFO] = "mountinfo",
-    [WIRE_GFS2_ID] = "gfs2_id",
-    [WIRE_LOCKDOWN] = "lockdown",
-};
-
-int wire_kind(const char *name, size_t len)
-{
-	for (int i = 0; i < WIRE_KINDS; i++)
-		if (strlen(wire_kinds[i]) == len && memcmp(wire_kinds[i], name, len) == 0)
-			return i;
-	return -1;
-}
-
 /* ---- parcels ------------------------------------------------------------------------------- */
 
 void parcel_free(struct parcel *p)
@@ -61,6 +32,21 @@ const struct parcel_file *parcel_find(const struct parcel *p, int kind, const ch
 		if (p->files[i].kind == kind && (!space || strcmp(p->files[i].space, space) == 0))
 			return &p->files[i];
 	return NULL;
+}
+
+void parcel_join(struct parcel *to, struct parcel *from, int kind)
+{
+	struct parcel_file *a = (struct parcel_file *)parcel_find(to, kind, NULL);
+	const struct parcel_file *b = parcel_find(from, kind, NULL);
+	char *more;
+
+	if (a && b && b->len && a->len + b->len <= PARCEL_MAX &&
+	    (more = realloc(a->data, a->len + b->len))) {
+		memcpy(more + a->len, b->data, b->len);
+		a->data = more;
+		a->len = a->room = a->len + b->len;
+	}
+	parcel_free(from);
 }
 
 static struct parcel_file *add_file(struct parcel *p)
@@ -203,7 +189,7 @@ static int begin_file(struct wire *w, struct scan *s)
 		return -ENOMEM;
 	scan_char(s, ' ');
 	n = scan_word(s, &word);
-	w->file->kind = wire_kind(word, n);
+	w->file->kind = kind_named(word, n);
 	if (w->file->kind < 0 || !scan_stamp(w, s, &w->file->before))
 		return wrong(w, -EPROTO, "a file of a kind that is not known");
 	w->scanned = 0;

@@ -18,14 +18,10 @@
 #ifndef O2TOP_PARCEL_H
 #define O2TOP_PARCEL_H
 
-#include "collect.h"
+#include "kinds.h"
 #include "lines.h"
 
 enum {
-	WIRE_MOUNTINFO = FILE_KINDS,
-	WIRE_GFS2_ID,
-	WIRE_LOCKDOWN,
-	WIRE_KINDS,
 	WIRE_NONCE = 33,
 	WIRE_LINE = 4096,
 	PARCEL_FILES_MAX = 4096,
@@ -58,9 +54,8 @@ struct parcel {
 
 void parcel_free(struct parcel *p);
 const struct parcel_file *parcel_find(const struct parcel *p, int kind, const char *space);
-/* The name of a kind on the wire; -1 for no such name. */
-extern const char *const wire_kinds[WIRE_KINDS];
-int wire_kind(const char *name, size_t len);
+/* Puts what `from` has of a kind behind what `to` has; `from` is gone then. */
+void parcel_join(struct parcel *to, struct parcel *from, int kind);
 
 /* PLAIN and AGENT: it has said which, and waits for our word. */
 enum wire_state { WIRE_GREETING, WIRE_PLAIN, WIRE_AGENT, WIRE_STARTING, WIRE_READY };

@@ -1,74 +1,76 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths_find.h"
-
-#include "../caps.h"
+/*
+ * The ladder, from what asks nobody to what asks the file system for little.
+ */
+#include "paths_impl.h"
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { ASKED_MAX = 64, REQUEST_MAX = 4096, DIRECTORY_MOST = 200000, FIND_MS = 3000 };
-
-struct asked {
-	uint64_t inode, generation, parent, parents_generation;
-	unsigned found;
-};
-
-struct finding {
-	char space[NAME_MAX + 1], mount[PATH_MAX];
-	const char *proc;
-	struct asked asked[ASKED_MAX];
-	size_t n;
-	int out;
-	int mount_fd;
-	bool gfs2;
-};
+enum { DIRECTORY_MOST = 200000, CLIMB_MOST = 16 };
 
 /* ---- the request --------------------------------------------------------------------------- */
 
-static bool parse(struct finding *f, const char *request)
+bool finding_parse(struct finding *f, const char *request)
 {
-	char inodes[REQUEST_MAX], *rest, *one;
+	char items[PATHS_REQUEST_MAX], *rest, *one;
 
-	if (sscanf(request, "%255s %4095s %4095[^\n]", f->space, inodes, f->mount) != 3 ||
+	f->n = 0;
+	if (sscanf(request, "%255s %4095s %4095[^\n]", f->space, items, f->mount) != 3 ||
 	    *f->mount != '/')
 		return false;
 	/* a lock table has a colon in its name, a UUID has none */
 	f->gfs2 = strchr(f->space, ':') != NULL;
-	for (one = strtok_r(inodes, ",", &rest); one && f->n < ASKED_MAX;
+	for (one = strtok_r(items, ",", &rest); one && f->n < ITEMS_MAX;
 	     one = strtok_r(NULL, ",", &rest)) {
-		unsigned long long v[4] = {0};
+		unsigned long long v[3] = {0};
+		unsigned flags = 0;
 
-		if (sscanf(one, "%llu:%llu:%llu:%llu", &v[0], &v[1], &v[2], &v[3]) >= 1 && v[0])
-			f->asked[f->n++] = (struct asked){.inode = v[0],
-							  .generation = v[1],
-							  .parent = v[2],
-							  .parents_generation = v[3]};
+		if (sscanf(one, "%llu:%llu:%llu:%u", &v[0], &v[1], &v[2], &flags) >= 1 && v[0])
+			f->items[f->n++] = (struct item){
+			    .inode = v[0], .generation = v[1], .parent = v[2], .flags = flags};
 	}
 	return f->n > 0;
 }
 
+struct item *finding_item(struct finding *f, uint64_t inode)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->items[i].inode == inode)
+			return &f->items[i];
+	return NULL;
+}
+
+/* FNV-1a */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return h;
+}
+
 /* A path may hold anything: what would end the line is written as find -printf does not, but safe. */
-static void tell(struct finding *f, struct asked *a, const char *path)
+void finding_tell(struct finding *f, struct item *item, const char *path)
 {
 	char line[2 * PATH_MAX + 512];
-	size_t n =
-	    (size_t)snprintf(line, sizeof(line), "%s %llu %llu ", f->space,
-			     (unsigned long long)a->inode, (unsigned long long)a->generation);
+	uint64_t hash = hash_of(path);
+	size_t n;
 
+	for (unsigned i = 0; i < item->found; i++)
+		if (item->told[i] == hash)
+			return;
+	if (item->found == NAMES_MOST)
+		return;
+	item->told[item->found++] = hash;
+	n = (size_t)snprintf(line, sizeof(line), "%s %llu %llu ", f->space,
+			     (unsigned long long)item->inode, (unsigned long long)item->generation);
 	for (; *path && n < sizeof(line) - 8; path++) {
 		if (*path == '\n' || *path == '\\')
 			n += (size_t)snprintf(line + n, 5, "\\%03o", (unsigned char)*path);
@@ -76,9 +78,17 @@ static void tell(struct finding *f, struct asked *a, const char *path)
 			line[n++] = *path;
 	}
 	line[n++] = '\n';
-	a->found++;
+	/* whole lines up to 4 KiB stay whole in a pipe */
 	if (write(f->out, line, n) != (ssize_t)n)
 		_exit(1);
+}
+
+/* Whether this item's inode is looked for, and its names are not known enough. */
+static bool lacks(struct finding *f, const struct item *item)
+{
+	const struct item *first = finding_item(f, item->inode);
+
+	return (item->flags & PATHS_ASKED) && (!first->found || (item->flags & PATHS_LINKS));
 }
 
 static bool below(const char *path, const char *mount)
@@ -107,23 +117,21 @@ static uint64_t inode_of(const char *path)
 static void look_at(struct finding *f, const char *process, const char *number)
 {
 	char path[PATH_MAX + 600], target[PATH_MAX];
+	struct item *item;
 	uint64_t inode;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/%s/fdinfo/%s", f->proc, process, number);
 	inode = inode_of(path);
-	for (size_t i = 0; i < f->n && inode; i++) {
-		struct asked *a = &f->asked[i];
-
-		if (a->inode != inode || a->found)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s/fd/%s", f->proc, process, number);
-		n = readlink(path, target, sizeof(target) - 1);
-		target[n > 0 ? n : 0] = '\0';
-		/* one of another file system has the same number; one that was deleted has no path */
-		if (below(target, f->mount) && !strstr(target, " (deleted)"))
-			tell(f, a, target);
-	}
+	item = inode ? finding_item(f, inode) : NULL;
+	if (!item || !lacks(f, item))
+		return;
+	snprintf(path, sizeof(path), "%s/%s/fd/%s", f->proc, process, number);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	/* one of another file system has the same number; one that was deleted has no path */
+	if (below(target, f->mount) && !strstr(target, " (deleted)"))
+		finding_tell(f, item, target);
 }
 
 static void each_name(const char *path, struct finding *f, const char *process,
@@ -198,184 +206,126 @@ static bool path_of(const struct finding *f, int fd, char path[PATH_MAX])
 	       !strstr(path, " (deleted)");
 }
 
-static void by_handle(struct finding *f, struct asked *a)
+static void by_handle(struct finding *f, struct item *item)
 {
 	/* O_PATH: neither the file's open() nor a permission is asked for */
-	int fd = open_handle(f, a->inode, a->generation, O_PATH);
+	int fd = open_handle(f, item->inode, item->generation, O_PATH);
 	char path[PATH_MAX];
 
 	if (fd < 0)
 		return;
 	if (path_of(f, fd, path))
-		tell(f, a, path);
+		finding_tell(f, item, path);
 	close(fd);
 }
 
-/* One look into the parent, whose names carry inode numbers: no file is asked. */
-static void by_parent(struct finding *f, struct asked *a)
-{
-	int fd = open_handle(f, a->parent, a->parents_generation, O_RDONLY | O_DIRECTORY);
-	char path[PATH_MAX], full[PATH_MAX + NAME_MAX + 2];
-	struct dirent *e;
-	DIR *dir;
+/* ---- parents ------------------------------------------------------------------------------- */
 
-	if (fd < 0)
-		return;
-	if (!path_of(f, fd, path))
-		snprintf(path, sizeof(path), "%s", f->mount);
-	dir = fdopendir(fd);
+/* Reads a directory, whose names carry inode numbers: no file is asked. True to go on. */
+static bool each_entry(int fd, bool (*each)(void *arg, const struct dirent *e), void *arg)
+{
+	struct dirent *e;
+	DIR *dir = fdopendir(fd);
+	bool more = true;
+
 	if (!dir) {
 		close(fd);
-		return;
+		return true;
 	}
-	for (int i = 0; i < DIRECTORY_MOST && (e = readdir(dir)); i++)
-		if (e->d_ino == a->inode && strcmp(e->d_name, ".") != 0 &&
-		    strcmp(e->d_name, "..") != 0) {
-			snprintf(full, sizeof(full), "%s/%s", path, e->d_name);
-			tell(f, a, full);
-		}
+	for (int i = 0; i < DIRECTORY_MOST && more && (e = readdir(dir)); i++)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			more = each(arg, e);
 	closedir(dir);
+	return more;
 }
 
-void paths_find_here(const char *request, const char *proc, int out)
+struct looking {
+	uint64_t inode;
+	char name[NAME_MAX + 1];
+};
+
+static bool is_it(void *arg, const struct dirent *e)
 {
-	struct finding f = {.out = out, .mount_fd = -1, .proc = proc};
+	struct looking *l = arg;
+
+	if (e->d_ino != l->inode)
+		return true;
+	snprintf(l->name, sizeof(l->name), "%s", e->d_name);
+	return false;
+}
+
+/* The path of a directory: by its handle, or by its name in the directory above it. */
+static int open_directory(struct finding *f, uint64_t inode, char path[PATH_MAX], int climb)
+{
+	const struct item *item = finding_item(f, inode);
+	struct looking l = {.inode = inode};
+	int fd, above;
+
+	fd = item ? open_handle(f, inode, item->generation, O_RDONLY | O_DIRECTORY) : -1;
+	if (fd >= 0) {
+		if (!path_of(f, fd, path))
+			snprintf(path, PATH_MAX, "%s", f->mount);
+		return fd;
+	}
+	if (!item || !item->parent || !climb)
+		return -1;
+	above = open_directory(f, item->parent, path, climb - 1);
+	if (above < 0)
+		return -1;
+	if (!each_entry(dup(above), is_it, &l) && strlen(path) + strlen(l.name) + 2 < PATH_MAX) {
+		fd = openat(above, l.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		strcat(strcat(path, "/"), l.name);
+	}
+	close(above);
+	return fd;
+}
+
+struct naming {
+	struct finding *f;
+	struct item *item;
+	const char *path;
+};
+
+static bool name_it(void *arg, const struct dirent *e)
+{
+	struct naming *n = arg;
+	char full[PATH_MAX + NAME_MAX + 2];
+
+	if (e->d_ino != n->item->inode)
+		return true;
+	snprintf(full, sizeof(full), "%s/%s", n->path, e->d_name);
+	finding_tell(n->f, n->item, full);
+	/* where it has several names all are told */
+	return n->item->flags & PATHS_LINKS;
+}
+
+/* One look into the parent. */
+static void by_parent(struct finding *f, const struct item *item)
+{
+	char path[PATH_MAX];
+	struct naming n = {f, finding_item(f, item->inode), path};
+	int fd = item->parent ? open_directory(f, item->parent, path, CLIMB_MOST) : -1;
+
+	if (fd >= 0)
+		each_entry(fd, name_it, &n);
+}
+
+void paths_ladder(struct finding *f)
+{
 	size_t left = 0;
 
-	if (!parse(&f, request))
-		return;
-	each_name(proc, &f, NULL, look_at_process);
-	for (size_t i = 0; i < f.n; i++)
-		left += !f.asked[i].found && f.asked[i].generation;
+	each_name(f->proc, f, NULL, look_at_process);
+	for (size_t i = 0; i < f->n; i++)
+		left += lacks(f, &f->items[i]);
 	if (!left)
 		return;
-	f.mount_fd = open(f.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (size_t i = 0; i < f.n; i++)
-		if (!f.asked[i].found)
-			by_handle(&f, &f.asked[i]);
-	for (size_t i = 0; i < f.n; i++)
-		if (!f.asked[i].found)
-			by_parent(&f, &f.asked[i]);
-	if (f.mount_fd >= 0)
-		close(f.mount_fd);
-}
-
-/* ---- the process that starts it ------------------------------------------------------------ */
-
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-/* One that sleeps in the kernel dies when it wakes; meanwhile it is left alone. */
-static void run_one(const char *request, int out)
-{
-	int64_t until = now_ms() + FIND_MS;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		const char *proc = getenv("O2TOP_PROC");
-
-		signal(SIGTERM, SIG_DFL);
-		paths_find_here(request, proc ? proc : "/proc", out);
-		_exit(0);
-	}
-	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0) {
-		struct timespec pause = {.tv_nsec = 2000000};
-
-		if (now_ms() > until) {
-			kill(pid, SIGKILL);
-			waitpid(pid, NULL, WNOHANG);
-			break;
-		}
-		nanosleep(&pause, NULL);
-	}
-	if (write(out, ".\n", 2) != 2)
-		_exit(1);
-}
-
-static void serve(int in, int out)
-{
-	char request[REQUEST_MAX];
-	FILE *from = fdopen(in, "re");
-
-	caps_drop(CAPS_FIND_PATHS);
-	while (from && fgets(request, sizeof(request), from)) {
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		run_one(request, out);
-	}
-	_exit(0);
-}
-
-void paths_start(struct paths_finder *f)
-{
-	int to[2], from[2];
-
-	*f = (struct paths_finder){.pid = -1, .to = -1, .from = -1, .gone = true};
-	if (pipe2(to, O_CLOEXEC) < 0)
-		return;
-	if (pipe2(from, O_CLOEXEC) < 0) {
-		close(to[0]);
-		close(to[1]);
-		return;
-	}
-	f->pid = fork();
-	if (f->pid == 0) {
-		close(to[1]);
-		close(from[0]);
-		/* it must not keep the connection open, nor write to it */
-		close(STDIN_FILENO);
-		close(STDOUT_FILENO);
-		serve(to[0], from[1]);
-	}
-	close(to[0]);
-	close(from[1]);
-	f->to = to[1];
-	f->from = from[0];
-	f->gone = f->pid < 0;
-}
-
-void paths_stop(struct paths_finder *f)
-{
-	if (f->to >= 0)
-		close(f->to);
-	if (f->from >= 0)
-		close(f->from);
-	if (f->pid > 0) {
-		kill(f->pid, SIGKILL);
-		waitpid(f->pid, NULL, 0);
-	}
-	*f = (struct paths_finder){.pid = -1, .to = -1, .from = -1, .gone = true};
-}
-
-bool paths_find(struct paths_finder *f, const char *request, struct buffer *out)
-{
-	int64_t until = now_ms() + 2 * FIND_MS, from = now_ms();
-	size_t begin = out->len;
-
-	if (f->gone || dprintf(f->to, "%s\n", request) < 0)
-		return false;
-	for (;;) {
-		struct pollfd p = {.fd = f->from, .events = POLLIN};
-		char part[4096];
-		int64_t left = until - now_ms();
-		ssize_t n;
-
-		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
-			break;
-		n = read(f->from, part, sizeof(part));
-		if (n <= 0 || buffer_add(out, part, (size_t)n))
-			break;
-		if (out->len - begin >= 2 && memcmp(out->data + out->len - 2, ".\n", 2) == 0 &&
-		    (out->len - begin == 2 || out->data[out->len - 3] == '\n')) {
-			out->len -= 2;
-			return now_ms() - from < FIND_MS;
-		}
-	}
-	f->gone = true;
-	return false;
+	f->mount_fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < f->n; i++)
+		if (lacks(f, &f->items[i]))
+			by_handle(f, finding_item(f, f->items[i].inode));
+	for (size_t i = 0; i < f->n; i++)
+		if (lacks(f, &f->items[i]))
+			by_parent(f, &f->items[i]);
+	if (f->mount_fd >= 0)
+		close(f->mount_fd);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "processes.h"
 
+#include "../clock.h"
+
 #include "flags.h"
 #include "mode.h"
 #include "survey.h"
@@ -124,14 +126,6 @@ static int add_part(struct processes *p, const struct glock__survey_space *space
 	return 0;
 }
 
-static int64_t now_us(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
 static int append(struct processes *p, struct node_sample **nodes, size_t *n)
 {
 	struct node_sample *more = reallocarray(*nodes, *n + p->n + 1, sizeof(*more));
@@ -237,22 +231,6 @@ static int print_node(const struct process *one, struct glock__survey_node *part
 	return err;
 }
 
-static ssize_t fd_read(struct input *in, void *buf, size_t size)
-{
-	ssize_t n;
-
-	do
-		n = read(in->fd, buf, size);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n;
-}
-
-static void fd_close(struct input *in)
-{
-	close(in->fd);
-	in->fd = -1;
-}
-
 int processes_open(const struct processes *p, const struct node_sample *node,
 		   const struct space_sample *space, enum file_kind kind, struct input *in)
 {
@@ -270,8 +248,7 @@ int processes_open(const struct processes *p, const struct node_sample *node,
 		err = print_node(one, one->parts[j], &fd);
 		if (err)
 			return err;
-		*in = (struct input){.read = fd_read, .close = fd_close, .fd = fd};
-		snprintf(in->label, sizeof(in->label), "%s", one->name);
+		input_open_fd(in, fd, one->name);
 		return 0;
 	}
 	return -ENOENT;

@@ -11,6 +11,7 @@
 #include "../model.h"
 #include "delta.h"
 #include "frames.h"
+#include "kinds.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -111,7 +112,7 @@ static int recorder_open(struct collector *collector, const struct node_sample *
 	struct copy *c;
 	int err = r->inner->ops->open(r->inner, node, space, kind, in);
 
-	if (err == -ENOENT || !record_kind_name(kind))
+	if (err == -ENOENT)
 		return err;
 	c = new_copy(r, node, space, kind);
 	/* what cannot be recorded can be shown */
@@ -182,7 +183,7 @@ static int pack_file(struct recorder *r, const struct copy *c, struct pack *meta
 {
 	const struct node_sample *n = &r->sample.nodes[c->node];
 	const struct space_sample *space = c->space < n->n_spaces ? &n->spaces[c->space] : NULL;
-	const char *kind = record_kind_name(c->kind);
+	const char *kind = kind_names[c->kind];
 	struct known *known = stream_known(&r->streams, n->name, space ? space->fs : FS_OCFS2,
 					   space ? space->name : "", kind);
 

@@ -31,10 +31,6 @@ bool is_recording(const char *path);
 
 /* ---- shared by both ------------------------------------------------------------------------ */
 
-/* What kinds of files are called in a recording; NULL is not recorded. */
-const char *record_kind_name(enum file_kind kind);
-enum file_kind record_kind_named(const char *name); /* FILE_KINDS: none that is known */
-
 /* What is known of each file of each node, by its name. */
 struct stream;
 struct streams {

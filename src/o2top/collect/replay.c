@@ -11,6 +11,7 @@
 #include "../model.h"
 #include "delta.h"
 #include "frames.h"
+#include "kinds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +191,7 @@ static int read_file(struct replay *r, struct unpack *meta, struct undelta *in, 
 	struct recorded *file;
 	size_t len = 0;
 	int err = failed ? -ENOMEM : 0;
+	int number;
 
 	if (!err && (meta->bad || !kind || space > n->n_spaces))
 		err = -EBADMSG;
@@ -199,13 +201,14 @@ static int read_file(struct replay *r, struct unpack *meta, struct undelta *in, 
 				 space ? n->spaces[space - 1].name : "", kind);
 		err = known ? delta_read(known, in, keep ? &text : NULL, &len) : -ENOMEM;
 	}
-	if (!err && keep && record_kind_named(kind) < FILE_KINDS) {
+	number = kind ? kind_named(kind, strlen(kind)) : -1;
+	if (!err && keep && number >= 0 && number < FILE_KINDS) {
 		file = add_file(r);
 		if (file) {
 			*file =
 			    (struct recorded){.node = r->n_nodes - 1,
 					      .space = space ? (size_t)space - 1 : SIZE_MAX,
-					      .kind = record_kind_named(kind),
+					      .kind = (enum file_kind)number,
 					      .error = error < 0 && error > -4096 ? (int)error : 0,
 					      .text = text,
 					      .len = len};
@@ -393,7 +396,7 @@ static int replay_open(struct collector *c, const struct node_sample *node,
 		if (f->error && !f->len)
 			return f->error;
 		snprintf(label, sizeof(label), "%.100s/%.200s/%s", node->name,
-			 space ? space->name : "", record_kind_name(kind));
+			 space ? space->name : "", kind_names[kind]);
 		input_open_memory(in, f->text, f->len, label);
 		return 0;
 	}

@@ -12,38 +12,6 @@ struct stream {
 	struct known known;
 };
 
-/* These names are in files: they stay. */
-static const char *const kind_names[FILE_KINDS] = {
-    [FILE_LOCKING_STATE] = "locking_state",
-    [FILE_FS_STATE] = "fs_state",
-    [FILE_GLOCKS] = "glocks",
-    [FILE_GLSTATS] = "glstats",
-    [FILE_SBSTATS] = "sbstats",
-    [FILE_DLM_ALL] = "dlm_all",
-    [FILE_TRACE] = "trace",
-    [FILE_O2DLM] = "o2dlm",
-    [FILE_O2DLM_STATE] = "o2dlm_state",
-    [FILE_FILTER] = "locking_filter",
-    [FILE_TASKS] = "tasks",
-    [FILE_IDS] = "ids",
-    [FILE_NODE] = "node",
-    [FILE_PATHS] = "paths",
-};
-
-const char *record_kind_name(enum file_kind kind)
-{
-	return kind < FILE_KINDS ? kind_names[kind] : NULL;
-}
-
-enum file_kind record_kind_named(const char *name)
-{
-	int kind = 0;
-
-	while (kind < FILE_KINDS && (!kind_names[kind] || strcmp(kind_names[kind], name) != 0))
-		kind++;
-	return (enum file_kind)kind;
-}
-
 struct known *stream_known(struct streams *s, const char *node, enum fs_kind fs, const char *space,
 			   const char *kind)
 {

@@ -2,6 +2,7 @@
 #include "tree.h"
 
 #include "../sources/scan.h"
+#include "kinds.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,17 +14,6 @@
 static const char *const fs_folder[FS_KINDS] = {
     [FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2", [FS_GLOCK] = "glock"};
 
-static const char *const file_name[FILE_KINDS] = {
-    [FILE_LOCKING_STATE] = "locking_state",
-    [FILE_FS_STATE] = "fs_state",
-    [FILE_GLOCKS] = "glocks",
-    [FILE_GLSTATS] = "glstats",
-    [FILE_SBSTATS] = "sbstats",
-    [FILE_FILTER] = "locking_filter",
-    [FILE_NODE] = "node",
-    [FILE_CONDITION] = "condition",
-};
-
 /* The DLM's name for a lock space: the UUID, or what follows the cluster's name in a lock table. */
 static const char *dlm_name(const struct space_sample *space)
 {
@@ -32,17 +22,14 @@ static const char *dlm_name(const struct space_sample *space)
 	return colon ? colon + 1 : space->name;
 }
 
-int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *space,
-	      enum file_kind kind)
+/* The path of a file, or -ENAMETOOLONG. */
+static int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *space,
+		     enum file_kind kind)
 {
 	int n;
 
 	if (kind == FILE_TRACE || kind == FILE_TASKS || kind == FILE_IDS || kind == FILE_PATHS)
-		n = snprintf(path, PATH_MAX, "%s/%s", root,
-			     kind == FILE_TRACE   ? "trace"
-			     : kind == FILE_TASKS ? "tasks"
-			     : kind == FILE_IDS   ? "ids"
-						  : "paths");
+		n = snprintf(path, PATH_MAX, "%s/%s", root, kind_names[kind]);
 	else if (kind == FILE_O2DLM || kind == FILE_O2DLM_STATE)
 		n = snprintf(path, PATH_MAX, "%s/o2dlm/%s/%s", root, space->name,
 			     kind == FILE_O2DLM ? "locking_state" : "dlm_state");
@@ -50,7 +37,7 @@ int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *
 		n = snprintf(path, PATH_MAX, "%s/dlm/%s_all", root, dlm_name(space));
 	else
 		n = snprintf(path, PATH_MAX, "%s/%s/%s/%s", root, fs_folder[space->fs], space->name,
-			     file_name[kind]);
+			     kind_names[kind]);
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 

@@ -14,9 +14,6 @@
 
 #include <limits.h>
 
-/* The path of a file, or -ENAMETOOLONG. */
-int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *space,
-	      enum file_kind kind);
 /* Opens it, labelled with its path from `from` characters on. -ENOENT where there is none. */
 int tree_open(const char *root, size_t from, const struct space_sample *space, enum file_kind kind,
 	      struct input *in);

@@ -52,9 +52,9 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 	if ((!requests && !queued) || !(c = table_change(&t->ns->table, lock)))
 		return;
 	c->counts_requests = true;
-	c->requests = (uint64_t)(share * (double)requests + 0.5);
+	c->requests = part_of(share, requests);
 	c->answers = requests < UINT32_MAX ? (uint32_t)requests : UINT32_MAX;
-	c->acquired = (uint64_t)(share * (double)queued + 0.5);
+	c->acquired = part_of(share, queued);
 	if (p)
 		before = (struct gfs2_mean){p->dcount, p->srttb, p->srttvarb};
 	if (r->traced || !gfs2_estimate(p ? &before : NULL, &now, &total, &mean))

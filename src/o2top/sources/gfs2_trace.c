@@ -127,7 +127,11 @@ bool gfs2_take_trace(struct take *t)
 	struct input in;
 	size_t spaces = 0;
 
-	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_TRACE, &in))
+	int err = t->collector->ops->open(t->collector, t->from, t->from_space, FILE_TRACE, &in);
+
+	if (err && err != -ENOENT)
+		problem(t->problems, t->from->name, 0, "no trace: %s", strerror(-err));
+	if (err)
 		return false;
 	input_lines(&in, look_line, &tr);
 	for (size_t i = 0; i < t->from->n_spaces; i++)

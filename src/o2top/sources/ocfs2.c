@@ -9,6 +9,7 @@
  */
 #include "ocfs2_wait.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static void forget_inode(struct take *t, uint64_t number)
 		return;
 	lock->kind = 0;
 	lock->size = UINT64_MAX;
+	lock->inode_generation = 0;
 }
 
 /* What the line tells about the inode beside the lock. */
@@ -61,6 +63,10 @@ static void describe(struct take *t, struct lock *lock, const struct ocfs2_line 
 	if (l->id.type == 'M' && ocfs2_lvb_decode(&lvb, l->lvb)) {
 		lock->kind = (uint8_t)(lvb.mode >> 12);
 		lock->size = lvb.size;
+		lock->inode_generation = lvb.generation;
+		lock->attributes &= (uint8_t)~LOCK_LINKS;
+		if (lvb.links > 1 && lock->kind != DT_DIR)
+			lock->attributes |= LOCK_LINKS;
 	}
 	if (l->id.type == 'N' && !t->ns->root) {
 		/*
@@ -120,6 +126,8 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 		problem(t->problems, r->label, number, "%s", strerror(ENOMEM));
 		return false;
 	}
+	if (!lock->now.sample)
+		lock->inode_generation = 0;
 	r->usable++;
 	shot_of(&s, &l);
 	r->counts |= (s.gets[0] | s.gets[1] | s.fails[0] | s.fails[1]) != 0;

@@ -261,6 +261,7 @@ bool ocfs2_lvb_decode(struct ocfs2_lvb *out, const uint8_t lvb[OCFS2_LVB_LEN])
 		return false;
 	out->size = big_endian(lvb + 40, 8);
 	out->mode = (uint16_t)big_endian(lvb + 48, 2);
+	out->links = (uint16_t)big_endian(lvb + 50, 2);
 	out->generation = (uint32_t)big_endian(lvb + 56, 4);
 	return true;
 }

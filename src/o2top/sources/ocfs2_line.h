@@ -73,7 +73,7 @@ struct ocfs2_line {
 
 /* What the LVB of an M lock tells about the inode (struct ocfs2_meta_lvb, big-endian). */
 struct ocfs2_lvb {
-	uint16_t mode;
+	uint16_t mode, links;
 	uint32_t generation;
 	uint64_t size;
 };

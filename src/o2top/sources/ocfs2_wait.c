@@ -233,7 +233,7 @@ static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_sho
 	c = table_change(&t->ns->table, lock);
 	if (!c)
 		return;
-	c->acquired += (uint64_t)(share * (double)(d.gets[0] + d.gets[1]) + 0.5);
+	c->acquired += part_of(share, d.gets[0] + d.gets[1]);
 	if (tells_use(lock)) {
 		c->read |= d.gets[0] > 0;
 		c->wrote |= d.gets[1] > 0;

@@ -7,6 +7,7 @@
 
 #include "../advice.h"
 #include "colours.h"
+#include "directories.h"
 #include "units.h"
 
 #include <dirent.h>
@@ -343,6 +344,7 @@ static void print_row(struct page *p, const struct row *row)
 	print_use(p, row);
 	print_label(p, row);
 	fprintf(p->out, "%s\n", row->hot ? off(p) : "");
+	print_words(p, "=", row->links);
 	print_words(p, "!", row->sentence);
 	print_words(p, "?", row->note);
 	advise(p->f->model, row, advice, sizeof(advice));
@@ -385,6 +387,40 @@ static void print_section(struct page *p, enum section section, const char *titl
 			section == SECTION_SYSTEM ? " that cost little" : "", off(p));
 }
 
+static int print_directories(struct page *p)
+{
+	bool rates = !p->f->single && p->f->group->interval_s > 0;
+	double all = p->f->group->totals.lost_per_s;
+	struct directories d;
+	int err = directories_of_group(&d, p->f->model, p->f->group);
+
+	fprintf(p->out,
+		"\n%s       LOST/s  UNDER/s SHARE WAIT          AGE ACQ/s ROWS  DIRECTORY%s\n",
+		on(p, ROLE_TITLE), off(p));
+	for (size_t i = 0; i < d.n && !err && (!p->o->length || i < p->o->length); i++) {
+		const struct directory *one = &d.list[i];
+		char lost[UNIT_MAX], under[UNIT_MAX], share[UNIT_MAX], acquired[UNIT_MAX];
+		char b[UNIT_MAX + 1], age[UNIT_RANGE_MAX] = "-", clean[LABEL_MAX];
+
+		unit_clean(clean, sizeof(clean), *one->path ? one->path : "no path known", 0);
+		if (one->sum.waiting)
+			unit_range(age, one->sum.oldest_s, one->sum.oldest_max_s);
+		fprintf(
+		    p->out, "%s%s    %8s %8s %5s %4u %12s %5s %4u  %s%s\n",
+		    on(p, one->n_hot ? ROLE_HOT : ROLE_PLAIN), one->n_hot ? "*" : " ",
+		    rates ? approx(b, unit_rate(lost, one->lost_per_s), change_estimated(&one->sum))
+			  : "-",
+		    rates ? unit_rate(under, one->under_per_s) : "-",
+		    unit_share(share, !rates    ? NAN
+				      : all > 0 ? one->under_per_s / all
+						: 0),
+		    one->sum.waiting, age, unit_count(acquired, rates ? one->acquired_per_s : NAN),
+		    one->n_rows, clean, one->n_hot ? off(p) : "");
+	}
+	directories_free(&d);
+	return err;
+}
+
 static void print_problems(struct page *p)
 {
 	const struct problems *list = p->f->problems;
@@ -405,15 +441,20 @@ static void print_problems(struct page *p)
 int view_batch(FILE *out, const struct frame *frame, const struct view_options *options)
 {
 	struct page p = {out, frame, options};
+	int err = 0;
 
 	print_title(&p);
 	print_nodes(&p);
 	print_banners(&p);
 	print_totals(&p);
-	print_section(&p, SECTION_FILES, "FILES");
-	print_section(&p, SECTION_SYSTEM, "SYSTEM");
+	if (options->by_directory) {
+		err = print_directories(&p);
+	} else {
+		print_section(&p, SECTION_FILES, "FILES");
+		print_section(&p, SECTION_SYSTEM, "SYSTEM");
+	}
 	print_problems(&p);
 	fprintf(out, "\n");
 	errno = EIO;
-	return fflush(out) || ferror(out) ? -errno : 0;
+	return err ? err : fflush(out) || ferror(out) ? -errno : 0;
 }

@@ -6,6 +6,7 @@
 #include "view.h"
 
 #include "../advice.h"
+#include "directories.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -187,6 +188,8 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	set(o, "kind", text(kind_of(f, row, kind, sizeof(kind))));
 	set(o, "section", text(row->section == SECTION_FILES ? "files" : "system"));
 	set(o, "path", text(row->path));
+	set(o, "other_paths", text(row->links));
+	set(o, "within", text(row->within));
 	set(o, "size", row->size == UINT64_MAX ? json_null() : whole(row->size));
 	set(o, "wait_s_per_s", number(row->lost_per_s));
 	set(o, "share", number(all > 0 ? row->lost_per_s / all : 0));
@@ -259,6 +262,32 @@ static json_t *banner_list(const struct frame *f)
 	return a;
 }
 
+static json_t *directory_list(const struct frame *f)
+{
+	double all = f->group->totals.lost_per_s;
+	json_t *a = json_array();
+	struct directories d;
+
+	if (directories_of_group(&d, f->model, f->group)) {
+		json_decref(a);
+		a = NULL;
+	}
+	for (size_t i = 0; i < d.n && a; i++) {
+		const struct directory *one = &d.list[i];
+		json_t *o = numbers(&one->sum);
+
+		set(o, "path", *one->path ? text(one->path) : json_null());
+		set(o, "wait_s_per_s", number(one->lost_per_s));
+		set(o, "under_wait_s_per_s", number(one->under_per_s));
+		set(o, "share", number(all > 0 ? one->under_per_s / all : 0));
+		set(o, "rows", json_integer(one->n_rows));
+		set(o, "hot_rows", json_integer(one->n_hot));
+		json_array_append_new(a, o);
+	}
+	directories_free(&d);
+	return a;
+}
+
 int view_json(FILE *out, const struct frame *f, const struct view_options *options)
 {
 	json_t *o = json_object(), *rows = json_array();
@@ -277,6 +306,8 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 	set(o, "nodes", nodes(f));
 	set(o, "banners", banner_list(f));
 	set(o, "rows", rows);
+	if (options->by_directory)
+		set(o, "directories", directory_list(f));
 	set(o, "totals", totals(f));
 	set(o, "problems", problem_list(f));
 	errno = EIO;

@@ -164,7 +164,8 @@ static void set_columns(struct ui *ui)
 
 int tui_run(const struct tui_setup *setup)
 {
-	struct ui ui = {.setup = setup, .sort = setup->engine.sort};
+	struct ui ui = {
+	    .setup = setup, .sort = setup->engine.sort, .by_directory = setup->view->by_directory};
 	int err;
 
 	ui.all_system = setup->view->all_system;

@@ -20,6 +20,7 @@
 
 #include "../engine.h"
 #include "colours.h"
+#include "directories.h"
 #include "view.h"
 
 struct tui_setup {
@@ -58,14 +59,6 @@ struct item {
 	uint32_t nth; /* which process, or enum about */
 };
 
-struct directory {
-	char *path;
-	struct change sum;
-	double lost_per_s, acquired_per_s;
-	uint32_t n_rows, n_hot;
-	uint32_t first; /* in list.by_directory */
-};
-
 /* What a row or directory is known by from frame to frame. */
 struct item_key {
 	uint32_t space;
@@ -80,9 +73,7 @@ struct list {
 	size_t n_order;
 	size_t n_section[SECTIONS]; /* rows shown of each */
 	size_t n_left[SECTIONS];    /* and left out as they cost little */
-	struct directory *directories;
-	size_t n_directories;
-	uint32_t *by_directory; /* rows, directory after directory */
+	struct directories directories;
 };
 
 enum path_style { PATH_FULL, PATH_NAME, PATH_INODE, PATH_STYLES };

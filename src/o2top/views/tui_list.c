@@ -22,7 +22,7 @@ bool item_key_of(const struct ui *ui, const struct item *item, struct item_key *
 	if (!ui->shot || item->kind == ITEM_SECTION || item->kind == ITEM_NOTHING)
 		return false;
 	if (item->kind == ITEM_DIRECTORY) {
-		key->directory = ui->list.directories[item->row].path;
+		key->directory = ui->list.directories.list[item->row].path;
 		return true;
 	}
 	key->space = ui->shot->group.rows[item->row].space;
@@ -49,7 +49,7 @@ bool item_is_open(const struct ui *ui, const struct item *item)
 {
 	struct item_key key;
 
-	return item_key_of(ui, item, &key) && is_open(ui, &key);
+	return ui->n_open && item_key_of(ui, item, &key) && is_open(ui, &key);
 }
 
 void item_toggle(struct ui *ui, const struct item *item)
@@ -290,15 +290,6 @@ static int add_rows(struct ui *ui, int width)
 
 /* ---- directories --------------------------------------------------------------------------- */
 
-static void add_to_directory(struct directory *d, const struct row *row, const struct model *m)
-{
-	change_sum(&d->sum, &row->sum);
-	d->lost_per_s += row->lost_per_s;
-	d->acquired_per_s += row_acquired_per_s(m, row);
-	d->n_rows++;
-	d->n_hot += row->hot;
-}
-
 static int by_worth(const void *a, const void *b, void *arg)
 {
 	const struct directory *x = a, *y = b;
@@ -334,59 +325,24 @@ static int by_worth(const void *a, const void *b, void *arg)
 	return ui->reversed ? -c : c;
 }
 
-static void free_directories(struct list *l)
-{
-	for (size_t i = 0; i < l->n_directories; i++)
-		free(l->directories[i].path);
-	free(l->directories);
-	free(l->by_directory);
-	l->directories = NULL;
-	l->by_directory = NULL;
-	l->n_directories = 0;
-}
-
 static int gather_directories(struct ui *ui)
 {
 	struct list *l = &ui->list;
-	struct row *rows = ui->shot->group.rows;
-	size_t before_len = 0;
-	const char *before = NULL;
+	int err = directories_make(&l->directories, &ui->shot->model, ui->shot->group.rows,
+				   l->order, l->n_order);
 
-	l->by_directory = calloc(l->n_order + 1, sizeof(*l->by_directory));
-	l->directories = calloc(l->n_order + 1, sizeof(*l->directories));
-	if (!l->by_directory || !l->directories)
-		return -ENOMEM;
-	memcpy(l->by_directory, l->order, l->n_order * sizeof(*l->order));
-	if (sort_by_directory(rows, l->by_directory, l->n_order))
-		return -ENOMEM;
-	for (size_t i = 0; i < l->n_order; i++) {
-		const struct row *row = &rows[l->by_directory[i]];
-		size_t len;
-		const char *path = directory_of(row, &len);
-
-		if (!before || len != before_len || memcmp(path, before, len) != 0) {
-			struct directory *d = &l->directories[l->n_directories];
-
-			d->path = strndup(path, len);
-			if (!d->path)
-				return -ENOMEM;
-			d->first = (uint32_t)i;
-			l->n_directories++;
-			before = path;
-			before_len = len;
-		}
-		add_to_directory(&l->directories[l->n_directories - 1], row, &ui->shot->model);
-	}
-	qsort_r(l->directories, l->n_directories, sizeof(*l->directories), by_worth, ui);
-	return 0;
+	if (!err)
+		qsort_r(l->directories.list, l->directories.n, sizeof(*l->directories.list),
+			by_worth, ui);
+	return err;
 }
 
 static int add_directories(struct ui *ui, int width)
 {
 	int err = gather_directories(ui);
 
-	for (size_t i = 0; i < ui->list.n_directories && !err; i++) {
-		const struct directory *d = &ui->list.directories[i];
+	for (size_t i = 0; i < ui->list.directories.n && !err; i++) {
+		const struct directory *d = &ui->list.directories.list[i];
 		struct item *item = add(ui, ITEM_DIRECTORY, (uint32_t)i, 0, 0);
 
 		if (!item)
@@ -394,7 +350,7 @@ static int add_directories(struct ui *ui, int width)
 		if (!item_is_open(ui, item))
 			continue;
 		for (uint32_t j = 0; j < d->n_rows && !err; j++)
-			err = add_row(ui, ui->list.by_directory[d->first + j], 1, width);
+			err = add_row(ui, ui->list.directories.order[d->first + j], 1, width);
 	}
 	return err;
 }
@@ -406,7 +362,7 @@ int list_build(struct ui *ui, int width)
 	int err;
 
 	ui->list.n = 0;
-	free_directories(&ui->list);
+	directories_free(&ui->list.directories);
 	if (!ui->shot)
 		return 0;
 	err = order_rows(ui);
@@ -419,7 +375,7 @@ int list_build(struct ui *ui, int width)
 
 void list_free(struct list *l)
 {
-	free_directories(l);
+	directories_free(&l->directories);
 	free(l->items);
 	free(l->order);
 	*l = (struct list){0};

@@ -60,7 +60,7 @@ bool search_next(struct ui *ui, size_t from, int direction)
 		const char *text = label;
 
 		if (item->kind == ITEM_DIRECTORY)
-			text = ui->list.directories[item->row].path;
+			text = ui->list.directories.list[item->row].path;
 		else if (item->kind == ITEM_ROW)
 			item_label(ui, &ui->shot->group.rows[item->row], false, label,
 				   sizeof(label));

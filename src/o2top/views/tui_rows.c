@@ -102,7 +102,7 @@ static void draw_row(const struct ui *ui, int y, int width, const struct item *i
 static void draw_directory(const struct ui *ui, int y, int width, const struct item *item,
 			   bool selected)
 {
-	const struct directory *d = &ui->list.directories[item->row];
+	const struct directory *d = &ui->list.directories.list[item->row];
 	struct cell_line line = {.shot = ui->shot,
 				 .sum = &d->sum,
 				 .lost_per_s = d->lost_per_s,

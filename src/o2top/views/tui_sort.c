@@ -143,6 +143,10 @@ const char *directory_of(const struct row *row, size_t *len)
 	const char *slash;
 
 	*len = 0;
+	if (!row->path && row->within) {
+		*len = strlen(row->within);
+		return row->within;
+	}
 	if (!row->path)
 		return "";
 	*len = strlen(row->path);

@@ -22,6 +22,7 @@ struct view_options {
 	unsigned length;     /* rows of files; 0 all */
 	bool details;        /* hot rows opened to lock types and nodes */
 	bool details_of_all; /* and the others */
+	bool by_directory;   /* rows added up by directory */
 	bool all_system;     /* also the rows of the system section that are not hot */
 	bool color;
 	bool ascii;    /* no characters but ASCII */

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+#
+# awk -f table.awk FIGURES - a line a figure: name, ours, unit, the peer's, limit (tabs; "-": none). The limit is for
+# ours by the peer's, or for ours where there is no peer.
+BEGIN {
+	FS = "\t"
+	print_line("", "glock", "peer", "ratio", "limit", "")
+}
+
+function print_line(what, ours, peer, ratio, limit, verdict,  text)
+{
+	text = sprintf("%-58s %12s %11s %8s %8s  %s", what, ours, peer, ratio, limit, verdict)
+	sub(/ +$/, "", text)
+	print text
+}
+
+{
+	ratio = $4 == "-" ? "-" : sprintf($2 < $4 / 1000 ? "%.6f" : "%.3f", $2 / $4)
+	value = $4 == "-" ? $2 : $2 / $4
+	verdict = $5 == "-" ? "" : value <= $5 ? "met" : "MISSED"
+	missed += verdict == "MISSED"
+	unit = $3 == "-" ? "" : " " $3
+	print_line($1, $2 unit, $4 == "-" ? "-" : $4 unit, ratio, $5, verdict)
+}
+END {
+	if (missed)
+		printf "\n*** %d LIMIT%s MISSED ***\n", missed, missed > 1 ? "S" : ""
+}

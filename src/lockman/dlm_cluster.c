@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* dlm_cluster.c - see dlm_cluster.h. */
+#include "dlm_cluster.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+const char *const glock__cluster_states[] = {
+    [GLOCK__CLUSTER_FINE] = "all is well",
+    [GLOCK__CLUSTER_STOPPED] = "the lockspace is stopped",
+    [GLOCK__CLUSTER_NO_QUORUM] = "the cluster has no quorum",
+    [GLOCK__CLUSTER_NO_DAEMON] = "dlm_controld is gone",
+    [GLOCK__CLUSTER_NO_LOCKSPACE] = "the lockspace is gone",
+};
+
+#define SPACES "/sys/kernel/config/dlm/cluster/spaces"
+
+/* ---- small files ---- */
+
+static ssize_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	do
+		n = read(fd, text, size - 1);
+	while (n < 0 && errno == EINTR);
+	n = n < 0 ? -errno : n;
+	text[n > 0 ? n : 0] = '\0';
+	close(fd);
+	return n;
+}
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* ---- dlm_controld ---- */
+
+static int connect_daemon(void)
+{
+	static const char name[] = "dlmc_sock";
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	memcpy(a.sun_path + 1, name, sizeof(name) - 1);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&a,
+			       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool daemon_there(struct glock__cluster *c)
+{
+	struct pollfd p = {.fd = c->daemon, .events = POLLIN};
+
+	if (c->daemon >= 0 && poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLERR)))
+		return true;
+	if (c->daemon >= 0)
+		close(c->daemon);
+	/* It broke: even if another one answers already, this one is told of once. */
+	p.fd = c->daemon;
+	c->daemon = connect_daemon();
+	return p.fd < 0 && c->daemon >= 0;
+}
+
+/* ---- libquorum; the names and numbers are those of corosync/quorum.h ---- */
+
+enum { CS_OK = 1, CS_TRACK_CHANGES = 2, CS_DISPATCH_ALL = 2 };
+
+struct libquorum {
+	int (*initialize)(uint64_t *handle, void *callbacks, uint32_t *type);
+	int (*finalize)(uint64_t handle);
+	int (*getquorate)(uint64_t handle, int *quorate);
+	int (*fd_get)(uint64_t handle, int *fd);
+	int (*trackstart)(uint64_t handle, unsigned int flags);
+	int (*dispatch)(uint64_t handle, int types);
+};
+
+static const char *const symbols[] = {"quorum_initialize", "quorum_finalize",  "quorum_getquorate",
+				      "quorum_fd_get",     "quorum_trackstart", "quorum_dispatch"};
+
+static struct libquorum libquorum;
+static bool libquorum_there;
+
+static void load(void)
+{
+	void *handle = dlopen("libquorum.so.5", RTLD_NOW | RTLD_LOCAL);
+	char *at = (char *)&libquorum;
+
+	for (size_t i = 0; handle && i < sizeof(symbols) / sizeof(*symbols); i++) {
+		void *symbol = dlsym(handle, symbols[i]);
+
+		if (!symbol) {
+			dlclose(handle);
+			return;
+		}
+		memcpy(at + i * sizeof(symbol), &symbol, sizeof(symbol));
+	}
+	libquorum_there = handle != NULL;
+}
+
+/* It is asked afterwards; that it told is enough. */
+static void told(uint64_t handle, uint32_t quorate, uint64_t ring, uint32_t n, uint32_t *nodes)
+{
+	(void)handle, (void)quorate, (void)ring, (void)n, (void)nodes;
+}
+
+static void connect_quorum(struct glock__cluster *c)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct {
+		void (*notify)(uint64_t, uint32_t, uint64_t, uint32_t, uint32_t *);
+	} callbacks = {told};
+	uint32_t type;
+
+	pthread_once(&once, load);
+	c->quorum_fd = -1;
+	c->have_quorum =
+	    libquorum_there && libquorum.initialize(&c->quorum, &callbacks, &type) == CS_OK;
+	if (c->have_quorum && (libquorum.trackstart(c->quorum, CS_TRACK_CHANGES) != CS_OK ||
+			       libquorum.fd_get(c->quorum, &c->quorum_fd) != CS_OK))
+		c->quorum_fd = -1;
+}
+
+bool glock__cluster_quorate(struct glock__cluster *c)
+{
+	int quorate = 0;
+
+	if (!c->have_quorum)
+		connect_quorum(c);
+	if (!c->have_quorum)
+		return true; /* corosync does not talk to us: dlm_controld ends with it */
+	if (c->quorum_fd >= 0)
+		libquorum.dispatch(c->quorum, CS_DISPATCH_ALL);
+	if (libquorum.getquorate(c->quorum, &quorate) == CS_OK)
+		return quorate;
+	libquorum.finalize(c->quorum);
+	c->have_quorum = false;
+	c->quorum_fd = -1;
+	return true;
+}
+
+/* ---- all of it ---- */
+
+void glock__cluster_open(struct glock__cluster *c)
+{
+	*c = (struct glock__cluster){.daemon = connect_daemon(), .quorum_fd = -1};
+	connect_quorum(c);
+}
+
+void glock__cluster_close(struct glock__cluster *c)
+{
+	if (c->daemon >= 0)
+		close(c->daemon);
+	if (c->have_quorum)
+		libquorum.finalize(c->quorum);
+	*c = (struct glock__cluster){.daemon = -1, .quorum_fd = -1};
+}
+
+/* Each step of recovery sets a bit, stopping clears them. -ENOENT: there is no such lockspace. */
+static int recover_status(const char *lockspace)
+{
+	char path[160], text[32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/kernel/dlm/%s/recover_status", lockspace);
+	n = read_file(path, text, sizeof(text));
+	return n < 0 ? -ENOENT : (int)strtoul(text, NULL, 16);
+}
+
+bool glock__cluster_runs(const char *lockspace)
+{
+	return recover_status(lockspace) > 0;
+}
+
+enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const char *lockspace)
+{
+	int status;
+
+	if (!daemon_there(c))
+		return GLOCK__CLUSTER_NO_DAEMON;
+	if (!glock__cluster_quorate(c))
+		return GLOCK__CLUSTER_NO_QUORUM;
+	status = recover_status(lockspace);
+	if (status < 0)
+		return GLOCK__CLUSTER_NO_LOCKSPACE;
+	return status ? GLOCK__CLUSTER_FINE : GLOCK__CLUSTER_STOPPED;
+}
+
+/* ---- members ---- */
+
+bool glock__cluster_members(const char *lockspace, struct glock__cluster_nodes *nodes)
+{
+	struct glock__cluster_nodes found = {.n = 0};
+	char path[160];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), SPACES "/%s/nodes", lockspace);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while ((e = readdir(dir)))
+		if (*e->d_name != '.' && found.n < GLOCK__CLUSTER_NODES)
+			found.id[found.n++] = (uint32_t)strtoul(e->d_name, NULL, 10);
+	closedir(dir);
+	if (!found.n)
+		return false;
+	*nodes = found;
+	return true;
+}
+
+bool glock__cluster_has(const struct glock__cluster_nodes *nodes, uint32_t id)
+{
+	for (size_t i = 0; i < nodes->n; i++)
+		if (nodes->id[i] == id)
+			return true;
+	return false;
+}
+
+/* ---- the way out ---- */
+
+#define COMMS "/sys/kernel/config/dlm/cluster/comms"
+enum { NOBODYS_ID = 0x7ffffff0 };
+
+static unsigned long number_in(const char *dir, const char *name, const char *file)
+{
+	char path[384], text[32];
+
+	snprintf(path, sizeof(path), "%s/%s/%s", dir, name, file);
+	return read_file(path, text, sizeof(text)) > 0 ? strtoul(text, NULL, 10) : 0;
+}
+
+static int put_number(const char *dir, const char *file, unsigned long n)
+{
+	char path[384], text[32];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	snprintf(text, sizeof(text), "%lu", n);
+	return write_file(path, text);
+}
+
+static int make_dir(const char *path)
+{
+	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+}
+
+/*
+ * This node's number. A dlm_controld that came and went takes its configuration along; then any
+ * number will do that no node has, as all of them have to be gone for the kernel.
+ */
+static int own_id(unsigned long *id)
+{
+	DIR *dir = opendir(COMMS);
+	struct dirent *e;
+	int err;
+
+	*id = 0;
+	while (dir && !*id && (e = readdir(dir)))
+		if (*e->d_name != '.' && number_in(COMMS, e->d_name, "local"))
+			*id = number_in(COMMS, e->d_name, "nodeid");
+	if (dir)
+		closedir(dir);
+	if (*id)
+		return 0;
+	*id = NOBODYS_ID;
+	err = make_dir("/sys/kernel/config/dlm/cluster");
+	err = err ? err : make_dir(COMMS "/glock");
+	err = err ? err : put_number(COMMS "/glock", "nodeid", *id);
+	return err ? err : put_number(COMMS "/glock", "local", 1);
+}
+
+static int only_member(const char *lockspace)
+{
+	char path[160], node[192];
+	struct glock__cluster_nodes nodes = {.n = 0};
+	unsigned long id;
+	int err = own_id(&id);
+
+	snprintf(path, sizeof(path), SPACES "/%s", lockspace);
+	err = err ? err : make_dir(path);
+	glock__cluster_members(lockspace, &nodes);
+	for (size_t i = 0; !err && i < nodes.n; i++) {
+		snprintf(node, sizeof(node), "%s/nodes/%u", path, (unsigned int)nodes.id[i]);
+		if (nodes.id[i] != id && rmdir(node))
+			err = -errno;
+	}
+	snprintf(node, sizeof(node), "%s/nodes/%lu", path, id);
+	err = err ? err : make_dir(node);
+	return err ? err : put_number(node, "nodeid", id);
+}
+
+int glock__cluster_release(const char *lockspace)
+{
+	int fd = connect_daemon(), err;
+	char path[160];
+
+	if (fd >= 0) {
+		close(fd);
+		return -EBUSY; /* it is for dlm_controld to start it */
+	}
+	if (recover_status(lockspace))
+		return 0;
+	err = only_member(lockspace);
+	snprintf(path, sizeof(path), "/sys/kernel/dlm/%s", lockspace);
+	return err ? err : put_number(path, "control", 1);
+}

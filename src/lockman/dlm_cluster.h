@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm_cluster.h - whether this node is in the cluster, and who else is in a lockspace.
+ *
+ * What is asked, and whom:
+ *   dlm_controld   has a socket; a connection to it breaks when it ends
+ *   quorum         corosync, through libquorum, which is looked for when the program runs. It answers
+ *                  root only, or whom its configuration names; else quorum is not known
+ *   lockspace      /sys/kernel/dlm: is it there, is it stopped
+ *   members        /sys/kernel/config/dlm, where dlm_controld puts them before it has the kernel
+ *                  recover without those that are gone
+ */
+#ifndef GLOCK_LOCKMAN_DLM_CLUSTER_H
+#define GLOCK_LOCKMAN_DLM_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum glock__cluster_state {
+	GLOCK__CLUSTER_FINE,
+	GLOCK__CLUSTER_STOPPED, /* the lockspace: nothing is granted until it is started again */
+	/* Other nodes may have taken over whatever is held here. */
+	GLOCK__CLUSTER_NO_QUORUM,
+	GLOCK__CLUSTER_NO_DAEMON,
+	GLOCK__CLUSTER_NO_LOCKSPACE,
+};
+extern const char *const glock__cluster_states[];
+
+struct glock__cluster {
+	int daemon; /* connection to dlm_controld, or -1 */
+	int quorum_fd;
+	uint64_t quorum; /* libquorum's handle */
+	bool have_quorum;
+};
+
+/* Connects to what is there. Never fails: what is not there is missing. */
+void glock__cluster_open(struct glock__cluster *c);
+void glock__cluster_close(struct glock__cluster *c);
+
+/* How it is now. The connections are made again where they broke. At once. */
+enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const char *lockspace);
+
+/* The lockspace is there and not stopped. */
+bool glock__cluster_runs(const char *lockspace);
+
+/* As far as is known: no news is good news. */
+bool glock__cluster_quorate(struct glock__cluster *c);
+
+#define GLOCK__CLUSTER_NODES 64
+struct glock__cluster_nodes {
+	uint32_t id[GLOCK__CLUSTER_NODES];
+	size_t n;
+};
+
+/* The members of a lockspace: false, and as it was, if that cannot be told now. */
+bool glock__cluster_members(const char *lockspace, struct glock__cluster_nodes *nodes);
+bool glock__cluster_has(const struct glock__cluster_nodes *nodes, uint32_t id);
+
+/*
+ * A lockspace whose dlm_controld has died is stopped, and nobody will start it again: whoever waits
+ * in it waits for ever, also to close it. This starts it with no other member, so that they can
+ * go. Only when the others count this node as dead, and nobody here uses what is granted then. Root
+ * only. 0: done, or not needed.
+ */
+int glock__cluster_release(const char *lockspace);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm_impl.h - a program's part in a DLM lockspace, from the inside.
+ *
+ * A lock that the kernel knows has a slot. The kernel gets the slot's number and generation to hand
+ * back with everything that it says of the lock, so that what comes late for a lock which is gone
+ * finds a slot of another generation, and nothing is done.
+ *
+ * Threads
+ *   reader  reads what the kernel says, and delivers replies. It makes no request, calls nothing
+ *           of the program's and waits for nobody. A thread that waits for a reply reads in its
+ *           place meanwhile (attend).
+ *   teller  delivers demands and the replies after which a lock is gone, and makes those requests
+ *           that follow from a reply. What it calls, or the kernel, may keep it.
+ *   watch   looks whether the cluster is there; see dlm_watch.c.
+ *
+ * Locks
+ *   d->lock      slots, and everything below that does not say otherwise. Held for instructions; no
+ *                request is made and nothing delivered under it.
+ *   d->delivery  held by the teller while it delivers a demand. Who frees a lock that another
+ *                thread might be about to deliver one for takes it once, after the slot is gone.
+ *
+ * While the kernel recovers, or the cluster is lost, requests do not return, nor does closing the
+ * device. Nobody waits for such a thread but the watch, when it has nothing else to do.
+ */
+#ifndef GLOCK__DLM_IMPL_H
+#define GLOCK__DLM_IMPL_H
+
+#include "dlm.h"
+#include "dlm_cluster.h"
+#include "dlm_dev.h"
+
+#include <pthread.h>
+
+/*
+ * Fairness. A new lock stands behind all conversions, and so for ever where those that were here
+ * before come again and again. What cannot be granted at once gets its lock at NL, past the
+ * queues, and becomes a conversion, too, behind those that wait.
+ */
+enum step {
+	STEP_ONLY,  /* all that there is to ask */
+	STEP_TRY,   /* a new lock, if it can be had at once */
+	STEP_AT_NL, /* could not: a new lock at NL */
+	STEP_LAST,  /* and that, to be converted */
+};
+
+struct slot {
+	struct glock__lm_lock *lk; /* NULL: free */
+	uint32_t generation;
+	uint32_t lkid; /* the kernel's; 0: it has not said yet, or has none */
+	uint32_t next; /* free, or queued for the teller; index + 1 */
+	uint32_t flags;
+	uint64_t number;
+	uint64_t token; /* the highest that we know of */
+	uint8_t type;
+	int8_t mode;     /* granted; GLOCK__IV: none */
+	int8_t asked;    /* of the open request */
+	int8_t demanded; /* and not delivered yet; GLOCK__IV: nothing */
+	uint8_t step;
+	bool open; /* a reply is due */
+	bool unlocking;
+	bool canceled;
+	/* For the teller: */
+	bool queued;
+	bool go_on; /* the next step is to be asked for */
+	bool gone;  /* the last reply is to be delivered */
+	int status; /* with gone */
+};
+
+struct dlm {
+	struct glock__lockman lm;
+	struct glock__dlm_options o;
+	struct glock__dlm_dev dev;
+	pthread_mutex_t lock, delivery;
+	pthread_cond_t changed; /* queue, users, stop */
+	struct slot *slots;     /* a lock's id is its slot's index + 1 */
+	uint32_t n_slots, free;
+	uint32_t first, last; /* queue of the teller */
+	unsigned int users;   /* threads that use the device now */
+	uint64_t token;       /* the highest that we ever gave */
+	bool left;            /* for good */
+	bool shut;            /* the gate is closed: no request is made */
+	bool stop;
+	int stop_fd; /* an eventfd: readable when stop is set, or shut */
+	bool have_reader, have_teller, have_watch;
+	pthread_t reader, teller, watch;
+	/* Deaths: dlm_watch.c. */
+	struct glock__cluster_nodes members;
+	struct glock__cluster_nodes dead;
+	bool recovering;    /* a thread does */
+};
+
+__attribute__((format(printf, 2, 3))) void dlm__say(const struct dlm *d, const char *fmt, ...);
+int dlm__thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
+void dlm__ring(struct dlm *d, bool on);
+
+/* ---- dlm_slot.c; under d->lock ---- */
+
+struct slot *dlm__slot_new(struct dlm *d, struct glock__lm_lock *lk);
+void dlm__slot_free(struct dlm *d, struct slot *s);
+uintptr_t dlm__slot_tag(const struct dlm *d, const struct slot *s);
+/* NULL: that lock is no more. */
+struct slot *dlm__slot_by_tag(struct dlm *d, uintptr_t tag);
+struct slot *dlm__slot_of(struct dlm *d, const struct glock__lm_lock *lk);
+/* The teller has something to do for it. */
+void dlm__slot_queue(struct dlm *d, struct slot *s);
+struct slot *dlm__slot_unqueue(struct dlm *d);
+/* The value block as the kernel has it: what we write, and what we read. */
+void dlm__value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN]);
+void dlm__value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r);
+
+/* ---- dlm.c ---- */
+
+/* The device is in use until that is said; false: the gate is closed, or we have left. */
+bool dlm__use(struct dlm *d);
+void dlm__use_locked(struct dlm *d);
+void dlm__unuse(struct dlm *d);
+/* Makes the request that the slot's step says: what the kernel returned. Not under any lock. */
+int64_t dlm__ask(struct dlm *d, uintptr_t tag);
+/* No slot is known to the kernel any more; all that is open is answered. */
+void dlm__retire(struct dlm *d);
+
+/* ---- dlm_reply.c ---- */
+
+void *dlm__reader(void *d);
+void *dlm__teller(void *d);
+
+/* ---- dlm_watch.c ---- */
+
+void *dlm__watch(void *d);
+/* A grant was read: members of the lockspace that are gone by now are seen to before it is used. */
+void dlm__look_for_dead(struct dlm *d);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm_reply.c - what the kernel says, and who delivers it. See dlm_impl.h.
+ */
+#include "dlm_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+/* ---- read ---- */
+
+/* Under d->lock. False: there is more to ask for before the reply. */
+static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
+{
+	if (s->step == STEP_TRY && r->status == -EAGAIN) {
+		s->lkid = 0; /* a new lock that was refused is no more */
+		s->step = STEP_AT_NL;
+	} else if (s->step == STEP_AT_NL && !r->status) {
+		s->mode = GLOCK__NL;
+		s->lkid = r->lkid ? r->lkid : s->lkid;
+		s->step = STEP_LAST;
+	} else {
+		return true;
+	}
+	s->go_on = true;
+	dlm__slot_queue(d, s);
+	return false;
+}
+
+static void completed(struct dlm *d, const struct glock__dlm_result *r)
+{
+	struct glock__lm_lock *lk = NULL;
+	unsigned int sbflags = r->sbflags;
+	struct slot *s;
+
+	if (d->o.recovers && !r->status)
+		dlm__look_for_dead(d);
+	pthread_mutex_lock(&d->lock);
+	s = dlm__slot_by_tag(d, r->tag);
+	if (s && s->open && s->unlocking) {
+		s->gone = true;
+		dlm__slot_queue(d, s);
+	} else if (s && s->open && is_reply(d, s, r)) {
+		lk = s->lk;
+		s->open = false;
+		s->lkid = r->lkid ? r->lkid : s->lkid;
+		if (!r->status) {
+			dlm__value_unpack(d, s, r);
+			s->mode = s->asked;
+			/* A holder that died is told to whoever gets the lock in earnest. */
+			if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
+				sbflags |= GLOCK__SBF_OWNER_DIED;
+		} else if (s->mode == GLOCK__IV) {
+			dlm__slot_free(d, s);
+		}
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (lk)
+		d->lm.events->reply(lk, r->status, sbflags);
+}
+
+/* Several demands become one: the last, as the kernel tells again only what is more. */
+static void demanded(struct dlm *d, const struct glock__dlm_result *r)
+{
+	struct slot *s;
+
+	pthread_mutex_lock(&d->lock);
+	s = dlm__slot_by_tag(d, r->tag);
+	if (s && !s->unlocking) {
+		/* Of PR and CW neither is more: who has to meet both has to go down to NL. */
+		bool both = s->demanded + r->mode == GLOCK__PR + GLOCK__CW &&
+			    s->demanded != r->mode && s->demanded > GLOCK__CR;
+
+		s->demanded = (int8_t)(both                    ? GLOCK__EX
+				       : s->demanded > r->mode ? s->demanded
+							       : r->mode);
+		dlm__slot_queue(d, s);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+void *dlm__reader(void *arg)
+{
+	struct dlm *d = arg;
+	struct pollfd p[2] = {{.fd = d->dev.fd, .events = POLLIN},
+			      {.fd = d->stop_fd, .events = POLLIN}};
+	struct glock__dlm_result r;
+	int got = 0;
+
+	while (poll(p, 2, -1) > 0 || errno == EINTR) {
+		if (p[1].revents)
+			break;
+		while ((got = glock__dlm_read(&d->dev, &r)) > 0)
+			(r.bast ? demanded : completed)(d, &r);
+		if (got < 0) {
+			dlm__say(d, "lockspace %s: reading the device: %s", d->dev.name,
+				 strerror(-got));
+			d->lm.events->gone(d->lm.owner);
+			break;
+		}
+	}
+	return NULL;
+}
+
+/* ---- told ---- */
+
+/* Under d->lock, which is dropped meanwhile. */
+static void tell_demand(struct dlm *d, uintptr_t tag)
+{
+	struct glock__lm_lock *lk;
+	struct slot *s;
+	int mode;
+
+	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_lock(&d->delivery);
+	pthread_mutex_lock(&d->lock);
+	s = dlm__slot_by_tag(d, tag);
+	lk = s && !s->unlocking && s->demanded != GLOCK__IV ? s->lk : NULL;
+	mode = s ? s->demanded : GLOCK__IV;
+	if (lk)
+		s->demanded = GLOCK__IV;
+	pthread_mutex_unlock(&d->lock);
+	if (lk) /* who frees it waits for d->delivery */
+		d->lm.events->bast(lk, mode);
+	pthread_mutex_unlock(&d->delivery);
+	pthread_mutex_lock(&d->lock);
+}
+
+/* The same. */
+static void ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
+{
+	struct glock__lm_lock *lk = NULL;
+	int64_t result;
+	int status = 0;
+
+	s->go_on = false;
+	if (d->left || d->shut)
+		return; /* it is answered by who closes */
+	if (s->canceled) {
+		status = -GLOCK__DLM_ECANCEL;
+	} else {
+		dlm__use_locked(d);
+		pthread_mutex_unlock(&d->lock);
+		result = dlm__ask(d, tag);
+		dlm__unuse(d);
+		pthread_mutex_lock(&d->lock);
+		status = result < 0 ? (int)result : 0;
+	}
+	s = status ? dlm__slot_by_tag(d, tag) : NULL;
+	if (!s || !s->open)
+		return;
+	lk = s->lk;
+	s->open = false;
+	if (s->mode == GLOCK__IV)
+		dlm__slot_free(d, s);
+	pthread_mutex_unlock(&d->lock);
+	d->lm.events->reply(lk, status, 0);
+	pthread_mutex_lock(&d->lock);
+}
+
+void *dlm__teller(void *arg)
+{
+	struct dlm *d = arg;
+	struct slot *s;
+
+	pthread_mutex_lock(&d->lock);
+	for (;;) {
+		struct glock__lm_lock *lk;
+		uintptr_t tag;
+
+		while (!(s = dlm__slot_unqueue(d)) && !d->stop)
+			pthread_cond_wait(&d->changed, &d->lock);
+		if (!s)
+			break;
+		tag = dlm__slot_tag(d, s);
+		if (s->demanded != GLOCK__IV)
+			tell_demand(d, tag);
+		s = dlm__slot_by_tag(d, tag);
+		if (s && s->go_on)
+			ask_on(d, s, tag);
+		s = dlm__slot_by_tag(d, tag);
+		if (!s || !s->gone)
+			continue;
+		lk = s->lk;
+		dlm__slot_free(d, s);
+		pthread_mutex_unlock(&d->lock);
+		d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+		pthread_mutex_lock(&d->lock);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm_slot.c - slots, and what is in a value block.
+ *
+ * Of the DLM's 32 bytes the program has the first 24. The last eight, least significant first, are
+ * the fencing token of the last holder in EX, and in their highest bit whether the 24 are no value:
+ * none was written, or the one there was got lost. A block that nobody wrote is all zeros, which
+ * says so, too.
+ */
+#include "dlm_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SLOTS_FIRST = 64 };
+
+/* ---- slots ---- */
+
+static int more_slots(struct dlm *d)
+{
+	uint32_t n = d->n_slots ? 2 * d->n_slots : SLOTS_FIRST;
+	struct slot *slots = realloc(d->slots, n * sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	memset(slots + d->n_slots, 0, (n - d->n_slots) * sizeof(*slots));
+	for (uint32_t i = n; i-- > d->n_slots;) {
+		slots[i].next = d->free;
+		d->free = i + 1;
+	}
+	d->slots = slots;
+	d->n_slots = n;
+	return 0;
+}
+
+struct slot *dlm__slot_new(struct dlm *d, struct glock__lm_lock *lk)
+{
+	struct slot *s;
+
+	if (!d->free && more_slots(d))
+		return NULL;
+	s = &d->slots[d->free - 1];
+	d->free = s->next;
+	*s = (struct slot){.lk = lk,
+			   .generation = s->generation + 1,
+			   .mode = GLOCK__IV,
+			   .demanded = GLOCK__IV};
+	lk->id = (uint32_t)(s - d->slots) + 1;
+	lk->lvb_valid = false;
+	return s;
+}
+
+/* One that is queued is freed by the teller, when it comes to it. */
+void dlm__slot_free(struct dlm *d, struct slot *s)
+{
+	s->lk->id = 0;
+	s->lk = NULL;
+	s->generation++;
+	if (s->queued)
+		return;
+	s->next = d->free;
+	d->free = (uint32_t)(s - d->slots) + 1;
+}
+
+uintptr_t dlm__slot_tag(const struct dlm *d, const struct slot *s)
+{
+	uintptr_t index = (uintptr_t)(s - d->slots);
+
+	return sizeof(uintptr_t) == 8 ? (uintptr_t)((uint64_t)s->generation << 32 | index)
+				      : (s->generation & 0xfff) << 20 | index;
+}
+
+struct slot *dlm__slot_by_tag(struct dlm *d, uintptr_t tag)
+{
+	uint32_t index = sizeof(tag) == 8 ? (uint32_t)tag : tag & 0xfffff;
+	struct slot *s = index < d->n_slots ? &d->slots[index] : NULL;
+
+	return s && s->lk && dlm__slot_tag(d, s) == tag ? s : NULL;
+}
+
+struct slot *dlm__slot_of(struct dlm *d, const struct glock__lm_lock *lk)
+{
+	assert(lk->id && lk->id <= d->n_slots && d->slots[lk->id - 1].lk == lk);
+	return &d->slots[lk->id - 1];
+}
+
+void dlm__slot_queue(struct dlm *d, struct slot *s)
+{
+	uint32_t id = (uint32_t)(s - d->slots) + 1;
+
+	if (s->queued)
+		return;
+	s->queued = true;
+	s->next = 0;
+	if (d->last)
+		d->slots[d->last - 1].next = id;
+	else
+		d->first = id;
+	d->last = id;
+	pthread_cond_broadcast(&d->changed);
+}
+
+struct slot *dlm__slot_unqueue(struct dlm *d)
+{
+	while (d->first) {
+		struct slot *s = &d->slots[d->first - 1];
+
+		d->first = s->next;
+		if (!d->first)
+			d->last = 0;
+		s->queued = false;
+		if (s->lk)
+			return s;
+		s->next = d->free; /* freed while it was queued */
+		d->free = (uint32_t)(s - d->slots) + 1;
+	}
+	return NULL;
+}
+
+/* ---- values and tokens ---- */
+
+enum { VALUE = GLOCK__DLM_VALUE_LEN };
+#define NO_VALUE (1ull << 63)
+
+/*
+ * Higher than any token of this lock before: than the last one, which is in the value block; and
+ * where that got lost with whoever had it, than any that he may have begun with: his clock and ours
+ * differ by less than the time it takes until a dead node's locks are given to others.
+ */
+static uint64_t next_token(struct dlm *d, uint64_t last)
+{
+	struct timespec ts;
+	uint64_t now;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	if (last < d->token)
+		last = d->token;
+	d->token = last >= now ? last + 1 : now;
+	return d->token;
+}
+
+void dlm__value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN])
+{
+	const struct glock__lm_lock *lk = s->lk;
+	uint64_t token = s->token;
+
+	memset(wire, 0, VALUE);
+	if (lk->has_lvb)
+		memcpy(wire, lk + 1, VALUE);
+	if (!lk->has_lvb || !lk->lvb_valid)
+		token |= NO_VALUE;
+	for (int i = 0; i < 8; i++)
+		wire[VALUE + i] = (unsigned char)(token >> 8 * i);
+}
+
+void dlm__value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
+{
+	struct glock__lm_lock *lk = s->lk;
+	bool reads = s->mode < GLOCK__PW; /* else it wrote */
+	uint64_t token = 0;
+
+	for (int i = 8; reads && r->has_lvb && i-- > 0;)
+		token = token << 8 | r->lvb[VALUE + i];
+	if (reads && s->asked != GLOCK__NL && lk->has_lvb) {
+		lk->lvb_valid = token && !(token & NO_VALUE) &&
+				!(r->sbflags & GLOCK__SBF_VALNOTVALID);
+		memset(lk + 1, 0, GLOCK__LVB_LEN);
+		if (r->has_lvb)
+			memcpy(lk + 1, r->lvb, VALUE);
+	}
+	token &= ~NO_VALUE;
+	if (token > s->token)
+		s->token = token;
+	lk->token = 0;
+	if (s->asked == GLOCK__EX)
+		lk->token = s->token = next_token(d, s->token);
+}

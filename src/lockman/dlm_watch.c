@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm_watch.c - the gate: whether this node may rely on what it holds.
+ *
+ * A thread looks at the cluster, when corosync or dlm_controld say something or end, and every
+ * LOOK_MS:
+ *
+ *   stopped   the lockspace: the kernel recovers, or a node joins. What is held stays held by us, and
+ *             nobody is granted anything meanwhile, here or elsewhere: pause, resume.
+ *   lost      no quorum, no dlm_controld, no lockspace: others may have taken over what we hold.
+ *             All holders are told, caches are dropped and not written, and the device is closed
+ *             (lost). When the cluster is there again it is joined anew, without any lock (back).
+ *
+ * Closing. Requests that wait in the kernel while the lockspace is stopped cannot be interrupted,
+ * nor can closing the device: this waits until the lockspace runs again. If dlm_controld has died
+ * nobody will start it; then we do, alone, so that all can go and the node needs no reboot. The
+ * others count us as dead by then, and whatever such a lockspace grants here is used by nobody,
+ * since the gate of each program is closed; see glock__cluster_release().
+ *
+ * Deaths. The kernel gives a dead node's locks to others as soon as it has recovered; before, it was
+ * told by dlm_controld who is a member now. So whoever reads a grant and finds a member gone has
+ * everything held back (block), until the program has put in order what that node left
+ * (recover, thaw). A node that left properly looks the same, and a process that died on a node that
+ * lives is not noticed like this.
+ */
+#include "dlm_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LOOK_MS = 100 };
+
+/* ---- the gate ---- */
+
+static bool stopping(struct dlm *d)
+{
+	bool stop;
+
+	pthread_mutex_lock(&d->lock);
+	stop = d->stop || d->left;
+	pthread_mutex_unlock(&d->lock);
+	return stop;
+}
+
+static unsigned int users(struct dlm *d)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&d->lock);
+	n = d->users;
+	pthread_mutex_unlock(&d->lock);
+	return n;
+}
+
+/* Sleeps, or until something may have changed. */
+static void doze(struct dlm *d, const struct glock__cluster *c, int ms)
+{
+	struct pollfd p[3] = {{.fd = d->stop_fd, .events = POLLIN},
+			      {.fd = c->quorum_fd, .events = POLLIN},
+			      {.fd = c->daemon, .events = POLLIN}};
+
+	poll(p, 3, ms);
+}
+
+/* Nobody reads any more, and no lock is known: false if the space is left meanwhile. */
+static bool shut(struct dlm *d)
+{
+	bool had;
+
+	pthread_mutex_lock(&d->lock);
+	had = d->left || d->stop;
+	d->shut = true;
+	pthread_mutex_unlock(&d->lock);
+	if (had)
+		return false;
+	dlm__ring(d, true);
+	pthread_join(d->reader, NULL);
+	pthread_mutex_lock(&d->lock);
+	d->have_reader = false;
+	if (!d->stop)
+		dlm__ring(d, false);
+	pthread_mutex_unlock(&d->lock);
+	dlm__retire(d);
+	return true;
+}
+
+/* Until the device can be closed without waiting for ever. */
+static bool let_go(struct dlm *d, struct glock__cluster *c)
+{
+	for (;;) {
+		enum glock__cluster_state state = glock__cluster_look(c, d->dev.name);
+
+		if (stopping(d))
+			return false;
+		if (state == GLOCK__CLUSTER_NO_DAEMON)
+			glock__cluster_release(d->dev.name);
+		if (!users(d) && (state == GLOCK__CLUSTER_NO_LOCKSPACE ||
+				  glock__cluster_runs(d->dev.name)))
+			break;
+		doze(d, c, LOOK_MS);
+	}
+	glock__dlm_close(&d->dev, true);
+	return true;
+}
+
+static bool join_again(struct dlm *d, struct glock__cluster *c)
+{
+	char why[512], name[sizeof(d->dev.name)];
+	enum glock__cluster_state state;
+
+	memcpy(name, d->dev.name, sizeof(name));
+	for (;;) {
+		if (stopping(d))
+			return false;
+		state = glock__cluster_look(c, name);
+		if ((state == GLOCK__CLUSTER_FINE || state == GLOCK__CLUSTER_NO_LOCKSPACE) &&
+		    !glock__dlm_open(&d->dev, name, why, sizeof(why)))
+			break;
+		doze(d, c, LOOK_MS);
+	}
+	pthread_mutex_lock(&d->lock);
+	d->shut = false;
+	d->have_reader = !dlm__thread(&d->reader, "glock-dlm", dlm__reader, d);
+	pthread_mutex_unlock(&d->lock);
+	glock__cluster_members(name, &d->members);
+	return true;
+}
+
+/* The cluster is lost. False: the space was left before it came back. */
+static bool lose(struct dlm *d, struct glock__cluster *c, enum glock__cluster_state state)
+{
+	dlm__say(d, "lockspace %s: %s: all locks are lost", d->dev.name,
+		 glock__cluster_states[state]);
+	d->lm.events->lost(d->lm.owner);
+	if (!shut(d) || !let_go(d, c) || !join_again(d, c))
+		return false;
+	dlm__say(d, "lockspace %s: back in the cluster", d->dev.name);
+	d->lm.events->back(d->lm.owner);
+	return true;
+}
+
+void *dlm__watch(void *arg)
+{
+	struct dlm *d = arg;
+	struct glock__cluster c;
+	bool paused = false;
+
+	glock__cluster_open(&c);
+	while (!stopping(d)) {
+		enum glock__cluster_state state = glock__cluster_look(&c, d->dev.name);
+
+		if (state == GLOCK__CLUSTER_STOPPED && !paused)
+			d->lm.events->pause(d->lm.owner);
+		if (state != GLOCK__CLUSTER_STOPPED && paused)
+			d->lm.events->resume(d->lm.owner);
+		paused = state == GLOCK__CLUSTER_STOPPED;
+		if (state > GLOCK__CLUSTER_STOPPED && !lose(d, &c, state))
+			break;
+		if (d->o.recovers)
+			dlm__look_for_dead(d);
+		doze(d, &c, LOOK_MS);
+	}
+	glock__cluster_close(&c);
+	return NULL;
+}
+
+/* ---- deaths ---- */
+
+/* One after the other, and those that die meanwhile. */
+static void *see_to_dead(void *arg)
+{
+	struct dlm *d = arg;
+	uint32_t id;
+
+	/* block and thaw are told under d->lock, so that they come in the order in which it is. */
+	pthread_mutex_lock(&d->lock);
+	while (d->dead.n && !d->left) {
+		struct glock__lm_peer peer = {.mode = GLOCK__IV, .dead = true};
+
+		id = d->dead.id[--d->dead.n];
+		pthread_mutex_unlock(&d->lock);
+		snprintf(peer.comm, sizeof(peer.comm), "node %u", (unsigned int)id);
+		d->lm.events->recover(d->lm.owner, &peer);
+		pthread_mutex_lock(&d->lock);
+	}
+	d->recovering = false;
+	d->lm.events->thaw(d->lm.owner);
+	pthread_cond_broadcast(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+void dlm__look_for_dead(struct dlm *d)
+{
+	struct glock__cluster_nodes now;
+	pthread_t thread;
+	bool any = false;
+
+	pthread_mutex_lock(&d->lock);
+	if (!glock__cluster_members(d->dev.name, &now)) {
+		pthread_mutex_unlock(&d->lock);
+		return;
+	}
+	for (size_t i = 0; i < d->members.n; i++) {
+		if (glock__cluster_has(&now, d->members.id[i]))
+			continue;
+		any = true;
+		if (!glock__cluster_has(&d->dead, d->members.id[i]) &&
+		    d->dead.n < GLOCK__CLUSTER_NODES)
+			d->dead.id[d->dead.n++] = d->members.id[i];
+	}
+	d->members = now;
+	if (any) {
+		d->lm.events->block(d->lm.owner);
+		if (!d->recovering) {
+			d->recovering = !dlm__thread(&thread, "glock-recover", see_to_dead, d);
+			if (d->recovering)
+				pthread_detach(thread);
+			else
+				d->lm.events->thaw(d->lm.owner);
+		}
+	}
+	pthread_mutex_unlock(&d->lock);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * proc.c - /proc/PID/stat. Field 2, the name in parentheses, may contain blanks and parentheses itself:
+ * it ends at the line's last one.
+ */
+#include "proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	FIELD_COMM = 2,
+	FIELD_START = 22,
+};
+
+static ssize_t read_stat(pid_t pid, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	do {
+		n = read(fd, buf, size - 1);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	if (n >= 0)
+		buf[n] = '\0';
+	return n;
+}
+
+static int parse(char *line, struct glock__proc *proc)
+{
+	char *name = strchr(line, '('), *end = strrchr(line, ')'), *at = end;
+
+	if (!name || !end || end < name || end[1] != ' ' || !end[2])
+		return -EINVAL;
+	*end = '\0';
+	snprintf(proc->comm, sizeof(proc->comm), "%s", name + 1);
+	*end = ')';
+	proc->state = end[2];
+	for (int field = FIELD_COMM; at && field < FIELD_START; field++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, "%" SCNu64, &proc->start) == 1 ? 0 : -EINVAL;
+}
+
+int glock__proc_read(pid_t pid, struct glock__proc *proc)
+{
+	char line[1024];
+	ssize_t n = read_stat(pid, line, sizeof(line));
+
+	*proc = (struct glock__proc){0};
+	return n < 0 ? (int)n : parse(line, proc);
+}
+
+bool glock__proc_is_stopped(pid_t pid)
+{
+	struct glock__proc proc;
+
+	return !glock__proc_read(pid, &proc) && (proc.state == 'T' || proc.state == 't');
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* sanitizer.h - which sanitizer this is built with, as gcc and as clang say it. */
+#ifndef GLOCK_SANITIZER_H
+#define GLOCK_SANITIZER_H
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GLOCK__ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define GLOCK__TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define GLOCK__ASAN 1
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define GLOCK__TSAN 1
+#endif
+
+#ifndef GLOCK__ASAN
+#define GLOCK__ASAN 0
+#endif
+#ifndef GLOCK__TSAN
+#define GLOCK__TSAN 0
+#endif
+
+#endif

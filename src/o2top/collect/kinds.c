@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "kinds.h"
+
+#include <string.h>
+
+const char *const kind_names[WIRE_KINDS] = {
+    [FILE_LOCKING_STATE] = "locking_state",
+    [FILE_FS_STATE] = "fs_state",
+    [FILE_GLOCKS] = "glocks",
+    [FILE_GLSTATS] = "glstats",
+    [FILE_SBSTATS] = "sbstats",
+    [FILE_DLM_ALL] = "dlm_all",
+    [FILE_TRACE] = "trace",
+    [FILE_O2DLM] = "o2dlm",
+    [FILE_O2DLM_STATE] = "o2dlm_state",
+    [FILE_FILTER] = "locking_filter",
+    [FILE_TASKS] = "tasks",
+    [FILE_IDS] = "ids",
+    [FILE_NODE] = "node",
+    [FILE_CONDITION] = "condition",
+    [FILE_PATHS] = "paths",
+    [WIRE_MOUNTINFO] = "mountinfo",
+    [WIRE_GFS2_ID] = "gfs2_id",
+    [WIRE_LOCKDOWN] = "lockdown",
+};
+
+int kind_named(const char *name, size_t len)
+{
+	for (int i = 0; i < WIRE_KINDS; i++)
+		if (strlen(kind_names[i]) == len && memcmp(kind_names[i], name, len) == 0)
+			return i;
+	return -1;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kinds of files are called: on a connection, in recordings, and in messages. A name that
+ * was once in a recording stays.
+ */
+#ifndef O2TOP_KINDS_H
+#define O2TOP_KINDS_H
+
+#include "collect.h"
+
+/* What only a connection carries, beside enum file_kind. */
+enum {
+	WIRE_MOUNTINFO = FILE_KINDS,
+	WIRE_GFS2_ID,
+	WIRE_LOCKDOWN,
+	WIRE_KINDS,
+};
+
+extern const char *const kind_names[WIRE_KINDS];
+/* The kind of that name; -1 for no such name. */
+int kind_named(const char *name, size_t len);
+
+#endif

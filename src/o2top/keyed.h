@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many things put in order by a number each, which lies beside their index so that nothing else is
+ * read for it: what a comparison would have to fetch is far apart in memory.
+ */
+#ifndef O2TOP_KEYED_H
+#define O2TOP_KEYED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct keyed {
+	uint64_t key;
+	uint32_t index;
+};
+
+/*
+ * A list that is in the order of its indices, in ascending order of its keys; equal ones stay in that of
+ * their indices. 0 or -ENOMEM: nothing was moved.
+ */
+int keyed_sort(struct keyed *list, size_t n);
+
+/* The same, and whoever is equal by key in the order that compare() says of two struct keyed. */
+int keyed_sort_by(struct keyed *list, size_t n,
+		  int (*compare)(const void *a, const void *b, void *arg), void *arg);
+
+/* Puts what the list's indices tell of, items of that size, in the list's order; the list is used up. */
+void keyed_arrange(struct keyed *list, size_t n, void *items, size_t size);
+
+/* A key by which the greatest number comes first; no number is NAN. */
+static inline uint64_t keyed_greatest_first(double v)
+{
+	uint64_t bits;
+
+	/* of one sign doubles are in the order of their bits, of negative ones the other way round */
+	memcpy(&bits, &v, sizeof(bits));
+	bits = bits >> 63 ? ~bits : bits | 1ull << 63;
+	return ~bits;
+}
+
+#endif

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: MIT
+"""Paths of inodes: the agent is asked as a viewer would ask it, about files that are made here."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+O2TOP = os.environ["O2TOP"]
+ASKED, LINKS, FULL = 1, 2, 4
+
+
+class Agent:
+    """What runs on a node; its requests and answers."""
+
+    def __init__(self, **environment):
+        self.run = subprocess.Popen([O2TOP, "--agent"], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, env={**os.environ, **environment})
+        self.text = b""
+        self.send("N=abc")
+        self.until(b"abc R\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.run.stdin.close()
+        self.run.wait()
+
+    def send(self, line):
+        self.run.stdin.write(line.encode() + b"\n")
+        self.run.stdin.flush()
+
+    def until(self, end):
+        deadline = time.monotonic() + 60
+        while end not in self.text:
+            assert select.select([self.run.stdout], [], [], deadline - time.monotonic())[0], self.text
+            more = os.read(self.run.stdout.fileno(), 65536)
+            assert more, self.text
+            self.text += more
+        got, self.text = self.text.split(end, 1)
+        return got.decode()
+
+    def ask(self, mount, items, space="lab:fs1"):
+        """The lines of an answer."""
+        self.send(f"P {space} {items} {mount}")
+        answer = self.until(b"abc Z ")
+        return re.search(r"F paths [^\n]*\n(.*?)\nabc E", answer, re.S).group(1).splitlines()
+
+    def paths(self, mount, items, **more):
+        return sorted(line.split(" ", 3)[3] for line in self.ask(mount, items, **more)
+                      if line.startswith("lab:fs1 "))
+
+    def walk(self, mount, items):
+        """All lines of a search of everything."""
+        lines = self.ask(mount, items)
+        deadline = time.monotonic() + 60
+        while not any(line.startswith("walked ") for line in lines):
+            assert time.monotonic() < deadline, lines
+            lines += self.ask(mount, "0")
+        return lines
+
+
+def children(pid):
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f:
+                if name.isdigit() and int(f.read().rsplit(")", 1)[1].split()[1]) == pid:
+                    found.append(int(name))
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+def capabilities(pid, which="CapEff"):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return int(re.search(which + r":\s*([0-9a-f]+)", f.read()).group(1), 16)
+
+
+def make(folder, *names):
+    for name in names:
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        with open(os.path.join(folder, name), "w", encoding="utf-8"):
+            pass
+
+
+def test_open_files(folder):
+    make(folder, "a log", "gone", "elsewhere/x")
+    os.link(f"{folder}/a log", f"{folder}/second\nname")
+    with Agent() as agent, open(f"{folder}/a log"), open(f"{folder}/second\nname"), \
+            open(f"{folder}/gone") as gone:
+        inode, deleted = os.stat(f"{folder}/a log").st_ino, os.fstat(gone.fileno()).st_ino
+        os.unlink(f"{folder}/gone")
+        assert agent.paths(folder, f"{inode}:0:0:{ASKED | LINKS}") == \
+            [f"{folder}/a log", f"{folder}/second\\012name"]
+        # one name is enough where the inode has one
+        assert len(agent.paths(folder, f"{inode}:0:0:{ASKED}")) == 1
+        # not below that mount point, not there any more, not asked for
+        assert not agent.paths(f"{folder}/elsewhere", f"{inode}:0:0:{ASKED}")
+        assert not agent.paths(folder, f"{deleted}:0:0:{ASKED}")
+        assert not agent.paths(folder, f"{inode}:0:0:0")
+
+
+def test_a_whole_file_system(folder):
+    make(folder, "a/b/c/deep", "other")
+    os.link(f"{folder}/a/b/c/deep", f"{folder}/also")
+    os.symlink(folder, f"{folder}/loop")
+    inode, other = (os.stat(f"{folder}/{name}").st_ino for name in ("also", "other"))
+    with Agent() as agent:
+        # without being asked to it does not look
+        assert not agent.paths(folder, f"{inode}:0:0:{ASKED}")
+        lines = agent.walk(folder, f"{inode}:7:0:{ASKED | LINKS | FULL},{other}:0:0:{ASKED | FULL}")
+        assert sorted(line for line in lines if line.startswith("lab")) == sorted((
+            f"lab:fs1 {inode} 7 {folder}/a/b/c/deep", f"lab:fs1 {inode} 7 {folder}/also",
+            f"lab:fs1 {other} 0 {folder}/other")), lines
+        assert lines[-1].split()[3] == "2", lines  # inodes found
+        # what is not there ends, too
+        assert agent.walk(folder, f"999999999:0:0:{ASKED | FULL}")[-1].split()[3] == "0"
+
+
+def test_a_search_that_goes_on_ends_with_its_agent(folder):
+    for i in range(300):
+        os.makedirs(f"{folder}/{i}/x")
+    agent = Agent()
+    agent.ask(folder, f"999999999:0:0:{ASKED | FULL}")
+    family = children(agent.run.pid)
+    family += [grandchild for child in family for grandchild in children(child)]
+    assert family
+    agent.run.send_signal(signal.SIGKILL)
+    agent.run.wait()
+    deadline = time.monotonic() + 60
+    while any(os.path.exists(f"/proc/{pid}") for pid in family):
+        assert time.monotonic() < deadline, family
+        time.sleep(0.01)
+
+
+def test_capabilities(_folder):
+    """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with who looks for paths."""
+    if os.geteuid() or not capabilities(os.getpid()) & 4:
+        return "SKIP needs root"
+    helper = capabilities(os.getpid()) & (1 << 2 | 1 << 19)
+    with Agent() as agent:
+        for which in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+            assert capabilities(agent.run.pid, which) == 0, which
+        below = children(agent.run.pid)
+        assert [capabilities(pid) for pid in below] == [helper], below
+        if capabilities(os.getpid()) & 1 << 8:  # CAP_SETPCAP
+            assert capabilities(agent.run.pid, "CapBnd") == 0
+    return None
+
+
+def test_capabilities_of_the_viewer(folder):
+    if os.geteuid() or not capabilities(os.getpid()):
+        return "SKIP needs root"
+    make(folder, "call")
+    with open(f"{folder}/call", "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\ngrep CapEff /proc/self/status >&2\nexec sleep 1000\n")
+    os.chmod(f"{folder}/call", 0o755)
+    # who is asked has what ssh needs; the viewer has nothing
+    with subprocess.Popen([O2TOP, "-b", "-n", "far", "--ssh", f"{folder}/call", "-t", "60"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        deadline = time.monotonic() + 60
+        while capabilities(run.pid) or capabilities(run.pid, "CapPrm"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        while not (started := children(run.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert capabilities(started[0]) == capabilities(os.getpid())
+        run.terminate()
+    return None
+
+
+def test_this_machine_alone(folder):
+    """Without -n: the same paths of open files, and the same names of tasks, as of a node."""
+    capture = os.path.join(os.environ["O2TOP_CAPTURES"], "ocfs2-hang")
+    proc = f"{folder}/proc"
+    os.makedirs(f"{proc}/310/task/310/fdinfo")
+    os.makedirs(f"{proc}/310/fdinfo")
+    os.makedirs(f"{proc}/310/fd")
+    os.symlink("/mnt/o2/db/victim.db", f"{proc}/310/fd/3")
+    for name, text in (("fdinfo/3", "pos:\t0\nmnt_id:\t9\nino:\t32272\n"),
+                       ("task/310/fdinfo/3", "pos:\t0\nino:\t32272\n"),
+                       ("task/310/stat", "310 (hot load) D 1 1 1\n"), ("task/310/comm", "hot load\n"),
+                       ("task/310/wchan", "__ocfs2_cluster_lock.isra.0"),
+                       ("task/310/syscall", "0 0x3 0x0 0x0\n")):
+        with open(f"{proc}/310/{name}", "w", encoding="utf-8") as f:
+            f.write(text)
+    with open(f"{folder}/mountinfo", "w", encoding="utf-8") as f:
+        f.write("90 28 254:16 / /mnt/o2 rw,relatime - ocfs2 /dev/vdb rw\n")
+
+    def sample(number):
+        os.symlink(f"{capture}/t{number}/node1", f"{folder}/new")
+        os.rename(f"{folder}/new", f"{folder}/debug")
+
+    def frames(*more):
+        sample(0)
+        with subprocess.Popen([O2TOP, "--json", "--local", "--debugfs", f"{folder}/debug", "--mountinfo",
+                               f"{folder}/mountinfo", "-t", "0.5", *more], stdout=subprocess.PIPE,
+                              text=True, env={**os.environ, "O2TOP_PROC": proc}) as run:
+            said = []
+            for line in run.stdout:
+                sample(min(len(said) + 1, 1))
+                said.append(next(r for r in json.loads(line)["rows"] if r["ino"] == 32272))
+                if len(said) == 6 or said[-1]["path"] and said[-1]["sentence"]:
+                    break
+            helpers = len(children(run.pid))
+            run.terminate()
+        return said[-1], helpers
+
+    row, helpers = frames()
+    assert row["path"] == "/mnt/o2/db/victim.db", row
+    assert "(pid 310 hot load) waits" in row["sentence"], row
+    assert helpers == 2, helpers
+    for option in ("--touch-nothing", "--paths=none"):
+        row, helpers = frames(option)
+        assert row["path"] is None and "(pid 310 hot load) waits" in row["sentence"], row
+        # nobody is there who could touch the file system
+        assert helpers == 1, helpers
+
+
+def main():
+    tests = [(name, test) for name, test in globals().items() if name.startswith("test_")]
+    failed = 0
+    print(f"1..{len(tests)}")
+    for number, (name, test) in enumerate(tests, 1):
+        with tempfile.TemporaryDirectory(prefix="o2top-paths.") as folder:
+            label = name[5:].replace("_", " ")
+            try:
+                said = test(os.path.realpath(folder))
+                print(f"ok {number} - {label}{' # ' + said if said else ''}", flush=True)
+            except AssertionError as error:
+                failed += 1
+                line = error.__traceback__.tb_next.tb_lineno
+                print(f"not ok {number} - {label}\n# line {line}: {error}", flush=True)
+    return failed != 0
+
+
+sys.exit(main())
