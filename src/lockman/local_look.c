@@ -21,11 +21,15 @@ struct looking {
 	bool opened;
 };
 
-static void look_in(const char *dir, struct looking *look)
+/* found: its name is all that says whose it is, and it may be a link to anywhere. */
+static void look_in(const char *dir, bool found, struct looking *look)
 {
-	DIR *d = opendir(dir);
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (found ? O_NOFOLLOW : 0));
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
+	if (fd >= 0 && !d)
+		close(fd);
 	look->opened = d;
 	while (d && (entry = readdir(d))) {
 		struct glock__local_space space = {0};
@@ -57,11 +61,11 @@ int glock__local_each_space(const char *dir,
 	DIR *base;
 
 	if (dir) {
-		look_in(dir, &look);
+		look_in(dir, false, &look);
 		return look.opened ? look.n : -errno;
 	}
 	if (said && *said) { /* overrides for all */
-		look_in(said, &look);
+		look_in(said, false, &look);
 		return look.n;
 	}
 	base = opendir(GLOCK__LOCAL_BASE);
@@ -75,7 +79,7 @@ int glock__local_each_space(const char *dir,
 		    entry->d_name[6 + (entry->d_name[6] == 'g')] > '9')
 			continue;
 		snprintf(path, sizeof(path), GLOCK__LOCAL_BASE "/%s", entry->d_name);
-		look_in(path, &look);
+		look_in(path, true, &look);
 	}
 	if (base)
 		closedir(base);
