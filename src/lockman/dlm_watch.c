@@ -161,6 +161,9 @@ void *dlm__watch(void *arg)
 			break;
 		if (d->o.recovers)
 			dlm__look_for_dead(d);
+		/* There is no bell that others could ring. */
+		if (d->lm.events->knocked)
+			d->lm.events->knocked(d->lm.owner);
 		doze(d, &c, LOOK_MS);
 	}
 	glock__cluster_close(&c);
