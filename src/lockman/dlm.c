@@ -94,8 +94,7 @@ static void make_call(struct dlm *d, const struct slot *s, struct glock__dlm_cal
 
 static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
 {
-	const struct glock__dlm_call call = {
-	    .flags = GLOCK__LKF_CANCEL, .tag = tag, .lkid = lkid};
+	const struct glock__dlm_call call = {.flags = GLOCK__LKF_CANCEL, .tag = tag, .lkid = lkid};
 
 	/* If it fails it was decided already, and the reply to that comes. */
 	glock__dlm_unlock(&d->dev, &call);
@@ -161,8 +160,8 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		s->type = (uint8_t)type;
 		s->number = number;
 		s->flags = flags & ~GLOCK__LM_CALLER_WAITS;
-		s->step = new && mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY
-										    : STEP_ONLY;
+		s->step =
+		    new &&mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY : STEP_ONLY;
 		tag = dlm__slot_tag(d, s);
 		dlm__use_locked(d);
 	}

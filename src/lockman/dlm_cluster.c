@@ -65,8 +65,9 @@ static int connect_daemon(void)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	memcpy(a.sun_path + 1, name, sizeof(name) - 1);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a,
-			       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)))) {
+	if (fd >= 0 &&
+	    connect(fd, (struct sockaddr *)&a,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)))) {
 		close(fd);
 		fd = -1;
 	}
@@ -100,7 +101,7 @@ struct libquorum {
 	int (*dispatch)(uint64_t handle, int types);
 };
 
-static const char *const symbols[] = {"quorum_initialize", "quorum_finalize",  "quorum_getquorate",
+static const char *const symbols[] = {"quorum_initialize", "quorum_finalize",   "quorum_getquorate",
 				      "quorum_fd_get",     "quorum_trackstart", "quorum_dispatch"};
 
 static struct libquorum libquorum;
@@ -294,6 +295,23 @@ static int own_id(unsigned long *id)
 	return err ? err : put_number(COMMS "/glock", "local", 1);
 }
 
+/* The kernel says goodbye to those it knows, and waits minutes for an answer, as it leaves. */
+static void forget_others(unsigned long id)
+{
+	DIR *dir = opendir(COMMS);
+	struct dirent *e;
+	char path[320];
+
+	while (dir && (e = readdir(dir))) {
+		if (*e->d_name == '.' || number_in(COMMS, e->d_name, "nodeid") == id)
+			continue;
+		snprintf(path, sizeof(path), COMMS "/%s", e->d_name);
+		rmdir(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static int only_member(const char *lockspace)
 {
 	char path[160], node[192];
@@ -303,6 +321,8 @@ static int only_member(const char *lockspace)
 
 	snprintf(path, sizeof(path), SPACES "/%s", lockspace);
 	err = err ? err : make_dir(path);
+	if (!err)
+		forget_others(id);
 	glock__cluster_members(lockspace, &nodes);
 	for (size_t i = 0; !err && i < nodes.n; i++) {
 		snprintf(node, sizeof(node), "%s/nodes/%u", path, (unsigned int)nodes.id[i]);

@@ -87,7 +87,7 @@ struct dlm {
 	/* Deaths: dlm_watch.c. */
 	struct glock__cluster_nodes members;
 	struct glock__cluster_nodes dead;
-	bool recovering;    /* a thread does */
+	bool recovering; /* a thread does */
 };
 
 __attribute__((format(printf, 2, 3))) void dlm__say(const struct dlm *d, const char *fmt, ...);

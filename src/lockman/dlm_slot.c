@@ -44,10 +44,8 @@ struct slot *dlm__slot_new(struct dlm *d, struct glock__lm_lock *lk)
 		return NULL;
 	s = &d->slots[d->free - 1];
 	d->free = s->next;
-	*s = (struct slot){.lk = lk,
-			   .generation = s->generation + 1,
-			   .mode = GLOCK__IV,
-			   .demanded = GLOCK__IV};
+	*s = (struct slot){
+	    .lk = lk, .generation = s->generation + 1, .mode = GLOCK__IV, .demanded = GLOCK__IV};
 	lk->id = (uint32_t)(s - d->slots) + 1;
 	lk->lvb_valid = false;
 	return s;
@@ -166,8 +164,8 @@ void dlm__value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_re
 	for (int i = 8; reads && r->has_lvb && i-- > 0;)
 		token = token << 8 | r->lvb[VALUE + i];
 	if (reads && s->asked != GLOCK__NL && lk->has_lvb) {
-		lk->lvb_valid = token && !(token & NO_VALUE) &&
-				!(r->sbflags & GLOCK__SBF_VALNOTVALID);
+		lk->lvb_valid =
+		    token && !(token & NO_VALUE) && !(r->sbflags & GLOCK__SBF_VALNOTVALID);
 		memset(lk + 1, 0, GLOCK__LVB_LEN);
 		if (r->has_lvb)
 			memcpy(lk + 1, r->lvb, VALUE);

@@ -9,6 +9,7 @@ loopback, on which all are equal: a machine that is stopped stops nobody else's 
 Everything is in one folder, which goes when the cluster does. Packages are the caller's business.
 """
 
+import filecmp
 import glob
 import json
 import os
@@ -275,11 +276,20 @@ class Cluster:
             self.run(n, "mount -t gfs2 -o noatime /dev/vda /mnt/gfs2")
             self.run(n, "mount -t ocfs2 -o noatime /dev/vdb /mnt/ocfs2")
 
+    def unmount(self):
+        """The file systems would not survive what is done to the cluster next."""
+        for n in self.numbers:
+            self.run(n, "for fs in gfs2 ocfs2; do ! mountpoint -q /mnt/$fs || umount /mnt/$fs; done")
+
     def reboot(self, n):
         """A machine that was killed comes back, and joins."""
         open(self._path(f"console{n}"), "w").close()
         self._boot(n, self.kernel)
         self._await(n)
+        self.join(n)
+
+    def join(self, n):
+        """Starts corosync and dlm_controld there."""
         self.run(n, JOIN)
 
     def kill(self, n):
@@ -329,8 +339,14 @@ class Cluster:
 
     def share(self, path):
         """A program or file of this machine, copied to where all machines see it; its path there."""
-        shutil.copy(path, self._path("shared"))
+        there = self._path("shared", os.path.basename(path))
+        if not os.path.exists(there) or not filecmp.cmp(path, there):
+            os.rename(self.copy(path), there) # not over one that runs
         return "/run/shared/" + os.path.basename(path)
+
+    def copy(self, path):
+        """The same under a name of its own, to be moved; its path here."""
+        return shutil.copy2(path, self._path("shared", os.path.basename(path) + ".new"))
 
     def ssh(self, n):
         """The words of a command that runs what follows on that machine."""

@@ -2,7 +2,8 @@
 """run.py BUILD_DIR [TEST...] - tests on a real cluster of three emulated machines.
 
 Boots it once, runs the functions named test_* of each test_*.py here, in the order in which they
-stand there, and prints TAP. Each gets the cluster and the build folder; what it returns is printed
+stand there, and prints TAP; those of modules with LAST, which end parts of the cluster, after all others and
+without the file systems. Each gets the cluster and the build folder; what it returns is printed
 as a comment: the figures. With --keep the cluster stays up until a key is pressed.
 """
 
@@ -18,13 +19,14 @@ from machines import Cluster, Trouble
 
 def tests(wanted):
     here = os.path.dirname(os.path.abspath(__file__))
-    for path in sorted(glob.glob(os.path.join(here, "test_*.py"))):
-        module = importlib.import_module(os.path.basename(path)[:-3])
+    modules = [importlib.import_module(os.path.basename(path)[:-3])
+               for path in sorted(glob.glob(os.path.join(here, "test_*.py")))]
+    for module in sorted(modules, key=lambda module: hasattr(module, "LAST")):
         for name, function in vars(module).items():
             if name.startswith("test_") and callable(function):
                 label = f"{module.__name__[5:]}: {name[5:].replace('_', ' ')}"
                 if not wanted or any(w in label for w in wanted):
-                    yield label, function
+                    yield label, function, hasattr(module, "LAST")
 
 
 def say(text):
@@ -50,8 +52,12 @@ def main():
         print(f"ok {number} - three machines form a cluster")
         say(f"{time.monotonic() - began:.0f} s, Linux {cluster.run(1, 'uname -r').strip()}")
         say("ssh -F " + cluster._path("ssh_config") + " node1")
-        for label, function in chosen:
+        mounted = True
+        for label, function, last in chosen:
             number += 1
+            if last and mounted:
+                cluster.unmount()
+                mounted = False
             began = time.monotonic()
             try:
                 said = function(cluster, build)

@@ -3,9 +3,9 @@
 # for each request. In $O2TOP_FAKE:
 #	NODE.mode      what the node does today; nothing: it works
 #	NODE.samples   the recording's samples, one a line; the last one stays
+#	pids           the process groups that were started
 #	NODE.looked    what paths it was asked for
 #	NODE.asked     all requests
-#	pids           the process groups that were started
 # $O2TOP_CAPTURE is the recording.
 node=$1
 shift
@@ -39,7 +39,7 @@ serve() {
 				exit 0
 			fi
 			: >"$own/asked"
-			[ ! -d "$own/proc" ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
+			[ ! -d "$own/proc" ] || [ "$mode" = worn ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
 			;;
 		esac
 		printf '%s\n' "$line"
