@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "table.h"
 
+#include "grow.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,15 +192,8 @@ struct change *table_change(struct table *t, struct lock *lock)
 
 	if (c)
 		return c;
-	if (t->n_active == t->room_active) {
-		uint32_t room = t->room_active ? 2 * t->room_active : 256;
-		struct activity *more = reallocarray(t->active, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		t->active = more;
-		t->room_active = room;
-	}
+	if (!grow(&t->active, t->n_active, &t->room_active, sizeof(*t->active)))
+		return NULL;
 	lock->activity = t->n_active++;
 	t->active[lock->activity] = (struct activity){.lock = table_index(t, lock)};
 	return &t->active[lock->activity].change;
@@ -216,15 +211,8 @@ struct trail *table_trail_of(const struct table *t, const struct lock *lock)
 
 static bool add_warm(struct table *t, uint32_t lock)
 {
-	if (t->n_warm == t->room_warm) {
-		uint32_t room = t->room_warm ? 2 * t->room_warm : 256;
-		uint32_t *more = reallocarray(t->warm, room, sizeof(*more));
-
-		if (!more)
-			return false;
-		t->warm = more;
-		t->room_warm = room;
-	}
+	if (!grow(&t->warm, t->n_warm, &t->room_warm, sizeof(*t->warm)))
+		return false;
 	t->warm[t->n_warm++] = lock;
 	return true;
 }
