@@ -81,14 +81,16 @@ while :; do sleep 1000; done
 """
 
 JOIN = """
-setsid corosync -f >/run/corosync.log 2>&1 </dev/null &
 i=0
 until corosync-quorumtool -s 2>/dev/null | grep -q '^Quorate: *Yes'; do
+    # who was away is put out once more, if the others learn only now that he was
+    pgrep -x corosync >/dev/null || setsid corosync -f >>/run/corosync.log 2>&1 </dev/null &
     i=$((i + 1)); [ $i -lt 200 ] || { cat /run/corosync.log; exit 1; }; sleep 0.3
 done
-setsid dlm_controld -D >/run/dlm_controld.log 2>&1 </dev/null &
 i=0
 until dlm_tool status >/dev/null 2>&1; do
+    pgrep -x dlm_controld >/dev/null || setsid dlm_controld -D >>/run/dlm_controld.log 2>&1 </dev/null &
+    pgrep -x corosync >/dev/null || setsid corosync -f >>/run/corosync.log 2>&1 </dev/null &
     i=$((i + 1)); [ $i -lt 100 ] || { cat /run/dlm_controld.log; exit 1; }; sleep 0.2
 done
 """
