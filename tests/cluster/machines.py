@@ -305,21 +305,30 @@ class Cluster:
     def resume(self, n):
         self.qemu[n].send_signal(signal.SIGCONT)
 
-    def link(self, n, up):
-        """Its cable between the machines is pulled, or put back; ssh goes another way."""
+    def qmp(self, n, command, **arguments):
+        """A command to the emulator of a machine."""
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(self._path(f"qmp{n}"))
             f = s.makefile("rw")
             f.readline()
-            for command in ({"execute": "qmp_capabilities"},
-                            {"execute": "set_link", "arguments": {"name": "ring", "up": up}}):
-                f.write(json.dumps(command) + "\n")
+            for line in ({"execute": "qmp_capabilities"},
+                         {"execute": command, "arguments": arguments}):
+                f.write(json.dumps(line) + "\n")
                 f.flush()
                 answer = json.loads(f.readline())
                 while "event" in answer:
                     answer = json.loads(f.readline())
                 if "error" in answer:
                     raise Trouble(f"node{n}: {answer}")
+
+    def link(self, n, up):
+        """Its cable between the machines is pulled, or put back; ssh goes another way."""
+        self.qmp(n, "set_link", name="ring", up=up)
+
+    def slow_disk(self, n, fs, kilobytes):
+        """So many KiB a second are written to, and read from, a disk by a machine; 0 no limit."""
+        self.qmp(n, "block_set_io_throttle", device=fs, bps=1024 * kilobytes, bps_rd=0, bps_wr=0,
+                 iops=0, iops_rd=0, iops_wr=0)
 
     def down(self):
         for qemu in self.qemu.values():

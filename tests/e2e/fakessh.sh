@@ -3,8 +3,8 @@
 # for each request. In $O2TOP_FAKE:
 #	NODE.mode      what the node does today; nothing: it works
 #	NODE.samples   the recording's samples, one a line; the last one stays
-#	NODE.looked    what paths it was asked for
 #	pids           the process groups that were started
+#	NODE.looked    what paths it was asked for
 # $O2TOP_CAPTURE is the recording.
 node=$1
 shift

@@ -114,6 +114,9 @@ static bool row_shown(struct ui *ui, const struct row *row)
 	}
 	if (!*ui->filter)
 		return true;
+	/* most labels are paths as they are */
+	if (ui->paths == PATH_FULL && row->path && row->kind != DT_DIR)
+		return strcasestr(row->path, ui->filter) != NULL;
 	item_label(ui, row, false, label, sizeof(label));
 	return strcasestr(label, ui->filter) != NULL;
 }
