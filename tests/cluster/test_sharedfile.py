@@ -14,7 +14,8 @@ def told(output, word):
 
 
 def test_three_nodes_share_files(cluster, build):
-    program = "GLOCK_LOCKMAN=dlm " + cluster.share(os.path.join(build, "examples/sharedfile"))
+    cluster.share(os.path.join(build, "src/glock/libglock.so.0"))
+    program = "LD_LIBRARY_PATH=/run/shared GLOCK_LOCKMAN=dlm " + cluster.share(os.path.join(build, "examples/sharedfile"))
     directory = "/run/shared/counters"
     cluster.run(1, f"mkdir -p {directory}")
     # somebody who keeps the space open, so that it is joined once
