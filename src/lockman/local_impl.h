@@ -116,6 +116,7 @@ struct head {
 static_assert(sizeof(pthread_mutex_t) == 40 && sizeof(struct shard) == 64, "a shard's cache line");
 static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
 static_assert(offsetof(struct slot, bell) == 64, "the bell has a cache line of its own");
+static_assert(offsetof(struct slot, seen) == 68, "and is two words for who looks, see lockman.h");
 
 /* ---- a node ---- */
 
