@@ -16,14 +16,14 @@ def told(output, word):
 def test_three_nodes_share_files(cluster, build):
     cluster.share(os.path.join(build, "src/glock/libglock.so.0"))
     program = "LD_LIBRARY_PATH=/run/shared GLOCK_LOCKMAN=dlm " + cluster.share(os.path.join(build, "examples/sharedfile"))
-    directory = "/run/shared/counters"
+    directory = "/mnt/ocfs2/counters"
     cluster.run(1, f"mkdir -p {directory}")
     # somebody who keeps the space open, so that it is joined once
     keeper = cluster.start(1, f"{program} {directory} hold kept", stdin=subprocess.PIPE,
                            stdout=subprocess.DEVNULL)
     try:
         cluster.run(1, f"{program} {directory} zero {FILES}")
-        # what somebody saw finished is written down on each machine, as 9p maps no file for all
+        # what somebody saw finished is written down on each machine
         workers = {n: cluster.start(n, f"{program} {directory} count {n} {TIMES} 0 /tmp/board {FILES}",
                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT) for n in cluster.numbers}
