@@ -192,7 +192,7 @@ static void first_locks(uint32_t i, uint32_t n)
 		glock_dq(&gh);
 		close_glocks(1);
 	}
-	together->took = took[OPENS / 2];
+	together->took = median(took, OPENS);
 }
 
 /* ---- fairness ---- */
