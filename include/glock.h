@@ -40,6 +40,13 @@
  *   Memory. Pointers given to the library must be valid; what is kept beyond the call is said. A
  *   glock must be referenced (glock_get()) for as long as anything of it is used, holders included.
  *
+ *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. Who removes
+ *   it while processes use it parts those who come later from them: they notice within a second or
+ *   when they next ask for a lock, and withdraw, so that all they do is -EIO. systemd-logind removes
+ *   what a user has in /dev/shm when that user's last session ends (RemoveIPC=yes, its default; not
+ *   of root and other system users). For what must outlive a session, run it as a system user, or
+ *   say `loginctl enable-linger`, RemoveIPC=no, or a directory elsewhere in memory (GLOCK_DIR).
+ *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno,
  * and never abort or print; what the program did wrong is also told to its log callback.
  *
@@ -232,7 +239,7 @@ struct glock_type_options {
 struct glock_peer {
 	int64_t pid;
 	char comm[16];
-	enum glock_mode mode; /* that it holds, or waits for */
+	enum glock_mode mode; /* that it holds, or waits for; UN: it recovers what others left */
 	int waits;            /* it waits for it, before us */
 	int stopped, dead;
 };

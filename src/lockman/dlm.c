@@ -6,6 +6,7 @@
  * its result was read; such a request is made again after a while, as GFS2 does.
  */
 #include "dlm_impl.h"
+#include "outside.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -362,8 +363,22 @@ static void dlm_free(struct glock__lockman *lm)
 	pthread_mutex_destroy(&d->reading);
 	pthread_mutex_destroy(&d->delivery);
 	pthread_cond_destroy(&d->changed);
+	if (d->seen_at)
+		unlink(d->seen_at);
+	free(d->seen_at);
 	free(d->slots);
 	free(d);
+}
+
+static int dlm_file(struct glock__lockman *lm)
+{
+	struct dlm *d = (struct dlm *)lm;
+	char path[GLOCK__LOCAL_PATH_MAX];
+	int fd = glock__outside_file("dlm", d->o.name, path);
+
+	if (fd >= 0)
+		d->seen_at = strdup(path);
+	return fd;
 }
 
 static int dlm_start(struct glock__lockman *lm)
@@ -389,6 +404,7 @@ static const struct glock__lm_ops dlm_ops = {
     .leave = dlm_leave,
     .free = dlm_free,
     .start = dlm_start,
+    .file = dlm_file,
 };
 
 int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **lm)

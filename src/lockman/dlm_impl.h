@@ -79,6 +79,7 @@ struct dlm {
 	uint32_t first, last; /* queue of the teller */
 	unsigned int users;   /* threads that use the device now */
 	uint64_t token;       /* the highest that we ever gave */
+	char *seen_at;        /* the file in which others see this node; NULL: none */
 	bool left;            /* for good */
 	bool shut;            /* the gate is closed: no request is made */
 	bool stop;

@@ -162,6 +162,9 @@ void *glock__dlm_watch(void *arg)
 		paused = stopped;
 		if (d->o.recovers)
 			glock__dlm_look_for_dead(d);
+		/* There is no bell that others could ring. */
+		if (d->lm.events->knocked)
+			d->lm.events->knocked(d->lm.owner);
 		doze(d, &c, LOOK_MS);
 	}
 	glock__cluster_close(&c);
