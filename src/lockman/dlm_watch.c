@@ -151,14 +151,15 @@ void *glock__dlm_watch(void *arg)
 	glock__cluster_open(&c);
 	while (!stopping(d)) {
 		enum glock__cluster_state state = glock__cluster_look(&c, d->dev.name);
+		bool stopped = state == GLOCK__CLUSTER_STOPPED;
 
-		if (state == GLOCK__CLUSTER_STOPPED && !paused)
+		if (stopped && !paused)
 			d->lm.events->pause(d->lm.owner);
-		if (state != GLOCK__CLUSTER_STOPPED && paused)
-			d->lm.events->resume(d->lm.owner);
-		paused = state == GLOCK__CLUSTER_STOPPED;
 		if (state > GLOCK__CLUSTER_STOPPED && !lose(d, &c, state))
 			break;
+		if (!stopped && paused) /* not before it is lost, if it is */
+			d->lm.events->resume(d->lm.owner);
+		paused = stopped;
 		if (d->o.recovers)
 			glock__dlm_look_for_dead(d);
 		/* There is no bell that others could ring. */
