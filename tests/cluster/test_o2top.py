@@ -315,7 +315,9 @@ def test_o2top_says_who_does_not_answer(cluster, build):
     said = [s for s in sentences(frames) if "node3" in s]
     assert any("not answer" in s for s in said), (said, rows(frames)[:2])
     assert {"slow", "stale"} & set(states(frames, "node3")), states(frames, "node3")
-    assert "ok" in states(frames[-1:], "node1"), states(frames, "node1")
+    assert "ok" not in states(frames[-1:], "node3"), states(frames, "node3")
+    # a loaded machine is late now and then
+    assert set(states(frames[1:], "node1")) <= {"ok", "slow"}, states(frames, "node1")
     return f"paused {paused:.1f} s; node3 was {', '.join(dict.fromkeys(states(frames, 'node3')))}\n" + \
         "\n".join(sorted(said))
 
@@ -340,7 +342,7 @@ def test_o2top_says_what_is_recovered(cluster, build):
     wants.wait(timeout=240)
     dead = [n for frame in frames for n in frame["nodes"] if n["name"] == "node3"]
     assert "unreachable" in {n["state"] for n in dead[2:]} and "ok" not in {n["state"] for n in dead}, dead
-    assert "ok" in states(frames[-1:], "node1"), states(frames, "node1")
+    assert set(states(frames[2:], "node1")) <= {"ok", "slow"}, states(frames, "node1")
     said = [s for s in sentences(frames) if "recover" in s]
     banners = {b for frame in frames for b in frame["banners"]}
     assert said and any("recover" in b for b in banners), (sentences(frames), banners)
