@@ -24,7 +24,7 @@
 
 static void do_xmote(struct glock *gl, enum glock_mode to);
 
-void glock__drop(struct glock *gl)
+void gl_drop(struct glock *gl)
 {
 	/* Whoever clears the bit lock runs the queue, or has the work do it. */
 	assert(!gl_busy(gl)->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));

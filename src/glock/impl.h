@@ -354,12 +354,7 @@ static inline void gl_take(struct glock *gl)
 		glock__busy_attach(gl);
 }
 
-void glock__drop(struct glock *gl);
-
-static inline void gl_drop(struct glock *gl)
-{
-	glock__drop(gl);
-}
+void gl_drop(struct glock *gl);
 
 /* Under gl->lock, as taken by gl_take(). */
 static inline struct glock__busy *gl_busy(const struct glock *gl)
