@@ -182,7 +182,10 @@ void glock__cluster_close(struct glock__cluster *c)
 	*c = (struct glock__cluster){.daemon = -1, .quorum_fd = -1};
 }
 
-/* Each step of recovery sets a bit, stopping clears them. -ENOENT: there is no such lockspace. */
+/* Each step of recovery sets a bit, this one at its end; to stop clears them. */
+#define RECOVERY_DONE 0x40
+
+/* -ENOENT: there is no such lockspace. */
 static int recover_status(const char *lockspace)
 {
 	char path[160], text[32];
@@ -195,7 +198,9 @@ static int recover_status(const char *lockspace)
 
 bool glock__cluster_runs(const char *lockspace)
 {
-	return recover_status(lockspace) > 0;
+	int status = recover_status(lockspace);
+
+	return status > 0 && status & RECOVERY_DONE;
 }
 
 enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const char *lockspace)
@@ -209,7 +214,7 @@ enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const ch
 	status = recover_status(lockspace);
 	if (status < 0)
 		return GLOCK__CLUSTER_NO_LOCKSPACE;
-	return status ? GLOCK__CLUSTER_FINE : GLOCK__CLUSTER_STOPPED;
+	return status & RECOVERY_DONE ? GLOCK__CLUSTER_FINE : GLOCK__CLUSTER_STOPPED;
 }
 
 /* ---- members ---- */

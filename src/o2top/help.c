@@ -8,7 +8,7 @@ const char o2top_help[] =
     "usage: o2top [OPTION]... [MOUNT_POINT | RECORDING... | FILE [FILE]]\n"
     "Shows which files and directories of OCFS2 and GFS2 the nodes of a cluster wait for.\n"
     "\n"
-    "What to watch (nothing given: all OCFS2 and GFS2 of this cluster)\n"
+    "What to watch (nothing given: all OCFS2, GFS2 and libglock of this cluster)\n"
     "  MOUNT_POINT            one file system of this machine\n"
     "  RECORDING              a folder SAMPLE/NODE/{realtime,uptime,ocfs2,gfs2,dlm}, or a part of "
     "one\n"

@@ -80,17 +80,23 @@ echo machine is up >/dev/ttyS0
 while :; do sleep 1000; done
 """
 
+# Who was away is put out once more if the others learn only now that he was: then he tries again.
 JOIN = """
-setsid corosync -f >/run/corosync.log 2>&1 </dev/null &
-i=0
-until corosync-quorumtool -s 2>/dev/null | grep -q '^Quorate: *Yes'; do
-    i=$((i + 1)); [ $i -lt 200 ] || { cat /run/corosync.log; exit 1; }; sleep 0.3
-done
-setsid dlm_controld -D >/run/dlm_controld.log 2>&1 </dev/null &
-i=0
-until dlm_tool status >/dev/null 2>&1; do
-    i=$((i + 1)); [ $i -lt 100 ] || { cat /run/dlm_controld.log; exit 1; }; sleep 0.2
-done
+start() { # not twice at a time: each dlm_controld begins by clearing what the last one configured
+    pgrep -x $1 >/dev/null && return
+    setsid "$@" >>/run/$1.log 2>&1 </dev/null &
+    sleep 1
+}
+await() { # COMMAND: until both run and it is so
+    i=0
+    until eval "$1" 2>/dev/null; do
+        start corosync -f
+        [ "$2" = corosync ] || start dlm_controld -D
+        i=$((i + 1)); [ $i -lt 100 ] || { cat /run/$2.log; exit 1; }; sleep 0.3
+    done
+}
+await "corosync-quorumtool -s | grep -q '^Quorate: *Yes'" corosync
+await "dlm_tool status | grep -q '^cluster'" dlm_controld
 """
 
 

@@ -4,12 +4,14 @@
 Boots it once, runs the functions named test_* of each test_*.py here, in the order in which they
 stand there, and prints TAP; those of modules with LAST, which end parts of the cluster, after all others and
 without the file systems. Each gets the cluster and the build folder; what it returns is printed
-as a comment: the figures. With --keep the cluster stays up until a key is pressed.
+as a comment: the figures. With --keep the cluster stays up until a key is pressed; with --soak=SECONDS
+those tests are done again and again, in random order, for that long.
 """
 
 import glob
 import importlib
 import os
+import random
 import sys
 import time
 import traceback
@@ -34,9 +36,20 @@ def say(text):
         print("# " + line, flush=True)
 
 
+def again_and_again(chosen, seconds):
+    """Those in their order, or for that long in any."""
+    if not seconds:
+        yield from chosen
+        return
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield random.choice(chosen)
+
+
 def main():
     keep = "--keep" in sys.argv
-    arguments = [a for a in sys.argv[1:] if a != "--keep"]
+    soak = sum(int(a.split("=")[1]) for a in sys.argv if a.startswith("--soak="))
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     if not arguments:
         sys.exit(__doc__)
     build, failed, number = os.path.abspath(arguments[0]), 0, 0
@@ -53,7 +66,7 @@ def main():
         say(f"{time.monotonic() - began:.0f} s, Linux {cluster.run(1, 'uname -r').strip()}")
         say("ssh -F " + cluster._path("ssh_config") + " node1")
         mounted = True
-        for label, function, last in chosen:
+        for label, function, last in again_and_again(chosen, soak):
             number += 1
             if last and mounted:
                 cluster.unmount()

@@ -18,10 +18,11 @@ wait_for() {
     until "$@" >/dev/null 2>&1; do i=$((i + 1)); [ $i -lt 300 ] || exit 1; sleep 0.3; done
 }
 quorate() { corosync-quorumtool -s | grep -q '^Quorate: *Yes'; }
+joined() { dlm_tool status | grep -q '^cluster'; }
 for unit; do
     case $verb-$unit in
     start-corosync) setsid corosync -f >/run/corosync.log 2>&1 </dev/null & wait_for quorate ;;
-    start-dlm) setsid dlm_controld -D >/run/dlm_controld.log 2>&1 </dev/null & wait_for dlm_tool status ;;
+    start-dlm) setsid dlm_controld -D >/run/dlm_controld.log 2>&1 </dev/null & wait_for joined ;;
     stop-corosync) pkill -x corosync; while pgrep -x corosync >/dev/null; do sleep 0.2; done ;;
     stop-dlm) pkill -x dlm_controld; while pgrep -x dlm_controld >/dev/null; do sleep 0.2; done ;;
     *) exit 2 ;;

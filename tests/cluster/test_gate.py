@@ -249,3 +249,30 @@ def test_lockspace_stopped_and_started(cluster, build):
         assert not them[2].find("lost") and not them[2].find("error"), them[2].text()
     finally:
         end(them)
+
+
+def test_node_killed(cluster, build):
+    """While it holds EX over dirty data, and converts: programs that recover do so before they get it."""
+    them = clients(cluster, build, "recover")
+    victim, others = them[2], them[:2]
+    try:
+        hold_dirty(them, victim, 4)
+        start_loops(them, 3)
+        when = time.monotonic()
+        cluster.kill(3)
+        _, died, value = others[0].nq(4, seconds=120)
+        taken = others[0].find("nq 4 0", when)[0]
+        assert died == 1 and value == "none", others[0].text()
+        for client in others:
+            client.expect("recover node 3", 60, when)
+            client.expect("op 3", 60, taken)
+        assert others[0].find("recover", when)[0] < taken, others[0].text()
+        survivors_meet_nobody_but(others, ["node3"])
+        cluster.reboot(3)
+        back = Client(cluster, build, 3, name="node3").ready()
+        them.append(back)
+        others[0].ask("dq 4")
+        assert back.nq(4)[1] == 0, back.text()
+    finally:
+        end(them)
+    return f"its locks went to others {taken - when:.1f} s after its power was cut"
