@@ -5,7 +5,7 @@ _glock_spaces() {
 }
 
 _glock_nodes() {
-	glock ls "$1" 2>/dev/null | awk 'NR > 1 && $3 != "-" { print $3 }'
+	glock ls "$1" 2>/dev/null | awk 'NR > 1 && $4 != "-" { print $4 }'
 }
 
 _glock() {
@@ -54,7 +54,7 @@ _glock() {
 		return
 	fi
 	case $command in
-	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --close --no-fork --verbose --lockman --help' ;;
+	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --close --no-fork --verbose --lockman --version --help' ;;
 	ls) words='--json --help' ;;
 	stat)
 		words='--node --json --ages --format --help'

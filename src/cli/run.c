@@ -30,8 +30,8 @@ struct run {
 	char *shell[4];
 	enum glock_mode mode;
 	int conflict;    /* the exit status */
-	int64_t timeout; /* -1: none; 0: do not wait */
-	bool close, no_fork, verbose;
+	int64_t timeout; /* -1: none */
+	bool no_wait, close, no_fork, verbose;
 
 	struct glock_space *space;
 	struct glock *gl;
@@ -41,6 +41,7 @@ struct run {
 };
 
 enum { OPT_VERBOSE = 256, OPT_LOCKMAN };
+enum { OUT_OF_THE_WAY = 100 };
 
 static const struct option longs[] = {
     {"shared", no_argument, NULL, 's'},
@@ -55,6 +56,7 @@ static const struct option longs[] = {
     {"unlock", no_argument, NULL, 'u'},
     {"verbose", no_argument, NULL, OPT_VERBOSE},
     {"lockman", required_argument, NULL, OPT_LOCKMAN},
+    {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -75,12 +77,14 @@ static int take_option(struct run *r, int option)
 		r->mode = GLOCK_EX;
 		return -1;
 	case 'n':
-		r->timeout = 0;
+		r->no_wait = true;
 		return -1;
 	case 'w':
 		if (!parse_seconds(optarg, &r->timeout))
 			return usage_error("-w wants seconds, not %s", optarg);
 		return -1;
+	case 'V':
+		return cmd_version.run(0, NULL);
 	case 'E':
 		if (!parse_number(optarg, 255, &n))
 			return usage_error("-E wants an exit status from 0 to 255, not %s", optarg);
@@ -142,7 +146,7 @@ static int parse(struct run *r, int argc, char **argv)
 	int option, status;
 
 	*r = (struct run){.mode = GLOCK_EX, .conflict = 1, .timeout = -1, .alive = -1};
-	while ((option = next_option(argc, argv, "+:sexnoFuw:E:h", longs)) != -1) {
+	while ((option = next_option(argc, argv, "+:sexnoFuw:E:Vh", longs)) != -1) {
 		status = take_option(r, option);
 		if (status >= 0)
 			return status;
@@ -203,7 +207,7 @@ static int acquire(struct run *r)
 	int64_t start = now_ns();
 	int err;
 
-	if (!r->timeout) {
+	if (r->no_wait || !r->timeout) {
 		err = nonblock(r);
 	} else {
 		glock_holder_init(&r->gh, r->gl, r->mode, GLOCK_ASYNC | GLOCK_NOCACHE);
@@ -255,9 +259,10 @@ static void unlock(struct run *r)
 
 /* ---- the command ---- */
 
+/* Under a number that a script does not use by itself: "exec 3<file" would let the lock go. */
 static void inherit(int fd)
 {
-	if (fd >= 0)
+	if (fd >= 0 && fcntl(fd, F_DUPFD, OUT_OF_THE_WAY) < 0)
 		fcntl(fd, F_SETFD, 0);
 }
 
@@ -362,6 +367,7 @@ const struct command cmd_run = {
 	"  -c, --command COMMAND     a line for $SHELL\n"
 	"      --verbose             say how long it took, or why not\n"
 	"      --lockman NAME        none, local, dlm (GLOCK_LOCKMAN, or local)\n"
+	"  -V, --version             print the version\n"
 	"\n"
 	"CMD and its children keep the lock while one of them lives, also when glock is killed.\n"
 	"\n"

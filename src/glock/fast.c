@@ -32,8 +32,8 @@ void glock__fast_close(struct glock *gl)
 	glock__fast_fold(gl);
 }
 
-#define GOING_ON                                                                               \
-	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_HAVE_REPLY | \
+#define GOING_ON                                                                                   \
+	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_HAVE_REPLY |     \
 	 GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD | GLOCK__F_ENTERED | GLOCK__F_DIED | \
 	 GLOCK__F_STALE)
 
@@ -63,7 +63,7 @@ static bool may_open(struct glock *gl)
 		return false;
 	if ((gl->state != GLOCK_SH && gl->state != GLOCK_EX) || b->target != gl->state)
 		return false;
-	if (glock__is_shut(space) || atom_load8(&space->closing) || atom_load8(&space->paused))
+	if (glock__is_shut(space) || atom_load8(&space->closing) || glock__is_paused(space))
 		return false;
 	return list_is_harmless(gl) || FAULT(22);
 }
@@ -167,7 +167,8 @@ void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
 	atom_add64(&gl->fast, glock__fast_one(gh));
 	gh->slot = (uint8_t)slot;
 	atom_or32(&gh->state, GLOCK__H_FAST);
-	glock__slot_fill(t, (unsigned int)slot, gl, gh, gh->where);
+	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, gh->where);
+	glock__slot_use(t, t->record, (unsigned int)slot);
 }
 
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
@@ -180,7 +181,7 @@ void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 	gh->owner = t->owner;
 	gh->pid = glock__thread_id();
 	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
-	glock__slot_empty(t, gh->slot);
+	glock__slot_empty(t, t->record, gh->slot);
 	atom_and32(&gh->state, ~GLOCK__H_FAST);
 	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
 	gh->asked = gl_now(gl); /* nobody looked at the clock when it was */
@@ -189,9 +190,38 @@ void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 	atom_sub64(&gl->fast, glock__fast_one(gh));
 }
 
+/* ---- more than one ---- */
+
+/* Whether the thread holds it already: that is for the slow path to tell it. */
+static bool recurs(const struct glock__thread *t, const struct glock *gl)
+{
+	for (uint32_t used = t->used; used; used &= used - 1)
+		if (t->slots[__builtin_ctz(used)].gl == gl)
+			return true;
+	return false;
+}
+
+enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
+					    const char *where)
+{
+	struct glock__thread *t = glock__self()->thread;
+	int slot = glock__slot_free(t);
+
+	if (slot < 0 || recurs(t, gl))
+		return GLOCK__FAST_NOT;
+	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, where);
+	return glock__fast_nq_in(t, t->record, (unsigned int)slot, gl, gh, where);
+}
+
+int glock__fast_dq_more(struct glock__thread *t, struct glock *gl, struct glock__holder *gh)
+{
+	return glock__fast_dq_of(t, gh->slot, gl, gh);
+}
+
 /* ---- leaving ---- */
 
-void glock__fast_left(struct glock *gl)
+/* The word is closed, and one who stood in it has left. */
+static void left(struct glock *gl)
 {
 	gl_take(gl);
 	if (!FAULT(23))
@@ -199,17 +229,33 @@ void glock__fast_left(struct glock *gl)
 	gl_drop(gl);
 }
 
-void glock__fast_refused(struct glock__thread *t, struct glock__holder *gh)
+void glock__fast_refused(struct glock__holder *gh)
 {
+	struct glock__thread *t = glock__self()->thread;
 	struct glock *gl = gh->gl;
 	uint64_t old;
 
-	glock__slot_empty(t, gh->slot);
+	glock__slot_empty(t, t->record, gh->slot);
 	old = atom_sub64(&gl->fast, glock__fast_one(gh) + GLOCK__FAST_COUNT);
 	/* We stood in the way for a moment: somebody may have seen it. */
 	if (!(old & GLOCK__FAST_OPEN))
-		glock__fast_left(gl);
+		left(gl);
 	atom_store32(&gh->state, 0);
+}
+
+int glock__fast_rung(struct glock *gl)
+{
+	glock__fetch(gl_space(gl));
+	return 0;
+}
+
+int glock__fast_dq_closed(struct glock__holder *gh)
+{
+	struct glock *gl = gh->gl;
+
+	left(gl);
+	atom_store32(&gh->state, 0);
+	return glock__fast_rung(gl);
 }
 
 int glock__fast_dq_slow(struct glock__holder *gh)

@@ -267,15 +267,43 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 	return err;
 }
 
+SLOW static int nq_refused(struct glock_holder *pub, const char *where)
+{
+	glock__fast_refused(gh_of(pub));
+	return nq_by_queue(pub, where);
+}
+
+static __attribute__((noinline)) int nq_more(struct glock_holder *pub, const char *where)
+{
+	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
+	case GLOCK__FAST_TAKEN:
+		return 0;
+	case GLOCK__FAST_REFUSED:
+		return nq_refused(pub, where);
+	default:
+		return nq_by_queue(pub, where);
+	}
+}
+
 int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
 
-	if (gl && !(gh_state(gh) & GLOCK__H_QUEUED) && !(gh->flags & ~GLOCK__FAST_FLAGS) &&
-	    glock__fast_nq(gl, gh, where))
+	if (!gl)
+		return -EINVAL;
+	if (gh_state(gh) & GLOCK__H_QUEUED || gh->flags & ~GLOCK__FAST_FLAGS)
+		return nq_by_queue(pub, where);
+	switch (glock__fast_nq(gl, gh, where)) {
+	case GLOCK__FAST_TAKEN:
 		return 0;
-	return gl ? nq_by_queue(pub, where) : -EINVAL;
+	case GLOCK__FAST_REFUSED:
+		return nq_refused(pub, where);
+	case GLOCK__FAST_MORE:
+		return nq_more(pub, where);
+	default:
+		return nq_by_queue(pub, where);
+	}
 }
 
 /* ---- waiting ---- */

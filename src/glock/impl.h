@@ -151,9 +151,9 @@ enum glock__reply {
 
 /* Of gl->flags, besides enum glock__flag: the library's own. */
 enum glock__own_flag {
-	GLOCK__F_DIED = 1u << 0,     /* with the last grant: somebody died who had it in EX */
-	GLOCK__F_STALE = 1u << 16,   /* the lock was lost with the cluster, and is not given up yet */
-	GLOCK__F_BUSY = 1u << 25,    /* has a struct glock__busy */
+	GLOCK__F_DIED = 1u << 0,   /* with the last grant: somebody died who had it in EX */
+	GLOCK__F_STALE = 1u << 16, /* the lock was lost with the cluster, and is not given up yet */
+	GLOCK__F_BUSY = 1u << 25,  /* has a struct glock__busy */
 	GLOCK__F_EDITED = 1u << 26,  /* its record is being changed */
 	GLOCK__F_LISTED = 1u << 27,  /* on the list of idle ones; LRU as well: idle indeed */
 	GLOCK__F_TABLE = 1u << 28,   /* in the hash table */
@@ -289,7 +289,13 @@ struct glock_space {
 /* Nothing that is held here can be relied on. */
 static inline bool glock__is_shut(const struct glock_space *space)
 {
-	return atom_load8(&space->withdrawn) || atom_load8(&space->lost);
+	return atom_load8(&space->withdrawn) || __atomic_load_n(&space->lost, __ATOMIC_ACQUIRE);
+}
+
+/* Under gl->lock: whoever sets it goes by every glock after that. */
+static inline bool glock__is_paused(const struct glock_space *space)
+{
+	return __atomic_load_n(&space->paused, __ATOMIC_RELAXED);
 }
 
 static inline int64_t glock__now(struct glock_space *space)

@@ -31,8 +31,7 @@ static enum glock__reply reply_of(int status)
 static bool should_freeze(struct glock *gl)
 {
 	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
-	if (!atom_load8(&gl_space(gl)->blocked) ||
-	    (glock__is_shut(gl_space(gl)) && !FAULT(18)))
+	if (!atom_load8(&gl_space(gl)->blocked) || (glock__is_shut(gl_space(gl)) && !FAULT(18)))
 		return false;
 	if (gl_busy(gl)->reply == GLOCK__ERROR || gl_busy(gl)->reply == GLOCK__CANCELED ||
 	    gl_busy(gl)->req == GLOCK_UN)

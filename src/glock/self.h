@@ -32,7 +32,10 @@ struct glock__self {
 	uint32_t generation;            /* of the process, when the next two were found */
 	pid_t tid;                      /* 0: not known yet */
 	char name[16];
-	struct glock__thread *thread;  /* its slots in the space used last; see thread.h */
+	struct glock__thread *thread; /* its slots in the space used last; see thread.h */
+	/* Of that, there if it is; here, to be found without it. */
+	struct glock__thread_record *record;
+	const uint32_t *bell; /* of its lock manager, as in struct glock__lockman; never NULL */
 	struct glock__thread *threads; /* and in all spaces */
 	uint32_t threads_of;           /* the generation that these are of */
 };

@@ -101,24 +101,12 @@ static struct glock__piece *piece_of(const struct glock__slab *s, uint32_t chunk
 	return &s->pieces[region][chunk + 1 - (1u << region)];
 }
 
-static int get_piece(struct glock__slab *s, uint32_t chunk)
+/* Private memory for the published parts of a region, for where nobody gives any. */
+static int reserve_own(struct glock__slab *s, unsigned int region)
 {
-	struct glock__piece *p = piece_of(s, chunk);
-	unsigned int region = region_of(chunk);
-
-	if (!s->published_size)
-		return 0;
-	if (s->mem)
-		p->memory = s->mem->slab(s->mem, s->area, published_bytes(s));
-	if (p->memory)
-		return 0;
-	if (!s->own[region])
-		s->own[region] = reserve_memory(chunk, published_bytes(s) << region);
-	if (!s->own[region])
-		return -ENOMEM;
-	p->memory = s->own[region] + published_bytes(s) * (size_t)(p - s->pieces[region]);
-	p->own = true;
-	return 0;
+	if (s->published_size && !s->own[region])
+		s->own[region] = reserve_memory(region, published_bytes(s) << region);
+	return s->published_size && !s->own[region] ? -ENOMEM : 0;
 }
 
 /* So far it takes address space only. */
@@ -135,9 +123,25 @@ static int add_chunk(struct glock__slab *s)
 		s->regions[region] = new_region(region);
 	if (!s->regions[region] || !s->pieces[region])
 		return -ENOMEM;
-	err = get_piece(s, s->chunks);
+	err = reserve_own(s, region);
 	s->chunks += !err;
 	return err;
+}
+
+/* What is published is asked for no earlier: whoever gives it may have to take the memory at once. */
+static void get_piece(struct glock__slab *s, uint32_t chunk)
+{
+	struct glock__piece *p = piece_of(s, chunk);
+	unsigned int region = region_of(chunk);
+
+	if (!s->published_size)
+		return;
+	if (s->mem)
+		p->memory = s->mem->slab(s->mem, s->area, published_bytes(s));
+	if (p->memory)
+		return;
+	p->memory = s->own[region] + published_bytes(s) * (size_t)(p - s->pieces[region]);
+	p->own = true;
 }
 
 static void begin_chunk(struct glock__slab *s)
@@ -145,6 +149,7 @@ static void begin_chunk(struct glock__slab *s)
 	struct glock__chunk *c = (struct glock__chunk *)glock__slab_chunk(s, s->begun);
 	const struct glock__piece *p = piece_of(s, s->begun);
 
+	get_piece(s, s->begun);
 	c->owner = s->owner;
 	c->published = p->memory;
 	c->first = s->begun * GLOCK__CHUNK_SLOTS;

@@ -63,22 +63,22 @@ struct glock__site {
 enum { GLOCK__THREAD_SITES = 16 };
 
 struct glock__thread {
-	_Alignas(64) struct glock_space *space; /* an atom; NULL: it was closed */
-	struct glock__thread_record *record;
-	/* As in struct glock__lockman; never NULL. Others change them: glock__threads_trace(). */
-	const uint32_t *bell, *seen;
-	uint32_t used;   /* slots, a bit each */
-	uint32_t number; /* of the record in the space's slab */
-	uint32_t owner;  /* the thread's number */
-	bool ended;
+	/* What is needed each time fits into a cache line. */
+	_Alignas(64) struct glock_space *fast; /* an atom; NULL: all is to go by the queue now */
+	uint32_t used;                         /* slots, a bit each */
 	pid_t tid;
-	char comm[16];
 	struct {
 		struct glock *gl;
 		struct glock__holder *gh;
 		const char *where;
 		uint8_t mode;
 	} slots[GLOCK__THREAD_SLOTS];
+	struct glock_space *space; /* an atom; NULL: it was closed */
+	struct glock__thread_record *record;
+	uint32_t number; /* of the record in the space's slab */
+	uint32_t owner;  /* the thread's number */
+	bool ended;
+	char comm[16];
 	struct glock__site sites[GLOCK__THREAD_SITES]; /* those it used last, by their address */
 	struct glock__thread *next;                    /* in the space */
 	struct glock__thread *next_of_self;            /* of the same thread, in other spaces */
@@ -121,8 +121,8 @@ struct glock__fast_holder {
 size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t room);
 
 /*
- * From now on the space's threads see their bell rung all the time, and go by the queue; or not any
- * more. Costs nothing where nobody traces. Under gl->lock or no lock.
+ * From now on the space's threads go by the queue; or not any more. Costs nothing where nobody
+ * traces. Under gl->lock or no lock.
  */
 void glock__threads_trace(struct glock_space *space, bool on);
 
@@ -132,13 +132,20 @@ void glock__threads_trace(struct glock_space *space, bool on);
 void glock__site_find(struct glock__thread *t, struct glock__site *site, const char *where);
 void glock__sites_free(struct glock_space *space);
 
-static inline uint32_t glock__site_number(struct glock__thread *t, const char *where)
+/* Where the thread has it if it has it. */
+static inline struct glock__site *glock__site_place(struct glock__thread *t, const char *where)
 {
-	struct glock__site *site = &t->sites[((uintptr_t)where >> 3) % GLOCK__THREAD_SITES];
+	return &t->sites[((uintptr_t)where >> 3) % GLOCK__THREAD_SITES];
+}
+
+static inline const struct glock__site *glock__site_known(struct glock__thread *t,
+							  const char *where)
+{
+	struct glock__site *site = glock__site_place(t, where);
 
 	if (site->where != where)
 		glock__site_find(t, site, where);
-	return site->number;
+	return site;
 }
 
 /* After a fork: nobody else's thread is here to let the library's own lock go. */

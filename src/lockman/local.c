@@ -430,7 +430,6 @@ int glock__local_new(const struct glock__local_options *o, struct glock__lockman
 	l->o.name = l->name;
 	l->o.group = l->o.dir = NULL; /* the caller's */
 	l->lm.bell = &l->slot->bell;
-	l->lm.seen = &l->slot->seen;
 	*lm = &l->lm;
 	return 0;
 }

@@ -113,8 +113,9 @@ int glock__local_take(struct local *l, unsigned int shard)
 	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, true, "a lock table");
 
 	if (err == -EOWNERDEAD) {
-		if (s->size)
-			glock__table_recover(table_at(l, shard));
+		atom_add32(&l->head->cut_off, 1);
+		if (s->size && glock__table_recover(table_at(l, shard)) > 0)
+			atom_add32(&l->head->put_right, 1);
 		err = pthread_mutex_consistent(&s->mutex) ? -EIO : 0;
 		__atomic_store_n(&l->watched, 0, __ATOMIC_RELAXED); /* soon: is it all dead? */
 	} else if (err) {

@@ -142,15 +142,20 @@ struct glock__lockman {
 	const struct glock__lm_events *events;
 	void *owner;
 	unsigned int value_len; /* of a value block, what the owner may use; 0: all */
-	/* Differ when there is something to fetch; NULL: events come by themselves. */
-	const uint32_t *bell, *seen;
+	/* Two words that differ when there is something to fetch; NULL: events come by themselves. */
+	const uint32_t *bell;
 };
+
+static inline bool glock__lm_rung(const uint32_t bell[2])
+{
+	return __atomic_load_n(&bell[0], __ATOMIC_ACQUIRE) !=
+	       __atomic_load_n(&bell[1], __ATOMIC_ACQUIRE);
+}
 
 /* Whether somebody should poll(). */
 static inline bool glock__lm_due(const struct glock__lockman *lm)
 {
-	return lm->bell && __atomic_load_n(lm->bell, __ATOMIC_ACQUIRE) !=
-			       __atomic_load_n(lm->seen, __ATOMIC_ACQUIRE);
+	return lm->bell && glock__lm_rung(lm->bell);
 }
 
 /* A resource's name: type and number in hexadecimal, right-aligned in 8 and 16 columns. */

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from cli import GLOCK, SLOW, Node, glock, main, objects, wait_for
+from cli import GLOCK, SLOW, Node, glock, main, objects, state_of, wait_for
 
 
 def start(*args):
@@ -35,6 +35,14 @@ def holder(*options, name="n", command="echo; read x"):
 def end(p):
     p.stdin.close()
     p.wait(SLOW)
+
+
+def is_gone(pid):
+    """Or nobody has waited for it yet."""
+    try:
+        return state_of(pid) == "Z"
+    except FileNotFoundError:
+        return True
 
 
 def statuses_are_those_of_flock():
@@ -74,6 +82,12 @@ def statuses_are_those_of_flock():
         ["--nosuch", "@", "true"],
         ["-q", "@", "true"],
         ["--verbose", "@", "true"],
+        ["-V"],
+        ["--version"],
+        ["-h"],
+        ["-sn", "@", "true"],
+        ["--excl", "@", "true"],
+        ["@", "-n", "true"],
         ["@", "sh", "-c", "exit $1", "sh", "5"],
         [],
     ]
@@ -97,7 +111,7 @@ def conflicts_are_those_of_flock():
         assert theirs.stdout.readline() == "\n"
         ours = holder(first)
         for case in (["-n"], ["-n", "-s"], ["-n", "-E", "9"], ["-w", "0"], ["-w", "0.2"], ["-w", "0.2", "-s"],
-                     ["-w", "0.1", "-E", "77"], ["-w", "0", "-E", "0"]):
+                     ["-w", "0.1", "-E", "77"], ["-n", "-w", "%d" % SLOW], ["-w", "%d" % SLOW, "-n"], ["-w", "0", "-E", "0"]):
             a = subprocess.run(["flock", *case, file, "true"], timeout=SLOW).returncode
             b = glock("run", *case, "s", "n", "true").returncode
             if a != b:
@@ -138,15 +152,29 @@ def the_command_keeps_it_when_glock_is_killed():
 
 
 def a_child_left_behind_keeps_it():
-    p = holder(command="(read x; sleep 0.5) <&0 & echo")
+    p = holder(command="exec 3<&0; (read x <&3) & echo")
     assert p.wait(SLOW) == 0  # glock has gone
     assert taken()
     p.stdin.close()
     wait_for(lambda: not taken())
 
 
+def a_child_left_behind_keeps_it_when_glock_is_killed():
+    mark = os.path.join(os.environ["GLOCK_DIR"], ".pid")
+    p = holder(command="echo $$ >%s; exec 3<&0; (echo; read x <&3) & while [ -e %s ]; do sleep 0.02; done" % (mark, mark))
+    with open(mark) as f:
+        command = int(f.read())
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+    os.unlink(mark)
+    wait_for(lambda: is_gone(command))
+    assert taken()  # its child is there
+    p.stdin.close()
+    wait_for(lambda: not taken())
+
+
 def close_lets_it_go_with_the_command():
-    p = holder("-o", command="(read x; sleep 0.5) <&0 & echo")
+    p = holder("-o", command="exec 3<&0; (read x <&3) & echo")
     assert p.wait(SLOW) == 0
     assert not taken()
     p.stdin.close()
@@ -159,14 +187,7 @@ def close_kills_the_command_with_glock():
     p.send_signal(signal.SIGKILL)
     p.wait()
 
-    def gone():
-        try:
-            with open("/proc/%d/stat" % command) as f:
-                return f.read().rsplit(")", 1)[1].split()[0] == "Z"
-        except FileNotFoundError:
-            return True
-
-    wait_for(gone)
+    wait_for(lambda: is_gone(command))
     wait_for(lambda: not taken())
 
 
@@ -223,6 +244,7 @@ if __name__ == "__main__":
             other_names_are_other_locks,
             the_command_keeps_it_when_glock_is_killed,
             a_child_left_behind_keeps_it,
+            a_child_left_behind_keeps_it_when_glock_is_killed,
             close_lets_it_go_with_the_command,
             close_kills_the_command_with_glock,
             no_fork_becomes_the_command,

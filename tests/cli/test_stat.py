@@ -48,24 +48,24 @@ def stat_is_the_process_own_dump():
 
 
 def taken_in_short(node):
-    """6:5 in EX, not by the queue: then nobody knows since when."""
-    node.do("take 6 5 EX")
+    """4:5 in EX, not by the queue: then nobody knows since when."""
+    node.do("take 4 5 EX")
     (holder,) = (h for o in objects("stat", "--json", "-n", str(node.pid), "s") for h in o["holders"])
     if "holds_s" not in holder:
         return holder
-    node.do("take 6 5 EX")  # which lets it go
+    node.do("take 4 5 EX")  # which lets it go
 
 
 def holders_of_the_fast_path_are_shown():
     a, b = Node("s"), Node("s")
     assert wait_for(lambda: taken_in_short(a))["where"] == "taken.c:1"
-    b.do("nq 1 6 5 SH")
+    b.do("nq 1 4 5 SH")
     undated = lambda text: re.sub(r"d:(\w\w)/\d+", r"d:\1/", text)
     wait_for(lambda: undated(out("stat", "-n", str(a.pid), "s")) == undated(a.dump("glocks")))
     (o,) = objects("stat", "--json", "-n", str(a.pid), "s")
     assert [(h["mode"], h["pid"], h["waits"]) for h in o["holders"]] == [("EX", a.pid, False)], o
     assert re.search(r"(?m)^ H: s:EX f:H e:0 p:%d \[node\] " % a.pid, out("stat", "-n", str(a.pid), "s"))
-    a.do("take 6 5 EX")
+    a.do("take 4 5 EX")
     b.do("wait 1")
     assert all(not o["holders"] for o in objects("stat", "--json", "-n", str(a.pid), "s"))
     a.end(), b.end()

@@ -5,6 +5,7 @@
 #	NODE.samples   the recording's samples, one a line; the last one stays
 #	pids           the process groups that were started
 #	NODE.looked    what paths it was asked for
+#	NODE.asked     all requests
 # $O2TOP_CAPTURE is the recording.
 node=$1
 shift
@@ -19,6 +20,7 @@ mkdir -p "$own"
 
 serve() {
 	while IFS= read -r line; do
+		printf '%s\n' "$line" >>"$O2TOP_FAKE/$node.asked"
 		case $line in
 		'P '*) printf '%s\n' "$line" >>"$O2TOP_FAKE/$node.looked" ;;
 		'S '[0-9]*)
@@ -37,7 +39,7 @@ serve() {
 				exit 0
 			fi
 			: >"$own/asked"
-			[ ! -d "$own/proc" ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
+			[ ! -d "$own/proc" ] || [ "$mode" = worn ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
 			;;
 		esac
 		printf '%s\n' "$line"
@@ -101,6 +103,15 @@ drip)
 	greeted
 	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
 	while printf x; do sleep 1; done
+	;;
+worn)
+	# each stamp is half a second after the one before; by its own clock
+	mkdir -p "$own/proc"
+	echo 1000.0 >"$own/proc/uptime"
+	printf '#!/bin/sh\nread -r up <"%s/proc/uptime"\nup=${up%%%%.*}${up#*.}\nup=$((up + 5))\n' "$own" >"$own/bin/date"
+	printf 'echo "${up%%%%?}.${up#"${up%%%%?}"}" >"%s/proc/uptime"\nexec cat "%s/root/realtime"\n' "$own" "$own" >>"$own/bin/date"
+	O2TOP_PROC=$own/proc
+	serve | "$@"
 	;;
 slow)
 	printf '#!/bin/sh\nsleep 0.15\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"
