@@ -315,6 +315,7 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 	}
 	glock__cluster_release(name); /* or to close it would wait for ever */
 	err = release_forced(dev.lib, name);
+	glock__cluster_tidy(name);
 	if (err)
 		explain(name, err, why, size);
 	return err;
