@@ -9,7 +9,7 @@
  *   GLOCK__F_LOCK "the bit lock": a state change, or a call of lock or unlock, is in flight. May
  *                 be held for as long as that takes. Nobody waits for it: who finds it set goes
  *                 away. Therefore who clears it must run the queue, or have it run; that is what
- *                 glock__clear_lock() sees to and gl_drop() asserts.
+ *                 glock__clear_lock() sees to and glock__drop() asserts.
  *   space->lock   the hash table; which glocks exist.
  *   space->lru.lock, space->work.lock, space->order.lock   the lists of those names.
  *
@@ -151,9 +151,9 @@ enum glock__reply {
 
 /* Of gl->flags, besides enum glock__flag: the library's own. */
 enum glock__own_flag {
-	GLOCK__F_DIED = 1u << 0,     /* with the last grant: somebody died who had it in EX */
-	GLOCK__F_STALE = 1u << 16,   /* the lock was lost with the cluster, and is not given up yet */
-	GLOCK__F_BUSY = 1u << 25,    /* has a struct glock__busy */
+	GLOCK__F_DIED = 1u << 0,   /* with the last grant: somebody died who had it in EX */
+	GLOCK__F_STALE = 1u << 16, /* the lock was lost with the cluster, and is not given up yet */
+	GLOCK__F_BUSY = 1u << 25,  /* has a struct glock__busy */
 	GLOCK__F_EDITED = 1u << 26,  /* its record is being changed */
 	GLOCK__F_LISTED = 1u << 27,  /* on the list of idle ones; LRU as well: idle indeed */
 	GLOCK__F_TABLE = 1u << 28,   /* in the hash table */
@@ -348,7 +348,7 @@ static inline void gl_take(struct glock *gl)
 		glock__busy_attach(gl);
 }
 
-void gl_drop(struct glock *gl);
+void glock__drop(struct glock *gl);
 
 /* Under gl->lock, as taken by gl_take(). */
 static inline struct glock__busy *gl_busy(const struct glock *gl)

@@ -31,8 +31,7 @@ static enum glock__reply reply_of(int status)
 static bool should_freeze(struct glock *gl)
 {
 	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
-	if (!atom_load8(&gl_space(gl)->blocked) ||
-	    (glock__is_shut(gl_space(gl)) && !FAULT(18)))
+	if (!atom_load8(&gl_space(gl)->blocked) || (glock__is_shut(gl_space(gl)) && !FAULT(18)))
 		return false;
 	if (gl_busy(gl)->reply == GLOCK__ERROR || gl_busy(gl)->reply == GLOCK__CANCELED ||
 	    gl_busy(gl)->req == GLOCK_UN)
@@ -85,7 +84,7 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 		if (!FAULT(1) && glock__self()->asking != gl)
 			glock__work_queue(gl, now);
 	}
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 void glock__demanded(struct glock *gl, enum glock_mode to)
@@ -95,7 +94,7 @@ void glock__demanded(struct glock *gl, enum glock_mode to)
 		gl_busy(gl)->more->counts.basts++;
 		glock__demand(gl, to);
 	}
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 static void on_bast(struct glock__lm_lock *lk, int mode)
@@ -132,7 +131,7 @@ static void thaw_one(struct glock *gl, void *arg)
 		glock__work_queue(gl, gl_now(gl));
 	}
 	glock__unfreeze(gl);
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 static void on_thaw(void *owner)
