@@ -5,7 +5,7 @@ _glock_spaces() {
 }
 
 _glock_nodes() {
-	glock ls "$1" 2>/dev/null | awk 'NR > 1 && $3 != "-" { print $3 }'
+	glock ls "$1" 2>/dev/null | awk 'NR > 1 && $4 != "-" { print $4 }'
 }
 
 _glock() {

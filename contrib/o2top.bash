@@ -29,6 +29,10 @@ _o2top()
 		compopt -o nospace 2>/dev/null
 		return
 		;;
+	--paths)
+		mapfile -t COMPREPLY < <(compgen -W "none cached full" -- "$cur")
+		return
+		;;
 	--fs)
 		mapfile -t COMPREPLY < <(compgen -W "ocfs2 gfs2 glock" -- "$cur")
 		return
@@ -66,11 +70,11 @@ _o2top()
 	esac
 
 	if [[ $cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W '--ascii --batch --check --columns --config --configfs --corosync --crit
+		mapfile -t COMPREPLY < <(compgen -W '--ascii --batch --by-dir --check --columns --config --configfs --corosync --crit
 			--csv --debug --debugfs --demo --details --from --fs --help --hot --inode --interval --iterations --json
 			--length --local --log --min-lost --mountinfo --names --no-agent --no-color --no-config --no-mouse
-			--no-system --node --once --record --recording --replay --sample-limit --sort --speed --ssh --sysfs
-			--textfile --to --type --version --warn --writers' -- "$cur")
+			--no-system --node --once --paths --record --recording --replay --sample-limit --sort --speed --ssh --sysfs
+			--textfile --to --touch-nothing --trace --type --version --warn --writers' -- "$cur")
 		return
 	fi
 	compopt -o filenames 2>/dev/null

@@ -40,6 +40,13 @@
  *   Memory. Pointers given to the library must be valid; what is kept beyond the call is said. A
  *   glock must be referenced (glock_get()) for as long as anything of it is used, holders included.
  *
+ *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. Who removes
+ *   it while processes use it parts those who come later from them: they notice within a second or
+ *   when they next ask for a lock, and withdraw, so that all they do is -EIO. systemd-logind removes
+ *   what a user has in /dev/shm when that user's last session ends (RemoveIPC=yes, its default; not
+ *   of root and other system users). For what must outlive a session, run it as a system user, or
+ *   say `loginctl enable-linger`, RemoveIPC=no, or a directory elsewhere in memory (GLOCK_DIR).
+ *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno,
  * and never abort or print; what the program did wrong is also told to its log callback.
  *
@@ -237,7 +244,7 @@ struct glock_type_options {
 struct glock_peer {
 	int64_t pid;
 	char comm[16];
-	enum glock_mode mode; /* that it holds, or waits for */
+	enum glock_mode mode; /* that it holds, or waits for; UN: it recovers what others left */
 	int waits;            /* it waits for it, before us */
 	int stopped, dead;
 };
@@ -269,7 +276,8 @@ struct glock_space_options {
 	/*
 	 * A process died that had this space open: called once for each death, by one of those that
 	 * gave such a function and live, on a thread of its own. It may take locks, with
-	 * GLOCK_RECOVER. Until it returns, nobody is granted a lock that he waits for without.
+	 * GLOCK_RECOVER. Until it returns, nobody is granted a lock that he waits for without. With
+	 * "dlm": a machine left or died; on each of the others; see docs/cluster.md.
 	 */
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
@@ -279,9 +287,11 @@ struct glock_space_options {
  * Opens the space of that name, 1 to 64 bytes. options may be NULL: all as by default. Those of
  * another size than this library's are understood: what it lacks is 0. Where the program does not
  * name a lock manager, the environment variable GLOCK_LOCKMAN does. -EINVAL: name or options;
- * -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE, -EAGAIN (no more threads). Waits for
- * the lock manager to let this node in. Of options nothing is kept but the functions and their
- * arguments, which may be called from now on, before this returns, and until close has returned.
+ * -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE, -EAGAIN (no more threads). With "dlm"
+ * also -ENOPKG (libdlm), -ENODEV (the kernel's DLM, its device or dlm_controld), -ENETDOWN (quorum),
+ * -EACCES and -EPERM: the log is told what is missing and what to do. Waits for the lock manager to
+ * let this node in. Of options nothing is kept but the functions and their arguments, which may be
+ * called from now on, before this returns, and until close has returned.
  */
 int glock_space_open(const char *name, const struct glock_space_options *options,
 		     struct glock_space **space);
@@ -307,7 +317,10 @@ int glock_dispatch(struct glock_space *space);
  * This node can no longer be trusted with the space: everybody who waits gets -EIO, dirty caches
  * are dropped, holders are told (lost, called in here), and the other nodes treat this one as
  * dead. Every later nq is -EIO; dq and close go on working. Waits for the lock manager to let go.
- * Happens by itself when xmote_th fails, and when the lock manager loses the cluster. Not undone.
+ * Happens by itself when xmote_th fails. Not undone.
+ *
+ * With "dlm" the same happens when this node loses the cluster, until it has it again: then nq
+ * succeeds again. What was held before stays lost, and of use to nobody until it is let go.
  */
 void glock_withdraw(struct glock_space *space);
 
@@ -494,7 +507,8 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries);
 /*
  * 32 bytes that go with the lock: read in any mode, written in EX. The next holder has what was
  * written, on any node. -ENODATA: no value, as none was written, or a node died that might have
- * changed it; to write one ends that. -EOPNOTSUPP: the type has none (GLOCK_OPS_LVB); -EPERM: not
+ * changed it; to write one ends that. With "dlm" the last 8 of the 32 bytes are the library's, and
+ * -EINVAL if they are not 0. -EOPNOTSUPP: the type has none (GLOCK_OPS_LVB); -EPERM: not
  * held, or to write not in EX. Kept as long as any node has a reference or caches it. At once.
  */
 int glock_lvb_read(struct glock_holder *gh, void *value);

@@ -53,22 +53,23 @@ static void print_text(const struct glock__survey_space *space,
 
 	owner_name(space->uid, owner, sizeof(owner));
 	if (!node) {
-		printf("%-20s %-10s %-24s\n", space->name, owner, "-");
+		printf("%-20s %-7s %-10s %-24s\n", space->name, space->lockman, owner, "-");
 		return;
 	}
 	node_name(node, name, sizeof(name));
 	if (c->oldest)
 		snprintf(oldest, sizeof(oldest), "%.1f", 1e-9 * (double)(now - c->oldest));
-	printf("%-20s %-10s %-24s %-10s %8zu %6zu %6zu %8s%s%s\n", space->name, owner, name,
-	       glock__condition_names[node->condition], c->glocks, c->held, c->waiting, oldest,
-	       *node->why ? "  " : "", node->why);
+	printf("%-20s %-7s %-10s %-24s %-10s %8zu %6zu %6zu %8s%s%s\n", space->name, space->lockman,
+	       owner, name, glock__condition_names[node->condition], c->glocks, c->held, c->waiting,
+	       oldest, *node->why ? "  " : "", node->why);
 }
 
 static void print_json(const struct glock__survey_space *space,
 		       const struct glock__survey_node *node, const struct counts *c, int64_t now)
 {
 	json_t *o =
-	    json_pack("{s:o,s:o,s:i}", "space", json_text(space->name, strlen(space->name)), "path",
+	    json_pack("{s:o,s:s,s:o,s:i}", "space", json_text(space->name, strlen(space->name)),
+		      "lockman", space->lockman, "path",
 		      json_text(space->path, strlen(space->path)), "uid", (int)space->uid);
 	char name[64];
 
@@ -98,8 +99,8 @@ static void list(const struct glock__survey *s, bool json)
 		      const struct counts *, int64_t) = json ? print_json : print_text;
 
 	if (!json && s->n)
-		printf("%-20s %-10s %-24s %-10s %8s %6s %6s %8s\n", "SPACE", "OWNER", "NODE",
-		       "STATE", "GLOCKS", "HELD", "WAIT", "OLDEST/s");
+		printf("%-20s %-7s %-10s %-24s %-10s %8s %6s %6s %8s\n", "SPACE", "LOCKMAN",
+		       "OWNER", "NODE", "STATE", "GLOCKS", "HELD", "WAIT", "OLDEST/s");
 	for (size_t i = 0; i < s->n; i++) {
 		const struct glock__survey_space *space = &s->spaces[i];
 

@@ -3,9 +3,11 @@
  * glock rm: removes lock spaces that nobody uses.
  */
 #include "cli.h"
+#include "dlm_dev.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void name_the_living(const struct glock__survey_space *space)
@@ -41,18 +43,36 @@ static int remove_one(const char *name)
 	return status;
 }
 
-static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
+/* This node leaves the DLM's lockspace, which nobody has open here. */
+static int leave_lockspace(const char *name)
+{
+	char why[256];
+	int err = glock__dlm_remove(name, why, sizeof(why));
+
+	if (!err)
+		return EX_OK;
+	complain("%s", why);
+	return err == -EBUSY ? 1 : err == -ENOENT ? EX_NOINPUT : EX_OSERR;
+}
+
+static const struct option longs[] = {
+    {"help", no_argument, NULL, 'h'}, {"lockman", required_argument, NULL, 'l'}, {0}};
 
 static int run(int argc, char **argv)
 {
-	int option = next_option(argc, argv, ":h", longs), status = EX_OK;
+	const char *lockman = getenv("GLOCK_LOCKMAN");
+	int option, status = EX_OK;
 
-	if (option != -1)
-		return option == 'h' ? EX_OK : EX_USAGE;
+	while ((option = next_option(argc, argv, ":h", longs)) != -1) {
+		if (option != 'l')
+			return option == 'h' ? EX_OK : EX_USAGE;
+		lockman = optarg;
+	}
 	if (argc == optind)
 		return usage_error("no SPACE");
 	for (int i = optind; i < argc; i++) {
-		int one = remove_one(argv[i]);
+		bool dlm = lockman && !strcmp(lockman, "dlm");
+		int one = dlm ? leave_lockspace(argv[i]) : remove_one(argv[i]);
 
 		status = status ? status : one;
 	}
@@ -61,11 +81,16 @@ static int run(int argc, char **argv)
 
 const struct command cmd_rm = {
     .name = "rm",
-    .usage = "SPACE...",
+    .usage = "[--lockman dlm] SPACE...",
     .what = "Removes lock spaces that no process lives in.",
-    .help = "A space is given by its name, or by its path if several users have one of that name.\n"
-	    "\n"
-	    "Exit status: 0; 1 it is in use; 64 usage, 66 no such space, 71 the system failed,\n"
-	    "77 no permission. Of several spaces the first status that is not 0.\n",
+    .help =
+	"A space is given by its name, or by its path if several users have one of that name.\n"
+	"\n"
+	"      --lockman dlm   or GLOCK_LOCKMAN=dlm: takes this node out of the lockspace, which\n"
+	"                      processes left behind that were killed, or that waits for a\n"
+	"                      dlm_controld which is gone. Root only.\n"
+	"\n"
+	"Exit status: 0; 1 it is in use; 64 usage, 66 no such space, 71 the system failed,\n"
+	"77 no permission. Of several spaces the first status that is not 0.\n",
     .run = run,
 };

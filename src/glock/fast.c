@@ -63,7 +63,7 @@ static bool may_open(struct glock *gl)
 		return false;
 	if ((gl->state != GLOCK_SH && gl->state != GLOCK_EX) || b->target != gl->state)
 		return false;
-	if (glock__is_shut(space) || atom_load8(&space->closing) || atom_load8(&space->paused))
+	if (glock__is_shut(space) || atom_load8(&space->closing) || glock__is_paused(space))
 		return false;
 	return list_is_harmless(gl) || FAULT(22);
 }

@@ -133,7 +133,7 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 {
 	enum glock_mode fast = glock__fast_mode(gl);
 
-	if (atom_load8(&gl_space(gl)->paused) || gl->flags & GLOCK__F_STALE)
+	if (glock__is_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE)
 		return false;
 	/* By the word only plain holders come, which say nothing of others. */
 	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))
@@ -160,7 +160,8 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* who is told in EX may repair it */
 	glock__holder_set(gl_space(gl), gh,
 			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0) |
-			      (lost(gl) ? GLOCK__H_LOST : 0)); /* while its lock operation ran */
+			      (gl->flags & GLOCK__F_STALE ? GLOCK__H_LOST
+							  : 0)); /* while its lock operation ran */
 }
 
 /* The holder leaves the list; its memory is the program's again when its state is set. */
@@ -289,7 +290,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
-		if (atom_load8(&gl_space(gl)->paused) && !lost(gl)) {
+		if (glock__is_paused(gl_space(gl)) && !lost(gl)) {
 			fail_waiters(gl, -EAGAIN, true);
 			return; /* until it goes on */
 		}

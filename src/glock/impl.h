@@ -289,7 +289,13 @@ struct glock_space {
 /* Nothing that is held here can be relied on. */
 static inline bool glock__is_shut(const struct glock_space *space)
 {
-	return atom_load8(&space->withdrawn) || atom_load8(&space->lost);
+	return atom_load8(&space->withdrawn) || __atomic_load_n(&space->lost, __ATOMIC_ACQUIRE);
+}
+
+/* Under gl->lock: whoever sets it goes by every glock after that. */
+static inline bool glock__is_paused(const struct glock_space *space)
+{
+	return __atomic_load_n(&space->paused, __ATOMIC_RELAXED);
 }
 
 static inline int64_t glock__now(struct glock_space *space)

@@ -411,11 +411,10 @@ static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, voi
  * Holders are told; nobody waits any more; the cache goes as soon as nobody holds it. What is asked
  * for now may still be granted, but by nobody whose word counts.
  */
-static void withdraw_one(struct glock *gl, void *arg)
+static void withdraw_one(struct glock *gl, void *comes_back)
 {
-	(void)arg;
 	gl_take(gl);
-	if (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK)
+	if (comes_back && (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK))
 		gl->flags |= GLOCK__F_STALE;
 	glock__fast_close(gl);
 	glock__fast_each(gl, lost_fast, NULL);
@@ -459,7 +458,7 @@ void glock__lose(struct glock_space *space)
 		return;
 	atom_store8(&space->blocked, false);
 	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
-	glock__each(space, withdraw_one, NULL);
+	glock__each(space, withdraw_one, space);
 }
 
 void glock__back(struct glock_space *space)

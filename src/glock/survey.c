@@ -133,61 +133,118 @@ static int by_name(const void *a, const void *b)
 	return c ? c : strcmp(x->path, y->path);
 }
 
-static void add_node(const struct glock__local_node *from, void *arg)
+static struct glock__survey_node *new_node(struct looking *l, struct glock__survey_space *space)
 {
-	struct looking *l = arg;
-	struct glock__survey_space *space = &l->s->spaces[l->s->n - 1];
 	struct glock__survey_node *node =
 	    reallocarray(space->nodes, space->n_nodes + 1, sizeof(*node));
 
 	if (!node) {
 		l->err = -ENOMEM;
-		return;
+		return NULL;
 	}
 	space->nodes = node;
 	node += space->n_nodes++;
-	*node = (struct glock__survey_node){
-	    .slot = from->slot, .pid = from->pid, .started = from->start, .error = -ENOENT};
+	*node = (struct glock__survey_node){.error = -ENOENT};
+	return node;
+}
+
+static void open_node(struct looking *l, struct glock__survey_node *node, const char *path)
+{
+	node->path = strdup(path);
+	if (node->path)
+		node->error = glock__peek_open(&node->peek, AT_FDCWD, node->path);
+	else
+		l->err = -ENOMEM;
+}
+
+static void add_node(const struct glock__local_node *from, void *arg)
+{
+	struct looking *l = arg;
+	struct glock__survey_node *node = new_node(l, &l->s->spaces[l->s->n - 1]);
+
+	if (!node)
+		return;
+	node->slot = from->slot;
+	node->pid = from->pid;
+	node->started = from->start;
 	copy_clean(node->command, sizeof(node->command), from->comm);
-	if (*from->file) {
-		node->path = strdup(from->file);
-		if (node->path)
-			node->error = glock__peek_open(&node->peek, AT_FDCWD, node->path);
-		else
-			l->err = -ENOMEM;
-	}
+	if (*from->file)
+		open_node(l, node, from->file);
 	look_at_process(node, from->alive);
+}
+
+static bool is_wanted(const struct looking *l, const char *name, const char *path)
+{
+	return !l->err && (!l->only || !strcmp(l->only, strchr(l->only, '/') ? path : name));
+}
+
+static struct glock__survey_space *new_space(struct looking *l, const char *name, const char *path,
+					     const char *lockman)
+{
+	struct glock__survey_space *space = reallocarray(l->s->spaces, l->s->n + 1, sizeof(*space));
+
+	if (space)
+		l->s->spaces = space;
+	space = space ? space + l->s->n : NULL;
+	if (space)
+		*space = (struct glock__survey_space){.path = strdup(path)};
+	if (!space || !space->path) {
+		l->err = -ENOMEM;
+		return NULL;
+	}
+	copy_clean(space->name, sizeof(space->name), name);
+	copy_clean(space->lockman, sizeof(space->lockman), lockman);
+	l->s->n++;
+	return space;
 }
 
 static void add_space(const struct glock__local_space *from, void *arg)
 {
 	struct looking *l = arg;
 	struct glock__survey_space *space;
-	int n;
 
-	if (l->err || (l->only && strcmp(l->only, strchr(l->only, '/') ? from->path : from->name)))
+	space = is_wanted(l, from->name, from->path) ? new_space(l, from->name, from->path, "local")
+						     : NULL;
+	if (!space)
 		return;
-	space = reallocarray(l->s->spaces, l->s->n + 1, sizeof(*space));
-	if (!space) {
-		l->err = -ENOMEM;
-		return;
-	}
-	l->s->spaces = space;
-	space += l->s->n++;
-	*space = (struct glock__survey_space){.uid = from->uid, .gid = from->gid};
-	copy_clean(space->name, sizeof(space->name), from->name);
-	space->path = strdup(from->path);
-	if (!space->path) {
-		l->err = -ENOMEM;
-		return;
-	}
-	n = glock__local_each_node(from->path, add_node, l);
-	if (n < 0)
+	space->uid = from->uid;
+	space->gid = from->gid;
+	if (glock__local_each_node(from->path, add_node, l) < 0) {
 		l->s->n--; /* no space, or one that may not be read */
-	if (n < 0)
 		free(space->path);
-	else if (space->n_nodes)
+	} else if (space->n_nodes) {
 		qsort(space->nodes, space->n_nodes, sizeof(*space->nodes), by_slot);
+	}
+}
+
+/* Its space is all of that name, lock manager and user; where it lies is not a file of its own. */
+static void add_outside(const struct glock__outside_node *from, void *arg)
+{
+	struct looking *l = arg;
+	struct glock__survey_space *space = NULL;
+	struct glock__survey_node *node;
+	char path[GLOCK__LOCAL_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s", (int)(strrchr(from->path, ',') - from->path),
+		 from->path);
+	for (size_t i = 0; i < l->s->n; i++)
+		if (!strcmp(l->s->spaces[i].path, path))
+			space = &l->s->spaces[i];
+	if (!space && is_wanted(l, from->space, path))
+		space = new_space(l, from->space, path, from->lockman);
+	node = space ? new_node(l, space) : NULL;
+	if (!node)
+		return;
+	space->uid = from->uid;
+	space->gid = from->gid;
+	node->pid = from->pid;
+	open_node(l, node, from->path);
+	if (node->peek) {
+		node->started = glock__peek_head(node->peek)->started;
+		copy_clean(node->command, sizeof(node->command),
+			   glock__peek_head(node->peek)->command);
+	}
+	look_at_process(node, from->alive);
 }
 
 int glock__survey(struct glock__survey *s, const char *name)
@@ -197,6 +254,8 @@ int glock__survey(struct glock__survey *s, const char *name)
 
 	*s = (struct glock__survey){0};
 	n = glock__local_each_space(NULL, add_space, &l);
+	if (n >= 0)
+		n = glock__local_each_outside(add_outside, &l);
 	if (s->n)
 		qsort(s->spaces, s->n, sizeof(*s->spaces), by_name);
 	return l.err ? l.err : n < 0 ? n : 0;
@@ -216,12 +275,18 @@ void glock__survey_free(struct glock__survey *s)
 	*s = (struct glock__survey){0};
 }
 
+/* Where there is no bell the node looks by itself every now and then. */
+static int knock(const struct glock__survey_space *space, const struct glock__survey_node *node)
+{
+	return strcmp(space->lockman, "local") ? 0 : glock__local_knock(space->path, node->slot);
+}
+
 int glock__survey_trace(const struct glock__survey_space *space,
 			const struct glock__survey_node *node, int64_t until)
 {
 	int err = glock__peek_trace_until(node->path, until);
 
-	return err ? err : glock__local_knock(space->path, node->slot);
+	return err ? err : knock(space, node);
 }
 
 int glock__survey_demote(const struct glock__survey_space *space,
@@ -239,7 +304,7 @@ int glock__survey_demote(const struct glock__survey_space *space,
 		nanosleep(&ms, NULL);
 	if (err)
 		return err == -EAGAIN ? -ETIMEDOUT : err;
-	err = glock__local_knock(space->path, node->slot);
+	err = knock(space, node);
 	for (bool answered = false; !err && !answered;) {
 		answered = glock__peek_answered(&asked, &err);
 		if (!answered && now_ns() >= end)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * survey.h - which lock spaces of lock manager local are on this machine, which processes are their
+ * survey.h - which lock spaces are on this machine, which processes are their
  * nodes, and how those are doing: from outside, without joining and without a lock.
  *
  * A space is a file in a directory of its owner's; what a node publishes lies beside it, under the
  * same name, a comma and the node's number. A node lives while somebody has a lock on the byte of
- * that number in the space's file, which can be asked without taking one.
+ * that number in the space's file, which can be asked without taking one. That is so with lock manager
+ * local; nodes of a space of another one are found by files of their own (outside.h).
  */
 #ifndef GLOCK__SURVEY_H
 #define GLOCK__SURVEY_H
@@ -40,7 +41,9 @@ struct glock__survey_node {
 
 struct glock__survey_space {
 	char name[68];
-	char *path;
+	char lockman[12];
+	char *
+	    path; /* of its file; of another lock manager's than local: what its nodes' files begin with */
 	uid_t uid;
 	gid_t gid;
 	struct glock__survey_node *nodes; /* by slot */

@@ -6,6 +6,7 @@
  * its result was read; such a request is made again after a while, as GFS2 does.
  */
 #include "dlm_impl.h"
+#include "outside.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 enum { BUSY_PAUSE_NS = 20000000 };
 
-void dlm__say(const struct dlm *d, const char *fmt, ...)
+void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -35,13 +36,13 @@ void dlm__say(const struct dlm *d, const char *fmt, ...)
 /* ---- the device ---- */
 
 /* Under d->lock. */
-void dlm__use_locked(struct dlm *d)
+void glock__dlm_use_locked(struct dlm *d)
 {
 	assert(!d->left && !d->shut);
 	d->users++;
 }
 
-bool dlm__use(struct dlm *d)
+bool glock__dlm_use(struct dlm *d)
 {
 	bool may;
 
@@ -52,7 +53,7 @@ bool dlm__use(struct dlm *d)
 	return may;
 }
 
-void dlm__unuse(struct dlm *d)
+void glock__dlm_unuse(struct dlm *d)
 {
 	pthread_mutex_lock(&d->lock);
 	if (!--d->users)
@@ -73,7 +74,7 @@ static void pause_busy(void)
 static void make_call(struct dlm *d, const struct slot *s, struct glock__dlm_call *call,
 		      unsigned char value[GLOCK__LVB_LEN], char name[GLOCK__LM_NAME_LEN + 1])
 {
-	*call = (struct glock__dlm_call){.tag = dlm__slot_tag(d, s),
+	*call = (struct glock__dlm_call){.tag = glock__dlm_slot_tag(d, s),
 					 .lkid = s->lkid,
 					 .mode = s->asked,
 					 .flags = s->flags | GLOCK__LKF_VALBLK,
@@ -89,13 +90,12 @@ static void make_call(struct dlm *d, const struct slot *s, struct glock__dlm_cal
 	if (s->step == STEP_LAST)
 		call->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
 	glock__lm_name(name, s->type, s->number);
-	dlm__value_pack(s, value);
+	glock__dlm_value_pack(s, value);
 }
 
 static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
 {
-	const struct glock__dlm_call call = {
-	    .flags = GLOCK__LKF_CANCEL, .tag = tag, .lkid = lkid};
+	const struct glock__dlm_call call = {.flags = GLOCK__LKF_CANCEL, .tag = tag, .lkid = lkid};
 
 	/* If it fails it was decided already, and the reply to that comes. */
 	glock__dlm_unlock(&d->dev, &call);
@@ -105,7 +105,7 @@ static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
  * Not under any lock, with the device in use. When this returns the reply may have come, and all
  * may be different.
  */
-int64_t dlm__ask(struct dlm *d, uintptr_t tag)
+int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
 {
 	unsigned char value[GLOCK__LVB_LEN];
 	char name[GLOCK__LM_NAME_LEN + 1];
@@ -115,7 +115,7 @@ int64_t dlm__ask(struct dlm *d, uintptr_t tag)
 	struct slot *s;
 
 	pthread_mutex_lock(&d->lock);
-	s = dlm__slot_by_tag(d, tag);
+	s = glock__dlm_slot_by_tag(d, tag);
 	if (s)
 		make_call(d, s, &call, value, name);
 	pthread_mutex_unlock(&d->lock);
@@ -124,7 +124,7 @@ int64_t dlm__ask(struct dlm *d, uintptr_t tag)
 	while ((result = glock__dlm_lock(&d->dev, &call)) == -EBUSY)
 		pause_busy();
 	pthread_mutex_lock(&d->lock);
-	s = dlm__slot_by_tag(d, tag);
+	s = glock__dlm_slot_by_tag(d, tag);
 	if (s && result > 0 && !s->lkid)
 		s->lkid = (uint32_t)result;
 	/* Taken back while it was made in steps: then the kernel was not told. */
@@ -150,7 +150,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	if (d->left || d->shut || new != !lk->id)
 		err = -ENODEV;
 	if (!err) {
-		s = new ? dlm__slot_new(d, lk) : dlm__slot_of(d, lk);
+		s = new ? glock__dlm_slot_new(d, lk) : glock__dlm_slot_of(d, lk);
 		err = s ? 0 : -ENOMEM;
 	}
 	if (!err) {
@@ -161,28 +161,30 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		s->type = (uint8_t)type;
 		s->number = number;
 		s->flags = flags & ~GLOCK__LM_CALLER_WAITS;
-		s->step = new && mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY
-										    : STEP_ONLY;
-		tag = dlm__slot_tag(d, s);
-		dlm__use_locked(d);
+		s->step =
+		    new &&mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY : STEP_ONLY;
+		tag = glock__dlm_slot_tag(d, s);
+		glock__dlm_use_locked(d);
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (err)
 		return err;
 
-	result = dlm__ask(d, tag);
+	result = glock__dlm_ask(d, tag);
 	if (result < 0) {
 		pthread_mutex_lock(&d->lock);
-		s = dlm__slot_by_tag(d, tag);
+		s = glock__dlm_slot_by_tag(d, tag);
 		if (s && s->open) {
 			err = (int)result;
 			s->open = false;
 			if (s->mode == GLOCK__IV)
-				dlm__slot_free(d, s);
+				glock__dlm_slot_free(d, s);
 		} /* else it was answered, as the gate was closed */
 		pthread_mutex_unlock(&d->lock);
+	} else if (flags & GLOCK__LM_CALLER_WAITS) {
+		glock__dlm_look(d);
 	}
-	dlm__unuse(d);
+	glock__dlm_unuse(d);
 	return err;
 }
 
@@ -195,21 +197,21 @@ static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 
 	pthread_mutex_lock(&d->lock);
 	if (lk->id && !d->left && !d->shut) {
-		struct slot *s = dlm__slot_of(d, lk);
+		struct slot *s = glock__dlm_slot_of(d, lk);
 
 		s->canceled = true; /* what is made in steps ends with the one that is on */
 		tell = s->open && s->lkid && !s->go_on &&
 		       (s->step == STEP_ONLY || s->step == STEP_LAST);
-		tag = dlm__slot_tag(d, s);
+		tag = glock__dlm_slot_tag(d, s);
 		lkid = s->lkid;
 		if (tell)
-			dlm__use_locked(d);
+			glock__dlm_use_locked(d);
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (!tell)
 		return;
 	kernel_cancel(d, tag, lkid);
-	dlm__unuse(d);
+	glock__dlm_unuse(d);
 }
 
 /* The lock is no more; whoever may be about to deliver a demand for it gets done with that. */
@@ -231,27 +233,27 @@ static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	pthread_mutex_lock(&d->lock);
 	there = lk->id && !d->left && !d->shut;
 	if (lk->id)
-		s = dlm__slot_of(d, lk);
+		s = glock__dlm_slot_of(d, lk);
 	if (there) {
 		s->open = true;
 		s->unlocking = true;
 		s->demanded = GLOCK__IV;
-		call.tag = dlm__slot_tag(d, s);
+		call.tag = glock__dlm_slot_tag(d, s);
 		call.lkid = s->lkid;
-		dlm__use_locked(d);
+		glock__dlm_use_locked(d);
 	} else if (s) {
-		dlm__slot_free(d, s);
+		glock__dlm_slot_free(d, s);
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (there) {
 		while ((err = glock__dlm_unlock(&d->dev, &call)) == -EBUSY)
 			pause_busy();
 		pthread_mutex_lock(&d->lock);
-		s = err ? dlm__slot_by_tag(d, call.tag) : NULL;
+		s = err ? glock__dlm_slot_by_tag(d, call.tag) : NULL;
 		if (s) /* the lockspace is gone, and the lock with it */
-			dlm__slot_free(d, s);
+			glock__dlm_slot_free(d, s);
 		pthread_mutex_unlock(&d->lock);
-		dlm__unuse(d);
+		glock__dlm_unuse(d);
 		if (!s)
 			return;
 	}
@@ -260,7 +262,7 @@ static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 
 /* ---- joining and leaving ---- */
 
-void dlm__retire(struct dlm *d)
+void glock__dlm_retire(struct dlm *d)
 {
 	for (uint32_t i = 0;; i++) {
 		struct glock__lm_lock *lk = NULL;
@@ -275,7 +277,7 @@ void dlm__retire(struct dlm *d)
 		if (lk) {
 			open = d->slots[i].open;
 			unlocking = d->slots[i].unlocking;
-			dlm__slot_free(d, &d->slots[i]);
+			glock__dlm_slot_free(d, &d->slots[i]);
 		}
 		pthread_mutex_unlock(&d->lock);
 		if (unlocking)
@@ -285,7 +287,7 @@ void dlm__retire(struct dlm *d)
 	}
 }
 
-int dlm__thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
+int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
 {
 	sigset_t all, old;
 	int err;
@@ -300,7 +302,7 @@ int dlm__thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *
 }
 
 /* The reader and the watch look up, or sleep again. */
-void dlm__ring(struct dlm *d, bool on)
+void glock__dlm_ring(struct dlm *d, bool on)
 {
 	uint64_t one = 1;
 
@@ -318,7 +320,7 @@ static void stop_threads(struct dlm *d)
 	d->stop = true;
 	pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
-	dlm__ring(d, true);
+	glock__dlm_ring(d, true);
 	if (d->have_watch)
 		pthread_join(d->watch, NULL);
 	if (d->have_reader)
@@ -340,7 +342,7 @@ static void dlm_leave(struct glock__lockman *lm, bool failed)
 	pthread_mutex_unlock(&d->lock);
 	if (had)
 		return;
-	dlm__retire(d);
+	glock__dlm_retire(d);
 	stop_threads(d);
 	pthread_mutex_lock(&d->lock);
 	while (d->users || d->recovering)
@@ -358,23 +360,38 @@ static void dlm_free(struct glock__lockman *lm)
 	if (d->stop_fd >= 0)
 		close(d->stop_fd);
 	pthread_mutex_destroy(&d->lock);
+	pthread_mutex_destroy(&d->reading);
 	pthread_mutex_destroy(&d->delivery);
 	pthread_cond_destroy(&d->changed);
+	if (d->seen_at)
+		unlink(d->seen_at);
+	free(d->seen_at);
 	free(d->slots);
 	free(d);
+}
+
+static int dlm_file(struct glock__lockman *lm)
+{
+	struct dlm *d = (struct dlm *)lm;
+	char path[GLOCK__LOCAL_PATH_MAX];
+	int fd = glock__outside_file("dlm", d->o.name, path);
+
+	if (fd >= 0)
+		d->seen_at = strdup(path);
+	return fd;
 }
 
 static int dlm_start(struct glock__lockman *lm)
 {
 	struct dlm *d = (struct dlm *)lm;
-	int err = dlm__thread(&d->teller, "glock-tell", dlm__teller, d);
+	int err = glock__dlm_thread(&d->teller, "glock-tell", glock__dlm_teller, d);
 
 	d->have_teller = !err;
 	if (!err)
-		err = dlm__thread(&d->reader, "glock-dlm", dlm__reader, d);
+		err = glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
 	d->have_reader = d->have_teller && !err;
 	if (!err)
-		err = dlm__thread(&d->watch, "glock-watch", dlm__watch, d);
+		err = glock__dlm_thread(&d->watch, "glock-watch", glock__dlm_watch, d);
 	d->have_watch = d->have_reader && !err;
 	return err;
 }
@@ -387,6 +404,7 @@ static const struct glock__lm_ops dlm_ops = {
     .leave = dlm_leave,
     .free = dlm_free,
     .start = dlm_start,
+    .file = dlm_file,
 };
 
 int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **lm)
@@ -402,13 +420,14 @@ int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **l
 	d->o = *o;
 	d->dev.fd = -1;
 	pthread_mutex_init(&d->lock, NULL);
+	pthread_mutex_init(&d->reading, NULL);
 	pthread_mutex_init(&d->delivery, NULL);
 	pthread_cond_init(&d->changed, NULL);
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = d->stop_fd < 0 ? -errno : glock__dlm_open(&d->dev, o->name, why, sizeof(why));
 	if (err) {
 		if (d->stop_fd >= 0)
-			dlm__say(d, "%s", why);
+			glock__dlm_say(d, "%s", why);
 		dlm_free(&d->lm);
 		return err;
 	}

@@ -65,8 +65,9 @@ static int connect_daemon(void)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	memcpy(a.sun_path + 1, name, sizeof(name) - 1);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a,
-			       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)))) {
+	if (fd >= 0 &&
+	    connect(fd, (struct sockaddr *)&a,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)))) {
 		close(fd);
 		fd = -1;
 	}
@@ -100,7 +101,7 @@ struct libquorum {
 	int (*dispatch)(uint64_t handle, int types);
 };
 
-static const char *const symbols[] = {"quorum_initialize", "quorum_finalize",  "quorum_getquorate",
+static const char *const symbols[] = {"quorum_initialize", "quorum_finalize",   "quorum_getquorate",
 				      "quorum_fd_get",     "quorum_trackstart", "quorum_dispatch"};
 
 static struct libquorum libquorum;
@@ -181,7 +182,10 @@ void glock__cluster_close(struct glock__cluster *c)
 	*c = (struct glock__cluster){.daemon = -1, .quorum_fd = -1};
 }
 
-/* Each step of recovery sets a bit, stopping clears them. -ENOENT: there is no such lockspace. */
+/* Each step of recovery sets a bit, this one at its end; to stop clears them. */
+#define RECOVERY_DONE 0x40
+
+/* -ENOENT: there is no such lockspace. */
 static int recover_status(const char *lockspace)
 {
 	char path[160], text[32];
@@ -194,7 +198,9 @@ static int recover_status(const char *lockspace)
 
 bool glock__cluster_runs(const char *lockspace)
 {
-	return recover_status(lockspace) > 0;
+	int status = recover_status(lockspace);
+
+	return status > 0 && status & RECOVERY_DONE;
 }
 
 enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const char *lockspace)
@@ -208,7 +214,7 @@ enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const ch
 	status = recover_status(lockspace);
 	if (status < 0)
 		return GLOCK__CLUSTER_NO_LOCKSPACE;
-	return status ? GLOCK__CLUSTER_FINE : GLOCK__CLUSTER_STOPPED;
+	return status & RECOVERY_DONE ? GLOCK__CLUSTER_FINE : GLOCK__CLUSTER_STOPPED;
 }
 
 /* ---- members ---- */
@@ -294,6 +300,23 @@ static int own_id(unsigned long *id)
 	return err ? err : put_number(COMMS "/glock", "local", 1);
 }
 
+/* The kernel says goodbye to those it knows, and waits minutes for an answer, as it leaves. */
+static void forget_others(unsigned long id)
+{
+	DIR *dir = opendir(COMMS);
+	struct dirent *e;
+	char path[320];
+
+	while (dir && (e = readdir(dir))) {
+		if (*e->d_name == '.' || number_in(COMMS, e->d_name, "nodeid") == id)
+			continue;
+		snprintf(path, sizeof(path), COMMS "/%s", e->d_name);
+		rmdir(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static int only_member(const char *lockspace)
 {
 	char path[160], node[192];
@@ -303,6 +326,8 @@ static int only_member(const char *lockspace)
 
 	snprintf(path, sizeof(path), SPACES "/%s", lockspace);
 	err = err ? err : make_dir(path);
+	if (!err)
+		forget_others(id);
 	glock__cluster_members(lockspace, &nodes);
 	for (size_t i = 0; !err && i < nodes.n; i++) {
 		snprintf(node, sizeof(node), "%s/nodes/%u", path, (unsigned int)nodes.id[i]);

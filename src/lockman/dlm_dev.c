@@ -5,8 +5,8 @@
  * The light libdlm is used, which starts no thread. The struct that begins every request says which
  * version of the device it is for: this is 6.0.x, which kernels have had since 2009.
  */
-#include "dlm_cluster.h"
 #include "dlm_dev.h"
+#include "dlm_cluster.h"
 
 #include <assert.h>
 #include <dirent.h>

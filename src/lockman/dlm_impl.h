@@ -8,13 +8,14 @@
  *
  * Threads
  *   reader  reads what the kernel says, and delivers replies. It makes no request, calls nothing
- *           of the program's and waits for nobody. A thread that waits for a reply reads in its
- *           place meanwhile (attend).
+ *           of the program's and waits for nobody. A thread that asks for a lock and is going to
+ *           wait for it looks once itself: where this node is the lock's master the reply is there.
  *   teller  delivers demands and the replies after which a lock is gone, and makes those requests
  *           that follow from a reply. What it calls, or the kernel, may keep it.
  *   watch   looks whether the cluster is there; see dlm_watch.c.
  *
  * Locks
+ *   d->reading   the device's results, and their delivery in the order read. Outside of d->lock.
  *   d->lock      slots, and everything below that does not say otherwise. Held for instructions; no
  *                request is made and nothing delivered under it.
  *   d->delivery  held by the teller while it delivers a demand. Who frees a lock that another
@@ -71,64 +72,69 @@ struct dlm {
 	struct glock__lockman lm;
 	struct glock__dlm_options o;
 	struct glock__dlm_dev dev;
-	pthread_mutex_t lock, delivery;
+	pthread_mutex_t lock, reading, delivery;
 	pthread_cond_t changed; /* queue, users, stop */
 	struct slot *slots;     /* a lock's id is its slot's index + 1 */
 	uint32_t n_slots, free;
 	uint32_t first, last; /* queue of the teller */
 	unsigned int users;   /* threads that use the device now */
 	uint64_t token;       /* the highest that we ever gave */
+	char *seen_at;        /* the file in which others see this node; NULL: none */
 	bool left;            /* for good */
 	bool shut;            /* the gate is closed: no request is made */
 	bool stop;
-	int stop_fd; /* an eventfd: readable when stop is set, or shut */
+	int64_t direct; /* when a thread last found its own reply */
+	int stop_fd;    /* an eventfd: readable when stop is set, or shut */
 	bool have_reader, have_teller, have_watch;
 	pthread_t reader, teller, watch;
 	/* Deaths: dlm_watch.c. */
 	struct glock__cluster_nodes members;
 	struct glock__cluster_nodes dead;
-	bool recovering;    /* a thread does */
+	bool recovering; /* a thread does */
 };
 
-__attribute__((format(printf, 2, 3))) void dlm__say(const struct dlm *d, const char *fmt, ...);
-int dlm__thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
-void dlm__ring(struct dlm *d, bool on);
+__attribute__((format(printf, 2, 3))) void glock__dlm_say(const struct dlm *d, const char *fmt,
+							  ...);
+int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
+void glock__dlm_ring(struct dlm *d, bool on);
 
 /* ---- dlm_slot.c; under d->lock ---- */
 
-struct slot *dlm__slot_new(struct dlm *d, struct glock__lm_lock *lk);
-void dlm__slot_free(struct dlm *d, struct slot *s);
-uintptr_t dlm__slot_tag(const struct dlm *d, const struct slot *s);
+struct slot *glock__dlm_slot_new(struct dlm *d, struct glock__lm_lock *lk);
+void glock__dlm_slot_free(struct dlm *d, struct slot *s);
+uintptr_t glock__dlm_slot_tag(const struct dlm *d, const struct slot *s);
 /* NULL: that lock is no more. */
-struct slot *dlm__slot_by_tag(struct dlm *d, uintptr_t tag);
-struct slot *dlm__slot_of(struct dlm *d, const struct glock__lm_lock *lk);
+struct slot *glock__dlm_slot_by_tag(struct dlm *d, uintptr_t tag);
+struct slot *glock__dlm_slot_of(struct dlm *d, const struct glock__lm_lock *lk);
 /* The teller has something to do for it. */
-void dlm__slot_queue(struct dlm *d, struct slot *s);
-struct slot *dlm__slot_unqueue(struct dlm *d);
+void glock__dlm_slot_queue(struct dlm *d, struct slot *s);
+struct slot *glock__dlm_slot_unqueue(struct dlm *d);
 /* The value block as the kernel has it: what we write, and what we read. */
-void dlm__value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN]);
-void dlm__value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r);
+void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN]);
+void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r);
 
 /* ---- dlm.c ---- */
 
 /* The device is in use until that is said; false: the gate is closed, or we have left. */
-bool dlm__use(struct dlm *d);
-void dlm__use_locked(struct dlm *d);
-void dlm__unuse(struct dlm *d);
+bool glock__dlm_use(struct dlm *d);
+void glock__dlm_use_locked(struct dlm *d);
+void glock__dlm_unuse(struct dlm *d);
 /* Makes the request that the slot's step says: what the kernel returned. Not under any lock. */
-int64_t dlm__ask(struct dlm *d, uintptr_t tag);
+int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag);
 /* No slot is known to the kernel any more; all that is open is answered. */
-void dlm__retire(struct dlm *d);
+void glock__dlm_retire(struct dlm *d);
 
 /* ---- dlm_reply.c ---- */
 
-void *dlm__reader(void *d);
-void *dlm__teller(void *d);
+void *glock__dlm_reader(void *d);
+/* The calling thread has asked for something and looks itself, unless somebody does so now. */
+void glock__dlm_look(struct dlm *d);
+void *glock__dlm_teller(void *d);
 
 /* ---- dlm_watch.c ---- */
 
-void *dlm__watch(void *d);
+void *glock__dlm_watch(void *d);
 /* A grant was read: members of the lockspace that are gone by now are seen to before it is used. */
-void dlm__look_for_dead(struct dlm *d);
+void glock__dlm_look_for_dead(struct dlm *d);
 
 #endif

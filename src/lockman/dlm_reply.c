@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- read ---- */
 
@@ -25,7 +26,7 @@ static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_resu
 		return true;
 	}
 	s->go_on = true;
-	dlm__slot_queue(d, s);
+	glock__dlm_slot_queue(d, s);
 	return false;
 }
 
@@ -36,24 +37,24 @@ static void completed(struct dlm *d, const struct glock__dlm_result *r)
 	struct slot *s;
 
 	if (d->o.recovers && !r->status)
-		dlm__look_for_dead(d);
+		glock__dlm_look_for_dead(d);
 	pthread_mutex_lock(&d->lock);
-	s = dlm__slot_by_tag(d, r->tag);
+	s = glock__dlm_slot_by_tag(d, r->tag);
 	if (s && s->open && s->unlocking) {
 		s->gone = true;
-		dlm__slot_queue(d, s);
+		glock__dlm_slot_queue(d, s);
 	} else if (s && s->open && is_reply(d, s, r)) {
 		lk = s->lk;
 		s->open = false;
 		s->lkid = r->lkid ? r->lkid : s->lkid;
 		if (!r->status) {
-			dlm__value_unpack(d, s, r);
+			glock__dlm_value_unpack(d, s, r);
 			s->mode = s->asked;
 			/* A holder that died is told to whoever gets the lock in earnest. */
 			if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
 				sbflags |= GLOCK__SBF_OWNER_DIED;
 		} else if (s->mode == GLOCK__IV) {
-			dlm__slot_free(d, s);
+			glock__dlm_slot_free(d, s);
 		}
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -67,7 +68,7 @@ static void demanded(struct dlm *d, const struct glock__dlm_result *r)
 	struct slot *s;
 
 	pthread_mutex_lock(&d->lock);
-	s = dlm__slot_by_tag(d, r->tag);
+	s = glock__dlm_slot_by_tag(d, r->tag);
 	if (s && !s->unlocking) {
 		/* Of PR and CW neither is more: who has to meet both has to go down to NL. */
 		bool both = s->demanded + r->mode == GLOCK__PR + GLOCK__CW &&
@@ -76,31 +77,65 @@ static void demanded(struct dlm *d, const struct glock__dlm_result *r)
 		s->demanded = (int8_t)(both                    ? GLOCK__EX
 				       : s->demanded > r->mode ? s->demanded
 							       : r->mode);
-		dlm__slot_queue(d, s);
+		glock__dlm_slot_queue(d, s);
 	}
 	pthread_mutex_unlock(&d->lock);
 }
 
-void *dlm__reader(void *arg)
+static int64_t now(void)
 {
-	struct dlm *d = arg;
-	struct pollfd p[2] = {{.fd = d->dev.fd, .events = POLLIN},
-			      {.fd = d->stop_fd, .events = POLLIN}};
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/* All that there is: how much, or a negative errno. Under d->reading. */
+static int read_all(struct dlm *d)
+{
 	struct glock__dlm_result r;
+	int got, n = 0;
+
+	while ((got = glock__dlm_read(&d->dev, &r)) > 0) {
+		(r.bast ? demanded : completed)(d, &r);
+		n++;
+	}
+	return got < 0 ? got : n;
+}
+
+void glock__dlm_look(struct dlm *d)
+{
+	if (pthread_mutex_trylock(&d->reading))
+		return;
+	if (read_all(d) > 0)
+		__atomic_store_n(&d->direct, now(), __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&d->reading);
+}
+
+/*
+ * While threads find their replies themselves, to be woken for each would only be in their way: it
+ * looks in every NAP_MS then.
+ */
+void *glock__dlm_reader(void *arg)
+{
+	enum { NAP_MS = 1 };
+	struct dlm *d = arg;
+	struct pollfd p[2] = {{.fd = d->stop_fd, .events = POLLIN},
+			      {.fd = d->dev.fd, .events = POLLIN}};
 	int got = 0;
 
-	while (poll(p, 2, -1) > 0 || errno == EINTR) {
-		if (p[1].revents)
-			break;
-		while ((got = glock__dlm_read(&d->dev, &r)) > 0)
-			(r.bast ? demanded : completed)(d, &r);
-		if (got < 0) {
-			dlm__say(d, "lockspace %s: reading the device: %s", d->dev.name,
-				 strerror(-got));
-			d->lm.events->gone(d->lm.owner);
-			break;
-		}
+	while (got >= 0) {
+		bool nap = now() - __atomic_load_n(&d->direct, __ATOMIC_RELAXED) < NAP_MS * 1000000;
+
+		poll(p, nap ? 1 : 2, nap ? NAP_MS : -1);
+		if (p[0].revents)
+			return NULL;
+		pthread_mutex_lock(&d->reading);
+		got = read_all(d);
+		pthread_mutex_unlock(&d->reading);
 	}
+	glock__dlm_say(d, "lockspace %s: reading the device: %s", d->dev.name, strerror(-got));
+	d->lm.events->gone(d->lm.owner);
 	return NULL;
 }
 
@@ -116,7 +151,7 @@ static void tell_demand(struct dlm *d, uintptr_t tag)
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_lock(&d->delivery);
 	pthread_mutex_lock(&d->lock);
-	s = dlm__slot_by_tag(d, tag);
+	s = glock__dlm_slot_by_tag(d, tag);
 	lk = s && !s->unlocking && s->demanded != GLOCK__IV ? s->lk : NULL;
 	mode = s ? s->demanded : GLOCK__IV;
 	if (lk)
@@ -141,26 +176,26 @@ static void ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 	if (s->canceled) {
 		status = -GLOCK__DLM_ECANCEL;
 	} else {
-		dlm__use_locked(d);
+		glock__dlm_use_locked(d);
 		pthread_mutex_unlock(&d->lock);
-		result = dlm__ask(d, tag);
-		dlm__unuse(d);
+		result = glock__dlm_ask(d, tag);
+		glock__dlm_unuse(d);
 		pthread_mutex_lock(&d->lock);
 		status = result < 0 ? (int)result : 0;
 	}
-	s = status ? dlm__slot_by_tag(d, tag) : NULL;
+	s = status ? glock__dlm_slot_by_tag(d, tag) : NULL;
 	if (!s || !s->open)
 		return;
 	lk = s->lk;
 	s->open = false;
 	if (s->mode == GLOCK__IV)
-		dlm__slot_free(d, s);
+		glock__dlm_slot_free(d, s);
 	pthread_mutex_unlock(&d->lock);
 	d->lm.events->reply(lk, status, 0);
 	pthread_mutex_lock(&d->lock);
 }
 
-void *dlm__teller(void *arg)
+void *glock__dlm_teller(void *arg)
 {
 	struct dlm *d = arg;
 	struct slot *s;
@@ -170,21 +205,21 @@ void *dlm__teller(void *arg)
 		struct glock__lm_lock *lk;
 		uintptr_t tag;
 
-		while (!(s = dlm__slot_unqueue(d)) && !d->stop)
+		while (!(s = glock__dlm_slot_unqueue(d)) && !d->stop)
 			pthread_cond_wait(&d->changed, &d->lock);
 		if (!s)
 			break;
-		tag = dlm__slot_tag(d, s);
+		tag = glock__dlm_slot_tag(d, s);
 		if (s->demanded != GLOCK__IV)
 			tell_demand(d, tag);
-		s = dlm__slot_by_tag(d, tag);
+		s = glock__dlm_slot_by_tag(d, tag);
 		if (s && s->go_on)
 			ask_on(d, s, tag);
-		s = dlm__slot_by_tag(d, tag);
+		s = glock__dlm_slot_by_tag(d, tag);
 		if (!s || !s->gone)
 			continue;
 		lk = s->lk;
-		dlm__slot_free(d, s);
+		glock__dlm_slot_free(d, s);
 		pthread_mutex_unlock(&d->lock);
 		d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
 		pthread_mutex_lock(&d->lock);

@@ -36,7 +36,7 @@ static int more_slots(struct dlm *d)
 	return 0;
 }
 
-struct slot *dlm__slot_new(struct dlm *d, struct glock__lm_lock *lk)
+struct slot *glock__dlm_slot_new(struct dlm *d, struct glock__lm_lock *lk)
 {
 	struct slot *s;
 
@@ -44,17 +44,15 @@ struct slot *dlm__slot_new(struct dlm *d, struct glock__lm_lock *lk)
 		return NULL;
 	s = &d->slots[d->free - 1];
 	d->free = s->next;
-	*s = (struct slot){.lk = lk,
-			   .generation = s->generation + 1,
-			   .mode = GLOCK__IV,
-			   .demanded = GLOCK__IV};
+	*s = (struct slot){
+	    .lk = lk, .generation = s->generation + 1, .mode = GLOCK__IV, .demanded = GLOCK__IV};
 	lk->id = (uint32_t)(s - d->slots) + 1;
 	lk->lvb_valid = false;
 	return s;
 }
 
 /* One that is queued is freed by the teller, when it comes to it. */
-void dlm__slot_free(struct dlm *d, struct slot *s)
+void glock__dlm_slot_free(struct dlm *d, struct slot *s)
 {
 	s->lk->id = 0;
 	s->lk = NULL;
@@ -65,7 +63,7 @@ void dlm__slot_free(struct dlm *d, struct slot *s)
 	d->free = (uint32_t)(s - d->slots) + 1;
 }
 
-uintptr_t dlm__slot_tag(const struct dlm *d, const struct slot *s)
+uintptr_t glock__dlm_slot_tag(const struct dlm *d, const struct slot *s)
 {
 	uintptr_t index = (uintptr_t)(s - d->slots);
 
@@ -73,21 +71,21 @@ uintptr_t dlm__slot_tag(const struct dlm *d, const struct slot *s)
 				      : (s->generation & 0xfff) << 20 | index;
 }
 
-struct slot *dlm__slot_by_tag(struct dlm *d, uintptr_t tag)
+struct slot *glock__dlm_slot_by_tag(struct dlm *d, uintptr_t tag)
 {
 	uint32_t index = sizeof(tag) == 8 ? (uint32_t)tag : tag & 0xfffff;
 	struct slot *s = index < d->n_slots ? &d->slots[index] : NULL;
 
-	return s && s->lk && dlm__slot_tag(d, s) == tag ? s : NULL;
+	return s && s->lk && glock__dlm_slot_tag(d, s) == tag ? s : NULL;
 }
 
-struct slot *dlm__slot_of(struct dlm *d, const struct glock__lm_lock *lk)
+struct slot *glock__dlm_slot_of(struct dlm *d, const struct glock__lm_lock *lk)
 {
 	assert(lk->id && lk->id <= d->n_slots && d->slots[lk->id - 1].lk == lk);
 	return &d->slots[lk->id - 1];
 }
 
-void dlm__slot_queue(struct dlm *d, struct slot *s)
+void glock__dlm_slot_queue(struct dlm *d, struct slot *s)
 {
 	uint32_t id = (uint32_t)(s - d->slots) + 1;
 
@@ -103,7 +101,7 @@ void dlm__slot_queue(struct dlm *d, struct slot *s)
 	pthread_cond_broadcast(&d->changed);
 }
 
-struct slot *dlm__slot_unqueue(struct dlm *d)
+struct slot *glock__dlm_slot_unqueue(struct dlm *d)
 {
 	while (d->first) {
 		struct slot *s = &d->slots[d->first - 1];
@@ -143,7 +141,7 @@ static uint64_t next_token(struct dlm *d, uint64_t last)
 	return d->token;
 }
 
-void dlm__value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN])
+void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN])
 {
 	const struct glock__lm_lock *lk = s->lk;
 	uint64_t token = s->token;
@@ -157,7 +155,7 @@ void dlm__value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN])
 		wire[VALUE + i] = (unsigned char)(token >> 8 * i);
 }
 
-void dlm__value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
+void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
 	struct glock__lm_lock *lk = s->lk;
 	bool reads = s->mode < GLOCK__PW; /* else it wrote */
@@ -166,8 +164,8 @@ void dlm__value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_re
 	for (int i = 8; reads && r->has_lvb && i-- > 0;)
 		token = token << 8 | r->lvb[VALUE + i];
 	if (reads && s->asked != GLOCK__NL && lk->has_lvb) {
-		lk->lvb_valid = token && !(token & NO_VALUE) &&
-				!(r->sbflags & GLOCK__SBF_VALNOTVALID);
+		lk->lvb_valid =
+		    token && !(token & NO_VALUE) && !(r->sbflags & GLOCK__SBF_VALNOTVALID);
 		memset(lk + 1, 0, GLOCK__LVB_LEN);
 		if (r->has_lvb)
 			memcpy(lk + 1, r->lvb, VALUE);

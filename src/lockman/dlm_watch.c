@@ -76,14 +76,14 @@ static bool shut(struct dlm *d)
 	pthread_mutex_unlock(&d->lock);
 	if (had)
 		return false;
-	dlm__ring(d, true);
+	glock__dlm_ring(d, true);
 	pthread_join(d->reader, NULL);
 	pthread_mutex_lock(&d->lock);
 	d->have_reader = false;
 	if (!d->stop)
-		dlm__ring(d, false);
+		glock__dlm_ring(d, false);
 	pthread_mutex_unlock(&d->lock);
-	dlm__retire(d);
+	glock__dlm_retire(d);
 	return true;
 }
 
@@ -97,8 +97,8 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 			return false;
 		if (state == GLOCK__CLUSTER_NO_DAEMON)
 			glock__cluster_release(d->dev.name);
-		if (!users(d) && (state == GLOCK__CLUSTER_NO_LOCKSPACE ||
-				  glock__cluster_runs(d->dev.name)))
+		if (!users(d) &&
+		    (state == GLOCK__CLUSTER_NO_LOCKSPACE || glock__cluster_runs(d->dev.name)))
 			break;
 		doze(d, c, LOOK_MS);
 	}
@@ -123,7 +123,7 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 	}
 	pthread_mutex_lock(&d->lock);
 	d->shut = false;
-	d->have_reader = !dlm__thread(&d->reader, "glock-dlm", dlm__reader, d);
+	d->have_reader = !glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
 	pthread_mutex_unlock(&d->lock);
 	glock__cluster_members(name, &d->members);
 	return true;
@@ -132,17 +132,17 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 /* The cluster is lost. False: the space was left before it came back. */
 static bool lose(struct dlm *d, struct glock__cluster *c, enum glock__cluster_state state)
 {
-	dlm__say(d, "lockspace %s: %s: all locks are lost", d->dev.name,
-		 glock__cluster_states[state]);
+	glock__dlm_say(d, "lockspace %s: %s: all locks are lost", d->dev.name,
+		       glock__cluster_states[state]);
 	d->lm.events->lost(d->lm.owner);
 	if (!shut(d) || !let_go(d, c) || !join_again(d, c))
 		return false;
-	dlm__say(d, "lockspace %s: back in the cluster", d->dev.name);
+	glock__dlm_say(d, "lockspace %s: back in the cluster", d->dev.name);
 	d->lm.events->back(d->lm.owner);
 	return true;
 }
 
-void *dlm__watch(void *arg)
+void *glock__dlm_watch(void *arg)
 {
 	struct dlm *d = arg;
 	struct glock__cluster c;
@@ -151,16 +151,20 @@ void *dlm__watch(void *arg)
 	glock__cluster_open(&c);
 	while (!stopping(d)) {
 		enum glock__cluster_state state = glock__cluster_look(&c, d->dev.name);
+		bool stopped = state == GLOCK__CLUSTER_STOPPED;
 
-		if (state == GLOCK__CLUSTER_STOPPED && !paused)
+		if (stopped && !paused)
 			d->lm.events->pause(d->lm.owner);
-		if (state != GLOCK__CLUSTER_STOPPED && paused)
-			d->lm.events->resume(d->lm.owner);
-		paused = state == GLOCK__CLUSTER_STOPPED;
 		if (state > GLOCK__CLUSTER_STOPPED && !lose(d, &c, state))
 			break;
+		if (!stopped && paused) /* not before it is lost, if it is */
+			d->lm.events->resume(d->lm.owner);
+		paused = stopped;
 		if (d->o.recovers)
-			dlm__look_for_dead(d);
+			glock__dlm_look_for_dead(d);
+		/* There is no bell that others could ring. */
+		if (d->lm.events->knocked)
+			d->lm.events->knocked(d->lm.owner);
 		doze(d, &c, LOOK_MS);
 	}
 	glock__cluster_close(&c);
@@ -193,7 +197,7 @@ static void *see_to_dead(void *arg)
 	return NULL;
 }
 
-void dlm__look_for_dead(struct dlm *d)
+void glock__dlm_look_for_dead(struct dlm *d)
 {
 	struct glock__cluster_nodes now;
 	pthread_t thread;
@@ -216,7 +220,8 @@ void dlm__look_for_dead(struct dlm *d)
 	if (any) {
 		d->lm.events->block(d->lm.owner);
 		if (!d->recovering) {
-			d->recovering = !dlm__thread(&thread, "glock-recover", see_to_dead, d);
+			d->recovering =
+			    !glock__dlm_thread(&thread, "glock-recover", see_to_dead, d);
 			if (d->recovering)
 				pthread_detach(thread);
 			else

@@ -95,8 +95,10 @@ struct head {
 	uint32_t buckets;
 	uint64_t shards_at;
 	uint64_t shard_stride;
-	uint64_t token; /* the last one given */
-	uint64_t reserved[2];
+	uint64_t token;     /* the last one given */
+	uint32_t cut_off;   /* how often a table's lock came from a dead owner */
+	uint32_t put_right; /* and it had been about something */
+	uint64_t reserved;
 	uint32_t blocked;       /* slots that are RECOVERING */
 	uint32_t members_owner; /* 1 + slot of who has or last had the mutex */
 	uint32_t opener;        /* pid of who opens the space now */
@@ -157,13 +159,16 @@ struct local {
 	uint32_t n_requests, room;
 	uint32_t turn; /* which are looked at next */
 
-	uint32_t waiting; /* n_requests, to be read without the lock */
-	void *leader;     /* NULL: no thread leads; or the word that it waits for, or its own */
-	uint32_t spin;    /* how long it pays to, in turns */
-	uint32_t unspun;  /* waits without */
-	bool naps;        /* the service thread sleeps for a short time */
-	int64_t watched;  /* when deaths were last looked for */
-	int64_t looked;   /* when the file was last looked for */
+	uint32_t waiting;     /* n_requests, to be read without the lock */
+	void *leader;         /* NULL: no thread leads; or the word that it waits for, or its own */
+	uint32_t spin;        /* how long it pays to, in turns */
+	uint32_t unspun;      /* waits without */
+	bool naps;            /* the service thread sleeps for a short time */
+	int64_t held_up;      /* grants are kept back since then; 0: not. Under lock */
+	int64_t held_up_told; /* when it is next told in the log */
+	uint32_t passes;      /* how often they were */
+	int64_t watched;      /* when deaths were last looked for */
+	int64_t looked;       /* when the file was last looked for */
 
 	bool stop;
 	bool have_service, have_recovery;
@@ -241,6 +246,8 @@ void glock__local_say(const struct glock__local_options *o, const char *fmt, ...
 int glock__local_find(struct local *l);
 int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]);
 int glock__local_dir_path(const char *group, uid_t uid, gid_t gid, char *path, size_t size);
+/* Which file system that is, by statfs' number, if several machines share it; else NULL. */
+const char *glock__local_shared_fs(uint32_t type);
 /* Whether the file may be trusted; -EPERM, -EINVAL, said. */
 int glock__local_trust(const struct local *l, const struct stat *st);
 
@@ -248,8 +255,14 @@ int glock__local_trust(const struct local *l, const struct stat *st);
 
 /* Memory for that part of the file: 0, or -ENOSPC and the like. */
 int glock__local_reserve(int fd, size_t at, size_t size);
-/* Opens or makes the file, maps it, and makes this process one of its nodes. */
-int glock__local_join(struct local *l);
+/* A lock on one byte. 0; -EAGAIN: another description has it; or another negative errno. */
+int glock__local_byte_lock(int fd, int type, off_t at);
+/* Whether any other description has a lock there: 1 or 0, or a negative errno. */
+int glock__local_bytes_locked(int fd, off_t at, off_t n);
+/* 0: the file is there now, whoever made it. */
+int glock__local_make_file(const struct local *l);
+/* No token that was ever given is higher, as long as nobody sets the clock back. */
+uint64_t glock__local_token_seed(void);
 /* A descriptor of the file, whatever the program did to ours; or a negative errno. */
 int glock__local_fd(struct local *l);
 /* Two of lockman.h's operations; and the former for a node that is no more. */
@@ -258,6 +271,11 @@ int glock__local_keep_alive(struct glock__lockman *lm);
 void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Whether the file is still there under its name. -ESTALE: no. */
 int glock__local_still_there(struct local *l);
+
+/* ---- local_join.c ---- */
+
+/* Opens or makes the file, maps it, and makes this process one of its nodes. */
+int glock__local_join(struct local *l);
 
 /* ---- local_shard.c ---- */
 
@@ -297,7 +315,8 @@ void glock__local_watch(struct local *l);
 /* The node is dead, or gives up itself (gone): its locks go. wait: for others who do such now. */
 int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, bool gone,
 		      bool wait);
-void glock__local_bury_all(struct local *l);
+/* All that are dead, as far as that is found out cheaply; thorough: all. */
+void glock__local_bury_all(struct local *l, bool thorough);
 /* This node leaves: what it still has goes, as if it had been given back. */
 void glock__local_give_up(struct local *l);
 /* Names somebody for each death that nobody sees to any more. */

@@ -16,22 +16,39 @@
 
 struct looking {
 	void (*fn)(const struct glock__local_space *space, void *arg);
+	void (*outside)(const struct glock__outside_node *node, void *arg);
 	void *arg;
 	int n;
 	bool opened;
 };
 
-static void look_in(const char *dir, struct looking *look)
+static void look_at_outside(const char *dir, const char *file, struct looking *look)
 {
-	DIR *d = opendir(dir);
+	struct glock__outside_node node;
+
+	if (!glock__outside_node_of(dir, file, &node))
+		return;
+	look->n++;
+	look->outside(&node, look->arg);
+}
+
+/* found: its name is all that says whose it is, and it may be a link to anywhere. */
+static void look_in(const char *dir, bool found, struct looking *look)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (found ? O_NOFOLLOW : 0));
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
+	if (fd >= 0 && !d)
+		close(fd);
 	look->opened = d;
 	while (d && (entry = readdir(d))) {
 		struct glock__local_space space = {0};
 		struct stat st;
 
-		if (glock__local_unescape(entry->d_name, space.name) ||
+		if (look->outside)
+			look_at_outside(dir, entry->d_name, look);
+		if (!look->fn || glock__local_unescape(entry->d_name, space.name) ||
 		    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(st.st_mode) || (size_t)st.st_size != FILE_SIZE)
 			continue;
@@ -46,23 +63,17 @@ static void look_in(const char *dir, struct looking *look)
 		closedir(d);
 }
 
-int glock__local_each_space(const char *dir,
-			    void (*fn)(const struct glock__local_space *space, void *arg),
-			    void *arg)
+/* Wherever spaces of this machine may lie. */
+static int look_everywhere(struct looking *look)
 {
-	struct looking look = {.fn = fn, .arg = arg};
 	const char *said = secure_getenv("GLOCK_DIR");
 	char path[GLOCK__LOCAL_PATH_MAX], own[64];
 	struct dirent *entry;
 	DIR *base;
 
-	if (dir) {
-		look_in(dir, &look);
-		return look.opened ? look.n : -errno;
-	}
 	if (said && *said) { /* overrides for all */
-		look_in(said, &look);
-		return look.n;
+		look_in(said, false, look);
+		return look->n;
 	}
 	base = opendir(GLOCK__LOCAL_BASE);
 	snprintf(own, sizeof(own), "glock-%u", (unsigned int)geteuid());
@@ -75,11 +86,31 @@ int glock__local_each_space(const char *dir,
 		    entry->d_name[6 + (entry->d_name[6] == 'g')] > '9')
 			continue;
 		snprintf(path, sizeof(path), GLOCK__LOCAL_BASE "/%s", entry->d_name);
-		look_in(path, &look);
+		look_in(path, true, look);
 	}
 	if (base)
 		closedir(base);
-	return look.n;
+	return look->n;
+}
+
+int glock__local_each_space(const char *dir,
+			    void (*fn)(const struct glock__local_space *space, void *arg),
+			    void *arg)
+{
+	struct looking look = {.fn = fn, .arg = arg};
+
+	if (!dir)
+		return look_everywhere(&look);
+	look_in(dir, false, &look);
+	return look.opened ? look.n : -errno;
+}
+
+int glock__local_each_outside(void (*fn)(const struct glock__outside_node *node, void *arg),
+			      void *arg)
+{
+	struct looking look = {.outside = fn, .arg = arg};
+
+	return look_everywhere(&look);
 }
 
 /* ---- nodes ---- */

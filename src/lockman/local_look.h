@@ -10,6 +10,7 @@
 #define GLOCK_LOCKMAN_LOCAL_LOOK_H
 
 #include "local.h"
+#include "outside.h"
 
 struct glock__local_space {
 	char name[GLOCK__LOCAL_NAME_MAX + 1];
@@ -27,6 +28,10 @@ struct glock__local_space {
 int glock__local_each_space(const char *dir,
 			    void (*fn)(const struct glock__local_space *space, void *arg),
 			    void *arg);
+
+/* The same for nodes of other lock managers: see outside.h. */
+int glock__local_each_outside(void (*fn)(const struct glock__outside_node *node, void *arg),
+			      void *arg);
 
 struct glock__local_node {
 	unsigned int slot;

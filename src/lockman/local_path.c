@@ -138,41 +138,41 @@ static int said_dir(const struct local *l, const char **dir)
 }
 
 /* File systems that several machines share: their locks and memory are not what we think. */
+const char *glock__local_shared_fs(uint32_t type)
+{
+	static const struct {
+		uint32_t type;
+		const char *name;
+	} shared[] = {
+	    {0x6969, "NFS"},        {0x517b, "SMB"},          {0xff534d42, "CIFS"},
+	    {0xfe534d42, "SMB2"},   {0x65735546, "FUSE"}, /* sshfs, GlusterFS, virtiofs */
+	    {0x7461636f, "OCFS2"},  {0x01161970, "GFS2"},     {0x00c36400, "Ceph"},
+	    {0x01021997, "9P"},     {0x5346414f, "OpenAFS"},  {0x6b414653, "AFS"},
+	    {0x73757245, "Coda"},   {0x0bd00bd0, "Lustre"},   {0x47504653, "GPFS"},
+	    {0x19830326, "BeeGFS"}, {0x20030528, "OrangeFS"}, {0x786f4256, "vboxsf"},
+	};
+
+	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
+		if (type == shared[i].type)
+			return shared[i].name;
+	return NULL;
+}
+
 static int check_file_system(const struct local *l, int dir, const char *path)
 {
-	static const uint32_t shared[] = {
-	    0x6969,     /* NFS */
-	    0x517b,     /* SMB */
-	    0xff534d42, /* CIFS */
-	    0xfe534d42, /* SMB2 */
-	    0x65735546, /* FUSE: sshfs, GlusterFS, virtiofs */
-	    0x7461636f, /* OCFS2 */
-	    0x01161970, /* GFS2 */
-	    0x00c36400, /* Ceph */
-	    0x01021997, /* 9P */
-	    0x5346414f, /* AFS */
-	    0x6b414653, /* AFS */
-	    0x73757245, /* Coda */
-	    0x0bd00bd0, /* Lustre */
-	    0x47504653, /* GPFS */
-	    0x19830326, /* BeeGFS */
-	    0x20030528, /* OrangeFS */
-	    0x786f4256, /* vboxsf */
-	};
+	const char *shared;
 	struct statfs fs;
 
 	if (fstatfs(dir, &fs))
 		return -errno;
-	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++) {
-		if ((uint32_t)fs.f_type != shared[i])
-			continue;
-		glock__local_say(&l->o,
-				 "space %s: %s is on a file system that other machines share (type "
-				 "0x%x): choose a directory in memory, as /dev/shm",
-				 l->name, path, shared[i]);
-		return -EMEDIUMTYPE;
-	}
-	return 0;
+	shared = glock__local_shared_fs((uint32_t)fs.f_type);
+	if (!shared)
+		return 0;
+	glock__local_say(&l->o,
+			 "space %s: %s is on %s, which other machines share: choose a directory in "
+			 "memory, as /dev/shm",
+			 l->name, path, shared);
+	return -EMEDIUMTYPE;
 }
 
 static int open_dir(const struct local *l, const char *path, int flags)

@@ -113,8 +113,9 @@ int glock__local_take(struct local *l, unsigned int shard)
 	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, true, "a lock table");
 
 	if (err == -EOWNERDEAD) {
-		if (s->size)
-			glock__table_recover(table_at(l, shard));
+		atom_add32(&l->head->cut_off, 1);
+		if (s->size && glock__table_recover(table_at(l, shard)) > 0)
+			atom_add32(&l->head->put_right, 1);
 		err = pthread_mutex_consistent(&s->mutex) ? -EIO : 0;
 		__atomic_store_n(&l->watched, 0, __ATOMIC_RELAXED); /* soon: is it all dead? */
 	} else if (err) {
@@ -181,14 +182,14 @@ void glock__local_drop(struct local *l, unsigned int shard)
 /* ---- memory ---- */
 
 /*
- * By half of what it has, so that it is done seldom; where that is not to be had, by little. What
- * is kept for telling of deaths goes last.
+ * By an eighth of what it has, so that it is done seldom and little is taken that nobody needs; where that
+ * is not to be had, by less. What is kept for telling of deaths goes last.
  */
 int glock__local_grow(struct local *l, unsigned int shard)
 {
 	struct shard *s = &l->head->shard[shard];
 	struct glock__table *t = table_at(l, shard);
-	size_t more = s->size / 2 & ~(SHARD_MORE - 1);
+	size_t more = s->size / 8 & ~(SHARD_MORE - 1);
 	int fd = glock__local_fd(l), err = -ENOSPC;
 
 	if (more < SHARD_MORE)

@@ -16,13 +16,14 @@
 #include "proc.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #define WATCH_NS 15000000ll
 #define TELL_NS 5000000000ll /* after how long a wait is told, and then each time twice as long */
 
-enum { REQUESTS = 16, BLOCKERS = 32, PURGE_AT_ONCE = 64 };
+enum { REQUESTS = 16, BLOCKERS = 32, PURGE_AT_ONCE = 64, SELDOM = 8 };
 
 /* ---- who it is ---- */
 
@@ -186,14 +187,21 @@ void glock__local_give_up(struct local *l)
 	pthread_mutex_unlock(&l->head->members);
 }
 
-void glock__local_bury_all(struct local *l)
+/*
+ * To ask the kernel for a byte takes the longer the more there are. So, unless it is about finding any
+ * place at all, only those are asked for whose pid is nobody's. That says nothing by itself: it may be
+ * of another pid namespace, or have left a child that keeps it alive.
+ */
+void glock__local_bury_all(struct local *l, bool thorough)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];
 		uint32_t generation = slot->generation;
 
-		if (i != l->me && atom_load32(&slot->state) == SLOT_LIVE &&
-		    !glock__local_alive(l, i))
+		if (i == l->me || atom_load32(&slot->state) != SLOT_LIVE ||
+		    (!thorough && (!kill((pid_t)slot->pid, 0) || errno != ESRCH)))
+			continue;
+		if (!glock__local_alive(l, i))
 			glock__local_bury(l, i, generation, false, true);
 	}
 	if (atom_load32(&l->head->blocked))
@@ -289,6 +297,52 @@ static void tell(struct local *l, const struct request *r, int64_t now,
 		    by->waits ? "wants" : "has", modes[by->mode], n > 1 ? ", and others" : "");
 }
 
+/* Since when grants are kept back, if that is to be told now; else 0. */
+static int64_t held_up_for_long(struct local *l, int64_t now)
+{
+	int64_t since = 0;
+
+	pthread_mutex_lock(&l->lock);
+	if (!atom_load32(&l->head->blocked)) {
+		l->held_up = 0;
+	} else if (!l->held_up) {
+		l->held_up = now;
+		l->held_up_told = now + TELL_NS;
+	} else if (now >= l->held_up_told) {
+		since = l->held_up;
+		l->held_up_told = now + (now - since);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return since;
+}
+
+/* Who puts in order what that one left; NODES: nobody, or it need not be. */
+static unsigned int recoverer_of(const struct local *l, unsigned int node)
+{
+	const struct slot *slot = &l->head->slot[node];
+	uint32_t by = slot->recoverer - 1;
+
+	return atom_load32(&slot->state) == SLOT_RECOVERING && by < NODES ? by : NODES;
+}
+
+static void tell_of_recovery(struct local *l, int64_t now)
+{
+	int64_t since = held_up_for_long(l, now);
+	char who[64], dead[64];
+
+	for (unsigned int i = 0; since && i < slots_end(l); i++) {
+		unsigned int by = recoverer_of(l, i);
+
+		if (by < NODES)
+			glock__local_say(&l->o,
+					 "space %s: grants are kept back since %" PRId64
+					 " s: %s puts in order what %s left",
+					 l->name, (now - since) / 1000000000,
+					 glock__local_describe(l, by, who, sizeof(who)),
+					 glock__local_describe(l, i, dead, sizeof(dead)));
+	}
+}
+
 /* Some of the open requests: the oldest among those that were not looked at last time. */
 static size_t some_requests(struct local *l, struct request *out)
 {
@@ -337,8 +391,13 @@ static void next_tell(struct local *l, const struct request *r, int64_t now)
 	pthread_mutex_unlock(&l->lock);
 }
 
+/*
+ * Who is first in a queue looks at those who hold the lock. The others might as well look at the first
+ * one, which they do now and then: were all to look, a thousand would be busy with that alone.
+ */
 static void watch_requests(struct local *l, int64_t now)
 {
+	bool seldom = __atomic_fetch_add(&l->passes, 1, __ATOMIC_RELAXED) % SELDOM == 0;
 	struct glock__table_blocker by[BLOCKERS];
 	struct request requests[REQUESTS];
 	uint64_t seen[NODES / 64] = {0};
@@ -346,8 +405,11 @@ static void watch_requests(struct local *l, int64_t now)
 
 	for (size_t i = 0; i < n; i++) {
 		size_t in_the_way = blockers(l, requests[i].id, by, BLOCKERS);
+		bool first = true;
 
-		for (size_t k = 0; k < in_the_way; k++) {
+		for (size_t k = 0; k < in_the_way; k++)
+			first &= !by[k].waits;
+		for (size_t k = 0; k < in_the_way && (first || seldom); k++) {
 			uint32_t node = by[k].node;
 
 			if (seen[node / 64] & 1ull << node % 64)
@@ -374,7 +436,30 @@ void glock__local_watch(struct local *l)
 		glock__local_recovery_start(l);
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
+	tell_of_recovery(l, now);
 	glock__local_check_file(l);
+}
+
+/* As the kernel sees it now. */
+static void ask_of(struct local *l, unsigned int node, struct glock__lm_peer *peer)
+{
+	peer_of(l, node, peer);
+	peer->dead = !glock__local_alive(l, node);
+	peer->stopped = !peer->dead && glock__proc_is_stopped(peer->pid);
+}
+
+/* While others recover nobody is granted anything: they are in everybody's way. */
+static size_t recoverers(struct local *l, struct glock__lm_peer *out, size_t max)
+{
+	size_t n = 0;
+
+	for (unsigned int i = 0; atom_load32(&l->head->blocked) && i < slots_end(l); i++) {
+		unsigned int by = recoverer_of(l, i);
+
+		if (by < NODES && by != l->me && n < max)
+			ask_of(l, by, &out[n++]);
+	}
+	return n;
 }
 
 size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,
@@ -392,11 +477,9 @@ size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock 
 	pthread_mutex_unlock(&l->lock);
 	n = id ? blockers(l, id, by, max < BLOCKERS ? max : BLOCKERS) : 0;
 	for (size_t i = 0; i < n; i++) {
-		peer_of(l, by[i].node, &out[i]);
+		ask_of(l, by[i].node, &out[i]);
 		out[i].mode = by[i].mode;
 		out[i].waits = by[i].waits;
-		out[i].dead = !glock__local_alive(l, by[i].node);
-		out[i].stopped = !out[i].dead && glock__proc_is_stopped(out[i].pid);
 	}
-	return n;
+	return n + recoverers(l, out + n, max - n);
 }

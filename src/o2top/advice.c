@@ -128,9 +128,31 @@ static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
 	return f->row->id.class && f->row->id.class == (f->fs == FS_OCFS2 ? ocfs2 : gfs2);
 }
 
+/* A process is a node; who holds what is in the sentence. What a dead one had is given to others. */
+static bool is_stuck(const struct node *node)
+{
+	return node->state == NODE_STOPPED || node->state == NODE_HANGS;
+}
+
+static bool waits_for_process(const struct facts *f)
+{
+	char stuck[160];
+
+	return f->fs == FS_GLOCK && f->waiting &&
+	       list_silent(f->m, f->row, is_stuck, stuck, sizeof(stuck));
+}
+
+static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s while a process of this space is stopped or hangs: kill -CONT lets one go "
+		 "on that is stopped; ending one gives its locks to the others",
+		 f->waits, verb(f->waiting, "waits", "wait"));
+}
+
 static bool waits_for_silent(const struct facts *f)
 {
-	return f->waiting && f->silent;
+	return f->fs != FS_GLOCK && f->waiting && f->silent;
 }
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
@@ -333,6 +355,7 @@ static const struct {
 	bool (*fits)(const struct facts *f);
 	void (*say)(const struct facts *f, char *buf, size_t size);
 } rules[] = {
+    {waits_for_process, say_waits_for_process},
     {waits_for_silent, say_waits_for_silent},
     {waits_long, say_waits_long},
     {waited_long, say_waited_long},

@@ -286,7 +286,7 @@ static int make_rows(struct group *g, const struct model *m, const struct places
 {
 	size_t locksets = 0, nodes = 0;
 
-	g->rows = calloc(places->n + 1, sizeof(*g->rows));
+	g->rows = malloc((places->n + 1) * sizeof(*g->rows));
 	g->locksets = malloc((g->n_members + 1) * sizeof(*g->locksets));
 	g->row_nodes = malloc((g->n_members + 1) * sizeof(*g->row_nodes));
 	if (!g->rows || !g->locksets || !g->row_nodes)
@@ -297,8 +297,7 @@ static int make_rows(struct group *g, const struct model *m, const struct places
 
 		for (n = 1; i + n < g->n_members && is_of(&g->members[i + n], place);)
 			n++;
-		row->space = place->space;
-		row->id = place->id;
+		*row = (struct row){.space = place->space, .id = place->id};
 		sum_row(row, m, &g->members[i], (uint32_t)n, g->locksets + locksets,
 			g->row_nodes + nodes);
 		locksets += row->n_locksets;
@@ -335,8 +334,7 @@ static void add_idle(struct group *g, const struct places *places, const struct 
 	const struct lock *lock = table_lock(&ns->table, warm);
 	uint32_t row;
 
-	if ((ns->present && table_changed(&ns->table, lock)) ||
-	    !type_wanted(source, f, lock->id.type))
+	if (!type_wanted(source, f, lock->id.type))
 		return;
 	row = *place_of(places, space, source->row(lock));
 	if (row != NONE)
@@ -367,7 +365,9 @@ static void add_trends(struct group *g, const struct places *places, const struc
 		for (size_t j = 0; j < m->nodes[i].n_spaces; j++) {
 			const struct node_space *ns = m->nodes[i].spaces[j];
 
-			for (uint32_t k = 0; ns && k < ns->table.n_warm; k++)
+			uint32_t n = !ns ? 0 : ns->present ? ns->table.n_idle : ns->table.n_warm;
+
+			for (uint32_t k = 0; k < n; k++)
 				add_idle(g, places, m, f, (uint32_t)j, ns, ns->table.warm[k]);
 		}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model.h"
 
+#include "model_parts.h"
 #include "sources/source.h"
 #include "waits.h"
 
@@ -11,268 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const struct source *const sources[FS_KINDS] = {
-    [FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source, [FS_GLOCK] = &glock_source};
-
-const char *const node_state_names[NODE_STATE_MAX] = {
-    [NODE_OK] = "ok",
-    [NODE_SLOW] = "slow",
-    [NODE_STALE] = "stale",
-    [NODE_UNREACHABLE] = "unreachable",
-    [NODE_NO_PERMISSION] = "no permission",
-    [NODE_NOT_ANSWERING] = "not answering",
-    [NODE_UNUSABLE] = "unusable",
-    [NODE_NOTHING] = "nothing mounted",
-    [NODE_NO_STATISTICS] = "no statistics",
-    [NODE_RESTARTED] = "restarted",
-    [NODE_CLOCK_BACK] = "clock went back",
-    [NODE_DEAD] = "dead",
-    [NODE_STOPPED] = "stopped",
-    [NODE_HANGS] = "hangs",
-    [NODE_WITHDRAWN] = "withdrawn",
-};
-
-const char *const holder_modes[] = {"UN", "EX", "DF", "SH", "??"};
-
-/* ---- who is who ---------------------------------------------------------------------------- */
-
-static struct node *node_named(struct model *m, const char *name)
-{
-	struct node *more;
-
-	for (size_t i = 0; i < m->n_nodes; i++)
-		if (strcmp(m->nodes[i].name, name) == 0)
-			return &m->nodes[i];
-	more = reallocarray(m->nodes, m->n_nodes + 1, sizeof(*more));
-	if (!more)
-		return NULL;
-	m->nodes = more;
-	more += m->n_nodes;
-	*more = (struct node){.name = strdup(name)};
-	if (!more->name)
-		return NULL;
-	m->n_nodes++;
-	return more;
-}
-
-static struct space *space_named(struct model *m, const struct space_sample *from)
-{
-	struct space *s;
-
-	for (size_t i = 0; i < m->n_spaces; i++) {
-		s = &m->spaces[i];
-		if (s->fs == from->fs && strcmp(s->name, from->name) == 0)
-			return s;
-	}
-	s = reallocarray(m->spaces, m->n_spaces + 1, sizeof(*s));
-	if (!s)
-		return NULL;
-	m->spaces = s;
-	s += m->n_spaces;
-	*s =
-	    (struct space){.fs = from->fs, .name = strdup(from->name), .source = sources[from->fs]};
-	if (!s->name)
-		return NULL;
-	m->n_spaces++;
-	return s;
-}
-
-static struct node_space *node_space(struct node *node, size_t index)
-{
-	if (index >= node->n_spaces) {
-		struct node_space **more = reallocarray(node->spaces, index + 1, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		memset(more + node->n_spaces, 0, (index + 1 - node->n_spaces) * sizeof(*more));
-		node->spaces = more;
-		node->n_spaces = index + 1;
-	}
-	if (!node->spaces[index])
-		node->spaces[index] = calloc(1, sizeof(**node->spaces));
-	return node->spaces[index];
-}
-
-static void free_node_space(struct node_space *ns)
-{
-	if (!ns)
-		return;
-	table_free(&ns->table);
-	called_free(&ns->called);
-	free(ns->holders.list);
-	free(ns->holders_before.list);
-	free(ns);
-}
-
-/* The node begins anew: what its kernel counted before is no baseline. */
-static void forget_node(struct node *node)
-{
-	for (size_t i = 0; i < node->n_spaces; i++)
-		free_node_space(node->spaces[i]);
-	free(node->spaces);
-	node->spaces = NULL;
-	node->n_spaces = 0;
-	node->trace_until_us = 0;
-}
-
-/* ---- clocks -------------------------------------------------------------------------------- */
-
-/* Between a node's two clocks, more than the time between reading them. */
-#define STEP_S 1.0
-
-static int64_t newest_stamp(struct collector *c, const struct node_sample *from)
-{
-	int64_t newest = -1;
-
-	for (size_t i = 0; i < from->n_spaces; i++) {
-		struct take t = {.collector = c, .from = from, .from_space = &from->spaces[i]};
-		int64_t us = sources[from->spaces[i].fs]->newest(&t);
-
-		if (us > newest)
-			newest = us;
-	}
-	return newest;
-}
-
-/*
- * The node's time goes on in one kind of clock, the one that its first sample had. A sample that
- * lacks it is placed by wall time; the kernel's stamps can be placed where the monotonic clock is
- * there.
- */
-static void set_mono(struct node *node, const struct node_sample *from, struct moment *now)
-{
-	const struct moment *before = node->last_sample ? node_when(node, node->last_sample) : NULL;
-
-	now->kernel_shift_us = INT64_MIN;
-	if (!now->known) {
-		if (before)
-			now->mono_us = before->mono_us;
-		return;
-	}
-	if (!before || !before->known)
-		node->wall_time = from->mono_us < 0;
-	if (node->wall_time)
-		now->mono_us = now->real_us;
-	else if (from->mono_us >= 0)
-		now->mono_us = from->mono_us;
-	else
-		now->mono_us = before->mono_us + (now->real_us - before->real_us);
-	if (from->mono_us >= 0)
-		now->kernel_shift_us = now->mono_us - from->mono_us;
-}
-
-/* A wall clock that was set spoils the ages of stamped waits until they are over: say so. */
-static void name_clock_step(struct node *node, const struct node_sample *from,
-			    const struct moment *before, const struct moment *now)
-{
-	double step = 1e-6 * (double)(now->real_us - before->real_us);
-
-	if (!from->has_clock)
-		return;
-	if (!node->wall_time && from->mono_us >= 0 && now->mono_us >= before->mono_us)
-		step -= 1e-6 * (double)(now->mono_us - before->mono_us);
-	else if (step > 0)
-		return;
-	if (step < -STEP_S)
-		problem(&node->problems, node->name, 0, "its clock went back by %.3f s", -step);
-	else if (step > STEP_S && !node->away)
-		problem(&node->problems, node->name, 0, "its clock went forward by %.3f s", step);
-}
-
-/* It was missing, and is up for less time than it was gone: it cannot have been up before. */
-static bool rebooted_away(const struct node *node, const struct node_sample *from,
-			  const struct moment *before, const struct moment *now)
-{
-	return node->away && from->has_clock && from->mono_us >= 0 && !node->wall_time &&
-	       now->real_us - before->real_us > from->mono_us + 1000000;
-}
-
-/* Sets the node's clocks for this sample and how long it is since its last one. */
-static int set_clock(struct model *m, struct collector *c, struct node *node,
-		     const struct node_sample *from)
-{
-	struct moment now = {.real_us = from->real_us,
-			     .known = from->has_clock || from->mono_us >= 0};
-	struct moment *when = reallocarray(node->when, m->sample, sizeof(*when));
-
-	if (!when)
-		return -ENOMEM;
-	node->when = when;
-
-	if (!from->has_clock) {
-		now.real_us = newest_stamp(c, from);
-		now.known |= now.real_us >= 0;
-		if (now.real_us < 0)
-			now.real_us =
-			    node->last_sample ? node_when(node, node->last_sample)->real_us : 0;
-	}
-	set_mono(node, from, &now);
-	node->interval_s = NAN;
-	if (node->last_sample && now.known && node_when(node, node->last_sample)->known) {
-		const struct moment *before = node_when(node, node->last_sample);
-
-		node->interval_s = 1e-6 * (double)(now.mono_us - before->mono_us);
-		name_clock_step(node, from, before, &now);
-		if (node->interval_s < 0 || rebooted_away(node, from, before, &now)) {
-			bool restarted =
-			    !node->wall_time && !node->guessed_time && from->mono_us >= 0;
-
-			node->state = restarted ? NODE_RESTARTED : NODE_CLOCK_BACK;
-			node->interval_s = NAN;
-			node->last_sample = 0;
-			forget_node(node);
-			set_mono(node, from, &now);
-		}
-	}
-	node->guessed_time = !node->wall_time && from->mono_us < 0;
-	when[m->sample - 1] = now;
-	return 0;
-}
-
-static int by_length(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/*
- * How much of its own interval a node contributes to this frame: all of it where it was in the
- * sample before; else as much as the other nodes' frame is long, so that what it did while it was
- * away is spread.
- */
-static void set_frames(struct model *m, const bool *present, const bool *silent_known)
-{
-	double *lengths = calloc(m->n_nodes + 1, sizeof(*lengths)), typical = NAN;
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->n_nodes && lengths; i++)
-		if (present[i] && m->nodes[i].last_sample == m->sample - 1 &&
-		    !isnan(m->nodes[i].interval_s))
-			lengths[n++] = m->nodes[i].interval_s;
-	if (n) {
-		qsort(lengths, n, sizeof(*lengths), by_length);
-		typical = lengths[n / 2];
-	}
-	free(lengths);
-	for (size_t i = 0; i < m->n_nodes; i++) {
-		struct node *node = &m->nodes[i];
-
-		/* a collector that knows how long it has been silent has said so */
-		node->silent_at_least = !node->last_sample && !present[i];
-		if (!present[i] && !silent_known[i] && !isnan(typical))
-			node->silent_s += typical;
-		if (!present[i] || isnan(node->interval_s))
-			node->frame_s = 0;
-		else if (node->last_sample == m->sample - 1 || isnan(typical))
-			node->frame_s = node->interval_s;
-		else
-			node->frame_s = min_s(node->interval_s, typical);
-	}
-}
-
-/* ---- reading ------------------------------------------------------------------------------- */
 
 struct job {
 	struct model *m;
@@ -363,40 +102,12 @@ static void read_all(struct job *job)
 }
 
 /* Gives the sample's nodes and lock spaces their places in the model, before threads read them. */
-static void free_node(struct node *node)
-{
-	forget_node(node);
-	problems_clear(&node->problems);
-	free(node->when);
-	free(node->why);
-	free(node->name);
-}
-
-/* Nodes that come and go are forgotten when they have gone. */
-static void drop_gone(struct model *m, const struct sample *sample)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < m->n_nodes; i++) {
-		struct node *node = &m->nodes[i];
-		bool there = !node->transient;
-
-		for (size_t j = 0; j < sample->n_nodes && !there; j++)
-			there = strcmp(sample->nodes[j].name, node->name) == 0;
-		if (there)
-			m->nodes[kept++] = *node;
-		else
-			free_node(node);
-	}
-	m->n_nodes = kept;
-}
-
 static int prepare(struct job *job)
 {
 	struct model *m = job->m;
 
 	for (size_t i = 0; i < job->sample->n_nodes; i++) {
-		struct node *node = node_named(m, job->sample->nodes[i].name);
+		struct node *node = model_node(m, job->sample->nodes[i].name);
 
 		if (!node)
 			return -ENOMEM;
@@ -423,13 +134,13 @@ static int prepare(struct job *job)
 		for (size_t j = 0; j < node->n_spaces; j++)
 			if (node->spaces[j])
 				node->spaces[j]->present = false;
-		if (from->present && set_clock(m, job->collector, node, from))
+		if (from->present && node_set_clock(m, job->collector, node, from))
 			return -ENOMEM;
 		job->space_of[i] = calloc(from->n_spaces + 1, sizeof(**job->space_of));
 		if (!job->space_of[i])
 			return -ENOMEM;
 		for (size_t j = 0; j < from->n_spaces; j++) {
-			struct space *space = space_named(m, &from->spaces[j]);
+			struct space *space = model_space(m, &from->spaces[j]);
 
 			if (!space)
 				return -ENOMEM;
@@ -470,7 +181,7 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 	banners_clear(&m->banners);
 	job.node_of = calloc(sample->n_nodes + 1, sizeof(*job.node_of));
 	job.space_of = calloc(sample->n_nodes + 1, sizeof(*job.space_of));
-	drop_gone(m, sample);
+	model_drop_gone(m, sample);
 	if (job.node_of && job.space_of && silent_known)
 		err = prepare(&job);
 	present = err ? NULL : calloc(m->n_nodes + 1, sizeof(*present));
@@ -479,7 +190,7 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 			present[job.node_of[i]] = sample->nodes[i].present;
 			silent_known[job.node_of[i]] = sample->nodes[i].silent_s > 0;
 		}
-		set_frames(m, present, silent_known);
+		model_set_frames(m, present, silent_known);
 		read_all(&job);
 		share_knowledge(m);
 		for (size_t i = 0; i < m->n_nodes; i++)
@@ -516,7 +227,7 @@ uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 void model_free(struct model *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
-		free_node(&m->nodes[i]);
+		node_free(&m->nodes[i]);
 	for (size_t i = 0; i < m->n_spaces; i++) {
 		free(m->spaces[i].name);
 		free(m->spaces[i].mount);

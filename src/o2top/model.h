@@ -40,7 +40,8 @@ struct holder {
 
 struct holders {
 	struct holder *list;
-	uint32_t n, room;
+	uint32_t n;
+	size_t room;
 };
 
 extern const char *const holder_modes[]; /* by holder.state: "EX" */
@@ -95,7 +96,8 @@ struct node {
 	double skew_s;        /* how far its stamps can be apart from the others'; 0 not known */
 	struct node_space **spaces; /* by the LockSpace's index; NULL where it never had it */
 	size_t n_spaces;
-	struct moment *when; /* its clocks at sample i + 1 */
+	struct moment *when; /* its clocks at sample dropped + 1 + i */
+	uint32_t dropped;    /* older ones are not kept */
 	uint32_t last_sample;
 	bool away;              /* it was missing from the sample before this one */
 	double interval_s;      /* since its sample before, own clock; NAN none */
@@ -143,10 +145,10 @@ static inline bool node_absent(const struct model *m, const struct node *node)
 	return node->last_sample != m->sample;
 }
 
-/* The clocks of a node at an earlier sample. */
+/* The clocks of a node at an earlier sample, or the oldest that are kept. */
 static inline const struct moment *node_when(const struct node *node, uint32_t sample)
 {
-	return &node->when[sample - 1];
+	return &node->when[sample > node->dropped ? sample - node->dropped - 1 : 0];
 }
 
 #endif

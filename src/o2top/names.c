@@ -2,6 +2,7 @@
 #include "names.h"
 
 #include "collect/input.h"
+#include "grow.h"
 #include "sources/scan.h"
 
 #include <errno.h>
@@ -52,15 +53,8 @@ static bool add_line(void *arg, const char *line, size_t len, size_t number, boo
 			"not INODE PATH, as find -printf '%%i %%p\\n' prints");
 		return true;
 	}
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 256;
-		struct name *more = reallocarray(l->names, room, sizeof(*more));
-
-		if (!more)
-			goto no_memory;
-		l->names = more;
-		l->room = room;
-	}
+	if (!grow(&l->names, l->n, &l->room, sizeof(*l->names)))
+		goto no_memory;
 	path = strndup(s.p, scan_left(&s));
 	if (!path)
 		goto no_memory;
@@ -236,15 +230,8 @@ static struct list *live_list(struct names **names, const char *space)
 /* Room for one more at a place. */
 static struct name *make_room(struct list *l, size_t at)
 {
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 64;
-		struct name *more = reallocarray(l->names, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		l->names = more;
-		l->room = room;
-	}
+	if (!grow(&l->names, l->n, &l->room, sizeof(*l->names)))
+		return NULL;
 	memmove(&l->names[at + 1], &l->names[at], (l->n - at) * sizeof(*l->names));
 	l->n++;
 	return &l->names[at];

@@ -3,11 +3,11 @@
 
 #include "collect/agent.h"
 #include "help.h"
+#include "options_parts.h"
 #include "version.h"
 #include "views/tui.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ enum long_only {
 	OPT_AGENT_CHECK
 };
 
-static const struct option longs[] = {
+const struct option option_list[] = {
     {"node", required_argument, NULL, 'n'},
     {"names", required_argument, NULL, OPT_NAMES},
     {"recording", no_argument, NULL, OPT_RECORDING},
@@ -120,7 +120,7 @@ static const struct option longs[] = {
     {0},
 };
 
-static int usage(const char *what, const char *value)
+int option_usage(const char *what, const char *value)
 {
 	fprintf(stderr, "o2top: %s: %s\no2top: o2top --help lists the options\n", what, value);
 	return EXIT_USAGE;
@@ -172,7 +172,7 @@ static int add_names(struct options *o, char *arg)
 	char *equals = strchr(arg, '=');
 
 	if (o->n_names == OPTION_NAMES_MAX)
-		return usage("too many --names", arg);
+		return option_usage("too many --names", arg);
 	/* a path may hold an equals sign, too: a lock space's name holds no slash */
 	if (equals && memchr(arg, '/', (size_t)(equals - arg)))
 		equals = NULL;
@@ -192,39 +192,39 @@ static int take_number(struct options *o, int option, const char *arg)
 	case 'i':
 		return number(arg, 1000000000, &o->iterations) && o->iterations
 			   ? -1
-			   : usage("-i wants a number of frames", arg);
+			   : option_usage("-i wants a number of frames", arg);
 	case 'l':
 		if (!number(arg, 1000000000, &n))
-			return usage("-l wants a number of rows", arg);
+			return option_usage("-l wants a number of rows", arg);
 		o->view.length = (unsigned)n;
 		return -1;
 	case 't':
 		return parse_seconds(arg, 0.05, &o->interval_s)
 			   ? -1
-			   : usage("-t wants seconds, from 0.05 to 86400", arg);
+			   : option_usage("-t wants seconds, from 0.05 to 86400", arg);
 	case OPT_INODE:
 		o->filter.has_inode = true;
 		if (!number(arg, ~0ul, &n))
-			return usage("--inode wants a number", arg);
+			return option_usage("--inode wants a number", arg);
 		o->filter.inode = n;
 		return -1;
 	case OPT_SAMPLE_LIMIT:
 		return number(arg, 65536, &o->sample_limit) && o->sample_limit
 			   ? -1
-			   : usage("--sample-limit wants MiB", arg);
+			   : option_usage("--sample-limit wants MiB", arg);
 	case OPT_WRITERS:
 		if (!number(arg, 100000, &n))
-			return usage("--writers wants a number of nodes", arg);
+			return option_usage("--writers wants a number of nodes", arg);
 		o->filter.writers = (uint32_t)n;
 		return -1;
 	default:
 		return parse_seconds(arg, 0, &o->filter.min_lost_per_s)
 			   ? -1
-			   : usage("--min-lost wants seconds", arg);
+			   : option_usage("--min-lost wants seconds", arg);
 	}
 }
 
-static int take_option(struct options *o, int option, char *arg)
+int option_take(struct options *o, int option, char *arg)
 {
 	switch (option) {
 	case 'n':
@@ -233,11 +233,12 @@ static int take_option(struct options *o, int option, char *arg)
 			o->n_nodes = 0;
 		o->nodes_configured = false;
 		if (o->n_nodes == OPTION_NODES_MAX)
-			return usage("too many nodes", arg);
+			return option_usage("too many nodes", arg);
 		o->nodes[o->n_nodes++] = arg;
 		return -1;
 	case 's':
-		return sort_key(arg, &o->sort) ? -1 : usage("no such column to sort by", arg);
+		return sort_key(arg, &o->sort) ? -1
+					       : option_usage("no such column to sort by", arg);
 	case OPT_NAMES:
 		return add_names(o, arg);
 	case OPT_RECORDING:
@@ -263,7 +264,7 @@ static int take_option(struct options *o, int option, char *arg)
 		return -1;
 	case OPT_TYPE:
 		o->filter.type = arg;
-		return filter_knows_type(arg) ? -1 : usage("no such type of lock", arg);
+		return filter_knows_type(arg) ? -1 : option_usage("no such type of lock", arg);
 	case OPT_NO_SYSTEM:
 		o->filter.no_system = true;
 		return -1;
@@ -289,11 +290,13 @@ static int take_option(struct options *o, int option, char *arg)
 		o->check = true;
 		return -1;
 	case OPT_WARN:
-		return limits_parse(arg, &o->warn) ? usage("no limit", limits_parse(arg, &o->warn))
-						   : -1;
+		return limits_parse(arg, &o->warn)
+			   ? option_usage("no limit", limits_parse(arg, &o->warn))
+			   : -1;
 	case OPT_CRIT:
-		return limits_parse(arg, &o->crit) ? usage("no limit", limits_parse(arg, &o->crit))
-						   : -1;
+		return limits_parse(arg, &o->crit)
+			   ? option_usage("no limit", limits_parse(arg, &o->crit))
+			   : -1;
 	case OPT_TEXTFILE:
 		o->textfile = arg;
 		return -1;
@@ -318,11 +321,12 @@ static int take_option(struct options *o, int option, char *arg)
 	case OPT_SPEED:
 		return parse_seconds(arg, 0, &o->speed)
 			   ? -1
-			   : usage("--speed wants a number, 2 for twice as fast", arg);
+			   : option_usage("--speed wants a number, 2 for twice as fast", arg);
 	case OPT_COLUMNS:
 		o->columns = arg;
-		return tui_check_columns(arg) ? usage("no such column", tui_check_columns(arg))
-					      : -1;
+		return tui_check_columns(arg)
+			   ? option_usage("no such column", tui_check_columns(arg))
+			   : -1;
 	case OPT_NO_MOUSE:
 		o->no_mouse = true;
 		return -1;
@@ -344,7 +348,7 @@ static int take_option(struct options *o, int option, char *arg)
 	case OPT_PATHS:
 		return paths_effort(arg, &o->effort)
 			   ? -1
-			   : usage("--paths wants none, cached or full", arg);
+			   : option_usage("--paths wants none, cached or full", arg);
 	case OPT_TOUCH_NOTHING:
 		o->effort = PATHS_NONE;
 		return -1;
@@ -387,115 +391,6 @@ static int terminal_columns(void)
 	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 ? ws.ws_col : 0;
 }
 
-/* ---- the configuration file ---------------------------------------------------------------- */
-
-static bool is_yes(const char *value)
-{
-	return !*value || strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0 ||
-	       strcasecmp(value, "on") == 0 || strcmp(value, "1") == 0;
-}
-
-/* What makes sense every time; what is for once is not for a file. */
-static bool may_be_configured(const char *name)
-{
-	static const char *const names[] = {
-	    "ascii",    "by-dir",   "columns",   "crit",  "debug",    "details",      "fs",
-	    "hot",      "interval", "length",    "local", "min-lost", "names",        "no-agent",
-	    "no-color", "no-mouse", "no-system", "node",  "paths",    "sample-limit", "sort",
-	    "speed",    "ssh",      "textfile",  "warn",  "writers"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
-static const struct option *option_named(const char *no, const char *name)
-{
-	size_t skip = strlen(no);
-
-	for (const struct option *l = longs; l->name; l++)
-		if (strncmp(l->name, no, skip) == 0 && strcmp(l->name + skip, name) == 0 &&
-		    may_be_configured(l->name))
-			return l;
-	return NULL;
-}
-
-static int take_nodes(struct options *o, char *value)
-{
-	static const char between[] = " ,\t";
-
-	for (char *at, *name = strtok_r(value, between, &at); name;
-	     name = strtok_r(NULL, between, &at)) {
-		if (o->n_nodes == OPTION_NODES_MAX)
-			return usage("too many nodes", name);
-		o->nodes[o->n_nodes++] = name;
-	}
-	return -1;
-}
-
-static int take_setting(struct options *o, struct setting *s)
-{
-	const struct option *l = option_named("", s->name);
-
-	if (strcmp(s->name, "nodes") == 0)
-		return take_nodes(o, s->value);
-	if (l && l->has_arg)
-		return take_option(o, l->val, s->value);
-	if (l)
-		return is_yes(s->value) ? take_option(o, l->val, NULL) : -1;
-	/* "mouse = no" is no-mouse */
-	l = option_named("no-", s->name);
-	if (l && !l->has_arg)
-		return is_yes(s->value) ? -1 : take_option(o, l->val, NULL);
-	return usage("nothing of that name can be configured", s->name);
-}
-
-/* -1 to go on, or the status to exit with. */
-static int take_config(struct options *o, const char *path)
-{
-	size_t bad_line;
-	int err = config_read(&o->config, path, &bad_line), status = -1;
-
-	if (bad_line) {
-		fprintf(stderr, "o2top: %s:%zu: not NAME = VALUE\n", o->config.path, bad_line);
-		return EXIT_USAGE;
-	}
-	if (err) {
-		fprintf(stderr, "o2top: %s: %s\n", o->config.path ? o->config.path : path,
-			strerror(-err));
-		return EXIT_USAGE;
-	}
-	for (size_t i = 0; i < o->config.n && status < 0; i++) {
-		status = take_setting(o, &o->config.list[i]);
-		if (status >= 0)
-			fprintf(stderr, "o2top: %s:%zu says so; --no-config goes without\n",
-				o->config.path, o->config.list[i].line);
-	}
-	o->nodes_configured = o->n_nodes > 0;
-	return status;
-}
-
-/*
- * Which file: it is read before the command line, as that wins. True where there is to be one; what a
- * node of a cluster is asked to run has none.
- */
-static bool find_config(int argc, char **argv, const char **path)
-{
-	*path = NULL;
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "--no-config") == 0 || strncmp(argv[i], "--agent", 7) == 0)
-			return false;
-		if (strncmp(argv[i], "--config=", 9) == 0)
-			*path = argv[i] + 9;
-		else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
-			*path = argv[++i];
-	}
-	return true;
-}
-
-/* ---- all of it ----------------------------------------------------------------------------- */
-
 static bool is_terminal(const char *term)
 {
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term &&
@@ -512,7 +407,7 @@ static int settle(struct options *o, bool length_given)
 	o->view.filtered = o->filter.fs || o->filter.type || o->filter.has_inode ||
 			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
 	if (o->json + o->csv + o->check + o->batch > 1)
-		return usage("one of these is enough", "--batch --json --csv --check");
+		return option_usage("one of these is enough", "--batch --json --csv --check");
 	if ((o->json || o->csv) && !length_given)
 		o->view.length = 0;
 	if (o->check)
@@ -537,17 +432,17 @@ int options_parse(struct options *o, int argc, char **argv)
 	    isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 	o->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	o->view.columns = terminal_columns();
-	if (find_config(argc, argv, &config))
-		status = take_config(o, config);
+	if (options_find_config(argc, argv, &config))
+		status = options_configured(o, config);
 	opterr = 0;
 	while (status < 0 &&
-	       (option = getopt_long(argc, argv, ":n:t:i:l:s:o:dbhV", longs, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, ":n:t:i:l:s:o:dbhV", option_list, NULL)) != -1) {
 		if (option == '?')
-			return usage("no such option", argv[optind - 1]);
+			return option_usage("no such option", argv[optind - 1]);
 		if (option == ':')
-			return usage("this option wants a value", argv[optind - 1]);
+			return option_usage("this option wants a value", argv[optind - 1]);
 		length_given |= option == 'l';
-		status = take_option(o, option, optarg);
+		status = option_take(o, option, optarg);
 	}
 	if (status >= 0)
 		return status;

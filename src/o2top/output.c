@@ -25,11 +25,6 @@ void output_end(struct output *out)
 	out->log = NULL;
 }
 
-bool output_is_read_along(const struct options *o)
-{
-	return !o->json && !o->csv && !o->check && (!o->textfile || o->batch);
-}
-
 static int to_stdout(struct output *out, const struct frame *frame)
 {
 	const struct options *o = out->o;

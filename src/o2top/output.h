@@ -21,7 +21,5 @@ int output_begin(struct output *out, const struct options *o);
 void output_end(struct output *out);
 /* 0 or negative errno, which was said; a monitoring file that cannot be written is tried again. */
 int output_frame(struct output *out, const struct frame *frame);
-/* Whether the first sample alone is worth a frame: to who reads along. */
-bool output_is_read_along(const struct options *o);
 
 #endif

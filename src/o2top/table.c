@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "table.h"
 
+#include "grow.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,15 +192,8 @@ struct change *table_change(struct table *t, struct lock *lock)
 
 	if (c)
 		return c;
-	if (t->n_active == t->room_active) {
-		uint32_t room = t->room_active ? 2 * t->room_active : 256;
-		struct activity *more = reallocarray(t->active, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		t->active = more;
-		t->room_active = room;
-	}
+	if (!grow(&t->active, t->n_active, &t->room_active, sizeof(*t->active)))
+		return NULL;
 	lock->activity = t->n_active++;
 	t->active[lock->activity] = (struct activity){.lock = table_index(t, lock)};
 	return &t->active[lock->activity].change;
@@ -216,15 +211,8 @@ struct trail *table_trail_of(const struct table *t, const struct lock *lock)
 
 static bool add_warm(struct table *t, uint32_t lock)
 {
-	if (t->n_warm == t->room_warm) {
-		uint32_t room = t->room_warm ? 2 * t->room_warm : 256;
-		uint32_t *more = reallocarray(t->warm, room, sizeof(*more));
-
-		if (!more)
-			return false;
-		t->warm = more;
-		t->room_warm = room;
-	}
+	if (!grow(&t->warm, t->n_warm, &t->room_warm, sizeof(*t->warm)))
+		return false;
 	t->warm[t->n_warm++] = lock;
 	return true;
 }
@@ -317,10 +305,23 @@ static void forget(struct table *t, uint32_t sample)
 		rehash(t, t->n_slots); /* if memory lacks, freed Locks are just not found */
 }
 
+/* What stays warm moves up, idle ones before the others. */
+static void keep_warm(struct table *t, uint32_t from, uint32_t *kept, bool idle)
+{
+	uint32_t lock = t->warm[from], to = (*kept)++;
+
+	if (idle) {
+		t->warm[to] = t->warm[t->n_idle];
+		to = t->n_idle++;
+	}
+	t->warm[to] = lock;
+}
+
 void table_end(struct table *t, uint32_t sample, double interval_s)
 {
 	uint32_t kept = 0;
 
+	t->n_idle = 0;
 	for (uint32_t i = 0; i < t->n_active; i++) {
 		struct lock *lock = table_lock(t, t->active[i].lock);
 		struct trail *trail = table_trail(t, lock);
@@ -333,9 +334,10 @@ void table_end(struct table *t, uint32_t sample, double interval_s)
 	for (uint32_t i = 0; i < t->n_warm; i++) {
 		struct lock *lock = table_lock(t, t->warm[i]);
 		struct trail *trail = table_trail_of(t, lock);
+		bool idle = trail->active_at != sample;
 
 		if (lock->now.sample == sample) {
-			if (!table_changed(t, lock))
+			if (idle)
 				lock->now.lost = 0;
 			push_shot(trail, &lock->now);
 		}
@@ -343,7 +345,7 @@ void table_end(struct table *t, uint32_t sample, double interval_s)
 		    (!trail->waits || sample - lock->now.sample >= FORGET_AFTER))
 			drop_trail(t, lock);
 		else
-			t->warm[kept++] = t->warm[i];
+			keep_warm(t, i, &kept, idle);
 	}
 	t->n_warm = kept;
 	if (sample % FORGET_AFTER == 0)

@@ -77,11 +77,13 @@ struct table {
 
 	struct trail **trails; /* TRAIL_BLOCK in each */
 	uint32_t n_trails, free_trail;
-	uint32_t *warm; /* Locks that have a trail */
-	uint32_t n_warm, room_warm;
+	uint32_t *warm;          /* Locks that have a trail */
+	uint32_t n_warm, n_idle; /* the first of them did nothing in this sample */
+	size_t room_warm;
 
 	struct activity *active; /* this sample's */
-	uint32_t n_active, room_active;
+	uint32_t n_active;
+	size_t room_active;
 };
 
 void table_free(struct table *t);

@@ -64,7 +64,8 @@ size_t replay_find(struct collector *c, int64_t time_us)
 	return low;
 }
 
-int64_t replay_first_time(struct collector *c)
+/* The time of the first sample that has one; 0 none has. */
+static int64_t first_time(struct collector *c)
 {
 	size_t n = c->replay->count(c);
 
@@ -78,7 +79,7 @@ int times_between(struct collector *c, const char *from, const char *to, size_t 
 		  struct times *out, const char **wrong)
 {
 	size_t n = c->replay->count(c);
-	int64_t near = replay_first_time(c), us;
+	int64_t near = first_time(c), us;
 
 	*out = (struct times){0, 0, n};
 	if (from) {

@@ -15,8 +15,6 @@ bool time_parse(const char *text, int64_t near_us, int64_t *time_us);
 
 /* The first sample at or after a time; count() where there is none. */
 size_t replay_find(struct collector *c, int64_t time_us);
-/* The time of the first sample that has one; 0 none has. */
-int64_t replay_first_time(struct collector *c);
 
 /* Samples of a recording: those that are shown, first <= i < end, and where to begin reading. */
 struct times {

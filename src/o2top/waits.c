@@ -89,9 +89,15 @@ static bool waits_on(const struct facts *f, uint32_t node)
 	return false;
 }
 
+/* How long ssh may take to connect. */
+#define CONNECTS_S 15.0
+
 /* Absent for long enough to be called silent; one whose sample is on its way is not. */
 static bool is_silent(const struct model *m, const struct node *n)
 {
+	/* one that we have not reached yet has not failed to answer anybody */
+	if (!n->last_sample && n->state == NODE_UNREACHABLE && n->silent_s < CONNECTS_S)
+		return false;
 	return node_absent(m, n) && (n->silent_s >= WAITS_LONG_S || n->silent_at_least ||
 				     n->state == NODE_UNREACHABLE || n->state == NODE_STALE);
 }

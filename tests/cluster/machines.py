@@ -9,6 +9,7 @@ loopback, on which all are equal: a machine that is stopped stops nobody else's 
 Everything is in one folder, which goes when the cluster does. Packages are the caller's business.
 """
 
+import filecmp
 import glob
 import json
 import os
@@ -79,17 +80,23 @@ echo machine is up >/dev/ttyS0
 while :; do sleep 1000; done
 """
 
+# Who was away is put out once more if the others learn only now that he was: then he tries again.
 JOIN = """
-setsid corosync -f >/run/corosync.log 2>&1 </dev/null &
-i=0
-until corosync-quorumtool -s 2>/dev/null | grep -q '^Quorate: *Yes'; do
-    i=$((i + 1)); [ $i -lt 200 ] || { cat /run/corosync.log; exit 1; }; sleep 0.3
-done
-setsid dlm_controld -D >/run/dlm_controld.log 2>&1 </dev/null &
-i=0
-until dlm_tool status >/dev/null 2>&1; do
-    i=$((i + 1)); [ $i -lt 100 ] || { cat /run/dlm_controld.log; exit 1; }; sleep 0.2
-done
+start() { # not twice at a time: each dlm_controld begins by clearing what the last one configured
+    pgrep -x $1 >/dev/null && return
+    setsid "$@" >>/run/$1.log 2>&1 </dev/null &
+    sleep 1
+}
+await() { # COMMAND: until both run and it is so
+    i=0
+    until eval "$1" 2>/dev/null; do
+        start corosync -f
+        [ "$2" = corosync ] || start dlm_controld -D
+        i=$((i + 1)); [ $i -lt 100 ] || { cat /run/$2.log; exit 1; }; sleep 0.3
+    done
+}
+await "corosync-quorumtool -s | grep -q '^Quorate: *Yes'" corosync
+await "dlm_tool status | grep -q '^cluster'" dlm_controld
 """
 
 
@@ -275,11 +282,20 @@ class Cluster:
             self.run(n, "mount -t gfs2 -o noatime /dev/vda /mnt/gfs2")
             self.run(n, "mount -t ocfs2 -o noatime /dev/vdb /mnt/ocfs2")
 
+    def unmount(self):
+        """The file systems would not survive what is done to the cluster next."""
+        for n in self.numbers:
+            self.run(n, "for fs in gfs2 ocfs2; do ! mountpoint -q /mnt/$fs || umount /mnt/$fs; done")
+
     def reboot(self, n):
         """A machine that was killed comes back, and joins."""
         open(self._path(f"console{n}"), "w").close()
         self._boot(n, self.kernel)
         self._await(n)
+        self.join(n)
+
+    def join(self, n):
+        """Starts corosync and dlm_controld there."""
         self.run(n, JOIN)
 
     def kill(self, n):
@@ -293,21 +309,30 @@ class Cluster:
     def resume(self, n):
         self.qemu[n].send_signal(signal.SIGCONT)
 
-    def link(self, n, up):
-        """Its cable between the machines is pulled, or put back; ssh goes another way."""
+    def qmp(self, n, command, **arguments):
+        """A command to the emulator of a machine."""
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(self._path(f"qmp{n}"))
             f = s.makefile("rw")
             f.readline()
-            for command in ({"execute": "qmp_capabilities"},
-                            {"execute": "set_link", "arguments": {"name": "ring", "up": up}}):
-                f.write(json.dumps(command) + "\n")
+            for line in ({"execute": "qmp_capabilities"},
+                         {"execute": command, "arguments": arguments}):
+                f.write(json.dumps(line) + "\n")
                 f.flush()
                 answer = json.loads(f.readline())
                 while "event" in answer:
                     answer = json.loads(f.readline())
                 if "error" in answer:
                     raise Trouble(f"node{n}: {answer}")
+
+    def link(self, n, up):
+        """Its cable between the machines is pulled, or put back; ssh goes another way."""
+        self.qmp(n, "set_link", name="ring", up=up)
+
+    def slow_disk(self, n, fs, kilobytes):
+        """So many KiB a second are written to, and read from, a disk by a machine; 0 no limit."""
+        self.qmp(n, "block_set_io_throttle", device=fs, bps=1024 * kilobytes, bps_rd=0, bps_wr=0,
+                 iops=0, iops_rd=0, iops_wr=0)
 
     def down(self):
         for qemu in self.qemu.values():
@@ -320,8 +345,14 @@ class Cluster:
 
     def share(self, path):
         """A program or file of this machine, copied to where all machines see it; its path there."""
-        shutil.copy(path, self._path("shared"))
+        there = self._path("shared", os.path.basename(path))
+        if not os.path.exists(there) or not filecmp.cmp(path, there):
+            os.rename(self.copy(path), there) # not over one that runs
         return "/run/shared/" + os.path.basename(path)
+
+    def copy(self, path):
+        """The same under a name of its own, to be moved; its path here."""
+        return shutil.copy2(path, self._path("shared", os.path.basename(path) + ".new"))
 
     def ssh(self, n):
         """The words of a command that runs what follows on that machine."""

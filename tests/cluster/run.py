@@ -2,13 +2,16 @@
 """run.py BUILD_DIR [TEST...] - tests on a real cluster of three emulated machines.
 
 Boots it once, runs the functions named test_* of each test_*.py here, in the order in which they
-stand there, and prints TAP. Each gets the cluster and the build folder; what it returns is printed
-as a comment: the figures. With --keep the cluster stays up until a key is pressed.
+stand there, and prints TAP; those of modules with LAST, which end parts of the cluster, after all others and
+without the file systems. Each gets the cluster and the build folder; what it returns is printed
+as a comment: the figures. With --keep the cluster stays up until a key is pressed; with --soak=SECONDS
+those tests are done again and again, in random order, for that long.
 """
 
 import glob
 import importlib
 import os
+import random
 import sys
 import time
 import traceback
@@ -18,13 +21,14 @@ from machines import Cluster, Trouble
 
 def tests(wanted):
     here = os.path.dirname(os.path.abspath(__file__))
-    for path in sorted(glob.glob(os.path.join(here, "test_*.py"))):
-        module = importlib.import_module(os.path.basename(path)[:-3])
+    modules = [importlib.import_module(os.path.basename(path)[:-3])
+               for path in sorted(glob.glob(os.path.join(here, "test_*.py")))]
+    for module in sorted(modules, key=lambda module: hasattr(module, "LAST")):
         for name, function in vars(module).items():
             if name.startswith("test_") and callable(function):
                 label = f"{module.__name__[5:]}: {name[5:].replace('_', ' ')}"
                 if not wanted or any(w in label for w in wanted):
-                    yield label, function
+                    yield label, function, hasattr(module, "LAST")
 
 
 def say(text):
@@ -32,9 +36,20 @@ def say(text):
         print("# " + line, flush=True)
 
 
+def again_and_again(chosen, seconds):
+    """Those in their order, or for that long in any."""
+    if not seconds:
+        yield from chosen
+        return
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield random.choice(chosen)
+
+
 def main():
     keep = "--keep" in sys.argv
-    arguments = [a for a in sys.argv[1:] if a != "--keep"]
+    soak = sum(int(a.split("=")[1]) for a in sys.argv if a.startswith("--soak="))
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     if not arguments:
         sys.exit(__doc__)
     build, failed, number = os.path.abspath(arguments[0]), 0, 0
@@ -50,8 +65,12 @@ def main():
         print(f"ok {number} - three machines form a cluster")
         say(f"{time.monotonic() - began:.0f} s, Linux {cluster.run(1, 'uname -r').strip()}")
         say("ssh -F " + cluster._path("ssh_config") + " node1")
-        for label, function in chosen:
+        mounted = True
+        for label, function, last in again_and_again(chosen, soak):
             number += 1
+            if last and mounted:
+                cluster.unmount()
+                mounted = False
             began = time.monotonic()
             try:
                 said = function(cluster, build)

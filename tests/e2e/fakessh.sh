@@ -3,8 +3,9 @@
 # for each request. In $O2TOP_FAKE:
 #	NODE.mode      what the node does today; nothing: it works
 #	NODE.samples   the recording's samples, one a line; the last one stays
-#	NODE.looked    what paths it was asked for
 #	pids           the process groups that were started
+#	NODE.looked    what paths it was asked for
+#	NODE.asked     all requests
 # $O2TOP_CAPTURE is the recording.
 node=$1
 shift
@@ -19,6 +20,7 @@ mkdir -p "$own"
 
 serve() {
 	while IFS= read -r line; do
+		printf '%s\n' "$line" >>"$O2TOP_FAKE/$node.asked"
 		case $line in
 		'P '*) printf '%s\n' "$line" >>"$O2TOP_FAKE/$node.looked" ;;
 		'S '[0-9]*)
@@ -37,7 +39,7 @@ serve() {
 				exit 0
 			fi
 			: >"$own/asked"
-			[ ! -d "$own/proc" ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
+			[ ! -d "$own/proc" ] || [ "$mode" = worn ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
 			;;
 		esac
 		printf '%s\n' "$line"
@@ -88,10 +90,28 @@ endless)
 	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
 	exec cat /dev/zero
 	;;
+evil)
+	printf 'ssh: \033]0;EVIL\007\033[2JEVIL\033[1;1HEVIL\23331mEVIL\177 no route\n' >&2
+	exit 255
+	;;
+drop)
+	greeted
+	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
+	while printf x; do sleep 60; done
+	;;
 drip)
 	greeted
 	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
 	while printf x; do sleep 1; done
+	;;
+worn)
+	# each stamp is half a second after the one before; by its own clock
+	mkdir -p "$own/proc"
+	echo 1000.0 >"$own/proc/uptime"
+	printf '#!/bin/sh\nread -r up <"%s/proc/uptime"\nup=${up%%%%.*}${up#*.}\nup=$((up + 5))\n' "$own" >"$own/bin/date"
+	printf 'echo "${up%%%%?}.${up#"${up%%%%?}"}" >"%s/proc/uptime"\nexec cat "%s/root/realtime"\n' "$own" "$own" >>"$own/bin/date"
+	O2TOP_PROC=$own/proc
+	serve | "$@"
 	;;
 slow)
 	printf '#!/bin/sh\nsleep 0.15\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"

@@ -37,5 +37,6 @@ COLUMNS=80 check narrow --names "$data/ocfs2-hot.names" --hot ocfs2-hot
 check system -d -l 1 ocfs2-hot
 check compare ocfs2-hang/t1/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state \
 	ocfs2-hang/t2/node1/ocfs2/2AAE8B67B17D4F169DF133216A14ED3D/locking_state
+check by-dir --by-dir --names "$data/ocfs2-hot.names" ocfs2-hot
 check help --help
 [ "${update-}" ] || echo "1..$n"

@@ -7,9 +7,9 @@ import re
 import select
 import signal
 import subprocess
-import sys
-import tempfile
 import time
+
+import tap
 
 O2TOP = os.environ["O2TOP"]
 ASKED, LINKS, FULL = 1, 2, 4
@@ -225,21 +225,4 @@ def test_this_machine_alone(folder):
         assert helpers == 1, helpers
 
 
-def main():
-    tests = [(name, test) for name, test in globals().items() if name.startswith("test_")]
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, (name, test) in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory(prefix="o2top-paths.") as folder:
-            label = name[5:].replace("_", " ")
-            try:
-                said = test(os.path.realpath(folder))
-                print(f"ok {number} - {label}{' # ' + said if said else ''}", flush=True)
-            except AssertionError as error:
-                failed += 1
-                line = error.__traceback__.tb_next.tb_lineno
-                print(f"not ok {number} - {label}\n# line {line}: {error}", flush=True)
-    return failed != 0
-
-
-sys.exit(main())
+tap.run(globals())

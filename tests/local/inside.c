@@ -15,20 +15,48 @@ const char *inside_path(const char *space)
 	return path;
 }
 
-void inside_look(const char *space, struct inside *in)
+/* NULL: there is none, or it cannot be mapped. */
+static struct head *map(const char *space)
 {
 	int fd = open(inside_path(space), O_RDONLY);
-	struct local l;
+	struct head *head;
 
-	*in = (struct inside){.wrong = "there is no file"};
 	if (fd < 0)
-		return;
-	l.head = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+		return NULL;
+	head = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
-	in->wrong = "it cannot be mapped";
-	if (l.head == MAP_FAILED)
+	return head == MAP_FAILED ? NULL : head;
+}
+
+bool inside_has_table(const char *space, pid_t pid)
+{
+	struct head *head = map(space);
+	bool has = false;
+
+	if (!head)
+		return false;
+	for (unsigned int i = 0; i < SHARDS && !has; i++) {
+		uint32_t owner = head->shard[i].owner - 1;
+
+		/* The owner's name stays; that the mutex is locked is said by glibc's own word. */
+		has = owner < NODES && head->shard[i].mutex.__data.__lock &&
+		      (pid_t)head->slot[owner].pid == pid;
+	}
+	munmap(head, FILE_SIZE);
+	return has;
+}
+
+void inside_look(const char *space, struct inside *in)
+{
+	struct local l = {.head = map(space)};
+
+	*in = (struct inside){0};
+	if (!l.head) {
+		in->wrong = "there is no file";
 		return;
-	in->wrong = NULL;
+	}
+	in->cut_off = l.head->cut_off;
+	in->put_right = l.head->put_right;
 	for (unsigned int i = 0; i < NODES; i++)
 		in->nodes += l.head->slot[i].state != SLOT_FREE;
 	for (unsigned int i = 0; i < SHARDS && !in->wrong; i++) {

@@ -9,11 +9,15 @@ struct inside {
 	unsigned int nodes; /* slots that are not free */
 	unsigned int locks;
 	unsigned int resources;
-	const char *wrong; /* the first table with anything wrong in it */
+	unsigned int cut_off;   /* tables whose lock was a dead process's */
+	unsigned int put_right; /* and where it had been about something */
+	const char *wrong;      /* the first table with anything wrong in it */
 };
 
 /* Of the space of that name in GLOCK_DIR. */
 void inside_look(const char *space, struct inside *in);
+/* Whether that process has the lock of a table now. */
+bool inside_has_table(const char *space, pid_t pid);
 /* The file's path. */
 const char *inside_path(const char *space);
 

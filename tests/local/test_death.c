@@ -332,6 +332,36 @@ static void one_survivor_recovers(void **state)
 	actor_end(&d);
 }
 
+/* It is stopped: all wait for it and are told so, and go on when it does. */
+static void a_stopped_one_is_named(void **state)
+{
+	int64_t way;
+
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&d, "");
+	actor_do(&b, "hold 1");
+	assert_int_equal(actor_do(&a, "nq 0 15 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "nq 0 15 EX 0x40"), 0);
+	actor_kill(&a);
+	while (!actor_do(&b, "recovered"))
+		;
+	kill(b.pid, SIGSTOP);
+	do
+		way = actor_do(&d, "way 15");
+	while (way != b.pid + (1ll << 32));
+	assert_int_equal(actor_do(&d, "wait 0 100"), -ETIMEDOUT);
+	kill(b.pid, SIGCONT);
+	actor_do(&b, "hold 0");
+	assert_int_equal(actor_do(&d, "wait 0 60000"), 0);
+	assert_int_equal(actor_do(&d, "way 15"), 0);
+	assert_int_equal(actor_do(&d, "died 0"), 1);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(&b);
+	actor_end(&d);
+}
+
 /* Nobody is left who could: then nobody is kept waiting. */
 static void nobody_can_recover(void **state)
 {
@@ -380,12 +410,12 @@ static int nothing_is_left(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(deaths_are_noticed),        TEST(the_next_one_is_told),
-	    TEST(told_over_a_restart),       TEST(tokens_only_rise),
-	    TEST(who_is_in_the_way),         TEST(stopped_is_not_dead),
-	    TEST(forks_and_descriptors),     TEST(withdrawn),
-	    TEST(one_survivor_recovers),     TEST(nobody_can_recover),
-	    TEST(recovered_after_a_restart),
+	    TEST(deaths_are_noticed),    TEST(the_next_one_is_told),
+	    TEST(told_over_a_restart),   TEST(tokens_only_rise),
+	    TEST(who_is_in_the_way),     TEST(stopped_is_not_dead),
+	    TEST(forks_and_descriptors), TEST(withdrawn),
+	    TEST(one_survivor_recovers), TEST(a_stopped_one_is_named),
+	    TEST(nobody_can_recover),    TEST(recovered_after_a_restart),
 	};
 
 	actor_main(argc, argv);

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-enum { KILLS = 1000, STOPS = 300, PATIENCE_MS = 60000 };
+enum { KILLS = 1000, INSIDE = 100, TRIES = 400, STOPS = 300, PATIENCE_MS = 60000 };
 
 static const char *self;
 static char checker_path[4096];
@@ -122,6 +122,7 @@ static void end(void)
 
 static void killed(void **state)
 {
+	struct inside in;
 	int status;
 
 	(void)state;
@@ -143,6 +144,55 @@ static void killed(void **state)
 	       WORKERS, (unsigned long long)atomic_load(&c->told_of_deaths));
 	check();
 	assert_true(atomic_load(&c->told_of_deaths) > 0);
+	inside_look("kill", &in);
+	printf("# %u of them had the lock of a table, %u in the middle of a change\n", in.cut_off,
+	       in.put_right);
+	end();
+}
+
+/* A worker is stopped with the lock of a table, wherever it is in there. False: it would not be. */
+static bool stop_inside(pid_t pid)
+{
+	int status;
+
+	for (int i = 0; i < TRIES; i++) {
+		kill(pid, SIGSTOP);
+		assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+		assert_true(WIFSTOPPED(status));
+		if (inside_has_table("kill", pid))
+			return true;
+		kill(pid, SIGCONT);
+		pause_us((unsigned int)random() % 50);
+	}
+	return false;
+}
+
+/* Killed in the midst of a table, where the next one who comes has to put it in order. */
+static void killed_inside(void **state)
+{
+	struct inside in;
+	int status, inside = 0;
+
+	(void)state;
+	begin();
+	for (int i = 0; i < INSIDE && !atomic_load(&c->wrong); i++) {
+		unsigned int victim = (unsigned int)random() % WORKERS;
+
+		inside += stop_inside(workers[victim]);
+		for (int k = 0; k < THREADS; k++)
+			atomic_store(&c->place[places[victim] + (unsigned int)k].dying, 1);
+		kill(workers[victim], SIGKILL);
+		assert_int_equal(waitpid(workers[victim], &status, 0), workers[victim]);
+		spawn(victim);
+		if (i % 50 == 49)
+			all_go_on();
+	}
+	inside_look("kill", &in);
+	printf("# %d killed, %d of them with the lock of a table; %u tables were taken over, %u of "
+	       "them in the middle of a change\n",
+	       INSIDE, inside, in.cut_off, in.put_right);
+	check();
+	assert_true(inside > 0 && in.cut_off > 0 && in.put_right > 0);
 	end();
 }
 
@@ -171,6 +221,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(killed),
+	    cmocka_unit_test(killed_inside),
 	    cmocka_unit_test(stopped),
 	};
 

@@ -146,7 +146,12 @@ static int cluster_next(struct collector *collector, struct sample *out, struct 
 	for (size_t i = 0; i < c->n && !err; i++)
 		if (c->members[i].now)
 			err = cluster_take_node(c, &c->nodes[i], &c->members[i]);
-	(void)problems;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct parcel_file *f = parcel_find(c->members[i].now, FILE_TRACE, NULL);
+
+		if (f && f->status)
+			problem(problems, c->nodes[i].name, 0, "no trace: %s", f->why);
+	}
 	set_skew(c);
 	cluster_name_missing(c);
 	for (size_t i = 0; i < c->n; i++)
@@ -174,7 +179,8 @@ static int cluster_open(struct collector *collector, const struct node_sample *n
 	if (!f)
 		return -ENOENT;
 	if (f->status && !f->len)
-		return f->why && strstr(f->why, "No such") ? -ENOENT : -EACCES;
+		return kind == FILE_TRACE || (f->why && strstr(f->why, "No such")) ? -ENOENT
+										   : -EACCES;
 	cluster_file(in, f, node->name);
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "frames.h"
 
+#include "../grow.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -89,15 +91,8 @@ static ssize_t read_at(const struct frames *f, void *buf, size_t size, uint64_t 
 
 static int add_place(struct frames *f, const struct frame_place *place)
 {
-	/* grows by doubling, as its size is a power of two whenever it is full */
-	if ((f->n & (f->n - 1)) == 0) {
-		struct frame_place *more =
-		    reallocarray(f->list, f->n ? 2 * f->n : 1, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		f->list = more;
-	}
+	if (!grow(&f->list, f->n, &f->room, sizeof(*f->list)))
+		return -ENOMEM;
 	f->list[f->n++] = *place;
 	return 0;
 }

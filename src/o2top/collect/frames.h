@@ -51,7 +51,7 @@ struct frames {
 	const unsigned char *memory; /* in place of a file */
 	size_t memory_size;
 	struct frame_place *list; /* whole heads, in order; kinds that are known */
-	size_t n;
+	size_t n, room;
 	uint64_t end; /* of the last whole frame */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "lines.h"
 
+#include "../grow.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,15 +68,8 @@ static int keep(struct lines_pool *p, const char *text, size_t len)
 	p->room = b.room;
 	if (err)
 		return err;
-	if (p->n == p->n_room) {
-		uint32_t room = p->n_room ? 2 * p->n_room : POOL_LEAST;
-		size_t *more = reallocarray(p->ends, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		p->ends = more;
-		p->n_room = room;
-	}
+	if (!grow(&p->ends, p->n, &p->n_room, sizeof(*p->ends)))
+		return -ENOMEM;
 	p->len = b.len;
 	p->ends[p->n++] = p->len;
 	return 0;

@@ -19,7 +19,8 @@ struct lines_pool {
 	char *text;
 	size_t len, room;
 	size_t *ends; /* of each line in text */
-	uint32_t n, n_room;
+	uint32_t n;
+	size_t n_room;
 	/* the sender's: which line has this text */
 	uint32_t *slots;
 	uint32_t n_slots;

@@ -83,6 +83,9 @@ number_of() {
 # The instances of those that are gone; o2top-PID.
 untrace_dead() {
 	for i in "$T"/instances/o2top-*; do
+		case ${i##*/o2top-} in
+		*[!0-9]*) continue ;;
+		esac
 		read -r comm 2>/dev/null <"$P/${i##*-}/comm" || comm=
 		case $comm in
 		o2top | sh) ;;

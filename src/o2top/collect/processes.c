@@ -2,6 +2,7 @@
 #include "processes.h"
 
 #include "../clock.h"
+#include "../grow.h"
 
 #include "flags.h"
 #include "mode.h"
@@ -71,15 +72,8 @@ static struct process *process_of(struct processes *p, const struct glock__surve
 	for (size_t i = 0; i < p->n; i++)
 		if (p->list[i].pid == node->pid && p->list[i].started == node->started)
 			return &p->list[i];
-	if (p->n == p->room) {
-		size_t room = p->room ? 2 * p->room : 16;
-
-		one = reallocarray(p->list, room, sizeof(*one));
-		if (!one)
-			return NULL;
-		p->list = one;
-		p->room = room;
-	}
+	if (!grow(&p->list, p->n, &p->room, sizeof(*p->list)))
+		return NULL;
 	one = &p->list[p->n++];
 	*one = (struct process){.pid = node->pid, .started = node->started, .why = ""};
 	snprintf(one->name, sizeof(one->name), "%s-%ld", node->command, (long)node->pid);

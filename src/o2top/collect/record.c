@@ -8,6 +8,7 @@
  */
 #include "record.h"
 
+#include "../grow.h"
 #include "../model.h"
 #include "delta.h"
 #include "frames.h"
@@ -86,16 +87,7 @@ static struct copy *new_copy(struct recorder *r, const struct node_sample *node,
 	c->space = space ? (size_t)(space - node->spaces) : SIZE_MAX;
 	c->kind = kind;
 	pthread_mutex_lock(&r->lock);
-	if (r->n_copies == r->room) {
-		size_t room = r->room ? 2 * r->room : 64;
-		struct copy **more = reallocarray(r->copies, room, sizeof(*more));
-
-		if (more) {
-			r->copies = more;
-			r->room = room;
-		}
-	}
-	if (r->n_copies < r->room) {
+	if (grow(&r->copies, r->n_copies, &r->room, sizeof(*r->copies))) {
 		r->copies[r->n_copies++] = c;
 	} else {
 		free(c);

@@ -8,6 +8,7 @@
  */
 #include "record.h"
 
+#include "../grow.h"
 #include "../model.h"
 #include "delta.h"
 #include "frames.h"
@@ -166,15 +167,8 @@ static int read_head(struct unpack *u, struct node_sample *n)
 
 static struct recorded *add_file(struct replay *r)
 {
-	if (r->n_files == r->room_files) {
-		size_t room = r->room_files ? 2 * r->room_files : 64;
-		struct recorded *more = reallocarray(r->files, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		r->files = more;
-		r->room_files = room;
-	}
+	if (!grow(&r->files, r->n_files, &r->room_files, sizeof(*r->files)))
+		return NULL;
 	r->files[r->n_files] = (struct recorded){0};
 	return &r->files[r->n_files++];
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree.h"
 
+#include "../grow.h"
 #include "../sources/scan.h"
 #include "kinds.h"
 
@@ -75,21 +76,16 @@ int tree_names(const char *path, char ***out)
 	DIR *dir = opendir(path);
 	char **names = NULL;
 	struct dirent *e;
-	int n = 0, room = 0;
+	size_t room = 0;
+	int n = 0;
 
 	if (!dir)
 		return -errno;
 	for (errno = 0; (e = readdir(dir)); errno = 0) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		if (n == room) {
-			char **more = reallocarray(names, (size_t)(room = room ? 2 * room : 16),
-						   sizeof(*names));
-
-			if (!more)
-				break;
-			names = more;
-		}
+		if (!grow(&names, (size_t)n, &room, sizeof(*names)))
+			break;
 		names[n] = strdup(e->d_name);
 		if (!names[n])
 			break;

@@ -11,6 +11,7 @@
  * - The DLM's own stamps tell exactly when a wait began, and when one that was followed ended.
  * - Which nodes write and which read no counter tells; it is taken from the modes that were seen.
  */
+#include "../grow.h"
 #include "gfs2_estimate.h"
 #include "gfs2_line.h"
 #include "source.h"
@@ -206,15 +207,8 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 
 	if (wrong || !r->lock)
 		return wrong;
-	if (all->n == all->room) {
-		uint32_t room = all->room ? 2 * all->room : 64;
-		struct holder *more = reallocarray(all->list, room, sizeof(*more));
-
-		if (!more)
-			return strerror(ENOMEM);
-		all->list = more;
-		all->room = room;
-	}
+	if (!grow(&all->list, all->n, &all->room, sizeof(*all->list)))
+		return strerror(ENOMEM);
 	h = &all->list[all->n];
 	*h = (struct holder){.lock = table_index(&t->ns->table, r->lock),
 			     .state = (uint8_t)l.state,

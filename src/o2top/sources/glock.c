@@ -14,6 +14,7 @@
  *
  * A line " P: PATH" of the program's is what the object is called.
  */
+#include "../grow.h"
 #include "glock_line.h"
 #include "source.h"
 
@@ -132,15 +133,8 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 
 static struct holder *add_holder(struct holders *all)
 {
-	if (all->n == all->room) {
-		uint32_t room = all->room ? 2 * all->room : 64;
-		struct holder *more = reallocarray(all->list, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		all->list = more;
-		all->room = room;
-	}
+	if (!grow(&all->list, all->n, &all->room, sizeof(*all->list)))
+		return NULL;
 	return &all->list[all->n++];
 }
 

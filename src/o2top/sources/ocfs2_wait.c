@@ -13,6 +13,8 @@
  */
 #include "ocfs2_wait.h"
 
+#include "../grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -308,15 +310,8 @@ static void add_wait(struct take *t, struct lock *lock, int requested, double le
 
 static void defer(struct ocfs2_waits *w, const struct ocfs2_pending *one)
 {
-	if (w->n == w->room) {
-		size_t room = w->room ? 2 * w->room : 64;
-		struct ocfs2_pending *more = reallocarray(w->pending, room, sizeof(*more));
-
-		if (!more)
-			return;
-		w->pending = more;
-		w->room = room;
-	}
+	if (!grow(&w->pending, w->n, &w->room, sizeof(*w->pending)))
+		return;
 	w->pending[w->n++] = *one;
 }
 

@@ -392,7 +392,7 @@ static int print_directories(struct page *p)
 	bool rates = !p->f->single && p->f->group->interval_s > 0;
 	double all = p->f->group->totals.lost_per_s;
 	struct directories d;
-	int err = directories_of_group(&d, p->f->model, p->f->group);
+	int err = directories_of_group(&d, p->f->model, p->f->group, p->o->all_system);
 
 	fprintf(p->out,
 		"\n%s       LOST/s  UNDER/s SHARE WAIT          AGE ACQ/s ROWS  DIRECTORY%s\n",

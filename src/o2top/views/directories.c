@@ -93,16 +93,19 @@ static int by_lost(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-int directories_of_group(struct directories *d, const struct model *m, const struct group *g)
+int directories_of_group(struct directories *d, const struct model *m, const struct group *g,
+			 bool all)
 {
 	uint32_t *order = calloc(g->n_rows + 1, sizeof(*order));
 	int err = -ENOMEM;
+	size_t n = 0;
 
 	*d = (struct directories){0};
 	for (size_t i = 0; order && i < g->n_rows; i++)
-		order[i] = (uint32_t)i;
+		if (all || g->rows[i].section == SECTION_FILES || g->rows[i].hot)
+			order[n++] = (uint32_t)i;
 	if (order)
-		err = directories_make(d, m, g->rows, order, g->n_rows);
+		err = directories_make(d, m, g->rows, order, n);
 	free(order);
 	if (!err)
 		qsort(d->list, d->n, sizeof(*d->list), by_lost);

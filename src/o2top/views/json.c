@@ -268,7 +268,7 @@ static json_t *directory_list(const struct frame *f)
 	json_t *a = json_array();
 	struct directories d;
 
-	if (directories_of_group(&d, f->model, f->group)) {
+	if (directories_of_group(&d, f->model, f->group, true)) {
 		json_decref(a);
 		a = NULL;
 	}

@@ -6,6 +6,7 @@
 #include "tui.h"
 
 #include "../advice.h"
+#include "../grow.h"
 #include "units.h"
 
 #include <dirent.h>
@@ -114,6 +115,9 @@ static bool row_shown(struct ui *ui, const struct row *row)
 	}
 	if (!*ui->filter)
 		return true;
+	/* most labels are paths as they are */
+	if (ui->paths == PATH_FULL && row->path && row->kind != DT_DIR)
+		return strcasestr(row->path, ui->filter) != NULL;
 	item_label(ui, row, false, label, sizeof(label));
 	return strcasestr(label, ui->filter) != NULL;
 }
@@ -147,15 +151,8 @@ static struct item *add(struct ui *ui, enum item_kind kind, uint32_t row, uint32
 {
 	struct list *l = &ui->list;
 
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 256;
-		struct item *more = reallocarray(l->items, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		l->items = more;
-		l->room = room;
-	}
+	if (!grow(&l->items, l->n, &l->room, sizeof(*l->items)))
+		return NULL;
 	l->items[l->n] = (struct item){.kind = kind, .row = row, .at = at, .depth = (uint8_t)depth};
 	return &l->items[l->n++];
 }

@@ -91,9 +91,13 @@ static void draw_row(const struct ui *ui, int y, int width, const struct item *i
 				 .row = row,
 				 .ascii = ui->setup->view->ascii};
 	enum role role = selected ? ROLE_SELECTED : row->hot ? ROLE_HOT : ROLE_PLAIN;
+	char rank[16];
 	int x;
 
-	screen_format(y, 1, 6, role, "%s%3u%s", row->hot ? "*" : " ", row->rank,
+	/* three digits fit: 12345 is 12k */
+	snprintf(rank, sizeof(rank), row->rank < 1000 ? "%u" : "%uk",
+		 row->rank < 1000 ? row->rank : row->rank / 1000);
+	screen_format(y, 1, 6, role, "%s%3s%s", row->hot ? "*" : " ", rank,
 		      item_is_open(ui, item) ? "-" : " ");
 	x = draw_cells(ui, y, width, role, &line);
 	draw_label(ui, y, x + 2 * item->depth, width, role, row, item->depth > 0);

@@ -1,139 +1,183 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The order of up to some hundred thousand rows, within the time that a key may take. Rows are far apart
- * in memory, so what mostly decides lies side by side: the value, or the first bytes in which names
- * differ.
+ * in memory, so what mostly decides lies side by side: the value, or eight bytes of a name at a time,
+ * behind those that all of a bunch have in common.
  */
 #include "tui.h"
 
+#include "../keyed.h"
+
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of 32 bytes, which qsort moves as they are. */
-struct sortable {
-	uint64_t key, more;
-	float lost; /* within a directory */
-	uint32_t row;
-	uint8_t section;
-	bool whole; /* the keys hold all of the text */
-};
-
 struct sorting {
 	const struct row *rows;
 	enum sort_key key;
-	bool reversed;
+	/* a row's text, which may be longer than that */
+	const char *(*text)(const struct row *row, size_t *len);
+	int (*compare)(const void *a, const void *b, void *arg);
 };
 
-/* The greatest first. */
-static uint64_t number_key(double v)
+static const struct row *row_of(const struct sorting *s, const void *keyed)
 {
-	uint64_t bits;
-
-	memcpy(&bits, &v, sizeof(bits));
-	bits = bits >> 63 ? ~bits : bits | 1ull << 63;
-	return ~bits;
+	return &s->rows[((const struct keyed *)keyed)->index];
 }
 
-/* Eight bytes behind those that all have in common, the first one highest. */
+static int by_value(const void *a, const void *b, void *arg)
+{
+	const struct sorting *s = arg;
+
+	return row_compare(row_of(s, a), row_of(s, b), s->key);
+}
+
+/* ---- texts --------------------------------------------------------------------------------- */
+
+/* Eight bytes from there on, the first one highest; 0 behind the end. */
 static uint64_t text_key(const char *s, size_t len, size_t skip)
 {
 	uint64_t key = 0;
 
-	for (size_t i = skip; i < skip + 8; i++)
+	if (len >= skip + sizeof(key)) {
+		memcpy(&key, s + skip, sizeof(key));
+		return be64toh(key);
+	}
+	for (size_t i = skip; i < skip + sizeof(key); i++)
 		key = key << 8 | (i < len ? (unsigned char)s[i] : 0);
 	return key;
 }
 
-static size_t common_prefix(const struct row *rows, const uint32_t *order, size_t n)
+/* How many bytes all have in common, of which `skip` are known to be. */
+static size_t common_prefix(const struct sorting *s, const struct keyed *list, size_t n,
+			    size_t skip)
 {
-	const char *first = NULL;
-	size_t common = 0;
+	size_t common, len;
+	const char *first = s->text(row_of(s, list), &common);
 
-	for (size_t i = 0; i < n; i++) {
-		const char *path = rows[order[i]].path;
-		size_t same = 0;
+	for (size_t i = 1; i < n && common > skip; i++) {
+		const char *text = s->text(row_of(s, &list[i]), &len);
+		size_t same = skip;
 
-		if (!path)
-			continue;
-		if (!first) {
-			first = path;
-			common = strlen(path);
-		}
-		while (same < common && path[same] == first[same])
+		while (same < common && same < len && text[same] == first[same])
 			same++;
 		common = same;
 	}
-	return common;
+	return common > skip ? common : skip;
+}
+
+/* Of a bunch that is the same up to `skip`: by what follows, those that are the same there, too, again. */
+static int sort_texts(const struct sorting *s, struct keyed *list, size_t n, size_t skip)
+{
+	bool over = true; /* all ended */
+	int err;
+
+	skip = common_prefix(s, list, n, skip);
+	for (size_t i = 0; i < n; i++) {
+		size_t len;
+		const char *text = s->text(row_of(s, &list[i]), &len);
+
+		list[i].key = text_key(text, len, skip);
+		over = over && len <= skip;
+	}
+	if (over) {
+		qsort_r(list, n, sizeof(*list), s->compare, (void *)s);
+		return 0;
+	}
+	err = keyed_sort(list, n);
+	for (size_t i = 0, same; i < n && !err; i += same) {
+		for (same = 1; i + same < n && list[i + same].key == list[i].key;)
+			same++;
+		if (same > 1)
+			err = sort_texts(s, list + i, same, skip + sizeof(list->key));
+	}
+	return err;
+}
+
+static int sort_rows_by_text(const struct sorting *s, struct keyed *list, size_t n)
+{
+	return n ? sort_texts(s, list, n, 0) : 0;
+}
+
+/* ---- by a column --------------------------------------------------------------------------- */
+
+static const char *path_of(const struct row *row, size_t *len)
+{
+	*len = row->path ? strlen(row->path) : 0;
+	return row->path ? row->path : "";
+}
+
+/* The other way round, section by section. */
+static void turn_round(uint32_t *order, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		uint32_t other = order[n - 1 - i];
+
+		order[n - 1 - i] = order[i];
+		order[i] = other;
+	}
 }
 
 /* Rows without a path come last, by number. */
-static int by_path(const struct row *x, const struct row *y)
+static int sort_by_name(const struct row *rows, struct keyed *list, size_t n)
 {
-	int c = !x->path - !y->path;
+	struct sorting by_path = {rows, SORT_INODE, path_of, by_value};
+	struct keyed *none = malloc((n + 1) * sizeof(*none));
+	size_t n_none = 0, n_paths = 0;
+	int err;
 
-	if (c || !x->path)
-		return c ? c : row_compare(x, y, SORT_INODE);
-	c = strcmp(x->path, y->path);
-	return c ? c : row_compare(x, y, SORT_INODE);
+	if (!none)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (rows[list[i].index].path)
+			list[n_paths++] = list[i];
+		else
+			none[n_none++] = list[i];
+	memcpy(list + n_paths, none, n_none * sizeof(*none));
+	free(none);
+	err = sort_rows_by_text(&by_path, list, n_paths);
+	if (!err)
+		qsort_r(list + n_paths, n_none, sizeof(*list), by_value, &by_path);
+	return err;
 }
 
-static int by_keys(const struct sortable *x, const struct sortable *y)
+/* Rows of one section. */
+static int sort_section(const struct row *rows, uint32_t *order, size_t n, struct keyed *list,
+			enum sort_key key, bool reversed)
 {
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return (x->more > y->more) - (x->more < y->more);
-}
+	struct sorting sorting = {.rows = rows, .key = key};
+	int err;
 
-/* Sixteen bytes of a text behind those that all have in common. */
-static void set_text(struct sortable *s, const char *text, size_t len, size_t skip)
-{
-	s->key = text_key(text, len, skip);
-	s->more = text_key(text, len, skip + 8);
-	s->whole = len <= skip + 16;
-}
-
-static int by_sorting(const void *a, const void *b, void *arg)
-{
-	const struct sorting *s = arg;
-	const struct sortable *x = a, *y = b;
-	int c;
-
-	/* files before the system, whichever way round */
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	c = by_keys(x, y);
-	if (!c && s->key == SORT_NAME)
-		c = by_path(&s->rows[x->row], &s->rows[y->row]);
-	else if (!c)
-		c = row_compare(&s->rows[x->row], &s->rows[y->row], s->key);
-	return s->reversed ? -c : c;
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct keyed){
+		    key == SORT_NAME ? 0
+				     : keyed_greatest_first(row_sort_value(&rows[order[i]], key)),
+		    order[i]};
+	err = key == SORT_NAME ? sort_by_name(rows, list, n)
+			       : keyed_sort_by(list, n, by_value, &sorting);
+	for (size_t i = 0; i < n && !err; i++)
+		order[i] = list[i].index;
+	if (reversed)
+		turn_round(order, n);
+	return err;
 }
 
 int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key, bool reversed)
 {
-	struct sorting sorting = {rows, key, reversed};
-	struct sortable *list = malloc((n + 1) * sizeof(*list));
-	size_t skip = key == SORT_NAME ? common_prefix(rows, order, n) : 0;
+	struct keyed *list = malloc((n + 1) * sizeof(*list));
+	int err = list ? 0 : -ENOMEM;
 
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const struct row *row = &rows[order[i]];
-
-		list[i] = (struct sortable){.row = order[i], .section = (uint8_t)row->section};
-		if (key != SORT_NAME)
-			list[i].key = number_key(row_sort_value(row, key));
-		else
-			list[i].key =
-			    row->path ? text_key(row->path, strlen(row->path), skip) : UINT64_MAX;
+	/* files before the system, whichever way round; they are so already */
+	for (size_t i = 0, same; i < n && !err; i += same) {
+		for (same = 1;
+		     i + same < n && rows[order[i + same]].section == rows[order[i]].section;)
+			same++;
+		err = sort_section(rows, order + i, same, list, key, reversed);
 	}
-	qsort_r(list, n, sizeof(*list), by_sorting, &sorting);
-	for (size_t i = 0; i < n; i++)
-		order[i] = list[i].row;
 	free(list);
-	return 0;
+	return err;
 }
 
 /* ---- by directory -------------------------------------------------------------------------- */
@@ -159,48 +203,25 @@ const char *directory_of(const struct row *row, size_t *len)
 	return row->path;
 }
 
-static int by_directory(const void *a, const void *b, void *arg)
+/* Of one directory. */
+static int by_loss(const void *a, const void *b, void *arg)
 {
-	const struct row *rows = arg;
-	const struct sortable *s = a, *t = b;
-	const struct row *x = &rows[s->row], *y = &rows[t->row];
-	const char *p, *q;
-	size_t n, m;
-	int c;
-
-	c = by_keys(s, t);
-	if (c)
-		return c;
-	if (!s->whole || !t->whole) {
-		p = directory_of(x, &n);
-		q = directory_of(y, &m);
-		c = memcmp(p, q, n < m ? n : m);
-		c = c ? c : (n > m) - (n < m);
-	}
-	if (!c && s->lost != t->lost)
-		return s->lost > t->lost ? -1 : 1;
-	return c ? c : row_compare(x, y, SORT_LOST);
+	return row_compare(row_of(arg, a), row_of(arg, b), SORT_LOST);
 }
 
 int sort_by_directory(const struct row *rows, uint32_t *order, size_t n)
 {
-	struct sortable *list = malloc((n + 1) * sizeof(*list));
-	size_t skip = common_prefix(rows, order, n);
+	struct sorting sorting = {rows, SORT_LOST, directory_of, by_loss};
+	struct keyed *list = malloc((n + 1) * sizeof(*list));
+	int err;
 
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		size_t len;
-		const char *path = directory_of(&rows[order[i]], &len);
-
-		list[i] =
-		    (struct sortable){.lost = (float)rows[order[i]].lost_per_s, .row = order[i]};
-		set_text(&list[i], path, len, skip);
-	}
-	/* comparing reads rows, but does not change them */
-	qsort_r(list, n, sizeof(*list), by_directory, (void *)rows);
 	for (size_t i = 0; i < n; i++)
-		order[i] = list[i].row;
+		list[i].index = order[i];
+	err = sort_rows_by_text(&sorting, list, n);
+	for (size_t i = 0; i < n && !err; i++)
+		order[i] = list[i].index;
 	free(list);
-	return 0;
+	return err;
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outside.h - where nodes can be seen whose lock manager has no file for a space on this machine.
+ *
+ * What such a node publishes lies in the folder where its user's spaces of lock manager local would
+ * (local_path.c), under the space's name, the lock manager's and the process's number, with commas between.
+ * It has a lock on its first byte from before it has a name, held by the mapping of whoever writes it,
+ * so that it is alive while the kernel says so. Those of the dead are removed by who comes next.
+ */
+#ifndef GLOCK_LOCKMAN_OUTSIDE_H
+#define GLOCK_LOCKMAN_OUTSIDE_H
+
+#include "local.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * An empty file, open for reading and writing, which the caller maps and closes; its path, to be
+ * unlinked at the end. Or a negative errno.
+ */
+int glock__outside_file(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX]);
+
+struct glock__outside_node {
+	char space[GLOCK__LOCAL_NAME_MAX + 1];
+	char lockman[12];
+	char path[GLOCK__LOCAL_PATH_MAX];
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+	bool alive; /* the kernel says so */
+};
+
+/* If the file is such a node's. */
+bool glock__outside_node_of(const char *dir, const char *file, struct glock__outside_node *node);
+
+#endif

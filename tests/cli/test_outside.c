@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nodes of lock managers that have no file for a space here: found by files of their own, alive while
+ * their process is, and those of the dead go when somebody comes.
+ */
+#include "check.h"
+#include "outside.h"
+#include "publish.h"
+#include "survey.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[] = "/dev/shm/glock-test-XXXXXX";
+
+/* As the library does it; lives until it is killed. */
+static void be_a_node(int ready)
+{
+	char path[GLOCK__LOCAL_PATH_MAX];
+	int fd = glock__outside_file("dlm", "my shop", path);
+	struct glock__publisher *p = fd < 0 ? NULL : glock__publisher_new(fd, 2);
+
+	if (!p)
+		_exit(1);
+	glock__publisher_head(p)->hz = 1000;
+	glock__publisher_head(p)->magic = GLOCK__SEGMENT_MAGIC;
+	if (write(ready, "", 1) == 1)
+		for (;;)
+			pause();
+	_exit(1);
+}
+
+static pid_t start_node(void)
+{
+	int fds[2];
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		be_a_node(fds[1]);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	close(fds[0]);
+	return pid;
+}
+
+static void end_node(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static size_t count_files(void)
+{
+	DIR *d = opendir(dir);
+	size_t n = 0;
+
+	while (d && readdir(d))
+		n++;
+	closedir(d);
+	return n - 2;
+}
+
+static void they_are_found_while_they_live(void **state)
+{
+	pid_t a = start_node(), b = start_node(), c;
+	struct glock__survey s;
+
+	(void)state;
+	assert_int_equal(glock__survey(&s, "my shop"), 0);
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.spaces[0].lockman, "dlm");
+	assert_string_equal(s.spaces[0].name, "my shop");
+	assert_int_equal(s.spaces[0].n_nodes, 2);
+	for (int i = 0; i < 2; i++) {
+		const struct glock__survey_node *node = &s.spaces[0].nodes[i];
+
+		assert_true(node->pid == a || node->pid == b);
+		assert_int_equal(node->condition, GLOCK__NODE_OK);
+		assert_non_null(node->peek);
+	}
+	glock__survey_free(&s);
+	assert_int_equal(glock__survey(&s, "other"), 0);
+	assert_int_equal(s.n, 0);
+	glock__survey_free(&s);
+
+	end_node(a);
+	assert_int_equal(glock__survey(&s, NULL), 0);
+	assert_int_equal(s.n, 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(s.spaces[0].nodes[i].condition,
+				 s.spaces[0].nodes[i].pid == a ? GLOCK__NODE_DEAD : GLOCK__NODE_OK);
+	glock__survey_free(&s);
+	assert_int_equal(count_files(), 2);
+	c = start_node(); /* takes the dead one's away */
+	assert_int_equal(count_files(), 2);
+	end_node(b);
+	end_node(c);
+}
+
+static void names_of_files_are_checked(void **state)
+{
+	static const char *const names[] = {
+	    "shop",       "shop,1",     "shop,dlm,",
+	    "shop,dlm,x", "shop,dlm,0", "shop,averyveryverylongname,1",
+	    ",dlm,1",     "a/b,dlm,1",  "shop,dlm,1"};
+	struct glock__outside_node node;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_false(glock__outside_node_of(dir, names[i], &node));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(they_are_found_while_they_live),
+	    cmocka_unit_test(names_of_files_are_checked),
+	};
+	char command[64];
+	int failed;
+
+	if (!mkdtemp(dir) || setenv("GLOCK_DIR", dir, 1))
+		return 1;
+	failed = RUN_TESTS(tests);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command) || failed;
+}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Programs with glocks on the machines: see lock_client.c. What they say is kept with its time."""
+
+import os
+import subprocess
+import threading
+import time
+
+SPACE = "glockgate"
+
+
+class Client:
+    def __init__(self, cluster, build, n, name=None, options=""):
+        self.n = n
+        self.name = name or f"node{n}"
+        self.said = []  # (time, line)
+        self.changed = threading.Condition()
+        program = cluster.share(os.path.join(build, "tests/cluster/lock_client"))
+        self.process = cluster.start(
+            n, f"cd /tmp; echo $$; exec {program} {SPACE} /run/shared "
+               f"{self.name} {options}", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, bufsize=1)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def ready(self):
+        self.pid = int(self.expect("", 60))
+        assert self.expect("ready", 120) == "ready 0", self.text()
+        return self
+
+    def _listen(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.said.append((time.monotonic(), line.rstrip("\n")))
+                self.changed.notify_all()
+        with self.changed:
+            self.said.append((time.monotonic(), "ended"))
+            self.changed.notify_all()
+
+    def text(self):
+        return f"{self.name}:\n" + "\n".join(line for _, line in self.said[-40:])
+
+    def find(self, prefix, since=0):
+        """The first such line since then: (time, line), or None."""
+        with self.changed:
+            return next((s for s in self.said if s[0] >= since and s[1].startswith(prefix)), None)
+
+    def expect(self, prefix, seconds=60, since=0):
+        end = time.monotonic() + seconds
+        with self.changed:
+            while True:
+                for when, line in self.said:
+                    if when >= since and line.startswith(prefix):
+                        return line
+                left = end - time.monotonic()
+                assert left > 0, f"no '{prefix}' in {seconds} s: {self.text()}"
+                self.changed.wait(left)
+
+    def send(self, line):
+        now = time.monotonic()
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return now
+
+    def ask(self, line, seconds=60):
+        """Sends it, and returns the answer."""
+        word = " ".join(line.split()[:2])
+        return self.expect(word, seconds, self.send(line))
+
+    def nq(self, n, mode="EX", seconds=60):
+        """What the grant brought: (token, died, value); or the error."""
+        words = self.ask(f"nq {n} {mode}", seconds).split()
+        if words[2] != "0":
+            return int(words[2])
+        return int(words[4]), int(words[6]), words[8]
+
+    def close(self):
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+
+    def end(self):
+        self.close()
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+    # ---- histories
+
+    def ops(self, since=0, until=float("inf")):
+        with self.changed:
+            return [when for when, line in self.said
+                    if line.startswith("op") and since <= when < until]
+
+    def met(self):
+        """Whom it found in a lock that it held alone: [(time, name)]."""
+        with self.changed:
+            return [(when, line.split(" ", 2)[2]) for when, line in self.said
+                    if line.startswith("met")]
+
+
+def rejoin(cluster, build, n):
+    """A machine whose corosync or dlm_controld ended comes back, as an administrator would do it."""
+    glock = cluster.share(os.path.join(build, "glock"))
+    cluster.run(n, "pkill -x dlm_controld; pkill -x corosync; "
+                   "while pgrep -x 'corosync|dlm_controld' >/dev/null; do sleep 0.2; done", check=False)
+    # what programs that live on have not left yet, and what programs that were killed never will
+    cluster.run(n, "for s in $(ls /sys/kernel/dlm); do i=0; "
+                   f"until {glock} rm --lockman dlm $s || ! [ -e /sys/kernel/dlm/$s ]; do "
+                   "i=$((i + 1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done; done")
+    cluster.join(n)

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_absent.sh GLOCK - on a machine without a cluster: the message says what is missing. TAP.
+. "$(dirname "$0")/../tap.sh"
+export GLOCK_LOCKMAN=dlm GLOCK="$1"
+
+expect() { # WHAT WORD TEXT
+	case $3 in
+	*"status 0"*) result 1 "$1" ;;
+	*"$2"*) result 0 "$1" ;;
+	*)
+		echo "# $3"
+		result 1 "$1"
+		;;
+	esac
+}
+
+try='"$GLOCK" run -n glockmissing one -- true 2>&1; echo "status $?"'
+library=$(find /lib /usr/lib -name libdlm_lt.so.3 2>/dev/null | head -n 1)
+if [ -z "$library" ]; then
+	expect "no libdlm" libdlm3 "$(sh -c "$try")"
+elif unshare -m true 2>/dev/null; then
+	# hidden from this one
+	expect "no libdlm" libdlm3 "$(unshare -m sh -c "mount --bind /dev/null $library; $try")"
+fi
+if [ -n "$library" ] && ! [ -e /sys/kernel/dlm ]; then
+	expect "no DLM in the kernel" "modprobe dlm" "$(sh -c "$try")"
+fi
+[ "$n" != 0 ] || result 0 "all is here # SKIP"
+plan

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""libglock when the cluster is lost: who is let in meanwhile, who is told, who comes back."""
+
+import time
+
+from clients import Client, rejoin
+
+LAST = True
+
+
+def clients(cluster, build, options=""):
+    them = [Client(cluster, build, n, options=options) for n in cluster.numbers]
+    return [client.ready() for client in them]
+
+
+def end(them):
+    for client in them:
+        client.close()
+    for client in them:
+        client.end()
+
+
+class Storage:
+    """What checks tokens: it refuses whoever comes with a lower one than it has seen."""
+
+    def __init__(self):
+        self.highest = 0
+        self.writes = []
+
+    def write(self, token, who):
+        taken = token >= self.highest
+        self.highest = max(token, self.highest)
+        self.writes.append((who, taken))
+        return taken
+
+
+def test_values_and_tokens(cluster, build):
+    """A value goes with the lock; tokens rise, whoever dies meanwhile."""
+    a, b, c = them = clients(cluster, build)
+    try:
+        seen = []
+        token, died, value = a.nq(1)
+        assert (died, value) == (0, "none"), a.text()
+        seen.append(token)
+        assert a.ask("lvb 1 " + "v" * 25) == "lvb 1 -22", a.text()  # 24 bytes are the program's
+        assert a.ask("lvb 1 first") == "lvb 1 0", a.text()
+        a.ask("dq 1")
+        token, died, value = b.nq(1)
+        assert (died, value) == (0, "first"), b.text()
+        seen.append(token)
+        b.ask("lvb 1 second")
+        b.ask("dq 1")
+        assert c.nq(1, "SH")[2] == "second", c.text()
+        c.ask("dq 1")
+        token, died, value = a.nq(1)
+        seen.append(token)
+        assert value == "second", a.text()
+        # it dies with the lock: the value is none any more, and who has it next is told
+        a.ask("lvb 1 third")
+        cluster.run(1, f"kill -9 {a.pid}")
+        token, died, value = b.nq(1)
+        assert (died, value) == (1, "none"), b.text()
+        seen.append(token)
+        b.ask("dq 1")
+        token, died, value = c.nq(1)
+        assert (died, value) == (0, "none"), c.text()
+        seen.append(token)
+        assert seen == sorted(set(seen)), seen
+    finally:
+        end(them)
+    # all are gone, and the lockspace with them: the next ones know nothing of it
+    d = Client(cluster, build, 2).ready()
+    try:
+        assert d.nq(1)[0] > seen[-1], d.text()
+    finally:
+        d.end()
+    return f"{len(seen) + 1} holders in EX, one of them killed, a restart: each token above all before"
+
+
+def test_newcomer_gets_its_turn(cluster, build):
+    """Two nodes convert all the time: a third one, new to the lock, does not wait for ever."""
+    a, b, c = them = clients(cluster, build)
+    try:
+        for client in (a, b):
+            client.send("loop 2 EX 0")
+            client.expect("op 2", 60)
+        since = c.send("nq 2 EX")
+        c.expect("nq 2 0", 60, since)
+        granted = c.find("nq 2 0")[0]
+        for client in (a, b):
+            client.send("stop")
+        c.ask("dq 2")
+        turns = turns_between([a, b], since, granted)
+        assert turns <= 12, turns
+        for client in (a, b):
+            assert not client.met(), client.text()
+    finally:
+        end(them)
+    return f"granted after {granted - since:.1f} s and {turns} turns of the two others"
+
+
+def turns_between(them, since, until):
+    """How often the lock went from one to another."""
+    all_ops = sorted((when, c.name) for c in them for when in c.ops(since, until))
+    return sum(x[1] != y[1] for x, y in zip(all_ops, all_ops[1:]))
+
+
+def survivors_meet_nobody_but(them, allowed):
+    for client in them:
+        others = [m for m in client.met() if m[1] not in allowed]
+        assert not others, (others, client.text())
+
+
+def hold_dirty(them, victim, lock):
+    """The others know the lock, too: of one that nobody else has the DLM forgets all with its owner."""
+    for client in [c for c in them if c is not victim] + [victim]:
+        assert isinstance(client.nq(lock), tuple), client.text()
+        if client is not victim:
+            client.ask(f"dq {lock}")
+    victim.ask(f"dirty {lock}")
+
+
+def start_loops(them, lock):
+    for client in them:
+        client.send(f"loop {lock} EX 5")
+    for client in them:
+        client.expect(f"op {lock}", 60)
+
+
+def watch_loss(them, victim, when, lock, seconds=90):
+    """Until the victim's gate is closed and the others go on: (seconds of overlap, text)."""
+    others = [c for c in them if c is not victim]
+    victim.expect("log lockspace", seconds, when)
+    closed = victim.find("log lockspace", when)[0]
+    victim.expect(f"error {lock} -5", 20, when)
+    for client in others:
+        client.expect(f"op {lock}", seconds, max(closed, when + 1))
+    last = victim.ops(when, closed + 1)
+    first = min(client.ops(last[-1] if last else when)[0] for client in others)
+    # of the victim's last operation and the first of others after they had been kept waiting
+    before = [t for c in others for t in c.ops(when)]
+    gap = max(((y - x, y) for x, y in zip([when] + sorted(before), sorted(before))), default=(0, 0))
+    overlap = (last[-1] if last else when) - gap[1]
+    return overlap, (f"the gate closed after {closed - when:.1f} s; others went on after "
+                     f"{gap[1] - when:.1f} s; overlap {overlap:+.2f} s"), first
+
+
+def test_dlm_controld_killed(cluster, build):
+    """Holders are told, nothing is written, survivors go on, and it comes back without a reboot."""
+    them = clients(cluster, build)
+    victim = them[2]
+    try:
+        hold_dirty(them, victim, 4)
+        start_loops(them, 3)
+        when = time.monotonic()
+        cluster.run(3, "pkill -9 -x dlm_controld")
+        _, said, _ = watch_loss(them, victim, when, 3)
+        victim.expect("lost 4", 10, when)
+        assert victim.ask("valid 4") == "valid 4 0"
+        since = victim.send("dq 4")
+        victim.expect("inval 4", 20, since)
+        token, died, _ = them[0].nq(4)
+        assert died == 1, them[0].text()
+        them[0].ask("dq 4")
+        assert not victim.find("sync"), victim.text()
+        rejoin(cluster, build, 3)
+        victim.expect("again 3", 120, when)
+        assert victim.nq(4)[0] > token, victim.text()
+        survivors_meet_nobody_but(them, ["node3"])
+    finally:
+        end(them)
+    return said
+
+
+def test_paused_node_is_refused_by_storage(cluster, build):
+    """A node is stopped beyond corosync's patience and goes on: its late write has an old token."""
+    them = clients(cluster, build)
+    victim, storage = them[2], Storage()
+    try:
+        hold_dirty(them, victim, 4)
+        token = int(victim.ask("token 4").split()[2])
+        assert storage.write(token, "node3")
+        start_loops(them, 3)
+        cluster.pause(3)
+        paused = time.monotonic()
+        new, died, _ = them[0].nq(4, seconds=120)
+        taken = time.monotonic()
+        assert died == 1, them[0].text()
+        assert storage.write(new, "node1")
+        cluster.resume(3)
+        when = time.monotonic()
+        # it does not know yet, or just now: whatever it writes comes too late
+        late = int(victim.ask("token 4").split()[2])
+        assert late == token and not storage.write(late, "node3"), storage.writes
+        victim.expect("log lockspace", 120, when)
+        closed = victim.find("log lockspace", when)[0]
+        victim.expect("lost 4", 20, when)
+        ops = victim.ops(when, closed + 1)
+        assert not victim.find("sync", when), victim.text()
+        them[0].ask("dq 4")
+        rejoin(cluster, build, 3)
+        victim.expect("again 3", 120, when)
+        survivors_meet_nobody_but(them, ["node3"])
+    finally:
+        end(them)
+    return (f"taken over {taken - paused:.1f} s after it stopped; late write refused; it went on for "
+            f"{(ops[-1] - when) if ops else 0:.2f} s and {len(ops)} operations until its gate was "
+            f"closed ({closed - when:.1f} s)")
+
+
+def test_link_cut_and_mended(cluster, build):
+    them = clients(cluster, build)
+    victim = them[2]
+    try:
+        start_loops(them, 3)
+        when = time.monotonic()
+        cluster.link(3, False)
+        _, said, _ = watch_loss(them, victim, when, 3)
+        cluster.link(3, True)
+        time.sleep(20)
+        rejoin(cluster, build, 3)
+        victim.expect("again 3", 120, when)
+        survivors_meet_nobody_but(them, ["node3"])
+    finally:
+        cluster.link(3, True)
+        end(them)
+    return said
+
+
+def test_lockspace_stopped_and_started(cluster, build):
+    """Nobody is granted anything meanwhile; nothing is lost."""
+    them = clients(cluster, build)
+    control = "/sys/kernel/dlm/glockgate/control"
+    try:
+        for client in them:
+            client.send(f"loop {client.n + 4} EX 5")
+        for client in them:
+            client.expect("op", 60)
+        assert them[2].nq(4)[1] == 0
+        cluster.run(3, f"echo 0 >{control}; sleep 2")
+        stopped = time.monotonic()
+        time.sleep(1)
+        cluster.run(3, f"echo 1 >{control}")
+        went_on = time.monotonic()
+        them[2].expect("op", 60, went_on)
+        assert not them[2].ops(stopped, went_on - 0.5), them[2].text()
+        assert them[0].ops(stopped, went_on), them[0].text()
+        assert them[2].ask("valid 4") == "valid 4 1"
+        assert not them[2].find("lost") and not them[2].find("error"), them[2].text()
+    finally:
+        end(them)
+
+
+def test_node_killed(cluster, build):
+    """While it holds EX over dirty data, and converts: programs that recover do so before they get it."""
+    them = clients(cluster, build, "recover")
+    victim, others = them[2], them[:2]
+    try:
+        hold_dirty(them, victim, 4)
+        start_loops(them, 3)
+        when = time.monotonic()
+        cluster.kill(3)
+        _, died, value = others[0].nq(4, seconds=120)
+        taken = others[0].find("nq 4 0", when)[0]
+        assert died == 1 and value == "none", others[0].text()
+        for client in others:
+            client.expect("recover node 3", 60, when)
+            client.expect("op 3", 60, taken)
+        assert others[0].find("recover", when)[0] < taken, others[0].text()
+        survivors_meet_nobody_but(others, ["node3"])
+        cluster.reboot(3)
+        back = Client(cluster, build, 3, name="node3").ready()
+        them.append(back)
+        others[0].ask("dq 4")
+        assert back.nq(4)[1] == 0, back.text()
+    finally:
+        end(them)
+    return f"its locks went to others {taken - when:.1f} s after its power was cut"

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of the lock manager dlm needs no cluster: what comes late finds nothing, and what is in a
+ * value block.
+ */
+#include "dlm_impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lock {
+	struct glock__lm_lock lk;
+	unsigned char value[GLOCK__LVB_LEN];
+};
+
+static void late_finds_nothing(void **state)
+{
+	struct dlm d = {.free = 0};
+	struct glock__lm_lock one = {0}, other = {0};
+	struct slot *s;
+	uintptr_t tag;
+
+	(void)state;
+	s = glock__dlm_slot_new(&d, &one);
+	tag = glock__dlm_slot_tag(&d, s);
+	assert_ptr_equal(glock__dlm_slot_by_tag(&d, tag), s);
+	glock__dlm_slot_free(&d, s);
+	assert_null(glock__dlm_slot_by_tag(&d, tag));
+	/* The same slot again is not the same lock. */
+	assert_ptr_equal(glock__dlm_slot_new(&d, &other), s);
+	assert_null(glock__dlm_slot_by_tag(&d, tag));
+	assert_null(glock__dlm_slot_by_tag(&d, tag + 1000));
+	/* Nor is one that is freed while the teller has it in its queue. */
+	glock__dlm_slot_queue(&d, s);
+	glock__dlm_slot_free(&d, s);
+	assert_ptr_not_equal(glock__dlm_slot_new(&d, &one), s);
+	assert_null(glock__dlm_slot_unqueue(&d));
+	for (int i = 0; i < 200; i++) /* more than fit at first */
+		assert_non_null(glock__dlm_slot_new(&d, &other));
+	free(d.slots);
+}
+
+/* The slot's lock goes to EX, as a grant with what is in the block does it. */
+static uint64_t granted_ex(struct dlm *d, struct slot *s, const unsigned char *wire, bool lost)
+{
+	struct glock__dlm_result r = {.has_lvb = wire != NULL,
+				      .sbflags = lost ? GLOCK__SBF_VALNOTVALID : 0};
+
+	if (wire)
+		memcpy(r.lvb, wire, sizeof(r.lvb));
+	s->mode = GLOCK__NL;
+	s->asked = GLOCK__EX;
+	glock__dlm_value_unpack(d, s, &r);
+	s->mode = GLOCK__EX;
+	return s->lk->token;
+}
+
+static void values_and_tokens(void **state)
+{
+	struct dlm here = {.free = 0}, there = {.free = 0};
+	struct lock a = {.lk.has_lvb = 1}, b = {.lk.has_lvb = 1};
+	unsigned char wire[GLOCK__LVB_LEN] = {0}, never[GLOCK__LVB_LEN] = {0};
+	struct slot *sa = glock__dlm_slot_new(&here, &a.lk);
+	struct slot *sb = glock__dlm_slot_new(&there, &b.lk);
+	uint64_t first, second, third;
+
+	(void)state;
+	/* Nobody wrote: zeros, and no value. */
+	first = granted_ex(&here, sa, never, false);
+	assert_false(a.lk.lvb_valid);
+	/* Not written by this one either. */
+	glock__dlm_value_pack(sa, wire);
+	second = granted_ex(&there, sb, wire, false);
+	assert_true(second > first);
+	assert_false(b.lk.lvb_valid);
+	/* Written. */
+	memcpy(b.value, "value", 6);
+	b.lk.lvb_valid = true;
+	glock__dlm_value_pack(sb, wire);
+	third = granted_ex(&here, sa, wire, false);
+	assert_true(third > second && a.lk.lvb_valid);
+	assert_string_equal(a.value, "value");
+	/* One from a clock that is ahead counts all the same. */
+	sa->token = third + 3600000000000;
+	glock__dlm_value_pack(sa, wire);
+	assert_true(granted_ex(&there, sb, wire, false) == sa->token + 1);
+	/* Lost with its holder: no value, and still above all that this process knows of. */
+	assert_true(granted_ex(&there, sb, never, true) > sa->token + 1);
+	assert_false(b.lk.lvb_valid);
+	free(here.slots);
+	free(there.slots);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(late_finds_nothing),
+					   cmocka_unit_test(values_and_tokens)};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

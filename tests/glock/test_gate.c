@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The lock manager loses the cluster, and has it again; or stops for a while. */
+#include "rig.h"
+
+static struct glock_holder a, b, c;
+
+/* It does not know any lock any more, and answers what is asked for. */
+static void retire(struct glock **glocks, size_t n)
+{
+	struct glock__lm_lock *lk = rig.open;
+
+	for (size_t i = 0; i < n; i++)
+		glocks[i]->lk.id = 0;
+	rig.open = NULL;
+	if (lk)
+		rig.space->lm->events->reply(lk, -ENODEV, 0);
+	rig_run();
+}
+
+static void gate_lost_and_back(void **state)
+{
+	struct glock *glocks[3], *held, *idle, *asked;
+
+	(void)state;
+	rig_open(0);
+	for (unsigned int i = 0; i < 3; i++)
+		glocks[i] = rig_glock(GLOCK_INODE, i + 1);
+	held = glocks[0], idle = glocks[1], asked = glocks[2];
+	rig_hold(&a, idle, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_hold(&a, held, GLOCK_EX, 0);
+	rig_nq(&b, held, GLOCK_EX, 0);
+	rig_nq(&c, asked, GLOCK_SH, 0);
+	*rig.log = '\0';
+	rig.space->lm->events->lost(rig.space);
+	retire(glocks, 3);
+	/* Who holds is told; what is cached is dropped, and not written. */
+	rig_expect("lost inval:3");
+	assert_false(glock_valid(&a));
+	assert_int_equal(glock_wait(&b, 0, 0), -EIO);
+	assert_int_equal(glock_wait(&c, 0, 0), -EIO);
+	assert_int_equal(idle->state, GLOCK_UN);
+	assert_int_equal(glock_nq(&b), -EIO);
+
+	rig.space->lm->events->back(rig.space);
+	assert_false(glock_valid(&a));
+	rig_nq(&c, idle, GLOCK_SH, 0);
+	rig_expect("th:SH:0 ask:PR"); /* a new lock, no conversion */
+	rig_answer(0);
+	assert_true(glock_valid(&c));
+	rig_dq(&c);
+	*rig.log = '\0';
+	/* What somebody still holds from before is nobody's until he lets go. */
+	rig_nq(&b, held, GLOCK_EX, 0);
+	rig_expect("");
+	rig_dq(&a);
+	rig_expect("inval:3 th:EX:0 ask:EX");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&b, 0, 0), 0);
+	assert_true(glock_valid(&b));
+	rig_dq(&b);
+	for (size_t i = 0; i < 3; i++)
+		glock_put(glocks[i]);
+	rig_close();
+}
+
+/* Granted before, and looked at after it is back: that was another lock. */
+static void gate_late_grant(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig.space->lm->events->reply(rig.open, 0, 0);
+	rig.open = NULL;
+	rig.space->lm->events->lost(rig.space);
+	rig.space->lm->events->back(rig.space);
+	rig_run();
+	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
+	assert_int_equal(gl->state, GLOCK_UN);
+	glock_put(gl);
+	rig_close();
+}
+
+static void gate_pause(void **state)
+{
+	struct glock *gl, *other;
+
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 1);
+	other = rig_glock(GLOCK_INODE, 2);
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	*rig.log = '\0';
+	rig.space->lm->events->pause(rig.space);
+	rig_run();
+	assert_true(glock_valid(&a));
+	rig_nq(&b, gl, GLOCK_SH, 0); /* would be granted at once */
+	rig_nq(&c, other, GLOCK_SH, 0);
+	rig_expect("");
+	assert_false(glock_poll(&b) || glock_poll(&c));
+	rig_dq(&b);
+	glock_holder_init(&b, gl, GLOCK_SH, GLOCK_TRY);
+	assert_int_equal(glock_nq(&b), -EAGAIN);
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	rig.space->lm->events->resume(rig.space);
+	rig_run();
+	assert_true(glock_valid(&a) && glock_valid(&b));
+	rig_expect("th:SH:0 ask:PR");
+	rig_answer(0);
+	assert_true(glock_valid(&c));
+	rig_dq(&a);
+	rig_dq(&b);
+	rig_dq(&c);
+	glock_put(gl);
+	glock_put(other);
+	rig_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(gate_lost_and_back),
+	    cmocka_unit_test(gate_late_grant),
+	    cmocka_unit_test(gate_pause),
+	};
+
+	return RUN_TESTS(tests);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_many.c - as many processes as a space has places for: all of them work, and one more is told so.
+ * When one dies its place is the next one's.
+ */
+#include "../glock/check.h"
+#include "glock.h"
+#include "local.h"
+#include "sanitizer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NODES = GLOCK__LOCAL_NODES, COMMON = 1000000, PATIENCE_MS = 60000 };
+
+static struct shared {
+	long counter; /* under COMMON in EX */
+	char message[200];
+} * shared;
+
+static int ready[2], go[2];
+
+static void on_log(void *arg, const char *message)
+{
+	(void)arg;
+	snprintf(shared->message, sizeof(shared->message), "%s", message);
+}
+
+static int open_space(struct glock_space **space)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = "local", .log = on_log};
+
+	return glock_space_open("many", &o, space);
+}
+
+static void take(struct glock_space *space, uint64_t number, enum glock_mode mode,
+		 struct glock_holder *gh)
+{
+	struct glock *gl;
+
+	if (glock_get(space, GLOCK_NONDISK, number, &gl))
+		_exit(3);
+	glock_holder_init(gh, gl, mode, 0);
+	if (glock_nq(gh))
+		_exit(4);
+}
+
+static void let_go(struct glock_holder *gh)
+{
+	struct glock *gl = glock_of(gh);
+
+	if (glock_dq(gh))
+		_exit(5);
+	glock_put(gl);
+}
+
+/* A lock of its own, one with all others, and one that all want. */
+static void node(uint64_t number)
+{
+	struct glock_holder own, with_all, only;
+	struct glock_space *space;
+	char c;
+
+	if (open_space(&space))
+		_exit(2);
+	take(space, number, GLOCK_EX, &own);
+	take(space, COMMON + 1, GLOCK_SH, &with_all);
+	if (write(ready[1], "r", 1) != 1 || read(go[0], &c, 1) != 1)
+		_exit(6);
+	take(space, COMMON, GLOCK_EX, &only);
+	shared->counter++;
+	let_go(&only);
+	let_go(&with_all);
+	let_go(&own);
+	_exit(glock_space_close(space) ? 7 : 0);
+}
+
+static int one_more(void)
+{
+	struct glock_space *space;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int err = open_space(&space);
+
+		_exit(err ? -err : glock_space_close(space) ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void wait_for_one(void)
+{
+	struct pollfd p = {.fd = ready[0], .events = POLLIN};
+	char c;
+
+	assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+}
+
+static pid_t start(uint64_t number)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(ready[0]);
+		close(go[1]);
+		node(number);
+	}
+	return pid;
+}
+
+static void all_places(void **state)
+{
+	static pid_t pids[NODES];
+	static char letters[NODES];
+	int status;
+
+	(void)state;
+	if (GLOCK__ASAN || GLOCK__TSAN)
+		skip(); /* a thousand processes with a shadow each */
+	shared =
+	    mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(go), 0);
+	for (int i = 0; i < NODES; i++)
+		pids[i] = start((uint64_t)i);
+	for (int i = 0; i < NODES; i++)
+		wait_for_one();
+	shared->message[0] = 0;
+	assert_int_equal(one_more(), EUSERS);
+	assert_non_null(strstr(shared->message, "1024 places"));
+	/* The place of one that died is free. */
+	kill(pids[77], SIGKILL);
+	assert_int_equal(waitpid(pids[77], &status, 0), pids[77]);
+	pids[77] = start(NODES);
+	wait_for_one();
+	assert_int_equal(one_more(), EUSERS);
+	memset(letters, 'g', sizeof(letters));
+	assert_int_equal(write(go[1], letters, NODES), NODES);
+	for (int i = 0; i < NODES; i++) {
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(shared->counter, NODES);
+	assert_int_equal(one_more(), 0);
+	munmap(shared, sizeof(*shared));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(all_places)};
+
+	return RUN_TESTS(tests);
+}
