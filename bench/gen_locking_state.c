@@ -37,7 +37,8 @@ struct options {
 	double churn;  /* share of the inodes that are new in a sample, and gone from it */
 	double filled; /* share of the M locks that have an LVB */
 	bool gfs2, loses;
-	bool moves; /* ... and is read as o2top does, so that it is another line each time */
+	bool inodes; /* GFS2: no iopen glocks, so that a lock is a row */
+	bool moves;  /* ... and is read as o2top does, so that it is another line each time */
 };
 
 /* What is being written. */
@@ -332,8 +333,11 @@ static bool write_ocfs2(struct place *p, const char *folder)
 
 /* ---- GFS2 ---------------------------------------------------------------------------------- */
 
-/* An inode's glock, and an iopen glock for every second. */
-#define GFS2_LINES 1.5
+/* An inode's glock, and an iopen glock for every second where there are any. */
+static double gfs2_lines(const struct options *o)
+{
+	return o->inodes ? 1 : 1.5;
+}
 
 /* The kernel walks a hash table: neighbours in the list have nothing to do with each other. */
 static uint64_t gfs2_number(uint64_t inode)
@@ -363,7 +367,7 @@ static struct glock glock_of(const struct place *p, uint64_t inode, unsigned typ
 	for (unsigned s = 1; s <= p->sample && type == 2; s++) {
 		uint64_t h = mix(g.h, 100 + s);
 
-		if (!busy_inode(o, inode, s, GFS2_LINES, 1))
+		if (!busy_inode(o, inode, s, gfs2_lines(o), 1))
 			continue;
 		g.dcount += 1 + h % 20;
 		g.qcount += 2 + h % 400;
@@ -432,7 +436,7 @@ static bool write_glocks(struct place *p, const char *path,
 			 void (*each)(struct place *p, const struct glock *g))
 {
 	const struct options *o = p->o;
-	uint64_t n = inodes_of(o, GFS2_LINES),
+	uint64_t n = inodes_of(o, gfs2_lines(o)),
 		 inode = n + (uint64_t)((double)n * o->churn) * p->sample + FIRST_INODE;
 
 	if (!text_open(&p->text, path, false))
@@ -441,7 +445,7 @@ static bool write_glocks(struct place *p, const char *path,
 		for (unsigned type = 2; type <= 5 && p->lines < o->locks; type += 3) {
 			struct glock g = glock_of(p, inode, type);
 
-			if (type == 5 && inode % 2)
+			if (type == 5 && (inode % 2 || p->o->inodes))
 				continue;
 			each(p, &g);
 			p->lines++;
@@ -513,7 +517,7 @@ static const char usage[] = "usage: gen_locking_state [OPTION]... FOLDER\n"
 			    "locks that have an LVB (0.75)\n"
 			    "  -g           GFS2: glocks and glstats         -k        lose lines "
 			    "as the kernel does, one in 4 KiB\n"
-			    "                                                 -K        others "
+			    "  -i           of these, those of inodes alone  -K        others "
 			    "in each sample\n"
 			    "  -S SEED      (1)\n";
 
@@ -521,7 +525,7 @@ static bool parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "l:n:s:a:c:v:S:gkK")) != -1) {
+	while ((c = getopt(argc, argv, "l:n:s:a:c:v:S:gikK")) != -1) {
 		switch (c) {
 		case 'l':
 			o->locks = strtoull(optarg, NULL, 10);
@@ -543,6 +547,9 @@ static bool parse(struct options *o, int argc, char **argv)
 			break;
 		case 'S':
 			o->seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'i':
+			o->inodes = true;
 			break;
 		case 'g':
 			o->gfs2 = true;

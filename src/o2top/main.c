@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ struct run {
 	struct discovered found; /* the nodes of the cluster that this machine is in */
 	bool saw_space, saw_usable;
 	bool away; /* a node is, in the last sample */
+	int ended_by; /* a signal, or 0 */
 };
 
 /* ---- showing ------------------------------------------------------------------------------- */
@@ -208,6 +210,7 @@ static int interactive(struct run *r)
 		setup.engine.end = r->times.end;
 		setup.engine.first = r->times.begin + r->taken - 1;
 		got = tui_run(&setup);
+		r->ended_by = got > 0 ? got : 0;
 	}
 	free(label);
 	return got < 0 ? got : 0;
@@ -442,5 +445,10 @@ int main(int argc, char **argv)
 	watch_free(&r.watch);
 	model_free(&r.model);
 	problems_clear(&r.problems);
+	if (r.ended_by) {
+		/* whoever waits for us sees what it was; nothing is left by now */
+		signal(r.ended_by, SIG_DFL);
+		raise(r.ended_by);
+	}
 	return status;
 }

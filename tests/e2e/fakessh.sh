@@ -90,6 +90,15 @@ endless)
 	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
 	exec cat /dev/zero
 	;;
+evil)
+	printf 'ssh: \033]0;EVIL\007\033[2JEVIL\033[1;1HEVIL\23331mEVIL\177 no route\n' >&2
+	exit 255
+	;;
+drop)
+	greeted
+	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"
+	while printf x; do sleep 60; done
+	;;
 drip)
 	greeted
 	printf '%s S S 1.0 1.0 ok\n%s F glocks 1.0 1.0 x\n' "$N" "$N"

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from terminal import Terminal  # noqa: E402
@@ -458,6 +459,48 @@ def nothing_to_show():
         t.run(O2TOP, "--debugfs", "/nowhere", "--mountinfo", MOUNTINFO)
         t.wait("nothing to watch", "ready>", gone=("Help",))
         shell_is_well(t)
+
+
+def write_many(folder, rows):
+    """Two samples of a GFS2 of which each of so many inodes was asked for, each more often than the one before."""
+    for sample in (0, 1):
+        place = f"{folder}/t{sample}/node1/gfs2/lab:many"
+        os.makedirs(place)
+        with open(f"{folder}/t{sample}/node1/realtime", "w") as f:
+            f.write(f"{1795154566 + 5 * sample}.0\n")
+        with open(f"{folder}/t{sample}/node1/uptime", "w") as f:
+            f.write(f"{550 + 5 * sample}.00\n")
+        with open(f"{place}/glstats", "w") as f:
+            for i in range(rows):
+                f.write(f"G: n:2/{4096 + i:x} rtt:11294/15624 rttb:12687/10875 irt:11861299/16344897 dcnt: {9 + sample} "
+                        f"qcnt: {100 + sample * i}\n")
+        with open(f"{place}/glocks", "w") as f:
+            for i in range(rows):
+                f.write(f"G:  s:SH n:2/{4096 + i:x} f:Iob t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1\n")
+
+
+@test
+def many_rows():
+    """The number of a row far down is its own, be it rounded; all orders hold all rows."""
+    folder = tempfile.mkdtemp(prefix="o2top-many-")
+    try:
+        write_many(folder, 12500)
+        with Use(start(folder, "--no-mouse")) as t:
+            t.key("End")
+            screen = t.wait(" 12k")
+            assert re.search(r"^> +12k ", screen, re.M) and not re.search(r"^> +\d+ ", screen, re.M), screen
+            for _ in range(5):
+                t.key(">")
+            t.wait("sorted by acquired")
+            t.key("Home")
+            t.wait("<16595>")
+            t.key("r")
+            t.wait("<4096>", "<4097>", "<4098>")
+            t.key("P")
+            screen = t.wait("sorted by name", "<4096>", "<4097>", "<4098>")
+            assert screen.index("<4096>") < screen.index("<4097>") < screen.index("<4098>"), screen
+    finally:
+        shutil.rmtree(folder)
 
 
 MOUNTINFO = "/proc/self/mountinfo"

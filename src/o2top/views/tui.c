@@ -187,10 +187,5 @@ int tui_run(const struct tui_setup *setup)
 	free(ui.open);
 	free_here(&ui);
 	snapshot_free(ui.shot);
-	if (err > 0 && err != SIGINT) {
-		/* ended by a signal, and so whoever waits for us sees it */
-		signal(err, SIG_DFL);
-		raise(err);
-	}
-	return err < 0 ? err : 0;
+	return err == SIGINT ? 0 : err;
 }

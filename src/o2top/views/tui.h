@@ -32,7 +32,7 @@ struct tui_setup {
 	bool recording; /* what is seen is being written, too */
 };
 
-/* Shows frames until one leaves: 0, or negative errno. */
+/* Shows frames until one leaves: 0, the signal that asked for the end, or negative errno. */
 int tui_run(const struct tui_setup *setup);
 /* NULL where every name in a list of columns is one; else what is wrong. */
 const char *tui_check_columns(const char *names);
