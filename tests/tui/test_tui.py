@@ -486,19 +486,19 @@ def many_rows():
     try:
         write_many(folder, 12500)
         with Use(start(folder, "--no-mouse")) as t:
-            t.key("End")
-            screen = t.wait(" 12k")
-            assert re.search(r"^> +12k ", screen, re.M) and not re.search(r"^> +\d+ ", screen, re.M), screen
             for _ in range(5):
                 t.key(">")
-            t.wait("sorted by acquired")
-            t.key("Home")
-            t.wait("<16595>")
+            t.wait("sorted by acquired", "<16595>")
             t.key("r")
-            t.wait("<4096>", "<4097>", "<4098>")
+            t.wait("the other way round", "<4096>", "<4097>", "<4098>")
             t.key("P")
             screen = t.wait("sorted by name", "<4096>", "<4097>", "<4098>")
             assert screen.index("<4096>") < screen.index("<4097>") < screen.index("<4098>"), screen
+            t.key("L")
+            t.wait("sorted by lost")
+            t.key("End")
+            screen = t.wait("<4096>", gone=("<16594>",))
+            assert re.search(r"^> +12k ", screen, re.M) and not re.search(r"^> +\d+ ", screen, re.M), screen
     finally:
         shutil.rmtree(folder)
 

@@ -158,7 +158,9 @@ const char *item_text(const struct ui *ui, uint32_t row, enum about about, char 
 const char *fold_line(const char *text, int width, unsigned nth, char *buf, size_t size);
 
 /* tui_sort.c */
-int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key, bool reversed);
+/* `order` is as the group is: by section, in each by `now`. */
+int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,
+	      enum sort_key now, bool reversed);
 /* Directory after directory, in each the worst first. */
 int sort_by_directory(const struct row *rows, uint32_t *order, size_t n);
 /* The directory that a row is in, or is; of length 0 where that is not known. */

@@ -140,7 +140,8 @@ static int order_rows(struct ui *ui)
 		}
 	/* the group comes sorted by time lost */
 	if (ui->sort != ui->setup->engine.sort || ui->reversed)
-		return sort_rows(g->rows, order, ui->list.n_order, ui->sort, ui->reversed);
+		return sort_rows(g->rows, order, ui->list.n_order, ui->sort, ui->setup->engine.sort,
+				 ui->reversed);
 	return 0;
 }
 

@@ -14,17 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A row's text, and how long; what it is in may go on. Read once, as it is far away. */
+struct text {
+	const char *text;
+	size_t len;
+	uint32_t row;
+};
+
 struct sorting {
 	const struct row *rows;
 	enum sort_key key;
-	/* a row's text, which may be longer than that */
-	const char *(*text)(const struct row *row, size_t *len);
-	int (*compare)(const void *a, const void *b, void *arg);
+	const struct text *texts; /* what a list's indices mean; NULL rows */
 };
 
 static const struct row *row_of(const struct sorting *s, const void *keyed)
 {
-	return &s->rows[((const struct keyed *)keyed)->index];
+	uint32_t index = ((const struct keyed *)keyed)->index;
+
+	return &s->rows[s->texts ? s->texts[index].row : index];
 }
 
 static int by_value(const void *a, const void *b, void *arg)
@@ -54,14 +61,14 @@ static uint64_t text_key(const char *s, size_t len, size_t skip)
 static size_t common_prefix(const struct sorting *s, const struct keyed *list, size_t n,
 			    size_t skip)
 {
-	size_t common, len;
-	const char *first = s->text(row_of(s, list), &common);
+	const struct text *first = &s->texts[list[0].index];
+	size_t common = first->len;
 
 	for (size_t i = 1; i < n && common > skip; i++) {
-		const char *text = s->text(row_of(s, &list[i]), &len);
+		const struct text *t = &s->texts[list[i].index];
 		size_t same = skip;
 
-		while (same < common && same < len && text[same] == first[same])
+		while (same < common && same < t->len && t->text[same] == first->text[same])
 			same++;
 		common = same;
 	}
@@ -69,21 +76,20 @@ static size_t common_prefix(const struct sorting *s, const struct keyed *list, s
 }
 
 /* Of a bunch that is the same up to `skip`: by what follows, those that are the same there, too, again. */
-static int sort_texts(const struct sorting *s, struct keyed *list, size_t n, size_t skip)
+static int sort_bunch(const struct sorting *s, struct keyed *list, size_t n, size_t skip)
 {
 	bool over = true; /* all ended */
 	int err;
 
 	skip = common_prefix(s, list, n, skip);
 	for (size_t i = 0; i < n; i++) {
-		size_t len;
-		const char *text = s->text(row_of(s, &list[i]), &len);
+		const struct text *t = &s->texts[list[i].index];
 
-		list[i].key = text_key(text, len, skip);
-		over = over && len <= skip;
+		list[i].key = text_key(t->text, t->len, skip);
+		over = over && t->len <= skip;
 	}
 	if (over) {
-		qsort_r(list, n, sizeof(*list), s->compare, (void *)s);
+		qsort_r(list, n, sizeof(*list), by_value, (void *)s);
 		return 0;
 	}
 	err = keyed_sort(list, n);
@@ -91,14 +97,32 @@ static int sort_texts(const struct sorting *s, struct keyed *list, size_t n, siz
 		for (same = 1; i + same < n && list[i + same].key == list[i].key;)
 			same++;
 		if (same > 1)
-			err = sort_texts(s, list + i, same, skip + sizeof(list->key));
+			err = sort_bunch(s, list + i, same, skip + sizeof(list->key));
 	}
 	return err;
 }
 
-static int sort_rows_by_text(const struct sorting *s, struct keyed *list, size_t n)
+/* Rows in the order of a text of each, those of one text by a key. */
+static int sort_by_text(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,
+			const char *(*text)(const struct row *row, size_t *len))
 {
-	return n ? sort_texts(s, list, n, 0) : 0;
+	struct text *texts = malloc((n + 1) * sizeof(*texts));
+	struct keyed *list = malloc((n + 1) * sizeof(*list));
+	struct sorting sorting = {rows, key, texts};
+	int err = texts && list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		texts[i].text = text(&rows[order[i]], &texts[i].len);
+		texts[i].row = order[i];
+		list[i].index = (uint32_t)i;
+	}
+	if (!err && n)
+		err = sort_bunch(&sorting, list, n, 0);
+	for (size_t i = 0; i < n && !err; i++)
+		order[i] = texts[list[i].index].row;
+	free(texts);
+	free(list);
+	return err;
 }
 
 /* ---- by a column --------------------------------------------------------------------------- */
@@ -121,62 +145,66 @@ static void turn_round(uint32_t *order, size_t n)
 }
 
 /* Rows without a path come last, by number. */
-static int sort_by_name(const struct row *rows, struct keyed *list, size_t n)
+static int sort_by_name(const struct row *rows, uint32_t *order, size_t n)
 {
-	struct sorting by_path = {rows, SORT_INODE, path_of, by_value};
-	struct keyed *none = malloc((n + 1) * sizeof(*none));
+	uint32_t *none = malloc((n + 1) * sizeof(*none));
+	struct keyed *list = malloc((n + 1) * sizeof(*list));
+	struct sorting sorting = {rows, SORT_INODE, NULL};
 	size_t n_none = 0, n_paths = 0;
-	int err;
+	int err = none && list ? 0 : -ENOMEM;
 
-	if (!none)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		if (rows[list[i].index].path)
-			list[n_paths++] = list[i];
-		else
-			none[n_none++] = list[i];
-	memcpy(list + n_paths, none, n_none * sizeof(*none));
-	free(none);
-	err = sort_rows_by_text(&by_path, list, n_paths);
-	if (!err)
-		qsort_r(list + n_paths, n_none, sizeof(*list), by_value, &by_path);
-	return err;
-}
-
-/* Rows of one section. */
-static int sort_section(const struct row *rows, uint32_t *order, size_t n, struct keyed *list,
-			enum sort_key key, bool reversed)
-{
-	struct sorting sorting = {.rows = rows, .key = key};
-	int err;
-
-	for (size_t i = 0; i < n; i++)
-		list[i] = (struct keyed){
-		    key == SORT_NAME ? 0
-				     : keyed_greatest_first(row_sort_value(&rows[order[i]], key)),
-		    order[i]};
-	err = key == SORT_NAME ? sort_by_name(rows, list, n)
-			       : keyed_sort_by(list, n, by_value, &sorting);
 	for (size_t i = 0; i < n && !err; i++)
-		order[i] = list[i].index;
-	if (reversed)
-		turn_round(order, n);
+		if (rows[order[i]].path)
+			order[n_paths++] = order[i];
+		else
+			none[n_none++] = order[i];
+	err = err ? err : sort_by_text(rows, order, n_paths, SORT_INODE, path_of);
+	for (size_t i = 0; i < n_none && !err; i++)
+		list[i] = (struct keyed){
+		    keyed_greatest_first(row_sort_value(&rows[none[i]], SORT_INODE)), none[i]};
+	err = err ? err : keyed_sort_by(list, n_none, by_value, &sorting);
+	for (size_t i = 0; i < n_none && !err; i++)
+		order[n_paths + i] = list[i].index;
+	free(none);
+	free(list);
 	return err;
 }
 
-int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key, bool reversed)
+static int sort_by_number(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,
+			  enum sort_key now)
 {
 	struct keyed *list = malloc((n + 1) * sizeof(*list));
+	struct sorting sorting = {rows, key, NULL};
 	int err = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !err; i++)
+		list[i] = (struct keyed){keyed_greatest_first(row_sort_value(&rows[order[i]], key)),
+					 order[i]};
+	/* who is equal is in the order of time lost: so they come, mostly */
+	if (!err)
+		err = now == SORT_LOST ? keyed_sort(list, n)
+				       : keyed_sort_by(list, n, by_value, &sorting);
+	for (size_t i = 0; i < n && !err; i++)
+		order[i] = list[i].index;
+	free(list);
+	return err;
+}
+
+int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,
+	      enum sort_key now, bool reversed)
+{
+	int err = 0;
 
 	/* files before the system, whichever way round; they are so already */
 	for (size_t i = 0, same; i < n && !err; i += same) {
 		for (same = 1;
 		     i + same < n && rows[order[i + same]].section == rows[order[i]].section;)
 			same++;
-		err = sort_section(rows, order + i, same, list, key, reversed);
+		err = key == SORT_NAME ? sort_by_name(rows, order + i, same)
+				       : sort_by_number(rows, order + i, same, key, now);
+		if (reversed)
+			turn_round(order + i, same);
 	}
-	free(list);
 	return err;
 }
 
@@ -203,25 +231,7 @@ const char *directory_of(const struct row *row, size_t *len)
 	return row->path;
 }
 
-/* Of one directory. */
-static int by_loss(const void *a, const void *b, void *arg)
-{
-	return row_compare(row_of(arg, a), row_of(arg, b), SORT_LOST);
-}
-
 int sort_by_directory(const struct row *rows, uint32_t *order, size_t n)
 {
-	struct sorting sorting = {rows, SORT_LOST, directory_of, by_loss};
-	struct keyed *list = malloc((n + 1) * sizeof(*list));
-	int err;
-
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		list[i].index = order[i];
-	err = sort_rows_by_text(&sorting, list, n);
-	for (size_t i = 0; i < n && !err; i++)
-		order[i] = list[i].index;
-	free(list);
-	return err;
+	return sort_by_text(rows, order, n, SORT_LOST, directory_of);
 }
