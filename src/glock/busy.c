@@ -2,7 +2,7 @@
 /*
  * busy.c - the part of a glock that it has only while something is going on, and its record.
  *
- * gl_take() sees to it that the glock has its busy part, gl_drop() takes it away when it is of no
+ * gl_take() sees to it that the glock has its busy part, glock__drop() takes it away when it is of no
  * use: nobody has or wants the glock, no work is queued, and what it would remember (the hold
  * time, the counts) is what a new one has. There are as many as glocks in reserve, so that getting
  * one cannot fail; those not needed were never touched and take no memory.

@@ -118,7 +118,7 @@ static struct call begin(struct glock *gl, enum op op)
 	assert(gl_held(gl) && !self->spinlocked);
 	assert(c.bit_lock || !c.rule->bit_lock);
 	if (!c.rule->spinlock) {
-		gl_drop(gl);
+		glock__drop(gl);
 		assert(!gl_held(gl));
 		glock__attend(gl_space(gl), false); /* it may take long */
 		return c;

@@ -226,7 +226,7 @@ static void left(struct glock *gl)
 	gl_take(gl);
 	if (!FAULT(23))
 		glock__run_queue(gl, true);
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 void glock__fast_refused(struct glock__holder *gh)
@@ -277,6 +277,6 @@ int glock__fast_dq_slow(struct glock__holder *gh)
 	atom_store32(&gh->state, 0);
 	atom_sub64(&gl->fast, glock__fast_one(gh));
 	glock__run_queue(gl, true);
-	gl_drop(gl);
+	glock__drop(gl);
 	return 0;
 }

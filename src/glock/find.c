@@ -204,7 +204,7 @@ static void give_back(struct glock *gl)
 	r = glock__record_edit(gl);
 	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
 			     false);
-	gl_drop(gl);
+	glock__drop(gl);
 	space->lm->ops->unlock(space->lm, &gl->lk);
 }
 
@@ -230,20 +230,20 @@ static void put_locked(struct glock *gl, bool user)
 		gl->users -= user;
 		gl->pins -= !user;
 		trim = became_idle(gl);
-		gl_drop(gl);
+		glock__drop(gl);
 		if (trim)
 			glock__work_kick(space, glock__lru_trim(space));
 		return;
 	}
 	/* The last one: under the table's lock, or it could be found meanwhile. */
-	gl_drop(gl);
+	glock__drop(gl);
 	glock__lock_take(&space->lock);
 	gl_take(gl);
 	gl->users -= user;
 	gl->pins -= !user;
 	if (gl_refs(gl) || gl->state != GLOCK_UN) {
 		became_idle(gl);
-		gl_drop(gl);
+		glock__drop(gl);
 		glock__lock_drop(&space->lock);
 		return;
 	}
@@ -272,7 +272,7 @@ void glock_put(struct glock *gl)
 	if (!gl->users) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": put once too often", gl->type,
 			   gl->number);
-		gl_drop(gl);
+		glock__drop(gl);
 		return;
 	}
 	put_locked(gl, true);
@@ -385,7 +385,7 @@ void glock_set_dirty(struct glock *gl, int dirty)
 		return;
 	gl_take(gl);
 	gl->flags = dirty ? gl->flags | GLOCK__F_DIRTY : gl->flags & ~(uint32_t)GLOCK__F_DIRTY;
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 void glock_set_pages(struct glock *gl, unsigned long pages)
@@ -394,5 +394,5 @@ void glock_set_pages(struct glock *gl, unsigned long pages)
 		return;
 	gl_take(gl);
 	gl_busy(gl)->more->pages = pages;
-	gl_drop(gl);
+	glock__drop(gl);
 }

@@ -24,7 +24,7 @@
 
 static void do_xmote(struct glock *gl, enum glock_mode to);
 
-void gl_drop(struct glock *gl)
+void glock__drop(struct glock *gl)
 {
 	/* Whoever clears the bit lock runs the queue, or has the work do it. */
 	assert(!gl_busy(gl)->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
@@ -498,7 +498,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	r = glock__record_edit(gl);
 	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, now,
 			     gl->flags & GLOCK__F_INITIAL);
-	gl_drop(gl);
+	glock__drop(gl);
 	if (self->mine == gl)
 		self->asking = gl;
 	err = space->lm->ops->lock(space->lm, &gl->lk, gl->type, gl->number,
@@ -569,7 +569,7 @@ void glock__cancel_request(struct glock *gl)
 	}
 	gl->flags |= GLOCK__F_CANCELING;
 	glock__pin(gl);
-	gl_drop(gl);
+	glock__drop(gl);
 	space->lm->ops->cancel(space->lm, &gl->lk);
 	gl_take(gl);
 	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
@@ -597,7 +597,7 @@ void glock__work_run(struct glock *gl)
 	glock__run_queue(gl, false);
 	if (!glock__now_idle(gl))
 		return;
-	gl_drop(gl);
+	glock__drop(gl);
 	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
 	gl_take(gl);
 }

@@ -214,7 +214,7 @@ static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 	gl_take(gl);
 	if (gh_state(gh) & GLOCK__H_HOLDER)
 		glock__fast_from_list(gl, gh);
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
@@ -248,7 +248,7 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 		glock__mine_run(gl);
 	if (!err && gh_state(gh) & GLOCK__H_HOLDER)
 		glock__fast_from_list(gl, gh);
-	gl_drop(gl);
+	glock__drop(gl);
 	if (mine && (err || glock_poll(pub)))
 		glock__mine_end(gl);
 	if (err) {
@@ -403,7 +403,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	while ((seen = gh_state(gh)) & GLOCK__H_ENTERING) {
 		if (glock__in_work())
 			return false; /* from within that very operation */
-		gl_drop(gl);
+		glock__drop(gl);
 		glock__wait(gl_space(gl), &gh->state, seen, 0);
 		gl_take(gl);
 	}
@@ -447,7 +447,7 @@ SLOW static int dq_by_queue(struct glock_holder *pub)
 	if (mine)
 		glock__mine_run(gl);
 	idle = glock__now_idle(gl);
-	gl_drop(gl);
+	glock__drop(gl);
 	if (idle)
 		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
 	if (mine)
@@ -479,7 +479,7 @@ int glock_dq_wait(struct glock_holder *pub)
 		done = &gl_busy(gl)->demotes_done;
 		seen = atom_load32(done);
 		due = gl->flags & GLOCK__F_DEMOTE;
-		gl_drop(gl);
+		glock__drop(gl);
 		if (!due)
 			break;
 		glock__wait(gl_space(gl), done, seen, 0);
@@ -501,7 +501,7 @@ int glock_cancel(struct glock_holder *pub)
 		return err;
 	gl_take(gl);
 	done = take_back(gl, gh);
-	gl_drop(gl);
+	glock__drop(gl);
 	return done ? 0 : -EALREADY;
 }
 
@@ -548,7 +548,7 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 		glock__publish_holder(gl, gh, gh_state(gh));
 		glock__run_queue(gl, true);
 	}
-	gl_drop(gl);
+	glock__drop(gl);
 	return err;
 }
 
@@ -615,7 +615,7 @@ int glock_lvb_read(struct glock_holder *pub, void *value)
 		memcpy(value, glock__lm_lvb(&gl->lk), GLOCK_LVB_SIZE);
 	else
 		err = -ENODATA;
-	gl_drop(gl);
+	glock__drop(gl);
 	return err;
 }
 
@@ -634,6 +634,6 @@ int glock_lvb_write(struct glock_holder *pub, const void *value)
 	gl_take(gl);
 	memcpy(glock__lm_lvb(&gl->lk), value, GLOCK_LVB_SIZE);
 	gl->lk.lvb_valid = true;
-	gl_drop(gl);
+	glock__drop(gl);
 	return 0;
 }

@@ -9,7 +9,7 @@
  *   GLOCK__F_LOCK "the bit lock": a state change, or a call of lock or unlock, is in flight. May
  *                 be held for as long as that takes. Nobody waits for it: who finds it set goes
  *                 away. Therefore who clears it must run the queue, or have it run; that is what
- *                 glock__clear_lock() sees to and gl_drop() asserts.
+ *                 glock__clear_lock() sees to and glock__drop() asserts.
  *   space->lock   the hash table; which glocks exist.
  *   space->lru.lock, space->work.lock, space->order.lock   the lists of those names.
  *
@@ -354,7 +354,7 @@ static inline void gl_take(struct glock *gl)
 		glock__busy_attach(gl);
 }
 
-void gl_drop(struct glock *gl);
+void glock__drop(struct glock *gl);
 
 /* Under gl->lock, as taken by gl_take(). */
 static inline struct glock__busy *gl_busy(const struct glock *gl)

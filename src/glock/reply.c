@@ -84,7 +84,7 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 		if (!FAULT(1) && glock__self()->asking != gl)
 			glock__work_queue(gl, now);
 	}
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 void glock__demanded(struct glock *gl, enum glock_mode to)
@@ -94,7 +94,7 @@ void glock__demanded(struct glock *gl, enum glock_mode to)
 		gl_busy(gl)->more->counts.basts++;
 		glock__demand(gl, to);
 	}
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 static void on_bast(struct glock__lm_lock *lk, int mode)
@@ -131,7 +131,7 @@ static void thaw_one(struct glock *gl, void *arg)
 		glock__work_queue(gl, gl_now(gl));
 	}
 	glock__unfreeze(gl);
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 static void on_thaw(void *owner)

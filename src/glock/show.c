@@ -130,7 +130,7 @@ static void dump_one(struct glock *gl, void *arg)
 			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
 		else
 			one_glock(d, gl);
-		gl_drop(gl);
+		glock__drop(gl);
 		if (d->text.len < d->text.size)
 			break;
 		more = realloc(d->text.buf, 2 * d->text.len);
@@ -149,7 +149,7 @@ static void fold_one(struct glock *gl, void *arg)
 	(void)arg;
 	gl_take(gl);
 	glock__fast_fold(gl);
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 static void dump_sbstats(struct glock_space *space, struct dump *d)
@@ -236,7 +236,7 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 	s.held_off = gl_busy(gl)->more->counts.held_off;
 	s.conversions_failed = gl_busy(gl)->more->counts.conversions_failed;
 	s.tries_failed = gl_busy(gl)->more->counts.tries_failed;
-	gl_drop(gl);
+	glock__drop(gl);
 	memcpy(out, &s, out->size < sizeof(s) ? out->size : sizeof(s));
 	return 0;
 }

@@ -356,7 +356,7 @@ static void demote_one(struct glock *gl, void *arg)
 	gl_take(gl);
 	if (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 int glock_space_close(struct glock_space *space)
@@ -430,7 +430,7 @@ static void withdraw_one(struct glock *gl, void *comes_back)
 	if (!FAULT(15))
 		glock__unfreeze(gl); /* nobody will tell us any more that recovery is over */
 	glock__run_queue(gl, true);
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 void glock_withdraw(struct glock_space *space)
@@ -475,7 +475,7 @@ static void pause_one(struct glock *gl, void *pause)
 	glock__fast_close(gl);
 	if (!pause && (gl->flags & GLOCK__F_DEMOTE || glock__first_waiter(gl)))
 		glock__work_queue(gl, glock__now(gl_space(gl)));
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 void glock__pause(struct glock_space *space, bool pause)

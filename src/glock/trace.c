@@ -146,7 +146,7 @@ static bool claim(struct slot *s, uint64_t n)
 	return false;
 }
 
-void glock__ring_put(struct glock__ring *r, const struct glock__event *ev)
+static void ring_put(struct glock__ring *r, const struct glock__event *ev)
 {
 	uint64_t n = atom_add64(&r->image->head, 1);
 	struct slot *s = &r->image->slots[n & r->mask];
@@ -280,5 +280,5 @@ void glock__trace(struct glock__ring *r, const struct glock__event *ev)
 {
 	probe(ev);
 	if (r)
-		glock__ring_put(r, ev);
+		ring_put(r, ev);
 }

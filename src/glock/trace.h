@@ -73,7 +73,6 @@ struct glock__ring *glock__ring_new(unsigned int order);
 size_t glock__ring_bytes(unsigned int order);
 struct glock__ring *glock__ring_over(void *image, unsigned int order);
 void glock__ring_free(struct glock__ring *r);
-void glock__ring_put(struct glock__ring *r, const struct glock__event *ev);
 
 /*
  * The event after the last one read: *cursor is 0 at first and goes on by itself. 1: here it is;

@@ -396,7 +396,7 @@ static void mine_run(struct glock *gl)
 		return;
 	gl_take(gl);
 	glock__mine_run(gl);
-	gl_drop(gl);
+	glock__drop(gl);
 }
 
 void glock__mine_end(struct glock *gl)

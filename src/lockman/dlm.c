@@ -56,7 +56,7 @@ bool glock__dlm_use(struct dlm *d)
 void glock__dlm_unuse(struct dlm *d)
 {
 	pthread_mutex_lock(&d->lock);
-	if (!--d->users)
+	if (!--d->users && d->left) /* or it would wake the teller each time */
 		pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
 }
@@ -164,6 +164,9 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		s->step =
 		    new &&mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY : STEP_ONLY;
 		tag = glock__dlm_slot_tag(d, s);
+		s->asking = true;
+		if (s->local)
+			glock__dlm_will_look(d);
 		glock__dlm_use_locked(d);
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -181,8 +184,13 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 				glock__dlm_slot_free(d, s);
 		} /* else it was answered, as the gate was closed */
 		pthread_mutex_unlock(&d->lock);
-	} else if (flags & GLOCK__LM_CALLER_WAITS) {
+	} else {
 		glock__dlm_look(d);
+		pthread_mutex_lock(&d->lock);
+		s = glock__dlm_slot_by_tag(d, tag);
+		if (s)
+			s->asking = false;
+		pthread_mutex_unlock(&d->lock);
 	}
 	glock__dlm_unuse(d);
 	return err;

@@ -339,6 +339,24 @@ static int only_member(const char *lockspace)
 	return err ? err : put_number(node, "nodeid", id);
 }
 
+void glock__cluster_tidy(const char *lockspace)
+{
+	struct glock__cluster_nodes nodes = {.n = 0};
+	char path[160], node[192];
+
+	snprintf(path, sizeof(path), "/sys/kernel/dlm/%s", lockspace);
+	if (access(COMMS "/glock", F_OK) || !access(path, F_OK))
+		return;
+	snprintf(path, sizeof(path), SPACES "/%s", lockspace);
+	glock__cluster_members(lockspace, &nodes);
+	for (size_t i = 0; i < nodes.n; i++) {
+		snprintf(node, sizeof(node), "%s/nodes/%u", path, (unsigned int)nodes.id[i]);
+		rmdir(node);
+	}
+	rmdir(path);
+	rmdir(COMMS "/glock");
+}
+
 int glock__cluster_release(const char *lockspace)
 {
 	int fd = connect_daemon(), err;

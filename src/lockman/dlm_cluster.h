@@ -64,5 +64,7 @@ bool glock__cluster_has(const struct glock__cluster_nodes *nodes, uint32_t id);
  * only. 0: done, or not needed.
  */
 int glock__cluster_release(const char *lockspace);
+/* What was configured for that goes with the lockspace, or the next dlm_controld would trip over it. */
+void glock__cluster_tidy(const char *lockspace);
 
 #endif

@@ -283,18 +283,17 @@ void glock__dlm_close(struct glock__dlm_dev *dev, bool release)
 {
 	if (!dev->ls)
 		return;
+	/*
+	 * The kernel counts who made it or would have, and leaves when the last one releases. Unforced
+	 * not while it has any lock here, also of other nodes as their master: those move. By force
+	 * those of processes here would go, too, that may only open it and are not counted.
+	 */
 	if (!release)
 		dev->lib->close_lockspace(dev->ls);
 	else
-		dev->lib->release_lockspace(dev->name, dev->ls, 0);
+		dev->lib->release_lockspace(dev->name, dev->ls, other_user(dev->name) ? 0 : 2);
 	dev->ls = NULL;
 	dev->fd = -1;
-	/*
-	 * It is not released while the kernel has any lock here, also of other nodes as their master:
-	 * those move. By force those of other processes here would go, too.
-	 */
-	if (release && exists(dev->name) && !other_user(dev->name))
-		release_forced(dev->lib, dev->name);
 }
 
 int glock__dlm_remove(const char *name, char *why, size_t size)
@@ -316,6 +315,7 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 	}
 	glock__cluster_release(name); /* or to close it would wait for ever */
 	err = release_forced(dev.lib, name);
+	glock__cluster_tidy(name);
 	if (err)
 		explain(name, err, why, size);
 	return err;

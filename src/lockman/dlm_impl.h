@@ -8,8 +8,8 @@
  *
  * Threads
  *   reader  reads what the kernel says, and delivers replies. It makes no request, calls nothing
- *           of the program's and waits for nobody. A thread that asks for a lock and is going to
- *           wait for it looks once itself: where this node is the lock's master the reply is there.
+ *           of the program's and waits for nobody. Who asks looks once himself: where this
+ *           node is the lock's master the reply is there already.
  *   teller  delivers demands and the replies after which a lock is gone, and makes those requests
  *           that follow from a reply. What it calls, or the kernel, may keep it.
  *   watch   looks whether the cluster is there; see dlm_watch.c.
@@ -61,6 +61,8 @@ struct slot {
 	bool open; /* a reply is due */
 	bool unlocking;
 	bool canceled;
+	bool asking; /* the request is being made now, by a thread that looks for the reply */
+	bool local;  /* the last reply came before that was done: this node is master */
 	/* For the teller: */
 	bool queued;
 	bool go_on; /* the next step is to be asked for */
@@ -83,7 +85,7 @@ struct dlm {
 	bool left;            /* for good */
 	bool shut;            /* the gate is closed: no request is made */
 	bool stop;
-	int64_t direct; /* when a thread last found its own reply */
+	int64_t direct; /* when a thread last was going to find its reply itself */
 	int stop_fd;    /* an eventfd: readable when stop is set, or shut */
 	bool have_reader, have_teller, have_watch;
 	pthread_t reader, teller, watch;
@@ -127,7 +129,11 @@ void glock__dlm_retire(struct dlm *d);
 /* ---- dlm_reply.c ---- */
 
 void *glock__dlm_reader(void *d);
-/* The calling thread has asked for something and looks itself, unless somebody does so now. */
+/*
+ * The calling thread is going to ask, and to look for the reply itself; and does so, unless somebody
+ * else is at it now.
+ */
+void glock__dlm_will_look(struct dlm *d);
 void glock__dlm_look(struct dlm *d);
 void *glock__dlm_teller(void *d);
 

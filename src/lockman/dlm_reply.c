@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { NAP_MS = 1 };
+
 /* ---- read ---- */
 
 /* Under d->lock. False: there is more to ask for before the reply. */
@@ -46,6 +48,7 @@ static void completed(struct dlm *d, const struct glock__dlm_result *r)
 	} else if (s && s->open && is_reply(d, s, r)) {
 		lk = s->lk;
 		s->open = false;
+		s->local = s->asking;
 		s->lkid = r->lkid ? r->lkid : s->lkid;
 		if (!r->status) {
 			glock__dlm_value_unpack(d, s, r);
@@ -103,13 +106,22 @@ static int read_all(struct dlm *d)
 	return got < 0 ? got : n;
 }
 
+void glock__dlm_will_look(struct dlm *d)
+{
+	__atomic_store_n(&d->direct, now(), __ATOMIC_RELAXED);
+}
+
 void glock__dlm_look(struct dlm *d)
 {
 	if (pthread_mutex_trylock(&d->reading))
 		return;
-	if (read_all(d) > 0)
-		__atomic_store_n(&d->direct, now(), __ATOMIC_RELAXED);
+	read_all(d); /* the reader sees to errors */
 	pthread_mutex_unlock(&d->reading);
+}
+
+static bool naps(const struct dlm *d)
+{
+	return now() - __atomic_load_n(&d->direct, __ATOMIC_RELAXED) < NAP_MS * 1000000;
 }
 
 /*
@@ -118,16 +130,15 @@ void glock__dlm_look(struct dlm *d)
  */
 void *glock__dlm_reader(void *arg)
 {
-	enum { NAP_MS = 1 };
 	struct dlm *d = arg;
 	struct pollfd p[2] = {{.fd = d->stop_fd, .events = POLLIN},
 			      {.fd = d->dev.fd, .events = POLLIN}};
 	int got = 0;
 
 	while (got >= 0) {
-		bool nap = now() - __atomic_load_n(&d->direct, __ATOMIC_RELAXED) < NAP_MS * 1000000;
-
-		poll(p, nap ? 1 : 2, nap ? NAP_MS : -1);
+		poll(p, 2, -1);
+		if (!p[0].revents && naps(d))
+			poll(p, 1, NAP_MS);
 		if (p[0].revents)
 			return NULL;
 		pthread_mutex_lock(&d->reading);

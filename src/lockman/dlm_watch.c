@@ -103,6 +103,7 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 		doze(d, c, LOOK_MS);
 	}
 	glock__dlm_close(&d->dev, true);
+	glock__cluster_tidy(d->dev.name);
 	return true;
 }
 

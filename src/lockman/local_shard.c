@@ -182,14 +182,14 @@ void glock__local_drop(struct local *l, unsigned int shard)
 /* ---- memory ---- */
 
 /*
- * By half of what it has, so that it is done seldom; where that is not to be had, by little. What
- * is kept for telling of deaths goes last.
+ * By an eighth of what it has, so that it is done seldom and little is taken that nobody needs; where that
+ * is not to be had, by less. What is kept for telling of deaths goes last.
  */
 int glock__local_grow(struct local *l, unsigned int shard)
 {
 	struct shard *s = &l->head->shard[shard];
 	struct glock__table *t = table_at(l, shard);
-	size_t more = s->size / 2 & ~(SHARD_MORE - 1);
+	size_t more = s->size / 8 & ~(SHARD_MORE - 1);
 	int fd = glock__local_fd(l), err = -ENOSPC;
 
 	if (more < SHARD_MORE)

@@ -42,7 +42,7 @@ static int64_t delay(struct glock__sim *sim)
 
 /* ---- messages ---- */
 
-enum glock__sim_to sim__to(const struct sim__message *m)
+static enum glock__sim_to sim__to(const struct sim__message *m)
 {
 	if (m->kind <= SIM__UNLOCK)
 		return GLOCK__SIM_MASTER;

@@ -80,7 +80,6 @@ struct glock__sim {
 
 /* ---- sim.c ---- */
 
-enum glock__sim_to sim__to(const struct sim__message *m);
 struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
 			       struct sim__lock *lock, int64_t at);
 /* From a node, in order; to one, in any. */

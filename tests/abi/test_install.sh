@@ -15,6 +15,9 @@ export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
 lib=$(dirname "$PKG_CONFIG_LIBDIR")
 example=$SOURCE/examples/counter.c
 
+nm -g --defined-only "$lib/libglock.a" | awk 'NF == 3 && $3 !~ /^(glock_|_\.stapsdt)/ { print $3 }' >"$tmp/log"
+[ ! -s "$tmp/log" ]
+result $? "the static library has no names but glock's"
 pkg-config --exists glock
 result $? "pkg-config knows it"
 # shellcheck disable=SC2046

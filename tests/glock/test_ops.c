@@ -31,7 +31,7 @@ static void do_breach(const char *op, struct glock *gl, struct glock_holder *gh)
 		gl_take(gl);
 	breach.bit_lock = gl->flags & GLOCK__F_LOCK;
 	if (!breach.spinlock)
-		gl_drop(gl);
+		glock__drop(gl);
 	if (breach.fn)
 		breach.fn(gl);
 }

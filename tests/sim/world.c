@@ -67,7 +67,8 @@ static int64_t work_at(struct world *w, unsigned int n)
 {
 	struct world_node *nd = &w->node[n];
 
-	if (!nd->space || w->f.worker || nd->dispatchers > (w->f.threads ? 1 : 0) ||
+	/* While a space is being closed no other call may go on in it; that does the work by itself. */
+	if (!nd->space || nd->closing || w->f.worker || nd->dispatchers > (w->f.threads ? 1 : 0) ||
 	    !is_free(&nd->space->work.lock) || !nd->space->work.n)
 		return INT64_MAX;
 	return paused(w, n, nd->space->work.heap[0]->work.at);

@@ -111,32 +111,45 @@ static void begin_walk(struct walk *w, const char *request)
 	}
 }
 
-/* What it has found since the last time; whole lines. */
+/* Whether whole lines end with the word that it is over. */
+static bool says_end(const char *lines, size_t len)
+{
+	const char *before = len > 1 ? memrchr(lines, '\n', len - 1) : NULL;
+	const char *last = before ? before + 1 : lines;
+
+	return len - (size_t)(last - lines) > 7 && memcmp(last, "walked ", 7) == 0;
+}
+
+/* What it has found since the last time; whole lines. Its last one ends it, be it still on its way out. */
 static void pass_on(struct walk *w, int out)
 {
 	static char text[64 * 1024];
 	static size_t len;
-	ssize_t n = 0;
+	bool ended = false;
 
-	while (w->pid > 0 && len < sizeof(text) &&
-	       (n = read(w->from, text + len, sizeof(text) - len)) > 0) {
+	while (w->pid > 0 && !ended) {
+		ssize_t n = read(w->from, text + len, sizeof(text) - len);
 		char *end;
 
+		if (n < 0)
+			return;
 		len += (size_t)n;
 		end = memrchr(text, '\n', len);
+		ended = n == 0 || (!end && len == sizeof(text));
 		if (!end)
 			continue;
 		n = end + 1 - text;
 		if (write(out, text, (size_t)n) != n)
 			_exit(1);
+		ended |= says_end(text, (size_t)n);
 		len -= (size_t)n;
 		memmove(text, end + 1, len);
 	}
-	if (w->pid > 0 && (n == 0 || len == sizeof(text))) {
-		close(w->from);
-		w->pid = 0;
-		len = 0;
-	}
+	if (!ended)
+		return;
+	close(w->from);
+	w->pid = 0;
+	len = 0;
 }
 
 static void serve(int in, int out)
@@ -148,6 +161,7 @@ static void serve(int in, int out)
 	caps_drop_for_good(CAPS_FIND_PATHS);
 	while (from && fgets(request, sizeof(request), from)) {
 		run_one(request, out);
+		pass_on(&walk, out);
 		if (wants_walk(request))
 			begin_walk(&walk, request);
 		pass_on(&walk, out);
