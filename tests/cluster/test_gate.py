@@ -20,20 +20,6 @@ def end(them):
         client.end()
 
 
-class Storage:
-    """What checks tokens: it refuses whoever comes with a lower one than it has seen."""
-
-    def __init__(self):
-        self.highest = 0
-        self.writes = []
-
-    def write(self, token, who):
-        taken = token >= self.highest
-        self.highest = max(token, self.highest)
-        self.writes.append((who, taken))
-        return taken
-
-
 def test_values_and_tokens(cluster, build):
     """A value goes with the lock; tokens rise, whoever dies meanwhile."""
     a, b, c = them = clients(cluster, build)
@@ -170,42 +156,6 @@ def test_dlm_controld_killed(cluster, build):
     finally:
         end(them)
     return said
-
-
-def test_paused_node_is_refused_by_storage(cluster, build):
-    """A node is stopped beyond corosync's patience and goes on: its late write has an old token."""
-    them = clients(cluster, build)
-    victim, storage = them[2], Storage()
-    try:
-        hold_dirty(them, victim, 4)
-        token = int(victim.ask("token 4").split()[2])
-        assert storage.write(token, "node3")
-        start_loops(them, 3)
-        cluster.pause(3)
-        paused = time.monotonic()
-        new, died, _ = them[0].nq(4, seconds=120)
-        taken = time.monotonic()
-        assert died == 1, them[0].text()
-        assert storage.write(new, "node1")
-        cluster.resume(3)
-        when = time.monotonic()
-        # it does not know yet, or just now: whatever it writes comes too late
-        late = int(victim.ask("token 4").split()[2])
-        assert late == token and not storage.write(late, "node3"), storage.writes
-        victim.expect("log lockspace", 120, when)
-        closed = victim.find("log lockspace", when)[0]
-        victim.expect("lost 4", 20, when)
-        ops = victim.ops(when, closed + 1)
-        assert not victim.find("sync", when), victim.text()
-        them[0].ask("dq 4")
-        rejoin(cluster, build, 3)
-        victim.expect("again 3", 120, when)
-        survivors_meet_nobody_but(them, ["node3"])
-    finally:
-        end(them)
-    return (f"taken over {taken - paused:.1f} s after it stopped; late write refused; it went on for "
-            f"{(ops[-1] - when) if ops else 0:.2f} s and {len(ops)} operations until its gate was "
-            f"closed ({closed - when:.1f} s)")
 
 
 def test_link_cut_and_mended(cluster, build):
