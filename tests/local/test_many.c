@@ -125,8 +125,6 @@ static void all_places(void **state)
 	int status;
 
 	(void)state;
-	if (GLOCK__ASAN || GLOCK__TSAN)
-		skip(); /* a thousand processes with a shadow each */
 	shared =
 	    mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
@@ -160,5 +158,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(all_places)};
 
+	if (GLOCK__ASAN || GLOCK__TSAN) {
+		puts("1..0 # SKIP a thousand processes, each with a sanitizer's memory");
+		return 0;
+	}
 	return RUN_TESTS(tests);
 }
