@@ -121,6 +121,11 @@ const char *unit_trend(char *buf, const float *values, unsigned n, int ascii)
 	return buf;
 }
 
+enum {
+	UTF8_MAX = 4,    /* bytes of a character */
+	ESCAPED_MAX = 4, /* \x and two digits */
+};
+
 /*
  * The next character: its bytes, and its columns in *columns; -1 columns where it must not reach a
  * terminal.
@@ -130,7 +135,8 @@ static size_t next_char(const char *s, mbstate_t *state, int *columns)
 	wchar_t wide;
 	size_t n = mbrtowc(&wide, s, strlen(s), state);
 
-	if (n == (size_t)-1 || n == (size_t)-2 || n == 0) {
+	/* libc takes sequences of five and six bytes, too, which are no characters (RFC 3629) */
+	if (n == 0 || n > UTF8_MAX) {
 		memset(state, 0, sizeof(*state));
 		*columns = -1;
 		return 1;
@@ -159,7 +165,7 @@ int unit_clean(char *buf, size_t size, const char *text, int width)
 		at = (size_t)snprintf(buf, size, "...");
 	total = skip ? 3 : 0;
 	memset(&state, 0, sizeof(state));
-	for (p = text; *p && at + 4 * 4 + 1 < size; p += n) {
+	for (p = text; *p && at + ESCAPED_MAX * UTF8_MAX + 1 < size; p += n) {
 		n = next_char(p, &state, &columns);
 		if (skip > 0) {
 			skip -= columns < 0 ? 4 * (int)n : columns;

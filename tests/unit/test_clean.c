@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Text that is not ours, made fit for a terminal. */
+#include "unit.h"
+#include "views/units.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void assert_clean(const char *text, const char *want)
+{
+	char buf[256];
+
+	unit_clean(buf, sizeof(buf), text, 0);
+	assert_string_equal(buf, want);
+}
+
+static void what_is_fit_stays(void **state)
+{
+	(void)state;
+	assert_clean("/db/journal.log", "/db/journal.log");
+	assert_clean("/d\xc3\xa4ten/\xe6\x97\xa5\xe6\x9c\xac",
+		     "/d\xc3\xa4ten/\xe6\x97\xa5\xe6\x9c\xac");
+}
+
+static void what_is_not_is_written_out(void **state)
+{
+	(void)state;
+	assert_clean("a\x1b[2Jb", "a\\x1b[2Jb");
+	assert_clean("a\nb", "a\\x0ab");
+	assert_clean("\xe2\x80\xae", "\\xe2\\x80\\xae"); /* from right to left */
+	assert_clean("\xff\xc3", "\\xff\\xc3");
+}
+
+/* Six bytes that libc takes for one character: neither shown as one nor more than there is room for. */
+static void too_long_for_a_character(void **state)
+{
+	static const char six[] = "\xfd\xbd\xbd\xbd\xbd\xbd";
+	char text[8 * 6 + 1] = "";
+
+	(void)state;
+	assert_clean(six, "\\xfd\\xbd\\xbd\\xbd\\xbd\\xbd");
+	for (int i = 0; i < 8; i++)
+		memcpy(text + 6 * i, six, 7);
+	for (size_t size = 4; size < 220; size++) {
+		char *buf = malloc(size + 64);
+
+		assert_non_null(buf);
+		memset(buf, '#', size + 64);
+		unit_clean(buf, size, text, 0);
+		assert_true(strlen(buf) < size);
+		for (size_t i = size; i < size + 64; i++)
+			assert_int_equal(buf[i], '#');
+		free(buf);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_is_fit_stays),
+	    cmocka_unit_test(what_is_not_is_written_out),
+	    cmocka_unit_test(too_long_for_a_character),
+	};
+
+	setlocale(LC_ALL, "C.UTF-8");
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
