@@ -25,7 +25,7 @@ static struct {
 	struct glock *gl;
 	struct glock_holder gh;
 } held[IDS];
-static double hang_s;
+static _Atomic double hang_s; /* the work's thread reads it */
 static char name[128];
 
 static void dump(struct glock *gl, glock_print_fn *print, void *to)
@@ -40,10 +40,11 @@ static void dump(struct glock *gl, glock_print_fn *print, void *to)
 /* Before the lock is given up. */
 static void inval(struct glock *gl, unsigned int what)
 {
-	struct timespec ts = {(time_t)hang_s, (long)((hang_s - (time_t)hang_s) * 1e9)};
+	double s = hang_s;
+	struct timespec ts = {(time_t)s, (long)((s - (double)(time_t)s) * 1e9)};
 
 	(void)gl, (void)what;
-	if (hang_s > 0)
+	if (s > 0)
 		nanosleep(&ts, NULL);
 	hang_s = 0;
 }
@@ -138,6 +139,7 @@ static int obey(const char *line)
 	char word[16] = "", mode[16] = "", file[32] = "";
 	unsigned int id = 0, type = 0, flags = 0;
 	unsigned long long number = 0;
+	double seconds;
 
 	sscanf(line, "%15s", word);
 	if (sscanf(line, "nq %u %u %llu %15s %x", &id, &type, &number, mode, &flags) >= 4)
@@ -154,8 +156,10 @@ static int obey(const char *line)
 		return cached(type, number, mode);
 	if (sscanf(line, "dump %31s", file) == 1)
 		return dump_all(file);
-	if (sscanf(line, "hang %lf", &hang_s) == 1)
+	if (sscanf(line, "hang %lf", &seconds) == 1) {
+		hang_s = seconds;
 		return 0;
+	}
 	if (sscanf(line, "name %127[^\n]", name) == 1)
 		return 0;
 	return -EINVAL;
