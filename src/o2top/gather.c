@@ -113,13 +113,18 @@ static void places_free(struct places *p)
 	free(p->slots);
 }
 
-/* The slot of a row, or the empty one where it belongs. */
-static uint32_t *place_of(const struct places *p, uint32_t space, struct row_id id)
+static size_t hash_of(uint32_t space, struct row_id id)
 {
 	uint64_t hash =
 	    (id.number ^ (uint64_t)id.class << 56 ^ (uint64_t)space << 48) * 0x9e3779b97f4a7c15u;
 
-	for (size_t i = (size_t)(hash >> 32);; i++) {
+	return (size_t)(hash >> 32);
+}
+
+/* The slot of a row, or the empty one where it belongs. */
+static uint32_t *place_of(const struct places *p, uint32_t space, struct row_id id)
+{
+	for (size_t i = hash_of(space, id);; i++) {
 		uint32_t *slot = &p->slots[i & p->mask];
 		const struct place *at = &p->list[*slot];
 
@@ -164,6 +169,8 @@ static int by_lock(const void *a, const void *b, void *arg)
 	return c ? c : compare_u64(x->node, y->node);
 }
 
+enum { AHEAD = 12 }; /* members */
+
 static int sort_members(struct places *places, struct member *members, size_t n)
 {
 	struct keyed *order = malloc((n + 1) * sizeof(*order));
@@ -171,8 +178,16 @@ static int sort_members(struct places *places, struct member *members, size_t n)
 
 	if (!order)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		/* slots lie anywhere: the memory is asked for early enough */
+		if (i + AHEAD < n) {
+			const struct member *next = &members[i + AHEAD];
+
+			__builtin_prefetch(
+			    &places->slots[hash_of(next->space, next->row) & places->mask], 1);
+		}
 		order[i] = (struct keyed){place_take(places, &members[i]), (uint32_t)i};
+	}
 	err = keyed_sort_by(order, n, by_lock, members);
 	if (!err)
 		keyed_arrange(order, n, members, sizeof(*members));
