@@ -190,17 +190,18 @@ static uint32_t seq_of(const void *record)
 
 /*
  * Reads a record that was being changed once more. True: it is whole now; false: it is not, and
- * what there is of it is in `record`.
+ * what there is of it is in `record`. Within one pread nothing is in order, as the kernel copies in
+ * whatever order is fast: so the number is read by itself, before and after.
  */
 static bool read_again(const struct glock__peek *p, char *record, uint32_t stride, uint64_t at)
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint32_t before, after;
 
-		if (glock__peek_at(p, record, stride, at) != (ssize_t)stride ||
+		if (glock__peek_at(p, &before, sizeof(before), at) != sizeof(before) ||
+		    glock__peek_at(p, record, stride, at) != (ssize_t)stride ||
 		    glock__peek_at(p, &after, sizeof(after), at) != sizeof(after))
 			return false;
-		before = seq_of(record);
 		if (!(before & 1) && before == after)
 			return true;
 		sched_yield();
@@ -255,7 +256,8 @@ int glock__peek_area(struct glock__peek *p, enum glock__area area, glock__peek_t
 
 			if (!seq && !seq_of(p->again + i))
 				continue;
-			if (seq & 1 || seq != seq_of(p->again + i))
+			/* the same twice: then nobody was at it between the first and the second */
+			if (seq & 1 || memcmp(record, p->again + i, stride) != 0)
 				torn = !read_again(p, record, stride, a->offset + at + i);
 			if (!take(p, record, torn, arg))
 				return 0;

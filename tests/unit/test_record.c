@@ -15,7 +15,7 @@
 
 static struct unpack column(const struct pack *p)
 {
-	return (struct unpack){p->data, p->data + p->n, false};
+	return (struct unpack){p->data, p->data ? p->data + p->n : NULL, false};
 }
 
 static void free_delta(struct delta *d)
