@@ -44,7 +44,7 @@ struct run {
 	char *resolved;          /* the path given, where it led elsewhere */
 	struct discovered found; /* the nodes of the cluster that this machine is in */
 	bool saw_space, saw_usable;
-	bool away; /* a node is, in the last sample */
+	bool away;    /* a node is, in the last sample */
 	int ended_by; /* a signal, or 0 */
 };
 
@@ -395,7 +395,7 @@ static int run(struct run *r)
 	}
 	drop_capabilities(r);
 	err = r->o.interactive ? interactive(r) : loop(r);
-	if (r->out.failed || err == -EINVAL)
+	if (r->out.failed || r->out.stale || err == -EINVAL)
 		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
 	if (err) {
 		complain("%s: %s", r->title, strerror(-err));
