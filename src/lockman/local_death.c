@@ -35,16 +35,35 @@ static uint32_t choose_recoverer(struct local *l, unsigned int dead)
 	return 0;
 }
 
+/* Its locks in that table, which we have. */
+static void purge_table(struct local *l, unsigned int shard, unsigned int node)
+{
+	int left;
+
+	do {
+		left = glock__table_purge(table_at(l, shard), node, PURGE_AT_ONCE);
+		glock__local_drop(l, shard);
+	} while (left > 0 && !glock__local_take(l, shard));
+}
+
+/* A table that is a stopped process's comes last: the others are not to wait for that. */
 static void purge(struct local *l, unsigned int node)
 {
-	for (unsigned int i = 0; i < SHARDS; i++) {
-		int left = atom_load64(&l->head->shard[i].size) != 0;
+	bool busy[SHARDS] = {false};
 
-		while (left > 0 && !glock__local_take(l, i)) {
-			left = glock__table_purge(table_at(l, i), node, PURGE_AT_ONCE);
-			glock__local_drop(l, i);
-		}
+	for (unsigned int i = 0; i < SHARDS; i++) {
+		int err;
+
+		if (!atom_load64(&l->head->shard[i].size))
+			continue;
+		err = glock__local_take_soon(l, i);
+		busy[i] = err == -EBUSY;
+		if (!err)
+			purge_table(l, i, node);
 	}
+	for (unsigned int i = 0; i < SHARDS; i++)
+		if (busy[i] && !glock__local_take(l, i))
+			purge_table(l, i, node);
 }
 
 /* How many are being recovered; if none is any more, all are told that grants go on. */

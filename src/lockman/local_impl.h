@@ -376,6 +376,8 @@ struct glock__lm_lock *glock__local_request_any(struct local *l);
 
 /* ---- local.c ---- */
 
+/* Which table knows a glock's lock. */
+unsigned int glock__local_shard(unsigned int type, uint64_t number);
 /* Under the table's lock: what was granted gets its token, and is in use. */
 void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
 /* What the node's side of the lock has to know of it. */

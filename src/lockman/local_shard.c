@@ -74,7 +74,7 @@ static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex, const uint32_
 		if (now < tell || node >= NODES)
 			continue;
 		tell = now + 10 * (now - tell + TOLD_AFTER);
-		glock__local_say(&l->o, "space %s: waits for %s, which has %s", l->name,
+		glock__local_say(&l->o, "space %s: waits for %s which has %s", l->name,
 				 glock__local_describe(l, node, who, sizeof(who)), what);
 	}
 }

@@ -58,7 +58,7 @@ static void describe_way(struct local *l, const struct in_the_way *way, char *bu
 	bool dead;
 
 	if (!way->n) {
-		snprintf(buf, size, "%s has its table",
+		snprintf(buf, size, "%s is at work on its table",
 			 glock__local_describe(l, way->owner - 1, who, sizeof(who)));
 		return;
 	}
@@ -68,7 +68,7 @@ static void describe_way(struct local *l, const struct in_the_way *way, char *bu
 	glock__local_describe(l, way->by->node, who, sizeof(who));
 	snprintf(buf, size, "%s%s %s it in %s%s%s%s", who, dead ? ", dead," : "",
 		 way->by->waits ? "wants" : "has", modes[way->by->mode],
-		 way->n > 1 ? ", and others" : "", *other ? "; who sees to deaths is " : "", other);
+		 way->n > 1 ? ", and others" : "", *other ? "; deaths are seen to by " : "", other);
 }
 
 static void tell(struct local *l, const struct request *r, int64_t now,
