@@ -273,7 +273,9 @@ SLOW static int nq_refused(struct glock_holder *pub, const char *where)
 	return nq_by_queue(pub, where);
 }
 
-static __attribute__((noinline)) int nq_more(struct glock_holder *pub, const char *where)
+#define APART static __attribute__((noinline))
+
+APART int nq_more(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -285,7 +287,21 @@ static __attribute__((noinline)) int nq_more(struct glock_holder *pub, const cha
 	}
 }
 
-int glock_nq_at(struct glock_holder *pub, const char *where)
+APART int nq_other(struct glock_holder *pub, const char *where)
+{
+	switch (glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where)) {
+	case GLOCK__FAST_TAKEN:
+		return 0;
+	case GLOCK__FAST_REFUSED:
+		return nq_refused(pub, where);
+	case GLOCK__FAST_MORE:
+		return nq_more(pub, where);
+	default:
+		return nq_by_queue(pub, where);
+	}
+}
+
+AT_LINE int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -299,8 +315,8 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 		return 0;
 	case GLOCK__FAST_REFUSED:
 		return nq_refused(pub, where);
-	case GLOCK__FAST_MORE:
-		return nq_more(pub, where);
+	case GLOCK__FAST_OTHER:
+		return nq_other(pub, where);
 	default:
 		return nq_by_queue(pub, where);
 	}
@@ -455,7 +471,7 @@ SLOW static int dq_by_queue(struct glock_holder *pub)
 	return err;
 }
 
-int glock_dq(struct glock_holder *pub)
+AT_LINE int glock_dq(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 
@@ -555,16 +571,17 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 int glock_token(const struct glock_holder *pub, uint64_t *token)
 {
 	const struct glock__holder *gh = gh_of(pub);
+	struct glock__lockman *lm;
 
 	if (gh->gl && gl_space(gh->gl)->generation != glock__generation())
 		return -ECHILD;
 	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_EX)
 		return -EPERM;
-	/* Set before the grant, and not changed while it is held. */
-	if (!gh->gl->lk.token)
-		return -EOPNOTSUPP;
-	*token = gh->gl->lk.token;
-	return 0;
+	if (gh_state(gh) & GLOCK__H_LOST) /* the next one's may be there already */
+		return -EIO;
+	lm = gl_space(gh->gl)->lm;
+	/* The lock manager gave it before the grant, and does not change it while it is held. */
+	return lm->ops->token ? lm->ops->token(lm, &gh->gl->lk, token) : -EOPNOTSUPP;
 }
 
 int glock_owner_died(const struct glock_holder *gh)

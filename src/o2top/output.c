@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include "complain.h"
+#include "ending.h"
 
 #include <errno.h>
 #include <string.h>
@@ -54,7 +55,9 @@ int output_frame(struct output *out, const struct frame *frame)
 
 	out->frames++;
 	if (err) {
-		complain("standard output: %s", strerror(-err));
+		/* who was interrupted, or has no reader any more, knows it */
+		if (!ending() && !ending_pipe_broken())
+			complain("standard output: %s", strerror(-err));
 		out->failed = true;
 	}
 	if (!err && out->log) {

@@ -11,6 +11,7 @@
 #include "here.h"
 #include "parcel.h"
 #include "paths_find.h"
+#include "processes_far.h"
 #include "tracing.h"
 
 #include <errno.h>
@@ -40,6 +41,8 @@ struct agent {
 	char spaces[REQUEST_MAX]; /* a blank before and behind each */
 	struct paths_finder finder;
 	struct tracing tracing;
+	struct processes *processes;
+	char processes_from[96]; /* when they were begun with */
 	double no_paths_before;
 	bool failed; /* nobody hears us any more, or there is no memory */
 };
@@ -292,6 +295,23 @@ static void dumps(const struct here *h, const char *path, const char *name, void
 	give(a, "o2dlm", name, 0, "%s/o2dlm/%s/locking_state", a->here.debugfs, name);
 }
 
+static void process(void *arg, const char *key, const struct buffer *text)
+{
+	struct agent *a = arg;
+
+	tell(a, "node", key, a->processes_from, text);
+}
+
+/* In lock spaces of libglock; not of another root, nor where one mount point is wanted. */
+static void processes(struct agent *a)
+{
+	if (!a->own_clock || *a->spaces)
+		return;
+	stamp(a, a->processes_from);
+	if (processes_tell(&a->processes, process, a))
+		a->failed = true;
+}
+
 static const char *state(const struct agent *a)
 {
 	char path[PATH_MAX];
@@ -356,6 +376,7 @@ static void answer(struct agent *a)
 			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
 		here_place(path, "%s/ocfs2", a->here.debugfs);
 		here_each(&a->here, ocfs2, a, path);
+		processes(a);
 	}
 	if (a->what == 'D' || a->deep) {
 		here_place(path, "%s/ocfs2", a->here.debugfs);
@@ -421,6 +442,7 @@ int agent_run(void)
 	for (size_t i = 0; i < a.n_pools; i++)
 		lines_free(&a.pools[i]);
 	free(a.pools);
+	processes_free(a.processes);
 	free(a.out.data);
 	return a.failed;
 }

@@ -227,7 +227,7 @@ void here_tasks(const struct here *h, struct buffer *b)
 
 void here_condition(const struct here *h, const char *name, struct buffer *b)
 {
-	static const char *const files[] = {"withdraw", "freeze", "lock_module/block"};
+	static const char *const files[] = {"withdraw", "freeze", "lock_module/block", "id"};
 	const char *colon = strchr(name, ':'), *base;
 	char path[PATH_MAX], value[64];
 
