@@ -152,6 +152,17 @@ def textfile_is_bounded():
 def textfile_nowhere():
     _, err = o2top("--textfile", "/nowhere/o2top.prom", "-i", "1", "ocfs2-hot", status=2)
     assert "/nowhere/o2top.prom: No such file" in err, err
+    # all of a recording, too: what is left there is not what was recorded
+    o2top("--textfile", "/nowhere/o2top.prom", "ocfs2-hot", status=2)
+
+
+@test
+def more_than_one_thing_to_show():
+    for arguments in (("--demo", "ocfs2-hot"), ("--replay", "ocfs2-hot", "ocfs2-hang"), ("--demo", "--replay", "ocfs2-hot")):
+        out, err = o2top("-b", *arguments, status=2)
+        assert not out and "One of them" in err, (arguments, err)
+    _, err = o2top("--columns", " ,", "ocfs2-hot", status=2)
+    assert "no such column: none at all" in err, err
 
 
 # ---- monitoring plugin ---------------------------------------------------------------------------
