@@ -410,16 +410,12 @@ static int run(struct run *r)
 	}
 	drop_capabilities(r);
 	err = r->o.interactive ? interactive(r) : loop(r);
-<<<<<<< HEAD
-	if (r->out.failed || r->out.stale || err == -EINVAL)
-=======
 	r->ended_by = r->ended_by ? r->ended_by : ending();
 	if (r->out.failed && ending_pipe_broken() && !r->ended_by)
 		r->ended_by = SIGPIPE;
 	if (r->ended_by)
 		return EXIT_DONE;
-	if (r->out.failed || err == -EINVAL)
->>>>>>> bb1589b83745fc4b786e159085f336fe27805d9f
+	if (r->out.failed || r->out.stale || err == -EINVAL)
 		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
 	if (err) {
 		complain("%s: %s", r->title, strerror(-err));

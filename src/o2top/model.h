@@ -101,21 +101,12 @@ struct node {
 	struct moment *when; /* its clocks at sample dropped + 1 + i */
 	uint32_t dropped;    /* older ones are not kept */
 	uint32_t last_sample;
-<<<<<<< HEAD
-	uint32_t named;         /* the sample that had it last, whether or not it could be read */
-	bool away;              /* it was missing from the sample before this one */
-	double interval_s;      /* since its sample before, own clock; NAN none */
-	double frame_s;         /* how much of that belongs to this frame */
-	bool wall_time;         /* it gave no monotonic clock at first: its time is wall time */
-	bool guessed_time;      /* the last sample had no clock of the kind that the node has */
-	int64_t trace_until_us; /* trace events up to here were counted */
-=======
+	uint32_t named;    /* the sample that had it last, whether or not it could be read */
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its sample before, own clock; NAN none */
 	double frame_s;    /* how much of that belongs to this frame */
 	bool wall_time;    /* it gave no monotonic clock at first: its time is wall time */
 	bool guessed_time; /* the last sample had no clock of the kind that the node has */
->>>>>>> bb1589b83745fc4b786e159085f336fe27805d9f
 	struct problems problems;
 };
 
