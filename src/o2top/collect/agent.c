@@ -32,8 +32,7 @@ struct agent {
 	bool own_clock; /* else it is told by files, for tests */
 	char nonce[WIRE_NONCE];
 	struct buffer out;
-	struct lines_pool *pools;
-	size_t n_pools;
+	struct lines_pools pools;
 	/* of the request */
 	char what;
 	size_t first;
@@ -74,15 +73,12 @@ static void add(struct agent *a, const void *data, size_t len)
 
 __attribute__((format(printf, 2, 3))) static void print(struct agent *a, const char *format, ...)
 {
-	char text[REQUEST_MAX + 256];
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(text, sizeof(text), format, args);
+	if (buffer_vprintf(&a->out, format, args))
+		a->failed = true;
 	va_end(args);
-	if (n > 0)
-		add(a, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -111,22 +107,9 @@ static char *stamp(const struct agent *a, char text[96])
 static struct lines_pool *pool_of(struct agent *a, const char *kind, const char *space)
 {
 	char name[PATH_MAX];
-	struct lines_pool *more;
 
 	snprintf(name, sizeof(name), "%s %s", kind, space);
-	for (size_t i = 0; i < a->n_pools; i++)
-		if (strcmp(a->pools[i].name, name) == 0)
-			return &a->pools[i];
-	more = reallocarray(a->pools, a->n_pools + 1, sizeof(*more));
-	if (!more)
-		return NULL;
-	a->pools = more;
-	more += a->n_pools;
-	*more = (struct lines_pool){.name = strdup(name)};
-	if (!more->name)
-		return NULL;
-	a->n_pools++;
-	return more;
+	return lines_pool_of(&a->pools, name, SIZE_MAX);
 }
 
 static void tell(struct agent *a, const char *kind, const char *space, const char *before,
@@ -439,9 +422,7 @@ int agent_run(void)
 			answer(&a);
 	tracing_stop(&a.tracing);
 	paths_stop(&a.finder);
-	for (size_t i = 0; i < a.n_pools; i++)
-		lines_free(&a.pools[i]);
-	free(a.pools);
+	lines_free_all(&a.pools);
 	processes_free(a.processes);
 	free(a.out.data);
 	return a.failed;
