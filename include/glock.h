@@ -450,7 +450,8 @@ int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
 /*
  * A number that goes with a lock held in EX, for storage that can refuse what comes from somebody
  * who had the lock before: higher than that of anyone in this space who had it in EX before, over
- * deaths, restarts and lost value blocks as well. -EPERM: not held in EX; -EOPNOTSUPP: has none. At once.
+ * deaths, restarts and lost value blocks as well. -EPERM: not held in EX; -EIO: lost meanwhile, and
+ * so is the number; -EOPNOTSUPP: this lock manager has none. At once.
  */
 int glock_token(const struct glock_holder *gh, uint64_t *token);
 

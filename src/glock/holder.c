@@ -555,16 +555,17 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 int glock_token(const struct glock_holder *pub, uint64_t *token)
 {
 	const struct glock__holder *gh = gh_of(pub);
+	struct glock__lockman *lm;
 
 	if (gh->gl && gl_space(gh->gl)->generation != glock__generation())
 		return -ECHILD;
 	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_EX)
 		return -EPERM;
-	/* Set before the grant, and not changed while it is held. */
-	if (!gh->gl->lk.token)
-		return -EOPNOTSUPP;
-	*token = gh->gl->lk.token;
-	return 0;
+	if (gh_state(gh) & GLOCK__H_LOST) /* the next one's may be there already */
+		return -EIO;
+	lm = gl_space(gh->gl)->lm;
+	/* The lock manager gave it before the grant, and does not change it while it is held. */
+	return lm->ops->token ? lm->ops->token(lm, &gh->gl->lk, token) : -EOPNOTSUPP;
 }
 
 int glock_owner_died(const struct glock_holder *gh)

@@ -178,7 +178,7 @@ struct glock {
 	uint32_t aux;             /* BUSY: the number of that; else its idle_since */
 	struct glock__lm_lock lk; /* behind it the value block, if it has one */
 };
-static_assert(sizeof(struct glock) == 72, "a glock is small");
+static_assert(sizeof(struct glock) == 64, "a glock is a cache line");
 
 /* What a glock has only while something is going on: under gl->lock as long as it is held. */
 struct glock__busy {

@@ -222,6 +222,20 @@ static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	glock__dlm_unuse(d);
 }
 
+static int dlm_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uint64_t *token)
+{
+	struct dlm *d = (struct dlm *)lm;
+	int err = -EIO;
+
+	pthread_mutex_lock(&d->lock);
+	if (lk->id && !d->left && !d->shut) {
+		*token = glock__dlm_slot_of(d, lk)->token;
+		err = 0;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
 /* The lock is no more; whoever may be about to deliver a demand for it gets done with that. */
 static void say_gone(struct dlm *d, struct glock__lm_lock *lk)
 {
@@ -409,6 +423,7 @@ static const struct glock__lm_ops dlm_ops = {
     .lock = dlm_lock,
     .cancel = dlm_cancel,
     .unlock = dlm_unlock,
+    .token = dlm_token,
     .leave = dlm_leave,
     .free = dlm_free,
     .start = dlm_start,

@@ -52,7 +52,7 @@ struct slot {
 	uint32_t next; /* free, or queued for the teller; index + 1 */
 	uint32_t flags;
 	uint64_t number;
-	uint64_t token; /* the highest that we know of */
+	uint64_t token; /* the highest that we know of; granted EX: the one that goes with it */
 	uint8_t type;
 	int8_t mode;     /* granted; GLOCK__IV: none */
 	int8_t asked;    /* of the open request */

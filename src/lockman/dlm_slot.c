@@ -173,7 +173,6 @@ void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 	token &= ~NO_VALUE;
 	if (token > s->token)
 		s->token = token;
-	lk->token = 0;
 	if (s->asked == GLOCK__EX)
-		lk->token = s->token = next_token(d, s->token);
+		s->token = next_token(d, s->token);
 }

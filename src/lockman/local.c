@@ -10,90 +10,32 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ---- open requests; a list that deaths are looked for by ---- */
-
-/*
- * Under l->lock, before the table knows of the request: then it cannot fail any more. The lock is
- * kept until it is known whether the request waits, so that its reply comes after; and so does
- * whoever answers all requests because the node leaves.
- */
-static int request_room(struct local *l)
-{
-	uint32_t room = 2 * l->n_requests + 8;
-	struct request *more;
-
-	if (l->n_requests < l->room)
-		return 0;
-	more = realloc(l->requests, room * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	l->requests = more;
-	l->room = room;
-	return 0;
-}
-
-/* It waits. */
-static void request_add(struct local *l, const struct request *r)
-{
-	__atomic_store_n(&r->lk->place, l->n_requests, __ATOMIC_RELAXED);
-	l->requests[l->n_requests++] = *r;
-	atom_store32(&l->waiting, l->n_requests);
-}
-
-/*
- * Under l->lock: where the request stands, or n_requests if it is none any more. Who cancels may ask
- * while the token is written, which takes the same room: then what it finds is not the request.
- */
-static uint32_t place_of(const struct local *l, const struct glock__lm_lock *lk)
-{
-	uint32_t place = __atomic_load_n(&lk->place, __ATOMIC_RELAXED);
-
-	return place < l->n_requests && l->requests[place].lk == lk ? place : l->n_requests;
-}
-
-bool glock__local_request_done(struct local *l, struct glock__lm_lock *lk)
-{
-	uint32_t place;
-	bool found;
-
-	pthread_mutex_lock(&l->lock);
-	place = place_of(l, lk);
-	found = place < l->n_requests;
-	if (found) {
-		l->requests[place] = l->requests[--l->n_requests];
-		__atomic_store_n(&l->requests[place].lk->place, place, __ATOMIC_RELAXED);
-		atom_store32(&l->waiting, l->n_requests);
-	}
-	pthread_mutex_unlock(&l->lock);
-	return found;
-}
-
 /* ---- completions ---- */
 
 /*
  * Under the table's lock: a grant gets its token, which therefore is higher than that of any
  * holder before, and is said to be in use, since somebody waits for it.
  */
-uint64_t glock__local_granted(struct local *l, unsigned int shard,
-			      const struct glock__table_event *ev)
+void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev)
 {
 	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+	struct glock__table *t = table_at(l, shard);
 
 	if (!(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
-		return 0;
+		return;
 	if (!lk->tell_at_once)
-		glock__table_held(table_at(l, shard), ev->lkid, true);
-	return ev->mode == GLOCK__EX ? atom_add64(&l->head->token, 1) + 1 : 0;
+		glock__table_held(t, ev->lkid, true);
+	if (ev->mode == GLOCK__EX)
+		glock__table_give_token(t, ev->lkid, atom_add64(&l->head->token, 1) + 1);
 }
 
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
-			    const struct glock__table_event *ev, uint64_t token)
+			    const struct glock__table_event *ev)
 {
 	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
 
 	if (lk->id != id)
 		lk->id = id; /* of a new lock; else others may look at it now */
-	__atomic_store_n(&lk->token, token, __ATOMIC_RELAXED); /* see place_of() */
 	if (!id)
 		lk->lvb_valid = false;
 	if (ev->status)
@@ -159,36 +101,44 @@ static int ask(struct local *l, unsigned int shard, struct glock__table_request 
 	int err;
 
 	pthread_mutex_lock(&l->lock);
-	err = request_room(l);
+	err = glock__local_request_room(l);
 	if (!err)
 		err = ask_fairly(l, shard, args, ev);
 	if (!err && ev->status == -EINPROGRESS) {
 		r->asked = local_now_about();
 		r->id = id_of(shard, ev->lkid);
-		request_add(l, r);
+		glock__local_request_add(l, r);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return err;
+}
+
+/* Short enough for its cell in the table: nobody else reads it. */
+enum { NAME_LEN = sizeof(uint64_t) + sizeof(uint32_t) };
+
+static void resource_name(unsigned char name[NAME_LEN], uint32_t type, uint64_t number)
+{
+	memcpy(name, &number, sizeof(number));
+	memcpy(name + sizeof(number), &type, sizeof(type));
 }
 
 static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		      uint64_t number, int mode, uint32_t flags)
 {
 	struct local *l = (struct local *)lm;
-	char name[GLOCK__LM_NAME_LEN + 1];
+	unsigned char name[NAME_LEN];
 	struct glock__table_event ev;
 	struct glock__table_request args = {
 	    .node = l->me,
 	    .mode = mode,
 	    .flags = flags & ~GLOCK__LM_CALLER_WAITS,
 	    .name = name,
-	    .namelen = GLOCK__LM_NAME_LEN,
+	    .namelen = NAME_LEN,
 	    .cookie = (uintptr_t)lk,
 	    .lvb = glock__lm_lvb(lk),
 	};
 	struct request r = {.lk = lk, .mode = mode, .type = type, .number = number};
 	unsigned int shard;
-	uint64_t token = 0;
 	int err;
 
 	/* A value that is not valid is not to become so by being written back. */
@@ -197,8 +147,8 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	if (lk->id) { /* then the table knows the resource */
 		shard = id_shard(lk->id);
 	} else {
-		glock__lm_name(name, type, number);
-		shard = (unsigned int)(glock__table_hash(name, GLOCK__LM_NAME_LEN) >> 32) % SHARDS;
+		resource_name(name, type, number);
+		shard = (unsigned int)(glock__table_hash(name, NAME_LEN) >> 32) % SHARDS;
 	}
 	glock__local_check_file(l);
 	err = glock__local_take(l, shard);
@@ -207,7 +157,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	args.lkid = id_lkid(l, lk->id);
 	err = has_left(l) ? -ENODEV : ask(l, shard, &args, &ev, &r);
 	if (!err && ev.status != -EINPROGRESS)
-		token = glock__local_granted(l, shard, &ev);
+		glock__local_granted(l, shard, &ev);
 	glock__local_drop(l, shard);
 	if (err == -ENOSPC)
 		glock__local_say(&l->o, "space %s: memory for locks is full", l->name);
@@ -223,7 +173,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		glock__local_sync_blocked(l);
 		pthread_mutex_unlock(&l->delivery);
 	}
-	glock__local_completed(lk, shard, &ev, token);
+	glock__local_completed(lk, shard, &ev);
 	lm->events->reply(lk, ev.status, ev.sbflags);
 	return 0;
 }
@@ -233,13 +183,14 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct local *l = (struct local *)lm;
 	struct glock__table_event ev = {0};
 	unsigned int shard = SHARDS;
-	uint32_t id = 0, place;
+	const struct request *r;
+	uint32_t id = 0;
 	int err = -ENOENT;
 
 	pthread_mutex_lock(&l->lock);
-	place = place_of(l, lk);
-	if (place < l->n_requests)
-		id = l->requests[place].id;
+	r = glock__local_request_of(l, lk);
+	if (r)
+		id = r->id;
 	pthread_mutex_unlock(&l->lock);
 	if (id)
 		shard = id_shard(id);
@@ -252,7 +203,7 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	/* Else it was granted just now, and the reply to that comes. */
 	if (err || !ev.status || !glock__local_request_done(l, lk))
 		return;
-	glock__local_completed(lk, shard, &ev, 0);
+	glock__local_completed(lk, shard, &ev);
 	lm->events->reply(lk, ev.status, ev.sbflags);
 }
 
@@ -289,6 +240,17 @@ static void local_idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
 		glock__local_poll(l);
 }
 
+/* Leaving gives the lock up, and then that number may be somebody else's: so that is looked at last. */
+static int local_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uint64_t *token)
+{
+	struct local *l = (struct local *)lm;
+
+	if (has_left(l))
+		return -EIO;
+	*token = glock__table_token(table_at(l, id_shard(lk->id)), id_cell(lk->id));
+	return has_left(l) ? -EIO : 0;
+}
+
 static int local_start(struct glock__lockman *lm)
 {
 	return glock__local_serve((struct local *)lm);
@@ -305,15 +267,8 @@ static void answer_all(struct local *l)
 {
 	struct glock__lm_lock *lk;
 
-	do {
-		pthread_mutex_lock(&l->lock);
-		lk = l->n_requests ? l->requests[l->n_requests - 1].lk : NULL;
-		if (lk)
-			atom_store32(&l->waiting, --l->n_requests);
-		pthread_mutex_unlock(&l->lock);
-		if (lk)
-			l->lm.events->reply(lk, -ENODEV, 0);
-	} while (lk);
+	while ((lk = glock__local_request_any(l)))
+		l->lm.events->reply(lk, -ENODEV, 0);
 }
 
 static void local_leave(struct glock__lockman *lm, bool failed)
@@ -352,6 +307,7 @@ static void local_free(struct glock__lockman *lm)
 	if (l->fd >= 0 && glock__local_fd(l) == l->fd)
 		close(l->fd);
 	free(l->requests);
+	free(l->index);
 	pthread_mutex_destroy(&l->lock);
 	pthread_mutex_destroy(&l->delivery);
 	free(l);
@@ -371,6 +327,7 @@ static const struct glock__lm_ops local_ops = {
     .attended = glock__local_attended,
     .wait = glock__local_wait,
     .nudge = glock__local_nudge,
+    .token = local_token,
     .in_the_way = glock__local_in_the_way,
     .file = glock__local_own_file,
     .alive = glock__local_keep_alive,

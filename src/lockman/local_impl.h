@@ -43,7 +43,7 @@
 #include <sys/types.h>
 
 #define LOCAL_MAGIC 0x6c61636f6c6b6367ull /* "gcklocal" */
-#define LOCAL_LAYOUT 1u
+#define LOCAL_LAYOUT 2u
 #define GLOCK__LOCAL_BASE "/dev/shm"
 #define NODES GLOCK__LOCAL_NODES
 #define SHARDS 16u
@@ -157,7 +157,8 @@ struct local {
 	pthread_mutex_t lock;
 	struct request *requests;
 	uint32_t n_requests, room;
-	uint32_t turn; /* which are looked at next */
+	uint32_t *index; /* into requests, see local_requests.c */
+	uint32_t turn;   /* which are looked at next */
 
 	uint32_t waiting;     /* n_requests, to be read without the lock */
 	void *leader;         /* NULL: no thread leads; or the word that it waits for, or its own */
@@ -208,10 +209,14 @@ static inline unsigned int id_shard(uint32_t id)
 {
 	return (id >> ID_SHIFT) - 1;
 }
+static inline uint32_t id_cell(uint32_t id)
+{
+	return id & ((1u << ID_SHIFT) - 1);
+}
 /* Under the table's lock. */
 static inline uint64_t id_lkid(const struct local *l, uint32_t id)
 {
-	return id ? glock__table_lkid(table_at(l, id_shard(id)), id & ((1u << ID_SHIFT) - 1)) : 0;
+	return id ? glock__table_lkid(table_at(l, id_shard(id)), id_cell(id)) : 0;
 }
 static_assert(SHARD_STRIDE / 64 < (size_t)1 << ID_SHIFT && SHARDS < 0xff, "an id has room");
 
@@ -344,16 +349,30 @@ void glock__local_sync_blocked(struct local *l);
 /* Nobody leads, and somebody has to look around from time to time. */
 void glock__local_on_guard(struct local *l);
 
+/* ---- local_requests.c ---- */
+
+/*
+ * Under l->lock, before the table knows of the request: then it cannot fail any more. The lock is
+ * kept until it is known whether the request waits, so that its reply comes after; and so does
+ * whoever answers all requests because the node leaves.
+ */
+int glock__local_request_room(struct local *l);
+/* Under l->lock: it waits. There is room. */
+void glock__local_request_add(struct local *l, const struct request *r);
+/* Under l->lock: the lock's open request, or NULL. */
+struct request *glock__local_request_of(const struct local *l, const struct glock__lm_lock *lk);
+/* It is answered now. False: it was already. */
+bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk);
+/* One of them is answered now; NULL: there is none. */
+struct glock__lm_lock *glock__local_request_any(struct local *l);
+
 /* ---- local.c ---- */
 
-/* It is answered now. False: it was already. */
-bool glock__local_request_done(struct local *l, struct glock__lm_lock *lk);
-/* Under the table's lock: the token of what was granted, or 0. */
-uint64_t glock__local_granted(struct local *l, unsigned int shard,
-			      const struct glock__table_event *ev);
+/* Under the table's lock: what was granted gets its token, and is in use. */
+void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
 /* What the node's side of the lock has to know of it. */
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
-			    const struct glock__table_event *ev, uint64_t token);
+			    const struct glock__table_event *ev);
 /* Withdraws if the file is not there any more; looks from time to time only. */
 void glock__local_check_file(struct local *l);
 

@@ -23,13 +23,12 @@ enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
 /* ---- fetching; under delivery ---- */
 
-static void deliver(struct local *l, const struct glock__table_event *ev, unsigned int shard,
-		    uint64_t token)
+static void deliver(struct local *l, const struct glock__table_event *ev, unsigned int shard)
 {
 	struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
 
 	if (ev->what & GLOCK__EVENT_AST && glock__local_request_done(l, lk)) {
-		glock__local_completed(lk, shard, ev, token);
+		glock__local_completed(lk, shard, ev);
 		l->lm.events->reply(lk, ev->status, ev->sbflags);
 	}
 	if (ev->what & GLOCK__EVENT_BAST)
@@ -54,20 +53,19 @@ static void fetch(struct local *l, unsigned int shard)
 {
 	struct glock__table *t = table_at(l, shard);
 	struct glock__table_event ev[BATCH];
-	uint64_t token[BATCH];
 	int n;
 
 	do {
 		if (glock__local_take(l, shard))
 			return;
 		for (n = 0; n < BATCH && glock__table_take(t, l->me, &ev[n]) > 0; n++)
-			token[n] = glock__local_granted(l, shard, &ev[n]);
+			glock__local_granted(l, shard, &ev[n]);
 		glock__local_drop(l, shard);
 		if (has_left(l))
 			return;
 		glock__local_sync_blocked(l);
 		for (int i = 0; i < n; i++)
-			deliver(l, &ev[i], shard, token[i]);
+			deliver(l, &ev[i], shard);
 	} while (n == BATCH);
 }
 

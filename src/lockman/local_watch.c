@@ -384,10 +384,12 @@ static void look_at(struct local *l, unsigned int node)
 
 static void next_tell(struct local *l, const struct request *r, int64_t now)
 {
+	struct request *now_open;
+
 	pthread_mutex_lock(&l->lock);
-	for (uint32_t i = 0; i < l->n_requests; i++)
-		if (l->requests[i].lk == r->lk && l->requests[i].asked == r->asked)
-			l->requests[i].told = now + (now - r->asked);
+	now_open = glock__local_request_of(l, r->lk);
+	if (now_open && now_open->asked == r->asked)
+		now_open->told = now + (now - r->asked);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -467,13 +469,14 @@ size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock 
 {
 	struct local *l = (struct local *)lm;
 	struct glock__table_blocker by[BLOCKERS];
+	const struct request *r;
 	uint32_t id = 0;
 	size_t n;
 
 	pthread_mutex_lock(&l->lock);
-	for (uint32_t i = 0; i < l->n_requests; i++)
-		if (l->requests[i].lk == lk)
-			id = l->requests[i].id;
+	r = glock__local_request_of(l, lk);
+	if (r)
+		id = r->id;
 	pthread_mutex_unlock(&l->lock);
 	n = id ? blockers(l, id, by, max < BLOCKERS ? max : BLOCKERS) : 0;
 	for (size_t i = 0; i < n; i++) {

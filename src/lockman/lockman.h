@@ -27,6 +27,7 @@
 
 #include "table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,11 +44,8 @@ struct glock__lm_lock {
 	/* Set by the lock manager: */
 	uint8_t lvb_valid; /* when it reads or writes the value */
 	uint8_t held;      /* with a grant: idle() is to be called once when nobody uses it */
-	union {
-		uint64_t token; /* with a grant of EX: higher than any before; 0: has none */
-		uint32_t place; /* the lock manager's own, while a request is open */
-	};
 };
+static_assert(sizeof(struct glock__lm_lock) == 8, "every glock has one");
 
 /* With the DLM's flags of a request: the calling thread is going to wait for it. */
 #define GLOCK__LM_CALLER_WAITS 0x80000000u
@@ -98,6 +96,12 @@ struct glock__lm_ops {
 	 */
 	int (*wait)(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
 	void (*nudge)(struct glock__lockman *lm, void *word);
+	/*
+	 * Of a lock held in EX: the number that was given with the grant, higher than any that went
+	 * with EX before. 0, or -EIO: this node can not go on, and does not have it any more.
+	 * Blocks for no longer than instructions.
+	 */
+	int (*token)(struct glock__lockman *lm, struct glock__lm_lock *lk, uint64_t *token);
 	/* Whom the open request waits for; how many of them are in out. */
 	size_t (*in_the_way)(struct glock__lockman *lm, struct glock__lm_lock *lk,
 			     struct glock__lm_peer *out, size_t max);

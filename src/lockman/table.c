@@ -427,6 +427,22 @@ void glock__table_held(struct glock__table *t, uint64_t lkid, bool held)
 		atom_store32(&lock->held, held);
 }
 
+void glock__table_give_token(struct glock__table *t, uint64_t lkid, uint64_t token)
+{
+	const struct lock *lock = lock_find(t, lkid);
+
+	if (lock && lock->gr == GLOCK__EX)
+		atom_store64(&res_at(t, lock->res)->token, token);
+}
+
+/* Reads what does not change while that lock is in EX, and nothing of what others change. */
+uint64_t glock__table_token(const struct glock__table *t, uint32_t ref)
+{
+	const union cell *cells = (const union cell *)((const char *)t + t->cells_at);
+
+	return atom_load64(&cells[cells[ref].lock.res].res.token);
+}
+
 uint64_t glock__table_lkid(const struct glock__table *t, uint32_t ref)
 {
 	const union cell *cell = ref && ref < t->cells_used ? cell_at(t, ref) : NULL;

@@ -213,6 +213,14 @@ void glock__table_woken(struct glock__table *t);
 bool glock__table_urgent(const struct glock__table *t);
 void glock__table_held(struct glock__table *t, uint64_t lkid, bool held);
 
+/*
+ * A number that goes with a lock in EX until it is given up: stored right after the grant, by whom
+ * it was granted to. It is that owner's alone, who reads it as long as it has the lock in EX,
+ * without the table's lock, by the lower half of the lock's id.
+ */
+void glock__table_give_token(struct glock__table *t, uint64_t lkid, uint64_t token);
+uint64_t glock__table_token(const struct glock__table *t, uint32_t ref);
+
 /* The id of the lock in that cell: the lower half of one that is known to be there. */
 uint64_t glock__table_lkid(const struct glock__table *t, uint32_t ref);
 

@@ -8,7 +8,7 @@
  *	union cell[]		resources, locks, value blocks, long names, free cells
  *
  * All cells have 64 bytes, a cache line, so that what is free always has the right size. A
- * resource with a name of up to 24 bytes and one lock on it are 128 bytes; a longer name takes one
+ * resource with a name of up to 16 bytes and one lock on it are 128 bytes; a longer name takes one
  * cell more, and so does the value block of a resource, from the first request with VALBLK until
  * the resource goes. A request with VALBLK that has to wait takes a cell for the copy that it
  * will read, until its AST is fetched: it is taken when the request is queued, so that neither
@@ -41,7 +41,7 @@
 #define FAULT(n) (GLOCK_FAULT == (n))
 
 #define TABLE_MAGIC 0x31656c626174676cull /* "lgtable1" */
-#define TABLE_LAYOUT 1u
+#define TABLE_LAYOUT 2u
 #define CELL_SIZE 64u
 #define REF_END UINT32_MAX /* a cursor behind the last lock of a queue */
 
@@ -50,7 +50,7 @@ enum cell_type { CELL_FREE, CELL_RES, CELL_LOCK, CELL_LVB, CELL_NAME, CELL_TYPE_
 /* The queues of a resource; LK_NONE is a lock that is not in one yet. */
 enum lock_status { LK_NONE, LK_GRANTED, LK_CONVERTING, LK_WAITING, LK_STATUS_MAX };
 
-#define RES_NAME_INLINE 24
+#define RES_NAME_INLINE 16
 
 struct res {
 	uint8_t type;
@@ -67,6 +67,8 @@ struct res {
 	 */
 	uint16_t count[GLOCK__LKMODE_MAX];
 	char name[RES_NAME_INLINE];
+	/* Its owner's number that goes with the lock in EX; stored to without the undo log. */
+	uint64_t token;
 };
 #define RES_LVB_SET 0x1u     /* the value block was written, or has a reason to be invalid */
 #define RES_LVB_INVALID 0x2u /* until it is written again */
@@ -120,7 +122,7 @@ struct name {
 	uint8_t type;
 	uint8_t reserved[3];
 	char rest[GLOCK__RESNAME_MAX - RES_NAME_INLINE];
-	uint32_t reserved2[5];
+	uint32_t reserved2[3];
 };
 
 struct freecell {

@@ -56,7 +56,7 @@ static uint64_t granted_ex(struct dlm *d, struct slot *s, const unsigned char *w
 	s->asked = GLOCK__EX;
 	glock__dlm_value_unpack(d, s, &r);
 	s->mode = GLOCK__EX;
-	return s->lk->token;
+	return s->token;
 }
 
 static void values_and_tokens(void **state)

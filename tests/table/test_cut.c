@@ -258,7 +258,7 @@ static uint32_t some_flags(void)
 
 static struct op some_op(void)
 {
-	static const char *const names[] = {"r", "a name of more than 24 bytes, in 2 cells"};
+	static const char *const names[] = {"r", "a name of more than 16 bytes, in 2 cells"};
 	struct op op = {.node = rig_random(RIG_NODES), .value_given = rig_random(4)};
 	uint32_t what = rig_random(100);
 

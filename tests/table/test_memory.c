@@ -95,15 +95,47 @@ static void record_sizes(void **state)
 	(void)state;
 	rig_open(&rig, 16, 0);
 	glock__table_usage(rig.t, &empty);
-	rig_lock(&rig, 0, EX, 0, "       2           75320");
+	rig_lock(&rig, 0, EX, 0, "of 16 characters");
 	glock__table_usage(rig.t, &one);
 	assert_int_equal((one.cells_used - empty.cells_used) * CELL_SIZE, 128);
-	rig_lock(&rig, 1, NL, F(EXPEDITE), "       2           75320");
+	rig_lock(&rig, 1, NL, F(EXPEDITE), "of 16 characters");
 	glock__table_usage(rig.t, &two);
 	assert_int_equal((two.cells_used - one.cells_used) * CELL_SIZE, 64);
 	assert_int_equal(two.cells_free + two.cells_used, 16);
 	assert_int_equal(two.resources, 1);
 	assert_int_equal(two.locks, 2);
+	rig_lock(&rig, 0, EX, 0, "of 17 characters.");
+	glock__table_usage(rig.t, &one);
+	assert_int_equal((one.cells_used - two.cells_used) * CELL_SIZE, 192);
+	rig_close(&rig);
+}
+
+/* A resource's, for who has it in EX; what else happens to the resource does not touch it. */
+static void tokens(void **state)
+{
+	const uint64_t first = 0x123456789abcdef0, second = UINT64_MAX;
+	struct rig rig;
+	event_t a, b, other;
+
+	(void)state;
+	rig_open(&rig, 16, 0);
+	a = rig_lock(&rig, 0, EX, F(VALBLK), "r");
+	assert_int_equal(glock__table_token(rig.t, (uint32_t)a.lkid), 0);
+	glock__table_give_token(rig.t, a.lkid, first);
+	other = rig_lock(&rig, 0, EX, 0, "s");
+	assert_int_equal(glock__table_token(rig.t, (uint32_t)other.lkid), 0);
+	b = rig_lock(&rig, 1, EX, F(VALBLK), "r");
+	assert_int_equal(b.status, -EINPROGRESS);
+	glock__table_give_token(rig.t, b.lkid, second);                /* does not have it */
+	glock__table_give_token(rig.t, a.lkid + (1ull << 32), second); /* late: there is none */
+	assert_int_equal(glock__table_token(rig.t, (uint32_t)a.lkid), first);
+	rig_check(&rig);
+	rig_unlock(&rig, a.lkid, F(VALBLK), "value");
+	rig_expect_ast(&rig, 1, b.lkid, EX);
+	glock__table_give_token(rig.t, b.lkid, second);
+	assert_int_equal(glock__table_token(rig.t, (uint32_t)b.lkid), second);
+	assert_int_equal(glock__table_token(rig.t, (uint32_t)other.lkid), 0);
+	rig_check(&rig);
 	rig_close(&rig);
 }
 
@@ -205,7 +237,7 @@ static void full_memory_lets_go(void **state)
 	b = rig_lock(&rig, 1, PR, F(VALBLK), "r");
 	assert_int_equal(rig.t->cells_used, rig.t->cells_end);
 	assert_int_equal(glock__table_lock(rig.t, &args, &event), -ENOSPC);
-	args.name = "another, with more than 24 bytes";
+	args.name = "another, with more than 16 bytes";
 	args.namelen = strlen(args.name);
 	assert_int_equal(glock__table_lock(rig.t, &args, &event), -ENOSPC);
 	args.namelen = 7;
@@ -521,6 +553,7 @@ int test_memory(void)
 	    cmocka_unit_test(init_cut_off),
 	    cmocka_unit_test(attach_refuses),
 	    cmocka_unit_test(record_sizes),
+	    cmocka_unit_test(tokens),
 	    cmocka_unit_test(full_memory),
 	    cmocka_unit_test(full_memory_in_a_deadlock),
 	    cmocka_unit_test(full_memory_lets_go),

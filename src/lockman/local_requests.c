@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_requests.c - the open requests of a node: an array that deaths are looked for by, and an
+ * index into it by the address of the lock. A lock itself has no room for where its request stands.
+ *
+ * l->lock protects it, which is innermost.
+ */
+#include "local_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The index has places for twice the requests that there is room for, so that chains are short. */
+static uint32_t first_place(const struct local *l, const struct glock__lm_lock *lk)
+{
+	return (uint32_t)((uintptr_t)lk / sizeof(*lk) * 0x9e3779b97f4a7c15ull >> 32) &
+	       (2 * l->room - 1);
+}
+
+static uint32_t next_place(const struct local *l, uint32_t place)
+{
+	return (place + 1) & (2 * l->room - 1);
+}
+
+/* The place of the index that leads to the lock's request, or the free one where it would. */
+static uint32_t find_place(const struct local *l, const struct glock__lm_lock *lk)
+{
+	uint32_t place = first_place(l, lk);
+
+	while (l->index[place] && l->requests[l->index[place] - 1].lk != lk)
+		place = next_place(l, place);
+	return place;
+}
+
+int glock__local_request_room(struct local *l)
+{
+	uint32_t room = l->room ? 2 * l->room : 8;
+	uint32_t *index;
+	struct request *more;
+
+	if (l->n_requests < l->room)
+		return 0;
+	index = calloc(2 * (size_t)room, sizeof(*index));
+	more = index ? realloc(l->requests, room * sizeof(*more)) : NULL;
+	if (!more) {
+		free(index);
+		return -ENOMEM;
+	}
+	free(l->index);
+	l->index = index;
+	l->requests = more;
+	l->room = room;
+	for (uint32_t i = 0; i < l->n_requests; i++)
+		index[find_place(l, more[i].lk)] = i + 1;
+	return 0;
+}
+
+void glock__local_request_add(struct local *l, const struct request *r)
+{
+	l->requests[l->n_requests++] = *r;
+	l->index[find_place(l, r->lk)] = l->n_requests;
+	atom_store32(&l->waiting, l->n_requests);
+}
+
+struct request *glock__local_request_of(const struct local *l, const struct glock__lm_lock *lk)
+{
+	uint32_t found = l->n_requests ? l->index[find_place(l, lk)] : 0;
+
+	return found ? &l->requests[found - 1] : NULL;
+}
+
+/* Whoever stands behind a place that is freed, and was to stand there or before, moves up. */
+static void free_place(struct local *l, uint32_t place)
+{
+	uint32_t mask = 2 * l->room - 1;
+
+	for (uint32_t at = next_place(l, place); l->index[at]; at = next_place(l, at)) {
+		uint32_t first = first_place(l, l->requests[l->index[at] - 1].lk);
+
+		if (((at - first) & mask) < ((at - place) & mask))
+			continue;
+		l->index[place] = l->index[at];
+		place = at;
+	}
+	l->index[place] = 0;
+}
+
+static void take_out(struct local *l, struct request *r)
+{
+	const struct request *last = &l->requests[l->n_requests - 1];
+
+	free_place(l, find_place(l, r->lk));
+	if (r != last) {
+		l->index[find_place(l, last->lk)] = (uint32_t)(r - l->requests) + 1;
+		*r = *last;
+	}
+	l->n_requests--;
+	atom_store32(&l->waiting, l->n_requests);
+}
+
+bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk)
+{
+	struct request *r;
+
+	pthread_mutex_lock(&l->lock);
+	r = glock__local_request_of(l, lk);
+	if (r)
+		take_out(l, r);
+	pthread_mutex_unlock(&l->lock);
+	return r;
+}
+
+struct glock__lm_lock *glock__local_request_any(struct local *l)
+{
+	struct glock__lm_lock *lk = NULL;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->n_requests) {
+		lk = l->requests[l->n_requests - 1].lk;
+		take_out(l, &l->requests[l->n_requests - 1]);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return lk;
+}
