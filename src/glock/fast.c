@@ -204,18 +204,24 @@ static bool recurs(const struct glock__thread *t, const struct glock *gl)
 enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
 					    const char *where)
 {
-	struct glock__thread *t = glock__self()->thread;
-	int slot = glock__slot_free(t);
+	struct glock__thread *t = glock__fast_thread(gl);
+	enum glock_mode mode = gh->mode;
+	int slot = t ? glock__slot_free(t) : -1;
 
-	if (slot < 0 || recurs(t, gl))
+	if (slot < 0 || (mode != GLOCK_SH && mode != GLOCK_EX) || recurs(t, gl))
 		return GLOCK__FAST_NOT;
 	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, where);
-	return glock__fast_nq_in(t, t->record, (unsigned int)slot, gl, gh, where);
+	return glock__fast_nq_in(t, t->record, (unsigned int)slot, t->used | 1u << slot, gl, gh,
+				 mode, where);
 }
 
-int glock__fast_dq_more(struct glock__thread *t, struct glock *gl, struct glock__holder *gh)
+int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 {
-	return glock__fast_dq_of(t, gh->slot, gl, gh);
+	struct glock__thread *t = glock__self()->thread;
+
+	if (!glock__fast_is_mine(t, gh))
+		return glock__fast_dq_slow(gh);
+	return glock__fast_dq_of(t, t->used & ~(1u << gh->slot), gl, gh);
 }
 
 /* ---- leaving ---- */

@@ -275,7 +275,9 @@ SLOW static int nq_refused(struct glock_holder *pub, const char *where)
 	return nq_by_queue(pub, where);
 }
 
-static __attribute__((noinline)) int nq_more(struct glock_holder *pub, const char *where)
+#define APART static __attribute__((noinline))
+
+APART int nq_more(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -287,7 +289,21 @@ static __attribute__((noinline)) int nq_more(struct glock_holder *pub, const cha
 	}
 }
 
-int glock_nq_at(struct glock_holder *pub, const char *where)
+APART int nq_other(struct glock_holder *pub, const char *where)
+{
+	switch (glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where)) {
+	case GLOCK__FAST_TAKEN:
+		return 0;
+	case GLOCK__FAST_REFUSED:
+		return nq_refused(pub, where);
+	case GLOCK__FAST_MORE:
+		return nq_more(pub, where);
+	default:
+		return nq_by_queue(pub, where);
+	}
+}
+
+AT_LINE int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -301,8 +317,8 @@ int glock_nq_at(struct glock_holder *pub, const char *where)
 		return 0;
 	case GLOCK__FAST_REFUSED:
 		return nq_refused(pub, where);
-	case GLOCK__FAST_MORE:
-		return nq_more(pub, where);
+	case GLOCK__FAST_OTHER:
+		return nq_other(pub, where);
 	default:
 		return nq_by_queue(pub, where);
 	}
@@ -457,7 +473,7 @@ SLOW static int dq_by_queue(struct glock_holder *pub)
 	return err;
 }
 
-int glock_dq(struct glock_holder *pub)
+AT_LINE int glock_dq(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 
