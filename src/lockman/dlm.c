@@ -179,7 +179,8 @@ static void waits(struct dlm *d, uintptr_t tag, uint32_t lkid)
 
 	pthread_mutex_lock(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
-	if (s && !s->lkid)
+	/* One that was refused meanwhile is no more, and the next step gets another. */
+	if (s && !s->lkid && (s->step == STEP_ONLY || s->step == STEP_TRY))
 		s->lkid = lkid;
 	if (s)
 		s->asking = false;
