@@ -3,8 +3,8 @@
  * glock trace: the events of all nodes of a space as they come, in the kernel's text.
  *
  * Each node is asked, by a time written into its file, to put its events there; asked again every
- * now and then, so that it stops by itself when nobody looks any more. Events of several nodes are
- * sorted by time within one turn.
+ * now and then, so that it stops by itself when nobody looks any more; and then nodes that came
+ * meanwhile are asked, too. Events of several nodes are sorted by time within one turn.
  */
 #include "cli.h"
 
@@ -29,6 +29,7 @@ struct traced {
 	char name[64];
 	uint64_t cursor;
 	bool began; /* the cursor is known */
+	bool known; /* it was there before: what it did meanwhile is shown */
 };
 
 struct line {
@@ -38,6 +39,7 @@ struct line {
 };
 
 struct tracing {
+	const char *wanted; /* only this node, or NULL */
 	struct glock__survey s;
 	struct traced *nodes;
 	size_t n_nodes;
@@ -164,52 +166,95 @@ static int ask(const struct tracing *t, int64_t until)
 	return status;
 }
 
+static int choose(struct tracing *t)
+{
+	const struct glock__survey_space *space = &t->s.spaces[0];
+
+	t->nodes = calloc(space->n_nodes + 1, sizeof(*t->nodes));
+	if (!t->nodes)
+		return -ENOMEM;
+	for (size_t i = 0; i < space->n_nodes; i++) {
+		const struct glock__survey_node *node = &space->nodes[i];
+
+		if (!node->peek || node->condition == GLOCK__NODE_DEAD ||
+		    !node_wanted(node, t->wanted))
+			continue;
+		t->nodes[t->n_nodes].node = node;
+		node_name(node, t->nodes[t->n_nodes].name, sizeof(t->nodes->name));
+		t->n_nodes++;
+	}
+	return 0;
+}
+
+static void let_go(struct tracing *t)
+{
+	free(t->nodes);
+	glock__survey_free(&t->s);
+}
+
+/* Where we were in the events of a node that was there before. */
+static void carry_over(struct traced *node, const struct tracing *before)
+{
+	for (size_t i = 0; i < before->n_nodes; i++) {
+		const struct traced *old = &before->nodes[i];
+
+		if (old->node->pid != node->node->pid || old->node->started != node->node->started)
+			continue;
+		node->cursor = old->cursor;
+		node->began = old->began;
+		node->known = true;
+	}
+}
+
+/* Who is there now. If nobody can tell, those of before are, and will be asked about again. */
+static void look_again(struct tracing *t)
+{
+	struct tracing now = {.wanted = t->wanted};
+
+	if (glock__survey(&now.s, t->s.spaces[0].path) || now.s.n != 1 || choose(&now)) {
+		let_go(&now);
+		return;
+	}
+	for (size_t i = 0; i < now.n_nodes; i++)
+		carry_over(&now.nodes[i], t);
+	let_go(t);
+	t->s = now.s;
+	t->nodes = now.nodes;
+	t->n_nodes = now.n_nodes;
+}
+
+static void skip_of_new(struct tracing *t)
+{
+	for (size_t i = 0; i < t->n_nodes; i++) {
+		if (!t->nodes[i].known)
+			skip_old(&t->nodes[i]);
+		t->nodes[i].known = true;
+	}
+}
+
 static int follow(struct tracing *t, int64_t end)
 {
 	const struct timespec turn = {0, TURN_NS};
 	int64_t asked = now_ns();
 	int status = ask(t, asked + LAST_NS);
 
-	for (size_t i = 0; i < t->n_nodes; i++)
-		skip_old(&t->nodes[i]);
+	skip_of_new(t);
 	while (status == EX_OK && !stop && now_ns() < end) {
 		nanosleep(&turn, NULL);
-		if (now_ns() - asked > ASK_NS) {
-			asked = now_ns();
-			ask(t, asked + LAST_NS);
-		}
 		for (size_t i = 0; i < t->n_nodes; i++)
 			if (take_events(t, &t->nodes[i]) == -ENOMEM)
 				status = EX_OSERR;
+		if (now_ns() - asked > ASK_NS) {
+			asked = now_ns();
+			look_again(t);
+			ask(t, asked + LAST_NS);
+			skip_of_new(t);
+		}
 		if (!print_lines(t))
 			status = EX_IOERR;
 	}
 	ask(t, 0);
 	return status;
-}
-
-static int choose(struct tracing *t, const char *wanted)
-{
-	struct glock__survey_space *space = &t->s.spaces[0];
-
-	t->nodes = calloc(space->n_nodes + 1, sizeof(*t->nodes));
-	if (!t->nodes)
-		return EX_OSERR;
-	for (size_t i = 0; i < space->n_nodes; i++) {
-		struct glock__survey_node *node = &space->nodes[i];
-
-		if (!node->peek || node->condition == GLOCK__NODE_DEAD ||
-		    !node_wanted(node, wanted))
-			continue;
-		t->nodes[t->n_nodes].node = node;
-		node_name(node, t->nodes[t->n_nodes].name, sizeof(t->nodes->name));
-		t->n_nodes++;
-	}
-	if (t->n_nodes)
-		return EX_OK;
-	complain("%s: no such node lives; glock ls %s lists them", wanted ? wanted : space->name,
-		 space->name);
-	return EX_NOINPUT;
 }
 
 /* ---- the command line ---------------------------------------------------------------------- */
@@ -226,12 +271,11 @@ static int run(int argc, char **argv)
 	struct sigaction action = {.sa_handler = on_signal};
 	struct tracing t = {.format = GLOCK__LINUX_6_1};
 	int64_t ns = INT64_MAX;
-	const char *node = NULL;
 	int option, status;
 
 	while ((option = next_option(argc, argv, ":n:t:h", longs)) != -1) {
 		if (option == 'n')
-			node = optarg;
+			t.wanted = optarg;
 		else if (option == 't' && !parse_seconds(optarg, &ns))
 			return usage_error("-t wants seconds, not %s", optarg);
 		else if (option != 't')
@@ -242,16 +286,21 @@ static int run(int argc, char **argv)
 	status = find_spaces(&t.s, argv[optind], true);
 	if (status)
 		return status;
-	status = choose(&t, node);
+	if (choose(&t)) {
+		status = EX_OSERR;
+	} else if (!t.n_nodes) {
+		complain("%s: no such node lives; glock ls %s lists them",
+			 t.wanted ? t.wanted : t.s.spaces[0].name, t.s.spaces[0].name);
+		status = EX_NOINPUT;
+	}
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	expect_cut_off();
 	if (!status)
 		status = follow(&t, ns == INT64_MAX ? ns : now_ns() + ns);
-	free(t.nodes);
 	free(t.lines);
-	glock__survey_free(&t.s);
+	let_go(&t);
 	return status;
 }
 
@@ -269,7 +318,8 @@ const struct command cmd_trace = {
 	"traced, a process takes no short cut, and a cached lock costs it a microsecond or so. "
 	"The\n"
 	"right to write to the space's and the nodes' files is needed, as it switches the events\n"
-	"on there; they stop by themselves some seconds after nobody looks any more.\n"
+	"on there; they stop by themselves some seconds after nobody looks any more. Nodes that\n"
+	"come later are followed from two seconds after their coming.\n"
 	"\n"
 	"Exit status: 0; 64 usage, 66 no such space or node, 74 output, 77 no permission.\n",
     .run = run,

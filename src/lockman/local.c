@@ -122,6 +122,19 @@ static void resource_name(unsigned char name[NAME_LEN], uint32_t type, uint64_t 
 	memcpy(name + sizeof(number), &type, sizeof(type));
 }
 
+static unsigned int shard_of(const unsigned char name[NAME_LEN])
+{
+	return (unsigned int)(glock__table_hash(name, NAME_LEN) >> 32) % SHARDS;
+}
+
+unsigned int glock__local_shard(unsigned int type, uint64_t number)
+{
+	unsigned char name[NAME_LEN];
+
+	resource_name(name, type, number);
+	return shard_of(name);
+}
+
 static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		      uint64_t number, int mode, uint32_t flags)
 {
@@ -148,7 +161,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		shard = id_shard(lk->id);
 	} else {
 		resource_name(name, type, number);
-		shard = (unsigned int)(glock__table_hash(name, NAME_LEN) >> 32) % SHARDS;
+		shard = shard_of(name);
 	}
 	glock__local_check_file(l);
 	err = glock__local_take(l, shard);

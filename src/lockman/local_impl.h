@@ -292,15 +292,19 @@ struct wakes {
 
 /* pthread_mutex_init(), to be shared between processes and robust. */
 int glock__local_mutex_init(pthread_mutex_t *mutex);
+/* How long to wait for a mutex whose owner may be stopped. */
+enum patience { DO_NOT_WAIT, WAIT_SHORTLY, WAIT_FOR_IT };
 /*
  * Takes a mutex that may be a dead or a stopped process's. *owner says whose. 0; -EOWNERDEAD: it is
- * ours now, and what it protects is to be put in order; -EIO: not usable. wait: or -EBUSY.
+ * ours now, and what it protects is to be put in order; -EIO: not usable; -EBUSY: not in that time.
  */
-int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner, bool wait,
-			    const char *what);
+int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner,
+			    enum patience patience, const char *what);
 
 /* A table for us alone; made, if it was not there. -EIO, -ENOSPC. */
 int glock__local_take(struct local *l, unsigned int shard);
+/* The same for who has other things to do than to wait for a stopped process: or -EBUSY. */
+int glock__local_take_soon(struct local *l, unsigned int shard);
 /* Rings for whoever is to be told; lets go of the table; and wakes them. */
 void glock__local_drop(struct local *l, unsigned int shard);
 /* The table gets more memory: 0, or -ENOSPC. */
@@ -311,12 +315,10 @@ void glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wake
 		       unsigned int node);
 void glock__local_wake(struct slot *slot);
 
-/* ---- local_watch.c: others: dead, stopped, in the way ---- */
+/* ---- local_death.c: others that died ---- */
 
 /* Whether the kernel says that it is alive. */
 bool glock__local_alive(struct local *l, unsigned int node);
-/* Looks whether who is in the way of our requests is dead, and if so puts it in order. */
-void glock__local_watch(struct local *l);
 /* The node is dead, or gives up itself (gone): its locks go. wait: for others who do such now. */
 int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, bool gone,
 		      bool wait);
@@ -327,9 +329,15 @@ void glock__local_give_up(struct local *l);
 /* Names somebody for each death that nobody sees to any more. */
 int glock__local_recovery_start(struct local *l);
 void *glock__local_recovery_thread(void *arg);
-/* "PID (COMMAND)", and "stopped" if it is. */
+
+/* ---- local_watch.c: others: in the way, stopped ---- */
+
+/* Looks whether who is in the way of our requests is dead, and if so puts it in order. */
+void glock__local_watch(struct local *l);
+void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
 size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,
 			       struct glock__lm_peer *out, size_t max);
+/* "process PID (COMMAND)", and "stopped" if it is. */
 const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size);
 
 /* ---- local_serve.c ---- */
@@ -368,6 +376,8 @@ struct glock__lm_lock *glock__local_request_any(struct local *l);
 
 /* ---- local.c ---- */
 
+/* Which table knows a glock's lock. */
+unsigned int glock__local_shard(unsigned int type, uint64_t number);
 /* Under the table's lock: what was granted gets its token, and is in use. */
 void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
 /* What the node's side of the lock has to know of it. */

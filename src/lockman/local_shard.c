@@ -37,52 +37,57 @@ int glock__local_mutex_init(pthread_mutex_t *mutex)
 	return -err;
 }
 
-/* ThreadSanitizer does not know pthread_mutex_clocklock(). */
-static int clocklock(pthread_mutex_t *mutex, const struct timespec *until)
+/* ThreadSanitizer knows only the one that goes by the other clock. */
+static int lock_until(pthread_mutex_t *mutex, int64_t until)
 {
 #if GLOCK__TSAN
-	(void)until;
-	return pthread_mutex_lock(mutex);
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts = local_time(ts.tv_sec * 1000000000ll + ts.tv_nsec + until - local_now());
+	return pthread_mutex_timedlock(mutex, &ts);
 #else
-	return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, until);
+	const struct timespec ts = local_time(until);
+
+	return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &ts);
 #endif
 }
 
 /* It takes long: who has it? */
 static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex, const uint32_t *owner,
-			  const char *what)
+			  enum patience patience, const char *what)
 {
 	int64_t now = local_now(), tell = now + TOLD_AFTER;
-	struct timespec until;
 	int err;
 
 	for (;;) {
 		char who[64];
 		uint32_t node;
 
-		until = local_time(now + PATIENCE);
-		err = clocklock(mutex, &until);
+		err = lock_until(mutex, now + PATIENCE);
 		if (err != ETIMEDOUT)
 			return err;
+		if (patience == WAIT_SHORTLY)
+			return EBUSY;
 		now = local_now();
 		node = atom_load32((uint32_t *)(uintptr_t)owner) - 1;
 		if (now < tell || node >= NODES)
 			continue;
 		tell = now + 10 * (now - tell + TOLD_AFTER);
-		glock__local_say(&l->o, "space %s: waits for %s, which has %s", l->name,
+		glock__local_say(&l->o, "space %s: waits for %s which has %s", l->name,
 				 glock__local_describe(l, node, who, sizeof(who)), what);
 	}
 }
 
-int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner, bool wait,
-			    const char *what)
+int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner,
+			    enum patience patience, const char *what)
 {
 	int err = pthread_mutex_trylock(mutex);
 
-	for (int i = 0; err == EBUSY && wait && !l->one_cpu && i < SPINS; i++)
+	for (int i = 0; err == EBUSY && patience && !l->one_cpu && i < SPINS; i++)
 		err = pthread_mutex_trylock(mutex);
-	if (err == EBUSY && wait)
-		err = wait_for_mutex(l, mutex, owner, what);
+	if (err == EBUSY && patience)
+		err = wait_for_mutex(l, mutex, owner, patience, what);
 	if (err == EBUSY)
 		return -EBUSY;
 	if (err && err != EOWNERDEAD)
@@ -107,10 +112,10 @@ static int make_table(struct local *l, unsigned int shard)
 	return err;
 }
 
-int glock__local_take(struct local *l, unsigned int shard)
+static int take(struct local *l, unsigned int shard, enum patience patience)
 {
 	struct shard *s = &l->head->shard[shard];
-	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, true, "a lock table");
+	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, patience, "a lock table");
 
 	if (err == -EOWNERDEAD) {
 		atom_add32(&l->head->cut_off, 1);
@@ -126,6 +131,16 @@ int glock__local_take(struct local *l, unsigned int shard)
 	if (err)
 		pthread_mutex_unlock(&s->mutex);
 	return err;
+}
+
+int glock__local_take(struct local *l, unsigned int shard)
+{
+	return take(l, shard, WAIT_FOR_IT);
+}
+
+int glock__local_take_soon(struct local *l, unsigned int shard)
+{
+	return take(l, shard, WAIT_SHORTLY);
 }
 
 /* ---- telling others ---- */

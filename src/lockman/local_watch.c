@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_watch.c - the other nodes: who is in the way, who of them is dead, and what then.
+ * local_watch.c - who waits looks every WATCH_NS at those who are in its way, and asks the kernel
+ * whether they are alive; who is not is buried (local_death.c). And others are told whom it waits for.
  *
- * Nobody is told of a death. Whoever waits looks every WATCH_NS at those who are in its way, and asks
- * the kernel whether they are alive; one that is not it buries: its locks go, their value blocks
- * become invalid, waiters are granted. All that happens under head->members, and can be cut
- * off anywhere: the slot is DEAD from before the first lock goes until after the last one.
- *
- * Where some node has a recovery callback, grants are kept back (head->blocked) from before the
- * first lock goes until that callback has returned on one node, which the slot names. If that
- * node dies as well another one is named, if there is one left; else grants go on.
+ * Who is in the way may be stopped with the lock of a table. The program that asks for whom it waits
+ * is told so after a short time, and the service thread looks at other things meanwhile.
  */
 #include "local_impl.h"
 
 #include "proc.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #define WATCH_NS 15000000ll
 #define TELL_NS 5000000000ll /* after how long a wait is told, and then each time twice as long */
 
-enum { REQUESTS = 16, BLOCKERS = 32, PURGE_AT_ONCE = 64, SELDOM = 8 };
+enum { REQUESTS = 16, BLOCKERS = 32, SELDOM = 8 };
 
 /* ---- who it is ---- */
 
@@ -36,7 +30,7 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
 	return buf;
 }
 
-static void peer_of(const struct local *l, unsigned int node, struct glock__lm_peer *peer)
+void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer)
 {
 	const struct slot *slot = &l->head->slot[node];
 
@@ -45,256 +39,49 @@ static void peer_of(const struct local *l, unsigned int node, struct glock__lm_p
 	peer->comm[sizeof(peer->comm) - 1] = 0;
 }
 
-/* ---- deaths; under head->members ---- */
-
-static bool takes_part(struct local *l, unsigned int node)
-{
-	return atom_load32(&l->head->slot[node].state) == SLOT_LIVE &&
-	       (node == l->me || glock__local_alive(l, node));
-}
-
-/* 1 + a node that can put in order what that one left; 0: there is none. */
-static uint32_t choose_recoverer(struct local *l, unsigned int dead)
-{
-	for (unsigned int i = 0; i < slots_end(l); i++)
-		if (i != dead && l->head->slot[i].flags & SLOT_RECOVERS && takes_part(l, i))
-			return i + 1;
-	return 0;
-}
-
-static void purge(struct local *l, unsigned int node)
-{
-	for (unsigned int i = 0; i < SHARDS; i++) {
-		int left = atom_load64(&l->head->shard[i].size) != 0;
-
-		while (left > 0 && !glock__local_take(l, i)) {
-			left = glock__table_purge(table_at(l, i), node, PURGE_AT_ONCE);
-			glock__local_drop(l, i);
-		}
-	}
-}
-
-/* How many are being recovered; if none is any more, all are told that grants go on. */
-static void count_blocked(struct local *l)
-{
-	uint32_t before = l->head->blocked, n = 0;
-
-	for (unsigned int i = 0; i < slots_end(l); i++)
-		n += atom_load32(&l->head->slot[i].state) == SLOT_RECOVERING;
-	atom_store32(&l->head->blocked, n);
-	if (n || !before)
-		return;
-	for (unsigned int i = 0; i < slots_end(l); i++) {
-		struct slot *slot = &l->head->slot[i];
-		struct wakes wakes = {0};
-
-		if (atom_load32(&slot->state) != SLOT_LIVE)
-			continue;
-		glock__local_ring(slot, 0, true, &wakes, i);
-		glock__local_wake(slot);
-	}
-}
-
-/* Names a node for each death that nobody sees to. */
-static void name_recoverers(struct local *l)
-{
-	for (unsigned int i = 0; i < slots_end(l); i++) {
-		struct slot *slot = &l->head->slot[i];
-		uint32_t by = slot->recoverer - 1;
-		struct wakes wakes = {0};
-
-		if (atom_load32(&slot->state) != SLOT_RECOVERING)
-			continue;
-		if (by < NODES && slot->recoverer_generation == l->head->slot[by].generation &&
-		    takes_part(l, by))
-			continue;
-		by = choose_recoverer(l, i) - 1;
-		if (by >= NODES) {
-			atom_store32(&slot->state, SLOT_FREE); /* nobody is left who could */
-			continue;
-		}
-		slot->recoverer_generation = l->head->slot[by].generation;
-		atom_store32(&slot->recoverer, by + 1);
-		glock__local_ring(&l->head->slot[by], 0, true, &wakes, by);
-		glock__local_wake(&l->head->slot[by]);
-	}
-	count_blocked(l);
-}
-
-static void clear_dead(struct local *l, unsigned int node)
-{
-	struct slot *slot = &l->head->slot[node];
-	bool recover = choose_recoverer(l, node);
-
-	slot->recoverer = 0;
-	if (recover)
-		atom_store32(&l->head->blocked, l->head->blocked + 1);
-	purge(l, node);
-	glock__local_remove_own_file(l, node);
-	atom_store32(&slot->state, recover ? SLOT_RECOVERING : SLOT_FREE);
-	if (l->head->blocked)
-		name_recoverers(l);
-}
-
-/* What a dead process was about when it had the mutex. */
-static void tidy_members(struct local *l)
-{
-	for (unsigned int i = 0; i < slots_end(l); i++)
-		if (atom_load32(&l->head->slot[i].state) == SLOT_DEAD)
-			clear_dead(l, i);
-	if (l->head->blocked)
-		name_recoverers(l);
-}
-
-static int take_members(struct local *l, bool wait)
-{
-	int err = glock__local_mutex_take(l, &l->head->members, &l->head->members_owner, wait,
-					  "the list of processes");
-
-	if (err == -EOWNERDEAD) {
-		tidy_members(l);
-		err = pthread_mutex_consistent(&l->head->members) ? -EIO : 0;
-	}
-	return err;
-}
-
-int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, bool gone, bool wait)
-{
-	struct slot *slot = &l->head->slot[node];
-	int err = take_members(l, wait);
-
-	if (err)
-		return err;
-	/* Asked once more: it may have been buried meanwhile, and have a new user. */
-	if (slot->generation == generation && atom_load32(&slot->state) == SLOT_LIVE &&
-	    (gone || !glock__local_alive(l, node))) {
-		atom_store32(&slot->state, SLOT_DEAD);
-		clear_dead(l, node);
-	}
-	pthread_mutex_unlock(&l->head->members);
-	return 0;
-}
-
-void glock__local_give_up(struct local *l)
-{
-	if (take_members(l, true))
-		return;
-	purge(l, l->me);
-	glock__local_remove_own_file(l, l->me);
-	atom_store32(&l->slot->state, SLOT_FREE);
-	if (l->head->blocked)
-		name_recoverers(l); /* it may have been us */
-	pthread_mutex_unlock(&l->head->members);
-}
-
-/*
- * To ask the kernel for a byte takes the longer the more there are. So, unless it is about finding any
- * place at all, only those are asked for whose pid is nobody's. That says nothing by itself: it may be
- * of another pid namespace, or have left a child that keeps it alive.
- */
-void glock__local_bury_all(struct local *l, bool thorough)
-{
-	for (unsigned int i = 0; i < slots_end(l); i++) {
-		struct slot *slot = &l->head->slot[i];
-		uint32_t generation = slot->generation;
-
-		if (i == l->me || atom_load32(&slot->state) != SLOT_LIVE ||
-		    (!thorough && (!kill((pid_t)slot->pid, 0) || errno != ESRCH)))
-			continue;
-		if (!glock__local_alive(l, i))
-			glock__local_bury(l, i, generation, false, true);
-	}
-	if (atom_load32(&l->head->blocked))
-		glock__local_recovery_start(l);
-}
-
-/* ---- recovery ---- */
-
-/* Under head->members: those who recover, and died in it, are dead themselves. */
-static void bury_recoverers(struct local *l)
-{
-	for (unsigned int i = 0; i < slots_end(l); i++) {
-		const struct slot *slot = &l->head->slot[i];
-		uint32_t by = slot->recoverer - 1;
-		struct slot *who = by < NODES ? &l->head->slot[by] : NULL;
-
-		if (!who || atom_load32(&slot->state) != SLOT_RECOVERING ||
-		    slot->recoverer_generation != who->generation ||
-		    atom_load32(&who->state) != SLOT_LIVE || glock__local_alive(l, by))
-			continue;
-		atom_store32(&who->state, SLOT_DEAD);
-		clear_dead(l, by);
-	}
-}
-
-int glock__local_recovery_start(struct local *l)
-{
-	int err = take_members(l, false);
-
-	if (err)
-		return err;
-	bury_recoverers(l);
-	name_recoverers(l);
-	pthread_mutex_unlock(&l->head->members);
-	return 0;
-}
-
-/* Whether that death is ours to see to. */
-static bool is_for_me(const struct local *l, unsigned int node)
-{
-	const struct slot *slot = &l->head->slot[node];
-
-	return atom_load32(&slot->state) == SLOT_RECOVERING &&
-	       atom_load32(&slot->recoverer) == l->me + 1 &&
-	       slot->recoverer_generation == l->slot->generation;
-}
-
-static void recover(struct local *l, unsigned int node)
-{
-	struct glock__lm_peer peer;
-
-	peer_of(l, node, &peer);
-	peer.dead = true;
-	l->lm.events->recover(l->lm.owner, &peer);
-	if (take_members(l, true))
-		return;
-	if (is_for_me(l, node))
-		atom_store32(&l->head->slot[node].state, SLOT_FREE);
-	count_blocked(l);
-	pthread_mutex_unlock(&l->head->members);
-}
-
-void *glock__local_recovery_thread(void *arg)
-{
-	struct local *l = arg;
-
-	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
-		uint32_t seen = atom_load32(&l->to_recover);
-
-		for (unsigned int i = 0; i < slots_end(l) && atom_load32(&l->head->blocked); i++)
-			if (is_for_me(l, i) && !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
-				recover(l, i);
-		atom_wait(&l->to_recover, seen, NULL);
-	}
-	return NULL;
-}
-
 /* ---- who waits looks around ---- */
 
-static void tell(struct local *l, const struct request *r, int64_t now,
-		 const struct glock__table_blocker *by, size_t n)
-{
-	static const char *const modes[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
-	char who[64];
+static const char *const modes[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
 
-	if (n)
-		glock__local_say(
-		    &l->o,
-		    "space %s: lock %u:%" PRIu64 " is waited for in %s since %" PRId64
-		    " s; %s %s it in %s%s",
-		    l->name, r->type, r->number, modes[r->mode], (now - r->asked) / 1000000000,
-		    glock__local_describe(l, by->node, who, sizeof(who)),
-		    by->waits ? "wants" : "has", modes[by->mode], n > 1 ? ", and others" : "");
+/* Who is in the way of a request. */
+struct in_the_way {
+	size_t n;
+	struct glock__table_blocker by[BLOCKERS];
+	uint32_t owner; /* else, since the table is not to be had: 1 + the slot of who has that */
+};
+
+/* The first one who is in the way, and how. */
+static void describe_way(struct local *l, const struct in_the_way *way, char *buf, size_t size)
+{
+	uint32_t members = atom_load32(&l->head->members_owner) - 1;
+	char who[64], other[80] = "";
+	bool dead;
+
+	if (!way->n) {
+		snprintf(buf, size, "%s is at work on its table",
+			 glock__local_describe(l, way->owner - 1, who, sizeof(who)));
+		return;
+	}
+	dead = way->by->node != l->me && !glock__local_alive(l, way->by->node);
+	if (dead && members < NODES)
+		glock__local_describe(l, members, other, sizeof(other));
+	glock__local_describe(l, way->by->node, who, sizeof(who));
+	snprintf(buf, size, "%s%s %s it in %s%s%s%s", who, dead ? ", dead," : "",
+		 way->by->waits ? "wants" : "has", modes[way->by->mode],
+		 way->n > 1 ? ", and others" : "", *other ? "; deaths are seen to by " : "", other);
+}
+
+static void tell(struct local *l, const struct request *r, int64_t now,
+		 const struct in_the_way *way)
+{
+	char how[256];
+
+	if (!way->n && !way->owner)
+		return;
+	describe_way(l, way, how, sizeof(how));
+	glock__local_say(
+	    &l->o, "space %s: lock %u:%" PRIu64 " is waited for in %s since %" PRId64 " s; %s",
+	    l->name, r->type, r->number, modes[r->mode], (now - r->asked) / 1000000000, how);
 }
 
 /* Since when grants are kept back, if that is to be told now; else 0. */
@@ -356,16 +143,27 @@ static size_t some_requests(struct local *l, struct request *out)
 	return n;
 }
 
-static size_t blockers(struct local *l, uint32_t id, struct glock__table_blocker *out, size_t max)
+static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way)
 {
 	unsigned int shard = id_shard(id);
-	size_t n;
+	uint32_t owner;
+	int err;
 
-	if (shard >= SHARDS || glock__local_take(l, shard))
-		return 0;
-	n = glock__table_blockers(table_at(l, shard), id_lkid(l, id), out, max);
-	glock__local_drop(l, shard);
-	return n;
+	way->n = 0;
+	way->owner = 0;
+	if (shard >= SHARDS)
+		return;
+	do { /* a thread of ours goes on as surely as this one */
+		err = glock__local_take_soon(l, shard);
+		owner = atom_load32(&l->head->shard[shard].owner);
+	} while (err == -EBUSY && owner == l->me + 1);
+	if (!err) {
+		way->n =
+		    glock__table_blockers(table_at(l, shard), id_lkid(l, id), way->by, BLOCKERS);
+		glock__local_drop(l, shard);
+	} else if (err == -EBUSY && owner <= NODES) {
+		way->owner = owner;
+	}
 }
 
 static void look_at(struct local *l, unsigned int node)
@@ -400,19 +198,19 @@ static void next_tell(struct local *l, const struct request *r, int64_t now)
 static void watch_requests(struct local *l, int64_t now)
 {
 	bool seldom = __atomic_fetch_add(&l->passes, 1, __ATOMIC_RELAXED) % SELDOM == 0;
-	struct glock__table_blocker by[BLOCKERS];
+	struct in_the_way way;
 	struct request requests[REQUESTS];
 	uint64_t seen[NODES / 64] = {0};
 	size_t n = some_requests(l, requests);
 
 	for (size_t i = 0; i < n; i++) {
-		size_t in_the_way = blockers(l, requests[i].id, by, BLOCKERS);
 		bool first = true;
 
-		for (size_t k = 0; k < in_the_way; k++)
-			first &= !by[k].waits;
-		for (size_t k = 0; k < in_the_way && (first || seldom); k++) {
-			uint32_t node = by[k].node;
+		find_in_the_way(l, requests[i].id, &way);
+		for (size_t k = 0; k < way.n; k++)
+			first &= !way.by[k].waits;
+		for (size_t k = 0; k < way.n && (first || seldom); k++) {
+			uint32_t node = way.by[k].node;
 
 			if (seen[node / 64] & 1ull << node % 64)
 				continue;
@@ -420,7 +218,7 @@ static void watch_requests(struct local *l, int64_t now)
 			look_at(l, node);
 		}
 		if (now - requests[i].asked > TELL_NS && now > requests[i].told) {
-			tell(l, &requests[i], now, by, in_the_way);
+			tell(l, &requests[i], now, &way);
 			next_tell(l, &requests[i], now);
 		}
 	}
@@ -445,7 +243,7 @@ void glock__local_watch(struct local *l)
 /* As the kernel sees it now. */
 static void ask_of(struct local *l, unsigned int node, struct glock__lm_peer *peer)
 {
-	peer_of(l, node, peer);
+	glock__local_peer(l, node, peer);
 	peer->dead = !glock__local_alive(l, node);
 	peer->stopped = !peer->dead && glock__proc_is_stopped(peer->pid);
 }
@@ -468,7 +266,7 @@ size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock 
 			       struct glock__lm_peer *out, size_t max)
 {
 	struct local *l = (struct local *)lm;
-	struct glock__table_blocker by[BLOCKERS];
+	struct in_the_way way = {0};
 	const struct request *r;
 	uint32_t id = 0;
 	size_t n;
@@ -478,11 +276,15 @@ size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock 
 	if (r)
 		id = r->id;
 	pthread_mutex_unlock(&l->lock);
-	n = id ? blockers(l, id, by, max < BLOCKERS ? max : BLOCKERS) : 0;
+	if (id)
+		find_in_the_way(l, id, &way);
+	n = way.n < max ? way.n : max;
 	for (size_t i = 0; i < n; i++) {
-		ask_of(l, by[i].node, &out[i]);
-		out[i].mode = by[i].mode;
-		out[i].waits = by[i].waits;
+		ask_of(l, way.by[i].node, &out[i]);
+		out[i].mode = way.by[i].mode;
+		out[i].waits = way.by[i].waits;
 	}
+	if (way.owner && n < max)
+		ask_of(l, way.owner - 1, &out[n++]);
 	return n + recoverers(l, out + n, max - n);
 }

@@ -216,7 +216,8 @@ void dentry_find_within(const struct model *m, const struct names *names, struct
 				path = children[j].n_parents
 					   ? names_find(names, name, children[j].parents[0], &sure)
 					   : NULL;
-				rows[i].within = path && sure ? path : NULL;
+				/* a list that is of no file system in particular may be of another */
+				rows[i].within = path && (sure || m->n_spaces == 1) ? path : NULL;
 			}
 	}
 }

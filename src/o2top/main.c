@@ -4,6 +4,7 @@
  */
 #include "caps.h"
 #include "complain.h"
+#include "ending.h"
 #include "output.h"
 #include "recordings.h"
 
@@ -44,7 +45,7 @@ struct run {
 	char *resolved;          /* the path given, where it led elsewhere */
 	struct discovered found; /* the nodes of the cluster that this machine is in */
 	bool saw_space, saw_usable;
-	bool away; /* a node is, in the last sample */
+	bool away;    /* a node is, in the last sample */
 	int ended_by; /* a signal, or 0 */
 };
 
@@ -73,10 +74,21 @@ static int show(struct run *r, const char *label, bool single)
 
 /* ---- samples ------------------------------------------------------------------------------- */
 
+/* Waits for the other machines where there are any; false where we are to end. */
+static bool is_there(struct run *r)
+{
+	const struct collector_ops *ops = r->collector->ops;
+
+	if (!ops->ask || ops->ask(r->collector))
+		return !ending();
+	return ending_wait(ops->fd(r->collector), NULL);
+}
+
+/* 0 where there is no more, or we are to end. */
 static int take(struct run *r, char **label)
 {
 	struct sample sample;
-	int got = r->collector->ops->next(r->collector, &sample, &r->problems);
+	int got = is_there(r) ? r->collector->ops->next(r->collector, &sample, &r->problems) : 0;
 
 	if (got <= 0)
 		return got;
@@ -103,8 +115,11 @@ static int take(struct run *r, char **label)
 	return got ? got : 1;
 }
 
-/* The next sample is due interval_s after the last one was; if that is over, a whole interval from now. */
-static void wait_for(struct timespec *next, double interval_s)
+/*
+ * The next sample is due interval_s after the last one was; if that is over, a whole interval from now.
+ * False where we are to end.
+ */
+static bool wait_for(struct timespec *next, double interval_s)
 {
 	struct timespec now;
 
@@ -118,11 +133,9 @@ static void wait_for(struct timespec *next, double interval_s)
 	if (now.tv_sec > next->tv_sec ||
 	    (now.tv_sec == next->tv_sec && now.tv_nsec > next->tv_nsec)) {
 		*next = now;
-		wait_for(next, interval_s);
-		return;
+		return wait_for(next, interval_s);
 	}
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
-		;
+	return ending_wait(-1, next);
 }
 
 /*
@@ -157,12 +170,13 @@ static int loop(struct run *r)
 		bool first = r->model.sample == 1;
 		int err = 0;
 
-		if (live && !r->o.once)
-			wait_for(&next, max_s(r->o.interval_s, r->model.interval_s));
+		if (live && !r->o.once &&
+		    !wait_for(&next, max_s(r->o.interval_s, r->model.interval_s)))
+			break;
 		got = r->o.once ? 0 : take(r, &label);
 		/* a recording may begin before anything is mounted */
 		if ((r->saw_space || (live && r->away)) && (got > 0 || (got == 0 && first)) &&
-		    is_asked_for(r))
+		    is_asked_for(r) && !ending())
 			err = show(r, label, got == 0);
 		if (err)
 			got = err;
@@ -378,6 +392,7 @@ static int run(struct run *r)
 	const struct options *o = &r->o;
 	int err;
 
+	ending_begin();
 	if (read_names(r))
 		return EXIT_USAGE;
 	if (output_begin(&r->out, o))
@@ -395,7 +410,12 @@ static int run(struct run *r)
 	}
 	drop_capabilities(r);
 	err = r->o.interactive ? interactive(r) : loop(r);
-	if (r->out.failed || err == -EINVAL)
+	r->ended_by = r->ended_by ? r->ended_by : ending();
+	if (r->out.failed && ending_pipe_broken() && !r->ended_by)
+		r->ended_by = SIGPIPE;
+	if (r->ended_by)
+		return EXIT_DONE;
+	if (r->out.failed || r->out.stale || err == -EINVAL)
 		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
 	if (err) {
 		complain("%s: %s", r->title, strerror(-err));

@@ -62,11 +62,13 @@ struct node_space {
 	struct holders holders, holders_before;
 	struct called called; /* libglock: what the program calls its objects */
 	uint32_t last_sample; /* when it was read last, 0 never */
+	uint32_t named;       /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
 	bool present;         /* in this sample */
 	bool unusable;
 	bool no_statistics;
 	size_t lines;
+	int64_t trace_until_us; /* GFS2: trace events up to here were counted */
 	bool wide;              /* inode numbers of more than 32 bits were seen */
 	uint64_t root;          /* OCFS2: the root directory, once it is known; else 0 */
 	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
@@ -99,12 +101,12 @@ struct node {
 	struct moment *when; /* its clocks at sample dropped + 1 + i */
 	uint32_t dropped;    /* older ones are not kept */
 	uint32_t last_sample;
-	bool away;              /* it was missing from the sample before this one */
-	double interval_s;      /* since its sample before, own clock; NAN none */
-	double frame_s;         /* how much of that belongs to this frame */
-	bool wall_time;         /* it gave no monotonic clock at first: its time is wall time */
-	bool guessed_time;      /* the last sample had no clock of the kind that the node has */
-	int64_t trace_until_us; /* trace events up to here were counted */
+	uint32_t named;    /* the sample that had it last, whether or not it could be read */
+	bool away;         /* it was missing from the sample before this one */
+	double interval_s; /* since its sample before, own clock; NAN none */
+	double frame_s;    /* how much of that belongs to this frame */
+	bool wall_time;    /* it gave no monotonic clock at first: its time is wall time */
+	bool guessed_time; /* the last sample had no clock of the kind that the node has */
 	struct problems problems;
 };
 

@@ -103,7 +103,6 @@ void node_forget(struct node *node)
 	free(node->spaces);
 	node->spaces = NULL;
 	node->n_spaces = 0;
-	node->trace_until_us = 0;
 }
 
 void node_free(struct node *node)

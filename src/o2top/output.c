@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include "complain.h"
+#include "ending.h"
 
 #include <errno.h>
 #include <string.h>
@@ -54,7 +55,9 @@ int output_frame(struct output *out, const struct frame *frame)
 
 	out->frames++;
 	if (err) {
-		complain("standard output: %s", strerror(-err));
+		/* who was interrupted, or has no reader any more, knows it */
+		if (!ending() && !ending_pipe_broken())
+			complain("standard output: %s", strerror(-err));
 		out->failed = true;
 	}
 	if (!err && out->log) {
@@ -73,8 +76,8 @@ int output_frame(struct output *out, const struct frame *frame)
 
 		if (failed)
 			complain("%s: %s", o->textfile, strerror(-failed));
-		/* a disk that is full now may not be so later; but who asks for one frame is told */
-		out->failed |= failed && o->iterations;
+		/* a disk that is full now may not be so later: what counts is how it ends */
+		out->stale = failed;
 	}
 	return err;
 }

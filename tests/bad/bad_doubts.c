@@ -183,6 +183,39 @@ static void names_of_either(void **state)
 	json_decref(o);
 }
 
+/* A name in a directory, as an N lock of a node tells it. */
+static void dentry(struct scene *s, int t, unsigned directory, unsigned inode)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "t%d/node1/ocfs2/" UUID "/locking_state", t);
+	scene_file(s, path, "0x4\tN%016x%08x\t3\t0x41\t0x0\t0x0\t0\t0\t3\t-1\t", directory, inode);
+	for (int i = 0; i < 64; i++)
+		scene_file(s, path, "0x0\t");
+	scene_file(s, path, "7\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t\n");
+}
+
+/* Of a file without a known path the directory is told that has a name for it, if that has a path. */
+static void what_it_lies_in(void **state)
+{
+	struct scene *s = *state;
+	char names[128];
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++)
+		for (unsigned ino = 512; ino <= 514; ino++) {
+			LINE(t, "node1", .ino = ino, .gets = {1, 0}, .wait_us = STAMP(-8));
+			dentry(s, t, ino == 514 ? 700 : 600, ino);
+		}
+	scene_file(s, "names", "600 /mnt/db\n513 /mnt/db/known\n");
+	snprintf(names, sizeof(names), "--names=%s/names", s->root);
+	scene_run(s, "-b", names, "@", NULL);
+	assert_int_equal(s->status, 0);
+	assert_non_null(strstr(s->out, "  <512> in /mnt/db/\n"));
+	assert_non_null(strstr(s->out, "  /mnt/db/known\n"));
+	assert_non_null(strstr(s->out, "  <514>\n"));
+}
+
 /* What is not a type of lock must not look like a cluster in which nobody waits. */
 static void types_and_spaces_that_are_not(void **state)
 {
@@ -257,6 +290,7 @@ int main(void)
 	    BAD(folders_of_nodes),
 	    BAD(stray_node),
 	    BAD(names_of_either),
+	    BAD(what_it_lies_in),
 	    BAD(types_and_spaces_that_are_not),
 	    BAD(blames_only_who_may_have_it),
 	    BAD(long_node_names),

@@ -84,6 +84,22 @@ def one_node_can_be_chosen():
     a.end(), b.end()
 
 
+def who_comes_later_is_followed_too():
+    a = Node("s")
+    p = follow(SLOW)
+    wait_for(lambda: by_the_queue(a))
+    b = Node("s")
+    wait_for(lambda: by_the_queue(b))
+    a.do("cached 6 5 EX")
+    b.do("cached 4 5 EX")
+    time.sleep(0.2)
+    p.terminate()
+    seen = p.communicate(timeout=SLOW)[0]
+    for node, number in ((a, 6), (b, 4)):
+        assert re.search(r"node-%d .*gfs2_promote: 254,0 glock %d:" % (node.pid, number), seen), seen
+    a.end(), b.end()
+
+
 def nobody_to_follow():
     a = Node("s")
     assert glock("trace", "-t", "1", "-n", "1", "s").returncode == 66
@@ -93,4 +109,5 @@ def nobody_to_follow():
 
 
 if __name__ == "__main__":
-    main([events_come_while_somebody_looks, every_grant_is_an_event_of_cached_locks_too, one_node_can_be_chosen, nobody_to_follow])
+    main([events_come_while_somebody_looks, every_grant_is_an_event_of_cached_locks_too, one_node_can_be_chosen,
+          who_comes_later_is_followed_too, nobody_to_follow])

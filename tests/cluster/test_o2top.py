@@ -6,10 +6,12 @@ import json
 import os
 import re
 import subprocess
+import threading
 import time
 
 NODES = ("node1", "node2", "node3")
 BOTH = ("ocfs2", "gfs2")
+LONG = 240  # seconds for what takes a few where nobody else wants the processors
 INSTANCES = "ls /sys/kernel/debug/tracing/instances"
 
 
@@ -25,7 +27,7 @@ def command(cluster, build, *arguments, agent=True):
             *[word for node in NODES for word in ("-n", node)], *arguments]
 
 
-def o2top(cluster, build, *arguments, agent=True, timeout=240):
+def o2top(cluster, build, *arguments, agent=True, timeout=LONG):
     """The frames of a run."""
     done = subprocess.run(command(cluster, build, *arguments, agent=agent), capture_output=True,
                           text=True, timeout=timeout, check=False)
@@ -34,13 +36,16 @@ def o2top(cluster, build, *arguments, agent=True, timeout=240):
 
 
 @contextlib.contextmanager
-def watching(cluster, build, *arguments):
-    """A run to take frames from, for as long as one wants."""
-    with subprocess.Popen(command(cluster, build, *arguments), stdout=subprocess.PIPE,
+def watching(cluster, build, *arguments, agent=True):
+    """A run to take frames from, for as long as one wants; one that says nothing any more is ended."""
+    with subprocess.Popen(command(cluster, build, *arguments, agent=agent), stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True) as run:
+        watchdog = threading.Timer(LONG, run.kill)
+        watchdog.start()
         try:
             yield (json.loads(line) for line in run.stdout)
         finally:
+            watchdog.cancel()
             run.terminate()
 
 
@@ -56,8 +61,8 @@ def states(frames, node):
     return [n["state"] for frame in frames for n in frame["nodes"] if n["name"] == node]
 
 
-def until(frames, found, seconds):
-    """Frames until one is right, and those before it."""
+def until(frames, found, seconds=LONG):
+    """Frames until one is right, and those before it. A machine that is busy takes longer, and is not wrong."""
     end, taken = time.monotonic() + seconds, []
     for frame in frames:
         taken.append(frame)
@@ -66,79 +71,120 @@ def until(frames, found, seconds):
     return taken
 
 
-def inode(cluster, n, path):
-    return int(cluster.run(n, f"stat -c %i {path}"))
-
-
 @contextlib.contextmanager
-def load(cluster):
-    """All append to one file of each file system, seldom to another, and each writes its own."""
-    cluster.run(1, "rm -f /run/shared/stop; for fs in ocfs2 gfs2; do mkdir -p /mnt/$fs/db;"
-                   ": >/mnt/$fs/db/hot.log; : >/mnt/$fs/db/warm.log;"
-                   "ln -f /mnt/$fs/db/hot.log /mnt/$fs/db/same.log; done")
-    started = [cluster.start(n, f"""
-        append() {{
-            i=0
-            while [ ! -e /run/shared/stop ]; do
-                i=$((i + 1))
-                echo a >>/mnt/$1/db/hot.log; echo o >/mnt/$1/db/own.{n}
-                [ $((i % 8)) != 0 ] || echo w >>/mnt/$1/db/warm.log
-                sleep 0.1
-            done
-        }}
-        append ocfs2 & append gfs2 & wait""", stdin=subprocess.DEVNULL) for n in cluster.numbers]
+def going(cluster, number, script, count=1):
+    """A script on a machine, or on the first ones; it makes stop() true at the end and touches what it was
+    told by `started` when it works."""
+    shared = os.path.join(cluster.dir, "shared")
+    for name in os.listdir(shared):
+        if name == "stop" or name.startswith("started."):
+            os.unlink(os.path.join(shared, name))
+    numbers = range(number, number + count)
+    processes = [cluster.start(n, f"""
+        stop() {{ [ -e /run/shared/stop ]; }}
+        started() {{ : >/run/shared/started.{n}; }}
+        {script}""", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for n in numbers]
     try:
+        end = time.monotonic() + LONG
+        while not all(os.path.exists(os.path.join(shared, f"started.{n}")) for n in numbers):
+            assert time.monotonic() < end, "the load does not start"
+            time.sleep(0.1)
         yield
     finally:
-        open(os.path.join(cluster.dir, "shared", "stop"), "w", encoding="utf-8").close()
-        for process in started:
-            process.wait()
+        open(os.path.join(shared, "stop"), "w", encoding="utf-8").close()
+        for process in processes:
+            process.wait(LONG)
 
 
-def check_order(cluster, frames):
-    """hot.log before warm.log before the private files, and no path but the right one."""
-    said = []
-    for fs in BOTH:
-        names = ("hot.log", "warm.log", "own.1", "own.2", "own.3")
-        inodes = {inode(cluster, 1, f"/mnt/{fs}/db/{name}"): name for name in names}
-        first, ordered, both = [], 0, 0
-        for frame in frames:
-            files = [r for r in frame["rows"] if r["fs"] == fs and r["section"] == "files"]
-            for row in files:
-                name = inodes.get(row["ino"])
-                # a path need not be known yet; those that are shown are the file's
-                known = {row["path"]} | set((row["other_paths"] or "").split(" = "))
-                right = {f"/mnt/{fs}/db/{n}" for n in [name, "same.log"][:1 + (name == "hot.log")]}
-                assert not name or known - {None, ""} <= right, row
-            ranks = {inodes[r["ino"]]: r["rank"] for r in files if r["ino"] in inodes}
-            if files and files[0]["hot"]:
-                first.append(files[0]["ino"])
-            if "hot.log" in ranks and "warm.log" in ranks:
-                both += 1
-                ordered += ranks["hot.log"] < ranks["warm.log"] and \
-                    all(ranks["warm.log"] < ranks.get(f"own.{n}", 99) for n in (1, 2, 3))
-        hot = next(i for i, name in inodes.items() if name == "hot.log")
-        named = [r for r in rows(frames) if r["ino"] == hot and r["fs"] == fs and r["path"]]
-        said.append(f"{fs}: hot.log first in {first.count(hot)} of {len(first)} frames, then warm.log, "
-                    f"then others in {ordered} of {both}, path of hot.log in {len(named)}, with its other name in "
-                    f"{sum(bool(r['other_paths']) for r in named)}")
-        assert first and first.count(hot) > 0.7 * len(first), said
-        assert both and ordered >= 0.5 * both, said
-    return said
+def until_heard(frames, *nodes):
+    """Until each of these nodes has given a sample."""
+    missing = set(nodes)
+
+    def heard(frame):
+        missing.difference_update(n["name"] for n in frame["nodes"] if n["read_bytes"])
+        return not missing
+
+    until(frames, heard)
+    assert not missing, missing
+
+
+def inodes(cluster, fs, *names):
+    """{number: name} of files in db."""
+    paths = " ".join(f"/mnt/{fs}/db/{name}" for name in names)
+    return dict(zip(map(int, cluster.run(1, f"stat -c %i {paths}").split()), names))
+
+
+def load(cluster):
+    """All append to one file of each file system, one by its other name, seldom to another, and to one of their own."""
+    cluster.run(1, "for fs in ocfs2 gfs2; do mkdir -p /mnt/$fs/db; : >/mnt/$fs/db/hot.log; : >/mnt/$fs/db/warm.log;"
+                   "ln -f /mnt/$fs/db/hot.log /mnt/$fs/db/same.log; done")
+    return going(cluster, 1, """
+        append() {
+            i=0 hot=hot.log
+            [ $(hostname) != node3 ] || hot=same.log
+            until stop; do
+                i=$((i + 1))
+                echo a >>/mnt/$1/db/$hot; echo o >/mnt/$1/db/own.$(hostname)
+                [ $((i % 8)) != 0 ] || echo w >>/mnt/$1/db/warm.log
+                [ $i != 1 ] || started
+                sleep 0.1
+            done
+        }
+        append ocfs2 & append gfs2 & wait""", len(cluster.numbers))
+
+
+class Order:
+    """What frames say of the load on one file system: which is first, and what it is called."""
+
+    def __init__(self, fs, names):
+        self.fs, self.inodes = fs, names
+        self.first, self.ordered, self.paths = [], 0, set()
+
+    def take(self, frame):
+        files = [r for r in frame["rows"] if r["fs"] == self.fs and r["section"] == "files"]
+        ranks = {self.inodes[r["ino"]]: r["rank"] for r in files if r["ino"] in self.inodes}
+        if files and files[0]["hot"]:
+            self.first.append(self.inodes.get(files[0]["ino"]))
+        if "hot.log" in ranks and "warm.log" in ranks:
+            own = [ranks.get(name, 99) for name in self.inodes.values() if name.startswith("own")]
+            self.ordered += ranks["hot.log"] < ranks["warm.log"] < min(own)
+        for row in files:
+            name = self.inodes.get(row["ino"])
+            # a path need not be known yet; those that are shown are the file's
+            known = ({row["path"]} | set((row["other_paths"] or "").split(" = "))) - {None, ""}
+            right = {f"/mnt/{self.fs}/db/{n}" for n in [name, "same.log"][:1 + (name == "hot.log")]}
+            assert not name or known <= right, row
+            if name == "hot.log" and row["path"]:
+                self.paths |= known
+
+    def __str__(self):
+        return f"{self.fs}: hot.log first in {self.first.count('hot.log')} of {len(self.first)} frames, " \
+               f"then warm.log, then others in {self.ordered}; called {sorted(self.paths)}"
 
 
 def test_o2top_ranks_and_names_the_hot_files(cluster, build):
+    said = []
     with load(cluster):
+        files = ("hot.log", "warm.log", *(f"own.{node}" for node in NODES))
+        numbers = {fs: inodes(cluster, fs, *files) for fs in BOTH}
         for agent in (True, False):
-            frames = o2top(cluster, build, "-t", "5", "-i", "6" if agent else "3", agent=agent)
-            said = check_order(cluster, frames)
-            paths = {p for r in rows(frames) for p in (r["path"], r["other_paths"]) if p}
-            assert not agent or (any(p.startswith("/mnt/gfs2/") for p in paths) and
-                                 {f"/mnt/ocfs2/db/{n}.log" for n in ("hot", "same")} <= paths), paths
-            size = [n["read_bytes"] for n in frames[-1]["nodes"]]
-            print(f"# {'agent' if agent else 'shell'}: bytes a sample {size}")
-            for line in said:
-                print("# " + line)
+            orders = [Order(fs, numbers[fs]) for fs in BOTH]
+            # the shell knows files that are open, and may know none
+            names = 2 if agent else 0
+
+            def enough(frame):
+                for order in orders:
+                    order.take(frame)
+                return all(o.ordered >= 2 and len(o.paths) >= names for o in orders)
+
+            with watching(cluster, build, "-t", "3", agent=agent) as run:
+                frames = until(run, enough)
+            said += [f"{'agent' if agent else 'shell'}: bytes a sample "
+                     f"{[n['read_bytes'] for n in frames[-1]['nodes']]}", *map(str, orders)]
+            for o in orders:
+                assert o.ordered >= 2 and len(o.paths) >= names, said
+                assert 2 * o.first.count("hot.log") > len(o.first), said
+    return "\n".join(said)
 
 
 def test_o2top_traces_and_leaves_no_trace(cluster, build):
@@ -146,181 +192,197 @@ def test_o2top_traces_and_leaves_no_trace(cluster, build):
     settings = """cd /sys/kernel/debug/tracing; cat tracing_on events/enable trace_clock
         cat events/gfs2/gfs2_glock_lock_time/enable"""
     before, said = cluster.all(settings), []
+    trace = ("--trace", "--fs", "gfs2", "-t", "2")
     with load(cluster):
-        hot = inode(cluster, 1, "/mnt/gfs2/db/hot.log")
+        hot = next(iter(inodes(cluster, "gfs2", "hot.log")))
+
+        def truths(frames):
+            return [r for r in rows(frames) if r["ino"] == hot and r["wait_s"] > 0 and not r["estimated"]
+                    and len(r["nodes"]) == 3]
+
         for agent in (True, False):
-            with watching(cluster, build, "--trace", "--fs", "gfs2", "-t", "4") if agent else \
-                    contextlib.nullcontext(o2top(cluster, build, "--trace", "--fs", "gfs2", "-t", "4",
-                                                 "-i", "3", agent=False)) as run:
-                frames = until(run, lambda f: len([r for r in f["rows"] if r["ino"] == hot and
-                                                   r["wait_s"] > 0 and len(r["nodes"]) == 3]) > 0,
-                               60) if agent else run
-                if agent:
-                    present = cluster.all(INSTANCES)
-                    assert all(re.fullmatch(r"o2top-\d+\s", p) for p in present.values()), present
-                    now = cluster.all(settings)
-                    assert now == before, (now, before)
-            truths = [r for r in rows(frames[1:] or frames) if r["ino"] == hot and r["wait_s"] > 0]
-            assert truths and not any(r["estimated"] for r in truths), truths
+            with watching(cluster, build, *trace, agent=agent) as run:
+                frames = until(run, lambda f: truths([f]))
+                present = cluster.all(INSTANCES)
+                assert all(re.fullmatch(r"o2top-\d+\s", p) for p in present.values()), present
+                now = cluster.all(settings)
+                assert now == before, (now, before)
+            true = truths(frames)
+            assert true, [r for r in rows(frames) if r["ino"] == hot]
             said.append(f"{'agent' if agent else 'shell'}: hot.log lost "
-                        f"{max(r['wait_s_per_s'] for r in truths):.3f} s/s, measured")
+                        f"{max(r['wait_s_per_s'] for r in true):.3f} s/s, measured")
+            gone(cluster)
         # one that is killed leaves its instance; the next one that comes removes it
-        with watching(cluster, build, "--trace", "--fs", "gfs2", "-t", "4") as run:
-            until(run, lambda f: all(n["read_bytes"] for n in f["nodes"]), 60)
+        with watching(cluster, build, *trace) as run:
+            until_heard(run, "node2")
             cluster.run(2, "kill -9 $(pidof -s o2top) $(pidof o2top)", check=False)
     left = cluster.run(2, INSTANCES).split()
     assert left, "nothing was left that could be removed"
-    o2top(cluster, build, "--once")
-    end = time.monotonic() + 30
-    while any(cluster.all(INSTANCES).values()):
-        assert time.monotonic() < end, cluster.all(INSTANCES)
+    with watching(cluster, build, "-t", "2") as run:
+        until_heard(run, "node2")
+    gone(cluster)
     assert cluster.all(settings) == before
     return "\n".join(said) + f"\nleft by one that was killed, and removed: {left}"
+
+
+def gone(cluster):
+    """No machine has an instance of a trace any more, be it a little later."""
+    end = time.monotonic() + LONG
+    while any(present := cluster.all(INSTANCES).values()):
+        assert time.monotonic() < end, present
 
 
 def test_o2top_sees_every_lock(cluster, build):
     """The kernel loses a line of locking_state at each 4 KiB; other boundaries find it."""
     cluster.run(1, "mkdir -p /mnt/ocfs2/many; cd /mnt/ocfs2/many; for i in $(seq 300); do : >f$i; done")
     there = {int(i) for i in cluster.run(1, "cd /mnt/ocfs2/many && stat -c %i f*").split()}
-    cluster.run(1, "rm -f /run/shared/stop /run/shared/going")
+    assert len(there) == 300, there
     # one process, as to start one for each look takes longer than a sample on an emulated machine
-    uses = cluster.start(1, """cd /mnt/ocfs2/many && python3 -c '
+    uses = """cd /mnt/ocfs2/many && python3 -c '
 import os, time
 names = os.listdir(".")
 while not os.path.exists("/run/shared/stop"):
     for name in names: os.stat(name)
-    open("/run/shared/going", "w").close()
-    time.sleep(0.2)'""", stdin=subprocess.DEVNULL)
-    try:
-        cluster.run(1, "until [ -e /run/shared/going ]; do sleep 0.1; done")
-        # each is used more than once between two samples
-        frames = o2top(cluster, build, "-t", "8", "-i", "2", "--fs", "ocfs2", "--type", "META")
-    finally:
-        open(os.path.join(cluster.dir, "shared", "stop"), "w", encoding="utf-8").close()
-        uses.wait()
-    # who is in use in the second frame was seen in the first or the second sample
-    seen, counts = set(), []
-    for frame in frames:
-        seen |= {r["ino"] for r in frame["rows"]} & there
-        counts.append(len(seen))
-    assert len(there) == 300 and counts[1] == 300, counts
-    return f"of 300 M locks in use seen after each frame, the first of which has two samples: {counts}"
+    open("/run/shared/started.1", "w").close()
+    time.sleep(0.1)'"""
+    seen, counts = [], []
+
+    def all_seen(frame):
+        # a lock that is in use in a frame was seen in the sample before it and in that after it; one whose
+        # line one of the two lost is in the next frame
+        node = next(n for n in frame["nodes"] if n["name"] == "node1")
+        if node["interval_s"] and frame["rows"]:
+            seen.append({r["ino"] for r in frame["rows"]} & there)
+            counts.append(len(seen[-1].union(*seen[-2:-1])))
+        return counts and counts[-1] == 300
+
+    # each is used more than once between two samples
+    with going(cluster, 1, uses), watching(cluster, build, "-t", "4", "--fs", "ocfs2", "--type", "META") as run:
+        until(run, all_seen)
+    assert counts and counts[-1] == 300, counts
+    return f"of 300 M locks in use seen in each two frames: {counts}; in each alone: {[len(s) for s in seen]}"
 
 
 def test_o2top_changes_nothing(cluster, build):
     """An idle cluster: no lock is taken by watching, no setting is other than before."""
     settings = """cat /sys/kernel/debug/ocfs2/*/locking_filter; cd /sys/kernel/debug/tracing
         cat tracing_on events/enable trace_clock; ls instances; mount | grep -c . ; ls /sys/kernel/debug"""
-    # how often each lock of a file was taken; the file system's own are used by itself
-    gets = r"""awk -F'\t' '$2 ~ /^[WO]/ || $2 ~ /^M.*00000000$/ { print $2, $75 + $76 }' \
-        /sys/kernel/debug/ocfs2/*/locking_state"""
-    requests = r"""awk '{ for (i = 1; i < NF; i++) if ($i == "dcnt:") n += $(i + 1) }
-        END { print n }' /sys/kernel/debug/gfs2/*/glstats"""
+    # how often each lock of a file was taken, cached or not; the file systems' own are used by themselves
+    taken = r"""awk -F'\t' '$2 ~ /^[WO]/ || $2 ~ /^M.*00000000$/ { print $2, $75 + $76 }' \
+        /sys/kernel/debug/ocfs2/*/locking_state
+        awk '$2 ~ /^n:[25]\// { print $2, $(NF - 2), $NF }' /sys/kernel/debug/gfs2/*/glstats"""
 
-    def gfs2():
-        return sum(int(n) for n in cluster.all(requests).values())
+    def counts():
+        return {(n, line.split()[0]): line.split()[1:]
+                for n, text in cluster.all(taken).items() for line in text.splitlines()}
 
-    def taken():
-        return {(n, line.split()[0]): line.split()[1]
-                for n, text in cluster.all(gets).items() for line in text.splitlines()}
+    def files():
+        """The glocks of what has a name on GFS2: its system files are written every half minute."""
+        return {f"n:{t}/{int(i):x}" for t in (2, 5)
+                for i in cluster.run(1, "find /mnt/gfs2 -xdev -printf '%i\n'").split()}
 
-    time.sleep(5)
-    start = gfs2()
-    time.sleep(30)
-    own = gfs2() - start
-    before, start, began = (cluster.all(settings), taken()), gfs2(), time.monotonic()
-    o2top(cluster, build, "-t", "4", "-i", "6")
-    took = time.monotonic() - began
-    after, watched = (cluster.all(settings), taken()), gfs2() - start
-    assert before[0] == after[0], (before[0], after[0])
-    common = before[1].keys() & after[1].keys()
-    assert len(common) > 100, len(common)
-    other = {key: (before[1][key], after[1][key]) for key in common
-             if before[1][key] != after[1][key]}
-    assert not other, other
-    # GFS2 brings its own counts up to date every half minute on each node, watched or not
-    assert watched <= own + 6 * (took / 30 + 1), (watched, own, took)
-    return f"GFS2's requests in 30 s by itself {own}, in {took:.0f} s watched {watched}; "\
-           f"of {len(common)} locks of files on OCFS2 none was taken"
+    named, said = files(), []
+    cluster.all("sync")
+    # what the loads before left to be done may go on for a while
+    for _ in range(4):
+        before = cluster.all(settings), counts()
+        o2top(cluster, build, "-t", "2", "-i", "5")
+        after = cluster.all(settings), counts()
+        assert before[0] == after[0], (before[0], after[0])
+        common = [key for key in before[1].keys() & after[1].keys()
+                  if not key[1].startswith("n:") or key[1] in named]
+        other = {key: (before[1][key], after[1][key]) for key in common if before[1][key] != after[1][key]}
+        said.append(f"of {sum(not key[1].startswith('n:') for key in common)} locks of files on OCFS2 and "
+                    f"{sum(key[1].startswith('n:') for key in common)} on GFS2 {len(other)} were taken")
+        if not other:
+            break
+    assert not other, (said, other)
+    assert len(common) > 100 and any(key[1] in named for key in common), said
+    return "\n".join(said)
 
 
 def test_o2top_says_who_is_inside(cluster, build):
     """A flock that is held: cause (a)."""
     cluster.run(1, "for fs in ocfs2 gfs2; do mkdir -p /mnt/$fs/db; : >/mnt/$fs/db/flocked; done")
-    holds = cluster.start(1, "for fs in ocfs2 gfs2; do flock /mnt/$fs/db/flocked sleep 40 & done; wait",
-                          stdin=subprocess.DEVNULL)
-    time.sleep(4)
-    waits = cluster.start(2, "for fs in ocfs2 gfs2; do flock /mnt/$fs/db/flocked true & done; wait",
-                          stdin=subprocess.DEVNULL)
+    said = {}
 
     def both(frame):
-        said = sentences([frame])
-        return any("has it flocked" in s for s in said) and any("is inside" in s for s in said)
+        said.update(sentences([frame]))
+        return all(any(re.search(pattern, s) for s in said) for pattern in right)
 
-    with watching(cluster, build, "-t", "3") as run:
-        said = sentences(until(run, both, 60))
-    holds.wait()
-    waits.wait()
-    assert any(re.search("node2.* waits .*node1 has it flocked", s) for s in said), said
-    assert any(re.search("node2.* waits .* on node1 is inside", s) for s in said), said
+    right = ("node2.* waits .*node1 has it flocked", "node2.* waits .* on node1 is inside")
+    with going(cluster, 1, """
+            flock /mnt/ocfs2/db/flocked flock /mnt/gfs2/db/flocked sh -c ': >/run/shared/started.1
+                until [ -e /run/shared/stop ]; do sleep 0.2; done'"""):
+        waits = cluster.start(2, "for fs in ocfs2 gfs2; do flock /mnt/$fs/db/flocked true & done; wait",
+                              stdin=subprocess.DEVNULL)
+        with watching(cluster, build, "-t", "2") as run:
+            until(run, both)
+    waits.wait(LONG)
+    assert both({"rows": []}), said
     return "\n".join(sorted(said))
 
 
 def test_o2top_says_who_gives_it_up(cluster, build):
     """Much to write, on a slow disk, before another node may have the file: cause (b)."""
     answer = []
-    for fs, words in (("ocfs2", "node1 has it in its cache and is giving it up"),
-                      ("gfs2", "node1 has it in its cache and is giving it up for ")):
+    for fs, right in (("ocfs2", "node2.* waits.*; node1 has it in its cache and is giving it up"),
+                      ("gfs2", "node2.* waits.*; node1 has it in its cache and is giving it up for ")):
         cluster.run(1, f"echo >/mnt/{fs}/db/dirty; sync")
-        cluster.slow_disk(1, fs, 1500)
+        cluster.slow_disk(1, fs, 600)
         try:
             cluster.run(1, f"dd if=/dev/zero of=/mnt/{fs}/db/dirty bs=1M count=24 conv=notrunc")
             reads = cluster.start(2, f"cat /mnt/{fs}/db/dirty >/dev/null", stdin=subprocess.DEVNULL)
             with watching(cluster, build, "-t", "2", "--fs", fs) as run:
-                said = sentences(until(run, lambda f, w=words: any(w in s for s in sentences([f])),
-                                       60))
+                said = sentences(until(run, lambda f, r=right: any(re.search(r, s) for s in sentences([f]))))
         finally:
             cluster.slow_disk(1, fs, 0)
-        reads.wait()
-        right = [s for s in said if words in s]
-        assert right and re.search("node2.* waits", right[0]), said
-        answer += right
+        reads.wait(LONG)
+        found = [s for s in said if re.search(right, s)]
+        assert found, said
+        answer += found
     return "\n".join(answer)
+
+
+def stand_still(cluster, build):
+    """node3 stands still while others want its files: the frames until o2top says so of both file systems, or
+    corosync would give it up."""
+    for fs in BOTH:
+        cluster.run(3, f"mkdir -p /mnt/{fs}/db; for i in 1 2 3; do echo v >>/mnt/{fs}/db/victim; done")
+
+    def told(frame):
+        said.update({fs for s, fs in sentences([frame]).items() if re.search("node3.* not answer", s)})
+        return said == set(BOTH) and {"slow", "stale"} & set(states([frame], "node3"))
+
+    said = set()
+    with watching(cluster, build, "-t", "1") as run:
+        until_heard(run, *NODES)
+        cluster.pause(3)
+        wants = [cluster.start(n, "for fs in ocfs2 gfs2; do cat /mnt/$fs/db/victim & done; wait",
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for n in (1, 2)]
+        try:
+            # after its token's time, and 1.2 times that again
+            frames = until(run, told, 1.6 * cluster.token)
+        finally:
+            cluster.resume(3)
+    for process in wants:
+        process.wait(LONG)
+    return frames, said
 
 
 def test_o2top_says_who_does_not_answer(cluster, build):
     """A machine that stands still for a while, with files that others want: cause (c)."""
-    for fs in BOTH:
-        cluster.run(3, f"mkdir -p /mnt/{fs}/db; for i in 1 2 3; do echo v >>/mnt/{fs}/db/victim; done")
-    cluster.run(1, "rm -f /run/shared/go")
-    want = [cluster.start(n, "until [ -e /run/shared/go ]; do sleep 0.1; done;"
-                             "for fs in ocfs2 gfs2; do cat /mnt/$fs/db/victim & done; wait",
-                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for n in (1, 2)]
-    go = os.path.join(cluster.dir, "shared", "go")
-    try:
-        with watching(cluster, build, "-t", "1") as run:
-            until(run, lambda f: all(n["state"] == "ok" for n in f["nodes"]), 60)
-            cluster.pause(3)
-            began = time.monotonic()
-            open(go, "w", encoding="utf-8").close()
-            # corosync gives it up after its token's time and 1.2 times that again
-            frames = until(run, lambda f: any("node3 has not answered" in s or
-                                              "node3 does not answer" in s for s in sentences([f])),
-                           1.6 * cluster.token)
-    finally:
-        open(go, "w", encoding="utf-8").close()
-        cluster.resume(3)
-    paused = time.monotonic() - began
-    for process in want:
-        process.wait()
-    said = [s for s in sentences(frames) if "node3" in s]
-    assert any("not answer" in s for s in said), (said, rows(frames)[:2])
+    for _ in range(3): # a machine that is busy may be too late for the token
+        frames, told = stand_still(cluster, build)
+        if told == set(BOTH):
+            break
+    said = [s for s in sentences(frames) if re.search("node3.* not answer", s)]
+    assert told == set(BOTH), (said, rows(frames)[:2])
     assert {"slow", "stale"} & set(states(frames, "node3")), states(frames, "node3")
     assert "ok" not in states(frames[-1:], "node3"), states(frames, "node3")
-    # a loaded machine is late now and then
-    assert set(states(frames[1:], "node1")) <= {"ok", "slow"}, states(frames, "node1")
-    return f"paused {paused:.1f} s; node3 was {', '.join(dict.fromkeys(states(frames, 'node3')))}\n" + \
-        "\n".join(sorted(said))
+    # the others go on; a loaded machine is late now and then
+    assert {"ok", "slow"} & set(states(frames[-3:], "node1")), states(frames, "node1")
+    return f"node3 was {', '.join(dict.fromkeys(states(frames, 'node3')))}\n" + "\n".join(sorted(said))
 
 
 def test_o2top_says_what_is_recovered(cluster, build):
@@ -335,15 +397,16 @@ def test_o2top_says_what_is_recovered(cluster, build):
                           stdout=subprocess.DEVNULL)
     try:
         with watching(cluster, build, "-t", "2") as run:
-            frames = until(run, lambda f: any("recover" in s for s in sentences([f])), 150)
+            frames = until(run, lambda f: any("recover" in s for s in sentences([f])) and "unreachable" in
+                           states([f], "node3"))
     finally:
         for n in (1, 2):
             cluster.slow_disk(n, "ocfs2", 0)
     took = time.monotonic() - began
-    wants.wait(timeout=240)
+    wants.wait(LONG)
     dead = [n for frame in frames for n in frame["nodes"] if n["name"] == "node3"]
     assert "unreachable" in {n["state"] for n in dead[2:]} and "ok" not in {n["state"] for n in dead}, dead
-    assert set(states(frames[2:], "node1")) <= {"ok", "slow"}, states(frames, "node1")
+    assert {"ok", "slow"} & set(states(frames[-3:], "node1")), states(frames, "node1")
     said = [s for s in sentences(frames) if "recover" in s]
     banners = {b for frame in frames for b in frame["banners"]}
     assert said and any("recover" in b for b in banners), (sentences(frames), banners)

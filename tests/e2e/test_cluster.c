@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -422,25 +423,72 @@ static void names_are_not_commands(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/*
+ * Starts it, waits until all nodes were called, sends the signal (0: its reader goes away), and says with
+ * which status, as a shell has it, it ended.
+ */
+static int end_by(const struct fake *f, const char *args, int signal)
+{
+	char command[4000];
+	int status;
+
+	put(f, "pids", "");
+	snprintf(
+	    command, sizeof(command),
+	    "cd %s; rm -f out; mkfifo out; %s <out >/dev/null & reader=$!; "
+	    "{ exec env --default-signal=INT,PIPE \"$O2TOP\" %s >out 2>err & }; pid=$!; tries=0; "
+	    "while [ $(wc -l <pids) -lt 3 ] && [ $tries -lt 1200 ]; do "
+	    "sleep 0.05; tries=$((tries+1)); done; kill -%d %s; wait $pid; status=$?; "
+	    "kill $reader 2>/dev/null; exit $status",
+	    f->root, signal ? "cat" : "sleep 1000", args_for(args), signal ? signal : SIGKILL,
+	    signal ? "$pid" : "$reader");
+	status = system(command);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
 /* Killed at once, it leaves nothing: the shells' input ends. */
 static void killed(void **state)
 {
-	static const int signals[] = {SIGKILL, SIGTERM, SIGHUP, SIGINT};
 	const struct fake *f = *state;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		char command[3000];
+	use(f, "ocfs2-hot", "t0\nt1\n");
+	assert_int_equal(end_by(f, "-t 60", SIGKILL), 128 + SIGKILL);
+	nothing_left(f);
+}
+
+/* Whoever can still act leaves nothing of a node that reads no input either, in whatever it waits. */
+static void ended(void **state)
+{
+	static const struct {
+		const char *args;
+		int signal;
+		const char *mode; /* of node1: whether there is a first answer */
+	} ends[] = {
+	    {"-t 60", SIGTERM, ""},
+	    {"-t 60", SIGHUP, ""},
+	    {"-t 60", SIGINT, ""},
+	    {"-t 60", SIGINT, "mute\n"},
+	    {"--json -t 60", SIGTERM, ""},
+	    {"--csv -t 60", SIGHUP, ""},
+	    {"--check -t 60", SIGTERM, ""},
+	    {"--textfile text.prom -t 60", SIGTERM, ""},
+	    {"--record day.o2r --json -t 60", SIGTERM, ""},
+	    {"--json -t 0.2", 0, ""},
+	};
+	const struct fake *f = *state;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		int expected = 128 + (ends[i].signal ? ends[i].signal : SIGPIPE), status;
 
 		use(f, "ocfs2-hot", "t0\nt1\n");
-		snprintf(
-		    command, sizeof(command),
-		    "{ exec env --default-signal=INT \"$O2TOP\" %s >%s/out%zu 2>&1 & }; pid=$!; "
-		    "tries=0; "
-		    "while ! grep -q 'node3 ok' %s/out%zu && [ $tries -lt 600 ]; do sleep 0.05; "
-		    "tries=$((tries+1)); done; kill -%d $pid; wait $pid; grep -q 'node3 ok' "
-		    "%s/out%zu",
-		    args_for("-t 60"), f->root, i, f->root, i, signals[i], f->root, i);
-		assert_int_equal(system(command), 0);
+		put(f, "node1.mode", ends[i].mode);
+		put(f, "node2.mode", "mute\n");
+		put(f, "node3.mode", ends[i].mode);
+		status = end_by(f, ends[i].args, ends[i].signal);
+		if (status != expected)
+			fail_msg("%s, signal %d: ended with %d", ends[i].args, ends[i].signal,
+				 status);
 		nothing_left(f);
 	}
 }
@@ -460,6 +508,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(paths_of_open_files, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(names_are_not_commands, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(killed, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(ended, set_up, tear_down),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -56,13 +56,13 @@ class Agent:
         return sorted(line.split(" ", 3)[3] for line in self.ask(mount, items, **more)
                       if line.startswith("lab:fs1 "))
 
-    def walk(self, mount, items):
+    def walk(self, mount, items, **more):
         """All lines of a search of everything."""
-        lines = self.ask(mount, items)
+        lines = self.ask(mount, items, **more)
         deadline = time.monotonic() + 60
         while not any(line.startswith("walked ") for line in lines):
             assert time.monotonic() < deadline, lines
-            lines += self.ask(mount, "0")
+            lines += self.ask(mount, "0", **more)
         return lines
 
 
@@ -122,6 +122,68 @@ def test_a_whole_file_system(folder):
         assert lines[-1].split()[3] == "2", lines  # inodes found
         # what is not there ends, too
         assert agent.walk(folder, f"999999999:0:0:{ASKED | FULL}")[-1].split()[3] == "0"
+
+
+DEBUGFS = r"""#!/bin/sh
+# debugfs.ocfs2 -R COMMAND DEVICE, as its 1.8.7 answers: of inodes of which one is not there it tells none
+[ "$1" = -R ] && [ "$3" = /dev/the\ disk ] || exit 1
+printf '%s\n' "$2" >>"@/commands"
+set -f
+for inode in ${2#* }; do
+	case $inode in
+	'<501>' | '<502>' | '<503>') ;;
+	*) echo "locate: The object is not found on the disk" >&2; exit 1 ;;
+	esac
+done
+for inode in ${2#* }; do
+	case $inode in
+	'<501>') printf '\t501\t/db/one\n\t501\t/other name\n' ;;
+	'<502>') printf '\t502\t/db/\n' ;;
+	'<503>') printf '\t503\t/not asked for\n' ;;
+	esac
+done
+"""
+
+
+def test_a_whole_ocfs2_is_asked_for_on_its_disk(folder):
+    """By its own tool, which takes no lock: all names of all inodes in one go, and the mount is not touched."""
+    device = "/dev/the disk"
+    make(folder, "proc/self/mountinfo", "bin/debugfs.ocfs2", "mnt/trap")
+    with open(f"{folder}/proc/self/mountinfo", "w", encoding="utf-8") as f:
+        f.write(f"80 28 254:0 / /elsewhere rw - ocfs2 /dev/another rw\n"
+                f"90 28 254:16 / {folder}/mnt rw shared:9 - ocfs2 {device.replace(' ', chr(92) + '040')} rw\n")
+    with open(f"{folder}/bin/debugfs.ocfs2", "w", encoding="utf-8") as f:
+        f.write(DEBUGFS.replace("@", folder))
+    os.chmod(f"{folder}/bin/debugfs.ocfs2", 0o755)
+    uuid, trap = "2AAE8B67B17D4F169DF133216A14ED3D", os.stat(f"{folder}/mnt/trap").st_ino
+
+    def walk(items):
+        with Agent(O2TOP_PROC=f"{folder}/proc", PATH=f"{folder}/bin:{os.environ['PATH']}") as agent:
+            return agent.walk(f"{folder}/mnt", items, space=uuid)
+
+    def commands():
+        with open(f"{folder}/commands", encoding="utf-8") as f:
+            said = f.read().splitlines()
+        os.unlink(f"{folder}/commands")
+        return said
+
+    flags = ASKED | LINKS | FULL
+    lines = walk(f"501:7:0:{flags},502:8:0:{ASKED | FULL}")
+    assert sorted(line for line in lines if line.startswith(uuid)) == [
+        f"{uuid} 501 7 {folder}/mnt/db/one", f"{uuid} 501 7 {folder}/mnt/other name",
+        f"{uuid} 502 8 {folder}/mnt/db"], lines
+    assert lines[-1].split()[3] == "2", lines
+    assert commands() == ["locate <501> <502>"]
+    # one that is gone makes the tool refuse the others: then each is asked for alone
+    lines = walk(f"501:7:0:{flags},{trap}:1:0:{ASKED | FULL}")
+    assert [line for line in lines if line.startswith(uuid)] == [
+        f"{uuid} 501 7 {folder}/mnt/db/one", f"{uuid} 501 7 {folder}/mnt/other name"], lines
+    assert commands() == [f"locate <501> <{trap}>", "findpath <501>", f"findpath <{trap}>"]
+    # without the tool from name to name
+    os.unlink(f"{folder}/bin/debugfs.ocfs2")
+    with Agent(O2TOP_PROC=f"{folder}/proc", PATH=f"{folder}/bin") as agent:
+        lines = agent.walk(f"{folder}/mnt", f"{trap}:1:0:{ASKED | FULL}", space=uuid)
+    assert f"{uuid} {trap} 1 {folder}/mnt/trap" in lines, lines
 
 
 def test_a_search_that_goes_on_ends_with_its_agent(folder):

@@ -220,6 +220,11 @@ static int64_t act(char *line)
 		return glock_valid(&me.gh[i]);
 	if (IS("way", 1))
 		return do_way(strtoull(words[1], NULL, 10));
+	if (IS("ways", 2)) {
+		for (n = atoi(words[2]); n; n--)
+			do_way(strtoull(words[1], NULL, 10));
+		return 0;
+	}
 	if (IS("recovered", 0)) {
 		pthread_mutex_lock(&me.lock);
 		n = me.recovered;

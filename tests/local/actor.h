@@ -11,6 +11,7 @@
  *	read I, write I VALUE	the value block
  *	token I, died I, valid I
  *	way NUMBER		the pid of the first who is in the way, 0: nobody; + 2^32: it is stopped
+ *	ways NUMBER N		asks so N times
  *	recovered		how often the recovery callback was called
  *	hold 1			the recovery callback does not return until hold 0
  *	log			how many messages there were

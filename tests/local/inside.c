@@ -3,9 +3,12 @@
 #include "inside.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
 
 const char *inside_path(const char *space)
 {
@@ -28,7 +31,8 @@ static struct head *map(const char *space)
 	return head == MAP_FAILED ? NULL : head;
 }
 
-bool inside_has_table(const char *space, pid_t pid)
+/* Whether that process has the lock of a table now. */
+static bool has_table(const char *space, pid_t pid)
 {
 	struct head *head = map(space);
 	bool has = false;
@@ -44,6 +48,23 @@ bool inside_has_table(const char *space, pid_t pid)
 	}
 	munmap(head, FILE_SIZE);
 	return has;
+}
+
+bool inside_stop(const char *space, pid_t pid, unsigned int tries)
+{
+	while (tries--) {
+		const struct timespec pause = {.tv_nsec = 1000 * (random() % 50)};
+		int status;
+
+		if (kill(pid, SIGSTOP) || waitpid(pid, &status, WUNTRACED) != pid ||
+		    !WIFSTOPPED(status))
+			return false;
+		if (has_table(space, pid))
+			return true;
+		kill(pid, SIGCONT);
+		nanosleep(&pause, NULL);
+	}
+	return false;
 }
 
 void inside_look(const char *space, struct inside *in)

@@ -16,8 +16,11 @@ struct inside {
 
 /* Of the space of that name in GLOCK_DIR. */
 void inside_look(const char *space, struct inside *in);
-/* Whether that process has the lock of a table now. */
-bool inside_has_table(const char *space, pid_t pid);
+/*
+ * Stops that child with the lock of a table, wherever it is in there. False: it would not be, as often
+ * as it was tried, and goes on.
+ */
+bool inside_stop(const char *space, pid_t pid, unsigned int tries);
 /* The file's path. */
 const char *inside_path(const char *space);
 

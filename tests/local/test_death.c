@@ -21,9 +21,9 @@
 
 #include "glock.h"
 
-enum { DEATHS = 200, A_WHILE = 100 };
+enum { DEATHS = 200, A_WHILE = 100, TRIES = 10000 };
 
-static struct actor a, b, c, d;
+static struct actor a, b, c, d, e;
 
 static void begin(struct actor *who, const char *how)
 {
@@ -241,6 +241,53 @@ static void stopped_is_not_dead(void **state)
 	actor_end(&b);
 }
 
+/*
+ * It has the lock of a table: who asks is told so, who waits does not wait longer than he said, and what
+ * has nothing to do with that table goes on, deaths as well, though one waits for it who leaves.
+ */
+static void stopped_in_a_table(void **state)
+{
+	int other = 17;
+	int64_t way;
+
+	(void)state;
+	while (glock__local_shard(GLOCK_RGRP, other) == glock__local_shard(GLOCK_RGRP, 16))
+		other++;
+	begin(&a, "");
+	begin(&b, "");
+	begin(&c, "");
+	begin(&d, "");
+	assert_int_equal(actor_do(&a, "nq 0 16 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "nq 0 %d EX 0", other), 0);
+	assert_int_equal(actor_do(&b, "nq 0 16 EX 0x40"), 0);
+	assert_int_equal(actor_do(&c, "nq 0 16 EX 0x40"), 0);
+	actor_send(&c, "ways 16 1000000000");
+	assert_true(inside_stop("death", c.pid, TRIES));
+	assert_int_equal(actor_do(&b, "way 16"), c.pid + (1ll << 32));
+	assert_int_equal(actor_do(&b, "wait 0 100"), -ETIMEDOUT);
+	begin(&e, "");
+	actor_send(&e, "close");
+	assert_false(actor_answers_within(&e, A_WHILE));
+	actor_send(&b, "nq 1 %d EX 0", other);
+	assert_false(actor_answers_within(&b, A_WHILE));
+	actor_kill(&d);
+	assert_int_equal(actor_answer(&b), 0);
+	assert_int_equal(actor_do(&b, "dq 1"), 0);
+	kill(c.pid, SIGCONT);
+	assert_int_equal(actor_answer(&e), 0);
+	do
+		way = actor_do(&b, "way 16");
+	while (way == c.pid);
+	assert_int_equal(way, a.pid);
+	actor_kill(&c);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	assert_int_equal(actor_do(&b, "wait 0 60000"), 0);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&a);
+	actor_end(&b);
+	actor_kill(&e);
+}
+
 /* Neither a child nor a program that closes all descriptors changes what it has. */
 static void forks_and_descriptors(void **state)
 {
@@ -410,12 +457,19 @@ static int nothing_is_left(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(deaths_are_noticed),    TEST(the_next_one_is_told),
-	    TEST(told_over_a_restart),   TEST(tokens_only_rise),
-	    TEST(who_is_in_the_way),     TEST(stopped_is_not_dead),
-	    TEST(forks_and_descriptors), TEST(withdrawn),
-	    TEST(one_survivor_recovers), TEST(a_stopped_one_is_named),
-	    TEST(nobody_can_recover),    TEST(recovered_after_a_restart),
+	    TEST(deaths_are_noticed),
+	    TEST(the_next_one_is_told),
+	    TEST(told_over_a_restart),
+	    TEST(tokens_only_rise),
+	    TEST(who_is_in_the_way),
+	    TEST(stopped_is_not_dead),
+	    TEST(stopped_in_a_table),
+	    TEST(forks_and_descriptors),
+	    TEST(withdrawn),
+	    TEST(one_survivor_recovers),
+	    TEST(a_stopped_one_is_named),
+	    TEST(nobody_can_recover),
+	    TEST(recovered_after_a_restart),
 	};
 
 	actor_main(argc, argv);

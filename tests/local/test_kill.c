@@ -150,23 +150,6 @@ static void killed(void **state)
 	end();
 }
 
-/* A worker is stopped with the lock of a table, wherever it is in there. False: it would not be. */
-static bool stop_inside(pid_t pid)
-{
-	int status;
-
-	for (int i = 0; i < TRIES; i++) {
-		kill(pid, SIGSTOP);
-		assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-		assert_true(WIFSTOPPED(status));
-		if (inside_has_table("kill", pid))
-			return true;
-		kill(pid, SIGCONT);
-		pause_us((unsigned int)random() % 50);
-	}
-	return false;
-}
-
 /* Killed in the midst of a table, where the next one who comes has to put it in order. */
 static void killed_inside(void **state)
 {
@@ -178,7 +161,7 @@ static void killed_inside(void **state)
 	for (int i = 0; i < INSIDE && !atomic_load(&c->wrong); i++) {
 		unsigned int victim = (unsigned int)random() % WORKERS;
 
-		inside += stop_inside(workers[victim]);
+		inside += inside_stop("kill", workers[victim], TRIES);
 		for (int k = 0; k < THREADS; k++)
 			atomic_store(&c->place[places[victim] + (unsigned int)k].dying, 1);
 		kill(workers[victim], SIGKILL);

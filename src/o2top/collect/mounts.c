@@ -52,8 +52,8 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 {
 	struct reading *r = arg;
 	struct scan s = scan_line(line, len);
-	const char *word, *point, *dash = memmem(line, len, " - ", 3);
-	size_t n, point_len;
+	const char *word, *point, *device, *dash = memmem(line, len, " - ", 3);
+	size_t n, point_len, device_len;
 	struct mount mount, *more;
 
 	(void)number;
@@ -77,11 +77,16 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 		mount.fs = FS_GFS2;
 	else
 		return true;
+	scan_char(&s, ' ');
+	device_len = scan_word(&s, &device);
 	more = reallocarray(r->mounts->list, r->mounts->n + 1, sizeof(*more));
-	mount.point = more ? unescape(point, point_len) : NULL;
 	if (more)
 		r->mounts->list = more;
-	if (!mount.point) {
+	mount.point = unescape(point, point_len);
+	mount.device = unescape(device, device_len);
+	if (!more || !mount.point || !mount.device) {
+		free(mount.point);
+		free(mount.device);
 		r->err = -ENOMEM;
 		return false;
 	}
@@ -110,8 +115,10 @@ int mounts_read(struct mounts *m, const char *mountinfo)
 
 void mounts_free(struct mounts *m)
 {
-	for (size_t i = 0; i < m->n; i++)
+	for (size_t i = 0; i < m->n; i++) {
 		free(m->list[i].point);
+		free(m->list[i].device);
+	}
 	free(m->list);
 	*m = (struct mounts){0};
 }

@@ -10,7 +10,7 @@
 struct mount {
 	enum fs_kind fs;
 	unsigned major, minor;
-	char *point;
+	char *point, *device;
 };
 
 struct mounts {

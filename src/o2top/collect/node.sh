@@ -183,7 +183,7 @@ ocfs2() {
 # A name and a value a line, of what GFS2 and the DLM tell in sysfs.
 condition() {
 	begin condition "$1"
-	for f in withdraw freeze lock_module/block; do
+	for f in withdraw freeze lock_module/block id; do
 		value=
 		[ -r "$S/fs/gfs2/$1/$f" ] && read -r value <"$S/fs/gfs2/$1/$f"
 		[ -z "$value" ] || printf '%s %s\n' "${f##*/}" "$value"

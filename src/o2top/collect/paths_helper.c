@@ -52,7 +52,6 @@ static pid_t start(const char *request, int out, void (*work)(struct finding *f)
 
 	if (pid)
 		return pid;
-	signal(SIGTERM, SIG_DFL);
 	/* it ends with the helper, also one that was killed before this was said */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -178,6 +177,16 @@ static void serve(int in, int out)
 
 const struct paths_finder paths_none = {.pid = -1, .to = -1, .from = -1, .gone = true};
 
+/* As exec() would have it: handlers are whose child this is; what is ignored stays so. */
+static void reset_signals(void)
+{
+	struct sigaction now;
+
+	for (int number = 1; number < NSIG; number++)
+		if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			signal(number, SIG_DFL);
+}
+
 void paths_start(struct paths_finder *f)
 {
 	int to[2], from[2];
@@ -196,6 +205,7 @@ void paths_start(struct paths_finder *f)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1);
+		reset_signals();
 		close(to[1]);
 		close(from[0]);
 		/* it must not keep a connection or a pipe open, nor write to one */

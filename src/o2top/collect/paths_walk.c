@@ -9,6 +9,7 @@
 #include "paths_impl.h"
 
 #include "../clock.h"
+#include "mounts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -105,25 +106,21 @@ static void walk_into(struct walking *w, int fd, int depth)
 
 /* ---- OCFS2's own tool ---------------------------------------------------------------------- */
 
-/* What is mounted there, from mountinfo; false where that is not known. */
-static bool find_device(const struct finding *f, char device[PATH_MAX])
+/* What is mounted there; to be freed, or NULL where that is not known. */
+static char *find_device(const struct finding *f)
 {
-	char path[PATH_MAX], line[4 * PATH_MAX], point[PATH_MAX];
-	FILE *file;
-	bool found = false;
+	char path[PATH_MAX], *device = NULL;
+	struct mounts mounts;
 
 	snprintf(path, sizeof(path), "%s/self/mountinfo", f->proc);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		const char *type = strstr(line, " - ocfs2 ");
-
-		if (type && sscanf(line, "%*d %*d %*s %*s %4095s", point) == 1 &&
-		    strcmp(point, f->mount) == 0)
-			found |= sscanf(type, " - ocfs2 %4095s", device) == 1;
-	}
-	if (file)
-		fclose(file);
-	return found && *device == '/';
+	if (mounts_read(&mounts, path) == 0)
+		for (size_t i = 0; i < mounts.n && !device; i++)
+			if (mounts.list[i].fs == FS_OCFS2 &&
+			    strcmp(mounts.list[i].point, f->mount) == 0 &&
+			    *mounts.list[i].device == '/')
+				device = strdup(mounts.list[i].device);
+	mounts_free(&mounts);
+	return device;
 }
 
 /* A tab, the inode, a tab and the path from the file system's root, which it ends as we do not. */
@@ -180,26 +177,29 @@ static bool locate(struct walking *w, const char *device, const char *command)
 
 static bool from_disk(struct walking *w)
 {
-	char device[PATH_MAX], command[PATHS_REQUEST_MAX] = "locate";
+	char command[PATHS_REQUEST_MAX] = "locate", *device;
 	size_t n = strlen(command);
+	bool done, each;
 
-	if (w->f->gfs2 || !find_device(w->f, device))
+	device = w->f->gfs2 ? NULL : find_device(w->f);
+	if (!device)
 		return false;
 	/* all in one: each costs the whole file system */
 	for (size_t i = 0; i < w->f->n; i++)
 		if (is_wanted(&w->f->items[i]) && n < sizeof(command) - 32)
 			n += (size_t)sprintf(command + n, " <%llu>",
 					     (unsigned long long)w->f->items[i].inode);
-	if (!locate(w, device, command))
-		return false;
+	done = locate(w, device, command);
 	/* an inode that is gone from the disk makes it refuse the others, too */
-	for (size_t i = 0; i < w->f->n && !w->found; i++)
+	each = done && !w->found;
+	for (size_t i = 0; i < w->f->n && each; i++)
 		if (is_wanted(&w->f->items[i])) {
 			sprintf(command, "findpath <%llu>",
 				(unsigned long long)w->f->items[i].inode);
 			locate(w, device, command);
 		}
-	return true;
+	free(device);
+	return done;
 }
 
 void paths_walk(struct finding *f)

@@ -6,6 +6,7 @@
  * and -EAGAIN and -EDEADLK are waits too.
  */
 #include "gfs2_line.h"
+#include "scan.h"
 #include "source.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 struct trace {
 	struct take *t;
 	const char *label;
+	unsigned device[2];        /* that the file system is on; both 0 not known */
 	int64_t from_us, until_us; /* events between these are of this frame */
 	bool lost;                 /* the kernel dropped events */
 	bool any;
@@ -66,6 +68,13 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
  */
 enum { TRACE_AHEAD_US = 60 * 1000000 };
 
+/* All file systems of a node are in one trace. */
+static bool is_ours(const struct trace *tr, const struct gfs2_lock_time *e)
+{
+	return (!tr->device[0] && !tr->device[1]) ||
+	       (e->major == tr->device[0] && e->minor == tr->device[1]);
+}
+
 static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct trace *tr = arg;
@@ -86,7 +95,7 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 		wrong = "its time is after that of the sample";
 	if (wrong)
 		problem(tr->t->problems, tr->label, number, "%s", wrong);
-	else if ((int64_t)e.at_us > tr->until_us)
+	else if ((int64_t)e.at_us > tr->until_us && is_ours(tr, &e))
 		take_event(tr, &e);
 	if (!wrong && (int64_t)e.at_us > tr->last_us)
 		tr->last_us = (int64_t)e.at_us;
@@ -121,6 +130,28 @@ static bool look_line(void *arg, const char *line, size_t len, size_t number, bo
 	return false;
 }
 
+/* "id 254:0" of the file system's condition. */
+static bool take_device(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct trace *tr = arg;
+	struct scan s = scan_line(line, len);
+
+	(void)number;
+	if (complete && scan_text(&s, "id ") &&
+	    (!scan_u32(&s, &tr->device[0]) || !scan_char(&s, ':') || !scan_u32(&s, &tr->device[1])))
+		tr->device[0] = tr->device[1] = 0;
+	return true;
+}
+
+static void find_device(struct trace *tr)
+{
+	struct input in;
+
+	if (tr->t->collector->ops->open(tr->t->collector, tr->t->from, tr->t->from_space,
+					FILE_CONDITION, &in) == 0)
+		input_lines(&in, take_device, tr);
+}
+
 bool gfs2_take_trace(struct take *t)
 {
 	struct trace tr = {.t = t};
@@ -139,13 +170,14 @@ bool gfs2_take_trace(struct take *t)
 	tr.from_us = t->mono_us - (int64_t)(1e6 * t->frame_s);
 	if (!tr.any || t->frame_s <= 0 || t->kernel_shift_us == INT64_MIN)
 		return false;
-	if (spaces > 1) {
+	find_device(&tr);
+	if (spaces > 1 && !tr.device[0] && !tr.device[1]) {
 		problem(t->problems, in.label, 0,
 			"not used: it does not say which of %zu file systems it is of", spaces);
 		return false;
 	}
 	if (tr.lost && tr.first_us + t->kernel_shift_us > tr.from_us &&
-	    tr.first_us > t->node->trace_until_us) {
+	    tr.first_us > t->ns->trace_until_us) {
 		problem(t->problems, in.label, 0,
 			"not used: the kernel overwrote events of this frame");
 		return false;
@@ -153,9 +185,9 @@ bool gfs2_take_trace(struct take *t)
 	if (t->collector->ops->open(t->collector, t->from, t->from_space, FILE_TRACE, &in))
 		return false;
 	tr.label = in.label;
-	tr.until_us = t->node->trace_until_us;
+	tr.until_us = t->ns->trace_until_us;
 	tr.last_us = tr.until_us;
 	input_lines(&in, take_line, &tr);
-	t->node->trace_until_us = tr.last_us;
+	t->ns->trace_until_us = tr.last_us;
 	return true;
 }

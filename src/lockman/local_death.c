@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_death.c - the other nodes: who of them is dead, and what then.
+ *
+ * Nobody is told of a death. Who finds that one whom it waits for is dead (local_watch.c) buries
+ * it: its locks go, their value blocks become invalid, waiters are granted. All that happens under
+ * head->members, and can be cut off anywhere: the slot is DEAD from before the first lock goes until
+ * after the last one.
+ *
+ * Where some node has a recovery callback, grants are kept back (head->blocked) from before the
+ * first lock goes until that callback has returned on one node, which the slot names. If that
+ * node dies as well another one is named, if there is one left; else grants go on.
+ */
+#include "local_impl.h"
+
+#include <errno.h>
+#include <signal.h>
+
+enum { PURGE_AT_ONCE = 64 };
+
+/* ---- deaths; under head->members ---- */
+
+static bool takes_part(struct local *l, unsigned int node)
+{
+	return atom_load32(&l->head->slot[node].state) == SLOT_LIVE &&
+	       (node == l->me || glock__local_alive(l, node));
+}
+
+/* 1 + a node that can put in order what that one left; 0: there is none. */
+static uint32_t choose_recoverer(struct local *l, unsigned int dead)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++)
+		if (i != dead && l->head->slot[i].flags & SLOT_RECOVERS && takes_part(l, i))
+			return i + 1;
+	return 0;
+}
+
+/* Its locks in that table, which we have. */
+static void purge_table(struct local *l, unsigned int shard, unsigned int node)
+{
+	int left;
+
+	do {
+		left = glock__table_purge(table_at(l, shard), node, PURGE_AT_ONCE);
+		glock__local_drop(l, shard);
+	} while (left > 0 && !glock__local_take(l, shard));
+}
+
+/* A table that is a stopped process's comes last: the others are not to wait for that. */
+static void purge(struct local *l, unsigned int node)
+{
+	bool busy[SHARDS] = {false};
+
+	for (unsigned int i = 0; i < SHARDS; i++) {
+		int err;
+
+		if (!atom_load64(&l->head->shard[i].size))
+			continue;
+		err = glock__local_take_soon(l, i);
+		busy[i] = err == -EBUSY;
+		if (!err)
+			purge_table(l, i, node);
+	}
+	for (unsigned int i = 0; i < SHARDS; i++)
+		if (busy[i] && !glock__local_take(l, i))
+			purge_table(l, i, node);
+}
+
+/* How many are being recovered; if none is any more, all are told that grants go on. */
+static void count_blocked(struct local *l)
+{
+	uint32_t before = l->head->blocked, n = 0;
+
+	for (unsigned int i = 0; i < slots_end(l); i++)
+		n += atom_load32(&l->head->slot[i].state) == SLOT_RECOVERING;
+	atom_store32(&l->head->blocked, n);
+	if (n || !before)
+		return;
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		struct slot *slot = &l->head->slot[i];
+		struct wakes wakes = {0};
+
+		if (atom_load32(&slot->state) != SLOT_LIVE)
+			continue;
+		glock__local_ring(slot, 0, true, &wakes, i);
+		glock__local_wake(slot);
+	}
+}
+
+/* Names a node for each death that nobody sees to. */
+static void name_recoverers(struct local *l)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		struct slot *slot = &l->head->slot[i];
+		uint32_t by = slot->recoverer - 1;
+		struct wakes wakes = {0};
+
+		if (atom_load32(&slot->state) != SLOT_RECOVERING)
+			continue;
+		if (by < NODES && slot->recoverer_generation == l->head->slot[by].generation &&
+		    takes_part(l, by))
+			continue;
+		by = choose_recoverer(l, i) - 1;
+		if (by >= NODES) {
+			atom_store32(&slot->state, SLOT_FREE); /* nobody is left who could */
+			continue;
+		}
+		slot->recoverer_generation = l->head->slot[by].generation;
+		atom_store32(&slot->recoverer, by + 1);
+		glock__local_ring(&l->head->slot[by], 0, true, &wakes, by);
+		glock__local_wake(&l->head->slot[by]);
+	}
+	count_blocked(l);
+}
+
+static void clear_dead(struct local *l, unsigned int node)
+{
+	struct slot *slot = &l->head->slot[node];
+	bool recover = choose_recoverer(l, node);
+
+	slot->recoverer = 0;
+	if (recover)
+		atom_store32(&l->head->blocked, l->head->blocked + 1);
+	purge(l, node);
+	glock__local_remove_own_file(l, node);
+	atom_store32(&slot->state, recover ? SLOT_RECOVERING : SLOT_FREE);
+	if (l->head->blocked)
+		name_recoverers(l);
+}
+
+/* What a dead process was about when it had the mutex. */
+static void tidy_members(struct local *l)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++)
+		if (atom_load32(&l->head->slot[i].state) == SLOT_DEAD)
+			clear_dead(l, i);
+	if (l->head->blocked)
+		name_recoverers(l);
+}
+
+static int take_members(struct local *l, bool wait)
+{
+	int err =
+	    glock__local_mutex_take(l, &l->head->members, &l->head->members_owner,
+				    wait ? WAIT_FOR_IT : DO_NOT_WAIT, "the list of processes");
+
+	if (err == -EOWNERDEAD) {
+		tidy_members(l);
+		err = pthread_mutex_consistent(&l->head->members) ? -EIO : 0;
+	}
+	return err;
+}
+
+int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, bool gone, bool wait)
+{
+	struct slot *slot = &l->head->slot[node];
+	int err = take_members(l, wait);
+
+	if (err)
+		return err;
+	/* Asked once more: it may have been buried meanwhile, and have a new user. */
+	if (slot->generation == generation && atom_load32(&slot->state) == SLOT_LIVE &&
+	    (gone || !glock__local_alive(l, node))) {
+		atom_store32(&slot->state, SLOT_DEAD);
+		clear_dead(l, node);
+	}
+	pthread_mutex_unlock(&l->head->members);
+	return 0;
+}
+
+void glock__local_give_up(struct local *l)
+{
+	/* Under no lock: it may be that a table has to be waited for. Nobody else does this to the living. */
+	purge(l, l->me);
+	if (take_members(l, true))
+		return;
+	glock__local_remove_own_file(l, l->me);
+	atom_store32(&l->slot->state, SLOT_FREE);
+	if (l->head->blocked)
+		name_recoverers(l); /* it may have been us */
+	pthread_mutex_unlock(&l->head->members);
+}
+
+/*
+ * To ask the kernel for a byte takes the longer the more there are. So, unless it is about finding any
+ * place at all, only those are asked for whose pid is nobody's. That says nothing by itself: it may be
+ * of another pid namespace, or have left a child that keeps it alive.
+ */
+void glock__local_bury_all(struct local *l, bool thorough)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		struct slot *slot = &l->head->slot[i];
+		uint32_t generation = slot->generation;
+
+		if (i == l->me || atom_load32(&slot->state) != SLOT_LIVE ||
+		    (!thorough && (!kill((pid_t)slot->pid, 0) || errno != ESRCH)))
+			continue;
+		if (!glock__local_alive(l, i))
+			glock__local_bury(l, i, generation, false, true);
+	}
+	if (atom_load32(&l->head->blocked))
+		glock__local_recovery_start(l);
+}
+
+/* ---- recovery ---- */
+
+/* Under head->members: those who recover, and died in it, are dead themselves. */
+static void bury_recoverers(struct local *l)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		const struct slot *slot = &l->head->slot[i];
+		uint32_t by = slot->recoverer - 1;
+		struct slot *who = by < NODES ? &l->head->slot[by] : NULL;
+
+		if (!who || atom_load32(&slot->state) != SLOT_RECOVERING ||
+		    slot->recoverer_generation != who->generation ||
+		    atom_load32(&who->state) != SLOT_LIVE || glock__local_alive(l, by))
+			continue;
+		atom_store32(&who->state, SLOT_DEAD);
+		clear_dead(l, by);
+	}
+}
+
+int glock__local_recovery_start(struct local *l)
+{
+	int err = take_members(l, false);
+
+	if (err)
+		return err;
+	bury_recoverers(l);
+	name_recoverers(l);
+	pthread_mutex_unlock(&l->head->members);
+	return 0;
+}
+
+/* Whether that death is ours to see to. */
+static bool is_for_me(const struct local *l, unsigned int node)
+{
+	const struct slot *slot = &l->head->slot[node];
+
+	return atom_load32(&slot->state) == SLOT_RECOVERING &&
+	       atom_load32(&slot->recoverer) == l->me + 1 &&
+	       slot->recoverer_generation == l->slot->generation;
+}
+
+static void recover(struct local *l, unsigned int node)
+{
+	struct glock__lm_peer peer;
+
+	glock__local_peer(l, node, &peer);
+	peer.dead = true;
+	l->lm.events->recover(l->lm.owner, &peer);
+	if (take_members(l, true))
+		return;
+	if (is_for_me(l, node))
+		atom_store32(&l->head->slot[node].state, SLOT_FREE);
+	count_blocked(l);
+	pthread_mutex_unlock(&l->head->members);
+}
+
+void *glock__local_recovery_thread(void *arg)
+{
+	struct local *l = arg;
+
+	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
+		uint32_t seen = atom_load32(&l->to_recover);
+
+		for (unsigned int i = 0; i < slots_end(l) && atom_load32(&l->head->blocked); i++)
+			if (is_for_me(l, i) && !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
+				recover(l, i);
+		atom_wait(&l->to_recover, seen, NULL);
+	}
+	return NULL;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GFS2's trace of requests to the DLM: which events count, once each, in the file system that they are of.
+ * Glock 0x200 is inode 512.
+ */
+#include "scene.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void clocks(struct scene *s, int n)
+{
+	for (int t = 0; t < n; t++)
+		scene_clock(s, t, "node1");
+}
+
+static void trace_head(struct scene *s, int t, const char *counts)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "t%d/node1/trace", t);
+	scene_file(s, path, "# tracer: nop\n#\n# entries-in-buffer/entries-written: %s   #P:1\n#\n",
+		   counts);
+}
+
+/* Of the file system on device 254:minor. */
+static void event_on(struct scene *s, int t, unsigned minor, double at, unsigned number, int status,
+		     double tdiff, unsigned long long srttb)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "t%d/node1/trace", t);
+	scene_file(s, path,
+		   "  kworker/0:1H-77      [000] .....  %.6f: gfs2_glock_lock_time: 254,%u glock "
+		   "2:%u status:%d flags:00 tdiff:%.0f "
+		   "srtt:1000/500 srttb:%llu/500 sirt:1000/500 dcnt:105 qcnt:500\n",
+		   at, minor, number, status, tdiff * 1e9, srttb);
+}
+
+static void event(struct scene *s, int t, double at, unsigned number, int status, double tdiff,
+		  unsigned long long srttb)
+{
+	event_on(s, t, 0, at, number, status, tdiff, srttb);
+}
+
+static void stats_for_trace(struct scene *s, int n)
+{
+	clocks(s, n);
+	for (int t = 0; t < n; t++)
+		for (unsigned ino = 0x200; ino <= 0x201; ino++) {
+			scene_stats(s, t, "node1", 2, ino, t ? 5000 : 1000, 100 + 8 * (unsigned)t,
+				    500 + 8 * (unsigned)t);
+			scene_glock(s, t, "node1", 2, ino, "SH", NULL, NULL, 0, NULL);
+		}
+}
+
+/* The frame is t0..t1, uptime 5000 to 5005. */
+static void trace_events(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	stats_for_trace(s, 2);
+	trace_head(s, 1, "9/9");
+	event(s, 1, UP0 - 1, 512, 0, 0.9, 900);         /* before the frame */
+	event(s, 1, UP0 + 1, 512, 0, 0.3, 1200);        /* moved srttb: a wait of 0.3 s */
+	event(s, 1, UP0 + 2, 512, -11, 0.2, 1200);      /* -EAGAIN after 0.2 s */
+	event(s, 1, UP0 + 3, 512, -35, 0.1, 1200);      /* -EDEADLK after 0.1 s */
+	event(s, 1, UP0 + 3.5, 512, -65538, 5.0, 1200); /* a release */
+	event(s, 1, UP0 + 4, 512, 0, 4.0, 1200);        /* srttb stays: a demote */
+	event(s, 1, UP0 + 0.5, 513, -11, 2.0, 1000); /* began 1.5 s before the frame: 0.5 s in it */
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(row, "wait_s"), 0.6, 1e-5);
+	assert_near(number(row, "longest_wait_s"), 0.3, 1e-5);
+	assert_true(json_is_false(json_object_get(row, "estimated")));
+	assert_near(waited(s, 0, 513), 0.5, 1e-5);
+	assert_near(number(row_of(frame(s, 0), 513), "longest_wait_s"), 2, 1e-5);
+}
+
+/* The trace of t2 holds that of t1: each event counts once. */
+static void trace_events_once(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 3);
+	for (int t = 1; t < 3; t++) {
+		trace_head(s, t, "2/2");
+		event(s, t, UP0 + 1, 512, -11, 0.3, 1000);
+		/* written while t1 was being read */
+		event(s, t, UP0 + 5.1, 512, -11, 0.1, 1000);
+	}
+	event(s, 2, UP0 + 7, 512, -11, 0.25, 1000);
+	scene_json(s);
+	assert_near(waited(s, 0, 512) + waited(s, 1, 512), 0.65, 1e-5);
+	assert_near(waited(s, 0, 512), 0.4, 1e-5);
+}
+
+/* A stamp that is far in the future is a broken line; what comes after it counts. */
+static void trace_stamp_of_the_future(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 3);
+	for (int t = 1; t < 3; t++) {
+		trace_head(s, t, "2/2");
+		event(s, t, UP0 + 1, 512, -11, 0.3, 1000);
+		event(s, t, 999999999.0, 512, -11, 0.1, 1000);
+		event(s, t, 9223372036854.0, 512, -11, 0.1, 1000);
+	}
+	event(s, 2, UP0 + 7, 512, -11, 0.25, 1000);
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0.3, 1e-5);
+	assert_near(waited(s, 1, 512), 0.25, 1e-5);
+	assert_true(says(frame(s, 0), "t1/node1/trace:6: "));
+}
+
+static void trace_broken_lines(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 2);
+	trace_head(s, 1, "2/2");
+	event(s, 1, UP0 + 1, 512, -11, 0.3, 1000);
+	scene_file(s, "t1/node1/trace",
+		   "x 1.000000: gfs2_glock_lock_time: 254,0 glock 2:512 status:zero\n");
+	scene_file(s, "t1/node1/trace", "x: gfs2_glock_lock_time: 254,0 glock\n");
+	scene_file(s, "t1/node1/trace",
+		   "x 5003.000000: gfs2_glock_queue: 254,0 glock 2:512 queue PR\n");
+	event(s, 1, UP0 + 2, 777, -11, 0.3, 1000); /* of a glock that no other file lists */
+	scene_file(s, "t1/node1/trace",
+		   " a-1 [0] . 5004.000000: gfs2_glock_lock_time: 254,0 glock 2:512 status:-11 "
+		   "flags:00 tdiff:9");
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0.3, 1e-5);
+	assert_true(says(frame(s, 0), "t1/node1/trace:6: "));
+	assert_true(says(frame(s, 0), "t1/node1/trace:7: "));
+	assert_true(says(frame(s, 0), "t1/node1/trace:10: "));
+	assert_false(says(frame(s, 0), "t1/node1/trace:8: "));
+}
+
+/* The kernel overwrote events of the frame: the trace is not used and said so. */
+static void trace_overwritten(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 2);
+	trace_head(s, 1, "1/500");
+	event(s, 1, UP0 + 4, 512, -11, 0.3, 1000);
+	scene_json(s);
+	assert_true(says(frame(s, 0), "t1/node1/trace"));
+	assert_true(json_is_true(json_object_get(row_of(frame(s, 0), 512), "estimated")) ||
+		    waited(s, 0, 512) == 0);
+}
+
+/* A second file system with the same glocks; NULL: nothing says which device it is on. */
+static void second_space(struct scene *s, int n, const char *id)
+{
+	char path[96];
+
+	for (int t = 0; t < n; t++) {
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/lab:fs2/glstats", t);
+		scene_file(s, path,
+			   "G: n:2/200 rtt:1000/500 rttb:%d/500 irt:1000/500 dcnt: %d qcnt: %d\n",
+			   t ? 5000 : 1000, 100 + 8 * t, 500 + 8 * t);
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/lab:fs2/glocks", t);
+		scene_file(s, path, "G:  s:SH n:2/200 f:Iqob t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1\n");
+		if (!id)
+			continue;
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/lab:fs2/condition", t);
+		scene_file(s, path, "withdraw 0\nid %s\n", id);
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/" TABLE "/condition", t);
+		scene_file(s, path, "id 254:0\n");
+	}
+}
+
+static double waited_on(struct scene *s, size_t n, const char *table)
+{
+	json_t *rows = json_object_get(frame(s, n), "rows"), *row;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach(
+	    rows, i,
+	    row) if (strcmp(json_string_value(json_object_get(row, "lockspace")), table) == 0 &&
+		     number(row, "ino") == 512) sum += number(row, "wait_s");
+	return sum;
+}
+
+/* Each event is counted in its own file system, in each frame, though both are in one trace. */
+static void trace_of_two_file_systems(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 3);
+	second_space(s, 3, "254:16");
+	for (int t = 1; t < 3; t++) {
+		trace_head(s, t, "4/4");
+		event_on(s, t, 0, UP0 + 1, 512, -11, 0.3, 1200);
+		event_on(s, t, 16, UP0 + 2, 512, -11, 0.5, 1200);
+	}
+	event_on(s, 2, 16, UP0 + 6, 512, -11, 0.25, 1200);
+	event_on(s, 2, 0, UP0 + 7, 512, -11, 0.125, 1200);
+	/* neither's: it is not mounted any more */
+	event_on(s, 2, 32, UP0 + 8, 512, -11, 0.7, 1200);
+	scene_json(s);
+	assert_near(waited_on(s, 0, TABLE), 0.3, 1e-5);
+	assert_near(waited_on(s, 0, "lab:fs2"), 0.5, 1e-5);
+	assert_near(waited_on(s, 1, TABLE), 0.125, 1e-5);
+	assert_near(waited_on(s, 1, "lab:fs2"), 0.25, 1e-5);
+	assert_false(says(frame(s, 0), "not used"));
+}
+
+/* Where nothing says which is whose, neither counts. */
+static void trace_of_no_known_device(void **state)
+{
+	struct scene *s = *state;
+
+	stats_for_trace(s, 2);
+	second_space(s, 2, NULL);
+	trace_head(s, 1, "1/1");
+	event(s, 1, UP0 + 1, 512, -11, 0.3, 1200);
+	scene_json(s);
+	assert_true(
+	    says(frame(s, 0), "not used: it does not say which of 2 file systems it is of"));
+}
+
+int main(void)
+{
+#define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
+	const struct CMUnitTest tests[] = {
+	    BAD(trace_events),
+	    BAD(trace_events_once),
+	    BAD(trace_stamp_of_the_future),
+	    BAD(trace_broken_lines),
+	    BAD(trace_overwritten),
+	    BAD(trace_of_two_file_systems),
+	    BAD(trace_of_no_known_device),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dashboard.py BUILD_DIR [--types]: contrib/grafana-o2top.json with made data, through the programs that it is made for.
+
+o2top replays recordings into a textfile; node_exporter reads that, prometheus scrapes it, both on loopback, and every query of
+every panel is asked as Grafana asks it. Each must give the series and the values that the textfile has. Needs prometheus and
+prometheus-node-exporter. With --types the dashboard is also checked against Grafana's own types, by npm and the network.
+"""
+import json
+import math
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATA = os.path.join(HERE, "..", "data")
+BOARD = os.path.join(HERE, "..", "..", "contrib", "grafana-o2top.json")
+PATIENCE = 60
+SCRAPE = 1
+TYPES = "node_modules/@grafana/schema/dist/esm/raw"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def samples(text):
+    """[(name, labels, value)] of a textfile."""
+    found = []
+    for line in text.splitlines():
+        m = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+        if m and not line.startswith("#"):
+            pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', m[2] or "")
+            found.append((m[1], {k: re.sub(r"\\(.)", r"\1", v) for k, v in pairs}, float(m[3])))
+    return found
+
+
+class Monitoring:
+    """node_exporter and prometheus."""
+
+    def __init__(self, folder):
+        exporter, self.port = free_port(), free_port()
+        self.instance = f"127.0.0.1:{exporter}"
+        self.file = f"{folder}/textfiles/o2top.prom"
+        os.mkdir(f"{folder}/textfiles")
+        with open(f"{folder}/prometheus.yml", "w") as f:
+            f.write(f"global: {{scrape_interval: {SCRAPE}s}}\n"
+                    f"scrape_configs:\n- job_name: node\n  static_configs: [{{targets: ['{self.instance}']}}]\n")
+        self.log = open(f"{folder}/log", "w")
+        self.children = [
+            self.start("prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile",
+                       f"--collector.textfile.directory={folder}/textfiles", f"--web.listen-address={self.instance}"),
+            self.start("prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/db",
+                       f"--web.listen-address=127.0.0.1:{self.port}")]
+
+    def start(self, *command):
+        return subprocess.Popen(command, stdout=self.log, stderr=self.log)
+
+    def get(self, what, **parameters):
+        url = f"http://127.0.0.1:{self.port}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            return json.load(answer)["data"]
+
+    def wait_for(self, stamp):
+        """Until it has scraped the textfile with this time in it."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            try:
+                found = self.get("query", query="o2top_sample_timestamp_seconds")["result"]
+                if found and float(found[0]["value"][1]) == stamp:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.2)
+        raise RuntimeError("prometheus does not know the textfile")
+
+    def end(self):
+        for child in self.children:
+            child.send_signal(signal.SIGTERM)
+        for child in self.children:
+            child.wait()
+
+
+# ---- what each query must say --------------------------------------------------------------------
+
+
+def of(metric):
+    return lambda has: {tuple(sorted(labels.items())): v for name, labels, v in has if name == metric}
+
+
+def folded(how, metric):
+    return lambda has: {(): how(of(metric)(has).values())}
+
+
+def worst(n, metric):
+    return lambda has: dict(sorted(of(metric)(has).items(), key=lambda series: -series[1])[:n])
+
+
+def age_of_data(has):
+    return {(): time.time() - of("o2top_sample_timestamp_seconds")(has)[()]}
+
+
+def nodes_not_well(has):
+    return {(): sum(1 for v in of("o2top_node_ok")(has).values() if v == 0)}
+
+
+# by title and legend; a query that is not here fails
+WANTED = {
+    ("Time lost", ""): folded(sum, "o2top_lost_ratio"),
+    ("Waiting now", ""): folded(sum, "o2top_waiting"),
+    ("Oldest wait", ""): folded(max, "o2top_oldest_wait_seconds"),
+    ("Nodes not well", ""): nodes_not_well,
+    ("Time lost by node", "{{node}}"): of("o2top_node_lost_ratio"),
+    ("Waits", "oldest in progress"): folded(max, "o2top_oldest_wait_seconds"),
+    ("Waits", "longest of the frame"): folded(max, "o2top_longest_wait_seconds"),
+    ("Hot files", "{{file}}"): worst(10, "o2top_file_lost_ratio"),
+    ("The worst now", "A"): worst(20, "o2top_file_lost_ratio"),
+    ("The worst now", "B"): of("o2top_file_waiting"),
+    ("The worst now", "C"): of("o2top_file_oldest_wait_seconds"),
+    ("The worst now", "D"): of("o2top_file_longest_wait_seconds"),
+    ("Locks in memory", "locks"): folded(sum, "o2top_locks"),
+    ("Locks taken", "per second"): folded(sum, "o2top_acquired_per_second"),
+    ("o2top itself", "age of the data"): age_of_data,
+    ("o2top itself", "frame"): folded(max, "o2top_frame_seconds"),
+    ("o2top itself", "problems"): folded(sum, "o2top_problems"),
+}
+
+
+def answer_of(result):
+    """{labels: value}, without what prometheus adds; of a range the last value."""
+    found = {}
+    for series in result:
+        labels = {k: v for k, v in series["metric"].items() if k not in ("__name__", "instance", "job")}
+        value = series["values"][-1] if "values" in series else series["value"]
+        found[tuple(sorted(labels.items()))] = float(value[1])
+    return found
+
+
+def compare(what, got, wanted, slack):
+    assert wanted, f"{what}: the textfile has nothing of it"
+    assert got.keys() == wanted.keys(), (what, got.keys() ^ wanted.keys())
+    for labels, value in wanted.items():
+        assert math.isclose(got[labels], value, rel_tol=1e-9, abs_tol=slack), (what, labels, got[labels], value)
+
+
+def ask(monitoring, panel, target, has, instance):
+    key = target.get("legendFormat") or (target["refId"] if panel["type"] == "table" else "")
+    wanted = WANTED[panel["title"], key]
+    query = target["expr"].replace("$instance", instance)
+    assert "$" not in query, query
+    slack = PATIENCE if wanted is age_of_data else 0
+    now = time.time()
+    got = {"query": monitoring.get("query", query=query)}
+    if not target.get("instant"):
+        got["query_range"] = monitoring.get("query_range", query=query, start=now - 60, end=now, step=SCRAPE)
+    for how, data in got.items():
+        # a range holds what was there before, too: only what is there now counts
+        now_there = [s for s in data["result"] if "value" in s or s["values"][-1][0] > now - SCRAPE / 2]
+        compare(f"{panel['title']}, {key}, {how}", answer_of(now_there), wanted(has), slack)
+    return len(got)
+
+
+def try_recording(board, monitoring, o2top, recording, names):
+    subprocess.run([o2top, "--textfile", monitoring.file, "--names", names, recording], check=True)
+    with open(monitoring.file) as f:
+        text = f.read()
+    lint = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert not lint.returncode or "error while linting" not in lint.stderr, lint.stderr
+    has = samples(text)
+    monitoring.wait_for(of("o2top_sample_timestamp_seconds")(has)[()])
+    asked = 0
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            # all instances, and this one chosen
+            for instance in (".*", re.escape(monitoring.instance).replace("\\", "\\\\")):
+                asked += ask(monitoring, panel, target, has, instance)
+    print(f"{os.path.basename(recording)}: {asked} questions, {len(has)} samples: as expected", flush=True)
+
+
+def try_variables(board, monitoring):
+    for variable in board["templating"]["list"]:
+        if variable["type"] != "query":
+            continue
+        metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"]).groups()
+        assert monitoring.get(f"label/{label}/values", **{"match[]": metric}) == [monitoring.instance]
+
+
+# ---- Grafana's types -----------------------------------------------------------------------------
+
+
+def check_types(text, folder):
+    """What is a word in JSON is a member of an enumeration there."""
+    text = re.sub(r'"mode": "absolute"', '"mode": ThresholdsMode.Absolute', text)
+    lines = [f'import {{ type Dashboard, ThresholdsMode }} from "./{TYPES}/dashboard/x/dashboard_types.gen";',
+             f"export const board: Dashboard = {text};"]
+    subprocess.run(["npm", "init", "-y"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "@grafana/schema@11", "typescript@5"],
+                   cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    with open(f"{folder}/board.ts", "w") as f:
+        f.write("\n".join(lines))
+    subprocess.run(["node_modules/.bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--moduleResolution", "bundler",
+                    "--module", "esnext", "--target", "es2020", "board.ts"], cwd=folder, check=True)
+    print("the dashboard is what Grafana's types say", flush=True)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit("usage: dashboard.py BUILD_DIR [--types]")
+    o2top = os.path.abspath(f"{sys.argv[1]}/o2top")
+    with open(BOARD) as f:
+        text = f.read()
+    board = json.loads(text)
+    with tempfile.TemporaryDirectory(prefix="o2top-dashboard-") as folder:
+        monitoring = Monitoring(folder)
+        try:
+            for recording in ("ocfs2-hot", "gfs2-hot", "ocfs2-hang", "gfs2-hang"):
+                with tarfile.open(f"{DATA}/{recording}.tar.xz") as tar:
+                    tar.extractall(folder)
+                try_recording(board, monitoring, o2top, f"{folder}/{recording}", f"{DATA}/{recording}.names")
+            try_variables(board, monitoring)
+        finally:
+            monitoring.end()
+        if "--types" in sys.argv[2:]:
+            check_types(text, folder)
+
+
+if __name__ == "__main__":
+    main()

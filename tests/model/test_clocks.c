@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* A node's clocks: what is kept of the past is enough, and no more with the days. */
+#include "collect/collect.h"
+#include "model.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static int open_nothing(struct collector *c, const struct node_sample *node,
+			const struct space_sample *space, enum file_kind kind, struct input *in)
+{
+	(void)c;
+	(void)node;
+	(void)space;
+	(void)kind;
+	(void)in;
+	return -ENOENT;
+}
+
+static int64_t mono_of(uint32_t sample)
+{
+	return 5000000 * (int64_t)sample;
+}
+
+/* A week of samples, a minute apart. */
+static void old_clocks_are_dropped(void **state)
+{
+	static const struct collector_ops ops = {.open = open_nothing, .live = true};
+	enum { SAMPLES = 7 * 24 * 60, TRAIL = 64 };
+	struct collector collector = {.ops = &ops};
+	struct node_sample node = {.name = "node1", .present = true, .has_clock = true};
+	struct sample sample = {.label = "", .n_nodes = 1, .nodes = &node};
+	struct model m = {0};
+	uint32_t most = 0;
+
+	(void)state;
+	for (uint32_t i = 1; i <= SAMPLES; i++) {
+		node.real_us = 1795154838700000 + mono_of(i);
+		node.mono_us = mono_of(i);
+		assert_int_equal(model_sample(&m, &collector, &sample), 0);
+		assert_int_equal(m.sample, i);
+		if (i - m.nodes[0].dropped > most)
+			most = i - m.nodes[0].dropped;
+		/* what a Lock's trail and a lost line may ask for */
+		for (uint32_t back = 0; back < TRAIL && back < i; back++)
+			assert_int_equal(node_when(&m.nodes[0], i - back)->mono_us,
+					 mono_of(i - back));
+	}
+	assert_in_range(most, TRAIL, 1000);
+	model_free(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(old_clocks_are_dropped)};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
