@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dlm_cluster.c - see dlm_cluster.h. */
 #include "dlm_cluster.h"
+#include "kernel_file.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -42,18 +43,6 @@ static ssize_t read_file(const char *path, char *text, size_t size)
 	text[n > 0 ? n : 0] = '\0';
 	close(fd);
 	return n;
-}
-
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
 }
 
 /* ---- dlm_controld ---- */
@@ -267,7 +256,7 @@ static int put_number(const char *dir, const char *file, unsigned long n)
 
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
 	snprintf(text, sizeof(text), "%lu", n);
-	return write_file(path, text);
+	return glock__kernel_file_put(path, text);
 }
 
 static int make_dir(const char *path)

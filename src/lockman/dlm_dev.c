@@ -91,15 +91,20 @@ static bool no_module(const char *name)
 	return !there("/sys/kernel/dlm");
 }
 
-static bool no_daemon(const char *name)
+static bool cluster_is(enum glock__cluster_state state, const char *name)
 {
 	struct glock__cluster c;
-	bool none;
+	bool is;
 
 	glock__cluster_open(&c);
-	none = glock__cluster_look(&c, name) == GLOCK__CLUSTER_NO_DAEMON;
+	is = glock__cluster_look(&c, name) == state;
 	glock__cluster_close(&c);
-	return none;
+	return is;
+}
+
+static bool no_daemon(const char *name)
+{
+	return cluster_is(GLOCK__CLUSTER_NO_DAEMON, name);
 }
 
 static bool no_device(const char *name)
@@ -110,13 +115,7 @@ static bool no_device(const char *name)
 
 static bool no_quorum(const char *name)
 {
-	struct glock__cluster c;
-	bool none;
-
-	glock__cluster_open(&c);
-	none = glock__cluster_look(&c, name) == GLOCK__CLUSTER_NO_QUORUM;
-	glock__cluster_close(&c);
-	return none;
+	return cluster_is(GLOCK__CLUSTER_NO_QUORUM, name);
 }
 
 /* From the bottom up: an administrator goes on from the first thing that is missing. */

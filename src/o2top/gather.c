@@ -171,8 +171,10 @@ static int by_lock(const void *a, const void *b, void *arg)
 
 enum { AHEAD = 12 }; /* members */
 
-static int sort_members(struct places *places, struct member *members, size_t n)
+static int sort_members(struct places *places, struct group *g)
 {
+	struct member *members = g->members;
+	size_t n = g->n_members;
 	struct keyed *order = malloc((n + 1) * sizeof(*order));
 	int err;
 
@@ -189,8 +191,11 @@ static int sort_members(struct places *places, struct member *members, size_t n)
 		order[i] = (struct keyed){place_take(places, &members[i]), (uint32_t)i};
 	}
 	err = keyed_sort_by(order, n, by_lock, members);
-	if (!err)
-		keyed_arrange(order, n, members, sizeof(*members));
+	members = err ? NULL : keyed_arrange(order, n, members, sizeof(*members));
+	if (members)
+		g->members = members;
+	else
+		err = -ENOMEM;
 	free(order);
 	return err;
 }
@@ -291,6 +296,38 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 	row->hot = row->sum.waiting || waited >= HOT_PER_S;
 }
 
+/* ---- trend --------------------------------------------------------------------------------- */
+
+static void add_trail(struct row *row, const struct trail *trail, uint32_t newest)
+{
+	uint32_t ago = newest - trail->newest, n = trail->count;
+	const float *from = trail->lost + TRAIL_SHOTS;
+	float *to = row->trend + row->n_trend;
+
+	if (ago >= row->n_trend)
+		return;
+	n = n < row->n_trend - ago ? n : row->n_trend - ago;
+	from -= n;
+	to -= ago + n;
+	for (uint32_t i = 0; i < n; i++)
+		to[i] += from[i];
+}
+
+/* Of those that made the row; the others may not have done anything lately. */
+static void add_trend(struct row *row, const struct model *m, const struct member *first, size_t n)
+{
+	memset(row->trend, 0, row->n_trend * sizeof(*row->trend));
+	for (size_t i = 0; i < n; i++) {
+		const struct table *t = &m->nodes[first[i].node].spaces[first[i].space]->table;
+		const struct trail *trail = table_trail_of(t, first[i].lock);
+
+		if (trail)
+			add_trail(row, trail, m->sample);
+	}
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
 static bool is_of(const struct member *member, const struct place *place)
 {
 	return member->row.number == place->id.number && member->row.class == place->id.class &&
@@ -299,12 +336,14 @@ static bool is_of(const struct member *member, const struct place *place)
 
 static int make_rows(struct group *g, const struct model *m, const struct places *places)
 {
+	uint32_t n_trend = m->sample > TREND_MAX ? TREND_MAX : m->sample ? m->sample - 1 : 0;
 	size_t locksets = 0, nodes = 0;
 
 	g->rows = malloc((places->n + 1) * sizeof(*g->rows));
 	g->locksets = malloc((g->n_members + 1) * sizeof(*g->locksets));
 	g->row_nodes = malloc((g->n_members + 1) * sizeof(*g->row_nodes));
-	if (!g->rows || !g->locksets || !g->row_nodes)
+	g->trends = malloc(((size_t)places->n * n_trend + 1) * sizeof(*g->trends));
+	if (!g->rows || !g->locksets || !g->row_nodes || !g->trends)
 		return -ENOMEM;
 	for (size_t i = 0, n; i < g->n_members; i += n) {
 		const struct place *place = &places->list[g->n_rows];
@@ -312,9 +351,13 @@ static int make_rows(struct group *g, const struct model *m, const struct places
 
 		for (n = 1; i + n < g->n_members && is_of(&g->members[i + n], place);)
 			n++;
-		*row = (struct row){.space = place->space, .id = place->id};
+		*row = (struct row){.space = place->space,
+				    .id = place->id,
+				    .trend = g->trends + (g->n_rows - 1) * n_trend,
+				    .n_trend = n_trend};
 		sum_row(row, m, &g->members[i], (uint32_t)n, g->locksets + locksets,
 			g->row_nodes + nodes);
+		add_trend(row, m, &g->members[i], n);
 		locksets += row->n_locksets;
 		nodes += row->n_nodes;
 	}
@@ -322,68 +365,34 @@ static int make_rows(struct group *g, const struct model *m, const struct places
 	return 0;
 }
 
-/* ---- trend --------------------------------------------------------------------------------- */
-
-static void add_trail(struct row *row, const struct trail *trail, uint32_t newest)
-{
-	for (uint32_t i = 0; i < trail->count; i++) {
-		const struct past_shot *shot =
-		    &trail->shots[(trail->head + TRAIL_SHOTS - i) % TRAIL_SHOTS];
-		const struct past_shot *before =
-		    &trail->shots[(trail->head + TRAIL_SHOTS - i - 1) % TRAIL_SHOTS];
-		uint32_t since = i + 1 < trail->count ? before->sample + 1 : shot->sample;
-
-		/* over samples that did not show the Lock its Shot speaks for the whole time */
-		for (uint32_t at = since; at <= shot->sample; at++)
-			if (newest - at < row->n_trend)
-				row->trend[row->n_trend - 1 - (newest - at)] += shot->lost;
-	}
-}
-
 /* Of a Lock that did nothing in this sample, or whose node is missing from it. */
 static void add_idle(struct group *g, const struct places *places, const struct model *m,
 		     const struct filter *f, uint32_t space, const struct node_space *ns,
-		     uint32_t warm)
+		     const struct trail *trail)
 {
 	const struct source *source = m->spaces[space].source;
-	const struct lock *lock = table_lock(&ns->table, warm);
+	const struct lock *lock = table_lock(&ns->table, trail->lock);
 	uint32_t row;
 
 	if (!type_wanted(source, f, lock->id.type))
 		return;
 	row = *place_of(places, space, source->row(lock));
 	if (row != NONE)
-		add_trail(&g->rows[row], table_trail_of(&ns->table, lock), m->sample);
+		add_trail(&g->rows[row], trail, m->sample);
 }
 
 /* Of a Lock that did something the row is known; of one that did nothing there may be one. */
-static void add_trends(struct group *g, const struct places *places, const struct model *m,
-		       const struct filter *f)
+static void add_all_idle(struct group *g, const struct places *places, const struct model *m,
+			 const struct filter *f)
 {
-	uint32_t n = m->sample > 1 ? m->sample - 1 : 0;
-
-	for (size_t i = 0; i < g->n_rows; i++) {
-		struct row *row = &g->rows[i];
-		const struct member *end = row->locksets[row->n_locksets - 1].members +
-					   row->locksets[row->n_locksets - 1].n_members;
-
-		row->n_trend = n < TREND_MAX ? n : TREND_MAX;
-		for (const struct member *a = row->locksets[0].members; a < end; a++) {
-			const struct table *t = &m->nodes[a->node].spaces[a->space]->table;
-			const struct trail *trail = table_trail_of(t, a->lock);
-
-			if (trail)
-				add_trail(row, trail, m->sample);
-		}
-	}
 	for (size_t i = 0; i < m->n_nodes; i++)
 		for (size_t j = 0; j < m->nodes[i].n_spaces; j++) {
 			const struct node_space *ns = m->nodes[i].spaces[j];
-
 			uint32_t n = !ns ? 0 : ns->present ? ns->table.n_idle : ns->table.n_warm;
 
 			for (uint32_t k = 0; k < n; k++)
-				add_idle(g, places, m, f, (uint32_t)j, ns, ns->table.warm[k]);
+				add_idle(g, places, m, f, (uint32_t)j, ns,
+					 table_warm(&ns->table, k));
 		}
 }
 
@@ -394,10 +403,10 @@ int gather_rows(struct group *g, const struct model *m, const struct filter *fil
 
 	err = err ? err : dentry_join(m, g->members, g->n_members);
 	err = err ? err : places_init(&places, g->n_members);
-	err = err ? err : sort_members(&places, g->members, g->n_members);
+	err = err ? err : sort_members(&places, g);
 	err = err ? err : make_rows(g, m, &places);
 	if (!err)
-		add_trends(g, &places, m, filter);
+		add_all_idle(g, &places, m, filter);
 	places_free(&places);
 	return err;
 }

@@ -5,13 +5,14 @@
  */
 #include "keyed.h"
 
-#include <assert.h>
 #include <errno.h>
 
 enum { DIGIT_BITS = 11, DIGITS = (64 + DIGIT_BITS - 1) / DIGIT_BITS, VALUES = 1 << DIGIT_BITS };
 
 /* Below this, comparing is faster than counting. */
 enum { FEW = 512 };
+
+enum { AHEAD = 8 }; /* items */
 
 static int by_key(const void *a, const void *b)
 {
@@ -92,26 +93,31 @@ int keyed_sort_by(struct keyed *list, size_t n,
 	return err;
 }
 
-/* Round by round: an item is put aside, and each place gets its own until it is that one's turn. */
-void keyed_arrange(struct keyed *list, size_t n, void *items, size_t size)
+/* The memory that an item lies in is asked for early enough. */
+static void fetch(const unsigned char *item, size_t size)
 {
-	unsigned char aside[512], *base = items;
+	for (size_t i = 0; i < size; i += 64)
+		__builtin_prefetch(item + i);
+}
 
-	assert(size <= sizeof(aside));
+void *keyed_arrange(const struct keyed *list, size_t n, void *items, size_t size)
+{
+	const unsigned char *from = items;
+	unsigned char *to;
+	size_t same = 0;
+
+	while (same < n && list[same].index == same)
+		same++;
+	if (same == n)
+		return items;
+	to = malloc(n * size);
+	if (!to)
+		return NULL;
 	for (size_t i = 0; i < n; i++) {
-		size_t to = i, from;
-
-		if (list[i].index == i)
-			continue;
-		memcpy(aside, base + i * size, size);
-		while ((from = list[to].index) != i) {
-			/* the one after it, from where nobody would expect it */
-			__builtin_prefetch(base + list[from].index * size);
-			memcpy(base + to * size, base + from * size, size);
-			list[to].index = (uint32_t)to;
-			to = from;
-		}
-		memcpy(base + to * size, aside, size);
-		list[to].index = (uint32_t)to;
+		if (i + AHEAD < n)
+			fetch(from + list[i + AHEAD].index * size, size);
+		memcpy(to + i * size, from + list[i].index * size, size);
 	}
+	free(items);
+	return to;
 }

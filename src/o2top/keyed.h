@@ -26,8 +26,11 @@ int keyed_sort(struct keyed *list, size_t n);
 int keyed_sort_by(struct keyed *list, size_t n,
 		  int (*compare)(const void *a, const void *b, void *arg), void *arg);
 
-/* Puts what the list's indices tell of, items of that size, in the list's order; the list is used up. */
-void keyed_arrange(struct keyed *list, size_t n, void *items, size_t size);
+/*
+ * What the list's indices tell of, items of that size, in the list's order: in other memory, and the old is
+ * freed, unless they are in order. NULL: no memory, nothing was moved.
+ */
+void *keyed_arrange(const struct keyed *list, size_t n, void *items, size_t size);
 
 /* A key by which the greatest number comes first; no number is NAN. */
 static inline uint64_t keyed_greatest_first(double v)

@@ -415,7 +415,7 @@ static int run(struct run *r)
 		r->ended_by = SIGPIPE;
 	if (r->ended_by)
 		return EXIT_DONE;
-	if (r->out.failed || err == -EINVAL)
+	if (r->out.failed || r->out.stale || err == -EINVAL)
 		return EXIT_USAGE; /* said already: frames cannot go there, or no such lock space */
 	if (err) {
 		complain("%s: %s", r->title, strerror(-err));

@@ -13,52 +13,69 @@
 #include <string.h>
 #include <unistd.h>
 
+/*
+ * What a sample names a second time is left out: a node belongs to the one thread that reads it. Recordings and
+ * agents are not trusted to name things once.
+ */
+#define AGAIN SIZE_MAX
+
 struct job {
 	struct model *m;
 	struct collector *collector;
 	const struct sample *sample;
-	size_t *node_of;   /* the model's node for each of the sample's */
-	size_t **space_of; /* the model's LockSpace for each of a node's */
+	/* the model's node for each of the sample's, its LockSpace for each of a node's, or AGAIN */
+	size_t *node_of;
+	size_t **space_of;
 	atomic_size_t next;
 };
+
+static void read_space(struct job *job, struct node *node, const struct node_sample *from, size_t j,
+		       size_t index)
+{
+	struct model *m = job->m;
+	struct node_space *ns = node->spaces[index];
+	const struct moment *now = node_when(node, m->sample);
+	struct take t = {.collector = job->collector,
+			 .from = from,
+			 .from_space = &from->spaces[j],
+			 .space = &m->spaces[index],
+			 .node = node,
+			 .ns = ns,
+			 .problems = &node->problems,
+			 .sample = m->sample,
+			 .first = m->sample == 1,
+			 .frame_s = ns->last_sample ? node->frame_s : 0,
+			 .real_us = now->real_us,
+			 .mono_us = now->mono_us,
+			 .kernel_shift_us = now->kernel_shift_us};
+
+	table_begin(&ns->table);
+	m->spaces[index].source->take(&t);
+	ns->present = !ns->unusable;
+	if (ns->present) {
+		table_end(&ns->table, m->sample, node->frame_s);
+		ns->last_sample = m->sample;
+	}
+}
 
 static void read_node(struct job *job, size_t i)
 {
 	struct model *m = job->m;
 	const struct node_sample *from = &job->sample->nodes[i];
-	struct node *node = &m->nodes[job->node_of[i]];
-	const struct moment *now;
+	struct node *node;
 	size_t usable = 0, silent = 0;
 
-	if (!from->present)
+	if (!from->present || job->node_of[i] == AGAIN)
 		return;
-	now = node_when(node, m->sample);
+	node = &m->nodes[job->node_of[i]];
 	for (size_t j = 0; j < from->n_spaces; j++) {
 		size_t index = job->space_of[i][j];
-		struct node_space *ns = node->spaces[index];
-		struct take t = {.collector = job->collector,
-				 .from = from,
-				 .from_space = &from->spaces[j],
-				 .space = &m->spaces[index],
-				 .node = node,
-				 .ns = ns,
-				 .problems = &node->problems,
-				 .sample = m->sample,
-				 .first = m->sample == 1,
-				 .frame_s = ns->last_sample ? node->frame_s : 0,
-				 .real_us = now->real_us,
-				 .mono_us = now->mono_us,
-				 .kernel_shift_us = now->kernel_shift_us};
 
-		table_begin(&ns->table);
-		m->spaces[index].source->take(&t);
-		ns->present = !ns->unusable;
-		if (ns->present) {
-			table_end(&ns->table, m->sample, node->frame_s);
-			ns->last_sample = m->sample;
-		}
-		usable += !ns->unusable;
-		silent += ns->no_statistics;
+		if (index == AGAIN)
+			continue;
+		read_space(job, node, from, j, index);
+		usable += !node->spaces[index]->unusable;
+		silent += node->spaces[index]->no_statistics;
 	}
 	/* what may not be read there explains all the rest */
 	if (node->state == NODE_NO_PERMISSION)
@@ -111,12 +128,19 @@ static int prepare(struct job *job)
 
 		if (!node)
 			return -ENOMEM;
-		job->node_of[i] = (size_t)(node - m->nodes);
+		job->node_of[i] = node->named == m->sample ? AGAIN : (size_t)(node - m->nodes);
+		if (job->node_of[i] == AGAIN)
+			problem(&m->problems, node->name, 0,
+				"a node is named twice: the second one is left out");
+		node->named = m->sample;
 	}
 	for (size_t i = 0; i < job->sample->n_nodes; i++) {
 		const struct node_sample *from = &job->sample->nodes[i];
-		struct node *node = &m->nodes[job->node_of[i]];
+		struct node *node;
 
+		if (job->node_of[i] == AGAIN)
+			continue;
+		node = &m->nodes[job->node_of[i]];
 		node->interval_s = NAN;
 		node->away = m->sample > 1 && node->last_sample != m->sample - 1;
 		node->state = from->state;
@@ -141,12 +165,20 @@ static int prepare(struct job *job)
 			return -ENOMEM;
 		for (size_t j = 0; j < from->n_spaces; j++) {
 			struct space *space = model_space(m, &from->spaces[j]);
+			struct node_space *ns;
 
 			if (!space)
 				return -ENOMEM;
-			job->space_of[i][j] = (size_t)(space - m->spaces);
-			if (!node_space(node, job->space_of[i][j]))
+			ns = node_space(node, (size_t)(space - m->spaces));
+			if (!ns)
 				return -ENOMEM;
+			job->space_of[i][j] =
+			    ns->named == m->sample ? AGAIN : (size_t)(space - m->spaces);
+			if (job->space_of[i][j] == AGAIN)
+				problem(&m->problems, node->name, 0,
+					"%s is named twice: the second one is left out",
+					space->name);
+			ns->named = m->sample;
 			if (from->spaces[j].mount && !space->mount)
 				space->mount = strdup(from->spaces[j].mount);
 		}
@@ -187,6 +219,8 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 	present = err ? NULL : calloc(m->n_nodes + 1, sizeof(*present));
 	if (present) {
 		for (size_t i = 0; i < sample->n_nodes; i++) {
+			if (job.node_of[i] == AGAIN)
+				continue;
 			present[job.node_of[i]] = sample->nodes[i].present;
 			silent_known[job.node_of[i]] = sample->nodes[i].silent_s > 0;
 		}

@@ -62,6 +62,7 @@ struct node_space {
 	struct holders holders, holders_before;
 	struct called called; /* libglock: what the program calls its objects */
 	uint32_t last_sample; /* when it was read last, 0 never */
+	uint32_t named;       /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
 	bool present;         /* in this sample */
 	bool unusable;
@@ -100,6 +101,7 @@ struct node {
 	struct moment *when; /* its clocks at sample dropped + 1 + i */
 	uint32_t dropped;    /* older ones are not kept */
 	uint32_t last_sample;
+	uint32_t named;    /* the sample that had it last, whether or not it could be read */
 	bool away;         /* it was missing from the sample before this one */
 	double interval_s; /* since its sample before, own clock; NAN none */
 	double frame_s;    /* how much of that belongs to this frame */

@@ -76,8 +76,8 @@ int output_frame(struct output *out, const struct frame *frame)
 
 		if (failed)
 			complain("%s: %s", o->textfile, strerror(-failed));
-		/* a disk that is full now may not be so later; but who asks for one frame is told */
-		out->failed |= failed && o->iterations;
+		/* a disk that is full now may not be so later: what counts is how it ends */
+		out->stale = failed;
 	}
 	return err;
 }

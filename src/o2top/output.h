@@ -13,6 +13,7 @@ struct output {
 	FILE *log;
 	unsigned frames; /* written to standard output */
 	bool failed;     /* a frame could not be written, which was said */
+	bool stale;      /* nor could the last one to the monitoring file, which was said, too */
 	enum check_status check;
 };
 

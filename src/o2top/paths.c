@@ -24,6 +24,7 @@ enum {
 struct known {
 	uint32_t space;
 	uint64_t inode, generation;
+	uint64_t nodes; /* GFS2: that were asked, bit by index */
 	uint32_t asked; /* the sample, 0 never */
 	uint32_t tries;
 	bool found;
@@ -132,10 +133,12 @@ static uint64_t generation_of(const struct model *m, const struct node *first, u
 	return 0;
 }
 
-/* Whether a node's lock value block says that the inode has several names. */
+/* Whether the inode has several names, as a node's lock value block says, or may have: nothing of GFS2's does. */
 static bool has_links(const struct model *m, uint32_t space, uint64_t inode)
 {
-	for (size_t i = 0; i < m->n_nodes && m->spaces[space].fs == FS_OCFS2; i++) {
+	if (m->spaces[space].fs == FS_GFS2)
+		return true;
+	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct lock *lock = lock_on(&m->nodes[i], space, inode, 'M');
 
 		if (lock && lock->attributes & LOCK_LINKS)
@@ -217,12 +220,31 @@ static const char *mounted_on(const struct node_sample *node, const struct space
 	return NULL;
 }
 
+/*
+ * GFS2 does not say where an inode has several names, and a node knows those that were used there: then
+ * each that has it in its cache is asked once. 0 where one is enough.
+ */
+static uint64_t bit_of(const struct model *m, const struct node *node, uint32_t space)
+{
+	size_t i = (size_t)(node - m->nodes);
+
+	return m->spaces[space].fs == FS_GFS2 && i < 64 ? UINT64_C(1) << i : 0;
+}
+
+/* Whether a row that has a path already may have other names, which this node knows. */
+static bool may_have_more(const struct known *k, uint64_t bit)
+{
+	return k && k->found && (bit & ~k->nodes);
+}
+
 /* Whether it is time to ask for the inode; begins anew where it is another one in the old block. */
-static bool is_due(struct known *k, const struct model *m, uint64_t generation)
+static bool is_due(struct known *k, const struct model *m, uint64_t bit, uint64_t generation)
 {
 	if (k->asked && k->generation == generation)
-		return m->sample - k->asked >= (k->tries < TRIES ? SOON : AGAIN);
+		return (bit & ~k->nodes) ||
+		       m->sample - k->asked >= (k->tries < TRIES ? SOON : AGAIN);
 	k->tries = 0;
+	k->nodes = 0;
 	k->generation = generation;
 	k->walked = k->found = false;
 	return true;
@@ -235,6 +257,7 @@ static void ask_node(struct paths *p, const struct model *m, const struct group 
 {
 	const char *mount = mounted_on(from, &m->spaces[space]);
 	struct request r = {.node = from, .space = space};
+	uint64_t bit = bit_of(m, node, space);
 	unsigned flags = 0;
 
 	for (size_t i = 0; i < g->n_rows && i < rows && mount && r.n < AT_ONCE; i++) {
@@ -242,15 +265,17 @@ static void ask_node(struct paths *p, const struct model *m, const struct group 
 		struct known *k = NULL;
 		uint64_t generation;
 
-		if (row->space != space || row->id.class || row->path)
+		if (row->space != space || row->id.class ||
+		    (row->path && !may_have_more(find_known(p, space, row->id.number), bit)))
 			continue;
 		generation = generation_of(m, node, space, row->id.number);
 		if (generation && cached_on(m, node, space, row->id.number))
 			k = known_of(p, space, row->id.number);
-		if (!k || !is_due(k, m, generation))
+		if (!k || !is_due(k, m, bit, generation))
 			continue;
-		k->tries++;
+		k->tries += k->asked != m->sample;
 		k->asked = m->sample;
+		k->nodes |= bit;
 		r.known[r.n++] = k;
 	}
 	/* who was looked for in vain, once; the others wait until that search is over */

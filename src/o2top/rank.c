@@ -37,15 +37,17 @@ static bool row_wanted(const struct row *row, const struct model *m, const struc
 	       !(f->no_system && row->section == SECTION_SYSTEM) && (!f->hot_only || row->hot);
 }
 
-static void total(struct group *g, const struct model *m)
+/* All rows count, also those that are not shown. */
+static void add_to_totals(struct group *g, const struct model *m, const struct row *row)
 {
-	for (size_t i = 0; i < g->n_rows; i++) {
-		change_sum(&g->totals.sum, &g->rows[i].sum);
-		g->totals.lost_per_s += g->rows[i].lost_per_s;
-		g->totals.hot += g->rows[i].hot;
-		g->totals.acquired_per_s += row_acquired_per_s(m, &g->rows[i]);
-	}
-	g->totals.rows = g->n_rows;
+	change_sum(&g->totals.sum, &row->sum);
+	g->totals.lost_per_s += row->lost_per_s;
+	g->totals.hot += row->hot;
+	g->totals.acquired_per_s += row_acquired_per_s(m, row);
+}
+
+static void take_times(struct group *g, const struct model *m)
+{
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *node = &m->nodes[i];
 
@@ -80,6 +82,7 @@ static int order_rows(struct group *g, enum sort_key key)
 {
 	struct keyed *order = malloc((g->n_rows + 1) * sizeof(*order));
 	struct ordering ordering = {g->rows, key};
+	struct row *rows;
 	int err;
 
 	if (!order)
@@ -93,23 +96,29 @@ static int order_rows(struct group *g, enum sort_key key)
 		    (struct keyed){(uint64_t)g->rows[i].section << 63 | value >> 1, (uint32_t)i};
 	}
 	err = keyed_sort_by(order, g->n_rows, by_rank, &ordering);
-	if (!err)
-		keyed_arrange(order, g->n_rows, g->rows, sizeof(*g->rows));
+	rows = err ? NULL : keyed_arrange(order, g->n_rows, g->rows, sizeof(*g->rows));
+	if (rows)
+		g->rows = rows;
+	else
+		err = -ENOMEM;
 	free(order);
 	return err;
 }
 
-/* What is known of a row, and whether it is shown. The rows that are not go. */
+/*
+ * What is known of each row, and whether it is shown: rows that are not go. Once over all of them, as many
+ * rows do not fit into any cache.
+ */
 static void describe(struct group *g, const struct model *m, struct names *names,
 		     const struct filter *filter)
 {
 	size_t kept = 0;
 
 	describe_settle(names, m);
-	for (size_t i = 0; i < g->n_rows; i++)
-		describe_row(&g->rows[i], m);
-	dentry_find_directories(m, g->rows, g->n_rows);
+	g->totals.rows = g->n_rows;
 	for (size_t i = 0; i < g->n_rows; i++) {
+		add_to_totals(g, m, &g->rows[i]);
+		describe_row(&g->rows[i], m);
 		if (!row_wanted(&g->rows[i], m, filter))
 			continue;
 		if (kept != i)
@@ -117,7 +126,13 @@ static void describe(struct group *g, const struct model *m, struct names *names
 		describe_name(&g->rows[kept++], m, names);
 	}
 	g->n_rows = kept;
+	dentry_find_directories(m, g->rows, g->n_rows);
 	dentry_find_within(m, names, g->rows, g->n_rows);
+}
+
+static size_t bytes_of(const char *text)
+{
+	return text ? strlen(text) + 1 : 0;
 }
 
 int group_rank(struct group *g, const struct model *m, struct names *names,
@@ -128,7 +143,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 	*g = (struct group){0};
 	err = gather_rows(g, m, filter);
 	if (!err) {
-		total(g, m);
+		take_times(g, m);
 		describe(g, m, names, filter);
 		err = order_rows(g, key);
 	}
@@ -141,13 +156,15 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 
 		row->rank = (uint32_t)++g->n_section[row->section];
 		waits_explain(m, row);
+		g->n_explained += row->sentence || row->note;
+		g->text_bytes += bytes_of(row->path) + bytes_of(row->links) + bytes_of(row->within);
 	}
 	return 0;
 }
 
 void group_free(struct group *g)
 {
-	for (size_t i = 0; i < g->n_rows; i++) {
+	for (size_t i = 0; i < g->n_rows && g->n_explained; i++) {
 		free(g->rows[i].sentence);
 		free(g->rows[i].note);
 	}
@@ -155,5 +172,6 @@ void group_free(struct group *g)
 	free(g->rows);
 	free(g->locksets);
 	free(g->row_nodes);
+	free(g->trends);
 	*g = (struct group){0};
 }

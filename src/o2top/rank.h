@@ -50,14 +50,14 @@ struct row {
 	uint32_t n_locksets;
 	struct row_node *nodes;
 	uint32_t n_nodes, n_writers, n_readers;
-	uint8_t kind;           /* DT_*, 0 not known */
-	uint64_t size;          /* UINT64_MAX not known */
-	const char *path;       /* or NULL */
-	const char *links;      /* its other names, " = " between them, or NULL */
-	const char *within;     /* without a path: the directory that it is in, or NULL */
-	char *sentence;         /* who waits for whom and why, or NULL; the group's */
-	char *note;             /* what is missing from this row, or NULL; the group's */
-	float trend[TREND_MAX]; /* seconds lost per second, frame by frame, the newest last */
+	uint8_t kind;       /* DT_*, 0 not known */
+	uint64_t size;      /* UINT64_MAX not known */
+	const char *path;   /* or NULL */
+	const char *links;  /* its other names, " = " between them, or NULL */
+	const char *within; /* without a path: the directory that it is in, or NULL */
+	char *sentence;     /* who waits for whom and why, or NULL; the group's */
+	char *note;         /* what is missing from this row, or NULL; the group's */
+	float *trend;       /* seconds lost per second, frame by frame, the newest last */
 	uint32_t n_trend;
 };
 
@@ -108,6 +108,9 @@ struct group {
 	size_t n_members;
 	struct lockset *locksets;
 	struct row_node *row_nodes;
+	float *trends;
+	size_t n_explained; /* rows that have a sentence or a note */
+	size_t text_bytes;  /* of all paths, links and directories, with their ends */
 };
 
 /* Ranks what the model's last sample holds. 0 or -ENOMEM. */

@@ -11,8 +11,9 @@ int recording_open(const struct options *o, struct collector **out, const char *
 {
 	char *given = o->replay ? o->replay : o->n_paths == 1 ? o->paths[0] : NULL;
 
-	if (o->replay && o->n_paths) {
-		complain("--replay %s: and %s, too? One of them", o->replay, o->paths[0]);
+	if ((o->replay || o->demo) && (o->n_paths || (o->replay && o->demo))) {
+		complain("%s%s: and %s, too? One of them", o->replay ? "--replay " : "--demo",
+			 o->replay ? o->replay : "", o->n_paths ? o->paths[0] : "--demo");
 		return -EINVAL;
 	}
 	if (o->demo) {

@@ -146,17 +146,13 @@ static const char **row_text(struct row *row, int k)
 static bool copy_paths(struct snapshot *s)
 {
 	struct group *g = &s->group;
-	size_t size = 1;
+	size_t size;
 	char *at;
 
-	for (size_t i = 0; i < g->n_rows; i++)
-		for (int k = 0; k < ROW_TEXTS; k++)
-			size +=
-			    *row_text(&g->rows[i], k) ? strlen(*row_text(&g->rows[i], k)) + 1 : 0;
-	s->paths = at = malloc(size);
+	s->paths = at = malloc(g->text_bytes + 1);
 	if (!at)
 		return false;
-	for (size_t i = 0; i < g->n_rows; i++)
+	for (size_t i = 0; i < g->n_rows && g->text_bytes; i++)
 		for (int k = 0; k < ROW_TEXTS; k++) {
 			const char **text = row_text(&g->rows[i], k);
 

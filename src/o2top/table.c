@@ -3,11 +3,10 @@
 
 #include "grow.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 4096, TRAIL_BLOCK = 16, FIRST_SLOTS = 1024 };
+enum { BLOCK = TABLE_BLOCK, TRAIL_BLOCK = 16, FIRST_SLOTS = 1024 };
 
 static uint64_t hash(const struct lock_id *id)
 {
@@ -26,12 +25,6 @@ static uint8_t tag_of(uint64_t h)
 static bool same(const struct lock_id *a, const struct lock_id *b)
 {
 	return a->number == b->number && a->low == b->low && a->type == b->type;
-}
-
-struct lock *table_lock(const struct table *t, uint32_t index)
-{
-	assert(index < t->n_locks);
-	return &t->blocks[index / BLOCK][index % BLOCK];
 }
 
 /*
@@ -88,6 +81,9 @@ static uint32_t find(const struct table *t, const struct lock_id *id)
 {
 	uint64_t h = hash(id);
 
+	/* who asks for what describes an inode asks for types that there may be none of */
+	if (!t->types[id->type])
+		return NONE;
 	for (uint64_t i = h; t->n_slots && t->tags[i & (t->n_slots - 1)]; i++) {
 		uint32_t at = t->slots[i & (t->n_slots - 1)];
 
@@ -147,6 +143,7 @@ static uint32_t add(struct table *t, const struct lock_id *id)
 	lock->id = *id;
 	lock->size = UINT64_MAX;
 	lock->follows = lock->trail = lock->activity = lock->holders = NONE;
+	t->types[id->type] = true;
 	put_slot(t, index);
 	t->n_used++;
 	return index;
@@ -209,11 +206,17 @@ struct trail *table_trail_of(const struct table *t, const struct lock *lock)
 	return lock->trail == NONE ? NULL : trail_at(t, lock->trail);
 }
 
-static bool add_warm(struct table *t, uint32_t lock)
+struct trail *table_warm(const struct table *t, uint32_t nth)
+{
+	assert(nth < t->n_warm);
+	return trail_at(t, t->warm[nth]);
+}
+
+static bool add_warm(struct table *t, uint32_t trail)
 {
 	if (!grow(&t->warm, t->n_warm, &t->room_warm, sizeof(*t->warm)))
 		return false;
-	t->warm[t->n_warm++] = lock;
+	t->warm[t->n_warm++] = trail;
 	return true;
 }
 
@@ -240,6 +243,21 @@ static uint32_t new_trail(struct table *t)
 	return t->n_trails++;
 }
 
+static void push_shot(struct trail *trail, const struct shot *shot)
+{
+	uint32_t n = trail->count ? shot->sample - trail->newest : 1;
+
+	if (n > TRAIL_SHOTS)
+		n = TRAIL_SHOTS;
+	memmove(trail->lost, trail->lost + n, (TRAIL_SHOTS - n) * sizeof(*trail->lost));
+	for (uint32_t i = TRAIL_SHOTS - n; i < TRAIL_SHOTS; i++)
+		trail->lost[i] = shot->lost;
+	/* the same sample once more says it better */
+	trail->lost[TRAIL_SHOTS - 1] = shot->lost;
+	trail->newest = shot->sample;
+	trail->count = (uint16_t)(trail->count + n < TRAIL_SHOTS ? trail->count + n : TRAIL_SHOTS);
+}
+
 struct trail *table_trail(struct table *t, struct lock *lock)
 {
 	struct trail *trail = table_trail_of(t, lock);
@@ -253,17 +271,15 @@ struct trail *table_trail(struct table *t, struct lock *lock)
 	trail = trail_at(t, i);
 	memset(trail, 0, sizeof(*trail));
 	trail->lock = table_index(t, lock);
-	if (!add_warm(t, trail->lock)) {
+	if (!add_warm(t, i)) {
 		trail->lock = t->free_trail;
 		t->free_trail = i;
 		return NULL;
 	}
 	lock->trail = i;
 	/* the Shot that it had is the one that the first interval begins with */
-	if (lock->now.sample) {
-		trail->shots[0] = (struct past_shot){lock->now.sample, lock->now.lost};
-		trail->count = 1;
-	}
+	if (lock->now.sample)
+		push_shot(trail, &lock->now);
 	return trail;
 }
 
@@ -274,17 +290,6 @@ static void drop_trail(struct table *t, struct lock *lock)
 	trail->lock = t->free_trail;
 	t->free_trail = lock->trail;
 	lock->trail = NONE;
-}
-
-static void push_shot(struct trail *trail, const struct shot *shot)
-{
-	bool again = trail->count && trail->shots[trail->head].sample == shot->sample;
-
-	if (trail->count && !again)
-		trail->head = (uint16_t)((trail->head + 1) % TRAIL_SHOTS);
-	trail->shots[trail->head] = (struct past_shot){shot->sample, shot->lost};
-	if (trail->count < TRAIL_SHOTS && !again)
-		trail->count++;
 }
 
 static void forget(struct table *t, uint32_t sample)
@@ -308,13 +313,38 @@ static void forget(struct table *t, uint32_t sample)
 /* What stays warm moves up, idle ones before the others. */
 static void keep_warm(struct table *t, uint32_t from, uint32_t *kept, bool idle)
 {
-	uint32_t lock = t->warm[from], to = (*kept)++;
+	uint32_t trail = t->warm[from], to = (*kept)++;
 
 	if (idle) {
 		t->warm[to] = t->warm[t->n_idle];
 		to = t->n_idle++;
 	}
-	t->warm[to] = lock;
+	t->warm[to] = trail;
+}
+
+/* What is watched, as it may be waiting, did nothing that one could tell of either. */
+static void end_watched(struct table *t, struct trail *trail, uint32_t sample)
+{
+	const struct lock *lock = table_lock(t, trail->lock);
+
+	if (lock->now.sample == sample)
+		push_shot(trail, &lock->now);
+}
+
+/* Of a Lock that did nothing; whether its trail stays. */
+static bool end_idle(struct table *t, struct trail *trail, uint32_t sample)
+{
+	struct lock *lock = table_lock(t, trail->lock);
+
+	if (lock->now.sample == sample) {
+		lock->now.lost = 0;
+		push_shot(trail, &lock->now);
+	}
+	if (sample - trail->active_at < TRAIL_SHOTS ||
+	    (trail->waits && sample - lock->now.sample < FORGET_AFTER))
+		return true;
+	drop_trail(t, lock);
+	return false;
 }
 
 void table_end(struct table *t, uint32_t sample, double interval_s)
@@ -326,25 +356,21 @@ void table_end(struct table *t, uint32_t sample, double interval_s)
 		struct lock *lock = table_lock(t, t->active[i].lock);
 		struct trail *trail = table_trail(t, lock);
 
-		if (trail)
-			trail->active_at = sample;
 		lock->now.lost =
 		    interval_s > 0 ? (float)(t->active[i].change.lost_s / interval_s) : 0;
+		if (!trail)
+			continue;
+		trail->active_at = sample;
+		if (lock->now.sample == sample)
+			push_shot(trail, &lock->now);
 	}
 	for (uint32_t i = 0; i < t->n_warm; i++) {
-		struct lock *lock = table_lock(t, t->warm[i]);
-		struct trail *trail = table_trail_of(t, lock);
+		struct trail *trail = table_warm(t, i);
 		bool idle = trail->active_at != sample;
 
-		if (lock->now.sample == sample) {
-			if (idle)
-				lock->now.lost = 0;
-			push_shot(trail, &lock->now);
-		}
-		if (sample - trail->active_at >= TRAIL_SHOTS &&
-		    (!trail->waits || sample - lock->now.sample >= FORGET_AFTER))
-			drop_trail(t, lock);
-		else
+		if (!idle && trail->newest != sample)
+			end_watched(t, trail, sample);
+		if (!idle || end_idle(t, trail, sample))
 			keep_warm(t, i, &kept, idle);
 	}
 	t->n_warm = kept;

@@ -15,27 +15,31 @@
 
 #include "shot.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 enum { TRAIL_SHOTS = 24, NONE = UINT32_MAX };
 
-/* What is kept of a Shot that is past: the trend. */
-struct past_shot {
-	uint32_t sample;
-	float lost; /* seconds lost per second in the interval that ended with it */
-};
-
+/*
+ * Two lines of a cache, of which only the first is read of a Lock that did nothing. What is kept of
+ * Shots that are past is what was lost.
+ */
 struct trail {
 	uint32_t lock;
-	uint16_t head, count; /* newest Shot, how many there are */
-	struct past_shot shots[TRAIL_SHOTS];
 	uint32_t active_at; /* the sample of the last activity */
+	uint32_t newest;    /* the sample that the last of `lost` is of */
+	uint16_t count;     /* how many of `lost` there are, at its end */
 	/*
 	 * A wait at one point: since when it was seen, and until when it surely was not there; own
 	 * clock.
 	 */
 	bool waits;
 	int64_t wait_seen_us, wait_not_before_us; /* INT64_MIN not known */
+	/*
+	 * Seconds lost per second, sample by sample. Over samples that did not show the Lock the next
+	 * Shot speaks for the whole time.
+	 */
+	float lost[TRAIL_SHOTS];
 };
 
 struct lock {
@@ -77,14 +81,23 @@ struct table {
 
 	struct trail **trails; /* TRAIL_BLOCK in each */
 	uint32_t n_trails, free_trail;
-	uint32_t *warm;          /* Locks that have a trail */
+	uint32_t *warm;          /* the trails in use */
 	uint32_t n_warm, n_idle; /* the first of them did nothing in this sample */
 	size_t room_warm;
 
 	struct activity *active; /* this sample's */
 	uint32_t n_active;
 	size_t room_active;
+	bool types[256]; /* which there ever were */
 };
+
+enum { TABLE_BLOCK = 4096 }; /* Locks */
+
+static inline struct lock *table_lock(const struct table *t, uint32_t index)
+{
+	assert(index < t->n_locks);
+	return &t->blocks[index / TABLE_BLOCK][index % TABLE_BLOCK];
+}
 
 void table_free(struct table *t);
 
@@ -92,7 +105,6 @@ void table_free(struct table *t);
 struct lock *table_take(struct table *t, const struct lock_id *id);
 /* The same, NULL where there is none. */
 struct lock *table_find(const struct table *t, const struct lock_id *id);
-struct lock *table_lock(const struct table *t, uint32_t index);
 uint32_t table_index(const struct table *t, const struct lock *lock);
 
 /* Begins a sample: nothing is active. */
@@ -106,6 +118,8 @@ struct change *table_changed(const struct table *t, const struct lock *lock);
 /* The Lock's trail, made where there is none. NULL: no memory. */
 struct trail *table_trail(struct table *t, struct lock *lock);
 struct trail *table_trail_of(const struct table *t, const struct lock *lock);
+/* The nth of the trails in use. */
+struct trail *table_warm(const struct table *t, uint32_t nth);
 /*
  * Ends a sample that lasted interval_s: Locks that were active get a Shot in their trail, trails
  * that have been idle for its length go, and now and then so do Locks that were not listed for

@@ -24,6 +24,23 @@
 #include <time.h>
 #include <unistd.h>
 
+/*
+ * ThreadSanitizer runs a handler only when the thread comes by a function that it knows, so not while
+ * it sleeps in the library; and in a child it can not start a thread that has the id of one of the
+ * parent's.
+ */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define TSAN 1
+#endif
+#ifndef TSAN
+#define TSAN 0
+#endif
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SECOND 1000000000LL
 #define MS 1000000LL

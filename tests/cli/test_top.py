@@ -149,6 +149,41 @@ def garbage_in_a_segment_is_survived():
     a.end()
 
 
+def a_machine_that_is_asked_tells_of_its_processes():
+    a, b, c, d = Node("shop"), Node("shop"), Node("shop"), Node("shop")
+    names = ["localhost:" + n.name for n in (a, b, c, d)]
+    a.do("nq 1 2 17 EX")
+    a.do("wait 1")
+    b.do("nq 1 2 17 EX")
+    c.stop()
+    d.kill()
+
+    def asked():
+        f = frames("-n", "localhost", "--once")[0]
+        named = f["rows"] and f["rows"][0]["sentence"]
+        return f if named and {n["name"] for n in f["nodes"]} == set(names) else None
+
+    try:
+        f = wait_for(asked)
+    finally:
+        c.go_on()
+    assert [node(f, n)["state"] for n in names] == ["ok", "ok", "stopped", "dead"], f["nodes"]
+    r = row(f, ino=17)
+    assert r["lockspace"] == "shop" and r["waiting"] == 1 and not r["estimated"], r
+    assert names[1] in r["sentence"] and names[0] + " (pid" in r["sentence"], r
+    a.do("dq 1")
+    b.do("wait 1")
+    b.do("dq 1")
+    p = subprocess.Popen([O2TOP, "--json", "-n", "localhost", "-t", "0.2"], stdout=subprocess.PIPE, text=True)
+    told = (json.loads(line) for line in p.stdout)
+    assert next(told)
+    b.end(), c.end()
+    wait_for(lambda: [n["name"] for n in next(told)["nodes"] if n["state"] != "dead"] == names[:1])
+    a.end()
+    p.kill()
+    p.communicate()
+
+
 def glock_top_is_o2top():
     a = Node("shop")
     text = out("top", "shop", "--once", "-b")
@@ -166,6 +201,7 @@ if __name__ == "__main__":
             a_dead_process_is_named,
             processes_that_end_are_forgotten,
             garbage_in_a_segment_is_survived,
+            a_machine_that_is_asked_tells_of_its_processes,
             glock_top_is_o2top,
         ]
     )

@@ -37,7 +37,9 @@ class Client:
             self.changed.notify_all()
 
     def text(self):
-        return f"{self.name}:\n" + "\n".join(line for _, line in self.said[-40:])
+        told = [s for i, s in enumerate(self.said)
+                if not s[1].startswith("op") or i + 5 > len(self.said)]
+        return f"{self.name}:\n" + "\n".join(f"{when:.2f} {line}" for when, line in told[-60:])
 
     def find(self, prefix, since=0):
         """The first such line since then: (time, line), or None."""
@@ -98,8 +100,8 @@ class Client:
                     if line.startswith("met")]
 
 
-def rejoin(cluster, build, n):
-    """A machine whose corosync or dlm_controld ended comes back, as an administrator would do it."""
+def leave(cluster, build, n):
+    """Nothing of the cluster runs there any more, and no lockspace is left."""
     glock = cluster.share(os.path.join(build, "glock"))
     cluster.run(n, "pkill -x dlm_controld; pkill -x corosync; "
                    "while pgrep -x 'corosync|dlm_controld' >/dev/null; do sleep 0.2; done", check=False)
@@ -107,4 +109,9 @@ def rejoin(cluster, build, n):
     cluster.run(n, "for s in $(ls /sys/kernel/dlm); do i=0; "
                    f"until {glock} rm --lockman dlm $s || ! [ -e /sys/kernel/dlm/$s ]; do "
                    "i=$((i + 1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done; done")
+
+
+def rejoin(cluster, build, n):
+    """A machine whose corosync or dlm_controld ended comes back, as an administrator would do it."""
+    leave(cluster, build, n)
     cluster.join(n)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What glock says where something is missing, and whether it says what."""
 
+import time
+
+from clients import leave, rejoin
 from test_glock import glock_on
 
 LAST = True
@@ -27,3 +30,26 @@ def test_missing_is_named(cluster, build):
             text = said(cluster, 1, f"setpriv --reuid 65534 --regid 65534 --clear-groups {run}")
         assert word in text and "status 0" not in text, (what, text)
     assert "glockmissing" not in cluster.run(1, "ls /sys/kernel/dlm")
+
+
+def test_daemon_and_quorum_are_named(cluster, build):
+    """On a machine of whose cluster nothing runs, then only corosync, then one of three."""
+    glock = glock_on(cluster, build)
+    run = f"{glock} run -n glockmissing one -- true"
+    leave(cluster, build, 3)
+    text = said(cluster, 3, run)
+    assert "dlm_controld does not run" in text and "status 0" not in text, text
+    # both run, but the two others are not to be seen
+    cluster.link(3, False)
+    try:
+        cluster.run(3, "setsid corosync -f >/run/corosync.log 2>&1 </dev/null & "
+                       "until corosync-quorumtool -s >/dev/null 2>&1 || [ $? = 2 ]; do sleep 0.3; done; "
+                       "setsid dlm_controld -D >/run/dlm_controld.log 2>&1 </dev/null &", timeout=60)
+        end = time.monotonic() + 60
+        while "no quorum" not in (text := said(cluster, 3, run)):
+            assert time.monotonic() < end, text
+            time.sleep(0.5)
+        assert "status 0" not in text, text
+    finally:
+        cluster.link(3, True)
+        rejoin(cluster, build, 3)

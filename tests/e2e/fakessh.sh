@@ -141,6 +141,7 @@ paths | agentpaths)
 	printf 'pos:\t0\nmnt_id:\t8\nino:\t32264\n' >"$own/proc/7/fdinfo/2"
 	ln -sfn /etc/motd "$own/proc/7/fd/2"
 	echo '90 28 254:16 / /mnt/o2 rw,relatime shared:9 - ocfs2 /dev/vdb rw,_netdev' >"$own/proc/self/mountinfo"
+	[ ! -r "$own/mounts" ] || cat "$own/mounts" >>"$own/proc/self/mountinfo"
 	O2TOP_PROC=$own/proc
 	[ "$mode" = paths ] || PATH=${O2TOP%/*}:$PATH
 	serve | "$@"

@@ -25,6 +25,8 @@ import tempfile
 import termios
 import time
 
+import groups
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 NODES = [f"node{i}" for i in range(1, 7)]
 SAMPLES = 240
@@ -74,14 +76,6 @@ class Nodes:
         with open(os.path.join(self.folder, "who")) as f:
             return f.read().splitlines()
 
-    @staticmethod
-    def alive(pid):
-        try:
-            os.kill(-pid, 0)
-            return True
-        except ProcessLookupError:
-            return False
-
     def kill(self, pid):
         """A connection ends: all of the group that stands for the other machine."""
         try:
@@ -90,7 +84,7 @@ class Nodes:
             pass
 
     def left(self):
-        return [line for line in self.who() if self.alive(int(line.split()[0]))]
+        return groups.left(self.folder, [int(line.split()[0]) for line in self.who()])
 
 
 class Watcher:

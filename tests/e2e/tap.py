@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs the functions test_* of a module, each with a folder of its own, and prints TAP."""
+"""Runs tests and prints TAP: the functions test_* of a module, each with a folder of its own; or those marked with
+@tap.test, all or the ones that the command line names."""
 
 import os
 import sys
@@ -27,3 +28,24 @@ def run(module):
                 for line in traceback.format_exc().splitlines():
                     print(f"# {line}")
     sys.exit(failed != 0)
+
+
+marked = []
+
+
+def test(function):
+    marked.append(function)
+    return function
+
+
+def run_marked():
+    """What fails says so in one line."""
+    chosen = [f for f in marked if len(sys.argv) < 2 or f.__name__ in sys.argv[1:]]
+    for number, function in enumerate(chosen, 1):
+        try:
+            function()
+            print(f"ok {number} - {function.__name__}", flush=True)
+        except Exception as e:  # the next one goes on
+            print("".join(f"# {line}\n" for line in repr(e)[:3000].split("\\n")), end="")
+            print(f"not ok {number} - {function.__name__}", flush=True)
+    print(f"1..{len(chosen)}")

@@ -14,10 +14,12 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 import time
+
+import groups
+import tap
 
 O2TOP = os.environ["O2TOP"]
 CAPTURES = os.environ["O2TOP_CAPTURES"]
@@ -25,12 +27,6 @@ HERE = os.environ["O2TOP_TESTS"]
 PATIENCE = 60
 # sets a title, clears, moves, colours, rings; also as one byte each (C1), and what would end a line
 EVIL = b"\x1b]0;EVIL\x07\x1b[2JEVIL\x1b[1;1HEVIL\x9b31mEVIL\xc2\x9b7mEVIL\r\x7f"
-tests = []
-
-
-def test(f):
-    tests.append(f)
-    return f
 
 
 class Cluster:
@@ -68,27 +64,18 @@ class Cluster:
 
     def nothing_left(self):
         with open(os.path.join(self.fake, "pids")) as f:
-            groups = [int(line) for line in f]
-        assert groups
+            started = [int(line) for line in f]
+        assert started
         end = time.monotonic() + PATIENCE
-        for group in groups:
-            while alive(group):
-                assert time.monotonic() < end, f"{group} is left"
-                time.sleep(0.05)
+        while left := groups.left(self.fake, started):
+            assert time.monotonic() < end, f"{left} are left"
+            time.sleep(0.05)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         shutil.rmtree(self.tmp, ignore_errors=True)
-
-
-def alive(group):
-    try:
-        os.kill(-group, 0)
-        return True
-    except ProcessLookupError:
-        return False
 
 
 class Screen:
@@ -153,7 +140,7 @@ def curse(path):
         f.write(data)
 
 
-@test
+@tap.test
 def names_and_lines():
     """What files say: processes, and lines quoted in problems."""
     with Cluster("gfs2-hang", curse) as c:
@@ -164,7 +151,7 @@ def names_and_lines():
         c.nothing_left()
 
 
-@test
+@tap.test
 def the_screen():
     with Cluster("gfs2-hang", curse) as c:
         c.put("node3", "mode", "evil\n")
@@ -178,7 +165,7 @@ def the_screen():
         c.nothing_left()
 
 
-@test
+@tap.test
 def what_ssh_says():
     with Cluster("ocfs2-hot") as c:
         c.put("node2", "mode", "evil\n")
@@ -189,7 +176,7 @@ def what_ssh_says():
         c.nothing_left()
 
 
-@test
+@tap.test
 def a_flood_takes_no_memory():
     """A node that sends without end, again and again, with a limit of 4 MiB a sample."""
     with Cluster("ocfs2-hot") as c:
@@ -208,7 +195,7 @@ def a_flood_takes_no_memory():
         c.nothing_left()
 
 
-@test
+@tap.test
 def a_byte_a_minute():
     """Nobody waits for it: not the frames of the others, nor who leaves."""
     with Cluster("ocfs2-hot") as c:
@@ -228,16 +215,4 @@ def a_byte_a_minute():
         c.nothing_left()
 
 
-def main():
-    chosen = [f for f in tests if len(sys.argv) < 2 or f.__name__ in sys.argv[1:]]
-    for i, f in enumerate(chosen, 1):
-        try:
-            f()
-            print(f"ok {i} - {f.__name__}", flush=True)
-        except (AssertionError, OSError, UnicodeError, subprocess.TimeoutExpired) as e:
-            print("".join(f"# {line}\n" for line in (repr(e)[:3000]).split("\\n")), end="")
-            print(f"not ok {i} - {f.__name__}", flush=True)
-    print(f"1..{len(chosen)}")
-
-
-main()
+tap.run_marked()

@@ -124,6 +124,38 @@ def test_what_was_left_by_the_killed_is_removed(folder):
         assert left == stay, left
 
 
+def test_names_that_only_other_nodes_know(folder):
+    """GFS2 does not say that an inode has several names: each node that caches it is asked once for those used there."""
+    for node, name in (("node1", "one"), ("node2", "two")):
+        put(folder, f"{node}/proc/8/fdinfo/3", "pos:\t0\nmnt_id:\t9\nino:\t9291\n")
+        os.makedirs(f"{folder}/{node}/proc/8/fd")
+        os.symlink(f"/mnt/g/db/{name}", f"{folder}/{node}/proc/8/fd/3")
+    for node in ("node1", "node2", "node3"):
+        put(folder, f"{node}/mounts", "91 28 254:0 / /mnt/g rw - gfs2 /dev/vda rw\n")
+        put(folder, f"{node}/sys/fs/gfs2/lab:fs1/id", "254:0\n")
+    for mode in ("paths", "agentpaths"):
+        modes = {node: mode for node in ("node1", "node2", "node3")}
+        with subprocess.Popen([O2TOP, "--json", "--ssh", SSH, "-t", "0.5", *[w for n in modes for w in ("-n", n)]],
+                              env=environment(folder, recording="gfs2-hot", **modes), stdout=subprocess.PIPE,
+                              text=True) as run:
+            called, frames_seen = [], 0
+            for line in run.stdout:
+                frames_seen += 1
+                row = next((r for r in json.loads(line)["rows"] if r["ino"] == 9291), None)
+                if row and row["path"]:
+                    called.append({row["path"], row["other_paths"]})
+                if len(called) > 7 and called[-8] == {"/mnt/g/db/one", "/mnt/g/db/two"}:
+                    break
+                assert frames_seen < 60, called
+            run.terminate()
+        for node in modes:
+            with open(f"{folder}/{node}.looked", encoding="utf-8") as f:
+                asked = sum("9291:" in line for line in f)
+            os.unlink(f"{folder}/{node}.looked")
+            # what is known is not asked for again
+            assert 1 <= asked <= frames_seen - 7, (node, asked, frames_seen)
+
+
 def test_a_node_that_cannot_trace_says_so(folder):
     for agent in ("", "agent"):
         said = frames(folder, "--trace", "-t", "0.3", "-i", "2", nodes=("node1",), node1=agent,

@@ -14,9 +14,10 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 import tempfile
 import time
+
+import tap
 
 O2TOP = os.environ["O2TOP"]
 CAPTURES = os.environ["O2TOP_CAPTURES"]
@@ -24,13 +25,7 @@ DATA = os.environ["O2TOP_DATA"]
 CONTRIB = os.path.join(DATA, "..", "..", "contrib")
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC", "XDG_CONFIG_HOME": "/nowhere"}
 PATIENCE = 60
-tests = []
 tmp = tempfile.mkdtemp(prefix="o2top-outputs-")
-
-
-def test(f):
-    tests.append(f)
-    return f
 
 
 def o2top(*arguments, status=0, **env):
@@ -47,7 +42,7 @@ def names(recording):
 # ---- CSV -----------------------------------------------------------------------------------------
 
 
-@test
+@tap.test
 def csv_is_what_json_is():
     for recording in ("ocfs2-hot", "gfs2-hot", "ocfs2-hang", "gfs2-hang"):
         rows = list(csv.DictReader(io.StringIO(o2top("--csv", *names(recording), recording)[0], newline="")))
@@ -70,7 +65,7 @@ def csv_is_what_json_is():
             assert got["writers"].split() == row["writers"] and got["readers"].split() == row["readers"]
 
 
-@test
+@tap.test
 def csv_of_nasty_names():
     path = os.path.join(tmp, "nasty")
     with open(path, "wb") as f:
@@ -111,7 +106,7 @@ def parse(text):
     return series
 
 
-@test
+@tap.test
 def textfile():
     path = os.path.join(tmp, "o2top.prom")
     for recording, rows in (("ocfs2-hot", 3), ("gfs2-hot", 3), ("ocfs2-hang", 1), ("gfs2-hang", 1)):
@@ -136,7 +131,7 @@ def textfile():
         del rows
 
 
-@test
+@tap.test
 def textfile_is_bounded():
     path = os.path.join(tmp, "bounded.prom")
     o2top("--textfile", path, "-l", "1", *names("ocfs2-hot"), "ocfs2-hot")
@@ -153,10 +148,21 @@ def textfile_is_bounded():
     assert max(len(line) for line in text.split("\n")) < 400
 
 
-@test
+@tap.test
 def textfile_nowhere():
     _, err = o2top("--textfile", "/nowhere/o2top.prom", "-i", "1", "ocfs2-hot", status=2)
     assert "/nowhere/o2top.prom: No such file" in err, err
+    # all of a recording, too: what is left there is not what was recorded
+    o2top("--textfile", "/nowhere/o2top.prom", "ocfs2-hot", status=2)
+
+
+@test
+def more_than_one_thing_to_show():
+    for arguments in (("--demo", "ocfs2-hot"), ("--replay", "ocfs2-hot", "ocfs2-hang"), ("--demo", "--replay", "ocfs2-hot")):
+        out, err = o2top("-b", *arguments, status=2)
+        assert not out and "One of them" in err, (arguments, err)
+    _, err = o2top("--columns", " ,", "ocfs2-hot", status=2)
+    assert "no such column: none at all" in err, err
 
 
 # ---- monitoring plugin ---------------------------------------------------------------------------
@@ -168,7 +174,7 @@ def check(*arguments, status, **env):
     return out
 
 
-@test
+@tap.test
 def check_says():
     out = check(*names("ocfs2-hang"), "ocfs2-hang", status=2)
     assert out.startswith("O2TOP CRITICAL - lost 2.00 s/s, 2 waiting, the oldest 4.46..10.0 s, node3 not answering: "
@@ -187,7 +193,7 @@ def check_says():
     check("--warn", "99", "--warn", "silent=5", "--crit", "1", "ocfs2-hang", status=2)
 
 
-@test
+@tap.test
 def check_does_not_know():
     for arguments in (["--local", "--debugfs", "/nowhere"], ["/nowhere/at/all"], ["--from", "12:00", "ocfs2-hang"]):
         out = check(*arguments, status=3)
@@ -200,7 +206,7 @@ def check_does_not_know():
 # ---- recordings ----------------------------------------------------------------------------------
 
 
-@test
+@tap.test
 def parts_of_a_recording():
     recording = os.path.join(tmp, "parts.o2r")
     o2top("-b", "--record", recording, "ocfs2-hot")
@@ -218,7 +224,7 @@ def parts_of_a_recording():
     o2top("-b", "--from", "06:00", "--local", "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1", status=2)
 
 
-@test
+@tap.test
 def recorded_while_killed():
     """A process that records is killed at any moment: what it had written can be shown."""
     recording = os.path.join(tmp, "killed.o2r")
@@ -257,7 +263,7 @@ def frames_of(path):
     return found
 
 
-@test
+@tap.test
 def record_refuses():
     other = os.path.join(tmp, "other")
     with open(other, "w") as f:
@@ -268,7 +274,7 @@ def record_refuses():
         assert f.read().startswith("this is something else")
 
 
-@test
+@tap.test
 def demo():
     out, err = o2top("--demo")
     assert err == "" and "/mnt/ocfs2/hang/victim.db" in out and "/mnt/ocfs2/spool/" in out, out
@@ -286,7 +292,7 @@ def configured(text):
     return {"XDG_CONFIG_HOME": folder}
 
 
-@test
+@tap.test
 def configuration():
     plain = o2top("ocfs2-hot")[0]
     env = configured("# a remark\n\n  sort =  inode \nlength=3\nhot = no\nmouse = no\ncolumns = lost, age\n")
@@ -306,7 +312,7 @@ def configuration():
     assert o2top("ocfs2-hot", **configured("nodes = alpha, beta gamma\n"))[0] == plain
 
 
-@test
+@tap.test
 def configuration_that_is_wrong():
     for text, said in (("sort inode\n", "1: not NAME = VALUE"), ("\nsort = colour\n", "o2toprc:2 says so"),
                        ("help = yes\n", "nothing of that name can be configured"), ("= 5\n", "1: not NAME = VALUE"),
@@ -316,7 +322,7 @@ def configuration_that_is_wrong():
     o2top("--config", "/nowhere/rc", "ocfs2-hot", status=2)
 
 
-@test
+@tap.test
 def example_of_a_configuration():
     """Each line of contrib/o2toprc, with its # taken away, is understood."""
     with open(f"{CONTRIB}/o2toprc") as f:
@@ -334,7 +340,7 @@ def complete(*words):
     return sorted(line.strip() for line in done.stdout.splitlines() if line.strip())
 
 
-@test
+@tap.test
 def completion():
     help_text = o2top("--help")[0]
     options = sorted(set(re.findall(r"--[a-z][a-z-]+", help_text.split("Columns")[0])))
@@ -348,7 +354,7 @@ def completion():
     assert complete("o2top", "-t", "") == []
 
 
-@test
+@tap.test
 def dashboard():
     """Each metric that the dashboard asks for is there."""
     path = os.path.join(tmp, "dashboard.prom")
@@ -368,17 +374,7 @@ def dashboard():
     assert len({p["id"] for p in board["panels"]}) == len(board["panels"])
 
 
-def main():
-    chosen = [f for f in tests if len(sys.argv) < 2 or f.__name__ in sys.argv[1:]]
-    for i, f in enumerate(chosen, 1):
-        try:
-            f()
-            print(f"ok {i} - {f.__name__}", flush=True)
-        except (AssertionError, KeyError, ValueError, IndexError, subprocess.TimeoutExpired) as e:
-            print("".join(f"# {line}\n" for line in (repr(e)[:3000]).split("\\n")), end="")
-            print(f"not ok {i} - {f.__name__}", flush=True)
-    print(f"1..{len(chosen)}")
+try:
+    tap.run_marked()
+finally:
     shutil.rmtree(tmp, ignore_errors=True)
-
-
-main()

@@ -83,6 +83,13 @@ static void stats_step_change(void **state)
 	for (int i = 0; i < 8; i++)
 		glock__stats_sample(pair, 1000000);
 	assert_in_range(pair[0], 656380, 656391);
+	/* And the variance, of samples that are always as far away, 1 - (3/4)^4 within 4. */
+	pair[1] = 0;
+	for (int i = 0; i < 4; i++) {
+		pair[0] = 0;
+		glock__stats_sample(pair, 1000000);
+	}
+	assert_in_range(pair[1], 683590, 683595);
 }
 
 static void stats_first_request_has_no_interval(void **state)

@@ -366,6 +366,25 @@ def wide_characters():
 
 
 @test
+def names_that_turn_text_around():
+    """Of nodes and lock spaces, which a recording names as it likes: what a terminal must not see is spelled out."""
+    folder = f"{CAPTURES}/../turned-{os.getpid()}"
+    shutil.copytree(f"{CAPTURES}/ocfs2-hot", folder)
+    try:
+        for sample in os.listdir(folder):
+            if os.path.isdir(f"{folder}/{sample}/node1"):
+                os.rename(f"{folder}/{sample}/node1", f"{folder}/{sample}/n\u202e1")
+        with Use(start(f"../turned-{os.getpid()}", columns=140, rows=40)) as t:
+            t.key("Enter")
+            screen = t.wait("META", "wrote and read")
+            locks = [line for line in screen.splitlines() if "META" in line]
+            assert locks and "META node2 n\\xe2\\x80\\xae1" in locks[0], screen
+            assert "\u202e" not in screen
+    finally:
+        shutil.rmtree(folder)
+
+
+@test
 def sizes():
     with Use(start("ocfs2-hot")) as t:
         t.resize(132, 43)

@@ -11,6 +11,7 @@
 #include "here.h"
 #include "parcel.h"
 #include "paths_find.h"
+#include "processes_far.h"
 #include "tracing.h"
 
 #include <errno.h>
@@ -31,8 +32,7 @@ struct agent {
 	bool own_clock; /* else it is told by files, for tests */
 	char nonce[WIRE_NONCE];
 	struct buffer out;
-	struct lines_pool *pools;
-	size_t n_pools;
+	struct lines_pools pools;
 	/* of the request */
 	char what;
 	size_t first;
@@ -40,6 +40,8 @@ struct agent {
 	char spaces[REQUEST_MAX]; /* a blank before and behind each */
 	struct paths_finder finder;
 	struct tracing tracing;
+	struct processes *processes;
+	char processes_from[96]; /* when they were begun with */
 	double no_paths_before;
 	bool failed; /* nobody hears us any more, or there is no memory */
 };
@@ -71,15 +73,12 @@ static void add(struct agent *a, const void *data, size_t len)
 
 __attribute__((format(printf, 2, 3))) static void print(struct agent *a, const char *format, ...)
 {
-	char text[REQUEST_MAX + 256];
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(text, sizeof(text), format, args);
+	if (buffer_vprintf(&a->out, format, args))
+		a->failed = true;
 	va_end(args);
-	if (n > 0)
-		add(a, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -108,22 +107,9 @@ static char *stamp(const struct agent *a, char text[96])
 static struct lines_pool *pool_of(struct agent *a, const char *kind, const char *space)
 {
 	char name[PATH_MAX];
-	struct lines_pool *more;
 
 	snprintf(name, sizeof(name), "%s %s", kind, space);
-	for (size_t i = 0; i < a->n_pools; i++)
-		if (strcmp(a->pools[i].name, name) == 0)
-			return &a->pools[i];
-	more = reallocarray(a->pools, a->n_pools + 1, sizeof(*more));
-	if (!more)
-		return NULL;
-	a->pools = more;
-	more += a->n_pools;
-	*more = (struct lines_pool){.name = strdup(name)};
-	if (!more->name)
-		return NULL;
-	a->n_pools++;
-	return more;
+	return lines_pool_of(&a->pools, name, SIZE_MAX);
 }
 
 static void tell(struct agent *a, const char *kind, const char *space, const char *before,
@@ -292,6 +278,23 @@ static void dumps(const struct here *h, const char *path, const char *name, void
 	give(a, "o2dlm", name, 0, "%s/o2dlm/%s/locking_state", a->here.debugfs, name);
 }
 
+static void process(void *arg, const char *key, const struct buffer *text)
+{
+	struct agent *a = arg;
+
+	tell(a, "node", key, a->processes_from, text);
+}
+
+/* In lock spaces of libglock; not of another root, nor where one mount point is wanted. */
+static void processes(struct agent *a)
+{
+	if (!a->own_clock || *a->spaces)
+		return;
+	stamp(a, a->processes_from);
+	if (processes_tell(&a->processes, process, a))
+		a->failed = true;
+}
+
 static const char *state(const struct agent *a)
 {
 	char path[PATH_MAX];
@@ -356,6 +359,7 @@ static void answer(struct agent *a)
 			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
 		here_place(path, "%s/ocfs2", a->here.debugfs);
 		here_each(&a->here, ocfs2, a, path);
+		processes(a);
 	}
 	if (a->what == 'D' || a->deep) {
 		here_place(path, "%s/ocfs2", a->here.debugfs);
@@ -418,9 +422,8 @@ int agent_run(void)
 			answer(&a);
 	tracing_stop(&a.tracing);
 	paths_stop(&a.finder);
-	for (size_t i = 0; i < a.n_pools; i++)
-		lines_free(&a.pools[i]);
-	free(a.pools);
+	lines_free_all(&a.pools);
+	processes_free(a.processes);
 	free(a.out.data);
 	return a.failed;
 }

@@ -119,6 +119,7 @@ static int cluster_next(struct collector *collector, struct sample *out, struct 
 	struct cluster *c = (struct cluster *)collector;
 	double now, due;
 	uint64_t drain;
+	size_t n = 0;
 	int err = 0;
 
 	cluster_ask(collector);
@@ -158,8 +159,9 @@ static int cluster_next(struct collector *collector, struct sample *out, struct 
 		c->nodes[i].why = c->members[i].why;
 	if (c->mount_point)
 		set_request(c);
+	err = err ? err : cluster_list(c, &n);
 	*out = (struct sample){
-	    .label = "", .n_nodes = c->n, .nodes = c->nodes, .interval_s = wished_interval(c)};
+	    .label = "", .n_nodes = n, .nodes = c->all, .interval_s = wished_interval(c)};
 	return err ? err : 1;
 }
 
@@ -169,9 +171,16 @@ static int cluster_open(struct collector *collector, const struct node_sample *n
 	const struct member *m = node->place;
 	/* the trace is the node's, whichever lock space wants it */
 	const char *name = space && kind != FILE_TRACE ? space->name : NULL;
-	const struct parcel_file *f = parcel_find(m->now, (int)kind, name);
+	const struct parcel_file *f;
 
 	(void)collector;
+	if (far_processes_find(&m->processes, node, space, &f)) {
+		if (kind != FILE_NODE || !f)
+			return -ENOENT;
+		far_processes_open(f, node->name, in);
+		return 0;
+	}
+	f = parcel_find(m->now, (int)kind, name);
 	if (!f)
 		f = parcel_find(m->now_dump, (int)kind, name);
 	if (!f)
@@ -262,6 +271,7 @@ static void cluster_close(struct collector *collector)
 
 		if (c->nodes)
 			cluster_clear_node(&c->nodes[i], m);
+		far_processes_free(&m->processes);
 		parcel_free(m->fresh);
 		parcel_free(m->dump);
 		parcel_free(m->paths);
@@ -279,6 +289,7 @@ static void cluster_close(struct collector *collector)
 	pthread_mutex_destroy(&c->lock);
 	free(c->members);
 	free(c->nodes);
+	free(c->all);
 	free(c->request);
 	free(c->ssh);
 	free(c->self);

@@ -11,6 +11,7 @@
 #define O2TOP_CLUSTER_IMPL_H
 
 #include "cluster.h"
+#include "processes_far.h"
 
 #include <pthread.h>
 
@@ -51,6 +52,7 @@ struct member {
 	/* main's */
 	struct parcel *now, *now_dump, *now_paths; /* in the present frame */
 	char *name, *why;
+	struct far_processes processes;
 	double took_s, took_before_s;
 	bool late; /* in the last frame */
 };
@@ -62,8 +64,9 @@ struct cluster {
 	double interval_s;
 	bool trace;
 	struct member *members;
-	struct node_sample *nodes;
+	struct node_sample *nodes; /* of the members */
 	size_t n;
+	struct node_sample *all; /* of the sample: those, and their processes */
 	pthread_t thread;
 	bool threaded;
 	int wake[2]; /* main to thread */
@@ -93,6 +96,8 @@ void cluster_tell_absence(const struct cluster *c, struct node_sample *node, str
 			  double now);
 /* What several nodes have mounted and one has not. */
 void cluster_name_missing(struct cluster *c);
+/* All that is a node in this frame, into c->all. 0 or negative errno. */
+int cluster_list(struct cluster *c, size_t *n);
 /* A file of a parcel, to be read. */
 void cluster_file(struct input *in, const struct parcel_file *f, const char *node);
 

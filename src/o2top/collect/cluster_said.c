@@ -167,7 +167,8 @@ static void find_trouble(struct node_sample *node, struct member *m, const struc
 void cluster_clear_node(struct node_sample *node, struct member *m)
 {
 	tree_free_spaces(node->spaces, node->n_spaces);
-	*node = (struct node_sample){.name = m->name, .place = m, .mono_us = -1};
+	*node = (struct node_sample){.name = m->name, .place = m, .mono_us = -1, .transient = true};
+	far_processes_lose(&m->processes); /* their files are the parcel's */
 	parcel_free(m->now);
 	parcel_free(m->now_dump);
 	parcel_free(m->now_paths);
@@ -246,6 +247,8 @@ int cluster_take_node(struct cluster *c, struct node_sample *node, struct member
 			m->fresh_at - m->fresh_asked_at);
 	}
 	err = take_spaces(c, node, p);
+	if (!err && !c->mount_point)
+		err = far_processes_take(&m->processes, m->name, p);
 	if (!m->late)
 		find_trouble(node, m, p);
 	return err;
@@ -273,4 +276,47 @@ void cluster_name_missing(struct cluster *c)
 								     : has->spaces[k].name);
 			}
 		}
+}
+
+/*
+ * The machines, and the processes on them that are in lock spaces of their own. A machine where there
+ * are only those has nothing to show itself.
+ */
+int cluster_list(struct cluster *c, size_t *n)
+{
+	struct node_sample *all;
+	size_t most = c->n;
+
+	for (size_t i = 0; i < c->n; i++)
+		most += c->members[i].processes.n;
+	all = reallocarray(c->all, most, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	c->all = all;
+	*n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct far_processes *p = &c->members[i].processes;
+		const struct node_sample *machine = &c->nodes[i];
+
+		if (!p->n || machine->n_spaces)
+			all[(*n)++] = *machine;
+		for (size_t j = 0; j < p->n; j++) {
+			const struct far_process *one = &p->list[j];
+			struct node_sample *node = &all[(*n)++];
+
+			*node = *machine;
+			node->name = one->name;
+			node->spaces = one->spaces;
+			node->n_spaces = one->n_spaces;
+			node->present &= one->state != NODE_DEAD;
+			if (machine->present) {
+				node->state = one->state;
+				node->why = one->why;
+			}
+			/* what its sample cost is told once */
+			if (j || machine->n_spaces)
+				node->bytes = 0;
+		}
+	}
+	return 0;
 }

@@ -132,6 +132,9 @@ static int take_head(struct scan_state *s, uint64_t offset, const unsigned char 
 				    .time_us = (int64_t)get(head + 16, 8),
 				    .broken = s->broken};
 
+	/* times are added and subtracted: one that no clock shows is none */
+	if (place.time_us > INT64_MAX / 4 || place.time_us < -INT64_MAX / 4)
+		place.time_us = INT64_MIN;
 	s->broken = false;
 	s->f->end = place.offset + place.length;
 	if (place.kind == 0 || place.kind >= FRAME_KINDS) {

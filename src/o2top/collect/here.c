@@ -46,16 +46,12 @@ __attribute__((format(printf, 2, 3))) bool here_place(char path[PATH_MAX], const
 
 __attribute__((format(printf, 2, 3))) static void append(struct buffer *b, const char *format, ...)
 {
-	char text[1024];
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	/* a line lost for want of memory is a task that is not seen */
-	if (n > 0)
-		(void)!buffer_add(b, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	(void)!buffer_vprintf(b, format, args);
+	va_end(args);
 }
 
 int here_read(const char *path, size_t first, struct buffer *b)

@@ -4,6 +4,7 @@
 #include "../grow.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,23 +13,46 @@ enum { FORGET = 'F', RUN = 'R', NEW = 'N' };
 
 enum { NOT_FOUND = UINT32_MAX, POOL_LEAST = 1024, POOL_MOST = 1 << 28 };
 
+static int reserve(struct buffer *b, size_t len)
+{
+	size_t room = b->room ? b->room : 4096;
+	char *more;
+
+	if (b->room - b->len >= len)
+		return 0;
+	while (room - b->len < len)
+		room *= 2;
+	more = realloc(b->data, room);
+	if (!more)
+		return -ENOMEM;
+	b->data = more;
+	b->room = room;
+	return 0;
+}
+
 int buffer_add(struct buffer *b, const void *data, size_t len)
 {
-	if (b->room - b->len < len) {
-		size_t room = b->room ? b->room : 4096;
-		char *more;
-
-		while (room - b->len < len)
-			room *= 2;
-		more = realloc(b->data, room);
-		if (!more)
-			return -ENOMEM;
-		b->data = more;
-		b->room = room;
-	}
+	if (reserve(b, len))
+		return -ENOMEM;
 	if (len)
 		memcpy(b->data + b->len, data, len);
 	b->len += len;
+	return 0;
+}
+
+int buffer_vprintf(struct buffer *b, const char *format, va_list args)
+{
+	va_list again;
+	int n, err;
+
+	va_copy(again, args);
+	n = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	err = n < 0 ? -EINVAL : reserve(b, (size_t)n + 1);
+	if (err)
+		return err;
+	vsnprintf(b->data + b->len, (size_t)n + 1, format, args);
+	b->len += (size_t)n;
 	return 0;
 }
 
@@ -41,6 +65,33 @@ void lines_free(struct lines_pool *p)
 	free(p->slots);
 	free(p->name);
 	*p = (struct lines_pool){0};
+}
+
+struct lines_pool *lines_pool_of(struct lines_pools *pools, const char *name, size_t most)
+{
+	struct lines_pool *more;
+
+	for (size_t i = 0; i < pools->n; i++)
+		if (strcmp(pools->list[i].name, name) == 0)
+			return &pools->list[i];
+	more = pools->n < most ? reallocarray(pools->list, pools->n + 1, sizeof(*more)) : NULL;
+	if (!more)
+		return NULL;
+	pools->list = more;
+	more += pools->n;
+	*more = (struct lines_pool){.name = strdup(name)};
+	if (!more->name)
+		return NULL;
+	pools->n++;
+	return more;
+}
+
+void lines_free_all(struct lines_pools *pools)
+{
+	for (size_t i = 0; i < pools->n; i++)
+		lines_free(&pools->list[i]);
+	free(pools->list);
+	*pools = (struct lines_pools){0};
 }
 
 static void forget(struct lines_pool *p)

@@ -10,6 +10,7 @@
 #ifndef O2TOP_LINES_H
 #define O2TOP_LINES_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,13 +28,25 @@ struct lines_pool {
 	uint32_t last; /* lines of the last text */
 };
 
+/* One for each text that goes on. */
+struct lines_pools {
+	struct lines_pool *list;
+	size_t n;
+};
+
 struct buffer {
 	char *data;
 	size_t len, room;
 };
 
 int buffer_add(struct buffer *b, const void *data, size_t len);
+/* As printf(), with vsnprintf()'s arguments; 0 or negative errno. */
+__attribute__((format(printf, 2, 0))) int buffer_vprintf(struct buffer *b, const char *format,
+							 va_list args);
 void lines_free(struct lines_pool *p);
+/* That of this name, made where there is none. NULL where there is no memory, or `most` are there. */
+struct lines_pool *lines_pool_of(struct lines_pools *pools, const char *name, size_t most);
+void lines_free_all(struct lines_pools *pools);
 /* Adds to `out` what tells `text` to who has the same pool. 0 or -ENOMEM. */
 int lines_encode(struct lines_pool *p, const char *text, size_t len, struct buffer *out);
 /*

@@ -89,11 +89,7 @@ void wire_free(struct wire *w)
 	drop_parcel(w);
 	while ((p = wire_next(w)))
 		parcel_free(p);
-	for (size_t i = 0; i < w->n_pools; i++)
-		lines_free(&w->pools[i]);
-	free(w->pools);
-	w->pools = NULL;
-	w->n_pools = 0;
+	lines_free_all(&w->pools);
 }
 
 struct parcel *wire_next(struct wire *w)
@@ -403,25 +399,10 @@ static ssize_t take_file(struct wire *w, const char *bytes, size_t n)
 
 static struct lines_pool *pool_of(struct wire *w, const struct parcel_file *f)
 {
-	struct lines_pool *more;
 	char name[NAME_LONGEST + 32];
 
 	snprintf(name, sizeof(name), "%d %s", f->kind, f->space);
-	for (size_t i = 0; i < w->n_pools; i++)
-		if (strcmp(w->pools[i].name, name) == 0)
-			return &w->pools[i];
-	if (w->n_pools == PARCEL_FILES_MAX)
-		return NULL;
-	more = reallocarray(w->pools, w->n_pools + 1, sizeof(*more));
-	if (!more)
-		return NULL;
-	w->pools = more;
-	more += w->n_pools;
-	*more = (struct lines_pool){.name = strdup(name)};
-	if (!more->name)
-		return NULL;
-	w->n_pools++;
-	return more;
+	return lines_pool_of(&w->pools, name, PARCEL_FILES_MAX);
 }
 
 /* Bytes of a file told by its changes. */

@@ -76,8 +76,7 @@ struct wire {
 	size_t delta_len;
 	uint64_t bytes; /* since the last sample's end */
 	struct parcel *done, **done_end;
-	struct lines_pool *pools; /* one for each file told by its changes */
-	size_t n_pools;
+	struct lines_pools pools; /* of files told by their changes */
 	size_t limit;
 	char error[160];
 };

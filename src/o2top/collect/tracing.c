@@ -2,6 +2,7 @@
 #include "tracing.h"
 
 #include "here.h"
+#include "kernel_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,17 +61,9 @@ void tracing_begin(struct tracing *t, const char *debugfs)
 static int put(const char *folder, const char *file, const char *value)
 {
 	char path[PATH_MAX];
-	int fd, err = 0;
 
-	if (!here_place(path, "%s/%s", folder, file))
-		return -ENAMETOOLONG;
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, value, strlen(value)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
+	return here_place(path, "%s/%s", folder, file) ? glock__kernel_file_put(path, value)
+						       : -ENAMETOOLONG;
 }
 
 int tracing_start(struct tracing *t)

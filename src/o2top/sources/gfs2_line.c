@@ -23,10 +23,13 @@ static const struct {
 
 static bool scan_state(struct scan *s, enum gfs2_state *out, char text[3])
 {
+	if (scan_left(s) < 2)
+		return false;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (scan_text(s, states[i].text)) {
+		if (s->p[0] == states[i].text[0] && s->p[1] == states[i].text[1]) {
 			*out = states[i].state;
 			memcpy(text, states[i].text, 3);
+			s->p += 2;
 			return true;
 		}
 	return false;
@@ -49,12 +52,6 @@ static bool scan_flags(struct scan *s, char out[GFS2_FLAGS_MAX])
 	memcpy(out, word, n);
 	out[n] = '\0';
 	return true;
-}
-
-/* " k:" before a value; the separator is one blank everywhere in these files. */
-static bool scan_key(struct scan *s, const char *key)
-{
-	return scan_text(s, key);
 }
 
 static bool scan_number(struct scan *s, uint32_t *type, uint64_t *number)
@@ -89,25 +86,25 @@ const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t
 	memset(o, 0, sizeof(*o));
 	if (!scan_text(&s, "G:  s:") || !scan_state(&s, &o->state, o->states[0]))
 		return "no state after \"G:  s:\"";
-	if (!scan_key(&s, " n:") || !scan_number(&s, &o->type, &o->number))
+	if (!scan_text(&s, " n:") || !scan_number(&s, &o->type, &o->number))
 		return "n: is not TYPE/NUMBER";
-	if (!scan_key(&s, " f:") || !scan_flags(&s, o->flags))
+	if (!scan_text(&s, " f:") || !scan_flags(&s, o->flags))
 		return "f: does not hold flags";
-	if (!scan_key(&s, " t:") || !scan_state(&s, &o->target, o->states[1]) ||
-	    !scan_key(&s, " d:") || !scan_state(&s, &o->demote, o->states[2]) ||
+	if (!scan_text(&s, " t:") || !scan_state(&s, &o->target, o->states[1]) ||
+	    !scan_text(&s, " d:") || !scan_state(&s, &o->demote, o->states[2]) ||
 	    !scan_char(&s, '/') || !scan_u64(&s, &o->demote_us))
 		return "t: and d: do not hold states";
-	if (!scan_key(&s, " a:") || !scan_i64(&s, &o->ail))
+	if (!scan_text(&s, " a:") || !scan_i64(&s, &o->ail))
 		return "a: is not a number";
-	o->has_revokes = scan_key(&s, " v:");
+	o->has_revokes = scan_text(&s, " v:");
 	if (o->has_revokes && !scan_i64(&s, &o->revokes))
 		return "v: is not a number";
-	if (!scan_key(&s, " r:") || !scan_i64(&s, &o->refs))
+	if (!scan_text(&s, " r:") || !scan_i64(&s, &o->refs))
 		return "r: is not a number";
-	o->has_hold = scan_key(&s, " m:");
+	o->has_hold = scan_text(&s, " m:");
 	if (o->has_hold && !scan_i64(&s, &o->hold_jiffies))
 		return "m: is not a number";
-	o->has_pages = scan_key(&s, " p:");
+	o->has_pages = scan_text(&s, " p:");
 	if (o->has_pages && !scan_u64(&s, &o->pages))
 		return "p: is not a number";
 	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
@@ -148,9 +145,9 @@ const char *gfs2_holder_parse(struct gfs2_holder_line *o, const char *line, size
 	memset(o, 0, sizeof(*o));
 	if (!scan_text(&s, " H: s:") || !scan_state(&s, &o->state, o->state_text))
 		return "no state after \" H: s:\"";
-	if (!scan_key(&s, " f:") || !scan_flags(&s, o->flags))
+	if (!scan_text(&s, " f:") || !scan_flags(&s, o->flags))
 		return "f: does not hold flags";
-	if (!scan_key(&s, " e:") || !scan_i32(&s, &o->error) || !scan_key(&s, " p:") ||
+	if (!scan_text(&s, " e:") || !scan_i32(&s, &o->error) || !scan_text(&s, " p:") ||
 	    !scan_i64(&s, &o->pid))
 		return "e: and p: are not numbers";
 	if (!scan_comm(&s, o->comm, o->symbol))
@@ -168,12 +165,12 @@ const char *gfs2_inode_parse(struct gfs2_inode_line *o, const char *line, size_t
 	if (!scan_text(&s, " I: n:") || !scan_u64(&s, &o->formal) || !scan_char(&s, '/') ||
 	    !scan_u64(&s, &o->number))
 		return "n: is not FORMAL/ADDRESS";
-	if (!scan_key(&s, " t:") || !scan_u32(&s, &o->dtype) || !scan_key(&s, " f:") ||
-	    !scan_0xhex(&s, &o->flags) || !scan_key(&s, " d:") || !scan_0xhex(&s, &o->disk_flags))
+	if (!scan_text(&s, " t:") || !scan_u32(&s, &o->dtype) || !scan_text(&s, " f:") ||
+	    !scan_0xhex(&s, &o->flags) || !scan_text(&s, " d:") || !scan_0xhex(&s, &o->disk_flags))
 		return "t:, f: and d: are not numbers";
-	if (!scan_key(&s, " s:") || !scan_u64(&s, &o->size))
+	if (!scan_text(&s, " s:") || !scan_u64(&s, &o->size))
 		return "s: is not a number";
-	o->has_pages = scan_key(&s, " p:");
+	o->has_pages = scan_text(&s, " p:");
 	if (o->has_pages && !scan_u64(&s, &o->pages))
 		return "p: is not a number";
 	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
@@ -185,11 +182,11 @@ const char *gfs2_stats_parse(struct gfs2_stats_line *o, const char *line, size_t
 
 	if (!scan_text(&s, "G: n:") || !scan_number(&s, &o->type, &o->number))
 		return "no TYPE/NUMBER after \"G: n:\"";
-	if (!scan_key(&s, " rtt:") || !scan_upair(&s, &o->srtt, &o->srttvar) ||
-	    !scan_key(&s, " rttb:") || !scan_upair(&s, &o->srttb, &o->srttvarb) ||
-	    !scan_key(&s, " irt:") || !scan_upair(&s, &o->sirt, &o->sirtvar))
+	if (!scan_text(&s, " rtt:") || !scan_upair(&s, &o->srtt, &o->srttvar) ||
+	    !scan_text(&s, " rttb:") || !scan_upair(&s, &o->srttb, &o->srttvarb) ||
+	    !scan_text(&s, " irt:") || !scan_upair(&s, &o->sirt, &o->sirtvar))
 		return "rtt:, rttb: and irt: are not three pairs of numbers";
-	if (!scan_key(&s, " dcnt: ") || !scan_u64(&s, &o->dcount) || !scan_key(&s, " qcnt: ") ||
+	if (!scan_text(&s, " dcnt: ") || !scan_u64(&s, &o->dcount) || !scan_text(&s, " qcnt: ") ||
 	    !scan_u64(&s, &o->qcount))
 		return "dcnt: and qcnt: are not numbers";
 	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";

@@ -42,11 +42,27 @@ static inline bool scan_char(struct scan *s, char c)
 	return true;
 }
 
-static inline bool scan_text(struct scan *s, const char *text)
+/*
+ * Of a text that is known where it is asked for the compiler compares two, four or eight bytes at once;
+ * of another length it would call memcmp(), which takes longer than all the rest of a word.
+ */
+__attribute__((always_inline)) static inline bool scan_same(const char *p, const char *text,
+							    size_t n)
+{
+	if (n > 16 || n == 1)
+		return memcmp(p, text, n) == 0;
+	if (n >= 8)
+		return memcmp(p, text, 8) == 0 && memcmp(p + n - 8, text + n - 8, 8) == 0;
+	if (n >= 4)
+		return memcmp(p, text, 4) == 0 && memcmp(p + n - 4, text + n - 4, 4) == 0;
+	return n < 2 || (memcmp(p, text, 2) == 0 && memcmp(p + n - 2, text + n - 2, 2) == 0);
+}
+
+__attribute__((always_inline)) static inline bool scan_text(struct scan *s, const char *text)
 {
 	size_t n = strlen(text);
 
-	if (scan_left(s) < n || memcmp(s->p, text, n) != 0)
+	if (scan_left(s) < n || !scan_same(s->p, text, n))
 		return false;
 	s->p += n;
 	return true;

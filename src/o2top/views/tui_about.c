@@ -42,7 +42,8 @@ static void draw_about(const struct ui *ui, int y, int width, const struct row *
 		x = screen_format(y, x, width, ROLE_FAINT, ", %s", kind);
 	if (row->size != UINT64_MAX && row->kind == DT_REG)
 		x = screen_format(y, x, width, ROLE_FAINT, " of %s", unit_bytes(size, row->size));
-	screen_format(y, x, width, ROLE_FAINT, "  %s %.40s", space->source->name, space->name);
+	unit_clean(clean, sizeof(clean), space->name, 40);
+	screen_format(y, x, width, ROLE_FAINT, "  %s %s", space->source->name, clean);
 }
 
 /* Who waits or holds, a line each, as far as there is room; the waiting ones first. */

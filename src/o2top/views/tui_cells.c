@@ -157,6 +157,8 @@ int column_named(const char *name, size_t len)
 
 const char *tui_check_columns(const char *names)
 {
+	if (!names[strspn(names, " ,\t")])
+		return "none at all";
 	for (const char *p = names; *p;) {
 		size_t len = strcspn(p, " ,\t");
 

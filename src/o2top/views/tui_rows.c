@@ -177,14 +177,16 @@ static void draw_lock(const struct ui *ui, int y, int width, const struct item *
 				 .lost_per_s = s > 0 ? set->sum.lost_s / s : 0,
 				 .acquired_per_s = s > 0 ? (double)set->sum.acquired / s : 0};
 	enum role role = selected ? ROLE_SELECTED : ROLE_PLAIN;
-	char name[64], nodes[NAME_MAX_TEXT] = "";
+	char name[64], nodes[NAME_MAX_TEXT] = "", node[NAME_MAX_TEXT];
 	size_t n = 0;
 	int x = draw_cells(ui, y, width, role, &line) + 2 * (item->depth - 1);
 
 	source->lock_name(set->members[0].lock, name, sizeof(name));
-	for (uint32_t i = 0; i < set->n_members && n < sizeof(nodes) - 80; i++)
-		n += (size_t)snprintf(nodes + n, sizeof(nodes) - n, " %.64s",
-				      ui->shot->model.nodes[set->members[i].node].name);
+	for (uint32_t i = 0; i < set->n_members && n < sizeof(nodes) - 1; i++) {
+		unit_clean(node, sizeof(node), ui->shot->model.nodes[set->members[i].node].name,
+			   64);
+		n += (size_t)snprintf(nodes + n, sizeof(nodes) - n, " %s", node);
+	}
 	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", branch(ui, item));
 	x = screen_put(y, x, width, role, source->type_name(set->members[0].lock->id.type));
 	x = screen_put(y, x, width, role, nodes);
@@ -251,12 +253,14 @@ static void draw_text(const struct ui *ui, int y, int width, const struct item *
 			      item->at ? "" : mark, line);
 }
 
-static void draw_section(const struct ui *ui, int y, int width, const struct item *item)
+static void draw_section(const struct ui *ui, int y, int width, const struct item *item,
+			 bool selected)
 {
 	const char *title = item->row == SECTION_FILES ? "FILES" : "SYSTEM";
 	size_t n = ui->list.n_section[item->row], left = ui->list.n_left[item->row];
 	int x = screen_format(y, 1, width, ROLE_SECTION, "%s %zu", title, n);
 
+	(void)selected;
 	if (left)
 		x = screen_format(y, x, width, ROLE_FAINT,
 				  "  and %zu more that cost little: a shows them", left);
@@ -269,8 +273,11 @@ static void draw_section(const struct ui *ui, int y, int width, const struct ite
 		screen_put(y, x + 2, width, ROLE_BAD, "only hot ones: o shows all");
 }
 
-static void draw_nothing(const struct ui *ui, int y, int width)
+static void draw_nothing(const struct ui *ui, int y, int width, const struct item *item,
+			 bool selected)
 {
+	(void)item;
+	(void)selected;
 	if (*ui->filter)
 		screen_format(y, 4, width, ROLE_BAD,
 			      "nothing here holds \"%s\": Esc in \\ takes the filter away",
@@ -285,34 +292,17 @@ static void draw_nothing(const struct ui *ui, int y, int width)
 
 void draw_item(const struct ui *ui, int y, int width, const struct item *item, bool selected)
 {
+	static void (*const draw_kind[])(const struct ui *ui, int y, int width,
+					 const struct item *item, bool selected) = {
+	    [ITEM_SECTION] = draw_section,     [ITEM_ROW] = draw_row,
+	    [ITEM_DIRECTORY] = draw_directory, [ITEM_NODE] = draw_node,
+	    [ITEM_LOCK] = draw_lock,           [ITEM_PROCESS] = draw_process,
+	    [ITEM_TEXT] = draw_text,           [ITEM_NOTHING] = draw_nothing,
+	};
+
 	if (selected)
 		screen_fill(y, 0, width, ROLE_SELECTED);
-	switch ((enum item_kind)item->kind) {
-	case ITEM_SECTION:
-		draw_section(ui, y, width, item);
-		break;
-	case ITEM_ROW:
-		draw_row(ui, y, width, item, selected);
-		break;
-	case ITEM_DIRECTORY:
-		draw_directory(ui, y, width, item, selected);
-		break;
-	case ITEM_NODE:
-		draw_node(ui, y, width, item, selected);
-		break;
-	case ITEM_LOCK:
-		draw_lock(ui, y, width, item, selected);
-		break;
-	case ITEM_PROCESS:
-		draw_process(ui, y, width, item, selected);
-		break;
-	case ITEM_TEXT:
-		draw_text(ui, y, width, item, selected);
-		break;
-	case ITEM_NOTHING:
-		draw_nothing(ui, y, width);
-		break;
-	}
+	draw_kind[item->kind](ui, y, width, item, selected);
 	if (selected)
 		screen_put(y, 0, width, ROLE_SELECTED, ">");
 }

@@ -9,6 +9,8 @@
  */
 #include "tui.h"
 
+#include "units.h"
+
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +22,6 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
-#include <wchar.h>
 
 static const int asking[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 static const int crashing[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
@@ -293,27 +294,23 @@ struct tui_size screen_size(void)
 int screen_put(int y, int x, int end, enum role role, const char *text)
 {
 	mbstate_t state = {0};
-	size_t left = strlen(text);
 
 	if (x >= end)
 		return x;
 	attrset(screen.attrs[role]);
 	move(y, x);
-	while (left) {
+	while (*text) {
 		wchar_t wide;
-		size_t n = mbrtowc(&wide, text, left, &state);
 		int width;
+		size_t n = unit_char(text, &state, &wide, &width);
 
-		if (n == 0 || n == (size_t)-1 || n == (size_t)-2)
-			break;
-		width = wcwidth(wide);
+		/* what was not cleaned ends here, whoever forgot it */
 		if (width < 0 || x + width > end)
 			break;
 		/* what has no width belongs to the character before it */
 		addnwstr(&wide, 1);
 		x += width;
 		text += n;
-		left -= n;
 	}
 	attrset(A_NORMAL);
 	return x;

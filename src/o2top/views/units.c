@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "units.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <wchar.h>
 
 /* Three digits: 9.99, 99.9, 999. */
 static int digits_after(double v)
@@ -126,14 +126,9 @@ enum {
 	ESCAPED_MAX = 4, /* \x and two digits */
 };
 
-/*
- * The next character: its bytes, and its columns in *columns; -1 columns where it must not reach a
- * terminal.
- */
-static size_t next_char(const char *s, mbstate_t *state, int *columns)
+size_t unit_char(const char *s, mbstate_t *state, wchar_t *wide, int *columns)
 {
-	wchar_t wide;
-	size_t n = mbrtowc(&wide, s, strlen(s), state);
+	size_t n = mbrtowc(wide, s, strnlen(s, MB_LEN_MAX), state);
 
 	/* libc takes sequences of five and six bytes, too, which are no characters (RFC 3629) */
 	if (n == 0 || n > UTF8_MAX) {
@@ -141,10 +136,10 @@ static size_t next_char(const char *s, mbstate_t *state, int *columns)
 		*columns = -1;
 		return 1;
 	}
-	*columns = wcwidth(wide);
+	*columns = wcwidth(*wide);
 	/* bidirectional overrides have a width of 0 and would turn a path around */
-	if (*columns < 0 || (wide >= 0x202a && wide <= 0x202e) ||
-	    (wide >= 0x2066 && wide <= 0x2069))
+	if (*columns < 0 || (*wide >= 0x202a && *wide <= 0x202e) ||
+	    (*wide >= 0x2066 && *wide <= 0x2069))
 		*columns = -1;
 	return n;
 }
@@ -152,12 +147,13 @@ static size_t next_char(const char *s, mbstate_t *state, int *columns)
 int unit_clean(char *buf, size_t size, const char *text, int width)
 {
 	mbstate_t state = {0};
+	wchar_t wide;
 	int columns, total = 0, skip;
 	const char *p;
 	size_t at = 0, n;
 
 	for (p = text; *p; p += n) {
-		n = next_char(p, &state, &columns);
+		n = unit_char(p, &state, &wide, &columns);
 		total += columns < 0 ? 4 * (int)n : columns;
 	}
 	skip = width > 0 && total > width ? total - width + 3 : 0;
@@ -166,7 +162,7 @@ int unit_clean(char *buf, size_t size, const char *text, int width)
 	total = skip ? 3 : 0;
 	memset(&state, 0, sizeof(state));
 	for (p = text; *p && at + ESCAPED_MAX * UTF8_MAX + 1 < size; p += n) {
-		n = next_char(p, &state, &columns);
+		n = unit_char(p, &state, &wide, &columns);
 		if (skip > 0) {
 			skip -= columns < 0 ? 4 * (int)n : columns;
 			continue;

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <wchar.h>
 
 enum { UNIT_MAX = 24, UNIT_RANGE_MAX = 2 * UNIT_MAX + 4 };
 
@@ -27,6 +28,12 @@ const char *unit_range(char buf[UNIT_RANGE_MAX], double least, double most);
  * Bars of eighths for values from 0 to the greatest of them; a blank for 0. Needs 4 * n + 1 bytes.
  */
 const char *unit_trend(char *buf, const float *values, unsigned n, int ascii);
+
+/*
+ * The next character of a text that is not ours: its bytes, itself, and its columns; -1 columns where it must
+ * not reach a terminal.
+ */
+size_t unit_char(const char *s, mbstate_t *state, wchar_t *wide, int *columns);
 
 /*
  * Text that is not ours, fit for a terminal: control characters and bytes that are not UTF-8 become

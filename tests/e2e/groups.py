@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""Process groups that fakessh.sh stood for a machine with: which of them are still there."""
+
+import os
+
+
+def _group_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[2])
+
+
+def left(folder, started):
+    """Those of these groups in which a process of this folder runs; another one's may have the number by now."""
+    mark, wanted, found = f"O2TOP_FAKE={folder}".encode(), set(started), set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if (group := _group_of(pid)) in wanted:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    if mark in f.read().split(b"\0"):
+                        found.add(group)
+        except OSError:  # it has ended
+            continue
+    return sorted(found)
