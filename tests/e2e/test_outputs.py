@@ -156,7 +156,7 @@ def textfile_nowhere():
     o2top("--textfile", "/nowhere/o2top.prom", "ocfs2-hot", status=2)
 
 
-@test
+@tap.test
 def more_than_one_thing_to_show():
     for arguments in (("--demo", "ocfs2-hot"), ("--replay", "ocfs2-hot", "ocfs2-hang"), ("--demo", "--replay", "ocfs2-hot")):
         out, err = o2top("-b", *arguments, status=2)
