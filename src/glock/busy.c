@@ -35,7 +35,7 @@ void glock__busy_attach(struct glock *gl)
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
 	b->cancel = b->must_run = b->held_back = false;
-	b->extra = 0;
+	b->extra = b->uncounted = 0;
 	/* demotes_done goes on. */
 	*more =
 	    (struct glock__more){.flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
@@ -116,6 +116,11 @@ void glock__busy_settle(struct glock *gl)
 	struct glock__busy *b = gl_busy(gl);
 
 	glock__fast_update(gl);
+	if (b->uncounted) {
+		glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats,
+				    gl->type, b->uncounted);
+		b->uncounted = 0;
+	}
 	publish(gl, b);
 	b->now = 0;
 	if (of_no_use(gl, b))

@@ -30,10 +30,11 @@ static bool linux_6_1(const struct glock_space *space)
 /* Linux 6.1 counts in ticks: 10, and HZ divided by 5, 20 and 40. */
 static struct hold_rule rule_of(const struct glock_space *space)
 {
-	int64_t hz = space->hz, tick = 1000000000 / hz;
+	int64_t hz = space->hz, tick;
 
 	if (!linux_6_1(space))
 		return hold_rule;
+	tick = 1000000000 / hz;
 	return (struct hold_rule){10 * tick, hz / 5 * tick, hz / 20 * tick, hz / 40 * tick};
 }
 

@@ -55,13 +55,13 @@ static bool list_is_harmless(const struct glock *gl)
 static bool may_open(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
-	const struct glock__busy *b = gl_busy(gl);
+	const struct glock__busy *b;
 
 	/* held: the lock manager wants to hear when the first ones after a grant are gone. */
-	if (!space->fast || !gl_type(gl)->fast || gl->flags & GOING_ON || b->must_run ||
-	    gl->lk.held)
+	if (gl->flags & GOING_ON || gl->lk.held || (gl->state != GLOCK_SH && gl->state != GLOCK_EX))
 		return false;
-	if ((gl->state != GLOCK_SH && gl->state != GLOCK_EX) || b->target != gl->state)
+	b = gl_busy(gl);
+	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)
 		return false;
 	if (glock__is_shut(space) || atom_load8(&space->closing) || glock__is_paused(space))
 		return false;

@@ -203,7 +203,7 @@ static void give_back(struct glock *gl)
 	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	r = glock__record_edit(gl);
 	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
-			     false);
+			     false, 0);
 	glock__drop(gl);
 	space->lm->ops->unlock(space->lm, &gl->lk);
 }

@@ -56,12 +56,13 @@ static bool lost(const struct glock *gl)
 /* Granted holders are at the head, without gaps. */
 struct glock__holder *glock__first_holder(struct glock *gl)
 {
+	struct glock__list *head = &gl_busy(gl)->holders;
 	struct glock__holder *gh;
 
 	assert(gl_held(gl));
-	if (glock__list_empty(&gl_busy(gl)->holders))
+	if (glock__list_empty(head))
 		return NULL;
-	gh = glock__entry(gl_busy(gl)->holders.next, struct glock__holder, list);
+	gh = glock__entry(head->next, struct glock__holder, list);
 	return gh_state(gh) & GLOCK__H_HOLDER ? gh : NULL;
 }
 
@@ -73,11 +74,11 @@ bool glock__is_held(struct glock *gl)
 
 struct glock__holder *glock__first_waiter(struct glock *gl)
 {
+	struct glock__list *head = &gl_busy(gl)->holders;
 	struct glock__holder *first = NULL;
 
 	assert(gl_held(gl));
-	for (struct glock__list *l = gl_busy(gl)->holders.prev; l != &gl_busy(gl)->holders;
-	     l = l->prev) {
+	for (struct glock__list *l = head->prev; l != head; l = l->prev) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
 		if (gh_state(gh) & GLOCK__H_HOLDER)
@@ -247,7 +248,11 @@ static bool promote(struct glock *gl, bool nonblock)
 		}
 		if (!gl_type(gl)->ops.lock || gl->flags & GLOCK__F_ENTERED ||
 		    gh->flags & GLOCK_SKIP) {
+			bool last = gh->list.next == &gl_busy(gl)->holders;
+
 			glock__grant(gl, gh);
+			if (last)
+				return true;
 			continue;
 		}
 		if (nonblock)
@@ -278,6 +283,25 @@ static bool run_demote(struct glock *gl, bool nonblock)
 	return true;
 }
 
+/*
+ * The usual case, which all that follows would come to as well: one wants it whom the state does not
+ * serve, and that is all. NULL: it is another one.
+ */
+static struct glock__holder *lone_miss(struct glock *gl)
+{
+	struct glock__list *head = &gl_busy(gl)->holders;
+	struct glock__holder *gh = glock__entry(head->next, struct glock__holder, list);
+
+	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__list_empty(head) ||
+	    gh->list.next != head || gh_state(gh) & GLOCK__H_HOLDER || gl_busy(gl)->held_back)
+		return NULL;
+	if (glock__is_paused(gl_space(gl)) || lost(gl) || glock__fast_mode(gl) != GLOCK_UN ||
+	    glock__state_serves(gl->state, gh->mode, gh->flags))
+		return NULL;
+	gl_busy(gl)->must_run = false;
+	return gh;
+}
+
 void glock__run_queue(struct glock *gl, bool nonblock)
 {
 	struct glock__holder *gh;
@@ -286,7 +310,8 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 	glock__fast_close(gl);
 	if (withdrawn(gl))
 		fail_waiters(gl, -EIO, false);
-	for (;;) {
+	gh = lone_miss(gl);
+	while (!gh) {
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
@@ -307,6 +332,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		if (!(gl->flags & GLOCK__F_DEMOTE) &&
 		    (!glock__state_serves(gl->state, gh->mode, gh->flags) || FAULT(26)))
 			break;
+		gh = NULL;
 		/*
 		 * A demote was asked for while a lock operation ran. Or the waiter fits, and was
 		 * not granted because of one that had tried the fast way and is gone again.
@@ -317,7 +343,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		return;
 	}
 	gl_busy(gl)->target = gh->mode;
-	if (!(gh->flags & TRIES))
+	if (!(gh->flags & TRIES) && gh->list.next != &gl_busy(gl)->holders)
 		fail_waiters(gl, -EAGAIN, true);
 	gl->flags |= GLOCK__F_LOCK;
 	do_xmote(gl, gl_busy(gl)->target);
@@ -438,6 +464,16 @@ static void finish_now(struct glock *gl, enum glock__reply reply)
 	glock__work_queue(gl, gl_now(gl));
 }
 
+/* Somebody has it, nobody waits or wants it elsewhere: to run the queue would change nothing. */
+static bool is_at_rest(struct glock *gl)
+{
+	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) || lost(gl) ||
+	    glock__is_paused(gl_space(gl)) || glock__first_waiter(gl) || !glock__first_holder(gl))
+		return false;
+	gl_busy(gl)->must_run = false;
+	return true;
+}
+
 /* The lock manager's flags for the request that is being made. */
 static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tries)
 {
@@ -497,14 +533,18 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	glock__pin(gl); /* the open request's */
 	r = glock__record_edit(gl);
 	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, now,
-			     gl->flags & GLOCK__F_INITIAL);
+			     gl->flags & GLOCK__F_INITIAL, gl_busy(gl)->uncounted);
+	gl_busy(gl)->uncounted = 0;
 	glock__drop(gl);
+	self->answer.there = false;
 	if (self->mine == gl)
 		self->asking = gl;
 	err = space->lm->ops->lock(space->lm, &gl->lk, gl->type, gl->number,
 				   glock__modes[to].dlm_mode, flags);
 	self->asking = NULL;
 	gl_take(gl);
+	if (self->answer.there)
+		glock__store_reply(gl, &self->answer);
 	if (err) {
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
 			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
@@ -519,7 +559,8 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	    self->mine == gl) {
 		/* At once, and we are the one who works on it: no detour. */
 		take_reply(gl);
-		glock__work_queue(gl, gl_now(gl));
+		if (!is_at_rest(gl))
+			glock__work_queue(gl, gl_now(gl));
 		return;
 	}
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))

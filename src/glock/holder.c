@@ -175,7 +175,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 		return -EAGAIN;
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
-	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type, 1);
+	gl_busy(gl)->uncounted++;
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
 	glock__publish_queued(gl, gh);
@@ -242,7 +242,9 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 		err = nq_noblock(gl, gh);
 	else
 		err = add_to_queue(gl, gh);
-	if (!err && !(gh->flags & GLOCK_NOBLOCK))
+	if (mine && !err)
+		glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
+	else if (!err && !(gh->flags & GLOCK_NOBLOCK))
 		glock__run_queue(gl, true);
 	if (mine)
 		glock__mine_run(gl);

@@ -190,14 +190,15 @@ struct glock__busy {
 	int64_t now;           /* see gl_now(); 0: not looked at yet */
 	uint32_t demotes_done; /* a futex; goes on from one glock to the next that has this */
 	uint32_t idle_since;   /* see lru.c */
-	uint32_t extra;        /* its place among what others see; 0: none */
-	uint8_t target;        /* where it should go */
-	uint8_t demote_state;  /* where others want it; EX: nobody does */
-	uint8_t req;           /* what the lock manager was last asked for */
-	uint8_t reply;         /* enum glock__reply, with HAVE_REPLY or FROZEN */
-	bool cancel;           /* cancel the request as soon as it is made */
-	bool must_run;         /* the bit lock was cleared and the queue not run yet */
-	bool held_back;        /* recovery goes on, and RECOVER was let in: the others wait */
+	uint32_t uncounted; /* holders queued since the lock was taken, not in the statistics yet */
+	uint32_t extra;     /* its place among what others see; 0: none */
+	uint8_t target;     /* where it should go */
+	uint8_t demote_state; /* where others want it; EX: nobody does */
+	uint8_t req;          /* what the lock manager was last asked for */
+	uint8_t reply;        /* enum glock__reply, with HAVE_REPLY or FROZEN */
+	bool cancel;          /* cancel the request as soon as it is made */
+	bool must_run;        /* the bit lock was cleared and the queue not run yet */
+	bool held_back;       /* recovery goes on, and RECOVER was let in: the others wait */
 };
 
 /* ---- types and spaces ---- */
@@ -458,6 +459,11 @@ extern const struct glock__lm_events glock__events;
 void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
 /* A reply held back is looked at now; under gl->lock. */
 void glock__unfreeze(struct glock *gl);
+
+/* ---- reply.c; under gl->lock ---- */
+
+/* The answer to the open request is there; taken in by the glock's work. */
+void glock__store_reply(struct glock *gl, const struct glock__answer *a);
 
 /* ---- events.c; under gl->lock ---- */
 

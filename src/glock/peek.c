@@ -173,11 +173,6 @@ const struct glock__segment_head *glock__peek_head(const struct glock__peek *p)
 	return &p->head;
 }
 
-int glock__peek_fd(const struct glock__peek *p)
-{
-	return p->fd;
-}
-
 /* ---- records ------------------------------------------------------------------------------- */
 
 static uint32_t seq_of(const void *record)

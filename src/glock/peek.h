@@ -31,9 +31,6 @@ void glock__peek_close(struct glock__peek *p);
 /* The head, checked, as of the last glock__peek_read() or of opening. */
 const struct glock__segment_head *glock__peek_head(const struct glock__peek *p);
 
-/* Whose fd this is: for asking about its owner. */
-int glock__peek_fd(const struct glock__peek *p);
-
 /* Of a record's flags, those that are a glock's and not the library's own. */
 #define GLOCK__PEEK_FLAGS 0x01ffffffu
 

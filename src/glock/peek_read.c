@@ -38,6 +38,17 @@ static void *place_for_one(struct glock__peek *p, void *array, size_t n, size_t 
 	return at + n * size;
 }
 
+/* Whether the record is somebody's; one that makes no sense is counted. */
+static bool is_one(struct glock__peek *p, unsigned int type, bool good)
+{
+	if (type == GLOCK__SEGMENT_FREE)
+		return false;
+	if (type < GLOCK_TYPE_MAX && good)
+		return true;
+	p->counts.bad++;
+	return false;
+}
+
 static bool take_holder(struct glock__peek *p, char *record, bool torn, void *arg)
 {
 	struct glock__segment_holder *h =
@@ -47,12 +58,8 @@ static bool take_holder(struct glock__peek *p, char *record, bool torn, void *ar
 	if (!h)
 		return false;
 	memcpy(h, record, sizeof(*h));
-	if (h->type == GLOCK__SEGMENT_FREE)
+	if (!is_one(p, h->type, h->mode < GLOCK_MODE_MAX))
 		return true;
-	if (h->type >= GLOCK_TYPE_MAX || h->mode >= GLOCK_MODE_MAX) {
-		p->counts.bad++;
-		return true;
-	}
 	glock__peek_clean(h->comm, sizeof(h->comm));
 	glock__peek_clean(h->where, sizeof(h->where));
 	p->counts.torn += torn;
@@ -148,12 +155,8 @@ static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg
 	if (!e)
 		return false;
 	memcpy(e, record, sizeof(*e));
-	if (e->type == GLOCK__SEGMENT_FREE)
+	if (!is_one(p, e->type, e->waited >= 0 && e->longest >= 0))
 		return true;
-	if (e->type >= GLOCK_TYPE_MAX || e->waited < 0 || e->longest < 0) {
-		p->counts.bad++;
-		return true;
-	}
 	clean_object(e);
 	p->counts.torn += torn;
 	p->n_extras++;

@@ -108,28 +108,21 @@ void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where)
 {
 	size_t len = strlen(where), most = GLOCK__SEGMENT_WHERE - 1;
 
-	if (len > most)
+	if (len > most) {
 		where += len - most;
-	snprintf(to, GLOCK__SEGMENT_WHERE, "%s", where);
+		len = most;
+	}
+	memcpy(to, where, len + 1);
 }
 
-static void write_holder(struct glock__segment_holder *h, const struct glock *gl,
-			 const struct glock__holder *gh, uint32_t state, int64_t granted)
+/* What of it changes. */
+static void write_state(struct glock__segment_holder *h, const struct glock__holder *gh,
+			uint32_t state, int64_t granted)
 {
-	glock__publish_begin(&h->seq);
-	h->type = gl->type;
-	h->number = gl->number;
 	h->mode = gh->mode;
 	h->flags = (gh->flags & ~GLOCK__OWNED) | (state & (GLOCK__H_HOLDER | GLOCK__H_WAIT));
 	h->error = gh->error;
-	h->pid = gh->pid;
-	h->of_owner = !!(gh->flags & GLOCK__OWNED);
-	h->owner = gh->owner;
-	h->asked = gh->asked;
 	h->granted = granted;
-	memcpy(h->comm, gh->comm, sizeof(h->comm));
-	glock__publish_where(h->where, gh->where ? gh->where : "?");
-	glock__publish_end(&h->seq);
 }
 
 void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
@@ -144,17 +137,30 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 	h = place_of(space, gh);
 	if (!h)
 		return;
+	glock__publish_begin(&h->seq);
+	h->type = gl->type;
+	h->number = gl->number;
+	h->pid = gh->pid;
+	h->of_owner = !!(gh->flags & GLOCK__OWNED);
+	h->owner = gh->owner;
+	h->asked = gh->asked;
 	/* PRIORITY stands before all who wait, and so does 0. */
 	h->order = gh->flags & GLOCK_PRIORITY ? 0 : atom_add64(&space->publish_order, 1) + 1;
-	write_holder(h, gl, gh, gh_state(gh), 0);
+	memcpy(h->comm, gh->comm, sizeof(h->comm));
+	glock__publish_where(h->where, gh->where ? gh->where : "?");
+	write_state(h, gh, gh_state(gh), 0);
+	glock__publish_end(&h->seq);
 }
 
 void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state)
 {
 	struct glock__segment_holder *h = place_of(gl_space(gl), gh);
 
-	if (h)
-		write_holder(h, gl, gh, state, state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
+	if (!h)
+		return;
+	glock__publish_begin(&h->seq);
+	write_state(h, gh, state, state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
+	glock__publish_end(&h->seq);
 }
 
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
@@ -218,15 +224,13 @@ static void take_text(void *to, const char *text, size_t len)
 	glock__text_print(to, "%.*s", (int)len, text);
 }
 
-void glock__publish_object(struct glock *gl)
+static void publish_object(struct glock *gl)
 {
 	char buf[GLOCK__SEGMENT_OBJECT + 1] = "";
 	struct glock__text text = {.buf = buf, .size = sizeof(buf)};
 	struct glock__segment_extra *e;
 	const char *nl;
 
-	if (!gl_space(gl)->publisher || !gl_type(gl)->ops.dump)
-		return;
 	glock__op_dump(gl, take_text, &text);
 	e = extra_of(gl, text.len != 0);
 	if (!e)
@@ -240,6 +244,12 @@ void glock__publish_object(struct glock *gl)
 	e->object_len = (uint16_t)text.len;
 	e->object_at = gl_now(gl);
 	glock__publish_end(&e->seq);
+}
+
+void glock__publish_object(struct glock *gl)
+{
+	if (gl_space(gl)->publisher && gl_type(gl)->ops.dump)
+		publish_object(gl);
 }
 
 void glock__publish_gone(struct glock *gl)

@@ -3,7 +3,8 @@
  * reply.c - what the lock manager tells: replies, demands, and that others recover.
  *
  * Comes on any thread, under no lock. A reply is only stored here, with its time, and the glock's
- * work queued; glock.c takes it in. While others' remains are put in order grants are kept back:
+ * work queued; glock.c takes it in. The thread that is making the request just now, and works on the
+ * glock, only remembers it: it is going to take the lock anyway. While others' remains are put in order grants are kept back:
  * what they cover may not be right yet.
  */
 #include "impl.h"
@@ -48,42 +49,53 @@ static bool should_freeze(struct glock *gl)
 	return true;
 }
 
-static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
+void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 {
-	struct glock *gl = glock__entry(lk, struct glock, lk);
 	struct glock_space *space = gl_space(gl);
-	int64_t now = glock__now(space), round_trip;
+	struct glock__busy *b = gl_busy(gl);
 	struct glock__record *r;
+	int64_t round_trip;
 
-	gl_take(gl);
-	gl_now_is(gl, now); /* when it came, not when the lock was free */
+	assert(gl_held(gl));
+	gl_now_is(gl, a->at); /* when it came, not when the lock was free */
 	r = glock__record_edit(gl);
-	round_trip = glock__stats_reply(&r->stats, &space->type_stats, gl->type, r->stamp, now,
+	round_trip = glock__stats_reply(&r->stats, &space->type_stats, gl->type, r->stamp, a->at,
 					gl->flags & GLOCK__F_BLOCKING);
 	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
 		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
-	glock__trace_lock_time(gl, now, round_trip, status, sbflags);
-	if ((gl->flags & GLOCK__F_DEAD)) {
+	glock__trace_lock_time(gl, a->at, round_trip, a->status, a->sbflags);
+	if (gl->flags & GLOCK__F_DEAD)
+		return;
+	assert(gl->flags & GLOCK__F_LOCK);
+	assert(!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)));
+	b->reply = reply_of(a->status);
+	if (b->reply == GLOCK__GRANTED) {
+		gl->flags &= ~(uint32_t)(GLOCK__F_INITIAL | GLOCK__F_DIED);
+		if (a->sbflags & GLOCK__SBF_OWNER_DIED)
+			gl->flags |= GLOCK__F_DIED;
+	}
+	gl->flags |= should_freeze(gl) ? GLOCK__F_FROZEN : GLOCK__F_HAVE_REPLY;
+}
+
+static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
+{
+	struct glock *gl = glock__entry(lk, struct glock, lk);
+	const struct glock__answer a = {
+	    .there = true, .status = status, .sbflags = sbflags, .at = glock__now(gl_space(gl))};
+	struct glock__self *self = glock__self();
+
+	if (self->asking == gl) {
+		self->answer = a;
+		return;
+	}
+	gl_take(gl);
+	glock__store_reply(gl, &a);
+	if (gl->flags & GLOCK__F_DEAD) {
 		glock__free(gl);
 		return;
 	}
-	assert(gl->flags & GLOCK__F_LOCK);
-	assert(!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)));
-	gl_busy(gl)->reply = reply_of(status);
-	if (gl_busy(gl)->reply == GLOCK__GRANTED) {
-		gl->flags &= ~(uint32_t)GLOCK__F_INITIAL;
-		gl->flags &= ~(uint32_t)GLOCK__F_DIED;
-		if (sbflags & GLOCK__SBF_OWNER_DIED)
-			gl->flags |= GLOCK__F_DIED;
-	}
-	if (should_freeze(gl)) {
-		gl->flags |= GLOCK__F_FROZEN;
-	} else {
-		gl->flags |= GLOCK__F_HAVE_REPLY;
-		/* Who asked just now, and works on it, sees it by itself. */
-		if (!FAULT(1) && glock__self()->asking != gl)
-			glock__work_queue(gl, now);
-	}
+	if (gl->flags & GLOCK__F_HAVE_REPLY && !FAULT(1))
+		glock__work_queue(gl, a.at);
 	glock__drop(gl);
 }
 

@@ -18,11 +18,20 @@
 
 struct glock;
 
+/* To a request: what the lock manager said, and when it was read. */
+struct glock__answer {
+	int64_t at;
+	int status;
+	unsigned int sbflags;
+	bool there;
+};
+
 struct glock__self {
 	uint32_t number;                /* see glock__thread_number(); 0: none yet */
 	unsigned int working;           /* how deep it is in some space's work */
 	struct glock *mine;             /* whose work it runs itself, see work.c; or NULL */
 	struct glock *asking;           /* whose request it makes now, and takes the reply of */
+	struct glock__answer answer;    /* which is this one */
 	bool mine_queued;               /* there is some, as far as this thread knows */
 	int64_t moment;                 /* the time, for what it is about; 0: to be looked at */
 	bool attends;                   /* the lock manager knows that, too */

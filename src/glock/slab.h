@@ -82,6 +82,8 @@ static inline void *glock__slab_at(const struct glock__slab *s, uint32_t number)
 {
 	uint32_t chunk = number / GLOCK__CHUNK_SLOTS, slot = number % GLOCK__CHUNK_SLOTS;
 
+	if (!chunk) /* mostly so, where few of many are busy */
+		return s->regions[0] + (size_t)(slot + 1) * s->size;
 	return glock__slab_chunk(s, chunk) + (size_t)(slot + 1) * s->size;
 }
 

@@ -76,7 +76,8 @@ static size_t index_of(const struct glock__type_stats *ts, unsigned int type, un
 /* The record of the CPU that the caller runs on, locked, to be changed. */
 static struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsigned int type)
 {
-	size_t i = index_of(ts, FAULT(7) ? 0 : type, ts->cpu() % ts->cpus);
+	unsigned int cpu = ts->cpu();
+	size_t i = index_of(ts, FAULT(7) ? 0 : type, cpu < ts->cpus ? cpu : cpu % ts->cpus);
 	struct glock__cpu_record *r = &ts->records[i];
 
 	glock__lock_take(&ts->locks[i].lock);
@@ -157,7 +158,7 @@ void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, u
 }
 
 void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
-			  int64_t *stamp, int64_t now, bool first)
+			  int64_t *stamp, int64_t now, bool first, unsigned int queued)
 {
 	struct glock__cpu_record *r = lock_record(ts, type);
 	int64_t between = minus(now, *stamp);
@@ -165,10 +166,12 @@ void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, 
 	if (!first)
 		glock__stats_sample(&r->stats.v[GLOCK__SIRT], between);
 	r->stats.v[GLOCK__DCOUNT]++;
+	r->stats.v[GLOCK__QCOUNT] = plus(r->stats.v[GLOCK__QCOUNT], queued);
 	unlock_record(ts, r);
 	if (!first)
 		glock__stats_sample(&s->v[GLOCK__SIRT], between);
 	s->v[GLOCK__DCOUNT]++;
+	s->v[GLOCK__QCOUNT] = plus(s->v[GLOCK__QCOUNT], queued);
 	if (!FAULT(12))
 		*stamp = now;
 }

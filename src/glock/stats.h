@@ -77,10 +77,11 @@ void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, u
 
 /*
  * Right before the lock manager is called. *stamp is the time of the glock's last request and
- * becomes now. first: the glock has no lock yet, so that there is no time between requests.
+ * becomes now. first: the glock has no lock yet, so that there is no time between requests. queued:
+ * so many holders were queued that were not counted yet.
  */
 void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
-			  int64_t *stamp, int64_t now, bool first);
+			  int64_t *stamp, int64_t now, bool first, unsigned int queued);
 
 /* First thing when its answer arrives. Returns the round-trip time. */
 int64_t glock__stats_reply(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,

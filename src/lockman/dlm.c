@@ -39,7 +39,7 @@ void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
 void glock__dlm_use_locked(struct dlm *d)
 {
 	assert(!d->left && !d->shut);
-	d->users++;
+	__atomic_fetch_add(&d->users, 1, __ATOMIC_SEQ_CST);
 }
 
 bool glock__dlm_use(struct dlm *d)
@@ -48,16 +48,25 @@ bool glock__dlm_use(struct dlm *d)
 
 	pthread_mutex_lock(&d->lock);
 	may = !d->left && !d->shut;
-	d->users += may;
+	if (may)
+		glock__dlm_use_locked(d);
 	pthread_mutex_unlock(&d->lock);
 	return may;
 }
 
+unsigned int glock__dlm_users(struct dlm *d)
+{
+	return __atomic_load_n(&d->users, __ATOMIC_SEQ_CST);
+}
+
+/* Who leaves says so before he looks for users, and here it is the other way round. */
 void glock__dlm_unuse(struct dlm *d)
 {
+	if (__atomic_sub_fetch(&d->users, 1, __ATOMIC_SEQ_CST) ||
+	    !__atomic_load_n(&d->left, __ATOMIC_SEQ_CST))
+		return; /* or it would wake the teller each time */
 	pthread_mutex_lock(&d->lock);
-	if (!--d->users && d->left) /* or it would wake the teller each time */
-		pthread_cond_broadcast(&d->changed);
+	pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -70,17 +79,24 @@ static void pause_busy(void)
 
 /* ---- requests ---- */
 
+struct request {
+	struct glock__dlm_call call;
+	unsigned char value[GLOCK__LVB_LEN];
+	char name[GLOCK__LM_NAME_LEN + 1];
+};
+
 /* Under d->lock: the request that the slot's step says. */
-static void make_call(struct dlm *d, const struct slot *s, struct glock__dlm_call *call,
-		      unsigned char value[GLOCK__LVB_LEN], char name[GLOCK__LM_NAME_LEN + 1])
+static void make_request(struct dlm *d, const struct slot *s, struct request *r)
 {
+	struct glock__dlm_call *call = &r->call;
+
 	*call = (struct glock__dlm_call){.tag = glock__dlm_slot_tag(d, s),
 					 .lkid = s->lkid,
 					 .mode = s->asked,
 					 .flags = s->flags | GLOCK__LKF_VALBLK,
-					 .name = name,
+					 .name = r->name,
 					 .namelen = GLOCK__LM_NAME_LEN,
-					 .lvb = value};
+					 .lvb = r->value};
 	if (s->step == STEP_TRY)
 		call->flags |= GLOCK__LKF_NOQUEUE;
 	if (s->step == STEP_AT_NL) {
@@ -89,8 +105,9 @@ static void make_call(struct dlm *d, const struct slot *s, struct glock__dlm_cal
 	}
 	if (s->step == STEP_LAST)
 		call->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
-	glock__lm_name(name, s->type, s->number);
-	glock__dlm_value_pack(s, value);
+	if (!(call->flags & GLOCK__LKF_CONVERT)) /* else the kernel knows it */
+		glock__lm_name(r->name, s->type, s->number);
+	glock__dlm_value_pack(s, r->value);
 }
 
 static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
@@ -101,28 +118,30 @@ static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
 	glock__dlm_unlock(&d->dev, &call);
 }
 
-/*
- * Not under any lock, with the device in use. When this returns the reply may have come, and all
- * may be different.
- */
+static int64_t give(struct dlm *d, const struct request *r)
+{
+	int64_t result;
+
+	while ((result = glock__dlm_lock(&d->dev, &r->call)) == -EBUSY)
+		pause_busy();
+	return result;
+}
+
 int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
 {
-	unsigned char value[GLOCK__LVB_LEN];
-	char name[GLOCK__LM_NAME_LEN + 1];
-	struct glock__dlm_call call;
 	int64_t result = -ENODEV;
 	bool canceled = false;
+	struct request r;
 	struct slot *s;
 
 	pthread_mutex_lock(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	if (s)
-		make_call(d, s, &call, value, name);
+		make_request(d, s, &r);
 	pthread_mutex_unlock(&d->lock);
 	if (!s)
 		return 0; /* answered meanwhile, as the gate was closed */
-	while ((result = glock__dlm_lock(&d->dev, &call)) == -EBUSY)
-		pause_busy();
+	result = give(d, &r);
 	pthread_mutex_lock(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	if (s && result > 0 && !s->lkid)
@@ -131,8 +150,41 @@ int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
 	canceled = s && result >= 0 && s->open && s->canceled && s->step == STEP_LAST;
 	pthread_mutex_unlock(&d->lock);
 	if (canceled)
-		kernel_cancel(d, tag, call.lkid);
+		kernel_cancel(d, tag, r.call.lkid);
 	return result;
+}
+
+/* The kernel did not take it: 0 if it was answered all the same, as the gate was closed. */
+static int refused(struct dlm *d, uintptr_t tag, int err)
+{
+	struct slot *s;
+
+	pthread_mutex_lock(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	if (s && s->open) {
+		s->open = false;
+		if (s->mode == GLOCK__IV)
+			glock__dlm_slot_free(d, s);
+	} else {
+		err = 0;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+/* It is open still, and the reader's to answer. */
+static void waits(struct dlm *d, uintptr_t tag, uint32_t lkid)
+{
+	struct slot *s;
+
+	pthread_mutex_lock(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	/* One that was refused meanwhile is no more, and the next step gets another. */
+	if (s && !s->lkid && (s->step == STEP_ONLY || s->step == STEP_TRY))
+		s->lkid = lkid;
+	if (s)
+		s->asking = false;
+	pthread_mutex_unlock(&d->lock);
 }
 
 static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
@@ -141,7 +193,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	struct dlm *d = (struct dlm *)lm;
 	bool new = !(flags & GLOCK__LKF_CONVERT);
 	struct slot *s = NULL;
-	uintptr_t tag = 0;
+	struct request r;
 	int64_t result;
 	int err = 0;
 
@@ -163,35 +215,21 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		s->flags = flags & ~GLOCK__LM_CALLER_WAITS;
 		s->step =
 		    new &&mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY : STEP_ONLY;
-		tag = glock__dlm_slot_tag(d, s);
 		s->asking = true;
 		if (s->local)
 			glock__dlm_will_look(d);
+		make_request(d, s, &r);
 		glock__dlm_use_locked(d);
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (err)
 		return err;
 
-	result = glock__dlm_ask(d, tag);
-	if (result < 0) {
-		pthread_mutex_lock(&d->lock);
-		s = glock__dlm_slot_by_tag(d, tag);
-		if (s && s->open) {
-			err = (int)result;
-			s->open = false;
-			if (s->mode == GLOCK__IV)
-				glock__dlm_slot_free(d, s);
-		} /* else it was answered, as the gate was closed */
-		pthread_mutex_unlock(&d->lock);
-	} else {
-		glock__dlm_look(d);
-		pthread_mutex_lock(&d->lock);
-		s = glock__dlm_slot_by_tag(d, tag);
-		if (s)
-			s->asking = false;
-		pthread_mutex_unlock(&d->lock);
-	}
+	result = give(d, &r);
+	if (result < 0)
+		err = refused(d, r.call.tag, (int)result);
+	else if (!glock__dlm_look(d, r.call.tag))
+		waits(d, r.call.tag, (uint32_t)result);
 	glock__dlm_unuse(d);
 	return err;
 }
@@ -360,14 +398,14 @@ static void dlm_leave(struct glock__lockman *lm, bool failed)
 
 	pthread_mutex_lock(&d->lock);
 	had = d->left;
-	d->left = true;
+	__atomic_store_n(&d->left, true, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&d->lock);
 	if (had)
 		return;
 	glock__dlm_retire(d);
 	stop_threads(d);
 	pthread_mutex_lock(&d->lock);
-	while (d->users || d->recovering)
+	while (glock__dlm_users(d) || d->recovering)
 		pthread_cond_wait(&d->changed, &d->lock);
 	pthread_mutex_unlock(&d->lock);
 	glock__dlm_close(&d->dev, !failed);

@@ -79,14 +79,14 @@ struct dlm {
 	struct slot *slots;     /* a lock's id is its slot's index + 1 */
 	uint32_t n_slots, free;
 	uint32_t first, last; /* queue of the teller */
-	unsigned int users;   /* threads that use the device now */
+	unsigned int users;   /* threads that use the device now; an atom */
 	uint64_t token;       /* the highest that we ever gave */
 	char *seen_at;        /* the file in which others see this node; NULL: none */
 	bool left;            /* for good */
 	bool shut;            /* the gate is closed: no request is made */
 	bool stop;
-	int64_t direct; /* when a thread last was going to find its reply itself */
-	int stop_fd;    /* an eventfd: readable when stop is set, or shut */
+	uint32_t direct; /* how often a thread was going to find its reply itself; an atom */
+	int stop_fd;     /* an eventfd: readable when stop is set, or shut */
 	bool have_reader, have_teller, have_watch;
 	pthread_t reader, teller, watch;
 	/* Deaths: dlm_watch.c. */
@@ -121,7 +121,11 @@ void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 bool glock__dlm_use(struct dlm *d);
 void glock__dlm_use_locked(struct dlm *d);
 void glock__dlm_unuse(struct dlm *d);
-/* Makes the request that the slot's step says: what the kernel returned. Not under any lock. */
+unsigned int glock__dlm_users(struct dlm *d);
+/*
+ * Makes the request that the slot's step says: what the kernel returned. Not under any lock, with the
+ * device in use. When this returns the reply may have come, and all may be different.
+ */
 int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag);
 /* No slot is known to the kernel any more; all that is open is answered. */
 void glock__dlm_retire(struct dlm *d);
@@ -131,10 +135,10 @@ void glock__dlm_retire(struct dlm *d);
 void *glock__dlm_reader(void *d);
 /*
  * The calling thread is going to ask, and to look for the reply itself; and does so, unless somebody
- * else is at it now.
+ * else is at it now: whether it found the reply to that request.
  */
 void glock__dlm_will_look(struct dlm *d);
-void glock__dlm_look(struct dlm *d);
+bool glock__dlm_look(struct dlm *d, uintptr_t tag);
 void *glock__dlm_teller(void *d);
 
 /* ---- dlm_watch.c ---- */

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 
 enum { NAP_MS = 1 };
 
@@ -32,7 +31,8 @@ static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_resu
 	return false;
 }
 
-static void completed(struct dlm *d, const struct glock__dlm_result *r)
+/* Whether it was the reply to a request. */
+static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 {
 	struct glock__lm_lock *lk = NULL;
 	unsigned int sbflags = r->sbflags;
@@ -49,6 +49,7 @@ static void completed(struct dlm *d, const struct glock__dlm_result *r)
 		lk = s->lk;
 		s->open = false;
 		s->local = s->asking;
+		s->asking = false;
 		s->lkid = r->lkid ? r->lkid : s->lkid;
 		if (!r->status) {
 			glock__dlm_value_unpack(d, s, r);
@@ -63,6 +64,7 @@ static void completed(struct dlm *d, const struct glock__dlm_result *r)
 	pthread_mutex_unlock(&d->lock);
 	if (lk)
 		d->lm.events->reply(lk, r->status, sbflags);
+	return lk;
 }
 
 /* Several demands become one: the last, as the kernel tells again only what is more. */
@@ -85,43 +87,43 @@ static void demanded(struct dlm *d, const struct glock__dlm_result *r)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static int64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
-
-/* All that there is: how much, or a negative errno. Under d->reading. */
-static int read_all(struct dlm *d)
+/*
+ * All that there is, or up to the reply to one request, if that is not 0: how much, or a negative
+ * errno. Under d->reading.
+ */
+static int read_all(struct dlm *d, uintptr_t until, bool *found)
 {
 	struct glock__dlm_result r;
 	int got, n = 0;
 
-	while ((got = glock__dlm_read(&d->dev, &r)) > 0) {
-		(r.bast ? demanded : completed)(d, &r);
+	while (!*found && (got = glock__dlm_read(&d->dev, &r)) > 0) {
+		if (r.bast)
+			demanded(d, &r);
+		else if (completed(d, &r))
+			*found = until && r.tag == until;
 		n++;
 	}
-	return got < 0 ? got : n;
+	return !*found && got < 0 ? got : n;
 }
 
 void glock__dlm_will_look(struct dlm *d)
 {
-	__atomic_store_n(&d->direct, now(), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&d->direct, 1, __ATOMIC_RELAXED);
 }
 
-void glock__dlm_look(struct dlm *d)
+/*
+ * What is behind the reply is left to the reader: to see that there is nothing would be a system call,
+ * and it looks before long.
+ */
+bool glock__dlm_look(struct dlm *d, uintptr_t tag)
 {
+	bool found = false;
+
 	if (pthread_mutex_trylock(&d->reading))
-		return;
-	read_all(d); /* the reader sees to errors */
+		return false;
+	read_all(d, tag, &found); /* the reader sees to errors */
 	pthread_mutex_unlock(&d->reading);
-}
-
-static bool naps(const struct dlm *d)
-{
-	return now() - __atomic_load_n(&d->direct, __ATOMIC_RELAXED) < NAP_MS * 1000000;
+	return found;
 }
 
 /*
@@ -133,16 +135,19 @@ void *glock__dlm_reader(void *arg)
 	struct dlm *d = arg;
 	struct pollfd p[2] = {{.fd = d->stop_fd, .events = POLLIN},
 			      {.fd = d->dev.fd, .events = POLLIN}};
+	uint32_t direct = 0;
+	bool no = false;
 	int got = 0;
 
 	while (got >= 0) {
 		poll(p, 2, -1);
-		if (!p[0].revents && naps(d))
+		if (!p[0].revents && __atomic_load_n(&d->direct, __ATOMIC_RELAXED) != direct)
 			poll(p, 1, NAP_MS);
 		if (p[0].revents)
 			return NULL;
+		direct = __atomic_load_n(&d->direct, __ATOMIC_RELAXED);
 		pthread_mutex_lock(&d->reading);
-		got = read_all(d);
+		got = read_all(d, 0, &no);
 		pthread_mutex_unlock(&d->reading);
 	}
 	glock__dlm_say(d, "lockspace %s: reading the device: %s", d->dev.name, strerror(-got));

@@ -10,6 +10,7 @@
 #include "dlm_impl.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,14 +126,21 @@ enum { VALUE = GLOCK__DLM_VALUE_LEN };
 
 /*
  * Higher than any token of this lock before: than the last one, which is in the value block; and
- * where that got lost with whoever had it, than any that he may have begun with: his clock and ours
- * differ by less than the time it takes until a dead node's locks are given to others.
+ * where that got lost with whoever had it, than any that he may have had: it was once begun with the
+ * time, and since then counted one for each grant, of which there is less than one in a nanosecond; and
+ * his clock and ours differ by less than the time it takes until a dead node's locks are given to
+ * others.
  */
-static uint64_t next_token(struct dlm *d, uint64_t last)
+static uint64_t next_token(struct dlm *d, uint64_t last, bool known)
 {
 	struct timespec ts;
 	uint64_t now;
 
+	if (known) {
+		if (d->token <= last)
+			d->token = last + 1;
+		return last + 1;
+	}
 	clock_gettime(CLOCK_REALTIME, &ts);
 	now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	if (last < d->token)
@@ -146,13 +154,14 @@ void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_L
 	const struct glock__lm_lock *lk = s->lk;
 	uint64_t token = s->token;
 
-	memset(wire, 0, VALUE);
 	if (lk->has_lvb)
 		memcpy(wire, lk + 1, VALUE);
+	else
+		memset(wire, 0, VALUE);
 	if (!lk->has_lvb || !lk->lvb_valid)
 		token |= NO_VALUE;
-	for (int i = 0; i < 8; i++)
-		wire[VALUE + i] = (unsigned char)(token >> 8 * i);
+	token = htole64(token);
+	memcpy(wire + VALUE, &token, sizeof(token));
 }
 
 void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
@@ -160,9 +169,12 @@ void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 	struct glock__lm_lock *lk = s->lk;
 	bool reads = s->mode < GLOCK__PW; /* else it wrote */
 	uint64_t token = 0;
+	bool known;
 
-	for (int i = 8; reads && r->has_lvb && i-- > 0;)
-		token = token << 8 | r->lvb[VALUE + i];
+	if (reads && r->has_lvb)
+		memcpy(&token, r->lvb + VALUE, sizeof(token));
+	token = le64toh(token);
+	known = token & ~NO_VALUE && !(r->sbflags & GLOCK__SBF_VALNOTVALID);
 	if (reads && s->asked != GLOCK__NL && lk->has_lvb) {
 		lk->lvb_valid =
 		    token && !(token & NO_VALUE) && !(r->sbflags & GLOCK__SBF_VALNOTVALID);
@@ -174,5 +186,5 @@ void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 	if (token > s->token)
 		s->token = token;
 	if (s->asked == GLOCK__EX)
-		s->token = next_token(d, s->token);
+		s->token = next_token(d, s->token, known);
 }

@@ -45,16 +45,6 @@ static bool stopping(struct dlm *d)
 	return stop;
 }
 
-static unsigned int users(struct dlm *d)
-{
-	unsigned int n;
-
-	pthread_mutex_lock(&d->lock);
-	n = d->users;
-	pthread_mutex_unlock(&d->lock);
-	return n;
-}
-
 /* Sleeps, or until something may have changed. */
 static void doze(struct dlm *d, const struct glock__cluster *c, int ms)
 {
@@ -97,7 +87,7 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 			return false;
 		if (state == GLOCK__CLUSTER_NO_DAEMON)
 			glock__cluster_release(d->dev.name);
-		if (!users(d) &&
+		if (!glock__dlm_users(d) &&
 		    (state == GLOCK__CLUSTER_NO_LOCKSPACE || glock__cluster_runs(d->dev.name)))
 			break;
 		doze(d, c, LOOK_MS);

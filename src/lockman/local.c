@@ -100,6 +100,9 @@ static int ask(struct local *l, unsigned int shard, struct glock__table_request 
 {
 	int err;
 
+	/* To give way never waits. */
+	if (args->flags & GLOCK__LKF_CONVERT && args->mode == GLOCK__NL)
+		return ask_table(l, shard, args, ev);
 	pthread_mutex_lock(&l->lock);
 	err = glock__local_request_room(l);
 	if (!err)
@@ -163,7 +166,8 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		resource_name(name, type, number);
 		shard = shard_of(name);
 	}
-	glock__local_check_file(l);
+	if (mode != GLOCK__NL)
+		glock__local_check_file(l);
 	err = glock__local_take(l, shard);
 	if (err)
 		return err;

@@ -177,8 +177,10 @@ void glock__local_drop(struct local *l, unsigned int shard)
 {
 	struct shard *s = &l->head->shard[shard];
 	struct glock__table *t = table_at(l, shard);
-	struct wakes wakes = {0};
+	struct wakes wakes;
 	int node;
+
+	wakes.n = 0;
 
 	while ((node = glock__table_wake(t)) >= 0) {
 		bool urgent = glock__table_urgent(t);

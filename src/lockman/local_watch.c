@@ -147,21 +147,22 @@ static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way
 {
 	unsigned int shard = id_shard(id);
 	uint32_t owner;
-	int err;
+	int err, tries = 10;
 
 	way->n = 0;
 	way->owner = 0;
 	if (shard >= SHARDS)
 		return;
-	do { /* a thread of ours goes on as surely as this one */
+	/* A thread of ours goes on as surely as this one; but who has it may not have said so yet. */
+	do {
 		err = glock__local_take_soon(l, shard);
 		owner = atom_load32(&l->head->shard[shard].owner);
-	} while (err == -EBUSY && owner == l->me + 1);
+	} while (err == -EBUSY && owner == l->me + 1 && --tries);
 	if (!err) {
 		way->n =
 		    glock__table_blockers(table_at(l, shard), id_lkid(l, id), way->by, BLOCKERS);
 		glock__local_drop(l, shard);
-	} else if (err == -EBUSY && owner <= NODES) {
+	} else if (err == -EBUSY && owner <= NODES && owner != l->me + 1) {
 		way->owner = owner;
 	}
 }

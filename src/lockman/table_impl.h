@@ -261,6 +261,25 @@ static inline uint32_t *bucket_at(const struct glock__table *t, uint64_t hash)
 	return (uint32_t *)((char *)t + t->buckets_at) + (hash & t->bucket_mask);
 }
 
+static inline uint64_t lkid_of(const struct glock__table *t, const struct lock *lock)
+{
+	return (uint64_t)lock->gen << 32 | ref_of(t, lock);
+}
+
+/* The lock of that id, or NULL: any number is safe to ask for. */
+static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid)
+{
+	uint32_t ref = (uint32_t)lkid;
+	struct lock *lock;
+
+	if (!ref || ref >= t->cells_used)
+		return NULL;
+	lock = &cell_at(t, ref)->lock;
+	if (lock->type != CELL_LOCK || lock->gen != lkid >> 32)
+		return NULL;
+	return lock;
+}
+
 /* ---- stores; table_undo.c says how they are taken back ---- */
 
 /* Writes down the old value of the word that holds addr; first the entry, then that it counts. */

@@ -10,6 +10,8 @@ enum { LIMIT_S = 60 };
 
 struct shared *shared;
 const char *lockman;
+struct glock_space *space;
+struct glock *gl;
 static char space_name[64];
 
 void wrong(const char *file, int line, const char *fmt, ...)
@@ -75,6 +77,76 @@ struct glock *get(struct glock_space *space, unsigned int type, uint64_t number)
 	return gl;
 }
 
+void begin(void)
+{
+	static const struct glock_type_options types[] = {
+	    {.size = sizeof(types[0]),
+	     .type = GLOCK_INODE,
+	     .flags = GLOCK_OPS_LVB,
+	     .hold = GLOCK_HOLD_NONE},
+	    {.size = sizeof(types[0]), .type = GLOCK_FLOCK, .flags = GLOCK_OPS_RECUR},
+	};
+
+	space = open_space(types, COUNT(types), 0);
+	gl = get(space, GLOCK_INODE, 1);
+}
+
+void end(void)
+{
+	glock_put(gl);
+	SAME(glock_space_close(space), 0);
+}
+
+int ask_as(struct glock_holder *gh, enum glock_mode mode, unsigned int flags, uint64_t owner)
+{
+	glock_holder_init(gh, gl, mode, flags);
+	if (owner)
+		glock_holder_owner(gh, owner);
+	return glock_nq(gh);
+}
+
+int ask(struct glock_holder *gh, enum glock_mode mode, unsigned int flags)
+{
+	return ask_as(gh, mode, flags, 0);
+}
+
+int ask_somehow(struct glock_holder *gh, enum glock_mode mode, uint64_t *seed)
+{
+	int err;
+
+	switch (dice(seed) % 6) {
+	case 0:
+		return ask(gh, mode, GLOCK_NOCACHE);
+	case 1:
+		SAME(ask(gh, mode, GLOCK_ASYNC), 0);
+		while ((err = glock_wait(gh, now() + dice(seed) % 1000000, 0)) == -ETIMEDOUT)
+			;
+		return err;
+	case 2:
+		for (int i = 0; i < 20; i++) {
+			err = ask(gh, mode, dice(seed) % 2 ? GLOCK_TRY_1CB : GLOCK_TRY);
+			if (err != -EAGAIN)
+				return err;
+		}
+		return ask(gh, mode, 0);
+	case 3:
+		SAME(ask(gh, mode, GLOCK_ASYNC), 0);
+		err = glock_cancel(gh);
+		CHECK(!err || err == -EALREADY);
+		if (err)
+			return glock_wait(gh, 0, 0);
+		SAME(glock_wait(gh, 0, 0), -ECANCELED);
+		return ask(gh, mode, 0);
+	case 4:
+		err = ask(gh, mode, GLOCK_NOBLOCK);
+		if (err != -ECHILD)
+			return err;
+		/* fallthrough */
+	default:
+		return ask(gh, mode, 0);
+	}
+}
+
 pid_t start(void (*fn)(void *), void *arg)
 {
 	pid_t pid = fork();
@@ -102,6 +174,17 @@ void join(pid_t pid)
 
 	if (status)
 		wrong(__FILE__, __LINE__, "process %d ended with status 0x%x", (int)pid, status);
+}
+
+void crowd(void (*fn)(void *), uintptr_t n)
+{
+	pid_t pid[16];
+
+	CHECK(n <= COUNT(pid));
+	for (uintptr_t i = 0; i < n; i++)
+		pid[i] = start(fn, (void *)i);
+	for (uintptr_t i = 0; i < n; i++)
+		join(pid[i]);
 }
 
 void join_killed(pid_t pid)

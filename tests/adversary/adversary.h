@@ -93,9 +93,21 @@ struct glock_space *open_space(const struct glock_type_options *types, size_t n,
 			       unsigned int flags);
 struct glock *get(struct glock_space *space, unsigned int type, uint64_t number);
 
+/* What most tests are about: a space, and an inode of it, both of this process. */
+extern struct glock_space *space;
+extern struct glock *gl;
+void begin(void); /* inodes have a value block and no hold time, and owners of flocks may recur */
+void end(void);
+/* Asks for gl, of which the holder is a new one; for an owner of that number, or for the thread. */
+int ask(struct glock_holder *gh, enum glock_mode mode, unsigned int flags);
+int ask_as(struct glock_holder *gh, enum glock_mode mode, unsigned int flags, uint64_t owner);
+/* In one way or another until it is granted, so that all ways meet. */
+int ask_somehow(struct glock_holder *gh, enum glock_mode mode, uint64_t *seed);
+
 /* Starts a process that runs that and ends; and waits for it: it must have ended well. */
 pid_t start(void (*fn)(void *), void *arg);
 void join(pid_t pid);
+void crowd(void (*fn)(void *), uintptr_t n); /* so many at once, given their number; and waits */
 void join_killed(pid_t pid);
 pthread_t thread(void *(*fn)(void *), void *arg);
 void join_thread(pthread_t t);

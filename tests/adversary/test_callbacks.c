@@ -5,8 +5,7 @@
  */
 #include "adversary.h"
 
-static struct glock_space *space;
-static struct glock *gl, *other;
+static struct glock *other;
 static _Atomic int fail_lock, fail_bh, calls[8], complaints;
 enum { LOCK, UNLOCK, BH, TH, DEMOTE_OK, DUMP, CALLBACK, LOST };
 
@@ -143,7 +142,7 @@ static const struct glock_ops ops = {.size = sizeof(ops),
 static const struct glock_type_options types[] = {
     {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &ops, .hold = GLOCK_HOLD_NONE}};
 
-static void begin(unsigned int flags)
+static void begin_calling(unsigned int flags)
 {
 	const struct glock_space_options options = {.size = sizeof(options),
 						    .lockman = lockman,
@@ -158,11 +157,10 @@ static void begin(unsigned int flags)
 	other = get(space, GLOCK_RGRP, 2);
 }
 
-static void end(void)
+static void end_calling(void)
 {
-	glock_put(gl);
 	glock_put(other);
-	SAME(glock_space_close(space), 0);
+	end();
 }
 
 static void *looks(void *arg)
@@ -192,7 +190,7 @@ static void calls_back(void)
 	struct glock_holder gh;
 	pthread_t t;
 
-	begin(0);
+	begin_calling(0);
 	t = thread(looks, NULL);
 	for (int i = 0; i < 200; i++) {
 		glock_holder_init(&gh, gl, i % 2 ? GLOCK_SH : GLOCK_EX, i % 5 ? 0 : GLOCK_NOCACHE);
@@ -214,7 +212,7 @@ static void calls_back(void)
 	CHECK(calls[LOCK] && calls[UNLOCK] && calls[BH] && calls[TH] && calls[DEMOTE_OK] &&
 	      calls[DUMP]);
 	CHECK(complaints);
-	end();
+	end_calling();
 }
 
 /* Errors of operations are the result, and the next one may do better. */
@@ -222,7 +220,7 @@ static void failures(void)
 {
 	struct glock_holder gh;
 
-	begin(0);
+	begin_calling(0);
 	for (int i = 0; i < 100; i++) {
 		glock_holder_init(&gh, gl, i % 2 ? GLOCK_SH : GLOCK_EX,
 				  (i % 3 ? 0 : GLOCK_NOCACHE) | (i % 4 ? 0 : GLOCK_ASYNC));
@@ -249,7 +247,7 @@ static void failures(void)
 	glock_withdraw(space);
 	CHECK(calls[LOST] == 1);
 	SAME(glock_dq(&gh), 0);
-	end();
+	end_calling();
 }
 
 static void wants(void *arg)
@@ -257,7 +255,7 @@ static void wants(void *arg)
 	struct glock_holder gh;
 
 	(void)arg;
-	begin(0);
+	begin_calling(0);
 	while (!shared->cell[2]) {
 		glock_holder_init(&gh, gl, GLOCK_EX, 0);
 		SAME(glock_nq(&gh), 0);
@@ -265,7 +263,7 @@ static void wants(void *arg)
 		shared->cell[3]++;
 		SAME(glock_dq(&gh), 0);
 	}
-	end();
+	end_calling();
 }
 
 /* Two processes whose operations do all that, one of them dispatching by itself. */
@@ -274,7 +272,7 @@ static void two(void)
 	struct glock_holder gh;
 	pid_t pid = start(wants, NULL);
 
-	begin(GLOCK_SPACE_DISPATCH);
+	begin_calling(GLOCK_SPACE_DISPATCH);
 	CHECK(glock_space_fd(space) >= 0);
 	for (int i = 0; i < 100; i++) {
 		glock_holder_init(&gh, gl, GLOCK_EX, i % 3 ? 0 : GLOCK_ASYNC);

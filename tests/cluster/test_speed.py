@@ -4,7 +4,9 @@
 import os
 import subprocess
 
-MISS_AT_MOST = 4  # times a conversion through the device; 1.3 is the aim, see docs/benchmarks.md
+# Times a conversion through the device; 1.3 is the aim. 1.9 in a release build, see docs/benchmarks.md;
+# the one that tests run has assertions in it.
+MISS_AT_MOST = 2.9
 SECONDS = 6
 
 

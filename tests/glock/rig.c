@@ -319,3 +319,24 @@ void rig_dq(struct glock_holder *gh)
 	assert_int_equal(glock_dq(gh), 0);
 	rig_run();
 }
+
+void rig_leave_cached(struct glock_holder *gh, struct glock *gl)
+{
+	rig_hold(gh, gl, GLOCK_EX, 0);
+	rig_dq(gh);
+	rig_pass(201 * RIG_MS);
+}
+
+int rig_setup(void **state)
+{
+	(void)state;
+	rig_open(0);
+	return 0;
+}
+
+int rig_teardown(void **state)
+{
+	(void)state;
+	rig_close();
+	return 0;
+}

@@ -38,6 +38,11 @@ void rig_open(unsigned int flags);
 void rig_open_with(struct glock_space_options *options);
 void rig_close(void); /* everything must be let go by now */
 
+/* Around each test that needs no more than that. */
+int rig_setup(void **state);
+int rig_teardown(void **state);
+#define RIG_TEST(fn) cmocka_unit_test_setup_teardown(fn, rig_setup, rig_teardown)
+
 void rig_run(void); /* the work that is due */
 void rig_pass(int64_t ns);
 void rig_answer(int status); /* and the work */
@@ -54,5 +59,7 @@ void rig_nq(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, uns
 /* The same, with the lock manager's yes, which must make it granted. */
 void rig_hold(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags);
 void rig_dq(struct glock_holder *gh); /* and the work */
+/* Held in EX, let go, and its hold time is over. */
+void rig_leave_cached(struct glock_holder *gh, struct glock *gl);
 
 #endif

@@ -7,25 +7,6 @@
 
 static struct glock_holder a, b, c;
 
-static void open_rig(void **state)
-{
-	(void)state;
-	rig_open(0);
-}
-
-static int setup(void **state)
-{
-	open_rig(state);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	rig_close();
-	return 0;
-}
-
 /* First a new lock; given back to NL while referenced; then conversions behind others. */
 static void machine_requests(void **state)
 {
@@ -70,9 +51,7 @@ static void machine_looks_at_the_clock(void **state)
 	struct glock *gl = rig_glock(GLOCK_INODE, 2);
 
 	(void)state;
-	rig_hold(&a, gl, GLOCK_EX, 0);
-	rig_dq(&a);
-	rig_pass(201 * RIG_MS);
+	rig_leave_cached(&a, gl);
 	rig.looks = 0;
 	rig_bast(gl, GLOCK__EX);
 	rig_answer(0);
@@ -347,256 +326,6 @@ static void machine_fifo(void **state)
 	glock_put(gl);
 }
 
-/* A demand comes before those who wait here, though not before those who hold. */
-static void machine_demote_before_waiters(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_SH, 0);
-	rig_pass(201 * RIG_MS);
-	*rig.log = '\0';
-	rig_bast(gl, GLOCK__EX);
-	rig_expect("");
-	assert_true(gl->flags & GLOCK__F_DEMOTE);
-	rig_nq(&b, gl, GLOCK_SH, 0);
-	assert_false(glock_poll(&b));
-	rig_dq(&a);
-	rig_expect("th:UN:0 inval:3 convert:NL");
-	rig_answer(0);
-	rig_expect("th:SH:0 convert:PR:quecvt");
-	rig_answer(0);
-	assert_int_equal(glock_wait(&b, 0, 0), 0);
-	rig_dq(&b);
-	glock_put(gl);
-}
-
-/* Two wishes before work runs are one transition; one that comes meanwhile, a second. */
-static void machine_demotes_merge(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_EX, 0);
-	rig_pass(201 * RIG_MS);
-	rig_bast(gl, GLOCK__PR);
-	rig_bast(gl, GLOCK__EX);
-	*rig.log = '\0';
-	rig_dq(&a);
-	rig_expect("th:UN:3 inval:3 convert:NL");
-	rig_answer(0);
-	rig_expect("");
-	rig_hold(&a, gl, GLOCK_EX, 0);
-	rig_dq(&a);
-	rig_pass(201 * RIG_MS);
-	*rig.log = '\0';
-	rig_bast(gl, GLOCK__PR);
-	rig_bast(gl, GLOCK__EX);
-	rig_expect("th:SH:3 convert:PR");
-	rig_answer(0);
-	rig_expect("th:UN:0 inval:3 convert:NL");
-	rig_answer(0);
-	glock_put(gl);
-}
-
-/* A trace says of a demand where the glock shall go now, all demands taken together. */
-static void machine_merged_demands_in_traces(void **state)
-{
-	static const char *const said[] = {" demote EX to PR ", " demote EX to NL "};
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-	unsigned int n = 0;
-	uint64_t cursor = 0;
-	char line[256];
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_EX, 0);
-	rig_bast(gl, GLOCK__PR);
-	rig_bast(gl, GLOCK__CW);
-	while (glock_trace(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, sizeof(line)) == 1) {
-		if (!strstr(line, "demote_rq"))
-			continue;
-		assert_in_range(n, 0, 1);
-		assert_non_null(strstr(line, said[n++]));
-	}
-	assert_int_equal(n, 2);
-	rig_pass(201 * RIG_MS);
-	rig_dq(&a);
-	rig_answer(0);
-	glock_put(gl);
-}
-
-/* The hold time counts from the grant; holder or not; then the demote is due. */
-static void machine_hold_time(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_EX, 0);
-	*rig.log = '\0';
-	rig_pass(50 * RIG_MS);
-	rig_bast(gl, GLOCK__EX);
-	assert_true(gl->flags & GLOCK__F_PENDING_DEMOTE);
-	assert_false(gl->flags & GLOCK__F_DEMOTE);
-	assert_int_equal(glock__look(gl).counts.held_off, 1);
-	rig_dq(&a);
-	rig_expect("");
-	/* meanwhile it may be used here */
-	rig_nq(&b, gl, GLOCK_EX, 0);
-	assert_true(glock_poll(&b));
-	rig_dq(&b);
-	rig_pass(149 * RIG_MS);
-	rig_expect("");
-	rig_pass(1 * RIG_MS);
-	rig_expect("th:UN:3 inval:3 convert:NL");
-	rig_answer(0);
-	assert_int_equal(glock__look(gl).demote_state, GLOCK_EX);
-	assert_false(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE));
-	glock_put(gl);
-}
-
-/* To give something up is no grant: there is no second hold time after EX to SH. */
-static void machine_hold_time_after_grants_only(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_EX, 0);
-	rig_dq(&a);
-	rig_pass(200 * RIG_MS);
-	rig_bast(gl, GLOCK__PR);
-	rig_answer(0);
-	*rig.log = '\0';
-	rig_bast(gl, GLOCK__EX);
-	rig_expect("th:UN:0 inval:3 convert:NL");
-	rig_answer(0);
-	glock_put(gl);
-}
-
-/* A hold time that runs delays nothing else: not a reply, not a new request. */
-static void machine_earliest_deadline_wins(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_SH, 0);
-	rig_dq(&a);
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig_bast(gl, GLOCK__EX);
-	assert_int_equal(glock__work_next(rig.space), gl_record(gl)->granted_at + 200 * RIG_MS);
-	*rig.log = '\0';
-	/* the reply is looked at when it comes, not when the hold time ends */
-	rig_answer(-EDEADLK);
-	rig_expect("th:UN:0 inval:3 convert:NL");
-	rig_answer(0);
-	rig_answer(0);
-	assert_int_equal(glock_wait(&a, 0, 0), 0);
-	rig_dq(&a);
-	rig_pass(200 * RIG_MS);
-	rig_answer(0);
-	rig_dq((rig_hold(&a, gl, GLOCK_SH, 0), &a));
-	rig_bast(gl, GLOCK__EX);
-	rig_nq(&b, gl, GLOCK_EX, 0);
-	assert_true(rig.open); /* asked at once */
-	rig_answer(0);
-	rig_dq(&b);
-	rig_pass(200 * RIG_MS);
-	rig_answer(0);
-	glock_put(gl);
-}
-
-/* Only when somebody waited for more than a second does it grow again. */
-static void machine_hold_time_adapts(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	for (int i = 0; i < 10; i++) {
-		rig_hold(&a, gl, GLOCK_SH, 0);
-		rig_dq(&a);
-		rig_nq(&a, gl, GLOCK_EX, 0);
-		rig_answer(-EDEADLK);
-		rig_answer(0);
-		rig_answer(0);
-		rig_dq(&a);
-		rig_pass(201 * RIG_MS);
-		rig_bast(gl, GLOCK__EX);
-		rig_answer(0);
-	}
-	assert_int_equal(glock__look(gl).hold, 10 * RIG_MS);
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig_pass(1001 * RIG_MS);
-	rig_answer(0);
-	assert_int_equal(glock__look(gl).hold, 60 * RIG_MS);
-	rig_dq(&a);
-	glock_put(gl);
-}
-
-static void machine_no_hold_time_for_the_type(void **state)
-{
-	struct glock *gl = rig_glock(10, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_EX, 0);
-	rig_dq(&a);
-	*rig.log = '\0';
-	rig_bast(gl, GLOCK__EX);
-	rig_expect("convert:NL");
-	rig_answer(0);
-	glock_put(gl);
-}
-
-/* NOCACHE: given back at once, without hold time, when the last holder has gone. */
-static void machine_nocache(void **state)
-{
-	struct glock *gl = rig_glock(GLOCK_INODE, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_SH, GLOCK_NOCACHE);
-	rig_hold(&b, gl, GLOCK_SH, 0);
-	*rig.log = '\0';
-	rig_dq(&a);
-	rig_expect("");
-	rig_dq(&b);
-	rig_expect("th:UN:0 inval:3 convert:NL");
-	rig_answer(0);
-	glock_put(gl);
-}
-
-/* A demand may come before the reply that it is about. The grant is used, then given back. */
-static void machine_bast_before_the_reply(void **state)
-{
-	struct glock *gl = rig_glock(10, 1);
-
-	(void)state;
-	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig_bast(gl, GLOCK__EX);
-	rig_answer(0);
-	assert_int_equal(glock_wait(&a, 0, 0), 0);
-	*rig.log = '\0';
-	rig_dq(&a);
-	rig_expect("convert:NL");
-	rig_answer(0);
-	glock_put(gl);
-}
-
-/* Or after we gave way: then it means nothing, and is not even remembered. */
-static void machine_bast_too_late(void **state)
-{
-	struct glock *gl = rig_glock(10, 1);
-
-	(void)state;
-	rig_hold(&a, gl, GLOCK_EX, GLOCK_NOCACHE);
-	rig_dq(&a);
-	rig_answer(0);
-	assert_int_equal(gl->state, GLOCK_UN);
-	*rig.log = '\0';
-	rig_bast(gl, GLOCK__PR);
-	rig_bast(gl, GLOCK__CR);
-	assert_int_equal(glock__look(gl).demote_state, GLOCK_EX);
-	rig_expect("");
-	glock_put(gl);
-}
-
 /* While others recover, grants are held back; what gives way is not; nor who recovers. */
 static void machine_frozen_replies(void **state)
 {
@@ -751,44 +480,31 @@ static void machine_lifetime(void **state)
 	assert_int_equal(rig.space->n_glocks, 0);
 }
 
-#define MACHINE_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    MACHINE_TEST(machine_requests),
-	    MACHINE_TEST(machine_looks_at_the_clock),
-	    MACHINE_TEST(machine_gives_way_by_steps),
-	    MACHINE_TEST(machine_deferred_keeps_metadata),
-	    MACHINE_TEST(machine_converts),
-	    MACHINE_TEST(machine_failed_conversion),
-	    MACHINE_TEST(machine_asks_again_at_un),
-	    MACHINE_TEST(machine_try_fails),
-	    MACHINE_TEST(machine_try_keeps_the_mode),
-	    MACHINE_TEST(machine_error_fails_all),
-	    MACHINE_TEST(machine_refused_request),
-	    MACHINE_TEST(machine_cancel),
-	    MACHINE_TEST(machine_cancel_too_late),
-	    MACHINE_TEST(machine_cancel_leaves_others),
-	    MACHINE_TEST(machine_cancel_in_the_middle),
-	    MACHINE_TEST(machine_fifo),
-	    MACHINE_TEST(machine_demote_before_waiters),
-	    MACHINE_TEST(machine_demotes_merge),
-	    MACHINE_TEST(machine_merged_demands_in_traces),
-	    MACHINE_TEST(machine_hold_time),
-	    MACHINE_TEST(machine_hold_time_after_grants_only),
-	    MACHINE_TEST(machine_earliest_deadline_wins),
-	    MACHINE_TEST(machine_hold_time_adapts),
-	    MACHINE_TEST(machine_no_hold_time_for_the_type),
-	    MACHINE_TEST(machine_nocache),
-	    MACHINE_TEST(machine_bast_before_the_reply),
-	    MACHINE_TEST(machine_bast_too_late),
-	    MACHINE_TEST(machine_frozen_replies),
-	    MACHINE_TEST(machine_lock_and_unlock),
-	    MACHINE_TEST(machine_lock_fails),
-	    MACHINE_TEST(machine_xmote_bh_fails),
-	    MACHINE_TEST(machine_callback_tells),
-	    MACHINE_TEST(machine_lifetime),
+	    RIG_TEST(machine_requests),
+	    RIG_TEST(machine_looks_at_the_clock),
+	    RIG_TEST(machine_gives_way_by_steps),
+	    RIG_TEST(machine_deferred_keeps_metadata),
+	    RIG_TEST(machine_converts),
+	    RIG_TEST(machine_failed_conversion),
+	    RIG_TEST(machine_asks_again_at_un),
+	    RIG_TEST(machine_try_fails),
+	    RIG_TEST(machine_try_keeps_the_mode),
+	    RIG_TEST(machine_error_fails_all),
+	    RIG_TEST(machine_refused_request),
+	    RIG_TEST(machine_cancel),
+	    RIG_TEST(machine_cancel_too_late),
+	    RIG_TEST(machine_cancel_leaves_others),
+	    RIG_TEST(machine_cancel_in_the_middle),
+	    RIG_TEST(machine_fifo),
+	    RIG_TEST(machine_frozen_replies),
+	    RIG_TEST(machine_lock_and_unlock),
+	    RIG_TEST(machine_lock_fails),
+	    RIG_TEST(machine_xmote_bh_fails),
+	    RIG_TEST(machine_callback_tells),
+	    RIG_TEST(machine_lifetime),
 	};
 
 	return RUN_TESTS(tests);

@@ -100,11 +100,11 @@ static void stats_first_request_has_no_interval(void **state)
 
 	(void)state;
 	assert_int_equal(glock__type_stats_init(&ts, 10, 2, cpu_0, NULL), 0);
-	glock__stats_request(&s, &ts, 2, &stamp, 5000, true);
+	glock__stats_request(&s, &ts, 2, &stamp, 5000, true, 0);
 	assert_int_equal(stamp, 5000);
 	assert_int_equal(s.v[GLOCK__SIRT], 0);
 	assert_int_equal(s.v[GLOCK__DCOUNT], 1);
-	glock__stats_request(&s, &ts, 2, &stamp, 5800, false);
+	glock__stats_request(&s, &ts, 2, &stamp, 5800, false, 0);
 	assert_int_equal(stamp, 5800);
 	assert_int_equal(s.v[GLOCK__SIRT], 100);
 	assert_int_equal(s.v[GLOCK__SIRTVAR], 200);
@@ -177,7 +177,7 @@ static void *wander(void *arg)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		glock__stats_queued(&own, ts, 1, 1);
-		glock__stats_request(&own, ts, 1, &stamp, stamp + 64, false);
+		glock__stats_request(&own, ts, 1, &stamp, stamp + 64, false, 0);
 		glock__stats_reply(&own, ts, 1, stamp, stamp + 64, true);
 	}
 	return NULL;

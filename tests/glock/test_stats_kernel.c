@@ -220,7 +220,7 @@ static void request(const struct line *l)
 
 	if (!first && !gl->stamp)
 		guess_stamp(gl, l);
-	glock__stats_request(&gl->stats, &ts, l->type, &gl->stamp, l->time, first);
+	glock__stats_request(&gl->stats, &ts, l->type, &gl->stamp, l->time, first, 0);
 	starts += first;
 }
 

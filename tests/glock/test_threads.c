@@ -6,10 +6,14 @@
 #include "check.h"
 #include "glock.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { THREADS = 4, ROUNDS = 2000, GLOCKS = 3 };
@@ -354,6 +358,53 @@ static void threads_object_is_nobodys_when_taken_off(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/* A line of the thread's status: what stands behind that word. */
+static bool thread_status(const char *tid, const char *word, char *value, size_t size)
+{
+	char path[300], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		found = !strncmp(line, word, strlen(word));
+		if (found)
+			snprintf(value, size, "%s", line + strlen(word));
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The library's threads can be told by their names, and no signal of the program's ends up in them. */
+static void threads_named_and_without_signals(void **state)
+{
+	const unsigned long long all =
+	    0x7fffffff & ~(1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1));
+	struct dirent *e;
+	bool work = false;
+	DIR *dir;
+
+	(void)state;
+	open_space(0);
+	dir = opendir("/proc/self/task");
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		char name[64], blocked[64];
+
+		if (!thread_status(e->d_name, "Name:\t", name, sizeof(name)) ||
+		    strncmp(name, "glock-", 6))
+			continue;
+		work |= !strcmp(name, "glock-work\n");
+		assert_true(thread_status(e->d_name, "SigBlk:\t", blocked, sizeof(blocked)));
+		assert_true((strtoull(blocked, NULL, 16) & all) == all);
+	}
+	closedir(dir);
+	assert_true(work);
+	close_space();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +417,7 @@ int main(void)
 	    cmocka_unit_test(threads_several_in_any_order),
 	    cmocka_unit_test(threads_dq_wait),
 	    cmocka_unit_test(threads_scope_guard),
+	    cmocka_unit_test(threads_named_and_without_signals),
 	    cmocka_unit_test(threads_object_is_nobodys_when_taken_off),
 	};
 

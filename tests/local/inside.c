@@ -3,12 +3,14 @@
 #include "inside.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 const char *inside_path(const char *space)
 {
@@ -31,7 +33,7 @@ static struct head *map(const char *space)
 	return head == MAP_FAILED ? NULL : head;
 }
 
-/* Whether that process has the lock of a table now. */
+/* Whether that process has the lock of a table now, and has said so. */
 static bool has_table(const char *space, pid_t pid)
 {
 	struct head *head = map(space);
@@ -40,11 +42,14 @@ static bool has_table(const char *space, pid_t pid)
 	if (!head)
 		return false;
 	for (unsigned int i = 0; i < SHARDS && !has; i++) {
+		/* The owner's name stays: that it has the lock is said by glibc's own word. */
+		int word = __atomic_load_n(&head->shard[i].mutex.__data.__lock, __ATOMIC_RELAXED);
 		uint32_t owner = head->shard[i].owner - 1;
+		char path[64];
 
-		/* The owner's name stays; that the mutex is locked is said by glibc's own word. */
-		has = owner < NODES && head->shard[i].mutex.__data.__lock &&
-		      (pid_t)head->slot[owner].pid == pid;
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, word & FUTEX_TID_MASK);
+		has = owner < NODES && (pid_t)head->slot[owner].pid == pid &&
+		      word & FUTEX_TID_MASK && !access(path, F_OK);
 	}
 	munmap(head, FILE_SIZE);
 	return has;

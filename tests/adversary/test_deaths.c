@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* test_deaths.c - who comes after a holder that died is told, and may have it put in order first. */
+#include "adversary.h"
+
+enum { DEATHS = 60 };
+
+static void dies_holding(void *arg)
+{
+	struct glock_holder gh;
+	uint64_t value[GLOCK_LVB_SIZE / 8] = {(uintptr_t)arg};
+	enum glock_mode mode = (uintptr_t)arg % 3 == 0 ? GLOCK_SH : GLOCK_EX;
+
+	begin();
+	SAME(ask(&gh, mode, 0), 0);
+	if ((uintptr_t)arg % 3 == 1)
+		SAME(glock_lvb_write(&gh, value), 0);
+	shared->cell[0] = (uintptr_t)arg;
+	for (;;)
+		pause();
+}
+
+/* Whoever comes after a death is told: of EX, not of SH; until a value is written again. */
+static void deaths(void)
+{
+	struct glock_holder gh;
+	uint64_t value[GLOCK_LVB_SIZE / 8] = {0}, got[GLOCK_LVB_SIZE / 8], token, last = 0;
+	pid_t pid;
+
+	begin();
+	for (uintptr_t i = 1; i <= DEATHS; i++) {
+		SAME(ask(&gh, GLOCK_EX, 0), 0);
+		SAME(glock_owner_died(&gh), 0);
+		value[1] = i;
+		SAME(glock_lvb_write(&gh, value), 0);
+		SAME(glock_token(&gh, &token), 0);
+		CHECK(token > last);
+		last = token;
+		SAME(glock_dq(&gh), 0);
+		pid = start(dies_holding, (void *)i);
+		UNTIL(shared->cell[0] == i);
+		if (i % 3) {
+			SAME(ask(&gh, GLOCK_SH, GLOCK_TRY), -EAGAIN);
+			SAME(ask(&gh, i % 2 ? GLOCK_EX : GLOCK_SH, GLOCK_ASYNC), 0);
+			SAME(kill(pid, SIGKILL), 0);
+			SAME(glock_wait(&gh, 0, 0), 0);
+			SAME(glock_owner_died(&gh), 1);
+			SAME(glock_lvb_read(&gh, got), -ENODATA);
+			SAME(glock_dq(&gh), 0);
+			join_killed(pid);
+		} else {
+			SAME(ask(&gh, GLOCK_SH, 0), 0);
+			SAME(kill(pid, SIGKILL), 0);
+			join_killed(pid);
+			SAME(glock_owner_died(&gh), 0);
+			SAME(glock_lvb_read(&gh, got), 0);
+			SAME(got[1], i);
+			SAME(glock_dq(&gh), 0);
+			SAME(ask(&gh, GLOCK_EX, 0), 0);
+			SAME(glock_owner_died(&gh), 0);
+			SAME(glock_lvb_read(&gh, got), 0);
+			SAME(got[1], i);
+			SAME(glock_dq(&gh), 0);
+		}
+		/* A reader that was told is not the end of it: EX is. */
+		if (i % 3 && i % 2 == 0) {
+			SAME(ask(&gh, GLOCK_EX, 0), 0);
+			SAME(glock_owner_died(&gh), 1);
+			SAME(glock_lvb_read(&gh, got), -ENODATA);
+			SAME(glock_dq(&gh), 0);
+		}
+	}
+	end();
+}
+
+/* ---- recovery ---- */
+
+static void recover(void *arg, const struct glock_peer *dead)
+{
+	struct glock_holder gh;
+
+	CHECK(arg == &space);
+	CHECK(dead->pid == (int64_t)shared->cell[5]);
+	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_RECOVER);
+	SAME(glock_nq(&gh), 0);
+	SAME(shared->plain[0], 1); /* half done */
+	shared->plain[0] = 2;
+	SAME(glock_dq(&gh), 0);
+	shared->cell[6]++;
+}
+
+static void begin_recovering(void)
+{
+	static const struct glock_type_options inode = {.size = sizeof(inode),
+							.type = GLOCK_INODE,
+							.flags = GLOCK_OPS_LVB,
+							.hold = GLOCK_HOLD_NONE};
+	struct glock_space_options options = {.size = sizeof(options),
+					      .lockman = lockman,
+					      .types = &inode,
+					      .n_types = 1,
+					      .recover = recover,
+					      .recover_arg = &space};
+
+	SAME(glock_space_open("recovery", &options, &space), 0);
+	gl = get(space, GLOCK_INODE, 1);
+}
+
+static void dies_half_done(void *arg)
+{
+	struct glock_holder gh;
+
+	(void)arg;
+	begin();
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	shared->plain[0] = 1;
+	shared->cell[0] = 1;
+	for (;;)
+		pause();
+}
+
+static void recovery(void)
+{
+	struct glock_holder gh;
+
+	begin_recovering();
+	for (uint64_t i = 0; i < 20; i++) {
+		pid_t pid;
+
+		shared->cell[0] = 0;
+		pid = start(dies_half_done, NULL);
+		shared->cell[5] = (uint64_t)pid;
+		UNTIL(shared->cell[0]);
+		SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
+		SAME(kill(pid, SIGKILL), 0);
+		SAME(glock_wait(&gh, 0, 0), 0);
+		SAME(shared->plain[0], 2);
+		SAME(glock_dq(&gh), 0);
+		UNTIL(shared->cell[6] == i + 1);
+		join_killed(pid);
+	}
+	end();
+	SAME(shared->cell[6], 20);
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+	    {"deaths", deaths, "local"},
+	    {"recovery", recovery, "local"},
+	};
+
+	return run_tests(tests, COUNT(tests));
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* test_forks.c - a child after fork is nobody, and neither it nor exec keeps what its parent had. */
+#include "adversary.h"
+
+static void print(void *to, const char *text, size_t len)
+{
+	(void)to, (void)text, (void)len;
+}
+
+/* In a child every call is -ECHILD, and what it does or its end changes nothing. */
+static void forked(void)
+{
+	struct glock_holder held, waiting, new, quick[2];
+	struct glock *idle[2];
+	struct glock_statistics stats = {.size = sizeof(stats)};
+	struct glock *other = NULL;
+	char value[GLOCK_LVB_SIZE] = {0};
+	uint64_t cursor = 0, token;
+	pid_t pid;
+
+	begin();
+	for (uint64_t i = 0; i < COUNT(quick); i++) { /* again and again: from the cache */
+		glock_holder_init(&quick[i], idle[i] = get(space, GLOCK_INODE, 10 + i), GLOCK_EX,
+				  0);
+		for (int n = 0; n < 10; n++) {
+			SAME(glock_nq(&quick[i]), 0);
+			if (n < 9 || !i)
+				SAME(glock_dq(&quick[i]), 0);
+		}
+	}
+	SAME(ask(&held, GLOCK_EX, 0), 0);
+	glock_holder_init(&waiting, gl, GLOCK_SH, GLOCK_ASYNC);
+	glock_holder_owner(&waiting, 5);
+	SAME(glock_nq(&waiting), 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		SAME(glock_get(space, GLOCK_INODE, 2, &other), -ECHILD);
+		SAME(glock_get(space, GLOCK_INODE, 1, &other), -ECHILD);
+		SAME(glock_dq(&held), -ECHILD);
+		SAME(glock_dq_wait(&held), -ECHILD);
+		SAME(glock_wait(&waiting, 0, 0), -ECHILD);
+		SAME(glock_wait(&held, 0, 0), -ECHILD);
+		SAME(glock_cancel(&waiting), -ECHILD);
+		SAME(glock_downgrade(&held, GLOCK_SH), -ECHILD);
+		SAME(glock_lvb_read(&held, value), -ECHILD);
+		SAME(glock_lvb_write(&held, value), -ECHILD);
+		SAME(glock_token(&held, &token), -ECHILD);
+		SAME(glock_valid(&held), 0);
+		for (unsigned int flags = 0; flags <= GLOCK_ASYNC; flags += GLOCK_ASYNC) {
+			glock_holder_init(&new, gl, GLOCK_SH, flags);
+			SAME(glock_nq(&new), -ECHILD);
+		}
+		glock_holder_init(&new, gl, GLOCK_SH, GLOCK_NOBLOCK);
+		SAME(glock_nq(&new), -ECHILD);
+		SAME(glock_nq_m(1, &new), -ECHILD);
+		SAME(glock_async_wait(1, &waiting, 0), -ECHILD);
+		SAME(glock_nq(&quick[0]), -ECHILD);
+		SAME(glock_dq(&quick[1]), -ECHILD);
+		SAME(glock_valid(&quick[1]), 0);
+		SAME(glock_statistics(gl, &stats), -ECHILD);
+		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, print, NULL),
+		     -ECHILD);
+		SAME(glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, value, sizeof(value)),
+		     -ECHILD);
+		SAME(glock_dispatch(space), -ECHILD);
+		SAME(glock_space_close(space), -ECHILD);
+		CHECK(glock_shrink(space, 10) == 0);
+		glock_put(gl);
+		glock_set_dirty(gl, 1);
+		glock_withdraw(space);
+		glock_dq_m(1, &held);
+		if (TSAN)
+			exit(0);
+		/* Its own it may open. */
+		begin();
+		SAME(ask(&new, GLOCK_SH, GLOCK_TRY), !strcmp(lockman, "none") ? 0 : -EAGAIN);
+		glock_dq(&new);
+		end();
+		exit(0);
+	}
+	join(pid);
+	for (size_t i = 0; i < COUNT(quick); i++) {
+		if (!i)
+			SAME(glock_nq(&quick[i]), 0);
+		SAME(glock_valid(&quick[i]), 1);
+		SAME(glock_dq(&quick[i]), 0);
+		glock_put(idle[i]);
+	}
+	SAME(glock_valid(&held), 1);
+	SAME(glock_poll(&waiting), 0);
+	SAME(glock_dq(&held), 0);
+	SAME(glock_wait(&waiting, 0, 0), 0);
+	SAME(glock_dq(&waiting), 0);
+	end();
+}
+
+static void *forks(void *arg)
+{
+	(void)arg;
+	while (!shared->cell[0]) {
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			struct glock_holder gh;
+
+			SAME(ask(&gh, GLOCK_EX, GLOCK_TRY), -ECHILD);
+			_exit(0);
+		}
+		join(pid);
+		shared->cell[1]++;
+	}
+	return NULL;
+}
+
+static void opens_and_works(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg + 7;
+	struct glock_holder gh;
+	pthread_t t;
+
+	begin();
+	t = thread(forks, NULL);
+	while (shared->cell[1] < 60) {
+		SAME(ask_somehow(&gh, GLOCK_EX, &seed), 0);
+		shared->plain[0]++;
+		shared->cell[2]++;
+		SAME(glock_dq(&gh), 0);
+	}
+	shared->cell[0] = 1;
+	join_thread(t);
+	end();
+}
+
+static void forks_at_work(void)
+{
+	crowd(opens_and_works, 2);
+	SAME(shared->plain[0], shared->cell[2]);
+}
+
+/* A child that lives on does not keep its dead parent's locks. */
+static void pauses(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+}
+
+static void parent_dies(void *arg)
+{
+	struct glock_holder gh;
+
+	(void)arg;
+	begin();
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	shared->cell[0] = (uint64_t)start(pauses, NULL);
+	shared->cell[1] = 1;
+	for (;;)
+		pause();
+}
+
+static void child_outlives(void)
+{
+	struct glock_holder gh;
+	pid_t pid;
+
+	begin();
+	for (int i = 0; i < 5; i++) {
+		shared->cell[1] = 0;
+		pid = start(parent_dies, NULL);
+		UNTIL(shared->cell[1]);
+		SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
+		SAME(kill(pid, SIGKILL), 0);
+		SAME(glock_wait(&gh, 0, 0), 0);
+		SAME(glock_owner_died(&gh), 1);
+		SAME(glock_dq(&gh), 0);
+		join_killed(pid);
+		kill((pid_t)shared->cell[0], SIGKILL);
+	}
+	end();
+}
+
+/* exec ends what the process had; what runs afterwards is somebody else. */
+static void execs(void *arg)
+{
+	struct glock_holder gh;
+
+	(void)arg;
+	begin();
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	shared->cell[0] = 1;
+	UNTIL(shared->cell[1]);
+	execlp("sleep", "sleep", "1000", (char *)NULL);
+	_exit(127);
+}
+
+static void exec_gives_back(void)
+{
+	struct glock_holder gh;
+	pid_t pid = start(execs, NULL);
+
+	begin();
+	UNTIL(shared->cell[0]);
+	SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
+	SAME(glock_poll(&gh), 0);
+	shared->cell[1] = 1;
+	SAME(glock_wait(&gh, 0, 0), 0);
+	SAME(glock_owner_died(&gh), 1);
+	SAME(glock_dq(&gh), 0);
+	SAME(kill(pid, SIGKILL), 0);
+	join_killed(pid);
+	end();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+	    {"forked", forked, NULL},
+	    {"forks_at_work", forks_at_work, "local"},
+	    {"child_outlives", child_outlives, "local"},
+	    {"exec_gives_back", exec_gives_back, "local"},
+	};
+
+	return run_tests(tests, COUNT(tests));
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_dlm.h - see fake_dlm.c. */
+#ifndef GLOCK_TESTS_FAKE_DLM_H
+#define GLOCK_TESTS_FAKE_DLM_H
+
+/* How often the calling thread has written to the device or read from it. */
+unsigned int glock__fake_dlm_calls(void);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lock manager dlm and libglock above it, on the DLM without a kernel of fake_dlm.c: several
+ * spaces of this process are the nodes.
+ */
+#include "dlm_impl.h"
+#include "fake_dlm.h"
+#include "glock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TYPE = GLOCK_TYPE_OWN, NODES = 3, THREADS = 2, ROUNDS = 400 };
+
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+static void say(void *arg, const char *message)
+{
+	(void)arg;
+	fprintf(stderr, "%s\n", message);
+}
+
+static struct glock_space *node(unsigned int flags)
+{
+	const struct glock_type_options type = {.size = sizeof(type),
+						.type = TYPE,
+						.hold = GLOCK_HOLD_NONE,
+						.caches = GLOCK_CACHES_DATA};
+	const struct glock_space_options o = {.size = sizeof(o),
+					      .lockman = "dlm",
+					      .types = &type,
+					      .n_types = 1,
+					      .flags = flags,
+					      .log = say};
+	struct glock_space *space;
+
+	assert_int_equal(glock_space_open("fake", &o, &space), 0);
+	return space;
+}
+
+static void leave(struct glock_space *space, struct glock *gl)
+{
+	glock_put(gl);
+	assert_int_equal(glock_space_close(space), 0);
+}
+
+/* ---- what a miss costs ---- */
+
+/* Where this node is the lock's master: what the device costs, and nothing besides. */
+static void one_write_one_read(void **state)
+{
+	struct glock_space *space = node(0);
+	struct glock_holder gh;
+	struct glock *gl;
+	unsigned int began = 0;
+
+	(void)state;
+	assert_int_equal(glock_get(space, TYPE, 1, &gl), 0);
+	for (int i = 0; i < 1000; i++) {
+		if (i == 2) /* by then it is known who is the master */
+			began = glock__fake_dlm_calls();
+		glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_NOCACHE);
+		assert_int_equal(glock_nq(&gh), 0);
+		assert_int_equal(glock_dq_wait(&gh), 0);
+	}
+	/*
+	 * Up and down again. The reader thread may be looking at that very moment, and then the reply
+	 * is its to deliver: so not always.
+	 */
+	assert_true(glock__fake_dlm_calls() - began <= 4 * 998 + 50);
+	leave(space, gl);
+}
+
+/* ---- several nodes ---- */
+
+static struct {
+	int writers, readers; /* atoms */
+	long value;           /* changed under EX */
+	long counted, timeouts, refused;
+} shared;
+
+struct actor {
+	struct glock *gl;
+	unsigned int seed;
+	pthread_t thread;
+};
+
+static void hold(enum glock_mode mode)
+{
+	int *me = mode == GLOCK_EX ? &shared.writers : &shared.readers;
+
+	__atomic_fetch_add(me, 1, __ATOMIC_SEQ_CST);
+	assert_true(__atomic_load_n(&shared.writers, __ATOMIC_SEQ_CST) == (mode == GLOCK_EX));
+	if (mode == GLOCK_EX) {
+		assert_int_equal(__atomic_load_n(&shared.readers, __ATOMIC_SEQ_CST), 0);
+		shared.value++;
+	}
+	__atomic_fetch_sub(me, 1, __ATOMIC_SEQ_CST);
+}
+
+/* How it is asked for: at once, not at all if it has to wait, or not for long. */
+static int ask(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int how)
+{
+	int err;
+
+	glock_holder_init(gh, gl, mode,
+			  how == 0   ? GLOCK_TRY
+			  : how == 1 ? GLOCK_ASYNC
+			  : how == 2 ? GLOCK_NOCACHE
+				     : 0);
+	err = glock_nq(gh);
+	if (err || how != 1)
+		return err;
+	err = glock_wait(gh, now() + 200000, 0);
+	if (err == -ETIMEDOUT && glock_dq(gh))
+		err = glock_wait(gh, 0, 0);
+	return err;
+}
+
+static void *act(void *arg)
+{
+	struct actor *a = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		enum glock_mode mode = rand_r(&a->seed) % 3 ? GLOCK_EX : GLOCK_SH;
+		struct glock_holder gh;
+		int err = ask(&gh, a->gl, mode, (unsigned int)rand_r(&a->seed) / 16 % 8);
+
+		if (err) {
+			assert_true(err == -EAGAIN || err == -ETIMEDOUT);
+			__atomic_fetch_add(err == -EAGAIN ? &shared.refused : &shared.timeouts, 1,
+					   __ATOMIC_RELAXED);
+			continue;
+		}
+		hold(mode);
+		if (mode == GLOCK_EX)
+			__atomic_fetch_add(&shared.counted, 1, __ATOMIC_RELAXED);
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	return NULL;
+}
+
+/* Demands come while nobody waits, replies to one thread while another one reads. */
+static void all_want_it(void **state)
+{
+	struct glock_space *spaces[NODES];
+	struct actor actors[NODES][THREADS];
+
+	(void)state;
+	for (unsigned int i = 0; i < NODES; i++) {
+		spaces[i] = node(0);
+		for (unsigned int j = 0; j < THREADS; j++) {
+			actors[i][j].seed = 100 * i + j + 1;
+			assert_int_equal(glock_get(spaces[i], TYPE, 7, &actors[i][j].gl), 0);
+		}
+	}
+	for (unsigned int i = 0; i < NODES * THREADS; i++)
+		pthread_create(&actors[i / THREADS][i % THREADS].thread, NULL, act,
+			       &actors[i / THREADS][i % THREADS]);
+	for (unsigned int i = 0; i < NODES * THREADS; i++)
+		pthread_join(actors[i / THREADS][i % THREADS].thread, NULL);
+	print_message("# %ld times in EX, %ld refused, %ld timed out\n", shared.counted,
+		      shared.refused, shared.timeouts);
+	assert_int_equal(shared.value, shared.counted);
+	for (unsigned int i = 0; i < NODES; i++) {
+		for (unsigned int j = 1; j < THREADS; j++)
+			glock_put(actors[i][j].gl);
+		leave(spaces[i], actors[i][0].gl);
+	}
+}
+
+/* ---- a program that runs the work itself ---- */
+
+static void *take_once(void *arg)
+{
+	struct glock_holder gh;
+
+	glock_holder_init(&gh, arg, GLOCK_EX, 0);
+	assert_int_equal(glock_nq(&gh), 0);
+	assert_int_equal(glock_dq(&gh), 0);
+	return NULL;
+}
+
+static void dispatch_until(struct glock_space *space, bool (*done)(void *arg), void *arg)
+{
+	struct pollfd p = {.fd = glock_space_fd(space), .events = POLLIN};
+
+	while (!done(arg)) {
+		poll(&p, 1, 100);
+		assert_true(glock_dispatch(space) >= 0);
+	}
+}
+
+static bool granted(void *gh)
+{
+	return glock_poll(gh);
+}
+
+static bool ended(void *thread)
+{
+	return !pthread_tryjoin_np(*(pthread_t *)thread, NULL);
+}
+
+static void dispatched(void **state)
+{
+	struct glock_space *mine = node(GLOCK_SPACE_DISPATCH), *other = node(0);
+	struct glock *gl, *theirs;
+	struct glock_holder gh;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(glock_get(mine, TYPE, 9, &gl), 0);
+	assert_int_equal(glock_get(other, TYPE, 9, &theirs), 0);
+	for (int i = 0; i < 20; i++) {
+		glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_ASYNC);
+		assert_int_equal(glock_nq(&gh), 0);
+		dispatch_until(mine, granted, &gh);
+		assert_int_equal(glock_wait(&gh, 0, 0), 0);
+		assert_int_equal(glock_dq(&gh), 0);
+		/* Nobody waits here while it is demanded. */
+		pthread_create(&thread, NULL, take_once, theirs);
+		dispatch_until(mine, ended, &thread);
+	}
+	leave(other, theirs);
+	leave(mine, gl);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(one_write_one_read),
+					   cmocka_unit_test(all_want_it),
+					   cmocka_unit_test(dispatched)};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* fast_space.c - see fast_space.h. */
+#include "fast_space.h"
+
+struct glock_space *space;
+struct glock *gls[GLOCKS];
+char message[512];
+int lost_calls;
+
+static void on_log(void *arg, const char *text)
+{
+	(void)arg;
+	snprintf(message, sizeof(message), "%s", text);
+}
+
+static void on_lost(struct glock_holder *gh)
+{
+	(void)gh;
+	lost_calls++;
+}
+
+int fast_setup(void **state)
+{
+	static const struct glock_ops ops = {.size = sizeof(ops), .lost = on_lost};
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .ops = &ops, .hold = GLOCK_HOLD_NONE};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .types = &type, .n_types = 1, .lockman = "none", .log = on_log};
+
+	(void)state;
+	*message = '\0';
+	lost_calls = 0;
+	assert_int_equal(glock_space_open("fast", &o, &space), 0);
+	for (uint64_t i = 0; i < GLOCKS; i++)
+		assert_int_equal(glock_get(space, GLOCK_INODE, i, &gls[i]), 0);
+	return 0;
+}
+
+int fast_teardown(void **state)
+{
+	(void)state;
+	for (int i = 0; i < GLOCKS; i++)
+		glock_put(gls[i]);
+	assert_int_equal(glock_space_close(space), 0);
+	return 0;
+}
+
+bool is_fast(const struct glock_holder *gh)
+{
+	return gh_state(gh_of(gh)) & GLOCK__H_FAST;
+}
+
+int nq(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags)
+{
+	glock_holder_init(gh, gl, mode, flags);
+	return glock_nq(gh);
+}
+
+void cache(struct glock *gl)
+{
+	struct glock_holder gh;
+
+	assert_int_equal(nq(&gh, gl, GLOCK_EX, 0), 0);
+	assert_int_equal(glock_dq(&gh), 0);
+	assert_true(atom_load64(&gl->fast) & GLOCK__FAST_OPEN);
+}
+
+int64_t qcount(struct glock *gl)
+{
+	struct glock_statistics s = {.size = sizeof(s)};
+
+	assert_int_equal(glock_statistics(gl, &s), 0);
+	return s.qcount;
+}
+
+void on_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, fn, arg), 0);
+	assert_int_equal(pthread_join(t, NULL), 0);
+}
+
+void demand(struct glock *gl, int dlm_mode)
+{
+	space->lm->events->bast(&gl->lk, dlm_mode);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* fast_space.h - a space of one process with a few inodes, for tests of the fast path. */
+#ifndef TESTS_GLOCK_FAST_SPACE_H
+#define TESTS_GLOCK_FAST_SPACE_H
+
+#include "check.h"
+#include "fast.h"
+
+#include <pthread.h>
+
+enum { THREADS = 4, GLOCKS = 3 };
+
+extern struct glock_space *space;
+extern struct glock *gls[GLOCKS];
+extern char message[512]; /* the last one logged */
+extern int lost_calls;    /* of the operation */
+
+int fast_setup(void **state);
+int fast_teardown(void **state);
+#define FAST_TEST(f) cmocka_unit_test_setup_teardown(f, fast_setup, fast_teardown)
+
+bool is_fast(const struct glock_holder *gh);
+int nq(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags);
+/* Now it is cached, and nobody is in the way. */
+void cache(struct glock *gl);
+int64_t qcount(struct glock *gl);
+/* Another node wants it. */
+void demand(struct glock *gl, int dlm_mode);
+/* Runs that in a thread, which then ends. */
+void on_thread(void *(*fn)(void *), void *arg);
+
+#endif

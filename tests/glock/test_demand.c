@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Demands of other nodes, sequence by sequence: when a glock gives way, and to what; hold times; demands
+ * that come early or late.
+ */
+#include "rig.h"
+
+static struct glock_holder a, b;
+
+/* A demand comes before those who wait here, though not before those who hold. */
+static void demand_before_waiters(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_pass(201 * RIG_MS);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("");
+	assert_true(gl->flags & GLOCK__F_DEMOTE);
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	assert_false(glock_poll(&b));
+	rig_dq(&a);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	rig_expect("th:SH:0 convert:PR:quecvt");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&b, 0, 0), 0);
+	rig_dq(&b);
+	glock_put(gl);
+}
+
+/* Two wishes before work runs are one transition; one that comes meanwhile, a second. */
+static void demand_merges(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__PR);
+	rig_bast(gl, GLOCK__EX);
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("th:UN:3 inval:3 convert:NL");
+	rig_answer(0);
+	rig_expect("");
+	rig_leave_cached(&a, gl);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__PR);
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("th:SH:3 convert:PR");
+	rig_answer(0);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* A trace says of a demand where the glock shall go now, all demands taken together. */
+static void demand_merged_demands_in_traces(void **state)
+{
+	static const char *const said[] = {" demote EX to PR ", " demote EX to NL "};
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+	unsigned int n = 0;
+	uint64_t cursor = 0;
+	char line[256];
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__PR);
+	rig_bast(gl, GLOCK__CW);
+	while (glock_trace(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, sizeof(line)) == 1) {
+		if (!strstr(line, "demote_rq"))
+			continue;
+		assert_in_range(n, 0, 1);
+		assert_non_null(strstr(line, said[n++]));
+	}
+	assert_int_equal(n, 2);
+	rig_pass(201 * RIG_MS);
+	rig_dq(&a);
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* The hold time counts from the grant; holder or not; then the demote is due. */
+static void demand_hold_time(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	*rig.log = '\0';
+	rig_pass(50 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	assert_true(gl->flags & GLOCK__F_PENDING_DEMOTE);
+	assert_false(gl->flags & GLOCK__F_DEMOTE);
+	assert_int_equal(glock__look(gl).counts.held_off, 1);
+	rig_dq(&a);
+	rig_expect("");
+	/* meanwhile it may be used here */
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	assert_true(glock_poll(&b));
+	rig_dq(&b);
+	rig_pass(149 * RIG_MS);
+	rig_expect("");
+	rig_pass(1 * RIG_MS);
+	rig_expect("th:UN:3 inval:3 convert:NL");
+	rig_answer(0);
+	assert_int_equal(glock__look(gl).demote_state, GLOCK_EX);
+	assert_false(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE));
+	glock_put(gl);
+}
+
+/* To give something up is no grant: there is no second hold time after EX to SH. */
+static void demand_hold_time_after_grants_only(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	rig_pass(200 * RIG_MS);
+	rig_bast(gl, GLOCK__PR);
+	rig_answer(0);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* A hold time that runs delays nothing else: not a reply, not a new request. */
+static void demand_earliest_deadline_wins(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	assert_int_equal(glock__work_next(rig.space), gl_record(gl)->granted_at + 200 * RIG_MS);
+	*rig.log = '\0';
+	/* the reply is looked at when it comes, not when the hold time ends */
+	rig_answer(-EDEADLK);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	rig_pass(200 * RIG_MS);
+	rig_answer(0);
+	rig_dq((rig_hold(&a, gl, GLOCK_SH, 0), &a));
+	rig_bast(gl, GLOCK__EX);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	assert_true(rig.open); /* asked at once */
+	rig_answer(0);
+	rig_dq(&b);
+	rig_pass(200 * RIG_MS);
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* Only when somebody waited for more than a second does it grow again. */
+static void demand_hold_time_adapts(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+		rig_nq(&a, gl, GLOCK_EX, 0);
+		rig_answer(-EDEADLK);
+		rig_answer(0);
+		rig_answer(0);
+		rig_dq(&a);
+		rig_pass(201 * RIG_MS);
+		rig_bast(gl, GLOCK__EX);
+		rig_answer(0);
+	}
+	assert_int_equal(glock__look(gl).hold, 10 * RIG_MS);
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_pass(1001 * RIG_MS);
+	rig_answer(0);
+	assert_int_equal(glock__look(gl).hold, 60 * RIG_MS);
+	rig_dq(&a);
+	glock_put(gl);
+}
+
+static void demand_no_hold_time_for_the_type(void **state)
+{
+	struct glock *gl = rig_glock(10, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__EX);
+	rig_expect("convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* NOCACHE: given back at once, without hold time, when the last holder has gone. */
+static void demand_nocache(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, GLOCK_NOCACHE);
+	rig_hold(&b, gl, GLOCK_SH, 0);
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("");
+	rig_dq(&b);
+	rig_expect("th:UN:0 inval:3 convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* A demand may come before the reply that it is about. The grant is used, then given back. */
+static void demand_bast_before_the_reply(void **state)
+{
+	struct glock *gl = rig_glock(10, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_bast(gl, GLOCK__EX);
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	*rig.log = '\0';
+	rig_dq(&a);
+	rig_expect("convert:NL");
+	rig_answer(0);
+	glock_put(gl);
+}
+
+/* Or after we gave way: then it means nothing, and is not even remembered. */
+static void demand_bast_too_late(void **state)
+{
+	struct glock *gl = rig_glock(10, 1);
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, GLOCK_NOCACHE);
+	rig_dq(&a);
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_UN);
+	*rig.log = '\0';
+	rig_bast(gl, GLOCK__PR);
+	rig_bast(gl, GLOCK__CR);
+	assert_int_equal(glock__look(gl).demote_state, GLOCK_EX);
+	rig_expect("");
+	glock_put(gl);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    RIG_TEST(demand_before_waiters),
+	    RIG_TEST(demand_merges),
+	    RIG_TEST(demand_merged_demands_in_traces),
+	    RIG_TEST(demand_hold_time),
+	    RIG_TEST(demand_hold_time_after_grants_only),
+	    RIG_TEST(demand_earliest_deadline_wins),
+	    RIG_TEST(demand_hold_time_adapts),
+	    RIG_TEST(demand_no_hold_time_for_the_type),
+	    RIG_TEST(demand_nocache),
+	    RIG_TEST(demand_bast_before_the_reply),
+	    RIG_TEST(demand_bast_too_late),
+	};
+
+	return RUN_TESTS(tests);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fast path with many threads at once, while others withdraw it, demand the glocks and look at them:
+ * nobody is let in beside a writer, nothing is counted twice or not at all.
+ */
+#include "fast_space.h"
+
+static int readers[GLOCKS], writers[GLOCKS];
+static long counters[GLOCKS];
+static uint32_t stop;
+static int64_t queued;
+
+static void use(int i, enum glock_mode mode)
+{
+	if (mode == GLOCK_EX) {
+		assert_int_equal(__atomic_add_fetch(&writers[i], 1, __ATOMIC_RELAXED), 1);
+		assert_int_equal(__atomic_load_n(&readers[i], __ATOMIC_RELAXED), 0);
+		counters[i]++;
+		__atomic_sub_fetch(&writers[i], 1, __ATOMIC_RELAXED);
+	} else {
+		__atomic_add_fetch(&readers[i], 1, __ATOMIC_RELAXED);
+		assert_int_equal(__atomic_load_n(&writers[i], __ATOMIC_RELAXED), 0);
+		__atomic_sub_fetch(&readers[i], 1, __ATOMIC_RELAXED);
+	}
+}
+
+static unsigned int flags_by_chance(unsigned int *seed)
+{
+	switch (rand_r(seed) % 32) {
+	case 0:
+		return GLOCK_NOCACHE;
+	case 1:
+		return GLOCK_EXACT;
+	case 2:
+		return GLOCK_MOVABLE;
+	case 3:
+	case 4:
+	case 5:
+		return GLOCK_TRY;
+	default:
+		return 0;
+	}
+}
+
+static void *worker(void *arg)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)arg;
+	int64_t mine = 0;
+	long wrote = 0;
+
+	for (int n = 0; n < 20000; n++) {
+		int i = rand_r(&seed) % GLOCKS, err;
+		enum glock_mode mode = rand_r(&seed) % 4 ? GLOCK_SH : GLOCK_EX;
+		unsigned int flags = flags_by_chance(&seed);
+		struct glock_holder gh;
+
+		glock_holder_init(&gh, gls[i], mode, flags);
+		if (rand_r(&seed) % 16 == 0)
+			glock_holder_owner(&gh, 1000 + (uintptr_t)arg);
+		err = glock_nq(&gh);
+		assert_true(!err || (err == -EAGAIN && flags & GLOCK_TRY));
+		/* A try that could not even queue is not counted. */
+		if (err)
+			continue;
+		mine++;
+		wrote += mode == GLOCK_EX;
+		use(i, mode);
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	__atomic_add_fetch(&queued, mine, __ATOMIC_RELAXED);
+	return (void *)wrote;
+}
+
+static void drop_text(void *to, const char *text, size_t len)
+{
+	(void)to, (void)text, (void)len;
+}
+
+/* The other nodes, and those who look. */
+static void *disturb(void *arg)
+{
+	unsigned int seed = 77;
+
+	(void)arg;
+	while (!atom_load32(&stop)) {
+		switch (rand_r(&seed) % 4) {
+		case 0:
+			demand(gls[rand_r(&seed) % GLOCKS], GLOCK__EX);
+			break;
+		case 1:
+			demand(gls[rand_r(&seed) % GLOCKS], GLOCK__PR);
+			break;
+		case 2:
+			glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, drop_text,
+				   NULL);
+			break;
+		case 3:
+			glock_dump(space, GLOCK_FILE_SBSTATS, GLOCK_FORMAT_LINUX_7_0, drop_text,
+				   NULL);
+			break;
+		}
+		usleep(rand_r(&seed) % 200);
+	}
+	return NULL;
+}
+
+static void fast_under_fire(void **state)
+{
+	pthread_t t[THREADS], d;
+	long wrote = 0, sum = 0;
+	int64_t counted = 0;
+
+	(void)state;
+	for (int i = 0; i < GLOCKS; i++)
+		cache(gls[i]);
+	stop = 0;
+	queued = 0;
+	memset(counters, 0, sizeof(counters));
+	assert_int_equal(pthread_create(&d, NULL, disturb, NULL), 0);
+	for (intptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, worker, (void *)(i + 1)), 0);
+	for (int i = 0; i < THREADS; i++) {
+		void *ret;
+
+		assert_int_equal(pthread_join(t[i], &ret), 0);
+		wrote += (long)ret;
+	}
+	atom_store32(&stop, 1);
+	pthread_join(d, NULL);
+	for (int i = 0; i < GLOCKS; i++) {
+		sum += counters[i];
+		counted += qcount(gls[i]) - 1;
+	}
+	assert_int_equal(sum, wrote);
+	/* Those that queued and then failed are counted as well. */
+	assert_true(counted >= queued);
+	for (int i = 0; i < GLOCKS; i++) {
+		cache(gls[i]); /* nobody is left in the word */
+		assert_int_equal(
+		    atom_load64(&gls[i]->fast) & (GLOCK__FAST_ANY_EX | GLOCK__FAST_ANY_SH), 0);
+	}
+}
+
+static void *read_on(void *arg)
+{
+	struct glock_holder gh;
+	long fast = 0;
+
+	(void)arg;
+	for (int i = 0; i < 20000; i++) {
+		assert_int_equal(nq(&gh, gls[0], GLOCK_SH, 0), 0);
+		fast += is_fast(&gh);
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	return (void *)fast;
+}
+
+/*
+ * Readers that always overlap find their way back to the word after something made them queue: it
+ * does not take a moment in which nobody reads.
+ */
+static void fast_comes_back(void **state)
+{
+	pthread_t t[THREADS];
+	struct glock_holder w;
+
+	(void)state;
+	cache(gls[0]);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, read_on, NULL), 0);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(nq(&w, gls[0], GLOCK_EX, GLOCK_NODE_SCOPE), 0);
+		assert_int_equal(glock_dq(&w), 0);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		void *fast;
+
+		assert_int_equal(pthread_join(t[i], &fast), 0);
+		assert_true((long)fast > 1000);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    FAST_TEST(fast_under_fire),
+	    FAST_TEST(fast_comes_back),
+	};
+
+	return RUN_TESTS(tests);
+}
