@@ -5,7 +5,8 @@ Boots it once, runs the functions named test_* of each test_*.py here, in the or
 stand there, and prints TAP; those of modules with LAST, which end parts of the cluster, after all others and
 without the file systems. Each gets the cluster and the build folder; what it returns is printed
 as a comment: the figures. With --keep the cluster stays up until a key is pressed; with --soak=SECONDS
-those tests are done again and again, in random order, for that long.
+those tests are done again and again, in random order, for that long; with --but=TEST,... all but those. Functions that say takes_long run
+where they are asked for, or with --all.
 """
 
 import glob
@@ -19,7 +20,7 @@ import traceback
 from machines import Cluster, Trouble
 
 
-def tests(wanted):
+def tests(wanted, but, every):
     here = os.path.dirname(os.path.abspath(__file__))
     modules = [importlib.import_module(os.path.basename(path)[:-3])
                for path in sorted(glob.glob(os.path.join(here, "test_*.py")))]
@@ -27,7 +28,9 @@ def tests(wanted):
         for name, function in vars(module).items():
             if name.startswith("test_") and callable(function):
                 label = f"{module.__name__[5:]}: {name[5:].replace('_', ' ')}"
-                if not wanted or any(w in label for w in wanted):
+                due = every or not hasattr(function, "takes_long") if not wanted else \
+                    any(w in label for w in wanted)
+                if due and not any(b in label for b in but):
                     yield label, function, hasattr(module, "LAST")
 
 
@@ -53,7 +56,8 @@ def main():
     if not arguments:
         sys.exit(__doc__)
     build, failed, number = os.path.abspath(arguments[0]), 0, 0
-    chosen = list(tests(arguments[1:]))
+    but = [word for a in sys.argv if a.startswith("--but=") for word in a[6:].split(",")]
+    chosen = list(tests(arguments[1:], but, "--all" in sys.argv))
     with Cluster() as cluster:
         began = time.monotonic()
         try:
