@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""run.py BUILD_DIR [TEST...] - tests on a real cluster of three emulated machines.
+"""run.py BUILD_DIR [OPTION...] [TEST...] - tests on a real cluster of three emulated machines.
 
 Boots it once, runs the functions named test_* of each test_*.py here, in the order in which they
 stand there, and prints TAP; those of modules with LAST, which end parts of the cluster, after all others and
 without the file systems. Each gets the cluster and the build folder; what it returns is printed
-as a comment: the figures. With --keep the cluster stays up until a key is pressed; with --soak=SECONDS
-those tests are done again and again, in random order, for that long; with --but=TEST,... all but those. Functions that say takes_long run
-where they are asked for, or with --all.
+as a comment: the figures. Functions that say takes_long run where they are asked for, or with --all.
+
+  --but=TEST,...  all but those
+  --again         what fails is tried once more, on machines booted anew, and has failed if it fails there,
+                  too: emulated machines on a machine that does other things do stumble. Both is told.
+  --keep          the cluster stays up until Enter is pressed
+  --soak=SECONDS  the tests are done again and again, in random order, for that long
 """
 
 import glob
 import importlib
 import os
 import random
+import signal
 import sys
 import time
 import traceback
 
 from machines import Cluster, Trouble
+
+LONGEST = 600  # seconds: a test that takes so long hangs
 
 
 def tests(wanted, but, every):
@@ -39,6 +46,10 @@ def say(text):
         print("# " + line, flush=True)
 
 
+def hangs(*_):
+    raise Trouble(f"no end after {LONGEST} s")
+
+
 def again_and_again(chosen, seconds):
     """Those in their order, or for that long in any."""
     if not seconds:
@@ -49,47 +60,82 @@ def again_and_again(chosen, seconds):
         yield random.choice(chosen)
 
 
+class Report:
+    """TAP. What fails and is tried again is no line yet."""
+
+    def __init__(self):
+        self.number = self.failed = 0
+
+    def passed(self, label, said=None):
+        self.number += 1
+        print(f"ok {self.number} - {label}", flush=True)
+        if said:
+            say(said)
+
+    def not_passed(self, label, why, final):
+        say(why)
+        if final:
+            self.number += 1
+            self.failed += 1
+            print(f"not ok {self.number} - {label}", flush=True)
+        else:
+            say(f"FAILED, and is tried once more: {label}")
+
+
+def boot(cluster, report, final):
+    began = time.monotonic()
+    label = "three machines form a cluster"
+    try:
+        cluster.up()
+    except Trouble as trouble:
+        report.not_passed(label, trouble, final)
+        return False
+    report.passed(label)
+    say(f"{time.monotonic() - began:.0f} s, Linux {cluster.run(1, 'uname -r').strip()}")
+    say("ssh -F " + cluster._path("ssh_config") + " node1")
+    return True
+
+
+def on_a_cluster(chosen, build, report, final, keep=False):
+    """Those that failed."""
+    failed, mounted = [], True
+    with Cluster() as cluster:
+        if not boot(cluster, report, final):
+            return None
+        for one in chosen:
+            label, function, last = one
+            began = time.monotonic()
+            signal.alarm(LONGEST)
+            try:
+                if last and mounted:
+                    mounted = False
+                    cluster.unmount()
+                report.passed(label, function(cluster, build))
+            except Exception:  # whatever it is, the next test goes on
+                failed.append(one)
+                report.not_passed(label, traceback.format_exc(), final)
+            signal.alarm(0)
+            say(f"{time.monotonic() - began:.0f} s")
+        if keep:
+            input("# the cluster is up; Enter ends it\n")
+    return failed
+
+
 def main():
-    keep = "--keep" in sys.argv
     soak = sum(int(a.split("=")[1]) for a in sys.argv if a.startswith("--soak="))
     arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     if not arguments:
         sys.exit(__doc__)
-    build, failed, number = os.path.abspath(arguments[0]), 0, 0
+    build, report = os.path.abspath(arguments[0]), Report()
     but = [word for a in sys.argv if a.startswith("--but=") for word in a[6:].split(",")]
     chosen = list(tests(arguments[1:], but, "--all" in sys.argv))
-    with Cluster() as cluster:
-        began = time.monotonic()
-        try:
-            cluster.up()
-        except Trouble as trouble:
-            print(f"not ok 1 - three machines form a cluster\n# {trouble}\n1..1")
-            sys.exit(1)
-        number += 1
-        print(f"ok {number} - three machines form a cluster")
-        say(f"{time.monotonic() - began:.0f} s, Linux {cluster.run(1, 'uname -r').strip()}")
-        say("ssh -F " + cluster._path("ssh_config") + " node1")
-        mounted = True
-        for label, function, last in again_and_again(chosen, soak):
-            number += 1
-            if last and mounted:
-                cluster.unmount()
-                mounted = False
-            began = time.monotonic()
-            try:
-                said = function(cluster, build)
-                print(f"ok {number} - {label}", flush=True)
-                if said:
-                    say(said)
-            except Exception:  # whatever it is, the next test goes on
-                failed += 1
-                print(f"not ok {number} - {label}", flush=True)
-                say(traceback.format_exc())
-            say(f"{time.monotonic() - began:.0f} s")
-        print(f"1..{number}", flush=True)
-        if keep:
-            input("# the cluster is up; Enter ends it\n")
-    sys.exit(failed != 0)
+    again = "--again" in sys.argv
+    signal.signal(signal.SIGALRM, hangs)
+    failed = on_a_cluster(again_and_again(chosen, soak), build, report, not again, "--keep" in sys.argv)
+    if again and failed != []:
+        on_a_cluster(chosen if failed is None else failed, build, report, True)
+    print(f"1..{report.number}", flush=True)
+    sys.exit(report.failed != 0)
 
 
 main()
