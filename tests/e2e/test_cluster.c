@@ -549,6 +549,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(ended, set_up, tear_down),
 	};
 
+	/* nohup, or a shell's "&", has some ignored, and programs keep it that way */
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

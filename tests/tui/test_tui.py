@@ -480,6 +480,30 @@ def a_signal_at_once():
 
 
 @test
+def a_terminal_that_goes():
+    """Nobody tells who was started with nohup; it ends all the same, instead of asking the terminal for ever."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        os.chdir(CAPTURES)
+        os.execve(O2TOP, [O2TOP, "--speed", "0", "ocfs2-hot"], {**os.environ, "TERM": "xterm"})
+    seen = b""
+    while b"journal.log" not in seen and b"Help" not in seen:
+        assert select.select([fd], [], [], PATIENCE)[0], seen
+        seen += os.read(fd, 1 << 16)
+    os.close(fd)
+    end, got = monotonic() + PATIENCE, 0
+    while not got and monotonic() < end:
+        got, status = os.waitpid(pid, os.WNOHANG)
+        select.select([], [], [], 0.05)
+    if not got:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert got, "it goes on"
+    assert os.WIFEXITED(status), status
+
+
+@test
 def stops_and_goes_on():
     with Use(start("ocfs2-hang")) as t:
         for how in ("key", "signal"):

@@ -138,8 +138,8 @@ static int loop(struct ui *ui)
 			ui->dirty = true;
 		if (fds[0].revents & POLLIN)
 			take_keys(ui);
-		/* the terminal is gone */
-		if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL) && !(fds[0].revents & POLLIN))
+		/* the terminal is gone: one that is can be read, too, and says that it has ended */
+		if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			break;
 	}
 	return signal_number;
