@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """run.py BUILD_DIR [OPTION...] [TEST...] - tests on a real cluster of three emulated machines.
 
-Boots it once, runs the functions named test_* of each test_*.py here, in the order in which they
-stand there, and prints TAP; those of modules with LAST, which end parts of the cluster, after all others and
-without the file systems. Each gets the cluster and the build folder; what it returns is printed
-as a comment: the figures. Functions that say takes_long run where they are asked for, or with --all.
+Boots it, runs the functions named test_* of each test_*.py here, in the order in which they
+stand there, and prints TAP; those of modules with LATE, which leave a machine without power, after others; those of
+modules with LAST, which end parts of the cluster, on machines booted anew and without the file systems. Each gets the
+cluster and the build folder; what it returns is printed as a comment: the figures. Functions that say takes_long run
+where they are asked for, or with --all.
 
   --but=TEST,...  all but those
   --again         what fails is tried once more, on machines booted anew, and has failed if it fails there,
@@ -31,7 +32,7 @@ def tests(wanted, but, every):
     here = os.path.dirname(os.path.abspath(__file__))
     modules = [importlib.import_module(os.path.basename(path)[:-3])
                for path in sorted(glob.glob(os.path.join(here, "test_*.py")))]
-    for module in sorted(modules, key=lambda module: hasattr(module, "LAST")):
+    for module in sorted(modules, key=lambda module: (hasattr(module, "LAST"), hasattr(module, "LATE"))):
         for name, function in vars(module).items():
             if name.startswith("test_") and callable(function):
                 label = f"{module.__name__[5:]}: {name[5:].replace('_', ' ')}"
@@ -51,10 +52,7 @@ def hangs(*_):
 
 
 def again_and_again(chosen, seconds):
-    """Those in their order, or for that long in any."""
-    if not seconds:
-        yield from chosen
-        return
+    """For that long, in any order."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         yield random.choice(chosen)
@@ -97,7 +95,7 @@ def boot(cluster, report, final):
 
 
 def on_a_cluster(chosen, build, report, final, keep=False):
-    """Those that failed."""
+    """Those that failed; None: the machines did not come up."""
     failed, mounted = [], True
     with Cluster() as cluster:
         if not boot(cluster, report, final):
@@ -121,7 +119,19 @@ def on_a_cluster(chosen, build, report, final, keep=False):
     return failed
 
 
+def on_clusters(chosen, build, report, final, keep=False):
+    """The same: one for those that want it whole, and one for those that do not leave it so."""
+    failed = []
+    for last in (False, True):
+        group = [one for one in chosen if one[2] == last]
+        if group:
+            left = on_a_cluster(group, build, report, final, keep)
+            failed += group if left is None else left
+    return failed
+
+
 def main():
+    keep = "--keep" in sys.argv
     soak = sum(int(a.split("=")[1]) for a in sys.argv if a.startswith("--soak="))
     arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     if not arguments:
@@ -131,9 +141,12 @@ def main():
     chosen = list(tests(arguments[1:], but, "--all" in sys.argv))
     again = "--again" in sys.argv
     signal.signal(signal.SIGALRM, hangs)
-    failed = on_a_cluster(again_and_again(chosen, soak), build, report, not again, "--keep" in sys.argv)
-    if again and failed != []:
-        on_a_cluster(chosen if failed is None else failed, build, report, True)
+    if soak:
+        on_a_cluster(again_and_again(chosen, soak), build, report, True, keep)
+    else:
+        failed = on_clusters(chosen, build, report, not again, keep)
+        if again and failed:
+            on_clusters(failed, build, report, True)
     print(f"1..{report.number}", flush=True)
     sys.exit(report.failed != 0)
 
