@@ -23,6 +23,7 @@ import sys
 import time
 import traceback
 
+from clients import make_whole
 from machines import Cluster, Trouble
 
 LONGEST = 600  # seconds: a test that takes so long hangs
@@ -94,6 +95,23 @@ def boot(cluster, report, final):
     return True
 
 
+def begin(cluster, build, mounted):
+    """Whatever the last one left."""
+    if not mounted:
+        for n in make_whole(cluster, build):
+            say(f"node{n} was not in the cluster and has been brought back")
+
+
+def last_words(cluster):
+    """What the daemons of each machine said, for whoever asks why."""
+    for n in cluster.numbers:
+        try:
+            say(f"node{n}:")
+            say(cluster.run(n, "tail -n 15 /run/dlm_controld.log /run/corosync.log", timeout=20, check=False))
+        except Trouble as trouble:
+            say(trouble)
+
+
 def on_a_cluster(chosen, build, report, final, keep=False):
     """Those that failed; None: the machines did not come up."""
     failed, mounted = [], True
@@ -108,10 +126,12 @@ def on_a_cluster(chosen, build, report, final, keep=False):
                 if last and mounted:
                     mounted = False
                     cluster.unmount()
+                begin(cluster, build, mounted)
                 report.passed(label, function(cluster, build))
             except Exception:  # whatever it is, the next test goes on
                 failed.append(one)
                 report.not_passed(label, traceback.format_exc(), final)
+                last_words(cluster)
             signal.alarm(0)
             say(f"{time.monotonic() - began:.0f} s")
         if keep:
