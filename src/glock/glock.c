@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock.c - the state machine: run queue and state change. The only file that changes a glock's
- * state.
+ * glock.c - the state machine: the queue. What is to be done next is decided here, what the state is to
+ * become is done by xmote.c.
  *
- * A state change: run_queue() decides on it and takes the bit lock. do_xmote() has the cache
- * prepared and asks the lock manager, and that is all until the reply comes. reply.c stores it and
- * queues work; the work's finish() takes it in, perhaps asks again, and clears the bit lock. Then
- * the queue is run. Demands of others come before waiters of this node, so that nobody starves
- * the others; but holders are never thrown out.
+ * run_queue() decides on a change and takes the bit lock; when that is cleared the queue is run again.
+ * Demands of others come before waiters of this node, so that nobody starves the others; but holders are
+ * never thrown out.
  *
- * Everything here runs under gl->lock. The functions that drop it for a while are do_xmote(),
- * enter(), finish() and what calls them; all hold the bit lock meanwhile, so that what other
- * threads may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
+ * Everything here runs under gl->lock. The functions that drop it for a while are enter(), what changes
+ * the state (xmote.c), and what calls them; all hold the bit lock meanwhile, so that what other threads
+ * may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
  */
 #include "fast.h"
 
@@ -22,8 +20,6 @@
 
 #define LONG_WAIT 1000000000 /* ns: who waited longer makes the hold time grow */
 
-static void do_xmote(struct glock *gl, enum glock_mode to);
-
 void glock__drop(struct glock *gl)
 {
 	/* Whoever clears the bit lock runs the queue, or has the work do it. */
@@ -32,23 +28,12 @@ void glock__drop(struct glock *gl)
 	glock__lock_drop(&gl->lock);
 }
 
-static void clear_lock(struct glock *gl)
+void glock__clear_lock(struct glock *gl)
 {
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK && !(gl->flags & GLOCK__F_CANCELING));
 	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 	gl_busy(gl)->cancel = false;
 	gl_busy(gl)->must_run = true;
-}
-
-static bool withdrawn(const struct glock *gl)
-{
-	return glock__is_shut(gl_space(gl));
-}
-
-/* The lock manager does not know of our lock any more, and what it covers is not ours. */
-static bool lost(const struct glock *gl)
-{
-	return withdrawn(gl) || gl->flags & GLOCK__F_STALE;
 }
 
 /* ---- the queue ---- */
@@ -114,7 +99,7 @@ static struct glock__holder *next_waiter(struct glock *gl)
 	struct glock__list *l;
 
 	if (!first || !gl_busy(gl)->held_back || !atom_load8(&gl_space(gl)->blocked) ||
-	    withdrawn(gl))
+	    glock__is_shut(gl_space(gl)))
 		return first;
 	for (l = &first->list; l != &gl_busy(gl)->holders; l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
@@ -185,7 +170,7 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 }
 
 /* All who wait; or, tries_only, those who would rather not wait. */
-static void fail_waiters(struct glock *gl, int error, bool tries_only)
+void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 {
 	struct glock__list *l = gl_busy(gl)->holders.next, *next;
 
@@ -222,26 +207,26 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 		glock__grant(gl, gh);
 	}
 	if (!had)
-		clear_lock(gl);
+		glock__clear_lock(gl);
 }
 
 /*
  * Grants whatever can be, in the order of asking: nobody overtakes. False: there is something to do
  * that may block, and it was not allowed to.
  */
-static bool promote(struct glock *gl, bool nonblock)
+bool glock__promote(struct glock *gl, bool nonblock)
 {
 	struct glock__holder *gh;
 
 	while ((gh = next_waiter(gl))) {
-		if (withdrawn(gl)) {
+		if (glock__is_shut(gl_space(gl))) {
 			glock__fail(gl, gh, -EIO);
 			continue;
 		}
 		if (!glock__may_grant(gl, gh)) {
 			if (!glock__is_held(gl))
 				break;
-			fail_waiters(gl, -EAGAIN, true);
+			glock__fail_waiters(gl, -EAGAIN, true);
 			if (glock__first_waiter(gl) == gh)
 				break;
 			continue; /* it was a try itself, and who is behind it may fit */
@@ -279,7 +264,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 	}
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
 	gl_busy(gl)->target = to;
-	do_xmote(gl, to);
+	glock__xmote(gl, to);
 	return true;
 }
 
@@ -295,8 +280,8 @@ static struct glock__holder *lone_miss(struct glock *gl)
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__list_empty(head) ||
 	    gh->list.next != head || gh_state(gh) & GLOCK__H_HOLDER || gl_busy(gl)->held_back)
 		return NULL;
-	if (glock__is_paused(gl_space(gl)) || lost(gl) || glock__fast_mode(gl) != GLOCK_UN ||
-	    glock__state_serves(gl->state, gh->mode, gh->flags))
+	if (glock__is_paused(gl_space(gl)) || glock__is_lost(gl) ||
+	    glock__fast_mode(gl) != GLOCK_UN || glock__state_serves(gl->state, gh->mode, gh->flags))
 		return NULL;
 	gl_busy(gl)->must_run = false;
 	return gh;
@@ -308,20 +293,20 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 
 	assert(gl_held(gl));
 	glock__fast_close(gl);
-	if (withdrawn(gl))
-		fail_waiters(gl, -EIO, false);
+	if (glock__is_shut(gl_space(gl)))
+		glock__fail_waiters(gl, -EIO, false);
 	gh = lone_miss(gl);
 	while (!gh) {
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
-		if (glock__is_paused(gl_space(gl)) && !lost(gl)) {
-			fail_waiters(gl, -EAGAIN, true);
+		if (glock__is_paused(gl_space(gl)) && !glock__is_lost(gl)) {
+			glock__fail_waiters(gl, -EAGAIN, true);
 			return; /* until it goes on */
 		}
 		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
 			return;
-		if (!promote(gl, nonblock)) {
+		if (!glock__promote(gl, nonblock)) {
 			glock__work_queue(gl, gl_now(gl));
 			return;
 		}
@@ -344,279 +329,9 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 	}
 	gl_busy(gl)->target = gh->mode;
 	if (!(gh->flags & TRIES) && gh->list.next != &gl_busy(gl)->holders)
-		fail_waiters(gl, -EAGAIN, true);
+		glock__fail_waiters(gl, -EAGAIN, true);
 	gl->flags |= GLOCK__F_LOCK;
-	do_xmote(gl, gl_busy(gl)->target);
-}
-
-/* ---- a state change ---- */
-
-static void set_usable(struct glock *gl, bool usable)
-{
-	struct glock__record *r;
-
-	if (usable == !!(gl->flags & GLOCK__F_USABLE))
-		return;
-	r = glock__record_edit(gl);
-	r->usable = glock__share_turn(r->usable, gl_now(gl), usable);
-	gl->flags ^= GLOCK__F_USABLE;
-}
-
-static void change_state(struct glock *gl, enum glock_mode to)
-{
-	if (to != gl_busy(gl)->target)
-		glock__hold_shrink(gl);
-	glock__hold_start(gl, to);
-	gl->state = to;
-	set_usable(gl, to != GLOCK_UN);
-}
-
-/* The lock manager did not give what was wanted. */
-static void failed(struct glock *gl, enum glock__reply reply)
-{
-	struct glock__holder *gh = glock__first_waiter(gl);
-	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS;
-
-	if (!demoting) {
-		bool refused =
-		    gh && gh->flags & TRIES && reply != GLOCK__GRANTED && reply != GLOCK__CANCELED;
-
-		if (!gh || refused || reply == GLOCK__CANCELED || reply == GLOCK__ERROR) {
-			if (reply == GLOCK__ERROR)
-				fail_waiters(gl, -EIO, false);
-			else if (refused)
-				fail_waiters(gl, -EAGAIN, true);
-			gl_busy(gl)->target = gl->state;
-			if (!FAULT(10))
-				clear_lock(gl);
-			return;
-		}
-		/* Who is first now need not be who was first when the request was made. */
-		if (gl->state == GLOCK_UN)
-			gl_busy(gl)->target = gh->mode;
-	}
-	if (reply != GLOCK__GRANTED)
-		gl_busy(gl)->more->counts.conversions_failed++;
-	/* What is held in SH or DF is in somebody's way: give it up, then ask anew. */
-	do_xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX || FAULT(11)
-			 ? gl_busy(gl)->target
-			 : GLOCK_UN);
-}
-
-static void finish(struct glock *gl, enum glock__reply reply)
-{
-	int err;
-
-	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
-	gl->flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
-	if (gl->flags & GLOCK__F_STALE && gl_busy(gl)->req != GLOCK_UN)
-		reply = GLOCK__ERROR; /* granted before the lock was lost */
-	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
-		/* There is no lock manager any more to give it back to. */
-		if (!lost(gl))
-			atom_store8(&gl_space(gl)->withdrawn, true);
-		gl_busy(gl)->req = GLOCK_UN;
-		gl_busy(gl)->target = GLOCK_UN;
-		reply = GLOCK__GRANTED;
-	}
-	if (reply != GLOCK__ERROR)
-		glock__trace_state_change(gl,
-					  reply == GLOCK__GRANTED ? gl_busy(gl)->req : gl->state);
-	if (reply == GLOCK__GRANTED)
-		change_state(gl, gl_busy(gl)->req);
-	else if (reply != GLOCK__ERROR && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
-		change_state(gl, gl->state); /* a refusal is a change to what it was */
-	else
-		set_usable(gl, gl->state != GLOCK_UN); /* refused, even if to give it up */
-	if (gl->state == GLOCK_UN)
-		gl->flags &= ~(uint32_t)GLOCK__F_STALE;
-	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
-		gl_busy(gl)->target = GLOCK_UN; /* asked for while it went to another mode */
-	if (gl->state != gl_busy(gl)->target) {
-		failed(gl, reply);
-		return;
-	}
-	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
-		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
-		glock__demote_done(gl);
-	}
-	glock__publish_object(gl);
-	if (gl->state != GLOCK_UN) {
-		err = glock__op_xmote_bh(gl, gl->state);
-		if (err)
-			fail_waiters(gl, err, false);
-	}
-	promote(gl, false);
-	clear_lock(gl);
-}
-
-static void take_reply(struct glock *gl)
-{
-	gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
-	glock__unpin(gl); /* the open request's; the work has one */
-	finish(gl, gl_busy(gl)->reply);
-}
-
-/* Without a reply: whoever began the change goes away now, so the work must run the queue. */
-static void finish_now(struct glock *gl, enum glock__reply reply)
-{
-	finish(gl, reply);
-	glock__work_queue(gl, gl_now(gl));
-}
-
-/* Somebody has it, nobody waits or wants it elsewhere: to run the queue would change nothing. */
-static bool is_at_rest(struct glock *gl)
-{
-	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) || lost(gl) ||
-	    glock__is_paused(gl_space(gl)) || glock__first_waiter(gl) || !glock__first_holder(gl))
-		return false;
-	gl_busy(gl)->must_run = false;
-	return true;
-}
-
-/* The lock manager's flags for the request that is being made. */
-static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tries)
-{
-	uint32_t flags = 0;
-
-	if (gl->lk.has_lvb)
-		flags |= GLOCK__LKF_VALBLK;
-	if (gl->lk.id)
-		flags |= GLOCK__LKF_CONVERT;
-	if (glock__mode_is_down(gl->state, to))
-		return flags;
-	if (tries)
-		flags |= GLOCK__LKF_NOQUEUE;
-	if (gl->lk.id) /* behind those who convert already; a try does not overtake them either */
-		flags |= GLOCK__LKF_QUECVT;
-	if (tries & GLOCK_TRY_1CB)
-		flags |= GLOCK__LKF_NOQUEUEBAST;
-	if (glock__self()->mine == gl && glock__self()->mine_waits)
-		flags |= GLOCK__LM_CALLER_WAITS;
-	return flags;
-}
-
-/* Writes back and drops what the new mode does not allow. Drops and retakes the lock. */
-static void prepare_cache(struct glock *gl, enum glock_mode to)
-{
-	struct glock__cache_change c =
-	    glock__type_cache_change(gl_type(gl)->info.caches, gl->state, to);
-	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
-	int err = 0;
-
-	if (!lost(gl) && !FAULT(4))
-		err = glock__op_xmote_th(gl, to, sync);
-	if (err) {
-		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
-			   gl->type, gl->number, err);
-		glock__log_glock(gl);
-		atom_store8(&gl_space(gl)->withdrawn, true);
-	}
-	if (c.inval && !FAULT(3))
-		glock__op_inval(gl, c.inval);
-	assert(gl->flags & GLOCK__F_LOCK);
-}
-
-/* Asks the lock manager. Drops and retakes the lock. */
-static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
-{
-	uint32_t flags = lkf(gl, to, tries);
-	struct glock_space *space = gl_space(gl);
-	struct glock__self *self = glock__self();
-	struct glock__record *r;
-	int64_t now = gl_now_anew(gl);
-	int err;
-
-	gl_busy(gl)->req = to;
-	if (to == GLOCK_UN)
-		set_usable(gl, false);
-	glock__pin(gl); /* the open request's */
-	r = glock__record_edit(gl);
-	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, now,
-			     gl->flags & GLOCK__F_INITIAL, gl_busy(gl)->uncounted);
-	gl_busy(gl)->uncounted = 0;
-	glock__drop(gl);
-	self->answer.there = false;
-	if (self->mine == gl)
-		self->asking = gl;
-	err = space->lm->ops->lock(space->lm, &gl->lk, gl->type, gl->number,
-				   glock__modes[to].dlm_mode, flags);
-	self->asking = NULL;
-	gl_take(gl);
-	if (self->answer.there)
-		glock__store_reply(gl, &self->answer);
-	if (err) {
-		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
-			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
-		glock__log_glock(gl);
-		glock__unpin(gl);
-		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
-			fail_waiters(gl, err, false);
-		finish_now(gl, GLOCK__ERROR);
-		return;
-	}
-	if (gl->flags & GLOCK__F_HAVE_REPLY && !(gl->flags & GLOCK__F_CANCELING) &&
-	    self->mine == gl) {
-		/* At once, and we are the one who works on it: no detour. */
-		take_reply(gl);
-		if (!is_at_rest(gl))
-			glock__work_queue(gl, gl_now(gl));
-		return;
-	}
-	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
-		return;
-	gl->flags |= GLOCK__F_MAY_CANCEL;
-	if (gl_busy(gl)->cancel) {
-		gl_busy(gl)->cancel = false;
-		glock__cancel_request(gl);
-	}
-}
-
-static void do_xmote(struct glock *gl, enum glock_mode to)
-{
-	struct glock__holder *gh = glock__first_waiter(gl);
-	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS;
-	unsigned int tries = gh && !demoting ? gh->flags & TRIES : 0;
-
-	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
-	assert(to != gl->state && !glock__first_holder(gl));
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
-	if (glock__request_blocks(gl->state, to, tries))
-		gl->flags |= GLOCK__F_BLOCKING;
-	prepare_cache(gl, to);
-	if (!lost(gl)) {
-		ask(gl, to, tries);
-		return;
-	}
-	gl_busy(gl)->req = to;
-	finish_now(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
-}
-
-void glock__cancel_request(struct glock *gl)
-{
-	struct glock__holder *gh = glock__first_waiter(gl);
-	struct glock_space *space = gl_space(gl);
-
-	assert(gl_held(gl));
-	if (!(gl->flags & GLOCK__F_LOCK) ||
-	    gl->flags & (GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_CANCELING | GLOCK__F_HAVE_REPLY |
-			 GLOCK__F_FROZEN))
-		return;
-	if (gh && gh->mode == gl_busy(gl)->target)
-		return; /* somebody else wants the same */
-	if (!(gl->flags & GLOCK__F_MAY_CANCEL)) {
-		gl_busy(gl)->cancel = true; /* it is not made yet */
-		return;
-	}
-	gl->flags |= GLOCK__F_CANCELING;
-	glock__pin(gl);
-	glock__drop(gl);
-	space->lm->ops->cancel(space->lm, &gl->lk);
-	gl_take(gl);
-	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
-	glock__unpin(gl); /* the caller has one */
-	if (gl->flags & GLOCK__F_HAVE_REPLY)
-		glock__work_queue(gl, gl_now(gl)); /* it left the reply to us */
+	glock__xmote(gl, gl_busy(gl)->target);
 }
 
 bool glock__now_idle(struct glock *gl)
@@ -633,7 +348,7 @@ void glock__work_run(struct glock *gl)
 	assert(gl_held(gl));
 	/* Not while it is being canceled: that must not hit the next request. */
 	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
-		take_reply(gl);
+		glock__take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
 	if (!glock__now_idle(gl))

@@ -25,18 +25,20 @@
  * struct glock__busy, it is given when its lock is taken and loses when that is dropped and
  * nothing is going on any more (busy.c). Links are numbers of four bytes, see slab.h.
  *
- * State is changed by glock.c only, and there only by whoever runs the glock's work: work of one
+ * State is changed by xmote.c only, and there only by whoever runs the glock's work: work of one
  * glock never runs twice at a time.
  */
 #ifndef GLOCK__IMPL_H
 #define GLOCK__IMPL_H
 
 #include "flags.h"
+#include "list.h"
 #include "lock.h"
 #include "lockman.h"
 #include "mode.h"
 #include "record.h"
 #include "slab.h"
+#include "space.h"
 #include "stats.h"
 #include "trace.h"
 #include "type.h"
@@ -44,40 +46,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/types.h>
-
-/* ---- lists ---- */
-
-struct glock__list {
-	struct glock__list *next, *prev;
-};
-
-#define glock__entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-
-static inline void glock__list_init(struct glock__list *l)
-{
-	l->next = l->prev = l;
-}
-
-static inline bool glock__list_empty(const struct glock__list *l)
-{
-	return l->next == l;
-}
-
-/* Before `at`; with a list's head: at its end. */
-static inline void glock__list_add(struct glock__list *at, struct glock__list *l)
-{
-	l->next = at;
-	l->prev = at->prev;
-	at->prev->next = l;
-	at->prev = l;
-}
-
-static inline void glock__list_del(struct glock__list *l)
-{
-	l->prev->next = l->next;
-	l->next->prev = l->prev;
-	glock__list_init(l);
-}
 
 /* ---- holders ---- */
 
@@ -200,109 +168,6 @@ struct glock__busy {
 	bool must_run;        /* the bit lock was cleared and the queue not run yet */
 	bool held_back;       /* recovery goes on, and RECOVER was let in: the others wait */
 };
-
-/* ---- types and spaces ---- */
-
-struct glock__type {
-	struct glock__type_info info;
-	struct glock_ops ops;
-	unsigned int flags; /* GLOCK_OPS_ */
-	int64_t hold;       /* as in glock_type_options */
-	bool known;
-	bool fast; /* glocks of this type may take the fast path */
-};
-
-/* The seams to the world: a test puts its own clock and dice here. */
-struct glock__env {
-	int64_t (*now)(void *arg);
-	uint32_t (*random)(void *arg);
-	unsigned int (*cpu)(void);
-	unsigned int cpus;
-	/* The thread that runs the work, if that is not the program's; NULL: a real one. */
-	void (*start)(void *arg, void (*fn)(struct glock_space *space), struct glock_space *space);
-	void (*join)(void *arg, struct glock_space *space);
-	void *arg;
-	struct glock__mem *mem; /* where records go; NULL: private memory */
-};
-
-struct glock_space {
-	struct glock__lock lock;
-	uint32_t *hash; /* chains of numbers of glocks */
-	size_t buckets, n_glocks;
-	uint32_t alive;               /* glocks not freed yet, dead ones included; a futex */
-	struct glock__slab glocks[2]; /* without and with a value block */
-	struct glock__slab busy;
-	struct glock__slab thread_records;
-	struct glock__thread *threads; /* under threads_lock, see thread.h */
-	bool fast;                     /* nothing that is on in this space forbids the fast path */
-
-	char name[65];
-	unsigned int flags; /* GLOCK_SPACE_ */
-	unsigned int major, minor, hz;
-	uint32_t generation; /* in a child after fork this differs from the process's */
-	struct glock__type types[GLOCK_TYPE_MAX];
-	struct glock__env env;
-	struct glock__lockman *lm;
-	struct glock__type_stats type_stats;
-	struct glock__ring *ring;
-	struct glock__publisher *publisher; /* NULL: nobody sees us */
-	struct glock__ring *live_ring;      /* made when somebody wants to see events */
-	uint32_t live_ring_made;
-	uint32_t demote_answered; /* of what others asked for; see knock.c */
-	uint32_t traced;          /* somebody does, from outside: no thread takes the fast path */
-	uint64_t publish_order;   /* how many holders were published */
-	struct glock__sites *sites;
-	void (*log)(void *arg, const char *message);
-	void *log_arg;
-	void (*recover)(void *arg, const struct glock_peer *dead);
-	void *recover_arg;
-	uint8_t withdrawn, blocked, closing;
-	uint8_t lost;          /* the cluster, and with it all locks; may come back */
-	uint8_t paused;        /* nobody is granted anything now */
-	uint8_t withdraw_done; /* glock_withdraw() has seen to all glocks */
-
-	struct {
-		struct glock__lock lock;
-		uint32_t first, last; /* glocks, the coldest first */
-		uint32_t n;           /* idle ones; the list may have others, too */
-		size_t max;
-		int64_t age;
-	} lru;
-	struct {
-		struct glock__lock lock;
-		struct glock__busy **heap; /* by when it is due */
-		size_t n, room;
-		int64_t armed;    /* when whoever runs the work looks next; INT64_MAX: never */
-		uint32_t events;  /* grows with whatever a waiter may wait for */
-		uint32_t idle;    /* threads that sleep on events */
-		uint32_t waiters; /* threads that wait for a holder and the like */
-		uint8_t stop;
-		int fd;           /* a timer, or -1 */
-		bool have_thread; /* it runs the work, not the program */
-		pthread_t thread;
-	} work;
-	struct {
-		struct glock__lock lock;
-		struct glock__list holders;
-	} order;
-};
-
-/* Nothing that is held here can be relied on. */
-static inline bool glock__is_shut(const struct glock_space *space)
-{
-	return atom_load8(&space->withdrawn) || __atomic_load_n(&space->lost, __ATOMIC_ACQUIRE);
-}
-
-/* Under gl->lock: whoever sets it goes by every glock after that. */
-static inline bool glock__is_paused(const struct glock_space *space)
-{
-	return __atomic_load_n(&space->paused, __ATOMIC_RELAXED);
-}
-
-static inline int64_t glock__now(struct glock_space *space)
-{
-	return space->env.now(space->env.arg);
-}
 
 /* ---- a glock's surroundings ---- */
 
@@ -442,10 +307,29 @@ static inline void glock__fetch(struct glock_space *space)
 		space->lm->ops->poll(space->lm);
 }
 
+/* The bit lock is free again; whoever calls runs the queue, or has it run. */
+void glock__clear_lock(struct glock *gl);
+/* Those who wait fail; tries_only: who tries. */
+void glock__fail_waiters(struct glock *gl, int error, bool tries_only);
+/* Lets in who fits, in the order of asking. False: that may block, and nonblock does not allow it. */
+bool glock__promote(struct glock *gl, bool nonblock);
+
+/* The lock manager does not know of our lock any more, and what it covers is not ours. */
+static inline bool glock__is_lost(const struct glock *gl)
+{
+	return glock__is_shut(gl_space(gl)) || gl->flags & GLOCK__F_STALE;
+}
+
+/* ---- xmote.c: a change of state; gl->lock and the bit lock are held ---- */
+
+/* Begins it. Drops and retakes gl->lock. */
+void glock__xmote(struct glock *gl, enum glock_mode to);
+/* Goes on with it: the lock manager has answered. */
+void glock__take_reply(struct glock *gl);
 /* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
 void glock__cancel_request(struct glock *gl);
 
-/* ---- space.c: the lock manager loses the cluster, and is back ---- */
+/* ---- withdraw.c: the lock manager loses the cluster, and is back ---- */
 
 void glock__lose(struct glock_space *space);
 void glock__back(struct glock_space *space);
@@ -547,8 +431,21 @@ void glock__work_queue(struct glock *gl, int64_t at);
 bool glock__work_queued(struct glock *gl);
 /* When the next work is due; INT64_MAX: there is none. */
 int64_t glock__work_next(struct glock_space *space);
+/*
+ * Under gl->lock: this thread runs the glock's work from now on until it says that it does no more. False:
+ * another one runs it now, and does what this one has for it as well.
+ */
+bool glock__work_claim(struct glock *gl);
+/* Whether it was to be run by another one meanwhile, and is to be run again for that. */
+bool glock__work_release(struct glock *gl);
+/* Sleeps until *word is not seen, counted among those that do. */
+int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline);
 /* Sleeps until *word is not seen, doing work meanwhile if that is the program's to do. */
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
+void glock__wake(struct glock_space *space, uint32_t *word);
+
+/* ---- mine.c ---- */
+
 /*
  * From begin, if that returns true, until end: the calling thread runs this glock's work by itself
  * as soon as it can. Not under any lock. waits: for a holder of it.
@@ -561,7 +458,6 @@ void glock__mine_run(struct glock *gl);
 void glock__mine_end(struct glock *gl);
 /* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */
 int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline);
-void glock__wake(struct glock_space *space, uint32_t *word);
 
 /* ---- space.c, find.c, lru.c ---- */
 

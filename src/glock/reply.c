@@ -3,7 +3,7 @@
  * reply.c - what the lock manager tells: replies, demands, and that others recover.
  *
  * Comes on any thread, under no lock. A reply is only stored here, with its time, and the glock's
- * work queued; glock.c takes it in. The thread that is making the request just now, and works on the
+ * work queued; xmote.c takes it in. The thread that is making the request just now, and works on the
  * glock, only remembers it: it is going to take the lock anyway. While others' remains are put in order grants are kept back:
  * what they cover may not be right yet.
  */

@@ -29,7 +29,7 @@ struct glock__answer {
 struct glock__self {
 	uint32_t number;                /* see glock__thread_number(); 0: none yet */
 	unsigned int working;           /* how deep it is in some space's work */
-	struct glock *mine;             /* whose work it runs itself, see work.c; or NULL */
+	struct glock *mine;             /* whose work it runs itself, see mine.c; or NULL */
 	struct glock *asking;           /* whose request it makes now, and takes the reply of */
 	struct glock__answer answer;    /* which is this one */
 	bool mine_queued;               /* there is some, as far as this thread knows */

@@ -11,9 +11,8 @@
  * else might; it sleeps on one word of the space, which changes whenever there is work or anybody's
  * wait is over.
  *
- * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself
- * (it is "mine"), so that to hand a lock over to another node takes no thread more than it must.
- * Not where the program runs the work.
+ * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself:
+ * mine.c.
  *
  * Locks: work.lock inside gl->lock. The reference that queued work has is taken by whoever queues
  * it and dropped after it ran.
@@ -119,7 +118,7 @@ static bool anybody(uint32_t *sleepers)
 	return atom_add32(sleepers, 0) != 0;
 }
 
-static int sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline)
+int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline)
 {
 	int err;
 
@@ -304,38 +303,9 @@ static int run_due(struct glock_space *space)
 	return n;
 }
 
-/* ---- by who waits for it, or lets it go ---- */
-
-void glock__attend(struct glock_space *space, bool begin)
+bool glock__work_claim(struct glock *gl)
 {
-	const struct glock__lm_ops *ops = space->lm->ops;
-	struct glock__self *self = glock__self();
-
-	self->moment = 0;
-	if (begin && !self->attends) {
-		self->attends = ops->attend && ops->attend(space->lm);
-	} else if (!begin && self->attends) {
-		self->attends = false;
-		ops->attended(space->lm);
-	}
-}
-
-bool glock__mine_begin(struct glock *gl, bool waits)
-{
-	struct glock__self *self = glock__self();
-
-	if (!gl_space(gl)->work.have_thread || self->mine || glock__in_work())
-		return false;
-	self->mine = gl;
-	self->mine_queued = false;
-	self->mine_waits = waits;
-	glock__attend(gl_space(gl), true);
-	return true;
-}
-
-/* False: another thread runs the glock's work now, and does what this one has for it as well. */
-static bool begin_mine(struct glock_space *space, struct glock *gl)
-{
+	struct glock_space *space = gl_space(gl);
 	struct glock__busy *b = gl_busy(gl);
 	bool free;
 
@@ -351,9 +321,9 @@ static bool begin_mine(struct glock_space *space, struct glock *gl)
 	return free;
 }
 
-/* Whether it was to be run by another one meanwhile, and is to be run again for that. */
-static bool end_mine(struct glock_space *space, struct glock *gl)
+bool glock__work_release(struct glock *gl)
 {
+	struct glock_space *space = gl_space(gl);
 	struct glock__busy *b = gl_busy(gl);
 	bool again;
 
@@ -365,51 +335,6 @@ static bool end_mine(struct glock_space *space, struct glock *gl)
 		glock__unpin(gl); /* its reference; not the last: this thread has one, too */
 	glock__unpin(gl);
 	return again;
-}
-
-void glock__mine_run(struct glock *gl)
-{
-	struct glock_space *space = gl_space(gl);
-	struct glock__self *self = glock__self();
-
-	assert(gl_held(gl) && self->mine == gl);
-	while (self->mine_queued) {
-		bool free = begin_mine(space, gl);
-
-		if (free)
-			glock__enter_work();
-		while (free && self->mine_queued) {
-			self->mine_queued = false;
-			glock__work_run(gl);
-		}
-		if (free)
-			glock__leave_work();
-		self->mine_queued = free && end_mine(space, gl);
-		if (atom_load8(&space->withdrawn))
-			glock__work_kick(space, gl_now(gl));
-	}
-}
-
-static void mine_run(struct glock *gl)
-{
-	if (!glock__self()->mine_queued)
-		return;
-	gl_take(gl);
-	glock__mine_run(gl);
-	glock__drop(gl);
-}
-
-void glock__mine_end(struct glock *gl)
-{
-	struct glock__self *self = glock__self();
-
-	assert(self->mine == gl);
-	mine_run(gl);
-	if (self->attends) {
-		glock__attend(gl_space(gl), false);
-		mine_run(gl);
-	}
-	self->mine = NULL;
 }
 
 int glock_dispatch(struct glock_space *space)
@@ -443,37 +368,6 @@ void glock__wake(struct glock_space *space, uint32_t *word)
 	}
 }
 
-/* Whoever waits for the lock manager as well may be told by it what the word waits for. */
-static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
-{
-	int err = -EBUSY;
-
-	if (!glock__self()->attends)
-		return sleep_on(&space->work.waiters, word, seen, deadline);
-	glock__self()->moment = 0;
-	atom_add32(&space->work.waiters, 1);
-	if (atom_load32(word) == seen)
-		err = space->lm->ops->wait(space->lm, word, seen, deadline);
-	if (err == -EBUSY)
-		err = glock__futex_wait(word, seen, deadline);
-	atom_sub32(&space->work.waiters, 1);
-	return err;
-}
-
-int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline)
-{
-	struct glock__self *self = glock__self();
-	int err = 0;
-
-	if (self->mine != gl && !glock__mine_begin(gl, true))
-		return glock__wait(gl_space(gl), word, seen, deadline);
-	mine_run(gl);
-	if (atom_load32(word) == seen)
-		err = sleep_for(gl_space(gl), word, seen, deadline);
-	glock__mine_end(gl);
-	return err;
-}
-
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
 {
 	int64_t until = deadline ? deadline : INT64_MAX;
@@ -481,7 +375,7 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
 	int err;
 
 	if (space->work.have_thread)
-		return sleep_on(&space->work.waiters, word, seen, deadline);
+		return glock__sleep_on(&space->work.waiters, word, seen, deadline);
 	/* The word is looked at after the event: a change in between changes the event too. */
 	event = atom_load32(&space->work.events);
 	if (run_due(space) || atom_load32(word) != seen)
@@ -490,8 +384,8 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
 	if (space->work.armed < until)
 		until = space->work.armed;
 	glock__lock_drop(&space->work.lock);
-	err =
-	    sleep_on(&space->work.idle, &space->work.events, event, until == INT64_MAX ? 0 : until);
+	err = glock__sleep_on(&space->work.idle, &space->work.events, event,
+			      until == INT64_MAX ? 0 : until);
 	if (err == -ETIMEDOUT && (!deadline || glock__now(space) < deadline))
 		err = 0;
 	return err;
@@ -510,8 +404,8 @@ static void run_all(struct glock_space *space)
 		glock__lock_take(&space->work.lock);
 		next = space->work.armed;
 		glock__lock_drop(&space->work.lock);
-		sleep_on(&space->work.idle, &space->work.events, event,
-			 next == INT64_MAX ? 0 : next);
+		glock__sleep_on(&space->work.idle, &space->work.events, event,
+				next == INT64_MAX ? 0 : next);
 	}
 }
 

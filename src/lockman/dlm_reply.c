@@ -94,7 +94,7 @@ static void demanded(struct dlm *d, const struct glock__dlm_result *r)
 static int read_all(struct dlm *d, uintptr_t until, bool *found)
 {
 	struct glock__dlm_result r;
-	int got, n = 0;
+	int got = 0, n = 0;
 
 	while (!*found && (got = glock__dlm_read(&d->dev, &r)) > 0) {
 		if (r.bast)

@@ -87,18 +87,36 @@ static void count_blocked(struct local *l)
 	}
 }
 
+static void clear_dead(struct local *l, unsigned int node);
+
+/*
+ * Whether somebody sees to that death. Who died in it is buried: that is a death more, and the next
+ * one that is named sees to both. It is asked once whether it is alive: who is replaced is buried.
+ */
+static bool is_seen_to(struct local *l, const struct slot *slot)
+{
+	uint32_t by = slot->recoverer - 1;
+	struct slot *who = by < NODES ? &l->head->slot[by] : NULL;
+
+	if (!who || slot->recoverer_generation != who->generation ||
+	    atom_load32(&who->state) != SLOT_LIVE)
+		return false;
+	if (by != l->me && !glock__local_alive(l, by)) {
+		atom_store32(&who->state, SLOT_DEAD);
+		clear_dead(l, by); /* which has named somebody for all */
+	}
+	return true;
+}
+
 /* Names a node for each death that nobody sees to. */
 static void name_recoverers(struct local *l)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];
-		uint32_t by = slot->recoverer - 1;
 		struct wakes wakes = {0};
+		uint32_t by;
 
-		if (atom_load32(&slot->state) != SLOT_RECOVERING)
-			continue;
-		if (by < NODES && slot->recoverer_generation == l->head->slot[by].generation &&
-		    takes_part(l, by))
+		if (atom_load32(&slot->state) != SLOT_RECOVERING || is_seen_to(l, slot))
 			continue;
 		by = choose_recoverer(l, i) - 1;
 		if (by >= NODES) {
@@ -204,30 +222,12 @@ void glock__local_bury_all(struct local *l, bool thorough)
 
 /* ---- recovery ---- */
 
-/* Under head->members: those who recover, and died in it, are dead themselves. */
-static void bury_recoverers(struct local *l)
-{
-	for (unsigned int i = 0; i < slots_end(l); i++) {
-		const struct slot *slot = &l->head->slot[i];
-		uint32_t by = slot->recoverer - 1;
-		struct slot *who = by < NODES ? &l->head->slot[by] : NULL;
-
-		if (!who || atom_load32(&slot->state) != SLOT_RECOVERING ||
-		    slot->recoverer_generation != who->generation ||
-		    atom_load32(&who->state) != SLOT_LIVE || glock__local_alive(l, by))
-			continue;
-		atom_store32(&who->state, SLOT_DEAD);
-		clear_dead(l, by);
-	}
-}
-
 int glock__local_recovery_start(struct local *l)
 {
 	int err = take_members(l, false);
 
 	if (err)
 		return err;
-	bury_recoverers(l);
 	name_recoverers(l);
 	pthread_mutex_unlock(&l->head->members);
 	return 0;

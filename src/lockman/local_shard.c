@@ -14,6 +14,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#if GLOCK__TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
 
 enum { SPINS = 100 };
 #define PATIENCE 100000000ll    /* ns: how long one sleeps for a mutex before looking around */
@@ -37,15 +40,24 @@ int glock__local_mutex_init(pthread_mutex_t *mutex)
 	return -err;
 }
 
-/* ThreadSanitizer knows only the one that goes by the other clock. */
+/*
+ * ThreadSanitizer knows only the one that goes by the other clock, and not that the mutex of a dead owner
+ * is ours then.
+ */
 static int lock_until(pthread_mutex_t *mutex, int64_t until)
 {
 #if GLOCK__TSAN
 	struct timespec ts;
+	int err;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	ts = local_time(ts.tv_sec * 1000000000ll + ts.tv_nsec + until - local_now());
-	return pthread_mutex_timedlock(mutex, &ts);
+	err = pthread_mutex_timedlock(mutex, &ts);
+	if (err == EOWNERDEAD) {
+		__tsan_mutex_pre_lock(mutex, __tsan_mutex_try_lock);
+		__tsan_mutex_post_lock(mutex, __tsan_mutex_try_lock, 0);
+	}
+	return err;
 #else
 	const struct timespec ts = local_time(until);
 

@@ -58,8 +58,9 @@ static int show(struct run *r, const char *label, bool single)
 	int err;
 
 	if (!filter_knows_space(&r->o.filter, &r->model)) {
-		complain("--fs %s: no such lock space; one is %s", r->o.filter.fs,
-			 r->model.n_spaces ? r->model.spaces[0].name : "not here");
+		complain("--fs %s: no such lock space; %s%s", r->o.filter.fs,
+			 r->model.n_spaces ? "one is " : "there is none yet",
+			 r->model.n_spaces ? r->model.spaces[0].name : "");
 		return -EINVAL;
 	}
 	err = group_rank(&group, &r->model, r->names, &r->o.filter, r->o.sort);
@@ -150,6 +151,12 @@ static bool is_asked_for(const struct run *r)
 	return !r->replayed || (i >= r->times.first && i < r->times.end);
 }
 
+/* Programs want one line, or one head, and rates in it. */
+static bool for_people(const struct options *o)
+{
+	return !o->json && !o->csv && !o->check && (o->batch || !o->textfile);
+}
+
 static int loop(struct run *r)
 {
 	bool live = r->collector->ops->live;
@@ -160,7 +167,7 @@ static int loop(struct run *r)
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	got = take(r, &label);
 	if (got > 0 && live && !r->o.once && (r->saw_space || r->away) &&
-	    (r->saw_usable || r->away) && !r->o.json) {
+	    (r->saw_usable || r->away) && for_people(&r->o)) {
 		got = show(r, label, true);
 		r->out.frames = 0;
 		got = got ? got : 1;
@@ -434,10 +441,17 @@ static int run(struct run *r)
 /* What a monitoring system wants to hear: whatever went wrong is not known to be well. */
 static int check_status(const struct run *r, int status)
 {
+	const char *why = NULL;
+	char clean[1024];
+
 	if (status == EXIT_DONE && r->out.check != CHECK_UNKNOWN)
 		return (int)r->out.check;
-	printf("O2TOP UNKNOWN - %s\n",
-	       *complain_last() ? complain_last() : "there was no frame to judge");
+	for (size_t i = 0; !why && i < r->model.n_nodes; i++)
+		why = r->model.nodes[i].why;
+	if (*complain_last() || !why)
+		why = *complain_last() ? complain_last() : "there was no frame to judge";
+	unit_clean(clean, sizeof(clean), why, 0);
+	printf("O2TOP UNKNOWN - %s\n", clean);
 	return CHECK_UNKNOWN;
 }
 

@@ -147,6 +147,15 @@ static inline bool node_absent(const struct model *m, const struct node *node)
 	return node->last_sample != m->sample;
 }
 
+/* Whether any node gave something to it: else nothing is known, which is not that all is well. */
+static inline bool model_heard(const struct model *m)
+{
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (!node_absent(m, &m->nodes[i]))
+			return true;
+	return false;
+}
+
 /* The clocks of a node at an earlier sample, or the oldest that are kept. */
 static inline const struct moment *node_when(const struct node *node, uint32_t sample)
 {

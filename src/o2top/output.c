@@ -38,6 +38,9 @@ static int to_stdout(struct output *out, const struct frame *frame)
 	if (o->json)
 		return view_json(stdout, frame, &view);
 	if (o->check) {
+		/* what nobody was heard of is unknown, which main says */
+		if (!model_heard(frame->model))
+			return 0;
 		out->check = view_check(stdout, frame, &o->warn, &o->crit);
 		return out->check == CHECK_UNKNOWN ? -EIO : 0;
 	}

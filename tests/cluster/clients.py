@@ -2,6 +2,7 @@
 """Programs with glocks on the machines: see lock_client.c. What they say is kept with its time."""
 
 import os
+import re
 import subprocess
 import threading
 import time
@@ -115,3 +116,23 @@ def rejoin(cluster, build, n):
     """A machine whose corosync or dlm_controld ended comes back, as an administrator would do it."""
     leave(cluster, build, n)
     cluster.join(n)
+
+
+def is_whole(cluster, n):
+    """That machine sees all of them, and so does its dlm_controld."""
+    seen = cluster.run(n, "corosync-quorumtool -s; dlm_tool status", check=False)
+    members = re.findall(r"^node (\d+) M", seen, re.M)
+    return re.search(r"^Quorate: +Yes", seen, re.M) and len(members) == len(cluster.numbers)
+
+
+def make_whole(cluster, build, patience=10):
+    """What a test left of the cluster is no concern of the next one; who had to be brought back."""
+    back = []
+    for n in cluster.numbers:
+        end = time.monotonic() + patience
+        while not (whole := is_whole(cluster, n)) and time.monotonic() < end:
+            time.sleep(0.5)
+        if not whole:
+            back.append(n)
+            rejoin(cluster, build, n)
+    return back

@@ -14,13 +14,12 @@
  *	stop                stopped            the loop
  *	                    sync N MODE, inval N, lost N, recover NODE, log TEXT
  *
- * The loop makes a file of the lock's name in DIR while it holds the lock in EX, with its own NAME in
+ * The loop makes a link of the lock's name in DIR while it holds the lock in EX, with its own NAME in
  * it. If there is one already, somebody else is in there: met.
  */
 #include <glock.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -131,21 +130,18 @@ static struct {
 	bool runs;
 } loop;
 
-/* Alone in there, or not: the file is made by one only. */
+/* Alone in there, or not: the link is made by one only, and says at once by whom. */
 static void enter(const char *path)
 {
-	char who[64] = "";
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
+	char who[64] = "", own[300];
 
-	if (fd < 0 && errno == EEXIST) {
-		fd = open(path, O_RDWR);
-		if (fd >= 0 && pread(fd, who, sizeof(who) - 1, 0) >= 0)
-			say("met %u %s", loop.n, who);
-	}
-	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, name, strlen(name), 0) < 0)
+	if (!symlink(name, path))
+		return;
+	if (errno == EEXIST && readlink(path, who, sizeof(who) - 1) > 0)
+		say("met %u %s", loop.n, who);
+	snprintf(own, sizeof(own), "%s.%s", path, name);
+	if (symlink(name, own) || rename(own, path))
 		say("met %u nothing but %s", loop.n, strerror(errno));
-	if (fd >= 0)
-		close(fd);
 }
 
 static void *run_loop(void *arg)

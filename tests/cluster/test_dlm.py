@@ -5,19 +5,30 @@ import os
 import subprocess
 
 
-def judge(cluster, build, nodes, requests, *options):
+def judge(cluster, build, lockspace, nodes, requests, *options):
+    """Begins with it."""
     agent = cluster.share(os.path.join(build, "tests/cluster/dlm_agent"))
-    commands = [" ".join([*cluster.ssh(n), agent, "judge"]) for n in nodes]
-    done = subprocess.run(
+    commands = [" ".join([*cluster.ssh(n), agent, lockspace]) for n in nodes]
+    return subprocess.Popen(
         [os.path.join(build, "tests/cluster/dlm_judge"), *options, "-n", str(requests), *commands],
-        capture_output=True, text=True, timeout=1800, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def judgement(judges):
+    try:
+        output = [one.communicate(timeout=600)[0] for one in judges]
+    finally:
+        for one in judges:
+            one.kill()
+    assert not any(one.returncode for one in judges), "\n".join(output)
+    return "\n".join(output)
 
 
 def test_lock_table_against_the_kernel_on_one_node(cluster, build):
-    return judge(cluster, build, [1, 1, 1], 16000)
+    """Three lock holders on one node, and the same on each of the others, which know nothing of it."""
+    return judgement([judge(cluster, build, f"judge{n}", [n] * 3, 5400, "-s", str(1000000 * n))
+                      for n in cluster.numbers])
 
 
 def test_lock_table_against_the_kernel_on_three_nodes(cluster, build):
-    return judge(cluster, build, [1, 2, 3], 4000, "-f")
+    return judgement([judge(cluster, build, "judge", cluster.numbers, 4000, "-f")])

@@ -3,12 +3,13 @@
 
 import time
 
-from clients import Client, rejoin
+from clients import SPACE, Client, rejoin
 
 LAST = True
 
 
 def clients(cluster, build, options=""):
+    cluster.run(1, "rm -f /run/shared/in.*")  # of programs that ended in there
     them = [Client(cluster, build, n, options=options) for n in cluster.numbers]
     return [client.ready() for client in them]
 
@@ -18,6 +19,20 @@ def end(them):
         client.close()
     for client in them:
         client.end()
+
+
+class Storage:
+    """What checks tokens: it refuses whoever comes with a lower one than it has seen."""
+
+    def __init__(self):
+        self.highest = 0
+        self.writes = []
+
+    def write(self, token, who):
+        taken = token >= self.highest
+        self.highest = max(token, self.highest)
+        self.writes.append((who, taken))
+        return taken
 
 
 def test_values_and_tokens(cluster, build):
@@ -91,10 +106,17 @@ def turns_between(them, since, until):
     return sum(x[1] != y[1] for x, y in zip(all_ops, all_ops[1:]))
 
 
-def survivors_meet_nobody_but(them, allowed):
+def none_overlap_but(them, victim, until=float("inf")):
+    """Two were in there at a time only if one of them is the one that the others do not count in."""
     for client in them:
-        others = [m for m in client.met() if m[1] not in allowed]
-        assert not others, (others, client.text())
+        wrong = [(when, who) for when, who in client.met()
+                 if victim.name not in (client.name, who) or when >= until]
+        assert not wrong, (wrong, client.text())
+
+
+def when_back(victim, since):
+    victim.expect("again 3", 240, since)
+    return victim.find("again 3", since)[0]
 
 
 def hold_dirty(them, victim, lock):
@@ -106,6 +128,18 @@ def hold_dirty(them, victim, lock):
     victim.ask(f"dirty {lock}")
 
 
+def wait_converting(cluster, holder, victim, lock):
+    """One has it in EX, the other waits for that, in the kernel's queue of conversions."""
+    assert isinstance(victim.nq(lock, "SH"), tuple), victim.text()
+    victim.ask(f"dq {lock}")
+    assert isinstance(holder.nq(lock), tuple), holder.text()
+    victim.send(f"nq {lock} EX")
+    # status 3: it converts; then the modes granted and wanted
+    cluster.run(victim.n, "i=0; until awk '$8 == 3 && $10 == 5 && $NF ~ /%x\"$/' "
+                f"/sys/kernel/debug/dlm/{SPACE}_locks | grep -q .; do i=$((i + 1)); "
+                "[ $i -lt 300 ] || { cat /sys/kernel/debug/dlm/*_locks; exit 1; }; sleep 0.2; done" % lock)
+
+
 def start_loops(them, lock):
     for client in them:
         client.send(f"loop {lock} EX 5")
@@ -113,12 +147,12 @@ def start_loops(them, lock):
         client.expect(f"op {lock}", 60)
 
 
-def watch_loss(them, victim, when, lock, seconds=90):
+def watch_loss(them, victim, when, lock, seconds=180):
     """Until the victim's gate is closed and the others go on: (seconds of overlap, text)."""
     others = [c for c in them if c is not victim]
     victim.expect("log lockspace", seconds, when)
     closed = victim.find("log lockspace", when)[0]
-    victim.expect(f"error {lock} -5", 20, when)
+    victim.expect(f"error {lock} -5", 60, when)
     for client in others:
         client.expect(f"op {lock}", seconds, max(closed, when + 1))
     last = victim.ops(when, closed + 1)
@@ -131,7 +165,7 @@ def watch_loss(them, victim, when, lock, seconds=90):
                      f"{gap[1] - when:.1f} s; overlap {overlap:+.2f} s"), first
 
 
-def test_dlm_controld_killed(cluster, build):
+def lose_and_return(cluster, build, command):
     """Holders are told, nothing is written, survivors go on, and it comes back without a reboot."""
     them = clients(cluster, build)
     victim = them[2]
@@ -139,23 +173,67 @@ def test_dlm_controld_killed(cluster, build):
         hold_dirty(them, victim, 4)
         start_loops(them, 3)
         when = time.monotonic()
-        cluster.run(3, "pkill -9 -x dlm_controld")
+        cluster.run(3, command)
         _, said, _ = watch_loss(them, victim, when, 3)
-        victim.expect("lost 4", 10, when)
+        victim.expect("lost 4", 60, when)
         assert victim.ask("valid 4") == "valid 4 0"
         since = victim.send("dq 4")
-        victim.expect("inval 4", 20, since)
+        victim.expect("inval 4", 60, since)
         token, died, _ = them[0].nq(4)
         assert died == 1, them[0].text()
         them[0].ask("dq 4")
         assert not victim.find("sync"), victim.text()
         rejoin(cluster, build, 3)
-        victim.expect("again 3", 120, when)
+        back = when_back(victim, when)
         assert victim.nq(4)[0] > token, victim.text()
-        survivors_meet_nobody_but(them, ["node3"])
+        none_overlap_but(them, victim, back)
     finally:
         end(them)
     return said
+
+
+def test_dlm_controld_killed(cluster, build):
+    return lose_and_return(cluster, build, "pkill -9 -x dlm_controld")
+
+
+def test_corosync_restarted(cluster, build):
+    """As systemctl does it: it says goodbye, and dlm_controld ends without it."""
+    return lose_and_return(cluster, build, "pkill -x corosync; while pgrep -x corosync >/dev/null; do sleep 0.1; done")
+
+
+def test_paused_node_is_refused_by_storage(cluster, build):
+    """A node is stopped beyond corosync's patience and goes on: its late write has an old token."""
+    them = clients(cluster, build)
+    victim, storage = them[2], Storage()
+    try:
+        hold_dirty(them, victim, 4)
+        token = int(victim.ask("token 4").split()[2])
+        assert storage.write(token, "node3")
+        start_loops(them, 3)
+        cluster.pause(3)
+        paused = time.monotonic()
+        new, died, _ = them[0].nq(4, seconds=180)
+        taken = time.monotonic()
+        assert died == 1, them[0].text()
+        assert storage.write(new, "node1")
+        cluster.resume(3)
+        when = time.monotonic()
+        # it does not know yet, or just now: whatever it writes comes too late
+        late = int(victim.ask("token 4").split()[2])
+        assert late == token and not storage.write(late, "node3"), storage.writes
+        victim.expect("log lockspace", 180, when)
+        closed = victim.find("log lockspace", when)[0]
+        victim.expect("lost 4", 60, when)
+        ops = victim.ops(when, closed + 1)
+        assert not victim.find("sync", when), victim.text()
+        them[0].ask("dq 4")
+        rejoin(cluster, build, 3)
+        none_overlap_but(them, victim, when_back(victim, when))
+    finally:
+        end(them)
+    return (f"taken over {taken - paused:.1f} s after it stopped; late write refused; overlap: it went on for "
+            f"{(ops[-1] - when) if ops else 0:.2f} s and {len(ops)} operations until its gate was "
+            f"closed ({closed - when:.1f} s)")
 
 
 def test_link_cut_and_mended(cluster, build):
@@ -167,14 +245,24 @@ def test_link_cut_and_mended(cluster, build):
         cluster.link(3, False)
         _, said, _ = watch_loss(them, victim, when, 3)
         cluster.link(3, True)
-        time.sleep(20)
+        # they see each other again, and the others do not take it in as it is
+        cluster.run(1, "i=0; until corosync-quorumtool -s | grep -q '^Total votes: *3$'; do "
+                       "i=$((i + 1)); [ $i -lt 300 ] || exit 1; sleep 0.2; done")
         rejoin(cluster, build, 3)
-        victim.expect("again 3", 120, when)
-        survivors_meet_nobody_but(them, ["node3"])
+        none_overlap_but(them, victim, when_back(victim, when))
     finally:
         cluster.link(3, True)
         end(them)
     return said
+
+
+def when_quiet(client, seconds=5):
+    """It has done nothing for so long."""
+    began = time.monotonic()
+    while time.monotonic() - (client.ops() or [0])[-1] < seconds:
+        assert time.monotonic() - began < 60, client.text()
+        time.sleep(0.1)
+    return time.monotonic()
 
 
 def test_lockspace_stopped_and_started(cluster, build):
@@ -187,14 +275,13 @@ def test_lockspace_stopped_and_started(cluster, build):
         for client in them:
             client.expect("op", 60)
         assert them[2].nq(4)[1] == 0
-        cluster.run(3, f"echo 0 >{control}; sleep 2")
-        stopped = time.monotonic()
-        time.sleep(1)
+        cluster.run(3, f"echo 0 >{control}")
+        quiet = when_quiet(them[2])
+        for client in them[:2]:
+            client.expect("op", 60, quiet)
+        assert not them[2].ops(quiet), them[2].text()
         cluster.run(3, f"echo 1 >{control}")
-        went_on = time.monotonic()
-        them[2].expect("op", 60, went_on)
-        assert not them[2].ops(stopped, went_on - 0.5), them[2].text()
-        assert them[0].ops(stopped, went_on), them[0].text()
+        them[2].expect("op", 60, quiet)
         assert them[2].ask("valid 4") == "valid 4 1"
         assert not them[2].find("lost") and not them[2].find("error"), them[2].text()
     finally:
@@ -208,16 +295,20 @@ def test_node_killed(cluster, build):
     try:
         hold_dirty(them, victim, 4)
         start_loops(them, 3)
+        wait_converting(cluster, others[1], victim, 5)
         when = time.monotonic()
         cluster.kill(3)
-        _, died, value = others[0].nq(4, seconds=120)
+        _, died, value = others[0].nq(4, seconds=180)
         taken = others[0].find("nq 4 0", when)[0]
         assert died == 1 and value == "none", others[0].text()
         for client in others:
             client.expect("recover node 3", 60, when)
             client.expect("op 3", 60, taken)
         assert others[0].find("recover", when)[0] < taken, others[0].text()
-        survivors_meet_nobody_but(others, ["node3"])
+        # what it waited for goes to who asks next
+        others[1].ask("dq 5")
+        assert others[0].nq(5)[1] == 0, others[0].text()
+        none_overlap_but(others, victim)
         cluster.reboot(3)
         back = Client(cluster, build, 3, name="node3").ready()
         them.append(back)

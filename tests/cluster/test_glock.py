@@ -32,26 +32,38 @@ def stop_keepers(cluster, keepers):
         keeper.wait(timeout=120)
 
 
+def add(glock, space, times):
+    """Adds one to a number in a file, so many times; each time in a process of its own."""
+    one = "read n </run/shared/number; echo $((n + 1)) >/run/shared/number"
+    return (f"i=0; while [ $i -lt {times} ]; do {glock} run -x {space} number -- sh -c '{one}' || exit 1; "
+            "i=$((i + 1)); done")
+
+
 def test_three_nodes_count_under_ex(cluster, build):
     """Each adds one to a number in a file, again and again: none is lost."""
     glock, times = glock_on(cluster, build), 12
     keepers = start_keepers(cluster, glock)
     cluster.run(1, "echo 0 >/run/shared/number")
-    one = "read n </run/shared/number; echo $((n + 1)) >/run/shared/number"
     began = time.monotonic()
-    adders = [cluster.start(n, f"i=0; while [ $i -lt {times} ]; do {glock} run -x glocktest number -- "
-                            f"sh -c '{one}' || exit 1; i=$((i + 1)); done",
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT) for n in cluster.numbers]
-    for adder in adders:
-        output = adder.communicate(timeout=600)[0]
-        assert adder.returncode == 0, output
+    cluster.all(add(glock, "glocktest", times), timeout=600)
     took = time.monotonic() - began
     number = int(cluster.run(2, "cat /run/shared/number"))
-    # without the lock it would not be so: the same again, each for itself
     stop_keepers(cluster, keepers)
     assert number == times * len(cluster.numbers), number
     return f"{number} additions by {len(cluster.numbers)} nodes in {took:.0f} s, none lost"
+
+
+def test_space_made_and_left_again_and_again(cluster, build):
+    """Nobody keeps it: it is joined and left on all nodes at once all the time, which recovers it each time."""
+    glock, times = glock_on(cluster, build), 10
+    cluster.run(1, "echo 0 >/run/shared/number")
+    cluster.all(add(glock, "glockquick", times), timeout=600)
+    number = int(cluster.run(2, "cat /run/shared/number"))
+    assert number == times * len(cluster.numbers), number
+    # and none is left behind, neither running nor stopped
+    for n in cluster.numbers:
+        left = cluster.run(n, "ls /sys/kernel/dlm; dlm_tool ls")
+        assert "glockquick" not in left, left
 
 
 def test_who_cannot_have_it_is_told(cluster, build):

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 
+LATE = True  # its last test cuts a machine's power
 NODES = ("node1", "node2", "node3")
 BOTH = ("ocfs2", "gfs2")
 LONG = 240  # seconds for what takes a few where nobody else wants the processors
@@ -328,7 +329,7 @@ def test_o2top_says_who_gives_it_up(cluster, build):
     answer = []
     for fs, right in (("ocfs2", "node2.* waits.*; node1 has it in its cache and is giving it up"),
                       ("gfs2", "node2.* waits.*; node1 has it in its cache and is giving it up for ")):
-        cluster.run(1, f"echo >/mnt/{fs}/db/dirty; sync")
+        cluster.run(1, f"mkdir -p /mnt/{fs}/db; echo >/mnt/{fs}/db/dirty; sync")
         cluster.slow_disk(1, fs, 600)
         try:
             cluster.run(1, f"dd if=/dev/zero of=/mnt/{fs}/db/dirty bs=1M count=24 conv=notrunc")
@@ -387,7 +388,7 @@ def test_o2top_says_who_does_not_answer(cluster, build):
 
 def test_o2top_says_what_is_recovered(cluster, build):
     """A machine whose power is cut: cause (d). It does not come back: this is the last test."""
-    cluster.run(3, "mkdir -p /mnt/ocfs2/lost; for i in $(seq 30); do echo v >/mnt/ocfs2/lost/$i; done;"
+    cluster.run(3, "mkdir -p /mnt/ocfs2/lost /mnt/ocfs2/db; for i in $(seq 30); do echo v >/mnt/ocfs2/lost/$i; done;"
                    "echo v >>/mnt/ocfs2/db/victim")
     cluster.kill(3)
     began = time.monotonic()

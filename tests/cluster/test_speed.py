@@ -57,3 +57,7 @@ def test_speed_under_contention(cluster, build):
     text = "\n".join(said)
     assert results["200000000"]["ops"] > results["raw"]["ops"], text
     return text
+
+
+# measurements, for docs/benchmarks.md
+test_speed_of_a_miss.takes_long = test_speed_under_contention.takes_long = True

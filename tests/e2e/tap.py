@@ -3,9 +3,14 @@
 @tap.test, all or the ones that the command line names."""
 
 import os
+import signal
 import sys
 import tempfile
 import traceback
+
+# as for whoever tests by hand: nohup, or a shell's "&", has some ignored, and programs keep it that way
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)
 
 
 def run(module):

@@ -213,6 +213,43 @@ static void nobody_answers(void **state)
 	text = run_text(args_for("--once 2>&1"), &status);
 	assert_int_equal(status, 3);
 	assert_non_null(strstr(text, "Connection refused"));
+	/* which is not that all is well */
+	assert_non_null(strstr(text, "no node has answered: nothing is known"));
+	assert_null(strstr(text, "nobody waiting"));
+	free(text);
+	text = run_text(args_for("--check -t 0.5"), &status);
+	assert_int_equal(status, 3);
+	assert_int_equal(strncmp(text, "O2TOP UNKNOWN - ", 16), 0);
+	assert_non_null(strstr(text, "Connection refused"));
+	free(text);
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+/* A line for who monitors, one head for a table: the first sample alone has no rates, and is not shown. */
+static void what_programs_read(void **state)
+{
+	const struct fake *f = *state;
+	char *text;
+	int status;
+
+	use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\n");
+	text = run_text(args_for("--check -t 0.5 --warn 0.1 --crit 1000"), &status);
+	assert_int_equal(status, 1);
+	assert_int_equal(strncmp(text, "O2TOP WARNING - ", 16), 0);
+	assert_int_equal(count_of(text, "\n"), 1);
+	free(text);
+	use(f, "ocfs2-hot", "t0\nt1\nt2\nt3\n");
+	text = run_text(args_for("--csv -t 0.5 -i 2"), &status);
+	assert_int_equal(status, 0);
+	assert_int_equal(count_of(text, "time,sample,section,"), 1);
 	free(text);
 }
 
@@ -499,6 +536,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(the_same_as_the_recording, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(a_node_that_refuses, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(nobody_answers, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(what_programs_read, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(a_mute_node, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(nodes_that_lie, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(nodes_that_stop, set_up, tear_down),
@@ -510,6 +548,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(killed, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(ended, set_up, tear_down),
 	};
+
+	/* nohup, or a shell's "&", has some ignored, and programs keep it that way */
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,25 +4,11 @@
  * nobody is let in beside a writer, nothing is counted twice or not at all.
  */
 #include "fast_space.h"
+#include "guarded.h"
 
-static int readers[GLOCKS], writers[GLOCKS];
-static long counters[GLOCKS];
+static struct guarded guarded[GLOCKS];
 static uint32_t stop;
 static int64_t queued;
-
-static void use(int i, enum glock_mode mode)
-{
-	if (mode == GLOCK_EX) {
-		assert_int_equal(__atomic_add_fetch(&writers[i], 1, __ATOMIC_RELAXED), 1);
-		assert_int_equal(__atomic_load_n(&readers[i], __ATOMIC_RELAXED), 0);
-		counters[i]++;
-		__atomic_sub_fetch(&writers[i], 1, __ATOMIC_RELAXED);
-	} else {
-		__atomic_add_fetch(&readers[i], 1, __ATOMIC_RELAXED);
-		assert_int_equal(__atomic_load_n(&writers[i], __ATOMIC_RELAXED), 0);
-		__atomic_sub_fetch(&readers[i], 1, __ATOMIC_RELAXED);
-	}
-}
 
 static unsigned int flags_by_chance(unsigned int *seed)
 {
@@ -64,7 +50,7 @@ static void *worker(void *arg)
 			continue;
 		mine++;
 		wrote += mode == GLOCK_EX;
-		use(i, mode);
+		guarded_use(&guarded[i], mode);
 		assert_int_equal(glock_dq(&gh), 0);
 	}
 	__atomic_add_fetch(&queued, mine, __ATOMIC_RELAXED);
@@ -115,7 +101,7 @@ static void fast_under_fire(void **state)
 		cache(gls[i]);
 	stop = 0;
 	queued = 0;
-	memset(counters, 0, sizeof(counters));
+	memset(guarded, 0, sizeof(guarded));
 	assert_int_equal(pthread_create(&d, NULL, disturb, NULL), 0);
 	for (intptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&t[i], NULL, worker, (void *)(i + 1)), 0);
@@ -128,7 +114,7 @@ static void fast_under_fire(void **state)
 	atom_store32(&stop, 1);
 	pthread_join(d, NULL);
 	for (int i = 0; i < GLOCKS; i++) {
-		sum += counters[i];
+		sum += guarded[i].counter;
 		counted += qcount(gls[i]) - 1;
 	}
 	assert_int_equal(sum, wrote);

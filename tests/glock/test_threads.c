@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "glock.h"
+#include "guarded.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -20,8 +21,7 @@ enum { THREADS = 4, ROUNDS = 2000, GLOCKS = 3 };
 
 static struct glock_space *space;
 static struct glock *gls[GLOCKS];
-static int writers[GLOCKS], readers[GLOCKS];
-static long counters[GLOCKS];
+static struct guarded guarded[GLOCKS];
 
 static int64_t now(void)
 {
@@ -47,21 +47,6 @@ static void close_space(void)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
-/* Under EX a plain counter is safe; readers and writers never meet. */
-static void use(int i, enum glock_mode mode)
-{
-	if (mode == GLOCK_EX) {
-		assert_int_equal(__atomic_fetch_add(&writers[i], 1, __ATOMIC_RELAXED), 0);
-		assert_int_equal(__atomic_load_n(&readers[i], __ATOMIC_RELAXED), 0);
-		counters[i]++;
-		__atomic_fetch_sub(&writers[i], 1, __ATOMIC_RELAXED);
-	} else {
-		__atomic_fetch_add(&readers[i], 1, __ATOMIC_RELAXED);
-		assert_int_equal(__atomic_load_n(&writers[i], __ATOMIC_RELAXED), 0);
-		__atomic_fetch_sub(&readers[i], 1, __ATOMIC_RELAXED);
-	}
-}
-
 static void *worker(void *arg)
 {
 	unsigned int seed = (unsigned int)(uintptr_t)arg;
@@ -82,7 +67,7 @@ static void *worker(void *arg)
 		if (err)
 			continue;
 		wrote += mode == GLOCK_EX;
-		use(i, mode);
+		guarded_use(&guarded[i], mode);
 		assert_int_equal(glock_dq(&gh), 0);
 	}
 	return (void *)wrote;
@@ -94,7 +79,7 @@ static void exclude(unsigned int flags)
 	long wrote = 0, counted = 0;
 	void *ret;
 
-	memset(counters, 0, sizeof(counters));
+	memset(guarded, 0, sizeof(guarded));
 	open_space(flags);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&t[i], NULL, worker, (void *)(i + 1)), 0);
@@ -103,7 +88,7 @@ static void exclude(unsigned int flags)
 		wrote += (long)ret;
 	}
 	for (int i = 0; i < GLOCKS; i++)
-		counted += counters[i];
+		counted += guarded[i].counter;
 	assert_int_equal(counted, wrote);
 	close_space();
 }
@@ -245,8 +230,8 @@ static void *both(void *arg)
 			err = glock_async_wait(2, gh, retries++);
 		} while (err == -ESTALE);
 		assert_int_equal(err, 0);
-		use(0, GLOCK_EX);
-		use(1, GLOCK_EX);
+		guarded_use(&guarded[0], GLOCK_EX);
+		guarded_use(&guarded[1], GLOCK_EX);
 		glock_dq_m(2, gh);
 	}
 	return NULL;

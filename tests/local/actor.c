@@ -176,6 +176,16 @@ static int64_t do_fork(void)
 	return status;
 }
 
+uint32_t actor_lies[ACTOR_LIES], actor_lingers;
+
+static int64_t do_lie(unsigned int i, uint32_t pid)
+{
+	if (i >= ACTOR_LIES)
+		return -EINVAL;
+	__atomic_store_n(&actor_lies[i], pid, __ATOMIC_RELAXED);
+	return 0;
+}
+
 static int64_t do_hold(int on)
 {
 	pthread_mutex_lock(&me.lock);
@@ -233,6 +243,12 @@ static int64_t act(char *line)
 	}
 	if (IS("hold", 1))
 		return do_hold(atoi(words[1]));
+	if (IS("linger", 1)) {
+		__atomic_store_n(&actor_lingers, (uint32_t)atoi(words[1]), __ATOMIC_RELAXED);
+		return 0;
+	}
+	if (IS("lie", 2))
+		return do_lie((unsigned int)atoi(words[1]), (uint32_t)atoi(words[2]));
 	if (IS("log", 0))
 		return __atomic_load_n(&me.messages, __ATOMIC_SEQ_CST);
 	if (IS("fork", 0))

@@ -14,6 +14,8 @@
  *	ways NUMBER N		asks so N times
  *	recovered		how often the recovery callback was called
  *	hold 1			the recovery callback does not return until hold 0
+ *	lie I PID		when that process is found dead, it is said to be alive once more (test_death)
+ *	linger MS		stays so long in a table when it looks who is in the way there (test_death)
  *	log			how many messages there were
  *	fork			what all this is worth in a child
  *	withdraw, close, closefds
@@ -33,6 +35,12 @@ struct actor {
 	int in;
 	FILE *out;
 };
+
+/* What "lie" set, by I. */
+enum { ACTOR_LIES = 2 };
+extern uint32_t actor_lies[ACTOR_LIES];
+/* What "linger" set. */
+extern uint32_t actor_lingers;
 
 /* Runs the actor and does not return, if this process is to be one. */
 void actor_main(int argc, char **argv);

@@ -6,11 +6,14 @@ O2TOP, O2TOP_CAPTURES and O2TOP_DATA say where things are, as meson test sets th
 """
 import difflib
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import sys
 import tempfile
+from time import monotonic
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from terminal import Terminal  # noqa: E402
@@ -21,6 +24,7 @@ DATA = os.environ["O2TOP_DATA"]
 GOLDEN = os.path.join(DATA, "..", "golden")
 tests = []
 update = False
+PATIENCE = 60
 
 
 def test(f):
@@ -443,6 +447,60 @@ def leaves_by_signal():
             t.key("C-c")
             t.run("clear")
             shell_is_well(t)
+
+
+@test
+def a_signal_at_once():
+    """As soon as a handler is there, which is before the screen is."""
+    for _ in range(5):
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.chdir(CAPTURES)
+            os.execve(O2TOP, [O2TOP, "--speed", "0", "ocfs2-hot"], {**os.environ, "TERM": "xterm"})
+        caught = 0
+        while not caught & 1 << (signal.SIGTERM - 1):
+            with open(f"/proc/{pid}/status") as f:
+                status = f.read()
+            caught = int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) if O2TOP[-5:] in status else 0
+        os.kill(pid, signal.SIGTERM)
+        end = monotonic() + PATIENCE
+        got = 0
+        while not got and monotonic() < end:
+            if select.select([fd], [], [], 0.05)[0]:
+                try:
+                    os.read(fd, 1 << 16)
+                except OSError:
+                    pass
+            got, status = os.waitpid(pid, os.WNOHANG)
+        if not got:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        os.close(fd)
+        assert got and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM, (got, status)
+
+
+@test
+def a_terminal_that_goes():
+    """Nobody tells who was started with nohup; it ends all the same, instead of asking the terminal for ever."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        os.chdir(CAPTURES)
+        os.execve(O2TOP, [O2TOP, "--speed", "0", "ocfs2-hot"], {**os.environ, "TERM": "xterm"})
+    seen = b""
+    while b"journal.log" not in seen and b"Help" not in seen:
+        assert select.select([fd], [], [], PATIENCE)[0], seen
+        seen += os.read(fd, 1 << 16)
+    os.close(fd)
+    end, got = monotonic() + PATIENCE, 0
+    while not got and monotonic() < end:
+        got, status = os.waitpid(pid, os.WNOHANG)
+        select.select([], [], [], 0.05)
+    if not got:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert got, "it goes on"
+    assert os.WIFEXITED(status), status
 
 
 @test

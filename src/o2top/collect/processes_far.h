@@ -3,8 +3,8 @@
  * Processes of another machine that are in lock spaces of libglock: how its agent tells of them, and
  * what becomes of that here. Each is a node, called MACHINE:COMMAND-PID.
  *
- * On the way they are files of kind "node", in a lock space that is only a number from 0 on, so that
- * each goes as what changed since the last sample. The first line is
+ * On the way they are files of kind "node", in a lock space that is only a number from 0 on, those of one process
+ * one after the other; each goes as what changed since the last sample. The first line is
  *
  *	STATE NAME SPACE WHY...    STATE: O D S H W; NAME and SPACE without blanks, SPACE - for none
  *

@@ -107,6 +107,11 @@ static void print_totals(struct page *p)
 
 	bool rates = !p->f->single && p->f->group->interval_s > 0;
 
+	if (!model_heard(p->f->model)) {
+		fprintf(p->out, "%sno node has answered: nothing is known%s\n", on(p, ROLE_BAD),
+			off(p));
+		return;
+	}
 	if (p->f->single)
 		fprintf(p->out, "one sample: who waits now, no rates yet");
 	else if (!rates)
@@ -362,7 +367,7 @@ static void print_section(struct page *p, enum section section, const char *titl
 	unsigned left = 0;
 
 	if (!g->n_section[section]) {
-		if (section == SECTION_FILES)
+		if (section == SECTION_FILES && model_heard(p->f->model))
 			fprintf(p->out, "\n  no file %s\n",
 				p->o->filtered ? "is what was asked for"
 				: p->f->single ? "is waited for"

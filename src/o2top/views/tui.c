@@ -5,6 +5,8 @@
  */
 #include "tui.h"
 
+#include "../ending.h"
+
 #include <curses.h>
 #include <errno.h>
 #include <poll.h>
@@ -136,8 +138,8 @@ static int loop(struct ui *ui)
 			ui->dirty = true;
 		if (fds[0].revents & POLLIN)
 			take_keys(ui);
-		/* the terminal is gone */
-		if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL) && !(fds[0].revents & POLLIN))
+		/* the terminal is gone: one that is can be read, too, and says that it has ended */
+		if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			break;
 	}
 	return signal_number;
@@ -176,7 +178,9 @@ int tui_run(const struct tui_setup *setup)
 		return err;
 	err = screen_begin(setup->view, setup->mouse);
 	if (!err) {
-		err = loop(&ui);
+		/* a signal that came before the screen's handlers were there */
+		err = ending();
+		err = err ? err : loop(&ui);
 		/* first of all: whatever the thread may wait for */
 		screen_end();
 	}

@@ -124,6 +124,10 @@ void draw_totals(const struct ui *ui, int y, int width)
 	snprintf(right, sizeof(right), "  %zu hot of %zu rows  %s locks", t->hot, t->rows,
 		 unit_count(a, (double)t->locks));
 	end = width - (int)strlen(right);
+	if (!model_heard(&ui->shot->model)) {
+		screen_put(y, 0, width, ROLE_BAD, "no node has answered: nothing is known");
+		return;
+	}
 	if (!rates)
 		x = screen_put(y, 0, width, ROLE_FAINT, "one sample: who waits now, no rates yet");
 	else
