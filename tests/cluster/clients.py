@@ -129,6 +129,12 @@ def make_whole(cluster, build, patience=10):
     """What a test left of the cluster is no concern of the next one; who had to be brought back."""
     back = []
     for n in cluster.numbers:
+        if not cluster.runs(n):
+            back.append(n)
+            cluster.reboot(n)
+        cluster.resume(n)
+        cluster.link(n, True)
+    for n in cluster.numbers:
         end = time.monotonic() + patience
         while not (whole := is_whole(cluster, n)) and time.monotonic() < end:
             time.sleep(0.5)
