@@ -150,9 +150,10 @@ struct local {
 	bool one_cpu;
 
 	pthread_mutex_t delivery;
-	bool blocked; /* the glocks were told to hold grants back; under delivery */
-	bool left;    /* no request any more; see local_leave() */
-	bool gone;    /* the file is, and that was told */
+	bool blocked;     /* the glocks were told to hold grants back; under delivery */
+	uint32_t put_off; /* tables that were due and not to be had; changed under delivery */
+	bool left;        /* no request any more; see local_leave() */
+	bool gone;        /* the file is, and that was told */
 
 	pthread_mutex_t lock;
 	struct request *requests;
@@ -305,6 +306,8 @@ int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *o
 int glock__local_take(struct local *l, unsigned int shard);
 /* The same for who has other things to do than to wait for a stopped process: or -EBUSY. */
 int glock__local_take_soon(struct local *l, unsigned int shard);
+/* And without waiting at all. */
+int glock__local_try(struct local *l, unsigned int shard);
 /* Rings for whoever is to be told; lets go of the table; and wakes them. */
 void glock__local_drop(struct local *l, unsigned int shard);
 /* The table gets more memory: 0, or -ENOSPC. */

@@ -155,6 +155,11 @@ int glock__local_take_soon(struct local *l, unsigned int shard)
 	return take(l, shard, WAIT_SHORTLY);
 }
 
+int glock__local_try(struct local *l, unsigned int shard)
+{
+	return take(l, shard, DO_NOT_WAIT);
+}
+
 /* ---- telling others ---- */
 
 /* To be called before what it is about can be fetched by nobody but the node: see local_impl.h. */
