@@ -145,6 +145,7 @@ struct local {
 	int alive; /* a file of the same that holds the byte, too, to be inherited; or -1 */
 	dev_t dev;
 	ino_t ino;
+	ino_t own; /* of this node's own file */
 	char file[GLOCK__LOCAL_FILE_MAX];
 	char path[GLOCK__LOCAL_PATH_MAX]; /* for messages, and to find it again */
 	bool one_cpu;
@@ -276,7 +277,7 @@ int glock__local_own_file(struct glock__lockman *lm);
 int glock__local_keep_alive(struct glock__lockman *lm);
 void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Whether the file is still there under its name. -ESTALE: no. */
-int glock__local_still_there(struct local *l);
+int glock__local_still_there(const struct local *l);
 
 /* ---- local_join.c ---- */
 
