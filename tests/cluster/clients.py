@@ -118,16 +118,15 @@ def rejoin(cluster, build, n):
     cluster.join(n)
 
 
-def is_whole(cluster, n, idle):
-    """That machine sees all of them, and so does its dlm_controld; and nobody is in a lockspace, if it is to be idle."""
-    seen = cluster.run(n, "corosync-quorumtool -s; dlm_tool status; ls /sys/kernel/dlm | sed 's/^/left /'",
-                       check=False)
+def is_whole(cluster, n):
+    """That machine sees all of them, so does its dlm_controld, and it waits for nothing."""
+    seen = cluster.run(n, "corosync-quorumtool -s; dlm_tool status; dlm_tool ls", check=False)
     members = re.findall(r"^node (\d+) M", seen, re.M)
     return re.search(r"^Quorate: +Yes", seen, re.M) and len(members) == len(cluster.numbers) and \
-        not (idle and "left" in seen)
+        not re.search("kern_stop|^new status", seen, re.M)
 
 
-def make_whole(cluster, build, idle=True, patience=10):
+def make_whole(cluster, build, patience=10):
     """Whatever has been done to the cluster, be it by its own daemons; who had to be brought back."""
     back = []
     for n in cluster.numbers:
@@ -138,7 +137,7 @@ def make_whole(cluster, build, idle=True, patience=10):
         cluster.link(n, True)
     for n in cluster.numbers:
         end = time.monotonic() + patience
-        while not (whole := is_whole(cluster, n, idle)) and time.monotonic() < end:
+        while not (whole := is_whole(cluster, n)) and time.monotonic() < end:
             time.sleep(0.5)
         if not whole:
             back.append(n)

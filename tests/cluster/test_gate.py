@@ -229,7 +229,7 @@ def test_paused_node_is_refused_by_storage(cluster, build):
         them[0].ask("dq 4")
         rejoin(cluster, build, 3)
         # without fencing the dlm_controld of one that stood still may put out another one
-        others = make_whole(cluster, build, idle=False)
+        others = make_whole(cluster, build)
         none_overlap_but(them, victim, when_back(victim, when))
     finally:
         end(them)
