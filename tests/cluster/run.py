@@ -52,6 +52,11 @@ def hangs(*_):
     raise Trouble(f"no end after {LONGEST} s")
 
 
+def ended(number, _):
+    """By whoever started it: the machines go, too."""
+    sys.exit(128 + number)
+
+
 def again_and_again(chosen, seconds):
     """For that long, in any order."""
     end = time.monotonic() + seconds
@@ -152,6 +157,8 @@ def main():
     chosen = list(tests(arguments[1:], but, "--all" in sys.argv))
     again = "--again" in sys.argv
     signal.signal(signal.SIGALRM, hangs)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ended)
     if soak:
         # what ends parts of the cluster does so without file systems, and then so do all
         file_systems = not any(last for *_, last in chosen)
