@@ -54,7 +54,7 @@ static void purge(struct local *l, unsigned int node)
 	for (unsigned int i = 0; i < SHARDS; i++) {
 		int err;
 
-		if (!atom_load64(&l->head->shard[i].size))
+		if (!atom_add64(&l->head->shard[i].size, 0)) /* see make_table() */
 			continue;
 		err = glock__local_take_soon(l, i);
 		busy[i] = err == -EBUSY;

@@ -186,7 +186,7 @@ int glock__local_fd(struct local *l)
 	return fd;
 }
 
-int glock__local_still_there(struct local *l)
+int glock__local_still_there(const struct local *l)
 {
 	struct stat st;
 
@@ -234,6 +234,7 @@ int glock__local_own_file(struct glock__lockman *lm)
 	if (fd < 0)
 		return -errno;
 	/* As the space's: whoever may use that may read this. */
+	l->own = fstat(fd, &st) ? 0 : st.st_ino;
 	if (fstat(l->fd, &st) || (st.st_mode & 0070 && fchown(fd, (uid_t)-1, st.st_gid)) ||
 	    fchmod(fd, st.st_mode & 0660))
 		err = -errno;
@@ -247,7 +248,12 @@ int glock__local_own_file(struct glock__lockman *lm)
 void glock__local_remove_own_file(const struct local *l, unsigned int node)
 {
 	char path[GLOCK__LOCAL_PATH_MAX];
+	struct stat st;
 
 	own_path(l, node, path);
+	/* If the space's file was replaced, then those of its name are others', but for our own. */
+	if (glock__local_still_there(l) &&
+	    (node != l->me || stat(path, &st) || st.st_dev != l->dev || st.st_ino != l->own))
+		return;
 	unlink(path);
 }

@@ -145,14 +145,16 @@ struct local {
 	int alive; /* a file of the same that holds the byte, too, to be inherited; or -1 */
 	dev_t dev;
 	ino_t ino;
+	ino_t own; /* of this node's own file */
 	char file[GLOCK__LOCAL_FILE_MAX];
 	char path[GLOCK__LOCAL_PATH_MAX]; /* for messages, and to find it again */
 	bool one_cpu;
 
 	pthread_mutex_t delivery;
-	bool blocked; /* the glocks were told to hold grants back; under delivery */
-	bool left;    /* no request any more; see local_leave() */
-	bool gone;    /* the file is, and that was told */
+	bool blocked;     /* the glocks were told to hold grants back; under delivery */
+	uint32_t put_off; /* tables that were due and not to be had; changed under delivery */
+	bool left;        /* no request any more; see local_leave() */
+	bool gone;        /* the file is, and that was told */
 
 	pthread_mutex_t lock;
 	struct request *requests;
@@ -275,7 +277,7 @@ int glock__local_own_file(struct glock__lockman *lm);
 int glock__local_keep_alive(struct glock__lockman *lm);
 void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Whether the file is still there under its name. -ESTALE: no. */
-int glock__local_still_there(struct local *l);
+int glock__local_still_there(const struct local *l);
 
 /* ---- local_join.c ---- */
 
@@ -305,6 +307,8 @@ int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *o
 int glock__local_take(struct local *l, unsigned int shard);
 /* The same for who has other things to do than to wait for a stopped process: or -EBUSY. */
 int glock__local_take_soon(struct local *l, unsigned int shard);
+/* And without waiting at all. */
+int glock__local_try(struct local *l, unsigned int shard);
 /* Rings for whoever is to be told; lets go of the table; and wakes them. */
 void glock__local_drop(struct local *l, unsigned int shard);
 /* The table gets more memory: 0, or -ENOSPC. */

@@ -49,24 +49,47 @@ void glock__local_sync_blocked(struct local *l)
 		l->lm.events->thaw(l->lm.owner);
 }
 
-static void fetch(struct local *l, unsigned int shard)
+/*
+ * True: the table is a stopped process's, it seems. All else is not to wait for that: the table is then
+ * asked for again and again, without waiting, until it is to be had.
+ */
+static bool fetch(struct local *l, unsigned int shard, bool again)
 {
 	struct glock__table *t = table_at(l, shard);
 	struct glock__table_event ev[BATCH];
 	int n;
 
 	do {
-		if (glock__local_take(l, shard))
-			return;
+		int err = again ? glock__local_try(l, shard) : glock__local_take_soon(l, shard);
+
+		if (err)
+			return err == -EBUSY;
 		for (n = 0; n < BATCH && glock__table_take(t, l->me, &ev[n]) > 0; n++)
 			glock__local_granted(l, shard, &ev[n]);
 		glock__local_drop(l, shard);
 		if (has_left(l))
-			return;
+			return false;
 		glock__local_sync_blocked(l);
 		for (int i = 0; i < n; i++)
 			deliver(l, &ev[i], shard);
 	} while (n == BATCH);
+	return false;
+}
+
+/* What is due, and what was but could not be fetched. */
+static void fetch_all(struct local *l, uint32_t due)
+{
+	uint32_t before = l->put_off, left = 0;
+
+	for (due |= before; due; due &= due - 1) {
+		unsigned int shard = (unsigned int)__builtin_ctz(due);
+
+		if (fetch(l, shard, before >> shard & 1))
+			left |= 1u << shard;
+	}
+	__atomic_store_n(&l->put_off, left, __ATOMIC_RELAXED);
+	if (left)
+		glock__local_on_guard(l);
 }
 
 static void start_recovery(struct local *l)
@@ -86,8 +109,8 @@ void glock__local_poll(struct local *l)
 	atom_store32(&l->slot->seen, atom_load32(&l->slot->bell));
 	due = has_left(l) ? 0 : atom_swap32(&l->slot->due, 0);
 	nothing = !due && !has_left(l);
-	for (; due; due &= due - 1)
-		fetch(l, (unsigned int)__builtin_ctz(due));
+	if (due || (l->put_off && !has_left(l)))
+		fetch_all(l, due);
 	if (!has_left(l)) {
 		glock__local_sync_blocked(l);
 		start_recovery(l);
@@ -105,7 +128,8 @@ static bool rung(const struct local *l)
 /* Whether somebody has to look around from time to time. */
 static bool on_guard(struct local *l)
 {
-	return atom_load32(&l->waiting) || __atomic_load_n(&l->blocked, __ATOMIC_RELAXED);
+	return atom_load32(&l->waiting) || __atomic_load_n(&l->blocked, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&l->put_off, __ATOMIC_RELAXED);
 }
 
 /* Sleeps on the bell, as whom the bit says. -EINTR: a signal handler ran. */
@@ -157,7 +181,7 @@ static void *service_thread(void *arg)
 	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
 		bool nap;
 
-		if (rung(l))
+		if (rung(l) || __atomic_load_n(&l->put_off, __ATOMIC_RELAXED))
 			glock__local_poll(l);
 		nap = naps_on(l, &left);
 		if (on_guard(l))

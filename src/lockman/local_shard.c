@@ -108,7 +108,10 @@ int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *o
 	return -err;
 }
 
-/* The size comes last: until then whoever comes next begins anew. */
+/*
+ * The size comes last: until then whoever comes next begins anew. One of our threads may leave the space
+ * meanwhile (local_death.c, purge): either it sees the size, or we see that it has left.
+ */
 static int make_table(struct local *l, unsigned int shard)
 {
 	static const struct glock__table_params params = {
@@ -120,7 +123,7 @@ static int make_table(struct local *l, unsigned int shard)
 	if (!err)
 		err = glock__table_init(table_at(l, shard), SHARD_FIRST, &params);
 	if (!err)
-		atom_store64(&l->head->shard[shard].size, SHARD_FIRST);
+		atom_swap64(&l->head->shard[shard].size, SHARD_FIRST);
 	return err;
 }
 
@@ -153,6 +156,11 @@ int glock__local_take(struct local *l, unsigned int shard)
 int glock__local_take_soon(struct local *l, unsigned int shard)
 {
 	return take(l, shard, WAIT_SHORTLY);
+}
+
+int glock__local_try(struct local *l, unsigned int shard)
+{
+	return take(l, shard, DO_NOT_WAIT);
 }
 
 /* ---- telling others ---- */

@@ -3,6 +3,7 @@
 #include "actor.h"
 
 #include "glock.h"
+#include "inside.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -386,4 +387,24 @@ void actor_end(struct actor *a)
 {
 	assert_int_equal(actor_do(a, "close"), 0);
 	reap(a);
+}
+
+void actor_begin(struct actor *a, const char *space, const char *how)
+{
+	actor_start(a);
+	assert_int_equal(actor_do(a, "open %s %s", space, how), 0);
+}
+
+int actors_left(const char *space)
+{
+	struct inside in;
+	struct actor a;
+
+	actor_begin(&a, space, ""); /* whoever comes looks after the dead */
+	actor_end(&a);
+	inside_look(space, &in);
+	if (!in.nodes && !in.locks && !in.wrong)
+		return 0;
+	print_error("left: %u nodes, %u locks; %s\n", in.nodes, in.locks, in.wrong ? in.wrong : "");
+	return -1;
 }

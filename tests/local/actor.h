@@ -14,8 +14,8 @@
  *	ways NUMBER N		asks so N times
  *	recovered		how often the recovery callback was called
  *	hold 1			the recovery callback does not return until hold 0
- *	lie I PID		when that process is found dead, it is said to be alive once more (test_death)
- *	die			when it is next to tell another node of a death (test_death)
+ *	lie I PID		when that process is found dead, it is said to be alive once more (test_recovery)
+ *	die			when it is next to tell another node of a death (test_recovery)
  *	linger MS		stays so long in a table when it looks who is in the way there (test_death)
  *	log			how many messages there were
  *	fork			what all this is worth in a child
@@ -48,6 +48,8 @@ extern bool actor_dies;
 void actor_main(int argc, char **argv);
 
 void actor_start(struct actor *a);
+/* And opens a space; how: "", or as to open. */
+void actor_begin(struct actor *a, const char *space, const char *how);
 void actor_send(struct actor *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The answer to the oldest line that has none yet; fails the test if there is none for long. */
 int64_t actor_answer(struct actor *a);
@@ -57,5 +59,7 @@ int64_t actor_do(struct actor *a, const char *fmt, ...) __attribute__((format(pr
 void actor_kill(struct actor *a);
 /* Closes its space and ends it. */
 void actor_end(struct actor *a);
+/* What all who have ended left in the space: 0, or -1 and said. */
+int actors_left(const char *space);
 
 #endif

@@ -21,14 +21,14 @@ const char *inside_path(const char *space)
 }
 
 /* NULL: there is none, or it cannot be mapped. */
-static struct head *map(const char *space)
+static struct head *map(const char *space, bool write)
 {
-	int fd = open(inside_path(space), O_RDONLY);
+	int fd = open(inside_path(space), write ? O_RDWR : O_RDONLY);
 	struct head *head;
 
 	if (fd < 0)
 		return NULL;
-	head = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	head = mmap(NULL, FILE_SIZE, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	return head == MAP_FAILED ? NULL : head;
 }
@@ -36,7 +36,7 @@ static struct head *map(const char *space)
 /* Whether that process has the lock of a table now, and has said so. */
 static bool has_table(const char *space, pid_t pid)
 {
-	struct head *head = map(space);
+	struct head *head = map(space, false);
 	bool has = false;
 
 	if (!head)
@@ -72,9 +72,29 @@ bool inside_stop(const char *space, pid_t pid, unsigned int tries)
 	return false;
 }
 
+bool inside_ring(const char *space, pid_t pid, unsigned int shard)
+{
+	struct head *head = map(space, true);
+	bool rung = false;
+
+	if (!head)
+		return false;
+	for (unsigned int i = 0; i < NODES && !rung; i++) {
+		struct wakes wakes = {0};
+
+		rung = head->slot[i].state == SLOT_LIVE && (pid_t)head->slot[i].pid == pid;
+		if (!rung)
+			continue;
+		glock__local_ring(&head->slot[i], 1u << shard, true, &wakes, i);
+		glock__local_wake(&head->slot[i]);
+	}
+	munmap(head, FILE_SIZE);
+	return rung;
+}
+
 void inside_look(const char *space, struct inside *in)
 {
-	struct local l = {.head = map(space)};
+	struct local l = {.head = map(space, false)};
 
 	*in = (struct inside){0};
 	if (!l.head) {

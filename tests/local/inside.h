@@ -22,6 +22,8 @@ void inside_look(const char *space, struct inside *in);
  * threads executes another program, and a forked one has them at once with ThreadSanitizer.
  */
 bool inside_stop(const char *space, pid_t pid, unsigned int tries);
+/* As somebody who has something for that process in that table. False: it is no node. */
+bool inside_ring(const char *space, pid_t pid, unsigned int shard);
 /* The file's path. */
 const char *inside_path(const char *space);
 

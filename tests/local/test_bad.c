@@ -397,6 +397,8 @@ static void removed(void **state)
 	assert_int_equal(actor_do(&a, "dq 0"), 0);
 	actor_end(&a);
 	actor_end(&b);
+	/* What they took with them was not the new one's. */
+	assert_int_equal(access(at("gone,0"), F_OK), 0);
 	assert_int_equal(actor_do(&c, "valid 0"), 1);
 	assert_int_equal(actor_do(&c, "dq 0"), 0);
 	actor_end(&c);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_recovery.c - what a dead process left is put in order before grants go on: by whom, by whom if
+ * that one dies, too, and that all who are kept waiting go on in the end.
+ */
+#include "actor.h"
+#include "local_impl.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SPACE "recovery"
+
+enum { A_WHILE = 100 };
+
+bool __real_glock__local_alive(struct local *l, unsigned int node);
+bool __wrap_glock__local_alive(struct local *l, unsigned int node);
+
+/* In an actor that was told to lie: one who dies right after it was asked for. */
+bool __wrap_glock__local_alive(struct local *l, unsigned int node)
+{
+	bool alive = __real_glock__local_alive(l, node);
+	uint32_t pid = l->head->slot[node].pid;
+
+	for (int i = 0; i < ACTOR_LIES && !alive; i++)
+		alive = __atomic_compare_exchange_n(&actor_lies[i], &(uint32_t){pid}, 0, false,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return alive;
+}
+
+void __real_glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
+			      unsigned int node);
+void __wrap_glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
+			      unsigned int node);
+
+/* In an actor that was told to die: it is about no table. */
+void __wrap_glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
+			      unsigned int node)
+{
+	if (!due && __atomic_load_n(&actor_dies, __ATOMIC_RELAXED))
+		kill(getpid(), SIGKILL);
+	__real_glock__local_ring(slot, due, urgent, wakes, node);
+}
+
+static struct actor a, b, c, d, e;
+
+static void begin(struct actor *who, const char *how)
+{
+	actor_begin(who, SPACE, how);
+}
+
+static int64_t recovered(void)
+{
+	return actor_do(&b, "recovered") + actor_do(&c, "recovered");
+}
+
+/* One of those who can puts in order what was left, before anybody is granted what he waits for. */
+static void one_survivor_recovers(void **state)
+{
+	struct actor *by, *other;
+
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&c, "recover");
+	begin(&d, "");
+	actor_do(&b, "hold 1");
+	actor_do(&c, "hold 1");
+	actor_do(&b, "lie 0 %d", c.pid);
+	actor_do(&c, "lie 0 %d", b.pid);
+	actor_do(&d, "lie 0 %d", b.pid);
+	actor_do(&d, "lie 1 %d", c.pid);
+	assert_int_equal(actor_do(&a, "nq 0 11 EX 0"), 0);
+	actor_send(&d, "nq 0 11 EX 0");
+	assert_false(actor_answers_within(&d, A_WHILE));
+	actor_kill(&a);
+	while (!recovered())
+		;
+	assert_false(actor_answers_within(&d, A_WHILE));
+	assert_int_equal(recovered(), 1);
+	/* Who says so is granted meanwhile. */
+	by = actor_do(&b, "recovered") ? &b : &c;
+	other = by == &b ? &c : &b;
+	assert_int_equal(actor_do(by, "nq 0 12 EX 0x4"), 0);
+	assert_int_equal(actor_do(by, "dq 0"), 0);
+	/*
+	 * It dies, too: the other one does it, for both; also if it was still alive when one looked first, and
+	 * is not at the next look.
+	 */
+	actor_kill(by);
+	while (actor_do(other, "recovered") < 1)
+		;
+	assert_false(actor_answers_within(&d, A_WHILE));
+	actor_do(other, "hold 0");
+	assert_int_equal(actor_answer(&d), 0);
+	assert_int_equal(actor_do(other, "recovered"), 2);
+	assert_int_equal(actor_do(&d, "died 0"), 1);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(other);
+	actor_end(&d);
+}
+
+/* By itself. */
+static void wait_until_dead(const struct actor *who)
+{
+	siginfo_t info;
+
+	assert_int_equal(waitid(P_PID, (id_t)who->pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+/* It has named who recovers, and dies before that one is told. Nobody waits for it. */
+static void who_names_a_recoverer_dies(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&d, "");
+	begin(&e, "");
+	assert_int_equal(actor_do(&a, "nq 0 18 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "nq 1 19 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "die"), 0);
+	actor_send(&d, "nq 0 18 EX 0");
+	actor_kill(&a);
+	wait_until_dead(&d);
+	actor_kill(&d);
+	assert_int_equal(actor_do(&e, "nq 0 19 EX 0"), 0);
+	assert_true(actor_do(&b, "recovered") > 0);
+	assert_int_equal(actor_do(&e, "dq 0"), 0);
+	actor_end(&b);
+	actor_end(&e);
+}
+
+/* It has said that all is in order, and dies before anybody is told that grants go on. */
+static void who_has_recovered_dies(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&d, "");
+	assert_int_equal(actor_do(&b, "hold 1"), 0);
+	assert_int_equal(actor_do(&b, "die"), 0);
+	assert_int_equal(actor_do(&a, "nq 0 20 EX 0"), 0);
+	actor_send(&d, "nq 0 20 EX 0");
+	actor_kill(&a);
+	while (!actor_do(&b, "recovered"))
+		;
+	assert_false(actor_answers_within(&d, A_WHILE));
+	actor_send(&b, "hold 0");
+	wait_until_dead(&b);
+	actor_kill(&b);
+	assert_int_equal(actor_answer(&d), 0);
+	assert_int_equal(actor_do(&d, "died 0"), 1);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(&d);
+}
+
+/* It is stopped: all wait for it and are told so, and go on when it does. */
+static void a_stopped_one_is_named(void **state)
+{
+	int64_t way;
+
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&d, "");
+	actor_do(&b, "hold 1");
+	assert_int_equal(actor_do(&a, "nq 0 15 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "nq 0 15 EX 0x40"), 0);
+	actor_kill(&a);
+	while (!actor_do(&b, "recovered"))
+		;
+	kill(b.pid, SIGSTOP);
+	do
+		way = actor_do(&d, "way 15");
+	while (way != b.pid + (1ll << 32));
+	assert_int_equal(actor_do(&d, "wait 0 100"), -ETIMEDOUT);
+	kill(b.pid, SIGCONT);
+	actor_do(&b, "hold 0");
+	assert_int_equal(actor_do(&d, "wait 0 60000"), 0);
+	assert_int_equal(actor_do(&d, "way 15"), 0);
+	assert_int_equal(actor_do(&d, "died 0"), 1);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(&b);
+	actor_end(&d);
+}
+
+/* Nobody is left who could: then nobody is kept waiting. */
+static void nobody_can_recover(void **state)
+{
+	(void)state;
+	begin(&a, "recover");
+	begin(&d, "");
+	assert_int_equal(actor_do(&a, "nq 0 13 EX 0"), 0);
+	actor_send(&d, "nq 0 13 EX 0");
+	assert_false(actor_answers_within(&d, A_WHILE));
+	actor_kill(&a);
+	assert_int_equal(actor_answer(&d), 0);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(&d);
+}
+
+/* All have died: who comes next and can recover does, before it is granted anything. */
+static void recovered_after_a_restart(void **state)
+{
+	(void)state;
+	begin(&a, "recover");
+	assert_int_equal(actor_do(&a, "nq 0 14 EX 0"), 0);
+	actor_kill(&a);
+	begin(&b, "recover");
+	assert_int_equal(actor_do(&b, "nq 0 14 EX 0"), 0);
+	assert_int_equal(actor_do(&b, "recovered"), 1);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&b);
+}
+
+static int nothing_is_left(void **state)
+{
+	(void)state;
+	return actors_left(SPACE);
+}
+
+#define TEST(function) cmocka_unit_test_teardown(function, nothing_is_left)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(one_survivor_recovers),  TEST(who_names_a_recoverer_dies),
+	    TEST(who_has_recovered_dies), TEST(a_stopped_one_is_named),
+	    TEST(nobody_can_recover),     TEST(recovered_after_a_restart),
+	};
+
+	actor_main(argc, argv);
+	signal(SIGPIPE, SIG_IGN);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
