@@ -402,7 +402,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 		}
 	}
 	gh->error = 0;
-	glock__holder_set(gl_space(gl), gh, 0);
+	atom_store32(&gh->state, 0); /* nobody sleeps until one that has it lets go */
 	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
 	    glock__list_empty(&gl_busy(gl)->holders))
 		return;

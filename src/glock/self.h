@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 struct glock;
+struct glock__busy;
 
 /* To a request: what the lock manager said, and when it was read. */
 struct glock__answer {
@@ -29,6 +30,8 @@ struct glock__answer {
 struct glock__self {
 	uint32_t number;                /* see glock__thread_number(); 0: none yet */
 	unsigned int working;           /* how deep it is in some space's work */
+	const struct glock *taken;      /* whose lock it took last and has; or NULL */
+	struct glock__busy *busy;       /* and the busy part of that */
 	struct glock *mine;             /* whose work it runs itself, see mine.c; or NULL */
 	struct glock *asking;           /* whose request it makes now, and takes the reply of */
 	struct glock__answer answer;    /* which is this one */
