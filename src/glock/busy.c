@@ -52,7 +52,7 @@ void glock__busy_detach(struct glock *gl)
 	struct glock__busy *b = gl_busy(gl);
 
 	assert(gl_held(gl) && glock__list_empty(&b->holders));
-	assert(b->work.place == GLOCK__NO_PLACE && !b->work.running);
+	assert(b->work.place == GLOCK__NO_PLACE && !b->work.state);
 	glock__publish_gone(gl);
 	b->more->flags = 0;
 	/* Whoever still looks at the futex must not take it for unchanged. */

@@ -100,10 +100,11 @@ static inline uint32_t gh_state(const struct glock__holder *gh)
 struct glock__work {
 	int64_t at;     /* when it is due */
 	uint32_t place; /* in the heap; GLOCK__NO_PLACE: not queued */
-	bool running;
-	bool begun; /* and has the glock's lock, or had it */
-	bool again; /* due again while running */
+	uint32_t state; /* GLOCK__WORK_; an atom */
 };
+#define GLOCK__WORK_RUNNING 1u
+#define GLOCK__WORK_BEGUN 2u /* and has the glock's lock, or had it */
+#define GLOCK__WORK_AGAIN 4u /* due again while running */
 #define GLOCK__NO_PLACE UINT32_MAX
 
 /* ---- glocks ---- */
@@ -361,6 +362,8 @@ void glock__pause(struct glock_space *space, bool pause);
 extern const struct glock__lm_events glock__events;
 /* As the program sees it. */
 void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
+/* Under gl->lock: what this thread kept of it. */
+void glock__take_in(struct glock *gl);
 /* A reply held back is looked at now; under gl->lock. */
 void glock__unfreeze(struct glock *gl);
 
@@ -468,9 +471,11 @@ void glock__wake(struct glock_space *space, uint32_t *word);
 
 /*
  * From begin, if that returns true, until end: the calling thread runs this glock's work by itself
- * as soon as it can. Not under any lock. waits: for a holder of it.
+ * as soon as it can. Not under any lock.
  */
-bool glock__mine_begin(struct glock *gl, bool waits);
+bool glock__mine_begin(struct glock *gl);
+/* What the lock manager has; what it says of this glock is kept until its lock is taken right after. */
+void glock__mine_fetch(struct glock *gl);
 /* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
 void glock__attend(struct glock_space *space, bool begin);
 /* Runs what was queued since; under gl->lock, which it drops and takes again. */
