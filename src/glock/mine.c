@@ -73,7 +73,9 @@ void glock__mine_end(struct glock *gl)
 	assert(self->mine == gl);
 	mine_run(gl);
 	if (self->attends) {
+		self->keeps = true;
 		glock__attend(gl_space(gl), false);
+		self->keeps = false;
 		mine_run(gl);
 	}
 	self->mine = NULL;
