@@ -4,11 +4,9 @@
 #include "kernel_file.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +19,7 @@ const char *const glock__cluster_states[] = {
     [GLOCK__CLUSTER_FINE] = "all is well",
     [GLOCK__CLUSTER_STOPPED] = "the lockspace is stopped",
     [GLOCK__CLUSTER_NO_QUORUM] = "the cluster has no quorum",
+    [GLOCK__CLUSTER_APART] = "the others went on without this node",
     [GLOCK__CLUSTER_NO_DAEMON] = "dlm_controld is gone",
     [GLOCK__CLUSTER_NO_LOCKSPACE] = "the lockspace is gone",
 };
@@ -77,98 +76,20 @@ static bool daemon_there(struct glock__cluster *c)
 	return p.fd < 0 && c->daemon >= 0;
 }
 
-/* ---- libquorum; the names and numbers are those of corosync/quorum.h ---- */
-
-enum { CS_OK = 1, CS_TRACK_CHANGES = 2, CS_DISPATCH_ALL = 2 };
-
-struct libquorum {
-	int (*initialize)(uint64_t *handle, void *callbacks, uint32_t *type);
-	int (*finalize)(uint64_t handle);
-	int (*getquorate)(uint64_t handle, int *quorate);
-	int (*fd_get)(uint64_t handle, int *fd);
-	int (*trackstart)(uint64_t handle, unsigned int flags);
-	int (*dispatch)(uint64_t handle, int types);
-};
-
-static const char *const symbols[] = {"quorum_initialize", "quorum_finalize",   "quorum_getquorate",
-				      "quorum_fd_get",     "quorum_trackstart", "quorum_dispatch"};
-
-static struct libquorum libquorum;
-static bool libquorum_there;
-
-static void load(void)
-{
-	void *handle = dlopen("libquorum.so.5", RTLD_NOW | RTLD_LOCAL);
-	char *at = (char *)&libquorum;
-
-	for (size_t i = 0; handle && i < sizeof(symbols) / sizeof(*symbols); i++) {
-		void *symbol = dlsym(handle, symbols[i]);
-
-		if (!symbol) {
-			dlclose(handle);
-			return;
-		}
-		memcpy(at + i * sizeof(symbol), &symbol, sizeof(symbol));
-	}
-	libquorum_there = handle != NULL;
-}
-
-/* It is asked afterwards; that it told is enough. */
-static void told(uint64_t handle, uint32_t quorate, uint64_t ring, uint32_t n, uint32_t *nodes)
-{
-	(void)handle, (void)quorate, (void)ring, (void)n, (void)nodes;
-}
-
-static void connect_quorum(struct glock__cluster *c)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct {
-		void (*notify)(uint64_t, uint32_t, uint64_t, uint32_t, uint32_t *);
-	} callbacks = {told};
-	uint32_t type;
-
-	pthread_once(&once, load);
-	c->quorum_fd = -1;
-	c->have_quorum =
-	    libquorum_there && libquorum.initialize(&c->quorum, &callbacks, &type) == CS_OK;
-	if (c->have_quorum && (libquorum.trackstart(c->quorum, CS_TRACK_CHANGES) != CS_OK ||
-			       libquorum.fd_get(c->quorum, &c->quorum_fd) != CS_OK))
-		c->quorum_fd = -1;
-}
-
-bool glock__cluster_quorate(struct glock__cluster *c)
-{
-	int quorate = 0;
-
-	if (!c->have_quorum)
-		connect_quorum(c);
-	if (!c->have_quorum)
-		return true; /* corosync does not talk to us: dlm_controld ends with it */
-	if (c->quorum_fd >= 0)
-		libquorum.dispatch(c->quorum, CS_DISPATCH_ALL);
-	if (libquorum.getquorate(c->quorum, &quorate) == CS_OK)
-		return quorate;
-	libquorum.finalize(c->quorum);
-	c->have_quorum = false;
-	c->quorum_fd = -1;
-	return true;
-}
-
 /* ---- all of it ---- */
 
 void glock__cluster_open(struct glock__cluster *c)
 {
-	*c = (struct glock__cluster){.daemon = connect_daemon(), .quorum_fd = -1};
-	connect_quorum(c);
+	c->daemon = connect_daemon();
+	glock__quorum_open(&c->quorum);
 }
 
 void glock__cluster_close(struct glock__cluster *c)
 {
 	if (c->daemon >= 0)
 		close(c->daemon);
-	if (c->have_quorum)
-		libquorum.finalize(c->quorum);
-	*c = (struct glock__cluster){.daemon = -1, .quorum_fd = -1};
+	c->daemon = -1;
+	glock__quorum_close(&c->quorum);
 }
 
 /* Each step of recovery sets a bit, this one at its end; to stop clears them. */
@@ -198,8 +119,10 @@ enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const ch
 
 	if (!daemon_there(c))
 		return GLOCK__CLUSTER_NO_DAEMON;
-	if (!glock__cluster_quorate(c))
+	if (!glock__quorum_there(&c->quorum))
 		return GLOCK__CLUSTER_NO_QUORUM;
+	if (glock__quorum_apart(&c->quorum))
+		return GLOCK__CLUSTER_APART;
 	status = recover_status(lockspace);
 	if (status < 0)
 		return GLOCK__CLUSTER_NO_LOCKSPACE;
@@ -346,18 +269,50 @@ void glock__cluster_tidy(const char *lockspace)
 	rmdir(COMMS "/glock");
 }
 
+/* A lockspace of programs has a device, unless one is just about to join or to leave. */
+static bool has_device(const char *lockspace)
+{
+	char misc[96], dev[96];
+
+	snprintf(misc, sizeof(misc), "/dev/misc/dlm_%s", lockspace);
+	snprintf(dev, sizeof(dev), "/dev/dlm_%s", lockspace);
+	return !access(misc, F_OK) || !access(dev, F_OK);
+}
+
+bool glock__cluster_of_gfs2(const char *lockspace)
+{
+	DIR *dir = opendir("/sys/fs/gfs2"); /* CLUSTER:LOCKSPACE */
+	struct dirent *e;
+	const char *name;
+	bool found = false;
+
+	while (dir && !found && (e = readdir(dir))) {
+		name = strchr(e->d_name, ':');
+		found = name && !strcmp(name + 1, lockspace);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 int glock__cluster_release(const char *lockspace)
 {
 	int fd = connect_daemon(), err;
-	char path[160];
+	char path[160], done[192];
 
 	if (fd >= 0) {
 		close(fd);
 		return -EBUSY; /* it is for dlm_controld to start it */
 	}
+	if (glock__cluster_of_gfs2(lockspace))
+		return -EBUSY;
+	snprintf(path, sizeof(path), "/sys/kernel/dlm/%s", lockspace);
+	if (!has_device(lockspace)) {
+		snprintf(done, sizeof(done), "%s/event_done", path);
+		return access(done, F_OK) ? 0 : glock__kernel_file_put(done, "-1");
+	}
 	if (recover_status(lockspace))
 		return 0;
 	err = only_member(lockspace);
-	snprintf(path, sizeof(path), "/sys/kernel/dlm/%s", lockspace);
 	return err ? err : put_number(path, "control", 1);
 }

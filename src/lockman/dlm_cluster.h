@@ -4,14 +4,15 @@
  *
  * What is asked, and whom:
  *   dlm_controld   has a socket; a connection to it breaks when it ends
- *   quorum         corosync, through libquorum, which is looked for when the program runs. It answers
- *                  root only, or whom its configuration names; else quorum is not known
+ *   quorum         corosync, see dlm_quorum.h
  *   lockspace      /sys/kernel/dlm: is it there, is it stopped
  *   members        /sys/kernel/config/dlm, where dlm_controld puts them before it has the kernel
  *                  recover without those that are gone
  */
 #ifndef GLOCK_LOCKMAN_DLM_CLUSTER_H
 #define GLOCK_LOCKMAN_DLM_CLUSTER_H
+
+#include "dlm_quorum.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@ enum glock__cluster_state {
 	GLOCK__CLUSTER_STOPPED, /* the lockspace: nothing is granted until it is started again */
 	/* Other nodes may have taken over whatever is held here. */
 	GLOCK__CLUSTER_NO_QUORUM,
+	GLOCK__CLUSTER_APART, /* they did, until a moment ago; said once */
 	GLOCK__CLUSTER_NO_DAEMON,
 	GLOCK__CLUSTER_NO_LOCKSPACE,
 };
@@ -29,9 +31,7 @@ extern const char *const glock__cluster_states[];
 
 struct glock__cluster {
 	int daemon; /* connection to dlm_controld, or -1 */
-	int quorum_fd;
-	uint64_t quorum; /* libquorum's handle */
-	bool have_quorum;
+	struct glock__quorum quorum;
 };
 
 /* Connects to what is there. Never fails: what is not there is missing. */
@@ -43,9 +43,6 @@ enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const ch
 
 /* The lockspace is there and not stopped. */
 bool glock__cluster_runs(const char *lockspace);
-
-/* As far as is known: no news is good news. */
-bool glock__cluster_quorate(struct glock__cluster *c);
 
 #define GLOCK__CLUSTER_NODES 64
 struct glock__cluster_nodes {
@@ -60,10 +57,14 @@ bool glock__cluster_has(const struct glock__cluster_nodes *nodes, uint32_t id);
 /*
  * A lockspace whose dlm_controld has died is stopped, and nobody will start it again: whoever waits
  * in it waits for ever, also to close it. This starts it with no other member, so that they can
- * go. Only when the others count this node as dead, and nobody here uses what is granted then. Root
- * only. 0: done, or not needed.
+ * go. Only when the others count this node as dead, and nobody here uses what is granted then. Who was just
+ * leaving or joining waits for dlm_controld's answer, for ever: this gives it, that it cannot be. Root only.
+ * 0: done, or not needed; -EBUSY: dlm_controld runs, or it is a file system's, which must not go on.
  */
 int glock__cluster_release(const char *lockspace);
+
+/* A GFS2 that is mounted here has it. */
+bool glock__cluster_of_gfs2(const char *lockspace);
 /* What was configured for that goes with the lockspace, or the next dlm_controld would trip over it. */
 void glock__cluster_tidy(const char *lockspace);
 

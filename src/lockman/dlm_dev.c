@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static_assert(GLOCK__LVB_LEN == DLM_USER_LVB_LEN, "value block");
@@ -263,16 +264,28 @@ static bool exists(const char *lockspace)
 	return there(path);
 }
 
+/* Who is leaving it needs a moment: it has no device then. */
+static bool goes(const char *lockspace)
+{
+	const struct timespec moment = {.tv_nsec = 20000000};
+
+	for (int i = 0; exists(lockspace) && i < 100; i++)
+		nanosleep(&moment, NULL);
+	return !exists(lockspace);
+}
+
 /* Whoever opened it and did not leave counts once. libdlm says that all went well, whatever happened. */
 static int release_forced(const struct glock__libdlm *lib, const char *lockspace)
 {
 	for (int i = 0; exists(lockspace) && i < 1000; i++) {
 		void *ls;
+		int err;
 
 		errno = 0;
 		ls = lib->open_lockspace(lockspace);
+		err = errno ? -errno : -EIO;
 		if (!ls)
-			return !exists(lockspace) ? 0 : errno ? -errno : -EIO;
+			return goes(lockspace) ? 0 : err;
 		lib->release_lockspace(lockspace, ls, 2);
 	}
 	return exists(lockspace) ? -EBUSY : 0;
@@ -306,6 +319,10 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 	if (!exists(name)) {
 		snprintf(why, size, "lockspace %s: this node is not in it", name);
 		return -ENOENT;
+	}
+	if (glock__cluster_of_gfs2(name)) {
+		snprintf(why, size, "lockspace %s: a GFS2 that is mounted has it", name);
+		return -EBUSY;
 	}
 	user = other_user(name);
 	if (user) {

@@ -7,8 +7,8 @@
  *
  *   stopped   the lockspace: the kernel recovers, or a node joins. What is held stays held by us, and
  *             nobody is granted anything meanwhile, here or elsewhere: pause, resume.
- *   lost      no quorum, no dlm_controld, no lockspace: others may have taken over what we hold.
- *             All holders are told, caches are dropped and not written, and the device is closed
+ *   lost      no quorum, no dlm_controld, no lockspace, or the others went on without this node for a
+ *             while: they may have taken over what we hold. All holders are told, caches are dropped and not written, and the device is closed
  *             (lost). When the cluster is there again it is joined anew, without any lock (back).
  *
  * Closing. Requests that wait in the kernel while the lockspace is stopped cannot be interrupted,
@@ -49,7 +49,7 @@ static bool stopping(struct dlm *d)
 static void doze(struct dlm *d, const struct glock__cluster *c, int ms)
 {
 	struct pollfd p[3] = {{.fd = d->stop_fd, .events = POLLIN},
-			      {.fd = c->quorum_fd, .events = POLLIN},
+			      {.fd = c->quorum.fd, .events = POLLIN},
 			      {.fd = c->daemon, .events = POLLIN}};
 
 	poll(p, 3, ms);

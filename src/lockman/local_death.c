@@ -66,16 +66,9 @@ static void purge(struct local *l, unsigned int node)
 			purge_table(l, i, node);
 }
 
-/* How many are being recovered; if none is any more, all are told that grants go on. */
-static void count_blocked(struct local *l)
+/* All look: whether grants go on, and whether there is something to be put in order. */
+static void ring_all(struct local *l)
 {
-	uint32_t before = l->head->blocked, n = 0;
-
-	for (unsigned int i = 0; i < slots_end(l); i++)
-		n += atom_load32(&l->head->slot[i].state) == SLOT_RECOVERING;
-	atom_store32(&l->head->blocked, n);
-	if (n || !before)
-		return;
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];
 		struct wakes wakes = {0};
@@ -85,6 +78,21 @@ static void count_blocked(struct local *l)
 		glock__local_ring(slot, 0, true, &wakes, i);
 		glock__local_wake(slot);
 	}
+}
+
+/*
+ * How many are being recovered; if none is any more, all are told that grants go on. (Who is not, since
+ * the teller was stopped or killed, sees it in local_watch.c.)
+ */
+static void count_blocked(struct local *l)
+{
+	uint32_t before = l->head->blocked, n = 0;
+
+	for (unsigned int i = 0; i < slots_end(l); i++)
+		n += atom_load32(&l->head->slot[i].state) == SLOT_RECOVERING;
+	atom_store32(&l->head->blocked, n);
+	if (!n && before)
+		ring_all(l);
 }
 
 static void clear_dead(struct local *l, unsigned int node);
@@ -146,7 +154,7 @@ static void clear_dead(struct local *l, unsigned int node)
 		name_recoverers(l);
 }
 
-/* What a dead process was about when it had the mutex. */
+/* What a dead process was about when it had the mutex; and whom it had not told yet. */
 static void tidy_members(struct local *l)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++)
@@ -154,6 +162,7 @@ static void tidy_members(struct local *l)
 			clear_dead(l, i);
 	if (l->head->blocked)
 		name_recoverers(l);
+	ring_all(l);
 }
 
 static int take_members(struct local *l, bool wait)

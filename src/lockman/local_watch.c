@@ -235,6 +235,8 @@ void glock__local_watch(struct local *l)
 		return;
 	if (atom_load32(&l->head->blocked))
 		glock__local_recovery_start(l);
+	else if (__atomic_load_n(&l->blocked, __ATOMIC_RELAXED))
+		glock__local_poll(l); /* who was to tell us was stopped or killed */
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
 	tell_of_recovery(l, now);

@@ -375,6 +375,11 @@ static int nothing_to_watch(const struct run *r)
 		complain("nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording "
 			 "of one",
 			 r->title);
+	else if (r->o.n_nodes || r->found.n > 1)
+		complain("nothing to watch: all nodes answer, and none has an OCFS2 or GFS2 "
+			 "mounted%s, or a "
+			 "process in a lock space of libglock",
+			 r->o.roots.mount_point ? " there" : "");
 	else if (r->o.roots.mount_point)
 		complain("nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster "
 			 "(debugfs %s); if it is a recording, --recording says so",

@@ -341,7 +341,9 @@ int option_take(struct options *o, int option, char *arg)
 		return -1;
 	case OPT_SSH:
 		o->ssh = arg;
-		return -1;
+		return arg[strspn(arg, " \t")]
+			   ? -1
+			   : option_usage("--ssh wants the words of a command", "there are none");
 	case OPT_NO_AGENT:
 		o->no_agent = true;
 		return -1;

@@ -119,15 +119,22 @@ def rejoin(cluster, build, n):
 
 
 def is_whole(cluster, n):
-    """That machine sees all of them, and so does its dlm_controld."""
-    seen = cluster.run(n, "corosync-quorumtool -s; dlm_tool status", check=False)
+    """That machine sees all of them, so does its dlm_controld, and it waits for nothing."""
+    seen = cluster.run(n, "corosync-quorumtool -s; dlm_tool status; dlm_tool ls", check=False)
     members = re.findall(r"^node (\d+) M", seen, re.M)
-    return re.search(r"^Quorate: +Yes", seen, re.M) and len(members) == len(cluster.numbers)
+    return re.search(r"^Quorate: +Yes", seen, re.M) and len(members) == len(cluster.numbers) and \
+        not re.search("kern_stop|^new status", seen, re.M)
 
 
 def make_whole(cluster, build, patience=10):
-    """What a test left of the cluster is no concern of the next one; who had to be brought back."""
+    """Whatever has been done to the cluster, be it by its own daemons; who had to be brought back."""
     back = []
+    for n in cluster.numbers:
+        if not cluster.runs(n):
+            back.append(n)
+            cluster.reboot(n)
+        cluster.resume(n)
+        cluster.link(n, True)
     for n in cluster.numbers:
         end = time.monotonic() + patience
         while not (whole := is_whole(cluster, n)) and time.monotonic() < end:

@@ -22,7 +22,7 @@ import tempfile
 import time
 
 MODULES = """virtio_pci virtio_blk virtio_net 9p 9pnet_virtio overlay configfs dlm gfs2 ocfs2
-    ocfs2_stack_o2cb ocfs2_stack_user ocfs2_dlm ocfs2_nodemanager ocfs2_dlmfs""".split()
+    ocfs2_stack_o2cb ocfs2_stack_user ocfs2_dlm ocfs2_nodemanager ocfs2_dlmfs loop""".split()
 
 # The machine's first process: mounts the root and goes there.
 INIT = """#!/bin/busybox sh
@@ -247,7 +247,7 @@ class Cluster:
     def _await(self, n, seconds=240):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if self.qemu[n].poll() is not None:
+            if not self.runs(n):
                 raise Trouble(f"node{n}: QEMU ended: " + open(self._path(f"qemu{n}")).read())
             try:
                 if "machine is up" in open(self._path(f"console{n}"), errors="replace").read():
@@ -282,11 +282,6 @@ class Cluster:
             self.run(n, "mount -t gfs2 -o noatime /dev/vda /mnt/gfs2")
             self.run(n, "mount -t ocfs2 -o noatime /dev/vdb /mnt/ocfs2")
 
-    def unmount(self):
-        """The file systems would not survive what is done to the cluster next."""
-        for n in self.numbers:
-            self.run(n, "for fs in gfs2 ocfs2; do ! mountpoint -q /mnt/$fs || umount /mnt/$fs; done")
-
     def reboot(self, n):
         """A machine that was killed comes back, and joins."""
         open(self._path(f"console{n}"), "w").close()
@@ -297,6 +292,9 @@ class Cluster:
     def join(self, n):
         """Starts corosync and dlm_controld there."""
         self.run(n, JOIN)
+
+    def runs(self, n):
+        return self.qemu[n].poll() is None
 
     def kill(self, n):
         """Its power is cut."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """run.py BUILD_DIR [OPTION...] [TEST...] - tests on a real cluster of three emulated machines.
 
-Boots it, runs the functions named test_* of each test_*.py here, in the order in which they
-stand there, and prints TAP; those of modules with LATE, which leave a machine without power, after others; those of
-modules with LAST, which end parts of the cluster, on machines booted anew and without the file systems. Each gets the
-cluster and the build folder; what it returns is printed as a comment: the figures. Functions that say takes_long run
-where they are asked for, or with --all.
+Boots it, runs the functions named test_* of each test_*.py here, in the order in which they stand there, and
+prints TAP; those of modules with LATE, which leave a machine without power, after others; those of modules with
+LAST, which end parts of the cluster, on machines booted anew, without the file systems, and each finds a whole
+cluster, whatever the one before left. Each gets the cluster and the build folder; what it returns is printed as a
+comment: the figures. Functions that say takes_long run where they are asked for, or with --all.
 
   --but=TEST,...  all but those
   --again         what fails is tried once more, on machines booted anew, and has failed if it fails there,
@@ -52,6 +52,11 @@ def hangs(*_):
     raise Trouble(f"no end after {LONGEST} s")
 
 
+def ended(number, _):
+    """By whoever started it: the machines go, too."""
+    sys.exit(128 + number)
+
+
 def again_and_again(chosen, seconds):
     """For that long, in any order."""
     end = time.monotonic() + seconds
@@ -81,11 +86,11 @@ class Report:
             say(f"FAILED, and is tried once more: {label}")
 
 
-def boot(cluster, report, final):
+def boot(cluster, report, final, file_systems):
     began = time.monotonic()
-    label = "three machines form a cluster"
+    label = "three machines form a cluster" + ("" if file_systems else ", without file systems")
     try:
-        cluster.up()
+        cluster.up(file_systems)
     except Trouble as trouble:
         report.not_passed(label, trouble, final)
         return False
@@ -93,13 +98,6 @@ def boot(cluster, report, final):
     say(f"{time.monotonic() - began:.0f} s, Linux {cluster.run(1, 'uname -r').strip()}")
     say("ssh -F " + cluster._path("ssh_config") + " node1")
     return True
-
-
-def begin(cluster, build, mounted):
-    """Whatever the last one left."""
-    if not mounted:
-        for n in make_whole(cluster, build):
-            say(f"node{n} was not in the cluster and has been brought back")
 
 
 def last_words(cluster):
@@ -112,21 +110,19 @@ def last_words(cluster):
             say(trouble)
 
 
-def on_a_cluster(chosen, build, report, final, keep=False):
+def on_a_cluster(chosen, file_systems, build, report, final, keep=False):
     """Those that failed; None: the machines did not come up."""
-    failed, mounted = [], True
+    failed = []
     with Cluster() as cluster:
-        if not boot(cluster, report, final):
+        if not boot(cluster, report, final, file_systems):
             return None
         for one in chosen:
-            label, function, last = one
+            label, function, _ = one
             began = time.monotonic()
             signal.alarm(LONGEST)
             try:
-                if last and mounted:
-                    mounted = False
-                    cluster.unmount()
-                begin(cluster, build, mounted)
+                for n in [] if file_systems else make_whole(cluster, build):
+                    say(f"node{n} was not in the cluster and has been brought back")
                 report.passed(label, function(cluster, build))
             except Exception:  # whatever it is, the next test goes on
                 failed.append(one)
@@ -145,7 +141,7 @@ def on_clusters(chosen, build, report, final, keep=False):
     for last in (False, True):
         group = [one for one in chosen if one[2] == last]
         if group:
-            left = on_a_cluster(group, build, report, final, keep)
+            left = on_a_cluster(group, not last, build, report, final, keep)
             failed += group if left is None else left
     return failed
 
@@ -161,8 +157,12 @@ def main():
     chosen = list(tests(arguments[1:], but, "--all" in sys.argv))
     again = "--again" in sys.argv
     signal.signal(signal.SIGALRM, hangs)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ended)
     if soak:
-        on_a_cluster(again_and_again(chosen, soak), build, report, True, keep)
+        # what ends parts of the cluster does so without file systems, and then so do all
+        file_systems = not any(last for *_, last in chosen)
+        on_a_cluster(again_and_again(chosen, soak), file_systems, build, report, True, keep)
     else:
         failed = on_clusters(chosen, build, report, not again, keep)
         if again and failed:

@@ -226,6 +226,38 @@ def test_o2top_traces_and_leaves_no_trace(cluster, build):
     return "\n".join(said) + f"\nleft by one that was killed, and removed: {left}"
 
 
+@contextlib.contextmanager
+def second_gfs2(cluster):
+    """node1 has another one, that it shares with nobody, and takes locks of a file of each again and again."""
+    cluster.run(1, """truncate -s 200M /tmp/second && mkdir -p /mnt/second /mnt/gfs2/db &&
+        mkfs.gfs2 -q -O -p lock_dlm -t glock:second -j 1 -J 8 /tmp/second &&
+        mount -t gfs2 -o loop,noatime /tmp/second /mnt/second &&
+        for i in $(seq 20); do echo s >/mnt/second/s$i; done; echo s >/mnt/gfs2/db/first""")
+    try:
+        with going(cluster, 1, """until stop; do
+                cat /mnt/second/s20 /mnt/gfs2/db/first; sync; echo 2 >/proc/sys/vm/drop_caches
+                started; sleep 0.3
+            done"""):
+            yield {"fs1": int(cluster.run(1, "stat -c %i /mnt/gfs2/db/first")),
+                   "second": int(cluster.run(1, "stat -c %i /mnt/second/s20"))}
+    finally:
+        cluster.run(1, "umount /mnt/second; rm -f /tmp/second", check=False)
+
+
+def test_o2top_traces_two_gfs2_of_one_node(cluster, build):
+    """The event names a device; which file system that is differs from node to node."""
+    with second_gfs2(cluster) as numbers:
+        def seen(frame):
+            return {(r["lockspace"].split(":")[-1], r["ino"]) for r in rows([frame])
+                    if r["ino"] in numbers.values() and r["wait_s"] > 0 and not r["estimated"]}
+
+        with watching(cluster, build, "--trace", "--fs", "gfs2", "-t", "2") as run:
+            frames = until(run, lambda f: seen(f) == set(numbers.items()))
+    assert seen(frames[-1]) == set(numbers.items()), (numbers, list(map(seen, frames)))
+    assert set.union(*map(seen, frames)) == set(numbers.items()), (numbers, list(map(seen, frames)))
+    return f"in frame {len(frames)}: {sorted(numbers.items())}, each in its own file system"
+
+
 def gone(cluster):
     """No machine has an instance of a trace any more, be it a little later."""
     end = time.monotonic() + LONG

@@ -224,6 +224,28 @@ static void nobody_answers(void **state)
 	free(text);
 }
 
+/* All of them, and there is nothing: which is not about this machine. */
+static void nothing_on_any_node(void **state)
+{
+	const struct fake *f = *state;
+	char command[512], *text;
+	int status;
+
+	use(f, "ocfs2-hot", "t0\n");
+	snprintf(command, sizeof(command),
+		 "cd %s && for n in 1 2 3; do mkdir -p empty/t0/node$n/ocfs2 empty/t0/node$n/gfs2; "
+		 "cp \"$O2TOP_CAPTURE\"/t0/node$n/uptime \"$O2TOP_CAPTURE\"/t0/node$n/realtime "
+		 "empty/t0/node$n; done",
+		 f->root);
+	assert_int_equal(system(command), 0);
+	snprintf(command, sizeof(command), "%s/empty", f->root);
+	setenv("O2TOP_CAPTURE", command, 1);
+	text = run_text(args_for("--once 2>&1"), &status);
+	assert_int_equal(status, 1);
+	assert_non_null(strstr(text, "all nodes answer, and none has an OCFS2 or GFS2 mounted"));
+	free(text);
+}
+
 static size_t count_of(const char *text, const char *what)
 {
 	size_t n = 0;
@@ -536,6 +558,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(the_same_as_the_recording, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(a_node_that_refuses, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(nobody_answers, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(nothing_on_any_node, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(what_programs_read, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(a_mute_node, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(nodes_that_lie, set_up, tear_down),

@@ -163,6 +163,10 @@ def more_than_one_thing_to_show():
         assert not out and "One of them" in err, (arguments, err)
     _, err = o2top("--columns", " ,", "ocfs2-hot", status=2)
     assert "no such column: none at all" in err, err
+    # from a variable that is not set: not the nodes' names as commands
+    for nothing in ("", " \t"):
+        _, err = o2top("-b", "--ssh", nothing, "-n", "true", status=2)
+        assert "--ssh wants the words of a command" in err, err
 
 
 # ---- monitoring plugin ---------------------------------------------------------------------------

@@ -177,6 +177,7 @@ static int64_t do_fork(void)
 }
 
 uint32_t actor_lies[ACTOR_LIES], actor_lingers;
+bool actor_dies;
 
 static int64_t do_lie(unsigned int i, uint32_t pid)
 {
@@ -245,6 +246,10 @@ static int64_t act(char *line)
 		return do_hold(atoi(words[1]));
 	if (IS("linger", 1)) {
 		__atomic_store_n(&actor_lingers, (uint32_t)atoi(words[1]), __ATOMIC_RELAXED);
+		return 0;
+	}
+	if (IS("die", 0)) {
+		__atomic_store_n(&actor_dies, true, __ATOMIC_RELAXED);
 		return 0;
 	}
 	if (IS("lie", 2))

@@ -15,6 +15,7 @@
  *	recovered		how often the recovery callback was called
  *	hold 1			the recovery callback does not return until hold 0
  *	lie I PID		when that process is found dead, it is said to be alive once more (test_death)
+ *	die			when it is next to tell another node of a death (test_death)
  *	linger MS		stays so long in a table when it looks who is in the way there (test_death)
  *	log			how many messages there were
  *	fork			what all this is worth in a child
@@ -39,8 +40,9 @@ struct actor {
 /* What "lie" set, by I. */
 enum { ACTOR_LIES = 2 };
 extern uint32_t actor_lies[ACTOR_LIES];
-/* What "linger" set. */
+/* What "linger" and "die" set. */
 extern uint32_t actor_lingers;
+extern bool actor_dies;
 
 /* Runs the actor and does not return, if this process is to be one. */
 void actor_main(int argc, char **argv);

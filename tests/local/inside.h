@@ -18,7 +18,8 @@ struct inside {
 void inside_look(const char *space, struct inside *in);
 /*
  * Stops that child with the lock of a table, wherever it is in there. False: it would not be, as often
- * as it was tried, and goes on.
+ * as it was tried, and goes on. It must be at work: a SIGSTOP is lost where a process that has several
+ * threads executes another program, and a forked one has them at once with ThreadSanitizer.
  */
 bool inside_stop(const char *space, pid_t pid, unsigned int tries);
 /* The file's path. */

@@ -55,6 +55,20 @@ size_t __wrap_glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 	return __real_glock__table_blockers(t, lkid, out, max);
 }
 
+void __real_glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
+			      unsigned int node);
+void __wrap_glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
+			      unsigned int node);
+
+/* In an actor that was told to die: it is about no table. */
+void __wrap_glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
+			      unsigned int node)
+{
+	if (!due && __atomic_load_n(&actor_dies, __ATOMIC_RELAXED))
+		kill(getpid(), SIGKILL);
+	__real_glock__local_ring(slot, due, urgent, wakes, node);
+}
+
 static struct actor a, b, c, d, e;
 
 static void begin(struct actor *who, const char *how)
@@ -419,6 +433,60 @@ static void one_survivor_recovers(void **state)
 	actor_end(&d);
 }
 
+/* By itself. */
+static void wait_until_dead(const struct actor *who)
+{
+	siginfo_t info;
+
+	assert_int_equal(waitid(P_PID, (id_t)who->pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+/* It has named who recovers, and dies before that one is told. Nobody waits for it. */
+static void who_names_a_recoverer_dies(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&d, "");
+	begin(&e, "");
+	assert_int_equal(actor_do(&a, "nq 0 18 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "nq 1 19 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "die"), 0);
+	actor_send(&d, "nq 0 18 EX 0");
+	actor_kill(&a);
+	wait_until_dead(&d);
+	actor_kill(&d);
+	assert_int_equal(actor_do(&e, "nq 0 19 EX 0"), 0);
+	assert_true(actor_do(&b, "recovered") > 0);
+	assert_int_equal(actor_do(&e, "dq 0"), 0);
+	actor_end(&b);
+	actor_end(&e);
+}
+
+/* It has said that all is in order, and dies before anybody is told that grants go on. */
+static void who_has_recovered_dies(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&d, "");
+	assert_int_equal(actor_do(&b, "hold 1"), 0);
+	assert_int_equal(actor_do(&b, "die"), 0);
+	assert_int_equal(actor_do(&a, "nq 0 20 EX 0"), 0);
+	actor_send(&d, "nq 0 20 EX 0");
+	actor_kill(&a);
+	while (!actor_do(&b, "recovered"))
+		;
+	assert_false(actor_answers_within(&d, A_WHILE));
+	actor_send(&b, "hold 0");
+	wait_until_dead(&b);
+	actor_kill(&b);
+	assert_int_equal(actor_answer(&d), 0);
+	assert_int_equal(actor_do(&d, "died 0"), 1);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	actor_end(&d);
+}
+
 /* It is stopped: all wait for it and are told so, and go on when it does. */
 static void a_stopped_one_is_named(void **state)
 {
@@ -507,6 +575,8 @@ int main(int argc, char **argv)
 	    TEST(forks_and_descriptors),
 	    TEST(withdrawn),
 	    TEST(one_survivor_recovers),
+	    TEST(who_names_a_recoverer_dies),
+	    TEST(who_has_recovered_dies),
 	    TEST(a_stopped_one_is_named),
 	    TEST(nobody_can_recover),
 	    TEST(recovered_after_a_restart),

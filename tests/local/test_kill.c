@@ -5,6 +5,7 @@
  */
 #include "checker.h"
 #include "inside.h"
+#include "sanitizer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +22,9 @@
 
 #include <cmocka.h>
 
-enum { KILLS = 1000, INSIDE = 100, TRIES = 400, STOPS = 300, PATIENCE_MS = 60000 };
+/* With ThreadSanitizer a process takes many times as long to begin. */
+enum { KILLS = GLOCK__TSAN ? 200 : 1000, INSIDE = 100, TRIES = 400, STOPS = 300 };
+enum { PATIENCE_MS = 60000 };
 
 static const char *self;
 static char checker_path[4096];
@@ -30,18 +33,30 @@ static pid_t workers[WORKERS];
 static unsigned int places[WORKERS]; /* the first place of each */
 static uint64_t spawned;
 
+/* The places that were given away longest ago, but for those of workers that are still there. */
+static unsigned int next_place(unsigned int index)
+{
+	unsigned int at = (unsigned int)(spawned++ % (PLACES / THREADS)) * THREADS;
+
+	for (unsigned int i = 0; i < WORKERS; i++)
+		if (i != index && workers[i] && places[i] == at)
+			return next_place(index);
+	return at;
+}
+
 static void spawn(unsigned int index)
 {
 	char number[16], seed[32];
 	pid_t pid;
 
-	places[index] = (unsigned int)(spawned % (PLACES / THREADS)) * THREADS;
+	places[index] = next_place(index);
 	for (unsigned int i = 0; i < THREADS; i++) {
 		atomic_store(&c->place[places[index] + i].claim, 0);
 		atomic_store(&c->place[places[index] + i].dying, 0);
+		atomic_store(&c->place[places[index] + i].grants, 0);
 	}
 	snprintf(number, sizeof(number), "%u", places[index]);
-	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)++spawned);
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)spawned);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
@@ -77,20 +92,52 @@ static uint64_t grants(unsigned int index)
 	return n;
 }
 
+/* That worker gets a lock, after so many. */
+static void gets_one(unsigned int index, uint64_t before)
+{
+	int waited = 0;
+
+	while (grants(index) == before && !atomic_load(&c->wrong)) {
+		pause_us(1000);
+		if (++waited > PATIENCE_MS)
+			fail_msg("worker %u is stuck", index);
+	}
+}
+
 /* Everybody who is there gets a lock once more. */
 static void all_go_on(void)
 {
 	uint64_t before[WORKERS];
-	int waited = 0;
 
 	for (unsigned int i = 0; i < WORKERS; i++)
 		before[i] = grants(i);
 	for (unsigned int i = 0; i < WORKERS; i++)
-		while (grants(i) == before[i] && !atomic_load(&c->wrong)) {
-			pause_us(1000);
-			if (++waited > PATIENCE_MS)
-				fail_msg("worker %u is stuck", i);
-		}
+		gets_one(i, before[i]);
+}
+
+/* That worker has a lock in EX; or has not, in all that time. */
+static void has_one_in_ex(unsigned int index)
+{
+	bool has = false;
+
+	for (int waited = 0; !has && waited < TRIES; waited++) {
+		for (unsigned int i = 0; i < THREADS && !has; i++)
+			has = (atomic_load(&c->place[places[index] + i].claim) & 0xff) == GLOCK_EX;
+		if (!has)
+			pause_us(50);
+	}
+}
+
+/* From now on its places say that it dies. */
+static void kill_worker(unsigned int index)
+{
+	int status;
+
+	for (unsigned int i = 0; i < THREADS; i++)
+		atomic_store(&c->place[places[index] + i].dying, 1);
+	kill(workers[index], SIGKILL);
+	assert_int_equal(waitpid(workers[index], &status, 0), workers[index]);
+	assert_true(WIFSIGNALED(status));
 }
 
 static void check(void)
@@ -123,7 +170,6 @@ static void end(void)
 static void killed(void **state)
 {
 	struct inside in;
-	int status;
 
 	(void)state;
 	begin();
@@ -131,11 +177,12 @@ static void killed(void **state)
 		unsigned int victim = (unsigned int)random() % WORKERS;
 
 		pause_us((unsigned int)random() % 3000);
-		for (int k = 0; k < THREADS; k++)
-			atomic_store(&c->place[places[victim] + (unsigned int)k].dying, 1);
-		kill(workers[victim], SIGKILL);
-		assert_int_equal(waitpid(workers[victim], &status, 0), workers[victim]);
-		assert_true(WIFSIGNALED(status));
+		/* Every other one dies wherever it is, on its way into the space, too. */
+		if (i % 2)
+			gets_one(victim, 0);
+		if (i % 4 == 3)
+			has_one_in_ex(victim);
+		kill_worker(victim);
 		spawn(victim);
 		if (i % 100 == 99)
 			all_go_on();
@@ -154,18 +201,16 @@ static void killed(void **state)
 static void killed_inside(void **state)
 {
 	struct inside in;
-	int status, inside = 0;
+	int inside = 0;
 
 	(void)state;
 	begin();
 	for (int i = 0; i < INSIDE && !atomic_load(&c->wrong); i++) {
 		unsigned int victim = (unsigned int)random() % WORKERS;
 
+		gets_one(victim, 0);
 		inside += inside_stop("kill", workers[victim], TRIES);
-		for (int k = 0; k < THREADS; k++)
-			atomic_store(&c->place[places[victim] + (unsigned int)k].dying, 1);
-		kill(workers[victim], SIGKILL);
-		assert_int_equal(waitpid(workers[victim], &status, 0), workers[victim]);
+		kill_worker(victim);
 		spawn(victim);
 		if (i % 50 == 49)
 			all_go_on();

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_quorum.h - in place of corosync: what its library is to tell next. */
+#ifndef TESTS_DLM_FAKE_QUORUM_H
+#define TESTS_DLM_FAKE_QUORUM_H
+
+#include <stdint.h>
+
+/* A change of members; lists end with 0. It is told when somebody looks. */
+void fake_quorum_nodes(const uint32_t *members, const uint32_t *joined, const uint32_t *left);
+void fake_quorum_quorate(int quorate);
+/* corosync ends, and is there again. */
+void fake_quorum_break(void);
+/* Connections that are open. */
+int fake_quorum_open(void);
+
+#endif
