@@ -28,6 +28,7 @@ void glock__busy_attach(struct glock *gl)
 	b->work = (struct glock__work){.place = GLOCK__NO_PLACE};
 	b->hold = glock__hold_first(gl);
 	b->more = more;
+	b->record = gl_record(gl);
 	b->gl = gl;
 	b->now = 0;
 	b->idle_since = gl->aux;
@@ -36,6 +37,7 @@ void glock__busy_attach(struct glock *gl)
 	b->reply = GLOCK__GRANTED;
 	b->cancel = b->must_run = b->held_back = false;
 	b->extra = b->uncounted = 0;
+	b->order = 0;
 	/* demotes_done goes on. */
 	*more =
 	    (struct glock__more){.flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
@@ -50,13 +52,14 @@ void glock__busy_detach(struct glock *gl)
 	struct glock__busy *b = gl_busy(gl);
 
 	assert(gl_held(gl) && glock__list_empty(&b->holders));
-	assert(b->work.place == GLOCK__NO_PLACE && !b->work.running);
+	assert(b->work.place == GLOCK__NO_PLACE && !b->work.state);
 	glock__publish_gone(gl);
 	b->more->flags = 0;
 	/* Whoever still looks at the futex must not take it for unchanged. */
 	atom_add32(&b->demotes_done, 1);
 	gl->aux = b->idle_since;
 	gl->flags &= ~(uint32_t)GLOCK__F_BUSY;
+	glock__self()->taken = NULL;
 	glock__slab_put(&space->busy, number);
 }
 
@@ -72,22 +75,10 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 
 /* ---- the record ---- */
 
-struct glock__record *glock__record_edit(struct glock *gl)
-{
-	struct glock__record *r = gl_record(gl);
-
-	assert(gl_held(gl));
-	if (!(gl->flags & GLOCK__F_EDITED)) {
-		gl->flags |= GLOCK__F_EDITED;
-		atom_begin32(&r->seq);
-	}
-	return r;
-}
-
 /* Stores what has changed: often nothing has, and then the memory is not touched by writing. */
 static void publish(struct glock *gl, const struct glock__busy *b)
 {
-	struct glock__record *r = gl_record(gl);
+	struct glock__record *r = b->record;
 	uint32_t flags = (gl->flags & ~GLOCK__F_OWN) | GLOCK__R_LIVE;
 
 	flags |= gl->flags & GLOCK__F_USABLE ? GLOCK__R_USABLE : 0;

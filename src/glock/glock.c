@@ -25,6 +25,7 @@ void glock__drop(struct glock *gl)
 	/* Whoever clears the bit lock runs the queue, or has the work do it. */
 	assert(!gl_busy(gl)->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
 	glock__busy_settle(gl);
+	glock__self()->taken = NULL;
 	glock__lock_drop(&gl->lock);
 }
 

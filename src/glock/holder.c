@@ -234,7 +234,7 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 	if (err)
 		return err;
 	glock__fetch(gl_space(gl));
-	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl, true);
+	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl);
 	gl_take(gl);
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);
@@ -402,7 +402,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 		}
 	}
 	gh->error = 0;
-	glock__holder_set(gl_space(gl), gh, 0);
+	atom_store32(&gh->state, 0); /* nobody sleeps until one that has it lets go */
 	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
 	    glock__list_empty(&gl_busy(gl)->holders))
 		return;
@@ -452,9 +452,10 @@ SLOW static int dq_by_queue(struct glock_holder *pub)
 	    gh->owner != glock__thread_number() && glock__thread_lives(gh->pid))
 		return glock__not_owner(gh);
 	/* Who is waiting for it elsewhere gets it from this very thread. */
-	mine = glock__mine_begin(gl, false);
-	glock__fetch(gl_space(gl));
+	mine = glock__mine_begin(gl);
+	glock__mine_fetch(gl);
 	gl_take(gl);
+	glock__take_in(gl);
 	glock__fast_close(gl);
 	if (gh_state(gh) & GLOCK__H_WAIT)
 		take_back(gl, gh);

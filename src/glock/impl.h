@@ -100,10 +100,11 @@ static inline uint32_t gh_state(const struct glock__holder *gh)
 struct glock__work {
 	int64_t at;     /* when it is due */
 	uint32_t place; /* in the heap; GLOCK__NO_PLACE: not queued */
-	bool running;
-	bool begun; /* and has the glock's lock, or had it */
-	bool again; /* due again while running */
+	uint32_t state; /* GLOCK__WORK_; an atom */
 };
+#define GLOCK__WORK_RUNNING 1u
+#define GLOCK__WORK_BEGUN 2u /* and has the glock's lock, or had it */
+#define GLOCK__WORK_AGAIN 4u /* due again while running */
 #define GLOCK__NO_PLACE UINT32_MAX
 
 /* ---- glocks ---- */
@@ -154,12 +155,14 @@ struct glock__busy {
 	struct glock__work work;
 	int64_t hold; /* the minimum hold time */
 	struct glock__more *more;
+	struct glock__record *record;
 	struct glock *gl;
 	int64_t now;           /* see gl_now(); 0: not looked at yet */
 	uint32_t demotes_done; /* a futex; goes on from one glock to the next that has this */
 	uint32_t idle_since;   /* see lru.c */
 	uint32_t uncounted; /* holders queued since the lock was taken, not in the statistics yet */
 	uint32_t extra;     /* its place among what others see; 0: none */
+	uint64_t order;     /* how many holders were published */
 	uint8_t target;     /* where it should go */
 	uint8_t demote_state; /* where others want it; EX: nobody does */
 	uint8_t req;          /* what the lock manager was last asked for */
@@ -215,18 +218,26 @@ static inline bool gl_held(const struct glock *gl)
 
 static inline void gl_take(struct glock *gl)
 {
+	struct glock__self *self = glock__self();
+
 	glock__lock_take(&gl->lock);
 	if (!(gl->flags & GLOCK__F_BUSY))
 		glock__busy_attach(gl);
+	self->taken = gl;
+	self->busy = glock__slab_at(&gl_space(gl)->busy, gl->aux);
 }
 
 void glock__drop(struct glock *gl);
 
-/* Under gl->lock, as taken by gl_take(). */
+/* Under gl->lock, as taken by gl_take(). Asked for all the time: not to be found anew each time. */
 static inline struct glock__busy *gl_busy(const struct glock *gl)
 {
+	const struct glock__self *self = glock__self();
+
 	assert(gl->flags & GLOCK__F_BUSY);
-	return glock__slab_at(&gl_space(gl)->busy, gl->aux);
+	return __builtin_expect(self->taken == gl, 1)
+		   ? self->busy
+		   : glock__slab_at(&gl_space(gl)->busy, gl->aux);
 }
 
 /*
@@ -266,7 +277,17 @@ static inline struct glock__record *gl_record(const struct glock *gl)
 }
 
 /* To be changed, until the lock is dropped; under gl->lock. */
-struct glock__record *glock__record_edit(struct glock *gl);
+static inline struct glock__record *glock__record_edit(struct glock *gl)
+{
+	struct glock__record *r = gl_busy(gl)->record;
+
+	assert(gl_held(gl));
+	if (!(gl->flags & GLOCK__F_EDITED)) {
+		gl->flags |= GLOCK__F_EDITED;
+		atom_begin32(&r->seq);
+	}
+	return r;
+}
 
 /* As far as that can be seen without the lock, or a bench wants to know. */
 struct glock__look {
@@ -341,6 +362,8 @@ void glock__pause(struct glock_space *space, bool pause);
 extern const struct glock__lm_events glock__events;
 /* As the program sees it. */
 void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
+/* Under gl->lock: what this thread kept of it. */
+void glock__take_in(struct glock *gl);
 /* A reply held back is looked at now; under gl->lock. */
 void glock__unfreeze(struct glock *gl);
 
@@ -448,9 +471,11 @@ void glock__wake(struct glock_space *space, uint32_t *word);
 
 /*
  * From begin, if that returns true, until end: the calling thread runs this glock's work by itself
- * as soon as it can. Not under any lock. waits: for a holder of it.
+ * as soon as it can. Not under any lock.
  */
-bool glock__mine_begin(struct glock *gl, bool waits);
+bool glock__mine_begin(struct glock *gl);
+/* What the lock manager has; what it says of this glock is kept until its lock is taken right after. */
+void glock__mine_fetch(struct glock *gl);
 /* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
 void glock__attend(struct glock_space *space, bool begin);
 /* Runs what was queued since; under gl->lock, which it drops and takes again. */
@@ -544,6 +569,12 @@ struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int 
  * to be told, or somebody knocks.
  */
 struct glock__ring *glock__publish_traced(struct glock_space *space);
+/* Whether that has to be asked. */
+static inline bool glock__publish_may_be_traced(struct glock_space *space)
+{
+	return space->trace_until &&
+	       (atom_load64(space->trace_until) || atom_load32(&space->traced));
+}
 
 /* none.c: the lock manager of a single process. */
 struct glock__lockman *glock__none_new(void);

@@ -21,7 +21,7 @@ void glock__attend(struct glock_space *space, bool begin)
 	}
 }
 
-bool glock__mine_begin(struct glock *gl, bool waits)
+bool glock__mine_begin(struct glock *gl)
 {
 	struct glock__self *self = glock__self();
 
@@ -29,7 +29,6 @@ bool glock__mine_begin(struct glock *gl, bool waits)
 		return false;
 	self->mine = gl;
 	self->mine_queued = false;
-	self->mine_waits = waits;
 	glock__attend(gl_space(gl), true);
 	return true;
 }
@@ -40,6 +39,7 @@ void glock__mine_run(struct glock *gl)
 	struct glock__self *self = glock__self();
 
 	assert(gl_held(gl) && self->mine == gl);
+	glock__take_in(gl);
 	while (self->mine_queued) {
 		bool free = glock__work_claim(gl);
 
@@ -73,10 +73,21 @@ void glock__mine_end(struct glock *gl)
 	assert(self->mine == gl);
 	mine_run(gl);
 	if (self->attends) {
+		self->keeps = true;
 		glock__attend(gl_space(gl), false);
+		self->keeps = false;
 		mine_run(gl);
 	}
 	self->mine = NULL;
+}
+
+void glock__mine_fetch(struct glock *gl)
+{
+	struct glock__self *self = glock__self();
+
+	self->keeps = self->mine == gl;
+	glock__fetch(gl_space(gl));
+	self->keeps = false;
 }
 
 /* Whoever waits for the lock manager as well may be told by it what the word waits for. */
@@ -88,8 +99,10 @@ static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, i
 		return glock__sleep_on(&space->work.waiters, word, seen, deadline);
 	glock__self()->moment = 0;
 	atom_add32(&space->work.waiters, 1);
+	glock__self()->keeps = true;
 	if (atom_load32(word) == seen)
 		err = space->lm->ops->wait(space->lm, word, seen, deadline);
+	glock__self()->keeps = false;
 	if (err == -EBUSY)
 		err = glock__futex_wait(word, seen, deadline);
 	atom_sub32(&space->work.waiters, 1);
@@ -101,7 +114,7 @@ int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t dea
 	struct glock__self *self = glock__self();
 	int err = 0;
 
-	if (self->mine != gl && !glock__mine_begin(gl, true))
+	if (self->mine != gl && !glock__mine_begin(gl))
 		return glock__wait(gl_space(gl), word, seen, deadline);
 	mine_run(gl);
 	if (atom_load32(word) == seen)

@@ -101,13 +101,6 @@ bool glock__holder_admits(enum glock_mode held, unsigned int held_flags, enum gl
 	return holder_admits[held][scope] & GLOCK__MODES(wanted);
 }
 
-bool glock__mode_is_down(enum glock_mode from, enum glock_mode to)
-{
-	unsigned int had = glock__modes[from].beside, has = glock__modes[to].beside;
-
-	return (had & has) == had;
-}
-
 bool glock__request_blocks(enum glock_mode state, enum glock_mode target, unsigned int flags)
 {
 	return !glock__mode_is_down(state, target) && !(flags & (GLOCK_TRY | GLOCK_TRY_1CB));

@@ -53,7 +53,12 @@ bool glock__holder_admits(enum glock_mode held, unsigned int held_flags, enum gl
 			  unsigned int flags);
 
 /* Whether every node that may stand beside `from` may stand beside `to`: nothing to wait for. */
-bool glock__mode_is_down(enum glock_mode from, enum glock_mode to);
+static inline bool glock__mode_is_down(enum glock_mode from, enum glock_mode to)
+{
+	unsigned int had = glock__modes[from].beside, has = glock__modes[to].beside;
+
+	return (had & has) == had;
+}
 
 /* Whether a request can be held up by other nodes; the statistics keep the two apart. */
 bool glock__request_blocks(enum glock_mode state, enum glock_mode target, unsigned int flags);

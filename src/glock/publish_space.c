@@ -36,6 +36,7 @@ int glock__publish_open(struct glock_space *space)
 	if (!space->publisher)
 		return -ENOSPC;
 	space->env.mem = glock__publisher_mem(space->publisher);
+	space->trace_until = (uint64_t *)&glock__publisher_head(space->publisher)->trace_until;
 	return 0;
 }
 
@@ -96,6 +97,45 @@ void glock__publish_work(struct glock_space *space, const struct glock *gl, int6
 
 /* ---- holders ------------------------------------------------------------------------------- */
 
+/*
+ * Whose holders come and go keeps the place of the last one for the next, and needs no lock for it. A thread has
+ * one at most. NULL: this one has no part in the space.
+ */
+static uint32_t *spare(struct glock_space *space)
+{
+	struct glock__thread *t = glock__self()->thread;
+
+	return t && atom_load_ptr(&t->space) == space ? &t->spare : NULL;
+}
+
+static uint32_t get_place(struct glock_space *space)
+{
+	struct glock__thread *t = glock__thread_in(space);
+	uint32_t place = t ? t->spare : GLOCK__UNPUBLISHED;
+
+	if (!place)
+		return glock__publisher_get(space->publisher, GLOCK__AREA_HOLDERS);
+	t->spare = GLOCK__UNPUBLISHED;
+	return place;
+}
+
+static void put_place(struct glock_space *space, uint32_t place)
+{
+	uint32_t *kept = spare(space);
+
+	if (kept && !*kept)
+		*kept = place;
+	else
+		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, place);
+}
+
+void glock__publish_thread_ends(struct glock_space *space, struct glock__thread *t)
+{
+	if (space->publisher)
+		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, t->spare);
+	t->spare = GLOCK__UNPUBLISHED;
+}
+
 static struct glock__segment_holder *place_of(struct glock_space *space,
 					      const struct glock__holder *gh)
 {
@@ -133,7 +173,7 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 	gh->published = GLOCK__UNPUBLISHED;
 	if (!space->publisher)
 		return;
-	gh->published = glock__publisher_get(space->publisher, GLOCK__AREA_HOLDERS);
+	gh->published = get_place(space);
 	h = place_of(space, gh);
 	if (!h)
 		return;
@@ -145,7 +185,7 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 	h->owner = gh->owner;
 	h->asked = gh->asked;
 	/* PRIORITY stands before all who wait, and so does 0. */
-	h->order = gh->flags & GLOCK_PRIORITY ? 0 : atom_add64(&space->publish_order, 1) + 1;
+	h->order = gh->flags & GLOCK_PRIORITY ? 0 : ++gl_busy(gl)->order;
 	memcpy(h->comm, gh->comm, sizeof(h->comm));
 	glock__publish_where(h->where, gh->where ? gh->where : "?");
 	write_state(h, gh, gh_state(gh), 0);
@@ -173,7 +213,7 @@ void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
 	glock__publish_begin(&h->seq);
 	h->type = GLOCK__SEGMENT_FREE;
 	glock__publish_end(&h->seq);
-	glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, gh->published);
+	put_place(space, gh->published);
 	gh->published = GLOCK__UNPUBLISHED;
 }
 
@@ -291,8 +331,7 @@ struct glock__ring *glock__publish_traced(struct glock_space *space)
 
 	if (!space->publisher)
 		return NULL;
-	until =
-	    (int64_t)atom_load64((uint64_t *)&glock__publisher_head(space->publisher)->trace_until);
+	until = (int64_t)atom_load64(space->trace_until);
 	traced = until && until >= glock__now(space);
 	if (traced != atom_load32(&space->traced))
 		glock__threads_trace(space, traced);

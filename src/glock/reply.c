@@ -3,9 +3,10 @@
  * reply.c - what the lock manager tells: replies, demands, and that others recover.
  *
  * Comes on any thread, under no lock. A reply is only stored here, with its time, and the glock's
- * work queued; xmote.c takes it in. The thread that is making the request just now, and works on the
- * glock, only remembers it: it is going to take the lock anyway. While others' remains are put in order grants are kept back:
- * what they cover may not be right yet.
+ * work queued; xmote.c takes it in. A thread that works on the glock and is going to take its lock anyway only
+ * keeps what comes until then: the reply to the request that it is making just now, and what it fetches
+ * right before. While others' remains are put in order grants are kept back: what they cover may
+ * not be right yet.
  */
 #include "impl.h"
 
@@ -77,6 +78,46 @@ void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 	gl->flags |= should_freeze(gl) ? GLOCK__F_FROZEN : GLOCK__F_HAVE_REPLY;
 }
 
+/* Under gl->lock. */
+static void demanded(struct glock *gl, enum glock_mode to)
+{
+	if (gl->flags & GLOCK__F_DEAD)
+		return;
+	gl_busy(gl)->more->counts.basts++;
+	glock__demand(gl, to);
+}
+
+/* Under gl->lock: what was kept, in the order in which it came. */
+void glock__take_in(struct glock *gl)
+{
+	struct glock__self *self = glock__self();
+
+	assert(gl_held(gl));
+	if (self->mine != gl)
+		return;
+	if (self->answer.there) {
+		self->answer.there = false;
+		glock__store_reply(gl, &self->answer);
+	}
+	if (self->demanded) {
+		self->demanded = false;
+		demanded(gl, self->demanded_to);
+	}
+}
+
+static bool keeps(const struct glock__self *self, const struct glock *gl)
+{
+	/* A reply comes before a demand. Else it is taken in at once, and after what is kept. */
+	return self->mine == gl && self->keeps && !self->demanded;
+}
+
+/* Its lock, for something that is not kept. */
+static void take(struct glock *gl)
+{
+	gl_take(gl);
+	glock__take_in(gl);
+}
+
 static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
 {
 	struct glock *gl = glock__entry(lk, struct glock, lk);
@@ -84,11 +125,12 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	    .there = true, .status = status, .sbflags = sbflags, .at = glock__now(gl_space(gl))};
 	struct glock__self *self = glock__self();
 
-	if (self->asking == gl) {
+	if (self->asking == gl || keeps(self, gl)) {
 		self->answer = a;
+		self->mine_queued |= self->keeps;
 		return;
 	}
-	gl_take(gl);
+	take(gl);
 	glock__store_reply(gl, &a);
 	if (gl->flags & GLOCK__F_DEAD) {
 		glock__free(gl);
@@ -101,20 +143,25 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 
 void glock__demanded(struct glock *gl, enum glock_mode to)
 {
-	gl_take(gl);
-	if (!(gl->flags & GLOCK__F_DEAD)) {
-		gl_busy(gl)->more->counts.basts++;
-		glock__demand(gl, to);
-	}
+	take(gl);
+	demanded(gl, to);
 	glock__drop(gl);
 }
 
 static void on_bast(struct glock__lm_lock *lk, int mode)
 {
+	struct glock *gl = glock__entry(lk, struct glock, lk);
+	struct glock__self *self = glock__self();
 	int to = glock__mode_for_bast(mode);
 
-	if (to >= 0)
-		glock__demanded(glock__entry(lk, struct glock, lk), to);
+	if (to < 0)
+		return;
+	if (!keeps(self, gl)) {
+		glock__demanded(gl, to);
+		return;
+	}
+	self->demanded = self->mine_queued = true;
+	self->demanded_to = (uint8_t)to;
 }
 
 static void on_block(void *owner)

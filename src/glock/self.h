@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 struct glock;
+struct glock__busy;
 
 /* To a request: what the lock manager said, and when it was read. */
 struct glock__answer {
@@ -29,13 +30,17 @@ struct glock__answer {
 struct glock__self {
 	uint32_t number;                /* see glock__thread_number(); 0: none yet */
 	unsigned int working;           /* how deep it is in some space's work */
+	const struct glock *taken;      /* whose lock it took last and has; or NULL */
+	struct glock__busy *busy;       /* and the busy part of that */
 	struct glock *mine;             /* whose work it runs itself, see mine.c; or NULL */
 	struct glock *asking;           /* whose request it makes now, and takes the reply of */
 	struct glock__answer answer;    /* which is this one */
+	bool keeps;                     /* that, and a demand, until it has the glock's lock */
+	bool demanded;                  /* there is one, */
+	uint8_t demanded_to;            /* to go to that mode */
 	bool mine_queued;               /* there is some, as far as this thread knows */
 	int64_t moment;                 /* the time, for what it is about; 0: to be looked at */
 	bool attends;                   /* the lock manager knows that, too */
-	bool mine_waits;                /* and then it waits for it */
 	const struct glock *spinlocked; /* under whose spinlock it is in an operation, or NULL */
 	const char *spinlocked_op;      /* and in which */
 	uint32_t generation;            /* of the process, when the next two were found */

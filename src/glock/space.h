@@ -60,11 +60,11 @@ struct glock_space {
 	struct glock__type_stats type_stats;
 	struct glock__ring *ring;
 	struct glock__publisher *publisher; /* NULL: nobody sees us */
+	uint64_t *trace_until;              /* in its head; NULL: the same */
 	struct glock__ring *live_ring;      /* made when somebody wants to see events */
 	uint32_t live_ring_made;
 	uint32_t demote_answered; /* of what others asked for; see knock.c */
 	uint32_t traced;          /* somebody does, from outside: no thread takes the fast path */
-	uint64_t publish_order;   /* how many holders were published */
 	struct glock__sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;

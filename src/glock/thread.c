@@ -3,6 +3,7 @@
 #include "thread.h"
 
 #include "fast.h"
+#include "publish.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -111,6 +112,7 @@ static void forget(struct glock__thread *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
+	glock__publish_thread_ends(space, t);
 	t->record->flags = 0;
 	glock__slab_put(&space->thread_records, t->number);
 	free_page(t);

@@ -77,6 +77,7 @@ struct glock__thread {
 	struct glock__thread_record *record;
 	uint32_t number; /* of the record in the space's slab */
 	uint32_t owner;  /* the thread's number */
+	uint32_t spare;  /* a place among what others see, for the next holder; 0: none */
 	bool ended;
 	char comm[16];
 	struct glock__site sites[GLOCK__THREAD_SITES]; /* those it used last, by their address */

@@ -14,7 +14,8 @@
  * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself:
  * mine.c.
  *
- * Locks: work.lock inside gl->lock. The reference that queued work has is taken by whoever queues
+ * Locks: work.lock inside gl->lock. Who runs a glock's work says so in its state, which is set without a lock by
+ * whoever takes it out of the heap, and cleared under gl->lock. The reference that queued work has is taken by whoever queues
  * it and dropped after it ran.
  */
 #include "impl.h"
@@ -178,7 +179,7 @@ static void queue_locked(struct glock_space *space, struct glock *gl, int64_t at
 			b->work.at = at;
 			sift_up(space, b->work.place);
 		}
-	} else if (!b->work.again) {
+	} else if (!(atom_load32(&b->work.state) & GLOCK__WORK_AGAIN)) {
 		glock__pin(gl);
 		push(space, b, at);
 	}
@@ -205,6 +206,7 @@ bool glock__work_queued(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__busy *b;
+	uint32_t state;
 	bool queued;
 
 	if (!(gl->flags & GLOCK__F_BUSY))
@@ -213,14 +215,26 @@ bool glock__work_queued(struct glock *gl)
 		return true;
 	glock__lock_take(&space->work.lock);
 	b = gl_busy(gl);
+	state = atom_load32(&b->work.state);
 	/* Taken out of the heap by a thread that comes for the lock: as good as queued. */
-	queued = b->work.place != GLOCK__NO_PLACE || b->work.again ||
-		 (b->work.running && !b->work.begun);
+	queued = b->work.place != GLOCK__NO_PLACE || state & GLOCK__WORK_AGAIN ||
+		 state == GLOCK__WORK_RUNNING;
 	glock__lock_drop(&space->work.lock);
 	return queued;
 }
 
 /* ---- running it ---- */
+
+/* It has been taken out of the heap. False: it runs, and will again; its reference waits with it. */
+static bool set_running(struct glock__busy *b)
+{
+	uint32_t state = 0;
+
+	while (!atom_cas32(&b->work.state, &state,
+			   state ? state | GLOCK__WORK_AGAIN : GLOCK__WORK_RUNNING))
+		;
+	return !state;
+}
 
 /*
  * The next glock whose work is due, marked as running; NULL: none. The reference that work has
@@ -235,14 +249,8 @@ static struct glock__busy *next_due(struct glock_space *space)
 	now = space->work.n ? glock__now(space) : 0;
 	while (!b && space->work.n && space->work.heap[0]->work.at <= now) {
 		b = pop(space);
-		if (b->work.running) {
-			b->work.again = true; /* its reference waits with it */
+		if (!set_running(b))
 			b = NULL;
-		}
-	}
-	if (b) {
-		b->work.running = true;
-		b->work.begun = false;
 	}
 	glock__lock_drop(&space->work.lock);
 	return b;
@@ -251,12 +259,10 @@ static struct glock__busy *next_due(struct glock_space *space)
 /* Under gl->lock. */
 static void ran(struct glock_space *space, struct glock__busy *b)
 {
+	if (!(atom_swap32(&b->work.state, 0) & GLOCK__WORK_AGAIN))
+		return;
 	glock__lock_take(&space->work.lock);
-	b->work.running = false;
-	if (b->work.again) {
-		b->work.again = false;
-		push(space, b, gl_now(b->gl));
-	}
+	push(space, b, gl_now(b->gl));
 	glock__lock_drop(&space->work.lock);
 }
 
@@ -284,7 +290,7 @@ static int run_due(struct glock_space *space)
 		if (space->publisher)
 			glock__publish_work(space, gl, glock__now(space));
 		gl_take(gl);
-		b->work.begun = true;
+		atom_or32(&b->work.state, GLOCK__WORK_BEGUN);
 		glock__work_run(gl);
 		ran(space, b);
 		glock__put_locked(gl);
@@ -307,30 +313,22 @@ bool glock__work_claim(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__busy *b = gl_busy(gl);
-	bool free;
+	uint32_t none = 0;
 
-	glock__lock_take(&space->work.lock);
-	free = !b->work.running;
-	if (free)
-		b->work.running = b->work.begun = true;
-	else
-		queue_locked(space, gl, gl_now(gl));
-	glock__lock_drop(&space->work.lock);
-	if (free)
+	if (atom_cas32(&b->work.state, &none, GLOCK__WORK_RUNNING | GLOCK__WORK_BEGUN)) {
 		glock__pin(gl); /* its busy part is to stay */
-	return free;
+		return true;
+	}
+	glock__lock_take(&space->work.lock);
+	queue_locked(space, gl, gl_now(gl));
+	glock__lock_drop(&space->work.lock);
+	return false;
 }
 
 bool glock__work_release(struct glock *gl)
 {
-	struct glock_space *space = gl_space(gl);
-	struct glock__busy *b = gl_busy(gl);
-	bool again;
+	bool again = atom_swap32(&gl_busy(gl)->work.state, 0) & GLOCK__WORK_AGAIN;
 
-	glock__lock_take(&space->work.lock);
-	again = b->work.again;
-	b->work.running = b->work.again = false;
-	glock__lock_drop(&space->work.lock);
 	if (again)
 		glock__unpin(gl); /* its reference; not the last: this thread has one, too */
 	glock__unpin(gl);

@@ -157,8 +157,6 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 		flags |= GLOCK__LKF_QUECVT;
 	if (tries & GLOCK_TRY_1CB)
 		flags |= GLOCK__LKF_NOQUEUEBAST;
-	if (glock__self()->mine == gl && glock__self()->mine_waits)
-		flags |= GLOCK__LM_CALLER_WAITS;
 	return flags;
 }
 
@@ -209,8 +207,10 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 				   glock__modes[to].dlm_mode, flags);
 	self->asking = NULL;
 	gl_take(gl);
-	if (self->answer.there)
+	if (self->answer.there) {
+		self->answer.there = false;
 		glock__store_reply(gl, &self->answer);
+	}
 	if (err) {
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
 			   gl->number, space->lm->ops->name, glock__modes[to].name, err);

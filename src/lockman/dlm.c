@@ -212,7 +212,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		s->asked = (int8_t)mode;
 		s->type = (uint8_t)type;
 		s->number = number;
-		s->flags = flags & ~GLOCK__LM_CALLER_WAITS;
+		s->flags = flags;
 		s->step =
 		    new &&mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY : STEP_ONLY;
 		s->asking = true;

@@ -147,7 +147,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	struct glock__table_request args = {
 	    .node = l->me,
 	    .mode = mode,
-	    .flags = flags & ~GLOCK__LM_CALLER_WAITS,
+	    .flags = flags,
 	    .name = name,
 	    .namelen = NAME_LEN,
 	    .cookie = (uintptr_t)lk,
@@ -181,8 +181,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	if (err)
 		return err;
 	if (ev.status == -EINPROGRESS) {
-		if (!(flags & GLOCK__LM_CALLER_WAITS))
-			glock__local_on_guard(l);
+		glock__local_on_guard(l);
 		return 0;
 	}
 	if (atom_load32(&l->head->blocked) != __atomic_load_n(&l->blocked, __ATOMIC_RELAXED)) {

@@ -358,7 +358,7 @@ int glock__local_wait(struct glock__lockman *lm, void *word, uint32_t seen, int6
 void glock__local_nudge(struct glock__lockman *lm, void *word);
 /* Under delivery: tells the glocks whether grants are to be kept back. */
 void glock__local_sync_blocked(struct local *l);
-/* Nobody leads, and somebody has to look around from time to time. */
+/* A request waits, or a recovery goes on: somebody has to look around from time to time. */
 void glock__local_on_guard(struct local *l);
 
 /* ---- local_requests.c ---- */

@@ -44,6 +44,8 @@ void glock__local_sync_blocked(struct local *l)
 		return;
 	__atomic_store_n(&l->blocked, blocked, __ATOMIC_RELAXED);
 	if (blocked)
+		glock__local_on_guard(l);
+	if (blocked)
 		l->lm.events->block(l->lm.owner);
 	else
 		l->lm.events->thaw(l->lm.owner);
@@ -191,7 +193,10 @@ static void *service_thread(void *arg)
 	return NULL;
 }
 
-/* Nobody leads, and there is something to look after. */
+/*
+ * There is something to look after from now on: a request that waits, or a recovery. Once for each,
+ * since the service thread naps until there is no more of it.
+ */
 void glock__local_on_guard(struct local *l)
 {
 	if (__atomic_exchange_n(&l->naps, true, __ATOMIC_ACQ_REL))
@@ -308,13 +313,12 @@ static void wake_put_off(struct local *l)
 bool glock__local_attend(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
-	void *none = NULL;
 
-	if (attending.l || !__atomic_compare_exchange_n(&l->leader, &none, &attending, false,
-							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (attending.l || atom_load32(&l->slot->asleep) & LEADER ||
+	    atom_or32(&l->slot->asleep, LEADER) & LEADER)
 		return false;
 	attending.l = l;
-	atom_or32(&l->slot->asleep, LEADER);
+	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -328,8 +332,6 @@ void glock__local_attended(struct glock__lockman *lm)
 	atom_and32(&l->slot->asleep, ~LEADER);
 	if (rung(l)) /* since then the service thread would have been woken */
 		glock__local_poll(l);
-	if (on_guard(l))
-		glock__local_on_guard(l);
 }
 
 int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int64_t deadline)
@@ -343,10 +345,9 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	/* As glock__local_nudge(): both change the leader's word, so that one sees the other. */
 	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
 	wake_put_off(l);
-	if (!rung(l) && atom_load32(word) == seen && !spin(l, word, seen)) {
-		glock__local_on_guard(l); /* a sleep with a time limit costs the kernel more */
+	/* Without a time limit, which costs the kernel more: the service thread looks around. */
+	if (!rung(l) && atom_load32(word) == seen && !spin(l, word, seen))
 		err = sleep_on_bell(l, ASLEEP_LEADER, word, seen, deadline);
-	}
 	if (rung(l))
 		glock__local_poll(l);
 	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);

@@ -47,9 +47,6 @@ struct glock__lm_lock {
 };
 static_assert(sizeof(struct glock__lm_lock) == 8, "every glock has one");
 
-/* With the DLM's flags of a request: the calling thread is going to wait for it. */
-#define GLOCK__LM_CALLER_WAITS 0x80000000u
-
 /* Somebody whom a request waits for. */
 struct glock__lm_peer {
 	pid_t pid;

@@ -270,7 +270,9 @@ void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lo
 	sbflags |= owner_died(t, res, rq);
 	put(t, &lock->sbflags, sbflags);
 
-	if (lock->status != LK_GRANTED || lock->gr != rq) {
+	if (lock->status == LK_GRANTED && lock->queue.next == ref_of(t, lock)) {
+		glock__table_set_granted(t, res, lock, rq); /* alone there, wherever it stands */
+	} else if (lock->status != LK_GRANTED || lock->gr != rq) {
 		if (lock->status != LK_NONE)
 			glock__table_dequeue(t, res, lock);
 		glock__table_set_granted(t, res, lock, rq);

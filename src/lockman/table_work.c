@@ -107,7 +107,9 @@ static void work_converters(struct glock__table *t, struct res *res)
 		}
 		ref = next;
 	}
-	if (t->work.bits & WORK_AGAIN) {
+	if (!head && !first_of(res, LK_WAITING) && !(t->work.bits & WORK_DEMOTED)) {
+		work_phase(t, WORK_NONE); /* nobody is left who waits for anything */
+	} else if (t->work.bits & WORK_AGAIN) {
 		work_bit(t, WORK_AGAIN, false);
 		work_phase(t, WORK_CONVERTERS);
 	} else {

@@ -5,6 +5,7 @@
 #include "caps.h"
 #include "complain.h"
 #include "ending.h"
+#include "first_answer.h"
 #include "output.h"
 #include "recordings.h"
 
@@ -46,6 +47,7 @@ struct run {
 	struct discovered found; /* the nodes of the cluster that this machine is in */
 	bool saw_space, saw_usable;
 	bool away;    /* a node is, in the last sample */
+	bool shown;   /* there was a screen */
 	int ended_by; /* a signal, or 0 */
 };
 
@@ -82,7 +84,10 @@ static bool is_there(struct run *r)
 
 	if (!ops->ask || ops->ask(r->collector))
 		return !ending();
-	return ending_wait(ops->fd(r->collector), NULL);
+	if (r->taken)
+		return ending_wait(ops->fd(r->collector), NULL);
+	return r->o.n_nodes ? first_answer_wait(ops->fd(r->collector), r->o.nodes, r->o.n_nodes)
+			    : first_answer_wait(ops->fd(r->collector), r->found.names, r->found.n);
 }
 
 /* 0 where there is no more, or we are to end. */
@@ -196,7 +201,10 @@ static int loop(struct run *r)
 	return got < 0 ? got : 0;
 }
 
-/* The same on a terminal: the first sample is taken here, as there may be nothing to show. */
+/*
+ * The same on a terminal: the first sample is taken here, as there may be nothing to show. Nodes that
+ * have not answered are something to show.
+ */
 static int interactive(struct run *r)
 {
 	struct tui_setup setup = {.title = r->title,
@@ -211,7 +219,7 @@ static int interactive(struct run *r)
 	do
 		got = take(r, &label);
 	while (got > 0 && !live && !r->saw_space);
-	if (got > 0 && r->saw_space && (r->saw_usable || !live)) {
+	if (got > 0 && (r->saw_space || (live && r->away)) && (r->saw_usable || !live || r->away)) {
 		struct collector *c = r->collector;
 
 		setup.engine = (struct engine_setup){.collector = c,
@@ -230,6 +238,7 @@ static int interactive(struct run *r)
 		}
 		setup.engine.end = r->times.end;
 		setup.engine.first = r->times.begin + r->taken - 1;
+		r->shown = true;
 		got = tui_run(&setup);
 		r->ended_by = got > 0 ? got : 0;
 	}
@@ -377,9 +386,8 @@ static int nothing_to_watch(const struct run *r)
 			 r->title);
 	else if (r->o.n_nodes || r->found.n > 1)
 		complain("nothing to watch: all nodes answer, and none has an OCFS2 or GFS2 "
-			 "mounted%s, or a "
-			 "process in a lock space of libglock",
-			 r->o.roots.mount_point ? " there" : "");
+			 "mounted%s; a lock space of libglock is seen where o2top is installed",
+			 r->o.n_paths ? " there" : "");
 	else if (r->o.roots.mount_point)
 		complain("nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster "
 			 "(debugfs %s); if it is a recording, --recording says so",
@@ -433,6 +441,8 @@ static int run(struct run *r)
 		complain("%s: %s", r->title, strerror(-err));
 		return EXIT_UNUSABLE;
 	}
+	if (r->shown)
+		return EXIT_DONE;
 	if (!r->saw_space)
 		return nothing_to_watch(r);
 	if (!r->saw_usable) {

@@ -156,6 +156,15 @@ static inline bool model_heard(const struct model *m)
 	return false;
 }
 
+/* And why, if it is so. */
+static inline const char *model_silence(const struct model *m)
+{
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (m->nodes[i].state != NODE_DEAD)
+			return "no node has answered: nothing is known";
+	return "all processes that there were have ended";
+}
+
 /* The clocks of a node at an earlier sample, or the oldest that are kept. */
 static inline const struct moment *node_when(const struct node *node, uint32_t sample)
 {

@@ -115,6 +115,8 @@ def a_dead_process_is_named():
     a.kill()
     assert node(once(), a.name)["state"] == "dead"
     b.end()
+    text = subprocess.run([O2TOP, "-b", "--once"], capture_output=True, text=True, timeout=SLOW, check=False).stdout
+    assert "all processes that there were have ended" in text and "no node" not in text, text
 
 
 def processes_that_end_are_forgotten():

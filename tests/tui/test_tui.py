@@ -284,6 +284,26 @@ def live():
 
 
 @test
+def nodes_that_do_not_answer():
+    """Of none of them it is said for how long; the screen is there as soon as one has answered, be it nothing."""
+    t = Terminal(columns=100)
+    with Use(t):
+        ssh = os.path.join(t.folder, "ssh")
+        with open(ssh, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\n[ $1 = node1 ] || exec sleep 600\nO2TOP_DEBUGFS={t.folder} exec sh\n")
+        os.chmod(ssh, 0o755)
+        t.run(O2TOP, "--ssh", ssh, "-n", "node2", "-n", "node3")
+        t.wait("node2, node3: no answer for")
+        t.key("C-c")
+        t.wait("ready>", gone=("no answer",))
+        t.run("clear")
+        t.run(O2TOP, "--ssh", ssh, "-n", "node1", "-n", "node2", "-t", "0.5")
+        t.wait("node2 unreachable", "Help")
+        t.key("q")
+        t.wait("ready>", gone=("Help",))
+
+
+@test
 def help_tells_all():
     with Use(start("ocfs2-hang")) as t:
         t.key("?")

@@ -108,8 +108,7 @@ static void print_totals(struct page *p)
 	bool rates = !p->f->single && p->f->group->interval_s > 0;
 
 	if (!model_heard(p->f->model)) {
-		fprintf(p->out, "%sno node has answered: nothing is known%s\n", on(p, ROLE_BAD),
-			off(p));
+		fprintf(p->out, "%s%s%s\n", on(p, ROLE_BAD), model_silence(p->f->model), off(p));
 		return;
 	}
 	if (p->f->single)

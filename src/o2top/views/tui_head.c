@@ -125,7 +125,7 @@ void draw_totals(const struct ui *ui, int y, int width)
 		 unit_count(a, (double)t->locks));
 	end = width - (int)strlen(right);
 	if (!model_heard(&ui->shot->model)) {
-		screen_put(y, 0, width, ROLE_BAD, "no node has answered: nothing is known");
+		screen_put(y, 0, width, ROLE_BAD, model_silence(&ui->shot->model));
 		return;
 	}
 	if (!rates)
