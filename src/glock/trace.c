@@ -233,19 +233,14 @@ TRACERS(promote);
 TRACERS(queue);
 TRACERS(lock_time);
 
-bool glock__traced(enum glock__event_name name)
-{
-	static const volatile unsigned short *const tracers[GLOCK__EV_MAX] = {
-	    [GLOCK__EV_STATE_CHANGE] = &glock_state_change_semaphore,
-	    [GLOCK__EV_PUT] = &glock_put_semaphore,
-	    [GLOCK__EV_DEMOTE_RQ] = &glock_demote_rq_semaphore,
-	    [GLOCK__EV_PROMOTE] = &glock_promote_semaphore,
-	    [GLOCK__EV_QUEUE] = &glock_queue_semaphore,
-	    [GLOCK__EV_LOCK_TIME] = &glock_lock_time_semaphore,
-	};
-
-	return GLOCK__HAVE_PROBES && *tracers[name];
-}
+const volatile unsigned short *const glock__tracers[GLOCK__EV_MAX] = {
+    [GLOCK__EV_STATE_CHANGE] = &glock_state_change_semaphore,
+    [GLOCK__EV_PUT] = &glock_put_semaphore,
+    [GLOCK__EV_DEMOTE_RQ] = &glock_demote_rq_semaphore,
+    [GLOCK__EV_PROMOTE] = &glock_promote_semaphore,
+    [GLOCK__EV_QUEUE] = &glock_queue_semaphore,
+    [GLOCK__EV_LOCK_TIME] = &glock_lock_time_semaphore,
+};
 
 static void probe(const struct glock__event *ev)
 {

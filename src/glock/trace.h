@@ -93,7 +93,13 @@ int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__
 /* Fires the event's probe, and puts it into the ring if there is one. */
 void glock__trace(struct glock__ring *r, const struct glock__event *ev);
 
-/* Whether somebody traces the event's probe: if not, and without a ring, it need not be made. */
-bool glock__traced(enum glock__event_name name);
+/* Of each event, how many trace its probe; without probes nobody ever does. */
+extern const volatile unsigned short *const glock__tracers[GLOCK__EV_MAX];
+
+/* Whether somebody does: if not, and without a ring, the event need not be made. */
+static inline bool glock__traced(enum glock__event_name name)
+{
+	return *glock__tracers[name];
+}
 
 #endif
