@@ -396,8 +396,11 @@ static void run_all(struct glock_space *space)
 	uint32_t event;
 	int64_t next;
 
-	while (!atom_load8(&space->work.stop)) {
+	for (;;) {
+		/* First: to be stopped in between is an event, too. */
 		event = atom_load32(&space->work.events);
+		if (atom_load8(&space->work.stop))
+			return;
 		run_due(space);
 		glock__lock_take(&space->work.lock);
 		next = space->work.armed;

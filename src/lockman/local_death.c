@@ -271,13 +271,15 @@ void *glock__local_recovery_thread(void *arg)
 {
 	struct local *l = arg;
 
-	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
+	for (;;) {
+		/* First: to be stopped in between rings, too. */
 		uint32_t seen = atom_load32(&l->to_recover);
 
+		if (__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
+			return NULL;
 		for (unsigned int i = 0; i < slots_end(l) && atom_load32(&l->head->blocked); i++)
 			if (is_for_me(l, i) && !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
 				recover(l, i);
 		atom_wait(&l->to_recover, seen, NULL);
 	}
-	return NULL;
 }

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_stop.c - the library's thread is told to end at each step that it takes, by somebody who sees nobody
+ * asleep then: it ends all the same. Between two atomics nothing is seen by others.
+ */
+#include "../glock/check.h"
+#include "impl.h"
+#include "sim.h"
+
+#include <setjmp.h>
+
+static struct {
+	void (*run)(struct glock_space *space);
+	struct glock_space *space;
+	int steps, stop_at;
+	bool runs;
+	jmp_buf asleep;
+} thread;
+
+int glock__fault; /* the library is built with them */
+
+/* ---- in place of a scheduler ---- */
+
+struct glock__self *glock__self(void)
+{
+	static struct glock__self one;
+
+	return &one;
+}
+
+bool glock__thread_lives(pid_t id)
+{
+	(void)id;
+	return true;
+}
+
+void glock__atom_hook(enum glock__atom_op op, const void *addr, unsigned int size)
+{
+	(void)op, (void)addr, (void)size;
+	if (!thread.runs || thread.steps++ != thread.stop_at)
+		return;
+	/* As glock__work_stop() does, whose wake-up finds nobody. */
+	thread.runs = false;
+	atom_store8(&thread.space->work.stop, true);
+	atom_add32(&thread.space->work.events, 1);
+	thread.runs = true;
+}
+
+int glock__atom_hook_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
+{
+	(void)deadline;
+	if (__atomic_load_n(addr, __ATOMIC_ACQUIRE) != expected)
+		return -EAGAIN;
+	longjmp(thread.asleep, 1);
+}
+
+int glock__atom_hook_wake(uint32_t *addr, unsigned int count)
+{
+	(void)addr, (void)count;
+	return 0;
+}
+
+/* ---- the space's thread ---- */
+
+static void start(void *arg, void (*run)(struct glock_space *space), struct glock_space *space)
+{
+	(void)arg;
+	thread.run = run;
+	thread.space = space;
+}
+
+static void join(void *arg, struct glock_space *space)
+{
+	(void)arg, (void)space;
+}
+
+static int64_t now(void *arg)
+{
+	(void)arg;
+	return 1000000000;
+}
+
+static uint32_t dice(void *arg)
+{
+	(void)arg;
+	return 4;
+}
+
+/* Whether it ends; *steps: how many it took. */
+static bool ends(int stop_at, int *steps)
+{
+	const struct glock__sim_params params = {.nodes = 1};
+	const struct glock__env env = {
+	    .now = now, .random = dice, .cpus = 1, .start = start, .join = join};
+	const struct glock_space_options o = {.size = sizeof(o)};
+	struct glock__sim *sim = glock__sim_new(&params);
+	struct glock_space *space;
+	volatile bool ended = false;
+
+	assert_non_null(sim);
+	assert_int_equal(glock__space_open("stop", &o, glock__sim_join(sim, 0), &env, &space), 0);
+	thread.steps = 0;
+	thread.stop_at = stop_at;
+	if (!setjmp(thread.asleep)) {
+		thread.runs = true;
+		thread.run(space);
+		ended = true;
+	}
+	thread.runs = false;
+	*steps = thread.steps;
+	assert_int_equal(glock_space_close(space), 0);
+	glock__sim_free(sim);
+	return ended;
+}
+
+static void told_at_each_step(void **state)
+{
+	int steps, n;
+
+	(void)state;
+	/* nobody tells it to: it sleeps */
+	assert_false(ends(-1, &steps));
+	assert_true(steps > 3);
+	/* the last one is the sleep itself, of which the kernel takes care */
+	for (int at = 0; at < steps - 1; at++)
+		if (!ends(at, &n))
+			fail_msg("told at step %d of %d it sleeps for ever", at, steps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(told_at_each_step)};
+
+	return RUN_TESTS(tests);
+}
