@@ -8,6 +8,7 @@
 #include "self.h"
 
 #include "lock.h"
+#include "proc.h"
 #include "thread.h"
 
 #include <errno.h>
@@ -56,9 +57,19 @@ const char *glock__thread_name(void)
 }
 
 #ifndef GLOCK_ATOM_HOOKS
+/*
+ * One that has been joined may be there for a moment, and a main thread that ended as long as there are
+ * others: such ones are at their end.
+ */
 bool glock__thread_lives(pid_t tid)
 {
-	return !syscall(SYS_tgkill, getpid(), tid, 0) || errno != ESRCH;
+	struct glock__proc proc;
+	int err;
+
+	if (syscall(SYS_tgkill, getpid(), tid, 0) && errno == ESRCH)
+		return false;
+	err = glock__proc_read(tid, &proc);
+	return err ? err != -ESRCH : !proc.exits;
 }
 #endif
 

@@ -9,13 +9,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
 	FIELD_COMM = 2,
+	FIELD_FLAGS = 9,
 	FIELD_START = 22,
 };
+
+#define PF_EXITING 0x4 /* linux/sched.h */
 
 static ssize_t read_stat(pid_t pid, char *buf, size_t size)
 {
@@ -41,6 +45,7 @@ static ssize_t read_stat(pid_t pid, char *buf, size_t size)
 static int parse(char *line, struct glock__proc *proc)
 {
 	char *name = strchr(line, '('), *end = strrchr(line, ')'), *at = end;
+	unsigned long flags = 0;
 
 	if (!name || !end || end < name || end[1] != ' ' || !end[2])
 		return -EINVAL;
@@ -48,8 +53,12 @@ static int parse(char *line, struct glock__proc *proc)
 	snprintf(proc->comm, sizeof(proc->comm), "%s", name + 1);
 	*end = ')';
 	proc->state = end[2];
-	for (int field = FIELD_COMM; at && field < FIELD_START; field++)
+	for (int field = FIELD_COMM; at && field < FIELD_START; field++) {
 		at = strchr(at + 1, ' ');
+		if (at && field + 1 == FIELD_FLAGS)
+			flags = strtoul(at, NULL, 10);
+	}
+	proc->exits = flags & PF_EXITING;
 	return at && sscanf(at, "%" SCNu64, &proc->start) == 1 ? 0 : -EINVAL;
 }
 

@@ -13,11 +13,12 @@ enum {
 
 struct glock__proc {
 	char state;     /* proc(5): R, S, D, T, t, Z, X ... */
+	bool exits;     /* it is at its end, however long it is still listed */
 	uint64_t start; /* clock ticks after boot; with the pid it names a process for good */
 	char comm[PROC_COMM_SIZE]; /* the process's, which is that of its first thread */
 };
 
-/* 0; -ESRCH: there is no such process (any more); another -errno: /proc does not say. */
+/* 0; -ESRCH: there is no such process (any more); another -errno: /proc does not say. A thread's number will do, too. */
 int glock__proc_read(pid_t pid, struct glock__proc *proc);
 
 /* It was stopped by a signal, or by a debugger. */

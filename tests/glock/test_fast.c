@@ -200,6 +200,46 @@ static void fast_thread_ended(void **state)
 	cache(gls[0]);
 }
 
+static pid_t main_thread;
+
+static void *after_main(void *arg)
+{
+	char path[64], state = 0;
+	FILE *stat;
+
+	(void)arg;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)main_thread);
+	while (state != 'Z') {
+		stat = fopen(path, "r");
+		if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+			_exit(2);
+		fclose(stat);
+	}
+	_exit(glock_dq(&left[0]) != 0);
+}
+
+/* Which the kernel lists as long as there is another thread. */
+static void fast_main_thread_ended(void **state)
+{
+	pid_t pid = fork();
+	pthread_t t;
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (fast_setup(NULL) || nq(&left[0], gls[0], GLOCK_SH, GLOCK_ANY) ||
+		    is_fast(&left[0]))
+			_exit(3);
+		main_thread = getpid();
+		if (pthread_create(&t, NULL, after_main, NULL))
+			_exit(4);
+		pthread_exit(NULL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* Who holds more than there are slots goes by the queue. */
 static void fast_many_at_once(void **state)
 {
@@ -369,6 +409,7 @@ int main(void)
 	    FAST_TEST(fast_recursion),
 	    FAST_TEST(fast_let_go_by_another),
 	    FAST_TEST(fast_thread_ended),
+	    cmocka_unit_test(fast_main_thread_ended),
 	    FAST_TEST(fast_many_at_once),
 	    FAST_TEST(fast_in_two_spaces),
 	    FAST_TEST(fast_fork),
