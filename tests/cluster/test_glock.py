@@ -55,7 +55,7 @@ def test_three_nodes_count_under_ex(cluster, build):
 
 def test_space_made_and_left_again_and_again(cluster, build):
     """Nobody keeps it: it is joined and left on all nodes at once all the time, which recovers it each time."""
-    glock, times = glock_on(cluster, build), 10
+    glock, times = glock_on(cluster, build), 6
     cluster.run(1, "echo 0 >/run/shared/number")
     cluster.all(add(glock, "glockquick", times), timeout=600)
     number = int(cluster.run(2, "cat /run/shared/number"))
