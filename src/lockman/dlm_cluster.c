@@ -269,14 +269,22 @@ void glock__cluster_tidy(const char *lockspace)
 	rmdir(COMMS "/glock");
 }
 
-/* A lockspace of programs has a device, unless one is just about to join or to leave. */
-static bool has_device(const char *lockspace)
+bool glock__cluster_device(const char *name)
 {
 	char misc[96], dev[96];
 
-	snprintf(misc, sizeof(misc), "/dev/misc/dlm_%s", lockspace);
-	snprintf(dev, sizeof(dev), "/dev/dlm_%s", lockspace);
+	snprintf(misc, sizeof(misc), "/dev/misc/%s", name);
+	snprintf(dev, sizeof(dev), "/dev/%s", name);
 	return !access(misc, F_OK) || !access(dev, F_OK);
+}
+
+/* A lockspace of programs has a device, unless one is just about to join or to leave. */
+static bool has_device(const char *lockspace)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "dlm_%s", lockspace);
+	return glock__cluster_device(name);
 }
 
 bool glock__cluster_of_gfs2(const char *lockspace)

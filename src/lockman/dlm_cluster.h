@@ -63,6 +63,9 @@ bool glock__cluster_has(const struct glock__cluster_nodes *nodes, uint32_t id);
  */
 int glock__cluster_release(const char *lockspace);
 
+/* Whether there is that device, with udev's rules or without. */
+bool glock__cluster_device(const char *name);
+
 /* A GFS2 that is mounted here has it. */
 bool glock__cluster_of_gfs2(const char *lockspace);
 /* What was configured for that goes with the lockspace, or the next dlm_controld would trip over it. */

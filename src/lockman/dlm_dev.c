@@ -111,7 +111,7 @@ static bool no_daemon(const char *name)
 static bool no_device(const char *name)
 {
 	(void)name;
-	return !there("/dev/misc/dlm-control") && !there("/dev/dlm-control");
+	return !glock__cluster_device("dlm-control");
 }
 
 static bool no_quorum(const char *name)

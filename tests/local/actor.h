@@ -37,6 +37,8 @@ struct actor {
 	FILE *out;
 };
 
+enum { A_WHILE = 100 }; /* ms, after which one that has not answered waits for something */
+
 /* What "lie" set, by I. */
 enum { ACTOR_LIES = 2 };
 extern uint32_t actor_lies[ACTOR_LIES];

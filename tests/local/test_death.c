@@ -24,7 +24,7 @@
 
 #define SPACE "death"
 
-enum { DEATHS = 200, A_WHILE = 100, TRIES = 10000 };
+enum { DEATHS = 200, TRIES = 10000 };
 
 size_t __real_glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 				    struct glock__table_blocker *out, size_t max);

@@ -18,8 +18,6 @@
 
 #define SPACE "recovery"
 
-enum { A_WHILE = 100 };
-
 bool __real_glock__local_alive(struct local *l, unsigned int node);
 bool __wrap_glock__local_alive(struct local *l, unsigned int node);
 
