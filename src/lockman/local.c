@@ -120,7 +120,6 @@ static int ask(struct local *l, unsigned int shard, struct glock__table_request 
 		err = is_new && args->mode != GLOCK__NL ? ask_fairly(l, shard, args, ev)
 							: ask_table(l, shard, args, ev);
 	if (!err && ev->status == -EINPROGRESS) {
-		r->asked = local_now_about();
 		r->id = id_of(shard, ev->lkid);
 		glock__local_request_add(l, r);
 	}
@@ -178,8 +177,10 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		resource_name(name, type, number);
 		shard = shard_of(name);
 	}
-	if (mode != GLOCK__NL)
-		glock__local_check_file(l);
+	if (mode != GLOCK__NL) {
+		r.asked = local_now_about();
+		glock__local_check_file(l, r.asked);
+	}
 	err = glock__local_take(l, shard, WAIT_FOR_IT);
 	if (err)
 		return err;
@@ -380,9 +381,9 @@ __attribute__((cold)) static void look_for_file(struct local *l)
 	l->lm.events->gone(l->lm.owner);
 }
 
-void glock__local_check_file(struct local *l)
+void glock__local_check_file(struct local *l, int64_t now)
 {
-	int64_t now = local_now_about(), last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
+	int64_t last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
 
 	if (now - last >= LOOK_NS &&
 	    __atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,

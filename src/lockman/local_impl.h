@@ -426,6 +426,6 @@ void glock__local_granted(struct local *l, unsigned int shard, const struct gloc
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 			    const struct glock__table_event *ev);
 /* Withdraws if the file is not there any more; looks from time to time only. */
-void glock__local_check_file(struct local *l);
+void glock__local_check_file(struct local *l, int64_t now);
 
 #endif

@@ -147,7 +147,7 @@ static bool on_guard(struct local *l)
 static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
 			 int64_t until)
 {
-	struct timespec ts = local_time(until);
+	const struct timespec ts = until ? local_time(until) : (struct timespec){0};
 	uint32_t bell = atom_load32(&l->slot->seen);
 	int err = 0;
 
