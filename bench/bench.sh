@@ -38,26 +38,6 @@ row()
 	printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" >>"$tmp/table"
 }
 
-print_table()
-{
-	awk -F'\t' '
-	BEGIN {
-		line = "%-58s %12s %11s %8s %8s  %s\n"
-		printf line, "", "o2top", "peer", "ratio", "limit", ""
-	}
-	{
-		ratio = $4 == "-" ? "-" : sprintf("%.3f", $2 / $4)
-		value = $4 == "-" ? $2 : $2 / $4
-		verdict = $5 == "-" ? "" : value <= $5 ? "met" : "MISSED"
-		missed += verdict == "MISSED"
-		printf line, $1, $2 " " $3, $4 == "-" ? "-" : $4 " " $3, ratio, $5, verdict
-	}
-	END {
-		if (missed)
-			printf "\n*** %d LIMIT%s MISSED ***\n", missed, missed > 1 ? "S" : ""
-	}' "$tmp/table"
-}
-
 gen()
 {
 	"$build/bench/gen_locking_state" -l "$locks" "$@"
@@ -191,7 +171,7 @@ echo
 echo "$(date +%Y-%m-%d), $(uname -sr), ${model:-unknown CPU}, $cpus CPUs, load$(uptime | sed 's/.*load averages*//')"
 echo "$locks locks a node, 1 % of them active in each sample; medians"
 echo
-print_table
+awk -v what=o2top -f bench/table.awk "$tmp/table"
 echo
 echo "o2locktop's documentation gives 50,000 locks a second; here it is" \
 	"$(calc %.0f "$locks / $shots_s") a second into Shots, $(calc %.0f "3 * $locks / $frame_s") in a frame."

@@ -22,4 +22,4 @@ BEGIN { printf "%-50s %12s %12s %8s %8s\n", "", "glock", "peer", "ratio", "limit
 		limit == "" ? "" : value <= limit ? "met" : "MISSED"
 	missed += limit != "" && value > limit
 }
-END { if (missed) printf "\n*** %d LIMIT%s MISSED ***\n", missed, missed > 1 ? "S" : "" }' "$out"
+END { if (missed) printf "\n*** %d LIMIT%s MISSED ***\n", missed, (missed > 1 ? "S" : "") }' "$out"

@@ -9,6 +9,7 @@
  *
  * The peer of a hand-over hands over a word, with a futex for each direction.
  */
+#include "fairness.h"
 #include "processes.h"
 
 #include <fcntl.h>
@@ -26,19 +27,11 @@ enum {
 	ROUNDS_MAX = 99,
 	LOOPS = 4000,
 	OPENS = 20,
-	FAIR_MAX = 8,
-	FAIR_S = 10,
-	FAIR_MORE_MS = 200, /* before and after, so that all want it whenever it is counted */
-	WAITS = 1 << 20,    /* of each process, for percentiles */
 };
 
 /* What they share besides. */
 static struct shared {
-	struct word turn[FAIR_MAX];
-	double from; /* when who wants the lock begins to count */
-	uint64_t count[FAIR_MAX];
-	uint32_t n_waits[FAIR_MAX];
-	uint32_t wait_ns[FAIR_MAX][WAITS];
+	struct word turn[2];
 	pthread_mutex_t mutex;
 } * sh;
 
@@ -195,111 +188,6 @@ static void first_locks(uint32_t i, uint32_t n)
 	together->took = median(took, OPENS);
 }
 
-/* ---- fairness ---- */
-
-/* Whoever is alone takes its cached lock thousands of times while others share it: not counted. */
-static bool note_wait(uint32_t i, double asked, double got)
-{
-	double ns = got - asked;
-
-	if (got < sh->from || got >= sh->from + FAIR_S * 1e9)
-		return got < sh->from + FAIR_S * 1e9 + FAIR_MORE_MS * 1e6;
-	sh->count[i]++;
-	if (sh->n_waits[i] < WAITS)
-		sh->wait_ns[i][sh->n_waits[i]++] = ns < 4e9 ? (uint32_t)ns : UINT32_MAX;
-	has_it(i);
-	return true;
-}
-
-static void fair(uint32_t i, uint32_t n)
-{
-	struct glock_holder gh;
-	bool more = true;
-
-	open_glocks(400, 1);
-	wait_for_all(n);
-	while (more) {
-		double asked = now();
-
-		glock_holder_init(&gh, gl[0], GLOCK_EX, 0);
-		must(!glock_nq(&gh), "glock_nq");
-		more = note_wait(i, asked, now());
-		glock_dq(&gh);
-	}
-	close_glocks(1);
-}
-
-/* The peer: they pass a word round, as first come first served would have it at best. */
-static void ring(uint32_t i, uint32_t n)
-{
-	struct word *mine = &sh->turn[i], *next = &sh->turn[(i + 1) % n];
-	double asked;
-
-	set(mine, !i);
-	wait_for_all(n);
-	asked = now();
-	while (!get(&together->stop)) {
-		while (!get(mine) && !get(&together->stop))
-			syscall(SYS_futex, &mine->value, FUTEX_WAIT, 0, NULL, NULL, 0);
-		if (!note_wait(i, asked, now()))
-			set(&together->stop, 1);
-		set(mine, get(&together->stop));
-		asked = now();
-		set(next, 1);
-		syscall(SYS_futex, &next->value, FUTEX_WAKE, 1, NULL, NULL, 0);
-	}
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-struct fairness {
-	double unequal; /* the luckiest by the unluckiest */
-	double wait;    /* 99 % are at most that; ns */
-	double hand_over;
-};
-
-static struct fairness measure_fairness(uint32_t n, process_fn *fn)
-{
-	static uint32_t all[FAIR_MAX * WAITS];
-	uint64_t least = UINT64_MAX, most = 0;
-	uint32_t changes;
-	size_t waits = 0;
-
-	memset(sh->count, 0, sizeof(sh->count));
-	memset(sh->n_waits, 0, sizeof(sh->n_waits));
-	sh->from = now() + FAIR_MORE_MS * 1e6;
-	run(n, NULL, fn);
-	for (uint32_t i = 0; i < n; i++) {
-		least = sh->count[i] < least ? sh->count[i] : least;
-		most = sh->count[i] > most ? sh->count[i] : most;
-		for (uint32_t k = 0; k < sh->n_waits[i]; k++)
-			all[waits++] = sh->wait_ns[i][k];
-	}
-	qsort(all, waits, sizeof(*all), by_value);
-	changes = get(&together->changes);
-	/* The hold is next to nothing: what one turn takes is the time by the number of turns. */
-	return (struct fairness){.unequal = (double)most / (double)(least ? least : 1),
-				 .wait = all[waits * 99 / 100],
-				 .hand_over = FAIR_S * 1e9 / (changes ? changes : 1)};
-}
-
-static void report_fair(uint32_t n)
-{
-	struct fairness f = measure_fairness(n, fair), r = measure_fairness(n, ring);
-
-	printf("%u processes for %d s: the luckiest by the unluckiest\t%.3f\t-\t-\t1.2\n", n,
-	       FAIR_S, f.unequal);
-	printf("%u processes: 99 %% of the waits, by 2(n-1) hand-overs\t%.1f\tus\t%.1f\t1\n", n,
-	       f.wait / 1e3, 2 * (n - 1) * f.hand_over / 1e3);
-	printf("  the same of a ring of futexes, by 2(n-1) of its own\t%.1f\tus\t%.1f\t-\n",
-	       r.wait / 1e3, 2 * (n - 1) * r.hand_over / 1e3);
-}
-
 /* ---- the table ---- */
 
 struct figure {
@@ -360,7 +248,6 @@ int main(int argc, char **argv)
 	printf("ping_pong's loop, a lock (peer: fcntl)\t%.2f\tus\t%.2f\t-\n", m[10] / 1e3,
 	       m[11] / 1e3);
 	printf("open a space and take a first lock\t%.3f\tms\t-\t1\n", m[12] / 1e6);
-	for (uint32_t n = 2; n <= FAIR_MAX; n *= 2)
-		report_fair(n);
+	report_fairness();
 	return 0;
 }

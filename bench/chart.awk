@@ -32,9 +32,10 @@ $5 != "-" && $3 != "" {
 	name[n] = part[1]
 	share[n] = ($4 == "-" ? $2 : $2 / $4) / $5
 	limit = $4 == "-" ? $5 : $5 * $4
-	says[n] = short($2) " " $3 " of " short(limit) " " $3
-	if ($4 != "-")
-		says[n] = says[n] (what == "o2top" ? ", a third of mawk's " : ", the peer takes ") short($4) " " $3
+	unit = $3 == "-" ? "" : " " $3
+	says[n] = short($2) unit " of " short(limit) unit
+	if ($4 != "-" && $1 !~ /^waits/)
+		says[n] = says[n] (what == "o2top" ? ", a third of mawk's " : ", the peer takes ") short($4) unit
 }
 
 END {

@@ -167,29 +167,54 @@ void pairs_of_glock(uint32_t i, uint32_t n)
 	close_glocks(1);
 }
 
+void ahead_begin(struct ahead *a)
+{
+	a->at = 1;
+	ahead_ask(a);
+	a->at = 0;
+}
+
+void ahead_wait(struct ahead *a)
+{
+	must(!glock_wait(&a->gh[a->at], 0, 0), "glock_wait");
+}
+
+void ahead_ask(struct ahead *a)
+{
+	struct glock_holder *next = &a->gh[!a->at];
+
+	glock_holder_init(next, gl[0], GLOCK_EX, GLOCK_ASYNC);
+	glock_holder_owner(next, 1 + (uint64_t)!a->at);
+	must(!glock_nq(next), "glock_nq");
+}
+
+void ahead_let_go(struct ahead *a)
+{
+	glock_dq(&a->gh[a->at]);
+	a->at = !a->at;
+}
+
+void ahead_end(struct ahead *a)
+{
+	glock_dq(&a->gh[a->at]);
+}
+
 void hand_over_glock(uint32_t i, uint32_t n)
 {
-	struct glock_holder gh[2];
-	int at = 0;
+	struct ahead ahead;
 
 	open_glocks(100, 1);
 	wait_for_all(n);
 	if (!i)
 		together->took = now();
-	glock_holder_init(&gh[0], gl[0], GLOCK_EX, GLOCK_ASYNC);
-	glock_holder_owner(&gh[0], 1);
-	must(!glock_nq(&gh[0]), "glock_nq");
-	for (; !get(&together->stop); at = !at) {
-		must(!glock_wait(&gh[at], 0, 0), "glock_wait");
+	for (ahead_begin(&ahead); !get(&together->stop); ahead_let_go(&ahead)) {
+		ahead_wait(&ahead);
 		if (has_it(i) == 2 * HAND_OVERS && !get(&together->stop)) {
 			together->took = (now() - together->took) / (2 * HAND_OVERS);
 			set(&together->stop, 1);
 		}
-		glock_holder_init(&gh[!at], gl[0], GLOCK_EX, GLOCK_ASYNC);
-		glock_holder_owner(&gh[!at], 1 + (uint64_t)!at);
-		must(!glock_nq(&gh[!at]), "glock_nq");
-		glock_dq(&gh[at]);
+		ahead_ask(&ahead);
 	}
-	glock_dq(&gh[at]);
+	ahead_end(&ahead);
 	close_glocks(1);
 }

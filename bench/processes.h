@@ -51,6 +51,17 @@ extern struct glock *gl[4];
 void open_glocks(unsigned int first, unsigned int n);
 void close_glocks(unsigned int n);
 
+/* Of the first of them, EX: the next request is queued before the one that is granted is let go. */
+struct ahead {
+	struct glock_holder gh[2];
+	int at;
+};
+void ahead_begin(struct ahead *a); /* the first request */
+void ahead_wait(struct ahead *a);  /* until it is granted */
+void ahead_ask(struct ahead *a);   /* the next one */
+void ahead_let_go(struct ahead *a);
+void ahead_end(struct ahead *a); /* takes back the request that is left */
+
 void pairs_of_glock(uint32_t i, uint32_t n);  /* each has its own */
 void hand_over_glock(uint32_t i, uint32_t n); /* of two */
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
 # awk -f table.awk FIGURES - a line a figure: name, ours, unit, the peer's, limit (tabs; "-": none). The limit is for
-# ours by the peer's, or for ours where there is no peer.
+# ours by the peer's, or for ours where there is no peer. -v what=NAME: whose figures they are, if not glock's.
 BEGIN {
 	FS = "\t"
-	print_line("", "glock", "peer", "ratio", "limit", "")
+	print_line("", what ? what : "glock", "peer", "ratio", "limit", "")
 }
 
 function print_line(what, ours, peer, ratio, limit, verdict,  text)
@@ -19,10 +19,10 @@ function print_line(what, ours, peer, ratio, limit, verdict,  text)
 	value = $4 == "-" ? $2 : $2 / $4
 	verdict = $5 == "-" ? "" : value <= $5 ? "met" : "MISSED"
 	missed += verdict == "MISSED"
-	unit = $3 == "-" ? "" : " " $3
+	unit = $3 == "-" || $3 == "" ? "" : " " $3
 	print_line($1, $2 unit, $4 == "-" ? "-" : $4 unit, ratio, $5, verdict)
 }
 END {
 	if (missed)
-		printf "\n*** %d LIMIT%s MISSED ***\n", missed, missed > 1 ? "S" : ""
+		printf "\n*** %d LIMIT%s MISSED ***\n", missed, (missed > 1 ? "S" : "")
 }

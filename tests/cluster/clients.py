@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs with glocks on the machines: see lock_client.c. What they say is kept with its time."""
 
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -135,6 +136,9 @@ def make_whole(cluster, build, patience=10):
             cluster.reboot(n)
         cluster.resume(n)
         cluster.link(n, True)
+    with concurrent.futures.ThreadPoolExecutor() as each:
+        if all(each.map(lambda n: is_whole(cluster, n), cluster.numbers)):
+            return back
     for n in cluster.numbers:
         end = time.monotonic() + patience
         while not (whole := is_whole(cluster, n)) and time.monotonic() < end:

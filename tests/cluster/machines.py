@@ -129,6 +129,7 @@ class Cluster:
         self.cache = cache or os.path.expanduser("~/.cache/glock-cluster")
         self.qemu = {}
         self.ports = {}
+        self.connections = {}
 
     def __enter__(self):
         return self
@@ -252,11 +253,23 @@ class Cluster:
                 raise Trouble(f"node{n}: QEMU ended: " + open(self._path(f"qemu{n}")).read())
             try:
                 if "machine is up" in open(self._path(f"console{n}"), errors="replace").read():
+                    self._connect(n)
                     return
             except FileNotFoundError:
                 pass
             time.sleep(0.3)
         raise Trouble(f"node{n} did not boot: " + open(self._path(f"console{n}")).read()[-2000:])
+
+    def _connect(self, n):
+        """What all commands go through: making a connection takes an emulated machine more than a second."""
+        if n in self.connections:
+            self._disconnect(n)
+        self.connections[n] = subprocess.Popen([*self.ssh(n), "-M", "-N"], stdin=subprocess.DEVNULL,
+                                               stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def _disconnect(self, n):
+        self.connections[n].terminate()
+        self.connections[n].wait()
 
     def up(self, file_systems=True):
         """Boots all, joins them to the cluster, and mounts an OCFS2 and a GFS2."""
@@ -346,6 +359,8 @@ class Cluster:
                  iops=0, iops_rd=0, iops_wr=0)
 
     def down(self):
+        for n in self.connections:
+            self._disconnect(n)
         for qemu in self.qemu.values():
             if qemu.poll() is None:
                 qemu.kill()
@@ -367,7 +382,7 @@ class Cluster:
 
     def ssh(self, n):
         """The words of a command that runs what follows on that machine."""
-        return ["ssh", "-F", self._path("ssh_config"), f"node{n}"]
+        return ["ssh", "-F", self._path("ssh_config"), "-S", self._path(f"ssh{n}"), f"node{n}"]
 
     def start(self, n, command, **options):
         return subprocess.Popen([*self.ssh(n), command], text=True, **options)

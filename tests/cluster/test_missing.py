@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What glock says where something is missing, and whether it says what."""
 
+import subprocess
 import time
 
 from clients import leave, rejoin
@@ -53,3 +54,36 @@ def test_daemon_and_quorum_are_named(cluster, build):
     finally:
         cluster.link(3, True)
         rejoin(cluster, build, 3)
+
+
+# Who joins or leaves a lockspace waits in the kernel, for ever, for dlm_controld to say that it is done.
+AWAIT_HUNG = ("i=0; until cat /proc/[0-9]*/task/*/stack 2>/dev/null | grep -q do_uevent; do "
+              "i=$((i + 1)); [ $i -lt 200 ] || exit 1; sleep 0.1; done; ")
+
+
+def test_dlm_controld_dies_while_a_program_leaves_or_joins(cluster, build):
+    """glock rm answers in its place: the program ends, and nothing is left of its lockspace."""
+    glock = glock_on(cluster, build)
+    took = []
+    for leaving in (True, False):
+        space = f"glock{'leave' if leaving else 'join'}"
+        stop = "pkill -STOP -x dlm_controld; "
+        if not leaving:
+            cluster.run(3, stop)
+        program = cluster.start(3, f"{glock} run {space} one -- sh -c 'echo held; exec sleep 1000' 2>&1",
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        if leaving:
+            assert program.stdout.readline() == "held\n"
+            stop += "pkill -x sleep; "
+        # that it waits still when dlm_controld is gone is what nobody else would end
+        cluster.run(3, stop + AWAIT_HUNG + "pkill -KILL -x dlm_controld; "
+                    "while pgrep -x dlm_controld; do sleep 0.1; done; " + AWAIT_HUNG, timeout=60)
+        began = time.monotonic()
+        text = said(cluster, 3, f"{glock} rm {space}")
+        assert "status 0" in text, text
+        text, _ = program.communicate(timeout=60)
+        took.append(time.monotonic() - began)
+        assert program.returncode and (leaving or space in text), (space, text)
+        assert space not in cluster.run(3, "ls /sys/kernel/dlm")
+        cluster.join(3)
+    return f"who left went on {took[0]:.1f} s after glock rm was begun, who joined after {took[1]:.1f} s"
