@@ -20,7 +20,7 @@ struct latch {
 	uint32_t sleepers;
 };
 
-void glock__latch_slow(struct latch *latch);
+__attribute__((cold)) void glock__latch_slow(struct latch *latch);
 
 static inline bool latch_try(struct latch *latch)
 {
