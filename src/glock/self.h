@@ -57,16 +57,8 @@ struct glock__self {
 #ifdef GLOCK_ATOM_HOOKS
 struct glock__self *glock__self(void);
 #else
-/*
- * initial-exec: a load relative to the thread pointer, without a call. Not with a sanitizer: gcc's
- * check for null pointers relies on flags that the linker's version of that instruction leaves alone.
- */
-#if GLOCK__ASAN || GLOCK__TSAN
-#define GLOCK__TLS __attribute__((visibility("hidden")))
-#else
-#define GLOCK__TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
-#endif
-extern _Thread_local struct glock__self glock__this_thread GLOCK__TLS;
+extern _Thread_local struct glock__self glock__this_thread GLOCK__TLS
+    __attribute__((visibility("hidden")));
 
 static inline struct glock__self *glock__self(void)
 {

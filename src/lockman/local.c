@@ -12,6 +12,16 @@
 
 /* ---- completions ---- */
 
+/* Under the table's lock: one that was never given for any of its locks. */
+static uint64_t next_token(struct local *l, unsigned int shard)
+{
+	struct shard *s = &l->head->shard[shard];
+	const uint64_t seed = atom_load64(&l->head->token);
+
+	atom_put64(&s->token, (s->token > seed ? s->token : seed) + 1);
+	return s->token;
+}
+
 /*
  * Under the table's lock: a grant gets its token, which therefore is higher than that of any
  * holder before, and is said to be in use, since somebody waits for it.
@@ -26,7 +36,7 @@ void glock__local_granted(struct local *l, unsigned int shard, const struct gloc
 	if (!lk->tell_at_once)
 		glock__table_held(t, ev->lkid, true);
 	if (ev->mode == GLOCK__EX)
-		glock__table_give_token(t, ev->lkid, atom_add64(&l->head->token, 1) + 1);
+		glock__table_give_token(t, ev->lkid, next_token(l, shard));
 }
 
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
@@ -103,7 +113,7 @@ static int ask(struct local *l, unsigned int shard, struct glock__table_request 
 	/* To give way never waits. */
 	if (args->flags & GLOCK__LKF_CONVERT && args->mode == GLOCK__NL)
 		return ask_table(l, shard, args, ev);
-	pthread_mutex_lock(&l->lock);
+	latch_take(&l->lock);
 	err = glock__local_request_room(l);
 	if (!err)
 		err = ask_fairly(l, shard, args, ev);
@@ -112,7 +122,7 @@ static int ask(struct local *l, unsigned int shard, struct glock__table_request 
 		r->id = id_of(shard, ev->lkid);
 		glock__local_request_add(l, r);
 	}
-	pthread_mutex_unlock(&l->lock);
+	latch_drop(&l->lock);
 	return err;
 }
 
@@ -185,9 +195,9 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		return 0;
 	}
 	if (atom_load32(&l->head->blocked) != __atomic_load_n(&l->blocked, __ATOMIC_RELAXED)) {
-		pthread_mutex_lock(&l->delivery);
+		latch_take(&l->delivery);
 		glock__local_sync_blocked(l);
-		pthread_mutex_unlock(&l->delivery);
+		latch_drop(&l->delivery);
 	}
 	glock__local_completed(lk, shard, &ev);
 	lm->events->reply(lk, ev.status, ev.sbflags);
@@ -203,11 +213,11 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	uint32_t id = 0;
 	int err = -ENOENT;
 
-	pthread_mutex_lock(&l->lock);
+	latch_take(&l->lock);
 	r = glock__local_request_of(l, lk);
 	if (r)
 		id = r->id;
-	pthread_mutex_unlock(&l->lock);
+	latch_drop(&l->lock);
 	if (id)
 		shard = id_shard(id);
 	if (shard >= SHARDS || glock__local_take(l, shard))
@@ -235,8 +245,8 @@ static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 		glock__local_drop(l, shard);
 	}
 	/* Who is about to deliver a demand for it that was fetched before gets done with it. */
-	pthread_mutex_lock(&l->delivery);
-	pthread_mutex_unlock(&l->delivery);
+	latch_take(&l->delivery);
+	latch_drop(&l->delivery);
 	lk->id = 0;
 	lm->events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
 }
@@ -291,14 +301,14 @@ static void local_leave(struct glock__lockman *lm, bool failed)
 {
 	struct local *l = (struct local *)lm;
 
-	pthread_mutex_lock(&l->delivery);
+	latch_take(&l->delivery);
 	if (has_left(l)) {
-		pthread_mutex_unlock(&l->delivery);
+		latch_drop(&l->delivery);
 		return;
 	}
 	/* Who has a table after this sees it; who had it before is gone from there. */
 	__atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&l->delivery);
+	latch_drop(&l->delivery);
 	if (failed)
 		glock__local_bury(l, l->me, l->slot->generation, true, true);
 	else
@@ -324,8 +334,6 @@ static void local_free(struct glock__lockman *lm)
 		close(l->fd);
 	free(l->requests);
 	free(l->index);
-	pthread_mutex_destroy(&l->lock);
-	pthread_mutex_destroy(&l->delivery);
 	free(l);
 }
 
@@ -388,8 +396,6 @@ int glock__local_new(const struct glock__local_options *o, struct glock__lockman
 	l->me = NODES;
 	l->dir = l->fd = l->alive = -1;
 	l->one_cpu = one_cpu();
-	pthread_mutex_init(&l->delivery, NULL);
-	pthread_mutex_init(&l->lock, NULL);
 	err = glock__local_find(l);
 	if (!err)
 		err = glock__local_join(l);
@@ -402,7 +408,7 @@ int glock__local_new(const struct glock__local_options *o, struct glock__lockman
 	}
 	l->o.name = l->name;
 	l->o.group = l->o.dir = NULL; /* the caller's */
-	l->lm.bell = &l->slot->bell;
+	l->lm.bell = &l->slot->bell.rung;
 	*lm = &l->lm;
 	return 0;
 }

@@ -71,12 +71,9 @@ static void ring_all(struct local *l)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];
-		struct wakes wakes = {0};
 
-		if (atom_load32(&slot->state) != SLOT_LIVE)
-			continue;
-		glock__local_ring(slot, 0, true, &wakes, i);
-		glock__local_wake(slot);
+		if (atom_load32(&slot->state) == SLOT_LIVE && glock__local_ring(slot, 0))
+			glock__local_wake(slot);
 	}
 }
 
@@ -121,7 +118,6 @@ static void name_recoverers(struct local *l)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];
-		struct wakes wakes = {0};
 		uint32_t by;
 
 		if (atom_load32(&slot->state) != SLOT_RECOVERING || is_seen_to(l, slot))
@@ -133,8 +129,8 @@ static void name_recoverers(struct local *l)
 		}
 		slot->recoverer_generation = l->head->slot[by].generation;
 		atom_store32(&slot->recoverer, by + 1);
-		glock__local_ring(&l->head->slot[by], 0, true, &wakes, by);
-		glock__local_wake(&l->head->slot[by]);
+		if (glock__local_ring(&l->head->slot[by], 0))
+			glock__local_wake(&l->head->slot[by]);
 	}
 	count_blocked(l);
 }

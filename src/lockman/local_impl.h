@@ -24,10 +24,11 @@
  * head->members and shard->mutex are robust: whoever gets one from a dead process puts in order
  * what it was about. Nothing that is held by a mutex waits for anything outside.
  *
- * Bells. A slot's bell grows whenever there is something for its node to fetch; which tables, its
- * bits in `due` say. seen is what the bell was when the node last looked, so that bell != seen
- * means it has not. The bell is rung before the table's lock is let go of; whoever sleeps on it
- * is woken after. If the ringer is killed or stopped in between, then whoever waits for the
+ * Bells. A slot's bell grows whenever there is something for its node to fetch; which tables, the
+ * bits beside it say, and so do others who of the node's threads sleeps. All these are one word, so
+ * that who rings knows whom to wake, and who is about to sleep that nobody has rung. seen is what the
+ * bell was when the node last looked, so that bell != seen means it has not. The bell is rung before
+ * the table's lock is let go of; whoever sleeps on it is woken after. If the ringer is killed or stopped in between, then whoever waits for the
  * sleeper finds bell and seen to differ and wakes it (local_watch.c).
  */
 #ifndef GLOCK_LOCKMAN_LOCAL_IMPL_H
@@ -35,6 +36,7 @@
 
 #include "atom.h"
 #include "local.h"
+#include "local_latch.h"
 #include "lockman.h"
 
 #include <assert.h>
@@ -43,7 +45,7 @@
 #include <sys/types.h>
 
 #define LOCAL_MAGIC 0x6c61636f6c6b6367ull /* "gcklocal" */
-#define LOCAL_LAYOUT 2u
+#define LOCAL_LAYOUT 3u
 #define GLOCK__LOCAL_BASE "/dev/shm"
 #define NODES GLOCK__LOCAL_NODES
 #define SHARDS 16u
@@ -53,6 +55,19 @@
 
 /* A slot whose owner died is DEAD until its locks are gone, then RECOVERING, if anybody can. */
 enum slot_state { SLOT_FREE, SLOT_LIVE, SLOT_DEAD, SLOT_RECOVERING, SLOT_STATE_MAX };
+
+/* Changed as a whole, but who sleeps does so on `rung`. */
+union bell {
+	uint64_t word;
+	struct {
+		uint32_t flags; /* BELL_, and BELL_DUE a bit for each table that has something */
+		uint32_t rung;
+	};
+};
+#define BELL_DUE 0xffffu
+#define BELL_SERVICE_SLEEPS 0x10000u /* the service thread */
+#define BELL_LEADER_SLEEPS 0x20000u  /* the thread that waits in its place */
+#define BELL_LEADER 0x40000u         /* there is such a thread, which looks before it goes away */
 
 struct slot {
 	uint32_t state;      /* enum slot_state */
@@ -66,25 +81,19 @@ struct slot {
 	uint32_t recoverer_generation;
 	uint32_t reserved[3];
 	/* a cache line of its own */
-	uint32_t bell;
+	union bell bell;
 	uint32_t seen;
-	uint32_t asleep; /* ASLEEP_ */
-	uint32_t due;    /* a bit for each table that has something */
-	uint32_t reserved2[12];
+	uint32_t reserved2[13];
 };
 #define SLOT_RECOVERS 0x1u /* it can put in order what a dead node left */
-
-#define ASLEEP_SERVICE 0x1u /* the service thread sleeps */
-#define ASLEEP_LEADER 0x2u  /* the thread that waits in its place sleeps */
-#define LEADER 0x4u         /* there is such a thread, which looks before it goes away */
 
 /* A lock table's lock. The table itself is at its own place in the file. */
 struct shard {
 	pthread_mutex_t mutex;
 	uint32_t owner; /* 1 + slot of who has or last had it */
 	uint32_t reserved;
-	uint64_t size; /* of the table's memory; 0: it has none yet, and is to be made */
-	uint64_t reserved2;
+	uint64_t size;  /* of the table's memory; 0: it has none yet, and is to be made */
+	uint64_t token; /* the last one given here, or less than head->token */
 };
 
 struct head {
@@ -95,7 +104,7 @@ struct head {
 	uint32_t buckets;
 	uint64_t shards_at;
 	uint64_t shard_stride;
-	uint64_t token;     /* the last one given */
+	uint64_t token;     /* all that are given from now on are higher */
 	uint32_t cut_off;   /* how often a table's lock came from a dead owner */
 	uint32_t put_right; /* and it had been about something */
 	uint64_t reserved;
@@ -118,7 +127,9 @@ struct head {
 static_assert(sizeof(pthread_mutex_t) == 40 && sizeof(struct shard) == 64, "a shard's cache line");
 static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
 static_assert(offsetof(struct slot, bell) == 64, "the bell has a cache line of its own");
-static_assert(offsetof(struct slot, seen) == 68, "and is two words for who looks, see lockman.h");
+static_assert(offsetof(struct slot, seen) == offsetof(struct slot, bell.rung) + 4,
+	      "and is two words for who looks, see lockman.h");
+static_assert(SHARDS <= 16, "BELL_DUE has a bit for each");
 
 /* ---- a node ---- */
 
@@ -150,13 +161,13 @@ struct local {
 	char path[GLOCK__LOCAL_PATH_MAX]; /* for messages, and to find it again */
 	bool one_cpu;
 
-	pthread_mutex_t delivery;
+	struct latch delivery;
 	bool blocked;     /* the glocks were told to hold grants back; under delivery */
 	uint32_t put_off; /* tables that were due and not to be had; changed under delivery */
 	bool left;        /* no request any more; see local_leave() */
 	bool gone;        /* the file is, and that was told */
 
-	pthread_mutex_t lock;
+	struct latch lock;
 	struct request *requests;
 	uint32_t n_requests, room;
 	uint32_t *index; /* into requests, see local_requests.c */
@@ -178,6 +189,37 @@ struct local {
 	pthread_t service, recovery;
 	uint32_t to_recover; /* grows when there is something for the recovery thread; a futex */
 };
+
+/* What the bell was before. */
+static inline union bell bell_set(struct slot *slot, uint32_t flags)
+{
+	const union bell set = {.flags = flags};
+
+	return (union bell){.word = atom_or64(&slot->bell.word, set.word)};
+}
+static inline union bell bell_clear(struct slot *slot, uint32_t flags)
+{
+	const union bell keep = {.flags = ~flags, .rung = UINT32_MAX};
+
+	return (union bell){.word = atom_and64(&slot->bell.word, keep.word)};
+}
+
+static inline union bell bell_ring(struct slot *slot, uint32_t due)
+{
+	union bell before = {.word = atom_load64(&slot->bell.word)}, now;
+
+	do {
+		now.flags = before.flags | due;
+		now.rung = before.rung + 1;
+	} while (!atom_cas64(&slot->bell.word, &before.word, now.word));
+	return before;
+}
+
+/* Whether there is something that the node has not looked at. */
+static inline bool is_rung(const struct slot *slot)
+{
+	return atom_load32(&slot->bell.rung) != atom_load32(&slot->seen);
+}
 
 static inline bool has_left(const struct local *l)
 {
@@ -286,12 +328,6 @@ int glock__local_join(struct local *l);
 
 /* ---- local_shard.c ---- */
 
-/* Whom to wake when the locks are let go of. */
-struct wakes {
-	unsigned int n;
-	uint16_t node[64];
-};
-
 /* pthread_mutex_init(), to be shared between processes and robust. */
 int glock__local_mutex_init(pthread_mutex_t *mutex);
 /* How long to wait for a mutex whose owner may be stopped. */
@@ -314,9 +350,12 @@ void glock__local_drop(struct local *l, unsigned int shard);
 /* The table gets more memory: 0, or -ENOSPC. */
 int glock__local_grow(struct local *l, unsigned int shard);
 
-/* Somebody is to look, and is to be woken at once if urgent. */
-void glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
-		       unsigned int node);
+/*
+ * Its node is to look: at those tables, if it is about any. True: whoever should is asleep, and is to be
+ * woken as soon as no lock is held. To be called before what it is about can be fetched by nobody
+ * but the node.
+ */
+bool glock__local_ring(struct slot *slot, uint32_t due);
 void glock__local_wake(struct slot *slot);
 
 /* ---- local_death.c: others that died ---- */

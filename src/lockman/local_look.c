@@ -185,8 +185,8 @@ int glock__local_knock(const char *path, unsigned int slot)
 	close(fd);
 	if (err)
 		return err;
-	atom_add32(&head->slot[slot].bell, 1);
-	glock__local_wake(&head->slot[slot]);
+	if (glock__local_ring(&head->slot[slot], 0))
+		glock__local_wake(&head->slot[slot]);
 	munmap(head, HEAD_SIZE);
 	return 0;
 }

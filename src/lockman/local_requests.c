@@ -102,11 +102,11 @@ bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk)
 {
 	struct request *r;
 
-	pthread_mutex_lock(&l->lock);
+	latch_take(&l->lock);
 	r = glock__local_request_of(l, lk);
 	if (r)
 		take_out(l, r);
-	pthread_mutex_unlock(&l->lock);
+	latch_drop(&l->lock);
 	return r;
 }
 
@@ -114,11 +114,11 @@ struct glock__lm_lock *glock__local_request_any(struct local *l)
 {
 	struct glock__lm_lock *lk = NULL;
 
-	pthread_mutex_lock(&l->lock);
+	latch_take(&l->lock);
 	if (l->n_requests) {
 		lk = l->requests[l->n_requests - 1].lk;
 		take_out(l, &l->requests[l->n_requests - 1]);
 	}
-	pthread_mutex_unlock(&l->lock);
+	latch_drop(&l->lock);
 	return lk;
 }

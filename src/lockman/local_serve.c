@@ -12,6 +12,8 @@
  */
 #include "local_impl.h"
 
+#include "sanitizer.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -102,14 +104,17 @@ static void start_recovery(struct local *l)
 	atom_wake(&l->to_recover, 1);
 }
 
-void glock__local_poll(struct local *l)
+/* Looks at what there is. awake: and a thread does not sleep any more, as whom these bits say. */
+static void look(struct local *l, uint32_t awake)
 {
+	union bell bell;
 	uint32_t due;
 	bool nothing;
 
-	pthread_mutex_lock(&l->delivery);
-	atom_store32(&l->slot->seen, atom_load32(&l->slot->bell));
-	due = has_left(l) ? 0 : atom_swap32(&l->slot->due, 0);
+	latch_take(&l->delivery);
+	bell = bell_clear(l->slot, BELL_DUE | awake);
+	atom_store32(&l->slot->seen, bell.rung);
+	due = has_left(l) ? 0 : bell.flags & BELL_DUE;
 	nothing = !due && !has_left(l);
 	if (due || (l->put_off && !has_left(l)))
 		fetch_all(l, due);
@@ -117,14 +122,14 @@ void glock__local_poll(struct local *l)
 		glock__local_sync_blocked(l);
 		start_recovery(l);
 	}
-	pthread_mutex_unlock(&l->delivery);
+	latch_drop(&l->delivery);
 	if (nothing && l->lm.events->knocked)
 		l->lm.events->knocked(l->lm.owner);
 }
 
-static bool rung(const struct local *l)
+void glock__local_poll(struct local *l)
 {
-	return atom_load32(&l->slot->bell) != atom_load32(&l->slot->seen);
+	look(l, 0);
 }
 
 /* Whether somebody has to look around from time to time. */
@@ -134,7 +139,7 @@ static bool on_guard(struct local *l)
 	       __atomic_load_n(&l->put_off, __ATOMIC_RELAXED);
 }
 
-/* Sleeps on the bell, as whom the bit says. -EINTR: a signal handler ran. */
+/* Sleeps on the bell, as whom the bit says; then looks. -EINTR: a signal handler ran. */
 static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
 			 int64_t until)
 {
@@ -142,12 +147,21 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 	uint32_t bell = atom_load32(&l->slot->seen);
 	int err = 0;
 
-	atom_or32(&l->slot->asleep, bit);
-	if (atom_load32(&l->slot->bell) == bell && (!word || atom_load32(word) == seen) &&
+	if (bell_set(l->slot, bit).rung == bell && (!word || atom_load32(word) == seen) &&
 	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
-		err = atom_wait_bits(&l->slot->bell, bell, until ? &ts : NULL, bit);
-	atom_and32(&l->slot->asleep, ~bit);
+		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
+	if (is_rung(l->slot))
+		look(l, bit);
+	else
+		bell_clear(l->slot, bit);
 	return err == -EINTR ? err : 0;
+}
+
+/* A thread that sleeps on it looks, though there is nothing to fetch. */
+static void ring_own(struct local *l, uint32_t who)
+{
+	bell_ring(l->slot, 0);
+	atom_wake_bits(&l->slot->bell.rung, 1, who);
 }
 
 /* ---- the service thread ---- */
@@ -183,12 +197,13 @@ static void *service_thread(void *arg)
 	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
 		bool nap;
 
-		if (rung(l) || __atomic_load_n(&l->put_off, __ATOMIC_RELAXED))
+		if (is_rung(l->slot) || __atomic_load_n(&l->put_off, __ATOMIC_RELAXED))
 			glock__local_poll(l);
 		nap = naps_on(l, &left);
 		if (on_guard(l))
 			glock__local_watch(l);
-		sleep_on_bell(l, ASLEEP_SERVICE, NULL, 0, nap ? local_now_about() + NAP_NS : 0);
+		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0,
+			      nap ? local_now_about() + NAP_NS : 0);
 	}
 	return NULL;
 }
@@ -201,8 +216,7 @@ void glock__local_on_guard(struct local *l)
 {
 	if (__atomic_exchange_n(&l->naps, true, __ATOMIC_ACQ_REL))
 		return;
-	atom_add32(&l->slot->bell, 1);
-	atom_wake_bits(&l->slot->bell, 1, ASLEEP_SERVICE);
+	ring_own(l, BELL_SERVICE_SLEEPS);
 }
 
 static int start_thread(pthread_t *thread, const char *name, void *(*run)(void *), struct local *l)
@@ -234,8 +248,7 @@ int glock__local_serve(struct local *l)
 void glock__local_stop(struct local *l)
 {
 	__atomic_store_n(&l->stop, true, __ATOMIC_RELEASE);
-	atom_add32(&l->slot->bell, 1);
-	atom_wake_bits(&l->slot->bell, 1, ASLEEP_SERVICE);
+	ring_own(l, BELL_SERVICE_SLEEPS);
 	atom_add32(&l->to_recover, 1);
 	atom_wake(&l->to_recover, 1);
 	if (l->have_service)
@@ -268,7 +281,7 @@ static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
 	if (turns < SPIN_MIN)
 		turns = ++l->unspun % SPIN_AGAIN ? 0 : SPIN_MAX / 4;
 	for (uint32_t i = 0; i < turns; i++) {
-		if (rung(l) || atom_load32(word) != seen) {
+		if (is_rung(l->slot) || atom_load32(word) != seen) {
 			l->spin = turns + turns / 2 < SPIN_MAX ? turns + turns / 2 : SPIN_MAX;
 			return true;
 		}
@@ -287,35 +300,37 @@ static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
  */
 static _Thread_local struct {
 	struct local *l;
-	struct wakes wakes;
-} attending;
+	unsigned int n;
+	uint16_t node[64]; /* to be woken */
+} attending GLOCK__TLS;
 
 bool glock__local_put_off(struct local *l, unsigned int node)
 {
-	struct wakes *w = &attending.wakes;
+	const unsigned int n = attending.n;
 
-	if (attending.l != l || w->n == sizeof(w->node) / sizeof(*w->node))
+	if (attending.l != l || n == sizeof(attending.node) / sizeof(*attending.node))
 		return false;
-	for (unsigned int i = 0; i < w->n; i++)
-		if (w->node[i] == node)
+	for (unsigned int i = 0; i < n; i++)
+		if (attending.node[i] == node)
 			return true;
-	w->node[w->n++] = (uint16_t)node;
+	attending.node[n] = (uint16_t)node;
+	attending.n = n + 1;
 	return true;
 }
 
 static void wake_put_off(struct local *l)
 {
-	for (unsigned int i = 0; i < attending.wakes.n; i++)
-		glock__local_wake(&l->head->slot[attending.wakes.node[i]]);
-	attending.wakes.n = 0;
+	for (unsigned int i = 0; i < attending.n; i++)
+		glock__local_wake(&l->head->slot[attending.node[i]]);
+	attending.n = 0;
 }
 
 bool glock__local_attend(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
 
-	if (attending.l || atom_load32(&l->slot->asleep) & LEADER ||
-	    atom_or32(&l->slot->asleep, LEADER) & LEADER)
+	if (attending.l || atom_load32(&l->slot->bell.flags) & BELL_LEADER ||
+	    bell_set(l->slot, BELL_LEADER).flags & BELL_LEADER)
 		return false;
 	attending.l = l;
 	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);
@@ -329,8 +344,8 @@ void glock__local_attended(struct glock__lockman *lm)
 	wake_put_off(l);
 	attending.l = NULL;
 	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
-	atom_and32(&l->slot->asleep, ~LEADER);
-	if (rung(l)) /* since then the service thread would have been woken */
+	/* Since then the service thread would have been woken. */
+	if (bell_clear(l->slot, BELL_LEADER).rung != atom_load32(&l->slot->seen))
 		glock__local_poll(l);
 }
 
@@ -346,9 +361,9 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
 	wake_put_off(l);
 	/* Without a time limit, which costs the kernel more: the service thread looks around. */
-	if (!rung(l) && atom_load32(word) == seen && !spin(l, word, seen))
-		err = sleep_on_bell(l, ASLEEP_LEADER, word, seen, deadline);
-	if (rung(l))
+	if (!is_rung(l->slot) && atom_load32(word) == seen && !spin(l, word, seen))
+		err = sleep_on_bell(l, BELL_LEADER_SLEEPS, word, seen, deadline);
+	if (is_rung(l->slot))
 		glock__local_poll(l);
 	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);
 	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
@@ -356,14 +371,15 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	return err;
 }
 
-/* The word was changed: if somebody waits for it as the leader, it must look. */
+/* The word was changed: if another thread waits for it as the leader, it must look. */
 void glock__local_nudge(struct glock__lockman *lm, void *addr)
 {
 	struct local *l = (struct local *)lm;
 	uintptr_t *leader = (uintptr_t *)&l->leader;
 
+	if (attending.l == l)
+		return; /* that is this one */
 	if (__atomic_fetch_add(leader, 0, __ATOMIC_ACQ_REL) != (uintptr_t)addr)
 		return;
-	atom_add32(&l->slot->bell, 1);
-	atom_wake_bits(&l->slot->bell, 1, ASLEEP_LEADER);
+	ring_own(l, BELL_LEADER_SLEEPS);
 }

@@ -162,55 +162,56 @@ int glock__local_try(struct local *l, unsigned int shard)
 
 /* ---- telling others ---- */
 
-/* To be called before what it is about can be fetched by nobody but the node: see local_impl.h. */
-void glock__local_ring(struct slot *slot, uint32_t due, bool urgent, struct wakes *wakes,
-		       unsigned int node)
+/* Who of a node's threads is to be woken, if any. A leader that is awake looks before it goes away. */
+static uint32_t sleeper(uint32_t flags)
 {
-	atom_or32(&slot->due, due);
-	atom_add32(&slot->bell, 1);
-	if (!urgent)
-		return;
-	if (wakes->n < sizeof(wakes->node) / sizeof(*wakes->node))
-		wakes->node[wakes->n++] = (uint16_t)node;
-	else
-		glock__local_wake(slot);
+	if (flags & BELL_LEADER_SLEEPS)
+		return BELL_LEADER_SLEEPS;
+	return flags & BELL_LEADER ? 0 : flags & BELL_SERVICE_SLEEPS;
 }
 
-/*
- * Whoever is about to sleep sets its bit and then looks at the bell; here the bell was rung, and
- * then the bits are looked at. A leader that is awake looks once more before it goes away.
- */
+bool glock__local_ring(struct slot *slot, uint32_t due)
+{
+	return sleeper(bell_ring(slot, due).flags);
+}
+
+/* Who sleeps no more since it was rung for has seen that, as it changed the same word. */
 void glock__local_wake(struct slot *slot)
 {
-	uint32_t asleep = atom_or32(&slot->asleep, 0);
+	uint32_t who = sleeper(atom_load32(&slot->bell.flags));
 
-	if (asleep & ASLEEP_LEADER)
-		atom_wake_bits(&slot->bell, 1, ASLEEP_LEADER);
-	else if (!(asleep & LEADER) && asleep & ASLEEP_SERVICE)
-		atom_wake_bits(&slot->bell, 1, ASLEEP_SERVICE);
+	if (who)
+		atom_wake_bits(&slot->bell.rung, 1, who);
+}
+
+/* Under the table's lock: rings for a node that has something there. True: it is to be woken by the caller. */
+static bool tell(struct local *l, unsigned int shard, unsigned int node)
+{
+	const bool urgent = glock__table_urgent(table_at(l, shard));
+	const bool asleep = glock__local_ring(&l->head->slot[node], 1u << shard);
+
+	glock__table_woken(table_at(l, shard));
+	return urgent && asleep && !glock__local_put_off(l, node);
 }
 
 void glock__local_drop(struct local *l, unsigned int shard)
 {
-	struct shard *s = &l->head->shard[shard];
 	struct glock__table *t = table_at(l, shard);
-	struct wakes wakes;
+	uint16_t wake[64];
+	unsigned int n = 0;
 	int node;
 
-	wakes.n = 0;
-
 	while ((node = glock__table_wake(t)) >= 0) {
-		bool urgent = glock__table_urgent(t);
-
-		if (urgent && glock__local_put_off(l, (unsigned int)node))
-			urgent = false;
-		glock__local_ring(&l->head->slot[node], 1u << shard, urgent, &wakes,
-				  (unsigned int)node);
-		glock__table_woken(t);
+		if (!tell(l, shard, (unsigned int)node))
+			continue;
+		if (n < sizeof(wake) / sizeof(*wake))
+			wake[n++] = (uint16_t)node;
+		else
+			glock__local_wake(&l->head->slot[node]);
 	}
-	pthread_mutex_unlock(&s->mutex);
-	for (unsigned int i = 0; i < wakes.n; i++)
-		glock__local_wake(&l->head->slot[wakes.node[i]]);
+	pthread_mutex_unlock(&l->head->shard[shard].mutex);
+	for (unsigned int i = 0; i < n; i++)
+		glock__local_wake(&l->head->slot[wake[i]]);
 }
 
 /* ---- memory ---- */

@@ -89,7 +89,7 @@ static int64_t held_up_for_long(struct local *l, int64_t now)
 {
 	int64_t since = 0;
 
-	pthread_mutex_lock(&l->lock);
+	latch_take(&l->lock);
 	if (!atom_load32(&l->head->blocked)) {
 		l->held_up = 0;
 	} else if (!l->held_up) {
@@ -99,7 +99,7 @@ static int64_t held_up_for_long(struct local *l, int64_t now)
 		since = l->held_up;
 		l->held_up_told = now + (now - since);
 	}
-	pthread_mutex_unlock(&l->lock);
+	latch_drop(&l->lock);
 	return since;
 }
 
@@ -135,11 +135,11 @@ static size_t some_requests(struct local *l, struct request *out)
 {
 	size_t n = 0;
 
-	pthread_mutex_lock(&l->lock);
+	latch_take(&l->lock);
 	for (uint32_t i = 0; i < l->n_requests && n < REQUESTS; i++)
 		out[n++] = l->requests[(i + l->turn) % l->n_requests];
 	l->turn = l->n_requests ? (l->turn + REQUESTS) % l->n_requests : 0;
-	pthread_mutex_unlock(&l->lock);
+	latch_drop(&l->lock);
 	return n;
 }
 
@@ -176,20 +176,20 @@ static void look_at(struct local *l, unsigned int node)
 		return;
 	if (!glock__local_alive(l, node))
 		glock__local_bury(l, node, generation, false, false);
-	else if (atom_load32(&slot->bell) != atom_load32(&slot->seen))
+	else if (is_rung(slot))
 		/* It was not told, or who should look does not get to it: whoever sleeps. */
-		atom_wake_bits(&slot->bell, 1, ASLEEP_LEADER | ASLEEP_SERVICE);
+		atom_wake_bits(&slot->bell.rung, 1, BELL_LEADER_SLEEPS | BELL_SERVICE_SLEEPS);
 }
 
 static void next_tell(struct local *l, const struct request *r, int64_t now)
 {
 	struct request *now_open;
 
-	pthread_mutex_lock(&l->lock);
+	latch_take(&l->lock);
 	now_open = glock__local_request_of(l, r->lk);
 	if (now_open && now_open->asked == r->asked)
 		now_open->told = now + (now - r->asked);
-	pthread_mutex_unlock(&l->lock);
+	latch_drop(&l->lock);
 }
 
 /*
@@ -274,11 +274,11 @@ size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock 
 	uint32_t id = 0;
 	size_t n;
 
-	pthread_mutex_lock(&l->lock);
+	latch_take(&l->lock);
 	r = glock__local_request_of(l, lk);
 	if (r)
 		id = r->id;
-	pthread_mutex_unlock(&l->lock);
+	latch_drop(&l->lock);
 	if (id)
 		find_in_the_way(l, id, &way);
 	n = way.n < max ? way.n : max;

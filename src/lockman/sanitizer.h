@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sanitizer.h - which sanitizer this is built with, as gcc and as clang say it. */
+/* sanitizer.h - which sanitizer this is built with, as gcc and as clang say it, and what depends on that. */
 #ifndef GLOCK_SANITIZER_H
 #define GLOCK_SANITIZER_H
 
@@ -23,6 +23,17 @@
 #endif
 #ifndef GLOCK__TSAN
 #define GLOCK__TSAN 0
+#endif
+
+/*
+ * Of a thread's variable. initial-exec: a load relative to the thread pointer, without a call. Not with
+ * a sanitizer: gcc's check for null pointers relies on flags that the linker's version of that
+ * instruction leaves alone.
+ */
+#if GLOCK__ASAN || GLOCK__TSAN
+#define GLOCK__TLS
+#else
+#define GLOCK__TLS __attribute__((tls_model("initial-exec")))
 #endif
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * table.c - the operations on a lock table: lock, convert, cancel, unlock, purge.
  *
- * Each has the same form. It looks, and may refuse without having stored anything. Then comes its
- * first step, which does what was asked for and writes down what has to follow (who may now be
- * granted, who has to be told); then commit(), the point of no return; then the rest. If memory
- * runs out in the first step it is rolled back like that of a killed caller: all cells that an
- * operation may need are taken there.
+ * Each has the same form. It looks, and may refuse without having stored anything. Then it does what
+ * was asked for; and then what has to follow: who may now be granted, who has to be told. If memory
+ * runs out in the first part that is rolled back like that of a killed caller: all cells that an
+ * operation may need are taken there. In the second are all commits, see table_work.c; the first
+ * of them is the point of no return.
  *
  * An event is filled in from the table while the operation runs; nothing but its own memory is
  * changed by that, so that it needs no undo.
@@ -59,11 +59,9 @@ static int refuse_new(struct glock__table *t, struct res *res,
 	event->what = GLOCK__EVENT_AST;
 	event->status = -EAGAIN;
 	event->mode = GLOCK__IV;
-	if (args->flags & GLOCK__LKF_NOQUEUEBAST) {
-		glock__table_work_bast(t, res, NULL, (int8_t)args->mode, true);
-		commit(t);
-		glock__table_work_finish(t, event);
-	}
+	if (args->flags & GLOCK__LKF_NOQUEUEBAST)
+		glock__table_work_finish(
+		    t, glock__table_work_bast(t, res, NULL, (int8_t)args->mode, true), event);
 	return 0;
 }
 
@@ -87,7 +85,7 @@ static struct lock *lock_new(struct glock__table *t, struct res *res, const stru
 	if ((res->flags & RES_DIED) && !res->count[0])
 		put(t, &t->nidle, t->nidle - 1);
 	put(t, &res->count[0], (uint16_t)(res->count[0] + 1));
-	glock__table_ring_add(t, &node->locks, RING_NODE, ref, false);
+	glock__table_ring_add(t, &node->locks, RING_NODE, ref, 0);
 	put(t, &node->nlocks, node->nlocks + 1);
 	put(t, &t->nlocks, t->nlocks + 1);
 	return lock;
@@ -113,6 +111,7 @@ static int request(struct glock__table *t, const struct glock__table_request *ar
 	};
 	struct res *res = glock__table_res_find(t, args->name, args->namelen);
 	enum verdict verdict = GRANTABLE;
+	struct work after = {.phase = WORK_NONE};
 	int8_t rq = template.rq;
 	struct lock *lock;
 
@@ -130,18 +129,17 @@ static int request(struct glock__table *t, const struct glock__table_request *ar
 	if (verdict == GRANTABLE) {
 		glock__table_grant(t, res, lock, rq, event);
 	} else {
-		glock__table_enqueue(t, res, lock, LK_WAITING);
+		glock__table_move(t, res, lock, LK_WAITING, GLOCK__IV, lock->rq);
 		glock__table_fill(t, lock, -EINPROGRESS, event);
-		glock__table_work_bast(t, res, lock, lock->rq, false);
+		after = glock__table_work_bast(t, res, lock, lock->rq, false);
 	}
-	commit(t);
-	glock__table_work_finish(t, event);
+	glock__table_work_finish(t, after, event);
 	return 0;
 }
 
 /* The conversion failed: the lock stays granted, in its old mode and in its old place. */
-static void refuse_conversion(struct glock__table *t, struct res *res, struct lock *lock,
-			      int status, struct glock__table_event *event)
+static struct work refuse_conversion(struct glock__table *t, struct res *res, struct lock *lock,
+				     int status, struct glock__table_event *event)
 {
 	const int8_t mode = lock->rq;
 
@@ -149,16 +147,16 @@ static void refuse_conversion(struct glock__table *t, struct res *res, struct lo
 	put(t, &lock->lastbast, (uint8_t)0);
 	glock__table_fill(t, lock, status, event);
 	if (status == -EAGAIN && (lock->flags & GLOCK__LKF_NOQUEUEBAST))
-		glock__table_work_bast(t, res, lock, mode, true);
+		return glock__table_work_bast(t, res, lock, mode, true);
+	return (struct work){.phase = WORK_NONE};
 }
 
-static void wait_for_conversion(struct glock__table *t, struct res *res, struct lock *lock,
-				struct glock__table_event *event)
+static struct work wait_for_conversion(struct glock__table *t, struct res *res, struct lock *lock,
+				       struct glock__table_event *event)
 {
-	glock__table_dequeue(t, res, lock);
-	glock__table_enqueue(t, res, lock, LK_CONVERTING);
+	glock__table_move(t, res, lock, LK_CONVERTING, lock->gr, lock->rq);
 	glock__table_fill(t, lock, -EINPROGRESS, event);
-	glock__table_work_bast(t, res, lock, lock->rq, false);
+	return glock__table_work_bast(t, res, lock, lock->rq, false);
 }
 
 /* Whether the caller has not heard yet how its last operation on lock ended. */
@@ -172,6 +170,7 @@ static int convert(struct glock__table *t, struct lock *lock,
 {
 	struct res *res = res_at(t, lock->res);
 	enum verdict verdict;
+	struct work after;
 	bool waits;
 	int8_t rq;
 
@@ -195,17 +194,17 @@ static int convert(struct glock__table *t, struct lock *lock,
 		return no_memory(t);
 	if (verdict == GRANTABLE) {
 		glock__table_grant(t, res, lock, rq, event);
-		glock__table_work_grant(t, res);
+		after = glock__table_work_grant(t, res);
 	} else if (verdict == DEMOTED) {
 		glock__table_demote(t, res, lock);
-		glock__table_work_demoted(t, res, lock);
+		after = glock__table_work_demoted(t, res, lock);
 	} else if (waits) {
-		wait_for_conversion(t, res, lock, event);
+		after = wait_for_conversion(t, res, lock, event);
 	} else {
-		refuse_conversion(t, res, lock, verdict == DEADLOCK ? -EDEADLK : -EAGAIN, event);
+		after = refuse_conversion(t, res, lock, verdict == DEADLOCK ? -EDEADLK : -EAGAIN,
+					  event);
 	}
-	commit(t);
-	glock__table_work_finish(t, event);
+	glock__table_work_finish(t, after, event);
 	return 0;
 }
 
@@ -238,13 +237,12 @@ int glock__table_lock(struct glock__table *t, const struct glock__table_request 
 /* ---- unlock ---- */
 
 /* Takes a lock out of everything, and frees it; and its resource, if it was the last one there. */
-static void lock_free(struct glock__table *t, struct res *res, struct lock *lock)
+static struct work lock_free(struct glock__table *t, struct res *res, struct lock *lock)
 {
 	struct node *node = node_at(t, lock->node);
 	uint32_t ref = ref_of(t, lock);
 
-	glock__table_dequeue(t, res, lock);
-	glock__table_set_granted(t, res, lock, GLOCK__IV);
+	glock__table_move(t, res, lock, LK_NONE, GLOCK__IV, GLOCK__IV);
 	glock__table_drop_callbacks(t, lock);
 	glock__table_drop_copy(t, lock);
 	glock__table_ring_del(t, &node->locks, RING_NODE, ref);
@@ -254,13 +252,13 @@ static void lock_free(struct glock__table *t, struct res *res, struct lock *lock
 	glock__table_cell_free(t, ref);
 	if (FAULT(14))
 		commit(t);
-	if (res->count[0]) {
-		glock__table_work_grant(t, res);
-	} else if ((res->flags & RES_DIED) && (t->flags & GLOCK__TABLE_KEEP_DIED)) {
+	if (res->count[0])
+		return glock__table_work_grant(t, res);
+	if ((res->flags & RES_DIED) && (t->flags & GLOCK__TABLE_KEEP_DIED))
 		put(t, &t->nidle, t->nidle + 1);
-	} else {
+	else
 		glock__table_res_free(t, res);
-	}
+	return (struct work){.phase = WORK_NONE};
 }
 
 /* What unlocking does with the value block: who could write it, does, or spoils it. */
@@ -280,6 +278,7 @@ static void cancel(struct glock__table *t, struct lock *lock, uint32_t flags,
 		   struct glock__table_event *event)
 {
 	struct res *res = res_at(t, lock->res);
+	struct work after;
 
 	if (lock->status == LK_GRANTED) {
 		glock__table_fill(t, lock, 0, event);
@@ -288,19 +287,15 @@ static void cancel(struct glock__table *t, struct lock *lock, uint32_t flags,
 	glock__table_fill(t, lock, -GLOCK__DLM_ECANCEL, event);
 	event->sbflags = 0;
 	if (lock->status == LK_WAITING) {
-		lock_free(t, res, lock);
+		after = lock_free(t, res, lock);
 	} else {
 		put(t, &lock->flags, lock->flags | flags);
-		put(t, &lock->sbflags, (uint8_t)0);
-		put(t, &lock->rq, (int8_t)GLOCK__IV);
-		put(t, &lock->lastbast, (uint8_t)0);
+		put_told(t, lock, lock->highbast, 0, lock->bast, 0);
 		glock__table_drop_copy(t, lock);
-		glock__table_dequeue(t, res, lock);
-		glock__table_enqueue(t, res, lock, LK_GRANTED);
-		glock__table_work_grant(t, res);
+		glock__table_move(t, res, lock, LK_GRANTED, lock->gr, GLOCK__IV);
+		after = glock__table_work_grant(t, res);
 	}
-	commit(t);
-	glock__table_work_finish(t, event);
+	glock__table_work_finish(t, after, event);
 }
 
 int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, const void *lvb,
@@ -331,9 +326,7 @@ int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, c
 	glock__table_fill(t, lock, -GLOCK__DLM_EUNLOCK, event);
 	event->sbflags = 0;
 	event->mode = GLOCK__IV;
-	lock_free(t, res, lock);
-	commit(t);
-	glock__table_work_finish(t, event);
+	glock__table_work_finish(t, lock_free(t, res, lock), event);
 	return 0;
 }
 
@@ -353,9 +346,7 @@ int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 		if (lock->gr >= GLOCK__PW && !FAULT(6))
 			put(t, &res->flags,
 			    (uint8_t)(res->flags | RES_LVB_SET | RES_LVB_INVALID | RES_DIED));
-		lock_free(t, res, lock);
-		commit(t);
-		glock__table_work_finish(t, NULL);
+		glock__table_work_finish(t, lock_free(t, res, lock), NULL);
 	}
 	return (int)node_at(t, node)->nlocks;
 }

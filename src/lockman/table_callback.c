@@ -13,14 +13,14 @@
 static void add_callback(struct glock__table *t, struct lock *lock, bool urgent)
 {
 	struct node *node = node_at(t, lock->node);
+	uint32_t wake = node->wake;
 
-	glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), false);
-	if (!node->wake) {
-		put(t, &node->wake, t->wake ? t->wake : WAKE_LAST);
+	glock__table_ring_add(t, &node->callbacks, RING_CALLBACKS, ref_of(t, lock), 0);
+	if (!wake) {
+		wake = t->wake ? t->wake : WAKE_LAST;
 		put(t, &t->wake, lock->node + 1u);
 	}
-	if (urgent)
-		put(t, &node->wake, node->wake | WAKE_URGENT);
+	put(t, &node->wake, urgent ? wake | WAKE_URGENT : wake);
 }
 
 void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
@@ -28,7 +28,6 @@ void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
 	if (lock->callbacks.next)
 		glock__table_ring_del(t, &node_at(t, lock->node)->callbacks, RING_CALLBACKS,
 				      ref_of(t, lock));
-	put(t, &lock->bast, (uint8_t)0);
 	put(t, &lock->bits, (uint8_t)(lock->bits & ~LOCK_AST));
 }
 
@@ -36,7 +35,9 @@ void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
 void glock__table_add_ast(struct glock__table *t, struct lock *lock)
 {
 	if (!FAULT(12) || !lock->callbacks.next) {
-		glock__table_drop_callbacks(t, lock);
+		if (lock->callbacks.next)
+			glock__table_ring_leave(t, &node_at(t, lock->node)->callbacks,
+						RING_CALLBACKS, ref_of(t, lock));
 		add_callback(t, lock, true);
 	}
 	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_AST));
@@ -51,15 +52,14 @@ void glock__table_add_ast(struct glock__table *t, struct lock *lock)
  */
 void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode)
 {
-	const uint8_t last = lock->lastbast;
+	const uint8_t last = lock->lastbast, high = (uint8_t)mode;
 
-	put(t, &lock->highbast, (uint8_t)mode);
-	if (glock__table_compat[mode][lock->gr])
+	if (glock__table_compat[mode][lock->gr] || last == mode ||
+	    (last > mode && last > GLOCK__PR)) {
+		put(t, &lock->highbast, high);
 		return;
-	if (last == mode || (last > mode && last > GLOCK__PR))
-		return;
-	put(t, &lock->lastbast, (uint8_t)mode);
-	put(t, &lock->bast, glock__table_join[lock->bast][mode]);
+	}
+	put_told(t, lock, high, high, glock__table_join[lock->bast][mode], lock->sbflags);
 	if (!lock->callbacks.next)
 		add_callback(t, lock, !lock->held);
 }

@@ -112,61 +112,62 @@ enum verdict glock__table_judge(const struct glock__table *t, const struct res *
 
 /* ---- queues ---- */
 
-/* Puts a lock into the grant queue behind all higher modes. */
-static void enqueue_granted(struct glock__table *t, struct res *res, uint32_t ref, int8_t mode)
+/* Before whom a lock stands in that queue; 0: behind all. In the grant queue: behind all higher modes. */
+static uint32_t place_in(const struct glock__table *t, const struct res *res,
+			 const struct lock *lock, enum lock_status status, int8_t mode)
 {
-	uint32_t *head = queue_of(res, LK_GRANTED);
-	uint32_t at = *head;
+	uint32_t at = first_of(res, status);
 
-	if (!at || mode <= lock_at(t, lock_at(t, at)->queue.prev)->gr) {
-		glock__table_ring_add(t, head, RING_QUEUE, ref, false);
-		return;
-	}
+	if (status != LK_GRANTED)
+		return lock->flags & GLOCK__LKF_HEADQUE ? at : 0;
+	if (!at || mode <= lock_at(t, lock_at(t, at)->queue.prev)->gr)
+		return 0;
 	while (lock_at(t, at)->gr > mode)
 		at = lock_at(t, at)->queue.next;
-	glock__table_ring_insert(t, head, RING_QUEUE, ref, at);
+	return at;
 }
 
-void glock__table_enqueue(struct glock__table *t, struct res *res, struct lock *lock,
-			  enum lock_status status)
+/* The resource's count of granted modes. */
+static void count_mode(struct glock__table *t, struct res *res, int8_t before, int8_t mode)
 {
-	assert(lock->status == LK_NONE);
-	put(t, &lock->status, (uint8_t)status);
-	if (status == LK_GRANTED)
-		enqueue_granted(t, res, ref_of(t, lock), lock->gr);
-	else
-		glock__table_ring_add(t, queue_of(res, status), RING_QUEUE, ref_of(t, lock),
-				      lock->flags & GLOCK__LKF_HEADQUE);
-}
-
-void glock__table_dequeue(struct glock__table *t, struct res *res, struct lock *lock)
-{
-	glock__table_ring_del(t, queue_of(res, lock->status), RING_QUEUE, ref_of(t, lock));
-	put(t, &lock->status, (uint8_t)LK_NONE);
-}
-
-/* Changes the granted mode, and the resource's count of it. */
-void glock__table_set_granted(struct glock__table *t, struct res *res, struct lock *lock,
-			      int8_t mode)
-{
-	if (lock->gr > GLOCK__NL) {
-		assert(res->count[lock->gr]);
-		put(t, &res->count[lock->gr], (uint16_t)(res->count[lock->gr] - 1));
+	if (before == mode)
+		return;
+	if (before > GLOCK__NL) {
+		assert(res->count[before]);
+		put(t, &res->count[before], (uint16_t)(res->count[before] - 1));
 	}
-	put(t, &lock->gr, mode);
 	if (mode > GLOCK__NL)
 		put(t, &res->count[mode], (uint16_t)(res->count[mode] + 1));
+}
+
+/* Whether a lock that stays in its queue has to go to another place there. */
+static bool stands_wrong(const struct lock *lock, int8_t gr, uint32_t ref)
+{
+	return lock->status == LK_GRANTED && lock->gr != gr && lock->queue.next != ref;
+}
+
+void glock__table_move(struct glock__table *t, struct res *res, struct lock *lock,
+		       enum lock_status status, int8_t gr, int8_t rq)
+{
+	const uint32_t ref = ref_of(t, lock);
+
+	count_mode(t, res, lock->gr, gr);
+	if (status == LK_NONE) {
+		glock__table_ring_del(t, queue_of(res, lock->status), RING_QUEUE, ref);
+	} else if (lock->status != status || stands_wrong(lock, gr, ref)) {
+		if (lock->status != LK_NONE)
+			glock__table_ring_leave(t, queue_of(res, lock->status), RING_QUEUE, ref);
+		glock__table_ring_add(t, queue_of(res, status), RING_QUEUE, ref,
+				      place_in(t, res, lock, status, gr));
+	}
+	put_state(t, lock, status, gr, rq);
 }
 
 /* A conversion deadlock is resolved by giving up the granted mode; the request stays. */
 void glock__table_demote(struct glock__table *t, struct res *res, struct lock *lock)
 {
-	glock__table_set_granted(t, res, lock, GLOCK__NL);
+	glock__table_move(t, res, lock, lock->status, GLOCK__NL, lock->rq);
 	put(t, &lock->sbflags, (uint8_t)(lock->sbflags | GLOCK__SBF_DEMOTED));
-	if (lock->status == LK_GRANTED) {
-		glock__table_dequeue(t, res, lock);
-		glock__table_enqueue(t, res, lock, LK_GRANTED);
-	}
 }
 
 /* ---- granting ---- */
@@ -268,20 +269,8 @@ void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lo
 	if (lvb_grant(t, res, lock, rq, event))
 		sbflags |= GLOCK__SBF_VALNOTVALID;
 	sbflags |= owner_died(t, res, rq);
-	put(t, &lock->sbflags, sbflags);
-
-	if (lock->status == LK_GRANTED && lock->queue.next == ref_of(t, lock)) {
-		glock__table_set_granted(t, res, lock, rq); /* alone there, wherever it stands */
-	} else if (lock->status != LK_GRANTED || lock->gr != rq) {
-		if (lock->status != LK_NONE)
-			glock__table_dequeue(t, res, lock);
-		glock__table_set_granted(t, res, lock, rq);
-		glock__table_enqueue(t, res, lock, LK_GRANTED);
-	}
-	put(t, &lock->rq, (int8_t)GLOCK__IV);
-	if (!FAULT(2))
-		put(t, &lock->highbast, (uint8_t)0);
-	put(t, &lock->lastbast, (uint8_t)0);
+	glock__table_move(t, res, lock, LK_GRANTED, rq, GLOCK__IV);
+	put_told(t, lock, FAULT(2) ? lock->highbast : 0, 0, 0, sbflags);
 	if (event) {
 		glock__table_drop_copy(t, lock);
 		glock__table_drop_callbacks(t, lock);

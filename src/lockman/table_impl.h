@@ -154,8 +154,8 @@ struct node {
 #define WAKE_URGENT 0x80000000u /* and it has something that cannot wait until it looks */
 
 /*
- * What an operation still has to do after its first commit, one small committed step after the
- * other: whoever finds it here can go on with it. See table_work.c.
+ * What an operation still has to do: its own variable, and in the table what is left of it after a
+ * commit, so that whoever finds it there can go on with it. See table_work.c.
  */
 enum work_phase {
 	WORK_NONE,
@@ -183,12 +183,16 @@ struct work {
 #define WORK_CONVERTING 0x8u /* BASTs for the convert queue too */
 
 /*
- * Undo log: the words that the current step changed, with their old values. A step touches at
- * most one lock, one resource, three cells more (of each 16 words, if it is new) and the
- * neighbours in their lists, which is less than 150 entries; nothing in a step repeats with the
- * length of a queue. The tests see 75.
+ * Undo log: the words that the current step changed, with their old values. An operation begins by
+ * touching at most one lock, one resource, three cells more (of each 16 words, if it is new) and the
+ * neighbours in their lists, which is less than 150 entries. What follows goes into the same step
+ * as long as the log is short; a change more, of which nothing repeats with the length of a queue,
+ * always has room then. The tests see 74.
  */
 #define LOG_MAX 256u
+#ifndef LOG_SHORT
+#define LOG_SHORT 48u
+#endif
 
 struct undo_log {
 	uint32_t n;
@@ -282,30 +286,46 @@ static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid
 
 /* ---- stores; table_undo.c says how they are taken back ---- */
 
-/* Writes down the old value of the word that holds addr; first the entry, then that it counts. */
-static inline void log_word(struct glock__table *t, const void *addr)
+/*
+ * Writes down a word's old value, as entry number n. The word's number is in the upper half: its offset
+ * is a multiple of 4, and so shifted by two bits less.
+ */
+static inline void log_entry(struct glock__table *t, uint32_t n, const void *addr, uint32_t old)
 {
-	uint32_t word = (uint32_t)(((const char *)addr - (const char *)t) / 4);
-	uint32_t n = t->log.n;
+	const uint64_t at = (uintptr_t)addr - (uintptr_t)t;
 
-	assert(n < LOG_MAX);
-	atom_put64(&t->log.entry[n], (uint64_t)word << 32 | ((const word_t *)t)[word]);
-	atom_put32(&t->log.n, n + 1);
+	assert(n < LOG_MAX && at % 4 == 0);
+	atom_put64(&t->log.entry[n], at << 30 | old);
 }
 
-/* A store that would change nothing is not made. */
+/* First the entry, then that it counts, then the word. A store that would change nothing is not made. */
+static inline void put_u32(struct glock__table *t, uint32_t *addr, uint32_t value)
+{
+	const uint32_t old = *addr, n = t->log.n;
+
+	if (old == value)
+		return;
+	log_entry(t, n, addr, old);
+	atom_put32(&t->log.n, n + 1);
+	atom_put32(addr, value);
+}
+
+/* Part of a word. */
 #define PUT__FUNCTION(name, type, bits)                                         \
 	static inline void name(struct glock__table *t, type *addr, type value) \
 	{                                                                       \
+		word_t *word = (word_t *)((uintptr_t)addr & ~(uintptr_t)3);     \
+		const uint32_t n = t->log.n;                                    \
+                                                                                \
 		if (*addr == value)                                             \
 			return;                                                 \
-		log_word(t, addr);                                              \
+		log_entry(t, n, word, *word);                                   \
+		atom_put32(&t->log.n, n + 1);                                   \
 		atom_put##bits((uint##bits##_t *)addr, (uint##bits##_t)value);  \
 	}
 PUT__FUNCTION(put_u8, uint8_t, 8)
 PUT__FUNCTION(put_i8, int8_t, 8)
 PUT__FUNCTION(put_u16, uint16_t, 16)
-PUT__FUNCTION(put_u32, uint32_t, 32)
 #undef PUT__FUNCTION
 
 /* clang-format off */
@@ -314,6 +334,49 @@ PUT__FUNCTION(put_u32, uint32_t, 32)
 		uint8_t: put_u8, int8_t: put_i8, uint16_t: put_u16, uint32_t: put_u32)             \
 	(t, addr, value)
 /* clang-format on */
+
+/* Both words of a link: both entries count at once. */
+static inline void put_link(struct glock__table *t, struct link *link, uint32_t next, uint32_t prev)
+{
+	const uint32_t n = t->log.n;
+
+	log_entry(t, n, &link->next, link->next);
+	log_entry(t, n + 1, &link->prev, link->prev);
+	atom_put32(&t->log.n, n + 2);
+	atom_put32(&link->next, next);
+	atom_put32(&link->prev, prev);
+}
+
+/* Four bytes of a lock that share a word, which is put at once. */
+static inline void put_bytes(struct glock__table *t, struct lock *lock, size_t at,
+			     const uint8_t byte[4])
+{
+	uint32_t value;
+
+	memcpy(&value, byte, sizeof(value));
+	put(t, &((union cell *)lock)->word[at / 4], value);
+}
+
+static inline void put_state(struct glock__table *t, struct lock *lock, enum lock_status status,
+			     int8_t gr, int8_t rq)
+{
+	static_assert(offsetof(struct lock, status) == 1 && offsetof(struct lock, gr) == 2 &&
+			  offsetof(struct lock, rq) == 3,
+		      "these share a word");
+	put_bytes(t, lock, offsetof(struct lock, type),
+		  (const uint8_t[]){CELL_LOCK, (uint8_t)status, (uint8_t)gr, (uint8_t)rq});
+}
+
+/* Of a lock: what it was told, what it is to be told, and what goes with its grant. */
+static inline void put_told(struct glock__table *t, struct lock *lock, uint8_t highbast,
+			    uint8_t lastbast, uint8_t bast, uint8_t sbflags)
+{
+	static_assert(offsetof(struct lock, highbast) % 4 == 0 &&
+			  offsetof(struct lock, sbflags) == offsetof(struct lock, highbast) + 3,
+		      "these share a word");
+	put_bytes(t, lock, offsetof(struct lock, highbast),
+		  (const uint8_t[]){highbast, lastbast, bast, sbflags});
+}
 
 /* The step is done. */
 static inline void commit(struct glock__table *t)
@@ -354,10 +417,11 @@ static inline struct link *link_of(const struct glock__table *t, uint32_t ref, s
 	return (struct link *)((char *)lock_at(t, ref) + ring);
 }
 
+/* Into a ring, before another one there; 0: at its end. */
 void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
-			   bool at_head);
-void glock__table_ring_insert(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
-			      uint32_t before);
+			   uint32_t before);
+/* Out of it, to be added to another one at once. */
+void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
 void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
 
 static inline uint32_t *queue_of(struct res *res, enum lock_status status)
@@ -402,11 +466,9 @@ enum verdict glock__table_judge(const struct glock__table *t, const struct res *
 bool glock__table_grantable(const struct glock__table *t, const struct res *res,
 			    const struct lock *lock, int8_t rq, bool first);
 
-void glock__table_enqueue(struct glock__table *t, struct res *res, struct lock *lock,
-			  enum lock_status status);
-void glock__table_dequeue(struct glock__table *t, struct res *res, struct lock *lock);
-void glock__table_set_granted(struct glock__table *t, struct res *res, struct lock *lock,
-			      int8_t mode);
+/* Into that queue, or out of all, with these modes. */
+void glock__table_move(struct glock__table *t, struct res *res, struct lock *lock,
+		       enum lock_status status, int8_t gr, int8_t rq);
 void glock__table_demote(struct glock__table *t, struct res *res, struct lock *lock);
 
 /* Grants in mode rq. event: tells it there; NULL: by AST. */
@@ -419,18 +481,22 @@ void glock__table_drop_copy(struct glock__table *t, struct lock *lock);
 
 void glock__table_add_ast(struct glock__table *t, struct lock *lock);
 void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode);
+/* A BAST that is there is forgotten by who calls this. */
 void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock);
 bool glock__table_blocks_one(const struct lock *lock, int8_t mode);
 bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw);
 
 /* ---- table_work.c ---- */
 
-/* Starts what has to follow a change (in the same step), and does it, step by step. */
-void glock__table_work_grant(struct glock__table *t, struct res *res);
-void glock__table_work_demoted(struct glock__table *t, struct res *res, struct lock *self);
-void glock__table_work_bast(struct glock__table *t, struct res *res, const struct lock *self,
-			    int8_t mode, bool converting);
-void glock__table_work_finish(struct glock__table *t, struct glock__table_event *event);
+/* What has to follow a change. */
+struct work glock__table_work_grant(const struct glock__table *t, const struct res *res);
+struct work glock__table_work_demoted(const struct glock__table *t, const struct res *res,
+				      const struct lock *self);
+struct work glock__table_work_bast(const struct glock__table *t, const struct res *res,
+				   const struct lock *self, int8_t mode, bool converting);
+/* Does it, to the end, and commits. event: where the caller's own conversion is answered. */
+void glock__table_work_finish(struct glock__table *t, struct work work,
+			      struct glock__table_event *event);
 
 /* ---- table.c ---- */
 

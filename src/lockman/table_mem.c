@@ -248,55 +248,49 @@ void glock__table_res_free(struct glock__table *t, struct res *res)
 	glock__table_cell_free(t, ref);
 }
 
-void glock__table_ring_insert(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
-			      uint32_t before)
-{
-	struct link *link = link_of(t, ref, ring);
-	struct link *next = link_of(t, before, ring);
-
-	assert(*head && !link->next);
-	put(t, &link->next, before);
-	put(t, &link->prev, next->prev);
-	put(t, &link_of(t, next->prev, ring)->next, ref);
-	put(t, &next->prev, ref);
-	if (*head == before)
-		put(t, head, ref);
-}
-
 void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
-			   bool at_head)
+			   uint32_t before)
 {
-	uint32_t first = *head;
+	struct link *link = link_of(t, ref, ring), *next;
+	const uint32_t first = *head;
+	const uint32_t at = before ? before : first; /* the place before the first is the last */
 
 	if (!first) {
-		put(t, &link_of(t, ref, ring)->next, ref);
-		put(t, &link_of(t, ref, ring)->prev, ref);
+		put_link(t, link, ref, ref);
 		put(t, head, ref);
 		return;
 	}
-	/* In a ring the place before the first is the one behind the last. */
-	glock__table_ring_insert(t, head, ring, ref, first);
-	if (!at_head)
-		put(t, head, first);
+	next = link_of(t, at, ring);
+	put_link(t, link, at, next->prev);
+	put(t, &link_of(t, next->prev, ring)->next, ref);
+	put(t, &next->prev, ref);
+	if (first == before)
+		put(t, head, ref);
+}
+
+void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref)
+{
+	const struct link *link = link_of(t, ref, ring);
+
+	assert(link->next);
+	if (link->next == ref) {
+		assert(*head == ref);
+		put(t, head, 0);
+		return;
+	}
+	put(t, &link_of(t, link->prev, ring)->next, link->next);
+	if (!FAULT(10))
+		put(t, &link_of(t, link->next, ring)->prev, link->prev);
+	else
+		link_of(t, link->next, ring)->prev = link->prev; /* not logged */
+	if (*head == ref)
+		put(t, head, link->next);
 }
 
 void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref)
 {
 	struct link *link = link_of(t, ref, ring);
 
-	assert(link->next);
-	if (link->next == ref) {
-		assert(*head == ref);
-		put(t, head, 0);
-	} else {
-		put(t, &link_of(t, link->prev, ring)->next, link->next);
-		if (!FAULT(10))
-			put(t, &link_of(t, link->next, ring)->prev, link->prev);
-		else
-			link_of(t, link->next, ring)->prev = link->prev; /* not logged */
-		if (*head == ref)
-			put(t, head, link->next);
-	}
-	put(t, &link->next, 0);
-	put(t, &link->prev, 0);
+	glock__table_ring_leave(t, head, ring, ref);
+	put_link(t, link, 0, 0);
 }

@@ -41,6 +41,7 @@ int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table
 	}
 	if (lock->bits & LOCK_AST)
 		glock__table_drop_copy(t, lock);
+	put(t, &lock->bast, (uint8_t)0);
 	glock__table_drop_callbacks(t, lock);
 	commit(t);
 	return 1;

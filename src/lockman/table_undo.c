@@ -12,9 +12,10 @@
  * it is done: cut off and begun again it does the same.
  *
  * The log cannot overflow. It is emptied after each step, and a step is bounded by construction:
- *   - the first step of an operation changes one lock, its resource, at most four more cells and
- *     their neighbours, and if locks are queued there writes down the work that is to follow;
- *   - each step of that work grants or tells one lock, and moves the work on in the same commit;
+ *   - an operation begins by changing one lock, its resource, at most four more cells and their
+ *     neighbours;
+ *   - each change that follows is of one lock, granted or told; before one begins all is committed
+ *     if the log is not short any more, and with it what is left to be done;
  *   - a node's death is one such operation for each of its locks (glock__table_purge).
  * So the table is consistent after each commit, a survivor finds there what is left to be done,
  * and does it with the very functions that the dead one would have used.
@@ -41,7 +42,7 @@ int glock__table_recover(struct glock__table *t)
 	if (!needs_recovery(t))
 		return 0;
 	glock__table_rollback(t);
-	glock__table_work_finish(t, NULL);
+	glock__table_work_finish(t, t->work, NULL);
 	return 1;
 }
 
@@ -111,6 +112,6 @@ const char *glock__table_salvage(struct glock__table *t)
 		return wrong;
 	if (!work_valid(t))
 		return "the work that was left is damaged";
-	glock__table_work_finish(t, NULL);
+	glock__table_work_finish(t, t->work, NULL);
 	return glock__table_check(t);
 }

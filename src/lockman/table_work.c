@@ -7,64 +7,69 @@
  * granted locks that are in the way of the highest mode that still waits get a BAST. A request
  * that has to wait lets nobody in, but asks the locks in its way for theirs.
  *
- * A queue may be of any length, and the undo log is not. So the first step of an operation only
- * writes down that there is work (struct work), and each of the steps that follow grants or tells
- * one lock, moves the cursor behind it and is committed. What is found between two locks that are
- * changed needs no store, since nobody else changes it meanwhile.
+ * A queue may be of any length, and the undo log is not. So what is left to be done is a few numbers
+ * (struct work) and goes on by single changes, each of which grants or tells one lock and moves the
+ * cursor behind it. If the log is not short any more when one begins then that is put into the
+ * table and all is committed. What is found between two locks that are changed needs no store, since
+ * nobody else changes it meanwhile.
  */
 #include "table_impl.h"
 
-static void work_start(struct glock__table *t, const struct res *res, enum work_phase phase,
-		       const struct lock *self, uint8_t bits)
+static struct work work(const struct glock__table *t, const struct res *res, enum work_phase phase,
+			const struct lock *self, uint8_t bits)
 {
-	assert(t->work.phase == WORK_NONE);
-	put(t, &t->work.res, ref_of(t, res));
-	put(t, &t->work.cursor, 0u);
-	put(t, &t->work.self, self ? ref_of(t, self) : 0);
-	put(t, &t->work.bits, bits);
-	put(t, &t->work.phase, (uint8_t)phase);
+	return (struct work){
+	    .res = ref_of(t, res),
+	    .self = self ? ref_of(t, self) : 0,
+	    .phase = (uint8_t)phase,
+	    .bits = bits,
+	};
 }
 
-void glock__table_work_grant(struct glock__table *t, struct res *res)
+struct work glock__table_work_grant(const struct glock__table *t, const struct res *res)
 {
-	if (first_of(res, LK_CONVERTING) || first_of(res, LK_WAITING))
-		work_start(t, res, FAULT(3) ? WORK_WAITERS : WORK_CONVERTERS, NULL, 0);
+	if (!first_of(res, LK_CONVERTING) && !first_of(res, LK_WAITING))
+		return (struct work){.phase = WORK_NONE};
+	return work(t, res, FAULT(3) ? WORK_WAITERS : WORK_CONVERTERS, NULL, 0);
 }
 
-void glock__table_work_demoted(struct glock__table *t, struct res *res, struct lock *self)
+struct work glock__table_work_demoted(const struct glock__table *t, const struct res *res,
+				      const struct lock *self)
 {
-	work_start(t, res, WORK_CONVERTERS, self, WORK_DEMOTED);
+	return work(t, res, WORK_CONVERTERS, self, WORK_DEMOTED);
 }
 
-void glock__table_work_bast(struct glock__table *t, struct res *res, const struct lock *self,
-			    int8_t mode, bool converting)
+struct work glock__table_work_bast(const struct glock__table *t, const struct res *res,
+				   const struct lock *self, int8_t mode, bool converting)
 {
-	work_start(t, res, WORK_BAST_ONE, self, converting ? WORK_CONVERTING : 0);
-	put(t, &t->work.mode, (uint8_t)mode);
+	struct work w = work(t, res, WORK_BAST_ONE, self, converting ? WORK_CONVERTING : 0);
+
+	w.mode = (uint8_t)mode;
+	return w;
 }
 
-static void work_phase(struct glock__table *t, enum work_phase phase)
+static void work_phase(struct work *w, enum work_phase phase)
 {
-	put(t, &t->work.cursor, 0u);
-	put(t, &t->work.phase, (uint8_t)phase);
+	w->cursor = 0;
+	w->phase = (uint8_t)phase;
 }
 
-static void work_bit(struct glock__table *t, uint8_t bit, bool on)
+static void work_bit(struct work *w, uint8_t bit, bool on)
 {
-	put(t, &t->work.bits, (uint8_t)(on ? t->work.bits | bit : t->work.bits & ~bit));
+	w->bits = (uint8_t)(on ? w->bits | bit : w->bits & ~bit);
 }
 
-/* Where this step begins in a queue, and what it leaves for the next one to begin with. */
-static uint32_t cursor_begin(const struct glock__table *t, uint32_t head)
+/* Where this change begins in a queue, and what it leaves for the next one to begin with. */
+static uint32_t cursor_begin(const struct work *w, uint32_t head)
 {
-	if (t->work.cursor == REF_END)
+	if (w->cursor == REF_END)
 		return 0;
-	return t->work.cursor ? t->work.cursor : head;
+	return w->cursor ? w->cursor : head;
 }
 
-static void cursor_next(struct glock__table *t, uint32_t next)
+static void cursor_next(struct work *w, uint32_t next)
 {
-	put(t, &t->work.cursor, next ? next : REF_END);
+	w->cursor = next ? next : REF_END;
 }
 
 /*
@@ -72,10 +77,10 @@ static void cursor_next(struct glock__table *t, uint32_t next)
  * more from its head, but only when its end was reached: who is behind comes first. Ends, since
  * each change takes a lock out of the queue or its granted mode down to NL.
  */
-static void work_converters(struct glock__table *t, struct res *res)
+static void work_converters(struct glock__table *t, struct work *w, struct res *res)
 {
 	uint32_t head = first_of(res, LK_CONVERTING);
-	uint32_t ref = cursor_begin(t, head);
+	uint32_t ref = cursor_begin(w, head);
 
 	while (ref) {
 		struct lock *lock = lock_at(t, ref);
@@ -84,20 +89,20 @@ static void work_converters(struct glock__table *t, struct res *res)
 
 		switch (glock__table_judge(t, res, lock, false, &rq)) {
 		case GRANTABLE:
-			cursor_next(t, next);
-			work_bit(t, WORK_AGAIN, true);
+			cursor_next(w, next);
+			work_bit(w, WORK_AGAIN, true);
 			glock__table_grant(t, res, lock, rq, NULL);
 			return;
 		case DEMOTED:
-			cursor_next(t, next);
-			work_bit(t, WORK_AGAIN, true);
+			cursor_next(w, next);
+			work_bit(w, WORK_AGAIN, true);
 			glock__table_demote(t, res, lock);
 			return;
 		case DEADLOCK:
 			/* It asked to be told, and to be left alone. */
 			if ((lock->flags & GLOCK__LKF_NODLCKWT) && !(lock->bits & LOCK_NO_BAST) &&
 			    lock->highbast < lock->rq) {
-				cursor_next(t, next);
+				cursor_next(w, next);
 				glock__table_add_bast(t, lock, lock->rq);
 				return;
 			}
@@ -107,39 +112,39 @@ static void work_converters(struct glock__table *t, struct res *res)
 		}
 		ref = next;
 	}
-	if (!head && !first_of(res, LK_WAITING) && !(t->work.bits & WORK_DEMOTED)) {
-		work_phase(t, WORK_NONE); /* nobody is left who waits for anything */
-	} else if (t->work.bits & WORK_AGAIN) {
-		work_bit(t, WORK_AGAIN, false);
-		work_phase(t, WORK_CONVERTERS);
+	if (!head && !first_of(res, LK_WAITING) && !(w->bits & WORK_DEMOTED)) {
+		work_phase(w, WORK_NONE); /* nobody is left who waits for anything */
+	} else if (w->bits & WORK_AGAIN) {
+		work_bit(w, WORK_AGAIN, false);
+		work_phase(w, WORK_CONVERTERS);
 	} else {
-		work_phase(t, t->work.bits & WORK_DEMOTED ? WORK_SELF : WORK_WAITERS);
+		work_phase(w, w->bits & WORK_DEMOTED ? WORK_SELF : WORK_WAITERS);
 	}
 }
 
 /* The conversion that gave way may be granted now; if not, it queues up behind the others. */
-static void work_self(struct glock__table *t, struct res *res, struct glock__table_event *event)
+static void work_self(struct glock__table *t, struct work *w, struct res *res,
+		      struct glock__table_event *event)
 {
-	struct lock *lock = lock_at(t, t->work.self);
+	struct lock *lock = lock_at(t, w->self);
 
-	work_bit(t, WORK_DEMOTED, false);
+	work_bit(w, WORK_DEMOTED, false);
 	if (glock__table_grantable(t, res, lock, lock->rq, true)) {
 		glock__table_grant(t, res, lock, lock->rq, event);
-		work_phase(t, WORK_CONVERTERS);
+		work_phase(w, WORK_CONVERTERS);
 		return;
 	}
-	glock__table_dequeue(t, res, lock);
-	glock__table_enqueue(t, res, lock, LK_CONVERTING);
-	put(t, &t->work.mode, (uint8_t)lock->rq);
-	work_phase(t, WORK_BAST_ONE);
+	glock__table_move(t, res, lock, LK_CONVERTING, lock->gr, lock->rq);
+	w->mode = (uint8_t)lock->rq;
+	work_phase(w, WORK_BAST_ONE);
 	if (event)
 		glock__table_fill(t, lock, -EINPROGRESS, event);
 }
 
-static void work_waiters(struct glock__table *t, struct res *res)
+static void work_waiters(struct glock__table *t, struct work *w, struct res *res)
 {
 	uint32_t head = first_of(res, LK_WAITING);
-	uint32_t ref = cursor_begin(t, head);
+	uint32_t ref = cursor_begin(w, head);
 
 	while (ref) {
 		struct lock *lock = lock_at(t, ref);
@@ -147,17 +152,17 @@ static void work_waiters(struct glock__table *t, struct res *res)
 		int8_t rq;
 
 		if (glock__table_judge(t, res, lock, false, &rq) == GRANTABLE) {
-			cursor_next(t, next);
+			cursor_next(w, next);
 			glock__table_grant(t, res, lock, rq, NULL);
 			return;
 		}
 		ref = next;
 	}
-	work_phase(t, WORK_BLOCKED);
+	work_phase(w, WORK_BLOCKED);
 }
 
 /* The highest mode that still waits, of all but those that a deadlock keeps from being granted. */
-static void work_blocked(struct glock__table *t, struct res *res)
+static void work_blocked(struct glock__table *t, struct work *w, struct res *res)
 {
 	int8_t high = GLOCK__IV;
 	bool cw = false;
@@ -177,89 +182,109 @@ static void work_blocked(struct glock__table *t, struct res *res)
 		}
 	}
 	if (high == GLOCK__IV) {
-		work_phase(t, WORK_NONE);
+		work_phase(w, WORK_NONE);
 		return;
 	}
-	put(t, &t->work.mode, (uint8_t)high);
-	work_bit(t, WORK_CW, cw);
-	work_phase(t, WORK_BAST_HIGH);
+	w->mode = (uint8_t)high;
+	work_bit(w, WORK_CW, cw);
+	work_phase(w, WORK_BAST_HIGH);
 }
 
-static void work_bast_high(struct glock__table *t, struct res *res)
+static void work_bast_high(struct glock__table *t, struct work *w, struct res *res)
 {
-	const int8_t high = (int8_t)t->work.mode;
-	const bool cw = t->work.bits & WORK_CW;
+	const int8_t high = (int8_t)w->mode;
+	const bool cw = w->bits & WORK_CW;
 	uint32_t head = first_of(res, LK_GRANTED);
 
-	for (uint32_t ref = cursor_begin(t, head); ref; ref = next_of(t, head, ref)) {
+	for (uint32_t ref = cursor_begin(w, head); ref; ref = next_of(t, head, ref)) {
 		struct lock *lock = lock_at(t, ref);
 
 		if (!glock__table_blocks_high(lock, high, cw))
 			continue;
-		cursor_next(t, next_of(t, head, ref));
+		cursor_next(w, next_of(t, head, ref));
 		glock__table_add_bast(
 		    t, lock, cw && high == GLOCK__PR && lock->gr == GLOCK__PR ? GLOCK__CW : high);
 		put(t, &lock->highbast, (uint8_t)high);
 		return;
 	}
-	work_phase(t, WORK_NONE);
+	work_phase(w, WORK_NONE);
 }
 
-static void work_bast_one(struct glock__table *t, struct res *res)
+static void work_bast_one(struct glock__table *t, struct work *w, struct res *res)
 {
-	const int8_t mode = (int8_t)t->work.mode;
-	const bool converting = t->work.bits & WORK_CONVERTING;
+	const int8_t mode = (int8_t)w->mode;
+	const bool converting = w->bits & WORK_CONVERTING;
 	uint32_t ref = first_of(res, LK_GRANTED);
 
 	if (!ref && converting)
 		ref = first_of(res, LK_CONVERTING);
-	ref = cursor_begin(t, ref);
+	ref = cursor_begin(w, ref);
 	while (ref) {
 		struct lock *lock = lock_at(t, ref);
 		uint32_t next = next_of(t, first_of(res, lock->status), ref);
 
 		if (!next && converting && lock->status == LK_GRANTED)
 			next = first_of(res, LK_CONVERTING);
-		if (ref != t->work.self && glock__table_blocks_one(lock, mode)) {
-			cursor_next(t, next);
+		if (ref != w->self && glock__table_blocks_one(lock, mode)) {
+			cursor_next(w, next);
 			glock__table_add_bast(t, lock, mode);
 			return;
 		}
 		ref = next;
 	}
-	work_phase(t, WORK_NONE);
+	work_phase(w, WORK_NONE);
 }
 
-/* What there is to do, to the end. event: where the caller's own conversion is answered. */
-void glock__table_work_finish(struct glock__table *t, struct glock__table_event *event)
+/* What is left is to be found in the table: the step ends here. */
+static void leave_work(struct glock__table *t, const struct work *w)
 {
-	while (t->work.phase != WORK_NONE) {
-		struct res *res = res_at(t, t->work.res);
+	put(t, &t->work.res, w->res);
+	put(t, &t->work.cursor, w->cursor);
+	put(t, &t->work.self, w->self);
+	put(t, &t->work.mode, w->mode);
+	put(t, &t->work.bits, w->bits);
+	put(t, &t->work.phase, w->phase);
+	commit(t);
+}
 
-		switch ((enum work_phase)t->work.phase) {
-		case WORK_CONVERTERS:
-			work_converters(t, res);
-			break;
-		case WORK_SELF:
-			work_self(t, res, event);
-			break;
-		case WORK_WAITERS:
-			work_waiters(t, res);
-			break;
-		case WORK_BLOCKED:
-			work_blocked(t, res);
-			break;
-		case WORK_BAST_HIGH:
-			work_bast_high(t, res);
-			break;
-		case WORK_BAST_ONE:
-			work_bast_one(t, res);
-			break;
-		default:
-			assert(!"no such work");
-			put(t, &t->work.phase, (uint8_t)WORK_NONE);
-			break;
-		}
-		commit(t);
+static void work_change(struct glock__table *t, struct work *w, struct glock__table_event *event)
+{
+	struct res *res = res_at(t, w->res);
+
+	switch ((enum work_phase)w->phase) {
+	case WORK_CONVERTERS:
+		work_converters(t, w, res);
+		break;
+	case WORK_SELF:
+		work_self(t, w, res, event);
+		break;
+	case WORK_WAITERS:
+		work_waiters(t, w, res);
+		break;
+	case WORK_BLOCKED:
+		work_blocked(t, w, res);
+		break;
+	case WORK_BAST_HIGH:
+		work_bast_high(t, w, res);
+		break;
+	case WORK_BAST_ONE:
+		work_bast_one(t, w, res);
+		break;
+	default:
+		assert(!"no such work");
+		w->phase = WORK_NONE;
+		break;
 	}
+}
+
+void glock__table_work_finish(struct glock__table *t, struct work work,
+			      struct glock__table_event *event)
+{
+	while (work.phase != WORK_NONE) {
+		if (t->log.n > LOG_SHORT)
+			leave_work(t, &work);
+		work_change(t, &work, event);
+	}
+	put(t, &t->work.phase, (uint8_t)WORK_NONE);
+	commit(t);
 }

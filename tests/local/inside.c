@@ -80,12 +80,10 @@ bool inside_ring(const char *space, pid_t pid, unsigned int shard)
 	if (!head)
 		return false;
 	for (unsigned int i = 0; i < NODES && !rung; i++) {
-		struct wakes wakes = {0};
-
 		rung = head->slot[i].state == SLOT_LIVE && (pid_t)head->slot[i].pid == pid;
 		if (!rung)
 			continue;
-		glock__local_ring(&head->slot[i], 1u << shard, true, &wakes, i);
+		glock__local_ring(&head->slot[i], 1u << shard);
 		glock__local_wake(&head->slot[i]);
 	}
 	munmap(head, FILE_SIZE);

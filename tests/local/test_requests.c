@@ -61,7 +61,7 @@ static void done(struct local *l, uint32_t i)
 /* Many are open for a while, then few, and so on. */
 static void in_any_order(void **state)
 {
-	struct local l = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct local l = {0};
 	struct glock__lm_lock *lk;
 
 	(void)state;
