@@ -5,7 +5,9 @@
  * Nobody is told of a death. Who finds that one whom it waits for is dead (local_watch.c) buries
  * it: its locks go, their value blocks become invalid, waiters are granted. All that happens under
  * head->members, and can be cut off anywhere: the slot is DEAD from before the first lock goes until
- * after the last one.
+ * after the last one. For a table that a stopped process has nobody waits there, as others may die
+ * meanwhile: who has that mutex next looks what is left, and who waits for a lock of the dead one
+ * comes again and again.
  *
  * Where some node has a recovery callback, grants are kept back (head->blocked) from before the
  * first lock goes until that callback has returned on one node, which the slot names. If that
@@ -35,35 +37,40 @@ static uint32_t choose_recoverer(struct local *l, unsigned int dead)
 	return 0;
 }
 
-/* Its locks in that table, which we have. */
-static void purge_table(struct local *l, unsigned int shard, unsigned int node)
+/* Its locks in that table, which we have. False: it was not to be had again. */
+static bool purge_table(struct local *l, unsigned int shard, unsigned int node,
+			enum patience patience)
 {
-	int left;
+	int left, err = 0;
 
 	do {
 		left = glock__table_purge(table_at(l, shard), node, PURGE_AT_ONCE);
 		glock__local_drop(l, shard);
-	} while (left > 0 && !glock__local_take(l, shard, WAIT_FOR_IT));
+		if (left > 0)
+			err = glock__local_take(l, shard, patience);
+	} while (left > 0 && !err);
+	return err != -EBUSY;
 }
 
-/* A table that is a stopped process's comes last: the others are not to wait for that. */
-static void purge(struct local *l, unsigned int node)
+/*
+ * In all tables where it may have some. False: not yet, since a stopped process has one of them, it
+ * seems. Whether a table was made is looked at under its lock: who leaves may have a thread that makes
+ * one now, and that sees under the lock that its node has left.
+ */
+static bool purge(struct local *l, unsigned int node, enum patience patience)
 {
-	bool busy[SHARDS] = {false};
+	struct slot *slot = &l->head->slot[node];
 
 	for (unsigned int i = 0; i < SHARDS; i++) {
 		int err;
 
-		if (!atom_load64(&l->head->shard[i].size))
+		if (!(slot->tables >> i & 1))
 			continue;
-		err = glock__local_take(l, i, WAIT_SHORTLY);
-		busy[i] = err == -EBUSY;
-		if (!err)
-			purge_table(l, i, node);
+		err = glock__local_take_made(l, i, patience);
+		if (err != -EBUSY && (err || purge_table(l, i, node, patience)))
+			atom_store32(&slot->tables, slot->tables & ~(1u << i));
 	}
-	for (unsigned int i = 0; i < SHARDS; i++)
-		if (busy[i] && !glock__local_take(l, i, WAIT_FOR_IT))
-			purge_table(l, i, node);
+	return !slot->tables;
 }
 
 /* All look: whether grants go on, and whether there is something to be put in order. */
@@ -78,21 +85,38 @@ static void ring_all(struct local *l)
 }
 
 /*
- * How many are being recovered; if none is any more, all are told that grants go on. (Who is not, since
+ * How many are being recovered, or will be; if none is any more, all are told that grants go on. (Who is not, since
  * the teller was stopped or killed, sees it in local_watch.c.)
  */
 static void count_blocked(struct local *l)
 {
 	uint32_t before = l->head->blocked, n = 0;
 
-	for (unsigned int i = 0; i < slots_end(l); i++)
-		n += atom_load32(&l->head->slot[i].state) == SLOT_RECOVERING;
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		const struct slot *slot = &l->head->slot[i];
+		uint32_t state = atom_load32(&slot->state);
+
+		n += state == SLOT_RECOVERING ||
+		     (state == SLOT_DEAD && slot->flags & SLOT_HOLDS_BACK);
+	}
 	atom_store32(&l->head->blocked, n);
 	if (!n && before)
 		ring_all(l);
 }
 
-static void clear_dead(struct local *l, unsigned int node);
+static void clear_dead(struct local *l, unsigned int node, enum patience patience);
+
+static void set_dead(struct local *l, unsigned int node)
+{
+	struct slot *slot = &l->head->slot[node];
+
+	slot->recoverer = 0;
+	slot->flags &= ~SLOT_HOLDS_BACK;
+	if (choose_recoverer(l, node))
+		slot->flags |= SLOT_HOLDS_BACK;
+	atom_store32(&slot->tables, ALL_TABLES);
+	atom_store32(&slot->state, SLOT_DEAD);
+}
 
 /*
  * Whether somebody sees to that death. Who died in it is buried: that is a death more, and the next
@@ -107,8 +131,8 @@ static bool is_seen_to(struct local *l, const struct slot *slot)
 	    atom_load32(&who->state) != SLOT_LIVE)
 		return false;
 	if (by != l->me && !glock__local_alive(l, by)) {
-		atom_store32(&who->state, SLOT_DEAD);
-		clear_dead(l, by); /* which has named somebody for all */
+		set_dead(l, by);
+		clear_dead(l, by, WAIT_SHORTLY); /* which has named somebody for all */
 	}
 	return true;
 }
@@ -135,27 +159,36 @@ static void name_recoverers(struct local *l)
 	count_blocked(l);
 }
 
-static void clear_dead(struct local *l, unsigned int node)
+/* As far as its tables are to be had: else it stays DEAD, and whoever has the mutex next goes on. */
+static void clear_dead(struct local *l, unsigned int node, enum patience patience)
 {
 	struct slot *slot = &l->head->slot[node];
-	bool recover = choose_recoverer(l, node);
+	bool recover = slot->flags & SLOT_HOLDS_BACK && choose_recoverer(l, node);
 
-	slot->recoverer = 0;
-	if (recover)
-		atom_store32(&l->head->blocked, l->head->blocked + 1);
-	purge(l, node);
+	if (!recover)
+		slot->flags &= ~SLOT_HOLDS_BACK; /* nobody is left who could */
+	if (recover || l->head->blocked)
+		count_blocked(l);
+	if (!purge(l, node, patience))
+		return;
 	glock__local_remove_own_file(l, node);
 	atom_store32(&slot->state, recover ? SLOT_RECOVERING : SLOT_FREE);
 	if (l->head->blocked)
 		name_recoverers(l);
 }
 
-/* What a dead process was about when it had the mutex; and whom it had not told yet. */
-static void tidy_members(struct local *l)
+/* Those of whom something is left, in tables that were a stopped process's. */
+static void clear_all_dead(struct local *l, enum patience patience)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++)
 		if (atom_load32(&l->head->slot[i].state) == SLOT_DEAD)
-			clear_dead(l, i);
+			clear_dead(l, i, patience);
+}
+
+/* What a dead process was about when it had the mutex; and whom it had not told yet. */
+static void tidy_members(struct local *l)
+{
+	clear_all_dead(l, WAIT_SHORTLY);
 	if (l->head->blocked)
 		name_recoverers(l);
 	ring_all(l);
@@ -181,11 +214,12 @@ int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, b
 
 	if (err)
 		return err;
+	clear_all_dead(l, DO_NOT_WAIT);
 	/* Asked once more: it may have been buried meanwhile, and have a new user. */
 	if (slot->generation == generation && atom_load32(&slot->state) == SLOT_LIVE &&
 	    (gone || !glock__local_alive(l, node))) {
-		atom_store32(&slot->state, SLOT_DEAD);
-		clear_dead(l, node);
+		set_dead(l, node);
+		clear_dead(l, node, WAIT_SHORTLY);
 	}
 	pthread_mutex_unlock(&l->head->members);
 	return 0;
@@ -194,9 +228,11 @@ int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, b
 void glock__local_give_up(struct local *l)
 {
 	/* Under no lock: it may be that a table has to be waited for. Nobody else does this to the living. */
-	purge(l, l->me);
+	atom_store32(&l->slot->tables, ALL_TABLES);
+	purge(l, l->me, WAIT_FOR_IT);
 	if (take_members(l, true))
 		return;
+	clear_all_dead(l, DO_NOT_WAIT);
 	glock__local_remove_own_file(l, l->me);
 	atom_store32(&l->slot->state, SLOT_FREE);
 	if (l->head->blocked)
@@ -211,17 +247,20 @@ void glock__local_give_up(struct local *l)
  */
 void glock__local_bury_all(struct local *l, bool thorough)
 {
+	bool begun = false;
+
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];
 		uint32_t generation = slot->generation;
 
+		begun |= atom_load32(&slot->state) == SLOT_DEAD;
 		if (i == l->me || atom_load32(&slot->state) != SLOT_LIVE ||
 		    (!thorough && (!kill((pid_t)slot->pid, 0) || errno != ESRCH)))
 			continue;
 		if (!glock__local_alive(l, i))
 			glock__local_bury(l, i, generation, false, true);
 	}
-	if (atom_load32(&l->head->blocked))
+	if (begun || atom_load32(&l->head->blocked))
 		glock__local_recovery_start(l);
 }
 
@@ -233,6 +272,7 @@ int glock__local_recovery_start(struct local *l)
 
 	if (err)
 		return err;
+	clear_all_dead(l, DO_NOT_WAIT);
 	name_recoverers(l);
 	pthread_mutex_unlock(&l->head->members);
 	return 0;

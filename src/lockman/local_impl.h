@@ -79,13 +79,16 @@ struct slot {
 	uint32_t flags;     /* SLOT_ */
 	uint32_t recoverer; /* RECOVERING: 1 + the slot of who puts it in order */
 	uint32_t recoverer_generation;
-	uint32_t reserved[3];
+	uint32_t tables; /* DEAD: a bit for each that may have locks of its */
+	uint32_t reserved[2];
 	/* a cache line of its own */
 	union bell bell;
 	uint32_t seen;
 	uint32_t reserved2[13];
 };
-#define SLOT_RECOVERS 0x1u /* it can put in order what a dead node left */
+#define SLOT_RECOVERS 0x1u   /* it can put in order what a dead node left */
+#define SLOT_HOLDS_BACK 0x2u /* DEAD, and will be RECOVERING: no grants until it is in order */
+#define ALL_TABLES ((1u << SHARDS) - 1)
 
 /* A lock table's lock. The table itself is at its own place in the file. */
 struct shard {
@@ -108,7 +111,7 @@ struct head {
 	uint32_t cut_off;   /* how often a table's lock came from a dead owner */
 	uint32_t put_right; /* and it had been about something */
 	uint64_t reserved;
-	uint32_t blocked;       /* slots that are RECOVERING */
+	uint32_t blocked;       /* slots that are RECOVERING, or will be */
 	uint32_t members_owner; /* 1 + slot of who has or last had the mutex */
 	uint32_t opener;        /* pid of who opens the space now */
 	uint32_t slots_end;     /* slots from here on were never used */
@@ -344,6 +347,8 @@ int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *o
  * who has other things to do does shortly, or not at all, as it may be a stopped process's.
  */
 int glock__local_take(struct local *l, unsigned int shard, enum patience patience);
+/* Only one that is there already; else -ENOENT. */
+int glock__local_take_made(struct local *l, unsigned int shard, enum patience patience);
 /* Rings for whoever is to be told; lets go of the table; and wakes them. */
 void glock__local_drop(struct local *l, unsigned int shard);
 /* The table gets more memory: 0, or -ENOSPC. */

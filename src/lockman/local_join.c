@@ -72,6 +72,13 @@ static bool table_sound(const struct local *l, unsigned int i)
 			 glock__table_attach(table_at(l, i), size));
 }
 
+/* The memory of a table that is none. */
+static void give_back(int fd, unsigned int i)
+{
+	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)table_place(i),
+		  (off_t)SHARD_STRIDE);
+}
+
 /* Nobody else is there: the table as its last user would have found it, without the dead. */
 static const char *tidy_table(struct local *l, int fd, unsigned int i)
 {
@@ -82,8 +89,10 @@ static const char *tidy_table(struct local *l, int fd, unsigned int i)
 
 	if (glock__local_mutex_init(&s->mutex))
 		return "no memory";
-	if (!s->size)
+	if (!s->size) {
+		give_back(fd, i); /* who did so last, or made it, may have been killed in between */
 		return NULL;
+	}
 	if (glock__local_reserve(fd, table_place(i), s->size))
 		return "no memory";
 	wrong = glock__table_salvage(t);
@@ -99,8 +108,7 @@ static const char *tidy_table(struct local *l, int fd, unsigned int i)
 		return NULL;
 	/* Nothing is in it: it is made anew when it is used again, and takes no memory until then. */
 	s->size = 0;
-	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)table_place(i),
-		  (off_t)SHARD_STRIDE);
+	give_back(fd, i);
 	return NULL;
 }
 

@@ -158,6 +158,17 @@ int glock__local_take(struct local *l, unsigned int shard, enum patience patienc
 	return err || !s->size ? put_right(l, shard, err) : 0;
 }
 
+int glock__local_take_made(struct local *l, unsigned int shard, enum patience patience)
+{
+	struct shard *s = &l->head->shard[shard];
+	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, patience, "a lock table");
+
+	if (err || s->size)
+		return err ? put_right(l, shard, err) : 0;
+	pthread_mutex_unlock(&s->mutex);
+	return -ENOENT;
+}
+
 /* ---- telling others ---- */
 
 /* Who of a node's threads is to be woken, if any. A leader that is awake looks before it goes away. */

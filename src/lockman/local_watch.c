@@ -174,7 +174,7 @@ static void look_at(struct local *l, unsigned int node)
 
 	if (node == l->me)
 		return;
-	if (!glock__local_alive(l, node))
+	if (atom_load32(&slot->state) == SLOT_DEAD || !glock__local_alive(l, node))
 		glock__local_bury(l, node, generation, false, false);
 	else if (is_rung(slot))
 		/* It was not told, or who should look does not get to it: whoever sleeps. */

@@ -255,6 +255,26 @@ static void other_versions(void **state)
 	assert_int_equal(try_open("version"), 0);
 }
 
+/* Who last tidied up, or made a table, was killed before its memory was given back, or in use. */
+static void memory_of_no_table(void **state)
+{
+	const uint64_t none = 0;
+	struct stat before, after;
+
+	(void)state;
+	actor_start(&a);
+	assert_int_equal(actor_do(&a, "open none"), 0);
+	assert_int_equal(actor_do(&a, "many 100 SH"), 0);
+	actor_end(&a);
+	assert_int_equal(stat(at("none"), &before), 0);
+	for (unsigned int i = 0; i < SHARDS; i++)
+		patch("none", offsetof(struct head, shard[0].size) + i * sizeof(struct shard),
+		      &none, sizeof(none));
+	assert_int_equal(try_open("none"), 0);
+	assert_int_equal(stat(at("none"), &after), 0);
+	assert_true(after.st_blocks < before.st_blocks);
+}
+
 /* ---- no memory, no room ---- */
 
 /* In a directory in memory of that size; in a process of its own, since mounts are a process's. */
@@ -414,6 +434,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(others_files),
 	    cmocka_unit_test(files_of_something_else),
 	    cmocka_unit_test(other_versions),
+	    cmocka_unit_test(memory_of_no_table),
 	    cmocka_unit_test(no_memory),
 	    cmocka_unit_test(limits),
 	    cmocka_unit_test(too_many_nodes),

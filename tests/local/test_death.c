@@ -314,6 +314,41 @@ static void stopped_in_a_table(void **state)
 	actor_kill(&e);
 }
 
+/* While it has the lock of a table, and whoever died may have locks there, deaths are seen to one by one. */
+static void deaths_beside_a_stopped_one(void **state)
+{
+	int other[2] = {of_another_table(22)};
+
+	(void)state;
+	for (other[1] = other[0] + 1; glock__local_shard(GLOCK_RGRP, (unsigned int)other[1]) ==
+				      glock__local_shard(GLOCK_RGRP, 22);)
+		other[1]++;
+	begin(&a, "");
+	begin(&b, "");
+	begin(&c, "");
+	begin(&d, "");
+	begin(&e, "");
+	assert_int_equal(actor_do(&a, "nq 0 22 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "nq 0 %d EX 0", other[0]), 0);
+	assert_int_equal(actor_do(&e, "nq 0 %d EX 0", other[1]), 0);
+	assert_int_equal(actor_do(&c, "nq 0 22 EX 0x40"), 0);
+	assert_int_equal(actor_do(&c, "linger 5"), 0);
+	actor_send(&c, "ways 22 1000000000");
+	assert_true(inside_stop(SPACE, c.pid, TRIES));
+	for (int i = 0; i < 2; i++) {
+		actor_send(&b, "nq %d %d EX 0", i, other[i]);
+		assert_false(actor_answers_within(&b, A_WHILE));
+		actor_kill(i ? &e : &d);
+		assert_int_equal(actor_answer(&b), 0);
+	}
+	actor_kill(&c);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(actor_do(&b, "dq %d", i), 0);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	actor_end(&a);
+	actor_end(&b);
+}
+
 /* It has the lock of a table in which there is something for another one, who is to get all else. */
 static void stopped_before_a_fetch(void **state)
 {
@@ -401,9 +436,16 @@ static int nothing_is_left(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(deaths_are_noticed), TEST(the_next_one_is_told),   TEST(told_over_a_restart),
-	    TEST(tokens_only_rise),   TEST(who_is_in_the_way),      TEST(stopped_is_not_dead),
-	    TEST(stopped_in_a_table), TEST(stopped_before_a_fetch), TEST(forks_and_descriptors),
+	    TEST(deaths_are_noticed),
+	    TEST(the_next_one_is_told),
+	    TEST(told_over_a_restart),
+	    TEST(tokens_only_rise),
+	    TEST(who_is_in_the_way),
+	    TEST(stopped_is_not_dead),
+	    TEST(stopped_in_a_table),
+	    TEST(deaths_beside_a_stopped_one),
+	    TEST(stopped_before_a_fetch),
+	    TEST(forks_and_descriptors),
 	    TEST(withdrawn),
 	};
 
