@@ -26,7 +26,8 @@ static uint64_t next_token(struct local *l, unsigned int shard)
  * Under the table's lock: a grant gets its token, which therefore is higher than that of any
  * holder before, and is said to be in use, since somebody waits for it.
  */
-void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev)
+__attribute__((noinline)) void glock__local_granted(struct local *l, unsigned int shard,
+						    const struct glock__table_event *ev)
 {
 	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
 	struct glock__table *t = table_at(l, shard);
@@ -39,8 +40,8 @@ void glock__local_granted(struct local *l, unsigned int shard, const struct gloc
 		glock__table_give_token(t, ev->lkid, next_token(l, shard));
 }
 
-void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
-			    const struct glock__table_event *ev)
+__attribute__((noinline)) void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+						      const struct glock__table_event *ev)
 {
 	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
 
@@ -77,14 +78,13 @@ static int ask_table(struct local *l, unsigned int shard, const struct glock__ta
  * again with conversions, it might stand there for ever. What cannot be granted at once therefore
  * gets its lock at NL and becomes a conversion, too, behind those that wait.
  */
-static int ask_fairly(struct local *l, unsigned int shard, struct glock__table_request *args,
-		      struct glock__table_event *ev)
+__attribute__((noinline)) static int ask_fairly(struct local *l, unsigned int shard,
+						struct glock__table_request *args,
+						struct glock__table_event *ev)
 {
 	struct glock__table_request nl;
 	int err;
 
-	if (args->mode == GLOCK__NL || args->flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE))
-		return ask_table(l, shard, args, ev);
 	args->flags |= GLOCK__LKF_NOQUEUE;
 	err = ask_table(l, shard, args, ev);
 	args->flags &= ~GLOCK__LKF_NOQUEUE;
@@ -108,6 +108,7 @@ static int ask_fairly(struct local *l, unsigned int shard, struct glock__table_r
 static int ask(struct local *l, unsigned int shard, struct glock__table_request *args,
 	       struct glock__table_event *ev, struct request *r)
 {
+	const bool is_new = !(args->flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE));
 	int err;
 
 	/* To give way never waits. */
@@ -116,9 +117,9 @@ static int ask(struct local *l, unsigned int shard, struct glock__table_request 
 	latch_take(&l->lock);
 	err = glock__local_request_room(l);
 	if (!err)
-		err = ask_fairly(l, shard, args, ev);
+		err = is_new && args->mode != GLOCK__NL ? ask_fairly(l, shard, args, ev)
+							: ask_table(l, shard, args, ev);
 	if (!err && ev->status == -EINPROGRESS) {
-		r->asked = local_now_about();
 		r->id = id_of(shard, ev->lkid);
 		glock__local_request_add(l, r);
 	}
@@ -176,9 +177,11 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		resource_name(name, type, number);
 		shard = shard_of(name);
 	}
-	if (mode != GLOCK__NL)
-		glock__local_check_file(l);
-	err = glock__local_take(l, shard);
+	if (mode != GLOCK__NL) {
+		r.asked = local_now_about();
+		glock__local_check_file(l, r.asked);
+	}
+	err = glock__local_take(l, shard, WAIT_FOR_IT);
 	if (err)
 		return err;
 	args.lkid = id_lkid(l, lk->id);
@@ -220,7 +223,7 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	latch_drop(&l->lock);
 	if (id)
 		shard = id_shard(id);
-	if (shard >= SHARDS || glock__local_take(l, shard))
+	if (shard >= SHARDS || glock__local_take(l, shard, WAIT_FOR_IT))
 		return;
 	if (!has_left(l))
 		err = glock__table_unlock(table_at(l, shard), id_lkid(l, id), GLOCK__LKF_CANCEL,
@@ -239,7 +242,7 @@ static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	unsigned int shard = id_shard(lk->id);
 	struct glock__table_event ev;
 
-	if (shard < SHARDS && !glock__local_take(l, shard)) {
+	if (shard < SHARDS && !glock__local_take(l, shard, WAIT_FOR_IT)) {
 		if (!has_left(l))
 			glock__table_unlock(table_at(l, shard), id_lkid(l, lk->id), 0, NULL, &ev);
 		glock__local_drop(l, shard);
@@ -257,7 +260,7 @@ static void local_idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct local *l = (struct local *)lm;
 	unsigned int shard = id_shard(lk->id);
 
-	if (shard >= SHARDS || glock__local_take(l, shard))
+	if (shard >= SHARDS || glock__local_take(l, shard, WAIT_FOR_IT))
 		return;
 	if (!has_left(l))
 		glock__table_held(table_at(l, shard), id_lkid(l, lk->id), false);
@@ -368,20 +371,24 @@ static bool one_cpu(void)
 
 #define LOOK_NS 1000000000ll /* how often that is looked for */
 
-/* The file was taken away or replaced: who opens the space now is in another one than we. */
-void glock__local_check_file(struct local *l)
+/* Whether the file was taken away or replaced: who opens the space now is in another one than we. */
+__attribute__((cold)) static void look_for_file(struct local *l)
 {
-	int64_t now = local_now_about(), last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
-
-	if (now - last < LOOK_NS ||
-	    !__atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
-		return;
 	if (!glock__local_still_there(l) || __atomic_exchange_n(&l->gone, true, __ATOMIC_ACQ_REL))
 		return;
 	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
 			 l->name, l->path);
 	l->lm.events->gone(l->lm.owner);
+}
+
+void glock__local_check_file(struct local *l, int64_t now)
+{
+	int64_t last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
+
+	if (now - last >= LOOK_NS &&
+	    __atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
+		look_for_file(l);
 }
 
 int glock__local_new(const struct glock__local_options *o, struct glock__lockman **lm)

@@ -43,7 +43,7 @@ static void purge_table(struct local *l, unsigned int shard, unsigned int node)
 	do {
 		left = glock__table_purge(table_at(l, shard), node, PURGE_AT_ONCE);
 		glock__local_drop(l, shard);
-	} while (left > 0 && !glock__local_take(l, shard));
+	} while (left > 0 && !glock__local_take(l, shard, WAIT_FOR_IT));
 }
 
 /* A table that is a stopped process's comes last: the others are not to wait for that. */
@@ -56,13 +56,13 @@ static void purge(struct local *l, unsigned int node)
 
 		if (!atom_load64(&l->head->shard[i].size))
 			continue;
-		err = glock__local_take_soon(l, i);
+		err = glock__local_take(l, i, WAIT_SHORTLY);
 		busy[i] = err == -EBUSY;
 		if (!err)
 			purge_table(l, i, node);
 	}
 	for (unsigned int i = 0; i < SHARDS; i++)
-		if (busy[i] && !glock__local_take(l, i))
+		if (busy[i] && !glock__local_take(l, i, WAIT_FOR_IT))
 			purge_table(l, i, node);
 }
 

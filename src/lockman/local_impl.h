@@ -36,7 +36,7 @@
 
 #include "atom.h"
 #include "local.h"
-#include "local_latch.h"
+#include "latch.h"
 #include "lockman.h"
 
 #include <assert.h>
@@ -339,12 +339,11 @@ enum patience { DO_NOT_WAIT, WAIT_SHORTLY, WAIT_FOR_IT };
 int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner,
 			    enum patience patience, const char *what);
 
-/* A table for us alone; made, if it was not there. -EIO, -ENOSPC. */
-int glock__local_take(struct local *l, unsigned int shard);
-/* The same for who has other things to do than to wait for a stopped process: or -EBUSY. */
-int glock__local_take_soon(struct local *l, unsigned int shard);
-/* And without waiting at all. */
-int glock__local_try(struct local *l, unsigned int shard);
+/*
+ * A table for us alone; made, if it was not there. -EIO, -ENOSPC; -EBUSY: unless one waits for it, which
+ * who has other things to do does shortly, or not at all, as it may be a stopped process's.
+ */
+int glock__local_take(struct local *l, unsigned int shard, enum patience patience);
 /* Rings for whoever is to be told; lets go of the table; and wakes them. */
 void glock__local_drop(struct local *l, unsigned int shard);
 /* The table gets more memory: 0, or -ENOSPC. */
@@ -427,6 +426,6 @@ void glock__local_granted(struct local *l, unsigned int shard, const struct gloc
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 			    const struct glock__table_event *ev);
 /* Withdraws if the file is not there any more; looks from time to time only. */
-void glock__local_check_file(struct local *l);
+void glock__local_check_file(struct local *l, int64_t now);
 
 #endif

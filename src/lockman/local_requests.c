@@ -32,14 +32,12 @@ static uint32_t find_place(const struct local *l, const struct glock__lm_lock *l
 	return place;
 }
 
-int glock__local_request_room(struct local *l)
+__attribute__((cold)) static int more_room(struct local *l)
 {
 	uint32_t room = l->room ? 2 * l->room : 8;
 	uint32_t *index;
 	struct request *more;
 
-	if (l->n_requests < l->room)
-		return 0;
 	index = calloc(2 * (size_t)room, sizeof(*index));
 	more = index ? realloc(l->requests, room * sizeof(*more)) : NULL;
 	if (!more) {
@@ -53,6 +51,11 @@ int glock__local_request_room(struct local *l)
 	for (uint32_t i = 0; i < l->n_requests; i++)
 		index[find_place(l, more[i].lk)] = i + 1;
 	return 0;
+}
+
+int glock__local_request_room(struct local *l)
+{
+	return l->n_requests < l->room ? 0 : more_room(l);
 }
 
 void glock__local_request_add(struct local *l, const struct request *r)

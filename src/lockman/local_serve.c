@@ -38,12 +38,8 @@ static void deliver(struct local *l, const struct glock__table_event *ev, unsign
 }
 
 /* Grants that come after a death are kept back until what it left is in order, and then no more. */
-void glock__local_sync_blocked(struct local *l)
+__attribute__((cold)) static void set_blocked(struct local *l, bool blocked)
 {
-	bool blocked = atom_load32(&l->head->blocked);
-
-	if (blocked == l->blocked)
-		return;
 	__atomic_store_n(&l->blocked, blocked, __ATOMIC_RELAXED);
 	if (blocked)
 		glock__local_on_guard(l);
@@ -51,6 +47,14 @@ void glock__local_sync_blocked(struct local *l)
 		l->lm.events->block(l->lm.owner);
 	else
 		l->lm.events->thaw(l->lm.owner);
+}
+
+void glock__local_sync_blocked(struct local *l)
+{
+	bool blocked = atom_load32(&l->head->blocked);
+
+	if (blocked != l->blocked)
+		set_blocked(l, blocked);
 }
 
 /*
@@ -64,7 +68,7 @@ static bool fetch(struct local *l, unsigned int shard, bool again)
 	int n;
 
 	do {
-		int err = again ? glock__local_try(l, shard) : glock__local_take_soon(l, shard);
+		int err = glock__local_take(l, shard, again ? DO_NOT_WAIT : WAIT_SHORTLY);
 
 		if (err)
 			return err == -EBUSY;
@@ -143,7 +147,7 @@ static bool on_guard(struct local *l)
 static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
 			 int64_t until)
 {
-	struct timespec ts = local_time(until);
+	const struct timespec ts = until ? local_time(until) : (struct timespec){0};
 	uint32_t bell = atom_load32(&l->slot->seen);
 	int err = 0;
 
@@ -272,7 +276,7 @@ static inline void relax(void)
  * A short time without sleeping, if it paid lately. Where there is one CPU it never does. True:
  * something came.
  */
-static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
+__attribute__((noinline)) static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
 {
 	uint32_t turns = l->spin;
 

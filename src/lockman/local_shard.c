@@ -65,13 +65,20 @@ static int lock_until(pthread_mutex_t *mutex, int64_t until)
 #endif
 }
 
-/* It takes long: who has it? */
-static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex, const uint32_t *owner,
-			  enum patience patience, const char *what)
+/* It is not to be had at once. If it takes long: who has it? */
+__attribute__((cold)) static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex,
+						const uint32_t *owner, enum patience patience,
+						const char *what)
 {
-	int64_t now = local_now(), tell = now + TOLD_AFTER;
-	int err;
+	int64_t now, tell;
+	int err = EBUSY;
 
+	for (int i = 0; err == EBUSY && !l->one_cpu && i < SPINS; i++)
+		err = pthread_mutex_trylock(mutex);
+	if (err != EBUSY)
+		return err;
+	now = local_now();
+	tell = now + TOLD_AFTER;
 	for (;;) {
 		char who[64];
 		uint32_t node;
@@ -96,8 +103,6 @@ int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *o
 {
 	int err = pthread_mutex_trylock(mutex);
 
-	for (int i = 0; err == EBUSY && patience && !l->one_cpu && i < SPINS; i++)
-		err = pthread_mutex_trylock(mutex);
 	if (err == EBUSY && patience)
 		err = wait_for_mutex(l, mutex, owner, patience, what);
 	if (err == EBUSY)
@@ -124,10 +129,10 @@ static int make_table(struct local *l, unsigned int shard)
 	return err;
 }
 
-static int take(struct local *l, unsigned int shard, enum patience patience)
+/* The table of a dead process, or one that is to be made. */
+__attribute__((cold)) static int put_right(struct local *l, unsigned int shard, int err)
 {
 	struct shard *s = &l->head->shard[shard];
-	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, patience, "a lock table");
 
 	if (err == -EOWNERDEAD) {
 		atom_add32(&l->head->cut_off, 1);
@@ -145,19 +150,12 @@ static int take(struct local *l, unsigned int shard, enum patience patience)
 	return err;
 }
 
-int glock__local_take(struct local *l, unsigned int shard)
+int glock__local_take(struct local *l, unsigned int shard, enum patience patience)
 {
-	return take(l, shard, WAIT_FOR_IT);
-}
+	struct shard *s = &l->head->shard[shard];
+	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, patience, "a lock table");
 
-int glock__local_take_soon(struct local *l, unsigned int shard)
-{
-	return take(l, shard, WAIT_SHORTLY);
-}
-
-int glock__local_try(struct local *l, unsigned int shard)
-{
-	return take(l, shard, DO_NOT_WAIT);
+	return err || !s->size ? put_right(l, shard, err) : 0;
 }
 
 /* ---- telling others ---- */

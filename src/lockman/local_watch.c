@@ -155,7 +155,7 @@ static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way
 		return;
 	/* A thread of ours goes on as surely as this one; but who has it may not have said so yet. */
 	do {
-		err = glock__local_take_soon(l, shard);
+		err = glock__local_take(l, shard, WAIT_SHORTLY);
 		owner = atom_load32(&l->head->shard[shard].owner);
 	} while (err == -EBUSY && owner == l->me + 1 && --tries);
 	if (!err) {
@@ -240,7 +240,7 @@ void glock__local_watch(struct local *l)
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
 	tell_of_recovery(l, now);
-	glock__local_check_file(l);
+	glock__local_check_file(l, now);
 }
 
 /* As the kernel sees it now. */

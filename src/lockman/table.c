@@ -52,8 +52,9 @@ static bool take_lvbs(struct glock__table *t, struct res *res, struct lock *lock
 	return lock->lvb;
 }
 
-static int refuse_new(struct glock__table *t, struct res *res,
-		      const struct glock__table_request *args, struct glock__table_event *event)
+__attribute__((noinline)) static int refuse_new(struct glock__table *t, struct res *res,
+						const struct glock__table_request *args,
+						struct glock__table_event *event)
 {
 	event->cookie = args->cookie;
 	event->what = GLOCK__EVENT_AST;
@@ -91,14 +92,15 @@ static struct lock *lock_new(struct glock__table *t, struct res *res, const stru
 	return lock;
 }
 
-static int no_memory(struct glock__table *t)
+__attribute__((cold)) static int no_memory(struct glock__table *t)
 {
 	glock__table_rollback(t);
 	return -ENOSPC;
 }
 
-static int request(struct glock__table *t, const struct glock__table_request *args,
-		   struct glock__table_event *event)
+__attribute__((noinline)) static int request(struct glock__table *t,
+					     const struct glock__table_request *args,
+					     struct glock__table_event *event)
 {
 	const struct lock template = {
 	    .type = CELL_LOCK,
@@ -138,8 +140,9 @@ static int request(struct glock__table *t, const struct glock__table_request *ar
 }
 
 /* The conversion failed: the lock stays granted, in its old mode and in its old place. */
-static struct work refuse_conversion(struct glock__table *t, struct res *res, struct lock *lock,
-				     int status, struct glock__table_event *event)
+__attribute__((cold)) static struct work refuse_conversion(struct glock__table *t, struct res *res,
+							   struct lock *lock, int status,
+							   struct glock__table_event *event)
 {
 	const int8_t mode = lock->rq;
 

@@ -287,46 +287,32 @@ static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid
 /* ---- stores; table_undo.c says how they are taken back ---- */
 
 /*
- * Writes down a word's old value, as entry number n. The word's number is in the upper half: its offset
- * is a multiple of 4, and so shifted by two bits less.
+ * A store that would change nothing is not made. Those that are, are made by one copy of the code,
+ * since all that lies beside each other in an operation has to be fetched into the cache.
  */
-static inline void log_entry(struct glock__table *t, uint32_t n, const void *addr, uint32_t old)
+void glock__table_put8(struct glock__table *t, uint8_t *addr, uint8_t value);
+void glock__table_put16(struct glock__table *t, uint16_t *addr, uint16_t value);
+void glock__table_put32(struct glock__table *t, uint32_t *addr, uint32_t value);
+
+static inline void put_u8(struct glock__table *t, uint8_t *addr, uint8_t value)
 {
-	const uint64_t at = (uintptr_t)addr - (uintptr_t)t;
-
-	assert(n < LOG_MAX && at % 4 == 0);
-	atom_put64(&t->log.entry[n], at << 30 | old);
+	if (*addr != value)
+		glock__table_put8(t, addr, value);
 }
-
-/* First the entry, then that it counts, then the word. A store that would change nothing is not made. */
+static inline void put_i8(struct glock__table *t, int8_t *addr, int8_t value)
+{
+	put_u8(t, (uint8_t *)addr, (uint8_t)value);
+}
+static inline void put_u16(struct glock__table *t, uint16_t *addr, uint16_t value)
+{
+	if (*addr != value)
+		glock__table_put16(t, addr, value);
+}
 static inline void put_u32(struct glock__table *t, uint32_t *addr, uint32_t value)
 {
-	const uint32_t old = *addr, n = t->log.n;
-
-	if (old == value)
-		return;
-	log_entry(t, n, addr, old);
-	atom_put32(&t->log.n, n + 1);
-	atom_put32(addr, value);
+	if (*addr != value)
+		glock__table_put32(t, addr, value);
 }
-
-/* Part of a word. */
-#define PUT__FUNCTION(name, type, bits)                                         \
-	static inline void name(struct glock__table *t, type *addr, type value) \
-	{                                                                       \
-		word_t *word = (word_t *)((uintptr_t)addr & ~(uintptr_t)3);     \
-		const uint32_t n = t->log.n;                                    \
-                                                                                \
-		if (*addr == value)                                             \
-			return;                                                 \
-		log_entry(t, n, word, *word);                                   \
-		atom_put32(&t->log.n, n + 1);                                   \
-		atom_put##bits((uint##bits##_t *)addr, (uint##bits##_t)value);  \
-	}
-PUT__FUNCTION(put_u8, uint8_t, 8)
-PUT__FUNCTION(put_i8, int8_t, 8)
-PUT__FUNCTION(put_u16, uint16_t, 16)
-#undef PUT__FUNCTION
 
 /* clang-format off */
 #define put(t, addr, value)                                                                        \
@@ -336,16 +322,7 @@ PUT__FUNCTION(put_u16, uint16_t, 16)
 /* clang-format on */
 
 /* Both words of a link: both entries count at once. */
-static inline void put_link(struct glock__table *t, struct link *link, uint32_t next, uint32_t prev)
-{
-	const uint32_t n = t->log.n;
-
-	log_entry(t, n, &link->next, link->next);
-	log_entry(t, n + 1, &link->prev, link->prev);
-	atom_put32(&t->log.n, n + 2);
-	atom_put32(&link->next, next);
-	atom_put32(&link->prev, prev);
-}
+void glock__table_put_link(struct glock__table *t, struct link *link, uint32_t next, uint32_t prev);
 
 /* Four bytes of a lock that share a word, which is put at once. */
 static inline void put_bytes(struct glock__table *t, struct lock *lock, size_t at,

@@ -256,12 +256,12 @@ void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, 
 	const uint32_t at = before ? before : first; /* the place before the first is the last */
 
 	if (!first) {
-		put_link(t, link, ref, ref);
+		glock__table_put_link(t, link, ref, ref);
 		put(t, head, ref);
 		return;
 	}
 	next = link_of(t, at, ring);
-	put_link(t, link, at, next->prev);
+	glock__table_put_link(t, link, at, next->prev);
 	put(t, &link_of(t, next->prev, ring)->next, ref);
 	put(t, &next->prev, ref);
 	if (first == before)
@@ -292,5 +292,5 @@ void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, 
 	struct link *link = link_of(t, ref, ring);
 
 	glock__table_ring_leave(t, head, ring, ref);
-	put_link(t, link, 0, 0);
+	glock__table_put_link(t, link, 0, 0);
 }

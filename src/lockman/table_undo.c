@@ -22,6 +22,63 @@
  */
 #include "table_impl.h"
 
+/*
+ * Writes down a word's old value, as entry number n. The word's number is in the upper half: its offset
+ * is a multiple of 4, and so shifted by two bits less.
+ */
+static inline void log_entry(struct glock__table *t, uint32_t n, const void *addr, uint32_t old)
+{
+	const uint64_t at = (uintptr_t)addr - (uintptr_t)t;
+
+	assert(n < LOG_MAX && at % 4 == 0);
+	atom_put64(&t->log.entry[n], at << 30 | old);
+}
+
+/* First the entry, then that it counts, then the word. */
+void glock__table_put32(struct glock__table *t, uint32_t *addr, uint32_t value)
+{
+	const uint32_t n = t->log.n;
+
+	log_entry(t, n, addr, *addr);
+	atom_put32(&t->log.n, n + 1);
+	atom_put32(addr, value);
+}
+
+/* Part of a word. */
+static void log_part(struct glock__table *t, uintptr_t addr)
+{
+	const word_t *word = (const word_t *)(addr & ~(uintptr_t)3);
+	const uint32_t n = t->log.n;
+
+	log_entry(t, n, word, *word);
+	atom_put32(&t->log.n, n + 1);
+}
+
+void glock__table_put8(struct glock__table *t, uint8_t *addr, uint8_t value)
+{
+	log_part(t, (uintptr_t)addr);
+	atom_put8(addr, value);
+}
+
+void glock__table_put16(struct glock__table *t, uint16_t *addr, uint16_t value)
+{
+	log_part(t, (uintptr_t)addr);
+	atom_put16(addr, value);
+}
+
+void glock__table_put_link(struct glock__table *t, struct link *link, uint32_t next, uint32_t prev)
+{
+	const uint32_t n = t->log.n;
+
+	log_entry(t, n, &link->next, link->next);
+	log_entry(t, n + 1, &link->prev, link->prev);
+	atom_put32(&t->log.n, n + 2);
+	atom_put32(&link->next, next);
+	atom_put32(&link->prev, prev);
+}
+
+/* ---- taking back ---- */
+
 void glock__table_rollback(struct glock__table *t)
 {
 	uint32_t n = t->log.n;

@@ -123,8 +123,8 @@ static void work_converters(struct glock__table *t, struct work *w, struct res *
 }
 
 /* The conversion that gave way may be granted now; if not, it queues up behind the others. */
-static void work_self(struct glock__table *t, struct work *w, struct res *res,
-		      struct glock__table_event *event)
+__attribute__((cold)) static void work_self(struct glock__table *t, struct work *w, struct res *res,
+					    struct glock__table_event *event)
 {
 	struct lock *lock = lock_at(t, w->self);
 
@@ -226,8 +226,10 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 		if (!next && converting && lock->status == LK_GRANTED)
 			next = first_of(res, LK_CONVERTING);
 		if (ref != w->self && glock__table_blocks_one(lock, mode)) {
-			cursor_next(w, next);
 			glock__table_add_bast(t, lock, mode);
+			cursor_next(w, next);
+			if (!next)
+				work_phase(w, WORK_NONE);
 			return;
 		}
 		ref = next;
@@ -236,7 +238,7 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 }
 
 /* What is left is to be found in the table: the step ends here. */
-static void leave_work(struct glock__table *t, const struct work *w)
+__attribute__((cold)) static void leave_work(struct glock__table *t, const struct work *w)
 {
 	put(t, &t->work.res, w->res);
 	put(t, &t->work.cursor, w->cursor);
