@@ -75,9 +75,9 @@ struct glock__thread {
 	} slots[GLOCK__THREAD_SLOTS];
 	struct glock_space *space; /* an atom; NULL: it was closed */
 	struct glock__thread_record *record;
-	uint32_t number; /* of the record in the space's slab */
-	uint32_t owner;  /* the thread's number */
-	uint32_t spare;  /* a place among what others see, for the next holder; 0: none */
+	uint32_t number;         /* of the record in the space's slab */
+	uint32_t owner;          /* the thread's number */
+	uint32_t spare;          /* a place among what others see, for the next holder; 0: none */
 	const char *spare_where; /* the call site that it says */
 	bool ended;
 	char comm[16];

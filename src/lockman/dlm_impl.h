@@ -77,7 +77,7 @@ struct dlm {
 	struct glock__dlm_dev dev;
 	struct latch lock, reading, delivery;
 	uint32_t changes, awaiting; /* a futex: of queue, users, stop; and who sleeps on it */
-	struct slot *slots;     /* a lock's id is its slot's index + 1 */
+	struct slot *slots;         /* a lock's id is its slot's index + 1 */
 	uint32_t n_slots, free;
 	uint32_t first, last; /* queue of the teller */
 	unsigned int users;   /* threads that use the device now; an atom */

@@ -35,8 +35,8 @@
 #define GLOCK_LOCKMAN_LOCAL_IMPL_H
 
 #include "atom.h"
-#include "local.h"
 #include "latch.h"
+#include "local.h"
 #include "lockman.h"
 
 #include <assert.h>
