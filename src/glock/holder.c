@@ -221,7 +221,7 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
-	bool mine;
+	bool mine, granted;
 	int err;
 
 	if (!(gh_state(gh) & GLOCK__H_QUEUED))
@@ -248,7 +248,8 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 		glock__run_queue(gl, true);
 	if (mine)
 		glock__mine_run(gl);
-	if (!err && gh_state(gh) & GLOCK__H_HOLDER)
+	granted = !err && gh_state(gh) & GLOCK__H_HOLDER;
+	if (granted)
 		glock__fast_from_list(gl, gh);
 	glock__drop(gl);
 	if (mine && (err || glock_poll(pub)))
@@ -257,7 +258,7 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 		glock__order_forget(gl_space(gl), gh);
 		return err;
 	}
-	if (gh->flags & GLOCK_ASYNC || gh_state(gh) & GLOCK__H_FAST)
+	if (gh->flags & GLOCK_ASYNC || granted)
 		return 0;
 	err = glock_wait(pub, 0, 0);
 	if (mine && glock__self()->mine == gl && !FAULT(20))

@@ -101,32 +101,37 @@ void glock__publish_work(struct glock_space *space, const struct glock *gl, int6
  * Whose holders come and go keeps the place of the last one for the next, and needs no lock for it. A thread has
  * one at most. NULL: this one has no part in the space.
  */
-static uint32_t *spare(struct glock_space *space)
+static struct glock__thread *with_spare(struct glock_space *space)
 {
 	struct glock__thread *t = glock__self()->thread;
 
-	return t && atom_load_ptr(&t->space) == space ? &t->spare : NULL;
+	return t && atom_load_ptr(&t->space) == space ? t : NULL;
 }
 
-static uint32_t get_place(struct glock_space *space)
+/* *where: the call site that it says already, or NULL. */
+static uint32_t get_place(struct glock_space *space, const char **where)
 {
 	struct glock__thread *t = glock__thread_in(space);
 	uint32_t place = t ? t->spare : GLOCK__UNPUBLISHED;
 
+	*where = NULL;
 	if (!place)
 		return glock__publisher_get(space->publisher, GLOCK__AREA_HOLDERS);
+	*where = t->spare_where;
 	t->spare = GLOCK__UNPUBLISHED;
 	return place;
 }
 
-static void put_place(struct glock_space *space, uint32_t place)
+static void put_place(struct glock_space *space, uint32_t place, const char *where)
 {
-	uint32_t *kept = spare(space);
+	struct glock__thread *t = with_spare(space);
 
-	if (kept && !*kept)
-		*kept = place;
-	else
+	if (!t || t->spare) {
 		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, place);
+		return;
+	}
+	t->spare = place;
+	t->spare_where = where;
 }
 
 void glock__publish_thread_ends(struct glock_space *space, struct glock__thread *t)
@@ -169,11 +174,12 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__segment_holder *h;
+	const char *where;
 
 	gh->published = GLOCK__UNPUBLISHED;
 	if (!space->publisher)
 		return;
-	gh->published = get_place(space);
+	gh->published = get_place(space, &where);
 	h = place_of(space, gh);
 	if (!h)
 		return;
@@ -187,7 +193,8 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 	/* PRIORITY stands before all who wait, and so does 0. */
 	h->order = gh->flags & GLOCK_PRIORITY ? 0 : ++gl_busy(gl)->order;
 	memcpy(h->comm, gh->comm, sizeof(h->comm));
-	glock__publish_where(h->where, gh->where ? gh->where : "?");
+	if (!where || where != gh->where)
+		glock__publish_where(h->where, gh->where ? gh->where : "?");
 	write_state(h, gh, gh_state(gh), 0);
 	glock__publish_end(&h->seq);
 }
@@ -213,7 +220,7 @@ void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
 	glock__publish_begin(&h->seq);
 	h->type = GLOCK__SEGMENT_FREE;
 	glock__publish_end(&h->seq);
-	put_place(space, gh->published);
+	put_place(space, gh->published, gh->where);
 	gh->published = GLOCK__UNPUBLISHED;
 }
 

@@ -78,6 +78,7 @@ struct glock__thread {
 	uint32_t number; /* of the record in the space's slab */
 	uint32_t owner;  /* the thread's number */
 	uint32_t spare;  /* a place among what others see, for the next holder; 0: none */
+	const char *spare_where; /* the call site that it says */
 	bool ended;
 	char comm[16];
 	struct glock__site sites[GLOCK__THREAD_SITES]; /* those it used last, by their address */

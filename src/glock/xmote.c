@@ -188,7 +188,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	struct glock_space *space = gl_space(gl);
 	struct glock__self *self = glock__self();
 	struct glock__record *r;
-	int64_t now = gl_now_anew(gl);
+	int64_t now = gl_now(gl);
 	int err;
 
 	gl_busy(gl)->req = to;

@@ -33,6 +33,27 @@ void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
 	d->o.log(d->o.log_arg, text);
 }
 
+/* ---- waiting for others ---- */
+
+/* Who waits counts himself under d->lock, so that whoever changes something after that sees him. */
+void glock__dlm_changed(struct dlm *d)
+{
+	atom_add32(&d->changes, 1);
+	if (atom_load32(&d->awaiting))
+		atom_wake_own(&d->changes, INT32_MAX);
+}
+
+void glock__dlm_await_change(struct dlm *d)
+{
+	uint32_t seen = atom_load32(&d->changes);
+
+	atom_add32(&d->awaiting, 1);
+	latch_drop(&d->lock);
+	atom_wait_own(&d->changes, seen, NULL);
+	atom_sub32(&d->awaiting, 1);
+	latch_take(&d->lock);
+}
+
 /* ---- the device ---- */
 
 /* Under d->lock. */
@@ -46,11 +67,11 @@ bool glock__dlm_use(struct dlm *d)
 {
 	bool may;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	may = !d->left && !d->shut;
 	if (may)
 		glock__dlm_use_locked(d);
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	return may;
 }
 
@@ -65,9 +86,9 @@ void glock__dlm_unuse(struct dlm *d)
 	if (__atomic_sub_fetch(&d->users, 1, __ATOMIC_SEQ_CST) ||
 	    !__atomic_load_n(&d->left, __ATOMIC_SEQ_CST))
 		return; /* or it would wake the teller each time */
-	pthread_mutex_lock(&d->lock);
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
+	latch_take(&d->lock);
+	glock__dlm_changed(d);
+	latch_drop(&d->lock);
 }
 
 static void pause_busy(void)
@@ -134,21 +155,21 @@ int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
 	struct request r;
 	struct slot *s;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	if (s)
 		make_request(d, s, &r);
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (!s)
 		return 0; /* answered meanwhile, as the gate was closed */
 	result = give(d, &r);
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	if (s && result > 0 && !s->lkid)
 		s->lkid = (uint32_t)result;
 	/* Taken back while it was made in steps: then the kernel was not told. */
 	canceled = s && result >= 0 && s->open && s->canceled && s->step == STEP_LAST;
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (canceled)
 		kernel_cancel(d, tag, r.call.lkid);
 	return result;
@@ -159,7 +180,7 @@ static int refused(struct dlm *d, uintptr_t tag, int err)
 {
 	struct slot *s;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	if (s && s->open) {
 		s->open = false;
@@ -168,7 +189,7 @@ static int refused(struct dlm *d, uintptr_t tag, int err)
 	} else {
 		err = 0;
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	return err;
 }
 
@@ -177,14 +198,14 @@ static void waits(struct dlm *d, uintptr_t tag, uint32_t lkid)
 {
 	struct slot *s;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	/* One that was refused meanwhile is no more, and the next step gets another. */
 	if (s && !s->lkid && (s->step == STEP_ONLY || s->step == STEP_TRY))
 		s->lkid = lkid;
 	if (s)
 		s->asking = false;
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 }
 
 static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
@@ -197,7 +218,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	int64_t result;
 	int err = 0;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	/* A conversion of what is gone: the gate was closed since it was decided on. */
 	if (d->left || d->shut || new != !lk->id)
 		err = -ENODEV;
@@ -221,7 +242,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		make_request(d, s, &r);
 		glock__dlm_use_locked(d);
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (err)
 		return err;
 
@@ -241,7 +262,7 @@ static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	uintptr_t tag = 0;
 	uint32_t lkid = 0;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	if (lk->id && !d->left && !d->shut) {
 		struct slot *s = glock__dlm_slot_of(d, lk);
 
@@ -253,7 +274,7 @@ static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 		if (tell)
 			glock__dlm_use_locked(d);
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (!tell)
 		return;
 	kernel_cancel(d, tag, lkid);
@@ -265,20 +286,20 @@ static int dlm_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uint6
 	struct dlm *d = (struct dlm *)lm;
 	int err = -EIO;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	if (lk->id && !d->left && !d->shut) {
 		*token = glock__dlm_slot_of(d, lk)->token;
 		err = 0;
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	return err;
 }
 
 /* The lock is no more; whoever may be about to deliver a demand for it gets done with that. */
 static void say_gone(struct dlm *d, struct glock__lm_lock *lk)
 {
-	pthread_mutex_lock(&d->delivery);
-	pthread_mutex_unlock(&d->delivery);
+	latch_take(&d->delivery);
+	latch_drop(&d->delivery);
 	d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
 }
 
@@ -290,7 +311,7 @@ static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	bool there;
 	int err;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	there = lk->id && !d->left && !d->shut;
 	if (lk->id)
 		s = glock__dlm_slot_of(d, lk);
@@ -304,15 +325,15 @@ static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	} else if (s) {
 		glock__dlm_slot_free(d, s);
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (there) {
 		while ((err = glock__dlm_unlock(&d->dev, &call)) == -EBUSY)
 			pause_busy();
-		pthread_mutex_lock(&d->lock);
+		latch_take(&d->lock);
 		s = err ? glock__dlm_slot_by_tag(d, call.tag) : NULL;
 		if (s) /* the lockspace is gone, and the lock with it */
 			glock__dlm_slot_free(d, s);
-		pthread_mutex_unlock(&d->lock);
+		latch_drop(&d->lock);
 		glock__dlm_unuse(d);
 		if (!s)
 			return;
@@ -328,9 +349,9 @@ void glock__dlm_retire(struct dlm *d)
 		struct glock__lm_lock *lk = NULL;
 		bool open = false, unlocking = false;
 
-		pthread_mutex_lock(&d->lock);
+		latch_take(&d->lock);
 		if (i >= d->n_slots) {
-			pthread_mutex_unlock(&d->lock);
+			latch_drop(&d->lock);
 			return;
 		}
 		lk = d->slots[i].lk;
@@ -339,7 +360,7 @@ void glock__dlm_retire(struct dlm *d)
 			unlocking = d->slots[i].unlocking;
 			glock__dlm_slot_free(d, &d->slots[i]);
 		}
-		pthread_mutex_unlock(&d->lock);
+		latch_drop(&d->lock);
 		if (unlocking)
 			say_gone(d, lk);
 		else if (open)
@@ -376,10 +397,10 @@ void glock__dlm_ring(struct dlm *d, bool on)
 
 static void stop_threads(struct dlm *d)
 {
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	d->stop = true;
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
+	glock__dlm_changed(d);
+	latch_drop(&d->lock);
 	glock__dlm_ring(d, true);
 	if (d->have_watch)
 		pthread_join(d->watch, NULL);
@@ -396,18 +417,18 @@ static void dlm_leave(struct glock__lockman *lm, bool failed)
 	struct dlm *d = (struct dlm *)lm;
 	bool had;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	had = d->left;
 	__atomic_store_n(&d->left, true, __ATOMIC_SEQ_CST);
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (had)
 		return;
 	glock__dlm_retire(d);
 	stop_threads(d);
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	while (glock__dlm_users(d) || d->recovering)
-		pthread_cond_wait(&d->changed, &d->lock);
-	pthread_mutex_unlock(&d->lock);
+		glock__dlm_await_change(d);
+	latch_drop(&d->lock);
 	glock__dlm_close(&d->dev, !failed);
 }
 
@@ -419,10 +440,6 @@ static void dlm_free(struct glock__lockman *lm)
 	glock__dlm_close(&d->dev, false);
 	if (d->stop_fd >= 0)
 		close(d->stop_fd);
-	pthread_mutex_destroy(&d->lock);
-	pthread_mutex_destroy(&d->reading);
-	pthread_mutex_destroy(&d->delivery);
-	pthread_cond_destroy(&d->changed);
 	if (d->seen_at)
 		unlink(d->seen_at);
 	free(d->seen_at);
@@ -480,10 +497,6 @@ int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **l
 	d->lm.value_len = GLOCK__DLM_VALUE_LEN;
 	d->o = *o;
 	d->dev.fd = -1;
-	pthread_mutex_init(&d->lock, NULL);
-	pthread_mutex_init(&d->reading, NULL);
-	pthread_mutex_init(&d->delivery, NULL);
-	pthread_cond_init(&d->changed, NULL);
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = d->stop_fd < 0 ? -errno : glock__dlm_open(&d->dev, o->name, why, sizeof(why));
 	if (err) {

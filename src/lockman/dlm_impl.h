@@ -30,6 +30,7 @@
 #include "dlm.h"
 #include "dlm_cluster.h"
 #include "dlm_dev.h"
+#include "latch.h"
 
 #include <pthread.h>
 
@@ -74,8 +75,8 @@ struct dlm {
 	struct glock__lockman lm;
 	struct glock__dlm_options o;
 	struct glock__dlm_dev dev;
-	pthread_mutex_t lock, reading, delivery;
-	pthread_cond_t changed; /* queue, users, stop */
+	struct latch lock, reading, delivery;
+	uint32_t changes, awaiting; /* a futex: of queue, users, stop; and who sleeps on it */
 	struct slot *slots;     /* a lock's id is its slot's index + 1 */
 	uint32_t n_slots, free;
 	uint32_t first, last; /* queue of the teller */
@@ -97,6 +98,9 @@ struct dlm {
 
 __attribute__((format(printf, 2, 3))) void glock__dlm_say(const struct dlm *d, const char *fmt,
 							  ...);
+/* Under d->lock, which await drops meanwhile: something that others wait for is different now. */
+void glock__dlm_changed(struct dlm *d);
+void glock__dlm_await_change(struct dlm *d);
 int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
 void glock__dlm_ring(struct dlm *d, bool on);
 

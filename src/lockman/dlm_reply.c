@@ -40,7 +40,7 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 
 	if (d->o.recovers && !r->status)
 		glock__dlm_look_for_dead(d);
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, r->tag);
 	if (s && s->open && s->unlocking) {
 		s->gone = true;
@@ -61,7 +61,7 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 			glock__dlm_slot_free(d, s);
 		}
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (lk)
 		d->lm.events->reply(lk, r->status, sbflags);
 	return lk;
@@ -72,7 +72,7 @@ static void demanded(struct dlm *d, const struct glock__dlm_result *r)
 {
 	struct slot *s;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, r->tag);
 	if (s && !s->unlocking) {
 		/* Of PR and CW neither is more: who has to meet both has to go down to NL. */
@@ -84,7 +84,7 @@ static void demanded(struct dlm *d, const struct glock__dlm_result *r)
 							       : r->mode);
 		glock__dlm_slot_queue(d, s);
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 }
 
 /*
@@ -119,10 +119,10 @@ bool glock__dlm_look(struct dlm *d, uintptr_t tag)
 {
 	bool found = false;
 
-	if (pthread_mutex_trylock(&d->reading))
+	if (!latch_try(&d->reading))
 		return false;
 	read_all(d, tag, &found); /* the reader sees to errors */
-	pthread_mutex_unlock(&d->reading);
+	latch_drop(&d->reading);
 	return found;
 }
 
@@ -146,9 +146,9 @@ void *glock__dlm_reader(void *arg)
 		if (p[0].revents)
 			return NULL;
 		direct = __atomic_load_n(&d->direct, __ATOMIC_RELAXED);
-		pthread_mutex_lock(&d->reading);
+		latch_take(&d->reading);
 		got = read_all(d, 0, &no);
-		pthread_mutex_unlock(&d->reading);
+		latch_drop(&d->reading);
 	}
 	glock__dlm_say(d, "lockspace %s: reading the device: %s", d->dev.name, strerror(-got));
 	d->lm.events->gone(d->lm.owner);
@@ -164,19 +164,19 @@ static void tell_demand(struct dlm *d, uintptr_t tag)
 	struct slot *s;
 	int mode;
 
-	pthread_mutex_unlock(&d->lock);
-	pthread_mutex_lock(&d->delivery);
-	pthread_mutex_lock(&d->lock);
+	latch_drop(&d->lock);
+	latch_take(&d->delivery);
+	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	lk = s && !s->unlocking && s->demanded != GLOCK__IV ? s->lk : NULL;
 	mode = s ? s->demanded : GLOCK__IV;
 	if (lk)
 		s->demanded = GLOCK__IV;
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (lk) /* who frees it waits for d->delivery */
 		d->lm.events->bast(lk, mode);
-	pthread_mutex_unlock(&d->delivery);
-	pthread_mutex_lock(&d->lock);
+	latch_drop(&d->delivery);
+	latch_take(&d->lock);
 }
 
 /* The same. */
@@ -193,10 +193,10 @@ static void ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 		status = -GLOCK__DLM_ECANCEL;
 	} else {
 		glock__dlm_use_locked(d);
-		pthread_mutex_unlock(&d->lock);
+		latch_drop(&d->lock);
 		result = glock__dlm_ask(d, tag);
 		glock__dlm_unuse(d);
-		pthread_mutex_lock(&d->lock);
+		latch_take(&d->lock);
 		status = result < 0 ? (int)result : 0;
 	}
 	s = status ? glock__dlm_slot_by_tag(d, tag) : NULL;
@@ -206,9 +206,9 @@ static void ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 	s->open = false;
 	if (s->mode == GLOCK__IV)
 		glock__dlm_slot_free(d, s);
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	d->lm.events->reply(lk, status, 0);
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 }
 
 void *glock__dlm_teller(void *arg)
@@ -216,13 +216,13 @@ void *glock__dlm_teller(void *arg)
 	struct dlm *d = arg;
 	struct slot *s;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	for (;;) {
 		struct glock__lm_lock *lk;
 		uintptr_t tag;
 
 		while (!(s = glock__dlm_slot_unqueue(d)) && !d->stop)
-			pthread_cond_wait(&d->changed, &d->lock);
+			glock__dlm_await_change(d);
 		if (!s)
 			break;
 		tag = glock__dlm_slot_tag(d, s);
@@ -236,10 +236,10 @@ void *glock__dlm_teller(void *arg)
 			continue;
 		lk = s->lk;
 		glock__dlm_slot_free(d, s);
-		pthread_mutex_unlock(&d->lock);
+		latch_drop(&d->lock);
 		d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
-		pthread_mutex_lock(&d->lock);
+		latch_take(&d->lock);
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	return NULL;
 }

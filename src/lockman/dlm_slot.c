@@ -99,7 +99,7 @@ void glock__dlm_slot_queue(struct dlm *d, struct slot *s)
 	else
 		d->first = id;
 	d->last = id;
-	pthread_cond_broadcast(&d->changed);
+	glock__dlm_changed(d);
 }
 
 struct slot *glock__dlm_slot_unqueue(struct dlm *d)

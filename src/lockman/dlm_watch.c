@@ -39,9 +39,9 @@ static bool stopping(struct dlm *d)
 {
 	bool stop;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	stop = d->stop || d->left;
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	return stop;
 }
 
@@ -60,19 +60,19 @@ static bool shut(struct dlm *d)
 {
 	bool had;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	had = d->left || d->stop;
 	d->shut = true;
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	if (had)
 		return false;
 	glock__dlm_ring(d, true);
 	pthread_join(d->reader, NULL);
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	d->have_reader = false;
 	if (!d->stop)
 		glock__dlm_ring(d, false);
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	glock__dlm_retire(d);
 	return true;
 }
@@ -112,10 +112,10 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 			break;
 		doze(d, c, LOOK_MS);
 	}
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	d->shut = false;
 	d->have_reader = !glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 	glock__cluster_members(name, &d->members);
 	return true;
 }
@@ -171,20 +171,20 @@ static void *see_to_dead(void *arg)
 	uint32_t id;
 
 	/* block and thaw are told under d->lock, so that they come in the order in which it is. */
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	while (d->dead.n && !d->left) {
 		struct glock__lm_peer peer = {.mode = GLOCK__IV, .dead = true};
 
 		id = d->dead.id[--d->dead.n];
-		pthread_mutex_unlock(&d->lock);
+		latch_drop(&d->lock);
 		snprintf(peer.comm, sizeof(peer.comm), "node %u", (unsigned int)id);
 		d->lm.events->recover(d->lm.owner, &peer);
-		pthread_mutex_lock(&d->lock);
+		latch_take(&d->lock);
 	}
 	d->recovering = false;
 	d->lm.events->thaw(d->lm.owner);
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
+	glock__dlm_changed(d);
+	latch_drop(&d->lock);
 	return NULL;
 }
 
@@ -194,9 +194,9 @@ void glock__dlm_look_for_dead(struct dlm *d)
 	pthread_t thread;
 	bool any = false;
 
-	pthread_mutex_lock(&d->lock);
+	latch_take(&d->lock);
 	if (!glock__cluster_members(d->dev.name, &now)) {
-		pthread_mutex_unlock(&d->lock);
+		latch_drop(&d->lock);
 		return;
 	}
 	for (size_t i = 0; i < d->members.n; i++) {
@@ -219,5 +219,5 @@ void glock__dlm_look_for_dead(struct dlm *d)
 				d->lm.events->thaw(d->lm.owner);
 		}
 	}
-	pthread_mutex_unlock(&d->lock);
+	latch_drop(&d->lock);
 }

@@ -36,7 +36,7 @@
 
 #include "atom.h"
 #include "local.h"
-#include "local_latch.h"
+#include "latch.h"
 #include "lockman.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* local_latch.c - see local_latch.h. */
-#include "local_latch.h"
+/* latch.c - see latch.h. */
+#include "latch.h"
 
 #define LATCH_AGAIN_NS 1000000l
 
