@@ -397,7 +397,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * may be used again, after glock_holder_init() or as it is.
  */
 #define glock_nq(gh) glock_nq_at(gh, GLOCK_HERE)
-int glock_nq_at(struct glock_holder *gh, const char *where); /* where is kept, not copied */
+int glock_nq_at(struct glock_holder *gh, const char *where); /* where is kept, not copied: a literal */
 
 /*
  * Lets the lock go, or takes the request back. At once, but for the type's unlock operation, which

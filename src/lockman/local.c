@@ -115,7 +115,8 @@ static int ask(struct local *l, unsigned int shard, struct glock__table_request 
 	if (args->flags & GLOCK__LKF_CONVERT && args->mode == GLOCK__NL)
 		return ask_table(l, shard, args, ev);
 	latch_take(&l->lock);
-	err = glock__local_request_room(l);
+	/* Asked once more: who leaves answers what is in the list, and does not wait for this table. */
+	err = has_left(l) ? -ENODEV : glock__local_request_room(l);
 	if (!err)
 		err = is_new && args->mode != GLOCK__NL ? ask_fairly(l, shard, args, ev)
 							: ask_table(l, shard, args, ev);
@@ -309,7 +310,7 @@ static void local_leave(struct glock__lockman *lm, bool failed)
 		latch_drop(&l->delivery);
 		return;
 	}
-	/* Who has a table after this sees it; who had it before is gone from there. */
+	/* Who has a table after this sees it; and who had it before, when it puts itself on the list. */
 	__atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
 	latch_drop(&l->delivery);
 	if (failed)

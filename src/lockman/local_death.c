@@ -5,9 +5,9 @@
  * Nobody is told of a death. Who finds that one whom it waits for is dead (local_watch.c) buries
  * it: its locks go, their value blocks become invalid, waiters are granted. All that happens under
  * head->members, and can be cut off anywhere: the slot is DEAD from before the first lock goes until
- * after the last one. For a table that a stopped process has nobody waits there, as others may die
- * meanwhile: who has that mutex next looks what is left, and who waits for a lock of the dead one
- * comes again and again.
+ * after the last one. For a table that a stopped process has nobody waits there for long, as others may
+ * die meanwhile: who has head->members next looks what is left, and who waits for a lock of the dead
+ * one comes again and again.
  *
  * Where some node has a recovery callback, grants are kept back (head->blocked) from before the
  * first lock goes until that callback has returned on one node, which the slot names. If that
@@ -32,7 +32,8 @@ static bool takes_part(struct local *l, unsigned int node)
 static uint32_t choose_recoverer(struct local *l, unsigned int dead)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++)
-		if (i != dead && l->head->slot[i].flags & SLOT_RECOVERS && takes_part(l, i))
+		/* The flags after the state: a free slot has those of its last user. */
+		if (i != dead && takes_part(l, i) && l->head->slot[i].flags & SLOT_RECOVERS)
 			return i + 1;
 	return 0;
 }
@@ -70,7 +71,7 @@ static bool purge(struct local *l, unsigned int node, enum patience patience)
 		if (err != -EBUSY && (err || purge_table(l, i, node, patience)))
 			atom_store32(&slot->tables, slot->tables & ~(1u << i));
 	}
-	return !slot->tables;
+	return !(slot->tables & ALL_TABLES);
 }
 
 /* All look: whether grants go on, and whether there is something to be put in order. */
@@ -132,7 +133,9 @@ static bool is_seen_to(struct local *l, const struct slot *slot)
 		return false;
 	if (by != l->me && !glock__local_alive(l, by)) {
 		set_dead(l, by);
-		clear_dead(l, by, WAIT_SHORTLY); /* which has named somebody for all */
+		clear_dead(l, by, WAIT_SHORTLY);
+		/* Which has named somebody for all, unless a table was not to be had. */
+		return atom_load32(&slot->state) != SLOT_RECOVERING || slot->recoverer - 1 != by;
 	}
 	return true;
 }

@@ -18,9 +18,9 @@
  * Locks, in the order in which one may be taken while another is held
  *	the byte OPEN_BYTE	who opens the space or replaces its file
  *	head->members		deaths and recovery: of slots, what is not only their owner's
- *	l->delivery		one thread of this process delivers events
+ *	l->delivery		one thread of this process delivers events; a latch
  *	shard->mutex		a lock table
- *	l->lock			this node's list of open requests
+ *	l->lock			this node's list of open requests; a latch
  * head->members and shard->mutex are robust: whoever gets one from a dead process puts in order
  * what it was about. Nothing that is held by a mutex waits for anything outside.
  *
@@ -79,7 +79,7 @@ struct slot {
 	uint32_t flags;     /* SLOT_ */
 	uint32_t recoverer; /* RECOVERING: 1 + the slot of who puts it in order */
 	uint32_t recoverer_generation;
-	uint32_t tables; /* DEAD: a bit for each that may have locks of its */
+	uint32_t tables; /* DEAD, or about to go: a bit for each that may have locks of its */
 	uint32_t reserved[2];
 	/* a cache line of its own */
 	union bell bell;

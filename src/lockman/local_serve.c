@@ -143,6 +143,15 @@ static bool on_guard(struct local *l)
 	       __atomic_load_n(&l->put_off, __ATOMIC_RELAXED);
 }
 
+/*
+ * Who would sleep without a time limit, and was asked meanwhile to look around from time to time. The ring that
+ * came with that may be over, as others look, too: so this is asked after it was said that one sleeps.
+ */
+static bool is_to_nap(const struct local *l, uint32_t bit, int64_t until)
+{
+	return bit == BELL_SERVICE_SLEEPS && !until && __atomic_load_n(&l->naps, __ATOMIC_ACQUIRE);
+}
+
 /* Sleeps on the bell, as whom the bit says; then looks. -EINTR: a signal handler ran. */
 static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
 			 int64_t until)
@@ -152,7 +161,7 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 	int err = 0;
 
 	if (bell_set(l->slot, bit).rung == bell && (!word || atom_load32(word) == seen) &&
-	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
+	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !is_to_nap(l, bit, until))
 		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
 	if (is_rung(l->slot))
 		look(l, bit);

@@ -103,30 +103,41 @@ static int64_t held_up_for_long(struct local *l, int64_t now)
 	return since;
 }
 
-/* Who puts in order what that one left; NODES: nobody, or it need not be. */
-static unsigned int recoverer_of(const struct local *l, unsigned int node)
+/*
+ * For whom grants are kept back after that one's death: who has a table with locks of its, and then who
+ * puts in order what it left. NODES: nobody.
+ */
+static unsigned int kept_back_by(const struct local *l, unsigned int node, bool *has_table)
 {
 	const struct slot *slot = &l->head->slot[node];
-	uint32_t by = slot->recoverer - 1;
+	uint32_t state = atom_load32(&slot->state), by = UINT32_MAX;
+	uint32_t tables = atom_load32(&slot->tables) & ALL_TABLES;
 
-	return atom_load32(&slot->state) == SLOT_RECOVERING && by < NODES ? by : NODES;
+	*has_table = state == SLOT_DEAD && slot->flags & SLOT_HOLDS_BACK && tables;
+	if (*has_table)
+		by = atom_load32(&l->head->shard[__builtin_ctz(tables)].owner) - 1;
+	else if (state == SLOT_RECOVERING)
+		by = slot->recoverer - 1;
+	return by < NODES ? by : NODES;
 }
 
 static void tell_of_recovery(struct local *l, int64_t now)
 {
 	int64_t since = held_up_for_long(l, now);
 	char who[64], dead[64];
+	bool has_table;
 
 	for (unsigned int i = 0; since && i < slots_end(l); i++) {
-		unsigned int by = recoverer_of(l, i);
+		unsigned int by = kept_back_by(l, i, &has_table);
 
 		if (by < NODES)
-			glock__local_say(&l->o,
-					 "space %s: grants are kept back since %" PRId64
-					 " s: %s puts in order what %s left",
-					 l->name, (now - since) / 1000000000,
-					 glock__local_describe(l, by, who, sizeof(who)),
-					 glock__local_describe(l, i, dead, sizeof(dead)));
+			glock__local_say(
+			    &l->o,
+			    "space %s: grants are kept back since %" PRId64 " s: %s %s %s left",
+			    l->name, (now - since) / 1000000000,
+			    glock__local_describe(l, by, who, sizeof(who)),
+			    has_table ? "has a lock table with what" : "puts in order what",
+			    glock__local_describe(l, i, dead, sizeof(dead)));
 	}
 }
 
@@ -255,9 +266,10 @@ static void ask_of(struct local *l, unsigned int node, struct glock__lm_peer *pe
 static size_t recoverers(struct local *l, struct glock__lm_peer *out, size_t max)
 {
 	size_t n = 0;
+	bool has_table;
 
 	for (unsigned int i = 0; atom_load32(&l->head->blocked) && i < slots_end(l); i++) {
-		unsigned int by = recoverer_of(l, i);
+		unsigned int by = kept_back_by(l, i, &has_table);
 
 		if (by < NODES && by != l->me && n < max)
 			ask_of(l, by, &out[n++]);

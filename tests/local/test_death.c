@@ -286,6 +286,9 @@ static void stopped_in_a_table(void **state)
 	assert_int_equal(actor_do(&d, "nq 0 %d EX 0", other), 0);
 	assert_int_equal(actor_do(&b, "nq 0 16 EX 0x40"), 0);
 	assert_int_equal(actor_do(&c, "nq 0 16 EX 0x40"), 0);
+	/* They are asked for by threads of their own, and that may take a while. */
+	while (actor_do(&b, "way 16") != a.pid || actor_do(&c, "way 16") != a.pid)
+		;
 	assert_int_equal(actor_do(&c, "linger 5"), 0);
 	actor_send(&c, "ways 16 1000000000");
 	assert_true(inside_stop(SPACE, c.pid, TRIES));
