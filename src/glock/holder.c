@@ -276,9 +276,7 @@ SLOW static int nq_refused(struct glock_holder *pub, const char *where)
 	return nq_by_queue(pub, where);
 }
 
-#define APART static __attribute__((noinline))
-
-APART int nq_more(struct glock_holder *pub, const char *where)
+APART static int nq_more(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -290,7 +288,7 @@ APART int nq_more(struct glock_holder *pub, const char *where)
 	}
 }
 
-APART int nq_other(struct glock_holder *pub, const char *where)
+APART static int nq_other(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
