@@ -16,8 +16,9 @@
  *
  * Locks
  *   d->reading   the device's results, and their delivery in the order read. Outside of d->lock.
- *   d->lock      slots, and everything below that does not say otherwise. Held for instructions; no
- *                request is made and nothing delivered under it.
+ *   d->lock      slots, and everything below that does not say otherwise. No request is
+ *                made under it, and no reply or demand delivered. Held for instructions, but where a
+ *                member of the lockspace has died: that is looked at and told under it (block, thaw).
  *   d->delivery  held by the teller while it delivers a demand. Who frees a lock that another
  *                thread might be about to deliver one for takes it once, after the slot is gone.
  *

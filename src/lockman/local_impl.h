@@ -22,7 +22,8 @@
  *	shard->mutex		a lock table
  *	l->lock			this node's list of open requests; a latch
  * head->members and shard->mutex are robust: whoever gets one from a dead process puts in order
- * what it was about. Nothing that is held by a mutex waits for anything outside.
+ * what it was about. Who has one of these waits for nothing outside but memory, and a short time for a
+ * table that may be a stopped process's.
  *
  * Bells. A slot's bell grows whenever there is something for its node to fetch; which tables, the
  * bits beside it say, and so do others who of the node's threads sleeps. All these are one word, so

@@ -5,7 +5,7 @@
  *
  * A mutex's owner may be dead: then the kernel gives the mutex to the next one, who puts the table
  * in order. That is no reason to believe the whole process dead, only to ask. Or it may be stopped:
- * then everybody waits, and says for whom.
+ * then who needs that table waits and says for whom, and who has others to see to goes on with those.
  */
 #include "local_impl.h"
 

@@ -4,7 +4,8 @@
  *
  * Every change of a word is three stores, in this order: its old value to the next entry of the
  * log, the number of entries, the word itself. Cut off after the first: the entry is not counted.
- * After the second: taking back what was not changed changes nothing. A step ends with one store,
+ * After the second: taking back what was not changed changes nothing. (A link's two words are two
+ * entries that begin to count at once.) A step ends with one store,
  * which sets the number of entries to 0 (commit).
  *
  * Taking back goes from the last entry to the first, so that of a word changed twice the oldest
@@ -12,7 +13,7 @@
  * it is done: cut off and begun again it does the same.
  *
  * The log cannot overflow. It is emptied after each step, and a step is bounded by construction:
- *   - an operation begins by changing one lock, its resource, at most four more cells and their
+ *   - an operation begins by changing one lock, its resource, at most three more cells and their
  *     neighbours;
  *   - each change that follows is of one lock, granted or told; before one begins all is committed
  *     if the log is not short any more, and with it what is left to be done;
