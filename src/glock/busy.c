@@ -35,7 +35,7 @@ void glock__busy_attach(struct glock *gl)
 	b->target = b->req = gl->state;
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
-	b->cancel = b->must_run = b->held_back = false;
+	b->cancel = b->in_call = b->must_run = b->held_back = false;
 	b->extra = b->uncounted = 0;
 	b->order = 0;
 	/* demotes_done goes on. */
@@ -76,7 +76,7 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 /* ---- the record ---- */
 
 /* Stores what has changed: often nothing has, and then the memory is not touched by writing. */
-static void publish(struct glock *gl, const struct glock__busy *b)
+GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 {
 	struct glock__record *r = b->record;
 	uint32_t flags = (gl->flags & ~GLOCK__F_OWN) | GLOCK__R_LIVE;
@@ -102,10 +102,14 @@ static void publish(struct glock *gl, const struct glock__busy *b)
 	}
 }
 
-void glock__busy_settle(struct glock *gl)
+/* ---- dropping the lock ---- */
+
+void glock__drop(struct glock *gl)
 {
 	struct glock__busy *b = gl_busy(gl);
 
+	/* Whoever clears the bit lock runs the queue, or has the work do it. */
+	assert(!b->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
 	glock__fast_update(gl);
 	if (b->uncounted) {
 		glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats,
@@ -116,7 +120,22 @@ void glock__busy_settle(struct glock *gl)
 	b->now = 0;
 	if (of_no_use(gl, b))
 		glock__busy_detach(gl);
+	glock__self()->taken = NULL;
+	glock__lock_drop(&gl->lock);
 }
+
+void glock__drop_for_call(struct glock *gl)
+{
+	struct glock__busy *b = gl_busy(gl);
+
+	assert(gl->flags & GLOCK__F_LOCK && !glock__fast_is_open(gl));
+	publish(gl, b);
+	b->now = 0;
+	glock__self()->taken = NULL;
+	glock__lock_drop(&gl->lock);
+}
+
+/* ---- looking ---- */
 
 struct glock__look glock__look(const struct glock *gl)
 {
@@ -130,7 +149,7 @@ struct glock__look glock__look(const struct glock *gl)
 
 	if (!(gl->flags & GLOCK__F_BUSY))
 		return look;
-	b = gl_busy(gl);
+	b = glock__busy_of(gl);
 	return (struct glock__look){
 	    .target = b->target,
 	    .demote_state = b->demote_state,
@@ -148,7 +167,7 @@ struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__h
 
 	if (!(gl->flags & GLOCK__F_BUSY))
 		return NULL;
-	head = &gl_busy(gl)->holders;
+	head = &glock__busy_of(gl)->holders;
 	l = gh ? gh->list.next : head->next;
 	return l == head ? NULL : glock__entry(l, struct glock__holder, list);
 }

@@ -50,22 +50,6 @@ static const struct op_rule op_rules[OP_MAX] = {
 
 /* ---- what the thread is doing ---- */
 
-bool glock__in_work(void)
-{
-	return glock__self()->working;
-}
-
-void glock__enter_work(void)
-{
-	glock__self()->working++;
-}
-
-void glock__leave_work(void)
-{
-	assert(glock__self()->working);
-	glock__self()->working--;
-}
-
 int glock__check_op(struct glock_space *space, const char *function)
 {
 	const struct glock__self *self = glock__self();
@@ -138,6 +122,7 @@ static void end_spinlocked(struct glock *gl, const struct call *c)
 
 	glock__self()->spinlocked = NULL;
 	if (!gl_held(gl)) {
+		glock__self()->taken = NULL; /* it did that behind our back */
 		gl_take(gl);
 		breach(gl, c, "dropped the spinlock that it was called under");
 	}

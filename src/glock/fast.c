@@ -23,11 +23,8 @@ void glock__fast_fold(struct glock *gl)
 				    gl->type, n);
 }
 
-void glock__fast_close(struct glock *gl)
+void glock__fast_shut(struct glock *gl)
 {
-	assert(gl_held(gl));
-	if (!(atom_load64(&gl->fast) & GLOCK__FAST_OPEN))
-		return;
 	atom_and64(&gl->fast, ~(GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX));
 	glock__fast_fold(gl);
 }
@@ -87,16 +84,6 @@ void glock__fast_update(struct glock *gl)
 }
 
 /* ---- who is there ---- */
-
-enum glock_mode glock__fast_mode(const struct glock *gl)
-{
-	uint64_t word = atom_load64(&gl->fast);
-
-	assert(gl_held(gl) && !(word & GLOCK__FAST_OPEN));
-	if (word & GLOCK__FAST_ANY_EX)
-		return GLOCK_EX;
-	return word & GLOCK__FAST_ANY_SH ? GLOCK_SH : GLOCK_UN;
-}
 
 static unsigned int count_of(uint64_t word)
 {

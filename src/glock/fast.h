@@ -48,14 +48,33 @@
 
 /* ---- fast.c; under gl->lock ---- */
 
-/* From now on nobody comes by the word. Whoever comes after this is in the queue. */
-void glock__fast_close(struct glock *gl);
 /* Opens the word if nothing is in the way, and closes it otherwise. */
 void glock__fast_update(struct glock *gl);
 /* Adds up what the word counted. */
 void glock__fast_fold(struct glock *gl);
+GLOCK__INLINE bool glock__fast_is_open(const struct glock *gl)
+{
+	return atom_load64(&gl->fast) & GLOCK__FAST_OPEN;
+}
+/* Closes one that is open. */
+void glock__fast_shut(struct glock *gl);
+/* From now on nobody comes by the word. Whoever comes after this is in the queue. */
+GLOCK__INLINE void glock__fast_close(struct glock *gl)
+{
+	assert(gl_held(gl));
+	if (glock__fast_is_open(gl))
+		glock__fast_shut(gl);
+}
 /* Who holds it by the word: UN, nobody. The word is closed. */
-enum glock_mode glock__fast_mode(const struct glock *gl);
+GLOCK__INLINE enum glock_mode glock__fast_mode(const struct glock *gl)
+{
+	uint64_t word = atom_load64(&gl->fast);
+
+	assert(gl_held(gl) && !(word & GLOCK__FAST_OPEN));
+	if (word & GLOCK__FAST_ANY_EX)
+		return GLOCK_EX;
+	return word & GLOCK__FAST_ANY_SH ? GLOCK_SH : GLOCK_UN;
+}
 
 /* A holder moves from the list to a slot of its thread, the calling one; or back, from any. */
 void glock__fast_from_list(struct glock *gl, struct glock__holder *gh);
@@ -195,15 +214,14 @@ static inline bool glock__fast_is_mine(const struct glock__thread *t,
  * chosen by the mode, the operation would wait for that to be read, which is a branch otherwise. Both
  * functions begin at the beginning of a line: as far away as a shared library is, that is 1 in 10.
  */
-#define FAST static inline __attribute__((always_inline))
 #define AT_LINE __attribute__((aligned(64)))
 
 /* In that slot, which is filled; all slots that are in use then are given. */
-FAST enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
-					       struct glock__thread_record *r, unsigned int slot,
-					       uint32_t used, struct glock *gl,
-					       struct glock__holder *gh, enum glock_mode mode,
-					       const char *where)
+GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
+							struct glock__thread_record *r,
+							unsigned int slot, uint32_t used,
+							struct glock *gl, struct glock__holder *gh,
+							enum glock_mode mode, const char *where)
 {
 	gh->where = where;
 	gh->slot = (uint8_t)slot;
@@ -221,8 +239,8 @@ FAST enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
  * As little as can be is done between taking the glock and letting it go. A slot that says all this
  * was filled for a glock of the space that t->fast is, if it is any, and in a mode that may be.
  */
-FAST enum glock__fast_result glock__fast_nq(struct glock *gl, struct glock__holder *gh,
-					    const char *where)
+GLOCK__INLINE enum glock__fast_result glock__fast_nq(struct glock *gl, struct glock__holder *gh,
+						     const char *where)
 {
 	struct glock__self *self = glock__self();
 	struct glock__thread *t = self->thread;
@@ -236,8 +254,8 @@ FAST enum glock__fast_result glock__fast_nq(struct glock *gl, struct glock__hold
 }
 
 /* The same of a thread that holds nothing and last asked for something else. */
-FAST enum glock__fast_result glock__fast_nq_other(struct glock *gl, struct glock__holder *gh,
-						  const char *where)
+GLOCK__INLINE enum glock__fast_result
+glock__fast_nq_other(struct glock *gl, struct glock__holder *gh, const char *where)
 {
 	struct glock__thread *t = glock__fast_thread(gl);
 	struct glock__thread_record *r = glock__self()->record;
@@ -253,8 +271,8 @@ FAST enum glock__fast_result glock__fast_nq_other(struct glock *gl, struct glock
 	return glock__fast_nq_in(t, r, 0, 1, gl, gh, mode, where);
 }
 
-FAST int glock__fast_leave(struct glock *gl, struct glock__holder *gh, const uint32_t *bell,
-			   uint64_t one)
+GLOCK__INLINE int glock__fast_leave(struct glock *gl, struct glock__holder *gh,
+				    const uint32_t *bell, uint64_t one)
 {
 	uint64_t old = atom_sub64(&gl->fast, one);
 
@@ -268,8 +286,8 @@ FAST int glock__fast_leave(struct glock *gl, struct glock__holder *gh, const uin
 }
 
 /* From a slot of the calling thread; all slots that are in use then are given. */
-FAST int glock__fast_dq_of(struct glock__thread *t, uint32_t used, struct glock *gl,
-			   struct glock__holder *gh)
+GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, struct glock *gl,
+				    struct glock__holder *gh)
 {
 	struct glock__self *self = glock__self();
 	const uint32_t *bell = self->bell;
@@ -283,7 +301,7 @@ FAST int glock__fast_dq_of(struct glock__thread *t, uint32_t used, struct glock 
 }
 
 /* A holder in a slot; most often the thread's only one. */
-FAST int glock__fast_dq(struct glock *gl, struct glock__holder *gh)
+GLOCK__INLINE int glock__fast_dq(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__self()->thread;
 

@@ -194,6 +194,7 @@ static void remove_from_table(struct glock_space *space, struct glock *gl)
 static void give_back(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
+	struct glock__stats_asked rq = {0};
 	struct glock__record *r;
 
 	if (!gl->lk.id || FAULT(14)) {
@@ -201,9 +202,9 @@ static void give_back(struct glock *gl)
 		return;
 	}
 	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	rq.at = glock__now(space);
 	r = glock__record_edit(gl);
-	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, glock__now(space),
-			     false, 0);
+	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, &rq);
 	glock__drop(gl);
 	space->lm->ops->unlock(space->lm, &gl->lk);
 }

@@ -20,15 +20,6 @@
 
 #define LONG_WAIT 1000000000 /* ns: who waited longer makes the hold time grow */
 
-void glock__drop(struct glock *gl)
-{
-	/* Whoever clears the bit lock runs the queue, or has the work do it. */
-	assert(!gl_busy(gl)->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
-	glock__busy_settle(gl);
-	glock__self()->taken = NULL;
-	glock__lock_drop(&gl->lock);
-}
-
 void glock__clear_lock(struct glock *gl)
 {
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK && !(gl->flags & GLOCK__F_CANCELING));
@@ -270,7 +261,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 }
 
 /*
- * The usual case, which all that follows would come to as well: one wants it whom the state does not
+ * The usual run, which all that follows would come to as well: one wants it whom the state does not
  * serve, and that is all. NULL: it is another one.
  */
 static struct glock__holder *lone_miss(struct glock *gl)

@@ -13,9 +13,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Kept out of the way of the fast path. */
-#define SLOW __attribute__((noinline, cold))
-
 #define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
 
 void glock_holder_init(struct glock_holder *pub, struct glock *gl, enum glock_mode mode,
@@ -47,14 +44,6 @@ struct glock *glock_of(const struct glock_holder *gh)
 enum glock_mode glock_mode_of(const struct glock_holder *gh)
 {
 	return gh_of(gh)->mode;
-}
-
-void glock__holder_set(struct glock_space *space, struct glock__holder *gh, uint32_t state)
-{
-	uint32_t *word = &gh->state;
-
-	atom_store32(word, state);
-	glock__wake(space, word);
 }
 
 /* ---- asking ---- */
@@ -113,7 +102,7 @@ static int recursion(struct glock *gl, const struct glock__holder *gh,
 }
 
 /* The same owner has it or waits for it already: it would wait for itself. */
-static int check_recursion(struct glock *gl, const struct glock__holder *gh)
+static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 {
 	const struct glock__holder *mine;
 
@@ -134,6 +123,17 @@ static int check_recursion(struct glock *gl, const struct glock__holder *gh)
 		return recursion(gl, gh, other);
 	}
 	return 0;
+}
+
+GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__thread *t = glock__self()->thread;
+
+	/* Nobody here has or wants it by the queue, and this thread has nothing by its slots. */
+	if (glock__list_empty(&gl_busy(gl)->holders) && t && !t->used &&
+	    atom_load_ptr(&t->space) == gl_space(gl))
+		return 0;
+	return look_for_recursion(gl, gh);
 }
 
 /* A try fails here if it is clear already that it would have to wait behind somebody. */
@@ -217,7 +217,7 @@ static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 	glock__drop(gl);
 }
 
-SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
+APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -242,11 +242,11 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 		err = nq_noblock(gl, gh);
 	else
 		err = add_to_queue(gl, gh);
-	if (mine && !err)
-		glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
-	else if (!err && !(gh->flags & GLOCK_NOBLOCK))
+	if (!err && !mine && !(gh->flags & GLOCK_NOBLOCK))
 		glock__run_queue(gl, true);
-	if (mine)
+	else if (!err && mine && !glock__miss(gl, gh))
+		glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
+	if (mine && glock__self()->mine_queued)
 		glock__mine_run(gl);
 	granted = !err && gh_state(gh) & GLOCK__H_HOLDER;
 	if (granted)
@@ -270,7 +270,7 @@ SLOW static int nq_by_queue(struct glock_holder *pub, const char *where)
 	return err;
 }
 
-SLOW static int nq_refused(struct glock_holder *pub, const char *where)
+APART static int nq_refused(struct glock_holder *pub, const char *where)
 {
 	glock__fast_refused(gh_of(pub));
 	return nq_by_queue(pub, where);
@@ -435,7 +435,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	return true;
 }
 
-SLOW static int dq_by_queue(struct glock_holder *pub)
+APART static int dq_by_queue(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;

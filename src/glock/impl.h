@@ -162,24 +162,26 @@ struct glock__busy {
 	uint32_t idle_since;   /* see lru.c */
 	uint32_t uncounted; /* holders queued since the lock was taken, not in the statistics yet */
 	uint32_t extra;     /* its place among what others see; 0: none */
+	int64_t requested;  /* when, with in_call */
 	uint64_t order;     /* how many holders were published */
 	uint8_t target;     /* where it should go */
 	uint8_t demote_state; /* where others want it; EX: nobody does */
 	uint8_t req;          /* what the lock manager was last asked for */
 	uint8_t reply;        /* enum glock__reply, with HAVE_REPLY or FROZEN */
 	bool cancel;          /* cancel the request as soon as it is made */
+	bool in_call;         /* it is being made, and not in the statistics yet */
 	bool must_run;        /* the bit lock was cleared and the queue not run yet */
 	bool held_back;       /* recovery goes on, and RECOVER was let in: the others wait */
 };
 
 /* ---- a glock's surroundings ---- */
 
-static inline struct glock_space *gl_space(const struct glock *gl)
+GLOCK__INLINE struct glock_space *gl_space(const struct glock *gl)
 {
 	return glock__chunk_of(gl)->owner;
 }
 
-static inline const struct glock__type *gl_type(const struct glock *gl)
+GLOCK__INLINE const struct glock__type *gl_type(const struct glock *gl)
 {
 	return &gl_space(gl)->types[gl->type];
 }
@@ -207,37 +209,67 @@ static inline uint32_t gl_refs(const struct glock *gl)
 /* ---- busy.c ---- */
 
 void glock__busy_attach(struct glock *gl);
-/* Publishes what has changed, and takes the busy part away if nothing is going on. */
-void glock__busy_settle(struct glock *gl);
 void glock__busy_detach(struct glock *gl);
 
-static inline bool gl_held(const struct glock *gl)
+GLOCK__INLINE bool gl_held(const struct glock *gl)
 {
 	return glock__lock_held(&gl->lock);
 }
 
-static inline void gl_take(struct glock *gl)
+/* Of a glock that has one, which under gl->lock, or with a reference of work, it keeps. */
+GLOCK__INLINE struct glock__busy *glock__busy_of(const struct glock *gl)
+{
+	assert(gl->flags & GLOCK__F_BUSY);
+	return glock__slab_at(&gl_space(gl)->busy, gl->aux);
+}
+
+/* The lock has just been taken. */
+GLOCK__INLINE void gl_taken(struct glock *gl)
 {
 	struct glock__self *self = glock__self();
 
-	glock__lock_take(&gl->lock);
+	assert(!self->taken); /* never two at a time */
 	if (!(gl->flags & GLOCK__F_BUSY))
 		glock__busy_attach(gl);
 	self->taken = gl;
-	self->busy = glock__slab_at(&gl_space(gl)->busy, gl->aux);
+	self->busy = glock__busy_of(gl);
 }
 
-void glock__drop(struct glock *gl);
-
-/* Under gl->lock, as taken by gl_take(). Asked for all the time: not to be found anew each time. */
-static inline struct glock__busy *gl_busy(const struct glock *gl)
+GLOCK__INLINE void gl_take(struct glock *gl)
 {
-	const struct glock__self *self = glock__self();
+	glock__lock_take(&gl->lock);
+	gl_taken(gl);
+}
 
-	assert(gl->flags & GLOCK__F_BUSY);
-	return __builtin_expect(self->taken == gl, 1)
-		   ? self->busy
-		   : glock__slab_at(&gl_space(gl)->busy, gl->aux);
+/* A reference of the library's own, under gl->lock. */
+GLOCK__INLINE void glock__pin(struct glock *gl)
+{
+	assert(gl_held(gl) && !(gl->flags & GLOCK__F_DEAD) && gl->pins < UINT16_MAX);
+	gl->pins++;
+}
+
+GLOCK__INLINE void glock__unpin(struct glock *gl)
+{
+	assert(gl_held(gl) && gl->pins && gl_refs(gl) > 1);
+	gl->pins--;
+}
+
+/* Publishes what has changed, and takes the busy part away if nothing is going on. */
+void glock__drop(struct glock *gl);
+/*
+ * The same of one whose bit lock is held, for the call that makes a request: its word is closed, it keeps its
+ * busy part, and holders queued until now are counted with the request.
+ */
+void glock__drop_for_call(struct glock *gl);
+
+/* The busy part, as taken by gl_take(). Asked for all the time: not to be found anew each time. */
+GLOCK__INLINE struct glock__busy *gl_busy(const struct glock *gl)
+{
+	struct glock__self *self = glock__self();
+
+	assert(self->taken == gl && self->busy == glock__busy_of(gl));
+	(void)gl;
+	return self->busy;
 }
 
 /*
@@ -245,7 +277,7 @@ static inline struct glock__busy *gl_busy(const struct glock *gl)
  * for instructions. What is done under it in one go is done at one time. A thread that is about the
  * glock's work (mine) goes on with that time until it sleeps, calls the program, or gets a reply.
  */
-static inline void gl_now_is(struct glock *gl, int64_t now)
+GLOCK__INLINE void gl_now_is(struct glock *gl, int64_t now)
 {
 	struct glock__self *self = glock__self();
 
@@ -260,7 +292,7 @@ static inline int64_t gl_now_anew(struct glock *gl)
 	return gl_busy(gl)->now;
 }
 
-static inline int64_t gl_now(struct glock *gl)
+GLOCK__INLINE int64_t gl_now(struct glock *gl)
 {
 	struct glock__self *self = glock__self();
 	int64_t now = gl_busy(gl)->now;
@@ -277,7 +309,7 @@ static inline struct glock__record *gl_record(const struct glock *gl)
 }
 
 /* To be changed, until the lock is dropped; under gl->lock. */
-static inline struct glock__record *glock__record_edit(struct glock *gl)
+GLOCK__INLINE struct glock__record *glock__record_edit(struct glock *gl)
 {
 	struct glock__record *r = gl_busy(gl)->record;
 
@@ -322,7 +354,7 @@ void glock__work_run(struct glock *gl);
 /* Under gl->lock: true if the lock manager has to be told (ops->idle) that nobody uses it now. */
 bool glock__now_idle(struct glock *gl);
 /* What the lock manager has for this node, if it has anything. Not under any lock. */
-static inline void glock__fetch(struct glock_space *space)
+GLOCK__INLINE void glock__fetch(struct glock_space *space)
 {
 	if (glock__lm_due(space->lm))
 		space->lm->ops->poll(space->lm);
@@ -336,7 +368,7 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only);
 bool glock__promote(struct glock *gl, bool nonblock);
 
 /* The lock manager does not know of our lock any more, and what it covers is not ours. */
-static inline bool glock__is_lost(const struct glock *gl)
+GLOCK__INLINE bool glock__is_lost(const struct glock *gl)
 {
 	return glock__is_shut(gl_space(gl)) || gl->flags & GLOCK__F_STALE;
 }
@@ -347,6 +379,12 @@ static inline bool glock__is_lost(const struct glock *gl)
 void glock__xmote(struct glock *gl, enum glock_mode to);
 /* Goes on with it: the lock manager has answered. */
 void glock__take_reply(struct glock *gl);
+/*
+ * The usual miss, which the queue and its work would come to as well: nobody has the glock, nothing of it is
+ * cached, and one wants it who has just been queued by a thread that does the work (mine.c). Drops and retakes
+ * the lock. False: it is another one, and nothing was done.
+ */
+bool glock__miss(struct glock *gl, struct glock__holder *gh);
 /* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
 void glock__cancel_request(struct glock *gl);
 
@@ -365,12 +403,14 @@ void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
 /* Under gl->lock: what this thread kept of it. */
 void glock__take_in(struct glock *gl);
 /* A reply held back is looked at now; under gl->lock. */
-void glock__unfreeze(struct glock *gl);
+GLOCK__COLD void glock__unfreeze(struct glock *gl);
 
 /* ---- reply.c; under gl->lock ---- */
 
-/* The answer to the open request is there; taken in by the glock's work. */
+/* The answer to the open request is there; taken in by whoever does the glock's work. */
 void glock__store_reply(struct glock *gl, const struct glock__answer *a);
+/* The call has returned: the request goes into the statistics, if it did not with its answer. */
+void glock__count_request(struct glock *gl);
 
 /* ---- events.c; under gl->lock ---- */
 
@@ -387,9 +427,19 @@ void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, i
 /* -EDEADLK, and reported, in a thread that is in an operation under a spinlock. */
 int glock__check_op(struct glock_space *space, const char *function);
 /* Whether it is running some space's work. */
-bool glock__in_work(void);
-void glock__enter_work(void);
-void glock__leave_work(void);
+GLOCK__INLINE bool glock__in_work(void)
+{
+	return glock__self()->working;
+}
+GLOCK__INLINE void glock__enter_work(void)
+{
+	glock__self()->working++;
+}
+GLOCK__INLINE void glock__leave_work(void)
+{
+	assert(glock__self()->working);
+	glock__self()->working--;
+}
 
 /* These drop the lock while the operation runs; the bit lock is held. */
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
@@ -417,7 +467,7 @@ void glock__demand(struct glock *gl, enum glock_mode to);
 void glock__demanded(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
 void glock__hold_start(struct glock *gl, enum glock_mode to);
 void glock__hold_shrink(struct glock *gl);
-void glock__hold_grow(struct glock *gl);
+GLOCK__COLD void glock__hold_grow(struct glock *gl);
 /* What it is at first. */
 int64_t glock__hold_first(const struct glock *gl);
 int64_t glock__type_hold_first(const struct glock_space *space, unsigned int type);
@@ -432,9 +482,6 @@ static inline bool glock__is_threads(const struct glock__holder *gh)
 {
 	return !(gh->flags & (GLOCK__OWNED | GLOCK_MOVABLE | GLOCK_NOPID));
 }
-
-/* Wakes whoever waits for it. The holder may be gone when this returns. */
-void glock__holder_set(struct glock_space *space, struct glock__holder *gh, uint32_t state);
 
 /* ---- order.c: does nothing without GLOCK_SPACE_CHECK_ORDER ---- */
 
@@ -454,18 +501,62 @@ void glock__work_queue(struct glock *gl, int64_t at);
 bool glock__work_queued(struct glock *gl);
 /* When the next work is due; INT64_MAX: there is none. */
 int64_t glock__work_next(struct glock_space *space);
+/* Who runs it now runs it again. */
+void glock__work_leave_to_other(struct glock *gl);
 /*
  * Under gl->lock: this thread runs the glock's work from now on until it says that it does no more. False:
  * another one runs it now, and does what this one has for it as well.
  */
-bool glock__work_claim(struct glock *gl);
+GLOCK__INLINE bool glock__work_claim(struct glock *gl)
+{
+	uint32_t none = 0;
+
+	if (!atom_cas32(&gl_busy(gl)->work.state, &none, GLOCK__WORK_RUNNING | GLOCK__WORK_BEGUN)) {
+		glock__work_leave_to_other(gl);
+		return false;
+	}
+	glock__pin(gl); /* its busy part is to stay */
+	return true;
+}
 /* Whether it was to be run by another one meanwhile, and is to be run again for that. */
-bool glock__work_release(struct glock *gl);
+GLOCK__INLINE bool glock__work_release(struct glock *gl)
+{
+	bool again = atom_swap32(&gl_busy(gl)->work.state, 0) & GLOCK__WORK_AGAIN;
+
+	if (again)
+		glock__unpin(gl); /* its reference; not the last: this thread has one, too */
+	glock__unpin(gl);
+	return again;
+}
 /* Sleeps until *word is not seen, counted among those that do. */
 int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline);
 /* Sleeps until *word is not seen, doing work meanwhile if that is the program's to do. */
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
-void glock__wake(struct glock_space *space, uint32_t *word);
+/*
+ * Whoever is about to sleep counts himself first, and whoever changes the word looks at the count
+ * after: both by read-modify-write of the count, so that one of them sees what the other did. A
+ * wake-up that nobody needs is a system call saved.
+ */
+GLOCK__INLINE bool glock__anybody(uint32_t *sleepers)
+{
+	return atom_add32(sleepers, 0) != 0;
+}
+void glock__wake_up(struct glock_space *space, uint32_t *word);
+GLOCK__INLINE void glock__wake(struct glock_space *space, uint32_t *word)
+{
+	if (!space->work.have_thread || glock__anybody(&space->work.waiters))
+		glock__wake_up(space, word);
+}
+
+/* Wakes whoever waits for it. The holder may be gone when this returns. */
+GLOCK__INLINE void glock__holder_set(struct glock_space *space, struct glock__holder *gh,
+				     uint32_t state)
+{
+	uint32_t *word = &gh->state;
+
+	atom_store32(word, state);
+	glock__wake(space, word);
+}
 
 /* ---- mine.c ---- */
 
@@ -480,7 +571,16 @@ void glock__mine_fetch(struct glock *gl);
 void glock__attend(struct glock_space *space, bool begin);
 /* Runs what was queued since; under gl->lock, which it drops and takes again. */
 void glock__mine_run(struct glock *gl);
-void glock__mine_end(struct glock *gl);
+void glock__mine_finish(struct glock *gl);
+GLOCK__INLINE void glock__mine_end(struct glock *gl)
+{
+	struct glock__self *self = glock__self();
+
+	assert(self->mine == gl);
+	if (self->mine_queued || self->attends)
+		glock__mine_finish(gl);
+	self->mine = NULL;
+}
 /* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */
 int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline);
 
@@ -494,23 +594,11 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 void glock__space_kill(struct glock_space *space);
 /* What every public function asks first; its name is for the log. -ECHILD, -EDEADLK. */
 int glock__check(struct glock_space *space, const char *function);
-void glock__log(struct glock_space *space, const char *fmt, ...)
+GLOCK__COLD void glock__log(struct glock_space *space, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* The glock as in a dump, to the log: something went wrong with it. Under gl->lock. */
-void glock__log_glock(struct glock *gl);
+GLOCK__COLD void glock__log_glock(struct glock *gl);
 
-/* A reference of the library's own, under gl->lock. */
-static inline void glock__pin(struct glock *gl)
-{
-	assert(gl_held(gl) && !(gl->flags & GLOCK__F_DEAD) && gl->pins < UINT16_MAX);
-	gl->pins++;
-}
-
-static inline void glock__unpin(struct glock *gl)
-{
-	assert(gl_held(gl) && gl->pins && gl_refs(gl) > 1);
-	gl->pins--;
-}
 /* Takes a pin away, perhaps the last reference; under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);
 /* As glock_get(), but -ENOENT where there is none. */
@@ -555,9 +643,16 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh);
 void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state);
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh);
 /* Under gl->lock. A wait has ended; the object is another; the glock is about to be freed. */
-void glock__publish_waited(struct glock *gl, int64_t ns);
+void glock__publish_wait(struct glock *gl, int64_t ns);
 void glock__publish_object(struct glock *gl);
 void glock__publish_gone(struct glock *gl);
+/* Shorter ones are the price of asking, and make no extra for a glock that has none yet. */
+#define GLOCK__WAITED_NS 20000
+GLOCK__INLINE void glock__publish_waited(struct glock *gl, int64_t ns)
+{
+	if (ns >= GLOCK__WAITED_NS || gl_busy(gl)->extra)
+		glock__publish_wait(gl, ns);
+}
 
 /* knock.c: an event of lock managers. */
 void glock__knocked(void *owner);
@@ -568,9 +663,9 @@ struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int 
  * The same, if somebody wants to see events now. Notices that he begins or is gone: when an event is
  * to be told, or somebody knocks.
  */
-struct glock__ring *glock__publish_traced(struct glock_space *space);
+GLOCK__COLD struct glock__ring *glock__publish_traced(struct glock_space *space);
 /* Whether that has to be asked. */
-static inline bool glock__publish_may_be_traced(struct glock_space *space)
+GLOCK__INLINE bool glock__publish_may_be_traced(struct glock_space *space)
 {
 	return space->trace_until &&
 	       (atom_load64(space->trace_until) || atom_load32(&space->traced));

@@ -32,18 +32,18 @@ struct glock__lock {
 	uint32_t word;
 };
 
-uint32_t glock__new_thread_number(void);
+GLOCK__COLD uint32_t glock__new_thread_number(void);
 
 /* A number for the calling thread, never 0, not used again before 2^31 threads are gone. */
-static inline uint32_t glock__thread_number(void)
+GLOCK__INLINE uint32_t glock__thread_number(void)
 {
 	uint32_t number = glock__self()->number;
 
 	return number ? number : glock__new_thread_number();
 }
 
-void glock__lock_slow(struct glock__lock *l, uint32_t me);
-void glock__unlock_slow(struct glock__lock *l);
+GLOCK__COLD void glock__lock_slow(struct glock__lock *l, uint32_t me);
+GLOCK__COLD void glock__unlock_slow(struct glock__lock *l);
 
 /* Sleeps until the word is not `seen` any more, or the deadline (CLOCK_MONOTONIC, ns; 0: never). */
 int glock__futex_wait(uint32_t *word, uint32_t seen, int64_t deadline);
@@ -56,7 +56,7 @@ static inline bool glock__lock_try(struct glock__lock *l)
 	return atom_cas32(&l->word, &none, glock__thread_number());
 }
 
-static inline void glock__lock_take(struct glock__lock *l)
+GLOCK__INLINE void glock__lock_take(struct glock__lock *l)
 {
 	uint32_t none = 0, me = glock__thread_number();
 
@@ -65,14 +65,14 @@ static inline void glock__lock_take(struct glock__lock *l)
 }
 
 /* By the calling thread: no other can change the answer, so that this is no atom of its own. */
-static inline bool glock__lock_held(const struct glock__lock *l)
+GLOCK__INLINE bool glock__lock_held(const struct glock__lock *l)
 {
 	uint32_t word = __atomic_load_n(&l->word, __ATOMIC_RELAXED);
 
 	return (word & ~GLOCK__LOCK_SLEEPERS) == glock__thread_number();
 }
 
-static inline void glock__lock_drop(struct glock__lock *l)
+GLOCK__INLINE void glock__lock_drop(struct glock__lock *l)
 {
 	assert(glock__lock_held(l));
 	if (atom_swap32(&l->word, 0) & GLOCK__LOCK_SLEEPERS)

@@ -109,8 +109,8 @@ static struct glock *lock_first(struct glock_space *space, int64_t *next)
 		gl = NULL;
 	}
 	glock__lock_drop(&space->lru.lock);
-	if (gl && !(gl->flags & GLOCK__F_BUSY))
-		glock__busy_attach(gl);
+	if (gl)
+		gl_taken(gl);
 	return gl;
 }
 

@@ -66,11 +66,10 @@ static void mine_run(struct glock *gl)
 	glock__drop(gl);
 }
 
-void glock__mine_end(struct glock *gl)
+void glock__mine_finish(struct glock *gl)
 {
 	struct glock__self *self = glock__self();
 
-	assert(self->mine == gl);
 	mine_run(gl);
 	if (self->attends) {
 		self->keeps = true;
@@ -78,7 +77,6 @@ void glock__mine_end(struct glock *gl)
 		self->keeps = false;
 		mine_run(gl);
 	}
-	self->mine = NULL;
 }
 
 void glock__mine_fetch(struct glock *gl)

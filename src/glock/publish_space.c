@@ -227,7 +227,7 @@ void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
 /* ---- waits and objects --------------------------------------------------------------------- */
 
 /* The glock's extra, made if need be; NULL: it has none. */
-static struct glock__segment_extra *extra_of(struct glock *gl, bool make)
+GLOCK__INLINE struct glock__segment_extra *extra_of(struct glock *gl, bool make)
 {
 	struct glock__publisher *p = gl_space(gl)->publisher;
 	struct glock__busy *b = gl_busy(gl);
@@ -249,12 +249,9 @@ static struct glock__segment_extra *extra_of(struct glock *gl, bool make)
 	return e;
 }
 
-/* Shorter ones are the price of asking, and make no extra for a glock that has none yet. */
-#define WAITED_NS 20000
-
-void glock__publish_waited(struct glock *gl, int64_t ns)
+void glock__publish_wait(struct glock *gl, int64_t ns)
 {
-	struct glock__segment_extra *e = extra_of(gl, ns >= WAITED_NS);
+	struct glock__segment_extra *e = extra_of(gl, ns >= GLOCK__WAITED_NS);
 
 	if (!e || ns < 0)
 		return;

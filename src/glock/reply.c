@@ -50,18 +50,52 @@ static bool should_freeze(struct glock *gl)
 	return true;
 }
 
+static struct glock__stats_asked take_asked(struct glock *gl)
+{
+	struct glock__busy *b = gl_busy(gl);
+	const struct glock__stats_asked rq = {
+	    .at = b->requested, .queued = b->uncounted, .first = gl->flags & GLOCK__F_INITIAL};
+
+	b->in_call = false;
+	b->uncounted = 0;
+	return rq;
+}
+
+void glock__count_request(struct glock *gl)
+{
+	struct glock__stats_asked rq;
+	struct glock__record *r;
+
+	if (!gl_busy(gl)->in_call)
+		return; /* with its reply */
+	rq = take_asked(gl);
+	r = glock__record_edit(gl);
+	glock__stats_request(&r->stats, &gl_space(gl)->type_stats, gl->type, &r->stamp, &rq);
+}
+
+/* Returns the round-trip time. */
+static int64_t count_reply(struct glock *gl, int64_t now)
+{
+	struct glock__type_stats *ts = &gl_space(gl)->type_stats;
+	struct glock__record *r = glock__record_edit(gl);
+	bool blocking = gl->flags & GLOCK__F_BLOCKING;
+	struct glock__stats_asked rq;
+
+	if (!gl_busy(gl)->in_call)
+		return glock__stats_reply(&r->stats, ts, gl->type, r->stamp, now, blocking);
+	rq = take_asked(gl);
+	return glock__stats_trip(&r->stats, ts, gl->type, &r->stamp, &rq, now, blocking);
+}
+
 void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__busy *b = gl_busy(gl);
-	struct glock__record *r;
 	int64_t round_trip;
 
 	assert(gl_held(gl));
 	gl_now_is(gl, a->at); /* when it came, not when the lock was free */
-	r = glock__record_edit(gl);
-	round_trip = glock__stats_reply(&r->stats, &space->type_stats, gl->type, r->stamp, a->at,
-					gl->flags & GLOCK__F_BLOCKING);
+	round_trip = count_reply(gl, a->at);
 	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
 		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	glock__trace_lock_time(gl, a->at, round_trip, a->status, a->sbflags);

@@ -78,7 +78,7 @@ static inline char *glock__slab_chunk(const struct glock__slab *s, uint32_t chun
 	return s->regions[region] + (size_t)(chunk + 1 - (1u << region)) * GLOCK__CHUNK;
 }
 
-static inline void *glock__slab_at(const struct glock__slab *s, uint32_t number)
+GLOCK__INLINE void *glock__slab_at(const struct glock__slab *s, uint32_t number)
 {
 	uint32_t chunk = number / GLOCK__CHUNK_SLOTS, slot = number % GLOCK__CHUNK_SLOTS;
 
@@ -87,7 +87,7 @@ static inline void *glock__slab_at(const struct glock__slab *s, uint32_t number)
 	return glock__slab_chunk(s, chunk) + (size_t)(slot + 1) * s->size;
 }
 
-static inline const struct glock__chunk *glock__chunk_of(const void *object)
+GLOCK__INLINE const struct glock__chunk *glock__chunk_of(const void *object)
 {
 	return (const struct glock__chunk *)((uintptr_t)object & ~(uintptr_t)(GLOCK__CHUNK - 1));
 }

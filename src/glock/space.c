@@ -47,22 +47,13 @@ void glock__log(struct glock_space *space, const char *fmt, ...)
 
 /* ---- the real world ---- */
 
-static int64_t real_now(void *arg)
-{
-	struct timespec ts;
-
-	(void)arg;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
-
 static uint32_t real_random(void *arg)
 {
 	uint32_t r = 0;
 
 	(void)arg;
 	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
-		r = (uint32_t)real_now(NULL);
+		r = (uint32_t)glock__clock();
 	return r;
 }
 
@@ -73,7 +64,7 @@ static unsigned int real_cpus(void)
 	return n > 0 ? (unsigned int)n : 1;
 }
 
-static const struct glock__env real_env = {.now = real_now, .random = real_random};
+static const struct glock__env real_env = {.random = real_random};
 
 /* ---- open ---- */
 

@@ -28,7 +28,7 @@ struct glock__type {
 
 /* The seams to the world: a test puts its own clock and dice here. */
 struct glock__env {
-	int64_t (*now)(void *arg);
+	int64_t (*now)(void *arg); /* NULL: CLOCK_MONOTONIC */
 	uint32_t (*random)(void *arg);
 	unsigned int (*cpu)(void);
 	unsigned int cpus;
@@ -102,20 +102,28 @@ struct glock_space {
 };
 
 /* Nothing that is held here can be relied on. */
-static inline bool glock__is_shut(const struct glock_space *space)
+GLOCK__INLINE bool glock__is_shut(const struct glock_space *space)
 {
 	return atom_load8(&space->withdrawn) || __atomic_load_n(&space->lost, __ATOMIC_ACQUIRE);
 }
 
 /* Under gl->lock: whoever sets it goes by every glock after that. */
-static inline bool glock__is_paused(const struct glock_space *space)
+GLOCK__INLINE bool glock__is_paused(const struct glock_space *space)
 {
 	return __atomic_load_n(&space->paused, __ATOMIC_RELAXED);
 }
 
-static inline int64_t glock__now(struct glock_space *space)
+GLOCK__INLINE int64_t glock__clock(void)
 {
-	return space->env.now(space->env.arg);
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+GLOCK__INLINE int64_t glock__now(struct glock_space *space)
+{
+	return space->env.now ? space->env.now(space->env.arg) : glock__clock();
 }
 
 #endif

@@ -28,20 +28,13 @@ const char *const glock__stat_names[GLOCK__STAT_MAX] = {
     [GLOCK__DCOUNT] = "dlm",        [GLOCK__QCOUNT] = "queue",
 };
 
-static unsigned int real_cpu(void)
-{
-	int cpu = sched_getcpu();
-
-	return cpu < 0 ? 0 : (unsigned int)cpu;
-}
-
 int glock__type_stats_init(struct glock__type_stats *ts, unsigned int types, unsigned int cpus,
 			   unsigned int (*cpu)(void), struct glock__cpu_record *records)
 {
 	size_t n = (size_t)types * cpus;
 
 	assert(types && cpus);
-	*ts = (struct glock__type_stats){.cpus = cpus, .types = types, .cpu = cpu ? cpu : real_cpu};
+	*ts = (struct glock__type_stats){.cpus = cpus, .types = types, .cpu = cpu};
 	ts->own = !records;
 	ts->records = records;
 	ts->locks = aligned_alloc(_Alignof(struct glock__cpu_lock), n * sizeof(*ts->locks));
@@ -74,9 +67,9 @@ static size_t index_of(const struct glock__type_stats *ts, unsigned int type, un
 }
 
 /* The record of the CPU that the caller runs on, locked, to be changed. */
-static struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsigned int type)
+GLOCK__INLINE struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsigned int type)
 {
-	unsigned int cpu = ts->cpu();
+	unsigned int cpu = ts->cpu ? ts->cpu() : (unsigned int)sched_getcpu();
 	size_t i = index_of(ts, FAULT(7) ? 0 : type, cpu < ts->cpus ? cpu : cpu % ts->cpus);
 	struct glock__cpu_record *r = &ts->records[i];
 
@@ -85,7 +78,7 @@ static struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsig
 	return r;
 }
 
-static void unlock_record(struct glock__type_stats *ts, struct glock__cpu_record *r)
+GLOCK__INLINE void unlock_record(struct glock__type_stats *ts, struct glock__cpu_record *r)
 {
 	atom_store32(&r->seq, (r->seq | 1) + 1);
 	glock__lock_drop(&ts->locks[r - ts->records].lock);
@@ -157,35 +150,67 @@ void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, u
 	s->v[GLOCK__QCOUNT] = plus(s->v[GLOCK__QCOUNT], n);
 }
 
-void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
-			  int64_t *stamp, int64_t now, bool first, unsigned int queued)
-{
-	struct glock__cpu_record *r = lock_record(ts, type);
-	int64_t between = minus(now, *stamp);
+/* ---- a request and its reply ---- */
 
-	if (!first)
-		glock__stats_sample(&r->stats.v[GLOCK__SIRT], between);
-	r->stats.v[GLOCK__DCOUNT]++;
-	r->stats.v[GLOCK__QCOUNT] = plus(r->stats.v[GLOCK__QCOUNT], queued);
-	unlock_record(ts, r);
-	if (!first)
+static inline void count_request(struct glock__stats *s, const struct glock__stats_asked *rq,
+				 int64_t between)
+{
+	if (!rq->first)
 		glock__stats_sample(&s->v[GLOCK__SIRT], between);
 	s->v[GLOCK__DCOUNT]++;
-	s->v[GLOCK__QCOUNT] = plus(s->v[GLOCK__QCOUNT], queued);
+	s->v[GLOCK__QCOUNT] = plus(s->v[GLOCK__QCOUNT], rq->queued);
+}
+
+static inline void count_reply(struct glock__stats *s, int64_t rtt, bool blocking)
+{
+	glock__stats_sample(&s->v[blocking ? GLOCK__SRTTB : GLOCK__SRTT], rtt);
+}
+
+/* Since the last one. */
+static inline int64_t between(int64_t *stamp, int64_t now)
+{
+	int64_t time = minus(now, *stamp);
+
 	if (!FAULT(12))
 		*stamp = now;
+	return time;
+}
+
+void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
+			  int64_t *stamp, const struct glock__stats_asked *rq)
+{
+	int64_t time = between(stamp, rq->at);
+	struct glock__cpu_record *r = lock_record(ts, type);
+
+	count_request(&r->stats, rq, time);
+	unlock_record(ts, r);
+	count_request(s, rq, time);
 }
 
 int64_t glock__stats_reply(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
 			   int64_t stamp, int64_t now, bool blocking)
 {
-	enum glock__stat mean = blocking ? GLOCK__SRTTB : GLOCK__SRTT;
 	struct glock__cpu_record *r = lock_record(ts, type);
 	int64_t rtt = minus(now, stamp);
 
-	glock__stats_sample(&r->stats.v[mean], rtt);
+	count_reply(&r->stats, rtt, blocking);
 	unlock_record(ts, r);
-	glock__stats_sample(&s->v[mean], rtt);
+	count_reply(s, rtt, blocking);
+	return rtt;
+}
+
+int64_t glock__stats_trip(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
+			  int64_t *stamp, const struct glock__stats_asked *rq, int64_t now,
+			  bool blocking)
+{
+	int64_t time = between(stamp, rq->at), rtt = minus(now, *stamp);
+	struct glock__cpu_record *r = lock_record(ts, type);
+
+	count_request(&r->stats, rq, time);
+	count_reply(&r->stats, rtt, blocking);
+	unlock_record(ts, r);
+	count_request(s, rq, time);
+	count_reply(s, rtt, blocking);
 	return rtt;
 }
 

@@ -45,7 +45,8 @@ struct glock__cpu_record {
 /* For every type and CPU. */
 struct glock__type_stats {
 	unsigned int cpus, types;
-	unsigned int (*cpu)(void);         /* the CPU that the caller runs on; any number */
+	/* The CPU that the caller runs on, or any number; NULL: as the kernel says. */
+	unsigned int (*cpu)(void);
 	struct glock__cpu_record *records; /* by CPU, then by type */
 	struct glock__cpu_lock *locks;
 	bool own; /* the records were allocated, not given */
@@ -75,17 +76,28 @@ void glock__stats_inherit(struct glock__stats *s, struct glock__type_stats *ts, 
 void glock__stats_queued(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
 			 int64_t n);
 
+/* A request to the lock manager. */
+struct glock__stats_asked {
+	int64_t at;
+	int64_t queued; /* so many holders were queued that were not counted yet */
+	bool first;     /* the glock has no lock yet: there is no time between requests */
+};
+
 /*
- * Right before the lock manager is called. *stamp is the time of the glock's last request and
- * becomes now. first: the glock has no lock yet, so that there is no time between requests. queued:
- * so many holders were queued that were not counted yet.
+ * When the call of the lock manager has returned, or right before it. *stamp is the time of the glock's last
+ * request and becomes that of this one.
  */
 void glock__stats_request(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
-			  int64_t *stamp, int64_t now, bool first, unsigned int queued);
+			  int64_t *stamp, const struct glock__stats_asked *rq);
 
 /* First thing when its answer arrives. Returns the round-trip time. */
 int64_t glock__stats_reply(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
 			   int64_t stamp, int64_t now, bool blocking);
+
+/* Both in one go, when the answer arrives. */
+int64_t glock__stats_trip(struct glock__stats *s, struct glock__type_stats *ts, unsigned int type,
+			  int64_t *stamp, const struct glock__stats_asked *rq, int64_t now,
+			  bool blocking);
 
 /*
  * The share of the time for which this node can use a glock, exactly: usable from the grant's

@@ -210,7 +210,7 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 	return t;
 }
 
-struct glock__thread *glock__thread_in(struct glock_space *space)
+struct glock__thread *glock__thread_find(struct glock_space *space)
 {
 	struct glock__self *self = glock__self();
 	struct glock__thread *t, **at;

@@ -87,7 +87,14 @@ struct glock__thread {
 };
 
 /* The calling thread's in that space, made if need be; NULL: no memory, or after a fork. */
-struct glock__thread *glock__thread_in(struct glock_space *space);
+GLOCK__COLD struct glock__thread *glock__thread_find(struct glock_space *space);
+GLOCK__INLINE struct glock__thread *glock__thread_in(struct glock_space *space)
+{
+	struct glock__thread *t = glock__self()->thread;
+
+	/* One that is a parent's is wiped, and of no space. */
+	return t && atom_load_ptr(&t->space) == space ? t : glock__thread_find(space);
+}
 
 extern struct glock__lock glock__threads_lock; /* for tests: whether anybody has it */
 

@@ -109,16 +109,6 @@ int glock__work_reserve(struct glock_space *space, size_t glocks)
 
 /* ---- telling whoever runs it ---- */
 
-/*
- * Whoever is about to sleep counts himself first, and whoever changes the word looks at the count
- * after: both by read-modify-write of the count, so that one of them sees what the other did. A
- * wake-up that nobody needs is a system call saved.
- */
-static bool anybody(uint32_t *sleepers)
-{
-	return atom_add32(sleepers, 0) != 0;
-}
-
 int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline)
 {
 	int err;
@@ -132,7 +122,7 @@ int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t d
 static void signal_event(struct glock_space *space)
 {
 	atom_add32(&space->work.events, 1);
-	if (anybody(&space->work.idle))
+	if (glock__anybody(&space->work.idle))
 		glock__futex_wake_all(&space->work.events);
 }
 
@@ -214,7 +204,7 @@ bool glock__work_queued(struct glock *gl)
 	if (glock__self()->mine == gl && glock__self()->mine_queued)
 		return true;
 	glock__lock_take(&space->work.lock);
-	b = gl_busy(gl);
+	b = glock__busy_of(gl); /* a simulator asks without the lock */
 	state = atom_load32(&b->work.state);
 	/* Taken out of the heap by a thread that comes for the lock: as good as queued. */
 	queued = b->work.place != GLOCK__NO_PLACE || state & GLOCK__WORK_AGAIN ||
@@ -309,30 +299,13 @@ static int run_due(struct glock_space *space)
 	return n;
 }
 
-bool glock__work_claim(struct glock *gl)
+void glock__work_leave_to_other(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
-	struct glock__busy *b = gl_busy(gl);
-	uint32_t none = 0;
 
-	if (atom_cas32(&b->work.state, &none, GLOCK__WORK_RUNNING | GLOCK__WORK_BEGUN)) {
-		glock__pin(gl); /* its busy part is to stay */
-		return true;
-	}
 	glock__lock_take(&space->work.lock);
 	queue_locked(space, gl, gl_now(gl));
 	glock__lock_drop(&space->work.lock);
-	return false;
-}
-
-bool glock__work_release(struct glock *gl)
-{
-	bool again = atom_swap32(&gl_busy(gl)->work.state, 0) & GLOCK__WORK_AGAIN;
-
-	if (again)
-		glock__unpin(gl); /* its reference; not the last: this thread has one, too */
-	glock__unpin(gl);
-	return again;
 }
 
 int glock_dispatch(struct glock_space *space)
@@ -355,15 +328,15 @@ int glock_space_fd(struct glock_space *space)
 
 /* ---- waiting ---- */
 
-void glock__wake(struct glock_space *space, uint32_t *word)
+void glock__wake_up(struct glock_space *space, uint32_t *word)
 {
-	if (!space->work.have_thread)
+	if (!space->work.have_thread) {
 		signal_event(space);
-	else if (anybody(&space->work.waiters)) {
-		glock__futex_wake_all(word);
-		if (space->lm->ops->nudge)
-			space->lm->ops->nudge(space->lm, word);
+		return;
 	}
+	glock__futex_wake_all(word);
+	if (space->lm->ops->nudge)
+		space->lm->ops->nudge(space->lm, word);
 }
 
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)

@@ -4,7 +4,8 @@
  *
  * Who decided on one has taken the bit lock (glock.c). glock__xmote() has the cache prepared and asks the
  * lock manager, and that is all until the reply comes. reply.c stores it and queues work; the work's finish()
- * takes it in, perhaps asks again, and clears the bit lock. Then the queue is run.
+ * takes it in, perhaps asks again, and clears the bit lock. Then the queue is run. Who is granted at once
+ * what nobody else has to do with needs no work for that: glock__miss().
  *
  * Everything here runs under gl->lock, which is dropped while the type's operations and the lock manager
  * are called.
@@ -16,7 +17,7 @@
 
 #define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
 
-static void set_usable(struct glock *gl, bool usable)
+GLOCK__INLINE void set_usable(struct glock *gl, bool usable)
 {
 	struct glock__record *r;
 
@@ -27,7 +28,7 @@ static void set_usable(struct glock *gl, bool usable)
 	gl->flags ^= GLOCK__F_USABLE;
 }
 
-static void change_state(struct glock *gl, enum glock_mode to)
+GLOCK__INLINE void change_state(struct glock *gl, enum glock_mode to)
 {
 	if (to != gl_busy(gl)->target)
 		glock__hold_shrink(gl);
@@ -181,25 +182,22 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	assert(gl->flags & GLOCK__F_LOCK);
 }
 
-/* Asks the lock manager. Drops and retakes the lock. */
-static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
+/* Asks the lock manager. Drops and retakes the lock. The answer may be stored then. */
+static int request(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
-	uint32_t flags = lkf(gl, to, tries);
 	struct glock_space *space = gl_space(gl);
 	struct glock__self *self = glock__self();
-	struct glock__record *r;
-	int64_t now = gl_now(gl);
+	struct glock__busy *b = gl_busy(gl);
+	uint32_t flags = lkf(gl, to, tries);
 	int err;
 
-	gl_busy(gl)->req = to;
 	if (to == GLOCK_UN)
 		set_usable(gl, false);
+	b->req = to;
+	b->requested = gl_now(gl);
+	b->in_call = true;
 	glock__pin(gl); /* the open request's */
-	r = glock__record_edit(gl);
-	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, now,
-			     gl->flags & GLOCK__F_INITIAL, gl_busy(gl)->uncounted);
-	gl_busy(gl)->uncounted = 0;
-	glock__drop(gl);
+	glock__drop_for_call(gl);
 	self->answer.there = false;
 	if (self->mine == gl)
 		self->asking = gl;
@@ -211,6 +209,15 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		self->answer.there = false;
 		glock__store_reply(gl, &self->answer);
 	}
+	glock__count_request(gl);
+	return err;
+}
+
+/* The request was refused, or is not answered at once. */
+static void submitted(struct glock *gl, enum glock_mode to, int err)
+{
+	struct glock_space *space = gl_space(gl);
+
 	if (err) {
 		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
 			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
@@ -219,14 +226,6 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))
 			glock__fail_waiters(gl, err, false);
 		finish_now(gl, GLOCK__ERROR);
-		return;
-	}
-	if (gl->flags & GLOCK__F_HAVE_REPLY && !(gl->flags & GLOCK__F_CANCELING) &&
-	    self->mine == gl) {
-		/* At once, and we are the one who works on it: no detour. */
-		glock__take_reply(gl);
-		if (!is_at_rest(gl))
-			glock__work_queue(gl, gl_now(gl));
 		return;
 	}
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
@@ -238,6 +237,28 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	}
 }
 
+static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
+{
+	int err = request(gl, to, tries);
+
+	if (err || !(gl->flags & GLOCK__F_HAVE_REPLY) || gl->flags & GLOCK__F_CANCELING ||
+	    glock__self()->mine != gl) {
+		submitted(gl, to, err);
+		return;
+	}
+	/* At once, and we are the one who works on it: no detour. */
+	glock__take_reply(gl);
+	if (!is_at_rest(gl))
+		glock__work_queue(gl, gl_now(gl));
+}
+
+static void set_blocking(struct glock *gl, enum glock_mode to, unsigned int tries)
+{
+	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	if (glock__request_blocks(gl->state, to, tries))
+		gl->flags |= GLOCK__F_BLOCKING;
+}
+
 void glock__xmote(struct glock *gl, enum glock_mode to)
 {
 	struct glock__holder *gh = glock__first_waiter(gl);
@@ -246,9 +267,7 @@ void glock__xmote(struct glock *gl, enum glock_mode to)
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	assert(to != gl->state && !glock__first_holder(gl));
-	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
-	if (glock__request_blocks(gl->state, to, tries))
-		gl->flags |= GLOCK__F_BLOCKING;
+	set_blocking(gl, to, tries);
 	prepare_cache(gl, to);
 	if (!glock__is_lost(gl)) {
 		ask(gl, to, tries);
@@ -256,6 +275,70 @@ void glock__xmote(struct glock *gl, enum glock_mode to)
 	}
 	gl_busy(gl)->req = to;
 	finish_now(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
+}
+
+/* ---- the usual miss of a thread that does the work: at best one hold of the lock before the call, one after ---- */
+
+#define UNUSUAL                                                                                    \
+	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | \
+	 GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD |              \
+	 GLOCK__F_ENTERED | GLOCK__F_STALE)
+
+/* It is the only one who wants the glock, nobody has it, and but for these flags nothing else goes on. */
+GLOCK__INLINE bool is_alone(const struct glock *gl, const struct glock__holder *gh, uint32_t flags)
+{
+	const struct glock_space *space = gl_space(gl);
+	const struct glock__busy *b = gl_busy(gl);
+
+	return (gl->flags & UNUSUAL) == flags && b->holders.next == &gh->list &&
+	       b->holders.prev == &gh->list && !b->held_back && !glock__is_paused(space) &&
+	       !glock__is_shut(space) && !atom_load8(&space->blocked) &&
+	       glock__fast_mode(gl) == GLOCK_UN;
+}
+
+/* Nothing of the type's is called on the way to that mode. */
+static bool is_quiet(const struct glock_ops *ops)
+{
+	return !ops->lock && !ops->xmote_th && !ops->xmote_bh;
+}
+
+/* As finish() and promote() would. Nobody waits, and nothing is to be given up: no queue has to be run. */
+static void grant_alone(struct glock *gl, struct glock__holder *gh)
+{
+	gl->flags &= ~(uint32_t)(GLOCK__F_HAVE_REPLY | GLOCK__F_LOCK);
+	gl_busy(gl)->cancel = false;
+	glock__unpin(gl); /* the open request's */
+	glock__trace_state_change(gl, gh->mode);
+	change_state(gl, gh->mode);
+	glock__publish_object(gl);
+	glock__grant(gl, gh);
+}
+
+bool glock__miss(struct glock *gl, struct glock__holder *gh)
+{
+	struct glock__self *self = glock__self();
+	int err;
+
+	assert(self->mine == gl);
+	if (gl->state != GLOCK_UN || !is_quiet(&gl_type(gl)->ops) ||
+	    gh->flags & (TRIES | GLOCK_RECOVER | GLOCK_PRIORITY) ||
+	    !(is_alone(gl, gh, 0) || FAULT(27)) || !glock__work_claim(gl))
+		return false;
+	glock__enter_work();
+	gl->flags |= GLOCK__F_LOCK;
+	gl_busy(gl)->target = gh->mode;
+	set_blocking(gl, gh->mode, 0);
+	err = request(gl, gh->mode, 0);
+	if (err || !(gl->flags & GLOCK__F_HAVE_REPLY))
+		submitted(gl, gh->mode, err);
+	else if (gl_busy(gl)->reply == GLOCK__GRANTED && gl_busy(gl)->target == gh->mode &&
+		 is_alone(gl, gh, GLOCK__F_LOCK | GLOCK__F_HAVE_REPLY))
+		grant_alone(gl, gh);
+	else
+		glock__work_queue(gl, gl_now(gl));
+	glock__leave_work();
+	self->mine_queued |= glock__work_release(gl);
+	return true;
 }
 
 void glock__cancel_request(struct glock *gl)

@@ -60,6 +60,14 @@ int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 #define ATOM__HOOK(op, addr) ((void)0)
 #endif
 
+/*
+ * A call and its return are not free: on an emulated machine they are most of what there is, as are
+ * lines of code elsewhere. For what is a few instructions and on the way of each request.
+ */
+#define GLOCK__INLINE static inline __attribute__((always_inline))
+/* For what hardly ever happens: where it is called is put out of the way as well. */
+#define GLOCK__COLD __attribute__((cold))
+
 #define ATOM__CHANGE(bits, name, op, builtin)                                                      \
 	static inline uint##bits##_t atom_##name##bits(uint##bits##_t *addr, uint##bits##_t value) \
 	{                                                                                          \
@@ -111,7 +119,7 @@ ATOM__FUNCTIONS(64)
  * written. It has one writer at a time, so that this need not be one step. (ThreadSanitizer does
  * not know fences.)
  */
-static inline void atom_begin32(uint32_t *seq)
+GLOCK__INLINE void atom_begin32(uint32_t *seq)
 {
 #if defined(__SANITIZE_THREAD__) || defined(GLOCK_ATOM_HOOKS)
 	atom_or32(seq, 1);

@@ -80,12 +80,8 @@ unsigned int glock__dlm_users(struct dlm *d)
 	return __atomic_load_n(&d->users, __ATOMIC_SEQ_CST);
 }
 
-/* Who leaves says so before he looks for users, and here it is the other way round. */
-void glock__dlm_unuse(struct dlm *d)
+void glock__dlm_last_one(struct dlm *d)
 {
-	if (__atomic_sub_fetch(&d->users, 1, __ATOMIC_SEQ_CST) ||
-	    !__atomic_load_n(&d->left, __ATOMIC_SEQ_CST))
-		return; /* or it would wake the teller each time */
 	latch_take(&d->lock);
 	glock__dlm_changed(d);
 	latch_drop(&d->lock);
@@ -107,7 +103,7 @@ struct request {
 };
 
 /* Under d->lock: the request that the slot's step says. */
-static void make_request(struct dlm *d, const struct slot *s, struct request *r)
+GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct request *r)
 {
 	struct glock__dlm_call *call = &r->call;
 

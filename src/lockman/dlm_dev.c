@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +78,48 @@ static const struct glock__libdlm *library(void)
 
 	pthread_once(&once, load);
 	return libdlm_there ? &libdlm : NULL;
+}
+
+/* ---- one at a time ---- */
+
+/*
+ * The kernel registers a lockspace's device without a lock (dlm_device_register() in fs/dlm/user.c).
+ * Of processes that make the same lockspace at a time two may do so, and its list of misc devices is
+ * a circle then: who opens another of them next goes round in there for ever, and the machine stands
+ * still. Or the second one is told a number that the device has not got yet. So we make lockspaces
+ * one at a time: with an flock(2) on the control device, which everybody on the machine has, and
+ * which ends with the process.
+ *
+ * To leave one needs no such care, and must not wait for others: who closes the device while the
+ * lockspace is stopped waits in the kernel until another one of this machine has it started
+ * (let_go() in dlm_watch.c).
+ */
+static int alone(void)
+{
+	int fd = open("/dev/misc/dlm-control", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		fd = open("/dev/dlm-control", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX)) {
+		int err = -errno;
+
+		if (err != -EINTR) {
+			close(fd);
+			return err;
+		}
+	}
+	return fd;
+}
+
+/* By hand: a child that was forked meanwhile has it open, too. */
+static void not_alone(int fd)
+{
+	if (fd < 0)
+		return;
+	flock(fd, LOCK_UN);
+	close(fd);
 }
 
 /* ---- opening ---- */
@@ -186,6 +229,23 @@ static int prepare(struct glock__dlm_dev *dev, const char *name, char *why, size
 	return -ENOPKG;
 }
 
+/* Makes it, or finds it made. */
+static int join(struct glock__dlm_dev *dev)
+{
+	int fd = alone(), err;
+
+	/* who may not open it may not make one, either, but maybe open one that is made */
+	if (fd < 0 && fd != -EACCES && fd != -EPERM)
+		return fd;
+	errno = 0;
+	dev->ls = dev->lib->new_lockspace(dev->name, 0600, 0);
+	if (!dev->ls)
+		dev->ls = dev->lib->open_lockspace(dev->name);
+	err = dev->ls ? 0 : errno ? -errno : -EIO;
+	not_alone(fd);
+	return err;
+}
+
 int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
 {
 	int flags, err = prepare(dev, name, why, size);
@@ -193,12 +253,8 @@ int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, siz
 	err = err ? err : look_for_needs(name, why, size);
 	if (err)
 		return err;
-	errno = 0;
-	dev->ls = dev->lib->new_lockspace(name, 0600, 0);
-	if (!dev->ls)
-		dev->ls = dev->lib->open_lockspace(name);
-	if (!dev->ls) {
-		err = errno ? -errno : -EIO;
+	err = join(dev);
+	if (err) {
 		explain(name, err, why, size);
 		return err;
 	}

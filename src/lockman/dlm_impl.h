@@ -109,9 +109,23 @@ void glock__dlm_ring(struct dlm *d, bool on);
 
 struct slot *glock__dlm_slot_new(struct dlm *d, struct glock__lm_lock *lk);
 void glock__dlm_slot_free(struct dlm *d, struct slot *s);
-uintptr_t glock__dlm_slot_tag(const struct dlm *d, const struct slot *s);
+GLOCK__INLINE uintptr_t glock__dlm_slot_tag(const struct dlm *d, const struct slot *s)
+{
+	uintptr_t index = (uintptr_t)(s - d->slots);
+
+	return sizeof(uintptr_t) == 8 ? (uintptr_t)((uint64_t)s->generation << 32 | index)
+				      : (s->generation & 0xfff) << 20 | index;
+}
+
 /* NULL: that lock is no more. */
-struct slot *glock__dlm_slot_by_tag(struct dlm *d, uintptr_t tag);
+GLOCK__INLINE struct slot *glock__dlm_slot_by_tag(struct dlm *d, uintptr_t tag)
+{
+	uint32_t index = sizeof(tag) == 8 ? (uint32_t)tag : tag & 0xfffff;
+	struct slot *s = index < d->n_slots ? &d->slots[index] : NULL;
+
+	return s && s->lk && glock__dlm_slot_tag(d, s) == tag ? s : NULL;
+}
+
 struct slot *glock__dlm_slot_of(struct dlm *d, const struct glock__lm_lock *lk);
 /* The teller has something to do for it. */
 void glock__dlm_slot_queue(struct dlm *d, struct slot *s);
@@ -125,7 +139,14 @@ void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 /* The device is in use until that is said; false: the gate is closed, or we have left. */
 bool glock__dlm_use(struct dlm *d);
 void glock__dlm_use_locked(struct dlm *d);
-void glock__dlm_unuse(struct dlm *d);
+void glock__dlm_last_one(struct dlm *d); /* tells whoever leaves and waits for users */
+/* Who leaves says so before he looks for users, and here it is the other way round. */
+GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
+{
+	if (!__atomic_sub_fetch(&d->users, 1, __ATOMIC_SEQ_CST) &&
+	    __atomic_load_n(&d->left, __ATOMIC_SEQ_CST))
+		glock__dlm_last_one(d); /* else it would wake the teller each time */
+}
 unsigned int glock__dlm_users(struct dlm *d);
 /*
  * Makes the request that the slot's step says: what the kernel returned. Not under any lock, with the

@@ -6,7 +6,8 @@
  * again before it has missed them: to itself it had quorum all the time, and dlm_controld, which is told
  * of members only as they are in the end, hears of nothing. The others have taken over its locks
  * meanwhile. corosync's lists of those who left and joined tell (QUORUM_MODEL_V1), as soon as
- * they see each other.
+ * they see each other. They are lost where one more ring is formed before that one is complete; then
+ * the numbers of the rings tell.
  */
 #include "dlm_quorum.h"
 
@@ -14,7 +15,16 @@
 #include <pthread.h>
 
 /* The names and numbers are those of corosync/quorum.h. */
-enum { CS_OK = 1, CS_TRACK_CHANGES = 2, CS_DISPATCH_ALL = 2, QUORUM_MODEL_V1 = 1 };
+enum {
+	CS_OK = 1,
+	CS_TRACK_CURRENT = 1,
+	CS_TRACK_CHANGES = 2,
+	CS_DISPATCH_ALL = 2,
+	QUORUM_MODEL_V1 = 1,
+};
+
+/* Each ring's number is so much more than that of the one before it (totemsrp.c). */
+enum { RING_STEP = 4 };
 
 struct quorum_ring_id {
 	uint32_t nodeid;
@@ -101,6 +111,11 @@ bool glock__quorum_is_apart(size_t members, size_t joined, size_t left, size_t b
 	return both && 2 * stayed <= stayed + left;
 }
 
+bool glock__quorum_missed_a_ring(uint64_t before, uint64_t now)
+{
+	return before && now >= before + 3 * RING_STEP;
+}
+
 static void nodes_told(uint64_t handle, struct quorum_ring_id ring, uint32_t n_members,
 		       const uint32_t *members, uint32_t n_joined, const uint32_t *joined,
 		       uint32_t n_left, const uint32_t *left)
@@ -108,10 +123,13 @@ static void nodes_told(uint64_t handle, struct quorum_ring_id ring, uint32_t n_m
 	struct glock__quorum *q = whose(handle);
 	size_t n_new = in_both(members, n_members, joined, n_joined);
 
-	(void)ring;
-	if (q && glock__quorum_is_apart(n_members, n_new, n_left,
-					in_both(members, n_members, left, n_left)))
+	if (!q)
+		return;
+	if (glock__quorum_is_apart(n_members, n_new, n_left,
+				   in_both(members, n_members, left, n_left)) ||
+	    (!n_joined && !n_left && glock__quorum_missed_a_ring(q->ring, ring.seq)))
 		q->apart = true;
+	q->ring = ring.seq;
 }
 
 /* ---- the connection ---- */
@@ -126,7 +144,7 @@ static void connect(struct glock__quorum *q)
 	q->fd = -1;
 	q->there = lib_there &&
 		   lib.model_initialize(&q->handle, QUORUM_MODEL_V1, &calls, &type, q) == CS_OK;
-	if (q->there && (lib.trackstart(q->handle, CS_TRACK_CHANGES) != CS_OK ||
+	if (q->there && (lib.trackstart(q->handle, CS_TRACK_CURRENT | CS_TRACK_CHANGES) != CS_OK ||
 			 lib.fd_get(q->handle, &q->fd) != CS_OK))
 		q->fd = -1;
 }

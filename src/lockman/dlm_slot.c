@@ -64,22 +64,6 @@ void glock__dlm_slot_free(struct dlm *d, struct slot *s)
 	d->free = (uint32_t)(s - d->slots) + 1;
 }
 
-uintptr_t glock__dlm_slot_tag(const struct dlm *d, const struct slot *s)
-{
-	uintptr_t index = (uintptr_t)(s - d->slots);
-
-	return sizeof(uintptr_t) == 8 ? (uintptr_t)((uint64_t)s->generation << 32 | index)
-				      : (s->generation & 0xfff) << 20 | index;
-}
-
-struct slot *glock__dlm_slot_by_tag(struct dlm *d, uintptr_t tag)
-{
-	uint32_t index = sizeof(tag) == 8 ? (uint32_t)tag : tag & 0xfffff;
-	struct slot *s = index < d->n_slots ? &d->slots[index] : NULL;
-
-	return s && s->lk && glock__dlm_slot_tag(d, s) == tag ? s : NULL;
-}
-
 struct slot *glock__dlm_slot_of(struct dlm *d, const struct glock__lm_lock *lk)
 {
 	assert(lk->id && lk->id <= d->n_slots && d->slots[lk->id - 1].lk == lk);

@@ -20,23 +20,23 @@ struct latch {
 	uint32_t sleepers;
 };
 
-__attribute__((cold)) void glock__latch_slow(struct latch *latch);
+GLOCK__COLD void glock__latch_slow(struct latch *latch);
 
-static inline bool latch_try(struct latch *latch)
+GLOCK__INLINE bool latch_try(struct latch *latch)
 {
 	uint32_t no = 0;
 
 	return atom_cas32(&latch->taken, &no, 1);
 }
 
-static inline void latch_take(struct latch *latch)
+GLOCK__INLINE void latch_take(struct latch *latch)
 {
 	if (!latch_try(latch))
 		glock__latch_slow(latch);
 }
 
 /* Not touched after the store: by then whoever waited for its holder may have freed it. */
-static inline void latch_drop(struct latch *latch)
+GLOCK__INLINE void latch_drop(struct latch *latch)
 {
 	bool sleepers = atom_load32(&latch->sleepers);
 

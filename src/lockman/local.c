@@ -373,7 +373,7 @@ static bool one_cpu(void)
 #define LOOK_NS 1000000000ll /* how often that is looked for */
 
 /* Whether the file was taken away or replaced: who opens the space now is in another one than we. */
-__attribute__((cold)) static void look_for_file(struct local *l)
+GLOCK__COLD static void look_for_file(struct local *l)
 {
 	if (!glock__local_still_there(l) || __atomic_exchange_n(&l->gone, true, __ATOMIC_ACQ_REL))
 		return;

@@ -32,7 +32,7 @@ static uint32_t find_place(const struct local *l, const struct glock__lm_lock *l
 	return place;
 }
 
-__attribute__((cold)) static int more_room(struct local *l)
+GLOCK__COLD static int more_room(struct local *l)
 {
 	uint32_t room = l->room ? 2 * l->room : 8;
 	uint32_t *index;

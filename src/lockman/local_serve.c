@@ -38,7 +38,7 @@ static void deliver(struct local *l, const struct glock__table_event *ev, unsign
 }
 
 /* Grants that come after a death are kept back until what it left is in order, and then no more. */
-__attribute__((cold)) static void set_blocked(struct local *l, bool blocked)
+GLOCK__COLD static void set_blocked(struct local *l, bool blocked)
 {
 	__atomic_store_n(&l->blocked, blocked, __ATOMIC_RELAXED);
 	if (blocked)

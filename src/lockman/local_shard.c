@@ -66,9 +66,9 @@ static int lock_until(pthread_mutex_t *mutex, int64_t until)
 }
 
 /* It is not to be had at once. If it takes long: who has it? */
-__attribute__((cold)) static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex,
-						const uint32_t *owner, enum patience patience,
-						const char *what)
+GLOCK__COLD static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex,
+				      const uint32_t *owner, enum patience patience,
+				      const char *what)
 {
 	int64_t now, tell;
 	int err = EBUSY;
@@ -130,7 +130,7 @@ static int make_table(struct local *l, unsigned int shard)
 }
 
 /* The table of a dead process, or one that is to be made. */
-__attribute__((cold)) static int put_right(struct local *l, unsigned int shard, int err)
+GLOCK__COLD static int put_right(struct local *l, unsigned int shard, int err)
 {
 	struct shard *s = &l->head->shard[shard];
 

@@ -83,6 +83,46 @@ struct sim__message *sim__to_node(struct glock__sim *sim, enum sim__kind kind, u
 	return sim__send(sim, kind, node, lock, sim->now + delay(sim));
 }
 
+/* Takes it out. */
+static struct sim__message take(struct glock__sim *sim, size_t at)
+{
+	struct sim__message m = sim->messages[at];
+
+	memmove(&sim->messages[at], &sim->messages[at + 1],
+		(--sim->n - at) * sizeof(*sim->messages));
+	return m;
+}
+
+static size_t find(const struct glock__sim *sim, unsigned int node, enum glock__sim_to to,
+		   const struct sim__lock *lock)
+{
+	size_t i = 0;
+
+	while (i < sim->n &&
+	       (sim->messages[i].node != node || sim__to(&sim->messages[i]) != to ||
+		(lock && (sim->messages[i].kind != SIM__REPLY || sim->messages[i].lock != lock))))
+		i++;
+	return i;
+}
+
+/* Messages lie in the order of sending. */
+void sim__hurry(struct sim__node *nd, struct sim__lock *lock)
+{
+	struct glock__sim *sim = nd->sim;
+	struct sim__message m;
+	size_t i;
+
+	while ((i = find(sim, nd->index, GLOCK__SIM_MASTER, NULL)) < sim->n) {
+		m = take(sim, i);
+		sim__master(sim, &m);
+	}
+	i = find(sim, nd->index, GLOCK__SIM_NODE, lock);
+	if (i == sim->n)
+		return;
+	m = take(sim, i);
+	sim__arrive(nd, &m);
+}
+
 static void drop(struct glock__sim *sim, bool (*which)(const struct sim__message *, const void *),
 		 const void *arg)
 {
@@ -232,12 +272,11 @@ uint64_t glock__sim_sent(const struct glock__sim *sim)
 void glock__sim_deliver(struct glock__sim *sim, size_t i)
 {
 	size_t at = in_order(sim, nth(sim, i));
-	struct sim__message m = sim->messages[at];
+	struct sim__message m;
 
-	if (due(sim, &m) > sim->now)
-		sim->now = due(sim, &m);
-	memmove(&sim->messages[at], &sim->messages[at + 1],
-		(--sim->n - at) * sizeof(*sim->messages));
+	if (due(sim, &sim->messages[at]) > sim->now)
+		sim->now = due(sim, &sim->messages[at]);
+	m = take(sim, at);
 	if (sim__to(&m) == GLOCK__SIM_NODE)
 		sim__arrive(&sim->nodes[m.node], &m);
 	else

@@ -29,13 +29,16 @@ struct glock__sim_params {
 	int64_t notice;               /* from a death until the others know */
 	int64_t recovery;             /* from then until they may go on */
 	unsigned int refuse;          /* one request of so many fails with -ENOMEM; 0: none */
-	bool unfair;                  /* a new lock waits behind conversions, as the DLM has it */
+	unsigned int at_once; /* one request of so many finds its master on its node; 0: none */
+	bool unfair;          /* a new lock waits behind conversions, as the DLM has it */
 	/* For whoever watches; any may be NULL. Of requests for a mode: */
 	void *watcher;
 	void (*on_arrival)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode,
 			   uint32_t flags); /* at the master */
 	void (*on_decision)(void *watcher, unsigned int node, struct glock__lm_lock *lk,
 			    int status); /* by the master; also of those to give back */
+	/* A request is about to be made; others may do things meanwhile. */
+	void (*on_call)(void *watcher, unsigned int node);
 	/* Before a node leaves: to wait until nothing that arrived is under way in the library. */
 	void (*on_leave)(void *watcher, unsigned int node);
 	/* Right before the node is told. */

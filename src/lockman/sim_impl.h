@@ -82,6 +82,8 @@ struct glock__sim {
 
 struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
 			       struct sim__lock *lock, int64_t at);
+/* What it sent until now arrives, and the reply to the lock's request if there is one already. */
+void sim__hurry(struct sim__node *nd, struct sim__lock *lock);
 /* From a node, in order; to one, in any. */
 struct sim__message *sim__to_master(struct sim__node *nd, enum sim__kind kind,
 				    struct sim__lock *lock);

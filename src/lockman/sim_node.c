@@ -38,6 +38,8 @@ static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	struct sim__lock *lock;
 	struct sim__message *m;
 
+	if (nd->sim->p.on_call)
+		nd->sim->p.on_call(nd->sim->p.watcher, nd->index);
 	if (!nd->joined)
 		return -ENODEV;
 	lock = find_lock(nd, lk);
@@ -61,6 +63,8 @@ static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	m->has_lvb = flags & GLOCK__LKF_VALBLK;
 	if (m->has_lvb)
 		memcpy(m->lvb, glock__lm_lvb(lk), sizeof(m->lvb));
+	if (nd->sim->p.at_once && !glock__sim_random(nd->sim, nd->sim->p.at_once))
+		sim__hurry(nd, lock);
 	return 0;
 }
 

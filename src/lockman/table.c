@@ -92,7 +92,7 @@ static struct lock *lock_new(struct glock__table *t, struct res *res, const stru
 	return lock;
 }
 
-__attribute__((cold)) static int no_memory(struct glock__table *t)
+GLOCK__COLD static int no_memory(struct glock__table *t)
 {
 	glock__table_rollback(t);
 	return -ENOSPC;
@@ -140,9 +140,9 @@ __attribute__((noinline)) static int request(struct glock__table *t,
 }
 
 /* The conversion failed: the lock stays granted, in its old mode and in its old place. */
-__attribute__((cold)) static struct work refuse_conversion(struct glock__table *t, struct res *res,
-							   struct lock *lock, int status,
-							   struct glock__table_event *event)
+GLOCK__COLD static struct work refuse_conversion(struct glock__table *t, struct res *res,
+						 struct lock *lock, int status,
+						 struct glock__table_event *event)
 {
 	const int8_t mode = lock->rq;
 

@@ -123,8 +123,8 @@ static void work_converters(struct glock__table *t, struct work *w, struct res *
 }
 
 /* The conversion that gave way may be granted now; if not, it queues up behind the others. */
-__attribute__((cold)) static void work_self(struct glock__table *t, struct work *w, struct res *res,
-					    struct glock__table_event *event)
+GLOCK__COLD static void work_self(struct glock__table *t, struct work *w, struct res *res,
+				  struct glock__table_event *event)
 {
 	struct lock *lock = lock_at(t, w->self);
 
@@ -238,7 +238,7 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 }
 
 /* What is left is to be found in the table: the step ends here. */
-__attribute__((cold)) static void leave_work(struct glock__table *t, const struct work *w)
+GLOCK__COLD static void leave_work(struct glock__table *t, const struct work *w)
 {
 	put(t, &t->work.res, w->res);
 	put(t, &t->work.cursor, w->cursor);

@@ -19,6 +19,18 @@ def follow(seconds, *options):
     )
 
 
+def read_until(p, done):
+    """What it says, which ends with that, or with its time."""
+    seen = line = "\n"
+    while line and not done(seen):
+        line = p.stdout.readline()
+        seen += line
+    p.terminate()
+    seen += p.stdout.read()
+    p.wait(timeout=SLOW)
+    return seen
+
+
 def events_come_while_somebody_looks():
     a, b = Node("s"), Node("s")
     a.do("cached 6 50 EX")
@@ -63,8 +75,7 @@ def every_grant_is_an_event_of_cached_locks_too():
     wait_for(lambda: by_the_queue(a))
     for _ in range(3):
         a.do("cached 4 5 EX")
-    p.terminate()
-    seen = p.communicate(timeout=SLOW)[0]
+    seen = read_until(p, lambda text: text.count("dequeue EX") == 15)
     for number in range(5):
         for what in ("queue EX", "promote EX", "dequeue EX"):
             n = len(re.findall(r": 254,0 glock 4:%d %s\n" % (number, what), seen))
@@ -92,11 +103,12 @@ def who_comes_later_is_followed_too():
     wait_for(lambda: by_the_queue(b))
     a.do("cached 6 5 EX")
     b.do("cached 4 5 EX")
-    time.sleep(0.2)
-    p.terminate()
-    seen = p.communicate(timeout=SLOW)[0]
-    for node, number in ((a, 6), (b, 4)):
-        assert re.search(r"node-%d .*gfs2_promote: 254,0 glock %d:" % (node.pid, number), seen), seen
+
+    def both(text):
+        return all(re.search(r"node-%d .*gfs2_promote: 254,0 glock %d:" % (node.pid, number), text)
+                   for node, number in ((a, 6), (b, 4)))
+    seen = read_until(p, both)
+    assert both(seen), seen
     a.end(), b.end()
 
 

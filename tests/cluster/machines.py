@@ -9,6 +9,7 @@ loopback, on which all are equal: a machine that is stopped stops nobody else's 
 Everything is in one folder, which goes when the cluster does. Packages are the caller's business.
 """
 
+import bisect
 import concurrent.futures
 import filecmp
 import glob
@@ -225,7 +226,7 @@ class Cluster:
             "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1",
             "-m", str(self.memory), "-nodefaults", "-no-reboot", "-display", "none",
             "-kernel", kernel, "-initrd", self._path("initrd.gz"), "-append",
-            "console=ttyS0 quiet loglevel=3 mitigations=off random.trust_cpu=on panic=1 "
+            "console=ttyS0 quiet loglevel=3 mitigations=off random.trust_cpu=on panic=1 nokaslr "
             f"machine={n}",
             "-serial", f"file:{self._path(f'console{n}')}",
             "-qmp", f"unix:{self._path(f'qmp{n}')},server=on,wait=off",
@@ -269,7 +270,11 @@ class Cluster:
 
     def _disconnect(self, n):
         self.connections[n].terminate()
-        self.connections[n].wait()
+        try:
+            self.connections[n].wait(10)
+        except subprocess.TimeoutExpired:
+            self.connections[n].kill()
+            self.connections[n].wait()
 
     def up(self, file_systems=True):
         """Boots all, joins them to the cluster, and mounts an OCFS2 and a GFS2."""
@@ -334,8 +339,9 @@ class Cluster:
         self.qemu[n].send_signal(signal.SIGCONT)
 
     def qmp(self, n, command, **arguments):
-        """A command to the emulator of a machine."""
+        """A command to the emulator of a machine; its answer."""
         with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(20)
             s.connect(self._path(f"qmp{n}"))
             f = s.makefile("rw")
             f.readline()
@@ -348,6 +354,38 @@ class Cluster:
                     answer = json.loads(f.readline())
                 if "error" in answer:
                     raise Trouble(f"node{n}: {answer}")
+        return answer["return"]
+
+    def state_of(self, n):
+        """What a machine that does not answer is doing, as its emulator sees it: in words."""
+        if not self.runs(n):
+            return f"QEMU ended with {self.qemu[n].returncode}"
+        with open(self._path(f"console{n}"), errors="replace") as f:
+            told = [f.read()[-2000:].strip()]
+        try:
+            told.append(f"the emulator says {self.qmp(n, 'query-status')}")
+            places = []
+            for _ in range(5):
+                registers = self.qmp(n, "human-monitor-command", **{"command-line": "info registers"})
+                places.append((int(re.search(r"RIP=([0-9a-f]+)", registers).group(1), 16), "HLT=1" in registers))
+                time.sleep(0.2)
+            symbols = self._symbols(n)
+            told += [f"at {place:x}{symbols(place)}{', halted' if halted else ''}" for place, halted in places]
+        except (OSError, ValueError, Trouble) as trouble:
+            told.append(f"the emulator does not answer: {trouble}")
+        return "\n".join(told)
+
+    def _symbols(self, n):
+        """What is where in the kernel, by another machine's: without KASLR it is at the same place in all."""
+        for other in self.numbers:
+            try:
+                lines = self.run(other, "cat /proc/kallsyms", timeout=60).splitlines() if other != n else []
+            except Trouble:
+                continue
+            if lines:
+                known = sorted((int(at, 16), " " + name) for at, _, name, *_ in map(str.split, lines))
+                return lambda place: known[bisect.bisect(known, (place + 1,)) - 1][1]
+        return lambda place: ""
 
     def link(self, n, up):
         """Its cable between the machines is pulled, or put back; ssh goes another way."""

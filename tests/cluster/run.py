@@ -10,10 +10,15 @@ comment: the figures. Functions that say takes_long run where they are asked for
   --but=TEST,...  all but those
   --again         what fails is tried once more, on machines booted anew, and has failed if it fails there,
                   too: emulated machines on a machine that does other things do stumble. Both is told.
+  --within=SECONDS  what has not begun by then has failed
   --keep          the cluster stays up until Enter is pressed
   --soak=SECONDS  the tests are done again and again, in random order, for that long
+
+A machine that does not answer any more is told of, with what it was doing, and the tests that are left go on
+with machines booted anew; unless three clusters in a row were of no use at all.
 """
 
+import contextlib
 import glob
 import importlib
 import os
@@ -26,7 +31,10 @@ import traceback
 from clients import make_whole
 from machines import Cluster, Trouble
 
-LONGEST = 600  # seconds: a test that takes so long hangs
+LONGEST = 300  # seconds: a test that takes so long hangs, and so does its end after each AT_END more
+AT_END = 30
+ANSWER = 20  # a machine that takes so long for nothing, twice, answers no more
+USELESS = 3  # so many clusters in a row on which not even a test began, and no more are booted
 TOKEN = 10.0  # seconds until corosync gives a machine up: file systems keep emulated ones busy
 TOKEN_LAST = 4.0  # where that is what is waited for
 
@@ -50,8 +58,19 @@ def say(text):
         print("# " + line, flush=True)
 
 
-def hangs(*_):
-    raise Trouble(f"no end after {LONGEST} s")
+@contextlib.contextmanager
+def limited(seconds):
+    """Trouble in what takes longer, and again in what it does then to clean up."""
+    def hangs(*_):
+        raise Trouble(f"no end after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, hangs)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AT_END)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def ended(number, _):
@@ -88,87 +107,137 @@ class Report:
             say(f"FAILED, and is tried once more: {label}")
 
 
-def boot(cluster, report, final, file_systems):
-    began = time.monotonic()
-    label = "three machines form a cluster" + ("" if file_systems else ", without file systems")
-    try:
-        cluster.up(file_systems)
-    except Trouble as trouble:
-        report.not_passed(label, trouble, final)
-        return False
-    report.passed(label)
-    say(f"{time.monotonic() - began:.0f} s, Linux {cluster.run(1, 'uname -r').strip()}")
-    say("ssh -F " + cluster._path("ssh_config") + " node1")
-    return True
-
-
 def last_words(cluster):
     """What the daemons of each machine said, for whoever asks why."""
     for n in cluster.numbers:
         try:
             say(f"node{n}:")
-            say(cluster.run(n, "tail -n 15 /run/dlm_controld.log /run/corosync.log", timeout=20, check=False))
+            say(cluster.run(n, "tail -n 15 /run/dlm_controld.log /run/corosync.log", timeout=ANSWER, check=False))
         except Trouble as trouble:
             say(trouble)
 
 
-def on_a_cluster(chosen, file_systems, build, report, final, keep=False):
-    """Those that failed; None: the machines did not come up."""
-    failed = []
-    with Cluster(token=TOKEN if file_systems else TOKEN_LAST) as cluster:
-        if not boot(cluster, report, final, file_systems):
-            return None
-        for one in chosen:
-            label, function, _ = one
-            began = time.monotonic()
-            signal.alarm(LONGEST)
-            try:
-                for n in [] if file_systems else make_whole(cluster, build):
+def answers(cluster, n, command):
+    for _ in range(2):
+        try:
+            cluster.run(n, command, timeout=ANSWER)
+            return True
+        except Trouble as trouble:
+            why = trouble
+    say(f"node{n} does not answer: {why}\n{cluster.state_of(n)}")
+    return False
+
+
+def is_sound(cluster, file_systems):
+    """All machines answer. Where there are file systems, none has lost its power, as they do not come back."""
+    for n in cluster.numbers:
+        if cluster.runs(n):
+            cluster.resume(n)  # whatever a test that failed has left
+    if not file_systems:
+        return all([answers(cluster, n, "true") for n in cluster.numbers if cluster.runs(n)])
+    mounted = "grep -q ' /mnt/ocfs2 ' /proc/mounts && grep -q ' /mnt/gfs2 ' /proc/mounts"
+    return all([cluster.runs(n) and answers(cluster, n, mounted) for n in cluster.numbers])
+
+
+class Clusters:
+    """One after the other, and what is tested on them."""
+
+    def __init__(self, build, report, within=None):
+        self.build, self.report = build, report
+        self.end = time.monotonic() + within if within else float("inf")
+        self.useless = self.tested = 0
+
+    def on_each(self, chosen, final, keep=False):
+        """On one for those that want it whole, then on one for those that do not leave it so; which failed."""
+        failed = []
+        for last in (False, True):
+            group = [one for one in chosen if one[2] == last]
+            if group:
+                failed += self.on_one(iter(group), not last, final, keep)
+        return failed
+
+    def on_one(self, chosen, file_systems, final, keep=False):
+        """On one, and on more where machines of it do not answer any more; which failed."""
+        failed, one = [], next(chosen, None)
+        while one and self.may_go_on():
+            before = self.tested
+            with Cluster(token=TOKEN if file_systems else TOKEN_LAST) as cluster:
+                if self.boot(cluster, file_systems):
+                    while one and self.may_go_on() and is_sound(cluster, file_systems):
+                        if not self.test(cluster, one, file_systems, final):
+                            failed.append(one)
+                        one = next(chosen, None)
+                if keep and not one:
+                    input("# the cluster is up; Enter ends it\n")
+            self.useless = self.useless + 1 if self.tested == before else 0
+        for label, *_ in [one, *chosen] if one else []:
+            self.report.not_passed(label, "it was not run: " + self.why_not(), True)
+        return failed
+
+    def may_go_on(self):
+        return time.monotonic() < self.end and self.useless < USELESS
+
+    def why_not(self):
+        return "the time is up" if time.monotonic() >= self.end else f"{USELESS} clusters in a row were of no use"
+
+    def boot(self, cluster, file_systems):
+        began = time.monotonic()
+        label = "three machines form a cluster" + ("" if file_systems else ", without file systems")
+        try:
+            with limited(LONGEST):
+                cluster.up(file_systems)
+                kernel = cluster.run(1, "uname -r").strip()
+        except Trouble as trouble:
+            self.report.not_passed(label, trouble, self.useless + 1 >= USELESS)
+            return False
+        self.report.passed(label)
+        say(f"{time.monotonic() - began:.0f} s, Linux {kernel}")
+        say("ssh -F " + cluster._path("ssh_config") + " node1")
+        return True
+
+    def test(self, cluster, one, file_systems, final):
+        label, function, _ = one
+        began, passed = time.monotonic(), False
+        self.tested += 1
+        try:
+            with limited(LONGEST * (4 if hasattr(function, "takes_long") else 1)):
+                for n in [] if file_systems else make_whole(cluster, self.build):
                     say(f"node{n} was not in the cluster and has been brought back")
-                report.passed(label, function(cluster, build))
-            except Exception:  # whatever it is, the next test goes on
-                failed.append(one)
-                report.not_passed(label, traceback.format_exc(), final)
-                last_words(cluster)
-            signal.alarm(0)
-            say(f"{time.monotonic() - began:.0f} s")
-        if keep:
-            input("# the cluster is up; Enter ends it\n")
-    return failed
+                told = function(cluster, self.build)
+            self.report.passed(label, told)
+            passed = True
+        except Exception:  # whatever it is, the next test goes on
+            self.report.not_passed(label, traceback.format_exc(), final)
+            last_words(cluster)
+        say(f"{time.monotonic() - began:.0f} s")
+        return passed
 
 
-def on_clusters(chosen, build, report, final, keep=False):
-    """The same: one for those that want it whole, and one for those that do not leave it so."""
-    failed = []
-    for last in (False, True):
-        group = [one for one in chosen if one[2] == last]
-        if group:
-            left = on_a_cluster(group, not last, build, report, final, keep)
-            failed += group if left is None else left
-    return failed
+def option(name):
+    """--NAME=SECONDS, or 0."""
+    return sum(int(a.split("=")[1]) for a in sys.argv if a.startswith(f"--{name}="))
 
 
 def main():
     keep = "--keep" in sys.argv
-    soak = sum(int(a.split("=")[1]) for a in sys.argv if a.startswith("--soak="))
     arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     if not arguments:
         sys.exit(__doc__)
     build, report = os.path.abspath(arguments[0]), Report()
     but = [word for a in sys.argv if a.startswith("--but=") for word in a[6:].split(",")]
     chosen = list(tests(arguments[1:], but, "--all" in sys.argv))
-    again = "--again" in sys.argv
-    signal.signal(signal.SIGALRM, hangs)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ended)
-    if soak:
+    clusters = Clusters(build, report, option("within"))
+    if soak := option("soak"):
         # what ends parts of the cluster does so without file systems, and then so do all
         file_systems = not any(last for *_, last in chosen)
-        on_a_cluster(again_and_again(chosen, soak), file_systems, build, report, True, keep)
+        clusters.on_one(again_and_again(chosen, soak), file_systems, True, keep)
     else:
-        failed = on_clusters(chosen, build, report, not again, keep)
+        again = "--again" in sys.argv
+        failed = clusters.on_each(chosen, not again, keep)
         if again and failed:
-            on_clusters(failed, build, report, True)
+            clusters.on_each(failed, True)
     print(f"1..{report.number}", flush=True)
     sys.exit(report.failed != 0)
 

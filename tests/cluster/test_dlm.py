@@ -16,7 +16,7 @@ def judge(cluster, build, lockspace, nodes, requests, *options):
 
 def judgement(judges):
     try:
-        output = [one.communicate(timeout=600)[0] for one in judges]
+        output = [one.communicate(timeout=250)[0] for one in judges]
     finally:
         for one in judges:
             one.kill()

@@ -12,6 +12,7 @@ import time
 from clients import leave
 
 LAST = True  # it ends the cluster and begins it anew
+LATE = True  # with another token: the page's
 
 # As the units of Debian's packages do it: started is who answers, and dlm_controld may refuse to stop.
 SYSTEMCTL = """#!/bin/sh

@@ -119,12 +119,12 @@ def left_behind(client, when):
     return losses and not client.ops(losses[-1], when)
 
 
-def none_overlap_but(them, victim, until=float("inf")):
-    """Two were in there at a time only if one of them is the one that the others do not count in."""
-    named = {client.name: client for client in them}
+def none_overlap_but(them, victims, until=float("inf")):
+    """Two were in there at a time only if one of them is of the node that the others do not count in."""
+    named, out = {client.name: client for client in them}, {victim.name for victim in victims}
     for client in them:
         wrong = [(when, who) for when, who in client.met()
-                 if (victim.name not in (client.name, who) or when >= until)
+                 if (len(out & {client.name, who}) != 1 or when >= until)
                  and not (who in named and left_behind(named[who], when))]
         assert not wrong, (wrong, *(c.text() for c in them))
 
@@ -201,7 +201,7 @@ def lose_and_return(cluster, build, command):
         rejoin(cluster, build, 3)
         back = when_back(victim, when)
         assert victim.nq(4)[0] > token, victim.text()
-        none_overlap_but(them, victim, back)
+        none_overlap_but(them, [victim], back)
     finally:
         end(them)
     return said
@@ -214,6 +214,28 @@ def test_dlm_controld_killed(cluster, build):
 def test_corosync_restarted(cluster, build):
     """As systemctl does it: it says goodbye, and dlm_controld ends without it."""
     return lose_and_return(cluster, build, "pkill -x corosync; while pgrep -x corosync >/dev/null; do sleep 0.1; done")
+
+
+def test_two_programs_of_a_node_lose_it_and_return(cluster, build):
+    """Each for itself, in whatever order: no one of them takes the other for a user of a lockspace that is no more."""
+    them = clients(cluster, build)
+    them.append(Client(cluster, build, 3, name="node3b").ready())
+    both = them[2:]
+    try:
+        start_loops(them, 3)
+        when = time.monotonic()
+        cluster.run(3, "pkill -x corosync; while pgrep -x corosync >/dev/null; do sleep 0.1; done")
+        for victim in both:
+            victim.expect("log lockspace", 180, when)
+            victim.expect("error 3 -5", 60, when)
+        rejoin(cluster, build, 3)
+        back = [when_back(victim, when) for victim in both]
+        for client in them:
+            client.expect("op 3", 60, max(back))
+        none_overlap_but(them, both, min(back))
+    finally:
+        end(them)
+    return f"back {back[0] - when:.1f} s and {back[1] - when:.1f} s after"
 
 
 def test_paused_node_is_refused_by_storage(cluster, build):
@@ -243,7 +265,7 @@ def test_paused_node_is_refused_by_storage(cluster, build):
         assert not victim.find("sync", when), victim.text()
         them[0].ask("dq 4")
         others = bring_back(cluster, build)
-        none_overlap_but(them, victim, when_back(victim, when))
+        none_overlap_but(them, [victim], when_back(victim, when))
     finally:
         end(them)
     return (f"taken over {taken - paused:.1f} s after it stopped; late write refused; overlap: it went on for "
@@ -265,7 +287,7 @@ def test_link_cut_and_mended(cluster, build):
         cluster.run(1, "i=0; until corosync-quorumtool -s | grep -q '^Total votes: *3$'; do "
                        "i=$((i + 1)); [ $i -lt 100 ] || break; sleep 0.2; done")
         others = bring_back(cluster, build)
-        none_overlap_but(them, victim, when_back(victim, when))
+        none_overlap_but(them, [victim], when_back(victim, when))
     finally:
         cluster.link(3, True)
         end(them)
@@ -324,7 +346,7 @@ def test_node_killed(cluster, build):
         # what it waited for goes to who asks next
         others[1].ask("dq 5")
         assert others[0].nq(5)[1] == 0, others[0].text()
-        none_overlap_but(others, victim)
+        none_overlap_but(others, [victim])
         cluster.reboot(3)
         back = Client(cluster, build, 3, name="node3").ready()
         them.append(back)

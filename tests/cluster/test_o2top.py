@@ -12,7 +12,7 @@ import time
 LATE = True  # its last test cuts a machine's power
 NODES = ("node1", "node2", "node3")
 BOTH = ("ocfs2", "gfs2")
-LONG = 240  # seconds for what takes a few where nobody else wants the processors
+LONG = 150  # seconds for what takes a few where nobody else wants the processors
 INSTANCES = "ls /sys/kernel/debug/tracing/instances"
 
 

@@ -4,8 +4,8 @@
 import os
 import subprocess
 
-# Times a conversion through the device; 1.3 is the aim. 1.9 in a release build, see docs/benchmarks.md;
-# the one that tests run has assertions in it.
+# Times a conversion through the device. At most 1.3 in a release build, see docs/benchmarks.md; the one
+# that tests run has assertions in it.
 MISS_AT_MOST = 2.9
 SECONDS = 6
 

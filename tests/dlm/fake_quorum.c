@@ -23,6 +23,7 @@ struct model_v1 {
 struct change {
 	bool of_nodes;
 	int quorate;
+	uint64_t seq;
 	uint32_t list[3][NODES], n[3];
 };
 
@@ -30,7 +31,7 @@ static struct change changes[CHANGES];
 static int n_changes, quorate = 1, connections;
 static struct model_v1 model;
 static void *context;
-static uint64_t current;
+static uint64_t current, seq = 1;
 static int pipes[2] = {-1, -1};
 
 static void take(struct change *c, int i, const uint32_t *list)
@@ -43,10 +44,15 @@ void fake_quorum_nodes(const uint32_t *members, const uint32_t *joined, const ui
 {
 	struct change *c = &changes[n_changes++];
 
-	*c = (struct change){.of_nodes = true};
+	*c = (struct change){.of_nodes = true, .seq = seq};
 	take(c, 0, members);
 	take(c, 1, joined);
 	take(c, 2, left);
+}
+
+void fake_quorum_ring(uint64_t now)
+{
+	seq = now;
 }
 
 void fake_quorum_quorate(int now)
@@ -123,6 +129,7 @@ int quorum_dispatch(uint64_t handle, int types)
 	for (int i = 0; i < n_changes; i++) {
 		struct change *c = &changes[i];
 
+		ring.seq = c->seq;
 		if (c->of_nodes)
 			model.nodes(handle, ring, c->n[0], c->list[0], c->n[1], c->list[1], c->n[2],
 				    c->list[2]);

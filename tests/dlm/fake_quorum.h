@@ -7,6 +7,8 @@
 
 /* A change of members; lists end with 0. It is told when somebody looks. */
 void fake_quorum_nodes(const uint32_t *members, const uint32_t *joined, const uint32_t *left);
+/* The ring of the changes from now on. */
+void fake_quorum_ring(uint64_t seq);
 void fake_quorum_quorate(int quorate);
 /* corosync ends, and is there again. */
 void fake_quorum_break(void);

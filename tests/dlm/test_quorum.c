@@ -59,6 +59,39 @@ static void who_is_apart(void **state)
 	}
 }
 
+/* As three real machines were told when a ring gave way to the next one: the first two, and the third, which had stood still. */
+static void lists_that_were_lost(void **state)
+{
+	static const struct {
+		const char *what;
+		uint64_t before, now;
+		uint32_t joined[2];
+		bool apart;
+	} rings[] = {
+	    {"who stood still", 0x45, 0x51, {0}, true},
+	    {"the others", 0x49, 0x51, {3}, false},
+	    {"a ring gave way, nobody was away", 0x45, 0x4d, {0}, false},
+	    {"a token was lost, nobody was away", 0x45, 0x49, {0}, false},
+	    {"others come and go", 0x45, 0x61, {3}, false},
+	};
+	static const uint32_t all[] = {1, 2, 3, 0}, none[] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rings); i++) {
+		fake_quorum_ring(rings[i].before);
+		fake_quorum_nodes(all, rings[i].joined, none);
+		assert_true(glock__quorum_there(&q));
+		glock__quorum_apart(&q);
+		fake_quorum_ring(rings[i].now);
+		fake_quorum_nodes(all, rings[i].joined, none);
+		assert_true(glock__quorum_there(&q));
+		if (glock__quorum_apart(&q) != rings[i].apart)
+			fail_msg("%s", rings[i].what);
+	}
+	/* of the first one nobody knows how many there were */
+	assert_false(glock__quorum_missed_a_ring(0, 0x51));
+}
+
 /* Between two looks; whoever had quorum then may have what we had. */
 static void a_moment_without_quorum(void **state)
 {
@@ -93,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(who_is_apart, setup, teardown),
+	    cmocka_unit_test_setup_teardown(lists_that_were_lost, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_moment_without_quorum, setup, teardown),
 	    cmocka_unit_test_setup_teardown(corosync_ends_and_comes_back, setup, teardown),
 	};

@@ -140,7 +140,7 @@ static void ops_dropping_the_spinlock(void **state)
 
 static void drop_bit_lock(struct glock *gl)
 {
-	gl_take(gl);
+	glock__lock_take(&gl->lock);
 	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 	glock__lock_drop(&gl->lock);
 }

@@ -100,11 +100,12 @@ static void stats_first_request_has_no_interval(void **state)
 
 	(void)state;
 	assert_int_equal(glock__type_stats_init(&ts, 10, 2, cpu_0, NULL), 0);
-	glock__stats_request(&s, &ts, 2, &stamp, 5000, true, 0);
+	glock__stats_request(&s, &ts, 2, &stamp,
+			     &(struct glock__stats_asked){.at = 5000, .first = true});
 	assert_int_equal(stamp, 5000);
 	assert_int_equal(s.v[GLOCK__SIRT], 0);
 	assert_int_equal(s.v[GLOCK__DCOUNT], 1);
-	glock__stats_request(&s, &ts, 2, &stamp, 5800, false, 0);
+	glock__stats_request(&s, &ts, 2, &stamp, &(struct glock__stats_asked){.at = 5800});
 	assert_int_equal(stamp, 5800);
 	assert_int_equal(s.v[GLOCK__SIRT], 100);
 	assert_int_equal(s.v[GLOCK__SIRTVAR], 200);
@@ -118,6 +119,37 @@ static void stats_first_request_has_no_interval(void **state)
 	cpu = glock__type_stats_read(&ts, 3, 0);
 	assert_int_equal(cpu.v[GLOCK__DCOUNT], 0);
 	glock__type_stats_free(&ts);
+}
+
+/* A request and its reply at once: as one after the other. */
+static void stats_trip_is_both(void **state)
+{
+	const struct glock__stats_asked asked[] = {
+	    {.at = 1000, .first = true, .queued = 1}, {.at = 9000, .queued = 3}, {.at = 9500}};
+	struct glock__stats one = {{0}}, two = {{0}}, cpu;
+	struct glock__type_stats a, b;
+	int64_t stamp_one = 0, stamp_two = 0;
+
+	(void)state;
+	assert_int_equal(glock__type_stats_init(&a, 10, 1, NULL, NULL), 0);
+	assert_int_equal(glock__type_stats_init(&b, 10, 1, NULL, NULL), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		int64_t now = asked[i].at + 100 * (i + 1), rtt;
+
+		glock__stats_request(&two, &b, 2, &stamp_two, &asked[i]);
+		rtt = glock__stats_reply(&two, &b, 2, stamp_two, now, i == 1);
+		assert_int_equal(glock__stats_trip(&one, &a, 2, &stamp_one, &asked[i], now, i == 1),
+				 rtt);
+		assert_int_equal(rtt, 100 * (i + 1));
+		assert_int_equal(stamp_one, asked[i].at);
+	}
+	assert_int_equal(one.v[GLOCK__QCOUNT], 4);
+	assert_true(one.v[GLOCK__SRTT] && one.v[GLOCK__SRTTB] && one.v[GLOCK__SIRT]);
+	assert_memory_equal(&one, &two, sizeof(one));
+	cpu = glock__type_stats_read(&a, 2, 0);
+	assert_memory_equal(&cpu, &one, sizeof(one));
+	glock__type_stats_free(&a);
+	glock__type_stats_free(&b);
 }
 
 static void stats_reply_goes_to_its_pair(void **state)
@@ -177,7 +209,8 @@ static void *wander(void *arg)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		glock__stats_queued(&own, ts, 1, 1);
-		glock__stats_request(&own, ts, 1, &stamp, stamp + 64, false, 0);
+		glock__stats_request(&own, ts, 1, &stamp,
+				     &(struct glock__stats_asked){.at = stamp + 64});
 		glock__stats_reply(&own, ts, 1, stamp, stamp + 64, true);
 	}
 	return NULL;
@@ -234,6 +267,7 @@ int main(void)
 	    cmocka_unit_test(stats_extremes),
 	    cmocka_unit_test(stats_step_change),
 	    cmocka_unit_test(stats_first_request_has_no_interval),
+	    cmocka_unit_test(stats_trip_is_both),
 	    cmocka_unit_test(stats_reply_goes_to_its_pair),
 	    cmocka_unit_test(stats_new_glock_inherits),
 	    cmocka_unit_test(stats_exact_with_wandering_threads),

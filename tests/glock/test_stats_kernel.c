@@ -220,7 +220,8 @@ static void request(const struct line *l)
 
 	if (!first && !gl->stamp)
 		guess_stamp(gl, l);
-	glock__stats_request(&gl->stats, &ts, l->type, &gl->stamp, l->time, first, 0);
+	glock__stats_request(&gl->stats, &ts, l->type, &gl->stamp,
+			     &(struct glock__stats_asked){.at = l->time, .first = first});
 	starts += first;
 }
 

@@ -84,7 +84,7 @@ struct result {
 static const char *const kind_names[EV_KINDS] = {
     [EV_QUEUE] = "queue", [EV_DEQUEUE] = "dequeue",  [EV_PROMOTE] = "promote",
     [EV_STATE] = "state", [EV_DEMOTE] = "demote_rq", [EV_REPLY] = "lock_time",
-    [EV_PUT] = "put",
+    [EV_PUT] = "put",     [EV_REQUEST] = "request",
 };
 
 /* Differences of class d are these only: beside D, or left over when no demote is wanted any more. */

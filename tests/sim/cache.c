@@ -121,6 +121,14 @@ void cache_use(struct client *c)
 
 	if (cache_lost(w, c->node))
 		return;
+	if (!gl_type(c->gl)->ops.inval) { /* nothing is cached that could not be dropped */
+		if (w->disk[c->g] != w->truth[c->g])
+			trouble("glock %u covers %ld, and not %ld", c->g, w->disk[c->g],
+				w->truth[c->g]);
+		if (glock_mode_of(&c->gh) == GLOCK_EX)
+			w->disk[c->g] = ++w->truth[c->g];
+		return;
+	}
 	if (!(cache->bits & GLOCK__METADATA)) {
 		cache->value = w->disk[c->g];
 		cache->bits |= may & (GLOCK__METADATA | GLOCK__DATA);

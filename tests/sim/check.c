@@ -26,12 +26,15 @@ static bool somebody_passes(struct world *w, const struct glock *gl)
 /* With no change in flight and no work to come, nobody waits in vain. */
 static void check_waiters(struct glock *gl)
 {
+	struct glock__self *self = glock__self(), had = *self;
 	struct glock__holder *gh;
 
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || !is_free(&gl_space(gl)->work.lock) ||
 	    glock__work_queued(gl) || somebody_passes(world_current, gl))
 		return;
 	glock__lock_take(&gl->lock);
+	self->taken = NULL; /* another one's, by whoever was interrupted for this */
+	gl_taken(gl);
 	gh = glock__first_waiter(gl);
 	if (gh && gl->fast & GLOCK__FAST_OPEN)
 		trouble("%u:%lu: open to those who do not wait, and somebody waits", gl->type,
@@ -42,6 +45,8 @@ static void check_waiters(struct glock *gl)
 		 glock__fast_mode(gl) == GLOCK_UN &&
 		 (glock__may_grant(gl, gh) || !glock__first_holder(gl)))
 		trouble("%u:%lu: nobody sees to the waiters", gl->type, (unsigned long)gl->number);
+	self->taken = had.taken;
+	self->busy = had.busy;
 	glock__lock_drop(&gl->lock);
 }
 
@@ -80,6 +85,8 @@ static void check_glock(struct world *w, struct glock *gl, unsigned int n)
 		trouble("demote to %u and flags %x", demote, gl->flags);
 	if (flags == (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE))
 		trouble("a demote is due and not due");
+	if (gl->flags & GLOCK__F_MAY_CANCEL && !(gl->flags & GLOCK__F_LOCK))
+		trouble("a request that may be canceled, and none is open");
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && !(gl->flags & GLOCK__F_LOCK))
 		trouble("a demote in progress without the bit lock");
 	if (w->node[n].cache[gl->number].bits &

@@ -90,6 +90,14 @@ static void set_usable(struct mirror *m, bool usable)
 
 /* ---- what goes to the lock manager, and what comes ---- */
 
+/* When the request was made that comes to the lock manager. */
+static int64_t stamp_of(const struct glock *gl)
+{
+	if (gl->flags & GLOCK__F_BUSY && glock__busy_of(gl)->in_call)
+		return glock__busy_of(gl)->requested; /* counted when the call returns */
+	return gl_record(gl)->stamp;
+}
+
 static void on_request(void *watcher, unsigned int n, struct glock__lm_lock *lk, int mode,
 		       uint32_t flags)
 {
@@ -100,7 +108,7 @@ static void on_request(void *watcher, unsigned int n, struct glock__lm_lock *lk,
 	unsigned int to = mode < 0 ? GLOCK_UN : (unsigned int)glock__mode_of_dlm(mode);
 	unsigned int may = glock__type_may_cache(gl_type(gl)->info.caches, to);
 	/* Threads may have been interrupted between the stamp and here. */
-	int64_t at = w->f.threads ? gl_record(gl)->stamp : world_now();
+	int64_t at = w->f.threads ? stamp_of(gl) : world_now();
 
 	if (!m)
 		m = take(gl, n);

@@ -43,6 +43,16 @@ static void sim_join(void *arg, struct glock_space *space)
 		task_join(w->node[task_self()->node].thread);
 }
 
+/* The kernel takes the CPU away, before what is answered at once. */
+static void sim_call(void *watcher, unsigned int n)
+{
+	const struct world *w = watcher;
+
+	(void)n;
+	if (w->f.threads && w->f.at_once && task_self() && !chance(3))
+		task_sleep(world_now() + chance(MS));
+}
+
 static void sim_leave(void *watcher, unsigned int n)
 {
 	while (((struct world *)watcher)->node[n].receiving)
@@ -56,7 +66,10 @@ bool world_open_node(struct world *w, unsigned int n)
 	const int64_t hold = w->f.no_hold ? GLOCK_HOLD_NONE : 0;
 	const struct glock_type_options types[] = {
 	    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &world_inode_ops, .hold = hold},
-	    {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &world_rgrp_ops, .hold = hold}};
+	    {.size = sizeof(types[0]),
+	     .type = GLOCK_RGRP,
+	     .ops = w->f.quiet ? NULL : &world_rgrp_ops,
+	     .hold = hold}};
 	const struct glock_space_options o = {.size = sizeof(o),
 					      .flags = w->f.worker ? 0 : GLOCK_SPACE_DISPATCH,
 					      .types = types,
@@ -93,7 +106,9 @@ static void open_world(struct world *w, const struct glock__sim_params *params,
 	w->f = f;
 	p.refuse = f.refuse ? 16 : 0;
 	p.on_leave = sim_leave;
+	p.on_call = sim_call;
 	p.unfair = f.unfair;
+	p.at_once = f.at_once ? 2 : 0;
 	mirror_watch(w, &p);
 	w->sim = glock__sim_new(&p);
 	if (!w->sim)
@@ -157,6 +172,8 @@ void world_open_seed(struct world *w, uint64_t seed, bool threads)
 	f.threads = threads;
 	f.worker = threads && seed % 4;
 	f.fast = threads && seed / 4 % 4;
+	f.at_once = seed / 5 % 3 == 1;
+	f.quiet = seed / 15 % (f.at_once ? 2 : 8) == 1;
 	world_open(w, seed, nodes, clients, 1 + seed % GLOCKS_MAX, f);
 }
 

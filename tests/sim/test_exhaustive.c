@@ -234,13 +234,16 @@ static void exhaustive_twice_and_once(void **state)
 	print_message("# %lu plans, %lu runs\n", plans, runs);
 }
 
-int main(void)
+/* [TEST]: that one alone */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(exhaustive_one_each),
 	    cmocka_unit_test(exhaustive_twice_and_once),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	mallopt(M_TRIM_THRESHOLD, 64 << 20); /* each run allocates and frees the same */
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

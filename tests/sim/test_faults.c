@@ -46,6 +46,8 @@ static const char *const faults[] = {
     "who leaves the fast way does not look after those who wait",
     "a thread that waits keeps to itself what is due later",
     "what was counted for one who was refused is not taken back",
+    "a waiter whom the state serves has the lock manager asked",
+    "who misses does not look whether he is alone",
 };
 
 /* 0: nothing was found. */

@@ -112,6 +112,8 @@ struct world_features {
 	bool exact;   /* many EXACT, ANY and DF: changes between all modes */
 	bool threads; /* tasks are interrupted at atomics */
 	bool fast;    /* owners are threads, so that locks may be taken the fast way */
+	bool at_once; /* some requests are answered before they have been made */
+	bool quiet;   /* one type has no operations at all */
 	bool worker;  /* the library's thread runs the work, not the program */
 };
 
