@@ -11,11 +11,6 @@
 
 #include <string.h>
 
-#define GOING_ON                                                                                   \
-	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | \
-	 GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD |              \
-	 GLOCK__F_ENTERED)
-
 void glock__busy_attach(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
@@ -67,7 +62,7 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 {
 	static const struct glock__counts none;
 
-	return !gl->pins && !b->extra && !(gl->flags & GOING_ON) &&
+	return !gl->pins && !b->extra && !(gl->flags & GLOCK__F_GOING_ON) &&
 	       glock__list_empty(&b->holders) && b->target == gl->state &&
 	       b->demote_state == GLOCK_EX && !b->must_run && b->hold == glock__hold_first(gl) &&
 	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none));

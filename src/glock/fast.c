@@ -29,10 +29,9 @@ void glock__fast_shut(struct glock *gl)
 	glock__fast_fold(gl);
 }
 
-#define GOING_ON                                                                                   \
-	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | GLOCK__F_HAVE_REPLY |     \
-	 GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD | GLOCK__F_ENTERED | GLOCK__F_DIED | \
-	 GLOCK__F_STALE)
+/* Not: a demand that waits until the hold time is over, in which the glock is used as before. */
+#define IN_THE_WAY \
+	((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_PENDING_DEMOTE) | GLOCK__F_DIED | GLOCK__F_STALE)
 
 /*
  * In the list there may be holders that a new one need not know of: granted in SH, and not a
@@ -55,7 +54,8 @@ static bool may_open(struct glock *gl)
 	const struct glock__busy *b;
 
 	/* held: the lock manager wants to hear when the first ones after a grant are gone. */
-	if (gl->flags & GOING_ON || gl->lk.held || (gl->state != GLOCK_SH && gl->state != GLOCK_EX))
+	if (gl->flags & IN_THE_WAY || gl->lk.held ||
+	    (gl->state != GLOCK_SH && gl->state != GLOCK_EX))
 		return false;
 	b = gl_busy(gl);
 	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)

@@ -242,10 +242,12 @@ APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 		err = nq_noblock(gl, gh);
 	else
 		err = add_to_queue(gl, gh);
-	if (!err && !mine && !(gh->flags & GLOCK_NOBLOCK))
-		glock__run_queue(gl, true);
-	else if (!err && mine && !glock__miss(gl, gh))
-		glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
+	if (!err && !(gh->flags & GLOCK_NOBLOCK)) {
+		if (!mine)
+			glock__run_queue(gl, true);
+		else if (!glock__miss(gl, gh))
+			glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
+	}
 	if (mine && glock__self()->mine_queued)
 		glock__mine_run(gl);
 	granted = !err && gh_state(gh) & GLOCK__H_HOLDER;

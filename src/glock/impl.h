@@ -131,6 +131,11 @@ enum glock__own_flag {
 	GLOCK__F_ENTERED = 1u << 31, /* the type's lock operation was called for somebody here */
 };
 #define GLOCK__F_OWN 0xfe010001u
+/* With none of these a glock stays as it is until somebody wants something of it. */
+#define GLOCK__F_GOING_ON                                                                          \
+	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | \
+	 GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD |              \
+	 GLOCK__F_ENTERED)
 
 struct glock {
 	uint64_t fast; /* see fast.h */
@@ -160,18 +165,18 @@ struct glock__busy {
 	int64_t now;           /* see gl_now(); 0: not looked at yet */
 	uint32_t demotes_done; /* a futex; goes on from one glock to the next that has this */
 	uint32_t idle_since;   /* see lru.c */
-	uint32_t uncounted; /* holders queued since the lock was taken, not in the statistics yet */
-	uint32_t extra;     /* its place among what others see; 0: none */
-	int64_t requested;  /* when, with in_call */
-	uint64_t order;     /* how many holders were published */
-	uint8_t target;     /* where it should go */
-	uint8_t demote_state; /* where others want it; EX: nobody does */
-	uint8_t req;          /* what the lock manager was last asked for */
-	uint8_t reply;        /* enum glock__reply, with HAVE_REPLY or FROZEN */
-	bool cancel;          /* cancel the request as soon as it is made */
-	bool in_call;         /* it is being made, and not in the statistics yet */
-	bool must_run;        /* the bit lock was cleared and the queue not run yet */
-	bool held_back;       /* recovery goes on, and RECOVER was let in: the others wait */
+	uint32_t uncounted;    /* holders queued that are not in the statistics yet */
+	uint32_t extra;        /* its place among what others see; 0: none */
+	int64_t requested;     /* when, with in_call */
+	uint64_t order;        /* how many holders were published */
+	uint8_t target;        /* where it should go */
+	uint8_t demote_state;  /* where others want it; EX: nobody does */
+	uint8_t req;           /* what the lock manager was last asked for */
+	uint8_t reply;         /* enum glock__reply, with HAVE_REPLY or FROZEN */
+	bool cancel;           /* cancel the request as soon as it is made */
+	bool in_call;          /* it is being made, and not in the statistics yet */
+	bool must_run;         /* the bit lock was cleared and the queue not run yet */
+	bool held_back;        /* recovery goes on, and RECOVER was let in: the others wait */
 };
 
 /* ---- a glock's surroundings ---- */
@@ -398,15 +403,17 @@ void glock__pause(struct glock_space *space, bool pause);
 
 /* The lock manager's events. Not under any lock. */
 extern const struct glock__lm_events glock__events;
+/* What was held back while others recovered goes on, unless they do again; the work calls it. */
+void glock__thaw(struct glock_space *space);
 /* As the program sees it. */
 void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
-/* Under gl->lock: what this thread kept of it. */
-void glock__take_in(struct glock *gl);
-/* A reply held back is looked at now; under gl->lock. */
-GLOCK__COLD void glock__unfreeze(struct glock *gl);
 
 /* ---- reply.c; under gl->lock ---- */
 
+/* What this thread kept of it. */
+void glock__take_in(struct glock *gl);
+/* A reply held back is looked at now. */
+GLOCK__COLD void glock__unfreeze(struct glock *gl);
 /* The answer to the open request is there; taken in by whoever does the glock's work. */
 void glock__store_reply(struct glock *gl, const struct glock__answer *a);
 /* The call has returned: the request goes into the statistics, if it did not with its answer. */
@@ -501,6 +508,7 @@ void glock__work_queue(struct glock *gl, int64_t at);
 bool glock__work_queued(struct glock *gl);
 /* When the next work is due; INT64_MAX: there is none. */
 int64_t glock__work_next(struct glock_space *space);
+int64_t glock__work_first(struct glock_space *space); /* the same, under work.lock */
 /* Who runs it now runs it again. */
 void glock__work_leave_to_other(struct glock *gl);
 /*

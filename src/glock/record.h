@@ -35,7 +35,7 @@ struct glock__record {
 	uint32_t refs;
 	int64_t born;       /* times: CLOCK_MONOTONIC, ns */
 	int64_t usable;     /* for how long this node could use it; R_USABLE: plus now */
-	int64_t stamp;      /* of the last request to the lock manager whose call has returned */
+	int64_t stamp;      /* of the last request to the lock manager that is in the statistics */
 	int64_t granted_at; /* the last grant from the lock manager */
 	struct glock__stats stats;
 };

@@ -219,6 +219,10 @@ static void thaw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
 	gl_take(gl);
+	if (atom_load8(&gl_space(gl)->blocked)) { /* again: it may have been held back for that */
+		glock__drop(gl);
+		return;
+	}
 	if (gl_busy(gl)->held_back) {
 		gl_busy(gl)->held_back = false;
 		glock__work_queue(gl, gl_now(gl));
@@ -227,12 +231,23 @@ static void thaw_one(struct glock *gl, void *arg)
 	glock__drop(gl);
 }
 
+void glock__thaw(struct glock_space *space)
+{
+	if (atom_load8(&space->thawed) && atom_swap8(&space->thawed, false))
+		glock__each(space, thaw_one, NULL);
+}
+
+/*
+ * It may be told under a lock of the lock manager's. To walk through the glocks may be to give up the last
+ * reference to one, and that one back to the lock manager, which takes that lock: the work does it.
+ */
 static void on_thaw(void *owner)
 {
 	struct glock_space *space = owner;
 
 	atom_store8(&space->blocked, false);
-	glock__each(space, thaw_one, NULL);
+	atom_store8(&space->thawed, true);
+	glock__work_kick(space, glock__now(space));
 }
 
 void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to)

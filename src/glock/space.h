@@ -71,6 +71,7 @@ struct glock_space {
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
 	uint8_t withdrawn, blocked, closing;
+	uint8_t thawed;        /* recovery is over, and what was held back not seen to */
 	uint8_t lost;          /* the cluster, and with it all locks; may come back */
 	uint8_t paused;        /* nobody is granted anything now */
 	uint8_t withdraw_done; /* glock_withdraw() has seen to all glocks */

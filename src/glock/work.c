@@ -256,12 +256,25 @@ static void ran(struct glock_space *space, struct glock__busy *b)
 	glock__lock_drop(&space->work.lock);
 }
 
+/*
+ * What a lock manager tells of the whole space is no glock's work: whoever told it found the
+ * work armed for what it does just now, and did not kick it.
+ */
+int64_t glock__work_first(struct glock_space *space)
+{
+	if ((atom_load8(&space->thawed) ||
+	     (atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
+	    !FAULT(28))
+		return 1; /* at once; 0 is never, as a deadline */
+	return space->work.n ? space->work.heap[0]->work.at : INT64_MAX;
+}
+
 int64_t glock__work_next(struct glock_space *space)
 {
 	int64_t next;
 
 	glock__lock_take(&space->work.lock);
-	next = space->work.n ? space->work.heap[0]->work.at : INT64_MAX;
+	next = glock__work_first(space);
 	glock__lock_drop(&space->work.lock);
 	return next;
 }
@@ -273,6 +286,7 @@ static int run_due(struct glock_space *space)
 	int n = 0;
 
 	glock__enter_work();
+	glock__thaw(space);
 	glock__lru_trim(space);
 	while ((b = next_due(space))) {
 		struct glock *gl = b->gl;
@@ -293,7 +307,7 @@ static int run_due(struct glock_space *space)
 	if (n)
 		glock__publish_work(space, NULL, 0);
 	glock__lock_take(&space->work.lock);
-	next = space->work.n ? space->work.heap[0]->work.at : INT64_MAX;
+	next = glock__work_first(space);
 	arm(space, next < trim ? next : trim);
 	glock__lock_drop(&space->work.lock);
 	return n;

@@ -279,24 +279,19 @@ void glock__xmote(struct glock *gl, enum glock_mode to)
 
 /* ---- the usual miss of a thread that does the work: at best one hold of the lock before the call, one after ---- */
 
-#define UNUSUAL                                                                                    \
-	(GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE | GLOCK__F_DEMOTE_IN_PROGRESS | \
-	 GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN | GLOCK__F_CANCELING | GLOCK__F_DEAD |              \
-	 GLOCK__F_ENTERED | GLOCK__F_STALE)
-
 /* It is the only one who wants the glock, nobody has it, and but for these flags nothing else goes on. */
 GLOCK__INLINE bool is_alone(const struct glock *gl, const struct glock__holder *gh, uint32_t flags)
 {
 	const struct glock_space *space = gl_space(gl);
 	const struct glock__busy *b = gl_busy(gl);
 
-	return (gl->flags & UNUSUAL) == flags && b->holders.next == &gh->list &&
-	       b->holders.prev == &gh->list && !b->held_back && !glock__is_paused(space) &&
-	       !glock__is_shut(space) && !atom_load8(&space->blocked) &&
+	return (gl->flags & (GLOCK__F_GOING_ON | GLOCK__F_STALE)) == flags &&
+	       b->holders.next == &gh->list && b->holders.prev == &gh->list && !b->held_back &&
+	       !glock__is_paused(space) && !glock__is_shut(space) && !atom_load8(&space->blocked) &&
 	       glock__fast_mode(gl) == GLOCK_UN;
 }
 
-/* Nothing of the type's is called on the way to that mode. */
+/* Nothing of the type's is called when a glock comes from UN, but for what tells of it (dump). */
 static bool is_quiet(const struct glock_ops *ops)
 {
 	return !ops->lock && !ops->xmote_th && !ops->xmote_bh;
@@ -305,13 +300,15 @@ static bool is_quiet(const struct glock_ops *ops)
 /* As finish() and promote() would. Nobody waits, and nothing is to be given up: no queue has to be run. */
 static void grant_alone(struct glock *gl, struct glock__holder *gh)
 {
-	gl->flags &= ~(uint32_t)(GLOCK__F_HAVE_REPLY | GLOCK__F_LOCK);
+	gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
 	gl_busy(gl)->cancel = false;
 	glock__unpin(gl); /* the open request's */
 	glock__trace_state_change(gl, gh->mode);
 	change_state(gl, gh->mode);
 	glock__publish_object(gl);
 	glock__grant(gl, gh);
+	gl->flags &=
+	    ~(uint32_t)GLOCK__F_LOCK; /* last: who sees the change sees that it was on its way */
 }
 
 bool glock__miss(struct glock *gl, struct glock__holder *gh)

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUSY_PAUSE_NS = 20000000 };
+enum { BUSY_PAUSE_NS = 20000000, OPEN_AGAIN_MS = 10, OPEN_PATIENCE_MS = 10000 };
 
 void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
 {
@@ -481,6 +481,20 @@ static const struct glock__lm_ops dlm_ops = {
     .file = dlm_file,
 };
 
+/* One after the other; who waits for long is told for what. */
+static int open_lockspace(struct dlm *d, const char *name, char *why, size_t size)
+{
+	const struct timespec moment = {.tv_nsec = 1000000ll * OPEN_AGAIN_MS};
+	int err;
+
+	for (int i = 1; (err = glock__dlm_open(&d->dev, name, why, size)) == -EALREADY; i++) {
+		if (i == OPEN_PATIENCE_MS / OPEN_AGAIN_MS)
+			glock__dlm_say(d, "%s", why);
+		nanosleep(&moment, NULL);
+	}
+	return err;
+}
+
 int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **lm)
 {
 	struct dlm *d = calloc(1, sizeof(*d));
@@ -494,7 +508,7 @@ int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **l
 	d->o = *o;
 	d->dev.fd = -1;
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = d->stop_fd < 0 ? -errno : glock__dlm_open(&d->dev, o->name, why, sizeof(why));
+	err = d->stop_fd < 0 ? -errno : open_lockspace(d, o->name, why, sizeof(why));
 	if (err) {
 		if (d->stop_fd >= 0)
 			glock__dlm_say(d, "%s", why);

@@ -7,10 +7,10 @@
  */
 #include "dlm_dev.h"
 #include "dlm_cluster.h"
+#include "dlm_load.h"
 
 #include <assert.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dlm.h>
@@ -39,37 +39,19 @@ struct glock__libdlm {
 	int (*get_fd)(void *ls);
 };
 
-static const struct {
-	const char *name;
-	size_t at;
-} symbols[] = {
-    {"dlm_new_lockspace", offsetof(struct glock__libdlm, new_lockspace)},
-    {"dlm_open_lockspace", offsetof(struct glock__libdlm, open_lockspace)},
-    {"dlm_close_lockspace", offsetof(struct glock__libdlm, close_lockspace)},
-    {"dlm_release_lockspace", offsetof(struct glock__libdlm, release_lockspace)},
-    {"dlm_ls_get_fd", offsetof(struct glock__libdlm, get_fd)},
-};
-
 static struct glock__libdlm libdlm;
 static bool libdlm_there;
 
-/* Once for the process; the library stays. */
 static void load(void)
 {
-	void *handle = dlopen("libdlm_lt.so.3", RTLD_NOW | RTLD_LOCAL);
+	static const char *const names[] = {
+	    "dlm_new_lockspace",     "dlm_open_lockspace", "dlm_close_lockspace",
+	    "dlm_release_lockspace", "dlm_ls_get_fd",
+	};
 
-	if (!handle)
-		return;
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
-		void *symbol = dlsym(handle, symbols[i].name);
-
-		if (!symbol) {
-			dlclose(handle);
-			return;
-		}
-		memcpy((char *)&libdlm + symbols[i].at, &symbol, sizeof(symbol));
-	}
-	libdlm_there = true;
+	static_assert(sizeof(libdlm) == sizeof(names), "a name for each function");
+	libdlm_there =
+	    glock__load("libdlm_lt.so.3", names, sizeof(names) / sizeof(*names), &libdlm);
 }
 
 static const struct glock__libdlm *library(void)
@@ -87,13 +69,17 @@ static const struct glock__libdlm *library(void)
  * Of processes that make the same lockspace at a time two may do so, and its list of misc devices is
  * a circle then: who opens another of them next goes round in there for ever, and the machine stands
  * still. Or the second one is told a number that the device has not got yet. So we make lockspaces
- * one at a time: with an flock(2) on the control device, which everybody on the machine has, and
- * which ends with the process.
+ * one at a time: with an flock(2) on the control device, which everybody on the machine has. It
+ * ends with the process, or with a child that was forked while it was had.
+ *
+ * Nobody waits in the kernel for it: whoever has it may be stopped, and who waits may have to leave
+ * meanwhile. Whoever may open the device may keep others out, as he may, on Debian, by much else.
  *
  * To leave one needs no such care, and must not wait for others: who closes the device while the
  * lockspace is stopped waits in the kernel until another one of this machine has it started
  * (let_go() in dlm_watch.c).
  */
+/* -EALREADY: another one is just making a lockspace. */
 static int alone(void)
 {
 	int fd = open("/dev/misc/dlm-control", O_RDONLY | O_CLOEXEC);
@@ -102,13 +88,11 @@ static int alone(void)
 		fd = open("/dev/dlm-control", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while (flock(fd, LOCK_EX)) {
-		int err = -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		int err = errno == EWOULDBLOCK ? -EALREADY : -errno;
 
-		if (err != -EINTR) {
-			close(fd);
-			return err;
-		}
+		close(fd);
+		return err;
 	}
 	return fd;
 }
@@ -199,6 +183,11 @@ static void explain(const char *name, int err, char *why, size_t size)
 			 "lockspace %s: not allowed: to make one takes root (CAP_SYS_ADMIN), to "
 			 "open one that is there read and write on /dev/misc/dlm_%s",
 			 name, name);
+	else if (err == -EALREADY)
+		snprintf(why, size,
+			 "lockspace %s: another process of this machine is making a lockspace and "
+			 "has locked /dev/misc/dlm-control (/proc/locks says which)",
+			 name);
 	else
 		snprintf(why, size, "lockspace %s: %s; dlm_tool status says how the cluster is",
 			 name, strerror(-err));

@@ -27,7 +27,8 @@ struct glock__dlm_dev {
 
 /*
  * Opens the lockspace, which is made if it is not there. Joining a cluster takes seconds. why: what
- * is missing and what to do about it, where it fails. -ENOPKG: no libdlm; -ENODEV: no DLM in this
+ * is missing and what to do about it, where it fails. -EALREADY: another process of this machine is
+ * just making one, so try again; -ENOPKG: no libdlm; -ENODEV: no DLM in this
  * kernel, or its daemon does not run; -ENETDOWN: no quorum; -EACCES, -EPERM; -EINVAL: a name that is
  * none; or what libdlm said.
  */

@@ -6,25 +6,21 @@
  * again before it has missed them: to itself it had quorum all the time, and dlm_controld, which is told
  * of members only as they are in the end, hears of nothing. The others have taken over its locks
  * meanwhile. corosync's lists of those who left and joined tell (QUORUM_MODEL_V1), as soon as
- * they see each other. They are lost where one more ring is formed before that one is complete; then
- * the numbers of the rings tell.
+ * they see each other. They are lost where one more ring is formed before that one is complete: the next
+ * one's are empty. Its counts of joins tell then (dlm_joins.h), which are looked at when members are told.
  */
 #include "dlm_quorum.h"
+#include "dlm_load.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 /* The names and numbers are those of corosync/quorum.h. */
 enum {
 	CS_OK = 1,
-	CS_TRACK_CURRENT = 1,
 	CS_TRACK_CHANGES = 2,
 	CS_DISPATCH_ALL = 2,
 	QUORUM_MODEL_V1 = 1,
 };
-
-/* Each ring's number is so much more than that of the one before it (totemsrp.c). */
-enum { RING_STEP = 4 };
 
 struct quorum_ring_id {
 	uint32_t nodeid;
@@ -51,28 +47,18 @@ struct libquorum {
 	int (*context_get)(uint64_t handle, const void **context);
 };
 
-static const char *const symbols[] = {
-    "quorum_model_initialize", "quorum_finalize", "quorum_getquorate",  "quorum_fd_get",
-    "quorum_trackstart",       "quorum_dispatch", "quorum_context_get",
-};
-
 static struct libquorum lib;
 static bool lib_there;
 
 static void load(void)
 {
-	void *handle = dlopen("libquorum.so.5", RTLD_NOW | RTLD_LOCAL);
-	void **at = (void **)&lib;
+	static const char *const names[] = {
+	    "quorum_model_initialize", "quorum_finalize", "quorum_getquorate",  "quorum_fd_get",
+	    "quorum_trackstart",       "quorum_dispatch", "quorum_context_get",
+	};
 
-	_Static_assert(sizeof(lib) == sizeof(symbols), "a symbol for each function");
-	for (size_t i = 0; handle && i < sizeof(symbols) / sizeof(*symbols); i++) {
-		at[i] = dlsym(handle, symbols[i]);
-		if (!at[i]) {
-			dlclose(handle);
-			return;
-		}
-	}
-	lib_there = handle != NULL;
+	_Static_assert(sizeof(lib) == sizeof(names), "a name for each function");
+	lib_there = glock__load("libquorum.so.5", names, sizeof(names) / sizeof(*names), &lib);
 }
 
 /* ---- what it tells ---- */
@@ -111,25 +97,22 @@ bool glock__quorum_is_apart(size_t members, size_t joined, size_t left, size_t b
 	return both && 2 * stayed <= stayed + left;
 }
 
-bool glock__quorum_missed_a_ring(uint64_t before, uint64_t now)
-{
-	return before && now >= before + 3 * RING_STEP;
-}
-
 static void nodes_told(uint64_t handle, struct quorum_ring_id ring, uint32_t n_members,
 		       const uint32_t *members, uint32_t n_joined, const uint32_t *joined,
 		       uint32_t n_left, const uint32_t *left)
 {
 	struct glock__quorum *q = whose(handle);
 	size_t n_new = in_both(members, n_members, joined, n_joined);
+	size_t n_back = in_both(members, n_members, left, n_left);
+	struct glock__joins_change counted;
 
+	(void)ring;
 	if (!q)
 		return;
-	if (glock__quorum_is_apart(n_members, n_new, n_left,
-				   in_both(members, n_members, left, n_left)) ||
-	    (!n_joined && !n_left && glock__quorum_missed_a_ring(q->ring, ring.seq)))
+	counted = glock__joins_look(&q->joins, members, n_members);
+	if (glock__quorum_is_apart(n_members, n_new, n_left, n_back) ||
+	    glock__quorum_is_apart(n_members, counted.joined, counted.left, counted.both))
 		q->apart = true;
-	q->ring = ring.seq;
 }
 
 /* ---- the connection ---- */
@@ -142,11 +125,27 @@ static void connect(struct glock__quorum *q)
 
 	pthread_once(&once, load);
 	q->fd = -1;
-	q->there = lib_there &&
-		   lib.model_initialize(&q->handle, QUORUM_MODEL_V1, &calls, &type, q) == CS_OK;
-	if (q->there && (lib.trackstart(q->handle, CS_TRACK_CURRENT | CS_TRACK_CHANGES) != CS_OK ||
-			 lib.fd_get(q->handle, &q->fd) != CS_OK))
+	if (!lib_there ||
+	    lib.model_initialize(&q->handle, QUORUM_MODEL_V1, &calls, &type, q) != CS_OK)
+		return;
+	if (lib.trackstart(q->handle, CS_TRACK_CHANGES) != CS_OK ||
+	    lib.fd_get(q->handle, &q->fd) != CS_OK) {
 		q->fd = -1;
+		lib.finalize(q->handle);
+		return;
+	}
+	q->there = true;
+	glock__joins_open(&q->joins);
+}
+
+static void disconnect(struct glock__quorum *q)
+{
+	if (!q->there)
+		return;
+	glock__joins_close(&q->joins);
+	lib.finalize(q->handle);
+	q->there = false;
+	q->fd = -1;
 }
 
 void glock__quorum_open(struct glock__quorum *q)
@@ -157,8 +156,7 @@ void glock__quorum_open(struct glock__quorum *q)
 
 void glock__quorum_close(struct glock__quorum *q)
 {
-	if (q->there)
-		lib.finalize(q->handle);
+	disconnect(q);
 	*q = (struct glock__quorum){.fd = -1};
 }
 
@@ -171,13 +169,12 @@ bool glock__quorum_there(struct glock__quorum *q)
 		connect(q);
 	if (!q->there)
 		return true; /* corosync does not talk to us: dlm_controld ends with it */
-	if (q->fd >= 0)
-		lib.dispatch(q->handle, CS_DISPATCH_ALL);
+	lib.dispatch(q->handle, CS_DISPATCH_ALL);
 	lost = q->lost;
 	q->lost = false;
 	if (lib.getquorate(q->handle, &quorate) == CS_OK)
 		return quorate && !lost;
-	glock__quorum_close(q);
+	disconnect(q); /* what it told until then, it told */
 	return !lost;
 }
 

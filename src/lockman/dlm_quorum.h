@@ -8,6 +8,8 @@
 #ifndef GLOCK_LOCKMAN_DLM_QUORUM_H
 #define GLOCK_LOCKMAN_DLM_QUORUM_H
 
+#include "dlm_joins.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,9 +18,9 @@ struct glock__quorum {
 	int fd; /* to poll; or -1 */
 	uint64_t handle;
 	bool there;
-	bool lost;     /* it was told of a time without quorum, be it over or not */
-	bool apart;    /* the others went on without this node */
-	uint64_t ring; /* the number of the last one that was told; 0: none was */
+	bool lost;  /* it was told of a time without quorum, be it over or not */
+	bool apart; /* the others went on without this node */
+	struct glock__joins joins;
 };
 
 /* Connects, if it can. It must not be moved until it is closed. */
@@ -40,12 +42,5 @@ bool glock__quorum_apart(struct glock__quorum *q);
  * once were not away by themselves: either they, or we. It was we if no majority stayed with us.
  */
 bool glock__quorum_is_apart(size_t members, size_t joined, size_t left, size_t both);
-
-/*
- * The rule where nobody is said to have left or joined. Whoever was apart has missed the ring that the others
- * formed; if who left was told in the next one, and that gave way to another before it was complete, the
- * number is three steps more. Two rings in a row that gave way look the same.
- */
-bool glock__quorum_missed_a_ring(uint64_t before, uint64_t now);
 
 #endif

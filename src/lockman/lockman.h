@@ -116,7 +116,10 @@ struct glock__lm_ops {
 struct glock__lm_events {
 	void (*reply)(struct glock__lm_lock *lk, int status, unsigned int sbflags);
 	void (*bast)(struct glock__lm_lock *lk, int mode);
-	/* Others died, and what they left is being put in order: hold new grants back until thaw.
+	/*
+	 * Others died, and what they left is being put in order: hold new grants back until thaw. They
+	 * may be told under a lock of the lock manager's, so that they come in order: no request is to
+	 * be made before they return.
 	 */
 	void (*block)(void *owner);
 	void (*thaw)(void *owner);

@@ -2,6 +2,8 @@
 /* adversary.c - see adversary.h. */
 #include "adversary.h"
 
+#include "../fork_quietly.h"
+
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -149,7 +151,7 @@ int ask_somehow(struct glock_holder *gh, enum glock_mode mode, uint64_t *seed)
 
 pid_t start(void (*fn)(void *), void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_quietly();
 
 	CHECK(pid >= 0);
 	if (!pid) {

@@ -2,6 +2,8 @@
 /* test_forks.c - a child after fork is nobody, and neither it nor exec keeps what its parent had. */
 #include "adversary.h"
 
+#include "../fork_quietly.h"
+
 static void print(void *to, const char *text, size_t len)
 {
 	(void)to, (void)text, (void)len;
@@ -32,7 +34,7 @@ static void forked(void)
 	glock_holder_init(&waiting, gl, GLOCK_SH, GLOCK_ASYNC);
 	glock_holder_owner(&waiting, 5);
 	SAME(glock_nq(&waiting), 0);
-	pid = fork();
+	pid = fork_quietly();
 	CHECK(pid >= 0);
 	if (!pid) {
 		SAME(glock_get(space, GLOCK_INODE, 2, &other), -ECHILD);

@@ -23,7 +23,6 @@ struct model_v1 {
 struct change {
 	bool of_nodes;
 	int quorate;
-	uint64_t seq;
 	uint32_t list[3][NODES], n[3];
 };
 
@@ -31,7 +30,8 @@ static struct change changes[CHANGES];
 static int n_changes, quorate = 1, connections;
 static struct model_v1 model;
 static void *context;
-static uint64_t current, seq = 1;
+static uint64_t current;
+static bool breaks;
 static int pipes[2] = {-1, -1};
 
 static void take(struct change *c, int i, const uint32_t *list)
@@ -44,15 +44,10 @@ void fake_quorum_nodes(const uint32_t *members, const uint32_t *joined, const ui
 {
 	struct change *c = &changes[n_changes++];
 
-	*c = (struct change){.of_nodes = true, .seq = seq};
+	*c = (struct change){.of_nodes = true};
 	take(c, 0, members);
 	take(c, 1, joined);
 	take(c, 2, left);
-}
-
-void fake_quorum_ring(uint64_t now)
-{
-	seq = now;
 }
 
 void fake_quorum_quorate(int now)
@@ -64,6 +59,11 @@ void fake_quorum_quorate(int now)
 void fake_quorum_break(void)
 {
 	current++;
+}
+
+void fake_quorum_break_after_telling(void)
+{
+	breaks = true;
 }
 
 int fake_quorum_open(void)
@@ -121,7 +121,7 @@ int quorum_context_get(uint64_t handle, const void **what)
 
 int quorum_dispatch(uint64_t handle, int types)
 {
-	struct ring ring = {1, 1};
+	const struct ring ring = {1, 1};
 
 	(void)types;
 	if (handle != current)
@@ -129,7 +129,6 @@ int quorum_dispatch(uint64_t handle, int types)
 	for (int i = 0; i < n_changes; i++) {
 		struct change *c = &changes[i];
 
-		ring.seq = c->seq;
 		if (c->of_nodes)
 			model.nodes(handle, ring, c->n[0], c->list[0], c->n[1], c->list[1], c->n[2],
 				    c->list[2]);
@@ -137,5 +136,8 @@ int quorum_dispatch(uint64_t handle, int types)
 			model.quorum(handle, (uint32_t)c->quorate, ring, c->n[0], c->list[0]);
 	}
 	n_changes = 0;
+	if (breaks)
+		fake_quorum_break();
+	breaks = false;
 	return OK;
 }

@@ -7,11 +7,11 @@
 
 /* A change of members; lists end with 0. It is told when somebody looks. */
 void fake_quorum_nodes(const uint32_t *members, const uint32_t *joined, const uint32_t *left);
-/* The ring of the changes from now on. */
-void fake_quorum_ring(uint64_t seq);
 void fake_quorum_quorate(int quorate);
 /* corosync ends, and is there again. */
 void fake_quorum_break(void);
+/* It does so when it has told what it is to tell. */
+void fake_quorum_break_after_telling(void);
 /* Connections that are open. */
 int fake_quorum_open(void);
 

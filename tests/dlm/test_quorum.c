@@ -2,6 +2,7 @@
 /* What corosync tells of members and quorum, and what follows of it. */
 #include "check.h"
 #include "dlm_quorum.h"
+#include "fake_cmap.h"
 #include "fake_quorum.h"
 
 static struct glock__quorum q;
@@ -21,6 +22,9 @@ static int teardown(void **state)
 	(void)state;
 	glock__quorum_close(&q);
 	assert_int_equal(fake_quorum_open(), 0);
+	assert_int_equal(fake_cmap_open(), 0);
+	for (uint32_t id = 1; id <= 4; id++)
+		fake_cmap_count(id, 1);
 	return 0;
 }
 
@@ -59,37 +63,77 @@ static void who_is_apart(void **state)
 	}
 }
 
-/* As three real machines were told when a ring gave way to the next one: the first two, and the third, which had stood still. */
+static const uint32_t none[] = {0}, all[] = {1, 2, 3, 0};
+
+static bool apart_with(const uint32_t *members)
+{
+	fake_quorum_nodes(members, none, none);
+	assert_true(glock__quorum_there(&q));
+	return glock__quorum_apart(&q);
+}
+
+/*
+ * Where a ring gave way to the next one, corosync tells empty lists. The counts of joins are as three real
+ * machines had them after the third had stood still.
+ */
 static void lists_that_were_lost(void **state)
 {
 	static const struct {
 		const char *what;
-		uint64_t before, now;
-		uint32_t joined[2];
+		uint32_t members[5], counts[5];
 		bool apart;
 	} rings[] = {
-	    {"who stood still", 0x45, 0x51, {0}, true},
-	    {"the others", 0x49, 0x51, {3}, false},
-	    {"a ring gave way, nobody was away", 0x45, 0x4d, {0}, false},
-	    {"a token was lost, nobody was away", 0x45, 0x49, {0}, false},
-	    {"others come and go", 0x45, 0x61, {3}, false},
+	    {"the first that is told", {1, 2, 3}, {1, 1, 1}, false},
+	    {"a token was lost, nobody was away", {1, 2, 3}, {1, 1, 1}, false},
+	    {"who stood still", {1, 2, 3}, {2, 2, 1}, true},
+	    {"it is said once", {1, 2, 3}, {2, 2, 1}, false},
+	    {"the others", {1, 2, 3}, {2, 2, 2}, false},
+	    {"who stood still, and another goes", {2, 3}, {2, 3, 2}, true},
+	    {"that one comes", {1, 2, 3}, {3, 3, 2}, false},
+	    {"another comes who was seen before", {1, 2, 3, 4}, {3, 3, 2, 7}, false},
+	    {"half of four", {1, 2, 3, 4}, {4, 4, 2, 7}, true},
+	    {"one of four", {1, 2, 3, 4}, {4, 4, 2, 8}, false},
+	    {"one that has no count", {1, 2, 3, 4}, {5, 5, 2, 0}, false},
+	    {"and what was missed then", {1, 2, 3, 4}, {5, 5, 2, 8}, true},
 	};
-	static const uint32_t all[] = {1, 2, 3, 0}, none[] = {0};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rings); i++) {
-		fake_quorum_ring(rings[i].before);
-		fake_quorum_nodes(all, rings[i].joined, none);
-		assert_true(glock__quorum_there(&q));
-		glock__quorum_apart(&q);
-		fake_quorum_ring(rings[i].now);
-		fake_quorum_nodes(all, rings[i].joined, none);
-		assert_true(glock__quorum_there(&q));
-		if (glock__quorum_apart(&q) != rings[i].apart)
+		for (uint32_t id = 1; id <= 4; id++)
+			fake_cmap_count(id, rings[i].counts[id - 1]);
+		if (apart_with(rings[i].members) != rings[i].apart)
 			fail_msg("%s", rings[i].what);
 	}
-	/* of the first one nobody knows how many there were */
-	assert_false(glock__quorum_missed_a_ring(0, 0x51));
+}
+
+/* It has counted from the beginning then: that is nobody's joining. */
+static void counts_of_another_corosync(void **state)
+{
+	(void)state;
+	for (uint32_t id = 1; id <= 3; id++)
+		fake_cmap_count(id, 5);
+	assert_false(apart_with(all));
+	fake_quorum_break();
+	glock__quorum_there(&q);
+	for (uint32_t id = 1; id <= 3; id++)
+		fake_cmap_count(id, 1);
+	assert_false(apart_with(all));
+	fake_cmap_count(1, 2);
+	fake_cmap_count(2, 2);
+	assert_true(apart_with(all));
+}
+
+/* It ends when it has just told that: it was told. */
+static void apart_as_corosync_ends(void **state)
+{
+	static const uint32_t others[] = {1, 2, 0};
+
+	(void)state;
+	fake_quorum_nodes(all, others, others);
+	fake_quorum_break_after_telling();
+	glock__quorum_there(&q);
+	assert_false(q.there);
+	assert_true(glock__quorum_apart(&q));
 }
 
 /* Between two looks; whoever had quorum then may have what we had. */
@@ -120,6 +164,7 @@ static void corosync_ends_and_comes_back(void **state)
 	fake_quorum_quorate(1);
 	assert_true(glock__quorum_there(&q));
 	assert_int_equal(fake_quorum_open(), 1);
+	assert_int_equal(fake_cmap_open(), 1);
 }
 
 int main(void)
@@ -127,6 +172,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(who_is_apart, setup, teardown),
 	    cmocka_unit_test_setup_teardown(lists_that_were_lost, setup, teardown),
+	    cmocka_unit_test_setup_teardown(counts_of_another_corosync, setup, teardown),
+	    cmocka_unit_test_setup_teardown(apart_as_corosync_ends, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_moment_without_quorum, setup, teardown),
 	    cmocka_unit_test_setup_teardown(corosync_ends_and_comes_back, setup, teardown),
 	};

@@ -369,6 +369,31 @@ static void machine_frozen_replies(void **state)
 	glock_put(other);
 }
 
+/*
+ * Lock managers tell of both under a lock of theirs. So thaw touches no glock, which may be to give one back; and
+ * when there is another recovery before the work has come to it, nothing of that one's is let go.
+ */
+static void machine_thaw_is_left_to_the_work(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig.lm.events->block(rig.space);
+	rig_answer(0);
+	rig.lm.events->thaw(rig.space);
+	assert_true(gl->flags & GLOCK__F_FROZEN);
+	rig.lm.events->block(rig.space);
+	rig_run();
+	assert_true(gl->flags & GLOCK__F_FROZEN);
+	assert_false(glock_poll(&a));
+	rig.lm.events->thaw(rig.space);
+	rig_run();
+	assert_true(glock_poll(&a));
+	rig_dq(&a);
+	glock_put(gl);
+}
+
 /* lock for the first holder here, unlock after the last, both off the fast path. */
 static void machine_lock_and_unlock(void **state)
 {
@@ -500,6 +525,7 @@ int main(void)
 	    RIG_TEST(machine_cancel_in_the_middle),
 	    RIG_TEST(machine_fifo),
 	    RIG_TEST(machine_frozen_replies),
+	    RIG_TEST(machine_thaw_is_left_to_the_work),
 	    RIG_TEST(machine_lock_and_unlock),
 	    RIG_TEST(machine_lock_fails),
 	    RIG_TEST(machine_xmote_bh_fails),

@@ -385,6 +385,41 @@ static void space_trace(void **state)
 	rig_close();
 }
 
+/* The line of the state change of a new glock that is asked for with these flags. */
+static void state_change_of(unsigned int flags, char *line, size_t size)
+{
+	static const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = "none", .trace_order = 8};
+	struct glock_space *space;
+	struct glock *gl;
+	uint64_t cursor = 0;
+
+	assert_int_equal(glock_space_open("miss", &o, &space), 0);
+	assert_int_equal(glock_get(space, GLOCK_INODE, 5, &gl), 0);
+	glock_holder_init(&a, gl, GLOCK_SH, flags);
+	assert_int_equal(glock_nq(&a), 0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	do
+		assert_int_equal(glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, size),
+				 1);
+	while (strncmp(line, "gfs2_glock_state_change:", 24) != 0);
+	assert_int_equal(glock_dq(&a), 0);
+	glock_put(gl);
+	assert_int_equal(glock_space_close(space), 0);
+}
+
+/* What the thread that wants it asks for itself, answered at once: the same line as by the queue. */
+static void space_trace_of_a_miss(void **state)
+{
+	char alone[256], queued[256];
+
+	(void)state;
+	state_change_of(0, alone, sizeof(alone));
+	state_change_of(GLOCK_ASYNC, queued, sizeof(queued));
+	assert_string_equal(alone, queued);
+	assert_non_null(strstr(queued, "state NL to PR tgt:PR dmt:EX flags:lI"));
+}
+
 /* A child of fork may not touch a space, and finds out by itself. */
 static void space_fork(void **state)
 {
@@ -421,6 +456,7 @@ int main(void)
 	    cmocka_unit_test(space_dump),
 	    cmocka_unit_test(space_statistics),
 	    cmocka_unit_test(space_trace),
+	    cmocka_unit_test(space_trace_of_a_miss),
 	    cmocka_unit_test(space_fork),
 	    cmocka_unit_test(space_unlocked_with_and_without_a_lock),
 	    cmocka_unit_test(space_a_glock_for_each_number),

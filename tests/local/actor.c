@@ -2,6 +2,7 @@
 /* actor.c - see actor.h. */
 #include "actor.h"
 
+#include "../fork_quietly.h"
 #include "glock.h"
 #include "inside.h"
 
@@ -158,7 +159,7 @@ static int64_t do_way(uint64_t number)
 static int64_t do_fork(void)
 {
 	int status = -1;
-	pid_t pid = fork();
+	pid_t pid = fork_quietly();
 
 	if (!pid) {
 		struct glock_holder gh = GLOCK_HOLDER_NONE;

@@ -210,16 +210,17 @@ void check_timers(struct world *w)
 {
 	for (unsigned int n = 0; n < w->nodes && w->f.worker; n++) {
 		struct glock_space *space = w->node[n].space;
-		bool asleep = space && space->work.n;
+		int64_t due = space ? glock__work_first(space) : INT64_MAX;
+		bool asleep = due != INT64_MAX;
 
 		for (unsigned int i = 0; i < w->tasks.used && asleep; i++) {
 			struct task *t = &w->tasks.task[i];
 
 			asleep = !t->fiber || t->node != n || sleeps(w, t, space);
 		}
-		if (asleep && task_at(w->node[n].thread) > space->work.heap[0]->work.at)
+		if (asleep && task_at(w->node[n].thread) > due)
 			trouble("node %u: nobody wakes for the work that is due at %ld", n,
-				(long)space->work.heap[0]->work.at);
+				(long)due);
 	}
 }
 

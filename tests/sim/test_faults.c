@@ -48,6 +48,7 @@ static const char *const faults[] = {
     "what was counted for one who was refused is not taken back",
     "a waiter whom the state serves has the lock manager asked",
     "who misses does not look whether he is alone",
+    "what is told of a whole space as its work ends is forgotten",
 };
 
 /* 0: nothing was found. */

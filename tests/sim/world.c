@@ -66,12 +66,14 @@ static int64_t paused(struct world *w, unsigned int n, int64_t at)
 static int64_t work_at(struct world *w, unsigned int n)
 {
 	struct world_node *nd = &w->node[n];
+	int64_t at;
 
 	/* While a space is being closed no other call may go on in it; that does the work by itself. */
 	if (!nd->space || nd->closing || w->f.worker || nd->dispatchers > (w->f.threads ? 1 : 0) ||
-	    !is_free(&nd->space->work.lock) || !nd->space->work.n)
+	    !is_free(&nd->space->work.lock))
 		return INT64_MAX;
-	return paused(w, n, nd->space->work.heap[0]->work.at);
+	at = glock__work_first(nd->space);
+	return at == INT64_MAX ? at : paused(w, n, at);
 }
 
 static void dispatch(void *arg)
