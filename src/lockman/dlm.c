@@ -60,7 +60,7 @@ void glock__dlm_await_change(struct dlm *d)
 void glock__dlm_use_locked(struct dlm *d)
 {
 	assert(!d->left && !d->shut);
-	__atomic_fetch_add(&d->users, 1, __ATOMIC_SEQ_CST);
+	atom_add32(&d->users, 1);
 }
 
 bool glock__dlm_use(struct dlm *d)
@@ -75,14 +75,15 @@ bool glock__dlm_use(struct dlm *d)
 	return may;
 }
 
-unsigned int glock__dlm_users(struct dlm *d)
+bool glock__dlm_in_use(struct dlm *d)
 {
-	return __atomic_load_n(&d->users, __ATOMIC_SEQ_CST);
+	return atom_load32(&d->users) & ~GLOCK__DLM_LEAVING;
 }
 
-void glock__dlm_last_one(struct dlm *d)
+void glock__dlm_unuse_leaving(struct dlm *d)
 {
 	latch_take(&d->lock);
+	atom_sub32(&d->users, 1);
 	glock__dlm_changed(d);
 	latch_drop(&d->lock);
 }
@@ -415,14 +416,15 @@ static void dlm_leave(struct glock__lockman *lm, bool failed)
 
 	latch_take(&d->lock);
 	had = d->left;
-	__atomic_store_n(&d->left, true, __ATOMIC_SEQ_CST);
+	d->left = true;
+	atom_or32(&d->users, GLOCK__DLM_LEAVING);
 	latch_drop(&d->lock);
 	if (had)
 		return;
 	glock__dlm_retire(d);
 	stop_threads(d);
 	latch_take(&d->lock);
-	while (glock__dlm_users(d) || d->recovering)
+	while (glock__dlm_in_use(d) || d->recovering)
 		glock__dlm_await_change(d);
 	latch_drop(&d->lock);
 	glock__dlm_close(&d->dev, !failed);

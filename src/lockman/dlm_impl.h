@@ -81,7 +81,7 @@ struct dlm {
 	struct slot *slots;         /* a lock's id is its slot's index + 1 */
 	uint32_t n_slots, free;
 	uint32_t first, last; /* queue of the teller */
-	unsigned int users;   /* threads that use the device now; an atom */
+	uint32_t users;       /* threads that use the device now; an atom, see glock__dlm_unuse() */
 	uint64_t token;       /* the highest that we ever gave */
 	char *seen_at;        /* the file in which others see this node; NULL: none */
 	bool left;            /* for good */
@@ -139,15 +139,22 @@ void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 /* The device is in use until that is said; false: the gate is closed, or we have left. */
 bool glock__dlm_use(struct dlm *d);
 void glock__dlm_use_locked(struct dlm *d);
-void glock__dlm_last_one(struct dlm *d); /* tells whoever leaves and waits for users */
-/* Who leaves says so before he looks for users, and here it is the other way round. */
+/*
+ * Whoever leaves waits for users, and frees all when there is none: so the last one does not look at anything
+ * afterwards, and it is in the count that somebody leaves, and must be woken. Else the teller would be each time.
+ */
+#define GLOCK__DLM_LEAVING (1u << 31)
+void glock__dlm_unuse_leaving(struct dlm *d);
 GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
 {
-	if (!__atomic_sub_fetch(&d->users, 1, __ATOMIC_SEQ_CST) &&
-	    __atomic_load_n(&d->left, __ATOMIC_SEQ_CST))
-		glock__dlm_last_one(d); /* else it would wake the teller each time */
+	uint32_t users = atom_load32(&d->users);
+
+	while (!(users & GLOCK__DLM_LEAVING))
+		if (atom_cas32(&d->users, &users, users - 1))
+			return;
+	glock__dlm_unuse_leaving(d);
 }
-unsigned int glock__dlm_users(struct dlm *d);
+bool glock__dlm_in_use(struct dlm *d);
 /*
  * Makes the request that the slot's step says: what the kernel returned. Not under any lock, with the
  * device in use. When this returns the reply may have come, and all may be different.

@@ -87,7 +87,7 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 			return false;
 		if (state == GLOCK__CLUSTER_NO_DAEMON)
 			glock__cluster_release(d->dev.name);
-		if (!glock__dlm_users(d) &&
+		if (!glock__dlm_in_use(d) &&
 		    (state == GLOCK__CLUSTER_NO_LOCKSPACE || glock__cluster_runs(d->dev.name)))
 			break;
 		doze(d, c, LOOK_MS);
