@@ -5,8 +5,6 @@
  */
 #include "impl.h"
 
-#define SELDOM __attribute__((noinline, cold))
-
 /* Whether anybody wants to see it; *ring: the program's, or one for somebody who looks from outside. */
 static bool is_seen(const struct glock *gl, enum glock__event_name name, struct glock__ring **ring)
 {
@@ -35,7 +33,8 @@ static struct glock__event event_of(struct glock *gl, enum glock__event_name nam
 	};
 }
 
-SELDOM static void state_change(struct glock *gl, struct glock__ring *ring, enum glock_mode to)
+GLOCK__APART GLOCK__COLD static void state_change(struct glock *gl, struct glock__ring *ring,
+						  enum glock_mode to)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_STATE_CHANGE, ring);
 
@@ -62,7 +61,7 @@ void glock__trace_put(struct glock *gl)
 	glock__trace(ring, &ev);
 }
 
-SELDOM static void demote(struct glock *gl, struct glock__ring *ring, bool remote)
+GLOCK__APART GLOCK__COLD static void demote(struct glock *gl, struct glock__ring *ring, bool remote)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_DEMOTE_RQ, ring);
 
@@ -80,8 +79,9 @@ void glock__trace_demote(struct glock *gl, bool remote)
 		demote(gl, ring, remote);
 }
 
-SELDOM static void holder(struct glock *gl, struct glock__ring *ring, enum glock__event_name name,
-			  const struct glock__holder *gh, bool out)
+GLOCK__APART GLOCK__COLD static void holder(struct glock *gl, struct glock__ring *ring,
+					    enum glock__event_name name,
+					    const struct glock__holder *gh, bool out)
 {
 	struct glock__event ev = event_of(gl, name, ring);
 
@@ -99,8 +99,9 @@ void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 		holder(gl, ring, name, gh, out);
 }
 
-SELDOM static void lock_time(struct glock *gl, struct glock__ring *ring, int64_t now,
-			     int64_t round_trip, int status, unsigned int sbflags)
+GLOCK__APART GLOCK__COLD static void lock_time(struct glock *gl, struct glock__ring *ring,
+					       int64_t now, int64_t round_trip, int status,
+					       unsigned int sbflags)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_LOCK_TIME, NULL);
 

@@ -93,9 +93,6 @@ struct glock__holder *glock__fast_mine(const struct glock *gl);
 
 /* ---- not under any lock ---- */
 
-/* Not put into the fast path, which would have to make room on the stack for it. */
-#define APART __attribute__((noinline))
-
 enum glock__fast_result {
 	GLOCK__FAST_TAKEN,
 	GLOCK__FAST_REFUSED, /* take back what happened with glock__fast_refused(), then as NOT */
@@ -107,13 +104,13 @@ enum glock__fast_result {
 /* The same, in any slot and whatever is there. */
 enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
 					    const char *where);
-APART int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh);
+GLOCK__APART int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh);
 /* It was not allowed: as if nothing had been. */
 void glock__fast_refused(struct glock__holder *gh);
 /* The holder has left the word, which is closed. */
-APART int glock__fast_dq_closed(struct glock__holder *gh);
+GLOCK__APART int glock__fast_dq_closed(struct glock__holder *gh);
 /* The lock manager has something for this node. */
-APART int glock__fast_rung(struct glock *gl);
+GLOCK__APART int glock__fast_rung(struct glock *gl);
 /* Lets go a holder in a slot when that is not simply the calling thread's. */
 int glock__fast_dq_slow(struct glock__holder *gh);
 

@@ -217,7 +217,7 @@ static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 	glock__drop(gl);
 }
 
-APART static int nq_by_queue(struct glock_holder *pub, const char *where)
+GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -272,13 +272,13 @@ APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 	return err;
 }
 
-APART static int nq_refused(struct glock_holder *pub, const char *where)
+GLOCK__APART static int nq_refused(struct glock_holder *pub, const char *where)
 {
 	glock__fast_refused(gh_of(pub));
 	return nq_by_queue(pub, where);
 }
 
-APART static int nq_more(struct glock_holder *pub, const char *where)
+GLOCK__APART static int nq_more(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -290,7 +290,7 @@ APART static int nq_more(struct glock_holder *pub, const char *where)
 	}
 }
 
-APART static int nq_other(struct glock_holder *pub, const char *where)
+GLOCK__APART static int nq_other(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -437,7 +437,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	return true;
 }
 
-APART static int dq_by_queue(struct glock_holder *pub)
+GLOCK__APART static int dq_by_queue(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;

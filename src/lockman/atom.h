@@ -28,6 +28,8 @@
 #ifndef GLOCK_LOCKMAN_ATOM_H
 #define GLOCK_LOCKMAN_ATOM_H
 
+#include "compiler.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdbool.h>
@@ -59,14 +61,6 @@ int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 #else
 #define ATOM__HOOK(op, addr) ((void)0)
 #endif
-
-/*
- * A call and its return are not free: on an emulated machine they are most of what there is, as are
- * lines of code elsewhere. For what is a few instructions and on the way of each request.
- */
-#define GLOCK__INLINE static inline __attribute__((always_inline))
-/* For what hardly ever happens: where it is called is put out of the way as well. */
-#define GLOCK__COLD __attribute__((cold))
 
 #define ATOM__CHANGE(bits, name, op, builtin)                                                      \
 	static inline uint##bits##_t atom_##name##bits(uint##bits##_t *addr, uint##bits##_t value) \

@@ -26,8 +26,8 @@ static uint64_t next_token(struct local *l, unsigned int shard)
  * Under the table's lock: a grant gets its token, which therefore is higher than that of any
  * holder before, and is said to be in use, since somebody waits for it.
  */
-__attribute__((noinline)) void glock__local_granted(struct local *l, unsigned int shard,
-						    const struct glock__table_event *ev)
+GLOCK__APART void glock__local_granted(struct local *l, unsigned int shard,
+				       const struct glock__table_event *ev)
 {
 	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
 	struct glock__table *t = table_at(l, shard);
@@ -40,8 +40,8 @@ __attribute__((noinline)) void glock__local_granted(struct local *l, unsigned in
 		glock__table_give_token(t, ev->lkid, next_token(l, shard));
 }
 
-__attribute__((noinline)) void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
-						      const struct glock__table_event *ev)
+GLOCK__APART void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+					 const struct glock__table_event *ev)
 {
 	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
 
@@ -78,9 +78,8 @@ static int ask_table(struct local *l, unsigned int shard, const struct glock__ta
  * again with conversions, it might stand there for ever. What cannot be granted at once therefore
  * gets its lock at NL and becomes a conversion, too, behind those that wait.
  */
-__attribute__((noinline)) static int ask_fairly(struct local *l, unsigned int shard,
-						struct glock__table_request *args,
-						struct glock__table_event *ev)
+GLOCK__APART static int ask_fairly(struct local *l, unsigned int shard,
+				   struct glock__table_request *args, struct glock__table_event *ev)
 {
 	struct glock__table_request nl;
 	int err;

@@ -285,7 +285,7 @@ static inline void relax(void)
  * A short time without sleeping, if it paid lately. Where there is one CPU it never does. True:
  * something came.
  */
-__attribute__((noinline)) static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
+GLOCK__APART static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
 {
 	uint32_t turns = l->spin;
 

@@ -52,9 +52,9 @@ static bool take_lvbs(struct glock__table *t, struct res *res, struct lock *lock
 	return lock->lvb;
 }
 
-__attribute__((noinline)) static int refuse_new(struct glock__table *t, struct res *res,
-						const struct glock__table_request *args,
-						struct glock__table_event *event)
+GLOCK__APART static int refuse_new(struct glock__table *t, struct res *res,
+				   const struct glock__table_request *args,
+				   struct glock__table_event *event)
 {
 	event->cookie = args->cookie;
 	event->what = GLOCK__EVENT_AST;
@@ -98,9 +98,8 @@ GLOCK__COLD static int no_memory(struct glock__table *t)
 	return -ENOSPC;
 }
 
-__attribute__((noinline)) static int request(struct glock__table *t,
-					     const struct glock__table_request *args,
-					     struct glock__table_event *event)
+GLOCK__APART static int request(struct glock__table *t, const struct glock__table_request *args,
+				struct glock__table_event *event)
 {
 	const struct lock template = {
 	    .type = CELL_LOCK,

@@ -71,8 +71,8 @@ bool glock__table_grantable(const struct glock__table *t, const struct res *res,
  * later does, and lock waits for that one's mode. A lock that is not in the queue yet is behind
  * them all. (Later ones matter only because HEADQUE may put a lock before those that waited.)
  */
-__attribute__((noinline)) static bool deadlocks(const struct glock__table *t, const struct res *res,
-						const struct lock *lock)
+GLOCK__APART static bool deadlocks(const struct glock__table *t, const struct res *res,
+				   const struct lock *lock)
 {
 	const uint32_t head = first_of(res, LK_CONVERTING);
 	bool behind = true;
@@ -177,8 +177,8 @@ void glock__table_demote(struct glock__table *t, struct res *res, struct lock *l
  * Reads into the event, or into the copy that the lock has for its AST. That a resource's value
  * block is invalid before it was ever written is told without one: the reader sees zeros.
  */
-__attribute__((noinline)) static void lvb_read(struct glock__table *t, const struct res *res,
-					       struct lock *lock, struct glock__table_event *event)
+GLOCK__APART static void lvb_read(struct glock__table *t, const struct res *res, struct lock *lock,
+				  struct glock__table_event *event)
 {
 	static const struct lvb zeros;
 	const struct lvb *from = res->lvb ? &cell_at(t, res->lvb)->lvb : &zeros;
