@@ -49,6 +49,9 @@ static inline bool scan_char(struct scan *s, char c)
 __attribute__((always_inline)) static inline bool scan_same(const char *p, const char *text,
 							    size_t n)
 {
+#ifndef __OPTIMIZE__
+	return memcmp(p, text, n) == 0; /* gcc would warn of the branches for other lengths */
+#endif
 	if (n > 16 || n == 1)
 		return memcmp(p, text, n) == 0;
 	if (n >= 8)
