@@ -256,16 +256,18 @@ static void ran(struct glock_space *space, struct glock__busy *b)
 	glock__lock_drop(&space->work.lock);
 }
 
-/*
- * What a lock manager tells of the whole space is no glock's work: whoever told it found the
- * work armed for what it does just now, and did not kick it.
- */
+/* What a lock manager tells of the whole space is no glock's work. */
+static bool is_told(const struct glock_space *space)
+{
+	return (atom_load8(&space->thawed) ||
+		(atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
+	       !FAULT(28);
+}
+
 int64_t glock__work_first(struct glock_space *space)
 {
-	if ((atom_load8(&space->thawed) ||
-	     (atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
-	    !FAULT(28))
-		return 1; /* at once; 0 is never, as a deadline */
+	if (is_told(space))
+		return glock__now(space);
 	return space->work.n ? space->work.heap[0]->work.at : INT64_MAX;
 }
 
@@ -309,6 +311,8 @@ static int run_due(struct glock_space *space)
 	glock__lock_take(&space->work.lock);
 	next = glock__work_first(space);
 	arm(space, next < trim ? next : trim);
+	if (is_told(space)) /* who told it found the work armed for what it did just now */
+		signal_event(space);
 	glock__lock_drop(&space->work.lock);
 	return n;
 }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUSY_PAUSE_NS = 20000000, OPEN_AGAIN_MS = 10, OPEN_PATIENCE_MS = 10000 };
+enum { BUSY_PAUSE_NS = 20000000 };
 
 void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
 {
@@ -483,18 +483,9 @@ static const struct glock__lm_ops dlm_ops = {
     .file = dlm_file,
 };
 
-/* One after the other; who waits for long is told for what. */
-static int open_lockspace(struct dlm *d, const char *name, char *why, size_t size)
+static void say_waits(void *d, const char *why)
 {
-	const struct timespec moment = {.tv_nsec = 1000000ll * OPEN_AGAIN_MS};
-	int err;
-
-	for (int i = 1; (err = glock__dlm_open(&d->dev, name, why, size)) == -EALREADY; i++) {
-		if (i == OPEN_PATIENCE_MS / OPEN_AGAIN_MS)
-			glock__dlm_say(d, "%s", why);
-		nanosleep(&moment, NULL);
-	}
-	return err;
+	glock__dlm_say(d, "%s", why);
 }
 
 int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **lm)
@@ -510,7 +501,8 @@ int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **l
 	d->o = *o;
 	d->dev.fd = -1;
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = d->stop_fd < 0 ? -errno : open_lockspace(d, o->name, why, sizeof(why));
+	err = d->stop_fd < 0 ? -errno
+			     : glock__dlm_open(&d->dev, o->name, say_waits, d, why, sizeof(why));
 	if (err) {
 		if (d->stop_fd >= 0)
 			glock__dlm_say(d, "%s", why);

@@ -269,22 +269,22 @@ void glock__cluster_tidy(const char *lockspace)
 	rmdir(COMMS "/glock");
 }
 
-bool glock__cluster_device(const char *name)
+bool glock__cluster_device(const char *name, char path[GLOCK__CLUSTER_DEVICE])
 {
-	char misc[96], dev[96];
-
-	snprintf(misc, sizeof(misc), "/dev/misc/%s", name);
-	snprintf(dev, sizeof(dev), "/dev/%s", name);
-	return !access(misc, F_OK) || !access(dev, F_OK);
+	snprintf(path, GLOCK__CLUSTER_DEVICE, "/dev/misc/%s", name);
+	if (!access(path, F_OK))
+		return true;
+	snprintf(path, GLOCK__CLUSTER_DEVICE, "/dev/%s", name);
+	return !access(path, F_OK);
 }
 
 /* A lockspace of programs has a device, unless one is just about to join or to leave. */
 static bool has_device(const char *lockspace)
 {
-	char name[80];
+	char name[80], path[GLOCK__CLUSTER_DEVICE];
 
 	snprintf(name, sizeof(name), "dlm_%s", lockspace);
-	return glock__cluster_device(name);
+	return glock__cluster_device(name, path);
 }
 
 bool glock__cluster_of_gfs2(const char *lockspace)

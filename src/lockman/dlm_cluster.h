@@ -63,8 +63,9 @@ bool glock__cluster_has(const struct glock__cluster_nodes *nodes, uint32_t id);
  */
 int glock__cluster_release(const char *lockspace);
 
-/* Whether there is that device, with udev's rules or without. */
-bool glock__cluster_device(const char *name);
+/* Where that device is, with udev's rules or without; false: nowhere. */
+#define GLOCK__CLUSTER_DEVICE 96
+bool glock__cluster_device(const char *name, char path[GLOCK__CLUSTER_DEVICE]);
 
 /* A GFS2 that is mounted here has it. */
 bool glock__cluster_of_gfs2(const char *lockspace);

@@ -64,13 +64,15 @@ static const struct glock__libdlm *library(void)
 
 /* ---- one at a time ---- */
 
+enum { AGAIN_MS = 10, PATIENCE_MS = 30000 };
+
 /*
  * The kernel registers a lockspace's device without a lock (dlm_device_register() in fs/dlm/user.c).
  * Of processes that make the same lockspace at a time two may do so, and its list of misc devices is
  * a circle then: who opens another of them next goes round in there for ever, and the machine stands
  * still. Or the second one is told a number that the device has not got yet. So we make lockspaces
  * one at a time: with an flock(2) on the control device, which everybody on the machine has. It
- * ends with the process, or with a child that was forked while it was had.
+ * ends with the process, and the last child that was forked while it was had.
  *
  * Nobody waits in the kernel for it: whoever has it may be stopped, and who waits may have to leave
  * meanwhile. Whoever may open the device may keep others out, as he may, on Debian, by much else.
@@ -78,14 +80,17 @@ static const struct glock__libdlm *library(void)
  * To leave one needs no such care, and must not wait for others: who closes the device while the
  * lockspace is stopped waits in the kernel until another one of this machine has it started
  * (let_go() in dlm_watch.c).
+ *
+ * -EALREADY: another one is just making a lockspace.
  */
-/* -EALREADY: another one is just making a lockspace. */
 static int alone(void)
 {
-	int fd = open("/dev/misc/dlm-control", O_RDONLY | O_CLOEXEC);
+	char path[GLOCK__CLUSTER_DEVICE];
+	int fd;
 
-	if (fd < 0 && errno == ENOENT)
-		fd = open("/dev/dlm-control", O_RDONLY | O_CLOEXEC);
+	if (!glock__cluster_device("dlm-control", path))
+		return -ENODEV;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
@@ -137,8 +142,10 @@ static bool no_daemon(const char *name)
 
 static bool no_device(const char *name)
 {
+	char path[GLOCK__CLUSTER_DEVICE];
+
 	(void)name;
-	return !glock__cluster_device("dlm-control");
+	return !glock__cluster_device("dlm-control", path);
 }
 
 static bool no_quorum(const char *name)
@@ -221,32 +228,37 @@ static int prepare(struct glock__dlm_dev *dev, const char *name, char *why, size
 /* Makes it, or finds it made. */
 static int join(struct glock__dlm_dev *dev)
 {
-	int fd = alone(), err;
-
-	/* who may not open it may not make one, either, but maybe open one that is made */
-	if (fd < 0 && fd != -EACCES && fd != -EPERM)
-		return fd;
 	errno = 0;
 	dev->ls = dev->lib->new_lockspace(dev->name, 0600, 0);
 	if (!dev->ls)
 		dev->ls = dev->lib->open_lockspace(dev->name);
-	err = dev->ls ? 0 : errno ? -errno : -EIO;
+	return dev->ls ? 0 : errno ? -errno : -EIO;
+}
+
+/*
+ * Alone, so that who waits for another one asks nobody for anything; or not, who may not open the control device:
+ * he may not make a lockspace, but maybe open one that is made.
+ */
+static int find_or_make(struct glock__dlm_dev *dev, char *why, size_t size)
+{
+	int fd = alone(), err = fd == -EALREADY ? 0 : look_for_needs(dev->name, why, size);
+
+	if (!err) {
+		err = fd < 0 && fd != -EACCES && fd != -EPERM ? fd : join(dev);
+		if (err)
+			explain(dev->name, err, why, size);
+	}
 	not_alone(fd);
 	return err;
 }
 
-int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
+int glock__dlm_try_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
 {
 	int flags, err = prepare(dev, name, why, size);
 
-	err = err ? err : look_for_needs(name, why, size);
+	err = err ? err : find_or_make(dev, why, size);
 	if (err)
 		return err;
-	err = join(dev);
-	if (err) {
-		explain(name, err, why, size);
-		return err;
-	}
 	dev->fd = dev->lib->get_fd(dev->ls);
 	flags = fcntl(dev->fd, F_GETFL);
 	if (flags < 0 || fcntl(dev->fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
@@ -254,6 +266,20 @@ int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, siz
 		err = -errno;
 		explain(name, err, why, size);
 		glock__dlm_close(dev, false);
+	}
+	return err;
+}
+
+int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
+		    void (*waits)(void *arg, const char *why), void *arg, char *why, size_t size)
+{
+	const struct timespec moment = {.tv_nsec = 1000000ll * AGAIN_MS};
+	int err;
+
+	for (int i = 1; (err = glock__dlm_try_open(dev, name, why, size)) == -EALREADY; i++) {
+		if (i % (PATIENCE_MS / AGAIN_MS) == 0 && waits)
+			waits(arg, why);
+		nanosleep(&moment, NULL);
 	}
 	return err;
 }

@@ -23,15 +23,6 @@ static void load(void)
 	lib_there = glock__load("libcmap.so.4", names, sizeof(names) / sizeof(*names), &lib);
 }
 
-void glock__joins_open(struct glock__joins *j)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, load);
-	*j = (struct glock__joins){.there = false};
-	j->there = lib_there && lib.initialize(&j->handle) == CS_OK;
-}
-
 void glock__joins_close(struct glock__joins *j)
 {
 	if (j->there)
@@ -39,7 +30,7 @@ void glock__joins_close(struct glock__joins *j)
 	*j = (struct glock__joins){.there = false};
 }
 
-/* Where it was in the list of the last time, or n. */
+/* Its place among those that were seen, or n. */
 static size_t find(const struct glock__joins *j, uint32_t id)
 {
 	size_t i = 0;
@@ -49,38 +40,84 @@ static size_t find(const struct glock__joins *j, uint32_t id)
 	return i;
 }
 
-struct glock__joins_change glock__joins_look(struct glock__joins *j, const uint32_t *members,
-					     size_t n)
+void glock__joins_told(struct glock__joins *j, const uint32_t *joined, size_t n)
 {
-	struct glock__joins now = {.handle = j->handle, .there = j->there};
-	struct glock__joins_change change = {0};
-
-	if (!j->there || n > GLOCK__JOINS_NODES)
-		return change;
-	change.left = j->n;
 	for (size_t i = 0; i < n; i++) {
-		const size_t was = find(j, members[i]);
-		uint32_t count;
-		char key[48];
+		size_t at = find(j, joined[i]);
 
+		if (at < j->n)
+			j->node[at].count++;
+	}
+}
+
+static bool read_counts(const struct glock__joins *j, const uint32_t *members, size_t n,
+			uint32_t *counts)
+{
+	char key[48];
+
+	for (size_t i = 0; i < n; i++) {
 		snprintf(key, sizeof(key), "runtime.members.%u.join_count",
 			 (unsigned int)members[i]);
-		if (lib.get_uint32(j->handle, key, &count) != CS_OK)
-			return (struct glock__joins_change){0}; /* corosync ends */
-		now.node[i].id = members[i];
-		now.node[i].count = count;
-		if (was == j->n)
-			change.joined++;
-		else if (j->node[was].count == count)
-			change.left--;
-		else {
-			change.joined++;
-			change.both++;
-		}
+		if (lib.get_uint32(j->handle, key, &counts[i]) != CS_OK)
+			return false;
 	}
-	now.n = n;
-	if (!j->n)
-		change = (struct glock__joins_change){0}; /* nobody was, before the first time */
-	*j = now;
+	return true;
+}
+
+/* Adds those that were never seen, as members that have just joined. */
+static bool add_new(struct glock__joins *j, const uint32_t *members, size_t n,
+		    const uint32_t *counts)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (find(j, members[i]) < j->n)
+			continue;
+		if (j->n == GLOCK__JOINS_NODES)
+			return false;
+		j->node[j->n].id = members[i];
+		j->node[j->n].count = counts[i];
+		j->node[j->n++].member = false;
+	}
+	return true;
+}
+
+static struct glock__joins_change compare(struct glock__joins *j, const uint32_t *members, size_t n,
+					  const uint32_t *counts)
+{
+	struct glock__joins_change change = {0};
+	bool is_member[GLOCK__JOINS_NODES] = {false};
+
+	for (size_t i = 0; i < n; i++) {
+		const size_t at = find(j, members[i]);
+		const bool unheard = counts[i] > j->node[at].count;
+
+		is_member[at] = true;
+		change.joined += unheard || !j->node[at].member;
+		change.left += unheard;
+		change.both += unheard;
+		j->node[at].count = counts[i];
+	}
+	for (size_t at = 0; at < j->n; at++) {
+		change.left += j->node[at].member && !is_member[at];
+		j->node[at].member = is_member[at];
+	}
 	return change;
+}
+
+bool glock__joins_look(struct glock__joins *j, const uint32_t *members, size_t n,
+		       struct glock__joins_change *change)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	uint32_t counts[GLOCK__JOINS_NODES];
+
+	pthread_once(&once, load);
+	*change = (struct glock__joins_change){0};
+	if (!lib_there || n > GLOCK__JOINS_NODES)
+		return true;
+	if (!j->there)
+		j->there = lib.initialize(&j->handle) == CS_OK;
+	if (!j->there || !read_counts(j, members, n, counts))
+		return false;
+	if (add_new(j, members, n, counts))
+		*change = compare(j, members, n, counts);
+	return true;
 }

@@ -7,12 +7,13 @@
  * of members only as they are in the end, hears of nothing. The others have taken over its locks
  * meanwhile. corosync's lists of those who left and joined tell (QUORUM_MODEL_V1), as soon as
  * they see each other. They are lost where one more ring is formed before that one is complete: the next
- * one's are empty. Its counts of joins tell then (dlm_joins.h), which are looked at when members are told.
+ * one's are empty. Its counts of joins tell then (dlm_joins.h), which are looked at when members were told.
  */
 #include "dlm_quorum.h"
 #include "dlm_load.h"
 
 #include <pthread.h>
+#include <string.h>
 
 /* The names and numbers are those of corosync/quorum.h. */
 enum {
@@ -104,14 +105,26 @@ static void nodes_told(uint64_t handle, struct quorum_ring_id ring, uint32_t n_m
 	struct glock__quorum *q = whose(handle);
 	size_t n_new = in_both(members, n_members, joined, n_joined);
 	size_t n_back = in_both(members, n_members, left, n_left);
-	struct glock__joins_change counted;
 
 	(void)ring;
 	if (!q)
 		return;
-	counted = glock__joins_look(&q->joins, members, n_members);
-	if (glock__quorum_is_apart(n_members, n_new, n_left, n_back) ||
-	    glock__quorum_is_apart(n_members, counted.joined, counted.left, counted.both))
+	if (glock__quorum_is_apart(n_members, n_new, n_left, n_back))
+		q->apart = true;
+	glock__joins_told(&q->joins, joined, n_joined);
+	q->look = n_members <= GLOCK__JOINS_NODES;
+	q->n_members = q->look ? n_members : 0;
+	memcpy(q->members, members, q->n_members * sizeof(*members));
+}
+
+static void look_at_joins(struct glock__quorum *q)
+{
+	struct glock__joins_change change;
+
+	if (!q->look || !glock__joins_look(&q->joins, q->members, q->n_members, &change))
+		return;
+	q->look = false;
+	if (glock__quorum_is_apart(q->n_members, change.joined, change.left, change.both))
 		q->apart = true;
 }
 
@@ -135,7 +148,6 @@ static void connect(struct glock__quorum *q)
 		return;
 	}
 	q->there = true;
-	glock__joins_open(&q->joins);
 }
 
 static void disconnect(struct glock__quorum *q)
@@ -144,7 +156,7 @@ static void disconnect(struct glock__quorum *q)
 		return;
 	glock__joins_close(&q->joins);
 	lib.finalize(q->handle);
-	q->there = false;
+	q->there = q->look = false;
 	q->fd = -1;
 }
 
@@ -170,6 +182,7 @@ bool glock__quorum_there(struct glock__quorum *q)
 	if (!q->there)
 		return true; /* corosync does not talk to us: dlm_controld ends with it */
 	lib.dispatch(q->handle, CS_DISPATCH_ALL);
+	look_at_joins(q);
 	lost = q->lost;
 	q->lost = false;
 	if (lib.getquorate(q->handle, &quorate) == CS_OK)

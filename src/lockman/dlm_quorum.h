@@ -20,6 +20,10 @@ struct glock__quorum {
 	bool there;
 	bool lost;  /* it was told of a time without quorum, be it over or not */
 	bool apart; /* the others went on without this node */
+	/* Members as they were told last, and whether their joins have not been looked at since. */
+	uint32_t members[GLOCK__JOINS_NODES];
+	size_t n_members;
+	bool look;
 	struct glock__joins joins;
 };
 

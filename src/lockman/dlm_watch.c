@@ -108,7 +108,7 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 			return false;
 		state = glock__cluster_look(c, name);
 		if ((state == GLOCK__CLUSTER_FINE || state == GLOCK__CLUSTER_NO_LOCKSPACE) &&
-		    !glock__dlm_open(&d->dev, name, why, sizeof(why)))
+		    !glock__dlm_try_open(&d->dev, name, why, sizeof(why)))
 			break;
 		doze(d, c, LOOK_MS);
 	}

@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: dlm_agent LOCKSPACE\n");
 		return 2;
 	}
-	err = glock__dlm_open(&dev, argv[1], why, sizeof(why));
+	err = glock__dlm_open(&dev, argv[1], NULL, NULL, why, sizeof(why));
 	if (err) {
 		fprintf(stderr, "dlm_agent: %s\n", why);
 		return 1;

@@ -86,7 +86,7 @@ static void raw_to(int mode)
 static void raw_open(const char *name)
 {
 	char why[256];
-	int err = glock__dlm_open(&dev, name, why, sizeof(why));
+	int err = glock__dlm_open(&dev, name, NULL, NULL, why, sizeof(why));
 
 	if (err)
 		fprintf(stderr, "%s\n", why);

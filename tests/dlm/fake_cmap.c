@@ -4,14 +4,20 @@
 
 #include <stdio.h>
 
-enum { OK = 1, ERR_NOT_EXIST = 12, NODES = 16 };
+enum { OK = 1, ERR_TRY_AGAIN = 6, ERR_NOT_EXIST = 12, NODES = 16 };
 
 static uint32_t less[NODES]; /* one less than the count */
 static int connections;
+static bool refuses;
 
 void fake_cmap_count(uint32_t node, uint32_t count)
 {
 	less[node % NODES] = count - 1;
+}
+
+void fake_cmap_refuse(bool now)
+{
+	refuses = now;
 }
 
 int fake_cmap_open(void)
@@ -21,6 +27,8 @@ int fake_cmap_open(void)
 
 int cmap_initialize(uint64_t *handle)
 {
+	if (refuses)
+		return ERR_TRY_AGAIN;
 	*handle = 17;
 	connections++;
 	return OK;

@@ -100,7 +100,7 @@ static void make_table(void)
 	table = glock__table_attach(mem, size);
 }
 
-int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
+int glock__dlm_try_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
 {
 	struct node *node = NULL;
 
@@ -122,6 +122,13 @@ int glock__dlm_open(struct glock__dlm_dev *dev, const char *name, char *why, siz
 	*dev = (struct glock__dlm_dev){.ls = node, .fd = node->fd};
 	snprintf(dev->name, sizeof(dev->name), "%s", name);
 	return 0;
+}
+
+int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
+		    void (*waits)(void *arg, const char *why), void *arg, char *why, size_t size)
+{
+	(void)waits, (void)arg;
+	return glock__dlm_try_open(dev, name, why, size);
 }
 
 void glock__dlm_close(struct glock__dlm_dev *dev, bool release)

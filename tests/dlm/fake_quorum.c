@@ -31,7 +31,7 @@ static int n_changes, quorate = 1, connections;
 static struct model_v1 model;
 static void *context;
 static uint64_t current;
-static bool breaks;
+static bool breaks, untold;
 static int pipes[2] = {-1, -1};
 
 static void take(struct change *c, int i, const uint32_t *list)
@@ -64,6 +64,11 @@ void fake_quorum_break(void)
 void fake_quorum_break_after_telling(void)
 {
 	breaks = true;
+}
+
+void fake_quorum_untold(bool now)
+{
+	untold = now;
 }
 
 int fake_quorum_open(void)
@@ -110,7 +115,7 @@ int quorum_fd_get(uint64_t handle, int *fd)
 int quorum_trackstart(uint64_t handle, unsigned int flags)
 {
 	(void)flags;
-	return handle == current ? OK : ERR_BAD_HANDLE;
+	return handle == current && !untold ? OK : ERR_BAD_HANDLE;
 }
 
 int quorum_context_get(uint64_t handle, const void **what)
