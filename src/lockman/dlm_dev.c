@@ -225,63 +225,61 @@ static int prepare(struct glock__dlm_dev *dev, const char *name, char *why, size
 	return -ENOPKG;
 }
 
-/* Makes it, or finds it made. */
-static int join(struct glock__dlm_dev *dev)
+static int set_up(struct glock__dlm_dev *dev)
 {
-	errno = 0;
-	dev->ls = dev->lib->new_lockspace(dev->name, 0600, 0);
-	if (!dev->ls)
-		dev->ls = dev->lib->open_lockspace(dev->name);
-	return dev->ls ? 0 : errno ? -errno : -EIO;
-}
+	int flags, err = 0;
 
-/*
- * Alone, so that who waits for another one asks nobody for anything; or not, who may not open the control device:
- * he may not make a lockspace, but maybe open one that is made.
- */
-static int find_or_make(struct glock__dlm_dev *dev, char *why, size_t size)
-{
-	int fd = alone(), err = fd == -EALREADY ? 0 : look_for_needs(dev->name, why, size);
-
-	if (!err) {
-		err = fd < 0 && fd != -EACCES && fd != -EPERM ? fd : join(dev);
-		if (err)
-			explain(dev->name, err, why, size);
-	}
-	not_alone(fd);
-	return err;
-}
-
-int glock__dlm_try_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
-{
-	int flags, err = prepare(dev, name, why, size);
-
-	err = err ? err : find_or_make(dev, why, size);
-	if (err)
-		return err;
 	dev->fd = dev->lib->get_fd(dev->ls);
 	flags = fcntl(dev->fd, F_GETFL);
 	if (flags < 0 || fcntl(dev->fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
 	    fcntl(dev->fd, F_SETFD, FD_CLOEXEC) < 0) {
 		err = -errno;
-		explain(name, err, why, size);
 		glock__dlm_close(dev, false);
 	}
 	return err;
+}
+
+/* Makes it, or finds it made. */
+static int join(struct glock__dlm_dev *dev)
+{
+	int fd = alone(), err;
+
+	/* who may not open it may not make one, either, but maybe open one that is made */
+	if (fd < 0 && fd != -EACCES && fd != -EPERM)
+		return fd;
+	errno = 0;
+	dev->ls = dev->lib->new_lockspace(dev->name, 0600, 0);
+	if (!dev->ls)
+		dev->ls = dev->lib->open_lockspace(dev->name);
+	err = dev->ls ? 0 : errno ? -errno : -EIO;
+	not_alone(fd);
+	return err ? err : set_up(dev);
 }
 
 int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
 		    void (*waits)(void *arg, const char *why), void *arg, char *why, size_t size)
 {
 	const struct timespec moment = {.tv_nsec = 1000000ll * AGAIN_MS};
-	int err;
+	int err = prepare(dev, name, why, size);
 
-	for (int i = 1; (err = glock__dlm_try_open(dev, name, why, size)) == -EALREADY; i++) {
-		if (i % (PATIENCE_MS / AGAIN_MS) == 0 && waits)
+	err = err ? err : look_for_needs(name, why, size);
+	if (err)
+		return err;
+	for (int i = 1; (err = join(dev)) == -EALREADY; i++) {
+		if (i % (PATIENCE_MS / AGAIN_MS) == 0 && waits) {
+			explain(name, err, why, size);
 			waits(arg, why);
+		}
 		nanosleep(&moment, NULL);
 	}
+	if (err)
+		explain(name, err, why, size);
 	return err;
+}
+
+int glock__dlm_open_again(struct glock__dlm_dev *dev)
+{
+	return join(dev);
 }
 
 /* ---- leaving ---- */

@@ -29,12 +29,17 @@ struct glock__dlm_dev {
  * Opens the lockspace, which is made if it is not there. Joining a cluster takes seconds. why: what
  * is missing and what to do about it, where it fails. -ENOPKG: no libdlm; -ENODEV: no DLM in this
  * kernel, or its daemon does not run; -ENETDOWN: no quorum; -EACCES, -EPERM; -EINVAL: a name that is
- * none; or what libdlm said; and of try_open -EALREADY: another process of this machine is just making one.
- * open waits for that one, and tells `waits`, if there is one, now and then why.
+ * none; or what libdlm said. Only one process of a machine makes one at a time: it waits for the others, and
+ * tells `waits`, if there is one, now and then why.
  */
-int glock__dlm_try_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size);
 int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
 		    void (*waits)(void *arg, const char *why), void *arg, char *why, size_t size);
+
+/*
+ * The same once more after it was closed, for who has just seen that nothing is missing. Does not wait for
+ * others: -EALREADY: another process is just making one.
+ */
+int glock__dlm_open_again(struct glock__dlm_dev *dev);
 
 /*
  * Closes it: the kernel gives back all locks made here. release: leave the lockspace, if nobody

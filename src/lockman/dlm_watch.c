@@ -99,16 +99,14 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 
 static bool join_again(struct dlm *d, struct glock__cluster *c)
 {
-	char why[512], name[sizeof(d->dev.name)];
 	enum glock__cluster_state state;
 
-	memcpy(name, d->dev.name, sizeof(name));
 	for (;;) {
 		if (stopping(d))
 			return false;
-		state = glock__cluster_look(c, name);
+		state = glock__cluster_look(c, d->dev.name);
 		if ((state == GLOCK__CLUSTER_FINE || state == GLOCK__CLUSTER_NO_LOCKSPACE) &&
-		    !glock__dlm_try_open(&d->dev, name, why, sizeof(why)))
+		    !glock__dlm_open_again(&d->dev))
 			break;
 		doze(d, c, LOOK_MS);
 	}
@@ -116,7 +114,7 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 	d->shut = false;
 	d->have_reader = !glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
 	latch_drop(&d->lock);
-	glock__cluster_members(name, &d->members);
+	glock__cluster_members(d->dev.name, &d->members);
 	return true;
 }
 

@@ -100,10 +100,12 @@ static void make_table(void)
 	table = glock__table_attach(mem, size);
 }
 
-int glock__dlm_try_open(struct glock__dlm_dev *dev, const char *name, char *why, size_t size)
+int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
+		    void (*waits)(void *arg, const char *why), void *arg, char *why, size_t size)
 {
 	struct node *node = NULL;
 
+	(void)waits, (void)arg;
 	pthread_mutex_lock(&lock);
 	if (!table)
 		make_table();
@@ -124,11 +126,12 @@ int glock__dlm_try_open(struct glock__dlm_dev *dev, const char *name, char *why,
 	return 0;
 }
 
-int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
-		    void (*waits)(void *arg, const char *why), void *arg, char *why, size_t size)
+int glock__dlm_open_again(struct glock__dlm_dev *dev)
 {
-	(void)waits, (void)arg;
-	return glock__dlm_try_open(dev, name, why, size);
+	char name[sizeof(dev->name)], why[64];
+
+	memcpy(name, dev->name, sizeof(name));
+	return glock__dlm_open(dev, name, NULL, NULL, why, sizeof(why));
 }
 
 void glock__dlm_close(struct glock__dlm_dev *dev, bool release)
