@@ -80,8 +80,13 @@ bool glock__dlm_in_use(struct dlm *d)
 	return atom_load32(&d->users) & ~GLOCK__DLM_LEAVING;
 }
 
-void glock__dlm_unuse_leaving(struct dlm *d)
+void glock__dlm_unuse_slow(struct dlm *d)
 {
+	uint32_t users = atom_load32(&d->users);
+
+	while (!(users & GLOCK__DLM_LEAVING))
+		if (atom_cas32(&d->users, &users, users - 1))
+			return;
 	latch_take(&d->lock);
 	atom_sub32(&d->users, 1);
 	glock__dlm_changed(d);

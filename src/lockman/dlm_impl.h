@@ -144,15 +144,13 @@ void glock__dlm_use_locked(struct dlm *d);
  * afterwards, and it is in the count that somebody leaves, and must be woken. Else the teller would be each time.
  */
 #define GLOCK__DLM_LEAVING (1u << 31)
-void glock__dlm_unuse_leaving(struct dlm *d);
+GLOCK__COLD void glock__dlm_unuse_slow(struct dlm *d); /* somebody leaves, or was in between */
 GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
 {
 	uint32_t users = atom_load32(&d->users);
 
-	while (!(users & GLOCK__DLM_LEAVING))
-		if (atom_cas32(&d->users, &users, users - 1))
-			return;
-	glock__dlm_unuse_leaving(d);
+	if (users & GLOCK__DLM_LEAVING || !atom_cas32(&d->users, &users, users - 1))
+		glock__dlm_unuse_slow(d);
 }
 bool glock__dlm_in_use(struct dlm *d);
 /*
