@@ -307,8 +307,8 @@ static void grant_alone(struct glock *gl, struct glock__holder *gh)
 	change_state(gl, gh->mode);
 	glock__publish_object(gl);
 	glock__grant(gl, gh);
-	gl->flags &=
-	    ~(uint32_t)GLOCK__F_LOCK; /* last: who sees the change sees that it was on its way */
+	/* Last: who sees the change sees that it was on its way. */
+	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 }
 
 bool glock__miss(struct glock *gl, struct glock__holder *gh)
