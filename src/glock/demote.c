@@ -76,13 +76,6 @@ void glock__hold_grow(struct glock *gl)
 		*hold = *hold + rule.more < rule.max ? *hold + rule.more : rule.max;
 }
 
-/* The lock manager granted that mode. To give something up is no grant. */
-void glock__hold_start(struct glock *gl, enum glock_mode to)
-{
-	if (!glock__mode_is_down(gl->state, to) || linux_6_1(gl_space(gl)))
-		glock__record_edit(gl)->granted_at = gl_now(gl);
-}
-
 enum glock_mode glock__demote_target(const struct glock *gl)
 {
 	if (gl_busy(gl)->demote_state == GLOCK_EX ||

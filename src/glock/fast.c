@@ -134,14 +134,15 @@ struct glock__holder *glock__fast_mine(const struct glock *gl)
 
 /* ---- between list and slots ---- */
 
-void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
+void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock__thread *t;
 	int slot;
 
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
-	if (!gl_space(gl)->fast || !gl_type(gl)->fast || gh->flags & ~GLOCK__FAST_FLAGS ||
-	    atom_load32(&gl_space(gl)->traced) || gl->lk.held || !glock__is_threads(gh) ||
+	assert(!(gh->flags & ~GLOCK__FAST_FLAGS));
+	if (!gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
+	    gl->lk.held || !glock__is_threads(gh) ||
 	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST)
 		return;
 	t = glock__thread_in(gl_space(gl));

@@ -77,7 +77,12 @@ GLOCK__INLINE enum glock_mode glock__fast_mode(const struct glock *gl)
 }
 
 /* A holder moves from the list to a slot of its thread, the calling one; or back, from any. */
-void glock__fast_from_list(struct glock *gl, struct glock__holder *gh);
+void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh);
+GLOCK__INLINE void glock__fast_from_list(struct glock *gl, struct glock__holder *gh)
+{
+	if (!(gh->flags & ~GLOCK__FAST_FLAGS))
+		glock__fast_to_slot(gl, gh);
+}
 void glock__fast_to_list(struct glock *gl, struct glock__holder *gh);
 
 typedef void glock__fast_fn(struct glock *gl, const struct glock__fast_holder *fh, void *arg);

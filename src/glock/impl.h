@@ -472,7 +472,6 @@ void glock__demote_if_due(struct glock *gl);
 /* Another node wants it. */
 void glock__demand(struct glock *gl, enum glock_mode to);
 void glock__demanded(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
-void glock__hold_start(struct glock *gl, enum glock_mode to);
 void glock__hold_shrink(struct glock *gl);
 GLOCK__COLD void glock__hold_grow(struct glock *gl);
 /* What it is at first. */

@@ -9,10 +9,10 @@
  */
 #include "stats.h"
 
+#include "cpu.h"
 #include "lock.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ static size_t index_of(const struct glock__type_stats *ts, unsigned int type, un
 /* The record of the CPU that the caller runs on, locked, to be changed. */
 GLOCK__INLINE struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsigned int type)
 {
-	unsigned int cpu = ts->cpu ? ts->cpu() : (unsigned int)sched_getcpu();
+	unsigned int cpu = ts->cpu ? ts->cpu() : glock__cpu();
 	size_t i = index_of(ts, FAULT(7) ? 0 : type, cpu < ts->cpus ? cpu : cpu % ts->cpus);
 	struct glock__cpu_record *r = &ts->records[i];
 

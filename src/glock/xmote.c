@@ -28,11 +28,18 @@ GLOCK__INLINE void set_usable(struct glock *gl, bool usable)
 	gl->flags ^= GLOCK__F_USABLE;
 }
 
+/* The hold time begins: the lock manager granted that mode. To give something up is no grant. */
+GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
+{
+	if (!glock__mode_is_down(gl->state, to) || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+		glock__record_edit(gl)->granted_at = gl_now(gl);
+}
+
 GLOCK__INLINE void change_state(struct glock *gl, enum glock_mode to)
 {
 	if (to != gl_busy(gl)->target)
 		glock__hold_shrink(gl);
-	glock__hold_start(gl, to);
+	hold_start(gl, to);
 	gl->state = to;
 	set_usable(gl, to != GLOCK_UN);
 }

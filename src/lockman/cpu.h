@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cpu.h - the CPU that the calling thread runs on.
+ *
+ * The kernel writes it into memory of each thread (rseq(2), Linux 4.18), which glibc registers since 2.35 and
+ * sched_getcpu() reads; this is that load without the call. Where there is none, or the kernel or the user
+ * switched it off, the number found there is negative, and sched_getcpu() asks the kernel.
+ */
+#ifndef GLOCK__CPU_H
+#define GLOCK__CPU_H
+
+#include "compiler.h"
+
+#include <sched.h>
+
+#if defined(__has_include) && defined(__has_builtin)
+#if __has_include(<sys/rseq.h>) && __has_builtin(__builtin_thread_pointer)
+#include <sys/rseq.h>
+#define GLOCK__RSEQ 1
+#endif
+#endif
+
+GLOCK__INLINE unsigned int glock__cpu(void)
+{
+#ifdef GLOCK__RSEQ
+	const char *self = __builtin_thread_pointer();
+	const struct rseq *area = (const struct rseq *)(const void *)(self + __rseq_offset);
+	const int cpu = (int)__atomic_load_n(&area->cpu_id, __ATOMIC_RELAXED);
+
+	if (cpu >= 0)
+		return (unsigned int)cpu;
+#endif
+	return (unsigned int)sched_getcpu();
+}
+
+#endif
