@@ -85,7 +85,8 @@ struct slot {
 	/* a cache line of its own */
 	union bell bell;
 	uint32_t seen;
-	uint32_t reserved2[13];
+	uint32_t cpu; /* a hint: 1 + where a thread last went to sleep on the bell; 0: not known */
+	uint32_t reserved2[12];
 };
 #define SLOT_RECOVERS 0x1u   /* it can put in order what a dead node left */
 #define SLOT_HOLDS_BACK 0x2u /* DEAD, and will be RECOVERING: no grants until it is in order */

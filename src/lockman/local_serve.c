@@ -12,6 +12,7 @@
  */
 #include "local_impl.h"
 
+#include "cpu.h"
 #include "sanitizer.h"
 
 #include <errno.h>
@@ -160,6 +161,7 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 	uint32_t bell = atom_load32(&l->slot->seen);
 	int err = 0;
 
+	atom_store32(&l->slot->cpu, glock__cpu() + 1);
 	if (bell_set(l->slot, bit).rung == bell && (!word || atom_load32(word) == seen) &&
 	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !is_to_nap(l, bit, until))
 		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
@@ -308,8 +310,9 @@ GLOCK__APART static bool spin(struct local *l, const uint32_t *word, uint32_t se
 
 /*
  * From its beginning to its end the flag LEADER is set, and no other thread can lead. Wake-ups for
- * other nodes are put off until the thread is through or sleeps: those who are woken earlier would
- * only take the CPU away from it. (If it is killed first: local_watch.c.)
+ * other nodes that slept on this CPU are put off until the thread is through or sleeps: those who are
+ * woken earlier would only take the CPU away from it. (If it is killed first: local_watch.c.) Where
+ * another CPU has to be woken, that takes longest of all, and the thread goes on meanwhile.
  */
 static _Thread_local struct {
 	struct local *l;
@@ -317,11 +320,19 @@ static _Thread_local struct {
 	uint16_t node[64]; /* to be woken */
 } attending GLOCK__TLS;
 
+static bool is_elsewhere(const struct slot *slot)
+{
+	uint32_t cpu = atom_load32(&slot->cpu);
+
+	return cpu && cpu != glock__cpu() + 1;
+}
+
 bool glock__local_put_off(struct local *l, unsigned int node)
 {
 	const unsigned int n = attending.n;
 
-	if (attending.l != l || n == sizeof(attending.node) / sizeof(*attending.node))
+	if (attending.l != l || n == sizeof(attending.node) / sizeof(*attending.node) ||
+	    is_elsewhere(&l->head->slot[node]))
 		return false;
 	for (unsigned int i = 0; i < n; i++)
 		if (attending.node[i] == node)
