@@ -314,6 +314,9 @@ def test_o2top_changes_nothing(cluster, build):
         return {f"n:{t}/{int(i):x}" for t in (2, 5)
                 for i in cluster.run(1, "find /mnt/gfs2 -xdev -printf '%i\n'").split()}
 
+    # so that there are enough, whatever ran before
+    cluster.run(1, """for fs in ocfs2 gfs2; do mkdir -p /mnt/$fs/idle; cd /mnt/$fs/idle
+        for i in $(seq 80); do echo $i >f$i; done; done""")
     named, said = files(), []
     cluster.all("sync")
     # what the loads before left to be done may go on for a while
