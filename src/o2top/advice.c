@@ -170,10 +170,9 @@ static bool waits_long(const struct facts *f)
 
 static void say_waits_long(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(
-	    buf, size,
-	    "%s %s and nothing moves: look for the process that holds it, on the other nodes first",
-	    f->waits, verb(f->waiting, "waits", "wait"));
+	snprintf(buf, size,
+		 "%s %s and nothing moves: look for the process that holds it, on every node",
+		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
 /* An estimate has to be clearer. */

@@ -75,7 +75,16 @@ static void read_node(struct job *job, size_t i)
 			continue;
 		read_space(job, node, from, j, index);
 		usable += !node->spaces[index]->unusable;
-		silent += node->spaces[index]->no_statistics;
+		silent += node->spaces[index]->no_statistics && !node->spaces[index]->unusable;
+	}
+	/* of all of them the node's state tells */
+	for (size_t j = 0; j < from->n_spaces && silent && silent < usable; j++) {
+		const struct node_space *ns =
+		    job->space_of[i][j] == AGAIN ? NULL : node->spaces[job->space_of[i][j]];
+
+		if (ns && ns->no_statistics && !ns->unusable)
+			problem(&node->problems, from->name, 0, "%s: no statistics",
+				from->spaces[j].name);
 	}
 	/* what may not be read there explains all the rest */
 	if (node->state == NODE_NO_PERMISSION)

@@ -38,6 +38,13 @@ struct holder {
 	char comm[20];
 };
 
+/* How long it has waited at a moment of its node: at least, and at most; NAN not known. */
+static inline void holder_age(const struct holder *h, int64_t now_us, double *least, double *most)
+{
+	*least = 1e-6 * (double)(now_us - h->seen_us);
+	*most = h->not_before_us == INT64_MIN ? NAN : 1e-6 * (double)(now_us - h->not_before_us);
+}
+
 struct holders {
 	struct holder *list;
 	uint32_t n;

@@ -325,6 +325,37 @@ static bool same_lock(const struct dlm_view *v, const struct facts *f)
 	       v->id.low == f->id.low && v->id.type == f->id.type;
 }
 
+/*
+ * Whether what waits on that node itself may wait for what its own processes have. On GFS2 it does. On OCFS2
+ * processes of one node are in each other's way only once another node wants the lock.
+ */
+static bool own_may_be_in_the_way(const struct facts *f, uint32_t node)
+{
+	const struct lock *lock = lock_on(f, node);
+	unsigned waiting = 0;
+
+	for (uint32_t i = 0; i < f->set->n_members; i++)
+		waiting += f->set->members[i].change->waiting != 0;
+	return f->m->spaces[f->row->space].fs != FS_OCFS2 || waiting > 1 ||
+	       (lock && lock->now.sample == f->m->sample && lock->now.ocfs2.flags & OCFS2_BLOCKED);
+}
+
+/* Who is inside on a node, or that it is on its way to let go; one that waits itself is not. */
+static bool say_shot(struct text *t, const struct facts *f, uint32_t node, bool said)
+{
+	const bool waits = waits_on(f, node);
+	struct text before = *t;
+
+	if (waits && !own_may_be_in_the_way(f, node))
+		return false;
+	say(t, said ? " and " : "; ");
+	if (say_inside(t, f, node) || (!waits && say_giving_up(t, f, node)))
+		return true;
+	*t = before;
+	*t->at = '\0';
+	return false;
+}
+
 /* The queue as the lock's master has it: who holds what does not go with the wish. */
 static bool say_queue(struct text *t, const struct facts *f)
 {
@@ -340,9 +371,12 @@ static bool say_queue(struct text *t, const struct facts *f)
 		for (uint32_t j = v->first; j < v->first + v->n; j++) {
 			const struct dlm_entry *e = &w->entries[j];
 
-			if (!e->granted || compatible(e->mode, f->wanted) ||
-			    (e->node >= 0 && waits_on(f, (uint32_t)e->node)))
+			if (!e->granted || compatible(e->mode, f->wanted))
 				continue;
+			if (e->node >= 0 && waits_on(f, (uint32_t)e->node)) {
+				said |= say_shot(t, f, (uint32_t)e->node, said);
+				continue;
+			}
 			say(t, said ? " and " : "; ");
 			if (e->node >= 0)
 				say_holder(t, f, (uint32_t)e->node, e->mode);
@@ -391,19 +425,9 @@ static bool say_shots(struct text *t, const struct facts *f)
 {
 	bool said = false;
 
-	for (uint32_t i = 0; i < f->m->n_nodes; i++) {
-		struct text before = *t;
-
-		if (node_absent(f->m, &f->m->nodes[i]) || waits_on(f, i))
-			continue;
-		say(t, said ? " and " : "; ");
-		if (say_inside(t, f, i) || say_giving_up(t, f, i)) {
-			said = true;
-		} else {
-			*t = before;
-			*t->at = '\0';
-		}
-	}
+	for (uint32_t i = 0; i < f->m->n_nodes; i++)
+		if (!node_absent(f->m, &f->m->nodes[i]))
+			said |= say_shot(t, f, i, said);
 	return said;
 }
 

@@ -103,11 +103,14 @@ struct reader {
 	bool stop;
 };
 
-/* One line, or as much of it as a line may have. */
+/* One line, or as much of it as a line may have. Files that came by way of Windows end lines with CR and LF. */
 static void hand_out(struct reader *r, const char *line, size_t len, bool complete)
 {
-	bool fits = len <= INPUT_LINE_MAX;
+	bool fits;
 
+	if (complete && len && line[len - 1] == '\r')
+		len--;
+	fits = len <= INPUT_LINE_MAX;
 	r->stop =
 	    !r->each(r->arg, line, fits ? len : INPUT_LINE_MAX, ++r->number, complete && fits);
 }

@@ -272,8 +272,21 @@ static const char *file_names(const char *path, struct place *place, char *node,
 	return folder_above(path, 3, node, size) ? node : "node";
 }
 
+/* What was given of this node before: one file is compared with another of its kind. NULL: nothing. */
+static const struct place *given_before(const struct recording *r, const char *node)
+{
+	const struct place *last = NULL;
+
+	for (size_t step = 0; step < r->n_steps; step++)
+		for (size_t i = 0; i < r->n_nodes; i++)
+			if (strcmp(r->nodes[i], node) == 0 && r->steps[step].places[i].path)
+				last = &r->steps[step].places[i];
+	return last;
+}
+
 static int add_file(struct recording *r, const char *path, struct problems *problems)
 {
+	const struct place *before;
 	struct place place = {.single = true};
 	char folder[256];
 	const char *node = file_names(path, &place, folder, sizeof(folder));
@@ -283,6 +296,16 @@ static int add_file(struct recording *r, const char *path, struct problems *prob
 		problem(problems, path, 0, "neither a locking_state nor a glocks or glstats file");
 	if (err)
 		return err;
+	before = given_before(r, node);
+	if (before && before->single &&
+	    (before->kind != place.kind || strcmp(before->space, place.space) != 0)) {
+		problem(
+		    problems, path, 0,
+		    "not of the same %s as %s, so the two cannot be compared: give the folder of "
+		    "the node that both are of, or one after the other",
+		    before->kind != place.kind ? "kind" : "lock space", before->path);
+		return -EINVAL;
+	}
 	if (!in_last_step(r, node))
 		err = add_step(r, "");
 	return err ? err : set_place(r, node, path, &place);

@@ -184,7 +184,7 @@ static bool parse_seconds(const char *text, int64_t *us)
 	if (scan_char(&s, '.'))
 		for (int d; !scan_done(&s) && (d = *s.p - '0') >= 0 && d <= 9; s.p++)
 			frac += (uint64_t)d * (unit /= 10);
-	if (!scan_done(&s) && *s.p != '\n' && *s.p != ' ')
+	if (!scan_done(&s) && *s.p != '\r' && *s.p != '\n' && *s.p != ' ')
 		return false;
 	*us = (int64_t)(sec * 1000000 + frac);
 	return true;

@@ -31,8 +31,11 @@ struct reading {
 	size_t usable;
 	bool bad; /* a line of glstats was not understood */
 	bool traced;
-	struct lock *lock; /* the glock whose lines follow */
-	uint32_t before;   /* its first holder in the sample before, or NONE */
+	bool baseline;      /* in the sample before every line of glstats was understood */
+	struct lock *lock;  /* the glock whose lines follow */
+	bool broken;        /* one of them was not understood */
+	bool listed_before; /* the sample before had it with all its holders */
+	uint32_t before;    /* its first holder in the sample before, or NONE */
 };
 
 /*
@@ -60,7 +63,8 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 		before = (struct gfs2_mean){p->dcount, p->srttb, p->srttvarb};
 	if (r->traced || !gfs2_estimate(p ? &before : NULL, &now, &total, &mean))
 		return;
-	c->lost_s = c->estimated_s = share * total;
+	/* a glock has one request at a time: together they take no longer than the time they are in */
+	c->lost_s = c->estimated_s = share * min_s(total, dt);
 	change_add_longest(c, mean, true);
 }
 
@@ -113,8 +117,8 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount) {
 		note_answer(t, lock, s, &l);
 		add_counts(r, lock, s, &l, s->stats_at);
-	} else if (t->ns->last_sample && t->ns->whole_stats == t->ns->last_sample) {
-		/* a whole glstats misses none: it was made, or made anew, since then */
+	} else if (r->baseline && (s->stats_at || s->glocks_at != t->ns->last_sample)) {
+		/* a listing may leave out a glock; neither had it, so it was made, or made anew, since then */
 		add_counts(r, lock, NULL, &l, t->ns->last_sample);
 	}
 	s->dcount = l.dcount;
@@ -145,7 +149,11 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 	struct lock *lock;
 	uint32_t at;
 
+	/* a dump may end anywhere: that the one before is there with all its lines, this one shows */
+	if (r->lock && !r->broken)
+		r->lock->now.gfs2.holders_at = t->sample;
 	r->lock = NULL;
+	r->broken = false;
 	if (!wrong && l.type >= GFS2_TYPE_MAX)
 		wrong = "no such type of glock";
 	if (wrong)
@@ -158,6 +166,7 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 	s = &lock->now.gfs2;
 	if (s->glocks_at == t->sample)
 		return NULL;
+	r->listed_before = t->ns->last_sample && s->holders_at == t->ns->last_sample;
 	s->glocks_at = t->sample;
 	s->state = (uint8_t)l.state;
 	s->giving_up = strpbrk(l.flags, "Ddp") != NULL;
@@ -224,8 +233,8 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 		if (was) {
 			h->seen_us = was->seen_us;
 			h->not_before_us = was->not_before_us;
-			was->waits = false; /* it goes on: not among those that ended */
-		} else if (t->ns->last_sample && t->ns->whole_stats == t->ns->last_sample) {
+			was->waits = false;    /* it goes on: not among those that ended */
+		} else if (r->listed_before) { /* without this wait */
 			h->not_before_us = node_when(t->node, t->ns->last_sample)->mono_us;
 		}
 	}
@@ -278,8 +287,10 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 		wrong = NULL; /* how full a resource group is: not a lock's business */
 	else
 		wrong = "neither a glock nor what belongs to one";
-	if (wrong)
+	if (wrong) {
 		problem(r->t->problems, r->label, number, "%s", wrong);
+		r->broken = true;
+	}
 	return true;
 }
 
@@ -323,6 +334,8 @@ static bool read_file(struct reading *r, enum file_kind kind, input_line_fn *eac
 	err = input_lines(&in, each, r);
 	if (err)
 		problem(t->problems, in.label, 0, "%s", strerror(-err));
+	else if (needed && !r->usable)
+		problem(t->problems, in.label, 0, "no line of it can be used");
 	return true;
 }
 
@@ -342,7 +355,8 @@ static bool check_sbstats(void *arg, const char *text, size_t len, size_t number
 static void gfs2_take(struct take *t)
 {
 	struct node_space *ns = t->ns;
-	struct reading r = {.t = t};
+	struct reading r = {.t = t,
+			    .baseline = ns->last_sample && ns->whole_stats == ns->last_sample};
 	struct holders swap = ns->holders_before;
 	size_t stats, glocks;
 	bool single = !t->from->has_clock;

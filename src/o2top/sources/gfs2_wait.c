@@ -53,8 +53,7 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 			h->seen_us = dlm->waiting_us;
 		h->not_before_us = h->seen_us;
 	}
-	least = seconds(t->mono_us - h->seen_us);
-	most = h->not_before_us == INT64_MIN ? NAN : seconds(t->mono_us - h->not_before_us);
+	holder_age(h, t->mono_us, &least, &most);
 	h->followed |= h->exact && least >= TELLING_S;
 	h->counted = h->followed || t->first;
 	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
@@ -85,6 +84,7 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
 	double age = seconds(then_us - h->seen_us), dt = seconds(t->mono_us - then_us), rest;
+	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
 	struct change *c = table_change(&t->ns->table, lock);
 
 	if (!c)
@@ -94,7 +94,7 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 		rest = min_s(seconds(dlm->granted_us - then_us), dt);
 		if (first)
 			c->lost_s = c->estimated_s = c->longest_s = 0;
-		c->lost_s += rest;
+		c->lost_s += share * rest;
 		change_add_longest(c, age + rest, false);
 		return;
 	}
@@ -102,8 +102,8 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 		rest = min_s(max_s(h->answered_s - age, 0), dt);
 		if (first)
 			c->lost_s = c->estimated_s = c->longest_s = 0;
-		c->lost_s += rest;
-		c->estimated_s += rest;
+		c->lost_s += share * rest;
+		c->estimated_s += share * rest;
 		change_add_longest(c, age + rest, rest > 0);
 		return;
 	}

@@ -274,7 +274,8 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 	const struct node *node = &p->f->model->nodes[member->node];
 	const struct holder *holders;
 	uint32_t count = holders_of(node->spaces[row->space], member->lock, &holders);
-	char comm[4 * sizeof(holders->comm) + 32], age[UNIT_MAX], name[LABEL_MAX];
+	char comm[4 * sizeof(holders->comm) + 32], age[UNIT_RANGE_MAX], name[LABEL_MAX];
+	double least, most;
 
 	unit_clean(name, sizeof(name), node->name, 0);
 	for (const struct holder *one = holders; count--; one++) {
@@ -288,12 +289,11 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 			fprintf(p->out, "a process that GFS2 does not name");
 		fprintf(p->out, " %s %s", one->waits ? "waits for" : "holds",
 			holder_modes[one->state]);
-		if (one->waits && one->counted)
-			fprintf(
-			    p->out, " since %s",
-			    unit_seconds(
-				age, 1e-6 * (double)(node_when(node, p->f->model->sample)->mono_us -
-						     one->seen_us)));
+		if (one->waits && one->counted) {
+			holder_age(one, node_when(node, p->f->model->sample)->mono_us, &least,
+				   &most);
+			fprintf(p->out, " since %s", unit_range(age, least, most));
+		}
 		fprintf(p->out, "\n");
 	}
 }

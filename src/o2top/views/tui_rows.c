@@ -197,7 +197,9 @@ void process_text(const struct ui *ui, const struct member *member, const struct
 		  char *buf, size_t size)
 {
 	const struct node *node = &ui->shot->model.nodes[member->node];
-	char name[256], comm[4 * sizeof(h->comm) + 16], who[160], age[UNIT_MAX], since[64] = "";
+	char name[256], comm[4 * sizeof(h->comm) + 16], who[160], age[UNIT_RANGE_MAX],
+	    since[UNIT_RANGE_MAX + 16] = "";
+	double least, most;
 
 	unit_clean(name, sizeof(name), node->name, 0);
 	unit_clean(comm, sizeof(comm), h->comm, 0);
@@ -205,10 +207,10 @@ void process_text(const struct ui *ui, const struct member *member, const struct
 		snprintf(who, sizeof(who), "pid %lld %s", (long long)h->pid, comm);
 	else
 		snprintf(who, sizeof(who), "a process that GFS2 does not name");
-	if (h->waits && h->counted)
-		snprintf(
-		    since, sizeof(since), " since %s",
-		    unit_seconds(age, 1e-6 * (double)(node_when(node, 1)->mono_us - h->seen_us)));
+	if (h->waits && h->counted) {
+		holder_age(h, node_when(node, 1)->mono_us, &least, &most);
+		snprintf(since, sizeof(since), " since %s", unit_range(age, least, most));
+	}
 	snprintf(buf, size, "%s: %s %s %s%s", name, who, h->waits ? "waits for" : "holds",
 		 holder_modes[h->state], since);
 }
