@@ -236,7 +236,7 @@ struct glock_type_options {
 /* ---- spaces ---- */
 
 #define GLOCK_SPACE_DISPATCH 0x1u    /* the program runs the work: glock_space_fd() */
-#define GLOCK_SPACE_CHECK_ORDER 0x2u /* taking locks in the wrong order is -EDEADLK; costs time */
+#define GLOCK_SPACE_CHECK_ORDER 0x2u /* waiting for locks in the wrong order is -EDEADLK; slow */
 #define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: of inodes in use, in ticks of hz */
 #define GLOCK_SPACE_CHECK_OPS 0x8u   /* tell of operations that sleep under the spinlock; costs */
 
@@ -275,8 +275,8 @@ struct glock_space_options {
 	const char *dir;
 	/*
 	 * A process died that had this space open: called once for each death, by one of those that
-	 * gave such a function and live, on a thread of its own. It may take locks, with
-	 * GLOCK_RECOVER. Until it returns, nobody is granted a lock that he waits for without. With
+	 * gave such a function and live, on a thread of its own; where nobody waits for a lock it may
+	 * take until somebody does. It may take locks, with GLOCK_RECOVER, but not close the space. Until it returns, nobody is granted a lock that he waits for without. With
 	 * "dlm": a machine left or died; on each of the others; see docs/cluster.md.
 	 */
 	void (*recover)(void *arg, const struct glock_peer *dead);
@@ -382,10 +382,11 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
 /*
  * Asks for the lock. Granted in the order of asking. Waits for all who asked before and for other
  * nodes, without limit; a signal does not end that, glock_cancel() does. With ASYNC, TRY and
- * NOBLOCK: at once, but that a try may have to ask the lock manager. A lock operation runs on the
+ * NOBLOCK: at once, but that a try may have to ask the lock manager, and what that grants while
+ * others recover is kept back until they have, unless with RECOVER. A lock operation runs on the
  * thread that does the work, before this returns; its error is the result.
  *   0           granted; with ASYNC: asked for
- *   -EAGAIN     TRY, TRY_1CB: it would have to wait
+ *   -EAGAIN     TRY, TRY_1CB: it would have to wait; also if somebody was just about to ask for it
  *   -ECHILD     NOBLOCK: the same. In a child after fork: always
  *   -ECANCELED  glock_cancel() took it back
  *   -EDEADLK    this owner has or wants it already; or the lock order is wrong; or it is called
@@ -397,7 +398,8 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * may be used again, after glock_holder_init() or as it is.
  */
 #define glock_nq(gh) glock_nq_at(gh, GLOCK_HERE)
-int glock_nq_at(struct glock_holder *gh, const char *where); /* where is kept, not copied: a literal */
+int glock_nq_at(struct glock_holder *gh,
+		const char *where); /* where is kept, not copied: a literal */
 
 /*
  * Lets the lock go, or takes the request back. At once, but for the type's unlock operation, which
@@ -443,7 +445,8 @@ int glock_valid(const struct glock_holder *gh);
 
 /*
  * EX or DF held becomes the weaker mode, in place. Others here may join then, other nodes when
- * they ask. -EINVAL: not held, not weaker, or not a mode of the type; -EBUSY: shared EX. At once.
+ * they ask. -EINVAL: not held, not weaker, or not a mode of the type; -EBUSY: shared EX; -EPERM:
+ * held by another thread, without MOVABLE. At once.
  */
 int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
 
@@ -456,8 +459,8 @@ int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
 int glock_token(const struct glock_holder *gh, uint64_t *token);
 
 /*
- * Whether somebody died who held it in EX, and nobody was told in EX since then: what it protects
- * may be half done. 1 or 0. At once.
+ * Whether somebody died who held it in EX or had it cached so, and nobody was told in EX since then:
+ * what it protects may be half done. 1 or 0. At once.
  */
 int glock_owner_died(const struct glock_holder *gh);
 
@@ -510,7 +513,8 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries);
  * written, on any node. -ENODATA: no value, as none was written, or a node died that might have
  * changed it; to write one ends that. With "dlm" the last 8 of the 32 bytes are the library's, and
  * -EINVAL if they are not 0. -EOPNOTSUPP: the type has none (GLOCK_OPS_LVB); -EPERM: not
- * held, or to write not in EX. Kept as long as any node has a reference or caches it. At once.
+ * held, or to write not in EX. Kept as long as any node caches the lock, or has asked for it and
+ * still has a reference. At once.
  */
 int glock_lvb_read(struct glock_holder *gh, void *value);
 int glock_lvb_write(struct glock_holder *gh, const void *value);

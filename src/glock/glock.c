@@ -343,7 +343,8 @@ void glock__work_run(struct glock *gl)
 		glock__take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
-	if (!glock__now_idle(gl))
+	/* With the queue still to be run, which the caller does next, the lock is not let go of. */
+	if (gl_busy(gl)->must_run || !glock__now_idle(gl))
 		return;
 	glock__drop(gl);
 	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);

@@ -32,8 +32,11 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	err = glock__check(gl_space(gl), "glock_downgrade");
 	if (err)
 		return err;
-	if (gh_state(gh) & GLOCK__H_FAST &&
-	    !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh))
+	/* As who lets go of it: the same is asked wherever the holder stands. */
+	if (gh_state(gh) & GLOCK__H_FAST
+		? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
+		: gh_state(gh) & GLOCK__H_HOLDER && glock__is_threads(gh) &&
+		      gh->owner != glock__thread_number() && glock__thread_lives(gh->pid))
 		return glock__not_owner(gh);
 	gl_take(gl);
 	glock__fast_close(gl);
@@ -42,7 +45,7 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	if (!(gh_state(gh) & GLOCK__H_HOLDER) || mode == gh->mode ||
 	    !glock__mode_is_down(gh->mode, mode) || !(gl_type(gl)->info.modes & GLOCK__MODES(mode)))
 		err = -EINVAL;
-	else if (glock__first_holder(gl) != gh || glock__fast_mode(gl) != GLOCK_UN ||
+	else if (glock__first_holder(gl) != gh ||
 		 (gh->list.next != &gl_busy(gl)->holders &&
 		  gh_state(glock__entry(gh->list.next, struct glock__holder, list)) &
 		      GLOCK__H_HOLDER))

@@ -108,8 +108,14 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries)
 	int64_t wait, pause, deadline;
 	int err = 0;
 
-	if (!n || !glock_of(&ghs[0]))
-		return n ? -EINVAL : 0;
+	if (!n)
+		return 0;
+	for (size_t i = 0; i < n && !err; i++)
+		err = glock_of(&ghs[i]) ? 0 : -EINVAL;
+	if (err) {
+		glock_dq_m(n, ghs); /* as with any error: none is held */
+		return err;
+	}
 	space = gl_space(glock_of(&ghs[0]));
 	allowance(space, retries, &wait, &pause);
 	deadline = glock__now(space) + wait;

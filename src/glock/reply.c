@@ -35,8 +35,8 @@ static bool should_freeze(struct glock *gl)
 	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
 	if (!atom_load8(&gl_space(gl)->blocked) || (glock__is_shut(gl_space(gl)) && !FAULT(18)))
 		return false;
-	if (gl_busy(gl)->reply == GLOCK__ERROR || gl_busy(gl)->reply == GLOCK__CANCELED ||
-	    gl_busy(gl)->req == GLOCK_UN)
+	/* What was refused covers nothing; as in the kernel. */
+	if (gl_busy(gl)->reply != GLOCK__GRANTED || gl_busy(gl)->req == GLOCK_UN)
 		return false;
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
@@ -268,8 +268,11 @@ static void on_recover(void *owner, const struct glock__lm_peer *dead)
 	struct glock_peer peer;
 
 	glock__peer(dead, &peer);
-	if (space->recover)
-		space->recover(space->recover_arg, &peer);
+	if (!space->recover)
+		return;
+	glock__self()->recovers = space;
+	space->recover(space->recover_arg, &peer);
+	glock__self()->recovers = NULL;
 }
 
 /* The work sees to it: here may be any thread. */

@@ -30,6 +30,7 @@ struct glock__answer {
 struct glock__self {
 	uint32_t number;                /* see glock__thread_number(); 0: none yet */
 	unsigned int working;           /* how deep it is in some space's work */
+	const void *recovers;           /* the space whose recover callback it is in, or NULL */
 	const struct glock *taken;      /* whose lock it took last and has; or NULL */
 	struct glock__busy *busy;       /* and the busy part of that */
 	struct glock *mine;             /* whose work it runs itself, see mine.c; or NULL */

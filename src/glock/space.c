@@ -358,7 +358,8 @@ int glock_space_close(struct glock_space *space)
 
 	if (err)
 		return err;
-	if (glock__in_work())
+	/* It would wait for its own thread. */
+	if (glock__in_work() || glock__self()->recovers == space)
 		return -EDEADLK;
 	glock__lock_take(&space->lock);
 	busy = any_users(space);

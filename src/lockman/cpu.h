@@ -13,7 +13,9 @@
 
 #include <sched.h>
 
-#if defined(__has_include) && defined(__has_builtin)
+/* Elsewhere compilers say that they have the builtin, and then have not. */
+#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__has_include) && \
+    defined(__has_builtin)
 #if __has_include(<sys/rseq.h>) && __has_builtin(__builtin_thread_pointer)
 #include <sys/rseq.h>
 #define GLOCK__RSEQ 1

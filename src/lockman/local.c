@@ -369,7 +369,7 @@ static bool one_cpu(void)
 	return sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) == 1;
 }
 
-#define LOOK_NS 1000000000ll /* how often that is looked for */
+#define LOOK_NS 500000000ll /* how often that is looked for, at most */
 
 /* Whether the file was taken away or replaced: who opens the space now is in another one than we. */
 GLOCK__COLD static void look_for_file(struct local *l)

@@ -69,6 +69,7 @@ union bell {
 #define BELL_SERVICE_SLEEPS 0x10000u /* the service thread */
 #define BELL_LEADER_SLEEPS 0x20000u  /* the thread that waits in its place */
 #define BELL_LEADER 0x40000u         /* there is such a thread, which looks before it goes away */
+#define BELL_KNOCK 0x80000u          /* somebody outside asks for something: glock__local_knock() */
 
 struct slot {
 	uint32_t state;      /* enum slot_state */
@@ -85,7 +86,8 @@ struct slot {
 	/* a cache line of its own */
 	union bell bell;
 	uint32_t seen;
-	uint32_t cpu; /* a hint: 1 + where a thread last went to sleep on the bell; 0: not known */
+	uint32_t
+	    cpu; /* a hint: 1 + where the leader last went to sleep on the bell; 0: not known */
 	uint32_t reserved2[12];
 };
 #define SLOT_RECOVERS 0x1u   /* it can put in order what a dead node left */

@@ -185,7 +185,7 @@ int glock__local_knock(const char *path, unsigned int slot)
 	close(fd);
 	if (err)
 		return err;
-	if (glock__local_ring(&head->slot[slot], 0))
+	if (glock__local_ring(&head->slot[slot], BELL_KNOCK))
 		glock__local_wake(&head->slot[slot]);
 	munmap(head, HEAD_SIZE);
 	return 0;

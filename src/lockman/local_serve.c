@@ -20,7 +20,8 @@
 #include <string.h>
 
 #define NAP_NS 15000000ll
-#define NAPS 64 /* without need, until the service thread sleeps for good */
+#define REST_NS 400000000ll /* when nobody waits: whether the file is still there */
+#define NAPS 64             /* without need, until the service thread rests */
 
 enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
@@ -114,13 +115,14 @@ static void look(struct local *l, uint32_t awake)
 {
 	union bell bell;
 	uint32_t due;
-	bool nothing;
+	bool knocked;
 
 	latch_take(&l->delivery);
-	bell = bell_clear(l->slot, BELL_DUE | awake);
+	bell = bell_clear(l->slot, BELL_DUE | BELL_KNOCK | awake);
 	atom_store32(&l->slot->seen, bell.rung);
 	due = has_left(l) ? 0 : bell.flags & BELL_DUE;
-	nothing = !due && !has_left(l);
+	/* Who is of an older build only rings. */
+	knocked = (bell.flags & BELL_KNOCK || !due) && !has_left(l);
 	if (due || (l->put_off && !has_left(l)))
 		fetch_all(l, due);
 	if (!has_left(l)) {
@@ -128,7 +130,7 @@ static void look(struct local *l, uint32_t awake)
 		start_recovery(l);
 	}
 	latch_drop(&l->delivery);
-	if (nothing && l->lm.events->knocked)
+	if (knocked && l->lm.events->knocked)
 		l->lm.events->knocked(l->lm.owner);
 }
 
@@ -145,25 +147,29 @@ static bool on_guard(struct local *l)
 }
 
 /*
- * Who would sleep without a time limit, and was asked meanwhile to look around from time to time. The ring that
+ * The service thread would sleep for long, and was asked meanwhile to look around from time to time. The ring that
  * came with that may be over, as others look, too: so this is asked after it was said that one sleeps.
  */
-static bool is_to_nap(const struct local *l, uint32_t bit, int64_t until)
+static bool is_to_nap(const struct local *l, bool rests)
 {
-	return bit == BELL_SERVICE_SLEEPS && !until && __atomic_load_n(&l->naps, __ATOMIC_ACQUIRE);
+	return rests && __atomic_load_n(&l->naps, __ATOMIC_ACQUIRE);
 }
 
-/* Sleeps on the bell, as whom the bit says; then looks. -EINTR: a signal handler ran. */
+/*
+ * Sleeps on the bell, as whom the bit says; then looks. rests: the service thread, which has nothing to look after.
+ * -EINTR: a signal handler ran.
+ */
 static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
-			 int64_t until)
+			 int64_t until, bool rests)
 {
 	const struct timespec ts = until ? local_time(until) : (struct timespec){0};
 	uint32_t bell = atom_load32(&l->slot->seen);
 	int err = 0;
 
-	atom_store32(&l->slot->cpu, glock__cpu() + 1);
+	if (bit == BELL_LEADER_SLEEPS)
+		atom_store32(&l->slot->cpu, glock__cpu() + 1);
 	if (bell_set(l->slot, bit).rung == bell && (!word || atom_load32(word) == seen) &&
-	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !is_to_nap(l, bit, until))
+	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !is_to_nap(l, rests))
 		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
 	if (is_rung(l->slot))
 		look(l, bit);
@@ -184,7 +190,7 @@ static void ring_own(struct local *l, uint32_t who)
 /*
  * How long it sleeps: where locks are handed to and fro somebody waits every now and then, and to
  * be woken for each of these would cost more than to look around in vain for a second. It says that
- * it naps no more and then looks once more whether anybody waits; who begins to wait says so and then
+ * it naps no more, but rests, and then looks once more whether anybody waits; who begins to wait says so and then
  * looks whether it naps.
  */
 static bool naps_on(struct local *l, unsigned int *left)
@@ -210,15 +216,19 @@ static void *service_thread(void *arg)
 
 	glock__local_poll(l); /* there may be a recovery going on */
 	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
+		int64_t now;
 		bool nap;
 
 		if (is_rung(l->slot) || __atomic_load_n(&l->put_off, __ATOMIC_RELAXED))
 			glock__local_poll(l);
 		nap = naps_on(l, &left);
+		now = local_now_about();
+		/* Who has its locks cached asks for nothing, and would not notice. */
+		glock__local_check_file(l, now);
 		if (on_guard(l))
 			glock__local_watch(l);
-		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0,
-			      nap ? local_now_about() + NAP_NS : 0);
+		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0, now + (nap ? NAP_NS : REST_NS),
+			      !nap);
 	}
 	return NULL;
 }
@@ -386,7 +396,7 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	wake_put_off(l);
 	/* Without a time limit, which costs the kernel more: the service thread looks around. */
 	if (!is_rung(l->slot) && atom_load32(word) == seen && !spin(l, word, seen))
-		err = sleep_on_bell(l, BELL_LEADER_SLEEPS, word, seen, deadline);
+		err = sleep_on_bell(l, BELL_LEADER_SLEEPS, word, seen, deadline, false);
 	if (is_rung(l->slot))
 		glock__local_poll(l);
 	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);

@@ -424,6 +424,22 @@ static void removed(void **state)
 	actor_end(&c);
 }
 
+/* Who has cached what it uses asks the lock manager for nothing, and waits for nobody. */
+static void removed_while_at_rest(void **state)
+{
+	(void)state;
+	actor_start(&a);
+	assert_int_equal(actor_do(&a, "open rest"), 0);
+	assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
+	usleep(1200000); /* until it naps no more */
+	assert_int_equal(actor_do(&a, "valid 0"), 1);
+	assert_int_equal(unlink(at("rest")), 0);
+	wait_until_invalid(&a);
+	assert_true(actor_do(&a, "log") > 0);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	actor_end(&a);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +455,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(limits),
 	    cmocka_unit_test(too_many_nodes),
 	    cmocka_unit_test(removed),
+	    cmocka_unit_test(removed_while_at_rest),
 	};
 
 	actor_main(argc, argv);

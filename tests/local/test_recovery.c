@@ -186,6 +186,33 @@ static void a_stopped_one_is_named(void **state)
 	actor_end(&d);
 }
 
+/* What others have is refused at once: that has nothing to do with what the dead one left. */
+static void a_try_is_refused_meanwhile(void **state)
+{
+	(void)state;
+	begin(&a, "");
+	begin(&b, "recover");
+	begin(&c, "");
+	begin(&d, "");
+	actor_do(&b, "hold 1");
+	assert_int_equal(actor_do(&c, "nq 0 17 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "nq 0 15 EX 0"), 0);
+	assert_int_equal(actor_do(&d, "nq 0 15 EX 0x40"), 0);
+	actor_kill(&a);
+	while (!actor_do(&b, "recovered"))
+		;
+	/* 0x1: TRY */
+	assert_int_equal(actor_do(&d, "nq 1 17 EX 0x1"), -EAGAIN);
+	assert_int_equal(actor_do(&d, "wait 0 100"), -ETIMEDOUT);
+	actor_do(&b, "hold 0");
+	assert_int_equal(actor_do(&d, "wait 0 60000"), 0);
+	assert_int_equal(actor_do(&d, "dq 0"), 0);
+	assert_int_equal(actor_do(&c, "dq 0"), 0);
+	actor_end(&b);
+	actor_end(&c);
+	actor_end(&d);
+}
+
 /* Nobody is left who could: then nobody is kept waiting. */
 static void nobody_can_recover(void **state)
 {
@@ -226,9 +253,10 @@ static int nothing_is_left(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(one_survivor_recovers),  TEST(who_names_a_recoverer_dies),
-	    TEST(who_has_recovered_dies), TEST(a_stopped_one_is_named),
-	    TEST(nobody_can_recover),     TEST(recovered_after_a_restart),
+	    TEST(one_survivor_recovers),      TEST(who_names_a_recoverer_dies),
+	    TEST(who_has_recovered_dies),     TEST(a_stopped_one_is_named),
+	    TEST(a_try_is_refused_meanwhile), TEST(nobody_can_recover),
+	    TEST(recovered_after_a_restart),
 	};
 
 	actor_main(argc, argv);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_held.c - what one can do with locks that one has, beside other threads and another process.
+ */
+#include "../glock/check.h"
+#include "impl.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NUMBER = 7, DOWNS = 20000, HAND_OVERS = 200 };
+
+static void pause_ms(long ms)
+{
+	const struct timespec t = {.tv_nsec = ms * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static struct glock_space *open_held(void)
+{
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .hold = GLOCK_HOLD_NONE};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = "local", .types = &type, .n_types = 1};
+	struct glock_space *space;
+
+	return glock_space_open("held", &o, &space) ? NULL : space;
+}
+
+static struct glock_space *space;
+static struct glock *gl;
+
+static int setup(void **state)
+{
+	(void)state;
+	space = open_held();
+	return !space || glock_get(space, GLOCK_INODE, NUMBER, &gl);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	glock_put(gl);
+	return glock_space_close(space);
+}
+
+/* ---- to give way while the queue is still to be run ---- */
+
+static const struct glock__lm_ops *real_ops;
+static unsigned int idles;
+static bool to_be_run;
+
+static void idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	struct glock *of = glock__entry(lk, struct glock, lk);
+
+	/* It is called without the lock: others may take and drop it meanwhile, and then look at this. */
+	gl_take(of);
+	to_be_run |= gl_busy(of)->must_run;
+	gl_busy(of)->must_run = false; /* so that this does not stop at the library's own check */
+	glock__drop(of);
+	idles++;
+	real_ops->idle(lm, lk);
+}
+
+/* In a process of its own: wants it in SH, again and again. */
+static void want_shared(const int *stop)
+{
+	struct glock_space *other = open_held();
+	struct glock_holder gh;
+	struct glock *its;
+
+	if (!other || glock_get(other, GLOCK_INODE, NUMBER, &its))
+		_exit(1);
+	while (!__atomic_load_n(stop, __ATOMIC_ACQUIRE)) {
+		glock_holder_init(&gh, its, GLOCK_SH, 0);
+		if (glock_nq(&gh) || glock_dq(&gh))
+			_exit(2);
+	}
+	glock_put(its);
+	_exit(glock_space_close(other) ? 3 : 0);
+}
+
+static void idle_is_told_with_nothing_to_be_run(void **state)
+{
+	int *stop =
+	    mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct glock__lm_ops ops;
+	struct glock_holder gh;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_ptr_not_equal(stop, MAP_FAILED);
+	pid = fork(); /* before this process opens the space */
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		want_shared(stop);
+	}
+	assert_int_equal(setup(NULL), 0);
+	real_ops = space->lm->ops;
+	ops = *real_ops;
+	ops.idle = idle;
+	space->lm->ops = &ops;
+	for (int i = 0; i < HAND_OVERS; i++) {
+		glock_holder_init(&gh, gl, GLOCK_EX, 0);
+		assert_int_equal(glock_nq(&gh), 0);
+		pause_ms(1); /* so that it is asked for */
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	space->lm->ops = real_ops;
+	__atomic_store_n(stop, 1, __ATOMIC_RELEASE);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	munmap(stop, sizeof(*stop));
+	assert_int_equal(teardown(NULL), 0);
+	assert_true(idles > 0);
+	assert_false(to_be_run);
+}
+
+/* ---- downgrade ---- */
+
+static bool stop_asking;
+
+static void *ask(void *arg)
+{
+	struct glock_holder gh;
+
+	(void)arg;
+	while (!__atomic_load_n(&stop_asking, __ATOMIC_ACQUIRE)) {
+		glock_holder_init(&gh, gl, GLOCK_SH, GLOCK_NOBLOCK);
+		if (!glock_nq(&gh))
+			glock_dq(&gh);
+		glock_holder_init(&gh, gl, GLOCK_SH, GLOCK_TRY);
+		if (!glock_nq(&gh))
+			glock_dq(&gh);
+	}
+	return NULL;
+}
+
+/* Nobody shares it: then those who only ask for it are not in the way. */
+static void downgrade_beside_askers(void **state)
+{
+	struct glock_holder gh;
+	pthread_t thread;
+	int busy = 0;
+
+	(void)state;
+	stop_asking = false;
+	assert_int_equal(pthread_create(&thread, NULL, ask, NULL), 0);
+	for (int i = 0; i < DOWNS; i++) {
+		glock_holder_init(&gh, gl, GLOCK_EX, 0);
+		assert_int_equal(glock_nq(&gh), 0);
+		busy += glock_downgrade(&gh, GLOCK_SH) == -EBUSY;
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	__atomic_store_n(&stop_asking, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	assert_int_equal(busy, 0);
+}
+
+static int downgraded;
+
+static void *downgrade(void *gh)
+{
+	downgraded = glock_downgrade(gh, GLOCK_SH);
+	return NULL;
+}
+
+static int downgrade_elsewhere(struct glock_holder *gh)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, downgrade, gh), 0);
+	pthread_join(thread, NULL);
+	return downgraded;
+}
+
+/* Whether it was granted by the queue or without makes no difference. */
+static void downgrade_by_another_thread(void **state)
+{
+	static const unsigned int flags[] = {0, GLOCK_EXACT, GLOCK_NOBLOCK};
+	struct glock_holder gh;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(flags); i++) {
+		glock_holder_init(&gh, gl, GLOCK_EX, flags[i / 2]);
+		assert_int_equal(glock_nq(&gh), 0);
+		assert_int_equal(downgrade_elsewhere(&gh), -EPERM);
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_MOVABLE);
+	assert_int_equal(glock_nq(&gh), 0);
+	assert_int_equal(downgrade_elsewhere(&gh), 0);
+	assert_int_equal(glock_dq(&gh), 0);
+}
+
+/* ---- several ---- */
+
+/* One of them is no holder at all: as with any error none is held. */
+static void an_empty_one_of_several(void **state)
+{
+	(void)state;
+	for (size_t empty = 0; empty < 2; empty++) {
+		struct glock_holder gh[2] = {GLOCK_HOLDER_NONE, GLOCK_HOLDER_NONE};
+
+		glock_holder_init(&gh[!empty], gl, GLOCK_EX, GLOCK_ASYNC);
+		assert_int_equal(glock_nq(&gh[!empty]), 0);
+		assert_int_equal(glock_async_wait(2, gh, 0), -EINVAL);
+		assert_int_equal(glock_dq(&gh[!empty]), -EINVAL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(idle_is_told_with_nothing_to_be_run),
+	    cmocka_unit_test_setup_teardown(downgrade_beside_askers, setup, teardown),
+	    cmocka_unit_test_setup_teardown(downgrade_by_another_thread, setup, teardown),
+	    cmocka_unit_test_setup_teardown(an_empty_one_of_several, setup, teardown),
+	};
+
+	return RUN_TESTS(tests);
+}
