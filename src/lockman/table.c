@@ -270,7 +270,9 @@ static void lvb_unlock(struct glock__table *t, struct res *res, const struct loc
 	flags |= lock->flags;
 	if (lock->gr < GLOCK__PW)
 		return;
-	if (flags & GLOCK__LKF_IVVALBLK)
+	if (flags & GLOCK__LKF_UNTOLD)
+		glock__table_died(t, res);
+	else if (flags & GLOCK__LKF_IVVALBLK)
 		put(t, &res->flags, (uint8_t)(res->flags | RES_LVB_INVALID));
 	else if ((flags & GLOCK__LKF_VALBLK) && (lock->bits & LOCK_HAS_LVB) && value)
 		glock__table_lvb_write(t, res, value);
@@ -344,10 +346,8 @@ int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 		struct lock *lock = lock_at(t, node_at(t, node)->locks);
 		struct res *res = res_at(t, lock->res);
 
-		/* What it wrote may be half done, in the value block and elsewhere. */
 		if (lock->gr >= GLOCK__PW && !FAULT(6))
-			put(t, &res->flags,
-			    (uint8_t)(res->flags | RES_LVB_SET | RES_LVB_INVALID | RES_DIED));
+			glock__table_died(t, res);
 		glock__table_work_finish(t, lock_free(t, res, lock), NULL);
 	}
 	return (int)node_at(t, node)->nlocks;

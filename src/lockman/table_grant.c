@@ -210,10 +210,20 @@ void glock__table_lvb_write(struct glock__table *t, struct res *res, const void 
 }
 
 /*
+ * What was written may be half done, in the value block and elsewhere: who could write has died, or
+ * was told that another one had and gives that back, since nobody heard it who could repair it.
+ */
+void glock__table_died(struct glock__table *t, struct res *res)
+{
+	put(t, &res->flags, (uint8_t)(res->flags | RES_LVB_SET | RES_LVB_INVALID | RES_DIED));
+}
+
+/*
  * What granting does with the value block. Returns whether it is reported as not valid: to whom
- * reads one that is, and to whom neither reads nor writes. The value to write is the caller's; of
- * a conversion that had to wait it is in its copy (PW to EX that ends in an alternative mode: all
- * other conversions that write are granted at once, since they conflict with nobody new).
+ * reads one that is, to whom neither reads nor writes, and to whom says UNTOLD. The value to write is
+ * the caller's; of a conversion that had to wait it is in its copy (PW to EX that ends in an
+ * alternative mode: all other conversions that write are granted at once, since they conflict with
+ * nobody new).
  */
 static bool lvb_grant(struct glock__table *t, struct res *res, struct lock *lock, int8_t rq,
 		      struct glock__table_event *event)
@@ -227,6 +237,10 @@ static bool lvb_grant(struct glock__table *t, struct res *res, struct lock *lock
 		lvb_read(t, res, lock, event);
 		break;
 	case LVB_WRITE:
+		if (lock->flags & GLOCK__LKF_UNTOLD && !FAULT(15)) {
+			glock__table_died(t, res);
+			break;
+		}
 		if (lock->flags & GLOCK__LKF_IVVALBLK)
 			put(t, &res->flags, (uint8_t)(res->flags | RES_LVB_INVALID));
 		else if (valblk)

@@ -72,7 +72,7 @@ struct res {
 };
 #define RES_LVB_SET 0x1u     /* the value block was written, or has a reason to be invalid */
 #define RES_LVB_INVALID 0x2u /* until it is written again */
-#define RES_DIED 0x4u        /* a holder at PW or EX died; no one at PW or EX was told */
+#define RES_DIED 0x4u        /* a holder at PW or EX died; no one there was told, or it is UNTOLD */
 
 struct link {
 	uint32_t next;
@@ -452,6 +452,7 @@ void glock__table_demote(struct glock__table *t, struct res *res, struct lock *l
 void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lock, int8_t rq,
 			struct glock__table_event *event);
 void glock__table_lvb_write(struct glock__table *t, struct res *res, const void *value);
+void glock__table_died(struct glock__table *t, struct res *res);
 void glock__table_drop_copy(struct glock__table *t, struct lock *lock);
 
 /* ---- table_callback.c ---- */

@@ -256,6 +256,10 @@ static bool value_block(struct model *m, struct model_lock *l, int mode)
 	bool read = !write && mode >= l->gr;
 
 	if (write) {
+		if (HAS(l, UNTOLD)) {
+			r->set = r->invalid = r->died = true;
+			return true;
+		}
 		if (HAS(l, IVVALBLK)) {
 			r->invalid = true;
 		} else if (HAS(l, VALBLK)) {
@@ -582,7 +586,9 @@ int model_unlock(struct model *m, int number, uint32_t flags, const void *lvb,
 		return -EBUSY;
 	l->flags |= flags;
 	if (l->gr >= GLOCK__PW) {
-		if (HAS(l, IVVALBLK)) {
+		if (HAS(l, UNTOLD)) {
+			r->set = r->invalid = r->died = true;
+		} else if (HAS(l, IVVALBLK)) {
 			r->invalid = true;
 		} else if (HAS(l, VALBLK) && l->had_valblk && lvb) {
 			memcpy(r->lvb, lvb, sizeof(r->lvb));

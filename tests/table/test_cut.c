@@ -251,9 +251,10 @@ static uint32_t some_flags(void)
 	    F(NOQUEUE) | F(NOQUEUEBAST),
 	    F(CONVDEADLK),
 	    F(NOORDER),
+	    F(UNTOLD),
 	};
 
-	return flags[rig_random(12)] | flags[rig_random(12)] | (rig_random(3) ? 0 : F(VALBLK));
+	return flags[rig_random(13)] | flags[rig_random(13)] | (rig_random(3) ? 0 : F(VALBLK));
 }
 
 static struct op some_op(void)
@@ -279,7 +280,7 @@ static struct op some_op(void)
 	} else if (what < 80) {
 		op.kind = OP_UNLOCK;
 		op.lkid = some_lock(false);
-		op.flags = F(FORCEUNLOCK) | (op.args.flags & (F(VALBLK) | F(IVVALBLK)));
+		op.flags = F(FORCEUNLOCK) | (op.args.flags & (F(VALBLK) | F(IVVALBLK) | F(UNTOLD)));
 	} else if (what < 87) {
 		op.kind = OP_UNLOCK;
 		op.lkid = some_lock(false);

@@ -219,6 +219,38 @@ static void death_without_witnesses(void **state)
 	rig_check(&rig);
 }
 
+/* Who was told and could tell nobody gives it back, and it is as if the holder had died only now. */
+static void death_given_back(void **state)
+{
+	static const int down[] = {NL, CW, PR};
+	event_t event;
+
+	(void)state;
+	event = lock(0, EX, F(VALBLK));
+	rig_convert_lvb(&rig, event.lkid, EX, F(VALBLK), "half");
+	glock__table_purge(rig.t, 0, 1);
+	event = lock(1, EX, F(VALBLK));
+	for (size_t i = 0; i < sizeof(down) / sizeof(*down); i++) {
+		lvb_is(event, "half", 1, GLOCK__SBF_VALNOTVALID | GLOCK__SBF_OWNER_DIED);
+		/* The value that is given with it is not written. */
+		event = rig_convert_lvb(&rig, event.lkid, down[i], F(VALBLK) | F(UNTOLD), "not it");
+		no_lvb(event, GLOCK__SBF_VALNOTVALID | GLOCK__SBF_OWNER_DIED);
+		event = rig_convert(&rig, event.lkid, EX, F(VALBLK));
+	}
+	/* With the lock gone as well the resource stays, as after the death. */
+	rig_unlock(&rig, event.lkid, F(UNTOLD), NULL);
+	rig_check(&rig);
+	assert_int_equal(rig.t->nidle, 1);
+	event = lock(2, PW, 0);
+	assert_int_equal(event.sbflags, GLOCK__SBF_OWNER_DIED);
+	/* In a mode in which it could not have written it has nothing to give back. */
+	event = rig_convert(&rig, event.lkid, PR, 0);
+	event = rig_convert(&rig, event.lkid, NL, F(UNTOLD));
+	assert_int_equal(lock(1, EX, 0).sbflags & GLOCK__SBF_OWNER_DIED, 0);
+	rig_unlock(&rig, event.lkid, F(UNTOLD), NULL);
+	assert_false(rig_res(&rig, "r")->flags & RES_DIED);
+}
+
 /* Or until the caller gives up on that. */
 static void death_forgotten(void **state)
 {
@@ -284,6 +316,7 @@ int test_lvb(void)
 	    TEST(cancel_drops_the_copy),
 	    TEST(death_of_a_writer),
 	    TEST(death_without_witnesses),
+	    TEST(death_given_back),
 	    TEST(death_forgotten),
 	    TEST(death_as_in_the_kernel),
 	    TEST(death_of_a_reader),

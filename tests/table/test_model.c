@@ -155,7 +155,7 @@ static const uint32_t some_flags[] = {
     F(NOORDER),     F(ALTPR),
     F(ALTCW),       F(VALBLK),
     F(CONVDEADLK),  F(NOQUEUE) | F(NOQUEUEBAST),
-    F(NODLCKBLK),
+    F(NODLCKBLK),   F(UNTOLD),
 };
 
 static uint32_t random_flags(void)
@@ -280,6 +280,8 @@ static void do_unlock(uint32_t flags)
 		flags |= F(VALBLK);
 	if (chance(10))
 		flags |= F(IVVALBLK);
+	if (chance(10))
+		flags |= F(UNTOLD);
 	if (number >= 0)
 		both_unlock(number, flags, chance(80) ? value : NULL);
 }
