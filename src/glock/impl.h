@@ -120,7 +120,7 @@ enum glock__reply {
 
 /* Of gl->flags, besides enum glock__flag: the library's own. */
 enum glock__own_flag {
-	GLOCK__F_DIED = 1u << 0,   /* with the last grant: somebody died who had it in EX */
+	GLOCK__F_DIED = 1u << 0,   /* somebody died in EX, and no holder in EX was told */
 	GLOCK__F_STALE = 1u << 16, /* the lock was lost with the cluster, and is not given up yet */
 	GLOCK__F_BUSY = 1u << 25,  /* has a struct glock__busy */
 	GLOCK__F_EDITED = 1u << 26,  /* its record is being changed */

@@ -157,6 +157,9 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 		flags |= GLOCK__LKF_VALBLK;
 	if (gl->lk.id)
 		flags |= GLOCK__LKF_CONVERT;
+	/* A death of which nobody here was told in EX: who comes next is to be, here or elsewhere. */
+	if (gl->state == GLOCK_EX && gl->flags & GLOCK__F_DIED)
+		flags |= GLOCK__LKF_UNTOLD;
 	if (glock__mode_is_down(gl->state, to))
 		return flags;
 	if (tries)

@@ -108,6 +108,14 @@ struct request {
 	char name[GLOCK__LM_NAME_LEN + 1];
 };
 
+/* The DLM tells of the dead by a value block that is not valid: it has to stay so. */
+static uint32_t dlm_flags(uint32_t flags)
+{
+	if (flags & GLOCK__LKF_UNTOLD)
+		flags ^= GLOCK__LKF_UNTOLD | GLOCK__LKF_IVVALBLK;
+	return flags | GLOCK__LKF_VALBLK;
+}
+
 /* Under d->lock: the request that the slot's step says. */
 GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct request *r)
 {
@@ -116,7 +124,7 @@ GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct requ
 	*call = (struct glock__dlm_call){.tag = glock__dlm_slot_tag(d, s),
 					 .lkid = s->lkid,
 					 .mode = s->asked,
-					 .flags = s->flags | GLOCK__LKF_VALBLK,
+					 .flags = dlm_flags(s->flags),
 					 .name = r->name,
 					 .namelen = GLOCK__LM_NAME_LEN,
 					 .lvb = r->value};

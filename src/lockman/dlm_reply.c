@@ -54,6 +54,9 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 		if (!r->status) {
 			glock__dlm_value_unpack(d, s, r);
 			s->mode = s->asked;
+			/* Who says so itself does not hear it from the kernel. */
+			if (s->flags & GLOCK__LKF_UNTOLD)
+				sbflags |= GLOCK__SBF_VALNOTVALID;
 			/* A holder that died is told to whoever gets the lock in earnest. */
 			if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
 				sbflags |= GLOCK__SBF_OWNER_DIED;

@@ -33,11 +33,12 @@ static void say(void *arg, const char *message)
 	fprintf(stderr, "%s\n", message);
 }
 
-static struct glock_space *node(unsigned int flags)
+static struct glock_space *node_with(unsigned int flags, const struct glock_ops *ops)
 {
 	const struct glock_type_options type = {.size = sizeof(type),
 						.type = TYPE,
 						.hold = GLOCK_HOLD_NONE,
+						.ops = ops,
 						.caches = GLOCK_CACHES_DATA};
 	const struct glock_space_options o = {.size = sizeof(o),
 					      .lockman = "dlm",
@@ -49,6 +50,11 @@ static struct glock_space *node(unsigned int flags)
 
 	assert_int_equal(glock_space_open("fake", &o, &space), 0);
 	return space;
+}
+
+static struct glock_space *node(unsigned int flags)
+{
+	return node_with(flags, NULL);
 }
 
 static void leave(struct glock_space *space, struct glock *gl)
@@ -238,11 +244,60 @@ static void dispatched(void **state)
 	leave(mine, gl);
 }
 
+/* ---- the dead ---- */
+
+static int lock_fails(struct glock_holder *gh)
+{
+	(void)gh;
+	return -EIO;
+}
+
+/* It gets the lock, and died is what it is told. */
+static void take(struct glock *gl, enum glock_mode mode, unsigned int flags, int died)
+{
+	struct glock_holder gh;
+
+	glock_holder_init(&gh, gl, mode, flags);
+	assert_int_equal(glock_nq(&gh), 0);
+	assert_int_equal(glock_owner_died(&gh), died);
+	assert_int_equal(glock_dq(&gh), 0);
+}
+
+/* A node that got the lock in EX, and whose holder did not, does not keep a death to itself. */
+static void death_told_to_nobody(void **state)
+{
+	static const struct glock_ops ops = {.size = sizeof(ops), .lock = lock_fails};
+	struct glock_space *dead = node(0), *failing = node_with(0, &ops), *third = node(0);
+	struct glock *gl, *of_dead, *of_failing;
+	struct glock_holder gh;
+
+	(void)state;
+	assert_int_equal(glock_get(dead, TYPE, 11, &of_dead), 0);
+	assert_int_equal(glock_get(failing, TYPE, 11, &of_failing), 0);
+	assert_int_equal(glock_get(third, TYPE, 11, &gl), 0);
+	/* Others know the lock and have written what goes with it: else the DLM forgets it all. */
+	take(gl, GLOCK_EX, 0, 0);
+	take(of_dead, GLOCK_EX, 0, 0);
+	glock_withdraw(dead);
+	glock_holder_init(&gh, of_failing, GLOCK_EX, 0);
+	assert_int_equal(glock_nq(&gh), -EIO);
+	/* In a lower mode there, and then elsewhere. */
+	take(of_failing, GLOCK_SH, GLOCK_SKIP | GLOCK_EXACT, 1);
+	take(gl, GLOCK_SH, 0, 1);
+	assert_int_equal(glock_nq(&gh), -EIO);
+	take(gl, GLOCK_EX, 0, 1);
+	take(gl, GLOCK_SH, GLOCK_EXACT, 0);
+	take(of_failing, GLOCK_EX, GLOCK_SKIP, 0);
+	leave(third, gl);
+	leave(failing, of_failing);
+	leave(dead, of_dead);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_write_one_read),
-					   cmocka_unit_test(all_want_it),
-					   cmocka_unit_test(dispatched)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(one_write_one_read), cmocka_unit_test(all_want_it),
+	    cmocka_unit_test(dispatched), cmocka_unit_test(death_told_to_nobody)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,7 @@ static struct {
 	struct glock_holder gh[HOLDERS];
 	char group[64], dir[4096];
 	int recovered, messages;
+	int lock_error;
 	int holding; /* the recovery callback does not return */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -53,10 +54,18 @@ static void on_recover(void *arg, const struct glock_peer *dead)
 	pthread_mutex_unlock(&me.lock);
 }
 
+static int lock_fails(struct glock_holder *gh)
+{
+	(void)gh;
+	return -me.lock_error;
+}
+
 static int64_t do_open(const char *name, bool recover)
 {
+	static const struct glock_ops failing = {.size = sizeof(failing), .lock = lock_fails};
 	const struct glock_type_options type = {.size = sizeof(type),
 						.type = GLOCK_RGRP,
+						.ops = me.lock_error ? &failing : NULL,
 						.flags = GLOCK_OPS_LVB,
 						.hold = GLOCK_HOLD_NONE};
 	const struct glock_space_options o = {.size = sizeof(o),
@@ -214,6 +223,8 @@ static int64_t act(char *line)
 		return !snprintf(me.group, sizeof(me.group), "%s", words[1]);
 	if (IS("dir", 1))
 		return !snprintf(me.dir, sizeof(me.dir), "%s", words[1]);
+	if (IS("fail", 1))
+		return me.lock_error = atoi(words[1]), 0;
 	if (IS("nq", 4))
 		return do_nq(i, strtoull(words[2], NULL, 10), words[3],
 			     (unsigned int)strtoul(words[4], NULL, 0));

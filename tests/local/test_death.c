@@ -185,6 +185,72 @@ static void told_over_a_restart(void **state)
 	actor_end(&a);
 }
 
+/* The actor a dies with glock 15 in EX; then c has it in EX, and no holder of c's was told. */
+static void die_untold(void)
+{
+	begin(&a, "");
+	assert_int_equal(actor_do(&a, "nq 0 15 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "write 0 77"), 0);
+	actor_kill(&a);
+	actor_start(&c);
+	assert_int_equal(actor_do(&c, "fail %d", EIO), 0);
+	assert_int_equal(actor_do(&c, "open %s", SPACE), 0);
+	assert_int_equal(actor_do(&c, "nq 0 15 EX 0"), -EIO);
+}
+
+/* It is told in that mode, and there is no value. */
+static void is_told(struct actor *who, const char *mode, unsigned int flags)
+{
+	assert_int_equal(actor_do(who, "nq 0 15 %s %u", mode, flags), 0);
+	assert_int_equal(actor_do(who, "died 0"), 1);
+	assert_int_equal(actor_do(who, "read 0"), -ENODATA);
+	assert_int_equal(actor_do(who, "dq 0"), 0);
+}
+
+static void knows_already(struct actor *who, const char *mode, unsigned int flags)
+{
+	assert_int_equal(actor_do(who, "nq 0 15 %s %u", mode, flags), 0);
+	assert_int_equal(actor_do(who, "died 0"), 0);
+	assert_int_equal(actor_do(who, "dq 0"), 0);
+}
+
+/* A node that got the lock in EX, and whose holder did not, does not keep a death to itself. */
+static void told_to_nobody(void **state)
+{
+	const unsigned int skip = GLOCK_SKIP, exact = GLOCK_SKIP | GLOCK_EXACT;
+
+	(void)state;
+	begin(&b, "");
+	assert_int_equal(actor_do(&b, "nq 0 15 SH 0"), 0);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	/* It gives way to another: to SH, and to EX. */
+	die_untold();
+	is_told(&b, "SH", 0);
+	is_told(&b, "EX", 0);
+	knows_already(&b, "EX", 0);
+	actor_end(&c);
+	/* It leaves. */
+	die_untold();
+	actor_end(&c);
+	is_told(&b, "EX", 0);
+	/* It has it in a lower mode. */
+	die_untold();
+	is_told(&c, "SH", exact);
+	is_told(&b, "SH", 0);
+	is_told(&c, "EX", skip);
+	knows_already(&c, "SH", exact);
+	knows_already(&b, "EX", 0);
+	actor_end(&c);
+	/* All have left since then. */
+	die_untold();
+	actor_end(&c);
+	actor_end(&b);
+	begin(&b, "");
+	is_told(&b, "EX", 0);
+	knows_already(&b, "EX", 0);
+	actor_end(&b);
+}
+
 static void tokens_only_rise(void **state)
 {
 	int64_t last = 0, token;
@@ -442,6 +508,7 @@ int main(int argc, char **argv)
 	    TEST(deaths_are_noticed),
 	    TEST(the_next_one_is_told),
 	    TEST(told_over_a_restart),
+	    TEST(told_to_nobody),
 	    TEST(tokens_only_rise),
 	    TEST(who_is_in_the_way),
 	    TEST(stopped_is_not_dead),

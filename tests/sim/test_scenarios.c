@@ -316,6 +316,59 @@ static void scenario_death_with_a_value(void **state)
 	}
 }
 
+static void told(struct glock_holder *gh, unsigned int n, enum glock_mode mode, unsigned int flags,
+		 int died)
+{
+	char value[GLOCK_LVB_SIZE];
+
+	take(gh, n, mode, flags);
+	assert_int_equal(glock_owner_died(gh), died);
+	if (died)
+		assert_int_equal(glock_lvb_read(gh, value), -ENODATA);
+	let_go(gh);
+}
+
+/* The lock comes in EX to a node where nobody wants it any more: the next one is told all the same. */
+static void scenario_death_told_to_nobody(void **state)
+{
+	static const struct {
+		enum glock_mode mode;
+		unsigned int flags;
+	} first[] = {{GLOCK_EX, 0}, {GLOCK_SH, 0}, {GLOCK_SH, GLOCK_EXACT}};
+
+	(void)state;
+	for (unsigned int i = 0; i < 6; i++) {
+		const bool again = i / 3; /* the node knows nothing of the lock any more */
+		struct glock_holder a, b;
+
+		open_two();
+		take(&a, 0, GLOCK_EX, 0);
+		glock__space_kill(space[0]);
+		space[0] = NULL;
+		glock_holder_init(&b, gls[1], GLOCK_EX, GLOCK_ASYNC);
+		assert_int_equal(glock_nq(&b), 0);
+		/* Granted, and kept back until the dead one's remains are in order. */
+		while (!(gls[1]->flags & GLOCK__F_FROZEN)) {
+			glock_dispatch(space[1]);
+			glock__sim_deliver(sim, 0);
+		}
+		assert_int_equal(glock_cancel(&b), 0);
+		run_until(NULL);
+		assert_int_equal(gls[1]->state, GLOCK_EX);
+		if (again) {
+			glock_put(gls[1]);
+			assert_int_equal(glock_shrink(space[1], 10), 1);
+			run_until(NULL);
+			assert_int_equal(glock_get(space[1], GLOCK_RGRP, 5, &gls[1]), 0);
+		}
+		told(&b, 1, first[i % 3].mode, first[i % 3].flags, 1);
+		told(&b, 1, GLOCK_EX, 0, first[i % 3].mode != GLOCK_EX);
+		told(&b, 1, GLOCK_SH, GLOCK_EXACT, 0);
+		close_one(1);
+		glock__sim_free(sim);
+	}
+}
+
 /* A node that withdraws is dead to the others: they get its locks. */
 static void scenario_withdraw(void **state)
 {
@@ -388,9 +441,13 @@ static void scenario_frozen_replies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(scenario_mapped_page), cmocka_unit_test(scenario_first_request),
-	    cmocka_unit_test(scenario_value_block), cmocka_unit_test(scenario_death_with_a_value),
-	    cmocka_unit_test(scenario_withdraw),    cmocka_unit_test(scenario_frozen_replies),
+	    cmocka_unit_test(scenario_mapped_page),
+	    cmocka_unit_test(scenario_first_request),
+	    cmocka_unit_test(scenario_value_block),
+	    cmocka_unit_test(scenario_death_with_a_value),
+	    cmocka_unit_test(scenario_withdraw),
+	    cmocka_unit_test(scenario_frozen_replies),
+	    cmocka_unit_test(scenario_death_told_to_nobody),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
