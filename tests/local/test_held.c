@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NUMBER = 7, DOWNS = 20000, HAND_OVERS = 200 };
+enum { NUMBER = 7, DOWNS = 400000, HAND_OVERS = 200 };
 
 static void pause_ms(long ms)
 {
@@ -133,10 +133,10 @@ static void *ask(void *arg)
 
 	(void)arg;
 	while (!__atomic_load_n(&stop_asking, __ATOMIC_ACQUIRE)) {
-		glock_holder_init(&gh, gl, GLOCK_SH, GLOCK_NOBLOCK);
+		glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_TRY);
 		if (!glock_nq(&gh))
 			glock_dq(&gh);
-		glock_holder_init(&gh, gl, GLOCK_SH, GLOCK_TRY);
+		glock_holder_init(&gh, gl, GLOCK_EX, 0);
 		if (!glock_nq(&gh))
 			glock_dq(&gh);
 	}
