@@ -1,11 +1,17 @@
 # bash completion for glock(1)
 
-_glock_spaces() {
-	glock ls 2>/dev/null | awk 'NR > 1 { print $1 }' | sort -u
+# Values of a key in what glock ls tells, a line each; without those that have a quote or a backslash.
+_glock_ls() { # _glock_ls KEY [SPACE]
+	glock ls --json ${2:+-- "$2"} 2>/dev/null | sed -nE 's/^\{(.*,)?"'"$1"'":"([^"\\]*)".*/\2/p' | sort -u
 }
 
-_glock_nodes() {
-	glock ls "$1" 2>/dev/null | awk 'NR > 1 && $4 != "-" { print $4 }'
+# Lines that begin so. They are names that anybody may have chosen: compgen -W would run what is in them.
+_glock_offer() { # _glock_offer BEGINNING
+	local word quoted
+	while IFS= read -r word; do
+		printf -v quoted %q "$word"
+		[[ -n $word && ($word == "$1"* || $quoted == "$1"*) ]] && COMPREPLY+=("$quoted")
+	done
 }
 
 _glock() {
@@ -36,7 +42,8 @@ _glock() {
 	-n | --node)
 		if [[ $command != run ]]; then
 			# the space often comes behind
-			words=$(for s in ${space:-$(_glock_spaces)}; do _glock_nodes "$s"; done)
+			_glock_offer "$cur" < <(_glock_ls node "$space")
+			return
 		fi
 		;;
 	esac
@@ -68,10 +75,11 @@ _glock() {
 	esac
 	if [[ $command == demote && $i -eq $((COMP_CWORD - 2)) ]]; then
 		words='EX DF SH'
-	elif [[ -z $space || $command == rm ]]; then
-		words+=" $(_glock_spaces)"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+	if [[ $words != 'EX DF SH' && (-z $space || $command == rm) ]]; then
+		_glock_offer "$cur" < <(_glock_ls space)
+	fi
 }
 
 complete -F _glock glock

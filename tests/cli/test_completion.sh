@@ -3,7 +3,8 @@
 # GLOCK is the program, which is found as glock here.
 GLOCK_DIR=$(mktemp -d /dev/shm/glock-completion-XXXXXX) || exit 99
 export GLOCK_DIR GLOCK_LOCKMAN=local
-trap 'rm -rf "$GLOCK_DIR"' EXIT
+trap 'kill "${others[@]}" 2>/dev/null; rm -rf "$GLOCK_DIR"' EXIT
+others=()
 mkdir "$GLOCK_DIR/.bin" && ln -s "$GLOCK" "$GLOCK_DIR/.bin/glock" && PATH=$GLOCK_DIR/.bin:$PATH
 # shellcheck source=/dev/null
 . "$1"
@@ -16,7 +17,7 @@ offers() { # offers WANTED WORD...: the last word is being completed
 	COMP_WORDS=(glock "$@") COMP_CWORD=$#
 	_glock
 	n=$((n + 1))
-	got=$(printf '%s\n' "${COMPREPLY[@]}" | sort | tr '\n' ' ')
+	got=$(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | tr '\n' ' ')
 	if [ "$got" = "$want " ]; then
 		echo "ok $n - glock $*"
 	else
@@ -36,4 +37,30 @@ offers 'dlm local none' run --lockman ''
 offers '6.1 7.0' stat --format ''
 offers 'glocks glstats' stat shop gl
 offers 'DF EX SH' demote shop 2:5 ''
+
+# Names that anybody may have given to a space and to a process: nothing in them is run.
+# shellcheck disable=SC2016
+{
+	cd "$GLOCK_DIR" || exit 99
+	glock run '$(>.ran)' n true && glock run '`>.ran`' n true && glock run 'two words' n true && glock run '*' n true
+	ln -s "$GLOCK" '.bin/$(>.ran)' && ln -s "$GLOCK" '.bin/a node'
+	for name in '$(>.ran)' 'a node'; do
+		mkfifo ".up"
+		".bin/$name" run -o shop "$name" sh -c 'echo up >.up; exec sleep 600' &
+		others+=($!)
+		read -r _ <.up && rm .up
+	done
+	offers "--help \\\$\\(\\>.ran\\) \\* \\\`\\>.ran\\\` barn shop two\\ words" rm ''
+	offers "\\\$\\(\\>.ran\\)" run '$'
+	offers 'two\ words' stat two
+	offers 'two\ words' stat 'two\ w'
+	offers "\\\$\\(\\>.ran\\)-${others[0]} a\\ node-${others[1]}" stat -n ''
+	offers "a\\ node-${others[1]}" stat shop -n a
+}
+n=$((n + 1))
+if [ -e .ran ]; then
+	echo "not ok $n - nothing of a name is run"
+else
+	echo "ok $n - nothing of a name is run"
+fi
 echo "1..$n"
