@@ -166,10 +166,14 @@ static double seconds_since(int64_t start)
 /* Whether another node holds it or waits for it, by what they publish. */
 static bool used_elsewhere(const struct run *r)
 {
+	int fd = glock__alive_fd(r->space);
 	struct glock__survey s;
 	bool used = false;
+	char path[32];
 
-	if (glock__survey(&s, r->space_name) || s.n != 1)
+	/* The file that is open: another user may have a space of that name. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (glock__survey(&s, fd < 0 ? r->space_name : path) || s.n != 1)
 		used = true; /* not known */
 	for (size_t i = 0; !used && i < s.spaces[0].n_nodes; i++) {
 		struct glock__survey_node *node = &s.spaces[0].nodes[i];

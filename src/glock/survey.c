@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -173,9 +174,34 @@ static void add_node(const struct glock__local_node *from, void *arg)
 	look_at_process(node, from->alive);
 }
 
+/* The directory of a path with a slash, as one that stat(2) takes. */
+static void dir_of(char *to, size_t size, const char *path)
+{
+	snprintf(to, size, "%.*s.", (int)(strrchr(path, '/') + 1 - path), path);
+}
+
+/* However it is written: a path to the file; or of what is no file by itself, to its directory. */
+static bool same_place(const char *given, const char *path)
+{
+	char a[GLOCK__LOCAL_PATH_MAX + 2], b[GLOCK__LOCAL_PATH_MAX + 2];
+	struct stat x, y;
+
+	if (!strcmp(given, path))
+		return true;
+	if (stat(given, &x) || lstat(path, &y)) {
+		dir_of(a, sizeof(a), given);
+		dir_of(b, sizeof(b), path);
+		if (strcmp(strrchr(given, '/'), strrchr(path, '/')) || stat(a, &x) || stat(b, &y))
+			return false;
+	}
+	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A name may have a slash, too. */
 static bool is_wanted(const struct looking *l, const char *name, const char *path)
 {
-	return !l->err && (!l->only || !strcmp(l->only, strchr(l->only, '/') ? path : name));
+	return !l->err && (!l->only || !strcmp(l->only, name) ||
+			   (strchr(l->only, '/') && same_place(l->only, path)));
 }
 
 static struct glock__survey_space *new_space(struct looking *l, const char *name, const char *path,

@@ -56,7 +56,7 @@ struct glock__survey {
 };
 
 /*
- * name: only spaces called so, or the one at that path; NULL: all. 0 or negative errno; that there are none is no error.
+ * name: only spaces called so, or the one at that path, if it has a slash; NULL: all. 0 or negative errno; that there are none is no error.
  * What is found is put into *s, which is to be freed also after an error.
  */
 int glock__survey(struct glock__survey *s, const char *name);

@@ -2,6 +2,7 @@
 """glock run: as flock(1) where that can be, beside flock itself; and what becomes of the lock."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -211,6 +212,30 @@ def a_lock_that_is_only_cached_is_no_conflict():
     a.end()
 
 
+def nor_where_another_user_has_a_space_so_called():
+    """All directories of root's are looked through where GLOCK_DIR does not say which."""
+    if os.geteuid():
+        return
+    others = "/dev/shm/glock-4294967%d" % (os.getpid() % 1000)
+    ours = os.environ["GLOCK_DIR"]
+    os.mkdir(others, 0o700)
+    try:
+        name = "test-%d" % os.getpid()
+        os.environ["GLOCK_DIR"] = others
+        assert glock("run", name, "n", "true").returncode == 0
+        del os.environ["GLOCK_DIR"]
+        a = Node(name)
+        a.do("cached 6 6 EX")
+        assert len({o["path"] for o in objects("ls", "--json", name)}) == 2
+        r = glock("run", "-n", name, "6:5", "true")
+        assert r.returncode == 0, r
+        a.end()
+        assert glock("rm", "/dev/shm/glock-0/" + name).returncode == 0
+    finally:
+        os.environ["GLOCK_DIR"] = ours
+        shutil.rmtree(others, ignore_errors=True)
+
+
 def names_are_hashed_and_types_known():
     p = holder(name="some name")
     q = holder(name="inode:0x11")
@@ -249,6 +274,7 @@ if __name__ == "__main__":
             close_kills_the_command_with_glock,
             no_fork_becomes_the_command,
             a_lock_that_is_only_cached_is_no_conflict,
+            nor_where_another_user_has_a_space_so_called,
             names_are_hashed_and_types_known,
             a_hundred_wait_their_turn,
         ]

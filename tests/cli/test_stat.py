@@ -167,6 +167,28 @@ def rm_takes_what_the_dead_left():
     assert os.listdir(os.environ["GLOCK_DIR"]) == []
 
 
+def a_name_may_have_a_slash():
+    for name in ("a/b", "/a", "c/"):
+        a = Node(name)
+        assert [o["pid"] for o in objects("ls", "--json", name)] == [a.pid]
+        assert glock("stat", name).returncode == 0
+        a.end()
+        assert glock("rm", name).returncode == 0
+    assert os.listdir(os.environ["GLOCK_DIR"]) == []
+
+
+def a_path_is_one_however_it_is_written():
+    folder = os.environ["GLOCK_DIR"]
+    a = Node("s")
+    for said in (folder, folder + "/", os.path.relpath(folder)):
+        os.environ["GLOCK_DIR"] = said
+        for path in (folder + "/s", folder + "//s", os.path.relpath(folder) + "/s"):
+            assert [o["pid"] for o in objects("ls", "--json", path)] == [a.pid], (said, path)
+        assert glock("ls", folder + "/t").returncode == 66
+    os.environ["GLOCK_DIR"] = folder
+    a.end()
+
+
 def demote_has_cached_locks_given_up():
     a = Node("s")
     state = lambda: re.findall(r"s:(\w\w) n:2/5 ", out("stat", "s"))
@@ -221,6 +243,8 @@ if __name__ == "__main__":
             a_dead_process_leaves_nothing_that_lasts,
             rm_refuses_while_somebody_lives,
             rm_takes_what_the_dead_left,
+            a_name_may_have_a_slash,
+            a_path_is_one_however_it_is_written,
             demote_has_cached_locks_given_up,
             demote_of_one_node,
         ]
