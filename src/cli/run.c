@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -247,6 +248,7 @@ static int lock(struct run *r)
 						: "timeout while waiting for the lock");
 		return r->conflict;
 	}
+	say_kept();
 	complain("%s in %s: %s", r->name, r->space_name, strerror(-err));
 	return err == -EIO || err == -ENOLCK || err == -ENOMEM ? EX_OSERR : EX_DATAERR;
 }
@@ -299,6 +301,22 @@ static bool somebody_left(const struct run *r)
 	return r->alive >= 0 && !r->close && poll(&p, 1, 0) == 0;
 }
 
+/*
+ * CMD ran on without the lock, which nobody could tell it. A node that asks for nothing does not look
+ * whether its space's file is still there.
+ */
+static void say_if_lost(const struct run *r)
+{
+	struct stat st;
+	bool gone = r->alive >= 0 && !fstat(r->alive, &st) && !st.st_nlink;
+
+	if (!gone && glock_valid(&r->gh))
+		return;
+	say_kept();
+	complain("%s in %s was lost while %s ran%s", r->name, r->space_name, r->argv[0],
+		 gone ? ": the space's file was removed" : "");
+}
+
 static int run_command(struct run *r)
 {
 	pid_t parent = getpid(), pid;
@@ -328,6 +346,7 @@ static int run_command(struct run *r)
 		complain("waitpid: %s", strerror(errno));
 		return EX_OSERR;
 	}
+	say_if_lost(r);
 	if (somebody_left(r))
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -5,16 +5,44 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 bool cli_quiet;
 static bool said; /* the library did, and that is not to be said again */
 
+/* What was not said: the last two, as a withdrawal tells its cause before itself. */
+static char kept[2][512];
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void keep(const char *message)
+{
+	pthread_mutex_lock(&kept_lock);
+	memcpy(kept[0], kept[1], sizeof(kept[0]));
+	snprintf(kept[1], sizeof(kept[1]), "%s", message);
+	pthread_mutex_unlock(&kept_lock);
+}
+
+void say_kept(void)
+{
+	pthread_mutex_lock(&kept_lock);
+	for (int i = 0; i < 2; i++) {
+		if (*kept[i])
+			complain("%s", kept[i]);
+		*kept[i] = '\0';
+	}
+	pthread_mutex_unlock(&kept_lock);
+}
+
+/* In any thread. */
 static void log_message(void *arg, const char *message)
 {
 	(void)arg;
 	said = true;
-	if (!cli_quiet)
+	if (cli_quiet)
+		keep(message);
+	else
 		complain("%s", message);
 }
 

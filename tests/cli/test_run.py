@@ -236,6 +236,22 @@ def nor_where_another_user_has_a_space_so_called():
         shutil.rmtree(others, ignore_errors=True)
 
 
+def who_loses_the_space_is_told():
+    p = subprocess.Popen([GLOCK, "run", "s", "n", "--", "sh", "-c", "echo; read x; exit 5"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "\n"
+    q = subprocess.Popen([GLOCK, "run", "s", "n", "true"], stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: any(o.get("waiting") for o in objects("ls", "--json", "s")))
+    os.unlink(os.path.join(os.environ["GLOCK_DIR"], "s"))
+    text = q.communicate(timeout=SLOW)[1]
+    assert q.returncode == 71 and "removed or replaced" in text and "Input/output error" in text, text
+    text = p.communicate("\n", timeout=SLOW)[1]
+    assert p.returncode == 5 and "n in s was lost while sh ran" in text, text
+    # and who does not has nothing to hear
+    r = glock("run", "s", "n", "true")
+    assert r.returncode == 0 and not r.stderr, r
+
+
 def names_are_hashed_and_types_known():
     p = holder(name="some name")
     q = holder(name="inode:0x11")
@@ -275,6 +291,7 @@ if __name__ == "__main__":
             no_fork_becomes_the_command,
             a_lock_that_is_only_cached_is_no_conflict,
             nor_where_another_user_has_a_space_so_called,
+            who_loses_the_space_is_told,
             names_are_hashed_and_types_known,
             a_hundred_wait_their_turn,
         ]
