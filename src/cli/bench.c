@@ -186,6 +186,7 @@ const struct command cmd_bench = {
 	    "Prints the median of 21 rounds: ns to take a lock and let it go, and how many times\n"
 	    "that of a mutex it is. SPACE is glock-bench if none is given.\n"
 	    "\n"
-	    "Exit status: 0; else as in sysexits.h: 64 usage, 66 no space, 71 the system failed.\n",
+	    "Exit status: 0; else as in sysexits.h: 64 usage, 71 the system failed, 73 no\n"
+	    "space can be made, 74 output.\n",
     .run = run,
 };

@@ -156,6 +156,6 @@ const struct command cmd_ls = {
 	"hangs (and at what); inherited (the process is gone, a child of it lives and keeps the\n"
 	"locks); withdrawn. Root sees the spaces of all users.\n"
 	"\n"
-	"Exit status: 0; 64 usage, 66 no such space, 71 the system failed.\n",
+	"Exit status: 0; 64 usage, 66 no such space, 71 the system failed, 74 output.\n",
     .run = run,
 };

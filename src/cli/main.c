@@ -6,11 +6,14 @@
 
 #include "version.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {&cmd_run, &cmd_ls,    &cmd_stat,
 						 &cmd_top, &cmd_trace, &cmd_demote,
@@ -55,19 +58,67 @@ int usage_error(const char *format, ...)
 	return EX_USAGE;
 }
 
+/* What an abbreviation may stand for; more than one, or it is unknown. */
+static void which_long(const char *word, const struct option *longs)
+{
+	char text[256] = "";
+	size_t n = 0, len = strcspn(word + 2, "=");
+
+	for (; longs->name; longs++) {
+		if (strncmp(longs->name, word + 2, len))
+			continue;
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s--%s",
+			 n++ ? " or " : "", longs->name);
+	}
+	if (n > 1)
+		usage_error("%s: is that %s?", word, text);
+	else
+		usage_error("%s: no such option", word);
+}
+
+/* Whether it is a long option of that value, with one that it does not take. */
+static bool has_value(const char *word, const struct option *longs)
+{
+	size_t len = strcspn(word, "=");
+
+	if (strncmp(word, "--", 2) || !word[len])
+		return false;
+	for (; longs->name; longs++)
+		if (longs->val == optopt && longs->has_arg == no_argument &&
+		    !strncmp(longs->name, word + 2, len - 2))
+			return true;
+	return false;
+}
+
+/* A word of several short options is not behind us before its last one: then `word` is an earlier one. */
+static void no_such_option(const char *word, const struct option *longs)
+{
+	if (!optopt)
+		which_long(word, longs);
+	else if (has_value(word, longs))
+		usage_error("%s: this option takes no value", word);
+	else
+		usage_error("-%c: no such option", optopt);
+}
+
 int next_option(int argc, char **argv, const char *shorts, const struct option *longs)
 {
+	const char *word;
 	int option;
 
 	opterr = 0;
 	option = getopt_long(argc, argv, shorts, longs, NULL);
+	word = argv[optind - 1];
 	if (option == 'h') {
 		printf("usage: glock %s %s\n%s\n\n%s", cli_command->name, cli_command->usage,
 		       cli_command->what, cli_command->help);
 	} else if (option == '?') {
-		usage_error("%s: no such option", argv[optind - 1]);
+		no_such_option(word, longs);
 	} else if (option == ':') {
-		usage_error("%s wants a value", argv[optind - 1]);
+		if (strncmp(word, "--", 2))
+			usage_error("-%c wants a value", optopt);
+		else
+			usage_error("%s wants a value", word);
 		option = '?';
 	}
 	return option;
@@ -94,10 +145,23 @@ static int help(void)
 	return EX_OK;
 }
 
-int main(int argc, char **argv)
+/*
+ * Nothing that is opened later gets the number of a standard stream, to be written to as that. In a
+ * program that we become it is closed again.
+ */
+static void fill_standard_streams(void)
 {
-	setlocale(LC_ALL, "");
-	setlocale(LC_NUMERIC, "C");
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int dispatch(int argc, char **argv)
+{
 	if (argc < 2)
 		return usage_error("no command");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
@@ -111,4 +175,25 @@ int main(int argc, char **argv)
 		return cli_command->run(argc - 1, argv + 1);
 	}
 	return usage_error("%s: no such command", argv[1]);
+}
+
+/* What could not be written is no success. */
+static int flush(int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	failed |= fflush(stdout) != 0;
+	if (!failed || status == EX_IOERR) /* which was told */
+		return status;
+	complain("standard output: %s", errno ? strerror(errno) : "cannot be written");
+	return status ? status : EX_IOERR;
+}
+
+int main(int argc, char **argv)
+{
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C");
+	fill_standard_streams();
+	return flush(dispatch(argc, argv));
 }

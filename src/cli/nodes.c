@@ -5,6 +5,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,10 +13,30 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Where GLOCK_DIR says is something that can be looked through, or it says nothing. */
+static bool dir_is_there(void)
+{
+	const char *said = secure_getenv("GLOCK_DIR");
+	int fd;
+
+	if (!said || !*said)
+		return true;
+	fd = open(said, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		complain("GLOCK_DIR=%s: %s", said, strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
 int find_spaces(struct glock__survey *s, const char *name, bool only_one)
 {
-	int err = glock__survey(s, name), status = EX_OK;
+	int err, status = EX_OK;
 
+	if (!dir_is_there())
+		return EX_OSERR;
+	err = glock__survey(s, name);
 	if (err) {
 		complain("cannot look for spaces: %s", strerror(-err));
 		status = EX_OSERR;

@@ -68,6 +68,10 @@ static int run(int argc, char **argv)
 			return option == 'h' ? EX_OK : EX_USAGE;
 		lockman = optarg;
 	}
+	if (lockman && *lockman && strcmp(lockman, "local") && strcmp(lockman, "dlm"))
+		return usage_error("%s: not a lock manager that leaves spaces behind; local and "
+				   "dlm are",
+				   lockman);
 	if (argc == optind)
 		return usage_error("no SPACE");
 	for (int i = optind; i < argc; i++) {

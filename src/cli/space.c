@@ -58,13 +58,16 @@ static int status_of(int err)
 		return EX_NOPERM;
 	case EROFS:
 	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
 		return EX_CANTCREAT;
-	case ENOMEM:
-	case EMFILE:
-	case ENFILE:
-		return EX_OSERR;
-	default:
+	case ENOENT:
+	case ENOTDIR:
+	case ELOOP:
+	case EMEDIUMTYPE: /* what is there is none */
 		return EX_NOINPUT;
+	default:
+		return EX_OSERR;
 	}
 }
 
@@ -85,11 +88,7 @@ int open_space(const char *name, const char *lockman, unsigned int flags,
 	err = glock_space_open(name, &options, space);
 	if (!err)
 		return 0;
-	if (err == -EPROTONOSUPPORT)
-		complain("%s: no such lock manager; none, local and dlm are known, if this "
-			 "library was built with them",
-			 lockman ? lockman : "default");
-	else if (!said)
+	if (!said)
 		complain("cannot open space %s: %s", name, strerror(-err));
 	return status_of(err);
 }

@@ -250,8 +250,10 @@ static int follow(struct tracing *t, int64_t end)
 			ask(t, asked + LAST_NS);
 			skip_of_new(t);
 		}
-		if (!print_lines(t))
+		if (!print_lines(t)) {
+			complain("standard output: %s", strerror(errno));
 			status = EX_IOERR;
+		}
 	}
 	ask(t, 0);
 	return status;
@@ -289,8 +291,11 @@ static int run(int argc, char **argv)
 	if (choose(&t)) {
 		status = EX_OSERR;
 	} else if (!t.n_nodes) {
-		complain("%s: no such node lives; glock ls %s lists them",
-			 t.wanted ? t.wanted : t.s.spaces[0].name, t.s.spaces[0].name);
+		if (t.wanted)
+			complain("%s: no such node lives; glock ls %s lists them", t.wanted,
+				 t.s.spaces[0].name);
+		else
+			complain("no process is in space %s", t.s.spaces[0].name);
 		status = EX_NOINPUT;
 	}
 	sigaction(SIGINT, &action, NULL);
@@ -321,6 +326,7 @@ const struct command cmd_trace = {
 	"on there; they stop by themselves some seconds after nobody looks any more. Nodes that\n"
 	"come later are followed from two seconds after their coming.\n"
 	"\n"
-	"Exit status: 0; 64 usage, 66 no such space or node, 74 output, 77 no permission.\n",
+	"Exit status: 0; 64 usage, 66 no such space or node, 71 the system failed,\n"
+	"74 output, 77 no permission.\n",
     .run = run,
 };

@@ -287,6 +287,18 @@ static const struct {
 
 enum { LOCKMANS = sizeof(lockmans) / sizeof(*lockmans) };
 
+static void say_unknown(const struct glock_space_options *o, const char *kind)
+{
+	char message[256];
+
+	if (!o->log)
+		return;
+	snprintf(message, sizeof(message),
+		 "%s%s: no such lock manager; none, local and dlm are known",
+		 o->lockman ? "" : "GLOCK_LOCKMAN=", kind);
+	o->log(o->log_arg, message);
+}
+
 /* The one asked for, or the one that the environment names, or the usual one. */
 static int new_lockman(const char *name, const struct glock_space_options *o,
 		       struct glock__lockman **lm)
@@ -296,6 +308,7 @@ static int new_lockman(const char *name, const struct glock_space_options *o,
 	for (size_t i = 0; i < LOCKMANS; i++)
 		if (!kind || !*kind || !strcmp(kind, lockmans[i].name))
 			return lockmans[i].new(name, o, lm);
+	say_unknown(o, kind);
 	return -EPROTONOSUPPORT;
 }
 

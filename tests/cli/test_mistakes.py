@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""What glock(1) says of mistakes, and of what is not as it should be: the message names it, the status fits."""
+
+import os
+import resource
+import subprocess
+
+from cli import GLOCK, SLOW, Node, glock, main, out
+
+
+def says(status, what, *args, **more):
+    r = glock(*args, **more)
+    assert r.returncode == status and what in r.stderr, (args, r.returncode, r.stderr)
+    return r
+
+
+def output_that_cannot_be_written():
+    a = Node("s")
+    a.do("cached 2 5 EX")
+    for args in (["ls"], ["ls", "--json"], ["stat", "s"], ["stat", "s", "sbstats"], ["stat", "--json", "s", "sbstats"],
+                 ["bench", "-t", "0.1"], ["--help"], ["ls", "--help"], ["top", "--help"], ["--version"], ["version"],
+                 ["run", "--version"]):
+        for to in (">/dev/full", ">&-"):
+            r = subprocess.run(["sh", "-c", '"$@" ' + to, "sh", GLOCK, *args], stderr=subprocess.PIPE, text=True,
+                               timeout=SLOW, check=False)
+            assert r.returncode == 74 and r.stderr.count("standard output: ") == 1, (to, args, r)
+    a.end()
+
+
+def a_trace_that_cannot_be_written():
+    a = Node("s")
+    with open("/dev/full", "w") as full:
+        p = subprocess.Popen([GLOCK, "trace", "-t", "%d" % SLOW, "s"], stdout=full, stderr=subprocess.PIPE, text=True)
+        while p.poll() is None:
+            a.do("cached 2 5 EX")
+        text = p.communicate()[1]
+    assert p.returncode == 74 and text.count("standard output: No space left") == 1, (p.returncode, text)
+    a.end()
+
+
+def a_command_gets_the_streams_that_there_are():
+    r = subprocess.run(["sh", "-c", '"$@" <&- >&-', "sh", GLOCK, "run", "s", "n", "sh", "-c", "ls -l /proc/$$/fd >&2"],
+                       stderr=subprocess.PIPE, text=True, timeout=SLOW, check=False)
+    assert r.returncode == 0 and "/dev/null" not in r.stderr, r
+
+
+def where_spaces_are_looked_for():
+    folder = os.environ["GLOCK_DIR"]
+    file = folder + "/.file"
+    with open(file, "w"):
+        pass
+    for path in (folder + "/none", file):
+        os.environ["GLOCK_DIR"] = path
+        for args in (["ls"], ["ls", "--json"], ["ls", "s"], ["stat", "s"], ["rm", "s"], ["trace", "s"]):
+            says(71, "GLOCK_DIR=" + path + ": ", *args)
+    os.environ["GLOCK_DIR"] = folder
+    r = glock("ls")
+    assert r.returncode == 0 and not r.stdout and not r.stderr, r
+
+
+def options_are_named():
+    says(64, "-z: no such option", "run", "-zn", "a", "b", "true")
+    says(64, "-z: no such option", "run", "-nz", "a", "b", "true")
+    says(64, "-z: no such option", "run", "--wait=5", "-zn", "a", "b", "true")
+    says(64, "-j: no such option", "ls", "-jx")
+    says(64, "--verx: no such option", "run", "--verx", "a", "b", "true")
+    says(64, "--ver: is that --verbose or --version?", "run", "--ver", "a", "b", "true")
+    says(64, "--verbose=x: this option takes no value", "run", "--verbose=x", "a", "b", "true")
+    says(64, "--share=x: this option takes no value", "run", "--share=x", "a", "b", "true")
+    says(64, "-w wants a value", "run", "-nw")
+    says(64, "--wait wants a value", "run", "--wait")
+    says(64, "--node wants a value", "stat", "s", "--node")
+
+
+def lock_managers_are_named():
+    assert glock("run", "s", "n", "true").returncode == 0
+    says(64, "bogus: ", "rm", "--lockman", "bogus", "s")
+    says(64, "none: ", "rm", "--lockman", "none", "s")
+    says(64, "glock run: bogus: no such lock manager", "run", "--lockman", "bogus", "s", "n", "true")
+    os.environ["GLOCK_LOCKMAN"] = "bogus"
+    says(64, "GLOCK_LOCKMAN=bogus: no such lock manager", "run", "s", "n", "true")
+    says(64, "bogus: ", "rm", "s")
+    os.environ["GLOCK_LOCKMAN"] = "local"
+    assert "s " in out("ls")
+    assert glock("rm", "--lockman", "local", "s").returncode == 0
+
+
+def limits_are_no_missing_spaces():
+    says(73, "ulimit -f", "run", "s", "n", "true",
+         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+    says(71, "Too many open files", "run", "s", "n", "true",
+         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
+    if os.geteuid() == 0:
+        return  # root has as many threads as it likes
+    says(71, "", "run", "s", "n", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
+
+
+def nobody_to_trace():
+    assert glock("run", "t", "n", "true").returncode == 0
+    says(66, "no process is in space t", "trace", "t")
+    says(66, "1: no such node lives", "trace", "-n", "1", "t")
+
+
+if __name__ == "__main__":
+    main(
+        [
+            output_that_cannot_be_written,
+            a_trace_that_cannot_be_written,
+            a_command_gets_the_streams_that_there_are,
+            where_spaces_are_looked_for,
+            options_are_named,
+            lock_managers_are_named,
+            limits_are_no_missing_spaces,
+            nobody_to_trace,
+        ]
+    )
