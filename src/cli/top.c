@@ -28,15 +28,70 @@ static void execute(char **argv)
 	execvp("o2top", argv);
 }
 
+/* Other machines, or a recording: what is here does not matter. */
+static bool is_elsewhere(const char *arg)
+{
+	static const char *const options[] = {"-n", "--n", "--r", "--d"};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (!strncmp(arg, options[i], strlen(options[i])))
+			return true;
+	return false;
+}
+
+/* o2top looks for file systems, too, and says of those that there are none. */
+static int say_if_nobody(const char *space)
+{
+	struct glock__survey s;
+	size_t spaces = 0, nodes = 0;
+	int status = find_spaces(&s, NULL, false);
+
+	if (status)
+		return status;
+	for (size_t i = 0; i < s.n; i++) {
+		if (space && strcmp(space, s.spaces[i].name))
+			continue;
+		spaces++;
+		nodes += s.spaces[i].n_nodes;
+	}
+	glock__survey_free(&s);
+	if (nodes || (space && !spaces)) /* then it may be a file system's */
+		return EX_OK;
+	if (space)
+		complain("no process is in space %s", space);
+	else
+		complain("no process is in a lock space here");
+	return 1;
+}
+
+/* What lock spaces are called, and kinds of file systems as well. */
+static bool is_kind(const char *name)
+{
+	return !strcmp(name, "ocfs2") || !strcmp(name, "gfs2");
+}
+
+static int check(int argc, char **argv)
+{
+	const char *space = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+
+	for (int i = 1; i < argc; i++)
+		if (is_elsewhere(argv[i]) || (i == 1 && space && is_kind(space)))
+			return EX_OK;
+	return say_if_nobody(space && strcmp(space, "glock") ? space : NULL);
+}
+
 static int run(int argc, char **argv)
 {
 	char **args;
-	int n = 0, from = 1;
+	int n = 0, from = 1, status;
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
 		printf("usage: glock top %s\n%s\n\n%s", cmd_top.usage, cmd_top.what, cmd_top.help);
 		return EX_OK;
 	}
+	status = check(argc, argv);
+	if (status)
+		return status;
 	args = calloc((size_t)argc + 4, sizeof(*args));
 	if (!args)
 		return EX_OSERR;
@@ -57,6 +112,6 @@ const struct command cmd_top = {
     .what = "Shows who waits for what, and for how long (o2top).",
     .help = "Without SPACE all of this machine. o2top --help and o2top(8) tell the options.\n"
 	    "\n"
-	    "Exit status: o2top's; 69 it is not installed.\n",
+	    "Exit status: o2top's, as 1 nobody is in the space; 69 it is not installed.\n",
     .run = run,
 };

@@ -95,6 +95,18 @@ def limits_are_no_missing_spaces():
     says(71, "", "run", "s", "n", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
 
 
+def nobody_to_watch():
+    says(1, "no process is in a lock space here", "top", "--once", "-b")
+    assert glock("run", "t", "n", "true").returncode == 0
+    says(1, "no process is in space t", "top", "t", "--once", "-b")
+    says(1, "no process is in a lock space here", "top", "--once", "-b")
+    a, b, c = Node("glock"), Node("gfs2"), Node("ocfs2")
+    for node, space in ((a, "glock"), (b, "gfs2"), (c, "ocfs2")):
+        assert node.name in out("top", space, "--once", "-b"), space
+    says(1, "no process is in space t", "top", "t", "--once", "-b")
+    a.end(), b.end(), c.end()
+
+
 def nobody_to_trace():
     assert glock("run", "t", "n", "true").returncode == 0
     says(66, "no process is in space t", "trace", "t")
@@ -111,6 +123,7 @@ if __name__ == "__main__":
             options_are_named,
             lock_managers_are_named,
             limits_are_no_missing_spaces,
+            nobody_to_watch,
             nobody_to_trace,
         ]
     )
