@@ -73,11 +73,14 @@ int open_space(const char *name, const char *lockman, unsigned int flags,
 
 /* ---- spaces, from outside ---- */
 
+enum find { FIND_ALL, FIND_ONE, FIND_ONE_TO_READ };
+
 /*
  * What there is of that name (NULL: everything), or at that path. A name that several spaces have
- * is refused where only one is wanted. 0, or a status to exit with.
+ * is refused where only one is wanted; and one of another version where it is to be read. 0, or a
+ * status to exit with.
  */
-int find_spaces(struct glock__survey *s, const char *name, bool only_one);
+int find_spaces(struct glock__survey *s, const char *name, enum find find);
 /* "hotload-310" */
 void node_name(const struct glock__survey_node *node, char *buf, size_t size);
 /* Whether -n chose it: by its pid, its name or its command; NULL chooses all. */

@@ -114,7 +114,7 @@ static int run(int argc, char **argv)
 				   argv[1], GLOCK_TYPE_MAX);
 	if (!take_mode(argv[2], &w.to))
 		return usage_error("%s: EX, DF (or CW) and SH (or PR) are known", argv[2]);
-	status = find_spaces(&s, argv[0], true);
+	status = find_spaces(&s, argv[0], FIND_ONE_TO_READ);
 	if (status)
 		return status;
 	expect_cut_off();

@@ -53,7 +53,8 @@ static void print_text(const struct glock__survey_space *space,
 
 	owner_name(space->uid, owner, sizeof(owner));
 	if (!node) {
-		printf("%-20s %-7s %-10s %-24s\n", space->name, space->lockman, owner, "-");
+		printf("%-20s %-7s %-10s %-24s%s\n", space->name, space->lockman, owner, "-",
+		       space->other_version ? " of another version of glock" : "");
 		return;
 	}
 	node_name(node, name, sizeof(name));
@@ -73,6 +74,8 @@ static void print_json(const struct glock__survey_space *space,
 		      json_text(space->path, strlen(space->path)), "uid", (int)space->uid);
 	char name[64];
 
+	if (o && space->other_version)
+		json_object_set_new(o, "other_version", json_true());
 	if (o && node) {
 		node_name(node, name, sizeof(name));
 		json_object_set_new(o, "node", json_text(name, strlen(name)));
@@ -136,7 +139,7 @@ static int run(int argc, char **argv)
 	}
 	if (argc - optind > 1)
 		return usage_error("%s: one SPACE at most", argv[optind + 1]);
-	status = find_spaces(&s, argv[optind], false);
+	status = find_spaces(&s, argv[optind], FIND_ALL);
 	if (status)
 		return status;
 	list(&s, json);

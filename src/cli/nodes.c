@@ -30,7 +30,7 @@ static bool dir_is_there(void)
 	return true;
 }
 
-int find_spaces(struct glock__survey *s, const char *name, bool only_one)
+int find_spaces(struct glock__survey *s, const char *name, enum find find)
 {
 	int err, status = EX_OK;
 
@@ -45,10 +45,13 @@ int find_spaces(struct glock__survey *s, const char *name, bool only_one)
 			 "there are",
 			 name);
 		status = EX_NOINPUT;
-	} else if (only_one && s->n > 1) {
+	} else if (find != FIND_ALL && s->n > 1) {
 		complain("%zu spaces are called %s: give the path of one, as %s", s->n, name,
 			 s->spaces[0].path);
 		status = EX_USAGE;
+	} else if (find == FIND_ONE_TO_READ && s->spaces[0].other_version) {
+		complain("space %s is of another version of glock, which can read it", name);
+		status = EX_OSERR;
 	}
 	if (status)
 		glock__survey_free(s);

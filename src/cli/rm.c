@@ -26,7 +26,7 @@ static void name_the_living(const struct glock__survey_space *space)
 static int remove_one(const char *name)
 {
 	struct glock__survey s;
-	int status = find_spaces(&s, name, true), err;
+	int status = find_spaces(&s, name, FIND_ONE), err;
 
 	if (status)
 		return status;

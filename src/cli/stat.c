@@ -365,7 +365,7 @@ static int run(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	status = find_spaces(&s, argv[optind], true);
+	status = find_spaces(&s, argv[optind], FIND_ONE_TO_READ);
 	if (status)
 		return status;
 	status = all_nodes(&o, &s.spaces[0]);

@@ -44,7 +44,7 @@ static int say_if_nobody(const char *space)
 {
 	struct glock__survey s;
 	size_t spaces = 0, nodes = 0;
-	int status = find_spaces(&s, NULL, false);
+	int status = find_spaces(&s, NULL, FIND_ALL);
 
 	if (status)
 		return status;

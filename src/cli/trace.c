@@ -285,7 +285,7 @@ static int run(int argc, char **argv)
 	}
 	if (argc - optind != 1)
 		return usage_error(argc == optind ? "no SPACE" : "one SPACE at a time");
-	status = find_spaces(&t.s, argv[optind], true);
+	status = find_spaces(&t.s, argv[optind], FIND_ONE_TO_READ);
 	if (status)
 		return status;
 	if (choose(&t)) {

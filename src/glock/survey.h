@@ -46,6 +46,7 @@ struct glock__survey_space {
 	    path; /* of its file; of another lock manager's than local: what its nodes' files begin with */
 	uid_t uid;
 	gid_t gid;
+	bool other_version;               /* of glock: what is in it cannot be told */
 	struct glock__survey_node *nodes; /* by slot */
 	size_t n_nodes;
 };

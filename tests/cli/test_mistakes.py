@@ -5,7 +5,7 @@ import os
 import resource
 import subprocess
 
-from cli import GLOCK, SLOW, Node, glock, main, out
+from cli import GLOCK, SLOW, Node, glock, main, objects, out
 
 
 def says(status, what, *args, **more):
@@ -95,6 +95,22 @@ def limits_are_no_missing_spaces():
     says(71, "", "run", "s", "n", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
 
 
+def a_space_of_another_version():
+    a = Node("s")
+    with open(os.path.join(os.environ["GLOCK_DIR"], "s"), "r+b") as f:
+        f.seek(8)
+        f.write(b"\xfe")
+    assert "of another version" in out("ls")
+    (o,) = objects("ls", "--json")
+    assert o["space"] == "s" and o["other_version"] and "node" not in o, o
+    for args in (["stat", "s"], ["trace", "s"], ["demote", "s", "2:1", "EX"]):
+        says(71, "space s is of another version", *args)
+    says(1, "s is in use", "rm", "s")
+    a.kill()
+    assert glock("rm", "s").returncode == 0
+    assert os.listdir(os.environ["GLOCK_DIR"]) == []
+
+
 def nobody_to_watch():
     says(1, "no process is in a lock space here", "top", "--once", "-b")
     assert glock("run", "t", "n", "true").returncode == 0
@@ -123,6 +139,7 @@ if __name__ == "__main__":
             options_are_named,
             lock_managers_are_named,
             limits_are_no_missing_spaces,
+            a_space_of_another_version,
             nobody_to_watch,
             nobody_to_trace,
         ]
