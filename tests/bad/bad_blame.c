@@ -134,6 +134,87 @@ static void it_is_being_given_up_gfs2(void **state)
 	    s, "waits at least 5.00 s; node2 has it in its cache and is giving it up for 6.00 s");
 }
 
+/*
+ * pid 55 on node1 is inside, pid 77 waits beside it; with others, node2 waits, too. With a dump, node2 is
+ * the master and has the queue.
+ */
+static void gfs2_holder_beside_a_waiter(struct scene *s, bool others, bool dump)
+{
+	for (int t = 0; t < 2; t++) {
+		char path[64];
+
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "EX", "H", "EX", 55, "cp");
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/" TABLE "/glocks", t);
+		scene_file(s, path, " H: s:EX f:W e:0 p:77 [hotload] gfs2_open+0x1c/0x40 [gfs2]\n");
+		scene_stats(s, t, "node2", 2, others ? 0x200 : 0x300, 1000, 100, 500);
+		scene_glock(s, t, "node2", 2, others ? 0x200 : 0x300, "UN", others ? "AW" : NULL,
+			    "SH", 88, "hotload");
+		if (!dump)
+			continue;
+		snprintf(path, sizeof(path), "t%d/node2/dlm/fs1_all", t);
+		scene_file(s, path,
+			   "rsb 00 0 0 0 0 0 0 24 str        2             200\n"
+			   "lkb 5f7 1 1c6 1766 0 1c 10000 2 5 -1 5 0 0 2 4990000000000 0\n"
+			   "lkb 5fb 0 0 1757 0 1c 0 3 0 3 0 0 0 4 4998000000000 0\n");
+		snprintf(path, sizeof(path), "t%d/node1/dlm/fs1_all", t);
+		scene_file(s, path,
+			   "rsb 00 2 0 0 0 0 0 24 str        2             200\n"
+			   "lkb 1c6 2 5f7 1770 0 1c 0 2 5 -1 5 5 0 2 4990000000000 0\n");
+	}
+	scene_json(s);
+	assert_says(s, "node1 (pid 77 hotload)");
+	assert_says(s, "; pid 55 cp on node1 is inside (EX)");
+	assert_null(strstr(sentence(s), "on node2 is inside"));
+}
+
+static void it_waits_for_its_own_node(void **state)
+{
+	gfs2_holder_beside_a_waiter(*state, false, false);
+}
+
+static void all_wait_for_one_of_them(void **state)
+{
+	gfs2_holder_beside_a_waiter(*state, true, false);
+}
+
+static void all_wait_for_one_of_them_says_the_dlm(void **state)
+{
+	gfs2_holder_beside_a_waiter(*state, true, true);
+}
+
+/* Two nodes wait, and a process of one of them is inside. */
+static void inside_where_others_wait_ocfs2(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node2", .ino = 512, .level = 5, .flags = 0x41, .requested = 5,
+		     .holders = {0, 1}, .gets = {1, 1}, .wait_us = STAMP(-3));
+	scene_json(s);
+	assert_says(s, "node1 and node2 wait 8.00 s; 1 process on node2 is inside (EX)");
+}
+
+/* node1 alone wants more than the PR it has: its own readers are not what it waits for. */
+static void own_readers_are_in_nobodys_way_ocfs2(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		LINE(t, "node1", .ino = 512, .level = 3, .flags = 0x443, .action = 2,
+		     .requested = 5, .holders = {2, 0}, .gets = {9, 9}, .wait_us = STAMP(-3));
+		LINE(t, "node2", .ino = 7);
+	}
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s");
+	assert_null(strstr(sentence(s), "inside"));
+}
+
 static void its_master_does_not_answer(void **state)
 {
 	struct scene *s = *state;
@@ -276,6 +357,11 @@ int main(void)
 	    SCENE(a_process_is_inside_gfs2),
 	    SCENE(it_is_being_given_up_ocfs2),
 	    SCENE(it_is_being_given_up_gfs2),
+	    SCENE(it_waits_for_its_own_node),
+	    SCENE(all_wait_for_one_of_them),
+	    SCENE(all_wait_for_one_of_them_says_the_dlm),
+	    SCENE(inside_where_others_wait_ocfs2),
+	    SCENE(own_readers_are_in_nobodys_way_ocfs2),
 	    SCENE(its_master_does_not_answer),
 	    SCENE(it_is_being_recovered),
 	    SCENE(no_sentence_across_skewed_samples),

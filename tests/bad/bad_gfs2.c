@@ -207,6 +207,62 @@ static void types_of_glocks(void **state)
 	assert_true(is_null(row_of_kind(frame(s, 0), "quota"), "ino"));
 }
 
+/* ---- lines that one listing left out ------------------------------------------------------- */
+
+/* t0's glstats left out a glock that its glocks list: what it did in all its life is not of the frame. */
+static void glstats_left_a_glock_out(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x300, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "SH", NULL, NULL, 0, NULL);
+		scene_glock(s, t, "node1", 2, 0x300, "SH", NULL, NULL, 0, NULL);
+	}
+	scene_stats(s, 1, "node1", 2, 0x200, 50000000, 100000, 900000);
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 0, 1e-9);
+	assert_null(row_of(frame(s, 0), 512));
+}
+
+/*
+ * t1's glstats left it out, and between t0 and t2 it was made anew: half of what it counts since then is of
+ * the second frame.
+ */
+static void left_out_and_made_anew(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		scene_stats(s, t, "node1", 2, 0x300, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "SH", NULL, NULL, 0, NULL);
+	}
+	scene_stats(s, 0, "node1", 2, 0x200, 1000000, 1000, 5000);
+	scene_stats(s, 2, "node1", 2, 0x200, 900000000, 400, 600);
+	scene_json(s);
+	assert_int_equal(number(row_of(frame(s, 1), 512), "acquired"), 300);
+	assert_true(waited(s, 1, 512) <= STEP + 1e-6);
+}
+
+/* A glock asks for one thing at a time: the waits of its 16 requests fit into the frame. */
+static void no_estimate_exceeds_the_frame(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	scene_stats(s, 0, "node1", 2, 0x200, 1000000, 100, 500);
+	scene_stats(s, 1, "node1", 2, 0x200, 100000000000, 116, 532);
+	/* made since t0 */
+	scene_stats(s, 0, "node1", 2, 0x300, 1000, 100, 500);
+	scene_stats(s, 1, "node1", 2, 0x300, 1000, 100, 500);
+	scene_stats(s, 1, "node1", 2, 0x400, 100000000, 1000, 5000);
+	scene_json(s);
+	assert_near(waited(s, 0, 512), STEP, 1e-6);
+	assert_near(waited(s, 0, 0x400), STEP, 1e-6);
+}
+
 /* ---- the DLM's stamps ---------------------------------------------------------------------- */
 
 static void dlm(struct scene *s, int t, unsigned number, unsigned flags, int status, double since)
@@ -326,6 +382,119 @@ static void dlm_broken_lines(void **state)
 	assert_true(says(frame(s, 0), "t1/node1/dlm/fs1_all:7: "));
 }
 
+/* ---- waits that end while nobody looks ----------------------------------------------------- */
+
+/*
+ * Seen at t0 and t1, gone at t4; in between the node did not answer, or its lock space was not there. With a
+ * dump it was granted 14 s after t1, else the mean moved by one sample of 20 s. Returns what the frame from
+ * t3 to t4 has of it.
+ */
+static double ended_in_a_gap(struct scene *s, bool node_away, bool dump)
+{
+	for (int t = 0; t < 5; t++) {
+		bool away = t == 2 || t == 3;
+
+		scene_clock(s, t, "node2");
+		LINE(t, "node2", .ino = 7);
+		if (!away || !node_away) {
+			scene_clock(s, t, "node1");
+			LINE(t, "node1", .ino = 7);
+		}
+		if (away)
+			continue;
+		scene_stats(s, t, "node1", 2, 0x200, t == 4 ? 2500875000 : 1000000, 100 + (t == 4),
+			    500 + (t == 4));
+		scene_glock(s, t, "node1", 2, 0x200, t == 4 ? "SH" : "UN", t == 4 ? NULL : "AW",
+			    "SH", 77, "hotload");
+		if (dump)
+			dlm(s, t, 0x200, 0, t == 4 ? 2 : 3, t == 4 ? UP0 + 19 : UP0 - 1.5);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 5, 1e-5);
+	return waited(s, 3, 512);
+}
+
+static void ended_while_the_node_was_away(void **state)
+{
+	assert_near(ended_in_a_gap(*state, true, false), 5, 1e-3);
+}
+
+static void granted_while_the_node_was_away(void **state)
+{
+	/* a third of the 15 s between t1 and t4 is the frame */
+	assert_near(ended_in_a_gap(*state, true, true), 14.0 / 3, 1e-3);
+}
+
+static void ended_while_the_space_was_away(void **state)
+{
+	assert_near(ended_in_a_gap(*state, false, false), 5, 1e-3);
+}
+
+static void granted_while_the_space_was_away(void **state)
+{
+	assert_near(ended_in_a_gap(*state, false, true), 14.0 / 3, 1e-3);
+}
+
+/* ---- how old at most ----------------------------------------------------------------------- */
+
+enum before {
+	LISTED,   /* without the wait */
+	CUT_HERE, /* the same, but as the last that t0's glocks list */
+	WAITED,   /* and a request of the glock was answered since then */
+};
+
+/* Glock 0x200 is listed in t0; pid 77 waits for it in t1 and t2. A line of glstats is broken. */
+static json_t *bounded(struct scene *s, enum before before)
+{
+	clocks(s, 3);
+	for (int t = 0; t < 3; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100 + (before == WAITED && t), 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", t || before == WAITED ? "AW" : NULL,
+			    "SH", 77, "hotload");
+		if (t || before != CUT_HERE)
+			scene_glock(s, t, "node1", 2, 0x300, "SH", NULL, NULL, 0, NULL);
+	}
+	/* what glstats says or not has nothing to do with it */
+	scene_file(s,
+		   before == LISTED ? "t0/node1/gfs2/" TABLE "/glstats"
+				    : "t1/node1/gfs2/" TABLE "/glstats",
+		   "G: n:2/300 rtt:1/\n");
+	scene_json(s);
+	assert_near(number(row_of(frame(s, 1), 512), "oldest_wait_s"), 5, 1e-6);
+	return row_of(frame(s, 1), 512);
+}
+
+static void began_after_it_was_listed(void **state)
+{
+	assert_near(number(bounded(*state, LISTED), "oldest_wait_max_s"), 10, 1e-6);
+}
+
+static void the_dump_may_be_cut_there(void **state)
+{
+	assert_true(is_null(bounded(*state, CUT_HERE), "oldest_wait_max_s"));
+}
+
+/* What was answered may have been another process's request: pid 77 may have waited since before t0. */
+static void it_waited_before_an_answer(void **state)
+{
+	assert_true(is_null(bounded(*state, WAITED), "oldest_wait_max_s"));
+}
+
+/* The text says so of each process, too. */
+static void details_of_an_unknown_age(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+	}
+	scene_run(s, "-b", "--details", "@", NULL);
+	if (!strstr(s->out, "pid 77 hotload waits for SH since >5.00 s"))
+		fail_msg("%s", s->out);
+}
+
 /* ---- waits that end without a stamp -------------------------------------------------------- */
 
 /*
@@ -391,6 +560,17 @@ int main(void)
 	    BAD(made_anew),
 	    BAD(means_from_end_to_end),
 	    BAD(types_of_glocks),
+	    BAD(glstats_left_a_glock_out),
+	    BAD(left_out_and_made_anew),
+	    BAD(no_estimate_exceeds_the_frame),
+	    BAD(ended_while_the_node_was_away),
+	    BAD(granted_while_the_node_was_away),
+	    BAD(ended_while_the_space_was_away),
+	    BAD(granted_while_the_space_was_away),
+	    BAD(began_after_it_was_listed),
+	    BAD(the_dump_may_be_cut_there),
+	    BAD(it_waited_before_an_answer),
+	    BAD(details_of_an_unknown_age),
 	    BAD(dlm_stamp_of_a_new_node),
 	    BAD(dlm_stamps),
 	    BAD(dlm_stamp_alone),

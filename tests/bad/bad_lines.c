@@ -9,6 +9,7 @@
 #include "scene.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define STATE(t, node) "t" #t "/" node "/ocfs2/" UUID "/locking_state"
@@ -324,6 +325,76 @@ static void holders_of_a_bad_glock(void **state)
 	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "waiting"), 0);
 }
 
+/* GFS2 has no glstats there; OCFS2 beside it has all it needs. */
+static void one_space_without_statistics(void **state)
+{
+	struct scene *s = *state;
+
+	begin(s);
+	sound(s, 1, "node1");
+	for (int t = 0; t < 2; t++) {
+		scene_glock(s, t, "node1", 2, 0x500, "SH", NULL, NULL, 0, NULL);
+		scene_clock(s, t, "node2");
+		scene_glock(s, t, "node2", 2, 0x500, "SH", NULL, NULL, 0, NULL);
+	}
+	scene_json(s);
+	check_sound(s);
+	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "ok");
+	assert_true(says(frame(s, 0), "node1: " TABLE ": no statistics"));
+	/* of all that it has the state tells */
+	assert_string_equal(word(node_in(frame(s, 0), "node2"), "state"), "no statistics");
+	assert_false(says(frame(s, 0), "node2: " TABLE ": no statistics"));
+}
+
+/* Nothing can be read of GFS2: that is not what keeps OCFS2 from having statistics. */
+static void one_space_without_anything(void **state)
+{
+	struct scene *s = *state;
+
+	begin(s);
+	sound(s, 1, "node1");
+	scene_stats(s, 0, "node1", 2, 0x500, 1000, 100, 100);
+	scene_glock(s, 0, "node1", 2, 0x500, "SH", NULL, NULL, 0, NULL);
+	scene_file(s, "t1/node1/gfs2/" TABLE "/glstats", "%s", "");
+	scene_file(s, "t1/node1/gfs2/" TABLE "/glocks", "%s", "");
+	scene_json(s);
+	check_sound(s);
+	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "ok");
+	assert_true(
+	    says(frame(s, 0), "t1/node1/gfs2/" TABLE "/glstats: no line of it can be used"));
+	assert_true(says(frame(s, 0), "t1/node1/gfs2/" TABLE "/glocks: no line of it can be used"));
+}
+
+/* Files that came by way of Windows end lines with CR LF: all they say is the same. */
+static void lines_of_windows(void **state)
+{
+	struct scene *s = *state;
+	char command[256], *before;
+
+	begin(s);
+	sound(s, 1, "node1");
+	for (int t = 0; t < 2; t++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "t%d/node1/ocfs2/" UUID "/fs_state", t);
+		scene_file(s, path, "  Recovery => Pid: -1  Nodes: None\n");
+		scene_stats(s, t, "node1", 2, 0x500, 1000, 100, 100 + 4 * (unsigned)t);
+		scene_glock(s, t, "node1", 2, 0x500, "UN", "AW", "SH", 77, "hotload");
+	}
+	scene_run(s, "--json", "@", NULL);
+	before = strdup(s->out);
+	assert_non_null(before);
+	snprintf(command, sizeof(command), "find %s -type f -exec sed -i 's/$/\r/' {} +", s->root);
+	assert_int_equal(system(command), 0);
+	scene_run(s, "--json", "@", NULL);
+	assert_string_equal(s->out, before);
+	free(before);
+	scene_json(s);
+	check_sound(s);
+	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 0);
+	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "problems")), 0);
+}
+
 /* Version 2 counts its longest wait in ns, 3 in us; neither has stamps. 1 counts nothing. */
 static void old_versions(void **state)
 {
@@ -416,6 +487,9 @@ int main(void)
 	    BAD(vanished_file),
 	    BAD(vanished_space),
 	    BAD(one_space_of_two_vanishes),
+	    BAD(one_space_without_statistics),
+	    BAD(one_space_without_anything),
+	    BAD(lines_of_windows),
 	    BAD(gfs2_lines),
 	    BAD(holders_of_a_bad_glock),
 	    BAD(old_versions),

@@ -280,6 +280,35 @@ static void single_files(void **state)
 	assert_int_equal(s->status, 0);
 }
 
+/* One file of a node and another of it that is not of its kind, or not of its lock space. */
+static void files_that_are_not_alike(void **state)
+{
+	static const char *const folders[][2] = {
+	    {"t0/node1/gfs2/" TABLE "/glocks", "t0/node1/gfs2/" TABLE "/glstats"},
+	    {"t0/node1/ocfs2/" UUID "/locking_state", "t1/node1/gfs2/" TABLE "/glocks"},
+	    {"t0/node1/gfs2/" TABLE "/glocks", "t1/node1/gfs2/lab:fs2/glocks"},
+	};
+	struct scene *s = *state;
+
+	hot(s, 0, "node1");
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "SH", NULL, NULL, 0, NULL);
+	}
+	scene_file(s, "t1/node1/gfs2/lab:fs2/glocks", "G:  s:SH n:2/100 f: t:SH d:EX/0 a:0 r:3\n");
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		char one[256], two[256];
+
+		snprintf(one, sizeof(one), "%s/%s", s->root, folders[i][0]);
+		snprintf(two, sizeof(two), "%s/%s", s->root, folders[i][1]);
+		scene_run(s, "--json", one, two, NULL);
+		assert_int_equal(s->status, 2);
+		assert_string_equal(s->out, "");
+		assert_non_null(strstr(s->err, one));
+		assert_non_null(strstr(s->err, two));
+	}
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -296,6 +325,7 @@ int main(void)
 	    BAD(exit_nothing_usable),
 	    BAD(exit_done),
 	    BAD(single_files),
+	    BAD(files_that_are_not_alike),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

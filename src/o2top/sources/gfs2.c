@@ -87,12 +87,24 @@ static void note_answer(struct take *t, const struct lock *lock, const struct gf
 		    1e-9 * ((double)p->srttb + 8 * ((double)l->srttb - (double)p->srttb));
 }
 
+/*
+ * The sample after which a glock was made whose counters begin anew; 0 not known. One listing may leave a
+ * glock out; where neither had it, it was not there. Counters that fell were another glock's before.
+ */
+static uint32_t made_after(const struct reading *r, const struct gfs2_shot *s)
+{
+	uint32_t last = r->t->ns->last_sample;
+
+	return r->baseline && s->glocks_at != last ? last : s->stats_at;
+}
+
 static bool take_stats(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
 	struct take *t = r->t;
 	struct gfs2_stats_line l;
 	struct lock *lock;
+	uint32_t since;
 	struct gfs2_shot *s;
 	const char *wrong = complete ? gfs2_stats_parse(&l, text, len) : "the line is cut off";
 
@@ -117,9 +129,8 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount) {
 		note_answer(t, lock, s, &l);
 		add_counts(r, lock, s, &l, s->stats_at);
-	} else if (r->baseline && (s->stats_at || s->glocks_at != t->ns->last_sample)) {
-		/* a listing may leave out a glock; neither had it, so it was made, or made anew, since then */
-		add_counts(r, lock, NULL, &l, t->ns->last_sample);
+	} else if ((since = made_after(r, s))) {
+		add_counts(r, lock, NULL, &l, since);
 	}
 	s->dcount = l.dcount;
 	s->qcount = l.qcount;
@@ -185,16 +196,12 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 	return NULL;
 }
 
-/*
- * The same process waited for the same mode in the sample before: one wait, if no request was
- * answered since.
- */
+/* The same process waited for the same mode in the sample before. */
 static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *l)
 {
 	struct holders *before = &r->t->ns->holders_before;
-	const struct change *c = table_changed(&r->t->ns->table, r->lock);
 
-	if (r->before == NONE || (c && c->answers))
+	if (r->before == NONE)
 		return NULL;
 	for (uint32_t i = r->before;
 	     i < before->n && before->list[i].lock == before->list[r->before].lock; i++) {
@@ -206,13 +213,33 @@ static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *
 	return NULL;
 }
 
+/* What the sample before tells of a wait. */
+static void take_wait(struct reading *r, const struct gfs2_holder_line *l, struct holder *h)
+{
+	const struct change *c = table_changed(&r->t->ns->table, r->lock);
+	struct holder *was = earlier(r, l);
+
+	if (was) {
+		/* a request that was answered since may have been another's: this one is no older than that one */
+		h->not_before_us = was->not_before_us;
+		h->followed = !c || !c->answers;
+	} else if (r->listed_before) {
+		/* it was listed without this wait */
+		h->not_before_us = node_when(r->t->node, r->t->ns->last_sample)->mono_us;
+	}
+	if (!h->followed)
+		return;
+	h->seen_us = was->seen_us;
+	was->waits = false; /* it goes on: not among those that ended */
+}
+
 static const char *take_holder(struct reading *r, const char *text, size_t len)
 {
 	struct take *t = r->t;
 	struct holders *all = &t->ns->holders;
 	struct gfs2_holder_line l;
 	const char *wrong = gfs2_holder_parse(&l, text, len);
-	struct holder *h, *was;
+	struct holder *h;
 
 	if (wrong || !r->lock)
 		return wrong;
@@ -227,17 +254,8 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 			     .not_before_us = INT64_MIN};
 	snprintf(h->comm, sizeof(h->comm), "%.19s", l.comm);
 	saw_mode(&r->lock->now.gfs2, l.state, t->sample);
-	if (h->waits) {
-		was = earlier(r, &l);
-		h->followed = was != NULL;
-		if (was) {
-			h->seen_us = was->seen_us;
-			h->not_before_us = was->not_before_us;
-			was->waits = false;    /* it goes on: not among those that ended */
-		} else if (r->listed_before) { /* without this wait */
-			h->not_before_us = node_when(t->node, t->ns->last_sample)->mono_us;
-		}
-	}
+	if (h->waits)
+		take_wait(r, &l, h);
 	if (r->lock->holders == NONE)
 		r->lock->holders = all->n;
 	all->n++;
