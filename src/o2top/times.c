@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* mktime() takes 30 February for 2 March. */
+static bool is_a_day(const struct tm *tm)
+{
+	struct tm noon = {
+	    .tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday, .tm_hour = 12};
+
+	timegm(&noon);
+	return noon.tm_mon == tm->tm_mon && noon.tm_mday == tm->tm_mday;
+}
+
 bool time_parse(const char *text, int64_t near_us, int64_t *time_us)
 {
 	static const char *const whole[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
@@ -26,7 +36,7 @@ bool time_parse(const char *text, int64_t near_us, int64_t *time_us)
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]) && t == (time_t)-1; i++) {
 		tm = (struct tm){.tm_isdst = -1};
 		end = strptime(text, whole[i], &tm);
-		if (end && !*end)
+		if (end && !*end && is_a_day(&tm))
 			t = mktime(&tm);
 	}
 	for (size_t i = 0; i < sizeof(of_day) / sizeof(of_day[0]) && t == (time_t)-1; i++) {
