@@ -6,6 +6,7 @@
 #include "options_parts.h"
 #include "version.h"
 #include "views/tui.h"
+#include "views/units.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -399,6 +400,22 @@ static bool is_terminal(const char *term)
 	       strcmp(term, "dumb") != 0;
 }
 
+/* Frames are printed as if it were dumb: terminals are often newer than what this machine knows of them. */
+static bool knows_terminal(struct options *o, const char *term)
+{
+	char name[64];
+
+	if (tui_knows_terminal())
+		return true;
+	unit_clean(name, sizeof(name), term, 0);
+	fprintf(stderr,
+		"o2top: terminal \"%s\" is not known here, so frames are printed: try "
+		"TERM=xterm-256color\n",
+		name);
+	o->view.color = false;
+	return false;
+}
+
 /* What follows from several options together. */
 static int settle(struct options *o, bool length_given)
 {
@@ -418,7 +435,8 @@ static int settle(struct options *o, bool length_given)
 	if (o->nodes_configured && (recorded || o->local))
 		o->n_nodes = 0;
 	o->interactive = !o->batch && !o->json && !o->csv && !o->check && !o->textfile &&
-			 !o->once && !o->iterations && !o->log && is_terminal(term);
+			 !o->once && !o->iterations && !o->log && is_terminal(term) &&
+			 knows_terminal(o, term);
 	return -1;
 }
 

@@ -9,7 +9,9 @@ import csv
 import io
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import stat
@@ -37,6 +39,43 @@ def o2top(*arguments, status=0, **env):
 
 def names(recording):
     return ["--names", f"{DATA}/{recording}.names"]
+
+
+# ---- on a terminal -------------------------------------------------------------------------------
+
+
+def on_a_terminal(*arguments, **env):
+    """What o2top says where its input and output are a terminal: status, output, standard error."""
+    stderr = os.path.join(tmp, "stderr")
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(CAPTURES)
+        os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
+        os.execve(O2TOP, [O2TOP, *arguments], {**ENV, **env})
+    out = b""
+    try:
+        while select.select([fd], [], [], PATIENCE)[0]:
+            out += os.read(fd, 1 << 16)
+    except OSError:  # it ended
+        pass
+    os.close(fd)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with open(stderr, encoding="utf-8") as f:
+        return status, out.replace(b"\r\n", b"\n").decode(), f.read()
+
+
+@tap.test
+def a_terminal_that_is_not_known():
+    """Terminals are newer than what a machine knows of them: frames are printed, as on a dumb one, and why is said."""
+    arguments = [*names("gfs2-hang"), "gfs2-hang"]
+    status, dumb, said = on_a_terminal(*arguments, TERM="dumb")
+    assert (status, said) == (0, "") and dumb.startswith("o2top  gfs2-hang"), (status, dumb, said)
+    status, frames, said = on_a_terminal(*arguments, TERM="o2top-knows-\x1b[1mno-such")
+    assert (status, frames) == (0, dumb), (status, frames)
+    assert said == ('o2top: terminal "o2top-knows-\\x1b[1mno-such" is not known here, so frames are printed: '
+                    "try TERM=xterm-256color\n"), said
+    # who asked for text is not told
+    assert on_a_terminal("-b", *arguments, TERM="o2top-knows-no-such")[2] == ""
 
 
 # ---- CSV -----------------------------------------------------------------------------------------
@@ -225,6 +264,10 @@ def parts_of_a_recording():
         assert [json.loads(line)["sample"] for line in at.splitlines()] == ["t3", "t4"]
     for wrong in (["--from", "25:00"], ["--to", "noon"], ["--from", "@"], ["--from", "23:00"]):
         o2top("-b", "--replay", recording, *wrong, status=2)
+    # no day is taken for another one
+    for wrong in ("2026-02-30", "2026-02-29 10:00", "2025-04-31T10:00:00", "2026-11-00"):
+        assert f"{wrong}: no time" in o2top("-b", "--replay", recording, "--from", wrong, status=2)[1]
+    o2top("-b", "--replay", recording, "--from", "2024-02-29", "--to", "2026-12-31 23:59:59")
     o2top("-b", "--from", "06:00", "--local", "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1", status=2)
 
 

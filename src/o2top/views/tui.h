@@ -10,6 +10,7 @@
  *	tui_cells.c  the table's columns
  *	tui_head.c, tui_rows.c, tui_about.c  the parts of a screen
  *	tui_draw.c   a screen of them
+ *	tui_known.c  whether there can be a screen on this terminal
  *	tui_screen.c the terminal: begun, left and put right again, however one leaves
  *
  * All of it runs in one thread. Samples are made by the engine's, and what is shown is a snapshot, so
@@ -34,6 +35,8 @@ struct tui_setup {
 
 /* Shows frames until one leaves: 0, the signal that asked for the end, or negative errno. */
 int tui_run(const struct tui_setup *setup);
+/* Whether the terminal of standard output, as TERM names it, can show a screen. */
+bool tui_knows_terminal(void);
 /* NULL where every name in a list of columns is one; else what is wrong. */
 const char *tui_check_columns(const char *names);
 
