@@ -309,6 +309,22 @@ static void files_that_are_not_alike(void **state)
 	}
 }
 
+/* A glocks that was copied, and an empty one: it may be of any kind, so there is nothing to refuse. */
+static void an_empty_file_is_like_any(void **state)
+{
+	struct scene *s = *state;
+	char one[256], two[256];
+
+	scene_file(s, "glocks.1", "G:  s:SH n:2/100 f: t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1\n");
+	scene_file(s, "glocks.2", "%s", "");
+	snprintf(one, sizeof(one), "%s/glocks.1", s->root);
+	snprintf(two, sizeof(two), "%s/glocks.2", s->root);
+	scene_run(s, "--json", one, two, NULL);
+	assert_int_equal(s->status, 0);
+	scene_run(s, "--json", two, one, NULL);
+	assert_int_equal(s->status, 0);
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -326,6 +342,7 @@ int main(void)
 	    BAD(exit_done),
 	    BAD(single_files),
 	    BAD(files_that_are_not_alike),
+	    BAD(an_empty_file_is_like_any),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -17,7 +17,7 @@
 /* Where a node's files of one sample are: a folder, or one file. */
 struct place {
 	char *path; /* NULL: the node is missing from this sample */
-	bool single;
+	bool single, empty;
 	enum file_kind kind;
 	char space[256];   /* single: the lock space, by the folder that the file is in */
 	size_t label_from; /* messages show the path from here on */
@@ -221,7 +221,7 @@ static int add_folder(struct recording *r, const char *path, struct problems *pr
 /*
  * Tells a file by its first bytes; -EINVAL where it is none of those that can be looked at alone.
  */
-static int kind_of_file(const char *path, enum file_kind *kind)
+static int kind_of_file(const char *path, struct place *place)
 {
 	struct input in;
 	char head[8] = "";
@@ -234,12 +234,13 @@ static int kind_of_file(const char *path, enum file_kind *kind)
 	in.close(&in);
 	if (n < 0)
 		return (int)n;
+	place->empty = n == 0;
 	if (strncmp(head, "0x", 2) == 0 || n == 0)
-		*kind = FILE_LOCKING_STATE;
+		place->kind = FILE_LOCKING_STATE;
 	else if (strncmp(head, "G:  s:", 6) == 0)
-		*kind = FILE_GLOCKS;
+		place->kind = FILE_GLOCKS;
 	else if (strncmp(head, "G: n:", 5) == 0)
-		*kind = FILE_GLSTATS;
+		place->kind = FILE_GLSTATS;
 	else
 		return -EINVAL;
 	return 0;
@@ -290,14 +291,17 @@ static int add_file(struct recording *r, const char *path, struct problems *prob
 	struct place place = {.single = true};
 	char folder[256];
 	const char *node = file_names(path, &place, folder, sizeof(folder));
-	int err = kind_of_file(path, &place.kind);
+	int err = kind_of_file(path, &place);
 
 	if (err == -EINVAL)
 		problem(problems, path, 0, "neither a locking_state nor a glocks or glstats file");
 	if (err)
 		return err;
 	before = given_before(r, node);
-	if (before && before->single &&
+	/* what would be in an empty file, the one before it shows */
+	if (before && before->single && place.empty)
+		place.kind = before->kind;
+	if (before && before->single && !before->empty &&
 	    (before->kind != place.kind || strcmp(before->space, place.space) != 0)) {
 		problem(
 		    problems, path, 0,
