@@ -230,6 +230,16 @@ def demote_of_one_node():
     a.end(), b.end()
 
 
+def demote_where_a_demand_came_before():
+    """A demand for a lock in use wakes nobody; who knocks after it is answered all the same."""
+    a, b = Node("s"), Node("s")
+    a.do("nq 1 2 4 EX")
+    b.do("nq 1 2 4 EX")
+    assert glock("demote", "-n", a.name, "s", "2:4", "EX").returncode == 0
+    a.do("dq 1")
+    a.end(), b.end()
+
+
 if __name__ == "__main__":
     main(
         [
@@ -247,5 +257,6 @@ if __name__ == "__main__":
             a_path_is_one_however_it_is_written,
             demote_has_cached_locks_given_up,
             demote_of_one_node,
+            demote_where_a_demand_came_before,
         ]
     )
