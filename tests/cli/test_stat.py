@@ -234,7 +234,7 @@ def demote_where_a_demand_came_before():
     """A demand for a lock in use wakes nobody; who knocks after it is answered all the same."""
     a, b = Node("s"), Node("s")
     a.do("nq 1 2 4 EX")
-    b.do("nq 1 2 4 EX")
+    b.do("nq 1 2 4 EX 0x2", None)  # TRY_1CB: demands it, and does not wait
     assert glock("demote", "-n", a.name, "s", "2:4", "EX").returncode == 0
     a.do("dq 1")
     a.end(), b.end()
