@@ -302,8 +302,8 @@ static bool somebody_left(const struct run *r)
 }
 
 /*
- * CMD ran on without the lock, which nobody could tell it. A node that asks for nothing does not look
- * whether its space's file is still there.
+ * CMD ran on without the lock, which nobody could tell it. That its space's file is gone a node sees
+ * within a second only.
  */
 static void say_if_lost(const struct run *r)
 {

@@ -112,7 +112,7 @@ struct request {
 static uint32_t dlm_flags(uint32_t flags)
 {
 	if (flags & GLOCK__LKF_UNTOLD)
-		flags ^= GLOCK__LKF_UNTOLD | GLOCK__LKF_IVVALBLK;
+		flags = (flags & ~(uint32_t)GLOCK__LKF_UNTOLD) | GLOCK__LKF_IVVALBLK;
 	return flags | GLOCK__LKF_VALBLK;
 }
 

@@ -86,8 +86,7 @@ struct slot {
 	/* a cache line of its own */
 	union bell bell;
 	uint32_t seen;
-	uint32_t
-	    cpu; /* a hint: 1 + where the leader last went to sleep on the bell; 0: not known */
+	uint32_t cpu; /* a hint: 1 + where the leader slept last; 0: not known */
 	uint32_t reserved2[12];
 };
 #define SLOT_RECOVERS 0x1u   /* it can put in order what a dead node left */
