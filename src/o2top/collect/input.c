@@ -99,16 +99,17 @@ struct reader {
 	input_line_fn *each;
 	void *arg;
 	size_t number;
+	bool crlf;     /* lines end with both */
 	bool skipping; /* the rest of a line that was too long */
 	bool stop;
 };
 
-/* One line, or as much of it as a line may have. Files that came by way of Windows end lines with CR and LF. */
+/* One line, or as much of it as a line may have. */
 static void hand_out(struct reader *r, const char *line, size_t len, bool complete)
 {
 	bool fits;
 
-	if (complete && len && line[len - 1] == '\r')
+	if (r->crlf && complete && len && line[len - 1] == '\r')
 		len--;
 	fits = len <= INPUT_LINE_MAX;
 	r->stop =
@@ -143,7 +144,7 @@ static size_t whole_lines(struct reader *r, char *buf, size_t len)
 
 int input_lines(struct input *in, input_line_fn *each, void *arg)
 {
-	struct reader r = {.each = each, .arg = arg};
+	struct reader r = {.each = each, .arg = arg, .crlf = in->crlf};
 	size_t left = 0, want = in->first_read;
 	char *buf = malloc(BUFFER);
 	ssize_t n = -ENOMEM;

@@ -17,8 +17,9 @@ struct input {
 	int fd;
 	const char *text; /* in memory: what is left to read */
 	size_t left;
-	void *of;                    /* whose it is, where another collector passes it on */
-	size_t first_read;           /* size of the first read where it matters, else 0 */
+	void *of;          /* whose it is, where another collector passes it on */
+	size_t first_read; /* size of the first read where it matters, else 0 */
+	bool crlf;         /* lines may end with CR and LF: a copy that came by way of Windows */
 	char label[INPUT_LABEL_MAX]; /* what messages call it */
 };
 

@@ -359,11 +359,15 @@ static int recording_open(struct collector *c, const struct node_sample *node,
 			  const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	const struct place *place = node->place;
+	int err;
 
 	(void)c;
 	if (!place->single)
 		return tree_open(place->path, place->label_from, space, kind, in);
-	return kind == place->kind ? input_open_path(in, place->path, place->path) : -ENOENT;
+	err = kind == place->kind ? input_open_path(in, place->path, place->path) : -ENOENT;
+	if (!err)
+		in->crlf = true;
+	return err;
 }
 
 static void recording_close(struct collector *c)

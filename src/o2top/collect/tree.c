@@ -56,6 +56,8 @@ int tree_open(const char *root, size_t from, const struct space_sample *space, e
 		strcpy(strrchr(path, '/') + 1, "lkstats");
 		err = input_open_path(in, path, path + from);
 	}
+	if (!err)
+		in->crlf = true;
 	return err;
 }
 
