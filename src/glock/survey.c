@@ -2,7 +2,6 @@
 /* survey.c - see survey.h. */
 #include "survey.h"
 
-#include "local_impl.h"
 #include "local_look.h"
 #include "proc.h"
 
@@ -225,20 +224,6 @@ static struct glock__survey_space *new_space(struct looking *l, const char *name
 	return space;
 }
 
-static bool is_of_other_version(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	uint64_t magic;
-	bool is;
-
-	if (fd < 0)
-		return false;
-	is = pread(fd, &magic, sizeof(magic), offsetof(struct head, magic)) == sizeof(magic) &&
-	     magic == LOCAL_MAGIC;
-	close(fd);
-	return is;
-}
-
 static void add_space(const struct glock__local_space *from, void *arg)
 {
 	struct looking *l = arg;
@@ -252,7 +237,7 @@ static void add_space(const struct glock__local_space *from, void *arg)
 	space->uid = from->uid;
 	space->gid = from->gid;
 	n = glock__local_each_node(from->path, add_node, l);
-	if (n == -EPROTO && is_of_other_version(from->path)) {
+	if (n == -EPROTONOSUPPORT) {
 		space->other_version = true;
 	} else if (n < 0) {
 		l->s->n--; /* no space, or one that may not be read */
@@ -361,36 +346,7 @@ int glock__survey_demote(const struct glock__survey_space *space,
 	return err;
 }
 
-/*
- * In every version whoever lives in a space, or opens it, has some lock on its file. Under one of ours
- * on all of it nobody else does.
- */
-static int remove_other_version(const char *path)
-{
-	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), err = 0;
-	char own[GLOCK__LOCAL_PATH_MAX + 16];
-	struct stat st, named;
-
-	if (fd < 0)
-		return -errno;
-	if (fcntl(fd, F_OFD_SETLK, &all))
-		err = errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
-	else if (fstat(fd, &st) || lstat(path, &named) || st.st_ino != named.st_ino ||
-		 st.st_dev != named.st_dev)
-		err = -ESTALE;
-	else if (unlink(path))
-		err = -errno;
-	for (unsigned int i = 0; i < GLOCK__LOCAL_NODES && !err; i++) {
-		snprintf(own, sizeof(own), "%s,%u", path, i);
-		unlink(own); /* of one that died last */
-	}
-	close(fd);
-	return err;
-}
-
 int glock__survey_remove(const struct glock__survey_space *space)
 {
-	return space->other_version ? remove_other_version(space->path)
-				    : glock__local_remove(space->path);
+	return glock__local_remove(space->path);
 }

@@ -122,20 +122,31 @@ static bool byte_locked(int fd, off_t at, off_t n)
 	return fcntl(fd, F_OFD_GETLK, &fl) || fl.l_type != F_UNLCK;
 }
 
-/* The file, if it is a space's; or a negative errno. GETLK for a write lock is no write. */
-static int open_space(const char *path, int flags)
+/* The file, if it is a space's, of whatever version; or a negative errno. */
+static int open_any_version(const char *path, int flags, struct head *head)
 {
 	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct head head;
 
 	if (fd < 0)
 		return -errno;
-	if (pread(fd, &head, offsetof(struct head, token), 0) ==
+	if (pread(fd, head, offsetof(struct head, token), 0) ==
 		(ssize_t)offsetof(struct head, token) &&
-	    head.magic == LOCAL_MAGIC && head.layout == LOCAL_LAYOUT && head.nodes == NODES)
+	    head->magic == LOCAL_MAGIC)
 		return fd;
 	close(fd);
 	return -EPROTO;
+}
+
+/* The same of this version; of another one: -EPROTONOSUPPORT. GETLK for a write lock is no write. */
+static int open_space(const char *path, int flags)
+{
+	struct head head;
+	int fd = open_any_version(path, flags, &head);
+
+	if (fd < 0 || (head.layout == LOCAL_LAYOUT && head.nodes == NODES))
+		return fd;
+	close(fd);
+	return -EPROTONOSUPPORT;
 }
 
 int glock__local_each_node(const char *path,
@@ -193,20 +204,21 @@ int glock__local_knock(const char *path, unsigned int slot)
 
 /* ---- removing ---- */
 
+/*
+ * In every version whoever lives in a space, or opens it, has some lock on its file. Under one of ours on all of it
+ * nobody does, and nobody becomes a node meanwhile.
+ */
 int glock__local_remove(const char *path)
 {
-	struct flock fl = {
-	    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = OPEN_BYTE, .l_len = 1};
-	int fd = open_space(path, O_RDWR), err = 0;
+	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct head head;
+	int fd = open_any_version(path, O_RDWR, &head), err = 0;
 	struct stat st, named;
 
 	if (fd < 0)
 		return fd;
-	/* As who opens it: then nobody becomes a node meanwhile. */
-	if (fcntl(fd, F_OFD_SETLK, &fl))
+	if (fcntl(fd, F_OFD_SETLK, &all))
 		err = errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
-	else if (byte_locked(fd, 0, NODES))
-		err = -EBUSY;
 	else if (fstat(fd, &st) || lstat(path, &named) || st.st_ino != named.st_ino ||
 		 st.st_dev != named.st_dev)
 		err = -ESTALE;

@@ -46,7 +46,7 @@ struct glock__local_node {
 
 /*
  * Calls fn for every node of the space in that file, dead ones that nobody has seen to included. How
- * many, or a negative errno: -EPROTO: it is no space, or of another version.
+ * many, or a negative errno: -EPROTO: it is no space; -EPROTONOSUPPORT: of another version.
  */
 int glock__local_each_node(const char *path,
 			   void (*fn)(const struct glock__local_node *node, void *arg), void *arg);
@@ -57,7 +57,7 @@ int glock__local_each_node(const char *path,
  */
 int glock__local_knock(const char *path, unsigned int slot);
 
-/* Removes the space's file. -EBUSY: a node lives; -EPROTO: it is no space. */
+/* Removes the space's file, of whatever version. -EBUSY: a node lives; -EPROTO: it is no space. */
 int glock__local_remove(const char *path);
 
 #endif
