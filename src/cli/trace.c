@@ -23,6 +23,7 @@
 #define TURN_NS 50000000ll   /* how often we look */
 #define ASK_NS 2000000000ll  /* how often we ask */
 #define LAST_NS 5000000000ll /* how long it goes on after the last time */
+#define LATE_NS 20000000ll   /* how much later than its time an event may be there to be read */
 
 struct traced {
 	const struct glock__survey_node *node;
@@ -132,17 +133,23 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-static bool print_lines(struct tracing *t)
+/* In order, as far as no earlier one can come any more: nodes are read one after the other. */
+static bool print_lines(struct tracing *t, int64_t until)
 {
+	size_t n = 0;
 	bool ok = true;
 
 	if (t->n_lines)
 		qsort(t->lines, t->n_lines, sizeof(*t->lines), by_time);
-	for (size_t i = 0; i < t->n_lines; i++) {
-		ok &= puts(t->lines[i].text) >= 0;
-		free(t->lines[i].text);
+	for (; n < t->n_lines && t->lines[n].time <= until; n++) {
+		ok &= puts(t->lines[n].text) >= 0;
+		free(t->lines[n].text);
 	}
-	t->n_lines = 0;
+	t->n_lines -= n;
+	if (n && t->n_lines)
+		memmove(t->lines, t->lines + n, t->n_lines * sizeof(*t->lines));
+	for (size_t i = 0; i < t->n_lines; i++)
+		t->lines[i].order = i;
 	if (t->lost)
 		printf("# %" PRIu64 " events were lost\n", t->lost);
 	t->lost = 0;
@@ -232,15 +239,24 @@ static void skip_of_new(struct tracing *t)
 	}
 }
 
+static int show(struct tracing *t, int64_t until)
+{
+	if (print_lines(t, until))
+		return EX_OK;
+	complain("standard output: %s", strerror(errno));
+	return EX_IOERR;
+}
+
 static int follow(struct tracing *t, int64_t end)
 {
 	const struct timespec turn = {0, TURN_NS};
-	int64_t asked = now_ns();
-	int status = ask(t, asked + LAST_NS);
+	int64_t asked = now_ns(), looked;
+	int status = ask(t, asked + LAST_NS), rest;
 
 	skip_of_new(t);
 	while (status == EX_OK && !stop && now_ns() < end) {
 		nanosleep(&turn, NULL);
+		looked = now_ns();
 		for (size_t i = 0; i < t->n_nodes; i++)
 			if (take_events(t, &t->nodes[i]) == -ENOMEM)
 				status = EX_OSERR;
@@ -250,13 +266,12 @@ static int follow(struct tracing *t, int64_t end)
 			ask(t, asked + LAST_NS);
 			skip_of_new(t);
 		}
-		if (!print_lines(t)) {
-			complain("standard output: %s", strerror(errno));
-			status = EX_IOERR;
-		}
+		if (status == EX_OK)
+			status = show(t, looked - LATE_NS);
 	}
 	ask(t, 0);
-	return status;
+	rest = show(t, INT64_MAX);
+	return status == EX_OK ? rest : status;
 }
 
 /* ---- the command line ---------------------------------------------------------------------- */
