@@ -32,10 +32,17 @@ struct wanted {
 static int ask(const struct glock__survey_space *space, const struct glock__survey_node *node,
 	       const struct wanted *w)
 {
-	int err = glock__survey_demote(space, node, w->type, w->number, w->to);
 	char name[64];
+	int err;
 
 	node_name(node, name, sizeof(name));
+	if (node->condition == GLOCK__NODE_INHERITED) {
+		if (glock__peek_users(node->peek, w->type, w->number) <= 0)
+			return EX_NOINPUT;
+		complain("%s (inherited) keeps the lock until its command has ended", name);
+		return EX_TEMPFAIL;
+	}
+	err = glock__survey_demote(space, node, w->type, w->number, w->to);
 	if (err == -ENOENT)
 		return EX_NOINPUT;
 	if (err == -ETIMEDOUT)

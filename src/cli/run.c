@@ -279,6 +279,8 @@ static void execute(struct run *r)
 
 	if (!r->close)
 		inherit(r->alive);
+	if (r->no_fork)
+		glock__publish_left(r->space);
 	execvp(r->argv[0], r->argv);
 	err = errno;
 	complain("failed to execute %s: %s", r->argv[0], strerror(err));

@@ -635,6 +635,8 @@ int64_t glock__lru_trim(struct glock_space *space);
 
 /* The lock manager's descriptor (alive in lockman.h), or negative errno. */
 int glock__alive_fd(struct glock_space *space);
+/* The process is about to become another program, which keeps the locks as they are. May sleep for 0.1 s. */
+void glock__publish_left(struct glock_space *space);
 
 /* Before anything is published; and when the space is as it was asked for. */
 int glock__publish_open(struct glock_space *space);

@@ -72,6 +72,20 @@ void glock__publish_state(struct glock_space *space, uint32_t state)
 		atom_store32(&glock__publisher_head(space->publisher)->state, state);
 }
 
+/* What is being done is not left half done, if it takes no longer than a moment. */
+void glock__publish_left(struct glock_space *space)
+{
+	const struct timespec ms = {0, 1000000};
+	struct glock__segment_head *head;
+
+	if (!space->publisher)
+		return;
+	head = glock__publisher_head(space->publisher);
+	for (int i = 0; i < 100 && atom_load64((uint64_t *)&head->work_since); i++)
+		nanosleep(&ms, NULL);
+	atom_store32(&head->state, GLOCK__SEGMENT_LEFT);
+}
+
 /* ---- the work ------------------------------------------------------------------------------ */
 
 void glock__publish_due(struct glock_space *space, int64_t at)

@@ -48,6 +48,7 @@ struct glock__segment_type {
 /* Of head.state. */
 #define GLOCK__SEGMENT_WITHDRAWN 1u
 #define GLOCK__SEGMENT_CLOSING 2u
+#define GLOCK__SEGMENT_LEFT 4u /* the process became another program, which keeps the locks */
 
 /*
  * Also written by readers, one at a time by flock(2) on the file: what glock this node is to give up,

@@ -70,7 +70,9 @@ static void look_at_work(struct glock__survey_node *node, const struct glock__se
 {
 	int64_t now = now_ns(), since = head->work_since, due = head->work_due;
 
-	if (since > 0 && now - since > HANGS_NS)
+	if (head->state & GLOCK__SEGMENT_LEFT)
+		node->condition = GLOCK__NODE_INHERITED;
+	else if (since > 0 && now - since > HANGS_NS)
 		set_hangs(node, now - since, "works on glock %" PRIu32 ":%" PRIu64, head->work_type,
 			  head->work_number);
 	else if (!since && due > 0 && now - due > HANGS_NS)

@@ -18,7 +18,7 @@
 enum glock__condition {
 	GLOCK__NODE_OK,
 	GLOCK__NODE_DEAD,      /* gone without a goodbye */
-	GLOCK__NODE_INHERITED, /* its process is gone, and one that inherited the locks is not */
+	GLOCK__NODE_INHERITED, /* its program is gone, and one that inherited the locks is not */
 	GLOCK__NODE_STOPPED,
 	GLOCK__NODE_HANGS, /* the kernel does not let it go on, or it does not do its work */
 	GLOCK__NODE_WITHDRAWN,

@@ -197,6 +197,11 @@ def no_fork_becomes_the_command():
     with open("/proc/%d/comm" % p.pid) as f:
         assert f.read() == "sh\n"
     assert taken()
+    # nobody is there any more who could answer
+    assert [o["state"] for o in objects("ls", "--json", "s") if o["pid"] == p.pid] == ["inherited"]
+    held = [o for o in objects("stat", "--json", "s") if any(h["pid"] == p.pid for h in o["holders"])]
+    r = glock("demote", "s", "%d:%d" % (held[0]["type"], held[0]["number"]), "EX")
+    assert r.returncode == 75 and "(inherited) keeps the lock" in r.stderr, r
     end(p)
     wait_for(lambda: not taken())
 
