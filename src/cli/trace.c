@@ -251,7 +251,7 @@ static int follow(struct tracing *t, int64_t end)
 {
 	const struct timespec turn = {0, TURN_NS};
 	int64_t asked = now_ns(), looked;
-	int status = ask(t, asked + LAST_NS), rest;
+	int status = ask(t, asked + LAST_NS);
 
 	skip_of_new(t);
 	while (status == EX_OK && !stop && now_ns() < end) {
@@ -270,8 +270,7 @@ static int follow(struct tracing *t, int64_t end)
 			status = show(t, looked - LATE_NS);
 	}
 	ask(t, 0);
-	rest = show(t, INT64_MAX);
-	return status == EX_OK ? rest : status;
+	return status == EX_OK ? show(t, INT64_MAX) : status;
 }
 
 /* ---- the command line ---------------------------------------------------------------------- */
@@ -319,6 +318,8 @@ static int run(int argc, char **argv)
 	expect_cut_off();
 	if (!status)
 		status = follow(&t, ns == INT64_MAX ? ns : now_ns() + ns);
+	for (size_t i = 0; i < t.n_lines; i++)
+		free(t.lines[i].text);
 	free(t.lines);
 	let_go(&t);
 	return status;
