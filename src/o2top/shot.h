@@ -37,10 +37,8 @@ struct ocfs2_shot {
 struct gfs2_shot {
 	uint64_t dcount, qcount;
 	int64_t srttb, srttvarb;
-	uint32_t stats_at,
-	    glocks_at; /* the sample in which glstats and glocks had it last, 0 never */
-	uint32_t
-	    holders_at; /* in which glocks had it with all its holders, as far as one can tell */
+	uint32_t stats_at, glocks_at; /* in which sample glstats and glocks had it last, 0 never */
+	uint32_t holders_at;          /* in which glocks surely had all its holders, too */
 	uint32_t ex_seen, sh_seen; /* the sample in which a mode was seen last, 0 never; DF as SH */
 	uint8_t state;
 	bool giving_up;     /* another node wants it, and this one is on its way to let go */

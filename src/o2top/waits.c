@@ -89,6 +89,15 @@ static bool waits_on(const struct facts *f, uint32_t node)
 	return false;
 }
 
+static unsigned waiting_nodes(const struct facts *f)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < f->set->n_members; i++)
+		n += f->set->members[i].change->waiting != 0;
+	return n;
+}
+
 /* How long ssh may take to connect. */
 #define CONNECTS_S 15.0
 
@@ -176,10 +185,8 @@ static void say_process(struct text *t, const struct facts *f, uint32_t node)
 static void say_waiters(struct text *t, const struct facts *f)
 {
 	char age[UNIT_MAX];
-	unsigned total = 0, done = 0;
+	unsigned total = waiting_nodes(f), done = 0;
 
-	for (uint32_t i = 0; i < f->set->n_members; i++)
-		total += f->set->members[i].change->waiting != 0;
 	for (uint32_t i = 0; i < f->set->n_members; i++) {
 		const struct member *member = &f->set->members[i];
 
@@ -332,11 +339,8 @@ static bool same_lock(const struct dlm_view *v, const struct facts *f)
 static bool own_may_be_in_the_way(const struct facts *f, uint32_t node)
 {
 	const struct lock *lock = lock_on(f, node);
-	unsigned waiting = 0;
 
-	for (uint32_t i = 0; i < f->set->n_members; i++)
-		waiting += f->set->members[i].change->waiting != 0;
-	return f->m->spaces[f->row->space].fs != FS_OCFS2 || waiting > 1 ||
+	return f->m->spaces[f->row->space].fs != FS_OCFS2 || waiting_nodes(f) > 1 ||
 	       (lock && lock->now.sample == f->m->sample && lock->now.ocfs2.flags & OCFS2_BLOCKED);
 }
 

@@ -276,13 +276,14 @@ static const char *file_names(const char *path, struct place *place, char *node,
 /* What was given of this node before: one file is compared with another of its kind. NULL: nothing. */
 static const struct place *given_before(const struct recording *r, const char *node)
 {
-	const struct place *last = NULL;
+	size_t i = 0;
 
-	for (size_t step = 0; step < r->n_steps; step++)
-		for (size_t i = 0; i < r->n_nodes; i++)
-			if (strcmp(r->nodes[i], node) == 0 && r->steps[step].places[i].path)
-				last = &r->steps[step].places[i];
-	return last;
+	while (i < r->n_nodes && strcmp(r->nodes[i], node) != 0)
+		i++;
+	for (size_t step = r->n_steps; i < r->n_nodes && step--;)
+		if (r->steps[step].places[i].path)
+			return &r->steps[step].places[i];
+	return NULL;
 }
 
 static int add_file(struct recording *r, const char *path, struct problems *problems)

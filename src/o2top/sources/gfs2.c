@@ -50,7 +50,7 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 	uint64_t requests = l->dcount - (p ? p->dcount : 0),
 		 queued = l->qcount - (p ? p->qcount : 0);
 	double dt = seconds(t->mono_us - node_when(t->node, since)->mono_us);
-	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1, total, mean;
+	double share = share_of_frame(t, dt), total, mean;
 	struct change *c;
 
 	if ((!requests && !queued) || !(c = table_change(&t->ns->table, lock)))

@@ -84,7 +84,7 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
 	double age = seconds(then_us - h->seen_us), dt = seconds(t->mono_us - then_us), rest;
-	double share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
+	double share = share_of_frame(t, dt);
 	struct change *c = table_change(&t->ns->table, lock);
 
 	if (!c)

@@ -343,7 +343,7 @@ void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_
 
 	if (p) {
 		dt = seconds(t->mono_us - node_when(t->node, lock->now.sample)->mono_us);
-		share = dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
+		share = share_of_frame(t, dt);
 		add_counts(t, lock, p, s, renewed, dt, share);
 	}
 	take_waiting(w, lock, p, s, dt, share);

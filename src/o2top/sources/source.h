@@ -28,6 +28,12 @@ struct take {
 	    kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
+/* How much of what happened in the dt seconds since the Shot before is the frame's. */
+static inline double share_of_frame(const struct take *t, double dt)
+{
+	return dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
+}
+
 /* What one wants to see as one line: an inode, or a lock that belongs to no file. */
 struct row_id {
 	uint8_t class; /* 0 an inode; others are the source's */
