@@ -276,8 +276,9 @@ struct glock_space_options {
 	/*
 	 * A process died that had this space open: called once for each death, by one of those that
 	 * gave such a function and live, on a thread of its own; where nobody waits for a lock it may
-	 * take until somebody does. It may take locks, with GLOCK_RECOVER, but not close the space. Until it returns, nobody is granted a lock that he waits for without. With
-	 * "dlm": a machine left or died; on each of the others; see docs/cluster.md.
+	 * take until somebody does. It may take locks, with GLOCK_RECOVER, but not close the space.
+	 * Until it returns, nobody is granted a lock that he waits for without. With "dlm": a machine
+	 * left or died; on each of the others; see docs/cluster.md.
 	 */
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
@@ -398,8 +399,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * may be used again, after glock_holder_init() or as it is.
  */
 #define glock_nq(gh) glock_nq_at(gh, GLOCK_HERE)
-int glock_nq_at(struct glock_holder *gh,
-		const char *where); /* where is kept, not copied: a literal */
+int glock_nq_at(struct glock_holder *gh, const char *where); /* where is kept, not copied: a literal */
 
 /*
  * Lets the lock go, or takes the request back. At once, but for the type's unlock operation, which

@@ -33,10 +33,8 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	if (err)
 		return err;
 	/* As who lets go of it: the same is asked wherever the holder stands. */
-	if (gh_state(gh) & GLOCK__H_FAST
-		? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
-		: gh_state(gh) & GLOCK__H_HOLDER && glock__is_threads(gh) &&
-		      gh->owner != glock__thread_number() && glock__thread_lives(gh->pid))
+	if (gh_state(gh) & GLOCK__H_FAST ? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
+					 : glock__is_other_threads(gh))
 		return glock__not_owner(gh);
 	gl_take(gl);
 	glock__fast_close(gl);

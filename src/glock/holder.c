@@ -449,8 +449,7 @@ GLOCK__APART static int dq_by_queue(struct glock_holder *pub)
 	err = glock__check(gl_space(gl), "glock_dq");
 	if (err)
 		return err;
-	if (gh_state(gh) & GLOCK__H_HOLDER && glock__is_threads(gh) &&
-	    gh->owner != glock__thread_number() && glock__thread_lives(gh->pid))
+	if (glock__is_other_threads(gh))
 		return glock__not_owner(gh);
 	/* Who is waiting for it elsewhere gets it from this very thread. */
 	mine = glock__mine_begin(gl);

@@ -489,6 +489,13 @@ static inline bool glock__is_threads(const struct glock__holder *gh)
 	return !(gh->flags & (GLOCK__OWNED | GLOCK_MOVABLE | GLOCK_NOPID));
 }
 
+/* Of one in the list: held, and only another thread, which lives, may do anything with it. */
+static inline bool glock__is_other_threads(const struct glock__holder *gh)
+{
+	return gh_state(gh) & GLOCK__H_HOLDER && glock__is_threads(gh) &&
+	       gh->owner != glock__thread_number() && glock__thread_lives(gh->pid);
+}
+
 /* ---- order.c: does nothing without GLOCK_SPACE_CHECK_ORDER ---- */
 
 int glock__order_check(struct glock *gl, struct glock__holder *gh); /* and remembers it */

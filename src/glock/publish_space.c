@@ -83,7 +83,7 @@ void glock__publish_left(struct glock_space *space)
 	head = glock__publisher_head(space->publisher);
 	for (int i = 0; i < 100 && atom_load64((uint64_t *)&head->work_since); i++)
 		nanosleep(&ms, NULL);
-	atom_store32(&head->state, GLOCK__SEGMENT_LEFT);
+	glock__publish_state(space, GLOCK__SEGMENT_LEFT);
 }
 
 /* ---- the work ------------------------------------------------------------------------------ */

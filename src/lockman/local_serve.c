@@ -190,8 +190,8 @@ static void ring_own(struct local *l, uint32_t who)
 /*
  * How long it sleeps: where locks are handed to and fro somebody waits every now and then, and to
  * be woken for each of these would cost more than to look around in vain for a second. It says that
- * it naps no more, but rests, and then looks once more whether anybody waits; who begins to wait says so and then
- * looks whether it naps.
+ * it naps no more, but rests, and then looks once more whether anybody waits; who begins to wait says
+ * so and then looks whether it naps.
  */
 static bool naps_on(struct local *l, unsigned int *left)
 {
