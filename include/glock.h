@@ -460,7 +460,7 @@ int glock_token(const struct glock_holder *gh, uint64_t *token);
 
 /*
  * Whether somebody died who held it in EX or had it cached so, and nobody was told in EX since then:
- * what it protects may be half done. 1 or 0. With "dlm" not of the first who ever had it in EX: see
+ * what it protects may be half done. 1 or 0. With "dlm" only if somebody else knew the lock, too: see
  * docs/cluster.md, "The dead". At once.
  */
 int glock_owner_died(const struct glock_holder *gh);

@@ -136,6 +136,8 @@ GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct requ
 	}
 	if (s->step == STEP_LAST)
 		call->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
+	if (s->step == STEP_MARK)
+		call->flags = GLOCK__LKF_CONVERT | GLOCK__LKF_VALBLK;
 	if (!(call->flags & GLOCK__LKF_CONVERT)) /* else the kernel knows it */
 		glock__lm_name(r->name, s->type, s->number);
 	glock__dlm_value_pack(s, r->value);
@@ -203,19 +205,27 @@ static int refused(struct dlm *d, uintptr_t tag, int err)
 	return err;
 }
 
-/* It is open still, and the reader's to answer. */
-static void waits(struct dlm *d, uintptr_t tag, uint32_t lkid)
+/*
+ * It is open still: goes on with the next step, if it is time for that; else it is the reader's to
+ * answer.
+ */
+static bool goes_on(struct dlm *d, uintptr_t tag, uint32_t lkid)
 {
 	struct slot *s;
+	bool on;
 
 	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	/* One that was refused meanwhile is no more, and the next step gets another. */
 	if (s && !s->lkid && (s->step == STEP_ONLY || s->step == STEP_TRY))
 		s->lkid = lkid;
-	if (s)
+	on = s && s->go_on;
+	if (on)
+		glock__dlm_ask_on(d, s, tag);
+	else if (s)
 		s->asking = false;
 	latch_drop(&d->lock);
+	return on;
 }
 
 static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
@@ -259,8 +269,9 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	result = give(d, &r);
 	if (result < 0)
 		err = refused(d, r.call.tag, (int)result);
-	else if (!glock__dlm_look(d, r.call.tag))
-		waits(d, r.call.tag, (uint32_t)result);
+	else
+		while (!glock__dlm_look(d, r.call.tag) && goes_on(d, r.call.tag, (uint32_t)result))
+			;
 	glock__dlm_unuse(d);
 	return err;
 }

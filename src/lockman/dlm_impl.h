@@ -39,12 +39,17 @@
  * Fairness. A new lock stands behind all conversions, and so for ever where those that were here
  * before come again and again. What cannot be granted at once gets its lock at NL, past the
  * queues, and becomes a conversion, too, behind those that wait.
+ *
+ * The dead. The kernel marks a value block, as one that is not valid, when its writer dies; where none
+ * was ever written there is nothing to mark, and nobody is told. So who gets a lock in EX and
+ * finds no block writes one, by a conversion from EX to EX, and only then it is a grant here.
  */
 enum step {
 	STEP_ONLY,  /* all that there is to ask */
 	STEP_TRY,   /* a new lock, if it can be had at once */
 	STEP_AT_NL, /* could not: a new lock at NL */
 	STEP_LAST,  /* and that, to be converted */
+	STEP_MARK,  /* granted in EX: a first value block. Demands wait until the grant is told */
 };
 
 struct slot {
@@ -63,11 +68,12 @@ struct slot {
 	bool open; /* a reply is due */
 	bool unlocking;
 	bool canceled;
-	bool asking; /* the request is being made now, by a thread that looks for the reply */
-	bool local;  /* the last reply came before that was done: this node is master */
+	bool
+	    asking; /* the request is being made now, by a thread that looks for the reply, and goes on */
+	bool local; /* the last reply came before that was done: this node is master */
+	bool go_on; /* the next step is to be asked for: by who is asking, else by the teller */
 	/* For the teller: */
 	bool queued;
-	bool go_on; /* the next step is to be asked for */
 	bool gone;  /* the last reply is to be delivered */
 	int status; /* with gone */
 };
@@ -132,7 +138,8 @@ void glock__dlm_slot_queue(struct dlm *d, struct slot *s);
 struct slot *glock__dlm_slot_unqueue(struct dlm *d);
 /* The value block as the kernel has it: what we write, and what we read. */
 void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN]);
-void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r);
+/* False: it is granted in EX, and no value block is there that the death of its holder would mark. */
+bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r);
 
 /* ---- dlm.c ---- */
 
@@ -170,6 +177,8 @@ void *glock__dlm_reader(void *d);
  */
 void glock__dlm_will_look(struct dlm *d);
 bool glock__dlm_look(struct dlm *d, uintptr_t tag);
+/* Under d->lock, which is dropped meanwhile: asks for the next step, which is to be asked for. */
+void glock__dlm_ask_on(struct dlm *d, struct slot *s, uintptr_t tag);
 void *glock__dlm_teller(void *d);
 
 /* ---- dlm_watch.c ---- */

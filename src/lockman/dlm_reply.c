@@ -13,6 +13,17 @@ enum { NAP_MS = 1 };
 
 /* ---- read ---- */
 
+/* Under d->lock: the kernel has granted it. False: its value block is to be marked first. */
+static bool granted(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
+{
+	bool marked = glock__dlm_value_unpack(d, s, r);
+
+	s->mode = s->asked;
+	if (!marked)
+		s->step = STEP_MARK;
+	return marked;
+}
+
 /* Under d->lock. False: there is more to ask for before the reply. */
 static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
@@ -24,11 +35,28 @@ static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_resu
 		s->lkid = r->lkid ? r->lkid : s->lkid;
 		s->step = STEP_LAST;
 	} else {
-		return true;
+		s->lkid = r->lkid ? r->lkid : s->lkid;
+		if (s->step == STEP_MARK || r->status || granted(d, s, r))
+			return true;
 	}
 	s->go_on = true;
-	glock__dlm_slot_queue(d, s);
+	if (!s->asking)
+		glock__dlm_slot_queue(d, s);
 	return false;
+}
+
+/* Under d->reading: the grant that a demand had to wait for is told. */
+static void marked(struct dlm *d, uintptr_t tag)
+{
+	struct slot *s;
+
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	if (s && s->step == STEP_MARK)
+		s->step = STEP_ONLY;
+	if (s && s->demanded != GLOCK__IV)
+		glock__dlm_slot_queue(d, s);
+	latch_drop(&d->lock);
 }
 
 /* Whether it was the reply to a request. */
@@ -36,6 +64,8 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 {
 	struct glock__lm_lock *lk = NULL;
 	unsigned int sbflags = r->sbflags;
+	bool was_mark = false;
+	int status = r->status;
 	struct slot *s;
 
 	if (d->o.recovers && !r->status)
@@ -50,10 +80,10 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 		s->open = false;
 		s->local = s->asking;
 		s->asking = false;
-		s->lkid = r->lkid ? r->lkid : s->lkid;
-		if (!r->status) {
-			glock__dlm_value_unpack(d, s, r);
-			s->mode = s->asked;
+		was_mark = s->step == STEP_MARK;
+		if (was_mark)
+			status = 0; /* it was granted before */
+		if (!status) {
 			/* Who says so itself does not hear it from the kernel. */
 			if (s->flags & GLOCK__LKF_UNTOLD)
 				sbflags |= GLOCK__SBF_VALNOTVALID;
@@ -66,7 +96,9 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 	}
 	latch_drop(&d->lock);
 	if (lk)
-		d->lm.events->reply(lk, r->status, sbflags);
+		d->lm.events->reply(lk, status, sbflags);
+	if (was_mark)
+		marked(d, r->tag);
 	return lk;
 }
 
@@ -85,7 +117,8 @@ static void demanded(struct dlm *d, const struct glock__dlm_result *r)
 		s->demanded = (int8_t)(both                    ? GLOCK__EX
 				       : s->demanded > r->mode ? s->demanded
 							       : r->mode);
-		glock__dlm_slot_queue(d, s);
+		if (s->step != STEP_MARK)
+			glock__dlm_slot_queue(d, s);
 	}
 	latch_drop(&d->lock);
 }
@@ -160,6 +193,11 @@ void *glock__dlm_reader(void *arg)
 
 /* ---- told ---- */
 
+static bool is_to_be_told(const struct slot *s)
+{
+	return s && s->demanded != GLOCK__IV && s->step != STEP_MARK && !s->unlocking;
+}
+
 /* Under d->lock, which is dropped meanwhile. */
 static void tell_demand(struct dlm *d, uintptr_t tag)
 {
@@ -171,7 +209,7 @@ static void tell_demand(struct dlm *d, uintptr_t tag)
 	latch_take(&d->delivery);
 	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
-	lk = s && !s->unlocking && s->demanded != GLOCK__IV ? s->lk : NULL;
+	lk = is_to_be_told(s) ? s->lk : NULL;
 	mode = s ? s->demanded : GLOCK__IV;
 	if (lk)
 		s->demanded = GLOCK__IV;
@@ -182,17 +220,27 @@ static void tell_demand(struct dlm *d, uintptr_t tag)
 	latch_take(&d->lock);
 }
 
-/* The same. */
-static void ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
+/* Its value block could not be marked: only the lockspace's end is known to do that. */
+static void granted_all_the_same(struct dlm *d, struct glock__lm_lock *lk, uintptr_t tag)
+{
+	latch_take(&d->reading);
+	d->lm.events->reply(lk, 0, 0);
+	marked(d, tag);
+	latch_drop(&d->reading);
+}
+
+void glock__dlm_ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 {
 	struct glock__lm_lock *lk = NULL;
+	bool was_mark;
 	int64_t result;
 	int status = 0;
 
+	assert(s->open && s->go_on);
 	s->go_on = false;
 	if (d->left || d->shut)
 		return; /* it is answered by who closes */
-	if (s->canceled) {
+	if (s->canceled && s->step != STEP_MARK) {
 		status = -GLOCK__DLM_ECANCEL;
 	} else {
 		glock__dlm_use_locked(d);
@@ -206,11 +254,15 @@ static void ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 	if (!s || !s->open)
 		return;
 	lk = s->lk;
+	was_mark = s->step == STEP_MARK;
 	s->open = false;
 	if (s->mode == GLOCK__IV)
 		glock__dlm_slot_free(d, s);
 	latch_drop(&d->lock);
-	d->lm.events->reply(lk, status, 0);
+	if (was_mark)
+		granted_all_the_same(d, lk, tag);
+	else
+		d->lm.events->reply(lk, status, 0);
 	latch_take(&d->lock);
 }
 
@@ -229,11 +281,11 @@ void *glock__dlm_teller(void *arg)
 		if (!s)
 			break;
 		tag = glock__dlm_slot_tag(d, s);
-		if (s->demanded != GLOCK__IV)
+		if (is_to_be_told(s))
 			tell_demand(d, tag);
 		s = glock__dlm_slot_by_tag(d, tag);
-		if (s && s->go_on)
-			ask_on(d, s, tag);
+		if (s && s->go_on && !s->asking)
+			glock__dlm_ask_on(d, s, tag);
 		s = glock__dlm_slot_by_tag(d, tag);
 		if (!s || !s->gone)
 			continue;

@@ -148,7 +148,7 @@ void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_L
 	memcpy(wire + VALUE, &token, sizeof(token));
 }
 
-void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
+bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
 	struct glock__lm_lock *lk = s->lk;
 	bool reads = s->mode < GLOCK__PW; /* else it wrote */
@@ -169,6 +169,8 @@ void glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 	token &= ~NO_VALUE;
 	if (token > s->token)
 		s->token = token;
-	if (s->asked == GLOCK__EX)
-		s->token = next_token(d, s->token, known);
+	if (s->asked != GLOCK__EX)
+		return true;
+	s->token = next_token(d, s->token, known);
+	return known || r->sbflags & GLOCK__SBF_VALNOTVALID;
 }

@@ -85,6 +85,32 @@ def test_values_and_tokens(cluster, build):
     return f"{len(seen) + 1} holders in EX, one of them killed, a restart: each token above all before"
 
 
+def know(them, lock):
+    """The first one is its master; and of a lock that only the dead one has the DLM forgets all."""
+    for client in them:
+        assert client.nq(lock, "SH")[1:] == (0, "none"), client.text()
+        client.ask(f"dq {lock}")
+
+
+def test_death_of_the_first_holder(cluster, build):
+    """Nobody had the lock in EX before, so that the kernel has no value block to mark but by our care."""
+    a, b, c = them = clients(cluster, build)
+    them += [Client(cluster, build, n, name=f"first{n}") for n in (1, 2)]
+    try:
+        for lock, victim, others in ((8, them[3].ready(), [a, b]), (9, them[4].ready(), [c, a])):
+            know(others + [victim] * (lock - 8), lock)  # a new lock, or a conversion
+            token, died, value = victim.nq(lock)
+            assert (died, value) == (0, "none"), victim.text()
+            cluster.run(victim.n, f"kill -9 {victim.pid}")
+            following, died, value = others[1].nq(lock)
+            assert (died, value) == (1, "none") and following > token, others[1].text()
+            others[1].ask(f"dq {lock}")
+            assert others[0].nq(lock)[1] == 0, others[0].text()
+    finally:
+        end(them)
+    return "told, with the lock's master here and elsewhere"
+
+
 def test_newcomer_gets_its_turn(cluster, build):
     """Two nodes convert all the time: a third one, new to the lock, does not wait for ever."""
     a, b, c = them = clients(cluster, build)
@@ -332,6 +358,9 @@ def test_node_killed(cluster, build):
     victim, others = them[2], them[:2]
     try:
         hold_dirty(them, victim, 4)
+        for lock, first in ((6, others[0]), (7, victim)):
+            know([first, others[0]], lock)
+            assert victim.nq(lock)[1] == 0, victim.text()  # nobody was in EX before
         start_loops(them, 3)
         wait_converting(cluster, others[1], victim, 5)
         when = time.monotonic()
@@ -343,6 +372,8 @@ def test_node_killed(cluster, build):
             client.expect("recover node 3", 60, when)
             client.expect("op 3", 60, taken)
         assert others[0].find("recover", when)[0] < taken, others[0].text()
+        for lock in (6, 7):
+            assert others[0].nq(lock)[1] == 1, others[0].text()
         # what it waited for goes to who asks next
         others[1].ask("dq 5")
         assert others[0].nq(5)[1] == 0, others[0].text()

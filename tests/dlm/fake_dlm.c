@@ -5,7 +5,8 @@
  * Whoever opens a lockspace is a node of its own, so that several spaces of one program are a
  * cluster. It behaves to its users as the device does: a request that can be decided at once is
  * decided before it returns, its reply is there to be read then, and whoever polls is woken for
- * it. The cluster is always fine.
+ * it. As in the kernel, the death of a lock's first writer is told only if he wrote a value block
+ * before. The cluster is always fine.
  */
 #include "fake_dlm.h"
 #include "dlm_cluster.h"
@@ -34,6 +35,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct glock__table *table;
 static struct node nodes[NODES];
 static _Thread_local unsigned int calls;
+static void (*before_mark)(void *arg);
+static void *before_mark_arg;
 
 const char *const glock__cluster_states[] = {"fine",  "stopped",   "no quorum",
 					     "apart", "no daemon", "no lockspace"};
@@ -41,6 +44,14 @@ const char *const glock__cluster_states[] = {"fine",  "stopped",   "no quorum",
 unsigned int glock__fake_dlm_calls(void)
 {
 	return calls;
+}
+
+void glock__fake_dlm_before_mark(void (*fn)(void *arg), void *arg)
+{
+	pthread_mutex_lock(&lock);
+	before_mark = fn;
+	before_mark_arg = arg;
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---- results; under the lock ---- */
@@ -63,8 +74,10 @@ static void told(struct node *node, const struct glock__table_event *ev)
 		*r = (struct glock__dlm_result){.tag = ev->cookie,
 						.status = ev->status,
 						.lkid = (uint32_t)ev->lkid,
-						.sbflags = ev->sbflags,
+						.sbflags = ev->sbflags & ~GLOCK__SBF_OWNER_DIED,
 						.has_lvb = ev->what & GLOCK__EVENT_LVB};
+		if (r->has_lvb && !ev->lvb_seq) /* nothing that could be marked */
+			r->sbflags &= ~GLOCK__SBF_VALNOTVALID;
 		if (r->has_lvb)
 			memcpy(r->lvb, ev->lvb, sizeof(r->lvb));
 	}
@@ -158,6 +171,23 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 	return -EBUSY;
 }
 
+/* A conversion from EX to EX: what others ask for just before it. */
+static void let_others_ask(const struct glock__dlm_call *call)
+{
+	void (*fn)(void *arg);
+	void *arg;
+
+	if (call->mode != GLOCK__EX || call->flags != (GLOCK__LKF_CONVERT | GLOCK__LKF_VALBLK))
+		return;
+	pthread_mutex_lock(&lock);
+	fn = before_mark;
+	arg = before_mark_arg;
+	before_mark = NULL;
+	pthread_mutex_unlock(&lock);
+	if (fn)
+		fn(arg);
+}
+
 int64_t glock__dlm_lock(struct glock__dlm_dev *dev, const struct glock__dlm_call *call)
 {
 	struct node *node = dev->ls;
@@ -173,6 +203,7 @@ int64_t glock__dlm_lock(struct glock__dlm_dev *dev, const struct glock__dlm_call
 	int err;
 
 	calls++;
+	let_others_ask(call);
 	pthread_mutex_lock(&lock);
 	if (call->flags & GLOCK__LKF_CONVERT)
 		r.lkid = glock__table_lkid(table, call->lkid);

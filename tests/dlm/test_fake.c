@@ -45,6 +45,7 @@ static struct glock_space *node_with(unsigned int flags, const struct glock_ops 
 					      .types = &type,
 					      .n_types = 1,
 					      .flags = flags,
+					      .trace_order = 8,
 					      .log = say};
 	struct glock_space *space;
 
@@ -188,6 +189,52 @@ static void all_want_it(void **state)
 	}
 }
 
+enum { NEW_LOCKS = 300, NEW_FIRST = 1000 };
+
+struct newcomer {
+	struct glock_space *space;
+	int *values; /* one for each lock; no atoms */
+	pthread_t thread;
+};
+
+static void *take_new_ones(void *arg)
+{
+	struct newcomer *c = arg;
+
+	for (unsigned int i = 0; i < NEW_LOCKS; i++) {
+		struct glock_holder gh;
+		struct glock *gl;
+
+		assert_int_equal(glock_get(c->space, TYPE, NEW_FIRST + i, &gl), 0);
+		glock_holder_init(&gh, gl, GLOCK_EX, i % 3 ? 0 : GLOCK_NOCACHE);
+		assert_int_equal(glock_nq(&gh), 0);
+		assert_false(glock_owner_died(&gh));
+		c->values[i]++;
+		assert_int_equal(glock_dq(&gh), 0);
+		glock_put(gl);
+	}
+	return NULL;
+}
+
+/* Locks that nobody had before, which are wanted by all while they are granted for the first time. */
+static void all_want_new_ones(void **state)
+{
+	struct newcomer c[NODES];
+	int values[NEW_LOCKS] = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < NODES; i++) {
+		c[i] = (struct newcomer){.space = node(0), .values = values};
+		pthread_create(&c[i].thread, NULL, take_new_ones, &c[i]);
+	}
+	for (unsigned int i = 0; i < NODES; i++)
+		pthread_join(c[i].thread, NULL);
+	for (unsigned int i = 0; i < NEW_LOCKS; i++)
+		assert_int_equal(values[i], NODES);
+	for (unsigned int i = 0; i < NODES; i++)
+		assert_int_equal(glock_space_close(c[i].space), 0);
+}
+
 /* ---- a program that runs the work itself ---- */
 
 static void *take_once(void *arg)
@@ -275,8 +322,7 @@ static void death_told_to_nobody(void **state)
 	assert_int_equal(glock_get(dead, TYPE, 11, &of_dead), 0);
 	assert_int_equal(glock_get(failing, TYPE, 11, &of_failing), 0);
 	assert_int_equal(glock_get(third, TYPE, 11, &gl), 0);
-	/* Others know the lock and have written what goes with it: else the DLM forgets it all. */
-	take(gl, GLOCK_EX, 0, 0);
+	take(gl, GLOCK_EX, 0, 0); /* others know the lock: else the DLM forgets it all */
 	take(of_dead, GLOCK_EX, 0, 0);
 	glock_withdraw(dead);
 	glock_holder_init(&gh, of_failing, GLOCK_EX, 0);
@@ -293,11 +339,87 @@ static void death_told_to_nobody(void **state)
 	leave(dead, of_dead);
 }
 
+/* Nobody had the lock in EX before, and so there was no value block that could be marked. */
+static void first_death(void **state)
+{
+	struct glock_space *dead, *third = node(0);
+	struct glock *gl, *of_dead;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		dead = node(0);
+		assert_int_equal(glock_get(dead, TYPE, 20 + i, &of_dead), 0);
+		assert_int_equal(glock_get(third, TYPE, 20 + i, &gl), 0);
+		take(gl, GLOCK_SH, 0, 0);
+		if (i)
+			take(of_dead, GLOCK_SH, 0, 0);
+		take(of_dead, GLOCK_EX, 0, 0);
+		glock_withdraw(dead);
+		take(gl, GLOCK_EX, 0, 1);
+		take(gl, GLOCK_EX, 0, 0);
+		glock_put(gl);
+		leave(dead, of_dead);
+	}
+	assert_int_equal(glock_space_close(third), 0);
+}
+
+static int demands(struct glock_space *space)
+{
+	uint64_t cursor = 0;
+	char line[256];
+	int n = 0;
+
+	while (glock_trace(space, GLOCK_FORMAT_LINUX_6_1, &cursor, line, sizeof(line)) == 1)
+		n += strstr(line, "gfs2_demote_rq") != NULL;
+	return n;
+}
+
+struct beside {
+	struct glock_space *space;
+	struct glock_holder *theirs;
+	int demands;
+};
+
+static void ask_beside(void *arg)
+{
+	struct beside *b = arg;
+
+	assert_int_equal(glock_nq(b->theirs), 0);
+	poll(NULL, 0, 50); /* who delivers demands would have done so */
+	b->demands = demands(b->space);
+}
+
+/* Others want a lock in the very moment in which it is granted for the first time: it is demanded after that. */
+static void wanted_before_it_is_marked(void **state)
+{
+	struct glock_space *first = node(0), *other = node(0);
+	struct glock_holder gh, theirs;
+	struct beside b = {.space = first, .theirs = &theirs, .demands = -1};
+	struct glock *gl, *of_other;
+
+	(void)state;
+	assert_int_equal(glock_get(first, TYPE, 31, &gl), 0);
+	assert_int_equal(glock_get(other, TYPE, 31, &of_other), 0);
+	glock_holder_init(&theirs, of_other, GLOCK_EX, GLOCK_ASYNC);
+	glock__fake_dlm_before_mark(ask_beside, &b);
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_nq(&gh), 0);
+	assert_int_equal(b.demands, 0);
+	assert_int_equal(glock_dq(&gh), 0);
+	assert_int_equal(glock_wait(&theirs, now() + 5000000000ll, 0), 0);
+	assert_int_equal(glock_dq(&theirs), 0);
+	assert_true(demands(first) > 0);
+	leave(other, of_other);
+	leave(first, gl);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_write_one_read), cmocka_unit_test(all_want_it),
-	    cmocka_unit_test(dispatched), cmocka_unit_test(death_told_to_nobody)};
+	    cmocka_unit_test(one_write_one_read),        cmocka_unit_test(all_want_it),
+	    cmocka_unit_test(all_want_new_ones),         cmocka_unit_test(dispatched),
+	    cmocka_unit_test(death_told_to_nobody),      cmocka_unit_test(first_death),
+	    cmocka_unit_test(wanted_before_it_is_marked)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
