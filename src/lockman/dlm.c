@@ -220,10 +220,13 @@ static bool goes_on(struct dlm *d, uintptr_t tag, uint32_t lkid)
 	if (s && !s->lkid && (s->step == STEP_ONLY || s->step == STEP_TRY))
 		s->lkid = lkid;
 	on = s && s->go_on;
-	if (on)
+	if (on) {
+		if (s->step == STEP_MARK) /* this node is master, or that took longer */
+			glock__dlm_will_look(d);
 		glock__dlm_ask_on(d, s, tag);
-	else if (s)
+	} else if (s) {
 		s->asking = false;
+	}
 	latch_drop(&d->lock);
 	return on;
 }
