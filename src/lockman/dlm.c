@@ -195,7 +195,7 @@ static int refused(struct dlm *d, uintptr_t tag, int err)
 	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	if (s && s->open) {
-		s->open = false;
+		s->open = s->asking = false;
 		if (s->mode == GLOCK__IV)
 			glock__dlm_slot_free(d, s);
 	} else {

@@ -9,9 +9,10 @@
  * Threads
  *   reader  reads what the kernel says, and delivers replies. It makes no request, calls nothing
  *           of the program's and waits for nobody. Who asks looks once himself: where this
- *           node is the lock's master the reply is there already.
+ *           node is the lock's master the reply is there already; and then makes the request
+ *           that follows from it, and so on. So it may wait in the kernel at each, as at the first.
  *   teller  delivers demands and the replies after which a lock is gone, and makes those requests
- *           that follow from a reply. What it calls, or the kernel, may keep it.
+ *           that follow from a reply which came later. What it calls, or the kernel, may keep it.
  *   watch   looks whether the cluster is there; see dlm_watch.c.
  *
  * Locks
@@ -42,7 +43,9 @@
  *
  * The dead. The kernel marks a value block, as one that is not valid, when its writer dies; where none
  * was ever written there is nothing to mark, and nobody is told. So who gets a lock in EX and
- * finds no block writes one, by a conversion from EX to EX, and only then it is a grant here.
+ * finds no block writes one, by a conversion from EX to EX, and only then it is a grant here. But not
+ * if the request was taken back in that moment: where a master dies its cancel may be answered
+ * beside the grant, and that would be taken for the reply to the conversion.
  */
 enum step {
 	STEP_ONLY,  /* all that there is to ask */
@@ -68,9 +71,8 @@ struct slot {
 	bool open; /* a reply is due */
 	bool unlocking;
 	bool canceled;
-	bool
-	    asking; /* the request is being made now, by a thread that looks for the reply, and goes on */
-	bool local; /* the last reply came before that was done: this node is master */
+	bool asking; /* a thread is making the request just now, looks for the reply and goes on */
+	bool local; /* the last reply came before that was done: this node is master, most likely */
 	bool go_on; /* the next step is to be asked for: by who is asking, else by the teller */
 	/* For the teller: */
 	bool queued;

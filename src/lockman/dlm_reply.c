@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ enum { NAP_MS = 1 };
 /* Under d->lock: the kernel has granted it. False: its value block is to be marked first. */
 static bool granted(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
-	bool marked = glock__dlm_value_unpack(d, s, r);
+	bool marked = glock__dlm_value_unpack(d, s, r) || s->canceled;
 
 	s->mode = s->asked;
 	if (!marked)
@@ -27,6 +28,8 @@ static bool granted(struct dlm *d, struct slot *s, const struct glock__dlm_resul
 /* Under d->lock. False: there is more to ask for before the reply. */
 static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
+	if (s->go_on)
+		return false; /* nothing was asked for: what comes belongs to something before */
 	if (s->step == STEP_TRY && r->status == -EAGAIN) {
 		s->lkid = 0; /* a new lock that was refused is no more */
 		s->step = STEP_AT_NL;
@@ -220,20 +223,23 @@ static void tell_demand(struct dlm *d, uintptr_t tag)
 	latch_take(&d->lock);
 }
 
-/* Its value block could not be marked: only the lockspace's end is known to do that. */
-static void granted_all_the_same(struct dlm *d, struct glock__lm_lock *lk, uintptr_t tag)
+/* The kernel has no memory for it, or the lockspace ends. */
+static void granted_unmarked(struct dlm *d, const struct slot *s, uintptr_t tag, int err)
 {
+	glock__dlm_say(d,
+		       "lockspace %s: glock %u:%" PRIu64 " has no value block yet (%s): if this "
+		       "process dies with it in EX nobody is told",
+		       d->dev.name, s->type, s->number, strerror(-err));
 	latch_take(&d->reading);
-	d->lm.events->reply(lk, 0, 0);
+	d->lm.events->reply(s->lk, 0, 0);
 	marked(d, tag);
 	latch_drop(&d->reading);
 }
 
 void glock__dlm_ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 {
-	struct glock__lm_lock *lk = NULL;
-	bool was_mark;
 	int64_t result;
+	struct slot was;
 	int status = 0;
 
 	assert(s->open && s->go_on);
@@ -253,16 +259,15 @@ void glock__dlm_ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 	s = status ? glock__dlm_slot_by_tag(d, tag) : NULL;
 	if (!s || !s->open)
 		return;
-	lk = s->lk;
-	was_mark = s->step == STEP_MARK;
-	s->open = false;
+	was = *s;
+	s->open = s->asking = false;
 	if (s->mode == GLOCK__IV)
 		glock__dlm_slot_free(d, s);
 	latch_drop(&d->lock);
-	if (was_mark)
-		granted_all_the_same(d, lk, tag);
+	if (was.step == STEP_MARK)
+		granted_unmarked(d, &was, tag, status);
 	else
-		d->lm.events->reply(lk, status, 0);
+		d->lm.events->reply(was.lk, status, 0);
 	latch_take(&d->lock);
 }
 

@@ -3,6 +3,7 @@
  * dlm_bench SPACE miss N - what it costs to get a lock in EX that this node has at NL, uncontended:
  *     through the device, as libdlm would, and through libglock, in turn; and a cached lock and
  *     unlock. Prints: miss RAW GLOCK CACHED, medians in ns.
+ * dlm_bench SPACE first N - the same of locks that nobody had before. Prints: first RAW GLOCK.
  * dlm_bench SPACE contend raw|HOLD SECONDS - takes the same lock in EX again and again, with 100 us
  *     of work under it, for as long. raw: converts up and back to NL each time. HOLD: through
  *     libglock with that minimum hold time in ns, -1 none, 0 libglock's own. Prints: contend
@@ -165,6 +166,55 @@ static void miss(const char *name, size_t n)
 	free(cached);
 }
 
+static int64_t first_raw(size_t i)
+{
+	char name[32];
+	int64_t began;
+
+	call.namelen = (size_t)snprintf(name, sizeof(name), "bench%zu", i);
+	call.name = name;
+	call.lkid = 0;
+	began = now();
+	raw_to(GLOCK__EX);
+	return now() - began;
+}
+
+static int64_t first_ours(size_t i)
+{
+	struct glock_holder gh;
+	struct glock *was = gl;
+	int64_t took;
+
+	check(glock_get(space, TYPE, 2 + i, &gl), "glock");
+	took = -now();
+	take(&gh, 0);
+	took += now();
+	glock_dq(&gh);
+	glock_put(gl);
+	gl = was;
+	return took;
+}
+
+static void first(const char *name, size_t n)
+{
+	int64_t *raw = calloc(n, sizeof(*raw)), *ours = calloc(n, sizeof(*ours));
+
+	if (!raw || !ours)
+		check(-ENOMEM, "memory");
+	glock_open(name, GLOCK_HOLD_NONE);
+	raw_open(name);
+	for (size_t i = 0; i < n; i++) {
+		raw[i] = first_raw(i);
+		ours[i] = first_ours(i);
+	}
+	printf("first %lld %lld\n", at(raw, n, 50), at(ours, n, 50));
+	glock__dlm_close(&dev, false);
+	glock_put(gl);
+	check(glock_space_close(space), "close");
+	free(raw);
+	free(ours);
+}
+
 /* ---- contended ---- */
 
 static void work(void)
@@ -216,6 +266,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[2], "miss"))
 		miss(argv[1], strtoul(argv[3], NULL, 0));
+	else if (argc == 4 && !strcmp(argv[2], "first"))
+		first(argv[1], strtoul(argv[3], NULL, 0));
 	else if (argc == 5 && !strcmp(argv[2], "contend"))
 		contend(argv[1], argv[3], atoi(argv[4]));
 	else

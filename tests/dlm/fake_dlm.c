@@ -35,7 +35,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct glock__table *table;
 static struct node nodes[NODES];
 static _Thread_local unsigned int calls;
-static void (*before_mark)(void *arg);
+static int (*before_mark)(void *arg);
 static void *before_mark_arg;
 
 const char *const glock__cluster_states[] = {"fine",  "stopped",   "no quorum",
@@ -46,7 +46,7 @@ unsigned int glock__fake_dlm_calls(void)
 	return calls;
 }
 
-void glock__fake_dlm_before_mark(void (*fn)(void *arg), void *arg)
+void glock__fake_dlm_before_mark(int (*fn)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&lock);
 	before_mark = fn;
@@ -171,21 +171,20 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 	return -EBUSY;
 }
 
-/* A conversion from EX to EX: what others ask for just before it. */
-static void let_others_ask(const struct glock__dlm_call *call)
+/* A conversion from EX to EX: what happens just before it. */
+static int let_happen(const struct glock__dlm_call *call)
 {
-	void (*fn)(void *arg);
+	int (*fn)(void *arg);
 	void *arg;
 
 	if (call->mode != GLOCK__EX || call->flags != (GLOCK__LKF_CONVERT | GLOCK__LKF_VALBLK))
-		return;
+		return 0;
 	pthread_mutex_lock(&lock);
 	fn = before_mark;
 	arg = before_mark_arg;
 	before_mark = NULL;
 	pthread_mutex_unlock(&lock);
-	if (fn)
-		fn(arg);
+	return fn ? fn(arg) : 0;
 }
 
 int64_t glock__dlm_lock(struct glock__dlm_dev *dev, const struct glock__dlm_call *call)
@@ -203,7 +202,9 @@ int64_t glock__dlm_lock(struct glock__dlm_dev *dev, const struct glock__dlm_call
 	int err;
 
 	calls++;
-	let_others_ask(call);
+	err = let_happen(call);
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	if (call->flags & GLOCK__LKF_CONVERT)
 		r.lkid = glock__table_lkid(table, call->lkid);

@@ -5,7 +5,7 @@
 
 /* How often the calling thread has written to the device or read from it. */
 unsigned int glock__fake_dlm_calls(void);
-/* Once, before the next conversion from EX to EX, in the thread that asks for it. */
-void glock__fake_dlm_before_mark(void (*fn)(void *arg), void *arg);
+/* Once, before the next conversion from EX to EX, in the thread that asks for it: not 0: its error. */
+void glock__fake_dlm_before_mark(int (*fn)(void *arg), void *arg);
 
 #endif

@@ -346,12 +346,13 @@ static void first_death(void **state)
 	struct glock *gl, *of_dead;
 
 	(void)state;
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		dead = node(0);
 		assert_int_equal(glock_get(dead, TYPE, 20 + i, &of_dead), 0);
 		assert_int_equal(glock_get(third, TYPE, 20 + i, &gl), 0);
-		take(gl, GLOCK_SH, 0, 0);
-		if (i)
+		/* As a new lock that is in nobody's way, as one that is, by a conversion. */
+		take(gl, GLOCK_SH, i ? 0 : GLOCK_NOCACHE, 0);
+		if (i == 2)
 			take(of_dead, GLOCK_SH, 0, 0);
 		take(of_dead, GLOCK_EX, 0, 0);
 		glock_withdraw(dead);
@@ -374,19 +375,36 @@ static int demands(struct glock_space *space)
 	return n;
 }
 
+/* What another thread does while a lock that was granted is not marked yet. */
 struct beside {
 	struct glock_space *space;
-	struct glock_holder *theirs;
-	int demands;
+	struct glock_holder *gh;
+	int (*what)(struct glock_holder *gh);
+	int did, demands;
+	pthread_t thread;
 };
 
-static void ask_beside(void *arg)
+static void *do_beside(void *arg)
 {
 	struct beside *b = arg;
 
-	assert_int_equal(glock_nq(b->theirs), 0);
-	poll(NULL, 0, 50); /* who delivers demands would have done so */
+	b->did = b->what(b->gh);
+	return NULL;
+}
+
+static int let_do(void *arg)
+{
+	struct beside *b = arg;
+
+	pthread_create(&b->thread, NULL, do_beside, b);
+	poll(NULL, 0, 100); /* who delivers demands would have done so */
 	b->demands = demands(b->space);
+	return 0;
+}
+
+static int queue(struct glock_holder *gh)
+{
+	return glock_nq(gh); /* a macro */
 }
 
 /* Others want a lock in the very moment in which it is granted for the first time: it is demanded after that. */
@@ -394,17 +412,19 @@ static void wanted_before_it_is_marked(void **state)
 {
 	struct glock_space *first = node(0), *other = node(0);
 	struct glock_holder gh, theirs;
-	struct beside b = {.space = first, .theirs = &theirs, .demands = -1};
+	struct beside b = {.space = first, .gh = &theirs, .what = queue, .demands = -1};
 	struct glock *gl, *of_other;
 
 	(void)state;
 	assert_int_equal(glock_get(first, TYPE, 31, &gl), 0);
 	assert_int_equal(glock_get(other, TYPE, 31, &of_other), 0);
 	glock_holder_init(&theirs, of_other, GLOCK_EX, GLOCK_ASYNC);
-	glock__fake_dlm_before_mark(ask_beside, &b);
+	glock__fake_dlm_before_mark(let_do, &b);
 	glock_holder_init(&gh, gl, GLOCK_EX, 0);
 	assert_int_equal(glock_nq(&gh), 0);
 	assert_int_equal(b.demands, 0);
+	pthread_join(b.thread, NULL);
+	assert_int_equal(b.did, 0);
 	assert_int_equal(glock_dq(&gh), 0);
 	assert_int_equal(glock_wait(&theirs, now() + 5000000000ll, 0), 0);
 	assert_int_equal(glock_dq(&theirs), 0);
@@ -413,13 +433,64 @@ static void wanted_before_it_is_marked(void **state)
 	leave(first, gl);
 }
 
+/* Too late: it is granted. Whatever is made of it, others can have it. */
+static void taken_back_before_it_is_marked(void **state)
+{
+	struct glock_space *first = node(0), *other = node(0);
+	struct glock_holder gh;
+	struct beside b = {.space = first, .gh = &gh, .what = glock_dq};
+	struct glock *gl, *of_other;
+
+	(void)state;
+	assert_int_equal(glock_get(first, TYPE, 32, &gl), 0);
+	assert_int_equal(glock_get(other, TYPE, 32, &of_other), 0);
+	glock__fake_dlm_before_mark(let_do, &b);
+	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_ASYNC);
+	assert_int_equal(glock_nq(&gh), 0);
+	pthread_join(b.thread, NULL);
+	if (b.did) /* it comes all the same */
+		glock_wait(&gh, 0, 0);
+	take(of_other, GLOCK_EX, 0, 0);
+	take(gl, GLOCK_EX, 0, 0);
+	leave(other, of_other);
+	leave(first, gl);
+}
+
+static int fails_with(void *err)
+{
+	return *(int *)err;
+}
+
+/* The kernel asks for patience, or has no memory: it is a grant all the same. */
+static void not_to_be_marked(void **state)
+{
+	static int errors[] = {-EBUSY, -ENOMEM};
+	struct glock_space *space = node(0);
+	struct glock *gl;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(glock_get(space, TYPE, 33 + i, &gl), 0);
+		glock__fake_dlm_before_mark(fails_with, &errors[i]);
+		take(gl, GLOCK_EX, 0, 0);
+		take(gl, GLOCK_SH, GLOCK_EXACT, 0);
+		take(gl, GLOCK_EX, 0, 0);
+		glock_put(gl);
+	}
+	assert_int_equal(glock_space_close(space), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_write_one_read),        cmocka_unit_test(all_want_it),
-	    cmocka_unit_test(all_want_new_ones),         cmocka_unit_test(dispatched),
-	    cmocka_unit_test(death_told_to_nobody),      cmocka_unit_test(first_death),
-	    cmocka_unit_test(wanted_before_it_is_marked)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(one_write_one_read),
+					   cmocka_unit_test(all_want_it),
+					   cmocka_unit_test(all_want_new_ones),
+					   cmocka_unit_test(dispatched),
+					   cmocka_unit_test(death_told_to_nobody),
+					   cmocka_unit_test(first_death),
+					   cmocka_unit_test(wanted_before_it_is_marked),
+					   cmocka_unit_test(taken_back_before_it_is_marked),
+					   cmocka_unit_test(not_to_be_marked)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
