@@ -210,6 +210,7 @@ struct glock_ops {
 
 #define GLOCK_OPS_ASPACE 0x1u    /* its pages are counted in dumps; see glock_set_pages() */
 #define GLOCK_OPS_LVB 0x2u       /* has a value block */
+/* Of own types: */
 #define GLOCK_OPS_BY_NUMBER 0x4u /* among themselves to be taken in the order of numbers */
 #define GLOCK_OPS_RECUR 0x8u     /* one owner may ask twice; as GFS2's flock type */
 
@@ -269,7 +270,8 @@ struct glock_space_options {
 	/*
 	 * Of "local": the members of which group share the space (a name or a number; NULL: this
 	 * user's programs); in which directory its file is, whoever that belongs to (NULL: what
-	 * GLOCK_DIR says, or one in /dev/shm that follows from user or group).
+	 * GLOCK_DIR says, or one in /dev/shm that follows from user or group; -EINVAL: GLOCK_DIR
+	 * says another one).
 	 */
 	const char *group;
 	const char *dir;
@@ -285,13 +287,16 @@ struct glock_space_options {
 };
 
 /*
- * Opens the space of that name, 1 to 64 bytes. options may be NULL: all as by default. Those of
- * another size than this library's are understood: what it lacks is 0. Where the program does not
- * name a lock manager, the environment variable GLOCK_LOCKMAN does. -EINVAL: name or options;
- * -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE, -EAGAIN (no more threads). With "dlm"
- * also -ENOPKG (libdlm), -ENODEV (the kernel's DLM, its device or dlm_controld), -ENETDOWN (quorum),
- * -EACCES and -EPERM: the log is told what is missing and what to do. Waits for the lock manager to
- * let this node in. Of options nothing is kept but the functions and their arguments, which may be
+ * Opens the space of that name, 1 to 64 bytes, with "dlm" without '/' and not a dot first. options
+ * may be NULL: all as by default. Those of another size than this library's are understood: what it
+ * lacks is 0. Where the program does not name a lock manager, the environment variable GLOCK_LOCKMAN
+ * does. -EINVAL: name or options; -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE, -EAGAIN
+ * (no more threads). With "local" also -ENOENT, -EACCES and -EPERM (its directory or file, or whose they
+ * are), -ENOSPC and -EFBIG (no room for it), -EUSERS (1,024 processes have it open), -EPROTO (in use by
+ * those of another version, or damaged), -EMEDIUMTYPE (no space's file, or on a file system that machines
+ * share), -EBUSY (who is opening it does not get on). With "dlm" also -ENOPKG (libdlm), -ENODEV (the
+ * kernel's DLM, its device or dlm_controld), -ENETDOWN (quorum), -EACCES and -EPERM. The log is told what
+ * is wrong or missing, and what to do. Waits for the lock manager to let this node in. Of options nothing is kept but the functions and their arguments, which may be
  * called from now on, before this returns, and until close has returned.
  */
 int glock_space_open(const char *name, const struct glock_space_options *options,
@@ -393,7 +398,8 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *   -EDEADLK    this owner has or wants it already; or the lock order is wrong; or it is called
  *               where it must not wait, see "Callbacks" above
  *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none
- *   -EIO        the space is withdrawn
+ *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
+ *   -ENOSPC     with "local": no memory is left for its locks
  *   -ESHUTDOWN  the space is being closed
  * or what the type's lock or xmote_bh operation said. After any but 0 the holder is not queued: it
  * may be used again, after glock_holder_init() or as it is.
@@ -465,7 +471,10 @@ int glock_token(const struct glock_holder *gh, uint64_t *token);
  */
 int glock_owner_died(const struct glock_holder *gh);
 
-/* Whom the glock's open request waits for: up to max of them are in peers. How many, or 0. */
+/*
+ * Whom the glock's open request waits for: up to max of them, 32 at most, are in peers. How many, or
+ * 0; only "local" knows. At once.
+ */
 size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max);
 
 /* What it was initialized with; after a downgrade: the mode that it has. At once. */

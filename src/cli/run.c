@@ -235,6 +235,10 @@ static int lock(struct run *r)
 	status = open_space(r->space_name, r->lockman, 0, NULL, 0, &r->space);
 	if (status)
 		return status;
+	if (r->no_fork && glock__alive_fd(r->space) < 0)
+		return usage_error("-F: what keeps the lock, with lock manager %s, is this process "
+				   "alone: nobody would be left to hold it",
+				   r->space->lm->ops->name);
 	cli_quiet = !r->verbose; /* flock(1) says nothing of a wait, either */
 	name_to_glock(r->name, &type, &number);
 	err = glock_get(r->space, type, number, &r->gl);

@@ -110,7 +110,8 @@ const struct command cmd_top = {
     .name = "top",
     .usage = "[SPACE] [OPTION OF o2top]...",
     .what = "Shows who waits for what, and for how long (o2top).",
-    .help = "Without SPACE all of this machine. o2top --help and o2top(8) tell the options.\n"
+    .help = "Without SPACE all. Of a cluster all machines are asked, by ssh; with --local this one alone.\n"
+	    "o2top --help and o2top(8) tell the options.\n"
 	    "\n"
 	    "Exit status: o2top's, as 1 nobody is in the space; 69 it is not installed.\n",
     .run = run,

@@ -98,7 +98,7 @@ const char o2top_help[] =
     "    directory's EX. Give each node a directory and files of its own.\n"
     "\n"
     "Examples\n"
-    "  o2top --once --details         who waits on this machine, now\n"
+    "  o2top --once --details         who waits in the cluster, now\n"
     "  o2top -t 10 -i 6 /mnt/data     a minute of one file system\n"
     "  o2top --hot RECORDING          what was hot on all nodes of a recording\n"
     "  o2top locking_state.1 locking_state.2\n"

@@ -204,6 +204,9 @@ def no_fork_becomes_the_command():
     assert r.returncode == 75 and "(inherited) keeps the lock" in r.stderr, r
     end(p)
     wait_for(lambda: not taken())
+    # where there is nothing to inherit that would keep the lock
+    r = glock("run", "-F", "--lockman", "none", "s", "n", "echo", "ran")
+    assert r.returncode == 64 and not r.stdout and "lock manager none" in r.stderr, r
 
 
 def a_lock_that_is_only_cached_is_no_conflict():
