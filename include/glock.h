@@ -42,7 +42,8 @@
  *
  *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. Who removes
  *   it while processes use it parts those who come later from them: they notice within a second or
- *   when they next ask for a lock, and withdraw, so that all they do is -EIO. systemd-logind removes
+ *   when they next ask for a lock, and withdraw, so that all they do is -EIO (what they have cached
+ *   goes when the work is run: as soon as an operation that it is in returns). systemd-logind removes
  *   what a user has in /dev/shm when that user's last session ends (RemoveIPC=yes, its default; not
  *   of root and other system users). For what must outlive a session, run it as a system user, or
  *   say `loginctl enable-linger`, RemoveIPC=no, or a directory elsewhere in memory (GLOCK_DIR).

@@ -143,7 +143,8 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 	assert(!(gh->flags & ~GLOCK__FAST_FLAGS));
 	if (!gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
 	    gl->lk.held || !glock__is_threads(gh) ||
-	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST)
+	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) ||
+	    gh_state(gh) & (GLOCK__H_LOST | GLOCK__H_DIED))
 		return;
 	t = glock__thread_in(gl_space(gl));
 	slot = t && gh->owner == t->owner ? glock__slot_free(t) : -1;

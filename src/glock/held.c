@@ -77,7 +77,10 @@ int glock_owner_died(const struct glock_holder *gh)
 {
 	uint32_t state = gh_state(gh_of(gh));
 
-	return state & GLOCK__H_HOLDER && state & GLOCK__H_DIED;
+	if (!(state & GLOCK__H_HOLDER && state & GLOCK__H_DIED))
+		return 0;
+	glock__told((struct glock__holder *)gh); /* if it was not waited for */
+	return 1;
 }
 
 size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max)

@@ -260,6 +260,8 @@ GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 		glock__order_forget(gl_space(gl), gh);
 		return err;
 	}
+	if (granted && !(gh->flags & GLOCK_ASYNC))
+		glock__told(gh);
 	if (gh->flags & GLOCK_ASYNC || granted)
 		return 0;
 	err = glock_wait(pub, 0, 0);
@@ -333,10 +335,12 @@ int glock_poll(const struct glock_holder *gh)
 }
 
 /* How it ended; for one that is not waited for. */
-static int result(const struct glock__holder *gh)
+static int result(struct glock__holder *gh)
 {
-	if (gh_state(gh) & GLOCK__H_HOLDER)
+	if (gh_state(gh) & GLOCK__H_HOLDER) {
+		glock__told(gh);
 		return 0;
+	}
 	return gh->error ? gh->error : -EINVAL;
 }
 
@@ -388,6 +392,10 @@ int glock__not_owner(const struct glock__holder *gh)
 
 static void release(struct glock *gl, struct glock__holder *gh)
 {
+	/* It was for nobody's use: who comes next in EX is to be told of the death. */
+	if ((gh_state(gh) & (GLOCK__H_DIED | GLOCK__H_TOLD)) == GLOCK__H_DIED &&
+	    gh->mode == GLOCK_EX)
+		gl->flags |= GLOCK__F_DIED;
 	if (gh->flags & GLOCK_NOCACHE)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
 	glock__unlink(gl, gh);
@@ -481,6 +489,12 @@ AT_LINE int glock_dq(struct glock_holder *pub)
 	if (gh_state(gh) & GLOCK__H_FAST)
 		return glock__fast_dq(gh->gl, gh);
 	return dq_by_queue(pub);
+}
+
+void glock__dq_unseen(struct glock_holder *pub)
+{
+	atom_and32(&gh_of(pub)->state, ~GLOCK__H_TOLD);
+	glock_dq(pub);
 }
 
 int glock_dq_wait(struct glock_holder *pub)

@@ -55,6 +55,7 @@
 #define GLOCK__H_LOST (1u << 20)     /* the space was withdrawn while it held the lock */
 #define GLOCK__H_DIED (1u << 21)     /* who had it before died with it */
 #define GLOCK__H_FAST (1u << 22)     /* it stands in a slot of its thread, see fast.h */
+#define GLOCK__H_TOLD (1u << 23)     /* of H_DIED: the program knows that it has the lock */
 
 /* Of a holder's flags, besides GLOCK_: the program named the owner. */
 #define GLOCK__OWNED 0x80000000u
@@ -482,6 +483,16 @@ int64_t glock__type_hold_first(const struct glock_space *space, unsigned int typ
 
 /* -EPERM, with a message. */
 int glock__not_owner(const struct glock__holder *gh);
+
+/* The program hears that it has the lock: it can ask whether somebody died with it. */
+GLOCK__INLINE void glock__told(struct glock__holder *gh)
+{
+	if (gh_state(gh) & GLOCK__H_DIED)
+		atom_or32(&gh->state, GLOCK__H_TOLD);
+}
+
+/* Lets one go that the program never got to know of, be it granted: of a death nobody was told. */
+void glock__dq_unseen(struct glock_holder *gh);
 
 /* Whether its owner is the thread that asked, and no other thread may let it go. */
 static inline bool glock__is_threads(const struct glock__holder *gh)

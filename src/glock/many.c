@@ -40,7 +40,7 @@ static int nq_sorted(size_t n, struct glock_holder **sorted, const char *where)
 		if (!err)
 			continue;
 		while (i--)
-			glock_dq(sorted[i]);
+			glock__dq_unseen(sorted[i]);
 		return err;
 	}
 	return 0;
@@ -71,6 +71,13 @@ void glock_dq_m(size_t n, struct glock_holder *ghs)
 {
 	while (n--)
 		glock_dq(&ghs[n]);
+}
+
+/* None is held: the program never had any. */
+static void give_back(size_t n, struct glock_holder *ghs)
+{
+	while (n--)
+		glock__dq_unseen(&ghs[n]);
 }
 
 /* For how long to wait, and then to pause, at this retry. */
@@ -113,7 +120,7 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries)
 	for (size_t i = 0; i < n && !err; i++)
 		err = glock_of(&ghs[i]) ? 0 : -EINVAL;
 	if (err) {
-		glock_dq_m(n, ghs); /* as with any error: none is held */
+		give_back(n, ghs); /* as with any error */
 		return err;
 	}
 	space = gl_space(glock_of(&ghs[0]));
@@ -123,7 +130,7 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries)
 		err = glock_wait(&ghs[i], deadline, 0);
 	if (!err)
 		return 0;
-	glock_dq_m(n, ghs);
+	give_back(n, ghs);
 	if (err != -ETIMEDOUT)
 		return err;
 	pause_until(space, glock__now(space) + pause);

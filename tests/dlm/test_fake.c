@@ -339,6 +339,66 @@ static void death_told_to_nobody(void **state)
 	leave(dead, of_dead);
 }
 
+/* Lock 41 is had by another node; one that had lock 40 in EX dies. */
+static void die_with_one(struct glock *gl)
+{
+	struct glock_space *dead = node(0);
+	struct glock *of_dead;
+
+	take(gl, GLOCK_EX, 0, 0);
+	assert_int_equal(glock_get(dead, TYPE, 40, &of_dead), 0);
+	take(of_dead, GLOCK_EX, 0, 0);
+	glock_withdraw(dead);
+	leave(dead, of_dead);
+}
+
+/* It was granted to holders that the library itself let go of, or that nobody looked at. */
+static void death_seen_by_nobody(void **state)
+{
+	struct glock_space *other = node(0), *third = node(0);
+	struct glock_holder busy, ghs[2];
+	struct glock *gl[2], *of_other;
+
+	(void)state;
+	assert_int_equal(glock_get(other, TYPE, 41, &of_other), 0);
+	glock_holder_init(&busy, of_other, GLOCK_EX, 0);
+	assert_int_equal(glock_nq(&busy), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(glock_get(third, TYPE, 40 + i, &gl[i]), 0);
+
+	die_with_one(gl[0]);
+	glock_holder_init(&ghs[0], gl[0], GLOCK_EX, 0);
+	glock_holder_init(&ghs[1], gl[1], GLOCK_EX, GLOCK_TRY);
+	assert_int_equal(glock_nq_m(2, ghs), -EAGAIN);
+	take(gl[0], GLOCK_EX, 0, 1);
+	take(gl[0], GLOCK_EX, 0, 0);
+
+	die_with_one(gl[0]);
+	for (unsigned int i = 0; i < 2; i++) {
+		glock_holder_init(&ghs[i], gl[i], GLOCK_EX, GLOCK_ASYNC);
+		assert_int_equal(glock_nq(&ghs[i]), 0);
+	}
+	assert_int_equal(glock_async_wait(2, ghs, 0), -ESTALE);
+	take(gl[0], GLOCK_EX, 0, 1);
+
+	/* Granted, and let go unseen; the second time it is seen. */
+	for (int seen = 0; seen < 2; seen++) {
+		die_with_one(gl[0]);
+		glock_holder_init(&ghs[0], gl[0], GLOCK_EX, GLOCK_ASYNC);
+		assert_int_equal(glock_nq(&ghs[0]), 0);
+		while (!glock_poll(&ghs[0]))
+			poll(NULL, 0, 1);
+		if (seen)
+			assert_int_equal(glock_wait(&ghs[0], 0, 0), 0);
+		assert_int_equal(glock_dq(&ghs[0]), 0);
+		take(gl[0], GLOCK_EX, 0, !seen);
+	}
+	assert_int_equal(glock_dq(&busy), 0);
+	leave(other, of_other);
+	glock_put(gl[1]);
+	leave(third, gl[0]);
+}
+
 /* Nobody had the lock in EX before, and so there was no value block that could be marked. */
 static void first_death(void **state)
 {
@@ -496,6 +556,7 @@ int main(void)
 					   cmocka_unit_test(all_want_new_ones),
 					   cmocka_unit_test(dispatched),
 					   cmocka_unit_test(death_told_to_nobody),
+					   cmocka_unit_test(death_seen_by_nobody),
 					   cmocka_unit_test(first_death),
 					   cmocka_unit_test(wanted_before_it_is_marked),
 					   cmocka_unit_test(taken_back_before_it_is_marked),
