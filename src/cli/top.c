@@ -36,7 +36,17 @@ static bool is_elsewhere(const char *arg)
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (!strncmp(arg, options[i], strlen(options[i])))
 			return true;
-	return false;
+	/* -bn NODE; and -V, which asks for nothing here, either */
+	return arg[0] == '-' && arg[1] != '-' && strpbrk(arg, "nV");
+}
+
+/* Of a cluster with a DLM o2top asks all machines: processes may be on others. */
+static bool asks_others(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--local"))
+			return false;
+	return !access("/sys/kernel/config/dlm/cluster", F_OK);
 }
 
 /* o2top looks for file systems, too, and says of those that there are none. */
@@ -77,6 +87,8 @@ static int check(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		if (is_elsewhere(argv[i]) || (i == 1 && space && is_kind(space)))
 			return EX_OK;
+	if (asks_others(argc, argv))
+		return EX_OK;
 	return say_if_nobody(space && strcmp(space, "glock") ? space : NULL);
 }
 
@@ -110,7 +122,8 @@ const struct command cmd_top = {
     .name = "top",
     .usage = "[SPACE] [OPTION OF o2top]...",
     .what = "Shows who waits for what, and for how long (o2top).",
-    .help = "Without SPACE all. Of a cluster all machines are asked, by ssh; with --local this one alone.\n"
+    .help = "Without SPACE all. Of a cluster all machines are asked, by ssh; with --local this one "
+	    "alone.\n"
 	    "o2top --help and o2top(8) tell the options.\n"
 	    "\n"
 	    "Exit status: o2top's, as 1 nobody is in the space; 69 it is not installed.\n",

@@ -113,6 +113,7 @@ def a_space_of_another_version():
 
 def nobody_to_watch():
     says(1, "no process is in a lock space here", "top", "--once", "-b")
+    assert "o2top" in out("top", "-V")  # has nothing to do with who is here
     assert glock("run", "t", "n", "true").returncode == 0
     says(1, "no process is in space t", "top", "t", "--once", "-b")
     says(1, "no process is in a lock space here", "top", "--once", "-b")
