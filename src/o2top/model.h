@@ -35,6 +35,7 @@ struct holder {
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
 	int64_t not_before_us; /* and when it surely did not; INT64_MIN not known */
 	double answered_s;     /* what the answered request took, by srttb; 0 none */
+	double total_s;        /* and all requests together, however short the frame; 0 not known */
 	char comm[20];
 };
 

@@ -520,6 +520,62 @@ static void ended_wait_counted_once(void **state)
 }
 
 /*
+ * Seen at t0 and t1, gone when it is looked at next, with 16 requests more. q = (7/8)^8 = 0.34361; eight of
+ * them took `total` seconds together, by the mean: 1 ms x 0.34361 + total / 8 x 0.65639. Returns what the last
+ * frame has of it.
+ */
+static double ended_among_many(struct scene *s, double total, int waiters, bool node_away)
+{
+	long long mean = (long long)(0.34361e6 + total / 8 * 0.65639e9);
+	char path[64];
+
+	for (int t = 0; t < 5; t++) {
+		bool away = t > 1 && (node_away ? t < 4 : t > 2), gone = t > 1;
+
+		scene_clock(s, t, "node2");
+		scene_stats(s, t, "node2", 2, 0x300, 1000, 100, 500);
+		if (away)
+			continue;
+		scene_clock(s, t, "node1");
+		scene_stats(s, t, "node1", 2, 0x200, gone ? mean : 1000000, gone ? 116 : 100,
+			    gone ? 516 : 500);
+		scene_glock(s, t, "node1", 2, 0x200, gone ? "SH" : "UN", gone ? NULL : "AW", "SH",
+			    77, "hotload");
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/" TABLE "/glocks", t);
+		for (int i = 1; i < waiters && !gone; i++)
+			scene_file(s, path, " H: s:SH f:W e:0 p:%d [hotload] gfs2_open+0x1c/0x40\n",
+				   77 + i);
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 512), 5 * waiters, 1e-5);
+	return waited(s, node_away ? 3 : 1, 512);
+}
+
+/* 8 s, of which 5 were counted: 3 are left. */
+static void ended_wait_of_many_requests(void **state)
+{
+	assert_near(ended_among_many(*state, 8, 1, false), 3, 1e-3);
+}
+
+/* Of 12 s two waits had 5 each. */
+static void ended_waits_of_many_requests(void **state)
+{
+	assert_near(ended_among_many(*state, 12, 2, false), 2, 1e-3);
+}
+
+/* 3 s again, and the frame is a third of the time in which they were waited. */
+static void ended_wait_of_many_requests_after_a_gap(void **state)
+{
+	assert_near(ended_among_many(*state, 8, 1, true), 1, 1e-3);
+}
+
+/* As much as 60 s is more than the frame holds. */
+static void ended_wait_of_long_requests(void **state)
+{
+	assert_near(ended_among_many(*state, 60, 1, false), STEP, 1e-3);
+}
+
+/*
  * Nothing of a glock that is not listed any more is shown: not its old holder and not another
  * glock's.
  */
@@ -577,6 +633,10 @@ int main(void)
 	    BAD(dlm_stamps_of_others),
 	    BAD(dlm_broken_lines),
 	    BAD(ended_wait_counted_once),
+	    BAD(ended_wait_of_many_requests),
+	    BAD(ended_waits_of_many_requests),
+	    BAD(ended_wait_of_many_requests_after_a_gap),
+	    BAD(ended_wait_of_long_requests),
 	    BAD(holders_of_an_unlisted_glock),
 	};
 

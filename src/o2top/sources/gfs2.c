@@ -38,6 +38,47 @@ struct reading {
 	uint32_t before;    /* its first holder in the sample before, or NONE */
 };
 
+/* The holders of a glock that the sample before showed, until its line of glocks comes. */
+static struct holder *holders_then(struct take *t, const struct lock *lock, uint32_t *n)
+{
+	struct holders *before = &t->ns->holders_before;
+	uint32_t first = lock->holders;
+
+	*n = 0;
+	if (first >= before->n || table_lock(&t->ns->table, before->list[first].lock) != lock)
+		return NULL;
+	while (first + *n < before->n && before->list[first + *n].lock == before->list[first].lock)
+		++*n;
+	return &before->list[first];
+}
+
+/*
+ * The wait that the sample before showed may have been answered: one sample moves srttb by an
+ * eighth of its distance, so that one that was far off shows its length.
+ */
+static void note_answer(struct take *t, const struct lock *lock, const struct gfs2_shot *p,
+			const struct gfs2_stats_line *l)
+{
+	uint32_t n;
+	struct holder *then = holders_then(t, lock, &n);
+
+	if (l->srttb <= p->srttb)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		then[i].answered_s =
+		    1e-9 * ((double)p->srttb + 8 * ((double)l->srttb - (double)p->srttb));
+}
+
+/* Or it was one of many: what earlier frames counted of it is in the total of all. */
+static void note_total(struct take *t, const struct lock *lock, double total_s)
+{
+	uint32_t n;
+	struct holder *then = holders_then(t, lock, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		then[i].total_s = total_s;
+}
+
 /*
  * What the counters say happened since the Shot before; `p` NULL: since the glock was made, after
  * then.
@@ -63,28 +104,10 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 		before = (struct gfs2_mean){p->dcount, p->srttb, p->srttvarb};
 	if (r->traced || !gfs2_estimate(p ? &before : NULL, &now, &total, &mean))
 		return;
+	note_total(t, lock, total);
 	/* a glock has one request at a time: together they take no longer than the time they are in */
 	c->lost_s = c->estimated_s = share * min_s(total, dt);
 	change_add_longest(c, mean, true);
-}
-
-/*
- * The wait that the sample before showed may have been answered: one sample moves srttb by an
- * eighth of its distance, so that one that was far off shows its length.
- */
-static void note_answer(struct take *t, const struct lock *lock, const struct gfs2_shot *p,
-			const struct gfs2_stats_line *l)
-{
-	struct holders *before = &t->ns->holders_before;
-	uint32_t first = lock->holders;
-
-	if (first >= before->n || l->srttb <= p->srttb ||
-	    table_lock(&t->ns->table, before->list[first].lock) != lock)
-		return;
-	for (uint32_t i = first; i < before->n && before->list[i].lock == before->list[first].lock;
-	     i++)
-		before->list[i].answered_s =
-		    1e-9 * ((double)p->srttb + 8 * ((double)l->srttb - (double)p->srttb));
 }
 
 /*

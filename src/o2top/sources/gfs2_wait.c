@@ -76,10 +76,12 @@ enum { OF_ONE_WAIT = 2 };
 /*
  * A followed wait that ended since the sample before, when it was so and so old. What earlier
  * frames counted of it is not counted again: where the DLM says when it ended, its rest replaces
- * the estimate; else what was counted leaves the estimate, which holds all of it.
+ * the estimate; else what was counted leaves the estimate, which holds all of it. That is the
+ * whole estimate, not what of it fits into the frame: most waits that were followed are longer. `left_s` is what
+ * those of this glock that ended before leave of it.
  */
 static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm,
-		      bool first)
+		      bool first, double *left_s)
 {
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
@@ -107,7 +109,8 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 		change_add_longest(c, age + rest, rest > 0);
 		return;
 	}
-	c->lost_s = c->estimated_s = max_s(c->lost_s - age, 0);
+	*left_s = max_s((first ? h->total_s : *left_s) - age, 0);
+	c->lost_s = c->estimated_s = share * min_s(*left_s, dt);
 	change_add_longest(c, age, false);
 }
 
@@ -117,6 +120,7 @@ void gfs2_take_waits(struct take *t, bool traced)
 	struct dlm_times *times;
 	size_t n = wanted_times(ns, &times);
 	uint32_t before = NONE;
+	double left_s = 0;
 
 	n = dlm_take_times(t, times, n);
 	for (uint32_t i = 0; i < ns->holders_before.n && !traced; i++) {
@@ -124,7 +128,7 @@ void gfs2_take_waits(struct take *t, bool traced)
 
 		if (!ended(h))
 			continue;
-		add_ended(t, h, dlm_times_of(times, n, h->lock), h->lock != before);
+		add_ended(t, h, dlm_times_of(times, n, h->lock), h->lock != before, &left_s);
 		before = h->lock;
 	}
 	before = NONE;
