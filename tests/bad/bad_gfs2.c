@@ -495,6 +495,36 @@ static void details_of_an_unknown_age(void **state)
 		fail_msg("%s", s->out);
 }
 
+/*
+ * pid 77 waits in all samples but t2, whose files are empty: it is the same wait, which t0 showed already. 0x300
+ * is listed last, so that each sample surely has all of 0x200.
+ */
+static void nothing_was_read_between(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	clocks(s, 5);
+	for (int t = 0; t < 5; t++) {
+		if (t == 2) {
+			scene_file(s, "t2/node1/gfs2/" TABLE "/glstats", "%s", "");
+			scene_file(s, "t2/node1/gfs2/" TABLE "/glocks", "%s", "");
+			continue;
+		}
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
+		scene_glock(s, t, "node1", 2, 0x300, "SH", NULL, NULL, 0, NULL);
+	}
+	scene_json(s);
+	assert_null(row_of(frame(s, 1), 512));
+	for (size_t n = 2; n < 4; n++) {
+		row = row_of(frame(s, n), 512);
+		assert_near(number(row, "oldest_wait_s"), 5 * (double)(n + 1), 1e-6);
+		assert_true(is_null(row, "oldest_wait_max_s"));
+		assert_near(number(row, "wait_s"), 5, 1e-6);
+	}
+}
+
 /* ---- waits that end without a stamp -------------------------------------------------------- */
 
 /*
@@ -626,6 +656,7 @@ int main(void)
 	    BAD(began_after_it_was_listed),
 	    BAD(the_dump_may_be_cut_there),
 	    BAD(it_waited_before_an_answer),
+	    BAD(nothing_was_read_between),
 	    BAD(details_of_an_unknown_age),
 	    BAD(dlm_stamp_of_a_new_node),
 	    BAD(dlm_stamps),

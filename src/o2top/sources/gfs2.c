@@ -393,17 +393,23 @@ static bool check_sbstats(void *arg, const char *text, size_t len, size_t number
 	return true;
 }
 
+static void swap_holders(struct node_space *ns)
+{
+	struct holders before = ns->holders_before;
+
+	ns->holders_before = ns->holders;
+	ns->holders = before;
+}
+
 static void gfs2_take(struct take *t)
 {
 	struct node_space *ns = t->ns;
 	struct reading r = {.t = t,
 			    .baseline = ns->last_sample && ns->whole_stats == ns->last_sample};
-	struct holders swap = ns->holders_before;
 	size_t stats, glocks;
 	bool single = !t->from->has_clock;
 
-	ns->holders_before = ns->holders;
-	ns->holders = swap;
+	swap_holders(ns);
 	ns->holders.n = 0;
 	r.traced = gfs2_take_trace(t);
 	read_file(&r, FILE_GLSTATS, take_stats, !single);
@@ -416,6 +422,8 @@ static void gfs2_take(struct take *t)
 	read_file(&r, FILE_SBSTATS, check_sbstats, false);
 	if (glocks)
 		gfs2_take_waits(t, r.traced);
+	else if (!stats) /* the next sample is compared with the last that was read */
+		swap_holders(ns);
 	add_modes(t);
 	ns->lines = stats > glocks ? stats : glocks;
 	ns->unusable = ns->lines == 0;
