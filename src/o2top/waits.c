@@ -73,12 +73,19 @@ struct facts {
 	double oldest_s, oldest_max_s;
 };
 
+/* What a node knows of a lock space, NULL where it never had it. */
+static const struct node_space *space_on(const struct model *m, uint32_t node, uint32_t space)
+{
+	const struct node *n = &m->nodes[node];
+
+	return space < n->n_spaces ? n->spaces[space] : NULL;
+}
+
 static const struct lock *lock_on(const struct facts *f, uint32_t node)
 {
-	const struct node *n = &f->m->nodes[node];
-	const struct node_space *ns = f->row->space < n->n_spaces ? n->spaces[f->row->space] : NULL;
+	const struct node_space *ns = space_on(f->m, node, f->row->space);
 
-	return ns && !node_absent(f->m, n) ? table_find(&ns->table, &f->id) : NULL;
+	return ns && !node_absent(f->m, &f->m->nodes[node]) ? table_find(&ns->table, &f->id) : NULL;
 }
 
 static bool waits_on(const struct facts *f, uint32_t node)
@@ -461,13 +468,13 @@ static void find_missing(const struct model *m, struct row *row)
 
 	for (size_t i = 0; w && i < w->n_views; i++) {
 		const struct dlm_view *v = &w->views[i];
-		const struct node_space *ns = m->nodes[v->node].spaces[v->space];
-		const struct lock *lock = table_find(&ns->table, &v->id);
+		const struct node_space *ns = space_on(m, v->node, v->space);
+		const struct lock *lock = ns ? table_find(&ns->table, &v->id) : NULL;
 		struct row_id id;
 		bool own = false;
 		char name[64];
 
-		if (v->space != row->space || !ns->present ||
+		if (v->space != row->space || !ns || !ns->present ||
 		    (lock && lock->now.sample == m->sample))
 			continue;
 		for (uint32_t j = v->first; j < v->first + v->n; j++)

@@ -423,6 +423,15 @@ static void read_files(struct reading *r, struct collector *c, const struct node
 	}
 }
 
+/* Of a node that is named again the model reads nothing, and nothing is read here. */
+static bool named_before(const struct sample *sample, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(sample->nodes[j].name, sample->nodes[i].name) == 0)
+			return true;
+	return false;
+}
+
 int waits_read(struct model *m, struct collector *c, const struct sample *sample)
 {
 	struct reading r = {.m = m};
@@ -437,7 +446,7 @@ int waits_read(struct model *m, struct collector *c, const struct sample *sample
 	if (!r.n_wanted)
 		return 0;
 	for (size_t i = 0; i < sample->n_nodes && !r.err; i++) {
-		if (!sample->nodes[i].present)
+		if (!sample->nodes[i].present || named_before(sample, i))
 			continue;
 		for (r.node = 0; r.node < m->n_nodes; r.node++)
 			if (strcmp(m->nodes[r.node].name, sample->nodes[i].name) == 0)
