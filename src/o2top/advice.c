@@ -12,9 +12,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A wait of a second is no traffic any more. */
+#define LONG_WAIT_S 1.0
+
+/* An estimate has to be clearer. */
+static bool has_waited_long(const struct change *c)
+{
+	return c->longest_s >= (c->estimated_longest ? 2 : 1) * LONG_WAIT_S;
+}
+
 /* ---- naming nodes -------------------------------------------------------------------------- */
 
-enum part { WROTE, READ_ONLY, WAITS, LOST };
+enum part { WROTE, READ_ONLY, WAITS, WAITED_LONG, LOST };
 
 static bool takes_part(const struct row_node *n, enum part part)
 {
@@ -25,6 +34,8 @@ static bool takes_part(const struct row_node *n, enum part part)
 		return n->sum.read && !n->sum.wrote;
 	case WAITS:
 		return n->sum.waiting > 0;
+	case WAITED_LONG:
+		return has_waited_long(&n->sum);
 	default:
 		return n->lost_per_s > 0;
 	}
@@ -106,9 +117,6 @@ static unsigned list_silent(const struct model *m, const struct row *row,
 	return list.total;
 }
 
-/* A wait of a second is no traffic any more. */
-#define LONG_WAIT_S 1.0
-
 /* ---- the rules ----------------------------------------------------------------------------- */
 
 struct facts {
@@ -175,17 +183,20 @@ static void say_waits_long(const struct facts *f, char *buf, size_t size)
 		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
-/* An estimate has to be clearer. */
 static bool waited_long(const struct facts *f)
 {
-	return f->row->sum.longest_s >= (f->row->sum.estimated_longest ? 2 : 1) * LONG_WAIT_S;
+	return has_waited_long(&f->row->sum);
 }
 
 static void say_waited_long(const struct facts *f, char *buf, size_t size)
 {
+	char waited[160];
+
+	/* who lost time in this frame may have waited for a moment only */
+	list_nodes(f->m, f->row, WAITED_LONG, waited, sizeof(waited));
 	snprintf(buf, size,
 		 "%s waited up to %.1f s: a hang, not traffic; see what %s did at that time",
-		 f->lost, f->row->sum.longest_s, *f->back ? f->back : "the node that held it");
+		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held it");
 }
 
 static bool rename_lock(const struct facts *f)
