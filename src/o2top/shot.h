@@ -135,4 +135,13 @@ static inline void change_add_wait(struct change *c, double least, double most)
 	change_add_longest(c, least, false);
 }
 
+/* And what it asks for. */
+static inline void change_add_wish(struct change *c, bool ex)
+{
+	if (ex)
+		c->wants_ex = true;
+	else
+		c->wants_shared = true;
+}
+
 #endif

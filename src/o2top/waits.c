@@ -243,8 +243,9 @@ static bool say_inside(struct text *t, const struct facts *f, uint32_t node)
 	if (f->m->spaces[f->row->space].fs == FS_OCFS2) {
 		const struct ocfs2_shot *s = &lock->now.ocfs2;
 
-		/* a flock is not cached: who has the level is inside */
-		if (f->id.type == 'F' && !compatible(s->level, f->wanted) && !ocfs2_busy(s)) {
+		/* a flock is not cached: who has the level is inside, unless it asks for more */
+		if (f->id.type == 'F' && !compatible(s->level, f->wanted) && !ocfs2_busy(s) &&
+		    !s->wait_us) {
 			say(t, "a process on %s has it flocked (%s)", n->name, mode_name(s->level));
 			return true;
 		}
@@ -341,13 +342,15 @@ static bool same_lock(const struct dlm_view *v, const struct facts *f)
 
 /*
  * Whether what waits on that node itself may wait for what its own processes have. On GFS2 it does. On OCFS2
- * processes of one node are in each other's way only once another node wants the lock.
+ * processes of one node are in each other's way only once another node wants the lock; but each open file has
+ * a flock of its own.
  */
 static bool own_may_be_in_the_way(const struct facts *f, uint32_t node)
 {
 	const struct lock *lock = lock_on(f, node);
 
-	return f->m->spaces[f->row->space].fs != FS_OCFS2 || waiting_nodes(f) > 1 ||
+	return f->m->spaces[f->row->space].fs != FS_OCFS2 || f->id.type == 'F' ||
+	       waiting_nodes(f) > 1 ||
 	       (lock && lock->now.sample == f->m->sample && lock->now.ocfs2.flags & OCFS2_BLOCKED);
 }
 

@@ -215,6 +215,47 @@ static void own_readers_are_in_nobodys_way_ocfs2(void **state)
 	assert_null(strstr(sentence(s), "inside"));
 }
 
+/* Two open files of one file on node1: the one has it flocked, the other has asked for EX since t0 - 3 s. */
+static void flocked_on_its_own_node(struct scene *s, int level, const char *says)
+{
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .type = 'F', .ino = 512, .generation = 7, .level = level,
+		     .flags = 0x241);
+		LINE(t, "node1", .type = 'F', .ino = 512, .generation = 7, .flags = 0x243,
+		     .action = 2, .requested = 5, .wait_us = STAMP(-3));
+	}
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s");
+	assert_says(s, says);
+}
+
+static void its_own_node_has_it_flocked(void **state)
+{
+	flocked_on_its_own_node(*state, 5, "; a process on node1 has it flocked (EX)");
+}
+
+/* PR is in the way of EX alone, which is what the other asks for. */
+static void its_own_node_has_it_flocked_to_read(void **state)
+{
+	flocked_on_its_own_node(*state, 3, "; a process on node1 has it flocked (PR)");
+}
+
+/* The only one who has it flocked there asks for more: nobody else does. */
+static void who_has_it_flocked_asks_for_more(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .type = 'F', .ino = 512, .generation = 7, .level = 3,
+		     .flags = 0x241, .requested = 5, .wait_us = STAMP(-3));
+	}
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s");
+	assert_null(strstr(sentence(s), "flocked"));
+}
+
 static void its_master_does_not_answer(void **state)
 {
 	struct scene *s = *state;
@@ -362,6 +403,9 @@ int main(void)
 	    SCENE(all_wait_for_one_of_them_says_the_dlm),
 	    SCENE(inside_where_others_wait_ocfs2),
 	    SCENE(own_readers_are_in_nobodys_way_ocfs2),
+	    SCENE(its_own_node_has_it_flocked),
+	    SCENE(its_own_node_has_it_flocked_to_read),
+	    SCENE(who_has_it_flocked_asks_for_more),
 	    SCENE(its_master_does_not_answer),
 	    SCENE(it_is_being_recovered),
 	    SCENE(no_sentence_across_skewed_samples),

@@ -61,10 +61,7 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 	change_add_wait(c, least, most);
 	/* a single sample shows what it knows; a frame without a length holds nothing */
 	c->lost_s += t->first ? (h->exact ? least : 0) : min_s(least, t->frame_s);
-	if (h->state == GFS2_EX)
-		c->wants_ex = true;
-	else
-		c->wants_shared = true;
+	change_add_wish(c, h->state == GFS2_EX);
 }
 
 /*

@@ -149,10 +149,7 @@ static void add_waiting(struct reading *r, const struct holder *h)
 	change_add_wait(c, age, age);
 	if (t->first)
 		c->lost_s += age;
-	if (h->state == GLOCK_LINE_EX)
-		c->wants_ex = true;
-	else
-		c->wants_shared = true;
+	change_add_wish(c, h->state == GLOCK_LINE_EX);
 }
 
 static const char *take_holder(struct reading *r, const char *text, size_t len)

@@ -104,6 +104,7 @@ static void take_again(struct take *t, struct lock *lock, const struct ocfs2_sho
 	age = seconds(t->real_us - (int64_t)s->wait_us);
 	change_add_wait(c, age, age);
 	c->lost_s += t->first ? age : min_s(age, t->frame_s);
+	change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
 }
 
 static bool take_line(void *arg, const char *text, size_t len, size_t number, bool complete)

@@ -302,10 +302,7 @@ static void add_wait(struct take *t, struct lock *lock, int requested, double le
 		return;
 	change_add_wait(c, least, most);
 	c->lost_s += t->first ? (exact ? least : 0) : share * min_s(least, dt);
-	if (requested == OCFS2_LEVEL_EX)
-		c->wants_ex = true;
-	else
-		c->wants_shared = true;
+	change_add_wish(c, requested == OCFS2_LEVEL_EX);
 }
 
 static void defer(struct ocfs2_waits *w, const struct ocfs2_pending *one)
