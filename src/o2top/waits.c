@@ -230,8 +230,8 @@ static bool ocfs2_holds(const struct ocfs2_shot *s, int wanted)
 	return s->holders[1] || (s->holders[0] && wanted == MODE_EX);
 }
 
-/* (a) A process is inside there. */
-static bool say_inside(struct text *t, const struct facts *f, uint32_t node)
+/* (a) A process is inside there, where it keeps others from `wanted`. */
+static bool say_inside(struct text *t, const struct facts *f, uint32_t node, int wanted)
 {
 	const struct node *n = &f->m->nodes[node];
 	const struct lock *lock = lock_on(f, node);
@@ -244,12 +244,12 @@ static bool say_inside(struct text *t, const struct facts *f, uint32_t node)
 		const struct ocfs2_shot *s = &lock->now.ocfs2;
 
 		/* a flock is not cached: who has the level is inside, unless it asks for more */
-		if (f->id.type == 'F' && !compatible(s->level, f->wanted) && !ocfs2_busy(s) &&
+		if (f->id.type == 'F' && !compatible(s->level, wanted) && !ocfs2_busy(s) &&
 		    !s->wait_us) {
 			say(t, "a process on %s has it flocked (%s)", n->name, mode_name(s->level));
 			return true;
 		}
-		if (!ocfs2_holds(s, f->wanted))
+		if (!ocfs2_holds(s, wanted))
 			return false;
 		say(t, "%u process%s on %s %s inside (%s)",
 		    s->holders[1] ? s->holders[1] : s->holders[0],
@@ -260,7 +260,7 @@ static bool say_inside(struct text *t, const struct facts *f, uint32_t node)
 	}
 	count = holders_of(n->spaces[f->row->space], lock, &h);
 	for (; count--; h++) {
-		if (h->waits || (f->wanted == MODE_PR && h->state != GFS2_EX))
+		if (h->waits || (wanted == MODE_PR && h->state != GFS2_EX))
 			continue;
 		if (h->pid)
 			say(t, "pid %lld %s on %s is inside (%s)", (long long)h->pid, h->comm,
@@ -307,7 +307,7 @@ static void say_holder(struct text *t, const struct facts *f, uint32_t node, int
 	if (is_silent(f->m, n)) {
 		say(t, "%s holds it (%s) and ", n->name, mode_name(mode));
 		say_silence(t, n);
-	} else if (!say_inside(t, f, node) && !say_giving_up(t, f, node)) {
+	} else if (!say_inside(t, f, node, f->wanted) && !say_giving_up(t, f, node)) {
 		say(t, "%s has it in its cache%s%s%s", n->name, mode >= 0 ? " (" : "",
 		    mode >= 0 ? mode_name(mode) : "", mode >= 0 ? ")" : "");
 		if (!node_absent(f->m, n))
@@ -340,30 +340,49 @@ static bool same_lock(const struct dlm_view *v, const struct facts *f)
 	       v->id.low == f->id.low && v->id.type == f->id.type;
 }
 
+/* The strongest mode that other nodes wait for; -1 none of them waits. */
+static int wanted_elsewhere(const struct facts *f, uint32_t node)
+{
+	int wanted = -1;
+
+	for (uint32_t i = 0; i < f->set->n_members; i++) {
+		const struct member *member = &f->set->members[i];
+
+		if (member->node == node || !member->change->waiting)
+			continue;
+		if (member->change->wants_ex)
+			return MODE_EX;
+		wanted = MODE_PR;
+	}
+	return wanted;
+}
+
 /*
- * Whether what waits on that node itself may wait for what its own processes have. On GFS2 it does. On OCFS2
- * processes of one node are in each other's way only once another node wants the lock; but each open file has
- * a flock of its own.
+ * The mode that the processes of a node may keep others from; -1 none. Of what waits on that node itself they
+ * are in the way on GFS2. On OCFS2 processes of one node are in each other's way only once another node wants
+ * the lock; but each open file has a flock of its own.
  */
-static bool own_may_be_in_the_way(const struct facts *f, uint32_t node)
+static int wanted_of(const struct facts *f, uint32_t node)
 {
 	const struct lock *lock = lock_on(f, node);
 
-	return f->m->spaces[f->row->space].fs != FS_OCFS2 || f->id.type == 'F' ||
-	       waiting_nodes(f) > 1 ||
-	       (lock && lock->now.sample == f->m->sample && lock->now.ocfs2.flags & OCFS2_BLOCKED);
+	if (!waits_on(f, node) || f->m->spaces[f->row->space].fs != FS_OCFS2 || f->id.type == 'F')
+		return f->wanted;
+	if (lock && lock->now.sample == f->m->sample && lock->now.ocfs2.flags & OCFS2_BLOCKED)
+		return f->wanted;
+	return wanted_elsewhere(f, node);
 }
 
 /* Who is inside on a node, or that it is on its way to let go; one that waits itself is not. */
 static bool say_shot(struct text *t, const struct facts *f, uint32_t node, bool said)
 {
-	const bool waits = waits_on(f, node);
+	const int wanted = wanted_of(f, node);
 	struct text before = *t;
 
-	if (waits && !own_may_be_in_the_way(f, node))
+	if (wanted < 0)
 		return false;
 	say(t, said ? " and " : "; ");
-	if (say_inside(t, f, node) || (!waits && say_giving_up(t, f, node)))
+	if (say_inside(t, f, node, wanted) || (!waits_on(f, node) && say_giving_up(t, f, node)))
 		return true;
 	*t = before;
 	*t->at = '\0';

@@ -215,6 +215,43 @@ static void own_readers_are_in_nobodys_way_ocfs2(void **state)
 	assert_null(strstr(sentence(s), "inside"));
 }
 
+/*
+ * node1 wants more than the PR that two of its processes have, and node2 waits, too. node3 has it in PR, but its
+ * line is missing.
+ */
+static void readers_beside_a_waiter(struct scene *s, int requested)
+{
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		scene_clock(s, t, "node3");
+		LINE(t, "node1", .ino = 512, .level = 3, .flags = 0x443, .action = 2,
+		     .requested = 5, .holders = {2, 0}, .gets = {9, 9}, .wait_us = STAMP(-3));
+		LINE(t, "node2", .ino = 512, .flags = 0x443, .action = 2, .requested = requested,
+		     .gets = {9, 9}, .wait_us = STAMP(-3));
+		LINE(t, "node3", .ino = 7);
+	}
+	scene_json(s);
+	assert_says(s, "<512>: node1 and node2 wait 8.00 s");
+}
+
+/* Who wants to read waits for none of the readers; and node1 not for its own. */
+static void readers_are_in_no_readers_way_ocfs2(void **state)
+{
+	struct scene *s = *state;
+
+	readers_beside_a_waiter(s, 3);
+	assert_null(strstr(sentence(s), "inside"));
+}
+
+static void readers_are_in_a_writers_way_ocfs2(void **state)
+{
+	struct scene *s = *state;
+
+	readers_beside_a_waiter(s, 5);
+	assert_says(s, "; 2 processes on node1 are inside (PR)");
+}
+
 /* Two open files of one file on node1: the one has it flocked, the other has asked for EX since t0 - 3 s. */
 static void flocked_on_its_own_node(struct scene *s, int level, const char *says)
 {
@@ -403,6 +440,8 @@ int main(void)
 	    SCENE(all_wait_for_one_of_them_says_the_dlm),
 	    SCENE(inside_where_others_wait_ocfs2),
 	    SCENE(own_readers_are_in_nobodys_way_ocfs2),
+	    SCENE(readers_are_in_no_readers_way_ocfs2),
+	    SCENE(readers_are_in_a_writers_way_ocfs2),
 	    SCENE(its_own_node_has_it_flocked),
 	    SCENE(its_own_node_has_it_flocked_to_read),
 	    SCENE(who_has_it_flocked_asks_for_more),
