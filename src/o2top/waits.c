@@ -373,7 +373,20 @@ static int wanted_of(const struct facts *f, uint32_t node)
 	return wanted_elsewhere(f, node);
 }
 
-/* Who is inside on a node, or that it is on its way to let go; one that waits itself is not. */
+/* Nobody else waits for a node that waits itself, unless it has the lock in EX. */
+static bool may_be_giving_up(const struct facts *f, uint32_t node)
+{
+	const struct lock *lock = lock_on(f, node);
+
+	if (!waits_on(f, node))
+		return true;
+	if (!lock || wanted_elsewhere(f, node) < 0)
+		return false;
+	return f->m->spaces[f->row->space].fs == FS_OCFS2 ? lock->now.ocfs2.level == MODE_EX
+							  : lock->now.gfs2.state == GFS2_EX;
+}
+
+/* Who is inside on a node, or that it is on its way to let go. */
 static bool say_shot(struct text *t, const struct facts *f, uint32_t node, bool said)
 {
 	const int wanted = wanted_of(f, node);
@@ -382,7 +395,8 @@ static bool say_shot(struct text *t, const struct facts *f, uint32_t node, bool 
 	if (wanted < 0)
 		return false;
 	say(t, said ? " and " : "; ");
-	if (say_inside(t, f, node, wanted) || (!waits_on(f, node) && say_giving_up(t, f, node)))
+	if (say_inside(t, f, node, wanted) ||
+	    (may_be_giving_up(f, node) && say_giving_up(t, f, node)))
 		return true;
 	*t = before;
 	*t->at = '\0';

@@ -198,6 +198,56 @@ static void inside_where_others_wait_ocfs2(void **state)
 	assert_says(s, "node1 and node2 wait 8.00 s; 1 process on node2 is inside (EX)");
 }
 
+/* The same where nobody is inside any more: node2 gives up its EX, and its own process waits for that, too. */
+static void given_up_where_others_wait(struct scene *s, bool dump)
+{
+	ocfs2_wait(s);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node2", .ino = 512, .level = 5, .flags = 0x145, .requested = 5,
+		     .gets = {1, 1}, .wait_us = STAMP(-3));
+	if (dump)
+		o2dlm(s, "node2", 2, 2, 0,
+		      "LOCK:1,0,5,-1,2,2:50,0,0,0,0,0,0,0,0,2\n"
+		      "LOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	scene_json(s);
+	assert_says(s, "node1 and node2 wait 8.00 s; node2 has it in its cache and is giving it up "
+		       "(queued)");
+	assert_null(strstr(sentence(s), "node1 has it"));
+}
+
+static void given_up_where_others_wait_ocfs2(void **state)
+{
+	given_up_where_others_wait(*state, false);
+}
+
+static void given_up_where_others_wait_says_the_dlm(void **state)
+{
+	given_up_where_others_wait(*state, true);
+}
+
+/* node1 gives up its EX for node2 and its own process waits. */
+static void given_up_where_others_wait_gfs2(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		char path[64];
+
+		scene_clock(s, t, "node1");
+		scene_clock(s, t, "node2");
+		scene_stats(s, t, "node1", 2, 0x200, 1000, 100, 500);
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/" TABLE "/glocks", t);
+		scene_file(s, path,
+			   "G:  s:EX n:2/200 f:lDpIqob t:UN d:UN/6000000 a:0 v:0 r:3 m:50 p:1\n"
+			   " H: s:EX f:W e:0 p:77 [hotload] gfs2_open+0x1c/0x40 [gfs2]\n");
+		scene_stats(s, t, "node2", 2, 0x200, 1000, 100, 500);
+		scene_glock(s, t, "node2", 2, 0x200, "UN", "AW", "SH", 88, "hotload");
+	}
+	scene_json(s);
+	assert_says(s, "node1 (pid 77 hotload) and node2 (pid 88 hotload) wait at least 5.00 s; "
+		       "node1 has it in its cache and is giving it up for 6.00 s");
+}
+
 /* node1 alone wants more than the PR it has: its own readers are not what it waits for. */
 static void own_readers_are_in_nobodys_way_ocfs2(void **state)
 {
@@ -439,6 +489,9 @@ int main(void)
 	    SCENE(all_wait_for_one_of_them),
 	    SCENE(all_wait_for_one_of_them_says_the_dlm),
 	    SCENE(inside_where_others_wait_ocfs2),
+	    SCENE(given_up_where_others_wait_ocfs2),
+	    SCENE(given_up_where_others_wait_says_the_dlm),
+	    SCENE(given_up_where_others_wait_gfs2),
 	    SCENE(own_readers_are_in_nobodys_way_ocfs2),
 	    SCENE(readers_are_in_no_readers_way_ocfs2),
 	    SCENE(readers_are_in_a_writers_way_ocfs2),
