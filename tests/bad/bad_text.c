@@ -325,6 +325,37 @@ static void an_empty_file_is_like_any(void **state)
 	assert_int_equal(s->status, 0);
 }
 
+/*
+ * The first of them tells nothing of its kind, nor does one in between: what is in the others is compared, and
+ * there is no other file system.
+ */
+static void empty_files_before_and_between(void **state)
+{
+	struct scene *s = *state;
+	char empty[256], one[256], two[256], other[256];
+
+	scene_file(s, "empty", "%s", "");
+	for (int t = 1; t < 3; t++)
+		scene_file(s, t == 1 ? "glstats.1" : "glstats.2",
+			   "G: n:2/200 rtt:1/1 rttb:1/1 irt:1/1 dcnt: %d qcnt: %d\n", t, 100 * t);
+	snprintf(empty, sizeof(empty), "%s/empty", s->root);
+	snprintf(one, sizeof(one), "%s/glstats.1", s->root);
+	snprintf(two, sizeof(two), "%s/glstats.2", s->root);
+	snprintf(other, sizeof(other), "%s/other", s->root);
+	scene_run(s, "-b", empty, one, two, NULL);
+	assert_int_equal(s->status, 0);
+	assert_null(strstr(s->out, "ocfs2"));
+	assert_null(strstr(s->out, "in gfs2"));
+	assert_non_null(strstr(s->out, "/empty: no line of it can be used"));
+	scene_run(s, "-b", one, empty, two, NULL);
+	assert_int_equal(s->status, 0);
+	assert_non_null(strstr(s->out, "/empty: no line of it can be used"));
+	scene_file(s, "other", "G:  s:SH n:2/100 f: t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1\n");
+	scene_run(s, "-b", other, empty, two, NULL);
+	assert_int_equal(s->status, 2);
+	assert_non_null(strstr(s->err, other));
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -343,6 +374,7 @@ int main(void)
 	    BAD(single_files),
 	    BAD(files_that_are_not_alike),
 	    BAD(an_empty_file_is_like_any),
+	    BAD(empty_files_before_and_between),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -273,7 +273,10 @@ static const char *file_names(const char *path, struct place *place, char *node,
 	return folder_above(path, 3, node, size) ? node : "node";
 }
 
-/* What was given of this node before: one file is compared with another of its kind. NULL: nothing. */
+/*
+ * What was given of this node before: one file is compared with another of its kind. Of empty ones nothing is
+ * known. NULL: nothing.
+ */
 static const struct place *given_before(const struct recording *r, const char *node)
 {
 	size_t i = 0;
@@ -281,9 +284,18 @@ static const struct place *given_before(const struct recording *r, const char *n
 	while (i < r->n_nodes && strcmp(r->nodes[i], node) != 0)
 		i++;
 	for (size_t step = r->n_steps; i < r->n_nodes && step--;)
-		if (r->steps[step].places[i].path)
+		if (r->steps[step].places[i].path && !r->steps[step].places[i].empty)
 			return &r->steps[step].places[i];
 	return NULL;
+}
+
+/* What would be in the empty files that were given of this node before, this kind of file shows. */
+static void tell_empty_ones(struct recording *r, const char *node, enum file_kind kind)
+{
+	for (size_t i = 0; i < r->n_nodes; i++)
+		for (size_t step = 0; step < r->n_steps && strcmp(r->nodes[i], node) == 0; step++)
+			if (r->steps[step].places[i].empty)
+				r->steps[step].places[i].kind = kind;
 }
 
 static int add_file(struct recording *r, const char *path, struct problems *problems)
@@ -299,10 +311,11 @@ static int add_file(struct recording *r, const char *path, struct problems *prob
 	if (err)
 		return err;
 	before = given_before(r, node);
-	/* what would be in an empty file, the one before it shows */
-	if (before && before->single && place.empty)
+	if (!place.empty)
+		tell_empty_ones(r, node, place.kind);
+	else if (before && before->single)
 		place.kind = before->kind;
-	if (before && before->single && !before->empty &&
+	if (before && before->single &&
 	    (before->kind != place.kind || strcmp(before->space, place.space) != 0)) {
 		problem(
 		    problems, path, 0,

@@ -355,7 +355,7 @@ static void add_modes(struct take *t)
 
 /* ---- a sample ------------------------------------------------------------------------------ */
 
-/* Reads one file; false where there is none. */
+/* Reads one file; false where there is none. One that is there and tells nothing is told of, needed or not. */
 static bool read_file(struct reading *r, enum file_kind kind, input_line_fn *each, bool needed)
 {
 	static const char *const names[FILE_KINDS] = {
@@ -375,7 +375,7 @@ static bool read_file(struct reading *r, enum file_kind kind, input_line_fn *eac
 	err = input_lines(&in, each, r);
 	if (err)
 		problem(t->problems, in.label, 0, "%s", strerror(-err));
-	else if (needed && !r->usable)
+	else if (kind != FILE_SBSTATS && !r->usable)
 		problem(t->problems, in.label, 0, "no line of it can be used");
 	return true;
 }
