@@ -435,7 +435,10 @@ static void stop_threads(struct dlm *d)
 	d->have_watch = d->have_reader = d->have_teller = false;
 }
 
-/* Closing the device gives all locks back; of those in EX the kernel says that the holder died. */
+/*
+ * Closing the device gives all locks back; of those in EX the kernel says that the holder died. Who withdraws does
+ * not wait for a recovery to be over: it may be called in there, or be what that waits for.
+ */
 static void dlm_leave(struct glock__lockman *lm, bool failed)
 {
 	struct dlm *d = (struct dlm *)lm;
@@ -446,15 +449,24 @@ static void dlm_leave(struct glock__lockman *lm, bool failed)
 	d->left = true;
 	atom_or32(&d->users, GLOCK__DLM_LEAVING);
 	latch_drop(&d->lock);
-	if (had)
-		return;
-	glock__dlm_retire(d);
-	stop_threads(d);
+	if (!had) {
+		glock__dlm_retire(d);
+		stop_threads(d);
+	}
 	latch_take(&d->lock);
-	while (glock__dlm_in_use(d) || d->recovering)
+	while (glock__dlm_in_use(d) || (d->recovering && !failed))
 		glock__dlm_await_change(d);
 	latch_drop(&d->lock);
-	glock__dlm_close(&d->dev, !failed);
+	if (!had)
+		glock__dlm_close(&d->dev, !failed);
+}
+
+static void await_recovery(struct dlm *d)
+{
+	latch_take(&d->lock);
+	while (d->recovering)
+		glock__dlm_await_change(d);
+	latch_drop(&d->lock);
 }
 
 static void dlm_free(struct glock__lockman *lm)
@@ -462,6 +474,7 @@ static void dlm_free(struct glock__lockman *lm)
 	struct dlm *d = (struct dlm *)lm;
 
 	stop_threads(d);
+	await_recovery(d);
 	glock__dlm_close(&d->dev, false);
 	if (d->stop_fd >= 0)
 		close(d->stop_fd);

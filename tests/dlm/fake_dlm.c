@@ -37,6 +37,7 @@ static struct node nodes[NODES];
 static _Thread_local unsigned int calls;
 static int (*before_mark)(void *arg);
 static void *before_mark_arg;
+static struct glock__cluster_nodes cluster;
 
 const char *const glock__cluster_states[] = {"fine",  "stopped",   "no quorum",
 					     "apart", "no daemon", "no lockspace"};
@@ -51,6 +52,16 @@ void glock__fake_dlm_before_mark(int (*fn)(void *arg), void *arg)
 	pthread_mutex_lock(&lock);
 	before_mark = fn;
 	before_mark_arg = arg;
+	pthread_mutex_unlock(&lock);
+}
+
+void glock__fake_dlm_members(const uint32_t *ids, size_t n)
+{
+	assert(n <= GLOCK__CLUSTER_NODES);
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n; i++)
+		cluster.id[i] = ids[i];
+	cluster.n = n;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -283,16 +294,23 @@ bool glock__cluster_runs(const char *lockspace)
 
 bool glock__cluster_members(const char *lockspace, struct glock__cluster_nodes *members)
 {
+	bool known;
+
 	(void)lockspace;
-	(void)members;
-	return false;
+	pthread_mutex_lock(&lock);
+	known = cluster.n;
+	if (known)
+		*members = cluster;
+	pthread_mutex_unlock(&lock);
+	return known;
 }
 
 bool glock__cluster_has(const struct glock__cluster_nodes *members, uint32_t id)
 {
-	(void)members;
-	(void)id;
-	return true;
+	for (size_t i = 0; i < members->n; i++)
+		if (members->id[i] == id)
+			return true;
+	return false;
 }
 
 int glock__cluster_release(const char *lockspace)

@@ -33,7 +33,10 @@ static void say(void *arg, const char *message)
 	fprintf(stderr, "%s\n", message);
 }
 
-static struct glock_space *node_with(unsigned int flags, const struct glock_ops *ops)
+typedef void recover_fn(void *arg, const struct glock_peer *dead);
+
+static struct glock_space *node_that(unsigned int flags, const struct glock_ops *ops,
+				     recover_fn *recover, void *arg)
 {
 	const struct glock_type_options type = {.size = sizeof(type),
 						.type = TYPE,
@@ -46,11 +49,18 @@ static struct glock_space *node_with(unsigned int flags, const struct glock_ops 
 					      .n_types = 1,
 					      .flags = flags,
 					      .trace_order = 8,
+					      .recover = recover,
+					      .recover_arg = arg,
 					      .log = say};
 	struct glock_space *space;
 
 	assert_int_equal(glock_space_open("fake", &o, &space), 0);
 	return space;
+}
+
+static struct glock_space *node_with(unsigned int flags, const struct glock_ops *ops)
+{
+	return node_that(flags, ops, NULL, NULL);
 }
 
 static struct glock_space *node(unsigned int flags)
@@ -549,6 +559,106 @@ static void not_to_be_marked(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/* ---- recovery ---- */
+
+/* What the callback does; atoms. */
+struct recovery {
+	struct glock_space *space;
+	struct glock *gl;
+	int (*what)(struct recovery *r);
+	int err;
+	int began, withdrawn, did, ended;
+};
+
+static void on_recover(void *arg, const struct glock_peer *dead)
+{
+	struct recovery *r = arg;
+
+	(void)dead;
+	r->err = r->what(r);
+	__atomic_store_n(&r->did, 1, __ATOMIC_RELEASE);
+	poll(NULL, 0, 300); /* who closes the space meanwhile has to wait */
+	__atomic_store_n(&r->ended, 1, __ATOMIC_RELEASE);
+}
+
+static bool comes(const int *word)
+{
+	const int64_t until = now() + 10000000000ll;
+
+	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE) && now() < until)
+		poll(NULL, 0, 5);
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static const uint32_t two[] = {1, 2};
+
+static void begin_recovery(struct recovery *r, uint64_t number)
+{
+	glock__fake_dlm_members(two, 2);
+	r->space = node_that(0, NULL, on_recover, r);
+	assert_int_equal(glock_get(r->space, TYPE, number, &r->gl), 0);
+}
+
+/* It ends, and not before it has is the space closed. */
+static void end_recovery(struct recovery *r)
+{
+	bool did = comes(&r->did);
+
+	glock__fake_dlm_members(NULL, 0);
+	assert_true(did);
+	glock_put(r->gl);
+	assert_int_equal(glock_space_close(r->space), 0);
+	assert_true(__atomic_load_n(&r->ended, __ATOMIC_ACQUIRE));
+}
+
+static int withdraw(struct recovery *r)
+{
+	glock_withdraw(r->space);
+	return 0;
+}
+
+/* A node cannot put in order what another one left, and withdraws. */
+static void withdrawn_in_a_recovery(void **state)
+{
+	static struct recovery r = {.what = withdraw};
+	struct glock_space *other;
+	struct glock *gl;
+
+	(void)state;
+	begin_recovery(&r, 41);
+	other = node(0);
+	assert_int_equal(glock_get(other, TYPE, 41, &gl), 0);
+	take(gl, GLOCK_SH, 0, 0); /* else the DLM forgets it all */
+	take(r.gl, GLOCK_EX, 0, 0);
+	glock__fake_dlm_members(two, 1);
+	assert_true(comes(&r.did));
+	take(gl, GLOCK_EX, 0, 1); /* what it had is others', and that it died is told */
+	end_recovery(&r);
+	leave(other, gl);
+}
+
+static int wait_for_withdrawal(struct recovery *r)
+{
+	__atomic_store_n(&r->began, 1, __ATOMIC_RELEASE);
+	return comes(&r->withdrawn) ? 0 : -ETIMEDOUT;
+}
+
+/* Another thread withdraws, for which the callback waits. */
+static void withdrawn_beside_a_recovery(void **state)
+{
+	static struct recovery r = {.what = wait_for_withdrawal};
+
+	(void)state;
+	begin_recovery(&r, 42);
+	take(r.gl, GLOCK_EX, 0, 0);
+	glock__fake_dlm_members(two, 1);
+	assert_true(comes(&r.began));
+	glock_withdraw(r.space);
+	__atomic_store_n(&r.withdrawn, 1, __ATOMIC_RELEASE);
+	end_recovery(&r);
+	assert_int_equal(r.err, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(one_write_one_read),
@@ -560,7 +670,9 @@ int main(void)
 					   cmocka_unit_test(first_death),
 					   cmocka_unit_test(wanted_before_it_is_marked),
 					   cmocka_unit_test(taken_back_before_it_is_marked),
-					   cmocka_unit_test(not_to_be_marked)};
+					   cmocka_unit_test(not_to_be_marked),
+					   cmocka_unit_test(withdrawn_in_a_recovery),
+					   cmocka_unit_test(withdrawn_beside_a_recovery)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
