@@ -272,7 +272,8 @@ struct glock_space_options {
 	 * Of "local": the members of which group share the space (a name or a number; NULL: this
 	 * user's programs); in which directory its file is, whoever that belongs to (NULL: what
 	 * GLOCK_DIR says, or one in /dev/shm that follows from user or group; -EINVAL: GLOCK_DIR
-	 * says another one).
+	 * says another one). The program may change its directory afterwards; if it changes its root
+	 * it loses the space.
 	 */
 	const char *group;
 	const char *dir;

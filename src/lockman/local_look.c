@@ -204,6 +204,18 @@ int glock__local_knock(const char *path, unsigned int slot)
 
 /* ---- removing ---- */
 
+/* The space's file last: as soon as its name is free there may be a new one, with files of its own. */
+static int unlink_all(const char *path)
+{
+	for (unsigned int i = 0; i < NODES; i++) {
+		char own[GLOCK__LOCAL_PATH_MAX];
+
+		snprintf(own, sizeof(own), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path, i);
+		unlink(own); /* of one that died last */
+	}
+	return unlink(path) ? -errno : 0;
+}
+
 /*
  * In every version whoever lives in a space, or opens it, has some lock on its file. Under one of ours on all of it
  * nobody does, and nobody becomes a node meanwhile.
@@ -222,14 +234,8 @@ int glock__local_remove(const char *path)
 	else if (fstat(fd, &st) || lstat(path, &named) || st.st_ino != named.st_ino ||
 		 st.st_dev != named.st_dev)
 		err = -ESTALE;
-	else if (unlink(path))
-		err = -errno;
-	for (unsigned int i = 0; i < NODES && !err; i++) {
-		char own[GLOCK__LOCAL_PATH_MAX];
-
-		snprintf(own, sizeof(own), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path, i);
-		unlink(own); /* of one that died last */
-	}
+	else
+		err = unlink_all(path);
 	close(fd);
 	return err;
 }

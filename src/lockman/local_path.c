@@ -235,6 +235,21 @@ int glock__local_dir_path(const char *group_or_null, uid_t uid, gid_t gid, char 
 	return snprintf(path, size, GLOCK__LOCAL_BASE "/glock-%u", (unsigned int)uid);
 }
 
+/*
+ * A relative one as it is from the root, so that the file is found when the program has changed its directory. False:
+ * it is absolute as it is, or that does not lead there, as where a directory above may not be searched.
+ */
+static bool from_root(const char *said, char *dir, size_t size)
+{
+	size_t len;
+
+	if (*said == '/' || !getcwd(dir, size))
+		return false;
+	len = strlen(dir);
+	return (size_t)snprintf(dir + len, size - len, "/%s", said) < size - len &&
+	       same_dir(dir, said);
+}
+
 int glock__local_find(struct local *l)
 {
 	char dir[GLOCK__LOCAL_PATH_MAX - GLOCK__LOCAL_FILE_MAX];
@@ -256,9 +271,9 @@ int glock__local_find(struct local *l)
 	l->gid = gid;
 	if (said && strlen(said) >= sizeof(dir))
 		return -ENAMETOOLONG;
-	if (said)
+	if (said && !from_root(said, dir, sizeof(dir)))
 		snprintf(dir, sizeof(dir), "%s", said);
-	else
+	else if (!said)
 		glock__local_dir_path(l->o.group, geteuid(), gid, dir, sizeof(dir));
 	l->dir = said ? open_dir(l, dir, 0) : own_dir(l, dir, l->o.group, gid);
 	if (l->dir < 0)

@@ -209,6 +209,18 @@ static bool naps_on(struct local *l, unsigned int *left)
 	return true;
 }
 
+/*
+ * Who has its locks cached asks for nothing, and would not notice. Under delivery, which who leaves takes: after that
+ * nothing is told any more.
+ */
+static void check_file(struct local *l, int64_t now)
+{
+	latch_take(&l->delivery);
+	if (!has_left(l))
+		glock__local_check_file(l, now);
+	latch_drop(&l->delivery);
+}
+
 static void *service_thread(void *arg)
 {
 	struct local *l = arg;
@@ -223,8 +235,7 @@ static void *service_thread(void *arg)
 			glock__local_poll(l);
 		nap = naps_on(l, &left);
 		now = local_now_about();
-		/* Who has its locks cached asks for nothing, and would not notice. */
-		glock__local_check_file(l, now);
+		check_file(l, now);
 		if (on_guard(l))
 			glock__local_watch(l);
 		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0, now + (nap ? NAP_NS : REST_NS),
@@ -266,6 +277,10 @@ int glock__local_serve(struct local *l)
 	if (!err && l->o.recovers) {
 		err = start_thread(&l->recovery, "glock-recover", glock__local_recovery_thread, l);
 		l->have_recovery = !err;
+	}
+	if (err) { /* whom they would tell is gone when this is freed */
+		glock__local_stop(l);
+		l->have_service = l->have_recovery = false;
 	}
 	return err;
 }

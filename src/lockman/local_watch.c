@@ -251,7 +251,6 @@ void glock__local_watch(struct local *l)
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
 	tell_of_recovery(l, now);
-	glock__local_check_file(l, now);
 }
 
 /* As the kernel sees it now. */

@@ -223,6 +223,8 @@ static int64_t act(char *line)
 		return !snprintf(me.group, sizeof(me.group), "%s", words[1]);
 	if (IS("dir", 1))
 		return !snprintf(me.dir, sizeof(me.dir), "%s", words[1]);
+	if (IS("chdir", 1))
+		return chdir(words[1]) ? -errno : 0;
 	if (IS("fail", 1))
 		return me.lock_error = atoi(words[1]), 0;
 	if (IS("nq", 4))

@@ -5,6 +5,7 @@
  *
  *	open NAME [recover]	0 or errno; recover: with a recovery callback
  *	group GROUP, dir DIR	for the next open
+ *	chdir DIR		0 or errno
  *	fail ERRNO		for the next open: what the type's lock operation says
  *	nq I NUMBER MODE FLAGS	holder I asks for glock NUMBER
  *	wait I MS		for holder I, at most so long

@@ -5,7 +5,9 @@
  * message, nothing is half made, and nobody is killed by it.
  */
 #include "actor.h"
+#include "glock.h"
 #include "inside.h"
+#include "local_look.h"
 #include "sanitizer.h"
 
 #include <errno.h>
@@ -366,6 +368,88 @@ static void limits(void **state)
 #endif
 }
 
+/* ---- no more threads ---- */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+void __real_glock__sites_free(struct glock_space *space);
+void __wrap_glock__sites_free(struct glock_space *space);
+
+static struct {
+	bool on;
+	unsigned int begun, ended; /* atoms: threads */
+	int run_on;                /* of them, when the space was freed; -1: not yet */
+} scarce;
+
+struct begin {
+	void *(*run)(void *);
+	void *arg;
+};
+
+static void *run_counted(void *arg)
+{
+	struct begin b = *(struct begin *)arg;
+	void *ret;
+
+	free(arg);
+	ret = b.run(b.arg);
+	__atomic_add_fetch(&scarce.ended, 1, __ATOMIC_SEQ_CST);
+	return ret;
+}
+
+/* When threads are scarce there is one too few for the one that recovers, which is the last. */
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	struct begin *b;
+
+	if (!scarce.on)
+		return __real_pthread_create(thread, attr, run, arg);
+	if (run == glock__local_recovery_thread)
+		return EAGAIN;
+	b = malloc(sizeof(*b));
+	assert_non_null(b);
+	*b = (struct begin){run, arg};
+	__atomic_add_fetch(&scarce.begun, 1, __ATOMIC_SEQ_CST);
+	return __real_pthread_create(thread, attr, run_counted, b);
+}
+
+void __wrap_glock__sites_free(struct glock_space *space)
+{
+	if (scarce.on)
+		scarce.run_on = (int)(__atomic_load_n(&scarce.begun, __ATOMIC_SEQ_CST) -
+				      __atomic_load_n(&scarce.ended, __ATOMIC_SEQ_CST));
+	__real_glock__sites_free(space);
+}
+
+static void never(void *arg, const struct glock_peer *dead)
+{
+	(void)arg, (void)dead;
+	abort();
+}
+
+/* Those that there are have ended when what they would tell of is freed. */
+static void too_few_threads(void **state)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .recover = never};
+	struct glock_space *space;
+	struct inside in;
+
+	(void)state;
+	scarce.run_on = -1;
+	scarce.on = true;
+	assert_int_equal(glock_space_open("threads", &o, &space), -EAGAIN);
+	scarce.on = false;
+	assert_true(scarce.begun > 0);
+	assert_int_equal(scarce.run_on, 0);
+	inside_look("threads", &in);
+	assert_int_equal(in.nodes, 0);
+	assert_int_equal(access(at("threads,0"), F_OK), -1);
+	assert_int_equal(try_open("threads"), 0);
+}
+
 static void too_many_nodes(void **state)
 {
 	struct flock fl = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = NODES};
@@ -440,6 +524,95 @@ static void removed_while_at_rest(void **state)
 	actor_end(&a);
 }
 
+/* One that has withdrawn tells nothing of it any more. */
+static void removed_when_it_has_left(void **state)
+{
+	int64_t said;
+
+	(void)state;
+	actor_start(&a);
+	assert_int_equal(actor_do(&a, "open left"), 0);
+	actor_do(&a, "withdraw");
+	said = actor_do(&a, "log");
+	assert_int_equal(unlink(at("left")), 0);
+	usleep(1500000);
+	assert_int_equal(actor_do(&a, "log"), said);
+	actor_end(&a);
+}
+
+/* A directory by a name that is another one's, or nobody's, when the program has gone elsewhere. */
+static void elsewhere_meanwhile(void **state)
+{
+	char dir[4096];
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s", getenv("GLOCK_DIR"));
+	for (int i = 0; i < 2; i++) {
+		setenv("GLOCK_DIR", i ? "" : ".", 1);
+		actor_start(&a);
+		setenv("GLOCK_DIR", dir, 1);
+		assert_int_equal(actor_do(&a, "chdir %s", dir), 0);
+		if (i)
+			actor_do(&a, "dir ./.");
+		assert_int_equal(actor_do(&a, "open moves"), 0);
+		assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
+		assert_int_equal(actor_do(&a, "nq 1 2 EX 0"), 0);
+		assert_int_equal(actor_do(&a, "dq 1"), 0); /* it is cached */
+		assert_int_equal(actor_do(&a, "chdir /"), 0);
+		usleep(1700000);
+		assert_int_equal(actor_do(&a, "valid 0"), 1);
+		assert_int_equal(actor_do(&a, "nq 1 3 EX 0"), 0);
+		assert_int_equal(actor_do(&a, "log"), 0);
+		assert_int_equal(actor_do(&a, "dq 1"), 0);
+		if (i) { /* and it is noticed when it goes */
+			assert_int_equal(unlink(at("moves")), 0);
+			wait_until_invalid(&a);
+		}
+		assert_int_equal(actor_do(&a, "dq 0"), 0);
+		actor_end(&a);
+		assert_int_equal(access(at("moves,0"), F_OK), -1);
+	}
+}
+
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path);
+
+static const char *watched; /* the path after whose end somebody opens that space */
+
+int __wrap_unlink(const char *path)
+{
+	int ret = __real_unlink(path);
+
+	if (!ret && watched && !strcmp(path, watched))
+		assert_int_equal(actor_do(&a, "open again"), 0);
+	return ret;
+}
+
+/* As `glock rm` does it: who makes the space anew meanwhile keeps what is its. */
+static void made_anew_while_it_is_removed(void **state)
+{
+	char path[GLOCK__LOCAL_PATH_MAX];
+
+	(void)state;
+	actor_start(&b);
+	assert_int_equal(actor_do(&b, "open again"), 0);
+	actor_kill(&b);
+	actor_start(&a);
+	snprintf(path, sizeof(path), "%s", at("again"));
+	assert_int_equal(access(at("again,0"), F_OK), 0); /* of the dead one */
+	watched = path;
+	assert_int_equal(glock__local_remove(path), 0);
+	watched = NULL;
+	assert_int_equal(access(at("again"), F_OK), 0);
+	assert_int_equal(access(at("again,0"), F_OK), 0);
+	assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
+	assert_int_equal(actor_do(&a, "dq 0"), 0);
+	actor_end(&a);
+	assert_int_equal(access(at("again,0"), F_OK), -1);
+	assert_int_equal(glock__local_remove(path), 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,9 +626,13 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(memory_of_no_table),
 	    cmocka_unit_test(no_memory),
 	    cmocka_unit_test(limits),
+	    cmocka_unit_test(too_few_threads),
 	    cmocka_unit_test(too_many_nodes),
 	    cmocka_unit_test(removed),
 	    cmocka_unit_test(removed_while_at_rest),
+	    cmocka_unit_test(removed_when_it_has_left),
+	    cmocka_unit_test(elsewhere_meanwhile),
+	    cmocka_unit_test(made_anew_while_it_is_removed),
 	};
 
 	actor_main(argc, argv);
