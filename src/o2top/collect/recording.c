@@ -47,14 +47,24 @@ static bool wanted(const struct recording *r, const char *node)
 	return r->n_only == 0;
 }
 
+/* The index of the node that is called so; n_nodes: there is none. */
+static size_t node_named(const struct recording *r, const char *name)
+{
+	size_t i = 0;
+
+	while (i < r->n_nodes && strcmp(r->nodes[i], name) != 0)
+		i++;
+	return i;
+}
+
 /* The node's index; a new node is missing from all steps there are. */
 static int node_index(struct recording *r, const char *name, size_t *index)
 {
 	char **more;
 
-	for (*index = 0; *index < r->n_nodes; ++*index)
-		if (strcmp(r->nodes[*index], name) == 0)
-			return 0;
+	*index = node_named(r, name);
+	if (*index < r->n_nodes)
+		return 0;
 	more = reallocarray(r->nodes, r->n_nodes + 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
@@ -129,10 +139,7 @@ static const char *base_of(const char *path)
 
 static bool known_node(const struct recording *r, const char *name)
 {
-	for (size_t i = 0; i < r->n_nodes; i++)
-		if (strcmp(r->nodes[i], name) == 0)
-			return true;
-	return false;
+	return node_named(r, name) < r->n_nodes;
 }
 
 /*
@@ -279,10 +286,8 @@ static const char *file_names(const char *path, struct place *place, char *node,
  */
 static const struct place *given_before(const struct recording *r, const char *node)
 {
-	size_t i = 0;
+	size_t i = node_named(r, node);
 
-	while (i < r->n_nodes && strcmp(r->nodes[i], node) != 0)
-		i++;
 	for (size_t step = r->n_steps; i < r->n_nodes && step--;)
 		if (r->steps[step].places[i].path && !r->steps[step].places[i].empty)
 			return &r->steps[step].places[i];
@@ -292,10 +297,11 @@ static const struct place *given_before(const struct recording *r, const char *n
 /* What would be in the empty files that were given of this node before, this kind of file shows. */
 static void tell_empty_ones(struct recording *r, const char *node, enum file_kind kind)
 {
-	for (size_t i = 0; i < r->n_nodes; i++)
-		for (size_t step = 0; step < r->n_steps && strcmp(r->nodes[i], node) == 0; step++)
-			if (r->steps[step].places[i].empty)
-				r->steps[step].places[i].kind = kind;
+	size_t i = node_named(r, node);
+
+	for (size_t step = 0; i < r->n_nodes && step < r->n_steps; step++)
+		if (r->steps[step].places[i].empty)
+			r->steps[step].places[i].kind = kind;
 }
 
 static int add_file(struct recording *r, const char *path, struct problems *problems)
