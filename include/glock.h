@@ -298,8 +298,9 @@ struct glock_space_options {
  * those of another version, or damaged), -EMEDIUMTYPE (no space's file, or on a file system that machines
  * share), -EBUSY (who is opening it does not get on). With "dlm" also -ENOPKG (libdlm), -ENODEV (the
  * kernel's DLM, its device or dlm_controld), -ENETDOWN (quorum), -EACCES and -EPERM. The log is told what
- * is wrong or missing, and what to do. Waits for the lock manager to let this node in. Of options nothing is kept but the functions and their arguments, which may be
- * called from now on, before this returns, and until close has returned.
+ * is wrong or missing, and what to do. Waits for the lock manager to let this node in. Of options
+ * nothing is kept but the functions and their arguments, which may be called from now on, before this
+ * returns, and until close has returned.
  */
 int glock_space_open(const char *name, const struct glock_space_options *options,
 		     struct glock_space **space);
