@@ -8,8 +8,10 @@
  *
  * Prints lines of a name and a number: medians.
  */
-#include "glock.h"
+#include "glock/core/internal.h"
 #include "peek/find_spaces.h"
+
+#include "glock.h"
 
 #include <signal.h>
 #include <stdio.h>

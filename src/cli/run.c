@@ -8,9 +8,9 @@
  * whether CMD left somebody behind; then we go away as if we had been killed, and do not give the
  * lock back.
  */
-#include "cli.h"
+#include "glock/publish/publish_space.h"
 
-#include "glock/core/internal.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

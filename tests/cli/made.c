@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "made.h"
+#include "glock/publish/publish.h"
 
 #include "check.h"
-#include "glock/base/flags.h"
+#include "made.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

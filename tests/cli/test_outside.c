@@ -3,10 +3,12 @@
  * Nodes of lock managers that have no file for a space here: found by files of their own, alive while
  * their process is, and those of the dead go when somebody comes.
  */
-#include "check.h"
-#include "lockman/local/node_file.h"
+#include "glock/core/internal.h"
 #include "glock/publish/publish.h"
+#include "lockman/local/node_file.h"
 #include "peek/find_spaces.h"
+
+#include "check.h"
 
 #include <dirent.h>
 #include <signal.h>

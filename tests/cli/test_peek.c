@@ -3,10 +3,11 @@
  * Published segments: what is written is read, in order and whole; what is half written, cut off,
  * damaged or of somebody else is found out; the writer's places come and go.
  */
+#include "glock/publish/publish.h"
+#include "glock/stats/dump.h"
+
 #include "check.h"
-#include "glock/base/flags.h"
 #include "made.h"
-#include "glock/base/mode.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* rig.c - see rig.h. */
+#include "glock/core/internal.h"
+#include "glock/space/open.h"
+
 #include "rig.h"
 
 #include <stdarg.h>

@@ -3,6 +3,9 @@
  * Demands of other nodes, sequence by sequence: when a glock gives way, and to what; hold times; demands
  * that come early or late.
  */
+#include "glock/state/busy.h"
+#include "glock/state/work.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Asking and letting go: every error, every flag, several at once, the order of locks. */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b, c;

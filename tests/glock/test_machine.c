@@ -3,6 +3,8 @@
  * The state machine, sequence by sequence: what the lock manager is asked for, what happens to the
  * cache and in which order, for every kind of reply and demand.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b, c;

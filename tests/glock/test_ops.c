@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a type's operations must keep to, and what becomes of those that do not: see glock.h. */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 #include <poll.h>

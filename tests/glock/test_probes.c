@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Each event fires its probe, with type and number first; seen through a stand-in for sys/sdt.h. */
-#include "check.h"
-
+#include "glock/core/internal.h"
 #include "glock/trace/trace.c" /* for the words that tracers count themselves in */
+
+#include "check.h"
 
 #include <sys/sdt.h>
 

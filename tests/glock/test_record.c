@@ -3,6 +3,8 @@
  * What a glock publishes: it fits what the library says of it, it goes when the glock goes, and
  * nobody who writes into it can make the library do anything wrong.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 enum { AREA = 1 << 20 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Objects by number: none twice, addresses that fit, published parts where they belong. */
-#include "check.h"
-
 #include "glock/core/slab.h"
+
+#include "check.h"
 
 enum { SIZE = 96, PUBLISHED = 24, MANY = 20000, PIECES = 3 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Spaces: options, idle glocks, withdraw, text and numbers of glocks that are really there. */
+#include "glock/core/internal.h"
+
 #include "rig.h"
 
 #include <sys/wait.h>

@@ -3,12 +3,11 @@
  * Trace events: each line of a recorded trace is taken apart here and must come out of the library
  * again, byte for byte; and the ring, with several writers at once.
  */
-#include "glock/trace/trace.h"
+#include "glock/core/internal.h"
 
 #include "capture.h"
 #include "check.h"
 #include "glock.h"
-#include "glock/base/mode.h"
 
 #include <pthread.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* player.c - see player.h. */
-#include "player.h"
+#include "glock/space/open.h"
+#include "glock/state/work.h"
 
 #include "check.h"
-#include "glock/core/internal.h"
+#include "player.h"
 
 #include <stdarg.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* trace.c - see trace.h. */
-#include "trace.h"
+#include "glock/core/internal.h"
 
 #include "capture.h"
 #include "check.h"
+#include "trace.h"
 
 #include <inttypes.h>
 

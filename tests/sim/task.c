@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* task.c - see task.h. */
-#include "task.h"
-
 #include "base/atom.h"
-#include "fiber.h"
 #include "glock/publish/thread.h"
+
+#include "fiber.h"
+#include "task.h"
 
 #include <assert.h>
 #include <errno.h>

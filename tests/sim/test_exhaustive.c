@@ -7,6 +7,8 @@
  * alternative, and going on with first alternatives; so each order comes up exactly once. Time
  * stands still, and there is no hold time: order is all there is.
  */
+#include "glock/state/work.h"
+
 #include "world.h"
 
 /* clang-format off */

@@ -4,6 +4,8 @@
  * found by the random schedules. Each runs in a process of its own, since it may well crash or
  * never end.
  */
+#include "glock/core/internal.h"
+
 #include "world.h"
 
 #include <signal.h>

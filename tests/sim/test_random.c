@@ -10,6 +10,8 @@
  * A failing seed is printed, with what replays it. Of events there must be enough of everything:
  * every reply in every state, with every sort of demand, but for what cannot be.
  */
+#include "glock/core/internal.h"
+
 #include "world.h"
 
 #include <signal.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Things that happen to clusters, one by one. */
+#include "glock/core/internal.h"
+#include "glock/space/open.h"
+
 #include "world.h"
 
 /* clang-format off */

@@ -7,9 +7,13 @@
  * space could: that events are published, and that a glock is given up when its hold time is over and
  * its holders are through.
  */
-#include "glock/core/internal.h"
+#include "control.h"
 
 #include "glock/publish/publish.h"
+#include "glock/publish/publish_space.h"
+
+#include "demote.h"
+#include "find.h"
 
 #include <errno.h>
 

@@ -11,7 +11,18 @@
  * the state (xmote.c), and what calls them; all hold the bit lock meanwhile, so that what other threads
  * may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
  */
-#include "glock/request/fast.h"
+#include "queue.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "cache.h"
+#include "demote.h"
+#include "events.h"
+#include "order.h"
+#include "show.h"
+#include "word.h"
+#include "work.h"
+#include "xmote.h"
 
 #include <assert.h>
 #include <errno.h>
