@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ladder, from what asks nobody to what asks the file system for little.
+ * paths_find.c - the steps of a search, from those that ask no file system to those that ask
+ * little.
  */
 #include "paths_impl.h"
 
