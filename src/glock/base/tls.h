@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * self.h - what the library remembers of the calling thread.
+ * tls.h - the library's memory of the calling thread.
  *
- * All of it is in one struct that is reached by one function, so that a program which runs several
- * threads of its own in one (a simulator; built with -DGLOCK_ATOM_HOOKS) can define that function
- * and keep one struct for each, zeroed at first.
+ * All of it is in one struct that one function returns. A program that runs several threads of its
+ * own in one (a simulator; built with -DGLOCK_ATOM_HOOKS) can define that function and keep one
+ * struct for each, zeroed at first.
  */
 #ifndef GLOCK__SELF_H
 #define GLOCK__SELF_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * impl.h - a glock, a holder and a space from the inside.
+ * internal.h - a glock, a holder and a space from the inside.
  *
  * Locks
  *   gl->lock      "the spinlock": everything in a glock but its place in the hash table, in the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * space.c - lock spaces: open, close. withdraw.c ends them in other ways.
+ * open.c - opens and closes lock spaces. withdraw.c ends them in other ways.
  */
 #include "lockman/dlm/dlm.h"
 #include "glock/request/fast.h"
