@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * paths_find.c - the steps of a search, from those that ask no file system to those that ask
- * little.
+ * paths_find.c - the steps of a search; the first asks no file system, the others ask little.
  */
 #include "paths_impl.h"
 

@@ -9,9 +9,10 @@
  * The steps are, the safest first:
  * 1. Files that are open (/proc/PID/fd) need no question to a file system.
  * 2. Handles of cached inodes take no lock.
- * 3. The parent directory is read once, if it is known. If a request says so, the whole file system
- *    is searched (paths_walk.c). The finders also report which tasks sleep in lock code, because
- *    that needs the same right to see other users' tasks.
+ * 3. The parent directory is read once, if it is known.
+ *
+ * If a request says so, the whole file system is searched (paths_walk.c). The finders also report
+ * which tasks sleep in lock code, because that needs the same right to see other users' tasks.
  *
  * A request is "SPACE ITEM,ITEM... MOUNT_POINT", an item "INODE:GENERATION:PARENT:FLAGS". Items of
  * one inode may name several parents. An item without a flag is a directory on the way up. An
