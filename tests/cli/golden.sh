@@ -1,7 +1,8 @@
 #!/bin/sh
-# golden.sh - tests glock(1)'s help and error messages against tests/golden: golden.sh [--update]
+# golden.sh - tests glock(1)'s help and error messages against tests/golden.
 #
-# The output is TAP. GLOCK and GOLDEN are the paths that meson test sets.
+# Usage: golden.sh [--update]. The output is TAP. GLOCK and GOLDEN are the paths that meson test
+# sets.
 set -u
 GLOCK_LOCKMAN=local
 GLOCK_DIR=$(mktemp -d /dev/shm/glock-golden-XXXXXX) || exit 99
