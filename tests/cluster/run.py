@@ -3,21 +3,23 @@
 
 """run.py BUILD_DIR [OPTION...] [TEST...] - tests on a real cluster of three emulated machines.
 
-Boots the cluster and runs the functions named test_* of each test_*.py here, in the order in which the file
-has them, and prints TAP. Modules with LATE leave a machine without power and run after others. Modules with LAST end parts of
-the cluster. They run on machines booted anew, without the file systems, and each finds a whole cluster. Each
-test gets the cluster and the build folder. The value that a test returns, its figures, is printed as a comment.
-A function that says takes_long runs only by name or with --all.
+Boots the cluster and runs the functions named test_* of each test_*.py here, in the order in which
+the file has them, and prints TAP. Modules with LATE leave a machine without power and run after
+others. Modules with LAST end parts of the cluster. They run on machines booted anew, without the
+file systems, and each finds a whole cluster. Each test gets the cluster and the build folder. The
+value that a test returns, its figures, is printed as a comment. A function that says takes_long
+runs only by name or with --all.
 
   --but=TEST,...  runs all tests but those
-  --again         tries a failed test once more, on machines booted anew; a test fails if it fails there, too.
-                  Emulated machines on a busy machine stumble. The output tells both tries.
+  --again         tries a failed test once more, on machines booted anew; the test has failed if it
+                  fails there, too. Emulated machines on a busy machine stumble. The output tells
+                  both tries.
   --within=SECONDS  a test that has not begun by then has failed
   --keep          keeps the cluster up until Enter is pressed
   --soak=SECONDS  repeats the tests in random order for that long
 
-If a machine does not answer any more, the output tells what the machine was doing. The tests that are left go
-on with machines booted anew, unless three clusters in a row were of no use at all.
+If a machine does not answer any more, the output tells what the machine was doing. The tests that
+are left go on with machines booted anew, unless three clusters in a row were of no use at all.
 """
 
 import contextlib
