@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line: columns to sort by, filters, lengths, the log, and that totals count what is
- * not shown.
+ * test_cli.c - tests o2top's command line: sort columns, filters, lengths, the log.
+ *
+ * Totals count rows that are not shown, too.
  */
 #include "frames.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - see rig.h. */
+/*
+ * rig.c - the bench's lock manager, clock and operations, which write the log.
+ */
 #include "glock/core/internal.h"
 #include "glock/space/open.h"
 

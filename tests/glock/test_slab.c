@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects by number: none twice, addresses that fit, published parts where they belong. */
+/*
+ * test_slab.c - tests objects by number: each once, fitting addresses, published parts in place.
+ */
 #include "glock/core/slab.h"
 
 #include "check.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Types: names, numbers, caches, modes, lock order; and what a change of mode does to a cache. */
+/*
+ * test_type.c - tests types: names, numbers, caches, modes, lock order, and cache changes by mode.
+ */
 #include "glock/base/mode.h"
 #include "glock/base/type.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine that o2top runs on: debugfs, and what is mounted.
+ * local.c - the collector of this machine: its debugfs and its mounted file systems.
  *
- * The kernel makes locking_state 4 KiB at a time and loses the line at each boundary, the same
- * lines each time as long as the list stays. A first read of another size moves all boundaries; so
- * the size of the first read changes from sample to sample, and a Lock keeps its Shot over the
- * samples that miss it.
+ * The kernel makes locking_state in parts of 4 KiB and loses the line at each boundary. The lost
+ * lines are the same ones as long as the list stays. A first read of another size moves all
+ * boundaries. So the size of the first read changes from sample to sample. A Lock keeps its Shot
+ * over the samples that miss it.
  */
 #include "o2top/collect/collect.h"
 
