@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* survey.c - see survey.h. */
-#include "survey.h"
+#include "find_spaces.h"
 
-#include "local_look.h"
-#include "proc.h"
+#include "lockman/local/local_look.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* peek.c - see peek.h: opening, the head, areas. */
 #include "peek_impl.h"
 
-#include "thread.h"
+#include "glock/publish/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,9 +11,9 @@
 #ifndef GLOCK__PEEK_H
 #define GLOCK__PEEK_H
 
-#include "dump.h"
-#include "segment.h"
-#include "trace.h"
+#include "glock/stats/dump.h"
+#include "glock/publish/segment.h"
+#include "glock/trace/trace.h"
 
 #include <stdbool.h>
 #include <stddef.h>

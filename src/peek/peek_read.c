@@ -7,10 +7,10 @@
  */
 #include "peek_impl.h"
 
-#include "flags.h"
-#include "mode.h"
-#include "slab.h"
-#include "thread.h"
+#include "glock/base/flags.h"
+#include "glock/base/mode.h"
+#include "glock/core/slab.h"
+#include "glock/publish/thread.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "peek.h"
 
-#include "type.h"
+#include "glock/base/type.h"
 
 #include <errno.h>
 #include <inttypes.h>

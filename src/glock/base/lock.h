@@ -11,8 +11,8 @@
 #ifndef GLOCK__LOCK_H
 #define GLOCK__LOCK_H
 
-#include "atom.h"
-#include "self.h"
+#include "base/atom.h"
+#include "tls.h"
 
 #include <assert.h>
 #include <stdbool.h>

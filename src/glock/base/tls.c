@@ -5,11 +5,11 @@
  * A fork is noticed by a word in memory that the kernel hands to children as zeros: no system call
  * and no handler, and clone() is noticed as well.
  */
-#include "self.h"
+#include "tls.h"
 
 #include "lock.h"
-#include "proc.h"
-#include "thread.h"
+#include "base/proc.h"
+#include "glock/publish/thread.h"
 
 #include <errno.h>
 #include <pthread.h>

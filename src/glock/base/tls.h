@@ -9,8 +9,8 @@
 #ifndef GLOCK__SELF_H
 #define GLOCK__SELF_H
 
-#include "atom.h"
-#include "sanitizer.h"
+#include "base/atom.h"
+#include "base/sanitizer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -31,17 +31,17 @@
 #ifndef GLOCK__IMPL_H
 #define GLOCK__IMPL_H
 
-#include "flags.h"
-#include "list.h"
-#include "lock.h"
-#include "lockman.h"
-#include "mode.h"
-#include "record.h"
+#include "glock/base/flags.h"
+#include "glock/base/list.h"
+#include "glock/base/lock.h"
+#include "lockman/lockman.h"
+#include "glock/base/mode.h"
+#include "glock/stats/record.h"
 #include "slab.h"
 #include "space.h"
-#include "stats.h"
-#include "trace.h"
-#include "type.h"
+#include "glock/stats/stats.h"
+#include "glock/trace/trace.h"
+#include "glock/base/type.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -652,9 +652,6 @@ int64_t glock__lru_trim(struct glock_space *space);
 /* knock.c: an event of lock managers. */
 void glock__knocked(void *owner);
 
-/* none.c: the lock manager of a single process. */
-struct glock__lockman *glock__none_new(void);
-
-#include "publish_space.h"
+#include "glock/publish/publish_space.h"
 
 #endif

@@ -16,8 +16,8 @@
 #ifndef GLOCK__SLAB_H
 #define GLOCK__SLAB_H
 
-#include "lock.h"
-#include "record.h"
+#include "glock/base/lock.h"
+#include "glock/stats/record.h"
 
 #include <stddef.h>
 

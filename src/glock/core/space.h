@@ -3,13 +3,13 @@
 #ifndef GLOCK__SPACE_H
 #define GLOCK__SPACE_H
 
-#include "list.h"
-#include "lock.h"
-#include "lockman.h"
+#include "glock/base/list.h"
+#include "glock/base/lock.h"
+#include "lockman/lockman.h"
 #include "slab.h"
-#include "stats.h"
-#include "trace.h"
-#include "type.h"
+#include "glock/stats/stats.h"
+#include "glock/trace/trace.h"
+#include "glock/base/type.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
  *
  * Locks: a thread's own few are its own. The space's are under threads_lock, inside gl->lock.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include "publish.h"
 #include "thread.h"

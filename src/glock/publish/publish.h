@@ -11,7 +11,7 @@
 #ifndef GLOCK__PUBLISH_H
 #define GLOCK__PUBLISH_H
 
-#include "atom.h"
+#include "base/atom.h"
 #include "segment.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
  * objects. Those that are about a glock run under gl->lock; all do nothing where the space is not
  * published.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include "publish.h"
 #include "thread.h"

@@ -19,8 +19,8 @@
 #ifndef GLOCK__SEGMENT_H
 #define GLOCK__SEGMENT_H
 
-#include "record.h"
-#include "stats.h"
+#include "glock/stats/record.h"
+#include "glock/stats/stats.h"
 
 #include "glock.h"
 

@@ -2,7 +2,7 @@
 /* thread.c - see thread.h. */
 #include "thread.h"
 
-#include "fast.h"
+#include "glock/request/fast.h"
 #include "publish.h"
 
 #include <pthread.h>

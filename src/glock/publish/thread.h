@@ -21,9 +21,9 @@
 #ifndef GLOCK__THREAD_H
 #define GLOCK__THREAD_H
 
-#include "lock.h"
-#include "record.h"
-#include "self.h"
+#include "glock/base/lock.h"
+#include "glock/stats/record.h"
+#include "glock/base/tls.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -29,9 +29,9 @@
 #ifndef GLOCK__FAST_H
 #define GLOCK__FAST_H
 
-#include "impl.h"
-#include "probes.h"
-#include "thread.h"
+#include "glock/core/internal.h"
+#include "glock/base/probes.h"
+#include "glock/publish/thread.h"
 
 #define GLOCK__FAST_OPEN 1ull
 #define GLOCK__FAST_OPEN_EX 2ull

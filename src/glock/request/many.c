@@ -7,7 +7,7 @@
  * too long. There the pause and the time allowed grow with every retry, and are random, so that
  * those who collided do not collide again.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,10 +2,11 @@
 /*
  * space.c - lock spaces: open, close. withdraw.c ends them in other ways.
  */
-#include "dlm.h"
-#include "fast.h"
-#include "local.h"
-#include "publish.h"
+#include "lockman/dlm/dlm.h"
+#include "glock/request/fast.h"
+#include "lockman/local/local.h"
+#include "lockman/none/none.h"
+#include "glock/publish/publish.h"
 
 #include <assert.h>
 #include <errno.h>

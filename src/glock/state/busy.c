@@ -7,7 +7,7 @@
  * time, the counts) is what a new one has. There are as many as glocks in reserve, so that getting
  * one cannot fail; those not needed were never touched and take no memory.
  */
-#include "fast.h"
+#include "glock/request/fast.h"
 
 #include <string.h>
 

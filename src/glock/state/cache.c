@@ -12,7 +12,7 @@
  * That it is in one is remembered per thread, so that every public function can refuse. Whether it
  * slept is asked of the system, before and after, where the space was opened to be told.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include <assert.h>
 #include <errno.h>

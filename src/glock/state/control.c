@@ -7,9 +7,9 @@
  * space could: that events are published, and that a glock is given up when its hold time is over and
  * its holders are through.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
-#include "publish.h"
+#include "glock/publish/publish.h"
 
 #include <errno.h>
 

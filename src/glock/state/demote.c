@@ -11,7 +11,7 @@
  * Linux 6.1 protects glocks of inodes only, and only while somebody holds or wants them; and it
  * counts from any change of state.
  */
-#include "fast.h"
+#include "glock/request/fast.h"
 
 #include <assert.h>
 

@@ -12,8 +12,8 @@
  * which it would be found. Only then is the lock manager's lock given back; while that goes on, a
  * new glock of the same name may come up with a lock of its own.
  */
-#include "fast.h"
-#include "impl.h"
+#include "glock/request/fast.h"
+#include "glock/core/internal.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
  * the state (xmote.c), and what calls them; all hold the bit lock meanwhile, so that what other threads
  * may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
  */
-#include "fast.h"
+#include "glock/request/fast.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * mine.c - work of a glock, run by who waits for it or has just let it go (it is "mine"), so that to hand a
  * lock over to another node takes no thread more than it must. Not where the program runs the work.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include <assert.h>
 

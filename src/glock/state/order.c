@@ -8,7 +8,7 @@
  * A try cannot deadlock, and neither can an asynchronous request that is given up in time: they
  * are not checked, but what they got counts for others.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include <errno.h>
 

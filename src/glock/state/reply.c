@@ -8,7 +8,7 @@
  * right before. While others' remains are put in order grants are kept back: what they cover may
  * not be right yet.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include <assert.h>
 #include <errno.h>

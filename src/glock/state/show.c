@@ -5,9 +5,9 @@
  * A glock's part of a dump is made under its lock, into memory that is there already; it is handed
  * out after. What does not fit is made anew with more room.
  */
-#include "fast.h"
+#include "glock/request/fast.h"
 
-#include "dump.h"
+#include "glock/stats/dump.h"
 
 #include <assert.h>
 #include <errno.h>

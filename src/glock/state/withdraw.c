@@ -3,8 +3,8 @@
  * withdraw.c - a space that can be relied on no more: for good, until the lock manager is back, or for a
  * pause.
  */
-#include "fast.h"
-#include "publish.h"
+#include "glock/request/fast.h"
+#include "glock/publish/publish.h"
 
 #include <assert.h>
 

@@ -18,7 +18,7 @@
  * whoever takes it out of the heap, and cleared under gl->lock. The reference that queued work has is taken by whoever queues
  * it and dropped after it ran.
  */
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include <assert.h>
 #include <errno.h>

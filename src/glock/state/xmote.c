@@ -10,7 +10,7 @@
  * Everything here runs under gl->lock, which is dropped while the type's operations and the lock manager
  * are called.
  */
-#include "fast.h"
+#include "glock/request/fast.h"
 
 #include <assert.h>
 #include <errno.h>

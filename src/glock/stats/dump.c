@@ -2,8 +2,8 @@
 /* dump.c - see dump.h. */
 #include "dump.h"
 
-#include "mode.h"
-#include "type.h"
+#include "glock/base/mode.h"
+#include "glock/base/type.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

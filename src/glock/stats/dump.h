@@ -8,7 +8,7 @@
 #ifndef GLOCK__DUMP_H
 #define GLOCK__DUMP_H
 
-#include "flags.h"
+#include "glock/base/flags.h"
 #include "stats.h"
 
 /*

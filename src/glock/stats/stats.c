@@ -9,8 +9,8 @@
  */
 #include "stats.h"
 
-#include "cpu.h"
-#include "lock.h"
+#include "base/cpu.h"
+#include "glock/base/lock.h"
 
 #include <errno.h>
 #include <stdlib.h>

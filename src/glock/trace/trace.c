@@ -2,11 +2,11 @@
 /* trace.c - see trace.h. */
 #include "trace.h"
 
-#include "atom.h"
-#include "mode.h"
+#include "base/atom.h"
+#include "glock/base/mode.h"
 /* The probes here have words that a tracer counts itself in; see glock__traced(). */
 #define _SDT_HAS_SEMAPHORES 1
-#include "probes.h"
+#include "glock/base/probes.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #ifndef GLOCK__TRACE_H
 #define GLOCK__TRACE_H
 
-#include "dump.h"
+#include "glock/stats/dump.h"
 
 enum glock__event_name {
 	GLOCK__EV_STATE_CHANGE,

@@ -6,7 +6,7 @@
  * its result was read; such a request is made again after a while, as GFS2 does.
  */
 #include "dlm_impl.h"
-#include "outside.h"
+#include "lockman/local/node_file.h"
 
 #include <assert.h>
 #include <errno.h>

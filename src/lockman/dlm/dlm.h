@@ -11,7 +11,7 @@
 #ifndef GLOCK_LOCKMAN_DLM_H
 #define GLOCK_LOCKMAN_DLM_H
 
-#include "lockman.h"
+#include "lockman/lockman.h"
 
 #define GLOCK__DLM_VALUE_LEN 24 /* of a value block: the program's */
 

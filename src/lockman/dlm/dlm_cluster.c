@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dlm_cluster.c - see dlm_cluster.h. */
 #include "dlm_cluster.h"
-#include "kernel_file.h"
+#include "base/kernel_file.h"
 
 #include <dirent.h>
 #include <errno.h>

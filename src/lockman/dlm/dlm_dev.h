@@ -16,7 +16,7 @@
 #ifndef GLOCK_LOCKMAN_DLM_DEV_H
 #define GLOCK_LOCKMAN_DLM_DEV_H
 
-#include "table.h"
+#include "lockman/table/table.h"
 
 struct glock__dlm_dev {
 	const struct glock__libdlm *lib;

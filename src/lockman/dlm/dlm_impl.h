@@ -32,7 +32,7 @@
 #include "dlm.h"
 #include "dlm_cluster.h"
 #include "dlm_dev.h"
-#include "latch.h"
+#include "base/latch.h"
 
 #include <pthread.h>
 

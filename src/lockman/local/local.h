@@ -9,7 +9,7 @@
 #ifndef GLOCK_LOCKMAN_LOCAL_H
 #define GLOCK_LOCKMAN_LOCAL_H
 
-#include "lockman.h"
+#include "lockman/lockman.h"
 
 #include <sys/types.h>
 

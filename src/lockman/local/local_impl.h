@@ -35,10 +35,10 @@
 #ifndef GLOCK_LOCKMAN_LOCAL_IMPL_H
 #define GLOCK_LOCKMAN_LOCAL_IMPL_H
 
-#include "atom.h"
-#include "latch.h"
+#include "base/atom.h"
+#include "base/latch.h"
 #include "local.h"
-#include "lockman.h"
+#include "lockman/lockman.h"
 
 #include <assert.h>
 #include <pthread.h>

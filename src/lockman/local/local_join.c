@@ -14,7 +14,7 @@
  */
 #include "local_impl.h"
 
-#include "proc.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

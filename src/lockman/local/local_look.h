@@ -10,7 +10,7 @@
 #define GLOCK_LOCKMAN_LOCAL_LOOK_H
 
 #include "local.h"
-#include "outside.h"
+#include "node_file.h"
 
 struct glock__local_space {
 	char name[GLOCK__LOCAL_NAME_MAX + 1];

@@ -12,8 +12,8 @@
  */
 #include "local_impl.h"
 
-#include "cpu.h"
-#include "sanitizer.h"
+#include "base/cpu.h"
+#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <signal.h>

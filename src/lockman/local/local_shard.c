@@ -9,7 +9,7 @@
  */
 #include "local_impl.h"
 
-#include "sanitizer.h"
+#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* outside.c - see outside.h. */
-#include "outside.h"
+#include "node_file.h"
 #include "local_impl.h"
 
 #include <dirent.h>

@@ -6,7 +6,7 @@
  * that nobody ever asks for its locks. Value blocks live in the lock itself, with no value
  * until one is written.
  */
-#include "impl.h"
+#include "none.h"
 
 #include <stdlib.h>
 

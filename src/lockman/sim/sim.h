@@ -17,7 +17,7 @@
 #ifndef GLOCK_LOCKMAN_SIM_H
 #define GLOCK_LOCKMAN_SIM_H
 
-#include "lockman.h"
+#include "lockman/lockman.h"
 
 struct glock__sim;
 

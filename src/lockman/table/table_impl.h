@@ -28,7 +28,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "atom.h"
+#include "base/atom.h"
 #include "table.h"
 
 /*

@@ -5,7 +5,7 @@
 #ifndef O2TOP_ADVICE_H
 #define O2TOP_ADVICE_H
 
-#include "rank.h"
+#include "o2top/rank/rank.h"
 
 enum { ADVICE_MAX = 512 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "conditions.h"
 
-#include "sources/scan.h"
+#include "o2top/base/scan.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef O2TOP_CONDITIONS_H
 #define O2TOP_CONDITIONS_H
 
-#include "model.h"
+#include "o2top/model/model.h"
 
 /* Reads them for the model's last sample: its banners, and which spaces are recovering. */
 void conditions_read(struct model *m, struct collector *c, const struct sample *sample);

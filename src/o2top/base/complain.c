@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "complain.h"
 
-#include "views/units.h"
+#include "units.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * By digits, the lowest first. Digits that are the same in all keys cost nothing, so that inode
  * numbers take two or three turns of at most six.
  */
-#include "keyed.h"
+#include "radix_sort.h"
 
 #include <errno.h>
 

@@ -9,7 +9,7 @@
  */
 #include "engine.h"
 
-#include "clock.h"
+#include "o2top/base/clock.h"
 #include "times.h"
 #include "watch.h"
 

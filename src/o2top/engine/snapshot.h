@@ -9,7 +9,7 @@
 #ifndef O2TOP_SNAPSHOT_H
 #define O2TOP_SNAPSHOT_H
 
-#include "rank.h"
+#include "o2top/rank/rank.h"
 
 /* Processes at one member's Lock. */
 struct span {

@@ -5,7 +5,7 @@
 #ifndef O2TOP_TIMES_H
 #define O2TOP_TIMES_H
 
-#include "collect/collect.h"
+#include "o2top/collect/collect.h"
 
 /*
  * "06:07", "06:07:30", "2026-11-20", "2026-11-20 06:07:30" or "@SECONDS", local time; a time of day is

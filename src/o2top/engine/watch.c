@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "watch.h"
 
-#include "conditions.h"
-#include "waits.h"
+#include "o2top/advice/conditions.h"
+#include "o2top/rank/waits.h"
 
 int watch_sample(struct watch *w, const struct sample *sample)
 {

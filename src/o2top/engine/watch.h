@@ -6,7 +6,7 @@
 #ifndef O2TOP_WATCH_H
 #define O2TOP_WATCH_H
 
-#include "paths.h"
+#include "o2top/rank/paths.h"
 
 struct watch {
 	struct model *model;

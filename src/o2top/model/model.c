@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "model.h"
 
-#include "model_parts.h"
-#include "sources/source.h"
-#include "waits.h"
+#include "model_impl.h"
+#include "source.h"
+#include "o2top/rank/waits.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -10,9 +10,9 @@
 #ifndef O2TOP_MODEL_H
 #define O2TOP_MODEL_H
 
-#include "banners.h"
-#include "called.h"
-#include "collect/collect.h"
+#include "o2top/base/banners.h"
+#include "object_names.h"
+#include "o2top/collect/collect.h"
 #include "table.h"
 
 struct source;

@@ -2,8 +2,8 @@
 /*
  * A node's time is counted by its own clocks; what they do that clocks should not is told.
  */
-#include "model_parts.h"
-#include "sources/source.h"
+#include "model_impl.h"
+#include "source.h"
 
 #include <errno.h>
 #include <stdlib.h>

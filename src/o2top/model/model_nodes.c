@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "model_parts.h"
-#include "sources/source.h"
+#include "model_impl.h"
+#include "source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "called.h"
+#include "object_names.h"
 
 #include <errno.h>
 #include <stdlib.h>

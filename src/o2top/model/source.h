@@ -7,8 +7,8 @@
 #ifndef O2TOP_SOURCE_H
 #define O2TOP_SOURCE_H
 
-#include "../collect/collect.h"
-#include "../model.h"
+#include "o2top/collect/collect.h"
+#include "model.h"
 
 /* A source reads one lock space of one node in one sample. */
 struct take {

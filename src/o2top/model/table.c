@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "table.h"
 
-#include "grow.h"
+#include "o2top/base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>

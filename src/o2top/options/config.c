@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "collect/input.h"
+#include "o2top/collect/input.h"
 
 #include <errno.h>
 #include <stdio.h>

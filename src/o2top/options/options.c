@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
-#include "collect/agent.h"
+#include "o2top/collect/remote/agent.h"
 #include "help.h"
-#include "options_parts.h"
+#include "options_impl.h"
 #include "version.h"
-#include "views/tui.h"
-#include "views/units.h"
+#include "o2top/views/screen/tui.h"
+#include "o2top/base/units.h"
 
 #include <errno.h>
 #include <langinfo.h>

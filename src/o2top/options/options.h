@@ -5,12 +5,12 @@
 #ifndef O2TOP_OPTIONS_H
 #define O2TOP_OPTIONS_H
 
-#include "collect/collect.h"
+#include "o2top/collect/collect.h"
 #include "config.h"
-#include "paths.h"
-#include "rank.h"
-#include "views/check.h"
-#include "views/view.h"
+#include "o2top/rank/paths.h"
+#include "o2top/rank/rank.h"
+#include "o2top/views/check.h"
+#include "o2top/views/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /*
  * The configuration file: its names are those of long options.
  */
-#include "options_parts.h"
+#include "options_impl.h"
 
 #include <stdio.h>
 #include <string.h>

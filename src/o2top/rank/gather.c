@@ -6,7 +6,7 @@
 #include "gather.h"
 
 #include "dentry.h"
-#include "keyed.h"
+#include "o2top/base/radix_sort.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "names.h"
 
-#include "collect/input.h"
-#include "grow.h"
-#include "sources/scan.h"
+#include "o2top/collect/input.h"
+#include "o2top/base/grow.h"
+#include "o2top/base/scan.h"
 
 #include <errno.h>
 #include <stdbool.h>

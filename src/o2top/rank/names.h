@@ -5,7 +5,7 @@
 #ifndef O2TOP_NAMES_H
 #define O2TOP_NAMES_H
 
-#include "problems.h"
+#include "o2top/base/problems.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "paths.h"
 
-#include "collect/paths_find.h"
+#include "o2top/collect/machine/paths_find.h"
 #include "dentry.h"
-#include "sources/gfs2_line.h"
-#include "sources/scan.h"
+#include "o2top/sources/gfs2_line.h"
+#include "o2top/base/scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "dentry.h"
 #include "describe.h"
 #include "gather.h"
-#include "keyed.h"
+#include "o2top/base/radix_sort.h"
 #include "waits.h"
 
 #include <errno.h>

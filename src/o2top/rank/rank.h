@@ -9,9 +9,9 @@
 #ifndef O2TOP_RANK_H
 #define O2TOP_RANK_H
 
-#include "model.h"
+#include "o2top/model/model.h"
 #include "names.h"
-#include "sources/source.h"
+#include "o2top/model/source.h"
 
 enum { TREND_MAX = TRAIL_SHOTS };
 

@@ -9,10 +9,10 @@
 #include "waits.h"
 
 #include "rank.h"
-#include "sources/gfs2_line.h"
-#include "sources/ocfs2_line.h"
-#include "sources/ocfs2_wait.h"
-#include "views/units.h"
+#include "o2top/sources/gfs2_line.h"
+#include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/ocfs2_wait.h"
+#include "o2top/base/units.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #ifndef O2TOP_WAITS_H
 #define O2TOP_WAITS_H
 
-#include "model.h"
+#include "o2top/model/model.h"
 
 struct row;
 

@@ -4,11 +4,11 @@
  * nodes of the model: a node says its own number (configfs, dlm_state); else two dumps that show the
  * two ends of one lock tell; else, where one node and one number are left, they belong together.
  */
-#include "collect/tree.h"
-#include "sources/dlm_line.h"
-#include "sources/o2dlm_line.h"
-#include "sources/source.h"
-#include "waits.h"
+#include "o2top/collect/machine/tree.h"
+#include "dlm_line.h"
+#include "o2dlm_line.h"
+#include "o2top/model/source.h"
+#include "o2top/rank/waits.h"
 
 #include <errno.h>
 #include <stdio.h>

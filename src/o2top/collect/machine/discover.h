@@ -6,7 +6,7 @@
 #ifndef O2TOP_DISCOVER_H
 #define O2TOP_DISCOVER_H
 
-#include "input.h"
+#include "o2top/collect/input.h"
 
 #include <stddef.h>
 

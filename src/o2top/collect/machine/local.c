@@ -7,12 +7,12 @@
  * the size of the first read changes from sample to sample, and a Lock keeps its Shot over the
  * samples that miss it.
  */
-#include "collect.h"
+#include "o2top/collect/collect.h"
 
-#include "../caps.h"
-#include "../clock.h"
-#include "here.h"
-#include "kinds.h"
+#include "o2top/base/caps.h"
+#include "o2top/base/clock.h"
+#include "this_machine.h"
+#include "o2top/collect/kinds.h"
 #include "mounts.h"
 #include "paths_find.h"
 #include "processes.h"

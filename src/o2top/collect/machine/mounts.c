@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mounts.h"
 
-#include "../sources/scan.h"
+#include "o2top/base/scan.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #ifndef O2TOP_MOUNTS_H
 #define O2TOP_MOUNTS_H
 
-#include "collect.h"
+#include "o2top/collect/collect.h"
 
 struct mount {
 	enum fs_kind fs;

@@ -16,7 +16,7 @@
 #ifndef O2TOP_PATHS_FIND_H
 #define O2TOP_PATHS_FIND_H
 
-#include "lines.h"
+#include "o2top/collect/lines.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -7,9 +7,9 @@
  */
 #include "paths_impl.h"
 
-#include "../caps.h"
-#include "../clock.h"
-#include "here.h"
+#include "o2top/base/caps.h"
+#include "o2top/base/clock.h"
+#include "this_machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  */
 #include "paths_impl.h"
 
-#include "../clock.h"
+#include "o2top/base/clock.h"
 #include "mounts.h"
 
 #include <dirent.h>

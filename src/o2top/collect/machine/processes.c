@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "processes.h"
 
-#include "../clock.h"
-#include "../grow.h"
+#include "o2top/base/clock.h"
+#include "o2top/base/grow.h"
 
-#include "flags.h"
-#include "mode.h"
-#include "survey.h"
+#include "glock/base/flags.h"
+#include "glock/base/mode.h"
+#include "peek/find_spaces.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #ifndef O2TOP_PROCESSES_H
 #define O2TOP_PROCESSES_H
 
-#include "collect.h"
+#include "o2top/collect/collect.h"
 
 struct processes;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "here.h"
+#include "this_machine.h"
 
-#include "parcel.h"
+#include "o2top/collect/parcel.h"
 
 #include <ctype.h>
 #include <dirent.h>

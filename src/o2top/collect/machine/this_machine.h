@@ -7,7 +7,7 @@
 #ifndef O2TOP_HERE_H
 #define O2TOP_HERE_H
 
-#include "lines.h"
+#include "o2top/collect/lines.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tracing.h"
 
-#include "here.h"
-#include "kernel_file.h"
+#include "this_machine.h"
+#include "base/kernel_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

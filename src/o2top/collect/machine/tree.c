@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree.h"
 
-#include "../grow.h"
-#include "../sources/scan.h"
-#include "kinds.h"
+#include "o2top/base/grow.h"
+#include "o2top/base/scan.h"
+#include "o2top/collect/kinds.h"
 
 #include <dirent.h>
 #include <errno.h>

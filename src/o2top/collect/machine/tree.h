@@ -10,7 +10,7 @@
 #ifndef O2TOP_TREE_H
 #define O2TOP_TREE_H
 
-#include "collect.h"
+#include "o2top/collect/collect.h"
 
 #include <limits.h>
 

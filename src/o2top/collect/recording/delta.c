@@ -6,7 +6,7 @@
  */
 #include "delta_parts.h"
 
-#include "../grow.h"
+#include "o2top/base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #ifndef O2TOP_DELTA_H
 #define O2TOP_DELTA_H
 
-#include "pack.h"
+#include "o2top/collect/pack.h"
 
 struct unit;
 

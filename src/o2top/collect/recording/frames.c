@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "frames.h"
 
-#include "../grow.h"
+#include "o2top/base/grow.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,8 +13,8 @@
 #ifndef O2TOP_FRAMES_H
 #define O2TOP_FRAMES_H
 
-#include "../problems.h"
-#include "pack.h"
+#include "o2top/base/problems.h"
+#include "o2top/collect/pack.h"
 
 #include <sys/types.h>
 

@@ -8,11 +8,11 @@
  */
 #include "record.h"
 
-#include "../grow.h"
-#include "../model.h"
+#include "o2top/base/grow.h"
+#include "o2top/model/model.h"
 #include "delta.h"
 #include "frames.h"
-#include "kinds.h"
+#include "o2top/collect/kinds.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 #ifndef O2TOP_RECORD_H
 #define O2TOP_RECORD_H
 
-#include "collect.h"
+#include "o2top/collect/collect.h"
 
 /*
  * A collector around another one, which it takes over: all that is read of a sample is appended to a

@@ -4,8 +4,8 @@
  * node to look at or to compare. Only the files that o2top knows are opened; whatever else lies
  * there is not.
  */
-#include "collect.h"
-#include "tree.h"
+#include "o2top/collect/collect.h"
+#include "o2top/collect/machine/tree.h"
 
 #include <errno.h>
 #include <stdio.h>

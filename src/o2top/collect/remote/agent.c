@@ -6,13 +6,13 @@
  */
 #include "agent.h"
 
-#include "../caps.h"
-#include "../clock.h"
-#include "here.h"
-#include "parcel.h"
-#include "paths_find.h"
+#include "o2top/base/caps.h"
+#include "o2top/base/clock.h"
+#include "o2top/collect/machine/this_machine.h"
+#include "o2top/collect/parcel.h"
+#include "o2top/collect/machine/paths_find.h"
 #include "processes_far.h"
-#include "tracing.h"
+#include "o2top/collect/machine/tracing.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,8 +5,8 @@
  */
 #include "cluster_impl.h"
 
-#include "../clock.h"
-#include "../shot.h"
+#include "o2top/base/clock.h"
+#include "o2top/model/shot.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef O2TOP_CLUSTER_H
 #define O2TOP_CLUSTER_H
 
-#include "collect.h"
+#include "o2top/collect/collect.h"
 #include "connection.h"
 
 struct cluster_options {

@@ -5,9 +5,9 @@
  */
 #include "cluster_impl.h"
 
-#include "../shot.h"
-#include "mounts.h"
-#include "tree.h"
+#include "o2top/model/shot.h"
+#include "o2top/collect/machine/mounts.h"
+#include "o2top/collect/machine/tree.h"
 
 #include <errno.h>
 #include <stdarg.h>

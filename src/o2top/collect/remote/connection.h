@@ -9,7 +9,7 @@
 #ifndef O2TOP_CONNECTION_H
 #define O2TOP_CONNECTION_H
 
-#include "parcel.h"
+#include "o2top/collect/parcel.h"
 
 #include <poll.h>
 #include <sys/types.h>

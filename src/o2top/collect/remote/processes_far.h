@@ -13,8 +13,8 @@
 #ifndef O2TOP_PROCESSES_FAR_H
 #define O2TOP_PROCESSES_FAR_H
 
-#include "parcel.h"
-#include "processes.h"
+#include "o2top/collect/parcel.h"
+#include "o2top/collect/machine/processes.h"
 
 /* The agent: gives each of them to `tell`. 0 or negative errno. */
 typedef void processes_tell_fn(void *arg, const char *key, const struct buffer *text);

@@ -5,7 +5,7 @@
  */
 #include "tui.h"
 
-#include "../ending.h"
+#include "o2top/base/ending.h"
 
 #include <curses.h>
 #include <errno.h>

@@ -19,10 +19,10 @@
 #ifndef O2TOP_TUI_H
 #define O2TOP_TUI_H
 
-#include "../engine.h"
-#include "colours.h"
-#include "directories.h"
-#include "view.h"
+#include "o2top/engine/engine.h"
+#include "o2top/views/colours.h"
+#include "o2top/views/directories.h"
+#include "o2top/views/view.h"
 
 struct tui_setup {
 	struct engine_setup engine;

@@ -4,7 +4,7 @@
  */
 #include "tui.h"
 
-#include "units.h"
+#include "o2top/base/units.h"
 
 #include <stdio.h>
 #include <string.h>

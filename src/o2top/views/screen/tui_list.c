@@ -5,9 +5,9 @@
  */
 #include "tui.h"
 
-#include "../advice.h"
-#include "../grow.h"
-#include "units.h"
+#include "o2top/advice/advice.h"
+#include "o2top/base/grow.h"
+#include "o2top/base/units.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
  */
 #include "tui.h"
 
-#include "../times.h"
-#include "units.h"
+#include "o2top/engine/times.h"
+#include "o2top/base/units.h"
 
 #include <curses.h>
 #include <stdio.h>

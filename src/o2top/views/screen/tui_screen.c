@@ -9,7 +9,7 @@
  */
 #include "tui.h"
 
-#include "units.h"
+#include "o2top/base/units.h"
 
 #include <curses.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  */
 #include "tui.h"
 
-#include "../keyed.h"
+#include "o2top/base/radix_sort.h"
 
 #include <dirent.h>
 #include <endian.h>
