@@ -2,6 +2,7 @@
 /*
  * space.c - lock spaces: open, close. withdraw.c ends them in other ways.
  */
+#include "base/version.h"
 #include "lockman/dlm/dlm.h"
 #include "glock/request/fast.h"
 #include "lockman/local/local.h"
@@ -400,6 +401,8 @@ void glock__space_kill(struct glock_space *space)
 }
 
 /* ---- versions ---- */
+
+static_assert(GLOCK_VERSION == GLOCK__VERSION_NUMBER, "glock.h and meson.build name one version");
 
 unsigned int glock_version(void)
 {
