@@ -6,7 +6,6 @@
 #include "frames.h"
 
 #include "o2top/options/options_impl.h"
-#include "o2top/rank/rank.h"
 #include "o2top/views/screen/tui.h"
 
 #include <ctype.h>
