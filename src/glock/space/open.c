@@ -4,6 +4,7 @@
  */
 #include "open.h"
 
+#include "base/version.h"
 #include "glock/base/probes.h"
 #include "glock/core/log.h"
 #include "glock/publish/publish.h"
@@ -391,6 +392,8 @@ void glock__space_kill(struct glock_space *space)
 }
 
 /* ---- versions ---- */
+
+static_assert(GLOCK_VERSION == GLOCK__VERSION_NUMBER, "glock.h and meson.build name one version");
 
 unsigned int glock_version(void)
 {
