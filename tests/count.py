@@ -4,6 +4,7 @@
 usage: count.py failed BUILD_DIR           prints the names of the programs that failed, one a line
        count.py count BUILD_DIR STATUS     prints "PASSED FAILED"; STATUS is the exit status of meson test
        count.py report BUILD_DIR           prints the output of each program that failed at the first try
+       count.py named BUILD_DIR NAME       prints the tests of suite NAME, or else those whose names begin with NAME
        count.py skipped BUILD_DIR          prints a line for each skipped test: name, tab, reason
        count.py join                       reads such lines of all builds, prints them as one line
 
@@ -152,9 +153,14 @@ def tests(program):
     return Tests(passed, failed, skipped)
 
 
+def first_runs(build):
+    """Both lanes of ./run: the tests that mostly wait have a log of their own."""
+    return programs(build, "testlog") | programs(build, "waits")
+
+
 def last_runs(build):
     again = {name: one for name, one in programs(build, "again").items() if one["result"] != "SKIP"}
-    return {name: tests(program) for name, program in (programs(build, "testlog") | again).items()}
+    return {name: tests(program) for name, program in (first_runs(build) | again).items()}
 
 
 # ---- commands
@@ -165,14 +171,14 @@ def count(build, status):
 
 
 def failed_programs(build):
-    for name, program in programs(build, "testlog").items():
+    for name, program in first_runs(build).items():
         if has_failed(program):
             print(name)
 
 
 def report(build):
     again = programs(build, "again")
-    for name, program in programs(build, "testlog").items():
+    for name, program in first_runs(build).items():
         if not has_failed(program):
             continue
         then = "not tried again" if name not in again else \
@@ -183,6 +189,19 @@ def report(build):
         told = [line for line in told if not re.match(r"ok \d+|\d+\.\.\d+", line)]
         for line in told[-SAID:] + program.get("stderr", "").splitlines()[-SAID:]:
             print(f"   {line[:300]}")
+
+
+def named(build, name):
+    with open(f"{build}/meson-info/intro-tests.json", encoding="utf-8") as f:
+        known = json.load(f)
+    # meson prints and records a suite as "project:suite"
+    suites = {test["name"]: [suite.split(":")[-1] for suite in test["suite"]] for test in known}
+    found = [test for test in suites if name in suites[test]] or \
+        [test for test in suites if name == test] or [test for test in suites if name and test.startswith(name)]
+    if not found:
+        sys.exit(f"no suite and no test is called {name}; the suites are: " +
+                 " ".join(sorted({suite for each in suites.values() for suite in each})))
+    print(*found, sep="\n")
 
 
 def skipped_tests(build):
@@ -206,6 +225,8 @@ def main():
             failed_programs(build)
         case ["report", build]:
             report(build)
+        case ["named", build, name]:
+            named(build, name)
         case ["skipped", build]:
             skipped_tests(build)
         case ["join"]:
