@@ -11,9 +11,9 @@
  * of its like that the sample made and the bytes that the tables take. Built with --wrap for those
  * calls: what libc calls inside is not seen.
  */
-#include "collect/collect.h"
-#include "model.h"
-#include "sources/ocfs2_line.h"
+#include "o2top/collect/collect.h"
+#include "o2top/model/model.h"
+#include "o2top/sources/ocfs2_line.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * Prints lines of a name and a number: medians.
  */
 #include "glock.h"
-#include "survey.h"
+#include "peek/find_spaces.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #define GLOCK_CLI_H
 
 #include "glock.h"
-#include "survey.h"
+#include "peek/find_spaces.h"
 
 #include <stdbool.h>
 #include <stdint.h>

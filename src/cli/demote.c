@@ -5,7 +5,7 @@
  */
 #include "cli.h"
 
-#include "mode.h"
+#include "glock/base/mode.h"
 
 #include <errno.h>
 #include <getopt.h>

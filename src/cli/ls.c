@@ -4,7 +4,7 @@
  */
 #include "cli.h"
 
-#include "flags.h"
+#include "glock/base/flags.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * glock rm: removes lock spaces that nobody uses.
  */
 #include "cli.h"
-#include "dlm_dev.h"
+#include "lockman/dlm/dlm_dev.h"
 
 #include <errno.h>
 #include <getopt.h>

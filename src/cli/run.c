@@ -10,7 +10,7 @@
  */
 #include "cli.h"
 
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

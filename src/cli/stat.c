@@ -4,9 +4,9 @@
  */
 #include "cli.h"
 
-#include "flags.h"
-#include "mode.h"
-#include "type.h"
+#include "glock/base/flags.h"
+#include "glock/base/mode.h"
+#include "glock/base/type.h"
 
 #include <errno.h>
 #include <getopt.h>

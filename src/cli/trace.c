@@ -8,7 +8,7 @@
  */
 #include "cli.h"
 
-#include "trace.h"
+#include "glock/trace/trace.h"
 
 #include <errno.h>
 #include <getopt.h>

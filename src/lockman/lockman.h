@@ -25,7 +25,7 @@
 #ifndef GLOCK_LOCKMAN_LOCKMAN_H
 #define GLOCK_LOCKMAN_LOCKMAN_H
 
-#include "table.h"
+#include "lockman/table/table.h"
 
 #include <assert.h>
 #include <inttypes.h>

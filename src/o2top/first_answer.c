@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "first_answer.h"
 
-#include "ending.h"
+#include "o2top/base/ending.h"
 
 #include <poll.h>
 #include <stdio.h>

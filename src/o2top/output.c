@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "output.h"
 
-#include "complain.h"
-#include "ending.h"
+#include "o2top/base/complain.h"
+#include "o2top/base/ending.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef O2TOP_OUTPUT_H
 #define O2TOP_OUTPUT_H
 
-#include "options.h"
+#include "o2top/options/options.h"
 
 struct output {
 	const struct options *o;

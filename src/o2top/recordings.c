@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "recordings.h"
 
-#include "collect/record.h"
-#include "complain.h"
+#include "o2top/collect/recording/record.h"
+#include "o2top/base/complain.h"
 
 #include <errno.h>
 

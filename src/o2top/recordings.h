@@ -5,8 +5,8 @@
 #ifndef O2TOP_RECORDINGS_H
 #define O2TOP_RECORDINGS_H
 
-#include "options.h"
-#include "times.h"
+#include "o2top/options/options.h"
+#include "o2top/engine/times.h"
 
 /*
  * Opens the recording in one file, the one built in, or what --replay names: 0, negative errno, or 1

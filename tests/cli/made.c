@@ -2,7 +2,7 @@
 #include "made.h"
 
 #include "check.h"
-#include "flags.h"
+#include "glock/base/flags.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -4,9 +4,9 @@
  * their process is, and those of the dead go when somebody comes.
  */
 #include "check.h"
-#include "outside.h"
-#include "publish.h"
-#include "survey.h"
+#include "lockman/local/node_file.h"
+#include "glock/publish/publish.h"
+#include "peek/find_spaces.h"
 
 #include <dirent.h>
 #include <signal.h>

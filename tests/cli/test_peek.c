@@ -4,9 +4,9 @@
  * damaged or of somebody else is found out; the writer's places come and go.
  */
 #include "check.h"
-#include "flags.h"
+#include "glock/base/flags.h"
 #include "made.h"
-#include "mode.h"
+#include "glock/base/mode.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -13,7 +13,7 @@
  * is answered when the kernel has had nothing to say for a while. At the end of its input it
  * closes the lockspace, whose locks the kernel then gives back.
  */
-#include "dlm_dev.h"
+#include "lockman/dlm/dlm_dev.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,7 +9,7 @@
  *     libglock with that minimum hold time in ns, -1 none, 0 libglock's own. Prints: contend
  *     OPERATIONS P99, the latter of the waits, in ns.
  */
-#include "dlm_dev.h"
+#include "lockman/dlm/dlm_dev.h"
 
 #include <glock.h>
 

@@ -3,7 +3,7 @@
  * What of the lock manager dlm needs no cluster: what comes late finds nothing, and what is in a
  * value block.
  */
-#include "dlm_impl.h"
+#include "lockman/dlm/dlm_impl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * The lock manager dlm and libglock above it, on the DLM without a kernel of fake_dlm.c: several
  * spaces of this process are the nodes.
  */
-#include "dlm_impl.h"
+#include "lockman/dlm/dlm_impl.h"
 #include "fake_dlm.h"
 #include "glock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What corosync tells of members and quorum, and what follows of it. */
 #include "check.h"
-#include "dlm_quorum.h"
+#include "lockman/dlm/dlm_quorum.h"
 #include "fake_cmap.h"
 #include "fake_quorum.h"
 

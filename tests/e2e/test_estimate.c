@@ -8,8 +8,8 @@
  */
 #include "frames.h"
 
-#include "sources/gfs2_estimate.h"
-#include "sources/gfs2_line.h"
+#include "o2top/sources/gfs2_estimate.h"
+#include "o2top/sources/gfs2_line.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #ifndef O2TOP_FUZZ_H
 #define O2TOP_FUZZ_H
 
-#include "collect/input.h"
+#include "o2top/collect/input.h"
 
 #include <stdint.h>
 #include <stdio.h>

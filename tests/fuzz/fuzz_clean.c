@@ -5,7 +5,7 @@
  * the buffer's size.
  */
 #include "fuzz.h"
-#include "views/units.h"
+#include "o2top/base/units.h"
 
 #include <locale.h>
 #include <wchar.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* corosync.conf. */
-#include "collect/discover.h"
+#include "o2top/collect/machine/discover.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

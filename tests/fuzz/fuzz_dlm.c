@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of the DLM's dump: rsb and lkb, and what GFS2 calls its resources. */
 #include "fuzz.h"
-#include "sources/dlm_line.h"
+#include "o2top/sources/dlm_line.h"
 
 static char buf[1024];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs_state: the generation of an OCFS2 and its device. The first reader is inside its file. */
-#include "collect/mounts.h"
-#include "sources/ocfs2.c"
+#include "o2top/collect/machine/mounts.h"
+#include "o2top/sources/ocfs2.c"
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines in which a process of a libglock lock space is told of. */
 #include "fuzz.h"
-#include "sources/glock_line.h"
+#include "o2top/sources/glock_line.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

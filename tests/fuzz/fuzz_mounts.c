@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mountinfo: what is mounted where. */
-#include "collect/mounts.h"
+#include "o2top/collect/machine/mounts.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

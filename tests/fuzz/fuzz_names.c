@@ -4,7 +4,7 @@
  * found.
  */
 #include "fuzz.h"
-#include "names.h"
+#include "o2top/rank/names.h"
 
 static struct names *names;
 static size_t lines, found;

@@ -3,7 +3,7 @@
  * Names of OCFS2's locks: what is understood is what such a name can say, and can be printed again.
  */
 #include "fuzz.h"
-#include "sources/ocfs2_line.h"
+#include "o2top/sources/ocfs2_line.h"
 
 #include <strings.h>
 

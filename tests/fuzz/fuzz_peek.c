@@ -5,9 +5,9 @@
  * Whatever is read must be within what the reader promises, and text must be text.
  */
 #include "fuzz.h"
-#include "mode.h"
-#include "peek.h"
-#include "thread.h"
+#include "glock/base/mode.h"
+#include "peek/peek.h"
+#include "glock/publish/thread.h"
 
 static struct glock__segment_head whole_head(size_t size)
 {

@@ -10,13 +10,13 @@
  * I ids, C condition, P paths, R realtime and U uptime (both in microseconds). A node is in a sample when it has a file
  * there.
  */
-#include "collect/collect.h"
-#include "conditions.h"
+#include "o2top/collect/collect.h"
+#include "o2top/advice/conditions.h"
 #include "fuzz.h"
-#include "model.h"
-#include "rank.h"
-#include "views/view.h"
-#include "waits.h"
+#include "o2top/model/model.h"
+#include "o2top/rank/rank.h"
+#include "o2top/views/view.h"
+#include "o2top/rank/waits.h"
 
 #include <errno.h>
 #include <jansson.h>

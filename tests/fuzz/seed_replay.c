@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* seed_replay FOLDER FILE RAW: a recording in a folder as what fuzz_replay reads, both ways. */
-#include "collect/frames.h"
-#include "collect/record.h"
+#include "o2top/collect/recording/frames.h"
+#include "o2top/collect/recording/record.h"
 #include "fuzz.h"
-#include "model.h"
+#include "o2top/model/model.h"
 
 #include <fcntl.h>
 

@@ -4,7 +4,7 @@
 #define TESTS_GLOCK_FAST_SPACE_H
 
 #include "check.h"
-#include "fast.h"
+#include "glock/request/fast.h"
 
 #include <pthread.h>
 

@@ -10,7 +10,7 @@
 #define TESTS_GLOCK_RIG_H
 
 #include "check.h"
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #define RIG_MS 1000000ll
 

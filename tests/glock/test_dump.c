@@ -4,13 +4,13 @@
  * recordings is taken apart here and must come out of the library again, byte for byte. For the
  * format of 7.0 there are no recordings; its lines are written out.
  */
-#include "dump.h"
+#include "glock/stats/dump.h"
 
 #include "capture.h"
 #include "check.h"
 #include "glock.h"
-#include "mode.h"
-#include "type.h"
+#include "glock/base/mode.h"
+#include "glock/base/type.h"
 
 static char buf[1024];
 

@@ -3,7 +3,7 @@
  * Modes: every cell of the published tables. The tables are written out once more here, as text
  * in the documents' own layout, and compared cell by cell.
  */
-#include "mode.h"
+#include "glock/base/mode.h"
 
 #include "check.h"
 

@@ -2,7 +2,7 @@
 /* Each event fires its probe, with type and number first; seen through a stand-in for sys/sdt.h. */
 #include "check.h"
 
-#include "../../src/glock/trace.c" /* for the words that tracers count themselves in */
+#include "glock/trace/trace.c" /* for the words that tracers count themselves in */
 
 #include <sys/sdt.h>
 

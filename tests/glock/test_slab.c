@@ -2,7 +2,7 @@
 /* Objects by number: none twice, addresses that fit, published parts where they belong. */
 #include "check.h"
 
-#include "slab.h"
+#include "glock/core/slab.h"
 
 enum { SIZE = 96, PUBLISHED = 24, MANY = 20000, PIECES = 3 };
 

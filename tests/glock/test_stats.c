@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The estimators' arithmetic, what counts when, threads that change CPUs, the share of time. */
-#include "stats.h"
+#include "glock/stats/stats.h"
 
 #include "check.h"
 

@@ -12,11 +12,11 @@
  * since the kernel reads the clock, can be interrupted, and then writes the line; then this sample
  * is too long by as much as the next one is too short.
  */
-#include "stats.h"
+#include "glock/stats/stats.h"
 
 #include "capture.h"
 #include "check.h"
-#include "type.h"
+#include "glock/base/type.h"
 
 enum { EUNLOCKED = -65538, LATE_NS = 5000 };
 

@@ -3,12 +3,12 @@
  * Trace events: each line of a recorded trace is taken apart here and must come out of the library
  * again, byte for byte; and the ring, with several writers at once.
  */
-#include "trace.h"
+#include "glock/trace/trace.h"
 
 #include "capture.h"
 #include "check.h"
 #include "glock.h"
-#include "mode.h"
+#include "glock/base/mode.h"
 
 #include <pthread.h>
 

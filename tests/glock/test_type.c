@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Types: names, numbers, caches, modes, lock order; and what a change of mode does to a cache. */
-#include "type.h"
+#include "glock/base/type.h"
 
 #include "check.h"
-#include "mode.h"
+#include "glock/base/mode.h"
 
 static void type_names_and_caches(void **state)
 {

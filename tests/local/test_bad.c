@@ -7,8 +7,8 @@
 #include "actor.h"
 #include "glock.h"
 #include "inside.h"
-#include "local_look.h"
-#include "sanitizer.h"
+#include "lockman/local/local_look.h"
+#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>

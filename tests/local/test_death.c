@@ -5,7 +5,7 @@
  */
 #include "actor.h"
 #include "inside.h"
-#include "local_impl.h"
+#include "lockman/local/local_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>

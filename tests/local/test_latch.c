@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One thread at a time has a latch; who found it taken gets it, too, though it slept. */
-#include "latch.h"
+#include "base/latch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
  */
 #include "../glock/check.h"
 #include "glock.h"
-#include "local.h"
-#include "sanitizer.h"
+#include "lockman/local/local.h"
+#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <poll.h>

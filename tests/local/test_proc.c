@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernel says of a process, whatever name it gave itself. */
 #include "../glock/check.h"
-#include "proc.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <pthread.h>

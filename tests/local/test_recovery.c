@@ -4,7 +4,7 @@
  * that one dies, too, and that all who are kept waiting go on in the end.
  */
 #include "actor.h"
-#include "local_impl.h"
+#include "lockman/local/local_impl.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * The array of open requests and its index: added, found, answered in any order, against a list
  * that is searched from one end to the other.
  */
-#include "local_impl.h"
+#include "lockman/local/local_impl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

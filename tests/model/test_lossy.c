@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
-#include "sources/ocfs2_line.h"
+#include "o2top/model/model.h"
+#include "o2top/sources/ocfs2_line.h"
 
 enum { LOCKS = 1294, PAGE = 4096, LINE = 1024 };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table.h"
+#include "o2top/model/table.h"
 
 static struct lock_id id_of(uint32_t i)
 {

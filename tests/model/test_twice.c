@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
-#include "rank.h"
-#include "sources/ocfs2_line.h"
-#include "waits.h"
+#include "o2top/model/model.h"
+#include "o2top/rank/rank.h"
+#include "o2top/sources/ocfs2_line.h"
+#include "o2top/rank/waits.h"
 
 static atomic_uint reads;
 

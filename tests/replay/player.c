@@ -3,7 +3,7 @@
 #include "player.h"
 
 #include "check.h"
-#include "impl.h"
+#include "glock/core/internal.h"
 
 #include <stdarg.h>
 

@@ -2,7 +2,7 @@
 /* check.c - what must be so after every step of the simulated cluster. */
 #include "world_impl.h"
 
-#include "fast.h"
+#include "glock/request/fast.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 /* fate.c - what befalls the simulated nodes. */
 #include "world_impl.h"
 
-#include "thread.h"
+#include "glock/publish/thread.h"
 
 #include <string.h>
 

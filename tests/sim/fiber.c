@@ -8,7 +8,7 @@
  */
 #include "fiber.h"
 
-#include "sanitizer.h"
+#include "base/sanitizer.h"
 
 #include <setjmp.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 /* task.c - see task.h. */
 #include "task.h"
 
-#include "atom.h"
+#include "base/atom.h"
 #include "fiber.h"
-#include "thread.h"
+#include "glock/publish/thread.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -13,8 +13,8 @@
 #ifndef TESTS_SIM_TASK_H
 #define TESTS_SIM_TASK_H
 
-#include "self.h"
-#include "sim.h"
+#include "glock/base/tls.h"
+#include "lockman/sim/sim.h"
 
 enum { TASKS_MAX = 192 };
 

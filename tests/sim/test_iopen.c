@@ -9,8 +9,8 @@
  * back, since that one will do the same when he closes it. All this under the inode's glock, where
  * he looks first whether it is done already.
  */
-#include "impl.h"
-#include "sim.h"
+#include "glock/core/internal.h"
+#include "lockman/sim/sim.h"
 
 /* clang-format off */
 #include <setjmp.h>

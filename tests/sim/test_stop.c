@@ -4,8 +4,8 @@
  * asleep then: it ends all the same. Between two atomics nothing is seen by others.
  */
 #include "../glock/check.h"
-#include "impl.h"
-#include "sim.h"
+#include "glock/core/internal.h"
+#include "lockman/sim/sim.h"
 
 #include <setjmp.h>
 

@@ -6,10 +6,10 @@
  * The recordings lie unpacked in $O2TOP_CAPTURES, or else in tests/data/captures; a trace may be
  * packed with xz.
  */
-#include "collect/input.h"
-#include "sources/dlm_line.h"
-#include "sources/gfs2_line.h"
-#include "sources/ocfs2_line.h"
+#include "o2top/collect/input.h"
+#include "o2top/sources/dlm_line.h"
+#include "o2top/sources/gfs2_line.h"
+#include "o2top/sources/ocfs2_line.h"
 #include "unit.h"
 
 #include <ftw.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Small files: mountinfo, clocks, lists of names; lines out of streams; problems. */
-#include "collect/input.h"
-#include "collect/mounts.h"
-#include "collect/tree.h"
-#include "names.h"
-#include "problems.h"
+#include "o2top/collect/input.h"
+#include "o2top/collect/machine/mounts.h"
+#include "o2top/collect/machine/tree.h"
+#include "o2top/rank/names.h"
+#include "o2top/base/problems.h"
 #include "unit.h"
 
 #include <errno.h>

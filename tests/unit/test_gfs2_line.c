@@ -3,7 +3,7 @@
  * Lines of GFS2's debugfs files and of its trace event: what real kernels print, and what is
  * refused.
  */
-#include "sources/gfs2_line.h"
+#include "o2top/sources/gfs2_line.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * What comes over a connection: the same parcel however the bytes are cut, and text told by its
  * changes.
  */
-#include "collect/lines.h"
-#include "collect/parcel.h"
+#include "o2top/collect/lines.h"
+#include "o2top/collect/parcel.h"
 #include "unit.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #ifndef O2TOP_COLLECT_H
 #define O2TOP_COLLECT_H
 
-#include "../problems.h"
+#include "o2top/base/problems.h"
 #include "input.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lines.h"
 
-#include "../grow.h"
+#include "o2top/base/grow.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "parcel.h"
 
-#include "../sources/scan.h"
+#include "o2top/base/scan.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 #include "dlm_line.h"
 #include "ocfs2_line.h"
-#include "source.h"
+#include "o2top/model/source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,10 +11,10 @@
  * - The DLM's own stamps tell exactly when a wait began, and when one that was followed ended.
  * - Which nodes write and which read no counter tells; it is taken from the modes that were seen.
  */
-#include "../grow.h"
+#include "o2top/base/grow.h"
 #include "gfs2_estimate.h"
 #include "gfs2_line.h"
-#include "source.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * and -EAGAIN and -EDEADLK are waits too.
  */
 #include "gfs2_line.h"
-#include "scan.h"
-#include "source.h"
+#include "o2top/base/scan.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * it was granted.
  */
 #include "gfs2_line.h"
-#include "source.h"
+#include "o2top/model/source.h"
 
 #include <stdlib.h>
 

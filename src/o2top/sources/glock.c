@@ -14,9 +14,9 @@
  *
  * A line " P: PATH" of the program's is what the object is called.
  */
-#include "../grow.h"
+#include "o2top/base/grow.h"
 #include "glock_line.h"
-#include "source.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <stdio.h>

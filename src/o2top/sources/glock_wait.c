@@ -3,7 +3,7 @@
  * Who waits for whom among the processes of a libglock lock space: all of them say exactly who holds
  * and who waits, and since when.
  */
-#include "../rank.h"
+#include "o2top/rank/rank.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "o2dlm_line.h"
 
 #include "ocfs2_line.h"
-#include "scan.h"
+#include "o2top/base/scan.h"
 
 #include <string.h>
 

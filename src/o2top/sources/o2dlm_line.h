@@ -7,7 +7,7 @@
 #ifndef O2TOP_O2DLM_LINE_H
 #define O2TOP_O2DLM_LINE_H
 
-#include "../shot.h"
+#include "o2top/model/shot.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ocfs2_line.h"
 
-#include "scan.h"
+#include "o2top/base/scan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

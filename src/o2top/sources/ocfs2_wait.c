@@ -13,7 +13,7 @@
  */
 #include "ocfs2_wait.h"
 
-#include "../grow.h"
+#include "o2top/base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define O2TOP_OCFS2_WAIT_H
 
 #include "ocfs2_line.h"
-#include "source.h"
+#include "o2top/model/source.h"
 
 /* A Lock that may be waiting, until the DLM was asked and it is known whether the kernel counts. */
 struct ocfs2_pending {

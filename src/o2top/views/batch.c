@@ -5,10 +5,10 @@
  */
 #include "view.h"
 
-#include "../advice.h"
+#include "o2top/advice/advice.h"
 #include "colours.h"
 #include "directories.h"
-#include "units.h"
+#include "o2top/base/units.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include "units.h"
+#include "o2top/base/units.h"
 
 #include <stdlib.h>
 #include <string.h>

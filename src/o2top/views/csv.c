@@ -5,8 +5,8 @@
  */
 #include "view.h"
 
-#include "../advice.h"
-#include "units.h"
+#include "o2top/advice/advice.h"
+#include "o2top/base/units.h"
 
 #include <errno.h>
 #include <string.h>

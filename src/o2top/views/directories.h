@@ -6,7 +6,7 @@
 #ifndef O2TOP_DIRECTORIES_H
 #define O2TOP_DIRECTORIES_H
 
-#include "../rank.h"
+#include "o2top/rank/rank.h"
 
 struct directory {
 	char *path; /* "" for what has no path that is known */

@@ -5,7 +5,7 @@
  */
 #include "view.h"
 
-#include "../advice.h"
+#include "o2top/advice/advice.h"
 #include "directories.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
  */
 #include "view.h"
 
-#include "units.h"
+#include "o2top/base/units.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #ifndef O2TOP_VIEW_H
 #define O2TOP_VIEW_H
 
-#include "../rank.h"
+#include "o2top/rank/rank.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * knock.c - what other processes of this machine ask of this node: they write it into its segment and
+ * have the lock manager ring its bell.
+ *
+ * Whoever may write there may ask. Nothing that can be asked for does more than another node in the
+ * space could: that events are published, and that a glock is given up when its hold time is over and
+ * its holders are through.
+ */
+#include "glock/core/internal.h"
+
+#include "glock/publish/publish.h"
+
+#include <errno.h>
+
+static int demote(struct glock_space *space, const struct glock__segment_demote *d)
+{
+	struct glock *gl;
+	int err = -EINVAL;
+
+	if (d->to != GLOCK_UN && d->to != GLOCK_SH && d->to != GLOCK_DF)
+		return err;
+	err = glock__get_there(space, d->type, d->number, &gl);
+	if (err)
+		return err;
+	glock__demanded(gl, d->to);
+	glock_put(gl);
+	return 0;
+}
+
+static void answer(struct glock_space *space)
+{
+	struct glock__segment_demote *seen = &glock__publisher_head(space->publisher)->demote, d;
+	uint32_t before = atom_load32(&space->demote_answered), asked = atom_load32(&seen->asked);
+
+	if (asked == before || !atom_cas32(&space->demote_answered, &before, asked))
+		return; /* nothing new, or another thread is at it */
+	d = (struct glock__segment_demote){
+	    .number = atom_load64(&seen->number),
+	    .type = atom_load32(&seen->type),
+	    .to = atom_load32(&seen->to),
+	};
+	atom_store32((uint32_t *)&seen->error, (uint32_t)demote(space, &d));
+	atom_store32(&seen->answered, asked);
+}
+
+void glock__knocked(void *owner)
+{
+	struct glock_space *space = owner;
+
+	if (!space->publisher)
+		return;
+	glock__publish_traced(space);
+	answer(space);
+}

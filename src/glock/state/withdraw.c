@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * withdraw.c - a space that can be relied on no more: for good, until the lock manager is back, or for a
+ * pause.
+ */
+#include "glock/request/fast.h"
+#include "glock/publish/publish.h"
+
+#include <assert.h>
+
+static void lost(struct glock *gl, struct glock__holder *gh)
+{
+	atom_or32(&gh->state, GLOCK__H_LOST);
+	glock__op_lost(gl, gh);
+}
+
+static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
+{
+	(void)arg;
+	lost(gl, fh->gh);
+}
+
+/*
+ * Holders are told; nobody waits any more; the cache goes as soon as nobody holds it. What is asked
+ * for now may still be granted, but by nobody whose word counts.
+ */
+static void withdraw_one(struct glock *gl, void *comes_back)
+{
+	gl_take(gl);
+	if (comes_back && (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK))
+		gl->flags |= GLOCK__F_STALE;
+	glock__fast_close(gl);
+	glock__fast_each(gl, lost_fast, NULL);
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (gh_state(gh) & GLOCK__H_HOLDER)
+			lost(gl, gh);
+	}
+	if (gl->state != GLOCK_UN)
+		glock__request_demote(gl, GLOCK_UN, 0, false);
+	if (!FAULT(15))
+		glock__unfreeze(gl); /* nobody will tell us any more that recovery is over */
+	glock__run_queue(gl, true);
+	glock__drop(gl);
+}
+
+void glock_withdraw(struct glock_space *space)
+{
+	if (glock__check(space, "glock_withdraw"))
+		return;
+	atom_store8(&space->withdrawn, true);
+	if (atom_swap8(&space->withdraw_done, true))
+		return;
+	atom_store8(&space->blocked, false);
+	glock__log(space, "space %s is withdrawn", space->name);
+	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
+	glock__each(space, withdraw_one, NULL);
+	/* Now the others may have what was ours; what is still asked for is answered. */
+	space->lm->ops->leave(space->lm, true);
+}
+
+/*
+ * As to withdraw, but the lock manager goes on by itself, and comes back without any lock. A glock
+ * that was not at UN is stale until it is: with what it covers dropped, and its holders gone.
+ */
+void glock__lose(struct glock_space *space)
+{
+	if (atom_swap8(&space->lost, true))
+		return;
+	atom_store8(&space->blocked, false);
+	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
+	glock__each(space, withdraw_one, space);
+}
+
+void glock__back(struct glock_space *space)
+{
+	atom_store8(&space->lost, false);
+	if (!atom_load8(&space->withdraw_done))
+		glock__publish_state(space, 0);
+}
+
+/* Nobody comes any more who does not see that it is a pause; or whoever waited for its end. */
+static void pause_one(struct glock *gl, void *pause)
+{
+	gl_take(gl);
+	glock__fast_close(gl);
+	if (!pause && (gl->flags & GLOCK__F_DEMOTE || glock__first_waiter(gl)))
+		glock__work_queue(gl, glock__now(gl_space(gl)));
+	glock__drop(gl);
+}
+
+void glock__pause(struct glock_space *space, bool pause)
+{
+	if (atom_swap8(&space->paused, pause) != pause)
+		glock__each(space, pause_one, pause ? space : NULL);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which machines make up the cluster that this one is in, as far as it was told: o2cb's nodes in
+ * configfs, corosync's configuration, or the addresses that the DLM has.
+ */
+#ifndef O2TOP_DISCOVER_H
+#define O2TOP_DISCOVER_H
+
+#include "o2top/collect/input.h"
+
+#include <stddef.h>
+
+struct discovered {
+	char **names;
+	size_t n;
+};
+
+/* configfs and corosync_conf may be NULL for the usual places. 0 or -ENOMEM; none is not an error. */
+int discover_nodes(struct discovered *out, const char *configfs, const char *corosync_conf);
+/* The nodes of a corosync.conf: their names, or the first address of those that have none. */
+int discover_corosync(struct discovered *out, struct input *in);
+void discover_free(struct discovered *d);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inodes to paths on the machine that has them in its cache. It may ask the file system, which may
+ * hang: so it is done by a process of its own (paths_helper.c) that starts another one for each
+ * request, and kills it when that takes too long. They alone keep the capability that handles need.
+ *
+ * Safest first: files that are open (/proc/PID/fd, no file system is asked), handles of inodes that are
+ * cached (no lock is taken for those), and one look into the parent directory where it is known. Where
+ * a request says so, the whole file system is looked through (paths_walk.c). They also say which tasks
+ * sleep in lock code, as it takes the same to see those of other users.
+ *
+ * A request is "SPACE ITEM,ITEM... MOUNT_POINT", an item "INODE:GENERATION:PARENT:FLAGS". Items of one
+ * inode may say several parents; those without a flag tell of directories on the way up. An answer is
+ * lines "SPACE INODE GENERATION PATH", one for each name that is found.
+ */
+#ifndef O2TOP_PATHS_FIND_H
+#define O2TOP_PATHS_FIND_H
+
+#include "o2top/collect/lines.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum paths_flag {
+	PATHS_ASKED = 1,
+	PATHS_LINKS = 2, /* the inode has several names: all that can be found */
+	PATHS_FULL = 4,  /* look through the whole file system for it */
+};
+
+struct paths_finder {
+	pid_t pid;
+	int to, from;
+	unsigned due; /* answers to come */
+	struct buffer in;
+	bool gone;
+};
+
+extern const struct paths_finder paths_none;
+/* Starts it, before capabilities are given up. Where that fails nothing is found. */
+void paths_start(struct paths_finder *f);
+void paths_stop(struct paths_finder *f);
+/* False where nobody is there to ask, or does not listen. */
+bool paths_send(struct paths_finder *f, const char *request);
+/*
+ * Adds an answer to out: 1. 0 where none is complete within so many milliseconds; negative where none
+ * will come any more.
+ */
+int paths_receive(struct paths_finder *f, int ms, struct buffer *out);
+
+/* A request that is none for paths: the tasks that sleep, as here_tasks() has them. */
+#define PATHS_TASKS "tasks"
+
+/* How long a request may take; then who does it is killed. */
+enum { PATHS_FIND_MS = 3000 };
+
+#endif
