@@ -3,11 +3,11 @@
  * dlm_judge [-s SEED] [-n REQUESTS] [-f] AGENT... - the kernel's DLM judges our lock table.
  *
  * Each AGENT is a command that runs dlm_agent, on this machine or through ssh on a node; each is
- * one node of the table. Random sequences of requests go to the kernel and to src/lockman/table/table.c
- * in the same order, one at a time, and everything that is said of them has to agree: whether a
- * call is accepted, which locks are granted or refused and with what status, value blocks, and, as
- * a set, who is told that others wait. Where it does not, the sequence is made as short as
- * possible and printed.
+ * one node of the table. Random sequences of requests go to the kernel and to
+ * src/lockman/table/table.c in the same order, one at a time, and everything that is said of them
+ * has to agree: whether a call is accepted, which locks are granted or refused and with what
+ * status, value blocks, and, as a set, who is told that others wait. Where it does not, the
+ * sequence is made as short as possible and printed.
  *
  * With -f (agents on several machines) each request is followed by a fence: an NL lock, EXPEDITE,
  * on the same resource from the same agent. A node's messages to a resource's master arrive in
