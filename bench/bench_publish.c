@@ -66,7 +66,7 @@ static bool count(void *arg, const struct glock__peek_glock *gl)
 static void reader(void)
 {
 	for (;;) {
-		struct glock__survey s;
+		struct glock__find_spaces s;
 		size_t n = 0;
 
 		if (*reading == NOTHING) {
@@ -75,11 +75,11 @@ static void reader(void)
 		}
 		if (*reading == ONCE)
 			*reading = NOTHING;
-		glock__survey(&s, "bench");
+		glock__find_spaces(&s, "bench");
 		for (size_t i = 0; s.n && i < s.spaces[0].n_nodes; i++)
 			if (s.spaces[0].nodes[i].peek)
 				glock__peek_read(s.spaces[0].nodes[i].peek, count, &n, NULL);
-		glock__survey_free(&s);
+		glock__found_free(&s);
 	}
 }
 

@@ -28,10 +28,10 @@ static void do_breach(const char *op, struct glock *gl, struct glock_holder *gh)
 	breach.runs++;
 	breach.spinlock = gl_held(gl);
 	if (!breach.spinlock)
-		gl_take(gl);
+		gl_lock(gl);
 	breach.bit_lock = gl->flags & GLOCK__F_LOCK;
 	if (!breach.spinlock)
-		glock__drop(gl);
+		gl_unlock(gl);
 	if (breach.fn)
 		breach.fn(gl);
 }

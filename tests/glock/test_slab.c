@@ -21,7 +21,7 @@ static void *piece(struct glock__mem *mem, enum glock__area a, size_t size)
 	char *p = area + area_used;
 
 	(void)mem;
-	assert_int_equal(a, GLOCK__AREA_MORE);
+	assert_int_equal(a, GLOCK__AREA_BUSY_RECORDS);
 	if (pieces == PIECES)
 		return NULL;
 	pieces++;
@@ -35,7 +35,7 @@ static void begin(struct glock__slab *s, struct glock__mem *m)
 {
 	area = calloc(1, PIECES * GLOCK__CHUNK);
 	area_used = pieces = 0;
-	glock__slab_init(s, SIZE, PUBLISHED, GLOCK__AREA_MORE, m, &owner);
+	glock__slab_init(s, SIZE, PUBLISHED, GLOCK__AREA_BUSY_RECORDS, m, &owner);
 }
 
 static struct thing *get(struct glock__slab *s)

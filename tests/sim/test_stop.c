@@ -21,9 +21,9 @@ int glock__fault; /* the library is built with them */
 
 /* ---- in place of a scheduler ---- */
 
-struct glock__self *glock__self(void)
+struct glock__tls *glock__tls(void)
 {
-	static struct glock__self one;
+	static struct glock__tls one;
 
 	return &one;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * impl.h - a glock, a holder and a space from the inside.
+ * internal.h - a glock, a holder and a space from the inside.
  *
  * Locks
  *   gl->lock      "the spinlock": everything in a glock but its place in the hash table, in the
@@ -9,7 +9,7 @@
  *   GLOCK__F_LOCK "the bit lock": a state change, or a call of lock or unlock, is in flight. May
  *                 be held for as long as that takes. Nobody waits for it: who finds it set goes
  *                 away. Therefore who clears it must run the queue, or have it run; that is what
- *                 glock__clear_lock() sees to and glock__drop() asserts.
+ *                 glock__clear_lock() sees to and gl_unlock() asserts.
  *   space->lock   the hash table; which glocks exist.
  *   space->lru.lock, space->work.lock, space->order.lock   the lists of those names.
  *
@@ -55,7 +55,7 @@
 #define GLOCK__H_LOST (1u << 20)     /* the space was withdrawn while it held the lock */
 #define GLOCK__H_DIED (1u << 21)     /* who had it before died with it */
 #define GLOCK__H_FAST (1u << 22)     /* it stands in a slot of its thread, see fast.h */
-#define GLOCK__H_TOLD (1u << 23)     /* of H_DIED: the program knows that it has the lock */
+#define GLOCK__H_DEATH_REPORTED (1u << 23)     /* of H_DIED: the program knows that it has the lock */
 
 /* Of a holder's flags, besides GLOCK_: the program named the owner. */
 #define GLOCK__OWNED 0x80000000u
@@ -160,7 +160,7 @@ struct glock__busy {
 	struct glock__list holders;
 	struct glock__work work;
 	int64_t hold; /* the minimum hold time */
-	struct glock__more *more;
+	struct glock__busy_record *more;
 	struct glock__record *record;
 	struct glock *gl;
 	int64_t now;           /* see gl_now(); 0: not looked at yet */
@@ -177,7 +177,7 @@ struct glock__busy {
 	bool cancel;           /* cancel the request as soon as it is made */
 	bool in_call;          /* it is being made, and not in the statistics yet */
 	bool must_run;         /* the bit lock was cleared and the queue not run yet */
-	bool held_back;        /* recovery goes on, and RECOVER was let in: the others wait */
+	bool recover_first;        /* recovery goes on, and RECOVER was let in: the others wait */
 };
 
 /* ---- a glock's surroundings ---- */
@@ -230,21 +230,21 @@ GLOCK__INLINE struct glock__busy *glock__busy_of(const struct glock *gl)
 }
 
 /* The lock has just been taken. */
-GLOCK__INLINE void gl_taken(struct glock *gl)
+GLOCK__INLINE void gl_locked(struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	assert(!self->taken); /* never two at a time */
+	assert(!tls->deferred.locked); /* never two at a time */
 	if (!(gl->flags & GLOCK__F_BUSY))
 		glock__busy_attach(gl);
-	self->taken = gl;
-	self->busy = glock__busy_of(gl);
+	tls->deferred.locked = gl;
+	tls->deferred.busy = glock__busy_of(gl);
 }
 
-GLOCK__INLINE void gl_take(struct glock *gl)
+GLOCK__INLINE void gl_lock(struct glock *gl)
 {
 	glock__lock_take(&gl->lock);
-	gl_taken(gl);
+	gl_locked(gl);
 }
 
 /* A reference of the library's own, under gl->lock. */
@@ -260,36 +260,44 @@ GLOCK__INLINE void glock__unpin(struct glock *gl)
 	gl->pins--;
 }
 
-/* Publishes what has changed, and takes the busy part away if nothing is going on. */
-void glock__drop(struct glock *gl);
+void glock__unlock(struct glock *gl);
+void glock__unlock_for_call(struct glock *gl);
+/* Publishes the changes, detaches the busy part if nothing is pending, and drops the lock. */
+GLOCK__INLINE void gl_unlock(struct glock *gl)
+{
+	glock__unlock(gl);
+}
 /*
- * The same of one whose bit lock is held, for the call that makes a request: its word is closed, it keeps its
- * busy part, and holders queued until now are counted with the request.
+ * As gl_unlock(), for the call that makes a request. The caller has the bit lock, and the word is
+ * closed. The glock keeps its busy part, and the request counts the holders queued until now.
  */
-void glock__drop_for_call(struct glock *gl);
+GLOCK__INLINE void gl_unlock_for_call(struct glock *gl)
+{
+	glock__unlock_for_call(gl);
+}
 
-/* The busy part, as taken by gl_take(). Asked for all the time: not to be found anew each time. */
+/* The busy part, as taken by gl_lock(). Asked for all the time: not to be found anew each time. */
 GLOCK__INLINE struct glock__busy *gl_busy(const struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	assert(self->taken == gl && self->busy == glock__busy_of(gl));
+	assert(tls->deferred.locked == gl && tls->deferred.busy == glock__busy_of(gl));
 	(void)gl;
-	return self->busy;
+	return tls->deferred.busy;
 }
 
 /*
- * The time, under gl->lock, as taken by gl_take(): looked at once while the lock is held, which is
+ * The time, under gl->lock, as taken by gl_lock(): looked at once while the lock is held, which is
  * for instructions. What is done under it in one go is done at one time. A thread that is about the
  * glock's work (mine) goes on with that time until it sleeps, calls the program, or gets a reply.
  */
 GLOCK__INLINE void gl_now_is(struct glock *gl, int64_t now)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
 	gl_busy(gl)->now = now;
-	if (self->mine == gl)
-		self->moment = now;
+	if (tls->deferred.gl == gl)
+		tls->deferred.moment = now;
 }
 
 static inline int64_t gl_now_anew(struct glock *gl)
@@ -300,11 +308,11 @@ static inline int64_t gl_now_anew(struct glock *gl)
 
 GLOCK__INLINE int64_t gl_now(struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	int64_t now = gl_busy(gl)->now;
 
-	if (!now && self->mine == gl)
-		now = gl_busy(gl)->now = self->moment;
+	if (!now && tls->deferred.gl == gl)
+		now = gl_busy(gl)->now = tls->deferred.moment;
 	return now ? now : gl_now_anew(gl);
 }
 
@@ -360,7 +368,7 @@ void glock__work_run(struct glock *gl);
 /* Under gl->lock: true if the lock manager has to be told (ops->idle) that nobody uses it now. */
 bool glock__now_idle(struct glock *gl);
 /* What the lock manager has for this node, if it has anything. Not under any lock. */
-GLOCK__INLINE void glock__fetch(struct glock_space *space)
+GLOCK__INLINE void glock__poll(struct glock_space *space)
 {
 	if (glock__lm_due(space->lm))
 		space->lm->ops->poll(space->lm);
@@ -374,9 +382,9 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only);
 bool glock__promote(struct glock *gl, bool nonblock);
 
 /* The lock manager does not know of our lock any more, and what it covers is not ours. */
-GLOCK__INLINE bool glock__is_lost(const struct glock *gl)
+GLOCK__INLINE bool glock__lock_is_lost(const struct glock *gl)
 {
-	return glock__is_shut(gl_space(gl)) || gl->flags & GLOCK__F_STALE;
+	return glock__is_unusable(gl_space(gl)) || gl->flags & GLOCK__F_STALE;
 }
 
 /* ---- xmote.c: a change of state; gl->lock and the bit lock are held ---- */
@@ -387,7 +395,7 @@ void glock__xmote(struct glock *gl, enum glock_mode to);
 void glock__take_reply(struct glock *gl);
 /*
  * The usual miss, which the queue and its work would come to as well: nobody has the glock, nothing of it is
- * cached, and one wants it who has just been queued by a thread that does the work (mine.c). Drops and retakes
+ * cached, and one wants it who has just been queued by a thread that does the work (inline_work.c). Drops and retakes
  * the lock. False: it is another one, and nothing was done.
  */
 bool glock__miss(struct glock *gl, struct glock__holder *gh);
@@ -396,9 +404,9 @@ void glock__cancel_request(struct glock *gl);
 
 /* ---- withdraw.c: the lock manager loses the cluster, and is back ---- */
 
-void glock__lose(struct glock_space *space);
-void glock__back(struct glock_space *space);
-void glock__pause(struct glock_space *space, bool pause);
+void glock__cluster_lost(struct glock_space *space);
+void glock__cluster_back(struct glock_space *space);
+void glock__pause_grants(struct glock_space *space, bool pause);
 
 /* ---- reply.c ---- */
 
@@ -412,7 +420,7 @@ void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
 /* ---- reply.c; under gl->lock ---- */
 
 /* What this thread kept of it. */
-void glock__take_in(struct glock *gl);
+void glock__apply_deferred(struct glock *gl);
 /* A reply held back is looked at now. */
 GLOCK__COLD void glock__unfreeze(struct glock *gl);
 /* The answer to the open request is there; taken in by whoever does the glock's work. */
@@ -437,16 +445,16 @@ int glock__check_op(struct glock_space *space, const char *function);
 /* Whether it is running some space's work. */
 GLOCK__INLINE bool glock__in_work(void)
 {
-	return glock__self()->working;
+	return glock__tls()->id.working;
 }
 GLOCK__INLINE void glock__enter_work(void)
 {
-	glock__self()->working++;
+	glock__tls()->id.working++;
 }
 GLOCK__INLINE void glock__leave_work(void)
 {
-	assert(glock__self()->working);
-	glock__self()->working--;
+	assert(glock__tls()->id.working);
+	glock__tls()->id.working--;
 }
 
 /* These drop the lock while the operation runs; the bit lock is held. */
@@ -471,8 +479,8 @@ void glock__demote_done(struct glock *gl);
 /* Turns a demote whose hold time has ended into one that is due, or has the work look again. */
 void glock__demote_if_due(struct glock *gl);
 /* Another node wants it. */
-void glock__demand(struct glock *gl, enum glock_mode to);
-void glock__demanded(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
+void glock__hold_or_demote(struct glock *gl, enum glock_mode to);
+void glock__on_bast(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
 void glock__hold_shrink(struct glock *gl);
 GLOCK__COLD void glock__hold_grow(struct glock *gl);
 /* What it is at first. */
@@ -485,10 +493,10 @@ int64_t glock__type_hold_first(const struct glock_space *space, unsigned int typ
 int glock__not_owner(const struct glock__holder *gh);
 
 /* The program hears that it has the lock: it can ask whether somebody died with it. */
-GLOCK__INLINE void glock__told(struct glock__holder *gh)
+GLOCK__INLINE void glock__report_death(struct glock__holder *gh)
 {
 	if (gh_state(gh) & GLOCK__H_DIED)
-		atom_or32(&gh->state, GLOCK__H_TOLD);
+		atom_or32(&gh->state, GLOCK__H_DEATH_REPORTED);
 }
 
 /* Lets one go that the program never got to know of, be it granted: of a death nobody was told. */
@@ -583,28 +591,28 @@ GLOCK__INLINE void glock__holder_set(struct glock_space *space, struct glock__ho
 	glock__wake(space, word);
 }
 
-/* ---- mine.c ---- */
+/* ---- inline_work.c ---- */
 
 /*
  * From begin, if that returns true, until end: the calling thread runs this glock's work by itself
  * as soon as it can. Not under any lock.
  */
-bool glock__mine_begin(struct glock *gl);
+bool glock__inline_begin(struct glock *gl);
 /* What the lock manager has; what it says of this glock is kept until its lock is taken right after. */
-void glock__mine_fetch(struct glock *gl);
+void glock__inline_poll(struct glock *gl);
 /* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
 void glock__attend(struct glock_space *space, bool begin);
 /* Runs what was queued since; under gl->lock, which it drops and takes again. */
-void glock__mine_run(struct glock *gl);
-void glock__mine_finish(struct glock *gl);
-GLOCK__INLINE void glock__mine_end(struct glock *gl)
+void glock__inline_run(struct glock *gl);
+void glock__inline_finish(struct glock *gl);
+GLOCK__INLINE void glock__inline_end(struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	assert(self->mine == gl);
-	if (self->mine_queued || self->attends)
-		glock__mine_finish(gl);
-	self->mine = NULL;
+	assert(tls->deferred.gl == gl);
+	if (tls->deferred.queued || tls->deferred.polls)
+		glock__inline_finish(gl);
+	tls->deferred.gl = NULL;
 }
 /* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */
 int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline);
@@ -649,8 +657,8 @@ void glock__lru_unlink(struct glock *gl); /* off the list, before it is freed; u
 /* Gives back what is too much or too old; when to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
 
-/* knock.c: an event of lock managers. */
-void glock__knocked(void *owner);
+/* control.c: an event of lock managers. */
+void glock__on_control(void *owner);
 
 #include "glock/publish/publish_space.h"
 

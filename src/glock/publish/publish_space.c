@@ -117,7 +117,7 @@ void glock__publish_work(struct glock_space *space, const struct glock *gl, int6
  */
 static struct glock__thread *with_spare(struct glock_space *space)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 
 	return t && atom_load_ptr(&t->space) == space ? t : NULL;
 }

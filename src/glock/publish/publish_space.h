@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * publish_space.h - what a space and its glocks tell publish.h, which writes what others see of this node; nothing
- * where nobody can. The last part of impl.h, which includes it.
+ * where nobody can. The last part of internal.h, which includes it.
  */
 #ifndef GLOCK__PUBLISH_SPACE_H
 #define GLOCK__PUBLISH_SPACE_H

@@ -60,7 +60,7 @@ static bool may_open(struct glock *gl)
 	b = gl_busy(gl);
 	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)
 		return false;
-	if (glock__is_shut(space) || atom_load8(&space->closing) || glock__is_paused(space))
+	if (glock__is_unusable(space) || atom_load8(&space->closing) || glock__grants_paused(space))
 		return false;
 	return list_is_harmless(gl) || FAULT(22);
 }
@@ -206,7 +206,7 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 
 int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 
 	if (!glock__fast_is_mine(t, gh))
 		return glock__fast_dq_slow(gh);
@@ -218,15 +218,15 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 /* The word is closed, and one who stood in it has left. */
 static void left(struct glock *gl)
 {
-	gl_take(gl);
+	gl_lock(gl);
 	if (!FAULT(23))
 		glock__run_queue(gl, true);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 void glock__fast_refused(struct glock__holder *gh)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 	struct glock *gl = gh->gl;
 	uint64_t old;
 
@@ -240,7 +240,7 @@ void glock__fast_refused(struct glock__holder *gh)
 
 int glock__fast_rung(struct glock *gl)
 {
-	glock__fetch(gl_space(gl));
+	glock__poll(gl_space(gl));
 	return 0;
 }
 
@@ -267,11 +267,11 @@ int glock__fast_dq_slow(struct glock__holder *gh)
 		return glock__fast_dq(gl, gh);
 	if (!glock__slot_of_ended(space, gh))
 		return glock__not_owner(gh);
-	gl_take(gl);
+	gl_lock(gl);
 	glock__fast_close(gl);
 	atom_store32(&gh->state, 0);
 	atom_sub64(&gl->fast, glock__fast_one(gh));
 	glock__run_queue(gl, true);
-	glock__drop(gl);
+	gl_unlock(gl);
 	return 0;
 }

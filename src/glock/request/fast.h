@@ -109,13 +109,13 @@ enum glock__fast_result {
 /* The same, in any slot and whatever is there. */
 enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
 					    const char *where);
-GLOCK__APART int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh);
+GLOCK__NOINLINE int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh);
 /* It was not allowed: as if nothing had been. */
 void glock__fast_refused(struct glock__holder *gh);
 /* The holder has left the word, which is closed. */
-GLOCK__APART int glock__fast_dq_closed(struct glock__holder *gh);
+GLOCK__NOINLINE int glock__fast_dq_closed(struct glock__holder *gh);
 /* The lock manager has something for this node. */
-GLOCK__APART int glock__fast_rung(struct glock *gl);
+GLOCK__NOINLINE int glock__fast_rung(struct glock *gl);
 /* Lets go a holder in a slot when that is not simply the calling thread's. */
 int glock__fast_dq_slow(struct glock__holder *gh);
 
@@ -125,7 +125,7 @@ int glock__fast_dq_slow(struct glock__holder *gh);
  */
 static inline struct glock__thread *glock__fast_thread(const struct glock *gl)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 
 	return t && atom_load_ptr(&t->fast) == gl_space(gl) ? t : NULL;
 }
@@ -166,7 +166,7 @@ static inline bool glock__slot_says(const struct glock__thread *t, unsigned int 
 
 static inline void glock__slot_write(struct glock__thread *t, struct glock__thread_record *r,
 				     unsigned int slot, struct glock *gl, struct glock__holder *gh,
-				     const struct glock__site *site)
+				     const struct glock__call_site *site)
 {
 	t->slots[slot].mode = gh->mode;
 	t->slots[slot].where = site->where;
@@ -180,7 +180,7 @@ static inline void glock__slot_fill(struct glock__thread *t, struct glock__threa
 				    const char *where)
 {
 	if (!glock__slot_says(t, slot, gl, gh, where))
-		glock__slot_write(t, r, slot, gl, gh, glock__site_known(t, where));
+		glock__slot_write(t, r, slot, gl, gh, glock__call_site_known(t, where));
 }
 
 static inline void glock__slot_use(struct glock__thread *t, struct glock__thread_record *r,
@@ -216,7 +216,7 @@ static inline bool glock__fast_is_mine(const struct glock__thread *t,
  * chosen by the mode, the operation would wait for that to be read, which is a branch otherwise. Both
  * functions begin at the beginning of a line: as far away as a shared library is, that is 1 in 10.
  */
-#define AT_LINE __attribute__((aligned(64)))
+#define GLOCK__CACHELINE_ALIGNED __attribute__((aligned(64)))
 
 /* In that slot, which is filled; all slots that are in use then are given. */
 GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
@@ -244,15 +244,15 @@ GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
 GLOCK__INLINE enum glock__fast_result glock__fast_nq(struct glock *gl, struct glock__holder *gh,
 						     const char *where)
 {
-	struct glock__self *self = glock__self();
-	struct glock__thread *t = self->thread;
+	struct glock__tls *tls = glock__tls();
+	struct glock__thread *t = tls->fast.thread;
 	enum glock_mode mode = gh->mode;
 
 	if (!t || !atom_load_ptr(&t->fast))
 		return GLOCK__FAST_NOT;
 	if (__builtin_expect(t->used || !glock__slot_says(t, 0, gl, gh, where), 0))
 		return GLOCK__FAST_OTHER;
-	return glock__fast_nq_in(t, self->record, 0, 1, gl, gh, mode, where);
+	return glock__fast_nq_in(t, tls->fast.record, 0, 1, gl, gh, mode, where);
 }
 
 /* The same of a thread that holds nothing and last asked for something else. */
@@ -260,13 +260,13 @@ GLOCK__INLINE enum glock__fast_result
 glock__fast_nq_other(struct glock *gl, struct glock__holder *gh, const char *where)
 {
 	struct glock__thread *t = glock__fast_thread(gl);
-	struct glock__thread_record *r = glock__self()->record;
+	struct glock__thread_record *r = glock__tls()->fast.record;
 	enum glock_mode mode = gh->mode;
-	const struct glock__site *site;
+	const struct glock__call_site *site;
 
 	if (!t || (mode != GLOCK_SH && mode != GLOCK_EX))
 		return GLOCK__FAST_NOT;
-	site = glock__site_place(t, where);
+	site = glock__call_site_place(t, where);
 	if (t->used || site->where != where)
 		return GLOCK__FAST_MORE;
 	glock__slot_write(t, r, 0, gl, gh, site);
@@ -291,12 +291,12 @@ GLOCK__INLINE int glock__fast_leave(struct glock *gl, struct glock__holder *gh,
 GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, struct glock *gl,
 				    struct glock__holder *gh)
 {
-	struct glock__self *self = glock__self();
-	const uint32_t *bell = self->bell;
+	struct glock__tls *tls = glock__tls();
+	const uint32_t *bell = tls->fast.bell;
 
 	PROBE_QUEUE(gl->type, gl->number, gh->mode, 1);
 	atom_store32(&t->used, used);
-	atom_store32(&self->record->used, used);
+	atom_store32(&tls->fast.record->used, used);
 	if (__builtin_expect(gh->mode == GLOCK_SH, 1))
 		return glock__fast_leave(gl, gh, bell, GLOCK__FAST_SH);
 	return glock__fast_leave(gl, gh, bell, GLOCK__FAST_EX);
@@ -305,7 +305,7 @@ GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, stru
 /* A holder in a slot; most often the thread's only one. */
 GLOCK__INLINE int glock__fast_dq(struct glock *gl, struct glock__holder *gh)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 
 	if (__builtin_expect(t && t->used == 1 && t->slots[0].gl == gl && t->slots[0].gh == gh, 1))
 		return glock__fast_dq_of(t, 0, gl, gh);

@@ -71,9 +71,9 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY with EX");
 	if (gh->flags & GLOCK_PRIORITY &&
-	    (!gl_type(gl)->info.priority || !atom_load8(&space->blocked)))
+	    (!gl_type(gl)->info.priority || !atom_load8(&space->recovering)))
 		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
-	if (glock__is_shut(space))
+	if (glock__is_unusable(space))
 		return -EIO;
 	if (atom_load8(&space->closing))
 		return -ESHUTDOWN;
@@ -127,7 +127,7 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 
 GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *gh)
 {
-	const struct glock__thread *t = glock__self()->thread;
+	const struct glock__thread *t = glock__tls()->fast.thread;
 
 	/* Nobody here has or wants it by the queue, and this thread has nothing by its slots. */
 	if (glock__list_empty(&gl_busy(gl)->holders) && t && !t->used &&
@@ -180,7 +180,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
 	glock__publish_queued(gl, gh);
 	if (gh->flags & GLOCK_RECOVER && gl->flags & GLOCK__F_FROZEN) {
-		gl_busy(gl)->held_back = true;
+		gl_busy(gl)->recover_first = true;
 		glock__unfreeze(gl);
 	}
 	return 0;
@@ -211,13 +211,13 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
  */
 static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 {
-	gl_take(gl);
+	gl_lock(gl);
 	if (gh_state(gh) & GLOCK__H_HOLDER)
 		glock__fast_from_list(gl, gh);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
-GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -233,9 +233,9 @@ GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 	err = glock__order_check(gl, gh);
 	if (err)
 		return err;
-	glock__fetch(gl_space(gl));
-	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl);
-	gl_take(gl);
+	glock__poll(gl_space(gl));
+	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl);
+	gl_lock(gl);
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);
 	if (gh->flags & GLOCK_NOBLOCK)
@@ -248,25 +248,25 @@ GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 		else if (!glock__miss(gl, gh))
 			glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
 	}
-	if (mine && glock__self()->mine_queued)
-		glock__mine_run(gl);
+	if (mine && glock__tls()->deferred.queued)
+		glock__inline_run(gl);
 	granted = !err && gh_state(gh) & GLOCK__H_HOLDER;
 	if (granted)
 		glock__fast_from_list(gl, gh);
-	glock__drop(gl);
+	gl_unlock(gl);
 	if (mine && (err || glock_poll(pub)))
-		glock__mine_end(gl);
+		glock__inline_end(gl);
 	if (err) {
 		glock__order_forget(gl_space(gl), gh);
 		return err;
 	}
 	if (granted && !(gh->flags & GLOCK_ASYNC))
-		glock__told(gh);
+		glock__report_death(gh);
 	if (gh->flags & GLOCK_ASYNC || granted)
 		return 0;
 	err = glock_wait(pub, 0, 0);
-	if (mine && glock__self()->mine == gl && !FAULT(20))
-		glock__mine_end(gl); /* it did not have to wait after all */
+	if (mine && glock__tls()->deferred.gl == gl && !FAULT(20))
+		glock__inline_end(gl); /* it did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* it may not wait here */
 	if (!err)
@@ -274,13 +274,13 @@ GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 	return err;
 }
 
-GLOCK__APART static int nq_refused(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_refused(struct glock_holder *pub, const char *where)
 {
 	glock__fast_refused(gh_of(pub));
 	return nq_by_queue(pub, where);
 }
 
-GLOCK__APART static int nq_more(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_more(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -292,7 +292,7 @@ GLOCK__APART static int nq_more(struct glock_holder *pub, const char *where)
 	}
 }
 
-GLOCK__APART static int nq_other(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -306,7 +306,7 @@ GLOCK__APART static int nq_other(struct glock_holder *pub, const char *where)
 	}
 }
 
-AT_LINE int glock_nq_at(struct glock_holder *pub, const char *where)
+GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -338,7 +338,7 @@ int glock_poll(const struct glock_holder *gh)
 static int result(struct glock__holder *gh)
 {
 	if (gh_state(gh) & GLOCK__H_HOLDER) {
-		glock__told(gh);
+		glock__report_death(gh);
 		return 0;
 	}
 	return gh->error ? gh->error : -EINVAL;
@@ -393,7 +393,7 @@ int glock__not_owner(const struct glock__holder *gh)
 static void release(struct glock *gl, struct glock__holder *gh)
 {
 	/* It was for nobody's use: who comes next in EX is to be told of the death. */
-	if ((gh_state(gh) & (GLOCK__H_DIED | GLOCK__H_TOLD)) == GLOCK__H_DIED &&
+	if ((gh_state(gh) & (GLOCK__H_DIED | GLOCK__H_DEATH_REPORTED)) == GLOCK__H_DIED &&
 	    gh->mode == GLOCK_EX)
 		gl->flags |= GLOCK__F_DIED;
 	if (gh->flags & GLOCK_NOCACHE)
@@ -415,7 +415,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
 	    glock__list_empty(&gl_busy(gl)->holders))
 		return;
-	if (glock__self()->mine == gl)
+	if (glock__tls()->deferred.gl == gl)
 		glock__work_queue(gl, gl_now(gl)); /* runs it before long, and may do more */
 	else
 		glock__run_queue(gl, true);
@@ -430,9 +430,9 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	while ((seen = gh_state(gh)) & GLOCK__H_ENTERING) {
 		if (glock__in_work())
 			return false; /* from within that very operation */
-		glock__drop(gl);
+		gl_unlock(gl);
 		glock__wait(gl_space(gl), &gh->state, seen, 0);
-		gl_take(gl);
+		gl_lock(gl);
 	}
 	if (!(seen & GLOCK__H_WAIT))
 		return false;
@@ -445,7 +445,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	return true;
 }
 
-GLOCK__APART static int dq_by_queue(struct glock_holder *pub)
+GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -460,10 +460,10 @@ GLOCK__APART static int dq_by_queue(struct glock_holder *pub)
 	if (glock__is_other_threads(gh))
 		return glock__not_owner(gh);
 	/* Who is waiting for it elsewhere gets it from this very thread. */
-	mine = glock__mine_begin(gl);
-	glock__mine_fetch(gl);
-	gl_take(gl);
-	glock__take_in(gl);
+	mine = glock__inline_begin(gl);
+	glock__inline_poll(gl);
+	gl_lock(gl);
+	glock__apply_deferred(gl);
 	glock__fast_close(gl);
 	if (gh_state(gh) & GLOCK__H_WAIT)
 		take_back(gl, gh);
@@ -472,17 +472,17 @@ GLOCK__APART static int dq_by_queue(struct glock_holder *pub)
 	else if (gh_state(gh) & GLOCK__H_QUEUED)
 		err = -EBUSY; /* its lock operation runs, and called this */
 	if (mine)
-		glock__mine_run(gl);
+		glock__inline_run(gl);
 	idle = glock__now_idle(gl);
-	glock__drop(gl);
+	gl_unlock(gl);
 	if (idle)
 		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
 	if (mine)
-		glock__mine_end(gl);
+		glock__inline_end(gl);
 	return err;
 }
 
-AT_LINE int glock_dq(struct glock_holder *pub)
+GLOCK__CACHELINE_ALIGNED int glock_dq(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 
@@ -493,7 +493,7 @@ AT_LINE int glock_dq(struct glock_holder *pub)
 
 void glock__dq_unseen(struct glock_holder *pub)
 {
-	atom_and32(&gh_of(pub)->state, ~GLOCK__H_TOLD);
+	atom_and32(&gh_of(pub)->state, ~GLOCK__H_DEATH_REPORTED);
 	glock_dq(pub);
 }
 
@@ -507,12 +507,12 @@ int glock_dq_wait(struct glock_holder *pub)
 	if (!err && glock__in_work())
 		return -EDEADLK;
 	while (!err) {
-		gl_take(gl);
+		gl_lock(gl);
 		/* Outlives this glock: see struct glock__busy. */
 		done = &gl_busy(gl)->demotes_done;
 		seen = atom_load32(done);
 		due = gl->flags & GLOCK__F_DEMOTE;
-		glock__drop(gl);
+		gl_unlock(gl);
 		if (!due)
 			break;
 		glock__wait(gl_space(gl), done, seen, 0);
@@ -532,8 +532,8 @@ int glock_cancel(struct glock_holder *pub)
 	err = glock__check(gl_space(gl), "glock_cancel");
 	if (err)
 		return err;
-	gl_take(gl);
+	gl_lock(gl);
 	done = take_back(gl, gh);
-	glock__drop(gl);
+	gl_unlock(gl);
 	return done ? 0 : -EALREADY;
 }

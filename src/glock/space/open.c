@@ -161,7 +161,7 @@ static void free_space(struct glock_space *space)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
 	glock__threads_end(space);
-	glock__sites_free(space);
+	glock__call_sites_free(space);
 	glock__publisher_free(space->publisher);
 	free(space->hash);
 	free(space);
@@ -177,8 +177,8 @@ static void init_slabs(struct glock_space *space)
 	/* A record of a thread has a private part only because a slab's objects have one. */
 	glock__slab_init(&space->thread_records, 512, sizeof(struct glock__thread_record),
 			 GLOCK__AREA_THREADS, mem, space);
-	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__more),
-			 GLOCK__AREA_MORE, mem, space);
+	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__busy_record),
+			 GLOCK__AREA_BUSY_RECORDS, mem, space);
 }
 
 static int init_type_stats(struct glock_space *space)
@@ -202,7 +202,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	if (!space)
 		return -ENOMEM;
 	memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
-	err = glock__new_generation(&space->generation);
+	err = glock__new_generation(&space->generation, glock__threads_forked);
 	if (err) {
 		free(space);
 		return err;
@@ -358,10 +358,10 @@ static bool any_users(struct glock_space *space)
 static void demote_one(struct glock *gl, void *arg)
 {
 	(void)arg;
-	gl_take(gl);
+	gl_lock(gl);
 	if (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 int glock_space_close(struct glock_space *space)
@@ -373,7 +373,7 @@ int glock_space_close(struct glock_space *space)
 	if (err)
 		return err;
 	/* It would wait for its own thread. */
-	if (glock__in_work() || glock__self()->recovers == space)
+	if (glock__in_work() || glock__tls()->id.recovers == space)
 		return -EDEADLK;
 	glock__lock_take(&space->lock);
 	busy = any_users(space);

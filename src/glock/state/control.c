@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * knock.c - what other processes of this machine ask of this node: they write it into its segment and
+ * control.c - what other processes of this machine ask of this node: they write it into its segment and
  * have the lock manager ring its bell.
  *
  * Whoever may write there may ask. Nothing that can be asked for does more than another node in the
@@ -23,7 +23,7 @@ static int demote(struct glock_space *space, const struct glock__segment_demote 
 	err = glock__get_there(space, d->type, d->number, &gl);
 	if (err)
 		return err;
-	glock__demanded(gl, d->to);
+	glock__on_bast(gl, d->to);
 	glock_put(gl);
 	return 0;
 }
@@ -44,7 +44,7 @@ static void answer(struct glock_space *space)
 	atom_store32(&seen->answered, asked);
 }
 
-void glock__knocked(void *owner)
+void glock__on_control(void *owner)
 {
 	struct glock_space *space = owner;
 

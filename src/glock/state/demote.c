@@ -132,7 +132,7 @@ static int64_t held_until(struct glock *gl)
 	return gl->state != GLOCK_UN && until > now ? until : 0;
 }
 
-void glock__demand(struct glock *gl, enum glock_mode to)
+void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
 {
 	int64_t until = held_until(gl);
 

@@ -33,7 +33,7 @@ static struct glock__event event_of(struct glock *gl, enum glock__event_name nam
 	};
 }
 
-GLOCK__APART GLOCK__COLD static void state_change(struct glock *gl, struct glock__ring *ring,
+GLOCK__NOINLINE GLOCK__COLD static void state_change(struct glock *gl, struct glock__ring *ring,
 						  enum glock_mode to)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_STATE_CHANGE, ring);
@@ -61,7 +61,7 @@ void glock__trace_put(struct glock *gl)
 	glock__trace(ring, &ev);
 }
 
-GLOCK__APART GLOCK__COLD static void demote(struct glock *gl, struct glock__ring *ring, bool remote)
+GLOCK__NOINLINE GLOCK__COLD static void demote(struct glock *gl, struct glock__ring *ring, bool remote)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_DEMOTE_RQ, ring);
 
@@ -79,7 +79,7 @@ void glock__trace_demote(struct glock *gl, bool remote)
 		demote(gl, ring, remote);
 }
 
-GLOCK__APART GLOCK__COLD static void holder(struct glock *gl, struct glock__ring *ring,
+GLOCK__NOINLINE GLOCK__COLD static void holder(struct glock *gl, struct glock__ring *ring,
 					    enum glock__event_name name,
 					    const struct glock__holder *gh, bool out)
 {
@@ -99,7 +99,7 @@ void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 		holder(gl, ring, name, gh, out);
 }
 
-GLOCK__APART GLOCK__COLD static void lock_time(struct glock *gl, struct glock__ring *ring,
+GLOCK__NOINLINE GLOCK__COLD static void lock_time(struct glock *gl, struct glock__ring *ring,
 					       int64_t now, int64_t round_trip, int status,
 					       unsigned int sbflags)
 {

@@ -110,7 +110,7 @@ static struct glock *lock_first(struct glock_space *space, int64_t *next)
 	}
 	glock__lock_drop(&space->lru.lock);
 	if (gl)
-		gl_taken(gl);
+		gl_locked(gl);
 	return gl;
 }
 
@@ -131,14 +131,14 @@ static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age
 		if (is_idle && atom_load32(&space->lru.n) <= keep && (!age || idle < age)) {
 			if (age)
 				*next = gl_now(gl) + age - idle;
-			glock__drop(gl);
+			gl_unlock(gl);
 			return NULL;
 		}
 		glock__lru_remove(gl);
 		glock__lru_unlink(gl);
 		if (is_idle)
 			return gl;
-		glock__drop(gl); /* whoever has it puts it back on the list */
+		gl_unlock(gl); /* whoever has it puts it back on the list */
 	}
 	return NULL;
 }
@@ -157,7 +157,7 @@ static bool give_up(struct glock *gl)
 	else
 		glock__lru_add(gl);
 out:
-	glock__drop(gl);
+	gl_unlock(gl);
 	return ok;
 }
 

@@ -124,13 +124,13 @@ static void dump_one(struct glock *gl, void *arg)
 
 	for (;;) {
 		d->text.len = 0;
-		gl_take(gl);
+		gl_lock(gl);
 		glock__fast_fold(gl);
 		if (d->file == GLOCK_FILE_GLSTATS)
 			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
 		else
 			one_glock(d, gl);
-		glock__drop(gl);
+		gl_unlock(gl);
 		if (d->text.len < d->text.size)
 			break;
 		more = realloc(d->text.buf, 2 * d->text.len);
@@ -147,9 +147,9 @@ static void dump_one(struct glock *gl, void *arg)
 static void fold_one(struct glock *gl, void *arg)
 {
 	(void)arg;
-	gl_take(gl);
+	gl_lock(gl);
 	glock__fast_fold(gl);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 static void dump_sbstats(struct glock_space *space, struct dump *d)
@@ -218,7 +218,7 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 
 	if (err)
 		return err;
-	gl_take(gl);
+	gl_lock(gl);
 	glock__fast_fold(gl);
 	now = glock__now(gl_space(gl));
 	s.srtt = r->stats.v[GLOCK__SRTT];
@@ -236,7 +236,7 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 	s.held_off = gl_busy(gl)->more->counts.held_off;
 	s.conversions_failed = gl_busy(gl)->more->counts.conversions_failed;
 	s.tries_failed = gl_busy(gl)->more->counts.tries_failed;
-	glock__drop(gl);
+	gl_unlock(gl);
 	memcpy(out, &s, out->size < sizeof(s) ? out->size : sizeof(s));
 	return 0;
 }
