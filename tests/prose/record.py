@@ -223,19 +223,25 @@ class Moves:
         for text in arrived.elements():
             if needed == 0 or self.budget == 0:
                 break
-            lost = find(self, text)
+            lost = find(self, text, path)
             if lost is not None:
-                origins[self.lost[lost].pop(0)] += 1
+                origin = self.elsewhere(lost, path)
+                self.lost[lost].remove(origin)
+                origins[origin] += 1
                 needed -= 1
                 self.budget -= 1
         return origins
 
-    def same(self, text):
-        return text if self.lost.get(text) else None
+    def elsewhere(self, text, path):
+        """Returns a file other than `path` that lost the text, or None."""
+        return next((owner for owner in self.lost.get(text, ()) if owner != path), None)
 
-    def alike(self, text):
+    def same(self, text, path):
+        return text if self.elsewhere(text, path) else None
+
+    def alike(self, text, path):
         words = word_set(text)
-        best = max((lost for lost, owners in self.lost.items() if owners),
+        best = max((lost for lost in self.lost if self.elsewhere(lost, path)),
                    key=lambda lost: likeness(words, word_set(lost)), default=None)
         return best if best is not None and likeness(words, word_set(best)) >= ALIKE else None
 

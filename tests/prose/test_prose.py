@@ -301,11 +301,13 @@ def test_columns(_):
 # ---- the program, on a tree of its own ----
 
 class Tree:
-    def __init__(self, folder, git=True):
+    def __init__(self, folder, git=True, more=None):
         self.folder = folder
         self.write("tests/prose/exempt", "")
         self.write("a.md", "A node waits. Who waits is first. Somebody asks.\n")
         self.write("b.md", "A node waits.\n")
+        for path, text in (more or {}).items():
+            self.write(path, text)
         if git:
             self.git("init", "-q")
         self.prose("--update")
@@ -378,6 +380,15 @@ def test_planted_sentence_is_no_exchange(folder):
     tree.write("b.md", "A node waits. What the holder of this glock had cached is gone.\n")
     check(tree.prose("--update")[0], 1)
     check(tree.record(), ["a.md persons=1", "b.md"])
+
+
+def test_edited_sentence_is_no_exchange(folder):
+    """The older words of a file's own sentence do not let it have one more."""
+    tree = Tree(folder, more={"c.md": "A node waits. What the cache of a glock held is gone.\n"})
+    tree.write("c.md", "A node waits.\n")
+    tree.write("a.md", "A node waits. Who waits long is first. Somebody asks. Whom a bast reaches lets go.\n")
+    check(tree.prose("--update")[0], 1)
+    check(tree.record(), ["a.md headless=1 persons=1", "b.md", "c.md"])
 
 
 def test_new_files_obey_the_limits(folder):
