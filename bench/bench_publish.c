@@ -10,8 +10,10 @@
  *
  * It prints lines of a name and a number: medians.
  */
-#include "glock.h"
+#include "glock/core/internal.h"
 #include "peek/find_spaces.h"
+
+#include "glock.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -68,7 +70,7 @@ static bool count(void *arg, const struct glock__peek_glock *gl)
 static void reader(void)
 {
 	for (;;) {
-		struct glock__survey s;
+		struct glock__find_spaces s;
 		size_t n = 0;
 
 		if (*reading == NOTHING) {
@@ -77,11 +79,11 @@ static void reader(void)
 		}
 		if (*reading == ONCE)
 			*reading = NOTHING;
-		glock__survey(&s, "bench");
+		glock__find_spaces(&s, "bench");
 		for (size_t i = 0; s.n && i < s.spaces[0].n_nodes; i++)
 			if (s.spaces[0].nodes[i].peek)
 				glock__peek_read(s.spaces[0].nodes[i].peek, count, &n, NULL);
-		glock__survey_free(&s);
+		glock__found_free(&s);
 	}
 }
 

@@ -29,7 +29,7 @@ enum glock__condition {
 
 extern const char *const glock__condition_names[GLOCK__CONDITION_MAX];
 
-struct glock__survey_node {
+struct glock__found_node {
 	unsigned int slot;
 	pid_t pid;
 	uint64_t started; /* in clock ticks since boot */
@@ -41,7 +41,7 @@ struct glock__survey_node {
 	char why[96]; /* more about it, or "" */
 };
 
-struct glock__survey_space {
+struct glock__found_space {
 	char name[68];
 	char lockman[12];
 	char *
@@ -49,12 +49,12 @@ struct glock__survey_space {
 	uid_t uid;
 	gid_t gid;
 	bool other_version;               /* of glock: what is in it cannot be told */
-	struct glock__survey_node *nodes; /* by slot */
+	struct glock__found_node *nodes; /* by slot */
 	size_t n_nodes;
 };
 
-struct glock__survey {
-	struct glock__survey_space *spaces; /* by name */
+struct glock__find_spaces {
+	struct glock__found_space *spaces; /* by name */
 	size_t n;
 };
 
@@ -62,29 +62,29 @@ struct glock__survey {
  * name: only spaces called so, or the one at that path, if it has a slash; NULL: all. 0 or negative errno; that there are none is no error.
  * What is found is put into *s, which is to be freed also after an error.
  */
-int glock__survey(struct glock__survey *s, const char *name);
-void glock__survey_free(struct glock__survey *s);
+int glock__find_spaces(struct glock__find_spaces *s, const char *name);
+void glock__found_free(struct glock__find_spaces *s);
 
 /*
  * Asks a node to trace until then (CLOCK_MONOTONIC, ns; 0: no more), and has it look at once. Needs
  * the right to write to its file and the space's.
  */
-int glock__survey_trace(const struct glock__survey_space *space,
-			const struct glock__survey_node *node, int64_t until);
+int glock__found_trace(const struct glock__found_space *space,
+			const struct glock__found_node *node, int64_t until);
 
 /*
  * Has a node give a glock up, down to that mode: at once when nobody uses it there and its hold time
  * is over, else then. -ENOENT: it does not have this glock. -ETIMEDOUT: it does not answer, as it is
  * stopped or hangs, and will do so when it goes on.
  */
-int glock__survey_demote(const struct glock__survey_space *space,
-			 const struct glock__survey_node *node, unsigned int type, uint64_t number,
+int glock__found_demote(const struct glock__found_space *space,
+			 const struct glock__found_node *node, unsigned int type, uint64_t number,
 			 enum glock_mode to);
 
 /*
  * Removes a space that no node lives in, and all that belongs to it. -EBUSY: one does, or joins at
  * this moment; or as open(2) and unlink(2).
  */
-int glock__survey_remove(const struct glock__survey_space *space);
+int glock__found_remove(const struct glock__found_space *space);
 
 #endif

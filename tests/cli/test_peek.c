@@ -5,10 +5,11 @@
  * The reader notices half-written, cut off, damaged and foreign files. The writer's places come and
  * go.
  */
+#include "glock/publish/publish.h"
+#include "glock/stats/dump.h"
+
 #include "check.h"
-#include "glock/base/flags.h"
 #include "made.h"
-#include "glock/base/mode.h"
 
 #include <fcntl.h>
 #include <pthread.h>

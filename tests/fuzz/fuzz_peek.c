@@ -15,7 +15,7 @@ static struct glock__segment_head whole_head(size_t size)
 {
 	static const uint32_t strides[GLOCK__AREA_MAX] = {
 	    [GLOCK__AREA_RECORDS] = sizeof(struct glock__record),
-	    [GLOCK__AREA_MORE] = sizeof(struct glock__more),
+	    [GLOCK__AREA_BUSY_RECORDS] = sizeof(struct glock__busy_record),
 	    [GLOCK__AREA_THREADS] = sizeof(struct glock__thread_record),
 	    [GLOCK__AREA_TYPE_STATS] = sizeof(struct glock__cpu_record),
 	    [GLOCK__AREA_HOLDERS] = sizeof(struct glock__segment_holder),

@@ -2,6 +2,9 @@
 /*
  * rig.c - the bench's lock manager, clock and operations, which write the log.
  */
+#include "glock/core/internal.h"
+#include "glock/space/open.h"
+
 #include "rig.h"
 
 #include <stdarg.h>

@@ -4,6 +4,9 @@
  *
  * The tests also cover hold times, and basts that come early or late.
  */
+#include "glock/state/busy.h"
+#include "glock/state/work.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b;

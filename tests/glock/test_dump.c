@@ -6,13 +6,12 @@
  * recordings. The library must print each again, byte for byte. No recording has the format of 7.0,
  * so its lines are written out.
  */
+#include "glock/base/mode.h"
 #include "glock/stats/dump.h"
 
 #include "capture.h"
 #include "check.h"
 #include "glock.h"
-#include "glock/base/mode.h"
-#include "glock/base/type.h"
 
 static char buf[1024];
 

@@ -2,6 +2,8 @@
 /*
  * test_gate.c - tests a lock manager that loses the cluster and has it again, or stops for a while.
  */
+#include "glock/core/internal.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b, c;

@@ -2,6 +2,8 @@
 /*
  * test_holder.c - tests requests and releases: every error and flag, several at once, lock order.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b, c;

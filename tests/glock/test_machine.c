@@ -4,6 +4,8 @@
  *
  * Each sequence checks the requests to the lock manager, and the order of the cache's changes.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b, c;

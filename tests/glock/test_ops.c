@@ -4,6 +4,8 @@
  *
  * glock.h has the rules.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 #include <poll.h>
@@ -32,10 +34,10 @@ static void do_breach(const char *op, struct glock *gl, struct glock_holder *gh)
 	breach.runs++;
 	breach.spinlock = gl_held(gl);
 	if (!breach.spinlock)
-		gl_take(gl);
+		gl_lock(gl);
 	breach.bit_lock = gl->flags & GLOCK__F_LOCK;
 	if (!breach.spinlock)
-		glock__drop(gl);
+		gl_unlock(gl);
 	if (breach.fn)
 		breach.fn(gl);
 }

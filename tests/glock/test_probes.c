@@ -4,9 +4,10 @@
  *
  * A stand-in for sys/sdt.h sees the probes.
  */
-#include "check.h"
-
+#include "glock/core/internal.h"
 #include "glock/trace/trace.c" /* for the words that tracers count themselves in */
+
+#include "check.h"
 
 #include <sys/sdt.h>
 

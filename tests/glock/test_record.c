@@ -4,6 +4,8 @@
  *
  * No write into the record makes the library do anything wrong.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 enum { AREA = 1 << 20 };
@@ -57,11 +59,11 @@ static const struct glock__record *find(unsigned int type, uint64_t number)
 	return NULL;
 }
 
-static const struct glock__more *find_more(unsigned int type, uint64_t number)
+static const struct glock__busy_record *find_more(unsigned int type, uint64_t number)
 {
-	const struct glock__more *m = (const void *)areas[GLOCK__AREA_MORE];
+	const struct glock__busy_record *m = (const void *)areas[GLOCK__AREA_BUSY_RECORDS];
 
-	for (size_t i = 0; i < used[GLOCK__AREA_MORE] / sizeof(*m); i++)
+	for (size_t i = 0; i < used[GLOCK__AREA_BUSY_RECORDS] / sizeof(*m); i++)
 		if (m[i].flags & GLOCK__R_LIVE && m[i].type == type && m[i].number == number)
 			return &m[i];
 	return NULL;

@@ -2,6 +2,8 @@
 /*
  * test_space.c - tests spaces: options, idle glocks, withdraw, text and numbers of existing glocks.
  */
+#include "glock/core/internal.h"
+
 #include "rig.h"
 
 #include <sys/wait.h>

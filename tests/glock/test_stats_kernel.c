@@ -15,11 +15,10 @@
  * late, because the kernel reads the clock, can be interrupted, and then writes the line. Then this
  * sample is too long by the amount by which the next one is too short.
  */
-#include "glock/stats/stats.h"
+#include "glock/core/internal.h"
 
 #include "capture.h"
 #include "check.h"
-#include "glock/base/type.h"
 
 enum { EUNLOCKED = -65538, LATE_NS = 5000 };
 

@@ -4,12 +4,11 @@
  *
  * The test takes each line apart. The library must print each again, byte for byte.
  */
-#include "glock/trace/trace.h"
+#include "glock/core/internal.h"
 
 #include "capture.h"
 #include "check.h"
 #include "glock.h"
-#include "glock/base/mode.h"
 
 #include <pthread.h>
 

@@ -2,10 +2,10 @@
 /*
  * test_type.c - tests types: names, numbers, caches, modes, lock order, and cache changes by mode.
  */
+#include "glock/base/mode.h"
 #include "glock/base/type.h"
 
 #include "check.h"
-#include "glock/base/mode.h"
 
 static void type_names_and_caches(void **state)
 {

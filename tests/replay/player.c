@@ -2,10 +2,11 @@
 /*
  * player.c - plays one lifetime: the holders, the lock manager, the clock and the work.
  */
-#include "player.h"
+#include "glock/space/open.h"
+#include "glock/state/work.h"
 
 #include "check.h"
-#include "glock/core/internal.h"
+#include "player.h"
 
 #include <stdarg.h>
 

@@ -2,10 +2,11 @@
 /*
  * trace.c - parses a recorded trace into events, and events into lifetimes.
  */
-#include "trace.h"
+#include "glock/core/internal.h"
 
 #include "capture.h"
 #include "check.h"
+#include "trace.h"
 
 #include <inttypes.h>
 

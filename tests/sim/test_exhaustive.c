@@ -7,6 +7,8 @@
  * has one, and goes on with first alternatives. So each order occurs exactly once. Time stands
  * still, and there is no hold time: only the order matters.
  */
+#include "glock/state/work.h"
+
 #include "world.h"
 
 /* clang-format off */

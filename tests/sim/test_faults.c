@@ -5,6 +5,8 @@
  * Faults are made one by one, in a library that is built for them. Each runs in a process of its
  * own, because it may crash or never end.
  */
+#include "glock/core/internal.h"
+
 #include "world.h"
 
 #include <signal.h>

@@ -11,7 +11,8 @@
  * because the other node will do the same when it closes the file. All this runs under the inode's
  * glock. There the node checks first whether the file is destroyed already.
  */
-#include "glock/core/internal.h"
+#include "glock/space/open.h"
+#include "glock/state/work.h"
 #include "lockman/sim/sim.h"
 
 /* clang-format off */

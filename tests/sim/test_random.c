@@ -10,6 +10,8 @@
  * A failing seed is printed, with the command that replays it. Events must cover everything: every
  * reply in every state, with every sort of bast, except for the impossible ones.
  */
+#include "glock/core/internal.h"
+
 #include "world.h"
 
 #include <signal.h>

@@ -2,6 +2,9 @@
 /*
  * test_scenarios.c - tests things that happen to clusters, one by one.
  */
+#include "glock/core/internal.h"
+#include "glock/space/open.h"
+
 #include "world.h"
 
 /* clang-format off */

@@ -9,9 +9,13 @@
  * could do. The node publishes its events, or gives up a glock when its hold time is over and its
  * holders are done.
  */
-#include "glock/core/internal.h"
+#include "control.h"
 
 #include "glock/publish/publish.h"
+#include "glock/publish/publish_space.h"
+
+#include "demote.h"
+#include "find.h"
 
 #include <errno.h>
 
@@ -25,7 +29,7 @@ static int demote(struct glock_space *space, const struct glock__segment_demote 
 	err = glock__get_there(space, d->type, d->number, &gl);
 	if (err)
 		return err;
-	glock__demanded(gl, d->to);
+	glock__on_bast(gl, d->to);
 	glock_put(gl);
 	return 0;
 }
@@ -46,7 +50,7 @@ static void answer(struct glock_space *space)
 	atom_store32(&seen->answered, asked);
 }
 
-void glock__knocked(void *owner)
+void glock__on_control(void *owner)
 {
 	struct glock_space *space = owner;
 

@@ -20,9 +20,9 @@
  * An empty file, open for reading and writing, which the caller maps and closes; its path, to be
  * unlinked at the end. Or a negative errno.
  */
-int glock__outside_file(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX]);
+int glock__node_file_new(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX]);
 
-struct glock__outside_node {
+struct glock__node_file {
 	char space[GLOCK__LOCAL_NAME_MAX + 1];
 	char lockman[12];
 	char path[GLOCK__LOCAL_PATH_MAX];
@@ -33,6 +33,6 @@ struct glock__outside_node {
 };
 
 /* If the file is such a node's. */
-bool glock__outside_node_of(const char *dir, const char *file, struct glock__outside_node *node);
+bool glock__node_file_of(const char *dir, const char *file, struct glock__node_file *node);
 
 #endif

@@ -11,7 +11,18 @@
  * the state (xmote.c), and what calls them; all hold the bit lock meanwhile, so that what other threads
  * may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
  */
-#include "glock/request/fast.h"
+#include "queue.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "cache.h"
+#include "demote.h"
+#include "events.h"
+#include "order.h"
+#include "show.h"
+#include "word.h"
+#include "work.h"
+#include "xmote.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -90,8 +101,8 @@ static struct glock__holder *next_waiter(struct glock *gl)
 	struct glock__holder *first = glock__first_waiter(gl);
 	struct glock__list *l;
 
-	if (!first || !gl_busy(gl)->held_back || !atom_load8(&gl_space(gl)->blocked) ||
-	    glock__is_shut(gl_space(gl)))
+	if (!first || !gl_busy(gl)->recover_first || !atom_load8(&gl_space(gl)->recovering) ||
+	    glock__is_unusable(gl_space(gl)))
 		return first;
 	for (l = &first->list; l != &gl_busy(gl)->holders; l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
@@ -111,7 +122,7 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 {
 	enum glock_mode fast = glock__fast_mode(gl);
 
-	if (glock__is_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE)
+	if (glock__grants_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE)
 		return false;
 	/* By the word only plain holders come, which say nothing of others. */
 	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))
@@ -211,7 +222,7 @@ bool glock__promote(struct glock *gl, bool nonblock)
 	struct glock__holder *gh;
 
 	while ((gh = next_waiter(gl))) {
-		if (glock__is_shut(gl_space(gl))) {
+		if (glock__is_unusable(gl_space(gl))) {
 			glock__fail(gl, gh, -EIO);
 			continue;
 		}
@@ -270,9 +281,9 @@ static struct glock__holder *lone_miss(struct glock *gl)
 	struct glock__holder *gh = glock__entry(head->next, struct glock__holder, list);
 
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__list_empty(head) ||
-	    gh->list.next != head || gh_state(gh) & GLOCK__H_HOLDER || gl_busy(gl)->held_back)
+	    gh->list.next != head || gh_state(gh) & GLOCK__H_HOLDER || gl_busy(gl)->recover_first)
 		return NULL;
-	if (glock__is_paused(gl_space(gl)) || glock__is_lost(gl) ||
+	if (glock__grants_paused(gl_space(gl)) || glock__lock_is_lost(gl) ||
 	    glock__fast_mode(gl) != GLOCK_UN || glock__state_serves(gl->state, gh->mode, gh->flags))
 		return NULL;
 	gl_busy(gl)->must_run = false;
@@ -285,14 +296,14 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 
 	assert(gl_held(gl));
 	glock__fast_close(gl);
-	if (glock__is_shut(gl_space(gl)))
+	if (glock__is_unusable(gl_space(gl)))
 		glock__fail_waiters(gl, -EIO, false);
 	gh = lone_miss(gl);
 	while (!gh) {
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
-		if (glock__is_paused(gl_space(gl)) && !glock__is_lost(gl)) {
+		if (glock__grants_paused(gl_space(gl)) && !glock__lock_is_lost(gl)) {
 			glock__fail_waiters(gl, -EAGAIN, true);
 			return; /* until it goes on */
 		}
@@ -346,7 +357,7 @@ void glock__work_run(struct glock *gl)
 	/* With the queue still to be run, which the caller does next, the lock is not let go of. */
 	if (gl_busy(gl)->must_run || !glock__now_idle(gl))
 		return;
-	glock__drop(gl);
+	gl_unlock(gl);
 	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
-	gl_take(gl);
+	gl_lock(gl);
 }
