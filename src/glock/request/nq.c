@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holder.c - asking for a lock, waiting for it, letting it go.
+ * nq.c - asks for a lock: checks a request, queues it, and makes and describes holders.
  *
  * A holder is in its glock's list from nq until it is let go, taken back or has failed. Its state
- * word is changed under gl->lock only, and read without by poll and wait; when WAIT goes, error is
- * final. Once a holder is out of the list and its state is 0 the library does not touch it again,
- * since it may lie on the stack of a thread that has gone on.
+ * word changes only under gl->lock, and poll and wait read the word without a lock. When WAIT goes,
+ * error is final. Once a holder is out of the list and its state is 0, the library does not touch
+ * the holder again, because the holder may lie on the stack of a thread that has gone on.
  */
 #include "glock/core/log.h"
 #include "glock/publish/publish_space.h"

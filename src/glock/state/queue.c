@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock.c - the state machine: the queue. What is to be done next is decided here, what the state is to
- * become is done by xmote.c.
+ * queue.c - the state machine's queue: decides the next change. xmote.c makes the change.
  *
- * run_queue() decides on a change and takes the bit lock; when that is cleared the queue is run again.
- * Demands of others come before waiters of this node, so that nobody starves the others; but holders are
- * never thrown out.
+ * run_queue() decides on a change and takes the bit lock. When the bit lock is cleared, the queue
+ * runs again. Basts come before waiters of this node, so that no node starves the others. But
+ * holders are never thrown out.
  *
- * Everything here runs under gl->lock. The functions that drop it for a while are enter(), what changes
- * the state (xmote.c), and what calls them; all hold the bit lock meanwhile, so that what other threads
- * may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
+ * Everything here runs under gl->lock. The functions that drop it for a while are enter(), the
+ * functions that change the state (xmote.c), and their callers. All hold the bit lock meanwhile.
+ * Other threads may then add and take away waiters, let holders go, ask for demotes, and store a
+ * reply.
  */
 #include "queue.h"
 
