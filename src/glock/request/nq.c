@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nq.c - asks for a lock: checks a request, queues it, and makes and describes holders.
+ * nq.c - asks for a lock.
  *
- * A holder is in its glock's list from nq until it is let go, taken back or has failed. Its state
- * word changes only under gl->lock, and poll and wait read the word without a lock. When WAIT goes,
- * error is final. Once a holder is out of the list and its state is 0, the library does not touch
- * the holder again, because the holder may lie on the stack of a thread that has gone on.
+ * A request takes the fast path (fast.h) if the lock is cached here and no thread waits for it.
+ * Otherwise the holder joins the list of its glock. The holder stays in the list until the program
+ * lets it go or takes it back, or until the request fails. Only a thread with gl->lock changes the
+ * state word of a holder; wait.c reads the word without the lock.
  */
 #include "glock/core/log.h"
 #include "glock/publish/publish_space.h"

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.c - the state machine's queue: decides the next change. xmote.c makes the change.
+ * queue.c - the queue of a glock. It decides on the next step; xmote.c changes the state.
  *
- * run_queue() decides on a change and takes the bit lock. When the bit lock is cleared, the queue
- * runs again. Basts come before waiters of this node, so that no node starves the others. But
- * holders are never thrown out.
+ * glock__run_queue() decides on a change of state and takes the bit lock. The thread that clears the
+ * bit lock runs the queue again. A demand of another node comes before the waiters of this node,
+ * because this node must not starve the others. No demand takes a lock away from a holder.
  *
- * Everything here runs under gl->lock. The functions that drop it for a while are enter(), the
- * functions that change the state (xmote.c), and their callers. All hold the bit lock meanwhile.
- * Other threads may then add and take away waiters, let holders go, ask for demotes, and store a
- * reply.
+ * All functions run under gl->lock. enter(), the functions of xmote.c and their callers drop gl->lock
+ * for a while, and hold the bit lock meanwhile. In that time other threads may add and remove
+ * waiters, let holders go, ask for demotes and store a reply.
  */
 #include "queue.h"
 

@@ -7,7 +7,7 @@
 #include "o2top/collect/remote/agent.h"
 #include "help.h"
 #include "options_impl.h"
-#include "version.h"
+#include "base/version.h"
 #include "o2top/views/screen/tui.h"
 #include "o2top/base/units.h"
 
@@ -379,7 +379,7 @@ int option_take(struct options *o, int option, char *arg)
 		fputs(o2top_help, stdout);
 		return EXIT_DONE;
 	case 'V':
-		puts("o2top " GLOCK_VERSION);
+		puts("o2top " GLOCK__VERSION_TEXT);
 		return EXIT_DONE;
 	default:
 		return take_number(o, option, arg);

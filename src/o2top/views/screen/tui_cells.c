@@ -8,6 +8,7 @@
 
 #include "o2top/base/units.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,6 +146,8 @@ const struct column tui_columns[] = {
     {"readers", "RD", SORT_READERS, 2, 65, false, fill_readers},
     {"size", "SIZE", SORT_SIZE, 4, 10, false, fill_size},
 };
+static_assert(sizeof(tui_columns) / sizeof(tui_columns[0]) <= COLUMNS_MAX,
+	      "struct ui has room for each column");
 const size_t tui_n_columns = sizeof(tui_columns) / sizeof(tui_columns[0]);
 
 int column_named(const char *name, size_t len)
