@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""count.py - counts the tests that `meson test` of BUILD_DIR ran. ./run adds up the counts.
+# count.py - counts the tests that `meson test` of a build folder ran, for ./run.
+
+"""Counts the tests that `meson test` of BUILD_DIR ran. ./run adds up the counts.
 
 usage: count.py failed BUILD_DIR           prints the names of the programs that failed, one a line
        count.py count BUILD_DIR STATUS     prints "PASSED FAILED"; STATUS is the exit status of meson test

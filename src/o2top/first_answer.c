@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * first_answer.c - prints on the terminal which machines o2top waits for, until one answers.
+ */
 #include "first_answer.h"
 
-#include "ending.h"
+#include "o2top/base/ending.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * o2top: takes samples, ranks, shows, until there is nothing more to show.
+ * main.c - the program o2top: takes samples, ranks and shows them, until there are no more.
  */
-#include "caps.h"
-#include "complain.h"
-#include "ending.h"
+#include "o2top/base/caps.h"
+#include "o2top/base/complain.h"
+#include "o2top/base/ending.h"
 #include "first_answer.h"
 #include "output.h"
 #include "recordings.h"
@@ -21,13 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/cluster.h"
-#include "collect/discover.h"
-#include "collect/mounts.h"
-#include "collect/record.h"
-#include "views/tui.h"
-#include "views/units.h"
-#include "watch.h"
+#include "o2top/collect/remote/cluster.h"
+#include "o2top/collect/machine/discover.h"
+#include "o2top/collect/machine/mounts.h"
+#include "o2top/collect/recording/record.h"
+#include "o2top/views/screen/tui.h"
+#include "o2top/base/units.h"
+#include "o2top/engine/watch.h"
 
 struct run {
 	struct options o;

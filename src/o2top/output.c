@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * output.c - writes each frame to standard output, to the log and to the file for monitoring.
+ */
 #include "output.h"
 
-#include "complain.h"
-#include "ending.h"
+#include "o2top/base/complain.h"
+#include "o2top/base/ending.h"
 
 #include <errno.h>
 #include <string.h>

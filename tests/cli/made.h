@@ -3,8 +3,8 @@
 #ifndef TESTS_CLI_MADE_H
 #define TESTS_CLI_MADE_H
 
-#include "peek.h"
-#include "publish.h"
+#include "peek/peek.h"
+#include "glock/publish/publish.h"
 
 /* A publisher and a descriptor of its file; whoever made it frees one and closes the other. */
 struct made {

@@ -5,7 +5,7 @@
 #ifndef JUDGE_H
 #define JUDGE_H
 
-#include "table.h"
+#include "lockman/table/table.h"
 
 #include <stdio.h>
 

@@ -9,8 +9,8 @@
  * before. The cluster is always fine.
  */
 #include "fake_dlm.h"
-#include "dlm_cluster.h"
-#include "dlm_dev.h"
+#include "lockman/dlm/dlm_cluster.h"
+#include "lockman/dlm/dlm_dev.h"
 
 #include <stdio.h>
 

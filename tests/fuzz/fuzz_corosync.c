@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* corosync.conf. */
-#include "collect/discover.h"
+/*
+ * fuzz_corosync.c - fuzzes the parser of corosync.conf.
+ */
+#include "o2top/collect/machine/discover.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

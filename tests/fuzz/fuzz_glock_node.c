@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines in which a process of a libglock lock space is told of. */
+/*
+ * fuzz_glock_node.c - fuzzes the lines about a process of a libglock lock space.
+ */
 #include "fuzz.h"
-#include "sources/glock_line.h"
+#include "o2top/sources/glock_line.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of glocks: G:, H: and I:. */
+/*
+ * fuzz_glocks.c - fuzzes the lines of glocks: G:, H: and I:.
+ */
 #include "fuzz.h"
-#include "sources/gfs2_line.h"
+#include "o2top/sources/gfs2_line.h"
 
 static char buf[4096];
 

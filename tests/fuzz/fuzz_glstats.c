@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of glstats. */
+/*
+ * fuzz_glstats.c - fuzzes the lines of glstats.
+ */
 #include "fuzz.h"
-#include "sources/gfs2_line.h"
+#include "o2top/sources/gfs2_line.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* mountinfo: what is mounted where. */
-#include "collect/mounts.h"
+/*
+ * fuzz_mounts.c - fuzzes mountinfo: the file systems and their mount points.
+ */
+#include "o2top/collect/machine/mounts.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of sbstats, and its header. */
+/*
+ * fuzz_sbstats.c - fuzzes the rows and the header of sbstats.
+ */
 #include "fuzz.h"
-#include "sources/gfs2_line.h"
+#include "o2top/sources/gfs2_line.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a connection, cut anywhere; the first byte says how. */
-#include "collect/parcel.h"
+/*
+ * fuzz_wire.c - fuzzes the bytes of a connection, cut into pieces; the first byte tells how.
+ */
+#include "o2top/collect/parcel.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

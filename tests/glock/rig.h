@@ -9,8 +9,9 @@
 #ifndef TESTS_GLOCK_RIG_H
 #define TESTS_GLOCK_RIG_H
 
+#include "glock/core/internal.h"
+
 #include "check.h"
-#include "impl.h"
 
 #define RIG_MS 1000000ll
 

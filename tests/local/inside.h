@@ -3,7 +3,7 @@
 #ifndef TESTS_LOCAL_INSIDE_H
 #define TESTS_LOCAL_INSIDE_H
 
-#include "local_impl.h"
+#include "lockman/local/local_impl.h"
 
 struct inside {
 	unsigned int nodes; /* slots that are not free */

@@ -5,7 +5,7 @@
  */
 #include "checker.h"
 #include "inside.h"
-#include "sanitizer.h"
+#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <poll.h>

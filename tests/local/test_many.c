@@ -5,7 +5,7 @@
  */
 #include "../glock/check.h"
 #include "glock.h"
-#include "local.h"
+#include "lockman/local/local.h"
 
 #include <errno.h>
 #include <poll.h>

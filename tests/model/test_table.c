@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of Locks against a plain list: taken, found, forgotten, their trails.
+ * test_table.c - tests the table of Locks and its trails against a plain list.
+ *
+ * Locks are taken, found and forgotten.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table.h"
+#include "o2top/model/table.h"
 
 static struct lock_id id_of(uint32_t i)
 {

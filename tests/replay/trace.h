@@ -10,7 +10,7 @@
 #ifndef TESTS_REPLAY_TRACE_H
 #define TESTS_REPLAY_TRACE_H
 
-#include "mode.h"
+#include "glock/base/mode.h"
 
 #include <stdbool.h>
 #include <stddef.h>

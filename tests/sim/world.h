@@ -26,8 +26,9 @@
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H
 
-#include "impl.h"
-#include "sim.h"
+#include "glock/core/internal.h"
+#include "lockman/sim/sim.h"
+
 #include "task.h"
 
 enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64, CPUS_MAX = 3 };

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "table.h"
+#include "lockman/table/table.h"
 
 #define MILLION 1000000u
 #define NAME_LEN 24

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "table.h"
+#include "lockman/table/table.h"
 
 #define MODEL_LOCKS 32
 #define MODEL_RES 4

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "table.h"
-#include "table_impl.h"
+#include "lockman/table/table.h"
+#include "lockman/table/table_impl.h"
 
 enum {
 	NL = GLOCK__NL,

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "atom.h"
-#include "table.h"
+#include "base/atom.h"
+#include "lockman/table/table.h"
 
 #define KILLS 400
 #define NODES 4

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that is not ours, made fit for a terminal. */
+/*
+ * test_clean.c - tests unit_clean(), which makes foreign text fit for a terminal.
+ */
 #include "unit.h"
-#include "views/units.h"
+#include "o2top/base/units.h"
 
 #include <locale.h>
 #include <stdlib.h>

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files: mountinfo, clocks, lists of names; lines out of streams; problems. */
-#include "collect/input.h"
-#include "collect/mounts.h"
-#include "collect/tree.h"
-#include "names.h"
-#include "problems.h"
+/*
+ * test_files.c - tests the readers of small files, lines of streams, and the list of problems.
+ *
+ * The small files are mountinfo, clocks and lists of names.
+ */
+#include "o2top/collect/input.h"
+#include "o2top/collect/machine/mounts.h"
+#include "o2top/collect/machine/tree.h"
+#include "o2top/rank/names.h"
+#include "o2top/base/problems.h"
 #include "unit.h"
 
 #include <errno.h>

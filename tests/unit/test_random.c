@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Random lines: what is printed is parsed into what it was. The seed is the same in every run. */
-#include "sources/dlm_line.h"
-#include "sources/gfs2_line.h"
-#include "sources/ocfs2_line.h"
+/*
+ * test_random.c - tests random lines: a printed line parses to its source. The seed is fixed.
+ */
+#include "o2top/sources/dlm_line.h"
+#include "o2top/sources/gfs2_line.h"
+#include "o2top/sources/ocfs2_line.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings in one file: what is written is read again, to the byte, and what is damaged is named. */
-#include "collect/delta.h"
-#include "collect/frames.h"
-#include "collect/record.h"
+/*
+ * test_record.c - tests recordings in one file: exact to the byte; damage is named.
+ */
+#include "o2top/collect/recording/delta.h"
+#include "o2top/collect/recording/frames.h"
+#include "o2top/collect/recording/record.h"
 #include "unit.h"
 
 #include <errno.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * lines.c - encodes and decodes a text against a pool of recent lines.
+ */
 #include "lines.h"
 
-#include "../grow.h"
+#include "o2top/base/grow.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * parcel.c - the files of a node's sample, and the parser of the protocol that carries them.
+ */
 #include "parcel.h"
 
-#include "../sources/scan.h"
+#include "o2top/base/scan.h"
 
 #include <assert.h>
 #include <errno.h>

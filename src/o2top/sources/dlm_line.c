@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * dlm_line.c - parses and prints the lines of the kernel DLM's dump.
+ */
 #include "dlm_line.h"
 
-#include "scan.h"
+#include "o2top/base/scan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * gfs2_line.c - parses and prints the lines of GFS2's debugfs files and of its trace event.
+ */
 #include "gfs2_line.h"
 
-#include "scan.h"
+#include "o2top/base/scan.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

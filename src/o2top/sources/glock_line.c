@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * glock_line.c - parses the lines that a process of a libglock lock space publishes.
+ */
 #include "glock_line.h"
 
-#include "scan.h"
+#include "o2top/base/scan.h"
 
 #include <stdio.h>
 

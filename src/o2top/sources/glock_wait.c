@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for whom among the processes of a libglock lock space: all of them say exactly who holds
- * and who waits, and since when.
+ * glock_wait.c - the sentence about waits among the processes of a libglock lock space.
+ *
+ * All processes publish exactly which process holds and which waits, and since when.
  */
-#include "../rank.h"
+#include "o2top/rank/rank.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * ocfs2_line.c - parses and prints a line of locking_state, and the names of OCFS2's locks.
+ */
 #include "ocfs2_line.h"
 
-#include "scan.h"
+#include "o2top/base/scan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * check.c - the view for monitoring plugins: one line, and the status that the limits give.
+ */
 #include "check.h"
 
-#include "units.h"
+#include "o2top/base/units.h"
 
 #include <stdlib.h>
 #include <string.h>

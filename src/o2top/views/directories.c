@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * directories.c - sums rows by directory, and adds each directory's time to those above it.
+ */
 #include "directories.h"
 
-#include "tui.h"
+#include "o2top/views/screen/tui.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * publish_space.c - what of a space, its glocks and its holders is published, and when.
+ *
+ * Glocks' records lie in the file from the beginning, see slab.h. What is written here is all the
+ * rest: who the node is, how its work is doing, holders, waits that ended, what types say of their
+ * objects. Those that are about a glock run under gl->lock; all do nothing where the space is not
+ * published.
+ */
+#include "publish_space.h"
+
+#include "publish.h"
+#include "thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int glock__alive_fd(struct glock_space *space)
+{
+	const struct glock__lm_ops *ops = space->lm->ops;
+
+	return ops->alive ? ops->alive(space->lm) : -EOPNOTSUPP;
+}
+
+/* ---- the space ----------------------------------------------------------------------------- */
+
+int glock__publish_open(struct glock_space *space)
+{
+	const struct glock__lm_ops *ops = space->lm->ops;
+	int fd = ops->file ? ops->file(space->lm) : -EOPNOTSUPP;
+
+	if (fd < 0)
+		return fd == -EOPNOTSUPP ? 0 : fd;
+	space->publisher = glock__publisher_new(fd, space->env.cpus);
+	if (!space->publisher)
+		return -ENOSPC;
+	space->env.mem = glock__publisher_mem(space->publisher);
+	space->trace_until = (uint64_t *)&glock__publisher_head(space->publisher)->trace_until;
+	return 0;
+}
+
+void glock__publish_ready(struct glock_space *space)
+{
+	struct glock__segment_head *h;
+
+	if (!space->publisher)
+		return;
+	h = glock__publisher_head(space->publisher);
+	snprintf(h->space, sizeof(h->space), "%s", space->name);
+	snprintf(h->lockman, sizeof(h->lockman), "%s", space->lm->ops->name);
+	h->opened = glock__now(space);
+	h->flags = space->flags;
+	h->major = space->major;
+	h->minor = space->minor;
+	h->hz = space->hz;
+	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
+		const struct glock__type *t = &space->types[i];
+
+		snprintf(h->type[i].name, sizeof(h->type[i].name), "%s", t->info.name);
+		h->type[i].flags = t->flags;
+		h->type[i].known = t->known;
+		h->type[i].dumps = t->ops.dump != NULL;
+		h->type[i].hold = t->hold_first;
+	}
+	atom_store64(&h->magic, GLOCK__SEGMENT_MAGIC);
+}
+
+void glock__publish_state(struct glock_space *space, uint32_t state)
+{
+	if (space->publisher)
+		atom_store32(&glock__publisher_head(space->publisher)->state, state);
+}
+
+/* What is being done is not left half done, if it takes no longer than a moment. */
+void glock__publish_left(struct glock_space *space)
+{
+	const struct timespec ms = {0, 1000000};
+	struct glock__segment_head *head;
+
+	if (!space->publisher)
+		return;
+	head = glock__publisher_head(space->publisher);
+	for (int i = 0; i < 100 && atom_load64((uint64_t *)&head->work_since); i++)
+		nanosleep(&ms, NULL);
+	glock__publish_state(space, GLOCK__SEGMENT_LEFT);
+}
+
+/* ---- the work ------------------------------------------------------------------------------ */
+
+void glock__publish_due(struct glock_space *space, int64_t at)
+{
+	if (space->publisher)
+		atom_put64((uint64_t *)&glock__publisher_head(space->publisher)->work_due,
+			   (uint64_t)at);
+}
+
+void glock__publish_work(struct glock_space *space, const struct glock *gl, int64_t since)
+{
+	struct glock__segment_head *h;
+
+	if (!space->publisher)
+		return;
+	h = glock__publisher_head(space->publisher);
+	if (gl) {
+		atom_put32(&h->work_type, gl->type);
+		atom_put64(&h->work_number, gl->number);
+	}
+	atom_put64((uint64_t *)&h->work_since, (uint64_t)since);
+}
+
+/* ---- holders ------------------------------------------------------------------------------- */
+
+/*
+ * Whose holders come and go keeps the place of the last one for the next, and needs no lock for it. A thread has
+ * one at most. NULL: this one has no part in the space.
+ */
+static struct glock__thread *with_spare(struct glock_space *space)
+{
+	struct glock__thread *t = glock__tls()->fast.thread;
+
+	return t && atom_load_ptr(&t->space) == space ? t : NULL;
+}
+
+/* *where: the call site that it says already, or NULL. */
+static uint32_t get_place(struct glock_space *space, const char **where)
+{
+	struct glock__thread *t = glock__thread_in(space);
+	uint32_t place = t ? t->spare : GLOCK__UNPUBLISHED;
+
+	*where = NULL;
+	if (!place)
+		return glock__publisher_get(space->publisher, GLOCK__AREA_HOLDERS);
+	*where = t->spare_where;
+	t->spare = GLOCK__UNPUBLISHED;
+	return place;
+}
+
+static void put_place(struct glock_space *space, uint32_t place, const char *where)
+{
+	struct glock__thread *t = with_spare(space);
+
+	if (!t || t->spare) {
+		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, place);
+		return;
+	}
+	t->spare = place;
+	t->spare_where = where;
+}
+
+void glock__publish_thread_ends(struct glock_space *space, struct glock__thread *t)
+{
+	if (space->publisher)
+		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, t->spare);
+	t->spare = GLOCK__UNPUBLISHED;
+}
+
+static struct glock__segment_holder *place_of(struct glock_space *space,
+					      const struct glock__holder *gh)
+{
+	if (!space->publisher || !gh->published)
+		return NULL;
+	return glock__publisher_at(space->publisher, GLOCK__AREA_HOLDERS, gh->published);
+}
+
+void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where)
+{
+	size_t len = strlen(where), most = GLOCK__SEGMENT_WHERE - 1;
+
+	if (len > most) {
+		where += len - most;
+		len = most;
+	}
+	memcpy(to, where, len + 1);
+}
+
+/* What of it changes. */
+static void write_state(struct glock__segment_holder *h, const struct glock__holder *gh,
+			uint32_t state, int64_t granted)
+{
+	h->mode = gh->mode;
+	h->flags = (gh->flags & ~GLOCK__OWNED) | (state & (GLOCK__H_HOLDER | GLOCK__H_WAIT));
+	h->error = gh->error;
+	h->granted = granted;
+}
+
+void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__segment_holder *h;
+	const char *where;
+
+	gh->published = GLOCK__UNPUBLISHED;
+	if (!space->publisher)
+		return;
+	gh->published = get_place(space, &where);
+	h = place_of(space, gh);
+	if (!h)
+		return;
+	glock__publish_begin(&h->seq);
+	h->type = gl->type;
+	h->number = gl->number;
+	h->pid = gh->pid;
+	h->of_owner = !!(gh->flags & GLOCK__OWNED);
+	h->owner = gh->owner;
+	h->asked = gh->asked;
+	/* PRIORITY stands before all who wait, and so does 0. */
+	h->order = gh->flags & GLOCK_PRIORITY ? 0 : ++gl_busy(gl)->order;
+	memcpy(h->comm, gh->comm, sizeof(h->comm));
+	if (!where || where != gh->where)
+		glock__publish_where(h->where, gh->where ? gh->where : "?");
+	write_state(h, gh, gh_state(gh), 0);
+	glock__publish_end(&h->seq);
+}
+
+void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state)
+{
+	struct glock__segment_holder *h = place_of(gl_space(gl), gh);
+
+	if (!h)
+		return;
+	glock__publish_begin(&h->seq);
+	write_state(h, gh, state, state & GLOCK__H_HOLDER ? gl_now(gl) : 0);
+	glock__publish_end(&h->seq);
+}
+
+void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__segment_holder *h = place_of(space, gh);
+
+	if (!h)
+		return;
+	glock__publish_begin(&h->seq);
+	h->type = GLOCK__SEGMENT_FREE;
+	glock__publish_end(&h->seq);
+	put_place(space, gh->published, gh->where);
+	gh->published = GLOCK__UNPUBLISHED;
+}
+
+/* ---- waits and objects --------------------------------------------------------------------- */
+
+/* The glock's extra, made if need be; NULL: it has none. */
+GLOCK__INLINE struct glock__segment_extra *extra_of(struct glock *gl, bool make)
+{
+	struct glock__publisher *p = gl_space(gl)->publisher;
+	struct glock__busy *b = gl_busy(gl);
+	struct glock__segment_extra *e;
+
+	if (!p || (!b->extra && !make))
+		return NULL;
+	if (b->extra)
+		return glock__publisher_at(p, GLOCK__AREA_EXTRAS, b->extra);
+	b->extra = glock__publisher_get(p, GLOCK__AREA_EXTRAS);
+	if (!b->extra)
+		return NULL;
+	e = glock__publisher_at(p, GLOCK__AREA_EXTRAS, b->extra);
+	glock__publish_begin(&e->seq);
+	memset((char *)e + sizeof(e->seq), 0, sizeof(*e) - sizeof(e->seq));
+	e->type = gl->type;
+	e->number = gl->number;
+	glock__publish_end(&e->seq);
+	return e;
+}
+
+void glock__publish_wait(struct glock *gl, int64_t ns)
+{
+	struct glock__segment_extra *e = extra_of(gl, ns >= GLOCK__WAITED_NS);
+
+	if (!e || ns < 0)
+		return;
+	glock__publish_begin(&e->seq);
+	e->waits++;
+	e->waited += ns;
+	if (ns > e->longest)
+		e->longest = ns;
+	glock__publish_end(&e->seq);
+}
+
+void glock__publish_object_text(struct glock *gl, const char *text, size_t len)
+{
+	struct glock__segment_extra *e = extra_of(gl, len != 0);
+	const char *nl;
+
+	if (!e)
+		return;
+	if (len > sizeof(e->object)) { /* whole lines only */
+		nl = memrchr(text, '\n', sizeof(e->object));
+		len = nl ? (size_t)(nl + 1 - text) : 0;
+	}
+	glock__publish_begin(&e->seq);
+	memcpy(e->object, text, len);
+	e->object_len = (uint16_t)len;
+	e->object_at = gl_now(gl);
+	glock__publish_end(&e->seq);
+}
+
+void glock__publish_gone(struct glock *gl)
+{
+	struct glock__segment_extra *e = extra_of(gl, false);
+
+	if (!e)
+		return;
+	glock__publish_begin(&e->seq);
+	e->type = GLOCK__SEGMENT_FREE;
+	glock__publish_end(&e->seq);
+	glock__publisher_put(gl_space(gl)->publisher, GLOCK__AREA_EXTRAS, gl_busy(gl)->extra);
+	gl_busy(gl)->extra = GLOCK__UNPUBLISHED;
+}
+
+/* ---- the trace ----------------------------------------------------------------------------- */
+
+enum { TRACE_ORDER = 14 }; /* events that are kept for who looks from outside: 2^ so many */
+
+struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order)
+{
+	struct glock__publisher *p = space->publisher;
+	void *memory;
+
+	if (!p)
+		return NULL;
+	memory = glock__publisher_grow(p, GLOCK__AREA_TRACE, glock__ring_bytes(order));
+	if (!memory)
+		return NULL;
+	glock__publisher_head(p)->trace_order = order;
+	return glock__ring_over(memory, order);
+}
+
+struct glock__ring *glock__publish_traced(struct glock_space *space)
+{
+	uint32_t none = 0;
+	int64_t until;
+	bool traced;
+
+	if (!space->publisher)
+		return NULL;
+	until = (int64_t)atom_load64(space->trace_until);
+	traced = until && until >= glock__now(space);
+	if (traced != atom_load32(&space->traced))
+		glock__threads_trace(space, traced);
+	if (!traced)
+		return NULL;
+	/* One makes it; the others do without meanwhile. */
+	if (!atom_load32(&space->live_ring_made) && atom_cas32(&space->live_ring_made, &none, 1))
+		atom_store_ptr(&space->live_ring, glock__publish_ring(space, TRACE_ORDER));
+	return atom_load_ptr(&space->live_ring);
+}

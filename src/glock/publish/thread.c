@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* thread.c - see thread.h. */
+#include "thread.h"
+
+#include "glock/core/log.h"
+
+#include "publish.h"
+#include "slots.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct glock__lock glock__threads_lock;
+static const uint32_t no_bell[2];
+
+/* ---- the end of a thread ---- */
+
+#ifndef GLOCK_ATOM_HOOKS
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void thread_ends(void *tls)
+{
+	glock__tls_end(tls);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, thread_ends);
+}
+
+static void watch_thread(struct glock__tls *tls)
+{
+	pthread_once(&once, make_key);
+	pthread_setspecific(key, tls);
+}
+#else
+static void watch_thread(struct glock__tls *tls)
+{
+	(void)tls; /* the program calls glock__tls_end() */
+}
+#endif
+
+/* ---- where it lies ---- */
+
+/*
+ * The fast path goes through a few lines of memory each time: this thread's, its published record,
+ * a chunk's head, the thread's own (struct glock__tls). Caches that guess by a hash of the address
+ * in which way a line is (AMD's) lose one of two lines of a set that hash alike at each access, and
+ * which do is up to where memory happens to lie: one process in a hundred was two to six times as
+ * slow. So these lines are put into different sets.
+ */
+enum { PAGE = 4096, LINE = 64, PLACES = 8 };
+static_assert(PLACES * LINE + sizeof(struct glock__thread) <= PAGE / 2, "each has room");
+
+static uintptr_t set_of(const void *line)
+{
+	return (uintptr_t)line % PAGE / LINE;
+}
+
+/* Heads of chunks are in the first set. */
+static bool is_in_the_way(const void *line)
+{
+	return set_of(line) == 0 || set_of(line) == set_of(&glock__tls()->fast.thread);
+}
+
+/* In a page of its own, which is empty in a child: after a fork it fits no space. */
+static struct glock__thread *new_page(const struct glock__thread_record *r)
+{
+	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *t;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, PAGE, MADV_WIPEONFORK); /* or see wipe() in tls.c */
+	/* Not near the page's beginning, where a program's first glocks are in theirs. */
+	t = p + PAGE / 2;
+	for (int i = 1; i < PLACES && (is_in_the_way(t) || set_of(t) == set_of(r)); i++)
+		t += LINE;
+	return (struct glock__thread *)t;
+}
+
+static void free_page(struct glock__thread *t)
+{
+	munmap((void *)((uintptr_t)t & ~(uintptr_t)(PAGE - 1)), PAGE);
+}
+
+static struct glock__thread_record *record_at(struct glock_space *space, uint32_t number)
+{
+	return glock__slab_published(glock__slab_at(&space->thread_records, number));
+}
+
+/* 0: no memory. */
+static uint32_t new_record(struct glock_space *space)
+{
+	uint32_t number = glock__slab_get(&space->thread_records), other;
+
+	if (!number || !is_in_the_way(record_at(space, number)))
+		return number;
+	other = glock__slab_get(&space->thread_records);
+	if (!other)
+		return number;
+	glock__slab_put(&space->thread_records, number); /* for somebody whom it suits */
+	return other;
+}
+
+/* Under threads_lock: off its space's list, and gone. */
+static void forget(struct glock__thread *t)
+{
+	struct glock_space *space = t->space;
+	struct glock__thread **at = &space->threads;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	glock__publish_thread_ends(space, t);
+	t->record->flags = 0;
+	glock__slab_put(&space->thread_records, t->number);
+	free_page(t);
+}
+
+/* In a child: what there was of this thread is its parent's, and wiped. */
+static void forget_parents(struct glock__tls *tls)
+{
+	if (tls->fast.generation == glock__generation())
+		return;
+	tls->fast.generation = glock__generation();
+	tls->fast.threads = tls->fast.thread = NULL;
+}
+
+void glock__tls_end(struct glock__tls *tls)
+{
+	struct glock__thread *t, *next;
+
+	forget_parents(tls);
+	glock__lock_take(&glock__threads_lock);
+	t = tls->fast.threads;
+	tls->fast.threads = tls->fast.thread = NULL;
+	for (; t; t = next) {
+		next = t->next_of_self;
+		if (!t->space) {
+			free_page(t);
+		} else if (t->used) {
+			t->ended = true;
+			glock__log(t->space, "thread %d (%s) has ended and still holds %d locks",
+				   (int)t->tid, t->comm, __builtin_popcount(t->used));
+		} else {
+			forget(t);
+		}
+	}
+	glock__lock_drop(&glock__threads_lock);
+}
+
+void glock__threads_end(struct glock_space *space)
+{
+	struct glock__thread *next;
+
+	glock__lock_take(&glock__threads_lock);
+	for (struct glock__thread *t = space->threads; t; t = next) {
+		next = t->next;
+		atom_store_ptr(&t->fast, NULL);
+		atom_store_ptr(&t->space, NULL); /* its thread frees it when it ends */
+		if (t->ended)
+			free_page(t);
+	}
+	space->threads = NULL;
+	glock__lock_drop(&glock__threads_lock);
+	glock__slab_end(&space->thread_records);
+}
+
+/* ---- a thread's record in a space ---- */
+
+void glock__threads_trace(struct glock_space *space, bool on)
+{
+	glock__lock_take(&glock__threads_lock);
+	atom_store32(&space->traced, on);
+	for (struct glock__thread *t = space->threads; t; t = t->next)
+		atom_store_ptr(&t->fast, on ? NULL : space);
+	glock__lock_drop(&glock__threads_lock);
+}
+
+static struct glock__thread *new_thread(struct glock_space *space, struct glock__tls *tls)
+{
+	uint32_t number = new_record(space);
+	struct glock__thread_record *r = number ? record_at(space, number) : NULL;
+	struct glock__thread *t = r ? new_page(r) : NULL;
+
+	if (!t) {
+		if (number)
+			glock__slab_put(&space->thread_records, number);
+		return NULL;
+	}
+	memset(r, 0, sizeof(*r));
+	t->space = space;
+	t->record = r;
+	t->number = number;
+	t->owner = glock__thread_number();
+	t->tid = glock__thread_id();
+	memcpy(t->comm, glock__thread_name(), sizeof(t->comm));
+	r->tid = (uint32_t)t->tid;
+	memcpy(r->comm, t->comm, sizeof(r->comm));
+	r->flags = GLOCK__R_LIVE;
+	glock__lock_take(&glock__threads_lock);
+	t->fast = atom_load32(&space->traced) ? NULL : space;
+	t->next = space->threads;
+	space->threads = t;
+	t->next_of_self = tls->fast.threads;
+	tls->fast.threads = t;
+	glock__lock_drop(&glock__threads_lock);
+	watch_thread(tls);
+	return t;
+}
+
+struct glock__thread *glock__thread_find(struct glock_space *space)
+{
+	struct glock__tls *tls = glock__tls();
+	struct glock__thread *t, **at;
+
+	if (space->generation != glock__generation())
+		return NULL;
+	forget_parents(tls);
+	t = tls->fast.thread;
+	if (t && atom_load_ptr(&t->space) == space)
+		return t;
+	glock__lock_take(&glock__threads_lock);
+	for (at = &tls->fast.threads; (t = *at);) {
+		if (t->space == space)
+			break;
+		if (!t->space) { /* closed meanwhile */
+			*at = t->next_of_self;
+			free_page(t);
+		} else {
+			at = &t->next_of_self;
+		}
+	}
+	glock__lock_drop(&glock__threads_lock);
+	if (!t)
+		t = new_thread(space, tls);
+	if (!tls->id.spinlocked) {
+		tls->fast.thread = t;
+		tls->fast.record = t ? t->record : NULL;
+		tls->fast.bell = space->lm->bell ? space->lm->bell : no_bell;
+	}
+	return t;
+}
+
+bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder *gh)
+{
+	struct glock__thread *t;
+	bool found = false;
+
+	glock__lock_take(&glock__threads_lock);
+	for (t = space->threads; t && !found; t = t->next) {
+		found = t->ended && glock__fast_is_mine(t, gh);
+		if (!found)
+			continue;
+		glock__slot_empty(t, t->record, gh->slot);
+		if (!t->used)
+			forget(t);
+		break;
+	}
+	glock__lock_drop(&glock__threads_lock);
+	return found;
+}
+
+size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t room)
+{
+	size_t n = 0;
+
+	glock__lock_take(&glock__threads_lock);
+	for (struct glock__thread *t = gl_space(gl)->threads; t; t = t->next) {
+		for (uint32_t used = atom_load32(&t->used); used; used &= used - 1) {
+			int i = __builtin_ctz(used);
+
+			if (atom_load_ptr(&t->slots[i].gl) != gl)
+				continue;
+			if (n < room) {
+				out[n] = (struct glock__fast_holder){
+				    .gh = atom_load_ptr(&t->slots[i].gh), .tid = t->tid};
+				memcpy(out[n].comm, t->comm, sizeof(t->comm));
+			}
+			n++;
+		}
+	}
+	glock__lock_drop(&glock__threads_lock);
+	return n;
+}
+
+void glock__threads_forked(void)
+{
+	atom_store32(&glock__threads_lock.word, 0);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* fast.c - what is not fast about the fast path; see fast.h. */
+#include "fast.h"
+
+#include "glock/state/cache.h"
+#include "glock/state/queue.h"
+
+#include "dq.h"
+
+/* ---- more than one ---- */
+
+/* Whether the thread holds it already: that is for the slow path to tell it. */
+static bool recurs(const struct glock__thread *t, const struct glock *gl)
+{
+	for (uint32_t used = t->used; used; used &= used - 1)
+		if (t->slots[__builtin_ctz(used)].gl == gl)
+			return true;
+	return false;
+}
+
+enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
+					    const char *where)
+{
+	struct glock__thread *t = glock__fast_thread(gl);
+	enum glock_mode mode = gh->mode;
+	int slot = t ? glock__slot_free(t) : -1;
+
+	if (slot < 0 || (mode != GLOCK_SH && mode != GLOCK_EX) || recurs(t, gl))
+		return GLOCK__FAST_NOT;
+	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, where);
+	return glock__fast_nq_in(t, t->record, (unsigned int)slot, t->used | 1u << slot, gl, gh,
+				 mode, where);
+}
+
+int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
+{
+	struct glock__thread *t = glock__tls()->fast.thread;
+
+	if (!glock__fast_is_mine(t, gh))
+		return glock__fast_dq_slow(gh);
+	return glock__fast_dq_of(t, t->used & ~(1u << gh->slot), gl, gh);
+}
+
+/* ---- leaving ---- */
+
+/* The word is closed, and one who stood in it has left. */
+static void left(struct glock *gl)
+{
+	gl_lock(gl);
+	if (!FAULT(23))
+		glock__run_queue(gl, true);
+	gl_unlock(gl);
+}
+
+void glock__fast_refused(struct glock__holder *gh)
+{
+	struct glock__thread *t = glock__tls()->fast.thread;
+	struct glock *gl = gh->gl;
+	uint64_t old;
+
+	glock__slot_empty(t, t->record, gh->slot);
+	old = atom_sub64(&gl->fast, glock__fast_one(gh) + GLOCK__FAST_COUNT);
+	/* We stood in the way for a moment: somebody may have seen it. */
+	if (!(old & GLOCK__FAST_OPEN))
+		left(gl);
+	atom_store32(&gh->state, 0);
+}
+
+int glock__fast_rung(struct glock *gl)
+{
+	glock__poll(gl_space(gl));
+	return 0;
+}
+
+int glock__fast_dq_closed(struct glock__holder *gh)
+{
+	struct glock *gl = gh->gl;
+
+	left(gl);
+	atom_store32(&gh->state, 0);
+	return glock__fast_rung(gl);
+}
+
+int glock__fast_dq_slow(struct glock__holder *gh)
+{
+	struct glock *gl = gh->gl;
+	struct glock_space *space = gl_space(gl);
+	struct glock__thread *t;
+	int err = glock__check(space, "glock_dq");
+
+	if (err)
+		return err;
+	t = glock__thread_in(space);
+	if (glock__fast_is_mine(t, gh))
+		return glock__fast_dq(gl, gh);
+	if (!glock__slot_of_ended(space, gh))
+		return glock__not_owner(gh);
+	gl_lock(gl);
+	glock__fast_close(gl);
+	atom_store32(&gh->state, 0);
+	atom_sub64(&gl->fast, glock__fast_one(gh));
+	glock__run_queue(gl, true);
+	gl_unlock(gl);
+	return 0;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * held.c - what one can do with a lock that one has: whether it is still ours, a lower mode, its token, its
+ * value block; and who is in the way of one that one has not.
+ */
+#include "glock/publish/publish_space.h"
+#include "glock/publish/slots.h"
+#include "glock/state/cache.h"
+#include "glock/state/queue.h"
+#include "glock/state/reply.h"
+#include "glock/state/word.h"
+
+#include "dq.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* ---- while it is held ---- */
+
+int glock_valid(const struct glock_holder *pub)
+{
+	const struct glock__holder *gh = gh_of(pub);
+	uint32_t state = gh_state(gh);
+
+	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
+	       gl_space(gh->gl)->generation == glock__generation() &&
+	       !glock__is_unusable(gl_space(gh->gl));
+}
+
+int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	int err;
+
+	if (!gl || mode >= GLOCK_MODE_MAX || mode == GLOCK_UN)
+		return -EINVAL;
+	err = glock__check(gl_space(gl), "glock_downgrade");
+	if (err)
+		return err;
+	/* As who lets go of it: the same is asked wherever the holder stands. */
+	if (gh_state(gh) & GLOCK__H_FAST ? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
+					 : glock__is_other_threads(gh))
+		return glock__not_owner(gh);
+	gl_lock(gl);
+	glock__fast_close(gl);
+	if (gh_state(gh) & GLOCK__H_FAST)
+		glock__fast_to_list(gl, gh);
+	if (!(gh_state(gh) & GLOCK__H_HOLDER) || mode == gh->mode ||
+	    !glock__mode_is_down(gh->mode, mode) || !(gl_type(gl)->info.modes & GLOCK__MODES(mode)))
+		err = -EINVAL;
+	else if (glock__first_holder(gl) != gh ||
+		 (gh->list.next != &gl_busy(gl)->holders &&
+		  gh_state(glock__entry(gh->list.next, struct glock__holder, list)) &
+		      GLOCK__H_HOLDER))
+		err = -EBUSY;
+	if (!err) {
+		gh->mode = (uint8_t)mode;
+		glock__publish_holder(gl, gh, gh_state(gh));
+		glock__run_queue(gl, true);
+	}
+	gl_unlock(gl);
+	return err;
+}
+
+int glock_token(const struct glock_holder *pub, uint64_t *token)
+{
+	const struct glock__holder *gh = gh_of(pub);
+	struct glock__lockman *lm;
+
+	if (gh->gl && gl_space(gh->gl)->generation != glock__generation())
+		return -ECHILD;
+	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_EX)
+		return -EPERM;
+	if (gh_state(gh) & GLOCK__H_LOST) /* the next one's may be there already */
+		return -EIO;
+	lm = gl_space(gh->gl)->lm;
+	/* The lock manager gave it before the grant, and does not change it while it is held. */
+	return lm->ops->token ? lm->ops->token(lm, &gh->gl->lk, token) : -EOPNOTSUPP;
+}
+
+int glock_owner_died(const struct glock_holder *gh)
+{
+	uint32_t state = gh_state(gh_of(gh));
+
+	if (!(state & GLOCK__H_HOLDER && state & GLOCK__H_DIED))
+		return 0;
+	glock__report_death((struct glock__holder *)gh); /* if it was not waited for */
+	return 1;
+}
+
+size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max)
+{
+	struct glock__lockman *lm = gl_space(gl)->lm;
+	struct glock__lm_peer found[32];
+	size_t n;
+
+	if (glock__check(gl_space(gl), "glock_in_the_way") || !lm->ops->in_the_way)
+		return 0;
+	n = lm->ops->in_the_way(lm, &gl->lk, found, max < 32 ? max : 32);
+	for (size_t i = 0; i < n; i++)
+		glock__peer(&found[i], &peers[i]);
+	return n;
+}
+
+/* ---- the value block ---- */
+
+static int check_lvb(struct glock__holder *gh, enum glock_mode least)
+{
+	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER))
+		return -EPERM;
+	if (gl_space(gh->gl)->generation != glock__generation())
+		return -ECHILD;
+	if (!gh->gl->lk.has_lvb)
+		return -EOPNOTSUPP;
+	if (least == GLOCK_EX && gh->mode != GLOCK_EX)
+		return -EPERM;
+	return glock__check(gl_space(gh->gl), "glock_lvb_read or write");
+}
+
+int glock_lvb_read(struct glock_holder *pub, void *value)
+{
+	struct glock *gl = gh_of(pub)->gl;
+	int err = check_lvb(gh_of(pub), GLOCK_SH);
+
+	if (err)
+		return err;
+	gl_lock(gl);
+	if (gl->lk.lvb_valid)
+		memcpy(value, glock__lm_lvb(&gl->lk), GLOCK_LVB_SIZE);
+	else
+		err = -ENODATA;
+	gl_unlock(gl);
+	return err;
+}
+
+int glock_lvb_write(struct glock_holder *pub, const void *value)
+{
+	static const char zeros[GLOCK_LVB_SIZE];
+	struct glock *gl = gh_of(pub)->gl;
+	int err = check_lvb(gh_of(pub), GLOCK_EX);
+	unsigned int len;
+
+	if (err)
+		return err;
+	len = gl_space(gl)->lm->value_len;
+	if (len && memcmp((const char *)value + len, zeros, GLOCK_LVB_SIZE - len))
+		return -EINVAL;
+	gl_lock(gl);
+	memcpy(glock__lm_lvb(&gl->lk), value, GLOCK_LVB_SIZE);
+	gl->lk.lvb_valid = true;
+	gl_unlock(gl);
+	return 0;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nq.c - asks for a lock.
+ *
+ * A request takes the fast path (fast.h) if the lock is cached here and no thread waits for it.
+ * Otherwise the holder joins the list of its glock. The holder stays in the list until the program
+ * lets it go or takes it back, or until the request fails. Only a thread with gl->lock changes the
+ * state word of a holder; wait.c reads the word without the lock.
+ */
+#include "glock/core/log.h"
+#include "glock/publish/publish_space.h"
+#include "glock/state/cache.h"
+#include "glock/state/events.h"
+#include "glock/state/inline_work.h"
+#include "glock/state/order.h"
+#include "glock/state/queue.h"
+#include "glock/state/reply.h"
+#include "glock/state/shortcuts.h"
+#include "glock/state/work.h"
+
+#include "fast.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
+
+void glock_holder_init(struct glock_holder *pub, struct glock *gl, enum glock_mode mode,
+		       unsigned int flags)
+{
+	struct glock__holder *gh = gh_of(pub);
+
+	memset(pub, 0, sizeof(*pub));
+	gh->gl = gl;
+	gh->mode = (uint8_t)(mode < GLOCK_MODE_MAX ? mode : GLOCK_UN);
+	gh->flags = flags & GLOCK__OWNED ? ~GLOCK__OWNED : flags; /* either is refused */
+	glock__list_init(&gh->list);
+	glock__list_init(&gh->order);
+}
+
+void glock_holder_owner(struct glock_holder *pub, uint64_t owner)
+{
+	struct glock__holder *gh = gh_of(pub);
+
+	gh->owner = owner;
+	gh->flags = (gh->flags & ~GLOCK__OWNED) | (owner ? GLOCK__OWNED : 0);
+}
+
+struct glock *glock_of(const struct glock_holder *gh)
+{
+	return gh_of(gh)->gl;
+}
+
+enum glock_mode glock_mode_of(const struct glock_holder *gh)
+{
+	return gh_of(gh)->mode;
+}
+
+/* ---- asking ---- */
+
+static int mistake(struct glock *gl, const struct glock__holder *gh, const char *what)
+{
+	glock__log(gl_space(gl), "glock %u:%" PRIu64 " at %s: %s", gl->type, gl->number,
+		   gh->where ? gh->where : "?", what);
+	return -EINVAL;
+}
+
+static int check_request(struct glock *gl, const struct glock__holder *gh)
+{
+	struct glock_space *space = gl_space(gl);
+	int err = glock__check(space, "glock_nq");
+
+	if (err)
+		return err;
+	if (gh_state(gh) & GLOCK__H_QUEUED)
+		return mistake(gl, gh, "this holder is queued already");
+	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
+		return mistake(gl, gh, "the type does not know this mode");
+	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED) || (gh->flags & TRIES) == TRIES)
+		return mistake(gl, gh, "flags");
+	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
+		return mistake(gl, gh, "ANY with EX");
+	if (gh->flags & GLOCK_PRIORITY &&
+	    (!gl_type(gl)->info.priority || !atom_load8(&space->recovering)))
+		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
+	if (glock__is_unusable(space))
+		return -EIO;
+	if (atom_load8(&space->closing))
+		return -ESHUTDOWN;
+	return 0;
+}
+
+static void sign(struct glock__holder *gh, const char *where)
+{
+	gh->where = where;
+	gh->pid = glock__thread_id();
+	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
+	if (!(gh->flags & GLOCK__OWNED))
+		gh->owner = glock__thread_number();
+}
+
+static int recursion(struct glock *gl, const struct glock__holder *gh,
+		     const struct glock__holder *other)
+{
+	glock__log(gl_space(gl),
+		   "glock %u:%" PRIu64 ": asked for in %s at %s by an owner that %s it in "
+		   "%s since %s",
+		   gl->type, gl->number, glock__modes[gh->mode].name, gh->where,
+		   gh_state(other) & GLOCK__H_HOLDER ? "has" : "wants",
+		   glock__modes[other->mode].name, other->where);
+	return -EDEADLK;
+}
+
+/* The same owner has it or waits for it already: it would wait for itself. */
+static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__holder *mine;
+
+	if (gl_type(gl)->info.may_recur)
+		return 0;
+	mine = gh->flags & GLOCK__OWNED ? NULL : glock__fast_mine(gl);
+	if (mine)
+		return recursion(gl, gh, mine);
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
+		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
+
+		if (other->owner != gh->owner || (other->flags ^ gh->flags) & GLOCK__OWNED)
+			continue;
+		if (other->flags & (GLOCK_NOPID | GLOCK_MOVABLE) &&
+		    gh_state(other) & GLOCK__H_HOLDER)
+			continue;
+		return recursion(gl, gh, other);
+	}
+	return 0;
+}
+
+GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__thread *t = glock__tls()->fast.thread;
+
+	/* Nobody here has or wants it by the queue, and this thread has nothing by its slots. */
+	if (glock__list_empty(&gl_busy(gl)->holders) && t && !t->used &&
+	    atom_load_ptr(&t->space) == gl_space(gl))
+		return 0;
+	return look_for_recursion(gl, gh);
+}
+
+/* A try fails here if it is clear already that it would have to wait behind somebody. */
+static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
+{
+	if (!(gh->flags & TRIES))
+		return false;
+	if (glock__is_held(gl) && !glock__may_grant(gl, gh))
+		return true;
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
+		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
+
+		if (!(gh_state(other) & GLOCK__H_HOLDER) && !(other->flags & TRIES))
+			return true;
+	}
+	return false;
+}
+
+/* Before all who wait, but for one whose lock operation runs: that one is as good as granted. */
+static struct glock__list *priority_place(struct glock *gl)
+{
+	struct glock__holder *first = glock__first_waiter(gl);
+
+	if (!first)
+		return &gl_busy(gl)->holders;
+	return gh_state(first) & GLOCK__H_ENTERING ? first->list.next : &first->list;
+}
+
+static int add_to_queue(struct glock *gl, struct glock__holder *gh)
+{
+	bool priority = gh->flags & GLOCK_PRIORITY || FAULT(9);
+	int err = check_recursion(gl, gh);
+
+	if (err)
+		return err;
+	if (try_is_futile(gl, gh)) {
+		gl_busy(gl)->more->counts.tries_failed++;
+		return -EAGAIN;
+	}
+	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
+	gl_busy(gl)->uncounted++;
+	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
+	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
+	glock__publish_queued(gl, gh);
+	if (gh->flags & GLOCK_RECOVER && gl->flags & GLOCK__F_FROZEN) {
+		gl_busy(gl)->recover_first = true;
+		glock__unfreeze(gl);
+	}
+	return 0;
+}
+
+/* At once or not at all, without standing in the queue. */
+static int nq_noblock(struct glock *gl, struct glock__holder *gh)
+{
+	int err;
+
+	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__first_waiter(gl) ||
+	    !glock__may_grant(gl, gh))
+		return -ECHILD;
+	if (gl_type(gl)->ops.lock && !(gl->flags & GLOCK__F_ENTERED) && !(gh->flags & GLOCK_SKIP))
+		return -ECHILD;
+	err = check_recursion(gl, gh);
+	if (err)
+		return err;
+	glock__list_add(&gl_busy(gl)->holders, &gh->list);
+	glock__publish_queued(gl, gh);
+	glock__grant(gl, gh);
+	return 0;
+}
+
+/*
+ * It waited, and so it is in the list; but those who ask for the glock by its word can do so only
+ * while the list is empty. Were holders to stay there, new ones would always find one, and join it.
+ */
+static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
+{
+	gl_lock(gl);
+	if (gh_state(gh) & GLOCK__H_HOLDER)
+		glock__fast_from_list(gl, gh);
+	gl_unlock(gl);
+}
+
+GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *where)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	bool mine, granted;
+	int err;
+
+	if (!(gh_state(gh) & GLOCK__H_QUEUED))
+		gh->where = where;
+	err = check_request(gl, gh);
+	if (err)
+		return err;
+	sign(gh, where);
+	err = glock__order_check(gl, gh);
+	if (err)
+		return err;
+	glock__poll(gl_space(gl));
+	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl);
+	gl_lock(gl);
+	glock__fast_close(gl);
+	gh->asked = gl_now(gl);
+	if (gh->flags & GLOCK_NOBLOCK)
+		err = nq_noblock(gl, gh);
+	else
+		err = add_to_queue(gl, gh);
+	if (!err && !(gh->flags & GLOCK_NOBLOCK)) {
+		if (!mine)
+			glock__run_queue(gl, true);
+		else if (!glock__miss(gl, gh))
+			glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
+	}
+	if (mine && glock__tls()->deferred.queued)
+		glock__inline_run(gl);
+	granted = !err && gh_state(gh) & GLOCK__H_HOLDER;
+	if (granted)
+		glock__fast_from_list(gl, gh);
+	gl_unlock(gl);
+	if (mine && (err || glock_poll(pub)))
+		glock__inline_end(gl);
+	if (err) {
+		glock__order_forget(gl_space(gl), gh);
+		return err;
+	}
+	if (granted && !(gh->flags & GLOCK_ASYNC))
+		glock__report_death(gh);
+	if (gh->flags & GLOCK_ASYNC || granted)
+		return 0;
+	err = glock_wait(pub, 0, 0);
+	if (mine && glock__tls()->deferred.gl == gl && !FAULT(20))
+		glock__inline_end(gl); /* it did not have to wait after all */
+	if (err && gh_state(gh) & GLOCK__H_QUEUED)
+		glock_dq(pub); /* it may not wait here */
+	if (!err)
+		out_of_the_list(gl, gh);
+	return err;
+}
+
+GLOCK__NOINLINE static int nq_refused(struct glock_holder *pub, const char *where)
+{
+	glock__fast_refused(gh_of(pub));
+	return nq_by_queue(pub, where);
+}
+
+GLOCK__NOINLINE static int nq_more(struct glock_holder *pub, const char *where)
+{
+	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
+	case GLOCK__FAST_TAKEN:
+		return 0;
+	case GLOCK__FAST_REFUSED:
+		return nq_refused(pub, where);
+	default:
+		return nq_by_queue(pub, where);
+	}
+}
+
+GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
+{
+	switch (glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where)) {
+	case GLOCK__FAST_TAKEN:
+		return 0;
+	case GLOCK__FAST_REFUSED:
+		return nq_refused(pub, where);
+	case GLOCK__FAST_MORE:
+		return nq_more(pub, where);
+	default:
+		return nq_by_queue(pub, where);
+	}
+}
+
+GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *where)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+
+	if (!gl)
+		return -EINVAL;
+	if (gh_state(gh) & GLOCK__H_QUEUED || gh->flags & ~GLOCK__FAST_FLAGS)
+		return nq_by_queue(pub, where);
+	switch (glock__fast_nq(gl, gh, where)) {
+	case GLOCK__FAST_TAKEN:
+		return 0;
+	case GLOCK__FAST_REFUSED:
+		return nq_refused(pub, where);
+	case GLOCK__FAST_OTHER:
+		return nq_other(pub, where);
+	default:
+		return nq_by_queue(pub, where);
+	}
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * open.c - opens and closes a lock space. withdraw.c ends a space in other ways.
+ */
+#include "open.h"
+
+#include "base/version.h"
+#include "glock/base/probes.h"
+#include "glock/core/log.h"
+#include "glock/publish/publish.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/thread.h"
+#include "glock/state/busy.h"
+#include "glock/state/cache.h"
+#include "glock/state/demote.h"
+#include "glock/state/find.h"
+#include "glock/state/reply.h"
+#include "glock/state/work.h"
+#include "lockman/dlm/dlm.h"
+#include "lockman/local/local.h"
+#include "lockman/none/none.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
+
+/* What a later header may add must not be taken for done. */
+#define SPACE_FLAGS                                                               \
+	(GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_LINUX_6_1 | \
+	 GLOCK_SPACE_CHECK_OPS)
+#define TYPE_FLAGS (GLOCK_OPS_ASPACE | GLOCK_OPS_LVB | GLOCK_OPS_BY_NUMBER | GLOCK_OPS_RECUR)
+
+/* ---- the real world ---- */
+
+static uint32_t real_random(void *arg)
+{
+	uint32_t r = 0;
+
+	(void)arg;
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
+		r = (uint32_t)glock__clock();
+	return r;
+}
+
+static unsigned int real_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	return n > 0 ? (unsigned int)n : 1;
+}
+
+static const struct glock__env real_env = {.random = real_random};
+
+/* ---- open ---- */
+
+static int set_type(struct glock_space *space, const struct glock_type_options *o)
+{
+	struct glock__type *t;
+
+	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE || o->flags & ~TYPE_FLAGS)
+		return -EINVAL;
+	if (o->caches & ~(GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA))
+		return -EINVAL;
+	t = &space->types[o->type];
+	t->known = true;
+	t->flags = o->flags;
+	t->hold = o->hold;
+	if (o->ops)
+		memcpy(&t->ops, o->ops,
+		       o->ops->size < sizeof(t->ops) ? o->ops->size : sizeof(t->ops));
+	if (o->type < GLOCK_TYPE_OWN)
+		return 0;
+	snprintf(t->info.name, sizeof(t->info.name), "%.8s", o->name ? o->name : "own");
+	t->info.caches = o->caches;
+	t->info.modes = o->modes ? o->modes : GLOCK__SH_SET | GLOCK__EX_SET;
+	t->info.order = o->order;
+	t->info.by_number = o->flags & GLOCK_OPS_BY_NUMBER;
+	t->info.may_recur = o->flags & GLOCK_OPS_RECUR;
+	if (t->info.modes & ~(GLOCK__SH_SET | GLOCK__DF_SET | GLOCK__EX_SET))
+		return -EINVAL;
+	return 0;
+}
+
+/* Nothing of the type's has to be called, and nothing looked for, when a holder comes or goes. */
+static bool may_be_fast(const struct glock__type *t)
+{
+	const unsigned int both = GLOCK__SH_SET | GLOCK__EX_SET;
+
+	return !t->ops.lock && !t->ops.unlock && !t->info.may_recur &&
+	       (t->info.modes & both) == both;
+}
+
+static int set_types(struct glock_space *space, const struct glock_space_options *o)
+{
+	const char *at = (const char *)o->types;
+	size_t stride = o->n_types ? o->types->size : 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < GLOCK_TYPE_OWN; i++) {
+		space->types[i].info = glock__types[i];
+		space->types[i].known = true;
+	}
+	for (size_t i = 0; i < o->n_types && !err; i++) {
+		struct glock_type_options type = {0};
+
+		memcpy(&type, at + i * stride, stride < sizeof(type) ? stride : sizeof(type));
+		err = set_type(space, &type);
+	}
+	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++)
+		space->types[i].fast = may_be_fast(&space->types[i]);
+	glock__hold_types(space);
+	return err;
+}
+
+static int set_options(struct glock_space *space, const char *name,
+		       const struct glock_space_options *o)
+{
+	size_t len = name ? strlen(name) : 0;
+
+	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
+		return -EINVAL;
+	if (o->flags & ~SPACE_FLAGS)
+		return -EINVAL;
+	if (o->cached_age < 0 || (o->n_types && (!o->types || !o->types->size)))
+		return -EINVAL;
+	memcpy(space->name, name, len + 1);
+	space->flags = o->flags;
+	space->major = o->major;
+	space->minor = o->minor;
+	space->hz = o->hz ? o->hz : DEFAULT_HZ;
+	space->log = o->log;
+	space->log_arg = o->log_arg;
+	space->recover = o->recover;
+	space->recover_arg = o->recover_arg;
+	space->lru.max = o->cached_max;
+	space->lru.age = o->cached_age;
+	return set_types(space, o);
+}
+
+static void free_space(struct glock_space *space)
+{
+	glock__type_stats_free(&space->type_stats);
+	glock__ring_free(space->ring);
+	glock__ring_free(space->live_ring);
+	for (int i = 0; i < 2; i++)
+		glock__slab_end(&space->glocks[i]);
+	glock__slab_end(&space->busy);
+	glock__threads_end(space);
+	glock__call_sites_free(space);
+	glock__publisher_free(space->publisher);
+	free(space->hash);
+	free(space);
+}
+
+static void init_slabs(struct glock_space *space)
+{
+	struct glock__mem *mem = space->env.mem;
+
+	for (size_t lvb = 0; lvb < 2; lvb++)
+		glock__slab_init(&space->glocks[lvb], sizeof(struct glock) + lvb * GLOCK_LVB_SIZE,
+				 sizeof(struct glock__record), GLOCK__AREA_RECORDS, mem, space);
+	/* A record of a thread has a private part only because a slab's objects have one. */
+	glock__slab_init(&space->thread_records, 512, sizeof(struct glock__thread_record),
+			 GLOCK__AREA_THREADS, mem, space);
+	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__busy_record),
+			 GLOCK__AREA_BUSY_RECORDS, mem, space);
+}
+
+static int init_type_stats(struct glock_space *space)
+{
+	struct glock__mem *mem = space->env.mem;
+	size_t size = GLOCK_TYPE_MAX * space->env.cpus * sizeof(struct glock__cpu_record);
+
+	return glock__type_stats_init(&space->type_stats, GLOCK_TYPE_MAX, space->env.cpus,
+				      space->env.cpu,
+				      mem ? mem->slab(mem, GLOCK__AREA_TYPE_STATS, size) : NULL);
+}
+
+int glock__space_open(const char *name, const struct glock_space_options *options,
+		      struct glock__lockman *lm, const struct glock__env *env,
+		      struct glock_space **ret)
+{
+	struct glock_space_options o = {0};
+	struct glock_space *space = calloc(1, sizeof(*space));
+	int err;
+
+	if (!space)
+		return -ENOMEM;
+	memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
+	err = glock__new_generation(&space->generation, glock__threads_forked);
+	if (err) {
+		free(space);
+		return err;
+	}
+	space->env = env ? *env : real_env;
+	if (!space->env.cpus)
+		space->env.cpus = real_cpus();
+	space->lm = lm;
+	glock__list_init(&space->order.holders);
+	err = set_options(space, name, &o);
+	if (!err && glock__publish_open(space))
+		glock__log(space,
+			   "space %s: this node cannot be seen by others: no room for its file",
+			   space->name);
+	init_slabs(space);
+	if (!err)
+		err = init_type_stats(space);
+	if (!err && o.trace_order) {
+		space->ring = glock__publish_ring(space, o.trace_order);
+		if (!space->ring)
+			space->ring = glock__ring_new(o.trace_order);
+		err = space->ring ? 0 : -ENOMEM;
+	}
+	space->fast = !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER);
+	if (!err)
+		glock__publish_ready(space);
+	lm->owner = space;
+	lm->events = &glock__events;
+	if (!err)
+		err = glock__work_init(space, !env);
+	if (!err && lm->ops->start) {
+		err = lm->ops->start(lm);
+		if (err)
+			glock__work_stop(space);
+	}
+	if (err) {
+		free_space(space);
+		return err;
+	}
+	*ret = space;
+	return 0;
+}
+
+static int new_none(const char *name, const struct glock_space_options *o,
+		    struct glock__lockman **lm)
+{
+	(void)name, (void)o;
+	*lm = glock__none_new();
+	return *lm ? 0 : -ENOMEM;
+}
+
+static int new_local(const char *name, const struct glock_space_options *o,
+		     struct glock__lockman **lm)
+{
+	const struct glock__local_options local = {.name = name,
+						   .group = o->group,
+						   .dir = o->dir,
+						   .log = o->log,
+						   .log_arg = o->log_arg,
+						   .recovers = o->recover};
+
+	return glock__local_new(&local, lm);
+}
+
+static int new_dlm(const char *name, const struct glock_space_options *o,
+		   struct glock__lockman **lm)
+{
+	const struct glock__dlm_options dlm = {
+	    .name = name, .log = o->log, .log_arg = o->log_arg, .recovers = o->recover};
+
+	return glock__dlm_new(&dlm, lm);
+}
+
+static const struct {
+	const char *name;
+	int (*new)(const char *name, const struct glock_space_options *o,
+		   struct glock__lockman **lm);
+} lockmans[] = {
+    {"local", new_local}, /* the usual one */
+    {"none", new_none},
+    {"dlm", new_dlm},
+};
+
+enum { LOCKMANS = sizeof(lockmans) / sizeof(*lockmans) };
+
+static void say_unknown(const struct glock_space_options *o, const char *kind)
+{
+	char message[256];
+
+	if (!o->log)
+		return;
+	snprintf(message, sizeof(message),
+		 "%s%s: no such lock manager; none, local and dlm are known",
+		 o->lockman ? "" : "GLOCK_LOCKMAN=", kind);
+	o->log(o->log_arg, message);
+}
+
+/* The one asked for, or the one that the environment names, or the usual one. */
+static int new_lockman(const char *name, const struct glock_space_options *o,
+		       struct glock__lockman **lm)
+{
+	const char *kind = o->lockman ? o->lockman : secure_getenv("GLOCK_LOCKMAN");
+
+	for (size_t i = 0; i < LOCKMANS; i++)
+		if (!kind || !*kind || !strcmp(kind, lockmans[i].name))
+			return lockmans[i].new(name, o, lm);
+	say_unknown(o, kind);
+	return -EPROTONOSUPPORT;
+}
+
+int glock_space_open(const char *name, const struct glock_space_options *options,
+		     struct glock_space **space)
+{
+	struct glock_space_options o = {.size = sizeof(o)};
+	struct glock__lockman *lm = NULL;
+	size_t size = options ? options->size : 0;
+	int err;
+
+	if (options && size < offsetof(struct glock_space_options, flags))
+		return -EINVAL;
+	if (options)
+		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
+	o.size = sizeof(o);
+	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES) {
+		if (o.log)
+			o.log(o.log_arg, "a space's name has 1 to 64 bytes");
+		return -EINVAL;
+	}
+	err = new_lockman(name, &o, &lm);
+	if (err)
+		return err;
+	err = glock__space_open(name, &o, lm, NULL, space);
+	if (err)
+		lm->ops->free(lm);
+	return err;
+}
+
+/* ---- close ---- */
+
+static bool any_users(struct glock_space *space)
+{
+	struct glock *gl = NULL;
+	bool any = false;
+
+	while (!any && (gl = glock__next(space, gl))) {
+		glock__lock_take(&gl->lock);
+		any = gl->users;
+		glock__lock_drop(&gl->lock);
+	}
+	return any;
+}
+
+static void demote_one(struct glock *gl, void *arg)
+{
+	(void)arg;
+	gl_lock(gl);
+	if (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK)
+		glock__request_demote(gl, GLOCK_UN, 0, false);
+	gl_unlock(gl);
+}
+
+int glock_space_close(struct glock_space *space)
+{
+	int err = glock__check(space, "glock_space_close");
+	uint32_t left;
+	bool busy;
+
+	if (err)
+		return err;
+	/* It would wait for its own thread. */
+	if (glock__in_work() || glock__tls()->id.recovers == space)
+		return -EDEADLK;
+	glock__lock_take(&space->lock);
+	busy = any_users(space);
+	if (!busy)
+		atom_store8(&space->closing, true);
+	glock__lock_drop(&space->lock);
+	if (busy)
+		return -EBUSY;
+	glock__each(space, demote_one, NULL);
+	while ((left = atom_load32(&space->alive)))
+		glock__wait(space, &space->alive, left, 0);
+	space->lm->ops->leave(space->lm, false);
+	glock__work_stop(space);
+	space->lm->ops->free(space->lm);
+	free_space(space);
+	return 0;
+}
+
+void glock__space_kill(struct glock_space *space)
+{
+	glock__work_stop(space);
+	space->lm->ops->free(space->lm);
+	free_space(space);
+}
+
+/* ---- versions ---- */
+
+static_assert(GLOCK_VERSION == GLOCK__VERSION_NUMBER, "glock.h and meson.build name one version");
+
+unsigned int glock_version(void)
+{
+	return GLOCK_VERSION;
+}
+
+int glock_supports(const char *feature)
+{
+	if (!feature)
+		return 0;
+	for (size_t i = 0; i < LOCKMANS; i++)
+		if (!strncmp(feature, "lockman:", 8) && !strcmp(feature + 8, lockmans[i].name))
+			return 1;
+	if (!strcmp(feature, "probes"))
+		return GLOCK__HAVE_PROBES;
+	return 0;
+}

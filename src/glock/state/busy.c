@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * busy.c - the part of a glock that it has only while something is going on, and its record.
+ *
+ * gl_lock() sees to it that the glock has its busy part, gl_unlock() takes it away when it is of no
+ * use: nobody has or wants the glock, no work is queued, and what it would remember (the hold
+ * time, the counts) is what a new one has. There are as many as glocks in reserve, so that getting
+ * one cannot fail; those not needed were never touched and take no memory.
+ */
+#include "busy.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "demote.h"
+#include "word.h"
+#include "work.h"
+
+#include <string.h>
+
+void glock__busy_attach(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	uint32_t number = glock__slab_get(&space->busy);
+	struct glock__busy *b = glock__slab_at(&space->busy, number);
+	struct glock__busy_record *more = glock__slab_published(b);
+
+	assert(gl_held(gl) && number && !(gl->flags & GLOCK__F_BUSY));
+	glock__list_init(&b->holders);
+	b->work = (struct glock__work){.place = GLOCK__NO_PLACE};
+	b->hold = glock__hold_first(gl);
+	b->more = more;
+	b->record = gl_record(gl);
+	b->gl = gl;
+	b->now = 0;
+	b->idle_since = gl->aux;
+	b->target = b->req = gl->state;
+	b->demote_state = GLOCK_EX;
+	b->reply = GLOCK__GRANTED;
+	b->cancel = b->in_call = b->must_run = b->recover_first = false;
+	b->extra = b->uncounted = 0;
+	b->order = 0;
+	/* demotes_done goes on. */
+	*more =
+	    (struct glock__busy_record){.flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
+	gl->aux = number;
+	gl->flags |= GLOCK__F_BUSY;
+}
+
+void glock__busy_detach(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	uint32_t number = gl->aux;
+	struct glock__busy *b = gl_busy(gl);
+
+	assert(gl_held(gl) && glock__list_empty(&b->holders));
+	assert(b->work.place == GLOCK__NO_PLACE && !b->work.state);
+	glock__publish_gone(gl);
+	b->more->flags = 0;
+	/* Whoever still looks at the futex must not take it for unchanged. */
+	atom_add32(&b->demotes_done, 1);
+	gl->aux = b->idle_since;
+	gl->flags &= ~(uint32_t)GLOCK__F_BUSY;
+	glock__tls()->deferred.locked = NULL;
+	glock__slab_put(&space->busy, number);
+}
+
+static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
+{
+	static const struct glock__counts none;
+
+	return !gl->pins && !b->extra && !(gl->flags & GLOCK__F_GOING_ON) &&
+	       glock__list_empty(&b->holders) && b->target == gl->state &&
+	       b->demote_state == GLOCK_EX && !b->must_run && b->hold == glock__hold_first(gl) &&
+	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none));
+}
+
+/* ---- the record ---- */
+
+/* Stores what has changed: often nothing has, and then the memory is not touched by writing. */
+GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
+{
+	struct glock__record *r = b->record;
+	uint32_t flags = (gl->flags & ~GLOCK__F_OWN) | GLOCK__R_LIVE;
+
+	flags |= gl->flags & GLOCK__F_USABLE ? GLOCK__R_USABLE : 0;
+	flags |= glock_object(gl) ? GLOCK__F_OBJECT : 0;
+	flags |= glock__list_empty(&b->holders) ? 0 : GLOCK__F_QUEUED;
+	if (r->state != gl->state || r->target != b->target || r->demote != b->demote_state) {
+		glock__record_edit(gl);
+		r->state = gl->state;
+		r->target = b->target;
+		r->demote = b->demote_state;
+	}
+	if (r->flags != flags)
+		r->flags = flags;
+	if (r->refs != gl_refs(gl))
+		r->refs = gl_refs(gl);
+	b->more->hold = b->hold;
+	b->more->reply = b->reply;
+	if (gl->flags & GLOCK__F_EDITED) {
+		gl->flags &= ~(uint32_t)GLOCK__F_EDITED;
+		atom_store32(&r->seq, (r->seq | 1) + 1);
+	}
+}
+
+/* ---- dropping the lock ---- */
+
+void glock__unlock(struct glock *gl)
+{
+	struct glock__busy *b = gl_busy(gl);
+
+	/* Whoever clears the bit lock runs the queue, or has the work do it. */
+	assert(!b->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
+	glock__fast_update(gl);
+	if (b->uncounted) {
+		glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats,
+				    gl->type, b->uncounted);
+		b->uncounted = 0;
+	}
+	publish(gl, b);
+	b->now = 0;
+	if (of_no_use(gl, b))
+		glock__busy_detach(gl);
+	glock__tls()->deferred.locked = NULL;
+	glock__lock_drop(&gl->lock);
+}
+
+void glock__unlock_for_call(struct glock *gl)
+{
+	struct glock__busy *b = gl_busy(gl);
+
+	assert(gl->flags & GLOCK__F_LOCK && !glock__fast_is_open(gl));
+	publish(gl, b);
+	b->now = 0;
+	glock__tls()->deferred.locked = NULL;
+	glock__lock_drop(&gl->lock);
+}
+
+/* ---- looking ---- */
+
+struct glock__look glock__look(const struct glock *gl)
+{
+	struct glock__look look = {
+	    .target = gl->state,
+	    .demote_state = GLOCK_EX,
+	    .req = gl->state,
+	    .hold = glock__hold_first(gl),
+	};
+	const struct glock__busy *b;
+
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return look;
+	b = glock__busy_of(gl);
+	return (struct glock__look){
+	    .target = b->target,
+	    .demote_state = b->demote_state,
+	    .req = b->req,
+	    .reply = b->reply,
+	    .any_holders = !glock__list_empty(&b->holders),
+	    .hold = b->hold,
+	    .counts = b->more->counts,
+	};
+}
+
+struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh)
+{
+	struct glock__list *head, *l;
+
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return NULL;
+	head = &glock__busy_of(gl)->holders;
+	l = gh ? gh->list.next : head->next;
+	return l == head ? NULL : glock__entry(l, struct glock__holder, list);
+}

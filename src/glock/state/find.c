@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * find.c - which glocks there are: getting one, letting it go, walking over all.
+ *
+ * A hash table of chains under space->lock, which grows by doubling. To look a glock up takes one
+ * read of memory for the bucket and one for each glock in its chain, of which there are between
+ * one and two on the average: a glock is one cache line. To count the reference in its record is a
+ * write that nobody waits for.
+ *
+ * There is at most one glock of
+ * a type and number: one without references and at UN leaves the table under the same lock under
+ * which it would be found. Only then is the lock manager's lock given back; while that goes on, a
+ * new glock of the same name may come up with a lock of its own.
+ */
+#include "find.h"
+
+#include "glock/core/log.h"
+
+#include "cache.h"
+#include "events.h"
+#include "lru.h"
+#include "word.h"
+#include "work.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_BUCKETS = 64, LOAD = 2, BATCH = 64 };
+
+static size_t bucket_of(const struct glock_space *space, unsigned int type, uint64_t number)
+{
+	uint64_t h = (number + type * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+
+	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
+	return (size_t)(h ^ h >> 33) & (space->buckets - 1);
+}
+
+/* Without memory for it the table just stays as it is. */
+static void grow(struct glock_space *space)
+{
+	size_t old_n = space->buckets, n = old_n ? 2 * old_n : FIRST_BUCKETS;
+	uint32_t *old = space->hash, *hash = calloc(n, sizeof(*hash));
+
+	if (!hash)
+		return;
+	space->hash = hash;
+	space->buckets = n;
+	for (size_t i = 0; i < old_n; i++) {
+		for (uint32_t number = old[i], next; number; number = next) {
+			struct glock *gl = glock__at(space, number);
+			size_t b = bucket_of(space, gl->type, gl->number);
+
+			next = gl->hash_next;
+			gl->hash_next = hash[b];
+			hash[b] = number;
+		}
+	}
+	free(old);
+}
+
+static struct glock *new_glock(struct glock_space *space, unsigned int type, uint64_t number)
+{
+	bool lvb = space->types[type].flags & GLOCK_OPS_LVB;
+	struct glock__slab *slab = &space->glocks[lvb];
+	uint32_t n = glock__slab_get(slab);
+	struct glock__record *r;
+	struct glock *gl;
+
+	if (!n)
+		return NULL;
+	gl = glock__slab_at(slab, n);
+	memset(gl, 0, sizeof(*gl) + (lvb ? GLOCK_LVB_SIZE : 0));
+	gl->type = (uint8_t)type;
+	gl->number = number;
+	gl->flags = GLOCK__F_INITIAL | GLOCK__F_TABLE;
+	gl->lk.has_lvb = lvb;
+	gl->lk.tell_at_once = space->types[type].ops.callback != NULL;
+	r = gl_record(gl);
+	atom_swap32(&r->seq, r->seq | 1);
+	*r = (struct glock__record){.seq = r->seq, .type = gl->type, .number = number};
+	r->demote = GLOCK_EX;
+	r->born = glock__now(space);
+	glock__stats_inherit(&r->stats, &space->type_stats, type);
+	r->flags = GLOCK__F_INITIAL | GLOCK__R_LIVE;
+	atom_store32(&r->seq, r->seq + 1);
+	return gl;
+}
+
+/* Under space->lock. */
+static struct glock *add(struct glock_space *space, unsigned int type, uint64_t number)
+{
+	uint32_t alive = atom_load32(&space->alive) + 1;
+	struct glock *gl;
+	size_t b;
+
+	if (space->n_glocks >= LOAD * space->buckets)
+		grow(space);
+	if (!space->buckets || glock__work_reserve(space, alive) ||
+	    glock__slab_reserve(&space->busy, alive))
+		return NULL;
+	gl = new_glock(space, type, number);
+	if (!gl)
+		return NULL;
+	b = bucket_of(space, type, number);
+	gl->hash_next = space->hash[b];
+	space->hash[b] = glock__number_of(gl);
+	space->n_glocks++;
+	atom_add32(&space->alive, 1);
+	return gl;
+}
+
+static struct glock *find(struct glock_space *space, unsigned int type, uint64_t number)
+{
+	struct glock *gl = NULL;
+
+	if (space->buckets)
+		gl = glock__at(space, space->hash[bucket_of(space, type, number)]);
+	while (gl && (gl->type != type || gl->number != number))
+		gl = glock__at(space, gl->hash_next);
+	return gl;
+}
+
+/* make: where there is none. */
+static int get(struct glock_space *space, unsigned int type, uint64_t number, bool make,
+	       struct glock **ret)
+{
+	int err = glock__check(space, "glock_get");
+	struct glock *gl;
+
+	if (err)
+		return err;
+	if (type >= GLOCK_TYPE_MAX || !space->types[type].known)
+		return -EINVAL;
+	glock__lock_take(&space->lock);
+	if (atom_load8(&space->closing)) {
+		glock__lock_drop(&space->lock);
+		return -ESHUTDOWN;
+	}
+	gl = find(space, type, number);
+	if (!gl && make)
+		gl = add(space, type, number);
+	if (gl) {
+		/* Nothing else of it is needed: the lock alone, see busy.c. */
+		glock__lock_take(&gl->lock);
+		gl->users++;
+		glock__lru_remove(gl);
+		gl_record(gl)->refs = gl_refs(gl);
+		glock__lock_drop(&gl->lock);
+	}
+	glock__lock_drop(&space->lock);
+	*ret = gl;
+	return gl ? 0 : make ? -ENOMEM : -ENOENT;
+}
+
+int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret)
+{
+	return get(space, type, number, true, ret);
+}
+
+int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
+		     struct glock **ret)
+{
+	return get(space, type, number, false, ret);
+}
+
+/* Under its lock. */
+void glock__free(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__record *r = gl_record(gl);
+	uint32_t number = glock__slab_number(gl);
+
+	assert(gl->flags & GLOCK__F_DEAD && !gl_refs(gl));
+	if (gl->flags & GLOCK__F_BUSY)
+		glock__busy_detach(gl);
+	atom_swap32(&r->seq, r->seq | 1);
+	r->flags = 0;
+	atom_store32(&r->seq, r->seq + 1);
+	gl->flags = 0;
+	glock__lock_drop(&gl->lock);
+	glock__slab_put(&space->glocks[gl->lk.has_lvb], number);
+	atom_sub32(&space->alive, 1);
+	glock__wake(space, &space->alive);
+}
+
+static void remove_from_table(struct glock_space *space, struct glock *gl)
+{
+	uint32_t *at = &space->hash[bucket_of(space, gl->type, gl->number)];
+	uint32_t number = glock__number_of(gl);
+
+	while (*at != number)
+		at = &glock__at(space, *at)->hash_next;
+	*at = gl->hash_next;
+	gl->flags &= ~(uint32_t)GLOCK__F_TABLE;
+	space->n_glocks--;
+}
+
+/* Out of the table: the lock manager's lock goes, and then the glock. */
+static void give_back(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__stats_asked rq = {0};
+	struct glock__record *r;
+
+	if (!gl->lk.id || FAULT(14)) {
+		glock__free(gl);
+		return;
+	}
+	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	rq.at = glock__now(space);
+	r = glock__record_edit(gl);
+	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, &rq);
+	gl_unlock(gl);
+	space->lm->ops->unlock(space->lm, &gl->lk);
+}
+
+/* The last reference is gone, or is not any more. Under gl->lock; true: look at the LRU's limits. */
+static bool became_idle(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	if (gl_refs(gl) || gl->flags & GLOCK__F_LRU)
+		return false;
+	glock__lru_add(gl);
+	return space->lru.max || space->lru.age;
+}
+
+/* With a reference less, which was a user's or a pin. */
+static void put_locked(struct glock *gl, bool user)
+{
+	struct glock_space *space = gl_space(gl);
+	bool trim;
+
+	assert(gl_held(gl) && (user ? gl->users : gl->pins));
+	if (gl_refs(gl) > 1 || gl->state != GLOCK_UN) {
+		gl->users -= user;
+		gl->pins -= !user;
+		trim = became_idle(gl);
+		gl_unlock(gl);
+		if (trim)
+			glock__work_kick(space, glock__lru_trim(space));
+		return;
+	}
+	/* The last one: under the table's lock, or it could be found meanwhile. */
+	gl_unlock(gl);
+	glock__lock_take(&space->lock);
+	gl_lock(gl);
+	gl->users -= user;
+	gl->pins -= !user;
+	if (gl_refs(gl) || gl->state != GLOCK_UN) {
+		became_idle(gl);
+		gl_unlock(gl);
+		glock__lock_drop(&space->lock);
+		return;
+	}
+	if (!FAULT(25))
+		glock__fast_fold(gl); /* what was counted for one who was refused is taken back */
+	glock__lru_remove(gl);
+	glock__lru_unlink(gl);
+	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));
+	remove_from_table(space, gl);
+	gl->flags |= GLOCK__F_DEAD;
+	glock__trace_put(gl);
+	glock__lock_drop(&space->lock);
+	give_back(gl);
+}
+
+void glock__put_locked(struct glock *gl)
+{
+	put_locked(gl, false);
+}
+
+void glock_put(struct glock *gl)
+{
+	if (glock__check(gl_space(gl), "glock_put"))
+		return;
+	gl_lock(gl);
+	if (!gl->users) {
+		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": put once too often", gl->type,
+			   gl->number);
+		gl_unlock(gl);
+		return;
+	}
+	put_locked(gl, true);
+}
+
+/* ---- all of them ---- */
+
+/* In the order of memory, so that a walk over millions reads it in sequence. */
+struct glock *glock__next(struct glock_space *space, struct glock *gl)
+{
+	bool lvb = gl && gl->lk.has_lvb;
+	uint32_t n = gl ? glock__slab_number(gl) + 1 : 1;
+
+	for (;;) {
+		struct glock__slab *s = &space->glocks[lvb];
+		uint32_t slot = n % GLOCK__CHUNK_SLOTS;
+		bool there;
+
+		if (slot >= s->per_chunk) {
+			n += GLOCK__CHUNK_SLOTS - slot;
+			slot = 0;
+		}
+		if (n / GLOCK__CHUNK_SLOTS * s->per_chunk + slot >= s->used) {
+			if (lvb)
+				return NULL;
+			lvb = true;
+			n = 1;
+			continue;
+		}
+		gl = glock__slab_at(s, n++);
+		glock__lock_take(&gl->lock);
+		there = gl->flags & GLOCK__F_TABLE;
+		glock__lock_drop(&gl->lock);
+		if (there)
+			return gl;
+	}
+}
+
+/* Up to BATCH glocks from the next one on, each with a reference. */
+static size_t collect(struct glock_space *space, struct glock *last, struct glock **batch)
+{
+	size_t n = 0;
+
+	while (n < BATCH && (last = glock__next(space, last))) {
+		glock__lock_take(&last->lock);
+		glock__pin(last);
+		glock__lock_drop(&last->lock);
+		batch[n++] = last;
+	}
+	return n;
+}
+
+/* With no lock in between: those that come meanwhile may be left out. */
+void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg)
+{
+	struct glock *batch[BATCH], *last = NULL;
+	size_t n;
+
+	do {
+		glock__lock_take(&space->lock);
+		n = collect(space, last, batch);
+		glock__lock_drop(&space->lock);
+		if (n)
+			last = batch[n - 1];
+		for (size_t i = 0; i < n; i++) {
+			fn(batch[i], arg);
+			gl_lock(batch[i]);
+			glock__put_locked(batch[i]);
+		}
+	} while (n == BATCH);
+}
+
+/* ---- what the program may know ---- */
+
+unsigned int glock_type_of(const struct glock *gl)
+{
+	return gl->type;
+}
+
+uint64_t glock_number(const struct glock *gl)
+{
+	return gl->number;
+}
+
+struct glock_space *glock_space_of(const struct glock *gl)
+{
+	return gl_space(gl);
+}
+
+void glock_set_object(struct glock *gl, void *object)
+{
+	bool mine = glock__lock_held(&gl->lock); /* in one of its own operations */
+
+	/* Who asks for a dump, on another thread, may be at the old one: not when we return. */
+	if (!mine)
+		glock__lock_take(&gl->lock);
+	atom_store_ptr(&gl->object, object);
+	if (!mine)
+		glock__lock_drop(&gl->lock);
+}
+
+void *glock_object(const struct glock *gl)
+{
+	return atom_load_ptr(&gl->object);
+}
+
+void glock_set_dirty(struct glock *gl, int dirty)
+{
+	if (glock__check(gl_space(gl), "glock_set_dirty"))
+		return;
+	gl_lock(gl);
+	gl->flags = dirty ? gl->flags | GLOCK__F_DIRTY : gl->flags & ~(uint32_t)GLOCK__F_DIRTY;
+	gl_unlock(gl);
+}
+
+void glock_set_pages(struct glock *gl, unsigned long pages)
+{
+	if (glock__check(gl_space(gl), "glock_set_pages"))
+		return;
+	gl_lock(gl);
+	gl_busy(gl)->more->pages = pages;
+	gl_unlock(gl);
+}

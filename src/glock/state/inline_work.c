@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inline_work.c - work of a glock, run by the thread that waits for it or has just let it go.
+ *
+ * So handing a lock to another node takes no more threads than necessary. The file does nothing if
+ * the program runs the work.
+ */
+#include "inline_work.h"
+
+#include "cache.h"
+#include "queue.h"
+#include "reply.h"
+#include "work.h"
+
+#include <assert.h>
+
+void glock__attend(struct glock_space *space, bool begin)
+{
+	const struct glock__lm_ops *ops = space->lm->ops;
+	struct glock__tls *tls = glock__tls();
+
+	tls->deferred.moment = 0;
+	if (begin && !tls->deferred.polls) {
+		tls->deferred.polls = ops->poll_begin && ops->poll_begin(space->lm);
+	} else if (!begin && tls->deferred.polls) {
+		tls->deferred.polls = false;
+		ops->poll_end(space->lm);
+	}
+}
+
+bool glock__inline_begin(struct glock *gl)
+{
+	struct glock__tls *tls = glock__tls();
+
+	if (!gl_space(gl)->work.have_thread || tls->deferred.gl || glock__in_work())
+		return false;
+	tls->deferred.gl = gl;
+	tls->deferred.queued = false;
+	glock__attend(gl_space(gl), true);
+	return true;
+}
+
+void glock__inline_run(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__tls *tls = glock__tls();
+
+	assert(gl_held(gl) && tls->deferred.gl == gl);
+	glock__apply_deferred(gl);
+	while (tls->deferred.queued) {
+		bool free = glock__work_claim(gl);
+
+		if (free)
+			glock__enter_work();
+		while (free && tls->deferred.queued) {
+			tls->deferred.queued = false;
+			glock__work_run(gl);
+		}
+		if (free)
+			glock__leave_work();
+		tls->deferred.queued = free && glock__work_release(gl);
+		if (atom_load8(&space->withdrawn))
+			glock__work_kick(space, gl_now(gl));
+	}
+}
+
+static void mine_run(struct glock *gl)
+{
+	if (!glock__tls()->deferred.queued)
+		return;
+	gl_lock(gl);
+	glock__inline_run(gl);
+	gl_unlock(gl);
+}
+
+void glock__inline_finish(struct glock *gl)
+{
+	struct glock__tls *tls = glock__tls();
+
+	mine_run(gl);
+	if (tls->deferred.polls) {
+		tls->deferred.wanted = true;
+		glock__attend(gl_space(gl), false);
+		tls->deferred.wanted = false;
+		mine_run(gl);
+	}
+}
+
+void glock__inline_poll(struct glock *gl)
+{
+	struct glock__tls *tls = glock__tls();
+
+	tls->deferred.wanted = tls->deferred.gl == gl;
+	glock__poll(gl_space(gl));
+	tls->deferred.wanted = false;
+}
+
+/* Whoever waits for the lock manager as well may be told by it what the word waits for. */
+static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	int err = -EBUSY;
+
+	if (!glock__tls()->deferred.polls)
+		return glock__sleep_on(&space->work.waiters, word, seen, deadline);
+	glock__tls()->deferred.moment = 0;
+	atom_add32(&space->work.waiters, 1);
+	glock__tls()->deferred.wanted = true;
+	if (atom_load32(word) == seen)
+		err = space->lm->ops->wait(space->lm, word, seen, deadline);
+	glock__tls()->deferred.wanted = false;
+	if (err == -EBUSY)
+		err = glock__futex_wait(word, seen, deadline);
+	atom_sub32(&space->work.waiters, 1);
+	return err;
+}
+
+int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	struct glock__tls *tls = glock__tls();
+	int err = 0;
+
+	if (tls->deferred.gl != gl && !glock__inline_begin(gl))
+		return glock__wait(gl_space(gl), word, seen, deadline);
+	mine_run(gl);
+	if (atom_load32(word) == seen)
+		err = sleep_for(gl_space(gl), word, seen, deadline);
+	glock__inline_end(gl);
+	return err;
+}

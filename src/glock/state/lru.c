@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lru.c - idle glocks, the coldest first, and how many of them are kept for how long.
+ *
+ * Idle is what has no reference and is not at UN: cached, with nobody here who wants it. (The
+ * references of work and of walks over all glocks leave it there; they are short.) Its type may
+ * veto that it is given up (demote_ok); then it counts as used just now.
+ *
+ * A glock that is taken up again stays on the list, marked as not idle, so that looking it up does
+ * not touch its neighbours; it is moved when it is idle again, or taken off when it comes to the
+ * head.
+ *
+ * The list's lock is taken inside a glock's; going from the list to a glock only tries that one's
+ * lock, and leaves it for the next time if it is taken.
+ *
+ * Since when a glock is idle is kept in four bytes, in units of 2^18 ns, rounded up, and compared
+ * modulo 2^32: an age limit means at most 13 days.
+ */
+#include "lru.h"
+
+#include "busy.h"
+#include "cache.h"
+#include "demote.h"
+
+#include <assert.h>
+
+enum { UNIT_SHIFT = 18 };
+
+static uint32_t units(int64_t now)
+{
+	return (uint32_t)((uint64_t)(now + (1 << UNIT_SHIFT) - 1) >> UNIT_SHIFT);
+}
+
+/* How long it has been idle; not below the truth by more than a unit, and never above it. */
+static int64_t idle_for(const struct glock *gl, int64_t now)
+{
+	uint32_t since = gl_busy(gl)->idle_since;
+	int64_t idle = (int64_t)((uint64_t)now >> UNIT_SHIFT) - since;
+
+	idle = (uint32_t)idle; /* modulo 2^32 */
+	if (since == units(now))
+		return 0;
+	return (idle << UNIT_SHIFT) + (now & ((1 << UNIT_SHIFT) - 1));
+}
+
+/* ---- the list; under its lock ---- */
+
+static void list_add(struct glock_space *space, struct glock *gl)
+{
+	uint32_t number = glock__number_of(gl);
+	struct glock *last = glock__at(space, space->lru.last);
+
+	gl->lru_prev = space->lru.last;
+	gl->lru_next = 0;
+	space->lru.last = number;
+	if (last)
+		last->lru_next = number;
+	else
+		space->lru.first = number;
+}
+
+static void list_del(struct glock_space *space, struct glock *gl)
+{
+	struct glock *prev = glock__at(space, gl->lru_prev), *next = glock__at(space, gl->lru_next);
+
+	*(prev ? &prev->lru_next : &space->lru.first) = gl->lru_next;
+	*(next ? &next->lru_prev : &space->lru.last) = gl->lru_prev;
+	gl->lru_next = gl->lru_prev = 0;
+}
+
+/* ---- a glock comes and goes ---- */
+
+void glock__lru_add(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	assert(gl_held(gl) && !gl_refs(gl) && gl->state != GLOCK_UN);
+	assert(!(gl->flags & GLOCK__F_LRU));
+	gl_busy(gl)->idle_since = units(gl_now(gl));
+	glock__lock_take(&space->lru.lock);
+	if (gl->flags & GLOCK__F_LISTED)
+		list_del(space, gl);
+	list_add(space, gl);
+	glock__lock_drop(&space->lru.lock);
+	gl->flags |= GLOCK__F_LRU | GLOCK__F_LISTED;
+	atom_add32(&space->lru.n, 1);
+}
+
+void glock__lru_unlink(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	assert(gl_held(gl) && !(gl->flags & GLOCK__F_LRU));
+	if (!(gl->flags & GLOCK__F_LISTED))
+		return;
+	gl->flags &= ~(uint32_t)GLOCK__F_LISTED;
+	glock__lock_take(&space->lru.lock);
+	list_del(space, gl);
+	glock__lock_drop(&space->lru.lock);
+}
+
+/* ---- giving back ---- */
+
+/* The glock at the head, locked; NULL: none, or its owner is at it (*next: look again then). */
+static struct glock *lock_first(struct glock_space *space, int64_t *next)
+{
+	struct glock *gl;
+
+	glock__lock_take(&space->lru.lock);
+	gl = glock__at(space, space->lru.first);
+	if (gl && !glock__lock_try(&gl->lock)) {
+		*next = glock__now(space) + 1000000;
+		gl = NULL;
+	}
+	glock__lock_drop(&space->lru.lock);
+	if (gl)
+		gl_locked(gl);
+	return gl;
+}
+
+/*
+ * The coldest glock, locked and off the list, if there are more idle ones than keep or it was idle
+ * for that long; or NULL, with *next set to the time when it is due.
+ */
+static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age, int64_t *next)
+{
+	struct glock *gl;
+	int64_t idle;
+	bool is_idle;
+
+	*next = INT64_MAX;
+	while ((gl = lock_first(space, next))) {
+		is_idle = gl->flags & GLOCK__F_LRU;
+		idle = is_idle ? idle_for(gl, gl_now(gl)) : 0;
+		if (is_idle && atom_load32(&space->lru.n) <= keep && (!age || idle < age)) {
+			if (age)
+				*next = gl_now(gl) + age - idle;
+			gl_unlock(gl);
+			return NULL;
+		}
+		glock__lru_remove(gl);
+		glock__lru_unlink(gl);
+		if (is_idle)
+			return gl;
+		gl_unlock(gl); /* whoever has it puts it back on the list */
+	}
+	return NULL;
+}
+
+/* False: its type would rather keep it, or it is not idle any more. Drops the lock. */
+static bool give_up(struct glock *gl)
+{
+	bool ok = false;
+
+	assert(gl_held(gl));
+	if (gl_refs(gl)) /* whoever has that puts it back on the list */
+		goto out;
+	ok = glock__op_demote_ok(gl);
+	if (ok)
+		glock__request_demote(gl, GLOCK_UN, 0, false); /* the work has a reference now */
+	else
+		glock__lru_add(gl);
+out:
+	gl_unlock(gl);
+	return ok;
+}
+
+int64_t glock__lru_trim(struct glock_space *space)
+{
+	size_t keep = space->lru.max ? space->lru.max : SIZE_MAX;
+	uint32_t tries = atom_load32(&space->lru.n);
+	int64_t next = INT64_MAX;
+	struct glock *gl;
+
+	if (!space->lru.max && !space->lru.age)
+		return INT64_MAX;
+	while (tries-- && (gl = coldest(space, keep, space->lru.age, &next)))
+		give_up(gl);
+	return next;
+}
+
+size_t glock_shrink(struct glock_space *space, size_t n)
+{
+	size_t done = 0;
+	uint32_t tries;
+	struct glock *gl;
+	int64_t next;
+
+	if (glock__check(space, "glock_shrink"))
+		return 0;
+	tries = atom_load32(&space->lru.n);
+	while (done < n && tries-- && (gl = coldest(space, 0, 0, &next)))
+		done += give_up(gl);
+	return done;
+}

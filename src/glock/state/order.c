@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order.c - whether locks are taken in order.
+ *
+ * Of what one owner has and wants, a glock whose type has a lower place must come first; among
+ * some types a lower number. It is a help in finding mistakes, and costs a list of everything that
+ * is held in the space, under one lock: only spaces opened with GLOCK_SPACE_CHECK_ORDER have it.
+ * A try cannot deadlock, and neither can an asynchronous request that is given up in time: they
+ * are not checked, but what they got counts for others.
+ */
+#include "order.h"
+
+#include "glock/core/log.h"
+
+#include <errno.h>
+
+#define UNCHECKED (GLOCK_TRY | GLOCK_TRY_1CB | GLOCK_NOBLOCK | GLOCK_ASYNC)
+
+static bool wrong_order(const struct glock *held, const struct glock *wanted)
+{
+	unsigned int before = glock__type_order(&gl_type(held)->info, held->type, held->number);
+	unsigned int place =
+	    glock__type_order(&gl_type(wanted)->info, wanted->type, wanted->number);
+
+	if (!before || !place)
+		return false;
+	if (before != place)
+		return before > place;
+	return wanted->type == held->type && gl_type(wanted)->info.by_number &&
+	       held->number > wanted->number;
+}
+
+int glock__order_check(struct glock *gl, struct glock__holder *gh)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__holder *other = NULL;
+
+	if (!(space->flags & GLOCK_SPACE_CHECK_ORDER) || gh->flags & GLOCK_NOPID)
+		return 0;
+	glock__lock_take(&space->order.lock);
+	for (struct glock__list *l = space->order.holders.next; l != &space->order.holders;
+	     l = l->next) {
+		other = glock__entry(l, struct glock__holder, order);
+		if (other->owner == gh->owner && !((other->flags ^ gh->flags) & GLOCK__OWNED) &&
+		    !(gh->flags & UNCHECKED) && wrong_order(other->gl, gl))
+			break;
+		other = NULL;
+	}
+	if (other)
+		glock__log(space,
+			   "glock %u:%" PRIu64 " at %s: taken after %u:%" PRIu64
+			   " at %s, which comes later in the lock order",
+			   gl->type, gl->number, gh->where, other->gl->type, other->gl->number,
+			   other->where);
+	else
+		glock__list_add(&space->order.holders, &gh->order);
+	glock__lock_drop(&space->order.lock);
+	return other ? -EDEADLK : 0;
+}
+
+void glock__order_forget(struct glock_space *space, struct glock__holder *gh)
+{
+	if (!(space->flags & GLOCK_SPACE_CHECK_ORDER))
+		return;
+	glock__lock_take(&space->order.lock);
+	glock__list_del(&gh->order);
+	glock__lock_drop(&space->order.lock);
+}

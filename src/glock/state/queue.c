@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue.c - the queue of a glock. It decides on the next step; xmote.c changes the state.
+ *
+ * glock__run_queue() decides on a change of state and takes the bit lock. The thread that clears the
+ * bit lock runs the queue again. A demand of another node comes before the waiters of this node,
+ * because this node must not starve the others. No demand takes a lock away from a holder.
+ *
+ * All functions run under gl->lock. enter(), the functions of xmote.c and their callers drop gl->lock
+ * for a while, and hold the bit lock meanwhile. In that time other threads may add and remove
+ * waiters, let holders go, ask for demotes and store a reply.
+ */
+#include "queue.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "cache.h"
+#include "demote.h"
+#include "events.h"
+#include "order.h"
+#include "show.h"
+#include "word.h"
+#include "work.h"
+#include "xmote.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
+
+#define LONG_WAIT 1000000000 /* ns: who waited longer makes the hold time grow */
+
+void glock__clear_lock(struct glock *gl)
+{
+	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK && !(gl->flags & GLOCK__F_CANCELING));
+	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
+	gl_busy(gl)->cancel = false;
+	gl_busy(gl)->must_run = true;
+}
+
+/* ---- the queue ---- */
+
+/* Granted holders are at the head, without gaps. */
+struct glock__holder *glock__first_holder(struct glock *gl)
+{
+	struct glock__list *head = &gl_busy(gl)->holders;
+	struct glock__holder *gh;
+
+	assert(gl_held(gl));
+	if (glock__list_empty(head))
+		return NULL;
+	gh = glock__entry(head->next, struct glock__holder, list);
+	return gh_state(gh) & GLOCK__H_HOLDER ? gh : NULL;
+}
+
+bool glock__is_held(struct glock *gl)
+{
+	glock__fast_close(gl);
+	return glock__first_holder(gl) || glock__fast_mode(gl) != GLOCK_UN;
+}
+
+struct glock__holder *glock__first_waiter(struct glock *gl)
+{
+	struct glock__list *head = &gl_busy(gl)->holders;
+	struct glock__holder *first = NULL;
+
+	assert(gl_held(gl));
+	for (struct glock__list *l = head->prev; l != head; l = l->prev) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (gh_state(gh) & GLOCK__H_HOLDER)
+			break;
+		first = gh;
+	}
+	return first;
+}
+
+/* As far as the list goes; others: somebody is there whom the list does not show. */
+static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool others)
+{
+	struct glock__holder *held = glock__first_holder(gl);
+	uint32_t flags = held || others ? gh->flags & ~GLOCK_EXACT : gh->flags;
+
+	/*
+	 * A holder in SH that said ANY may be here on DF; who wants SH proper may not join it. With
+	 * a holder EXACT says nothing. (Linux looks at the holder only, and lets them in.)
+	 */
+	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
+		return false;
+	return glock__state_serves(gl->state, gh->mode, flags) || (FAULT(2) && gl->state) ||
+	       (FAULT(16) && held);
+}
+
+/*
+ * Whose turn it is. While recovery goes on and somebody with RECOVER was let in, nobody without it
+ * follows: who says it comes first then, and stands where who is granted must stand.
+ */
+static struct glock__holder *next_waiter(struct glock *gl)
+{
+	struct glock__holder *first = glock__first_waiter(gl);
+	struct glock__list *l;
+
+	if (!first || !gl_busy(gl)->recover_first || !atom_load8(&gl_space(gl)->recovering) ||
+	    glock__is_unusable(gl_space(gl)))
+		return first;
+	for (l = &first->list; l != &gl_busy(gl)->holders; l = l->next) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (!(gh->flags & GLOCK_RECOVER))
+			continue;
+		if (gh != first) {
+			glock__list_del(&gh->list);
+			glock__list_add(&first->list, &gh->list);
+		}
+		return gh;
+	}
+	return NULL;
+}
+
+bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
+{
+	enum glock_mode fast = glock__fast_mode(gl);
+
+	if (glock__grants_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE)
+		return false;
+	/* By the word only plain holders come, which say nothing of others. */
+	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))
+		return false;
+	return may_join_list(gl, gh, fast != GLOCK_UN);
+}
+
+void glock__grant(struct glock *gl, struct glock__holder *gh)
+{
+	int64_t waited;
+	bool died;
+
+	/* Not the word: there is somebody in it now and then who will go away again. */
+	assert(gl_held(gl) && may_join_list(gl, gh, true));
+	waited = gl_now(gl) - gh->asked;
+	if (waited > LONG_WAIT)
+		glock__hold_grow(gl);
+	glock__publish_waited(gl, waited);
+	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
+	gh->error = 0;
+	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
+	died = gl->flags & GLOCK__F_DIED;
+	if (gh->mode == GLOCK_EX)
+		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* who is told in EX may repair it */
+	glock__holder_set(gl_space(gl), gh,
+			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0) |
+			      (gl->flags & GLOCK__F_STALE ? GLOCK__H_LOST
+							  : 0)); /* while its lock operation ran */
+}
+
+/* The holder leaves the list; its memory is the program's again when its state is set. */
+void glock__unlink(struct glock *gl, struct glock__holder *gh)
+{
+	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
+	glock__list_del(&gh->list);
+	glock__order_forget(gl_space(gl), gh);
+	glock__publish_unlinked(gl, gh);
+	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
+}
+
+void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
+{
+	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
+	glock__publish_waited(gl, gl_now(gl) - gh->asked);
+	glock__unlink(gl, gh);
+	gh->error = error;
+	glock__holder_set(gl_space(gl), gh, 0);
+}
+
+/* All who wait; or, tries_only, those who would rather not wait. */
+void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
+{
+	struct glock__list *l = gl_busy(gl)->holders.next, *next;
+
+	for (; l != &gl_busy(gl)->holders; l = next) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		next = l->next;
+		if (gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING))
+			continue;
+		if (tries_only && !(gh->flags & TRIES))
+			continue;
+		gl_busy(gl)->more->counts.tries_failed += tries_only;
+		glock__fail(gl, gh, error);
+	}
+}
+
+/* The first holder on this node: its type's operation reads the object in. */
+static void enter(struct glock *gl, struct glock__holder *gh)
+{
+	bool had = gl->flags & GLOCK__F_LOCK;
+	int err;
+
+	gl->flags |= GLOCK__F_LOCK;
+	atom_or32(&gh->state, GLOCK__H_ENTERING);
+	err = glock__op_lock(gl, gh);
+	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
+	/* Who wants to cancel it waits for this. */
+	glock__holder_set(gl_space(gl), gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
+	if (err) {
+		glock__fail(gl, gh, err);
+	} else {
+		gl->flags |= GLOCK__F_ENTERED;
+		glock__publish_object(gl);
+		glock__grant(gl, gh);
+	}
+	if (!had)
+		glock__clear_lock(gl);
+}
+
+/*
+ * Grants whatever can be, in the order of asking: nobody overtakes. False: there is something to do
+ * that may block, and it was not allowed to.
+ */
+bool glock__promote(struct glock *gl, bool nonblock)
+{
+	struct glock__holder *gh;
+
+	while ((gh = next_waiter(gl))) {
+		if (glock__is_unusable(gl_space(gl))) {
+			glock__fail(gl, gh, -EIO);
+			continue;
+		}
+		if (!glock__may_grant(gl, gh)) {
+			if (!glock__is_held(gl))
+				break;
+			glock__fail_waiters(gl, -EAGAIN, true);
+			if (glock__first_waiter(gl) == gh)
+				break;
+			continue; /* it was a try itself, and who is behind it may fit */
+		}
+		if (!gl_type(gl)->ops.lock || gl->flags & GLOCK__F_ENTERED ||
+		    gh->flags & GLOCK_SKIP) {
+			bool last = gh->list.next == &gl_busy(gl)->holders;
+
+			glock__grant(gl, gh);
+			if (last)
+				return true;
+			continue;
+		}
+		if (nonblock)
+			return false;
+		enter(gl, gh);
+	}
+	return true;
+}
+
+/* Starts what the demote asks for, or finds that it is done. True: nothing else can be done now. */
+static bool run_demote(struct glock *gl, bool nonblock)
+{
+	enum glock_mode to = glock__demote_target(gl);
+
+	if (to == gl->state) {
+		glock__demote_done(gl);
+		return false;
+	}
+	if (glock__is_held(gl))
+		return true; /* until it lets go; new requests wait behind */
+	if (nonblock) {
+		glock__work_queue(gl, gl_now(gl));
+		return true;
+	}
+	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
+	gl_busy(gl)->target = to;
+	glock__xmote(gl, to);
+	return true;
+}
+
+/*
+ * The usual run, which all that follows would come to as well: one wants it whom the state does not
+ * serve, and that is all. NULL: it is another one.
+ */
+static struct glock__holder *lone_miss(struct glock *gl)
+{
+	struct glock__list *head = &gl_busy(gl)->holders;
+	struct glock__holder *gh = glock__entry(head->next, struct glock__holder, list);
+
+	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__list_empty(head) ||
+	    gh->list.next != head || gh_state(gh) & GLOCK__H_HOLDER || gl_busy(gl)->recover_first)
+		return NULL;
+	if (glock__grants_paused(gl_space(gl)) || glock__lock_is_lost(gl) ||
+	    glock__fast_mode(gl) != GLOCK_UN || glock__state_serves(gl->state, gh->mode, gh->flags))
+		return NULL;
+	gl_busy(gl)->must_run = false;
+	return gh;
+}
+
+void glock__run_queue(struct glock *gl, bool nonblock)
+{
+	struct glock__holder *gh;
+
+	assert(gl_held(gl));
+	glock__fast_close(gl);
+	if (glock__is_unusable(gl_space(gl)))
+		glock__fail_waiters(gl, -EIO, false);
+	gh = lone_miss(gl);
+	while (!gh) {
+		gl_busy(gl)->must_run = false;
+		if (gl->flags & GLOCK__F_LOCK)
+			return; /* whoever has it runs the queue */
+		if (glock__grants_paused(gl_space(gl)) && !glock__lock_is_lost(gl)) {
+			glock__fail_waiters(gl, -EAGAIN, true);
+			return; /* until it goes on */
+		}
+		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
+			return;
+		if (!glock__promote(gl, nonblock)) {
+			glock__work_queue(gl, gl_now(gl));
+			return;
+		}
+		gl_busy(gl)->must_run = false;
+		gh = next_waiter(gl);
+		if (glock__is_held(gl) || !gh)
+			return;
+		if (!(gl->flags & GLOCK__F_DEMOTE) &&
+		    (!glock__state_serves(gl->state, gh->mode, gh->flags) || FAULT(26)))
+			break;
+		gh = NULL;
+		/*
+		 * A demote was asked for while a lock operation ran. Or the waiter fits, and was
+		 * not granted because of one that had tried the fast way and is gone again.
+		 */
+	}
+	if (nonblock) {
+		glock__work_queue(gl, gl_now(gl));
+		return;
+	}
+	gl_busy(gl)->target = gh->mode;
+	if (!(gh->flags & TRIES) && gh->list.next != &gl_busy(gl)->holders)
+		glock__fail_waiters(gl, -EAGAIN, true);
+	gl->flags |= GLOCK__F_LOCK;
+	glock__xmote(gl, gl_busy(gl)->target);
+}
+
+bool glock__now_idle(struct glock *gl)
+{
+	assert(gl_held(gl));
+	if (gl->flags & GLOCK__F_LOCK || !gl->lk.held || !glock__list_empty(&gl_busy(gl)->holders))
+		return false;
+	gl->lk.held = false;
+	return true;
+}
+
+void glock__work_run(struct glock *gl)
+{
+	assert(gl_held(gl));
+	/* Not while it is being canceled: that must not hit the next request. */
+	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
+		glock__take_reply(gl);
+	glock__demote_if_due(gl);
+	glock__run_queue(gl, false);
+	/* With the queue still to be run, which the caller does next, the lock is not let go of. */
+	if (gl_busy(gl)->must_run || !glock__now_idle(gl))
+		return;
+	gl_unlock(gl);
+	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	gl_lock(gl);
+}

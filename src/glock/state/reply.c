@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reply.c - what the lock manager tells: replies, demands, and that others recover.
+ *
+ * Comes on any thread, under no lock. A reply is only stored here, with its time, and the glock's
+ * work queued; xmote.c takes it in. A thread that works on the glock and is going to take its lock anyway only
+ * keeps what comes until then: the reply to the request that it is making just now, and what it fetches
+ * right before. While others' remains are put in order grants are kept back: what they cover may
+ * not be right yet.
+ */
+#include "reply.h"
+
+#include "busy.h"
+#include "control.h"
+#include "demote.h"
+#include "events.h"
+#include "find.h"
+#include "withdraw.h"
+#include "work.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+static enum glock__reply reply_of(int status)
+{
+	switch (status) {
+	case 0:
+		return GLOCK__GRANTED;
+	case -EAGAIN:
+		return GLOCK__TRY_AGAIN;
+	case -EDEADLK:
+		return GLOCK__DEADLOCK;
+	case -GLOCK__DLM_ECANCEL:
+		return GLOCK__CANCELED;
+	default:
+		return GLOCK__ERROR;
+	}
+}
+
+static bool should_freeze(struct glock *gl)
+{
+	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
+	if (!atom_load8(&gl_space(gl)->recovering) || (glock__is_unusable(gl_space(gl)) && !FAULT(18)))
+		return false;
+	/* What was refused covers nothing; as in the kernel. */
+	if (gl_busy(gl)->reply != GLOCK__GRANTED || gl_busy(gl)->req == GLOCK_UN)
+		return false;
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next) {
+		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
+
+		if (gh->flags & GLOCK_RECOVER && !(gh_state(gh) & GLOCK__H_HOLDER)) {
+			gl_busy(gl)->recover_first = true;
+			return false;
+		}
+	}
+	return true;
+}
+
+static struct glock__stats_asked take_asked(struct glock *gl)
+{
+	struct glock__busy *b = gl_busy(gl);
+	const struct glock__stats_asked rq = {
+	    .at = b->requested, .queued = b->uncounted, .first = gl->flags & GLOCK__F_INITIAL};
+
+	b->in_call = false;
+	b->uncounted = 0;
+	return rq;
+}
+
+void glock__count_request(struct glock *gl)
+{
+	struct glock__stats_asked rq;
+	struct glock__record *r;
+
+	if (!gl_busy(gl)->in_call)
+		return; /* with its reply */
+	rq = take_asked(gl);
+	r = glock__record_edit(gl);
+	glock__stats_request(&r->stats, &gl_space(gl)->type_stats, gl->type, &r->stamp, &rq);
+}
+
+/* Returns the round-trip time. */
+static int64_t count_reply(struct glock *gl, int64_t now)
+{
+	struct glock__type_stats *ts = &gl_space(gl)->type_stats;
+	struct glock__record *r = glock__record_edit(gl);
+	bool blocking = gl->flags & GLOCK__F_BLOCKING;
+	struct glock__stats_asked rq;
+
+	if (!gl_busy(gl)->in_call)
+		return glock__stats_reply(&r->stats, ts, gl->type, r->stamp, now, blocking);
+	rq = take_asked(gl);
+	return glock__stats_trip(&r->stats, ts, gl->type, &r->stamp, &rq, now, blocking);
+}
+
+void glock__store_reply(struct glock *gl, const struct glock__answer *a)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b = gl_busy(gl);
+	int64_t round_trip;
+
+	assert(gl_held(gl));
+	gl_now_is(gl, a->at); /* when it came, not when the lock was free */
+	round_trip = count_reply(gl, a->at);
+	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
+		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
+	glock__trace_lock_time(gl, a->at, round_trip, a->status, a->sbflags);
+	if (gl->flags & GLOCK__F_DEAD)
+		return;
+	assert(gl->flags & GLOCK__F_LOCK);
+	assert(!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)));
+	b->reply = reply_of(a->status);
+	if (b->reply == GLOCK__GRANTED) {
+		gl->flags &= ~(uint32_t)(GLOCK__F_INITIAL | GLOCK__F_DIED);
+		if (a->sbflags & GLOCK__SBF_OWNER_DIED)
+			gl->flags |= GLOCK__F_DIED;
+	}
+	gl->flags |= should_freeze(gl) ? GLOCK__F_FROZEN : GLOCK__F_HAVE_REPLY;
+}
+
+/* Under gl->lock. */
+static void demanded(struct glock *gl, enum glock_mode to)
+{
+	if (gl->flags & GLOCK__F_DEAD)
+		return;
+	gl_busy(gl)->more->counts.basts++;
+	glock__hold_or_demote(gl, to);
+}
+
+/* Under gl->lock: what was kept, in the order in which it came. */
+void glock__apply_deferred(struct glock *gl)
+{
+	struct glock__tls *tls = glock__tls();
+
+	assert(gl_held(gl));
+	if (tls->deferred.gl != gl)
+		return;
+	if (tls->deferred.answer.there) {
+		tls->deferred.answer.there = false;
+		glock__store_reply(gl, &tls->deferred.answer);
+	}
+	if (tls->deferred.bast) {
+		tls->deferred.bast = false;
+		demanded(gl, tls->deferred.bast_mode);
+	}
+}
+
+static bool keeps(const struct glock__tls *tls, const struct glock *gl)
+{
+	/* A reply comes before a demand. Else it is taken in at once, and after what is kept. */
+	return tls->deferred.gl == gl && tls->deferred.wanted && !tls->deferred.bast;
+}
+
+/* Its lock, for something that is not kept. */
+static void take(struct glock *gl)
+{
+	gl_lock(gl);
+	glock__apply_deferred(gl);
+}
+
+static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
+{
+	struct glock *gl = glock__entry(lk, struct glock, lk);
+	const struct glock__answer a = {
+	    .there = true, .status = status, .sbflags = sbflags, .at = glock__now(gl_space(gl))};
+	struct glock__tls *tls = glock__tls();
+
+	if (tls->deferred.asking == gl || keeps(tls, gl)) {
+		tls->deferred.answer = a;
+		tls->deferred.queued |= tls->deferred.wanted;
+		return;
+	}
+	take(gl);
+	glock__store_reply(gl, &a);
+	if (gl->flags & GLOCK__F_DEAD) {
+		glock__free(gl);
+		return;
+	}
+	if (gl->flags & GLOCK__F_HAVE_REPLY && !FAULT(1))
+		glock__work_queue(gl, a.at);
+	gl_unlock(gl);
+}
+
+void glock__on_bast(struct glock *gl, enum glock_mode to)
+{
+	take(gl);
+	demanded(gl, to);
+	gl_unlock(gl);
+}
+
+static void on_bast(struct glock__lm_lock *lk, int mode)
+{
+	struct glock *gl = glock__entry(lk, struct glock, lk);
+	struct glock__tls *tls = glock__tls();
+	int to = glock__mode_for_bast(mode);
+
+	if (to < 0)
+		return;
+	if (!keeps(tls, gl)) {
+		glock__on_bast(gl, to);
+		return;
+	}
+	tls->deferred.bast = tls->deferred.queued = true;
+	tls->deferred.bast_mode = (uint8_t)to;
+}
+
+static void on_block(void *owner)
+{
+	struct glock_space *space = owner;
+
+	atom_store8(&space->recovering, true);
+}
+
+void glock__unfreeze(struct glock *gl)
+{
+	assert(gl_held(gl));
+	if (!(gl->flags & GLOCK__F_FROZEN))
+		return;
+	gl->flags &= ~(uint32_t)GLOCK__F_FROZEN;
+	gl->flags |= GLOCK__F_HAVE_REPLY;
+	glock__work_queue(gl, gl_now(gl));
+}
+
+static void thaw_one(struct glock *gl, void *arg)
+{
+	(void)arg;
+	gl_lock(gl);
+	if (atom_load8(&gl_space(gl)->recovering)) { /* again: it may have been held back for that */
+		gl_unlock(gl);
+		return;
+	}
+	if (gl_busy(gl)->recover_first) {
+		gl_busy(gl)->recover_first = false;
+		glock__work_queue(gl, gl_now(gl));
+	}
+	glock__unfreeze(gl);
+	gl_unlock(gl);
+}
+
+void glock__thaw(struct glock_space *space)
+{
+	if (atom_load8(&space->thaw_pending) && atom_swap8(&space->thaw_pending, false))
+		glock__each(space, thaw_one, NULL);
+}
+
+/*
+ * It may be told under a lock of the lock manager's. To walk through the glocks may be to give up the last
+ * reference to one, and that one back to the lock manager, which takes that lock: the work does it.
+ */
+static void on_thaw(void *owner)
+{
+	struct glock_space *space = owner;
+
+	atom_store8(&space->recovering, false);
+	atom_store8(&space->thaw_pending, true);
+	glock__work_kick(space, glock__now(space));
+}
+
+void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to)
+{
+	int mode = glock__mode_of_dlm(from->mode);
+
+	*to = (struct glock_peer){.pid = from->pid,
+				  .mode = mode < 0 ? GLOCK_UN : (enum glock_mode)mode,
+				  .waits = from->waits,
+				  .stopped = from->stopped,
+				  .dead = from->dead};
+	memcpy(to->comm, from->comm, sizeof(to->comm));
+}
+
+static void on_recover(void *owner, const struct glock__lm_peer *dead)
+{
+	struct glock_space *space = owner;
+	struct glock_peer peer;
+
+	glock__peer(dead, &peer);
+	if (!space->recover)
+		return;
+	glock__tls()->id.recovers = space;
+	space->recover(space->recover_arg, &peer);
+	glock__tls()->id.recovers = NULL;
+}
+
+/* The work sees to it: here may be any thread. */
+static void on_gone(void *owner)
+{
+	struct glock_space *space = owner;
+
+	atom_store8(&space->withdrawn, true);
+	glock__work_kick(space, glock__now(space));
+}
+
+static void on_lost(void *owner)
+{
+	glock__cluster_lost(owner);
+}
+
+static void on_back(void *owner)
+{
+	glock__cluster_back(owner);
+}
+
+static void on_pause(void *owner)
+{
+	glock__pause_grants(owner, true);
+}
+
+static void on_resume(void *owner)
+{
+	glock__pause_grants(owner, false);
+}
+
+const struct glock__lm_events glock__events = {
+    .reply = on_reply,
+    .bast = on_bast,
+    .block = on_block,
+    .thaw = on_thaw,
+    .gone = on_gone,
+    .lost = on_lost,
+    .back = on_back,
+    .pause = on_pause,
+    .resume = on_resume,
+    .recover = on_recover,
+    .control = glock__on_control,
+};

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * show.c - glocks as text and as numbers, for the program.
+ *
+ * A glock's part of a dump is made under its lock, into memory that is there already; it is handed
+ * out after. What does not fit is made anew with more room.
+ */
+#include "show.h"
+
+#include "glock/core/log.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/segment.h"
+
+#include "cache.h"
+#include "find.h"
+#include "queue.h"
+#include "word.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const enum glock__text_format formats[GLOCK_FORMAT_MAX] = {
+    [GLOCK_FORMAT_LINUX_6_1] = GLOCK__LINUX_6_1,
+    [GLOCK_FORMAT_LINUX_7_0] = GLOCK__LINUX_7_0,
+};
+
+struct dump {
+	enum glock__text_format format;
+	enum glock_file file;
+	glock_print_fn *print;
+	void *to;
+	struct glock__text text;
+	int err;
+};
+
+static void print_into_text(void *to, const char *text, size_t len)
+{
+	glock__text_print(to, "%.*s", (int)len, text);
+}
+
+static const char *comm_of(const struct glock__holder *gh)
+{
+	return glock__thread_lives(gh->pid) ? gh->comm : "(ended)";
+}
+
+static void one_holder(struct dump *d, const struct glock__holder *gh)
+{
+	uint32_t state = gh_state(gh);
+	bool nobody = gh->flags & GLOCK_NOPID && state & GLOCK__H_HOLDER;
+	const struct glock__dump_holder h = {
+	    .mode = gh->mode,
+	    .flags = gh->flags | (state & (GLOCK__H_HOLDER | GLOCK__H_WAIT)),
+	    .error = gh->error,
+	    .pid = nobody ? 0 : gh->pid,
+	    .comm = nobody ? "(none)" : comm_of(gh),
+	    .where = gh->where ? gh->where : "?",
+	};
+
+	glock__dump_holder(&d->text, d->format, &h);
+}
+
+/* One that stands in a slot of its thread. */
+static void one_fast(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
+{
+	struct dump *d = arg;
+	const struct glock__dump_holder h = {
+	    .mode = fh->gh->mode,
+	    .flags = fh->gh->flags | GLOCK__H_HOLDER,
+	    .pid = fh->tid,
+	    .comm = glock__thread_lives(fh->tid) ? fh->comm : "(ended)",
+	    .where = fh->gh->where,
+	};
+
+	(void)gl;
+	glock__dump_holder(&d->text, d->format, &h);
+}
+
+/* Under gl->lock. */
+static void one_glock(struct dump *d, struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	bool queued = glock__is_held(gl) || !glock__list_empty(&gl_busy(gl)->holders);
+	const struct glock__dump_glock g = {
+	    .state = gl->state,
+	    .target = gl_busy(gl)->target,
+	    .demote = gl_busy(gl)->demote_state,
+	    .type = gl->type,
+	    .number = gl->number,
+	    .flags = (gl->flags & ~GLOCK__F_OWN) | (glock_object(gl) ? GLOCK__F_OBJECT : 0) |
+		     (queued ? GLOCK__F_QUEUED : 0),
+	    .demote_us = ((uint64_t)gl_now(gl) - (uint64_t)gl_busy(gl)->more->demote_time) / 1000,
+	    .refs = (int)gl_refs(gl) - 1, /* without ours */
+	    .hold = glock__jiffies(gl_busy(gl)->hold, space->hz),
+	    .pages = gl_type(gl)->flags & GLOCK_OPS_ASPACE ? gl_busy(gl)->more->pages : 0,
+	};
+
+	glock__dump_glock(&d->text, d->format, &g);
+	glock__fast_each(gl, one_fast, d);
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next)
+		one_holder(d, glock__entry(l, struct glock__holder, list));
+	glock__op_dump(gl, print_into_text, &d->text);
+}
+
+void glock__log_glock(struct glock *gl)
+{
+	char buf[2048], *line, *next;
+	struct dump d = {.format = GLOCK__LINUX_7_0, .text = {.buf = buf, .size = sizeof(buf)}};
+
+	assert(gl_held(gl));
+	if (!gl_space(gl)->log)
+		return;
+	one_glock(&d, gl);
+	for (line = buf; *line; line = next) {
+		next = line + strcspn(line, "\n");
+		if (*next)
+			*next++ = '\0';
+		glock__log(gl_space(gl), "fsid=%s: %s", gl_space(gl)->name, line);
+	}
+}
+
+static void dump_one(struct glock *gl, void *arg)
+{
+	struct dump *d = arg;
+	char *more;
+
+	for (;;) {
+		d->text.len = 0;
+		gl_lock(gl);
+		glock__fast_fold(gl);
+		if (d->file == GLOCK_FILE_GLSTATS)
+			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
+		else
+			one_glock(d, gl);
+		gl_unlock(gl);
+		if (d->text.len < d->text.size)
+			break;
+		more = realloc(d->text.buf, 2 * d->text.len);
+		if (!more) {
+			d->err = -ENOMEM;
+			return;
+		}
+		d->text.buf = more;
+		d->text.size = 2 * d->text.len;
+	}
+	d->print(d->to, d->text.buf, d->text.len);
+}
+
+static void fold_one(struct glock *gl, void *arg)
+{
+	(void)arg;
+	gl_lock(gl);
+	glock__fast_fold(gl);
+	gl_unlock(gl);
+}
+
+static void dump_sbstats(struct glock_space *space, struct dump *d)
+{
+	glock__each(space, fold_one, NULL);
+	for (unsigned int line = 0;; line++) {
+		d->text.len = 0;
+		if (!glock__dump_sbstats(&d->text, &space->type_stats, line))
+			return;
+		d->print(d->to, d->text.buf,
+			 d->text.len < d->text.size ? d->text.len : d->text.size - 1);
+	}
+}
+
+int glock_dump(struct glock_space *space, enum glock_file file, enum glock_format format,
+	       glock_print_fn *print, void *to)
+{
+	struct dump d = {.file = file, .print = print, .to = to};
+	int err = glock__check(space, "glock_dump");
+
+	if (err)
+		return err;
+	if (file >= GLOCK_FILE_MAX || format >= GLOCK_FORMAT_MAX || !print)
+		return -EINVAL;
+	d.format = formats[format];
+	d.text.size = 4096 + (size_t)space->type_stats.cpus * 16;
+	d.text.buf = malloc(d.text.size);
+	if (!d.text.buf)
+		return -ENOMEM;
+	if (file == GLOCK_FILE_SBSTATS)
+		dump_sbstats(space, &d);
+	else
+		glock__each(space, dump_one, &d);
+	free(d.text.buf);
+	return d.err;
+}
+
+int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *cursor, char *buf,
+		size_t size)
+{
+	struct glock__text text = {.buf = buf, .size = size};
+	struct glock__event ev;
+	uint64_t lost;
+	int ret;
+
+	if (space->generation != glock__generation())
+		return -ECHILD;
+	if (format >= GLOCK_FORMAT_MAX)
+		return -EINVAL;
+	if (!space->ring)
+		return -EOPNOTSUPP;
+	ret = glock__ring_get(space->ring, cursor, &ev, &lost);
+	if (ret != 1)
+		return ret;
+	glock__text_print(&text, "%s: ", glock__event_names[ev.name]);
+	glock__event_print(&text, formats[format], space->major, space->minor, &ev);
+	return 1;
+}
+
+int glock_statistics(struct glock *gl, struct glock_statistics *out)
+{
+	struct glock_statistics s = {.size = out->size};
+	int err = glock__check(gl_space(gl), "glock_statistics");
+	const struct glock__record *r = gl_record(gl);
+	int64_t now;
+
+	if (err)
+		return err;
+	gl_lock(gl);
+	glock__fast_fold(gl);
+	now = glock__now(gl_space(gl));
+	s.srtt = r->stats.v[GLOCK__SRTT];
+	s.srttvar = r->stats.v[GLOCK__SRTTVAR];
+	s.srttb = r->stats.v[GLOCK__SRTTB];
+	s.srttvarb = r->stats.v[GLOCK__SRTTVARB];
+	s.sirt = r->stats.v[GLOCK__SIRT];
+	s.sirtvar = r->stats.v[GLOCK__SIRTVAR];
+	s.dcount = r->stats.v[GLOCK__DCOUNT];
+	s.qcount = r->stats.v[GLOCK__QCOUNT];
+	s.age = (int64_t)((uint64_t)now - (uint64_t)r->born);
+	s.usable = glock__share_ns(r->usable, now, gl->flags & GLOCK__F_USABLE);
+	s.basts = gl_busy(gl)->more->counts.basts;
+	s.demotes = gl_busy(gl)->more->counts.demotes;
+	s.held_off = gl_busy(gl)->more->counts.held_off;
+	s.conversions_failed = gl_busy(gl)->more->counts.conversions_failed;
+	s.tries_failed = gl_busy(gl)->more->counts.tries_failed;
+	gl_unlock(gl);
+	memcpy(out, &s, out->size < sizeof(s) ? out->size : sizeof(s));
+	return 0;
+}
+
+/* ---- published ---- */
+
+static void add_text(void *to, const char *text, size_t len)
+{
+	glock__text_print(to, "%.*s", (int)len, text);
+}
+
+void glock__publish_object(struct glock *gl)
+{
+	char buf[GLOCK__SEGMENT_OBJECT + 1] = "";
+	struct glock__text text = {.buf = buf, .size = sizeof(buf)};
+
+	if (!gl_space(gl)->publisher || !gl_type(gl)->ops.dump)
+		return;
+	glock__op_dump(gl, add_text, &text);
+	glock__publish_object_text(gl, buf, text.len < sizeof(buf) ? text.len : sizeof(buf));
+}

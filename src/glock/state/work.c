@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * work.c - delayed work: a glock's, at a time; who runs it; how to wait.
+ *
+ * A heap of glocks (their busy parts) by the time when their work is due. Queued again while it is queued, work keeps
+ * the earlier of the two times: a hold time that ends in 200 ms must not keep back the reply that
+ * came now. Queued while it runs, it runs again.
+ *
+ * Work is run by a thread of the library's, or by the program in glock_dispatch(), told by a timer
+ * that it can poll. A waiter in a space of the latter kind does work while it waits, since nobody
+ * else might; it sleeps on one word of the space, which changes whenever there is work or anybody's
+ * wait is over.
+ *
+ * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself:
+ * inline_work.c.
+ *
+ * Locks: work.lock inside gl->lock. Who runs a glock's work says so in its state, which is set without a lock by
+ * whoever takes it out of the heap, and cleared under gl->lock. The reference that queued work has is taken by whoever queues
+ * it and dropped after it ran.
+ */
+#include "work.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "cache.h"
+#include "find.h"
+#include "lru.h"
+#include "queue.h"
+#include "reply.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* ---- the heap; under work.lock ---- */
+
+static void put_at(struct glock_space *space, size_t i, struct glock__busy *b)
+{
+	space->work.heap[i] = b;
+	b->work.place = i;
+}
+
+static void sift_up(struct glock_space *space, size_t i)
+{
+	struct glock__busy *b = space->work.heap[i];
+
+	for (; i && space->work.heap[(i - 1) / 2]->work.at > b->work.at; i = (i - 1) / 2)
+		put_at(space, i, space->work.heap[(i - 1) / 2]);
+	put_at(space, i, b);
+}
+
+static void sift_down(struct glock_space *space, size_t i)
+{
+	struct glock__busy **heap = space->work.heap, *b = heap[i];
+	size_t n = space->work.n, child;
+
+	for (; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && heap[child + 1]->work.at < heap[child]->work.at)
+			child++;
+		if (heap[child]->work.at >= b->work.at)
+			break;
+		put_at(space, i, heap[child]);
+	}
+	put_at(space, i, b);
+}
+
+static void push(struct glock_space *space, struct glock__busy *b, int64_t at)
+{
+	assert(space->work.n < space->work.room && b->work.place == GLOCK__NO_PLACE);
+	b->work.at = at;
+	put_at(space, space->work.n++, b);
+	sift_up(space, b->work.place);
+}
+
+static struct glock__busy *take_out(struct glock_space *space, size_t i)
+{
+	struct glock__busy *b = space->work.heap[i], *last = space->work.heap[--space->work.n];
+
+	if (last != b) {
+		put_at(space, i, last);
+		sift_up(space, i);
+		sift_down(space, last->work.place);
+	}
+	b->work.place = GLOCK__NO_PLACE;
+	return b;
+}
+
+static struct glock__busy *pop(struct glock_space *space)
+{
+	return take_out(space, 0);
+}
+
+int glock__work_reserve(struct glock_space *space, size_t glocks)
+{
+	struct glock__busy **heap;
+	size_t room;
+	int err = 0;
+
+	glock__lock_take(&space->work.lock);
+	if (glocks > space->work.room) {
+		room = glocks < 32 ? 64 : 2 * glocks;
+		heap = realloc(space->work.heap, room * sizeof(*heap));
+		if (heap) {
+			space->work.heap = heap;
+			space->work.room = room;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	glock__lock_drop(&space->work.lock);
+	return err;
+}
+
+/* ---- telling whoever runs it ---- */
+
+int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	int err;
+
+	atom_add32(sleepers, 1);
+	err = glock__futex_wait(word, seen, deadline);
+	atom_sub32(sleepers, 1);
+	return err;
+}
+
+static void signal_event(struct glock_space *space)
+{
+	atom_add32(&space->work.events, 1);
+	if (glock__anybody(&space->work.idle))
+		glock__futex_wake_all(&space->work.events);
+}
+
+/* Under work.lock: from when on the fd is readable. */
+static void arm(struct glock_space *space, int64_t at)
+{
+	struct itimerspec when = {{0, 0}, {0, 0}};
+
+	space->work.armed = at;
+	glock__publish_due(space, at);
+	if (space->work.fd < 0)
+		return;
+	if (at != INT64_MAX) {
+		if (at < 1)
+			at = 1; /* all zero would switch it off */
+		when.it_value.tv_sec = at / 1000000000;
+		when.it_value.tv_nsec = at % 1000000000;
+	}
+	timerfd_settime(space->work.fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void kick_locked(struct glock_space *space, int64_t at)
+{
+	if (at >= space->work.armed)
+		return;
+	arm(space, at);
+	signal_event(space);
+}
+
+void glock__work_kick(struct glock_space *space, int64_t at)
+{
+	glock__lock_take(&space->work.lock);
+	kick_locked(space, at);
+	glock__lock_drop(&space->work.lock);
+}
+
+/* Under gl->lock and work.lock. */
+static void queue_locked(struct glock_space *space, struct glock *gl, int64_t at)
+{
+	struct glock__busy *b = gl_busy(gl);
+
+	if (b->work.place != GLOCK__NO_PLACE) {
+		if (at < b->work.at) {
+			b->work.at = at;
+			sift_up(space, b->work.place);
+		}
+	} else if (!(atom_load32(&b->work.state) & GLOCK__WORK_AGAIN)) {
+		glock__pin(gl);
+		push(space, b, at);
+	}
+	kick_locked(space, at);
+}
+
+void glock__work_queue(struct glock *gl, int64_t at)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__tls *tls = glock__tls();
+
+	assert(gl_held(gl));
+	/* This thread runs what is due now; what is due later is not for it to wait for. */
+	if (tls->deferred.gl == gl && (at <= gl_now(gl) || FAULT(24))) {
+		tls->deferred.queued = true;
+		return;
+	}
+	glock__lock_take(&space->work.lock);
+	queue_locked(space, gl, at);
+	glock__lock_drop(&space->work.lock);
+}
+
+bool glock__work_queued(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
+	uint32_t state;
+	bool queued;
+
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return false;
+	if (glock__tls()->deferred.gl == gl && glock__tls()->deferred.queued)
+		return true;
+	glock__lock_take(&space->work.lock);
+	b = glock__busy_of(gl); /* a simulator asks without the lock */
+	state = atom_load32(&b->work.state);
+	/* Taken out of the heap by a thread that comes for the lock: as good as queued. */
+	queued = b->work.place != GLOCK__NO_PLACE || state & GLOCK__WORK_AGAIN ||
+		 state == GLOCK__WORK_RUNNING;
+	glock__lock_drop(&space->work.lock);
+	return queued;
+}
+
+/* ---- running it ---- */
+
+/* It has been taken out of the heap. False: it runs, and will again; its reference waits with it. */
+static bool set_running(struct glock__busy *b)
+{
+	uint32_t state = 0;
+
+	while (!atom_cas32(&b->work.state, &state,
+			   state ? state | GLOCK__WORK_AGAIN : GLOCK__WORK_RUNNING))
+		;
+	return !state;
+}
+
+/*
+ * The next glock whose work is due, marked as running; NULL: none. The reference that work has
+ * keeps the glock's busy part where it is.
+ */
+static struct glock__busy *next_due(struct glock_space *space)
+{
+	struct glock__busy *b = NULL;
+	int64_t now;
+
+	glock__lock_take(&space->work.lock);
+	now = space->work.n ? glock__now(space) : 0;
+	while (!b && space->work.n && space->work.heap[0]->work.at <= now) {
+		b = pop(space);
+		if (!set_running(b))
+			b = NULL;
+	}
+	glock__lock_drop(&space->work.lock);
+	return b;
+}
+
+/* Under gl->lock. */
+static void ran(struct glock_space *space, struct glock__busy *b)
+{
+	if (!(atom_swap32(&b->work.state, 0) & GLOCK__WORK_AGAIN))
+		return;
+	glock__lock_take(&space->work.lock);
+	push(space, b, gl_now(b->gl));
+	glock__lock_drop(&space->work.lock);
+}
+
+/* What a lock manager tells of the whole space is no glock's work. */
+static bool is_told(const struct glock_space *space)
+{
+	return (atom_load8(&space->thaw_pending) ||
+		(atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
+	       !FAULT(28);
+}
+
+int64_t glock__work_first(struct glock_space *space)
+{
+	if (is_told(space))
+		return glock__now(space);
+	return space->work.n ? space->work.heap[0]->work.at : INT64_MAX;
+}
+
+int64_t glock__work_next(struct glock_space *space)
+{
+	int64_t next;
+
+	glock__lock_take(&space->work.lock);
+	next = glock__work_first(space);
+	glock__lock_drop(&space->work.lock);
+	return next;
+}
+
+static int run_due(struct glock_space *space)
+{
+	struct glock__busy *b;
+	int64_t next, trim;
+	int n = 0;
+
+	glock__enter_work();
+	glock__thaw(space);
+	glock__lru_trim(space);
+	while ((b = next_due(space))) {
+		struct glock *gl = b->gl;
+
+		if (space->publisher)
+			glock__publish_work(space, gl, glock__now(space));
+		gl_lock(gl);
+		atom_or32(&b->work.state, GLOCK__WORK_BEGUN);
+		glock__work_run(gl);
+		ran(space, b);
+		glock__put_locked(gl);
+		n++;
+	}
+	trim = glock__lru_trim(space); /* once more: what has become idle now is due some time */
+	if (atom_load8(&space->withdrawn))
+		glock_withdraw(space);
+	glock__leave_work();
+	if (n)
+		glock__publish_work(space, NULL, 0);
+	glock__lock_take(&space->work.lock);
+	next = glock__work_first(space);
+	arm(space, next < trim ? next : trim);
+	if (is_told(space)) /* who told it found the work armed for what it did just now */
+		signal_event(space);
+	glock__lock_drop(&space->work.lock);
+	return n;
+}
+
+void glock__work_leave_to_other(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+
+	glock__lock_take(&space->work.lock);
+	queue_locked(space, gl, gl_now(gl));
+	glock__lock_drop(&space->work.lock);
+}
+
+int glock_dispatch(struct glock_space *space)
+{
+	int err = glock__check(space, "glock_dispatch");
+
+	if (err)
+		return err;
+	if (space->work.have_thread)
+		return -EINVAL;
+	if (glock__in_work())
+		return -EDEADLK;
+	return run_due(space);
+}
+
+int glock_space_fd(struct glock_space *space)
+{
+	return space->work.fd;
+}
+
+/* ---- waiting ---- */
+
+void glock__wake_up(struct glock_space *space, uint32_t *word)
+{
+	if (!space->work.have_thread) {
+		signal_event(space);
+		return;
+	}
+	glock__futex_wake_all(word);
+	if (space->lm->ops->nudge)
+		space->lm->ops->nudge(space->lm, word);
+}
+
+int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
+{
+	int64_t until = deadline ? deadline : INT64_MAX;
+	uint32_t event;
+	int err;
+
+	if (space->work.have_thread)
+		return glock__sleep_on(&space->work.waiters, word, seen, deadline);
+	/* The word is looked at after the event: a change in between changes the event too. */
+	event = atom_load32(&space->work.events);
+	if (run_due(space) || atom_load32(word) != seen)
+		return 0;
+	glock__lock_take(&space->work.lock);
+	if (space->work.armed < until)
+		until = space->work.armed;
+	glock__lock_drop(&space->work.lock);
+	err = glock__sleep_on(&space->work.idle, &space->work.events, event,
+			      until == INT64_MAX ? 0 : until);
+	if (err == -ETIMEDOUT && (!deadline || glock__now(space) < deadline))
+		err = 0;
+	return err;
+}
+
+/* ---- the library's thread ---- */
+
+static void run_all(struct glock_space *space)
+{
+	uint32_t event;
+	int64_t next;
+
+	for (;;) {
+		/* First: to be stopped in between is an event, too. */
+		event = atom_load32(&space->work.events);
+		if (atom_load8(&space->work.stop))
+			return;
+		run_due(space);
+		glock__lock_take(&space->work.lock);
+		next = space->work.armed;
+		glock__lock_drop(&space->work.lock);
+		glock__sleep_on(&space->work.idle, &space->work.events, event,
+				next == INT64_MAX ? 0 : next);
+	}
+}
+
+static void *work_thread(void *space)
+{
+	run_all(space);
+	return NULL;
+}
+
+static int start_thread(struct glock_space *space)
+{
+	sigset_t all, old;
+	int err;
+
+	space->work.have_thread = true;
+	if (space->env.start) {
+		space->env.start(space->env.arg, run_all, space);
+		return 0;
+	}
+	/* It inherits the mask: no signal of the program's is handled there. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&space->work.thread, NULL, work_thread, space);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		space->work.have_thread = false;
+		return -err;
+	}
+	pthread_setname_np(space->work.thread, "glock-work");
+	return 0;
+}
+
+int glock__work_init(struct glock_space *space, bool real_time)
+{
+	space->work.fd = -1;
+	space->work.armed = INT64_MAX;
+	if (!(space->flags & GLOCK_SPACE_DISPATCH))
+		return start_thread(space);
+	if (!real_time)
+		return 0; /* a simulator knows by itself when work is due */
+	space->work.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	return space->work.fd < 0 ? -errno : 0;
+}
+
+void glock__work_stop(struct glock_space *space)
+{
+	if (space->work.have_thread) {
+		atom_store8(&space->work.stop, true);
+		signal_event(space);
+		if (space->env.join)
+			space->env.join(space->env.arg, space);
+		else
+			pthread_join(space->work.thread, NULL);
+	}
+	if (space->work.fd >= 0)
+		close(space->work.fd);
+	free(space->work.heap);
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm.c - requests to the kernel's DLM; joining a lockspace and leaving it. See dlm_impl.h.
+ *
+ * The kernel refuses a request with -EBUSY while a cancel of the one before is not done with, though
+ * its result was read; such a request is made again after a while, as GFS2 does.
+ */
+#include "dlm_impl.h"
+#include "lockman/local/node_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BUSY_PAUSE_NS = 20000000 };
+
+void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (!d->o.log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	d->o.log(d->o.log_arg, text);
+}
+
+/* ---- waiting for others ---- */
+
+/* Who waits counts himself under d->lock, so that whoever changes something after that sees him. */
+void glock__dlm_changed(struct dlm *d)
+{
+	atom_add32(&d->changes, 1);
+	if (atom_load32(&d->awaiting))
+		atom_wake_own(&d->changes, INT32_MAX);
+}
+
+void glock__dlm_await_change(struct dlm *d)
+{
+	uint32_t seen = atom_load32(&d->changes);
+
+	atom_add32(&d->awaiting, 1);
+	latch_drop(&d->lock);
+	atom_wait_own(&d->changes, seen, NULL);
+	atom_sub32(&d->awaiting, 1);
+	latch_take(&d->lock);
+}
+
+/* ---- the device ---- */
+
+/* Under d->lock. */
+void glock__dlm_use_locked(struct dlm *d)
+{
+	assert(!d->left && !d->gate_closed);
+	atom_add32(&d->users, 1);
+}
+
+bool glock__dlm_use(struct dlm *d)
+{
+	bool may;
+
+	latch_take(&d->lock);
+	may = !d->left && !d->gate_closed;
+	if (may)
+		glock__dlm_use_locked(d);
+	latch_drop(&d->lock);
+	return may;
+}
+
+bool glock__dlm_in_use(struct dlm *d)
+{
+	return atom_load32(&d->users) & ~GLOCK__DLM_LEAVING;
+}
+
+void glock__dlm_unuse_slow(struct dlm *d)
+{
+	uint32_t users = atom_load32(&d->users);
+
+	while (!(users & GLOCK__DLM_LEAVING))
+		if (atom_cas32(&d->users, &users, users - 1))
+			return;
+	latch_take(&d->lock);
+	atom_sub32(&d->users, 1);
+	glock__dlm_changed(d);
+	latch_drop(&d->lock);
+}
+
+static void pause_busy(void)
+{
+	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
+
+	nanosleep(&pause, NULL);
+}
+
+/* ---- requests ---- */
+
+struct request {
+	struct glock__dlm_call call;
+	unsigned char value[GLOCK__LVB_LEN];
+	char name[GLOCK__LM_NAME_LEN + 1];
+};
+
+/* The DLM tells of the dead by a value block that is not valid: it has to stay so. */
+static uint32_t dlm_flags(uint32_t flags)
+{
+	if (flags & GLOCK__LKF_DEATH_UNREPORTED)
+		flags = (flags & ~(uint32_t)GLOCK__LKF_DEATH_UNREPORTED) | GLOCK__LKF_IVVALBLK;
+	return flags | GLOCK__LKF_VALBLK;
+}
+
+/* Under d->lock: the request that the slot's step says. */
+GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct request *r)
+{
+	struct glock__dlm_call *call = &r->call;
+
+	*call = (struct glock__dlm_call){.tag = glock__dlm_slot_tag(d, s),
+					 .lkid = s->lkid,
+					 .mode = s->asked,
+					 .flags = dlm_flags(s->flags),
+					 .name = r->name,
+					 .namelen = GLOCK__LM_NAME_LEN,
+					 .lvb = r->value};
+	if (s->step == STEP_TRY)
+		call->flags |= GLOCK__LKF_NOQUEUE;
+	if (s->step == STEP_AT_NL) {
+		call->mode = GLOCK__NL;
+		call->flags |= GLOCK__LKF_EXPEDITE;
+	}
+	if (s->step == STEP_LAST)
+		call->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
+	if (s->step == STEP_MARK)
+		call->flags = GLOCK__LKF_CONVERT | GLOCK__LKF_VALBLK;
+	if (!(call->flags & GLOCK__LKF_CONVERT)) /* else the kernel knows it */
+		glock__lm_name(r->name, s->type, s->number);
+	glock__dlm_value_pack(s, r->value);
+}
+
+static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
+{
+	const struct glock__dlm_call call = {.flags = GLOCK__LKF_CANCEL, .tag = tag, .lkid = lkid};
+
+	/* If it fails it was decided already, and the reply to that comes. */
+	glock__dlm_unlock(&d->dev, &call);
+}
+
+static int64_t give(struct dlm *d, const struct request *r)
+{
+	int64_t result;
+
+	while ((result = glock__dlm_lock(&d->dev, &r->call)) == -EBUSY)
+		pause_busy();
+	return result;
+}
+
+int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
+{
+	int64_t result = -ENODEV;
+	bool canceled = false;
+	struct request r;
+	struct slot *s;
+
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	if (s)
+		make_request(d, s, &r);
+	latch_drop(&d->lock);
+	if (!s)
+		return 0; /* answered meanwhile, as the gate was closed */
+	result = give(d, &r);
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	if (s && result > 0 && !s->lkid)
+		s->lkid = (uint32_t)result;
+	/* Taken back while it was made in steps: then the kernel was not told. */
+	canceled = s && result >= 0 && s->open && s->canceled && s->step == STEP_LAST;
+	latch_drop(&d->lock);
+	if (canceled)
+		kernel_cancel(d, tag, r.call.lkid);
+	return result;
+}
+
+/* The kernel did not take it: 0 if it was answered all the same, as the gate was closed. */
+static int refused(struct dlm *d, uintptr_t tag, int err)
+{
+	struct slot *s;
+
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	if (s && s->open) {
+		s->open = s->asking = false;
+		if (s->mode == GLOCK__IV)
+			glock__dlm_slot_free(d, s);
+	} else {
+		err = 0;
+	}
+	latch_drop(&d->lock);
+	return err;
+}
+
+/*
+ * It is open still: goes on with the next step, if it is time for that; else it is the reader's to
+ * answer.
+ */
+static bool goes_on(struct dlm *d, uintptr_t tag, uint32_t lkid)
+{
+	struct slot *s;
+	bool on;
+
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	/* One that was refused meanwhile is no more, and the next step gets another. */
+	if (s && !s->lkid && (s->step == STEP_ONLY || s->step == STEP_TRY))
+		s->lkid = lkid;
+	on = s && s->go_on;
+	if (on) {
+		if (s->step == STEP_MARK) /* this node is master, or that took longer */
+			glock__dlm_will_look(d);
+		glock__dlm_ask_on(d, s, tag);
+	} else if (s) {
+		s->asking = false;
+	}
+	latch_drop(&d->lock);
+	return on;
+}
+
+static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
+		    uint64_t number, int mode, uint32_t flags)
+{
+	struct dlm *d = (struct dlm *)lm;
+	bool new = !(flags & GLOCK__LKF_CONVERT);
+	struct slot *s = NULL;
+	struct request r;
+	int64_t result;
+	int err = 0;
+
+	latch_take(&d->lock);
+	/* A conversion of what is gone: the gate was closed since it was decided on. */
+	if (d->left || d->gate_closed || new != !lk->id)
+		err = -ENODEV;
+	if (!err) {
+		s = new ? glock__dlm_slot_new(d, lk) : glock__dlm_slot_of(d, lk);
+		err = s ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		assert(!s->open && !s->unlocking);
+		s->open = true;
+		s->canceled = false;
+		s->asked = (int8_t)mode;
+		s->type = (uint8_t)type;
+		s->number = number;
+		s->flags = flags;
+		s->step =
+		    new &&mode != GLOCK__NL && !(flags & GLOCK__LKF_NOQUEUE) ? STEP_TRY : STEP_ONLY;
+		s->asking = true;
+		if (s->local)
+			glock__dlm_will_look(d);
+		make_request(d, s, &r);
+		glock__dlm_use_locked(d);
+	}
+	latch_drop(&d->lock);
+	if (err)
+		return err;
+
+	result = give(d, &r);
+	if (result < 0)
+		err = refused(d, r.call.tag, (int)result);
+	else
+		while (!glock__dlm_look(d, r.call.tag) && goes_on(d, r.call.tag, (uint32_t)result))
+			;
+	glock__dlm_unuse(d);
+	return err;
+}
+
+static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	struct dlm *d = (struct dlm *)lm;
+	bool tell = false;
+	uintptr_t tag = 0;
+	uint32_t lkid = 0;
+
+	latch_take(&d->lock);
+	if (lk->id && !d->left && !d->gate_closed) {
+		struct slot *s = glock__dlm_slot_of(d, lk);
+
+		s->canceled = true; /* what is made in steps ends with the one that is on */
+		tell = s->open && s->lkid && !s->go_on &&
+		       (s->step == STEP_ONLY || s->step == STEP_LAST);
+		tag = glock__dlm_slot_tag(d, s);
+		lkid = s->lkid;
+		if (tell)
+			glock__dlm_use_locked(d);
+	}
+	latch_drop(&d->lock);
+	if (!tell)
+		return;
+	kernel_cancel(d, tag, lkid);
+	glock__dlm_unuse(d);
+}
+
+static int dlm_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uint64_t *token)
+{
+	struct dlm *d = (struct dlm *)lm;
+	int err = -EIO;
+
+	latch_take(&d->lock);
+	if (lk->id && !d->left && !d->gate_closed) {
+		*token = glock__dlm_slot_of(d, lk)->token;
+		err = 0;
+	}
+	latch_drop(&d->lock);
+	return err;
+}
+
+/* The lock is no more; whoever may be about to deliver a demand for it gets done with that. */
+static void say_gone(struct dlm *d, struct glock__lm_lock *lk)
+{
+	latch_take(&d->delivery);
+	latch_drop(&d->delivery);
+	d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+}
+
+static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
+{
+	struct dlm *d = (struct dlm *)lm;
+	struct glock__dlm_call call = {0};
+	struct slot *s = NULL;
+	bool there;
+	int err;
+
+	latch_take(&d->lock);
+	there = lk->id && !d->left && !d->gate_closed;
+	if (lk->id)
+		s = glock__dlm_slot_of(d, lk);
+	if (there) {
+		s->open = true;
+		s->unlocking = true;
+		s->demanded = GLOCK__IV;
+		call.tag = glock__dlm_slot_tag(d, s);
+		call.lkid = s->lkid;
+		glock__dlm_use_locked(d);
+	} else if (s) {
+		glock__dlm_slot_free(d, s);
+	}
+	latch_drop(&d->lock);
+	if (there) {
+		while ((err = glock__dlm_unlock(&d->dev, &call)) == -EBUSY)
+			pause_busy();
+		latch_take(&d->lock);
+		s = err ? glock__dlm_slot_by_tag(d, call.tag) : NULL;
+		if (s) /* the lockspace is gone, and the lock with it */
+			glock__dlm_slot_free(d, s);
+		latch_drop(&d->lock);
+		glock__dlm_unuse(d);
+		if (!s)
+			return;
+	}
+	say_gone(d, lk);
+}
+
+/* ---- joining and leaving ---- */
+
+void glock__dlm_retire(struct dlm *d)
+{
+	for (uint32_t i = 0;; i++) {
+		struct glock__lm_lock *lk = NULL;
+		bool open = false, unlocking = false;
+
+		latch_take(&d->lock);
+		if (i >= d->n_slots) {
+			latch_drop(&d->lock);
+			return;
+		}
+		lk = d->slots[i].lk;
+		if (lk) {
+			open = d->slots[i].open;
+			unlocking = d->slots[i].unlocking;
+			glock__dlm_slot_free(d, &d->slots[i]);
+		}
+		latch_drop(&d->lock);
+		if (unlocking)
+			say_gone(d, lk);
+		else if (open)
+			d->lm.events->reply(lk, -ENODEV, 0);
+	}
+}
+
+int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(*thread, name);
+	return err;
+}
+
+/* The reader and the watch look up, or sleep again. */
+void glock__dlm_ring(struct dlm *d, bool on)
+{
+	uint64_t one = 1;
+
+	if (on)
+		while (write(d->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+	else
+		while (read(d->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+}
+
+static void stop_threads(struct dlm *d)
+{
+	latch_take(&d->lock);
+	d->stop = true;
+	glock__dlm_changed(d);
+	latch_drop(&d->lock);
+	glock__dlm_ring(d, true);
+	if (d->have_watch)
+		pthread_join(d->watch, NULL);
+	if (d->have_reader)
+		pthread_join(d->reader, NULL);
+	if (d->have_teller)
+		pthread_join(d->teller, NULL);
+	d->have_watch = d->have_reader = d->have_teller = false;
+}
+
+/*
+ * Closing the device gives all locks back; of those in EX the kernel says that the holder died. Who withdraws does
+ * not wait for a recovery to be over: it may be called in there, or be what that waits for.
+ */
+static void dlm_leave(struct glock__lockman *lm, bool failed)
+{
+	struct dlm *d = (struct dlm *)lm;
+	bool had;
+
+	latch_take(&d->lock);
+	had = d->left;
+	d->left = true;
+	atom_or32(&d->users, GLOCK__DLM_LEAVING);
+	latch_drop(&d->lock);
+	if (!had) {
+		glock__dlm_retire(d);
+		stop_threads(d);
+	}
+	latch_take(&d->lock);
+	while (glock__dlm_in_use(d) || (d->recovering && !failed))
+		glock__dlm_await_change(d);
+	latch_drop(&d->lock);
+	if (!had)
+		glock__dlm_close(&d->dev, !failed);
+}
+
+static void await_recovery(struct dlm *d)
+{
+	latch_take(&d->lock);
+	while (d->recovering)
+		glock__dlm_await_change(d);
+	latch_drop(&d->lock);
+}
+
+static void dlm_free(struct glock__lockman *lm)
+{
+	struct dlm *d = (struct dlm *)lm;
+
+	stop_threads(d);
+	await_recovery(d);
+	glock__dlm_close(&d->dev, false);
+	if (d->stop_fd >= 0)
+		close(d->stop_fd);
+	if (d->seen_at)
+		unlink(d->seen_at);
+	free(d->seen_at);
+	free(d->slots);
+	free(d);
+}
+
+static int dlm_file(struct glock__lockman *lm)
+{
+	struct dlm *d = (struct dlm *)lm;
+	char path[GLOCK__LOCAL_PATH_MAX];
+	int fd = glock__node_file_new("dlm", d->o.name, path);
+
+	if (fd >= 0)
+		d->seen_at = strdup(path);
+	return fd;
+}
+
+static int dlm_start(struct glock__lockman *lm)
+{
+	struct dlm *d = (struct dlm *)lm;
+	int err = glock__dlm_thread(&d->teller, "glock-tell", glock__dlm_teller, d);
+
+	d->have_teller = !err;
+	if (!err)
+		err = glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
+	d->have_reader = d->have_teller && !err;
+	if (!err)
+		err = glock__dlm_thread(&d->watch, "glock-watch", glock__dlm_watch, d);
+	d->have_watch = d->have_reader && !err;
+	return err;
+}
+
+static const struct glock__lm_ops dlm_ops = {
+    .name = "dlm",
+    .lock = dlm_lock,
+    .cancel = dlm_cancel,
+    .unlock = dlm_unlock,
+    .token = dlm_token,
+    .leave = dlm_leave,
+    .free = dlm_free,
+    .start = dlm_start,
+    .file = dlm_file,
+};
+
+static void say_waits(void *d, const char *why)
+{
+	glock__dlm_say(d, "%s", why);
+}
+
+int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **lm)
+{
+	struct dlm *d = calloc(1, sizeof(*d));
+	char why[512];
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	d->lm.ops = &dlm_ops;
+	d->lm.value_len = GLOCK__DLM_VALUE_LEN;
+	d->o = *o;
+	d->dev.fd = -1;
+	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = d->stop_fd < 0 ? -errno
+			     : glock__dlm_open(&d->dev, o->name, say_waits, d, why, sizeof(why));
+	if (err) {
+		if (d->stop_fd >= 0)
+			glock__dlm_say(d, "%s", why);
+		dlm_free(&d->lm);
+		return err;
+	}
+	d->o.name = d->dev.name; /* not the caller's any more */
+	glock__cluster_members(d->dev.name, &d->members);
+	*lm = &d->lm;
+	return 0;
+}

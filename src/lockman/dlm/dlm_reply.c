@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm_reply.c - what the kernel says, and who delivers it. See dlm_impl.h.
+ */
+#include "dlm_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+enum { NAP_MS = 1 };
+
+/* ---- read ---- */
+
+/* Under d->lock: the kernel has granted it. False: its value block is to be marked first. */
+static bool granted(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
+{
+	bool marked = glock__dlm_value_unpack(d, s, r) || s->canceled;
+
+	s->mode = s->asked;
+	if (!marked)
+		s->step = STEP_MARK;
+	return marked;
+}
+
+/* Under d->lock. False: there is more to ask for before the reply. */
+static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
+{
+	if (s->go_on)
+		return false; /* nothing was asked for: what comes belongs to something before */
+	if (s->step == STEP_TRY && r->status == -EAGAIN) {
+		s->lkid = 0; /* a new lock that was refused is no more */
+		s->step = STEP_AT_NL;
+	} else if (s->step == STEP_AT_NL && !r->status) {
+		s->mode = GLOCK__NL;
+		s->lkid = r->lkid ? r->lkid : s->lkid;
+		s->step = STEP_LAST;
+	} else {
+		s->lkid = r->lkid ? r->lkid : s->lkid;
+		if (s->step == STEP_MARK || r->status || granted(d, s, r))
+			return true;
+	}
+	s->go_on = true;
+	if (!s->asking)
+		glock__dlm_slot_queue(d, s);
+	return false;
+}
+
+/* Under d->reading: the grant that a demand had to wait for is told. */
+static void marked(struct dlm *d, uintptr_t tag)
+{
+	struct slot *s;
+
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	if (s && s->step == STEP_MARK)
+		s->step = STEP_ONLY;
+	if (s && s->demanded != GLOCK__IV)
+		glock__dlm_slot_queue(d, s);
+	latch_drop(&d->lock);
+}
+
+/* Whether it was the reply to a request. */
+static bool completed(struct dlm *d, const struct glock__dlm_result *r)
+{
+	struct glock__lm_lock *lk = NULL;
+	unsigned int sbflags = r->sbflags;
+	bool was_mark = false;
+	int status = r->status;
+	struct slot *s;
+
+	if (d->o.recovers && !r->status)
+		glock__dlm_look_for_dead(d);
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, r->tag);
+	if (s && s->open && s->unlocking) {
+		s->last_reply = true;
+		glock__dlm_slot_queue(d, s);
+	} else if (s && s->open && is_reply(d, s, r)) {
+		lk = s->lk;
+		s->open = false;
+		s->local = s->asking;
+		s->asking = false;
+		was_mark = s->step == STEP_MARK;
+		if (was_mark)
+			status = 0; /* it was granted before */
+		if (!status) {
+			/* Who says so itself does not hear it from the kernel. */
+			if (s->flags & GLOCK__LKF_DEATH_UNREPORTED)
+				sbflags |= GLOCK__SBF_VALNOTVALID;
+			/* A holder that died is told to whoever gets the lock in earnest. */
+			if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
+				sbflags |= GLOCK__SBF_OWNER_DIED;
+		} else if (s->mode == GLOCK__IV) {
+			glock__dlm_slot_free(d, s);
+		}
+	}
+	latch_drop(&d->lock);
+	if (lk)
+		d->lm.events->reply(lk, status, sbflags);
+	if (was_mark)
+		marked(d, r->tag);
+	return lk;
+}
+
+/* Several demands become one: the last, as the kernel tells again only what is more. */
+static void demanded(struct dlm *d, const struct glock__dlm_result *r)
+{
+	struct slot *s;
+
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, r->tag);
+	if (s && !s->unlocking) {
+		/* Of PR and CW neither is more: who has to meet both has to go down to NL. */
+		bool both = s->demanded + r->mode == GLOCK__PR + GLOCK__CW &&
+			    s->demanded != r->mode && s->demanded > GLOCK__CR;
+
+		s->demanded = (int8_t)(both                    ? GLOCK__EX
+				       : s->demanded > r->mode ? s->demanded
+							       : r->mode);
+		if (s->step != STEP_MARK)
+			glock__dlm_slot_queue(d, s);
+	}
+	latch_drop(&d->lock);
+}
+
+/*
+ * All that there is, or up to the reply to one request, if that is not 0: how much, or a negative
+ * errno. Under d->reading.
+ */
+static int read_all(struct dlm *d, uintptr_t until, bool *found)
+{
+	struct glock__dlm_result r;
+	int got = 0, n = 0;
+
+	while (!*found && (got = glock__dlm_read(&d->dev, &r)) > 0) {
+		if (r.bast)
+			demanded(d, &r);
+		else if (completed(d, &r))
+			*found = until && r.tag == until;
+		n++;
+	}
+	return !*found && got < 0 ? got : n;
+}
+
+void glock__dlm_will_look(struct dlm *d)
+{
+	__atomic_fetch_add(&d->direct, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * What is behind the reply is left to the reader: to see that there is nothing would be a system call,
+ * and it looks before long.
+ */
+bool glock__dlm_look(struct dlm *d, uintptr_t tag)
+{
+	bool found = false;
+
+	if (!latch_try(&d->reading))
+		return false;
+	read_all(d, tag, &found); /* the reader sees to errors */
+	latch_drop(&d->reading);
+	return found;
+}
+
+/*
+ * While threads find their replies themselves, to be woken for each would only be in their way: it
+ * looks in every NAP_MS then.
+ */
+void *glock__dlm_reader(void *arg)
+{
+	struct dlm *d = arg;
+	struct pollfd p[2] = {{.fd = d->stop_fd, .events = POLLIN},
+			      {.fd = d->dev.fd, .events = POLLIN}};
+	uint32_t direct = 0;
+	bool no = false;
+	int got = 0;
+
+	while (got >= 0) {
+		poll(p, 2, -1);
+		if (!p[0].revents && __atomic_load_n(&d->direct, __ATOMIC_RELAXED) != direct)
+			poll(p, 1, NAP_MS);
+		if (p[0].revents)
+			return NULL;
+		direct = __atomic_load_n(&d->direct, __ATOMIC_RELAXED);
+		latch_take(&d->reading);
+		got = read_all(d, 0, &no);
+		latch_drop(&d->reading);
+	}
+	glock__dlm_say(d, "lockspace %s: reading the device: %s", d->dev.name, strerror(-got));
+	d->lm.events->gone(d->lm.owner);
+	return NULL;
+}
+
+/* ---- told ---- */
+
+static bool is_to_be_told(const struct slot *s)
+{
+	return s && s->demanded != GLOCK__IV && s->step != STEP_MARK && !s->unlocking;
+}
+
+/* Under d->lock, which is dropped meanwhile. */
+static void tell_demand(struct dlm *d, uintptr_t tag)
+{
+	struct glock__lm_lock *lk;
+	struct slot *s;
+	int mode;
+
+	latch_drop(&d->lock);
+	latch_take(&d->delivery);
+	latch_take(&d->lock);
+	s = glock__dlm_slot_by_tag(d, tag);
+	lk = is_to_be_told(s) ? s->lk : NULL;
+	mode = s ? s->demanded : GLOCK__IV;
+	if (lk)
+		s->demanded = GLOCK__IV;
+	latch_drop(&d->lock);
+	if (lk) /* who frees it waits for d->delivery */
+		d->lm.events->bast(lk, mode);
+	latch_drop(&d->delivery);
+	latch_take(&d->lock);
+}
+
+/* The kernel has no memory for it, or the lockspace ends. */
+static void granted_unmarked(struct dlm *d, const struct slot *s, uintptr_t tag, int err)
+{
+	glock__dlm_say(d,
+		       "lockspace %s: glock %u:%" PRIu64 " has no value block yet (%s): if this "
+		       "process dies with it in EX nobody is told",
+		       d->dev.name, s->type, s->number, strerror(-err));
+	latch_take(&d->reading);
+	d->lm.events->reply(s->lk, 0, 0);
+	marked(d, tag);
+	latch_drop(&d->reading);
+}
+
+void glock__dlm_ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
+{
+	int64_t result;
+	struct slot was;
+	int status = 0;
+
+	assert(s->open && s->go_on);
+	s->go_on = false;
+	if (d->left || d->gate_closed)
+		return; /* it is answered by who closes */
+	if (s->canceled && s->step != STEP_MARK) {
+		status = -GLOCK__DLM_ECANCEL;
+	} else {
+		glock__dlm_use_locked(d);
+		latch_drop(&d->lock);
+		result = glock__dlm_ask(d, tag);
+		glock__dlm_unuse(d);
+		latch_take(&d->lock);
+		status = result < 0 ? (int)result : 0;
+	}
+	s = status ? glock__dlm_slot_by_tag(d, tag) : NULL;
+	if (!s || !s->open)
+		return;
+	was = *s;
+	s->open = s->asking = false;
+	if (s->mode == GLOCK__IV)
+		glock__dlm_slot_free(d, s);
+	latch_drop(&d->lock);
+	if (was.step == STEP_MARK)
+		granted_unmarked(d, &was, tag, status);
+	else
+		d->lm.events->reply(was.lk, status, 0);
+	latch_take(&d->lock);
+}
+
+void *glock__dlm_teller(void *arg)
+{
+	struct dlm *d = arg;
+	struct slot *s;
+
+	latch_take(&d->lock);
+	for (;;) {
+		struct glock__lm_lock *lk;
+		uintptr_t tag;
+
+		while (!(s = glock__dlm_slot_unqueue(d)) && !d->stop)
+			glock__dlm_await_change(d);
+		if (!s)
+			break;
+		tag = glock__dlm_slot_tag(d, s);
+		if (is_to_be_told(s))
+			tell_demand(d, tag);
+		s = glock__dlm_slot_by_tag(d, tag);
+		if (s && s->go_on && !s->asking)
+			glock__dlm_ask_on(d, s, tag);
+		s = glock__dlm_slot_by_tag(d, tag);
+		if (!s || !s->last_reply)
+			continue;
+		lk = s->lk;
+		glock__dlm_slot_free(d, s);
+		latch_drop(&d->lock);
+		d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+		latch_take(&d->lock);
+	}
+	latch_drop(&d->lock);
+	return NULL;
+}

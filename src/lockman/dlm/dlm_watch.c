@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm_watch.c - the gate: whether this node may rely on what it holds.
+ *
+ * A thread looks at the cluster, when corosync or dlm_controld say something or end, and every
+ * LOOK_MS:
+ *
+ *   stopped   the lockspace: the kernel recovers, or a node joins. What is held stays held by us, and
+ *             nobody is granted anything meanwhile, here or elsewhere: pause, resume.
+ *   lost      no quorum, no dlm_controld, no lockspace, or the others went on without this node for a
+ *             while: they may have taken over what we hold. All holders are told, caches are dropped and not written, and the device is closed
+ *             (lost). When the cluster is there again it is joined anew, without any lock (back).
+ *
+ * Closing. Requests that wait in the kernel while the lockspace is stopped cannot be interrupted,
+ * nor can closing the device: this waits until the lockspace runs again. If dlm_controld has died
+ * nobody will start it; then we do, alone, so that all can go and the node needs no reboot. The
+ * others count us as dead by then, and whatever such a lockspace grants here is used by nobody,
+ * since the gate of each program is closed; see glock__cluster_release().
+ *
+ * Deaths. The kernel gives a dead node's locks to others as soon as it has recovered; before, it was
+ * told by dlm_controld who is a member now. So whoever reads a grant and finds a member gone has
+ * everything held back (block), until the program has put in order what that node left
+ * (recover, thaw). A node that left properly looks the same, and a process that died on a node that
+ * lives is not noticed like this.
+ */
+#include "dlm_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LOOK_MS = 100 };
+
+/* ---- the gate ---- */
+
+static bool stopping(struct dlm *d)
+{
+	bool stop;
+
+	latch_take(&d->lock);
+	stop = d->stop || d->left;
+	latch_drop(&d->lock);
+	return stop;
+}
+
+/* Sleeps, or until something may have changed. */
+static void sleep_until_change(struct dlm *d, const struct glock__cluster *c, int ms)
+{
+	struct pollfd p[3] = {{.fd = d->stop_fd, .events = POLLIN},
+			      {.fd = c->quorum.fd, .events = POLLIN},
+			      {.fd = c->daemon, .events = POLLIN}};
+
+	poll(p, 3, ms);
+}
+
+/* Nobody reads any more, and no lock is known: false if the space is left meanwhile. */
+static bool close_gate(struct dlm *d)
+{
+	bool had;
+
+	latch_take(&d->lock);
+	had = d->left || d->stop;
+	d->gate_closed = true;
+	latch_drop(&d->lock);
+	if (had)
+		return false;
+	glock__dlm_ring(d, true);
+	pthread_join(d->reader, NULL);
+	latch_take(&d->lock);
+	d->have_reader = false;
+	if (!d->stop)
+		glock__dlm_ring(d, false);
+	latch_drop(&d->lock);
+	glock__dlm_retire(d);
+	return true;
+}
+
+/* Until the device can be closed without waiting for ever. */
+static bool let_go(struct dlm *d, struct glock__cluster *c)
+{
+	for (;;) {
+		enum glock__cluster_state state = glock__cluster_look(c, d->dev.name);
+
+		if (stopping(d))
+			return false;
+		if (state == GLOCK__CLUSTER_NO_DAEMON)
+			glock__cluster_release(d->dev.name);
+		if (!glock__dlm_in_use(d) &&
+		    (state == GLOCK__CLUSTER_NO_LOCKSPACE || glock__cluster_runs(d->dev.name)))
+			break;
+		sleep_until_change(d, c, LOOK_MS);
+	}
+	glock__dlm_close(&d->dev, true);
+	glock__cluster_tidy(d->dev.name);
+	return true;
+}
+
+static bool join_again(struct dlm *d, struct glock__cluster *c)
+{
+	enum glock__cluster_state state;
+
+	for (;;) {
+		if (stopping(d))
+			return false;
+		state = glock__cluster_look(c, d->dev.name);
+		if ((state == GLOCK__CLUSTER_FINE || state == GLOCK__CLUSTER_NO_LOCKSPACE) &&
+		    !glock__dlm_open_again(&d->dev))
+			break;
+		sleep_until_change(d, c, LOOK_MS);
+	}
+	latch_take(&d->lock);
+	d->gate_closed = false;
+	d->have_reader = !glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
+	latch_drop(&d->lock);
+	glock__cluster_members(d->dev.name, &d->members);
+	return true;
+}
+
+/* The cluster is lost. False: the space was left before it came back. */
+static bool lose(struct dlm *d, struct glock__cluster *c, enum glock__cluster_state state)
+{
+	glock__dlm_say(d, "lockspace %s: %s: all locks are lost", d->dev.name,
+		       glock__cluster_states[state]);
+	d->lm.events->lost(d->lm.owner);
+	if (!close_gate(d) || !let_go(d, c) || !join_again(d, c))
+		return false;
+	glock__dlm_say(d, "lockspace %s: back in the cluster", d->dev.name);
+	d->lm.events->back(d->lm.owner);
+	return true;
+}
+
+void *glock__dlm_watch(void *arg)
+{
+	struct dlm *d = arg;
+	struct glock__cluster c;
+	bool paused = false;
+
+	glock__cluster_open(&c);
+	while (!stopping(d)) {
+		enum glock__cluster_state state = glock__cluster_look(&c, d->dev.name);
+		bool stopped = state == GLOCK__CLUSTER_STOPPED;
+
+		if (stopped && !paused)
+			d->lm.events->pause(d->lm.owner);
+		if (state > GLOCK__CLUSTER_STOPPED && !lose(d, &c, state))
+			break;
+		if (!stopped && paused) /* not before it is lost, if it is */
+			d->lm.events->resume(d->lm.owner);
+		paused = stopped;
+		if (d->o.recovers)
+			glock__dlm_look_for_dead(d);
+		/* There is no bell that others could ring. */
+		if (d->lm.events->control)
+			d->lm.events->control(d->lm.owner);
+		sleep_until_change(d, &c, LOOK_MS);
+	}
+	glock__cluster_close(&c);
+	return NULL;
+}
+
+/* ---- deaths ---- */
+
+/* One after the other, and those that die meanwhile. */
+static void *see_to_dead(void *arg)
+{
+	struct dlm *d = arg;
+	uint32_t id;
+
+	/* block and thaw are told under d->lock, so that they come in the order in which it is. */
+	latch_take(&d->lock);
+	while (d->dead.n && !d->left) {
+		struct glock__lm_peer peer = {.mode = GLOCK__IV, .dead = true};
+
+		id = d->dead.id[--d->dead.n];
+		latch_drop(&d->lock);
+		snprintf(peer.comm, sizeof(peer.comm), "node %u", (unsigned int)id);
+		d->lm.events->recover(d->lm.owner, &peer);
+		latch_take(&d->lock);
+	}
+	d->recovering = false;
+	d->lm.events->thaw(d->lm.owner);
+	glock__dlm_changed(d);
+	latch_drop(&d->lock);
+	return NULL;
+}
+
+void glock__dlm_look_for_dead(struct dlm *d)
+{
+	struct glock__cluster_nodes now;
+	pthread_t thread;
+	bool any = false;
+
+	latch_take(&d->lock);
+	if (!glock__cluster_members(d->dev.name, &now)) {
+		latch_drop(&d->lock);
+		return;
+	}
+	for (size_t i = 0; i < d->members.n; i++) {
+		if (glock__cluster_has(&now, d->members.id[i]))
+			continue;
+		any = true;
+		if (!glock__cluster_has(&d->dead, d->members.id[i]) &&
+		    d->dead.n < GLOCK__CLUSTER_NODES)
+			d->dead.id[d->dead.n++] = d->members.id[i];
+	}
+	d->members = now;
+	if (any) {
+		d->lm.events->block(d->lm.owner);
+		if (!d->recovering) {
+			d->recovering =
+			    !glock__dlm_thread(&thread, "glock-recover", see_to_dead, d);
+			if (d->recovering)
+				pthread_detach(thread);
+			else
+				d->lm.events->thaw(d->lm.owner);
+		}
+	}
+	latch_drop(&d->lock);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_join.c - a lock space's file is opened, checked, mapped, and this process one of its nodes.
+ *
+ * Whoever opens it holds the lock on OPEN_BYTE from before he looks at it until he is a node. So who
+ * finds no node alive is alone, and may do what must not be seen: put in order what was left, or,
+ * if it is not what it should be, take the name away and make a new file.
+ *
+ * Up to three times a descriptor of the file is opened:
+ *	to join		holds the locks; closed once it is mapped, so that only the mapping keeps them
+ *	l->fd		for fallocate and for asking who is alive; without any lock
+ *	l->alive	if asked for: to be inherited
+ * and while the first is open no fork may happen, since the child would keep the locks.
+ */
+#include "local_impl.h"
+
+#include "base/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define OPEN_PATIENCE 10000000000ll /* ns: how long to wait for another one who opens it */
+#define TOLD_AFTER 1000000000ll
+#define PAUSE_MIN 500000 /* ns: between two looks */
+#define PAUSE_MAX 8000000
+
+/* ---- no fork meanwhile ---- */
+
+static pthread_mutex_t no_fork = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t no_fork_once = PTHREAD_ONCE_INIT;
+
+static void fork_waits(void)
+{
+	pthread_mutex_lock(&no_fork);
+}
+
+static void fork_is_over(void)
+{
+	pthread_mutex_unlock(&no_fork);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(fork_waits, fork_is_over, fork_is_over);
+}
+
+/* ---- looking at one ---- */
+
+static const char *head_wrong(const struct head *head, const struct stat *st)
+{
+	if ((size_t)st->st_size < sizeof(*head))
+		return "it is too short";
+	if (head->magic != LOCAL_MAGIC)
+		return "it is no lock space";
+	if (head->layout != LOCAL_LAYOUT || head->nodes != NODES || head->shards != SHARDS ||
+	    head->buckets != BUCKETS || head->shards_at != HEAD_SIZE ||
+	    head->shard_stride != SHARD_STRIDE)
+		return "it is of another version";
+	return (size_t)st->st_size == FILE_SIZE ? NULL : "its size is wrong";
+}
+
+/* A size that a table may have, and one in it. */
+static bool table_sound(const struct local *l, unsigned int i)
+{
+	uint64_t size = l->head->shard[i].size;
+
+	return !size || (size >= SHARD_FIRST && size <= SHARD_STRIDE && size % 64 == 0 &&
+			 glock__table_attach(table_at(l, i), size));
+}
+
+/* The memory of a table that is none. */
+static void give_back(int fd, unsigned int i)
+{
+	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)table_place(i),
+		  (off_t)SHARD_STRIDE);
+}
+
+/* Nobody else is there: the table as its last user would have found it, without the dead. */
+static const char *tidy_table(struct local *l, int fd, unsigned int i)
+{
+	struct shard *s = &l->head->shard[i];
+	struct glock__table *t = table_at(l, i);
+	struct glock__table_usage usage;
+	const char *wrong;
+
+	if (glock__local_mutex_init(&s->mutex))
+		return "no memory";
+	if (!s->size) {
+		give_back(fd, i); /* who did so last, or made it, may have been killed in between */
+		return NULL;
+	}
+	if (glock__local_reserve(fd, table_place(i), s->size))
+		return "no memory";
+	wrong = glock__table_salvage(t);
+	if (wrong)
+		return wrong;
+	for (unsigned int node = 0; node < NODES; node++)
+		while (glock__table_purge(t, node, UINT32_MAX) > 0)
+			;
+	while (glock__table_wake(t) >= 0)
+		glock__table_woken(t);
+	glock__table_usage(t, &usage);
+	if (usage.resources)
+		return NULL;
+	/* Nothing is in it: it is made anew when it is used again, and takes no memory until then. */
+	s->size = 0;
+	give_back(fd, i);
+	return NULL;
+}
+
+/* Nobody else is there. */
+static const char *tidy(struct local *l, int fd)
+{
+	const char *wrong = NULL;
+	uint64_t seed = glock__local_token_seed();
+
+	for (unsigned int i = 0; i < SHARDS && !wrong; i++)
+		wrong = tidy_table(l, fd, i);
+	if (!wrong && glock__local_mutex_init(&l->head->members))
+		wrong = "its mutex";
+	if (wrong)
+		return wrong;
+	if (l->head->token < seed)
+		l->head->token = seed;
+	l->head->recovering = 0;
+	for (unsigned int i = 0; i < slots_end(l); i++)
+		if (l->head->slot[i].state != SLOT_FREE)
+			glock__local_remove_own_file(l, i);
+	if (!l->o.recovers)
+		memset(l->head->slot, 0, slots_end(l) * sizeof(*l->head->slot));
+	/* What they left is still to be put in order, by us if we can. */
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		struct slot *slot = &l->head->slot[i];
+
+		slot->comm[sizeof(slot->comm) - 1] = 0;
+		slot->recoverer = 0;
+		if (slot->state != SLOT_FREE)
+			slot->state = SLOT_RECOVERING;
+		l->head->recovering += slot->state == SLOT_RECOVERING;
+	}
+	if (!l->head->recovering)
+		l->head->slots_end = 0;
+	return NULL;
+}
+
+/* ---- becoming a node ---- */
+
+static void fill_slot(struct local *l, struct slot *slot)
+{
+	uint32_t generation = slot->generation + 1;
+	struct glock__proc self;
+
+	glock__proc_read(getpid(), &self); /* all zero where /proc is not there */
+	*slot = (struct slot){.generation = generation,
+			      .pid = (uint32_t)getpid(),
+			      .uid = (uint32_t)geteuid(),
+			      .start = self.start,
+			      .flags = l->o.recovers ? SLOT_RECOVERS : 0};
+	memcpy(slot->comm, self.comm, sizeof(slot->comm));
+	atom_store32(&slot->state, SLOT_LIVE);
+}
+
+/* A place whose byte we have now, and where nobody died that is not put in order. */
+static int take_slot(struct local *l, int fd)
+{
+	for (unsigned int i = 0; i < NODES; i++) {
+		struct slot *slot = &l->head->slot[i];
+		int err;
+
+		if (atom_load32(&slot->state) != SLOT_FREE)
+			continue;
+		err = glock__local_byte_lock(fd, F_WRLCK, i);
+		if (err == -EAGAIN)
+			continue; /* it left a moment ago, and has not gone yet */
+		if (err)
+			return err;
+		/* It was free of any lock; from now on a child may share it, see keep_alive. */
+		err = glock__local_byte_lock(fd, F_RDLCK, i);
+		if (err)
+			return err;
+		l->me = i;
+		l->slot = slot;
+		if (i >= l->head->slots_end)
+			atom_store32(&l->head->slots_end, i + 1);
+		fill_slot(l, slot);
+		return 0;
+	}
+	return -EUSERS;
+}
+
+static int map(struct local *l, int fd)
+{
+	void *at = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	if (at == MAP_FAILED || madvise(at, FILE_SIZE, MADV_DONTFORK)) {
+		glock__local_say(&l->o,
+				 "space %s: cannot map %zu MiB: %s; is the address space limited "
+				 "(ulimit -v)?",
+				 l->name, FILE_SIZE >> 20, strerror(errno));
+		if (at != MAP_FAILED)
+			munmap(at, FILE_SIZE);
+		return -ENOMEM;
+	}
+	l->head = at;
+	return 0;
+}
+
+/* The file is not what it should be. Alone we make a new one: 1; else it is an error. */
+static int replace(struct local *l, bool alone, const char *wrong)
+{
+	glock__local_say(&l->o, "space %s: %s: %s%s", l->name, l->path, wrong,
+			 alone ? "; nobody uses it, so a new one is made"
+			       : "; processes use it: end them, or take another name");
+	if (!alone)
+		return -EPROTO;
+	if (unlinkat(l->dir, l->file, 0) && errno != ENOENT)
+		return -errno;
+	return 1;
+}
+
+/* Under OPEN_BYTE. 0: we are a node; 1: begin again. */
+static int join_opened(struct local *l, int fd, const struct stat *st)
+{
+	const char *wrong = "it is too short";
+	int locked = glock__local_bytes_locked(fd, 0, NODES), err;
+
+	if (locked < 0)
+		return locked;
+	if ((size_t)st->st_size != FILE_SIZE) {
+		struct head head = {0};
+		bool ours = pread(fd, &head, sizeof(head.magic), 0) == sizeof(head.magic) &&
+			    head.magic == LOCAL_MAGIC;
+
+		if (ours || !st->st_size)
+			return replace(l, !locked, ours ? "its size is wrong" : wrong);
+		glock__local_say(&l->o, "space %s: %s is a file of something else: move it away",
+				 l->name, l->path);
+		return -EMEDIUMTYPE;
+	}
+	err = map(l, fd);
+	if (err)
+		return err;
+	wrong = head_wrong(l->head, st);
+	if (!wrong) {
+		l->head->opener = (uint32_t)getpid();
+		for (unsigned int i = 0; i < SHARDS && !wrong; i++)
+			wrong = table_sound(l, i) ? NULL : "a lock table is damaged";
+	}
+	if (!wrong && !locked)
+		wrong = tidy(l, fd);
+	if (wrong) {
+		munmap(l->head, FILE_SIZE);
+		l->head = NULL;
+		return replace(l, !locked, wrong);
+	}
+	err = take_slot(l, fd);
+	if (!err || (err == -EUSERS && locked))
+		glock__local_reap_all(l, err);
+	if (err == -EUSERS && locked)
+		err = take_slot(l, fd); /* where somebody had died */
+	if (err == -EUSERS)
+		glock__local_say(&l->o, "space %s: all %d places for processes are taken", l->name,
+				 NODES);
+	return err;
+}
+
+/* 0; 1: begin again; -EAGAIN: another one is at it. */
+static int join_file(struct local *l, int fd)
+{
+	struct stat st, named;
+	int err = fstat(fd, &st) ? -errno : glock__local_trust(l, &st);
+
+	if (!err)
+		err = glock__local_byte_lock(fd, F_WRLCK, OPEN_BYTE);
+	if (err)
+		return err;
+	if (fstatat(l->dir, l->file, &named, AT_SYMLINK_NOFOLLOW) || named.st_ino != st.st_ino ||
+	    named.st_dev != st.st_dev || fstat(fd, &st))
+		return 1; /* it was replaced meanwhile */
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	l->fd = openat(l->dir, l->file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (l->fd < 0)
+		return -errno;
+	err = join_opened(l, fd, &st);
+	if (err) {
+		if (l->head)
+			munmap(l->head, FILE_SIZE);
+		l->head = NULL;
+		close(l->fd);
+		l->fd = -1;
+	}
+	/* From here on others may open it: we are a node. */
+	glock__local_byte_lock(fd, F_UNLCK, OPEN_BYTE);
+	return err;
+}
+
+static int try_to_join(struct local *l)
+{
+	int fd, err;
+
+	pthread_mutex_lock(&no_fork);
+	fd = openat(l->dir, l->file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	err = fd < 0 ? -errno : join_file(l, fd);
+	if (fd >= 0)
+		close(fd);
+	pthread_mutex_unlock(&no_fork);
+	if (fd >= 0)
+		return err;
+	if (err == -ENOENT) {
+		err = glock__local_make_file(l);
+		return err ? err : 1;
+	}
+	glock__local_say(&l->o, "space %s: cannot open %s: %s", l->name, l->path,
+			 err == -ELOOP ? "it is a symbolic link" : strerror(-err));
+	return err;
+}
+
+/* Who has it open for us to wait for, as far as it says so. */
+static uint32_t opener(const struct local *l)
+{
+	int fd = openat(l->dir, l->file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	uint32_t pid = 0;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, &pid, sizeof(pid), offsetof(struct head, opener)) != sizeof(pid))
+		pid = 0;
+	close(fd);
+	return pid;
+}
+
+/*
+ * Whoever opens or replaces it now is soon done, unless he is stopped; then comes the next one, and it
+ * may take a while until it is our turn.
+ */
+int glock__local_join(struct local *l)
+{
+	struct timespec pause = {.tv_nsec = PAUSE_MIN};
+	int64_t since = local_now(), now;
+	uint32_t at_it = 0, pid;
+	bool told = false;
+	int err;
+
+	pthread_once(&no_fork_once, watch_forks);
+	while ((err = try_to_join(l)) == 1 || err == -EAGAIN) {
+		if (err == 1)
+			continue;
+		now = local_now();
+		pid = opener(l);
+		if (pid != at_it)
+			since = now;
+		at_it = pid;
+		if (now - since > TOLD_AFTER && !told) {
+			told = true;
+			glock__local_say(&l->o, "space %s: waits for process %u, which opens it",
+					 l->name, pid);
+		}
+		if (now - since > OPEN_PATIENCE)
+			return -EBUSY;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec <
+		    PAUSE_MAX) /* many who come at once would keep the first from it */
+			pause.tv_nsec *= 2;
+	}
+	return err;
+}

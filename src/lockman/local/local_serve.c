@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_serve.c - what others have for this node: fetched, delivered, waited for.
+ *
+ * Three kinds of threads fetch it: one that is about to let go of a lock or to ask for one and
+ * sees that the bell was rung; one that waits, which is the leader while it does; and the service
+ * thread, when nobody of the others is there. At most one leads: it sleeps on the bell in place of
+ * the service thread, so that what it waits for wakes it and no one else.
+ *
+ * While anybody waits, whoever sleeps does so for a short time only, and then looks around
+ * (local_watch.c).
+ */
+#include "local_impl.h"
+
+#include "base/cpu.h"
+#include "base/sanitizer.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#define SHORT_SLEEP_NS 15000000ll
+#define IDLE_SLEEP_NS 400000000ll /* when nobody waits: whether the file is still there */
+#define SHORT_SLEEPS 64             /* without need, until the service thread idle_sleep */
+
+enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
+
+/* ---- fetching; under delivery ---- */
+
+static void deliver(struct local *l, const struct glock__table_event *ev, unsigned int shard)
+{
+	struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+
+	if (ev->what & GLOCK__EVENT_AST && glock__local_request_done(l, lk)) {
+		glock__local_completed(lk, shard, ev);
+		l->lm.events->reply(lk, ev->status, ev->sbflags);
+	}
+	if (ev->what & GLOCK__EVENT_BAST)
+		l->lm.events->bast(lk, ev->bast);
+}
+
+/* Grants that come after a death are kept back until what it left is in order, and then no more. */
+GLOCK__COLD static void set_grants_wait(struct local *l, bool blocked)
+{
+	__atomic_store_n(&l->grants_wait, blocked, __ATOMIC_RELAXED);
+	if (blocked)
+		glock__local_on_guard(l);
+	if (blocked)
+		l->lm.events->block(l->lm.owner);
+	else
+		l->lm.events->thaw(l->lm.owner);
+}
+
+void glock__local_sync_grants_wait(struct local *l)
+{
+	bool blocked = atom_load32(&l->head->recovering);
+
+	if (blocked != l->grants_wait)
+		set_grants_wait(l, blocked);
+}
+
+/*
+ * True: the table is a stopped process's, it seems. All else is not to wait for that: the table is then
+ * asked for again and again, without waiting, until it is to be had.
+ */
+static bool fetch(struct local *l, unsigned int shard, bool again)
+{
+	struct glock__table *t = table_at(l, shard);
+	struct glock__table_event ev[BATCH];
+	int n;
+
+	do {
+		int err = glock__local_take(l, shard, again ? DO_NOT_WAIT : WAIT_SHORTLY);
+
+		if (err)
+			return err == -EBUSY;
+		for (n = 0; n < BATCH && glock__table_take(t, l->me, &ev[n]) > 0; n++)
+			glock__local_granted(l, shard, &ev[n]);
+		glock__local_drop(l, shard);
+		if (has_left(l))
+			return false;
+		glock__local_sync_grants_wait(l);
+		for (int i = 0; i < n; i++)
+			deliver(l, &ev[i], shard);
+	} while (n == BATCH);
+	return false;
+}
+
+/* What is due, and what was but could not be fetched. */
+static void fetch_all(struct local *l, uint32_t due)
+{
+	uint32_t before = l->deferred_tables, left = 0;
+
+	for (due |= before; due; due &= due - 1) {
+		unsigned int shard = (unsigned int)__builtin_ctz(due);
+
+		if (fetch(l, shard, before >> shard & 1))
+			left |= 1u << shard;
+	}
+	__atomic_store_n(&l->deferred_tables, left, __ATOMIC_RELAXED);
+	if (left)
+		glock__local_on_guard(l);
+}
+
+static void start_recovery(struct local *l)
+{
+	if (!l->o.recovers || !l->grants_wait)
+		return;
+	atom_add32(&l->to_recover, 1);
+	atom_wake(&l->to_recover, 1);
+}
+
+/* Looks at what there is. awake: and a thread does not sleep any more, as whom these bits say. */
+static void look(struct local *l, uint32_t awake)
+{
+	union bell bell;
+	uint32_t due;
+	bool control;
+
+	latch_take(&l->delivery);
+	bell = bell_clear(l->slot, BELL_DUE | BELL_CONTROL | awake);
+	atom_store32(&l->slot->seen, bell.rung);
+	due = has_left(l) ? 0 : bell.flags & BELL_DUE;
+	/* Who is of an older build only rings. */
+	control = (bell.flags & BELL_CONTROL || !due) && !has_left(l);
+	if (due || (l->deferred_tables && !has_left(l)))
+		fetch_all(l, due);
+	if (!has_left(l)) {
+		glock__local_sync_grants_wait(l);
+		start_recovery(l);
+	}
+	latch_drop(&l->delivery);
+	if (control && l->lm.events->control)
+		l->lm.events->control(l->lm.owner);
+}
+
+void glock__local_poll(struct local *l)
+{
+	look(l, 0);
+}
+
+/* Whether somebody has to look around from time to time. */
+static bool on_guard(struct local *l)
+{
+	return atom_load32(&l->waiting) || __atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&l->deferred_tables, __ATOMIC_RELAXED);
+}
+
+/*
+ * The service thread would sleep for long, and was asked meanwhile to look around from time to time. The ring that
+ * came with that may be over, as others look, too: so this is asked after it was said that one sleeps.
+ */
+static bool must_poll(const struct local *l, bool idle_sleep)
+{
+	return idle_sleep && __atomic_load_n(&l->short_sleep, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Sleeps on the bell, as whom the bit says; then looks. idle_sleep: the service thread, which has nothing to look after.
+ * -EINTR: a signal handler ran.
+ */
+static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
+			 int64_t until, bool idle_sleep)
+{
+	const struct timespec ts = until ? local_time(until) : (struct timespec){0};
+	uint32_t bell = atom_load32(&l->slot->seen);
+	int err = 0;
+
+	if (bit == BELL_LEADER_SLEEPS)
+		atom_store32(&l->slot->cpu, glock__cpu() + 1);
+	if (bell_set(l->slot, bit).rung == bell && (!word || atom_load32(word) == seen) &&
+	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !must_poll(l, idle_sleep))
+		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
+	if (is_rung(l->slot))
+		look(l, bit);
+	else
+		bell_clear(l->slot, bit);
+	return err == -EINTR ? err : 0;
+}
+
+/* A thread that sleeps on it looks, though there is nothing to fetch. */
+static void ring_own(struct local *l, uint32_t who)
+{
+	bell_ring(l->slot, 0);
+	atom_wake_bits(&l->slot->bell.rung, 1, who);
+}
+
+/* ---- the service thread ---- */
+
+/*
+ * How long it sleeps: where locks are handed to and fro somebody waits every now and then, and to
+ * be woken for each of these would cost more than to look around in vain for a second. It says that
+ * it naps no more, but idle_sleep, and then looks once more whether anybody waits; who begins to wait says
+ * so and then looks whether it naps.
+ */
+static bool sleeps_shortly(struct local *l, unsigned int *left)
+{
+	if (on_guard(l))
+		*left = SHORT_SLEEPS;
+	else if (*left)
+		--*left;
+	if (*left)
+		return true;
+	(void)__atomic_exchange_n(&l->short_sleep, false, __ATOMIC_ACQ_REL);
+	if (!on_guard(l))
+		return false;
+	__atomic_store_n(&l->short_sleep, true, __ATOMIC_RELEASE);
+	*left = SHORT_SLEEPS;
+	return true;
+}
+
+/*
+ * Who has its locks cached asks for nothing, and would not notice. Under delivery, which who leaves takes: after that
+ * nothing is told any more.
+ */
+static void check_file(struct local *l, int64_t now)
+{
+	latch_take(&l->delivery);
+	if (!has_left(l))
+		glock__local_check_file(l, now);
+	latch_drop(&l->delivery);
+}
+
+static void *service_thread(void *arg)
+{
+	struct local *l = arg;
+	unsigned int left = 0;
+
+	glock__local_poll(l); /* there may be a recovery going on */
+	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
+		int64_t now;
+		bool shortly;
+
+		if (is_rung(l->slot) || __atomic_load_n(&l->deferred_tables, __ATOMIC_RELAXED))
+			glock__local_poll(l);
+		shortly = sleeps_shortly(l, &left);
+		now = local_now_about();
+		check_file(l, now);
+		if (on_guard(l))
+			glock__local_watch(l);
+		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0, now + (shortly ? SHORT_SLEEP_NS : IDLE_SLEEP_NS),
+			      !shortly);
+	}
+	return NULL;
+}
+
+/*
+ * There is something to look after from now on: a request that waits, or a recovery. Once for each,
+ * since the service thread naps until there is no more of it.
+ */
+void glock__local_on_guard(struct local *l)
+{
+	if (__atomic_exchange_n(&l->short_sleep, true, __ATOMIC_ACQ_REL))
+		return;
+	ring_own(l, BELL_SERVICE_SLEEPS);
+}
+
+static int start_thread(pthread_t *thread, const char *name, void *(*run)(void *), struct local *l)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(thread, NULL, run, l);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(*thread, name);
+	return -err;
+}
+
+int glock__local_serve(struct local *l)
+{
+	int err = start_thread(&l->service, "glock-local", service_thread, l);
+
+	l->have_service = !err;
+	if (!err && l->o.recovers) {
+		err = start_thread(&l->recovery, "glock-recover", glock__local_recovery_thread, l);
+		l->have_recovery = !err;
+	}
+	if (err) { /* whom they would tell is gone when this is freed */
+		glock__local_stop(l);
+		l->have_service = l->have_recovery = false;
+	}
+	return err;
+}
+
+void glock__local_stop(struct local *l)
+{
+	__atomic_store_n(&l->stop, true, __ATOMIC_RELEASE);
+	ring_own(l, BELL_SERVICE_SLEEPS);
+	atom_add32(&l->to_recover, 1);
+	atom_wake(&l->to_recover, 1);
+	if (l->have_service)
+		pthread_join(l->service, NULL);
+	if (l->have_recovery)
+		pthread_join(l->recovery, NULL);
+}
+
+/* ---- the leader ---- */
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/*
+ * A short time without sleeping, if it paid lately. Where there is one CPU it never does. True:
+ * something came.
+ */
+GLOCK__NOINLINE static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
+{
+	uint32_t turns = l->spin;
+
+	if (l->one_cpu)
+		return false;
+	if (turns < SPIN_MIN)
+		turns = ++l->unspun % SPIN_AGAIN ? 0 : SPIN_MAX / 4;
+	for (uint32_t i = 0; i < turns; i++) {
+		if (is_rung(l->slot) || atom_load32(word) != seen) {
+			l->spin = turns + turns / 2 < SPIN_MAX ? turns + turns / 2 : SPIN_MAX;
+			return true;
+		}
+		relax();
+	}
+	l->spin = turns / 2;
+	return false;
+}
+
+/* ---- poller ---- */
+
+/*
+ * From its beginning to its end the flag LEADER is set, and no other thread can lead. Wake-ups for
+ * other nodes that slept on this CPU are put off until the thread is through or sleeps: those who are
+ * woken earlier would only take the CPU away from it. (If it is killed first: local_watch.c.) Where
+ * another CPU has to be woken, that takes longest of all, and the thread goes on meanwhile.
+ */
+static _Thread_local struct {
+	struct local *l;
+	unsigned int n;
+	uint16_t node[64]; /* to be woken */
+} poller GLOCK__TLS;
+
+static bool is_elsewhere(const struct slot *slot)
+{
+	uint32_t cpu = atom_load32(&slot->cpu);
+
+	return cpu && cpu != glock__cpu() + 1;
+}
+
+bool glock__local_defer_wake(struct local *l, unsigned int node)
+{
+	const unsigned int n = poller.n;
+
+	if (poller.l != l || n == sizeof(poller.node) / sizeof(*poller.node) ||
+	    is_elsewhere(&l->head->slot[node]))
+		return false;
+	for (unsigned int i = 0; i < n; i++)
+		if (poller.node[i] == node)
+			return true;
+	poller.node[n] = (uint16_t)node;
+	poller.n = n + 1;
+	return true;
+}
+
+static void wake_deferred(struct local *l)
+{
+	for (unsigned int i = 0; i < poller.n; i++)
+		glock__local_wake(&l->head->slot[poller.node[i]]);
+	poller.n = 0;
+}
+
+bool glock__local_poll_begin(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+
+	if (poller.l || atom_load32(&l->slot->bell.flags) & BELL_LEADER ||
+	    bell_set(l->slot, BELL_LEADER).flags & BELL_LEADER)
+		return false;
+	poller.l = l;
+	__atomic_store_n(&l->leader, (void *)&poller, __ATOMIC_RELEASE);
+	return true;
+}
+
+void glock__local_poll_end(struct glock__lockman *lm)
+{
+	struct local *l = (struct local *)lm;
+
+	wake_deferred(l);
+	poller.l = NULL;
+	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
+	/* Since then the service thread would have been woken. */
+	if (bell_clear(l->slot, BELL_LEADER).rung != atom_load32(&l->slot->seen))
+		glock__local_poll(l);
+}
+
+int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int64_t deadline)
+{
+	struct local *l = (struct local *)lm;
+	uint32_t *word = addr;
+	int err = 0;
+
+	if (poller.l != l)
+		return -EBUSY;
+	/* As glock__local_nudge(): both change the leader's word, so that one sees the other. */
+	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
+	wake_deferred(l);
+	/* Without a time limit, which costs the kernel more: the service thread looks around. */
+	if (!is_rung(l->slot) && atom_load32(word) == seen && !spin(l, word, seen))
+		err = sleep_on_bell(l, BELL_LEADER_SLEEPS, word, seen, deadline, false);
+	if (is_rung(l->slot))
+		glock__local_poll(l);
+	__atomic_store_n(&l->leader, (void *)&poller, __ATOMIC_RELEASE);
+	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
+		return -ETIMEDOUT;
+	return err;
+}
+
+/* The word was changed: if another thread waits for it as the leader, it must look. */
+void glock__local_nudge(struct glock__lockman *lm, void *addr)
+{
+	struct local *l = (struct local *)lm;
+	uintptr_t *leader = (uintptr_t *)&l->leader;
+
+	if (poller.l == l)
+		return; /* that is this one */
+	if (__atomic_fetch_add(leader, 0, __ATOMIC_ACQ_REL) != (uintptr_t)addr)
+		return;
+	ring_own(l, BELL_LEADER_SLEEPS);
+}

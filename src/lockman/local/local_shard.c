@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_shard.c - lock tables in shared memory: taking one, from a dead process, too; telling
+ * others; and more memory for it.
+ *
+ * A mutex's owner may be dead: then the kernel gives the mutex to the next one, who puts the table
+ * in order. That is no reason to believe the whole process dead, only to ask. Or it may be stopped:
+ * then who needs that table waits and says for whom, and who has others to see to goes on with those.
+ */
+#include "local_impl.h"
+
+#include "base/sanitizer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#if GLOCK__TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+enum { SPINS = 100 };
+#define PATIENCE 100000000ll    /* ns: how long one sleeps for a mutex before looking around */
+#define TOLD_AFTER 1000000000ll /* and after how long one says for whom one waits */
+
+int glock__local_mutex_init(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attr;
+	int err = pthread_mutexattr_init(&attr);
+
+	if (err)
+		return -err;
+	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (!err)
+		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (!err) {
+		memset(mutex, 0, sizeof(*mutex)); /* what was there may be anything */
+		err = pthread_mutex_init(mutex, &attr);
+	}
+	pthread_mutexattr_destroy(&attr);
+	return -err;
+}
+
+/*
+ * ThreadSanitizer knows only the one that goes by the other clock, and not that the mutex of a dead owner
+ * is ours then.
+ */
+static int lock_until(pthread_mutex_t *mutex, int64_t until)
+{
+#if GLOCK__TSAN
+	struct timespec ts;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts = local_time(ts.tv_sec * 1000000000ll + ts.tv_nsec + until - local_now());
+	err = pthread_mutex_timedlock(mutex, &ts);
+	if (err == EOWNERDEAD) {
+		__tsan_mutex_pre_lock(mutex, __tsan_mutex_try_lock);
+		__tsan_mutex_post_lock(mutex, __tsan_mutex_try_lock, 0);
+	}
+	return err;
+#else
+	const struct timespec ts = local_time(until);
+
+	return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &ts);
+#endif
+}
+
+/* It is not to be had at once. If it takes long: who has it? */
+GLOCK__COLD static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex,
+				      const uint32_t *owner, enum patience patience,
+				      const char *what)
+{
+	int64_t now, tell;
+	int err = EBUSY;
+
+	for (int i = 0; err == EBUSY && !l->one_cpu && i < SPINS; i++)
+		err = pthread_mutex_trylock(mutex);
+	if (err != EBUSY)
+		return err;
+	now = local_now();
+	tell = now + TOLD_AFTER;
+	for (;;) {
+		char who[64];
+		uint32_t node;
+
+		err = lock_until(mutex, now + PATIENCE);
+		if (err != ETIMEDOUT)
+			return err;
+		if (patience == WAIT_SHORTLY)
+			return EBUSY;
+		now = local_now();
+		node = atom_load32((uint32_t *)(uintptr_t)owner) - 1;
+		if (now < tell || node >= NODES)
+			continue;
+		tell = now + 10 * (now - tell + TOLD_AFTER);
+		glock__local_say(&l->o, "space %s: waits for %s which has %s", l->name,
+				 glock__local_describe(l, node, who, sizeof(who)), what);
+	}
+}
+
+int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner,
+			    enum patience patience, const char *what)
+{
+	int err = pthread_mutex_trylock(mutex);
+
+	if (err == EBUSY && patience)
+		err = wait_for_mutex(l, mutex, owner, patience, what);
+	if (err == EBUSY)
+		return -EBUSY;
+	if (err && err != EOWNERDEAD)
+		return -EIO;
+	atom_put32(owner, l->me + 1);
+	return -err;
+}
+
+/* The size comes last: until then whoever comes next begins anew. */
+static int make_table(struct local *l, unsigned int shard)
+{
+	static const struct glock__table_params params = {
+	    .nodes = NODES, .buckets = BUCKETS, .flags = GLOCK__TABLE_KEEP_DIED};
+	int fd = glock__local_fd(l), err = fd;
+
+	if (fd >= 0)
+		err = glock__local_reserve(fd, table_place(shard), SHARD_FIRST);
+	if (!err)
+		err = glock__table_init(table_at(l, shard), SHARD_FIRST, &params);
+	if (!err)
+		atom_store64(&l->head->shard[shard].size, SHARD_FIRST);
+	return err;
+}
+
+/* The table of a dead process, or one that is to be made. */
+GLOCK__COLD static int put_right(struct local *l, unsigned int shard, int err)
+{
+	struct shard *s = &l->head->shard[shard];
+
+	if (err == -EOWNERDEAD) {
+		atom_add32(&l->head->cut_off, 1);
+		if (s->size && glock__table_recover(table_at(l, shard)) > 0)
+			atom_add32(&l->head->put_right, 1);
+		err = pthread_mutex_consistent(&s->mutex) ? -EIO : 0;
+		__atomic_store_n(&l->watched, 0, __ATOMIC_RELAXED); /* soon: is it all dead? */
+	} else if (err) {
+		return err;
+	}
+	if (!err && !s->size)
+		err = make_table(l, shard);
+	if (err)
+		pthread_mutex_unlock(&s->mutex);
+	return err;
+}
+
+int glock__local_take(struct local *l, unsigned int shard, enum patience patience)
+{
+	struct shard *s = &l->head->shard[shard];
+	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, patience, "a lock table");
+
+	return err || !s->size ? put_right(l, shard, err) : 0;
+}
+
+int glock__local_take_made(struct local *l, unsigned int shard, enum patience patience)
+{
+	struct shard *s = &l->head->shard[shard];
+	int err = glock__local_mutex_take(l, &s->mutex, &s->owner, patience, "a lock table");
+
+	if (err || s->size)
+		return err ? put_right(l, shard, err) : 0;
+	pthread_mutex_unlock(&s->mutex);
+	return -ENOENT;
+}
+
+/* ---- telling others ---- */
+
+/* Who of a node's threads is to be woken, if any. A leader that is awake looks before it goes away. */
+static uint32_t sleeper(uint32_t flags)
+{
+	if (flags & BELL_LEADER_SLEEPS)
+		return BELL_LEADER_SLEEPS;
+	return flags & BELL_LEADER ? 0 : flags & BELL_SERVICE_SLEEPS;
+}
+
+bool glock__local_ring(struct slot *slot, uint32_t due)
+{
+	return sleeper(bell_ring(slot, due).flags);
+}
+
+/* Who sleeps no more since it was rung for has seen that, as it changed the same word. */
+void glock__local_wake(struct slot *slot)
+{
+	uint32_t who = sleeper(atom_load32(&slot->bell.flags));
+
+	if (who)
+		atom_wake_bits(&slot->bell.rung, 1, who);
+}
+
+/* Under the table's lock: rings for a node that has something there. True: it is to be woken by the caller. */
+static bool tell(struct local *l, unsigned int shard, unsigned int node)
+{
+	const bool urgent = glock__table_urgent(table_at(l, shard));
+	const bool asleep = glock__local_ring(&l->head->slot[node], 1u << shard);
+
+	glock__table_woken(table_at(l, shard));
+	return urgent && asleep && !glock__local_defer_wake(l, node);
+}
+
+void glock__local_drop(struct local *l, unsigned int shard)
+{
+	struct glock__table *t = table_at(l, shard);
+	uint16_t wake[64];
+	unsigned int n = 0;
+	int node;
+
+	while ((node = glock__table_wake(t)) >= 0) {
+		if (!tell(l, shard, (unsigned int)node))
+			continue;
+		if (n < sizeof(wake) / sizeof(*wake))
+			wake[n++] = (uint16_t)node;
+		else
+			glock__local_wake(&l->head->slot[node]);
+	}
+	pthread_mutex_unlock(&l->head->shard[shard].mutex);
+	for (unsigned int i = 0; i < n; i++)
+		glock__local_wake(&l->head->slot[wake[i]]);
+}
+
+/* ---- memory ---- */
+
+/*
+ * By an eighth of what it has, so that it is done seldom and little is taken that nobody needs; where that
+ * is not to be had, by less. What is kept for telling of deaths goes last.
+ */
+int glock__local_grow(struct local *l, unsigned int shard)
+{
+	struct shard *s = &l->head->shard[shard];
+	struct glock__table *t = table_at(l, shard);
+	size_t more = s->size / 8 & ~(SHARD_MORE - 1);
+	int fd = glock__local_fd(l), err = -ENOSPC;
+
+	if (more < SHARD_MORE)
+		more = SHARD_MORE;
+	for (; fd >= 0 && err && more; more = more > SHARD_MORE ? SHARD_MORE : 0) {
+		if (s->size + more > SHARD_STRIDE)
+			continue;
+		err = glock__local_reserve(fd, table_place(shard) + s->size, more);
+		if (err)
+			continue;
+		atom_put64(&s->size, s->size + more);
+		return glock__table_grow(t, s->size);
+	}
+	return glock__table_forget(t) > 0 ? 0 : -ENOSPC;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_watch.c - who waits looks every WATCH_NS at those who are in its way, and asks the kernel
+ * whether they are alive; who is not is buried (local_death.c). And others are told whom it waits for.
+ *
+ * Who is in the way may be stopped with the lock of a table. The program that asks for whom it waits
+ * is told so after a short time, and the service thread looks at other things meanwhile.
+ */
+#include "local_impl.h"
+
+#include "base/proc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WATCH_NS 15000000ll
+#define TELL_NS 5000000000ll /* after how long a wait is told, and then each time twice as long */
+
+enum { REQUESTS = 16, BLOCKERS = 32, SELDOM = 8 };
+
+/* ---- who it is ---- */
+
+const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size)
+{
+	const struct slot *slot = &l->head->slot[node];
+
+	snprintf(buf, size, "process %u (%.16s)%s", slot->pid, slot->comm,
+		 glock__proc_is_stopped((pid_t)slot->pid) ? ", stopped," : "");
+	return buf;
+}
+
+void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer)
+{
+	const struct slot *slot = &l->head->slot[node];
+
+	*peer = (struct glock__lm_peer){.pid = (pid_t)slot->pid};
+	memcpy(peer->comm, slot->comm, sizeof(peer->comm));
+	peer->comm[sizeof(peer->comm) - 1] = 0;
+}
+
+/* ---- who waits looks around ---- */
+
+static const char *const modes[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
+
+/* Who is in the way of a request. */
+struct in_the_way {
+	size_t n;
+	struct glock__table_blocker by[BLOCKERS];
+	uint32_t owner; /* else, since the table is not to be had: 1 + the slot of who has that */
+};
+
+/* The first one who is in the way, and how. */
+static void describe_way(struct local *l, const struct in_the_way *way, char *buf, size_t size)
+{
+	uint32_t members = atom_load32(&l->head->members_owner) - 1;
+	char who[64], other[80] = "";
+	bool dead;
+
+	if (!way->n) {
+		snprintf(buf, size, "%s is at work on its table",
+			 glock__local_describe(l, way->owner - 1, who, sizeof(who)));
+		return;
+	}
+	dead = way->by->node != l->me && !glock__local_alive(l, way->by->node);
+	if (dead && members < NODES)
+		glock__local_describe(l, members, other, sizeof(other));
+	glock__local_describe(l, way->by->node, who, sizeof(who));
+	snprintf(buf, size, "%s%s %s it in %s%s%s%s", who, dead ? ", dead," : "",
+		 way->by->waits ? "wants" : "has", modes[way->by->mode],
+		 way->n > 1 ? ", and others" : "", *other ? "; deaths are seen to by " : "", other);
+}
+
+static void tell(struct local *l, const struct request *r, int64_t now,
+		 const struct in_the_way *way)
+{
+	char how[256];
+
+	if (!way->n && !way->owner)
+		return;
+	describe_way(l, way, how, sizeof(how));
+	glock__local_say(
+	    &l->o, "space %s: lock %u:%" PRIu64 " is waited for in %s since %" PRId64 " s; %s",
+	    l->name, r->type, r->number, modes[r->mode], (now - r->asked) / 1000000000, how);
+}
+
+/* Since when grants are kept back, if that is to be told now; else 0. */
+static int64_t held_up_for_long(struct local *l, int64_t now)
+{
+	int64_t since = 0;
+
+	latch_take(&l->lock);
+	if (!atom_load32(&l->head->recovering)) {
+		l->held_up = 0;
+	} else if (!l->held_up) {
+		l->held_up = now;
+		l->held_up_told = now + TELL_NS;
+	} else if (now >= l->held_up_told) {
+		since = l->held_up;
+		l->held_up_told = now + (now - since);
+	}
+	latch_drop(&l->lock);
+	return since;
+}
+
+/*
+ * For whom grants are kept back after that one's death: who has a table with locks of its, and then who
+ * puts in order what it left. NODES: nobody.
+ */
+static unsigned int recovery_waits_for(const struct local *l, unsigned int node, bool *has_table)
+{
+	const struct slot *slot = &l->head->slot[node];
+	uint32_t state = atom_load32(&slot->state), by = UINT32_MAX;
+	uint32_t tables = atom_load32(&slot->tables) & ALL_TABLES;
+
+	*has_table = state == SLOT_DEAD && slot->flags & SLOT_HOLDS_BACK && tables;
+	if (*has_table)
+		by = atom_load32(&l->head->shard[__builtin_ctz(tables)].owner) - 1;
+	else if (state == SLOT_RECOVERING)
+		by = slot->recoverer - 1;
+	return by < NODES ? by : NODES;
+}
+
+static void tell_of_recovery(struct local *l, int64_t now)
+{
+	int64_t since = held_up_for_long(l, now);
+	char who[64], dead[64];
+	bool has_table;
+
+	for (unsigned int i = 0; since && i < slots_end(l); i++) {
+		unsigned int by = recovery_waits_for(l, i, &has_table);
+
+		if (by < NODES)
+			glock__local_say(
+			    &l->o,
+			    "space %s: grants are kept back since %" PRId64 " s: %s %s %s left",
+			    l->name, (now - since) / 1000000000,
+			    glock__local_describe(l, by, who, sizeof(who)),
+			    has_table ? "has a lock table with what" : "puts in order what",
+			    glock__local_describe(l, i, dead, sizeof(dead)));
+	}
+}
+
+/* Some of the open requests: the oldest among those that were not looked at last time. */
+static size_t some_requests(struct local *l, struct request *out)
+{
+	size_t n = 0;
+
+	latch_take(&l->lock);
+	for (uint32_t i = 0; i < l->n_requests && n < REQUESTS; i++)
+		out[n++] = l->requests[(i + l->turn) % l->n_requests];
+	l->turn = l->n_requests ? (l->turn + REQUESTS) % l->n_requests : 0;
+	latch_drop(&l->lock);
+	return n;
+}
+
+static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way)
+{
+	unsigned int shard = id_shard(id);
+	uint32_t owner;
+	int err, tries = 10;
+
+	way->n = 0;
+	way->owner = 0;
+	if (shard >= SHARDS)
+		return;
+	/* A thread of ours goes on as surely as this one; but who has it may not have said so yet. */
+	do {
+		err = glock__local_take(l, shard, WAIT_SHORTLY);
+		owner = atom_load32(&l->head->shard[shard].owner);
+	} while (err == -EBUSY && owner == l->me + 1 && --tries);
+	if (!err) {
+		way->n =
+		    glock__table_blockers(table_at(l, shard), id_lkid(l, id), way->by, BLOCKERS);
+		glock__local_drop(l, shard);
+	} else if (err == -EBUSY && owner <= NODES && owner != l->me + 1) {
+		way->owner = owner;
+	}
+}
+
+static void look_at(struct local *l, unsigned int node)
+{
+	struct slot *slot = &l->head->slot[node];
+	uint32_t generation = slot->generation;
+
+	if (node == l->me)
+		return;
+	if (atom_load32(&slot->state) == SLOT_DEAD || !glock__local_alive(l, node))
+		glock__local_reap(l, node, generation, false, false);
+	else if (is_rung(slot))
+		/* It was not told, or who should look does not get to it: whoever sleeps. */
+		atom_wake_bits(&slot->bell.rung, 1, BELL_LEADER_SLEEPS | BELL_SERVICE_SLEEPS);
+}
+
+static void next_tell(struct local *l, const struct request *r, int64_t now)
+{
+	struct request *now_open;
+
+	latch_take(&l->lock);
+	now_open = glock__local_request_of(l, r->lk);
+	if (now_open && now_open->asked == r->asked)
+		now_open->told = now + (now - r->asked);
+	latch_drop(&l->lock);
+}
+
+/*
+ * Who is first in a queue looks at those who hold the lock. The others might as well look at the first
+ * one, which they do now and then: were all to look, a thousand would be busy with that alone.
+ */
+static void watch_requests(struct local *l, int64_t now)
+{
+	bool seldom = __atomic_fetch_add(&l->passes, 1, __ATOMIC_RELAXED) % SELDOM == 0;
+	struct in_the_way way;
+	struct request requests[REQUESTS];
+	uint64_t seen[NODES / 64] = {0};
+	size_t n = some_requests(l, requests);
+
+	for (size_t i = 0; i < n; i++) {
+		bool first = true;
+
+		find_in_the_way(l, requests[i].id, &way);
+		for (size_t k = 0; k < way.n; k++)
+			first &= !way.by[k].waits;
+		for (size_t k = 0; k < way.n && (first || seldom); k++) {
+			uint32_t node = way.by[k].node;
+
+			if (seen[node / 64] & 1ull << node % 64)
+				continue;
+			seen[node / 64] |= 1ull << node % 64;
+			look_at(l, node);
+		}
+		if (now - requests[i].asked > TELL_NS && now > requests[i].told) {
+			tell(l, &requests[i], now, &way);
+			next_tell(l, &requests[i], now);
+		}
+	}
+}
+
+void glock__local_watch(struct local *l)
+{
+	int64_t now = local_now_about(), last = __atomic_load_n(&l->watched, __ATOMIC_RELAXED);
+
+	if (now - last < WATCH_NS ||
+	    !__atomic_compare_exchange_n(&l->watched, &last, now, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	if (atom_load32(&l->head->recovering))
+		glock__local_recovery_start(l);
+	else if (__atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED))
+		glock__local_poll(l); /* who was to tell us was stopped or killed */
+	if (atom_load32(&l->waiting))
+		watch_requests(l, now);
+	tell_of_recovery(l, now);
+}
+
+/* As the kernel sees it now. */
+static void ask_of(struct local *l, unsigned int node, struct glock__lm_peer *peer)
+{
+	glock__local_peer(l, node, peer);
+	peer->dead = !glock__local_alive(l, node);
+	peer->stopped = !peer->dead && glock__proc_is_stopped(peer->pid);
+}
+
+/* While others recover nobody is granted anything: they are in everybody's way. */
+static size_t recoverers(struct local *l, struct glock__lm_peer *out, size_t max)
+{
+	size_t n = 0;
+	bool has_table;
+
+	for (unsigned int i = 0; atom_load32(&l->head->recovering) && i < slots_end(l); i++) {
+		unsigned int by = recovery_waits_for(l, i, &has_table);
+
+		if (by < NODES && by != l->me && n < max)
+			ask_of(l, by, &out[n++]);
+	}
+	return n;
+}
+
+size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,
+			       struct glock__lm_peer *out, size_t max)
+{
+	struct local *l = (struct local *)lm;
+	struct in_the_way way = {0};
+	const struct request *r;
+	uint32_t id = 0;
+	size_t n;
+
+	latch_take(&l->lock);
+	r = glock__local_request_of(l, lk);
+	if (r)
+		id = r->id;
+	latch_drop(&l->lock);
+	if (id)
+		find_in_the_way(l, id, &way);
+	n = way.n < max ? way.n : max;
+	for (size_t i = 0; i < n; i++) {
+		ask_of(l, way.by[i].node, &out[i]);
+		out[i].mode = way.by[i].mode;
+		out[i].waits = way.by[i].waits;
+	}
+	if (way.owner && n < max)
+		ask_of(l, way.owner - 1, &out[n++]);
+	return n + recoverers(l, out + n, max - n);
+}

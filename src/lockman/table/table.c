@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.c - the operations on a lock table: lock, convert, cancel, unlock, purge.
+ *
+ * Each has the same form. It looks, and may refuse without having stored anything. Then it does what
+ * was asked for; and then what has to follow: who may now be granted, who has to be told. If memory
+ * runs out in the first part that is rolled back like that of a killed caller: all cells that an
+ * operation may need are taken there. In the second are all commits, see table_work.c; the first
+ * of them is the point of no return.
+ *
+ * An event is filled in from the table while the operation runs; nothing but its own memory is
+ * changed by that, so that it needs no undo.
+ */
+#include "table_impl.h"
+
+/* An operation's completion; the value block, if it was read, is there already. */
+void glock__table_fill(const struct glock__table *t, const struct lock *lock, int status,
+		       struct glock__table_event *event)
+{
+	event->lkid = lkid_of(t, lock);
+	event->cookie = lock->cookie[0] | (uint64_t)lock->cookie[1] << 32;
+	event->what |= GLOCK__EVENT_AST;
+	event->status = status;
+	event->sbflags = lock->sbflags;
+	event->mode = lock->gr;
+}
+
+/* ---- lock ---- */
+
+/*
+ * The cells of a request with VALBLK: the resource's value block, and if the lock has to wait its
+ * copy, which until then holds the value that the caller gave. False: memory is full.
+ */
+static bool take_lvbs(struct glock__table *t, struct res *res, struct lock *lock, bool waits,
+		      const void *value)
+{
+	union cell init = {.lvb = {.type = CELL_LVB}};
+
+	if (!(lock->flags & GLOCK__LKF_VALBLK))
+		return true;
+	put(t, &lock->bits, (uint8_t)(lock->bits | LOCK_HAS_LVB));
+	if (!res->lvb) {
+		put(t, &res->lvb, glock__table_cell_new(t, CELL_LVB, &init));
+		if (!res->lvb)
+			return false;
+	}
+	if (!waits)
+		return true;
+	assert(!lock->lvb);
+	memcpy(init.lvb.data, value, GLOCK__LVB_LEN);
+	put(t, &lock->lvb, glock__table_cell_new(t, CELL_LVB, &init));
+	return lock->lvb;
+}
+
+GLOCK__NOINLINE static int refuse_new(struct glock__table *t, struct res *res,
+				   const struct glock__table_request *args,
+				   struct glock__table_event *event)
+{
+	event->cookie = args->cookie;
+	event->what = GLOCK__EVENT_AST;
+	event->status = -EAGAIN;
+	event->mode = GLOCK__IV;
+	if (args->flags & GLOCK__LKF_NOQUEUEBAST)
+		glock__table_work_finish(
+		    t, glock__table_work_bast(t, res, NULL, (int8_t)args->mode, true), event);
+	return 0;
+}
+
+/* Gives a new lock its cell, its resource and its node. NULL: memory is full. */
+static struct lock *lock_new(struct glock__table *t, struct res *res, const struct lock *template)
+{
+	struct node *node = node_at(t, template->node);
+	union cell init = {.lock = *template};
+	struct lock *lock;
+	uint32_t ref;
+
+	if (res->count[0] == GLOCK__RES_LOCKS_MAX)
+		return NULL;
+	put(t, &t->gen, t->gen + !FAULT(13));
+	init.lock.gen = t->gen;
+	init.lock.res = ref_of(t, res);
+	ref = glock__table_cell_new(t, CELL_LOCK, &init);
+	if (!ref)
+		return NULL;
+	lock = lock_at(t, ref);
+	if ((res->flags & RES_DIED) && !res->count[0])
+		put(t, &t->nidle, t->nidle - 1);
+	put(t, &res->count[0], (uint16_t)(res->count[0] + 1));
+	glock__table_ring_add(t, &node->locks, RING_NODE, ref, 0);
+	put(t, &node->nlocks, node->nlocks + 1);
+	put(t, &t->nlocks, t->nlocks + 1);
+	return lock;
+}
+
+GLOCK__COLD static int no_memory(struct glock__table *t)
+{
+	glock__table_rollback(t);
+	return -ENOSPC;
+}
+
+GLOCK__NOINLINE static int request(struct glock__table *t, const struct glock__table_request *args,
+				struct glock__table_event *event)
+{
+	const struct lock template = {
+	    .type = CELL_LOCK,
+	    .gr = GLOCK__IV,
+	    .rq = (int8_t)args->mode,
+	    .flags = args->flags,
+	    .node = (uint16_t)args->node,
+	    .bits = args->no_bast ? LOCK_NO_BAST : 0,
+	    .cookie = {(uint32_t)args->cookie, (uint32_t)(args->cookie >> 32)},
+	};
+	struct res *res = glock__table_res_find(t, args->name, args->namelen);
+	enum verdict verdict = GRANTABLE;
+	struct work after = {.phase = WORK_NONE};
+	int8_t rq = template.rq;
+	struct lock *lock;
+
+	if (res)
+		verdict = glock__table_judge(t, res, &template, true, &rq);
+	if (verdict != GRANTABLE && (args->flags & GLOCK__LKF_NOQUEUE))
+		return refuse_new(t, res, args, event);
+	if (!res)
+		res = glock__table_res_new(t, args->name, args->namelen);
+	if (!res)
+		return no_memory(t);
+	lock = lock_new(t, res, &template);
+	if (!lock || !take_lvbs(t, res, lock, verdict != GRANTABLE, args->lvb))
+		return no_memory(t);
+	if (verdict == GRANTABLE) {
+		glock__table_grant(t, res, lock, rq, event);
+	} else {
+		glock__table_move(t, res, lock, LK_WAITING, GLOCK__IV, lock->rq);
+		glock__table_fill(t, lock, -EINPROGRESS, event);
+		after = glock__table_work_bast(t, res, lock, lock->rq, false);
+	}
+	glock__table_work_finish(t, after, event);
+	return 0;
+}
+
+/* The conversion failed: the lock stays granted, in its old mode and in its old place. */
+GLOCK__COLD static struct work refuse_conversion(struct glock__table *t, struct res *res,
+						 struct lock *lock, int status,
+						 struct glock__table_event *event)
+{
+	const int8_t mode = lock->rq;
+
+	put(t, &lock->rq, (int8_t)GLOCK__IV);
+	put(t, &lock->lastbast, (uint8_t)0);
+	glock__table_fill(t, lock, status, event);
+	if (status == -EAGAIN && (lock->flags & GLOCK__LKF_NOQUEUEBAST))
+		return glock__table_work_bast(t, res, lock, mode, true);
+	return (struct work){.phase = WORK_NONE};
+}
+
+static struct work wait_for_conversion(struct glock__table *t, struct res *res, struct lock *lock,
+				       struct glock__table_event *event)
+{
+	glock__table_move(t, res, lock, LK_CONVERTING, lock->gr, lock->rq);
+	glock__table_fill(t, lock, -EINPROGRESS, event);
+	return glock__table_work_bast(t, res, lock, lock->rq, false);
+}
+
+/* Whether the caller has not heard yet how its last operation on lock ended. */
+static bool in_progress(const struct lock *lock)
+{
+	return lock->status != LK_GRANTED || (lock->bits & LOCK_AST);
+}
+
+static int convert(struct glock__table *t, struct lock *lock,
+		   const struct glock__table_request *args, struct glock__table_event *event)
+{
+	struct res *res = res_at(t, lock->res);
+	enum verdict verdict;
+	struct work after;
+	bool waits;
+	int8_t rq;
+
+	if (in_progress(lock))
+		return -EBUSY;
+	if ((args->flags & GLOCK__LKF_QUECVT) && !glock__table_quecvt[lock->gr][args->mode])
+		return -EINVAL;
+	put(t, &lock->flags, args->flags);
+	put(t, &lock->sbflags, (uint8_t)0);
+	put(t, &lock->rq, (int8_t)args->mode);
+	put(t, &lock->bits,
+	    (uint8_t)((lock->bits & ~LOCK_NO_BAST) | (args->no_bast ? LOCK_NO_BAST : 0)));
+	put(t, &lock->cookie[0], (uint32_t)args->cookie);
+	put(t, &lock->cookie[1], (uint32_t)(args->cookie >> 32));
+
+	verdict = glock__table_judge(t, res, lock, true, &rq);
+	if (verdict == DEADLOCK && (args->flags & GLOCK__LKF_NODLCKWT))
+		verdict = REFUSED;
+	waits = verdict == DEMOTED || (verdict == REFUSED && !(args->flags & GLOCK__LKF_NOQUEUE));
+	if (!take_lvbs(t, res, lock, waits, args->lvb))
+		return no_memory(t);
+	if (verdict == GRANTABLE) {
+		glock__table_grant(t, res, lock, rq, event);
+		after = glock__table_work_grant(t, res);
+	} else if (verdict == DEMOTED) {
+		glock__table_demote(t, res, lock);
+		after = glock__table_work_demoted(t, res, lock);
+	} else if (waits) {
+		after = wait_for_conversion(t, res, lock, event);
+	} else {
+		after = refuse_conversion(t, res, lock, verdict == DEADLOCK ? -EDEADLK : -EAGAIN,
+					  event);
+	}
+	glock__table_work_finish(t, after, event);
+	return 0;
+}
+
+int glock__table_lock(struct glock__table *t, const struct glock__table_request *args,
+		      struct glock__table_event *event)
+{
+	struct lock *lock = NULL;
+	int err;
+
+	if (needs_recovery(t))
+		return -EOWNERDEAD;
+	*event = (struct glock__table_event){.mode = GLOCK__IV};
+	if ((args->flags & GLOCK__LKF_CONVERT) && args->lkid) {
+		lock = lock_find(t, args->lkid);
+		if (!lock)
+			return -ENOENT;
+	}
+	err = glock__table_lock_args(t, args);
+	if (err)
+		return err;
+	/* A grant that writes the value block takes it from here. */
+	if (args->flags & GLOCK__LKF_VALBLK)
+		memcpy(event->lvb, args->lvb, GLOCK__LVB_LEN);
+	err = lock ? convert(t, lock, args, event) : request(t, args, event);
+	if (!(event->what & GLOCK__EVENT_LVB))
+		memset(event->lvb, 0, GLOCK__LVB_LEN);
+	return err;
+}
+
+/* ---- unlock ---- */
+
+/* Takes a lock out of everything, and frees it; and its resource, if it was the last one there. */
+static struct work lock_free(struct glock__table *t, struct res *res, struct lock *lock)
+{
+	struct node *node = node_at(t, lock->node);
+	uint32_t ref = ref_of(t, lock);
+
+	glock__table_move(t, res, lock, LK_NONE, GLOCK__IV, GLOCK__IV);
+	glock__table_drop_callbacks(t, lock);
+	glock__table_drop_copy(t, lock);
+	glock__table_ring_del(t, &node->locks, RING_NODE, ref);
+	put(t, &node->nlocks, node->nlocks - 1);
+	put(t, &t->nlocks, t->nlocks - 1);
+	put(t, &res->count[0], (uint16_t)(res->count[0] - 1));
+	glock__table_cell_free(t, ref);
+	if (FAULT(14))
+		commit(t);
+	if (res->count[0])
+		return glock__table_work_grant(t, res);
+	if ((res->flags & RES_DIED) && (t->flags & GLOCK__TABLE_KEEP_DIED))
+		put(t, &t->nidle, t->nidle + 1);
+	else
+		glock__table_res_free(t, res);
+	return (struct work){.phase = WORK_NONE};
+}
+
+/* What unlocking does with the value block: who could write it, does, or spoils it. */
+static void lvb_unlock(struct glock__table *t, struct res *res, const struct lock *lock,
+		       uint32_t flags, const void *value)
+{
+	flags |= lock->flags;
+	if (lock->gr < GLOCK__PW)
+		return;
+	if (flags & GLOCK__LKF_DEATH_UNREPORTED)
+		glock__table_died(t, res);
+	else if (flags & GLOCK__LKF_IVVALBLK)
+		put(t, &res->flags, (uint8_t)(res->flags | RES_LVB_INVALID));
+	else if ((flags & GLOCK__LKF_VALBLK) && (lock->bits & LOCK_HAS_LVB) && value)
+		glock__table_lvb_write(t, res, value);
+}
+
+static void cancel(struct glock__table *t, struct lock *lock, uint32_t flags,
+		   struct glock__table_event *event)
+{
+	struct res *res = res_at(t, lock->res);
+	struct work after;
+
+	if (lock->status == LK_GRANTED) {
+		glock__table_fill(t, lock, 0, event);
+		return;
+	}
+	glock__table_fill(t, lock, -GLOCK__DLM_ECANCEL, event);
+	event->sbflags = 0;
+	if (lock->status == LK_WAITING) {
+		after = lock_free(t, res, lock);
+	} else {
+		put(t, &lock->flags, lock->flags | flags);
+		put_told(t, lock, lock->highbast, 0, lock->bast, 0);
+		glock__table_drop_copy(t, lock);
+		glock__table_move(t, res, lock, LK_GRANTED, lock->gr, GLOCK__IV);
+		after = glock__table_work_grant(t, res);
+	}
+	glock__table_work_finish(t, after, event);
+}
+
+int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, const void *lvb,
+			struct glock__table_event *event)
+{
+	struct lock *lock;
+	struct res *res;
+	int err;
+
+	if (needs_recovery(t))
+		return -EOWNERDEAD;
+	*event = (struct glock__table_event){.mode = GLOCK__IV};
+	lock = lock_find(t, lkid);
+	if (!lock)
+		return -ENOENT;
+	err = glock__table_unlock_args(flags);
+	if (err)
+		return err;
+	if (flags & GLOCK__LKF_CANCEL) {
+		cancel(t, lock, flags, event);
+		return 0;
+	}
+	if (in_progress(lock) && !(flags & GLOCK__LKF_FORCEUNLOCK) &&
+	    !(t->flags & GLOCK__TABLE_UNLOCK_ANY))
+		return -EBUSY;
+	res = res_at(t, lock->res);
+	lvb_unlock(t, res, lock, flags, lvb);
+	glock__table_fill(t, lock, -GLOCK__DLM_EUNLOCK, event);
+	event->sbflags = 0;
+	event->mode = GLOCK__IV;
+	glock__table_work_finish(t, lock_free(t, res, lock), event);
+	return 0;
+}
+
+/* ---- death ---- */
+
+int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
+{
+	if (needs_recovery(t))
+		return -EOWNERDEAD;
+	if (node >= t->nodes)
+		return -EINVAL;
+	while (max-- && node_at(t, node)->locks) {
+		struct lock *lock = lock_at(t, node_at(t, node)->locks);
+		struct res *res = res_at(t, lock->res);
+
+		if (lock->gr >= GLOCK__PW && !FAULT(6))
+			glock__table_died(t, res);
+		glock__table_work_finish(t, lock_free(t, res, lock), NULL);
+	}
+	return (int)node_at(t, node)->nlocks;
+}
+
+int glock__table_forget(struct glock__table *t)
+{
+	int n = 0;
+
+	if (needs_recovery(t))
+		return -EOWNERDEAD;
+	for (uint64_t bucket = 0; bucket <= t->bucket_mask && t->nidle; bucket++)
+		for (uint32_t ref = *bucket_at(t, bucket); ref;) {
+			struct res *res = res_at(t, ref);
+
+			ref = res->hash_next;
+			if (res->count[0])
+				continue;
+			put(t, &t->nidle, t->nidle - 1);
+			glock__table_res_free(t, res);
+			commit(t);
+			n++;
+		}
+	return n;
+}

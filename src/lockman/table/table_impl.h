@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table_impl.h - what the files table*.c share: the layout of the memory, and how it is changed.
+ *
+ *	struct glock__table	numbers, the step that is under way, the undo log
+ *	struct node[]		heads of a node's locks and of its callbacks
+ *	uint32_t[]		hash buckets: first resource of the chain
+ *	union cell[]		resources, locks, value blocks, long names, free cells
+ *
+ * All cells have 64 bytes, a cache line, so that what is free always has the right size. A
+ * resource with a name of up to 16 bytes and one lock on it are 128 bytes; a longer name takes one
+ * cell more, and so does the value block of a resource, from the first request with VALBLK until
+ * the resource goes. A request with VALBLK that has to wait takes a cell for the copy that it
+ * will read, until its AST is fetched: it is taken when the request is queued, so that neither
+ * granting nor unlocking can ever want memory.
+ *
+ * Cells are named by number (a ref); 0 is none. A lock's id is its ref and a number given once.
+ *
+ * A resource is there as long as it has locks (or, by GLOCK__TABLE_KEEP_DIED, as long as the death
+ * of a holder was told to no one who could repair what it left).
+ *
+ * Rule: the memory is stored to by put() alone, which writes down the old value first. The only
+ * stores besides are the log's own (table_undo.c) and those of glock__table_init().
+ */
+#ifndef GLOCK_LOCKMAN_TABLE_IMPL_H
+#define GLOCK_LOCKMAN_TABLE_IMPL_H
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/atom.h"
+#include "table.h"
+
+/*
+ * Faults that are built in on purpose, to see whether the tests find them: -DGLOCK_FAULT=n. Which
+ * number is which: tests/table/meson.build.
+ */
+#ifndef GLOCK_FAULT
+#define GLOCK_FAULT 0
+#endif
+#define FAULT(n) (GLOCK_FAULT == (n))
+
+#define TABLE_MAGIC 0x31656c626174676cull /* "lgtable1" */
+#define TABLE_LAYOUT 2u
+#define CELL_SIZE 64u
+#define REF_END UINT32_MAX /* a cursor behind the last lock of a queue */
+
+enum cell_type { CELL_FREE, CELL_RES, CELL_LOCK, CELL_LVB, CELL_NAME, CELL_TYPE_MAX };
+
+/* The queues of a resource; LK_NONE is a lock that is not in one yet. */
+enum lock_status { LK_NONE, LK_GRANTED, LK_CONVERTING, LK_WAITING, LK_STATUS_MAX };
+
+#define RES_NAME_INLINE 16
+
+struct res {
+	uint8_t type;
+	uint8_t flags;
+	uint8_t namelen;
+	uint8_t reserved;
+	uint32_t hash_next;
+	uint32_t queue[LK_STATUS_MAX - 1]; /* first of granted, converting, waiting */
+	uint32_t lvb;
+	uint32_t name_rest; /* the cell with the rest of a long name */
+	/*
+	 * Of CR and higher: how many locks have this mode granted, those that convert included.
+	 * NL conflicts with nothing, so its place holds the number of all locks here.
+	 */
+	uint16_t count[GLOCK__LKMODE_MAX];
+	char name[RES_NAME_INLINE];
+	/* Its owner's number that goes with the lock in EX; stored to without the undo log. */
+	uint64_t token;
+};
+#define RES_LVB_SET 0x1u     /* the value block was written, or has a reason to be invalid */
+#define RES_LVB_INVALID 0x2u /* until it is written again */
+#define RES_DIED 0x4u        /* a holder at PW or EX died; no one there was told, or it is DEATH_UNREPORTED */
+
+struct link {
+	uint32_t next;
+	uint32_t prev;
+};
+
+struct lock {
+	uint8_t type;
+	uint8_t status; /* enum lock_status */
+	int8_t gr;      /* granted mode */
+	int8_t rq;      /* mode asked for, or IV */
+	uint32_t gen;   /* upper half of the id */
+	uint32_t res;
+	struct link queue;
+	struct link node_locks;
+	struct link callbacks; /* linked if LOCK_AST or a bast is there */
+	uint32_t flags;        /* GLOCK__LKF_ of the last request */
+	uint32_t lvb;          /* the copy that is read on grant, if it had to wait */
+	uint8_t highbast;      /* highest mode that a BAST was sent for since the last grant */
+	uint8_t lastbast;      /* last BAST queued since the last completion */
+	uint8_t bast;          /* what the next event says; 0: no BAST */
+	uint8_t sbflags;
+	uint16_t node;
+	uint8_t bits;
+	uint8_t reserved;
+	/*
+	 * Its owner's hint that the lock is in use, and that it will look for callbacks when it is
+	 * not any more. A word of its own, since it is stored to without the undo log.
+	 */
+	uint32_t held;
+	uint32_t cookie[2];
+};
+#define LOCK_AST 0x1u      /* the grant is to be told */
+#define LOCK_LVB_READ 0x2u /* and lvb has a copy for it */
+#define LOCK_NO_BAST 0x4u
+#define LOCK_HAS_LVB 0x8u /* was requested with VALBLK once, so that the resource has one */
+
+struct lvb {
+	uint8_t type;
+	uint8_t reserved[3];
+	uint32_t seq;
+	uint32_t data[GLOCK__LVB_LEN / 4];
+	uint32_t reserved2[6];
+};
+
+struct name {
+	uint8_t type;
+	uint8_t reserved[3];
+	char rest[GLOCK__RESNAME_MAX - RES_NAME_INLINE];
+	uint32_t reserved2[3];
+};
+
+struct freecell {
+	uint8_t type;
+	uint8_t reserved[3];
+	uint32_t next;
+};
+
+union cell {
+	struct res res;
+	struct lock lock;
+	struct lvb lvb;
+	struct name name;
+	struct freecell free;
+	uint32_t word[CELL_SIZE / 4];
+};
+
+static_assert(sizeof(struct res) == CELL_SIZE, "a resource is a cell");
+static_assert(sizeof(struct lock) == CELL_SIZE, "a lock is a cell");
+static_assert(sizeof(union cell) == CELL_SIZE, "a cell is a cell");
+
+struct node {
+	uint32_t locks;
+	uint32_t callbacks;
+	uint32_t nlocks;
+	uint32_t wake; /* 0: not to be woken; else 1 + the next node that is, or WAKE_LAST */
+};
+#define WAKE_LAST 0x7fffffffu
+#define WAKE_URGENT 0x80000000u /* and it has something that cannot wait until it looks */
+
+/*
+ * What an operation still has to do: its own variable, and in the table what is left of it after a
+ * commit, so that whoever finds it there can go on with it. See table_work.c.
+ */
+enum work_phase {
+	WORK_NONE,
+	WORK_CONVERTERS, /* grant what can be granted of the convert queue */
+	WORK_SELF,       /* then once more the conversion that was demoted by a deadlock */
+	WORK_WAITERS,    /* grant what can be granted of the wait queue */
+	WORK_BLOCKED,    /* find the highest mode that still waits */
+	WORK_BAST_HIGH,  /* BASTs to the granted locks that block it */
+	WORK_BAST_ONE,   /* BASTs to the locks that block one request */
+	WORK_PHASE_MAX,
+};
+
+struct work {
+	uint32_t res;
+	uint32_t cursor; /* next lock to look at; 0: the first; REF_END: none is left */
+	uint32_t self;   /* whose operation it is, where that matters */
+	uint8_t phase;
+	uint8_t mode; /* for BASTs */
+	uint8_t bits;
+	uint8_t reserved;
+};
+#define WORK_AGAIN 0x1u      /* the convert queue changed: look at it from its head again */
+#define WORK_DEMOTED 0x2u    /* self waits for WORK_SELF */
+#define WORK_CW 0x4u         /* somebody waits for CW */
+#define WORK_CONVERTING 0x8u /* BASTs for the convert queue too */
+
+/*
+ * Undo log: the words that the current step changed, with their old values. An operation begins by
+ * touching at most one lock, one resource, three cells more (of each 16 words, if it is new) and the
+ * neighbours in their lists, which is less than 150 entries. What follows goes into the same step
+ * as long as the log is short; a change more, of which nothing repeats with the length of a queue,
+ * always has room then. The tests see 74.
+ */
+#define LOG_MAX 256u
+#ifndef LOG_SHORT
+#define LOG_SHORT 48u
+#endif
+
+struct undo_log {
+	uint32_t n;
+	uint32_t reserved;
+	uint64_t entry[LOG_MAX]; /* number of the word in the upper half, old value in the lower */
+};
+
+struct glock__table {
+	uint64_t magic;
+	uint32_t layout;
+	uint32_t flags;
+	uint32_t nodes;
+	uint32_t bucket_mask;
+	uint32_t nodes_at; /* offsets */
+	uint32_t buckets_at;
+	uint64_t cells_at;
+	uint32_t cells_end;  /* cells that the memory holds; cell 0 is never used */
+	uint32_t cells_used; /* cells from here on were never used */
+	uint32_t free;
+	uint32_t nfree;
+	uint32_t gen;
+	uint32_t nres;
+	uint32_t nlocks;
+	uint32_t nidle;
+	uint32_t wake; /* 1 + the first node that is to be woken, or 0 */
+	uint32_t reserved;
+	struct work work;
+	struct undo_log log;
+};
+
+typedef uint32_t __attribute__((may_alias)) word_t;
+
+/* ---- memory ---- */
+
+static inline union cell *cell_at(const struct glock__table *t, uint32_t ref)
+{
+	assert(ref && ref < t->cells_used);
+	return (union cell *)((char *)t + t->cells_at) + ref;
+}
+
+static inline struct lock *lock_at(const struct glock__table *t, uint32_t ref)
+{
+	struct lock *lock = &cell_at(t, ref)->lock;
+
+	assert(lock->type == CELL_LOCK);
+	return lock;
+}
+
+static inline struct res *res_at(const struct glock__table *t, uint32_t ref)
+{
+	struct res *res = &cell_at(t, ref)->res;
+
+	assert(res->type == CELL_RES);
+	return res;
+}
+
+static inline uint32_t ref_of(const struct glock__table *t, const void *cell)
+{
+	return (uint32_t)(((const char *)cell - (const char *)t - t->cells_at) / CELL_SIZE);
+}
+
+static inline struct node *node_at(const struct glock__table *t, uint32_t node)
+{
+	assert(node < t->nodes);
+	return (struct node *)((char *)t + t->nodes_at) + node;
+}
+
+static inline uint32_t *bucket_at(const struct glock__table *t, uint64_t hash)
+{
+	return (uint32_t *)((char *)t + t->buckets_at) + (hash & t->bucket_mask);
+}
+
+static inline uint64_t lkid_of(const struct glock__table *t, const struct lock *lock)
+{
+	return (uint64_t)lock->gen << 32 | ref_of(t, lock);
+}
+
+/* The lock of that id, or NULL: any number is safe to ask for. */
+static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid)
+{
+	uint32_t ref = (uint32_t)lkid;
+	struct lock *lock;
+
+	if (!ref || ref >= t->cells_used)
+		return NULL;
+	lock = &cell_at(t, ref)->lock;
+	if (lock->type != CELL_LOCK || lock->gen != lkid >> 32)
+		return NULL;
+	return lock;
+}
+
+/* ---- stores; table_undo.c says how they are taken back ---- */
+
+/*
+ * A store that would change nothing is not made. Those that are, are made by one copy of the code,
+ * since all that lies beside each other in an operation has to be fetched into the cache.
+ */
+void glock__table_put8(struct glock__table *t, uint8_t *addr, uint8_t value);
+void glock__table_put16(struct glock__table *t, uint16_t *addr, uint16_t value);
+void glock__table_put32(struct glock__table *t, uint32_t *addr, uint32_t value);
+
+static inline void put_u8(struct glock__table *t, uint8_t *addr, uint8_t value)
+{
+	if (*addr != value)
+		glock__table_put8(t, addr, value);
+}
+static inline void put_i8(struct glock__table *t, int8_t *addr, int8_t value)
+{
+	put_u8(t, (uint8_t *)addr, (uint8_t)value);
+}
+static inline void put_u16(struct glock__table *t, uint16_t *addr, uint16_t value)
+{
+	if (*addr != value)
+		glock__table_put16(t, addr, value);
+}
+static inline void put_u32(struct glock__table *t, uint32_t *addr, uint32_t value)
+{
+	if (*addr != value)
+		glock__table_put32(t, addr, value);
+}
+
+/* clang-format off */
+#define put(t, addr, value)                                                                        \
+	_Generic(*(addr),                                                                          \
+		uint8_t: put_u8, int8_t: put_i8, uint16_t: put_u16, uint32_t: put_u32)             \
+	(t, addr, value)
+/* clang-format on */
+
+/* Both words of a link: both entries count at once. */
+void glock__table_put_link(struct glock__table *t, struct link *link, uint32_t next, uint32_t prev);
+
+/* Four bytes of a lock that share a word, which is put at once. */
+static inline void put_bytes(struct glock__table *t, struct lock *lock, size_t at,
+			     const uint8_t byte[4])
+{
+	uint32_t value;
+
+	memcpy(&value, byte, sizeof(value));
+	put(t, &((union cell *)lock)->word[at / 4], value);
+}
+
+static inline void put_state(struct glock__table *t, struct lock *lock, enum lock_status status,
+			     int8_t gr, int8_t rq)
+{
+	static_assert(offsetof(struct lock, status) == 1 && offsetof(struct lock, gr) == 2 &&
+			  offsetof(struct lock, rq) == 3,
+		      "these share a word");
+	put_bytes(t, lock, offsetof(struct lock, type),
+		  (const uint8_t[]){CELL_LOCK, (uint8_t)status, (uint8_t)gr, (uint8_t)rq});
+}
+
+/* Of a lock: what it was told, what it is to be told, and what goes with its grant. */
+static inline void put_told(struct glock__table *t, struct lock *lock, uint8_t highbast,
+			    uint8_t lastbast, uint8_t bast, uint8_t sbflags)
+{
+	static_assert(offsetof(struct lock, highbast) % 4 == 0 &&
+			  offsetof(struct lock, sbflags) == offsetof(struct lock, highbast) + 3,
+		      "these share a word");
+	put_bytes(t, lock, offsetof(struct lock, highbast),
+		  (const uint8_t[]){highbast, lastbast, bast, sbflags});
+}
+
+/* The step is done. */
+static inline void commit(struct glock__table *t)
+{
+	atom_put32(&t->log.n, 0);
+}
+
+void glock__table_rollback(struct glock__table *t);
+
+/* Whether the last owner died inside, and nobody cleaned up yet. */
+static inline bool needs_recovery(const struct glock__table *t)
+{
+	return t->log.n || t->work.phase != WORK_NONE;
+}
+
+/* ---- table_mem.c ---- */
+
+/* A cell of that type, its other words as in *init; 0: memory is full. */
+uint32_t glock__table_cell_new(struct glock__table *t, enum cell_type type, const void *init);
+void glock__table_cell_free(struct glock__table *t, uint32_t ref);
+
+struct res *glock__table_res_find(const struct glock__table *t, const void *name, size_t namelen);
+struct res *glock__table_res_new(struct glock__table *t, const void *name, size_t namelen);
+void glock__table_res_free(struct glock__table *t, struct res *res);
+bool glock__table_res_named(const struct glock__table *t, const struct res *res, const void *name,
+			    size_t namelen);
+
+/*
+ * Rings of locks: each list of locks is a head with the ref of its first lock, whose prev is the
+ * last. Which of a lock's links it uses is given by the link's offset.
+ */
+#define RING_QUEUE offsetof(struct lock, queue)
+#define RING_NODE offsetof(struct lock, node_locks)
+#define RING_CALLBACKS offsetof(struct lock, callbacks)
+
+static inline struct link *link_of(const struct glock__table *t, uint32_t ref, size_t ring)
+{
+	return (struct link *)((char *)lock_at(t, ref) + ring);
+}
+
+/* Into a ring, before another one there; 0: at its end. */
+void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
+			   uint32_t before);
+/* Out of it, to be added to another one at once. */
+void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
+void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
+
+static inline uint32_t *queue_of(struct res *res, enum lock_status status)
+{
+	assert(status > LK_NONE && status < LK_STATUS_MAX);
+	return &res->queue[status - 1];
+}
+
+static inline uint32_t first_of(const struct res *res, enum lock_status status)
+{
+	return res->queue[status - 1];
+}
+
+/* The lock behind ref in its queue, or 0. */
+static inline uint32_t next_of(const struct glock__table *t, uint32_t head, uint32_t ref)
+{
+	uint32_t next = lock_at(t, ref)->queue.next;
+
+	return next == head ? 0 : next;
+}
+
+/* ---- table_rules.c ---- */
+
+enum lvb_op { LVB_NONE, LVB_READ, LVB_WRITE };
+
+extern const uint8_t glock__table_compat[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
+extern const uint8_t glock__table_join[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
+extern const uint8_t glock__table_quecvt[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
+extern const uint8_t glock__table_lvb_op[GLOCK__LKMODE_MAX + 1][GLOCK__LKMODE_MAX];
+
+int glock__table_lock_args(const struct glock__table *t, const struct glock__table_request *args);
+int glock__table_unlock_args(uint32_t flags);
+
+/* ---- table_grant.c ---- */
+
+enum verdict { REFUSED, GRANTABLE, DEADLOCK, DEMOTED };
+
+/* Whether lock can be granted; *rq: in which mode. first: it is asked for the first time. */
+enum verdict glock__table_judge(const struct glock__table *t, const struct res *res,
+				const struct lock *lock, bool first, int8_t *rq);
+
+bool glock__table_grantable(const struct glock__table *t, const struct res *res,
+			    const struct lock *lock, int8_t rq, bool first);
+
+/* Into that queue, or out of all, with these modes. */
+void glock__table_move(struct glock__table *t, struct res *res, struct lock *lock,
+		       enum lock_status status, int8_t gr, int8_t rq);
+void glock__table_demote(struct glock__table *t, struct res *res, struct lock *lock);
+
+/* Grants in mode rq. event: tells it there; NULL: by AST. */
+void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lock, int8_t rq,
+			struct glock__table_event *event);
+void glock__table_lvb_write(struct glock__table *t, struct res *res, const void *value);
+void glock__table_died(struct glock__table *t, struct res *res);
+void glock__table_drop_copy(struct glock__table *t, struct lock *lock);
+
+/* ---- table_callback.c ---- */
+
+void glock__table_add_ast(struct glock__table *t, struct lock *lock);
+void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode);
+/* A BAST that is there is forgotten by who calls this. */
+void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock);
+bool glock__table_blocks_one(const struct lock *lock, int8_t mode);
+bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw);
+
+/* ---- table_work.c ---- */
+
+/* What has to follow a change. */
+struct work glock__table_work_grant(const struct glock__table *t, const struct res *res);
+struct work glock__table_work_demoted(const struct glock__table *t, const struct res *res,
+				      const struct lock *self);
+struct work glock__table_work_bast(const struct glock__table *t, const struct res *res,
+				   const struct lock *self, int8_t mode, bool converting);
+/* Does it, to the end, and commits. event: where the caller's own conversion is answered. */
+void glock__table_work_finish(struct glock__table *t, struct work work,
+			      struct glock__table_event *event);
+
+/* ---- table.c ---- */
+
+void glock__table_fill(const struct glock__table *t, const struct lock *lock, int status,
+		       struct glock__table_event *event);
+
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * advice.c - the rules of advice, in one table.
+ *
+ * The most urgent rule comes first, and the first rule that fits is printed.
+ *
+ * The rules rest on two facts:
+ * - PR locks of several nodes coexist, and EX coexists with no other mode. A file that several
+ *   nodes write, or one writes and others read, changes hands with every write. Each change of
+ *   hands costs messages and a flush to disk.
+ * - Creating, removing and renaming in a directory take EX on that directory.
+ */
+#include "advice.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A wait of a second is no traffic any more. */
+#define LONG_WAIT_S 1.0
+
+/* An estimate has to be clearer. */
+static bool has_waited_long(const struct change *c)
+{
+	return c->longest_s >= (c->estimated_longest ? 2 : 1) * LONG_WAIT_S;
+}
+
+/* ---- naming nodes -------------------------------------------------------------------------- */
+
+enum part { WROTE, READ_ONLY, WAITS, WAITED_LONG, LOST };
+
+static bool takes_part(const struct row_node *n, enum part part)
+{
+	switch (part) {
+	case WROTE:
+		return n->sum.wrote;
+	case READ_ONLY:
+		return n->sum.read && !n->sum.wrote;
+	case WAITS:
+		return n->sum.waiting > 0;
+	case WAITED_LONG:
+		return has_waited_long(&n->sum);
+	default:
+		return n->lost_per_s > 0;
+	}
+}
+
+/* One node waits, several wait. */
+static const char *verb(unsigned count, const char *one, const char *several)
+{
+	return count == 1 ? one : several;
+}
+
+/* "node1, node2 and node3"; of names that do not fit "node1, node2 and 14 more". */
+struct list {
+	char *buf;
+	size_t size;
+	unsigned total, done, left_out;
+	size_t at;
+};
+
+static void list_add(struct list *l, const char *name)
+{
+	enum { MORE = 20 }; /* room for "and N more" */
+	const char *before = !l->done ? "" : l->done + 1 == l->total ? " and " : ", ";
+
+	if (!l->done)
+		*l->buf = '\0';
+	if (l->left_out || l->at + strlen(before) + strlen(name) + MORE > l->size) {
+		snprintf(l->buf + l->at, l->size - l->at, "%s%u more", l->at ? " and " : "",
+			 ++l->left_out);
+		return;
+	}
+	l->at += (size_t)snprintf(l->buf + l->at, l->size - l->at, "%s%s", before, name);
+	l->done++;
+}
+
+static unsigned list_nodes(const struct model *m, const struct row *row, enum part part, char *buf,
+			   size_t size)
+{
+	struct list list = {.buf = buf, .size = size};
+
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		list.total += takes_part(&row->nodes[i], part);
+	for (uint32_t i = 0; i < row->n_nodes; i++)
+		if (takes_part(&row->nodes[i], part))
+			list_add(&list, m->nodes[row->nodes[i].node].name);
+	return list.total;
+}
+
+/* A node that has this lock space, or of which nothing is known as it never answered. */
+static bool may_have(const struct node *node, const struct row *row)
+{
+	return node->n_spaces == 0 || (row->space < node->n_spaces && node->spaces[row->space]);
+}
+
+static bool is_silent(const struct node *node)
+{
+	return node->state == NODE_NOT_ANSWERING || node->state == NODE_UNUSABLE ||
+	       node->state == NODE_STALE || node->state == NODE_UNREACHABLE ||
+	       node->state == NODE_DEAD || node->state == NODE_STOPPED || node->state == NODE_HANGS;
+}
+
+static bool is_back(const struct node *node)
+{
+	return node->away && !is_silent(node) && node->state != NODE_NOTHING;
+}
+
+/* Nodes that may have to do with the row and say nothing now, or said nothing in the sample before. */
+static unsigned list_silent(const struct model *m, const struct row *row,
+			    bool (*is)(const struct node *node), char *buf, size_t size)
+{
+	struct list list = {.buf = buf, .size = size};
+
+	*buf = '\0';
+	for (size_t i = 0; i < m->n_nodes; i++)
+		list.total += is(&m->nodes[i]) && may_have(&m->nodes[i], row);
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (is(&m->nodes[i]) && may_have(&m->nodes[i], row))
+			list_add(&list, m->nodes[i].name);
+	return list.total;
+}
+
+/* ---- the rules ----------------------------------------------------------------------------- */
+
+struct facts {
+	const struct model *m;
+	const struct row *row;
+	enum fs_kind fs;
+	bool directory, long_wait;
+	unsigned writers, readers, waiting, silent, losing;
+	char wrote[160], read[160], waits[160], lost[160];
+	const char *who; /* those that lost time, or wait */
+	unsigned n_who;
+	char not_answering[160], back[160]; /* nodes that do not answer; that answer again */
+};
+
+static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
+{
+	return f->row->id.class && f->row->id.class == (f->fs == FS_OCFS2 ? ocfs2 : gfs2);
+}
+
+/* A process is a node; who holds what is in the sentence. What a dead one had is given to others. */
+static bool is_stuck(const struct node *node)
+{
+	return node->state == NODE_STOPPED || node->state == NODE_HANGS;
+}
+
+static bool waits_for_process(const struct facts *f)
+{
+	char stuck[160];
+
+	return f->fs == FS_GLOCK && f->waiting &&
+	       list_silent(f->m, f->row, is_stuck, stuck, sizeof(stuck));
+}
+
+static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s while a process of this space is stopped or hangs: kill -CONT lets one go "
+		 "on that is stopped; ending one gives its locks to the others",
+		 f->waits, verb(f->waiting, "waits", "wait"));
+}
+
+static bool waits_for_silent(const struct facts *f)
+{
+	return f->fs != FS_GLOCK && f->waiting && f->silent;
+}
+
+static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s while %s %s not answer: see whether %s, before anything else",
+		 f->waits, verb(f->waiting, "waits", "wait"), f->not_answering,
+		 verb(f->silent, "does", "do"),
+		 verb(f->silent, "that node hangs", "those nodes hang"));
+}
+
+static bool waits_long(const struct facts *f)
+{
+	return f->waiting && f->long_wait;
+}
+
+static void say_waits_long(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s and nothing moves: look for the process that holds it, on every node",
+		 f->waits, verb(f->waiting, "waits", "wait"));
+}
+
+static bool waited_long(const struct facts *f)
+{
+	return has_waited_long(&f->row->sum);
+}
+
+static void say_waited_long(const struct facts *f, char *buf, size_t size)
+{
+	char waited[160];
+
+	/* who lost time in this frame may have waited for a moment only */
+	list_nodes(f->m, f->row, WAITED_LONG, waited, sizeof(waited));
+	snprintf(buf, size,
+		 "%s waited up to %.1f s: a hang, not traffic; see what %s did at that time",
+		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held it");
+}
+
+static bool rename_lock(const struct facts *f)
+{
+	/* OCFS2's rename lock, GFS2's nondisk glock 3 */
+	return is_class(f, 'R', 1) && (f->fs == FS_OCFS2 || f->row->id.number == 3);
+}
+
+static void say_rename_lock(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s directories: one such rename at a time in the whole cluster; rename fewer "
+		 "directories, from one node",
+		 f->who, verb(f->n_who, "moves", "move"));
+}
+
+static bool resource_groups(const struct facts *f)
+{
+	return is_class(f, 0, 3);
+}
+
+static void say_resource_groups(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s for space in the same %u resource group%s: free space, or add more with "
+		 "gfs2_grow, so that each node finds "
+		 "its own",
+		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets,
+		 f->row->n_locksets == 1 ? "" : "s");
+}
+
+static bool several_create(const struct facts *f)
+{
+	return f->directory && f->writers > 1 && f->row->section == SECTION_FILES;
+}
+
+static void say_several_create(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s create, remove or rename in this directory, each needs it exclusively: give "
+		 "every node a directory of its own",
+		 f->wrote);
+}
+
+static bool several_write(const struct facts *f)
+{
+	return f->writers > 1 && f->row->section == SECTION_FILES;
+}
+
+static void say_several_write(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s write it, and it changes hands with every write: let one node write it, or "
+		 "give each its own file",
+		 f->wrote);
+}
+
+static bool one_writes(const struct facts *f)
+{
+	return f->writers == 1 && f->readers && f->row->section == SECTION_FILES;
+}
+
+static void say_one_writes(const struct facts *f, char *buf, size_t size)
+{
+	/* modes are seen in passing: another writer may not have been */
+	const char *seen = f->row->sum.seen ? "as far as seen " : "";
+
+	if (f->directory)
+		snprintf(buf, size,
+			 "%s%s creates or removes in the directory that %s %s: do it less often, "
+			 "or in a "
+			 "directory apart",
+			 seen, f->wrote, f->read, verb(f->readers, "reads", "read"));
+	else
+		snprintf(buf, size,
+			 "%s%s writes what %s %s: write it less often and more at a time, each "
+			 "write takes "
+			 "it from %s",
+			 seen, f->wrote, f->read, verb(f->readers, "reads", "read"),
+			 verb(f->readers, "the reader", "all readers"));
+}
+
+/* Somebody else has it meanwhile: a node that is not watched, or whose line the kernel left out. */
+static bool one_alone(const struct facts *f)
+{
+	return f->losing == 1 && f->writers <= 1 && f->row->section == SECTION_FILES;
+}
+
+static void say_one_alone(const struct facts *f, char *buf, size_t size)
+{
+	const char *whom =
+	    f->m->n_nodes > 1 ? "a node whose use did not show" : "nodes that are not watched";
+
+	if (f->directory && f->writers)
+		snprintf(buf, size,
+			 "%s creates, removes or renames in this directory and loses time to %s: "
+			 "give every node a "
+			 "directory of its own",
+			 f->lost, whom);
+	else
+		snprintf(buf, size, "%s %s it and loses time to %s: see who else uses it", f->lost,
+			 f->writers ? "writes" : "uses", whom);
+}
+
+static bool system_inode(const struct facts *f)
+{
+	return f->row->section == SECTION_SYSTEM && !f->row->id.class;
+}
+
+static void say_system_inode(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s this inode of the file system's own, by creating, deleting or growing "
+		 "files: see the files above",
+		 f->who, verb(f->n_who, "uses", "share"));
+}
+
+static bool orphan_scan(const struct facts *f)
+{
+	return is_class(f, 'P', 0);
+}
+
+static void say_orphan_scan(const struct facts *f, char *buf, size_t size)
+{
+	(void)f;
+	snprintf(buf, size, "the periodic search for deleted files; it passes");
+}
+
+static bool nfs_sync(const struct facts *f)
+{
+	return is_class(f, 'Y', 0);
+}
+
+static void say_nfs_sync(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s files while others look them up by number, as NFS servers do: fewer "
+		 "deletes, or an export from one node",
+		 f->who, verb(f->n_who, "deletes", "delete"));
+}
+
+static bool anything(const struct facts *f)
+{
+	(void)f;
+	return true;
+}
+
+static void say_anything(const struct facts *f, char *buf, size_t size)
+{
+	if (f->waiting)
+		snprintf(buf, size, "%s %s for it; which nodes use it for what did not show yet",
+			 f->waits, verb(f->waiting, "waits", "wait"));
+	else if (f->readers)
+		snprintf(buf, size,
+			 "%s %s it and %s time to a node that writes it, which did not show: see "
+			 "who does",
+			 f->read, verb(f->readers, "reads", "read"),
+			 verb(f->readers, "loses", "lose"));
+	else
+		snprintf(buf, size,
+			 "%s lost time on it; which nodes use it for what did not show yet",
+			 f->lost);
+}
+
+static const struct {
+	bool (*fits)(const struct facts *f);
+	void (*say)(const struct facts *f, char *buf, size_t size);
+} rules[] = {
+    {waits_for_process, say_waits_for_process},
+    {waits_for_silent, say_waits_for_silent},
+    {waits_long, say_waits_long},
+    {waited_long, say_waited_long},
+    {rename_lock, say_rename_lock},
+    {resource_groups, say_resource_groups},
+    {orphan_scan, say_orphan_scan},
+    {nfs_sync, say_nfs_sync},
+    {several_create, say_several_create},
+    {several_write, say_several_write},
+    {one_writes, say_one_writes},
+    {one_alone, say_one_alone},
+    {system_inode, say_system_inode},
+    {anything, say_anything},
+};
+
+void advise(const struct model *m, const struct row *row, char *buf, size_t size)
+{
+	struct facts f = {.m = m, .row = row, .fs = m->spaces[row->space].fs};
+
+	*buf = '\0';
+	if (!row->hot)
+		return;
+	f.directory = row->kind == DT_DIR;
+	f.long_wait = row->sum.waiting && row->sum.oldest_s >= LONG_WAIT_S;
+	f.writers = list_nodes(m, row, WROTE, f.wrote, sizeof(f.wrote));
+	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
+	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));
+	f.losing = list_nodes(m, row, LOST, f.lost, sizeof(f.lost));
+	f.who = f.losing ? f.lost : f.waits;
+	f.n_who = f.losing ? f.losing : f.waiting;
+	f.silent = list_silent(m, row, is_silent, f.not_answering, sizeof(f.not_answering));
+	list_silent(m, row, is_back, f.back, sizeof(f.back));
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].fits(&f)) {
+			rules[i].say(&f, buf, size);
+			return;
+		}
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * advice.h - one line of advice about a hot row, which names the nodes.
+ */
+#ifndef O2TOP_ADVICE_H
+#define O2TOP_ADVICE_H
+
+#include "o2top/rank/rank.h"
+
+enum { ADVICE_MAX = 512 };
+
+/* Writes the advice; an empty string where there is nothing to advise (the row is not hot). */
+void advise(const struct model *m, const struct row *row, char *buf, size_t size);
+
+#endif

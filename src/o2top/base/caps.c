@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * caps.c - gives up capabilities, with a table of those that each purpose keeps.
+ */
+#include "caps.h"
+
+#include <cap-ng.h>
+
+static const struct {
+	unsigned caps[2];
+	unsigned n;
+	bool raised; /* not in effect until then */
+} kept[] = {
+    [CAPS_NONE] = {.n = 0},
+    [CAPS_FIND_PATHS] = {{CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE}, 2, false},
+    [CAPS_SEE_PROCESSES] = {{CAP_DAC_READ_SEARCH}, 1, true},
+    [CAPS_WRITE_ANYWHERE] = {{CAP_DAC_OVERRIDE}, 1, false},
+};
+
+static void drop(enum caps_for what, bool for_good)
+{
+	bool there[2] = {false, false};
+
+	if (capng_get_caps_process())
+		return;
+	/* to ask for what is not there would be refused, and nothing be dropped */
+	for (unsigned i = 0; i < kept[what].n; i++)
+		there[i] = capng_have_capability(CAPNG_PERMITTED, kept[what].caps[i]);
+	capng_clear(CAPNG_SELECT_BOTH);
+	for (unsigned i = 0; i < kept[what].n; i++)
+		if (there[i])
+			capng_update(CAPNG_ADD,
+				     CAPNG_PERMITTED | CAPNG_BOUNDING_SET |
+					 (kept[what].raised ? 0 : CAPNG_EFFECTIVE),
+				     kept[what].caps[i]);
+	/* each for itself: the one needs a capability that a container may not have */
+	if (for_good)
+		capng_apply(CAPNG_SELECT_BOUNDS);
+	capng_apply(CAPNG_SELECT_CAPS);
+}
+
+void caps_drop(enum caps_for what)
+{
+	drop(what, false);
+}
+
+void caps_drop_for_good(enum caps_for what)
+{
+	drop(what, true);
+}
+
+void caps_raise(bool on)
+{
+	if (capng_get_caps_process() ||
+	    !capng_have_capability(CAPNG_PERMITTED, CAP_DAC_READ_SEARCH))
+		return;
+	capng_update(on ? CAPNG_ADD : CAPNG_DROP, CAPNG_EFFECTIVE, CAP_DAC_READ_SEARCH);
+	capng_apply(CAPNG_SELECT_CAPS);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * caps.h - giving up the capabilities that a process of o2top does not need.
+ *
+ * A process calls this after the processes that need capabilities were started and the output files
+ * were opened. Root reads debugfs as the owner of its files. Such a read takes no capability, so
+ * that no descriptor stays open between samples. The calls are harmless in a process without
+ * capabilities.
+ *
+ *	the path finder and the processes it starts   CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE
+ *	the agent on a node                           none
+ *	the viewer                                    none; its children, such as ssh, are as root's
+ *	the viewer of this machine's processes        none, except while it opens published files
+ *	with --textfile                               CAP_DAC_OVERRIDE: the folder is the exporter's
+ */
+#ifndef O2TOP_CAPS_H
+#define O2TOP_CAPS_H
+
+#include <stdbool.h>
+
+enum caps_for {
+	CAPS_NONE,
+	CAPS_FIND_PATHS,     /* open_by_handle_at(2), and what other users' tasks do */
+	CAPS_SEE_PROCESSES,  /* what other users' processes publish; to be raised */
+	CAPS_WRITE_ANYWHERE, /* files in folders of others */
+};
+
+/* Keeps these of those that there are; a program that is started has root's again. */
+void caps_drop(enum caps_for what);
+/* Nor has what is started. */
+void caps_drop_for_good(enum caps_for what);
+/* With CAPS_SEE_PROCESSES: they are in effect, or not any more. */
+void caps_raise(bool on);
+
+#endif

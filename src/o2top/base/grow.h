@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * grow.h - room for a list that grows: doubling the list bounds the bytes moved by the bytes added.
+ */
+#ifndef O2TOP_GROW_H
+#define O2TOP_GROW_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Whether there is room for one more behind the n items, of that size each, that the pointer at `list`
+ * points to; more is allocated where there is none.
+ */
+static inline bool grow(void *list, size_t n, size_t *room, size_t size)
+{
+	size_t wanted = *room ? 2 * *room : 64;
+	void *items;
+
+	if (n < *room)
+		return true;
+	/* a pointer to whatever type it is */
+	memcpy(&items, list, sizeof(items));
+	items = reallocarray(items, wanted, size);
+	if (!items)
+		return false;
+	memcpy(list, &items, sizeof(items));
+	*room = wanted;
+	return true;
+}
+
+#endif

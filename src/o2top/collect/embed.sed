@@ -1,7 +1,0 @@
-# A shell script as a string of C, without its comments.
-1i static const char node_sh[] =
-/^#/d
-/^$/d
-s/[\\"]/\\&/g
-s/.*/"&\\n"/
-$a ;

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * paths_find.c - the steps of a search; the first asks no file system, the others ask little.
+ */
+#include "paths_impl.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DIRECTORY_MOST = 200000, CLIMB_MOST = 16 };
+
+/* ---- the request --------------------------------------------------------------------------- */
+
+bool finding_parse(struct finding *f, const char *request)
+{
+	char items[PATHS_REQUEST_MAX], *rest, *one;
+
+	f->n = 0;
+	if (sscanf(request, "%255s %4095s %4095[^\n]", f->space, items, f->mount) != 3 ||
+	    *f->mount != '/')
+		return false;
+	/* a lock table has a colon in its name, a UUID has none */
+	f->gfs2 = strchr(f->space, ':') != NULL;
+	for (one = strtok_r(items, ",", &rest); one && f->n < ITEMS_MAX;
+	     one = strtok_r(NULL, ",", &rest)) {
+		unsigned long long v[3] = {0};
+		unsigned flags = 0;
+
+		if (sscanf(one, "%llu:%llu:%llu:%u", &v[0], &v[1], &v[2], &flags) >= 1 && v[0])
+			f->items[f->n++] = (struct item){
+			    .inode = v[0], .generation = v[1], .parent = v[2], .flags = flags};
+	}
+	return f->n > 0;
+}
+
+struct item *finding_item(struct finding *f, uint64_t inode)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->items[i].inode == inode)
+			return &f->items[i];
+	return NULL;
+}
+
+/* FNV-1a */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+/* A path may hold anything: what would end the line is written as find -printf does not, but safe. */
+void finding_tell(struct finding *f, struct item *item, const char *path)
+{
+	char line[2 * PATH_MAX + 512];
+	uint64_t hash = hash_of(path);
+	size_t n;
+
+	for (unsigned i = 0; i < item->found; i++)
+		if (item->told[i] == hash)
+			return;
+	if (item->found == NAMES_MOST)
+		return;
+	item->told[item->found++] = hash;
+	n = (size_t)snprintf(line, sizeof(line), "%s %llu %llu ", f->space,
+			     (unsigned long long)item->inode, (unsigned long long)item->generation);
+	for (; *path && n < sizeof(line) - 8; path++) {
+		if (*path == '\n' || *path == '\\')
+			n += (size_t)snprintf(line + n, 5, "\\%03o", (unsigned char)*path);
+		else
+			line[n++] = *path;
+	}
+	line[n++] = '\n';
+	/* whole lines up to 4 KiB stay whole in a pipe */
+	if (write(f->out, line, n) != (ssize_t)n)
+		_exit(1);
+}
+
+/* Whether this item's inode is looked for, and its names are not known enough. */
+static bool lacks(struct finding *f, const struct item *item)
+{
+	const struct item *first = finding_item(f, item->inode);
+
+	return (item->flags & PATHS_ASKED) && (!first->found || (item->flags & PATHS_LINKS));
+}
+
+static bool below(const char *path, const char *mount)
+{
+	size_t n = strlen(mount);
+
+	return strncmp(path, mount, n) == 0 && (path[n] == '/' || !path[n] || n == 1);
+}
+
+/* ---- open files ---------------------------------------------------------------------------- */
+
+/* "ino:	32272" of a descriptor; 0 where the kernel does not say. */
+static uint64_t inode_of(const char *path)
+{
+	char text[2048], *at;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, "\nino:");
+	return at ? strtoull(at + 5, NULL, 10) : 0;
+}
+
+static void look_at(struct finding *f, const char *process, const char *number)
+{
+	char path[PATH_MAX + 600], target[PATH_MAX];
+	struct item *item;
+	uint64_t inode;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%s/fdinfo/%s", f->proc, process, number);
+	inode = inode_of(path);
+	item = inode ? finding_item(f, inode) : NULL;
+	if (!item || !lacks(f, item))
+		return;
+	snprintf(path, sizeof(path), "%s/%s/fd/%s", f->proc, process, number);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	/* one of another file system has the same number; one that was deleted has no path */
+	if (below(target, f->mount) && !strstr(target, " (deleted)"))
+		finding_tell(f, item, target);
+}
+
+static void each_name(const char *path, struct finding *f, const char *process,
+		      void (*each)(struct finding *f, const char *process, const char *name))
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (isdigit((unsigned char)*e->d_name))
+			each(f, process, e->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static void look_at_process(struct finding *f, const char *none, const char *process)
+{
+	char path[PATH_MAX];
+
+	(void)none;
+	snprintf(path, sizeof(path), "%s/%s/fdinfo", f->proc, process);
+	each_name(path, f, process, look_at);
+}
+
+/* ---- handles ------------------------------------------------------------------------------- */
+
+struct handle {
+	struct file_handle head;
+	unsigned char bytes[16];
+};
+
+static void put32(unsigned char *to, uint32_t v, bool big)
+{
+	for (int i = 0; i < 4; i++)
+		to[i] = (unsigned char)(v >> (big ? 24 - 8 * i : 8 * i));
+}
+
+/* As fs/ocfs2/export.c and fs/gfs2/export.c have them. */
+static int open_handle(const struct finding *f, uint64_t inode, uint64_t generation, int flags)
+{
+	struct handle h = {0};
+
+	if (!generation || f->mount_fd < 0)
+		return -1;
+	if (f->gfs2) {
+		h.head.handle_type = 4;
+		h.head.handle_bytes = 16;
+		put32(h.bytes, (uint32_t)(generation >> 32), true);
+		put32(h.bytes + 4, (uint32_t)generation, true);
+		put32(h.bytes + 8, (uint32_t)(inode >> 32), true);
+		put32(h.bytes + 12, (uint32_t)inode, true);
+	} else {
+		h.head.handle_type = 1;
+		h.head.handle_bytes = 12;
+		put32(h.bytes, (uint32_t)(inode >> 32), false);
+		put32(h.bytes + 4, (uint32_t)inode, false);
+		put32(h.bytes + 8, (uint32_t)generation, false);
+	}
+	return open_by_handle_at(f->mount_fd, &h.head, flags | O_CLOEXEC);
+}
+
+/* The path of a descriptor; false for one that hangs in no directory that is known ("/"). */
+static bool path_of(const struct finding *f, int fd, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, PATH_MAX - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return n > 0 && below(path, f->mount) && strcmp(path, f->mount) != 0 &&
+	       !strstr(path, " (deleted)");
+}
+
+static void by_handle(struct finding *f, struct item *item)
+{
+	/* O_PATH: neither the file's open() nor a permission is asked for */
+	int fd = open_handle(f, item->inode, item->generation, O_PATH);
+	char path[PATH_MAX];
+
+	if (fd < 0)
+		return;
+	if (path_of(f, fd, path))
+		finding_tell(f, item, path);
+	close(fd);
+}
+
+/* ---- parents ------------------------------------------------------------------------------- */
+
+/* Reads a directory, whose names carry inode numbers: no file is asked. True to go on. */
+static bool each_entry(int fd, bool (*each)(void *arg, const struct dirent *e), void *arg)
+{
+	struct dirent *e;
+	DIR *dir = fdopendir(fd);
+	bool more = true;
+
+	if (!dir) {
+		close(fd);
+		return true;
+	}
+	for (int i = 0; i < DIRECTORY_MOST && more && (e = readdir(dir)); i++)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			more = each(arg, e);
+	closedir(dir);
+	return more;
+}
+
+struct looking {
+	uint64_t inode;
+	char name[NAME_MAX + 1];
+};
+
+static bool is_it(void *arg, const struct dirent *e)
+{
+	struct looking *l = arg;
+
+	if (e->d_ino != l->inode)
+		return true;
+	snprintf(l->name, sizeof(l->name), "%s", e->d_name);
+	return false;
+}
+
+/* The path of a directory: by its handle, or by its name in the directory above it. */
+static int open_directory(struct finding *f, uint64_t inode, char path[PATH_MAX], int climb)
+{
+	const struct item *item = finding_item(f, inode);
+	struct looking l = {.inode = inode};
+	int fd, above;
+
+	fd = item ? open_handle(f, inode, item->generation, O_RDONLY | O_DIRECTORY) : -1;
+	if (fd >= 0) {
+		if (!path_of(f, fd, path))
+			snprintf(path, PATH_MAX, "%s", f->mount);
+		return fd;
+	}
+	if (!item || !item->parent || !climb)
+		return -1;
+	above = open_directory(f, item->parent, path, climb - 1);
+	if (above < 0)
+		return -1;
+	if (!each_entry(dup(above), is_it, &l) && strlen(path) + strlen(l.name) + 2 < PATH_MAX) {
+		fd = openat(above, l.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		strcat(strcat(path, "/"), l.name);
+	}
+	close(above);
+	return fd;
+}
+
+struct naming {
+	struct finding *f;
+	struct item *item;
+	const char *path;
+};
+
+static bool name_it(void *arg, const struct dirent *e)
+{
+	struct naming *n = arg;
+	char full[PATH_MAX + NAME_MAX + 2];
+
+	if (e->d_ino != n->item->inode)
+		return true;
+	snprintf(full, sizeof(full), "%s/%s", n->path, e->d_name);
+	finding_tell(n->f, n->item, full);
+	/* where it has several names all are told */
+	return n->item->flags & PATHS_LINKS;
+}
+
+/* One look into the parent. */
+static void by_parent(struct finding *f, const struct item *item)
+{
+	char path[PATH_MAX];
+	struct naming n = {f, finding_item(f, item->inode), path};
+	int fd = item->parent ? open_directory(f, item->parent, path, CLIMB_MOST) : -1;
+
+	if (fd >= 0)
+		each_entry(fd, name_it, &n);
+}
+
+void paths_ladder(struct finding *f)
+{
+	size_t left = 0;
+
+	each_name(f->proc, f, NULL, look_at_process);
+	for (size_t i = 0; i < f->n; i++)
+		left += lacks(f, &f->items[i]);
+	if (!left)
+		return;
+	f->mount_fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < f->n; i++)
+		if (lacks(f, &f->items[i]))
+			by_handle(f, finding_item(f, f->items[i].inode));
+	for (size_t i = 0; i < f->n; i++)
+		if (lacks(f, &f->items[i]))
+			by_parent(f, &f->items[i]);
+	if (f->mount_fd >= 0)
+		close(f->mount_fd);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * paths_helper.c - the processes that look for paths.
+ *
+ * The helper starts a process for each request. The process has PATHS_FIND_MS. The process that
+ * searches a whole file system may run as long as it needs, and its finds come with later answers.
+ * A process that sleeps in the kernel is left behind, and dies when it wakes. All processes end
+ * with the helper.
+ */
+#include "paths_impl.h"
+
+#include "o2top/base/caps.h"
+#include "o2top/base/clock.h"
+#include "this_machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The search of a whole file system that is going on, or the last one. */
+struct walk {
+	pid_t pid; /* 0 none */
+	int from;
+};
+
+static void tell_tasks(struct finding *f)
+{
+	struct here here = here_roots();
+	struct buffer b = {0};
+
+	here_tasks(&here, &b);
+	for (size_t at = 0; at < b.len;) {
+		ssize_t n = write(f->out, b.data + at, b.len - at);
+
+		if (n < 0)
+			break;
+		at += (size_t)n;
+	}
+}
+
+/* A child that does `work` of a request; its end of the pipe is `out`. */
+static pid_t start(const char *request, int out, void (*work)(struct finding *f))
+{
+	pid_t parent = getpid(), pid = fork();
+	const char *proc = getenv("O2TOP_PROC");
+	static struct finding f;
+
+	if (pid)
+		return pid;
+	/* it ends with the helper, also one that was killed before this was said */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	f = (struct finding){.out = out, .mount_fd = -1, .proc = proc ? proc : "/proc"};
+	if (work == tell_tasks || finding_parse(&f, request))
+		work(&f);
+	_exit(0);
+}
+
+static void run_one(const char *request, int out)
+{
+	double until = now_s() + 1e-3 * PATHS_FIND_MS;
+	bool tasks = strcmp(request, PATHS_TASKS "\n") == 0;
+	pid_t pid = start(request, out, tasks ? tell_tasks : paths_ladder);
+
+	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0) {
+		struct timespec pause = {.tv_nsec = 2000000};
+
+		if (now_s() > until) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, WNOHANG);
+			break;
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Whether a request asks for a search of everything. */
+static bool wants_walk(const char *request)
+{
+	static struct finding f;
+
+	if (!finding_parse(&f, request))
+		return false;
+	for (size_t i = 0; i < f.n; i++)
+		if (f.items[i].flags & PATHS_FULL)
+			return true;
+	return false;
+}
+
+/* One at a time: it is asked for again as long as something is not found. */
+static void begin_walk(struct walk *w, const char *request)
+{
+	int fds[2];
+
+	if (w->pid || pipe2(fds, O_CLOEXEC) < 0)
+		return;
+	w->pid = start(request, fds[1], paths_walk);
+	close(fds[1]);
+	w->from = fds[0];
+	fcntl(w->from, F_SETFL, O_NONBLOCK);
+	if (w->pid < 0) {
+		close(w->from);
+		w->pid = 0;
+	}
+}
+
+/* Whether whole lines end with the word that it is over. */
+static bool says_end(const char *lines, size_t len)
+{
+	const char *before = len > 1 ? memrchr(lines, '\n', len - 1) : NULL;
+	const char *last = before ? before + 1 : lines;
+
+	return len - (size_t)(last - lines) > 7 && memcmp(last, "walked ", 7) == 0;
+}
+
+/* What it has found since the last time; whole lines. Its last one ends it, be it still on its way out. */
+static void pass_on(struct walk *w, int out)
+{
+	static char text[64 * 1024];
+	static size_t len;
+	bool ended = false;
+
+	while (w->pid > 0 && !ended) {
+		ssize_t n = read(w->from, text + len, sizeof(text) - len);
+		char *end;
+
+		if (n < 0)
+			return;
+		len += (size_t)n;
+		end = memrchr(text, '\n', len);
+		ended = n == 0 || (!end && len == sizeof(text));
+		if (!end)
+			continue;
+		n = end + 1 - text;
+		if (write(out, text, (size_t)n) != n)
+			_exit(1);
+		ended |= says_end(text, (size_t)n);
+		len -= (size_t)n;
+		memmove(text, end + 1, len);
+	}
+	if (!ended)
+		return;
+	close(w->from);
+	w->pid = 0;
+	len = 0;
+}
+
+static void serve(int in, int out)
+{
+	char request[PATHS_REQUEST_MAX];
+	FILE *from = fdopen(in, "re");
+	struct walk walk = {0};
+
+	caps_drop_for_good(CAPS_FIND_PATHS);
+	while (from && fgets(request, sizeof(request), from)) {
+		run_one(request, out);
+		pass_on(&walk, out);
+		if (wants_walk(request))
+			begin_walk(&walk, request);
+		pass_on(&walk, out);
+		/* those that were left behind and have woken */
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		if (write(out, ".\n", 2) != 2)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+/* ---- its other end ------------------------------------------------------------------------- */
+
+const struct paths_finder paths_none = {.pid = -1, .to = -1, .from = -1, .gone = true};
+
+/* As exec() would have it: handlers are whose child this is; what is ignored stays so. */
+static void reset_signals(void)
+{
+	struct sigaction now;
+
+	for (int number = 1; number < NSIG; number++)
+		if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			signal(number, SIG_DFL);
+}
+
+void paths_start(struct paths_finder *f)
+{
+	int to[2], from[2];
+	pid_t parent = getpid();
+
+	*f = paths_none;
+	if (pipe2(to, O_CLOEXEC) < 0)
+		return;
+	if (pipe2(from, O_CLOEXEC) < 0) {
+		close(to[0]);
+		close(to[1]);
+		return;
+	}
+	f->pid = fork();
+	if (f->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+		reset_signals();
+		close(to[1]);
+		close(from[0]);
+		/* it must not keep a connection or a pipe open, nor write to one */
+		for (int fd = 0; fd <= 2; fd++) {
+			int null = open("/dev/null", O_RDWR);
+
+			dup2(null, fd);
+			if (null != fd)
+				close(null);
+		}
+		serve(to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	f->to = to[1];
+	f->from = from[0];
+	fcntl(f->to, F_SETFL, O_NONBLOCK);
+	f->gone = f->pid < 0;
+}
+
+void paths_stop(struct paths_finder *f)
+{
+	if (f->to >= 0)
+		close(f->to);
+	if (f->from >= 0)
+		close(f->from);
+	if (f->pid > 0) {
+		kill(f->pid, SIGKILL);
+		waitpid(f->pid, NULL, 0);
+	}
+	free(f->in.data);
+	*f = paths_none;
+}
+
+bool paths_send(struct paths_finder *f, const char *request)
+{
+	char line[PATHS_REQUEST_MAX];
+	int n = snprintf(line, sizeof(line), "%s\n", request);
+
+	if (f->gone || n < 0 || n >= (int)sizeof(line) || write(f->to, line, (size_t)n) != n)
+		return false;
+	f->due++;
+	return true;
+}
+
+/* Moves the first whole answer to out; false where there is none. */
+static bool take_answer(struct buffer *in, struct buffer *out)
+{
+	for (size_t at = 0; at + 1 < in->len; at++) {
+		if (in->data[at] != '.' || in->data[at + 1] != '\n' ||
+		    (at && in->data[at - 1] != '\n'))
+			continue;
+		/* without memory for it, it was not found */
+		(void)!buffer_add(out, in->data, at);
+		in->len -= at + 2;
+		memmove(in->data, in->data + at + 2, in->len);
+		return true;
+	}
+	return false;
+}
+
+int paths_receive(struct paths_finder *f, int ms, struct buffer *out)
+{
+	double until = now_s() + 1e-3 * ms;
+
+	while (f->due && !f->gone) {
+		struct pollfd p = {.fd = f->from, .events = POLLIN};
+		double left = 1e3 * (until - now_s());
+		char part[4096];
+		ssize_t n;
+
+		if (take_answer(&f->in, out)) {
+			f->due--;
+			return 1;
+		}
+		if (poll(&p, 1, left > 0 ? (int)left : 0) <= 0)
+			return 0;
+		n = read(f->from, part, sizeof(part));
+		f->gone = n <= 0 || buffer_add(&f->in, part, (size_t)n);
+	}
+	return f->gone ? -EPIPE : 0;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * processes.c - makes nodes of this machine's libglock processes and prints their parts as text.
+ */
+#include "processes.h"
+
+#include "o2top/base/clock.h"
+#include "o2top/base/grow.h"
+
+#include "glock/base/flags.h"
+#include "glock/base/mode.h"
+#include "peek/find_spaces.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A node: a process, and its part in each of its spaces. */
+struct process {
+	char name[64];
+	pid_t pid;
+	uint64_t started;
+	struct space_sample *spaces;
+	struct glock__found_node **parts; /* of the same number */
+	size_t n_spaces;
+	enum glock__condition condition; /* the worst of its parts' */
+	const char *why;
+};
+
+struct processes {
+	struct glock__find_spaces survey;
+	struct process *list;
+	size_t n, room;
+	size_t host_nodes; /* how many nodes are not ours */
+};
+
+static const enum node_state states[GLOCK__CONDITION_MAX] = {
+    [GLOCK__NODE_OK] = NODE_OK,        [GLOCK__NODE_DEAD] = NODE_DEAD,
+    [GLOCK__NODE_INHERITED] = NODE_OK, [GLOCK__NODE_STOPPED] = NODE_STOPPED,
+    [GLOCK__NODE_HANGS] = NODE_HANGS,  [GLOCK__NODE_WITHDRAWN] = NODE_WITHDRAWN,
+};
+
+/* ---- which there are ----------------------------------------------------------------------- */
+
+static void forget(struct processes *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		for (size_t j = 0; j < p->list[i].n_spaces; j++)
+			free(p->list[i].spaces[j].name);
+		free(p->list[i].spaces);
+		free(p->list[i].parts);
+	}
+	p->n = 0;
+	glock__found_free(&p->survey);
+}
+
+void processes_free(struct processes *p)
+{
+	if (!p)
+		return;
+	forget(p);
+	free(p->list);
+	free(p);
+}
+
+static struct process *process_of(struct processes *p, const struct glock__found_node *node)
+{
+	struct process *one;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->list[i].pid == node->pid && p->list[i].started == node->started)
+			return &p->list[i];
+	if (!grow(&p->list, p->n, &p->room, sizeof(*p->list)))
+		return NULL;
+	one = &p->list[p->n++];
+	*one = (struct process){.pid = node->pid, .started = node->started, .why = ""};
+	snprintf(one->name, sizeof(one->name), "%s-%ld", node->command, (long)node->pid);
+	return one;
+}
+
+/* Spaces of several users may have one name. */
+static char *space_name(const struct glock__find_spaces *s, const struct glock__found_space *space)
+{
+	char *name = NULL;
+	size_t same = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		same += !strcmp(s->spaces[i].name, space->name);
+	if (same < 2)
+		return strdup(space->name);
+	return asprintf(&name, "%s@%u", space->name, (unsigned)space->uid) < 0 ? NULL : name;
+}
+
+static int add_part(struct processes *p, const struct glock__found_space *space,
+		    struct glock__found_node *node)
+{
+	struct process *one = process_of(p, node);
+	struct glock__found_node **parts;
+	struct space_sample *spaces;
+	char *name = space_name(&p->survey, space);
+
+	parts = one ? reallocarray(one->parts, one->n_spaces + 1, sizeof(*parts)) : NULL;
+	if (parts)
+		one->parts = parts;
+	spaces = one ? reallocarray(one->spaces, one->n_spaces + 1, sizeof(*spaces)) : NULL;
+	if (spaces)
+		one->spaces = spaces;
+	if (!parts || !spaces || !name) {
+		free(name);
+		return -ENOMEM;
+	}
+	parts[one->n_spaces] = node;
+	spaces[one->n_spaces++] = (struct space_sample){.fs = FS_GLOCK, .name = name};
+	if (node->condition != GLOCK__NODE_OK) {
+		one->condition = node->condition;
+		one->why = node->why;
+	}
+	return 0;
+}
+
+static int append(struct processes *p, struct node_sample **nodes, size_t *n)
+{
+	struct node_sample *more = reallocarray(*nodes, *n + p->n + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	*nodes = more;
+	p->host_nodes = *n;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct process *one = &p->list[i];
+		bool dead = one->condition == GLOCK__NODE_DEAD;
+
+		more[(*n)++] = (struct node_sample){
+		    .name = one->name,
+		    .present = !dead,
+		    .transient = true,
+		    .has_clock = true,
+		    .real_us = now_us(CLOCK_REALTIME),
+		    .mono_us = now_us(CLOCK_MONOTONIC),
+		    .n_spaces = dead ? 0 : one->n_spaces,
+		    .spaces = one->spaces,
+		    .state = states[one->condition],
+		    .why = one->condition == GLOCK__NODE_INHERITED
+			       ? "its process is gone, a child of it keeps the locks"
+			   : *one->why ? one->why
+				       : NULL,
+		};
+	}
+	return 0;
+}
+
+int processes_take(struct processes **at, struct node_sample **nodes, size_t *n)
+{
+	struct processes *p = *at ? *at : calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	*at = p;
+	forget(p);
+	err = glock__find_spaces(&p->survey, NULL);
+	for (size_t i = 0; i < p->survey.n && !err; i++)
+		for (size_t j = 0; j < p->survey.spaces[i].n_nodes && !err; j++)
+			err = add_part(p, &p->survey.spaces[i], &p->survey.spaces[i].nodes[j]);
+	return err ? err : append(p, nodes, n);
+}
+
+/* ---- what each publishes, as text ---------------------------------------------------------- */
+
+static void print_holder(FILE *f, const struct glock__segment_holder *h)
+{
+	bool waits = h->flags & GLOCK__H_WAIT;
+
+	fprintf(f, "H s:%s f:%c at:%" PRId64 " p:%" PRId32 " [%s] %s\n", glock__mode_name(h->mode),
+		waits ? 'W' : 'H', waits ? h->asked : h->granted, h->pid, h->comm, h->where);
+}
+
+static bool print_glock(void *arg, const struct glock__peek_glock *gl)
+{
+	static const struct glock__segment_extra none;
+	const struct glock__segment_extra *e = gl->extra ? gl->extra : &none;
+	const char *line = e->object, *end = line + e->object_len;
+	const int64_t *v = gl->r.stats.v;
+	FILE *f = arg;
+
+	fprintf(f,
+		"G %u:%" PRIx64 " s:%s t:%s d:%" PRIu64 " q:%" PRIu64 " b:%" PRIu32 " w:%" PRIu64
+		"/%" PRId64 "/%" PRId64 "\n",
+		gl->r.type, gl->r.number, glock__mode_name(gl->r.state),
+		glock__mode_name(gl->r.target), (uint64_t)v[GLOCK__DCOUNT],
+		(uint64_t)v[GLOCK__QCOUNT], gl->more ? gl->more->counts.basts : 0, e->waits,
+		e->waited, e->longest);
+	for (size_t i = 0; i < gl->n_holders; i++)
+		print_holder(f, &gl->holders[i]);
+	for (const char *nl; line < end && (nl = memchr(line, '\n', (size_t)(end - line)));
+	     line = nl + 1)
+		fprintf(f, "O at:%" PRId64 " %.*s\n", e->object_at, (int)(nl - line), line);
+	return !ferror(f);
+}
+
+/* Into memory, to be read from there. */
+static int print_node(const struct process *one, struct glock__found_node *part, int *fd)
+{
+	FILE *f;
+	int err;
+
+	*fd = memfd_create("o2top", MFD_CLOEXEC);
+	f = *fd < 0 ? NULL : fdopen(dup(*fd), "w");
+	if (!f) {
+		err = -errno;
+		if (*fd >= 0)
+			close(*fd);
+		return err;
+	}
+	fprintf(f, "N 1 %ld [%s]\n", (long)one->pid, part->command);
+	err = glock__peek_read(part->peek, print_glock, f, NULL);
+	if (fclose(f) && !err)
+		err = -EIO;
+	if (!err && lseek(*fd, 0, SEEK_SET) < 0)
+		err = -errno;
+	if (err)
+		close(*fd);
+	return err;
+}
+
+int processes_open(const struct processes *p, const struct node_sample *node,
+		   const struct space_sample *space, enum file_kind kind, struct input *in)
+{
+	for (size_t i = 0; p && i < p->n; i++) {
+		const struct process *one = &p->list[i];
+		size_t j = (size_t)(space - one->spaces);
+		int err, fd;
+
+		if (node->name != one->name || !space || j >= one->n_spaces)
+			continue;
+		if (kind != FILE_NODE)
+			return -ENOENT;
+		if (!one->parts[j]->peek)
+			return one->parts[j]->error;
+		err = print_node(one, one->parts[j], &fd);
+		if (err)
+			return err;
+		input_open_fd(in, fd, one->name);
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * processes.h - the processes of this machine that are in lock spaces of libglock; each is a node.
+ *
+ * o2top reads their published parts without their help and hands out text; see sources/glock.c.
+ */
+#ifndef O2TOP_PROCESSES_H
+#define O2TOP_PROCESSES_H
+
+#include "o2top/collect/collect.h"
+
+struct processes;
+
+/*
+ * The processes that there are now: they are appended to the n nodes in *nodes. *p is NULL at first
+ * and kept from sample to sample; nodes point into it until the next call. 0 or negative errno.
+ */
+int processes_take(struct processes **p, struct node_sample **nodes, size_t *n);
+/* -ENOENT: not one of these nodes, or it has no such file. */
+int processes_open(const struct processes *p, const struct node_sample *node,
+		   const struct space_sample *space, enum file_kind kind, struct input *in);
+void processes_free(struct processes *p);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * delta_parts.h - units and words: the common base of writing and reading a delta.
+ */
+#ifndef O2TOP_DELTA_PARTS_H
+#define O2TOP_DELTA_PARTS_H
+
+#include "delta.h"
+
+#include <stdbool.h>
+
+struct unit {
+	char *text;
+	uint32_t len;
+	uint32_t hash; /* of its name */
+};
+
+enum run { RUN_SAME, RUN_GONE, RUN_EDIT, RUN_NEW, RUN_END, RUNS };
+
+/* A unit longer than this is two. */
+enum { UNIT_LONGEST = 1 << 20 };
+
+/* How long the unit at the beginning of a text is: 0 at its end. */
+size_t unit_length(const char *text, size_t len);
+/* Of its name. */
+uint32_t unit_hash(const char *text, size_t len);
+int unit_set_text(struct unit *u, const char *text, size_t len);
+/* One more, empty; NULL: no memory. */
+struct unit *known_add(struct known *k);
+/* Units up to `until` go over as absent ones. 0 or -ENOMEM. */
+int known_pass(struct known *to, struct known *from, size_t *at, size_t until);
+
+struct words {
+	const char *at, *end;
+	bool done;
+};
+
+/* The next word and, behind it, one separator or the end. */
+bool words_next(struct words *w, const char **word, size_t *len, char *separator);
+/* Whether a word is a number as it would be printed again. */
+bool word_number(const char *word, size_t len, uint64_t *v);
+
+#endif

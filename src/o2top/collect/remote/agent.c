@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent.c - the agent on a node: serves requests with files, each as its changes.
+ *
+ * The agent has the same files, stamps and order as node.sh, and the same places in the
+ * environment. It holds no file open between requests and has no capability. The path finders,
+ * which the agent starts first, do the work that needs a capability.
+ */
+#include "agent.h"
+
+#include "o2top/base/caps.h"
+#include "o2top/base/clock.h"
+#include "o2top/collect/machine/this_machine.h"
+#include "o2top/collect/parcel.h"
+#include "o2top/collect/machine/paths_find.h"
+#include "processes_far.h"
+#include "o2top/collect/machine/tracing.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { READ_STEP = 256 * 1024, REQUEST_MAX = 4096 };
+
+struct agent {
+	struct here here;
+	bool own_clock; /* else it is told by files, for tests */
+	char nonce[WIRE_NONCE];
+	struct buffer out;
+	struct lines_pools pools;
+	/* of the request */
+	char what;
+	size_t first;
+	bool deep, trace;
+	char spaces[REQUEST_MAX]; /* a blank before and behind each */
+	struct paths_finder finder;
+	struct tracing tracing;
+	struct processes *processes;
+	char processes_from[96]; /* when they were begun with */
+	double no_paths_before;
+	bool failed; /* nobody hears us any more, or there is no memory */
+};
+
+/* ---- output -------------------------------------------------------------------------------- */
+
+static void flush(struct agent *a)
+{
+	size_t at = 0;
+
+	while (at < a->out.len && !a->failed) {
+		ssize_t n = write(STDOUT_FILENO, a->out.data + at, a->out.len - at);
+
+		if (n < 0 && errno != EINTR)
+			a->failed = true;
+		else if (n > 0)
+			at += (size_t)n;
+	}
+	a->out.len = 0;
+}
+
+static void add(struct agent *a, const void *data, size_t len)
+{
+	if (buffer_add(&a->out, data, len))
+		a->failed = true;
+	if (a->out.len > READ_STEP)
+		flush(a);
+}
+
+__attribute__((format(printf, 2, 3))) static void print(struct agent *a, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (buffer_vprintf(&a->out, format, args))
+		a->failed = true;
+	va_end(args);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* "REAL UP", as node.sh has it. */
+static char *stamp(const struct agent *a, char text[96])
+{
+	struct timespec real, mono;
+	char path[PATH_MAX], r[40], u[40];
+
+	if (a->own_clock) {
+		clock_gettime(CLOCK_REALTIME, &real);
+		clock_gettime(CLOCK_MONOTONIC, &mono);
+		snprintf(text, 96, "%lld.%09ld %lld.%09ld", (long long)real.tv_sec, real.tv_nsec,
+			 (long long)mono.tv_sec, mono.tv_nsec);
+		return text;
+	}
+	here_place(path, "%s/realtime", a->here.proc);
+	here_line(path, r, sizeof(r));
+	here_place(path, "%s/uptime", a->here.proc);
+	here_line(path, u, sizeof(u));
+	snprintf(text, 96, "%s %.*s", *r ? r : "0", (int)strcspn(u, " "), *u ? u : "0");
+	return text;
+}
+
+static struct lines_pool *pool_of(struct agent *a, const char *kind, const char *space)
+{
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%s %s", kind, space);
+	return lines_pool_of(&a->pools, name, SIZE_MAX);
+}
+
+static void tell(struct agent *a, const char *kind, const char *space, const char *before,
+		 const struct buffer *text)
+{
+	struct lines_pool *pool = pool_of(a, kind, space);
+	struct buffer delta = {0};
+	char after[96];
+
+	stamp(a, after);
+	if (!pool || lines_encode(pool, text->data ? text->data : "", text->len, &delta)) {
+		a->failed = true;
+	} else {
+		print(a, "%s L %s %s %s %zu 0 %s\n", a->nonce, kind, before, after, delta.len,
+		      space);
+		add(a, delta.data, delta.len);
+	}
+	free(delta.data);
+}
+
+__attribute__((format(printf, 5, 6))) static void
+give(struct agent *a, const char *kind, const char *space, size_t first, const char *format, ...)
+{
+	char path[PATH_MAX], before[96], after[96];
+	struct buffer b = {0};
+	va_list args;
+	int err, n;
+
+	va_start(args, format);
+	n = vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	if (n < 0 || n >= (int)sizeof(path))
+		return;
+	stamp(a, before);
+	err = here_read(path, first, &b);
+	if (!err)
+		tell(a, kind, space, before, &b);
+	else if (err != -ENOENT)
+		print(a, "%s F %s %s %s\n\n%s E 1 %s %s: %s\n", a->nonce, kind, before, space,
+		      a->nonce, stamp(a, after), path, strerror(-err));
+	free(b.data);
+}
+
+/* ---- what is made of several --------------------------------------------------------------- */
+
+static void mounts(struct agent *a)
+{
+	struct buffer all = {0}, b = {0};
+	char path[PATH_MAX], before[96];
+
+	stamp(a, before);
+	here_place(path, "%s/self/mountinfo", a->here.proc);
+	if (here_read(path, 0, &all) == 0)
+		for (char *line = all.data, *end = line + all.len, *next; line < end; line = next) {
+			char *nl = memchr(line, '\n', (size_t)(end - line));
+			size_t len;
+
+			next = nl ? nl + 1 : end;
+			len = (size_t)(next - line);
+			if (memmem(line, len, " - ocfs2 ", 9) || memmem(line, len, " - gfs2 ", 8))
+				a->failed |= buffer_add(&b, line, len) != 0;
+		}
+	tell(a, "mountinfo", "", before, &b);
+	free(all.data);
+	free(b.data);
+}
+
+static void ids(struct agent *a)
+{
+	struct buffer b = {0};
+	char before[96];
+
+	stamp(a, before);
+	here_ids(&a->here, &b);
+	tell(a, "ids", "", before, &b);
+	free(b.data);
+}
+
+/* 1 with an answer; else there is none, be it that one before is still due. */
+static int ask_finder(struct agent *a, const char *request, struct buffer *b)
+{
+	while (a->finder.due) {
+		struct buffer late = {0};
+		int got = paths_receive(&a->finder, 0, &late);
+
+		free(late.data);
+		if (got < 1)
+			return got;
+	}
+	return paths_send(&a->finder, request) ? paths_receive(&a->finder, 2 * PATHS_FIND_MS, b)
+					       : 0;
+}
+
+/* Who looks for paths sees more of other users' tasks than we may. */
+static void tasks(struct agent *a)
+{
+	struct buffer b = {0};
+	char before[96];
+
+	stamp(a, before);
+	if (ask_finder(a, PATHS_TASKS, &b) < 1)
+		here_tasks(&a->here, &b);
+	tell(a, "tasks", "", before, &b);
+	free(b.data);
+}
+
+static void condition(struct agent *a, const char *table)
+{
+	struct buffer b = {0};
+	char before[96];
+
+	stamp(a, before);
+	here_condition(&a->here, table, &b);
+	tell(a, "condition", table, before, &b);
+	free(b.data);
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static bool wanted(const struct agent *a, const char *name)
+{
+	char key[NAME_MAX + 3];
+
+	if (!*a->spaces)
+		return true;
+	snprintf(key, sizeof(key), " %s ", name);
+	return strstr(a->spaces, key) != NULL;
+}
+
+static void ocfs2(const struct here *h, const char *path, const char *name, void *arg)
+{
+	struct agent *a = arg;
+
+	(void)h;
+	if (!wanted(a, name))
+		return;
+	give(a, "fs_state", name, 0, "%s/%s/fs_state", path, name);
+	give(a, "locking_filter", name, 0, "%s/%s/locking_filter", path, name);
+	give(a, "o2dlm_state", name, 0, "%s/o2dlm/%s/dlm_state", a->here.debugfs, name);
+	give(a, "locking_state", name, a->first, "%s/%s/locking_state", path, name);
+}
+
+static void gfs2(const struct here *h, const char *path, const char *name, void *arg)
+{
+	struct agent *a = arg;
+
+	(void)h;
+	if (!wanted(a, name))
+		return;
+	condition(a, name);
+	give(a, "gfs2_id", name, 0, "%s/fs/gfs2/%s/id", a->here.sysfs, name);
+	give(a, "glstats", name, 0, "%s/%s/glstats", path, name);
+	give(a, "glocks", name, 0, "%s/%s/glocks", path, name);
+}
+
+static void dumps(const struct here *h, const char *path, const char *name, void *arg)
+{
+	struct agent *a = arg;
+	const char *colon = strchr(name, ':');
+
+	(void)path;
+	(void)h;
+	if (!wanted(a, name))
+		return;
+	give(a, "dlm_all", name, 0, "%s/dlm/%s_all", a->here.debugfs, colon ? colon + 1 : name);
+	give(a, "o2dlm", name, 0, "%s/o2dlm/%s/locking_state", a->here.debugfs, name);
+}
+
+static void process(void *arg, const char *key, const struct buffer *text)
+{
+	struct agent *a = arg;
+
+	tell(a, "node", key, a->processes_from, text);
+}
+
+/* In lock spaces of libglock; not of another root, nor where one mount point is wanted. */
+static void processes(struct agent *a)
+{
+	if (!a->own_clock || *a->spaces)
+		return;
+	stamp(a, a->processes_from);
+	if (processes_tell(&a->processes, process, a))
+		a->failed = true;
+}
+
+static const char *state(const struct agent *a)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	here_place(path, "%s/.", a->here.debugfs);
+	if (stat(a->here.debugfs, &st) < 0)
+		return errno == EACCES ? "permission" : "nodebugfs";
+	return access(path, R_OK | X_OK) < 0 ? "permission" : "ok";
+}
+
+/* "P SPACE INODES MOUNT": what follows the P is the finder's. */
+static void answer_paths(struct agent *a, char *request)
+{
+	struct buffer b = {0};
+	char now[96], before[96];
+
+	request[strcspn(request, "\n")] = '\0';
+	stamp(a, before);
+	print(a, "%s S P %s ok\n", a->nonce, before);
+	/* a file system that hung is left alone for a while: samples must not wait for it again */
+	if (now_s() >= a->no_paths_before) {
+		double began = now_s();
+
+		if (ask_finder(a, request, &b) < 1 || now_s() - began >= 1e-3 * PATHS_FIND_MS)
+			a->no_paths_before = now_s() + 60;
+	}
+	/* answers have nothing in common with those before */
+	print(a, "%s F paths %s \n", a->nonce, before);
+	add(a, b.data, b.len);
+	stamp(a, now);
+	print(a, "\n%s E 0 %s \n%s Z %s\n", a->nonce, now, a->nonce, now);
+	flush(a);
+	free(b.data);
+}
+
+/* Before all else: what is traced is of the whole time since the sample before. */
+static void begin_trace(struct agent *a)
+{
+	char now[96];
+	int err = a->trace ? tracing_start(&a->tracing) : 0;
+
+	if (err)
+		print(a, "%s F trace %s \n\n%s E 1 %s %s/%s: %s\n", a->nonce, stamp(a, now),
+		      a->nonce, now, a->tracing.root, "instances", strerror(-err));
+}
+
+static void answer(struct agent *a)
+{
+	char path[PATH_MAX], now[96];
+
+	print(a, "%s S %c %s %s\n", a->nonce, a->what, stamp(a, now), state(a));
+	if (a->what == 'S') {
+		begin_trace(a);
+		mounts(a);
+		ids(a);
+		give(a, "lockdown", "", 0, "%s/kernel/security/lockdown", a->here.sysfs);
+		here_place(path, "%s/gfs2", a->here.debugfs);
+		here_each(&a->here, gfs2, a, path);
+		/* after what it tells of, so that no request that is counted there lacks its event */
+		if (*a->tracing.instance)
+			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
+		here_place(path, "%s/ocfs2", a->here.debugfs);
+		here_each(&a->here, ocfs2, a, path);
+		processes(a);
+	}
+	if (a->what == 'D' || a->deep) {
+		here_place(path, "%s/ocfs2", a->here.debugfs);
+		here_each(&a->here, dumps, a, path);
+		here_place(path, "%s/gfs2", a->here.debugfs);
+		here_each(&a->here, dumps, a, path);
+		tasks(a);
+	}
+	print(a, "%s Z %s\n", a->nonce, stamp(a, now));
+	flush(a);
+}
+
+/* "S FIRST WHAT [SPACE]..." */
+static bool parse_request(struct agent *a, char *line)
+{
+	char what, how[16];
+	int at = 0;
+
+	if (sscanf(line, "%c %zu %15s%n", &what, &a->first, how, &at) != 3 ||
+	    (what != 'S' && what != 'D'))
+		return false;
+	a->what = what;
+	a->deep = strncmp(how, "deep", 4) == 0;
+	a->trace = strstr(how, "+trace") != NULL;
+	line[strcspn(line, "\n")] = '\0';
+	line += at;
+	snprintf(a->spaces, sizeof(a->spaces), "%s%s", line, *line ? " " : "");
+	return true;
+}
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
+int agent_run(void)
+{
+	static const int ends[] = {SIGTERM, SIGHUP, SIGINT};
+	struct agent a = {.here = here_roots(), .own_clock = !getenv("O2TOP_PROC")};
+	char line[REQUEST_MAX];
+
+	paths_start(&a.finder);
+	caps_drop_for_good(CAPS_NONE);
+	if (!fgets(line, sizeof(line), stdin) || sscanf(line, "N=%32[0-9a-f]", a.nonce) != 1)
+		return 2;
+	print(&a, "%s R\n", a.nonce);
+	flush(&a);
+	/* whoever is killed by one of these leaves no trace instance behind */
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaction(ends[i], &(struct sigaction){.sa_handler = end}, NULL);
+	tracing_begin(&a.tracing, a.here.debugfs);
+	while (!a.failed && !ended && fgets(line, sizeof(line), stdin))
+		if (line[0] == 'P' && line[1] == ' ')
+			answer_paths(&a, line + 2);
+		else if (parse_request(&a, line))
+			answer(&a);
+	tracing_stop(&a.tracing);
+	paths_stop(&a.finder);
+	lines_free_all(&a.pools);
+	processes_free(a.processes);
+	free(a.out.data);
+	return a.failed;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cluster_said.c - turns the files that a node sent into the node's sample.
+ *
+ * The sample has the node's LockSpaces, its state, and the files that could not be read, with
+ * reasons. For a node that sent nothing, the sample has the reason.
+ */
+#include "cluster_impl.h"
+
+#include "o2top/model/shot.h"
+#include "o2top/collect/machine/mounts.h"
+#include "o2top/collect/machine/tree.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Silent for so many intervals, and this long: stale. */
+static const double stale_intervals = 3, stale_s = 10;
+
+/* ---- what a node said ---------------------------------------------------------------------- */
+
+static int add_space(struct node_sample *node, enum fs_kind fs, const char *name)
+{
+	struct space_sample *more;
+
+	for (size_t i = 0; i < node->n_spaces; i++)
+		if (node->spaces[i].fs == fs && strcmp(node->spaces[i].name, name) == 0)
+			return 0;
+	more = reallocarray(node->spaces, node->n_spaces + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	node->spaces = more;
+	more += node->n_spaces;
+	*more = (struct space_sample){.fs = fs, .name = strdup(name)};
+	if (!more->name)
+		return -ENOMEM;
+	node->n_spaces++;
+	return 0;
+}
+
+void cluster_file(struct input *in, const struct parcel_file *f, const char *node)
+{
+	char label[INPUT_LABEL_MAX];
+
+	snprintf(label, sizeof(label), "%s: %s%s%s", node, f->space ? f->space : "",
+		 f->space && *f->space ? "/" : "", kind_names[f->kind]);
+	input_open_memory(in, f->data, f->len, label);
+}
+
+/* Where they are mounted there; without those that nobody asked for. */
+static void place_spaces(struct cluster *c, struct node_sample *node, const struct parcel *p)
+{
+	const struct parcel_file *f = parcel_find(p, WIRE_MOUNTINFO, NULL);
+	struct mounts mounts = {0};
+	struct input in;
+	size_t kept = 0;
+
+	if (f) {
+		cluster_file(&in, f, node->name);
+		mounts_take(&mounts, &in);
+	}
+	for (size_t i = 0; i < node->n_spaces; i++) {
+		struct space_sample *space = &node->spaces[i];
+		unsigned device[2] = {0, 0};
+		char id[64] = "";
+
+		f = parcel_find(p, space->fs == FS_OCFS2 ? FILE_FS_STATE : WIRE_GFS2_ID,
+				space->name);
+		if (f && space->fs == FS_OCFS2) {
+			cluster_file(&in, f, node->name);
+			mounts_device_of_fs_state(&in, device);
+		} else if (f) {
+			snprintf(id, sizeof(id), "%.*s", f->len < 63 ? (int)f->len : 63, f->data);
+			mounts_device_of_id(id, device);
+		}
+		if (mounts_place(&mounts, c->mount_point, space, device))
+			node->spaces[kept++] = *space;
+		else
+			free(space->name);
+	}
+	node->n_spaces = kept;
+	mounts_free(&mounts);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct space_sample *x = a, *y = b;
+
+	return x->fs != y->fs ? (int)x->fs - (int)y->fs : strverscmp(x->name, y->name);
+}
+
+static int take_spaces(struct cluster *c, struct node_sample *node, const struct parcel *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct parcel_file *f = &p->files[i];
+		int err = 0;
+
+		if (f->kind == FILE_LOCKING_STATE || f->kind == FILE_FS_STATE)
+			err = add_space(node, FS_OCFS2, f->space);
+		else if (f->kind == FILE_GLOCKS || f->kind == FILE_GLSTATS)
+			err = add_space(node, FS_GFS2, f->space);
+		if (err)
+			return err;
+	}
+	if (node->n_spaces)
+		qsort(node->spaces, node->n_spaces, sizeof(*node->spaces), by_name);
+	place_spaces(c, node, p);
+	return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void set_why(struct member *m, const char *format, ...)
+{
+	va_list args;
+
+	free(m->why);
+	va_start(args, format);
+	if (vasprintf(&m->why, format, args) < 0)
+		m->why = NULL;
+	va_end(args);
+}
+
+/* "[none] integrity confidentiality": the word in brackets; "" for none or not said. */
+static void lockdown_of(const struct parcel *p, char *word, size_t size)
+{
+	const struct parcel_file *f = parcel_find(p, WIRE_LOCKDOWN, NULL);
+	const char *from = f && f->len ? memchr(f->data, '[', f->len) : NULL;
+	const char *end = from ? memchr(from, ']', f->len - (size_t)(from - f->data)) : NULL;
+
+	*word = '\0';
+	if (end && end - from - 1 < (ptrdiff_t)size && strncmp(from, "[none]", 6) != 0)
+		snprintf(word, size, "%.*s", (int)(end - from - 1), from + 1);
+}
+
+/* What could not be read there, and the reason that it gives. */
+static void find_trouble(struct node_sample *node, struct member *m, const struct parcel *p)
+{
+	char lockdown[32];
+
+	lockdown_of(p, lockdown, sizeof(lockdown));
+	if (strcmp(p->state, "permission") == 0) {
+		node->state = NODE_NO_PERMISSION;
+		set_why(m, "its debugfs may be read by root only");
+	} else if (strcmp(p->state, "nodebugfs") == 0) {
+		node->state = NODE_NO_PERMISSION;
+		set_why(m,
+			"debugfs is not mounted there (mount -t debugfs none /sys/kernel/debug)");
+	}
+	for (size_t i = 0; i < p->n && node->state == NODE_OK; i++) {
+		const struct parcel_file *f = &p->files[i];
+
+		if (!f->status || !f->why ||
+		    (f->kind != FILE_LOCKING_STATE && f->kind != FILE_GLSTATS))
+			continue;
+		if (!strstr(f->why, "not permitted") && !strstr(f->why, "denied"))
+			continue;
+		node->state = NODE_NO_PERMISSION;
+		if (*lockdown)
+			set_why(m, "the kernel is locked down (%s), %s cannot be read", lockdown,
+				kind_names[f->kind]);
+		else
+			set_why(m, "%s", f->why);
+	}
+}
+
+void cluster_clear_node(struct node_sample *node, struct member *m)
+{
+	tree_free_spaces(node->spaces, node->n_spaces);
+	*node = (struct node_sample){.name = m->name, .place = m, .mono_us = -1, .transient = true};
+	far_processes_lose(&m->processes); /* their files are the parcel's */
+	parcel_free(m->now);
+	parcel_free(m->now_dump);
+	parcel_free(m->now_paths);
+	m->now = m->now_dump = m->now_paths = NULL;
+	free(m->why);
+	m->why = NULL;
+}
+
+static void clock_text(char text[16], int64_t us)
+{
+	time_t t = (time_t)(us / 1000000);
+	struct tm tm;
+
+	if (localtime_r(&t, &tm))
+		strftime(text, 16, "%T", &tm);
+	else
+		strcpy(text, "?");
+}
+
+/* A node that has no sample for this frame: why not. With the lock. */
+void cluster_tell_absence(const struct cluster *c, struct node_sample *node, struct member *m,
+			  double now)
+{
+	/* silent is who was asked and does not answer, from then on */
+	double silent = m->busy ? now - m->asked_at : m->last_at > 0 ? now - m->last_at : 0;
+	char since[16];
+
+	node->silent_s = silent;
+	if (m->state == CONNECTION_READY) {
+		/* who was not asked cannot be stale */
+		node->state =
+		    m->busy && silent > stale_s && silent > stale_intervals * c->interval_s
+			? NODE_STALE
+			: NODE_SLOW;
+		clock_text(since, m->last_real_us);
+		if (node->state == NODE_STALE)
+			set_why(m, "connected, but no sample since %s", since);
+		else if (m->busy)
+			set_why(m, "its sample is on its way for %.1f s", now - m->asked_at);
+		else
+			set_why(m,
+				m->took_s > CLUSTER_SHARE * c->interval_s
+				    ? "its samples take %.1f s: it is asked less often"
+				    : "it is asked with the next sample",
+				m->took_s);
+	} else if (m->state == CONNECTION_STARTING && !m->failed) {
+		node->state = NODE_UNREACHABLE;
+		set_why(m, "connecting for %.1f s", now - m->since);
+	} else {
+		node->state = NODE_UNREACHABLE;
+		if (m->state == CONNECTION_WAITING && m->due > now)
+			set_why(m, "%s; next try in %.0f s", *m->words ? m->words : "no connection",
+				m->due - now);
+		else
+			set_why(m, "%s; trying again", *m->words ? m->words : "no connection");
+	}
+}
+
+int cluster_take_node(struct cluster *c, struct node_sample *node, struct member *m)
+{
+	const struct parcel *p = m->now;
+	int err;
+
+	node->present = true;
+	node->has_clock = p->before.real_us >= 0;
+	node->real_us = p->before.real_us;
+	node->mono_us = p->before.mono_us;
+	node->took_s = seconds(p->after.mono_us - p->before.mono_us);
+	node->bytes = p->bytes;
+	/* one long sample is chance, two are its way */
+	m->took_s = min_s(m->took_before_s, node->took_s);
+	m->took_before_s = node->took_s;
+	if (m->late) {
+		node->state = NODE_SLOW;
+		set_why(m, "its sample came %.1f s after it was asked",
+			m->fresh_at - m->fresh_asked_at);
+	}
+	err = take_spaces(c, node, p);
+	if (!err && !c->mount_point)
+		err = far_processes_take(&m->processes, m->name, p);
+	if (!m->late)
+		find_trouble(node, m, p);
+	return err;
+}
+
+/* What several nodes have mounted and one has not. */
+void cluster_name_missing(struct cluster *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		for (size_t j = 0; j < c->n; j++) {
+			const struct node_sample *has = &c->nodes[i];
+			struct node_sample *node = &c->nodes[j];
+
+			if (!has->present || !node->present || node->state != NODE_OK || i == j)
+				continue;
+			for (size_t k = 0; k < has->n_spaces && !c->members[j].why; k++) {
+				size_t l = 0;
+
+				while (l < node->n_spaces &&
+				       strcmp(node->spaces[l].name, has->spaces[k].name) != 0)
+					l++;
+				if (l == node->n_spaces)
+					set_why(&c->members[j], "%s is not mounted there",
+						has->spaces[k].mount ? has->spaces[k].mount
+								     : has->spaces[k].name);
+			}
+		}
+}
+
+/*
+ * The machines, and the processes on them that are in lock spaces of their own. A machine where there
+ * are only those has nothing to show itself.
+ */
+int cluster_list(struct cluster *c, size_t *n)
+{
+	struct node_sample *all;
+	size_t most = c->n;
+
+	for (size_t i = 0; i < c->n; i++)
+		most += c->members[i].processes.n;
+	all = reallocarray(c->all, most, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	c->all = all;
+	*n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct far_processes *p = &c->members[i].processes;
+		const struct node_sample *machine = &c->nodes[i];
+
+		if (!p->n || machine->n_spaces)
+			all[(*n)++] = *machine;
+		for (size_t j = 0; j < p->n; j++) {
+			const struct far_process *one = &p->list[j];
+			struct node_sample *node = &all[(*n)++];
+
+			*node = *machine;
+			node->name = one->name;
+			node->spaces = one->spaces;
+			node->n_spaces = one->n_spaces;
+			node->present &= one->state != NODE_DEAD;
+			if (machine->present) {
+				node->state = one->state;
+				node->why = one->why;
+			}
+			/* what its sample cost is told once */
+			if (j || machine->n_spaces)
+				node->bytes = 0;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cluster_thread.c - the thread that owns all connections.
+ *
+ * The thread polls the connections, asks the nodes that are due, and hands complete samples to the
+ * next frame. A node's sample that comes too late for its frame goes into the next frame.
+ */
+#include "cluster_impl.h"
+
+#include "o2top/base/clock.h"
+#include "o2top/model/shot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How long the first frame waits for a first answer. */
+static const double first_s = 20;
+
+/* ---- a frame is ready ---------------------------------------------------------------------- */
+
+/* When the frame that was asked for need not wait any longer; with the lock. */
+double cluster_frame_due(const struct cluster *c)
+{
+	bool waits = false, any = false;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct member *m = &c->members[i];
+
+		waits |= m->waits_for_it;
+		any |= m->state != CONNECTION_WAITING;
+	}
+	if (!waits && (c->first_answer > 0 || !any || c->taken))
+		return 0;
+	if (c->first_answer > 0)
+		return c->first_answer + CLUSTER_GRACE_S;
+	return c->round_at + (c->taken ? CLUSTER_GRACE_S : first_s);
+}
+
+/* Lets who waits for a frame know; with the lock. */
+static void tell(struct cluster *c)
+{
+	uint64_t one = 1;
+
+	pthread_cond_broadcast(&c->changed);
+	if (c->asked && now_s() >= cluster_frame_due(c) && write(c->ready, &one, sizeof(one)) < 0)
+		return; /* it is readable already */
+}
+
+/* ---- the thread ---------------------------------------------------------------------------- */
+
+static void request(struct cluster *c, struct member *m, char what, double now)
+{
+	char *text = NULL;
+
+	if (asprintf(&text, "%c %zu %s%s%s\n", what, collect_first_read(m->asked),
+		     c->deep ? "deep" : "all", c->trace ? "+trace" : "", c->request) < 0 ||
+	    connection_ask(&m->link, text))
+		c->stop = c->stop; /* no memory: it stays unasked, and is asked the next time */
+	else if (what == 'D')
+		m->dump_due = true;
+	else {
+		m->busy = true;
+		m->asked = c->round;
+		m->asked_at = now;
+	}
+	free(text);
+}
+
+/* How long it is left alone after it was asked: so that its own work is a tenth, but not for ever. */
+static double rest_s(const struct cluster *c, const struct member *m)
+{
+	return min_s(m->took_s / CLUSTER_SHARE, 2 * CLUSTER_STRETCH * c->interval_s) -
+	       c->interval_s / 2;
+}
+
+/* Asks whom there is to ask; with the lock. */
+static void ask_all(struct cluster *c, double now)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct member *m = &c->members[i];
+
+		if (m->link.state != CONNECTION_READY)
+			continue;
+		/*
+		 * Also when the frame went on without it: else one that is slow would never be asked. Who
+		 * needs long is asked less often.
+		 */
+		if (!m->busy && m->asked != c->round && now - m->asked_at >= rest_s(c, m))
+			request(c, m, 'S', now);
+		if (c->dump_wanted && !m->dump_due && !m->busy)
+			request(c, m, 'D', now);
+		/* between samples */
+		for (int k = 0; k < LOOK_UPS && !m->busy && !m->paths_due; k++)
+			if (m->look_ups[k]) {
+				m->paths_due = connection_ask(&m->link, m->look_ups[k]) == 0;
+				free(m->look_ups[k]);
+				m->look_ups[k] = NULL;
+			}
+	}
+	c->dump_wanted = false;
+}
+
+/* Takes over what a connection has brought; with the lock. */
+static void take_over(struct cluster *c, struct member *m, double now)
+{
+	struct parcel *p;
+
+	while ((p = wire_next(&m->link.wire))) {
+		if (p->request == 'P') {
+			m->paths_due = false;
+			/* it is asked for each lock space */
+			if (m->paths)
+				parcel_join(m->paths, p, FILE_PATHS);
+			else
+				m->paths = p;
+			continue;
+		}
+		if (p->request == 'D') {
+			m->dump_due = false;
+			parcel_free(m->dump);
+			m->dump = p;
+			continue;
+		}
+		m->busy = false;
+		parcel_free(m->fresh);
+		m->fresh = p;
+		m->fresh_at = now;
+		m->fresh_asked_at = m->asked_at;
+		m->latency_s = now - m->asked_at;
+		m->fresh_round = m->asked;
+		m->last_at = now;
+		m->last_real_us = now_us(CLOCK_REALTIME);
+		if (m->asked == c->round) {
+			m->waits_for_it = false;
+			if (c->asked && c->first_answer <= 0)
+				c->first_answer = now;
+		}
+	}
+	if (m->link.state != CONNECTION_READY) {
+		m->busy = m->dump_due = m->paths_due = false;
+		m->asked = 0;
+		if (m->link.state == CONNECTION_WAITING)
+			m->waits_for_it = false;
+	} else if (m->state != CONNECTION_READY) {
+		m->last_at = now;
+		m->last_real_us = now_us(CLOCK_REALTIME);
+		m->latency_s = 0;
+	}
+	if (m->state != m->link.state)
+		m->since = now;
+	m->state = m->link.state;
+	m->failed = m->link.failed;
+	m->due = m->link.due;
+	memcpy(m->words, m->link.words, sizeof(m->words));
+}
+
+/* Ends all: they see their input end, and have a second; then they are killed. */
+static void end_all(struct cluster *c)
+{
+	double until = now_s() + 1;
+	bool alive = true;
+
+	for (size_t i = 0; i < c->n; i++)
+		connection_end(&c->members[i].link, false);
+	while (alive && now_s() < until) {
+		struct timespec pause = {.tv_nsec = 5000000};
+
+		alive = false;
+		for (size_t i = 0; i < c->n; i++)
+			alive |= connection_alive(&c->members[i].link);
+		if (alive)
+			nanosleep(&pause, NULL);
+	}
+	for (size_t i = 0; i < c->n; i++)
+		connection_free(&c->members[i].link);
+}
+
+void *cluster_serve(void *arg)
+{
+	struct cluster *c = arg;
+	struct pollfd *fds = calloc(CONNECTION_FDS * c->n + 1, sizeof(*fds));
+	char drain[64];
+
+	while (fds) {
+		double now = now_s(), due = now + 60;
+		bool stop;
+
+		pthread_mutex_lock(&c->lock);
+		stop = c->stop;
+		ask_all(c, now);
+		if (c->asked && cluster_frame_due(c) > now)
+			due = min_s(due, cluster_frame_due(c));
+		tell(c);
+		pthread_mutex_unlock(&c->lock);
+		if (stop)
+			break;
+		fds[0] = (struct pollfd){.fd = c->wake[0], .events = POLLIN};
+		for (size_t i = 0; i < c->n; i++)
+			due = min_s(due, connection_watch(&c->members[i].link,
+							  &fds[1 + i * CONNECTION_FDS]));
+		now = now_s();
+		poll(fds, CONNECTION_FDS * c->n + 1, due > now ? (int)(1e3 * (due - now)) + 1 : 0);
+		if (fds[0].revents)
+			while (read(c->wake[0], drain, sizeof(drain)) > 0)
+				;
+		now = now_s();
+		for (size_t i = 0; i < c->n; i++) {
+			struct member *m = &c->members[i];
+
+			if (!connection_work(&m->link, &fds[1 + i * CONNECTION_FDS], now))
+				continue;
+			pthread_mutex_lock(&c->lock);
+			take_over(c, m, now);
+			pthread_mutex_unlock(&c->lock);
+		}
+	}
+	end_all(c);
+	free(fds);
+	return NULL;
+}
+
+void cluster_wake(struct cluster *c)
+{
+	if (write(c->wake[1], "", 1) < 0)
+		return; /* it is full: the thread wakes */
+}

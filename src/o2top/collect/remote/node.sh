@@ -1,0 +1,270 @@
+# node.sh - runs in a node's sh and prints the kernel's files, each between two stamps, on request.
+#
+# The script comes over the shell's standard input, behind a line N=..., a number that nobody can
+# guess. Every line of the protocol begins with this number, so that no file can pass for such a
+# line. Requests are lines on standard input and are data: the script never evaluates any part of
+# them. The script only reads, except for an instance in tracefs where it is asked to trace. The
+# script ends with its input.
+#
+#	S FIRST WHAT [SPACE]...   a sample of these lock spaces; WHAT is all, or deep, with
+#	                          the DLM's dumps; +trace adds a trace of GFS2's requests
+#	D FIRST WHAT [SPACE]...   the DLM's dumps and the tasks that sleep
+#	P SPACE INODES MOUNT      paths
+#
+# FIRST is the size of the first read of locking_state: the kernel loses the line at each boundary.
+D=${O2TOP_DEBUGFS:-/sys/kernel/debug} C=${O2TOP_CONFIGFS:-/sys/kernel/config} S=${O2TOP_SYSFS:-/sys} P=${O2TOP_PROC:-/proc}
+
+stamp() {
+	up=0
+	read -r up _ 2>/dev/null <"$P/uptime"
+	now="$(date +%s.%N) $up"
+}
+
+# One moment is after the file before and before this one: on a busy node each stamp costs.
+begin() {
+	printf '%s F %s %s %s\n' "$N" "$1" "$now" "$2"
+}
+
+end() {
+	stamp
+	printf '\n%s E %s %s %s\n' "$N" "$1" "$now" "$2"
+}
+
+# give KIND SPACE FILE [FIRST]: a file as it is; where it cannot be read, why.
+give() {
+	[ -e "$3" ] || return 0
+	begin "$1" "$2"
+	if [ "${4:-0}" -gt 0 ]; then
+		{ { dd bs="$4" count=1 2>/dev/null && cat; } <"$3"; } 2>/dev/null
+	else
+		{ cat <"$3"; } 2>/dev/null
+	fi
+	status=$? why=
+	[ "$status" = 0 ] || why=$({ cat <"$3" >/dev/null; } 2>&1)
+	end "$status" "${why%%
+*}"
+}
+
+mounts() {
+	[ -r "$P/self/mountinfo" ] || return 0
+	begin mountinfo ''
+	while read -r line; do
+		case $line in
+		*' - ocfs2 '* | *' - gfs2 '*) printf '%s\n' "$line" ;;
+		esac
+	done <"$P/self/mountinfo"
+	end 0 ''
+}
+
+# The numbers that the DLMs know the nodes by: o2cb NUMBER LOCAL NAME, dlm NUMBER LOCAL
+ids() {
+	begin ids ''
+	for f in "$C"/cluster/*/node/*/local; do
+		[ -r "$f" ] && read -r here <"$f" && read -r number <"${f%local}num" || continue
+		name=${f%/local}
+		printf 'o2cb %s %s %s\n' "$number" "$here" "${name##*/}"
+	done
+	for f in "$C"/dlm/cluster/comms/*/local; do
+		[ -r "$f" ] && read -r here <"$f" && read -r number <"${f%local}nodeid" || continue
+		printf 'dlm %s %s\n' "$number" "$here"
+	done
+	end 0 ''
+}
+
+# The file that a system call waits for, where its first argument is a descriptor.
+number_of() {
+	read -r _ argument _ 2>/dev/null <"$1/syscall"
+	case $argument in
+	0x[0-9a-f] | 0x[0-9a-f][0-9a-f] | 0x[0-9a-f][0-9a-f][0-9a-f])
+		grep -s '^ino:' "$1/fdinfo/$((argument))"
+		;;
+	esac
+}
+
+# The instances of those that are gone; o2top-PID.
+untrace_dead() {
+	for i in "$T"/instances/o2top-*; do
+		case ${i##*/o2top-} in
+		*[!0-9]*) continue ;;
+		esac
+		read -r comm 2>/dev/null <"$P/${i##*-}/comm" || comm=
+		case $comm in
+		o2top | sh) ;;
+		*) rmdir "$i" 2>/dev/null ;;
+		esac
+	done
+}
+
+# trace: an instance of our own, with the events of GFS2's requests to the DLM
+trace() {
+	event=events/gfs2/gfs2_glock_lock_time/enable
+	i=$T/instances/o2top-$$
+	[ -z "$traced" ] || return 0
+	if why=$({ [ -e "$T/$event" ] && mkdir "$i" && echo mono >"$i/trace_clock" &&
+		echo 512 >"$i/buffer_size_kb" && echo 1 >"$i/$event"; } 2>&1); then
+		traced=$i
+	else
+		rmdir "$i" 2>/dev/null
+		begin trace ''
+		end 1 "${why:-$T/$event: No such event}"
+	fi
+}
+
+untrace() {
+	[ -z "$traced" ] || rmdir "$traced" 2>/dev/null
+	traced=
+}
+
+# Tasks in uninterruptible sleep: where in the kernel, and on which file.
+tasks() {
+	begin tasks ''
+	grep -ls '^State:.D' "$P"/[0-9]*/task/[0-9]*/status | while read -r f; do
+		t=${f%/status}
+		comm='' wchan=''
+		read -r comm 2>/dev/null <"$t/comm"
+		read -r wchan 2>/dev/null <"$t/wchan"
+		g=${t#"$P"/}
+		printf 'task %s %s %s %s\n' "${g%%/*}" "${t##*/}" "${wchan:-0}" "$comm"
+		cat "$t/stack" 2>/dev/null
+		number_of "$t"
+	done
+	end 0 ''
+}
+
+# paths SPACE INODE:...,... MOUNT_POINT: of files that are open; the file system itself is not touched.
+paths() {
+	case $2 in
+	*[!0-9:,]* | '') return 0 ;;
+	esac
+	begin paths ''
+	any=$(printf '%s\n' "$2" | sed 's/:[0-9:]*//g; s/,/|/g')
+	grep -lsE "^ino:[[:space:]]*($any)\$" "$P"/[0-9]*/fdinfo/* | while read -r f; do
+		path=$(readlink "${f%/fdinfo/*}/fd/${f##*/}") || continue
+		case $path in
+		*'
+'* | *' (deleted)') continue ;;
+		"${3%/}"/*) ;;
+		*) continue ;;
+		esac
+		while read -r key value; do
+			[ "$key" != ino: ] || printf '%s %s 0 %s\n' "$1" "$value" "$path"
+		done 2>/dev/null <"$f"
+	done | sort -u | head -n 100
+	end 0 ''
+}
+
+wanted() {
+	[ -n "$spaces" ] || return 0
+	case " $spaces " in
+	*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+
+dumps() {
+	give dlm_all "$1" "$D/dlm/${1#*:}_all"
+	give o2dlm "$1" "$D/o2dlm/$1/locking_state"
+}
+
+each() {
+	for d in "$D/$1"/*/; do
+		s=${d%/}
+		s=${s##*/}
+		[ -d "$d" ] && wanted "$s" && "$2" "$s" "${d%/}"
+	done
+}
+
+ocfs2() {
+	give fs_state "$1" "$2/fs_state"
+	give locking_filter "$1" "$2/locking_filter"
+	give o2dlm_state "$1" "$D/o2dlm/$1/dlm_state"
+	give locking_state "$1" "$2/locking_state" "$first"
+}
+
+# A name and a value a line, of what GFS2 and the DLM tell in sysfs.
+condition() {
+	begin condition "$1"
+	for f in withdraw freeze lock_module/block id; do
+		value=
+		[ -r "$S/fs/gfs2/$1/$f" ] && read -r value <"$S/fs/gfs2/$1/$f"
+		[ -z "$value" ] || printf '%s %s\n' "${f##*/}" "$value"
+	done
+	f=$S/kernel/dlm/${1#*:}/recover_status
+	value=
+	[ -r "$f" ] && read -r value <"$f"
+	[ -z "$value" ] || printf 'recover_status %s\n' "$value"
+	end 0 ''
+}
+
+gfs2() {
+	condition "$1"
+	give gfs2_id "$1" "$S/fs/gfs2/$1/id"
+	give glstats "$1" "$2/glstats"
+	give glocks "$1" "$2/glocks"
+}
+
+state() {
+	if [ ! -e "$D/." ]; then
+		if [ -e "$D" ]; then echo permission; else echo nodebugfs; fi
+	elif [ ! -r "$D" ] || [ ! -x "$D" ]; then
+		echo permission
+	else
+		echo ok
+	fi
+}
+
+answer() {
+	stamp
+	printf '%s S %s %s %s\n' "$N" "$request" "$now" "$(state)"
+	if [ "$request" = P ]; then
+		paths "$first" "$what" "$spaces"
+	elif [ "$request" = S ]; then
+		mounts
+		ids
+		case $what in
+		*+trace) trace ;;
+		esac
+		give lockdown '' "$S/kernel/security/lockdown"
+		each gfs2 gfs2
+		[ -z "$traced" ] || give trace '' "$traced/trace"
+		each ocfs2 ocfs2
+	fi
+	case $request$what in
+	D* | Sdeep*)
+		each ocfs2 dumps
+		each gfs2 dumps
+		tasks
+		;;
+	esac
+	stamp
+	printf '%s Z %s\n' "$N" "$now"
+}
+
+clocks() {
+	stamp
+	while read -r a b c _; do
+		[ "$a $b" = 'now at' ] || continue
+		printf '%s C %s %s\n' "$N" "$up" "$c"
+		break
+	done <"$P/timer_list"
+}
+
+main() {
+	traced=
+	T=${O2TOP_TRACING:-/sys/kernel/tracing}
+	[ -d "$T/instances" ] || T=$D/tracing
+	untrace_dead
+	trap untrace EXIT
+	trap 'exit 1' HUP INT TERM PIPE
+	set -f
+	[ -r "$P/timer_list" ] && clocks
+	printf '%s R\n' "$N"
+	while read -r request first what spaces; do
+		case $request in
+		S | D | P) set +f; answer; set -f ;;
+		esac
+	done
+	exit 0
+}
+
+main

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch.c - the sequence for one sample: model, conditions, the DLM's dumps, paths.
+ */
+#include "watch.h"
+
+#include "o2top/advice/conditions.h"
+#include "o2top/rank/waits.h"
+
+int watch_sample(struct watch *w, const struct sample *sample)
+{
+	int err = model_sample(w->model, w->collector, sample);
+
+	w->sample = *sample;
+	if (err)
+		return err;
+	conditions_read(w->model, w->collector, sample);
+	err = waits_read(w->model, w->collector, sample);
+	if (!err && w->effort != PATHS_NONE)
+		paths_take(&w->paths, w->names, w->model, w->collector, sample);
+	return err;
+}
+
+void watch_ranked(struct watch *w, const struct group *g)
+{
+	if (w->effort != PATHS_NONE)
+		paths_ask(&w->paths, w->model, g, w->collector, &w->sample, w->rows ? w->rows : 100,
+			  w->effort == PATHS_WHOLE);
+}
+
+void watch_free(struct watch *w)
+{
+	paths_free(w->paths);
+	w->paths = NULL;
+}

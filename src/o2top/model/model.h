@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model.h - LockSpaces, nodes, and each node's knowledge of each LockSpace, from sample to sample.
+ *
+ * A LockSpace is one file system that several nodes mount. A node has a table of Locks for each
+ * LockSpace. model_sample() reads all nodes at once, with a thread for each. While the threads run,
+ * a node's tables, clock and problems belong to its thread, and everything else is read-only.
+ * Afterwards everything belongs to the caller.
+ */
+#ifndef O2TOP_MODEL_H
+#define O2TOP_MODEL_H
+
+#include "o2top/base/banners.h"
+#include "object_names.h"
+#include "o2top/collect/collect.h"
+#include "table.h"
+
+struct source;
+struct waits;
+
+extern const char *const node_state_names[NODE_STATE_MAX];
+
+/*
+ * Who holds a glock or waits for it. Sorted by lock within a sample, granted ones first, in their
+ * order.
+ */
+struct holder {
+	uint32_t lock;
+	uint8_t state; /* enum gfs2_state: what it has or wants */
+	bool waits;
+	bool exact;    /* seen_us is when it began */
+	bool followed; /* two samples showed it, or it is exact and no traffic any more */
+	bool counted;  /* counts as a wait in progress: followed, or all that there is to see yet */
+	int64_t pid;
+	int64_t seen_us;       /* own clock: since when it was seen waiting */
+	int64_t not_before_us; /* and when it surely did not; INT64_MIN not known */
+	double answered_s;     /* what the answered request took, by srttb; 0 none */
+	double total_s;        /* and all requests together, however short the frame; 0 not known */
+	char comm[20];
+};
+
+/* How long it has waited at a moment of its node: at least, and at most; NAN not known. */
+static inline void holder_age(const struct holder *h, int64_t now_us, double *least, double *most)
+{
+	*least = 1e-6 * (double)(now_us - h->seen_us);
+	*most = h->not_before_us == INT64_MIN ? NAN : 1e-6 * (double)(now_us - h->not_before_us);
+}
+
+struct holders {
+	struct holder *list;
+	uint32_t n;
+	size_t room;
+};
+
+extern const char *const holder_modes[]; /* by holder.state: "EX" */
+
+struct space {
+	enum fs_kind fs;
+	char *name;
+	const struct source *source;
+	uint32_t generation; /* OCFS2: the file system's, from fs_state; 0 not known */
+	uint64_t root;       /* OCFS2: the root directory, as any node knows it; 0 not known */
+	bool wide;           /* inode numbers of more than 32 bits were seen */
+	bool recovering;     /* a node's files say so, in the last sample */
+	char *mount;         /* where it is mounted, or NULL */
+};
+
+struct node_space {
+	struct table table;
+	struct holders holders, holders_before;
+	struct called called; /* libglock: what the program calls its objects */
+	uint32_t last_sample; /* when it was read last, 0 never */
+	uint32_t named;       /* the sample that had it last */
+	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
+	bool present;         /* in this sample */
+	bool unusable;
+	bool no_statistics;
+	size_t lines;
+	int64_t trace_until_us; /* GFS2: trace events up to here were counted */
+	bool wide;              /* inode numbers of more than 32 bits were seen */
+	uint64_t root;          /* OCFS2: the root directory, once it is known; else 0 */
+	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
+};
+
+/*
+ * mono_us is what intervals and ages are counted in: the node's monotonic clock, or wall time
+ * (node.wall_time).
+ */
+struct moment {
+	int64_t real_us, mono_us;
+	bool known; /* else it is what the sample before said */
+	int64_t
+	    kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
+};
+
+struct node {
+	char *name;
+	enum node_state state;
+	bool transient;       /* a process: forgotten when it is not there any more */
+	char *why;            /* more about the state, in words, or NULL */
+	double silent_s;      /* how long it has not answered; 0 it did */
+	bool silent_at_least; /* it never answered: since the first sample, at least */
+	double took_s;        /* what its last sample cost: time on the node, 0 not known, */
+	uint64_t bytes;       /* and bytes from there */
+	int dlm_id[2];        /* what the DLMs call it: the kernel's, o2cb's; 0 not known */
+	double skew_s;        /* how far its stamps can be apart from the others'; 0 not known */
+	struct node_space **spaces; /* by the LockSpace's index; NULL where it never had it */
+	size_t n_spaces;
+	struct moment *when; /* its clocks at sample dropped + 1 + i */
+	uint32_t dropped;    /* older ones are not kept */
+	uint32_t last_sample;
+	uint32_t named;    /* the sample that had it last, whether or not it could be read */
+	bool away;         /* it was missing from the sample before this one */
+	double interval_s; /* since its sample before, own clock; NAN none */
+	double frame_s;    /* how much of that belongs to this frame */
+	bool wall_time;    /* it gave no monotonic clock at first: its time is wall time */
+	bool guessed_time; /* the last sample had no clock of the kind that the node has */
+	struct problems problems;
+};
+
+/* Which row, as in struct row. */
+struct opened_row {
+	bool is;
+	uint32_t space;
+	uint8_t class;
+	uint64_t number;
+};
+
+struct model {
+	struct space *spaces;
+	size_t n_spaces;
+	struct node *nodes;
+	size_t n_nodes;
+	uint32_t sample; /* of the last one taken, from 1 */
+	struct problems problems;
+	/* A row that somebody looks at: who waits for whom in it is found out, however short. */
+	struct opened_row opened;
+	struct waits *waits;    /* what the DLMs say of locks that are waited for; waits.h */
+	struct banners banners; /* what no counter shows; of the last sample */
+	double interval_s;      /* the collector wants no shorter interval; 0 no wish */
+	int threads;            /* how many nodes are read at once; 0 as many as there are CPUs */
+};
+
+/* Takes one sample in. 0 or negative errno; what was wrong with the data is in problems. */
+int model_sample(struct model *m, struct collector *c, const struct sample *sample);
+void model_free(struct model *m);
+
+/* Who holds or wants this Lock in the last sample: how many, and the first of them. */
+uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
+		    const struct holder **first);
+
+/* Whether it gave nothing to this sample. */
+static inline bool node_absent(const struct model *m, const struct node *node)
+{
+	return node->last_sample != m->sample;
+}
+
+/* Whether any node gave something to it: else nothing is known, which is not that all is well. */
+static inline bool model_heard(const struct model *m)
+{
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (!node_absent(m, &m->nodes[i]))
+			return true;
+	return false;
+}
+
+/* And why, if it is so. */
+static inline const char *model_silence(const struct model *m)
+{
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (m->nodes[i].state != NODE_DEAD)
+			return "no node has answered: nothing is known";
+	return "all processes that there were have ended";
+}
+
+/* The clocks of a node at an earlier sample, or the oldest that are kept. */
+static inline const struct moment *node_when(const struct node *node, uint32_t sample)
+{
+	return &node->when[sample > node->dropped ? sample - node->dropped - 1 : 0];
+}
+
+#endif

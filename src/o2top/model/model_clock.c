@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model_clock.c - a node's time, counted by its own clocks; reports steps of a clock and restarts.
+ */
+#include "model_impl.h"
+#include "source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Between a node's two clocks, more than the time between reading them. */
+#define STEP_S 1.0
+
+static int64_t newest_stamp(struct collector *c, const struct node_sample *from)
+{
+	int64_t newest = -1;
+
+	for (size_t i = 0; i < from->n_spaces; i++) {
+		struct take t = {.collector = c, .from = from, .from_space = &from->spaces[i]};
+		int64_t us = model_sources[from->spaces[i].fs]->newest(&t);
+
+		if (us > newest)
+			newest = us;
+	}
+	return newest;
+}
+
+/*
+ * The node's time goes on in one kind of clock, the one that its first sample had. A sample that
+ * lacks it is placed by wall time; the kernel's stamps can be placed where the monotonic clock is
+ * there.
+ */
+static void set_mono(struct node *node, const struct node_sample *from, struct moment *now)
+{
+	const struct moment *before = node->last_sample ? node_when(node, node->last_sample) : NULL;
+
+	now->kernel_shift_us = INT64_MIN;
+	if (!now->known) {
+		if (before)
+			now->mono_us = before->mono_us;
+		return;
+	}
+	if (!before || !before->known)
+		node->wall_time = from->mono_us < 0;
+	if (node->wall_time)
+		now->mono_us = now->real_us;
+	else if (from->mono_us >= 0)
+		now->mono_us = from->mono_us;
+	else
+		now->mono_us = before->mono_us + (now->real_us - before->real_us);
+	if (from->mono_us >= 0)
+		now->kernel_shift_us = now->mono_us - from->mono_us;
+}
+
+/* A wall clock that was set spoils the ages of stamped waits until they are over: say so. */
+static void name_clock_step(struct node *node, const struct node_sample *from,
+			    const struct moment *before, const struct moment *now)
+{
+	double step = 1e-6 * (double)(now->real_us - before->real_us);
+
+	if (!from->has_clock)
+		return;
+	if (!node->wall_time && from->mono_us >= 0 && now->mono_us >= before->mono_us)
+		step -= 1e-6 * (double)(now->mono_us - before->mono_us);
+	else if (step > 0)
+		return;
+	if (step < -STEP_S)
+		problem(&node->problems, node->name, 0, "its clock went back by %.3f s", -step);
+	else if (step > STEP_S && !node->away)
+		problem(&node->problems, node->name, 0, "its clock went forward by %.3f s", step);
+}
+
+/* It was missing, and is up for less time than it was gone: it cannot have been up before. */
+static bool rebooted_away(const struct node *node, const struct node_sample *from,
+			  const struct moment *before, const struct moment *now)
+{
+	return node->away && from->has_clock && from->mono_us >= 0 && !node->wall_time &&
+	       now->real_us - before->real_us > from->mono_us + 1000000;
+}
+
+/*
+ * Room for the moment of this sample. Of those before its last one so many are kept as a Lock that is not
+ * listed any more may be remembered.
+ */
+enum { KEEP = 4 * FORGET_AFTER };
+
+static struct moment *room_for(struct node *node, uint32_t sample)
+{
+	struct moment *more;
+
+	if (!node->when)
+		node->dropped = sample - 1;
+	if (node->last_sample > node->dropped + 2 * KEEP) {
+		uint32_t drop = node->last_sample - KEEP - node->dropped;
+
+		memmove(node->when, node->when + drop,
+			(node->last_sample - node->dropped - drop) * sizeof(*node->when));
+		node->dropped += drop;
+	}
+	more = reallocarray(node->when, sample - node->dropped, sizeof(*more));
+	if (!more)
+		return NULL;
+	node->when = more;
+	return &more[sample - node->dropped - 1];
+}
+
+int node_set_clock(struct model *m, struct collector *c, struct node *node,
+		   const struct node_sample *from)
+{
+	struct moment now = {.real_us = from->real_us,
+			     .known = from->has_clock || from->mono_us >= 0};
+	struct moment *when = room_for(node, m->sample);
+
+	if (!when)
+		return -ENOMEM;
+
+	if (!from->has_clock) {
+		now.real_us = newest_stamp(c, from);
+		now.known |= now.real_us >= 0;
+		if (now.real_us < 0)
+			now.real_us =
+			    node->last_sample ? node_when(node, node->last_sample)->real_us : 0;
+	}
+	set_mono(node, from, &now);
+	node->interval_s = NAN;
+	if (node->last_sample && now.known && node_when(node, node->last_sample)->known) {
+		const struct moment *before = node_when(node, node->last_sample);
+
+		node->interval_s = 1e-6 * (double)(now.mono_us - before->mono_us);
+		name_clock_step(node, from, before, &now);
+		if (node->interval_s < 0 || rebooted_away(node, from, before, &now)) {
+			bool restarted =
+			    !node->wall_time && !node->guessed_time && from->mono_us >= 0;
+
+			node->state = restarted ? NODE_RESTARTED : NODE_CLOCK_BACK;
+			node->interval_s = NAN;
+			node->last_sample = 0;
+			node_forget(node);
+			set_mono(node, from, &now);
+		}
+	}
+	node->guessed_time = !node->wall_time && from->mono_us < 0;
+	*when = now;
+	return 0;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+void model_set_frames(struct model *m, const bool *present, const bool *silent_known)
+{
+	double *lengths = calloc(m->n_nodes + 1, sizeof(*lengths)), typical = NAN;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_nodes && lengths; i++)
+		if (present[i] && m->nodes[i].last_sample == m->sample - 1 &&
+		    !isnan(m->nodes[i].interval_s))
+			lengths[n++] = m->nodes[i].interval_s;
+	if (n) {
+		qsort(lengths, n, sizeof(*lengths), by_length);
+		typical = lengths[n / 2];
+	}
+	free(lengths);
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		struct node *node = &m->nodes[i];
+
+		/* a collector that knows how long it has been silent has said so */
+		node->silent_at_least = !node->last_sample && !present[i];
+		if (!present[i] && !silent_known[i] && !isnan(typical))
+			node->silent_s += typical;
+		if (!present[i] || isnan(node->interval_s))
+			node->frame_s = 0;
+		else if (node->last_sample == m->sample - 1 || isnan(typical))
+			node->frame_s = node->interval_s;
+		else
+			node->frame_s = min_s(node->interval_s, typical);
+	}
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shot.h - the small parts of the data model: names of Locks, Shots, and changes between two Shots.
+ *
+ * A Lock is one DLM lock on one node. A Shot is the state of a Lock at one moment.
+ */
+#ifndef O2TOP_SHOT_H
+#define O2TOP_SHOT_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Which lock: type is OCFS2's letter or GFS2's number; low is the child of an OCFS2 dentry, else 0.
+ * The generation in OCFS2's names is not part of it: M and O do not carry it, and a new inode in an
+ * old block is the same place to wait at.
+ */
+struct lock_id {
+	uint64_t number;
+	uint32_t low;
+	uint8_t type;
+};
+
+struct ocfs2_shot {
+	uint64_t total_ns[2]; /* PR, EX */
+	uint64_t last_us[2];
+	uint64_t wait_us;
+	uint32_t gets[2], fails[2], max_us[2];
+	uint32_t holders[2];
+	uint16_t flags;
+	int8_t level, requested, blocking;
+	uint8_t action;
+	uint16_t unused;
+};
+
+struct gfs2_shot {
+	uint64_t dcount, qcount;
+	int64_t srttb, srttvarb;
+	uint32_t stats_at, glocks_at; /* in which sample glstats and glocks had it last, 0 never */
+	uint32_t holders_at;          /* in which glocks surely had all its holders, too */
+	uint32_t ex_seen, sh_seen; /* the sample in which a mode was seen last, 0 never; DF as SH */
+	uint8_t state;
+	bool giving_up;     /* another node wants it, and this one is on its way to let go */
+	uint32_t demote_ms; /* since when, as the kernel says; 0 not */
+};
+
+struct glock_shot {
+	uint64_t dcount, qcount, waits;
+	int64_t lost_ns;               /* until then: by waits that ended and those that go on */
+	int64_t waited_ns, longest_ns; /* by those that ended; the longest */
+	uint32_t ex_seen, sh_seen;     /* the sample in which a mode was seen last, 0 never */
+	uint8_t state;
+};
+
+struct shot {
+	uint32_t sample; /* numbered from 1; 0 no Shot yet */
+	float lost;      /* seconds lost per second in the interval that ended with it */
+	union {
+		struct ocfs2_shot ocfs2;
+		struct gfs2_shot gfs2;
+		struct glock_shot glock;
+	};
+};
+
+/* What a node's Lock did in a frame, the same for every kind of file system. */
+struct change {
+	double lost_s;      /* seconds waited inside the frame */
+	double estimated_s; /* how many of them are estimated, not measured */
+	double longest_s;   /* the longest wait that ended or lasts, whole; 0 where none is known */
+	double oldest_s;    /* age of the oldest wait in progress, at least */
+	double oldest_max_s; /* and at most; NAN not known */
+	uint64_t acquired;
+	uint64_t requests; /* asked of the DLM in this frame; only where `counts_requests` */
+	uint32_t answers;  /* the same since the Shot before, which may be longer */
+	uint32_t waiting;  /* waits in progress */
+	bool counts_requests;
+	bool estimated_longest;      /* longest_s is not measured */
+	bool wrote, read;            /* taken for writing, for reading */
+	bool seen;                   /* ... which is known from modes seen, not from counters */
+	bool wants_ex, wants_shared; /* what the waits in progress ask for */
+};
+
+/*
+ * Microseconds as seconds; stamps of one sample may lie ahead of its clock a little: no age is
+ * negative.
+ */
+static inline double seconds(int64_t us)
+{
+	return us > 0 ? 1e-6 * (double)us : 0;
+}
+
+/* A part of what was counted, rounded: what a kernel says may be more than a double holds exactly. */
+static inline uint64_t part_of(double share, uint64_t counted)
+{
+	double part = share * (double)counted + 0.5;
+
+	return part < 0x1p64 ? (uint64_t)part : UINT64_MAX;
+}
+
+static inline double min_s(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double max_s(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* What is shown as estimated: a hundredth or more of it is. */
+static inline bool change_estimated(const struct change *c)
+{
+	return c->estimated_s > 0.01 * c->lost_s;
+}
+
+static inline void change_add_longest(struct change *c, double longest_s, bool estimated)
+{
+	if (longest_s <= c->longest_s)
+		return;
+	c->longest_s = longest_s;
+	c->estimated_longest = estimated;
+}
+
+/* A wait of between least and most seconds joins those in progress. */
+static inline void change_add_wait(struct change *c, double least, double most)
+{
+	if (!c->waiting || least > c->oldest_s)
+		c->oldest_s = least;
+	if (!c->waiting)
+		c->oldest_max_s = most;
+	else if (!isnan(c->oldest_max_s))
+		c->oldest_max_s = isnan(most) ? NAN : max_s(c->oldest_max_s, most);
+	c->waiting++;
+	change_add_longest(c, least, false);
+}
+
+/* And what it asks for. */
+static inline void change_add_wish(struct change *c, bool ex)
+{
+	if (ex)
+		c->wants_ex = true;
+	else
+		c->wants_shared = true;
+}
+
+#endif

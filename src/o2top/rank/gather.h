@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gather.h - the first half of ranking: changes of all nodes' Locks become unordered rows.
+ */
+#ifndef O2TOP_GATHER_H
+#define O2TOP_GATHER_H
+
+#include "rank.h"
+
+/* Fills in rows, with their LockSets, nodes and trends, of the model's last sample. 0 or -ENOMEM. */
+int gather_rows(struct group *g, const struct model *m, const struct filter *filter);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rank.c - ranks the rows of a frame: gathers, filters, sums, sorts and describes them.
+ */
+#include "rank.h"
+
+#include "dentry.h"
+#include "describe.h"
+#include "gather.h"
+#include "o2top/base/radix_sort.h"
+#include "waits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which rows are wanted ----------------------------------------------------------------- */
+
+static bool space_wanted(const struct space *space, const struct filter *f)
+{
+	return !f->fs || strcasecmp(f->fs, space->source->name) == 0 ||
+	       strcasecmp(f->fs, space->name) == 0;
+}
+
+bool filter_knows_space(const struct filter *f, const struct model *m)
+{
+	bool known = !f->fs || strcasecmp(f->fs, "ocfs2") == 0 || strcasecmp(f->fs, "gfs2") == 0 ||
+		     strcasecmp(f->fs, "glock") == 0;
+
+	for (size_t i = 0; i < m->n_spaces; i++)
+		known |= space_wanted(&m->spaces[i], f);
+	return known;
+}
+
+static bool row_wanted(const struct row *row, const struct model *m, const struct filter *f)
+{
+	return space_wanted(&m->spaces[row->space], f) &&
+	       (!f->has_inode || (!row->id.class && row->id.number == f->inode)) &&
+	       row->n_writers >= f->writers && row->lost_per_s >= f->min_lost_per_s &&
+	       !(f->no_system && row->section == SECTION_SYSTEM) && (!f->hot_only || row->hot);
+}
+
+/* All rows count, also those that are not shown. */
+static void add_to_totals(struct group *g, const struct model *m, const struct row *row)
+{
+	change_sum(&g->totals.sum, &row->sum);
+	g->totals.lost_per_s += row->lost_per_s;
+	g->totals.hot += row->hot;
+	g->totals.acquired_per_s += row_acquired_per_s(m, row);
+}
+
+static void take_times(struct group *g, const struct model *m)
+{
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		const struct node *node = &m->nodes[i];
+
+		if (node->last_sample != m->sample)
+			continue;
+		g->interval_s = max_s(g->interval_s, node->frame_s);
+		if (node_when(node, m->sample)->real_us > g->time_us)
+			g->time_us = node_when(node, m->sample)->real_us;
+	}
+}
+
+/* ---- order --------------------------------------------------------------------------------- */
+
+struct ordering {
+	const struct row *rows;
+	enum sort_key key;
+};
+
+static int by_rank(const void *a, const void *b, void *arg)
+{
+	const struct ordering *o = arg;
+	const struct row *x = &o->rows[((const struct keyed *)a)->index];
+	const struct row *y = &o->rows[((const struct keyed *)b)->index];
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return row_compare(x, y, o->key);
+}
+
+/* Of names the keys say nothing: then all are compared. */
+static int order_rows(struct group *g, enum sort_key key)
+{
+	struct keyed *order = malloc((g->n_rows + 1) * sizeof(*order));
+	struct ordering ordering = {g->rows, key};
+	struct row *rows;
+	int err;
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->n_rows; i++) {
+		uint64_t value =
+		    key == SORT_NAME ? 0 : keyed_greatest_first(row_sort_value(&g->rows[i], key));
+
+		/* one bit for the section; who differs in the lowest of the value is compared */
+		order[i] =
+		    (struct keyed){(uint64_t)g->rows[i].section << 63 | value >> 1, (uint32_t)i};
+	}
+	err = keyed_sort_by(order, g->n_rows, by_rank, &ordering);
+	rows = err ? NULL : keyed_arrange(order, g->n_rows, g->rows, sizeof(*g->rows));
+	if (rows)
+		g->rows = rows;
+	else
+		err = -ENOMEM;
+	free(order);
+	return err;
+}
+
+/*
+ * What is known of each row, and whether it is shown: rows that are not go. Once over all of them, as many
+ * rows do not fit into any cache.
+ */
+static void describe(struct group *g, const struct model *m, struct names *names,
+		     const struct filter *filter)
+{
+	size_t kept = 0;
+
+	describe_settle(names, m);
+	g->totals.rows = g->n_rows;
+	for (size_t i = 0; i < g->n_rows; i++) {
+		add_to_totals(g, m, &g->rows[i]);
+		describe_row(&g->rows[i], m);
+		if (!row_wanted(&g->rows[i], m, filter))
+			continue;
+		if (kept != i)
+			g->rows[kept] = g->rows[i];
+		describe_name(&g->rows[kept++], m, names);
+	}
+	g->n_rows = kept;
+	dentry_find_directories(m, g->rows, g->n_rows);
+	dentry_find_within(m, names, g->rows, g->n_rows);
+}
+
+static size_t bytes_of(const char *text)
+{
+	return text ? strlen(text) + 1 : 0;
+}
+
+int group_rank(struct group *g, const struct model *m, struct names *names,
+	       const struct filter *filter, enum sort_key key)
+{
+	int err;
+
+	*g = (struct group){0};
+	err = gather_rows(g, m, filter);
+	if (!err) {
+		take_times(g, m);
+		describe(g, m, names, filter);
+		err = order_rows(g, key);
+	}
+	if (err) {
+		group_free(g);
+		return err;
+	}
+	for (size_t i = 0; i < g->n_rows; i++) {
+		struct row *row = &g->rows[i];
+
+		row->rank = (uint32_t)++g->n_section[row->section];
+		waits_explain(m, row);
+		g->n_explained += row->sentence || row->note;
+		g->text_bytes += bytes_of(row->path) + bytes_of(row->links) + bytes_of(row->within);
+	}
+	return 0;
+}
+
+void group_free(struct group *g)
+{
+	for (size_t i = 0; i < g->n_rows && g->n_explained; i++) {
+		free(g->rows[i].sentence);
+		free(g->rows[i].note);
+	}
+	free(g->members);
+	free(g->rows);
+	free(g->locksets);
+	free(g->row_nodes);
+	free(g->trends);
+	*g = (struct group){0};
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * waits_read.c - reads the DLMs' dumps for the locks that are waited for.
+ *
+ * A DLM's node number becomes a node of the model in one of three ways:
+ * 1. The node tells its own number (configfs, dlm_state).
+ * 2. Two dumps show the two ends of one lock.
+ * 3. One node and one number are left, so that they belong together.
+ */
+#include "o2top/collect/machine/tree.h"
+#include "dlm_line.h"
+#include "o2dlm_line.h"
+#include "o2top/model/source.h"
+#include "o2top/rank/waits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOKED_INTO = 256, TASKS_MAX = 1024, KERNEL_DLM = 0, O2CB = 1 };
+
+/* One end of a lock, as a dump of the kernel's DLM shows it. */
+struct end {
+	uint32_t node;
+	uint64_t id, remid;
+	int nodeid;
+};
+
+struct reading {
+	struct model *m;
+	struct waits *w;
+	struct wanted {
+		uint32_t space;
+		struct lock_id id;
+	} wanted[LOOKED_INTO];
+	size_t n_wanted;
+	struct end *ends;
+	size_t n_ends;
+	/* of the file that is read */
+	uint32_t space, node;
+	bool in_lock; /* the view that was made last is of the resource being read */
+	int err;
+};
+
+void waits_free(struct waits *w)
+{
+	if (!w)
+		return;
+	free(w->views);
+	free(w->entries);
+	free(w->tasks);
+	free(w);
+}
+
+/* ---- which locks --------------------------------------------------------------------------- */
+
+static bool long_wait(const struct change *c)
+{
+	return c->waiting && (c->oldest_s >= WAITS_LONG_S ||
+			      (!isnan(c->oldest_max_s) && c->oldest_max_s >= WAITS_LONG_S));
+}
+
+static bool is_opened(const struct model *m, uint32_t space, const struct lock *lock)
+{
+	struct row_id row;
+
+	if (!m->opened.is || m->opened.space != space)
+		return false;
+	row = m->spaces[space].source->row(lock);
+	return row.class == m->opened.class && row.number == m->opened.number;
+}
+
+static bool same_id(const struct lock_id *a, const struct lock_id *b)
+{
+	return a->number == b->number && a->low == b->low && a->type == b->type;
+}
+
+static const struct wanted *find_wanted(const struct reading *r, uint32_t space,
+					const struct lock_id *id)
+{
+	for (size_t i = 0; i < r->n_wanted; i++)
+		if (r->wanted[i].space == space && same_id(&r->wanted[i].id, id))
+			return &r->wanted[i];
+	return NULL;
+}
+
+static void find_waits(struct reading *r)
+{
+	const struct model *m = r->m;
+
+	for (size_t i = 0; i < m->n_nodes; i++)
+		for (size_t j = 0; j < m->nodes[i].n_spaces; j++) {
+			const struct node_space *ns = m->nodes[i].spaces[j];
+
+			for (uint32_t k = 0; ns && ns->present && k < ns->table.n_active; k++) {
+				const struct activity *a = &ns->table.active[k];
+				const struct lock *lock = table_lock(&ns->table, a->lock);
+
+				if (r->n_wanted == LOOKED_INTO)
+					return;
+				if ((long_wait(&a->change) || is_opened(m, (uint32_t)j, lock)) &&
+				    !find_wanted(r, (uint32_t)j, &lock->id))
+					r->wanted[r->n_wanted++] =
+					    (struct wanted){(uint32_t)j, lock->id};
+			}
+		}
+}
+
+/* ---- views --------------------------------------------------------------------------------- */
+
+static void *grow(void *list, size_t n, size_t size, int *err)
+{
+	void *more = list;
+
+	/* room doubles at powers of two */
+	if ((n & (n - 1)) == 0)
+		more = reallocarray(list, n ? 2 * n : 1, size);
+	if (!more)
+		*err = -ENOMEM;
+	return more;
+}
+
+static void add_view(struct reading *r, const struct lock_id *id, int master, bool is_master)
+{
+	struct waits *w = r->w;
+	struct dlm_view *more = grow(w->views, w->n_views, sizeof(*more), &r->err);
+
+	r->in_lock = false;
+	if (!more)
+		return;
+	w->views = more;
+	w->views[w->n_views++] = (struct dlm_view){.space = r->space,
+						   .node = r->node,
+						   .id = *id,
+						   .master = master,
+						   .is_master = is_master,
+						   .first = (uint32_t)w->n_entries};
+	r->in_lock = true;
+}
+
+static void add_entry(struct reading *r, const struct dlm_entry *e)
+{
+	struct waits *w = r->w;
+	struct dlm_entry *more = grow(w->entries, w->n_entries, sizeof(*more), &r->err);
+
+	if (!more)
+		return;
+	w->entries = more;
+	w->entries[w->n_entries++] = *e;
+	w->views[w->n_views - 1].n++;
+}
+
+static void add_end(struct reading *r, const struct dlm_lkb_line *l)
+{
+	struct end *more = grow(r->ends, r->n_ends, sizeof(*more), &r->err);
+
+	if (!more)
+		return;
+	r->ends = more;
+	r->ends[r->n_ends++] = (struct end){r->node, l->id, l->remid, l->nodeid};
+}
+
+/* fs/dlm: "rsb ..." and its "lkb ..." lines. */
+static bool take_dlm(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	struct dlm_rsb_line rsb;
+	struct dlm_lkb_line lkb;
+	struct lock_id id;
+
+	(void)number;
+	if (complete && len > 4 && memcmp(line, "rsb ", 4) == 0) {
+		r->in_lock = false;
+		if (!dlm_rsb_parse(&rsb, line, len) &&
+		    dlm_lock_id(r->m->spaces[r->space].fs, &rsb, &id) &&
+		    find_wanted(r, r->space, &id)) {
+			add_view(r, &id, rsb.nodeid > 0 ? rsb.nodeid : 0, rsb.nodeid == 0);
+			if (r->in_lock)
+				r->w->views[r->w->n_views - 1].recovering = rsb.recover != 0;
+		}
+	} else if (complete && r->in_lock && len > 4 && memcmp(line, "lkb ", 4) == 0 &&
+		   !dlm_lkb_parse(&lkb, line, len)) {
+		bool master_copy = lkb.flags & DLM_MASTER_COPY;
+
+		add_entry(r, &(struct dlm_entry){
+				 .number = master_copy ? lkb.nodeid : 0,
+				 .node = master_copy ? -1 : (int32_t)r->node,
+				 .granted = lkb.status == DLM_GRANTED,
+				 .mode = (int8_t)lkb.granted,
+				 /* the master knows what is asked for by its queue alone */
+				 .wanted = (int8_t)lkb.requested});
+		if (lkb.nodeid > 0)
+			add_end(r, &lkb);
+	}
+	return !r->err;
+}
+
+/* o2dlm: NAME, LRES and LOCK lines. */
+static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	int own = r->m->nodes[r->node].dlm_id[O2CB];
+	struct o2dlm_line l;
+
+	(void)number;
+	if (!complete || o2dlm_parse(&l, line, len))
+		return true;
+	if (l.what == O2DLM_NAME) {
+		r->in_lock = false;
+		if (find_wanted(r, r->space, &l.id))
+			add_view(r, &l.id, 0, false);
+	} else if (l.what == O2DLM_RESOURCE && r->in_lock) {
+		struct dlm_view *v = &r->w->views[r->w->n_views - 1];
+
+		v->master = l.owner == 255 ? 0 : l.owner;
+		v->is_master = own && l.owner == own;
+		v->recovering = l.recovering;
+	} else if (l.what == O2DLM_LOCK && r->in_lock) {
+		add_entry(r, &(struct dlm_entry){.number = l.node,
+						 .node = -1,
+						 .granted = l.queue == O2DLM_GRANTED,
+						 .mode = (int8_t)l.type,
+						 .wanted = (int8_t)l.convert});
+	} else if (l.what == O2DLM_OTHER && len == 0) {
+		r->in_lock = false;
+	}
+	return !r->err;
+}
+
+/* ---- who is which number ------------------------------------------------------------------- */
+
+/* "o2cb 3 1 node3", "dlm 3 1": the number of the node whose file this is. */
+static bool take_ids(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	struct reading *r = arg;
+	char kind[8];
+	int id, here;
+	char text[64];
+
+	(void)number;
+	(void)complete;
+	snprintf(text, sizeof(text), "%.*s", len < 63 ? (int)len : 63, line);
+	if (sscanf(text, "%7s %d %d", kind, &id, &here) == 3 && here == 1 && id > 0)
+		r->m->nodes[r->node].dlm_id[strcmp(kind, "dlm") == 0 ? KERNEL_DLM : O2CB] = id;
+	return true;
+}
+
+/* "Thread Pid: 209  Node: 1  State: JOINED" */
+static bool take_dlm_state(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	static const char key[] = "  Node: ";
+	struct reading *r = arg;
+	const char *at = memmem(line, len, key, sizeof(key) - 1);
+	char text[16];
+	int id;
+
+	(void)number;
+	(void)complete;
+	if (len < 10 || memcmp(line, "Thread Pid", 10) != 0 || !at)
+		return true;
+	at += sizeof(key) - 1;
+	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at < 15 ? line + len - at : 15),
+		 at);
+	if (sscanf(text, "%d", &id) == 1 && id > 0)
+		r->m->nodes[r->node].dlm_id[O2CB] = id;
+	return false;
+}
+
+static int node_of(const struct model *m, int dlm, int number)
+{
+	for (size_t i = 0; i < m->n_nodes && number; i++)
+		if (m->nodes[i].dlm_id[dlm] == number)
+			return (int)i;
+	return -1;
+}
+
+/* My copy says remid on the master; the master's says remid here: both say which number is whose. */
+static void match_ends(struct reading *r)
+{
+	for (size_t i = 0; i < r->n_ends; i++)
+		for (size_t j = 0; j < r->n_ends; j++) {
+			const struct end *a = &r->ends[i], *b = &r->ends[j];
+
+			if (a->node == b->node || a->id != b->remid || b->id != a->remid)
+				continue;
+			if (!r->m->nodes[b->node].dlm_id[KERNEL_DLM])
+				r->m->nodes[b->node].dlm_id[KERNEL_DLM] = a->nodeid;
+		}
+}
+
+static bool uses_o2cb(const struct model *m, const struct dlm_view *v)
+{
+	return m->spaces[v->space].fs == FS_OCFS2 && m->nodes[v->node].dlm_id[O2CB];
+}
+
+/* One node is left without a number, and one number without a node. */
+static void match_rest(struct model *m, const struct waits *w, int dlm)
+{
+	int number = 0;
+	size_t nodes = 0, numbers = 0, last = 0;
+
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (!m->nodes[i].dlm_id[dlm]) {
+			nodes++;
+			last = i;
+		}
+	for (size_t i = 0; i < w->n_views; i++) {
+		const struct dlm_view *v = &w->views[i];
+
+		for (uint32_t j = 0; j <= v->n && uses_o2cb(m, v) == (dlm == O2CB); j++) {
+			int n = j < v->n ? w->entries[v->first + j].number : v->master;
+
+			if (n <= 0 || n == number || node_of(m, dlm, n) >= 0)
+				continue;
+			numbers++;
+			number = n;
+		}
+	}
+	if (nodes == 1 && numbers == 1)
+		m->nodes[last].dlm_id[dlm] = number;
+}
+
+static void name_numbers(struct reading *r)
+{
+	struct waits *w = r->w;
+	struct model *m = r->m;
+
+	match_ends(r);
+	match_rest(m, w, O2CB);
+	match_rest(m, w, KERNEL_DLM);
+	for (size_t i = 0; i < w->n_views; i++) {
+		const struct dlm_view *v = &w->views[i];
+		int dlm = uses_o2cb(m, v) ? O2CB : KERNEL_DLM;
+
+		for (uint32_t j = v->first; j < v->first + v->n; j++)
+			if (w->entries[j].node < 0)
+				w->entries[j].node = node_of(m, dlm, w->entries[j].number);
+	}
+}
+
+/* ---- tasks --------------------------------------------------------------------------------- */
+
+/* "task PID TID WCHAN COMM", its stack, "ino:	N" */
+static bool take_task(void *arg, const char *line, size_t len, size_t number, bool complete)
+{
+	/* OCFS2's alone: GFS2 names its waiters */
+	static const char *const code[] = {"ocfs2_cluster_lock", "ocfs2_wait_for_mask",
+					   "ocfs2_inode_lock", "ocfs2_file_lock"};
+	struct reading *r = arg;
+	struct waits *w = r->w;
+	struct lock_task *t = w->n_tasks ? &w->tasks[w->n_tasks - 1] : NULL;
+	char text[256];
+	unsigned long long inode;
+
+	(void)number;
+	(void)complete;
+	snprintf(text, sizeof(text), "%.*s", len < 255 ? (int)len : 255, line);
+	if (strncmp(text, "task ", 5) == 0) {
+		struct lock_task *more;
+		long long pid;
+		int at = 0;
+
+		/* one that was not in lock code gives its place to the next */
+		if (!t || t->node != r->node || r->in_lock || t->pid == 0) {
+			if (w->n_tasks == TASKS_MAX)
+				return false;
+			more = grow(w->tasks, w->n_tasks, sizeof(*more), &r->err);
+			if (!more)
+				return false;
+			w->tasks = more;
+			w->n_tasks++;
+		}
+		t = &w->tasks[w->n_tasks - 1];
+		*t = (struct lock_task){.node = r->node};
+		r->in_lock = false;
+		if (sscanf(text, "task %*d %lld %*s %n", &pid, &at) >= 1 && at)
+			snprintf(t->comm, sizeof(t->comm), "%.15s", text + at);
+		t->pid = at ? pid : 0;
+	}
+	if (!t || t->node != r->node)
+		return true;
+	for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++)
+		r->in_lock |= strstr(text, code[i]) != NULL;
+	if (sscanf(text, "ino: %llu", &inode) == 1)
+		t->inode = inode;
+	return true;
+}
+
+static void take_tasks(struct reading *r, struct input *in)
+{
+	r->in_lock = false;
+	input_lines(in, take_task, r);
+	if (r->w->n_tasks && r->w->tasks[r->w->n_tasks - 1].node == r->node && !r->in_lock)
+		r->w->n_tasks--;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static void read_files(struct reading *r, struct collector *c, const struct node_sample *from)
+{
+	const struct collector_ops *ops = c->ops;
+	struct input in;
+
+	if (ops->open(c, from, NULL, FILE_IDS, &in) == 0)
+		input_lines(&in, take_ids, r);
+	if (ops->open(c, from, NULL, FILE_TASKS, &in) == 0)
+		take_tasks(r, &in);
+	for (size_t i = 0; i < from->n_spaces; i++) {
+		const struct space_sample *space = &from->spaces[i];
+
+		for (r->space = 0; r->space < r->m->n_spaces; r->space++)
+			if (r->m->spaces[r->space].fs == space->fs &&
+			    strcmp(r->m->spaces[r->space].name, space->name) == 0)
+				break;
+		if (r->space == r->m->n_spaces)
+			continue;
+		if (ops->open(c, from, space, FILE_O2DLM_STATE, &in) == 0)
+			input_lines(&in, take_dlm_state, r);
+		r->in_lock = false;
+		if (ops->open(c, from, space, FILE_DLM_ALL, &in) == 0)
+			input_lines(&in, take_dlm, r);
+		r->in_lock = false;
+		if (space->fs == FS_OCFS2 && ops->open(c, from, space, FILE_O2DLM, &in) == 0)
+			input_lines(&in, take_o2dlm, r);
+	}
+}
+
+/* Of a node that is named again the model reads nothing, and nothing is read here. */
+static bool named_before(const struct sample *sample, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(sample->nodes[j].name, sample->nodes[i].name) == 0)
+			return true;
+	return false;
+}
+
+int waits_read(struct model *m, struct collector *c, const struct sample *sample)
+{
+	struct reading r = {.m = m};
+
+	waits_free(m->waits);
+	m->waits = r.w = calloc(1, sizeof(*r.w));
+	if (!r.w)
+		return -ENOMEM;
+	find_waits(&r);
+	if (c->ops->deepen)
+		c->ops->deepen(c, r.n_wanted > 0);
+	if (!r.n_wanted)
+		return 0;
+	for (size_t i = 0; i < sample->n_nodes && !r.err; i++) {
+		if (!sample->nodes[i].present || named_before(sample, i))
+			continue;
+		for (r.node = 0; r.node < m->n_nodes; r.node++)
+			if (strcmp(m->nodes[r.node].name, sample->nodes[i].name) == 0)
+				break;
+		if (r.node < m->n_nodes)
+			read_files(&r, c, &sample->nodes[i]);
+	}
+	name_numbers(&r);
+	r.w->read = true;
+	free(r.ends);
+	return r.err;
+}

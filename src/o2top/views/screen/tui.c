@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tui.c - the loop of the terminal view.
+ *
+ * The loop sleeps until a key, a signal or a frame comes, acts, and draws once for all that came.
+ */
+#include "tui.h"
+
+#include "o2top/base/ending.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- where the cursor is ------------------------------------------------------------------- */
+
+void free_here(struct ui *ui)
+{
+	free(ui->here.directory);
+	ui->here = (struct item_key){0};
+}
+
+void keep_here(struct ui *ui)
+{
+	if (ui->cursor >= ui->list.n || !item_key_of(ui, &ui->list.items[ui->cursor], &ui->here)) {
+		ui->here = (struct item_key){0};
+		ui->following = false;
+		return;
+	}
+	if (ui->here.directory && !(ui->here.directory = strdup(ui->here.directory)))
+		ui->following = false;
+}
+
+static bool is_here(const struct ui *ui, const struct item *item)
+{
+	struct item_key key;
+
+	if ((item->kind != ITEM_ROW && item->kind != ITEM_DIRECTORY) ||
+	    !item_key_of(ui, item, &key))
+		return false;
+	if (key.directory || ui->here.directory)
+		return key.directory && ui->here.directory &&
+		       strcmp(key.directory, ui->here.directory) == 0;
+	return key.space == ui->here.space && key.id.class == ui->here.id.class &&
+	       key.id.number == ui->here.id.number;
+}
+
+/* Finds the row again that the cursor was at. */
+static void find_here(struct ui *ui)
+{
+	for (size_t i = 0; ui->following && i < ui->list.n; i++)
+		if (is_here(ui, &ui->list.items[i])) {
+			ui->cursor = i;
+			return;
+		}
+	if (ui->cursor >= ui->list.n)
+		ui->cursor = ui->list.n ? ui->list.n - 1 : 0;
+	if (ui->cursor < ui->list.n && ui->list.items[ui->cursor].kind == ITEM_SECTION &&
+	    ui->cursor + 1 < ui->list.n)
+		ui->cursor++;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
+
+static void rebuild(struct ui *ui)
+{
+	size_t inside = 0;
+
+	/* within an open row: as far below it as before */
+	while (ui->following && ui->cursor > inside && ui->cursor - inside < ui->list.n &&
+	       ui->list.items[ui->cursor - inside].kind != ITEM_ROW &&
+	       ui->list.items[ui->cursor - inside].kind != ITEM_DIRECTORY)
+		inside++;
+	if (list_build(ui, screen_size().columns))
+		strcpy(ui->message, "not enough memory for all rows");
+	find_here(ui);
+	if (inside && ui->cursor + inside < ui->list.n)
+		ui->cursor += inside;
+	ui->dirty = false;
+}
+
+static void take_frame(struct ui *ui)
+{
+	struct snapshot *s;
+
+	engine_status(ui->engine, &ui->status);
+	/* what is held stays; the newest one waits meanwhile */
+	if (ui->held && !ui->step && ui->shot)
+		return;
+	s = engine_take(ui->engine);
+	if (!s)
+		return;
+	ui->step = false;
+	snapshot_free(ui->shot);
+	ui->shot = s;
+	ui->dirty = true;
+}
+
+static void take_keys(struct ui *ui)
+{
+	int key;
+
+	while ((key = getch()) != ERR && !ui->quit) {
+		if (key == KEY_MOUSE)
+			key_mouse(ui);
+		else if (key != KEY_RESIZE)
+			key_press(ui, key);
+		/* the next key may act on what this one changed */
+		if (ui->dirty)
+			rebuild(ui);
+		engine_status(ui->engine, &ui->status);
+	}
+}
+
+static int loop(struct ui *ui)
+{
+	int signal_number = 0;
+
+	while (!ui->quit) {
+		struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+				       {.fd = screen_signal_fd(), .events = POLLIN},
+				       {.fd = engine_fd(ui->engine), .events = POLLIN}};
+		bool resized = false;
+
+		take_frame(ui);
+		if (ui->dirty)
+			rebuild(ui);
+		draw(ui);
+		/* frames that are held back are not asked for: their descriptor stays readable */
+		if (poll(fds, ui->held && !ui->step ? 2 : 3, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (!screen_signals(&resized, &signal_number))
+			break;
+		if (resized)
+			ui->dirty = true;
+		if (fds[0].revents & POLLIN)
+			take_keys(ui);
+		/* the terminal is gone: one that is can be read, too, and says that it has ended */
+		if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+			break;
+	}
+	return signal_number;
+}
+
+/* ---- beginning and end --------------------------------------------------------------------- */
+
+static void set_columns(struct ui *ui)
+{
+	const char *names = ui->setup->columns;
+
+	for (size_t i = 0; !names && i < tui_n_columns; i++)
+		ui->columns[ui->n_columns++] = (int)i;
+	while (names && *names && ui->n_columns < COLUMNS_MAX) {
+		size_t len = strcspn(names, " ,\t");
+		int column = len ? column_named(names, len) : -1;
+
+		if (column >= 0)
+			ui->columns[ui->n_columns++] = column;
+		names += len;
+		names += strspn(names, " ,\t");
+	}
+}
+
+int tui_run(const struct tui_setup *setup)
+{
+	struct ui ui = {
+	    .setup = setup, .sort = setup->engine.sort, .by_directory = setup->view->by_directory};
+	int err;
+
+	ui.all_system = setup->view->all_system;
+	ui.hot_only = setup->engine.filter->hot_only;
+	set_columns(&ui);
+	err = engine_start(&ui.engine, &setup->engine);
+	if (err)
+		return err;
+	err = screen_begin(setup->view, setup->mouse);
+	if (!err) {
+		/* a signal that came before the screen's handlers were there */
+		err = ending();
+		err = err ? err : loop(&ui);
+		/* first of all: whatever the thread may wait for */
+		screen_end();
+	}
+	engine_stop(ui.engine);
+	list_free(&ui.list);
+	for (size_t i = 0; i < ui.n_open; i++)
+		free(ui.open[i].directory);
+	free(ui.open);
+	free_here(&ui);
+	snapshot_free(ui.shot);
+	return err == SIGINT ? 0 : err;
+}

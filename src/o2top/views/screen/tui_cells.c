@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tui_cells.c - the table's columns, in one table.
+ *
+ * A row, a node's part in a row, and a directory have the same cells.
+ */
+#include "tui.h"
+
+#include "o2top/base/units.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* From here on a wait is no traffic any more, and is marked. */
+#define LONG_WAIT_S 1.0
+
+enum { TREND_WIDTH = 8 };
+
+static bool has_rates(const struct cell_line *l)
+{
+	return !l->shot->single && l->shot->group.interval_s > 0;
+}
+
+static void set(struct cell *c, const char *text, bool estimated)
+{
+	bool mark = estimated && strcmp(text, "0") != 0 && *text != '-';
+
+	snprintf(c->text, sizeof(c->text), "%s%s", mark ? "~" : "", text);
+}
+
+static void fill_lost(struct cell *c, const struct cell_line *l)
+{
+	char a[UNIT_MAX];
+
+	set(c, has_rates(l) ? unit_rate(a, l->lost_per_s) : "-", change_estimated(l->sum));
+}
+
+static void fill_share(struct cell *c, const struct cell_line *l)
+{
+	double all = l->shot->group.totals.lost_per_s;
+	char a[UNIT_MAX];
+
+	set(c, unit_share(a, !has_rates(l) ? NAN : all > 0 ? l->lost_per_s / all : 0), false);
+}
+
+static void fill_trend(struct cell *c, const struct cell_line *l)
+{
+	unsigned n = !l->row ? 0 : l->row->n_trend < TREND_WIDTH ? l->row->n_trend : TREND_WIDTH;
+
+	c->role = ROLE_TREND;
+	if (n)
+		unit_trend(c->text, l->row->trend + l->row->n_trend - n, n, l->ascii);
+}
+
+static void fill_waiting(struct cell *c, const struct cell_line *l)
+{
+	if (l->sum->waiting)
+		snprintf(c->text, sizeof(c->text), "%u", l->sum->waiting);
+	else
+		strcpy(c->text, "-");
+}
+
+static void fill_age(struct cell *c, const struct cell_line *l)
+{
+	char range[UNIT_RANGE_MAX];
+	bool is_long = l->sum->oldest_s >= LONG_WAIT_S;
+
+	if (!l->sum->waiting) {
+		strcpy(c->text, "-");
+		return;
+	}
+	unit_range(range, l->sum->oldest_s, l->sum->oldest_max_s);
+	snprintf(c->text, sizeof(c->text), "%s%s", is_long ? "!" : "", range);
+	if (is_long)
+		c->role = ROLE_LONG;
+}
+
+static void fill_mean(struct cell *c, const struct cell_line *l)
+{
+	double n = (double)l->sum->acquired;
+	char a[UNIT_MAX];
+
+	set(c, unit_seconds(a, has_rates(l) && n > 0 ? l->sum->lost_s / n : NAN),
+	    change_estimated(l->sum));
+}
+
+static void fill_longest(struct cell *c, const struct cell_line *l)
+{
+	char a[UNIT_MAX];
+
+	set(c, unit_seconds(a, l->sum->longest_s > 0 ? l->sum->longest_s : NAN),
+	    l->sum->estimated_longest);
+}
+
+static void fill_acquired(struct cell *c, const struct cell_line *l)
+{
+	char a[UNIT_MAX];
+
+	set(c, unit_count(a, has_rates(l) ? l->acquired_per_s : NAN), false);
+}
+
+static void fill_hit(struct cell *c, const struct cell_line *l)
+{
+	char a[UNIT_MAX];
+
+	set(c, unit_share(a, l->row ? row_hit_ratio(l->row) : NAN), false);
+}
+
+static void count_nodes(struct cell *c, unsigned n, bool seen)
+{
+	snprintf(c->text, sizeof(c->text), "%u%s", n, n && seen ? "?" : "");
+}
+
+static void fill_writers(struct cell *c, const struct cell_line *l)
+{
+	if (l->row)
+		count_nodes(c, l->row->n_writers, l->sum->seen);
+}
+
+static void fill_readers(struct cell *c, const struct cell_line *l)
+{
+	if (l->row)
+		count_nodes(c, l->row->n_readers, l->sum->seen);
+}
+
+static void fill_size(struct cell *c, const struct cell_line *l)
+{
+	char a[UNIT_MAX];
+
+	if (l->row)
+		set(c, unit_bytes(a, l->row->size), false);
+}
+
+const struct column tui_columns[] = {
+    {"lost", "LOST/s", SORT_LOST, 8, 100, false, fill_lost},
+    {"share", "SHARE", SORT_LOST, 5, 20, false, fill_share},
+    {"trend", "TREND", SORT_KEYS, TREND_WIDTH, 40, true, fill_trend},
+    {"waiting", "WAIT", SORT_WAITING, 4, 90, false, fill_waiting},
+    {"age", "AGE", SORT_AGE, 13, 95, false, fill_age},
+    {"mean", "MEAN", SORT_MEAN, 8, 25, false, fill_mean},
+    {"longest", "LONGEST", SORT_LONGEST, 8, 80, false, fill_longest},
+    {"acquired", "ACQ/s", SORT_ACQUIRED, 5, 50, false, fill_acquired},
+    {"hit", "HIT", SORT_HIT, 4, 15, false, fill_hit},
+    {"writers", "WR", SORT_WRITERS, 2, 70, false, fill_writers},
+    {"readers", "RD", SORT_READERS, 2, 65, false, fill_readers},
+    {"size", "SIZE", SORT_SIZE, 4, 10, false, fill_size},
+};
+static_assert(sizeof(tui_columns) / sizeof(tui_columns[0]) <= COLUMNS_MAX,
+	      "struct ui has room for each column");
+const size_t tui_n_columns = sizeof(tui_columns) / sizeof(tui_columns[0]);
+
+int column_named(const char *name, size_t len)
+{
+	for (size_t i = 0; i < tui_n_columns; i++)
+		if (strlen(tui_columns[i].name) == len &&
+		    memcmp(tui_columns[i].name, name, len) == 0)
+			return (int)i;
+	return -1;
+}
+
+const char *tui_check_columns(const char *names)
+{
+	if (!names[strspn(names, " ,\t")])
+		return "none at all";
+	for (const char *p = names; *p;) {
+		size_t len = strcspn(p, " ,\t");
+
+		if (len && column_named(p, len) < 0)
+			return p;
+		p += len;
+		p += strspn(p, " ,\t");
+	}
+	return NULL;
+}
+
+/* What stands before the columns, and what the label wants at least. */
+enum { BEFORE = 6, LABEL_LEAST = 24 };
+
+size_t columns_fit(const struct ui *ui, int width, int *out)
+{
+	bool gone[COLUMNS_MAX] = {0};
+	int total = BEFORE + LABEL_LEAST;
+	size_t n = 0;
+
+	for (size_t i = 0; i < ui->n_columns; i++)
+		total += tui_columns[ui->columns[i]].width + 1;
+	while (total > width) {
+		size_t least = COLUMNS_MAX;
+
+		for (size_t i = 0; i < ui->n_columns; i++)
+			if (!gone[i] &&
+			    (least == COLUMNS_MAX || tui_columns[ui->columns[i]].worth <
+							 tui_columns[ui->columns[least]].worth))
+				least = i;
+		if (least == COLUMNS_MAX)
+			break;
+		gone[least] = true;
+		total -= tui_columns[ui->columns[least]].width + 1;
+	}
+	for (size_t i = 0; i < ui->n_columns; i++)
+		if (!gone[i])
+			out[n++] = ui->columns[i];
+	return n;
+}

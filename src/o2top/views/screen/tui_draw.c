@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tui_draw.c - a screen: head, table, pane about the row at the cursor, and keys.
+ *
+ * Curses sends the changes to the terminal.
+ */
+#include "tui.h"
+
+#include "o2top/base/units.h"
+
+#include <curses.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the last line, and pages over the table ----------------------------------------------- */
+
+static void draw_keys(const struct ui *ui, int y, int width)
+{
+	static const struct {
+		const char *key, *does;
+	} live[] = {{"?", "Help"},  {"Enter", "Open"}, {"/", "Search"}, {"\\", "Filter"},
+		    {"<>", "Sort"}, {"d", "Nodes"},    {"D", "Dirs"},   {"p", "Paths"},
+		    {"z", "Pause"}, {"o", "Hot"},      {"a", "System"}, {"q", "Quit"}},
+	  replay[] = {{"?", "Help"},  {"Enter", "Open"}, {"/", "Search"}, {"\\", "Filter"},
+		      {"<>", "Sort"}, {"d", "Nodes"},    {"z", "Pause"},  {", .", "Step"},
+		      {"g", "Go to"}, {"+-", "Speed"},   {"D", "Dirs"},   {"q", "Quit"}};
+	const bool is_replay = ui->setup->engine.collector->replay != NULL;
+	int x = 0;
+
+	if (ui->prompt.kind) {
+		char clean[2 * PROMPT_MAX];
+
+		unit_clean(clean, sizeof(clean), ui->prompt.text, width - 30);
+		x = screen_put(y, 0, width, ROLE_KEY, prompt_title(ui->prompt.kind));
+		x = screen_put(y, x, width, ROLE_PLAIN, clean);
+		screen_put(y, x, width, ROLE_SELECTED, " ");
+		return;
+	}
+	if (*ui->message) {
+		screen_put(y, 0, width, ROLE_BAD, ui->message);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++) {
+		const char *key = is_replay ? replay[i].key : live[i].key;
+		const char *does = is_replay ? replay[i].does : live[i].does;
+
+		if (x + (int)(strlen(key) + strlen(does)) + 1 > width)
+			break;
+		x = screen_put(y, x, width, ROLE_KEY, key);
+		x = screen_put(y, x, width, ROLE_KEY_TEXT, does);
+		x = screen_put(y, x, width, ROLE_PLAIN, " ");
+	}
+}
+
+static void draw_help(struct ui *ui, int height, int width)
+{
+	char line[256];
+	unsigned n = 0;
+
+	while (key_help(n, line, sizeof(line)))
+		n++;
+	if (ui->help_top > (int)n - height + 1)
+		ui->help_top = (int)n - height + 1;
+	if (ui->help_top < 0)
+		ui->help_top = 0;
+	for (int y = 0; y < height - 1; y++) {
+		if (!key_help((unsigned)(ui->help_top + y), line, sizeof(line)))
+			break;
+		screen_put(y, 1, width, line[0] == ' ' || !*line ? ROLE_PLAIN : ROLE_SECTION, line);
+	}
+	screen_put(height - 1, 0, width, ROLE_KEY,
+		   (int)n > height - 1 ? "Up and Down scroll, any other key goes back"
+				       : "any key goes back");
+}
+
+static void draw_problems(struct ui *ui, int height, int width)
+{
+	const struct problems *p = &ui->shot->problems;
+	char clean[NAME_MAX_TEXT], line[NAME_MAX_TEXT];
+	int y = 0;
+
+	screen_format(y++, 0, width, ROLE_SECTION,
+		      p->count ? "What could not be used in this frame: %zu" : "All could be used",
+		      p->count);
+	for (size_t i = 0; i < p->kept; i++) {
+		unit_clean(clean, sizeof(clean), p->text[i], 0);
+		for (unsigned j = 0;
+		     y < height - 1 && fold_line(clean, width - 3, j, line, sizeof(line)); j++)
+			screen_put(y++, j ? 3 : 1, width, ROLE_PLAIN, line);
+	}
+	if (p->count > p->kept && y < height - 1)
+		screen_format(y, 1, width, ROLE_PLAIN, "and %zu more", p->count - p->kept);
+	screen_put(height - 1, 0, width, ROLE_KEY, "any key goes back");
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+enum { LEAST_ROWS = 10, LEAST_COLUMNS = 40 };
+
+static int pane_height(int rows)
+{
+	return rows < 18 ? 0 : rows < 30 ? 7 : 10;
+}
+
+/* A table that is short leaves room for more to say. */
+static int more_pane(const struct ui *ui, int pane, int table)
+{
+	int free_rows = ui->list.n < (size_t)table ? table - (int)ui->list.n - 1 : 0;
+
+	return pane + (free_rows > 8 ? 8 : free_rows > 0 ? free_rows : 0);
+}
+
+static void draw_table(struct ui *ui, int y, int end_y, int width)
+{
+	ui->table_row = y;
+	ui->table_rows = end_y - y;
+	if (ui->cursor >= ui->list.n)
+		ui->cursor = ui->list.n ? ui->list.n - 1 : 0;
+	if (ui->cursor < ui->top)
+		ui->top = ui->cursor;
+	if (ui->table_rows > 0 && ui->cursor >= ui->top + (size_t)ui->table_rows)
+		ui->top = ui->cursor - (size_t)ui->table_rows + 1;
+	/* a section's title above the first row is seen, too */
+	if (ui->top == 1 && ui->list.items[0].kind == ITEM_SECTION &&
+	    ui->cursor < (size_t)ui->table_rows)
+		ui->top = 0;
+	for (size_t i = ui->top; y < end_y && i < ui->list.n; i++)
+		draw_item(ui, y++, width, &ui->list.items[i], i == ui->cursor);
+}
+
+void draw(struct ui *ui)
+{
+	struct tui_size size = screen_size();
+	int y = 0, height = size.rows, width = size.columns, pane = pane_height(height);
+
+	erase();
+	ui->header_row = ui->table_row = -1;
+	if (height < LEAST_ROWS || width < LEAST_COLUMNS) {
+		screen_format(0, 0, width, ROLE_BAD, "too small: %d x %d", width, height);
+	} else if (ui->help) {
+		draw_help(ui, height, width);
+	} else if (ui->show_problems && ui->shot) {
+		draw_problems(ui, height, width);
+	} else if (!ui->shot) {
+		draw_title(ui, 0, width);
+		screen_put(2, 2, width, ROLE_PLAIN, "reading ...");
+	} else {
+		draw_title(ui, y++, width);
+		draw_nodes(ui, y++, width);
+		draw_totals(ui, y++, width);
+		y = draw_banners(ui, y, width);
+		draw_titles(ui, y++, width);
+		pane = pane ? more_pane(ui, pane, height - 1 - y - pane) : 0;
+		draw_table(ui, y, height - pane - 1, width);
+		if (pane)
+			draw_pane(ui, height - pane - 1, height - 1, width);
+		draw_keys(ui, height - 1, width);
+	}
+	refresh();
+}

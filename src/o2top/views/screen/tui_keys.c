@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tui_keys.c - the action of each key.
+ *
+ * The help is made of the same table, so that it is always true.
+ */
+#include "tui.h"
+
+#include <curses.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- moving -------------------------------------------------------------------------------- */
+
+void move_to(struct ui *ui, size_t item)
+{
+	if (!ui->list.n)
+		return;
+	ui->cursor = item < ui->list.n ? item : ui->list.n - 1;
+	/* the first row is where the most is lost, whichever it is */
+	ui->following = ui->cursor > 1;
+	free_here(ui);
+	keep_here(ui);
+}
+
+static void move_by(struct ui *ui, long by)
+{
+	long at = (long)ui->cursor + by, last = (long)ui->list.n - 1;
+
+	/* sections are passed over */
+	at = at < 0 ? 0 : at > last ? last : at;
+	if (at >= 0 && ui->list.items[at].kind == ITEM_SECTION)
+		at = by < 0 && at > 0 ? at - 1 : at < last ? at + 1 : at;
+	move_to(ui, (size_t)(at < 0 ? 0 : at));
+}
+
+static void go_up(struct ui *ui)
+{
+	move_by(ui, -1);
+}
+
+static void go_down(struct ui *ui)
+{
+	move_by(ui, 1);
+}
+
+static long page(const struct ui *ui)
+{
+	return ui->table_rows > 1 ? ui->table_rows - 1 : 1;
+}
+
+static void go_page_up(struct ui *ui)
+{
+	move_by(ui, -page(ui));
+}
+
+static void go_page_down(struct ui *ui)
+{
+	move_by(ui, page(ui));
+}
+
+static void go_first(struct ui *ui)
+{
+	ui->cursor = 0;
+	move_by(ui, 0);
+	ui->top = 0;
+}
+
+static void go_last(struct ui *ui)
+{
+	if (ui->list.n)
+		move_to(ui, ui->list.n - 1);
+}
+
+static void open_row(struct ui *ui)
+{
+	size_t at = ui->cursor;
+	struct item_key key;
+
+	if (at >= ui->list.n)
+		return;
+	item_toggle(ui, &ui->list.items[at]);
+	if (item_key_of(ui, &ui->list.items[at], &key) && !key.directory) {
+		struct opened_row row = {item_is_open(ui, &ui->list.items[at]), key.space,
+					 key.id.class, key.id.number};
+
+		engine_open(ui->engine, &row);
+	}
+	/* from a line of an open row back to the row */
+	while (at > 0 && ui->list.items[at].kind != ITEM_ROW &&
+	       ui->list.items[at].kind != ITEM_DIRECTORY)
+		at--;
+	ui->cursor = at;
+	ui->dirty = true;
+}
+
+/* ---- what is shown ------------------------------------------------------------------------- */
+
+static void say(struct ui *ui, const char *what)
+{
+	snprintf(ui->message, sizeof(ui->message), "%s", what);
+}
+
+static void set_sort(struct ui *ui, enum sort_key key)
+{
+	if (ui->sort == key)
+		ui->reversed = !ui->reversed;
+	else
+		ui->reversed = false;
+	ui->sort = key;
+	ui->dirty = true;
+	if (!ui->following)
+		ui->cursor = ui->top = 0;
+	snprintf(ui->message, sizeof(ui->message), "sorted by %s%s", sort_key_names[key],
+		 ui->reversed ? ", the other way round" : "");
+}
+
+static void sort_next(struct ui *ui)
+{
+	ui->reversed = false;
+	set_sort(ui, (ui->sort + 1) % SORT_KEYS);
+}
+
+static void sort_before(struct ui *ui)
+{
+	ui->reversed = false;
+	set_sort(ui, (ui->sort + SORT_KEYS - 1) % SORT_KEYS);
+}
+
+static void sort_lost(struct ui *ui)
+{
+	ui->sort = SORT_KEYS;
+	set_sort(ui, SORT_LOST);
+}
+
+static void sort_waiting(struct ui *ui)
+{
+	ui->sort = SORT_KEYS;
+	set_sort(ui, SORT_WAITING);
+}
+
+static void sort_name(struct ui *ui)
+{
+	ui->sort = SORT_KEYS;
+	set_sort(ui, SORT_NAME);
+}
+
+static void reverse(struct ui *ui)
+{
+	set_sort(ui, ui->sort);
+}
+
+static void toggle_nodes(struct ui *ui)
+{
+	ui->per_node = !ui->per_node;
+	ui->dirty = true;
+	say(ui, ui->per_node ? "each row by its nodes" : "nodes together");
+}
+
+static void toggle_directories(struct ui *ui)
+{
+	ui->by_directory = !ui->by_directory;
+	ui->dirty = true;
+	ui->following = false;
+	ui->cursor = ui->top = 0;
+	say(ui, ui->by_directory ? "by directory: Enter opens one" : "by file");
+}
+
+static void next_paths(struct ui *ui)
+{
+	static const char *const names[] = {"whole paths", "names without their directories",
+					    "inode numbers"};
+
+	ui->paths = (ui->paths + 1) % PATH_STYLES;
+	ui->dirty = true;
+	say(ui, names[ui->paths]);
+}
+
+static void toggle_system(struct ui *ui)
+{
+	ui->all_system = !ui->all_system;
+	ui->dirty = true;
+	say(ui, ui->all_system ? "all of the system section" : "of the system section what is hot");
+}
+
+static void toggle_hot(struct ui *ui)
+{
+	ui->hot_only = !ui->hot_only;
+	ui->dirty = true;
+	say(ui, ui->hot_only ? "only hot rows" : "all rows");
+}
+
+static void toggle_problems(struct ui *ui)
+{
+	ui->show_problems = true;
+}
+
+static void show_help(struct ui *ui)
+{
+	ui->help = true;
+	ui->help_top = 0;
+}
+
+/* ---- searching ----------------------------------------------------------------------------- */
+
+static void begin_search(struct ui *ui)
+{
+	prompt_begin(ui, PROMPT_SEARCH);
+}
+
+static void begin_filter(struct ui *ui)
+{
+	prompt_begin(ui, PROMPT_FILTER);
+}
+
+static void search_on(struct ui *ui)
+{
+	if (!*ui->search)
+		say(ui, "nothing was searched for: / does");
+	else if (!search_next(ui, ui->cursor + 1, 1))
+		say(ui, "nothing more holds that");
+}
+
+static void search_back(struct ui *ui)
+{
+	if (!*ui->search)
+		say(ui, "nothing was searched for: / does");
+	else if (!search_next(ui, ui->cursor ? ui->cursor - 1 : 0, -1))
+		say(ui, "nothing before holds that");
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+static bool is_replay(const struct ui *ui)
+{
+	return ui->setup->engine.collector->replay != NULL;
+}
+
+static void toggle_pause(struct ui *ui)
+{
+	if (is_replay(ui)) {
+		engine_pause(ui->engine, !ui->status.paused);
+	} else {
+		/* samples go on, so that nothing is missing from rates, trends and recordings */
+		ui->held = !ui->held;
+	}
+}
+
+static void step_on(struct ui *ui)
+{
+	if (!is_replay(ui))
+		ui->held = true;
+	ui->step = true;
+	engine_step(ui->engine, 1);
+}
+
+static void step_back(struct ui *ui)
+{
+	if (is_replay(ui))
+		engine_step(ui->engine, -1);
+	else
+		say(ui, "only a recording has frames to go back to: --record makes one");
+}
+
+static void begin_time(struct ui *ui)
+{
+	if (is_replay(ui))
+		prompt_begin(ui, PROMPT_TIME);
+	else
+		say(ui, "only a recording has other times: --record makes one");
+}
+
+static void change_speed(struct ui *ui, double factor)
+{
+	double speed = ui->status.speed * factor, interval = ui->status.interval_s / factor;
+
+	if (is_replay(ui)) {
+		speed = speed < 1.0 / 16 ? 1.0 / 16 : speed > 1024 ? 1024 : speed;
+		engine_speed(ui->engine, speed);
+		snprintf(ui->message, sizeof(ui->message), "%g times as fast", speed);
+	} else {
+		interval = interval < 0.25 ? 0.25 : interval > 3600 ? 3600 : interval;
+		engine_interval(ui->engine, interval);
+		snprintf(ui->message, sizeof(ui->message), "a sample every %g s", interval);
+	}
+}
+
+static void faster(struct ui *ui)
+{
+	change_speed(ui, 2);
+}
+
+static void slower(struct ui *ui)
+{
+	change_speed(ui, 0.5);
+}
+
+static void suspend(struct ui *ui)
+{
+	screen_suspend();
+	ui->dirty = true;
+}
+
+static void leave(struct ui *ui)
+{
+	ui->quit = true;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+enum { CTRL_D = 4, CTRL_F = 6, CTRL_B = 2, CTRL_U = 21, CTRL_L = 12, CTRL_Z = 26 };
+
+static void redraw(struct ui *ui)
+{
+	clearok(stdscr, TRUE);
+	ui->dirty = true;
+}
+
+static const struct {
+	int keys[4];
+	const char *name, *does;
+	void (*act)(struct ui *ui);
+} table[] = {
+    {{0}, "", "Moving", NULL},
+    {{KEY_UP, 'k'}, "Up k", "one line up", go_up},
+    {{KEY_DOWN, 'j'}, "Down j", "one line down", go_down},
+    {{KEY_PPAGE, CTRL_B, CTRL_U}, "PgUp", "a page up", go_page_up},
+    {{KEY_NPAGE, CTRL_F, CTRL_D}, "PgDn", "a page down", go_page_down},
+    {{KEY_HOME}, "Home", "to the top, where the cursor stays with the worst row", go_first},
+    {{KEY_END, 'G'}, "End G", "to the end", go_last},
+    {{'\r', '\n', ' ', KEY_ENTER},
+     "Enter Space",
+     "open or close a row: what to do, lock types, nodes, processes",
+     open_row},
+    {{0}, "", "Finding", NULL},
+    {{'/', KEY_F(3)}, "/ F3", "search for a part of a path or number", begin_search},
+    {{'n'}, "n", "the next one that holds it", search_on},
+    {{'N'}, "N", "the one before", search_back},
+    {{'\\', KEY_F(4)}, "\\ F4", "show only what holds a text", begin_filter},
+    {{'o'}, "o", "only hot rows, or all", toggle_hot},
+    {{'a'}, "a", "all of the system section, or what is hot of it", toggle_system},
+    {{0}, "", "Sorting and showing", NULL},
+    {{'>', KEY_RIGHT}, "> Right", "sort by the next column", sort_next},
+    {{'<', KEY_LEFT}, "< Left", "sort by the column before", sort_before},
+    {{'L'}, "L", "sort by time lost", sort_lost},
+    {{'W'}, "W", "sort by waits in progress", sort_waiting},
+    {{'P'}, "P", "sort by path", sort_name},
+    {{'r'}, "r", "the other way round", reverse},
+    {{'d'}, "d", "each row by its nodes", toggle_nodes},
+    {{'D'}, "D", "by directory", toggle_directories},
+    {{'p'}, "p", "whole paths, names or inode numbers", next_paths},
+    {{'!'}, "!", "what could not be used in this frame", toggle_problems},
+    {{0}, "", "Time", NULL},
+    {{'z', 'Z'}, "z", "pause and go on", toggle_pause},
+    {{'.'}, ".", "pause, one frame on", step_on},
+    {{','}, ",", "pause, one frame back (of a recording)", step_back},
+    {{'g'}, "g", "go to a time (of a recording): 06:07, 2026-11-20 06:07:30, @SECONDS", begin_time},
+    {{'+', '='}, "+", "twice as fast, or samples twice as often", faster},
+    {{'-'}, "-", "half as fast, or samples half as often", slower},
+    {{0}, "", "Else", NULL},
+    {{'?', 'h', KEY_F(1)}, "? h F1", "this help", show_help},
+    {{CTRL_L}, "Ctrl-L", "draw all anew", redraw},
+    {{CTRL_Z}, "Ctrl-Z", "stop, until fg", suspend},
+    {{'q', 'Q', KEY_F(10)}, "q F10", "leave (Ctrl-C, too)", leave},
+};
+
+enum { N_KEYS = sizeof(table) / sizeof(table[0]) };
+
+static const char *const legend[] = {
+    "",
+    "The mouse: a click on a column's title sorts by it, on a row goes there, again opens it.",
+    "",
+    "Signs",
+    "   *   hot: 1 ms or more lost a second, or somebody waiting",
+    "   !   a wait of a second or more; a node that is not ok; a problem",
+    "   ~   estimated        ?  only seen in passing        -  not known",
+    "",
+    "Columns",
+    "   LOST/s   seconds waited per second, all nodes together (waiters on average)",
+    "   SHARE    of what all rows lost          TREND    the last frames, newest right",
+    "   WAIT     waits in progress              AGE      of the oldest: at least .. at most",
+    "   MEAN     wait for an acquisition        LONGEST  wait that ended or lasts, whole",
+    "   ACQ/s    acquisitions per second        HIT      taken without asking the DLM",
+    "   WR, RD   nodes that wrote and read      SIZE     last known, bytes",
+};
+
+enum { N_LEGEND = sizeof(legend) / sizeof(legend[0]) };
+
+const char *key_help(unsigned nth, char *buf, size_t size)
+{
+	unsigned lines = 0;
+
+	for (unsigned i = 0; i < N_KEYS; i++) {
+		if (!table[i].act && i && lines++ == nth)
+			return strcpy(buf, "");
+		if (lines++ != nth)
+			continue;
+		if (table[i].act)
+			snprintf(buf, size, "   %-12s %s", table[i].name, table[i].does);
+		else
+			snprintf(buf, size, "%s", table[i].does);
+		return buf;
+	}
+	if (nth - lines >= N_LEGEND)
+		return NULL;
+	snprintf(buf, size, "%s", legend[nth - lines]);
+	return buf;
+}
+
+static void help_key(struct ui *ui, int key)
+{
+	switch (key) {
+	case KEY_UP:
+	case 'k':
+		ui->help_top--;
+		break;
+	case KEY_DOWN:
+	case 'j':
+		ui->help_top++;
+		break;
+	case KEY_NPAGE:
+	case ' ':
+		ui->help_top += 15;
+		break;
+	case KEY_PPAGE:
+		ui->help_top -= 15;
+		break;
+	default:
+		ui->help = false;
+	}
+}
+
+void key_press(struct ui *ui, int key)
+{
+	*ui->message = '\0';
+	if (ui->prompt.kind) {
+		prompt_key(ui, key);
+		return;
+	}
+	if (ui->help) {
+		help_key(ui, key);
+		return;
+	}
+	if (ui->show_problems) {
+		ui->show_problems = false;
+		return;
+	}
+	for (size_t i = 0; i < N_KEYS; i++)
+		for (int j = 0; j < 4; j++)
+			if (table[i].keys[j] && table[i].keys[j] == key) {
+				table[i].act(ui);
+				return;
+			}
+	if (key != 27)
+		say(ui, "no such key: ? tells which there are");
+}
+
+/* ---- the mouse ----------------------------------------------------------------------------- */
+
+static void click_title(struct ui *ui, int x)
+{
+	for (size_t i = 0; i < ui->n_titles; i++) {
+		if (x < ui->titles[i].from || x >= ui->titles[i].to)
+			continue;
+		if (ui->titles[i].column < 0)
+			set_sort(ui, SORT_NAME);
+		else if (tui_columns[ui->titles[i].column].sort < SORT_KEYS)
+			set_sort(ui, tui_columns[ui->titles[i].column].sort);
+		return;
+	}
+}
+
+void key_mouse(struct ui *ui)
+{
+	MEVENT event;
+	size_t item;
+
+	if (getmouse(&event) != OK)
+		return;
+	*ui->message = '\0';
+	if (ui->help || ui->show_problems) {
+		ui->help = ui->show_problems = false;
+		return;
+	}
+	if (event.bstate & BUTTON4_PRESSED) {
+		move_by(ui, -3);
+	} else if (event.bstate & BUTTON5_PRESSED) {
+		move_by(ui, 3);
+	} else if (event.y == ui->header_row) {
+		click_title(ui, event.x);
+	} else if (ui->table_row >= 0 && event.y >= ui->table_row &&
+		   event.y < ui->table_row + ui->table_rows) {
+		item = ui->top + (size_t)(event.y - ui->table_row);
+		if (item >= ui->list.n || ui->list.items[item].kind == ITEM_SECTION)
+			return;
+		if (item == ui->cursor)
+			open_row(ui);
+		else
+			move_to(ui, item);
+	}
+}

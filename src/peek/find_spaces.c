@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * find_spaces.c - lists the spaces of this machine, their nodes and the nodes' conditions.
+ */
+#include "find_spaces.h"
+
+#include "lockman/local/local_look.h"
+#include "base/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Work that is due for that long is not being done; the hold time and callbacks are shorter. */
+#define HANGS_NS 1000000000ll
+/* Who runs answers within milliseconds; who has no CPU just now, later. */
+#define ANSWER_NS 2000000000ll
+
+const char *const glock__condition_names[GLOCK__CONDITION_MAX] = {
+    [GLOCK__NODE_OK] = "ok",
+    [GLOCK__NODE_DEAD] = "dead",
+    [GLOCK__NODE_INHERITED] = "inherited",
+    [GLOCK__NODE_STOPPED] = "stopped",
+    [GLOCK__NODE_HANGS] = "hangs",
+    [GLOCK__NODE_WITHDRAWN] = "withdrawn",
+};
+
+/* ---- how a process is doing ---------------------------------------------------------------- */
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/* The letter of its state; 0: there is no such process (any more). */
+static char process_state(uint32_t pid, uint64_t started)
+{
+	struct glock__proc proc;
+
+	return glock__proc_read((pid_t)pid, &proc) || proc.start != started ? 0 : proc.state;
+}
+
+static void set_hangs(struct glock__found_node *node, int64_t ns, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void set_hangs(struct glock__found_node *node, int64_t ns, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	node->condition = GLOCK__NODE_HANGS;
+	va_start(args, format);
+	n = vsnprintf(node->why, sizeof(node->why), format, args);
+	va_end(args);
+	if (n > 0 && (size_t)n < sizeof(node->why))
+		snprintf(node->why + n, sizeof(node->why) - (size_t)n, " for %.1f s",
+			 1e-9 * (double)ns);
+}
+
+/* Of one whose process runs: whether it does what is to be done. */
+static void look_at_work(struct glock__found_node *node, const struct glock__segment_head *head)
+{
+	int64_t now = now_ns(), since = head->work_since, due = head->work_due;
+
+	if (head->state & GLOCK__SEGMENT_LEFT)
+		node->condition = GLOCK__NODE_INHERITED;
+	else if (since > 0 && now - since > HANGS_NS)
+		set_hangs(node, now - since, "works on glock %" PRIu32 ":%" PRIu64, head->work_type,
+			  head->work_number);
+	else if (!since && due > 0 && now - due > HANGS_NS)
+		set_hangs(node, now - due, "does not do its work");
+	else if (head->state & GLOCK__SEGMENT_WITHDRAWN)
+		node->condition = GLOCK__NODE_WITHDRAWN;
+}
+
+static void look_at_process(struct glock__found_node *node, bool alive)
+{
+	node->condition = GLOCK__NODE_OK;
+	if (!alive) {
+		node->condition = GLOCK__NODE_DEAD;
+		return;
+	}
+	switch (process_state((uint32_t)node->pid, node->started)) {
+	case 0:
+	case 'Z':
+	case 'X':
+		node->condition = GLOCK__NODE_INHERITED;
+		break;
+	case 'T':
+	case 't':
+		node->condition = GLOCK__NODE_STOPPED;
+		break;
+	default:
+		if (node->peek)
+			look_at_work(node, glock__peek_head(node->peek));
+	}
+}
+
+/* ---- what there is ------------------------------------------------------------------------- */
+
+struct looking {
+	struct glock__find_spaces *s;
+	const char *only;
+	int err;
+};
+
+/* What a terminal might obey is not let through. */
+static void copy_clean(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from);
+	for (char *c = to; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct glock__found_node *x = a, *y = b;
+
+	return (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct glock__found_space *x = a, *y = b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : strcmp(x->path, y->path);
+}
+
+static struct glock__found_node *new_node(struct looking *l, struct glock__found_space *space)
+{
+	struct glock__found_node *node =
+	    reallocarray(space->nodes, space->n_nodes + 1, sizeof(*node));
+
+	if (!node) {
+		l->err = -ENOMEM;
+		return NULL;
+	}
+	space->nodes = node;
+	node += space->n_nodes++;
+	*node = (struct glock__found_node){.error = -ENOENT};
+	return node;
+}
+
+static void open_node(struct looking *l, struct glock__found_node *node, const char *path)
+{
+	node->path = strdup(path);
+	if (node->path)
+		node->error = glock__peek_open(&node->peek, AT_FDCWD, node->path);
+	else
+		l->err = -ENOMEM;
+}
+
+static void add_node(const struct glock__local_node *from, void *arg)
+{
+	struct looking *l = arg;
+	struct glock__found_node *node = new_node(l, &l->s->spaces[l->s->n - 1]);
+
+	if (!node)
+		return;
+	node->slot = from->slot;
+	node->pid = from->pid;
+	node->started = from->start;
+	copy_clean(node->command, sizeof(node->command), from->comm);
+	if (*from->file)
+		open_node(l, node, from->file);
+	look_at_process(node, from->alive);
+}
+
+/* The directory of a path with a slash, as one that stat(2) takes. */
+static void dir_of(char *to, size_t size, const char *path)
+{
+	snprintf(to, size, "%.*s.", (int)(strrchr(path, '/') + 1 - path), path);
+}
+
+/* However it is written: a path to the file; or of what is no file by itself, to its directory. */
+static bool same_place(const char *given, const char *path)
+{
+	char a[GLOCK__LOCAL_PATH_MAX + 2], b[GLOCK__LOCAL_PATH_MAX + 2];
+	struct stat x, y;
+
+	if (!strcmp(given, path))
+		return true;
+	if (stat(given, &x) || lstat(path, &y)) {
+		dir_of(a, sizeof(a), given);
+		dir_of(b, sizeof(b), path);
+		if (strcmp(strrchr(given, '/'), strrchr(path, '/')) || stat(a, &x) || stat(b, &y))
+			return false;
+	}
+	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A name may have a slash, too. */
+static bool is_wanted(const struct looking *l, const char *name, const char *path)
+{
+	return !l->err && (!l->only || !strcmp(l->only, name) ||
+			   (strchr(l->only, '/') && same_place(l->only, path)));
+}
+
+static struct glock__found_space *new_space(struct looking *l, const char *name, const char *path,
+					     const char *lockman)
+{
+	struct glock__found_space *space = reallocarray(l->s->spaces, l->s->n + 1, sizeof(*space));
+
+	if (space)
+		l->s->spaces = space;
+	space = space ? space + l->s->n : NULL;
+	if (space)
+		*space = (struct glock__found_space){.path = strdup(path)};
+	if (!space || !space->path) {
+		l->err = -ENOMEM;
+		return NULL;
+	}
+	copy_clean(space->name, sizeof(space->name), name);
+	copy_clean(space->lockman, sizeof(space->lockman), lockman);
+	l->s->n++;
+	return space;
+}
+
+static void add_space(const struct glock__local_space *from, void *arg)
+{
+	struct looking *l = arg;
+	struct glock__found_space *space;
+	int n;
+
+	space = is_wanted(l, from->name, from->path) ? new_space(l, from->name, from->path, "local")
+						     : NULL;
+	if (!space)
+		return;
+	space->uid = from->uid;
+	space->gid = from->gid;
+	n = glock__local_each_node(from->path, add_node, l);
+	if (n == -EPROTONOSUPPORT) {
+		space->other_version = true;
+	} else if (n < 0) {
+		l->s->n--; /* no space, or one that may not be read */
+		free(space->path);
+	} else if (space->n_nodes) {
+		qsort(space->nodes, space->n_nodes, sizeof(*space->nodes), by_slot);
+	}
+}
+
+/* Its space is all of that name, lock manager and user; where it lies is not a file of its own. */
+static void add_outside(const struct glock__node_file *from, void *arg)
+{
+	struct looking *l = arg;
+	struct glock__found_space *space = NULL;
+	struct glock__found_node *node;
+	char path[GLOCK__LOCAL_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s", (int)(strrchr(from->path, ',') - from->path),
+		 from->path);
+	for (size_t i = 0; i < l->s->n; i++)
+		if (!strcmp(l->s->spaces[i].path, path))
+			space = &l->s->spaces[i];
+	if (!space && is_wanted(l, from->space, path))
+		space = new_space(l, from->space, path, from->lockman);
+	node = space ? new_node(l, space) : NULL;
+	if (!node)
+		return;
+	space->uid = from->uid;
+	space->gid = from->gid;
+	node->pid = from->pid;
+	open_node(l, node, from->path);
+	if (node->peek) {
+		node->started = glock__peek_head(node->peek)->started;
+		copy_clean(node->command, sizeof(node->command),
+			   glock__peek_head(node->peek)->command);
+	}
+	look_at_process(node, from->alive);
+}
+
+int glock__find_spaces(struct glock__find_spaces *s, const char *name)
+{
+	struct looking l = {s, name, 0};
+	int n;
+
+	*s = (struct glock__find_spaces){0};
+	n = glock__local_each_space(NULL, add_space, &l);
+	if (n >= 0)
+		n = glock__local_each_outside(add_outside, &l);
+	if (s->n)
+		qsort(s->spaces, s->n, sizeof(*s->spaces), by_name);
+	return l.err ? l.err : n < 0 ? n : 0;
+}
+
+void glock__found_free(struct glock__find_spaces *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		for (size_t j = 0; j < s->spaces[i].n_nodes; j++) {
+			glock__peek_close(s->spaces[i].nodes[j].peek);
+			free(s->spaces[i].nodes[j].path);
+		}
+		free(s->spaces[i].nodes);
+		free(s->spaces[i].path);
+	}
+	free(s->spaces);
+	*s = (struct glock__find_spaces){0};
+}
+
+/* Where there is no bell the node looks by itself every now and then. */
+static int knock(const struct glock__found_space *space, const struct glock__found_node *node)
+{
+	return strcmp(space->lockman, "local") ? 0 : glock__local_knock(space->path, node->slot);
+}
+
+int glock__found_trace(const struct glock__found_space *space,
+			const struct glock__found_node *node, int64_t until)
+{
+	int err = glock__peek_trace_until(node->path, until);
+
+	return err ? err : knock(space, node);
+}
+
+int glock__found_demote(const struct glock__found_space *space,
+			 const struct glock__found_node *node, unsigned int type, uint64_t number,
+			 enum glock_mode to)
+{
+	const struct timespec ms = {0, 1000000};
+	int64_t end = now_ns() + ANSWER_NS;
+	struct glock__peek_asked asked;
+	int err;
+
+	/* Whoever else asks is through in a moment. */
+	while ((err = glock__peek_demote(node->path, type, number, to, &asked)) == -EAGAIN &&
+	       now_ns() < end)
+		nanosleep(&ms, NULL);
+	if (err)
+		return err == -EAGAIN ? -ETIMEDOUT : err;
+	err = knock(space, node);
+	for (bool answered = false; !err && !answered;) {
+		answered = glock__peek_answered(&asked, &err);
+		if (!answered && now_ns() >= end)
+			err = -ETIMEDOUT;
+		else if (!answered)
+			nanosleep(&ms, NULL);
+	}
+	glock__peek_ask_end(&asked);
+	return err;
+}
+
+int glock__found_remove(const struct glock__found_space *space)
+{
+	return glock__local_remove(space->path);
+}
