@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line: columns to sort by, filters, lengths, the log, that totals count what is
- * not shown, and that help, manual and completion name each option, column and sort key.
+ * The command line: columns to sort by, filters, lengths, the log, and that totals count what is
+ * not shown. Help, manual and completion name each option, column and sort key.
  */
 #include "frames.h"
 
