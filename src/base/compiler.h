@@ -14,5 +14,7 @@
 #define GLOCK__NOINLINE __attribute__((noinline))
 /* Hardly ever happens: where it is called is put out of the way as well. */
 #define GLOCK__COLD __attribute__((cold))
+/* A function that begins at the beginning of a cache line. */
+#define GLOCK__CACHELINE_ALIGNED __attribute__((aligned(64)))
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock demote: has nodes give up a glock, as demote_rq in GFS2's sysfs: they take it for a blocking
- * callback that another node's request caused.
+ * demote.c - glock demote: makes nodes give up a glock, like demote_rq in GFS2's sysfs.
+ *
+ * The nodes treat the request as a bast that another node's request caused.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock ls: which spaces are here, who is in them and how they are doing.
+ * ls.c - glock ls: lists the spaces of this machine, their nodes and the nodes' conditions.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock: the command. It knows its subcommands, and what all of them share.
+ * main.c - the program glock: finds the subcommand, and has the code that all subcommands share.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock rm: removes lock spaces that nobody uses.
+ * rm.c - glock rm: removes lock spaces that no node uses.
  */
 #include "cli.h"
 #include "lockman/dlm/dlm_dev.h"

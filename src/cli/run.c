@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock run: a command under a lock, with the options and exit statuses of flock(1).
+ * run.c - glock run: runs a command under a lock, with the options and exit statuses of flock(1).
  *
- * What keeps the lock is not this process but what makes it a living node: an open file that the
- * lock manager watches. CMD inherits it, and so do its children, so that the lock stays until the
- * last of them is gone, also when this process is killed. A pipe that goes the same way tells
- * whether CMD left somebody behind; then we go away as if we had been killed, and do not give the
- * lock back.
+ * The lock does not belong to this process. It belongs to an open file that makes a living node and
+ * that the lock manager watches. CMD inherits the file, and so do its children. The lock stays
+ * until the last of them is gone, also when this process is killed. A pipe that is inherited in the
+ * same way tells whether CMD left a process behind. Then this process ends as if killed, and does
+ * not give the lock back.
  */
-#include "cli.h"
+#include "glock/publish/publish_space.h"
 
-#include "glock/core/internal.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

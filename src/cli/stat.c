@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock stat: what nodes publish of their glocks, in the kernel's text or as JSON.
+ * stat.c - glock stat: prints the glocks that nodes publish, in the kernel's text or as JSON.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock top: o2top on the lock spaces of this machine.
+ * top.c - glock top: runs o2top on the lock spaces of this machine.
  */
 #include "cli.h"
 

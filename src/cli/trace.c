@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock trace: the events of all nodes of a space as they come, in the kernel's text.
+ * trace.c - glock trace: prints the events of all nodes of a space, in the kernel's text.
  *
- * Each node is asked, by a time written into its file, to put its events there; asked again every
- * now and then, so that it stops by itself when nobody looks any more; and then nodes that came
- * meanwhile are asked, too. Events of several nodes are sorted by time within one turn.
+ * The program writes a time into each node's file, which asks the node to publish its events until
+ * then. It renews the request now and then. So a node stops by itself when no reader is left, and
+ * nodes that join are asked too. Events of several nodes are sorted by time within one turn.
  */
 #include "cli.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line: columns to sort by, filters, lengths, the log, and that totals count what is
- * not shown. Help, manual and completion name each option, column and sort key.
+ * test_cli.c - tests o2top's command line: sort columns, filters, lengths, the log, the help.
+ *
+ * Totals count rows that are not shown, too. Help, manual and completion name each option, column
+ * and sort key.
  */
 #include "frames.h"
 

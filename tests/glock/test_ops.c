@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a type's operations must keep to, and what becomes of those that do not: see glock.h. */
+/*
+ * test_ops.c - tests the rules that a type's operations must keep, and the results of breaches.
+ *
+ * glock.h has the rules.
+ */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 #include <poll.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a glock publishes: it fits what the library says of it, it goes when the glock goes, and
- * nobody who writes into it can make the library do anything wrong.
+ * test_record.c - tests a glock's published record: correct, short-lived, harmless to change.
+ *
+ * No write into the record makes the library do anything wrong.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 enum { AREA = 1 << 20 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects by number: none twice, addresses that fit, published parts where they belong. */
-#include "check.h"
-
+/*
+ * test_slab.c - tests objects by number: each once, fitting addresses, published parts in place.
+ */
 #include "glock/core/slab.h"
+
+#include "check.h"
 
 enum { SIZE = 96, PUBLISHED = 24, MANY = 20000, PIECES = 3 };
 

@@ -4,11 +4,13 @@
  * of another version; no memory, no room; a file that goes. Each is an error code and a
  * message, nothing is half made, and nobody is killed by it.
  */
+#include "base/sanitizer.h"
+#include "glock/core/space.h"
+#include "lockman/local/local_look.h"
+
 #include "actor.h"
 #include "glock.h"
 #include "inside.h"
-#include "lockman/local/local_look.h"
-#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>

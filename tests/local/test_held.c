@@ -3,7 +3,7 @@
  * test_held.c - what one can do with locks that one has, beside other threads and another process.
  */
 #include "../glock/check.h"
-#include "glock/core/internal.h"
+#include "glock/state/busy.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c - what must be so after every step of the simulated cluster. */
-#include "world_impl.h"
+#include "glock/state/queue.h"
+#include "glock/state/word.h"
+#include "glock/state/work.h"
 
-#include "glock/request/fast.h"
+#include "world_impl.h"
 
 #include <errno.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* client.c - what the programs on the simulated nodes do with their locks. */
+#include "glock/core/internal.h"
+
 #include "world_impl.h"
 
 #include <assert.h>

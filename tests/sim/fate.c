@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fate.c - what befalls the simulated nodes. */
-#include "world_impl.h"
-
 #include "glock/publish/thread.h"
+#include "glock/space/open.h"
+
+#include "world_impl.h"
 
 #include <string.h>
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* task.c - see task.h. */
-#include "task.h"
-
+/*
+ * task.c - runs, stops and ends simulated threads, at sleeps and at the library's atomics.
+ */
 #include "base/atom.h"
-#include "fiber.h"
 #include "glock/publish/thread.h"
+
+#include "fiber.h"
+#include "task.h"
 
 #include <assert.h>
 #include <errno.h>

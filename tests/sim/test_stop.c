@@ -4,7 +4,7 @@
  * asleep then: it ends all the same. Between two atomics nothing is seen by others.
  */
 #include "../glock/check.h"
-#include "glock/core/internal.h"
+#include "glock/space/open.h"
 #include "lockman/sim/sim.h"
 
 #include <setjmp.h>

@@ -22,6 +22,7 @@ struct glock__type {
 	struct glock_ops ops;
 	unsigned int flags; /* GLOCK_OPS_ */
 	int64_t hold;       /* as in glock_type_options */
+	int64_t hold_first; /* the hold time of a glock at first; demote.c derives it from hold */
 	bool known;
 	bool fast; /* glocks of this type may take the fast path */
 };

@@ -8,8 +8,8 @@
  */
 #include "publish.h"
 
-#include "glock/core/internal.h"
 #include "base/proc.h"
+
 #include "thread.h"
 
 #include <errno.h>

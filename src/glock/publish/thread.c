@@ -2,8 +2,10 @@
 /* thread.c - see thread.h. */
 #include "thread.h"
 
-#include "glock/request/fast.h"
+#include "glock/core/log.h"
+
 #include "publish.h"
+#include "slots.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -3,7 +3,14 @@
  * held.c - what one can do with a lock that one has: whether it is still ours, a lower mode, its token, its
  * value block; and who is in the way of one that one has not.
  */
-#include "fast.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/slots.h"
+#include "glock/state/cache.h"
+#include "glock/state/queue.h"
+#include "glock/state/reply.h"
+#include "glock/state/word.h"
+
+#include "dq.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * space.c - lock spaces: open, close. withdraw.c ends them in other ways.
+ * open.c - opens and closes a lock space. withdraw.c ends a space in other ways.
  */
+#include "open.h"
+
 #include "base/version.h"
+#include "glock/base/probes.h"
+#include "glock/core/log.h"
+#include "glock/publish/publish.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/thread.h"
+#include "glock/state/busy.h"
+#include "glock/state/cache.h"
+#include "glock/state/demote.h"
+#include "glock/state/find.h"
+#include "glock/state/reply.h"
+#include "glock/state/work.h"
 #include "lockman/dlm/dlm.h"
-#include "glock/request/fast.h"
 #include "lockman/local/local.h"
 #include "lockman/none/none.h"
-#include "glock/publish/publish.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,26 +36,6 @@ enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
 	(GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_LINUX_6_1 | \
 	 GLOCK_SPACE_CHECK_OPS)
 #define TYPE_FLAGS (GLOCK_OPS_ASPACE | GLOCK_OPS_LVB | GLOCK_OPS_BY_NUMBER | GLOCK_OPS_RECUR)
-
-int glock__check(struct glock_space *space, const char *function)
-{
-	if (space->generation != glock__generation())
-		return -ECHILD;
-	return glock__check_op(space, function);
-}
-
-void glock__log(struct glock_space *space, const char *fmt, ...)
-{
-	char message[512];
-	va_list ap;
-
-	if (!space->log)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(message, sizeof(message), fmt, ap);
-	va_end(ap);
-	space->log(space->log_arg, message);
-}
 
 /* ---- the real world ---- */
 
@@ -125,6 +115,7 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 	}
 	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++)
 		space->types[i].fast = may_be_fast(&space->types[i]);
+	glock__hold_types(space);
 	return err;
 }
 

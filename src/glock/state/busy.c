@@ -7,7 +7,13 @@
  * time, the counts) is what a new one has. There are as many as glocks in reserve, so that getting
  * one cannot fail; those not needed were never touched and take no memory.
  */
-#include "glock/request/fast.h"
+#include "busy.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "demote.h"
+#include "word.h"
+#include "work.h"
 
 #include <string.h>
 

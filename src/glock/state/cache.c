@@ -12,7 +12,12 @@
  * That it is in one is remembered per thread, so that every public function can refuse. Whether it
  * slept is asked of the system, before and after, where the space was opened to be told.
  */
-#include "glock/core/internal.h"
+#include "cache.h"
+
+#include "glock/core/log.h"
+
+#include "busy.h"
+#include "inline_work.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -60,6 +65,13 @@ int glock__check_op(struct glock_space *space, const char *function)
 	glock__log(space, "glock %u:%" PRIu64 " (%s): %s called %s", gl->type, gl->number,
 		   gl_type(gl)->info.name, tls->id.spinlocked_op, function);
 	return -EDEADLK;
+}
+
+int glock__check(struct glock_space *space, const char *function)
+{
+	if (space->generation != glock__generation())
+		return -ECHILD;
+	return glock__check_op(space, function);
 }
 
 /* ---- a call ---- */

@@ -3,7 +3,9 @@
  * events.c - a glock's trace events. All under gl->lock; nothing is done if nobody sees them: neither a
  * tracer at the probe nor a ring. A tracer has its own clock; for it none is looked at.
  */
-#include "glock/core/internal.h"
+#include "events.h"
+
+#include "glock/publish/publish_space.h"
 
 /* Whether anybody wants to see it; *ring: the program's, or one for somebody who looks from outside. */
 static bool is_seen(const struct glock *gl, enum glock__event_name name, struct glock__ring **ring)

@@ -12,8 +12,15 @@
  * which it would be found. Only then is the lock manager's lock given back; while that goes on, a
  * new glock of the same name may come up with a lock of its own.
  */
-#include "glock/request/fast.h"
-#include "glock/core/internal.h"
+#include "find.h"
+
+#include "glock/core/log.h"
+
+#include "cache.h"
+#include "events.h"
+#include "lru.h"
+#include "word.h"
+#include "work.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inline_work.c - work of a glock, run by who waits for it or has just let it go (it is "mine"), so that to hand a
- * lock over to another node takes no thread more than it must. Not where the program runs the work.
+ * inline_work.c - work of a glock, run by the thread that waits for it or has just let it go.
+ *
+ * So handing a lock to another node takes no more threads than necessary. The file does nothing if
+ * the program runs the work.
  */
-#include "glock/core/internal.h"
+#include "inline_work.h"
+
+#include "cache.h"
+#include "queue.h"
+#include "reply.h"
+#include "work.h"
 
 #include <assert.h>
 

@@ -16,7 +16,11 @@
  * Since when a glock is idle is kept in four bytes, in units of 2^18 ns, rounded up, and compared
  * modulo 2^32: an age limit means at most 13 days.
  */
-#include "glock/core/internal.h"
+#include "lru.h"
+
+#include "busy.h"
+#include "cache.h"
+#include "demote.h"
 
 #include <assert.h>
 

@@ -8,7 +8,15 @@
  * right before. While others' remains are put in order grants are kept back: what they cover may
  * not be right yet.
  */
-#include "glock/core/internal.h"
+#include "reply.h"
+
+#include "busy.h"
+#include "control.h"
+#include "demote.h"
+#include "events.h"
+#include "find.h"
+#include "withdraw.h"
+#include "work.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,9 +5,16 @@
  * A glock's part of a dump is made under its lock, into memory that is there already; it is handed
  * out after. What does not fit is made anew with more room.
  */
-#include "glock/request/fast.h"
+#include "show.h"
 
-#include "glock/stats/dump.h"
+#include "glock/core/log.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/segment.h"
+
+#include "cache.h"
+#include "find.h"
+#include "queue.h"
+#include "word.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -239,4 +246,22 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 	gl_unlock(gl);
 	memcpy(out, &s, out->size < sizeof(s) ? out->size : sizeof(s));
 	return 0;
+}
+
+/* ---- published ---- */
+
+static void add_text(void *to, const char *text, size_t len)
+{
+	glock__text_print(to, "%.*s", (int)len, text);
+}
+
+void glock__publish_object(struct glock *gl)
+{
+	char buf[GLOCK__SEGMENT_OBJECT + 1] = "";
+	struct glock__text text = {.buf = buf, .size = sizeof(buf)};
+
+	if (!gl_space(gl)->publisher || !gl_type(gl)->ops.dump)
+		return;
+	glock__op_dump(gl, add_text, &text);
+	glock__publish_object_text(gl, buf, text.len < sizeof(buf) ? text.len : sizeof(buf));
 }

@@ -3,8 +3,19 @@
  * withdraw.c - a space that can be relied on no more: for good, until the lock manager is back, or for a
  * pause.
  */
-#include "glock/request/fast.h"
-#include "glock/publish/publish.h"
+#include "withdraw.h"
+
+#include "glock/core/log.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/segment.h"
+
+#include "cache.h"
+#include "demote.h"
+#include "find.h"
+#include "queue.h"
+#include "reply.h"
+#include "word.h"
+#include "work.h"
 
 #include <assert.h>
 

@@ -18,7 +18,15 @@
  * whoever takes it out of the heap, and cleared under gl->lock. The reference that queued work has is taken by whoever queues
  * it and dropped after it ran.
  */
-#include "glock/core/internal.h"
+#include "work.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "cache.h"
+#include "find.h"
+#include "lru.h"
+#include "queue.h"
+#include "reply.h"
 
 #include <assert.h>
 #include <errno.h>

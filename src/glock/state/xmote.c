@@ -10,7 +10,19 @@
  * Everything here runs under gl->lock, which is dropped while the type's operations and the lock manager
  * are called.
  */
-#include "glock/request/fast.h"
+#include "xmote.h"
+
+#include "glock/core/log.h"
+
+#include "cache.h"
+#include "demote.h"
+#include "events.h"
+#include "queue.h"
+#include "reply.h"
+#include "shortcuts.h"
+#include "show.h"
+#include "word.h"
+#include "work.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * options.c - the command line: the list of long options, and the check of each value.
+ */
 #include "options.h"
 
 #include "o2top/collect/remote/agent.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line and the configuration file have in common. */
+/*
+ * options_impl.h - declarations that the command line and the configuration file share.
+ */
 #ifndef O2TOP_OPTIONS_PARTS_H
 #define O2TOP_OPTIONS_PARTS_H
 

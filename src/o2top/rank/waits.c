@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sentence of a row, from the most telling thing that is known of its longest wait.
+ * waits.c - makes the sentence of a row from the most telling fact about its longest wait.
  *
- * What joins samples of several nodes is said only of waits that are longer than those samples lie
- * apart. A process is named by its own node alone: a pid in another node's dump is of who made the
- * lock there.
+ * A statement that joins samples of several nodes is made only of a wait that is longer than the
+ * samples lie apart. A process is named by its own node only. A pid in another node's dump is that
+ * of the process that made the lock there.
  */
 #include "waits.h"
 

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for whom. What the DLMs' dumps of all nodes say of the locks that are waited for is read
- * after a sample (waits_read); a sentence for a row is made of that, the Shots and the nodes' states
- * (waits_explain), as often as somebody wants to see it.
+ * waits.h - waits between nodes and processes: which waiter waits for which holder.
  *
- * Causes: a process is inside; the lock is in a node's cache, given up or not; the lock's master, or
- * who holds it, does not answer; recovery.
+ * waits_read() reads the DLMs' dumps of all nodes about the locks that are waited for, after a
+ * sample. waits_explain() makes a sentence for a row from the dumps, the Shots and the nodes'
+ * states, whenever a view shows the row.
+ *
+ * The causes are:
+ * - A process holds the lock.
+ * - A node has the lock in its cache, demoted or not.
+ * - The lock's master or holder does not answer.
+ * - Recovery is in progress.
  */
 #ifndef O2TOP_WAITS_H
 #define O2TOP_WAITS_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * processes.c - makes nodes of this machine's libglock processes and prints their parts as text.
+ */
 #include "processes.h"
 
 #include "o2top/base/clock.h"

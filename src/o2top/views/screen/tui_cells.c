@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table's columns, one table of them: the same cells for a row, for what one node did in it and
- * for a directory.
+ * tui_cells.c - the table's columns, in one table.
+ *
+ * A row, a node's part in a row, and a directory have the same cells.
  */
 #include "tui.h"
 
