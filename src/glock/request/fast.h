@@ -51,7 +51,7 @@ static inline bool glock__fast_add(struct glock *gl, uint64_t one, uint64_t good
 	uint64_t old = atom_add64(&gl->fast, one + GLOCK__FAST_COUNT);
 
 	bad |= GLOCK__FAST_FOLD;
-	return __builtin_expect((old & (good | bad)) == good, 1) || FAULT(21);
+	return __builtin_expect((old & (good | bad)) == good, 1) || FAULT(FAST_GRANT_UNCHECKED);
 }
 
 static inline bool glock__fast_take(struct glock *gl, enum glock_mode mode)
