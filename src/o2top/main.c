@@ -28,6 +28,7 @@
 #include "o2top/views/screen/tui.h"
 #include "o2top/base/units.h"
 #include "o2top/engine/watch.h"
+#include "o2top/sources/sources.h"
 
 struct run {
 	struct options o;
@@ -472,7 +473,7 @@ static int check_status(const struct run *r, int status)
 
 int main(int argc, char **argv)
 {
-	struct run r = {0};
+	struct run r = {.model.sources = source_list};
 	int status;
 
 	setlocale(LC_ALL, "");

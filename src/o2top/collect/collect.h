@@ -56,6 +56,9 @@ enum node_state {
 	NODE_STATE_MAX
 };
 
+/* "not answering"; in messages, recordings and output. */
+extern const char *const node_state_names[NODE_STATE_MAX];
+
 struct space_sample {
 	enum fs_kind fs;
 	char

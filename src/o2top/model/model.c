@@ -3,7 +3,7 @@
 
 #include "model_impl.h"
 #include "source.h"
-#include "o2top/rank/waits.h"
+#include "waits.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -280,5 +280,5 @@ void model_free(struct model *m)
 	waits_free(m->waits);
 	free(m->nodes);
 	free(m->spaces);
-	*m = (struct model){0};
+	*m = (struct model){.sources = m->sources};
 }

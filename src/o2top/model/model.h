@@ -18,8 +18,6 @@
 struct source;
 struct waits;
 
-extern const char *const node_state_names[NODE_STATE_MAX];
-
 /*
  * Who holds a glock or waits for it. Sorted by lock within a sample, granted ones first, in their
  * order.
@@ -127,6 +125,7 @@ struct opened_row {
 };
 
 struct model {
+	const struct source *const *sources; /* by kind of file system; given when it is made */
 	struct space *spaces;
 	size_t n_spaces;
 	struct node *nodes;

@@ -12,13 +12,14 @@
 /* Between a node's two clocks, more than the time between reading them. */
 #define STEP_S 1.0
 
-static int64_t newest_stamp(struct collector *c, const struct node_sample *from)
+static int64_t newest_stamp(const struct model *m, struct collector *c,
+			    const struct node_sample *from)
 {
 	int64_t newest = -1;
 
 	for (size_t i = 0; i < from->n_spaces; i++) {
 		struct take t = {.collector = c, .from = from, .from_space = &from->spaces[i]};
-		int64_t us = model_sources[from->spaces[i].fs]->newest(&t);
+		int64_t us = m->sources[from->spaces[i].fs]->newest(&t);
 
 		if (us > newest)
 			newest = us;
@@ -116,7 +117,7 @@ int node_set_clock(struct model *m, struct collector *c, struct node *node,
 		return -ENOMEM;
 
 	if (!from->has_clock) {
-		now.real_us = newest_stamp(c, from);
+		now.real_us = newest_stamp(m, c, from);
 		now.known |= now.real_us >= 0;
 		if (now.real_us < 0)
 			now.real_us =

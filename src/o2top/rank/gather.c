@@ -7,6 +7,7 @@
 
 #include "dentry.h"
 #include "o2top/base/radix_sort.h"
+#include "o2top/sources/sources.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -31,13 +32,12 @@ static bool type_wanted(const struct source *source, const struct filter *f, uin
 
 bool filter_knows_type(const char *name)
 {
-	static const struct source *const sources[] = {&ocfs2_source, &gfs2_source, &glock_source};
 	struct filter f = {.type = name};
 
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+	for (int i = 0; i < FS_KINDS; i++)
 		for (unsigned type = 0; type < 128; type++)
-			if (strcmp(sources[i]->type_name((uint8_t)type), "UNKNOWN") != 0 &&
-			    type_wanted(sources[i], &f, (uint8_t)type))
+			if (strcmp(source_list[i]->type_name((uint8_t)type), "UNKNOWN") != 0 &&
+			    type_wanted(source_list[i], &f, (uint8_t)type))
 				return true;
 	return false;
 }

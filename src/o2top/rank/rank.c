@@ -3,9 +3,10 @@
 
 #include "dentry.h"
 #include "describe.h"
+#include "explain.h"
 #include "gather.h"
 #include "o2top/base/radix_sort.h"
-#include "waits.h"
+#include "o2top/sources/sources.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,9 +22,10 @@ static bool space_wanted(const struct space *space, const struct filter *f)
 
 bool filter_knows_space(const struct filter *f, const struct model *m)
 {
-	bool known = !f->fs || strcasecmp(f->fs, "ocfs2") == 0 || strcasecmp(f->fs, "gfs2") == 0 ||
-		     strcasecmp(f->fs, "glock") == 0;
+	bool known = !f->fs;
 
+	for (int i = 0; i < FS_KINDS; i++)
+		known |= f->fs && strcasecmp(f->fs, source_list[i]->name) == 0;
 	for (size_t i = 0; i < m->n_spaces; i++)
 		known |= space_wanted(&m->spaces[i], f);
 	return known;
@@ -155,7 +157,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 		struct row *row = &g->rows[i];
 
 		row->rank = (uint32_t)++g->n_section[row->section];
-		waits_explain(m, row);
+		explain_row(m, row);
 		g->n_explained += row->sentence || row->note;
 		g->text_bytes += bytes_of(row->path) + bytes_of(row->links) + bytes_of(row->within);
 	}

@@ -9,25 +9,12 @@
 #ifndef O2TOP_RANK_H
 #define O2TOP_RANK_H
 
+#include "o2top/model/lockset.h"
 #include "o2top/model/model.h"
-#include "names.h"
 #include "o2top/model/source.h"
+#include "names.h"
 
 enum { TREND_MAX = TRAIL_SHOTS };
-
-/* What one node's Lock did in the frame. */
-struct member {
-	uint32_t space, node;
-	struct row_id row;
-	const struct lock *lock;
-	const struct change *change;
-};
-
-struct lockset {
-	const struct member *members;
-	uint32_t n_members;
-	struct change sum;
-};
 
 /* How one node took part in a row. */
 struct row_node {

@@ -5,9 +5,10 @@
  * Only this node's locks are looked at: a master copy belongs to a process elsewhere, and its time
  * is that of the master's queue.
  */
+#include "dlm.h"
+
 #include "dlm_line.h"
 #include "ocfs2_line.h"
-#include "o2top/model/source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,13 @@ static bool ocfs2_resource(const struct dlm_rsb_line *rsb, struct lock_id *id)
 		return false;
 	*id = (struct lock_id){name.number, 0, (uint8_t)name.type};
 	return true;
+}
+
+int dlm_of_view(const struct model *m, const struct dlm_view *v)
+{
+	bool o2cb = m->spaces[v->space].fs == FS_OCFS2 && m->nodes[v->node].dlm_id[DLM_O2CB];
+
+	return o2cb ? DLM_O2CB : DLM_KERNEL;
 }
 
 bool dlm_lock_id(enum fs_kind fs, const struct dlm_rsb_line *rsb, struct lock_id *id)

@@ -13,8 +13,9 @@
  */
 #include "o2top/base/grow.h"
 #include "gfs2_estimate.h"
+#include "gfs2_impl.h"
 #include "gfs2_line.h"
-#include "o2top/model/source.h"
+#include "sources_impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -492,6 +493,15 @@ static bool gfs2_is_system(const struct space *space, const struct lock *lock)
 	return lock->attributes & LOCK_SYSTEM;
 }
 
+/* The formal inode number. */
+static uint32_t gfs2_generation(const struct table *t, uint64_t inode)
+{
+	const struct lock *lock =
+	    table_find(t, &(struct lock_id){.number = inode, .type = GFS2_INODE});
+
+	return lock ? lock->generation : 0;
+}
+
 const struct source gfs2_source = {
     .name = "gfs2",
     .take = gfs2_take,
@@ -502,4 +512,7 @@ const struct source gfs2_source = {
     .lock_name = gfs2_lock_name,
     .describing = "\2\5",
     .is_system = gfs2_is_system,
+    .caching = "\2",
+    .generation = gfs2_generation,
+    .sentence = gfs2_sentence,
 };

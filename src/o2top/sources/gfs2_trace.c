@@ -7,7 +7,7 @@
  */
 #include "gfs2_line.h"
 #include "o2top/base/scan.h"
-#include "o2top/model/source.h"
+#include "gfs2_impl.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,8 @@
  * it was granted.
  */
 #include "gfs2_line.h"
-#include "o2top/model/source.h"
+#include "gfs2_impl.h"
+#include "dlm.h"
 
 #include <stdlib.h>
 
@@ -54,7 +55,7 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 		h->not_before_us = h->seen_us;
 	}
 	holder_age(h, t->mono_us, &least, &most);
-	h->followed |= h->exact && least >= TELLING_S;
+	h->followed |= h->exact && least >= DLM_TELLING_S;
 	h->counted = h->followed || t->first;
 	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
 		return;
@@ -89,7 +90,7 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 	if (!c)
 		return;
 	if (c->answers <= OF_ONE_WAIT && dlm && dlm->granted_us > then_us &&
-	    dlm->granted_us <= t->mono_us + AHEAD_US) {
+	    dlm->granted_us <= t->mono_us + DLM_AHEAD_US) {
 		rest = min_s(seconds(dlm->granted_us - then_us), dt);
 		if (first)
 			c->lost_s = c->estimated_s = c->longest_s = 0;

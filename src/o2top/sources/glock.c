@@ -16,7 +16,8 @@
  */
 #include "o2top/base/grow.h"
 #include "glock_line.h"
-#include "o2top/model/source.h"
+#include "glock_impl.h"
+#include "sources_impl.h"
 
 #include <errno.h>
 #include <stdio.h>

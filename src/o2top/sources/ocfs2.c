@@ -7,7 +7,9 @@
  * keeps its last Shot, and what happened since is spread over the time since. A Lock seen for the
  * first time has no past.
  */
+#include "ocfs2_impl.h"
 #include "ocfs2_wait.h"
+#include "sources_impl.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -277,6 +279,22 @@ static struct row_id ocfs2_row(const struct lock *lock)
 	return (struct row_id){lock->id.type, lock->id.number};
 }
 
+/* A wrong generation is answered by ESTALE. */
+static uint32_t ocfs2_generation(const struct table *t, uint64_t inode)
+{
+	static const char named[] = "WF"; /* W and F have the generation in their names */
+	const struct lock *lock;
+
+	for (const char *type = named; *type; type++) {
+		lock = table_find(t, &(struct lock_id){.number = inode, .type = (uint8_t)*type});
+		if (lock && lock->generation)
+			return lock->generation;
+	}
+	/* M has the generation in its value block */
+	lock = table_find(t, &(struct lock_id){.number = inode, .type = 'M'});
+	return lock ? lock->inode_generation : 0;
+}
+
 static bool ocfs2_names(const struct lock *lock, uint64_t *directory, uint32_t *low)
 {
 	*directory = lock->id.number;
@@ -343,4 +361,8 @@ const struct source ocfs2_source = {
     .names = ocfs2_names,
     .describing = "MWDO",
     .is_system = ocfs2_is_system,
+    .caching = "MWO",
+    .generation = ocfs2_generation,
+    .counts_links = true,
+    .sentence = ocfs2_sentence,
 };

@@ -13,6 +13,8 @@
  */
 #include "ocfs2_wait.h"
 
+#include "dlm.h"
+
 #include "o2top/base/grow.h"
 
 #include <stdlib.h>
@@ -359,7 +361,7 @@ static void settle(struct take *t, const struct ocfs2_pending *one, const struct
 	if (exact)
 		trail->wait_not_before_us = trail->wait_seen_us;
 	least = seconds(t->mono_us - trail->wait_seen_us);
-	if (!one->followed && !t->first && !(exact && least >= TELLING_S))
+	if (!one->followed && !t->first && !(exact && least >= DLM_TELLING_S))
 		return;
 	if (trail->wait_not_before_us != INT64_MIN)
 		most = seconds(t->mono_us - trail->wait_not_before_us);

@@ -4,18 +4,19 @@
  * nodes of the model: a node says its own number (configfs, dlm_state); else two dumps that show the
  * two ends of one lock tell; else, where one node and one number are left, they belong together.
  */
+#include "waits_read.h"
+
 #include "o2top/collect/machine/tree.h"
+#include "dlm.h"
 #include "dlm_line.h"
 #include "o2dlm_line.h"
-#include "o2top/model/source.h"
-#include "o2top/rank/waits.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKED_INTO = 256, TASKS_MAX = 1024, KERNEL_DLM = 0, O2CB = 1 };
+enum { LOOKED_INTO = 256, TASKS_MAX = 1024 };
 
 /* One end of a lock, as a dump of the kernel's DLM shows it. */
 struct end {
@@ -39,16 +40,6 @@ struct reading {
 	bool in_lock; /* the view that was made last is of the resource being read */
 	int err;
 };
-
-void waits_free(struct waits *w)
-{
-	if (!w)
-		return;
-	free(w->views);
-	free(w->entries);
-	free(w->tasks);
-	free(w);
-}
 
 /* ---- which locks --------------------------------------------------------------------------- */
 
@@ -197,7 +188,7 @@ static bool take_dlm(void *arg, const char *line, size_t len, size_t number, boo
 static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
-	int own = r->m->nodes[r->node].dlm_id[O2CB];
+	int own = r->m->nodes[r->node].dlm_id[DLM_O2CB];
 	struct o2dlm_line l;
 
 	(void)number;
@@ -239,7 +230,7 @@ static bool take_ids(void *arg, const char *line, size_t len, size_t number, boo
 	(void)complete;
 	snprintf(text, sizeof(text), "%.*s", len < 63 ? (int)len : 63, line);
 	if (sscanf(text, "%7s %d %d", kind, &id, &here) == 3 && here == 1 && id > 0)
-		r->m->nodes[r->node].dlm_id[strcmp(kind, "dlm") == 0 ? KERNEL_DLM : O2CB] = id;
+		r->m->nodes[r->node].dlm_id[strcmp(kind, "dlm") == 0 ? DLM_KERNEL : DLM_O2CB] = id;
 	return true;
 }
 
@@ -260,7 +251,7 @@ static bool take_dlm_state(void *arg, const char *line, size_t len, size_t numbe
 	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at < 15 ? line + len - at : 15),
 		 at);
 	if (sscanf(text, "%d", &id) == 1 && id > 0)
-		r->m->nodes[r->node].dlm_id[O2CB] = id;
+		r->m->nodes[r->node].dlm_id[DLM_O2CB] = id;
 	return false;
 }
 
@@ -281,14 +272,9 @@ static void match_ends(struct reading *r)
 
 			if (a->node == b->node || a->id != b->remid || b->id != a->remid)
 				continue;
-			if (!r->m->nodes[b->node].dlm_id[KERNEL_DLM])
-				r->m->nodes[b->node].dlm_id[KERNEL_DLM] = a->nodeid;
+			if (!r->m->nodes[b->node].dlm_id[DLM_KERNEL])
+				r->m->nodes[b->node].dlm_id[DLM_KERNEL] = a->nodeid;
 		}
-}
-
-static bool uses_o2cb(const struct model *m, const struct dlm_view *v)
-{
-	return m->spaces[v->space].fs == FS_OCFS2 && m->nodes[v->node].dlm_id[O2CB];
 }
 
 /* One node is left without a number, and one number without a node. */
@@ -305,7 +291,7 @@ static void match_rest(struct model *m, const struct waits *w, int dlm)
 	for (size_t i = 0; i < w->n_views; i++) {
 		const struct dlm_view *v = &w->views[i];
 
-		for (uint32_t j = 0; j <= v->n && uses_o2cb(m, v) == (dlm == O2CB); j++) {
+		for (uint32_t j = 0; j <= v->n && dlm_of_view(m, v) == dlm; j++) {
 			int n = j < v->n ? w->entries[v->first + j].number : v->master;
 
 			if (n <= 0 || n == number || node_of(m, dlm, n) >= 0)
@@ -324,11 +310,11 @@ static void name_numbers(struct reading *r)
 	struct model *m = r->m;
 
 	match_ends(r);
-	match_rest(m, w, O2CB);
-	match_rest(m, w, KERNEL_DLM);
+	match_rest(m, w, DLM_O2CB);
+	match_rest(m, w, DLM_KERNEL);
 	for (size_t i = 0; i < w->n_views; i++) {
 		const struct dlm_view *v = &w->views[i];
-		int dlm = uses_o2cb(m, v) ? O2CB : KERNEL_DLM;
+		int dlm = dlm_of_view(m, v);
 
 		for (uint32_t j = v->first; j < v->first + v->n; j++)
 			if (w->entries[j].node < 0)

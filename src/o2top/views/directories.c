@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "directories.h"
 
-#include "o2top/views/screen/tui.h"
+#include "sort.h"
 
 #include <errno.h>
 #include <stdlib.h>

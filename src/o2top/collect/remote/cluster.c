@@ -6,11 +6,12 @@
 #include "cluster_impl.h"
 
 #include "o2top/base/clock.h"
-#include "o2top/model/shot.h"
+#include "o2top/base/seconds.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

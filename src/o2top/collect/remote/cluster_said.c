@@ -5,7 +5,7 @@
  */
 #include "cluster_impl.h"
 
-#include "o2top/model/shot.h"
+#include "o2top/base/seconds.h"
 #include "o2top/collect/machine/mounts.h"
 #include "o2top/collect/machine/tree.h"
 

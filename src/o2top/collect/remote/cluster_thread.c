@@ -7,7 +7,7 @@
 #include "cluster_impl.h"
 
 #include "o2top/base/clock.h"
-#include "o2top/model/shot.h"
+#include "o2top/base/seconds.h"
 
 #include <stdio.h>
 #include <stdlib.h>

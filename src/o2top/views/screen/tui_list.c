@@ -8,6 +8,7 @@
 #include "o2top/advice/advice.h"
 #include "o2top/base/grow.h"
 #include "o2top/base/units.h"
+#include "o2top/views/sort.h"
 
 #include <dirent.h>
 #include <errno.h>

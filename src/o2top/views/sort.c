@@ -4,7 +4,7 @@
  * in memory, so what mostly decides lies side by side: the value, or eight bytes of a name at a time,
  * behind those that all of a bunch have in common.
  */
-#include "tui.h"
+#include "sort.h"
 
 #include "o2top/base/radix_sort.h"
 

@@ -3,10 +3,10 @@
  * Who waits for whom among the processes of a libglock lock space: all of them say exactly who holds
  * and who waits, and since when.
  */
-#include "o2top/rank/rank.h"
+#include "glock_impl.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include "o2top/base/words.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,25 +15,6 @@ enum { SENTENCE_MAX = 768 };
 /* Shorter waits are traffic. */
 #define TELLING_WAIT_S 0.5
 
-struct words {
-	char text[SENTENCE_MAX];
-	size_t at;
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct words *w, const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(w->text + w->at, sizeof(w->text) - w->at, format, args);
-	va_end(args);
-	if (n > 0)
-		w->at += (size_t)n;
-	if (w->at >= sizeof(w->text))
-		w->at = sizeof(w->text) - 1;
-}
-
 static bool says_how_it_is(enum node_state state)
 {
 	return state == NODE_STOPPED || state == NODE_HANGS || state == NODE_DEAD ||
@@ -41,11 +22,12 @@ static bool says_how_it_is(enum node_state state)
 }
 
 /* "b-34 (pid 34 writer) has it in EX for 3.2 s and is stopped"; false: this node does not hold it. */
-static bool say_holder(struct words *w, const struct model *m, const struct row *row,
-		       const struct lockset *set, uint32_t at, bool first)
+static bool say_holder(struct words *w, const struct model *m, const struct row_wait *wait,
+		       uint32_t at, bool first)
 {
+	const struct lockset *set = wait->set;
 	const struct node *node = &m->nodes[at];
-	const struct node_space *ns = row->space < node->n_spaces ? node->spaces[row->space] : NULL;
+	const struct node_space *ns = wait->space < node->n_spaces ? node->spaces[wait->space] : NULL;
 	const struct lock *lock =
 	    ns && !node_absent(m, node) ? table_find(&ns->table, &set->members[0].lock->id) : NULL;
 	const struct holder *h;
@@ -56,31 +38,20 @@ static bool say_holder(struct words *w, const struct model *m, const struct row 
 		n--, h++;
 	if (!n && !(cached && (set->sum.wants_ex || lock->now.glock.state == 1)))
 		return false;
-	say(w, "%s%s", first ? "; " : ", ", node->name);
+	words_add(w, "%s%s", first ? "; " : ", ", node->name);
 	if (n)
-		say(w, " (pid %lld %s) has it in %s", (long long)h->pid, h->comm,
+		words_add(w, " (pid %lld %s) has it in %s", (long long)h->pid, h->comm,
 		    holder_modes[h->state]);
 	if (n && h->exact)
-		say(w, " for %.1f s", seconds(node_when(node, m->sample)->mono_us - h->seen_us));
+		words_add(w, " for %.1f s", seconds(node_when(node, m->sample)->mono_us - h->seen_us));
 	if (!n)
-		say(w, " has it cached in %s and has not given it up",
+		words_add(w, " has it cached in %s and has not given it up",
 		    holder_modes[lock->now.glock.state < 4 ? lock->now.glock.state : 4]);
 	if (says_how_it_is(node->state))
-		say(w, " and is %s%s%s",
+		words_add(w, " and is %s%s%s",
 		    node->state == NODE_HANGS ? "hanging" : node_state_names[node->state],
 		    node->why ? ": " : "", node->why ? node->why : "");
 	return true;
-}
-
-static const struct lockset *longest_wait(const struct row *row)
-{
-	const struct lockset *longest = NULL;
-
-	for (uint32_t i = 0; i < row->n_locksets; i++)
-		if (row->locksets[i].sum.waiting &&
-		    (!longest || row->locksets[i].sum.oldest_s > longest->sum.oldest_s))
-			longest = &row->locksets[i];
-	return longest;
 }
 
 static void say_waiters(struct words *w, const struct model *m, const struct lockset *set)
@@ -100,27 +71,28 @@ static void say_waiters(struct words *w, const struct model *m, const struct loc
 				more++;
 				continue;
 			}
-			say(w, "%s%s (pid %lld %s)", named++ ? ", " : "",
+			words_add(w, "%s%s (pid %lld %s)", named++ ? ", " : "",
 			    m->nodes[member->node].name, (long long)h->pid, h->comm);
 		}
 	}
 	if (more)
-		say(w, " and %u more", more);
-	say(w, named + more > 1 ? " wait" : " waits");
+		words_add(w, " and %u more", more);
+	words_add(w, named + more > 1 ? " wait" : " waits");
 }
 
-char *glock_sentence(const struct model *m, const struct row *row)
+char *glock_sentence(const struct model *m, const struct row_wait *wait)
 {
-	const struct lockset *set = longest_wait(row);
-	struct words w = {.at = 0};
+	const struct lockset *set = wait->set;
+	char text[SENTENCE_MAX];
+	struct words w = {text, sizeof(text)};
 	bool first = true;
 
-	if (!set || set->sum.oldest_s < TELLING_WAIT_S)
+	if (set->sum.oldest_s < TELLING_WAIT_S)
 		return NULL;
 	say_waiters(&w, m, set);
-	say(&w, " %.1f s for %s", set->sum.oldest_s, set->sum.wants_ex ? "EX" : "SH");
+	words_add(&w, " %.1f s for %s", set->sum.oldest_s, set->sum.wants_ex ? "EX" : "SH");
 	for (uint32_t i = 0; i < m->n_nodes; i++)
-		if (say_holder(&w, m, row, set, i, first))
+		if (say_holder(&w, m, wait, i, first))
 			first = false;
-	return strdup(w.text);
+	return strdup(text);
 }
