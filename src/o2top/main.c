@@ -6,6 +6,7 @@
 #include "o2top/base/complain.h"
 #include "o2top/base/ending.h"
 #include "first_answer.h"
+#include "o2top/rank/rank.h"
 #include "output.h"
 #include "recordings.h"
 

@@ -10,6 +10,7 @@
 #include "engine.h"
 
 #include "o2top/base/clock.h"
+#include "o2top/rank/rank.h"
 #include "times.h"
 #include "watch.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "snapshot.h"
 
+#include "o2top/rank/rank.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef O2TOP_SNAPSHOT_H
 #define O2TOP_SNAPSHOT_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/group.h"
 
 /* Processes at one member's Lock. */
 struct span {

@@ -127,4 +127,26 @@ static inline void change_add_wish(struct change *c, bool ex)
 		c->wants_shared = true;
 }
 
+/* Adds what one did to what others did. */
+static inline void change_sum(struct change *to, const struct change *from)
+{
+	if (from->waiting) {
+		uint32_t waiting = to->waiting;
+
+		change_add_wait(to, from->oldest_s, from->oldest_max_s);
+		to->waiting = waiting + from->waiting;
+	}
+	to->lost_s += from->lost_s;
+	to->estimated_s += from->estimated_s;
+	change_add_longest(to, from->longest_s, from->estimated_longest);
+	to->acquired += from->acquired;
+	to->requests += from->requests;
+	to->counts_requests |= from->counts_requests;
+	to->wrote |= from->wrote;
+	to->read |= from->read;
+	to->seen |= from->seen;
+	to->wants_ex |= from->wants_ex;
+	to->wants_shared |= from->wants_shared;
+}
+
 #endif

@@ -8,7 +8,7 @@
 #include "o2top/collect/collect.h"
 #include "config.h"
 #include "o2top/rank/paths.h"
-#include "o2top/rank/rank.h"
+#include "o2top/rank/filter.h"
 #include "o2top/views/check.h"
 #include "o2top/views/view.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dentry.h"
 
+#include "o2top/model/source.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "describe.h"
 
+#include "o2top/model/source.h"
+
 #include <stdlib.h>
 
 /* A Lock of this inode on a node, or NULL: mostly it is one of those that did something. */

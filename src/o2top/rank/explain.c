@@ -5,6 +5,7 @@
 #include "explain.h"
 
 #include "o2top/base/words.h"
+#include "o2top/model/source.h"
 #include "o2top/model/waits.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef O2TOP_EXPLAIN_H
 #define O2TOP_EXPLAIN_H
 
-#include "rank.h"
+#include "row.h"
 
 /* Fills in the row's sentence and note, where there is something to say. */
 void explain_row(const struct model *m, struct row *row);

@@ -7,7 +7,6 @@
 
 #include "dentry.h"
 #include "o2top/base/radix_sort.h"
-#include "o2top/sources/sources.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,24 +22,6 @@
  * of such calls. (GFS2's time is that of requests to the DLM alone.)
  */
 #define CACHED_S 5e-6
-
-static bool type_wanted(const struct source *source, const struct filter *f, uint8_t type)
-{
-	return !f->type || strcasecmp(f->type, source->type_name(type)) == 0 ||
-	       (f->type[0] && !f->type[1] && f->type[0] == (char)type);
-}
-
-bool filter_knows_type(const char *name)
-{
-	struct filter f = {.type = name};
-
-	for (int i = 0; i < FS_KINDS; i++)
-		for (unsigned type = 0; type < 128; type++)
-			if (strcmp(source_list[i]->type_name((uint8_t)type), "UNKNOWN") != 0 &&
-			    type_wanted(source_list[i], &f, (uint8_t)type))
-				return true;
-	return false;
-}
 
 static int gather_members(struct group *g, const struct model *m, const struct filter *f)
 {
@@ -65,7 +46,7 @@ static int gather_members(struct group *g, const struct model *m, const struct f
 				const struct activity *a = &ns->table.active[k];
 				const struct lock *lock = table_lock(&ns->table, a->lock);
 
-				if (type_wanted(space->source, f, lock->id.type))
+				if (filter_wants_type(f, space->source, lock->id.type))
 					g->members[g->n_members++] = (struct member){
 					    (uint32_t)j, (uint32_t)i, space->source->row(lock),
 					    lock, &a->change};
@@ -201,27 +182,6 @@ static int sort_members(struct places *places, struct group *g)
 }
 
 /* ---- summing ------------------------------------------------------------------------------- */
-
-void change_sum(struct change *to, const struct change *from)
-{
-	if (from->waiting) {
-		uint32_t waiting = to->waiting;
-
-		change_add_wait(to, from->oldest_s, from->oldest_max_s);
-		to->waiting = waiting + from->waiting;
-	}
-	to->lost_s += from->lost_s;
-	to->estimated_s += from->estimated_s;
-	change_add_longest(to, from->longest_s, from->estimated_longest);
-	to->acquired += from->acquired;
-	to->requests += from->requests;
-	to->counts_requests |= from->counts_requests;
-	to->wrote |= from->wrote;
-	to->read |= from->read;
-	to->seen |= from->seen;
-	to->wants_ex |= from->wants_ex;
-	to->wants_shared |= from->wants_shared;
-}
 
 /* Per second of the node's own time; of a single sample, who waits is waiting all the time. */
 static double per_second(const struct model *m, const struct node *node, const struct change *c)
@@ -374,7 +334,7 @@ static void add_idle(struct group *g, const struct places *places, const struct 
 	const struct lock *lock = table_lock(&ns->table, trail->lock);
 	uint32_t row;
 
-	if (!type_wanted(source, f, lock->id.type))
+	if (!filter_wants_type(f, source, lock->id.type))
 		return;
 	row = *place_of(places, space, source->row(lock));
 	if (row != NONE)

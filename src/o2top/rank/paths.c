@@ -4,6 +4,7 @@
 #include "o2top/collect/machine/paths_find.h"
 #include "dentry.h"
 #include "o2top/base/scan.h"
+#include "o2top/model/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,38 +6,10 @@
 #include "explain.h"
 #include "gather.h"
 #include "o2top/base/radix_sort.h"
-#include "o2top/sources/sources.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- which rows are wanted ----------------------------------------------------------------- */
-
-static bool space_wanted(const struct space *space, const struct filter *f)
-{
-	return !f->fs || strcasecmp(f->fs, space->source->name) == 0 ||
-	       strcasecmp(f->fs, space->name) == 0;
-}
-
-bool filter_knows_space(const struct filter *f, const struct model *m)
-{
-	bool known = !f->fs;
-
-	for (int i = 0; i < FS_KINDS; i++)
-		known |= f->fs && strcasecmp(f->fs, source_list[i]->name) == 0;
-	for (size_t i = 0; i < m->n_spaces; i++)
-		known |= space_wanted(&m->spaces[i], f);
-	return known;
-}
-
-static bool row_wanted(const struct row *row, const struct model *m, const struct filter *f)
-{
-	return space_wanted(&m->spaces[row->space], f) &&
-	       (!f->has_inode || (!row->id.class && row->id.number == f->inode)) &&
-	       row->n_writers >= f->writers && row->lost_per_s >= f->min_lost_per_s &&
-	       !(f->no_system && row->section == SECTION_SYSTEM) && (!f->hot_only || row->hot);
-}
 
 /* All rows count, also those that are not shown. */
 static void add_to_totals(struct group *g, const struct model *m, const struct row *row)
@@ -121,7 +93,7 @@ static void describe(struct group *g, const struct model *m, struct names *names
 	for (size_t i = 0; i < g->n_rows; i++) {
 		add_to_totals(g, m, &g->rows[i]);
 		describe_row(&g->rows[i], m);
-		if (!row_wanted(&g->rows[i], m, filter))
+		if (!filter_wants_row(filter, m, &g->rows[i]))
 			continue;
 		if (kept != i)
 			g->rows[kept] = g->rows[i];

@@ -2,7 +2,9 @@
 /*
  * What one can say of a row by itself: what it is called, its means, and where it stands among others.
  */
-#include "rank.h"
+#include "row.h"
+
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <stdio.h>

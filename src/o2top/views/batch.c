@@ -9,6 +9,7 @@
 #include "colours.h"
 #include "directories.h"
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,6 +7,7 @@
 
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <string.h>

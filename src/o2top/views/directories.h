@@ -6,7 +6,7 @@
 #ifndef O2TOP_DIRECTORIES_H
 #define O2TOP_DIRECTORIES_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/group.h"
 
 struct directory {
 	char *path; /* "" for what has no path that is known */

@@ -10,6 +10,7 @@
 #include "view.h"
 
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

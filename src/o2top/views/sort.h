@@ -5,7 +5,7 @@
 #ifndef O2TOP_SORT_H
 #define O2TOP_SORT_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/row.h"
 
 /* `order` is as the group is: by section, in each by `now`. */
 int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,

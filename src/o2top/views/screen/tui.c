@@ -6,6 +6,7 @@
 #include "tui.h"
 
 #include "o2top/base/ending.h"
+#include "o2top/rank/filter.h"
 
 #include <curses.h>
 #include <errno.h>
