@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs a process that others look at it: the CPU time that it needs to take a cached lock
- * and let it go, while another process reads all that it publishes without a pause, and while none
- * does, in turns; and how long that other one takes for it.
+ * bench_publish.c - measures the cost to a process of being observed.
+ *
+ * The cost is the CPU time in which the process takes a cached lock and lets it go. It is measured
+ * in turns, while another process reads all published data without a pause, and while none reads.
+ * The program also measures the reader's time.
  *
  *	bench_publish GLOCKS GLOCK	GLOCK is the program glock
  *
- * Prints lines of a name and a number: medians.
+ * It prints lines of a name and a number: medians.
  */
-#include "glock.h"
+#include "glock/core/internal.h"
 #include "peek/find_spaces.h"
+
+#include "glock.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -66,7 +70,7 @@ static bool count(void *arg, const struct glock__peek_glock *gl)
 static void reader(void)
 {
 	for (;;) {
-		struct glock__survey s;
+		struct glock__find_spaces s;
 		size_t n = 0;
 
 		if (*reading == NOTHING) {
@@ -75,11 +79,11 @@ static void reader(void)
 		}
 		if (*reading == ONCE)
 			*reading = NOTHING;
-		glock__survey(&s, "bench");
+		glock__find_spaces(&s, "bench");
 		for (size_t i = 0; s.n && i < s.spaces[0].n_nodes; i++)
 			if (s.spaces[0].nodes[i].peek)
 				glock__peek_read(s.spaces[0].nodes[i].peek, count, &n, NULL);
-		glock__survey_free(&s);
+		glock__found_free(&s);
 	}
 }
 

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Counts what a `meson test` of BUILD_DIR found, for ./run.
+# count.py - counts the results of a `meson test` of BUILD_DIR, for ./run.
+
+"""Counts the results of a `meson test` of BUILD_DIR, for ./run.
 
 usage: count.py failed BUILD_DIR           names of the programs that failed, a line each
-       count.py count BUILD_DIR STATUS     how many tests passed and failed; STATUS is what meson test exited with
-       count.py report BUILD_DIR           what those said that failed at the first try
+       count.py count BUILD_DIR STATUS     how many tests passed and failed; STATUS is the exit
+                                           status of meson test
+       count.py report BUILD_DIR           the output of the programs that failed at the first try
 
-A TAP program counts as many tests as it ran; one that died, or ran none, counts as one that failed. What failed
-and was tried once more (`meson test --logbase again`) counts as it went then, and the report says so: a machine
-that does other things makes tests stumble that look at clocks, and a test that stumbles for another reason is
-worth a look, too.
+A TAP program counts as many tests as it ran. A program that died, or ran no test, counts as one
+failed test. A program that failed and ran once more (`meson test --logbase again`) counts as in the
+second run, and the report says so. A busy machine makes tests stumble that look at clocks. A test
+that stumbles for another reason deserves a look, too.
 """
+
 import json
 import os
 import re

@@ -11,8 +11,10 @@
 /* A few instructions, on the way of each request. */
 #define GLOCK__INLINE static inline __attribute__((always_inline))
 /* Not on it, which would have to make room on the stack for it. */
-#define GLOCK__APART __attribute__((noinline))
+#define GLOCK__NOINLINE __attribute__((noinline))
 /* Hardly ever happens: where it is called is put out of the way as well. */
 #define GLOCK__COLD __attribute__((cold))
+/* A function that begins at the beginning of a cache line. */
+#define GLOCK__CACHELINE_ALIGNED __attribute__((aligned(64)))
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock bench: what a lock costs on this machine, beside what else one could take.
+ * bench.c - glock bench: the cost of a lock on this machine, beside the cost of other locks.
  *
- * The peers take turns in short rounds, so that whatever else the machine does hits all of them;
- * of the rounds the median counts.
+ * The peers take turns in short rounds, so that other load of the machine hits all of them. The
+ * median of the rounds counts.
  */
 #include "cli.h"
 

@@ -80,11 +80,11 @@ enum find { FIND_ALL, FIND_ONE, FIND_ONE_TO_READ };
  * is refused where only one is wanted; and one of another version where it is to be read. 0, or a
  * status to exit with.
  */
-int find_spaces(struct glock__survey *s, const char *name, enum find find);
+int find_spaces(struct glock__find_spaces *s, const char *name, enum find find);
 /* "hotload-310" */
-void node_name(const struct glock__survey_node *node, char *buf, size_t size);
+void node_name(const struct glock__found_node *node, char *buf, size_t size);
 /* Whether -n chose it: by its pid, its name or its command; NULL chooses all. */
-bool node_wanted(const struct glock__survey_node *node, const char *wanted);
+bool node_wanted(const struct glock__found_node *node, const char *wanted);
 
 /*
  * Before anything is asked of a node, which writes to the space's file through a mapping: another

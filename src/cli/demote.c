@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock demote: has nodes give up a glock, as demote_rq in GFS2's sysfs: they take it for a blocking
- * callback that another node's request caused.
+ * demote.c - glock demote: makes nodes give up a glock, like demote_rq in GFS2's sysfs.
+ *
+ * The nodes treat the request as a bast that another node's request caused.
  */
 #include "cli.h"
 
@@ -29,7 +30,7 @@ struct wanted {
 };
 
 /* 0: asked; 66: it does not have this glock; or the status to end with. */
-static int ask(const struct glock__survey_space *space, const struct glock__survey_node *node,
+static int ask(const struct glock__found_space *space, const struct glock__found_node *node,
 	       const struct wanted *w)
 {
 	char name[64];
@@ -42,7 +43,7 @@ static int ask(const struct glock__survey_space *space, const struct glock__surv
 		complain("%s (inherited) keeps the lock until its command has ended", name);
 		return EX_TEMPFAIL;
 	}
-	err = glock__survey_demote(space, node, w->type, w->number, w->to);
+	err = glock__found_demote(space, node, w->type, w->number, w->to);
 	if (err == -ENOENT)
 		return EX_NOINPUT;
 	if (err == -ETIMEDOUT)
@@ -55,13 +56,13 @@ static int ask(const struct glock__survey_space *space, const struct glock__surv
 	return err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
 }
 
-static int ask_all(const struct glock__survey_space *space, const struct wanted *w)
+static int ask_all(const struct glock__found_space *space, const struct wanted *w)
 {
 	size_t wanted = 0, had = 0;
 	int worst = EX_OK;
 
 	for (size_t i = 0; i < space->n_nodes; i++) {
-		const struct glock__survey_node *node = &space->nodes[i];
+		const struct glock__found_node *node = &space->nodes[i];
 		int status;
 
 		if (!node->peek || node->condition == GLOCK__NODE_DEAD ||
@@ -103,7 +104,7 @@ static const struct option longs[] = {
 static int run(int argc, char **argv)
 {
 	struct wanted w = {0};
-	struct glock__survey s;
+	struct glock__find_spaces s;
 	int option, status;
 
 	while ((option = next_option(argc, argv, ":n:h", longs)) != -1) {
@@ -126,7 +127,7 @@ static int run(int argc, char **argv)
 		return status;
 	expect_cut_off();
 	status = ask_all(&s.spaces[0], &w);
-	glock__survey_free(&s);
+	glock__found_free(&s);
 	return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock ls: which spaces are here, who is in them and how they are doing.
+ * ls.c - glock ls: lists the spaces of this machine, their nodes and the nodes' conditions.
  */
 #include "cli.h"
 
@@ -46,8 +46,8 @@ static void owner_name(uid_t uid, char *buf, size_t size)
 		snprintf(buf, size, "%u", (unsigned int)uid);
 }
 
-static void print_text(const struct glock__survey_space *space,
-		       const struct glock__survey_node *node, const struct counts *c, int64_t now)
+static void print_text(const struct glock__found_space *space,
+		       const struct glock__found_node *node, const struct counts *c, int64_t now)
 {
 	char owner[64], name[64], oldest[32] = "-";
 
@@ -65,8 +65,8 @@ static void print_text(const struct glock__survey_space *space,
 	       oldest, *node->why ? "  " : "", node->why);
 }
 
-static void print_json(const struct glock__survey_space *space,
-		       const struct glock__survey_node *node, const struct counts *c, int64_t now)
+static void print_json(const struct glock__found_space *space,
+		       const struct glock__found_node *node, const struct counts *c, int64_t now)
 {
 	json_t *o =
 	    json_pack("{s:o,s:s,s:o,s:i}", "space", json_text(space->name, strlen(space->name)),
@@ -96,21 +96,21 @@ static void print_json(const struct glock__survey_space *space,
 	json_decref(o);
 }
 
-static void list(const struct glock__survey *s, bool json)
+static void list(const struct glock__find_spaces *s, bool json)
 {
-	void (*print)(const struct glock__survey_space *, const struct glock__survey_node *,
+	void (*print)(const struct glock__found_space *, const struct glock__found_node *,
 		      const struct counts *, int64_t) = json ? print_json : print_text;
 
 	if (!json && s->n)
 		printf("%-20s %-7s %-10s %-24s %-10s %8s %6s %6s %8s\n", "SPACE", "LOCKMAN",
 		       "OWNER", "NODE", "STATE", "GLOCKS", "HELD", "WAIT", "OLDEST/s");
 	for (size_t i = 0; i < s->n; i++) {
-		const struct glock__survey_space *space = &s->spaces[i];
+		const struct glock__found_space *space = &s->spaces[i];
 
 		if (!space->n_nodes)
 			print(space, NULL, NULL, 0);
 		for (size_t j = 0; j < space->n_nodes; j++) {
-			struct glock__survey_node *node = &space->nodes[j];
+			struct glock__found_node *node = &space->nodes[j];
 			struct counts c = {0};
 
 			if (node->peek && node->condition != GLOCK__NODE_DEAD)
@@ -128,7 +128,7 @@ static const struct option longs[] = {
 
 static int run(int argc, char **argv)
 {
-	struct glock__survey s;
+	struct glock__find_spaces s;
 	bool json = false;
 	int option, status;
 
@@ -143,7 +143,7 @@ static int run(int argc, char **argv)
 	if (status)
 		return status;
 	list(&s, json);
-	glock__survey_free(&s);
+	glock__found_free(&s);
 	return EX_OK;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock: the command. It knows its subcommands, and what all of them share.
+ * main.c - the program glock: finds the subcommand, and has the code that all subcommands share.
  */
 #include "cli.h"
 
-#include "version.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,7 +127,7 @@ int next_option(int argc, char **argv, const char *shorts, const struct option *
 static int run_version(int argc, char **argv)
 {
 	(void)argc, (void)argv;
-	printf("glock %s\n", GLOCK_PROJECT_VERSION);
+	printf("glock %s\n", GLOCK__VERSION_TEXT);
 	return EX_OK;
 }
 

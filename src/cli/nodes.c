@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding spaces and nodes by what they were called on the command line.
+ * nodes.c - finds spaces and nodes by the names that the command line gives.
  */
 #include "cli.h"
 
@@ -30,13 +30,13 @@ static bool dir_is_there(void)
 	return true;
 }
 
-int find_spaces(struct glock__survey *s, const char *name, enum find find)
+int find_spaces(struct glock__find_spaces *s, const char *name, enum find find)
 {
 	int err, status = EX_OK;
 
 	if (!dir_is_there())
 		return EX_OSERR;
-	err = glock__survey(s, name);
+	err = glock__find_spaces(s, name);
 	if (err) {
 		complain("cannot look for spaces: %s", strerror(-err));
 		status = EX_OSERR;
@@ -54,16 +54,16 @@ int find_spaces(struct glock__survey *s, const char *name, enum find find)
 		status = EX_OSERR;
 	}
 	if (status)
-		glock__survey_free(s);
+		glock__found_free(s);
 	return status;
 }
 
-void node_name(const struct glock__survey_node *node, char *buf, size_t size)
+void node_name(const struct glock__found_node *node, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s-%ld", node->command, (long)node->pid);
 }
 
-bool node_wanted(const struct glock__survey_node *node, const char *wanted)
+bool node_wanted(const struct glock__found_node *node, const char *wanted)
 {
 	char name[64], pid[24];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock rm: removes lock spaces that nobody uses.
+ * rm.c - glock rm: removes lock spaces that no node uses.
  */
 #include "cli.h"
 #include "lockman/dlm/dlm_dev.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void name_the_living(const struct glock__survey_space *space)
+static void name_the_living(const struct glock__found_space *space)
 {
 	for (size_t i = 0; i < space->n_nodes; i++) {
 		char name[64];
@@ -25,12 +25,12 @@ static void name_the_living(const struct glock__survey_space *space)
 
 static int remove_one(const char *name)
 {
-	struct glock__survey s;
+	struct glock__find_spaces s;
 	int status = find_spaces(&s, name, FIND_ONE), err;
 
 	if (status)
 		return status;
-	err = glock__survey_remove(&s.spaces[0]);
+	err = glock__found_remove(&s.spaces[0]);
 	if (err == -EBUSY) {
 		name_the_living(&s.spaces[0]);
 		complain("%s is in use: end its processes first", name);
@@ -39,7 +39,7 @@ static int remove_one(const char *name)
 		complain("%s: %s", s.spaces[0].path, strerror(-err));
 		status = err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
 	}
-	glock__survey_free(&s);
+	glock__found_free(&s);
 	return status;
 }
 

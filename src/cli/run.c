@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock run: a command under a lock, with the options and exit statuses of flock(1).
+ * run.c - glock run: runs a command under a lock, with the options and exit statuses of flock(1).
  *
- * What keeps the lock is not this process but what makes it a living node: an open file that the
- * lock manager watches. CMD inherits it, and so do its children, so that the lock stays until the
- * last of them is gone, also when this process is killed. A pipe that goes the same way tells
- * whether CMD left somebody behind; then we go away as if we had been killed, and do not give the
- * lock back.
+ * The lock does not belong to this process. It belongs to an open file that makes a living node and
+ * that the lock manager watches. CMD inherits the file, and so do its children. The lock stays
+ * until the last of them is gone, also when this process is killed. A pipe that is inherited in the
+ * same way tells whether CMD left a process behind. Then this process ends as if killed, and does
+ * not give the lock back.
  */
-#include "cli.h"
+#include "glock/publish/publish_space.h"
 
-#include "glock/core/internal.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -168,23 +168,23 @@ static double seconds_since(int64_t start)
 static bool used_elsewhere(const struct run *r)
 {
 	int fd = glock__alive_fd(r->space);
-	struct glock__survey s;
+	struct glock__find_spaces s;
 	bool used = false;
 	char path[32];
 
 	/* The file that is open: another user may have a space of that name. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (glock__survey(&s, fd < 0 ? r->space_name : path) || s.n != 1)
+	if (glock__find_spaces(&s, fd < 0 ? r->space_name : path) || s.n != 1)
 		used = true; /* not known */
 	for (size_t i = 0; !used && i < s.spaces[0].n_nodes; i++) {
-		struct glock__survey_node *node = &s.spaces[0].nodes[i];
+		struct glock__found_node *node = &s.spaces[0].nodes[i];
 
 		if (node->pid == getpid() || node->condition == GLOCK__NODE_DEAD)
 			continue;
 		used = !node->peek || glock__peek_users(node->peek, glock_type_of(r->gl),
 							glock_number(r->gl)) != 0;
 	}
-	glock__survey_free(&s);
+	glock__found_free(&s);
 	return used;
 }
 

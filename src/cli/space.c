@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Joining a space as a node, and what it means when that fails.
+ * space.c - joins a space as a node, and explains a failure.
  */
 #include "cli.h"
 

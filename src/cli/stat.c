@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock stat: what nodes publish of their glocks, in the kernel's text or as JSON.
+ * stat.c - glock stat: prints the glocks that nodes publish, in the kernel's text or as JSON.
  */
 #include "cli.h"
 
@@ -143,7 +143,7 @@ static void set_extra(const struct printing *p, json_t *o, const struct glock__s
 	set(o, "object_age_s", json_real(age_of(p, e->object_at)));
 }
 
-static void set_counts(json_t *o, const struct glock__more *more)
+static void set_counts(json_t *o, const struct glock__busy_record *more)
 {
 	static const struct glock__counts none;
 	const struct glock__counts *c = more ? &more->counts : &none;
@@ -219,7 +219,7 @@ static bool json_sbstats(const struct printing *p)
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-static int one_node(struct printing *p, struct glock__survey_node *node)
+static int one_node(struct printing *p, struct glock__found_node *node)
 {
 	struct glock__peek_counts counts = {0};
 	bool ok = true;
@@ -246,7 +246,7 @@ static int one_node(struct printing *p, struct glock__survey_node *node)
 	return EX_OK;
 }
 
-static int all_nodes(const struct stat_options *o, struct glock__survey_space *space)
+static int all_nodes(const struct stat_options *o, struct glock__found_space *space)
 {
 	struct printing p = {
 	    .o = o,
@@ -262,7 +262,7 @@ static int all_nodes(const struct stat_options *o, struct glock__survey_space *s
 	for (size_t i = 0; i < space->n_nodes; i++)
 		several += node_wanted(&space->nodes[i], o->node);
 	for (size_t i = 0; i < space->n_nodes && status == EX_OK; i++) {
-		struct glock__survey_node *node = &space->nodes[i];
+		struct glock__found_node *node = &space->nodes[i];
 
 		if (!node_wanted(node, o->node))
 			continue;
@@ -360,7 +360,7 @@ static int parse(struct stat_options *o, int argc, char **argv)
 static int run(int argc, char **argv)
 {
 	struct stat_options o = {.file = GLOCKS};
-	struct glock__survey s;
+	struct glock__find_spaces s;
 	int status = parse(&o, argc, argv);
 
 	if (status >= 0)
@@ -369,7 +369,7 @@ static int run(int argc, char **argv)
 	if (status)
 		return status;
 	status = all_nodes(&o, &s.spaces[0]);
-	glock__survey_free(&s);
+	glock__found_free(&s);
 	return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock top: o2top on the lock spaces of this machine.
+ * top.c - glock top: runs o2top on the lock spaces of this machine.
  */
 #include "cli.h"
 
@@ -52,7 +52,7 @@ static bool asks_others(int argc, char **argv)
 /* o2top looks for file systems, too, and says of those that there are none. */
 static int say_if_nobody(const char *space)
 {
-	struct glock__survey s;
+	struct glock__find_spaces s;
 	size_t spaces = 0, nodes = 0;
 	int status = find_spaces(&s, NULL, FIND_ALL);
 
@@ -64,7 +64,7 @@ static int say_if_nobody(const char *space)
 		spaces++;
 		nodes += s.spaces[i].n_nodes;
 	}
-	glock__survey_free(&s);
+	glock__found_free(&s);
 	if (nodes || (space && !spaces)) /* then it may be a file system's */
 		return EX_OK;
 	if (space)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock trace: the events of all nodes of a space as they come, in the kernel's text.
+ * trace.c - glock trace: prints the events of all nodes of a space, in the kernel's text.
  *
- * Each node is asked, by a time written into its file, to put its events there; asked again every
- * now and then, so that it stops by itself when nobody looks any more; and then nodes that came
- * meanwhile are asked, too. Events of several nodes are sorted by time within one turn.
+ * The program writes a time into each node's file, which asks the node to publish its events until
+ * then. It renews the request now and then. So a node stops by itself when no reader is left, and
+ * nodes that join are asked too. Events of several nodes are sorted by time within one turn.
  */
 #include "cli.h"
 
@@ -26,7 +26,7 @@
 #define LATE_NS 20000000ll   /* how much later than its time an event may be there to be read */
 
 struct traced {
-	const struct glock__survey_node *node;
+	const struct glock__found_node *node;
 	char name[64];
 	uint64_t cursor;
 	bool began; /* the cursor is known */
@@ -41,7 +41,7 @@ struct line {
 
 struct tracing {
 	const char *wanted; /* only this node, or NULL */
-	struct glock__survey s;
+	struct glock__find_spaces s;
 	struct traced *nodes;
 	size_t n_nodes;
 	struct line *lines;
@@ -163,7 +163,7 @@ static int ask(const struct tracing *t, int64_t until)
 	int status = EX_NOPERM;
 
 	for (size_t i = 0; i < t->n_nodes; i++) {
-		int err = glock__survey_trace(&t->s.spaces[0], t->nodes[i].node, until);
+		int err = glock__found_trace(&t->s.spaces[0], t->nodes[i].node, until);
 
 		if (!err)
 			status = EX_OK;
@@ -175,13 +175,13 @@ static int ask(const struct tracing *t, int64_t until)
 
 static int choose(struct tracing *t)
 {
-	const struct glock__survey_space *space = &t->s.spaces[0];
+	const struct glock__found_space *space = &t->s.spaces[0];
 
 	t->nodes = calloc(space->n_nodes + 1, sizeof(*t->nodes));
 	if (!t->nodes)
 		return -ENOMEM;
 	for (size_t i = 0; i < space->n_nodes; i++) {
-		const struct glock__survey_node *node = &space->nodes[i];
+		const struct glock__found_node *node = &space->nodes[i];
 
 		if (!node->peek || node->condition == GLOCK__NODE_DEAD ||
 		    !node_wanted(node, t->wanted))
@@ -196,7 +196,7 @@ static int choose(struct tracing *t)
 static void let_go(struct tracing *t)
 {
 	free(t->nodes);
-	glock__survey_free(&t->s);
+	glock__found_free(&t->s);
 }
 
 /* Where we were in the events of a node that was there before. */
@@ -218,7 +218,7 @@ static void look_again(struct tracing *t)
 {
 	struct tracing now = {.wanted = t->wanted};
 
-	if (glock__survey(&now.s, t->s.spaces[0].path) || now.s.n != 1 || choose(&now)) {
+	if (glock__find_spaces(&now.s, t->s.spaces[0].path) || now.s.n != 1 || choose(&now)) {
 		let_go(&now);
 		return;
 	}

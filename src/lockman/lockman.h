@@ -76,13 +76,13 @@ struct glock__lm_ops {
 	/* The rest may be NULL. First of all, when its owner is ready for events. */
 	int (*start)(struct glock__lockman *lm);
 	/*
-	 * The calling thread begins, or ends, something after which it looks itself at what came
-	 * meanwhile: nobody else has to be woken for that. At the end it has been delivered. begin
-	 * returns false if another thread does so already: then there is no end.
+	 * Between poll_begin and poll_end the calling thread is the one that polls: the lock manager
+	 * wakes no other thread for an event. poll_end delivers each event that came meanwhile.
+	 * poll_begin returns false if another thread polls already: then there is no poll_end.
 	 */
-	bool (*attend)(struct glock__lockman *lm);
-	void (*attended)(struct glock__lockman *lm);
-	/* Fetches what there is and delivers it, in the calling thread. */
+	bool (*poll_begin)(struct glock__lockman *lm);
+	void (*poll_end)(struct glock__lockman *lm);
+	/* Fetches the events that are there and delivers them, in the calling thread. */
 	void (*poll)(struct glock__lockman *lm);
 	/* What was granted is not in use any more; see glock__lm_lock.held. */
 	void (*idle)(struct glock__lockman *lm, struct glock__lm_lock *lk);
@@ -136,8 +136,8 @@ struct glock__lm_events {
 	void (*resume)(void *owner);
 	/* Somebody died: put in order what it left. Grants are held back until this returns. */
 	void (*recover)(void *owner, const struct glock__lm_peer *dead);
-	/* Optional: the bell was rung and there was nothing to fetch. Under no lock. */
-	void (*knocked)(void *owner);
+	/* Optional: the bell was rung and there was no event. A reader may have asked; under no lock. */
+	void (*control)(void *owner);
 };
 
 /* A lock manager's first member. */

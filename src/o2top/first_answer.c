@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * first_answer.c - prints on the terminal which machines o2top waits for, until one answers.
+ */
 #include "first_answer.h"
 
 #include "o2top/base/ending.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * o2top: takes samples, ranks, shows, until there is nothing more to show.
+ * main.c - the program o2top: takes samples, ranks and shows them, until there are no more.
  */
 #include "o2top/base/caps.h"
 #include "o2top/base/complain.h"

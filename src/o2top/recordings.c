@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * recordings.c - opens the recording to show, finds its first sample, begins one to write.
+ */
 #include "recordings.h"
 
 #include "o2top/collect/recording/record.h"

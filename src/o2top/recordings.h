@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the command line says of recordings: which one to show, from when to when, which one to write.
+ * recordings.h - the command line's wishes about recordings: one to show, its times, one to write.
  */
 #ifndef O2TOP_RECORDINGS_H
 #define O2TOP_RECORDINGS_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* survey.c - see survey.h. */
+/*
+ * find_spaces.c - lists the spaces of this machine, their nodes and the nodes' conditions.
+ */
 #include "find_spaces.h"
 
 #include "lockman/local/local_look.h"
@@ -48,10 +50,10 @@ static char process_state(uint32_t pid, uint64_t started)
 	return glock__proc_read((pid_t)pid, &proc) || proc.start != started ? 0 : proc.state;
 }
 
-static void set_hangs(struct glock__survey_node *node, int64_t ns, const char *format, ...)
+static void set_hangs(struct glock__found_node *node, int64_t ns, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void set_hangs(struct glock__survey_node *node, int64_t ns, const char *format, ...)
+static void set_hangs(struct glock__found_node *node, int64_t ns, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -66,7 +68,7 @@ static void set_hangs(struct glock__survey_node *node, int64_t ns, const char *f
 }
 
 /* Of one whose process runs: whether it does what is to be done. */
-static void look_at_work(struct glock__survey_node *node, const struct glock__segment_head *head)
+static void look_at_work(struct glock__found_node *node, const struct glock__segment_head *head)
 {
 	int64_t now = now_ns(), since = head->work_since, due = head->work_due;
 
@@ -81,7 +83,7 @@ static void look_at_work(struct glock__survey_node *node, const struct glock__se
 		node->condition = GLOCK__NODE_WITHDRAWN;
 }
 
-static void look_at_process(struct glock__survey_node *node, bool alive)
+static void look_at_process(struct glock__found_node *node, bool alive)
 {
 	node->condition = GLOCK__NODE_OK;
 	if (!alive) {
@@ -107,7 +109,7 @@ static void look_at_process(struct glock__survey_node *node, bool alive)
 /* ---- what there is ------------------------------------------------------------------------- */
 
 struct looking {
-	struct glock__survey *s;
+	struct glock__find_spaces *s;
 	const char *only;
 	int err;
 };
@@ -123,22 +125,22 @@ static void copy_clean(char *to, size_t size, const char *from)
 
 static int by_slot(const void *a, const void *b)
 {
-	const struct glock__survey_node *x = a, *y = b;
+	const struct glock__found_node *x = a, *y = b;
 
 	return (x->slot > y->slot) - (x->slot < y->slot);
 }
 
 static int by_name(const void *a, const void *b)
 {
-	const struct glock__survey_space *x = a, *y = b;
+	const struct glock__found_space *x = a, *y = b;
 	int c = strcmp(x->name, y->name);
 
 	return c ? c : strcmp(x->path, y->path);
 }
 
-static struct glock__survey_node *new_node(struct looking *l, struct glock__survey_space *space)
+static struct glock__found_node *new_node(struct looking *l, struct glock__found_space *space)
 {
-	struct glock__survey_node *node =
+	struct glock__found_node *node =
 	    reallocarray(space->nodes, space->n_nodes + 1, sizeof(*node));
 
 	if (!node) {
@@ -147,11 +149,11 @@ static struct glock__survey_node *new_node(struct looking *l, struct glock__surv
 	}
 	space->nodes = node;
 	node += space->n_nodes++;
-	*node = (struct glock__survey_node){.error = -ENOENT};
+	*node = (struct glock__found_node){.error = -ENOENT};
 	return node;
 }
 
-static void open_node(struct looking *l, struct glock__survey_node *node, const char *path)
+static void open_node(struct looking *l, struct glock__found_node *node, const char *path)
 {
 	node->path = strdup(path);
 	if (node->path)
@@ -163,7 +165,7 @@ static void open_node(struct looking *l, struct glock__survey_node *node, const 
 static void add_node(const struct glock__local_node *from, void *arg)
 {
 	struct looking *l = arg;
-	struct glock__survey_node *node = new_node(l, &l->s->spaces[l->s->n - 1]);
+	struct glock__found_node *node = new_node(l, &l->s->spaces[l->s->n - 1]);
 
 	if (!node)
 		return;
@@ -206,16 +208,16 @@ static bool is_wanted(const struct looking *l, const char *name, const char *pat
 			   (strchr(l->only, '/') && same_place(l->only, path)));
 }
 
-static struct glock__survey_space *new_space(struct looking *l, const char *name, const char *path,
+static struct glock__found_space *new_space(struct looking *l, const char *name, const char *path,
 					     const char *lockman)
 {
-	struct glock__survey_space *space = reallocarray(l->s->spaces, l->s->n + 1, sizeof(*space));
+	struct glock__found_space *space = reallocarray(l->s->spaces, l->s->n + 1, sizeof(*space));
 
 	if (space)
 		l->s->spaces = space;
 	space = space ? space + l->s->n : NULL;
 	if (space)
-		*space = (struct glock__survey_space){.path = strdup(path)};
+		*space = (struct glock__found_space){.path = strdup(path)};
 	if (!space || !space->path) {
 		l->err = -ENOMEM;
 		return NULL;
@@ -229,7 +231,7 @@ static struct glock__survey_space *new_space(struct looking *l, const char *name
 static void add_space(const struct glock__local_space *from, void *arg)
 {
 	struct looking *l = arg;
-	struct glock__survey_space *space;
+	struct glock__found_space *space;
 	int n;
 
 	space = is_wanted(l, from->name, from->path) ? new_space(l, from->name, from->path, "local")
@@ -250,11 +252,11 @@ static void add_space(const struct glock__local_space *from, void *arg)
 }
 
 /* Its space is all of that name, lock manager and user; where it lies is not a file of its own. */
-static void add_outside(const struct glock__outside_node *from, void *arg)
+static void add_outside(const struct glock__node_file *from, void *arg)
 {
 	struct looking *l = arg;
-	struct glock__survey_space *space = NULL;
-	struct glock__survey_node *node;
+	struct glock__found_space *space = NULL;
+	struct glock__found_node *node;
 	char path[GLOCK__LOCAL_PATH_MAX];
 
 	snprintf(path, sizeof(path), "%.*s", (int)(strrchr(from->path, ',') - from->path),
@@ -279,12 +281,12 @@ static void add_outside(const struct glock__outside_node *from, void *arg)
 	look_at_process(node, from->alive);
 }
 
-int glock__survey(struct glock__survey *s, const char *name)
+int glock__find_spaces(struct glock__find_spaces *s, const char *name)
 {
 	struct looking l = {s, name, 0};
 	int n;
 
-	*s = (struct glock__survey){0};
+	*s = (struct glock__find_spaces){0};
 	n = glock__local_each_space(NULL, add_space, &l);
 	if (n >= 0)
 		n = glock__local_each_outside(add_outside, &l);
@@ -293,7 +295,7 @@ int glock__survey(struct glock__survey *s, const char *name)
 	return l.err ? l.err : n < 0 ? n : 0;
 }
 
-void glock__survey_free(struct glock__survey *s)
+void glock__found_free(struct glock__find_spaces *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		for (size_t j = 0; j < s->spaces[i].n_nodes; j++) {
@@ -304,25 +306,25 @@ void glock__survey_free(struct glock__survey *s)
 		free(s->spaces[i].path);
 	}
 	free(s->spaces);
-	*s = (struct glock__survey){0};
+	*s = (struct glock__find_spaces){0};
 }
 
 /* Where there is no bell the node looks by itself every now and then. */
-static int knock(const struct glock__survey_space *space, const struct glock__survey_node *node)
+static int knock(const struct glock__found_space *space, const struct glock__found_node *node)
 {
 	return strcmp(space->lockman, "local") ? 0 : glock__local_knock(space->path, node->slot);
 }
 
-int glock__survey_trace(const struct glock__survey_space *space,
-			const struct glock__survey_node *node, int64_t until)
+int glock__found_trace(const struct glock__found_space *space,
+			const struct glock__found_node *node, int64_t until)
 {
 	int err = glock__peek_trace_until(node->path, until);
 
 	return err ? err : knock(space, node);
 }
 
-int glock__survey_demote(const struct glock__survey_space *space,
-			 const struct glock__survey_node *node, unsigned int type, uint64_t number,
+int glock__found_demote(const struct glock__found_space *space,
+			 const struct glock__found_node *node, unsigned int type, uint64_t number,
 			 enum glock_mode to)
 {
 	const struct timespec ms = {0, 1000000};
@@ -348,7 +350,7 @@ int glock__survey_demote(const struct glock__survey_space *space,
 	return err;
 }
 
-int glock__survey_remove(const struct glock__survey_space *space)
+int glock__found_remove(const struct glock__found_space *space)
 {
 	return glock__local_remove(space->path);
 }

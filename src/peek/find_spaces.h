@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * survey.h - which lock spaces are on this machine, which processes are their
- * nodes, and how those are doing: from outside, without joining and without a lock.
+ * find_spaces.h - the lock spaces of this machine, their nodes and the nodes' conditions.
  *
- * A space is a file in a directory of its owner's; what a node publishes lies beside it, under the
- * same name, a comma and the node's number. A node lives while somebody has a lock on the byte of
- * that number in the space's file, which can be asked without taking one. That is so with lock manager
- * local; nodes of a space of another one are found by files of their own (outside.h).
+ * A node is a process.
+ *
+ * A reader looks from outside, without joining and without a lock. A space is a file in a directory
+ * of its owner. A node's published data lies beside it, under the same name, a comma and the node's
+ * number. A node lives while a process has a lock on the byte of that number in the space's file. A
+ * reader can ask for such a lock without taking one. That holds for lock manager local. Nodes of a
+ * space of another lock manager have files of their own (node_file.h).
  */
 #ifndef GLOCK__SURVEY_H
 #define GLOCK__SURVEY_H
@@ -27,7 +29,7 @@ enum glock__condition {
 
 extern const char *const glock__condition_names[GLOCK__CONDITION_MAX];
 
-struct glock__survey_node {
+struct glock__found_node {
 	unsigned int slot;
 	pid_t pid;
 	uint64_t started; /* in clock ticks since boot */
@@ -39,7 +41,7 @@ struct glock__survey_node {
 	char why[96]; /* more about it, or "" */
 };
 
-struct glock__survey_space {
+struct glock__found_space {
 	char name[68];
 	char lockman[12];
 	char *
@@ -47,12 +49,12 @@ struct glock__survey_space {
 	uid_t uid;
 	gid_t gid;
 	bool other_version;               /* of glock: what is in it cannot be told */
-	struct glock__survey_node *nodes; /* by slot */
+	struct glock__found_node *nodes; /* by slot */
 	size_t n_nodes;
 };
 
-struct glock__survey {
-	struct glock__survey_space *spaces; /* by name */
+struct glock__find_spaces {
+	struct glock__found_space *spaces; /* by name */
 	size_t n;
 };
 
@@ -60,29 +62,29 @@ struct glock__survey {
  * name: only spaces called so, or the one at that path, if it has a slash; NULL: all. 0 or negative errno; that there are none is no error.
  * What is found is put into *s, which is to be freed also after an error.
  */
-int glock__survey(struct glock__survey *s, const char *name);
-void glock__survey_free(struct glock__survey *s);
+int glock__find_spaces(struct glock__find_spaces *s, const char *name);
+void glock__found_free(struct glock__find_spaces *s);
 
 /*
  * Asks a node to trace until then (CLOCK_MONOTONIC, ns; 0: no more), and has it look at once. Needs
  * the right to write to its file and the space's.
  */
-int glock__survey_trace(const struct glock__survey_space *space,
-			const struct glock__survey_node *node, int64_t until);
+int glock__found_trace(const struct glock__found_space *space,
+			const struct glock__found_node *node, int64_t until);
 
 /*
  * Has a node give a glock up, down to that mode: at once when nobody uses it there and its hold time
  * is over, else then. -ENOENT: it does not have this glock. -ETIMEDOUT: it does not answer, as it is
  * stopped or hangs, and will do so when it goes on.
  */
-int glock__survey_demote(const struct glock__survey_space *space,
-			 const struct glock__survey_node *node, unsigned int type, uint64_t number,
+int glock__found_demote(const struct glock__found_space *space,
+			 const struct glock__found_node *node, unsigned int type, uint64_t number,
 			 enum glock_mode to);
 
 /*
  * Removes a space that no node lives in, and all that belongs to it. -EBUSY: one does, or joins at
  * this moment; or as open(2) and unlink(2).
  */
-int glock__survey_remove(const struct glock__survey_space *space);
+int glock__found_remove(const struct glock__found_space *space);
 
 #endif

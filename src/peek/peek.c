@@ -28,7 +28,7 @@ static const struct {
 	uint64_t most; /* records */
 } areas[GLOCK__AREA_MAX] = {
     [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), MAX_RECORDS},
-    [GLOCK__AREA_MORE] = {sizeof(struct glock__more), MAX_RECORDS},
+    [GLOCK__AREA_BUSY_RECORDS] = {sizeof(struct glock__busy_record), MAX_RECORDS},
     [GLOCK__AREA_THREADS] = {sizeof(struct glock__thread_record), 1 << 20},
     [GLOCK__AREA_TYPE_STATS] = {sizeof(struct glock__cpu_record), MAX_CPUS *GLOCK_TYPE_MAX},
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), MAX_HOLDERS},

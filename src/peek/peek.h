@@ -39,7 +39,7 @@ struct glock__peek_glock {
 	bool torn; /* its process was stopped while it changed it */
 	const struct glock__segment_holder *holders;
 	size_t n_holders;
-	const struct glock__more *more;           /* or NULL */
+	const struct glock__busy_record *more;           /* or NULL */
 	const struct glock__segment_extra *extra; /* or NULL */
 };
 
@@ -66,7 +66,7 @@ void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cp
 
 /*
  * peek_ask.c: asks the process to trace until then; to give a glock up down to that mode as if
- * another node wanted it. Needs the right to write to its file, and to knock: see survey.h. -EAGAIN:
+ * another node wanted it. Needs the right to write to its file, and to knock: see find_spaces.h. -EAGAIN:
  * another process is asking.
  */
 int glock__peek_trace_until(const char *path, int64_t until);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * peek_ask.c - asks something of a node by writing it into its segment; the only place that does. See
- * knock.c for the other side: the node looks when its bell is rung.
+ * control.c for the other side: the node looks when its bell is rung.
  */
 #include "peek.h"
 

@@ -16,7 +16,7 @@ struct glock__peek {
 	uint64_t file_size;
 	struct glock__segment_holder *holders;
 	struct glock__segment_extra *extras;
-	struct glock__more *more;
+	struct glock__busy_record *more;
 	size_t n_holders, n_extras, n_more;
 	size_t room_holders, room_extras, room_more;
 	bool no_memory;

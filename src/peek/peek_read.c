@@ -166,7 +166,7 @@ static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg
 /* Its process writes it a field at a time, and has no sequence number for it. */
 static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
 {
-	struct glock__more *m = place_for_one(p, &p->more, p->n_more, &p->room_more, sizeof(*m));
+	struct glock__busy_record *m = place_for_one(p, &p->more, p->n_more, &p->room_more, sizeof(*m));
 
 	(void)torn;
 	(void)arg;
@@ -213,7 +213,7 @@ static int by_extra(const void *a, const void *b)
 
 static int by_more(const void *a, const void *b)
 {
-	const struct glock__more *x = a, *y = b;
+	const struct glock__busy_record *x = a, *y = b;
 
 	return by_name(x->type, x->number, y->type, y->number);
 }
@@ -230,7 +230,7 @@ static int read_sparse(struct glock__peek *p)
 	if (!err)
 		err = glock__peek_area(p, GLOCK__AREA_EXTRAS, take_extra, NULL);
 	if (!err)
-		err = glock__peek_area(p, GLOCK__AREA_MORE, take_more, NULL);
+		err = glock__peek_area(p, GLOCK__AREA_BUSY_RECORDS, take_more, NULL);
 	if (p->n_more)
 		qsort(p->more, p->n_more, sizeof(*p->more), by_more);
 	if (p->n_holders)
@@ -274,7 +274,7 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 	struct reading *reading = arg;
 	struct glock__peek_glock gl = {.torn = torn};
 	struct glock__segment_extra key;
-	struct glock__more more;
+	struct glock__busy_record more;
 
 	memcpy(&gl.r, record, sizeof(gl.r));
 	if (!(gl.r.flags & GLOCK__R_LIVE))

@@ -62,7 +62,7 @@ void glock__peek_print_glock(const struct glock__peek_text *how, struct glock__t
 {
 	const struct glock__segment_head *head = glock__peek_head(how->peek);
 	const struct glock__record *r = &gl->r;
-	const struct glock__more *more = gl->more;
+	const struct glock__busy_record *more = gl->more;
 	int64_t asked = more ? more->demote_time : how->now;
 	const struct glock__dump_glock line = {
 	    .state = r->state,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* adversary.c - see adversary.h. */
+/*
+ * adversary.c - shared by the adversary tests: spaces, requests, processes with a time limit.
+ */
 #include "adversary.h"
 
 #include "../fork_quietly.h"

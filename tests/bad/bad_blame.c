@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for whom: each cause, told apart; and what must not be said.
+ * bad_blame.c - tests the sentence about waits: each cause by itself, and no false claim.
  */
 #include "scene.h"
 

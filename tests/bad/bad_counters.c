@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters that go backwards, go round, begin anew or are not there for a while: no second is made
- * up, and none of them is more than the totals moved.
+ * bad_counters.c - tests counters that go backwards, wrap, restart or are missing for a while.
+ *
+ * No second is made up, and no frame shows more than the move of the totals.
  */
 #include "scene.h"
 

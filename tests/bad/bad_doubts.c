@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings on which a tool is easily wrong with a straight face: half a file as a baseline, clocks that
- * were set, nodes that come, go and have nothing to do with it.
+ * bad_doubts.c - tests recordings on which a tool is easily and confidently wrong.
+ *
+ * Examples are half a file as a baseline, clocks that were set, and nodes that come, go and are not
+ * concerned.
  */
 #include "scene.h"
 

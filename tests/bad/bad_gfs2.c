@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2: what is a wait and what only looks like one, and where the seconds come from. Glock 0x200
- * is inode 512.
+ * bad_gfs2.c - tests which GFS2 holders are waits, and where the seconds of waits come from.
+ *
+ * Glock 0x200 is inode 512.
  */
 #include "scene.h"
 

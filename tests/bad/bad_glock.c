@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libglock's lock spaces: waits are exact and count once, in the frames in which they lasted; what
- * the program calls its objects; lines that are none.
+ * bad_glock.c - tests the lock spaces of libglock.
+ *
+ * Waits are exact and count once, in the frames in which they lasted. The tests also cover the
+ * names that a program gives its objects, and bad lines.
  */
 #include "scene.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines and files that are broken: each is counted and named, everything else is shown.
+ * bad_lines.c - tests broken lines and files: each is counted and named, and the rest is shown.
  *
- * In most tests inode 200 is sound: between t0 and t1 it is acquired 10 times and waited for 1 s
- * altogether, the longest wait growing to 0.2 s; so its row says wait_s 1 (all of it fits into the
- * 5 s of the frame).
+ * In most tests inode 200 is sound. Between t0 and t1 it has 10 acquisitions and 1 s of waiting,
+ * and the longest wait grows to 0.2 s. So its row has wait_s 1, because all of the wait fits into
+ * the frame of 5 s.
  */
 #include "scene.h"
 

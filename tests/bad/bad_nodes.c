@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes that are missing from samples, clocks that step, files of a sample that were not read at
- * the same moment.
+ * bad_nodes.c - tests nodes that samples lack, clocks that step, and files of different moments.
  */
 #include "scene.h"
 

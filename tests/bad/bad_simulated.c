@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random waits of many locks, of which all is known, as the kernel would show them at each sample:
- * no second is counted twice and none is made up. What may not be exceeded is how long there was
- * waited between the first sample that shows a lock and the last; where no stamp says since when,
- * what the totals moved.
+ * bad_simulated.c - tests random waits of many locks against the known truth.
+ *
+ * The test prints the waits as the kernel would show them at each sample. No second may be counted
+ * twice or made up. The upper bound is the waiting between the first sample that shows a lock and
+ * the last. Where no stamp tells the start of a wait, the bound is the move of the totals.
  *
  * A lock has one process that waits, works, waits. The kernel counts a wait when it ends.
  */

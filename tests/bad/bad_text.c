@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that are not ours must not reach a terminal raw; JSON can always be read; and with what
- * o2top ends.
+ * bad_text.c - tests foreign names on their way to a terminal, JSON, and o2top's endings.
+ *
+ * A foreign name must not reach a terminal raw, and JSON can always be read.
  */
 #include "scene.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2's trace of requests to the DLM: which events count, once each, in the file system that they are of.
- * Glock 0x200 is inode 512.
+ * bad_trace.c - tests GFS2's trace of requests to the DLM.
+ *
+ * The right events count, once each, in the file system to which they belong. Glock 0x200 is inode
+ * 512.
  */
 #include "scene.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits of OCFS2: what is one and what is not, how old it is, and that each second of it is counted
- * once.
+ * bad_waits.c - tests which states of OCFS2 are waits, their ages, and that seconds count once.
  */
 #include "scene.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A made-up recording in a folder of its own, o2top run on it, and what it said.
+ * scene.h - a made-up recording in its own folder, the run of o2top on it, and the output.
  *
- * Lines are printed here by what the kernel's source says, not by o2top's own printers. Sample n of
- * a recording is tN; unless a test says else it was made 5 s after the one before it, by both
- * clocks.
+ * This code prints lines by the kernel's source, not by o2top's own printers. Sample n of a
+ * recording is tN. Unless a test says otherwise, a sample comes 5 s after the one before it, by
+ * both clocks.
  */
 #ifndef O2TOP_SCENE_H
 #define O2TOP_SCENE_H

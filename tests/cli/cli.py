@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of glock(1) share: a folder for lock spaces, nodes that obey, TAP."""
+# cli.py - shared by the tests of glock(1): a folder for lock spaces, nodes that obey, TAP.
 
 import json
 import os

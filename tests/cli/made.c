@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "made.h"
+/*
+ * made.c - makes a segment as a process would publish it, for the tests of its readers.
+ */
+#include "glock/publish/publish.h"
 
 #include "check.h"
-#include "glock/base/flags.h"
+#include "made.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes of lock managers that have no file for a space here: found by files of their own, alive while
- * their process is, and those of the dead go when somebody comes.
+ * test_outside.c - tests nodes of lock managers that have no file for a space on this machine.
+ *
+ * Such nodes are found by files of their own. They are alive while their process is. The next node
+ * that comes removes the files of dead nodes.
  */
-#include "check.h"
-#include "lockman/local/node_file.h"
+#include "glock/core/internal.h"
 #include "glock/publish/publish.h"
+#include "lockman/local/node_file.h"
 #include "peek/find_spaces.h"
+
+#include "check.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -20,7 +24,7 @@ static char dir[] = "/dev/shm/glock-test-XXXXXX";
 static void be_a_node(int ready)
 {
 	char path[GLOCK__LOCAL_PATH_MAX];
-	int fd = glock__outside_file("dlm", "my shop", path);
+	int fd = glock__node_file_new("dlm", "my shop", path);
 	struct glock__publisher *p = fd < 0 ? NULL : glock__publisher_new(fd, 2);
 
 	if (!p)
@@ -70,33 +74,33 @@ static size_t count_files(void)
 static void they_are_found_while_they_live(void **state)
 {
 	pid_t a = start_node(), b = start_node(), c;
-	struct glock__survey s;
+	struct glock__find_spaces s;
 
 	(void)state;
-	assert_int_equal(glock__survey(&s, "my shop"), 0);
+	assert_int_equal(glock__find_spaces(&s, "my shop"), 0);
 	assert_int_equal(s.n, 1);
 	assert_string_equal(s.spaces[0].lockman, "dlm");
 	assert_string_equal(s.spaces[0].name, "my shop");
 	assert_int_equal(s.spaces[0].n_nodes, 2);
 	for (int i = 0; i < 2; i++) {
-		const struct glock__survey_node *node = &s.spaces[0].nodes[i];
+		const struct glock__found_node *node = &s.spaces[0].nodes[i];
 
 		assert_true(node->pid == a || node->pid == b);
 		assert_int_equal(node->condition, GLOCK__NODE_OK);
 		assert_non_null(node->peek);
 	}
-	glock__survey_free(&s);
-	assert_int_equal(glock__survey(&s, "other"), 0);
+	glock__found_free(&s);
+	assert_int_equal(glock__find_spaces(&s, "other"), 0);
 	assert_int_equal(s.n, 0);
-	glock__survey_free(&s);
+	glock__found_free(&s);
 
 	end_node(a);
-	assert_int_equal(glock__survey(&s, NULL), 0);
+	assert_int_equal(glock__find_spaces(&s, NULL), 0);
 	assert_int_equal(s.n, 1);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(s.spaces[0].nodes[i].condition,
 				 s.spaces[0].nodes[i].pid == a ? GLOCK__NODE_DEAD : GLOCK__NODE_OK);
-	glock__survey_free(&s);
+	glock__found_free(&s);
 	assert_int_equal(count_files(), 2);
 	c = start_node(); /* takes the dead one's away */
 	assert_int_equal(count_files(), 2);
@@ -110,11 +114,11 @@ static void names_of_files_are_checked(void **state)
 	    "shop",       "shop,1",     "shop,dlm,",
 	    "shop,dlm,x", "shop,dlm,0", "shop,averyveryverylongname,1",
 	    ",dlm,1",     "a/b,dlm,1",  "shop,dlm,1"};
-	struct glock__outside_node node;
+	struct glock__node_file node;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		assert_false(glock__outside_node_of(dir, names[i], &node));
+		assert_false(glock__node_file_of(dir, names[i], &node));
 }
 
 int main(void)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Published segments: what is written is read, in order and whole; what is half written, cut off,
- * damaged or of somebody else is found out; the writer's places come and go.
+ * test_peek.c - tests published segments: each written record is read, in order and whole.
+ *
+ * The reader notices half-written, cut off, damaged and foreign files. The writer's places come and
+ * go.
  */
+#include "glock/publish/publish.h"
+#include "glock/stats/dump.h"
+
 #include "check.h"
-#include "glock/base/flags.h"
 #include "made.h"
-#include "glock/base/mode.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""glock run: as flock(1) where that can be, beside flock itself; and what becomes of the lock."""
+# test_run.py - tests glock run beside flock(1), and the fate of the lock.
 
 import os
 import shutil

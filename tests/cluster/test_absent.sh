@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_absent.sh GLOCK - on a machine without a cluster: the message says what is missing. TAP.
+# test_absent.sh - tests glock on a machine without a cluster: the message names what is missing.
+#
+# Usage: test_absent.sh GLOCK. The output is TAP.
 . "$(dirname "$0")/../tap.sh"
 export GLOCK_LOCKMAN=dlm GLOCK="$1"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_dlm.h - see fake_dlm.c. */
+/*
+ * fake_dlm.h - what a test may ask of the DLM without a kernel, which is in fake_dlm.c.
+ */
 #ifndef GLOCK_TESTS_FAKE_DLM_H
 #define GLOCK_TESTS_FAKE_DLM_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock manager dlm and libglock above it, on the DLM without a kernel of fake_dlm.c: several
- * spaces of this process are the nodes.
+ * test_fake.c - tests the lock manager dlm, with libglock above it, on the DLM of fake_dlm.c.
+ *
+ * No kernel takes part. Several spaces of this process are the nodes.
  */
 #include "lockman/dlm/dlm_impl.h"
 #include "fake_dlm.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What corosync tells of members and quorum, and what follows of it. */
+/*
+ * test_quorum.c - tests corosync's reports of members and quorum, and their consequences.
+ */
 #include "check.h"
 #include "lockman/dlm/dlm_quorum.h"
 #include "fake_cmap.h"

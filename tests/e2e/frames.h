@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the real o2top and reads what it says.
+ * frames.h - runs the real o2top and reads its output.
  */
 #ifndef TESTS_FRAMES_H
 #define TESTS_FRAMES_H

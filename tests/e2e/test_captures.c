@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings of real clusters against what is known of them: their truth.txt says which files the
- * load used and how; node1.txt and node2.txt of a hang how long each process waited.
+ * test_captures.c - tests o2top's rows of recorded clusters against the known load.
+ *
+ * truth.txt of a recording says which files the load used and how. node1.txt and node2.txt of a
+ * hang say how long each process waited.
  */
 #include "frames.h"
 

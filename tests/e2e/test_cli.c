@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line: columns to sort by, filters, lengths, the log, and that totals count what is
- * not shown.
+ * test_cli.c - tests o2top's command line: sort columns, filters, lengths, the log, the help.
+ *
+ * Totals count rows that are not shown, too. Help, manual and completion name each option, column
+ * and sort key.
  */
 #include "frames.h"
 
+#include "o2top/options/options_impl.h"
+#include "o2top/views/screen/tui.h"
+
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,6 +242,91 @@ static void single_files_and_two_to_compare(void **state)
 	json_decref(frames);
 }
 
+/* ---- lists of names that the program has once, and texts for people a second time ------------ */
+
+/* A text file of the source tree. To be freed. */
+static char *source_text(const char *name)
+{
+	char path[4096], *text = calloc(1, 1 << 20);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/../../%s", getenv("O2TOP_DATA"), name);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_non_null(text);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+static bool is_of_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '-';
+}
+
+/* Fails unless `word` stands as a whole word behind `from` in the text, and before `until`. */
+static void assert_word(const char *where, const char *text, const char *from, const char *until,
+			const char *word)
+{
+	const char *begin = strstr(text, from), *end;
+
+	assert_non_null(begin);
+	begin += strlen(from);
+	end = strstr(begin, until);
+	assert_non_null(end);
+	for (const char *p = begin; (p = strstr(p, word)) && p < end; p++)
+		if (!is_of_word(p[-1]) && !is_of_word(p[strlen(word)]))
+			return;
+	fail_msg("%s does not name %s behind \"%s\"", where, word, from);
+}
+
+static void texts_name_every_column_and_key(void **state)
+{
+	int status;
+	char *help = run_text("--help", &status), *man = source_text("man/o2top.8.scd");
+	char *bash = source_text("contrib/o2top.bash");
+
+	(void)state;
+	for (size_t i = 0; i < tui_n_columns; i++) {
+		assert_word("--help", help, "--columns LIST", "--no-mouse", tui_columns[i].name);
+		assert_word("o2top(8)", man, "*--columns* _LIST_", "*--no-mouse*",
+			    tui_columns[i].name);
+		assert_word("o2top.bash", bash, "local columns=", "\n", tui_columns[i].name);
+	}
+	for (int k = 0; k < SORT_KEYS; k++) {
+		assert_word("--help", help, "--sort COLUMN", "--details", sort_key_names[k]);
+		assert_word("o2top(8)", man, "*--sort* _COLUMN_", "*--details*", sort_key_names[k]);
+		assert_word("o2top.bash", bash, "local keys=", "\n", sort_key_names[k]);
+	}
+	free(help);
+	free(man);
+	free(bash);
+}
+
+static void texts_name_every_option(void **state)
+{
+	int status;
+	char *help = run_text("--help", &status), *man = source_text("man/o2top.8.scd");
+	char *bash = source_text("contrib/o2top.bash");
+
+	(void)state;
+	for (int i = 0; i < OPTION_ENTRIES; i++) {
+		const struct option_entry *o = &option_entries[i];
+		char option[64];
+
+		/* these are for o2top on another machine, not for people */
+		if (strncmp(o->name, "agent", 5) == 0)
+			continue;
+		snprintf(option, sizeof(option), "--%s", o->name);
+		assert_word("--help", help, "usage:", "Exit status", option);
+		assert_word("o2top(8)", man, "# OPTIONS", "# FILES", option);
+		assert_word("o2top.bash", bash, "[[ $cur == -* ]]", "return", option);
+	}
+	free(help);
+	free(man);
+	free(bash);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +336,8 @@ int main(void)
 	    cmocka_unit_test(names_give_paths),
 	    cmocka_unit_test(the_log_gets_what_is_shown),
 	    cmocka_unit_test(single_files_and_two_to_compare),
+	    cmocka_unit_test(texts_name_every_column_and_key),
+	    cmocka_unit_test(texts_name_every_option),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several machines over ssh: a script stands for ssh and runs the shell here, on the files of a
- * recording. Nodes that refuse, hang, lie, drip, flood and die must not stop the others, and
- * nothing may be left of any.
+ * test_cluster.c - tests o2top on several machines over ssh.
+ *
+ * A script stands for ssh and runs the shell here, on the files of a recording. Nodes that refuse,
+ * hang, lie, drip, flood and die must not stop the others. No process may be left of any node.
  */
 #include "frames.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The estimate of GFS2's waits against a trace that has the true ones.
+ * test_estimate.c - tests the estimate of GFS2's waits against a trace with the true ones.
  *
- * Each line of the trace carries what glstats would have said then. So windows of 5 s are cut: at
- * their ends glstats is what the last line of each glock said, and the truth is the sum of what
- * blocking requests took in between.
+ * Each line of the trace has what glstats would have said then. So the test cuts windows of 5 s. At
+ * their ends glstats is the last line of each glock. The truth is the time of all blocking requests
+ * in between.
  */
 #include "frames.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This machine: file systems found through mountinfo, fs_state and sysfs, samples one after the
- * other. A folder of a recording stands in for debugfs and is changed under the running program.
+ * test_local.c - tests o2top on this machine: mountinfo, fs_state, sysfs, and samples in a row.
+ *
+ * A folder of a recording stands in for debugfs and is changed under the running program.
  */
 #include "frames.h"
 

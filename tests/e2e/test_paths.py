@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Paths of inodes: the agent is asked as a viewer would ask it, about files that are made here."""
+# test_paths.py - tests paths of inodes: asks the agent like a viewer, about files made here.
 
 import json
 import os

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording in one file: whatever is in it, going through it forwards and backwards ends, and what is
- * given can be shown.
+ * fuzz_replay.c - fuzzes a recording in one file: going through it both ways ends, and shows well.
  *
- * First byte 0: the rest is the file as it is. Else the rest is payloads of frames, each under its
- * kind (a byte) and its length (two), so that what checksums would keep out is tried, too.
+ * If the first byte is 0, the rest is the file unchanged. Otherwise the rest is payloads of frames,
+ * each under its kind (a byte) and its length (two bytes). So data that checksums would keep out is
+ * tried, too.
  */
 #include "o2top/collect/recording/frames.h"
 #include "o2top/collect/recording/record.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* capture.c - see capture.h. */
+/*
+ * capture.c - finds, unpacks and reads the recordings of real kernels.
+ */
 #include "capture.h"
 
 #include "check.h"

@@ -3,8 +3,9 @@
 #ifndef TESTS_GLOCK_FAST_SPACE_H
 #define TESTS_GLOCK_FAST_SPACE_H
 
+#include "glock/state/word.h"
+
 #include "check.h"
-#include "glock/request/fast.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - see rig.h. */
+/*
+ * rig.c - the bench's lock manager, clock and operations, which write the log.
+ */
+#include "glock/core/internal.h"
+#include "glock/space/open.h"
+
 #include "rig.h"
 
 #include <stdarg.h>

@@ -9,8 +9,9 @@
 #ifndef TESTS_GLOCK_RIG_H
 #define TESTS_GLOCK_RIG_H
 
-#include "check.h"
 #include "glock/core/internal.h"
+
+#include "check.h"
 
 #define RIG_MS 1000000ll
 

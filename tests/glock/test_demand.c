@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Demands of other nodes, sequence by sequence: when a glock gives way, and to what; hold times; demands
- * that come early or late.
+ * test_demand.c - tests basts, sequence by sequence: when a glock gives way, and to which mode.
+ *
+ * The tests also cover hold times, and basts that come early or late.
  */
+#include "glock/state/busy.h"
+#include "glock/state/work.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text of glocks, glstats and sbstats. Each G and H line, glstats line and sbstats file of the
- * recordings is taken apart here and must come out of the library again, byte for byte. For the
- * format of 7.0 there are no recordings; its lines are written out.
+ * test_dump.c - tests the text of glocks, glstats and sbstats against recorded lines.
+ *
+ * The test takes apart each G and H line, each glstats line and each sbstats file of the
+ * recordings. The library must print each again, byte for byte. No recording has the format of 7.0,
+ * so its lines are written out.
  */
+#include "glock/base/mode.h"
 #include "glock/stats/dump.h"
 
 #include "capture.h"
 #include "check.h"
 #include "glock.h"
-#include "glock/base/mode.h"
-#include "glock/base/type.h"
 
 static char buf[1024];
 

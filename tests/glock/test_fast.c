@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fast path: who takes it and who does not, that nothing is lost between it and the queue, and
- * that those who hold a lock by it can be seen. Real threads, on the lock manager of one process;
- * the other nodes' demands are the test's.
+ * test_fast.c - tests the fast path: which requests take it, and that the queue loses nothing.
+ *
+ * Holders on the fast path can be seen. The threads are real, on the lock manager of one process.
+ * The test plays the other nodes' basts.
  */
 #include "fast_space.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fast path with many threads at once, while others withdraw it, demand the glocks and look at them:
- * nobody is let in beside a writer, nothing is counted twice or not at all.
+ * test_fast_threads.c - tests the fast path with many threads while other threads withdraw it.
+ *
+ * Other threads also demand the glocks and look at them. No thread gets in beside a writer, and
+ * each holder is counted exactly once.
  */
 #include "fast_space.h"
 #include "guarded.h"

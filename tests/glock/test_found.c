@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the simulator found and what takes it long to find again, as short sequences. (What it finds
- * at once when it is made again is in tests/sim/test_faults.c.)
+ * test_found.c - tests short sequences that the simulator found and needs long to find again.
+ *
+ * tests/sim/test_faults.c has the faults that it finds at once if they are made again.
  */
 #include "rig.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The lock manager loses the cluster, and has it again; or stops for a while. */
+/*
+ * test_gate.c - tests a lock manager that loses the cluster and has it again, or stops for a while.
+ */
+#include "glock/core/internal.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b, c;

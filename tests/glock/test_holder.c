@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking and letting go: every error, every flag, several at once, the order of locks. */
+/*
+ * test_holder.c - tests requests and releases: every error and flag, several at once, lock order.
+ */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b, c;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state machine, sequence by sequence: what the lock manager is asked for, what happens to the
- * cache and in which order, for every kind of reply and demand.
+ * test_machine.c - tests the state machine, sequence by sequence, for every kind of reply and bast.
+ *
+ * Each sequence checks the requests to the lock manager, and the order of the cache's changes.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 static struct glock_holder a, b, c;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modes: every cell of the published tables. The tables are written out once more here, as text
- * in the documents' own layout, and compared cell by cell.
+ * test_mode.c - tests modes against every cell of the published tables.
+ *
+ * The tables stand here once more as text, in the documents' own layout. The test compares them
+ * cell by cell.
  */
 #include "glock/base/mode.h"
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a type's operations must keep to, and what becomes of those that do not: see glock.h. */
+/*
+ * test_ops.c - tests the rules that a type's operations must keep, and the results of breaches.
+ *
+ * glock.h has the rules.
+ */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 #include <poll.h>
@@ -28,10 +34,10 @@ static void do_breach(const char *op, struct glock *gl, struct glock_holder *gh)
 	breach.runs++;
 	breach.spinlock = gl_held(gl);
 	if (!breach.spinlock)
-		gl_take(gl);
+		gl_lock(gl);
 	breach.bit_lock = gl->flags & GLOCK__F_LOCK;
 	if (!breach.spinlock)
-		glock__drop(gl);
+		gl_unlock(gl);
 	if (breach.fn)
 		breach.fn(gl);
 }

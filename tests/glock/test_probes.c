@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Each event fires its probe, with type and number first; seen through a stand-in for sys/sdt.h. */
-#include "check.h"
-
+/*
+ * test_probes.c - tests that each event fires its probe with type and number first.
+ *
+ * A stand-in for sys/sdt.h sees the probes.
+ */
+#include "glock/core/internal.h"
 #include "glock/trace/trace.c" /* for the words that tracers count themselves in */
+
+#include "check.h"
 
 #include <sys/sdt.h>
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a glock publishes: it fits what the library says of it, it goes when the glock goes, and
- * nobody who writes into it can make the library do anything wrong.
+ * test_record.c - tests a glock's published record: correct, short-lived, harmless to change.
+ *
+ * No write into the record makes the library do anything wrong.
  */
+#include "glock/state/busy.h"
+
 #include "rig.h"
 
 enum { AREA = 1 << 20 };
@@ -56,11 +59,11 @@ static const struct glock__record *find(unsigned int type, uint64_t number)
 	return NULL;
 }
 
-static const struct glock__more *find_more(unsigned int type, uint64_t number)
+static const struct glock__busy_record *find_more(unsigned int type, uint64_t number)
 {
-	const struct glock__more *m = (const void *)areas[GLOCK__AREA_MORE];
+	const struct glock__busy_record *m = (const void *)areas[GLOCK__AREA_BUSY_RECORDS];
 
-	for (size_t i = 0; i < used[GLOCK__AREA_MORE] / sizeof(*m); i++)
+	for (size_t i = 0; i < used[GLOCK__AREA_BUSY_RECORDS] / sizeof(*m); i++)
 		if (m[i].flags & GLOCK__R_LIVE && m[i].type == type && m[i].number == number)
 			return &m[i];
 	return NULL;

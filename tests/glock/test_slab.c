@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects by number: none twice, addresses that fit, published parts where they belong. */
-#include "check.h"
-
+/*
+ * test_slab.c - tests objects by number: each once, fitting addresses, published parts in place.
+ */
 #include "glock/core/slab.h"
+
+#include "check.h"
 
 enum { SIZE = 96, PUBLISHED = 24, MANY = 20000, PIECES = 3 };
 
@@ -21,7 +23,7 @@ static void *piece(struct glock__mem *mem, enum glock__area a, size_t size)
 	char *p = area + area_used;
 
 	(void)mem;
-	assert_int_equal(a, GLOCK__AREA_MORE);
+	assert_int_equal(a, GLOCK__AREA_BUSY_RECORDS);
 	if (pieces == PIECES)
 		return NULL;
 	pieces++;
@@ -35,7 +37,7 @@ static void begin(struct glock__slab *s, struct glock__mem *m)
 {
 	area = calloc(1, PIECES * GLOCK__CHUNK);
 	area_used = pieces = 0;
-	glock__slab_init(s, SIZE, PUBLISHED, GLOCK__AREA_MORE, m, &owner);
+	glock__slab_init(s, SIZE, PUBLISHED, GLOCK__AREA_BUSY_RECORDS, m, &owner);
 }
 
 static struct thing *get(struct glock__slab *s)

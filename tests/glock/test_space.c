@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Spaces: options, idle glocks, withdraw, text and numbers of glocks that are really there. */
+/*
+ * test_space.c - tests spaces: options, idle glocks, withdraw, text and numbers of existing glocks.
+ */
+#include "glock/core/internal.h"
+
 #include "rig.h"
 
 #include <sys/wait.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The estimators' arithmetic, what counts when, threads that change CPUs, the share of time. */
+/*
+ * test_stats.c - tests the estimators' arithmetic, counting, threads that change CPUs, time shares.
+ */
 #include "glock/stats/stats.h"
 
 #include "check.h"

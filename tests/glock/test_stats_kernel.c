@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The estimators against Linux 6.1's: from the round-trip time in each lock_time line of a
- * recorded trace must come the smoothed values that the kernel printed in it, for every glock and
- * from the CPU's record for those that are made meanwhile.
+ * test_stats_kernel.c - tests the estimators against Linux 6.1's.
  *
- * What the trace does not say and the test knows of that kernel:
- *   - whether a request could block: from the state change that follows its reply, and that this
- *     kernel asks for an iopen glock in EX only with a try request;
- *   - when a glock was made: with its first event, and the inode's before its iopen glock's.
- * Request times are the line's time, to the microsecond, less the round trip. A line may be late,
- * since the kernel reads the clock, can be interrupted, and then writes the line; then this sample
- * is too long by as much as the next one is too short.
+ * A recorded trace has the round-trip time of each request and the smoothed values that the kernel
+ * printed. From these times the library must compute the same values. That holds for every glock,
+ * and for the CPU's record for glocks that are made meanwhile.
+ *
+ * The test knows two facts of that kernel that the trace lacks:
+ * - Whether a request could block. The state change after its reply shows this. This kernel asks
+ *   for an iopen glock in EX only with a try request.
+ * - When a glock was made: with its first event, and the inode's before its iopen glock's.
+ *
+ * The time of a request is the line's time, to the microsecond, less the round trip. A line may be
+ * late, because the kernel reads the clock, can be interrupted, and then writes the line. Then this
+ * sample is too long by the amount by which the next one is too short.
  */
-#include "glock/stats/stats.h"
+#include "glock/core/internal.h"
 
 #include "capture.h"
 #include "check.h"
-#include "glock/base/type.h"
 
 enum { EUNLOCKED = -65538, LATE_NS = 5000 };
 

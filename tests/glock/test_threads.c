@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Real threads and the real clock, on the lock manager of a single process: mutual exclusion, both
- * ways of running the work, cancels from other threads, deadlines, signals, waiting for several.
+ * test_threads.c - tests real threads and the real clock, on the lock manager of a single process.
+ *
+ * The tests cover mutual exclusion, both ways of running the work, cancels from other threads,
+ * deadlines, signals, and waits for several glocks.
  */
 #include "check.h"
 #include "glock.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trace events: each line of a recorded trace is taken apart here and must come out of the library
- * again, byte for byte; and the ring, with several writers at once.
+ * test_trace.c - tests trace events against a recorded trace, and the ring with several writers.
+ *
+ * The test takes each line apart. The library must print each again, byte for byte.
  */
-#include "glock/trace/trace.h"
+#include "glock/core/internal.h"
 
 #include "capture.h"
 #include "check.h"
 #include "glock.h"
-#include "glock/base/mode.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* actor.c - see actor.h. */
+/*
+ * actor.c - the process that obeys lines, and the test's side of it.
+ */
 #include "actor.h"
 
 #include "../fork_quietly.h"

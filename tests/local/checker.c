@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* checker.c - see checker.h. */
+/*
+ * checker.c - the shared memory of claims, the check of each grant, and the worker process.
+ */
 #include "checker.h"
 
 #include <errno.h>

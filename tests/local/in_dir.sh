@@ -1,5 +1,7 @@
 #!/bin/sh
-# in_dir.sh COMMAND...: runs it with spaces in a directory in memory of its own, which then goes.
+# in_dir.sh - runs COMMAND with lock spaces in a directory of its own in memory.
+#
+# Usage: in_dir.sh COMMAND... The directory is removed afterwards.
 dir=$(mktemp -d /dev/shm/glock-test-XXXXXX) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM HUP

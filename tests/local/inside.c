@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* inside.c - see inside.h. */
+/*
+ * inside.c - counts the contents of a space's file, and stops a process amid a change.
+ */
 #include "inside.h"
 
 #include <fcntl.h>

@@ -4,11 +4,13 @@
  * of another version; no memory, no room; a file that goes. Each is an error code and a
  * message, nothing is half made, and nobody is killed by it.
  */
+#include "base/sanitizer.h"
+#include "glock/core/space.h"
+#include "lockman/local/local_look.h"
+
 #include "actor.h"
 #include "glock.h"
 #include "inside.h"
-#include "lockman/local/local_look.h"
-#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -374,8 +376,8 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 			  void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 			  void *arg);
-void __real_glock__sites_free(struct glock_space *space);
-void __wrap_glock__sites_free(struct glock_space *space);
+void __real_glock__call_sites_free(struct glock_space *space);
+void __wrap_glock__call_sites_free(struct glock_space *space);
 
 static struct {
 	bool on;
@@ -416,12 +418,12 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return __real_pthread_create(thread, attr, run_counted, b);
 }
 
-void __wrap_glock__sites_free(struct glock_space *space)
+void __wrap_glock__call_sites_free(struct glock_space *space)
 {
 	if (scarce.on)
 		scarce.run_on = (int)(__atomic_load_n(&scarce.begun, __ATOMIC_SEQ_CST) -
 				      __atomic_load_n(&scarce.ended, __ATOMIC_SEQ_CST));
-	__real_glock__sites_free(space);
+	__real_glock__call_sites_free(space);
 }
 
 static void never(void *arg, const struct glock_peer *dead)

@@ -3,9 +3,11 @@
  * test_death.c - what others see of a process that dies, is stopped, withdraws, forks or closes its
  * descriptors: when they get its locks, and what they are told.
  */
-#include "actor.h"
-#include "inside.h"
 #include "lockman/local/local_impl.h"
+
+#include "actor.h"
+#include "glock.h"
+#include "inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
 #include <cmocka.h>
-
-#include "glock.h"
 
 #define SPACE "death"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that want the same lock again and again: whoever comes later must get it, too. Two that
- * have had it before hand it to each other, each time with a conversion; conversions go before new
- * locks, so that a new one would never have its turn if it had to stand behind them.
+ * test_fair.c - tests that each process gets a lock that others take again and again.
+ *
+ * Two processes that had the lock before hand it to each other, each time with a conversion.
+ * Conversions go before new locks. So a new lock would never have its turn if it stood behind them.
  */
 #include "../glock/check.h"
 #include "glock.h"

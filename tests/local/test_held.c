@@ -3,7 +3,7 @@
  * test_held.c - what one can do with locks that one has, beside other threads and another process.
  */
 #include "../glock/check.h"
-#include "glock/core/internal.h"
+#include "glock/state/busy.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -60,10 +60,10 @@ static void idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct glock *of = glock__entry(lk, struct glock, lk);
 
 	/* It is called without the lock: others may take and drop it meanwhile, and then look at this. */
-	gl_take(of);
+	gl_lock(of);
 	to_be_run |= gl_busy(of)->must_run;
 	gl_busy(of)->must_run = false; /* so that this does not stop at the library's own check */
-	glock__drop(of);
+	gl_unlock(of);
 	__atomic_fetch_add(&idles, 1, __ATOMIC_RELAXED);
 	real_ops->idle(lm, lk);
 }

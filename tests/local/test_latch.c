@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread at a time has a latch; who found it taken gets it, too, though it slept. */
+/*
+ * test_latch.c - tests that one thread at a time has a latch, and that a sleeping thread gets it.
+ */
 #include "base/latch.h"
 
 #include <setjmp.h>

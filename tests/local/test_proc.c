@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel says of a process, whatever name it gave itself. */
+/*
+ * test_proc.c - tests facts that the kernel tells of a process, whatever the process is named.
+ */
 #include "../glock/check.h"
 #include "base/proc.h"
 

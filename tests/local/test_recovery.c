@@ -3,8 +3,9 @@
  * test_recovery.c - what a dead process left is put in order before grants go on: by whom, by whom if
  * that one dies, too, and that all who are kept waiting go on in the end.
  */
-#include "actor.h"
 #include "lockman/local/local_impl.h"
+
+#include "actor.h"
 
 #include <errno.h>
 #include <setjmp.h>

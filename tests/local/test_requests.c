@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The array of open requests and its index: added, found, answered in any order, against a list
- * that is searched from one end to the other.
+ * test_requests.c - tests the array of open requests and its index against a plain list.
+ *
+ * Requests are added, found, and answered in any order. The list is searched from one end to the
+ * other.
  */
 #include "lockman/local/local_impl.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A node's clocks: what is kept of the past is enough, and no more with the days. */
+/*
+ * test_clocks.c - tests a node's clocks: the kept past is enough, and does not grow with the days.
+ */
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
 #include "o2top/sources/sources.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel loses lines of locking_state; o2top must not.
+ * test_lossy.c - tests that o2top loses no lines although the kernel loses lines of locking_state.
  *
- * A reader here does what seq_file and OCFS2's iterator do together in Linux 6.1: text is made up
- * to 4 KiB at a time; the line that did not fit, or that came after the reader's buffer was full,
- * is skipped, since the iterator has moved past it already.
+ * A reader here acts like seq_file and OCFS2's iterator together in Linux 6.1. Text is made up to 4
+ * KiB at a time. The line that did not fit, or that came after the reader's buffer was full, is
+ * skipped, because the iterator has moved past it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sample that names a node or a lock space twice: recordings and agents may. Nodes are read by several
- * threads at once, so that one that is named twice would be read by two of them.
+ * test_twice.c - tests a sample that names a node or a lock space twice.
+ *
+ * Recordings and agents may do so. Several threads read nodes at once, so two of them would read a
+ * node that is named twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>

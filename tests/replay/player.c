@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* player.c - see player.h. */
-#include "player.h"
+/*
+ * player.c - plays one lifetime: the holders, the lock manager, the clock and the work.
+ */
+#include "glock/space/open.h"
+#include "glock/state/work.h"
 
 #include "check.h"
-#include "glock/core/internal.h"
+#include "player.h"
 
 #include <stdarg.h>
 

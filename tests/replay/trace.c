@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.c - see trace.h. */
-#include "trace.h"
+/*
+ * trace.c - parses a recorded trace into events, and events into lifetimes.
+ */
+#include "glock/core/internal.h"
 
 #include "capture.h"
 #include "check.h"
+#include "trace.h"
 
 #include <inttypes.h>
 

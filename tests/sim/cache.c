@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cache.c - what the simulated programs cache, and the operations by which they are told to drop it. */
+#include "glock/core/internal.h"
+
 #include "world_impl.h"
 
 #include <errno.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c - what must be so after every step of the simulated cluster. */
-#include "world_impl.h"
+#include "glock/state/queue.h"
+#include "glock/state/word.h"
+#include "glock/state/work.h"
 
-#include "glock/request/fast.h"
+#include "world_impl.h"
 
 #include <errno.h>
 
@@ -26,27 +28,27 @@ static bool somebody_passes(struct world *w, const struct glock *gl)
 /* With no change in flight and no work to come, nobody waits in vain. */
 static void check_waiters(struct glock *gl)
 {
-	struct glock__self *self = glock__self(), had = *self;
+	struct glock__tls *tls = glock__tls(), had = *tls;
 	struct glock__holder *gh;
 
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || !is_free(&gl_space(gl)->work.lock) ||
 	    glock__work_queued(gl) || somebody_passes(world_current, gl))
 		return;
 	glock__lock_take(&gl->lock);
-	self->taken = NULL; /* another one's, by whoever was interrupted for this */
-	gl_taken(gl);
+	tls->deferred.locked = NULL; /* another one's, by whoever was interrupted for this */
+	gl_locked(gl);
 	gh = glock__first_waiter(gl);
 	if (gh && gl->fast & GLOCK__FAST_OPEN)
 		trouble("%u:%lu: open to those who do not wait, and somebody waits", gl->type,
 			(unsigned long)gl->number);
 	else if (gh &&
-		 !(gl_busy(gl)->held_back &&
+		 !(gl_busy(gl)->recover_first &&
 		   !(gh->flags & GLOCK_RECOVER)) && /* it waits for recovery */
 		 glock__fast_mode(gl) == GLOCK_UN &&
 		 (glock__may_grant(gl, gh) || !glock__first_holder(gl)))
 		trouble("%u:%lu: nobody sees to the waiters", gl->type, (unsigned long)gl->number);
-	self->taken = had.taken;
-	self->busy = had.busy;
+	tls->deferred.locked = had.deferred.locked;
+	tls->deferred.busy = had.deferred.busy;
 	glock__lock_drop(&gl->lock);
 }
 
@@ -197,7 +199,7 @@ static bool sleeps(struct world *w, const struct task *t, struct glock_space *sp
 	if (t == w->node[t->node].thread)
 		return t->word == &space->work.events;
 	for (unsigned int i = 0; i < w->clients; i++)
-		if (w->client[i].task == t && w->client[i].tid == t->self.tid && !w->client[i].busy)
+		if (w->client[i].task == t && w->client[i].tid == t->tls.id.tid && !w->client[i].busy)
 			return true; /* between two calls */
 	return word >= (const char *)w->client && word < (const char *)(w->client + CLIENTS_MAX);
 }

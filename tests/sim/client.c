@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* client.c - what the programs on the simulated nodes do with their locks. */
+#include "glock/core/internal.h"
+
 #include "world_impl.h"
 
 #include <assert.h>
@@ -31,7 +33,7 @@ struct glock *world_glock(struct world *w, unsigned int n, unsigned int g)
 
 static bool lives(const struct client *c)
 {
-	return c->task && c->task->fiber && c->task->self.tid == c->tid;
+	return c->task && c->task->fiber && c->task->tls.id.tid == c->tid;
 }
 
 /* Its thread sleeps until it does something. */
@@ -331,7 +333,7 @@ void clients_live(struct world *w)
 		if (!lives(c) && !c->busy && w->node[c->node].space && !w->node[c->node].closing &&
 		    (!w->ending || c->state != IDLE)) {
 			c->task = task_start(c->node, live, c);
-			c->tid = c->task->self.tid;
+			c->tid = c->task->tls.id.tid;
 		}
 	}
 }

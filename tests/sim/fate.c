@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fate.c - what befalls the simulated nodes. */
-#include "world_impl.h"
-
 #include "glock/publish/thread.h"
+#include "glock/space/open.h"
+
+#include "world_impl.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ void world_kill(struct world *w, unsigned int n)
 		if (w->mirror[i].gl && w->mirror[i].node == n)
 			w->mirror[i].gl = NULL;
 	glock__space_kill(nd->space);
-	tasks_bury();
+	tasks_reap();
 	memset(nd, 0, sizeof(*nd));
 	nd->restart = world_now() + 1 + chance(2000 * (uint32_t)MS);
 }

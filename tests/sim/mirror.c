@@ -3,6 +3,8 @@
  * mirror.c - the statistics of every glock, computed once more from what reaches the lock manager
  * and what comes back; and which replies came in which states.
  */
+#include "glock/state/busy.h"
+
 #include "world_impl.h"
 
 #include <assert.h>

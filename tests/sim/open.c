@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* open.c - opening a simulated cluster: what a seed means, and what the library is given. */
+#include "glock/space/open.h"
+
 #include "world_impl.h"
 
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* task.c - see task.h. */
-#include "task.h"
-
+/*
+ * task.c - runs, stops and ends simulated threads, at sleeps and at the library's atomics.
+ */
 #include "base/atom.h"
-#include "fiber.h"
 #include "glock/publish/thread.h"
+
+#include "fiber.h"
+#include "task.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -56,7 +58,7 @@ static void run_to_end(void *arg)
 	struct task *t = arg;
 
 	t->fn(t->arg);
-	glock__self_end(&t->self);
+	glock__tls_end(&t->tls);
 }
 
 struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
@@ -77,9 +79,10 @@ struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 			   .node = node,
 			   .at = glock__sim_now(all->sim),
 			   /* what the library would have to ask the kernel for */
-			   .self = {.tid = all->numbers,
-				    .name = "simulated",
-				    .generation = glock__generation_word ? glock__generation() : 0},
+			   .tls.id = {.tid = all->numbers,
+				      .name = "simulated",
+				      .generation =
+					  glock__generation_word ? glock__generation() : 0},
 			   .cpu = all->cpus > 1 ? glock__sim_random(all->sim, all->cpus) : 0};
 	return t;
 }
@@ -112,17 +115,17 @@ void tasks_kill(unsigned int node)
 	for (unsigned int i = all->used; i--;) {
 		if (!all->task[i].fiber || all->task[i].node != node)
 			continue;
-		all->dead[all->n_dead++] = all->task[i].self;
+		all->dead[all->n_dead++] = all->task[i].tls;
 		end(&all->task[i]);
 	}
 }
 
-void tasks_bury(void)
+void tasks_reap(void)
 {
 	while (all->n_dead) {
 		all->n_dead--;
 		if (!glock__threads_lock.word)
-			glock__self_end(&all->dead[all->n_dead]);
+			glock__tls_end(&all->dead[all->n_dead]);
 	}
 	/* Nodes are processes: they do not share this one really. A wake-up may have died, too. */
 	glock__atom_hook_wake(&glock__threads_lock.word, TASKS_MAX);
@@ -185,11 +188,11 @@ bool task_go(void)
 
 /* ---- what the library calls ---- */
 
-struct glock__self *glock__self(void)
+struct glock__tls *glock__tls(void)
 {
-	static struct glock__self outside;
+	static struct glock__tls outside;
 
-	return self ? &self->self : &outside;
+	return self ? &self->tls : &outside;
 }
 
 static void interrupt(void)
@@ -212,7 +215,7 @@ void glock__atom_hook(enum glock__atom_op op, const void *addr, unsigned int siz
 bool glock__thread_lives(pid_t tid)
 {
 	for (unsigned int i = 0; i < all->used; i++)
-		if (all->task[i].fiber && all->task[i].self.tid == tid)
+		if (all->task[i].fiber && all->task[i].tls.id.tid == tid)
 			return true;
 	return false;
 }

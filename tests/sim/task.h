@@ -28,7 +28,7 @@ struct task {
 	int64_t at;              /* when it goes on; INT64_MAX: when it is woken */
 	uint32_t *word;          /* what it waits for */
 	int result;              /* of waiting */
-	struct glock__self self; /* what the library knows of it */
+	struct glock__tls tls; /* what the library knows of it */
 };
 
 struct tasks {
@@ -39,7 +39,7 @@ struct tasks {
 	unsigned int cpus;
 	unsigned int used; /* no task from here on */
 	struct task task[TASKS_MAX];
-	struct glock__self dead[TASKS_MAX];
+	struct glock__tls dead[TASKS_MAX];
 	unsigned int n_dead;
 	uint32_t budget; /* atomics until the next interruption */
 	int32_t numbers; /* given out as thread ids */
@@ -58,7 +58,7 @@ void task_run(struct task *t);
 int64_t task_at(const struct task *t);
 /* A node's tasks never go on; and, when its space is gone, what the library knew of them goes. */
 void tasks_kill(unsigned int node);
-void tasks_bury(void);
+void tasks_reap(void);
 /* Of a node; but for those that may wait for ever. */
 unsigned int tasks_alive(unsigned int node);
 

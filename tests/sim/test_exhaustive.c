@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small schedules, all of them: two nodes and one glock, a few operations on each node, and every
- * order in which messages may arrive, work may run and operations may be made.
+ * test_exhaustive.c - runs all small schedules of two nodes, one glock and a few operations a node.
  *
- * A run is a list of choices. The next run is had by taking the last choice that has another
- * alternative, and going on with first alternatives; so each order comes up exactly once. Time
- * stands still, and there is no hold time: order is all there is.
+ * The schedules cover every order in which messages may arrive, work may run and operations may be
+ * made. A run is a list of choices. The next run takes another alternative at the last choice that
+ * has one, and goes on with first alternatives. So each order occurs exactly once. Time stands
+ * still, and there is no hold time: only the order matters.
  */
+#include "glock/state/work.h"
+
 #include "world.h"
 
 /* clang-format off */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mistakes that are made on purpose, one by one, in a library that is built for it: each must be
- * found by the random schedules. Each runs in a process of its own, since it may well crash or
- * never end.
+ * test_faults.c - tests that the random schedules find each fault that is built into the library.
+ *
+ * Faults are made one by one, in a library that is built for them. Each runs in a process of its
+ * own, because it may crash or never end.
  */
+#include "glock/core/internal.h"
+
 #include "world.h"
 
 #include <signal.h>

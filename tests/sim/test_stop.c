@@ -4,7 +4,7 @@
  * asleep then: it ends all the same. Between two atomics nothing is seen by others.
  */
 #include "../glock/check.h"
-#include "glock/core/internal.h"
+#include "glock/space/open.h"
 #include "lockman/sim/sim.h"
 
 #include <setjmp.h>
@@ -21,9 +21,9 @@ int glock__fault; /* the library is built with them */
 
 /* ---- in place of a scheduler ---- */
 
-struct glock__self *glock__self(void)
+struct glock__tls *glock__tls(void)
 {
-	static struct glock__self one;
+	static struct glock__tls one;
 
 	return &one;
 }

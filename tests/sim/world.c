@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* world.c - the simulated cluster: what comes next, and its end. See world.h. */
+#include "glock/state/work.h"
+
 #include "world_impl.h"
 
 #include <assert.h>

@@ -28,6 +28,7 @@
 
 #include "glock/core/internal.h"
 #include "lockman/sim/sim.h"
+
 #include "task.h"
 
 enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64, CPUS_MAX = 3 };

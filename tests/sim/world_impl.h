@@ -13,6 +13,8 @@
 #ifndef TESTS_SIM_WORLD_IMPL_H
 #define TESTS_SIM_WORLD_IMPL_H
 
+#include "glock/core/internal.h"
+
 #include "world.h"
 
 #define MS 1000000ll

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * model.c - the second lock table: modes, queues, conversions, value blocks, as plain loops.
+ */
 #include "model.h"
 
 #include <assert.h>
@@ -256,7 +259,7 @@ static bool value_block(struct model *m, struct model_lock *l, int mode)
 	bool read = !write && mode >= l->gr;
 
 	if (write) {
-		if (HAS(l, UNTOLD)) {
+		if (HAS(l, DEATH_UNREPORTED)) {
 			r->set = r->invalid = r->died = true;
 			return true;
 		}
@@ -586,7 +589,7 @@ int model_unlock(struct model *m, int number, uint32_t flags, const void *lvb,
 		return -EBUSY;
 	l->flags |= flags;
 	if (l->gr >= GLOCK__PW) {
-		if (HAS(l, UNTOLD)) {
+		if (HAS(l, DEATH_UNREPORTED)) {
 			r->set = r->invalid = r->died = true;
 		} else if (HAS(l, IVVALBLK)) {
 			r->invalid = true;

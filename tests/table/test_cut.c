@@ -251,7 +251,7 @@ static uint32_t some_flags(void)
 	    F(NOQUEUE) | F(NOQUEUEBAST),
 	    F(CONVDEADLK),
 	    F(NOORDER),
-	    F(UNTOLD),
+	    F(DEATH_UNREPORTED),
 	};
 
 	return flags[rig_random(13)] | flags[rig_random(13)] | (rig_random(3) ? 0 : F(VALBLK));
@@ -280,7 +280,7 @@ static struct op some_op(void)
 	} else if (what < 80) {
 		op.kind = OP_UNLOCK;
 		op.lkid = some_lock(false);
-		op.flags = F(FORCEUNLOCK) | (op.args.flags & (F(VALBLK) | F(IVVALBLK) | F(UNTOLD)));
+		op.flags = F(FORCEUNLOCK) | (op.args.flags & (F(VALBLK) | F(IVVALBLK) | F(DEATH_UNREPORTED)));
 	} else if (what < 87) {
 		op.kind = OP_UNLOCK;
 		op.lkid = some_lock(false);

@@ -233,21 +233,21 @@ static void death_given_back(void **state)
 	for (size_t i = 0; i < sizeof(down) / sizeof(*down); i++) {
 		lvb_is(event, "half", 1, GLOCK__SBF_VALNOTVALID | GLOCK__SBF_OWNER_DIED);
 		/* The value that is given with it is not written. */
-		event = rig_convert_lvb(&rig, event.lkid, down[i], F(VALBLK) | F(UNTOLD), "not it");
+		event = rig_convert_lvb(&rig, event.lkid, down[i], F(VALBLK) | F(DEATH_UNREPORTED), "not it");
 		no_lvb(event, GLOCK__SBF_VALNOTVALID | GLOCK__SBF_OWNER_DIED);
 		event = rig_convert(&rig, event.lkid, EX, F(VALBLK));
 	}
 	/* With the lock gone as well the resource stays, as after the death. */
-	rig_unlock(&rig, event.lkid, F(UNTOLD), NULL);
+	rig_unlock(&rig, event.lkid, F(DEATH_UNREPORTED), NULL);
 	rig_check(&rig);
 	assert_int_equal(rig.t->nidle, 1);
 	event = lock(2, PW, 0);
 	assert_int_equal(event.sbflags, GLOCK__SBF_OWNER_DIED);
 	/* In a mode in which it could not have written it has nothing to give back. */
 	event = rig_convert(&rig, event.lkid, PR, 0);
-	event = rig_convert(&rig, event.lkid, NL, F(UNTOLD));
+	event = rig_convert(&rig, event.lkid, NL, F(DEATH_UNREPORTED));
 	assert_int_equal(lock(1, EX, 0).sbflags & GLOCK__SBF_OWNER_DIED, 0);
-	rig_unlock(&rig, event.lkid, F(UNTOLD), NULL);
+	rig_unlock(&rig, event.lkid, F(DEATH_UNREPORTED), NULL);
 	assert_false(rig_res(&rig, "r")->flags & RES_DIED);
 }
 

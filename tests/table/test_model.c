@@ -155,7 +155,7 @@ static const uint32_t some_flags[] = {
     F(NOORDER),     F(ALTPR),
     F(ALTCW),       F(VALBLK),
     F(CONVDEADLK),  F(NOQUEUE) | F(NOQUEUEBAST),
-    F(NODLCKBLK),   F(UNTOLD),
+    F(NODLCKBLK),   F(DEATH_UNREPORTED),
 };
 
 static uint32_t random_flags(void)
@@ -281,7 +281,7 @@ static void do_unlock(uint32_t flags)
 	if (chance(10))
 		flags |= F(IVVALBLK);
 	if (chance(10))
-		flags |= F(UNTOLD);
+		flags |= F(DEATH_UNREPORTED);
 	if (number >= 0)
 		both_unlock(number, flags, chance(80) ? value : NULL);
 }

@@ -272,7 +272,7 @@ static void unlock_arguments(void **state)
 	rig_open(&rig, 16, 0);
 	lock = rig_lock(&rig, 0, EX, 0, "r");
 	for (uint32_t bit = 1; bit; bit <<= 1) {
-		uint32_t allowed = F(CANCEL) | F(VALBLK) | F(IVVALBLK) | F(UNTOLD) | F(FORCEUNLOCK);
+		uint32_t allowed = F(CANCEL) | F(VALBLK) | F(IVVALBLK) | F(DEATH_UNREPORTED) | F(FORCEUNLOCK);
 
 		if (!(bit & allowed))
 			assert_int_equal(glock__table_unlock(rig.t, lock.lkid, bit, NULL, &event),

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_tui.py [--update] [NAME...]: o2top in a real terminal, key by key; its screens against tests/golden. TAP.
+# test_tui.py - tests o2top in a real terminal, key by key, its screens against tests/golden. TAP.
+#
+# Usage: test_tui.py [--update] [NAME...]. O2TOP, O2TOP_CAPTURES and O2TOP_DATA are the paths that
+# meson test sets.
 
-O2TOP, O2TOP_CAPTURES and O2TOP_DATA say where things are, as meson test sets them.
-"""
 import difflib
 import os
 import pty

@@ -37,7 +37,7 @@ GLOCK__COLD uint32_t glock__new_thread_number(void);
 /* A number for the calling thread, never 0, not used again before 2^31 threads are gone. */
 GLOCK__INLINE uint32_t glock__thread_number(void)
 {
-	uint32_t number = glock__self()->number;
+	uint32_t number = glock__tls()->id.number;
 
 	return number ? number : glock__new_thread_number();
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * self.c - the calling thread, and whether the process is still the one that it was.
+ * tls.c - the calling thread, and the check that the process is still the one that it was.
  *
- * A fork is noticed by a word in memory that the kernel hands to children as zeros: no system call
- * and no handler, and clone() is noticed as well.
+ * A word of memory that the kernel hands to children as zeros shows a fork. This takes no system
+ * call and no handler, and clone() shows as well.
  */
 #include "tls.h"
 
 #include "lock.h"
 #include "base/proc.h"
-#include "glock/publish/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +16,7 @@
 #include <sys/prctl.h>
 
 #ifndef GLOCK_ATOM_HOOKS
-_Thread_local struct glock__self glock__this_thread GLOCK__TLS;
+_Thread_local struct glock__tls glock__this_thread GLOCK__TLS;
 #endif
 
 /* ---- threads ---- */
@@ -26,34 +25,34 @@ static uint32_t thread_numbers;
 
 uint32_t glock__new_thread_number(void)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	while (!self->number)
-		self->number = (atom_add32(&thread_numbers, 1) + 1) & ~GLOCK__LOCK_SLEEPERS;
-	return self->number;
+	while (!tls->id.number)
+		tls->id.number = (atom_add32(&thread_numbers, 1) + 1) & ~GLOCK__LOCK_SLEEPERS;
+	return tls->id.number;
 }
 
-static struct glock__self *know_this_thread(void)
+static struct glock__tls *know_this_thread(void)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	uint32_t now = glock__generation();
 
-	if (self->tid && self->generation == now && now)
-		return self;
-	self->generation = now;
-	self->tid = (pid_t)syscall(SYS_gettid);
-	prctl(PR_GET_NAME, self->name);
-	return self;
+	if (tls->id.tid && tls->id.generation == now && now)
+		return tls;
+	tls->id.generation = now;
+	tls->id.tid = (pid_t)syscall(SYS_gettid);
+	prctl(PR_GET_NAME, tls->id.name);
+	return tls;
 }
 
 pid_t glock__thread_id(void)
 {
-	return know_this_thread()->tid;
+	return know_this_thread()->id.tid;
 }
 
 const char *glock__thread_name(void)
 {
-	return know_this_thread()->name;
+	return know_this_thread()->id.name;
 }
 
 #ifndef GLOCK_ATOM_HOOKS
@@ -82,7 +81,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void wipe(void)
 {
 	atom_store32(glock__generation_word, 0);
-	glock__self()->thread = NULL;
+	glock__tls()->fast.thread = NULL;
 }
 
 static void make_word(void)
@@ -97,7 +96,7 @@ static void make_word(void)
 		pthread_atfork(NULL, NULL, wipe); /* Linux before 4.14 */
 }
 
-int glock__new_generation(uint32_t *generation)
+int glock__new_generation(uint32_t *generation, void (*forked)(void))
 {
 	uint32_t none = 0;
 
@@ -111,6 +110,6 @@ int glock__new_generation(uint32_t *generation)
 	if (!atom_cas32(glock__generation_word, &none, *generation))
 		*generation = none; /* another thread was first */
 	else if (*generation > 1)
-		glock__threads_forked();
+		forked();
 	return 0;
 }

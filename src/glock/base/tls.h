@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * self.h - what the library remembers of the calling thread.
+ * tls.h - the state that the library keeps for the calling thread.
  *
- * All of it is in one struct that is reached by one function, so that a program which runs several
- * threads of its own in one (a simulator; built with -DGLOCK_ATOM_HOOKS) can define that function
- * and keep one struct for each, zeroed at first.
+ * The state has three parts: the identity of the thread, the events that it defers, and the slots
+ * of the fast path. One function reaches all of them. A program that runs several threads of its
+ * own in one thread (a simulator; built with -DGLOCK_ATOM_HOOKS) defines that function itself and
+ * keeps one struct glock__tls for each, zeroed at first.
  */
-#ifndef GLOCK__SELF_H
-#define GLOCK__SELF_H
+#ifndef GLOCK__TLS_H
+#define GLOCK__TLS_H
 
 #include "base/atom.h"
 #include "base/sanitizer.h"
@@ -19,7 +20,7 @@
 struct glock;
 struct glock__busy;
 
-/* To a request: what the lock manager said, and when it was read. */
+/* The answer of the lock manager to a request, and the time at which the thread read it. */
 struct glock__answer {
 	int64_t at;
 	int status;
@@ -27,67 +28,86 @@ struct glock__answer {
 	bool there;
 };
 
-struct glock__self {
-	uint32_t number;                /* see glock__thread_number(); 0: none yet */
-	unsigned int working;           /* how deep it is in some space's work */
-	const void *recovers;           /* the space whose recover callback it is in, or NULL */
-	const struct glock *taken;      /* whose lock it took last and has; or NULL */
-	struct glock__busy *busy;       /* and the busy part of that */
-	struct glock *mine;             /* whose work it runs itself, see mine.c; or NULL */
-	struct glock *asking;           /* whose request it makes now, and takes the reply of */
-	struct glock__answer answer;    /* which is this one */
-	bool keeps;                     /* that, and a demand, until it has the glock's lock */
-	bool demanded;                  /* there is one, */
-	uint8_t demanded_to;            /* to go to that mode */
-	bool mine_queued;               /* there is some, as far as this thread knows */
-	int64_t moment;                 /* the time, for what it is about; 0: to be looked at */
-	bool attends;                   /* the lock manager knows that, too */
-	const struct glock *spinlocked; /* under whose spinlock it is in an operation, or NULL */
-	const char *spinlocked_op;      /* and in which */
-	uint32_t generation;            /* of the process, when the next two were found */
-	pid_t tid;                      /* 0: not known yet */
+/* The name of the thread, and the calls of the program in which it stands. */
+struct glock__identity {
+	uint32_t number;       /* see glock__thread_number(); 0: none yet */
+	unsigned int working;  /* how deep the thread is in the work of spaces */
+	const void *recovers;  /* the space whose recover callback the thread runs, or NULL */
+	const struct glock *spinlocked; /* the glock under whose spinlock an operation runs, or NULL */
+	const char *spinlocked_op;      /* the name of that operation */
+	uint32_t generation;            /* of the process, when the library read tid and name */
+	pid_t tid;                      /* 0: not read yet */
 	char name[16];
-	struct glock__thread *thread; /* its slots in the space used last; see thread.h */
-	/* Of that, there if it is; here, to be found without it. */
+};
+
+/*
+ * The glock whose lock the thread has, and the events of one glock that the thread defers. It
+ * defers an event of the glock whose work it runs inline, because it takes the lock of that glock
+ * next in any case.
+ */
+struct glock__deferred {
+	const struct glock *locked; /* the glock whose lock the thread took last and has, or NULL */
+	struct glock__busy *busy;   /* the busy part of that glock */
+	struct glock *gl;     /* the glock whose work the thread runs, see inline_work.c; or NULL */
+	struct glock *asking; /* the glock for which the thread makes a request now, or NULL */
+	struct glock__answer answer; /* the deferred answer to that request */
+	bool wanted;                 /* events of gl are deferred until the thread has its lock */
+	bool bast;                   /* a deferred bast is there */
+	uint8_t bast_mode;           /* the mode that the bast asks for */
+	bool queued;                 /* the thread has queued work of gl */
+	bool polls;                  /* poll_begin() of the lock manager returned true */
+	int64_t moment;              /* the time of what the thread does for gl; 0: not read yet */
+};
+
+/* The slots of the thread in the space that it used last; see thread.h. */
+struct glock__fast_slots {
+	struct glock__thread *thread;
+	/* Copies of members of `thread`, and of its lock manager: the fast path needs no chain. */
 	struct glock__thread_record *record;
-	const uint32_t *bell; /* of its lock manager, as in struct glock__lockman; never NULL */
-	struct glock__thread *threads; /* and in all spaces */
-	uint32_t threads_of;           /* the generation that these are of */
+	const uint32_t *bell;          /* as in struct glock__lockman; never NULL */
+	struct glock__thread *threads; /* the slots of the thread in all spaces */
+	uint32_t generation;           /* of the process to which `threads` belongs */
+};
+
+struct glock__tls {
+	struct glock__fast_slots fast;
+	struct glock__identity id;
+	struct glock__deferred deferred;
 };
 
 #ifdef GLOCK_ATOM_HOOKS
-struct glock__self *glock__self(void);
+struct glock__tls *glock__tls(void);
 #else
-extern _Thread_local struct glock__self glock__this_thread GLOCK__TLS
+extern _Thread_local struct glock__tls glock__this_thread GLOCK__TLS
     __attribute__((visibility("hidden")));
 
-static inline struct glock__self *glock__self(void)
+static inline struct glock__tls *glock__tls(void)
 {
 	return &glock__this_thread;
 }
 #endif
 
-/* For dumps. */
+/* Returns the id of the calling thread in the kernel, and its name, for dumps. */
 pid_t glock__thread_id(void);
 const char *glock__thread_name(void);
 
-/* Whether that thread of this process is still there. Built with hooks: the program's, too. */
+/* Tells whether that thread of this process still runs. With hooks the program defines it. */
 bool glock__thread_lives(pid_t tid);
 
-/* The word that says which generation of the process this is; there once a space was opened. */
+/* Points to the generation of the process once a space was opened. */
 extern uint32_t *glock__generation_word __attribute__((visibility("hidden")));
 
 /*
- * Counts the forks between the process that first opened a space and this one, as far as they
- * opened spaces: 0 in a child that has opened none. No two related processes have the same one
- * but for 0, so that a space is not taken for one's own after a fork.
+ * Counts the forks between the process that first opened a space and this process, as far as they
+ * opened spaces. The count is 0 in a child that has opened none. No two related processes have the
+ * same count except 0, so that a child never takes a space of its parent for its own.
  */
 static inline uint32_t glock__generation(void)
 {
 	return atom_load32(glock__generation_word);
 }
 
-/* For a space that is opened. -ENOMEM. */
-int glock__new_generation(uint32_t *generation);
+/* Stores the generation for a space that is opened. A new generation calls forked(). -ENOMEM. */
+int glock__new_generation(uint32_t *generation, void (*forked)(void));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * impl.h - a glock, a holder and a space from the inside.
+ * internal.h - a glock, a holder and a space from the inside.
  *
  * Locks
  *   gl->lock      "the spinlock": everything in a glock but its place in the hash table, in the
@@ -9,7 +9,7 @@
  *   GLOCK__F_LOCK "the bit lock": a state change, or a call of lock or unlock, is in flight. May
  *                 be held for as long as that takes. Nobody waits for it: who finds it set goes
  *                 away. Therefore who clears it must run the queue, or have it run; that is what
- *                 glock__clear_lock() sees to and glock__drop() asserts.
+ *                 glock__clear_lock() sees to and gl_unlock() asserts.
  *   space->lock   the hash table; which glocks exist.
  *   space->lru.lock, space->work.lock, space->order.lock   the lists of those names.
  *
@@ -28,8 +28,8 @@
  * State is changed by xmote.c only, and there only by whoever runs the glock's work: work of one
  * glock never runs twice at a time.
  */
-#ifndef GLOCK__IMPL_H
-#define GLOCK__IMPL_H
+#ifndef GLOCK__INTERNAL_H
+#define GLOCK__INTERNAL_H
 
 #include "glock/base/flags.h"
 #include "glock/base/list.h"
@@ -55,7 +55,7 @@
 #define GLOCK__H_LOST (1u << 20)     /* the space was withdrawn while it held the lock */
 #define GLOCK__H_DIED (1u << 21)     /* who had it before died with it */
 #define GLOCK__H_FAST (1u << 22)     /* it stands in a slot of its thread, see fast.h */
-#define GLOCK__H_TOLD (1u << 23)     /* of H_DIED: the program knows that it has the lock */
+#define GLOCK__H_DEATH_REPORTED (1u << 23)     /* of H_DIED: the program knows that it has the lock */
 
 /* Of a holder's flags, besides GLOCK_: the program named the owner. */
 #define GLOCK__OWNED 0x80000000u
@@ -160,7 +160,7 @@ struct glock__busy {
 	struct glock__list holders;
 	struct glock__work work;
 	int64_t hold; /* the minimum hold time */
-	struct glock__more *more;
+	struct glock__busy_record *more;
 	struct glock__record *record;
 	struct glock *gl;
 	int64_t now;           /* see gl_now(); 0: not looked at yet */
@@ -177,7 +177,7 @@ struct glock__busy {
 	bool cancel;           /* cancel the request as soon as it is made */
 	bool in_call;          /* it is being made, and not in the statistics yet */
 	bool must_run;         /* the bit lock was cleared and the queue not run yet */
-	bool held_back;        /* recovery goes on, and RECOVER was let in: the others wait */
+	bool recover_first;        /* recovery goes on, and RECOVER was let in: the others wait */
 };
 
 /* ---- a glock's surroundings ---- */
@@ -190,6 +190,12 @@ GLOCK__INLINE struct glock_space *gl_space(const struct glock *gl)
 GLOCK__INLINE const struct glock__type *gl_type(const struct glock *gl)
 {
 	return &gl_space(gl)->types[gl->type];
+}
+
+/* The minimum hold time of a glock at first, in ns. */
+GLOCK__INLINE int64_t glock__hold_first(const struct glock *gl)
+{
+	return gl_type(gl)->hold_first;
 }
 
 /* The upper half of numbers are of glocks with a value block. 0: nobody, NULL. */
@@ -212,10 +218,7 @@ static inline uint32_t gl_refs(const struct glock *gl)
 	return gl->users + gl->pins;
 }
 
-/* ---- busy.c ---- */
-
-void glock__busy_attach(struct glock *gl);
-void glock__busy_detach(struct glock *gl);
+/* ---- under gl->lock ---- */
 
 GLOCK__INLINE bool gl_held(const struct glock *gl)
 {
@@ -227,24 +230,6 @@ GLOCK__INLINE struct glock__busy *glock__busy_of(const struct glock *gl)
 {
 	assert(gl->flags & GLOCK__F_BUSY);
 	return glock__slab_at(&gl_space(gl)->busy, gl->aux);
-}
-
-/* The lock has just been taken. */
-GLOCK__INLINE void gl_taken(struct glock *gl)
-{
-	struct glock__self *self = glock__self();
-
-	assert(!self->taken); /* never two at a time */
-	if (!(gl->flags & GLOCK__F_BUSY))
-		glock__busy_attach(gl);
-	self->taken = gl;
-	self->busy = glock__busy_of(gl);
-}
-
-GLOCK__INLINE void gl_take(struct glock *gl)
-{
-	glock__lock_take(&gl->lock);
-	gl_taken(gl);
 }
 
 /* A reference of the library's own, under gl->lock. */
@@ -260,36 +245,28 @@ GLOCK__INLINE void glock__unpin(struct glock *gl)
 	gl->pins--;
 }
 
-/* Publishes what has changed, and takes the busy part away if nothing is going on. */
-void glock__drop(struct glock *gl);
-/*
- * The same of one whose bit lock is held, for the call that makes a request: its word is closed, it keeps its
- * busy part, and holders queued until now are counted with the request.
- */
-void glock__drop_for_call(struct glock *gl);
-
-/* The busy part, as taken by gl_take(). Asked for all the time: not to be found anew each time. */
+/* The busy part, as taken by gl_lock(). Asked for all the time: not to be found anew each time. */
 GLOCK__INLINE struct glock__busy *gl_busy(const struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	assert(self->taken == gl && self->busy == glock__busy_of(gl));
+	assert(tls->deferred.locked == gl && tls->deferred.busy == glock__busy_of(gl));
 	(void)gl;
-	return self->busy;
+	return tls->deferred.busy;
 }
 
 /*
- * The time, under gl->lock, as taken by gl_take(): looked at once while the lock is held, which is
+ * The time, under gl->lock, as taken by gl_lock(): looked at once while the lock is held, which is
  * for instructions. What is done under it in one go is done at one time. A thread that is about the
  * glock's work (mine) goes on with that time until it sleeps, calls the program, or gets a reply.
  */
 GLOCK__INLINE void gl_now_is(struct glock *gl, int64_t now)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
 	gl_busy(gl)->now = now;
-	if (self->mine == gl)
-		self->moment = now;
+	if (tls->deferred.gl == gl)
+		tls->deferred.moment = now;
 }
 
 static inline int64_t gl_now_anew(struct glock *gl)
@@ -300,11 +277,11 @@ static inline int64_t gl_now_anew(struct glock *gl)
 
 GLOCK__INLINE int64_t gl_now(struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	int64_t now = gl_busy(gl)->now;
 
-	if (!now && self->mine == gl)
-		now = gl_busy(gl)->now = self->moment;
+	if (!now && tls->deferred.gl == gl)
+		now = gl_busy(gl)->now = tls->deferred.moment;
 	return now ? now : gl_now_anew(gl);
 }
 
@@ -327,172 +304,20 @@ GLOCK__INLINE struct glock__record *glock__record_edit(struct glock *gl)
 	return r;
 }
 
-/* As far as that can be seen without the lock, or a bench wants to know. */
-struct glock__look {
-	uint8_t target, demote_state, req, reply;
-	bool any_holders;
-	int64_t hold;
-	struct glock__counts counts;
-};
-struct glock__look glock__look(const struct glock *gl);
-/* The holders, for a look: NULL at the end, and to begin with. */
-struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh);
-
-/* ---- glock.c: the state machine; gl->lock is held unless it says otherwise ---- */
-
-/* Somebody has it, by the queue or by the word; which gets closed. */
-bool glock__is_held(struct glock *gl);
-struct glock__holder *glock__first_holder(struct glock *gl);
-struct glock__holder *glock__first_waiter(struct glock *gl);
-bool glock__may_grant(struct glock *gl, const struct glock__holder *gh);
-
-/* Grants, demotes, asks the lock manager: whatever is next. nonblock: or has the work do it. */
-void glock__run_queue(struct glock *gl, bool nonblock);
-
-/* A waiter is granted, or fails with an error: it leaves the queue. */
-void glock__grant(struct glock *gl, struct glock__holder *gh);
-void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
-/* It leaves the list, and nothing else is done with it. */
-void glock__unlink(struct glock *gl, struct glock__holder *gh);
-
-/* The work of a glock, under its lock, which it drops and takes again. */
-void glock__work_run(struct glock *gl);
-/* Under gl->lock: true if the lock manager has to be told (ops->idle) that nobody uses it now. */
-bool glock__now_idle(struct glock *gl);
-/* What the lock manager has for this node, if it has anything. Not under any lock. */
-GLOCK__INLINE void glock__fetch(struct glock_space *space)
-{
-	if (glock__lm_due(space->lm))
-		space->lm->ops->poll(space->lm);
-}
-
-/* The bit lock is free again; whoever calls runs the queue, or has it run. */
-void glock__clear_lock(struct glock *gl);
-/* Those who wait fail; tries_only: who tries. */
-void glock__fail_waiters(struct glock *gl, int error, bool tries_only);
-/* Lets in who fits, in the order of asking. False: that may block, and nonblock does not allow it. */
-bool glock__promote(struct glock *gl, bool nonblock);
-
 /* The lock manager does not know of our lock any more, and what it covers is not ours. */
-GLOCK__INLINE bool glock__is_lost(const struct glock *gl)
+GLOCK__INLINE bool glock__lock_is_lost(const struct glock *gl)
 {
-	return glock__is_shut(gl_space(gl)) || gl->flags & GLOCK__F_STALE;
+	return glock__is_unusable(gl_space(gl)) || gl->flags & GLOCK__F_STALE;
 }
 
-/* ---- xmote.c: a change of state; gl->lock and the bit lock are held ---- */
-
-/* Begins it. Drops and retakes gl->lock. */
-void glock__xmote(struct glock *gl, enum glock_mode to);
-/* Goes on with it: the lock manager has answered. */
-void glock__take_reply(struct glock *gl);
-/*
- * The usual miss, which the queue and its work would come to as well: nobody has the glock, nothing of it is
- * cached, and one wants it who has just been queued by a thread that does the work (mine.c). Drops and retakes
- * the lock. False: it is another one, and nothing was done.
- */
-bool glock__miss(struct glock *gl, struct glock__holder *gh);
-/* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
-void glock__cancel_request(struct glock *gl);
-
-/* ---- withdraw.c: the lock manager loses the cluster, and is back ---- */
-
-void glock__lose(struct glock_space *space);
-void glock__back(struct glock_space *space);
-void glock__pause(struct glock_space *space, bool pause);
-
-/* ---- reply.c ---- */
-
-/* The lock manager's events. Not under any lock. */
-extern const struct glock__lm_events glock__events;
-/* What was held back while others recovered goes on, unless they do again; the work calls it. */
-void glock__thaw(struct glock_space *space);
-/* As the program sees it. */
-void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
-
-/* ---- reply.c; under gl->lock ---- */
-
-/* What this thread kept of it. */
-void glock__take_in(struct glock *gl);
-/* A reply held back is looked at now. */
-GLOCK__COLD void glock__unfreeze(struct glock *gl);
-/* The answer to the open request is there; taken in by whoever does the glock's work. */
-void glock__store_reply(struct glock *gl, const struct glock__answer *a);
-/* The call has returned: the request goes into the statistics, if it did not with its answer. */
-void glock__count_request(struct glock *gl);
-
-/* ---- events.c; under gl->lock ---- */
-
-void glock__trace_state_change(struct glock *gl, enum glock_mode to);
-void glock__trace_put(struct glock *gl);
-void glock__trace_demote(struct glock *gl, bool remote);
-void glock__trace_holder(struct glock *gl, enum glock__event_name name,
-			 const struct glock__holder *gh, bool out);
-void glock__trace_lock_time(struct glock *gl, int64_t now, int64_t round_trip, int status,
-			    unsigned int sbflags);
-
-/* ---- cache.c: calls of the type's operations; under gl->lock ---- */
-
-/* -EDEADLK, and reported, in a thread that is in an operation under a spinlock. */
-int glock__check_op(struct glock_space *space, const char *function);
-/* Whether it is running some space's work. */
-GLOCK__INLINE bool glock__in_work(void)
-{
-	return glock__self()->working;
-}
-GLOCK__INLINE void glock__enter_work(void)
-{
-	glock__self()->working++;
-}
-GLOCK__INLINE void glock__leave_work(void)
-{
-	assert(glock__self()->working);
-	glock__self()->working--;
-}
-
-/* These drop the lock while the operation runs; the bit lock is held. */
-int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
-int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode);
-void glock__op_inval(struct glock *gl, unsigned int what);
-int glock__op_lock(struct glock *gl, struct glock__holder *gh);
-void glock__op_unlock(struct glock *gl, struct glock__holder *gh);
-/* These do not. */
-bool glock__op_demote_ok(struct glock *gl);
-void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote);
-void glock__op_lost(struct glock *gl, struct glock__holder *gh);
-void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to);
-
-/* ---- demote.c ---- */
-
-/* Somebody wants the glock at no more than `to`. until: not before then; 0: now. */
-void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, bool remote);
-/* The demote that was asked for, as the mode to go to; the state if there is nothing to do. */
-enum glock_mode glock__demote_target(const struct glock *gl);
-void glock__demote_done(struct glock *gl);
-/* Turns a demote whose hold time has ended into one that is due, or has the work look again. */
-void glock__demote_if_due(struct glock *gl);
-/* Another node wants it. */
-void glock__demand(struct glock *gl, enum glock_mode to);
-void glock__demanded(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
-void glock__hold_shrink(struct glock *gl);
-GLOCK__COLD void glock__hold_grow(struct glock *gl);
-/* What it is at first. */
-int64_t glock__hold_first(const struct glock *gl);
-int64_t glock__type_hold_first(const struct glock_space *space, unsigned int type);
-
-/* ---- holder.c ---- */
-
-/* -EPERM, with a message. */
-int glock__not_owner(const struct glock__holder *gh);
+/* ---- holders, without a lock ---- */
 
 /* The program hears that it has the lock: it can ask whether somebody died with it. */
-GLOCK__INLINE void glock__told(struct glock__holder *gh)
+GLOCK__INLINE void glock__report_death(struct glock__holder *gh)
 {
 	if (gh_state(gh) & GLOCK__H_DIED)
-		atom_or32(&gh->state, GLOCK__H_TOLD);
+		atom_or32(&gh->state, GLOCK__H_DEATH_REPORTED);
 }
-
-/* Lets one go that the program never got to know of, be it granted: of a death nobody was told. */
-void glock__dq_unseen(struct glock_holder *gh);
 
 /* Whether its owner is the thread that asked, and no other thread may let it go. */
 static inline bool glock__is_threads(const struct glock__holder *gh)
@@ -506,152 +331,5 @@ static inline bool glock__is_other_threads(const struct glock__holder *gh)
 	return gh_state(gh) & GLOCK__H_HOLDER && glock__is_threads(gh) &&
 	       gh->owner != glock__thread_number() && glock__thread_lives(gh->pid);
 }
-
-/* ---- order.c: does nothing without GLOCK_SPACE_CHECK_ORDER ---- */
-
-int glock__order_check(struct glock *gl, struct glock__holder *gh); /* and remembers it */
-void glock__order_forget(struct glock_space *space, struct glock__holder *gh);
-
-/* ---- work.c ---- */
-
-int glock__work_init(struct glock_space *space, bool real_time);
-void glock__work_stop(struct glock_space *space);
-/* Room for the work of so many glocks; -ENOMEM. */
-int glock__work_reserve(struct glock_space *space, size_t glocks);
-/* Something is due at that time, whatever it is. */
-void glock__work_kick(struct glock_space *space, int64_t at);
-/* Has the glock's work run at that time, or earlier if it was to. Under gl->lock. */
-void glock__work_queue(struct glock *gl, int64_t at);
-bool glock__work_queued(struct glock *gl);
-/* When the next work is due; INT64_MAX: there is none. */
-int64_t glock__work_next(struct glock_space *space);
-int64_t glock__work_first(struct glock_space *space); /* the same, under work.lock */
-/* Who runs it now runs it again. */
-void glock__work_leave_to_other(struct glock *gl);
-/*
- * Under gl->lock: this thread runs the glock's work from now on until it says that it does no more. False:
- * another one runs it now, and does what this one has for it as well.
- */
-GLOCK__INLINE bool glock__work_claim(struct glock *gl)
-{
-	uint32_t none = 0;
-
-	if (!atom_cas32(&gl_busy(gl)->work.state, &none, GLOCK__WORK_RUNNING | GLOCK__WORK_BEGUN)) {
-		glock__work_leave_to_other(gl);
-		return false;
-	}
-	glock__pin(gl); /* its busy part is to stay */
-	return true;
-}
-/* Whether it was to be run by another one meanwhile, and is to be run again for that. */
-GLOCK__INLINE bool glock__work_release(struct glock *gl)
-{
-	bool again = atom_swap32(&gl_busy(gl)->work.state, 0) & GLOCK__WORK_AGAIN;
-
-	if (again)
-		glock__unpin(gl); /* its reference; not the last: this thread has one, too */
-	glock__unpin(gl);
-	return again;
-}
-/* Sleeps until *word is not seen, counted among those that do. */
-int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline);
-/* Sleeps until *word is not seen, doing work meanwhile if that is the program's to do. */
-int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
-/*
- * Whoever is about to sleep counts himself first, and whoever changes the word looks at the count
- * after: both by read-modify-write of the count, so that one of them sees what the other did. A
- * wake-up that nobody needs is a system call saved.
- */
-GLOCK__INLINE bool glock__anybody(uint32_t *sleepers)
-{
-	return atom_add32(sleepers, 0) != 0;
-}
-void glock__wake_up(struct glock_space *space, uint32_t *word);
-GLOCK__INLINE void glock__wake(struct glock_space *space, uint32_t *word)
-{
-	if (!space->work.have_thread || glock__anybody(&space->work.waiters))
-		glock__wake_up(space, word);
-}
-
-/* Wakes whoever waits for it. The holder may be gone when this returns. */
-GLOCK__INLINE void glock__holder_set(struct glock_space *space, struct glock__holder *gh,
-				     uint32_t state)
-{
-	uint32_t *word = &gh->state;
-
-	atom_store32(word, state);
-	glock__wake(space, word);
-}
-
-/* ---- mine.c ---- */
-
-/*
- * From begin, if that returns true, until end: the calling thread runs this glock's work by itself
- * as soon as it can. Not under any lock.
- */
-bool glock__mine_begin(struct glock *gl);
-/* What the lock manager has; what it says of this glock is kept until its lock is taken right after. */
-void glock__mine_fetch(struct glock *gl);
-/* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
-void glock__attend(struct glock_space *space, bool begin);
-/* Runs what was queued since; under gl->lock, which it drops and takes again. */
-void glock__mine_run(struct glock *gl);
-void glock__mine_finish(struct glock *gl);
-GLOCK__INLINE void glock__mine_end(struct glock *gl)
-{
-	struct glock__self *self = glock__self();
-
-	assert(self->mine == gl);
-	if (self->mine_queued || self->attends)
-		glock__mine_finish(gl);
-	self->mine = NULL;
-}
-/* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */
-int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline);
-
-/* ---- space.c, find.c, lru.c ---- */
-
-/* As glock_space_open(), with a lock manager and seams given. The space then owns the former. */
-int glock__space_open(const char *name, const struct glock_space_options *options,
-		      struct glock__lockman *lm, const struct glock__env *env,
-		      struct glock_space **space);
-/* Frees it all at once, as a node's death does: nobody is told. */
-void glock__space_kill(struct glock_space *space);
-/* What every public function asks first; its name is for the log. -ECHILD, -EDEADLK. */
-int glock__check(struct glock_space *space, const char *function);
-GLOCK__COLD void glock__log(struct glock_space *space, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The glock as in a dump, to the log: something went wrong with it. Under gl->lock. */
-GLOCK__COLD void glock__log_glock(struct glock *gl);
-
-/* Takes a pin away, perhaps the last reference; under gl->lock, which it drops. */
-void glock__put_locked(struct glock *gl);
-/* As glock_get(), but -ENOENT where there is none. */
-int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
-		     struct glock **ret);
-void glock__free(struct glock *gl);
-/* Calls fn for each glock there is, with a reference and without locks. */
-void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg);
-
-/* The next glock in the table, NULL: the first or the last; under space->lock. */
-struct glock *glock__next(struct glock_space *space, struct glock *gl);
-
-/* It is idle from now on; or is not any more; both under gl->lock. */
-void glock__lru_add(struct glock *gl);
-static inline void glock__lru_remove(struct glock *gl)
-{
-	if (!(gl->flags & GLOCK__F_LRU))
-		return;
-	gl->flags &= ~(uint32_t)GLOCK__F_LRU;
-	atom_sub32(&gl_space(gl)->lru.n, 1);
-}
-void glock__lru_unlink(struct glock *gl); /* off the list, before it is freed; under gl->lock */
-/* Gives back what is too much or too old; when to look again, or INT64_MAX. */
-int64_t glock__lru_trim(struct glock_space *space);
-
-/* knock.c: an event of lock managers. */
-void glock__knocked(void *owner);
-
-#include "glock/publish/publish_space.h"
 
 #endif

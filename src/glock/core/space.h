@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* space.h - a lock space from the inside, and its types. impl.h says which lock protects what. */
+/* space.h - a lock space from the inside, and its types. internal.h says which lock protects what. */
 #ifndef GLOCK__SPACE_H
 #define GLOCK__SPACE_H
 
@@ -22,6 +22,7 @@ struct glock__type {
 	struct glock_ops ops;
 	unsigned int flags; /* GLOCK_OPS_ */
 	int64_t hold;       /* as in glock_type_options */
+	int64_t hold_first; /* the hold time of a glock at first; demote.c derives it from hold */
 	bool known;
 	bool fast; /* glocks of this type may take the fast path */
 };
@@ -63,18 +64,34 @@ struct glock_space {
 	uint64_t *trace_until;              /* in its head; NULL: the same */
 	struct glock__ring *live_ring;      /* made when somebody wants to see events */
 	uint32_t live_ring_made;
-	uint32_t demote_answered; /* of what others asked for; see knock.c */
+	uint32_t demote_answered; /* of what others asked for; see control.c */
 	uint32_t traced;          /* somebody does, from outside: no thread takes the fast path */
-	struct glock__sites *sites;
+	struct glock__call_sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
-	uint8_t withdrawn, blocked, closing;
-	uint8_t thawed;        /* recovery is over, and what was held back not seen to */
-	uint8_t lost;          /* the cluster, and with it all locks; may come back */
-	uint8_t paused;        /* nobody is granted anything now */
-	uint8_t withdraw_done; /* glock_withdraw() has seen to all glocks */
+	/*
+	 * The states of a space. Each is an atom; several may be set at a time.
+	 *
+	 *   state          set by                       cleared by               effect
+	 *   recovering     event block                  event thaw, withdraw,    grants of the lock manager
+	 *                                               event lost               wait, except for RECOVER
+	 *   thaw_pending   event thaw                   glock__thaw()            the work takes in the
+	 *                                                                        grants that waited
+	 *   grants_paused  event pause                  event resume             no holder is granted
+	 *   cluster_lost   event lost                   event back               holders fail; requests
+	 *                                                                        are refused meanwhile
+	 *   withdrawn      glock_withdraw(), an error   never                    holders fail; requests
+	 *                  of an operation, event gone                           are refused for ever
+	 *   withdraw_done  glock_withdraw()             never                    each glock was visited
+	 *   closing        glock_space_close()          never                    no new glock or holder
+	 *
+	 * A glock adds two states of its own: with GLOCK__F_FROZEN its reply waits for the thaw; with
+	 * recover_first a holder with RECOVER was let in, and the other waiters wait for the thaw.
+	 */
+	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
+	uint8_t withdrawn, withdraw_done, closing;
 
 	struct {
 		struct glock__lock lock;
@@ -102,16 +119,16 @@ struct glock_space {
 	} order;
 };
 
-/* Nothing that is held here can be relied on. */
-GLOCK__INLINE bool glock__is_shut(const struct glock_space *space)
+/* No lock of this space protects anything now. */
+GLOCK__INLINE bool glock__is_unusable(const struct glock_space *space)
 {
-	return atom_load8(&space->withdrawn) || __atomic_load_n(&space->lost, __ATOMIC_ACQUIRE);
+	return atom_load8(&space->withdrawn) || __atomic_load_n(&space->cluster_lost, __ATOMIC_ACQUIRE);
 }
 
-/* Under gl->lock: whoever sets it goes by every glock after that. */
-GLOCK__INLINE bool glock__is_paused(const struct glock_space *space)
+/* Under gl->lock. The thread that sets grants_paused visits every glock afterwards. */
+GLOCK__INLINE bool glock__grants_paused(const struct glock_space *space)
 {
-	return __atomic_load_n(&space->paused, __ATOMIC_RELAXED);
+	return __atomic_load_n(&space->grants_paused, __ATOMIC_RELAXED);
 }
 
 GLOCK__INLINE int64_t glock__clock(void)

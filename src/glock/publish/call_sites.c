@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites.c - the places in the program that take locks, numbered, so that a slot of a thread can say
- * where without writing text.
+ * call_sites.c - the call sites that take locks, by number, so that a thread's slot needs no text.
  *
- * A place is known by the address of its text, which the library is given with each request and keeps.
- * What stands at an address is published once: a program that writes other text there later is seen
- * with the first. Numbers are not given back; where there are too many, or no memory, it is 0.
+ * A call site is the address of its text. The program gives the text with each request, and the
+ * library keeps the address. The text at an address is published once. If a program writes other
+ * text there later, readers see the first text. Numbers are not given back. If there are too many
+ * call sites, or no memory, the number is 0.
  *
- * Locks: a thread's own few are its own. The space's are under threads_lock, inside gl->lock.
+ * Locks: a thread's own few are its own. The space's call sites are under threads_lock, inside
+ * gl->lock.
  */
-#include "glock/core/internal.h"
+#include "glock/core/space.h"
 
 #include "publish.h"
 #include "thread.h"
@@ -19,12 +20,12 @@
 enum { FEW = 64, MOST = 4096 };
 
 /* By address, open addressing, at most half full. */
-struct glock__sites {
-	struct glock__site *table;
+struct glock__call_sites {
+	struct glock__call_site *table;
 	size_t n, room;
 };
 
-static struct glock__site *place_of(const struct glock__sites *s, const char *where)
+static struct glock__call_site *place_of(const struct glock__call_sites *s, const char *where)
 {
 	size_t i = (size_t)(((uintptr_t)where * 0x9e3779b97f4a7c15ull) >> 32);
 
@@ -33,9 +34,9 @@ static struct glock__site *place_of(const struct glock__sites *s, const char *wh
 	return &s->table[i & (s->room - 1)];
 }
 
-static bool make_room(struct glock__sites *s)
+static bool make_room(struct glock__call_sites *s)
 {
-	struct glock__sites more = {.room = s->room ? 2 * s->room : FEW};
+	struct glock__call_sites more = {.room = s->room ? 2 * s->room : FEW};
 
 	if (2 * s->n < s->room)
 		return true;
@@ -67,7 +68,7 @@ static uint32_t publish(struct glock_space *space, const char *where)
 
 static uint32_t number_of(struct glock_space *space, const char *where)
 {
-	struct glock__site *site;
+	struct glock__call_site *site;
 
 	if (!space->sites)
 		space->sites = calloc(1, sizeof(*space->sites));
@@ -77,17 +78,17 @@ static uint32_t number_of(struct glock_space *space, const char *where)
 	if (!site->where && space->sites->n == MOST)
 		return 0;
 	if (!site->where) {
-		*site = (struct glock__site){where, publish(space, where)};
+		*site = (struct glock__call_site){where, publish(space, where)};
 		space->sites->n++;
 	}
 	return site->number;
 }
 
-void glock__site_find(struct glock__thread *t, struct glock__site *site, const char *where)
+void glock__call_site_find(struct glock__thread *t, struct glock__call_site *site, const char *where)
 {
 	struct glock_space *space = t->space;
 
-	*site = (struct glock__site){.where = where};
+	*site = (struct glock__call_site){.where = where};
 	if (!space->publisher || !where)
 		return;
 	glock__lock_take(&glock__threads_lock);
@@ -95,7 +96,7 @@ void glock__site_find(struct glock__thread *t, struct glock__site *site, const c
 	glock__lock_drop(&glock__threads_lock);
 }
 
-void glock__sites_free(struct glock_space *space)
+void glock__call_sites_free(struct glock_space *space)
 {
 	if (space->sites)
 		free(space->sites->table);

@@ -8,8 +8,8 @@
  */
 #include "publish.h"
 
-#include "glock/core/internal.h"
 #include "base/proc.h"
+
 #include "thread.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static const struct {
 	uint64_t most;
 } areas[GLOCK__AREA_MAX] = {
     [GLOCK__AREA_RECORDS] = {sizeof(struct glock__record), RECORDS},
-    [GLOCK__AREA_MORE] = {sizeof(struct glock__more), MORE},
+    [GLOCK__AREA_BUSY_RECORDS] = {sizeof(struct glock__busy_record), MORE},
     [GLOCK__AREA_THREADS] = {sizeof(struct glock__thread_record), THREADS},
     [GLOCK__AREA_TYPE_STATS] = {sizeof(struct glock__cpu_record), 0}, /* by the number of CPUs */
     [GLOCK__AREA_HOLDERS] = {sizeof(struct glock__segment_holder), HOLDERS},

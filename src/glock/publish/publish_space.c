@@ -7,7 +7,7 @@
  * objects. Those that are about a glock run under gl->lock; all do nothing where the space is not
  * published.
  */
-#include "glock/core/internal.h"
+#include "publish_space.h"
 
 #include "publish.h"
 #include "thread.h"
@@ -61,7 +61,7 @@ void glock__publish_ready(struct glock_space *space)
 		h->type[i].flags = t->flags;
 		h->type[i].known = t->known;
 		h->type[i].dumps = t->ops.dump != NULL;
-		h->type[i].hold = glock__type_hold_first(space, i);
+		h->type[i].hold = t->hold_first;
 	}
 	atom_store64(&h->magic, GLOCK__SEGMENT_MAGIC);
 }
@@ -117,7 +117,7 @@ void glock__publish_work(struct glock_space *space, const struct glock *gl, int6
  */
 static struct glock__thread *with_spare(struct glock_space *space)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 
 	return t && atom_load_ptr(&t->space) == space ? t : NULL;
 }
@@ -277,37 +277,22 @@ void glock__publish_wait(struct glock *gl, int64_t ns)
 	glock__publish_end(&e->seq);
 }
 
-static void take_text(void *to, const char *text, size_t len)
+void glock__publish_object_text(struct glock *gl, const char *text, size_t len)
 {
-	glock__text_print(to, "%.*s", (int)len, text);
-}
-
-static void publish_object(struct glock *gl)
-{
-	char buf[GLOCK__SEGMENT_OBJECT + 1] = "";
-	struct glock__text text = {.buf = buf, .size = sizeof(buf)};
-	struct glock__segment_extra *e;
+	struct glock__segment_extra *e = extra_of(gl, len != 0);
 	const char *nl;
 
-	glock__op_dump(gl, take_text, &text);
-	e = extra_of(gl, text.len != 0);
 	if (!e)
 		return;
-	if (text.len >= sizeof(buf)) { /* whole lines only */
-		nl = memrchr(buf, '\n', sizeof(buf) - 1);
-		text.len = nl ? (size_t)(nl + 1 - buf) : 0;
+	if (len > sizeof(e->object)) { /* whole lines only */
+		nl = memrchr(text, '\n', sizeof(e->object));
+		len = nl ? (size_t)(nl + 1 - text) : 0;
 	}
 	glock__publish_begin(&e->seq);
-	memcpy(e->object, buf, text.len);
-	e->object_len = (uint16_t)text.len;
+	memcpy(e->object, text, len);
+	e->object_len = (uint16_t)len;
 	e->object_at = gl_now(gl);
 	glock__publish_end(&e->seq);
-}
-
-void glock__publish_object(struct glock *gl)
-{
-	if (gl_space(gl)->publisher && gl_type(gl)->ops.dump)
-		publish_object(gl);
 }
 
 void glock__publish_gone(struct glock *gl)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * publish_space.h - what a space and its glocks tell publish.h, which writes what others see of this node; nothing
- * where nobody can. The last part of impl.h, which includes it.
+ * publish_space.h - what a space and its glocks publish. publish.h writes it into the segment of this
+ * node. The functions do nothing where the node has no segment.
  */
 #ifndef GLOCK__PUBLISH_SPACE_H
 #define GLOCK__PUBLISH_SPACE_H
+
+#include "glock/core/internal.h"
 
 /* The lock manager's descriptor (alive in lockman.h), or negative errno. */
 int glock__alive_fd(struct glock_space *space);
@@ -24,9 +26,8 @@ void glock__publish_work(struct glock_space *space, const struct glock *gl, int6
 void glock__publish_queued(struct glock *gl, struct glock__holder *gh);
 void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state);
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh);
-/* Under gl->lock. A wait has ended; the object is another; the glock is about to be freed. */
+/* Under gl->lock. A wait has ended; the glock is about to be freed. */
 void glock__publish_wait(struct glock *gl, int64_t ns);
-void glock__publish_object(struct glock *gl);
 void glock__publish_gone(struct glock *gl);
 /* Shorter ones are the price of asking, and make no extra for a glock that has none yet. */
 #define GLOCK__WAITED_NS 20000
@@ -49,5 +50,11 @@ GLOCK__INLINE bool glock__publish_may_be_traced(struct glock_space *space)
 	return space->trace_until &&
 	       (atom_load64(space->trace_until) || atom_load32(&space->traced));
 }
+
+/*
+ * Publishes what the dump operation said of the object of the glock. Under gl->lock. Keeps whole
+ * lines only where the text does not fit; len is the length of text, at most one byte too long.
+ */
+void glock__publish_object_text(struct glock *gl, const char *text, size_t len);
 
 #endif

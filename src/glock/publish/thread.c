@@ -2,8 +2,10 @@
 /* thread.c - see thread.h. */
 #include "thread.h"
 
-#include "glock/request/fast.h"
+#include "glock/core/log.h"
+
 #include "publish.h"
+#include "slots.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -18,9 +20,9 @@ static const uint32_t no_bell[2];
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void thread_ends(void *self)
+static void thread_ends(void *tls)
 {
-	glock__self_end(self);
+	glock__tls_end(tls);
 }
 
 static void make_key(void)
@@ -28,15 +30,15 @@ static void make_key(void)
 	pthread_key_create(&key, thread_ends);
 }
 
-static void watch_thread(struct glock__self *self)
+static void watch_thread(struct glock__tls *tls)
 {
 	pthread_once(&once, make_key);
-	pthread_setspecific(key, self);
+	pthread_setspecific(key, tls);
 }
 #else
-static void watch_thread(struct glock__self *self)
+static void watch_thread(struct glock__tls *tls)
 {
-	(void)self; /* the program calls glock__self_end() */
+	(void)tls; /* the program calls glock__tls_end() */
 }
 #endif
 
@@ -44,7 +46,7 @@ static void watch_thread(struct glock__self *self)
 
 /*
  * The fast path goes through a few lines of memory each time: this thread's, its published record,
- * a chunk's head, the thread's own (struct glock__self). Caches that guess by a hash of the address
+ * a chunk's head, the thread's own (struct glock__tls). Caches that guess by a hash of the address
  * in which way a line is (AMD's) lose one of two lines of a set that hash alike at each access, and
  * which do is up to where memory happens to lie: one process in a hundred was two to six times as
  * slow. So these lines are put into different sets.
@@ -60,7 +62,7 @@ static uintptr_t set_of(const void *line)
 /* Heads of chunks are in the first set. */
 static bool is_in_the_way(const void *line)
 {
-	return set_of(line) == 0 || set_of(line) == set_of(&glock__self()->thread);
+	return set_of(line) == 0 || set_of(line) == set_of(&glock__tls()->fast.thread);
 }
 
 /* In a page of its own, which is empty in a child: after a fork it fits no space. */
@@ -71,7 +73,7 @@ static struct glock__thread *new_page(const struct glock__thread_record *r)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	madvise(p, PAGE, MADV_WIPEONFORK); /* or see wipe() in self.c */
+	madvise(p, PAGE, MADV_WIPEONFORK); /* or see wipe() in tls.c */
 	/* Not near the page's beginning, where a program's first glocks are in theirs. */
 	t = p + PAGE / 2;
 	for (int i = 1; i < PLACES && (is_in_the_way(t) || set_of(t) == set_of(r)); i++)
@@ -119,22 +121,22 @@ static void forget(struct glock__thread *t)
 }
 
 /* In a child: what there was of this thread is its parent's, and wiped. */
-static void forget_parents(struct glock__self *self)
+static void forget_parents(struct glock__tls *tls)
 {
-	if (self->threads_of == glock__generation())
+	if (tls->fast.generation == glock__generation())
 		return;
-	self->threads_of = glock__generation();
-	self->threads = self->thread = NULL;
+	tls->fast.generation = glock__generation();
+	tls->fast.threads = tls->fast.thread = NULL;
 }
 
-void glock__self_end(struct glock__self *self)
+void glock__tls_end(struct glock__tls *tls)
 {
 	struct glock__thread *t, *next;
 
-	forget_parents(self);
+	forget_parents(tls);
 	glock__lock_take(&glock__threads_lock);
-	t = self->threads;
-	self->threads = self->thread = NULL;
+	t = tls->fast.threads;
+	tls->fast.threads = tls->fast.thread = NULL;
 	for (; t; t = next) {
 		next = t->next_of_self;
 		if (!t->space) {
@@ -178,7 +180,7 @@ void glock__threads_trace(struct glock_space *space, bool on)
 	glock__lock_drop(&glock__threads_lock);
 }
 
-static struct glock__thread *new_thread(struct glock_space *space, struct glock__self *self)
+static struct glock__thread *new_thread(struct glock_space *space, struct glock__tls *tls)
 {
 	uint32_t number = new_record(space);
 	struct glock__thread_record *r = number ? record_at(space, number) : NULL;
@@ -203,26 +205,26 @@ static struct glock__thread *new_thread(struct glock_space *space, struct glock_
 	t->fast = atom_load32(&space->traced) ? NULL : space;
 	t->next = space->threads;
 	space->threads = t;
-	t->next_of_self = self->threads;
-	self->threads = t;
+	t->next_of_self = tls->fast.threads;
+	tls->fast.threads = t;
 	glock__lock_drop(&glock__threads_lock);
-	watch_thread(self);
+	watch_thread(tls);
 	return t;
 }
 
 struct glock__thread *glock__thread_find(struct glock_space *space)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	struct glock__thread *t, **at;
 
 	if (space->generation != glock__generation())
 		return NULL;
-	forget_parents(self);
-	t = self->thread;
+	forget_parents(tls);
+	t = tls->fast.thread;
 	if (t && atom_load_ptr(&t->space) == space)
 		return t;
 	glock__lock_take(&glock__threads_lock);
-	for (at = &self->threads; (t = *at);) {
+	for (at = &tls->fast.threads; (t = *at);) {
 		if (t->space == space)
 			break;
 		if (!t->space) { /* closed meanwhile */
@@ -234,11 +236,11 @@ struct glock__thread *glock__thread_find(struct glock_space *space)
 	}
 	glock__lock_drop(&glock__threads_lock);
 	if (!t)
-		t = new_thread(space, self);
-	if (!self->spinlocked) {
-		self->thread = t;
-		self->record = t ? t->record : NULL;
-		self->bell = space->lm->bell ? space->lm->bell : no_bell;
+		t = new_thread(space, tls);
+	if (!tls->id.spinlocked) {
+		tls->fast.thread = t;
+		tls->fast.record = t ? t->record : NULL;
+		tls->fast.bell = space->lm->bell ? space->lm->bell : no_bell;
 	}
 	return t;
 }

@@ -55,8 +55,8 @@ struct glock__thread_record {
 };
 static_assert(sizeof(struct glock__thread_record) == 128, "a thread's record is others' business");
 
-/* Of one place in the program that takes locks; see sites.c. */
-struct glock__site {
+/* Of one place in the program that takes locks; see call_sites.c. */
+struct glock__call_site {
 	const char *where;
 	uint32_t number;
 };
@@ -81,7 +81,7 @@ struct glock__thread {
 	const char *spare_where; /* the call site that it says */
 	bool ended;
 	char comm[16];
-	struct glock__site sites[GLOCK__THREAD_SITES]; /* those it used last, by their address */
+	struct glock__call_site sites[GLOCK__THREAD_SITES]; /* those it used last, by their address */
 	struct glock__thread *next;                    /* in the space */
 	struct glock__thread *next_of_self;            /* of the same thread, in other spaces */
 };
@@ -90,7 +90,7 @@ struct glock__thread {
 GLOCK__COLD struct glock__thread *glock__thread_find(struct glock_space *space);
 GLOCK__INLINE struct glock__thread *glock__thread_in(struct glock_space *space)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 
 	/* One that is a parent's is wiped, and of no space. */
 	return t && atom_load_ptr(&t->space) == space ? t : glock__thread_find(space);
@@ -99,7 +99,7 @@ GLOCK__INLINE struct glock__thread *glock__thread_in(struct glock_space *space)
 extern struct glock__lock glock__threads_lock; /* for tests: whether anybody has it */
 
 /* The thread ends. */
-void glock__self_end(struct glock__self *self);
+void glock__tls_end(struct glock__tls *tls);
 
 /* The space ends: nobody uses it any more. */
 void glock__threads_end(struct glock_space *space);
@@ -135,25 +135,25 @@ size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t 
  */
 void glock__threads_trace(struct glock_space *space, bool on);
 
-/* ---- sites.c ---- */
+/* ---- call_sites.c ---- */
 
 /* The site's number into *site, which is one of the thread's. */
-void glock__site_find(struct glock__thread *t, struct glock__site *site, const char *where);
-void glock__sites_free(struct glock_space *space);
+void glock__call_site_find(struct glock__thread *t, struct glock__call_site *site, const char *where);
+void glock__call_sites_free(struct glock_space *space);
 
 /* Where the thread has it if it has it. */
-static inline struct glock__site *glock__site_place(struct glock__thread *t, const char *where)
+static inline struct glock__call_site *glock__call_site_place(struct glock__thread *t, const char *where)
 {
 	return &t->sites[((uintptr_t)where >> 3) % GLOCK__THREAD_SITES];
 }
 
-static inline const struct glock__site *glock__site_known(struct glock__thread *t,
+static inline const struct glock__call_site *glock__call_site_known(struct glock__thread *t,
 							  const char *where)
 {
-	struct glock__site *site = glock__site_place(t, where);
+	struct glock__call_site *site = glock__call_site_place(t, where);
 
 	if (site->where != where)
-		glock__site_find(t, site, where);
+		glock__call_site_find(t, site, where);
 	return site;
 }
 

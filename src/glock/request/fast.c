@@ -2,182 +2,10 @@
 /* fast.c - what is not fast about the fast path; see fast.h. */
 #include "fast.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
+#include "glock/state/cache.h"
+#include "glock/state/queue.h"
 
-enum { PATIENCE = 1000 };
-
-/* ---- open and closed ---- */
-
-void glock__fast_fold(struct glock *gl)
-{
-	uint64_t word = atom_and64(&gl->fast, ~GLOCK__FAST_COUNTED);
-	int64_t n = (int64_t)word >> 30; /* signed: one may be taken back later */
-
-	assert(gl_held(gl));
-	if (n)
-		glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats,
-				    gl->type, n);
-}
-
-void glock__fast_shut(struct glock *gl)
-{
-	atom_and64(&gl->fast, ~(GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX));
-	glock__fast_fold(gl);
-}
-
-/* Not: a demand that waits until the hold time is over, in which the glock is used as before. */
-#define IN_THE_WAY \
-	((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_PENDING_DEMOTE) | GLOCK__F_DIED | GLOCK__F_STALE)
-
-/*
- * In the list there may be holders that a new one need not know of: granted in SH, and not a
- * thread's, so that they do not matter for recursion.
- */
-static bool list_is_harmless(const struct glock *gl)
-{
-	struct glock__holder *gh = NULL;
-
-	while ((gh = glock__next_holder(gl, gh)))
-		if (!(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_SH ||
-		    gh->flags & GLOCK_ANY || glock__is_threads(gh))
-			return false;
-	return true;
-}
-
-static bool may_open(struct glock *gl)
-{
-	struct glock_space *space = gl_space(gl);
-	const struct glock__busy *b;
-
-	/* held: the lock manager wants to hear when the first ones after a grant are gone. */
-	if (gl->flags & IN_THE_WAY || gl->lk.held ||
-	    (gl->state != GLOCK_SH && gl->state != GLOCK_EX))
-		return false;
-	b = gl_busy(gl);
-	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)
-		return false;
-	if (glock__is_shut(space) || atom_load8(&space->closing) || glock__is_paused(space))
-		return false;
-	return list_is_harmless(gl) || FAULT(22);
-}
-
-void glock__fast_update(struct glock *gl)
-{
-	uint64_t open;
-
-	assert(gl_held(gl));
-	if (!may_open(gl)) {
-		glock__fast_close(gl);
-		return;
-	}
-	open = GLOCK__FAST_OPEN;
-	if (gl->state == GLOCK_EX && !glock__next_holder(gl, NULL))
-		open |= GLOCK__FAST_OPEN_EX;
-	if ((atom_load64(&gl->fast) & (GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX)) == open)
-		return;
-	glock__fast_close(gl);
-	atom_or64(&gl->fast, open);
-}
-
-/* ---- who is there ---- */
-
-static unsigned int count_of(uint64_t word)
-{
-	return (unsigned int)((word & GLOCK__FAST_ANY_SH) / GLOCK__FAST_SH +
-			      (word & GLOCK__FAST_ANY_EX) / GLOCK__FAST_EX);
-}
-
-void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg)
-{
-	struct glock__fast_holder few[16], *list = few;
-	size_t there = 0, n = 0, room = sizeof(few) / sizeof(*few);
-
-	assert(gl_held(gl) && !(atom_load64(&gl->fast) & GLOCK__FAST_OPEN));
-	/* Who is in a slot and not in the word, or not in both, is about to take the next step. */
-	for (int i = 0; i < PATIENCE; i++) {
-		there = count_of(atom_load64(&gl->fast));
-		if (!there)
-			return;
-		if (there > room) {
-			room = 2 * there;
-			list = realloc(list == few ? NULL : list, room * sizeof(*list));
-		}
-		if (!list)
-			return; /* as if nobody were there: no memory to find them */
-		n = glock__slots_of(gl, list, room);
-		if (n == there)
-			break;
-		sched_yield();
-	}
-	for (size_t i = 0; i < n && i < room; i++)
-		fn(gl, &list[i], arg);
-	if (list != few)
-		free(list);
-}
-
-struct glock__holder *glock__fast_mine(const struct glock *gl)
-{
-	struct glock__thread *t = glock__thread_in(gl_space(gl));
-
-	for (uint32_t used = t ? t->used : 0; used; used &= used - 1) {
-		unsigned int i = (unsigned int)__builtin_ctz(used);
-
-		if (t->slots[i].gl == gl)
-			return t->slots[i].gh;
-	}
-	return NULL;
-}
-
-/* ---- between list and slots ---- */
-
-void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
-{
-	struct glock__thread *t;
-	int slot;
-
-	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_HOLDER);
-	assert(!(gh->flags & ~GLOCK__FAST_FLAGS));
-	if (!gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
-	    gl->lk.held || !glock__is_threads(gh) ||
-	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) ||
-	    gh_state(gh) & (GLOCK__H_LOST | GLOCK__H_DIED))
-		return;
-	t = glock__thread_in(gl_space(gl));
-	slot = t && gh->owner == t->owner ? glock__slot_free(t) : -1;
-	if (slot < 0)
-		return;
-	glock__fast_close(gl);
-	glock__list_del(&gh->list);
-	glock__publish_unlinked(gl, gh);
-	atom_add64(&gl->fast, glock__fast_one(gh));
-	gh->slot = (uint8_t)slot;
-	atom_or32(&gh->state, GLOCK__H_FAST);
-	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, gh->where);
-	glock__slot_use(t, t->record, (unsigned int)slot);
-}
-
-void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
-{
-	struct glock__thread *t = glock__thread_in(gl_space(gl));
-
-	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_FAST && glock__fast_is_mine(t, gh));
-	glock__fast_close(gl);
-	gh->error = 0;
-	gh->owner = t->owner;
-	gh->pid = glock__thread_id();
-	memcpy(gh->comm, glock__thread_name(), sizeof(gh->comm));
-	glock__slot_empty(t, t->record, gh->slot);
-	atom_and32(&gh->state, ~GLOCK__H_FAST);
-	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
-	gh->asked = gl_now(gl); /* nobody looked at the clock when it was */
-	glock__publish_queued(gl, gh);
-	glock__publish_holder(gl, gh, gh_state(gh));
-	atom_sub64(&gl->fast, glock__fast_one(gh));
-}
+#include "dq.h"
 
 /* ---- more than one ---- */
 
@@ -206,7 +34,7 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 
 int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 
 	if (!glock__fast_is_mine(t, gh))
 		return glock__fast_dq_slow(gh);
@@ -218,15 +46,15 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 /* The word is closed, and one who stood in it has left. */
 static void left(struct glock *gl)
 {
-	gl_take(gl);
+	gl_lock(gl);
 	if (!FAULT(23))
 		glock__run_queue(gl, true);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 void glock__fast_refused(struct glock__holder *gh)
 {
-	struct glock__thread *t = glock__self()->thread;
+	struct glock__thread *t = glock__tls()->fast.thread;
 	struct glock *gl = gh->gl;
 	uint64_t old;
 
@@ -240,7 +68,7 @@ void glock__fast_refused(struct glock__holder *gh)
 
 int glock__fast_rung(struct glock *gl)
 {
-	glock__fetch(gl_space(gl));
+	glock__poll(gl_space(gl));
 	return 0;
 }
 
@@ -267,11 +95,11 @@ int glock__fast_dq_slow(struct glock__holder *gh)
 		return glock__fast_dq(gl, gh);
 	if (!glock__slot_of_ended(space, gh))
 		return glock__not_owner(gh);
-	gl_take(gl);
+	gl_lock(gl);
 	glock__fast_close(gl);
 	atom_store32(&gh->state, 0);
 	atom_sub64(&gl->fast, glock__fast_one(gh));
 	glock__run_queue(gl, true);
-	glock__drop(gl);
+	gl_unlock(gl);
 	return 0;
 }

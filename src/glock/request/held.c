@@ -3,7 +3,14 @@
  * held.c - what one can do with a lock that one has: whether it is still ours, a lower mode, its token, its
  * value block; and who is in the way of one that one has not.
  */
-#include "fast.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/slots.h"
+#include "glock/state/cache.h"
+#include "glock/state/queue.h"
+#include "glock/state/reply.h"
+#include "glock/state/word.h"
+
+#include "dq.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +25,7 @@ int glock_valid(const struct glock_holder *pub)
 
 	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
 	       gl_space(gh->gl)->generation == glock__generation() &&
-	       !glock__is_shut(gl_space(gh->gl));
+	       !glock__is_unusable(gl_space(gh->gl));
 }
 
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
@@ -36,7 +43,7 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	if (gh_state(gh) & GLOCK__H_FAST ? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
 					 : glock__is_other_threads(gh))
 		return glock__not_owner(gh);
-	gl_take(gl);
+	gl_lock(gl);
 	glock__fast_close(gl);
 	if (gh_state(gh) & GLOCK__H_FAST)
 		glock__fast_to_list(gl, gh);
@@ -53,7 +60,7 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 		glock__publish_holder(gl, gh, gh_state(gh));
 		glock__run_queue(gl, true);
 	}
-	glock__drop(gl);
+	gl_unlock(gl);
 	return err;
 }
 
@@ -79,7 +86,7 @@ int glock_owner_died(const struct glock_holder *gh)
 
 	if (!(state & GLOCK__H_HOLDER && state & GLOCK__H_DIED))
 		return 0;
-	glock__told((struct glock__holder *)gh); /* if it was not waited for */
+	glock__report_death((struct glock__holder *)gh); /* if it was not waited for */
 	return 1;
 }
 
@@ -119,12 +126,12 @@ int glock_lvb_read(struct glock_holder *pub, void *value)
 
 	if (err)
 		return err;
-	gl_take(gl);
+	gl_lock(gl);
 	if (gl->lk.lvb_valid)
 		memcpy(value, glock__lm_lvb(&gl->lk), GLOCK_LVB_SIZE);
 	else
 		err = -ENODATA;
-	glock__drop(gl);
+	gl_unlock(gl);
 	return err;
 }
 
@@ -140,9 +147,9 @@ int glock_lvb_write(struct glock_holder *pub, const void *value)
 	len = gl_space(gl)->lm->value_len;
 	if (len && memcmp((const char *)value + len, zeros, GLOCK_LVB_SIZE - len))
 		return -EINVAL;
-	gl_take(gl);
+	gl_lock(gl);
 	memcpy(glock__lm_lvb(&gl->lk), value, GLOCK_LVB_SIZE);
 	gl->lk.lvb_valid = true;
-	glock__drop(gl);
+	gl_unlock(gl);
 	return 0;
 }

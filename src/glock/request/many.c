@@ -7,7 +7,9 @@
  * too long. There the pause and the time allowed grow with every retry, and are random, so that
  * those who collided do not collide again.
  */
-#include "glock/core/internal.h"
+#include "glock/state/work.h"
+
+#include "dq.h"
 
 #include <errno.h>
 #include <stdlib.h>

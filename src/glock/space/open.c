@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * space.c - lock spaces: open, close. withdraw.c ends them in other ways.
+ * open.c - opens and closes a lock space. withdraw.c ends a space in other ways.
  */
+#include "open.h"
+
+#include "base/version.h"
+#include "glock/base/probes.h"
+#include "glock/core/log.h"
+#include "glock/publish/publish.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/thread.h"
+#include "glock/state/busy.h"
+#include "glock/state/cache.h"
+#include "glock/state/demote.h"
+#include "glock/state/find.h"
+#include "glock/state/reply.h"
+#include "glock/state/work.h"
 #include "lockman/dlm/dlm.h"
-#include "glock/request/fast.h"
 #include "lockman/local/local.h"
 #include "lockman/none/none.h"
-#include "glock/publish/publish.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,26 +36,6 @@ enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
 	(GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_LINUX_6_1 | \
 	 GLOCK_SPACE_CHECK_OPS)
 #define TYPE_FLAGS (GLOCK_OPS_ASPACE | GLOCK_OPS_LVB | GLOCK_OPS_BY_NUMBER | GLOCK_OPS_RECUR)
-
-int glock__check(struct glock_space *space, const char *function)
-{
-	if (space->generation != glock__generation())
-		return -ECHILD;
-	return glock__check_op(space, function);
-}
-
-void glock__log(struct glock_space *space, const char *fmt, ...)
-{
-	char message[512];
-	va_list ap;
-
-	if (!space->log)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(message, sizeof(message), fmt, ap);
-	va_end(ap);
-	space->log(space->log_arg, message);
-}
 
 /* ---- the real world ---- */
 
@@ -124,6 +115,7 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 	}
 	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++)
 		space->types[i].fast = may_be_fast(&space->types[i]);
+	glock__hold_types(space);
 	return err;
 }
 
@@ -161,7 +153,7 @@ static void free_space(struct glock_space *space)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
 	glock__threads_end(space);
-	glock__sites_free(space);
+	glock__call_sites_free(space);
 	glock__publisher_free(space->publisher);
 	free(space->hash);
 	free(space);
@@ -177,8 +169,8 @@ static void init_slabs(struct glock_space *space)
 	/* A record of a thread has a private part only because a slab's objects have one. */
 	glock__slab_init(&space->thread_records, 512, sizeof(struct glock__thread_record),
 			 GLOCK__AREA_THREADS, mem, space);
-	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__more),
-			 GLOCK__AREA_MORE, mem, space);
+	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__busy_record),
+			 GLOCK__AREA_BUSY_RECORDS, mem, space);
 }
 
 static int init_type_stats(struct glock_space *space)
@@ -202,7 +194,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	if (!space)
 		return -ENOMEM;
 	memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
-	err = glock__new_generation(&space->generation);
+	err = glock__new_generation(&space->generation, glock__threads_forked);
 	if (err) {
 		free(space);
 		return err;
@@ -358,10 +350,10 @@ static bool any_users(struct glock_space *space)
 static void demote_one(struct glock *gl, void *arg)
 {
 	(void)arg;
-	gl_take(gl);
+	gl_lock(gl);
 	if (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 int glock_space_close(struct glock_space *space)
@@ -373,7 +365,7 @@ int glock_space_close(struct glock_space *space)
 	if (err)
 		return err;
 	/* It would wait for its own thread. */
-	if (glock__in_work() || glock__self()->recovers == space)
+	if (glock__in_work() || glock__tls()->id.recovers == space)
 		return -EDEADLK;
 	glock__lock_take(&space->lock);
 	busy = any_users(space);
@@ -400,6 +392,8 @@ void glock__space_kill(struct glock_space *space)
 }
 
 /* ---- versions ---- */
+
+static_assert(GLOCK_VERSION == GLOCK__VERSION_NUMBER, "glock.h and meson.build name one version");
 
 unsigned int glock_version(void)
 {

@@ -2,12 +2,18 @@
 /*
  * busy.c - the part of a glock that it has only while something is going on, and its record.
  *
- * gl_take() sees to it that the glock has its busy part, glock__drop() takes it away when it is of no
+ * gl_lock() sees to it that the glock has its busy part, gl_unlock() takes it away when it is of no
  * use: nobody has or wants the glock, no work is queued, and what it would remember (the hold
  * time, the counts) is what a new one has. There are as many as glocks in reserve, so that getting
  * one cannot fail; those not needed were never touched and take no memory.
  */
-#include "glock/request/fast.h"
+#include "busy.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "demote.h"
+#include "word.h"
+#include "work.h"
 
 #include <string.h>
 
@@ -16,7 +22,7 @@ void glock__busy_attach(struct glock *gl)
 	struct glock_space *space = gl_space(gl);
 	uint32_t number = glock__slab_get(&space->busy);
 	struct glock__busy *b = glock__slab_at(&space->busy, number);
-	struct glock__more *more = glock__slab_published(b);
+	struct glock__busy_record *more = glock__slab_published(b);
 
 	assert(gl_held(gl) && number && !(gl->flags & GLOCK__F_BUSY));
 	glock__list_init(&b->holders);
@@ -30,12 +36,12 @@ void glock__busy_attach(struct glock *gl)
 	b->target = b->req = gl->state;
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
-	b->cancel = b->in_call = b->must_run = b->held_back = false;
+	b->cancel = b->in_call = b->must_run = b->recover_first = false;
 	b->extra = b->uncounted = 0;
 	b->order = 0;
 	/* demotes_done goes on. */
 	*more =
-	    (struct glock__more){.flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
+	    (struct glock__busy_record){.flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
 	gl->aux = number;
 	gl->flags |= GLOCK__F_BUSY;
 }
@@ -54,7 +60,7 @@ void glock__busy_detach(struct glock *gl)
 	atom_add32(&b->demotes_done, 1);
 	gl->aux = b->idle_since;
 	gl->flags &= ~(uint32_t)GLOCK__F_BUSY;
-	glock__self()->taken = NULL;
+	glock__tls()->deferred.locked = NULL;
 	glock__slab_put(&space->busy, number);
 }
 
@@ -99,7 +105,7 @@ GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 
 /* ---- dropping the lock ---- */
 
-void glock__drop(struct glock *gl)
+void glock__unlock(struct glock *gl)
 {
 	struct glock__busy *b = gl_busy(gl);
 
@@ -115,18 +121,18 @@ void glock__drop(struct glock *gl)
 	b->now = 0;
 	if (of_no_use(gl, b))
 		glock__busy_detach(gl);
-	glock__self()->taken = NULL;
+	glock__tls()->deferred.locked = NULL;
 	glock__lock_drop(&gl->lock);
 }
 
-void glock__drop_for_call(struct glock *gl)
+void glock__unlock_for_call(struct glock *gl)
 {
 	struct glock__busy *b = gl_busy(gl);
 
 	assert(gl->flags & GLOCK__F_LOCK && !glock__fast_is_open(gl));
 	publish(gl, b);
 	b->now = 0;
-	glock__self()->taken = NULL;
+	glock__tls()->deferred.locked = NULL;
 	glock__lock_drop(&gl->lock);
 }
 

@@ -12,7 +12,12 @@
  * That it is in one is remembered per thread, so that every public function can refuse. Whether it
  * slept is asked of the system, before and after, where the space was opened to be told.
  */
-#include "glock/core/internal.h"
+#include "cache.h"
+
+#include "glock/core/log.h"
+
+#include "busy.h"
+#include "inline_work.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -52,14 +57,21 @@ static const struct op_rule op_rules[OP_MAX] = {
 
 int glock__check_op(struct glock_space *space, const char *function)
 {
-	const struct glock__self *self = glock__self();
-	const struct glock *gl = self->spinlocked;
+	const struct glock__tls *tls = glock__tls();
+	const struct glock *gl = tls->id.spinlocked;
 
 	if (!gl)
 		return 0;
 	glock__log(space, "glock %u:%" PRIu64 " (%s): %s called %s", gl->type, gl->number,
-		   gl_type(gl)->info.name, self->spinlocked_op, function);
+		   gl_type(gl)->info.name, tls->id.spinlocked_op, function);
 	return -EDEADLK;
+}
+
+int glock__check(struct glock_space *space, const char *function)
+{
+	if (space->generation != glock__generation())
+		return -ECHILD;
+	return glock__check_op(space, function);
 }
 
 /* ---- a call ---- */
@@ -96,20 +108,20 @@ static long sleeps(const struct glock *gl)
 
 static struct call begin(struct glock *gl, enum op op)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	struct call c = {.rule = &op_rules[op], .bit_lock = gl->flags & GLOCK__F_LOCK};
 
-	assert(gl_held(gl) && !self->spinlocked);
+	assert(gl_held(gl) && !tls->id.spinlocked);
 	assert(c.bit_lock || !c.rule->bit_lock);
 	if (!c.rule->spinlock) {
-		glock__drop(gl);
+		gl_unlock(gl);
 		assert(!gl_held(gl));
 		glock__attend(gl_space(gl), false); /* it may take long */
 		return c;
 	}
-	self->spinlocked = gl;
-	self->thread = NULL; /* the fast path looks no further */
-	self->spinlocked_op = c.rule->name;
+	tls->id.spinlocked = gl;
+	tls->fast.thread = NULL; /* the fast path looks no further */
+	tls->id.spinlocked_op = c.rule->name;
 	c.began = gl_now_anew(gl);
 	c.sleeps = sleeps(gl);
 	return c;
@@ -120,10 +132,10 @@ static void end_spinlocked(struct glock *gl, const struct call *c)
 	int64_t took = glock__now(gl_space(gl)) - c->began;
 	long slept = c->sleeps < 0 ? 0 : sleeps(gl) - c->sleeps;
 
-	glock__self()->spinlocked = NULL;
+	glock__tls()->id.spinlocked = NULL;
 	if (!gl_held(gl)) {
-		glock__self()->taken = NULL; /* it did that behind our back */
-		gl_take(gl);
+		glock__tls()->deferred.locked = NULL; /* it did that behind our back */
+		gl_lock(gl);
 		breach(gl, c, "dropped the spinlock that it was called under");
 	}
 	if (slept > 0)
@@ -134,14 +146,14 @@ static void end_spinlocked(struct glock *gl, const struct call *c)
 
 static void end(struct glock *gl, const struct call *c)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
 	if (c->rule->spinlock) {
 		end_spinlocked(gl, c);
 	} else {
-		if (self->mine == gl)
+		if (tls->deferred.gl == gl)
 			glock__attend(gl_space(gl), true);
-		gl_take(gl);
+		gl_lock(gl);
 	}
 	if (c->bit_lock && !(gl->flags & GLOCK__F_LOCK)) {
 		gl->flags |= GLOCK__F_LOCK;

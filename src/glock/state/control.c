@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * knock.c - what other processes of this machine ask of this node: they write it into its segment and
- * have the lock manager ring its bell.
+ * control.c - requests that other processes of this machine make of this node.
  *
- * Whoever may write there may ask. Nothing that can be asked for does more than another node in the
- * space could: that events are published, and that a glock is given up when its hold time is over and
- * its holders are through.
+ * A process writes its request into this node's segment and has the lock manager ring the node's
+ * bell.
+ *
+ * Any process that may write there may ask. No request does more than another node in the space
+ * could do. The node publishes its events, or gives up a glock when its hold time is over and its
+ * holders are done.
  */
-#include "glock/core/internal.h"
+#include "control.h"
 
 #include "glock/publish/publish.h"
+#include "glock/publish/publish_space.h"
+
+#include "demote.h"
+#include "find.h"
 
 #include <errno.h>
 
@@ -23,7 +29,7 @@ static int demote(struct glock_space *space, const struct glock__segment_demote 
 	err = glock__get_there(space, d->type, d->number, &gl);
 	if (err)
 		return err;
-	glock__demanded(gl, d->to);
+	glock__on_bast(gl, d->to);
 	glock_put(gl);
 	return 0;
 }
@@ -44,7 +50,7 @@ static void answer(struct glock_space *space)
 	atom_store32(&seen->answered, asked);
 }
 
-void glock__knocked(void *owner)
+void glock__on_control(void *owner)
 {
 	struct glock_space *space = owner;
 

@@ -11,7 +11,13 @@
  * Linux 6.1 protects glocks of inodes only, and only while somebody holds or wants them; and it
  * counts from any change of state.
  */
-#include "glock/request/fast.h"
+#include "demote.h"
+
+#include "cache.h"
+#include "events.h"
+#include "queue.h"
+#include "word.h"
+#include "work.h"
 
 #include <assert.h>
 
@@ -44,16 +50,13 @@ static bool adaptive(const struct glock *gl)
 	return gl_type(gl)->hold == 0;
 }
 
-int64_t glock__type_hold_first(const struct glock_space *space, unsigned int type)
+void glock__hold_types(struct glock_space *space)
 {
-	int64_t hold = space->types[type].hold;
+	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
+		struct glock__type *t = &space->types[i];
 
-	return hold > 0 ? hold : hold == 0 ? rule_of(space).max : 0;
-}
-
-int64_t glock__hold_first(const struct glock *gl)
-{
-	return glock__type_hold_first(gl_space(gl), gl->type);
+		t->hold_first = t->hold > 0 ? t->hold : t->hold == 0 ? rule_of(space).max : 0;
+	}
 }
 
 /* A change ended elsewhere than it should have: this glock is being fought for. */
@@ -132,7 +135,7 @@ static int64_t held_until(struct glock *gl)
 	return gl->state != GLOCK_UN && until > now ? until : 0;
 }
 
-void glock__demand(struct glock *gl, enum glock_mode to)
+void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
 {
 	int64_t until = held_until(gl);
 

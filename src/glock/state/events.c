@@ -3,7 +3,9 @@
  * events.c - a glock's trace events. All under gl->lock; nothing is done if nobody sees them: neither a
  * tracer at the probe nor a ring. A tracer has its own clock; for it none is looked at.
  */
-#include "glock/core/internal.h"
+#include "events.h"
+
+#include "glock/publish/publish_space.h"
 
 /* Whether anybody wants to see it; *ring: the program's, or one for somebody who looks from outside. */
 static bool is_seen(const struct glock *gl, enum glock__event_name name, struct glock__ring **ring)
@@ -33,7 +35,7 @@ static struct glock__event event_of(struct glock *gl, enum glock__event_name nam
 	};
 }
 
-GLOCK__APART GLOCK__COLD static void state_change(struct glock *gl, struct glock__ring *ring,
+GLOCK__NOINLINE GLOCK__COLD static void state_change(struct glock *gl, struct glock__ring *ring,
 						  enum glock_mode to)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_STATE_CHANGE, ring);
@@ -61,7 +63,7 @@ void glock__trace_put(struct glock *gl)
 	glock__trace(ring, &ev);
 }
 
-GLOCK__APART GLOCK__COLD static void demote(struct glock *gl, struct glock__ring *ring, bool remote)
+GLOCK__NOINLINE GLOCK__COLD static void demote(struct glock *gl, struct glock__ring *ring, bool remote)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_DEMOTE_RQ, ring);
 
@@ -79,7 +81,7 @@ void glock__trace_demote(struct glock *gl, bool remote)
 		demote(gl, ring, remote);
 }
 
-GLOCK__APART GLOCK__COLD static void holder(struct glock *gl, struct glock__ring *ring,
+GLOCK__NOINLINE GLOCK__COLD static void holder(struct glock *gl, struct glock__ring *ring,
 					    enum glock__event_name name,
 					    const struct glock__holder *gh, bool out)
 {
@@ -99,7 +101,7 @@ void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 		holder(gl, ring, name, gh, out);
 }
 
-GLOCK__APART GLOCK__COLD static void lock_time(struct glock *gl, struct glock__ring *ring,
+GLOCK__NOINLINE GLOCK__COLD static void lock_time(struct glock *gl, struct glock__ring *ring,
 					       int64_t now, int64_t round_trip, int status,
 					       unsigned int sbflags)
 {

@@ -12,8 +12,15 @@
  * which it would be found. Only then is the lock manager's lock given back; while that goes on, a
  * new glock of the same name may come up with a lock of its own.
  */
-#include "glock/request/fast.h"
-#include "glock/core/internal.h"
+#include "find.h"
+
+#include "glock/core/log.h"
+
+#include "cache.h"
+#include "events.h"
+#include "lru.h"
+#include "word.h"
+#include "work.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -205,7 +212,7 @@ static void give_back(struct glock *gl)
 	rq.at = glock__now(space);
 	r = glock__record_edit(gl);
 	glock__stats_request(&r->stats, &space->type_stats, gl->type, &r->stamp, &rq);
-	glock__drop(gl);
+	gl_unlock(gl);
 	space->lm->ops->unlock(space->lm, &gl->lk);
 }
 
@@ -231,20 +238,20 @@ static void put_locked(struct glock *gl, bool user)
 		gl->users -= user;
 		gl->pins -= !user;
 		trim = became_idle(gl);
-		glock__drop(gl);
+		gl_unlock(gl);
 		if (trim)
 			glock__work_kick(space, glock__lru_trim(space));
 		return;
 	}
 	/* The last one: under the table's lock, or it could be found meanwhile. */
-	glock__drop(gl);
+	gl_unlock(gl);
 	glock__lock_take(&space->lock);
-	gl_take(gl);
+	gl_lock(gl);
 	gl->users -= user;
 	gl->pins -= !user;
 	if (gl_refs(gl) || gl->state != GLOCK_UN) {
 		became_idle(gl);
-		glock__drop(gl);
+		gl_unlock(gl);
 		glock__lock_drop(&space->lock);
 		return;
 	}
@@ -269,11 +276,11 @@ void glock_put(struct glock *gl)
 {
 	if (glock__check(gl_space(gl), "glock_put"))
 		return;
-	gl_take(gl);
+	gl_lock(gl);
 	if (!gl->users) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": put once too often", gl->type,
 			   gl->number);
-		glock__drop(gl);
+		gl_unlock(gl);
 		return;
 	}
 	put_locked(gl, true);
@@ -340,7 +347,7 @@ void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *a
 			last = batch[n - 1];
 		for (size_t i = 0; i < n; i++) {
 			fn(batch[i], arg);
-			gl_take(batch[i]);
+			gl_lock(batch[i]);
 			glock__put_locked(batch[i]);
 		}
 	} while (n == BATCH);
@@ -384,16 +391,16 @@ void glock_set_dirty(struct glock *gl, int dirty)
 {
 	if (glock__check(gl_space(gl), "glock_set_dirty"))
 		return;
-	gl_take(gl);
+	gl_lock(gl);
 	gl->flags = dirty ? gl->flags | GLOCK__F_DIRTY : gl->flags & ~(uint32_t)GLOCK__F_DIRTY;
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 void glock_set_pages(struct glock *gl, unsigned long pages)
 {
 	if (glock__check(gl_space(gl), "glock_set_pages"))
 		return;
-	gl_take(gl);
+	gl_lock(gl);
 	gl_busy(gl)->more->pages = pages;
-	glock__drop(gl);
+	gl_unlock(gl);
 }

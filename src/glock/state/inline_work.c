@@ -1,57 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mine.c - work of a glock, run by who waits for it or has just let it go (it is "mine"), so that to hand a
- * lock over to another node takes no thread more than it must. Not where the program runs the work.
+ * inline_work.c - work of a glock, run by the thread that waits for it or has just let it go.
+ *
+ * So handing a lock to another node takes no more threads than necessary. The file does nothing if
+ * the program runs the work.
  */
-#include "glock/core/internal.h"
+#include "inline_work.h"
+
+#include "cache.h"
+#include "queue.h"
+#include "reply.h"
+#include "work.h"
 
 #include <assert.h>
 
 void glock__attend(struct glock_space *space, bool begin)
 {
 	const struct glock__lm_ops *ops = space->lm->ops;
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	self->moment = 0;
-	if (begin && !self->attends) {
-		self->attends = ops->attend && ops->attend(space->lm);
-	} else if (!begin && self->attends) {
-		self->attends = false;
-		ops->attended(space->lm);
+	tls->deferred.moment = 0;
+	if (begin && !tls->deferred.polls) {
+		tls->deferred.polls = ops->poll_begin && ops->poll_begin(space->lm);
+	} else if (!begin && tls->deferred.polls) {
+		tls->deferred.polls = false;
+		ops->poll_end(space->lm);
 	}
 }
 
-bool glock__mine_begin(struct glock *gl)
+bool glock__inline_begin(struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	if (!gl_space(gl)->work.have_thread || self->mine || glock__in_work())
+	if (!gl_space(gl)->work.have_thread || tls->deferred.gl || glock__in_work())
 		return false;
-	self->mine = gl;
-	self->mine_queued = false;
+	tls->deferred.gl = gl;
+	tls->deferred.queued = false;
 	glock__attend(gl_space(gl), true);
 	return true;
 }
 
-void glock__mine_run(struct glock *gl)
+void glock__inline_run(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	assert(gl_held(gl) && self->mine == gl);
-	glock__take_in(gl);
-	while (self->mine_queued) {
+	assert(gl_held(gl) && tls->deferred.gl == gl);
+	glock__apply_deferred(gl);
+	while (tls->deferred.queued) {
 		bool free = glock__work_claim(gl);
 
 		if (free)
 			glock__enter_work();
-		while (free && self->mine_queued) {
-			self->mine_queued = false;
+		while (free && tls->deferred.queued) {
+			tls->deferred.queued = false;
 			glock__work_run(gl);
 		}
 		if (free)
 			glock__leave_work();
-		self->mine_queued = free && glock__work_release(gl);
+		tls->deferred.queued = free && glock__work_release(gl);
 		if (atom_load8(&space->withdrawn))
 			glock__work_kick(space, gl_now(gl));
 	}
@@ -59,33 +66,33 @@ void glock__mine_run(struct glock *gl)
 
 static void mine_run(struct glock *gl)
 {
-	if (!glock__self()->mine_queued)
+	if (!glock__tls()->deferred.queued)
 		return;
-	gl_take(gl);
-	glock__mine_run(gl);
-	glock__drop(gl);
+	gl_lock(gl);
+	glock__inline_run(gl);
+	gl_unlock(gl);
 }
 
-void glock__mine_finish(struct glock *gl)
+void glock__inline_finish(struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
 	mine_run(gl);
-	if (self->attends) {
-		self->keeps = true;
+	if (tls->deferred.polls) {
+		tls->deferred.wanted = true;
 		glock__attend(gl_space(gl), false);
-		self->keeps = false;
+		tls->deferred.wanted = false;
 		mine_run(gl);
 	}
 }
 
-void glock__mine_fetch(struct glock *gl)
+void glock__inline_poll(struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	self->keeps = self->mine == gl;
-	glock__fetch(gl_space(gl));
-	self->keeps = false;
+	tls->deferred.wanted = tls->deferred.gl == gl;
+	glock__poll(gl_space(gl));
+	tls->deferred.wanted = false;
 }
 
 /* Whoever waits for the lock manager as well may be told by it what the word waits for. */
@@ -93,14 +100,14 @@ static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, i
 {
 	int err = -EBUSY;
 
-	if (!glock__self()->attends)
+	if (!glock__tls()->deferred.polls)
 		return glock__sleep_on(&space->work.waiters, word, seen, deadline);
-	glock__self()->moment = 0;
+	glock__tls()->deferred.moment = 0;
 	atom_add32(&space->work.waiters, 1);
-	glock__self()->keeps = true;
+	glock__tls()->deferred.wanted = true;
 	if (atom_load32(word) == seen)
 		err = space->lm->ops->wait(space->lm, word, seen, deadline);
-	glock__self()->keeps = false;
+	glock__tls()->deferred.wanted = false;
 	if (err == -EBUSY)
 		err = glock__futex_wait(word, seen, deadline);
 	atom_sub32(&space->work.waiters, 1);
@@ -109,14 +116,14 @@ static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, i
 
 int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	int err = 0;
 
-	if (self->mine != gl && !glock__mine_begin(gl))
+	if (tls->deferred.gl != gl && !glock__inline_begin(gl))
 		return glock__wait(gl_space(gl), word, seen, deadline);
 	mine_run(gl);
 	if (atom_load32(word) == seen)
 		err = sleep_for(gl_space(gl), word, seen, deadline);
-	glock__mine_end(gl);
+	glock__inline_end(gl);
 	return err;
 }

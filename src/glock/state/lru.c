@@ -16,7 +16,11 @@
  * Since when a glock is idle is kept in four bytes, in units of 2^18 ns, rounded up, and compared
  * modulo 2^32: an age limit means at most 13 days.
  */
-#include "glock/core/internal.h"
+#include "lru.h"
+
+#include "busy.h"
+#include "cache.h"
+#include "demote.h"
 
 #include <assert.h>
 
@@ -110,7 +114,7 @@ static struct glock *lock_first(struct glock_space *space, int64_t *next)
 	}
 	glock__lock_drop(&space->lru.lock);
 	if (gl)
-		gl_taken(gl);
+		gl_locked(gl);
 	return gl;
 }
 
@@ -131,14 +135,14 @@ static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age
 		if (is_idle && atom_load32(&space->lru.n) <= keep && (!age || idle < age)) {
 			if (age)
 				*next = gl_now(gl) + age - idle;
-			glock__drop(gl);
+			gl_unlock(gl);
 			return NULL;
 		}
 		glock__lru_remove(gl);
 		glock__lru_unlink(gl);
 		if (is_idle)
 			return gl;
-		glock__drop(gl); /* whoever has it puts it back on the list */
+		gl_unlock(gl); /* whoever has it puts it back on the list */
 	}
 	return NULL;
 }
@@ -157,7 +161,7 @@ static bool give_up(struct glock *gl)
 	else
 		glock__lru_add(gl);
 out:
-	glock__drop(gl);
+	gl_unlock(gl);
 	return ok;
 }
 

@@ -8,7 +8,9 @@
  * A try cannot deadlock, and neither can an asynchronous request that is given up in time: they
  * are not checked, but what they got counts for others.
  */
-#include "glock/core/internal.h"
+#include "order.h"
+
+#include "glock/core/log.h"
 
 #include <errno.h>
 

@@ -8,7 +8,15 @@
  * right before. While others' remains are put in order grants are kept back: what they cover may
  * not be right yet.
  */
-#include "glock/core/internal.h"
+#include "reply.h"
+
+#include "busy.h"
+#include "control.h"
+#include "demote.h"
+#include "events.h"
+#include "find.h"
+#include "withdraw.h"
+#include "work.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,7 +41,7 @@ static enum glock__reply reply_of(int status)
 static bool should_freeze(struct glock *gl)
 {
 	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
-	if (!atom_load8(&gl_space(gl)->blocked) || (glock__is_shut(gl_space(gl)) && !FAULT(18)))
+	if (!atom_load8(&gl_space(gl)->recovering) || (glock__is_unusable(gl_space(gl)) && !FAULT(18)))
 		return false;
 	/* What was refused covers nothing; as in the kernel. */
 	if (gl_busy(gl)->reply != GLOCK__GRANTED || gl_busy(gl)->req == GLOCK_UN)
@@ -43,7 +51,7 @@ static bool should_freeze(struct glock *gl)
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
 		if (gh->flags & GLOCK_RECOVER && !(gh_state(gh) & GLOCK__H_HOLDER)) {
-			gl_busy(gl)->held_back = true;
+			gl_busy(gl)->recover_first = true;
 			return false;
 		}
 	}
@@ -118,38 +126,38 @@ static void demanded(struct glock *gl, enum glock_mode to)
 	if (gl->flags & GLOCK__F_DEAD)
 		return;
 	gl_busy(gl)->more->counts.basts++;
-	glock__demand(gl, to);
+	glock__hold_or_demote(gl, to);
 }
 
 /* Under gl->lock: what was kept, in the order in which it came. */
-void glock__take_in(struct glock *gl)
+void glock__apply_deferred(struct glock *gl)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
 	assert(gl_held(gl));
-	if (self->mine != gl)
+	if (tls->deferred.gl != gl)
 		return;
-	if (self->answer.there) {
-		self->answer.there = false;
-		glock__store_reply(gl, &self->answer);
+	if (tls->deferred.answer.there) {
+		tls->deferred.answer.there = false;
+		glock__store_reply(gl, &tls->deferred.answer);
 	}
-	if (self->demanded) {
-		self->demanded = false;
-		demanded(gl, self->demanded_to);
+	if (tls->deferred.bast) {
+		tls->deferred.bast = false;
+		demanded(gl, tls->deferred.bast_mode);
 	}
 }
 
-static bool keeps(const struct glock__self *self, const struct glock *gl)
+static bool keeps(const struct glock__tls *tls, const struct glock *gl)
 {
 	/* A reply comes before a demand. Else it is taken in at once, and after what is kept. */
-	return self->mine == gl && self->keeps && !self->demanded;
+	return tls->deferred.gl == gl && tls->deferred.wanted && !tls->deferred.bast;
 }
 
 /* Its lock, for something that is not kept. */
 static void take(struct glock *gl)
 {
-	gl_take(gl);
-	glock__take_in(gl);
+	gl_lock(gl);
+	glock__apply_deferred(gl);
 }
 
 static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags)
@@ -157,11 +165,11 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	struct glock *gl = glock__entry(lk, struct glock, lk);
 	const struct glock__answer a = {
 	    .there = true, .status = status, .sbflags = sbflags, .at = glock__now(gl_space(gl))};
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
-	if (self->asking == gl || keeps(self, gl)) {
-		self->answer = a;
-		self->mine_queued |= self->keeps;
+	if (tls->deferred.asking == gl || keeps(tls, gl)) {
+		tls->deferred.answer = a;
+		tls->deferred.queued |= tls->deferred.wanted;
 		return;
 	}
 	take(gl);
@@ -172,37 +180,37 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	}
 	if (gl->flags & GLOCK__F_HAVE_REPLY && !FAULT(1))
 		glock__work_queue(gl, a.at);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
-void glock__demanded(struct glock *gl, enum glock_mode to)
+void glock__on_bast(struct glock *gl, enum glock_mode to)
 {
 	take(gl);
 	demanded(gl, to);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 static void on_bast(struct glock__lm_lock *lk, int mode)
 {
 	struct glock *gl = glock__entry(lk, struct glock, lk);
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	int to = glock__mode_for_bast(mode);
 
 	if (to < 0)
 		return;
-	if (!keeps(self, gl)) {
-		glock__demanded(gl, to);
+	if (!keeps(tls, gl)) {
+		glock__on_bast(gl, to);
 		return;
 	}
-	self->demanded = self->mine_queued = true;
-	self->demanded_to = (uint8_t)to;
+	tls->deferred.bast = tls->deferred.queued = true;
+	tls->deferred.bast_mode = (uint8_t)to;
 }
 
 static void on_block(void *owner)
 {
 	struct glock_space *space = owner;
 
-	atom_store8(&space->blocked, true);
+	atom_store8(&space->recovering, true);
 }
 
 void glock__unfreeze(struct glock *gl)
@@ -218,22 +226,22 @@ void glock__unfreeze(struct glock *gl)
 static void thaw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
-	gl_take(gl);
-	if (atom_load8(&gl_space(gl)->blocked)) { /* again: it may have been held back for that */
-		glock__drop(gl);
+	gl_lock(gl);
+	if (atom_load8(&gl_space(gl)->recovering)) { /* again: it may have been held back for that */
+		gl_unlock(gl);
 		return;
 	}
-	if (gl_busy(gl)->held_back) {
-		gl_busy(gl)->held_back = false;
+	if (gl_busy(gl)->recover_first) {
+		gl_busy(gl)->recover_first = false;
 		glock__work_queue(gl, gl_now(gl));
 	}
 	glock__unfreeze(gl);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 void glock__thaw(struct glock_space *space)
 {
-	if (atom_load8(&space->thawed) && atom_swap8(&space->thawed, false))
+	if (atom_load8(&space->thaw_pending) && atom_swap8(&space->thaw_pending, false))
 		glock__each(space, thaw_one, NULL);
 }
 
@@ -245,8 +253,8 @@ static void on_thaw(void *owner)
 {
 	struct glock_space *space = owner;
 
-	atom_store8(&space->blocked, false);
-	atom_store8(&space->thawed, true);
+	atom_store8(&space->recovering, false);
+	atom_store8(&space->thaw_pending, true);
 	glock__work_kick(space, glock__now(space));
 }
 
@@ -270,9 +278,9 @@ static void on_recover(void *owner, const struct glock__lm_peer *dead)
 	glock__peer(dead, &peer);
 	if (!space->recover)
 		return;
-	glock__self()->recovers = space;
+	glock__tls()->id.recovers = space;
 	space->recover(space->recover_arg, &peer);
-	glock__self()->recovers = NULL;
+	glock__tls()->id.recovers = NULL;
 }
 
 /* The work sees to it: here may be any thread. */
@@ -286,22 +294,22 @@ static void on_gone(void *owner)
 
 static void on_lost(void *owner)
 {
-	glock__lose(owner);
+	glock__cluster_lost(owner);
 }
 
 static void on_back(void *owner)
 {
-	glock__back(owner);
+	glock__cluster_back(owner);
 }
 
 static void on_pause(void *owner)
 {
-	glock__pause(owner, true);
+	glock__pause_grants(owner, true);
 }
 
 static void on_resume(void *owner)
 {
-	glock__pause(owner, false);
+	glock__pause_grants(owner, false);
 }
 
 const struct glock__lm_events glock__events = {
@@ -315,5 +323,5 @@ const struct glock__lm_events glock__events = {
     .pause = on_pause,
     .resume = on_resume,
     .recover = on_recover,
-    .knocked = glock__knocked,
+    .control = glock__on_control,
 };

@@ -5,9 +5,16 @@
  * A glock's part of a dump is made under its lock, into memory that is there already; it is handed
  * out after. What does not fit is made anew with more room.
  */
-#include "glock/request/fast.h"
+#include "show.h"
 
-#include "glock/stats/dump.h"
+#include "glock/core/log.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/segment.h"
+
+#include "cache.h"
+#include "find.h"
+#include "queue.h"
+#include "word.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -124,13 +131,13 @@ static void dump_one(struct glock *gl, void *arg)
 
 	for (;;) {
 		d->text.len = 0;
-		gl_take(gl);
+		gl_lock(gl);
 		glock__fast_fold(gl);
 		if (d->file == GLOCK_FILE_GLSTATS)
 			glock__dump_glstats(&d->text, gl->type, gl->number, &gl_record(gl)->stats);
 		else
 			one_glock(d, gl);
-		glock__drop(gl);
+		gl_unlock(gl);
 		if (d->text.len < d->text.size)
 			break;
 		more = realloc(d->text.buf, 2 * d->text.len);
@@ -147,9 +154,9 @@ static void dump_one(struct glock *gl, void *arg)
 static void fold_one(struct glock *gl, void *arg)
 {
 	(void)arg;
-	gl_take(gl);
+	gl_lock(gl);
 	glock__fast_fold(gl);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 static void dump_sbstats(struct glock_space *space, struct dump *d)
@@ -218,7 +225,7 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 
 	if (err)
 		return err;
-	gl_take(gl);
+	gl_lock(gl);
 	glock__fast_fold(gl);
 	now = glock__now(gl_space(gl));
 	s.srtt = r->stats.v[GLOCK__SRTT];
@@ -236,7 +243,25 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 	s.held_off = gl_busy(gl)->more->counts.held_off;
 	s.conversions_failed = gl_busy(gl)->more->counts.conversions_failed;
 	s.tries_failed = gl_busy(gl)->more->counts.tries_failed;
-	glock__drop(gl);
+	gl_unlock(gl);
 	memcpy(out, &s, out->size < sizeof(s) ? out->size : sizeof(s));
 	return 0;
+}
+
+/* ---- published ---- */
+
+static void add_text(void *to, const char *text, size_t len)
+{
+	glock__text_print(to, "%.*s", (int)len, text);
+}
+
+void glock__publish_object(struct glock *gl)
+{
+	char buf[GLOCK__SEGMENT_OBJECT + 1] = "";
+	struct glock__text text = {.buf = buf, .size = sizeof(buf)};
+
+	if (!gl_space(gl)->publisher || !gl_type(gl)->ops.dump)
+		return;
+	glock__op_dump(gl, add_text, &text);
+	glock__publish_object_text(gl, buf, text.len < sizeof(buf) ? text.len : sizeof(buf));
 }

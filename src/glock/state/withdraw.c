@@ -3,12 +3,23 @@
  * withdraw.c - a space that can be relied on no more: for good, until the lock manager is back, or for a
  * pause.
  */
-#include "glock/request/fast.h"
-#include "glock/publish/publish.h"
+#include "withdraw.h"
+
+#include "glock/core/log.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/segment.h"
+
+#include "cache.h"
+#include "demote.h"
+#include "find.h"
+#include "queue.h"
+#include "reply.h"
+#include "word.h"
+#include "work.h"
 
 #include <assert.h>
 
-static void lost(struct glock *gl, struct glock__holder *gh)
+static void holder_lost(struct glock *gl, struct glock__holder *gh)
 {
 	atom_or32(&gh->state, GLOCK__H_LOST);
 	glock__op_lost(gl, gh);
@@ -17,7 +28,7 @@ static void lost(struct glock *gl, struct glock__holder *gh)
 static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
 {
 	(void)arg;
-	lost(gl, fh->gh);
+	holder_lost(gl, fh->gh);
 }
 
 /*
@@ -26,7 +37,7 @@ static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, voi
  */
 static void withdraw_one(struct glock *gl, void *comes_back)
 {
-	gl_take(gl);
+	gl_lock(gl);
 	if (comes_back && (gl->state != GLOCK_UN || gl->flags & GLOCK__F_LOCK))
 		gl->flags |= GLOCK__F_STALE;
 	glock__fast_close(gl);
@@ -36,14 +47,14 @@ static void withdraw_one(struct glock *gl, void *comes_back)
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
 
 		if (gh_state(gh) & GLOCK__H_HOLDER)
-			lost(gl, gh);
+			holder_lost(gl, gh);
 	}
 	if (gl->state != GLOCK_UN)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
 	if (!FAULT(15))
 		glock__unfreeze(gl); /* nobody will tell us any more that recovery is over */
 	glock__run_queue(gl, true);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
 void glock_withdraw(struct glock_space *space)
@@ -53,7 +64,7 @@ void glock_withdraw(struct glock_space *space)
 	atom_store8(&space->withdrawn, true);
 	if (atom_swap8(&space->withdraw_done, true))
 		return;
-	atom_store8(&space->blocked, false);
+	atom_store8(&space->recovering, false);
 	glock__log(space, "space %s is withdrawn", space->name);
 	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
 	glock__each(space, withdraw_one, NULL);
@@ -65,18 +76,18 @@ void glock_withdraw(struct glock_space *space)
  * As to withdraw, but the lock manager goes on by itself, and comes back without any lock. A glock
  * that was not at UN is stale until it is: with what it covers dropped, and its holders gone.
  */
-void glock__lose(struct glock_space *space)
+void glock__cluster_lost(struct glock_space *space)
 {
-	if (atom_swap8(&space->lost, true))
+	if (atom_swap8(&space->cluster_lost, true))
 		return;
-	atom_store8(&space->blocked, false);
+	atom_store8(&space->recovering, false);
 	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
 	glock__each(space, withdraw_one, space);
 }
 
-void glock__back(struct glock_space *space)
+void glock__cluster_back(struct glock_space *space)
 {
-	atom_store8(&space->lost, false);
+	atom_store8(&space->cluster_lost, false);
 	if (!atom_load8(&space->withdraw_done))
 		glock__publish_state(space, 0);
 }
@@ -84,15 +95,15 @@ void glock__back(struct glock_space *space)
 /* Nobody comes any more who does not see that it is a pause; or whoever waited for its end. */
 static void pause_one(struct glock *gl, void *pause)
 {
-	gl_take(gl);
+	gl_lock(gl);
 	glock__fast_close(gl);
 	if (!pause && (gl->flags & GLOCK__F_DEMOTE || glock__first_waiter(gl)))
 		glock__work_queue(gl, glock__now(gl_space(gl)));
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
-void glock__pause(struct glock_space *space, bool pause)
+void glock__pause_grants(struct glock_space *space, bool pause)
 {
-	if (atom_swap8(&space->paused, pause) != pause)
+	if (atom_swap8(&space->grants_paused, pause) != pause)
 		glock__each(space, pause_one, pause ? space : NULL);
 }

@@ -12,13 +12,21 @@
  * wait is over.
  *
  * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself:
- * mine.c.
+ * inline_work.c.
  *
  * Locks: work.lock inside gl->lock. Who runs a glock's work says so in its state, which is set without a lock by
  * whoever takes it out of the heap, and cleared under gl->lock. The reference that queued work has is taken by whoever queues
  * it and dropped after it ran.
  */
-#include "glock/core/internal.h"
+#include "work.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "cache.h"
+#include "find.h"
+#include "lru.h"
+#include "queue.h"
+#include "reply.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -179,12 +187,12 @@ static void queue_locked(struct glock_space *space, struct glock *gl, int64_t at
 void glock__work_queue(struct glock *gl, int64_t at)
 {
 	struct glock_space *space = gl_space(gl);
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 
 	assert(gl_held(gl));
 	/* This thread runs what is due now; what is due later is not for it to wait for. */
-	if (self->mine == gl && (at <= gl_now(gl) || FAULT(24))) {
-		self->mine_queued = true;
+	if (tls->deferred.gl == gl && (at <= gl_now(gl) || FAULT(24))) {
+		tls->deferred.queued = true;
 		return;
 	}
 	glock__lock_take(&space->work.lock);
@@ -201,7 +209,7 @@ bool glock__work_queued(struct glock *gl)
 
 	if (!(gl->flags & GLOCK__F_BUSY))
 		return false;
-	if (glock__self()->mine == gl && glock__self()->mine_queued)
+	if (glock__tls()->deferred.gl == gl && glock__tls()->deferred.queued)
 		return true;
 	glock__lock_take(&space->work.lock);
 	b = glock__busy_of(gl); /* a simulator asks without the lock */
@@ -259,7 +267,7 @@ static void ran(struct glock_space *space, struct glock__busy *b)
 /* What a lock manager tells of the whole space is no glock's work. */
 static bool is_told(const struct glock_space *space)
 {
-	return (atom_load8(&space->thawed) ||
+	return (atom_load8(&space->thaw_pending) ||
 		(atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
 	       !FAULT(28);
 }
@@ -295,7 +303,7 @@ static int run_due(struct glock_space *space)
 
 		if (space->publisher)
 			glock__publish_work(space, gl, glock__now(space));
-		gl_take(gl);
+		gl_lock(gl);
 		atom_or32(&b->work.state, GLOCK__WORK_BEGUN);
 		glock__work_run(gl);
 		ran(space, b);

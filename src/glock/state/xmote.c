@@ -10,7 +10,19 @@
  * Everything here runs under gl->lock, which is dropped while the type's operations and the lock manager
  * are called.
  */
-#include "glock/request/fast.h"
+#include "xmote.h"
+
+#include "glock/core/log.h"
+
+#include "cache.h"
+#include "demote.h"
+#include "events.h"
+#include "queue.h"
+#include "reply.h"
+#include "shortcuts.h"
+#include "show.h"
+#include "word.h"
+#include "work.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -86,7 +98,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		reply = GLOCK__ERROR; /* granted before the lock was lost */
 	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
 		/* There is no lock manager any more to give it back to. */
-		if (!glock__is_lost(gl))
+		if (!glock__lock_is_lost(gl))
 			atom_store8(&gl_space(gl)->withdrawn, true);
 		gl_busy(gl)->req = GLOCK_UN;
 		gl_busy(gl)->target = GLOCK_UN;
@@ -141,7 +153,7 @@ static void finish_now(struct glock *gl, enum glock__reply reply)
 static bool is_at_rest(struct glock *gl)
 {
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) ||
-	    glock__is_lost(gl) || glock__is_paused(gl_space(gl)) || glock__first_waiter(gl) ||
+	    glock__lock_is_lost(gl) || glock__grants_paused(gl_space(gl)) || glock__first_waiter(gl) ||
 	    !glock__first_holder(gl))
 		return false;
 	gl_busy(gl)->must_run = false;
@@ -159,7 +171,7 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 		flags |= GLOCK__LKF_CONVERT;
 	/* A death of which nobody here was told in EX: who comes next is to be, here or elsewhere. */
 	if (gl->state == GLOCK_EX && gl->flags & GLOCK__F_DIED)
-		flags |= GLOCK__LKF_UNTOLD;
+		flags |= GLOCK__LKF_DEATH_UNREPORTED;
 	if (glock__mode_is_down(gl->state, to))
 		return flags;
 	if (tries)
@@ -179,7 +191,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
 	int err = 0;
 
-	if (!glock__is_lost(gl) && !FAULT(4))
+	if (!glock__lock_is_lost(gl) && !FAULT(4))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
@@ -196,7 +208,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 static int request(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	struct glock_space *space = gl_space(gl);
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	struct glock__busy *b = gl_busy(gl);
 	uint32_t flags = lkf(gl, to, tries);
 	int err;
@@ -207,17 +219,17 @@ static int request(struct glock *gl, enum glock_mode to, unsigned int tries)
 	b->requested = gl_now(gl);
 	b->in_call = true;
 	glock__pin(gl); /* the open request's */
-	glock__drop_for_call(gl);
-	self->answer.there = false;
-	if (self->mine == gl)
-		self->asking = gl;
+	gl_unlock_for_call(gl);
+	tls->deferred.answer.there = false;
+	if (tls->deferred.gl == gl)
+		tls->deferred.asking = gl;
 	err = space->lm->ops->lock(space->lm, &gl->lk, gl->type, gl->number,
 				   glock__modes[to].dlm_mode, flags);
-	self->asking = NULL;
-	gl_take(gl);
-	if (self->answer.there) {
-		self->answer.there = false;
-		glock__store_reply(gl, &self->answer);
+	tls->deferred.asking = NULL;
+	gl_lock(gl);
+	if (tls->deferred.answer.there) {
+		tls->deferred.answer.there = false;
+		glock__store_reply(gl, &tls->deferred.answer);
 	}
 	glock__count_request(gl);
 	return err;
@@ -252,7 +264,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	int err = request(gl, to, tries);
 
 	if (err || !(gl->flags & GLOCK__F_HAVE_REPLY) || gl->flags & GLOCK__F_CANCELING ||
-	    glock__self()->mine != gl) {
+	    glock__tls()->deferred.gl != gl) {
 		submitted(gl, to, err);
 		return;
 	}
@@ -279,7 +291,7 @@ void glock__xmote(struct glock *gl, enum glock_mode to)
 	assert(to != gl->state && !glock__first_holder(gl));
 	set_blocking(gl, to, tries);
 	prepare_cache(gl, to);
-	if (!glock__is_lost(gl)) {
+	if (!glock__lock_is_lost(gl)) {
 		ask(gl, to, tries);
 		return;
 	}
@@ -296,8 +308,8 @@ GLOCK__INLINE bool is_alone(const struct glock *gl, const struct glock__holder *
 	const struct glock__busy *b = gl_busy(gl);
 
 	return (gl->flags & (GLOCK__F_GOING_ON | GLOCK__F_STALE)) == flags &&
-	       b->holders.next == &gh->list && b->holders.prev == &gh->list && !b->held_back &&
-	       !glock__is_paused(space) && !glock__is_shut(space) && !atom_load8(&space->blocked) &&
+	       b->holders.next == &gh->list && b->holders.prev == &gh->list && !b->recover_first &&
+	       !glock__grants_paused(space) && !glock__is_unusable(space) && !atom_load8(&space->recovering) &&
 	       glock__fast_mode(gl) == GLOCK_UN;
 }
 
@@ -323,10 +335,10 @@ static void grant_alone(struct glock *gl, struct glock__holder *gh)
 
 bool glock__miss(struct glock *gl, struct glock__holder *gh)
 {
-	struct glock__self *self = glock__self();
+	struct glock__tls *tls = glock__tls();
 	int err;
 
-	assert(self->mine == gl);
+	assert(tls->deferred.gl == gl);
 	if (gl->state != GLOCK_UN || !is_quiet(&gl_type(gl)->ops) ||
 	    gh->flags & (TRIES | GLOCK_RECOVER | GLOCK_PRIORITY) ||
 	    !(is_alone(gl, gh, 0) || FAULT(27)) || !glock__work_claim(gl))
@@ -344,7 +356,7 @@ bool glock__miss(struct glock *gl, struct glock__holder *gh)
 	else
 		glock__work_queue(gl, gl_now(gl));
 	glock__leave_work();
-	self->mine_queued |= glock__work_release(gl);
+	tls->deferred.queued |= glock__work_release(gl);
 	return true;
 }
 
@@ -366,9 +378,9 @@ void glock__cancel_request(struct glock *gl)
 	}
 	gl->flags |= GLOCK__F_CANCELING;
 	glock__pin(gl);
-	glock__drop(gl);
+	gl_unlock(gl);
 	space->lm->ops->cancel(space->lm, &gl->lk);
-	gl_take(gl);
+	gl_lock(gl);
 	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
 	glock__unpin(gl); /* the caller has one */
 	if (gl->flags & GLOCK__F_HAVE_REPLY)

@@ -50,7 +50,7 @@ struct glock__counts {
  * say of which. Comes and goes: flags has GLOCK__R_LIVE while it is somebody's. Covered by the
  * record's seq.
  */
-struct glock__more {
+struct glock__busy_record {
 	uint32_t flags;
 	uint32_t type;
 	uint64_t number;
@@ -60,7 +60,7 @@ struct glock__more {
 	struct glock__counts counts;
 	uint32_t reply; /* enum glock__reply, with HAVE_REPLY or FROZEN */
 };
-static_assert(sizeof(struct glock__more) == 64, "and this one's");
+static_assert(sizeof(struct glock__busy_record) == 64, "and this one's");
 
 /* ---- where records lie ---- */
 
@@ -69,7 +69,7 @@ static_assert(sizeof(struct glock__more) == 64, "and this one's");
 
 enum glock__area {
 	GLOCK__AREA_RECORDS,    /* struct glock__record */
-	GLOCK__AREA_MORE,       /* struct glock__more */
+	GLOCK__AREA_BUSY_RECORDS,       /* struct glock__busy_record */
 	GLOCK__AREA_THREADS,    /* struct glock__thread_record, thread.h */
 	GLOCK__AREA_TYPE_STATS, /* struct glock__cpu_record, stats.h: by CPU, then by type */
 	GLOCK__AREA_HOLDERS,    /* struct glock__segment_holder, segment.h */

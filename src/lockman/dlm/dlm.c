@@ -59,7 +59,7 @@ void glock__dlm_await_change(struct dlm *d)
 /* Under d->lock. */
 void glock__dlm_use_locked(struct dlm *d)
 {
-	assert(!d->left && !d->shut);
+	assert(!d->left && !d->gate_closed);
 	atom_add32(&d->users, 1);
 }
 
@@ -68,7 +68,7 @@ bool glock__dlm_use(struct dlm *d)
 	bool may;
 
 	latch_take(&d->lock);
-	may = !d->left && !d->shut;
+	may = !d->left && !d->gate_closed;
 	if (may)
 		glock__dlm_use_locked(d);
 	latch_drop(&d->lock);
@@ -111,8 +111,8 @@ struct request {
 /* The DLM tells of the dead by a value block that is not valid: it has to stay so. */
 static uint32_t dlm_flags(uint32_t flags)
 {
-	if (flags & GLOCK__LKF_UNTOLD)
-		flags = (flags & ~(uint32_t)GLOCK__LKF_UNTOLD) | GLOCK__LKF_IVVALBLK;
+	if (flags & GLOCK__LKF_DEATH_UNREPORTED)
+		flags = (flags & ~(uint32_t)GLOCK__LKF_DEATH_UNREPORTED) | GLOCK__LKF_IVVALBLK;
 	return flags | GLOCK__LKF_VALBLK;
 }
 
@@ -243,7 +243,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 
 	latch_take(&d->lock);
 	/* A conversion of what is gone: the gate was closed since it was decided on. */
-	if (d->left || d->shut || new != !lk->id)
+	if (d->left || d->gate_closed || new != !lk->id)
 		err = -ENODEV;
 	if (!err) {
 		s = new ? glock__dlm_slot_new(d, lk) : glock__dlm_slot_of(d, lk);
@@ -287,7 +287,7 @@ static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	uint32_t lkid = 0;
 
 	latch_take(&d->lock);
-	if (lk->id && !d->left && !d->shut) {
+	if (lk->id && !d->left && !d->gate_closed) {
 		struct slot *s = glock__dlm_slot_of(d, lk);
 
 		s->canceled = true; /* what is made in steps ends with the one that is on */
@@ -311,7 +311,7 @@ static int dlm_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uint6
 	int err = -EIO;
 
 	latch_take(&d->lock);
-	if (lk->id && !d->left && !d->shut) {
+	if (lk->id && !d->left && !d->gate_closed) {
 		*token = glock__dlm_slot_of(d, lk)->token;
 		err = 0;
 	}
@@ -336,7 +336,7 @@ static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	int err;
 
 	latch_take(&d->lock);
-	there = lk->id && !d->left && !d->shut;
+	there = lk->id && !d->left && !d->gate_closed;
 	if (lk->id)
 		s = glock__dlm_slot_of(d, lk);
 	if (there) {
@@ -489,7 +489,7 @@ static int dlm_file(struct glock__lockman *lm)
 {
 	struct dlm *d = (struct dlm *)lm;
 	char path[GLOCK__LOCAL_PATH_MAX];
-	int fd = glock__outside_file("dlm", d->o.name, path);
+	int fd = glock__node_file_new("dlm", d->o.name, path);
 
 	if (fd >= 0)
 		d->seen_at = strdup(path);

@@ -76,7 +76,7 @@ struct slot {
 	bool go_on; /* the next step is to be asked for: by who is asking, else by the teller */
 	/* For the teller: */
 	bool queued;
-	bool gone;  /* the last reply is to be delivered */
+	bool last_reply; /* the last reply is to be delivered */
 	int status; /* with gone */
 };
 
@@ -93,7 +93,7 @@ struct dlm {
 	uint64_t token;       /* the highest that we ever gave */
 	char *seen_at;        /* the file in which others see this node; NULL: none */
 	bool left;            /* for good */
-	bool shut;            /* the gate is closed: no request is made */
+	bool gate_closed;     /* the gate is closed: no request is made */
 	bool stop;
 	uint32_t direct; /* how often a thread was going to find its reply itself; an atom */
 	int stop_fd;     /* an eventfd: readable when stop is set, or shut */

@@ -76,7 +76,7 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, r->tag);
 	if (s && s->open && s->unlocking) {
-		s->gone = true;
+		s->last_reply = true;
 		glock__dlm_slot_queue(d, s);
 	} else if (s && s->open && is_reply(d, s, r)) {
 		lk = s->lk;
@@ -88,7 +88,7 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 			status = 0; /* it was granted before */
 		if (!status) {
 			/* Who says so itself does not hear it from the kernel. */
-			if (s->flags & GLOCK__LKF_UNTOLD)
+			if (s->flags & GLOCK__LKF_DEATH_UNREPORTED)
 				sbflags |= GLOCK__SBF_VALNOTVALID;
 			/* A holder that died is told to whoever gets the lock in earnest. */
 			if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
@@ -244,7 +244,7 @@ void glock__dlm_ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 
 	assert(s->open && s->go_on);
 	s->go_on = false;
-	if (d->left || d->shut)
+	if (d->left || d->gate_closed)
 		return; /* it is answered by who closes */
 	if (s->canceled && s->step != STEP_MARK) {
 		status = -GLOCK__DLM_ECANCEL;
@@ -292,7 +292,7 @@ void *glock__dlm_teller(void *arg)
 		if (s && s->go_on && !s->asking)
 			glock__dlm_ask_on(d, s, tag);
 		s = glock__dlm_slot_by_tag(d, tag);
-		if (!s || !s->gone)
+		if (!s || !s->last_reply)
 			continue;
 		lk = s->lk;
 		glock__dlm_slot_free(d, s);

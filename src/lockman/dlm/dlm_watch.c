@@ -46,7 +46,7 @@ static bool stopping(struct dlm *d)
 }
 
 /* Sleeps, or until something may have changed. */
-static void doze(struct dlm *d, const struct glock__cluster *c, int ms)
+static void sleep_until_change(struct dlm *d, const struct glock__cluster *c, int ms)
 {
 	struct pollfd p[3] = {{.fd = d->stop_fd, .events = POLLIN},
 			      {.fd = c->quorum.fd, .events = POLLIN},
@@ -56,13 +56,13 @@ static void doze(struct dlm *d, const struct glock__cluster *c, int ms)
 }
 
 /* Nobody reads any more, and no lock is known: false if the space is left meanwhile. */
-static bool shut(struct dlm *d)
+static bool close_gate(struct dlm *d)
 {
 	bool had;
 
 	latch_take(&d->lock);
 	had = d->left || d->stop;
-	d->shut = true;
+	d->gate_closed = true;
 	latch_drop(&d->lock);
 	if (had)
 		return false;
@@ -90,7 +90,7 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 		if (!glock__dlm_in_use(d) &&
 		    (state == GLOCK__CLUSTER_NO_LOCKSPACE || glock__cluster_runs(d->dev.name)))
 			break;
-		doze(d, c, LOOK_MS);
+		sleep_until_change(d, c, LOOK_MS);
 	}
 	glock__dlm_close(&d->dev, true);
 	glock__cluster_tidy(d->dev.name);
@@ -108,10 +108,10 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 		if ((state == GLOCK__CLUSTER_FINE || state == GLOCK__CLUSTER_NO_LOCKSPACE) &&
 		    !glock__dlm_open_again(&d->dev))
 			break;
-		doze(d, c, LOOK_MS);
+		sleep_until_change(d, c, LOOK_MS);
 	}
 	latch_take(&d->lock);
-	d->shut = false;
+	d->gate_closed = false;
 	d->have_reader = !glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
 	latch_drop(&d->lock);
 	glock__cluster_members(d->dev.name, &d->members);
@@ -124,7 +124,7 @@ static bool lose(struct dlm *d, struct glock__cluster *c, enum glock__cluster_st
 	glock__dlm_say(d, "lockspace %s: %s: all locks are lost", d->dev.name,
 		       glock__cluster_states[state]);
 	d->lm.events->lost(d->lm.owner);
-	if (!shut(d) || !let_go(d, c) || !join_again(d, c))
+	if (!close_gate(d) || !let_go(d, c) || !join_again(d, c))
 		return false;
 	glock__dlm_say(d, "lockspace %s: back in the cluster", d->dev.name);
 	d->lm.events->back(d->lm.owner);
@@ -152,9 +152,9 @@ void *glock__dlm_watch(void *arg)
 		if (d->o.recovers)
 			glock__dlm_look_for_dead(d);
 		/* There is no bell that others could ring. */
-		if (d->lm.events->knocked)
-			d->lm.events->knocked(d->lm.owner);
-		doze(d, &c, LOOK_MS);
+		if (d->lm.events->control)
+			d->lm.events->control(d->lm.owner);
+		sleep_until_change(d, &c, LOOK_MS);
 	}
 	glock__cluster_close(&c);
 	return NULL;

@@ -26,7 +26,7 @@ static uint64_t next_token(struct local *l, unsigned int shard)
  * Under the table's lock: a grant gets its token, which therefore is higher than that of any
  * holder before, and is said to be in use, since somebody waits for it.
  */
-GLOCK__APART void glock__local_granted(struct local *l, unsigned int shard,
+GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
 				       const struct glock__table_event *ev)
 {
 	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
@@ -40,7 +40,7 @@ GLOCK__APART void glock__local_granted(struct local *l, unsigned int shard,
 		glock__table_give_token(t, ev->lkid, next_token(l, shard));
 }
 
-GLOCK__APART void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 					 const struct glock__table_event *ev)
 {
 	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
@@ -78,7 +78,7 @@ static int ask_table(struct local *l, unsigned int shard, const struct glock__ta
  * again with conversions, it might stand there for ever. What cannot be granted at once therefore
  * gets its lock at NL and becomes a conversion, too, behind those that wait.
  */
-GLOCK__APART static int ask_fairly(struct local *l, unsigned int shard,
+GLOCK__NOINLINE static int ask_fairly(struct local *l, unsigned int shard,
 				   struct glock__table_request *args, struct glock__table_event *ev)
 {
 	struct glock__table_request nl;
@@ -197,9 +197,9 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		glock__local_on_guard(l);
 		return 0;
 	}
-	if (atom_load32(&l->head->blocked) != __atomic_load_n(&l->blocked, __ATOMIC_RELAXED)) {
+	if (atom_load32(&l->head->recovering) != __atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED)) {
 		latch_take(&l->delivery);
-		glock__local_sync_blocked(l);
+		glock__local_sync_grants_wait(l);
 		latch_drop(&l->delivery);
 	}
 	glock__local_completed(lk, shard, &ev);
@@ -313,7 +313,7 @@ static void local_leave(struct glock__lockman *lm, bool failed)
 	__atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
 	latch_drop(&l->delivery);
 	if (failed)
-		glock__local_bury(l, l->me, l->slot->generation, true, true);
+		glock__local_reap(l, l->me, l->slot->generation, true, true);
 	else
 		glock__local_give_up(l);
 	answer_all(l);
@@ -326,7 +326,7 @@ static void local_free(struct glock__lockman *lm)
 	if (l->head) {
 		glock__local_stop(l);
 		if (!has_left(l) && l->have_service)
-			glock__local_bury(l, l->me, l->slot->generation, true, true);
+			glock__local_reap(l, l->me, l->slot->generation, true, true);
 		else if (!has_left(l))
 			glock__local_give_up(l); /* nothing came of it */
 		munmap(l->head, FILE_SIZE);
@@ -350,8 +350,8 @@ static const struct glock__lm_ops local_ops = {
     .start = local_start,
     .poll = local_poll,
     .idle = local_idle,
-    .attend = glock__local_attend,
-    .attended = glock__local_attended,
+    .poll_begin = glock__local_poll_begin,
+    .poll_end = glock__local_poll_end,
     .wait = glock__local_wait,
     .nudge = glock__local_nudge,
     .token = local_token,
@@ -374,7 +374,7 @@ static bool one_cpu(void)
 /* Whether the file was taken away or replaced: who opens the space now is in another one than we. */
 GLOCK__COLD static void look_for_file(struct local *l)
 {
-	if (!glock__local_still_there(l) || __atomic_exchange_n(&l->gone, true, __ATOMIC_ACQ_REL))
+	if (!glock__local_still_there(l) || __atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
 		return;
 	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
 			 l->name, l->path);

@@ -9,7 +9,7 @@
  * die meanwhile: who has head->members next looks what is left, and who waits for a lock of the dead
  * one comes again and again.
  *
- * Where some node has a recovery callback, grants are kept back (head->blocked) from before the
+ * Where some node has a recovery callback, grants are kept back (head->recovering) from before the
  * first lock goes until that callback has returned on one node, which the slot names. If that
  * node dies as well another one is named, if there is one left; else grants go on.
  */
@@ -91,7 +91,7 @@ static void ring_all(struct local *l)
  */
 static void count_blocked(struct local *l)
 {
-	uint32_t before = l->head->blocked, n = 0;
+	uint32_t before = l->head->recovering, n = 0;
 
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		const struct slot *slot = &l->head->slot[i];
@@ -100,7 +100,7 @@ static void count_blocked(struct local *l)
 		n += state == SLOT_RECOVERING ||
 		     (state == SLOT_DEAD && slot->flags & SLOT_HOLDS_BACK);
 	}
-	atom_store32(&l->head->blocked, n);
+	atom_store32(&l->head->recovering, n);
 	if (!n && before)
 		ring_all(l);
 }
@@ -170,13 +170,13 @@ static void clear_dead(struct local *l, unsigned int node, enum patience patienc
 
 	if (!recover)
 		slot->flags &= ~SLOT_HOLDS_BACK; /* nobody is left who could */
-	if (recover || l->head->blocked)
+	if (recover || l->head->recovering)
 		count_blocked(l);
 	if (!purge(l, node, patience))
 		return;
 	glock__local_remove_own_file(l, node);
 	atom_store32(&slot->state, recover ? SLOT_RECOVERING : SLOT_FREE);
-	if (l->head->blocked)
+	if (l->head->recovering)
 		name_recoverers(l);
 }
 
@@ -192,7 +192,7 @@ static void clear_all_dead(struct local *l, enum patience patience)
 static void tidy_members(struct local *l)
 {
 	clear_all_dead(l, WAIT_SHORTLY);
-	if (l->head->blocked)
+	if (l->head->recovering)
 		name_recoverers(l);
 	ring_all(l);
 }
@@ -210,7 +210,7 @@ static int take_members(struct local *l, bool wait)
 	return err;
 }
 
-int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, bool gone, bool wait)
+int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, bool gone, bool wait)
 {
 	struct slot *slot = &l->head->slot[node];
 	int err = take_members(l, wait);
@@ -238,7 +238,7 @@ void glock__local_give_up(struct local *l)
 	clear_all_dead(l, DO_NOT_WAIT);
 	glock__local_remove_own_file(l, l->me);
 	atom_store32(&l->slot->state, SLOT_FREE);
-	if (l->head->blocked)
+	if (l->head->recovering)
 		name_recoverers(l); /* it may have been us */
 	pthread_mutex_unlock(&l->head->members);
 }
@@ -248,7 +248,7 @@ void glock__local_give_up(struct local *l)
  * place at all, only those are asked for whose pid is nobody's. That says nothing by itself: it may be
  * of another pid namespace, or have left a child that keeps it alive.
  */
-void glock__local_bury_all(struct local *l, bool thorough)
+void glock__local_reap_all(struct local *l, bool thorough)
 {
 	bool begun = false;
 
@@ -261,9 +261,9 @@ void glock__local_bury_all(struct local *l, bool thorough)
 		    (!thorough && (!kill((pid_t)slot->pid, 0) || errno != ESRCH)))
 			continue;
 		if (!glock__local_alive(l, i))
-			glock__local_bury(l, i, generation, false, true);
+			glock__local_reap(l, i, generation, false, true);
 	}
-	if (begun || atom_load32(&l->head->blocked))
+	if (begun || atom_load32(&l->head->recovering))
 		glock__local_recovery_start(l);
 }
 
@@ -316,7 +316,7 @@ void *glock__local_recovery_thread(void *arg)
 
 		if (__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
 			return NULL;
-		for (unsigned int i = 0; i < slots_end(l) && atom_load32(&l->head->blocked); i++)
+		for (unsigned int i = 0; i < slots_end(l) && atom_load32(&l->head->recovering); i++)
 			if (is_for_me(l, i) && !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))
 				recover(l, i);
 		atom_wait(&l->to_recover, seen, NULL);

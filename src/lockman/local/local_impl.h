@@ -69,7 +69,7 @@ union bell {
 #define BELL_SERVICE_SLEEPS 0x10000u /* the service thread */
 #define BELL_LEADER_SLEEPS 0x20000u  /* the thread that waits in its place */
 #define BELL_LEADER 0x40000u         /* there is such a thread, which looks before it goes away */
-#define BELL_KNOCK 0x80000u          /* somebody outside asks for something: glock__local_knock() */
+#define BELL_CONTROL 0x80000u          /* somebody outside asks for something: glock__local_knock() */
 
 struct slot {
 	uint32_t state;      /* enum slot_state */
@@ -114,7 +114,7 @@ struct head {
 	uint32_t cut_off;   /* how often a table's lock came from a dead owner */
 	uint32_t put_right; /* and it had been about something */
 	uint64_t reserved;
-	uint32_t blocked;       /* slots that are RECOVERING, or will be */
+	uint32_t recovering;    /* slots that are RECOVERING, or will be */
 	uint32_t members_owner; /* 1 + slot of who has or last had the mutex */
 	uint32_t opener;        /* pid of who opens the space now */
 	uint32_t slots_end;     /* slots from here on were never used */
@@ -168,10 +168,10 @@ struct local {
 	bool one_cpu;
 
 	struct latch delivery;
-	bool blocked;     /* the glocks were told to hold grants back; under delivery */
-	uint32_t put_off; /* tables that were due and not to be had; changed under delivery */
+	bool grants_wait; /* the glocks were told to hold grants back; under delivery */
+	uint32_t deferred_tables; /* tables that were due and not to be had; changed under delivery */
 	bool left;        /* no request any more; see local_leave() */
-	bool gone;        /* the file is, and that was told */
+	bool file_removed; /* the file is, and that was told */
 
 	struct latch lock;
 	struct request *requests;
@@ -183,7 +183,7 @@ struct local {
 	void *leader;         /* NULL: no thread leads; or the word that it waits for, or its own */
 	uint32_t spin;        /* how long it pays to, in turns */
 	uint32_t unspun;      /* waits without */
-	bool naps;            /* the service thread sleeps for a short time */
+	bool short_sleep;            /* the service thread sleeps for a short time */
 	int64_t held_up;      /* grants are kept back since then; 0: not. Under lock */
 	int64_t held_up_told; /* when it is next told in the log */
 	uint32_t passes;      /* how often they were */
@@ -370,10 +370,10 @@ void glock__local_wake(struct slot *slot);
 /* Whether the kernel says that it is alive. */
 bool glock__local_alive(struct local *l, unsigned int node);
 /* The node is dead, or gives up itself (gone): its locks go. wait: for others who do such now. */
-int glock__local_bury(struct local *l, unsigned int node, uint32_t generation, bool gone,
+int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, bool gone,
 		      bool wait);
 /* All that are dead, as far as that is found out cheaply; thorough: all. */
-void glock__local_bury_all(struct local *l, bool thorough);
+void glock__local_reap_all(struct local *l, bool thorough);
 /* This node leaves: what it still has goes, as if it had been given back. */
 void glock__local_give_up(struct local *l);
 /* Names somebody for each death that nobody sees to any more. */
@@ -396,14 +396,14 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
 void glock__local_poll(struct local *l);
 int glock__local_serve(struct local *l);
 void glock__local_stop(struct local *l);
-bool glock__local_attend(struct glock__lockman *lm);
-void glock__local_attended(struct glock__lockman *lm);
+bool glock__local_poll_begin(struct glock__lockman *lm);
+void glock__local_poll_end(struct glock__lockman *lm);
 /* Whether the calling thread will wake that node before it sleeps or goes away. */
-bool glock__local_put_off(struct local *l, unsigned int node);
+bool glock__local_defer_wake(struct local *l, unsigned int node);
 int glock__local_wait(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
 void glock__local_nudge(struct glock__lockman *lm, void *word);
 /* Under delivery: tells the glocks whether grants are to be kept back. */
-void glock__local_sync_blocked(struct local *l);
+void glock__local_sync_grants_wait(struct local *l);
 /* A request waits, or a recovery goes on: somebody has to look around from time to time. */
 void glock__local_on_guard(struct local *l);
 

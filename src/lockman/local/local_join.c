@@ -126,7 +126,7 @@ static const char *tidy(struct local *l, int fd)
 		return wrong;
 	if (l->head->token < seed)
 		l->head->token = seed;
-	l->head->blocked = 0;
+	l->head->recovering = 0;
 	for (unsigned int i = 0; i < slots_end(l); i++)
 		if (l->head->slot[i].state != SLOT_FREE)
 			glock__local_remove_own_file(l, i);
@@ -140,9 +140,9 @@ static const char *tidy(struct local *l, int fd)
 		slot->recoverer = 0;
 		if (slot->state != SLOT_FREE)
 			slot->state = SLOT_RECOVERING;
-		l->head->blocked += slot->state == SLOT_RECOVERING;
+		l->head->recovering += slot->state == SLOT_RECOVERING;
 	}
-	if (!l->head->blocked)
+	if (!l->head->recovering)
 		l->head->slots_end = 0;
 	return NULL;
 }
@@ -259,7 +259,7 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	}
 	err = take_slot(l, fd);
 	if (!err || (err == -EUSERS && locked))
-		glock__local_bury_all(l, err);
+		glock__local_reap_all(l, err);
 	if (err == -EUSERS && locked)
 		err = take_slot(l, fd); /* where somebody had died */
 	if (err == -EUSERS)

@@ -16,7 +16,7 @@
 
 struct looking {
 	void (*fn)(const struct glock__local_space *space, void *arg);
-	void (*outside)(const struct glock__outside_node *node, void *arg);
+	void (*outside)(const struct glock__node_file *node, void *arg);
 	void *arg;
 	int n;
 	bool opened;
@@ -24,9 +24,9 @@ struct looking {
 
 static void look_at_outside(const char *dir, const char *file, struct looking *look)
 {
-	struct glock__outside_node node;
+	struct glock__node_file node;
 
-	if (!glock__outside_node_of(dir, file, &node))
+	if (!glock__node_file_of(dir, file, &node))
 		return;
 	look->n++;
 	look->outside(&node, look->arg);
@@ -105,7 +105,7 @@ int glock__local_each_space(const char *dir,
 	return look.opened ? look.n : -errno;
 }
 
-int glock__local_each_outside(void (*fn)(const struct glock__outside_node *node, void *arg),
+int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, void *arg),
 			      void *arg)
 {
 	struct looking look = {.outside = fn, .arg = arg};
@@ -196,7 +196,7 @@ int glock__local_knock(const char *path, unsigned int slot)
 	close(fd);
 	if (err)
 		return err;
-	if (glock__local_ring(&head->slot[slot], BELL_KNOCK))
+	if (glock__local_ring(&head->slot[slot], BELL_CONTROL))
 		glock__local_wake(&head->slot[slot]);
 	munmap(head, HEAD_SIZE);
 	return 0;

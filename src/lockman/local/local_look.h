@@ -29,8 +29,8 @@ int glock__local_each_space(const char *dir,
 			    void (*fn)(const struct glock__local_space *space, void *arg),
 			    void *arg);
 
-/* The same for nodes of other lock managers: see outside.h. */
-int glock__local_each_outside(void (*fn)(const struct glock__outside_node *node, void *arg),
+/* The same for nodes of other lock managers: see node_file.h. */
+int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, void *arg),
 			      void *arg);
 
 struct glock__local_node {

@@ -19,9 +19,9 @@
 #include <signal.h>
 #include <string.h>
 
-#define NAP_NS 15000000ll
-#define REST_NS 400000000ll /* when nobody waits: whether the file is still there */
-#define NAPS 64             /* without need, until the service thread rests */
+#define SHORT_SLEEP_NS 15000000ll
+#define IDLE_SLEEP_NS 400000000ll /* when nobody waits: whether the file is still there */
+#define SHORT_SLEEPS 64             /* without need, until the service thread idle_sleep */
 
 enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
@@ -40,9 +40,9 @@ static void deliver(struct local *l, const struct glock__table_event *ev, unsign
 }
 
 /* Grants that come after a death are kept back until what it left is in order, and then no more. */
-GLOCK__COLD static void set_blocked(struct local *l, bool blocked)
+GLOCK__COLD static void set_grants_wait(struct local *l, bool blocked)
 {
-	__atomic_store_n(&l->blocked, blocked, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->grants_wait, blocked, __ATOMIC_RELAXED);
 	if (blocked)
 		glock__local_on_guard(l);
 	if (blocked)
@@ -51,12 +51,12 @@ GLOCK__COLD static void set_blocked(struct local *l, bool blocked)
 		l->lm.events->thaw(l->lm.owner);
 }
 
-void glock__local_sync_blocked(struct local *l)
+void glock__local_sync_grants_wait(struct local *l)
 {
-	bool blocked = atom_load32(&l->head->blocked);
+	bool blocked = atom_load32(&l->head->recovering);
 
-	if (blocked != l->blocked)
-		set_blocked(l, blocked);
+	if (blocked != l->grants_wait)
+		set_grants_wait(l, blocked);
 }
 
 /*
@@ -79,7 +79,7 @@ static bool fetch(struct local *l, unsigned int shard, bool again)
 		glock__local_drop(l, shard);
 		if (has_left(l))
 			return false;
-		glock__local_sync_blocked(l);
+		glock__local_sync_grants_wait(l);
 		for (int i = 0; i < n; i++)
 			deliver(l, &ev[i], shard);
 	} while (n == BATCH);
@@ -89,7 +89,7 @@ static bool fetch(struct local *l, unsigned int shard, bool again)
 /* What is due, and what was but could not be fetched. */
 static void fetch_all(struct local *l, uint32_t due)
 {
-	uint32_t before = l->put_off, left = 0;
+	uint32_t before = l->deferred_tables, left = 0;
 
 	for (due |= before; due; due &= due - 1) {
 		unsigned int shard = (unsigned int)__builtin_ctz(due);
@@ -97,14 +97,14 @@ static void fetch_all(struct local *l, uint32_t due)
 		if (fetch(l, shard, before >> shard & 1))
 			left |= 1u << shard;
 	}
-	__atomic_store_n(&l->put_off, left, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->deferred_tables, left, __ATOMIC_RELAXED);
 	if (left)
 		glock__local_on_guard(l);
 }
 
 static void start_recovery(struct local *l)
 {
-	if (!l->o.recovers || !l->blocked)
+	if (!l->o.recovers || !l->grants_wait)
 		return;
 	atom_add32(&l->to_recover, 1);
 	atom_wake(&l->to_recover, 1);
@@ -115,23 +115,23 @@ static void look(struct local *l, uint32_t awake)
 {
 	union bell bell;
 	uint32_t due;
-	bool knocked;
+	bool control;
 
 	latch_take(&l->delivery);
-	bell = bell_clear(l->slot, BELL_DUE | BELL_KNOCK | awake);
+	bell = bell_clear(l->slot, BELL_DUE | BELL_CONTROL | awake);
 	atom_store32(&l->slot->seen, bell.rung);
 	due = has_left(l) ? 0 : bell.flags & BELL_DUE;
 	/* Who is of an older build only rings. */
-	knocked = (bell.flags & BELL_KNOCK || !due) && !has_left(l);
-	if (due || (l->put_off && !has_left(l)))
+	control = (bell.flags & BELL_CONTROL || !due) && !has_left(l);
+	if (due || (l->deferred_tables && !has_left(l)))
 		fetch_all(l, due);
 	if (!has_left(l)) {
-		glock__local_sync_blocked(l);
+		glock__local_sync_grants_wait(l);
 		start_recovery(l);
 	}
 	latch_drop(&l->delivery);
-	if (knocked && l->lm.events->knocked)
-		l->lm.events->knocked(l->lm.owner);
+	if (control && l->lm.events->control)
+		l->lm.events->control(l->lm.owner);
 }
 
 void glock__local_poll(struct local *l)
@@ -142,25 +142,25 @@ void glock__local_poll(struct local *l)
 /* Whether somebody has to look around from time to time. */
 static bool on_guard(struct local *l)
 {
-	return atom_load32(&l->waiting) || __atomic_load_n(&l->blocked, __ATOMIC_RELAXED) ||
-	       __atomic_load_n(&l->put_off, __ATOMIC_RELAXED);
+	return atom_load32(&l->waiting) || __atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&l->deferred_tables, __ATOMIC_RELAXED);
 }
 
 /*
  * The service thread would sleep for long, and was asked meanwhile to look around from time to time. The ring that
  * came with that may be over, as others look, too: so this is asked after it was said that one sleeps.
  */
-static bool is_to_nap(const struct local *l, bool rests)
+static bool must_poll(const struct local *l, bool idle_sleep)
 {
-	return rests && __atomic_load_n(&l->naps, __ATOMIC_ACQUIRE);
+	return idle_sleep && __atomic_load_n(&l->short_sleep, __ATOMIC_ACQUIRE);
 }
 
 /*
- * Sleeps on the bell, as whom the bit says; then looks. rests: the service thread, which has nothing to look after.
+ * Sleeps on the bell, as whom the bit says; then looks. idle_sleep: the service thread, which has nothing to look after.
  * -EINTR: a signal handler ran.
  */
 static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
-			 int64_t until, bool rests)
+			 int64_t until, bool idle_sleep)
 {
 	const struct timespec ts = until ? local_time(until) : (struct timespec){0};
 	uint32_t bell = atom_load32(&l->slot->seen);
@@ -169,7 +169,7 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 	if (bit == BELL_LEADER_SLEEPS)
 		atom_store32(&l->slot->cpu, glock__cpu() + 1);
 	if (bell_set(l->slot, bit).rung == bell && (!word || atom_load32(word) == seen) &&
-	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !is_to_nap(l, rests))
+	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !must_poll(l, idle_sleep))
 		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
 	if (is_rung(l->slot))
 		look(l, bit);
@@ -190,22 +190,22 @@ static void ring_own(struct local *l, uint32_t who)
 /*
  * How long it sleeps: where locks are handed to and fro somebody waits every now and then, and to
  * be woken for each of these would cost more than to look around in vain for a second. It says that
- * it naps no more, but rests, and then looks once more whether anybody waits; who begins to wait says
+ * it naps no more, but idle_sleep, and then looks once more whether anybody waits; who begins to wait says
  * so and then looks whether it naps.
  */
-static bool naps_on(struct local *l, unsigned int *left)
+static bool sleeps_shortly(struct local *l, unsigned int *left)
 {
 	if (on_guard(l))
-		*left = NAPS;
+		*left = SHORT_SLEEPS;
 	else if (*left)
 		--*left;
 	if (*left)
 		return true;
-	(void)__atomic_exchange_n(&l->naps, false, __ATOMIC_ACQ_REL);
+	(void)__atomic_exchange_n(&l->short_sleep, false, __ATOMIC_ACQ_REL);
 	if (!on_guard(l))
 		return false;
-	__atomic_store_n(&l->naps, true, __ATOMIC_RELEASE);
-	*left = NAPS;
+	__atomic_store_n(&l->short_sleep, true, __ATOMIC_RELEASE);
+	*left = SHORT_SLEEPS;
 	return true;
 }
 
@@ -229,17 +229,17 @@ static void *service_thread(void *arg)
 	glock__local_poll(l); /* there may be a recovery going on */
 	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
 		int64_t now;
-		bool nap;
+		bool shortly;
 
-		if (is_rung(l->slot) || __atomic_load_n(&l->put_off, __ATOMIC_RELAXED))
+		if (is_rung(l->slot) || __atomic_load_n(&l->deferred_tables, __ATOMIC_RELAXED))
 			glock__local_poll(l);
-		nap = naps_on(l, &left);
+		shortly = sleeps_shortly(l, &left);
 		now = local_now_about();
 		check_file(l, now);
 		if (on_guard(l))
 			glock__local_watch(l);
-		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0, now + (nap ? NAP_NS : REST_NS),
-			      !nap);
+		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0, now + (shortly ? SHORT_SLEEP_NS : IDLE_SLEEP_NS),
+			      !shortly);
 	}
 	return NULL;
 }
@@ -250,7 +250,7 @@ static void *service_thread(void *arg)
  */
 void glock__local_on_guard(struct local *l)
 {
-	if (__atomic_exchange_n(&l->naps, true, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&l->short_sleep, true, __ATOMIC_ACQ_REL))
 		return;
 	ring_own(l, BELL_SERVICE_SLEEPS);
 }
@@ -312,7 +312,7 @@ static inline void relax(void)
  * A short time without sleeping, if it paid lately. Where there is one CPU it never does. True:
  * something came.
  */
-GLOCK__APART static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
+GLOCK__NOINLINE static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
 {
 	uint32_t turns = l->spin;
 
@@ -331,7 +331,7 @@ GLOCK__APART static bool spin(struct local *l, const uint32_t *word, uint32_t se
 	return false;
 }
 
-/* ---- attending ---- */
+/* ---- poller ---- */
 
 /*
  * From its beginning to its end the flag LEADER is set, and no other thread can lead. Wake-ups for
@@ -343,7 +343,7 @@ static _Thread_local struct {
 	struct local *l;
 	unsigned int n;
 	uint16_t node[64]; /* to be woken */
-} attending GLOCK__TLS;
+} poller GLOCK__TLS;
 
 static bool is_elsewhere(const struct slot *slot)
 {
@@ -352,46 +352,46 @@ static bool is_elsewhere(const struct slot *slot)
 	return cpu && cpu != glock__cpu() + 1;
 }
 
-bool glock__local_put_off(struct local *l, unsigned int node)
+bool glock__local_defer_wake(struct local *l, unsigned int node)
 {
-	const unsigned int n = attending.n;
+	const unsigned int n = poller.n;
 
-	if (attending.l != l || n == sizeof(attending.node) / sizeof(*attending.node) ||
+	if (poller.l != l || n == sizeof(poller.node) / sizeof(*poller.node) ||
 	    is_elsewhere(&l->head->slot[node]))
 		return false;
 	for (unsigned int i = 0; i < n; i++)
-		if (attending.node[i] == node)
+		if (poller.node[i] == node)
 			return true;
-	attending.node[n] = (uint16_t)node;
-	attending.n = n + 1;
+	poller.node[n] = (uint16_t)node;
+	poller.n = n + 1;
 	return true;
 }
 
-static void wake_put_off(struct local *l)
+static void wake_deferred(struct local *l)
 {
-	for (unsigned int i = 0; i < attending.n; i++)
-		glock__local_wake(&l->head->slot[attending.node[i]]);
-	attending.n = 0;
+	for (unsigned int i = 0; i < poller.n; i++)
+		glock__local_wake(&l->head->slot[poller.node[i]]);
+	poller.n = 0;
 }
 
-bool glock__local_attend(struct glock__lockman *lm)
+bool glock__local_poll_begin(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
 
-	if (attending.l || atom_load32(&l->slot->bell.flags) & BELL_LEADER ||
+	if (poller.l || atom_load32(&l->slot->bell.flags) & BELL_LEADER ||
 	    bell_set(l->slot, BELL_LEADER).flags & BELL_LEADER)
 		return false;
-	attending.l = l;
-	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);
+	poller.l = l;
+	__atomic_store_n(&l->leader, (void *)&poller, __ATOMIC_RELEASE);
 	return true;
 }
 
-void glock__local_attended(struct glock__lockman *lm)
+void glock__local_poll_end(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
 
-	wake_put_off(l);
-	attending.l = NULL;
+	wake_deferred(l);
+	poller.l = NULL;
 	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
 	/* Since then the service thread would have been woken. */
 	if (bell_clear(l->slot, BELL_LEADER).rung != atom_load32(&l->slot->seen))
@@ -404,17 +404,17 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	uint32_t *word = addr;
 	int err = 0;
 
-	if (attending.l != l)
+	if (poller.l != l)
 		return -EBUSY;
 	/* As glock__local_nudge(): both change the leader's word, so that one sees the other. */
 	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
-	wake_put_off(l);
+	wake_deferred(l);
 	/* Without a time limit, which costs the kernel more: the service thread looks around. */
 	if (!is_rung(l->slot) && atom_load32(word) == seen && !spin(l, word, seen))
 		err = sleep_on_bell(l, BELL_LEADER_SLEEPS, word, seen, deadline, false);
 	if (is_rung(l->slot))
 		glock__local_poll(l);
-	__atomic_store_n(&l->leader, (void *)&attending, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->leader, (void *)&poller, __ATOMIC_RELEASE);
 	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
 		return -ETIMEDOUT;
 	return err;
@@ -426,7 +426,7 @@ void glock__local_nudge(struct glock__lockman *lm, void *addr)
 	struct local *l = (struct local *)lm;
 	uintptr_t *leader = (uintptr_t *)&l->leader;
 
-	if (attending.l == l)
+	if (poller.l == l)
 		return; /* that is this one */
 	if (__atomic_fetch_add(leader, 0, __ATOMIC_ACQ_REL) != (uintptr_t)addr)
 		return;

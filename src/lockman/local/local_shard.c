@@ -200,7 +200,7 @@ static bool tell(struct local *l, unsigned int shard, unsigned int node)
 	const bool asleep = glock__local_ring(&l->head->slot[node], 1u << shard);
 
 	glock__table_woken(table_at(l, shard));
-	return urgent && asleep && !glock__local_put_off(l, node);
+	return urgent && asleep && !glock__local_defer_wake(l, node);
 }
 
 void glock__local_drop(struct local *l, unsigned int shard)

@@ -90,7 +90,7 @@ static int64_t held_up_for_long(struct local *l, int64_t now)
 	int64_t since = 0;
 
 	latch_take(&l->lock);
-	if (!atom_load32(&l->head->blocked)) {
+	if (!atom_load32(&l->head->recovering)) {
 		l->held_up = 0;
 	} else if (!l->held_up) {
 		l->held_up = now;
@@ -107,7 +107,7 @@ static int64_t held_up_for_long(struct local *l, int64_t now)
  * For whom grants are kept back after that one's death: who has a table with locks of its, and then who
  * puts in order what it left. NODES: nobody.
  */
-static unsigned int kept_back_by(const struct local *l, unsigned int node, bool *has_table)
+static unsigned int recovery_waits_for(const struct local *l, unsigned int node, bool *has_table)
 {
 	const struct slot *slot = &l->head->slot[node];
 	uint32_t state = atom_load32(&slot->state), by = UINT32_MAX;
@@ -128,7 +128,7 @@ static void tell_of_recovery(struct local *l, int64_t now)
 	bool has_table;
 
 	for (unsigned int i = 0; since && i < slots_end(l); i++) {
-		unsigned int by = kept_back_by(l, i, &has_table);
+		unsigned int by = recovery_waits_for(l, i, &has_table);
 
 		if (by < NODES)
 			glock__local_say(
@@ -186,7 +186,7 @@ static void look_at(struct local *l, unsigned int node)
 	if (node == l->me)
 		return;
 	if (atom_load32(&slot->state) == SLOT_DEAD || !glock__local_alive(l, node))
-		glock__local_bury(l, node, generation, false, false);
+		glock__local_reap(l, node, generation, false, false);
 	else if (is_rung(slot))
 		/* It was not told, or who should look does not get to it: whoever sleeps. */
 		atom_wake_bits(&slot->bell.rung, 1, BELL_LEADER_SLEEPS | BELL_SERVICE_SLEEPS);
@@ -244,9 +244,9 @@ void glock__local_watch(struct local *l)
 	    !__atomic_compare_exchange_n(&l->watched, &last, now, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
-	if (atom_load32(&l->head->blocked))
+	if (atom_load32(&l->head->recovering))
 		glock__local_recovery_start(l);
-	else if (__atomic_load_n(&l->blocked, __ATOMIC_RELAXED))
+	else if (__atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED))
 		glock__local_poll(l); /* who was to tell us was stopped or killed */
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
@@ -267,8 +267,8 @@ static size_t recoverers(struct local *l, struct glock__lm_peer *out, size_t max
 	size_t n = 0;
 	bool has_table;
 
-	for (unsigned int i = 0; atom_load32(&l->head->blocked) && i < slots_end(l); i++) {
-		unsigned int by = kept_back_by(l, i, &has_table);
+	for (unsigned int i = 0; atom_load32(&l->head->recovering) && i < slots_end(l); i++) {
+		unsigned int by = recovery_waits_for(l, i, &has_table);
 
 		if (by < NODES && by != l->me && n < max)
 			ask_of(l, by, &out[n++]);

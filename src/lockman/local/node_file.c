@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* outside.c - see outside.h. */
+/*
+ * node_file.c - makes, checks and removes the files of nodes without a space file; see node_file.h.
+ */
 #include "node_file.h"
 #include "local_impl.h"
 
@@ -16,7 +18,7 @@ static struct flock first_byte(void)
 	return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 }
 
-bool glock__outside_node_of(const char *dir, const char *file, struct glock__outside_node *node)
+bool glock__node_file_of(const char *dir, const char *file, struct glock__node_file *node)
 {
 	const char *by = strchr(file, ','), *number = by ? strchr(by + 1, ',') : NULL;
 	char name[GLOCK__LOCAL_FILE_MAX];
@@ -33,7 +35,7 @@ bool glock__outside_node_of(const char *dir, const char *file, struct glock__out
 	if (*end || end == number + 1 || pid <= 0)
 		return false;
 	snprintf(name, sizeof(name), "%.*s", (int)(by - file), file);
-	*node = (struct glock__outside_node){.pid = (pid_t)pid};
+	*node = (struct glock__node_file){.pid = (pid_t)pid};
 	snprintf(node->lockman, sizeof(node->lockman), "%.*s", (int)(number - by - 1), by + 1);
 	snprintf(node->path, sizeof(node->path), "%s/%s", dir, file);
 	if (glock__local_unescape(name, node->space))
@@ -58,10 +60,10 @@ static void clean(const char *dir, const char *lockman, const char *space)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
-	struct glock__outside_node node;
+	struct glock__node_file node;
 
 	while (d && (entry = readdir(d)))
-		if (glock__outside_node_of(dir, entry->d_name, &node) && !node.alive &&
+		if (glock__node_file_of(dir, entry->d_name, &node) && !node.alive &&
 		    !strcmp(node.lockman, lockman) && !strcmp(node.space, space))
 			unlink(node.path);
 	if (d)
@@ -86,7 +88,7 @@ static int make(const char *dir, const char *path)
 	return err ? err : fd;
 }
 
-int glock__outside_file(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX])
+int glock__node_file_new(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX])
 {
 	struct local where = {.o = {.name = space}};
 	int err = glock__local_find(&where);

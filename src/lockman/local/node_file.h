@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * outside.h - where nodes can be seen whose lock manager has no file for a space on this machine.
+ * node_file.h - files of nodes whose lock manager has no file for a space on this machine.
  *
- * What such a node publishes lies in the folder where its user's spaces of lock manager local would
- * (local_path.c), under the space's name, the lock manager's and the process's number, with commas between.
- * It has a lock on its first byte from before it has a name, held by the mapping of whoever writes it,
- * so that it is alive while the kernel says so. Those of the dead are removed by who comes next.
+ * The file holds the node's published data. It lies in the folder where its user's spaces of lock
+ * manager local would lie (local_path.c). Its name is the space's name, the lock manager's name and
+ * the process's number, with commas between. The file has a lock on its first byte from before it
+ * has a name. The mapping of the writing process holds the lock, so that the kernel tells whether
+ * the node is alive. The next node that comes removes the files of dead nodes.
  */
 #ifndef GLOCK_LOCKMAN_OUTSIDE_H
 #define GLOCK_LOCKMAN_OUTSIDE_H
@@ -19,9 +20,9 @@
  * An empty file, open for reading and writing, which the caller maps and closes; its path, to be
  * unlinked at the end. Or a negative errno.
  */
-int glock__outside_file(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX]);
+int glock__node_file_new(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX]);
 
-struct glock__outside_node {
+struct glock__node_file {
 	char space[GLOCK__LOCAL_NAME_MAX + 1];
 	char lockman[12];
 	char path[GLOCK__LOCAL_PATH_MAX];
@@ -32,6 +33,6 @@ struct glock__outside_node {
 };
 
 /* If the file is such a node's. */
-bool glock__outside_node_of(const char *dir, const char *file, struct glock__outside_node *node);
+bool glock__node_file_of(const char *dir, const char *file, struct glock__node_file *node);
 
 #endif

@@ -52,7 +52,7 @@ static bool take_lvbs(struct glock__table *t, struct res *res, struct lock *lock
 	return lock->lvb;
 }
 
-GLOCK__APART static int refuse_new(struct glock__table *t, struct res *res,
+GLOCK__NOINLINE static int refuse_new(struct glock__table *t, struct res *res,
 				   const struct glock__table_request *args,
 				   struct glock__table_event *event)
 {
@@ -98,7 +98,7 @@ GLOCK__COLD static int no_memory(struct glock__table *t)
 	return -ENOSPC;
 }
 
-GLOCK__APART static int request(struct glock__table *t, const struct glock__table_request *args,
+GLOCK__NOINLINE static int request(struct glock__table *t, const struct glock__table_request *args,
 				struct glock__table_event *event)
 {
 	const struct lock template = {
@@ -270,7 +270,7 @@ static void lvb_unlock(struct glock__table *t, struct res *res, const struct loc
 	flags |= lock->flags;
 	if (lock->gr < GLOCK__PW)
 		return;
-	if (flags & GLOCK__LKF_UNTOLD)
+	if (flags & GLOCK__LKF_DEATH_UNREPORTED)
 		glock__table_died(t, res);
 	else if (flags & GLOCK__LKF_IVVALBLK)
 		put(t, &res->flags, (uint8_t)(res->flags | RES_LVB_INVALID));

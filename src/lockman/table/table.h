@@ -43,7 +43,7 @@
  *     the node, and a dead node's locks must go. CONVERT without a lkid is -EINVAL, not -ENOENT.
  *   - A node's death invalidates the value blocks of all its PW and EX locks, as closing the
  *     kernel's device does, and is told to locks without a value block as well (OWNER_DIED). Who
- *     was told, and could not act on it, gives that back (UNTOLD).
+ *     was told, and could not act on it, gives that back (DEATH_UNREPORTED).
  *   - A value block is never written from a buffer that the call did not name: where VALBLK holds
  *     from an earlier request and unlock has no lvb, it is left alone.
  *   - A conversion that was queued with ALTPR or ALTCW and is then granted in the mode that it
@@ -92,7 +92,7 @@ enum glock__lkmode {
 #define GLOCK__LKF_ALTCW 0x00010000u       /* if it cannot be granted: CW will do */
 #define GLOCK__LKF_FORCEUNLOCK 0x00020000u /* unlock: even if it waits or converts */
 /* Not the DLM's. As IVVALBLK, and whoever comes next is told that a holder died. */
-#define GLOCK__LKF_UNTOLD 0x80000000u
+#define GLOCK__LKF_DEATH_UNREPORTED 0x80000000u
 
 /* What a completion says besides its status; the first three with the DLM's values. */
 #define GLOCK__SBF_DEMOTED 0x01u     /* a deadlock: was given up for NL before it was granted */
@@ -180,9 +180,14 @@ int glock__table_recover(struct glock__table *t);
  * -EINVAL: arguments; -EOPNOTSUPP: PERSISTENT, ORPHAN; -ENOENT: no such lock; -EBUSY: an operation
  * on it is in progress; -ENOSPC: memory is full, nothing changed.
  *
- * -EINVAL is: no such mode or node; name too long; CANCEL; QUECVT or CONVDEADLK without CONVERT;
- * CONVDEADLK with NOQUEUE; EXPEDITE with CONVERT, QUECVT or NOQUEUE or for a mode other than NL;
- * VALBLK without lvb; CONVERT without lkid; QUECVT for a conversion that is not up.
+ * Returns -EINVAL for each of these requests:
+ * - the mode or the node does not exist, or the name is too long
+ * - CANCEL is set
+ * - CONVDEADLK is set together with NOQUEUE
+ * - CONVERT is missing beside QUECVT or beside CONVDEADLK
+ * - EXPEDITE is set for another mode than NL, or together with CONVERT, QUECVT or NOQUEUE
+ * - VALBLK has no lvb, or CONVERT no lkid
+ * - QUECVT is set, and the conversion does not go up
  */
 int glock__table_lock(struct glock__table *t, const struct glock__table_request *args,
 		      struct glock__table_event *event);
@@ -190,10 +195,10 @@ int glock__table_lock(struct glock__table *t, const struct glock__table_request 
 /*
  * Gives a lock back (VALBLK: writes the value block first if it is PW or EX), or with CANCEL takes
  * back the request that waits. It never fails for want of memory. -ENOENT: no such lock; -EINVAL:
- * other flags than CANCEL, VALBLK, IVVALBLK, UNTOLD, FORCEUNLOCK, or both CANCEL and FORCEUNLOCK;
+ * other flags than CANCEL, VALBLK, IVVALBLK, DEATH_UNREPORTED, FORCEUNLOCK, or both CANCEL and FORCEUNLOCK;
  * -EBUSY.
  *
- * VALBLK, IVVALBLK and UNTOLD of the lock's last request hold as if they were given here. The value
+ * VALBLK, IVVALBLK and DEATH_UNREPORTED of the lock's last request hold as if they were given here. The value
  * block is written only by locks that were once requested or converted with VALBLK.
  */
 int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, const void *lvb,

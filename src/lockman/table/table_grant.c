@@ -71,7 +71,7 @@ bool glock__table_grantable(const struct glock__table *t, const struct res *res,
  * later does, and lock waits for that one's mode. A lock that is not in the queue yet is behind
  * them all. (Later ones matter only because HEADQUE may put a lock before those that waited.)
  */
-GLOCK__APART static bool deadlocks(const struct glock__table *t, const struct res *res,
+GLOCK__NOINLINE static bool deadlocks(const struct glock__table *t, const struct res *res,
 				   const struct lock *lock)
 {
 	const uint32_t head = first_of(res, LK_CONVERTING);
@@ -177,7 +177,7 @@ void glock__table_demote(struct glock__table *t, struct res *res, struct lock *l
  * Reads into the event, or into the copy that the lock has for its AST. That a resource's value
  * block is invalid before it was ever written is told without one: the reader sees zeros.
  */
-GLOCK__APART static void lvb_read(struct glock__table *t, const struct res *res, struct lock *lock,
+GLOCK__NOINLINE static void lvb_read(struct glock__table *t, const struct res *res, struct lock *lock,
 				  struct glock__table_event *event)
 {
 	static const struct lvb zeros;
@@ -220,7 +220,7 @@ void glock__table_died(struct glock__table *t, struct res *res)
 
 /*
  * What granting does with the value block. Returns whether it is reported as not valid: to whom
- * reads one that is, to whom neither reads nor writes, and to whom says UNTOLD. The value to write is
+ * reads one that is, to whom neither reads nor writes, and to whom says DEATH_UNREPORTED. The value to write is
  * the caller's; of a conversion that had to wait it is in its copy (PW to EX that ends in an
  * alternative mode: all other conversions that write are granted at once, since they conflict with
  * nobody new).
@@ -237,7 +237,7 @@ static bool lvb_grant(struct glock__table *t, struct res *res, struct lock *lock
 		lvb_read(t, res, lock, event);
 		break;
 	case LVB_WRITE:
-		if (lock->flags & GLOCK__LKF_UNTOLD && !FAULT(15)) {
+		if (lock->flags & GLOCK__LKF_DEATH_UNREPORTED && !FAULT(15)) {
 			glock__table_died(t, res);
 			break;
 		}

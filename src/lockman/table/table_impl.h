@@ -72,7 +72,7 @@ struct res {
 };
 #define RES_LVB_SET 0x1u     /* the value block was written, or has a reason to be invalid */
 #define RES_LVB_INVALID 0x2u /* until it is written again */
-#define RES_DIED 0x4u        /* a holder at PW or EX died; no one there was told, or it is UNTOLD */
+#define RES_DIED 0x4u        /* a holder at PW or EX died; no one there was told, or it is DEATH_UNREPORTED */
 
 struct link {
 	uint32_t next;

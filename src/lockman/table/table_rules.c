@@ -110,7 +110,7 @@ int glock__table_lock_args(const struct glock__table *t, const struct glock__tab
 int glock__table_unlock_args(uint32_t flags)
 {
 	const uint32_t allowed = GLOCK__LKF_CANCEL | GLOCK__LKF_VALBLK | GLOCK__LKF_IVVALBLK |
-				 GLOCK__LKF_UNTOLD | GLOCK__LKF_FORCEUNLOCK;
+				 GLOCK__LKF_DEATH_UNREPORTED | GLOCK__LKF_FORCEUNLOCK;
 
 	if (flags & ~allowed)
 		return -EINVAL;

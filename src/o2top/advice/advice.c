@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules stand in one table, the most urgent first; the first that fits speaks. Why they hold:
- * - PR of several nodes go together, EX goes with nothing: a file that several nodes write, or that
- *   one writes and others read, changes hands with every write, and each hand-over is messages and
- *   a flush to disk.
- * - Creating, removing and renaming in a directory take that directory's EX.
+ * advice.c - the rules of advice, in one table.
+ *
+ * The most urgent rule comes first, and the first rule that fits is printed.
+ *
+ * The rules rest on two facts:
+ * - PR locks of several nodes coexist, and EX coexists with no other mode. A file that several
+ *   nodes write, or one writes and others read, changes hands with every write. Each change of
+ *   hands costs messages and a flush to disk.
+ * - Creating, removing and renaming in a directory take EX on that directory.
  */
 #include "advice.h"
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * conditions.c - reads the small files that tell a node's condition, and adds the banners.
+ */
 #include "conditions.h"
 
 #include "o2top/base/scan.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A list that grows: twice as long each time, so that what is moved is at most what is added. */
+/*
+ * grow.h - room for a list that grows: doubling the list bounds the bytes moved by the bytes added.
+ */
 #ifndef O2TOP_GROW_H
 #define O2TOP_GROW_H
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * problems.c - the list of problems: counts all, keeps the first few messages, joins lists.
+ */
 #include "problems.h"
 
 #include <stdarg.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * By digits, the lowest first. Digits that are the same in all keys cost nothing, so that inode
- * numbers take two or three turns of at most six.
+ * radix_sort.c - a radix sort of keys, the lowest digit first.
+ *
+ * A digit that is equal in all keys costs nothing. Inode numbers therefore take two or three passes
+ * of at most six.
  */
 #include "radix_sort.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many things put in order by a number each, which lies beside their index so that nothing else is
- * read for it: what a comparison would have to fetch is far apart in memory.
+ * radix_sort.h - sorts many items by a number each.
+ *
+ * Each number lies beside its item's index. The sort reads nothing else, because the items
+ * themselves are far apart in memory.
  */
 #ifndef O2TOP_KEYED_H
 #define O2TOP_KEYED_H

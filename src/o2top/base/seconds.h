@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * seconds.h - lengths of time as seconds in a double
+ * seconds.h - lengths of time as seconds in a double.
  */
 #ifndef O2TOP_SECONDS_H
 #define O2TOP_SECONDS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers for people: three digits that matter and a unit.
+ * units.h - numbers for people: three significant digits and a unit.
  */
 #ifndef O2TOP_UNITS_H
 #define O2TOP_UNITS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c - adds formatted text to a buffer of a fixed size
+ * words.c - adds formatted text to a buffer of a fixed size.
  */
 #include "words.h"
 

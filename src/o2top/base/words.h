@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.h - text put together piece by piece in a buffer of a fixed size
+ * words.h - text put together piece by piece in a buffer of a fixed size.
  *
  * Text that does not fit is cut off. A copy of the struct remembers a place to go back to.
  */

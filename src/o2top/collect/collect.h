@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where samples come from. A collector knows how bytes get here and nothing of what is in them.
+ * collect.h - the interface of a collector, which is where samples come from.
  *
- * A sample is what all nodes said at about one time. Nodes and lock spaces keep their index from
- * sample to sample; a node that is missing from one is in the list, not present.
+ * A collector knows how bytes get here. It does not know their meaning.
+ *
+ * A sample holds the answers of all nodes at about one time. Nodes and LockSpaces keep their index
+ * from sample to sample. A node that a sample lacks is in the list, not present.
  */
 #ifndef O2TOP_COLLECT_H
 #define O2TOP_COLLECT_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * kinds.c - the table of the names of file kinds.
+ */
 #include "kinds.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * lines.c - encodes and decodes a text against a pool of recent lines.
+ */
 #include "lines.h"
 
 #include "o2top/base/grow.h"

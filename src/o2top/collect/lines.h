@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text told by its changes: both sides keep the lines that were sent lately, in the same order, and
- * a text becomes runs of those and lines that are new. Most locks are idle and their lines the
- * same; and a line that the kernel drops from one listing is not sent again for the next one.
+ * lines.h - texts told by their changes.
  *
- * A pool's lines are numbered in the order in which they were sent. When more than twice as many are
- * kept as the last text had, both sides forget all: the sender says so, and sends all anew.
+ * Both sides keep the lines that were sent lately, in one order. A text becomes runs of these
+ * lines, and new lines. Most locks are idle and their lines do not change. A line that the kernel
+ * drops from one listing is not sent again for the next one.
+ *
+ * A pool's lines are numbered in the order in which they were sent. If a pool has more than twice
+ * as many lines as the last text had, both sides forget all. The sender says so and sends
+ * everything again.
  */
 #ifndef O2TOP_LINES_H
 #define O2TOP_LINES_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * parcel.c - the files of a node's sample, and the parser of the protocol that carries them.
+ */
 #include "parcel.h"
 
 #include "o2top/base/scan.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One mutex guards all that both threads touch (struct engine below "shared"). It is never held
- * while a sample is read.
+ * engine.c - the thread that takes samples, and the calls by which the screen controls the thread.
  *
- * A live sample is due an interval after the last one was, a recorded one as long after the last
- * one as it was recorded. Going back in a recording starts the model anew a few samples before, as
- * rates, trends and waits in progress need a past.
+ * One mutex guards all that both threads touch (struct engine below "shared"). No thread holds the
+ * mutex while a sample is read.
+ *
+ * A live sample is due one interval after the last one. A recorded sample is due after the time
+ * that lay between the two when they were recorded. A step back in a recording restarts the model a
+ * few samples earlier, because rates, trends and waits in progress need a past.
  */
 #include "engine.h"
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * snapshot.c - copies a group, its rows, paths and processes, and a shell of the model.
+ */
 #include "snapshot.h"
 
 #include "o2top/rank/rank.h"

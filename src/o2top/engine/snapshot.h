@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame that stays: all that a view needs of a sample, apart from the model, so that the next one
- * can be taken while this one is on the screen.
+ * snapshot.h - a frame that stays: all that a view needs of a sample, apart from the model.
  *
- * A group points into the model's tables; here it points into copies: a Lock for each LockSet, the
- * processes at it, paths, and a shell of the model with the nodes' names, states and clocks.
+ * The next sample can be taken while a snapshot is on the screen. A group points into the model's
+ * tables, but a snapshot's group points into copies: a Lock for each LockSet, the processes at the
+ * Lock, and paths. The snapshot also has a shell of the model with the nodes' names, states and
+ * clocks.
  */
 #ifndef O2TOP_SNAPSHOT_H
 #define O2TOP_SNAPSHOT_H

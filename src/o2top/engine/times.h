@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times that people write, and parts of a recording between two of them.
+ * times.h - times as users write them, and the part of a recording between two times.
  */
 #ifndef O2TOP_TIMES_H
 #define O2TOP_TIMES_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * watch.c - the sequence for one sample: model, conditions, the DLM's dumps, paths.
+ */
 #include "watch.h"
 
 #include "o2top/advice/conditions.h"

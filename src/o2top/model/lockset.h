@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lockset.h - one lock on all nodes, in one frame
+ * lockset.h - one lock on all nodes, in one frame.
  *
  * A member is one node's Lock with what the Lock did in the frame. The members point into the
  * model. They are good until the next sample.

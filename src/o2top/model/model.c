@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * model.c - takes a sample into the model: makes nodes and spaces, then reads nodes in threads.
+ */
 #include "model.h"
 
 #include "model_impl.h"

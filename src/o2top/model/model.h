@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LockSpaces, nodes and what each node knows of each lock space, from sample to sample.
+ * model.h - LockSpaces, nodes, and each node's knowledge of each LockSpace, from sample to sample.
  *
  * A LockSpace is one file system that several nodes mount. A node has a table of Locks for each
- * LockSpace. model_sample() reads all nodes at once, a thread each; a node's tables, clock and
- * problems belong to its thread while that runs, everything else is read-only then. Afterwards all
- * is the caller's.
+ * LockSpace. model_sample() reads all nodes at once, with a thread for each. While the threads run,
+ * a node's tables, clock and problems belong to its thread, and everything else is read-only.
+ * Afterwards everything belongs to the caller.
  */
 #ifndef O2TOP_MODEL_H
 #define O2TOP_MODEL_H

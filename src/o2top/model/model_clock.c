@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A node's time is counted by its own clocks; what they do that clocks should not is told.
+ * model_clock.c - a node's time, counted by its own clocks; reports steps of a clock and restarts.
  */
 #include "model_impl.h"
 #include "source.h"

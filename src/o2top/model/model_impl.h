@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What model.c is made of besides reading: who is who, and what time it is there. No thread but one is
- * here, before and after nodes are read.
+ * model_impl.h - the parts of the model besides reading: nodes and spaces by name, and clocks.
+ *
+ * Only one thread calls these functions, before and after the nodes are read.
  */
 #ifndef O2TOP_MODEL_PARTS_H
 #define O2TOP_MODEL_PARTS_H

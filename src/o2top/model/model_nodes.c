@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * model_nodes.c - makes, finds and forgets a model's nodes and spaces; the table of sources.
+ */
 #include "model_impl.h"
 #include "source.h"
 

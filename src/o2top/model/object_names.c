@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * object_names.c - a hash table from a Lock's index to the name of its object.
+ */
 #include "object_names.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs themselves call the objects behind their Locks, by the Lock's index in its table.
+ * object_names.h - names that programs give to the objects behind their Locks.
  *
- * Few Locks have such a name, so it is kept beside them. One thread at a time.
+ * The key is the Lock's index in its table. Few Locks have such a name, so the names lie beside the
+ * table. One thread at a time.
  */
 #ifndef O2TOP_CALLED_H
 #define O2TOP_CALLED_H

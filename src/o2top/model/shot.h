@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data model's small things: what a Lock is called, what a Shot of it holds, and what changed
- * between two Shots. A Shot is the status of one Lock on one node at one moment; a Lock is one DLM
- * lock on one node.
+ * shot.h - the small parts of the data model: names of Locks, Shots, and changes between two Shots.
+ *
+ * A Lock is one DLM lock on one node. A Shot is the state of a Lock at one moment.
  */
 #ifndef O2TOP_SHOT_H
 #define O2TOP_SHOT_H

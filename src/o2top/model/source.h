@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A source: what one kind of file system's files say, turned into Shots and changes. A source knows
- * nothing of where bytes come from and nothing of other nodes; the newest one needs one new file
- * and a line in model.c.
+ * source.h - the interface of a source: one file system's files become Shots and changes.
+ *
+ * A source does not depend on where bytes come from, or on other nodes. A new source needs one new
+ * file and a line in sources.c.
  */
 #ifndef O2TOP_SOURCE_H
 #define O2TOP_SOURCE_H

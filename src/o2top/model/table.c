@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * table.c - the table of Locks: blocks of Locks, a hash table of their indices, and trails.
+ */
 #include "table.h"
 
 #include "o2top/base/grow.h"

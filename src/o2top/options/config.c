@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * config.c - reads a configuration file into a list of settings, one NAME = VALUE a line.
+ */
 #include "config.h"
 
 #include "o2top/collect/input.h"

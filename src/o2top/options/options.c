@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * options.c - the command line, and what follows from several options together.
+ */
 #include "options.h"
 
 #include "o2top/base/units.h"

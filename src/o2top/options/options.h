@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line.
+ * options.h - the options of a run, and the exit statuses of o2top.
  */
 #ifndef O2TOP_OPTIONS_H
 #define O2TOP_OPTIONS_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration file: its names are those of long options.
+ * options_config.c - takes the settings of a configuration file as options.
+ *
+ * The name of a setting is the name of a long option.
  */
 #include "options_impl.h"
 

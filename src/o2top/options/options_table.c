@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * options_table.c - all options, a row each, and what each does with its value
+ * options_table.c - all options, a row each, and what each does with its value.
  */
 #include "options_impl.h"
 
+#include "base/version.h"
 #include "help.h"
 #include "o2top/collect/remote/agent.h"
 #include "o2top/views/screen/tui.h"
-#include "version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -194,7 +194,7 @@ static int print_version(struct options *o, char *none)
 {
 	(void)o;
 	(void)none;
-	puts("o2top " GLOCK_VERSION);
+	puts("o2top " GLOCK__VERSION_TEXT);
 	return EXIT_DONE;
 }
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * dentry.c - joins OCFS2's dentry locks to their inodes, and finds directories through them.
+ */
 #include "dentry.h"
 
 #include "o2top/model/source.h"

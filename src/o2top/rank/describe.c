@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * describe.c - fills in a row's kind, size and name from Locks, from names files and from programs.
+ */
 #include "describe.h"
 
 #include "o2top/model/source.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a row is: file or directory, of the system or not, how large, and what it is called.
+ * describe.h - a row's description: file or directory, system's or user's, size, name.
  */
 #ifndef O2TOP_DESCRIBE_H
 #define O2TOP_DESCRIBE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain.c - finds a row's longest wait and asks the source for a sentence about the wait
+ * explain.c - finds a row's longest wait and asks the source for a sentence about the wait.
  */
 #include "explain.h"
 

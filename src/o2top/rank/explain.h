@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain.h - a row's sentence, and a note on what is missing from the row
+ * explain.h - a row's sentence, and a note on what is missing from the row.
  *
  * The sentence is the source's. It says who waits for whom, as far as that is known.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter.c - decides which locks and rows pass a filter
+ * filter.c - decides which locks and rows pass a filter.
  */
 #include "filter.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter.h - which rows one wants to see
+ * filter.h - which rows one wants to see.
  */
 #ifndef O2TOP_FILTER_H
 #define O2TOP_FILTER_H

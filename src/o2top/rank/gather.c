@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what Locks did to rows. Members are put in order by row, lock and node; then each row's are side
- * by side, and so are its LockSets.
+ * gather.c - turns the changes of all nodes' Locks into rows.
+ *
+ * Members are sorted by row, lock and node. Then the members of a row lie side by side, and so do
+ * its LockSets.
  */
 #include "gather.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first half of ranking: what all nodes' Locks did, as rows that are not in any order yet.
+ * gather.h - the first half of ranking: changes of all nodes' Locks become unordered rows.
  */
 #ifndef O2TOP_GATHER_H
 #define O2TOP_GATHER_H

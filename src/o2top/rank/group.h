@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * group.h - a LockSetGroup: all rows of a frame, ranked by time lost
+ * group.h - a LockSetGroup: all rows of a frame, ranked by time lost.
  *
  * A group points into the model. The group is good until the next sample.
  */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * names.c - lists of paths, read from text, sorted by inode; finds the LockSpace of each list.
+ */
 #include "names.h"
 
 #include "o2top/collect/input.h"

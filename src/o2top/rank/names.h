@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths of inodes, from a file that `find MOUNT_POINT -printf '%i %p\n'` wrote.
+ * names.h - paths of inodes, from a file that `find MOUNT_POINT -printf '%i %p\n'` wrote.
  */
 #ifndef O2TOP_NAMES_H
 #define O2TOP_NAMES_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * paths.c - chooses the inodes whose paths are asked for, writes the requests, keeps the answers.
+ */
 #include "paths.h"
 
 #include "o2top/collect/machine/paths_find.h"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * rank.c - ranks the rows of a frame: gathers, filters, sums, sorts and describes them.
+ */
 #include "rank.h"
 
 #include "dentry.h"

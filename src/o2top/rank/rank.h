@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From Locks of nodes to a ranking.
+ * rank.h - the ranking that the changes of all nodes' Locks become.
+ */
+/*
+ * rank.h - rows, LockSets and the ranking that the changes of all nodes' Locks become.
  *
- * A LockSet is one lock on all nodes; a row is what one wants to see as one line, an inode with all
- * its LockSets or a lock that belongs to no file; the LockSetGroup holds all that did something in
- * a frame, ranked by time lost. It points into the model and is good until the next sample.
+ * A LockSet is one lock on all nodes. A row is one line of a view: an inode with all its LockSets,
+ * or a lock that belongs to no file. The LockSetGroup holds all rows that were active in a frame,
+ * ranked by time lost. The group points into the model and is good until the next sample.
  */
 #ifndef O2TOP_RANK_H
 #define O2TOP_RANK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * row.h - a row of the ranking: an inode with all its LockSets, or a lock that belongs to no file
+ * row.h - a row of the ranking: an inode with all its LockSets, or a lock that belongs to no file.
  */
 #ifndef O2TOP_ROW_H
 #define O2TOP_ROW_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The DLM's own times of locks that wait, from its dump <lockspace>_all.
+ * dlm.c - the DLM's own times of waiting locks, from its dump <lockspace>_all.
  *
- * Only this node's locks are looked at: a master copy belongs to a process elsewhere, and its time
+ * Only this node's locks are read. A master copy belongs to a process on another node, and its time
  * is that of the master's queue.
  */
 #include "dlm.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm.h - what the DLM's dump says of a node's own locks, for the sources of OCFS2 and GFS2
+ * dlm.h - what the DLM's dump says of a node's own locks, for the sources of OCFS2 and GFS2.
  */
 #ifndef O2TOP_DLM_H
 #define O2TOP_DLM_H

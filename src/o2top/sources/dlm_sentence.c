@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * dlm_sentence.c - makes a sentence about a wait from the most telling fact.
+ *
+ * A statement that joins samples of several nodes is made only of a wait that is longer than the
+ * samples lie apart. A process is named by its own node only. A pid in another node's dump is that
+ * of the process that made the lock there.
+ *
+ * The causes are:
+ * - A process holds the lock.
+ * - A node has the lock in its cache, demoted or not.
+ * - The lock's master or holder does not answer.
+ * - Recovery is in progress.
+ */
+/*
  * The sentence of a row, from the most telling thing that is known of its longest wait.
  *
  * What joins samples of several nodes is said only of waits that are longer than those samples lie

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_sentence.h - who waits for whom on a file system that locks through a DLM
+ * dlm_sentence.h - who waits for whom on a file system that locks through a DLM.
  */
 #ifndef O2TOP_DLM_SENTENCE_H
 #define O2TOP_DLM_SENTENCE_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2: glocks and glstats into Shots, and what happened between two Shots of a glock.
+ * gfs2.c - the source of GFS2: turns glocks and glstats into Shots, and two Shots into a change.
  *
- * - glstats lists every glock; dcnt and qcnt count requests to the DLM and holders queued since the
- *   glock was made. srttb is a mean that forgets, not a counter, and a new glock inherits it from
- *   others.
- * - So time lost is, best first: the trace's events; the waits that were seen (a W holder with the
- *   same pid and mode while dcnt stays); an estimate from how far srttb moved. The last is marked
- *   as estimated.
- * - The DLM's own stamps tell exactly when a wait began, and when one that was followed ended.
- * - Which nodes write and which read no counter tells; it is taken from the modes that were seen.
+ * - glstats lists every glock. dcnt counts requests to the DLM and qcnt counts queued holders since
+ *   the glock was made. srttb is a mean that forgets, not a counter. A new glock inherits srttb
+ *   from others.
+ * - The time lost comes from the best of three sources. The first is the trace's events. The second
+ *   is the waits that were seen: a W holder with an unchanged pid and mode while dcnt stays. The
+ *   third is an estimate from the move of srttb, and the change is marked as estimated.
+ * - The DLM's own stamps tell exactly when a wait began, and when a followed wait ended.
+ * - No counter tells which nodes write and which read. The modes that were seen decide.
  */
 #include "o2top/base/grow.h"
 #include "gfs2_estimate.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gfs2_impl.h - what the files of the GFS2 source share
+ * gfs2_impl.h - what the files of the GFS2 source share.
  */
 #ifndef O2TOP_GFS2_IMPL_H
 #define O2TOP_GFS2_IMPL_H

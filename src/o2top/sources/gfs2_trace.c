@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2's trace event gfs2_glock_lock_time: the true time of each request to the DLM, so that
- * nothing needs to be estimated. Only requests that may have waited count: a reply moves srttb
- * where the kernel took it for a blocking request and srtt where it did not (releases, demotes),
- * and -EAGAIN and -EDEADLK are waits too.
+ * gfs2_trace.c - the trace event gfs2_glock_lock_time: the true time of each request to the DLM.
+ *
+ * With the trace nothing needs to be estimated. Only requests that may have waited count. A reply
+ * moves srttb if the kernel took the request for a blocking one, and srtt if not (releases,
+ * demotes). -EAGAIN and -EDEADLK are waits too.
  */
 #include "gfs2_line.h"
 #include "o2top/base/scan.h"

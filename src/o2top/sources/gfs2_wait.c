@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2's waits that were seen: those that go on, and those of the sample before that are over.
+ * gfs2_wait.c - waits of GFS2 that samples showed: those in progress, and those that have ended.
  *
  * A wait is followed from sample to sample by its process and mode while no request of its glock is
- * answered. The DLM's own stamps, where there are any, say exactly when its request began, and when
- * it was granted.
+ * answered. The DLM's own stamps, if there are any, tell exactly when the wait's request began and
+ * when it was granted.
  */
 #include "gfs2_line.h"
 #include "gfs2_impl.h"

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libglock: what a process publishes of its part in a lock space, which is a node here.
+ * glock.c - the source of libglock: the text that a process publishes of its part in a lock space.
  *
- *	N 1 PID [COMMAND]                                      version, who
+ * Such a process is a node in o2top.
+ *
+ *	N 1 PID [COMMAND]                                      version, process
  *	G TYPE:NUMBER s:SH t:SH d:1 q:2 b:0 w:COUNT/NS/LONGEST    a glock; number hexadecimal
- *	H s:EX f:W at:NS p:PID [COMM] WHERE                    holds it (f:H) or waits, since then
- *	O at:NS TEXT                                           what the program says of the object
+ *	H s:EX f:W at:NS p:PID [COMM] WHERE                    holder (f:H) or waiter, since then
+ *	O at:NS TEXT                                           the program's text about the object
  *
- * d: requests to the lock manager, q: holders queued, b: demands of other nodes, w: waits that ended.
- * Times are CLOCK_MONOTONIC; those of a wait are exact. What a glock lost until now is therefore
- * the length of all waits that ended and the age of those that go on, and what it lost in a frame
- * is the difference: each wait counts once, nothing is estimated.
+ * d: requests to the lock manager, q: holders queued, b: basts, w: ended waits. Times are
+ * CLOCK_MONOTONIC, and those of a wait are exact. The time that a glock lost until now is the
+ * length of all ended waits plus the age of all waits in progress. Its difference is the time lost
+ * in a frame. Each wait counts once, and nothing is estimated.
  *
- * A line " P: PATH" of the program's is what the object is called.
+ * A line " P: PATH" of the program's text is the object's name.
  */
 #include "o2top/base/grow.h"
 #include "glock_line.h"

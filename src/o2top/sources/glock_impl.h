@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock_impl.h - what the files of the source of libglock's lock spaces share
+ * glock_impl.h - what the files of the source of libglock's lock spaces share.
  */
 #ifndef O2TOP_GLOCK_IMPL_H
 #define O2TOP_GLOCK_IMPL_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for whom among the processes of a libglock lock space: all of them say exactly who holds
- * and who waits, and since when.
+ * glock_sentence.c - the sentence about waits among the processes of a libglock lock space.
+ *
+ * All processes publish exactly which process holds and which waits, and since when.
  */
 #include "glock_impl.h"
 

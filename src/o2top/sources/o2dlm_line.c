@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * o2dlm_line.c - parses the lines of o2cb's DLM.
+ */
 #include "o2dlm_line.h"
 
 #include "ocfs2_line.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OCFS2: locking_state into Shots, and what OCFS2's locks are called. What happened between two
- * Shots is ocfs2_wait.c's.
+ * ocfs2.c - the source of OCFS2: turns locking_state into Shots, and names OCFS2's locks.
  *
- * A line that is missing says nothing (the kernel loses one at each 4 KiB of the file): a Lock
- * keeps its last Shot, and what happened since is spread over the time since. A Lock seen for the
- * first time has no past.
+ * ocfs2_wait.c computes the change between two Shots.
+ *
+ * A missing line tells nothing, because the kernel loses one line at each 4 KiB of the file. The
+ * Lock keeps its last Shot, and its next change is spread over the time since. A Lock that is seen
+ * for the first time has no past.
  */
 #include "ocfs2_impl.h"
 #include "ocfs2_wait.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ocfs2_impl.h - what the files of the OCFS2 source share
+ * ocfs2_impl.h - what the files of the OCFS2 source share.
  */
 #ifndef O2TOP_OCFS2_IMPL_H
 #define O2TOP_OCFS2_IMPL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ocfs2_sentence.c - what OCFS2's locks show of a node that others wait for
+ * ocfs2_sentence.c - what OCFS2's locks show of a node that others wait for.
  */
 #include "dlm_sentence.h"
 #include "ocfs2_wait.h"

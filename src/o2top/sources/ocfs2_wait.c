@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OCFS2's waits: what of them lies in a frame, and which go on.
+ * ocfs2_wait.c - waits of OCFS2: the part of each that lies in a frame, and those in progress.
  *
- * What the kernel's numbers mean decides what may be made of them:
- * - gets and total wait count every call, cached ones too; a wait is added when it ENDS. So the
- *   time lost in a frame is the part of the ended waits that lies inside the frame, plus the part
- *   so far of those that go on.
- * - Field 86 is when the first waiter began. It can be 0 while somebody waits: then the Lock is
- *   BUSY with an attach or a convert, and nothing about it moves from sample to sample. Action 3
- *   marks the node that gives the lock up, not one that waits.
+ * The meaning of the kernel's numbers decides how they are used:
+ * - gets and total wait count every call, cached calls too. A wait is added when it ENDS. So the
+ *   time lost in a frame has two parts. One is the part of the ended waits inside the frame. The
+ *   other is the part so far of the waits in progress.
+ * - Field 86 is the time when the first waiter began. It can be 0 although a process waits. Then
+ *   the Lock is BUSY with an attach or a convert, and nothing about the Lock moves from sample to
+ *   sample. Action 3 marks the node that gives the lock up, not a waiter.
  * - All times are the node's own, so that no other node's clock can spoil an age.
  */
 #include "ocfs2_wait.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happened between two Shots of an OCFS2 lock on one node.
+ * ocfs2_wait.h - the change between two Shots of an OCFS2 lock on one node.
  */
 #ifndef O2TOP_OCFS2_WAIT_H
 #define O2TOP_OCFS2_WAIT_H

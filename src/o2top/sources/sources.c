@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sources.c - the list of all sources
+ * sources.c - the list of all sources.
  */
 #include "sources.h"
 

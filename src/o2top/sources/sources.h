@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sources.h - the list of all sources, one for each kind of file system
+ * sources.h - the list of all sources, one for each kind of file system.
  */
 #ifndef O2TOP_SOURCES_H
 #define O2TOP_SOURCES_H

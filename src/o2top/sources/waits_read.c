@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The DLMs' dumps, looked through for the locks that are waited for. Node numbers of a DLM become
- * nodes of the model: a node says its own number (configfs, dlm_state); else two dumps that show the
- * two ends of one lock tell; else, where one node and one number are left, they belong together.
+ * waits_read.c - reads the DLMs' dumps for the locks that are waited for.
+ *
+ * A DLM's node number becomes a node of the model in one of three ways:
+ * 1. The node tells its own number (configfs, dlm_state).
+ * 2. Two dumps show the two ends of one lock.
+ * 3. One node and one number are left, so that they belong together.
  */
 #include "waits_read.h"
 

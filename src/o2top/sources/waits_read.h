@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * waits_read.h - reads the DLMs' dumps for the locks that are waited for
+ * waits_read.h - reads the DLMs' dumps for the locks that are waited for.
  */
 #ifndef O2TOP_WAITS_READ_H
 #define O2TOP_WAITS_READ_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as text for a person: what is lost and who waits, then the rows, hot ones marked by a
- * star and, where wanted, by colour, with what to do about them underneath.
+ * batch.c - the view of a frame as text: totals and waiters first, then the rows.
+ *
+ * A star marks a hot row, and so does a colour if the user wants colours. Advice stands under a hot
+ * row.
  */
 #include "view.h"
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * check.c - the view for monitoring plugins: one line, and the status that the limits give.
+ */
 #include "check.h"
 
 #include "o2top/base/units.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits on a frame, for monitoring systems that run plugins: one line, and a status.
+ * check.h - limits on a frame, for monitoring systems that run plugins.
  */
 #ifndef O2TOP_CHECK_H
 #define O2TOP_CHECK_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as comma-separated values (RFC 4180): one line of names, then a line a row. What is not known
- * is empty. The columns are documented in o2top(8); new ones come at the end.
+ * csv.c - the view of a frame as comma-separated values (RFC 4180).
+ *
+ * The first line has the names of the columns, and each further line is a row. An unknown value is
+ * empty. o2top(8) documents the columns. A new column comes at the end.
  */
 #include "view.h"
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * directories.c - sums rows by directory, and adds each directory's time to those above it.
+ */
 #include "directories.h"
 
 #include "sort.h"

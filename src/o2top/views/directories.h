@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows added up by the directory that they are in: time lost there, and under it with all that is
- * below.
+ * directories.h - rows summed by directory: time lost in a directory, and in all that is below it.
  */
 #ifndef O2TOP_DIRECTORIES_H
 #define O2TOP_DIRECTORIES_H

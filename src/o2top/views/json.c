@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as one line of JSON; the fields are documented in o2top(8). Numbers that are not known
- * are null.
+ * json.c - the view of a frame as one line of JSON.
+ *
+ * o2top(8) documents the fields. An unknown number is null.
  */
 #include "view.h"
 

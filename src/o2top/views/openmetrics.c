@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as OpenMetrics, for node_exporter's textfile collector and whoever reads the like.
+ * openmetrics.c - the view of a frame as OpenMetrics.
  *
- * All are gauges: the rates are o2top's own, over a frame of the nodes' own clocks. How many series
- * there are is bounded: those of a node are as many as there are nodes, those of a file at most
- * options->length, the worst, and only while they are hot. The file is written beside its place and
- * renamed, so that nobody reads half of it; there is a time in it, to tell when o2top has died.
+ * node_exporter's textfile collector reads the file, and so may other programs.
+ *
+ * All metrics are gauges. The rates are o2top's own, over a frame of the nodes' own clocks. The
+ * number of series is bounded: each node has one set, and at most options->length files, the worst
+ * ones, have series while they are hot. The file is written beside its place and renamed, so that
+ * no reader sees half a file. The file holds a time, so that a dead o2top is noticed.
  */
 #include "view.h"
 

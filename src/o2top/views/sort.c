@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of up to some hundred thousand rows, within the time that a key may take. Rows are far apart
- * in memory, so what mostly decides lies side by side: the value, or eight bytes of a name at a time,
- * behind those that all of a bunch have in common.
+ * sort.c - the order of up to some hundred thousand rows, within the time that a key may take.
+ *
+ * Rows are far apart in memory, so the deciding data lies side by side. It is the value, or eight
+ * bytes of a name at a time. The bytes that all rows of a bunch share are skipped.
  */
 #include "sort.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sort.h - the order of many rows: by a column, or by directory
+ * sort.h - the order of many rows: by a column, or by directory.
  */
 #ifndef O2TOP_SORT_H
 #define O2TOP_SORT_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * discover.c - lists the nodes of o2cb, of corosync.conf, or of the DLM's addresses.
+ */
 #include "discover.h"
 
 #include "tree.h"

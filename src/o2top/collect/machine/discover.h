@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which machines make up the cluster that this one is in, as far as it was told: o2cb's nodes in
- * configfs, corosync's configuration, or the addresses that the DLM has.
+ * discover.h - the machines of the cluster that this machine is in, as far as it was told.
+ *
+ * The list comes from o2cb's nodes in configfs, from corosync's configuration, or from the
+ * addresses that the DLM has.
  */
 #ifndef O2TOP_DISCOVER_H
 #define O2TOP_DISCOVER_H

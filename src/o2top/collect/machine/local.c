@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine that o2top runs on: debugfs, and what is mounted.
+ * local.c - reads debugfs and the mounts of the machine that o2top runs on.
  *
- * The kernel makes locking_state 4 KiB at a time and loses the line at each boundary, the same
- * lines each time as long as the list stays. A first read of another size moves all boundaries; so
- * the size of the first read changes from sample to sample, and a Lock keeps its Shot over the
- * samples that miss it.
+ * The kernel prints locking_state in parts of 4 KiB and loses the line at each boundary. While the
+ * list stays, the kernel loses the same lines each time. The boundaries depend on the size of the
+ * first read. So each sample begins with a read of another size, and a Lock keeps its Shot over
+ * the samples that miss the Lock.
  */
 #include "o2top/collect/collect.h"
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * mounts.c - parses mountinfo and compares paths with the mounts as text.
+ */
 #include "mounts.h"
 
 #include "o2top/base/scan.h"

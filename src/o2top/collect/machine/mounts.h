@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The OCFS2 and GFS2 file systems that are mounted here, from /proc/self/mountinfo.
+ * mounts.h - the OCFS2 and GFS2 file systems that are mounted here, from /proc/self/mountinfo.
  */
 #ifndef O2TOP_MOUNTS_H
 #define O2TOP_MOUNTS_H

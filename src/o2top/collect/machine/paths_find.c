@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ladder, from what asks nobody to what asks the file system for little.
+ * paths_find.c - the steps of a search; the first asks no file system, the others ask little.
  */
 #include "paths_impl.h"
 

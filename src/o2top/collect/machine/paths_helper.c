@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processes that look for paths. The helper starts one for each request, which has
- * PATHS_FIND_MS; and one that looks through a whole file system, for as long as that takes: what that
- * finds comes with later answers. One that sleeps in the kernel is left behind, and dies when it
- * wakes; all of them end with the helper.
+ * paths_helper.c - the processes that look for paths.
+ *
+ * The helper starts a process for each request. The process has PATHS_FIND_MS. The process that
+ * searches a whole file system may run as long as it needs, and its finds come with later answers.
+ * A process that sleeps in the kernel is left behind, and dies when it wakes. All processes end
+ * with the helper.
  */
 #include "paths_impl.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What looking for paths is made of: requests, answers, and the two ways of looking.
+ * paths_impl.h - shared declarations of the path finders: requests, answers, two ways of looking.
  */
 #ifndef O2TOP_PATHS_IMPL_H
 #define O2TOP_PATHS_IMPL_H

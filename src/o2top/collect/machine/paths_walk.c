@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole file system looked through for inodes, only when somebody asked for it: OCFS2 from its disk,
- * by debugfs.ocfs2, which takes no lock; else from name to name, where every entry carries its inode's
- * number. That takes each directory's lock once, and never a file's.
+ * paths_walk.c - searches a whole file system for inodes, only if the user asks for this.
  *
- * It works a fifth of the time at most: reading a directory is followed by four times as long a pause.
+ * OCFS2 is read from its disk by debugfs.ocfs2, which takes no lock. Any other file system is
+ * walked from name to name, because every entry carries its inode's number. The walk takes each
+ * directory's lock once, and never a file's.
+ *
+ * The walk works at most a fifth of the time. After reading a directory it pauses four times as
+ * long.
  */
 #include "paths_impl.h"
 

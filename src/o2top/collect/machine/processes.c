@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * processes.c - makes nodes of this machine's libglock processes and prints their parts as text.
+ */
 #include "processes.h"
 
 #include "o2top/base/clock.h"
@@ -23,14 +26,14 @@ struct process {
 	pid_t pid;
 	uint64_t started;
 	struct space_sample *spaces;
-	struct glock__survey_node **parts; /* of the same number */
+	struct glock__found_node **parts; /* of the same number */
 	size_t n_spaces;
 	enum glock__condition condition; /* the worst of its parts' */
 	const char *why;
 };
 
 struct processes {
-	struct glock__survey survey;
+	struct glock__find_spaces survey;
 	struct process *list;
 	size_t n, room;
 	size_t host_nodes; /* how many nodes are not ours */
@@ -53,7 +56,7 @@ static void forget(struct processes *p)
 		free(p->list[i].parts);
 	}
 	p->n = 0;
-	glock__survey_free(&p->survey);
+	glock__found_free(&p->survey);
 }
 
 void processes_free(struct processes *p)
@@ -65,7 +68,7 @@ void processes_free(struct processes *p)
 	free(p);
 }
 
-static struct process *process_of(struct processes *p, const struct glock__survey_node *node)
+static struct process *process_of(struct processes *p, const struct glock__found_node *node)
 {
 	struct process *one;
 
@@ -81,7 +84,7 @@ static struct process *process_of(struct processes *p, const struct glock__surve
 }
 
 /* Spaces of several users may have one name. */
-static char *space_name(const struct glock__survey *s, const struct glock__survey_space *space)
+static char *space_name(const struct glock__find_spaces *s, const struct glock__found_space *space)
 {
 	char *name = NULL;
 	size_t same = 0;
@@ -93,11 +96,11 @@ static char *space_name(const struct glock__survey *s, const struct glock__surve
 	return asprintf(&name, "%s@%u", space->name, (unsigned)space->uid) < 0 ? NULL : name;
 }
 
-static int add_part(struct processes *p, const struct glock__survey_space *space,
-		    struct glock__survey_node *node)
+static int add_part(struct processes *p, const struct glock__found_space *space,
+		    struct glock__found_node *node)
 {
 	struct process *one = process_of(p, node);
-	struct glock__survey_node **parts;
+	struct glock__found_node **parts;
 	struct space_sample *spaces;
 	char *name = space_name(&p->survey, space);
 
@@ -160,7 +163,7 @@ int processes_take(struct processes **at, struct node_sample **nodes, size_t *n)
 		return -ENOMEM;
 	*at = p;
 	forget(p);
-	err = glock__survey(&p->survey, NULL);
+	err = glock__find_spaces(&p->survey, NULL);
 	for (size_t i = 0; i < p->survey.n && !err; i++)
 		for (size_t j = 0; j < p->survey.spaces[i].n_nodes && !err; j++)
 			err = add_part(p, &p->survey.spaces[i], &p->survey.spaces[i].nodes[j]);
@@ -201,7 +204,7 @@ static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 }
 
 /* Into memory, to be read from there. */
-static int print_node(const struct process *one, struct glock__survey_node *part, int *fd)
+static int print_node(const struct process *one, struct glock__found_node *part, int *fd)
 {
 	FILE *f;
 	int err;

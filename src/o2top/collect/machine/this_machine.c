@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * this_machine.c - reads the DLM numbers, sleeping tasks and a GFS2's condition.
+ */
 #include "this_machine.h"
 
 #include "o2top/collect/parcel.h"

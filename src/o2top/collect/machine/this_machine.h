@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this machine's own kernel says that is not one file of debugfs: the numbers that the DLMs know
- * it by, the tasks that sleep in lock code, the condition of a GFS2. As text, the same that node.sh
- * prints; for the agent, and for watching this machine alone.
+ * this_machine.h - facts of this machine's own kernel that are not one file of debugfs.
+ *
+ * They are the numbers that the DLMs know the machine by, the tasks that sleep in lock code, and
+ * the condition of a GFS2. The agent and the watching of this machine alone use them. The text is
+ * the one that node.sh prints.
  */
 #ifndef O2TOP_HERE_H
 #define O2TOP_HERE_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * tracing.c - makes, starts and removes o2top's instance in tracefs.
+ */
 #include "tracing.h"
 
 #include "this_machine.h"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * delta_parts.c - units and words, as the writer and the reader of a delta use them.
+ */
 #include "delta_parts.h"
 
 #include "o2top/base/grow.h"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * frames.c - writes, reads and finds the frames of a recording's file.
+ */
 #include "frames.h"
 
 #include "o2top/base/grow.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings in one file: made while one watches, and gone through again.
+ * record.h - recordings in one file: made while the user watches, and replayed.
  */
 #ifndef O2TOP_RECORD_H
 #define O2TOP_RECORD_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings: folders SAMPLE/NODE/..., a single sample's or node's folder, or single files of one
- * node to look at or to compare. Only the files that o2top knows are opened; whatever else lies
- * there is not.
+ * recording.c - the collector of recordings in folders and single files.
+ *
+ * A recording is folders SAMPLE/NODE/..., a single sample's or node's folder, or single files of
+ * one node to show or to compare. Only files that o2top knows are opened.
  */
 #include "o2top/collect/collect.h"
 #include "o2top/collect/machine/tree.h"

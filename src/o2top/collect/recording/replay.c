@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording in one file, read back. Each sample that is asked for is made from the key before it and
- * what changed since; going on by one takes only that one.
+ * replay.c - the collector that reads a recording in one file.
  *
- * Nothing in the file is trusted. A sample that cannot be made, and those that need it, are given as
- * samples of which no node could be used, so that what is after them keeps its place.
+ * Each requested sample is made from the key before it and the changes since. A step by one takes
+ * only one change.
+ *
+ * Nothing in the file is trusted. If a sample cannot be made, the sample and those that need it
+ * appear as samples without a usable node. So later samples keep their place.
  */
 #include "record.h"
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * streams.c - the known texts of all files of a recording, found by node, lock space and kind.
+ */
 #include "record.h"
 
 #include "delta.h"

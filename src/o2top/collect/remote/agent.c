@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same files, stamps and order as node.sh, and the same places in the environment. It holds no
- * file open between requests, and has no capability: whatever needs one is done by those who look for
- * paths, whom it starts first.
+ * agent.c - the agent on a node: serves requests with files, each as its changes.
+ *
+ * The agent has the same files, stamps and order as node.sh, and the same places in the
+ * environment. It holds no file open between requests and has no capability. The path finders,
+ * which the agent starts first, do the work that needs a capability.
  */
 #include "agent.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collector of many machines: main's side of it, and its beginning and end. The connections are
- * the thread's (cluster_thread.c), what a node said becomes its sample in cluster_said.c.
+ * cluster.c - the collector of many machines: main's side of it, its beginning and its end.
+ *
+ * The connections belong to the thread (cluster_thread.c). cluster_said.c turns a node's answer
+ * into the node's sample.
  */
 #include "cluster_impl.h"
 

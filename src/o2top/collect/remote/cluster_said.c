@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the files that a node sent to a node's sample: its lock spaces, its state, what could not be
- * read there and why; and of a node that sent nothing, why not.
+ * cluster_said.c - turns the files that a node sent into the node's sample.
+ *
+ * The sample has the node's LockSpaces, its state, and the files that could not be read, with
+ * reasons. For a node that sent nothing, the sample has the reason.
  */
 #include "cluster_impl.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that owns all connections: it polls them, asks whom there is to ask, and puts samples
- * that are complete where the next frame takes them. A node's sample that comes too late for its
- * frame is in the next one.
+ * cluster_thread.c - the thread that owns all connections.
+ *
+ * The thread polls the connections, asks the nodes that are due, and hands complete samples to the
+ * next frame. A node's sample that comes too late for its frame goes into the next frame.
  */
 #include "cluster_impl.h"
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * connection.c - starts a node's child, greets its shell, sends requests and reads the answers.
+ */
 #include "connection.h"
 
 #include "agent.h"

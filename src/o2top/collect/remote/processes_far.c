@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * processes_far.c - libglock processes on the way to the viewer's machine: sent and taken in.
+ */
 #include "processes_far.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop of the terminal view: it sleeps until a key, a signal or a frame comes, acts, and draws
- * once for all that came.
+ * tui.c - the loop of the terminal view.
+ *
+ * The loop sleeps until a key, a signal or a frame comes, acts, and draws once for all that came.
  */
 #include "tui.h"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The terminal view, by its parts:
+ * tui.h - the terminal view and its parts.
  *
  *	tui.c        the loop: keys, new frames, signals
- *	tui_keys.c   what each key does, one table that the help is made of
- *	tui_prompt.c the line that one types into: search, filter, a time
- *	tui_list.c   which lines there are: sorting, filtering, opened rows, directories
+ *	tui_keys.c   the action of each key, one table from which the help is made
+ *	tui_prompt.c the line for typed text: search, filter, a time
+ *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
  *	tui_cells.c  the table's columns
  *	tui_head.c, tui_rows.c, tui_about.c  the parts of a screen
- *	tui_draw.c   a screen of them
- *	tui_known.c  whether there can be a screen on this terminal
- *	tui_screen.c the terminal: begun, left and put right again, however one leaves
+ *	tui_draw.c   a screen of these parts
+ *	tui_known.c  the check that this terminal can show a screen
+ *	tui_screen.c the terminal: begun, left and put right again, however the program ends
  *
- * All of it runs in one thread. Samples are made by the engine's, and what is shown is a snapshot, so
- * that no key waits for a sample.
+ * All parts run in one thread. The engine's thread makes samples, and the screen shows a snapshot,
+ * so that no key waits for a sample.
  */
 #ifndef O2TOP_TUI_H
 #define O2TOP_TUI_H

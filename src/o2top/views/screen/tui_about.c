@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What there is to say of the row at the cursor: what it is, who waits for whom, what to do, and who
- * holds it and waits.
+ * tui_about.c - the pane about the row at the cursor: kind, waits, advice, holders and waiters.
  */
 #include "tui.h"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table's columns, one table of them: the same cells for a row, for what one node did in it and
- * for a directory.
+ * tui_cells.c - the table's columns, in one table.
+ *
+ * A row, a node's part in a row, and a directory have the same cells.
  */
 #include "tui.h"
 
 #include "o2top/base/units.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -144,6 +146,8 @@ const struct column tui_columns[] = {
     {"readers", "RD", SORT_READERS, 2, 65, false, fill_readers},
     {"size", "SIZE", SORT_SIZE, 4, 10, false, fill_size},
 };
+static_assert(sizeof(tui_columns) / sizeof(tui_columns[0]) <= COLUMNS_MAX,
+	      "struct ui has room for each column");
 const size_t tui_n_columns = sizeof(tui_columns) / sizeof(tui_columns[0]);
 
 int column_named(const char *name, size_t len)

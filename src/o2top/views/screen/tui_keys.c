@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each key does. The help is made of the same table, so that it tells what is so.
+ * tui_keys.c - the action of each key.
+ *
+ * The help is made of the same table, so that it is always true.
  */
 #include "tui.h"
 

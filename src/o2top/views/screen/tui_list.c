@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which lines the table has. Made anew when a frame comes or something is asked for, never while
- * drawing; so everything here is at most n log n of what the frame holds.
+ * tui_list.c - the lines of the table.
+ *
+ * The list is rebuilt when a frame comes or the user asks for another one, never while drawing. So
+ * the cost is at most n log n of the frame's size.
  */
 #include "tui.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The line that one types into. It is a mode, not a loop: frames come while one types. What is typed
- * takes effect at once; Escape takes it back.
+ * tui_prompt.c - the line for typed text.
+ *
+ * The prompt is a mode, not a loop: frames come while the user types. Typed text takes effect at
+ * once. Escape undoes it.
  */
 #include "tui.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table: its titles, and a line of each kind.
+ * tui_rows.c - draws the table: its titles, and a line of each kind.
  */
 #include "tui.h"
 

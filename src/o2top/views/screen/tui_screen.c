@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The terminal belongs to others before and after. What puts it right is made ready before it is
- * changed: the escape sequences and its settings, so that a signal handler can do it with write(2) and
- * tcsetattr(3) alone after a crash.
+ * tui_screen.c - the terminal's state: set up, restored, and restored after a crash.
  *
- * Signals that ask for something (end, stop, continue, another size) are bytes in a pipe, for the
- * loop to act on. Ncurses' own handlers do much more than a handler may.
+ * The terminal belongs to other programs before and after. The means to restore it, escape
+ * sequences and settings, are made ready before the terminal is changed. A signal handler can then
+ * restore the terminal with write(2) and tcsetattr(3) alone after a crash.
+ *
+ * Signals that ask for something (end, stop, continue, another size) are bytes in a pipe. The loop
+ * acts on them. Ncurses' own handlers do more than a handler may.
  */
 #include "tui.h"
 

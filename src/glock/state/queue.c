@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock.c - the state machine: the queue. What is to be done next is decided here, what the state is to
- * become is done by xmote.c.
+ * queue.c - the queue of a glock. It decides on the next step; xmote.c changes the state.
  *
- * run_queue() decides on a change and takes the bit lock; when that is cleared the queue is run again.
- * Demands of others come before waiters of this node, so that nobody starves the others; but holders are
- * never thrown out.
+ * glock__run_queue() decides on a change of state and takes the bit lock. The thread that clears the
+ * bit lock runs the queue again. A demand of another node comes before the waiters of this node,
+ * because this node must not starve the others. No demand takes a lock away from a holder.
  *
- * Everything here runs under gl->lock. The functions that drop it for a while are enter(), what changes
- * the state (xmote.c), and what calls them; all hold the bit lock meanwhile, so that what other threads
- * may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
+ * All functions run under gl->lock. enter(), the functions of xmote.c and their callers drop gl->lock
+ * for a while, and hold the bit lock meanwhile. In that time other threads may add and remove
+ * waiters, let holders go, ask for demotes and store a reply.
  */
-#include "glock/request/fast.h"
+#include "queue.h"
+
+#include "glock/publish/publish_space.h"
+
+#include "cache.h"
+#include "demote.h"
+#include "events.h"
+#include "order.h"
+#include "show.h"
+#include "word.h"
+#include "work.h"
+#include "xmote.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -90,8 +100,8 @@ static struct glock__holder *next_waiter(struct glock *gl)
 	struct glock__holder *first = glock__first_waiter(gl);
 	struct glock__list *l;
 
-	if (!first || !gl_busy(gl)->held_back || !atom_load8(&gl_space(gl)->blocked) ||
-	    glock__is_shut(gl_space(gl)))
+	if (!first || !gl_busy(gl)->recover_first || !atom_load8(&gl_space(gl)->recovering) ||
+	    glock__is_unusable(gl_space(gl)))
 		return first;
 	for (l = &first->list; l != &gl_busy(gl)->holders; l = l->next) {
 		struct glock__holder *gh = glock__entry(l, struct glock__holder, list);
@@ -111,7 +121,7 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 {
 	enum glock_mode fast = glock__fast_mode(gl);
 
-	if (glock__is_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE)
+	if (glock__grants_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE)
 		return false;
 	/* By the word only plain holders come, which say nothing of others. */
 	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))
@@ -211,7 +221,7 @@ bool glock__promote(struct glock *gl, bool nonblock)
 	struct glock__holder *gh;
 
 	while ((gh = next_waiter(gl))) {
-		if (glock__is_shut(gl_space(gl))) {
+		if (glock__is_unusable(gl_space(gl))) {
 			glock__fail(gl, gh, -EIO);
 			continue;
 		}
@@ -270,9 +280,9 @@ static struct glock__holder *lone_miss(struct glock *gl)
 	struct glock__holder *gh = glock__entry(head->next, struct glock__holder, list);
 
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__list_empty(head) ||
-	    gh->list.next != head || gh_state(gh) & GLOCK__H_HOLDER || gl_busy(gl)->held_back)
+	    gh->list.next != head || gh_state(gh) & GLOCK__H_HOLDER || gl_busy(gl)->recover_first)
 		return NULL;
-	if (glock__is_paused(gl_space(gl)) || glock__is_lost(gl) ||
+	if (glock__grants_paused(gl_space(gl)) || glock__lock_is_lost(gl) ||
 	    glock__fast_mode(gl) != GLOCK_UN || glock__state_serves(gl->state, gh->mode, gh->flags))
 		return NULL;
 	gl_busy(gl)->must_run = false;
@@ -285,14 +295,14 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 
 	assert(gl_held(gl));
 	glock__fast_close(gl);
-	if (glock__is_shut(gl_space(gl)))
+	if (glock__is_unusable(gl_space(gl)))
 		glock__fail_waiters(gl, -EIO, false);
 	gh = lone_miss(gl);
 	while (!gh) {
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* whoever has it runs the queue */
-		if (glock__is_paused(gl_space(gl)) && !glock__is_lost(gl)) {
+		if (glock__grants_paused(gl_space(gl)) && !glock__lock_is_lost(gl)) {
 			glock__fail_waiters(gl, -EAGAIN, true);
 			return; /* until it goes on */
 		}
@@ -346,7 +356,7 @@ void glock__work_run(struct glock *gl)
 	/* With the queue still to be run, which the caller does next, the lock is not let go of. */
 	if (gl_busy(gl)->must_run || !glock__now_idle(gl))
 		return;
-	glock__drop(gl);
+	gl_unlock(gl);
 	gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
-	gl_take(gl);
+	gl_lock(gl);
 }

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holder.c - asking for a lock, waiting for it, letting it go.
+ * nq.c - asks for a lock.
  *
- * A holder is in its glock's list from nq until it is let go, taken back or has failed. Its state
- * word is changed under gl->lock only, and read without by poll and wait; when WAIT goes, error is
- * final. Once a holder is out of the list and its state is 0 the library does not touch it again,
- * since it may lie on the stack of a thread that has gone on.
+ * A request takes the fast path (fast.h) if the lock is cached here and no thread waits for it.
+ * Otherwise the holder joins the list of its glock. The holder stays in the list until the program
+ * lets it go or takes it back, or until the request fails. Only a thread with gl->lock changes the
+ * state word of a holder; wait.c reads the word without the lock.
  */
+#include "glock/core/log.h"
+#include "glock/publish/publish_space.h"
+#include "glock/state/cache.h"
+#include "glock/state/events.h"
+#include "glock/state/inline_work.h"
+#include "glock/state/order.h"
+#include "glock/state/queue.h"
+#include "glock/state/reply.h"
+#include "glock/state/shortcuts.h"
+#include "glock/state/work.h"
+
 #include "fast.h"
 
 #include <assert.h>
@@ -71,9 +82,9 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY with EX");
 	if (gh->flags & GLOCK_PRIORITY &&
-	    (!gl_type(gl)->info.priority || !atom_load8(&space->blocked)))
+	    (!gl_type(gl)->info.priority || !atom_load8(&space->recovering)))
 		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
-	if (glock__is_shut(space))
+	if (glock__is_unusable(space))
 		return -EIO;
 	if (atom_load8(&space->closing))
 		return -ESHUTDOWN;
@@ -127,7 +138,7 @@ static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 
 GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *gh)
 {
-	const struct glock__thread *t = glock__self()->thread;
+	const struct glock__thread *t = glock__tls()->fast.thread;
 
 	/* Nobody here has or wants it by the queue, and this thread has nothing by its slots. */
 	if (glock__list_empty(&gl_busy(gl)->holders) && t && !t->used &&
@@ -180,7 +191,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
 	glock__publish_queued(gl, gh);
 	if (gh->flags & GLOCK_RECOVER && gl->flags & GLOCK__F_FROZEN) {
-		gl_busy(gl)->held_back = true;
+		gl_busy(gl)->recover_first = true;
 		glock__unfreeze(gl);
 	}
 	return 0;
@@ -211,13 +222,13 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
  */
 static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 {
-	gl_take(gl);
+	gl_lock(gl);
 	if (gh_state(gh) & GLOCK__H_HOLDER)
 		glock__fast_from_list(gl, gh);
-	glock__drop(gl);
+	gl_unlock(gl);
 }
 
-GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -233,9 +244,9 @@ GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 	err = glock__order_check(gl, gh);
 	if (err)
 		return err;
-	glock__fetch(gl_space(gl));
-	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__mine_begin(gl);
-	gl_take(gl);
+	glock__poll(gl_space(gl));
+	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl);
+	gl_lock(gl);
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);
 	if (gh->flags & GLOCK_NOBLOCK)
@@ -248,25 +259,25 @@ GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 		else if (!glock__miss(gl, gh))
 			glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
 	}
-	if (mine && glock__self()->mine_queued)
-		glock__mine_run(gl);
+	if (mine && glock__tls()->deferred.queued)
+		glock__inline_run(gl);
 	granted = !err && gh_state(gh) & GLOCK__H_HOLDER;
 	if (granted)
 		glock__fast_from_list(gl, gh);
-	glock__drop(gl);
+	gl_unlock(gl);
 	if (mine && (err || glock_poll(pub)))
-		glock__mine_end(gl);
+		glock__inline_end(gl);
 	if (err) {
 		glock__order_forget(gl_space(gl), gh);
 		return err;
 	}
 	if (granted && !(gh->flags & GLOCK_ASYNC))
-		glock__told(gh);
+		glock__report_death(gh);
 	if (gh->flags & GLOCK_ASYNC || granted)
 		return 0;
 	err = glock_wait(pub, 0, 0);
-	if (mine && glock__self()->mine == gl && !FAULT(20))
-		glock__mine_end(gl); /* it did not have to wait after all */
+	if (mine && glock__tls()->deferred.gl == gl && !FAULT(20))
+		glock__inline_end(gl); /* it did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* it may not wait here */
 	if (!err)
@@ -274,13 +285,13 @@ GLOCK__APART static int nq_by_queue(struct glock_holder *pub, const char *where)
 	return err;
 }
 
-GLOCK__APART static int nq_refused(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_refused(struct glock_holder *pub, const char *where)
 {
 	glock__fast_refused(gh_of(pub));
 	return nq_by_queue(pub, where);
 }
 
-GLOCK__APART static int nq_more(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_more(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_more(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -292,7 +303,7 @@ GLOCK__APART static int nq_more(struct glock_holder *pub, const char *where)
 	}
 }
 
-GLOCK__APART static int nq_other(struct glock_holder *pub, const char *where)
+GLOCK__NOINLINE static int nq_other(struct glock_holder *pub, const char *where)
 {
 	switch (glock__fast_nq_other(gh_of(pub)->gl, gh_of(pub), where)) {
 	case GLOCK__FAST_TAKEN:
@@ -306,7 +317,7 @@ GLOCK__APART static int nq_other(struct glock_holder *pub, const char *where)
 	}
 }
 
-AT_LINE int glock_nq_at(struct glock_holder *pub, const char *where)
+GLOCK__CACHELINE_ALIGNED int glock_nq_at(struct glock_holder *pub, const char *where)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
@@ -325,215 +336,4 @@ AT_LINE int glock_nq_at(struct glock_holder *pub, const char *where)
 	default:
 		return nq_by_queue(pub, where);
 	}
-}
-
-/* ---- waiting ---- */
-
-int glock_poll(const struct glock_holder *gh)
-{
-	return !(gh_state(gh_of(gh)) & GLOCK__H_WAIT);
-}
-
-/* How it ended; for one that is not waited for. */
-static int result(struct glock__holder *gh)
-{
-	if (gh_state(gh) & GLOCK__H_HOLDER) {
-		glock__told(gh);
-		return 0;
-	}
-	return gh->error ? gh->error : -EINVAL;
-}
-
-int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
-{
-	struct glock__holder *gh = gh_of(pub);
-	struct glock_space *space;
-	uint32_t seen;
-	int err;
-
-	if (!gh->gl)
-		return -EINVAL;
-	space = gl_space(gh->gl);
-	if (space->generation != glock__generation())
-		return -ECHILD;
-	if (deadline < 0)
-		deadline = 1; /* the past, too; the kernel knows no negative times */
-	/* A sleep without a time limit would go on by itself after handlers with SA_RESTART. */
-	if (flags & GLOCK_WAIT_INTR && (!deadline || deadline == INT64_MAX))
-		deadline = INT64_MAX - 1;
-	while ((seen = gh_state(gh)) & GLOCK__H_WAIT) {
-		err = glock__check(space, "glock_wait");
-		if (err)
-			return err;
-		if (glock__in_work()) {
-			glock__log(space, "%s: waits in a callback, for work of its own thread",
-				   gh->where);
-			return -EDEADLK;
-		}
-		err = glock__wait_for(gh->gl, &gh->state, seen, deadline);
-		if (err == -ETIMEDOUT && !glock_poll(pub))
-			return err;
-		if (err == -EINTR && flags & GLOCK_WAIT_INTR && !glock_poll(pub))
-			return err;
-	}
-	return result(gh);
-}
-
-/* ---- letting go ---- */
-
-int glock__not_owner(const struct glock__holder *gh)
-{
-	glock__log(gl_space(gh->gl),
-		   "glock %u:%" PRIu64 " taken at %s: let go by another thread than asked for it, "
-		   "without GLOCK_MOVABLE",
-		   gh->gl->type, gh->gl->number, gh->where);
-	return -EPERM;
-}
-
-static void release(struct glock *gl, struct glock__holder *gh)
-{
-	/* It was for nobody's use: who comes next in EX is to be told of the death. */
-	if ((gh_state(gh) & (GLOCK__H_DIED | GLOCK__H_TOLD)) == GLOCK__H_DIED &&
-	    gh->mode == GLOCK_EX)
-		gl->flags |= GLOCK__F_DIED;
-	if (gh->flags & GLOCK_NOCACHE)
-		glock__request_demote(gl, GLOCK_UN, 0, false);
-	glock__unlink(gl, gh);
-	if (!glock__first_holder(gl) && gl->flags & GLOCK__F_ENTERED) {
-		gl->flags &= ~(uint32_t)GLOCK__F_ENTERED;
-		if (gl_type(gl)->ops.unlock) {
-			assert(!(gl->flags & GLOCK__F_LOCK));
-			gl->flags |= GLOCK__F_LOCK;
-			glock__op_unlock(gl, gh);
-			assert(gl->flags & GLOCK__F_LOCK);
-			gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
-			gl_busy(gl)->cancel = false;
-		}
-	}
-	gh->error = 0;
-	atom_store32(&gh->state, 0); /* nobody sleeps until one that has it lets go */
-	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
-	    glock__list_empty(&gl_busy(gl)->holders))
-		return;
-	if (glock__self()->mine == gl)
-		glock__work_queue(gl, gl_now(gl)); /* runs it before long, and may do more */
-	else
-		glock__run_queue(gl, true);
-}
-
-/* A request that waits is taken back. False: it is granted, or has failed. */
-static bool take_back(struct glock *gl, struct glock__holder *gh)
-{
-	bool first;
-	uint32_t seen;
-
-	while ((seen = gh_state(gh)) & GLOCK__H_ENTERING) {
-		if (glock__in_work())
-			return false; /* from within that very operation */
-		glock__drop(gl);
-		glock__wait(gl_space(gl), &gh->state, seen, 0);
-		gl_take(gl);
-	}
-	if (!(seen & GLOCK__H_WAIT))
-		return false;
-	first = glock__first_waiter(gl) == gh;
-	glock__fail(gl, gh, -ECANCELED);
-	if (first)
-		glock__cancel_request(gl);
-	if (!FAULT(17))
-		glock__run_queue(gl, true);
-	return true;
-}
-
-GLOCK__APART static int dq_by_queue(struct glock_holder *pub)
-{
-	struct glock__holder *gh = gh_of(pub);
-	struct glock *gl = gh->gl;
-	bool mine, idle;
-	int err;
-
-	if (!gl || !(gh_state(gh) & GLOCK__H_QUEUED))
-		return -EINVAL;
-	err = glock__check(gl_space(gl), "glock_dq");
-	if (err)
-		return err;
-	if (glock__is_other_threads(gh))
-		return glock__not_owner(gh);
-	/* Who is waiting for it elsewhere gets it from this very thread. */
-	mine = glock__mine_begin(gl);
-	glock__mine_fetch(gl);
-	gl_take(gl);
-	glock__take_in(gl);
-	glock__fast_close(gl);
-	if (gh_state(gh) & GLOCK__H_WAIT)
-		take_back(gl, gh);
-	if (gh_state(gh) & GLOCK__H_HOLDER)
-		release(gl, gh);
-	else if (gh_state(gh) & GLOCK__H_QUEUED)
-		err = -EBUSY; /* its lock operation runs, and called this */
-	if (mine)
-		glock__mine_run(gl);
-	idle = glock__now_idle(gl);
-	glock__drop(gl);
-	if (idle)
-		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
-	if (mine)
-		glock__mine_end(gl);
-	return err;
-}
-
-AT_LINE int glock_dq(struct glock_holder *pub)
-{
-	struct glock__holder *gh = gh_of(pub);
-
-	if (gh_state(gh) & GLOCK__H_FAST)
-		return glock__fast_dq(gh->gl, gh);
-	return dq_by_queue(pub);
-}
-
-void glock__dq_unseen(struct glock_holder *pub)
-{
-	atom_and32(&gh_of(pub)->state, ~GLOCK__H_TOLD);
-	glock_dq(pub);
-}
-
-int glock_dq_wait(struct glock_holder *pub)
-{
-	struct glock *gl = gh_of(pub)->gl;
-	int err = glock_dq(pub);
-	uint32_t seen, *done;
-	bool due;
-
-	if (!err && glock__in_work())
-		return -EDEADLK;
-	while (!err) {
-		gl_take(gl);
-		/* Outlives this glock: see struct glock__busy. */
-		done = &gl_busy(gl)->demotes_done;
-		seen = atom_load32(done);
-		due = gl->flags & GLOCK__F_DEMOTE;
-		glock__drop(gl);
-		if (!due)
-			break;
-		glock__wait(gl_space(gl), done, seen, 0);
-	}
-	return err;
-}
-
-int glock_cancel(struct glock_holder *pub)
-{
-	struct glock__holder *gh = gh_of(pub);
-	struct glock *gl = gh->gl;
-	bool done;
-	int err;
-
-	if (!gl)
-		return -EINVAL;
-	err = glock__check(gl_space(gl), "glock_cancel");
-	if (err)
-		return err;
-	gl_take(gl);
-	done = take_back(gl, gh);
-	glock__drop(gl);
-	return done ? 0 : -EALREADY;
 }

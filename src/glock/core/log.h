@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.h - messages of a space to the program.
+ */
+#ifndef GLOCK__LOG_H
+#define GLOCK__LOG_H
+
+#include "space.h"
+
+GLOCK__COLD void glock__log(struct glock_space *space, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

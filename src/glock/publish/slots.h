@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slots.h - fills and empties the slots of a thread; thread.h says who may look at them when.
+ */
+#ifndef GLOCK__SLOTS_H
+#define GLOCK__SLOTS_H
+
+#include "glock/core/internal.h"
+#include "thread.h"
+
+/*
+ * A slot keeps its contents when it is emptied: who takes the same lock again and again only sets
+ * and clears a bit.
+ */
+static inline bool glock__slot_says(const struct glock__thread *t, unsigned int slot,
+				    const struct glock *gl, const struct glock__holder *gh,
+				    const char *where)
+{
+	return t->slots[slot].gl == gl && t->slots[slot].gh == gh &&
+	       t->slots[slot].mode == gh->mode && t->slots[slot].where == where;
+}
+
+static inline void glock__slot_write(struct glock__thread *t, struct glock__thread_record *r,
+				     unsigned int slot, struct glock *gl, struct glock__holder *gh,
+				     const struct glock__call_site *site)
+{
+	t->slots[slot].mode = gh->mode;
+	t->slots[slot].where = site->where;
+	atom_store_ptr(&t->slots[slot].gh, gh);
+	atom_store_ptr(&t->slots[slot].gl, gl);
+	atom_store64(&r->slots[slot], GLOCK__SLOT(glock__slab_place(gl), gh->mode, site->number));
+}
+
+static inline void glock__slot_fill(struct glock__thread *t, struct glock__thread_record *r,
+				    unsigned int slot, struct glock *gl, struct glock__holder *gh,
+				    const char *where)
+{
+	if (!glock__slot_says(t, slot, gl, gh, where))
+		glock__slot_write(t, r, slot, gl, gh, glock__call_site_known(t, where));
+}
+
+static inline void glock__slot_use(struct glock__thread *t, struct glock__thread_record *r,
+				   unsigned int slot)
+{
+	/* Not read back from where it was just stored: that would wait for the store. */
+	uint32_t used = t->used | 1u << slot;
+
+	atom_store32(&t->used, used);
+	atom_store32(&r->used, used);
+}
+
+static inline void glock__slot_empty(struct glock__thread *t, struct glock__thread_record *r,
+				     unsigned int slot)
+{
+	uint32_t used = t->used & ~(1u << slot);
+
+	atom_store32(&t->used, used);
+	atom_store32(&r->used, used);
+}
+
+static inline bool glock__fast_is_mine(const struct glock__thread *t,
+				       const struct glock__holder *gh)
+{
+	return t && t->used & 1u << gh->slot && t->slots[gh->slot].gl == gh->gl &&
+	       t->slots[gh->slot].gh == gh;
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dq.c - lets a holder go, and takes a request back.
+ *
+ * Once a holder is out of the list and its state is 0, the library does not touch the holder again,
+ * because the holder may lie on the stack of a thread that has gone on.
+ */
+#include "dq.h"
+
+#include "glock/core/log.h"
+#include "glock/state/cache.h"
+#include "glock/state/demote.h"
+#include "glock/state/inline_work.h"
+#include "glock/state/queue.h"
+#include "glock/state/reply.h"
+#include "glock/state/work.h"
+#include "glock/state/xmote.h"
+
+#include "fast.h"
+
+int glock__not_owner(const struct glock__holder *gh)
+{
+	glock__log(gl_space(gh->gl),
+		   "glock %u:%" PRIu64 " taken at %s: let go by another thread than asked for it, "
+		   "without GLOCK_MOVABLE",
+		   gh->gl->type, gh->gl->number, gh->where);
+	return -EPERM;
+}
+
+static void release(struct glock *gl, struct glock__holder *gh)
+{
+	/* It was for nobody's use: who comes next in EX is to be told of the death. */
+	if ((gh_state(gh) & (GLOCK__H_DIED | GLOCK__H_DEATH_REPORTED)) == GLOCK__H_DIED &&
+	    gh->mode == GLOCK_EX)
+		gl->flags |= GLOCK__F_DIED;
+	if (gh->flags & GLOCK_NOCACHE)
+		glock__request_demote(gl, GLOCK_UN, 0, false);
+	glock__unlink(gl, gh);
+	if (!glock__first_holder(gl) && gl->flags & GLOCK__F_ENTERED) {
+		gl->flags &= ~(uint32_t)GLOCK__F_ENTERED;
+		if (gl_type(gl)->ops.unlock) {
+			assert(!(gl->flags & GLOCK__F_LOCK));
+			gl->flags |= GLOCK__F_LOCK;
+			glock__op_unlock(gl, gh);
+			assert(gl->flags & GLOCK__F_LOCK);
+			gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
+			gl_busy(gl)->cancel = false;
+		}
+	}
+	gh->error = 0;
+	atom_store32(&gh->state, 0); /* nobody sleeps until one that has it lets go */
+	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
+	    glock__list_empty(&gl_busy(gl)->holders))
+		return;
+	if (glock__tls()->deferred.gl == gl)
+		glock__work_queue(gl, gl_now(gl)); /* runs it before long, and may do more */
+	else
+		glock__run_queue(gl, true);
+}
+
+/* A request that waits is taken back. False: it is granted, or has failed. */
+static bool take_back(struct glock *gl, struct glock__holder *gh)
+{
+	bool first;
+	uint32_t seen;
+
+	while ((seen = gh_state(gh)) & GLOCK__H_ENTERING) {
+		if (glock__in_work())
+			return false; /* from within that very operation */
+		gl_unlock(gl);
+		glock__wait(gl_space(gl), &gh->state, seen, 0);
+		gl_lock(gl);
+	}
+	if (!(seen & GLOCK__H_WAIT))
+		return false;
+	first = glock__first_waiter(gl) == gh;
+	glock__fail(gl, gh, -ECANCELED);
+	if (first)
+		glock__cancel_request(gl);
+	if (!FAULT(17))
+		glock__run_queue(gl, true);
+	return true;
+}
+
+GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	bool mine, idle;
+	int err;
+
+	if (!gl || !(gh_state(gh) & GLOCK__H_QUEUED))
+		return -EINVAL;
+	err = glock__check(gl_space(gl), "glock_dq");
+	if (err)
+		return err;
+	if (glock__is_other_threads(gh))
+		return glock__not_owner(gh);
+	/* Who is waiting for it elsewhere gets it from this very thread. */
+	mine = glock__inline_begin(gl);
+	glock__inline_poll(gl);
+	gl_lock(gl);
+	glock__apply_deferred(gl);
+	glock__fast_close(gl);
+	if (gh_state(gh) & GLOCK__H_WAIT)
+		take_back(gl, gh);
+	if (gh_state(gh) & GLOCK__H_HOLDER)
+		release(gl, gh);
+	else if (gh_state(gh) & GLOCK__H_QUEUED)
+		err = -EBUSY; /* its lock operation runs, and called this */
+	if (mine)
+		glock__inline_run(gl);
+	idle = glock__now_idle(gl);
+	gl_unlock(gl);
+	if (idle)
+		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
+	if (mine)
+		glock__inline_end(gl);
+	return err;
+}
+
+GLOCK__CACHELINE_ALIGNED int glock_dq(struct glock_holder *pub)
+{
+	struct glock__holder *gh = gh_of(pub);
+
+	if (gh_state(gh) & GLOCK__H_FAST)
+		return glock__fast_dq(gh->gl, gh);
+	return dq_by_queue(pub);
+}
+
+void glock__dq_unseen(struct glock_holder *pub)
+{
+	atom_and32(&gh_of(pub)->state, ~GLOCK__H_DEATH_REPORTED);
+	glock_dq(pub);
+}
+
+int glock_dq_wait(struct glock_holder *pub)
+{
+	struct glock *gl = gh_of(pub)->gl;
+	int err = glock_dq(pub);
+	uint32_t seen, *done;
+	bool due;
+
+	if (!err && glock__in_work())
+		return -EDEADLK;
+	while (!err) {
+		gl_lock(gl);
+		/* Outlives this glock: see struct glock__busy. */
+		done = &gl_busy(gl)->demotes_done;
+		seen = atom_load32(done);
+		due = gl->flags & GLOCK__F_DEMOTE;
+		gl_unlock(gl);
+		if (!due)
+			break;
+		glock__wait(gl_space(gl), done, seen, 0);
+	}
+	return err;
+}
+
+int glock_cancel(struct glock_holder *pub)
+{
+	struct glock__holder *gh = gh_of(pub);
+	struct glock *gl = gh->gl;
+	bool done;
+	int err;
+
+	if (!gl)
+		return -EINVAL;
+	err = glock__check(gl_space(gl), "glock_cancel");
+	if (err)
+		return err;
+	gl_lock(gl);
+	done = take_back(gl, gh);
+	gl_unlock(gl);
+	return done ? 0 : -EALREADY;
+}

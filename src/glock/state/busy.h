@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * busy.h - takes and drops the lock of a glock, and with the lock its busy part.
+ */
+#ifndef GLOCK__BUSY_H
+#define GLOCK__BUSY_H
+
+#include "glock/core/internal.h"
+
+void glock__busy_attach(struct glock *gl);
+void glock__busy_detach(struct glock *gl);
+
+/* The lock has just been taken. */
+GLOCK__INLINE void gl_locked(struct glock *gl)
+{
+	struct glock__tls *tls = glock__tls();
+
+	assert(!tls->deferred.locked); /* never two at a time */
+	if (!(gl->flags & GLOCK__F_BUSY))
+		glock__busy_attach(gl);
+	tls->deferred.locked = gl;
+	tls->deferred.busy = glock__busy_of(gl);
+}
+
+GLOCK__INLINE void gl_lock(struct glock *gl)
+{
+	glock__lock_take(&gl->lock);
+	gl_locked(gl);
+}
+
+void glock__unlock(struct glock *gl);
+void glock__unlock_for_call(struct glock *gl);
+/* Publishes the changes, detaches the busy part if nothing is pending, and drops the lock. */
+GLOCK__INLINE void gl_unlock(struct glock *gl)
+{
+	glock__unlock(gl);
+}
+/*
+ * As gl_unlock(), for the call that makes a request. The caller has the bit lock, and the word is
+ * closed. The glock keeps its busy part, and the request counts the holders queued until now.
+ */
+GLOCK__INLINE void gl_unlock_for_call(struct glock *gl)
+{
+	glock__unlock_for_call(gl);
+}
+
+/* As far as that can be seen without the lock, or a bench wants to know. */
+struct glock__look {
+	uint8_t target, demote_state, req, reply;
+	bool any_holders;
+	int64_t hold;
+	struct glock__counts counts;
+};
+struct glock__look glock__look(const struct glock *gl);
+/* The holders, for a look: NULL at the end, and to begin with. */
+struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh);
+
+#endif

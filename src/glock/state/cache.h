@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache.h - calls of the operations of a type. The caller has gl->lock, unless a declaration says
+ * otherwise.
+ */
+#ifndef GLOCK__CACHE_H
+#define GLOCK__CACHE_H
+
+#include "glock/core/internal.h"
+
+/* What every public function asks first; its name is for the log. -ECHILD, -EDEADLK. */
+int glock__check(struct glock_space *space, const char *function);
+/* -EDEADLK, and reported, in a thread that is in an operation under a spinlock. */
+int glock__check_op(struct glock_space *space, const char *function);
+
+/* Whether it is running some space's work. */
+GLOCK__INLINE bool glock__in_work(void)
+{
+	return glock__tls()->id.working;
+}
+GLOCK__INLINE void glock__enter_work(void)
+{
+	glock__tls()->id.working++;
+}
+GLOCK__INLINE void glock__leave_work(void)
+{
+	assert(glock__tls()->id.working);
+	glock__tls()->id.working--;
+}
+
+/* These drop the lock while the operation runs; the bit lock is held. */
+int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
+int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode);
+void glock__op_inval(struct glock *gl, unsigned int what);
+int glock__op_lock(struct glock *gl, struct glock__holder *gh);
+void glock__op_unlock(struct glock *gl, struct glock__holder *gh);
+/* These do not. */
+bool glock__op_demote_ok(struct glock *gl);
+void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote);
+void glock__op_lost(struct glock *gl, struct glock__holder *gh);
+void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to);
+
+#endif

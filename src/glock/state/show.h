@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * show.h - a glock as text.
+ */
+#ifndef GLOCK__SHOW_H
+#define GLOCK__SHOW_H
+
+#include "glock/core/internal.h"
+
+/* The glock as in a dump, to the log: something went wrong with it. Under gl->lock. */
+GLOCK__COLD void glock__log_glock(struct glock *gl);
+
+/* Publishes what the dump operation of the type says of the object. Under gl->lock. */
+void glock__publish_object(struct glock *gl);
+
+#endif
