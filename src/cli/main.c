@@ -90,7 +90,8 @@ static bool has_value(const char *word, const struct option *longs)
 	return false;
 }
 
-/* A word of several short options is not behind us before its last one: then `word` is an earlier one. */
+/* A word of several short options is not behind us before its last one: then `word` is an earlier
+ * one. */
 static void no_such_option(const char *word, const struct option *longs)
 {
 	if (!optopt)

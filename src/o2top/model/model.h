@@ -11,8 +11,8 @@
 #define O2TOP_MODEL_H
 
 #include "o2top/base/banners.h"
-#include "object_names.h"
 #include "o2top/collect/collect.h"
+#include "object_names.h"
 #include "table.h"
 
 struct source;
@@ -66,9 +66,9 @@ struct space {
 struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
-	struct called called; /* libglock: what the program calls its objects */
-	uint32_t last_sample; /* when it was read last, 0 never */
-	uint32_t named;       /* the sample that had it last */
+	struct object_names object_names; /* libglock: what the program calls its objects */
+	uint32_t last_sample;             /* when it was read last, 0 never */
+	uint32_t named;                   /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
 	bool present;         /* in this sample */
 	bool unusable;

@@ -18,7 +18,8 @@ static int64_t newest_stamp(const struct model *m, struct collector *c,
 	int64_t newest = -1;
 
 	for (size_t i = 0; i < from->n_spaces; i++) {
-		struct take t = {.collector = c, .from = from, .from_space = &from->spaces[i]};
+		struct source_sample t = {
+		    .collector = c, .from = from, .from_space = &from->spaces[i]};
 		int64_t us = m->sources[from->spaces[i].fs]->newest(&t);
 
 		if (us > newest)
@@ -81,8 +82,8 @@ static bool rebooted_away(const struct node *node, const struct node_sample *fro
 }
 
 /*
- * Room for the moment of this sample. Of those before its last one so many are kept as a Lock that is not
- * listed any more may be remembered.
+ * Room for the moment of this sample. Of those before its last one so many are kept as a Lock that
+ * is not listed any more may be remembered.
  */
 enum { KEEP = 4 * FORGET_AFTER };
 

@@ -72,7 +72,7 @@ static void free_node_space(struct node_space *ns)
 	if (!ns)
 		return;
 	table_free(&ns->table);
-	called_free(&ns->called);
+	object_name_free(&ns->object_names);
 	free(ns->holders.list);
 	free(ns->holders_before.list);
 	free(ns);

@@ -83,7 +83,8 @@ struct change {
 	bool wants_ex, wants_shared; /* what the waits in progress ask for */
 };
 
-/* A part of what was counted, rounded: what a kernel says may be more than a double holds exactly. */
+/* A part of what was counted, rounded: what a kernel says may be more than a double holds exactly.
+ */
 static inline uint64_t part_of(double share, uint64_t counted)
 {
 	double part = share * (double)counted + 0.5;

@@ -8,12 +8,12 @@
 #ifndef O2TOP_SOURCE_H
 #define O2TOP_SOURCE_H
 
-#include "o2top/collect/collect.h"
 #include "lockset.h"
 #include "model.h"
+#include "o2top/collect/collect.h"
 
 /* A source reads one lock space of one node in one sample. */
-struct take {
+struct source_sample {
 	struct collector *collector;
 	const struct node_sample *from;
 	const struct space_sample *from_space;
@@ -31,7 +31,7 @@ struct take {
 };
 
 /* How much of what happened in the dt seconds since the Shot before is the frame's. */
-static inline double share_of_frame(const struct take *t, double dt)
+static inline double share_of_frame(const struct source_sample *t, double dt)
 {
 	return dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
 }
@@ -42,12 +42,12 @@ struct source {
 	 * Reads the lock space's files: fills ns->table, ns->lines and, where nothing can be used,
 	 * ns->unusable.
 	 */
-	void (*take)(struct take *t);
+	void (*take)(struct source_sample *t);
 	/*
 	 * The newest wall-clock stamp in the files, us, for nodes whose clock was not recorded; -1
 	 * none.
 	 */
-	int64_t (*newest)(struct take *t);
+	int64_t (*newest)(struct source_sample *t);
 	struct row_id (*row)(const struct lock *lock);
 	/* "rename" for a row that is no inode. */
 	void (*class_name)(struct row_id row, char *buf, size_t size);
@@ -77,7 +77,7 @@ struct source {
 	uint32_t (*generation)(const struct table *t, uint64_t inode);
 	bool counts_links; /* LOCK_LINKS says where an inode has several names */
 	/* What the program itself calls the object, or NULL. NULL where programs say nothing. */
-	const char *(*called)(const struct node_space *ns, const struct lock *lock);
+	const char *(*object_name)(const struct node_space *ns, const struct lock *lock);
 	/* Who waits for whom, in words, for the caller to free; NULL: nothing to say. */
 	char *(*sentence)(const struct model *m, const struct row_wait *wait);
 	bool all_are_files; /* rows that are no inode are objects of users', too */

@@ -35,7 +35,8 @@ static bool is_terminal(const char *term)
 	       strcmp(term, "dumb") != 0;
 }
 
-/* Frames are printed as if it were dumb: terminals are often newer than what this machine knows of them. */
+/* Frames are printed as if it were dumb: terminals are often newer than what this machine knows of
+ * them. */
 static bool knows_terminal(struct options *o, const char *term)
 {
 	char name[64];
@@ -52,7 +53,7 @@ static bool knows_terminal(struct options *o, const char *term)
 }
 
 /* What follows from several options together. */
-static int settle(struct options *o, bool length_given)
+static int options_settle(struct options *o, bool length_given)
 {
 	const char *term = getenv("TERM");
 	bool recorded = o->replay || o->demo || o->n_paths;
@@ -95,9 +96,8 @@ static void know_options(struct known_options *known)
 		const struct option_entry *entry = &option_entries[i];
 		bool value = option_has_value(entry);
 
-		known->list[i] =
-		    (struct option){entry->name, value ? required_argument : no_argument, NULL,
-				    FIRST_LONG + i};
+		known->list[i] = (struct option){
+		    entry->name, value ? required_argument : no_argument, NULL, FIRST_LONG + i};
 		if (entry->letter)
 			*letter++ = entry->letter;
 		if (entry->letter && value)
@@ -155,5 +155,5 @@ int options_parse(struct options *o, int argc, char **argv)
 		return status;
 	o->paths = argv + optind;
 	o->n_paths = (size_t)(argc - optind);
-	return settle(o, length_given);
+	return options_settle(o, length_given);
 }

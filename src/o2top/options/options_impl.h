@@ -33,7 +33,7 @@ struct option_entry {
 	size_t offset, size; /* where the value goes in struct options */
 	unsigned long least, most;
 	double least_s;
-	const char *wrong; /* said of a value that is not in the range */
+	const char *wrong;                           /* said of a value that is not in the range */
 	int (*call)(struct options *o, char *value); /* as option_take() */
 };
 
@@ -49,8 +49,8 @@ int option_usage(const char *what, const char *value);
 bool option_number(const char *text, unsigned long most, unsigned long *out);
 
 /*
- * Which file: it is read before the command line, as that wins. True where there is to be one; what a
- * node of a cluster is asked to run has none.
+ * Which file: it is read before the command line, as that wins. True where there is to be one; what
+ * a node of a cluster is asked to run has none.
  */
 bool options_find_config(int argc, char **argv, const char **path);
 /* Takes what the file says; as option_take(). */

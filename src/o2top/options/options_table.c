@@ -96,7 +96,7 @@ static int take_type(struct options *o, char *arg)
 	return filter_knows_type(arg) ? OPTION_GO_ON : option_usage("no such type of lock", arg);
 }
 
-static int take_inode(struct options *o, char *arg)
+static int option_take_inode(struct options *o, char *arg)
 {
 	unsigned long inode;
 
@@ -201,7 +201,7 @@ static int print_version(struct options *o, char *none)
 /* ---- the table ----------------------------------------------------------------------------- */
 
 /* Where a value goes, and how large it is there. */
-#define TO(member)                                                                                 \
+#define TO(member) \
 	.offset = offsetof(struct options, member), .size = sizeof(((struct options *)0)->member)
 
 #define NUMBER(from, to, complaint) .least = (from), .most = (to), .wrong = (complaint)
@@ -225,7 +225,7 @@ const struct option_entry option_entries[] = {
     {"hot", 0, IN_FILE, OPTION_SET, TO(filter.hot_only)},
     {"fs", 0, IN_FILE, OPTION_TEXT, TO(filter.fs)},
     {"type", 0, ONCE, OPTION_CALL, .call = take_type},
-    {"inode", 0, ONCE, OPTION_CALL, .call = take_inode},
+    {"inode", 0, ONCE, OPTION_CALL, .call = option_take_inode},
     {"writers", 0, IN_FILE, OPTION_NUMBER, TO(filter.writers),
      NUMBER(0, 100000, "--writers wants a number of nodes")},
     {"min-lost", 0, IN_FILE, OPTION_SECONDS, TO(filter.min_lost_per_s),

@@ -221,7 +221,8 @@ void dentry_find_within(const struct model *m, const struct names *names, struct
 				path = children[j].n_parents
 					   ? names_find(names, name, children[j].parents[0], &sure)
 					   : NULL;
-				/* a list that is of no file system in particular may be of another */
+				/* a list that is of no file system in particular may be of another
+				 */
 				rows[i].within = path && (sure || m->n_spaces == 1) ? path : NULL;
 			}
 	}

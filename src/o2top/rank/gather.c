@@ -19,9 +19,9 @@
 #define HOT_PER_S 0.001
 
 /*
- * OCFS2 times every call, also those that the node's own cache answers, at a microsecond or two on a
- * busy machine: thousands of them a second make a millisecond, and nobody waited. A mean below this is
- * of such calls. (GFS2's time is that of requests to the DLM alone.)
+ * OCFS2 times every call, also those that the node's own cache answers, at a microsecond or two on
+ * a busy machine: thousands of them a second make a millisecond, and nobody waited. A mean below
+ * this is of such calls. (GFS2's time is that of requests to the DLM alone.)
  */
 #define CACHED_S 5e-6
 
@@ -60,8 +60,8 @@ static int gather_members(struct group *g, const struct model *m, const struct f
 /* ---- whose row ----------------------------------------------------------------------------- */
 
 /*
- * Rows are numbered as they are met, and found by a hash. So members stay nearly in the order of their
- * tables, and what is read of Locks and trails from here on lies side by side.
+ * Rows are numbered as they are met, and found by a hash. So members stay nearly in the order of
+ * their tables, and what is read of Locks and trails from here on lies side by side.
  */
 struct place {
 	struct row_id id;
@@ -96,7 +96,7 @@ static void places_free(struct places *p)
 	free(p->slots);
 }
 
-static size_t hash_of(uint32_t space, struct row_id id)
+static size_t place_hash(uint32_t space, struct row_id id)
 {
 	uint64_t hash =
 	    (id.number ^ (uint64_t)id.class << 56 ^ (uint64_t)space << 48) * 0x9e3779b97f4a7c15u;
@@ -107,7 +107,7 @@ static size_t hash_of(uint32_t space, struct row_id id)
 /* The slot of a row, or the empty one where it belongs. */
 static uint32_t *place_of(const struct places *p, uint32_t space, struct row_id id)
 {
-	for (size_t i = hash_of(space, id);; i++) {
+	for (size_t i = place_hash(space, id);; i++) {
 		uint32_t *slot = &p->slots[i & p->mask];
 		const struct place *at = &p->list[*slot];
 
@@ -145,8 +145,8 @@ static int compare_locks(const struct member *a, const struct member *b)
 static int by_lock(const void *a, const void *b, void *arg)
 {
 	const struct member *members = arg;
-	const struct member *x = &members[((const struct keyed *)a)->index];
-	const struct member *y = &members[((const struct keyed *)b)->index];
+	const struct member *x = &members[((const struct radix_item *)a)->index];
+	const struct member *y = &members[((const struct radix_item *)b)->index];
 	int c = compare_locks(x, y);
 
 	return c ? c : compare_u64(x->node, y->node);
@@ -158,7 +158,7 @@ static int sort_members(struct places *places, struct group *g)
 {
 	struct member *members = g->members;
 	size_t n = g->n_members;
-	struct keyed *order = malloc((n + 1) * sizeof(*order));
+	struct radix_item *order = malloc((n + 1) * sizeof(*order));
 	int err;
 
 	if (!order)
@@ -169,12 +169,12 @@ static int sort_members(struct places *places, struct group *g)
 			const struct member *next = &members[i + AHEAD];
 
 			__builtin_prefetch(
-			    &places->slots[hash_of(next->space, next->row) & places->mask], 1);
+			    &places->slots[place_hash(next->space, next->row) & places->mask], 1);
 		}
-		order[i] = (struct keyed){place_take(places, &members[i]), (uint32_t)i};
+		order[i] = (struct radix_item){place_take(places, &members[i]), (uint32_t)i};
 	}
-	err = keyed_sort_by(order, n, by_lock, members);
-	members = err ? NULL : keyed_arrange(order, n, members, sizeof(*members));
+	err = radix_sort_by(order, n, by_lock, members);
+	members = err ? NULL : radix_arrange(order, n, members, sizeof(*members));
 	if (members)
 		g->members = members;
 	else

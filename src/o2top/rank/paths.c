@@ -4,9 +4,9 @@
  */
 #include "paths.h"
 
-#include "o2top/collect/machine/paths_find.h"
 #include "dentry.h"
 #include "o2top/base/scan.h"
+#include "o2top/collect/machine/paths_find.h"
 #include "o2top/model/source.h"
 
 #include <stdio.h>
@@ -27,7 +27,8 @@ enum {
 struct known {
 	uint32_t space;
 	uint64_t inode, generation;
-	uint64_t nodes; /* that were asked, bit by index; where no file says how many names there are */
+	uint64_t
+	    nodes; /* that were asked, bit by index; where no file says how many names there are */
 	uint32_t asked; /* the sample, 0 never */
 	uint32_t tries;
 	bool found;
@@ -133,7 +134,8 @@ static uint64_t generation_of(const struct model *m, const struct node *first, u
 	return 0;
 }
 
-/* Whether the inode has several names, as a node's Locks say; or may have, where nothing says so. */
+/* Whether the inode has several names, as a node's Locks say; or may have, where nothing says so.
+ */
 static bool has_links(const struct model *m, uint32_t space, uint64_t inode)
 {
 	const struct source *source = source_of(m, space);
@@ -180,8 +182,8 @@ static bool add_item(struct request *r, uint64_t inode, uint64_t generation, uin
 }
 
 /*
- * The inodes with the directories that they are in, and those above where a directory has no handle:
- * each step up costs a look at all names that are cached.
+ * The inodes with the directories that they are in, and those above where a directory has no
+ * handle: each step up costs a look at all names that are cached.
  */
 static void add_items(struct request *r, const struct model *m, const struct node *node,
 		      unsigned flags)
@@ -228,8 +230,8 @@ static const char *mounted_on(const struct node_sample *node, const struct space
 }
 
 /*
- * GFS2 does not say where an inode has several names, and a node knows those that were used there: then
- * each that has it in its cache is asked once. 0 where one is enough.
+ * GFS2 does not say where an inode has several names, and a node knows those that were used there:
+ * then each that has it in its cache is asked once. 0 where one is enough.
  */
 static uint64_t bit_of(const struct model *m, const struct node *node, uint32_t space)
 {
@@ -379,7 +381,7 @@ static void take_progress(struct taking *t, const char *line, size_t len, bool e
 }
 
 /* "SPACE INODE GENERATION PATH"; what would have ended the line stands as \ooo. */
-static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool paths_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct taking *t = arg;
 	struct scan s = scan_line(line, len);
@@ -441,6 +443,6 @@ void paths_take(struct paths **paths, struct names **names, struct model *m, str
 		t.node = sample->nodes[i].name;
 		if (sample->nodes[i].present &&
 		    c->ops->open(c, &sample->nodes[i], NULL, FILE_PATHS, &in) == 0)
-			input_lines(&in, take_line, &t);
+			input_lines(&in, paths_take_line, &t);
 	}
 }

@@ -68,8 +68,8 @@ double row_mean(const struct row *row);      /* seconds, NAN where nothing was a
 double row_hit_ratio(const struct row *row); /* NAN where requests are not counted */
 const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL */
 /*
- * The path; or "<32264>", or what a row without a file is called, and with `of` in which file system,
- * if there are several.
+ * The path; or "<32264>", or what a row without a file is called, and with `of` in which file
+ * system, if there are several.
  */
 void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size);
 double row_acquired_per_s(const struct model *m, const struct row *row);

@@ -27,7 +27,7 @@ struct dlm_times {
  * Reads the DLM's dump of this lock space, where there is one: fills in `times` of the n Locks
  * named in it, sorts them by Lock and leaves each once. Returns how many there are.
  */
-size_t dlm_take_times(struct take *t, struct dlm_times *times, size_t n);
+size_t dlm_take_times(struct source_sample *t, struct dlm_times *times, size_t n);
 /* Which lock a resource of the DLM is; false where it is none of this file system's. */
 struct dlm_rsb_line;
 bool dlm_lock_id(enum fs_kind fs, const struct dlm_rsb_line *rsb, struct lock_id *id);

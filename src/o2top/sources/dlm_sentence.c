@@ -76,7 +76,8 @@ static const struct lock *lock_on(const struct facts *f, uint32_t node)
 static bool waits_on(const struct facts *f, uint32_t node)
 {
 	for (uint32_t i = 0; i < f->wait->set->n_members; i++)
-		if (f->wait->set->members[i].node == node && f->wait->set->members[i].change->waiting)
+		if (f->wait->set->members[i].node == node &&
+		    f->wait->set->members[i].change->waiting)
 			return true;
 	return false;
 }
@@ -155,7 +156,7 @@ static void say_process(struct words *t, const struct facts *f, uint32_t node)
 		words_add(t, " (one of %u processes that sleep there for a lock)", candidates);
 }
 
-static void say_waiters(struct words *t, const struct facts *f)
+static void dlm_say_waiters(struct words *t, const struct facts *f)
 {
 	char age[UNIT_MAX];
 	unsigned total = waiting_nodes(f), done = 0;
@@ -166,16 +167,19 @@ static void say_waiters(struct words *t, const struct facts *f)
 		if (!member->change->waiting)
 			continue;
 		words_add(t, "%s%s",
-		    !done               ? ""
-		    : done + 1 == total ? " and "
-					: ", ",
-		    f->m->nodes[member->node].name);
+			  !done               ? ""
+			  : done + 1 == total ? " and "
+					      : ", ",
+			  f->m->nodes[member->node].name);
 		say_process(t, f, member->node);
 		done++;
 	}
 	words_add(t, " %s %s%s", total == 1 ? "waits" : "wait",
-	    isnan(f->wait->set->sum.oldest_max_s) || f->wait->set->sum.oldest_max_s > f->wait->set->sum.oldest_s * 1.01 ? "at least " : "",
-	    unit_seconds(age, f->wait->set->sum.oldest_s));
+		  isnan(f->wait->set->sum.oldest_max_s) ||
+			  f->wait->set->sum.oldest_max_s > f->wait->set->sum.oldest_s * 1.01
+		      ? "at least "
+		      : "",
+		  unit_seconds(age, f->wait->set->sum.oldest_s));
 }
 
 /* ---- for whom ------------------------------------------------------------------------------ */
@@ -186,7 +190,7 @@ static void say_silence(struct words *t, const struct node *n)
 
 	if (n->silent_s > 0)
 		words_add(t, "has not answered for %s%s", n->silent_at_least ? "at least " : "",
-		    unit_seconds(age, n->silent_s));
+			  unit_seconds(age, n->silent_s));
 	else
 		words_add(t, "does not answer");
 }
@@ -217,7 +221,7 @@ static bool say_giving_up(struct words *t, const struct facts *f, uint32_t node)
 }
 
 /* What is known of a node that holds it, mode -1 where that is not known. */
-static void say_holder(struct words *t, const struct facts *f, uint32_t node, int mode)
+static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node, int mode)
 {
 	const struct node *n = &f->m->nodes[node];
 
@@ -226,7 +230,7 @@ static void say_holder(struct words *t, const struct facts *f, uint32_t node, in
 		say_silence(t, n);
 	} else if (!say_inside(t, f, node, f->wanted) && !say_giving_up(t, f, node)) {
 		words_add(t, "%s has it in its cache%s%s%s", n->name, mode >= 0 ? " (" : "",
-		    mode >= 0 ? dlm_mode_name(mode) : "", mode >= 0 ? ")" : "");
+			  mode >= 0 ? dlm_mode_name(mode) : "", mode >= 0 ? ")" : "");
 		if (!node_absent(f->m, n))
 			words_add(t, " and does not give it up");
 	}
@@ -275,9 +279,9 @@ static int wanted_elsewhere(const struct facts *f, uint32_t node)
 }
 
 /*
- * The mode that the processes of a node may keep others from; -1 none. Of what waits on that node itself they
- * are in the way on GFS2. On OCFS2 processes of one node are in each other's way only once another node wants
- * the lock; but each open file has a flock of its own.
+ * The mode that the processes of a node may keep others from; -1 none. Of what waits on that node
+ * itself they are in the way on GFS2. On OCFS2 processes of one node are in each other's way only
+ * once another node wants the lock; but each open file has a flock of its own.
  */
 static int wanted_of(const struct facts *f, uint32_t node)
 {
@@ -341,10 +345,11 @@ static bool say_queue(struct words *t, const struct facts *f)
 			}
 			words_add(t, said ? " and " : "; ");
 			if (e->node >= 0)
-				say_holder(t, f, (uint32_t)e->node, e->mode);
+				dlm_say_holder(t, f, (uint32_t)e->node, e->mode);
 			else
-				words_add(t, "the DLM's node %d, which is not watched, holds it (%s)",
-				    e->number, dlm_mode_name(e->mode));
+				words_add(t,
+					  "the DLM's node %d, which is not watched, holds it (%s)",
+					  e->number, dlm_mode_name(e->mode));
 			said = true;
 		}
 	}
@@ -366,8 +371,9 @@ static bool say_master(struct words *t, const struct facts *f)
 			if (f->m->nodes[j].dlm_id[dlm_of_view(f->m, v)] == v->master)
 				n = &f->m->nodes[j];
 		if (!n) {
-			words_add(t, "; its lock's master is the DLM's node %d, which is not watched",
-			    v->master);
+			words_add(t,
+				  "; its lock's master is the DLM's node %d, which is not watched",
+				  v->master);
 			return true;
 		}
 		if (!is_silent(f->m, n))
@@ -407,8 +413,9 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait,
 	if ((sum->oldest_s < WAITS_LONG_S && !wait->opened) || !(sum->oldest_s > skew(m)))
 		return NULL;
 	words_add(&t, "%s: ", wait->label);
-	say_waiters(&t, &f);
-	/* the order is that of certainty: the queue itself, silence, then what is seen in passing */
+	dlm_say_waiters(&t, &f);
+	/* the order is that of certainty: the queue itself, silence, then what is seen in passing
+	 */
 	if (!say_queue(&t, &f) && !say_recovery(&t, &f) && !say_master(&t, &f) &&
 	    !say_shots(&t, &f) && m->waits && m->waits->read)
 		words_add(&t, "; who holds it was not seen");

@@ -24,7 +24,8 @@ struct dlm_part {
 
 /* What is peculiar to a file system. */
 struct dlm_words {
-	/* Says that a process is inside on a node and keeps others from `wanted`; false: none is. */
+	/* Says that a process is inside on a node and keeps others from `wanted`; false: none is.
+	 */
 	bool (*inside)(struct words *w, const struct dlm_part *at, int wanted);
 	/* Says that the node is giving the lock up; false: it is not. */
 	bool (*giving_up)(struct words *w, const struct dlm_part *at);

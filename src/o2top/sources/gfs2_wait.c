@@ -6,9 +6,9 @@
  * answered. The DLM's own stamps, if there are any, tell exactly when the wait's request began and
  * when it was granted.
  */
-#include "gfs2_line.h"
-#include "gfs2_impl.h"
 #include "dlm.h"
+#include "gfs2_impl.h"
+#include "gfs2_line.h"
 
 #include <stdlib.h>
 
@@ -41,7 +41,8 @@ static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
  * A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its
  * own.
  */
-static void add_waiting(struct take *t, struct holder *h, const struct dlm_times *dlm, bool first)
+static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const struct dlm_times *dlm,
+			     bool first)
 {
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	double least, most;
@@ -75,11 +76,11 @@ enum { OF_ONE_WAIT = 2 };
  * A followed wait that ended since the sample before, when it was so and so old. What earlier
  * frames counted of it is not counted again: where the DLM says when it ended, its rest replaces
  * the estimate; else what was counted leaves the estimate, which holds all of it. That is the
- * whole estimate, not what of it fits into the frame: most waits that were followed are longer. `left_s` is what
- * those of this glock that ended before leave of it.
+ * whole estimate, not what of it fits into the frame: most waits that were followed are longer.
+ * `left_s` is what those of this glock that ended before leave of it.
  */
-static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm,
-		      bool first, double *left_s)
+static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
+			   const struct dlm_times *dlm, bool first, double *left_s)
 {
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
@@ -112,7 +113,7 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 	change_add_longest(c, age, false);
 }
 
-void gfs2_take_waits(struct take *t, bool traced)
+void gfs2_take_waits(struct source_sample *t, bool traced)
 {
 	struct node_space *ns = t->ns;
 	struct dlm_times *times;
@@ -126,7 +127,7 @@ void gfs2_take_waits(struct take *t, bool traced)
 
 		if (!ended(h))
 			continue;
-		add_ended(t, h, dlm_times_of(times, n, h->lock), h->lock != before, &left_s);
+		gfs2_add_ended(t, h, dlm_times_of(times, n, h->lock), h->lock != before, &left_s);
 		before = h->lock;
 	}
 	before = NONE;
@@ -135,7 +136,7 @@ void gfs2_take_waits(struct take *t, bool traced)
 
 		if (!h->waits)
 			continue;
-		add_waiting(t, h, dlm_times_of(times, n, h->lock), h->lock != before);
+		gfs2_add_waiting(t, h, dlm_times_of(times, n, h->lock), h->lock != before);
 		before = h->lock;
 	}
 	free(times);

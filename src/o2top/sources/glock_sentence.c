@@ -22,13 +22,15 @@ static bool says_how_it_is(enum node_state state)
 	       state == NODE_WITHDRAWN;
 }
 
-/* "b-34 (pid 34 writer) has it in EX for 3.2 s and is stopped"; false: this node does not hold it. */
-static bool say_holder(struct words *w, const struct model *m, const struct row_wait *wait,
-		       uint32_t at, bool first)
+/* "b-34 (pid 34 writer) has it in EX for 3.2 s and is stopped"; false: this node does not hold it.
+ */
+static bool glock_say_holder(struct words *w, const struct model *m, const struct row_wait *wait,
+			     uint32_t at, bool first)
 {
 	const struct lockset *set = wait->set;
 	const struct node *node = &m->nodes[at];
-	const struct node_space *ns = wait->space < node->n_spaces ? node->spaces[wait->space] : NULL;
+	const struct node_space *ns =
+	    wait->space < node->n_spaces ? node->spaces[wait->space] : NULL;
 	const struct lock *lock =
 	    ns && !node_absent(m, node) ? table_find(&ns->table, &set->members[0].lock->id) : NULL;
 	const struct holder *h;
@@ -42,20 +44,21 @@ static bool say_holder(struct words *w, const struct model *m, const struct row_
 	words_add(w, "%s%s", first ? "; " : ", ", node->name);
 	if (n)
 		words_add(w, " (pid %lld %s) has it in %s", (long long)h->pid, h->comm,
-		    holder_modes[h->state]);
+			  holder_modes[h->state]);
 	if (n && h->exact)
-		words_add(w, " for %.1f s", seconds(node_when(node, m->sample)->mono_us - h->seen_us));
+		words_add(w, " for %.1f s",
+			  seconds(node_when(node, m->sample)->mono_us - h->seen_us));
 	if (!n)
 		words_add(w, " has it cached in %s and has not given it up",
-		    holder_modes[lock->now.glock.state < 4 ? lock->now.glock.state : 4]);
+			  holder_modes[lock->now.glock.state < 4 ? lock->now.glock.state : 4]);
 	if (says_how_it_is(node->state))
 		words_add(w, " and is %s%s%s",
-		    node->state == NODE_HANGS ? "hanging" : node_state_names[node->state],
-		    node->why ? ": " : "", node->why ? node->why : "");
+			  node->state == NODE_HANGS ? "hanging" : node_state_names[node->state],
+			  node->why ? ": " : "", node->why ? node->why : "");
 	return true;
 }
 
-static void say_waiters(struct words *w, const struct model *m, const struct lockset *set)
+static void glock_say_waiters(struct words *w, const struct model *m, const struct lockset *set)
 {
 	unsigned named = 0, more = 0;
 
@@ -73,7 +76,7 @@ static void say_waiters(struct words *w, const struct model *m, const struct loc
 				continue;
 			}
 			words_add(w, "%s%s (pid %lld %s)", named++ ? ", " : "",
-			    m->nodes[member->node].name, (long long)h->pid, h->comm);
+				  m->nodes[member->node].name, (long long)h->pid, h->comm);
 		}
 	}
 	if (more)
@@ -90,10 +93,10 @@ char *glock_sentence(const struct model *m, const struct row_wait *wait)
 
 	if (set->sum.oldest_s < TELLING_WAIT_S)
 		return NULL;
-	say_waiters(&w, m, set);
+	glock_say_waiters(&w, m, set);
 	words_add(&w, " %.1f s for %s", set->sum.oldest_s, set->sum.wants_ex ? "EX" : "SH");
 	for (uint32_t i = 0; i < m->n_nodes; i++)
-		if (say_holder(&w, m, wait, i, first))
+		if (glock_say_holder(&w, m, wait, i, first))
 			first = false;
 	return strdup(text);
 }

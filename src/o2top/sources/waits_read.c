@@ -9,10 +9,10 @@
  */
 #include "waits_read.h"
 
-#include "o2top/collect/machine/tree.h"
 #include "dlm.h"
 #include "dlm_line.h"
 #include "o2dlm_line.h"
+#include "o2top/collect/machine/tree.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -100,7 +100,7 @@ static void find_waits(struct reading *r)
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-static void *grow(void *list, size_t n, size_t size, int *err)
+static void *waits_grow(void *list, size_t n, size_t size, int *err)
 {
 	void *more = list;
 
@@ -115,7 +115,7 @@ static void *grow(void *list, size_t n, size_t size, int *err)
 static void add_view(struct reading *r, const struct lock_id *id, int master, bool is_master)
 {
 	struct waits *w = r->w;
-	struct dlm_view *more = grow(w->views, w->n_views, sizeof(*more), &r->err);
+	struct dlm_view *more = waits_grow(w->views, w->n_views, sizeof(*more), &r->err);
 
 	r->in_lock = false;
 	if (!more)
@@ -133,7 +133,7 @@ static void add_view(struct reading *r, const struct lock_id *id, int master, bo
 static void add_entry(struct reading *r, const struct dlm_entry *e)
 {
 	struct waits *w = r->w;
-	struct dlm_entry *more = grow(w->entries, w->n_entries, sizeof(*more), &r->err);
+	struct dlm_entry *more = waits_grow(w->entries, w->n_entries, sizeof(*more), &r->err);
 
 	if (!more)
 		return;
@@ -144,7 +144,7 @@ static void add_entry(struct reading *r, const struct dlm_entry *e)
 
 static void add_end(struct reading *r, const struct dlm_lkb_line *l)
 {
-	struct end *more = grow(r->ends, r->n_ends, sizeof(*more), &r->err);
+	struct end *more = waits_grow(r->ends, r->n_ends, sizeof(*more), &r->err);
 
 	if (!more)
 		return;
@@ -238,7 +238,8 @@ static bool take_ids(void *arg, const char *line, size_t len, size_t number, boo
 }
 
 /* "Thread Pid: 209  Node: 1  State: JOINED" */
-static bool take_dlm_state(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool waits_take_dlm_state(void *arg, const char *line, size_t len, size_t number,
+				 bool complete)
 {
 	static const char key[] = "  Node: ";
 	struct reading *r = arg;
@@ -266,7 +267,8 @@ static int node_of(const struct model *m, int dlm, int number)
 	return -1;
 }
 
-/* My copy says remid on the master; the master's says remid here: both say which number is whose. */
+/* My copy says remid on the master; the master's says remid here: both say which number is whose.
+ */
 static void match_ends(struct reading *r)
 {
 	for (size_t i = 0; i < r->n_ends; i++)
@@ -351,7 +353,7 @@ static bool take_task(void *arg, const char *line, size_t len, size_t number, bo
 		if (!t || t->node != r->node || r->in_lock || t->pid == 0) {
 			if (w->n_tasks == TASKS_MAX)
 				return false;
-			more = grow(w->tasks, w->n_tasks, sizeof(*more), &r->err);
+			more = waits_grow(w->tasks, w->n_tasks, sizeof(*more), &r->err);
 			if (!more)
 				return false;
 			w->tasks = more;
@@ -402,7 +404,7 @@ static void read_files(struct reading *r, struct collector *c, const struct node
 		if (r->space == r->m->n_spaces)
 			continue;
 		if (ops->open(c, from, space, FILE_O2DLM_STATE, &in) == 0)
-			input_lines(&in, take_dlm_state, r);
+			input_lines(&in, waits_take_dlm_state, r);
 		r->in_lock = false;
 		if (ops->open(c, from, space, FILE_DLM_ALL, &in) == 0)
 			input_lines(&in, take_dlm, r);
