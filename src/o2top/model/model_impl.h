@@ -9,8 +9,6 @@
 
 #include "model.h"
 
-extern const struct source *const model_sources[FS_KINDS];
-
 /* model_nodes.c: each made where it is not there yet; NULL: no memory */
 struct node *model_node(struct model *m, const char *name);
 struct space *model_space(struct model *m, const struct space_sample *from);

@@ -8,15 +8,16 @@
 #include "o2top/collect/collect.h"
 
 /*
- * A collector around another one, which it takes over: all that is read of a sample is appended to a
- * file when recorder_sampled() says that it is complete. 0, or negative errno and a problem.
+ * A collector around another one, which it takes over: all that is read of a sample is appended to
+ * a file when recorder_sampled() says that it is complete. 0, or negative errno and a problem.
  */
 int collect_recorder(struct collector **out, struct collector *inner, const char *path,
 		     struct problems *problems);
 /* The sample was read. A sample that cannot be written is a problem, and the next one is tried. */
 int recorder_sampled(void *collector, struct problems *problems);
 
-/* A recording in one file; `only` are n_only node names or none. 0, or negative errno and a problem. */
+/* A recording in one file; `only` are n_only node names or none. 0, or negative errno and a
+ * problem. */
 int collect_replay(struct collector **out, const char *path, char *const *only, size_t n_only,
 		   struct problems *problems);
 /* The same of bytes that stay where they are. */

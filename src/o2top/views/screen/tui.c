@@ -7,6 +7,7 @@
 #include "tui.h"
 
 #include "o2top/base/ending.h"
+#include "o2top/rank/filter.h"
 
 #include <curses.h>
 #include <errno.h>
@@ -116,7 +117,7 @@ static void take_keys(struct ui *ui)
 	}
 }
 
-static int loop(struct ui *ui)
+static int tui_loop(struct ui *ui)
 {
 	int signal_number = 0;
 
@@ -181,7 +182,7 @@ int tui_run(const struct tui_setup *setup)
 	if (!err) {
 		/* a signal that came before the screen's handlers were there */
 		err = ending();
-		err = err ? err : loop(&ui);
+		err = err ? err : tui_loop(&ui);
 		/* first of all: whatever the thread may wait for */
 		screen_end();
 	}

@@ -6,7 +6,6 @@
  *	tui_keys.c   the action of each key, one table from which the help is made
  *	tui_prompt.c the line for typed text: search, filter, a time
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
- *	tui_sort.c   the order of many rows
  *	tui_cells.c  the table's columns
  *	tui_head.c, tui_rows.c, tui_about.c  the parts of a screen
  *	tui_draw.c   a screen of these parts
@@ -159,15 +158,6 @@ enum { TEXT_MAX = 2048 };
 const char *item_text(const struct ui *ui, uint32_t row, enum about about, char *buf, size_t size);
 /* The nth line of a text folded to width columns; NULL past the end. */
 const char *fold_line(const char *text, int width, unsigned nth, char *buf, size_t size);
-
-/* tui_sort.c */
-/* `order` is as the group is: by section, in each by `now`. */
-int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,
-	      enum sort_key now, bool reversed);
-/* Directory after directory, in each the worst first. */
-int sort_by_directory(const struct row *rows, uint32_t *order, size_t n);
-/* The directory that a row is in, or is; of length 0 where that is not known. */
-const char *directory_of(const struct row *row, size_t *len);
 
 /* tui_cells.c */
 enum { CELL_MAX = 64 };

@@ -96,7 +96,7 @@ static void open_row(struct ui *ui)
 
 /* ---- what is shown ------------------------------------------------------------------------- */
 
-static void say(struct ui *ui, const char *what)
+static void key_say(struct ui *ui, const char *what)
 {
 	snprintf(ui->message, sizeof(ui->message), "%s", what);
 }
@@ -154,7 +154,7 @@ static void toggle_nodes(struct ui *ui)
 {
 	ui->per_node = !ui->per_node;
 	ui->dirty = true;
-	say(ui, ui->per_node ? "each row by its nodes" : "nodes together");
+	key_say(ui, ui->per_node ? "each row by its nodes" : "nodes together");
 }
 
 static void toggle_directories(struct ui *ui)
@@ -163,7 +163,7 @@ static void toggle_directories(struct ui *ui)
 	ui->dirty = true;
 	ui->following = false;
 	ui->cursor = ui->top = 0;
-	say(ui, ui->by_directory ? "by directory: Enter opens one" : "by file");
+	key_say(ui, ui->by_directory ? "by directory: Enter opens one" : "by file");
 }
 
 static void next_paths(struct ui *ui)
@@ -173,21 +173,22 @@ static void next_paths(struct ui *ui)
 
 	ui->paths = (ui->paths + 1) % PATH_STYLES;
 	ui->dirty = true;
-	say(ui, names[ui->paths]);
+	key_say(ui, names[ui->paths]);
 }
 
 static void toggle_system(struct ui *ui)
 {
 	ui->all_system = !ui->all_system;
 	ui->dirty = true;
-	say(ui, ui->all_system ? "all of the system section" : "of the system section what is hot");
+	key_say(ui,
+		ui->all_system ? "all of the system section" : "of the system section what is hot");
 }
 
 static void toggle_hot(struct ui *ui)
 {
 	ui->hot_only = !ui->hot_only;
 	ui->dirty = true;
-	say(ui, ui->hot_only ? "only hot rows" : "all rows");
+	key_say(ui, ui->hot_only ? "only hot rows" : "all rows");
 }
 
 static void toggle_problems(struct ui *ui)
@@ -216,17 +217,17 @@ static void begin_filter(struct ui *ui)
 static void search_on(struct ui *ui)
 {
 	if (!*ui->search)
-		say(ui, "nothing was searched for: / does");
+		key_say(ui, "nothing was searched for: / does");
 	else if (!search_next(ui, ui->cursor + 1, 1))
-		say(ui, "nothing more holds that");
+		key_say(ui, "nothing more holds that");
 }
 
 static void search_back(struct ui *ui)
 {
 	if (!*ui->search)
-		say(ui, "nothing was searched for: / does");
+		key_say(ui, "nothing was searched for: / does");
 	else if (!search_next(ui, ui->cursor ? ui->cursor - 1 : 0, -1))
-		say(ui, "nothing before holds that");
+		key_say(ui, "nothing before holds that");
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -259,7 +260,7 @@ static void step_back(struct ui *ui)
 	if (is_replay(ui))
 		engine_step(ui->engine, -1);
 	else
-		say(ui, "only a recording has frames to go back to: --record makes one");
+		key_say(ui, "only a recording has frames to go back to: --record makes one");
 }
 
 static void begin_time(struct ui *ui)
@@ -267,7 +268,7 @@ static void begin_time(struct ui *ui)
 	if (is_replay(ui))
 		prompt_begin(ui, PROMPT_TIME);
 	else
-		say(ui, "only a recording has other times: --record makes one");
+		key_say(ui, "only a recording has other times: --record makes one");
 }
 
 static void change_speed(struct ui *ui, double factor)
@@ -452,7 +453,7 @@ void key_press(struct ui *ui, int key)
 				return;
 			}
 	if (key != 27)
-		say(ui, "no such key: ? tells which there are");
+		key_say(ui, "no such key: ? tells which there are");
 }
 
 /* ---- the mouse ----------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
  */
 #include "tui.h"
 
-#include "o2top/engine/times.h"
 #include "o2top/base/units.h"
+#include "o2top/engine/times.h"
 
 #include <curses.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  */
 #include "tui.h"
 
-#include "o2top/model/source.h"
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <stdio.h>
