@@ -3,9 +3,9 @@
  * dlm_bench.c - measures locks through the DLM's device and through libglock.
  *
  * dlm_bench SPACE miss N
- *   The cost of an uncontended EX lock that this node has at NL: through the device, as libdlm
- *   would, and through libglock, in turn; also a cached lock and unlock. Prints: miss RAW GLOCK
- *   CACHED, medians in ns.
+ *   Measures an uncontended EX lock that this node has at NL. It takes the lock through the
+ *   device, as libdlm would, and through libglock, in turn. It also measures a cached lock and
+ *   unlock. Prints: miss RAW GLOCK CACHED, medians in ns.
  * dlm_bench SPACE first N
  *   The same cost for locks that no node had before. Prints: first RAW GLOCK.
  * dlm_bench SPACE contend raw|HOLD SECONDS

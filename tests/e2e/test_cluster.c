@@ -553,9 +553,32 @@ static void ended(void **state)
 	}
 }
 
-int main(void)
+/*
+ * Keeps the tests of `part`, "K/N", at the beginning of the table. Returns their number: all of them without a part.
+ *
+ * The build runs parts 1/N to N/N side by side. The part of a test follows from its place in the table, so together
+ * the parts are the whole table.
+ */
+static size_t keep_part(struct CMUnitTest *tests, size_t n, const char *part)
 {
-	const struct CMUnitTest tests[] = {
+	unsigned int k, of;
+	size_t kept = 0;
+
+	if (!part)
+		return n;
+	if (sscanf(part, "%u/%u", &k, &of) != 2 || !k || k > of || of > n) {
+		fprintf(stderr, "%s: not a part of %zu tests\n", part, n);
+		exit(2);
+	}
+	for (size_t i = k - 1; i < n; i += of)
+		tests[kept++] = tests[i];
+	return kept;
+}
+
+/* [K/N]: that part of the tests */
+int main(int argc, char **argv)
+{
+	struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(the_same_as_the_recording, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(a_node_that_refuses, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(nobody_answers, set_up, tear_down),
@@ -578,5 +601,8 @@ int main(void)
 	signal(SIGINT, SIG_DFL);
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return _cmocka_run_group_tests(
+	    "tests", tests,
+	    keep_part(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL), NULL,
+	    NULL);
 }

@@ -205,7 +205,7 @@ def test_a_search_that_goes_on_ends_with_its_agent(folder):
 def test_capabilities(_folder):
     """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with who looks for paths."""
     if os.geteuid() or not capabilities(os.getpid()) & 4:
-        return "SKIP needs root"
+        return "SKIP needs CAP_DAC_READ_SEARCH"
     helper = capabilities(os.getpid()) & (1 << 2 | 1 << 19)
     with Agent() as agent:
         for which in ("CapEff", "CapPrm", "CapInh", "CapAmb"):

@@ -611,7 +611,7 @@ def main():
         update = True
         arguments.remove("--update")
     if not shutil.which("tmux"):
-        print("1..0 # SKIP no tmux")
+        print("1..0 # SKIP needs program tmux")
         return
     chosen = [f for f in tests if not arguments or f.__name__ in arguments]
     failed = 0

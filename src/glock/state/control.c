@@ -14,8 +14,8 @@
 #include "glock/publish/publish.h"
 #include "glock/publish/publish_space.h"
 
-#include "demote.h"
 #include "find.h"
+#include "reply.h"
 
 #include <errno.h>
 

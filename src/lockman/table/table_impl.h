@@ -29,16 +29,8 @@
 #include <string.h>
 
 #include "base/atom.h"
+#include "base/faults.h"
 #include "table.h"
-
-/*
- * Faults that are built in on purpose, to see whether the tests find them: -DGLOCK_FAULT=n. Which
- * number is which: tests/table/meson.build.
- */
-#ifndef GLOCK_FAULT
-#define GLOCK_FAULT 0
-#endif
-#define FAULT(n) (GLOCK_FAULT == (n))
 
 #define TABLE_MAGIC 0x31656c626174676cull /* "lgtable1" */
 #define TABLE_LAYOUT 2u
