@@ -8,7 +8,7 @@
 #include "frames.h"
 
 #include "o2top/options/options_impl.h"
-#include "o2top/views/screen/tui.h"
+#include "o2top/views/screen/tui_impl.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -30,22 +30,4 @@ const char *demo_paths(size_t *len);
 /* Whether a file begins as a recording does. */
 bool is_recording(const char *path);
 
-/* ---- shared by both ------------------------------------------------------------------------ */
-
-/* What is known of each file of each node, by its name. */
-struct stream;
-struct streams {
-	struct stream **list;
-	size_t n;
-};
-struct known;
-/* NULL: no memory. */
-struct known *stream_known(struct streams *s, const char *node, enum fs_kind fs, const char *space,
-			   const char *kind);
-/* Adds how many units are known of the ith, and how many of them are absent. */
-void stream_size(const struct streams *s, size_t i, size_t *units, size_t *absent);
-/* Nothing is known any more. */
-void streams_forget(struct streams *s);
-void streams_free(struct streams *s);
-
 #endif
