@@ -8,8 +8,8 @@
  * that number in the space's file, which can be asked without taking one. That is so with lock manager
  * local; nodes of a space of another one are found by files of their own (node_file.h).
  */
-#ifndef GLOCK__SURVEY_H
-#define GLOCK__SURVEY_H
+#ifndef GLOCK__FIND_SPACES_H
+#define GLOCK__FIND_SPACES_H
 
 #include "peek.h"
 

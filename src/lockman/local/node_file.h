@@ -7,8 +7,8 @@
  * It has a lock on its first byte from before it has a name, held by the mapping of whoever writes it,
  * so that it is alive while the kernel says so. Those of the dead are removed by who comes next.
  */
-#ifndef GLOCK_LOCKMAN_OUTSIDE_H
-#define GLOCK_LOCKMAN_OUTSIDE_H
+#ifndef GLOCK__NODE_FILE_H
+#define GLOCK__NODE_FILE_H
 
 #include "local.h"
 
