@@ -36,14 +36,14 @@
 
 struct glock__lockman;
 
-/* A lock, in the memory of its owner. The GLOCK__LVB_LEN bytes of its value follow, if it has one. */
+/* A lock, in the memory of its owner. Its value follows, GLOCK__LVB_LEN bytes, if it has one. */
 struct glock__lm_lock {
 	uint32_t id; /* of the lock manager; 0: the lock manager does not know this lock */
 	/* Set by the owner: */
 	uint8_t has_lvb;      /* has a value block */
 	uint8_t tell_at_once; /* the owner wants demands while the lock is held */
 	/* Set by the lock manager: */
-	uint8_t lvb_valid; /* with each reply: the value block is valid */
+	uint8_t lvb_valid; /* changes when it reads or writes the value block */
 	uint8_t held;      /* with a grant: the owner calls idle() once after the last use */
 };
 static_assert(sizeof(struct glock__lm_lock) == 8, "every glock has one");
@@ -64,7 +64,7 @@ static inline void *glock__lm_lvb(struct glock__lm_lock *lk)
 
 struct glock__lm_ops {
 	const char *name;
-	/* Asks for a new lock, or for another mode of a lock. On a negative errno no reply comes. */
+	/* Asks for a new lock, or for another mode. After a negative errno no reply comes. */
 	int (*lock)(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		    uint64_t number, int mode, uint32_t flags);
 	/* Takes the open request back, if it is not too late. The reply comes in either case. */
@@ -74,7 +74,7 @@ struct glock__lm_ops {
 	void (*leave)(struct glock__lockman *lm, bool failed);
 	void (*free)(struct glock__lockman *lm);
 
-	/* Each function below may be NULL. start comes first, when the owner is ready for events. */
+	/* The functions below may be NULL. start comes first: the owner is ready for events. */
 	int (*start)(struct glock__lockman *lm);
 	/*
 	 * Between poll_begin and poll_end the calling thread is the one that polls: the lock
