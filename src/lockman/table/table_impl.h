@@ -22,8 +22,8 @@
  * Rule: the memory is stored to by put() alone, which writes down the old value first. The only
  * stores besides are the log's own (table_undo.c) and those of glock__table_init().
  */
-#ifndef GLOCK_LOCKMAN_TABLE_IMPL_H
-#define GLOCK_LOCKMAN_TABLE_IMPL_H
+#ifndef GLOCK__TABLE_IMPL_H
+#define GLOCK__TABLE_IMPL_H
 
 #include <assert.h>
 #include <string.h>
