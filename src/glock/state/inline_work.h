@@ -28,7 +28,7 @@ GLOCK__INLINE void glock__inline_end(struct glock *gl)
 		glock__inline_finish(gl);
 	tls->deferred.gl = NULL;
 }
-/* As glock__wait(), running the glock's work meanwhile. Ends what mine_begin() began. */
+/* As glock__wait(), and runs the glock's work meanwhile. Ends what glock__inline_begin() began. */
 int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline);
 
 #endif

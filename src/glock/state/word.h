@@ -14,8 +14,9 @@
  * A holder adds itself and then looks whether that was allowed; if not, it takes itself away and
  * goes by the queue. That two get into each other's way like this does no harm: not both can have
  * been the first. (The fields cannot overflow into each other in earnest: whatever such a sum
- * says, it does not say that nobody is there.) While the word is closed, everything goes the way of the queue,
- * and who leaves looks after the queue (glock__fast_left), since somebody there may wait for it.
+ * says, it does not say that nobody is there.) While the word is closed, each request goes by the
+ * queue. A holder that leaves then runs the queue, because a waiter there may need the glock: see
+ * glock__fast_dq_closed().
  *
  * The word is closed under gl->lock by everything that decides by who holds the glock: after that
  * nobody can come, and those still there have not left without the lock's holder being able to
