@@ -6,7 +6,7 @@
  *	sharedfile DIR write NAME                   from standard input
  *	sharedfile DIR unlink NAME
  *	sharedfile DIR clean                        destroys unlinked files of killed processes
- *	sharedfile DIR hold NAME                    keeps it open, prints its size at each input line
+ *	sharedfile DIR hold NAME                    keeps it open, prints its size at each line
  *	sharedfile DIR stale NAME                   reads without the lock at a line of input: dies
  *	sharedfile DIR load ID SECONDS              see load.c; SIGTERM and SIGINT end it, too
  *	sharedfile DIR zero NAME...                 counters, all 0
