@@ -290,7 +290,7 @@ struct glock_ops {
 	int (*xmote_bh)(struct glock *gl, enum glock_mode mode);
 	/* Called after xmote_th. Must drop `what` (GLOCK_CACHES_), which may not be kept. */
 	void (*inval)(struct glock *gl, unsigned int what);
-	/* Returns not 0 if the library may give up a cached lock that no request asked for. */
+	/* Returns not 0 if the library may demote a cached lock that no request asked for. */
 	int (*demote_ok)(struct glock *gl);
 	/* Called for the first holder of this node: read the object in. An error fails it. */
 	int (*lock)(struct glock_holder *gh);
@@ -327,7 +327,7 @@ struct glock_type_options {
 	unsigned int flags; /* GLOCK_OPS_ */
 	const struct glock_ops *ops;
 	/*
-	 * The minimum hold time in ns. Demands of other nodes wait for this time after each grant
+	 * The hold time in ns. Demands of other nodes wait for this time after each grant
 	 * of the lock manager. So holders of this node get something done.
 	 *   0                 200 ms at first; adapts itself between 10 and 200 ms
 	 *   GLOCK_HOLD_NONE   no hold time
