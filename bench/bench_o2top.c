@@ -15,6 +15,7 @@
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
 #include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/sources.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -195,7 +196,7 @@ static size_t lines_of(const struct model *m, size_t *active)
 
 static int take(char *folder)
 {
-	struct model m = {.threads = 1};
+	struct model m = {.sources = source_list, .threads = 1};
 	struct problems problems = {0};
 	struct collector *c = NULL;
 	struct sample sample;

@@ -67,7 +67,7 @@ def has_cap(name):
 
 def has_shm(megabytes):
     fs = os.statvfs("/dev/shm")
-    return fs.f_blocks * fs.f_frsize >= int(megabytes) << 20
+    return fs.f_blocks * fs.f_frsize >= int(megabytes) * 1000000
 
 
 def has_library(name):

@@ -7,7 +7,7 @@
  * has no holder. The rest of this file runs under a holder. The memory's protection follows the
  * lock.
  */
-#include "impl.h"
+#include "sharedfile_impl.h"
 
 #include <errno.h>
 #include <string.h>

@@ -13,7 +13,7 @@
  * Several processes may be the last ones at the same time. At least one of them gets EX, because
  * each gives back before it tries.
  */
-#include "impl.h"
+#include "sharedfile_impl.h"
 
 #include <dirent.h>
 #include <errno.h>

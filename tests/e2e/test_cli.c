@@ -8,7 +8,7 @@
 #include "frames.h"
 
 #include "o2top/options/options_impl.h"
-#include "o2top/views/screen/tui.h"
+#include "o2top/views/screen/tui_impl.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -310,7 +310,8 @@ static void texts_name_every_option(void **state)
 	char *bash = source_text("contrib/o2top.bash");
 
 	(void)state;
-	for (const struct option *o = option_list; o->name; o++) {
+	for (int i = 0; i < OPTION_ENTRIES; i++) {
+		const struct option_entry *o = &option_entries[i];
 		char option[64];
 
 		/* these options are for o2top on another machine, not for readers */

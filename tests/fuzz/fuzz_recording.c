@@ -25,7 +25,8 @@
 #include "o2top/model/model.h"
 #include "o2top/rank/rank.h"
 #include "o2top/views/view.h"
-#include "o2top/rank/waits.h"
+#include "o2top/sources/sources.h"
+#include "o2top/sources/waits_read.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -223,7 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct memory m = {.collector = {.ops = &memory_ops},
 			   .spaces = {{.fs = FS_OCFS2, .name = (char *)"2AAE"},
 				      {.fs = FS_GFS2, .name = (char *)"lab:fs1"}}};
-	struct model model = {.threads = 1};
+	struct model model = {.sources = source_list, .threads = 1};
 	struct problems problems = {0};
 	struct sample sample;
 	unsigned number = 0;

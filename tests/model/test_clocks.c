@@ -4,6 +4,7 @@
  */
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
+#include "o2top/sources/sources.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -36,7 +37,7 @@ static void old_clocks_are_dropped(void **state)
 	struct collector collector = {.ops = &ops};
 	struct node_sample node = {.name = "node1", .present = true, .has_clock = true};
 	struct sample sample = {.label = "", .n_nodes = 1, .nodes = &node};
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 	uint32_t most = 0;
 
 	(void)state;

@@ -18,6 +18,7 @@
 
 #include "o2top/model/model.h"
 #include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/sources.h"
 
 enum { LOCKS = 1294, PAGE = 4096, LINE = 1024 };
 
@@ -161,7 +162,7 @@ static uint32_t locks_known(const struct model *m)
 static void plain_reads_lose_the_same_lines_every_time(void **state)
 {
 	struct kernel *k = new_kernel(false);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
@@ -175,7 +176,7 @@ static void plain_reads_lose_the_same_lines_every_time(void **state)
 static void moved_boundaries_show_every_lock(void **state)
 {
 	struct kernel *k = new_kernel(true);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	take(k, &m);
@@ -193,7 +194,7 @@ static void moved_boundaries_show_every_lock(void **state)
 static void missed_lines_invent_nothing(void **state)
 {
 	struct kernel *k = new_kernel(true);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 	double lost = 0;
 
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* impl.h - shared by the files of this example. */
+/* sharedfile_impl.h - declarations that the files of this example share. */
 #ifndef SHAREDFILE_IMPL_H
 #define SHAREDFILE_IMPL_H
 
