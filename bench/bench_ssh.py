@@ -5,7 +5,7 @@
 """bench_ssh.py BUILD_DIR [LOCKS] - the cost of a frame of three nodes over ssh to this machine.
 
 The cost is the bytes a sample and the CPU of all parts: o2top, ssh, sshd and the program at the
-other end, with o2top installed there and without. A recording stands for each node's kernel. The
+other end. It is measured with o2top installed there and without. A recording stands for each node's kernel. The
 recording goes on by one sample for each frame. The figures are the difference between a run of one
 frame and one of five.
 """

@@ -4,15 +4,15 @@
 #
 # Usage: soak.py BUILD_DIR SECONDS
 #
-# Two programs watch six nodes of their own: one in a terminal, with key presses now and then, one
-# that writes JSON and a recording. A script stands for ssh and gives the files of a made-up
+# Two programs watch six nodes of their own. One runs in a terminal, with key presses now and then.
+# The other one writes JSON and a recording. A script stands for ssh and gives the files of a made-up
 # cluster, whose inodes change. Every few seconds a node becomes something else, mostly with a lost
 # connection. Nodes come, go, hang, lie and are replaced. At the end both programs are told to end,
 # and none of their processes may be left.
 #
 # A line each minute has resident memory (KiB), open files, threads and children of both. Memory is
-# flat if the median of the last quarter of the time is at most a tenth and 1 MiB above that of the
-# quarter in the middle that ends at the half.
+# flat if its median in the last quarter of the time is at most a tenth and 1 MiB above its median
+# in the second quarter.
 
 import fcntl
 import os
