@@ -210,8 +210,8 @@ static void types_of_glocks(void **state)
 /* ---- lines that one listing left out ------------------------------------------------------- */
 
 /*
- * t0's glstats omits a glock that t0's glocks lists. What the glock counted in its whole life does
- * not belong to the frame.
+ * t0's glstats omits a glock that t0's glocks lists. The counts of the glock's whole life do not
+ * belong to the frame.
  */
 static void glstats_left_a_glock_out(void **state)
 {

@@ -98,8 +98,9 @@ GLOCK__COLD static int no_memory(struct glock__table *t)
 	return -ENOSPC;
 }
 
-GLOCK__NOINLINE static int request(struct glock__table *t, const struct glock__table_request *args,
-				struct glock__table_event *event)
+GLOCK__NOINLINE static int lock_request(struct glock__table *t,
+					const struct glock__table_request *args,
+					struct glock__table_event *event)
 {
 	const struct lock template = {
 	    .type = CELL_LOCK,
@@ -230,7 +231,7 @@ int glock__table_lock(struct glock__table *t, const struct glock__table_request 
 	/* A grant that writes the value block takes it from here. */
 	if (args->flags & GLOCK__LKF_VALBLK)
 		memcpy(event->lvb, args->lvb, GLOCK__LVB_LEN);
-	err = lock ? convert(t, lock, args, event) : request(t, args, event);
+	err = lock ? convert(t, lock, args, event) : lock_request(t, args, event);
 	if (!(event->what & GLOCK__EVENT_LVB))
 		memset(event->lvb, 0, GLOCK__LVB_LEN);
 	return err;
@@ -278,8 +279,8 @@ static void lvb_unlock(struct glock__table *t, struct res *res, const struct loc
 		glock__table_lvb_write(t, res, value);
 }
 
-static void cancel(struct glock__table *t, struct lock *lock, uint32_t flags,
-		   struct glock__table_event *event)
+static void lock_cancel(struct glock__table *t, struct lock *lock, uint32_t flags,
+			struct glock__table_event *event)
 {
 	struct res *res = res_at(t, lock->res);
 	struct work after;
@@ -319,7 +320,7 @@ int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, c
 	if (err)
 		return err;
 	if (flags & GLOCK__LKF_CANCEL) {
-		cancel(t, lock, flags, event);
+		lock_cancel(t, lock, flags, event);
 		return 0;
 	}
 	if (in_progress(lock) && !(flags & GLOCK__LKF_FORCEUNLOCK) &&
