@@ -17,6 +17,11 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh);
 /* Grants, demotes, asks the lock manager: whatever is next. nonblock: or has the work do it. */
 void glock__run_queue(struct glock *gl, bool nonblock);
 
+#ifdef GLOCK_ATOM_HOOKS
+/* Not NULL: called for each grant by the queue, in order. */
+extern void (*glock__grant_hook)(const struct glock *gl, const struct glock__holder *gh);
+#endif
+
 /* A waiter is granted, or fails with an error: it leaves the queue. */
 void glock__grant(struct glock *gl, struct glock__holder *gh);
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
