@@ -1,0 +1,67 @@
+#!/bin/sh
+# test_shortcuts.sh LOG_SHORTCUTS LOG_GENERAL - a library with shortcuts and one without behave
+# alike: the same grants, answers, calls of operations and requests, in order, at the same times.
+# TAP. test_shortcuts.c is the program that both are linked with.
+set -u
+. "$(dirname "$0")/../tap.sh"
+
+seeds=5000
+faulty=2000
+with=$1
+without=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+tap_log=$dir/why
+
+# Runs schedules, and writes their hashes into a file.
+hashes() { # program file schedules fault
+	timeout 120 "$1" hashes 1 "$3" "$4" >"$2"
+}
+
+# The first seed of which the logs differ, and where.
+explain() {
+	seed=$(diff "$dir/with" "$dir/without" | sed -n 's/^< seed \([0-9]*\) .*/\1/p' | head -n 1)
+	[ -n "$seed" ] || return
+	timeout 60 "$with" log "$seed" >"$dir/with.log" 2>&1
+	timeout 60 "$without" log "$seed" >"$dir/without.log" 2>&1
+	echo "seed $seed: < with shortcuts, > without; again: $with log $seed"
+	diff "$dir/with.log" "$dir/without.log" | head -n 20
+}
+
+hashes "$with" "$dir/with.all" $seeds 0 2>"$tap_log" &&
+	hashes "$without" "$dir/without.all" $seeds 0 2>"$tap_log"
+ended=$?
+grep '^seed' "$dir/with.all" >"$dir/with"
+grep '^seed' "$dir/without.all" >"$dir/without"
+cmp -s "$dir/with" "$dir/without" || explain >>"$tap_log"
+[ "$ended" = 0 ] && cmp -s "$dir/with" "$dir/without" && [ "$(wc -l <"$dir/with")" = $seeds ]
+result $? "the logs of $seeds schedules are the same with shortcuts and without"
+
+# A shortcut that no schedule takes is not compared.
+while read -r name least; do
+	taken=$(sed -n "s/^taken $name //p" "$dir/with.all")
+	[ "${taken:-0}" -ge "$least" ] && grep -q "^taken $name 0\$" "$dir/without.all"
+	result $? "$name was taken at least $least times (${taken:-0}), and never without shortcuts"
+done <<LEAST
+lone_miss 100000
+is_at_rest 4000
+miss 3000
+grant_alone 400
+LEAST
+
+# Each fault shows: the logs differ, or the program ends with an error.
+head -n $faulty "$dir/without" >"$dir/without.few"
+while read -r fault what; do
+	hashes "$with" "$dir/faulty.all" $faulty "$fault" 2>/dev/null
+	ended=$?
+	grep '^seed' "$dir/faulty.all" >"$dir/faulty"
+	[ "$ended" != 0 ] || ! cmp -s "$dir/faulty" "$dir/without.few"
+	result $? "found: $what"
+done <<FAULTS
+29 lone_miss overlooks the demand of another node
+30 is_at_rest takes a waiter for a granted holder
+31 miss skips the operations of the type
+32 grant_alone takes a refusal for a grant
+FAULTS
+
+plan
