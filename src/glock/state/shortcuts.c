@@ -7,12 +7,12 @@
  *
  *   shortcut      general path                     what is skipped
  *   lone_miss     the loop of glock__run_queue()   the search for a waiter that can be granted
- *   is_at_rest    another run of the work          demote_if_due, and a run of the queue
- *   miss          queued work, and run_queue       the claim by inline_run, and the cache callbacks
- *   grant_alone   finish() and promote()           failures, demotes, and another run of the work
+ *   is_at_rest    another run of the work          a run of the queue
+ *   miss          a run of the work                a run of the queue, and prepare_cache()
+ *   grant_alone   finish() and glock__promote()    failures, demotes, another run of the work
  *
  * One rule covers all of them: is_alone(). tests/sim/test_shortcuts.sh compares a library with
- * shortcuts and one without.
+ * shortcuts and one without; the faults here break one shortcut each.
  */
 #include "shortcuts.h"
 
@@ -37,7 +37,7 @@ unsigned long glock__shortcuts_taken[GLOCK__SHORTCUT_MAX];
 
 #define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
 
-/* An object that a holder has entered is in use, and nothing is in flight. */
+/* Without ENTERED, because an object that a holder has entered is in use, and at rest. */
 #define IN_FLIGHT ((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_ENTERED) | GLOCK__F_STALE)
 
 /*
