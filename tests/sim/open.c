@@ -185,7 +185,8 @@ void world_open_waits(struct world *w, uint64_t seed)
 	unsigned int nodes = 2 + seed % 3, clients = nodes * (1 + seed / 2 % 3);
 	struct world_features f = features(seed);
 
-	f.threads = f.waits_only = f.worker = true;
+	f.threads = f.waits_only = true;
+	f.worker = seed % 8;
 	f.fast = seed / 4 % 4;
 	f.at_once = seed / 5 % 4;
 	f.quiet = seed / 20 % 2;
