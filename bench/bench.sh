@@ -1,9 +1,11 @@
 #!/bin/sh
-# bench.sh BUILD_DIR - how fast o2top is and how much memory it takes, as ratios to a peer measured in the same run.
+# bench.sh - measures o2top's speed and memory, as ratios to a peer of the same run.
 #
-# Makes recordings of 1,000,000 locks a node in a temporary folder (less than 3 GB, gone at the end), measures, and
-# prints a table. A limit that is missed is said loudly but is no error: what a machine can do is no bug.
-# The numbers go to BUILD_DIR/bench.tsv, too: chart.awk draws them. O2TOP_BENCH_LOCKS=N measures with fewer locks.
+# Usage: bench.sh BUILD_DIR. The script makes recordings of 1,000,000 locks a node, measures, and
+# prints a table. The recordings are in a temporary folder, take less than 3 GB, and are removed at
+# the end. A missed limit is printed clearly but is no error, because a slow machine is no bug. The
+# numbers also go to BUILD_DIR/bench.tsv, which chart.awk draws. O2TOP_BENCH_LOCKS=N measures with
+# fewer locks.
 set -eu
 
 build=${1:?usage: bench.sh BUILD_DIR}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_glock - how fast libglock is beside the locks of libc, and how much memory it takes.
+ * bench_glock.c - measures libglock's speed beside the locks of libc, and its memory.
  *
  *	bench_glock pair            nq+dq of a cached glock, SH and EX, beside a mutex's lock+unlock
  *	bench_glock shared          8 threads on one glock in SH, beside a rwlock's rdlock+unlock
  *	bench_glock many GLOCKS [LOCKMAN]
  *	                            memory a glock, and how many reads of memory a look-up takes
  *
- * What is compared runs in turn, round after round, in one process; each line is a median of rounds
+ * Compared locks run in turn, round after round, in one process. Each line is a median of rounds
  * and, for ratios, the median of the rounds' ratios. Lines: NAME OURS UNIT PEER RATIO.
  */
 #include "glock.h"

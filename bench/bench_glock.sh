@@ -1,5 +1,8 @@
 #!/bin/sh
-# bench_glock.sh BUILD_DIR - libglock beside the locks of libc, and memory a glock; see bench_glock.c.
+# bench_glock.sh - runs bench_glock and prints its table.
+#
+# Usage: bench_glock.sh BUILD_DIR. bench_glock.c tells what is measured: libglock beside the locks
+# of libc, and memory a glock.
 set -eu
 
 build=${1:?usage: bench_glock.sh BUILD_DIR}

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long o2top's parts take, one thread, on files that are there:
+ * bench_o2top.c - measures the time of o2top's parts on given files, in one thread.
  *
  *   bench_o2top lines FILE      input_lines() alone
  *   bench_o2top parse FILE      ocfs2_line_parse() alone, the file in memory
- *   bench_o2top shots FILE      input_lines(), ocfs2_line_parse() and a struct ocfs2_shot: what the
- *   limit is for bench_o2top take FOLDER     a recording's samples into tables, sample by sample
+ *   bench_o2top shots FILE      input_lines(), ocfs2_line_parse() and a struct ocfs2_shot; the
+ *                               limit is for this part
+ *   bench_o2top take FOLDER     a recording's samples into tables, sample by sample
  *
- * prints "WHAT seconds N lines M bad", and for take, a line a sample, also the calls of malloc and
- * of its like that the sample made and the bytes that the tables take. Built with --wrap for those
- * calls: what libc calls inside is not seen.
+ * The program prints "WHAT seconds N lines M bad". For take, it prints a line a sample, also with
+ * the sample's calls of malloc and the like and the tables' bytes. The build wraps these calls with
+ * --wrap. Calls inside libc are not seen.
  */
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
 #include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/sources.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -196,7 +198,7 @@ static size_t lines_of(const struct model *m, size_t *active)
 
 static int take(char *folder)
 {
-	struct model m = {.threads = 1};
+	struct model m = {.sources = source_list, .threads = 1};
 	struct problems problems = {0};
 	struct collector *c = NULL;
 	struct sample sample;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs a process that others look at it: the CPU time that it needs to take a cached lock
- * and let it go, while another process reads all that it publishes without a pause, and while none
- * does, in turns; and how long that other one takes for it.
+ * bench_publish.c - measures the cost to a process of being observed.
+ *
+ * The cost is the CPU time in which the process takes a cached lock and lets it go. It is measured
+ * in turns, while another process reads all published data without a pause, and while none reads.
+ * The program also measures the reader's time.
  *
  *	bench_publish GLOCKS GLOCK	GLOCK is the program glock
  *
- * Prints lines of a name and a number: medians.
+ * It prints lines of a name and a number: medians.
  */
 #include "glock/core/internal.h"
 #include "peek/find_spaces.h"

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""bench_screen.py BUILD_DIR [FOLDER [PART...]]: o2top on a terminal with 100,000 rows, and recordings of a day, against limits.
+# bench_screen.py - measures o2top's screen with 100,000 rows, and recordings of a day.
+#
+# Usage: bench_screen.py BUILD_DIR [FOLDER [PART...]]
+#
+# The program runs in a pseudo-terminal. A key counts as answered when the last byte of its answer
+# has come. CPU is the kernel's figure for the process and its threads. O2TOP_BENCH_ROWS=N measures
+# with fewer rows. The bench needs 3 GB in $TMPDIR and about five minutes. With FOLDER the
+# recordings stay there for the next time. A PART is keys, idle or recordings. The figures have
+# limits. A missed limit is printed, and is no error.
 
-The real program in a pseudo-terminal: a key is answered when the last byte of its answer has come; CPU is what the
-kernel says of the process and its threads. O2TOP_BENCH_ROWS=N measures with fewer rows. Needs 3 GB in $TMPDIR and
-about five minutes. With FOLDER the recordings stay there for the next time; a PART is keys, idle or recordings. A limit
-that is missed is said, and is no error.
-"""
 import csv
 import fcntl
 import os

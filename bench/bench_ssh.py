@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""bench_ssh.py BUILD_DIR [LOCKS] - what a frame of three nodes costs over ssh to this machine.
+# bench_ssh.py - measures the cost of a frame of three nodes over ssh to this machine.
 
-CPU of all that takes part, o2top, ssh, sshd and what runs at the other end, and bytes a sample, with
-o2top installed there and without. A recording stands for each node's kernel; it goes on by one sample
-for each frame. The figures are the difference between a run of one frame and one of five.
+"""bench_ssh.py BUILD_DIR [LOCKS] - the cost of a frame of three nodes over ssh to this machine.
+
+The cost is the bytes a sample and the CPU of all parts: o2top, ssh, sshd and the program at the
+other end, with o2top installed there and without. A recording stands for each node's kernel. The
+recording goes on by one sample for each frame. The figures are the difference between a run of one
+frame and one of five.
 """
 
 import json

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fairness.c - see fairness.h.
+ * fairness.c - measures how equally and how fast processes get a lock that all want.
  *
  * 2, 4 and 8 processes want one lock in EX, in three ways:
  *

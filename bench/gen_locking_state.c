@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a recording of a cluster that there is no machine for: SAMPLE/NODE/{realtime,uptime,...}
- * with any number of locks, the same bytes for the same options.
+ * gen_locking_state.c - makes a recording of a large cluster that exists only as numbers.
  *
- * The lines are modelled on those of real clusters: an inode's N, W, O and M locks follow each
- * other, the newest inode first; three quarters of the M locks carry an LVB, about 38 bytes of
- * which are not zero and 22 are printed sign-extended; most locks were taken once or never, few
- * have millions of microseconds behind them. Everything about a lock follows from the seed, its
- * inode, its node and the sample, so that nothing has to be remembered.
+ * The recording is SAMPLE/NODE/{realtime,uptime,...} with any number of locks. Equal options give
+ * equal bytes.
+ *
+ * The lines are modelled on those of real clusters. An inode's N, W, O and M locks follow each
+ * other, the newest inode first. Three quarters of the M locks carry an LVB. About 38 of its bytes
+ * are not zero and 22 are printed sign-extended. Most locks were taken once or never. A few have
+ * waited for millions of microseconds. Everything about a lock follows from the seed, its inode,
+ * its node and the sample, so that the program remembers nothing.
  */
 #include "text.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a program and says what it took:
+ * measure.c - runs a program and prints the time and memory that it took.
  *
  *   wall_s user_s sys_s peak_kib line_s ...
  *
- * where line_s are the times between one line of its output and the next. A program that writes a
- * line for each frame and asks for nothing in between is so measured frame by frame. What it writes
- * goes nowhere.
+ * line_s are the times between one line of its output and the next. So a program that writes a line
+ * for each frame and asks for no input in between is measured frame by frame. The output itself is
+ * discarded.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text into a file, fast: gigabytes of numbers are what the generator spends its time on.
+ * text.h - a fast writer of text, because the generator spends its time on gigabytes of numbers.
  */
 #ifndef BENCH_TEXT_H
 #define BENCH_TEXT_H

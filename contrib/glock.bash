@@ -1,4 +1,4 @@
-# bash completion for glock(1)
+# glock.bash - bash completion for glock(1).
 
 # Values of a key in what glock ls tells, a line each; without those that have a quote or a backslash.
 _glock_ls() { # _glock_ls KEY [SPACE]

@@ -1,4 +1,4 @@
-# bash completion of o2top(8)
+# o2top.bash - bash completion for o2top(8).
 
 _o2top()
 {

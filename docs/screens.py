@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""screens.py [CAPTURES] - makes docs/screen-*.svg: o2top's screen in a real terminal, on recordings of real clusters.
+# screens.py - makes docs/screen-*.svg from o2top's screen on recordings of real clusters.
+#
+# Usage: screens.py [CAPTURES]. o2top runs in a real terminal. CAPTURES is a folder that holds the
+# recordings. Without it the program unpacks them from tests/data. O2TOP is the program, build/o2top
+# if it is not set. The program needs tmux.
 
-CAPTURES is a folder that holds the recordings; without it they are unpacked from tests/data. O2TOP is the program,
-build/o2top where it is not set. Needs tmux.
-"""
 import html
 import os
 import re

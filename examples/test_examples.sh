@@ -1,6 +1,8 @@
 #!/bin/sh
-# test_examples.sh FOLDER - runs the examples built there, alone in their cluster, and looks at what
-# they say. TAP.
+# test_examples.sh - runs the examples and checks their output.
+#
+# Usage: test_examples.sh FOLDER, which has the built examples. The output is TAP. Each example is
+# alone in its cluster.
 set -u
 folder=$1
 tmp=$(mktemp -d) || exit 1

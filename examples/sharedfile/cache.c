@@ -6,7 +6,7 @@
  * library calls write_back() and drop() before the lock goes down, while nobody here holds it; the
  * rest of this file runs under a holder. The memory's protection is that of the lock.
  */
-#include "impl.h"
+#include "sharedfile_impl.h"
 
 #include <errno.h>
 #include <string.h>

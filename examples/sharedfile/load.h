@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * load.h - the load that several programs put on a directory that they share.
+ */
 #ifndef SHAREDFILE_LOAD_H
 #define SHAREDFILE_LOAD_H
 

@@ -7,7 +7,7 @@
  * EX: granted, nobody has it open; refused, somebody has, and will do the same. Of those who close
  * it last, at the same time, at least one gets it, as each has given back before he tries.
  */
-#include "impl.h"
+#include "sharedfile_impl.h"
 
 #include <dirent.h>
 #include <errno.h>

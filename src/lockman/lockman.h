@@ -22,8 +22,8 @@
  *     those of a dead node. No other thread is in an event of such a lock when it is answered: the
  *     answer may free it.
  */
-#ifndef GLOCK_LOCKMAN_LOCKMAN_H
-#define GLOCK_LOCKMAN_LOCKMAN_H
+#ifndef GLOCK__LOCKMAN_H
+#define GLOCK__LOCKMAN_H
 
 #include "lockman/table/table.h"
 

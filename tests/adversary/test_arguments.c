@@ -47,6 +47,8 @@ static void names(void)
 		opens(one);
 		memset(name, byte, 64);
 		opens(name);
+		if (byte % 64 == 0)
+			forget_spaces();
 	}
 	opens(".");
 	opens("..");

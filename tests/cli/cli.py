@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of glock(1) share: a folder for lock spaces, nodes that obey, TAP."""
+# cli.py - shared by the tests of glock(1): a folder for lock spaces, nodes that obey, TAP.
 
 import json
 import os
@@ -93,7 +93,7 @@ def objects(*args):
 
 
 def main(tests):
-    """Runs each test in a folder of its own; TAP."""
+    """Runs each test in a folder of its own; TAP. A test that returns SKIP and a reason is skipped."""
     failed = 0
     print("1..%d" % len(tests), flush=True)
     for i, test in enumerate(tests, 1):
@@ -101,8 +101,8 @@ def main(tests):
         os.environ["GLOCK_DIR"] = folder
         os.environ["GLOCK_LOCKMAN"] = "local"
         try:
-            test()
-            print("ok %d - %s" % (i, test.__name__), flush=True)
+            said = test() or ""
+            print("ok %d - %s%s" % (i, test.__name__, " # " + said if said.startswith("SKIP") else ""), flush=True)
         except Exception as e:  # whatever it is, the others run
             failed += 1
             print("# %s: %s" % (type(e).__name__, re.sub(r"\n", "\n# ", str(e))))

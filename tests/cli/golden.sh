@@ -1,6 +1,8 @@
 #!/bin/sh
-# golden.sh [--update]: what glock(1) prints of itself and of mistakes, against tests/golden. TAP.
-# GLOCK and GOLDEN say where things are, as meson test sets them.
+# golden.sh - tests glock(1)'s help and error messages against tests/golden.
+#
+# Usage: golden.sh [--update]. The output is TAP. GLOCK and GOLDEN are the paths that meson test
+# sets.
 set -u
 GLOCK_LOCKMAN=local
 GLOCK_DIR=$(mktemp -d /dev/shm/glock-golden-XXXXXX) || exit 99

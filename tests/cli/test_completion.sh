@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_completion.sh FILE: what bash would offer behind beginnings of command lines. TAP.
-# GLOCK is the program, which is found as glock here.
+# test_completion.sh - tests the words that bash offers to complete partial command lines.
+#
+# Usage: test_completion.sh FILE. The output is TAP. GLOCK is the program, and the test finds it as
+# glock.
 GLOCK_DIR=$(mktemp -d /dev/shm/glock-completion-XXXXXX) || exit 99
 export GLOCK_DIR GLOCK_LOCKMAN=local
 trap 'kill "${others[@]}" 2>/dev/null; rm -rf "$GLOCK_DIR"' EXIT

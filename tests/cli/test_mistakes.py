@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What glock(1) says of mistakes, and of what is not as it should be: the message names it, the status fits."""
+# test_mistakes.py - tests glock(1) on mistakes: the message names the cause, the status fits.
 
 import os
 import resource

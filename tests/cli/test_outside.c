@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes of lock managers that have no file for a space here: found by files of their own, alive while
- * their process is, and those of the dead go when somebody comes.
+ * test_outside.c - tests nodes of lock managers that have no file for a space on this machine.
+ *
+ * Such nodes are found by files of their own. They are alive while their process is. The next node
+ * that comes removes the files of dead nodes.
  */
 #include "glock/core/internal.h"
 #include "glock/publish/publish.h"

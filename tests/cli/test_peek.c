@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Published segments: what is written is read, in order and whole; what is half written, cut off,
- * damaged or of somebody else is found out; the writer's places come and go.
+ * test_peek.c - tests published segments: each written record is read, in order and whole.
+ *
+ * The reader notices half-written, cut off, damaged and foreign files. The writer's places come and
+ * go.
  */
 #include "glock/publish/publish.h"
 #include "glock/stats/dump.h"

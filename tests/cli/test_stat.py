@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""glock stat, ls, rm and demote on real processes: what is seen from outside is what is."""
+# test_stat.py - tests glock stat, ls, rm and demote on real processes: the output is the truth.
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""o2top on processes: who waits for whom, for how long, on what; who is stopped, hangs or is dead."""
+# test_top.py - tests o2top on processes: waiters, holders, ages, and stopped, hung or dead nodes.
 
 import json
 import os

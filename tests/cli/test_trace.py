@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""glock trace: events of all nodes while somebody looks, in the kernel's text, and not after."""
+# test_trace.py - tests glock trace: events of all nodes in the kernel's text, only while it runs.
 
 import re
 import subprocess

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Programs with glocks on the machines: see lock_client.c. What they say is kept with its time."""
+# clients.py - programs with glocks on the machines, and their output with its times.
+#
+# lock_client.c is the program.
 
 import concurrent.futures
 import os

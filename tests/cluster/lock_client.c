@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock_client SPACE DIR NAME [recover] - a program with glocks, driven by lines on its standard
- * input. It says what became of each, and what the library calls back:
+ * lock_client.c - a program with glocks that obeys lines on its standard input.
+ *
+ * Usage: lock_client SPACE DIR NAME [recover]. The program prints the result of each line, and the
+ * library's callbacks:
  *
  *	nq N MODE [try]     nq N RESULT token T died D lvb TEXT|none
  *	dq N                dq N RESULT
  *	valid N             valid N 0|1
- *	token N             token N T          as the one who holds it knows it
+ *	token N             token N T          as the holder knows it
  *	lvb N TEXT          lvb N RESULT
- *	dirty N             dirty N            what is written back later is told: sync N
+ *	dirty N             dirty N            a later write-back prints: sync N
  *	loop N MODE MS      op N K             one line for each time it had the lock
  *	                    error N RESULT, again N, met N NAME
  *	stop                stopped            the loop
  *	                    sync N MODE, inval N, lost N, recover NODE, log TEXT
  *
- * The loop makes a link of the lock's name in DIR while it holds the lock in EX, with its own NAME in
- * it. If there is one already, somebody else is in there: met.
+ * While the loop holds the lock in EX, it makes a link of the lock's name in DIR, with its own NAME
+ * in it. A link that exists already belongs to another program that holds the lock: met.
  */
 #include <glock.h>
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A cluster of emulated machines on this one: real kernels, corosync, DLM, OCFS2 and GFS2.
-
-Each machine boots Debian's stock kernel under QEMU's software emulation, without KVM. Its root is
-this machine's own, read-only over 9p with a writable layer of memory above it: every program that
-is here can be run there. They share two raw disks, and an Ethernet of multicast datagrams on
-loopback, on which all are equal: a machine that is stopped stops nobody else's packets.
-
-Everything is in one folder, which goes when the cluster does. Packages are the caller's business.
-"""
+# machines.py - a cluster of emulated machines: real kernels, corosync, DLM, OCFS2, GFS2.
+#
+# Each machine boots Debian's stock kernel under QEMU's software emulation, without KVM. Its root is
+# this machine's own, read-only over 9p with a writable layer of memory above it. So every program
+# of this machine can run there. The machines share two raw disks. They share an Ethernet of
+# multicast datagrams on loopback, on which all are equal. A stopped machine stops no other
+# machine's packets.
+#
+# Everything is in one folder, which goes when the cluster goes. The caller installs the packages.
 
 import bisect
 import concurrent.futures

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: MIT
+# run.py - runs the tests on a real cluster of three emulated machines, and prints TAP.
+
 """run.py BUILD_DIR [OPTION...] [TEST...] - tests on a real cluster of three emulated machines.
 
-Boots it, runs the functions named test_* of each test_*.py here, in the order in which they stand there, and
-prints TAP; those of modules with LATE, which leave a machine without power, after others; those of modules with
-LAST, which end parts of the cluster, on machines booted anew, without the file systems, and each finds a whole
-cluster, whatever the one before left. Each gets the cluster and the build folder; what it returns is printed as a
-comment: the figures. Functions that say takes_long run where they are asked for, or with --all.
+Boots the cluster and runs the functions named test_* of each test_*.py here, in the order in which
+the file has them, and prints TAP. Modules with LATE leave a machine without power and run after
+others. Modules with LAST end parts of the cluster. They run on machines booted anew, without the
+file systems, and each finds a whole cluster. Each test gets the cluster and the build folder. The
+value that a test returns, its figures, is printed as a comment. A function that says takes_long
+runs only by name or with --all.
 
-  --but=TEST,...  all but those
-  --again         what fails is tried once more, on machines booted anew, and has failed if it fails there,
-                  too: emulated machines on a machine that does other things do stumble. Both is told.
-  --within=SECONDS  what has not begun by then has failed
-  --keep          the cluster stays up until Enter is pressed
-  --soak=SECONDS  the tests are done again and again, in random order, for that long
+  --but=TEST,...  runs all tests but those
+  --again         tries a failed test once more, on machines booted anew; the test has failed if it
+                  fails there, too. Emulated machines on a busy machine stumble. The output tells
+                  both tries.
+  --within=SECONDS  a test that has not begun by then has failed
+  --keep          keeps the cluster up until Enter is pressed
+  --soak=SECONDS  repeats the tests in random order for that long
 
-A machine that does not answer any more is told of, with what it was doing, and the tests that are left go on
-with machines booted anew; unless three clusters in a row were of no use at all.
+If a machine does not answer any more, the output tells what the machine was doing. The tests that
+are left go on with machines booted anew, unless three clusters in a row were of no use at all.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kernel's DLM judges the lock table, by 20,000 requests altogether: see dlm_judge.c."""
+# test_dlm.py - tests the lock table against the kernel's DLM, with 20,000 requests (dlm_judge.c).
 
 import os
 import subprocess

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""docs/cluster.md: its files and commands, in its order, on machines as they are before.
-
-Their systemctl is a stand-in, as they have no systemd; apt-get is asked here, for what it would do.
-"""
+# test_doc.py - tests the files and commands of docs/cluster.md, in its order, on new machines.
+#
+# The machines are as they are before the page's first step. Their systemctl is a stand-in, because
+# the machines have no systemd. The test asks apt-get on this machine what it would do.
 
 import os
 import re

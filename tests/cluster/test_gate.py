@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libglock when the cluster is lost: who is let in meanwhile, who is told, who comes back."""
+# test_gate.py - tests libglock when the cluster is lost: grants in the meantime, reports, returns.
 
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libglock on the kernel's DLM, through glock(1)."""
+# test_glock.py - tests libglock on the kernel's DLM, through glock(1).
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What glock says where something is missing, and whether it says what."""
+# test_missing.py - tests glock's messages if a part of the DLM is missing: they name the part.
 
 import subprocess
 import time

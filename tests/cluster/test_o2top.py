@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""o2top on the cluster, through ssh: what it says against what is known of the load."""
+# test_o2top.py - tests o2top on the cluster, through ssh, against the known load.
 
 import contextlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A space of lock manager dlm seen from outside: on each of its nodes, and from here over ssh."""
+# test_outside.py - tests a space of lock manager dlm from outside, on its nodes and over ssh.
 
 import contextlib
 

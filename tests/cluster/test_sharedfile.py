@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""examples/sharedfile on three machines: files in one directory, cached on each under dlm locks."""
+# test_sharedfile.py - tests examples/sharedfile on three machines, with caches under dlm locks.
+#
+# The files are in one directory and cached on each machine.
 
 import os
 import re

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of the lock manager dlm needs no cluster: what comes late finds nothing, and what is in a
- * value block.
+ * test_slots.c - tests the parts of the lock manager dlm that need no cluster.
+ *
+ * A late reply finds nothing. The test also checks the contents of a value block.
  */
 #include "lockman/dlm/dlm_impl.h"
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""libglock beside the DLM's device as it is, on the same emulated machines: ratios. See dlm_bench.c."""
+# test_speed.py - measures libglock beside the bare DLM device on the same machines, as ratios.
+#
+# dlm_bench.c measures, on emulated machines.
 
 import os
 import subprocess

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dashboard.py BUILD_DIR [--types]: contrib/grafana-o2top.json with made data, through the programs that it is made for.
+# dashboard.py - tests contrib/grafana-o2top.json with made data, through the programs it needs.
+#
+# Usage: dashboard.py BUILD_DIR [--types]
+#
+# o2top replays recordings into a textfile. The programs are node_exporter and prometheus.
+# node_exporter reads the textfile and prometheus scrapes node_exporter, both on loopback. The test
+# asks every query of every panel as Grafana does. Each query must give the series and the values of
+# the textfile. The test needs prometheus and prometheus-node-exporter. With --types it also checks
+# the dashboard against Grafana's own types, by npm and the network.
 
-o2top replays recordings into a textfile; node_exporter reads that, prometheus scrapes it, both on loopback, and every query of
-every panel is asked as Grafana asks it. Each must give the series and the values that the textfile has. Needs prometheus and
-prometheus-node-exporter. With --types the dashboard is also checked against Grafana's own types, by npm and the network.
-"""
 import json
 import math
 import os

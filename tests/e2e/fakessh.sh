@@ -1,10 +1,11 @@
 #!/bin/sh
-# fakessh.sh NODE sh: stands for ssh. The node's files are those of a recording, the next sample of it
-# for each request. In $O2TOP_FAKE:
-#	NODE.mode      what the node does today; nothing: it works
+# fakessh.sh - stands for ssh: gives a recorded node's files, the next sample for each request.
+#
+# Usage: fakessh.sh NODE sh. $O2TOP_FAKE holds:
+#	NODE.mode      the node's behaviour today; without the file it works
 #	NODE.samples   the recording's samples, one a line; the last one stays
 #	pids           the process groups that were started
-#	NODE.looked    what paths it was asked for
+#	NODE.looked    the paths that the node was asked for
 #	NODE.asked     all requests
 # $O2TOP_CAPTURE is the recording.
 node=$1

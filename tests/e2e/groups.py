@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Process groups that fakessh.sh stood for a machine with: which of them are still there."""
+# groups.py - lists which process groups of a machine that fakessh.sh stands for still exist.
 
 import os
 

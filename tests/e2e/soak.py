@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""soak.py BUILD_DIR SECONDS: o2top for a long time on nodes that come, go, hang, lie and are replaced. Is its memory flat?
+# soak.py - runs o2top for a long time on nodes that change, and checks that its memory stays flat.
+#
+# Usage: soak.py BUILD_DIR SECONDS
+#
+# Two programs watch six nodes of their own: one in a terminal, with key presses now and then, one
+# that writes JSON and a recording. A script stands for ssh and gives the files of a made-up
+# cluster, whose inodes change. Every few seconds a node becomes something else, mostly with a lost
+# connection. Nodes come, go, hang, lie and are replaced. At the end both programs are told to end,
+# and none of their processes may be left.
+#
+# A line each minute has resident memory (KiB), open files, threads and children of both. Memory is
+# flat if the median of the last quarter of the time is at most a tenth and 1 MiB above that of the
+# quarter in the middle that ends at the half.
 
-Two of them watch six nodes of their own: one in a terminal, where keys are pressed now and then, one that writes
-JSON and a recording. A script stands for ssh and gives the files of a made-up cluster, whose inodes change; every
-few seconds a node becomes something else, mostly with its connection lost. At the end both are told to end, and
-nothing may be left of them.
-
-A line each minute: resident memory (KiB), open files, threads and children of both. Flat is: the median of the
-last quarter of the time is at most a tenth and 1 MiB above that of the quarter in the middle that ends at the half.
-"""
 import fcntl
 import os
 import pty

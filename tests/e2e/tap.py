@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs tests and prints TAP: the functions test_* of a module, each with a folder of its own; or those marked with
-@tap.test, all or the ones that the command line names."""
+# tap.py - runs tests and prints TAP.
+#
+# The tests are the functions test_* of a module, each with a folder of its own. Or they are the
+# functions marked with @tap.test: all, or the ones that the command line names.
 
 import os
 import signal

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Nodes that want to harm who watches them: what they send never commands a terminal, takes no memory without bound,
-and holds up neither the others nor the end. TAP.
+# test_hostile.py - tests o2top with nodes that want to harm the machine that watches them. TAP.
+#
+# The bytes that they send never command a terminal and take no memory without bound. They hold up
+# neither the other nodes nor the end. O2TOP, O2TOP_CAPTURES and O2TOP_TESTS are the paths that
+# meson test sets. fakessh.sh stands for ssh.
 
-O2TOP, O2TOP_CAPTURES and O2TOP_TESTS say where things are, as meson test sets them. fakessh.sh stands for ssh.
-"""
 import fcntl
 import os
 import pty

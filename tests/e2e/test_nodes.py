@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Nodes of a cluster: how they are found, when the first screen is there, what reading them costs, what is left."""
+# test_nodes.py - tests nodes of a cluster: discovery, the first screen, reading costs, the remains.
 
 import json
 import os

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What monitoring systems and scripts read of o2top, and how it is set up: --csv, --textfile, --check, --from and --to,
---demo, --record while it is killed, the configuration file, completion. TAP.
+# test_outputs.py - tests what monitoring systems and scripts read of o2top, and its set-up. TAP.
+#
+# These are --csv, --textfile, --check, --from and --to, --demo, --record with a kill in the middle,
+# the configuration file, completion. O2TOP, O2TOP_CAPTURES and O2TOP_DATA are the paths that meson
+# test sets.
 
-O2TOP, O2TOP_CAPTURES and O2TOP_DATA say where things are, as meson test sets them.
-"""
 import csv
 import io
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Paths of inodes: the agent is asked as a viewer would ask it, about files that are made here."""
+# test_paths.py - tests paths of inodes: asks the agent like a viewer, about files made here.
 
 import json
 import os
@@ -205,7 +205,7 @@ def test_a_search_that_goes_on_ends_with_its_agent(folder):
 def test_capabilities(_folder):
     """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with who looks for paths."""
     if os.geteuid() or not capabilities(os.getpid()) & 4:
-        return "SKIP needs root"
+        return "SKIP needs CAP_DAC_READ_SEARCH"
     helper = capabilities(os.getpid()) & (1 << 2 | 1 << 19)
     with Agent() as agent:
         for which in ("CapEff", "CapPrm", "CapInh", "CapAmb"):

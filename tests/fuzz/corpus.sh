@@ -1,7 +1,8 @@
 #!/bin/sh
-# corpus.sh CAPTURES CORPUS - makes the files that the fuzz targets begin with from unpacked recordings.
+# corpus.sh - makes the files that the fuzz targets begin with.
 #
-# Each target gets a folder of small files: a few hundred lines of real nodes, cut so that a run is fast.
+# Usage: corpus.sh CAPTURES CORPUS. CAPTURES holds unpacked recordings. Each target gets a folder of
+# small files: a few hundred lines of real nodes, cut so that a run is fast.
 set -eu
 if [ $# -ne 2 ]; then
 	echo "usage: corpus.sh CAPTURES CORPUS" >&2

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all fuzz targets use: a check that ends the run with a reproducer, lines cut out of the
- * fuzzer's bytes, and those bytes as an input or as a file with a path.
+ * fuzz.h - shared by all fuzz targets.
+ *
+ * It has a check that ends the run with a reproducer, and lines cut out of the fuzzer's bytes. It
+ * hands these bytes over as an input or as a file with a path.
  */
 #ifndef O2TOP_FUZZ_H
 #define O2TOP_FUZZ_H

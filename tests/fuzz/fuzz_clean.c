@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that is not ours made fit for a terminal: no control character, nothing that is not UTF-8,
- * no more columns than asked for, no byte behind the buffer. The first two bytes are the width and
- * the buffer's size.
+ * fuzz_clean.c - fuzzes unit_clean(), which makes foreign text fit for a terminal.
+ *
+ * The result has no control character, only UTF-8, no more columns than requested, and no byte
+ * behind the buffer. The first two bytes are the width and the buffer's size.
  */
 #include "fuzz.h"
 #include "o2top/base/units.h"

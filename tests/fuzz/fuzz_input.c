@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines out of a stream: they do not depend on how the bytes arrive, and they are what the header
- * says: numbered from 1, cut off where they are longer than INPUT_LINE_MAX, incomplete where the
- * end has no newline.
+ * fuzz_input.c - fuzzes input_lines(): the lines do not depend on how the bytes arrive.
  *
- * The first byte seeds the sizes of the reads. To make long lines of short inputs, bytes from 0xf0
- * on stand for 4 KiB each.
+ * They are as the header promises: numbered from 1, cut off if longer than INPUT_LINE_MAX,
+ * incomplete if the end has no newline.
+ *
+ * The first byte seeds the sizes of the reads. To make long lines of short inputs, each byte from
+ * 0xf0 on stands for 4 KiB.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A list of names, "INODE PATH": each line counts as a name or as a problem, and each name is
- * found.
+ * fuzz_names.c - fuzzes lists of names, "INODE PATH": each line is a name or a problem.
+ *
+ * Each name is found.
  */
 #include "fuzz.h"
 #include "o2top/rank/names.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel loses lines of locking_state; o2top must not.
+ * test_lossy.c - tests that o2top loses no lines although the kernel loses lines of locking_state.
  *
- * A reader here does what seq_file and OCFS2's iterator do together in Linux 6.1: text is made up
- * to 4 KiB at a time; the line that did not fit, or that came after the reader's buffer was full,
- * is skipped, since the iterator has moved past it already.
+ * A reader here acts like seq_file and OCFS2's iterator together in Linux 6.1. Text is made up to 4
+ * KiB at a time. The line that did not fit, or that came after the reader's buffer was full, is
+ * skipped, because the iterator has moved past it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +18,7 @@
 
 #include "o2top/model/model.h"
 #include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/sources.h"
 
 enum { LOCKS = 1294, PAGE = 4096, LINE = 1024 };
 
@@ -163,7 +164,7 @@ static uint32_t locks_known(const struct model *m)
 static void plain_reads_lose_the_same_lines_every_time(void **state)
 {
 	struct kernel *k = new_kernel(false);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
@@ -177,7 +178,7 @@ static void plain_reads_lose_the_same_lines_every_time(void **state)
 static void moved_boundaries_show_every_lock(void **state)
 {
 	struct kernel *k = new_kernel(true);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	take(k, &m);
@@ -195,7 +196,7 @@ static void moved_boundaries_show_every_lock(void **state)
 static void missed_lines_invent_nothing(void **state)
 {
 	struct kernel *k = new_kernel(true);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 	double lost = 0;
 
 	(void)state;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of Locks against a plain list: taken, found, forgotten, their trails.
+ * test_table.c - tests the table of Locks and its trails against a plain list.
+ *
+ * Locks are taken, found and forgotten.
  */
 #include <setjmp.h>
 #include <stdarg.h>

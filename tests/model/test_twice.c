@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sample that names a node or a lock space twice: recordings and agents may. Nodes are read by several
- * threads at once, so that one that is named twice would be read by two of them.
+ * test_twice.c - tests a sample that names a node or a lock space twice.
+ *
+ * Recordings and agents may do so. Several threads read nodes at once, so two of them would read a
+ * node that is named twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +18,10 @@
 #include <string.h>
 
 #include "o2top/model/model.h"
-#include "o2top/rank/rank.h"
+#include "o2top/rank/explain.h"
 #include "o2top/sources/ocfs2_line.h"
-#include "o2top/rank/waits.h"
+#include "o2top/sources/sources.h"
+#include "o2top/sources/waits_read.h"
 
 static atomic_uint reads;
 
@@ -52,7 +55,7 @@ static void each_is_read_once(void **state)
 	struct space_sample spaces[] = {{FS_OCFS2, space, NULL}, {FS_OCFS2, space, NULL}};
 	struct node_sample nodes[3];
 	struct sample sample = {.label = "", .n_nodes = 3, .nodes = nodes};
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
@@ -120,7 +123,7 @@ static void explain(const struct model *m)
 	member.change = &table->active[0].change;
 	row.sum = set.sum = *member.change;
 	assert_int_equal(row.sum.waiting, 1);
-	waits_explain(m, &row);
+	explain_row(m, &row);
 	assert_non_null(row.sentence);
 	assert_null(row.note);
 	free(row.sentence);
@@ -136,7 +139,7 @@ static void a_lock_space_of_the_second(void **state)
 	struct node_sample nodes[3];
 	struct sample sample = {.label = "", .n_nodes = 3, .nodes = nodes};
 	struct dlm_view view = {.node = 1, .id = {.number = 0x7e, .type = 'M'}};
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	reads = 0;

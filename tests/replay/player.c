@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* player.c - see player.h. */
+/*
+ * player.c - plays one lifetime: the holders, the lock manager, the clock and the work.
+ */
 #include "glock/space/open.h"
 #include "glock/state/work.h"
 

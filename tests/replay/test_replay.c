@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library against Linux 6.1: every lifetime of every glock in a recorded trace is lived again,
- * and what the library's own trace says of it must be the kernel's lines, one for one: who is
- * granted what and when in the sequence, each change of state with what was aimed at and demanded,
- * every demand and what it became, requests that were refused, the end. The flags, too, but for
- * letters that stand in the table of classes here, each with its reason; how often each differs is
- * counted and printed.
+ * test_replay.c - tests the library against Linux 6.1: a recorded trace's glocks live again.
+ *
+ * Every lifetime of every glock in the trace runs again. The library's own trace must have the
+ * kernel's lines, one for one. The lines cover each grant in its order, each change of state with
+ * its target and its demand, every demand and its result, refused requests, and the end. The flags
+ * must agree too, except for letters in the table of classes here. Each class has a reason. The
+ * test counts and prints how often each letter differs.
  */
 #include "capture.h"
 #include "check.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.c - see trace.h. */
+/*
+ * trace.c - parses a recorded trace into events, and events into lifetimes.
+ */
 #include "glock/core/internal.h"
 
 #include "capture.h"

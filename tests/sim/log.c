@@ -13,7 +13,7 @@
 
 struct world_log world_log;
 
-static void mix(uint64_t value)
+static void log_mix(uint64_t value)
 {
 	world_log.hash = (world_log.hash ^ value) * 0x100000001b3ull;
 	world_log.hash ^= world_log.hash >> 29;
@@ -27,17 +27,17 @@ void world_note(enum world_note kind, const char *what, const struct glock *gl, 
 		return;
 	n = node_of(gl);
 	world_log.n[kind]++;
-	mix((uint64_t)world_now());
+	log_mix((uint64_t)world_now());
 	for (const char *c = what; *c; c++)
-		mix((unsigned char)*c);
-	mix((uint64_t)n << 32 | (uint64_t)gl->type << 16 | gl->number);
-	mix((uint64_t)(uint32_t)a << 32 | (uint32_t)b);
+		log_mix((unsigned char)*c);
+	log_mix((uint64_t)n << 32 | (uint64_t)gl->type << 16 | gl->number);
+	log_mix((uint64_t)(uint32_t)a << 32 | (uint32_t)b);
 	if (world_log.to)
 		fprintf(world_log.to, "%ld node %u glock %u:%lu %s %d %d\n", (long)world_now(), n,
 			gl->type, (unsigned long)gl->number, what, a, b);
 }
 
-static void on_grant(const struct glock *gl, const struct glock__holder *gh)
+static void log_grant(const struct glock *gl, const struct glock__holder *gh)
 {
 	world_note(NOTE_GRANT, "grant", gl, gh->mode, (int)gh->flags);
 }
@@ -45,34 +45,34 @@ static void on_grant(const struct glock *gl, const struct glock__holder *gh)
 void world_log_begin(FILE *to)
 {
 	world_log = (struct world_log){.on = true, .to = to, .hash = 0xcbf29ce484222325ull};
-	glock__grant_hook = on_grant;
+	glock__grant_hook = log_grant;
 }
 
 /* ---- requests ---- */
 
 static const struct glock__lm_ops *sim_ops;
 
-static const struct glock *gl_of(const struct glock__lm_lock *lk)
+static const struct glock *glock_of_lock(const struct glock__lm_lock *lk)
 {
 	return glock__entry(lk, const struct glock, lk);
 }
 
-static int lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
+static int log_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		uint64_t number, int mode, uint32_t flags)
 {
-	world_note(NOTE_REQUEST, "request", gl_of(lk), mode, (int)flags);
+	world_note(NOTE_REQUEST, "request", glock_of_lock(lk), mode, (int)flags);
 	return sim_ops->lock(lm, lk, type, number, mode, flags);
 }
 
-static void cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static void log_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
-	world_note(NOTE_REQUEST, "cancel", gl_of(lk), 0, 0);
+	world_note(NOTE_REQUEST, "cancel", glock_of_lock(lk), 0, 0);
 	sim_ops->cancel(lm, lk);
 }
 
-static void unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
+static void log_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
-	world_note(NOTE_REQUEST, "unlock", gl_of(lk), 0, 0);
+	world_note(NOTE_REQUEST, "unlock", glock_of_lock(lk), 0, 0);
 	sim_ops->unlock(lm, lk);
 }
 
@@ -85,8 +85,8 @@ void world_log_requests(struct glock__lockman *lm)
 	assert(!sim_ops || sim_ops == lm->ops);
 	sim_ops = lm->ops;
 	logged = *sim_ops;
-	logged.lock = lock;
-	logged.cancel = cancel;
-	logged.unlock = unlock;
+	logged.lock = log_lock;
+	logged.cancel = log_cancel;
+	logged.unlock = log_unlock;
 	lm->ops = &logged;
 }

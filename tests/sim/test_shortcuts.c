@@ -5,6 +5,7 @@
  *   hashes FIRST N [FAULT]   a line for each seed: the hash, and how many entries of each kind;
  *                            and last how often each shortcut was taken
  *   log SEED [FAULT]         the log itself
+ *   faults                   the faults of a SHORTCUT in src/base/faults.h, one a line
  *
  * test_shortcuts.sh runs this program with a library that has shortcuts, and with one that has
  * none. Both must print the same. Threads are switched only where they wait, because the two
@@ -12,6 +13,7 @@
  */
 #include "glock/state/shortcuts.h"
 
+#include "../faults.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -50,19 +52,38 @@ static bool hashes(unsigned long first, unsigned long n)
 	return ok;
 }
 
+static enum glock__fault fault_named(const char *name)
+{
+	for (enum glock__fault fault = 1; name && fault < GLOCK__FAULT_MAX; fault++)
+		if (!strcmp(name, faults[fault].name))
+			return fault;
+	return GLOCK__FAULT_NONE;
+}
+
+static void print_faults(void)
+{
+	for (enum glock__fault fault = 1; fault < GLOCK__FAULT_MAX; fault++)
+		if (faults[fault].part == FAULT_IN_SHORTCUT)
+			printf("%s %s\n", faults[fault].name, faults[fault].what);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
 	unsigned long first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 
+	if (argc == 2 && !strcmp(argv[1], "faults")) {
+		print_faults();
+		return 0;
+	}
 	if (!strcmp(what, "hashes") && argc > 3) {
-		glock__fault = argc > 4 ? atoi(argv[4]) : 0;
+		glock__fault = fault_named(argv[4]);
 		return !hashes(first, strtoul(argv[3], NULL, 10));
 	}
 	if (!strcmp(what, "log")) {
-		glock__fault = argc > 3 ? atoi(argv[3]) : 0;
+		glock__fault = fault_named(argv[3]);
 		return !run(first, stdout);
 	}
-	fprintf(stderr, "usage: %s hashes FIRST N [FAULT] | log SEED [FAULT]\n", argv[0]);
+	fprintf(stderr, "usage: %s hashes FIRST N [FAULT] | log SEED [FAULT] | faults\n", argv[0]);
 	return 2;
 }

@@ -1,7 +1,10 @@
 #!/bin/sh
-# test_shortcuts.sh LOG_SHORTCUTS LOG_GENERAL - a library with shortcuts and one without behave
-# alike: the same grants, answers, calls of operations and requests, in order, at the same times.
-# TAP. test_shortcuts.c is the program that both are linked with.
+# test_shortcuts.sh - a library with shortcuts and a library without behave alike
+#
+# usage: test_shortcuts.sh LOG_SHORTCUTS LOG_GENERAL
+#
+# Both programs are test_shortcuts.c. Their logs must be equal, in order and in time. A log has the
+# grants, the answers, the calls of operations, and the requests. Prints TAP.
 set -u
 . "$(dirname "$0")/../tap.sh"
 
@@ -28,9 +31,9 @@ explain() {
 	diff "$dir/with.log" "$dir/without.log" | head -n 20
 }
 
-hashes "$with" "$dir/with.all" $seeds 0 2>"$tap_log"
+hashes "$with" "$dir/with.all" $seeds "" 2>"$tap_log"
 ended=$?
-hashes "$without" "$dir/without.all" $seeds 0 2>>"$tap_log"
+hashes "$without" "$dir/without.all" $seeds "" 2>>"$tap_log"
 ended=$((ended + $?))
 grep '^seed' "$dir/with.all" >"$dir/with"
 grep '^seed' "$dir/without.all" >"$dir/without"
@@ -51,19 +54,17 @@ miss 3000
 grant_alone 400
 LEAST
 
-# Each fault shows: the logs differ, or the program ends with an error.
+# Each fault of a shortcut shows: the logs differ, or the program ends with an error.
 head -n $faulty "$dir/without" >"$dir/without.few"
+"$with" faults >"$dir/faults"
+[ -s "$dir/faults" ]
+result $? "src/base/faults.h lists faults of the shortcuts"
 while read -r fault what; do
 	hashes "$with" "$dir/faulty.all" $faulty "$fault" 2>/dev/null
 	ended=$?
 	grep '^seed' "$dir/faulty.all" >"$dir/faulty"
 	[ "$ended" != 0 ] || ! cmp -s "$dir/faulty" "$dir/without.few"
-	result $? "found: $what"
-done <<FAULTS
-29 lone_miss overlooks the demand of another node
-30 is_at_rest takes a waiter for a granted holder
-31 miss skips the operations of the type
-32 grant_alone takes a refusal for a grant
-FAULTS
+	result $? "$fault: $what"
+done <"$dir/faults"
 
 plan

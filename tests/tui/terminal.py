@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A program in a real terminal (tmux, with a server of its own): keys in, screens out, nothing timed.
+# terminal.py - runs a program in a real terminal (tmux with its own server): keys in, screens out.
+#
+# Nothing depends on timing. The test waits by looking at the screen, for up to PATIENCE seconds.
 
-Whatever is waited for is waited for by looking at the screen, for up to PATIENCE seconds.
-"""
 import os
 import shlex
 import subprocess

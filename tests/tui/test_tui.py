@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_tui.py [--update] [NAME...]: o2top in a real terminal, key by key; its screens against tests/golden. TAP.
+# test_tui.py - tests o2top in a real terminal, key by key, its screens against tests/golden. TAP.
+#
+# Usage: test_tui.py [--update] [NAME...]. O2TOP, O2TOP_CAPTURES and O2TOP_DATA are the paths that
+# meson test sets.
 
-O2TOP, O2TOP_CAPTURES and O2TOP_DATA say where things are, as meson test sets them.
-"""
 import difflib
 import os
 import pty
@@ -610,7 +611,7 @@ def main():
         update = True
         arguments.remove("--update")
     if not shutil.which("tmux"):
-        print("1..0 # SKIP no tmux")
+        print("1..0 # SKIP needs program tmux")
         return
     chosen = [f for f in tests if not arguments or f.__name__ in arguments]
     failed = 0

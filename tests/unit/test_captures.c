@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Print what was parsed of every captured file: the same bytes come out. Lines that o2top reads
- * over (R:, L:, B: of glocks, lvb of the DLM, other events of the trace) are counted apart.
+ * test_captures.c - tests that every captured line, parsed and printed, gives the same bytes.
  *
- * The recordings lie unpacked in $O2TOP_CAPTURES, or else in tests/data/captures; a trace may be
- * packed with xz.
+ * Lines that o2top reads over (R:, L:, B: of glocks, lvb of the DLM, other events of the trace) are
+ * counted apart. The recordings lie unpacked in $O2TOP_CAPTURES, or else in tests/data/captures. A
+ * trace may be packed with xz.
  */
 #include "o2top/collect/input.h"
 #include "o2top/sources/dlm_line.h"

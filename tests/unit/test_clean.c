@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that is not ours, made fit for a terminal. */
+/*
+ * test_clean.c - tests unit_clean(), which makes foreign text fit for a terminal.
+ */
 #include "unit.h"
 #include "o2top/base/units.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of the DLM's dump. */
+/*
+ * test_dlm_line.c - tests the parser of the DLM's dump.
+ */
 #include "o2top/sources/dlm_line.h"
 #include "unit.h"
 

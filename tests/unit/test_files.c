@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files: mountinfo, clocks, lists of names; lines out of streams; problems. */
+/*
+ * test_files.c - tests the readers of small files, lines of streams, and the list of problems.
+ *
+ * The small files are mountinfo, clocks and lists of names.
+ */
 #include "o2top/collect/input.h"
 #include "o2top/collect/machine/mounts.h"
 #include "o2top/collect/machine/tree.h"

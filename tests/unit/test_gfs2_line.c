@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of GFS2's debugfs files and of its trace event: what real kernels print, and what is
- * refused.
+ * test_gfs2_line.c - tests the lines of GFS2's debugfs files and trace event: real and refused.
  */
 #include "o2top/sources/gfs2_line.h"
 #include "unit.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of OCFS2's locking_state: every version, every letter, and what is refused. */
+/*
+ * test_ocfs2_line.c - tests the lines of OCFS2's locking_state: versions, letters, refusals.
+ */
 #include "o2top/sources/ocfs2_line.h"
 #include "unit.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random lines: what is printed is parsed into what it was. The seed is the same in every run. */
+/*
+ * test_random.c - tests random lines: a printed line parses to its source. The seed is fixed.
+ */
 #include "o2top/sources/dlm_line.h"
 #include "o2top/sources/gfs2_line.h"
 #include "o2top/sources/ocfs2_line.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings in one file: what is written is read again, to the byte, and what is damaged is named. */
+/*
+ * test_record.c - tests recordings in one file: exact to the byte; damage is named.
+ */
 #include "o2top/collect/recording/delta.h"
 #include "o2top/collect/recording/frames.h"
 #include "o2top/collect/recording/record.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes over a connection: the same parcel however the bytes are cut, and text told by its
- * changes.
+ * test_wire.c - tests the bytes of a connection: one parcel however they are cut; texts by changes.
  */
 #include "o2top/collect/lines.h"
 #include "o2top/collect/parcel.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the unit tests share. */
+/*
+ * unit.h - shared by the unit tests: exact copies, changed numbers, random numbers.
+ */
 #ifndef O2TOP_UNIT_H
 #define O2TOP_UNIT_H
 

@@ -47,7 +47,7 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 static void left(struct glock *gl)
 {
 	gl_lock(gl);
-	if (!FAULT(23))
+	if (!FAULT(FAST_EXIT_RUNS_NO_QUEUE))
 		glock__run_queue(gl, true);
 	gl_unlock(gl);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holder.c - asking for a lock, waiting for it, letting it go.
+ * nq.c - asks for a lock.
  *
- * A holder is in its glock's list from nq until it is let go, taken back or has failed. Its state
- * word is changed under gl->lock only, and read without by poll and wait; when WAIT goes, error is
- * final. Once a holder is out of the list and its state is 0 the library does not touch it again,
- * since it may lie on the stack of a thread that has gone on.
+ * A request takes the fast path (fast.h) if the lock is cached here and no thread waits for it.
+ * Otherwise the holder joins the list of its glock. The holder stays in the list until the program
+ * lets it go or takes it back, or until the request fails. Only a thread with gl->lock changes the
+ * state word of a holder; wait.c reads the word without the lock.
  */
 #include "glock/core/log.h"
 #include "glock/publish/publish_space.h"
@@ -176,7 +176,7 @@ static struct glock__list *priority_place(struct glock *gl)
 
 static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 {
-	bool priority = gh->flags & GLOCK_PRIORITY || FAULT(9);
+	bool priority = gh->flags & GLOCK_PRIORITY || FAULT(NEWEST_WAITER_FIRST);
 	int err = check_recursion(gl, gh);
 
 	if (err)
@@ -276,7 +276,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (gh->flags & GLOCK_ASYNC || granted)
 		return 0;
 	err = glock_wait(pub, 0, 0);
-	if (mine && glock__tls()->deferred.gl == gl && !FAULT(20))
+	if (mine && glock__tls()->deferred.gl == gl && !FAULT(INLINE_WORK_KEPT))
 		glock__inline_end(gl); /* it did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* it may not wait here */

@@ -204,7 +204,7 @@ static void give_back(struct glock *gl)
 	struct glock__stats_asked rq = {0};
 	struct glock__record *r;
 
-	if (!gl->lk.id || FAULT(14)) {
+	if (!gl->lk.id || FAULT(LOCK_LEFT_BEHIND)) {
 		glock__free(gl);
 		return;
 	}
@@ -255,7 +255,7 @@ static void put_locked(struct glock *gl, bool user)
 		glock__lock_drop(&space->lock);
 		return;
 	}
-	if (!FAULT(25))
+	if (!FAULT(FAST_COUNT_NOT_FOLDED))
 		glock__fast_fold(gl); /* what was counted for one who was refused is taken back */
 	glock__lru_remove(gl);
 	glock__lru_unlink(gl);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock.c - the state machine: the queue. What is to be done next is decided here, what the state is to
- * become is done by xmote.c.
+ * queue.c - the queue of a glock. It decides on the next step; xmote.c changes the state.
  *
- * run_queue() decides on a change and takes the bit lock; when that is cleared the queue is run again.
- * Demands of others come before waiters of this node, so that nobody starves the others; but holders are
- * never thrown out.
+ * glock__run_queue() decides on a change of state and takes the bit lock. The thread that clears the
+ * bit lock runs the queue again. A demand of another node comes before the waiters of this node,
+ * because this node must not starve the others. No demand takes a lock away from a holder.
  *
- * Everything here runs under gl->lock. The functions that drop it for a while are enter(), what changes
- * the state (xmote.c), and what calls them; all hold the bit lock meanwhile, so that what other threads
- * may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
+ * All functions run under gl->lock. enter(), the functions of xmote.c and their callers drop gl->lock
+ * for a while, and hold the bit lock meanwhile. In that time other threads may add and remove
+ * waiters, let holders go, ask for demotes and store a reply.
  */
 #include "queue.h"
 
@@ -89,8 +88,9 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 	 */
 	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
 		return false;
-	return glock__state_serves(gl->state, gh->mode, flags) || (FAULT(2) && gl->state) ||
-	       (FAULT(16) && held);
+	return glock__state_serves(gl->state, gh->mode, flags) ||
+	       (FAULT(GRANT_FROM_ANY_MODE) && gl->state) ||
+	       (FAULT(HOLDER_ADMITS_ANY_STATE) && held);
 }
 
 /*
@@ -297,7 +297,8 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 			glock__fail_waiters(gl, -EAGAIN, true);
 			return; /* until it goes on */
 		}
-		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
+		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(WAITER_BEFORE_DEMOTE) &&
+		    run_demote(gl, nonblock))
 			return;
 		if (!glock__promote(gl, nonblock)) {
 			glock__work_queue(gl, gl_now(gl));
@@ -308,7 +309,8 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		if (glock__is_held(gl) || !gh)
 			return;
 		if (!(gl->flags & GLOCK__F_DEMOTE) &&
-		    (!glock__state_serves(gl->state, gh->mode, gh->flags) || FAULT(26)))
+		    (!glock__state_serves(gl->state, gh->mode, gh->flags) ||
+		     FAULT(SERVED_WAITER_ASKS)))
 			break;
 		gh = NULL;
 		/*
@@ -340,7 +342,8 @@ void glock__work_run(struct glock *gl)
 {
 	assert(gl_held(gl));
 	/* Not while it is being canceled: that must not hit the next request. */
-	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
+	if (gl->flags & GLOCK__F_HAVE_REPLY &&
+	    (!(gl->flags & GLOCK__F_CANCELING) || FAULT(REPLY_TAKEN_WHILE_CANCELING)))
 		glock__take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);

@@ -41,7 +41,8 @@ static enum glock__reply reply_of(int status)
 static bool should_freeze(struct glock *gl)
 {
 	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
-	if (!atom_load8(&gl_space(gl)->recovering) || (glock__is_unusable(gl_space(gl)) && !FAULT(18)))
+	if (!atom_load8(&gl_space(gl)->recovering) ||
+	    (glock__is_unusable(gl_space(gl)) && !FAULT(WITHDRAWN_REPLY_FREEZES)))
 		return false;
 	/* What was refused covers nothing; as in the kernel. */
 	if (gl_busy(gl)->reply != GLOCK__GRANTED || gl_busy(gl)->req == GLOCK_UN)
@@ -178,7 +179,7 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 		glock__free(gl);
 		return;
 	}
-	if (gl->flags & GLOCK__F_HAVE_REPLY && !FAULT(1))
+	if (gl->flags & GLOCK__F_HAVE_REPLY && !FAULT(REPLY_RUNS_NO_WORK))
 		glock__work_queue(gl, a.at);
 	gl_unlock(gl);
 }

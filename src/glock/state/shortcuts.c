@@ -44,8 +44,8 @@ unsigned long glock__shortcuts_taken[GLOCK__SHORTCUT_MAX];
  * The rule. A shortcut may be taken only if gh is all that the queue would find:
  *
  *   1. gh is the only holder in the list, and no holder has the glock by its word.
- *   2. Of the flags of a change in flight, of a demand and of a lost lock, `flags` are set and no
- *      other.
+ *   2. Of the flags IN_FLIGHT exactly `flags` are set. No other change is in flight, no demand
+ *      waits, and the lock is not lost.
  *   3. The space has its locks: it is not withdrawn, not lost, not paused.
  *   4. No recovery goes on, and no holder waits for the end of one.
  */
@@ -61,7 +61,7 @@ GLOCK__INLINE bool is_alone(const struct glock *gl, const struct glock__holder *
 }
 
 /* Returns the first of the list, or NULL. */
-GLOCK__INLINE struct glock__holder *first(const struct glock *gl)
+GLOCK__INLINE struct glock__holder *shortcut_first(const struct glock *gl)
 {
 	const struct glock__list *head = &gl_busy(gl)->holders;
 
@@ -71,10 +71,10 @@ GLOCK__INLINE struct glock__holder *first(const struct glock *gl)
 
 struct glock__holder *glock__lone_miss(struct glock *gl)
 {
-	struct glock__holder *gh = first(gl);
+	struct glock__holder *gh = shortcut_first(gl);
 
 	if (!gh || gh_state(gh) & GLOCK__H_HOLDER ||
-	    !is_alone(gl, gh, FAULT(29) ? gl->flags & GLOCK__F_DEMOTE : 0) ||
+	    !is_alone(gl, gh, FAULT(LONE_MISS_BEFORE_DEMOTE) ? gl->flags & GLOCK__F_DEMOTE : 0) ||
 	    glock__state_serves(gl->state, gh->mode, gh->flags))
 		return NULL;
 	gl_busy(gl)->must_run = false;
@@ -84,9 +84,11 @@ struct glock__holder *glock__lone_miss(struct glock *gl)
 
 bool glock__is_at_rest(struct glock *gl)
 {
-	struct glock__holder *gh = first(gl);
+	struct glock__holder *gh = shortcut_first(gl);
 
-	if (!gh || !(gh_state(gh) & GLOCK__H_HOLDER || FAULT(30)) || !is_alone(gl, gh, 0))
+	if (!gh || !is_alone(gl, gh, 0))
+		return false;
+	if (!(gh_state(gh) & GLOCK__H_HOLDER) && !FAULT(WAITER_AT_REST))
 		return false;
 	gl_busy(gl)->must_run = false;
 	TAKEN(GLOCK__AT_REST);
@@ -94,9 +96,9 @@ bool glock__is_at_rest(struct glock *gl)
 }
 
 /* Tells whether a change from UN calls no operation of the type. */
-static bool is_quiet(const struct glock_ops *ops)
+static bool type_is_quiet(const struct glock_ops *ops)
 {
-	return (!ops->lock && !ops->xmote_th && !ops->xmote_bh) || FAULT(31);
+	return (!ops->lock && !ops->xmote_th && !ops->xmote_bh) || FAULT(MISS_CALLS_NOTHING);
 }
 
 /* Grants gh, as finish() and glock__promote() do. No queue has to run, because gh is alone. */
@@ -115,11 +117,11 @@ static void grant_alone(struct glock *gl, struct glock__holder *gh)
 }
 
 /* Goes on after the request for gh, with the bit lock. */
-GLOCK__INLINE void asked(struct glock *gl, struct glock__holder *gh, int err)
+GLOCK__INLINE void shortcut_asked(struct glock *gl, struct glock__holder *gh, int err)
 {
 	if (err || !(gl->flags & GLOCK__F_HAVE_REPLY))
 		glock__xmote_submitted(gl, gh->mode, err);
-	else if ((gl_busy(gl)->reply == GLOCK__GRANTED || FAULT(32)) &&
+	else if ((gl_busy(gl)->reply == GLOCK__GRANTED || FAULT(REFUSAL_GRANTED)) &&
 		 gl_busy(gl)->target == gh->mode &&
 		 is_alone(gl, gh, GLOCK__F_LOCK | GLOCK__F_HAVE_REPLY))
 		grant_alone(gl, gh);
@@ -132,16 +134,16 @@ bool glock__miss(struct glock *gl, struct glock__holder *gh)
 	struct glock__tls *tls = glock__tls();
 
 	assert(tls->deferred.gl == gl);
-	if (gl->state != GLOCK_UN || !is_quiet(&gl_type(gl)->ops) ||
+	if (gl->state != GLOCK_UN || !type_is_quiet(&gl_type(gl)->ops) ||
 	    gh->flags & (TRIES | GLOCK_RECOVER | GLOCK_PRIORITY) ||
-	    !(is_alone(gl, gh, 0) || FAULT(27)) || !glock__work_claim(gl))
+	    !(is_alone(gl, gh, 0) || FAULT(MISS_NOT_ALONE)) || !glock__work_claim(gl))
 		return false;
 	TAKEN(GLOCK__MISS);
 	glock__enter_work();
 	gl->flags |= GLOCK__F_LOCK;
 	gl_busy(gl)->target = gh->mode;
 	glock__xmote_blocking(gl, gh->mode, 0);
-	asked(gl, gh, glock__xmote_request(gl, gh->mode, 0));
+	shortcut_asked(gl, gh, glock__xmote_request(gl, gh->mode, 0));
 	glock__leave_work();
 	tls->deferred.queued |= glock__work_release(gl);
 	return true;

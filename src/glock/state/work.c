@@ -130,7 +130,7 @@ int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t d
 static void signal_event(struct glock_space *space)
 {
 	atom_add32(&space->work.events, 1);
-	if (glock__anybody(&space->work.idle))
+	if (glock__has_sleepers(&space->work.idle))
 		glock__futex_wake_all(&space->work.events);
 }
 
@@ -191,7 +191,7 @@ void glock__work_queue(struct glock *gl, int64_t at)
 
 	assert(gl_held(gl));
 	/* This thread runs what is due now; what is due later is not for it to wait for. */
-	if (tls->deferred.gl == gl && (at <= gl_now(gl) || FAULT(24))) {
+	if (tls->deferred.gl == gl && (at <= gl_now(gl) || FAULT(LATER_WORK_DEFERRED))) {
 		tls->deferred.queued = true;
 		return;
 	}
@@ -269,7 +269,7 @@ static bool is_told(const struct glock_space *space)
 {
 	return (atom_load8(&space->thaw_pending) ||
 		(atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
-	       !FAULT(28);
+	       !FAULT(SPACE_EVENT_FORGOTTEN);
 }
 
 int64_t glock__work_first(struct glock_space *space)

@@ -5,8 +5,8 @@
  * Who decided on one has taken the bit lock (glock.c). glock__xmote() has the cache prepared and asks the
  * lock manager, and that is all until the reply comes. reply.c stores it and queues work; the work's finish()
  * takes it in, perhaps asks again, and clears the bit lock. Then the queue is run. A
- * request that the lock manager answers at once, with no other holder or waiter, skips the work:
- * glock__miss() in shortcuts.c.
+ * request that the lock manager answers at once skips the work if its holder is alone: see
+ * shortcuts.c.
  *
  * Everything here runs under gl->lock, which is dropped while the type's operations and the lock manager
  * are called.
@@ -73,7 +73,7 @@ static void failed(struct glock *gl, enum glock__reply reply)
 			else if (refused)
 				glock__fail_waiters(gl, -EAGAIN, true);
 			gl_busy(gl)->target = gl->state;
-			if (!FAULT(10))
+			if (!FAULT(BIT_LOCK_KEPT_AFTER_REFUSAL))
 				glock__clear_lock(gl);
 			return;
 		}
@@ -84,7 +84,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 	if (reply != GLOCK__GRANTED)
 		gl_busy(gl)->more->counts.conversions_failed++;
 	/* What is held in SH or DF is in somebody's way: give it up, then ask anew. */
-	glock__xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX || FAULT(11)
+	glock__xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX ||
+				 FAULT(REFUSED_CONVERSION_KEEPS_MODE)
 			     ? gl_busy(gl)->target
 			     : GLOCK_UN);
 }
@@ -181,7 +182,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
 	int err = 0;
 
-	if (!glock__lock_is_lost(gl) && !FAULT(4))
+	if (!glock__lock_is_lost(gl) && !FAULT(DIRTY_NOT_WRITTEN_BACK))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
@@ -189,7 +190,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 		glock__log_glock(gl);
 		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
-	if (c.inval && !FAULT(3))
+	if (c.inval && !FAULT(CACHE_NOT_INVALIDATED))
 		glock__op_inval(gl, c.inval);
 	assert(gl->flags & GLOCK__F_LOCK);
 }

@@ -32,8 +32,8 @@
  * the table's lock is let go of; whoever sleeps on it is woken after. If the ringer is killed or stopped in between, then whoever waits for the
  * sleeper finds bell and seen to differ and wakes it (local_watch.c).
  */
-#ifndef GLOCK_LOCKMAN_LOCAL_IMPL_H
-#define GLOCK_LOCKMAN_LOCAL_IMPL_H
+#ifndef GLOCK__LOCAL_IMPL_H
+#define GLOCK__LOCAL_IMPL_H
 
 #include "base/atom.h"
 #include "base/latch.h"

@@ -6,8 +6,8 @@
  * glock__local_knock(). What is read may be changed meanwhile or be nonsense: strings end, numbers are in their bounds, and that is all
  * that is promised.
  */
-#ifndef GLOCK_LOCKMAN_LOCAL_LOOK_H
-#define GLOCK_LOCKMAN_LOCAL_LOOK_H
+#ifndef GLOCK__LOCAL_LOOK_H
+#define GLOCK__LOCAL_LOOK_H
 
 #include "local.h"
 #include "node_file.h"

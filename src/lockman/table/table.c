@@ -76,7 +76,7 @@ static struct lock *lock_new(struct glock__table *t, struct res *res, const stru
 
 	if (res->count[0] == GLOCK__RES_LOCKS_MAX)
 		return NULL;
-	put(t, &t->gen, t->gen + !FAULT(13));
+	put(t, &t->gen, t->gen + !FAULT(IDS_REUSED));
 	init.lock.gen = t->gen;
 	init.lock.res = ref_of(t, res);
 	ref = glock__table_cell_new(t, CELL_LOCK, &init);
@@ -252,7 +252,7 @@ static struct work lock_free(struct glock__table *t, struct res *res, struct loc
 	put(t, &t->nlocks, t->nlocks - 1);
 	put(t, &res->count[0], (uint16_t)(res->count[0] - 1));
 	glock__table_cell_free(t, ref);
-	if (FAULT(14))
+	if (FAULT(COMMITTED_BEFORE_ITS_WORK))
 		commit(t);
 	if (res->count[0])
 		return glock__table_work_grant(t, res);
@@ -346,7 +346,7 @@ int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 		struct lock *lock = lock_at(t, node_at(t, node)->locks);
 		struct res *res = res_at(t, lock->res);
 
-		if (lock->gr >= GLOCK__PW && !FAULT(6))
+		if (lock->gr >= GLOCK__PW && !FAULT(LVB_VALID_AFTER_DEATH))
 			glock__table_died(t, res);
 		glock__table_work_finish(t, lock_free(t, res, lock), NULL);
 	}

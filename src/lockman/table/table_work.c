@@ -30,7 +30,8 @@ struct work glock__table_work_grant(const struct glock__table *t, const struct r
 {
 	if (!first_of(res, LK_CONVERTING) && !first_of(res, LK_WAITING))
 		return (struct work){.phase = WORK_NONE};
-	return work(t, res, FAULT(3) ? WORK_WAITERS : WORK_CONVERTERS, NULL, 0);
+	return work(t, res, FAULT(CONVERTERS_NOT_GRANTED) ? WORK_WAITERS : WORK_CONVERTERS, NULL,
+		    0);
 }
 
 struct work glock__table_work_demoted(const struct glock__table *t, const struct res *res,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* impl.h - what the files of this example share. */
+/* sharedfile_impl.h - what the files of this example share. */
 #ifndef SHAREDFILE_IMPL_H
 #define SHAREDFILE_IMPL_H
 
