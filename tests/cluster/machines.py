@@ -102,6 +102,11 @@ await "dlm_tool status | grep -q '^cluster'" dlm_controld
 """
 
 
+# OCFS2 counts a node as dead that has written nothing to the disk for (this - 1) * 2 seconds; its own is 31. A test
+# that cuts a machine's power waits so long, and a machine stands still for 16 s in another test.
+O2CB_DEAD_THRESHOLD = 16
+
+
 class Trouble(Exception):
     """Something of the cluster did not work; the text says what."""
 
@@ -131,6 +136,9 @@ class Cluster:
         self.qemu = {}
         self.ports = {}
         self.connections = {}
+        self.mounting = None
+        self.used = 0
+        self.background = concurrent.futures.ThreadPoolExecutor()
 
     def __enter__(self):
         return self
@@ -148,7 +156,7 @@ class Cluster:
             f.write(text)
         os.chmod(self._path(name), mode)
 
-    def _kernel(self):
+    def fetch_kernel(self):
         """Debian's newest, unpacked; its folder."""
         found = glob.glob(os.path.join(self.cache, "lib/modules/*"))
         if not found:
@@ -163,7 +171,7 @@ class Cluster:
         return found[0]
 
     def _initrd(self):
-        version = os.path.basename(self._kernel())
+        version = os.path.basename(self.fetch_kernel())
         root = self._path("initrd")
         for name in "bin proc sys dev low high root modules".split():
             os.makedirs(os.path.join(root, name))
@@ -227,6 +235,8 @@ class Cluster:
             "-m", str(self.memory), "-nodefaults", "-no-reboot", "-display", "none",
             "-kernel", kernel, "-initrd", self._path("initrd.gz"), "-append",
             "console=ttyS0 quiet loglevel=3 mitigations=off random.trust_cpu=on panic=1 nokaslr "
+            # a machine that is kept from its processor must not take the slow clock instead
+            "tsc=reliable "
             f"machine={n}",
             "-serial", f"file:{self._path(f'console{n}')}",
             "-qmp", f"unix:{self._path(f'qmp{n}')},server=on,wait=off",
@@ -277,7 +287,7 @@ class Cluster:
             self.connections[n].wait()
 
     def up(self, file_systems=True):
-        """Boots all, joins them to the cluster, and mounts an OCFS2 and a GFS2."""
+        """Boots all, joins them to the cluster, and begins to mount an OCFS2 and a GFS2: see await_file_systems()."""
         self._configuration()
         self.kernel = self._initrd()
         self.ring = _free_port(socket.SOCK_DGRAM)
@@ -288,7 +298,12 @@ class Cluster:
             self._await(n)
         self.all(JOIN)
         if file_systems:
-            self._file_systems()
+            self.mounting = self.background.submit(self._file_systems)
+
+    def await_file_systems(self):
+        """Returns when all machines have mounted them. Mounting mostly waits: other tests may run meanwhile."""
+        if self.mounting:
+            self.mounting.result()
 
     def _disks(self, file_systems):
         """Made here, where that takes no time."""
@@ -303,15 +318,15 @@ class Cluster:
                  "--cluster-stack=o2cb", "--cluster-name=glock", "-F", self._path("ocfs2")], input="y\n" * 9)
 
     def _file_systems(self):
-        self.all("o2cb register-cluster glock")
+        self.all("o2cb register-cluster glock && "
+                 f"echo {O2CB_DEAD_THRESHOLD} >/sys/kernel/config/cluster/glock/heartbeat/dead_threshold")
 
         def mount(fs, disk):
             for n in self.numbers: # one after the other, as their recovery of journals wants it
                 self.run(n, f"mount -t {fs} -o noatime /dev/{disk} /mnt/{fs}")
 
-        with concurrent.futures.ThreadPoolExecutor() as both:
-            for mounted in [both.submit(mount, "gfs2", "vda"), both.submit(mount, "ocfs2", "vdb")]:
-                mounted.result()
+        for mounted in [self.background.submit(mount, "gfs2", "vda"), self.background.submit(mount, "ocfs2", "vdb")]:
+            mounted.result()
 
     def reboot(self, n):
         """A machine that was killed comes back, and joins."""
@@ -327,8 +342,18 @@ class Cluster:
     def runs(self, n):
         return self.qemu[n].poll() is None
 
+    def processor_time(self):
+        """Seconds of processors that the machines have used, those without power included."""
+        return self.used + sum(map(self._processor_time, filter(self.runs, self.qemu)))
+
+    def _processor_time(self, n):
+        with open(f"/proc/{self.qemu[n].pid}/stat", encoding="ascii") as f:
+            ticks = map(int, f.read().rsplit(")", 1)[1].split()[11:13])
+        return sum(ticks) / os.sysconf("SC_CLK_TCK")
+
     def kill(self, n):
         """Its power is cut."""
+        self.used += self._processor_time(n) if self.runs(n) else 0
         self.qemu[n].kill()
         self.qemu[n].wait()
 
@@ -403,6 +428,8 @@ class Cluster:
             if qemu.poll() is None:
                 qemu.kill()
                 qemu.wait()
+        # whatever was going on there fails now
+        self.background.shutdown(cancel_futures=True)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     # ---- files and commands

@@ -8,7 +8,9 @@ the file has them, and prints TAP. Modules with LATE leave a machine without pow
 others. Modules with LAST end parts of the cluster. They run on machines booted anew, without the
 file systems, and each finds a whole cluster. Each test gets the cluster and the build folder. The
 value that a test returns, its figures, is printed as a comment. A function that says takes_long
-runs only by name or with --all.
+runs only by name or with --all. Modules with WITHOUT_FILE_SYSTEMS run while the file systems are
+being mounted. The machines for the modules with LAST boot at once and run beside the others, if
+this machine has the memory for six, because all of them mostly wait.
 
   --but=TEST,...  runs all tests but those
   --again         tries a failed test once more, on machines booted anew; the test has failed if it
@@ -25,6 +27,8 @@ are left go on with machines booted anew, unless three clusters in a row were of
 import contextlib
 import glob
 import importlib
+import io
+import multiprocessing
 import os
 import random
 import signal
@@ -41,6 +45,9 @@ ANSWER = 20  # a machine that takes so long for nothing, twice, answers no more
 USELESS = 3  # so many clusters in a row on which not even a test began, and no more are booted
 TOKEN = 10.0  # seconds until corosync gives a machine up: file systems keep emulated ones busy
 TOKEN_LAST = 4.0  # where that is what is waited for
+MEMORY_FOR_BOTH = 5 << 20  # KiB: six machines
+output = multiprocessing.Lock()
+children = []  # processes that test
 
 
 def tests(wanted, but, every):
@@ -62,6 +69,21 @@ def say(text):
         print("# " + line, flush=True)
 
 
+def end_block():
+    """Prints what a process beside another has gathered on one test, so that the lines stay together."""
+    if isinstance(sys.stdout, io.StringIO):
+        text = sys.stdout.getvalue().encode(errors="replace")
+        with output:
+            while text:
+                text = text[os.write(1, text):]
+        sys.stdout = io.StringIO()
+
+
+def has_memory_for_both():
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) > MEMORY_FOR_BOTH
+
+
 @contextlib.contextmanager
 def limited(seconds):
     """Trouble in what takes longer, and again in what it does then to clean up."""
@@ -79,6 +101,9 @@ def limited(seconds):
 
 def ended(number, _):
     """By whoever started it: the machines go, too."""
+    for process in children:
+        process.terminate()
+    children.clear()
     sys.exit(128 + number)
 
 
@@ -93,20 +118,25 @@ class Report:
     """TAP. What fails and is tried again is no line yet."""
 
     def __init__(self):
-        self.number = self.failed = 0
+        self.number = multiprocessing.Value("i", 0)  # of all processes
+        self.failed = multiprocessing.Value("i", 0)
+
+    def next_number(self):
+        with self.number.get_lock():
+            self.number.value += 1
+            return self.number.value
 
     def passed(self, label, said=None):
-        self.number += 1
-        print(f"ok {self.number} - {label}", flush=True)
+        print(f"ok {self.next_number()} - {label}", flush=True)
         if said:
             say(said)
 
     def not_passed(self, label, why, final):
         say(why)
         if final:
-            self.number += 1
-            self.failed += 1
-            print(f"not ok {self.number} - {label}", flush=True)
+            with self.failed.get_lock():
+                self.failed.value += 1
+            print(f"not ok {self.next_number()} - {label}", flush=True)
         else:
             say(f"FAILED, and is tried once more: {label}")
 
@@ -132,8 +162,19 @@ def answers(cluster, n, command):
     return False
 
 
+def wants_file_systems(one):
+    return not hasattr(sys.modules[one[1].__module__], "WITHOUT_FILE_SYSTEMS")
+
+
 def is_sound(cluster, file_systems):
     """All machines answer. Where there are file systems, none has lost its power, as they do not come back."""
+    if file_systems:
+        try:
+            with limited(LONGEST):
+                cluster.await_file_systems()
+        except Trouble as trouble:
+            say(trouble)
+            return False
     for n in cluster.numbers:
         if cluster.runs(n):
             cluster.resume(n)  # whatever a test that failed has left
@@ -144,7 +185,7 @@ def is_sound(cluster, file_systems):
 
 
 class Clusters:
-    """One after the other, and what is tested on them."""
+    """The clusters, one after the other or two at once, and the tests on them."""
 
     def __init__(self, build, report, within=None):
         self.build, self.report = build, report
@@ -160,6 +201,39 @@ class Clusters:
                 failed += self.on_one(iter(group), not last, final, keep)
         return failed
 
+    def on_both(self, chosen, final):
+        """As on_each, on both at once: each in a process of its own. Which failed."""
+        with Cluster() as cluster:
+            cluster.fetch_kernel()  # both would at once
+        groups = [[one for one in chosen if one[2] == last] for last in (False, True)]
+        ends = [self.begin(group, final) for group in groups]
+        failed = []
+        for process, pipe, group in ends:
+            try:
+                numbers = pipe.recv()
+            except EOFError:
+                numbers = []
+                self.report.not_passed("the tests' process", "it ended", True)
+            process.join()
+            failed += [group[i] for i in numbers]
+        return failed
+
+    def begin(self, group, final):
+        """Starts a process that tests this group, and sends the places in it of those that failed."""
+        def run():
+            children.clear()  # those of the other process
+            sys.stdout = io.StringIO()
+            failed = self.on_one(iter(group), not group[0][2], final)
+            end_block()
+            theirs.send([group.index(one) for one in failed])
+
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        process = multiprocessing.get_context("fork").Process(target=run)
+        process.start()
+        theirs.close()
+        children.append(process)
+        return process, ours, group
+
     def on_one(self, chosen, file_systems, final, keep=False):
         """On one, and on more where machines of it do not answer any more; which failed."""
         failed, one = [], next(chosen, None)
@@ -167,7 +241,7 @@ class Clusters:
             before = self.tested
             with Cluster(token=TOKEN if file_systems else TOKEN_LAST) as cluster:
                 if self.boot(cluster, file_systems):
-                    while one and self.may_go_on() and is_sound(cluster, file_systems):
+                    while one and self.may_go_on() and is_sound(cluster, file_systems and wants_file_systems(one)):
                         if not self.test(cluster, one, file_systems, final):
                             failed.append(one)
                         one = next(chosen, None)
@@ -193,15 +267,18 @@ class Clusters:
                 kernel = cluster.run(1, "uname -r").strip()
         except Trouble as trouble:
             self.report.not_passed(label, trouble, self.useless + 1 >= USELESS)
+            end_block()
             return False
         self.report.passed(label)
-        say(f"{time.monotonic() - began:.0f} s, Linux {kernel}")
+        say(f"{time.monotonic() - began:.0f} s; the machines used {cluster.processor_time():.0f} s of processors; "
+            f"Linux {kernel}")
         say("ssh -F " + cluster._path("ssh_config") + " node1")
+        end_block()
         return True
 
     def test(self, cluster, one, file_systems, final):
         label, function, _ = one
-        began, passed = time.monotonic(), False
+        began, used, passed = time.monotonic(), cluster.processor_time(), False
         self.tested += 1
         try:
             with limited(LONGEST * (4 if hasattr(function, "takes_long") else 1)):
@@ -213,7 +290,8 @@ class Clusters:
         except Exception:  # whatever it is, the next test goes on
             self.report.not_passed(label, traceback.format_exc(), final)
             last_words(cluster)
-        say(f"{time.monotonic() - began:.0f} s")
+        say(f"{time.monotonic() - began:.0f} s; the machines used {cluster.processor_time() - used:.0f} s of processors")
+        end_block()
         return passed
 
 
@@ -239,11 +317,14 @@ def main():
         clusters.on_one(again_and_again(chosen, soak), file_systems, True, keep)
     else:
         again = "--again" in sys.argv
-        failed = clusters.on_each(chosen, not again, keep)
+        if len({last for *_, last in chosen}) == 2 and not keep and has_memory_for_both():
+            failed = clusters.on_both(chosen, not again)
+        else:
+            failed = clusters.on_each(chosen, not again, keep)
         if again and failed:
             clusters.on_each(failed, True)
-    print(f"1..{report.number}", flush=True)
-    sys.exit(report.failed != 0)
+    print(f"1..{report.number.value}", flush=True)
+    sys.exit(report.failed.value != 0)
 
 
 main()
