@@ -10,7 +10,7 @@ file systems, and each finds a whole cluster. Each test gets the cluster and the
 value that a test returns, its figures, is printed as a comment. A function that says takes_long
 runs only by name or with --all. Modules with WITHOUT_FILE_SYSTEMS run while the file systems are
 being mounted. The machines for the modules with LAST boot at once and run beside the others, if
-this machine has the memory for six, because all of them mostly wait.
+this machine is idle and has the memory for six, because all of them mostly wait.
 
   --but=TEST,...  runs all tests but those
   --again         tries a failed test once more, on machines booted anew; the test has failed if it
@@ -46,6 +46,7 @@ USELESS = 3  # so many clusters in a row on which not even a test began, and no 
 TOKEN = 10.0  # seconds until corosync gives a machine up: file systems keep emulated ones busy
 TOKEN_LAST = 4.0  # where that is what is waited for
 MEMORY_FOR_BOTH = 5 << 20  # KiB: six machines
+IDLE = 0.8  # this part of the processors' time
 output = multiprocessing.Lock()
 children = []  # processes that test
 
@@ -79,7 +80,20 @@ def end_block():
         sys.stdout = io.StringIO()
 
 
-def has_memory_for_both():
+def is_idle(seconds=3):
+    """Whether this machine does little else. The machines of two clusters would starve each other if it does."""
+    def times():
+        with open("/proc/stat", encoding="ascii") as f:
+            user, nice, system, idle, wait, *more = map(int, f.readline().split()[1:9])
+        return idle + wait, user + nice + system + idle + wait + sum(more)
+
+    before = times()
+    time.sleep(seconds)
+    idle, every = (now - then for now, then in zip(times(), before))
+    return idle >= IDLE * every
+
+
+def has_memory():
     with open("/proc/meminfo", encoding="ascii") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) > MEMORY_FOR_BOTH
 
@@ -317,7 +331,7 @@ def main():
         clusters.on_one(again_and_again(chosen, soak), file_systems, True, keep)
     else:
         again = "--again" in sys.argv
-        if len({last for *_, last in chosen}) == 2 and not keep and has_memory_for_both():
+        if len({last for *_, last in chosen}) == 2 and not keep and has_memory() and is_idle():
             failed = clusters.on_both(chosen, not again)
         else:
             failed = clusters.on_each(chosen, not again, keep)
