@@ -332,6 +332,7 @@ def main():
     else:
         again = "--again" in sys.argv
         if len({last for *_, last in chosen}) == 2 and not keep and has_memory() and is_idle():
+            say("two clusters at once")
             failed = clusters.on_both(chosen, not again)
         else:
             failed = clusters.on_each(chosen, not again, keep)
