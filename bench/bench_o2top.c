@@ -15,6 +15,7 @@
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
 #include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/sources.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ static double now_s(void)
 
 struct counts {
 	size_t lines, bad;
-	uint64_t sum; /* so that no work is left out for nobody looks at it */
+	uint64_t sum; /* uses the result, so that the compiler omits no work */
 	struct ocfs2_shot shot;
 };
 
@@ -86,7 +87,7 @@ static bool count_line(void *arg, const char *text, size_t len, size_t number, b
 	return true;
 }
 
-/* As ocfs2.c does it, without the table. */
+/* Works as ocfs2.c does, without the table. */
 static bool shot_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct counts *c = arg;
@@ -138,9 +139,7 @@ static int read_lines(const char *what, const char *path, input_line_fn *each)
 	return print_time(what, now_s() - begin, &c);
 }
 
-/*
- * Over a piece of the file that fits into the cache, again and again: the parser and nothing else.
- */
+/* Parses a part of the file that fits into the cache, again and again. Nothing else runs. */
 static int parse_only(const char *path)
 {
 	enum { PIECE = 1 << 20, ROUNDS = 200 };
@@ -197,7 +196,7 @@ static size_t lines_of(const struct model *m, size_t *active)
 
 static int take(char *folder)
 {
-	struct model m = {.threads = 1};
+	struct model m = {.sources = source_list, .threads = 1};
 	struct problems problems = {0};
 	struct collector *c = NULL;
 	struct sample sample;

@@ -1,9 +1,10 @@
 #!/bin/sh
 # heads.sh - tests that each source file begins with its own name.
 #
-# Usage: heads.sh. The output is TAP, a test for each folder. The head of a file is the first comment
-# behind the interpreter's line and the licence's line. Its first line has the form "NAME - TEXT". So
-# a file that is renamed without its head fails.
+# Usage: heads.sh. The output is TAP, a test for each folder. The head of a file is its first
+# comment. Lines for the interpreter and the licence may come before. In Python the head may be the
+# docstring. The head's first line has the form "NAME - TEXT". So a file that is renamed without its
+# head fails.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tap.sh"
@@ -16,7 +17,7 @@ head_of() {
 		/SPDX-License-Identifier/ { next }
 		/^\/\*$/ { next }
 		{
-			if (!sub(/^(\/\*| \*|#) /, ""))
+			if (!sub(/^(\/\* | \* |# |""")/, ""))
 				print "no comment:", $0
 			else
 				print

@@ -25,8 +25,8 @@
  *   atom_wake    Order is not its business: change the word first, with one of the above.
  *   atom_wait_own, atom_wake_own: the same for a word that no other process maps; cheaper.
  */
-#ifndef GLOCK_LOCKMAN_ATOM_H
-#define GLOCK_LOCKMAN_ATOM_H
+#ifndef GLOCK__ATOM_H
+#define GLOCK__ATOM_H
 
 #include "compiler.h"
 

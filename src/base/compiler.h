@@ -5,8 +5,8 @@
  * On the way of each request calls, and lines of code that are not in the CPU's cache yet, are most of what it
  * costs; docs/benchmarks.md has the figures. So that way is in one piece, and what is not on it is not in there.
  */
-#ifndef GLOCK_LOCKMAN_COMPILER_H
-#define GLOCK_LOCKMAN_COMPILER_H
+#ifndef GLOCK__COMPILER_H
+#define GLOCK__COMPILER_H
 
 /* A few instructions, on the way of each request. */
 #define GLOCK__INLINE static inline __attribute__((always_inline))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_file.h - a value written to a file of the kernel's, in one piece. */
-#ifndef GLOCK_KERNEL_FILE_H
-#define GLOCK_KERNEL_FILE_H
+#ifndef GLOCK__KERNEL_FILE_H
+#define GLOCK__KERNEL_FILE_H
 
 #include <errno.h>
 #include <fcntl.h>

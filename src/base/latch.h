@@ -8,8 +8,8 @@
  * before whether anybody sleeps: so a wake-up may be missed, and who sleeps looks again after
  * LATCH_AGAIN_NS.
  */
-#ifndef GLOCK_LOCKMAN_LATCH_H
-#define GLOCK_LOCKMAN_LATCH_H
+#ifndef GLOCK__LATCH_H
+#define GLOCK__LATCH_H
 
 #include "atom.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* proc.h - what the kernel says of a process: /proc/PID/stat and comm. Blocks for nothing but that read. */
-#ifndef GLOCK_PROC_H
-#define GLOCK_PROC_H
+#ifndef GLOCK__PROC_H
+#define GLOCK__PROC_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sanitizer.h - which sanitizer this is built with, as gcc and as clang say it, and what depends on that. */
-#ifndef GLOCK_SANITIZER_H
-#define GLOCK_SANITIZER_H
+#ifndef GLOCK__SANITIZER_H
+#define GLOCK__SANITIZER_H
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Until fd can be read. False where a signal asked for the end. The names are fit for a terminal. */
+/* Until fd can be read. False where a signal asked for the end. The names are fit for a terminal.
+ */
 bool first_answer_wait(int fd, char *const *names, size_t n);
 
 #endif

@@ -4,8 +4,8 @@
  */
 #include "recordings.h"
 
-#include "o2top/collect/recording/record.h"
 #include "o2top/base/complain.h"
+#include "o2top/collect/recording/record.h"
 
 #include <errno.h>
 

@@ -5,12 +5,12 @@
 #ifndef O2TOP_RECORDINGS_H
 #define O2TOP_RECORDINGS_H
 
-#include "o2top/options/options.h"
 #include "o2top/engine/times.h"
+#include "o2top/options/options.h"
 
 /*
- * Opens the recording in one file, the one built in, or what --replay names: 0, negative errno, or 1
- * where it is none of them. What is wrong was said (-EINVAL) or is a problem.
+ * Opens the recording in one file, the one built in, or what --replay names: 0, negative errno, or
+ * 1 where it is none of them. What is wrong was said (-EINVAL) or is a problem.
  */
 int recording_open(const struct options *o, struct collector **out, const char **title,
 		   struct problems *problems);

@@ -130,7 +130,7 @@ static int by_slot(const void *a, const void *b)
 	return (x->slot > y->slot) - (x->slot < y->slot);
 }
 
-static int by_name(const void *a, const void *b)
+static int space_by_name(const void *a, const void *b)
 {
 	const struct glock__found_space *x = a, *y = b;
 	int c = strcmp(x->name, y->name);
@@ -291,7 +291,7 @@ int glock__find_spaces(struct glock__find_spaces *s, const char *name)
 	if (n >= 0)
 		n = glock__local_each_outside(add_outside, &l);
 	if (s->n)
-		qsort(s->spaces, s->n, sizeof(*s->spaces), by_name);
+		qsort(s->spaces, s->n, sizeof(*s->spaces), space_by_name);
 	return l.err ? l.err : n < 0 ? n : 0;
 }
 
@@ -310,9 +310,10 @@ void glock__found_free(struct glock__find_spaces *s)
 }
 
 /* Where there is no bell the node looks by itself every now and then. */
-static int knock(const struct glock__found_space *space, const struct glock__found_node *node)
+static int ring_control(const struct glock__found_space *space,
+			const struct glock__found_node *node)
 {
-	return strcmp(space->lockman, "local") ? 0 : glock__local_knock(space->path, node->slot);
+	return strcmp(space->lockman, "local") ? 0 : glock__local_ring_control(space->path, node->slot);
 }
 
 int glock__found_trace(const struct glock__found_space *space,
@@ -320,7 +321,7 @@ int glock__found_trace(const struct glock__found_space *space,
 {
 	int err = glock__peek_trace_until(node->path, until);
 
-	return err ? err : knock(space, node);
+	return err ? err : ring_control(space, node);
 }
 
 int glock__found_demote(const struct glock__found_space *space,
@@ -338,7 +339,7 @@ int glock__found_demote(const struct glock__found_space *space,
 		nanosleep(&ms, NULL);
 	if (err)
 		return err == -EAGAIN ? -ETIMEDOUT : err;
-	err = knock(space, node);
+	err = ring_control(space, node);
 	for (bool answered = false; !err && !answered;) {
 		answered = glock__peek_answered(&asked, &err);
 		if (!answered && now_ns() >= end)

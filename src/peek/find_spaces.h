@@ -10,8 +10,8 @@
  * reader can ask for such a lock without taking one. That holds for lock manager local. Nodes of a
  * space of another lock manager have files of their own (node_file.h).
  */
-#ifndef GLOCK__SURVEY_H
-#define GLOCK__SURVEY_H
+#ifndef GLOCK__FIND_SPACES_H
+#define GLOCK__FIND_SPACES_H
 
 #include "peek.h"
 

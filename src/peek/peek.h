@@ -66,8 +66,8 @@ void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cp
 
 /*
  * peek_ask.c: asks the process to trace until then; to give a glock up down to that mode as if
- * another node wanted it. Needs the right to write to its file, and to knock: see find_spaces.h. -EAGAIN:
- * another process is asking.
+ * another node wanted it. Needs the right to write to its file. The caller rings the bell
+ * afterwards: see find_spaces.h. -EAGAIN: another process is asking.
  */
 int glock__peek_trace_until(const char *path, int64_t until);
 struct glock__peek_asked {

@@ -79,7 +79,8 @@ static void say_where(const struct glock__peek *p, uint64_t number, char *to)
 }
 
 /* What a thread holds by the fast path. */
-static void take_slot(struct glock__peek *p, const struct glock__thread_record *t, uint64_t slot)
+static void read_slot_holder(struct glock__peek *p, const struct glock__thread_record *t,
+			     uint64_t slot)
 {
 	unsigned int mode = GLOCK__MODE_OF_SLOT(slot);
 	struct glock__segment_holder *h;
@@ -121,7 +122,7 @@ static bool take_thread(struct glock__peek *p, char *record, bool torn, void *ar
 	glock__peek_clean(t.comm, sizeof(t.comm));
 	for (unsigned int i = 0; i < GLOCK__THREAD_SLOTS; i++)
 		if (t.used & 1u << i)
-			take_slot(p, &t, t.slots[i]);
+			read_slot_holder(p, &t, t.slots[i]);
 	return !p->no_memory;
 }
 
@@ -187,7 +188,8 @@ static int by_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int by_name(unsigned int type_a, uint64_t number_a, unsigned int type_b, uint64_t number_b)
+static int compare_names(unsigned int type_a, uint64_t number_a, unsigned int type_b,
+			 uint64_t number_b)
 {
 	return type_a != type_b ? (type_a > type_b) - (type_a < type_b)
 				: by_u64(number_a, number_b);
@@ -196,7 +198,7 @@ static int by_name(unsigned int type_a, uint64_t number_a, unsigned int type_b, 
 static int by_holder(const void *a, const void *b)
 {
 	const struct glock__segment_holder *x = a, *y = b;
-	int c = by_name(x->type, x->number, y->type, y->number);
+	int c = compare_names(x->type, x->number, y->type, y->number);
 	bool x_has = x->flags & GLOCK__H_HOLDER, y_has = y->flags & GLOCK__H_HOLDER;
 
 	if (c)
@@ -208,14 +210,14 @@ static int by_extra(const void *a, const void *b)
 {
 	const struct glock__segment_extra *x = a, *y = b;
 
-	return by_name(x->type, x->number, y->type, y->number);
+	return compare_names(x->type, x->number, y->type, y->number);
 }
 
 static int by_more(const void *a, const void *b)
 {
 	const struct glock__busy_record *x = a, *y = b;
 
-	return by_name(x->type, x->number, y->type, y->number);
+	return compare_names(x->type, x->number, y->type, y->number);
 }
 
 static int read_sparse(struct glock__peek *p)
@@ -257,15 +259,15 @@ static void find_holders(const struct glock__peek *p, struct glock__peek_glock *
 		size_t mid = low + (high - low) / 2;
 		const struct glock__segment_holder *h = &p->holders[mid];
 
-		if (by_name(h->type, h->number, gl->r.type, gl->r.number) < 0)
+		if (compare_names(h->type, h->number, gl->r.type, gl->r.number) < 0)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	gl->holders = p->holders + low;
 	while (low + gl->n_holders < p->n_holders &&
-	       !by_name(gl->holders[gl->n_holders].type, gl->holders[gl->n_holders].number,
-			gl->r.type, gl->r.number))
+	       !compare_names(gl->holders[gl->n_holders].type, gl->holders[gl->n_holders].number,
+			      gl->r.type, gl->r.number))
 		gl->n_holders++;
 }
 

@@ -213,7 +213,7 @@ void join_thread(pthread_t t)
 	SAME(pthread_join(t, NULL), 0);
 }
 
-/* Runs one test in a process group of its own; what became of it, in words, or NULL. */
+/* Runs one test in a process group of its own. Returns NULL, or its failure in words. */
 static const char *run_one(const struct test *test)
 {
 	const int64_t until =
@@ -267,7 +267,7 @@ void forget_spaces(void)
 int run_tests(const struct test *tests, size_t n)
 {
 	static const char *const all[] = {"none", "local"};
-	const char *only = getenv("ADVERSARY"); /* part of a name */
+	const char *only = getenv("ADVERSARY"); /* a part of a test's name */
 	int number = 0, failed = 0;
 
 	setvbuf(stdout, NULL, _IONBF, 0);

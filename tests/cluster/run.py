@@ -39,12 +39,12 @@ import traceback
 from clients import make_whole
 from machines import Cluster, Trouble
 
-LONGEST = 300  # seconds: a test that takes so long hangs, and so does its end after each AT_END more
+LONGEST = 300  # seconds: the limit of a test, and of its end after each AT_END more
 AT_END = 30
-ANSWER = 20  # a machine that takes so long for nothing, twice, answers no more
-USELESS = 3  # so many clusters in a row on which not even a test began, and no more are booted
-TOKEN = 10.0  # seconds until corosync gives a machine up: file systems keep emulated ones busy
-TOKEN_LAST = 4.0  # where that is what is waited for
+ANSWER = 20  # seconds: a machine that needs longer for nothing, twice, is silent
+USELESS = 3  # after so many clusters in a row without a test, no more are booted
+TOKEN = 10.0  # seconds until corosync gives up a machine: file systems keep emulated ones busy
+TOKEN_LAST = 4.0  # for tests that wait for this
 MEMORY_FOR_BOTH = 5 << 20  # KiB: six machines
 IDLE = 0.8  # this part of the processors' time
 output = multiprocessing.Lock()
@@ -71,7 +71,7 @@ def say(text):
 
 
 def end_block():
-    """Prints what a process beside another has gathered on one test, so that the lines stay together."""
+    """Prints the gathered lines of one test at once, because another process prints, too."""
     if isinstance(sys.stdout, io.StringIO):
         text = sys.stdout.getvalue().encode(errors="replace")
         with output:
@@ -81,7 +81,7 @@ def end_block():
 
 
 def is_idle(seconds=3):
-    """Whether this machine does little else. The machines of two clusters would starve each other if it does."""
+    """Tells whether this machine does little else. On a busy one, two clusters starve each other."""
     def times():
         with open("/proc/stat", encoding="ascii") as f:
             user, nice, system, idle, wait, *more = map(int, f.readline().split()[1:9])
@@ -100,7 +100,7 @@ def has_memory():
 
 @contextlib.contextmanager
 def limited(seconds):
-    """Trouble in what takes longer, and again in what it does then to clean up."""
+    """Raises Trouble if the block takes longer, and again if its clean-up does."""
     def hangs(*_):
         raise Trouble(f"no end after {seconds} s")
 
@@ -114,7 +114,7 @@ def limited(seconds):
 
 
 def ended(number, _):
-    """By whoever started it: the machines go, too."""
+    """Ends on a signal. The machines end, too."""
     for process in children:
         process.terminate()
     children.clear()
@@ -122,14 +122,14 @@ def ended(number, _):
 
 
 def again_and_again(chosen, seconds):
-    """For that long, in any order."""
+    """Yields tests in random order for that long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         yield random.choice(chosen)
 
 
 class Report:
-    """TAP. What fails and is tried again is no line yet."""
+    """Prints TAP. A failure that is tried again prints no result line yet."""
 
     def __init__(self):
         self.number = multiprocessing.Value("i", 0)  # of all processes
@@ -156,7 +156,7 @@ class Report:
 
 
 def last_words(cluster):
-    """What the daemons of each machine said, for whoever asks why."""
+    """Prints the last lines of the daemons' logs of each machine."""
     for n in cluster.numbers:
         try:
             say(f"node{n}:")
@@ -181,7 +181,8 @@ def wants_file_systems(one):
 
 
 def is_sound(cluster, file_systems):
-    """All machines answer. Where there are file systems, none has lost its power, as they do not come back."""
+    """Tells whether all machines answer. With file systems, each must still have its power, because
+    it would not return."""
     if file_systems:
         try:
             with limited(LONGEST):
@@ -191,7 +192,7 @@ def is_sound(cluster, file_systems):
             return False
     for n in cluster.numbers:
         if cluster.runs(n):
-            cluster.resume(n)  # whatever a test that failed has left
+            cluster.resume(n)  # a failed test may have left it stopped
     if not file_systems:
         return all([answers(cluster, n, "true") for n in cluster.numbers if cluster.runs(n)])
     mounted = "grep -q ' /mnt/ocfs2 ' /proc/mounts && grep -q ' /mnt/gfs2 ' /proc/mounts"
@@ -199,7 +200,7 @@ def is_sound(cluster, file_systems):
 
 
 class Clusters:
-    """The clusters, one after the other or two at once, and the tests on them."""
+    """Boots clusters, one after the other or two at once, and tests on them."""
 
     def __init__(self, build, report, within=None):
         self.build, self.report = build, report
@@ -207,7 +208,8 @@ class Clusters:
         self.useless = self.tested = 0
 
     def on_each(self, chosen, final, keep=False):
-        """On one for those that want it whole, then on one for those that do not leave it so; which failed."""
+        """Runs the tests that need a whole cluster on one, then the tests that end parts of it on
+        another. Returns the failed ones."""
         failed = []
         for last in (False, True):
             group = [one for one in chosen if one[2] == last]
@@ -216,7 +218,7 @@ class Clusters:
         return failed
 
     def on_both(self, chosen, final):
-        """As on_each, on both at once: each in a process of its own. Which failed."""
+        """Tests as on_each() does, on two clusters at once: each in a process of its own."""
         with Cluster() as cluster:
             cluster.fetch_kernel()  # both would at once
         groups = [[one for one in chosen if one[2] == last] for last in (False, True)]
@@ -233,7 +235,7 @@ class Clusters:
         return failed
 
     def begin(self, group, final):
-        """Starts a process that tests this group, and sends the places in it of those that failed."""
+        """Starts a process that tests this group and sends the places of the failed tests."""
         def run():
             children.clear()  # those of the other process
             sys.stdout = io.StringIO()
@@ -249,7 +251,8 @@ class Clusters:
         return process, ours, group
 
     def on_one(self, chosen, file_systems, final, keep=False):
-        """On one, and on more where machines of it do not answer any more; which failed."""
+        """Runs the tests on a cluster, and on a new one each time that machines fall silent.
+        Returns the failed ones."""
         failed, one = [], next(chosen, None)
         while one and self.may_go_on():
             before = self.tested
@@ -301,7 +304,7 @@ class Clusters:
                 told = function(cluster, self.build)
             self.report.passed(label, told)
             passed = True
-        except Exception:  # whatever it is, the next test goes on
+        except Exception:  # after any error, the next test runs
             self.report.not_passed(label, traceback.format_exc(), final)
             last_words(cluster)
         say(f"{time.monotonic() - began:.0f} s; the machines used {cluster.processor_time() - used:.0f} s of processors")
@@ -310,7 +313,7 @@ class Clusters:
 
 
 def option(name):
-    """--NAME=SECONDS, or 0."""
+    """Returns the seconds of --NAME=SECONDS, or 0."""
     return sum(int(a.split("=")[1]) for a in sys.argv if a.startswith(f"--{name}="))
 
 
@@ -326,7 +329,7 @@ def main():
         signal.signal(number, ended)
     clusters = Clusters(build, report, option("within"))
     if soak := option("soak"):
-        # what ends parts of the cluster does so without file systems, and then so do all
+        # if any test ends parts of the cluster, all tests run without file systems
         file_systems = not any(last for *_, last in chosen)
         clusters.on_one(again_and_again(chosen, soak), file_systems, True, keep)
     else:

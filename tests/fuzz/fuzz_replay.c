@@ -10,6 +10,7 @@
 #include "o2top/collect/recording/record.h"
 #include "fuzz.h"
 #include "o2top/model/model.h"
+#include "o2top/sources/sources.h"
 #include "o2top/rank/rank.h"
 #include "o2top/views/view.h"
 
@@ -17,7 +18,7 @@ static void show_all(struct collector *c)
 {
 	struct problems problems = {0};
 	struct filter filter = {0};
-	struct model model = {.threads = 1};
+	struct model model = {.sources = source_list, .threads = 1};
 	struct sample sample;
 	size_t n = c->replay->count(c);
 	FILE *out = fopen("/dev/null", "we");

@@ -9,13 +9,14 @@
 #include "o2top/collect/recording/record.h"
 #include "fuzz.h"
 #include "o2top/model/model.h"
+#include "o2top/sources/sources.h"
 
 #include <fcntl.h>
 
 int main(int argc, char **argv)
 {
 	struct problems problems = {0};
-	struct model model = {.threads = 1};
+	struct model model = {.sources = source_list, .threads = 1};
 	struct collector *c, *recorder;
 	struct sample sample;
 	struct frames f;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# test_shared_words.sh - shared_words.py finds a sentence and a function that were copied. TAP.
+# test_shared_words.sh - tests that shared_words.py finds a copied sentence and a copied function.
+# TAP.
 set -u
 . "$(dirname "$0")/../tap.sh"
 cd "$(dirname "$0")/../.." || exit 1

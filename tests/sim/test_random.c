@@ -5,13 +5,14 @@
  *   test_sim_random events [N [SEED]]    N schedules of events, from that seed on
  *   test_sim_random threads [N [SEED]]   of threads that are interrupted at the library's atomics
  *   test_sim_random soak SECONDS [SEED]  of both, from a fresh seed, for SECONDS
- *   test_sim_random KIND N SEED FAULT    with one of the faults of test_faults.c
+ *   test_sim_random KIND N SEED FAULT    with that fault of src/base/faults.h, by name
  *
  * A failing seed is printed, with the command that replays it. Events must cover everything: every
  * reply in every state, with every sort of bast, except for the impossible ones.
  */
 #include "glock/core/internal.h"
 
+#include "../faults.h"
 #include "world.h"
 
 #include <signal.h>
@@ -166,6 +167,15 @@ static unsigned long number(const char *s, unsigned long otherwise)
 	return s ? strtoul(s, NULL, 10) : otherwise;
 }
 
+static enum glock__fault fault_named(const char *name)
+{
+	for (enum glock__fault fault = 1; fault < GLOCK__FAULT_MAX; fault++)
+		if (faults[fault].part == FAULT_IN_LIBRARY && !strcmp(name, faults[fault].name))
+			return fault;
+	fprintf(stderr, "test_sim_random: src/base/faults.h has no %s in the LIBRARY\n", name);
+	exit(2);
+}
+
 /*
  * A simulated thread that is killed, with its node, leaves what it had allocated, as a process that
  * dies does; only that here nobody clears up after it. Dumps are where it may have something.
@@ -183,7 +193,7 @@ int main(int argc, char **argv)
 	const char *seed = argc > 3 ? argv[3] : NULL;
 	bool ok;
 
-	glock__fault = argc > 4 ? (int)number(argv[4], 0) : 0;
+	glock__fault = argc > 4 ? fault_named(argv[4]) : GLOCK__FAULT_NONE;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, on_signal);
 	signal(SIGTERM, on_signal);

@@ -17,7 +17,7 @@ static struct {
 	jmp_buf asleep;
 } thread;
 
-int glock__fault; /* the library is built with them */
+enum glock__fault glock__fault; /* the library is built with -DGLOCK_FAULT=glock__fault */
 
 /* ---- in place of a scheduler ---- */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct world *world_current;
-int glock__fault; /* the library is built with them */
+enum glock__fault glock__fault; /* the library is built with -DGLOCK_FAULT=glock__fault */
 
 void trouble(const char *fmt, ...)
 {

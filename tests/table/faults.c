@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults.c - faults PROGRAM...: each program is the tests of the lock table, run on a table that
- * has one fault built in. A fault is caught if one of the groups of tests fails. TAP.
+ * faults.c - faults PROGRAM...: the tests of the lock table find each fault of the TABLE in
+ * src/base/faults.h.
+ *
+ * Each program is the tests of the lock table, built with one fault. The program of LVB_LEAKED is
+ * called table-fault-lvb-leaked. A fault is caught if one of the groups of tests fails. TAP.
  */
+#include "../faults.h"
+
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,27 +44,56 @@ static bool fails(const char *program, const char *group)
 	return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
+/* Whether path ends in /table-fault- and the fault's name, in lower case and with hyphens. */
+static bool has_fault(const char *path, const char *fault)
+{
+	static const char prefix[] = "/table-fault-";
+	const char *name = strrchr(path, '/');
+
+	if (!name || strncmp(name, prefix, strlen(prefix)))
+		return false;
+	for (name += strlen(prefix); *name && *fault; name++, fault++)
+		if (*name != (*fault == '_' ? '-' : tolower((unsigned char)*fault)))
+			return false;
+	return !*name && !*fault;
+}
+
+static const char *program_of(const char *fault, char **programs)
+{
+	for (; *programs; programs++)
+		if (has_fault(*programs, fault))
+			return *programs;
+	return NULL;
+}
+
+/* Prints a line of TAP. */
+static bool check_fault(int number, const struct fault *fault, const char *program)
+{
+	bool caught = false;
+
+	printf("# %s: %s", fault->name, program ? "caught by" : "no program has this fault");
+	for (size_t i = 0; program && i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (fails(program, groups[i])) {
+			printf(" %s", groups[i]);
+			caught = true;
+		}
+	printf("\n%s %d - %s: %s\n", caught ? "ok" : "not ok", number, fault->name, fault->what);
+	fflush(stdout);
+	return caught;
+}
+
 int main(int argc, char **argv)
 {
-	int missed = 0;
+	int n = 0, missed = 0;
 
+	(void)argc;
 	/* Faults show early. */
 	setenv("TABLE_OPERATIONS", "3000", 1);
 	setenv("TABLE_SEQUENCES", "4", 1);
-	printf("1..%d\n", argc - 1);
-	for (int i = 1; i < argc; i++) {
-		const char *name = strrchr(argv[i], '/');
-		bool caught = false;
-
-		printf("# %s: caught by", name ? name + 1 : argv[i]);
-		for (size_t j = 0; j < sizeof(groups) / sizeof(groups[0]); j++)
-			if (fails(argv[i], groups[j])) {
-				printf(" %s", groups[j]);
-				caught = true;
-			}
-		printf("\n%s %d - %s\n", caught ? "ok" : "not ok", i, name ? name + 1 : argv[i]);
-		fflush(stdout);
-		missed += !caught;
-	}
+	for (enum glock__fault fault = 1; fault < GLOCK__FAULT_MAX; fault++)
+		if (faults[fault].part == FAULT_IN_TABLE)
+			missed += !check_fault(++n, &faults[fault],
+					       program_of(faults[fault].name, argv + 1));
+	printf("1..%d\n", n);
 	return missed != 0;
 }

@@ -86,7 +86,7 @@ static const struct letter holder_letters[] = {
     {0, 0, false},
 };
 
-static char *spell(char *out, const struct letter *l, uint32_t flags, uint32_t without)
+static char *spell_flags(char *out, const struct letter *l, uint32_t flags, uint32_t without)
 {
 	for (; l->bit; l++)
 		if (!(l->bit & without) && !(flags & l->bit) == l->unless)
@@ -97,7 +97,7 @@ static char *spell(char *out, const struct letter *l, uint32_t flags, uint32_t w
 
 void glock__flag_letters(char out[GLOCK__LETTERS], enum glock__text_format format, uint32_t flags)
 {
-	spell(out, glock_letters[format], flags, 0);
+	spell_flags(out, glock_letters[format], flags, 0);
 }
 
 void glock__flag_letters_traced(char out[GLOCK__LETTERS], enum glock__text_format format,
@@ -106,12 +106,12 @@ void glock__flag_letters_traced(char out[GLOCK__LETTERS], enum glock__text_forma
 	uint32_t numbers = format == GLOCK__LINUX_6_1 ? traced_as_number_6_1 : 0;
 
 	/* Whether there are holders is not in traces. */
-	out = spell(out, glock_letters[format], flags, numbers | GLOCK__F_QUEUED);
+	out = spell_flags(out, glock_letters[format], flags, numbers | GLOCK__F_QUEUED);
 	if (flags & numbers)
 		snprintf(out, 12, "0x%x", flags & numbers);
 }
 
 void glock__holder_letters(char out[GLOCK__LETTERS], enum glock__text_format format, uint32_t flags)
 {
-	spell(out, holder_letters, flags, format == GLOCK__LINUX_7_0 ? GLOCK_PRIORITY : 0);
+	spell_flags(out, holder_letters, flags, format == GLOCK__LINUX_7_0 ? GLOCK_PRIORITY : 0);
 }

@@ -12,6 +12,7 @@
 #define GLOCK__LOCK_H
 
 #include "base/atom.h"
+#include "base/faults.h"
 #include "tls.h"
 
 #include <assert.h>
@@ -19,14 +20,6 @@
 #include <stdint.h>
 
 #define GLOCK__LOCK_SLEEPERS 0x80000000u
-
-/* A mistake made on purpose, by a test that wants to see it found; else never. */
-#ifdef GLOCK_FAULTS
-extern int glock__fault;
-#define FAULT(n) (glock__fault == (n))
-#else
-#define FAULT(n) false
-#endif
 
 struct glock__lock {
 	uint32_t word;

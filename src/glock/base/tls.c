@@ -78,7 +78,7 @@ uint32_t *glock__generation_word;
 static uint32_t last_generation; /* a child has its parent's */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void wipe(void)
+static void tls_wipe(void)
 {
 	atom_store32(glock__generation_word, 0);
 	glock__tls()->fast.thread = NULL;
@@ -93,7 +93,7 @@ static void make_word(void)
 		return;
 	glock__generation_word = page;
 	if (madvise(page, sizeof(uint32_t), MADV_WIPEONFORK))
-		pthread_atfork(NULL, NULL, wipe); /* Linux before 4.14 */
+		pthread_atfork(NULL, NULL, tls_wipe); /* Linux before 4.14 */
 }
 
 int glock__new_generation(uint32_t *generation, void (*forked)(void))

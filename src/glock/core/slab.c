@@ -80,7 +80,7 @@ static size_t published_bytes(const struct glock__slab *s)
 }
 
 /* Pieces of an area follow each other. */
-static uint32_t place_of(const struct glock__slab *s, char *published)
+static uint32_t place_in_area(const struct glock__slab *s, char *published)
 {
 	char **base = &s->mem->base[s->area];
 
@@ -156,7 +156,7 @@ static void begin_chunk(struct glock__slab *s)
 	c->size = s->size;
 	c->part = (uint32_t)((1ull << 32) / s->size + 1);
 	c->published_size = s->published_size;
-	c->place = p->own || !p->memory ? GLOCK__UNSEEN : place_of(s, p->memory) - 1;
+	c->place = p->own || !p->memory ? GLOCK__UNSEEN : place_in_area(s, p->memory) - 1;
 	s->begun++;
 }
 

@@ -25,7 +25,7 @@ struct glock__call_sites {
 	size_t n, room;
 };
 
-static struct glock__call_site *place_of(const struct glock__call_sites *s, const char *where)
+static struct glock__call_site *site_entry(const struct glock__call_sites *s, const char *where)
 {
 	size_t i = (size_t)(((uintptr_t)where * 0x9e3779b97f4a7c15ull) >> 32);
 
@@ -45,7 +45,7 @@ static bool make_room(struct glock__call_sites *s)
 		return false;
 	for (size_t i = 0; i < s->room; i++)
 		if (s->table[i].where)
-			*place_of(&more, s->table[i].where) = s->table[i];
+			*site_entry(&more, s->table[i].where) = s->table[i];
 	free(s->table);
 	s->table = more.table;
 	s->room = more.room;
@@ -74,7 +74,7 @@ static uint32_t number_of(struct glock_space *space, const char *where)
 		space->sites = calloc(1, sizeof(*space->sites));
 	if (!space->sites || !make_room(space->sites))
 		return 0;
-	site = place_of(space->sites, where);
+	site = site_entry(space->sites, where);
 	if (!site->where && space->sites->n == MOST)
 		return 0;
 	if (!site->where) {

@@ -69,7 +69,7 @@ static const struct {
     [GLOCK__AREA_SITES] = {sizeof(struct glock__segment_site), SITES},
 };
 
-static uint64_t pages(uint64_t bytes)
+static uint64_t round_to_pages(uint64_t bytes)
 {
 	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
@@ -79,14 +79,16 @@ static uint64_t pages(uint64_t bytes)
 /* Where each area lies; returns the file's size. */
 static uint64_t lay_out(struct glock__segment_area area[GLOCK__AREA_MAX], unsigned int cpus)
 {
-	uint64_t at = pages(sizeof(struct glock__segment_head));
+	uint64_t at = round_to_pages(sizeof(struct glock__segment_head));
 
 	for (int i = 0; i < GLOCK__AREA_MAX; i++) {
 		uint64_t most =
 		    i == GLOCK__AREA_TYPE_STATS ? (uint64_t)cpus * GLOCK_TYPE_MAX : areas[i].most;
 
-		area[i] = (struct glock__segment_area){
-		    .offset = at, .room = pages(most * areas[i].stride), .stride = areas[i].stride};
+		area[i] =
+		    (struct glock__segment_area){.offset = at,
+						 .room = round_to_pages(most * areas[i].stride),
+						 .stride = areas[i].stride};
 		at += area[i].room;
 	}
 	return at;
@@ -107,7 +109,7 @@ static bool may_be_that_large(uint64_t size)
 }
 
 /* When this process began, in clock ticks since boot: with its pid, its name for ever. */
-static int map(struct glock__publisher *p, int fd, unsigned int cpus)
+static int map_segment(struct glock__publisher *p, int fd, unsigned int cpus)
 {
 	p->size = lay_out(p->area, cpus);
 	if (!may_be_that_large(p->size))
@@ -119,14 +121,14 @@ static int map(struct glock__publisher *p, int fd, unsigned int cpus)
 		return -errno;
 	madvise(p->base, p->size, MADV_DONTFORK);
 	madvise(p->base, p->size, MADV_DONTDUMP);
-	if (!populate(p->base, pages(sizeof(*p->head))))
+	if (!populate(p->base, round_to_pages(sizeof(*p->head))))
 		return -ENOSPC;
 	p->head = (struct glock__segment_head *)p->base;
 	memcpy(p->head->area, p->area, sizeof(p->area));
 	return 0;
 }
 
-static void *slab(struct glock__mem *mem, enum glock__area area, size_t size)
+static void *grow_for_slab(struct glock__mem *mem, enum glock__area area, size_t size)
 {
 	return glock__publisher_grow((struct glock__publisher *)mem, area, size);
 }
@@ -139,7 +141,7 @@ struct glock__mem *glock__publisher_mem(struct glock__publisher *p)
 struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 {
 	struct glock__publisher *p = calloc(1, sizeof(*p));
-	int err = p ? map(p, fd, cpus) : -ENOMEM;
+	int err = p ? map_segment(p, fd, cpus) : -ENOMEM;
 	struct glock__proc self;
 
 	close(fd);
@@ -147,7 +149,7 @@ struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 		glock__publisher_free(p);
 		return NULL;
 	}
-	p->mem.slab = slab;
+	p->mem.slab = grow_for_slab;
 	p->head->version = GLOCK__SEGMENT_VERSION;
 	glock__proc_read(getpid(), &self); /* all zero where /proc is not there */
 	p->head->head_size = sizeof(*p->head);
@@ -181,7 +183,7 @@ struct glock__segment_head *glock__publisher_head(struct glock__publisher *p)
 /* ---- areas --------------------------------------------------------------------------------- */
 
 /* Under the lock. */
-static void *grow(struct glock__publisher *p, enum glock__area i, size_t size)
+static void *grow_area(struct glock__publisher *p, enum glock__area i, size_t size)
 {
 	struct glock__segment_area *a = &p->area[i];
 	uint64_t used = a->used, from, to;
@@ -189,7 +191,7 @@ static void *grow(struct glock__publisher *p, enum glock__area i, size_t size)
 	if (size > a->room - used)
 		return NULL;
 	from = (a->offset + used) & ~(uint64_t)(PAGE - 1);
-	to = pages(a->offset + used + size);
+	to = round_to_pages(a->offset + used + size);
 	if (!populate(p->base + from, to - from))
 		return NULL;
 	a->used = used + size;
@@ -202,7 +204,7 @@ void *glock__publisher_grow(struct glock__publisher *p, enum glock__area area, s
 	void *at;
 
 	glock__lock_take(&p->lock);
-	at = grow(p, area, size);
+	at = grow_area(p, area, size);
 	glock__lock_drop(&p->lock);
 	return at;
 }
@@ -233,7 +235,7 @@ static bool make_more(struct glock__publisher *p, enum glock__area area)
 		pool->free = more;
 		pool->room = room;
 	}
-	if (!grow(p, area, (size_t)n * p->area[area].stride))
+	if (!grow_area(p, area, (size_t)n * p->area[area].stride))
 		return false;
 	for (uint32_t i = n; i; i--)
 		pool->free[pool->n_free++] = pool->made + i;

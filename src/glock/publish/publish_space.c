@@ -155,8 +155,8 @@ void glock__publish_thread_ends(struct glock_space *space, struct glock__thread 
 	t->spare = GLOCK__UNPUBLISHED;
 }
 
-static struct glock__segment_holder *place_of(struct glock_space *space,
-					      const struct glock__holder *gh)
+static struct glock__segment_holder *published_holder(struct glock_space *space,
+						      const struct glock__holder *gh)
 {
 	if (!space->publisher || !gh->published)
 		return NULL;
@@ -194,7 +194,7 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 	if (!space->publisher)
 		return;
 	gh->published = get_place(space, &where);
-	h = place_of(space, gh);
+	h = published_holder(space, gh);
 	if (!h)
 		return;
 	glock__publish_begin(&h->seq);
@@ -215,7 +215,7 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 
 void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state)
 {
-	struct glock__segment_holder *h = place_of(gl_space(gl), gh);
+	struct glock__segment_holder *h = published_holder(gl_space(gl), gh);
 
 	if (!h)
 		return;
@@ -227,7 +227,7 @@ void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t 
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock_space *space = gl_space(gl);
-	struct glock__segment_holder *h = place_of(space, gh);
+	struct glock__segment_holder *h = published_holder(space, gh);
 
 	if (!h)
 		return;

@@ -40,8 +40,8 @@ GLOCK__INLINE void glock__publish_waited(struct glock *gl, int64_t ns)
 /* A ring for 2^order events that others can read; NULL: there is none. */
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order);
 /*
- * The same, if somebody wants to see events now. Notices that he begins or is gone: when an event is
- * to be told, or somebody knocks.
+ * The same, while a reader wants to see trace events. The process notices that a reader begins or
+ * is gone at the next event, or when the reader rings the bell.
  */
 GLOCK__COLD struct glock__ring *glock__publish_traced(struct glock_space *space);
 /* Whether that has to be asked. */

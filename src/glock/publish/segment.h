@@ -86,7 +86,10 @@ struct glock__segment_head {
 	int64_t work_due, work_since;
 	uint64_t work_number;
 	uint32_t work_type;
-	/* Written by readers, who then knock (control.c): until then events are put into the trace area. */
+	/*
+	 * Readers write this and then ring the bell (control.c). Until that time the process
+	 * puts trace events into the trace area.
+	 */
 	int64_t trace_until;
 	struct glock__segment_demote demote;
 	struct glock__segment_type type[GLOCK_TYPE_MAX];

@@ -106,7 +106,7 @@ static uint32_t new_record(struct glock_space *space)
 }
 
 /* Under threads_lock: off its space's list, and gone. */
-static void forget(struct glock__thread *t)
+static void thread_free(struct glock__thread *t)
 {
 	struct glock_space *space = t->space;
 	struct glock__thread **at = &space->threads;
@@ -146,7 +146,7 @@ void glock__tls_end(struct glock__tls *tls)
 			glock__log(t->space, "thread %d (%s) has ended and still holds %d locks",
 				   (int)t->tid, t->comm, __builtin_popcount(t->used));
 		} else {
-			forget(t);
+			thread_free(t);
 		}
 	}
 	glock__lock_drop(&glock__threads_lock);
@@ -257,7 +257,7 @@ bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder 
 			continue;
 		glock__slot_empty(t, t->record, gh->slot);
 		if (!t->used)
-			forget(t);
+			thread_free(t);
 		break;
 	}
 	glock__lock_drop(&glock__threads_lock);

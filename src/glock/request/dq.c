@@ -77,7 +77,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	glock__fail(gl, gh, -ECANCELED);
 	if (first)
 		glock__cancel_request(gl);
-	if (!FAULT(17))
+	if (!FAULT(CANCEL_RUNS_NO_QUEUE))
 		glock__run_queue(gl, true);
 	return true;
 }

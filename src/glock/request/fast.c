@@ -10,7 +10,7 @@
 /* ---- more than one ---- */
 
 /* Whether the thread holds it already: that is for the slow path to tell it. */
-static bool recurs(const struct glock__thread *t, const struct glock *gl)
+static bool thread_holds(const struct glock__thread *t, const struct glock *gl)
 {
 	for (uint32_t used = t->used; used; used &= used - 1)
 		if (t->slots[__builtin_ctz(used)].gl == gl)
@@ -25,7 +25,7 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 	enum glock_mode mode = gh->mode;
 	int slot = t ? glock__slot_free(t) : -1;
 
-	if (slot < 0 || (mode != GLOCK_SH && mode != GLOCK_EX) || recurs(t, gl))
+	if (slot < 0 || (mode != GLOCK_SH && mode != GLOCK_EX) || thread_holds(t, gl))
 		return GLOCK__FAST_NOT;
 	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, where);
 	return glock__fast_nq_in(t, t->record, (unsigned int)slot, t->used | 1u << slot, gl, gh,
@@ -44,10 +44,10 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 /* ---- leaving ---- */
 
 /* The word is closed, and one who stood in it has left. */
-static void left(struct glock *gl)
+static void fast_run_queue(struct glock *gl)
 {
 	gl_lock(gl);
-	if (!FAULT(23))
+	if (!FAULT(FAST_EXIT_RUNS_NO_QUEUE))
 		glock__run_queue(gl, true);
 	gl_unlock(gl);
 }
@@ -62,7 +62,7 @@ void glock__fast_refused(struct glock__holder *gh)
 	old = atom_sub64(&gl->fast, glock__fast_one(gh) + GLOCK__FAST_COUNT);
 	/* We stood in the way for a moment: somebody may have seen it. */
 	if (!(old & GLOCK__FAST_OPEN))
-		left(gl);
+		fast_run_queue(gl);
 	atom_store32(&gh->state, 0);
 }
 
@@ -76,7 +76,7 @@ int glock__fast_dq_closed(struct glock__holder *gh)
 {
 	struct glock *gl = gh->gl;
 
-	left(gl);
+	fast_run_queue(gl);
 	atom_store32(&gh->state, 0);
 	return glock__fast_rung(gl);
 }

@@ -76,7 +76,7 @@ void glock_dq_m(size_t n, struct glock_holder *ghs)
 }
 
 /* None is held: the program never had any. */
-static void give_back(size_t n, struct glock_holder *ghs)
+static void many_dq_unseen(size_t n, struct glock_holder *ghs)
 {
 	while (n--)
 		glock__dq_unseen(&ghs[n]);
@@ -122,7 +122,7 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries)
 	for (size_t i = 0; i < n && !err; i++)
 		err = glock_of(&ghs[i]) ? 0 : -EINVAL;
 	if (err) {
-		give_back(n, ghs); /* as with any error */
+		many_dq_unseen(n, ghs); /* as with any error */
 		return err;
 	}
 	space = gl_space(glock_of(&ghs[0]));
@@ -132,7 +132,7 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries)
 		err = glock_wait(&ghs[i], deadline, 0);
 	if (!err)
 		return 0;
-	give_back(n, ghs);
+	many_dq_unseen(n, ghs);
 	if (err != -ETIMEDOUT)
 		return err;
 	pause_until(space, glock__now(space) + pause);

@@ -176,7 +176,7 @@ static struct glock__list *priority_place(struct glock *gl)
 
 static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 {
-	bool priority = gh->flags & GLOCK_PRIORITY || FAULT(9);
+	bool priority = gh->flags & GLOCK_PRIORITY || FAULT(NEWEST_WAITER_FIRST);
 	int err = check_recursion(gl, gh);
 
 	if (err)
@@ -276,7 +276,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (gh->flags & GLOCK_ASYNC || granted)
 		return 0;
 	err = glock_wait(pub, 0, 0);
-	if (mine && glock__tls()->deferred.gl == gl && !FAULT(20))
+	if (mine && glock__tls()->deferred.gl == gl && !FAULT(INLINE_WORK_KEPT))
 		glock__inline_end(gl); /* it did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* it may not wait here */

@@ -14,7 +14,7 @@ int glock_poll(const struct glock_holder *gh)
 }
 
 /* How it ended; for one that is not waited for. */
-static int result(struct glock__holder *gh)
+static int wait_result(struct glock__holder *gh)
 {
 	if (gh_state(gh) & GLOCK__H_HOLDER) {
 		glock__report_death(gh);
@@ -55,5 +55,5 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 		if (err == -EINTR && flags & GLOCK_WAIT_INTR && !glock_poll(pub))
 			return err;
 	}
-	return result(gh);
+	return wait_result(gh);
 }

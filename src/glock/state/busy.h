@@ -7,10 +7,11 @@
 
 #include "glock/core/internal.h"
 
+/* Lends the glock its busy part, or takes it back. Under gl->lock. */
 void glock__busy_attach(struct glock *gl);
 void glock__busy_detach(struct glock *gl);
 
-/* The lock has just been taken. */
+/* Notes that this thread has just taken gl->lock. */
 GLOCK__INLINE void gl_locked(struct glock *gl)
 {
 	struct glock__tls *tls = glock__tls();
@@ -44,7 +45,7 @@ GLOCK__INLINE void gl_unlock_for_call(struct glock *gl)
 	glock__unlock_for_call(gl);
 }
 
-/* As far as that can be seen without the lock, or a bench wants to know. */
+/* Parts of a glock as a thread without gl->lock may see them, for dumps and tests. */
 struct glock__look {
 	uint8_t target, demote_state, req, reply;
 	bool any_holders;
@@ -52,7 +53,7 @@ struct glock__look {
 	struct glock__counts counts;
 };
 struct glock__look glock__look(const struct glock *gl);
-/* The holders, for a look: NULL at the end, and to begin with. */
+/* Returns the holder after gh in the list, NULL after the last one. gh NULL: the first one. */
 struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh);
 
 #endif

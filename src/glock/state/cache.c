@@ -97,7 +97,7 @@ breach(const struct glock *gl, const struct call *c, const char *fmt, ...)
 }
 
 /* How often the calling thread has gone to sleep of itself. */
-static long sleeps(const struct glock *gl)
+static long count_sleeps(const struct glock *gl)
 {
 	struct rusage usage;
 
@@ -106,7 +106,7 @@ static long sleeps(const struct glock *gl)
 	return usage.ru_nvcsw;
 }
 
-static struct call begin(struct glock *gl, enum op op)
+static struct call op_begin(struct glock *gl, enum op op)
 {
 	struct glock__tls *tls = glock__tls();
 	struct call c = {.rule = &op_rules[op], .bit_lock = gl->flags & GLOCK__F_LOCK};
@@ -116,21 +116,21 @@ static struct call begin(struct glock *gl, enum op op)
 	if (!c.rule->spinlock) {
 		gl_unlock(gl);
 		assert(!gl_held(gl));
-		glock__attend(gl_space(gl), false); /* it may take long */
+		glock__poll_end(gl_space(gl)); /* it may take long */
 		return c;
 	}
 	tls->id.spinlocked = gl;
 	tls->fast.thread = NULL; /* the fast path looks no further */
 	tls->id.spinlocked_op = c.rule->name;
 	c.began = gl_now_anew(gl);
-	c.sleeps = sleeps(gl);
+	c.sleeps = count_sleeps(gl);
 	return c;
 }
 
 static void end_spinlocked(struct glock *gl, const struct call *c)
 {
 	int64_t took = glock__now(gl_space(gl)) - c->began;
-	long slept = c->sleeps < 0 ? 0 : sleeps(gl) - c->sleeps;
+	long slept = c->sleeps < 0 ? 0 : count_sleeps(gl) - c->sleeps;
 
 	glock__tls()->id.spinlocked = NULL;
 	if (!gl_held(gl)) {
@@ -144,7 +144,7 @@ static void end_spinlocked(struct glock *gl, const struct call *c)
 		breach(gl, c, "took %" PRId64 " us under the spinlock", took / 1000);
 }
 
-static void end(struct glock *gl, const struct call *c)
+static void op_end(struct glock *gl, const struct call *c)
 {
 	struct glock__tls *tls = glock__tls();
 
@@ -152,7 +152,7 @@ static void end(struct glock *gl, const struct call *c)
 		end_spinlocked(gl, c);
 	} else {
 		if (tls->deferred.gl == gl)
-			glock__attend(gl_space(gl), true);
+			glock__poll_begin(gl_space(gl));
 		gl_lock(gl);
 	}
 	if (c->bit_lock && !(gl->flags & GLOCK__F_LOCK)) {
@@ -171,9 +171,9 @@ int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 
 	if (!gl_type(gl)->ops.xmote_th)
 		return 0;
-	c = begin(gl, OP_XMOTE_TH);
+	c = op_begin(gl, OP_XMOTE_TH);
 	err = gl_type(gl)->ops.xmote_th(gl, to, sync);
-	end(gl, &c);
+	op_end(gl, &c);
 	return err;
 }
 
@@ -184,9 +184,9 @@ int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode)
 
 	if (!gl_type(gl)->ops.xmote_bh)
 		return 0;
-	c = begin(gl, OP_XMOTE_BH);
+	c = op_begin(gl, OP_XMOTE_BH);
 	err = gl_type(gl)->ops.xmote_bh(gl, mode);
-	end(gl, &c);
+	op_end(gl, &c);
 	return err;
 }
 
@@ -197,28 +197,28 @@ void glock__op_inval(struct glock *gl, unsigned int what)
 	assert(what);
 	if (!gl_type(gl)->ops.inval)
 		return;
-	c = begin(gl, OP_INVAL);
+	c = op_begin(gl, OP_INVAL);
 	gl_type(gl)->ops.inval(gl, what);
-	end(gl, &c);
+	op_end(gl, &c);
 }
 
 int glock__op_lock(struct glock *gl, struct glock__holder *gh)
 {
-	struct call c = begin(gl, OP_LOCK);
+	struct call c = op_begin(gl, OP_LOCK);
 	int err = gl_type(gl)->ops.lock(public_of(gh));
 
-	end(gl, &c);
+	op_end(gl, &c);
 	return err;
 }
 
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 {
-	struct call c = begin(gl, OP_UNLOCK);
+	struct call c = op_begin(gl, OP_UNLOCK);
 
 	glock__enter_work(); /* others wait for it as for all operations, whoever's thread it is */
 	gl_type(gl)->ops.unlock(public_of(gh));
 	glock__leave_work();
-	end(gl, &c);
+	op_end(gl, &c);
 }
 
 /* ---- under the spinlock ---- */
@@ -230,9 +230,9 @@ bool glock__op_demote_ok(struct glock *gl)
 
 	if (!gl_type(gl)->ops.demote_ok)
 		return true;
-	c = begin(gl, OP_DEMOTE_OK);
+	c = op_begin(gl, OP_DEMOTE_OK);
 	ok = gl_type(gl)->ops.demote_ok(gl);
-	end(gl, &c);
+	op_end(gl, &c);
 	return ok;
 }
 
@@ -242,9 +242,9 @@ void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote)
 
 	if (!gl_type(gl)->ops.callback)
 		return;
-	c = begin(gl, OP_CALLBACK);
+	c = op_begin(gl, OP_CALLBACK);
 	gl_type(gl)->ops.callback(gl, to, remote);
-	end(gl, &c);
+	op_end(gl, &c);
 }
 
 void glock__op_lost(struct glock *gl, struct glock__holder *gh)
@@ -253,9 +253,9 @@ void glock__op_lost(struct glock *gl, struct glock__holder *gh)
 
 	if (!gl_type(gl)->ops.lost)
 		return;
-	c = begin(gl, OP_LOST);
+	c = op_begin(gl, OP_LOST);
 	gl_type(gl)->ops.lost(public_of(gh));
-	end(gl, &c);
+	op_end(gl, &c);
 }
 
 void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to)
@@ -265,7 +265,7 @@ void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to)
 	/* Only while there may be something up to date to describe. */
 	if (!gl_type(gl)->ops.dump || gl->state == GLOCK_UN)
 		return;
-	c = begin(gl, OP_DUMP);
+	c = op_begin(gl, OP_DUMP);
 	gl_type(gl)->ops.dump(gl, print, to);
-	end(gl, &c);
+	op_end(gl, &c);
 }

@@ -14,12 +14,12 @@
 #include "glock/publish/publish.h"
 #include "glock/publish/publish_space.h"
 
-#include "demote.h"
 #include "find.h"
+#include "reply.h"
 
 #include <errno.h>
 
-static int demote(struct glock_space *space, const struct glock__segment_demote *d)
+static int control_demote(struct glock_space *space, const struct glock__segment_demote *d)
 {
 	struct glock *gl;
 	int err = -EINVAL;
@@ -34,7 +34,7 @@ static int demote(struct glock_space *space, const struct glock__segment_demote 
 	return 0;
 }
 
-static void answer(struct glock_space *space)
+static void control_answer(struct glock_space *space)
 {
 	struct glock__segment_demote *seen = &glock__publisher_head(space->publisher)->demote, d;
 	uint32_t before = atom_load32(&space->demote_answered), asked = atom_load32(&seen->asked);
@@ -46,7 +46,7 @@ static void answer(struct glock_space *space)
 	    .type = atom_load32(&seen->type),
 	    .to = atom_load32(&seen->to),
 	};
-	atom_store32((uint32_t *)&seen->error, (uint32_t)demote(space, &d));
+	atom_store32((uint32_t *)&seen->error, (uint32_t)control_demote(space, &d));
 	atom_store32(&seen->answered, asked);
 }
 
@@ -57,5 +57,5 @@ void glock__on_control(void *owner)
 	if (!space->publisher)
 		return;
 	glock__publish_traced(space);
-	answer(space);
+	control_answer(space);
 }

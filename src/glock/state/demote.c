@@ -141,7 +141,8 @@ void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
 
 	assert(gl_held(gl));
 	/* It comes late: we have given way already, and nothing is on its way to us. */
-	if (glock__mode_is_down(to, gl->state) && (!(gl->flags & GLOCK__F_LOCK) || FAULT(13)))
+	if (glock__mode_is_down(to, gl->state) &&
+	    (!(gl->flags & GLOCK__F_LOCK) || FAULT(EARLY_BAST_DROPPED)))
 		return;
 	if (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders) &&
 	    !glock__is_held(gl))
@@ -166,6 +167,6 @@ void glock__demote_if_due(struct glock *gl)
 		return;
 	}
 	gl->flags &= ~(uint32_t)GLOCK__F_PENDING_DEMOTE;
-	if (!FAULT(5))
+	if (!FAULT(PENDING_DEMOTE_FORGOTTEN))
 		gl->flags |= GLOCK__F_DEMOTE;
 }

@@ -35,8 +35,8 @@ static struct glock__event event_of(struct glock *gl, enum glock__event_name nam
 	};
 }
 
-GLOCK__NOINLINE GLOCK__COLD static void state_change(struct glock *gl, struct glock__ring *ring,
-						  enum glock_mode to)
+GLOCK__NOINLINE GLOCK__COLD static void
+event_state_change(struct glock *gl, struct glock__ring *ring, enum glock_mode to)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_STATE_CHANGE, ring);
 
@@ -49,7 +49,7 @@ void glock__trace_state_change(struct glock *gl, enum glock_mode to)
 	struct glock__ring *ring;
 
 	if (is_seen(gl, GLOCK__EV_STATE_CHANGE, &ring))
-		state_change(gl, ring, to);
+		event_state_change(gl, ring, to);
 }
 
 void glock__trace_put(struct glock *gl)
@@ -63,7 +63,8 @@ void glock__trace_put(struct glock *gl)
 	glock__trace(ring, &ev);
 }
 
-GLOCK__NOINLINE GLOCK__COLD static void demote(struct glock *gl, struct glock__ring *ring, bool remote)
+GLOCK__NOINLINE GLOCK__COLD static void event_demote(struct glock *gl, struct glock__ring *ring,
+						     bool remote)
 {
 	struct glock__event ev = event_of(gl, GLOCK__EV_DEMOTE_RQ, ring);
 
@@ -78,12 +79,12 @@ void glock__trace_demote(struct glock *gl, bool remote)
 	struct glock__ring *ring;
 
 	if (is_seen(gl, GLOCK__EV_DEMOTE_RQ, &ring))
-		demote(gl, ring, remote);
+		event_demote(gl, ring, remote);
 }
 
-GLOCK__NOINLINE GLOCK__COLD static void holder(struct glock *gl, struct glock__ring *ring,
-					    enum glock__event_name name,
-					    const struct glock__holder *gh, bool out)
+GLOCK__NOINLINE GLOCK__COLD static void event_holder(struct glock *gl, struct glock__ring *ring,
+						     enum glock__event_name name,
+						     const struct glock__holder *gh, bool out)
 {
 	struct glock__event ev = event_of(gl, name, ring);
 
@@ -98,7 +99,7 @@ void glock__trace_holder(struct glock *gl, enum glock__event_name name,
 	struct glock__ring *ring;
 
 	if (is_seen(gl, name, &ring))
-		holder(gl, ring, name, gh, out);
+		event_holder(gl, ring, name, gh, out);
 }
 
 GLOCK__NOINLINE GLOCK__COLD static void lock_time(struct glock *gl, struct glock__ring *ring,

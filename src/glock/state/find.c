@@ -38,7 +38,7 @@ static size_t bucket_of(const struct glock_space *space, unsigned int type, uint
 }
 
 /* Without memory for it the table just stays as it is. */
-static void grow(struct glock_space *space)
+static void hash_grow(struct glock_space *space)
 {
 	size_t old_n = space->buckets, n = old_n ? 2 * old_n : FIRST_BUCKETS;
 	uint32_t *old = space->hash, *hash = calloc(n, sizeof(*hash));
@@ -89,14 +89,14 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 }
 
 /* Under space->lock. */
-static struct glock *add(struct glock_space *space, unsigned int type, uint64_t number)
+static struct glock *hash_add(struct glock_space *space, unsigned int type, uint64_t number)
 {
 	uint32_t alive = atom_load32(&space->alive) + 1;
 	struct glock *gl;
 	size_t b;
 
 	if (space->n_glocks >= LOAD * space->buckets)
-		grow(space);
+		hash_grow(space);
 	if (!space->buckets || glock__work_reserve(space, alive) ||
 	    glock__slab_reserve(&space->busy, alive))
 		return NULL;
@@ -111,7 +111,7 @@ static struct glock *add(struct glock_space *space, unsigned int type, uint64_t 
 	return gl;
 }
 
-static struct glock *find(struct glock_space *space, unsigned int type, uint64_t number)
+static struct glock *hash_find(struct glock_space *space, unsigned int type, uint64_t number)
 {
 	struct glock *gl = NULL;
 
@@ -123,8 +123,8 @@ static struct glock *find(struct glock_space *space, unsigned int type, uint64_t
 }
 
 /* make: where there is none. */
-static int get(struct glock_space *space, unsigned int type, uint64_t number, bool make,
-	       struct glock **ret)
+static int find_or_add(struct glock_space *space, unsigned int type, uint64_t number, bool make,
+		       struct glock **ret)
 {
 	int err = glock__check(space, "glock_get");
 	struct glock *gl;
@@ -138,9 +138,9 @@ static int get(struct glock_space *space, unsigned int type, uint64_t number, bo
 		glock__lock_drop(&space->lock);
 		return -ESHUTDOWN;
 	}
-	gl = find(space, type, number);
+	gl = hash_find(space, type, number);
 	if (!gl && make)
-		gl = add(space, type, number);
+		gl = hash_add(space, type, number);
 	if (gl) {
 		/* Nothing else of it is needed: the lock alone, see busy.c. */
 		glock__lock_take(&gl->lock);
@@ -156,13 +156,13 @@ static int get(struct glock_space *space, unsigned int type, uint64_t number, bo
 
 int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret)
 {
-	return get(space, type, number, true, ret);
+	return find_or_add(space, type, number, true, ret);
 }
 
 int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
 		     struct glock **ret)
 {
-	return get(space, type, number, false, ret);
+	return find_or_add(space, type, number, false, ret);
 }
 
 /* Under its lock. */
@@ -198,13 +198,13 @@ static void remove_from_table(struct glock_space *space, struct glock *gl)
 }
 
 /* Out of the table: the lock manager's lock goes, and then the glock. */
-static void give_back(struct glock *gl)
+static void unlock_and_free(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__stats_asked rq = {0};
 	struct glock__record *r;
 
-	if (!gl->lk.id || FAULT(14)) {
+	if (!gl->lk.id || FAULT(LOCK_LEFT_BEHIND)) {
 		glock__free(gl);
 		return;
 	}
@@ -255,7 +255,7 @@ static void put_locked(struct glock *gl, bool user)
 		glock__lock_drop(&space->lock);
 		return;
 	}
-	if (!FAULT(25))
+	if (!FAULT(FAST_COUNT_NOT_FOLDED))
 		glock__fast_fold(gl); /* what was counted for one who was refused is taken back */
 	glock__lru_remove(gl);
 	glock__lru_unlink(gl);
@@ -264,7 +264,7 @@ static void put_locked(struct glock *gl, bool user)
 	gl->flags |= GLOCK__F_DEAD;
 	glock__trace_put(gl);
 	glock__lock_drop(&space->lock);
-	give_back(gl);
+	unlock_and_free(gl);
 }
 
 void glock__put_locked(struct glock *gl)

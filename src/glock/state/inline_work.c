@@ -14,18 +14,25 @@
 
 #include <assert.h>
 
-void glock__attend(struct glock_space *space, bool begin)
+void glock__poll_begin(struct glock_space *space)
 {
 	const struct glock__lm_ops *ops = space->lm->ops;
-	struct glock__tls *tls = glock__tls();
+	struct glock__deferred *d = &glock__tls()->deferred;
 
-	tls->deferred.moment = 0;
-	if (begin && !tls->deferred.polls) {
-		tls->deferred.polls = ops->poll_begin && ops->poll_begin(space->lm);
-	} else if (!begin && tls->deferred.polls) {
-		tls->deferred.polls = false;
-		ops->poll_end(space->lm);
-	}
+	d->moment = 0;
+	if (!d->polls)
+		d->polls = ops->poll_begin && ops->poll_begin(space->lm);
+}
+
+void glock__poll_end(struct glock_space *space)
+{
+	struct glock__deferred *d = &glock__tls()->deferred;
+
+	d->moment = 0;
+	if (!d->polls)
+		return;
+	d->polls = false;
+	space->lm->ops->poll_end(space->lm);
 }
 
 bool glock__inline_begin(struct glock *gl)
@@ -36,7 +43,7 @@ bool glock__inline_begin(struct glock *gl)
 		return false;
 	tls->deferred.gl = gl;
 	tls->deferred.queued = false;
-	glock__attend(gl_space(gl), true);
+	glock__poll_begin(gl_space(gl));
 	return true;
 }
 
@@ -80,7 +87,7 @@ void glock__inline_finish(struct glock *gl)
 	mine_run(gl);
 	if (tls->deferred.polls) {
 		tls->deferred.wanted = true;
-		glock__attend(gl_space(gl), false);
+		glock__poll_end(gl_space(gl));
 		tls->deferred.wanted = false;
 		mine_run(gl);
 	}

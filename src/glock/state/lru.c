@@ -26,7 +26,7 @@
 
 enum { UNIT_SHIFT = 18 };
 
-static uint32_t units(int64_t now)
+static uint32_t idle_units(int64_t now)
 {
 	return (uint32_t)((uint64_t)(now + (1 << UNIT_SHIFT) - 1) >> UNIT_SHIFT);
 }
@@ -38,7 +38,7 @@ static int64_t idle_for(const struct glock *gl, int64_t now)
 	int64_t idle = (int64_t)((uint64_t)now >> UNIT_SHIFT) - since;
 
 	idle = (uint32_t)idle; /* modulo 2^32 */
-	if (since == units(now))
+	if (since == idle_units(now))
 		return 0;
 	return (idle << UNIT_SHIFT) + (now & ((1 << UNIT_SHIFT) - 1));
 }
@@ -76,7 +76,7 @@ void glock__lru_add(struct glock *gl)
 
 	assert(gl_held(gl) && !gl_refs(gl) && gl->state != GLOCK_UN);
 	assert(!(gl->flags & GLOCK__F_LRU));
-	gl_busy(gl)->idle_since = units(gl_now(gl));
+	gl_busy(gl)->idle_since = idle_units(gl_now(gl));
 	glock__lock_take(&space->lru.lock);
 	if (gl->flags & GLOCK__F_LISTED)
 		list_del(space, gl);

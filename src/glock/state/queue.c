@@ -87,8 +87,9 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 	 */
 	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
 		return false;
-	return glock__state_serves(gl->state, gh->mode, flags) || (FAULT(2) && gl->state) ||
-	       (FAULT(16) && held);
+	return glock__state_serves(gl->state, gh->mode, flags) ||
+	       (FAULT(GRANT_FROM_ANY_MODE) && gl->state) ||
+	       (FAULT(HOLDER_ADMITS_ANY_STATE) && held);
 }
 
 /*
@@ -306,7 +307,8 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 			glock__fail_waiters(gl, -EAGAIN, true);
 			return; /* until it goes on */
 		}
-		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(8) && run_demote(gl, nonblock))
+		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(WAITER_BEFORE_DEMOTE) &&
+		    run_demote(gl, nonblock))
 			return;
 		if (!glock__promote(gl, nonblock)) {
 			glock__work_queue(gl, gl_now(gl));
@@ -317,7 +319,8 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		if (glock__is_held(gl) || !gh)
 			return;
 		if (!(gl->flags & GLOCK__F_DEMOTE) &&
-		    (!glock__state_serves(gl->state, gh->mode, gh->flags) || FAULT(26)))
+		    (!glock__state_serves(gl->state, gh->mode, gh->flags) ||
+		     FAULT(SERVED_WAITER_ASKS)))
 			break;
 		gh = NULL;
 		/*
@@ -349,7 +352,8 @@ void glock__work_run(struct glock *gl)
 {
 	assert(gl_held(gl));
 	/* Not while it is being canceled: that must not hit the next request. */
-	if (gl->flags & GLOCK__F_HAVE_REPLY && (!(gl->flags & GLOCK__F_CANCELING) || FAULT(19)))
+	if (gl->flags & GLOCK__F_HAVE_REPLY &&
+	    (!(gl->flags & GLOCK__F_CANCELING) || FAULT(REPLY_TAKEN_WHILE_CANCELING)))
 		glock__take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);

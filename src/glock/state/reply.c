@@ -41,7 +41,8 @@ static enum glock__reply reply_of(int status)
 static bool should_freeze(struct glock *gl)
 {
 	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
-	if (!atom_load8(&gl_space(gl)->recovering) || (glock__is_unusable(gl_space(gl)) && !FAULT(18)))
+	if (!atom_load8(&gl_space(gl)->recovering) ||
+	    (glock__is_unusable(gl_space(gl)) && !FAULT(WITHDRAWN_REPLY_FREEZES)))
 		return false;
 	/* What was refused covers nothing; as in the kernel. */
 	if (gl_busy(gl)->reply != GLOCK__GRANTED || gl_busy(gl)->req == GLOCK_UN)
@@ -82,7 +83,7 @@ void glock__count_request(struct glock *gl)
 }
 
 /* Returns the round-trip time. */
-static int64_t count_reply(struct glock *gl, int64_t now)
+static int64_t count_round_trip(struct glock *gl, int64_t now)
 {
 	struct glock__type_stats *ts = &gl_space(gl)->type_stats;
 	struct glock__record *r = glock__record_edit(gl);
@@ -103,7 +104,7 @@ void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 
 	assert(gl_held(gl));
 	gl_now_is(gl, a->at); /* when it came, not when the lock was free */
-	round_trip = count_reply(gl, a->at);
+	round_trip = count_round_trip(gl, a->at);
 	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
 		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	glock__trace_lock_time(gl, a->at, round_trip, a->status, a->sbflags);
@@ -121,7 +122,7 @@ void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 }
 
 /* Under gl->lock. */
-static void demanded(struct glock *gl, enum glock_mode to)
+static void on_bast_locked(struct glock *gl, enum glock_mode to)
 {
 	if (gl->flags & GLOCK__F_DEAD)
 		return;
@@ -143,18 +144,18 @@ void glock__apply_deferred(struct glock *gl)
 	}
 	if (tls->deferred.bast) {
 		tls->deferred.bast = false;
-		demanded(gl, tls->deferred.bast_mode);
+		on_bast_locked(gl, tls->deferred.bast_mode);
 	}
 }
 
-static bool keeps(const struct glock__tls *tls, const struct glock *gl)
+static bool defers_events(const struct glock__tls *tls, const struct glock *gl)
 {
 	/* A reply comes before a demand. Else it is taken in at once, and after what is kept. */
 	return tls->deferred.gl == gl && tls->deferred.wanted && !tls->deferred.bast;
 }
 
 /* Its lock, for something that is not kept. */
-static void take(struct glock *gl)
+static void lock_and_apply(struct glock *gl)
 {
 	gl_lock(gl);
 	glock__apply_deferred(gl);
@@ -167,26 +168,26 @@ static void on_reply(struct glock__lm_lock *lk, int status, unsigned int sbflags
 	    .there = true, .status = status, .sbflags = sbflags, .at = glock__now(gl_space(gl))};
 	struct glock__tls *tls = glock__tls();
 
-	if (tls->deferred.asking == gl || keeps(tls, gl)) {
+	if (tls->deferred.asking == gl || defers_events(tls, gl)) {
 		tls->deferred.answer = a;
 		tls->deferred.queued |= tls->deferred.wanted;
 		return;
 	}
-	take(gl);
+	lock_and_apply(gl);
 	glock__store_reply(gl, &a);
 	if (gl->flags & GLOCK__F_DEAD) {
 		glock__free(gl);
 		return;
 	}
-	if (gl->flags & GLOCK__F_HAVE_REPLY && !FAULT(1))
+	if (gl->flags & GLOCK__F_HAVE_REPLY && !FAULT(REPLY_RUNS_NO_WORK))
 		glock__work_queue(gl, a.at);
 	gl_unlock(gl);
 }
 
 void glock__on_bast(struct glock *gl, enum glock_mode to)
 {
-	take(gl);
-	demanded(gl, to);
+	lock_and_apply(gl);
+	on_bast_locked(gl, to);
 	gl_unlock(gl);
 }
 
@@ -198,7 +199,7 @@ static void on_bast(struct glock__lm_lock *lk, int mode)
 
 	if (to < 0)
 		return;
-	if (!keeps(tls, gl)) {
+	if (!defers_events(tls, gl)) {
 		glock__on_bast(gl, to);
 		return;
 	}

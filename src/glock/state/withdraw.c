@@ -51,7 +51,7 @@ static void withdraw_one(struct glock *gl, void *comes_back)
 	}
 	if (gl->state != GLOCK_UN)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
-	if (!FAULT(15))
+	if (!FAULT(WITHDRAWN_GLOCK_STAYS_FROZEN))
 		glock__unfreeze(gl); /* nobody will tell us any more that recovery is over */
 	glock__run_queue(gl, true);
 	gl_unlock(gl);

@@ -67,7 +67,7 @@ static bool may_open(struct glock *gl)
 		return false;
 	if (glock__is_unusable(space) || atom_load8(&space->closing) || glock__grants_paused(space))
 		return false;
-	return list_is_harmless(gl) || FAULT(22);
+	return list_is_harmless(gl) || FAULT(FAST_PATH_OPEN_WITH_WAITERS);
 }
 
 void glock__fast_update(struct glock *gl)

@@ -68,7 +68,7 @@ static void sift_down(struct glock_space *space, size_t i)
 	put_at(space, i, b);
 }
 
-static void push(struct glock_space *space, struct glock__busy *b, int64_t at)
+static void heap_push(struct glock_space *space, struct glock__busy *b, int64_t at)
 {
 	assert(space->work.n < space->work.room && b->work.place == GLOCK__NO_PLACE);
 	b->work.at = at;
@@ -76,7 +76,7 @@ static void push(struct glock_space *space, struct glock__busy *b, int64_t at)
 	sift_up(space, b->work.place);
 }
 
-static struct glock__busy *take_out(struct glock_space *space, size_t i)
+static struct glock__busy *heap_remove(struct glock_space *space, size_t i)
 {
 	struct glock__busy *b = space->work.heap[i], *last = space->work.heap[--space->work.n];
 
@@ -89,9 +89,9 @@ static struct glock__busy *take_out(struct glock_space *space, size_t i)
 	return b;
 }
 
-static struct glock__busy *pop(struct glock_space *space)
+static struct glock__busy *heap_pop(struct glock_space *space)
 {
-	return take_out(space, 0);
+	return heap_remove(space, 0);
 }
 
 int glock__work_reserve(struct glock_space *space, size_t glocks)
@@ -130,12 +130,12 @@ int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t d
 static void signal_event(struct glock_space *space)
 {
 	atom_add32(&space->work.events, 1);
-	if (glock__anybody(&space->work.idle))
+	if (glock__has_sleepers(&space->work.idle))
 		glock__futex_wake_all(&space->work.events);
 }
 
 /* Under work.lock: from when on the fd is readable. */
-static void arm(struct glock_space *space, int64_t at)
+static void arm_timer(struct glock_space *space, int64_t at)
 {
 	struct itimerspec when = {{0, 0}, {0, 0}};
 
@@ -156,7 +156,7 @@ static void kick_locked(struct glock_space *space, int64_t at)
 {
 	if (at >= space->work.armed)
 		return;
-	arm(space, at);
+	arm_timer(space, at);
 	signal_event(space);
 }
 
@@ -179,7 +179,7 @@ static void queue_locked(struct glock_space *space, struct glock *gl, int64_t at
 		}
 	} else if (!(atom_load32(&b->work.state) & GLOCK__WORK_AGAIN)) {
 		glock__pin(gl);
-		push(space, b, at);
+		heap_push(space, b, at);
 	}
 	kick_locked(space, at);
 }
@@ -191,7 +191,7 @@ void glock__work_queue(struct glock *gl, int64_t at)
 
 	assert(gl_held(gl));
 	/* This thread runs what is due now; what is due later is not for it to wait for. */
-	if (tls->deferred.gl == gl && (at <= gl_now(gl) || FAULT(24))) {
+	if (tls->deferred.gl == gl && (at <= gl_now(gl) || FAULT(LATER_WORK_DEFERRED))) {
 		tls->deferred.queued = true;
 		return;
 	}
@@ -246,7 +246,7 @@ static struct glock__busy *next_due(struct glock_space *space)
 	glock__lock_take(&space->work.lock);
 	now = space->work.n ? glock__now(space) : 0;
 	while (!b && space->work.n && space->work.heap[0]->work.at <= now) {
-		b = pop(space);
+		b = heap_pop(space);
 		if (!set_running(b))
 			b = NULL;
 	}
@@ -255,12 +255,12 @@ static struct glock__busy *next_due(struct glock_space *space)
 }
 
 /* Under gl->lock. */
-static void ran(struct glock_space *space, struct glock__busy *b)
+static void work_ended(struct glock_space *space, struct glock__busy *b)
 {
 	if (!(atom_swap32(&b->work.state, 0) & GLOCK__WORK_AGAIN))
 		return;
 	glock__lock_take(&space->work.lock);
-	push(space, b, gl_now(b->gl));
+	heap_push(space, b, gl_now(b->gl));
 	glock__lock_drop(&space->work.lock);
 }
 
@@ -269,7 +269,7 @@ static bool is_told(const struct glock_space *space)
 {
 	return (atom_load8(&space->thaw_pending) ||
 		(atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
-	       !FAULT(28);
+	       !FAULT(SPACE_EVENT_FORGOTTEN);
 }
 
 int64_t glock__work_first(struct glock_space *space)
@@ -306,7 +306,7 @@ static int run_due(struct glock_space *space)
 		gl_lock(gl);
 		atom_or32(&b->work.state, GLOCK__WORK_BEGUN);
 		glock__work_run(gl);
-		ran(space, b);
+		work_ended(space, b);
 		glock__put_locked(gl);
 		n++;
 	}
@@ -318,7 +318,7 @@ static int run_due(struct glock_space *space)
 		glock__publish_work(space, NULL, 0);
 	glock__lock_take(&space->work.lock);
 	next = glock__work_first(space);
-	arm(space, next < trim ? next : trim);
+	arm_timer(space, next < trim ? next : trim);
 	if (is_told(space)) /* who told it found the work armed for what it did just now */
 		signal_event(space);
 	glock__lock_drop(&space->work.lock);
@@ -415,7 +415,7 @@ static void *work_thread(void *space)
 	return NULL;
 }
 
-static int start_thread(struct glock_space *space)
+static int work_start_thread(struct glock_space *space)
 {
 	sigset_t all, old;
 	int err;
@@ -443,7 +443,7 @@ int glock__work_init(struct glock_space *space, bool real_time)
 	space->work.fd = -1;
 	space->work.armed = INT64_MAX;
 	if (!(space->flags & GLOCK_SPACE_DISPATCH))
-		return start_thread(space);
+		return work_start_thread(space);
 	if (!real_time)
 		return 0; /* a simulator knows by itself when work is due */
 	space->work.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

@@ -72,7 +72,7 @@ static void failed(struct glock *gl, enum glock__reply reply)
 			else if (refused)
 				glock__fail_waiters(gl, -EAGAIN, true);
 			gl_busy(gl)->target = gl->state;
-			if (!FAULT(10))
+			if (!FAULT(BIT_LOCK_KEPT_AFTER_REFUSAL))
 				glock__clear_lock(gl);
 			return;
 		}
@@ -83,7 +83,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 	if (reply != GLOCK__GRANTED)
 		gl_busy(gl)->more->counts.conversions_failed++;
 	/* What is held in SH or DF is in somebody's way: give it up, then ask anew. */
-	glock__xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX || FAULT(11)
+	glock__xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX ||
+				 FAULT(REFUSED_CONVERSION_KEEPS_MODE)
 			     ? gl_busy(gl)->target
 			     : GLOCK_UN);
 }
@@ -191,7 +192,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
 	int err = 0;
 
-	if (!glock__lock_is_lost(gl) && !FAULT(4))
+	if (!glock__lock_is_lost(gl) && !FAULT(DIRTY_NOT_WRITTEN_BACK))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
@@ -199,7 +200,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 		glock__log_glock(gl);
 		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
-	if (c.inval && !FAULT(3))
+	if (c.inval && !FAULT(CACHE_NOT_INVALIDATED))
 		glock__op_inval(gl, c.inval);
 	assert(gl->flags & GLOCK__F_LOCK);
 }
@@ -341,7 +342,7 @@ bool glock__miss(struct glock *gl, struct glock__holder *gh)
 	assert(tls->deferred.gl == gl);
 	if (gl->state != GLOCK_UN || !is_quiet(&gl_type(gl)->ops) ||
 	    gh->flags & (TRIES | GLOCK_RECOVER | GLOCK_PRIORITY) ||
-	    !(is_alone(gl, gh, 0) || FAULT(27)) || !glock__work_claim(gl))
+	    !(is_alone(gl, gh, 0) || FAULT(MISS_NOT_ALONE)) || !glock__work_claim(gl))
 		return false;
 	glock__enter_work();
 	gl->flags |= GLOCK__F_LOCK;

@@ -136,7 +136,7 @@ void glock__ring_free(struct glock__ring *r)
 }
 
 /* False: another writer, a whole ring behind or ahead, is in the slot. */
-static bool claim(struct slot *s, uint64_t n)
+static bool claim_slot(struct slot *s, uint64_t n)
 {
 	uint64_t owner = atom_load64(&s->owner);
 
@@ -152,7 +152,7 @@ static void ring_put(struct glock__ring *r, const struct glock__event *ev)
 	struct slot *s = &r->image->slots[n & r->mask];
 	uint64_t words[EVENT_WORDS] = {0};
 
-	if (!claim(s, n))
+	if (!claim_slot(s, n))
 		return;
 	memcpy(words, ev, sizeof(*ev));
 	/* release: a reader that sees one of the words sees that the slot was claimed. */
@@ -242,7 +242,7 @@ const volatile unsigned short *const glock__tracers[GLOCK__EV_MAX] = {
     [GLOCK__EV_LOCK_TIME] = &glock_lock_time_semaphore,
 };
 
-static void probe(const struct glock__event *ev)
+static void fire_probe(const struct glock__event *ev)
 {
 	switch ((enum glock__event_name)ev->name) {
 	case GLOCK__EV_STATE_CHANGE:
@@ -273,7 +273,7 @@ static void probe(const struct glock__event *ev)
 
 void glock__trace(struct glock__ring *r, const struct glock__event *ev)
 {
-	probe(ev);
+	fire_probe(ev);
 	if (r)
 		ring_put(r, ev);
 }

@@ -151,7 +151,7 @@ static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
 	glock__dlm_unlock(&d->dev, &call);
 }
 
-static int64_t give(struct dlm *d, const struct request *r)
+static int64_t submit(struct dlm *d, const struct request *r)
 {
 	int64_t result;
 
@@ -174,7 +174,7 @@ int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
 	latch_drop(&d->lock);
 	if (!s)
 		return 0; /* answered meanwhile, as the gate was closed */
-	result = give(d, &r);
+	result = submit(d, &r);
 	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	if (s && result > 0 && !s->lkid)
@@ -269,7 +269,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	if (err)
 		return err;
 
-	result = give(d, &r);
+	result = submit(d, &r);
 	if (result < 0)
 		err = refused(d, r.call.tag, (int)result);
 	else

@@ -8,8 +8,8 @@
  * Every lock has a value block, also where its type has none: only so does the kernel say that a
  * holder died. Eight of its 32 bytes are the library's, see dlm_slot.c.
  */
-#ifndef GLOCK_LOCKMAN_DLM_H
-#define GLOCK_LOCKMAN_DLM_H
+#ifndef GLOCK__DLM_H
+#define GLOCK__DLM_H
 
 #include "lockman/lockman.h"
 

@@ -9,8 +9,8 @@
  *   members        /sys/kernel/config/dlm, where dlm_controld puts them before it has the kernel
  *                  recover without those that are gone
  */
-#ifndef GLOCK_LOCKMAN_DLM_CLUSTER_H
-#define GLOCK_LOCKMAN_DLM_CLUSTER_H
+#ifndef GLOCK__DLM_CLUSTER_H
+#define GLOCK__DLM_CLUSTER_H
 
 #include "dlm_quorum.h"
 

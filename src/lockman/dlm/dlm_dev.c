@@ -42,7 +42,7 @@ struct glock__libdlm {
 static struct glock__libdlm libdlm;
 static bool libdlm_there;
 
-static void load(void)
+static void load_libdlm(void)
 {
 	static const char *const names[] = {
 	    "dlm_new_lockspace",     "dlm_open_lockspace", "dlm_close_lockspace",
@@ -58,7 +58,7 @@ static const struct glock__libdlm *library(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, load);
+	pthread_once(&once, load_libdlm);
 	return libdlm_there ? &libdlm : NULL;
 }
 
@@ -83,7 +83,7 @@ enum { AGAIN_MS = 10, PATIENCE_MS = 30000 };
  *
  * -EALREADY: another one is just making a lockspace.
  */
-static int alone(void)
+static int lock_control_device(void)
 {
 	char path[GLOCK__CLUSTER_DEVICE];
 	int fd;
@@ -103,7 +103,7 @@ static int alone(void)
 }
 
 /* By hand: a child that was forked meanwhile has it open, too. */
-static void not_alone(int fd)
+static void unlock_control_device(int fd)
 {
 	if (fd < 0)
 		return;
@@ -113,7 +113,7 @@ static void not_alone(int fd)
 
 /* ---- opening ---- */
 
-static bool there(const char *path)
+static bool path_exists(const char *path)
 {
 	return !access(path, F_OK);
 }
@@ -121,7 +121,7 @@ static bool there(const char *path)
 static bool no_module(const char *name)
 {
 	(void)name;
-	return !there("/sys/kernel/dlm");
+	return !path_exists("/sys/kernel/dlm");
 }
 
 static bool cluster_is(enum glock__cluster_state state, const char *name)
@@ -240,9 +240,9 @@ static int set_up(struct glock__dlm_dev *dev)
 }
 
 /* Makes it, or finds it made. */
-static int join(struct glock__dlm_dev *dev)
+static int join_lockspace(struct glock__dlm_dev *dev)
 {
-	int fd = alone(), err;
+	int fd = lock_control_device(), err;
 
 	/* who may not open it may not make one, either, but maybe open one that is made */
 	if (fd < 0 && fd != -EACCES && fd != -EPERM)
@@ -252,7 +252,7 @@ static int join(struct glock__dlm_dev *dev)
 	if (!dev->ls)
 		dev->ls = dev->lib->open_lockspace(dev->name);
 	err = dev->ls ? 0 : errno ? -errno : -EIO;
-	not_alone(fd);
+	unlock_control_device(fd);
 	return err ? err : set_up(dev);
 }
 
@@ -265,7 +265,7 @@ int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
 	err = err ? err : look_for_needs(name, why, size);
 	if (err)
 		return err;
-	for (int i = 1; (err = join(dev)) == -EALREADY; i++) {
+	for (int i = 1; (err = join_lockspace(dev)) == -EALREADY; i++) {
 		if (i % (PATIENCE_MS / AGAIN_MS) == 0 && waits) {
 			explain(name, err, why, size);
 			waits(arg, why);
@@ -279,7 +279,7 @@ int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
 
 int glock__dlm_open_again(struct glock__dlm_dev *dev)
 {
-	return join(dev);
+	return join_lockspace(dev);
 }
 
 /* ---- leaving ---- */
@@ -325,28 +325,28 @@ static long other_user(const char *lockspace)
 	return found;
 }
 
-static bool exists(const char *lockspace)
+static bool lockspace_exists(const char *lockspace)
 {
 	char path[96];
 
 	snprintf(path, sizeof(path), "/sys/kernel/dlm/%s", lockspace);
-	return there(path);
+	return path_exists(path);
 }
 
 /* Who is leaving it needs a moment: it has no device then. */
-static bool goes(const char *lockspace)
+static bool lockspace_leaves(const char *lockspace)
 {
 	const struct timespec moment = {.tv_nsec = 20000000};
 
-	for (int i = 0; exists(lockspace) && i < 100; i++)
+	for (int i = 0; lockspace_exists(lockspace) && i < 100; i++)
 		nanosleep(&moment, NULL);
-	return !exists(lockspace);
+	return !lockspace_exists(lockspace);
 }
 
 /* Whoever opened it and did not leave counts once. libdlm says that all went well, whatever happened. */
 static int release_forced(const struct glock__libdlm *lib, const char *lockspace)
 {
-	for (int i = 0; exists(lockspace) && i < 1000; i++) {
+	for (int i = 0; lockspace_exists(lockspace) && i < 1000; i++) {
 		void *ls;
 		int err;
 
@@ -354,10 +354,10 @@ static int release_forced(const struct glock__libdlm *lib, const char *lockspace
 		ls = lib->open_lockspace(lockspace);
 		err = errno ? -errno : -EIO;
 		if (!ls)
-			return goes(lockspace) ? 0 : err;
+			return lockspace_leaves(lockspace) ? 0 : err;
 		lib->release_lockspace(lockspace, ls, 2);
 	}
-	return exists(lockspace) ? -EBUSY : 0;
+	return lockspace_exists(lockspace) ? -EBUSY : 0;
 }
 
 void glock__dlm_close(struct glock__dlm_dev *dev, bool release)
@@ -385,7 +385,7 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 
 	if (err)
 		return err;
-	if (!exists(name)) {
+	if (!lockspace_exists(name)) {
 		snprintf(why, size, "lockspace %s: this node is not in it", name);
 		return -ENOENT;
 	}
@@ -417,7 +417,7 @@ union request {
 	char room[sizeof(struct dlm_write_request) + DLM_RESNAME_MAXLEN]; /* its last member's */
 };
 
-static void fill(union request *r, const struct glock__dlm_call *call, uint8_t cmd)
+static void fill_request(union request *r, const struct glock__dlm_call *call, uint8_t cmd)
 {
 	struct dlm_lock_params *p = &r->head.i.lock;
 
@@ -439,7 +439,7 @@ static void fill(union request *r, const struct glock__dlm_call *call, uint8_t c
 		memcpy(p->lvb, call->lvb, GLOCK__LVB_LEN);
 }
 
-static ssize_t give(struct glock__dlm_dev *dev, const void *request, size_t size)
+static ssize_t write_request(struct glock__dlm_dev *dev, const void *request, size_t size)
 {
 	ssize_t n;
 
@@ -456,12 +456,12 @@ int64_t glock__dlm_lock(struct glock__dlm_dev *dev, const struct glock__dlm_call
 
 	if (len > DLM_RESNAME_MAXLEN)
 		return -EINVAL;
-	fill(&r, call, DLM_USER_LOCK);
+	fill_request(&r, call, DLM_USER_LOCK);
 	r.head.i.lock.namelen = (uint8_t)len;
 	if (len)
 		memcpy((char *)&r + offsetof(struct dlm_write_request, i.lock.name), call->name,
 		       len);
-	return give(dev, &r, sizeof(struct dlm_write_request) + len);
+	return write_request(dev, &r, sizeof(struct dlm_write_request) + len);
 }
 
 int glock__dlm_unlock(struct glock__dlm_dev *dev, const struct glock__dlm_call *call)
@@ -469,8 +469,8 @@ int glock__dlm_unlock(struct glock__dlm_dev *dev, const struct glock__dlm_call *
 	union request r;
 	ssize_t n;
 
-	fill(&r, call, DLM_USER_UNLOCK);
-	n = give(dev, &r, sizeof(struct dlm_write_request));
+	fill_request(&r, call, DLM_USER_UNLOCK);
+	n = write_request(dev, &r, sizeof(struct dlm_write_request));
 	return n < 0 ? (int)n : 0;
 }
 

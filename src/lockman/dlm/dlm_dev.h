@@ -13,8 +13,8 @@
  * Threads: requests may be made by any, also at once; one thread at a time reads results. A result
  * may be read before the request that it answers has returned.
  */
-#ifndef GLOCK_LOCKMAN_DLM_DEV_H
-#define GLOCK_LOCKMAN_DLM_DEV_H
+#ifndef GLOCK__DLM_DEV_H
+#define GLOCK__DLM_DEV_H
 
 #include "lockman/table/table.h"
 

@@ -7,8 +7,8 @@
  * node's here when it was this one that was away; at once, before anybody is told of members. So it keeps what
  * lists of members lose: who was away and is back. What a list has told is taken off.
  */
-#ifndef GLOCK_LOCKMAN_DLM_JOINS_H
-#define GLOCK_LOCKMAN_DLM_JOINS_H
+#ifndef GLOCK__DLM_JOINS_H
+#define GLOCK__DLM_JOINS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dlm_load.h - a library that need not be there, looked for when the program runs. */
-#ifndef GLOCK_LOCKMAN_DLM_LOAD_H
-#define GLOCK_LOCKMAN_DLM_LOAD_H
+#ifndef GLOCK__DLM_LOAD_H
+#define GLOCK__DLM_LOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

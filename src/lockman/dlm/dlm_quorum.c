@@ -51,7 +51,7 @@ struct libquorum {
 static struct libquorum lib;
 static bool lib_there;
 
-static void load(void)
+static void load_libquorum(void)
 {
 	static const char *const names[] = {
 	    "quorum_model_initialize", "quorum_finalize", "quorum_getquorate",  "quorum_fd_get",
@@ -64,7 +64,7 @@ static void load(void)
 
 /* ---- what it tells ---- */
 
-static struct glock__quorum *whose(uint64_t handle)
+static struct glock__quorum *quorum_of(uint64_t handle)
 {
 	const void *context = NULL;
 
@@ -74,7 +74,7 @@ static struct glock__quorum *whose(uint64_t handle)
 static void quorum_told(uint64_t handle, uint32_t quorate, struct quorum_ring_id ring,
 			uint32_t n_members, const uint32_t *members)
 {
-	struct glock__quorum *q = whose(handle);
+	struct glock__quorum *q = quorum_of(handle);
 
 	(void)ring, (void)n_members, (void)members;
 	if (q && !quorate)
@@ -102,7 +102,7 @@ static void nodes_told(uint64_t handle, struct quorum_ring_id ring, uint32_t n_m
 		       const uint32_t *members, uint32_t n_joined, const uint32_t *joined,
 		       uint32_t n_left, const uint32_t *left)
 {
-	struct glock__quorum *q = whose(handle);
+	struct glock__quorum *q = quorum_of(handle);
 	size_t n_new = in_both(members, n_members, joined, n_joined);
 	size_t n_back = in_both(members, n_members, left, n_left);
 
@@ -136,7 +136,7 @@ static void connect(struct glock__quorum *q)
 	struct quorum_model_v1_data calls = {QUORUM_MODEL_V1, quorum_told, nodes_told};
 	uint32_t type;
 
-	pthread_once(&once, load);
+	pthread_once(&once, load_libquorum);
 	q->fd = -1;
 	if (!lib_there ||
 	    lib.model_initialize(&q->handle, QUORUM_MODEL_V1, &calls, &type, q) != CS_OK)

@@ -5,8 +5,8 @@
  * libquorum is looked for when the program runs (corosync 3.1 or newer). corosync answers root only, or
  * whom its configuration names; else nothing is known, and no news is good news.
  */
-#ifndef GLOCK_LOCKMAN_DLM_QUORUM_H
-#define GLOCK_LOCKMAN_DLM_QUORUM_H
+#ifndef GLOCK__DLM_QUORUM_H
+#define GLOCK__DLM_QUORUM_H
 
 #include "dlm_joins.h"
 

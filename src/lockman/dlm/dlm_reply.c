@@ -49,7 +49,7 @@ static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_resu
 }
 
 /* Under d->reading: the grant that a demand had to wait for is told. */
-static void marked(struct dlm *d, uintptr_t tag)
+static void mark_done(struct dlm *d, uintptr_t tag)
 {
 	struct slot *s;
 
@@ -63,7 +63,7 @@ static void marked(struct dlm *d, uintptr_t tag)
 }
 
 /* Whether it was the reply to a request. */
-static bool completed(struct dlm *d, const struct glock__dlm_result *r)
+static bool on_result_reply(struct dlm *d, const struct glock__dlm_result *r)
 {
 	struct glock__lm_lock *lk = NULL;
 	unsigned int sbflags = r->sbflags;
@@ -101,12 +101,12 @@ static bool completed(struct dlm *d, const struct glock__dlm_result *r)
 	if (lk)
 		d->lm.events->reply(lk, status, sbflags);
 	if (was_mark)
-		marked(d, r->tag);
+		mark_done(d, r->tag);
 	return lk;
 }
 
 /* Several demands become one: the last, as the kernel tells again only what is more. */
-static void demanded(struct dlm *d, const struct glock__dlm_result *r)
+static void on_result_bast(struct dlm *d, const struct glock__dlm_result *r)
 {
 	struct slot *s;
 
@@ -137,8 +137,8 @@ static int read_all(struct dlm *d, uintptr_t until, bool *found)
 
 	while (!*found && (got = glock__dlm_read(&d->dev, &r)) > 0) {
 		if (r.bast)
-			demanded(d, &r);
-		else if (completed(d, &r))
+			on_result_bast(d, &r);
+		else if (on_result_reply(d, &r))
 			*found = until && r.tag == until;
 		n++;
 	}
@@ -232,7 +232,7 @@ static void granted_unmarked(struct dlm *d, const struct slot *s, uintptr_t tag,
 		       d->dev.name, s->type, s->number, strerror(-err));
 	latch_take(&d->reading);
 	d->lm.events->reply(s->lk, 0, 0);
-	marked(d, tag);
+	mark_done(d, tag);
 	latch_drop(&d->reading);
 }
 

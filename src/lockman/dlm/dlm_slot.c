@@ -115,7 +115,7 @@ enum { VALUE = GLOCK__DLM_VALUE_LEN };
  * his clock and ours differ by less than the time it takes until a dead node's locks are given to
  * others.
  */
-static uint64_t next_token(struct dlm *d, uint64_t last, bool known)
+static uint64_t slot_next_token(struct dlm *d, uint64_t last, bool known)
 {
 	struct timespec ts;
 	uint64_t now;
@@ -171,6 +171,6 @@ bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 		s->token = token;
 	if (s->asked != GLOCK__EX)
 		return true;
-	s->token = next_token(d, s->token, known);
+	s->token = slot_next_token(d, s->token, known);
 	return known || r->sbflags & GLOCK__SBF_VALNOTVALID;
 }

@@ -119,7 +119,7 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 }
 
 /* The cluster is lost. False: the space was left before it came back. */
-static bool lose(struct dlm *d, struct glock__cluster *c, enum glock__cluster_state state)
+static bool lose_cluster(struct dlm *d, struct glock__cluster *c, enum glock__cluster_state state)
 {
 	glock__dlm_say(d, "lockspace %s: %s: all locks are lost", d->dev.name,
 		       glock__cluster_states[state]);
@@ -144,7 +144,7 @@ void *glock__dlm_watch(void *arg)
 
 		if (stopped && !paused)
 			d->lm.events->pause(d->lm.owner);
-		if (state > GLOCK__CLUSTER_STOPPED && !lose(d, &c, state))
+		if (state > GLOCK__CLUSTER_STOPPED && !lose_cluster(d, &c, state))
 			break;
 		if (!stopped && paused) /* not before it is lost, if it is */
 			d->lm.events->resume(d->lm.owner);

@@ -13,7 +13,7 @@
 /* ---- completions ---- */
 
 /* Under the table's lock: one that was never given for any of its locks. */
-static uint64_t next_token(struct local *l, unsigned int shard)
+static uint64_t shard_next_token(struct local *l, unsigned int shard)
 {
 	struct shard *s = &l->head->shard[shard];
 	const uint64_t seed = atom_load64(&l->head->token);
@@ -37,7 +37,7 @@ GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
 	if (!lk->tell_at_once)
 		glock__table_held(t, ev->lkid, true);
 	if (ev->mode == GLOCK__EX)
-		glock__table_give_token(t, ev->lkid, next_token(l, shard));
+		glock__table_give_token(t, ev->lkid, shard_next_token(l, shard));
 }
 
 GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
@@ -78,8 +78,9 @@ static int ask_table(struct local *l, unsigned int shard, const struct glock__ta
  * again with conversions, it might stand there for ever. What cannot be granted at once therefore
  * gets its lock at NL and becomes a conversion, too, behind those that wait.
  */
-GLOCK__NOINLINE static int ask_fairly(struct local *l, unsigned int shard,
-				   struct glock__table_request *args, struct glock__table_event *ev)
+GLOCK__NOINLINE static int shard_ask_fairly(struct local *l, unsigned int shard,
+					    struct glock__table_request *args,
+					    struct glock__table_event *ev)
 {
 	struct glock__table_request nl;
 	int err;
@@ -104,8 +105,8 @@ GLOCK__NOINLINE static int ask_fairly(struct local *l, unsigned int shard,
 }
 
 /* Under the table's lock. If it waits, it is in the list from now on. */
-static int ask(struct local *l, unsigned int shard, struct glock__table_request *args,
-	       struct glock__table_event *ev, struct request *r)
+static int shard_ask(struct local *l, unsigned int shard, struct glock__table_request *args,
+		     struct glock__table_event *ev, struct request *r)
 {
 	const bool is_new = !(args->flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE));
 	int err;
@@ -117,7 +118,7 @@ static int ask(struct local *l, unsigned int shard, struct glock__table_request 
 	/* Asked once more: who leaves answers what is in the list, and does not wait for this table. */
 	err = has_left(l) ? -ENODEV : glock__local_request_room(l);
 	if (!err)
-		err = is_new && args->mode != GLOCK__NL ? ask_fairly(l, shard, args, ev)
+		err = is_new && args->mode != GLOCK__NL ? shard_ask_fairly(l, shard, args, ev)
 							: ask_table(l, shard, args, ev);
 	if (!err && ev->status == -EINPROGRESS) {
 		r->id = id_of(shard, ev->lkid);
@@ -185,7 +186,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	if (err)
 		return err;
 	args.lkid = id_lkid(l, lk->id);
-	err = has_left(l) ? -ENODEV : ask(l, shard, &args, &ev, &r);
+	err = has_left(l) ? -ENODEV : shard_ask(l, shard, &args, &ev, &r);
 	if (!err && ev.status != -EINPROGRESS)
 		glock__local_granted(l, shard, &ev);
 	glock__local_drop(l, shard);

@@ -6,8 +6,8 @@
  * its file, and whoever comes looks after those who died. What protects what, and who wakes
  * whom: local_impl.h.
  */
-#ifndef GLOCK_LOCKMAN_LOCAL_H
-#define GLOCK_LOCKMAN_LOCAL_H
+#ifndef GLOCK__LOCAL_H
+#define GLOCK__LOCAL_H
 
 #include "lockman/lockman.h"
 

@@ -58,7 +58,7 @@ static bool purge_table(struct local *l, unsigned int shard, unsigned int node,
  * seems. Whether a table was made is looked at under its lock: who leaves may have a thread that makes
  * one now, and that sees under the lock that its node has left.
  */
-static bool purge(struct local *l, unsigned int node, enum patience patience)
+static bool purge_tables(struct local *l, unsigned int node, enum patience patience)
 {
 	struct slot *slot = &l->head->slot[node];
 
@@ -172,7 +172,7 @@ static void clear_dead(struct local *l, unsigned int node, enum patience patienc
 		slot->flags &= ~SLOT_HOLDS_BACK; /* nobody is left who could */
 	if (recover || l->head->recovering)
 		count_blocked(l);
-	if (!purge(l, node, patience))
+	if (!purge_tables(l, node, patience))
 		return;
 	glock__local_remove_own_file(l, node);
 	atom_store32(&slot->state, recover ? SLOT_RECOVERING : SLOT_FREE);
@@ -232,7 +232,7 @@ void glock__local_give_up(struct local *l)
 {
 	/* Under no lock: it may be that a table has to be waited for. Nobody else does this to the living. */
 	atom_store32(&l->slot->tables, ALL_TABLES);
-	purge(l, l->me, WAIT_FOR_IT);
+	purge_tables(l, l->me, WAIT_FOR_IT);
 	if (take_members(l, true))
 		return;
 	clear_all_dead(l, DO_NOT_WAIT);

@@ -32,8 +32,8 @@
  * the table's lock is let go of; whoever sleeps on it is woken after. If the ringer is killed or stopped in between, then whoever waits for the
  * sleeper finds bell and seen to differ and wakes it (local_watch.c).
  */
-#ifndef GLOCK_LOCKMAN_LOCAL_IMPL_H
-#define GLOCK_LOCKMAN_LOCAL_IMPL_H
+#ifndef GLOCK__LOCAL_IMPL_H
+#define GLOCK__LOCAL_IMPL_H
 
 #include "base/atom.h"
 #include "base/latch.h"
@@ -69,7 +69,7 @@ union bell {
 #define BELL_SERVICE_SLEEPS 0x10000u /* the service thread */
 #define BELL_LEADER_SLEEPS 0x20000u  /* the thread that waits in its place */
 #define BELL_LEADER 0x40000u         /* there is such a thread, which looks before it goes away */
-#define BELL_CONTROL 0x80000u          /* somebody outside asks for something: glock__local_knock() */
+#define BELL_CONTROL 0x80000u /* a reader asks: glock__local_ring_control() */
 
 struct slot {
 	uint32_t state;      /* enum slot_state */
@@ -158,7 +158,7 @@ struct local {
 	char name[GLOCK__LOCAL_NAME_MAX + 1];
 	gid_t gid; /* if it is a group's */
 	int dir;   /* while it is opened */
-	int fd;    /* the file, without any lock; the program may close it: see local_fd() */
+	int fd;    /* the file, without any lock; the program may close it: see glock__local_fd() */
 	int alive; /* a file of the same that holds the byte, too, to be inherited; or -1 */
 	dev_t dev;
 	ino_t ino;

@@ -73,7 +73,7 @@ static bool table_sound(const struct local *l, unsigned int i)
 }
 
 /* The memory of a table that is none. */
-static void give_back(int fd, unsigned int i)
+static void free_table_memory(int fd, unsigned int i)
 {
 	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)table_place(i),
 		  (off_t)SHARD_STRIDE);
@@ -90,7 +90,8 @@ static const char *tidy_table(struct local *l, int fd, unsigned int i)
 	if (glock__local_mutex_init(&s->mutex))
 		return "no memory";
 	if (!s->size) {
-		give_back(fd, i); /* who did so last, or made it, may have been killed in between */
+		free_table_memory(
+		    fd, i); /* who did so last, or made it, may have been killed in between */
 		return NULL;
 	}
 	if (glock__local_reserve(fd, table_place(i), s->size))
@@ -108,12 +109,12 @@ static const char *tidy_table(struct local *l, int fd, unsigned int i)
 		return NULL;
 	/* Nothing is in it: it is made anew when it is used again, and takes no memory until then. */
 	s->size = 0;
-	give_back(fd, i);
+	free_table_memory(fd, i);
 	return NULL;
 }
 
 /* Nobody else is there. */
-static const char *tidy(struct local *l, int fd)
+static const char *tidy_file(struct local *l, int fd)
 {
 	const char *wrong = NULL;
 	uint64_t seed = glock__local_token_seed();
@@ -165,7 +166,7 @@ static void fill_slot(struct local *l, struct slot *slot)
 }
 
 /* A place whose byte we have now, and where nobody died that is not put in order. */
-static int take_slot(struct local *l, int fd)
+static int slot_take(struct local *l, int fd)
 {
 	for (unsigned int i = 0; i < NODES; i++) {
 		struct slot *slot = &l->head->slot[i];
@@ -192,7 +193,7 @@ static int take_slot(struct local *l, int fd)
 	return -EUSERS;
 }
 
-static int map(struct local *l, int fd)
+static int map_file(struct local *l, int fd)
 {
 	void *at = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
@@ -241,7 +242,7 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 				 l->name, l->path);
 		return -EMEDIUMTYPE;
 	}
-	err = map(l, fd);
+	err = map_file(l, fd);
 	if (err)
 		return err;
 	wrong = head_wrong(l->head, st);
@@ -251,17 +252,17 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 			wrong = table_sound(l, i) ? NULL : "a lock table is damaged";
 	}
 	if (!wrong && !locked)
-		wrong = tidy(l, fd);
+		wrong = tidy_file(l, fd);
 	if (wrong) {
 		munmap(l->head, FILE_SIZE);
 		l->head = NULL;
 		return replace(l, !locked, wrong);
 	}
-	err = take_slot(l, fd);
+	err = slot_take(l, fd);
 	if (!err || (err == -EUSERS && locked))
 		glock__local_reap_all(l, err);
 	if (err == -EUSERS && locked)
-		err = take_slot(l, fd); /* where somebody had died */
+		err = slot_take(l, fd); /* where somebody had died */
 	if (err == -EUSERS)
 		glock__local_say(&l->o, "space %s: all %d places for processes are taken", l->name,
 				 NODES);
@@ -321,7 +322,7 @@ static int try_to_join(struct local *l)
 }
 
 /* Who has it open for us to wait for, as far as it says so. */
-static uint32_t opener(const struct local *l)
+static uint32_t opener_pid(const struct local *l)
 {
 	int fd = openat(l->dir, l->file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	uint32_t pid = 0;
@@ -351,7 +352,7 @@ int glock__local_join(struct local *l)
 		if (err == 1)
 			continue;
 		now = local_now();
-		pid = opener(l);
+		pid = opener_pid(l);
 		if (pid != at_it)
 			since = now;
 		at_it = pid;

@@ -184,7 +184,7 @@ int glock__local_each_node(const char *path,
 	return n;
 }
 
-int glock__local_knock(const char *path, unsigned int slot)
+int glock__local_ring_control(const char *path, unsigned int slot)
 {
 	int fd = slot < NODES ? open_space(path, O_RDWR) : -EINVAL, err;
 	struct head *head;

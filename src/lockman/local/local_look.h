@@ -2,12 +2,12 @@
 /*
  * local_look.h - lock spaces of this machine from outside: which there are, and who is in them.
  *
- * Nothing is mapped, nothing is written, no lock is taken but by glock__local_remove() and
- * glock__local_knock(). What is read may be changed meanwhile or be nonsense: strings end, numbers are in their bounds, and that is all
- * that is promised.
+ * Only glock__local_remove() and glock__local_ring_control() map, write or lock anything. What is
+ * read may change meanwhile or be nonsense. Only this is promised: strings end, and numbers are
+ * within their bounds.
  */
-#ifndef GLOCK_LOCKMAN_LOCAL_LOOK_H
-#define GLOCK_LOCKMAN_LOCAL_LOOK_H
+#ifndef GLOCK__LOCAL_LOOK_H
+#define GLOCK__LOCAL_LOOK_H
 
 #include "local.h"
 #include "node_file.h"
@@ -55,7 +55,7 @@ int glock__local_each_node(const char *path,
  * Rings the bell of the node in that slot, so that it looks at what is wanted of it from outside.
  * Writes to the file through a mapping: where somebody cuts it off meanwhile that is a SIGBUS.
  */
-int glock__local_knock(const char *path, unsigned int slot);
+int glock__local_ring_control(const char *path, unsigned int slot);
 
 /* Removes the space's file, of whatever version. -EBUSY: a node lives; -EPROTO: it is no space. */
 int glock__local_remove(const char *path);

@@ -40,14 +40,14 @@ void glock__local_say(const struct glock__local_options *o, const char *fmt, ...
 
 /* ---- the file's name ---- */
 
-static bool plain(char c)
+static bool is_plain_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       c == '_' || c == '-' || c == '.' || c == '+' || c == ':' || c == '@';
 }
 
 /* Any name is a file's name: other bytes become %XX, and a dot at the beginning, too. */
-static int escape(const char *name, char out[GLOCK__LOCAL_FILE_MAX])
+static int escape_name(const char *name, char out[GLOCK__LOCAL_FILE_MAX])
 {
 	size_t len = name ? strlen(name) : 0;
 
@@ -56,7 +56,7 @@ static int escape(const char *name, char out[GLOCK__LOCAL_FILE_MAX])
 	if (len > GLOCK__LOCAL_NAME_MAX)
 		return -ENAMETOOLONG;
 	for (size_t i = 0; i < len; i++) {
-		if (plain(name[i]) && (i || name[i] != '.')) {
+		if (is_plain_char(name[i]) && (i || name[i] != '.')) {
 			*out++ = name[i];
 		} else {
 			snprintf(out, 4, "%%%02X", (unsigned char)name[i]);
@@ -77,7 +77,7 @@ int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]
 		if (n == GLOCK__LOCAL_NAME_MAX)
 			return -EINVAL;
 		if (*file != '%') {
-			if (!plain(*file))
+			if (!is_plain_char(*file))
 				return -EINVAL;
 			name[n++] = *file;
 			continue;
@@ -255,7 +255,7 @@ int glock__local_find(struct local *l)
 	char dir[GLOCK__LOCAL_PATH_MAX - GLOCK__LOCAL_FILE_MAX];
 	const char *said;
 	gid_t gid = 0;
-	int err = escape(l->o.name, l->file);
+	int err = escape_name(l->o.name, l->file);
 
 	if (err) {
 		glock__local_say(&l->o, "space %.80s: a name has 1 to %d bytes",

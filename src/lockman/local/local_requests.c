@@ -88,7 +88,7 @@ static void free_place(struct local *l, uint32_t place)
 	l->index[place] = 0;
 }
 
-static void take_out(struct local *l, struct request *r)
+static void request_remove(struct local *l, struct request *r)
 {
 	const struct request *last = &l->requests[l->n_requests - 1];
 
@@ -108,7 +108,7 @@ bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk)
 	latch_take(&l->lock);
 	r = glock__local_request_of(l, lk);
 	if (r)
-		take_out(l, r);
+		request_remove(l, r);
 	latch_drop(&l->lock);
 	return r;
 }
@@ -120,7 +120,7 @@ struct glock__lm_lock *glock__local_request_any(struct local *l)
 	latch_take(&l->lock);
 	if (l->n_requests) {
 		lk = l->requests[l->n_requests - 1].lk;
-		take_out(l, &l->requests[l->n_requests - 1]);
+		request_remove(l, &l->requests[l->n_requests - 1]);
 	}
 	latch_drop(&l->lock);
 	return lk;

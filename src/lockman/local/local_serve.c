@@ -21,7 +21,7 @@
 
 #define SHORT_SLEEP_NS 15000000ll
 #define IDLE_SLEEP_NS 400000000ll /* when nobody waits: whether the file is still there */
-#define SHORT_SLEEPS 64             /* without need, until the service thread idle_sleep */
+#define SHORT_SLEEPS 64 /* in vain, before the service thread sleeps for IDLE_SLEEP_NS */
 
 enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
@@ -63,7 +63,7 @@ void glock__local_sync_grants_wait(struct local *l)
  * True: the table is a stopped process's, it seems. All else is not to wait for that: the table is then
  * asked for again and again, without waiting, until it is to be had.
  */
-static bool fetch(struct local *l, unsigned int shard, bool again)
+static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 {
 	struct glock__table *t = table_at(l, shard);
 	struct glock__table_event ev[BATCH];
@@ -94,7 +94,7 @@ static void fetch_all(struct local *l, uint32_t due)
 	for (due |= before; due; due &= due - 1) {
 		unsigned int shard = (unsigned int)__builtin_ctz(due);
 
-		if (fetch(l, shard, before >> shard & 1))
+		if (fetch_shard(l, shard, before >> shard & 1))
 			left |= 1u << shard;
 	}
 	__atomic_store_n(&l->deferred_tables, left, __ATOMIC_RELAXED);
@@ -111,7 +111,7 @@ static void start_recovery(struct local *l)
 }
 
 /* Looks at what there is. awake: and a thread does not sleep any more, as whom these bits say. */
-static void look(struct local *l, uint32_t awake)
+static void look_at_bell(struct local *l, uint32_t awake)
 {
 	union bell bell;
 	uint32_t due;
@@ -136,7 +136,7 @@ static void look(struct local *l, uint32_t awake)
 
 void glock__local_poll(struct local *l)
 {
-	look(l, 0);
+	look_at_bell(l, 0);
 }
 
 /* Whether somebody has to look around from time to time. */
@@ -172,7 +172,7 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !must_poll(l, idle_sleep))
 		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
 	if (is_rung(l->slot))
-		look(l, bit);
+		look_at_bell(l, bit);
 	else
 		bell_clear(l->slot, bit);
 	return err == -EINTR ? err : 0;
@@ -255,7 +255,7 @@ void glock__local_on_guard(struct local *l)
 	ring_own(l, BELL_SERVICE_SLEEPS);
 }
 
-static int start_thread(pthread_t *thread, const char *name, void *(*run)(void *), struct local *l)
+static int service_start(pthread_t *thread, const char *name, void *(*run)(void *), struct local *l)
 {
 	sigset_t all, old;
 	int err;
@@ -271,11 +271,11 @@ static int start_thread(pthread_t *thread, const char *name, void *(*run)(void *
 
 int glock__local_serve(struct local *l)
 {
-	int err = start_thread(&l->service, "glock-local", service_thread, l);
+	int err = service_start(&l->service, "glock-local", service_thread, l);
 
 	l->have_service = !err;
 	if (!err && l->o.recovers) {
-		err = start_thread(&l->recovery, "glock-recover", glock__local_recovery_thread, l);
+		err = service_start(&l->recovery, "glock-recover", glock__local_recovery_thread, l);
 		l->have_recovery = !err;
 	}
 	if (err) { /* whom they would tell is gone when this is freed */
@@ -299,7 +299,7 @@ void glock__local_stop(struct local *l)
 
 /* ---- the leader ---- */
 
-static inline void relax(void)
+static inline void cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
@@ -312,7 +312,7 @@ static inline void relax(void)
  * A short time without sleeping, if it paid lately. Where there is one CPU it never does. True:
  * something came.
  */
-GLOCK__NOINLINE static bool spin(struct local *l, const uint32_t *word, uint32_t seen)
+GLOCK__NOINLINE static bool leader_spin(struct local *l, const uint32_t *word, uint32_t seen)
 {
 	uint32_t turns = l->spin;
 
@@ -325,7 +325,7 @@ GLOCK__NOINLINE static bool spin(struct local *l, const uint32_t *word, uint32_t
 			l->spin = turns + turns / 2 < SPIN_MAX ? turns + turns / 2 : SPIN_MAX;
 			return true;
 		}
-		relax();
+		cpu_relax();
 	}
 	l->spin = turns / 2;
 	return false;
@@ -410,7 +410,7 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
 	wake_deferred(l);
 	/* Without a time limit, which costs the kernel more: the service thread looks around. */
-	if (!is_rung(l->slot) && atom_load32(word) == seen && !spin(l, word, seen))
+	if (!is_rung(l->slot) && atom_load32(word) == seen && !leader_spin(l, word, seen))
 		err = sleep_on_bell(l, BELL_LEADER_SLEEPS, word, seen, deadline, false);
 	if (is_rung(l->slot))
 		glock__local_poll(l);

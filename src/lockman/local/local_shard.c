@@ -194,7 +194,7 @@ void glock__local_wake(struct slot *slot)
 }
 
 /* Under the table's lock: rings for a node that has something there. True: it is to be woken by the caller. */
-static bool tell(struct local *l, unsigned int shard, unsigned int node)
+static bool ring_node(struct local *l, unsigned int shard, unsigned int node)
 {
 	const bool urgent = glock__table_urgent(table_at(l, shard));
 	const bool asleep = glock__local_ring(&l->head->slot[node], 1u << shard);
@@ -211,7 +211,7 @@ void glock__local_drop(struct local *l, unsigned int shard)
 	int node;
 
 	while ((node = glock__table_wake(t)) >= 0) {
-		if (!tell(l, shard, (unsigned int)node))
+		if (!ring_node(l, shard, (unsigned int)node))
 			continue;
 		if (n < sizeof(wake) / sizeof(*wake))
 			wake[n++] = (uint16_t)node;

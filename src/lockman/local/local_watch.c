@@ -71,8 +71,8 @@ static void describe_way(struct local *l, const struct in_the_way *way, char *bu
 		 way->n > 1 ? ", and others" : "", *other ? "; deaths are seen to by " : "", other);
 }
 
-static void tell(struct local *l, const struct request *r, int64_t now,
-		 const struct in_the_way *way)
+static void log_wait(struct local *l, const struct request *r, int64_t now,
+		     const struct in_the_way *way)
 {
 	char how[256];
 
@@ -230,7 +230,7 @@ static void watch_requests(struct local *l, int64_t now)
 			look_at(l, node);
 		}
 		if (now - requests[i].asked > TELL_NS && now > requests[i].told) {
-			tell(l, &requests[i], now, &way);
+			log_wait(l, &requests[i], now, &way);
 			next_tell(l, &requests[i], now);
 		}
 	}

@@ -8,8 +8,8 @@
  * has a name. The mapping of the writing process holds the lock, so that the kernel tells whether
  * the node is alive. The next node that comes removes the files of dead nodes.
  */
-#ifndef GLOCK_LOCKMAN_OUTSIDE_H
-#define GLOCK_LOCKMAN_OUTSIDE_H
+#ifndef GLOCK__NODE_FILE_H
+#define GLOCK__NODE_FILE_H
 
 #include "local.h"
 

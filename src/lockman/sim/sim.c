@@ -84,7 +84,7 @@ struct sim__message *sim__to_node(struct glock__sim *sim, enum sim__kind kind, u
 }
 
 /* Takes it out. */
-static struct sim__message take(struct glock__sim *sim, size_t at)
+static struct sim__message message_take(struct glock__sim *sim, size_t at)
 {
 	struct sim__message m = sim->messages[at];
 
@@ -93,8 +93,8 @@ static struct sim__message take(struct glock__sim *sim, size_t at)
 	return m;
 }
 
-static size_t find(const struct glock__sim *sim, unsigned int node, enum glock__sim_to to,
-		   const struct sim__lock *lock)
+static size_t message_find(const struct glock__sim *sim, unsigned int node, enum glock__sim_to to,
+			   const struct sim__lock *lock)
 {
 	size_t i = 0;
 
@@ -112,19 +112,19 @@ void sim__hurry(struct sim__node *nd, struct sim__lock *lock)
 	struct sim__message m;
 	size_t i;
 
-	while ((i = find(sim, nd->index, GLOCK__SIM_MASTER, NULL)) < sim->n) {
-		m = take(sim, i);
+	while ((i = message_find(sim, nd->index, GLOCK__SIM_MASTER, NULL)) < sim->n) {
+		m = message_take(sim, i);
 		sim__master(sim, &m);
 	}
-	i = find(sim, nd->index, GLOCK__SIM_NODE, lock);
+	i = message_find(sim, nd->index, GLOCK__SIM_NODE, lock);
 	if (i == sim->n)
 		return;
-	m = take(sim, i);
+	m = message_take(sim, i);
 	sim__arrive(nd, &m);
 }
 
-static void drop(struct glock__sim *sim, bool (*which)(const struct sim__message *, const void *),
-		 const void *arg)
+static void messages_drop(struct glock__sim *sim,
+			  bool (*which)(const struct sim__message *, const void *), const void *arg)
 {
 	size_t kept = 0;
 
@@ -152,17 +152,17 @@ static bool says_go_on(const struct sim__message *m, const void *arg)
 
 void sim__drop_lock(struct glock__sim *sim, const struct sim__lock *lock)
 {
-	drop(sim, of_lock, lock);
+	messages_drop(sim, of_lock, lock);
 }
 
 void sim__drop_node(struct glock__sim *sim, unsigned int node)
 {
-	drop(sim, of_node, &node);
+	messages_drop(sim, of_node, &node);
 }
 
 void sim__drop_go_on(struct glock__sim *sim)
 {
-	drop(sim, says_go_on, NULL);
+	messages_drop(sim, says_go_on, NULL);
 }
 
 /* ---- from outside ---- */
@@ -198,7 +198,7 @@ size_t glock__sim_messages(struct glock__sim *sim)
 	return sim->n;
 }
 
-static int64_t due(const struct glock__sim *sim, const struct sim__message *m)
+static int64_t message_due(const struct glock__sim *sim, const struct sim__message *m)
 {
 	bool waits = sim__to(m) == GLOCK__SIM_NODE;
 	int64_t until = waits ? sim->nodes[m->node].paused_until : m->at;
@@ -207,7 +207,7 @@ static int64_t due(const struct glock__sim *sim, const struct sim__message *m)
 }
 
 /* The i'th in the order of time: few enough to look through. */
-static size_t nth(struct glock__sim *sim, size_t i)
+static size_t message_nth(struct glock__sim *sim, size_t i)
 {
 	for (size_t a = 0;; a++) {
 		const struct sim__message *m = &sim->messages[a];
@@ -215,7 +215,7 @@ static size_t nth(struct glock__sim *sim, size_t i)
 
 		assert(a < sim->n);
 		for (size_t b = 0; b < sim->n; b++) {
-			int64_t x = due(sim, &sim->messages[b]), y = due(sim, m);
+			int64_t x = message_due(sim, &sim->messages[b]), y = message_due(sim, m);
 
 			before += x < y || (x == y && sim->messages[b].order < m->order);
 		}
@@ -229,8 +229,8 @@ int64_t glock__sim_next(struct glock__sim *sim)
 	int64_t first = INT64_MAX;
 
 	for (size_t i = 0; i < sim->n; i++)
-		if (due(sim, &sim->messages[i]) < first)
-			first = due(sim, &sim->messages[i]);
+		if (message_due(sim, &sim->messages[i]) < first)
+			first = message_due(sim, &sim->messages[i]);
 	return first;
 }
 
@@ -252,7 +252,7 @@ static size_t in_order(const struct glock__sim *sim, size_t at)
 enum glock__sim_to glock__sim_to(struct glock__sim *sim, size_t i, unsigned int *node,
 				 uint64_t *order)
 {
-	const struct sim__message *m = &sim->messages[nth(sim, i)];
+	const struct sim__message *m = &sim->messages[message_nth(sim, i)];
 
 	*node = m->node;
 	*order = m->order;
@@ -261,7 +261,7 @@ enum glock__sim_to glock__sim_to(struct glock__sim *sim, size_t i, unsigned int 
 
 int64_t glock__sim_due(struct glock__sim *sim, size_t i)
 {
-	return due(sim, &sim->messages[nth(sim, i)]);
+	return message_due(sim, &sim->messages[message_nth(sim, i)]);
 }
 
 uint64_t glock__sim_sent(const struct glock__sim *sim)
@@ -271,12 +271,12 @@ uint64_t glock__sim_sent(const struct glock__sim *sim)
 
 void glock__sim_deliver(struct glock__sim *sim, size_t i)
 {
-	size_t at = in_order(sim, nth(sim, i));
+	size_t at = in_order(sim, message_nth(sim, i));
 	struct sim__message m;
 
-	if (due(sim, &sim->messages[at]) > sim->now)
-		sim->now = due(sim, &sim->messages[at]);
-	m = take(sim, at);
+	if (message_due(sim, &sim->messages[at]) > sim->now)
+		sim->now = message_due(sim, &sim->messages[at]);
+	m = message_take(sim, at);
 	if (sim__to(&m) == GLOCK__SIM_NODE)
 		sim__arrive(&sim->nodes[m.node], &m);
 	else

@@ -14,8 +14,8 @@
  *
  * Not to be used by more than one thread.
  */
-#ifndef GLOCK_LOCKMAN_SIM_H
-#define GLOCK_LOCKMAN_SIM_H
+#ifndef GLOCK__SIM_H
+#define GLOCK__SIM_H
 
 #include "lockman/lockman.h"
 

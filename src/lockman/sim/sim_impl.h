@@ -11,8 +11,8 @@
  * the node's memory, is touched only when a message is delivered to that node, and never once the
  * node is dead.
  */
-#ifndef GLOCK_LOCKMAN_SIM_IMPL_H
-#define GLOCK_LOCKMAN_SIM_IMPL_H
+#ifndef GLOCK__SIM_IMPL_H
+#define GLOCK__SIM_IMPL_H
 
 #include "sim.h"
 

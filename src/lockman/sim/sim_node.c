@@ -20,7 +20,7 @@ static struct sim__lock *find_lock(struct sim__node *nd, struct glock__lm_lock *
 	return l;
 }
 
-static void forget(struct sim__node *nd, struct sim__lock *lock)
+static void node_forget_lock(struct sim__node *nd, struct sim__lock *lock)
 {
 	struct sim__lock **at = &nd->locks;
 
@@ -97,7 +97,7 @@ static void sim_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 }
 
 /* The node's part ends here: the master does not know it any more, or will not soon. */
-static void depart(struct sim__node *nd, bool failed)
+static void node_depart(struct sim__node *nd, bool failed)
 {
 	struct glock__sim *sim = nd->sim;
 
@@ -119,7 +119,7 @@ static void sim_leave(struct glock__lockman *lm, bool failed)
 		nd->sim->p.on_leave(nd->sim->p.watcher, nd->index);
 	if (!nd->joined)
 		return;
-	depart(nd, failed);
+	node_depart(nd, failed);
 	while (nd->locks) {
 		struct sim__lock *lock = nd->locks;
 		struct glock__lm_lock *lk = lock->lk;
@@ -142,7 +142,7 @@ static void sim_free(struct glock__lockman *lm)
 	struct sim__node *nd = (struct sim__node *)lm;
 
 	if (nd->joined)
-		depart(nd, true);
+		node_depart(nd, true);
 	while (nd->locks) {
 		struct sim__lock *lock = nd->locks;
 
@@ -176,7 +176,7 @@ static void deliver_reply(struct sim__node *nd, const struct sim__message *m)
 	if (lk->has_lvb && !m->status)
 		lk->lvb_valid = !(m->sbflags & GLOCK__SBF_VALNOTVALID);
 	if (!lock->lkid)
-		forget(nd, lock); /* given back, or never had */
+		node_forget_lock(nd, lock); /* given back, or never had */
 	if (nd->sim->p.on_reply)
 		nd->sim->p.on_reply(nd->sim->p.watcher, nd->index, lk, m->status);
 	nd->lm.events->reply(lk, m->status, m->sbflags);

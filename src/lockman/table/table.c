@@ -76,7 +76,7 @@ static struct lock *lock_new(struct glock__table *t, struct res *res, const stru
 
 	if (res->count[0] == GLOCK__RES_LOCKS_MAX)
 		return NULL;
-	put(t, &t->gen, t->gen + !FAULT(13));
+	put(t, &t->gen, t->gen + !FAULT(IDS_REUSED));
 	init.lock.gen = t->gen;
 	init.lock.res = ref_of(t, res);
 	ref = glock__table_cell_new(t, CELL_LOCK, &init);
@@ -98,8 +98,9 @@ GLOCK__COLD static int no_memory(struct glock__table *t)
 	return -ENOSPC;
 }
 
-GLOCK__NOINLINE static int request(struct glock__table *t, const struct glock__table_request *args,
-				struct glock__table_event *event)
+GLOCK__NOINLINE static int lock_request(struct glock__table *t,
+					const struct glock__table_request *args,
+					struct glock__table_event *event)
 {
 	const struct lock template = {
 	    .type = CELL_LOCK,
@@ -230,7 +231,7 @@ int glock__table_lock(struct glock__table *t, const struct glock__table_request 
 	/* A grant that writes the value block takes it from here. */
 	if (args->flags & GLOCK__LKF_VALBLK)
 		memcpy(event->lvb, args->lvb, GLOCK__LVB_LEN);
-	err = lock ? convert(t, lock, args, event) : request(t, args, event);
+	err = lock ? convert(t, lock, args, event) : lock_request(t, args, event);
 	if (!(event->what & GLOCK__EVENT_LVB))
 		memset(event->lvb, 0, GLOCK__LVB_LEN);
 	return err;
@@ -252,7 +253,7 @@ static struct work lock_free(struct glock__table *t, struct res *res, struct loc
 	put(t, &t->nlocks, t->nlocks - 1);
 	put(t, &res->count[0], (uint16_t)(res->count[0] - 1));
 	glock__table_cell_free(t, ref);
-	if (FAULT(14))
+	if (FAULT(COMMITTED_BEFORE_ITS_WORK))
 		commit(t);
 	if (res->count[0])
 		return glock__table_work_grant(t, res);
@@ -278,8 +279,8 @@ static void lvb_unlock(struct glock__table *t, struct res *res, const struct loc
 		glock__table_lvb_write(t, res, value);
 }
 
-static void cancel(struct glock__table *t, struct lock *lock, uint32_t flags,
-		   struct glock__table_event *event)
+static void lock_cancel(struct glock__table *t, struct lock *lock, uint32_t flags,
+			struct glock__table_event *event)
 {
 	struct res *res = res_at(t, lock->res);
 	struct work after;
@@ -319,7 +320,7 @@ int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, c
 	if (err)
 		return err;
 	if (flags & GLOCK__LKF_CANCEL) {
-		cancel(t, lock, flags, event);
+		lock_cancel(t, lock, flags, event);
 		return 0;
 	}
 	if (in_progress(lock) && !(flags & GLOCK__LKF_FORCEUNLOCK) &&
@@ -346,7 +347,7 @@ int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 		struct lock *lock = lock_at(t, node_at(t, node)->locks);
 		struct res *res = res_at(t, lock->res);
 
-		if (lock->gr >= GLOCK__PW && !FAULT(6))
+		if (lock->gr >= GLOCK__PW && !FAULT(LVB_VALID_AFTER_DEATH))
 			glock__table_died(t, res);
 		glock__table_work_finish(t, lock_free(t, res, lock), NULL);
 	}

@@ -53,8 +53,8 @@
  *   - The grant queue is sorted. The kernel means to, but compares the wrong field; nothing but
  *     the order of BASTs to different locks depends on it.
  */
-#ifndef GLOCK_LOCKMAN_TABLE_H
-#define GLOCK_LOCKMAN_TABLE_H
+#ifndef GLOCK__TABLE_H
+#define GLOCK__TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

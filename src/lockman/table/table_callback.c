@@ -34,7 +34,7 @@ void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
 /* Behind all callbacks that the node has already: ASTs come in the order of grants. */
 void glock__table_add_ast(struct glock__table *t, struct lock *lock)
 {
-	if (!FAULT(12) || !lock->callbacks.next) {
+	if (!FAULT(ASTS_OUT_OF_ORDER) || !lock->callbacks.next) {
 		if (lock->callbacks.next)
 			glock__table_ring_leave(t, &node_at(t, lock->node)->callbacks,
 						RING_CALLBACKS, ref_of(t, lock));
@@ -80,7 +80,7 @@ bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw)
 {
 	if (lock->bits & LOCK_NO_BAST)
 		return false;
-	if (lock->gr == GLOCK__PR && cw && !FAULT(7))
+	if (lock->gr == GLOCK__PR && cw && !FAULT(CW_NOT_TOLD_TO_PR))
 		return lock->highbast < GLOCK__EX;
 	return lock->highbast < mode && !glock__table_compat[lock->gr][mode];
 }

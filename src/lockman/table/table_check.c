@@ -18,7 +18,7 @@ struct tally {
 };
 
 /* Sums of these differ where the cells do; but for one case in 2^64. */
-static uint64_t mixed(uint64_t ref)
+static uint64_t mix_ref(uint64_t ref)
 {
 	ref = (ref ^ ref >> 30) * 0xbf58476d1ce4e5b9ull;
 	ref = (ref ^ ref >> 27) * 0x94d049bb133111ebull;
@@ -28,7 +28,7 @@ static uint64_t mixed(uint64_t ref)
 static void count_other(struct tally *tally, uint32_t ref, enum cell_type type)
 {
 	tally->others += ref != 0;
-	tally->which[type] += mixed(ref);
+	tally->which[type] += mix_ref(ref);
 }
 
 #define CHECK(condition, text)       \
@@ -115,9 +115,9 @@ static const char *check_lock(const struct glock__table *t, const struct res *re
 		count_other(tally, lock->lvb, CELL_LVB);
 	}
 	tally->nlocks++;
-	tally->which[CELL_LOCK] += mixed(ref_of(t, lock));
+	tally->which[CELL_LOCK] += mix_ref(ref_of(t, lock));
 	if (lock->callbacks.next)
-		tally->told += mixed(ref_of(t, lock));
+		tally->told += mix_ref(ref_of(t, lock));
 	return check_modes(t, lock);
 }
 
@@ -197,7 +197,7 @@ static const char *check_res(const struct glock__table *t, const struct res *res
 	CHECK(!res->lvb || cell_of(t, res->lvb, CELL_LVB), "a resource's value block is none");
 	CHECK(!(res->flags & RES_DIED) || (res->flags & RES_LVB_INVALID), "a death is forgotten");
 	tally->nres++;
-	tally->which[CELL_RES] += mixed(ref_of(t, res));
+	tally->which[CELL_RES] += mix_ref(ref_of(t, res));
 	count_other(tally, res->lvb, CELL_LVB);
 	count_other(tally, res->name_rest, CELL_NAME);
 	for (enum lock_status status = LK_GRANTED; status <= LK_WAITING; status++) {
@@ -252,14 +252,14 @@ static const char *check_nodes(const struct glock__table *t, const struct tally 
 		nlocks += (uint64_t)n;
 		for (; n; n--, ref = lock_at(t, ref)->node_locks.next) {
 			CHECK(lock_at(t, ref)->node == i, "a node has another one's lock");
-			which += mixed(ref);
+			which += mix_ref(ref);
 		}
 		ref = node->callbacks;
 		n = ring_length(t, node->callbacks, RING_CALLBACKS);
 		CHECK(n >= 0, "a node's callbacks are broken");
 		for (; n; n--, ref = lock_at(t, ref)->callbacks.next) {
 			CHECK(lock_at(t, ref)->node == i, "a node has another one's callback");
-			told += mixed(ref);
+			told += mix_ref(ref);
 		}
 		awake += node->wake != 0;
 	}
@@ -294,7 +294,7 @@ static const char *check_cells(const struct glock__table *t, const struct tally 
 		const uint8_t type = cell_at(t, ref)->free.type;
 
 		CHECK(type < CELL_TYPE_MAX, "a cell is of no type");
-		which[type] += mixed(ref);
+		which[type] += mix_ref(ref);
 	}
 	for (enum cell_type type = CELL_RES; type < CELL_TYPE_MAX; type++)
 		CHECK(which[type] == tally->which[type], "a cell belongs to two, or to nobody");

@@ -26,7 +26,7 @@ static bool conflicts(const struct glock__table *t, const struct res *res, const
 	for (int8_t mode = GLOCK__CR; mode < GLOCK__LKMODE_MAX; mode++) {
 		unsigned int others = res->count[mode] - (lock->gr == mode);
 
-		if (FAULT(1))
+		if (FAULT(CONVERTER_HOLDS_NOTHING))
 			for (uint32_t ref = first_of(res, LK_CONVERTING); ref;
 			     ref = next_of(t, first_of(res, LK_CONVERTING), ref))
 				others -= lock_at(t, ref) != lock && lock_at(t, ref)->gr == mode;
@@ -60,7 +60,7 @@ bool glock__table_grantable(const struct glock__table *t, const struct res *res,
 		return true;
 	if (conversion)
 		return is_first(t, res, LK_CONVERTING, lock);
-	if (first_of(res, LK_CONVERTING) && !FAULT(4))
+	if (first_of(res, LK_CONVERTING) && !FAULT(CONVERTERS_OVERTAKEN))
 		return false;
 	return first ? !first_of(res, LK_WAITING) : is_first(t, res, LK_WAITING, lock);
 }
@@ -237,7 +237,8 @@ static bool lvb_grant(struct glock__table *t, struct res *res, struct lock *lock
 		lvb_read(t, res, lock, event);
 		break;
 	case LVB_WRITE:
-		if (lock->flags & GLOCK__LKF_DEATH_UNREPORTED && !FAULT(15)) {
+		if (lock->flags & GLOCK__LKF_DEATH_UNREPORTED &&
+		    !FAULT(UNREPORTED_DEATH_FORGOTTEN)) {
 			glock__table_died(t, res);
 			break;
 		}
@@ -285,7 +286,7 @@ void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lo
 		sbflags |= GLOCK__SBF_VALNOTVALID;
 	sbflags |= owner_died(t, res, rq);
 	glock__table_move(t, res, lock, LK_GRANTED, rq, GLOCK__IV);
-	put_told(t, lock, FAULT(2) ? lock->highbast : 0, 0, 0, sbflags);
+	put_told(t, lock, FAULT(HIGHBAST_NOT_RESET) ? lock->highbast : 0, 0, 0, sbflags);
 	if (event) {
 		glock__table_drop_copy(t, lock);
 		glock__table_drop_callbacks(t, lock);

@@ -22,23 +22,15 @@
  * Rule: the memory is stored to by put() alone, which writes down the old value first. The only
  * stores besides are the log's own (table_undo.c) and those of glock__table_init().
  */
-#ifndef GLOCK_LOCKMAN_TABLE_IMPL_H
-#define GLOCK_LOCKMAN_TABLE_IMPL_H
+#ifndef GLOCK__TABLE_IMPL_H
+#define GLOCK__TABLE_IMPL_H
 
 #include <assert.h>
 #include <string.h>
 
 #include "base/atom.h"
+#include "base/faults.h"
 #include "table.h"
-
-/*
- * Faults that are built in on purpose, to see whether the tests find them: -DGLOCK_FAULT=n. Which
- * number is which: tests/table/meson.build.
- */
-#ifndef GLOCK_FAULT
-#define GLOCK_FAULT 0
-#endif
-#define FAULT(n) (GLOCK_FAULT == (n))
 
 #define TABLE_MAGIC 0x31656c626174676cull /* "lgtable1" */
 #define TABLE_LAYOUT 2u

@@ -241,7 +241,7 @@ void glock__table_res_free(struct glock__table *t, struct res *res)
 		at = &res_at(t, *at)->hash_next;
 	put(t, at, res->hash_next);
 	put(t, &t->nres, t->nres - 1);
-	if (res->lvb && !FAULT(9))
+	if (res->lvb && !FAULT(LVB_LEAKED))
 		glock__table_cell_free(t, res->lvb);
 	if (res->name_rest)
 		glock__table_cell_free(t, res->name_rest);
@@ -279,7 +279,7 @@ void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring
 		return;
 	}
 	put(t, &link_of(t, link->prev, ring)->next, link->next);
-	if (!FAULT(10))
+	if (!FAULT(STORE_NOT_LOGGED))
 		put(t, &link_of(t, link->next, ring)->prev, link->prev);
 	else
 		link_of(t, link->next, ring)->prev = link->prev; /* not logged */

@@ -58,7 +58,7 @@ const uint8_t glock__table_lvb_op[GLOCK__LKMODE_MAX + 1][GLOCK__LKMODE_MAX] = {
 	[1 + GLOCK__NL] = {R, R, R, R, R, R},
 	[1 + GLOCK__CR] = {N, R, R, R, R, R},
 	[1 + GLOCK__CW] = {N, N, R, R, R, R},
-	[1 + GLOCK__PR] = {N, N, N, FAULT(5) ? W : R, R, R},
+	[1 + GLOCK__PR] = {N, N, N, FAULT(LVB_WRITTEN_AT_PR) ? W : R, R, R},
 	[1 + GLOCK__PW] = {W, W, W, W, W, R},
 	[1 + GLOCK__EX] = {W, W, W, W, W, W},
 };

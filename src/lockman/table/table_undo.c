@@ -86,10 +86,11 @@ void glock__table_rollback(struct glock__table *t)
 
 	assert(n <= LOG_MAX);
 	while (n--) {
-		const uint64_t entry = t->log.entry[FAULT(11) ? t->log.n - 1 - n : n];
+		const uint64_t entry =
+		    t->log.entry[FAULT(UNDONE_IN_WRONG_ORDER) ? t->log.n - 1 - n : n];
 
 		atom_put32((uint32_t *)((word_t *)t + (entry >> 32)), (uint32_t)entry);
-		if (FAULT(8))
+		if (FAULT(UNDO_LOG_EMPTIED_EARLY))
 			atom_put32(&t->log.n, 0);
 	}
 	commit(t);

@@ -15,8 +15,8 @@
  */
 #include "table_impl.h"
 
-static struct work work(const struct glock__table *t, const struct res *res, enum work_phase phase,
-			const struct lock *self, uint8_t bits)
+static struct work work_of(const struct glock__table *t, const struct res *res,
+			   enum work_phase phase, const struct lock *self, uint8_t bits)
 {
 	return (struct work){
 	    .res = ref_of(t, res),
@@ -30,19 +30,20 @@ struct work glock__table_work_grant(const struct glock__table *t, const struct r
 {
 	if (!first_of(res, LK_CONVERTING) && !first_of(res, LK_WAITING))
 		return (struct work){.phase = WORK_NONE};
-	return work(t, res, FAULT(3) ? WORK_WAITERS : WORK_CONVERTERS, NULL, 0);
+	return work_of(t, res, FAULT(CONVERTERS_NOT_GRANTED) ? WORK_WAITERS : WORK_CONVERTERS, NULL,
+		       0);
 }
 
 struct work glock__table_work_demoted(const struct glock__table *t, const struct res *res,
 				      const struct lock *self)
 {
-	return work(t, res, WORK_CONVERTERS, self, WORK_DEMOTED);
+	return work_of(t, res, WORK_CONVERTERS, self, WORK_DEMOTED);
 }
 
 struct work glock__table_work_bast(const struct glock__table *t, const struct res *res,
 				   const struct lock *self, int8_t mode, bool converting)
 {
-	struct work w = work(t, res, WORK_BAST_ONE, self, converting ? WORK_CONVERTING : 0);
+	struct work w = work_of(t, res, WORK_BAST_ONE, self, converting ? WORK_CONVERTING : 0);
 
 	w.mode = (uint8_t)mode;
 	return w;

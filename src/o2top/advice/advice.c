@@ -106,7 +106,8 @@ static bool is_back(const struct node *node)
 	return node->away && !is_silent(node) && node->state != NODE_NOTHING;
 }
 
-/* Nodes that may have to do with the row and say nothing now, or said nothing in the sample before. */
+/* Nodes that may have to do with the row and say nothing now, or said nothing in the sample before.
+ */
 static unsigned list_silent(const struct model *m, const struct row *row,
 			    bool (*is)(const struct node *node), char *buf, size_t size)
 {
@@ -140,7 +141,8 @@ static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
 	return f->row->id.class && f->row->id.class == (f->fs == FS_OCFS2 ? ocfs2 : gfs2);
 }
 
-/* A process is a node; who holds what is in the sentence. What a dead one had is given to others. */
+/* A process is a node; who holds what is in the sentence. What a dead one had is given to others.
+ */
 static bool is_stuck(const struct node *node)
 {
 	return node->state == NODE_STOPPED || node->state == NODE_HANGS;

@@ -5,7 +5,7 @@
 #ifndef O2TOP_ADVICE_H
 #define O2TOP_ADVICE_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/row.h"
 
 enum { ADVICE_MAX = 512 };
 

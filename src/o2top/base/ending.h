@@ -18,7 +18,8 @@
 void ending_begin(void);
 /* The signal that asked for the end, or 0. */
 int ending(void);
-/* Whether a pipe that we wrote to had no reader: of standard output, an end like that by a signal. */
+/* Whether a pipe that we wrote to had no reader: of standard output, an end like that by a signal.
+ */
 bool ending_pipe_broken(void);
 /*
  * Waits until fd (-1: none) can be read, or the moment has come, by CLOCK_MONOTONIC (NULL: never).

@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * Whether there is room for one more behind the n items, of that size each, that the pointer at `list`
- * points to; more is allocated where there is none.
+ * Whether there is room for one more behind the n items, of that size each, that the pointer at
+ * `list` points to; more is allocated where there is none.
  */
 static inline bool grow(void *list, size_t n, size_t *room, size_t size)
 {

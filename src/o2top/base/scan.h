@@ -43,8 +43,8 @@ static inline bool scan_char(struct scan *s, char c)
 }
 
 /*
- * Of a text that is known where it is asked for the compiler compares two, four or eight bytes at once;
- * of another length it would call memcmp(), which takes longer than all the rest of a word.
+ * Of a text that is known where it is asked for the compiler compares two, four or eight bytes at
+ * once; of another length it would call memcmp(), which takes longer than all the rest of a word.
  */
 __attribute__((always_inline)) static inline bool scan_same(const char *p, const char *text,
 							    size_t n)

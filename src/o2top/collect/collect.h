@@ -10,8 +10,8 @@
 #ifndef O2TOP_COLLECT_H
 #define O2TOP_COLLECT_H
 
-#include "o2top/base/problems.h"
 #include "input.h"
+#include "o2top/base/problems.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,6 +57,9 @@ enum node_state {
 	NODE_WITHDRAWN,     /* it takes no part in its lock space any more */
 	NODE_STATE_MAX
 };
+
+/* "not answering"; in messages, recordings and output. */
+extern const char *const node_state_names[NODE_STATE_MAX];
 
 struct space_sample {
 	enum fs_kind fs;
@@ -117,8 +120,8 @@ struct collector_ops {
 	int (*deepen)(struct collector *c, bool on);
 	/*
 	 * Has a node look for paths: `inodes` are "INODE:GENERATION:PARENT:PARENTS,..." of a lock
-	 * space that is mounted there at `mount`. Answers come with a later sample as FILE_PATHS. NULL:
-	 * nobody can be asked.
+	 * space that is mounted there at `mount`. Answers come with a later sample as FILE_PATHS.
+	 * NULL: nobody can be asked.
 	 */
 	int (*look_up)(struct collector *c, const struct node_sample *node, const char *space,
 		       const char *mount, const char *inodes);

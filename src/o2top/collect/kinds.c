@@ -27,6 +27,24 @@ const char *const kind_names[WIRE_KINDS] = {
     [WIRE_LOCKDOWN] = "lockdown",
 };
 
+const char *const node_state_names[NODE_STATE_MAX] = {
+    [NODE_OK] = "ok",
+    [NODE_SLOW] = "slow",
+    [NODE_STALE] = "stale",
+    [NODE_UNREACHABLE] = "unreachable",
+    [NODE_NO_PERMISSION] = "no permission",
+    [NODE_NOT_ANSWERING] = "not answering",
+    [NODE_UNUSABLE] = "unusable",
+    [NODE_NOTHING] = "nothing mounted",
+    [NODE_NO_STATISTICS] = "no statistics",
+    [NODE_RESTARTED] = "restarted",
+    [NODE_CLOCK_BACK] = "clock went back",
+    [NODE_DEAD] = "dead",
+    [NODE_STOPPED] = "stopped",
+    [NODE_HANGS] = "hangs",
+    [NODE_WITHDRAWN] = "withdrawn",
+};
+
 int kind_named(const char *name, size_t len)
 {
 	for (int i = 0; i < WIRE_KINDS; i++)

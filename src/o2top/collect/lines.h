@@ -47,7 +47,8 @@ int buffer_add(struct buffer *b, const void *data, size_t len);
 __attribute__((format(printf, 2, 0))) int buffer_vprintf(struct buffer *b, const char *format,
 							 va_list args);
 void lines_free(struct lines_pool *p);
-/* That of this name, made where there is none. NULL where there is no memory, or `most` are there. */
+/* That of this name, made where there is none. NULL where there is no memory, or `most` are there.
+ */
 struct lines_pool *lines_pool_of(struct lines_pools *pools, const char *name, size_t most);
 void lines_free_all(struct lines_pools *pools);
 /* Adds to `out` what tells `text` to who has the same pool. 0 or -ENOMEM. */

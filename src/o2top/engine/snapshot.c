@@ -4,6 +4,8 @@
  */
 #include "snapshot.h"
 
+#include "o2top/rank/rank.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #ifndef O2TOP_SNAPSHOT_H
 #define O2TOP_SNAPSHOT_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/group.h"
 
 /* Processes at one member's Lock. */
 struct span {
@@ -34,8 +34,8 @@ struct snapshot {
 };
 
 /*
- * Takes the group over (it is empty then), and the problems. NULL where there is no memory; then the
- * group is freed.
+ * Takes the group over (it is empty then), and the problems. NULL where there is no memory; then
+ * the group is freed.
  */
 struct snapshot *snapshot_make(const struct model *m, struct group *g, struct problems *problems,
 			       const char *label, bool single);

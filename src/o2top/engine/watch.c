@@ -5,7 +5,7 @@
 #include "watch.h"
 
 #include "o2top/advice/conditions.h"
-#include "o2top/rank/waits.h"
+#include "o2top/sources/waits_read.h"
 
 int watch_sample(struct watch *w, const struct sample *sample)
 {

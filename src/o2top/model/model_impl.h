@@ -4,12 +4,10 @@
  *
  * Only one thread calls these functions, before and after the nodes are read.
  */
-#ifndef O2TOP_MODEL_PARTS_H
-#define O2TOP_MODEL_PARTS_H
+#ifndef O2TOP_MODEL_IMPL_H
+#define O2TOP_MODEL_IMPL_H
 
 #include "model.h"
-
-extern const struct source *const model_sources[FS_KINDS];
 
 /* model_nodes.c: each made where it is not there yet; NULL: no memory */
 struct node *model_node(struct model *m, const char *name);

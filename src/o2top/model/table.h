@@ -36,8 +36,8 @@ struct trail {
 	bool waits;
 	int64_t wait_seen_us, wait_not_before_us; /* INT64_MIN not known */
 	/*
-	 * Seconds lost per second, sample by sample. Over samples that did not show the Lock the next
-	 * Shot speaks for the whole time.
+	 * Seconds lost per second, sample by sample. Over samples that did not show the Lock the
+	 * next Shot speaks for the whole time.
 	 */
 	float lost[TRAIL_SHOTS];
 };

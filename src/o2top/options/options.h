@@ -5,10 +5,10 @@
 #ifndef O2TOP_OPTIONS_H
 #define O2TOP_OPTIONS_H
 
-#include "o2top/collect/collect.h"
 #include "config.h"
+#include "o2top/collect/collect.h"
+#include "o2top/rank/filter.h"
 #include "o2top/rank/paths.h"
-#include "o2top/rank/rank.h"
 #include "o2top/views/check.h"
 #include "o2top/views/view.h"
 

@@ -7,7 +7,8 @@
 #ifndef O2TOP_DENTRY_H
 #define O2TOP_DENTRY_H
 
-#include "rank.h"
+#include "names.h"
+#include "row.h"
 
 enum { DENTRY_PARENTS = 4 };
 

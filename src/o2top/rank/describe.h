@@ -5,7 +5,8 @@
 #ifndef O2TOP_DESCRIBE_H
 #define O2TOP_DESCRIBE_H
 
-#include "rank.h"
+#include "names.h"
+#include "row.h"
 
 void describe_row(struct row *row, const struct model *m);
 /* What the row is called, if that is known: its path, and its other names. */

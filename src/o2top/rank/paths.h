@@ -11,7 +11,8 @@
 #ifndef O2TOP_PATHS_H
 #define O2TOP_PATHS_H
 
-#include "rank.h"
+#include "group.h"
+#include "names.h"
 
 struct paths;
 

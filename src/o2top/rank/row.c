@@ -2,7 +2,9 @@
 /*
  * row.c - properties of a single row: its label, its means, and its order among other rows.
  */
-#include "rank.h"
+#include "row.h"
+
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <stdio.h>

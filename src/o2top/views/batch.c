@@ -7,10 +7,11 @@
  */
 #include "view.h"
 
-#include "o2top/advice/advice.h"
 #include "colours.h"
 #include "directories.h"
+#include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -427,7 +428,7 @@ static int print_directories(struct page *p)
 	return err;
 }
 
-static void print_problems(struct page *p)
+static void batch_print_problems(struct page *p)
 {
 	const struct problems *list = p->f->problems;
 	char clean[LABEL_MAX];
@@ -459,7 +460,7 @@ int view_batch(FILE *out, const struct frame *frame, const struct view_options *
 		print_section(&p, SECTION_FILES, "FILES");
 		print_section(&p, SECTION_SYSTEM, "SYSTEM");
 	}
-	print_problems(&p);
+	batch_print_problems(&p);
 	fprintf(out, "\n");
 	errno = EIO;
 	return err ? err : fflush(out) || ferror(out) ? -errno : 0;

@@ -12,6 +12,7 @@
 #include "view.h"
 
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ static void one(FILE *out, const char *name, const char *unit, const char *help,
 	fprintf(out, "o2top_%s %.15g\n", name, v);
 }
 
-static void totals(FILE *out, const struct frame *f)
+static void metrics_totals(FILE *out, const struct frame *f)
 {
 	const struct totals *t = &f->group->totals;
 	bool rates = !f->single && f->group->interval_s > 0;
@@ -101,7 +102,7 @@ static double node_silent(const struct frame *f, uint32_t i)
 	return f->model->nodes[i].silent_s;
 }
 
-static void nodes(FILE *out, const struct frame *f)
+static void metrics_nodes(FILE *out, const struct frame *f)
 {
 	static const struct {
 		const char *name, *unit, *help;
@@ -192,8 +193,8 @@ static void rows(FILE *out, const struct frame *f, unsigned most)
 
 int view_openmetrics(FILE *out, const struct frame *f, const struct view_options *options)
 {
-	totals(out, f);
-	nodes(out, f);
+	metrics_totals(out, f);
+	metrics_nodes(out, f);
 	rows(out, f,
 	     options->length && options->length < METRICS_ROWS_MAX ? options->length
 								   : METRICS_ROWS_MAX);

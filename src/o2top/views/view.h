@@ -7,7 +7,7 @@
 #ifndef O2TOP_VIEW_H
 #define O2TOP_VIEW_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/group.h"
 
 #include <stdio.h>
 

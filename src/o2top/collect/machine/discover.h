@@ -17,7 +17,8 @@ struct discovered {
 	size_t n;
 };
 
-/* configfs and corosync_conf may be NULL for the usual places. 0 or -ENOMEM; none is not an error. */
+/* configfs and corosync_conf may be NULL for the usual places. 0 or -ENOMEM; none is not an error.
+ */
 int discover_nodes(struct discovered *out, const char *configfs, const char *corosync_conf);
 /* The nodes of a corosync.conf: their names, or the first address of those that have none. */
 int discover_corosync(struct discovered *out, struct input *in);

@@ -47,12 +47,12 @@ void paths_stop(struct paths_finder *f);
 /* False where nobody is there to ask, or does not listen. */
 bool paths_send(struct paths_finder *f, const char *request);
 /*
- * Adds an answer to out: 1. 0 where none is complete within so many milliseconds; negative where none
- * will come any more.
+ * Adds an answer to out: 1. 0 where none is complete within so many milliseconds; negative where
+ * none will come any more.
  */
 int paths_receive(struct paths_finder *f, int ms, struct buffer *out);
 
-/* A request that is none for paths: the tasks that sleep, as here_tasks() has them. */
+/* A request that is none for paths: the tasks that sleep, as machine_tasks() has them. */
 #define PATHS_TASKS "tasks"
 
 /* How long a request may take; then who does it is killed. */

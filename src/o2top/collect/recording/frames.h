@@ -28,8 +28,8 @@ enum frame_kind {
 /* ---- writing ------------------------------------------------------------------------------- */
 
 /*
- * Opens a file to append to, made where there is none. A last frame that was cut off is cut away. 0,
- * or negative errno: -EBADMSG what is there is no recording, -EPROTO it is of another format.
+ * Opens a file to append to, made where there is none. A last frame that was cut off is cut away.
+ * 0, or negative errno: -EBADMSG what is there is no recording, -EPROTO it is of another format.
  */
 int frames_create(int *fd, const char *path);
 /* Appends a frame with one write(2). Negative errno: the file is as it was before, if it can be. */

@@ -10,11 +10,11 @@
  */
 #include "record.h"
 
-#include "o2top/base/grow.h"
-#include "o2top/model/model.h"
 #include "delta.h"
 #include "frames.h"
+#include "o2top/base/grow.h"
 #include "o2top/collect/kinds.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -8,11 +8,12 @@
 #include "cluster_impl.h"
 
 #include "o2top/base/clock.h"
-#include "o2top/model/shot.h"
+#include "o2top/base/seconds.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -359,7 +360,7 @@ static int start_thread(struct cluster *c)
 	return -err;
 }
 
-static int set_up(struct cluster *c, const struct cluster_options *o)
+static int cluster_set_up(struct cluster *c, const struct cluster_options *o)
 {
 	pthread_condattr_t monotonic;
 
@@ -421,7 +422,7 @@ int collect_cluster(struct collector **out, const struct cluster_options *o,
 	if (!c)
 		return -ENOMEM;
 	c->collector.ops = &cluster_ops;
-	err = set_up(c, o);
+	err = cluster_set_up(c, o);
 	if (err) {
 		problem(problems, "connections", 0, "%s", strerror(-err));
 		cluster_close(&c->collector);

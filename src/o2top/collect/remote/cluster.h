@@ -8,8 +8,8 @@
 #ifndef O2TOP_CLUSTER_H
 #define O2TOP_CLUSTER_H
 
-#include "o2top/collect/collect.h"
 #include "connection.h"
+#include "o2top/collect/collect.h"
 
 struct cluster_options {
 	char *const *nodes;

@@ -54,8 +54,8 @@ void connection_init(struct connection *c, const char *node, bool here,
 /* Fills in what to poll (fd -1 where nothing); returns when time alone is a reason to call. */
 double connection_watch(const struct connection *c, struct pollfd fds[CONNECTION_FDS]);
 /*
- * Takes what poll said; starts, ends, starts again. True where samples may have come in (wire_next) or
- * the state has changed.
+ * Takes what poll said; starts, ends, starts again. True where samples may have come in (wire_next)
+ * or the state has changed.
  */
 bool connection_work(struct connection *c, const struct pollfd fds[CONNECTION_FDS], double now);
 /* Sends a request; a line. Only when READY. */

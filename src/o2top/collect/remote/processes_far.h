@@ -15,8 +15,8 @@
 #ifndef O2TOP_PROCESSES_FAR_H
 #define O2TOP_PROCESSES_FAR_H
 
-#include "o2top/collect/parcel.h"
 #include "o2top/collect/machine/processes.h"
+#include "o2top/collect/parcel.h"
 
 /* The agent: gives each of them to `tell`. 0 or negative errno. */
 typedef void processes_tell_fn(void *arg, const char *key, const struct buffer *text);
@@ -36,7 +36,8 @@ struct far_processes {
 	size_t n;
 };
 
-/* What a machine said; the parcel has to stay as long as files of it are opened. 0 or negative errno. */
+/* What a machine said; the parcel has to stay as long as files of it are opened. 0 or negative
+ * errno. */
 int far_processes_take(struct far_processes *p, const char *machine, const struct parcel *from);
 /* They are listed as they were, without anything that could be read. */
 void far_processes_lose(struct far_processes *p);

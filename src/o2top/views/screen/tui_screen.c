@@ -9,7 +9,7 @@
  * Signals that ask for something (end, stop, continue, another size) are bytes in a pipe. The loop
  * acts on them. Ncurses' own handlers do more than a handler may.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 
@@ -73,7 +73,7 @@ static void on_crash(int number)
 	raise(number);
 }
 
-static void keep(const char *capability, const char *otherwise)
+static void screen_keep(const char *capability, const char *otherwise)
 {
 	const char *text = tigetstr(capability);
 	size_t len;
@@ -92,14 +92,14 @@ static void prepare_right(void)
 	static const char mouse_off[] = "\033[?1000l\033[?1002l\033[?1006l";
 
 	screen.right_len = 0;
-	keep("sgr0", "");
+	screen_keep("sgr0", "");
 	if (screen.mouse) {
 		memcpy(screen.right + screen.right_len, mouse_off, sizeof(mouse_off) - 1);
 		screen.right_len += sizeof(mouse_off) - 1;
 	}
-	keep("cnorm", "");
-	keep("rmkx", "");
-	keep("rmcup", "\n");
+	screen_keep("cnorm", "");
+	screen_keep("rmkx", "");
+	screen_keep("rmcup", "\n");
 }
 
 static void catch_signals(void)
