@@ -197,7 +197,7 @@ enum glock_type {
 #define GLOCK_PRIORITY 0x0010u   /* before all waiters; for journal glocks, during recovery */
 #define GLOCK_NODE_SCOPE 0x0020u /* with EX: share it with holders of this node that say the same */
 #define GLOCK_ASYNC 0x0040u      /* return at once; poll or wait later */
-#define GLOCK_EXACT 0x0080u      /* an idle glock in a stronger mode will not do */
+#define GLOCK_EXACT 0x0080u      /* without holders: a stronger mode will not do */
 #define GLOCK_SKIP 0x0100u       /* do not read the object in: skip the lock operation */
 #define GLOCK_NOPID 0x0200u      /* no owner: the thread that asked may ask again meanwhile */
 #define GLOCK_NOCACHE 0x0400u    /* give the lock back to the cluster after use */
@@ -290,7 +290,7 @@ struct glock_ops {
 	int (*xmote_bh)(struct glock *gl, enum glock_mode mode);
 	/* Called after xmote_th. Must drop `what` (GLOCK_CACHES_), which may not be kept. */
 	void (*inval)(struct glock *gl, unsigned int what);
-	/* Returns not 0 if the library may give up a cached lock that no request asked for. */
+	/* Returns not 0 if the library may demote a cached lock that no request asked for. */
 	int (*demote_ok)(struct glock *gl);
 	/* Called for the first holder of this node: read the object in. An error fails it. */
 	int (*lock)(struct glock_holder *gh);
@@ -327,7 +327,7 @@ struct glock_type_options {
 	unsigned int flags; /* GLOCK_OPS_ */
 	const struct glock_ops *ops;
 	/*
-	 * The minimum hold time in ns. Demands of other nodes wait for this time after each grant
+	 * The hold time in ns. Demands of other nodes wait for this time after each grant
 	 * of the lock manager. So holders of this node get something done.
 	 *   0                 200 ms at first; adapts itself between 10 and 200 ms
 	 *   GLOCK_HOLD_NONE   no hold time
@@ -528,7 +528,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * and for other nodes, without limit. A signal does not end the wait; glock_cancel() does.
  *
  * With ASYNC, TRY and NOBLOCK: at once, with two exceptions. A try may have to ask the lock
- * manager. A grant of the lock manager is kept back while others recover, until they have
+ * manager. A grant of the lock manager is delayed while others recover, until they have
  * recovered, unless with RECOVER.
  *
  * A lock operation runs on the thread that does the work, before this function returns. The error

@@ -72,14 +72,15 @@ class Tree:
         """Resolves symbols. Programs may use one name twice, so a name of the same part of src/
         comes first."""
         defined, wanted = collections.defaultdict(dict), collections.defaultdict(set)
-        for name, path in self.objects.items():
-            lines = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
-            for line in lines.splitlines():
-                kind, symbol = line.split()[-2:]
-                if kind == "U":
-                    wanted[name].add(symbol)
-                elif kind in "TDBRVWC":
-                    defined[symbol][part(name)] = name
+        names = {path: name for name, path in self.objects.items()}
+        lines = subprocess.run(["nm", "-A", *names], capture_output=True, text=True, check=True).stdout
+        for line in lines.splitlines():
+            path, rest = line.split(":", 1)
+            name, (kind, symbol) = names[path], rest.split()[-2:]
+            if kind == "U":
+                wanted[name].add(symbol)
+            elif kind in "TDBRVWC":
+                defined[symbol][part(name)] = name
         for name, symbols in wanted.items():
             for symbol in symbols & defined.keys():
                 where = defined[symbol]

@@ -36,7 +36,7 @@ struct row {
 	const char *path;   /* or NULL */
 	const char *links;  /* its other names, " = " between them, or NULL */
 	const char *within; /* without a path: the directory that it is in, or NULL */
-	char *sentence;     /* who waits for whom and why, or NULL; the group's */
+	char *sentence;     /* the wait, its holder and the cause, or NULL; the group's */
 	char *note;         /* what is missing from this row, or NULL; the group's */
 	float *trend;       /* seconds lost per second, frame by frame, the newest last */
 	uint32_t n_trend;
@@ -59,7 +59,7 @@ enum sort_key {
 };
 extern const char *const sort_key_names[SORT_KEYS];
 
-/* What decides first: the greatest first; names are compared as such. */
+/* The value that decides first, the greatest first; names are compared as such. */
 double row_sort_value(const struct row *row, enum sort_key key);
 /* By a column: the greatest first, names in their order; less than, equal to or greater than 0. */
 int row_compare(const struct row *a, const struct row *b, enum sort_key key);

@@ -15,8 +15,8 @@ enum { DLM_KERNEL, DLM_O2CB };
 int dlm_of_view(const struct model *m, const struct dlm_view *v);
 
 /*
- * What the DLM says of this node's own lock behind a Lock that waits or waited: since when it has
- * been waiting or converting, and when it was granted last; own monotonic clock, us, 0 not said.
+ * The DLM's own times of the lock behind a Lock that waits or waited: the begin of the wait, and
+ * the last grant. Both are us of the node's monotonic clock, 0 if the dump does not say.
  */
 struct dlm_times {
 	uint32_t lock;

@@ -12,13 +12,6 @@
  * - The lock's master or holder does not answer.
  * - Recovery is in progress.
  */
-/*
- * The sentence of a row, from the most telling thing that is known of its longest wait.
- *
- * What joins samples of several nodes is said only of waits that are longer than those samples lie
- * apart. A process is named by its own node alone: a pid in another node's dump is of who made the
- * lock there.
- */
 #include "dlm_sentence.h"
 
 #include "dlm.h"
@@ -58,7 +51,7 @@ struct facts {
 	int wanted; /* the mode that is waited for; the strongest */
 };
 
-/* What a node knows of a lock space, NULL where it never had it. */
+/* The node's part of a lock space; NULL where the node never had the lock space. */
 static const struct node_space *space_on(const struct model *m, uint32_t node, uint32_t space)
 {
 	const struct node *n = &m->nodes[node];
@@ -97,7 +90,7 @@ static unsigned waiting_nodes(const struct facts *f)
 /* Absent for long enough to be called silent; one whose sample is on its way is not. */
 static bool is_silent(const struct model *m, const struct node *n)
 {
-	/* one that we have not reached yet has not failed to answer anybody */
+	/* a node that was not reached yet has not failed to answer */
 	if (!n->last_sample && n->state == NODE_UNREACHABLE && n->silent_s < CONNECTS_S)
 		return false;
 	return node_absent(m, n) && (n->silent_s >= WAITS_LONG_S || n->silent_at_least ||
@@ -220,7 +213,7 @@ static bool say_giving_up(struct words *t, const struct facts *f, uint32_t node)
 	return part_of_node(&part, f, node) && f->words->giving_up(t, &part);
 }
 
-/* What is known of a node that holds it, mode -1 where that is not known. */
+/* Describes a node that holds the lock; mode -1 if the mode is not known. */
 static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node, int mode)
 {
 	const struct node *n = &f->m->nodes[node];
@@ -293,7 +286,7 @@ static int wanted_of(const struct facts *f, uint32_t node)
 	return wanted_elsewhere(f, node);
 }
 
-/* Nobody else waits for a node that waits itself, unless it has the lock in EX. */
+/* Other nodes wait for a node that waits itself only if that node has the lock in EX. */
 static bool may_be_giving_up(const struct facts *f, uint32_t node)
 {
 	const struct lock *lock = lock_on(f, node);
@@ -305,7 +298,7 @@ static bool may_be_giving_up(const struct facts *f, uint32_t node)
 	return f->words->has_ex(lock);
 }
 
-/* Who is inside on a node, or that it is on its way to let go. */
+/* Says that a process is inside on a node, or that the node is giving the lock up. */
 static bool say_shot(struct words *t, const struct facts *f, uint32_t node, bool said)
 {
 	const int wanted = wanted_of(f, node);

@@ -22,7 +22,7 @@ struct dlm_part {
 	const struct lock *lock;
 };
 
-/* What is peculiar to a file system. */
+/* The part of a sentence that is peculiar to a file system. */
 struct dlm_words {
 	/* Says that a process is inside on a node and keeps others from `wanted`; false: none is.
 	 */

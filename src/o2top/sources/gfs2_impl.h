@@ -18,7 +18,7 @@ void gfs2_take_waits(struct source_sample *t, bool traced);
  */
 bool gfs2_take_trace(struct source_sample *t);
 
-/* Who waits for whom; as struct source has it. */
+/* The sentence about a wait, as struct source has it. */
 char *gfs2_sentence(const struct model *m, const struct row_wait *wait);
 
 #endif

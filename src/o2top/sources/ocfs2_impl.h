@@ -7,7 +7,7 @@
 
 #include "o2top/model/source.h"
 
-/* Who waits for whom; as struct source has it. */
+/* The sentence about a wait, as struct source has it. */
 char *ocfs2_sentence(const struct model *m, const struct row_wait *wait);
 
 #endif
