@@ -3,7 +3,7 @@
  * publish_space.c - publishes a space, its glocks and its holders.
  *
  * The records of glocks lie in the file from the beginning, see slab.h. This file writes the rest:
- * the node's identity, the state of its work, holders, ended waits, and the texts about objects.
+ * the node's identity, the state of its work, holders, ended waits, texts about objects.
  * Functions about a glock run under gl->lock. If the space is not published, every
  * function does nothing.
  */

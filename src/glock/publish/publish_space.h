@@ -31,8 +31,8 @@ void glock__publish_due(struct glock_space *space, int64_t at);
 void glock__publish_work(struct glock_space *space, const struct glock *gl, int64_t since);
 
 /*
- * Under gl->lock. Called, in this order, after the holder was queued, before its state changes or
- * after its mode changed, and when the holder leaves the list.
+ * Under gl->lock. The first is called when the holder was queued, the last when the holder leaves
+ * the list. The second is called before the holder's state changes, or after its mode changed.
  */
 void glock__publish_queued(struct glock *gl, struct glock__holder *gh);
 void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state);

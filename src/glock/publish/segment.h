@@ -11,8 +11,9 @@
  *
  * A record begins with a sequence number. The number is odd while the process writes the record,
  * and each write changes the number. A reader reads the number before and after it copies the
- * record. If the number was even and did not change, the copy is good. If the process was stopped
- * in the middle of a write, the reader uses the copy and reports that the record is torn.
+ * record. If the number was even and did not change, the copy is good. The number stays odd if the
+ * process was stopped in the middle of a write. Then the reader uses the copy, and reports it as
+ * torn.
  *
  * No side trusts the other. A reader checks every number that it uses. The writer never reads back
  * its own stores, because other processes may be able to write to the file, too.
