@@ -18,10 +18,10 @@ struct paths;
 
 enum paths_effort { PATHS_CACHED, PATHS_NONE, PATHS_WHOLE };
 
-/* Takes in what nodes answered with this sample. */
+/* Takes in the nodes' answers of this sample. */
 void paths_take(struct paths **p, struct names **names, struct model *m, struct collector *c,
 		const struct sample *sample);
-/* Asks for what the first `rows` rows lack; with `whole`, also of the whole file system. */
+/* Asks for the missing paths of the first `rows` rows; with `whole`, by a full search, too. */
 void paths_ask(struct paths **p, const struct model *m, const struct group *g, struct collector *c,
 	       const struct sample *sample, unsigned rows, bool whole);
 void paths_free(struct paths *p);
