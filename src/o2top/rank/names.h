@@ -22,8 +22,8 @@ int names_read(struct names **names, const char *space, const char *file,
 /* Adds the lines of a text in memory, for any lock space. */
 int names_read_text(struct names **names, const char *text, size_t len, struct problems *problems);
 /*
- * Finds the lock space of each list that was read without one, because an inode number means
- * nothing without its file system. `holds` tells whether a lock space has an inode. A list goes to
+ * Finds the lock space of each list that was read without one. An inode number means nothing
+ * without its file system. `holds` tells whether a lock space has an inode. A list goes to
  * the lock space that clearly has the most of its inodes.
  */
 typedef int names_holds_fn(const void *arg, size_t space, uint64_t inode);
