@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Asking and letting go: every error, every flag, several at once, the order of locks. */
-#include "glock/state/busy.h"
+#include "glock/state/word.h"
 
 #include "rig.h"
 

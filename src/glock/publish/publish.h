@@ -26,9 +26,6 @@ struct glock__thread;
 /* Into a place that is said in text: of a path that is too long the end says more. */
 void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where);
 
-/* The thread is gone from the space, and what was kept for it. */
-void glock__publish_thread_ends(struct glock_space *space, struct glock__thread *t);
-
 /* No place in the file. */
 #define GLOCK__UNPUBLISHED 0u
 

@@ -7,9 +7,6 @@
 
 #include "glock/core/internal.h"
 
-/* -EPERM, with a message. */
-int glock__not_owner(const struct glock__holder *gh);
-
 /* Lets one go that the program never got to know of, be it granted: of a death nobody was told. */
 void glock__dq_unseen(struct glock_holder *gh);
 

@@ -3,6 +3,7 @@
  * held.c - what one can do with a lock that one has: whether it is still ours, a lower mode, its token, its
  * value block; and who is in the way of one that one has not.
  */
+#include "glock/core/log.h"
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
 #include "glock/state/cache.h"

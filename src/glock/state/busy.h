@@ -52,7 +52,7 @@ struct glock__look {
 	struct glock__counts counts;
 };
 struct glock__look glock__look(const struct glock *gl);
-/* The holders, for a look: NULL at the end, and to begin with. */
-struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh);
+
+bool glock__work_queued(struct glock *gl);
 
 #endif

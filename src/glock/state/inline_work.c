@@ -6,25 +6,12 @@
 #include "inline_work.h"
 
 #include "cache.h"
+#include "polling.h"
 #include "queue.h"
 #include "reply.h"
 #include "work.h"
 
 #include <assert.h>
-
-void glock__attend(struct glock_space *space, bool begin)
-{
-	const struct glock__lm_ops *ops = space->lm->ops;
-	struct glock__tls *tls = glock__tls();
-
-	tls->deferred.moment = 0;
-	if (begin && !tls->deferred.polls) {
-		tls->deferred.polls = ops->poll_begin && ops->poll_begin(space->lm);
-	} else if (!begin && tls->deferred.polls) {
-		tls->deferred.polls = false;
-		ops->poll_end(space->lm);
-	}
-}
 
 bool glock__inline_begin(struct glock *gl)
 {
@@ -34,7 +21,7 @@ bool glock__inline_begin(struct glock *gl)
 		return false;
 	tls->deferred.gl = gl;
 	tls->deferred.queued = false;
-	glock__attend(gl_space(gl), true);
+	glock__set_polling(gl_space(gl), true);
 	return true;
 }
 
@@ -78,7 +65,7 @@ void glock__inline_finish(struct glock *gl)
 	mine_run(gl);
 	if (tls->deferred.polls) {
 		tls->deferred.wanted = true;
-		glock__attend(gl_space(gl), false);
+		glock__set_polling(gl_space(gl), false);
 		tls->deferred.wanted = false;
 		mine_run(gl);
 	}

@@ -14,8 +14,6 @@
 bool glock__inline_begin(struct glock *gl);
 /* What the lock manager has; what it says of this glock is kept until its lock is taken right after. */
 void glock__inline_poll(struct glock *gl);
-/* Whether the lock manager may rely on the calling thread to look at what comes; see lockman.h. */
-void glock__attend(struct glock_space *space, bool begin);
 /* Runs what was queued since; under gl->lock, which it drops and takes again. */
 void glock__inline_run(struct glock *gl);
 void glock__inline_finish(struct glock *gl);

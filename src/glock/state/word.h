@@ -101,4 +101,9 @@ void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg);
 /* The calling thread's own, or NULL. */
 struct glock__holder *glock__fast_mine(const struct glock *gl);
 
+/* ---- the list, for a look ---- */
+
+/* Returns the holder behind gh in the list, or the first one if gh is NULL. NULL: there is none. */
+struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh);
+
 #endif
