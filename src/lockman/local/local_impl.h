@@ -37,6 +37,7 @@
 
 #include "base/atom.h"
 #include "base/latch.h"
+#include "base/sanitizer.h"
 #include "local.h"
 #include "lockman/lockman.h"
 
@@ -326,16 +327,53 @@ int glock__local_keep_alive(struct glock__lockman *lm);
 void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Whether the file is still there under its name. -ESTALE: no. */
 int glock__local_still_there(const struct local *l);
+/* pthread_mutex_init(), to be shared between processes and robust. */
+int glock__local_mutex_init(pthread_mutex_t *mutex);
+/* Withdraws if the file is not there any more; looks from time to time only. */
+void glock__local_check_file(struct local *l, int64_t now);
 
 /* ---- local_join.c ---- */
 
 /* Opens or makes the file, maps it, and makes this process one of its nodes. */
 int glock__local_join(struct local *l);
 
+/* ---- local_peer.c ---- */
+
+void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
+/* "process PID (COMMAND)", and "stopped" if it is. */
+const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size);
+
+/* ---- local_bell.c ---- */
+
+/*
+ * Its node is to look: at those tables, if it is about any. True: whoever should is asleep, and is to be
+ * woken as soon as no lock is held. To be called before what it is about can be fetched by nobody
+ * but the node.
+ */
+bool glock__local_ring(struct slot *slot, uint32_t due);
+void glock__local_wake(struct slot *slot);
+
+/*
+ * From its beginning to its end the flag LEADER is set, and no other thread can lead. Wake-ups for
+ * other nodes that slept on this CPU are put off until the thread is through or sleeps: those who are
+ * woken earlier would only take the CPU away from it. (If it is killed first: local_watch.c.) Where
+ * another CPU has to be woken, that takes longest of all, and the thread goes on meanwhile.
+ */
+struct glock__local_poller {
+	struct local *l; /* NULL: this thread does not poll */
+	unsigned int n;
+	uint16_t node[64]; /* to be woken */
+};
+extern _Thread_local struct glock__local_poller glock__local_poller GLOCK__TLS
+    __attribute__((visibility("hidden")));
+
+/* Whether the calling thread will wake that node before it sleeps or goes away. */
+bool glock__local_defer_wake(struct local *l, unsigned int node);
+/* Wakes the nodes whose wake-ups this thread put off. */
+void glock__local_wake_deferred(struct local *l);
+
 /* ---- local_shard.c ---- */
 
-/* pthread_mutex_init(), to be shared between processes and robust. */
-int glock__local_mutex_init(pthread_mutex_t *mutex);
 /* How long to wait for a mutex whose owner may be stopped. */
 enum patience { DO_NOT_WAIT, WAIT_SHORTLY, WAIT_FOR_IT };
 /*
@@ -357,13 +395,8 @@ void glock__local_drop(struct local *l, unsigned int shard);
 /* The table gets more memory: 0, or -ENOSPC. */
 int glock__local_grow(struct local *l, unsigned int shard);
 
-/*
- * Its node is to look: at those tables, if it is about any. True: whoever should is asleep, and is to be
- * woken as soon as no lock is held. To be called before what it is about can be fetched by nobody
- * but the node.
- */
-bool glock__local_ring(struct slot *slot, uint32_t due);
-void glock__local_wake(struct slot *slot);
+/* Under the table's lock: what was granted gets its token, and is in use. */
+void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
 
 /* ---- local_death.c: others that died ---- */
 
@@ -384,11 +417,8 @@ void *glock__local_recovery_thread(void *arg);
 
 /* Looks whether who is in the way of our requests is dead, and if so puts it in order. */
 void glock__local_watch(struct local *l);
-void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
 size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,
 			       struct glock__lm_peer *out, size_t max);
-/* "process PID (COMMAND)", and "stopped" if it is. */
-const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size);
 
 /* ---- local_serve.c ---- */
 
@@ -398,8 +428,6 @@ int glock__local_serve(struct local *l);
 void glock__local_stop(struct local *l);
 bool glock__local_poll_begin(struct glock__lockman *lm);
 void glock__local_poll_end(struct glock__lockman *lm);
-/* Whether the calling thread will wake that node before it sleeps or goes away. */
-bool glock__local_defer_wake(struct local *l, unsigned int node);
 int glock__local_wait(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
 void glock__local_nudge(struct glock__lockman *lm, void *word);
 /* Under delivery: tells the glocks whether grants are to be kept back. */
@@ -423,17 +451,13 @@ struct request *glock__local_request_of(const struct local *l, const struct gloc
 bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk);
 /* One of them is answered now; NULL: there is none. */
 struct glock__lm_lock *glock__local_request_any(struct local *l);
+/* What the node's side of the lock has to know of it. */
+void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+			    const struct glock__table_event *ev);
 
 /* ---- local.c ---- */
 
 /* Which table knows a glock's lock. */
 unsigned int glock__local_shard(unsigned int type, uint64_t number);
-/* Under the table's lock: what was granted gets its token, and is in use. */
-void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
-/* What the node's side of the lock has to know of it. */
-void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
-			    const struct glock__table_event *ev);
-/* Withdraws if the file is not there any more; looks from time to time only. */
-void glock__local_check_file(struct local *l, int64_t now);
 
 #endif

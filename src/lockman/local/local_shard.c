@@ -22,24 +22,6 @@ enum { SPINS = 100 };
 #define PATIENCE 100000000ll    /* ns: how long one sleeps for a mutex before looking around */
 #define TOLD_AFTER 1000000000ll /* and after how long one says for whom one waits */
 
-int glock__local_mutex_init(pthread_mutex_t *mutex)
-{
-	pthread_mutexattr_t attr;
-	int err = pthread_mutexattr_init(&attr);
-
-	if (err)
-		return -err;
-	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (!err)
-		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	if (!err) {
-		memset(mutex, 0, sizeof(*mutex)); /* what was there may be anything */
-		err = pthread_mutex_init(mutex, &attr);
-	}
-	pthread_mutexattr_destroy(&attr);
-	return -err;
-}
-
 /*
  * ThreadSanitizer knows only the one that goes by the other clock, and not that the mutex of a dead owner
  * is ours then.
@@ -169,29 +151,37 @@ int glock__local_take_made(struct local *l, unsigned int shard, enum patience pa
 	return -ENOENT;
 }
 
+/* ---- grants ---- */
+
+/* Under the table's lock: one that was never given for any of its locks. */
+static uint64_t shard_next_token(struct local *l, unsigned int shard)
+{
+	struct shard *s = &l->head->shard[shard];
+	const uint64_t seed = atom_load64(&l->head->token);
+
+	atom_put64(&s->token, (s->token > seed ? s->token : seed) + 1);
+	return s->token;
+}
+
+/*
+ * Under the table's lock: a grant gets its token, which therefore is higher than that of any
+ * holder before, and is said to be in use, since somebody waits for it.
+ */
+GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
+					  const struct glock__table_event *ev)
+{
+	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+	struct glock__table *t = table_at(l, shard);
+
+	if (!(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
+		return;
+	if (!lk->tell_at_once)
+		glock__table_held(t, ev->lkid, true);
+	if (ev->mode == GLOCK__EX)
+		glock__table_give_token(t, ev->lkid, shard_next_token(l, shard));
+}
+
 /* ---- telling others ---- */
-
-/* Who of a node's threads is to be woken, if any. A leader that is awake looks before it goes away. */
-static uint32_t sleeper(uint32_t flags)
-{
-	if (flags & BELL_LEADER_SLEEPS)
-		return BELL_LEADER_SLEEPS;
-	return flags & BELL_LEADER ? 0 : flags & BELL_SERVICE_SLEEPS;
-}
-
-bool glock__local_ring(struct slot *slot, uint32_t due)
-{
-	return sleeper(bell_ring(slot, due).flags);
-}
-
-/* Who sleeps no more since it was rung for has seen that, as it changed the same word. */
-void glock__local_wake(struct slot *slot)
-{
-	uint32_t who = sleeper(atom_load32(&slot->bell.flags));
-
-	if (who)
-		atom_wake_bits(&slot->bell.rung, 1, who);
-}
 
 /* Under the table's lock: rings for a node that has something there. True: it is to be woken by the caller. */
 static bool ring_node(struct local *l, unsigned int shard, unsigned int node)
