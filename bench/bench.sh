@@ -1,9 +1,11 @@
 #!/bin/sh
-# bench.sh BUILD_DIR - how fast o2top is and how much memory it takes, as ratios to a peer measured in the same run.
+# bench.sh - measures o2top's speed and memory, as ratios to a peer of the same run.
 #
-# Makes recordings of 1,000,000 locks a node in a temporary folder (less than 3 GB, gone at the end), measures, and
-# prints a table. A limit that is missed is said loudly but is no error: what a machine can do is no bug.
-# The numbers go to BUILD_DIR/bench.tsv, too: chart.awk draws them. O2TOP_BENCH_LOCKS=N measures with fewer locks.
+# Usage: bench.sh BUILD_DIR. The script makes recordings of 1,000,000 locks a node, measures, and
+# prints a table. The recordings are in a temporary folder, take less than 3 GB, and are removed at
+# the end. A missed limit is printed clearly but is no error, because a slow machine is no bug. The
+# numbers also go to BUILD_DIR/bench.tsv, which chart.awk draws. O2TOP_BENCH_LOCKS=N measures with
+# fewer locks.
 set -eu
 
 build=${1:?usage: bench.sh BUILD_DIR}
@@ -20,7 +22,7 @@ say()
 	echo "bench: $*" >&2
 }
 
-# The median of column $2 of file $1.
+# Prints the median of column $2 of file $1.
 median()
 {
 	awk -v c="$2" '{ print $c }' "$1" | sort -n |
@@ -32,7 +34,8 @@ calc()
 	awk "BEGIN { printf \"$1\", $2 }"
 }
 
-# row NAME OURS UNIT PEER LIMIT: a line of the table; the limit is for OURS / PEER, or for OURS where PEER is "-".
+# row NAME OURS UNIT PEER LIMIT: prints a line of the table. The limit is for OURS / PEER, or for
+# OURS if PEER is "-".
 row()
 {
 	printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" >>"$tmp/table"
@@ -43,7 +46,8 @@ gen()
 	"$build/bench/gen_locking_state" -l "$locks" "$@"
 }
 
-# Takes the samples of recording $1 in, one thread, $2 times: a file with what the last sample took.
+# Reads the samples of recording $1 in one thread, $2 times. Makes a file of the last sample's
+# figures.
 take_last()
 {
 	i=0
@@ -78,7 +82,7 @@ fi
 rec=$tmp/rec
 say "making a recording: 3 nodes, 3 samples, $locks locks each, 1 % of them active in each"
 gen -n 2 -s 3 "$rec"
-for t in t0 t1 t2; do # a third node that did what the first did costs no disk
+for t in t0 t1 t2; do # a third node, equal to the first one, needs no disk
 	uuid=$(ls "$rec/$t/node1/ocfs2")
 	mkdir -p "$rec/$t/node3/ocfs2/$uuid"
 	for f in realtime uptime "ocfs2/$uuid/locking_state" "ocfs2/$uuid/fs_state"; do

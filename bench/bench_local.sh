@@ -1,7 +1,8 @@
 #!/bin/sh
-# bench_local.sh BUILD_DIR - locks among the processes of this machine, as ratios to peers measured in the same run.
+# bench_local.sh - measures locks among the processes of this machine, as ratios to peers.
 #
-# Prints a table and writes BUILD_DIR/bench_local.tsv, which chart.awk draws. See bench_local.c for what is measured.
+# Usage: bench_local.sh BUILD_DIR. The peers run in the same run. The script prints a table and
+# writes BUILD_DIR/bench_local.tsv, which chart.awk draws. bench_local.c describes the figures.
 set -eu
 
 build=${1:?usage: bench_local.sh BUILD_DIR}

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long o2top's parts take, one thread, on files that are there:
+ * bench_o2top.c - measures the time of o2top's parts on given files, in one thread.
  *
  *   bench_o2top lines FILE      input_lines() alone
  *   bench_o2top parse FILE      ocfs2_line_parse() alone, the file in memory
- *   bench_o2top shots FILE      input_lines(), ocfs2_line_parse() and a struct ocfs2_shot: what the
- *   limit is for bench_o2top take FOLDER     a recording's samples into tables, sample by sample
+ *   bench_o2top shots FILE      input_lines(), ocfs2_line_parse() and a struct ocfs2_shot; the
+ *                               limit is for this part
+ *   bench_o2top take FOLDER     a recording's samples into tables, sample by sample
  *
- * prints "WHAT seconds N lines M bad", and for take, a line a sample, also the calls of malloc and
- * of its like that the sample made and the bytes that the tables take. Built with --wrap for those
- * calls: what libc calls inside is not seen.
+ * The program prints "WHAT seconds N lines M bad". For take, it prints a line a sample, also with
+ * the sample's calls of malloc and the like and the tables' bytes. The build wraps these calls with
+ * --wrap. Calls inside libc are not seen.
  */
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
 #include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/sources.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -70,7 +72,7 @@ static double now_s(void)
 
 struct counts {
 	size_t lines, bad;
-	uint64_t sum; /* so that no work is left out for nobody looks at it */
+	uint64_t sum; /* uses the result, so that the compiler omits no work */
 	struct ocfs2_shot shot;
 };
 
@@ -85,7 +87,7 @@ static bool count_line(void *arg, const char *text, size_t len, size_t number, b
 	return true;
 }
 
-/* As ocfs2.c does it, without the table. */
+/* Works as ocfs2.c does, without the table. */
 static bool shot_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct counts *c = arg;
@@ -137,9 +139,7 @@ static int read_lines(const char *what, const char *path, input_line_fn *each)
 	return print_time(what, now_s() - begin, &c);
 }
 
-/*
- * Over a piece of the file that fits into the cache, again and again: the parser and nothing else.
- */
+/* Parses a part of the file that fits into the cache, again and again. Nothing else runs. */
 static int parse_only(const char *path)
 {
 	enum { PIECE = 1 << 20, ROUNDS = 200 };
@@ -196,7 +196,7 @@ static size_t lines_of(const struct model *m, size_t *active)
 
 static int take(char *folder)
 {
-	struct model m = {.threads = 1};
+	struct model m = {.sources = source_list, .threads = 1};
 	struct problems problems = {0};
 	struct collector *c = NULL;
 	struct sample sample;

@@ -1,8 +1,9 @@
 #!/bin/sh
-# bench_peers.sh BUILD_DIR - a glock beside a lock of Redis, etcd and ZooKeeper on this machine.
+# bench_peers.sh - measures a glock beside a lock of Redis, etcd and ZooKeeper.
 #
-# Starts the three on loopback, at ports that are free, with their data in a folder in memory: no disk makes them slow.
-# They end with this, and so does what they wrote. Prints a table and writes BUILD_DIR/bench_peers.tsv.
+# Usage: bench_peers.sh BUILD_DIR. The script starts the three on loopback, at free ports. Their
+# data is in a folder in memory, so that no disk slows them. Servers and data end with the script.
+# The script prints a table and writes BUILD_DIR/bench_peers.tsv.
 set -eu
 
 build=${1:?usage: bench_peers.sh BUILD_DIR}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
+# chart.awk - draws each figure that has a limit as a bar: the share of its limit that it takes.
 #
 # awk -f chart.awk BUILD_DIR/bench.tsv >docs/bench-o2top.svg
-#
-# Each figure that has a limit, as a bar: how much of its limit it takes.
 BEGIN {
 	FS = "\t"
 	left = 300

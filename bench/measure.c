@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a program and says what it took:
+ * measure.c - runs a program and prints the time and memory that it took.
  *
  *   wall_s user_s sys_s peak_kib line_s ...
  *
- * where line_s are the times between one line of its output and the next. A program that writes a
- * line for each frame and asks for nothing in between is so measured frame by frame. What it writes
- * goes nowhere.
+ * line_s are the times from one line of its output to the next. If a program writes a line for each
+ * frame and reads no input in between, this measures it frame by frame. The output itself is
+ * discarded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static double timeval_s(struct timeval t)
 	return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* The times at which lines ended. */
+/* Stores the times at which lines ended. */
 static int read_lines(int fd, double *at)
 {
 	static char buf[1 << 16];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* processes.c - see processes.h. */
+/*
+ * processes.c - starts processes together, shares memory among them, and hands glocks over.
+ */
 #include "processes.h"
 
 #include <sched.h>

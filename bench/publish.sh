@@ -1,8 +1,9 @@
 #!/bin/sh
-# publish.sh BUILD_DIR - how fast glock(1) reads what a process publishes, and what that costs the process.
+# publish.sh - measures how fast glock(1) reads a process, and the cost to the process.
 #
-# A process with 1,000,000 glocks, in a folder of its own in memory (about 300 MB, gone at the end). Limits that are
-# missed are said loudly but are no error. GLOCK_BENCH_GLOCKS=N: with fewer.
+# Usage: publish.sh BUILD_DIR. The process has 1,000,000 glocks, in its own folder in memory (about
+# 300 MB, removed at the end). A missed limit is printed clearly but is no error.
+# GLOCK_BENCH_GLOCKS=N measures with fewer.
 set -eu
 build=$(cd "${1:?usage: publish.sh BUILD_DIR}" && pwd)
 glocks=${GLOCK_BENCH_GLOCKS:-1000000}

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
+# table.awk - prints figures as a table.
 #
-# awk -f table.awk FIGURES - a line a figure: name, ours, unit, the peer's, limit (tabs; "-": none). The limit is for
-# ours by the peer's, or for ours where there is no peer. -v what=NAME: whose figures they are, if not glock's.
+# awk -f table.awk FIGURES, a file with a line a figure: name, ours, unit, the peer's, limit (tabs;
+# "-": none). The limit is for the ratio of ours to the peer's, or for ours if there is no peer. -v
+# what=NAME names the owner of the figures, if it is not glock.
 BEGIN {
 	FS = "\t"
 	print_line("", what ? what : "glock", "peer", "ratio", "limit", "")

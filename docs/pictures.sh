@@ -1,9 +1,9 @@
 #!/bin/sh
-# docs/pictures.sh [CAPTURES] - makes docs/o2top-*.svg from what o2top prints of recordings of real clusters.
+# pictures.sh - makes docs/o2top-*.svg from o2top's output on recordings of real clusters.
 #
-# CAPTURES is a folder that holds ocfs2-hot and ocfs2-hang; without it they are unpacked from tests/data.
-# O2TOP is the program, build/o2top where it is not set. Needs script(1), which gives o2top a
-# terminal, so that it shows its colours.
+# Usage: docs/pictures.sh [CAPTURES]. CAPTURES is a folder that holds ocfs2-hot and ocfs2-hang.
+# Without it the script unpacks them from tests/data. O2TOP is the program, build/o2top if it is not
+# set. The script needs script(1), which gives o2top a terminal, so that o2top shows its colours.
 set -eu
 
 docs=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# recording NAME: puts it and its paths at $tmp/NAME and $tmp/NAME.names
+# recording NAME: puts the recording and its paths at $tmp/NAME and $tmp/NAME.names
 recording()
 {
 	cp "$docs/../tests/data/$1.names" "$tmp"
@@ -30,7 +30,7 @@ recording()
 	ln -s "${2%/t0}" "$tmp/$1"
 }
 
-# picture NAME SAMPLES ARGUMENT...: the frames of these samples, under the command line that makes them
+# picture NAME SAMPLES ARGUMENT...: draws the frames of these samples below their command line
 picture()
 {
 	name=$1 samples=$2

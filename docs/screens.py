@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""screens.py [CAPTURES] - makes docs/screen-*.svg: o2top's screen in a real terminal, on recordings of real clusters.
+# screens.py - makes docs/screen-*.svg from o2top's screen on recordings of real clusters.
+#
+# Usage: screens.py [CAPTURES]. o2top runs in a real terminal. CAPTURES is a folder that holds the
+# recordings. Without it the program unpacks them from tests/data. O2TOP is the program, build/o2top
+# if it is not set. The program needs tmux.
 
-CAPTURES is a folder that holds the recordings; without it they are unpacked from tests/data. O2TOP is the program,
-build/o2top where it is not set. Needs tmux.
-"""
 import html
 import os
 import re
@@ -63,7 +64,7 @@ class Style:
 
 
 def cells(line):
-    """(character, columns, style) of a line."""
+    """Returns (character, columns, style) for each cell of a line."""
     style = Style()
     for m in re.finditer(r"\x1b\[([0-9;]*)m|(.)", line):
         if m[2] is None:
@@ -88,7 +89,7 @@ def svg(screen, columns, title):
     for row, line in enumerate(lines):
         y, x, runs = TOP + row * LINE, 0, []
         for char, wide, style in cells(line):
-            # blanks end a run, so that columns stay columns whatever font there is
+            # blanks end a run, so that columns stay columns with any font
             if runs and runs[-1][3] == style and not (char == " " and runs[-1][2].endswith(" ")) and \
                     not 0x2580 <= ord(char) <= 0x259F:
                 runs[-1][2] += char

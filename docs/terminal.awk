@@ -1,8 +1,10 @@
-# Text with ANSI colours to SVG: a terminal's window with what stands in it. Run it with LC_ALL=C, as it counts
-# UTF-8 characters itself, which mawk cannot; every character is taken for one column wide.
+# terminal.awk - turns text with ANSI colours into SVG: a terminal's window with its contents.
 #
-# Runs of text are placed one by one, so that columns stay columns whatever font there is; the bars of a trend
-# are drawn.
+# Run it with LC_ALL=C. The script counts UTF-8 characters itself, because mawk cannot. Every
+# character counts as one column.
+#
+# Runs of text are placed one by one, so that columns stay columns with every font. The bars of a
+# trend are drawn.
 
 BEGIN {
 	font = 13; cell = 7.83; line = 18.5; left = 18; top = 52
@@ -18,7 +20,7 @@ function escape(s)
 	return s
 }
 
-# Writes the run that is pending.
+# Writes the pending run.
 function flush()
 {
 	if (run != "")
@@ -28,7 +30,7 @@ function flush()
 	run = ""
 }
 
-# A lower block, U+2581 to U+2588, an eighth of the cell's height for each.
+# Draws a lower block, U+2581 to U+2588: an eighth of the cell's height for each step.
 function bar(eighths)
 {
 	flush()
@@ -58,7 +60,7 @@ function bar(eighths)
 			bar(code[substr(char, 3, 1)] - 128)
 			continue
 		}
-		# two blanks end a run: what follows is another column
+		# two blanks end a run, because the next text is another column
 		if (c == " " && (run == "" || substr(text, at + 1, 1) == " ")) {
 			flush()
 		} else {

@@ -1,6 +1,8 @@
 #!/bin/sh
-# test_examples.sh FOLDER - runs the examples built there, alone in their cluster, and looks at what
-# they say. TAP.
+# test_examples.sh - runs the examples and checks their output.
+#
+# Usage: test_examples.sh FOLDER, which has the built examples. The output is TAP. Each example is
+# alone in its cluster.
 set -u
 folder=$1
 tmp=$(mktemp -d) || exit 1
@@ -21,7 +23,7 @@ check() { # what expected got
 	fi
 }
 
-run() { # example arguments...: what it prints, and how it ended
+run() { # run EXAMPLE ARGUMENT...: prints the output and the exit status
 	name=$1
 	shift
 	"$folder/example_$name" "$@" 2>&1

@@ -1,30 +1,121 @@
 #!/usr/bin/env python3
-"""Counts what a `meson test` of BUILD_DIR found, for ./run.
+# count.py - counts the tests that `meson test` of a build folder ran, for ./run.
 
-usage: count.py failed BUILD_DIR           names of the programs that failed, a line each
-       count.py count BUILD_DIR STATUS     how many tests passed and failed; STATUS is what meson test exited with
-       count.py report BUILD_DIR           what those said that failed at the first try
+"""Counts the tests that `meson test` of BUILD_DIR ran. ./run adds up the counts.
 
-A TAP program counts as many tests as it ran; one that died, or ran none, counts as one that failed. What failed
-and was tried once more (`meson test --logbase again`) counts as it went then, and the report says so: a machine
-that does other things makes tests stumble that look at clocks, and a test that stumbles for another reason is
-worth a look, too.
+usage: count.py failed BUILD_DIR           prints the names of the programs that failed, one a line
+       count.py count BUILD_DIR STATUS     prints "PASSED FAILED"; STATUS is the exit status of meson test
+       count.py report BUILD_DIR           prints the output of each program that failed at the first try
+       count.py named BUILD_DIR NAME       prints the tests of suite NAME, or else those whose names begin with NAME
+       count.py skipped BUILD_DIR          prints a line for each skipped test: name, tab, reason
+       count.py join                       reads such lines of all builds, prints them as one line
+
+The rules of the count:
+1. A TAP program counts as many tests as it ran. A program without TAP counts as one test.
+2. A program that failed without a `not ok` of its own counts as one test that failed.
+3. A program that failed and ran once more (`meson test --logbase again`) counts as in that run. The report
+   names it, because clocks make tests stumble on a busy machine, and other reasons are worth a look.
+4. A skipped test counts neither as passed nor as failed, if its reason is true. The reason is
+   `needs CAPABILITY`, and count.py itself checks that this machine lacks the capability: see CAPABILITIES.
+5. A skipped test without such a reason counts as failed. So does a test that skips what this machine can run.
 """
+import collections
+import ctypes
+import functools
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 
-SAID = 30       # lines of each stream of a program that failed
+SAID = 30       # lines of each stream of a failed program
 
+TAP_LINE = re.compile(r"^(not )?ok\b *(\d*) *-? *(.*)$", re.M)
+SKIP = re.compile(r"#\s*skip\S*\s*(.*)$", re.I)
+SKIP_ALL = re.compile(r"^1\.\.0\b.*?#\s*skip\S*\s*(.*)$", re.I | re.M)
+
+
+# ---- capabilities
+
+def has_root(_):
+    return os.geteuid() == 0 and held_capabilities() != 0
+
+
+def can_mount(_):
+    """Mounts a file system in memory, in a namespace of its own, as the tests do."""
+    script = "mount --make-rprivate / && mount -t tmpfs none /tmp"
+    try:
+        return subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def has_program(name):
+    """Always true in CI: .ci/run installs each program and library that a test needs."""
+    return "GLOCK_CI" in os.environ or shutil.which(name) is not None
+
+
+def held_capabilities():
+    with open("/proc/self/status", encoding="ascii") as lines:
+        return next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff"))
+
+
+def has_cap(name):
+    return os.geteuid() == 0 and bool(held_capabilities() >> BITS[name] & 1)
+
+
+def has_shm(megabytes):
+    fs = os.statvfs("/dev/shm")
+    return fs.f_blocks * fs.f_frsize >= int(megabytes) * 1000000
+
+
+def has_library(name):
+    if "GLOCK_CI" in os.environ:
+        return True
+    try:
+        ctypes.CDLL(name)
+        return True
+    except OSError:
+        return False
+
+
+def has_kernel_without(module):
+    return not os.path.exists(f"/sys/kernel/{module}")
+
+
+BITS = {"CAP_DAC_READ_SEARCH": 2}
+
+# (pattern of the words behind "needs", function that checks the group of the pattern)
+CAPABILITIES = (
+    (r"(root)$", has_root),
+    (r"(mount)$", can_mount),
+    (rf"({'|'.join(BITS)})$", has_cap),
+    (r"program (\S+)$", has_program),
+    (r"library (\S+)$", has_library),
+    (r"a kernel without (dlm)$", has_kernel_without),
+    (r"(\d+) MB of /dev/shm$", has_shm),
+)
+
+
+@functools.cache
+def lacks(reason):
+    """Tells whether this machine lacks the capability in the reason of a skip."""
+    for pattern, has in CAPABILITIES:
+        if match := re.match(r"needs " + pattern, reason):
+            return not has(match.group(1))
+    return False
+
+
+# ---- output of the programs
 
 def programs(build, log):
-    """{name: record} of a log of meson test; {} where there is none"""
+    """Returns {name: record} of a log of meson test, or {} without a log."""
     path = f"{build}/meson-logs/{log}.json"
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8", errors="replace") as lines:
-        # "project:suite / name" is how meson tells, name is how it is asked
+        # meson prints "project:suite / name", and takes the name
         return {record["name"].split(" / ", 1)[-1]: record for record in map(json.loads, lines)}
 
 
@@ -32,45 +123,100 @@ def has_failed(program):
     return program["result"] not in ("OK", "EXPECTEDFAIL", "SKIP")
 
 
-def tests(program):
-    """how many tests of it passed and failed"""
-    tap = re.findall(r"^(not )?ok \d+", program.get("stdout", ""), re.M)
-    bad = sum(1 for not_ok in tap if not_ok)
-    if program["result"] == "SKIP":
-        return len(tap) - bad, bad
-    if has_failed(program):
-        return len(tap) - bad, bad or 1
-    return len(tap) - bad or 1, bad
+Tests = collections.namedtuple("Tests", "passed failed skipped")  # the last one: [(name, reason)]
 
+
+def lines_of_tap(text):
+    """Returns (passed, failed, [(name, reason)])."""
+    passed = failed = 0
+    skipped = []
+    for bad, number, rest in TAP_LINE.findall(text):
+        if skip := SKIP.search(rest):
+            name = rest[:skip.start()].strip()
+            skipped.append((name or number, skip.group(1).strip()))
+        elif bad:
+            failed += 1
+        else:
+            passed += 1
+    return passed, failed, skipped
+
+
+def tests(program):
+    """Counts the tests of a program. A skip without a true reason is a failure."""
+    passed, failed, skipped = lines_of_tap(program.get("stdout", ""))
+    whole = SKIP_ALL.search(program.get("stdout", ""))
+    if whole or (program["result"] == "SKIP" and not skipped):
+        skipped.append(("", whole.group(1).strip() if whole else "no reason"))
+    failed += sum(not lacks(reason) for _, reason in skipped)
+    if has_failed(program):
+        failed = failed or 1
+    elif not (passed or failed or skipped):
+        passed = 1
+    return Tests(passed, failed, skipped)
+
+
+def first_runs(build):
+    """Reads both lanes of ./run, because the tests that mostly wait have a log of their own."""
+    return programs(build, "testlog") | programs(build, "waits")
+
+
+def last_runs(build):
+    again = {name: one for name, one in programs(build, "again").items() if one["result"] != "SKIP"}
+    return {name: tests(program) for name, program in (first_runs(build) | again).items()}
+
+
+# ---- commands
 
 def count(build, status):
-    again = {name: one for name, one in programs(build, "again").items() if one["result"] != "SKIP"}
-    last = programs(build, "testlog") | again
-    both = [tests(program) for program in last.values()]
-    passed = sum(one for one, _ in both)
-    failed = sum(one for _, one in both)
-    print(passed, failed or int(status != "0"))
+    each = last_runs(build).values()
+    print(sum(one.passed for one in each), sum(one.failed for one in each) or int(status != "0"))
 
 
-def failed(build):
-    for name, program in programs(build, "testlog").items():
+def failed_programs(build):
+    for name, program in first_runs(build).items():
         if has_failed(program):
             print(name)
 
 
 def report(build):
     again = programs(build, "again")
-    for name, program in programs(build, "testlog").items():
+    for name, program in first_runs(build).items():
         if not has_failed(program):
             continue
         then = "not tried again" if name not in again else \
             f"tried alone: {again[name]['result']}"
         print(f"-- {build}: {name}: {program['result']}, {then}")
         told = program.get("stdout", "").splitlines()
-        # what a long TAP stream says of tests that passed is of no use here
+        # the passed tests of a long TAP stream do not help here
         told = [line for line in told if not re.match(r"ok \d+|\d+\.\.\d+", line)]
         for line in told[-SAID:] + program.get("stderr", "").splitlines()[-SAID:]:
             print(f"   {line[:300]}")
+
+
+def named(build, name):
+    with open(f"{build}/meson-info/intro-tests.json", encoding="utf-8") as f:
+        known = json.load(f)
+    # meson prints and records a suite as "project:suite"
+    suites = {test["name"]: [suite.split(":")[-1] for suite in test["suite"]] for test in known}
+    found = [test for test in suites if name in suites[test]] or \
+        [test for test in suites if name == test] or [test for test in suites if name and test.startswith(name)]
+    if not found:
+        sys.exit(f"no suite and no test is called {name}; the suites are: " +
+                 " ".join(sorted({suite for each in suites.values() for suite in each})))
+    print(*found, sep="\n")
+
+
+def skipped_tests(build):
+    for name, program in last_runs(build).items():
+        for test, reason in program.skipped:
+            label = f"{name}: {test}" if test else name
+            print(f"{label}\t{reason}{'' if lacks(reason) else ' (NOT TRUE: counted as failed)'}")
+
+
+def join():
+    builds = collections.Counter(line.rstrip("\n") for line in sys.stdin)
+    each = ["{} ({})".format(*line.split("\t")) + (f" in {n} builds" if n > 1 else "") for line, n in builds.items()]
+    print("skipped: " + ("; ".join(each) or "none"))
 
 
 def main():
@@ -78,9 +224,15 @@ def main():
         case ["count", build, status]:
             count(build, status)
         case ["failed", build]:
-            failed(build)
+            failed_programs(build)
         case ["report", build]:
             report(build)
+        case ["named", build, name]:
+            named(build, name)
+        case ["skipped", build]:
+            skipped_tests(build)
+        case ["join"]:
+            join()
         case _:
             sys.exit(__doc__)
 

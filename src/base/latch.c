@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* latch.c - see latch.h. */
+/*
+ * latch.c - the slow way to take a latch: counts itself among the sleepers and sleeps.
+ */
 #include "latch.h"
 
 #define LATCH_AGAIN_NS 1000000l

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock bench: what a lock costs on this machine, beside what else one could take.
+ * bench.c - glock bench: the cost of a lock on this machine, beside the cost of other locks.
  *
- * The peers take turns in short rounds, so that whatever else the machine does hits all of them;
- * of the rounds the median counts.
+ * The peers take turns in short rounds, so that other load of the machine hits all of them. The
+ * median of the rounds counts.
  */
 #include "cli.h"
 
@@ -115,7 +115,7 @@ static int measure_all(int64_t ns)
 	return EX_OK;
 }
 
-static int set_up(const char *space, const char *lockman)
+static int bench_set_up(const char *space, const char *lockman)
 {
 	char path[] = "/tmp/glock-bench-XXXXXX";
 	int err, status = open_space(space, lockman, 0, NULL, 0, &b.space);
@@ -153,7 +153,7 @@ static const struct option longs[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int bench_run(int argc, char **argv)
 {
 	const char *lockman = NULL;
 	int64_t ns = 2000000000;
@@ -169,7 +169,7 @@ static int run(int argc, char **argv)
 	}
 	if (argc - optind > 1)
 		return usage_error("%s: one SPACE at most", argv[optind + 1]);
-	status = set_up(optind < argc ? argv[optind] : "glock-bench", lockman);
+	status = bench_set_up(optind < argc ? argv[optind] : "glock-bench", lockman);
 	if (!status)
 		status = measure_all(ns);
 	tear_down();
@@ -188,5 +188,5 @@ const struct command cmd_bench = {
 	    "\n"
 	    "Exit status: 0; else as in sysexits.h: 64 usage, 71 the system failed, 73 no\n"
 	    "space can be made, 74 output.\n",
-    .run = run,
+    .run = bench_run,
 };

@@ -64,7 +64,8 @@ int64_t now_ns(void);
 
 /*
  * Joins the space as a node of its own. 0, or a status to exit with: it complained. What the
- * library has to say later is printed while cli_quiet is not set; else say_kept() says the last of it.
+ * library has to say later is printed while cli_quiet is not set; else say_kept() says the last of
+ * it.
  */
 extern bool cli_quiet;
 void say_kept(void);

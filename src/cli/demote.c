@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock demote: has nodes give up a glock, as demote_rq in GFS2's sysfs: they take it for a blocking
- * callback that another node's request caused.
+ * demote.c - glock demote: makes nodes give up a glock, like demote_rq in GFS2's sysfs.
+ *
+ * The nodes treat the request as a bast that another node's request caused.
  */
 #include "cli.h"
 
@@ -29,8 +30,8 @@ struct wanted {
 };
 
 /* 0: asked; 66: it does not have this glock; or the status to end with. */
-static int ask(const struct glock__found_space *space, const struct glock__found_node *node,
-	       const struct wanted *w)
+static int demote_ask(const struct glock__found_space *space, const struct glock__found_node *node,
+		      const struct wanted *w)
 {
 	char name[64];
 	int err;
@@ -55,7 +56,7 @@ static int ask(const struct glock__found_space *space, const struct glock__found
 	return err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
 }
 
-static int ask_all(const struct glock__found_space *space, const struct wanted *w)
+static int demote_ask_all(const struct glock__found_space *space, const struct wanted *w)
 {
 	size_t wanted = 0, had = 0;
 	int worst = EX_OK;
@@ -68,7 +69,7 @@ static int ask_all(const struct glock__found_space *space, const struct wanted *
 		    !node_wanted(node, w->node))
 			continue;
 		wanted++;
-		status = ask(space, node, w);
+		status = demote_ask(space, node, w);
 		had += status != EX_NOINPUT;
 		if (status && status != EX_NOINPUT)
 			worst = status;
@@ -100,7 +101,7 @@ static const struct option longs[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int demote_run(int argc, char **argv)
 {
 	struct wanted w = {0};
 	struct glock__find_spaces s;
@@ -125,7 +126,7 @@ static int run(int argc, char **argv)
 	if (status)
 		return status;
 	expect_cut_off();
-	status = ask_all(&s.spaces[0], &w);
+	status = demote_ask_all(&s.spaces[0], &w);
 	glock__found_free(&s);
 	return status;
 }
@@ -145,5 +146,5 @@ const struct command cmd_demote = {
 	"Exit status: 0 asked; 64 usage, 66 no such space, node or glock, 71 the system failed,\n"
 	"75 a node does not answer, as it is stopped or hangs, and gives it up later, 77 no\n"
 	"permission.\n",
-    .run = run,
+    .run = demote_run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock ls: which spaces are here, who is in them and how they are doing.
+ * ls.c - glock ls: lists the spaces of this machine, their nodes and the nodes' conditions.
  */
 #include "cli.h"
 
@@ -46,8 +46,8 @@ static void owner_name(uid_t uid, char *buf, size_t size)
 		snprintf(buf, size, "%u", (unsigned int)uid);
 }
 
-static void print_text(const struct glock__found_space *space,
-		       const struct glock__found_node *node, const struct counts *c, int64_t now)
+static void print_text(const struct glock__found_space *space, const struct glock__found_node *node,
+		       const struct counts *c, int64_t now)
 {
 	char owner[64], name[64], oldest[32] = "-";
 
@@ -65,8 +65,8 @@ static void print_text(const struct glock__found_space *space,
 	       oldest, *node->why ? "  " : "", node->why);
 }
 
-static void print_json(const struct glock__found_space *space,
-		       const struct glock__found_node *node, const struct counts *c, int64_t now)
+static void print_json(const struct glock__found_space *space, const struct glock__found_node *node,
+		       const struct counts *c, int64_t now)
 {
 	json_t *o =
 	    json_pack("{s:o,s:s,s:o,s:i}", "space", json_text(space->name, strlen(space->name)),
@@ -126,7 +126,7 @@ static const struct option longs[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int ls_run(int argc, char **argv)
 {
 	struct glock__find_spaces s;
 	bool json = false;
@@ -160,5 +160,5 @@ const struct command cmd_ls = {
 	"locks); withdrawn. Root sees the spaces of all users.\n"
 	"\n"
 	"Exit status: 0; 64 usage, 66 no such space, 71 the system failed, 74 output.\n",
-    .run = run,
+    .run = ls_run,
 };

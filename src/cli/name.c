@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of glocks, seconds and numbers, as they are given on the command line.
+ * name.c - names of glocks, seconds and numbers, as users write them on the command line.
  */
 #include "cli.h"
 

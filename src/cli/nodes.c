@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding spaces and nodes by what they were called on the command line.
+ * nodes.c - finds spaces and nodes by the names that the command line gives.
  */
 #include "cli.h"
 

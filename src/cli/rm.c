@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock rm: removes lock spaces that nobody uses.
+ * rm.c - glock rm: removes lock spaces that no node uses.
  */
 #include "cli.h"
 #include "lockman/dlm/dlm_dev.h"
@@ -58,7 +58,7 @@ static int leave_lockspace(const char *name)
 static const struct option longs[] = {
     {"help", no_argument, NULL, 'h'}, {"lockman", required_argument, NULL, 'l'}, {0}};
 
-static int run(int argc, char **argv)
+static int rm_run(int argc, char **argv)
 {
 	const char *lockman = getenv("GLOCK_LOCKMAN");
 	int option, status = EX_OK;
@@ -96,5 +96,5 @@ const struct command cmd_rm = {
 	"\n"
 	"Exit status: 0; 1 it is in use; 64 usage, 66 no such space, 71 the system failed,\n"
 	"77 no permission. Of several spaces the first status that is not 0.\n",
-    .run = run,
+    .run = rm_run,
 };

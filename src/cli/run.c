@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock run: a command under a lock, with the options and exit statuses of flock(1).
+ * run.c - glock run: runs a command under a lock, with the options and exit statuses of flock(1).
  *
- * What keeps the lock is not this process but what makes it a living node: an open file that the
- * lock manager watches. CMD inherits it, and so do its children, so that the lock stays until the
- * last of them is gone, also when this process is killed. A pipe that goes the same way tells
- * whether CMD left somebody behind; then we go away as if we had been killed, and do not give the
- * lock back.
+ * The lock does not belong to this process. It belongs to an open file that makes a living node and
+ * that the lock manager watches. CMD inherits the file, and so do its children. The lock stays
+ * until the last of them is gone, also when this process is killed. A pipe that is inherited in the
+ * same way tells whether CMD left a process behind. Then this process ends as if killed, and does
+ * not give the lock back.
  */
 #include "glock/publish/publish_space.h"
 
@@ -112,7 +112,7 @@ static int take_option(struct run *r, int option)
 	}
 }
 
-static int take_command(struct run *r, int argc, char **argv)
+static int run_take_command(struct run *r, int argc, char **argv)
 {
 	char *shell = getenv("SHELL");
 
@@ -142,7 +142,7 @@ static int take_command(struct run *r, int argc, char **argv)
 	return -1;
 }
 
-static int parse(struct run *r, int argc, char **argv)
+static int run_parse(struct run *r, int argc, char **argv)
 {
 	int option, status;
 
@@ -154,7 +154,7 @@ static int parse(struct run *r, int argc, char **argv)
 	}
 	if (r->no_fork && r->close)
 		return usage_error("-F and -o: nobody would be left to hold the lock");
-	return take_command(r, argc - optind, argv + optind);
+	return run_take_command(r, argc - optind, argv + optind);
 }
 
 /* ---- the lock ---- */
@@ -277,7 +277,7 @@ static void inherit(int fd)
 }
 
 /* In the child, or with -F in this process. Does not return. */
-static void execute(struct run *r)
+static void run_execute(struct run *r)
 {
 	int err;
 
@@ -308,8 +308,8 @@ static bool somebody_left(const struct run *r)
 }
 
 /*
- * CMD ran on without the lock, which nobody could tell it. That its space's file is gone a node sees
- * within a second only.
+ * CMD ran on without the lock, which nobody could tell it. That its space's file is gone a node
+ * sees within a second only.
  */
 static void say_if_lost(const struct run *r)
 {
@@ -343,7 +343,7 @@ static int run_command(struct run *r)
 			die_with(parent);
 		else
 			inherit(r->left[1]);
-		execute(r);
+		run_execute(r);
 	}
 	close(r->left[1]);
 	while (waitpid(pid, &status, 0) < 0) {
@@ -358,10 +358,10 @@ static int run_command(struct run *r)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int run(int argc, char **argv)
+static int run_under_lock(int argc, char **argv)
 {
 	struct run r;
-	int status = parse(&r, argc, argv);
+	int status = run_parse(&r, argc, argv);
 
 	if (status >= 0)
 		return status;
@@ -371,7 +371,7 @@ static int run(int argc, char **argv)
 		if (r.verbose)
 			complain("executing %s", r.argv[0]);
 		if (r.no_fork)
-			execute(&r);
+			run_execute(&r);
 		status = run_command(&r);
 	}
 	unlock(&r);
@@ -404,5 +404,5 @@ const struct command cmd_run = {
 	"if\n"
 	"the lock was not to be had; else as in sysexits.h: 64 usage, 65 the lock was refused,\n"
 	"66 no space, 69 CMD cannot be executed, 71 the system failed, 77 no permission.\n",
-    .run = run,
+    .run = run_under_lock,
 };

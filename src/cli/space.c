@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Joining a space as a node, and what it means when that fails.
+ * space.c - joins a space as a node, and explains a failure.
  */
 #include "cli.h"
 
@@ -16,7 +16,7 @@ static bool said; /* the library did, and that is not to be said again */
 static char kept[2][512];
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void keep(const char *message)
+static void space_keep(const char *message)
 {
 	pthread_mutex_lock(&kept_lock);
 	memcpy(kept[0], kept[1], sizeof(kept[0]));
@@ -41,7 +41,7 @@ static void log_message(void *arg, const char *message)
 	(void)arg;
 	said = true;
 	if (cli_quiet)
-		keep(message);
+		space_keep(message);
 	else
 		complain("%s", message);
 }

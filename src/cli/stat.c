@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock stat: what nodes publish of their glocks, in the kernel's text or as JSON.
+ * stat.c - glock stat: prints the glocks that nodes publish, in the kernel's text or as JSON.
  */
 #include "cli.h"
 
@@ -36,7 +36,7 @@ struct printing {
 
 enum { FLUSH = 48 * 1024, ROOM = 4 * FLUSH };
 
-static bool flush(struct printing *p)
+static bool stat_flush(struct printing *p)
 {
 	bool ok = fwrite(p->text.buf, 1, p->text.len, stdout) == p->text.len;
 
@@ -66,20 +66,20 @@ static bool text_one(void *arg, const struct glock__peek_glock *gl)
 		p->text.size = 2 * p->text.len;
 		p->text.len = before;
 	}
-	return p->text.len < FLUSH || flush(p);
+	return p->text.len < FLUSH || stat_flush(p);
 }
 
 static bool text_sbstats(struct printing *p)
 {
 	for (unsigned int line = 0; glock__peek_print_sbstats(p->how.peek, &p->text, line); line++)
-		if (p->text.len >= p->text.size || !flush(p))
+		if (p->text.len >= p->text.size || !stat_flush(p))
 			return false;
 	return true;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void set(json_t *o, const char *key, json_t *value)
+static void stat_set(json_t *o, const char *key, json_t *value)
 {
 	if (value)
 		json_object_set_new(o, key, value);
@@ -87,12 +87,12 @@ static void set(json_t *o, const char *key, json_t *value)
 
 static void set_number(json_t *o, const char *key, uint64_t n)
 {
-	set(o, key, json_integer((json_int_t)n));
+	stat_set(o, key, json_integer((json_int_t)n));
 }
 
 static void set_letters(json_t *o, const char *key, const char *letters)
 {
-	set(o, key, json_string(letters));
+	stat_set(o, key, json_string(letters));
 }
 
 static double age_of(const struct printing *p, int64_t at)
@@ -103,7 +103,7 @@ static double age_of(const struct printing *p, int64_t at)
 static void set_statistics(json_t *o, const struct glock__stats *s)
 {
 	for (int i = 0; i < GLOCK__STAT_MAX; i++)
-		set(o, glock__stat_names[i], json_integer(s->v[i]));
+		stat_set(o, glock__stat_names[i], json_integer(s->v[i]));
 }
 
 static json_t *json_holder(const struct printing *p, const struct glock__segment_holder *h)
@@ -113,16 +113,16 @@ static json_t *json_holder(const struct printing *p, const struct glock__segment
 	bool waits = h->flags & GLOCK__H_WAIT;
 
 	glock__holder_letters(letters, p->o->format, h->flags);
-	set(o, "mode", json_string(glock__mode_name(h->mode)));
+	stat_set(o, "mode", json_string(glock__mode_name(h->mode)));
 	set_letters(o, "flags", letters);
-	set(o, "waits", json_boolean(waits));
-	set(o, "error", json_integer(h->error));
-	set(o, "pid", json_integer(h->pid));
-	set(o, "command", json_text(h->comm, strlen(h->comm)));
-	set(o, "where", json_text(h->where, strlen(h->where)));
+	stat_set(o, "waits", json_boolean(waits));
+	stat_set(o, "error", json_integer(h->error));
+	stat_set(o, "pid", json_integer(h->pid));
+	stat_set(o, "command", json_text(h->comm, strlen(h->comm)));
+	stat_set(o, "where", json_text(h->where, strlen(h->where)));
 	if (waits || h->granted)
-		set(o, waits ? "waits_s" : "holds_s",
-		    json_real(age_of(p, waits ? h->asked : h->granted)));
+		stat_set(o, waits ? "waits_s" : "holds_s",
+			 json_real(age_of(p, waits ? h->asked : h->granted)));
 	return o;
 }
 
@@ -131,16 +131,16 @@ static void set_extra(const struct printing *p, json_t *o, const struct glock__s
 	json_t *lines;
 
 	set_number(o, "waits", e->waits);
-	set(o, "waited_s", json_real(1e-9 * (double)e->waited));
-	set(o, "longest_wait_s", json_real(1e-9 * (double)e->longest));
+	stat_set(o, "waited_s", json_real(1e-9 * (double)e->waited));
+	stat_set(o, "longest_wait_s", json_real(1e-9 * (double)e->longest));
 	if (!e->object_len)
 		return;
 	lines = json_array();
 	for (const char *line = e->object, *end = line + e->object_len, *nl;
 	     line < end && (nl = memchr(line, '\n', (size_t)(end - line))); line = nl + 1)
 		json_array_append_new(lines, json_text(line, (size_t)(nl - line)));
-	set(o, "object", lines);
-	set(o, "object_age_s", json_real(age_of(p, e->object_at)));
+	stat_set(o, "object", lines);
+	stat_set(o, "object_age_s", json_real(age_of(p, e->object_at)));
 }
 
 static void set_counts(json_t *o, const struct glock__busy_record *more)
@@ -164,26 +164,27 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	bool ok;
 
 	glock__flag_letters(letters, p->o->format, gl->r.flags & GLOCK__PEEK_FLAGS);
-	set(o, "node", json_text(p->node, strlen(p->node)));
-	set(o, "pid", json_integer(head->pid));
+	stat_set(o, "node", json_text(p->node, strlen(p->node)));
+	stat_set(o, "pid", json_integer(head->pid));
 	set_number(o, "type", gl->r.type);
-	set(o, "type_name",
-	    json_text(head->type[gl->r.type].name, strlen(head->type[gl->r.type].name)));
+	stat_set(o, "type_name",
+		 json_text(head->type[gl->r.type].name, strlen(head->type[gl->r.type].name)));
 	set_number(o, "number", gl->r.number);
-	set(o, "state", json_string(glock__mode_name(gl->r.state)));
-	set(o, "target", json_string(glock__mode_name(gl->r.target)));
-	set(o, "demote", json_string(glock__mode_name(gl->r.demote)));
+	stat_set(o, "state", json_string(glock__mode_name(gl->r.state)));
+	stat_set(o, "target", json_string(glock__mode_name(gl->r.target)));
+	stat_set(o, "demote", json_string(glock__mode_name(gl->r.demote)));
 	set_letters(o, "flags", letters);
 	set_number(o, "refs", gl->r.refs);
-	set(o, "hold_s",
+	stat_set(
+	    o, "hold_s",
 	    json_real(1e-9 * (double)(gl->more ? gl->more->hold : head->type[gl->r.type].hold)));
 	set_counts(o, gl->more);
 	set_statistics(o, &gl->r.stats);
-	set(o, "half_written", json_boolean(gl->torn));
+	stat_set(o, "half_written", json_boolean(gl->torn));
 	holders = json_array();
 	for (size_t i = 0; i < gl->n_holders; i++)
 		json_array_append_new(holders, json_holder(p, &gl->holders[i]));
-	set(o, "holders", holders);
+	stat_set(o, "holders", holders);
 	if (gl->extra)
 		set_extra(p, o, gl->extra);
 	ok = !json_dumpf(o, stdout, JSON_COMPACT) && putchar('\n') != EOF;
@@ -203,11 +204,11 @@ static bool json_sbstats(const struct printing *p)
 			json_t *o = json_object();
 
 			glock__peek_stats(p->how.peek, type, cpu, &s);
-			set(o, "node", json_text(p->node, strlen(p->node)));
-			set(o, "pid", json_integer(head->pid));
+			stat_set(o, "node", json_text(p->node, strlen(p->node)));
+			stat_set(o, "pid", json_integer(head->pid));
 			set_number(o, "type", type);
-			set(o, "type_name",
-			    json_text(head->type[type].name, strlen(head->type[type].name)));
+			stat_set(o, "type_name",
+				 json_text(head->type[type].name, strlen(head->type[type].name)));
 			set_number(o, "cpu", cpu);
 			set_statistics(o, &s);
 			ok = !json_dumpf(o, stdout, JSON_COMPACT) && putchar('\n') != EOF;
@@ -231,7 +232,7 @@ static int one_node(struct printing *p, struct glock__found_node *node)
 		ok = p->o->json ? json_sbstats(p) : text_sbstats(p);
 	else
 		err = glock__peek_read(node->peek, p->o->json ? json_one : text_one, p, &counts);
-	ok &= flush(p) && !fflush(stdout);
+	ok &= stat_flush(p) && !fflush(stdout);
 	if (err || !ok) {
 		complain("%s: %s", ok ? p->node : "standard output", strerror(err ? -err : errno));
 		return EX_IOERR;
@@ -309,7 +310,7 @@ static int take_format(struct stat_options *o, const char *format)
 	return -1;
 }
 
-static int take_file(struct stat_options *o, const char *file)
+static int stat_take_file(struct stat_options *o, const char *file)
 {
 	static const struct {
 		const char *name;
@@ -326,7 +327,7 @@ static int take_file(struct stat_options *o, const char *file)
 	return file ? usage_error("%s: glocks, glstats, sbstats and lkstats are known", file) : -1;
 }
 
-static int parse(struct stat_options *o, int argc, char **argv)
+static int stat_parse(struct stat_options *o, int argc, char **argv)
 {
 	int option, status = -1;
 
@@ -354,14 +355,14 @@ static int parse(struct stat_options *o, int argc, char **argv)
 		return usage_error("no SPACE");
 	if (argc - optind > 2)
 		return usage_error("%s: too much", argv[optind + 2]);
-	return take_file(o, argv[optind + 1]);
+	return stat_take_file(o, argv[optind + 1]);
 }
 
-static int run(int argc, char **argv)
+static int stat_run(int argc, char **argv)
 {
 	struct stat_options o = {.file = GLOCKS};
 	struct glock__find_spaces s;
-	int status = parse(&o, argc, argv);
+	int status = stat_parse(&o, argc, argv);
 
 	if (status >= 0)
 		return status;
@@ -392,5 +393,5 @@ const struct command cmd_stat = {
 	"or hang. Lines about objects are as of the last change of state.\n"
 	"\n"
 	"Exit status: 0; 64 usage, 66 no such space or node, 71 the system failed, 74 output.\n",
-    .run = run,
+    .run = stat_run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock top: o2top on the lock spaces of this machine.
+ * top.c - glock top: runs o2top on the lock spaces of this machine.
  */
 #include "cli.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Beside us, as in the build folder; in the sbin beside our bin; or wherever the shell finds it. */
-static void execute(char **argv)
+static void top_execute(char **argv)
 {
 	static const char *const places[] = {"", "../sbin/"};
 	char self[PATH_MAX], path[PATH_MAX + 32], *slash;
@@ -92,7 +92,7 @@ static int check(int argc, char **argv)
 	return say_if_nobody(space && strcmp(space, "glock") ? space : NULL);
 }
 
-static int run(int argc, char **argv)
+static int top_run(int argc, char **argv)
 {
 	char **args;
 	int n = 0, from = 1, status;
@@ -112,7 +112,7 @@ static int run(int argc, char **argv)
 	args[n++] = argc > 1 && argv[1][0] != '-' ? argv[from++] : (char *)"glock";
 	for (; from < argc; from++)
 		args[n++] = argv[from];
-	execute(args);
+	top_execute(args);
 	complain("cannot run o2top: %s", strerror(errno));
 	free(args);
 	return EX_UNAVAILABLE;
@@ -127,5 +127,5 @@ const struct command cmd_top = {
 	    "o2top --help and o2top(8) tell the options.\n"
 	    "\n"
 	    "Exit status: o2top's, as 1 nobody is in the space; 69 it is not installed.\n",
-    .run = run,
+    .run = top_run,
 };

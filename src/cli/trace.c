@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock trace: the events of all nodes of a space as they come, in the kernel's text.
+ * trace.c - glock trace: prints the events of all nodes of a space, in the kernel's text.
  *
- * Each node is asked, by a time written into its file, to put its events there; asked again every
- * now and then, so that it stops by itself when nobody looks any more; and then nodes that came
- * meanwhile are asked, too. Events of several nodes are sorted by time within one turn.
+ * The program writes a time into each node's file, which asks the node to publish its events until
+ * then. It renews the request now and then. So a node stops by itself when no reader is left, and
+ * nodes that join are asked too. Events of several nodes are sorted by time within one turn.
  */
 #include "cli.h"
 
@@ -76,7 +76,8 @@ static char *text_of(const struct tracing *t, const struct traced *node,
 	return line;
 }
 
-static int add_line(struct tracing *t, const struct traced *node, const struct glock__event *ev)
+static int trace_add_line(struct tracing *t, const struct traced *node,
+			  const struct glock__event *ev)
 {
 	if (t->n_lines == t->room) {
 		size_t room = t->room ? 2 * t->room : 1024;
@@ -106,7 +107,7 @@ static int take_events(struct tracing *t, struct traced *node)
 		else if (ret < 0)
 			err = ret;
 		else
-			err = add_line(t, node, &ev);
+			err = trace_add_line(t, node, &ev);
 		node->began = true;
 	}
 	return err;
@@ -158,7 +159,7 @@ static bool print_lines(struct tracing *t, int64_t until)
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-static int ask(const struct tracing *t, int64_t until)
+static int trace_ask(const struct tracing *t, int64_t until)
 {
 	int status = EX_NOPERM;
 
@@ -239,7 +240,7 @@ static void skip_of_new(struct tracing *t)
 	}
 }
 
-static int show(struct tracing *t, int64_t until)
+static int trace_show(struct tracing *t, int64_t until)
 {
 	if (print_lines(t, until))
 		return EX_OK;
@@ -247,11 +248,11 @@ static int show(struct tracing *t, int64_t until)
 	return EX_IOERR;
 }
 
-static int follow(struct tracing *t, int64_t end)
+static int trace_follow(struct tracing *t, int64_t end)
 {
 	const struct timespec turn = {0, TURN_NS};
 	int64_t asked = now_ns(), looked;
-	int status = ask(t, asked + LAST_NS);
+	int status = trace_ask(t, asked + LAST_NS);
 
 	skip_of_new(t);
 	while (status == EX_OK && !stop && now_ns() < end) {
@@ -263,14 +264,14 @@ static int follow(struct tracing *t, int64_t end)
 		if (now_ns() - asked > ASK_NS) {
 			asked = now_ns();
 			look_again(t);
-			ask(t, asked + LAST_NS);
+			trace_ask(t, asked + LAST_NS);
 			skip_of_new(t);
 		}
 		if (status == EX_OK)
-			status = show(t, looked - LATE_NS);
+			status = trace_show(t, looked - LATE_NS);
 	}
-	ask(t, 0);
-	return status == EX_OK ? show(t, INT64_MAX) : status;
+	trace_ask(t, 0);
+	return status == EX_OK ? trace_show(t, INT64_MAX) : status;
 }
 
 /* ---- the command line ---------------------------------------------------------------------- */
@@ -282,7 +283,7 @@ static const struct option longs[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int trace_run(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	struct tracing t = {.format = GLOCK__LINUX_6_1};
@@ -317,7 +318,7 @@ static int run(int argc, char **argv)
 	sigaction(SIGHUP, &action, NULL);
 	expect_cut_off();
 	if (!status)
-		status = follow(&t, ns == INT64_MAX ? ns : now_ns() + ns);
+		status = trace_follow(&t, ns == INT64_MAX ? ns : now_ns() + ns);
 	for (size_t i = 0; i < t.n_lines; i++)
 		free(t.lines[i].text);
 	free(t.lines);
@@ -344,5 +345,5 @@ const struct command cmd_trace = {
 	"\n"
 	"Exit status: 0; 64 usage, 66 no such space or node, 71 the system failed,\n"
 	"74 output, 77 no permission.\n",
-    .run = run,
+    .run = trace_run,
 };

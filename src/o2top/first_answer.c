@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * first_answer.c - prints on the terminal which machines o2top waits for, until one answers.
+ */
 #include "first_answer.h"
 
 #include "o2top/base/ending.h"
@@ -18,7 +21,7 @@ static bool came(int fd)
 }
 
 /* On a line that the next one replaces. */
-static void say(char *const *names, size_t n, int seconds)
+static void first_answer_say(char *const *names, size_t n, int seconds)
 {
 	fprintf(stderr, "\r\033[K");
 	for (size_t i = 0; i < n && i < NAMES; i++)
@@ -39,7 +42,7 @@ bool first_answer_wait(int fd, char *const *names, size_t n)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	while (goes_on && !came(fd)) {
 		if (seconds)
-			say(names, n, seconds);
+			first_answer_say(names, n, seconds);
 		until.tv_sec++;
 		seconds++;
 		goes_on = ending_wait(fd, &until);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * o2top: takes samples, ranks, shows, until there is nothing more to show.
+ * main.c - the program o2top: takes samples, ranks and shows them, until there are no more.
  */
+#include "first_answer.h"
 #include "o2top/base/caps.h"
 #include "o2top/base/complain.h"
 #include "o2top/base/ending.h"
-#include "first_answer.h"
+#include "o2top/rank/rank.h"
 #include "output.h"
 #include "recordings.h"
 
@@ -21,13 +22,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "o2top/collect/remote/cluster.h"
+#include "o2top/base/units.h"
 #include "o2top/collect/machine/discover.h"
 #include "o2top/collect/machine/mounts.h"
 #include "o2top/collect/recording/record.h"
-#include "o2top/views/screen/tui.h"
-#include "o2top/base/units.h"
+#include "o2top/collect/remote/cluster.h"
 #include "o2top/engine/watch.h"
+#include "o2top/sources/sources.h"
+#include "o2top/views/screen/tui.h"
 
 struct run {
 	struct options o;
@@ -53,7 +55,7 @@ struct run {
 
 /* ---- showing ------------------------------------------------------------------------------- */
 
-static int show(struct run *r, const char *label, bool single)
+static int main_show(struct run *r, const char *label, bool single)
 {
 	struct group group;
 	struct frame frame = {&r->model, &group, &r->problems, label, r->title, single};
@@ -91,7 +93,7 @@ static bool is_there(struct run *r)
 }
 
 /* 0 where there is no more, or we are to end. */
-static int take(struct run *r, char **label)
+static int main_take(struct run *r, char **label)
 {
 	struct sample sample;
 	int got = is_there(r) ? r->collector->ops->next(r->collector, &sample, &r->problems) : 0;
@@ -122,8 +124,8 @@ static int take(struct run *r, char **label)
 }
 
 /*
- * The next sample is due interval_s after the last one was; if that is over, a whole interval from now.
- * False where we are to end.
+ * The next sample is due interval_s after the last one was; if that is over, a whole interval from
+ * now. False where we are to end.
  */
 static bool wait_for(struct timespec *next, double interval_s)
 {
@@ -162,7 +164,7 @@ static bool for_people(const struct options *o)
 	return !o->json && !o->csv && !o->check && (o->batch || !o->textfile);
 }
 
-static int loop(struct run *r)
+static int main_loop(struct run *r)
 {
 	bool live = r->collector->ops->live;
 	struct timespec next;
@@ -170,10 +172,10 @@ static int loop(struct run *r)
 	int got;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
-	got = take(r, &label);
+	got = main_take(r, &label);
 	if (got > 0 && live && !r->o.once && (r->saw_space || r->away) &&
 	    (r->saw_usable || r->away) && for_people(&r->o)) {
-		got = show(r, label, true);
+		got = main_show(r, label, true);
 		r->out.frames = 0;
 		got = got ? got : 1;
 	}
@@ -185,11 +187,11 @@ static int loop(struct run *r)
 		if (live && !r->o.once &&
 		    !wait_for(&next, max_s(r->o.interval_s, r->model.interval_s)))
 			break;
-		got = r->o.once ? 0 : take(r, &label);
+		got = r->o.once ? 0 : main_take(r, &label);
 		/* a recording may begin before anything is mounted */
 		if ((r->saw_space || (live && r->away)) && (got > 0 || (got == 0 && first)) &&
 		    is_asked_for(r) && !ending())
-			err = show(r, label, got == 0);
+			err = main_show(r, label, got == 0);
 		if (err)
 			got = err;
 		if (r->o.iterations && r->out.frames == r->o.iterations)
@@ -202,8 +204,8 @@ static int loop(struct run *r)
 }
 
 /*
- * The same on a terminal: the first sample is taken here, as there may be nothing to show. Nodes that
- * have not answered are something to show.
+ * The same on a terminal: the first sample is taken here, as there may be nothing to show. Nodes
+ * that have not answered are something to show.
  */
 static int interactive(struct run *r)
 {
@@ -217,7 +219,7 @@ static int interactive(struct run *r)
 
 	/* a recording may begin before anything is mounted */
 	do
-		got = take(r, &label);
+		got = main_take(r, &label);
 	while (got > 0 && !live && !r->saw_space);
 	if (got > 0 && (r->saw_space || (live && r->away)) && (r->saw_usable || !live || r->away)) {
 		struct collector *c = r->collector;
@@ -341,7 +343,7 @@ static int open_collector(struct run *r)
 	return collect_local(&r->collector, &o->roots);
 }
 
-static void print_problems(const struct run *r)
+static void main_print_problems(const struct run *r)
 {
 	for (size_t i = 0; i < r->problems.kept; i++)
 		complain("%s", r->problems.text[i]);
@@ -361,7 +363,7 @@ static int read_names(struct run *r)
 		int err =
 		    names_read(&r->names, r->o.names[i].space, r->o.names[i].file, &r->problems);
 
-		print_problems(r);
+		main_print_problems(r);
 		problems_clear(&r->problems);
 		if (err) {
 			complain("%s: %s", r->o.names[i].file, strerror(-err));
@@ -373,7 +375,7 @@ static int read_names(struct run *r)
 
 static int nothing_to_watch(const struct run *r)
 {
-	print_problems(r);
+	main_print_problems(r);
 	/* there may be something, but not for who asks */
 	if (r->collector->ops->live && (r->problems.count || r->away))
 		return EXIT_UNUSABLE;
@@ -407,7 +409,7 @@ static void drop_capabilities(const struct run *r)
 	caps_drop(r->o.textfile ? CAPS_WRITE_ANYWHERE : processes ? CAPS_SEE_PROCESSES : CAPS_NONE);
 }
 
-static int run(struct run *r)
+static int main_run(struct run *r)
 {
 	const struct options *o = &r->o;
 	int err;
@@ -423,13 +425,13 @@ static int run(struct run *r)
 	err = err ? err : recording_begin(o, &r->collector, &r->problems);
 	r->recording = !err && r->o.record;
 	if (err) {
-		print_problems(r);
+		main_print_problems(r);
 		if (!r->problems.kept && err != -EINVAL)
 			complain("%s: %s", r->title, strerror(-err));
 		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
 	}
 	drop_capabilities(r);
-	err = r->o.interactive ? interactive(r) : loop(r);
+	err = r->o.interactive ? interactive(r) : main_loop(r);
 	r->ended_by = r->ended_by ? r->ended_by : ending();
 	if (r->out.failed && ending_pipe_broken() && !r->ended_by)
 		r->ended_by = SIGPIPE;
@@ -446,7 +448,7 @@ static int run(struct run *r)
 	if (!r->saw_space)
 		return nothing_to_watch(r);
 	if (!r->saw_usable) {
-		print_problems(r);
+		main_print_problems(r);
 		complain("%s: nothing of any node could be used", r->title);
 		return EXIT_UNUSABLE;
 	}
@@ -472,7 +474,7 @@ static int check_status(const struct run *r, int status)
 
 int main(int argc, char **argv)
 {
-	struct run r = {0};
+	struct run r = {.model.sources = source_list};
 	int status;
 
 	setlocale(LC_ALL, "");
@@ -481,7 +483,7 @@ int main(int argc, char **argv)
 	r.watch = (struct watch){
 	    .model = &r.model, .names = &r.names, .effort = r.o.effort, .rows = r.o.view.length};
 	if (status < 0)
-		status = run(&r);
+		status = main_run(&r);
 	if (r.collector)
 		r.collector->ops->close(r.collector);
 	if (r.o.check)

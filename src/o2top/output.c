@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * output.c - writes each frame to standard output, to the log and to the file for monitoring.
+ */
 #include "output.h"
 
 #include "o2top/base/complain.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where frames go when they do not go to a terminal's screen: one kind of text on standard output, or
- * none, and beside it a log and a file for monitoring.
+ * output.h - destinations of frames that do not go to a terminal's screen.
+ *
+ * Standard output gets one kind of text, or none. A log and a file for monitoring may get the frame
+ * as well.
  */
 #ifndef O2TOP_OUTPUT_H
 #define O2TOP_OUTPUT_H

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * recordings.c - opens the recording to show, finds its first sample, begins one to write.
+ */
 #include "recordings.h"
 
-#include "o2top/collect/recording/record.h"
 #include "o2top/base/complain.h"
+#include "o2top/collect/recording/record.h"
 
 #include <errno.h>
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the command line says of recordings: which one to show, from when to when, which one to write.
+ * recordings.h - the command line's wishes about recordings: one to show, its times, one to write.
  */
 #ifndef O2TOP_RECORDINGS_H
 #define O2TOP_RECORDINGS_H
 
-#include "o2top/options/options.h"
 #include "o2top/engine/times.h"
+#include "o2top/options/options.h"
 
 /*
- * Opens the recording in one file, the one built in, or what --replay names: 0, negative errno, or 1
- * where it is none of them. What is wrong was said (-EINVAL) or is a problem.
+ * Opens the recording in one file, the one built in, or what --replay names: 0, negative errno, or
+ * 1 where it is none of them. What is wrong was said (-EINVAL) or is a problem.
  */
 int recording_open(const struct options *o, struct collector **out, const char **title,
 		   struct problems *problems);

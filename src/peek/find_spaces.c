@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* find_spaces.c - see find_spaces.h. */
+/*
+ * find_spaces.c - lists the spaces of this machine, their nodes and the nodes' conditions.
+ */
 #include "find_spaces.h"
 
 #include "lockman/local/local_look.h"

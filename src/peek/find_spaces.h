@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * find_spaces.h - which lock spaces are on this machine, which processes are their
- * nodes, and how those are doing: from outside, without joining and without a lock.
+ * find_spaces.h - the lock spaces of this machine, their nodes and the nodes' conditions.
  *
- * A space is a file in a directory of its owner's; what a node publishes lies beside it, under the
- * same name, a comma and the node's number. A node lives while somebody has a lock on the byte of
- * that number in the space's file, which can be asked without taking one. That is so with lock manager
- * local; nodes of a space of another one are found by files of their own (node_file.h).
+ * A node is a process.
+ *
+ * A reader looks from outside, without joining and without a lock. A space is a file in a directory
+ * of its owner. A node's published data lies beside it, under the same name, a comma and the node's
+ * number. A node lives while a process has a lock on the byte of that number in the space's file. A
+ * reader can ask for such a lock without taking one. That holds for lock manager local. Nodes of a
+ * space of another lock manager have files of their own (node_file.h).
  */
 #ifndef GLOCK__FIND_SPACES_H
 #define GLOCK__FIND_SPACES_H

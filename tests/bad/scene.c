@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * scene.c - writes a made-up recording into its own folder, runs o2top on it, reads the output.
+ */
 #include "scene.h"
 
 #include <fcntl.h>

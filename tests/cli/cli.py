@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of glock(1) share: a folder for lock spaces, nodes that obey, TAP."""
+# cli.py - shared by the tests of glock(1): a folder for lock spaces, nodes that obey, TAP.
 
 import json
 import os
@@ -70,7 +70,7 @@ def state_of(pid):
 
 
 def wait_for(what):
-    """Until it is so; whoever waits for what never comes fails."""
+    """Waits until the condition holds. Fails after a limit."""
     end = time.monotonic() + SLOW
     while not (got := what()):
         assert time.monotonic() < end, "it did not come"
@@ -93,7 +93,7 @@ def objects(*args):
 
 
 def main(tests):
-    """Runs each test in a folder of its own; TAP."""
+    """Runs each test in a folder of its own; TAP. A test that returns SKIP and a reason is skipped."""
     failed = 0
     print("1..%d" % len(tests), flush=True)
     for i, test in enumerate(tests, 1):
@@ -101,9 +101,9 @@ def main(tests):
         os.environ["GLOCK_DIR"] = folder
         os.environ["GLOCK_LOCKMAN"] = "local"
         try:
-            test()
-            print("ok %d - %s" % (i, test.__name__), flush=True)
-        except Exception as e:  # whatever it is, the others run
+            said = test() or ""
+            print("ok %d - %s%s" % (i, test.__name__, " # " + said if said.startswith("SKIP") else ""), flush=True)
+        except Exception as e:  # after any error, the other tests run
             failed += 1
             print("# %s: %s" % (type(e).__name__, re.sub(r"\n", "\n# ", str(e))))
             print("not ok %d - %s" % (i, test.__name__), flush=True)

@@ -1,6 +1,8 @@
 #!/bin/sh
-# golden.sh [--update]: what glock(1) prints of itself and of mistakes, against tests/golden. TAP.
-# GLOCK and GOLDEN say where things are, as meson test sets them.
+# golden.sh - tests glock(1)'s help and error messages against tests/golden.
+#
+# Usage: golden.sh [--update]. The output is TAP. GLOCK and GOLDEN are the paths that meson test
+# sets.
 set -u
 GLOCK_LOCKMAN=local
 GLOCK_DIR=$(mktemp -d /dev/shm/glock-golden-XXXXXX) || exit 99
@@ -11,13 +13,13 @@ update=
 [ "${1-}" = --update ] && update=1
 n=0
 
-say() { # say ARGS...: the command line, what it prints, and its exit status
+say() { # say ARGS...: prints the command line, its output, and its exit status
 	echo "\$ glock $*"
 	"$GLOCK" "$@" 2>&1
 	echo "($?)"
 }
 
-compare() { # compare NAME: what is in $out
+compare() { # compare NAME: compares $out with the file of that name
 	n=$((n + 1))
 	if [ "$update" ]; then
 		cp "$out" "$GOLDEN/$1.txt"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * made.c - makes a segment as a process would publish it, for the tests of its readers.
+ */
 #include "glock/publish/publish.h"
 
 #include "check.h"

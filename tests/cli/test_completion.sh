@@ -1,6 +1,8 @@
 #!/bin/bash
-# test_completion.sh FILE: what bash would offer behind beginnings of command lines. TAP.
-# GLOCK is the program, which is found as glock here.
+# test_completion.sh - tests the words that bash offers to complete partial command lines.
+#
+# Usage: test_completion.sh FILE. The output is TAP. GLOCK is the program, and the test finds it as
+# glock.
 GLOCK_DIR=$(mktemp -d /dev/shm/glock-completion-XXXXXX) || exit 99
 export GLOCK_DIR GLOCK_LOCKMAN=local
 trap 'kill "${others[@]}" 2>/dev/null; rm -rf "$GLOCK_DIR"' EXIT
@@ -38,7 +40,7 @@ offers '6.1 7.0' stat --format ''
 offers 'glocks glstats' stat shop gl
 offers 'DF EX SH' demote shop 2:5 ''
 
-# Names that anybody may have given to a space and to a process: nothing in them is run.
+# Any user may have given these names to a space and to a process. No command in them may run.
 # shellcheck disable=SC2016
 {
 	cd "$GLOCK_DIR" || exit 99

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Published segments: what is written is read, in order and whole; what is half written, cut off,
- * damaged or of somebody else is found out; the writer's places come and go.
+ * test_peek.c - tests published segments: each written record is read, in order and whole.
+ *
+ * The reader notices half-written, cut off, damaged and foreign files. The writer's places come and
+ * go.
  */
 #include "glock/publish/publish.h"
 #include "glock/stats/dump.h"
@@ -96,7 +98,10 @@ static void what_was_put_back_is_not_shown(void **state)
 	made_free(&m);
 }
 
-/* Text of others: no line of theirs looks like one of ours, no byte commands a terminal. */
+/*
+ * Foreign text is cleaned: no line of it looks like a line of glock, and no byte controls a
+ * terminal.
+ */
 static void text_is_cleaned(void **state)
 {
 	struct made m = made_segment(1);
@@ -162,7 +167,7 @@ static uint64_t dice(void)
 	return seed;
 }
 
-/* Whatever another process writes there: it is read to its end, or refused. */
+/* Whatever another process writes there, the reader reads it to its end or refuses it. */
 static void garbage_is_survived(void **state)
 {
 	struct made m = made_segment(2);
@@ -217,7 +222,7 @@ static void a_file_cut_off_anywhere_is_survived(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < 200; i++)
 		made_record(&m, i % 10, i, GLOCK_SH);
-	glock__publisher_free(m.p); /* or its mapping would be a trap */
+	glock__publisher_free(m.p); /* or the publisher's mapping would be a trap */
 	for (off_t at = end; at >= 0; at -= at > end - 40000 ? 777 : 7777777) {
 		struct glock__peek *p = NULL;
 
@@ -230,7 +235,7 @@ static void a_file_cut_off_anywhere_is_survived(void **state)
 	close(m.fd);
 }
 
-/* Each place once, and those that were put back first. */
+/* Each place is used once. Freed places are used first. */
 static void places_are_used_again(void **state)
 {
 	struct made m = made_segment(1);
@@ -279,7 +284,7 @@ static void what_is_full_says_so(void **state)
 	made_free(&m);
 }
 
-/* ---- while it is written ------------------------------------------------------------------- */
+/* ---- readers beside a writer ---------------------------------------------------------------- */
 
 static struct {
 	struct glock__record *r;
@@ -298,7 +303,7 @@ static void *write_on(void *arg)
 		r->usable = n;
 		glock__publish_end(&r->seq);
 		for (int i = 0; i < 50 && n % 8 == 0; i++)
-			sched_yield(); /* or a reader would hardly ever find it whole */
+			sched_yield(); /* or a reader would hardly ever find the record whole */
 	}
 	return NULL;
 }
@@ -307,7 +312,7 @@ static bool all_the_same(void *arg, const struct glock__peek_glock *gl)
 {
 	int64_t *last = arg;
 
-	if (gl->torn) /* it was written too often while we looked */
+	if (gl->torn) /* the writer changed it too often during the read */
 		return true;
 	for (size_t i = 0; i < GLOCK__STAT_MAX; i++)
 		assert_int_equal(gl->r.stats.v[i], gl->r.usable);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_agent LOCKSPACE - does on a node what dlm_judge says, through the kernel's DLM, and tells
- * what came of it. Lines on standard input and output, one thing a line:
+ * dlm_agent.c - makes dlm_judge's requests on a node through the kernel's DLM, reports results.
+ *
+ * Usage: dlm_agent LOCKSPACE. The requests and the answers are lines on standard input and output:
  *
  *	lock TAG MODE FLAGS LKID NAME LVB      call TAG RESULT
  *	unlock TAG FLAGS LKID LVB              call TAG RESULT
@@ -9,9 +10,9 @@
  *	                                       ast TAG STATUS LKID SBFLAGS LVB
  *	                                       bast TAG MODE
  *
- * Numbers are decimal, FLAGS hexadecimal; NAME and LVB are hexadecimal bytes, or - for none. quiet
- * is answered when the kernel has had nothing to say for a while. At the end of its input it
- * closes the lockspace, whose locks the kernel then gives back.
+ * Numbers are decimal, FLAGS hexadecimal. NAME and LVB are hexadecimal bytes, or - for none. The
+ * agent answers quiet when the kernel has sent nothing for a while. At the end of its input it
+ * closes the lockspace. The kernel then gives back the lockspace's locks.
  */
 #include "lockman/dlm/dlm_dev.h"
 
@@ -43,7 +44,7 @@ static void put_hex(const unsigned char *bytes, size_t n)
 		printf("%02x", bytes[i]);
 }
 
-/* Everything that the kernel has to say now. */
+/* Reports everything that the kernel has sent so far. */
 static bool tell(void)
 {
 	struct glock__dlm_result r;

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_judge [-s SEED] [-n REQUESTS] [-f] AGENT... - the kernel's DLM judges our lock table.
+ * dlm_judge.c - tests the lock table against the kernel's DLM.
  *
- * Each AGENT is a command that runs dlm_agent, on this machine or through ssh on a node; each is
- * one node of the table. Random sequences of requests go to the kernel and to src/lockman/table/table.c
- * in the same order, one at a time, and everything that is said of them has to agree: whether a
- * call is accepted, which locks are granted or refused and with what status, value blocks, and, as
- * a set, who is told that others wait. Where it does not, the sequence is made as short as
- * possible and printed.
+ * Usage: dlm_judge [-s SEED] [-n REQUESTS] [-f] AGENT...
  *
- * With -f (agents on several machines) each request is followed by a fence: an NL lock, EXPEDITE,
- * on the same resource from the same agent. A node's messages to a resource's master arrive in
- * order, so that when the fence is granted the request before it has been dealt with, even one
- * that is queued without a word. The table gets the same.
+ * Each AGENT is a command that runs dlm_agent, on this machine or through ssh on a node. Each agent
+ * is one node of the table. Random sequences of requests go to the kernel and to
+ * src/lockman/table/table.c in the same order, one at a time. These answers have to agree:
  *
- * Exit status: 0 all agree, 1 they differ, 2 something else went wrong.
+ * - whether a call is accepted,
+ * - which locks are granted or refused, and with what status,
+ * - the value blocks,
+ * - the basts, as a set.
+ *
+ * If an answer differs, the program makes the sequence as short as possible and prints it.
+ *
+ * With -f (agents on several machines) a fence follows each request: an NL lock, EXPEDITE, on the
+ * same resource from the same agent. A node's messages to a resource's master arrive in order. So
+ * the grant of the fence shows that the kernel has dealt with the request before it, even with one
+ * that is queued without a reply. The table gets the same requests.
+ *
+ * Exit status: 0 all agree, 1 they differ, 2 another failure.
  */
 #include "judge.h"
 
@@ -62,7 +68,10 @@ static uint32_t some_flags(enum kind kind)
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		bool of[] = {all[i].lock, all[i].convert, all[i].unlock, all[i].cancel};
 
-		/* The kernel forgets the alternative mode of a conversion if the master is elsewhere. */
+		/*
+		 * The kernel forgets the alternative mode of a conversion if the master is another
+		 * node.
+		 */
 		if (fences && all[i].flag & (GLOCK__LKF_ALTPR | GLOCK__LKF_ALTCW))
 			continue;
 		if (of[kind] && below(100) < all[i].percent)
@@ -110,7 +119,7 @@ static void print(const struct op *ops, size_t n)
 	}
 }
 
-/* Leaves out whatever does not matter for the difference. */
+/* Leaves out each request that does not matter for the difference. */
 static size_t shorten(struct op *ops, size_t n)
 {
 	struct op fewer[LENGTH];

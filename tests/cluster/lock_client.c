@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock_client SPACE DIR NAME [recover] - a program with glocks, driven by lines on its standard
- * input. It says what became of each, and what the library calls back:
+ * lock_client.c - a program with glocks that obeys lines on its standard input.
+ *
+ * Usage: lock_client SPACE DIR NAME [recover]. The program prints the result of each line, and the
+ * library's callbacks:
  *
  *	nq N MODE [try]     nq N RESULT token T died D lvb TEXT|none
  *	dq N                dq N RESULT
  *	valid N             valid N 0|1
- *	token N             token N T          as the one who holds it knows it
+ *	token N             token N T          as the holder knows it
  *	lvb N TEXT          lvb N RESULT
- *	dirty N             dirty N            what is written back later is told: sync N
+ *	dirty N             dirty N            a later write-back prints: sync N
  *	loop N MODE MS      op N K             one line for each time it had the lock
  *	                    error N RESULT, again N, met N NAME
  *	stop                stopped            the loop
  *	                    sync N MODE, inval N, lost N, recover NODE, log TEXT
  *
- * The loop makes a link of the lock's name in DIR while it holds the lock in EX, with its own NAME in
- * it. If there is one already, somebody else is in there: met.
+ * While the loop holds the lock in EX, it makes a link of the lock's name in DIR, with its own NAME
+ * in it. A link that exists already belongs to another program that holds the lock: met.
  */
 #include <glock.h>
 
@@ -48,7 +50,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 	va_end(ap);
 	line[n++] = '\n';
 	if (write(STDOUT_FILENO, line, (size_t)n) < 0)
-		exit(1); /* nobody listens any more */
+		exit(1); /* the reader of this output has gone */
 }
 
 /* ---- callbacks ---- */
@@ -130,7 +132,7 @@ static struct {
 	bool runs;
 } loop;
 
-/* Alone in there, or not: the link is made by one only, and says at once by whom. */
+/* Enters alone or not. Only one program can make the link, and the link tells its name. */
 static void enter(const char *path)
 {
 	char who[64] = "", own[300];
@@ -168,7 +170,7 @@ static void *run_loop(void *arg)
 		if (!err) {
 			if (ex)
 				enter(path);
-			if (glock_valid(&gh)) /* as far as one can know */
+			if (glock_valid(&gh)) /* as far as the program can know */
 				say("op %u %lu", loop.n, ++k);
 			if (ex && glock_valid(&gh))
 				unlink(path);
@@ -253,5 +255,5 @@ int main(int argc, char **argv)
 	say("ready %d", err);
 	while (!err && fgets(line, sizeof(line), stdin))
 		command(line);
-	return err != 0; /* without a word to anybody, as if it had been killed */
+	return err != 0; /* ends without notice, as if it had been killed */
 }

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: MIT
+# run.py - runs the tests on a real cluster of three emulated machines, and prints TAP.
+
 """run.py BUILD_DIR [OPTION...] [TEST...] - tests on a real cluster of three emulated machines.
 
-Boots it, runs the functions named test_* of each test_*.py here, in the order in which they stand there, and
-prints TAP; those of modules with LATE, which leave a machine without power, after others; those of modules with
-LAST, which end parts of the cluster, on machines booted anew, without the file systems, and each finds a whole
-cluster, whatever the one before left. Each gets the cluster and the build folder; what it returns is printed as a
-comment: the figures. Functions that say takes_long run where they are asked for, or with --all.
+Boots the cluster and runs the functions named test_* of each test_*.py here, in the order in which
+the file has them, and prints TAP. Modules with LATE leave a machine without power and run after
+others. Modules with LAST end parts of the cluster. They run on machines booted anew, without the
+file systems, and each finds a whole cluster. Each test gets the cluster and the build folder. The
+value that a test returns, its figures, is printed as a comment. A function that says takes_long
+runs only by name or with --all.
 
-  --but=TEST,...  all but those
-  --again         what fails is tried once more, on machines booted anew, and has failed if it fails there,
-                  too: emulated machines on a machine that does other things do stumble. Both is told.
-  --within=SECONDS  what has not begun by then has failed
-  --keep          the cluster stays up until Enter is pressed
-  --soak=SECONDS  the tests are done again and again, in random order, for that long
+  --but=TEST,...  runs all tests but those
+  --again         tries a failed test once more, on machines booted anew; the test has failed if it
+                  fails there, too. Emulated machines on a busy machine stumble. The output tells
+                  both tries.
+  --within=SECONDS  a test that has not begun by then has failed
+  --keep          keeps the cluster up until Enter is pressed
+  --soak=SECONDS  repeats the tests in random order for that long
 
-A machine that does not answer any more is told of, with what it was doing, and the tests that are left go on
-with machines booted anew; unless three clusters in a row were of no use at all.
+If a machine does not answer any more, the output tells what the machine was doing. The tests that
+are left go on with machines booted anew, unless three clusters in a row were of no use at all.
 """
 
 import contextlib
@@ -31,12 +35,12 @@ import traceback
 from clients import make_whole
 from machines import Cluster, Trouble
 
-LONGEST = 300  # seconds: a test that takes so long hangs, and so does its end after each AT_END more
+LONGEST = 300  # seconds: the limit of a test, and of its end after each AT_END more
 AT_END = 30
-ANSWER = 20  # a machine that takes so long for nothing, twice, answers no more
-USELESS = 3  # so many clusters in a row on which not even a test began, and no more are booted
-TOKEN = 10.0  # seconds until corosync gives a machine up: file systems keep emulated ones busy
-TOKEN_LAST = 4.0  # where that is what is waited for
+ANSWER = 20  # seconds: a machine that needs longer for nothing, twice, is silent
+USELESS = 3  # after so many clusters in a row without a test, no more are booted
+TOKEN = 10.0  # seconds until corosync gives up a machine: file systems keep emulated ones busy
+TOKEN_LAST = 4.0  # for tests that wait for this
 
 
 def tests(wanted, but, every):
@@ -60,7 +64,7 @@ def say(text):
 
 @contextlib.contextmanager
 def limited(seconds):
-    """Trouble in what takes longer, and again in what it does then to clean up."""
+    """Raises Trouble if the block takes longer, and again if its clean-up does."""
     def hangs(*_):
         raise Trouble(f"no end after {seconds} s")
 
@@ -74,19 +78,19 @@ def limited(seconds):
 
 
 def ended(number, _):
-    """By whoever started it: the machines go, too."""
+    """Ends on a signal. The machines end, too."""
     sys.exit(128 + number)
 
 
 def again_and_again(chosen, seconds):
-    """For that long, in any order."""
+    """Yields tests in random order for that long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         yield random.choice(chosen)
 
 
 class Report:
-    """TAP. What fails and is tried again is no line yet."""
+    """Prints TAP. A failure that is tried again prints no result line yet."""
 
     def __init__(self):
         self.number = self.failed = 0
@@ -108,7 +112,7 @@ class Report:
 
 
 def last_words(cluster):
-    """What the daemons of each machine said, for whoever asks why."""
+    """Prints the last lines of the daemons' logs of each machine."""
     for n in cluster.numbers:
         try:
             say(f"node{n}:")
@@ -129,10 +133,11 @@ def answers(cluster, n, command):
 
 
 def is_sound(cluster, file_systems):
-    """All machines answer. Where there are file systems, none has lost its power, as they do not come back."""
+    """Tells whether all machines answer. With file systems, each must still have its power, because
+    it would not return."""
     for n in cluster.numbers:
         if cluster.runs(n):
-            cluster.resume(n)  # whatever a test that failed has left
+            cluster.resume(n)  # a failed test may have left it stopped
     if not file_systems:
         return all([answers(cluster, n, "true") for n in cluster.numbers if cluster.runs(n)])
     mounted = "grep -q ' /mnt/ocfs2 ' /proc/mounts && grep -q ' /mnt/gfs2 ' /proc/mounts"
@@ -140,7 +145,7 @@ def is_sound(cluster, file_systems):
 
 
 class Clusters:
-    """One after the other, and what is tested on them."""
+    """Boots clusters, one after the other, and tests on them."""
 
     def __init__(self, build, report, within=None):
         self.build, self.report = build, report
@@ -148,7 +153,8 @@ class Clusters:
         self.useless = self.tested = 0
 
     def on_each(self, chosen, final, keep=False):
-        """On one for those that want it whole, then on one for those that do not leave it so; which failed."""
+        """Runs the tests that need a whole cluster on one, then the tests that end parts of it on
+        another. Returns the failed ones."""
         failed = []
         for last in (False, True):
             group = [one for one in chosen if one[2] == last]
@@ -157,7 +163,8 @@ class Clusters:
         return failed
 
     def on_one(self, chosen, file_systems, final, keep=False):
-        """On one, and on more where machines of it do not answer any more; which failed."""
+        """Runs the tests on a cluster, and on a new one each time that machines fall silent.
+        Returns the failed ones."""
         failed, one = [], next(chosen, None)
         while one and self.may_go_on():
             before = self.tested
@@ -206,7 +213,7 @@ class Clusters:
                 told = function(cluster, self.build)
             self.report.passed(label, told)
             passed = True
-        except Exception:  # whatever it is, the next test goes on
+        except Exception:  # after any error, the next test runs
             self.report.not_passed(label, traceback.format_exc(), final)
             last_words(cluster)
         say(f"{time.monotonic() - began:.0f} s")
@@ -214,7 +221,7 @@ class Clusters:
 
 
 def option(name):
-    """--NAME=SECONDS, or 0."""
+    """Returns the seconds of --NAME=SECONDS, or 0."""
     return sum(int(a.split("=")[1]) for a in sys.argv if a.startswith(f"--{name}="))
 
 
@@ -230,7 +237,7 @@ def main():
         signal.signal(number, ended)
     clusters = Clusters(build, report, option("within"))
     if soak := option("soak"):
-        # what ends parts of the cluster does so without file systems, and then so do all
+        # if any test ends parts of the cluster, all tests run without file systems
         file_systems = not any(last for *_, last in chosen)
         clusters.on_one(again_and_again(chosen, soak), file_systems, True, keep)
     else:

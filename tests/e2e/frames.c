@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * frames.c - runs o2top for the tests, parses its JSON, and reads fields of it.
+ */
 #include "frames.h"
 
 #include <math.h>

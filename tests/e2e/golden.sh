@@ -1,6 +1,8 @@
 #!/bin/sh
-# golden.sh [--update]: frames of each recording as text, against tests/golden. TAP.
-# O2TOP, O2TOP_CAPTURES and O2TOP_DATA say where things are, as meson test sets them.
+# golden.sh - tests frames of each recording as text against tests/golden.
+#
+# Usage: golden.sh [--update]. The output is TAP. O2TOP, O2TOP_CAPTURES and O2TOP_DATA are the paths
+# that meson test sets.
 set -u
 data=$O2TOP_DATA
 golden=$data/../golden

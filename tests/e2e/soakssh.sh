@@ -1,6 +1,7 @@
 #!/bin/sh
-# soakssh.sh NODE sh: fakessh.sh for a node that may have been something else before; who it is stands in
-# $O2TOP_FAKE/who.
+# soakssh.sh - runs fakessh.sh for a node that may have been another one before.
+#
+# Usage: soakssh.sh NODE sh. Each start adds its process group and its node to $O2TOP_FAKE/who.
 rm -rf "${O2TOP_FAKE:?}/$1/bin" "$O2TOP_FAKE/$1/second" "$O2TOP_FAKE/$1/asked"
 read -r _ _ _ _ group _ <"/proc/$$/stat"
 echo "$group $1" >>"$O2TOP_FAKE/who"

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line: columns to sort by, filters, lengths, the log, and that totals count what is
- * not shown.
+ * test_cli.c - tests o2top's command line: sort columns, filters, lengths, the log, the help.
+ *
+ * Totals count rows that are not shown, too. Help, manual and completion name each option, column
+ * and sort key.
  */
 #include "frames.h"
 
+#include "o2top/options/options_impl.h"
+#include "o2top/views/screen/tui_impl.h"
+
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +30,7 @@ static json_t *rows_of(json_t *frames, size_t i)
 	return json_object_get(json_array_get(frames, i), "rows");
 }
 
-/* Files are ranked by the column, best first, and ranks count from 1 within each section. */
+/* The column ranks the files, best first. Ranks count from 1 within each section. */
 static void rows_are_sorted_by_any_column(void **state)
 {
 	static const struct {
@@ -56,7 +62,7 @@ static void rows_are_sorted_by_any_column(void **state)
 			if (strcmp(text_of(row, "section"), "files") != 0)
 				break;
 			assert_int_equal(json_integer_value(json_object_get(row, "rank")), ++rank);
-			if (isnan(v)) /* what is not known comes last */
+			if (isnan(v)) /* unknown values come last */
 				before = -INFINITY;
 			else
 				assert_true(v <= before);
@@ -87,7 +93,7 @@ static void totals_count_what_is_not_shown(void **state)
 	assert_true(fabs(share - 1) < 1e-3);
 	assert_int_equal(json_array_size(rows_of(all, 0)),
 			 json_integer_value(json_object_get(a, "rows")));
-	/* -l counts files; the system section is shown all the same */
+	/* -l counts files; it does not limit the system section */
 	json_array_foreach(rows_of(two, 0), i, row) files +=
 	    strcmp(text_of(row, "section"), "files") == 0;
 	assert_int_equal(files, 2);
@@ -141,8 +147,8 @@ static void filters_leave_the_others_out(void **state)
 }
 
 /*
- * Inode numbers mean nothing without their file system: the names of one are not used for the
- * other.
+ * An inode number means nothing without its file system. The names of one file system are not used
+ * for the other.
  */
 static void names_give_paths(void **state)
 {
@@ -191,7 +197,7 @@ static void the_log_gets_what_is_shown(void **state)
 	n = fread(logged, 1, sizeof(logged) - 1, f);
 	fclose(f);
 	unlink(log);
-	/* appended: twice the same */
+	/* the second run appends the same text */
 	assert_int_equal(n, 2 * strlen(shown));
 	assert_memory_equal(logged, shown, strlen(shown));
 	assert_memory_equal(logged + strlen(shown), again, strlen(again));
@@ -231,9 +237,94 @@ static void single_files_and_two_to_compare(void **state)
 	frames = run_frames(args);
 	row = row_of(json_array_get(frames, 0), "gfs2", 9907);
 	assert_int_equal(json_integer_value(json_object_get(row, "waiting")), 1);
-	/* glocks hold no time: how old the wait is nobody knows */
+	/* glocks holds no time, so the age of the wait is unknown */
 	assert_true(json_is_null(json_object_get(row, "oldest_wait_max_s")));
 	json_decref(frames);
+}
+
+/* ---- lists of names that the program has, repeated in texts for readers ---------------------- */
+
+/* A text file of the source tree. To be freed. */
+static char *source_text(const char *name)
+{
+	char path[4096], *text = calloc(1, 1 << 20);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/../../%s", getenv("O2TOP_DATA"), name);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_non_null(text);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+static bool is_of_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '-';
+}
+
+/* Fails unless `word` stands as a whole word behind `from` and before `until` in the text. */
+static void assert_word(const char *where, const char *text, const char *from, const char *until,
+			const char *word)
+{
+	const char *begin = strstr(text, from), *end;
+
+	assert_non_null(begin);
+	begin += strlen(from);
+	end = strstr(begin, until);
+	assert_non_null(end);
+	for (const char *p = begin; (p = strstr(p, word)) && p < end; p++)
+		if (!is_of_word(p[-1]) && !is_of_word(p[strlen(word)]))
+			return;
+	fail_msg("%s does not name %s behind \"%s\"", where, word, from);
+}
+
+static void texts_name_every_column_and_key(void **state)
+{
+	int status;
+	char *help = run_text("--help", &status), *man = source_text("man/o2top.8.scd");
+	char *bash = source_text("contrib/o2top.bash");
+
+	(void)state;
+	for (size_t i = 0; i < tui_n_columns; i++) {
+		assert_word("--help", help, "--columns LIST", "--no-mouse", tui_columns[i].name);
+		assert_word("o2top(8)", man, "*--columns* _LIST_", "*--no-mouse*",
+			    tui_columns[i].name);
+		assert_word("o2top.bash", bash, "local columns=", "\n", tui_columns[i].name);
+	}
+	for (int k = 0; k < SORT_KEYS; k++) {
+		assert_word("--help", help, "--sort COLUMN", "--details", sort_key_names[k]);
+		assert_word("o2top(8)", man, "*--sort* _COLUMN_", "*--details*", sort_key_names[k]);
+		assert_word("o2top.bash", bash, "local keys=", "\n", sort_key_names[k]);
+	}
+	free(help);
+	free(man);
+	free(bash);
+}
+
+static void texts_name_every_option(void **state)
+{
+	int status;
+	char *help = run_text("--help", &status), *man = source_text("man/o2top.8.scd");
+	char *bash = source_text("contrib/o2top.bash");
+
+	(void)state;
+	for (int i = 0; i < OPTION_ENTRIES; i++) {
+		const struct option_entry *o = &option_entries[i];
+		char option[64];
+
+		/* these options are for o2top on another machine, not for readers */
+		if (strncmp(o->name, "agent", 5) == 0)
+			continue;
+		snprintf(option, sizeof(option), "--%s", o->name);
+		assert_word("--help", help, "usage:", "Exit status", option);
+		assert_word("o2top(8)", man, "# OPTIONS", "# FILES", option);
+		assert_word("o2top.bash", bash, "[[ $cur == -* ]]", "return", option);
+	}
+	free(help);
+	free(man);
+	free(bash);
 }
 
 int main(void)
@@ -245,6 +336,8 @@ int main(void)
 	    cmocka_unit_test(names_give_paths),
 	    cmocka_unit_test(the_log_gets_what_is_shown),
 	    cmocka_unit_test(single_files_and_two_to_compare),
+	    cmocka_unit_test(texts_name_every_column_and_key),
+	    cmocka_unit_test(texts_name_every_option),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

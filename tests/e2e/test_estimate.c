@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The estimate of GFS2's waits against a trace that has the true ones.
+ * test_estimate.c - tests the estimate of GFS2's waits against a trace with the true ones.
  *
- * Each line of the trace carries what glstats would have said then. So windows of 5 s are cut: at
- * their ends glstats is what the last line of each glock said, and the truth is the sum of what
- * blocking requests took in between.
+ * Each line of the trace has what glstats would have said then. So the test cuts windows of 5 s. At
+ * their ends glstats is the last line of each glock. The truth is the time of all blocking requests
+ * in between.
  */
 #include "frames.h"
 
@@ -22,7 +22,7 @@ enum { GLOCKS_MAX = 64, WINDOW_US = 5000000 };
 struct glock {
 	uint32_t type;
 	uint64_t number;
-	bool known; /* its means at the beginning of the window are */
+	bool known; /* the means at the beginning of the window are known */
 	struct gfs2_mean start, now;
 	double true_s;
 };
@@ -47,7 +47,7 @@ static void take(struct glocks *g, const struct gfs2_lock_time *e)
 	struct glock *glock = glock_of(g, e);
 	struct gfs2_mean now = {e->dcount, e->srttb, e->srttvarb};
 
-	/* a glock made anew begins at another glock's means */
+	/* a glock that was created anew begins with another glock's means */
 	if (e->dcount < glock->now.dcount)
 		glock->known = false;
 	if (glock->now.dcount && e->dcount > glock->now.dcount &&

@@ -1,17 +1,19 @@
 #!/bin/sh
-# valgrind.sh: o2top under valgrind, as who reads recordings, writes them, watches nodes over ssh (fakessh.sh), is their
-# agent and looks for paths: no error, no leak. TAP. O2TOP, O2TOP_CAPTURES and O2TOP_TESTS say where things are.
+# valgrind.sh - runs o2top under valgrind in its roles: no error, no leak. TAP.
+#
+# The roles read recordings, write them, watch nodes over ssh (fakessh.sh), are a node's agent, and
+# look for paths. O2TOP, O2TOP_CAPTURES and O2TOP_TESTS are the paths that meson test sets.
 set -u
 . "$(dirname "$0")/../tap.sh"
 
-command -v valgrind >/dev/null || { echo "1..0 # SKIP no valgrind"; exit 0; }
-[ -z "${O2TOP_SANITIZED-}" ] || { echo "1..0 # SKIP a sanitizer looks already"; exit 0; }
+command -v valgrind >/dev/null || { echo "1..0 # SKIP needs program valgrind"; exit 0; }
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM HUP
 
-# o2top as o2top itself and its agents find it: valgrind's, which writes what it finds into $tmp/found
+# A wrapper named o2top, which the tests and the agents run. It starts o2top under valgrind, which
+# writes its findings into $tmp/found.
 mkdir "$tmp/bin" "$tmp/fake"
 cat >"$tmp/bin/o2top" <<SH
 #!/bin/sh
@@ -23,7 +25,8 @@ O2TOP=$tmp/bin/o2top
 O2TOP_FAKE=$tmp/fake
 export O2TOP O2TOP_FAKE
 
-# clean WHAT COMMAND...: it ends well, and valgrind found nothing in it or in what it started
+# clean WHAT COMMAND...: tests that COMMAND succeeds, and that valgrind finds nothing in its
+# processes
 clean() {
 	what=$1
 	shift

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all fuzz targets use: a check that ends the run with a reproducer, lines cut out of the
- * fuzzer's bytes, and those bytes as an input or as a file with a path.
+ * fuzz.h - shared by all fuzz targets.
+ *
+ * It has a check that ends the run with a reproducer, and lines cut out of the fuzzer's bytes. It
+ * hands these bytes over as an input or as a file with a path.
  */
 #ifndef O2TOP_FUZZ_H
 #define O2TOP_FUZZ_H
@@ -26,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 	} while (0)
 
 /*
- * Calls `each` with every line, in memory of exactly its length, so that reading past its end is
- * found; a last line without a newline is incomplete.
+ * Calls `each` with every line, in memory of exactly its length, so that a sanitizer sees each read
+ * behind it. A last line without a newline is incomplete.
  */
 static inline void fuzz_lines(const uint8_t *data, size_t size,
 			      void (*each)(const char *line, size_t len, bool complete))
@@ -47,7 +49,7 @@ static inline void fuzz_lines(const uint8_t *data, size_t size,
 	}
 }
 
-/* A file with these bytes; `path` is good until the descriptor that it returns is closed. */
+/* Makes a file of these bytes. `path` is valid until the returned descriptor is closed. */
 static inline int fuzz_file(const uint8_t *data, size_t size, char path[64])
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that is not ours made fit for a terminal: no control character, nothing that is not UTF-8,
- * no more columns than asked for, no byte behind the buffer. The first two bytes are the width and
- * the buffer's size.
+ * fuzz_clean.c - fuzzes unit_clean(), which makes foreign text fit for a terminal.
+ *
+ * The result has no control character, only UTF-8, no more columns than requested, and no byte
+ * behind the buffer. The first two bytes are the width and the buffer's size.
  */
 #include "fuzz.h"
 #include "o2top/base/units.h"
@@ -44,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(text && buf);
 	columns = unit_clean(buf, room, text, width);
 	CHECK(strlen(buf) < room);
-	/* a buffer of fewer bytes than the dots is of no use to anybody */
+	/* a buffer too small for the dots is useless */
 	if (room > 4) {
 		CHECK(columns_of(buf) == columns || room < 4 * strlen(text) + 32);
 		CHECK(width < 4 || columns <= width);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* corosync.conf. */
+/*
+ * fuzz_corosync.c - fuzzes the parser of corosync.conf.
+ */
 #include "o2top/collect/machine/discover.h"
 #include "fuzz.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of the DLM's dump: rsb and lkb, and what GFS2 calls its resources. */
+/*
+ * fuzz_dlm.c - fuzzes the lines of the DLM's dump, rsb and lkb, and GFS2's names of its resources.
+ */
 #include "fuzz.h"
 #include "o2top/sources/dlm_line.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs_state: the generation of an OCFS2 and its device. The first reader is inside its file. */
+/*
+ * fuzz_fs_state.c - fuzzes fs_state: the generation of an OCFS2, and its device.
+ *
+ * The reader of the generation is a static function, so the target includes its file.
+ */
 #include "o2top/collect/machine/mounts.h"
 #include "o2top/sources/ocfs2.c"
 
@@ -12,7 +16,7 @@ static void each(const char *line, size_t len, bool complete)
 {
 	struct input in;
 
-	take_fs_state(&generation, line, len, 1, complete);
+	ocfs2_take_fs_state(&generation, line, len, 1, complete);
 	input_open_memory(&in, line, len, "fuzz");
 	mounts_device_of_fs_state(&in, device);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines in which a process of a libglock lock space is told of. */
+/*
+ * fuzz_glock_node.c - fuzzes the lines about a process of a libglock lock space.
+ */
 #include "fuzz.h"
 #include "o2top/sources/glock_line.h"
 

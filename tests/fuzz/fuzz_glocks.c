@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of glocks: G:, H: and I:. */
+/*
+ * fuzz_glocks.c - fuzzes the lines of glocks: G:, H: and I:.
+ */
 #include "fuzz.h"
 #include "o2top/sources/gfs2_line.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of glstats. */
+/*
+ * fuzz_glstats.c - fuzzes the lines of glstats.
+ */
 #include "fuzz.h"
 #include "o2top/sources/gfs2_line.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines out of a stream: they do not depend on how the bytes arrive, and they are what the header
- * says: numbered from 1, cut off where they are longer than INPUT_LINE_MAX, incomplete where the
- * end has no newline.
+ * fuzz_input.c - fuzzes input_lines(): the lines do not depend on how the bytes arrive.
  *
- * The first byte seeds the sizes of the reads. To make long lines of short inputs, bytes from 0xf0
- * on stand for 4 KiB each.
+ * They are as the header promises: numbered from 1, cut off if longer than INPUT_LINE_MAX,
+ * incomplete if the end has no newline.
+ *
+ * The first byte seeds the sizes of the reads. To make long lines of short inputs, each byte from
+ * 0xf0 on stands for 4 KiB.
  */
 #include "fuzz.h"
 
@@ -15,7 +16,7 @@ struct stream {
 	struct input in;
 	const char *text;
 	size_t at, size;
-	uint32_t random; /* 0: all that fits */
+	uint32_t random; /* 0: as many bytes as fit */
 };
 
 struct seen {
@@ -59,7 +60,7 @@ static bool see(void *arg, const char *line, size_t len, size_t number, bool com
 	return true;
 }
 
-/* The contract, as short as can be. */
+/* Implements the contract in the shortest way. */
 static struct seen expected(const char *text, size_t size)
 {
 	struct seen s = {0};

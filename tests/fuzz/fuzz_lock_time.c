@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of a trace: the event gfs2_glock_lock_time, others left alone. */
+/*
+ * fuzz_lock_time.c - fuzzes the trace event gfs2_glock_lock_time; other lines are left alone.
+ */
 #include "fuzz.h"
 #include "o2top/sources/gfs2_line.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mountinfo: what is mounted where. */
+/*
+ * fuzz_mounts.c - fuzzes mountinfo: the file systems and their mount points.
+ */
 #include "o2top/collect/machine/mounts.h"
 #include "fuzz.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A list of names, "INODE PATH": each line counts as a name or as a problem, and each name is
- * found.
+ * fuzz_names.c - fuzzes lists of names, "INODE PATH": each line is a name or a problem.
+ *
+ * Each name is found.
  */
 #include "fuzz.h"
 #include "o2top/rank/names.h"
@@ -27,7 +28,7 @@ static void each(const char *line, size_t len, bool complete)
 		return;
 	inode = strtoull(number, NULL, 10);
 	path = names_find(names, "any", inode, &sure);
-	CHECK(!sure); /* nobody has said of which lock space they are */
+	CHECK(!sure); /* nothing tells their lock space */
 	if (blank + 1 == line + len || memchr(blank, '\0', len - (size_t)(blank - line)))
 		return;
 	CHECK(path);

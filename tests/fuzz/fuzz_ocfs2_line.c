@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of locking_state: what is understood prints, and what is printed is understood the same. */
+/*
+ * fuzz_ocfs2_line.c - fuzzes lines of locking_state: a parsed line, printed, parses to itself.
+ */
 #include "fuzz.h"
 #include "o2top/sources/ocfs2_line.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The value block of an M lock: the bytes that it says are those that stand there. */
+/*
+ * fuzz_ocfs2_lvb.c - fuzzes the value block of an M lock: the decoded bytes are those in the block.
+ */
 #include "fuzz.h"
 #include "o2top/sources/ocfs2_line.h"
 

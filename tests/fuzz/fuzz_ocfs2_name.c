@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of OCFS2's locks: what is understood is what such a name can say, and can be printed again.
+ * fuzz_ocfs2_name.c - fuzzes names of OCFS2's locks: a parsed name is possible and prints again.
  */
 #include "fuzz.h"
 #include "o2top/sources/ocfs2_line.h"

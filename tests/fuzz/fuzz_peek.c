@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A published segment in which anything may stand. The head is a whole one, with small areas one
- * after the other, of which the first bytes change what they like; the rest is the areas' contents.
- * Whatever is read must be within what the reader promises, and text must be text.
+ * fuzz_peek.c - fuzzes a published segment with arbitrary contents.
+ *
+ * The head is a whole one with small areas in a row. The first bytes change the head as they like.
+ * The rest is the areas' contents. Everything that is read must lie within the reader's promises,
+ * and text must be text.
  */
 #include "fuzz.h"
 #include "glock/base/mode.h"

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole recording, in memory: samples of nodes go through the model, the ranking and both views.
- * Whatever is in the files, JSON can be read, no number in it is negative or unknown where it must
- * not be, and no control character reaches the text.
+ * fuzz_recording.c - fuzzes a recording in memory, through the model, the ranking and both views.
  *
- * The bytes are files one after the other, each under a line "@SNF": sample 0 to 3, node a or b,
- * and a letter for the file: L locking_state, F fs_state, G glocks, S glstats, B sbstats, D the
- * DLM's dump, T the trace, O o2dlm's locking_state and M its dlm_state, X locking_filter, K tasks,
- * I ids, C condition, P paths, R realtime and U uptime (both in microseconds). A node is in a sample when it has a file
- * there.
+ * Whatever the files hold, JSON can be read. No number in it is negative, or unknown where a number
+ * is required. No control character reaches the text.
+ *
+ * The bytes are files in a row, each under a line "@SNF": sample 0 to 3, node a or b, and a letter
+ * for the file:
+ *
+ *	L  locking_state		F  fs_state
+ *	G  glocks			S  glstats
+ *	B  sbstats			D  the DLM's dump
+ *	T  the trace			O  o2dlm's locking_state
+ *	M  o2dlm's dlm_state		X  locking_filter
+ *	K  tasks			I  ids
+ *	C  condition			P  paths
+ *	R  realtime (us)		U  uptime (us)
+ *
+ * A node is in a sample if it has a file there.
  */
 #include "o2top/collect/collect.h"
 #include "o2top/advice/conditions.h"
@@ -16,7 +25,8 @@
 #include "o2top/model/model.h"
 #include "o2top/rank/rank.h"
 #include "o2top/views/view.h"
-#include "o2top/rank/waits.h"
+#include "o2top/sources/sources.h"
+#include "o2top/sources/waits_read.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -137,7 +147,7 @@ static void cut(struct memory *m, const char *text, size_t size)
 	}
 }
 
-/* ---- what must hold ------------------------------------------------------------------------ */
+/* ---- checks -------------------------------------------------------------------------------- */
 
 static void check_wait(const json_t *o)
 {
@@ -214,7 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct memory m = {.collector = {.ops = &memory_ops},
 			   .spaces = {{.fs = FS_OCFS2, .name = (char *)"2AAE"},
 				      {.fs = FS_GFS2, .name = (char *)"lab:fs1"}}};
-	struct model model = {.threads = 1};
+	struct model model = {.sources = source_list, .threads = 1};
 	struct problems problems = {0};
 	struct sample sample;
 	unsigned number = 0;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording in one file: whatever is in it, going through it forwards and backwards ends, and what is
- * given can be shown.
+ * fuzz_replay.c - fuzzes a recording in one file: going through it both ways ends, and shows well.
  *
- * First byte 0: the rest is the file as it is. Else the rest is payloads of frames, each under its
- * kind (a byte) and its length (two), so that what checksums would keep out is tried, too.
+ * If the first byte is 0, the rest is the file unchanged. Otherwise the rest is payloads of frames,
+ * each under its kind (a byte) and its length (two bytes). So data that checksums would keep out is
+ * tried, too.
  */
 #include "o2top/collect/recording/frames.h"
 #include "o2top/collect/recording/record.h"
 #include "fuzz.h"
 #include "o2top/model/model.h"
+#include "o2top/sources/sources.h"
 #include "o2top/rank/rank.h"
 #include "o2top/views/view.h"
 
@@ -17,7 +18,7 @@ static void show_all(struct collector *c)
 {
 	struct problems problems = {0};
 	struct filter filter = {0};
-	struct model model = {.threads = 1};
+	struct model model = {.sources = source_list, .threads = 1};
 	struct sample sample;
 	size_t n = c->replay->count(c);
 	FILE *out = fopen("/dev/null", "we");

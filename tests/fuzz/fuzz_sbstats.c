@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of sbstats, and its header. */
+/*
+ * fuzz_sbstats.c - fuzzes the rows and the header of sbstats.
+ */
 #include "fuzz.h"
 #include "o2top/sources/gfs2_line.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a connection, cut anywhere; the first byte says how. */
+/*
+ * fuzz_wire.c - fuzzes the bytes of a connection, cut into pieces; the first byte tells how.
+ */
 #include "o2top/collect/parcel.h"
 #include "fuzz.h"
 

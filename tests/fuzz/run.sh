@@ -1,8 +1,9 @@
 #!/bin/sh
-# run.sh BUILD_DIR SECONDS [TARGET...] - runs the fuzz targets, SECONDS each, two at a time.
+# run.sh - runs the fuzz targets, SECONDS each, two at a time.
 #
-# Prints a line for each: name, executions a second, coverage. What they find stays in BUILD_DIR/tests/fuzz/found;
-# exits 1 if anything was found. Seeds: BUILD_DIR/tests/fuzz/corpus, made from $O2TOP_CAPTURES where it is missing.
+# Usage: run.sh BUILD_DIR SECONDS [TARGET...]. The script prints a line for each target: name,
+# executions a second, coverage. The finds stay in BUILD_DIR/tests/fuzz/found. A find makes the exit
+# status 1. Seeds are in BUILD_DIR/tests/fuzz/corpus, made from $O2TOP_CAPTURES if they are missing.
 set -eu
 if [ $# -lt 2 ]; then
 	echo "usage: run.sh BUILD_DIR SECONDS [TARGET...]" >&2

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* seed_replay FOLDER FILE RAW: a recording in a folder as what fuzz_replay reads, both ways. */
+/*
+ * seed_replay.c - writes a recording as the two inputs of fuzz_replay.
+ *
+ * Usage: seed_replay FOLDER FILE RAW. FOLDER is the recording. FILE gets the frames' payloads, RAW
+ * the recording's file.
+ */
 #include "o2top/collect/recording/frames.h"
 #include "o2top/collect/recording/record.h"
 #include "fuzz.h"
 #include "o2top/model/model.h"
+#include "o2top/sources/sources.h"
 
 #include <fcntl.h>
 
 int main(int argc, char **argv)
 {
 	struct problems problems = {0};
-	struct model model = {.threads = 1};
+	struct model model = {.sources = source_list, .threads = 1};
 	struct collector *c, *recorder;
 	struct sample sample;
 	struct frames f;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* capture.c - see capture.h. */
+/*
+ * capture.c - finds, unpacks and reads the recordings of real kernels.
+ */
 #include "capture.h"
 
 #include "check.h"
@@ -30,7 +32,7 @@ static const char *data_dir(void)
 	return dir && *dir ? dir : GLOCK_TEST_DATA;
 }
 
-/* Format into a path, or fail the test. */
+/* Formats a path, or fails the test. */
 static void path_print(char path[PATH_MAX], const char *fmt, ...)
 {
 	va_list ap;

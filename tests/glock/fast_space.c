@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fast_space.c - see fast_space.h. */
+/*
+ * fast_space.c - opens the space of the fast path's tests, and makes threads and basts for them.
+ */
 #include "fast_space.h"
 
 struct glock_space *space;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a glock publishes: it fits what the library says of it, it goes when the glock goes, and
- * nobody who writes into it can make the library do anything wrong.
+ * test_record.c - tests a glock's published record: correct, short-lived, harmless to change.
+ *
+ * No write into the record makes the library do anything wrong.
  */
 #include "glock/state/busy.h"
 
@@ -47,7 +48,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* As another process would find it: by looking through the area. */
+/* Finds a record as another process does: by searching the area. */
 static const struct glock__record *find(unsigned int type, uint64_t number)
 {
 	const struct glock__record *r = (const void *)areas[GLOCK__AREA_RECORDS];
@@ -111,7 +112,7 @@ static void record_is_the_glock(void **state)
 	assert_null(find_more(GLOCK_INODE, 7));
 }
 
-/* An idle glock that nobody ever wanted has no more than its record. */
+/* An idle glock that was never asked for has only its record. */
 static void record_of_an_idle_glock(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 8);
@@ -127,7 +128,7 @@ static void record_of_an_idle_glock(void **state)
 	assert_int_equal(gl->flags & GLOCK__F_BUSY, 0);
 }
 
-/* Where there is no room left to publish in, locks work all the same. */
+/* Without room to publish in, locks still work. */
 static void record_without_room(void **state)
 {
 	struct glock *gls[2000];
@@ -152,7 +153,7 @@ static void scribble(unsigned int seed)
 			areas[area][i] = seed == 1 ? -1 : (char)rand_r(&seed);
 }
 
-/* Whatever is in the records: modes, holders and demotes are what they should be. */
+/* Whatever a record contains, modes, holders and demotes stay correct. */
 static void record_scribbled(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 9);
@@ -174,7 +175,7 @@ static void record_scribbled(void **state)
 		glock_statistics(gl, &s);
 		rig_dq(&b);
 		scribble(seed + 3000);
-		rig_pass(201 * RIG_MS); /* a hold time at most */
+		rig_pass(201 * RIG_MS); /* at most one hold time */
 		assert_int_equal(gl->state, GLOCK_UN);
 	}
 	scribble(4000);

@@ -1,6 +1,16 @@
 #!/bin/sh
-# in_dir.sh COMMAND...: runs it with spaces in a directory in memory of its own, which then goes.
+# in_dir.sh - runs COMMAND with lock spaces in a directory of its own in memory.
+#
+# Usage: in_dir.sh COMMAND... The directory is removed afterwards.
 dir=$(mktemp -d /dev/shm/glock-test-XXXXXX) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM HUP
-GLOCK_DIR=$dir GLOCK_LOCKMAN=local "$@"
+exec 4>&1
+# descriptor 3 takes the exit status past sed, 4 the output
+status=$({
+	{
+		GLOCK_DIR=$dir GLOCK_LOCKMAN=local "$@" 3>&- 4>&-
+		echo $? >&3
+	} | sed -u -f "$(dirname "$0")/../tap_skip.sed" 3>&- >&4
+} 3>&1)
+exit "$status"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that want the same lock again and again: whoever comes later must get it, too. Two that
- * have had it before hand it to each other, each time with a conversion; conversions go before new
- * locks, so that a new one would never have its turn if it had to stand behind them.
+ * test_fair.c - tests that each process gets a lock that others take again and again.
+ *
+ * Two processes that had the lock before hand it to each other, each time with a conversion.
+ * Conversions go before new locks. So a new lock would never have its turn if it stood behind them.
  */
 #include "../glock/check.h"
 #include "glock.h"
@@ -26,7 +27,10 @@ static void pause_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* In a process of its own: takes the lock until told to stop. What it holds, it holds a while. */
+/*
+ * Runs in a process of its own. Takes the lock until told to stop, and holds each grant for a
+ * while.
+ */
 static void contend(int me)
 {
 	const struct glock_type_options type = {
@@ -51,7 +55,7 @@ static void contend(int me)
 	_exit(glock_space_close(space) ? 3 : 0);
 }
 
-/* Whether all of these had it so often. */
+/* Waits until each of these processes had that many grants. */
 static bool wait_for(int from, int to, long grants)
 {
 	bool all = false;

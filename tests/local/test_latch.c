@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread at a time has a latch; who found it taken gets it, too, though it slept. */
+/*
+ * test_latch.c - tests that one thread at a time has a latch, and that a sleeping thread gets it.
+ */
 #include "base/latch.h"
 
 #include <setjmp.h>
@@ -22,7 +24,7 @@ static void *take_turns(void *arg)
 
 		latch_take(&latch);
 		before = turns;
-		if (i % PAUSE_EACH == 0) /* long enough for others to sleep */
+		if (i % PAUSE_EACH == 0) /* long enough for other threads to sleep */
 			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 		turns = before + 1;
 		latch_drop(&latch);

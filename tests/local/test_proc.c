@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel says of a process, whatever name it gave itself. */
+/*
+ * test_proc.c - tests facts that the kernel tells of a process, whatever the process is named.
+ */
 #include "../glock/check.h"
 #include "base/proc.h"
 
@@ -13,7 +15,7 @@
 
 #define NAME "a) T 7 (b"
 
-/* A child with that name, which waits to be killed. */
+/* Starts a child with that name. The child waits to be killed. */
 static pid_t named_child(void)
 {
 	int ready[2];

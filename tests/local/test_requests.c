@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The array of open requests and its index: added, found, answered in any order, against a list
- * that is searched from one end to the other.
+ * test_requests.c - tests the array of open requests and its index against a plain list.
+ *
+ * Requests are added, found, and answered in any order. The list is searched from one end to the
+ * other.
  */
 #include "lockman/local/local_impl.h"
 
@@ -15,7 +17,7 @@
 enum { LOCKS = 3000, STEPS = 200000 };
 
 static struct glock__lm_lock locks[LOCKS];
-static uint32_t id[LOCKS]; /* of the open request; 0: there is none */
+static uint32_t id[LOCKS]; /* of the open request; 0: none */
 static uint32_t n_open;
 
 static uint32_t dice(uint32_t sides)
@@ -58,7 +60,7 @@ static void done(struct local *l, uint32_t i)
 	id[i] = 0;
 }
 
-/* Many are open for a while, then few, and so on. */
+/* Many requests are open for a while, then few, and so on. */
 static void in_any_order(void **state)
 {
 	struct local l = {0};

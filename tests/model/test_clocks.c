@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A node's clocks: what is kept of the past is enough, and no more with the days. */
+/*
+ * test_clocks.c - tests a node's clocks: the kept past is enough, and does not grow with the days.
+ */
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
+#include "o2top/sources/sources.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -34,7 +37,7 @@ static void old_clocks_are_dropped(void **state)
 	struct collector collector = {.ops = &ops};
 	struct node_sample node = {.name = "node1", .present = true, .has_clock = true};
 	struct sample sample = {.label = "", .n_nodes = 1, .nodes = &node};
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 	uint32_t most = 0;
 
 	(void)state;
@@ -45,7 +48,7 @@ static void old_clocks_are_dropped(void **state)
 		assert_int_equal(m.sample, i);
 		if (i - m.nodes[0].dropped > most)
 			most = i - m.nodes[0].dropped;
-		/* what a Lock's trail and a lost line may ask for */
+		/* as far back as a Lock's trail and a lost line may ask */
 		for (uint32_t back = 0; back < TRAIL && back < i; back++)
 			assert_int_equal(node_when(&m.nodes[0], i - back)->mono_us,
 					 mono_of(i - back));

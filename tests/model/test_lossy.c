@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel loses lines of locking_state; o2top must not.
+ * test_lossy.c - tests that o2top loses no lines although the kernel loses lines of locking_state.
  *
- * A reader here does what seq_file and OCFS2's iterator do together in Linux 6.1: text is made up
- * to 4 KiB at a time; the line that did not fit, or that came after the reader's buffer was full,
- * is skipped, since the iterator has moved past it already.
+ * A reader here acts like seq_file and OCFS2's iterator together in Linux 6.1. Text is made up to 4
+ * KiB at a time. The line that did not fit, or that came after the reader's buffer was full, is
+ * skipped, because the iterator has moved past it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,25 +18,26 @@
 
 #include "o2top/model/model.h"
 #include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/sources.h"
 
 enum { LOCKS = 1294, PAGE = 4096, LINE = 1024 };
 
 struct kernel {
 	struct collector collector;
 	char lines[LOCKS][LINE];
-	size_t at; /* the iterator */
+	size_t at; /* the place of the iterator */
 	char page[PAGE];
 	size_t from, count;
 	unsigned sample;
-	size_t printed; /* lines that were given out in this sample */
+	size_t printed; /* lines given out in this sample */
 	bool move_boundaries;
 	struct space_sample space;
 	struct node_sample node;
 };
 
 /*
- * As seq_read_iter() fills its page: at least one line, then more while they fit and the reader
- * wants more.
+ * Fills the page as seq_read_iter() does: at least one line, then more while they fit and the
+ * reader wants more.
  */
 static void fill(struct kernel *k, size_t wanted)
 {
@@ -100,9 +101,7 @@ static int open_file(struct collector *c, const struct node_sample *node,
 
 static const struct collector_ops ops = {.open = open_file, .live = true};
 
-/*
- * Names and lengths as on a node with 324 cached inodes: M, O, W and N of each follow one another.
- */
+/* Names and lengths as on a node with 324 cached inodes: each has M, O, W and N in this order. */
 static void make_lines(struct kernel *k)
 {
 	for (unsigned i = 0; i < LOCKS; i++) {
@@ -159,11 +158,11 @@ static uint32_t locks_known(const struct model *m)
 	return m->nodes[0].spaces[0]->table.n_used;
 }
 
-/* Otherwise this file would test nothing. */
+/* Without this loss, the other tests here would test nothing. */
 static void plain_reads_lose_the_same_lines_every_time(void **state)
 {
 	struct kernel *k = new_kernel(false);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
@@ -177,7 +176,7 @@ static void plain_reads_lose_the_same_lines_every_time(void **state)
 static void moved_boundaries_show_every_lock(void **state)
 {
 	struct kernel *k = new_kernel(true);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	take(k, &m);
@@ -189,13 +188,13 @@ static void moved_boundaries_show_every_lock(void **state)
 }
 
 /*
- * A Lock that a sample misses keeps its Shot: what happened meanwhile is neither lost nor counted
- * from zero.
+ * If a sample misses a Lock, the Lock keeps its Shot. The events meanwhile are neither lost nor
+ * counted from zero.
  */
 static void missed_lines_invent_nothing(void **state)
 {
 	struct kernel *k = new_kernel(true);
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 	double lost = 0;
 
 	(void)state;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sample that names a node or a lock space twice: recordings and agents may. Nodes are read by several
- * threads at once, so that one that is named twice would be read by two of them.
+ * test_twice.c - tests a sample that names a node or a lock space twice.
+ *
+ * Recordings and agents may do so. Several threads read nodes at once, so two of them would read a
+ * node that is named twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +18,10 @@
 #include <string.h>
 
 #include "o2top/model/model.h"
-#include "o2top/rank/rank.h"
+#include "o2top/rank/explain.h"
 #include "o2top/sources/ocfs2_line.h"
-#include "o2top/rank/waits.h"
+#include "o2top/sources/sources.h"
+#include "o2top/sources/waits_read.h"
 
 static atomic_uint reads;
 
@@ -52,7 +55,7 @@ static void each_is_read_once(void **state)
 	struct space_sample spaces[] = {{FS_OCFS2, space, NULL}, {FS_OCFS2, space, NULL}};
 	struct node_sample nodes[3];
 	struct sample sample = {.label = "", .n_nodes = 3, .nodes = nodes};
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
@@ -70,13 +73,13 @@ static void each_is_read_once(void **state)
 		assert_int_equal(m.n_spaces, 1);
 		assert_int_equal(reads, 1);
 		assert_int_equal(m.nodes[0].spaces[0]->table.n_used, 1);
-		/* two nodes too many, and a lock space of the first one */
+		/* two nodes too many, and a second lock space of the first node */
 		assert_int_equal(m.problems.count, 3);
 	}
 	model_free(&m);
 }
 
-/* node1 waits for M0x7e, and a DLM's dump has a lock of its own node's on it. */
+/* node1 waits for M0x7e. A DLM's dump names a lock of node1 on it. */
 static int open_waiting(struct collector *c, const struct node_sample *node,
 			const struct space_sample *space, enum file_kind kind, struct input *in)
 {
@@ -105,7 +108,7 @@ static int open_waiting(struct collector *c, const struct node_sample *node,
 	return 0;
 }
 
-/* A row of that wait. */
+/* Makes a row of that wait. */
 static void explain(const struct model *m)
 {
 	const struct table *table = &m->nodes[0].spaces[0]->table;
@@ -120,13 +123,16 @@ static void explain(const struct model *m)
 	member.change = &table->active[0].change;
 	row.sum = set.sum = *member.change;
 	assert_int_equal(row.sum.waiting, 1);
-	waits_explain(m, &row);
+	explain_row(m, &row);
 	assert_non_null(row.sentence);
 	assert_null(row.note);
 	free(row.sentence);
 }
 
-/* node2 is named twice, and the lock space is the second one's only: the first has no place for it. */
+/*
+ * node2 is named twice, and only the second one has the lock space. The first one has no place for
+ * it.
+ */
 static void a_lock_space_of_the_second(void **state)
 {
 	static const struct collector_ops ops = {.open = open_waiting};
@@ -136,7 +142,7 @@ static void a_lock_space_of_the_second(void **state)
 	struct node_sample nodes[3];
 	struct sample sample = {.label = "", .n_nodes = 3, .nodes = nodes};
 	struct dlm_view view = {.node = 1, .id = {.number = 0x7e, .type = 'M'}};
-	struct model m = {0};
+	struct model m = {.sources = source_list};
 
 	(void)state;
 	reads = 0;
@@ -153,7 +159,7 @@ static void a_lock_space_of_the_second(void **state)
 	assert_int_equal(waits_read(&m, &collector, &sample), 0);
 	assert_int_equal(reads, 1); /* node1's */
 	explain(&m);
-	/* whoever says so: a node's lock in a lock space that it never had */
+	/* a node's lock in a lock space that the node never had, from any source */
 	m.waits->views[0] = view;
 	explain(&m);
 	model_free(&m);

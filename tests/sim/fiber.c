@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fiber.c - see fiber.h.
+ * fiber.c - makes, runs and stops fibers with makecontext(), _setjmp() and _longjmp().
  *
  * makecontext() begins a fiber on its stack. From then on _setjmp() and _longjmp() change sides:
  * unlike swapcontext() they do not call the kernel for the signal mask, which would be most of a

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* task.c - see task.h. */
+/*
+ * task.c - runs, stops and ends simulated threads, at sleeps and at the library's atomics.
+ */
 #include "base/atom.h"
 #include "glock/publish/thread.h"
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2's way to find out who deletes a file that was unlinked while several nodes had it open: the
- * last who closes it, without asking anybody who has it open.
+ * test_iopen.c - tests GFS2's way to find which node deletes a file that was unlinked while open.
  *
- * Who has the file open holds its iopen glock in SH. Who closes it and finds it unlinked lets go and
- * asks for EX. Nodes that do not have it open any more are told, and give way. If he gets it, nobody
- * has the file open, and he destroys it. If not, somebody has: after a while he takes his request
- * back, since that one will do the same when he closes it. All this under the inode's glock, where
- * he looks first whether it is done already.
+ * The last node to close the file does so, without a message to the nodes that have the file open.
+ *
+ * A node that has the file open holds its iopen glock in SH. A node that closes the file and finds
+ * it unlinked lets go and asks for EX. Nodes that no longer have the file open are told, and give
+ * way. If the node gets EX, no node has the file open, and the node destroys the file. If the node
+ * does not get EX, another node has the file open. After a while the node takes its request back,
+ * because the other node will do the same when it closes the file. All this runs under the inode's
+ * glock. There the node checks first whether the file is destroyed already.
  */
 #include "glock/space/open.h"
 #include "glock/state/work.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random schedules, each from its seed.
+ * test_random.c - runs random schedules, each from its seed.
  *
  *   test_sim_random events [N [SEED]]    N schedules of events, from that seed on
  *   test_sim_random threads [N [SEED]]   of threads that are interrupted at the library's atomics
- *   test_sim_random soak SECONDS [SEED]  of both, from a seed that nobody had yet, for so long
+ *   test_sim_random soak SECONDS [SEED]  of both, from a fresh seed, for SECONDS
  *   test_sim_random KIND N SEED FAULT    with that fault of src/base/faults.h, by name
  *
- * A failing seed is printed, with what replays it. Of events there must be enough of everything:
- * every reply in every state, with every sort of demand, but for what cannot be.
+ * A failing seed is printed, with the command that replays it. Events must cover everything: every
+ * reply in every state, with every sort of bast, except for the impossible ones.
  */
 #include "glock/core/internal.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Things that happen to clusters, one by one. */
+/*
+ * test_scenarios.c - tests things that happen to clusters, one by one.
+ */
 #include "glock/core/internal.h"
 #include "glock/space/open.h"
 

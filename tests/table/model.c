@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * model.c - the second lock table: modes, queues, conversions, value blocks, as plain loops.
+ */
 #include "model.h"
 
 #include <assert.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * rig.c - the test rig of the lock table: random numbers, the cutting hook, expected callbacks.
+ */
 #include "rig.h"
 
 uint64_t rig_stores;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random lines: what is printed is parsed into what it was. The seed is the same in every run. */
+/*
+ * test_random.c - tests random lines: a printed line parses to its source. The seed is fixed.
+ */
 #include "o2top/sources/dlm_line.h"
 #include "o2top/sources/gfs2_line.h"
 #include "o2top/sources/ocfs2_line.h"
@@ -22,7 +24,7 @@ static unsigned below(unsigned n)
 	return (unsigned)(random_u64(&seed) % n);
 }
 
-/* All that fits into `bits`, either sign, but not the smallest: its positive does not fit. */
+/* Returns a number of `bits` with either sign, but not the smallest: its negation does not fit. */
 static int64_t both_signs(unsigned bits)
 {
 	int64_t v = (int64_t)sized(bits - 1);

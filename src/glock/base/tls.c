@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tls.c - the calling thread, and whether the process is still the one that it was.
+ * tls.c - the calling thread, and the check that the process is still the one that it was.
  *
- * A fork is noticed by a word in memory that the kernel hands to children as zeros: no system call
- * and no handler, and clone() is noticed as well.
+ * A word of memory that the kernel hands to children as zeros shows a fork. This takes no system
+ * call and no handler, and clone() shows as well.
  */
 #include "tls.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* space.h - a lock space from the inside, and its types. internal.h says which lock protects what. */
+/*
+ * space.h - the struct of a lock space and of its types. internal.h says which lock protects what.
+ */
 #ifndef GLOCK__SPACE_H
 #define GLOCK__SPACE_H
 
@@ -27,45 +29,45 @@ struct glock__type {
 	bool fast; /* glocks of this type may take the fast path */
 };
 
-/* The seams to the world: a test puts its own clock and dice here. */
+/* The seams to the system: a test supplies its own clock and random numbers. */
 struct glock__env {
 	int64_t (*now)(void *arg); /* NULL: CLOCK_MONOTONIC */
 	uint32_t (*random)(void *arg);
 	unsigned int (*cpu)(void);
 	unsigned int cpus;
-	/* The thread that runs the work, if that is not the program's; NULL: a real one. */
+	/* Start and join the thread that runs the work; NULL: a real thread. */
 	void (*start)(void *arg, void (*fn)(struct glock_space *space), struct glock_space *space);
 	void (*join)(void *arg, struct glock_space *space);
 	void *arg;
-	struct glock__mem *mem; /* where records go; NULL: private memory */
+	struct glock__mem *mem; /* the memory of records; NULL: private memory */
 };
 
 struct glock_space {
 	struct glock__lock lock;
-	uint32_t *hash; /* chains of numbers of glocks */
+	uint32_t *hash; /* chains of glocks, by number */
 	size_t buckets, n_glocks;
 	uint32_t alive;               /* glocks not freed yet, dead ones included; a futex */
 	struct glock__slab glocks[2]; /* without and with a value block */
 	struct glock__slab busy;
 	struct glock__slab thread_records;
 	struct glock__thread *threads; /* under threads_lock, see thread.h */
-	bool fast;                     /* nothing that is on in this space forbids the fast path */
+	bool fast;                     /* no option of this space forbids the fast path */
 
 	char name[65];
 	unsigned int flags; /* GLOCK_SPACE_ */
 	unsigned int major, minor, hz;
-	uint32_t generation; /* in a child after fork this differs from the process's */
+	uint32_t generation; /* of the process that opened it; a forked child has another one */
 	struct glock__type types[GLOCK_TYPE_MAX];
 	struct glock__env env;
 	struct glock__lockman *lm;
 	struct glock__type_stats type_stats;
 	struct glock__ring *ring;
-	struct glock__publisher *publisher; /* NULL: nobody sees us */
-	uint64_t *trace_until;              /* in its head; NULL: the same */
-	struct glock__ring *live_ring;      /* made when somebody wants to see events */
+	struct glock__publisher *publisher; /* NULL: this node publishes nothing */
+	uint64_t *trace_until;              /* in the head of the segment; NULL without publisher */
+	struct glock__ring *live_ring;      /* made when a reader first asks for events */
 	uint32_t live_ring_made;
-	uint32_t demote_answered; /* of what others asked for; see control.c */
-	uint32_t traced;          /* somebody does, from outside: no thread takes the fast path */
+	uint32_t demote_answered; /* the last request of a reader that was served; see control.c */
+	uint32_t traced;          /* a reader traces: no thread takes the fast path */
 	struct glock__call_sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
@@ -74,21 +76,22 @@ struct glock_space {
 	/*
 	 * The states of a space. Each is an atom; several may be set at a time.
 	 *
-	 *   state          set by                       cleared by               effect
-	 *   recovering     event block                  event thaw, withdraw,    grants of the lock manager
-	 *                                               event lost               wait, except for RECOVER
-	 *   thaw_pending   event thaw                   glock__thaw()            the work takes in the
-	 *                                                                        grants that waited
-	 *   grants_paused  event pause                  event resume             no holder is granted
-	 *   cluster_lost   event lost                   event back               holders fail; requests
-	 *                                                                        are refused meanwhile
-	 *   withdrawn      glock_withdraw(), an error   never                    holders fail; requests
-	 *                  of an operation, event gone                           are refused for ever
-	 *   withdraw_done  glock_withdraw()             never                    each glock was visited
-	 *   closing        glock_space_close()          never                    no new glock or holder
+	 *   state          set by                 cleared by           effect
+	 *   recovering     event block            event thaw or lost,  grants wait, but not RECOVER
+	 *                                         withdraw
+	 *   thaw_pending   event thaw             glock__thaw()        the work takes those grants in
+	 *   grants_paused  event pause            event resume         no holder is granted
+	 *   cluster_lost   event lost             event back           holders fail, requests are
+	 *                                                              refused meanwhile
+	 *   withdrawn      glock_withdraw(),      never                holders fail, requests are
+	 *                  a failed operation,                         refused for ever
+	 *                  event gone
+	 *   withdraw_done  glock_withdraw()       never                each glock was visited
+	 *   closing        glock_space_close()    never                no new glock, no new holder
 	 *
-	 * A glock adds two states of its own: with GLOCK__F_FROZEN its reply waits for the thaw; with
-	 * recover_first a holder with RECOVER was let in, and the other waiters wait for the thaw.
+	 * A glock adds two states of its own. With GLOCK__F_FROZEN its reply waits for the thaw.
+	 * With recover_first a holder with RECOVER was let in, and the other waiters wait for the
+	 * thaw.
 	 */
 	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
 	uint8_t withdrawn, withdraw_done, closing;
@@ -96,21 +99,21 @@ struct glock_space {
 	struct {
 		struct glock__lock lock;
 		uint32_t first, last; /* glocks, the coldest first */
-		uint32_t n;           /* idle ones; the list may have others, too */
+		uint32_t n;           /* idle glocks; the list may have others, too */
 		size_t max;
 		int64_t age;
 	} lru;
 	struct {
 		struct glock__lock lock;
-		struct glock__busy **heap; /* by when it is due */
+		struct glock__busy **heap; /* the earliest work first */
 		size_t n, room;
-		int64_t armed;    /* when whoever runs the work looks next; INT64_MAX: never */
-		uint32_t events;  /* grows with whatever a waiter may wait for */
+		int64_t armed;    /* when its thread looks next; INT64_MAX: never */
+		uint32_t events;  /* grows with each event that a waiter may wait for */
 		uint32_t idle;    /* threads that sleep on events */
-		uint32_t waiters; /* threads that wait for a holder and the like */
+		uint32_t waiters; /* threads that wait for a holder, a demote or a free glock */
 		uint8_t stop;
 		int fd;           /* a timer, or -1 */
-		bool have_thread; /* it runs the work, not the program */
+		bool have_thread; /* a thread of the library runs the work, not the program */
 		pthread_t thread;
 	} work;
 	struct {
@@ -122,7 +125,8 @@ struct glock_space {
 /* No lock of this space protects anything now. */
 GLOCK__INLINE bool glock__is_unusable(const struct glock_space *space)
 {
-	return atom_load8(&space->withdrawn) || __atomic_load_n(&space->cluster_lost, __ATOMIC_ACQUIRE);
+	return atom_load8(&space->withdrawn) ||
+	       __atomic_load_n(&space->cluster_lost, __ATOMIC_ACQUIRE);
 }
 
 /* Under gl->lock. The thread that sets grants_paused visits every glock afterwards. */

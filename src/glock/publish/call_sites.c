@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_sites.c - the places in the program that take locks, numbered, so that a slot of a thread can say
- * where without writing text.
+ * call_sites.c - the call sites that take locks, by number, so that a thread's slot needs no text.
  *
- * A place is known by the address of its text, which the library is given with each request and keeps.
- * What stands at an address is published once: a program that writes other text there later is seen
- * with the first. Numbers are not given back; where there are too many, or no memory, it is 0.
+ * A call site is the address of its text. The program gives the text with each request, and the
+ * library keeps the address. The text at an address is published once. If a program writes other
+ * text there later, readers see the first text. Numbers are not given back. If there are too many
+ * call sites, or no memory, the number is 0.
  *
- * Locks: a thread's own few are its own. The space's are under threads_lock, inside gl->lock.
+ * Locks: a thread's own few are its own. The space's call sites are under threads_lock, inside
+ * gl->lock.
  */
 #include "glock/core/space.h"
 

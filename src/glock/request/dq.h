@@ -7,7 +7,7 @@
 
 #include "glock/core/internal.h"
 
-/* Lets one go that the program never got to know of, be it granted: of a death nobody was told. */
+/* Lets a holder go of which the program never knew. A death that came with it stays unreported. */
 void glock__dq_unseen(struct glock_holder *gh);
 
 #endif

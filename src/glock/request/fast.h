@@ -66,8 +66,9 @@ static inline bool glock__fast_take(struct glock *gl, enum glock_mode mode)
  * What follows ends with calls that are the last thing done, if with any: so it needs no register
  * that would have to be saved in memory, where it would wait for the atomic operations in between.
  * That was a third of the time. And what is added in an atomic operation is a constant: were it
- * chosen by the mode, the operation would wait for that to be read, which is a branch otherwise. Both
- * functions begin at the beginning of a line: as far away as a shared library is, that is 1 in 10.
+ * chosen by the mode, the operation would wait for that to be read, which is a branch otherwise.
+ * Both functions begin at the beginning of a line: as far away as a shared library is, that is 1 in
+ * 10.
  */
 /* In that slot, which is filled; all slots that are in use then are given. */
 GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,

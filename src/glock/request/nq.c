@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holder.c - asking for a lock, waiting for it, letting it go.
+ * nq.c - asks for a lock.
  *
- * A holder is in its glock's list from nq until it is let go, taken back or has failed. Its state
- * word is changed under gl->lock only, and read without by poll and wait; when WAIT goes, error is
- * final. Once a holder is out of the list and its state is 0 the library does not touch it again,
- * since it may lie on the stack of a thread that has gone on.
+ * A request takes the fast path (fast.h) if the lock is cached here and no thread waits for it.
+ * Otherwise the holder joins the list of its glock. The holder stays in the list until the program
+ * lets it go or takes it back, or until the request fails. Only a thread with gl->lock changes the
+ * state word of a holder; wait.c reads the word without the lock.
  */
 #include "glock/core/log.h"
 #include "glock/publish/publish_space.h"

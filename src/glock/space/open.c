@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * open.c - opens and closes spaces. withdraw.c ends them in other ways.
+ * open.c - opens and closes a lock space. withdraw.c ends a space in other ways.
  */
 #include "open.h"
 
+#include "base/version.h"
 #include "glock/base/probes.h"
 #include "glock/core/log.h"
 #include "glock/publish/publish.h"
@@ -391,6 +392,8 @@ void glock__space_kill(struct glock_space *space)
 }
 
 /* ---- versions ---- */
+
+static_assert(GLOCK_VERSION == GLOCK__VERSION_NUMBER, "glock.h and meson.build name one version");
 
 unsigned int glock_version(void)
 {

@@ -7,11 +7,11 @@
 
 #include "glock/core/space.h"
 
-/* As glock_space_open(), with a lock manager and seams given. The space then owns the former. */
+/* As glock_space_open(), with a given lock manager, which the space then owns, and given seams. */
 int glock__space_open(const char *name, const struct glock_space_options *options,
 		      struct glock__lockman *lm, const struct glock__env *env,
 		      struct glock_space **space);
-/* Frees it all at once, as a node's death does: nobody is told. */
+/* Frees the space without a message to other nodes, as the death of the node would. */
 void glock__space_kill(struct glock_space *space);
 
 #endif

@@ -7,10 +7,11 @@
 
 #include "glock/core/internal.h"
 
+/* Lends the glock its busy part, or takes it back. Under gl->lock. */
 void glock__busy_attach(struct glock *gl);
 void glock__busy_detach(struct glock *gl);
 
-/* The lock has just been taken. */
+/* Notes that this thread has just taken gl->lock. */
 GLOCK__INLINE void gl_locked(struct glock *gl)
 {
 	struct glock__tls *tls = glock__tls();
@@ -44,7 +45,7 @@ GLOCK__INLINE void gl_unlock_for_call(struct glock *gl)
 	glock__unlock_for_call(gl);
 }
 
-/* As far as that can be seen without the lock, or a bench wants to know. */
+/* Parts of a glock as a thread without gl->lock may see them, for dumps and tests. */
 struct glock__look {
 	uint8_t target, demote_state, req, reply;
 	bool any_holders;

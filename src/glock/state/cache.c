@@ -116,7 +116,7 @@ static struct call op_begin(struct glock *gl, enum op op)
 	if (!c.rule->spinlock) {
 		gl_unlock(gl);
 		assert(!gl_held(gl));
-		glock__set_polling(gl_space(gl), false); /* it may take long */
+		glock__poll_end(gl_space(gl)); /* it may take long */
 		return c;
 	}
 	tls->id.spinlocked = gl;
@@ -152,7 +152,7 @@ static void op_end(struct glock *gl, const struct call *c)
 		end_spinlocked(gl, c);
 	} else {
 		if (tls->deferred.gl == gl)
-			glock__set_polling(gl_space(gl), true);
+			glock__poll_begin(gl_space(gl));
 		gl_lock(gl);
 	}
 	if (c->bit_lock && !(gl->flags & GLOCK__F_LOCK)) {

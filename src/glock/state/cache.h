@@ -8,12 +8,12 @@
 
 #include "glock/core/internal.h"
 
-/* What every public function asks first; its name is for the log. -ECHILD, -EDEADLK. */
+/* Each public function asks this first; its name is for the log. -ECHILD, -EDEADLK. */
 int glock__check(struct glock_space *space, const char *function);
-/* -EDEADLK, and reported, in a thread that is in an operation under a spinlock. */
+/* Returns -EDEADLK and logs it if the thread is in an operation under a spinlock. */
 int glock__check_op(struct glock_space *space, const char *function);
 
-/* Whether it is running some space's work. */
+/* Tells whether this thread runs the work of a space. */
 GLOCK__INLINE bool glock__in_work(void)
 {
 	return glock__tls()->id.working;
@@ -28,13 +28,13 @@ GLOCK__INLINE void glock__leave_work(void)
 	glock__tls()->id.working--;
 }
 
-/* These drop the lock while the operation runs; the bit lock is held. */
+/* These drop gl->lock while the operation runs. The caller has the bit lock. */
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
 int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode);
 void glock__op_inval(struct glock *gl, unsigned int what);
 int glock__op_lock(struct glock *gl, struct glock__holder *gh);
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh);
-/* These do not. */
+/* These keep gl->lock. */
 bool glock__op_demote_ok(struct glock *gl);
 void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote);
 void glock__op_lost(struct glock *gl, struct glock__holder *gh);

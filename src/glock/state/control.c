@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control.c - what other processes of this machine ask of this node: they write it into its segment and
- * have the lock manager ring its bell.
+ * control.c - requests that other processes of this machine make of this node.
  *
- * Whoever may write there may ask. Nothing that can be asked for does more than another node in the
- * space could: that events are published, and that a glock is given up when its hold time is over and
- * its holders are through.
+ * A process writes its request into this node's segment and has the lock manager ring the node's
+ * bell.
+ *
+ * Any process that may write there may ask. No request does more than another node in the space
+ * could do. The node publishes its events, or gives up a glock when its hold time is over and its
+ * holders are done.
  */
 #include "control.h"
 
 #include "glock/publish/publish.h"
 #include "glock/publish/publish_space.h"
 
-#include "demote.h"
 #include "find.h"
+#include "reply.h"
 
 #include <errno.h>
 

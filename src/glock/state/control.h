@@ -7,7 +7,7 @@
 
 #include "glock/core/internal.h"
 
-/* control.c: an event of lock managers. */
+/* The event control of the lock manager: serves the requests in the segment of this node. */
 void glock__on_control(void *owner);
 
 #endif

@@ -8,16 +8,17 @@
 
 #include "glock/core/internal.h"
 
-/* Somebody wants the glock at no more than `to`. until: not before then; 0: now. */
+/* Asks the glock to go down to mode `to`, not before the time `until` (0: now). */
 void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, bool remote);
-/* The demote that was asked for, as the mode to go to; the state if there is nothing to do. */
+/* Returns the mode to which the wanted demote leads, or the state if none is wanted. */
 enum glock_mode glock__demote_target(const struct glock *gl);
+/* The demote is done: wakes the threads that wait for it. */
 void glock__demote_done(struct glock *gl);
-/* Turns a demote whose hold time has ended into one that is due, or has the work look again. */
+/* Makes a pending demote due if the hold time has ended, or queues work for the end. */
 void glock__demote_if_due(struct glock *gl);
-/* Another node wants it. */
+/* Handles the demand of another node: holds the glock for its hold time, or demotes it now. */
 void glock__hold_or_demote(struct glock *gl, enum glock_mode to);
-void glock__on_bast(struct glock *gl, enum glock_mode to); /* the same, not under gl->lock */
+/* The hold time gets shorter because nodes fight for the glock; longer after a long wait. */
 void glock__hold_shrink(struct glock *gl);
 GLOCK__COLD void glock__hold_grow(struct glock *gl);
 /* Sets hold_first of each type, when the flags and the types of the space are known. */

@@ -7,16 +7,17 @@
 
 #include "glock/core/internal.h"
 
-/* Takes a pin away, perhaps the last reference; under gl->lock, which it drops. */
+/* Drops a pin, which may be the last reference. Under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);
-/* As glock_get(), but -ENOENT where there is none. */
+/* As glock_get(), but returns -ENOENT where the glock does not exist. */
 int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
 		     struct glock **ret);
+/* Frees a dead glock, whose lock the lock manager has taken back. */
 void glock__free(struct glock *gl);
-/* Calls fn for each glock there is, with a reference and without locks. */
+/* Calls fn for each glock, with a reference and without a lock. */
 void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg);
 
-/* The next glock in the table, NULL: the first or the last; under space->lock. */
+/* Returns the glock after gl in the table, NULL after the last one. Under space->lock. */
 struct glock *glock__next(struct glock_space *space, struct glock *gl);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inline_work.c - work of a glock, run by who waits for it or has just let it go (it is "mine"), so that to hand a
- * lock over to another node takes no thread more than it must. Not where the program runs the work.
+ * inline_work.c - work of a glock, run by the thread that waits for it or has just let it go.
+ *
+ * So handing a lock to another node takes no more threads than necessary. The file does nothing if
+ * the program runs the work.
  */
 #include "inline_work.h"
 
@@ -21,7 +23,7 @@ bool glock__inline_begin(struct glock *gl)
 		return false;
 	tls->deferred.gl = gl;
 	tls->deferred.queued = false;
-	glock__set_polling(gl_space(gl), true);
+	glock__poll_begin(gl_space(gl));
 	return true;
 }
 
@@ -65,7 +67,7 @@ void glock__inline_finish(struct glock *gl)
 	mine_run(gl);
 	if (tls->deferred.polls) {
 		tls->deferred.wanted = true;
-		glock__set_polling(gl_space(gl), false);
+		glock__poll_end(gl_space(gl));
 		tls->deferred.wanted = false;
 		mine_run(gl);
 	}

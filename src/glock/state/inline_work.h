@@ -8,13 +8,13 @@
 #include "glock/core/internal.h"
 
 /*
- * From begin, if that returns true, until end: the calling thread runs this glock's work by itself
- * as soon as it can. Not under any lock.
+ * Between a begin that returned true and the end the calling thread runs the work of this glock
+ * itself, as soon as it can. The caller holds no lock.
  */
 bool glock__inline_begin(struct glock *gl);
-/* What the lock manager has; what it says of this glock is kept until its lock is taken right after. */
+/* As glock__poll(). Events of this glock are deferred: the caller takes gl->lock next. */
 void glock__inline_poll(struct glock *gl);
-/* Runs what was queued since; under gl->lock, which it drops and takes again. */
+/* Runs the work that was queued since. Under gl->lock, which it drops and takes again. */
 void glock__inline_run(struct glock *gl);
 void glock__inline_finish(struct glock *gl);
 GLOCK__INLINE void glock__inline_end(struct glock *gl)
@@ -26,7 +26,7 @@ GLOCK__INLINE void glock__inline_end(struct glock *gl)
 		glock__inline_finish(gl);
 	tls->deferred.gl = NULL;
 }
-/* As glock__wait(), and runs the glock's work meanwhile. Ends what glock__inline_begin() began. */
+/* As glock__wait(), but runs the work of the glock meanwhile. Includes glock__inline_end(). */
 int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "glock/core/internal.h"
 
-/* It is idle from now on; or is not any more; both under gl->lock. */
+/* The glock becomes idle; or is in use again. Under gl->lock. */
 void glock__lru_add(struct glock *gl);
 static inline void glock__lru_remove(struct glock *gl)
 {
@@ -16,8 +16,9 @@ static inline void glock__lru_remove(struct glock *gl)
 	gl->flags &= ~(uint32_t)GLOCK__F_LRU;
 	atom_sub32(&gl_space(gl)->lru.n, 1);
 }
-void glock__lru_unlink(struct glock *gl); /* off the list, before it is freed; under gl->lock */
-/* Gives back what is too much or too old; when to look again, or INT64_MAX. */
+/* Takes a glock that is about to be freed off the list. Under gl->lock. */
+void glock__lru_unlink(struct glock *gl);
+/* Gives back the glocks that are too many or too old. Returns when to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
 
 #endif

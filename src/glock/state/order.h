@@ -7,7 +7,8 @@
 
 #include "glock/core/internal.h"
 
-int glock__order_check(struct glock *gl, struct glock__holder *gh); /* and remembers it */
+/* Logs a request that is against the order, and remembers the holder. */
+int glock__order_check(struct glock *gl, struct glock__holder *gh);
 void glock__order_forget(struct glock_space *space, struct glock__holder *gh);
 
 #endif

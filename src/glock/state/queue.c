@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glock.c - the state machine: the queue. What is to be done next is decided here, what the state is to
- * become is done by xmote.c.
+ * queue.c - the queue of a glock. It decides on the next step; xmote.c changes the state.
  *
- * run_queue() decides on a change and takes the bit lock; when that is cleared the queue is run again.
- * Demands of others come before waiters of this node, so that nobody starves the others; but holders are
- * never thrown out.
+ * glock__run_queue() decides on a change of state and takes the bit lock. The thread that clears the
+ * bit lock runs the queue again. A demand of another node comes before the waiters of this node,
+ * because this node must not starve the others. No demand takes a lock away from a holder.
  *
- * Everything here runs under gl->lock. The functions that drop it for a while are enter(), what changes
- * the state (xmote.c), and what calls them; all hold the bit lock meanwhile, so that what other threads
- * may do is: add and take away waiters, let holders go, ask for demotes, store a reply.
+ * All functions run under gl->lock. enter(), the functions of xmote.c and their callers drop gl->lock
+ * for a while, and hold the bit lock meanwhile. In that time other threads may add and remove
+ * waiters, let holders go, ask for demotes and store a reply.
  */
 #include "queue.h"
 

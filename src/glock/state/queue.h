@@ -8,33 +8,40 @@
 
 #include "busy.h"
 
-/* Somebody has it, by the queue or by the word; which gets closed. */
+/* Tells whether this node has a holder, in the list or by the word. Closes the word. */
 bool glock__is_held(struct glock *gl);
 struct glock__holder *glock__first_holder(struct glock *gl);
 struct glock__holder *glock__first_waiter(struct glock *gl);
+/* Tells whether the state and the present holders admit gh now. */
 bool glock__may_grant(struct glock *gl, const struct glock__holder *gh);
 
-/* Grants, demotes, asks the lock manager: whatever is next. nonblock: or has the work do it. */
+/*
+ * Does the next step: grants, starts a demote or asks the lock manager. With nonblock a step that
+ * may block is left to the work.
+ */
 void glock__run_queue(struct glock *gl, bool nonblock);
 
-/* A waiter is granted, or fails with an error: it leaves the queue. */
+/* Grants a waiter; or removes a waiter from the list with an error. */
 void glock__grant(struct glock *gl, struct glock__holder *gh);
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
-/* It leaves the list, and nothing else is done with it. */
+/* Removes a holder from the list, and does nothing else. */
 void glock__unlink(struct glock *gl, struct glock__holder *gh);
 
-/* The work of a glock, under its lock, which it drops and takes again. */
+/* Runs the work of the glock. Drops gl->lock and takes it again. */
 void glock__work_run(struct glock *gl);
-/* Under gl->lock: true if the lock manager has to be told (ops->idle) that nobody uses it now. */
+/* Tells whether the caller has to call ops->idle: the last holder since the grant has gone. */
 bool glock__now_idle(struct glock *gl);
-/* The bit lock is free again; whoever calls runs the queue, or has it run. */
+/* Clears the bit lock. The caller runs the queue, or queues work that does. */
 void glock__clear_lock(struct glock *gl);
-/* Those who wait fail; tries_only: who tries. */
+/* Fails all waiters with that error; with tries_only those with TRY or TRY_1CB. */
 void glock__fail_waiters(struct glock *gl, int error, bool tries_only);
-/* Lets in who fits, in the order of asking. False: that may block, and nonblock does not allow it. */
+/*
+ * Grants the waiters that fit, in the order of their requests. Returns false if the next grant
+ * needs an operation that may block, and nonblock is set.
+ */
 bool glock__promote(struct glock *gl, bool nonblock);
 
-/* What the lock manager has for this node, if it has anything. Not under any lock. */
+/* Delivers the events that the lock manager has for this node. The caller holds no lock. */
 GLOCK__INLINE void glock__poll(struct glock_space *space)
 {
 	if (glock__lm_due(space->lm))

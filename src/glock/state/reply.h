@@ -7,22 +7,25 @@
 
 #include "glock/core/internal.h"
 
-/* The lock manager's events. Not under any lock. */
+/* The functions that a lock manager calls for its events. It holds no lock of the library. */
 extern const struct glock__lm_events glock__events;
-/* What was held back while others recovered goes on, unless they do again; the work calls it. */
+/* Takes in the grants that waited for the end of a recovery. The work calls it. */
 void glock__thaw(struct glock_space *space);
-/* As the program sees it. */
+/* Translates a peer into the form that the program sees. */
 void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
+
+/* Counts a demand and hands it to glock__hold_or_demote(). The caller does not hold gl->lock. */
+void glock__on_bast(struct glock *gl, enum glock_mode to);
 
 /* ---- under gl->lock ---- */
 
-/* What this thread kept of it. */
+/* Applies the events of the glock that this thread deferred. */
 void glock__apply_deferred(struct glock *gl);
-/* A reply held back is looked at now. */
+/* Lets the frozen reply of the glock go on. */
 GLOCK__COLD void glock__unfreeze(struct glock *gl);
-/* The answer to the open request is there; taken in by whoever does the glock's work. */
+/* Stores the answer to the open request. The work of the glock takes it in. */
 void glock__store_reply(struct glock *gl, const struct glock__answer *a);
-/* The call has returned: the request goes into the statistics, if it did not with its answer. */
+/* The call has returned. Counts the request, unless its answer was counted with it. */
 void glock__count_request(struct glock *gl);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "glock/core/internal.h"
 
-/* The glock as in a dump, to the log: something went wrong with it. Under gl->lock. */
+/* Logs the glock as in a dump, because an error concerns it. Under gl->lock. */
 GLOCK__COLD void glock__log_glock(struct glock *gl);
 
 /* Publishes what the dump operation of the type says of the object. Under gl->lock. */

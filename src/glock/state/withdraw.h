@@ -7,6 +7,7 @@
 
 #include "glock/core/internal.h"
 
+/* Events of the lock manager: all locks are lost; the cluster is back; grants pause or go on. */
 void glock__cluster_lost(struct glock_space *space);
 void glock__cluster_back(struct glock_space *space);
 void glock__pause_grants(struct glock_space *space, bool pause);

@@ -130,7 +130,7 @@ int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t d
 static void signal_event(struct glock_space *space)
 {
 	atom_add32(&space->work.events, 1);
-	if (glock__anybody(&space->work.idle))
+	if (glock__has_sleepers(&space->work.idle))
 		glock__futex_wake_all(&space->work.events);
 }
 

@@ -9,20 +9,20 @@
 
 int glock__work_init(struct glock_space *space, bool real_time);
 void glock__work_stop(struct glock_space *space);
-/* Room for the work of so many glocks; -ENOMEM. */
+/* Makes room for the work of that many glocks. -ENOMEM. */
 int glock__work_reserve(struct glock_space *space, size_t glocks);
-/* Something is due at that time, whatever it is. */
+/* Makes the thread that runs the work look at that time, or earlier. */
 void glock__work_kick(struct glock_space *space, int64_t at);
-/* Has the glock's work run at that time, or earlier if it was to. Under gl->lock. */
+/* Queues the work of the glock for that time, or an earlier one. Under gl->lock. */
 void glock__work_queue(struct glock *gl, int64_t at);
-/* When the next work is due; INT64_MAX: there is none. */
+/* Returns when the next work is due; INT64_MAX: never. The second one is for under work.lock. */
 int64_t glock__work_next(struct glock_space *space);
-int64_t glock__work_first(struct glock_space *space); /* the same, under work.lock */
-/* Who runs it now runs it again. */
+int64_t glock__work_first(struct glock_space *space);
+/* Makes the thread that runs the work of the glock now run it once more. */
 void glock__work_leave_to_other(struct glock *gl);
 /*
- * Under gl->lock: this thread runs the glock's work from now on until it says that it does no more. False:
- * another one runs it now, and does what this one has for it as well.
+ * Makes this thread the one that runs the work of the glock, until glock__work_release(). Under
+ * gl->lock. Returns false if another thread runs it: that thread then runs it once more.
  */
 GLOCK__INLINE bool glock__work_claim(struct glock *gl)
 {
@@ -32,40 +32,41 @@ GLOCK__INLINE bool glock__work_claim(struct glock *gl)
 		glock__work_leave_to_other(gl);
 		return false;
 	}
-	glock__pin(gl); /* its busy part is to stay */
+	glock__pin(gl); /* keeps the busy part */
 	return true;
 }
-/* Whether it was to be run by another one meanwhile, and is to be run again for that. */
+/* Ends that. Returns true if work was queued meanwhile, which the caller has to run. */
 GLOCK__INLINE bool glock__work_release(struct glock *gl)
 {
 	bool again = atom_swap32(&gl_busy(gl)->work.state, 0) & GLOCK__WORK_AGAIN;
 
 	if (again)
-		glock__unpin(gl); /* its reference; not the last: this thread has one, too */
+		glock__unpin(gl); /* the reference of that work; this thread has another one */
 	glock__unpin(gl);
 	return again;
 }
-/* Sleeps until *word is not seen, counted among those that do. */
+/* Sleeps until *word is not `seen`, and counts itself in *sleepers meanwhile. */
 int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline);
-/* Sleeps until *word is not seen, doing work meanwhile if that is the program's to do. */
+/* Sleeps until *word is not `seen`. Runs work meanwhile if the program has to run it. */
 int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
 /*
- * Whoever is about to sleep counts himself first, and whoever changes the word looks at the count
- * after: both by read-modify-write of the count, so that one of them sees what the other did. A
- * wake-up that nobody needs is a system call saved.
+ * Tells whether a thread sleeps. A thread that is about to sleep first adds itself to the count. A
+ * thread that changes the word reads the count afterwards. Both use a read-modify-write of the
+ * count, so that one of them sees the other. A wake-up without a sleeper would waste a system call.
  */
-GLOCK__INLINE bool glock__anybody(uint32_t *sleepers)
+GLOCK__INLINE bool glock__has_sleepers(uint32_t *sleepers)
 {
 	return atom_add32(sleepers, 0) != 0;
 }
+/* Wakes the threads that sleep on the word, or that run the work of the program. */
 void glock__wake_up(struct glock_space *space, uint32_t *word);
 GLOCK__INLINE void glock__wake(struct glock_space *space, uint32_t *word)
 {
-	if (!space->work.have_thread || glock__anybody(&space->work.waiters))
+	if (!space->work.have_thread || glock__has_sleepers(&space->work.waiters))
 		glock__wake_up(space, word);
 }
 
-/* Wakes whoever waits for it. The holder may be gone when this returns. */
+/* Sets the state of a holder and wakes its waiter. The holder may be gone when this returns. */
 GLOCK__INLINE void glock__holder_set(struct glock_space *space, struct glock__holder *gh,
 				     uint32_t state)
 {

@@ -7,11 +7,11 @@
 
 #include "glock/core/internal.h"
 
-/* Begins it. Drops and retakes gl->lock. */
+/* Begins a change to mode `to`. Drops gl->lock and takes it again. */
 void glock__xmote(struct glock *gl, enum glock_mode to);
-/* Goes on with it: the lock manager has answered. */
+/* Takes in the stored reply of the lock manager, and goes on with the change. */
 void glock__take_reply(struct glock *gl);
-/* Cancels the open request if nobody here wants it any more. Drops and retakes the lock. */
+/* Cancels the open request if no waiter wants its mode. Drops gl->lock and takes it again. */
 void glock__cancel_request(struct glock *gl);
 
 #endif

@@ -170,7 +170,7 @@ bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
  * deliver a demand for the lock.
  */
 void glock__dlm_reply_gone(struct dlm *d, struct glock__lm_lock *lk);
-/* Frees all slots, and replies to each open request: the kernel does not know the locks any more. */
+/* Frees all slots and replies to each open request. The kernel knows none of the locks now. */
 void glock__dlm_retire(struct dlm *d);
 
 /* ---- dlm.c ---- */

@@ -26,7 +26,7 @@ void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
 
 /* ---- waiting for others ---- */
 
-/* Who waits counts himself under d->lock, so that whoever changes something after that sees him. */
+/* A waiter counts itself under d->lock. A later change therefore sees the waiter. */
 void glock__dlm_changed(struct dlm *d)
 {
 	atom_add32(&d->changes, 1);

@@ -6,7 +6,7 @@
 
 #include "base/cpu.h"
 
-/* Who of a node's threads is to be woken, if any. A leader that is awake looks before it goes away. */
+/* Returns the thread of the node to wake, or 0. A leader that is awake looks before it leaves. */
 static uint32_t sleeper(uint32_t flags)
 {
 	if (flags & BELL_LEADER_SLEEPS)
@@ -19,7 +19,7 @@ bool glock__local_ring(struct slot *slot, uint32_t due)
 	return sleeper(bell_ring(slot, due).flags);
 }
 
-/* Who sleeps no more since it was rung for has seen that, as it changed the same word. */
+/* A thread that woke up since the bell was rung has seen it, because both change one word. */
 void glock__local_wake(struct slot *slot)
 {
 	uint32_t who = sleeper(atom_load32(&slot->bell.flags));

@@ -280,7 +280,7 @@ void glock__local_remove_own_file(const struct local *l, unsigned int node)
 
 #define LOOK_NS 500000000ll /* how often that is looked for, at most */
 
-/* Whether the file was taken away or replaced: who opens the space now is in another one than we. */
+/* Withdraws if the file was removed or replaced. Later processes open another space. */
 GLOCK__COLD static void look_for_file(struct local *l)
 {
 	if (!glock__local_still_there(l) ||

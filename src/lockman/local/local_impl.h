@@ -346,18 +346,18 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
 /* ---- local_bell.c ---- */
 
 /*
- * Its node is to look: at those tables, if it is about any. True: whoever should is asleep, and is to be
- * woken as soon as no lock is held. To be called before what it is about can be fetched by nobody
- * but the node.
+ * Rings the bell of a node, and marks the tables that the node has to look at. Returns true if the
+ * thread that should look is asleep. The caller then wakes the thread once no lock is held. The
+ * caller rings while other nodes can still fetch the event.
  */
 bool glock__local_ring(struct slot *slot, uint32_t due);
 void glock__local_wake(struct slot *slot);
 
 /*
- * From its beginning to its end the flag LEADER is set, and no other thread can lead. Wake-ups for
- * other nodes that slept on this CPU are put off until the thread is through or sleeps: those who are
- * woken earlier would only take the CPU away from it. (If it is killed first: local_watch.c.) Where
- * another CPU has to be woken, that takes longest of all, and the thread goes on meanwhile.
+ * The poll of the calling thread. The flag LEADER is set during the poll, so no other thread leads.
+ * Nodes that slept on the CPU of the thread are woken when the thread ends the poll or sleeps. A
+ * node that is woken earlier takes the CPU away. If the thread is killed first, see local_watch.c.
+ * A sleeper on another CPU is woken at once, because that takes longest of all.
  */
 struct glock__local_poller {
 	struct local *l; /* NULL: this thread does not poll */

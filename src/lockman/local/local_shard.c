@@ -164,8 +164,8 @@ static uint64_t shard_next_token(struct local *l, unsigned int shard)
 }
 
 /*
- * Under the table's lock: a grant gets its token, which therefore is higher than that of any
- * holder before, and is said to be in use, since somebody waits for it.
+ * Gives a grant its token and marks the lock as in use. Under the table's lock, so that the token
+ * is higher than that of any holder before.
  */
 GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
 					  const struct glock__table_event *ev)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* node_file.c - see node_file.h. */
+/*
+ * node_file.c - makes, checks and removes the files of nodes without a space file; see node_file.h.
+ */
 #include "node_file.h"
 #include "local_impl.h"
 

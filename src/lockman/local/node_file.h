@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * node_file.h - where nodes can be seen whose lock manager has no file for a space on this machine.
+ * node_file.h - files of nodes whose lock manager has no file for a space on this machine.
  *
- * What such a node publishes lies in the folder where its user's spaces of lock manager local would
- * (local_path.c), under the space's name, the lock manager's and the process's number, with commas between.
- * It has a lock on its first byte from before it has a name, held by the mapping of whoever writes it,
- * so that it is alive while the kernel says so. Those of the dead are removed by who comes next.
+ * The file holds the node's published data. It lies in the folder where its user's spaces of lock
+ * manager local would lie (local_path.c). Its name is the space's name, the lock manager's name and
+ * the process's number, with commas between. The file has a lock on its first byte from before it
+ * has a name. The mapping of the writing process holds the lock, so that the kernel tells whether
+ * the node is alive. The next node that comes removes the files of dead nodes.
  */
 #ifndef GLOCK__NODE_FILE_H
 #define GLOCK__NODE_FILE_H

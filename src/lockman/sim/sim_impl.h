@@ -86,7 +86,7 @@ struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsi
 enum glock__sim_to sim__to(const struct sim__message *m);
 /*
  * Messages lie in the order of sending. Returns the place of the first message of that node in that
- * direction, or with a lock the place of the reply to its request. sim->n: there is none.
+ * direction. With a lock, only the reply to its request counts. sim->n: there is none.
  */
 size_t sim__message_find(const struct glock__sim *sim, unsigned int node, enum glock__sim_to to,
 			 const struct sim__lock *lock);

@@ -180,9 +180,14 @@ int glock__table_recover(struct glock__table *t);
  * -EINVAL: arguments; -EOPNOTSUPP: PERSISTENT, ORPHAN; -ENOENT: no such lock; -EBUSY: an operation
  * on it is in progress; -ENOSPC: memory is full, nothing changed.
  *
- * -EINVAL is: no such mode or node; name too long; CANCEL; QUECVT or CONVDEADLK without CONVERT;
- * CONVDEADLK with NOQUEUE; EXPEDITE with CONVERT, QUECVT or NOQUEUE or for a mode other than NL;
- * VALBLK without lvb; CONVERT without lkid; QUECVT for a conversion that is not up.
+ * Returns -EINVAL for each of these requests:
+ * - the mode or the node does not exist, or the name is too long
+ * - CANCEL is set
+ * - CONVDEADLK is set together with NOQUEUE
+ * - CONVERT is missing beside QUECVT or beside CONVDEADLK
+ * - EXPEDITE is set for another mode than NL, or together with CONVERT, QUECVT or NOQUEUE
+ * - VALBLK has no lvb, or CONVERT no lkid
+ * - QUECVT is set, and the conversion does not go up
  */
 int glock__table_lock(struct glock__table *t, const struct glock__table_request *args,
 		      struct glock__table_event *event);

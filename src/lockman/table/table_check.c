@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_check.c - checks every invariant of a lock table, for tests and debug builds; and salvages
- * a table whose memory may be damaged.
+ * table_check.c - checks every invariant of a lock table, and salvages a damaged one.
  *
  * It may be called between operations, and between the steps of one (the log must be empty). It
  * trusts nothing that it reads: a damaged table gives a message, not a fault or an endless loop.

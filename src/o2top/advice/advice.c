@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules stand in one table, the most urgent first; the first that fits speaks. Why they hold:
- * - PR of several nodes go together, EX goes with nothing: a file that several nodes write, or that
- *   one writes and others read, changes hands with every write, and each hand-over is messages and
- *   a flush to disk.
- * - Creating, removing and renaming in a directory take that directory's EX.
+ * advice.c - the rules of advice, in one table.
+ *
+ * The most urgent rule comes first, and the first rule that fits is printed.
+ *
+ * The rules rest on two facts:
+ * - PR locks of several nodes coexist, and EX coexists with no other mode. A file that several
+ *   nodes write, or one writes and others read, changes hands with every write. Each change of
+ *   hands costs messages and a flush to disk.
+ * - Creating, removing and renaming in a directory take EX on that directory.
  */
 #include "advice.h"
 
@@ -102,7 +106,8 @@ static bool is_back(const struct node *node)
 	return node->away && !is_silent(node) && node->state != NODE_NOTHING;
 }
 
-/* Nodes that may have to do with the row and say nothing now, or said nothing in the sample before. */
+/* Nodes that may have to do with the row and say nothing now, or said nothing in the sample before.
+ */
 static unsigned list_silent(const struct model *m, const struct row *row,
 			    bool (*is)(const struct node *node), char *buf, size_t size)
 {
@@ -136,7 +141,8 @@ static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
 	return f->row->id.class && f->row->id.class == (f->fs == FS_OCFS2 ? ocfs2 : gfs2);
 }
 
-/* A process is a node; who holds what is in the sentence. What a dead one had is given to others. */
+/* A process is a node; who holds what is in the sentence. What a dead one had is given to others.
+ */
 static bool is_stuck(const struct node *node)
 {
 	return node->state == NODE_STOPPED || node->state == NODE_HANGS;

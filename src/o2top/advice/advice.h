@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What to do about a hot row, in one line that names the nodes.
+ * advice.h - one line of advice about a hot row, which names the nodes.
  */
 #ifndef O2TOP_ADVICE_H
 #define O2TOP_ADVICE_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/row.h"
 
 enum { ADVICE_MAX = 512 };
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * conditions.c - reads the small files that tell a node's condition, and adds the banners.
+ */
 #include "conditions.h"
 
 #include "o2top/base/scan.h"
@@ -37,7 +40,8 @@ static bool value_of(const char *line, size_t len, const char *key, char out[TEX
 }
 
 /* "  Recovery => Pid: 712  Nodes: 2 " */
-static bool take_fs_state(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool conditions_take_fs_state(void *arg, const char *line, size_t len, size_t number,
+				     bool complete)
 {
 	struct reading *r = arg;
 	char text[TEXT_MAX];
@@ -59,7 +63,8 @@ static bool take_fs_state(void *arg, const char *line, size_t len, size_t number
 }
 
 /* "Recovery Pid: 210  Master: 255  State: INACTIVE", "Dead Node: 255" */
-static bool take_dlm_state(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool conditions_take_dlm_state(void *arg, const char *line, size_t len, size_t number,
+				      bool complete)
 {
 	struct reading *r = arg;
 	char text[TEXT_MAX];
@@ -149,8 +154,8 @@ void conditions_read(struct model *m, struct collector *c, const struct sample *
 	static const struct {
 		enum file_kind kind;
 		input_line_fn *each;
-	} files[] = {{FILE_FS_STATE, take_fs_state},
-		     {FILE_O2DLM_STATE, take_dlm_state},
+	} files[] = {{FILE_FS_STATE, conditions_take_fs_state},
+		     {FILE_O2DLM_STATE, conditions_take_dlm_state},
 		     {FILE_CONDITION, take_condition},
 		     {FILE_FILTER, take_filter}};
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What no counter shows: recovery going on, fencing, file systems frozen or withdrawn, a filter that
- * hides locks. Found in small files of each node, told as banners.
+ * conditions.h - conditions of nodes that no counter shows, told as banners.
+ *
+ * Small files of each node tell them. The conditions are recovery in progress, fencing, a frozen or
+ * withdrawn file system, and a filter that hides locks.
  */
 #ifndef O2TOP_CONDITIONS_H
 #define O2TOP_CONDITIONS_H

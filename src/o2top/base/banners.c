@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * banners.c - the list of banners: adds a banner unless the list has an equal one, or is full.
+ */
 #include "banners.h"
 
 #include <stdarg.h>

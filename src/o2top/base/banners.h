@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What no counter shows and everybody must see: recovery going on, a file system withdrawn, lines
- * hidden by a filter. A line each, the same line once.
+ * banners.h - banners: lines about conditions that no counter shows and every view must print.
+ *
+ * Examples are recovery in progress, a withdrawn file system, and lines hidden by a filter. Each
+ * banner is one line. A repeated line is kept once.
  */
 #ifndef O2TOP_BANNERS_H
 #define O2TOP_BANNERS_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * caps.c - gives up capabilities, with a table of those that each purpose keeps.
+ */
 #include "caps.h"
 
 #include <cap-ng.h>

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Capabilities that are not needed are given up, after the processes that need some were started and
- * the files that are written were opened. Root reads debugfs as the owner of its files: that takes
- * none, so that no descriptor has to be kept open from sample to sample. Harmless to those who have
- * none.
+ * caps.h - giving up the capabilities that a process of o2top does not need.
  *
- *	who looks for paths, and who it starts      CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE
- *	the agent on a node                         none
- *	the viewer                                  none; what it starts, as ssh, is as root would be
- *	the viewer of this machine's processes      none but while it opens what they publish
- *	with --textfile                             CAP_DAC_OVERRIDE: the folder is the exporter's
+ * A process calls this after the processes that need capabilities were started and the output files
+ * were opened. Root reads debugfs as the owner of its files. Such a read takes no capability, so
+ * that no descriptor stays open between samples. The calls are harmless in a process without
+ * capabilities.
+ *
+ *	the path finder and the processes it starts   CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE
+ *	the agent on a node                           none
+ *	the viewer                                    none; its children, such as ssh, are as root's
+ *	the viewer of this machine's processes        none, except while it opens published files
+ *	with --textfile                               CAP_DAC_OVERRIDE: the folder is the exporter's
  */
 #ifndef O2TOP_CAPS_H
 #define O2TOP_CAPS_H

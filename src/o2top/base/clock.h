@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clocks of this machine.
+ * clock.h - readings of this machine's clocks, in seconds and in microseconds.
  */
 #ifndef O2TOP_CLOCK_H
 #define O2TOP_CLOCK_H

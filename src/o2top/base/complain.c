@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * complain.c - writes messages to standard error and remembers the last one.
+ */
 #include "complain.h"
 
 #include "units.h"

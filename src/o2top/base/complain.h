@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What o2top says to who started it, on standard error.
+ * complain.h - messages of o2top for its user, on standard error.
  */
 #ifndef O2TOP_COMPLAIN_H
 #define O2TOP_COMPLAIN_H

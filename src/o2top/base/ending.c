@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * ending.c - handlers of the signals that end o2top, and a wait that such a signal interrupts.
+ */
 #include "ending.h"
 
 #include <errno.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signals that end o2top where no screen takes them. A handler only notes that there was one: whoever
- * waits stops waiting, and main ends connections, helpers and files as it does at any other end.
+ * ending.h - the signals that end o2top where no screen handles them.
  *
- * Only main's thread waits; threads that live longer than a call have all signals blocked. What was ignored
- * when we were started, as nohup has it, stays ignored. A second signal of a kind ends us at once.
+ * A handler only records the signal. A waiting thread stops waiting, and main closes connections,
+ * helpers and files as at any other end.
+ *
+ * Only main's thread waits. Threads that outlive a call have all signals blocked. A signal that was
+ * ignored at start (nohup) stays ignored. A second signal of one kind ends o2top at once.
  */
 #ifndef O2TOP_ENDING_H
 #define O2TOP_ENDING_H
@@ -16,7 +18,8 @@
 void ending_begin(void);
 /* The signal that asked for the end, or 0. */
 int ending(void);
-/* Whether a pipe that we wrote to had no reader: of standard output, an end like that by a signal. */
+/* Whether a pipe that we wrote to had no reader: of standard output, an end like that by a signal.
+ */
 bool ending_pipe_broken(void);
 /*
  * Waits until fd (-1: none) can be read, or the moment has come, by CLOCK_MONOTONIC (NULL: never).

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A list that grows: twice as long each time, so that what is moved is at most what is added. */
+/*
+ * grow.h - room for a list that grows: doubling the list bounds the bytes moved by the bytes added.
+ */
 #ifndef O2TOP_GROW_H
 #define O2TOP_GROW_H
 
@@ -8,8 +10,8 @@
 #include <string.h>
 
 /*
- * Whether there is room for one more behind the n items, of that size each, that the pointer at `list`
- * points to; more is allocated where there is none.
+ * Whether there is room for one more behind the n items, of that size each, that the pointer at
+ * `list` points to; more is allocated where there is none.
  */
 static inline bool grow(void *list, size_t n, size_t *room, size_t size)
 {

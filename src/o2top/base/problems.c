@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * problems.c - the list of problems: counts all, keeps the first few messages, joins lists.
+ */
 #include "problems.h"
 
 #include <stdarg.h>
@@ -6,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void keep(struct problems *p, char *text)
+static void problems_keep(struct problems *p, char *text)
 {
 	/* a message lost for want of memory stays counted */
 	if (text && p->kept < PROBLEMS_KEPT)
@@ -16,13 +19,13 @@ static void keep(struct problems *p, char *text)
 }
 
 /* Says how many more lines of the last file there were, before another one has its turn. */
-static void end_file(struct problems *p)
+static void problems_end_file(struct problems *p)
 {
 	char *text = NULL;
 
 	if (p->in_file > PROBLEMS_OF_FILE &&
 	    asprintf(&text, "%s: and %zu more lines", p->file, p->in_file - PROBLEMS_OF_FILE) >= 0)
-		keep(p, text);
+		problems_keep(p, text);
 	free(p->file);
 	p->file = NULL;
 	p->in_file = 0;
@@ -39,7 +42,7 @@ void problem(struct problems *p, const char *file, size_t line, const char *form
 		if (++p->in_file > PROBLEMS_OF_FILE)
 			return;
 	} else {
-		end_file(p);
+		problems_end_file(p);
 		p->file = line ? strdup(file) : NULL;
 		p->in_file = line != 0;
 	}
@@ -49,24 +52,24 @@ void problem(struct problems *p, const char *file, size_t line, const char *form
 	va_end(args);
 	if (what && (line ? asprintf(&text, "%s:%zu: %s", file, line, what)
 			  : asprintf(&text, "%s: %s", file, what)) >= 0)
-		keep(p, text);
+		problems_keep(p, text);
 	free(what);
 }
 
 void problems_join(struct problems *to, struct problems *from)
 {
-	end_file(to);
-	end_file(from);
+	problems_end_file(to);
+	problems_end_file(from);
 	to->count += from->count;
 	to->bad_lines += from->bad_lines;
 	for (size_t i = 0; i < from->kept; i++)
-		keep(to, from->text[i]);
+		problems_keep(to, from->text[i]);
 	*from = (struct problems){0};
 }
 
 void problems_clear(struct problems *p)
 {
-	end_file(p);
+	problems_end_file(p);
 	for (size_t i = 0; i < p->kept; i++)
 		free(p->text[i]);
 	*p = (struct problems){0};

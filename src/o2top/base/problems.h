@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What could not be used, counted and named: a line, a file, a node.
+ * problems.h - problems: a line, a file or a node that could not be used, counted and named.
  *
- * Each node has a list of its own, so that the threads that read nodes need no lock; lists are
- * joined when a frame is complete. Only the first few lines of a file are kept word
- * for word, and how many more there were; all are counted.
+ * Each node has its own list, so that the threads that read nodes need no lock. The lists are
+ * joined when a frame is complete. Every problem is counted. Of each file, only the first few lines
+ * are kept word for word, with the number of the rest.
  */
 #ifndef O2TOP_PROBLEMS_H
 #define O2TOP_PROBLEMS_H

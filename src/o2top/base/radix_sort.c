@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * By digits, the lowest first. Digits that are the same in all keys cost nothing, so that inode
- * numbers take two or three turns of at most six.
+ * radix_sort.c - a radix sort of keys, the lowest digit first.
+ *
+ * A digit that is equal in all keys costs nothing. Inode numbers therefore take two or three passes
+ * of at most six.
  */
 #include "radix_sort.h"
 
@@ -16,7 +18,7 @@ enum { AHEAD = 8 }; /* items */
 
 static int by_key(const void *a, const void *b)
 {
-	const struct keyed *x = a, *y = b;
+	const struct radix_item *x = a, *y = b;
 	int c = (x->key > y->key) - (x->key < y->key);
 
 	return c ? c : (x->index > y->index) - (x->index < y->index);
@@ -28,7 +30,7 @@ static unsigned digit(uint64_t key, unsigned nth)
 }
 
 /* Moves all from one list to the other in order of a digit; false where it is the same for all. */
-static bool turn(struct keyed *to, const struct keyed *from, size_t n, unsigned nth,
+static bool turn(struct radix_item *to, const struct radix_item *from, size_t n, unsigned nth,
 		 uint32_t counts[VALUES])
 {
 	uint32_t at = 0;
@@ -46,9 +48,9 @@ static bool turn(struct keyed *to, const struct keyed *from, size_t n, unsigned 
 	return true;
 }
 
-int keyed_sort(struct keyed *list, size_t n)
+int radix_sort(struct radix_item *list, size_t n)
 {
-	struct keyed *other, *from = list, *to;
+	struct radix_item *other, *from = list, *to;
 	uint32_t(*counts)[VALUES];
 
 	if (n < FEW) {
@@ -67,7 +69,7 @@ int keyed_sort(struct keyed *list, size_t n)
 			counts[j][digit(list[i].key, j)]++;
 	for (unsigned i = 0; i < DIGITS; i++)
 		if (turn(to, from, n, i, counts[i])) {
-			struct keyed *was = from;
+			struct radix_item *was = from;
 
 			from = to;
 			to = was;
@@ -79,10 +81,10 @@ int keyed_sort(struct keyed *list, size_t n)
 	return 0;
 }
 
-int keyed_sort_by(struct keyed *list, size_t n,
+int radix_sort_by(struct radix_item *list, size_t n,
 		  int (*compare)(const void *a, const void *b, void *arg), void *arg)
 {
-	int err = keyed_sort(list, n);
+	int err = radix_sort(list, n);
 
 	for (size_t i = 0, same; i < n && !err; i += same) {
 		for (same = 1; i + same < n && list[i + same].key == list[i].key;)
@@ -100,7 +102,7 @@ static void fetch(const unsigned char *item, size_t size)
 		__builtin_prefetch(item + i);
 }
 
-void *keyed_arrange(const struct keyed *list, size_t n, void *items, size_t size)
+void *radix_arrange(const struct radix_item *list, size_t n, void *items, size_t size)
 {
 	const unsigned char *from = items;
 	unsigned char *to;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading numbers and words out of a line that is not ours.
+ * scan.h - a cursor that reads numbers and words out of a line that o2top did not write.
  *
- * A cursor over [p, end): nothing reads past end, nothing needs a NUL, and each function either
- * takes what it names and moves on, or returns false and leaves the cursor where it was. Numbers
- * that do not fit are refused, not wrapped: a counter that looks plausible but is wrong is worse
+ * A cursor covers [p, end). No function reads past end or needs a NUL. Each function either takes
+ * the item that its name says and moves on, or returns false and leaves the cursor in place. A
+ * number that does not fit is refused, not wrapped, because a plausible but wrong counter is worse
  * than a lost line.
  */
 #ifndef O2TOP_SCAN_H
@@ -43,8 +43,8 @@ static inline bool scan_char(struct scan *s, char c)
 }
 
 /*
- * Of a text that is known where it is asked for the compiler compares two, four or eight bytes at once;
- * of another length it would call memcmp(), which takes longer than all the rest of a word.
+ * Of a text that is known where it is asked for the compiler compares two, four or eight bytes at
+ * once; of another length it would call memcmp(), which takes longer than all the rest of a word.
  */
 __attribute__((always_inline)) static inline bool scan_same(const char *p, const char *text,
 							    size_t n)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * units.c - formats numbers with units, and makes foreign text fit for a terminal.
+ */
 #include "units.h"
 
 #include <limits.h>

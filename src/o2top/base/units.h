@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers for people: three digits that matter and a unit.
+ * units.h - numbers for people: three significant digits and a unit.
  */
 #ifndef O2TOP_UNITS_H
 #define O2TOP_UNITS_H
@@ -30,8 +30,8 @@ const char *unit_range(char buf[UNIT_RANGE_MAX], double least, double most);
 const char *unit_trend(char *buf, const float *values, unsigned n, int ascii);
 
 /*
- * The next character of a text that is not ours: its bytes, itself, and its columns; -1 columns where it must
- * not reach a terminal.
+ * The next character of a text that is not ours: its bytes, itself, and its columns; -1 columns
+ * where it must not reach a terminal.
  */
 size_t unit_char(const char *s, mbstate_t *state, wchar_t *wide, int *columns);
 

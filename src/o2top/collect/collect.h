@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where samples come from. A collector knows how bytes get here and nothing of what is in them.
+ * collect.h - the interface of a collector, which is where samples come from.
  *
- * A sample is what all nodes said at about one time. Nodes and lock spaces keep their index from
- * sample to sample; a node that is missing from one is in the list, not present.
+ * A collector knows how bytes get here. It does not know their meaning.
+ *
+ * A sample holds the answers of all nodes at about one time. Nodes and LockSpaces keep their index
+ * from sample to sample. A node that a sample lacks is in the list, not present.
  */
 #ifndef O2TOP_COLLECT_H
 #define O2TOP_COLLECT_H
 
-#include "o2top/base/problems.h"
 #include "input.h"
+#include "o2top/base/problems.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,6 +57,9 @@ enum node_state {
 	NODE_WITHDRAWN,     /* it takes no part in its lock space any more */
 	NODE_STATE_MAX
 };
+
+/* "not answering"; in messages, recordings and output. */
+extern const char *const node_state_names[NODE_STATE_MAX];
 
 struct space_sample {
 	enum fs_kind fs;
@@ -115,8 +120,8 @@ struct collector_ops {
 	int (*deepen)(struct collector *c, bool on);
 	/*
 	 * Has a node look for paths: `inodes` are "INODE:GENERATION:PARENT:PARENTS,..." of a lock
-	 * space that is mounted there at `mount`. Answers come with a later sample as FILE_PATHS. NULL:
-	 * nobody can be asked.
+	 * space that is mounted there at `mount`. Answers come with a later sample as FILE_PATHS.
+	 * NULL: nobody can be asked.
 	 */
 	int (*look_up)(struct collector *c, const struct node_sample *node, const char *space,
 		       const char *mount, const char *inodes);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * input.c - streams of bytes from a descriptor, a path or memory, and the loop over their lines.
+ */
 #include "input.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of a node as a stream of bytes, wherever it is, and the lines in it.
+ * input.h - a file of a node as a stream of bytes, wherever the file is, and its lines.
  */
 #ifndef O2TOP_INPUT_H
 #define O2TOP_INPUT_H

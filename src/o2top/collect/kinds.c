@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * kinds.c - the table of the names of file kinds.
+ */
 #include "kinds.h"
 
 #include <string.h>
@@ -22,6 +25,24 @@ const char *const kind_names[WIRE_KINDS] = {
     [WIRE_MOUNTINFO] = "mountinfo",
     [WIRE_GFS2_ID] = "gfs2_id",
     [WIRE_LOCKDOWN] = "lockdown",
+};
+
+const char *const node_state_names[NODE_STATE_MAX] = {
+    [NODE_OK] = "ok",
+    [NODE_SLOW] = "slow",
+    [NODE_STALE] = "stale",
+    [NODE_UNREACHABLE] = "unreachable",
+    [NODE_NO_PERMISSION] = "no permission",
+    [NODE_NOT_ANSWERING] = "not answering",
+    [NODE_UNUSABLE] = "unusable",
+    [NODE_NOTHING] = "nothing mounted",
+    [NODE_NO_STATISTICS] = "no statistics",
+    [NODE_RESTARTED] = "restarted",
+    [NODE_CLOCK_BACK] = "clock went back",
+    [NODE_DEAD] = "dead",
+    [NODE_STOPPED] = "stopped",
+    [NODE_HANGS] = "hangs",
+    [NODE_WITHDRAWN] = "withdrawn",
 };
 
 int kind_named(const char *name, size_t len)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kinds of files are called: on a connection, in recordings, and in messages. A name that
- * was once in a recording stays.
+ * kinds.h - names of the kinds of files: on a connection, in recordings and in messages.
+ *
+ * A name that a recording once had stays.
  */
 #ifndef O2TOP_KINDS_H
 #define O2TOP_KINDS_H

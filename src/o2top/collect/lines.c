@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * lines.c - encodes and decodes a text against a pool of recent lines.
+ */
 #include "lines.h"
 
 #include "o2top/base/grow.h"
@@ -94,7 +97,7 @@ void lines_free_all(struct lines_pools *pools)
 	*pools = (struct lines_pools){0};
 }
 
-static void forget(struct lines_pool *p)
+static void lines_forget(struct lines_pool *p)
 {
 	p->len = 0;
 	p->n = 0;
@@ -110,7 +113,7 @@ static const char *line_of(const struct lines_pool *p, uint32_t i, size_t *len)
 	return p->text + from;
 }
 
-static int keep(struct lines_pool *p, const char *text, size_t len)
+static int lines_keep(struct lines_pool *p, const char *text, size_t len)
 {
 	struct buffer b = {p->text, p->len, p->room};
 	int err = buffer_add(&b, text, len);
@@ -127,7 +130,7 @@ static int keep(struct lines_pool *p, const char *text, size_t len)
 }
 
 /* Eight bytes at a time: a line of locking_state has hundreds. */
-static uint64_t hash_of(const char *text, size_t len)
+static uint64_t lines_hash_of(const char *text, size_t len)
 {
 	uint64_t h = len * 0x9e3779b97f4a7c15u, v;
 
@@ -156,7 +159,7 @@ static int grow_slots(struct lines_pool *p)
 	memset(slots, 0xff, n * sizeof(*slots));
 	for (uint32_t i = 0; i < p->n; i++) {
 		const char *text = line_of(p, i, &len);
-		uint32_t at = (uint32_t)hash_of(text, len) & (n - 1);
+		uint32_t at = (uint32_t)lines_hash_of(text, len) & (n - 1);
 
 		while (slots[at] != NOT_FOUND)
 			at = (at + 1) & (n - 1);
@@ -169,9 +172,9 @@ static int grow_slots(struct lines_pool *p)
 }
 
 /* Where the line is in the pool, or NOT_FOUND with the slot where it would be. */
-static uint32_t find(const struct lines_pool *p, const char *text, size_t len, uint32_t *slot)
+static uint32_t lines_find(const struct lines_pool *p, const char *text, size_t len, uint32_t *slot)
 {
-	uint32_t at = (uint32_t)hash_of(text, len) & (p->n_slots - 1);
+	uint32_t at = (uint32_t)lines_hash_of(text, len) & (p->n_slots - 1);
 	size_t has;
 
 	for (; p->slots[at] != NOT_FOUND; at = (at + 1) & (p->n_slots - 1)) {
@@ -186,7 +189,7 @@ static uint32_t find(const struct lines_pool *p, const char *text, size_t len, u
 
 /* ---- telling ------------------------------------------------------------------------------- */
 
-static int put(struct buffer *b, char what, uint64_t number)
+static int lines_put(struct buffer *b, char what, uint64_t number)
 {
 	char text[12];
 	size_t n = 0;
@@ -206,15 +209,15 @@ struct telling {
 	size_t fresh_len;
 };
 
-static int flush(struct telling *t)
+static int lines_flush(struct telling *t)
 {
 	int err = 0;
 
 	if (t->count) {
-		err = put(t->out, RUN, t->from);
-		err = err ? err : put(t->out, RUN, t->count);
+		err = lines_put(t->out, RUN, t->from);
+		err = err ? err : lines_put(t->out, RUN, t->count);
 	} else if (t->fresh_len) {
-		err = put(t->out, NEW, t->fresh_len);
+		err = lines_put(t->out, NEW, t->fresh_len);
 		err = err ? err : buffer_add(t->out, t->fresh, t->fresh_len);
 	}
 	t->count = 0;
@@ -241,19 +244,19 @@ static int tell_line(struct telling *t, const char *line, size_t len)
 			return 0;
 		}
 	}
-	i = find(p, line, len, &slot);
+	i = lines_find(p, line, len, &slot);
 	if (i != NOT_FOUND) {
-		err = flush(t);
+		err = lines_flush(t);
 		t->from = i;
 		t->count = 1;
 		return err;
 	}
 	if (t->count)
-		err = flush(t);
+		err = lines_flush(t);
 	if (!t->fresh_len)
 		t->fresh = line;
 	t->fresh_len += len;
-	err = err ? err : keep(p, line, len);
+	err = err ? err : lines_keep(p, line, len);
 	if (!err)
 		p->slots[slot] = p->n - 1;
 	return err;
@@ -267,8 +270,8 @@ int lines_encode(struct lines_pool *p, const char *text, size_t len, struct buff
 	int err = 0;
 
 	if (p->n > 2 * p->last + POOL_LEAST || p->len > POOL_MOST) {
-		forget(p);
-		err = put(out, FORGET, 0);
+		lines_forget(p);
+		err = lines_put(out, FORGET, 0);
 	}
 	for (const char *line = text, *next; line < end && !err; line = next, n++) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
@@ -277,12 +280,12 @@ int lines_encode(struct lines_pool *p, const char *text, size_t len, struct buff
 		err = tell_line(&t, line, (size_t)(next - line));
 	}
 	p->last = n;
-	return err ? err : flush(&t);
+	return err ? err : lines_flush(&t);
 }
 
 /* ---- hearing ------------------------------------------------------------------------------- */
 
-static int get(const char **at, const char *end, uint64_t *number)
+static int lines_get(const char **at, const char *end, uint64_t *number)
 {
 	unsigned shift = 0;
 
@@ -322,7 +325,7 @@ static int hear_lines(struct lines_pool *p, const char *text, size_t len, struct
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
 
 		next = nl ? nl + 1 : end;
-		err = keep(p, line, (size_t)(next - line));
+		err = lines_keep(p, line, (size_t)(next - line));
 	}
 	return err;
 }
@@ -337,15 +340,15 @@ int lines_decode(struct lines_pool *p, const char *delta, size_t len, struct buf
 	while (at < end && !err) {
 		char what = *at++;
 
-		err = get(&at, end, &number);
+		err = lines_get(&at, end, &number);
 		if (err)
 			break;
 		if (what == FORGET) {
-			forget(p);
+			lines_forget(p);
 		} else if (what == RUN) {
 			if (at == end || *at++ != RUN)
 				return -EPROTO;
-			err = get(&at, end, &count);
+			err = lines_get(&at, end, &count);
 			err = err ? err : hear_run(p, number, count, out, limit);
 		} else if (what == NEW && number <= (uint64_t)(end - at)) {
 			err = hear_lines(p, at, number, out, limit);

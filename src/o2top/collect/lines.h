@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text told by its changes: both sides keep the lines that were sent lately, in the same order, and
- * a text becomes runs of those and lines that are new. Most locks are idle and their lines the
- * same; and a line that the kernel drops from one listing is not sent again for the next one.
+ * lines.h - texts told by their changes.
  *
- * A pool's lines are numbered in the order in which they were sent. When more than twice as many are
- * kept as the last text had, both sides forget all: the sender says so, and sends all anew.
+ * Both sides keep the lines that were sent lately, in one order. A text becomes runs of these
+ * lines, and new lines. Most locks are idle and their lines do not change. A line that the kernel
+ * drops from one listing is not sent again for the next one.
+ *
+ * A pool's lines are numbered in the order in which they were sent. If a pool has more than twice
+ * as many lines as the last text had, both sides forget all. The sender says so and sends
+ * everything again.
  */
 #ifndef O2TOP_LINES_H
 #define O2TOP_LINES_H
@@ -44,7 +47,8 @@ int buffer_add(struct buffer *b, const void *data, size_t len);
 __attribute__((format(printf, 2, 0))) int buffer_vprintf(struct buffer *b, const char *format,
 							 va_list args);
 void lines_free(struct lines_pool *p);
-/* That of this name, made where there is none. NULL where there is no memory, or `most` are there. */
+/* That of this name, made where there is none. NULL where there is no memory, or `most` are there.
+ */
 struct lines_pool *lines_pool_of(struct lines_pools *pools, const char *name, size_t most);
 void lines_free_all(struct lines_pools *pools);
 /* Adds to `out` what tells `text` to who has the same pool. 0 or -ENOMEM. */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * pack.c - packs numbers and strings into bytes, and unpacks them with bounds checks.
+ */
 #include "pack.h"
 
 #include <stdlib.h>

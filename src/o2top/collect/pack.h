@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers and strings in bytes: seven bits a byte, the lowest first. What is unpacked is not trusted:
- * past the end or too long there is nothing but `bad`.
+ * pack.h - numbers and strings as bytes: seven bits a byte, the lowest first.
+ *
+ * Unpacked data is not trusted. If it is too long or ends too early, only `bad` is set.
  */
 #ifndef O2TOP_PACK_H
 #define O2TOP_PACK_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * parcel.c - the files of a node's sample, and the parser of the protocol that carries them.
+ */
 #include "parcel.h"
 
 #include "o2top/base/scan.h"
@@ -49,7 +52,7 @@ void parcel_join(struct parcel *to, struct parcel *from, int kind)
 	parcel_free(from);
 }
 
-static struct parcel_file *add_file(struct parcel *p)
+static struct parcel_file *parcel_add_file(struct parcel *p)
 {
 	/* in steps of 16: a sample has a few files of each lock space */
 	if (p->n % 16 == 0) {
@@ -180,7 +183,7 @@ static int begin_file(struct wire *w, struct scan *s)
 
 	if (!p || p->n == PARCEL_FILES_MAX)
 		return wrong(w, -EPROTO, "a file where none may be");
-	w->file = add_file(p);
+	w->file = parcel_add_file(p);
 	if (!w->file)
 		return -ENOMEM;
 	scan_char(s, ' ');
@@ -265,7 +268,7 @@ static void take_clocks(struct wire *w, struct scan *s)
 }
 
 /* A line of the protocol, without the connection's number. */
-static int take_command(struct wire *w, const char *line, size_t len)
+static int parcel_take_command(struct wire *w, const char *line, size_t len)
 {
 	struct scan s = scan_line(line, len);
 	const char *word;
@@ -309,7 +312,7 @@ static int take_command(struct wire *w, const char *line, size_t len)
 }
 
 /* Whole lines outside of files. How many bytes were taken, or negative errno. */
-static ssize_t take_line(struct wire *w, const char *bytes, size_t n)
+static ssize_t parcel_take_line(struct wire *w, const char *bytes, size_t n)
 {
 	const char *nl = memchr(bytes, '\n', n);
 	size_t len = nl ? (size_t)(nl - bytes) : n, prefix = strlen(w->nonce);
@@ -322,7 +325,7 @@ static ssize_t take_line(struct wire *w, const char *bytes, size_t n)
 	if (!nl)
 		return (ssize_t)n;
 	if (w->line_len > prefix && memcmp(w->line, w->nonce, prefix) == 0)
-		err = take_command(w, w->line + prefix, w->line_len - prefix);
+		err = parcel_take_command(w, w->line + prefix, w->line_len - prefix);
 	else if (w->state == WIRE_READY)
 		err = wrong(w, -EPROTO, "what is not part of a sample");
 	/* else what the login there prints before */
@@ -330,7 +333,7 @@ static ssize_t take_line(struct wire *w, const char *bytes, size_t n)
 	return err ? err : (ssize_t)len + 1;
 }
 
-static int grow(struct wire *w, size_t by)
+static int parcel_grow(struct wire *w, size_t by)
 {
 	struct parcel_file *f = w->file;
 	size_t all = by, room = f->room ? f->room : FILE_FIRST;
@@ -353,7 +356,7 @@ static int grow(struct wire *w, size_t by)
 }
 
 /* The line that ends a file has come: "N E STATUS REAL UP WHY" */
-static int end_file(struct wire *w, const char *line, size_t len)
+static int parcel_end_file(struct wire *w, const char *line, size_t len)
 {
 	struct scan s = scan_line(line, len);
 	uint64_t status;
@@ -368,11 +371,11 @@ static int end_file(struct wire *w, const char *line, size_t len)
 }
 
 /* Bytes of a file as it is, whose end is looked for. */
-static ssize_t take_file(struct wire *w, const char *bytes, size_t n)
+static ssize_t parcel_take_file(struct wire *w, const char *bytes, size_t n)
 {
 	struct parcel_file *f = w->file;
 	char mark[WIRE_NONCE + 8];
-	int mark_len = snprintf(mark, sizeof(mark), "\n%s E", w->nonce), err = grow(w, n);
+	int mark_len = snprintf(mark, sizeof(mark), "\n%s E", w->nonce), err = parcel_grow(w, n);
 	char *end, *nl;
 	size_t before = f->len, from;
 
@@ -392,12 +395,12 @@ static ssize_t take_file(struct wire *w, const char *bytes, size_t n)
 		return f->len - from > WIRE_LINE ? wrong(w, -EPROTO, "a line without end")
 						 : (ssize_t)n;
 	n = (size_t)(nl + 1 - f->data) - before;
-	err = end_file(w, f->data + from, (size_t)(nl - f->data) - from);
+	err = parcel_end_file(w, f->data + from, (size_t)(nl - f->data) - from);
 	f->len = (size_t)(end - f->data);
 	return err ? err : (ssize_t)n;
 }
 
-static struct lines_pool *pool_of(struct wire *w, const struct parcel_file *f)
+static struct lines_pool *parcel_pool_of(struct wire *w, const struct parcel_file *f)
 {
 	char name[NAME_LONGEST + 32];
 
@@ -422,7 +425,7 @@ static ssize_t take_changes(struct wire *w, const char *bytes, size_t n)
 		return (ssize_t)n;
 	for (size_t i = 0; i < w->now->n; i++)
 		all += w->now->files[i].len;
-	pool = pool_of(w, w->file);
+	pool = parcel_pool_of(w, w->file);
 	err = pool ? lines_decode(pool, w->delta, w->delta_len, &text, w->limit - all) : -ENOMEM;
 	w->file->data = text.data;
 	w->file->len = text.len;
@@ -441,9 +444,9 @@ int wire_take(struct wire *w, const char *bytes, size_t n)
 {
 	w->bytes += n;
 	while (n || (w->file && w->changes && !w->left)) {
-		ssize_t took = !w->file     ? take_line(w, bytes, n)
+		ssize_t took = !w->file     ? parcel_take_line(w, bytes, n)
 			       : w->changes ? take_changes(w, bytes, n)
-					    : take_file(w, bytes, n);
+					    : parcel_take_file(w, bytes, n);
 
 		if (took < 0) {
 			if (!*w->error)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a node sent: its files of one sample, in memory; and the reader that makes them out of the
- * bytes of a connection. The bytes are a stranger's: whatever they are, no more than PARCEL_MAX of
- * them are kept, and what does not follow the protocol ends the connection with a reason.
+ * parcel.h - a node's files of one sample, in memory, and the reader of a connection's bytes.
+ *
+ * The bytes come from a stranger. The reader keeps at most PARCEL_MAX of them. If the bytes break
+ * the protocol, the reader ends the connection with a reason.
  *
  * Lines of the protocol begin with the connection's number, everything between F and E is a file:
  *
@@ -10,9 +11,9 @@
  *	N C UPTIME MONO_NS        one moment on two clocks
  *	N R                       ready for requests
  *	N S REQUEST REAL UP STATE a sample begins
- *	N F KIND REAL UP SPACE    a file, as it is, up to a newline and
+ *	N F KIND REAL UP SPACE    a file, unchanged, up to a newline and
  *	N E STATUS REAL UP WHY
- *	N L KIND REAL UP REAL UP LENGTH STATUS SPACE   a file, told by its changes: LENGTH bytes follow
+ *	N L KIND REAL UP REAL UP LENGTH STATUS SPACE   LENGTH bytes follow: a file's changes
  *	N Z REAL UP               the sample ends
  */
 #ifndef O2TOP_PARCEL_H

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bytes.sh FILE NAME [FILE NAME]... - files as arrays of bytes in C.
+# bytes.sh - prints files as arrays of bytes in C: bytes.sh FILE NAME [FILE NAME]...
 set -eu
 while [ $# -ge 2 ]; do
 	echo "static const unsigned char $2[] = {"

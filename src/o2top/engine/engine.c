@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One mutex guards all that both threads touch (struct engine below "shared"). It is never held
- * while a sample is read.
+ * engine.c - the thread that takes samples, and the calls by which the screen controls the thread.
  *
- * A live sample is due an interval after the last one was, a recorded one as long after the last
- * one as it was recorded. Going back in a recording starts the model anew a few samples before, as
- * rates, trends and waits in progress need a past.
+ * One mutex guards all that both threads touch (struct engine below "shared"). No thread holds the
+ * mutex while a sample is read.
+ *
+ * A live sample is due one interval after the last one. A recorded sample is due after the time
+ * that lay between the two when they were recorded. A step back in a recording restarts the model a
+ * few samples earlier, because rates, trends and waits in progress need a past.
  */
 #include "engine.h"
 
 #include "o2top/base/clock.h"
+#include "o2top/rank/rank.h"
 #include "times.h"
 #include "watch.h"
 
@@ -57,7 +60,7 @@ static bool is_replay(const struct engine *e)
 	return e->setup.collector->replay != NULL;
 }
 
-static void tell(struct engine *e)
+static void engine_tell(struct engine *e)
 {
 	uint64_t one = 1;
 
@@ -69,7 +72,7 @@ static void tell(struct engine *e)
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* Takes the next sample: 1, 0 at the end, negative errno. */
-static int take(struct engine *e, char **label)
+static int engine_take_sample(struct engine *e, char **label)
 {
 	double before = now_s();
 	struct sample sample;
@@ -128,7 +131,7 @@ static int publish(struct engine *e, const char *label, bool single)
 	}
 	pthread_mutex_unlock(&e->mutex);
 	snapshot_free(old);
-	tell(e);
+	engine_tell(e);
 	return 0;
 }
 
@@ -154,7 +157,7 @@ static int go_to(struct engine *e, size_t to, char **label)
 	forget_history(e);
 	c->replay->seek(c, from);
 	for (e->position = from;; e->position++) {
-		got = take(e, label);
+		got = engine_take_sample(e, label);
 		if (got <= 0 || e->position == to)
 			break;
 		problems_clear(&e->problems);
@@ -168,7 +171,7 @@ static int next_sample(struct engine *e, char **label)
 
 	if (is_replay(e) && e->position + 1 >= e->setup.end)
 		return 0;
-	got = take(e, label);
+	got = engine_take_sample(e, label);
 	if (got <= 0)
 		return got;
 	e->position++;
@@ -249,7 +252,7 @@ static int work(struct engine *e, bool seek, int64_t seek_us, int step, char **l
 	return next_sample(e, label);
 }
 
-static void *run(void *arg)
+static void *engine_run(void *arg)
 {
 	struct engine *e = arg;
 	char *label = NULL;
@@ -273,7 +276,7 @@ static void *run(void *arg)
 		e->status.ended = got <= 0 || (is_replay(e) && e->position + 1 >= e->setup.end);
 		e->status.error = got < 0 ? got : 0;
 		set_due(e);
-		tell(e);
+		engine_tell(e);
 	}
 	pthread_mutex_unlock(&e->mutex);
 	free(label);
@@ -302,8 +305,8 @@ static int first_frame(struct engine *e)
 }
 
 /*
- * A frame of 100,000 rows takes some 80 MB, which one frame frees and the next one wants: taken from the
- * kernel each time, clearing its pages would cost as much as ranking does.
+ * A frame of 100,000 rows takes some 80 MB, which one frame frees and the next one wants: taken
+ * from the kernel each time, clearing its pages would cost as much as ranking does.
  */
 static void keep_memory(void)
 {
@@ -342,7 +345,7 @@ int engine_start(struct engine **out, const struct engine_setup *setup)
 		for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 			sigdelset(&all, faults[i]);
 		pthread_sigmask(SIG_SETMASK, &all, &old);
-		err = -pthread_create(&e->thread, NULL, run, e);
+		err = -pthread_create(&e->thread, NULL, engine_run, e);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	if (err) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples taken in a thread of their own, so that a key is answered while one is being read.
+ * engine.h - samples taken in a separate thread, so that a key is answered while a sample is read.
  *
- * The thread owns collector, model, names and recorder from engine_start() to engine_stop(); what it
- * hands over are snapshots. Everything else here is called by one other thread.
+ * The thread owns collector, model, names and recorder from engine_start() to engine_stop(), and
+ * hands over snapshots. One other thread calls all functions of this header.
  */
 #ifndef O2TOP_ENGINE_H
 #define O2TOP_ENGINE_H

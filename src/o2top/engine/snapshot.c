@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * snapshot.c - copies a group, its rows, paths and processes, and a shell of the model.
+ */
 #include "snapshot.h"
+
+#include "o2top/rank/rank.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame that stays: all that a view needs of a sample, apart from the model, so that the next one
- * can be taken while this one is on the screen.
+ * snapshot.h - a frame that stays: all that a view needs of a sample, apart from the model.
  *
- * A group points into the model's tables; here it points into copies: a Lock for each LockSet, the
- * processes at it, paths, and a shell of the model with the nodes' names, states and clocks.
+ * The next sample can be taken while a snapshot is on the screen. A group points into the model's
+ * tables, but a snapshot's group points into copies: a Lock for each LockSet, the processes at the
+ * Lock, and paths. The snapshot also has a shell of the model with the nodes' names, states and
+ * clocks.
  */
 #ifndef O2TOP_SNAPSHOT_H
 #define O2TOP_SNAPSHOT_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/group.h"
 
 /* Processes at one member's Lock. */
 struct span {
@@ -33,8 +34,8 @@ struct snapshot {
 };
 
 /*
- * Takes the group over (it is empty then), and the problems. NULL where there is no memory; then the
- * group is freed.
+ * Takes the group over (it is empty then), and the problems. NULL where there is no memory; then
+ * the group is freed.
  */
 struct snapshot *snapshot_make(const struct model *m, struct group *g, struct problems *problems,
 			       const char *label, bool single);

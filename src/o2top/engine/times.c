@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * times.c - parses times that users write, and finds the samples of a recording between two.
+ */
 #include "times.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times that people write, and parts of a recording between two of them.
+ * times.h - times as users write them, and the part of a recording between two times.
  */
 #ifndef O2TOP_TIMES_H
 #define O2TOP_TIMES_H
@@ -8,8 +8,8 @@
 #include "o2top/collect/collect.h"
 
 /*
- * "06:07", "06:07:30", "2026-11-20", "2026-11-20 06:07:30" or "@SECONDS", local time; a time of day is
- * of the day of near_us. False where it is none of them.
+ * "06:07", "06:07:30", "2026-11-20", "2026-11-20 06:07:30" or "@SECONDS", local time; a time of day
+ * is of the day of near_us. False where it is none of them.
  */
 bool time_parse(const char *text, int64_t near_us, int64_t *time_us);
 

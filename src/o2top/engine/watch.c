@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * watch.c - the sequence for one sample: model, conditions, the DLM's dumps, paths.
+ */
 #include "watch.h"
 
 #include "o2top/advice/conditions.h"
-#include "o2top/rank/waits.h"
+#include "o2top/sources/waits_read.h"
 
 int watch_sample(struct watch *w, const struct sample *sample)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sample and all that is known only with it: conditions, who waits for whom, paths that were
- * found. Whoever has frames of a collector calls these two, so that every view has the same.
+ * watch.h - a sample with the facts beside the locks: conditions, waits in the DLM, found paths.
+ *
+ * Every program that makes frames of a collector calls watch_sample() and watch_ranked(), so that
+ * all views show equal content.
  */
 #ifndef O2TOP_WATCH_H
 #define O2TOP_WATCH_H

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * model.c - takes a sample into the model: makes nodes and spaces, then reads nodes in threads.
+ */
 #include "model.h"
 
 #include "model_impl.h"
 #include "source.h"
-#include "o2top/rank/waits.h"
+#include "waits.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * What a sample names a second time is left out: a node belongs to the one thread that reads it. Recordings and
- * agents are not trusted to name things once.
+ * What a sample names a second time is left out: a node belongs to the one thread that reads it.
+ * Recordings and agents are not trusted to name things once.
  */
 #define AGAIN SIZE_MAX
 
@@ -23,7 +26,8 @@ struct job {
 	struct model *m;
 	struct collector *collector;
 	const struct sample *sample;
-	/* the model's node for each of the sample's, its LockSpace for each of a node's, or AGAIN */
+	/* the model's node for each of the sample's, its LockSpace for each of a node's, or AGAIN
+	 */
 	size_t *node_of;
 	size_t **space_of;
 	atomic_size_t next;
@@ -35,19 +39,19 @@ static void read_space(struct job *job, struct node *node, const struct node_sam
 	struct model *m = job->m;
 	struct node_space *ns = node->spaces[index];
 	const struct moment *now = node_when(node, m->sample);
-	struct take t = {.collector = job->collector,
-			 .from = from,
-			 .from_space = &from->spaces[j],
-			 .space = &m->spaces[index],
-			 .node = node,
-			 .ns = ns,
-			 .problems = &node->problems,
-			 .sample = m->sample,
-			 .first = m->sample == 1,
-			 .frame_s = ns->last_sample ? node->frame_s : 0,
-			 .real_us = now->real_us,
-			 .mono_us = now->mono_us,
-			 .kernel_shift_us = now->kernel_shift_us};
+	struct source_sample t = {.collector = job->collector,
+				  .from = from,
+				  .from_space = &from->spaces[j],
+				  .space = &m->spaces[index],
+				  .node = node,
+				  .ns = ns,
+				  .problems = &node->problems,
+				  .sample = m->sample,
+				  .first = m->sample == 1,
+				  .frame_s = ns->last_sample ? node->frame_s : 0,
+				  .real_us = now->real_us,
+				  .mono_us = now->mono_us,
+				  .kernel_shift_us = now->kernel_shift_us};
 
 	table_begin(&ns->table);
 	m->spaces[index].source->take(&t);
@@ -128,7 +132,7 @@ static void read_all(struct job *job)
 }
 
 /* Gives the sample's nodes and lock spaces their places in the model, before threads read them. */
-static int prepare(struct job *job)
+static int model_prepare(struct job *job)
 {
 	struct model *m = job->m;
 
@@ -224,7 +228,7 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 	job.space_of = calloc(sample->n_nodes + 1, sizeof(*job.space_of));
 	model_drop_gone(m, sample);
 	if (job.node_of && job.space_of && silent_known)
-		err = prepare(&job);
+		err = model_prepare(&job);
 	present = err ? NULL : calloc(m->n_nodes + 1, sizeof(*present));
 	if (present) {
 		for (size_t i = 0; i < sample->n_nodes; i++) {
@@ -280,5 +284,5 @@ void model_free(struct model *m)
 	waits_free(m->waits);
 	free(m->nodes);
 	free(m->spaces);
-	*m = (struct model){0};
+	*m = (struct model){.sources = m->sources};
 }

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LockSpaces, nodes and what each node knows of each lock space, from sample to sample.
+ * model.h - LockSpaces, nodes, and each node's knowledge of each LockSpace, from sample to sample.
  *
  * A LockSpace is one file system that several nodes mount. A node has a table of Locks for each
- * LockSpace. model_sample() reads all nodes at once, a thread each; a node's tables, clock and
- * problems belong to its thread while that runs, everything else is read-only then. Afterwards all
- * is the caller's.
+ * LockSpace. model_sample() reads all nodes at once, with a thread for each. While the threads run,
+ * a node's tables, clock and problems belong to its thread, and everything else is read-only.
+ * Afterwards everything belongs to the caller.
  */
 #ifndef O2TOP_MODEL_H
 #define O2TOP_MODEL_H
 
 #include "o2top/base/banners.h"
-#include "object_names.h"
 #include "o2top/collect/collect.h"
+#include "object_names.h"
 #include "table.h"
 
 struct source;
 struct waits;
-
-extern const char *const node_state_names[NODE_STATE_MAX];
 
 /*
  * Who holds a glock or waits for it. Sorted by lock within a sample, granted ones first, in their
@@ -68,9 +66,9 @@ struct space {
 struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
-	struct called called; /* libglock: what the program calls its objects */
-	uint32_t last_sample; /* when it was read last, 0 never */
-	uint32_t named;       /* the sample that had it last */
+	struct object_names object_names; /* libglock: what the program calls its objects */
+	uint32_t last_sample;             /* when it was read last, 0 never */
+	uint32_t named;                   /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
 	bool present;         /* in this sample */
 	bool unusable;
@@ -127,6 +125,7 @@ struct opened_row {
 };
 
 struct model {
+	const struct source *const *sources; /* by kind of file system; given when it is made */
 	struct space *spaces;
 	size_t n_spaces;
 	struct node *nodes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A node's time is counted by its own clocks; what they do that clocks should not is told.
+ * model_clock.c - a node's time, counted by its own clocks; reports steps of a clock and restarts.
  */
 #include "model_impl.h"
 #include "source.h"
@@ -12,13 +12,15 @@
 /* Between a node's two clocks, more than the time between reading them. */
 #define STEP_S 1.0
 
-static int64_t newest_stamp(struct collector *c, const struct node_sample *from)
+static int64_t newest_stamp(const struct model *m, struct collector *c,
+			    const struct node_sample *from)
 {
 	int64_t newest = -1;
 
 	for (size_t i = 0; i < from->n_spaces; i++) {
-		struct take t = {.collector = c, .from = from, .from_space = &from->spaces[i]};
-		int64_t us = model_sources[from->spaces[i].fs]->newest(&t);
+		struct source_sample t = {
+		    .collector = c, .from = from, .from_space = &from->spaces[i]};
+		int64_t us = m->sources[from->spaces[i].fs]->newest(&t);
 
 		if (us > newest)
 			newest = us;
@@ -80,8 +82,8 @@ static bool rebooted_away(const struct node *node, const struct node_sample *fro
 }
 
 /*
- * Room for the moment of this sample. Of those before its last one so many are kept as a Lock that is not
- * listed any more may be remembered.
+ * Room for the moment of this sample. Of those before its last one so many are kept as a Lock that
+ * is not listed any more may be remembered.
  */
 enum { KEEP = 4 * FORGET_AFTER };
 
@@ -116,7 +118,7 @@ int node_set_clock(struct model *m, struct collector *c, struct node *node,
 		return -ENOMEM;
 
 	if (!from->has_clock) {
-		now.real_us = newest_stamp(c, from);
+		now.real_us = newest_stamp(m, c, from);
 		now.known |= now.real_us >= 0;
 		if (now.real_us < 0)
 			now.real_us =

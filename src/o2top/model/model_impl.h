@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What model.c is made of besides reading: who is who, and what time it is there. No thread but one is
- * here, before and after nodes are read.
+ * model_impl.h - the parts of the model besides reading: nodes and spaces by name, and clocks.
+ *
+ * Only one thread calls these functions, before and after the nodes are read.
  */
-#ifndef O2TOP_MODEL_PARTS_H
-#define O2TOP_MODEL_PARTS_H
+#ifndef O2TOP_MODEL_IMPL_H
+#define O2TOP_MODEL_IMPL_H
 
 #include "model.h"
-
-extern const struct source *const model_sources[FS_KINDS];
 
 /* model_nodes.c: each made where it is not there yet; NULL: no memory */
 struct node *model_node(struct model *m, const char *name);

@@ -1,30 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * model_nodes.c - makes, finds and forgets a model's nodes and spaces; the table of sources.
+ */
 #include "model_impl.h"
 #include "source.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-const struct source *const model_sources[FS_KINDS] = {
-    [FS_OCFS2] = &ocfs2_source, [FS_GFS2] = &gfs2_source, [FS_GLOCK] = &glock_source};
-
-const char *const node_state_names[NODE_STATE_MAX] = {
-    [NODE_OK] = "ok",
-    [NODE_SLOW] = "slow",
-    [NODE_STALE] = "stale",
-    [NODE_UNREACHABLE] = "unreachable",
-    [NODE_NO_PERMISSION] = "no permission",
-    [NODE_NOT_ANSWERING] = "not answering",
-    [NODE_UNUSABLE] = "unusable",
-    [NODE_NOTHING] = "nothing mounted",
-    [NODE_NO_STATISTICS] = "no statistics",
-    [NODE_RESTARTED] = "restarted",
-    [NODE_CLOCK_BACK] = "clock went back",
-    [NODE_DEAD] = "dead",
-    [NODE_STOPPED] = "stopped",
-    [NODE_HANGS] = "hangs",
-    [NODE_WITHDRAWN] = "withdrawn",
-};
 
 const char *const holder_modes[] = {"UN", "EX", "DF", "SH", "??"};
 
@@ -62,7 +44,7 @@ struct space *model_space(struct model *m, const struct space_sample *from)
 	m->spaces = s;
 	s += m->n_spaces;
 	*s = (struct space){
-	    .fs = from->fs, .name = strdup(from->name), .source = model_sources[from->fs]};
+	    .fs = from->fs, .name = strdup(from->name), .source = m->sources[from->fs]};
 	if (!s->name)
 		return NULL;
 	m->n_spaces++;
@@ -90,7 +72,7 @@ static void free_node_space(struct node_space *ns)
 	if (!ns)
 		return;
 	table_free(&ns->table);
-	called_free(&ns->called);
+	object_name_free(&ns->object_names);
 	free(ns->holders.list);
 	free(ns->holders_before.list);
 	free(ns);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * object_names.c - a hash table from a Lock's index to the name of its object.
+ */
 #include "object_names.h"
 
 #include <errno.h>
@@ -6,7 +9,7 @@
 #include <string.h>
 
 /* The Lock's slot, or the empty one where it would go. */
-static struct called_entry *slot_of(const struct called *c, uint32_t lock)
+static struct object_name *slot_of(const struct object_names *c, uint32_t lock)
 {
 	uint32_t i = (lock * 2654435761u) & (c->room - 1);
 
@@ -15,9 +18,9 @@ static struct called_entry *slot_of(const struct called *c, uint32_t lock)
 	return &c->slots[i];
 }
 
-static int grow(struct called *c)
+static int object_names_grow(struct object_names *c)
 {
-	struct called larger = {.room = c->room ? 2 * c->room : 64, .n = c->n};
+	struct object_names larger = {.room = c->room ? 2 * c->room : 64, .n = c->n};
 
 	larger.slots = calloc(larger.room, sizeof(*larger.slots));
 	if (!larger.slots)
@@ -30,12 +33,12 @@ static int grow(struct called *c)
 	return 0;
 }
 
-int called_set(struct called *c, uint32_t lock, const char *name, size_t len)
+int object_name_set(struct object_names *c, uint32_t lock, const char *name, size_t len)
 {
-	struct called_entry *e;
+	struct object_name *e;
 	char *copy;
 
-	if (2 * c->n >= c->room && grow(c))
+	if (2 * c->n >= c->room && object_names_grow(c))
 		return -ENOMEM;
 	e = slot_of(c, lock);
 	if (e->lock && strlen(e->name) == len && !memcmp(e->name, name, len))
@@ -45,19 +48,19 @@ int called_set(struct called *c, uint32_t lock, const char *name, size_t len)
 		return -ENOMEM;
 	free(e->name);
 	c->n += !e->lock;
-	*e = (struct called_entry){lock + 1, copy};
+	*e = (struct object_name){lock + 1, copy};
 	return 0;
 }
 
-const char *called_get(const struct called *c, uint32_t lock)
+const char *object_name_get(const struct object_names *c, uint32_t lock)
 {
 	return c->room ? slot_of(c, lock)->name : NULL;
 }
 
-void called_free(struct called *c)
+void object_name_free(struct object_names *c)
 {
 	for (uint32_t i = 0; i < c->room; i++)
 		free(c->slots[i].name);
 	free(c->slots);
-	*c = (struct called){0};
+	*c = (struct object_names){0};
 }

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs themselves call the objects behind their Locks, by the Lock's index in its table.
+ * object_names.h - names that programs give to the objects behind their Locks.
  *
- * Few Locks have such a name, so it is kept beside them. One thread at a time.
+ * The key is the Lock's index in its table. Few Locks have such a name, so the names lie beside the
+ * table. One thread at a time.
  */
-#ifndef O2TOP_CALLED_H
-#define O2TOP_CALLED_H
+#ifndef O2TOP_OBJECT_NAMES_H
+#define O2TOP_OBJECT_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct called_entry {
+struct object_name {
 	uint32_t lock; /* index + 1; 0: empty */
 	char *name;
 };
 
-struct called {
-	struct called_entry *slots;
+struct object_names {
+	struct object_name *slots;
 	uint32_t n, room; /* room: a power of two, or 0 */
 };
 
 /* 0 or -ENOMEM. */
-int called_set(struct called *c, uint32_t lock, const char *name, size_t len);
+int object_name_set(struct object_names *c, uint32_t lock, const char *name, size_t len);
 /* NULL: it has none. */
-const char *called_get(const struct called *c, uint32_t lock);
-void called_free(struct called *c);
+const char *object_name_get(const struct object_names *c, uint32_t lock);
+void object_name_free(struct object_names *c);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data model's small things: what a Lock is called, what a Shot of it holds, and what changed
- * between two Shots. A Shot is the status of one Lock on one node at one moment; a Lock is one DLM
- * lock on one node.
+ * shot.h - the small parts of the data model: names of Locks, Shots, and changes between two Shots.
+ *
+ * A Lock is one DLM lock on one node. A Shot is the state of a Lock at one moment.
  */
 #ifndef O2TOP_SHOT_H
 #define O2TOP_SHOT_H
+
+#include "o2top/base/seconds.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -81,31 +83,13 @@ struct change {
 	bool wants_ex, wants_shared; /* what the waits in progress ask for */
 };
 
-/*
- * Microseconds as seconds; stamps of one sample may lie ahead of its clock a little: no age is
- * negative.
+/* A part of what was counted, rounded: what a kernel says may be more than a double holds exactly.
  */
-static inline double seconds(int64_t us)
-{
-	return us > 0 ? 1e-6 * (double)us : 0;
-}
-
-/* A part of what was counted, rounded: what a kernel says may be more than a double holds exactly. */
 static inline uint64_t part_of(double share, uint64_t counted)
 {
 	double part = share * (double)counted + 0.5;
 
 	return part < 0x1p64 ? (uint64_t)part : UINT64_MAX;
-}
-
-static inline double min_s(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-static inline double max_s(double a, double b)
-{
-	return a > b ? a : b;
 }
 
 /* What is shown as estimated: a hundredth or more of it is. */
@@ -142,6 +126,28 @@ static inline void change_add_wish(struct change *c, bool ex)
 		c->wants_ex = true;
 	else
 		c->wants_shared = true;
+}
+
+/* Adds what one did to what others did. */
+static inline void change_sum(struct change *to, const struct change *from)
+{
+	if (from->waiting) {
+		uint32_t waiting = to->waiting;
+
+		change_add_wait(to, from->oldest_s, from->oldest_max_s);
+		to->waiting = waiting + from->waiting;
+	}
+	to->lost_s += from->lost_s;
+	to->estimated_s += from->estimated_s;
+	change_add_longest(to, from->longest_s, from->estimated_longest);
+	to->acquired += from->acquired;
+	to->requests += from->requests;
+	to->counts_requests |= from->counts_requests;
+	to->wrote |= from->wrote;
+	to->read |= from->read;
+	to->seen |= from->seen;
+	to->wants_ex |= from->wants_ex;
+	to->wants_shared |= from->wants_shared;
 }
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A source: what one kind of file system's files say, turned into Shots and changes. A source knows
- * nothing of where bytes come from and nothing of other nodes; the newest one needs one new file
- * and a line in model.c.
+ * source.h - the interface of a source: one file system's files become Shots and changes.
+ *
+ * A source does not depend on where bytes come from, or on other nodes. A new source needs one new
+ * file and a line in sources.c.
  */
 #ifndef O2TOP_SOURCE_H
 #define O2TOP_SOURCE_H
 
-#include "o2top/collect/collect.h"
+#include "lockset.h"
 #include "model.h"
+#include "o2top/collect/collect.h"
 
 /* A source reads one lock space of one node in one sample. */
-struct take {
+struct source_sample {
 	struct collector *collector;
 	const struct node_sample *from;
 	const struct space_sample *from_space;
@@ -29,18 +31,10 @@ struct take {
 };
 
 /* How much of what happened in the dt seconds since the Shot before is the frame's. */
-static inline double share_of_frame(const struct take *t, double dt)
+static inline double share_of_frame(const struct source_sample *t, double dt)
 {
 	return dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
 }
-
-/* What one wants to see as one line: an inode, or a lock that belongs to no file. */
-struct row_id {
-	uint8_t class; /* 0 an inode; others are the source's */
-	uint64_t number;
-};
-
-struct row;
 
 struct source {
 	const char *name; /* "ocfs2" */
@@ -48,12 +42,12 @@ struct source {
 	 * Reads the lock space's files: fills ns->table, ns->lines and, where nothing can be used,
 	 * ns->unusable.
 	 */
-	void (*take)(struct take *t);
+	void (*take)(struct source_sample *t);
 	/*
 	 * The newest wall-clock stamp in the files, us, for nodes whose clock was not recorded; -1
 	 * none.
 	 */
-	int64_t (*newest)(struct take *t);
+	int64_t (*newest)(struct source_sample *t);
 	struct row_id (*row)(const struct lock *lock);
 	/* "rename" for a row that is no inode. */
 	void (*class_name)(struct row_id row, char *buf, size_t size);
@@ -74,60 +68,19 @@ struct source {
 	const char *describing;
 	/* True where this Lock shows that the inode is the file system's own. */
 	bool (*is_system)(const struct space *space, const struct lock *lock);
+	/*
+	 * The types of Locks that show that a node has an inode in its cache, NUL-terminated; NULL
+	 * where no path can be looked for.
+	 */
+	const char *caching;
+	/* The inode's generation, as the node's Locks tell; 0 not known. NULL as `caching`. */
+	uint32_t (*generation)(const struct table *t, uint64_t inode);
+	bool counts_links; /* LOCK_LINKS says where an inode has several names */
 	/* What the program itself calls the object, or NULL. NULL where programs say nothing. */
-	const char *(*called)(const struct node_space *ns, const struct lock *lock);
-	/* Who waits for whom, if the source knows it by itself; NULL: nothing to say. */
-	char *(*sentence)(const struct model *m, const struct row *row);
+	const char *(*object_name)(const struct node_space *ns, const struct lock *lock);
+	/* Who waits for whom, in words, for the caller to free; NULL: nothing to say. */
+	char *(*sentence)(const struct model *m, const struct row_wait *wait);
 	bool all_are_files; /* rows that are no inode are objects of users', too */
 };
-
-char *glock_sentence(const struct model *m, const struct row *row);
-
-extern const struct source ocfs2_source, gfs2_source, glock_source;
-
-/*
- * What the DLM says of this node's own lock behind a Lock that waits or waited: since when it has
- * been waiting or converting, and when it was granted last; own monotonic clock, us, 0 not said.
- */
-struct dlm_times {
-	uint32_t lock;
-	int64_t waiting_us, granted_us;
-};
-
-/*
- * Reads the DLM's dump of this lock space, where there is one: fills in `times` of the n Locks
- * named in it, sorts them by Lock and leaves each once. Returns how many there are.
- */
-size_t dlm_take_times(struct take *t, struct dlm_times *times, size_t n);
-/* Which lock a resource of the DLM is; false where it is none of this file system's. */
-struct dlm_rsb_line;
-bool dlm_lock_id(enum fs_kind fs, const struct dlm_rsb_line *rsb, struct lock_id *id);
-/* Those of a Lock, or NULL. */
-const struct dlm_times *dlm_times_of(const struct dlm_times *times, size_t n, uint32_t lock);
-
-/*
- * Stamps may lie ahead of the sample's clock a little, as its files are read after it; not by more
- * than this.
- */
-enum { AHEAD_US = 2000000 };
-
-static inline bool dlm_waits_since(const struct dlm_times *d, int64_t mono_us)
-{
-	return d->waiting_us > 0 && d->waiting_us <= mono_us + AHEAD_US;
-}
-
-/* A wait that only one sample showed counts once it is this old: shorter ones are traffic. */
-#define TELLING_S 0.1
-
-/*
- * Counts the waits among ns->holders and those of ns->holders_before that ended; after glstats and
- * glocks.
- */
-void gfs2_take_waits(struct take *t, bool traced);
-
-/*
- * Reads the trace, where one was recorded; true where its events cover the frame and were counted.
- */
-bool gfs2_take_trace(struct take *t);
 
 #endif

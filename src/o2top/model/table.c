@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * table.c - the table of Locks: blocks of Locks, a hash table of their indices, and trails.
+ */
 #include "table.h"
 
 #include "o2top/base/grow.h"
@@ -77,7 +80,7 @@ static bool rehash(struct table *t, uint32_t n_slots)
 	return true;
 }
 
-static uint32_t find(const struct table *t, const struct lock_id *id)
+static uint32_t table_find_index(const struct table *t, const struct lock_id *id)
 {
 	uint64_t h = hash(id);
 
@@ -96,7 +99,7 @@ static uint32_t find(const struct table *t, const struct lock_id *id)
 
 struct lock *table_find(const struct table *t, const struct lock_id *id)
 {
-	uint32_t at = find(t, id);
+	uint32_t at = table_find_index(t, id);
 
 	return at == NONE ? NULL : table_lock(t, at);
 }
@@ -127,7 +130,7 @@ static uint32_t new_lock(struct table *t)
 	return t->n_locks++;
 }
 
-static uint32_t add(struct table *t, const struct lock_id *id)
+static uint32_t table_add(struct table *t, const struct lock_id *id)
 {
 	struct lock *lock;
 	uint32_t index;
@@ -155,9 +158,9 @@ struct lock *table_take(struct table *t, const struct lock_id *id)
 	uint32_t index = before ? before->follows : NONE;
 
 	if (index == NONE || !same(&table_lock(t, index)->id, id) || table_lock(t, index)->free) {
-		index = find(t, id);
+		index = table_find_index(t, id);
 		if (index == NONE)
-			index = add(t, id);
+			index = table_add(t, id);
 		if (index == NONE)
 			return NULL;
 		if (before)
@@ -292,7 +295,7 @@ static void drop_trail(struct table *t, struct lock *lock)
 	lock->trail = NONE;
 }
 
-static void forget(struct table *t, uint32_t sample)
+static void table_forget(struct table *t, uint32_t sample)
 {
 	bool any = false;
 
@@ -375,7 +378,7 @@ void table_end(struct table *t, uint32_t sample, double interval_s)
 	}
 	t->n_warm = kept;
 	if (sample % FORGET_AFTER == 0)
-		forget(t, sample);
+		table_forget(t, sample);
 }
 
 void table_free(struct table *t)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Locks of one lock space on one node.
+ * table.h - the Locks of one LockSpace on one node.
  *
- * Made for millions: Locks lie in blocks, are named by index and found through a table of indices
- * at most two thirds full; nothing is allocated for a line. The kernel lists its locks in much the
- * same order each time, so that the Lock that followed the last time is tried before the table is.
- * A Lock keeps one Shot; while it is active it has a trail: the last Shots, and what is known of a
- * wait in progress.
+ * The table is made for millions of Locks. Locks lie in blocks and are named by index. A hash table
+ * of indices, at most two thirds full, finds them. Nothing is allocated for a line. The kernel
+ * lists its locks in nearly constant order. Therefore the Lock that followed the last time is tried
+ * before the hash table. A Lock keeps one Shot. An active Lock has a trail: the last Shots, and the
+ * facts known of a wait in progress.
  *
  * One thread at a time.
  */
@@ -36,8 +36,8 @@ struct trail {
 	bool waits;
 	int64_t wait_seen_us, wait_not_before_us; /* INT64_MIN not known */
 	/*
-	 * Seconds lost per second, sample by sample. Over samples that did not show the Lock the next
-	 * Shot speaks for the whole time.
+	 * Seconds lost per second, sample by sample. Over samples that did not show the Lock the
+	 * next Shot speaks for the whole time.
 	 */
 	float lost[TRAIL_SHOTS];
 };

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * config.c - reads a configuration file into a list of settings, one NAME = VALUE a line.
+ */
 #include "config.h"
 
 #include "o2top/collect/input.h"
@@ -29,7 +32,7 @@ static char *trimmed(const char *from, const char *end)
 }
 
 /* "name = value"; a line that begins with # is a remark. */
-static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool config_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
 	const char *end = line + len, *equals = memchr(line, '=', len), *p = line;
@@ -86,7 +89,7 @@ int config_read(struct config *c, const char *path, size_t *bad_line)
 		return 0;
 	if (err)
 		return err;
-	err = input_lines(&in, take_line, &r);
+	err = input_lines(&in, config_take_line, &r);
 	*bad_line = r.bad_line;
 	return err ? err : r.err;
 }

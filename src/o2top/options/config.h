@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration file: what one would give on each command line.
+ * config.h - the configuration file: options that the user would give on each command line.
  */
 #ifndef O2TOP_CONFIG_H
 #define O2TOP_CONFIG_H

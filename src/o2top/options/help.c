@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What o2top --help prints. o2top(8) is longer; both have the same parts in the same order.
+ * help.c - the text of o2top --help.
+ *
+ * o2top(8) is longer. Both have equal parts in equal order.
  */
 #include "help.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line.
+ * options.h - the options of a run, and the exit statuses of o2top.
  */
 #ifndef O2TOP_OPTIONS_H
 #define O2TOP_OPTIONS_H
 
-#include "o2top/collect/collect.h"
 #include "config.h"
+#include "o2top/collect/collect.h"
+#include "o2top/rank/filter.h"
 #include "o2top/rank/paths.h"
-#include "o2top/rank/rank.h"
 #include "o2top/views/check.h"
 #include "o2top/views/view.h"
 

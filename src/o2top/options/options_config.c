@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration file: its names are those of long options.
+ * options_config.c - takes the settings of a configuration file as options.
+ *
+ * The name of a setting is the name of a long option.
  */
 #include "options_impl.h"
 
@@ -13,29 +15,18 @@ static bool is_yes(const char *value)
 	       strcasecmp(value, "on") == 0 || strcmp(value, "1") == 0;
 }
 
-/* What makes sense every time; what is for once is not for a file. */
-static bool may_be_configured(const char *name)
-{
-	static const char *const names[] = {
-	    "ascii",    "by-dir",   "columns",   "crit",  "debug",    "details",      "fs",
-	    "hot",      "interval", "length",    "local", "min-lost", "names",        "no-agent",
-	    "no-color", "no-mouse", "no-system", "node",  "paths",    "sample-limit", "sort",
-	    "speed",    "ssh",      "textfile",  "warn",  "writers"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
-static const struct option *option_named(const char *no, const char *name)
+/* The option `no` + `name`, where it may be configured; or NULL. */
+static const struct option_entry *option_named(const char *no, const char *name)
 {
 	size_t skip = strlen(no);
 
-	for (const struct option *l = option_list; l->name; l++)
-		if (strncmp(l->name, no, skip) == 0 && strcmp(l->name + skip, name) == 0 &&
-		    may_be_configured(l->name))
-			return l;
+	for (int i = 0; i < OPTION_ENTRIES; i++) {
+		const struct option_entry *entry = &option_entries[i];
+
+		if (entry->use == IN_FILE && strncmp(entry->name, no, skip) == 0 &&
+		    strcmp(entry->name + skip, name) == 0)
+			return entry;
+	}
 	return NULL;
 }
 
@@ -49,30 +40,30 @@ static int take_nodes(struct options *o, char *value)
 			return option_usage("too many nodes", name);
 		o->nodes[o->n_nodes++] = name;
 	}
-	return -1;
+	return OPTION_GO_ON;
 }
 
 static int take_setting(struct options *o, struct setting *s)
 {
-	const struct option *l = option_named("", s->name);
+	const struct option_entry *entry = option_named("", s->name);
 
 	if (strcmp(s->name, "nodes") == 0)
 		return take_nodes(o, s->value);
-	if (l && l->has_arg)
-		return option_take(o, l->val, s->value);
-	if (l)
-		return is_yes(s->value) ? option_take(o, l->val, NULL) : -1;
+	if (entry && option_has_value(entry))
+		return option_take(o, entry, s->value);
+	if (entry)
+		return is_yes(s->value) ? option_take(o, entry, NULL) : OPTION_GO_ON;
 	/* "mouse = no" is no-mouse */
-	l = option_named("no-", s->name);
-	if (l && !l->has_arg)
-		return is_yes(s->value) ? -1 : option_take(o, l->val, NULL);
+	entry = option_named("no-", s->name);
+	if (entry && !option_has_value(entry))
+		return is_yes(s->value) ? OPTION_GO_ON : option_take(o, entry, NULL);
 	return option_usage("nothing of that name can be configured", s->name);
 }
 
 int options_configured(struct options *o, const char *path)
 {
 	size_t bad_line;
-	int err = config_read(&o->config, path, &bad_line), status = -1;
+	int err = config_read(&o->config, path, &bad_line), status = OPTION_GO_ON;
 
 	if (bad_line) {
 		fprintf(stderr, "o2top: %s:%zu: not NAME = VALUE\n", o->config.path, bad_line);

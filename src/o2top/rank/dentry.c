@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * dentry.c - joins OCFS2's dentry locks to their inodes, and finds directories through them.
+ */
 #include "dentry.h"
+
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -216,7 +221,8 @@ void dentry_find_within(const struct model *m, const struct names *names, struct
 				path = children[j].n_parents
 					   ? names_find(names, name, children[j].parents[0], &sure)
 					   : NULL;
-				/* a list that is of no file system in particular may be of another */
+				/* a list that is of no file system in particular may be of another
+				 */
 				rows[i].within = path && (sure || m->n_spaces == 1) ? path : NULL;
 			}
 	}

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What OCFS2's dentry locks tell: they name an inode by its low 32 bits and its directory in full.
+ * dentry.h - facts from OCFS2's dentry locks.
+ *
+ * A dentry lock names an inode by its low 32 bits and the inode's directory in full.
  */
 #ifndef O2TOP_DENTRY_H
 #define O2TOP_DENTRY_H
 
-#include "rank.h"
+#include "names.h"
+#include "row.h"
 
 enum { DENTRY_PARENTS = 4 };
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * describe.c - fills in a row's kind, size and name from Locks, from names files and from programs.
+ */
 #include "describe.h"
+
+#include "o2top/model/source.h"
 
 #include <stdlib.h>
 
@@ -78,7 +83,7 @@ static const char *called(const struct row *row, const struct model *m)
 	const struct source *source = m->spaces[row->space].source;
 	const char *name = NULL;
 
-	for (uint32_t i = 0; source->called && i < row->n_locksets && !name; i++) {
+	for (uint32_t i = 0; source->object_name && i < row->n_locksets && !name; i++) {
 		const struct lock_id *id = &row->locksets[i].members[0].lock->id;
 
 		for (size_t j = 0; j < m->n_nodes && !name; j++) {
@@ -87,7 +92,7 @@ static const char *called(const struct row *row, const struct model *m)
 			    row->space < node->n_spaces ? node->spaces[row->space] : NULL;
 			const struct lock *lock = ns ? table_find(&ns->table, id) : NULL;
 
-			name = lock ? source->called(ns, lock) : NULL;
+			name = lock ? source->object_name(ns, lock) : NULL;
 		}
 	}
 	return name;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a row is: file or directory, of the system or not, how large, and what it is called.
+ * describe.h - a row's description: file or directory, system's or user's, size, name.
  */
 #ifndef O2TOP_DESCRIBE_H
 #define O2TOP_DESCRIBE_H
 
-#include "rank.h"
+#include "names.h"
+#include "row.h"
 
 void describe_row(struct row *row, const struct model *m);
 /* What the row is called, if that is known: its path, and its other names. */

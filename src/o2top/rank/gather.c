@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what Locks did to rows. Members are put in order by row, lock and node; then each row's are side
- * by side, and so are its LockSets.
+ * gather.c - turns the changes of all nodes' Locks into rows.
+ *
+ * Members are sorted by row, lock and node. Then the members of a row lie side by side, and so do
+ * its LockSets.
  */
 #include "gather.h"
 
@@ -17,30 +19,11 @@
 #define HOT_PER_S 0.001
 
 /*
- * OCFS2 times every call, also those that the node's own cache answers, at a microsecond or two on a
- * busy machine: thousands of them a second make a millisecond, and nobody waited. A mean below this is
- * of such calls. (GFS2's time is that of requests to the DLM alone.)
+ * OCFS2 times every call, also those that the node's own cache answers, at a microsecond or two on
+ * a busy machine: thousands of them a second make a millisecond, and nobody waited. A mean below
+ * this is of such calls. (GFS2's time is that of requests to the DLM alone.)
  */
 #define CACHED_S 5e-6
-
-static bool type_wanted(const struct source *source, const struct filter *f, uint8_t type)
-{
-	return !f->type || strcasecmp(f->type, source->type_name(type)) == 0 ||
-	       (f->type[0] && !f->type[1] && f->type[0] == (char)type);
-}
-
-bool filter_knows_type(const char *name)
-{
-	static const struct source *const sources[] = {&ocfs2_source, &gfs2_source, &glock_source};
-	struct filter f = {.type = name};
-
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
-		for (unsigned type = 0; type < 128; type++)
-			if (strcmp(sources[i]->type_name((uint8_t)type), "UNKNOWN") != 0 &&
-			    type_wanted(sources[i], &f, (uint8_t)type))
-				return true;
-	return false;
-}
 
 static int gather_members(struct group *g, const struct model *m, const struct filter *f)
 {
@@ -65,7 +48,7 @@ static int gather_members(struct group *g, const struct model *m, const struct f
 				const struct activity *a = &ns->table.active[k];
 				const struct lock *lock = table_lock(&ns->table, a->lock);
 
-				if (type_wanted(space->source, f, lock->id.type))
+				if (filter_wants_type(f, space->source, lock->id.type))
 					g->members[g->n_members++] = (struct member){
 					    (uint32_t)j, (uint32_t)i, space->source->row(lock),
 					    lock, &a->change};
@@ -77,8 +60,8 @@ static int gather_members(struct group *g, const struct model *m, const struct f
 /* ---- whose row ----------------------------------------------------------------------------- */
 
 /*
- * Rows are numbered as they are met, and found by a hash. So members stay nearly in the order of their
- * tables, and what is read of Locks and trails from here on lies side by side.
+ * Rows are numbered as they are met, and found by a hash. So members stay nearly in the order of
+ * their tables, and what is read of Locks and trails from here on lies side by side.
  */
 struct place {
 	struct row_id id;
@@ -113,7 +96,7 @@ static void places_free(struct places *p)
 	free(p->slots);
 }
 
-static size_t hash_of(uint32_t space, struct row_id id)
+static size_t place_hash(uint32_t space, struct row_id id)
 {
 	uint64_t hash =
 	    (id.number ^ (uint64_t)id.class << 56 ^ (uint64_t)space << 48) * 0x9e3779b97f4a7c15u;
@@ -124,7 +107,7 @@ static size_t hash_of(uint32_t space, struct row_id id)
 /* The slot of a row, or the empty one where it belongs. */
 static uint32_t *place_of(const struct places *p, uint32_t space, struct row_id id)
 {
-	for (size_t i = hash_of(space, id);; i++) {
+	for (size_t i = place_hash(space, id);; i++) {
 		uint32_t *slot = &p->slots[i & p->mask];
 		const struct place *at = &p->list[*slot];
 
@@ -162,8 +145,8 @@ static int compare_locks(const struct member *a, const struct member *b)
 static int by_lock(const void *a, const void *b, void *arg)
 {
 	const struct member *members = arg;
-	const struct member *x = &members[((const struct keyed *)a)->index];
-	const struct member *y = &members[((const struct keyed *)b)->index];
+	const struct member *x = &members[((const struct radix_item *)a)->index];
+	const struct member *y = &members[((const struct radix_item *)b)->index];
 	int c = compare_locks(x, y);
 
 	return c ? c : compare_u64(x->node, y->node);
@@ -175,7 +158,7 @@ static int sort_members(struct places *places, struct group *g)
 {
 	struct member *members = g->members;
 	size_t n = g->n_members;
-	struct keyed *order = malloc((n + 1) * sizeof(*order));
+	struct radix_item *order = malloc((n + 1) * sizeof(*order));
 	int err;
 
 	if (!order)
@@ -186,12 +169,12 @@ static int sort_members(struct places *places, struct group *g)
 			const struct member *next = &members[i + AHEAD];
 
 			__builtin_prefetch(
-			    &places->slots[hash_of(next->space, next->row) & places->mask], 1);
+			    &places->slots[place_hash(next->space, next->row) & places->mask], 1);
 		}
-		order[i] = (struct keyed){place_take(places, &members[i]), (uint32_t)i};
+		order[i] = (struct radix_item){place_take(places, &members[i]), (uint32_t)i};
 	}
-	err = keyed_sort_by(order, n, by_lock, members);
-	members = err ? NULL : keyed_arrange(order, n, members, sizeof(*members));
+	err = radix_sort_by(order, n, by_lock, members);
+	members = err ? NULL : radix_arrange(order, n, members, sizeof(*members));
 	if (members)
 		g->members = members;
 	else
@@ -201,27 +184,6 @@ static int sort_members(struct places *places, struct group *g)
 }
 
 /* ---- summing ------------------------------------------------------------------------------- */
-
-void change_sum(struct change *to, const struct change *from)
-{
-	if (from->waiting) {
-		uint32_t waiting = to->waiting;
-
-		change_add_wait(to, from->oldest_s, from->oldest_max_s);
-		to->waiting = waiting + from->waiting;
-	}
-	to->lost_s += from->lost_s;
-	to->estimated_s += from->estimated_s;
-	change_add_longest(to, from->longest_s, from->estimated_longest);
-	to->acquired += from->acquired;
-	to->requests += from->requests;
-	to->counts_requests |= from->counts_requests;
-	to->wrote |= from->wrote;
-	to->read |= from->read;
-	to->seen |= from->seen;
-	to->wants_ex |= from->wants_ex;
-	to->wants_shared |= from->wants_shared;
-}
 
 /* Per second of the node's own time; of a single sample, who waits is waiting all the time. */
 static double per_second(const struct model *m, const struct node *node, const struct change *c)
@@ -374,7 +336,7 @@ static void add_idle(struct group *g, const struct places *places, const struct 
 	const struct lock *lock = table_lock(&ns->table, trail->lock);
 	uint32_t row;
 
-	if (!type_wanted(source, f, lock->id.type))
+	if (!filter_wants_type(f, source, lock->id.type))
 		return;
 	row = *place_of(places, space, source->row(lock));
 	if (row != NONE)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * names.c - lists of paths, read from text, sorted by inode; finds the LockSpace of each list.
+ */
 #include "names.h"
 
-#include "o2top/collect/input.h"
 #include "o2top/base/grow.h"
 #include "o2top/base/scan.h"
+#include "o2top/collect/input.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -38,7 +41,7 @@ struct reading {
 	int err;
 };
 
-static bool add_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool names_add_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
 	struct list *l = r->list;
@@ -92,7 +95,7 @@ static struct list *new_list(struct names **names)
 
 static int read_list(struct reading *r, struct input *in)
 {
-	int err = input_lines(in, add_line, r);
+	int err = input_lines(in, names_add_line, r);
 
 	if (r->list->n)
 		qsort(r->list->names, r->list->n, sizeof(*r->list->names), by_inode);
@@ -160,7 +163,7 @@ void names_settle(struct names *names, const char *const spaces[], size_t n_spac
 	}
 }
 
-static const struct name *find(const struct list *l, uint64_t inode)
+static const struct name *list_find(const struct list *l, uint64_t inode)
 {
 	size_t low = 0, high = l->n;
 
@@ -184,7 +187,7 @@ const char *names_find(const struct names *names, const char *space, uint64_t in
 
 		if (l->space && strcmp(l->space, space) != 0)
 			continue;
-		name = find(l, inode);
+		name = list_find(l, inode);
 		if (name && l->space) {
 			*sure = true;
 			return name->path;
@@ -199,7 +202,7 @@ const char *names_links(const struct names *names, const char *space, uint64_t i
 {
 	for (const struct list *l = names ? names->lists : NULL; l; l = l->next) {
 		const struct name *name =
-		    l->live && !strcmp(l->space, space) ? find(l, inode) : NULL;
+		    l->live && !strcmp(l->space, space) ? list_find(l, inode) : NULL;
 
 		if (name)
 			return name->links;

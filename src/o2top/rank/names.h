@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths of inodes, from a file that `find MOUNT_POINT -printf '%i %p\n'` wrote.
+ * names.h - paths of inodes, from a file that `find MOUNT_POINT -printf '%i %p\n'` wrote.
  */
 #ifndef O2TOP_NAMES_H
 #define O2TOP_NAMES_H
@@ -29,13 +29,13 @@ typedef int names_holds_fn(const void *arg, size_t space, uint64_t inode);
 void names_settle(struct names *names, const char *const spaces[], size_t n_spaces,
 		  names_holds_fn *holds, const void *arg);
 /*
- * The path, or NULL; names may be NULL. Of several hard links the first in the file. *sure is whether
- * the list is known to be of this lock space.
+ * The path, or NULL; names may be NULL. Of several hard links the first in the file. *sure is
+ * whether the list is known to be of this lock space.
  */
 const char *names_find(const struct names *names, const char *space, uint64_t inode, bool *sure);
 /*
- * One path of an inode of this lock space, found while running: `first` replaces what was known, else it
- * is another name of the same file.
+ * One path of an inode of this lock space, found while running: `first` replaces what was known,
+ * else it is another name of the same file.
  */
 int names_put(struct names **names, const char *space, uint64_t inode, const char *path,
 	      bool first);

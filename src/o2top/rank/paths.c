@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * paths.c - chooses the inodes whose paths are asked for, writes the requests, keeps the answers.
+ */
 #include "paths.h"
 
-#include "o2top/collect/machine/paths_find.h"
 #include "dentry.h"
-#include "o2top/sources/gfs2_line.h"
 #include "o2top/base/scan.h"
+#include "o2top/collect/machine/paths_find.h"
+#include "o2top/model/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +27,8 @@ enum {
 struct known {
 	uint32_t space;
 	uint64_t inode, generation;
-	uint64_t nodes; /* GFS2: that were asked, bit by index */
+	uint64_t
+	    nodes; /* that were asked, bit by index; where no file says how many names there are */
 	uint32_t asked; /* the sample, 0 never */
 	uint32_t tries;
 	bool found;
@@ -85,21 +89,27 @@ static struct known *known_of(struct paths *p, uint32_t space, uint64_t inode)
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-static const struct lock *lock_on(const struct node *n, uint32_t space, uint64_t inode, int type)
+static const struct source *source_of(const struct model *m, uint32_t space)
+{
+	return m->spaces[space].source;
+}
+
+/* What a node that is in this sample knows of the lock space, or NULL. */
+static const struct table *table_on(const struct node *n, uint32_t space)
 {
 	const struct node_space *ns = space < n->n_spaces ? n->spaces[space] : NULL;
-	struct lock_id id = {.number = inode, .type = (uint8_t)type};
 
-	return ns && ns->present ? table_find(&ns->table, &id) : NULL;
+	return ns && ns->present ? &ns->table : NULL;
 }
 
 /* Whether a node has the inode in its cache now: one of its locks is listed there. */
 static bool cached_on(const struct model *m, const struct node *n, uint32_t space, uint64_t inode)
 {
-	const char types[] = {'M', 'W', 'O', 0}, gfs2[] = {GFS2_INODE, 0};
+	const struct table *t = table_on(n, space);
 
-	for (const char *t = m->spaces[space].fs == FS_OCFS2 ? types : gfs2; *t; t++) {
-		const struct lock *lock = lock_on(n, space, inode, *t);
+	for (const char *type = source_of(m, space)->caching; t && *type; type++) {
+		struct lock_id id = {.number = inode, .type = (uint8_t)*type};
+		const struct lock *lock = table_find(t, &id);
 
 		if (lock && lock->now.sample == m->sample)
 			return true;
@@ -109,40 +119,39 @@ static bool cached_on(const struct model *m, const struct node *n, uint32_t spac
 
 /*
  * The inode's generation as this node or, if the line that carries it is missing there, another one
- * knows it: OCFS2's W and F have it in their names, M in its value block; GFS2's formal number. 0 not
- * known. A wrong one is answered by ESTALE.
+ * knows it; 0 not known. A wrong one is answered by ESTALE.
  */
 static uint64_t generation_of(const struct model *m, const struct node *first, uint32_t space,
 			      uint64_t inode)
 {
-	bool ocfs2 = m->spaces[space].fs == FS_OCFS2;
-
 	for (size_t i = 0; i <= m->n_nodes; i++) {
-		const struct node *n = i ? &m->nodes[i - 1] : first;
-		const struct lock *lock = lock_on(n, space, inode, ocfs2 ? 'W' : GFS2_INODE);
+		const struct table *t = table_on(i ? &m->nodes[i - 1] : first, space);
+		uint32_t generation = t ? source_of(m, space)->generation(t, inode) : 0;
 
-		if (lock && lock->generation)
-			return lock->generation;
-		lock = ocfs2 ? lock_on(n, space, inode, 'F') : NULL;
-		if (lock && lock->generation)
-			return lock->generation;
-		lock = ocfs2 ? lock_on(n, space, inode, 'M') : NULL;
-		if (lock && lock->inode_generation)
-			return lock->inode_generation;
+		if (generation)
+			return generation;
 	}
 	return 0;
 }
 
-/* Whether the inode has several names, as a node's lock value block says, or may have: nothing of GFS2's does. */
+/* Whether the inode has several names, as a node's Locks say; or may have, where nothing says so.
+ */
 static bool has_links(const struct model *m, uint32_t space, uint64_t inode)
 {
-	if (m->spaces[space].fs == FS_GFS2)
+	const struct source *source = source_of(m, space);
+
+	if (!source->counts_links)
 		return true;
 	for (size_t i = 0; i < m->n_nodes; i++) {
-		const struct lock *lock = lock_on(&m->nodes[i], space, inode, 'M');
+		const struct table *t = table_on(&m->nodes[i], space);
 
-		if (lock && lock->attributes & LOCK_LINKS)
-			return true;
+		for (const char *type = source->describing; t && *type; type++) {
+			struct lock_id id = {.number = inode, .type = (uint8_t)*type};
+			const struct lock *lock = table_find(t, &id);
+
+			if (lock && lock->attributes & LOCK_LINKS)
+				return true;
+		}
 	}
 	return false;
 }
@@ -173,8 +182,8 @@ static bool add_item(struct request *r, uint64_t inode, uint64_t generation, uin
 }
 
 /*
- * The inodes with the directories that they are in, and those above where a directory has no handle:
- * each step up costs a look at all names that are cached.
+ * The inodes with the directories that they are in, and those above where a directory has no
+ * handle: each step up costs a look at all names that are cached.
  */
 static void add_items(struct request *r, const struct model *m, const struct node *node,
 		      unsigned flags)
@@ -221,14 +230,14 @@ static const char *mounted_on(const struct node_sample *node, const struct space
 }
 
 /*
- * GFS2 does not say where an inode has several names, and a node knows those that were used there: then
- * each that has it in its cache is asked once. 0 where one is enough.
+ * GFS2 does not say where an inode has several names, and a node knows those that were used there:
+ * then each that has it in its cache is asked once. 0 where one is enough.
  */
 static uint64_t bit_of(const struct model *m, const struct node *node, uint32_t space)
 {
 	size_t i = (size_t)(node - m->nodes);
 
-	return m->spaces[space].fs == FS_GFS2 && i < 64 ? UINT64_C(1) << i : 0;
+	return !source_of(m, space)->counts_links && i < 64 ? UINT64_C(1) << i : 0;
 }
 
 /* Whether a row that has a path already may have other names, which this node knows. */
@@ -255,7 +264,8 @@ static void ask_node(struct paths *p, const struct model *m, const struct group 
 		     struct collector *c, const struct node_sample *from, const struct node *node,
 		     uint32_t space, unsigned rows, bool whole)
 {
-	const char *mount = mounted_on(from, &m->spaces[space]);
+	const char *mount =
+	    source_of(m, space)->caching ? mounted_on(from, &m->spaces[space]) : NULL;
 	struct request r = {.node = from, .space = space};
 	uint64_t bit = bit_of(m, node, space);
 	unsigned flags = 0;
@@ -371,7 +381,7 @@ static void take_progress(struct taking *t, const char *line, size_t len, bool e
 }
 
 /* "SPACE INODE GENERATION PATH"; what would have ended the line stands as \ooo. */
-static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool paths_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct taking *t = arg;
 	struct scan s = scan_line(line, len);
@@ -433,6 +443,6 @@ void paths_take(struct paths **paths, struct names **names, struct model *m, str
 		t.node = sample->nodes[i].name;
 		if (sample->nodes[i].present &&
 		    c->ops->open(c, &sample->nodes[i], NULL, FILE_PATHS, &in) == 0)
-			input_lines(&in, take_line, &t);
+			input_lines(&in, paths_take_line, &t);
 	}
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths of the rows that are seen: asked of a node that has the inode in its cache, a few at a time,
- * and kept by inode and generation. Answers come with a later sample.
+ * paths.h - paths of the rows that are shown.
  *
- * Where everything was asked for and an inode was not found so, a node looks through its whole file
- * system, one at a time; how far it is stands in a banner.
+ * o2top asks a node that has the inode in its cache, for a few inodes at a time. Answers come with
+ * a later sample. They are kept by inode and generation.
+ *
+ * If the user asks for a full search and an inode is not found this way, a node looks through its
+ * whole file system. Only one node at a time does so. A banner shows the progress.
  */
 #ifndef O2TOP_PATHS_H
 #define O2TOP_PATHS_H
 
-#include "rank.h"
+#include "group.h"
+#include "names.h"
 
 struct paths;
 

@@ -1,41 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * rank.c - ranks the rows of a frame: gathers, filters, sums, sorts and describes them.
+ */
 #include "rank.h"
 
 #include "dentry.h"
 #include "describe.h"
+#include "explain.h"
 #include "gather.h"
 #include "o2top/base/radix_sort.h"
-#include "waits.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- which rows are wanted ----------------------------------------------------------------- */
-
-static bool space_wanted(const struct space *space, const struct filter *f)
-{
-	return !f->fs || strcasecmp(f->fs, space->source->name) == 0 ||
-	       strcasecmp(f->fs, space->name) == 0;
-}
-
-bool filter_knows_space(const struct filter *f, const struct model *m)
-{
-	bool known = !f->fs || strcasecmp(f->fs, "ocfs2") == 0 || strcasecmp(f->fs, "gfs2") == 0 ||
-		     strcasecmp(f->fs, "glock") == 0;
-
-	for (size_t i = 0; i < m->n_spaces; i++)
-		known |= space_wanted(&m->spaces[i], f);
-	return known;
-}
-
-static bool row_wanted(const struct row *row, const struct model *m, const struct filter *f)
-{
-	return space_wanted(&m->spaces[row->space], f) &&
-	       (!f->has_inode || (!row->id.class && row->id.number == f->inode)) &&
-	       row->n_writers >= f->writers && row->lost_per_s >= f->min_lost_per_s &&
-	       !(f->no_system && row->section == SECTION_SYSTEM) && (!f->hot_only || row->hot);
-}
 
 /* All rows count, also those that are not shown. */
 static void add_to_totals(struct group *g, const struct model *m, const struct row *row)
@@ -69,8 +46,8 @@ struct ordering {
 static int by_rank(const void *a, const void *b, void *arg)
 {
 	const struct ordering *o = arg;
-	const struct row *x = &o->rows[((const struct keyed *)a)->index];
-	const struct row *y = &o->rows[((const struct keyed *)b)->index];
+	const struct row *x = &o->rows[((const struct radix_item *)a)->index];
+	const struct row *y = &o->rows[((const struct radix_item *)b)->index];
 
 	if (x->section != y->section)
 		return x->section < y->section ? -1 : 1;
@@ -78,9 +55,9 @@ static int by_rank(const void *a, const void *b, void *arg)
 }
 
 /* Of names the keys say nothing: then all are compared. */
-static int order_rows(struct group *g, enum sort_key key)
+static int group_order_rows(struct group *g, enum sort_key key)
 {
-	struct keyed *order = malloc((g->n_rows + 1) * sizeof(*order));
+	struct radix_item *order = malloc((g->n_rows + 1) * sizeof(*order));
 	struct ordering ordering = {g->rows, key};
 	struct row *rows;
 	int err;
@@ -89,14 +66,14 @@ static int order_rows(struct group *g, enum sort_key key)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->n_rows; i++) {
 		uint64_t value =
-		    key == SORT_NAME ? 0 : keyed_greatest_first(row_sort_value(&g->rows[i], key));
+		    key == SORT_NAME ? 0 : radix_greatest_first(row_sort_value(&g->rows[i], key));
 
 		/* one bit for the section; who differs in the lowest of the value is compared */
-		order[i] =
-		    (struct keyed){(uint64_t)g->rows[i].section << 63 | value >> 1, (uint32_t)i};
+		order[i] = (struct radix_item){(uint64_t)g->rows[i].section << 63 | value >> 1,
+					       (uint32_t)i};
 	}
-	err = keyed_sort_by(order, g->n_rows, by_rank, &ordering);
-	rows = err ? NULL : keyed_arrange(order, g->n_rows, g->rows, sizeof(*g->rows));
+	err = radix_sort_by(order, g->n_rows, by_rank, &ordering);
+	rows = err ? NULL : radix_arrange(order, g->n_rows, g->rows, sizeof(*g->rows));
 	if (rows)
 		g->rows = rows;
 	else
@@ -106,11 +83,11 @@ static int order_rows(struct group *g, enum sort_key key)
 }
 
 /*
- * What is known of each row, and whether it is shown: rows that are not go. Once over all of them, as many
- * rows do not fit into any cache.
+ * What is known of each row, and whether it is shown: rows that are not go. Once over all of them,
+ * as many rows do not fit into any cache.
  */
-static void describe(struct group *g, const struct model *m, struct names *names,
-		     const struct filter *filter)
+static void describe_rows(struct group *g, const struct model *m, struct names *names,
+			  const struct filter *filter)
 {
 	size_t kept = 0;
 
@@ -119,7 +96,7 @@ static void describe(struct group *g, const struct model *m, struct names *names
 	for (size_t i = 0; i < g->n_rows; i++) {
 		add_to_totals(g, m, &g->rows[i]);
 		describe_row(&g->rows[i], m);
-		if (!row_wanted(&g->rows[i], m, filter))
+		if (!filter_wants_row(filter, m, &g->rows[i]))
 			continue;
 		if (kept != i)
 			g->rows[kept] = g->rows[i];
@@ -144,8 +121,8 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 	err = gather_rows(g, m, filter);
 	if (!err) {
 		take_times(g, m);
-		describe(g, m, names, filter);
-		err = order_rows(g, key);
+		describe_rows(g, m, names, filter);
+		err = group_order_rows(g, key);
 	}
 	if (err) {
 		group_free(g);
@@ -155,7 +132,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 		struct row *row = &g->rows[i];
 
 		row->rank = (uint32_t)++g->n_section[row->section];
-		waits_explain(m, row);
+		explain_row(m, row);
 		g->n_explained += row->sentence || row->note;
 		g->text_bytes += bytes_of(row->path) + bytes_of(row->links) + bytes_of(row->within);
 	}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one can say of a row by itself: what it is called, its means, and where it stands among others.
+ * row.c - properties of a single row: its label, its means, and its order among other rows.
  */
-#include "rank.h"
+#include "row.h"
+
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The DLM's own times of locks that wait, from its dump <lockspace>_all.
+ * dlm.c - the DLM's own times of waiting locks, from its dump <lockspace>_all.
  *
- * Only this node's locks are looked at: a master copy belongs to a process elsewhere, and its time
+ * Only this node's locks are read. A master copy belongs to a process on another node, and its time
  * is that of the master's queue.
  */
+#include "dlm.h"
+
 #include "dlm_line.h"
 #include "ocfs2_line.h"
-#include "o2top/model/source.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct dump {
-	struct take *t;
+	struct source_sample *t;
 	const char *label;
 	struct dlm_times *times, *of; /* of: those of the resource that is being read, or NULL */
 	size_t n;
@@ -49,6 +50,13 @@ static bool ocfs2_resource(const struct dlm_rsb_line *rsb, struct lock_id *id)
 	return true;
 }
 
+int dlm_of_view(const struct model *m, const struct dlm_view *v)
+{
+	bool o2cb = m->spaces[v->space].fs == FS_OCFS2 && m->nodes[v->node].dlm_id[DLM_O2CB];
+
+	return o2cb ? DLM_O2CB : DLM_KERNEL;
+}
+
 bool dlm_lock_id(enum fs_kind fs, const struct dlm_rsb_line *rsb, struct lock_id *id)
 {
 	uint32_t type;
@@ -62,7 +70,7 @@ bool dlm_lock_id(enum fs_kind fs, const struct dlm_rsb_line *rsb, struct lock_id
 	return true;
 }
 
-static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool dlm_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct dump *d = arg;
 	struct dlm_rsb_line rsb;
@@ -106,7 +114,7 @@ const struct dlm_times *dlm_times_of(const struct dlm_times *times, size_t n, ui
 	return n ? bsearch(&key, times, n, sizeof(key), by_lock) : NULL;
 }
 
-size_t dlm_take_times(struct take *t, struct dlm_times *times, size_t n)
+size_t dlm_take_times(struct source_sample *t, struct dlm_times *times, size_t n)
 {
 	struct dump d = {.t = t, .times = times};
 	struct input in;
@@ -121,7 +129,7 @@ size_t dlm_take_times(struct take *t, struct dlm_times *times, size_t n)
 	    t->collector->ops->open(t->collector, t->from, t->from_space, FILE_DLM_ALL, &in))
 		return d.n;
 	d.label = in.label;
-	err = input_lines(&in, take_line, &d);
+	err = input_lines(&in, dlm_take_line, &d);
 	if (err)
 		problem(t->problems, in.label, 0, "%s", strerror(-err));
 	return d.n;

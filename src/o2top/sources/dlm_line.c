@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * dlm_line.c - parses and prints the lines of the kernel DLM's dump.
+ */
 #include "dlm_line.h"
 
 #include "o2top/base/scan.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines of the kernel DLM's debugfs file <lockspace>_all (fs/dlm/debug_fs.c): resources, their
- * value blocks and their locks. The times of an lkb are nanoseconds of the node's CLOCK_MONOTONIC:
- * since when the lock has been in its present queue, and when it was last asked to give way.
+ * dlm_line.h - the lines of the kernel DLM's dump in debugfs, <lockspace>_all (fs/dlm/debug_fs.c).
+ *
+ * The lines are resources, their value blocks and their locks. The times of an lkb are nanoseconds
+ * of the node's CLOCK_MONOTONIC. One tells since when the lock has been in its present queue. The
+ * other tells when a bast last reached the lock.
  */
 #ifndef O2TOP_DLM_LINE_H
 #define O2TOP_DLM_LINE_H

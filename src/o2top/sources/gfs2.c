@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2: glocks and glstats into Shots, and what happened between two Shots of a glock.
+ * gfs2.c - the source of GFS2: turns glocks and glstats into Shots, and two Shots into a change.
  *
- * - glstats lists every glock; dcnt and qcnt count requests to the DLM and holders queued since the
- *   glock was made. srttb is a mean that forgets, not a counter, and a new glock inherits it from
- *   others.
- * - So time lost is, best first: the trace's events; the waits that were seen (a W holder with the
- *   same pid and mode while dcnt stays); an estimate from how far srttb moved. The last is marked
- *   as estimated.
- * - The DLM's own stamps tell exactly when a wait began, and when one that was followed ended.
- * - Which nodes write and which read no counter tells; it is taken from the modes that were seen.
+ * - glstats lists every glock. dcnt counts requests to the DLM and qcnt counts queued holders since
+ *   the glock was made. srttb is a mean that forgets, not a counter. A new glock inherits srttb
+ *   from others.
+ * - The time lost comes from the best of three sources. The first is the trace's events. The second
+ *   is the waits that were seen: a W holder with an unchanged pid and mode while dcnt stays. The
+ *   third is an estimate from the move of srttb, and the change is marked as estimated.
+ * - The DLM's own stamps tell exactly when a wait began, and when a followed wait ended.
+ * - No counter tells which nodes write and which read. The modes that were seen decide.
  */
-#include "o2top/base/grow.h"
 #include "gfs2_estimate.h"
+#include "gfs2_impl.h"
 #include "gfs2_line.h"
-#include "o2top/model/source.h"
+#include "o2top/base/grow.h"
+#include "sources_impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
 /* ---- glstats: counters --------------------------------------------------------------------- */
 
 struct reading {
-	struct take *t;
+	struct source_sample *t;
 	const char *label;
 	size_t usable;
 	bool bad; /* a line of glstats was not understood */
@@ -39,7 +40,7 @@ struct reading {
 };
 
 /* The holders of a glock that the sample before showed, until its line of glocks comes. */
-static struct holder *holders_then(struct take *t, const struct lock *lock, uint32_t *n)
+static struct holder *holders_then(struct source_sample *t, const struct lock *lock, uint32_t *n)
 {
 	struct holders *before = &t->ns->holders_before;
 	uint32_t first = lock->holders;
@@ -56,7 +57,7 @@ static struct holder *holders_then(struct take *t, const struct lock *lock, uint
  * The wait that the sample before showed may have been answered: one sample moves srttb by an
  * eighth of its distance, so that one that was far off shows its length.
  */
-static void note_answer(struct take *t, const struct lock *lock, const struct gfs2_shot *p,
+static void note_answer(struct source_sample *t, const struct lock *lock, const struct gfs2_shot *p,
 			const struct gfs2_stats_line *l)
 {
 	uint32_t n;
@@ -70,7 +71,7 @@ static void note_answer(struct take *t, const struct lock *lock, const struct gf
 }
 
 /* Or it was one of many: what earlier frames counted of it is in the total of all. */
-static void note_total(struct take *t, const struct lock *lock, double total_s)
+static void note_total(struct source_sample *t, const struct lock *lock, double total_s)
 {
 	uint32_t n;
 	struct holder *then = holders_then(t, lock, &n);
@@ -83,11 +84,11 @@ static void note_total(struct take *t, const struct lock *lock, double total_s)
  * What the counters say happened since the Shot before; `p` NULL: since the glock was made, after
  * then.
  */
-static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_shot *p,
-		       const struct gfs2_stats_line *l, uint32_t since)
+static void gfs2_add_counts(struct reading *r, struct lock *lock, const struct gfs2_shot *p,
+			    const struct gfs2_stats_line *l, uint32_t since)
 {
 	struct gfs2_mean before = {0}, now = {l->dcount, l->srttb, l->srttvarb};
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	uint64_t requests = l->dcount - (p ? p->dcount : 0),
 		 queued = l->qcount - (p ? p->qcount : 0);
 	double dt = seconds(t->mono_us - node_when(t->node, since)->mono_us);
@@ -105,14 +106,16 @@ static void add_counts(struct reading *r, struct lock *lock, const struct gfs2_s
 	if (r->traced || !gfs2_estimate(p ? &before : NULL, &now, &total, &mean))
 		return;
 	note_total(t, lock, total);
-	/* a glock has one request at a time: together they take no longer than the time they are in */
+	/* a glock has one request at a time: together they take no longer than the time they are in
+	 */
 	c->lost_s = c->estimated_s = share * min_s(total, dt);
 	change_add_longest(c, mean, true);
 }
 
 /*
- * The sample after which a glock was made whose counters begin anew; 0 not known. One listing may leave a
- * glock out; where neither had it, it was not there. Counters that fell were another glock's before.
+ * The sample after which a glock was made whose counters begin anew; 0 not known. One listing may
+ * leave a glock out; where neither had it, it was not there. Counters that fell were another
+ * glock's before.
  */
 static uint32_t made_after(const struct reading *r, const struct gfs2_shot *s)
 {
@@ -124,7 +127,7 @@ static uint32_t made_after(const struct reading *r, const struct gfs2_shot *s)
 static bool take_stats(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	struct gfs2_stats_line l;
 	struct lock *lock;
 	uint32_t since;
@@ -151,9 +154,9 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 		return true;
 	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount) {
 		note_answer(t, lock, s, &l);
-		add_counts(r, lock, s, &l, s->stats_at);
+		gfs2_add_counts(r, lock, s, &l, s->stats_at);
 	} else if ((since = made_after(r, s))) {
-		add_counts(r, lock, NULL, &l, since);
+		gfs2_add_counts(r, lock, NULL, &l, since);
 	}
 	s->dcount = l.dcount;
 	s->qcount = l.qcount;
@@ -166,7 +169,7 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 
 /* ---- glocks: states, holders, waiters ------------------------------------------------------ */
 
-static void saw_mode(struct gfs2_shot *s, enum gfs2_state mode, uint32_t sample)
+static void gfs2_saw_mode(struct gfs2_shot *s, enum gfs2_state mode, uint32_t sample)
 {
 	if (mode == GFS2_EX)
 		s->ex_seen = sample;
@@ -174,16 +177,17 @@ static void saw_mode(struct gfs2_shot *s, enum gfs2_state mode, uint32_t sample)
 		s->sh_seen = sample;
 }
 
-static const char *take_glock(struct reading *r, const char *text, size_t len)
+static const char *gfs2_take_glock(struct reading *r, const char *text, size_t len)
 {
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	struct gfs2_glock_line l;
 	const char *wrong = gfs2_glock_parse(&l, text, len);
 	struct gfs2_shot *s;
 	struct lock *lock;
 	uint32_t at;
 
-	/* a dump may end anywhere: that the one before is there with all its lines, this one shows */
+	/* a dump may end anywhere: that the one before is there with all its lines, this one shows
+	 */
 	if (r->lock && !r->broken)
 		r->lock->now.gfs2.holders_at = t->sample;
 	r->lock = NULL;
@@ -206,8 +210,8 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 	s->giving_up = strpbrk(l.flags, "Ddp") != NULL;
 	s->demote_ms =
 	    l.demote_us / 1000 < UINT32_MAX ? (uint32_t)(l.demote_us / 1000) : UINT32_MAX;
-	saw_mode(s, l.state, t->sample);
-	saw_mode(s, l.target, t->sample);
+	gfs2_saw_mode(s, l.state, t->sample);
+	gfs2_saw_mode(s, l.target, t->sample);
 	lock->now.sample = t->sample;
 	at = lock->holders;
 	r->before = at < t->ns->holders_before.n &&
@@ -243,7 +247,8 @@ static void take_wait(struct reading *r, const struct gfs2_holder_line *l, struc
 	struct holder *was = earlier(r, l);
 
 	if (was) {
-		/* a request that was answered since may have been another's: this one is no older than that one */
+		/* a request that was answered since may have been another's: this one is no older
+		 * than that one */
 		h->not_before_us = was->not_before_us;
 		h->followed = !c || !c->answers;
 	} else if (r->listed_before) {
@@ -256,9 +261,9 @@ static void take_wait(struct reading *r, const struct gfs2_holder_line *l, struc
 	was->waits = false; /* it goes on: not among those that ended */
 }
 
-static const char *take_holder(struct reading *r, const char *text, size_t len)
+static const char *gfs2_take_holder(struct reading *r, const char *text, size_t len)
 {
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	struct holders *all = &t->ns->holders;
 	struct gfs2_holder_line l;
 	const char *wrong = gfs2_holder_parse(&l, text, len);
@@ -276,7 +281,7 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 			     .seen_us = t->mono_us,
 			     .not_before_us = INT64_MIN};
 	snprintf(h->comm, sizeof(h->comm), "%.19s", l.comm);
-	saw_mode(&r->lock->now.gfs2, l.state, t->sample);
+	gfs2_saw_mode(&r->lock->now.gfs2, l.state, t->sample);
 	if (h->waits)
 		take_wait(r, &l, h);
 	if (r->lock->holders == NONE)
@@ -285,7 +290,7 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 	return NULL;
 }
 
-static const char *take_inode(struct reading *r, const char *text, size_t len)
+static const char *gfs2_take_inode(struct reading *r, const char *text, size_t len)
 {
 	struct gfs2_inode_line l;
 	const char *wrong = gfs2_inode_parse(&l, text, len);
@@ -310,7 +315,7 @@ static bool starts(const char *text, size_t len, const char *with)
 	return len >= n && memcmp(text, with, n) == 0;
 }
 
-static bool take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
+static bool gfs2_take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
 	const char *wrong;
@@ -318,11 +323,11 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	if (!complete)
 		wrong = "the line is cut off";
 	else if (starts(text, len, "G:"))
-		wrong = take_glock(r, text, len);
+		wrong = gfs2_take_glock(r, text, len);
 	else if (starts(text, len, " H:"))
-		wrong = take_holder(r, text, len);
+		wrong = gfs2_take_holder(r, text, len);
 	else if (starts(text, len, " I:"))
-		wrong = take_inode(r, text, len);
+		wrong = gfs2_take_inode(r, text, len);
 	else if (starts(text, len, " R:") || starts(text, len, "  L:") ||
 		 starts(text, len, " B:") || starts(text, len, "  B:"))
 		wrong = NULL; /* how full a resource group is: not a lock's business */
@@ -336,7 +341,7 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 }
 
 /* Who used the inode for what is told by the modes in which its glock was seen lately. */
-static void add_modes(struct take *t)
+static void gfs2_add_modes(struct source_sample *t)
 {
 	struct table *table = &t->ns->table;
 
@@ -355,12 +360,13 @@ static void add_modes(struct take *t)
 
 /* ---- a sample ------------------------------------------------------------------------------ */
 
-/* Reads one file; false where there is none. One that is there and tells nothing is told of, needed or not. */
-static bool read_file(struct reading *r, enum file_kind kind, input_line_fn *each, bool needed)
+/* Reads one file; false where there is none. One that is there and tells nothing is told of, needed
+ * or not. */
+static bool gfs2_read_file(struct reading *r, enum file_kind kind, input_line_fn *each, bool needed)
 {
 	static const char *const names[FILE_KINDS] = {
 	    [FILE_GLOCKS] = "glocks", [FILE_GLSTATS] = "glstats", [FILE_SBSTATS] = "sbstats"};
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	struct input in;
 	int err = t->collector->ops->open(t->collector, t->from, t->from_space, kind, &in);
 
@@ -401,7 +407,7 @@ static void swap_holders(struct node_space *ns)
 	ns->holders = before;
 }
 
-static void gfs2_take(struct take *t)
+static void gfs2_take(struct source_sample *t)
 {
 	struct node_space *ns = t->ns;
 	struct reading r = {.t = t,
@@ -412,25 +418,25 @@ static void gfs2_take(struct take *t)
 	swap_holders(ns);
 	ns->holders.n = 0;
 	r.traced = gfs2_take_trace(t);
-	read_file(&r, FILE_GLSTATS, take_stats, !single);
+	gfs2_read_file(&r, FILE_GLSTATS, take_stats, !single);
 	stats = r.usable;
 	if (stats && !r.bad)
 		ns->whole_stats = t->sample;
 	ns->table.last = NONE;
-	read_file(&r, FILE_GLOCKS, take_line, !single);
+	gfs2_read_file(&r, FILE_GLOCKS, gfs2_take_line, !single);
 	glocks = r.usable;
-	read_file(&r, FILE_SBSTATS, check_sbstats, false);
+	gfs2_read_file(&r, FILE_SBSTATS, check_sbstats, false);
 	if (glocks)
 		gfs2_take_waits(t, r.traced);
 	else if (!stats) /* the next sample is compared with the last that was read */
 		swap_holders(ns);
-	add_modes(t);
+	gfs2_add_modes(t);
 	ns->lines = stats > glocks ? stats : glocks;
 	ns->unusable = ns->lines == 0;
 	ns->no_statistics = !stats && !single;
 }
 
-static int64_t gfs2_newest(struct take *t)
+static int64_t gfs2_newest(struct source_sample *t)
 {
 	(void)t;
 	return -1; /* no file of GFS2 holds the time */
@@ -492,6 +498,15 @@ static bool gfs2_is_system(const struct space *space, const struct lock *lock)
 	return lock->attributes & LOCK_SYSTEM;
 }
 
+/* The formal inode number. */
+static uint32_t gfs2_generation(const struct table *t, uint64_t inode)
+{
+	const struct lock *lock =
+	    table_find(t, &(struct lock_id){.number = inode, .type = GFS2_INODE});
+
+	return lock ? lock->generation : 0;
+}
+
 const struct source gfs2_source = {
     .name = "gfs2",
     .take = gfs2_take,
@@ -502,4 +517,7 @@ const struct source gfs2_source = {
     .lock_name = gfs2_lock_name,
     .describing = "\2\5",
     .is_system = gfs2_is_system,
+    .caching = "\2",
+    .generation = gfs2_generation,
+    .sentence = gfs2_sentence,
 };

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * gfs2_estimate.c - computes GFS2's time of waiting from two readings of a smoothed mean.
+ */
 #include "gfs2_estimate.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long GFS2 waited, where nothing measured it: from how far a glock's smoothed mean moved.
+ * gfs2_estimate.h - an estimate of GFS2's waits where none was measured.
+ *
+ * The estimate comes from the move of a glock's smoothed mean.
  */
 #ifndef O2TOP_GFS2_ESTIMATE_H
 #define O2TOP_GFS2_ESTIMATE_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * gfs2_line.c - parses and prints the lines of GFS2's debugfs files and of its trace event.
+ */
 #include "gfs2_line.h"
 
 #include "o2top/base/scan.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines of GFS2's debugfs files glocks, glstats and sbstats (lkstats is another name for that),
- * as fs/gfs2/glock.c prints them, and of its trace event gfs2_glock_lock_time.
+ * gfs2_line.h - the lines of GFS2's debugfs files and of its trace event gfs2_glock_lock_time.
  *
- * Numbers of glocks are hexadecimal in debugfs and decimal in traces. v:, m: and p: are missing in
- * older kernels. The letters of f: changed over time (6.1 prints I for a glock that has its DLM
- * lock, later kernels print a for one that has not), so that they are kept as they stand.
+ * The files are glocks, glstats and sbstats (also called lkstats), as fs/gfs2/glock.c prints them.
+ *
+ * Numbers of glocks are hexadecimal in debugfs and decimal in traces. Older kernels lack v:, m: and
+ * p:. The letters of f: changed over time, so that the parser keeps them unchanged. Linux 6.1
+ * prints I for a glock that has its DLM lock. Later kernels print a for a glock that has none.
  */
 #ifndef O2TOP_GFS2_LINE_H
 #define O2TOP_GFS2_LINE_H

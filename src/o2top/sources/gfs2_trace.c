@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2's trace event gfs2_glock_lock_time: the true time of each request to the DLM, so that
- * nothing needs to be estimated. Only requests that may have waited count: a reply moves srttb
- * where the kernel took it for a blocking request and srtt where it did not (releases, demotes),
- * and -EAGAIN and -EDEADLK are waits too.
+ * gfs2_trace.c - the trace event gfs2_glock_lock_time: the true time of each request to the DLM.
+ *
+ * With the trace nothing needs to be estimated. Only requests that may have waited count. A reply
+ * moves srttb if the kernel took the request for a blocking one, and srtt if not (releases,
+ * demotes). -EAGAIN and -EDEADLK are waits too.
  */
+#include "gfs2_impl.h"
 #include "gfs2_line.h"
 #include "o2top/base/scan.h"
-#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <string.h>
 
 struct trace {
-	struct take *t;
+	struct source_sample *t;
 	const char *label;
 	unsigned device[2];        /* that the file system is on; both 0 not known */
 	int64_t from_us, until_us; /* events between these are of this frame */
@@ -75,7 +76,8 @@ static bool is_ours(const struct trace *tr, const struct gfs2_lock_time *e)
 	       (e->major == tr->device[0] && e->minor == tr->device[1]);
 }
 
-static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool gfs2_trace_take_line(void *arg, const char *line, size_t len, size_t number,
+				 bool complete)
 {
 	struct trace *tr = arg;
 	struct gfs2_lock_time e;
@@ -143,7 +145,7 @@ static bool take_device(void *arg, const char *line, size_t len, size_t number, 
 	return true;
 }
 
-static void find_device(struct trace *tr)
+static void gfs2_trace_find_device(struct trace *tr)
 {
 	struct input in;
 
@@ -152,7 +154,7 @@ static void find_device(struct trace *tr)
 		input_lines(&in, take_device, tr);
 }
 
-bool gfs2_take_trace(struct take *t)
+bool gfs2_take_trace(struct source_sample *t)
 {
 	struct trace tr = {.t = t};
 	struct input in;
@@ -170,7 +172,7 @@ bool gfs2_take_trace(struct take *t)
 	tr.from_us = t->mono_us - (int64_t)(1e6 * t->frame_s);
 	if (!tr.any || t->frame_s <= 0 || t->kernel_shift_us == INT64_MIN)
 		return false;
-	find_device(&tr);
+	gfs2_trace_find_device(&tr);
 	if (spaces > 1 && !tr.device[0] && !tr.device[1]) {
 		problem(t->problems, in.label, 0,
 			"not used: it does not say which of %zu file systems it is of", spaces);
@@ -187,7 +189,7 @@ bool gfs2_take_trace(struct take *t)
 	tr.label = in.label;
 	tr.until_us = t->ns->trace_until_us;
 	tr.last_us = tr.until_us;
-	input_lines(&in, take_line, &tr);
+	input_lines(&in, gfs2_trace_take_line, &tr);
 	t->ns->trace_until_us = tr.last_us;
 	return true;
 }

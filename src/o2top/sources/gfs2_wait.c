@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GFS2's waits that were seen: those that go on, and those of the sample before that are over.
+ * gfs2_wait.c - waits of GFS2 that samples showed: those in progress, and those that have ended.
  *
  * A wait is followed from sample to sample by its process and mode while no request of its glock is
- * answered. The DLM's own stamps, where there are any, say exactly when its request began, and when
- * it was granted.
+ * answered. The DLM's own stamps, if there are any, tell exactly when the wait's request began and
+ * when it was granted.
  */
+#include "dlm.h"
+#include "gfs2_impl.h"
 #include "gfs2_line.h"
-#include "o2top/model/source.h"
 
 #include <stdlib.h>
 
@@ -40,7 +41,8 @@ static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
  * A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its
  * own.
  */
-static void add_waiting(struct take *t, struct holder *h, const struct dlm_times *dlm, bool first)
+static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const struct dlm_times *dlm,
+			     bool first)
 {
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	double least, most;
@@ -54,7 +56,7 @@ static void add_waiting(struct take *t, struct holder *h, const struct dlm_times
 		h->not_before_us = h->seen_us;
 	}
 	holder_age(h, t->mono_us, &least, &most);
-	h->followed |= h->exact && least >= TELLING_S;
+	h->followed |= h->exact && least >= DLM_TELLING_S;
 	h->counted = h->followed || t->first;
 	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
 		return;
@@ -74,11 +76,11 @@ enum { OF_ONE_WAIT = 2 };
  * A followed wait that ended since the sample before, when it was so and so old. What earlier
  * frames counted of it is not counted again: where the DLM says when it ended, its rest replaces
  * the estimate; else what was counted leaves the estimate, which holds all of it. That is the
- * whole estimate, not what of it fits into the frame: most waits that were followed are longer. `left_s` is what
- * those of this glock that ended before leave of it.
+ * whole estimate, not what of it fits into the frame: most waits that were followed are longer.
+ * `left_s` is what those of this glock that ended before leave of it.
  */
-static void add_ended(struct take *t, const struct holder *h, const struct dlm_times *dlm,
-		      bool first, double *left_s)
+static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
+			   const struct dlm_times *dlm, bool first, double *left_s)
 {
 	struct lock *lock = table_lock(&t->ns->table, h->lock);
 	int64_t then_us = node_when(t->node, t->ns->last_sample)->mono_us;
@@ -89,7 +91,7 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 	if (!c)
 		return;
 	if (c->answers <= OF_ONE_WAIT && dlm && dlm->granted_us > then_us &&
-	    dlm->granted_us <= t->mono_us + AHEAD_US) {
+	    dlm->granted_us <= t->mono_us + DLM_AHEAD_US) {
 		rest = min_s(seconds(dlm->granted_us - then_us), dt);
 		if (first)
 			c->lost_s = c->estimated_s = c->longest_s = 0;
@@ -111,7 +113,7 @@ static void add_ended(struct take *t, const struct holder *h, const struct dlm_t
 	change_add_longest(c, age, false);
 }
 
-void gfs2_take_waits(struct take *t, bool traced)
+void gfs2_take_waits(struct source_sample *t, bool traced)
 {
 	struct node_space *ns = t->ns;
 	struct dlm_times *times;
@@ -125,7 +127,7 @@ void gfs2_take_waits(struct take *t, bool traced)
 
 		if (!ended(h))
 			continue;
-		add_ended(t, h, dlm_times_of(times, n, h->lock), h->lock != before, &left_s);
+		gfs2_add_ended(t, h, dlm_times_of(times, n, h->lock), h->lock != before, &left_s);
 		before = h->lock;
 	}
 	before = NONE;
@@ -134,7 +136,7 @@ void gfs2_take_waits(struct take *t, bool traced)
 
 		if (!h->waits)
 			continue;
-		add_waiting(t, h, dlm_times_of(times, n, h->lock), h->lock != before);
+		gfs2_add_waiting(t, h, dlm_times_of(times, n, h->lock), h->lock != before);
 		before = h->lock;
 	}
 	free(times);

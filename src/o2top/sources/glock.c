@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libglock: what a process publishes of its part in a lock space, which is a node here.
+ * glock.c - the source of libglock: the text that a process publishes of its part in a lock space.
  *
- *	N 1 PID [COMMAND]                                      version, who
+ * Such a process is a node in o2top.
+ *
+ *	N 1 PID [COMMAND]                                      version, process
  *	G TYPE:NUMBER s:SH t:SH d:1 q:2 b:0 w:COUNT/NS/LONGEST    a glock; number hexadecimal
- *	H s:EX f:W at:NS p:PID [COMM] WHERE                    holds it (f:H) or waits, since then
- *	O at:NS TEXT                                           what the program says of the object
+ *	H s:EX f:W at:NS p:PID [COMM] WHERE                    holder (f:H) or waiter, since then
+ *	O at:NS TEXT                                           the program's text about the object
  *
- * d: requests to the lock manager, q: holders queued, b: demands of other nodes, w: waits that ended.
- * Times are CLOCK_MONOTONIC; those of a wait are exact. What a glock lost until now is therefore
- * the length of all waits that ended and the age of those that go on, and what it lost in a frame
- * is the difference: each wait counts once, nothing is estimated.
+ * d: requests to the lock manager, q: holders queued, b: basts, w: ended waits. Times are
+ * CLOCK_MONOTONIC, and those of a wait are exact. The time that a glock lost until now is the
+ * length of all ended waits plus the age of all waits in progress. Its difference is the time lost
+ * in a frame. Each wait counts once, and nothing is estimated.
  *
- * A line " P: PATH" of the program's is what the object is called.
+ * A line " P: PATH" of the program's text is the object's name.
  */
-#include "o2top/base/grow.h"
+#include "glock_impl.h"
 #include "glock_line.h"
-#include "o2top/model/source.h"
+#include "o2top/base/grow.h"
+#include "sources_impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +29,7 @@
 enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
 
 struct reading {
-	struct take *t;
+	struct source_sample *t;
 	const char *label;
 	size_t usable;
 	bool named;             /* the first line was there */
@@ -39,7 +42,7 @@ struct reading {
 
 /* ---- a glock ------------------------------------------------------------------------------- */
 
-static void saw_mode(struct glock_shot *s, unsigned int mode, uint32_t sample)
+static void glock_saw_mode(struct glock_shot *s, unsigned int mode, uint32_t sample)
 {
 	if (mode == GLOCK_LINE_EX)
 		s->ex_seen = sample;
@@ -60,7 +63,7 @@ static bool made_anew(const struct glock_shot *was, const struct glock_line *l)
  */
 static void end_glock(struct reading *r)
 {
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	const struct glock_line *l = &r->line;
 	struct glock_shot *s;
 	struct change *c;
@@ -83,8 +86,8 @@ static void end_glock(struct reading *r)
 			c->lost_s = lost_ns > 0 ? 1e-9 * (double)lost_ns : 0;
 			if (l->longest_ns > r->was.longest_ns)
 				change_add_longest(c, 1e-9 * (double)l->longest_ns, false);
-			else if (
-			    waits) /* not longer than that one, and not all shorter than this */
+			else if (waits) /* not longer than that one, and not all shorter than this
+					 */
 				change_add_longest(
 				    c,
 				    min_s(1e-9 * (double)l->longest_ns,
@@ -101,9 +104,9 @@ static void end_glock(struct reading *r)
 	r->lock = NULL;
 }
 
-static const char *take_glock(struct reading *r, const char *text, size_t len)
+static const char *glock_take_glock(struct reading *r, const char *text, size_t len)
 {
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	const char *wrong = glock_line_parse(&r->line, text, len);
 	struct lock *lock;
 
@@ -121,7 +124,7 @@ static const char *take_glock(struct reading *r, const char *text, size_t len)
 		r->was = (struct glock_shot){0};
 	lock->now.sample = t->sample;
 	lock->now.glock.state = (uint8_t)r->line.state;
-	saw_mode(&lock->now.glock, r->line.state, t->sample);
+	glock_saw_mode(&lock->now.glock, r->line.state, t->sample);
 	lock->holders = NONE;
 	r->lock = lock;
 	r->waiting_ns = 0;
@@ -138,9 +141,9 @@ static struct holder *add_holder(struct holders *all)
 	return &all->list[all->n++];
 }
 
-static void add_waiting(struct reading *r, const struct holder *h)
+static void glock_add_waiting(struct reading *r, const struct holder *h)
 {
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	double age = seconds(t->mono_us - h->seen_us);
 	struct change *c = table_change(&t->ns->table, r->lock);
 
@@ -152,9 +155,9 @@ static void add_waiting(struct reading *r, const struct holder *h)
 	change_add_wish(c, h->state == GLOCK_LINE_EX);
 }
 
-static const char *take_holder(struct reading *r, const char *text, size_t len)
+static const char *glock_take_holder(struct reading *r, const char *text, size_t len)
 {
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	struct glock_holder_line l;
 	const char *wrong = glock_holder_line_parse(&l, text, len);
 	int64_t since_us;
@@ -183,11 +186,11 @@ static const char *take_holder(struct reading *r, const char *text, size_t len)
 	snprintf(h->comm, sizeof(h->comm), "%.19s", l.comm);
 	if (r->lock->holders == NONE)
 		r->lock->holders = t->ns->holders.n - 1;
-	saw_mode(&r->lock->now.glock, l.waits ? GLOCK_LINE_UN : l.mode, t->sample);
+	glock_saw_mode(&r->lock->now.glock, l.waits ? GLOCK_LINE_UN : l.mode, t->sample);
 	if (!l.waits)
 		return NULL;
 	r->waiting_ns += (t->mono_us - since_us) * 1000;
-	add_waiting(r, h);
+	glock_add_waiting(r, h);
 	return NULL;
 }
 
@@ -198,15 +201,15 @@ static const char *take_object(struct reading *r, const char *text, size_t len)
 
 	if (wrong || !r->lock || !l.path_len)
 		return wrong;
-	if (called_set(&r->t->ns->called, table_index(&r->t->ns->table, r->lock), l.path,
-		       l.path_len))
+	if (object_name_set(&r->t->ns->object_names, table_index(&r->t->ns->table, r->lock), l.path,
+			    l.path_len))
 		return strerror(ENOMEM);
 	return NULL;
 }
 
 /* ---- a sample ------------------------------------------------------------------------------ */
 
-static bool take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
+static bool glock_take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
 	const char *wrong = NULL;
@@ -220,9 +223,9 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	else if (len < 2 || text[1] != ' ')
 		wrong = "neither a glock nor what belongs to one";
 	else if (text[0] == 'G')
-		wrong = take_glock(r, text, len);
+		wrong = glock_take_glock(r, text, len);
 	else if (text[0] == 'H')
-		wrong = take_holder(r, text, len);
+		wrong = glock_take_holder(r, text, len);
 	else if (text[0] == 'O')
 		wrong = take_object(r, text, len);
 	else if (text[0] != 'N')
@@ -233,7 +236,7 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 }
 
 /* Who used it for what is told by the modes in which it was seen lately. */
-static void add_modes(struct take *t)
+static void glock_add_modes(struct source_sample *t)
 {
 	struct table *table = &t->ns->table;
 
@@ -247,7 +250,7 @@ static void add_modes(struct take *t)
 	}
 }
 
-static void glock_take(struct take *t)
+static void glock_take(struct source_sample *t)
 {
 	struct node_space *ns = t->ns;
 	struct reading r = {.t = t};
@@ -262,16 +265,16 @@ static void glock_take(struct take *t)
 		return;
 	}
 	r.label = in.label;
-	err = input_lines(&in, take_line, &r);
+	err = input_lines(&in, glock_take_line, &r);
 	end_glock(&r);
 	if (err)
 		problem(t->problems, in.label, 0, "%s", strerror(-err));
-	add_modes(t);
+	glock_add_modes(t);
 	ns->lines = r.usable;
 	ns->unusable = !r.named;
 }
 
-static int64_t glock_newest(struct take *t)
+static int64_t glock_newest(struct source_sample *t)
 {
 	(void)t;
 	return -1; /* its times are not those of a clock on the wall */
@@ -312,9 +315,9 @@ static void glock_lock_name(const struct lock *lock, char *buf, size_t size)
 	snprintf(buf, size, "%u/%llx", lock->id.type, (unsigned long long)lock->id.number);
 }
 
-static const char *glock_called(const struct node_space *ns, const struct lock *lock)
+static const char *glock_object_name(const struct node_space *ns, const struct lock *lock)
 {
-	return called_get(&ns->called, table_index(&ns->table, lock));
+	return object_name_get(&ns->object_names, table_index(&ns->table, lock));
 }
 
 static bool glock_is_system(const struct space *space, const struct lock *lock)
@@ -334,7 +337,7 @@ const struct source glock_source = {
     .lock_name = glock_lock_name,
     .describing = "\2\5",
     .is_system = glock_is_system,
-    .called = glock_called,
+    .object_name = glock_object_name,
     .sentence = glock_sentence,
     .all_are_files = true,
 };

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * glock_line.c - parses the lines that a process of a libglock lock space publishes.
+ */
 #include "glock_line.h"
 
 #include "o2top/base/scan.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines in which a process of a libglock lock space is told of; see glock.c.
+ * glock_line.h - the lines about a process of a libglock lock space; glock.c has the format.
  *
- * Each parser returns NULL, or what is wrong. Text is within the line, not NUL-terminated, unless
- * it is copied.
+ * Each parser returns NULL, or the reason why the line is wrong. Text lies within the line, not
+ * NUL-terminated, unless the parser copies the text.
  */
 #ifndef O2TOP_GLOCK_LINE_H
 #define O2TOP_GLOCK_LINE_H

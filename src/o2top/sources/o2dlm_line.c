@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * o2dlm_line.c - parses the lines of o2cb's DLM.
+ */
 #include "o2dlm_line.h"
 
-#include "ocfs2_line.h"
 #include "o2top/base/scan.h"
+#include "ocfs2_line.h"
 
 #include <string.h>
 
 /* Numbers after the colon, with commas between; false where there are fewer than n. */
-static bool numbers(struct scan *s, int32_t *out, int n)
+static bool scan_numbers(struct scan *s, int32_t *out, int n)
 {
 	for (int i = 0; i < n; i++)
 		if ((i && !scan_char(s, ',')) || !scan_i32(s, &out[i]))
@@ -40,7 +43,7 @@ const char *o2dlm_parse(struct o2dlm_line *out, const char *line, size_t len)
 	}
 	if (scan_text(&s, "LRES:")) {
 		/* version, owner, state, last used, on the purge list, dirty, recovering */
-		if (!numbers(&s, v, 7))
+		if (!scan_numbers(&s, v, 7))
 			return "LRES: numbers are missing";
 		out->what = O2DLM_RESOURCE;
 		out->owner = v[1];
@@ -49,7 +52,7 @@ const char *o2dlm_parse(struct o2dlm_line *out, const char *line, size_t len)
 	}
 	if (scan_text(&s, "LOCK:")) {
 		/* version, queue, mode, mode to convert to, node */
-		if (!numbers(&s, v, 5))
+		if (!scan_numbers(&s, v, 5))
 			return "LOCK: numbers are missing";
 		if (v[1] < O2DLM_GRANTED || v[1] > O2DLM_BLOCKED)
 			return "LOCK: no such queue";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines of o2cb's DLM in debugfs, o2dlm/DOMAIN/locking_state (fs/ocfs2/dlm/dlmdebug.c): a block for
- * each lock resource, its name, its state and the locks that this node knows of it; all of them where
- * it is the master.
+ * o2dlm_line.h - the lines of o2cb's DLM in debugfs: o2dlm/DOMAIN/locking_state.
+ *
+ * fs/ocfs2/dlm/dlmdebug.c prints a block for each lock resource. The block has the resource's name,
+ * its state and the locks that this node knows of. The master knows all of them.
  */
 #ifndef O2TOP_O2DLM_LINE_H
 #define O2TOP_O2DLM_LINE_H

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OCFS2: locking_state into Shots, and what OCFS2's locks are called. What happened between two
- * Shots is ocfs2_wait.c's.
+ * ocfs2.c - the source of OCFS2: turns locking_state into Shots, and names OCFS2's locks.
  *
- * A line that is missing says nothing (the kernel loses one at each 4 KiB of the file): a Lock
- * keeps its last Shot, and what happened since is spread over the time since. A Lock seen for the
- * first time has no past.
+ * ocfs2_wait.c computes the change between two Shots.
+ *
+ * A missing line tells nothing, because the kernel loses one line at each 4 KiB of the file. The
+ * Lock keeps its last Shot, and its next change is spread over the time since. A Lock that is seen
+ * for the first time has no past.
  */
+#include "ocfs2_impl.h"
 #include "ocfs2_wait.h"
+#include "sources_impl.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +21,7 @@
 /* ---- lines --------------------------------------------------------------------------------- */
 
 /* A stamp that no clock shows stays one far ahead, whose age is 0. */
-static uint64_t stamp(uint64_t us)
+static uint64_t ocfs2_stamp(uint64_t us)
 {
 	return us <= INT64_MAX / 2 ? us : INT64_MAX / 2;
 }
@@ -27,13 +30,13 @@ static void shot_of(struct ocfs2_shot *s, const struct ocfs2_line *l)
 {
 	for (int m = 0; m < 2; m++) {
 		s->total_ns[m] = l->total_ns[m];
-		s->last_us[m] = stamp(l->last_us[m]);
+		s->last_us[m] = ocfs2_stamp(l->last_us[m]);
 		s->gets[m] = l->gets[m];
 		s->fails[m] = l->fails[m];
 		s->max_us[m] = l->version < 3 ? l->max[m] / 1000 : l->max[m];
 		s->holders[m] = l->holders[m];
 	}
-	s->wait_us = stamp(l->wait_us);
+	s->wait_us = ocfs2_stamp(l->wait_us);
 	s->flags = (uint16_t)l->flags;
 	s->level = (int8_t)l->level;
 	s->requested = (int8_t)l->requested;
@@ -43,7 +46,7 @@ static void shot_of(struct ocfs2_shot *s, const struct ocfs2_line *l)
 }
 
 /* Another inode in an old block: what the M lock told of the old one is not true of it. */
-static void forget_inode(struct take *t, uint64_t number)
+static void forget_inode(struct source_sample *t, uint64_t number)
 {
 	struct lock *lock =
 	    table_find(&t->ns->table, &(struct lock_id){.number = number, .type = 'M'});
@@ -56,7 +59,7 @@ static void forget_inode(struct take *t, uint64_t number)
 }
 
 /* What the line tells about the inode beside the lock. */
-static void describe(struct take *t, struct lock *lock, const struct ocfs2_line *l)
+static void ocfs2_describe(struct source_sample *t, struct lock *lock, const struct ocfs2_line *l)
 {
 	struct ocfs2_lvb lvb;
 
@@ -81,7 +84,7 @@ static void describe(struct take *t, struct lock *lock, const struct ocfs2_line 
 }
 
 struct reading {
-	struct take *t;
+	struct source_sample *t;
 	const char *label;
 	size_t usable;
 	bool counts; /* some statistic is not zero */
@@ -91,7 +94,7 @@ struct reading {
 /*
  * One name on several lines: a flock lock has a line for each open file. Only their waits add up.
  */
-static void take_again(struct take *t, struct lock *lock, const struct ocfs2_shot *s)
+static void take_again(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *s)
 {
 	struct change *c;
 	double age;
@@ -107,10 +110,10 @@ static void take_again(struct take *t, struct lock *lock, const struct ocfs2_sho
 	change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
 }
 
-static bool take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
+static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
-	struct take *t = r->t;
+	struct source_sample *t = r->t;
 	struct ocfs2_line l;
 	struct ocfs2_shot s;
 	struct lock *lock;
@@ -141,7 +144,7 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 	lock->generation = named ? 0 : l.id.low;
 	if (renewed && l.id.type == 'W')
 		forget_inode(t, l.id.number);
-	describe(t, lock, &l);
+	ocfs2_describe(t, lock, &l);
 	t->ns->wide |= !named && l.id.number > UINT32_MAX;
 	if (lock->now.sample && memcmp(&lock->now.ocfs2, &s, sizeof(s)) == 0 && !s.wait_us &&
 	    !ocfs2_busy(&s)) {
@@ -155,7 +158,8 @@ static bool take_line(void *arg, const char *text, size_t len, size_t number, bo
 }
 
 /* "    Device => Id: 254,16  Uuid: 2AAE...  Gen: 0x1385027F  Label: o2" */
-static bool take_fs_state(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool ocfs2_take_fs_state(void *arg, const char *line, size_t len, size_t number,
+				bool complete)
 {
 	static const char key[] = "  Gen: 0x";
 	uint32_t *generation = arg;
@@ -174,21 +178,21 @@ static bool take_fs_state(void *arg, const char *line, size_t len, size_t number
 	return false;
 }
 
-static void ocfs2_take(struct take *t)
+static void ocfs2_take(struct source_sample *t)
 {
 	struct reading r = {.t = t, .waits = {.t = t}};
 	struct input in;
 	int err = t->collector->ops->open(t->collector, t->from, t->from_space, FILE_FS_STATE, &in);
 
 	if (!err && t->ns->last_sample == 0)
-		input_lines(&in, take_fs_state, &t->ns->fs_generation);
+		input_lines(&in, ocfs2_take_fs_state, &t->ns->fs_generation);
 	else if (!err)
 		in.close(&in);
 	err =
 	    t->collector->ops->open(t->collector, t->from, t->from_space, FILE_LOCKING_STATE, &in);
 	if (!err) {
 		r.label = in.label;
-		err = input_lines(&in, take_line, &r);
+		err = input_lines(&in, ocfs2_take_line, &r);
 		ocfs2_settle(&r.waits, r.counts);
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));
@@ -222,7 +226,7 @@ static bool newest_line(void *arg, const char *text, size_t len, size_t number, 
 	return true;
 }
 
-static int64_t ocfs2_newest(struct take *t)
+static int64_t ocfs2_newest(struct source_sample *t)
 {
 	int64_t newest = 0;
 	struct input in;
@@ -275,6 +279,22 @@ static struct row_id ocfs2_row(const struct lock *lock)
 	if (i < N_TYPES && types[i].inode)
 		return (struct row_id){0, lock->id.number};
 	return (struct row_id){lock->id.type, lock->id.number};
+}
+
+/* A wrong generation is answered by ESTALE. */
+static uint32_t ocfs2_generation(const struct table *t, uint64_t inode)
+{
+	static const char named[] = "WF"; /* W and F have the generation in their names */
+	const struct lock *lock;
+
+	for (const char *type = named; *type; type++) {
+		lock = table_find(t, &(struct lock_id){.number = inode, .type = (uint8_t)*type});
+		if (lock && lock->generation)
+			return lock->generation;
+	}
+	/* M has the generation in its value block */
+	lock = table_find(t, &(struct lock_id){.number = inode, .type = 'M'});
+	return lock ? lock->inode_generation : 0;
 }
 
 static bool ocfs2_names(const struct lock *lock, uint64_t *directory, uint32_t *low)
@@ -343,4 +363,8 @@ const struct source ocfs2_source = {
     .names = ocfs2_names,
     .describing = "MWDO",
     .is_system = ocfs2_is_system,
+    .caching = "MWO",
+    .generation = ocfs2_generation,
+    .counts_links = true,
+    .sentence = ocfs2_sentence,
 };

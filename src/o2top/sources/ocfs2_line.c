@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * ocfs2_line.c - parses and prints a line of locking_state, and the names of OCFS2's locks.
+ */
 #include "ocfs2_line.h"
 
 #include "o2top/base/scan.h"

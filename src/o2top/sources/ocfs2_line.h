@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A line of OCFS2's locking_state, and the names of OCFS2's locks.
+ * ocfs2_line.h - a line of OCFS2's locking_state, and the names of OCFS2's locks.
  *
- * The format is the kernel's (fs/ocfs2/dlmglue.c, ocfs2_dlm_seq_show): fields that each end in a
- * TAB,
+ * The format is the kernel's (fs/ocfs2/dlmglue.c, ocfs2_dlm_seq_show). Each field ends in a TAB:
  *
- *   1 version   2 name   3 level   4 flags   5 action   6 unlock action   7 PR holders   8 EX
- *   holders 9 requested   10 blocking   11-74 the LVB, a byte a field
+ *   1 version   2 name   3 level   4 flags   5 action   6 unlock action   7 PR holders
+ *   8 EX holders   9 requested   10 blocking   11-74 the LVB, a byte a field
  *   75 PR gets   76 EX gets   77 PR failed   78 EX failed   79 PR total ns   80 EX total ns
- *   81 PR max   82 EX max   83 refreshes                                         (version 2 and
- *   later) 84 PR last us   85 EX last us   86 first waiter since us, 0 nobody           (version 4
- *   and later)
+ *   81 PR max   82 EX max   83 refreshes   (version 2 and later)
+ *   84 PR last us   85 EX last us   86 first waiter since us, 0 if none   (version 4 and later)
  *
- * Maxima are microseconds from version 3 on, nanoseconds in version 2. A version later than 4 is
- * read as version 4 and what it adds is kept as text.
+ * Maxima are microseconds from version 3 on, and nanoseconds in version 2. A version later than 4
+ * is read as version 4. The fields that a later version adds are kept as text.
  */
 #ifndef O2TOP_OCFS2_LINE_H
 #define O2TOP_OCFS2_LINE_H

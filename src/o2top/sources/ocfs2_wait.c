@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OCFS2's waits: what of them lies in a frame, and which go on.
+ * ocfs2_wait.c - waits of OCFS2: the part of each that lies in a frame, and those in progress.
  *
- * What the kernel's numbers mean decides what may be made of them:
- * - gets and total wait count every call, cached ones too; a wait is added when it ENDS. So the
- *   time lost in a frame is the part of the ended waits that lies inside the frame, plus the part
- *   so far of those that go on.
- * - Field 86 is when the first waiter began. It can be 0 while somebody waits: then the Lock is
- *   BUSY with an attach or a convert, and nothing about it moves from sample to sample. Action 3
- *   marks the node that gives the lock up, not one that waits.
+ * The meaning of the kernel's numbers decides how they are used:
+ * - gets and total wait count every call, cached calls too. A wait is added when it ENDS. So the
+ *   time lost in a frame has two parts. One is the part of the ended waits inside the frame. The
+ *   other is the part so far of the waits in progress.
+ * - Field 86 is the time when the first waiter began. It can be 0 although a process waits. Then
+ *   the Lock is BUSY with an attach or a convert, and nothing about the Lock moves from sample to
+ *   sample. Action 3 marks the node that gives the lock up, not a waiter.
  * - All times are the node's own, so that no other node's clock can spoil an age.
  */
 #include "ocfs2_wait.h"
+
+#include "dlm.h"
 
 #include "o2top/base/grow.h"
 
@@ -22,7 +24,7 @@
 
 enum life { LIFE_SAME, LIFE_WRAPPED, LIFE_NEW };
 
-struct moved {
+struct counter_delta {
 	enum life life;
 	uint64_t gets[2];
 	double waited[2]; /* seconds, of waits that ended */
@@ -73,10 +75,10 @@ static enum life life_of(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 	return life;
 }
 
-static struct moved moved_between(const struct ocfs2_shot *p, const struct ocfs2_shot *s,
-				  bool renewed)
+static struct counter_delta counter_delta_of(const struct ocfs2_shot *p, const struct ocfs2_shot *s,
+					     bool renewed)
 {
-	struct moved d = {.life = renewed ? LIFE_NEW : life_of(p, s)};
+	struct counter_delta d = {.life = renewed ? LIFE_NEW : life_of(p, s)};
 	static const struct ocfs2_shot nothing;
 
 	/* a new life began after p: all that it counted happened since */
@@ -100,18 +102,18 @@ static struct moved moved_between(const struct ocfs2_shot *p, const struct ocfs2
 /*
  * The wait that the Shot before showed in progress and that is over: how old it was then, at least.
  */
-struct over {
+struct ended_wait {
 	bool any;
 	int mode; /* that it counts in, most likely */
 	double age;
 };
 
-static struct over over_since(const struct take *t, const struct lock *lock,
-			      const struct ocfs2_shot *p, const struct ocfs2_shot *s)
+static struct ended_wait ended_since(const struct source_sample *t, const struct lock *lock,
+				     const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 {
 	const struct trail *trail = table_trail_of(&t->ns->table, lock);
 	const struct moment *then = node_when(t->node, lock->now.sample);
-	struct over o = {.mode = p->requested == OCFS2_LEVEL_EX ? OCFS2_EX : OCFS2_PR};
+	struct ended_wait o = {.mode = p->requested == OCFS2_LEVEL_EX ? OCFS2_EX : OCFS2_PR};
 
 	if (p->wait_us && p->wait_us != s->wait_us) {
 		o.any = true;
@@ -141,7 +143,8 @@ static double part_inside(double total, double longest, double room)
 }
 
 /* Seconds from the Shot before until the last wait in this mode ended. */
-static double room_for_ends(const struct take *t, const struct ocfs2_shot *s, int mode, double dt)
+static double room_for_ends(const struct source_sample *t, const struct ocfs2_shot *s, int mode,
+			    double dt)
 {
 	double ago = seconds(t->real_us - (int64_t)s->last_us[mode]);
 
@@ -154,8 +157,8 @@ static double room_for_ends(const struct take *t, const struct ocfs2_shot *s, in
  * the last of them; `longest` is the longest of them, INFINITY where it is not known; `over` is the
  * one that p showed, if it is of this mode.
  */
-static double inside(const struct moved *d, int m, double longest, const struct over *over,
-		     double room, double dt)
+static double inside(const struct counter_delta *d, int m, double longest,
+		     const struct ended_wait *over, double room, double dt)
 {
 	double most = room * (double)(d->gets[m] ? d->gets[m] : 1), waited = d->waited[m];
 
@@ -182,7 +185,7 @@ static double inside(const struct moved *d, int m, double longest, const struct 
  * The mode whose waits hold the one that is over: the one that was asked for, if its total can hold
  * it.
  */
-static int mode_of(const struct over *o, const struct moved *d)
+static int mode_of(const struct ended_wait *o, const struct counter_delta *d)
 {
 	int other = !o->mode;
 
@@ -190,8 +193,9 @@ static int mode_of(const struct over *o, const struct moved *d)
 										    : o->mode;
 }
 
-static void add_ended(const struct take *t, struct change *c, const struct ocfs2_shot *s,
-		      const struct moved *d, const struct over *over, double dt, double share)
+static void ocfs2_add_ended(const struct source_sample *t, struct change *c,
+			    const struct ocfs2_shot *s, const struct counter_delta *d,
+			    const struct ended_wait *over, double dt, double share)
 {
 	int of = over->any ? mode_of(over, d) : -1;
 
@@ -217,17 +221,18 @@ static bool tells_use(const struct lock *lock)
 	return lock->id.type == 'M' || lock->id.type == 'W' || lock->id.type == 'D';
 }
 
-static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_shot *p,
-		       const struct ocfs2_shot *s, bool renewed, double dt, double share)
+static void ocfs2_add_counts(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *p,
+			     const struct ocfs2_shot *s, bool renewed, double dt, double share)
 {
-	struct moved d = moved_between(p, s, renewed);
-	struct over over = {0};
+	struct counter_delta d = counter_delta_of(p, s, renewed);
+	struct ended_wait over = {0};
 	struct change *c;
 
 	if (d.life != LIFE_NEW)
-		over = over_since(t, lock, p, s);
+		over = ended_since(t, lock, p, s);
 	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0) {
-		/* flock's locks count nothing: of a wait that is over only what was seen is known */
+		/* flock's locks count nothing: of a wait that is over only what was seen is known
+		 */
 		if (lock->id.type == 'F' && over.any && (c = table_change(&t->ns->table, lock)))
 			change_add_longest(c, over.age, false);
 		return;
@@ -240,7 +245,7 @@ static void add_counts(struct take *t, struct lock *lock, const struct ocfs2_sho
 		c->read |= d.gets[0] > 0;
 		c->wrote |= d.gets[1] > 0;
 	}
-	add_ended(t, c, s, &d, &over, dt, share);
+	ocfs2_add_ended(t, c, s, &d, &over, dt, share);
 }
 
 /* ---- waits that go on ---------------------------------------------------------------------- */
@@ -253,7 +258,8 @@ static bool same_point(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 }
 
 /* The newest time at which this Lock surely did not wait yet, by the node's monotonic clock. */
-static int64_t not_before(const struct take *t, const struct ocfs2_shot *s, int64_t before_us)
+static int64_t not_before(const struct source_sample *t, const struct ocfs2_shot *s,
+			  int64_t before_us)
 {
 	uint64_t last = s->last_us[0] > s->last_us[1] ? s->last_us[0] : s->last_us[1];
 	int64_t us = before_us;
@@ -267,8 +273,8 @@ static int64_t not_before(const struct take *t, const struct ocfs2_shot *s, int6
  * Follows a Lock that may be waiting without a stamp; true once two samples showed it at the same
  * point.
  */
-static bool follow(struct take *t, struct lock *lock, const struct ocfs2_shot *p,
-		   const struct ocfs2_shot *s)
+static bool ocfs2_follow(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *p,
+			 const struct ocfs2_shot *s)
 {
 	struct trail *trail = table_trail_of(&t->ns->table, lock);
 
@@ -293,8 +299,8 @@ static bool follow(struct take *t, struct lock *lock, const struct ocfs2_shot *p
  * A wait in progress. `exact`: its least age is its age. A single sample shows all of it that is
  * known; a frame what lies inside it, which is nothing where the frame has no length.
  */
-static void add_wait(struct take *t, struct lock *lock, int requested, double least, double most,
-		     bool exact, double dt, double share)
+static void add_wait(struct source_sample *t, struct lock *lock, int requested, double least,
+		     double most, bool exact, double dt, double share)
 {
 	struct change *c = table_change(&t->ns->table, lock);
 
@@ -315,7 +321,7 @@ static void defer(struct ocfs2_waits *w, const struct ocfs2_pending *one)
 static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p,
 			 const struct ocfs2_shot *s, double dt, double share)
 {
-	bool followed = follow(w->t, lock, p, s);
+	bool followed = ocfs2_follow(w->t, lock, p, s);
 
 	if (s->wait_us) {
 		double age = seconds(w->t->real_us - (int64_t)s->wait_us);
@@ -335,19 +341,20 @@ static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct 
 void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p,
 		   const struct ocfs2_shot *s, bool renewed)
 {
-	struct take *t = w->t;
+	struct source_sample *t = w->t;
 	double dt = t->frame_s, share = 1;
 
 	if (p) {
 		dt = seconds(t->mono_us - node_when(t->node, lock->now.sample)->mono_us);
 		share = share_of_frame(t, dt);
-		add_counts(t, lock, p, s, renewed, dt, share);
+		ocfs2_add_counts(t, lock, p, s, renewed, dt, share);
 	}
 	take_waiting(w, lock, p, s, dt, share);
 }
 
 /* On the kernel's DLM the request's own time is known; it goes before what was seen. */
-static void settle(struct take *t, const struct ocfs2_pending *one, const struct dlm_times *dlm)
+static void ocfs2_settle_one(struct source_sample *t, const struct ocfs2_pending *one,
+			     const struct dlm_times *dlm)
 {
 	struct lock *lock = table_lock(&t->ns->table, one->lock);
 	struct trail *trail = table_trail_of(&t->ns->table, lock);
@@ -359,7 +366,7 @@ static void settle(struct take *t, const struct ocfs2_pending *one, const struct
 	if (exact)
 		trail->wait_not_before_us = trail->wait_seen_us;
 	least = seconds(t->mono_us - trail->wait_seen_us);
-	if (!one->followed && !t->first && !(exact && least >= TELLING_S))
+	if (!one->followed && !t->first && !(exact && least >= DLM_TELLING_S))
 		return;
 	if (trail->wait_not_before_us != INT64_MIN)
 		most = seconds(t->mono_us - trail->wait_not_before_us);
@@ -379,7 +386,7 @@ void ocfs2_settle(struct ocfs2_waits *w, bool counts)
 	for (size_t i = 0; i < w->n; i++) {
 		/* without counters nobody can tell one long wait from two short ones */
 		w->pending[i].followed &= counts;
-		settle(w->t, &w->pending[i], dlm_times_of(times, n, w->pending[i].lock));
+		ocfs2_settle_one(w->t, &w->pending[i], dlm_times_of(times, n, w->pending[i].lock));
 	}
 	free(times);
 	free(w->pending);

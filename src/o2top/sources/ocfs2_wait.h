@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happened between two Shots of an OCFS2 lock on one node.
+ * ocfs2_wait.h - the change between two Shots of an OCFS2 lock on one node.
  */
 #ifndef O2TOP_OCFS2_WAIT_H
 #define O2TOP_OCFS2_WAIT_H
 
-#include "ocfs2_line.h"
 #include "o2top/model/source.h"
+#include "ocfs2_line.h"
 
 /* A Lock that may be waiting, until the DLM was asked and it is known whether the kernel counts. */
 struct ocfs2_pending {
@@ -16,7 +16,7 @@ struct ocfs2_pending {
 };
 
 struct ocfs2_waits {
-	struct take *t;
+	struct source_sample *t;
 	struct ocfs2_pending *pending;
 	size_t n, room;
 };

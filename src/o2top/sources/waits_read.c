@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The DLMs' dumps, looked through for the locks that are waited for. Node numbers of a DLM become
- * nodes of the model: a node says its own number (configfs, dlm_state); else two dumps that show the
- * two ends of one lock tell; else, where one node and one number are left, they belong together.
+ * waits_read.c - reads the DLMs' dumps for the locks that are waited for.
+ *
+ * A DLM's node number becomes a node of the model in one of three ways:
+ * 1. The node tells its own number (configfs, dlm_state).
+ * 2. Two dumps show the two ends of one lock.
+ * 3. One node and one number are left, so that they belong together.
  */
-#include "o2top/collect/machine/tree.h"
+#include "waits_read.h"
+
+#include "dlm.h"
 #include "dlm_line.h"
 #include "o2dlm_line.h"
-#include "o2top/model/source.h"
-#include "o2top/rank/waits.h"
+#include "o2top/collect/machine/tree.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKED_INTO = 256, TASKS_MAX = 1024, KERNEL_DLM = 0, O2CB = 1 };
+enum { LOOKED_INTO = 256, TASKS_MAX = 1024 };
 
 /* One end of a lock, as a dump of the kernel's DLM shows it. */
 struct end {
@@ -39,16 +43,6 @@ struct reading {
 	bool in_lock; /* the view that was made last is of the resource being read */
 	int err;
 };
-
-void waits_free(struct waits *w)
-{
-	if (!w)
-		return;
-	free(w->views);
-	free(w->entries);
-	free(w->tasks);
-	free(w);
-}
 
 /* ---- which locks --------------------------------------------------------------------------- */
 
@@ -106,7 +100,7 @@ static void find_waits(struct reading *r)
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-static void *grow(void *list, size_t n, size_t size, int *err)
+static void *waits_grow(void *list, size_t n, size_t size, int *err)
 {
 	void *more = list;
 
@@ -121,7 +115,7 @@ static void *grow(void *list, size_t n, size_t size, int *err)
 static void add_view(struct reading *r, const struct lock_id *id, int master, bool is_master)
 {
 	struct waits *w = r->w;
-	struct dlm_view *more = grow(w->views, w->n_views, sizeof(*more), &r->err);
+	struct dlm_view *more = waits_grow(w->views, w->n_views, sizeof(*more), &r->err);
 
 	r->in_lock = false;
 	if (!more)
@@ -139,7 +133,7 @@ static void add_view(struct reading *r, const struct lock_id *id, int master, bo
 static void add_entry(struct reading *r, const struct dlm_entry *e)
 {
 	struct waits *w = r->w;
-	struct dlm_entry *more = grow(w->entries, w->n_entries, sizeof(*more), &r->err);
+	struct dlm_entry *more = waits_grow(w->entries, w->n_entries, sizeof(*more), &r->err);
 
 	if (!more)
 		return;
@@ -150,7 +144,7 @@ static void add_entry(struct reading *r, const struct dlm_entry *e)
 
 static void add_end(struct reading *r, const struct dlm_lkb_line *l)
 {
-	struct end *more = grow(r->ends, r->n_ends, sizeof(*more), &r->err);
+	struct end *more = waits_grow(r->ends, r->n_ends, sizeof(*more), &r->err);
 
 	if (!more)
 		return;
@@ -197,7 +191,7 @@ static bool take_dlm(void *arg, const char *line, size_t len, size_t number, boo
 static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
-	int own = r->m->nodes[r->node].dlm_id[O2CB];
+	int own = r->m->nodes[r->node].dlm_id[DLM_O2CB];
 	struct o2dlm_line l;
 
 	(void)number;
@@ -239,12 +233,13 @@ static bool take_ids(void *arg, const char *line, size_t len, size_t number, boo
 	(void)complete;
 	snprintf(text, sizeof(text), "%.*s", len < 63 ? (int)len : 63, line);
 	if (sscanf(text, "%7s %d %d", kind, &id, &here) == 3 && here == 1 && id > 0)
-		r->m->nodes[r->node].dlm_id[strcmp(kind, "dlm") == 0 ? KERNEL_DLM : O2CB] = id;
+		r->m->nodes[r->node].dlm_id[strcmp(kind, "dlm") == 0 ? DLM_KERNEL : DLM_O2CB] = id;
 	return true;
 }
 
 /* "Thread Pid: 209  Node: 1  State: JOINED" */
-static bool take_dlm_state(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool waits_take_dlm_state(void *arg, const char *line, size_t len, size_t number,
+				 bool complete)
 {
 	static const char key[] = "  Node: ";
 	struct reading *r = arg;
@@ -260,7 +255,7 @@ static bool take_dlm_state(void *arg, const char *line, size_t len, size_t numbe
 	snprintf(text, sizeof(text), "%.*s", (int)(line + len - at < 15 ? line + len - at : 15),
 		 at);
 	if (sscanf(text, "%d", &id) == 1 && id > 0)
-		r->m->nodes[r->node].dlm_id[O2CB] = id;
+		r->m->nodes[r->node].dlm_id[DLM_O2CB] = id;
 	return false;
 }
 
@@ -272,7 +267,8 @@ static int node_of(const struct model *m, int dlm, int number)
 	return -1;
 }
 
-/* My copy says remid on the master; the master's says remid here: both say which number is whose. */
+/* My copy says remid on the master; the master's says remid here: both say which number is whose.
+ */
 static void match_ends(struct reading *r)
 {
 	for (size_t i = 0; i < r->n_ends; i++)
@@ -281,14 +277,9 @@ static void match_ends(struct reading *r)
 
 			if (a->node == b->node || a->id != b->remid || b->id != a->remid)
 				continue;
-			if (!r->m->nodes[b->node].dlm_id[KERNEL_DLM])
-				r->m->nodes[b->node].dlm_id[KERNEL_DLM] = a->nodeid;
+			if (!r->m->nodes[b->node].dlm_id[DLM_KERNEL])
+				r->m->nodes[b->node].dlm_id[DLM_KERNEL] = a->nodeid;
 		}
-}
-
-static bool uses_o2cb(const struct model *m, const struct dlm_view *v)
-{
-	return m->spaces[v->space].fs == FS_OCFS2 && m->nodes[v->node].dlm_id[O2CB];
 }
 
 /* One node is left without a number, and one number without a node. */
@@ -305,7 +296,7 @@ static void match_rest(struct model *m, const struct waits *w, int dlm)
 	for (size_t i = 0; i < w->n_views; i++) {
 		const struct dlm_view *v = &w->views[i];
 
-		for (uint32_t j = 0; j <= v->n && uses_o2cb(m, v) == (dlm == O2CB); j++) {
+		for (uint32_t j = 0; j <= v->n && dlm_of_view(m, v) == dlm; j++) {
 			int n = j < v->n ? w->entries[v->first + j].number : v->master;
 
 			if (n <= 0 || n == number || node_of(m, dlm, n) >= 0)
@@ -324,11 +315,11 @@ static void name_numbers(struct reading *r)
 	struct model *m = r->m;
 
 	match_ends(r);
-	match_rest(m, w, O2CB);
-	match_rest(m, w, KERNEL_DLM);
+	match_rest(m, w, DLM_O2CB);
+	match_rest(m, w, DLM_KERNEL);
 	for (size_t i = 0; i < w->n_views; i++) {
 		const struct dlm_view *v = &w->views[i];
-		int dlm = uses_o2cb(m, v) ? O2CB : KERNEL_DLM;
+		int dlm = dlm_of_view(m, v);
 
 		for (uint32_t j = v->first; j < v->first + v->n; j++)
 			if (w->entries[j].node < 0)
@@ -362,7 +353,7 @@ static bool take_task(void *arg, const char *line, size_t len, size_t number, bo
 		if (!t || t->node != r->node || r->in_lock || t->pid == 0) {
 			if (w->n_tasks == TASKS_MAX)
 				return false;
-			more = grow(w->tasks, w->n_tasks, sizeof(*more), &r->err);
+			more = waits_grow(w->tasks, w->n_tasks, sizeof(*more), &r->err);
 			if (!more)
 				return false;
 			w->tasks = more;
@@ -413,7 +404,7 @@ static void read_files(struct reading *r, struct collector *c, const struct node
 		if (r->space == r->m->n_spaces)
 			continue;
 		if (ops->open(c, from, space, FILE_O2DLM_STATE, &in) == 0)
-			input_lines(&in, take_dlm_state, r);
+			input_lines(&in, waits_take_dlm_state, r);
 		r->in_lock = false;
 		if (ops->open(c, from, space, FILE_DLM_ALL, &in) == 0)
 			input_lines(&in, take_dlm, r);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as text for a person: what is lost and who waits, then the rows, hot ones marked by a
- * star and, where wanted, by colour, with what to do about them underneath.
+ * batch.c - the view of a frame as text: totals and waiters first, then the rows.
+ *
+ * A star marks a hot row, and so does a colour if the user wants colours. Advice stands under a hot
+ * row.
  */
 #include "view.h"
 
-#include "o2top/advice/advice.h"
 #include "colours.h"
 #include "directories.h"
+#include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -425,7 +428,7 @@ static int print_directories(struct page *p)
 	return err;
 }
 
-static void print_problems(struct page *p)
+static void batch_print_problems(struct page *p)
 {
 	const struct problems *list = p->f->problems;
 	char clean[LABEL_MAX];
@@ -457,7 +460,7 @@ int view_batch(FILE *out, const struct frame *frame, const struct view_options *
 		print_section(&p, SECTION_FILES, "FILES");
 		print_section(&p, SECTION_SYSTEM, "SYSTEM");
 	}
-	print_problems(&p);
+	batch_print_problems(&p);
 	fprintf(out, "\n");
 	errno = EIO;
 	return err ? err : fflush(out) || ferror(out) ? -errno : 0;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * check.c - the view for monitoring plugins: one line, and the status that the limits give.
+ */
 #include "check.h"
 
 #include "o2top/base/units.h"
@@ -11,7 +14,7 @@ static const char *const names[LIMITS] = {"lost", "oldest", "silent"};
 const struct limits check_warn = {{0.5, 2, 1}};
 const struct limits check_crit = {{2, 10, INFINITY}};
 
-static const char *number(const char *text, double *out)
+static const char *check_number(const char *text, double *out)
 {
 	char *end;
 
@@ -25,7 +28,7 @@ const char *limits_parse(const char *text, struct limits *out)
 	double v;
 
 	if ((*p >= '0' && *p <= '9') || *p == '.') {
-		p = number(p, &v);
+		p = check_number(p, &v);
 		if (!p || *p)
 			return text;
 		out->at[LIMIT_LOST] = out->at[LIMIT_OLDEST] = v;
@@ -41,7 +44,7 @@ const char *limits_parse(const char *text, struct limits *out)
 		if (limit == LIMITS || !p[len])
 			return p;
 		text = p;
-		p = number(p + len + 1, &v);
+		p = check_number(p + len + 1, &v);
 		if (!p || (*p && *p != ','))
 			return text;
 		out->at[limit] = v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits on a frame, for monitoring systems that run plugins: one line, and a status.
+ * check.h - limits on a frame, for monitoring systems that run plugins.
  */
 #ifndef O2TOP_CHECK_H
 #define O2TOP_CHECK_H
@@ -17,8 +17,8 @@ struct limits {
 extern const struct limits check_warn, check_crit; /* where nothing is said */
 
 /*
- * "2" (seconds lost per second, and seconds that a wait is old), or "lost=1,oldest=5,silent=2", each
- * as far as it is given; NULL where it can be understood, else what cannot.
+ * "2" (seconds lost per second, and seconds that a wait is old), or "lost=1,oldest=5,silent=2",
+ * each as far as it is given; NULL where it can be understood, else what cannot.
  */
 const char *limits_parse(const char *text, struct limits *out);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The colours: the eight that every colour terminal has, so that its owner's choice of them holds.
- * Red is what costs now, yellow what cannot be trusted, cyan and green what is only information.
+ * colours.c - the colours of each role on the screen.
+ *
+ * o2top uses the eight colours that every colour terminal has, so that the user's choice of them
+ * holds. Red marks a present cost, yellow marks doubtful data, cyan and green mark information.
  */
 #include "colours.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All colours of o2top, in colours.c. What stands out by colour stands out by a sign, too: a star, an
- * exclamation mark, a word.
+ * colours.h - the roles that have a colour in o2top; colours.c has the colours.
+ *
+ * A role that stands out by colour also stands out by a sign: a star, an exclamation mark, a word.
  */
 #ifndef O2TOP_COLOURS_H
 #define O2TOP_COLOURS_H

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as comma-separated values (RFC 4180): one line of names, then a line a row. What is not known
- * is empty. The columns are documented in o2top(8); new ones come at the end.
+ * csv.c - the view of a frame as comma-separated values (RFC 4180).
+ *
+ * The first line has the names of the columns, and each further line is a row. An unknown value is
+ * empty. o2top(8) documents the columns. A new column comes at the end.
  */
 #include "view.h"
 
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,13 +29,13 @@ static void quoted(FILE *out, const char *s)
 	fputc('"', out);
 }
 
-static void text(FILE *out, const char *s)
+static void csv_text(FILE *out, const char *s)
 {
 	quoted(out, s);
 	fputc(',', out);
 }
 
-static void number(FILE *out, double v)
+static void csv_number(FILE *out, double v)
 {
 	if (isfinite(v))
 		fprintf(out, "%.6f,", v);
@@ -40,7 +43,7 @@ static void number(FILE *out, double v)
 		fputc(',', out);
 }
 
-static void whole(FILE *out, uint64_t v, bool known)
+static void csv_whole(FILE *out, uint64_t v, bool known)
 {
 	if (known)
 		fprintf(out, "%llu,", (unsigned long long)v);
@@ -48,7 +51,7 @@ static void whole(FILE *out, uint64_t v, bool known)
 		fputc(',', out);
 }
 
-static void nodes(FILE *out, const struct frame *f, const struct row *row, bool writers)
+static void csv_nodes(FILE *out, const struct frame *f, const struct row *row, bool writers)
 {
 	char list[2048] = "";
 	size_t n = 0;
@@ -57,7 +60,7 @@ static void nodes(FILE *out, const struct frame *f, const struct row *row, bool 
 		if (writers ? row->nodes[i].sum.wrote : row->nodes[i].sum.read)
 			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%.256s", n ? " " : "",
 					      f->model->nodes[row->nodes[i].node].name);
-	text(out, list);
+	csv_text(out, list);
 }
 
 static void row_line(FILE *out, const struct frame *f, const struct row *row)
@@ -68,32 +71,32 @@ static void row_line(FILE *out, const struct frame *f, const struct row *row)
 	char advice[ADVICE_MAX], label[1200];
 	const char *kind = row_kind(row);
 
-	number(out, f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN);
-	text(out, f->label);
-	text(out, row->section == SECTION_FILES ? "files" : "system");
-	whole(out, row->rank, true);
-	whole(out, row->hot, true);
-	text(out, space->source->name);
-	text(out, space->name);
-	whole(out, row->id.number, !row->id.class);
-	text(out, row->path);
+	csv_number(out, f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN);
+	csv_text(out, f->label);
+	csv_text(out, row->section == SECTION_FILES ? "files" : "system");
+	csv_whole(out, row->rank, true);
+	csv_whole(out, row->hot, true);
+	csv_text(out, space->source->name);
+	csv_text(out, space->name);
+	csv_whole(out, row->id.number, !row->id.class);
+	csv_text(out, row->path);
 	row_label(f->model, row, false, label, sizeof(label));
-	text(out, label);
-	text(out, kind);
-	number(out, rates ? row->lost_per_s : NAN);
-	whole(out, change_estimated(&row->sum), true);
-	number(out, !rates ? NAN : all > 0 ? row->lost_per_s / all : 0);
-	whole(out, row->sum.waiting, true);
-	number(out, row->sum.waiting ? row->sum.oldest_s : NAN);
-	number(out, row->sum.waiting ? row->sum.oldest_max_s : NAN);
-	number(out, rates ? row_mean(row) : NAN);
-	number(out, row->sum.longest_s > 0 ? row->sum.longest_s : NAN);
-	number(out, rates ? row_acquired_per_s(f->model, row) : NAN);
-	number(out, row_hit_ratio(row));
-	nodes(out, f, row, true);
-	nodes(out, f, row, false);
-	whole(out, row->size, row->size != UINT64_MAX);
-	text(out, row->sentence);
+	csv_text(out, label);
+	csv_text(out, kind);
+	csv_number(out, rates ? row->lost_per_s : NAN);
+	csv_whole(out, change_estimated(&row->sum), true);
+	csv_number(out, !rates ? NAN : all > 0 ? row->lost_per_s / all : 0);
+	csv_whole(out, row->sum.waiting, true);
+	csv_number(out, row->sum.waiting ? row->sum.oldest_s : NAN);
+	csv_number(out, row->sum.waiting ? row->sum.oldest_max_s : NAN);
+	csv_number(out, rates ? row_mean(row) : NAN);
+	csv_number(out, row->sum.longest_s > 0 ? row->sum.longest_s : NAN);
+	csv_number(out, rates ? row_acquired_per_s(f->model, row) : NAN);
+	csv_number(out, row_hit_ratio(row));
+	csv_nodes(out, f, row, true);
+	csv_nodes(out, f, row, false);
+	csv_whole(out, row->size, row->size != UINT64_MAX);
+	csv_text(out, row->sentence);
 	advise(f->model, row, advice, sizeof(advice));
 	quoted(out, advice);
 	fputs("\r\n", out);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * directories.c - sums rows by directory, and adds each directory's time to those above it.
+ */
 #include "directories.h"
 
-#include "o2top/views/screen/tui.h"
+#include "sort.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void add_row(struct directory *d, const struct row *row, const struct model *m)
+static void directory_add_row(struct directory *d, const struct row *row, const struct model *m)
 {
 	change_sum(&d->sum, &row->sum);
 	d->lost_per_s += row->lost_per_s;
@@ -37,7 +40,7 @@ static int gather(struct directories *d, const struct model *m, const struct row
 			before = path;
 			before_len = len;
 		}
-		add_row(&d->list[d->n - 1], row, m);
+		directory_add_row(&d->list[d->n - 1], row, m);
 	}
 	return 0;
 }

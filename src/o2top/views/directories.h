@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows added up by the directory that they are in: time lost there, and under it with all that is
- * below.
+ * directories.h - rows summed by directory: time lost in a directory, and in all that is below it.
  */
 #ifndef O2TOP_DIRECTORIES_H
 #define O2TOP_DIRECTORIES_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/group.h"
 
 struct directory {
 	char *path; /* "" for what has no path that is known */
@@ -26,7 +25,8 @@ struct directories {
 /* Of the rows order[0..n). 0 or -ENOMEM; to be freed in any case. */
 int directories_make(struct directories *d, const struct model *m, const struct row *rows,
 		     const uint32_t *order, size_t n);
-/* The same of a whole group; the directories by time lost. Without `all`, cheap system rows are left out. */
+/* The same of a whole group; the directories by time lost. Without `all`, cheap system rows are
+ * left out. */
 int directories_of_group(struct directories *d, const struct model *m, const struct group *g,
 			 bool all);
 void directories_free(struct directories *d);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as one line of JSON; the fields are documented in o2top(8). Numbers that are not known
- * are null.
+ * json.c - the view of a frame as one line of JSON.
+ *
+ * o2top(8) documents the fields. An unknown number is null.
  */
 #include "view.h"
 
-#include "o2top/advice/advice.h"
 #include "directories.h"
+#include "o2top/advice/advice.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
 /* What a kernel prints may hold any byte; JSON is UTF-8. */
-static json_t *text(const char *s)
+static json_t *json_text_of(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
 	char clean[1024];
@@ -28,13 +30,13 @@ static json_t *text(const char *s)
 }
 
 /* Microseconds are what the kernel measures in; more digits would be made up. */
-static json_t *number(double v)
+static json_t *json_number_of(double v)
 {
 	return isfinite(v) ? json_real(round(v * 1e6) / 1e6) : json_null();
 }
 
 /* jansson's integers are signed; what is larger loses its last digits. */
-static json_t *whole(uint64_t v)
+static json_t *json_whole(uint64_t v)
 {
 	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
 }
@@ -42,26 +44,26 @@ static json_t *whole(uint64_t v)
 static json_t *waits(const struct change *c)
 {
 	return json_pack("{s:I, s:o, s:o}", "waiting", (json_int_t)c->waiting, "oldest_wait_s",
-			 number(c->waiting ? c->oldest_s : NAN), "oldest_wait_max_s",
-			 number(c->waiting ? c->oldest_max_s : NAN));
+			 json_number_of(c->waiting ? c->oldest_s : NAN), "oldest_wait_max_s",
+			 json_number_of(c->waiting ? c->oldest_max_s : NAN));
 }
 
-static void set(json_t *object, const char *key, json_t *value)
+static void json_add(json_t *object, const char *key, json_t *value)
 {
 	json_object_set_new(object, key, value);
 }
 
 /* What every level of a row has: the row, its LockSets, its nodes. */
-static json_t *numbers(const struct change *c)
+static json_t *json_numbers(const struct change *c)
 {
 	json_t *o = waits(c);
 
-	set(o, "wait_s", number(c->lost_s));
-	set(o, "estimated", json_boolean(change_estimated(c)));
-	set(o, "longest_wait_s", number(c->longest_s));
-	set(o, "acquired", json_integer((json_int_t)c->acquired));
-	set(o, "requests",
-	    c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
+	json_add(o, "wait_s", json_number_of(c->lost_s));
+	json_add(o, "estimated", json_boolean(change_estimated(c)));
+	json_add(o, "longest_wait_s", json_number_of(c->longest_s));
+	json_add(o, "acquired", json_integer((json_int_t)c->acquired));
+	json_add(o, "requests",
+		 c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
 	return o;
 }
 
@@ -71,7 +73,8 @@ static json_t *node_names(const struct frame *f, const struct row *row, bool wri
 
 	for (uint32_t i = 0; i < row->n_nodes; i++)
 		if (writers ? row->nodes[i].sum.wrote : row->nodes[i].sum.read)
-			json_array_append_new(a, text(f->model->nodes[row->nodes[i].node].name));
+			json_array_append_new(
+			    a, json_text_of(f->model->nodes[row->nodes[i].node].name));
 	return a;
 }
 
@@ -83,23 +86,23 @@ static json_t *locks(const struct frame *f, const struct row *row)
 	for (uint32_t i = 0; i < row->n_locksets; i++) {
 		const struct lockset *set_of = &row->locksets[i];
 		const struct lock *lock = set_of->members[0].lock;
-		json_t *o = numbers(&set_of->sum), *nodes = json_array();
+		json_t *o = json_numbers(&set_of->sum), *nodes = json_array();
 		char name[64];
 
 		source->lock_name(lock, name, sizeof(name));
 		for (uint32_t j = 0; j < set_of->n_members; j++)
-			json_array_append_new(nodes,
-					      text(f->model->nodes[set_of->members[j].node].name));
-		set(o, "type", text(source->type_name(lock->id.type)));
-		set(o, "name", text(name));
-		set(o, "nodes", nodes);
+			json_array_append_new(
+			    nodes, json_text_of(f->model->nodes[set_of->members[j].node].name));
+		json_add(o, "type", json_text_of(source->type_name(lock->id.type)));
+		json_add(o, "name", json_text_of(name));
+		json_add(o, "nodes", nodes);
 		json_array_append_new(a, o);
 	}
 	return a;
 }
 
 /* The processes that hold or want a glock of this row on this node. */
-static json_t *processes(const struct frame *f, const struct row *row, uint32_t node)
+static json_t *json_processes(const struct frame *f, const struct row *row, uint32_t node)
 {
 	const struct node_space *ns = f->model->nodes[node].spaces[row->space];
 	const struct node *n = &f->model->nodes[node];
@@ -123,12 +126,12 @@ static json_t *processes(const struct frame *f, const struct row *row, uint32_t 
 				if (!p->pid && !p->waits)
 					continue;
 				json_array_append_new(
-				    a,
-				    json_pack("{s:o, s:o, s:s, s:b, s:o}", "pid",
-					      p->pid ? json_integer(p->pid) : json_null(),
-					      "command", text(p->pid ? p->comm : NULL), "mode",
-					      holder_modes[p->state], "waits", p->waits, "waits_s",
-					      p->waits ? number(max_s(age, 0)) : json_null()));
+				    a, json_pack(
+					   "{s:o, s:o, s:s, s:b, s:o}", "pid",
+					   p->pid ? json_integer(p->pid) : json_null(), "command",
+					   json_text_of(p->pid ? p->comm : NULL), "mode",
+					   holder_modes[p->state], "waits", p->waits, "waits_s",
+					   p->waits ? json_number_of(max_s(age, 0)) : json_null()));
 			}
 		}
 	return a;
@@ -140,13 +143,13 @@ static json_t *row_nodes(const struct frame *f, const struct row *row)
 
 	for (uint32_t i = 0; i < row->n_nodes; i++) {
 		const struct row_node *n = &row->nodes[i];
-		json_t *o = numbers(&n->sum);
+		json_t *o = json_numbers(&n->sum);
 
-		set(o, "name", text(f->model->nodes[n->node].name));
-		set(o, "wait_s_per_s", number(n->lost_per_s));
-		set(o, "wrote", json_boolean(n->sum.wrote));
-		set(o, "read", json_boolean(n->sum.read));
-		set(o, "processes", processes(f, row, n->node));
+		json_add(o, "name", json_text_of(f->model->nodes[n->node].name));
+		json_add(o, "wait_s_per_s", json_number_of(n->lost_per_s));
+		json_add(o, "wrote", json_boolean(n->sum.wrote));
+		json_add(o, "read", json_boolean(n->sum.read));
+		json_add(o, "processes", json_processes(f, row, n->node));
 		json_array_append_new(a, o);
 	}
 	return a;
@@ -157,7 +160,7 @@ static json_t *trend(const struct row *row)
 	json_t *a = json_array();
 
 	for (uint32_t i = 0; i < row->n_trend; i++)
-		json_array_append_new(a, number(row->trend[i]));
+		json_array_append_new(a, json_number_of(row->trend[i]));
 	return a;
 }
 
@@ -176,68 +179,68 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 {
 	const struct space *space = &f->model->spaces[row->space];
 	double all = f->group->totals.lost_per_s;
-	json_t *o = numbers(&row->sum);
+	json_t *o = json_numbers(&row->sum);
 	char advice[ADVICE_MAX], kind[64];
 
 	advise(f->model, row, advice, sizeof(advice));
-	set(o, "rank", json_integer(row->rank));
-	set(o, "hot", json_boolean(row->hot));
-	set(o, "fs", text(space->source->name));
-	set(o, "lockspace", text(space->name));
-	set(o, "ino", row->id.class ? json_null() : whole(row->id.number));
-	set(o, "kind", text(kind_of(f, row, kind, sizeof(kind))));
-	set(o, "section", text(row->section == SECTION_FILES ? "files" : "system"));
-	set(o, "path", text(row->path));
-	set(o, "other_paths", text(row->links));
-	set(o, "within", text(row->within));
-	set(o, "size", row->size == UINT64_MAX ? json_null() : whole(row->size));
-	set(o, "wait_s_per_s", number(row->lost_per_s));
-	set(o, "share", number(all > 0 ? row->lost_per_s / all : 0));
-	set(o, "mean_wait_s", number(row_mean(row)));
-	set(o, "hit_ratio", number(row_hit_ratio(row)));
-	set(o, "writers", node_names(f, row, true));
-	set(o, "readers", node_names(f, row, false));
-	set(o, "access_seen", json_boolean(row->sum.seen));
-	set(o, "sentence", text(row->sentence));
-	set(o, "note", text(row->note));
-	set(o, "advice", *advice ? text(advice) : json_null());
-	set(o, "trend", trend(row));
-	set(o, "locks", locks(f, row));
-	set(o, "nodes", row_nodes(f, row));
+	json_add(o, "rank", json_integer(row->rank));
+	json_add(o, "hot", json_boolean(row->hot));
+	json_add(o, "fs", json_text_of(space->source->name));
+	json_add(o, "lockspace", json_text_of(space->name));
+	json_add(o, "ino", row->id.class ? json_null() : json_whole(row->id.number));
+	json_add(o, "kind", json_text_of(kind_of(f, row, kind, sizeof(kind))));
+	json_add(o, "section", json_text_of(row->section == SECTION_FILES ? "files" : "system"));
+	json_add(o, "path", json_text_of(row->path));
+	json_add(o, "other_paths", json_text_of(row->links));
+	json_add(o, "within", json_text_of(row->within));
+	json_add(o, "size", row->size == UINT64_MAX ? json_null() : json_whole(row->size));
+	json_add(o, "wait_s_per_s", json_number_of(row->lost_per_s));
+	json_add(o, "share", json_number_of(all > 0 ? row->lost_per_s / all : 0));
+	json_add(o, "mean_wait_s", json_number_of(row_mean(row)));
+	json_add(o, "hit_ratio", json_number_of(row_hit_ratio(row)));
+	json_add(o, "writers", node_names(f, row, true));
+	json_add(o, "readers", node_names(f, row, false));
+	json_add(o, "access_seen", json_boolean(row->sum.seen));
+	json_add(o, "sentence", json_text_of(row->sentence));
+	json_add(o, "note", json_text_of(row->note));
+	json_add(o, "advice", *advice ? json_text_of(advice) : json_null());
+	json_add(o, "trend", trend(row));
+	json_add(o, "locks", locks(f, row));
+	json_add(o, "nodes", row_nodes(f, row));
 	return o;
 }
 
-static json_t *nodes(const struct frame *f)
+static json_t *json_nodes(const struct frame *f)
 {
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < f->model->n_nodes; i++) {
 		const struct node *n = &f->model->nodes[i];
 
-		json_t *o =
-		    json_pack("{s:o, s:s, s:o}", "name", text(n->name), "state",
-			      node_state_names[n->state], "interval_s", number(n->interval_s));
+		json_t *o = json_pack("{s:o, s:s, s:o}", "name", json_text_of(n->name), "state",
+				      node_state_names[n->state], "interval_s",
+				      json_number_of(n->interval_s));
 
-		set(o, "why", text(n->why));
-		set(o, "silent_s", number(n->silent_s > 0 ? n->silent_s : NAN));
-		set(o, "read_s", number(n->took_s > 0 ? n->took_s : NAN));
-		set(o, "read_bytes", n->bytes ? whole(n->bytes) : json_null());
+		json_add(o, "why", json_text_of(n->why));
+		json_add(o, "silent_s", json_number_of(n->silent_s > 0 ? n->silent_s : NAN));
+		json_add(o, "read_s", json_number_of(n->took_s > 0 ? n->took_s : NAN));
+		json_add(o, "read_bytes", n->bytes ? json_whole(n->bytes) : json_null());
 		json_array_append_new(a, o);
 	}
 	return a;
 }
 
-static json_t *totals(const struct frame *f)
+static json_t *json_totals(const struct frame *f)
 {
 	const struct totals *t = &f->group->totals;
-	json_t *o = numbers(&t->sum);
+	json_t *o = json_numbers(&t->sum);
 
-	set(o, "wait_s_per_s", number(t->lost_per_s));
-	set(o, "acquired_per_s", number(t->acquired_per_s));
-	set(o, "rows", json_integer((json_int_t)t->rows));
-	set(o, "hot", json_integer((json_int_t)t->hot));
-	set(o, "locks", json_integer((json_int_t)t->locks));
-	set(o, "bad_lines", json_integer((json_int_t)f->problems->bad_lines));
+	json_add(o, "wait_s_per_s", json_number_of(t->lost_per_s));
+	json_add(o, "acquired_per_s", json_number_of(t->acquired_per_s));
+	json_add(o, "rows", json_integer((json_int_t)t->rows));
+	json_add(o, "hot", json_integer((json_int_t)t->hot));
+	json_add(o, "locks", json_integer((json_int_t)t->locks));
+	json_add(o, "bad_lines", json_integer((json_int_t)f->problems->bad_lines));
 	return o;
 }
 
@@ -246,7 +249,7 @@ static json_t *problem_list(const struct frame *f)
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < f->problems->kept; i++)
-		json_array_append_new(a, text(f->problems->text[i]));
+		json_array_append_new(a, json_text_of(f->problems->text[i]));
 	if (f->problems->count > f->problems->kept)
 		json_array_append_new(
 		    a, json_sprintf("and %zu more", f->problems->count - f->problems->kept));
@@ -258,7 +261,7 @@ static json_t *banner_list(const struct frame *f)
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < f->model->banners.n; i++)
-		json_array_append_new(a, text(f->model->banners.text[i]));
+		json_array_append_new(a, json_text_of(f->model->banners.text[i]));
 	return a;
 }
 
@@ -274,14 +277,14 @@ static json_t *directory_list(const struct frame *f)
 	}
 	for (size_t i = 0; i < d.n && a; i++) {
 		const struct directory *one = &d.list[i];
-		json_t *o = numbers(&one->sum);
+		json_t *o = json_numbers(&one->sum);
 
-		set(o, "path", *one->path ? text(one->path) : json_null());
-		set(o, "wait_s_per_s", number(one->lost_per_s));
-		set(o, "under_wait_s_per_s", number(one->under_per_s));
-		set(o, "share", number(all > 0 ? one->under_per_s / all : 0));
-		set(o, "rows", json_integer(one->n_rows));
-		set(o, "hot_rows", json_integer(one->n_hot));
+		json_add(o, "path", *one->path ? json_text_of(one->path) : json_null());
+		json_add(o, "wait_s_per_s", json_number_of(one->lost_per_s));
+		json_add(o, "under_wait_s_per_s", json_number_of(one->under_per_s));
+		json_add(o, "share", json_number_of(all > 0 ? one->under_per_s / all : 0));
+		json_add(o, "rows", json_integer(one->n_rows));
+		json_add(o, "hot_rows", json_integer(one->n_hot));
 		json_array_append_new(a, o);
 	}
 	directories_free(&d);
@@ -300,16 +303,18 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 			continue;
 		json_array_append_new(rows, row_object(f, row));
 	}
-	set(o, "time", number(f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN));
-	set(o, "sample", text(f->label));
-	set(o, "interval_s", f->group->interval_s > 0 ? number(f->group->interval_s) : json_null());
-	set(o, "nodes", nodes(f));
-	set(o, "banners", banner_list(f));
-	set(o, "rows", rows);
+	json_add(o, "time",
+		 json_number_of(f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN));
+	json_add(o, "sample", json_text_of(f->label));
+	json_add(o, "interval_s",
+		 f->group->interval_s > 0 ? json_number_of(f->group->interval_s) : json_null());
+	json_add(o, "nodes", json_nodes(f));
+	json_add(o, "banners", banner_list(f));
+	json_add(o, "rows", rows);
 	if (options->by_directory)
-		set(o, "directories", directory_list(f));
-	set(o, "totals", totals(f));
-	set(o, "problems", problem_list(f));
+		json_add(o, "directories", directory_list(f));
+	json_add(o, "totals", json_totals(f));
+	json_add(o, "problems", problem_list(f));
 	errno = EIO;
 	err = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(16)) ||
 	      fputc('\n', out) == EOF || fflush(out);

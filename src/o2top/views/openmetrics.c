@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A frame as OpenMetrics, for node_exporter's textfile collector and whoever reads the like.
+ * openmetrics.c - the view of a frame as OpenMetrics.
  *
- * All are gauges: the rates are o2top's own, over a frame of the nodes' own clocks. How many series
- * there are is bounded: those of a node are as many as there are nodes, those of a file at most
- * options->length, the worst, and only while they are hot. The file is written beside its place and
- * renamed, so that nobody reads half of it; there is a time in it, to tell when o2top has died.
+ * node_exporter's textfile collector reads the file, and so may other programs.
+ *
+ * All metrics are gauges. The rates are o2top's own, over a frame of the nodes' own clocks. The
+ * number of series is bounded: each node has one set, and at most options->length files, the worst
+ * ones, have series while they are hot. The file is written beside its place and renamed, so that
+ * no reader sees half a file. The file holds a time, so that a dead o2top is noticed.
  */
 #include "view.h"
 
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +54,7 @@ static void one(FILE *out, const char *name, const char *unit, const char *help,
 	fprintf(out, "o2top_%s %.15g\n", name, v);
 }
 
-static void totals(FILE *out, const struct frame *f)
+static void metrics_totals(FILE *out, const struct frame *f)
 {
 	const struct totals *t = &f->group->totals;
 	bool rates = !f->single && f->group->interval_s > 0;
@@ -99,7 +102,7 @@ static double node_silent(const struct frame *f, uint32_t i)
 	return f->model->nodes[i].silent_s;
 }
 
-static void nodes(FILE *out, const struct frame *f)
+static void metrics_nodes(FILE *out, const struct frame *f)
 {
 	static const struct {
 		const char *name, *unit, *help;
@@ -190,8 +193,8 @@ static void rows(FILE *out, const struct frame *f, unsigned most)
 
 int view_openmetrics(FILE *out, const struct frame *f, const struct view_options *options)
 {
-	totals(out, f);
-	nodes(out, f);
+	metrics_totals(out, f);
+	metrics_nodes(out, f);
 	rows(out, f,
 	     options->length && options->length < METRICS_ROWS_MAX ? options->length
 								   : METRICS_ROWS_MAX);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways to show a frame. A view knows nothing of sources: it reads the model and the LockSetGroup.
+ * view.h - the views: functions that show a frame.
+ *
+ * A view does not depend on a source. A view reads the model and the LockSetGroup.
  */
 #ifndef O2TOP_VIEW_H
 #define O2TOP_VIEW_H
 
-#include "o2top/rank/rank.h"
+#include "o2top/rank/group.h"
 
 #include <stdio.h>
 

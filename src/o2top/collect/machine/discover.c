@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * discover.c - lists the nodes of o2cb, of corosync.conf, or of the DLM's addresses.
+ */
 #include "discover.h"
 
 #include "tree.h"
@@ -11,7 +14,7 @@
 
 enum { NODES_MAX = 256, NODE_NAME_MAX = 256 };
 
-static int add(struct discovered *d, const char *name)
+static int discover_add(struct discovered *d, const char *name)
 {
 	char **more;
 
@@ -56,7 +59,7 @@ static int from_o2cb(struct discovered *d, const char *configfs)
 			continue;
 		n = tree_names(nodes, &names);
 		for (int j = 0; j < n && !err; j++)
-			err = add(d, names[j]);
+			err = discover_add(d, names[j]);
 		if (n >= 0)
 			tree_free_names(names, n);
 	}
@@ -81,7 +84,7 @@ static int from_dlm(struct discovered *d, const char *configfs)
 			     ids[i]) < (int)sizeof(path) &&
 		    input_small(path, text, sizeof(text)) > 0 &&
 		    sscanf(text, "%*s %255s", address) == 1)
-			err = add(d, address);
+			err = discover_add(d, address);
 	if (n >= 0)
 		tree_free_names(ids, n);
 	return err;
@@ -110,7 +113,8 @@ static void take_value(const char *line, size_t len, const char *key, char to[NO
 	snprintf(to, NODE_NAME_MAX, "%.*s", (int)(len - from), line + from);
 }
 
-static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool discover_take_line(void *arg, const char *line, size_t len, size_t number,
+			       bool complete)
 {
 	struct corosync *c = arg;
 
@@ -133,7 +137,7 @@ static bool take_line(void *arg, const char *line, size_t len, size_t number, bo
 		}
 	} else if (memchr(line, '}', len)) {
 		if (c->node == c->depth && c->node) {
-			c->err = add(c->d, *c->name ? c->name : c->address);
+			c->err = discover_add(c->d, *c->name ? c->name : c->address);
 			c->node = 0;
 		}
 		if (c->nodelist == c->depth)
@@ -150,7 +154,7 @@ int discover_corosync(struct discovered *out, struct input *in)
 {
 	struct corosync c = {.d = out};
 
-	input_lines(in, take_line, &c);
+	input_lines(in, discover_take_line, &c);
 	return c.err;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which machines make up the cluster that this one is in, as far as it was told: o2cb's nodes in
- * configfs, corosync's configuration, or the addresses that the DLM has.
+ * discover.h - the machines of the cluster that this machine is in, as far as it was told.
+ *
+ * The list comes from o2cb's nodes in configfs, from corosync's configuration, or from the
+ * addresses that the DLM has.
  */
 #ifndef O2TOP_DISCOVER_H
 #define O2TOP_DISCOVER_H
@@ -15,7 +17,8 @@ struct discovered {
 	size_t n;
 };
 
-/* configfs and corosync_conf may be NULL for the usual places. 0 or -ENOMEM; none is not an error. */
+/* configfs and corosync_conf may be NULL for the usual places. 0 or -ENOMEM; none is not an error.
+ */
 int discover_nodes(struct discovered *out, const char *configfs, const char *corosync_conf);
 /* The nodes of a corosync.conf: their names, or the first address of those that have none. */
 int discover_corosync(struct discovered *out, struct input *in);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine that o2top runs on: debugfs, and what is mounted.
+ * local.c - reads debugfs and the mounts of the machine that o2top runs on.
  *
- * The kernel makes locking_state 4 KiB at a time and loses the line at each boundary, the same
- * lines each time as long as the list stays. A first read of another size moves all boundaries; so
- * the size of the first read changes from sample to sample, and a Lock keeps its Shot over the
- * samples that miss it.
+ * The kernel prints locking_state in parts of 4 KiB and loses the line at each boundary. While the
+ * list stays, the kernel loses the same lines each time. The boundaries depend on the size of the
+ * first read. So each sample begins with a read of another size, and a Lock keeps its Shot over
+ * the samples that miss the Lock.
  */
 #include "o2top/collect/collect.h"
 
+#include "mounts.h"
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
-#include "this_machine.h"
 #include "o2top/collect/kinds.h"
-#include "mounts.h"
 #include "paths_find.h"
 #include "processes.h"
+#include "this_machine.h"
 #include "tracing.h"
 #include "tree.h"
 
@@ -154,15 +154,15 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 static int open_made(struct local *l, const struct space_sample *space, enum file_kind kind,
 		     struct input *in)
 {
-	struct here here = here_roots();
+	struct machine_roots roots = machine_roots();
 	struct buffer b = {0};
 
-	here.debugfs = l->debugfs;
-	here.sysfs = l->sysfs;
+	roots.debugfs = l->debugfs;
+	roots.sysfs = l->sysfs;
 	if (kind == FILE_IDS)
-		here_ids(&here, &b);
+		machine_ids(&roots, &b);
 	else if (kind == FILE_CONDITION && space->fs == FS_GFS2)
-		here_condition(&here, space->name, &b);
+		machine_condition(&roots, space->name, &b);
 	else if (kind == FILE_TASKS && paths_send(&l->watcher, PATHS_TASKS))
 		paths_receive(&l->watcher, PATHS_FIND_MS, &b);
 	else if (kind == FILE_PATHS && l->answers.len &&
@@ -184,7 +184,7 @@ static int open_trace(struct local *l, struct input *in)
 		return -ENOENT;
 	if (l->tracing.error)
 		return l->tracing.error;
-	here_place(path, "%s/trace", l->tracing.instance);
+	machine_place(path, "%s/trace", l->tracing.instance);
 	return input_open_path(in, path, path);
 }
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * mounts.c - parses mountinfo and compares paths with the mounts as text.
+ */
 #include "mounts.h"
 
 #include "o2top/base/scan.h"
@@ -48,7 +51,7 @@ static char *unescape(const char *text, size_t len)
 }
 
 /* "36 35 98:0 /root /mnt rw shared:1 - ocfs2 /dev/sdb rw": optional fields end with a lone dash. */
-static bool take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool mounts_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
 	struct scan s = scan_line(line, len);
@@ -100,7 +103,7 @@ int mounts_take(struct mounts *m, struct input *in)
 	int err;
 
 	*m = (struct mounts){0};
-	err = input_lines(in, take_line, &r);
+	err = input_lines(in, mounts_take_line, &r);
 	return err ? err : r.err;
 }
 
@@ -208,7 +211,8 @@ const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, un
 }
 
 /* "    Device => Id: 254,16  Uuid: ..." */
-static bool find_device(void *arg, const char *line, size_t len, size_t number, bool complete)
+static bool mounts_find_device(void *arg, const char *line, size_t len, size_t number,
+			       bool complete)
 {
 	static const char key[] = "Device => Id: ";
 	const char *at = memmem(line, len, key, sizeof(key) - 1);
@@ -228,7 +232,7 @@ static bool find_device(void *arg, const char *line, size_t len, size_t number, 
 void mounts_device_of_fs_state(struct input *fs_state, unsigned device[2])
 {
 	device[0] = device[1] = 0;
-	input_lines(fs_state, find_device, device);
+	input_lines(fs_state, mounts_find_device, device);
 }
 
 void mounts_device_of_id(const char *id, unsigned device[2])

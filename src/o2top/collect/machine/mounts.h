@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The OCFS2 and GFS2 file systems that are mounted here, from /proc/self/mountinfo.
+ * mounts.h - the OCFS2 and GFS2 file systems that are mounted here, from /proc/self/mountinfo.
  */
 #ifndef O2TOP_MOUNTS_H
 #define O2TOP_MOUNTS_H
@@ -27,18 +27,19 @@ void mounts_free(struct mounts *m);
 const struct mount *mounts_of_path(const struct mounts *m, const char *path);
 /*
  * Where a path leads, found from name to name and no further than to the first of these mounts: no
- * file system of theirs is ever asked, as that could hang. To be freed; NULL where it leads nowhere.
+ * file system of theirs is ever asked, as that could hang. To be freed; NULL where it leads
+ * nowhere.
  */
 char *mounts_resolve(const struct mounts *m, const char *path);
 /*
- * The device that a lock space is on: of fs_state for OCFS2 (closed then), of "254:0" in sysfs for GFS2;
- * both numbers 0 where it is not said.
+ * The device that a lock space is on: of fs_state for OCFS2 (closed then), of "254:0" in sysfs for
+ * GFS2; both numbers 0 where it is not said.
  */
 void mounts_device_of_fs_state(struct input *fs_state, unsigned device[2]);
 void mounts_device_of_id(const char *id, unsigned device[2]);
 /*
- * Says where the lock space is mounted. False where that is not what `only` is mounted on, if there is
- * one asked for (mount_point).
+ * Says where the lock space is mounted. False where that is not what `only` is mounted on, if there
+ * is one asked for (mount_point).
  */
 bool mounts_place(const struct mounts *m, const char *mount_point, struct space_sample *space,
 		  const unsigned device[2]);

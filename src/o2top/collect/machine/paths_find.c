@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ladder, from what asks nobody to what asks the file system for little.
+ * paths_find.c - the steps of a search; the first asks no file system, the others ask little.
  */
 #include "paths_impl.h"
 
@@ -47,7 +47,7 @@ struct item *finding_item(struct finding *f, uint64_t inode)
 }
 
 /* FNV-1a */
-static uint64_t hash_of(const char *text)
+static uint64_t known_hash_of(const char *text)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 
@@ -56,11 +56,12 @@ static uint64_t hash_of(const char *text)
 	return h;
 }
 
-/* A path may hold anything: what would end the line is written as find -printf does not, but safe. */
+/* A path may hold anything: what would end the line is written as find -printf does not, but safe.
+ */
 void finding_tell(struct finding *f, struct item *item, const char *path)
 {
 	char line[2 * PATH_MAX + 512];
-	uint64_t hash = hash_of(path);
+	uint64_t hash = known_hash_of(path);
 	size_t n;
 
 	for (unsigned i = 0; i < item->found; i++)

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inodes to paths on the machine that has them in its cache. It may ask the file system, which may
- * hang: so it is done by a process of its own (paths_helper.c) that starts another one for each
- * request, and kills it when that takes too long. They alone keep the capability that handles need.
+ * paths_find.h - paths of inodes, found on the machine that has the inodes in its cache.
  *
- * Safest first: files that are open (/proc/PID/fd, no file system is asked), handles of inodes that are
- * cached (no lock is taken for those), and one look into the parent directory where it is known. Where
- * a request says so, the whole file system is looked through (paths_walk.c). They also say which tasks
- * sleep in lock code, as it takes the same to see those of other users.
+ * The search may ask the file system, and the file system may hang. So a process of its own
+ * (paths_helper.c) starts another process for each request and kills the latter when it takes too
+ * long. Only these processes keep the capability that handles need.
  *
- * A request is "SPACE ITEM,ITEM... MOUNT_POINT", an item "INODE:GENERATION:PARENT:FLAGS". Items of one
- * inode may say several parents; those without a flag tell of directories on the way up. An answer is
- * lines "SPACE INODE GENERATION PATH", one for each name that is found.
+ * The steps are, the safest first:
+ * 1. Files that are open (/proc/PID/fd) need no question to a file system.
+ * 2. Handles of cached inodes take no lock.
+ * 3. The parent directory is read once, if it is known.
+ *
+ * If a request says so, the whole file system is searched (paths_walk.c). The finders also report
+ * which tasks sleep in lock code, because that needs the same right to see other users' tasks.
+ *
+ * A request is "SPACE ITEM,ITEM... MOUNT_POINT", an item "INODE:GENERATION:PARENT:FLAGS". Items of
+ * one inode may name several parents. An item without a flag is a directory on the way up. An
+ * answer is lines "SPACE INODE GENERATION PATH", one for each name that is found.
  */
 #ifndef O2TOP_PATHS_FIND_H
 #define O2TOP_PATHS_FIND_H
@@ -42,12 +47,12 @@ void paths_stop(struct paths_finder *f);
 /* False where nobody is there to ask, or does not listen. */
 bool paths_send(struct paths_finder *f, const char *request);
 /*
- * Adds an answer to out: 1. 0 where none is complete within so many milliseconds; negative where none
- * will come any more.
+ * Adds an answer to out: 1. 0 where none is complete within so many milliseconds; negative where
+ * none will come any more.
  */
 int paths_receive(struct paths_finder *f, int ms, struct buffer *out);
 
-/* A request that is none for paths: the tasks that sleep, as here_tasks() has them. */
+/* A request that is none for paths: the tasks that sleep, as machine_tasks() has them. */
 #define PATHS_TASKS "tasks"
 
 /* How long a request may take; then who does it is killed. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processes that look for paths. The helper starts one for each request, which has
- * PATHS_FIND_MS; and one that looks through a whole file system, for as long as that takes: what that
- * finds comes with later answers. One that sleeps in the kernel is left behind, and dies when it
- * wakes; all of them end with the helper.
+ * paths_helper.c - the processes that look for paths.
+ *
+ * The helper starts a process for each request. The process has PATHS_FIND_MS. The process that
+ * searches a whole file system may run as long as it needs, and its finds come with later answers.
+ * A process that sleeps in the kernel is left behind, and dies when it wakes. All processes end
+ * with the helper.
  */
 #include "paths_impl.h"
 
@@ -30,10 +32,10 @@ struct walk {
 
 static void tell_tasks(struct finding *f)
 {
-	struct here here = here_roots();
+	struct machine_roots roots = machine_roots();
 	struct buffer b = {0};
 
-	here_tasks(&here, &b);
+	machine_tasks(&roots, &b);
 	for (size_t at = 0; at < b.len;) {
 		ssize_t n = write(f->out, b.data + at, b.len - at);
 
@@ -44,7 +46,7 @@ static void tell_tasks(struct finding *f)
 }
 
 /* A child that does `work` of a request; its end of the pipe is `out`. */
-static pid_t start(const char *request, int out, void (*work)(struct finding *f))
+static pid_t helper_start(const char *request, int out, void (*work)(struct finding *f))
 {
 	pid_t parent = getpid(), pid = fork();
 	const char *proc = getenv("O2TOP_PROC");
@@ -66,7 +68,7 @@ static void run_one(const char *request, int out)
 {
 	double until = now_s() + 1e-3 * PATHS_FIND_MS;
 	bool tasks = strcmp(request, PATHS_TASKS "\n") == 0;
-	pid_t pid = start(request, out, tasks ? tell_tasks : paths_ladder);
+	pid_t pid = helper_start(request, out, tasks ? tell_tasks : paths_ladder);
 
 	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0) {
 		struct timespec pause = {.tv_nsec = 2000000};
@@ -100,7 +102,7 @@ static void begin_walk(struct walk *w, const char *request)
 
 	if (w->pid || pipe2(fds, O_CLOEXEC) < 0)
 		return;
-	w->pid = start(request, fds[1], paths_walk);
+	w->pid = helper_start(request, fds[1], paths_walk);
 	close(fds[1]);
 	w->from = fds[0];
 	fcntl(w->from, F_SETFL, O_NONBLOCK);
@@ -119,7 +121,8 @@ static bool says_end(const char *lines, size_t len)
 	return len - (size_t)(last - lines) > 7 && memcmp(last, "walked ", 7) == 0;
 }
 
-/* What it has found since the last time; whole lines. Its last one ends it, be it still on its way out. */
+/* What it has found since the last time; whole lines. Its last one ends it, be it still on its way
+ * out. */
 static void pass_on(struct walk *w, int out)
 {
 	static char text[64 * 1024];

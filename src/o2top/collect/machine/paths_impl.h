@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What looking for paths is made of: requests, answers, and the two ways of looking.
+ * paths_impl.h - shared declarations of the path finders: requests, answers, two ways of looking.
  */
 #ifndef O2TOP_PATHS_IMPL_H
 #define O2TOP_PATHS_IMPL_H
@@ -32,14 +32,15 @@ struct finding {
 bool finding_parse(struct finding *f, const char *request);
 /* Writes a name that was found; each once. */
 void finding_tell(struct finding *f, struct item *item, const char *path);
-/* The first item of an inode, which is the one whose names are counted; NULL where there is none. */
+/* The first item of an inode, which is the one whose names are counted; NULL where there is none.
+ */
 struct item *finding_item(struct finding *f, uint64_t inode);
 
 /* The ladder, in this process. */
 void paths_ladder(struct finding *f);
 /*
- * The whole file system, slowly; ends when all with PATHS_FULL are found or all was seen. Says every
- * second how far it is: a line "walk SPACE DIRECTORIES FOUND", and "walked" at the end.
+ * The whole file system, slowly; ends when all with PATHS_FULL are found or all was seen. Says
+ * every second how far it is: a line "walk SPACE DIRECTORIES FOUND", and "walked" at the end.
  */
 void paths_walk(struct finding *f);
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole file system looked through for inodes, only when somebody asked for it: OCFS2 from its disk,
- * by debugfs.ocfs2, which takes no lock; else from name to name, where every entry carries its inode's
- * number. That takes each directory's lock once, and never a file's.
+ * paths_walk.c - searches a whole file system for inodes, only if the user asks for this.
  *
- * It works a fifth of the time at most: reading a directory is followed by four times as long a pause.
+ * OCFS2 is read from its disk by debugfs.ocfs2, which takes no lock. Any other file system is
+ * walked from name to name, because every entry carries its inode's number. The walk takes each
+ * directory's lock once, and never a file's.
+ *
+ * The walk works at most a fifth of the time. After reading a directory it pauses four times as
+ * long.
  */
 #include "paths_impl.h"
 
-#include "o2top/base/clock.h"
 #include "mounts.h"
+#include "o2top/base/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +39,7 @@ static bool is_wanted(const struct item *item)
 	return item && (item->flags & PATHS_FULL);
 }
 
-static void tell(struct walking *w, struct item *item, const char *path)
+static void walk_tell(struct walking *w, struct item *item, const char *path)
 {
 	w->found += !item->found;
 	/* who has several names is looked for to the end */
@@ -70,7 +73,7 @@ static void take_entry(struct walking *w, int fd, const struct dirent *e, int de
 		return;
 	sprintf(w->path + len, "%s%s", len > 1 ? "/" : "", e->d_name);
 	if (is_wanted(item))
-		tell(w, item, w->path);
+		walk_tell(w, item, w->path);
 	if (e->d_type == DT_DIR && w->left && depth < DEPTH_MOST) {
 		child = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (child >= 0)
@@ -79,7 +82,8 @@ static void take_entry(struct walking *w, int fd, const struct dirent *e, int de
 	w->path[len] = '\0';
 }
 
-/* One directory; fd is its own. The names first, so that no directory stays open but those above. */
+/* One directory; fd is its own. The names first, so that no directory stays open but those above.
+ */
 static void walk_into(struct walking *w, int fd, int depth)
 {
 	double began = now_s(), took;
@@ -107,7 +111,7 @@ static void walk_into(struct walking *w, int fd, int depth)
 /* ---- OCFS2's own tool ---------------------------------------------------------------------- */
 
 /* What is mounted there; to be freed, or NULL where that is not known. */
-static char *find_device(const struct finding *f)
+static char *walk_find_device(const struct finding *f)
 {
 	char path[PATH_MAX], *device = NULL;
 	struct mounts mounts;
@@ -140,7 +144,7 @@ static void take_located(struct walking *w, char *line)
 	n = strcspn(line + at, "\n");
 	n -= n > 1 && line[at + n - 1] == '/';
 	snprintf(full, sizeof(full), "%s%.*s", w->f->mount, (int)n, line + at);
-	tell(w, item, full);
+	walk_tell(w, item, full);
 }
 
 /* True where the tool could be run. */
@@ -181,7 +185,7 @@ static bool from_disk(struct walking *w)
 	size_t n = strlen(command);
 	bool done, each;
 
-	device = w->f->gfs2 ? NULL : find_device(w->f);
+	device = w->f->gfs2 ? NULL : walk_find_device(w->f);
 	if (!device)
 		return false;
 	/* all in one: each costs the whole file system */

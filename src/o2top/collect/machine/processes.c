@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * processes.c - makes nodes of this machine's libglock processes and prints their parts as text.
+ */
 #include "processes.h"
 
 #include "o2top/base/clock.h"
@@ -44,7 +47,7 @@ static const enum node_state states[GLOCK__CONDITION_MAX] = {
 
 /* ---- which there are ----------------------------------------------------------------------- */
 
-static void forget(struct processes *p)
+static void processes_forget(struct processes *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		for (size_t j = 0; j < p->list[i].n_spaces; j++)
@@ -60,7 +63,7 @@ void processes_free(struct processes *p)
 {
 	if (!p)
 		return;
-	forget(p);
+	processes_forget(p);
 	free(p->list);
 	free(p);
 }
@@ -159,7 +162,7 @@ int processes_take(struct processes **at, struct node_sample **nodes, size_t *n)
 	if (!p)
 		return -ENOMEM;
 	*at = p;
-	forget(p);
+	processes_forget(p);
 	err = glock__find_spaces(&p->survey, NULL);
 	for (size_t i = 0; i < p->survey.n && !err; i++)
 		for (size_t j = 0; j < p->survey.spaces[i].n_nodes && !err; j++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processes of this machine that are in lock spaces of libglock: each is a node. What they
- * publish is read without their help and handed out as text, see sources/glock.c.
+ * processes.h - the processes of this machine that are in lock spaces of libglock; each is a node.
+ *
+ * o2top reads their published parts without their help and hands out text; see sources/glock.c.
  */
 #ifndef O2TOP_PROCESSES_H
 #define O2TOP_PROCESSES_H

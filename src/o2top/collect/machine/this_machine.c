@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * this_machine.c - reads the DLM numbers, sleeping tasks and a GFS2's condition.
+ */
 #include "this_machine.h"
 
 #include "o2top/collect/parcel.h"
@@ -23,15 +26,16 @@ static const char *root(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-struct here here_roots(void)
+struct machine_roots machine_roots(void)
 {
-	return (struct here){.debugfs = root("O2TOP_DEBUGFS", "/sys/kernel/debug"),
-			     .configfs = root("O2TOP_CONFIGFS", "/sys/kernel/config"),
-			     .sysfs = root("O2TOP_SYSFS", "/sys"),
-			     .proc = root("O2TOP_PROC", "/proc")};
+	return (struct machine_roots){.debugfs = root("O2TOP_DEBUGFS", "/sys/kernel/debug"),
+				      .configfs = root("O2TOP_CONFIGFS", "/sys/kernel/config"),
+				      .sysfs = root("O2TOP_SYSFS", "/sys"),
+				      .proc = root("O2TOP_PROC", "/proc")};
 }
 
-__attribute__((format(printf, 2, 3))) bool here_place(char path[PATH_MAX], const char *format, ...)
+__attribute__((format(printf, 2, 3))) bool machine_place(char path[PATH_MAX], const char *format,
+							 ...)
 {
 	va_list args;
 	int n;
@@ -54,7 +58,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct buffer *b, const
 	va_end(args);
 }
 
-int here_read(const char *path, size_t first, struct buffer *b)
+int machine_read(const char *path, size_t first, struct buffer *b)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), err = 0;
 	struct stat st;
@@ -91,12 +95,12 @@ int here_read(const char *path, size_t first, struct buffer *b)
 	return err;
 }
 
-char *here_line(const char *path, char *buf, size_t size)
+char *machine_line(const char *path, char *buf, size_t size)
 {
 	struct buffer b = {0};
 
 	*buf = '\0';
-	if (here_read(path, 0, &b) == 0 && b.len) {
+	if (machine_read(path, 0, &b) == 0 && b.len) {
 		const char *nl = memchr(b.data, '\n', b.len);
 
 		snprintf(buf, size, "%.*s", (int)(nl ? nl - b.data : (ptrdiff_t)b.len), b.data);
@@ -105,7 +109,7 @@ char *here_line(const char *path, char *buf, size_t size)
 	return buf;
 }
 
-void here_each(const struct here *h, here_each_fn *each, void *arg, const char *path)
+void machine_each(const struct machine_roots *h, machine_each_fn *each, void *arg, const char *path)
 {
 	DIR *dir = opendir(path);
 	struct dirent *e;
@@ -126,37 +130,38 @@ struct numbers {
 	bool named; /* the folder is called what the node is */
 };
 
-static void add_number(const struct here *h, const char *path, const char *name, void *arg)
+static void add_number(const struct machine_roots *h, const char *path, const char *name, void *arg)
 {
 	const struct numbers *n = arg;
 	char file[PATH_MAX], here[16], number[16];
 
 	(void)h;
-	here_place(file, "%s/%s/local", path, name);
-	here_line(file, here, sizeof(here));
-	here_place(file, "%s/%s/%s", path, name, n->file);
-	here_line(file, number, sizeof(number));
+	machine_place(file, "%s/%s/local", path, name);
+	machine_line(file, here, sizeof(here));
+	machine_place(file, "%s/%s/%s", path, name, n->file);
+	machine_line(file, number, sizeof(number));
 	if (*number && *here)
 		append(n->out, "%s %s %s%s%s\n", n->dlm, number, here, n->named ? " " : "",
 		       n->named ? name : "");
 }
 
-static void o2cb_cluster(const struct here *h, const char *path, const char *name, void *arg)
+static void o2cb_cluster(const struct machine_roots *h, const char *path, const char *name,
+			 void *arg)
 {
 	char file[PATH_MAX];
 
-	here_place(file, "%s/%s/node", path, name);
-	here_each(h, add_number, arg, file);
+	machine_place(file, "%s/%s/node", path, name);
+	machine_each(h, add_number, arg, file);
 }
 
-void here_ids(const struct here *h, struct buffer *b)
+void machine_ids(const struct machine_roots *h, struct buffer *b)
 {
 	char path[PATH_MAX];
 
-	here_place(path, "%s/cluster", h->configfs);
-	here_each(h, o2cb_cluster, &(struct numbers){b, "o2cb", "num", true}, path);
-	here_place(path, "%s/dlm/cluster/comms", h->configfs);
-	here_each(h, add_number, &(struct numbers){b, "dlm", "nodeid", false}, path);
+	machine_place(path, "%s/cluster", h->configfs);
+	machine_each(h, o2cb_cluster, &(struct numbers){b, "o2cb", "num", true}, path);
+	machine_place(path, "%s/dlm/cluster/comms", h->configfs);
+	machine_each(h, add_number, &(struct numbers){b, "dlm", "nodeid", false}, path);
 }
 
 /* ---- tasks --------------------------------------------------------------------------------- */
@@ -169,71 +174,71 @@ static void file_of(const char *task, struct buffer *b)
 	struct buffer info = {0};
 	const char *at;
 
-	here_place(path, "%s/syscall", task);
-	here_line(path, text, sizeof(text));
+	machine_place(path, "%s/syscall", task);
+	machine_line(path, text, sizeof(text));
 	if (sscanf(text, "%*u 0x%lx ", &fd) != 1 || fd > 0xfff)
 		return;
-	here_place(path, "%s/fdinfo/%lu", task, fd);
-	if (here_read(path, 0, &info) == 0 && buffer_add(&info, "", 1) == 0 &&
+	machine_place(path, "%s/fdinfo/%lu", task, fd);
+	if (machine_read(path, 0, &info) == 0 && buffer_add(&info, "", 1) == 0 &&
 	    (at = strstr(info.data, "ino:")))
 		append(b, "%.*s\n", (int)strcspn(at, "\n"), at);
 	free(info.data);
 }
 
-static void task(const struct here *h, const char *path, const char *name, void *arg)
+static void task(const struct machine_roots *h, const char *path, const char *name, void *arg)
 {
 	char dir[PATH_MAX], file[PATH_MAX], text[512], wchan[128], comm[64];
 	const char *state, *group = path + strlen(h->proc) + 1;
 	struct buffer stack = {0};
 
-	if (!isdigit((unsigned char)*name) || !here_place(dir, "%s/%s", path, name))
+	if (!isdigit((unsigned char)*name) || !machine_place(dir, "%s/%s", path, name))
 		return;
-	here_place(file, "%s/stat", dir);
-	here_line(file, text, sizeof(text));
+	machine_place(file, "%s/stat", dir);
+	machine_line(file, text, sizeof(text));
 	state = strrchr(text, ')');
 	if (!state || strncmp(state, ") D", 3) != 0)
 		return;
-	here_place(file, "%s/comm", dir);
-	here_line(file, comm, sizeof(comm));
-	here_place(file, "%s/wchan", dir);
-	here_line(file, wchan, sizeof(wchan));
+	machine_place(file, "%s/comm", dir);
+	machine_line(file, comm, sizeof(comm));
+	machine_place(file, "%s/wchan", dir);
+	machine_line(file, wchan, sizeof(wchan));
 	append(arg, "task %.*s %s %s %s\n", (int)strcspn(group, "/"), group, name,
 	       *wchan ? wchan : "0", comm);
-	here_place(file, "%s/stack", dir);
-	if (here_read(file, 0, &stack) == 0 && stack.len)
+	machine_place(file, "%s/stack", dir);
+	if (machine_read(file, 0, &stack) == 0 && stack.len)
 		(void)!buffer_add(arg, stack.data, stack.len);
 	free(stack.data);
 	file_of(dir, arg);
 }
 
-static void process(const struct here *h, const char *path, const char *name, void *arg)
+static void add_task(const struct machine_roots *h, const char *path, const char *name, void *arg)
 {
 	char dir[PATH_MAX];
 
-	if (isdigit((unsigned char)*name) && here_place(dir, "%s/%s/task", path, name))
-		here_each(h, task, arg, dir);
+	if (isdigit((unsigned char)*name) && machine_place(dir, "%s/%s/task", path, name))
+		machine_each(h, task, arg, dir);
 }
 
-void here_tasks(const struct here *h, struct buffer *b)
+void machine_tasks(const struct machine_roots *h, struct buffer *b)
 {
-	here_each(h, process, b, h->proc);
+	machine_each(h, add_task, b, h->proc);
 }
 
 /* ---- a GFS2 -------------------------------------------------------------------------------- */
 
-void here_condition(const struct here *h, const char *name, struct buffer *b)
+void machine_condition(const struct machine_roots *h, const char *name, struct buffer *b)
 {
 	static const char *const files[] = {"withdraw", "freeze", "lock_module/block", "id"};
 	const char *colon = strchr(name, ':'), *base;
 	char path[PATH_MAX], value[64];
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		here_place(path, "%s/fs/gfs2/%s/%s", h->sysfs, name, files[i]);
+		machine_place(path, "%s/fs/gfs2/%s/%s", h->sysfs, name, files[i]);
 		base = strrchr(path, '/');
-		if (base && *here_line(path, value, sizeof(value)))
+		if (base && *machine_line(path, value, sizeof(value)))
 			append(b, "%s %s\n", base + 1, value);
 	}
-	here_place(path, "%s/kernel/dlm/%s/recover_status", h->sysfs, colon ? colon + 1 : name);
-	if (*here_line(path, value, sizeof(value)))
+	machine_place(path, "%s/kernel/dlm/%s/recover_status", h->sysfs, colon ? colon + 1 : name);
+	if (*machine_line(path, value, sizeof(value)))
 		append(b, "recover_status %s\n", value);
 }

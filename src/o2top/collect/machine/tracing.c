@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * tracing.c - makes, starts and removes o2top's instance in tracefs.
+ */
 #include "tracing.h"
 
-#include "this_machine.h"
 #include "base/kernel_file.h"
+#include "this_machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +26,8 @@ static const struct {
     {EVENT, "1"},
 };
 
-static void remove_dead(const struct here *h, const char *path, const char *name, void *arg)
+static void remove_dead(const struct machine_roots *h, const char *path, const char *name,
+			void *arg)
 {
 	char own[PATH_MAX], comm[32];
 	int pid, end = 0;
@@ -31,39 +35,39 @@ static void remove_dead(const struct here *h, const char *path, const char *name
 	(void)arg;
 	if (sscanf(name, "o2top-%d%n", &pid, &end) != 1 || name[end] || pid == getpid())
 		return;
-	here_place(own, "%s/%d/comm", h->proc, pid);
-	here_line(own, comm, sizeof(comm));
+	machine_place(own, "%s/%d/comm", h->proc, pid);
+	machine_line(own, comm, sizeof(comm));
 	/* another program has the number now */
 	if (strcmp(comm, "o2top") == 0 || strcmp(comm, "sh") == 0)
 		return;
-	if (here_place(own, "%s/%s", path, name))
+	if (machine_place(own, "%s/%s", path, name))
 		rmdir(own); /* its files are the kernel's: it goes as a whole */
 }
 
 void tracing_begin(struct tracing *t, const char *debugfs)
 {
 	const char *given = getenv("O2TOP_TRACING");
-	struct here here = here_roots();
+	struct machine_roots roots = machine_roots();
 	char instances[PATH_MAX];
 	struct stat st;
 
 	*t = (struct tracing){.error = -ENOENT};
 	/* below debugfs it is mounted by being looked at */
-	here_place(t->root, "%s", given ? given : "/sys/kernel/tracing");
-	here_place(instances, "%s/instances", t->root);
+	machine_place(t->root, "%s", given ? given : "/sys/kernel/tracing");
+	machine_place(instances, "%s/instances", t->root);
 	if (stat(instances, &st) && !given) {
-		here_place(t->root, "%s/tracing", debugfs);
-		here_place(instances, "%s/instances", t->root);
+		machine_place(t->root, "%s/tracing", debugfs);
+		machine_place(instances, "%s/instances", t->root);
 	}
-	here_each(&here, remove_dead, NULL, instances);
+	machine_each(&roots, remove_dead, NULL, instances);
 }
 
-static int put(const char *folder, const char *file, const char *value)
+static int tracing_put(const char *folder, const char *file, const char *value)
 {
 	char path[PATH_MAX];
 
-	return here_place(path, "%s/%s", folder, file) ? glock__kernel_file_put(path, value)
-						       : -ENAMETOOLONG;
+	return machine_place(path, "%s/%s", folder, file) ? glock__kernel_file_put(path, value)
+							  : -ENAMETOOLONG;
 }
 
 int tracing_start(struct tracing *t)
@@ -74,15 +78,15 @@ int tracing_start(struct tracing *t)
 		return 0;
 	/* GFS2's module brings the event: without it there is nothing to trace, yet */
 	t->error = 0;
-	if (!here_place(event, "%s/" EVENT, t->root) || access(event, F_OK) ||
-	    !here_place(t->instance, "%s/instances/o2top-%d", t->root, (int)getpid()) ||
+	if (!machine_place(event, "%s/" EVENT, t->root) || access(event, F_OK) ||
+	    !machine_place(t->instance, "%s/instances/o2top-%d", t->root, (int)getpid()) ||
 	    (mkdir(t->instance, 0700) && errno != EEXIST)) {
 		t->error = -errno;
 		*t->instance = '\0';
 		return t->error;
 	}
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && !t->error; i++)
-		t->error = put(t->instance, settings[i].file, settings[i].value);
+		t->error = tracing_put(t->instance, settings[i].file, settings[i].value);
 	if (t->error)
 		tracing_stop(t);
 	return t->error;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's trace of each request to the DLM (GFS2), only when somebody asked for it: an instance
- * of its own, called o2top-PID, so that nobody else's tracing is changed. It goes when we do; what one
- * that was killed left behind goes with the next start.
+ * tracing.h - the kernel's trace of each request to the DLM (GFS2), only if the user asks for it.
+ *
+ * The trace is an instance named o2top-PID, so that no other tracing changes. The instance goes
+ * when its process ends. The remains of a killed process go with the next start.
  */
 #ifndef O2TOP_TRACING_H
 #define O2TOP_TRACING_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * tree.c - finds, opens and lists the files of a node under one folder.
+ */
 #include "tree.h"
 
 #include "o2top/base/grow.h"

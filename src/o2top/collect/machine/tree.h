@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a node's files lie under one folder: debugfs itself, or a recording's folder of a node, which
- * has the same names.
+ * tree.h - the layout of a node's files under one folder.
+ *
+ * The folder is debugfs itself, or a recording's folder of a node, which has the same names.
  *
  *	ocfs2/UUID/{locking_state,fs_state}  gfs2/TABLE/{glocks,glstats,sbstats|lkstats,condition}
  *	ocfs2/UUID/locking_filter  dlm/LOCKSPACE_all  o2dlm/UUID/{locking_state,dlm_state}

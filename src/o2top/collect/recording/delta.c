@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which units of the new text are those of the old one: the longest run of them that are in the same
- * order on both sides, found by name. What was moved past others counts as new, which costs its text,
+ * delta.c - writes the delta between a file's known text and its new text.
+ *
+ * The writer finds units of the new text in the old one by name. It takes the longest run of units
+ * in the same order on both sides. A unit that moved past others counts as new, and costs its text,
  * no more.
  */
 #include "delta_parts.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What changed between two samples of one file of the kernel's, exactly to the byte.
+ * delta.h - the change between two samples of one kernel file, exact to the byte.
  *
- * These files are lists of one line a lock, which move little: most lines are as they were, some have
- * other numbers, some come and go, and some are lost now and then (the kernel loses one of
- * locking_state's at each 4 KiB). So a text is units (a line, with those after it that begin with
- * a blank), each known by its name; a unit that is absent is kept for when it comes back. What is
- * written is runs of units that are the same or absent, and of the others the words that differ,
+ * These files are lists with a line a lock, and they move little. Most lines stay, some have other
+ * numbers, and some come and go. A few are lost now and then, because the kernel loses one line of
+ * locking_state at each 4 KiB. So a text is units: a line, with the following lines that begin with
+ * a blank. A unit is known by its name. An absent unit is kept for its return. A delta holds runs
+ * of units that are unchanged or absent. Of the other units, it holds the words that differ, with
  * numbers as differences.
  *
- * Both sides do the same to their own struct known.
+ * Both sides update their own struct known in the same way.
  */
 #ifndef O2TOP_DELTA_H
 #define O2TOP_DELTA_H

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * delta_parts.c - units and words, as the writer and the reader of a delta use them.
+ */
 #include "delta_parts.h"
 
 #include "o2top/base/grow.h"
@@ -38,7 +41,8 @@ size_t unit_length(const char *text, size_t len)
 	return n;
 }
 
-/* A glock's line begins with its state; its name is the third word. Of others the first two name it. */
+/* A glock's line begins with its state; its name is the third word. Of others the first two name
+ * it. */
 uint32_t unit_hash(const char *text, size_t len)
 {
 	static const char glock[] = "G:  s:", name[] = " n:";

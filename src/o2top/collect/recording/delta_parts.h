@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What both ways of a delta stand on: units and the words in them. */
+/*
+ * delta_parts.h - units and words: the common base of writing and reading a delta.
+ */
 #ifndef O2TOP_DELTA_PARTS_H
 #define O2TOP_DELTA_PARTS_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording built in, for a first look: demo/make.sh tells what it is. */
+/*
+ * demo.c - the recording that is built in, for a first look; demo/make.sh tells its origin.
+ */
 #include "demo_data.h"
 #include "record.h"
 

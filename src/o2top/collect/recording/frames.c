@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * frames.c - writes, reads and finds the frames of a recording's file.
+ */
 #include "frames.h"
 
 #include "o2top/base/grow.h"
@@ -21,13 +24,13 @@ enum { FILE_HEAD = 24, FRAME_HEAD = 24, LEVEL = 6 };
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
-static void put(unsigned char *to, uint64_t v, unsigned bytes)
+static void frames_put(unsigned char *to, uint64_t v, unsigned bytes)
 {
 	for (; bytes--; v >>= 8)
 		*to++ = (unsigned char)v;
 }
 
-static uint64_t get(const unsigned char *from, unsigned bytes)
+static uint64_t frames_get(const unsigned char *from, unsigned bytes)
 {
 	uint64_t v = 0;
 
@@ -50,16 +53,16 @@ static void make_head(unsigned char head[FRAME_HEAD], enum frame_kind kind, uint
 		      int64_t time_us)
 {
 	memcpy(head, frame_magic, 4);
-	put(head + 4, kind, 4);
-	put(head + 8, length, 4);
-	put(head + 12, 0, 4);
-	put(head + 16, (uint64_t)time_us, 8);
-	put(head + 12, head_checksum(head), 4);
+	frames_put(head + 4, kind, 4);
+	frames_put(head + 8, length, 4);
+	frames_put(head + 12, 0, 4);
+	frames_put(head + 16, (uint64_t)time_us, 8);
+	frames_put(head + 12, head_checksum(head), 4);
 }
 
 static bool is_head(const unsigned char head[FRAME_HEAD])
 {
-	return memcmp(head, frame_magic, 4) == 0 && get(head + 12, 4) == head_checksum(head);
+	return memcmp(head, frame_magic, 4) == 0 && frames_get(head + 12, 4) == head_checksum(head);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -127,9 +130,9 @@ struct scan_state {
 static int take_head(struct scan_state *s, uint64_t offset, const unsigned char *head)
 {
 	struct frame_place place = {.offset = offset + FRAME_HEAD,
-				    .length = (uint32_t)get(head + 8, 4),
-				    .kind = (uint32_t)get(head + 4, 4),
-				    .time_us = (int64_t)get(head + 16, 8),
+				    .length = (uint32_t)frames_get(head + 8, 4),
+				    .kind = (uint32_t)frames_get(head + 4, 4),
+				    .time_us = (int64_t)frames_get(head + 16, 8),
 				    .broken = s->broken};
 
 	/* times are added and subtracted: one that no clock shows is none */
@@ -170,7 +173,7 @@ static int scan_frames(struct scan_state *s)
 			at = next;
 			continue;
 		}
-		next = at + FRAME_HEAD + get(head + 8, 4);
+		next = at + FRAME_HEAD + frames_get(head + 8, 4);
 		if (next > s->end) {
 			/* cut off, or a length that lies: there may be others behind it */
 			uint64_t other = look_for_head(s->f, at + 1, s->end);
@@ -205,10 +208,10 @@ static int open_any(struct frames *f, uint64_t end, const char *label, struct pr
 		return (int)n;
 	if (n < FILE_HEAD || memcmp(head, file_magic, sizeof(file_magic)) != 0)
 		return -EBADMSG;
-	if (get(head + 16, 4) != FRAMES_FORMAT)
+	if (frames_get(head + 16, 4) != FRAMES_FORMAT)
 		problem(problems, label, 0,
 			"its format is %llu, this o2top knows %d: what it can read is shown",
-			(unsigned long long)get(head + 16, 4), FRAMES_FORMAT);
+			(unsigned long long)frames_get(head + 16, 4), FRAMES_FORMAT);
 	f->end = FILE_HEAD;
 	return scan_frames(&s);
 }
@@ -304,11 +307,12 @@ static int start_file(int fd)
 	unsigned char head[FILE_HEAD] = {0};
 
 	memcpy(head, file_magic, sizeof(file_magic));
-	put(head + 16, FRAMES_FORMAT, 4);
+	frames_put(head + 16, FRAMES_FORMAT, 4);
 	return write_all(fd, head, sizeof(head));
 }
 
-/* Appends only to what can be read again: behind a frame that was cut off nothing would be found at once. */
+/* Appends only to what can be read again: behind a frame that was cut off nothing would be found at
+ * once. */
 static int continue_file(int fd, const char *path)
 {
 	struct problems problems = {0};
@@ -318,7 +322,7 @@ static int continue_file(int fd, const char *path)
 
 	if (!err) {
 		if (read_at(&f, head, sizeof(head), 0) == FILE_HEAD &&
-		    get(head + 16, 4) != FRAMES_FORMAT)
+		    frames_get(head + 16, 4) != FRAMES_FORMAT)
 			err = -EPROTO;
 		else if (ftruncate(fd, (off_t)f.end) < 0)
 			err = -errno;

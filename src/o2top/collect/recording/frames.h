@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a recording: frames one after the other, each whole in itself as far as the disk is
- * concerned.
+ * frames.h - the file of a recording: frames in a row, each whole by itself on the disk.
  *
  *	file    "o2top recording\n", format (u32), 0 (u32)
- *	frame   "o2tF", kind (u32), length (u32), checksum of the head (u32), time (u64, us), payload
+ *	frame   "o2tF", kind (u32), length (u32), checksum of head (u32), time (u64, us), payload
  *
- * All numbers have their lowest byte first. A payload is zstd's, with zstd's checksum. Whoever reads
- * finds the next frame by its length, and where something is damaged by its first four bytes. A
- * frame of a kind that is not known is passed over.
+ * All numbers have their lowest byte first. A payload is zstd's, with zstd's checksum. A reader
+ * finds the next frame by its length, or, behind damage, by its first four bytes. A reader skips a
+ * frame of an unknown kind.
  */
 #ifndef O2TOP_FRAMES_H
 #define O2TOP_FRAMES_H
@@ -29,8 +28,8 @@ enum frame_kind {
 /* ---- writing ------------------------------------------------------------------------------- */
 
 /*
- * Opens a file to append to, made where there is none. A last frame that was cut off is cut away. 0,
- * or negative errno: -EBADMSG what is there is no recording, -EPROTO it is of another format.
+ * Opens a file to append to, made where there is none. A last frame that was cut off is cut away.
+ * 0, or negative errno: -EBADMSG what is there is no recording, -EPROTO it is of another format.
  */
 int frames_create(int *fd, const char *path);
 /* Appends a frame with one write(2). Negative errno: the file is as it was before, if it can be. */

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder. Files are read by several threads at once, each its own node's: what they read is
- * copied into a slot of its own, and only the list of slots has a lock.
+ * record.c - the recorder: a collector around another one that appends each sample to a file.
  *
- * A key is written where deltas since the last one have become as much as a few keys, so that keys
- * cost a share of the file that is known, and what must be read for a jump is bounded.
+ * Several threads read files at once, each of its own node. The bytes that a thread reads are
+ * copied into a slot of its own. Only the list of slots has a lock.
+ *
+ * A key is written when the deltas since the last key add up to a few keys. Keys then cost a known
+ * share of the file, and the bytes that a jump has to read are bounded.
  */
 #include "record.h"
 
-#include "o2top/base/grow.h"
-#include "o2top/model/model.h"
 #include "delta.h"
 #include "frames.h"
+#include "o2top/base/grow.h"
 #include "o2top/collect/kinds.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings in one file: made while one watches, and gone through again.
+ * record.h - recordings in one file: made while the user watches, and replayed.
  */
 #ifndef O2TOP_RECORD_H
 #define O2TOP_RECORD_H
@@ -8,15 +8,16 @@
 #include "o2top/collect/collect.h"
 
 /*
- * A collector around another one, which it takes over: all that is read of a sample is appended to a
- * file when recorder_sampled() says that it is complete. 0, or negative errno and a problem.
+ * A collector around another one, which it takes over: all that is read of a sample is appended to
+ * a file when recorder_sampled() says that it is complete. 0, or negative errno and a problem.
  */
 int collect_recorder(struct collector **out, struct collector *inner, const char *path,
 		     struct problems *problems);
 /* The sample was read. A sample that cannot be written is a problem, and the next one is tried. */
 int recorder_sampled(void *collector, struct problems *problems);
 
-/* A recording in one file; `only` are n_only node names or none. 0, or negative errno and a problem. */
+/* A recording in one file; `only` are n_only node names or none. 0, or negative errno and a
+ * problem. */
 int collect_replay(struct collector **out, const char *path, char *const *only, size_t n_only,
 		   struct problems *problems);
 /* The same of bytes that stay where they are. */
@@ -28,23 +29,5 @@ int collect_demo(struct collector **out, struct problems *problems);
 const char *demo_paths(size_t *len);
 /* Whether a file begins as a recording does. */
 bool is_recording(const char *path);
-
-/* ---- shared by both ------------------------------------------------------------------------ */
-
-/* What is known of each file of each node, by its name. */
-struct stream;
-struct streams {
-	struct stream **list;
-	size_t n;
-};
-struct known;
-/* NULL: no memory. */
-struct known *stream_known(struct streams *s, const char *node, enum fs_kind fs, const char *space,
-			   const char *kind);
-/* Adds how many units are known of the ith, and how many of them are absent. */
-void stream_size(const struct streams *s, size_t i, size_t *units, size_t *absent);
-/* Nothing is known any more. */
-void streams_forget(struct streams *s);
-void streams_free(struct streams *s);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings: folders SAMPLE/NODE/..., a single sample's or node's folder, or single files of one
- * node to look at or to compare. Only the files that o2top knows are opened; whatever else lies
- * there is not.
+ * recording.c - the collector of recordings in folders and single files.
+ *
+ * A recording is folders SAMPLE/NODE/..., a single sample's or node's folder, or single files of
+ * one node to show or to compare. Only files that o2top knows are opened.
  */
 #include "o2top/collect/collect.h"
 #include "o2top/collect/machine/tree.h"
@@ -39,7 +40,7 @@ struct recording {
 	size_t n_only;
 };
 
-static bool wanted(const struct recording *r, const char *node)
+static bool recording_wanted(const struct recording *r, const char *node)
 {
 	for (size_t i = 0; i < r->n_only; i++)
 		if (strcmp(r->only[i], node) == 0)
@@ -112,7 +113,7 @@ static int set_place(struct recording *r, const char *node, const char *path,
 	struct place *p;
 	int err;
 
-	if (!wanted(r, node))
+	if (!recording_wanted(r, node))
 		return 0;
 	err = node_index(r, node, &index);
 	if (err)
@@ -143,8 +144,8 @@ static bool known_node(const struct recording *r, const char *name)
 }
 
 /*
- * Adds `path` as a sample where it holds folders of nodes: 1, 0 where it holds none, negative errno.
- * Where it holds nothing but empty folders of nodes that are known, none of them answered.
+ * Adds `path` as a sample where it holds folders of nodes: 1, 0 where it holds none, negative
+ * errno. Where it holds nothing but empty folders of nodes that are known, none of them answered.
  */
 static int add_sample(struct recording *r, const char *path, size_t label_from)
 {
@@ -174,7 +175,8 @@ static int add_sample(struct recording *r, const char *path, size_t label_from)
 	return err ? err : found > 0 || silent;
 }
 
-/* True where the last sample has room for this node: what is given of several nodes is of one sample. */
+/* True where the last sample has room for this node: what is given of several nodes is of one
+ * sample. */
 static bool in_last_step(const struct recording *r, const char *node)
 {
 	const struct step *last = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
@@ -281,8 +283,8 @@ static const char *file_names(const char *path, struct place *place, char *node,
 }
 
 /*
- * What was given of this node before: one file is compared with another of its kind. Of empty ones nothing is
- * known. NULL: nothing.
+ * What was given of this node before: one file is compared with another of its kind. Of empty ones
+ * nothing is known. NULL: nothing.
  */
 static const struct place *given_before(const struct recording *r, const char *node)
 {
@@ -304,7 +306,7 @@ static void tell_empty_ones(struct recording *r, const char *node, enum file_kin
 			r->steps[step].places[i].kind = kind;
 }
 
-static int add_file(struct recording *r, const char *path, struct problems *problems)
+static int recording_add_file(struct recording *r, const char *path, struct problems *problems)
 {
 	const struct place *before;
 	struct place place = {.single = true};
@@ -467,7 +469,7 @@ static int add_path(struct recording *r, const char *given, struct problems *pro
 		err = -errno;
 	else
 		err = S_ISDIR(st.st_mode) ? add_folder(r, path, problems)
-					  : add_file(r, path, problems);
+					  : recording_add_file(r, path, problems);
 	if (err && !problems->count)
 		problem(problems, path, 0, "%s", strerror(-err));
 	return err;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording in one file, read back. Each sample that is asked for is made from the key before it and
- * what changed since; going on by one takes only that one.
+ * replay.c - the collector that reads a recording in one file.
  *
- * Nothing in the file is trusted. A sample that cannot be made, and those that need it, are given as
- * samples of which no node could be used, so that what is after them keeps its place.
+ * Each requested sample is made from the key before it and the changes since. A step by one takes
+ * only one change.
+ *
+ * Nothing in the file is trusted. If a sample cannot be made, the sample and those that need it
+ * appear as samples without a usable node. So later samples keep their place.
  */
 #include "record.h"
 
-#include "o2top/base/grow.h"
-#include "o2top/model/model.h"
 #include "delta.h"
 #include "frames.h"
+#include "o2top/base/grow.h"
 #include "o2top/collect/kinds.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +77,7 @@ static void forget_sample(struct replay *r)
 	r->n_nodes = r->n_files = 0;
 }
 
-static bool wanted(const struct replay *r, const char *node)
+static bool replay_wanted(const struct replay *r, const char *node)
 {
 	for (size_t i = 0; i < r->n_only; i++)
 		if (strcmp(r->only[i], node) == 0)
@@ -165,7 +167,7 @@ static int read_head(struct unpack *u, struct node_sample *n)
 	return read_spaces(u, n);
 }
 
-static struct recorded *add_file(struct replay *r)
+static struct recorded *replay_add_file(struct replay *r)
 {
 	if (!grow(&r->files, r->n_files, &r->room_files, sizeof(*r->files)))
 		return NULL;
@@ -174,7 +176,7 @@ static struct recorded *add_file(struct replay *r)
 }
 
 /* Brings one file's stream on; its text is kept where `keep`. */
-static int read_file(struct replay *r, struct unpack *meta, struct undelta *in, bool keep)
+static int replay_read_file(struct replay *r, struct unpack *meta, struct undelta *in, bool keep)
 {
 	const struct node_sample *n = &r->nodes[r->n_nodes - 1];
 	uint64_t space = unpack_number(meta);
@@ -197,7 +199,7 @@ static int read_file(struct replay *r, struct unpack *meta, struct undelta *in, 
 	}
 	number = kind ? kind_named(kind, strlen(kind)) : -1;
 	if (!err && keep && number >= 0 && number < FILE_KINDS) {
-		file = add_file(r);
+		file = replay_add_file(r);
 		if (file) {
 			*file =
 			    (struct recorded){.node = r->n_nodes - 1,
@@ -236,7 +238,7 @@ static int read_sample(struct replay *r, struct unpack *meta, struct undelta *in
 		err = read_head(meta, &r->nodes[r->n_nodes++]);
 		files = err ? 0 : unpack_number(meta);
 		for (; files && !err && !meta->bad; files--)
-			err = read_file(r, meta, in, keep);
+			err = replay_read_file(r, meta, in, keep);
 		if (!err && meta->bad)
 			err = -EBADMSG;
 		if (!err)
@@ -283,7 +285,7 @@ static int make_sample(struct replay *r, size_t i, bool keep)
 /* ---- the collector ------------------------------------------------------------------------- */
 
 /* Brings the streams to where sample i can be made. */
-static int prepare(struct replay *r, size_t i)
+static int replay_prepare(struct replay *r, size_t i)
 {
 	size_t from = i;
 	int err;
@@ -333,7 +335,7 @@ static void choose_nodes(struct replay *r)
 	for (size_t i = r->n_nodes; i--;) {
 		struct node_sample gone = r->nodes[i];
 
-		if (wanted(r, gone.name))
+		if (replay_wanted(r, gone.name))
 			continue;
 		memmove(&r->nodes[i], &r->nodes[i + 1], (r->n_nodes - i - 1) * sizeof(gone));
 		/* kept behind the others, to be freed with them */
@@ -345,7 +347,7 @@ static size_t count_wanted(const struct replay *r)
 {
 	size_t n = 0;
 
-	while (n < r->n_nodes && wanted(r, r->nodes[n].name))
+	while (n < r->n_nodes && replay_wanted(r, r->nodes[n].name))
 		n++;
 	return n;
 }
@@ -359,7 +361,7 @@ static int replay_next(struct collector *c, struct sample *out, struct problems 
 	if (i >= r->frames.n)
 		return 0;
 	r->at++;
-	err = prepare(r, i);
+	err = replay_prepare(r, i);
 	err = err ? err : make_sample(r, i, true);
 	if (err && err != -ENOMEM) {
 		problem(problems, "recording", 0,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "record.h"
+/*
+ * streams.c - the known texts of all files of a recording, found by node, lock space and kind.
+ */
+#include "streams.h"
 
 #include "delta.h"
 

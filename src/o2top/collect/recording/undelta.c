@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way back from what delta.c wrote. A recording may be damaged or made to do harm: no length is
- * believed that what is left of it cannot hold.
+ * undelta.c - reads the deltas that delta.c writes.
+ *
+ * A recording may be damaged or made to do harm. The reader believes no length that exceeds the
+ * rest of the recording.
  */
 #include "delta_parts.h"
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same files, stamps and order as node.sh, and the same places in the environment. It holds no
- * file open between requests, and has no capability: whatever needs one is done by those who look for
- * paths, whom it starts first.
+ * agent.c - the agent on a node: serves requests with files, each as its changes.
+ *
+ * The agent has the same files, stamps and order as node.sh, and the same places in the
+ * environment. It holds no file open between requests and has no capability. The path finders,
+ * which the agent starts first, do the work that needs a capability.
  */
 #include "agent.h"
 
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
-#include "o2top/collect/machine/this_machine.h"
-#include "o2top/collect/parcel.h"
 #include "o2top/collect/machine/paths_find.h"
-#include "processes_far.h"
+#include "o2top/collect/machine/this_machine.h"
 #include "o2top/collect/machine/tracing.h"
+#include "o2top/collect/parcel.h"
+#include "processes_far.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +30,7 @@
 enum { READ_STEP = 256 * 1024, REQUEST_MAX = 4096 };
 
 struct agent {
-	struct here here;
+	struct machine_roots roots;
 	bool own_clock; /* else it is told by files, for tests */
 	char nonce[WIRE_NONCE];
 	struct buffer out;
@@ -48,7 +50,7 @@ struct agent {
 
 /* ---- output -------------------------------------------------------------------------------- */
 
-static void flush(struct agent *a)
+static void agent_flush(struct agent *a)
 {
 	size_t at = 0;
 
@@ -63,12 +65,12 @@ static void flush(struct agent *a)
 	a->out.len = 0;
 }
 
-static void add(struct agent *a, const void *data, size_t len)
+static void agent_add(struct agent *a, const void *data, size_t len)
 {
 	if (buffer_add(&a->out, data, len))
 		a->failed = true;
 	if (a->out.len > READ_STEP)
-		flush(a);
+		agent_flush(a);
 }
 
 __attribute__((format(printf, 2, 3))) static void print(struct agent *a, const char *format, ...)
@@ -84,7 +86,7 @@ __attribute__((format(printf, 2, 3))) static void print(struct agent *a, const c
 /* ---- files --------------------------------------------------------------------------------- */
 
 /* "REAL UP", as node.sh has it. */
-static char *stamp(const struct agent *a, char text[96])
+static char *agent_stamp(const struct agent *a, char text[96])
 {
 	struct timespec real, mono;
 	char path[PATH_MAX], r[40], u[40];
@@ -96,15 +98,15 @@ static char *stamp(const struct agent *a, char text[96])
 			 (long long)mono.tv_sec, mono.tv_nsec);
 		return text;
 	}
-	here_place(path, "%s/realtime", a->here.proc);
-	here_line(path, r, sizeof(r));
-	here_place(path, "%s/uptime", a->here.proc);
-	here_line(path, u, sizeof(u));
+	machine_place(path, "%s/realtime", a->roots.proc);
+	machine_line(path, r, sizeof(r));
+	machine_place(path, "%s/uptime", a->roots.proc);
+	machine_line(path, u, sizeof(u));
 	snprintf(text, 96, "%s %.*s", *r ? r : "0", (int)strcspn(u, " "), *u ? u : "0");
 	return text;
 }
 
-static struct lines_pool *pool_of(struct agent *a, const char *kind, const char *space)
+static struct lines_pool *agent_pool_of(struct agent *a, const char *kind, const char *space)
 {
 	char name[PATH_MAX];
 
@@ -112,20 +114,20 @@ static struct lines_pool *pool_of(struct agent *a, const char *kind, const char 
 	return lines_pool_of(&a->pools, name, SIZE_MAX);
 }
 
-static void tell(struct agent *a, const char *kind, const char *space, const char *before,
-		 const struct buffer *text)
+static void agent_tell(struct agent *a, const char *kind, const char *space, const char *before,
+		       const struct buffer *text)
 {
-	struct lines_pool *pool = pool_of(a, kind, space);
+	struct lines_pool *pool = agent_pool_of(a, kind, space);
 	struct buffer delta = {0};
 	char after[96];
 
-	stamp(a, after);
+	agent_stamp(a, after);
 	if (!pool || lines_encode(pool, text->data ? text->data : "", text->len, &delta)) {
 		a->failed = true;
 	} else {
 		print(a, "%s L %s %s %s %zu 0 %s\n", a->nonce, kind, before, after, delta.len,
 		      space);
-		add(a, delta.data, delta.len);
+		agent_add(a, delta.data, delta.len);
 	}
 	free(delta.data);
 }
@@ -143,13 +145,13 @@ give(struct agent *a, const char *kind, const char *space, size_t first, const c
 	va_end(args);
 	if (n < 0 || n >= (int)sizeof(path))
 		return;
-	stamp(a, before);
-	err = here_read(path, first, &b);
+	agent_stamp(a, before);
+	err = machine_read(path, first, &b);
 	if (!err)
-		tell(a, kind, space, before, &b);
+		agent_tell(a, kind, space, before, &b);
 	else if (err != -ENOENT)
 		print(a, "%s F %s %s %s\n\n%s E 1 %s %s: %s\n", a->nonce, kind, before, space,
-		      a->nonce, stamp(a, after), path, strerror(-err));
+		      a->nonce, agent_stamp(a, after), path, strerror(-err));
 	free(b.data);
 }
 
@@ -160,9 +162,9 @@ static void mounts(struct agent *a)
 	struct buffer all = {0}, b = {0};
 	char path[PATH_MAX], before[96];
 
-	stamp(a, before);
-	here_place(path, "%s/self/mountinfo", a->here.proc);
-	if (here_read(path, 0, &all) == 0)
+	agent_stamp(a, before);
+	machine_place(path, "%s/self/mountinfo", a->roots.proc);
+	if (machine_read(path, 0, &all) == 0)
 		for (char *line = all.data, *end = line + all.len, *next; line < end; line = next) {
 			char *nl = memchr(line, '\n', (size_t)(end - line));
 			size_t len;
@@ -172,7 +174,7 @@ static void mounts(struct agent *a)
 			if (memmem(line, len, " - ocfs2 ", 9) || memmem(line, len, " - gfs2 ", 8))
 				a->failed |= buffer_add(&b, line, len) != 0;
 		}
-	tell(a, "mountinfo", "", before, &b);
+	agent_tell(a, "mountinfo", "", before, &b);
 	free(all.data);
 	free(b.data);
 }
@@ -182,9 +184,9 @@ static void ids(struct agent *a)
 	struct buffer b = {0};
 	char before[96];
 
-	stamp(a, before);
-	here_ids(&a->here, &b);
-	tell(a, "ids", "", before, &b);
+	agent_stamp(a, before);
+	machine_ids(&a->roots, &b);
+	agent_tell(a, "ids", "", before, &b);
 	free(b.data);
 }
 
@@ -209,10 +211,10 @@ static void tasks(struct agent *a)
 	struct buffer b = {0};
 	char before[96];
 
-	stamp(a, before);
+	agent_stamp(a, before);
 	if (ask_finder(a, PATHS_TASKS, &b) < 1)
-		here_tasks(&a->here, &b);
-	tell(a, "tasks", "", before, &b);
+		machine_tasks(&a->roots, &b);
+	agent_tell(a, "tasks", "", before, &b);
 	free(b.data);
 }
 
@@ -221,15 +223,15 @@ static void condition(struct agent *a, const char *table)
 	struct buffer b = {0};
 	char before[96];
 
-	stamp(a, before);
-	here_condition(&a->here, table, &b);
-	tell(a, "condition", table, before, &b);
+	agent_stamp(a, before);
+	machine_condition(&a->roots, table, &b);
+	agent_tell(a, "condition", table, before, &b);
 	free(b.data);
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
-static bool wanted(const struct agent *a, const char *name)
+static bool agent_wanted(const struct agent *a, const char *name)
 {
 	char key[NAME_MAX + 3];
 
@@ -239,59 +241,59 @@ static bool wanted(const struct agent *a, const char *name)
 	return strstr(a->spaces, key) != NULL;
 }
 
-static void ocfs2(const struct here *h, const char *path, const char *name, void *arg)
+static void ocfs2(const struct machine_roots *h, const char *path, const char *name, void *arg)
 {
 	struct agent *a = arg;
 
 	(void)h;
-	if (!wanted(a, name))
+	if (!agent_wanted(a, name))
 		return;
 	give(a, "fs_state", name, 0, "%s/%s/fs_state", path, name);
 	give(a, "locking_filter", name, 0, "%s/%s/locking_filter", path, name);
-	give(a, "o2dlm_state", name, 0, "%s/o2dlm/%s/dlm_state", a->here.debugfs, name);
+	give(a, "o2dlm_state", name, 0, "%s/o2dlm/%s/dlm_state", a->roots.debugfs, name);
 	give(a, "locking_state", name, a->first, "%s/%s/locking_state", path, name);
 }
 
-static void gfs2(const struct here *h, const char *path, const char *name, void *arg)
+static void gfs2(const struct machine_roots *h, const char *path, const char *name, void *arg)
 {
 	struct agent *a = arg;
 
 	(void)h;
-	if (!wanted(a, name))
+	if (!agent_wanted(a, name))
 		return;
 	condition(a, name);
-	give(a, "gfs2_id", name, 0, "%s/fs/gfs2/%s/id", a->here.sysfs, name);
+	give(a, "gfs2_id", name, 0, "%s/fs/gfs2/%s/id", a->roots.sysfs, name);
 	give(a, "glstats", name, 0, "%s/%s/glstats", path, name);
 	give(a, "glocks", name, 0, "%s/%s/glocks", path, name);
 }
 
-static void dumps(const struct here *h, const char *path, const char *name, void *arg)
+static void dumps(const struct machine_roots *h, const char *path, const char *name, void *arg)
 {
 	struct agent *a = arg;
 	const char *colon = strchr(name, ':');
 
 	(void)path;
 	(void)h;
-	if (!wanted(a, name))
+	if (!agent_wanted(a, name))
 		return;
-	give(a, "dlm_all", name, 0, "%s/dlm/%s_all", a->here.debugfs, colon ? colon + 1 : name);
-	give(a, "o2dlm", name, 0, "%s/o2dlm/%s/locking_state", a->here.debugfs, name);
+	give(a, "dlm_all", name, 0, "%s/dlm/%s_all", a->roots.debugfs, colon ? colon + 1 : name);
+	give(a, "o2dlm", name, 0, "%s/o2dlm/%s/locking_state", a->roots.debugfs, name);
 }
 
-static void process(void *arg, const char *key, const struct buffer *text)
+static void agent_process(void *arg, const char *key, const struct buffer *text)
 {
 	struct agent *a = arg;
 
-	tell(a, "node", key, a->processes_from, text);
+	agent_tell(a, "node", key, a->processes_from, text);
 }
 
 /* In lock spaces of libglock; not of another root, nor where one mount point is wanted. */
-static void processes(struct agent *a)
+static void agent_processes(struct agent *a)
 {
 	if (!a->own_clock || *a->spaces)
 		return;
-	stamp(a, a->processes_from);
-	if (processes_tell(&a->processes, process, a))
+	agent_stamp(a, a->processes_from);
+	if (processes_tell(&a->processes, agent_process, a))
 		a->failed = true;
 }
 
@@ -300,8 +302,8 @@ static const char *state(const struct agent *a)
 	char path[PATH_MAX];
 	struct stat st;
 
-	here_place(path, "%s/.", a->here.debugfs);
-	if (stat(a->here.debugfs, &st) < 0)
+	machine_place(path, "%s/.", a->roots.debugfs);
+	if (stat(a->roots.debugfs, &st) < 0)
 		return errno == EACCES ? "permission" : "nodebugfs";
 	return access(path, R_OK | X_OK) < 0 ? "permission" : "ok";
 }
@@ -313,7 +315,7 @@ static void answer_paths(struct agent *a, char *request)
 	char now[96], before[96];
 
 	request[strcspn(request, "\n")] = '\0';
-	stamp(a, before);
+	agent_stamp(a, before);
 	print(a, "%s S P %s ok\n", a->nonce, before);
 	/* a file system that hung is left alone for a while: samples must not wait for it again */
 	if (now_s() >= a->no_paths_before) {
@@ -324,10 +326,10 @@ static void answer_paths(struct agent *a, char *request)
 	}
 	/* answers have nothing in common with those before */
 	print(a, "%s F paths %s \n", a->nonce, before);
-	add(a, b.data, b.len);
-	stamp(a, now);
+	agent_add(a, b.data, b.len);
+	agent_stamp(a, now);
 	print(a, "\n%s E 0 %s \n%s Z %s\n", a->nonce, now, a->nonce, now);
-	flush(a);
+	agent_flush(a);
 	free(b.data);
 }
 
@@ -338,7 +340,7 @@ static void begin_trace(struct agent *a)
 	int err = a->trace ? tracing_start(&a->tracing) : 0;
 
 	if (err)
-		print(a, "%s F trace %s \n\n%s E 1 %s %s/%s: %s\n", a->nonce, stamp(a, now),
+		print(a, "%s F trace %s \n\n%s E 1 %s %s/%s: %s\n", a->nonce, agent_stamp(a, now),
 		      a->nonce, now, a->tracing.root, "instances", strerror(-err));
 }
 
@@ -346,30 +348,31 @@ static void answer(struct agent *a)
 {
 	char path[PATH_MAX], now[96];
 
-	print(a, "%s S %c %s %s\n", a->nonce, a->what, stamp(a, now), state(a));
+	print(a, "%s S %c %s %s\n", a->nonce, a->what, agent_stamp(a, now), state(a));
 	if (a->what == 'S') {
 		begin_trace(a);
 		mounts(a);
 		ids(a);
-		give(a, "lockdown", "", 0, "%s/kernel/security/lockdown", a->here.sysfs);
-		here_place(path, "%s/gfs2", a->here.debugfs);
-		here_each(&a->here, gfs2, a, path);
-		/* after what it tells of, so that no request that is counted there lacks its event */
+		give(a, "lockdown", "", 0, "%s/kernel/security/lockdown", a->roots.sysfs);
+		machine_place(path, "%s/gfs2", a->roots.debugfs);
+		machine_each(&a->roots, gfs2, a, path);
+		/* after what it tells of, so that no request that is counted there lacks its event
+		 */
 		if (*a->tracing.instance)
 			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
-		here_place(path, "%s/ocfs2", a->here.debugfs);
-		here_each(&a->here, ocfs2, a, path);
-		processes(a);
+		machine_place(path, "%s/ocfs2", a->roots.debugfs);
+		machine_each(&a->roots, ocfs2, a, path);
+		agent_processes(a);
 	}
 	if (a->what == 'D' || a->deep) {
-		here_place(path, "%s/ocfs2", a->here.debugfs);
-		here_each(&a->here, dumps, a, path);
-		here_place(path, "%s/gfs2", a->here.debugfs);
-		here_each(&a->here, dumps, a, path);
+		machine_place(path, "%s/ocfs2", a->roots.debugfs);
+		machine_each(&a->roots, dumps, a, path);
+		machine_place(path, "%s/gfs2", a->roots.debugfs);
+		machine_each(&a->roots, dumps, a, path);
 		tasks(a);
 	}
-	print(a, "%s Z %s\n", a->nonce, stamp(a, now));
-	flush(a);
+	print(a, "%s Z %s\n", a->nonce, agent_stamp(a, now));
+	agent_flush(a);
 }
 
 /* "S FIRST WHAT [SPACE]..." */
@@ -401,7 +404,7 @@ static void end(int signal)
 int agent_run(void)
 {
 	static const int ends[] = {SIGTERM, SIGHUP, SIGINT};
-	struct agent a = {.here = here_roots(), .own_clock = !getenv("O2TOP_PROC")};
+	struct agent a = {.roots = machine_roots(), .own_clock = !getenv("O2TOP_PROC")};
 	char line[REQUEST_MAX];
 
 	paths_start(&a.finder);
@@ -409,12 +412,12 @@ int agent_run(void)
 	if (!fgets(line, sizeof(line), stdin) || sscanf(line, "N=%32[0-9a-f]", a.nonce) != 1)
 		return 2;
 	print(&a, "%s R\n", a.nonce);
-	flush(&a);
+	agent_flush(&a);
 	/* whoever is killed by one of these leaves no trace instance behind */
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sigaction(ends[i], &(struct sigaction){.sa_handler = end}, NULL);
-	tracing_begin(&a.tracing, a.here.debugfs);
+	tracing_begin(&a.tracing, a.roots.debugfs);
 	while (!a.failed && !ended && fgets(line, sizeof(line), stdin))
 		if (line[0] == 'P' && line[1] == ' ')
 			answer_paths(&a, line + 2);

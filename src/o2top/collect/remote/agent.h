@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * o2top as the other end of its own connection: it answers requests on standard input as node.sh does,
- * and tells files by their changes.
+ * agent.h - o2top as the other end of its own connection.
+ *
+ * The agent answers requests on standard input like node.sh, and tells files by their changes.
  */
 #ifndef O2TOP_AGENT_H
 #define O2TOP_AGENT_H

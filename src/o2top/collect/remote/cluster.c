@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collector of many machines: main's side of it, and its beginning and end. The connections are
- * the thread's (cluster_thread.c), what a node said becomes its sample in cluster_said.c.
+ * cluster.c - the collector of many machines: main's side of it, its beginning and its end.
+ *
+ * The connections belong to the thread (cluster_thread.c). cluster_said.c turns a node's answer
+ * into the node's sample.
  */
 #include "cluster_impl.h"
 
 #include "o2top/base/clock.h"
-#include "o2top/model/shot.h"
+#include "o2top/base/seconds.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -357,7 +360,7 @@ static int start_thread(struct cluster *c)
 	return -err;
 }
 
-static int set_up(struct cluster *c, const struct cluster_options *o)
+static int cluster_set_up(struct cluster *c, const struct cluster_options *o)
 {
 	pthread_condattr_t monotonic;
 
@@ -419,7 +422,7 @@ int collect_cluster(struct collector **out, const struct cluster_options *o,
 	if (!c)
 		return -ENOMEM;
 	c->collector.ops = &cluster_ops;
-	err = set_up(c, o);
+	err = cluster_set_up(c, o);
 	if (err) {
 		problem(problems, "connections", 0, "%s", strerror(-err));
 		cluster_close(&c->collector);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many machines at once: a connection to each, one thread that serves them all, samples that never
- * wait for the slowest.
+ * cluster.h - the collector of many machines at once.
+ *
+ * Each machine has a connection, one thread serves all connections, and no sample waits for the
+ * slowest.
  */
 #ifndef O2TOP_CLUSTER_H
 #define O2TOP_CLUSTER_H
 
-#include "o2top/collect/collect.h"
 #include "connection.h"
+#include "o2top/collect/collect.h"
 
 struct cluster_options {
 	char *const *nodes;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of cluster.c share: the machines and who owns which field of them.
+ * cluster_impl.h - the state that the cluster collector's parts share, and the owner of each field.
  *
- * One mutex, `lock`: it guards all that is in struct cluster below it, and of each member what is
- * said to be under the lock. The thread (cluster_thread.c) works on connections without it and takes
- * it to tell; main (cluster.c) takes it to ask and to take over. It is held for no more than a few
- * assignments.
+ * One mutex, `lock`, guards the fields of struct cluster below it, and those of each member that
+ * say so. The thread (cluster_thread.c) works on connections without the mutex and takes it to
+ * report. main (cluster.c) takes it to ask and to take over. No holder keeps the mutex for more
+ * than a few assignments.
  */
 #ifndef O2TOP_CLUSTER_IMPL_H
 #define O2TOP_CLUSTER_IMPL_H

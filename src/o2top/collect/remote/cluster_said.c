@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the files that a node sent to a node's sample: its lock spaces, its state, what could not be
- * read there and why; and of a node that sent nothing, why not.
+ * cluster_said.c - turns the files that a node sent into the node's sample.
+ *
+ * The sample has the node's LockSpaces, its state, and the files that could not be read, with
+ * reasons. For a node that sent nothing, the sample has the reason.
  */
 #include "cluster_impl.h"
 
-#include "o2top/model/shot.h"
+#include "o2top/base/seconds.h"
 #include "o2top/collect/machine/mounts.h"
 #include "o2top/collect/machine/tree.h"
 
@@ -21,7 +23,7 @@ static const double stale_intervals = 3, stale_s = 10;
 
 /* ---- what a node said ---------------------------------------------------------------------- */
 
-static int add_space(struct node_sample *node, enum fs_kind fs, const char *name)
+static int said_add_space(struct node_sample *node, enum fs_kind fs, const char *name)
 {
 	struct space_sample *more;
 
@@ -98,9 +100,9 @@ static int take_spaces(struct cluster *c, struct node_sample *node, const struct
 		int err = 0;
 
 		if (f->kind == FILE_LOCKING_STATE || f->kind == FILE_FS_STATE)
-			err = add_space(node, FS_OCFS2, f->space);
+			err = said_add_space(node, FS_OCFS2, f->space);
 		else if (f->kind == FILE_GLOCKS || f->kind == FILE_GLSTATS)
-			err = add_space(node, FS_GFS2, f->space);
+			err = said_add_space(node, FS_GFS2, f->space);
 		if (err)
 			return err;
 	}
@@ -279,8 +281,8 @@ void cluster_name_missing(struct cluster *c)
 }
 
 /*
- * The machines, and the processes on them that are in lock spaces of their own. A machine where there
- * are only those has nothing to show itself.
+ * The machines, and the processes on them that are in lock spaces of their own. A machine where
+ * there are only those has nothing to show itself.
  */
 int cluster_list(struct cluster *c, size_t *n)
 {

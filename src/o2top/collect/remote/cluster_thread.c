@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that owns all connections: it polls them, asks whom there is to ask, and puts samples
- * that are complete where the next frame takes them. A node's sample that comes too late for its
- * frame is in the next one.
+ * cluster_thread.c - the thread that owns all connections.
+ *
+ * The thread polls the connections, asks the nodes that are due, and hands complete samples to the
+ * next frame. A node's sample that comes too late for its frame goes into the next frame.
  */
 #include "cluster_impl.h"
 
 #include "o2top/base/clock.h"
-#include "o2top/model/shot.h"
+#include "o2top/base/seconds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ double cluster_frame_due(const struct cluster *c)
 }
 
 /* Lets who waits for a frame know; with the lock. */
-static void tell(struct cluster *c)
+static void cluster_tell(struct cluster *c)
 {
 	uint64_t one = 1;
 
@@ -67,7 +68,8 @@ static void request(struct cluster *c, struct member *m, char what, double now)
 	free(text);
 }
 
-/* How long it is left alone after it was asked: so that its own work is a tenth, but not for ever. */
+/* How long it is left alone after it was asked: so that its own work is a tenth, but not for ever.
+ */
 static double rest_s(const struct cluster *c, const struct member *m)
 {
 	return min_s(m->took_s / CLUSTER_SHARE, 2 * CLUSTER_STRETCH * c->interval_s) -
@@ -75,7 +77,7 @@ static double rest_s(const struct cluster *c, const struct member *m)
 }
 
 /* Asks whom there is to ask; with the lock. */
-static void ask_all(struct cluster *c, double now)
+static void cluster_ask_all(struct cluster *c, double now)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct member *m = &c->members[i];
@@ -83,8 +85,8 @@ static void ask_all(struct cluster *c, double now)
 		if (m->link.state != CONNECTION_READY)
 			continue;
 		/*
-		 * Also when the frame went on without it: else one that is slow would never be asked. Who
-		 * needs long is asked less often.
+		 * Also when the frame went on without it: else one that is slow would never be
+		 * asked. Who needs long is asked less often.
 		 */
 		if (!m->busy && m->asked != c->round && now - m->asked_at >= rest_s(c, m))
 			request(c, m, 'S', now);
@@ -188,10 +190,10 @@ void *cluster_serve(void *arg)
 
 		pthread_mutex_lock(&c->lock);
 		stop = c->stop;
-		ask_all(c, now);
+		cluster_ask_all(c, now);
 		if (c->asked && cluster_frame_due(c) > now)
 			due = min_s(due, cluster_frame_due(c));
-		tell(c);
+		cluster_tell(c);
 		pthread_mutex_unlock(&c->lock);
 		if (stop)
 			break;

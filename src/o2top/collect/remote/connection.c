@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * connection.c - starts a node's child, greets its shell, sends requests and reads the answers.
+ */
 #include "connection.h"
 
 #include "agent.h"
@@ -94,9 +97,9 @@ static int spawn(pid_t *pid, char *const argv[], int fds[3][2])
 }
 
 /*
- * The user's ssh with the user's configuration. It may not ask questions, as nobody would see them, and
- * notices by itself when the other side is gone. The node's name is an argument, never part of a
- * command line; the remote command is one word.
+ * The user's ssh with the user's configuration. It may not ask questions, as nobody would see them,
+ * and notices by itself when the other side is gone. The node's name is an argument, never part of
+ * a command line; the remote command is one word.
  */
 static int start_child(struct connection *c, int fds[3][2])
 {
@@ -172,7 +175,7 @@ static int greet(struct connection *c)
 				  "*) echo \"$N plain\";; esac\n");
 }
 
-static void say(struct connection *c, const char *words)
+static void connection_say(struct connection *c, const char *words)
 {
 	snprintf(c->words, sizeof(c->words), "%s", words);
 }
@@ -191,7 +194,7 @@ static void reap(struct connection *c)
 		c->dying = -1;
 }
 
-static void start(struct connection *c, double now)
+static void connection_begin(struct connection *c, double now)
 {
 	char nonce[WIRE_NONCE];
 	int fds[3][2];
@@ -215,7 +218,7 @@ static void start(struct connection *c, double now)
 	}
 	close_pipes(fds);
 	if (err) {
-		say(c, strerror(-err));
+		connection_say(c, strerror(-err));
 		connection_end(c, true);
 		pause_it(c, now);
 		return;
@@ -263,7 +266,7 @@ static void fail(struct connection *c, double now, const char *words)
 	char text[WORDS_MAX];
 
 	if (words)
-		say(c, words);
+		connection_say(c, words);
 	close_fd(&c->in);
 	/* with its output closed it ends soon; what is left of it then is killed */
 	if (c->pid > 0 && waitpid(c->pid, &status, WNOHANG) == c->pid) {
@@ -271,10 +274,10 @@ static void fail(struct connection *c, double now, const char *words)
 		if (!*c->words) {
 			snprintf(text, sizeof(text), "the connection ended with status %d",
 				 WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-			say(c, text);
+			connection_say(c, text);
 		}
 	} else if (!*c->words) {
-		say(c, "the connection ended");
+		connection_say(c, "the connection ended");
 	}
 	connection_end(c, true);
 	pause_it(c, now);
@@ -295,7 +298,7 @@ static void take_stderr(struct connection *c)
 			if (ch == '\n' || ch == '\r') {
 				c->stderr_line[c->stderr_len] = '\0';
 				if (c->stderr_len)
-					say(c, c->stderr_line);
+					connection_say(c, c->stderr_line);
 				c->stderr_len = 0;
 			} else if (c->stderr_len < sizeof(c->stderr_line) - 1) {
 				c->stderr_line[c->stderr_len++] =
@@ -306,7 +309,8 @@ static void take_stderr(struct connection *c)
 		close_fd(&c->err);
 }
 
-/* True where it goes on. A bounded number of reads, so that no node takes all of the loop's time. */
+/* True where it goes on. A bounded number of reads, so that no node takes all of the loop's time.
+ */
 static bool take_output(struct connection *c, double now)
 {
 	static char buf[256 * 1024]; /* the loop is one thread */
@@ -396,7 +400,7 @@ bool connection_work(struct connection *c, const struct pollfd fds[CONNECTION_FD
 
 	if (c->state == CONNECTION_WAITING) {
 		if (now >= c->due)
-			start(c, now);
+			connection_begin(c, now);
 		return c->state != before;
 	}
 	if (fds[2].fd >= 0 && fds[2].fd == c->err && fds[2].revents)

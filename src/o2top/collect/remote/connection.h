@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One node's connection: a child, ssh or what stands for it, with a shell at its other end. It lives
- * for the whole run; when it ends it is made again, later each time.
+ * connection.h - the connection to one node: ssh or its substitute, with a shell at its other end.
  *
- * Nothing here waits. The poll loop that owns it asks which descriptors to watch and until when,
- * and says what became of them. Times are seconds of our CLOCK_MONOTONIC.
+ * ssh or its substitute is a child process. A connection lives for the whole run. When its child
+ * ends, the connection starts another, later each time.
+ *
+ * No function here waits. The poll loop that owns the connection asks which descriptors to watch
+ * and until when, and reports the result. Times are seconds of o2top's CLOCK_MONOTONIC.
  */
 #ifndef O2TOP_CONNECTION_H
 #define O2TOP_CONNECTION_H
@@ -52,8 +54,8 @@ void connection_init(struct connection *c, const char *node, bool here,
 /* Fills in what to poll (fd -1 where nothing); returns when time alone is a reason to call. */
 double connection_watch(const struct connection *c, struct pollfd fds[CONNECTION_FDS]);
 /*
- * Takes what poll said; starts, ends, starts again. True where samples may have come in (wire_next) or
- * the state has changed.
+ * Takes what poll said; starts, ends, starts again. True where samples may have come in (wire_next)
+ * or the state has changed.
  */
 bool connection_work(struct connection *c, const struct pollfd fds[CONNECTION_FDS], double now);
 /* Sends a request; a line. Only when READY. */

@@ -1,4 +1,4 @@
-# A shell script as a string of C, without its comments.
+# embed.sed - turns a shell script into a string of C, without its comments.
 1i static const char node_sh[] =
 /^#/d
 /^$/d

@@ -1,12 +1,13 @@
-# What o2top has a node's sh do: it prints the kernel's files, each between two stamps, when asked.
+# node.sh - runs in a node's sh and prints the kernel's files, each between two stamps, on request.
 #
-# It comes over the shell's standard input, behind a line N=..., a number that nobody can guess; every
-# line of ours begins with it, so that no file can pass for one of them. Requests are lines on standard
-# input and are data: nothing of them is ever evaluated. It only reads, but for an instance in
-# tracefs where it is asked to trace, and ends with its input.
+# The script comes over the shell's standard input, behind a line N=..., a number that nobody can
+# guess. Every line of the protocol begins with this number, so that no file can pass for such a
+# line. Requests are lines on standard input and are data: the script never evaluates any part of
+# them. The script only reads, except for an instance in tracefs where it is asked to trace. The
+# script ends with its input.
 #
-#	S FIRST WHAT [SPACE]...   a sample of these lock spaces; WHAT is all, or deep: with the DLM's dumps;
-#	                          and all+trace, deep+trace: with a trace of GFS2's requests
+#	S FIRST WHAT [SPACE]...   a sample of these lock spaces; WHAT is all, or deep, with
+#	                          the DLM's dumps; +trace adds a trace of GFS2's requests
 #	D FIRST WHAT [SPACE]...   the DLM's dumps and the tasks that sleep
 #	P SPACE INODES MOUNT      paths
 #

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * processes_far.c - libglock processes on the way to the viewer's machine: sent and taken in.
+ */
 #include "processes_far.h"
 
 #include <errno.h>
@@ -23,8 +26,8 @@ static int add_word(struct buffer *b, const char *text)
 	return err ? err : buffer_add(b, " ", 1);
 }
 
-static int add_file(struct buffer *b, const struct processes *p, const struct node_sample *node,
-		    const struct space_sample *space)
+static int far_add_file(struct buffer *b, const struct processes *p, const struct node_sample *node,
+			const struct space_sample *space)
 {
 	char block[16 * 1024];
 	struct input in;
@@ -53,7 +56,7 @@ static int tell_one(const struct processes *p, const struct node_sample *node,
 	err = err ? err : add_word(b, node->why ? node->why : "");
 	b->len -= !err; /* the blank behind the last */
 	err = err ? err : buffer_add(b, "\n", 1);
-	return err || !space ? err : add_file(b, p, node, space);
+	return err || !space ? err : far_add_file(b, p, node, space);
 }
 
 int processes_tell(struct processes **p, processes_tell_fn *tell, void *arg)
@@ -128,7 +131,7 @@ static struct far_process *process_called(struct far_processes *p, const char *m
 	return more;
 }
 
-static int add_space(struct far_process *one, const char *name, const struct parcel_file *file)
+static int far_add_space(struct far_process *one, const char *name, const struct parcel_file *file)
 {
 	size_t n = one->n_spaces + 1;
 	struct space_sample *spaces = reallocarray(one->spaces, n, sizeof(*spaces));
@@ -156,7 +159,7 @@ static enum node_state state_of(char letter)
 }
 
 /* A stranger's text: what is not as it should be is nobody. */
-static int take_file(struct far_processes *p, const char *machine, const struct parcel_file *f)
+static int far_take_file(struct far_processes *p, const char *machine, const struct parcel_file *f)
 {
 	char line[256], called[80], space[80], why[120] = "", letter;
 	const char *nl = memchr(f->data, '\n', f->len);
@@ -178,7 +181,7 @@ static int take_file(struct far_processes *p, const char *machine, const struct 
 		if (!one->why)
 			return -ENOMEM;
 	}
-	return strcmp(space, "-") ? add_space(one, space, f) : 0;
+	return strcmp(space, "-") ? far_add_space(one, space, f) : 0;
 }
 
 int far_processes_take(struct far_processes *p, const char *machine, const struct parcel *from)
@@ -188,7 +191,7 @@ int far_processes_take(struct far_processes *p, const char *machine, const struc
 	far_processes_free(p);
 	for (size_t i = 0; i < from->n && !err; i++)
 		if (from->files[i].kind == FILE_NODE && from->files[i].len)
-			err = take_file(p, machine, &from->files[i]);
+			err = far_take_file(p, machine, &from->files[i]);
 	return err;
 }
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes of another machine that are in lock spaces of libglock: how its agent tells of them, and
- * what becomes of that here. Each is a node, called MACHINE:COMMAND-PID.
+ * processes_far.h - processes of another machine that are in lock spaces of libglock.
  *
- * On the way they are files of kind "node", in a lock space that is only a number from 0 on, those of one process
- * one after the other; each goes as what changed since the last sample. The first line is
+ * The agent sends them, and the viewer makes each a node, named MACHINE:COMMAND-PID.
+ *
+ * On the way they are files of kind "node", in a lock space that is only a number from 0 on. The
+ * files of one process follow one another, and each goes as its changes since the last sample. The
+ * first line is
  *
  *	STATE NAME SPACE WHY...    STATE: O D S H W; NAME and SPACE without blanks, SPACE - for none
  *
- * and the rest is what the process publishes; see sources/glock.c.
+ * and the rest is the text that the process publishes; see sources/glock.c.
  */
 #ifndef O2TOP_PROCESSES_FAR_H
 #define O2TOP_PROCESSES_FAR_H
 
-#include "o2top/collect/parcel.h"
 #include "o2top/collect/machine/processes.h"
+#include "o2top/collect/parcel.h"
 
 /* The agent: gives each of them to `tell`. 0 or negative errno. */
 typedef void processes_tell_fn(void *arg, const char *key, const struct buffer *text);
@@ -34,7 +36,8 @@ struct far_processes {
 	size_t n;
 };
 
-/* What a machine said; the parcel has to stay as long as files of it are opened. 0 or negative errno. */
+/* What a machine said; the parcel has to stay as long as files of it are opened. 0 or negative
+ * errno. */
 int far_processes_take(struct far_processes *p, const char *machine, const struct parcel *from);
 /* They are listed as they were, without anything that could be read. */
 void far_processes_lose(struct far_processes *p);

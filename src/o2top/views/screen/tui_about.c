@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What there is to say of the row at the cursor: what it is, who waits for whom, what to do, and who
- * holds it and waits.
+ * tui_about.c - the pane about the row at the cursor: kind, waits, advice, holders and waiters.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
-#include "o2top/model/source.h"
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <stdio.h>

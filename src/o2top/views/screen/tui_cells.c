@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table's columns, one table of them: the same cells for a row, for what one node did in it and
- * for a directory.
+ * tui_cells.c - the table's columns, in one table.
+ *
+ * A row, a node's part in a row, and a directory have the same cells.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +22,7 @@ static bool has_rates(const struct cell_line *l)
 	return !l->shot->single && l->shot->group.interval_s > 0;
 }
 
-static void set(struct cell *c, const char *text, bool estimated)
+static void cell_set(struct cell *c, const char *text, bool estimated)
 {
 	bool mark = estimated && strcmp(text, "0") != 0 && *text != '-';
 
@@ -31,7 +33,7 @@ static void fill_lost(struct cell *c, const struct cell_line *l)
 {
 	char a[UNIT_MAX];
 
-	set(c, has_rates(l) ? unit_rate(a, l->lost_per_s) : "-", change_estimated(l->sum));
+	cell_set(c, has_rates(l) ? unit_rate(a, l->lost_per_s) : "-", change_estimated(l->sum));
 }
 
 static void fill_share(struct cell *c, const struct cell_line *l)
@@ -39,7 +41,7 @@ static void fill_share(struct cell *c, const struct cell_line *l)
 	double all = l->shot->group.totals.lost_per_s;
 	char a[UNIT_MAX];
 
-	set(c, unit_share(a, !has_rates(l) ? NAN : all > 0 ? l->lost_per_s / all : 0), false);
+	cell_set(c, unit_share(a, !has_rates(l) ? NAN : all > 0 ? l->lost_per_s / all : 0), false);
 }
 
 static void fill_trend(struct cell *c, const struct cell_line *l)
@@ -79,30 +81,30 @@ static void fill_mean(struct cell *c, const struct cell_line *l)
 	double n = (double)l->sum->acquired;
 	char a[UNIT_MAX];
 
-	set(c, unit_seconds(a, has_rates(l) && n > 0 ? l->sum->lost_s / n : NAN),
-	    change_estimated(l->sum));
+	cell_set(c, unit_seconds(a, has_rates(l) && n > 0 ? l->sum->lost_s / n : NAN),
+		 change_estimated(l->sum));
 }
 
 static void fill_longest(struct cell *c, const struct cell_line *l)
 {
 	char a[UNIT_MAX];
 
-	set(c, unit_seconds(a, l->sum->longest_s > 0 ? l->sum->longest_s : NAN),
-	    l->sum->estimated_longest);
+	cell_set(c, unit_seconds(a, l->sum->longest_s > 0 ? l->sum->longest_s : NAN),
+		 l->sum->estimated_longest);
 }
 
 static void fill_acquired(struct cell *c, const struct cell_line *l)
 {
 	char a[UNIT_MAX];
 
-	set(c, unit_count(a, has_rates(l) ? l->acquired_per_s : NAN), false);
+	cell_set(c, unit_count(a, has_rates(l) ? l->acquired_per_s : NAN), false);
 }
 
 static void fill_hit(struct cell *c, const struct cell_line *l)
 {
 	char a[UNIT_MAX];
 
-	set(c, unit_share(a, l->row ? row_hit_ratio(l->row) : NAN), false);
+	cell_set(c, unit_share(a, l->row ? row_hit_ratio(l->row) : NAN), false);
 }
 
 static void count_nodes(struct cell *c, unsigned n, bool seen)
@@ -127,7 +129,7 @@ static void fill_size(struct cell *c, const struct cell_line *l)
 	char a[UNIT_MAX];
 
 	if (l->row)
-		set(c, unit_bytes(a, l->row->size), false);
+		cell_set(c, unit_bytes(a, l->row->size), false);
 }
 
 const struct column tui_columns[] = {
@@ -144,6 +146,8 @@ const struct column tui_columns[] = {
     {"readers", "RD", SORT_READERS, 2, 65, false, fill_readers},
     {"size", "SIZE", SORT_SIZE, 4, 10, false, fill_size},
 };
+static_assert(sizeof(tui_columns) / sizeof(tui_columns[0]) <= COLUMNS_MAX,
+	      "struct ui has room for each column");
 const size_t tui_n_columns = sizeof(tui_columns) / sizeof(tui_columns[0]);
 
 int column_named(const char *name, size_t len)

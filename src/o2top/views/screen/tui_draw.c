@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A screen: the head, the table, what there is to say of the row at the cursor, and the keys. Curses
- * sends what changed.
+ * tui_draw.c - a screen: head, table, pane about the row at the cursor, and keys.
+ *
+ * Curses sends the changes to the terminal.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The head of the screen: what is watched, the nodes, time lost, what everybody must see.
+ * tui_head.c - the head of the screen: the cluster that is watched, the nodes, time lost, banners.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each key does. The help is made of the same table, so that it tells what is so.
+ * tui_keys.c - the action of each key.
+ *
+ * The help is made of the same table, so that it is always true.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include <curses.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- moving -------------------------------------------------------------------------------- */
-
-void move_to(struct ui *ui, size_t item)
-{
-	if (!ui->list.n)
-		return;
-	ui->cursor = item < ui->list.n ? item : ui->list.n - 1;
-	/* the first row is where the most is lost, whichever it is */
-	ui->following = ui->cursor > 1;
-	free_here(ui);
-	keep_here(ui);
-}
 
 static void move_by(struct ui *ui, long by)
 {
@@ -29,7 +20,7 @@ static void move_by(struct ui *ui, long by)
 	at = at < 0 ? 0 : at > last ? last : at;
 	if (at >= 0 && ui->list.items[at].kind == ITEM_SECTION)
 		at = by < 0 && at > 0 ? at - 1 : at < last ? at + 1 : at;
-	move_to(ui, (size_t)(at < 0 ? 0 : at));
+	cursor_move_to(ui, (size_t)(at < 0 ? 0 : at));
 }
 
 static void go_up(struct ui *ui)
@@ -67,7 +58,7 @@ static void go_first(struct ui *ui)
 static void go_last(struct ui *ui)
 {
 	if (ui->list.n)
-		move_to(ui, ui->list.n - 1);
+		cursor_move_to(ui, ui->list.n - 1);
 }
 
 static void open_row(struct ui *ui)
@@ -94,7 +85,7 @@ static void open_row(struct ui *ui)
 
 /* ---- what is shown ------------------------------------------------------------------------- */
 
-static void say(struct ui *ui, const char *what)
+static void key_say(struct ui *ui, const char *what)
 {
 	snprintf(ui->message, sizeof(ui->message), "%s", what);
 }
@@ -152,7 +143,7 @@ static void toggle_nodes(struct ui *ui)
 {
 	ui->per_node = !ui->per_node;
 	ui->dirty = true;
-	say(ui, ui->per_node ? "each row by its nodes" : "nodes together");
+	key_say(ui, ui->per_node ? "each row by its nodes" : "nodes together");
 }
 
 static void toggle_directories(struct ui *ui)
@@ -161,7 +152,7 @@ static void toggle_directories(struct ui *ui)
 	ui->dirty = true;
 	ui->following = false;
 	ui->cursor = ui->top = 0;
-	say(ui, ui->by_directory ? "by directory: Enter opens one" : "by file");
+	key_say(ui, ui->by_directory ? "by directory: Enter opens one" : "by file");
 }
 
 static void next_paths(struct ui *ui)
@@ -171,21 +162,22 @@ static void next_paths(struct ui *ui)
 
 	ui->paths = (ui->paths + 1) % PATH_STYLES;
 	ui->dirty = true;
-	say(ui, names[ui->paths]);
+	key_say(ui, names[ui->paths]);
 }
 
 static void toggle_system(struct ui *ui)
 {
 	ui->all_system = !ui->all_system;
 	ui->dirty = true;
-	say(ui, ui->all_system ? "all of the system section" : "of the system section what is hot");
+	key_say(ui,
+		ui->all_system ? "all of the system section" : "of the system section what is hot");
 }
 
 static void toggle_hot(struct ui *ui)
 {
 	ui->hot_only = !ui->hot_only;
 	ui->dirty = true;
-	say(ui, ui->hot_only ? "only hot rows" : "all rows");
+	key_say(ui, ui->hot_only ? "only hot rows" : "all rows");
 }
 
 static void toggle_problems(struct ui *ui)
@@ -214,17 +206,17 @@ static void begin_filter(struct ui *ui)
 static void search_on(struct ui *ui)
 {
 	if (!*ui->search)
-		say(ui, "nothing was searched for: / does");
+		key_say(ui, "nothing was searched for: / does");
 	else if (!search_next(ui, ui->cursor + 1, 1))
-		say(ui, "nothing more holds that");
+		key_say(ui, "nothing more holds that");
 }
 
 static void search_back(struct ui *ui)
 {
 	if (!*ui->search)
-		say(ui, "nothing was searched for: / does");
+		key_say(ui, "nothing was searched for: / does");
 	else if (!search_next(ui, ui->cursor ? ui->cursor - 1 : 0, -1))
-		say(ui, "nothing before holds that");
+		key_say(ui, "nothing before holds that");
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -257,7 +249,7 @@ static void step_back(struct ui *ui)
 	if (is_replay(ui))
 		engine_step(ui->engine, -1);
 	else
-		say(ui, "only a recording has frames to go back to: --record makes one");
+		key_say(ui, "only a recording has frames to go back to: --record makes one");
 }
 
 static void begin_time(struct ui *ui)
@@ -265,7 +257,7 @@ static void begin_time(struct ui *ui)
 	if (is_replay(ui))
 		prompt_begin(ui, PROMPT_TIME);
 	else
-		say(ui, "only a recording has other times: --record makes one");
+		key_say(ui, "only a recording has other times: --record makes one");
 }
 
 static void change_speed(struct ui *ui, double factor)
@@ -450,7 +442,7 @@ void key_press(struct ui *ui, int key)
 				return;
 			}
 	if (key != 27)
-		say(ui, "no such key: ? tells which there are");
+		key_say(ui, "no such key: ? tells which there are");
 }
 
 /* ---- the mouse ----------------------------------------------------------------------------- */
@@ -494,6 +486,6 @@ void key_mouse(struct ui *ui)
 		if (item == ui->cursor)
 			open_row(ui);
 		else
-			move_to(ui, item);
+			cursor_move_to(ui, item);
 	}
 }

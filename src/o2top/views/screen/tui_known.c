@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether terminfo knows the terminal. In a file of its own: <term.h> makes macros of words such as
- * "columns".
+ * tui_known.c - checks whether terminfo knows the terminal.
+ *
+ * The check has a file of its own, because <term.h> makes macros of words such as "columns".
  */
 #include "tui.h"
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which lines the table has. Made anew when a frame comes or something is asked for, never while
- * drawing; so everything here is at most n log n of what the frame holds.
+ * tui_list.c - the lines of the table.
+ *
+ * The list is rebuilt when a frame comes or the user asks for another one, never while drawing. So
+ * the cost is at most n log n of the frame's size.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/advice/advice.h"
 #include "o2top/base/grow.h"
 #include "o2top/base/units.h"
+#include "o2top/views/sort.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -122,7 +125,7 @@ static bool row_shown(struct ui *ui, const struct row *row)
 	return strcasestr(label, ui->filter) != NULL;
 }
 
-static int order_rows(struct ui *ui)
+static int list_order_rows(struct ui *ui)
 {
 	const struct group *g = &ui->shot->group;
 	uint32_t *order = reallocarray(ui->list.order, g->n_rows + 1, sizeof(*order));
@@ -147,8 +150,8 @@ static int order_rows(struct ui *ui)
 
 /* ---- items --------------------------------------------------------------------------------- */
 
-static struct item *add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at,
-			unsigned depth)
+static struct item *list_add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at,
+			     unsigned depth)
 {
 	struct list *l = &ui->list;
 
@@ -202,7 +205,7 @@ static int add_text(struct ui *ui, uint32_t row, unsigned depth, int width)
 		if (!item_text(ui, row, about, text, sizeof(text)))
 			continue;
 		for (unsigned i = 0; fold_line(text, width, i, line, sizeof(line)); i++) {
-			struct item *item = add(ui, ITEM_TEXT, row, i, depth);
+			struct item *item = list_add(ui, ITEM_TEXT, row, i, depth);
 
 			if (!item)
 				return -ENOMEM;
@@ -233,8 +236,9 @@ static int add_processes(struct ui *ui, uint32_t row, unsigned depth)
 
 				if (!says_something(&holders[k]))
 					continue;
-				item = add(ui, ITEM_PROCESS, row,
-					   (uint32_t)(member - ui->shot->group.members), depth);
+				item =
+				    list_add(ui, ITEM_PROCESS, row,
+					     (uint32_t)(member - ui->shot->group.members), depth);
 				if (!item)
 					return -ENOMEM;
 				item->nth = k;
@@ -243,10 +247,10 @@ static int add_processes(struct ui *ui, uint32_t row, unsigned depth)
 	return 0;
 }
 
-static int add_row(struct ui *ui, uint32_t row, unsigned depth, int width)
+static int list_add_row(struct ui *ui, uint32_t row, unsigned depth, int width)
 {
 	const struct row *r = &ui->shot->group.rows[row];
-	struct item *item = add(ui, ITEM_ROW, row, 0, depth);
+	struct item *item = list_add(ui, ITEM_ROW, row, 0, depth);
 	size_t first = ui->list.n;
 	bool open;
 	int err = 0;
@@ -257,9 +261,9 @@ static int add_row(struct ui *ui, uint32_t row, unsigned depth, int width)
 	if (open)
 		err = add_text(ui, row, depth + 1, width);
 	for (uint32_t i = 0; open && !err && i < r->n_locksets; i++)
-		err = add(ui, ITEM_LOCK, row, i, depth + 1) ? 0 : -ENOMEM;
+		err = list_add(ui, ITEM_LOCK, row, i, depth + 1) ? 0 : -ENOMEM;
 	for (uint32_t i = 0; (open || ui->per_node) && !err && i < r->n_nodes; i++)
-		err = add(ui, ITEM_NODE, row, i, depth + 1) ? 0 : -ENOMEM;
+		err = list_add(ui, ITEM_NODE, row, i, depth + 1) ? 0 : -ENOMEM;
 	if (open && !err)
 		err = add_processes(ui, row, depth + 1);
 	if (!err && ui->list.n > first)
@@ -275,14 +279,14 @@ static int add_rows(struct ui *ui, int width)
 	for (size_t i = 0; i < ui->list.n_order && !err; i++) {
 		const struct row *r = &ui->shot->group.rows[ui->list.order[i]];
 
-		if (r->section != section && !add(ui, ITEM_SECTION, r->section, 0, 0))
+		if (r->section != section && !list_add(ui, ITEM_SECTION, r->section, 0, 0))
 			return -ENOMEM;
 		section = r->section;
-		err = add_row(ui, ui->list.order[i], 0, width);
+		err = list_add_row(ui, ui->list.order[i], 0, width);
 	}
 	/* what is left out is told of */
 	if (!err && ui->list.n_left[SECTION_SYSTEM] && !ui->list.n_section[SECTION_SYSTEM])
-		err = add(ui, ITEM_SECTION, SECTION_SYSTEM, 0, 0) ? 0 : -ENOMEM;
+		err = list_add(ui, ITEM_SECTION, SECTION_SYSTEM, 0, 0) ? 0 : -ENOMEM;
 	return err;
 }
 
@@ -341,14 +345,14 @@ static int add_directories(struct ui *ui, int width)
 
 	for (size_t i = 0; i < ui->list.directories.n && !err; i++) {
 		const struct directory *d = &ui->list.directories.list[i];
-		struct item *item = add(ui, ITEM_DIRECTORY, (uint32_t)i, 0, 0);
+		struct item *item = list_add(ui, ITEM_DIRECTORY, (uint32_t)i, 0, 0);
 
 		if (!item)
 			return -ENOMEM;
 		if (!item_is_open(ui, item))
 			continue;
 		for (uint32_t j = 0; j < d->n_rows && !err; j++)
-			err = add_row(ui, ui->list.directories.order[d->first + j], 1, width);
+			err = list_add_row(ui, ui->list.directories.order[d->first + j], 1, width);
 	}
 	return err;
 }
@@ -363,11 +367,11 @@ int list_build(struct ui *ui, int width)
 	directories_free(&ui->list.directories);
 	if (!ui->shot)
 		return 0;
-	err = order_rows(ui);
+	err = list_order_rows(ui);
 	if (!err)
 		err = ui->by_directory ? add_directories(ui, width - 10) : add_rows(ui, width - 10);
 	if (!err && !ui->list.n_order)
-		err = add(ui, ITEM_NOTHING, 0, 0, 0) ? 0 : -ENOMEM;
+		err = list_add(ui, ITEM_NOTHING, 0, 0, 0) ? 0 : -ENOMEM;
 	return err;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table: its titles, and a line of each kind.
+ * tui_rows.c - draws the table: its titles, and a line of each kind.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
-#include "o2top/model/source.h"
 #include "o2top/base/units.h"
+#include "o2top/model/source.h"
 
 #include <dirent.h>
 #include <stdio.h>

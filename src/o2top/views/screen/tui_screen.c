@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The terminal belongs to others before and after. What puts it right is made ready before it is
- * changed: the escape sequences and its settings, so that a signal handler can do it with write(2) and
- * tcsetattr(3) alone after a crash.
+ * tui_screen.c - the terminal's state: set up, restored, and restored after a crash.
  *
- * Signals that ask for something (end, stop, continue, another size) are bytes in a pipe, for the
- * loop to act on. Ncurses' own handlers do much more than a handler may.
+ * The terminal belongs to other programs before and after. The means to restore it, escape
+ * sequences and settings, are made ready before the terminal is changed. A signal handler can then
+ * restore the terminal with write(2) and tcsetattr(3) alone after a crash.
+ *
+ * Signals that ask for something (end, stop, continue, another size) are bytes in a pipe. The loop
+ * acts on them. Ncurses' own handlers do more than a handler may.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 
@@ -71,7 +73,7 @@ static void on_crash(int number)
 	raise(number);
 }
 
-static void keep(const char *capability, const char *otherwise)
+static void screen_keep(const char *capability, const char *otherwise)
 {
 	const char *text = tigetstr(capability);
 	size_t len;
@@ -90,14 +92,14 @@ static void prepare_right(void)
 	static const char mouse_off[] = "\033[?1000l\033[?1002l\033[?1006l";
 
 	screen.right_len = 0;
-	keep("sgr0", "");
+	screen_keep("sgr0", "");
 	if (screen.mouse) {
 		memcpy(screen.right + screen.right_len, mouse_off, sizeof(mouse_off) - 1);
 		screen.right_len += sizeof(mouse_off) - 1;
 	}
-	keep("cnorm", "");
-	keep("rmkx", "");
-	keep("rmcup", "\n");
+	screen_keep("cnorm", "");
+	screen_keep("rmkx", "");
+	screen_keep("rmcup", "\n");
 }
 
 static void catch_signals(void)

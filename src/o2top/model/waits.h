@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for whom. What the DLMs' dumps of all nodes say of the locks that are waited for is read
- * after a sample (waits_read); a sentence for a row is made of that, the Shots and the nodes' states
- * (waits_explain), as often as somebody wants to see it.
- *
- * Causes: a process is inside; the lock is in a node's cache, given up or not; the lock's master, or
- * who holds it, does not answer; recovery.
+ * waits.h - what the DLMs' dumps of all nodes say of the locks that are waited for
  */
 #ifndef O2TOP_WAITS_H
 #define O2TOP_WAITS_H
 
-#include "o2top/model/model.h"
+#include "shot.h"
 
-struct row;
+#include <stddef.h>
 
 /* A wait this long is looked into. */
 #define WAITS_LONG_S 2.0
@@ -25,7 +20,7 @@ struct dlm_entry {
 	int8_t mode, wanted; /* DLM modes, -1 none */
 };
 
-/* What one node's DLM says of one lock. */
+/* One lock, as one node's DLM lists it. */
 struct dlm_view {
 	uint32_t space, node;
 	struct lock_id id;
@@ -52,11 +47,6 @@ struct waits {
 	bool read; /* the dumps were, for this sample */
 };
 
-/* Reads what is needed of the model's last sample. 0 or -ENOMEM; what cannot be read is missing. */
-int waits_read(struct model *m, struct collector *c, const struct sample *sample);
 void waits_free(struct waits *w);
-
-/* Fills in the row's sentence and note, where there is something to say. */
-void waits_explain(const struct model *m, struct row *row);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of up to some hundred thousand rows, within the time that a key may take. Rows are far apart
- * in memory, so what mostly decides lies side by side: the value, or eight bytes of a name at a time,
- * behind those that all of a bunch have in common.
+ * sort.c - the order of up to some hundred thousand rows, within the time that a key may take.
+ *
+ * Rows are far apart in memory, so the deciding data lies side by side. It is the value, or eight
+ * bytes of a name at a time. The bytes that all rows of a bunch share are skipped.
  */
-#include "tui.h"
+#include "sort.h"
 
 #include "o2top/base/radix_sort.h"
 
@@ -29,7 +30,7 @@ struct sorting {
 
 static const struct row *row_of(const struct sorting *s, const void *keyed)
 {
-	uint32_t index = ((const struct keyed *)keyed)->index;
+	uint32_t index = ((const struct radix_item *)keyed)->index;
 
 	return &s->rows[s->texts ? s->texts[index].row : index];
 }
@@ -58,7 +59,7 @@ static uint64_t text_key(const char *s, size_t len, size_t skip)
 }
 
 /* How many bytes all have in common, of which `skip` are known to be. */
-static size_t common_prefix(const struct sorting *s, const struct keyed *list, size_t n,
+static size_t common_prefix(const struct sorting *s, const struct radix_item *list, size_t n,
 			    size_t skip)
 {
 	const struct text *first = &s->texts[list[0].index];
@@ -75,8 +76,9 @@ static size_t common_prefix(const struct sorting *s, const struct keyed *list, s
 	return common > skip ? common : skip;
 }
 
-/* Of a bunch that is the same up to `skip`: by what follows, those that are the same there, too, again. */
-static int sort_bunch(const struct sorting *s, struct keyed *list, size_t n, size_t skip)
+/* Of a bunch that is the same up to `skip`: by what follows, those that are the same there, too,
+ * again. */
+static int sort_bunch(const struct sorting *s, struct radix_item *list, size_t n, size_t skip)
 {
 	bool over = true; /* all ended */
 	int err;
@@ -92,7 +94,7 @@ static int sort_bunch(const struct sorting *s, struct keyed *list, size_t n, siz
 		qsort_r(list, n, sizeof(*list), by_value, (void *)s);
 		return 0;
 	}
-	err = keyed_sort(list, n);
+	err = radix_sort(list, n);
 	for (size_t i = 0, same; i < n && !err; i += same) {
 		for (same = 1; i + same < n && list[i + same].key == list[i].key;)
 			same++;
@@ -107,7 +109,7 @@ static int sort_by_text(const struct row *rows, uint32_t *order, size_t n, enum 
 			const char *(*text)(const struct row *row, size_t *len))
 {
 	struct text *texts = malloc((n + 1) * sizeof(*texts));
-	struct keyed *list = malloc((n + 1) * sizeof(*list));
+	struct radix_item *list = malloc((n + 1) * sizeof(*list));
 	struct sorting sorting = {rows, key, texts};
 	int err = texts && list ? 0 : -ENOMEM;
 
@@ -148,7 +150,7 @@ static void turn_round(uint32_t *order, size_t n)
 static int sort_by_name(const struct row *rows, uint32_t *order, size_t n)
 {
 	uint32_t *none = malloc((n + 1) * sizeof(*none));
-	struct keyed *list = malloc((n + 1) * sizeof(*list));
+	struct radix_item *list = malloc((n + 1) * sizeof(*list));
 	struct sorting sorting = {rows, SORT_INODE, NULL};
 	size_t n_none = 0, n_paths = 0;
 	int err = none && list ? 0 : -ENOMEM;
@@ -160,9 +162,9 @@ static int sort_by_name(const struct row *rows, uint32_t *order, size_t n)
 			none[n_none++] = order[i];
 	err = err ? err : sort_by_text(rows, order, n_paths, SORT_INODE, path_of);
 	for (size_t i = 0; i < n_none && !err; i++)
-		list[i] = (struct keyed){
-		    keyed_greatest_first(row_sort_value(&rows[none[i]], SORT_INODE)), none[i]};
-	err = err ? err : keyed_sort_by(list, n_none, by_value, &sorting);
+		list[i] = (struct radix_item){
+		    radix_greatest_first(row_sort_value(&rows[none[i]], SORT_INODE)), none[i]};
+	err = err ? err : radix_sort_by(list, n_none, by_value, &sorting);
 	for (size_t i = 0; i < n_none && !err; i++)
 		order[n_paths + i] = list[i].index;
 	free(none);
@@ -173,17 +175,17 @@ static int sort_by_name(const struct row *rows, uint32_t *order, size_t n)
 static int sort_by_number(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,
 			  enum sort_key now)
 {
-	struct keyed *list = malloc((n + 1) * sizeof(*list));
+	struct radix_item *list = malloc((n + 1) * sizeof(*list));
 	struct sorting sorting = {rows, key, NULL};
 	int err = list ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !err; i++)
-		list[i] = (struct keyed){keyed_greatest_first(row_sort_value(&rows[order[i]], key)),
-					 order[i]};
-	/* who is equal is in the order of time lost: so they come, mostly */
+		list[i] = (struct radix_item){
+		    radix_greatest_first(row_sort_value(&rows[order[i]], key)), order[i]};
+	/* rows of equal value are in the order of time lost, as they mostly come */
 	if (!err)
-		err = now == SORT_LOST ? keyed_sort(list, n)
-				       : keyed_sort_by(list, n, by_value, &sorting);
+		err = now == SORT_LOST ? radix_sort(list, n)
+				       : radix_sort_by(list, n, by_value, &sorting);
 	for (size_t i = 0; i < n && !err; i++)
 		order[i] = list[i].index;
 	free(list);

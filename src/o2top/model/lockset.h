@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lockset.h - one lock on all nodes, in one frame.
+ *
+ * A member is one node's Lock with what the Lock did in the frame. The members point into the
+ * model. They are good until the next sample.
+ */
+#ifndef O2TOP_LOCKSET_H
+#define O2TOP_LOCKSET_H
+
+#include "shot.h"
+#include "table.h"
+
+/* The key of a row: an inode, or a lock that belongs to no file. */
+struct row_id {
+	uint8_t class; /* 0 an inode; others are the source's */
+	uint64_t number;
+};
+
+/* One node's Lock, and its change in the frame. */
+struct member {
+	uint32_t space, node;
+	struct row_id row;
+	const struct lock *lock;
+	const struct change *change;
+};
+
+struct lockset {
+	const struct member *members;
+	uint32_t n_members;
+	struct change sum;
+};
+
+/* The longest wait of a row, for the source to say who waits for whom. */
+struct row_wait {
+	uint32_t space;
+	struct row_id row;
+	const char *label;         /* what the row is called */
+	const struct lockset *set; /* the lock that is waited for */
+	bool opened;               /* a reader looks into the row: short waits count, too */
+};
+
+#endif

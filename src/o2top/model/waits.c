@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * waits.c - frees what the DLMs' dumps said.
+ */
+#include "waits.h"
+
+#include <stdlib.h>
+
+void waits_free(struct waits *w)
+{
+	if (!w)
+		return;
+	free(w->views);
+	free(w->entries);
+	free(w->tasks);
+	free(w);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlm_sentence.c - makes a sentence about a wait from the most telling fact.
+ *
+ * A statement that joins samples of several nodes is made only of a wait that is longer than the
+ * samples lie apart. A process is named by its own node only. A pid in another node's dump is that
+ * of the process that made the lock there.
+ *
+ * The causes are:
+ * - A process holds the lock.
+ * - A node has the lock in its cache, demoted or not.
+ * - The lock's master or holder does not answer.
+ * - Recovery is in progress.
+ */
+#include "dlm_sentence.h"
+
+#include "dlm.h"
+#include "o2top/base/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SENTENCE_MAX = 1024 };
+
+/* ---- modes --------------------------------------------------------------------------------- */
+
+const char *dlm_mode_name(int mode)
+{
+	static const char *const names[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
+
+	return mode >= 0 && mode <= DLM_EX ? names[mode] : "?";
+}
+
+bool dlm_compatible(int a, int b)
+{
+	static const uint8_t with[] = {
+	    [0] = 0x3f, [1] = 0x1f, [2] = 0x07, [3] = 0x0b, [4] = 0x03, [5] = 0x01};
+
+	if (a < 0 || b < 0 || a > DLM_EX || b > DLM_EX)
+		return true;
+	return with[a] >> b & 1;
+}
+
+/* ---- facts --------------------------------------------------------------------------------- */
+
+struct facts {
+	const struct model *m;
+	const struct row_wait *wait;
+	const struct dlm_words *words;
+	struct lock_id id;
+	int wanted; /* the mode that is waited for; the strongest */
+};
+
+/* The node's part of a lock space; NULL where the node never had the lock space. */
+static const struct node_space *space_on(const struct model *m, uint32_t node, uint32_t space)
+{
+	const struct node *n = &m->nodes[node];
+
+	return space < n->n_spaces ? n->spaces[space] : NULL;
+}
+
+static const struct lock *lock_on(const struct facts *f, uint32_t node)
+{
+	const struct node_space *ns = space_on(f->m, node, f->wait->space);
+
+	return ns && !node_absent(f->m, &f->m->nodes[node]) ? table_find(&ns->table, &f->id) : NULL;
+}
+
+static bool waits_on(const struct facts *f, uint32_t node)
+{
+	for (uint32_t i = 0; i < f->wait->set->n_members; i++)
+		if (f->wait->set->members[i].node == node &&
+		    f->wait->set->members[i].change->waiting)
+			return true;
+	return false;
+}
+
+static unsigned waiting_nodes(const struct facts *f)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < f->wait->set->n_members; i++)
+		n += f->wait->set->members[i].change->waiting != 0;
+	return n;
+}
+
+/* How long ssh may take to connect. */
+#define CONNECTS_S 15.0
+
+/* Absent for long enough to be called silent; one whose sample is on its way is not. */
+static bool is_silent(const struct model *m, const struct node *n)
+{
+	/* a node that was not reached yet has not failed to answer */
+	if (!n->last_sample && n->state == NODE_UNREACHABLE && n->silent_s < CONNECTS_S)
+		return false;
+	return node_absent(m, n) && (n->silent_s >= WAITS_LONG_S || n->silent_at_least ||
+				     n->state == NODE_UNREACHABLE || n->state == NODE_STALE);
+}
+
+/* How far apart the samples lie that are joined. */
+static double skew(const struct model *m)
+{
+	double first = INFINITY, last = -INFINITY, told = 0;
+
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		const struct node *n = &m->nodes[i];
+		double at;
+
+		if (node_absent(m, n))
+			continue;
+		told = max_s(told, n->skew_s);
+		at = 1e-6 * (double)node_when(n, m->sample)->real_us;
+		first = min_s(first, at);
+		last = max_s(last, at);
+	}
+	return told > 0 ? told : last > first ? last - first : 0;
+}
+
+/* ---- who waits ----------------------------------------------------------------------------- */
+
+static void say_process(struct words *t, const struct facts *f, uint32_t node)
+{
+	const struct model *m = f->m;
+	const struct lock *lock = lock_on(f, node);
+	const struct waits *w = m->waits;
+	const struct lock_task *only = NULL;
+	const struct holder *h;
+	unsigned candidates = 0;
+	uint32_t n = lock ? holders_of(m->nodes[node].spaces[f->wait->space], lock, &h) : 0;
+
+	for (; n--; h++)
+		if (h->waits && h->pid) {
+			words_add(t, " (pid %lld %s)", (long long)h->pid, h->comm);
+			return;
+		}
+	/* a task in lock code, by the file of its call; or the only one there is */
+	for (size_t i = 0; w && i < w->n_tasks; i++) {
+		const struct lock_task *task = &w->tasks[i];
+
+		if (task->node != node || (task->inode && task->inode != f->wait->row.number))
+			continue;
+		candidates++;
+		if (!only || task->inode)
+			only = task;
+	}
+	if (only && (candidates == 1 || only->inode))
+		words_add(t, " (pid %lld %s)", (long long)only->pid, only->comm);
+	else if (only)
+		words_add(t, " (one of %u processes that sleep there for a lock)", candidates);
+}
+
+static void dlm_say_waiters(struct words *t, const struct facts *f)
+{
+	char age[UNIT_MAX];
+	unsigned total = waiting_nodes(f), done = 0;
+
+	for (uint32_t i = 0; i < f->wait->set->n_members; i++) {
+		const struct member *member = &f->wait->set->members[i];
+
+		if (!member->change->waiting)
+			continue;
+		words_add(t, "%s%s",
+			  !done               ? ""
+			  : done + 1 == total ? " and "
+					      : ", ",
+			  f->m->nodes[member->node].name);
+		say_process(t, f, member->node);
+		done++;
+	}
+	words_add(t, " %s %s%s", total == 1 ? "waits" : "wait",
+		  isnan(f->wait->set->sum.oldest_max_s) ||
+			  f->wait->set->sum.oldest_max_s > f->wait->set->sum.oldest_s * 1.01
+		      ? "at least "
+		      : "",
+		  unit_seconds(age, f->wait->set->sum.oldest_s));
+}
+
+/* ---- for whom ------------------------------------------------------------------------------ */
+
+static void say_silence(struct words *t, const struct node *n)
+{
+	char age[UNIT_MAX];
+
+	if (n->silent_s > 0)
+		words_add(t, "has not answered for %s%s", n->silent_at_least ? "at least " : "",
+			  unit_seconds(age, n->silent_s));
+	else
+		words_add(t, "does not answer");
+}
+
+/* The node's part in the wait; false where the sample does not show its lock. */
+static bool part_of_node(struct dlm_part *part, const struct facts *f, uint32_t node)
+{
+	*part = (struct dlm_part){.node = &f->m->nodes[node],
+				  .ns = space_on(f->m, node, f->wait->space),
+				  .lock = lock_on(f, node)};
+	return part->lock && part->lock->now.sample == f->m->sample;
+}
+
+/* (a) A process is inside there, where it keeps others from `wanted`. */
+static bool say_inside(struct words *t, const struct facts *f, uint32_t node, int wanted)
+{
+	struct dlm_part part;
+
+	return part_of_node(&part, f, node) && f->words->inside(t, &part, wanted);
+}
+
+/* (b) The lock is cached there and another node's wish is known. */
+static bool say_giving_up(struct words *t, const struct facts *f, uint32_t node)
+{
+	struct dlm_part part;
+
+	return part_of_node(&part, f, node) && f->words->giving_up(t, &part);
+}
+
+/* Describes a node that holds the lock; mode -1 if the mode is not known. */
+static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node, int mode)
+{
+	const struct node *n = &f->m->nodes[node];
+
+	if (is_silent(f->m, n)) {
+		words_add(t, "%s holds it (%s) and ", n->name, dlm_mode_name(mode));
+		say_silence(t, n);
+	} else if (!say_inside(t, f, node, f->wanted) && !say_giving_up(t, f, node)) {
+		words_add(t, "%s has it in its cache%s%s%s", n->name, mode >= 0 ? " (" : "",
+			  mode >= 0 ? dlm_mode_name(mode) : "", mode >= 0 ? ")" : "");
+		if (!node_absent(f->m, n))
+			words_add(t, " and does not give it up");
+	}
+}
+
+/* (d) */
+static bool say_recovery(struct words *t, const struct facts *f)
+{
+	const struct waits *w = f->m->waits;
+
+	for (size_t i = 0; w && i < w->n_views; i++)
+		if (w->views[i].space == f->wait->space && w->views[i].recovering &&
+		    memcmp(&w->views[i].id.number, &f->id.number, sizeof(f->id.number)) == 0) {
+			words_add(t, "; its lock is being recovered");
+			return true;
+		}
+	if (f->m->nodes && f->wait->space < f->m->n_spaces &&
+	    f->m->spaces[f->wait->space].recovering) {
+		words_add(t, "; recovery is going on");
+		return true;
+	}
+	return false;
+}
+
+static bool same_lock(const struct dlm_view *v, const struct facts *f)
+{
+	return v->space == f->wait->space && v->id.number == f->id.number &&
+	       v->id.low == f->id.low && v->id.type == f->id.type;
+}
+
+/* The strongest mode that other nodes wait for; -1 none of them waits. */
+static int wanted_elsewhere(const struct facts *f, uint32_t node)
+{
+	int wanted = -1;
+
+	for (uint32_t i = 0; i < f->wait->set->n_members; i++) {
+		const struct member *member = &f->wait->set->members[i];
+
+		if (member->node == node || !member->change->waiting)
+			continue;
+		if (member->change->wants_ex)
+			return DLM_EX;
+		wanted = DLM_PR;
+	}
+	return wanted;
+}
+
+/*
+ * The mode that the processes of a node may keep others from; -1 none. Of what waits on that node
+ * itself they are in the way on GFS2. On OCFS2 processes of one node are in each other's way only
+ * once another node wants the lock; but each open file has a flock of its own.
+ */
+static int wanted_of(const struct facts *f, uint32_t node)
+{
+	struct dlm_part part;
+	bool shown = part_of_node(&part, f, node);
+
+	if (!waits_on(f, node) || f->words->own_way(&f->id, shown ? part.lock : NULL))
+		return f->wanted;
+	return wanted_elsewhere(f, node);
+}
+
+/* Other nodes wait for a node that waits itself only if that node has the lock in EX. */
+static bool may_be_giving_up(const struct facts *f, uint32_t node)
+{
+	const struct lock *lock = lock_on(f, node);
+
+	if (!waits_on(f, node))
+		return true;
+	if (!lock || wanted_elsewhere(f, node) < 0)
+		return false;
+	return f->words->has_ex(lock);
+}
+
+/* Says that a process is inside on a node, or that the node is giving the lock up. */
+static bool say_shot(struct words *t, const struct facts *f, uint32_t node, bool said)
+{
+	const int wanted = wanted_of(f, node);
+	struct words before = *t;
+
+	if (wanted < 0)
+		return false;
+	words_add(t, said ? " and " : "; ");
+	if (say_inside(t, f, node, wanted) ||
+	    (may_be_giving_up(f, node) && say_giving_up(t, f, node)))
+		return true;
+	*t = before;
+	*t->at = '\0';
+	return false;
+}
+
+/* The queue as the lock's master has it: who holds what does not go with the wish. */
+static bool say_queue(struct words *t, const struct facts *f)
+{
+	const struct waits *w = f->m->waits;
+	bool said = false, master = false;
+
+	for (size_t i = 0; w && i < w->n_views; i++) {
+		const struct dlm_view *v = &w->views[i];
+
+		if (!same_lock(v, f) || !v->is_master)
+			continue;
+		master = true;
+		for (uint32_t j = v->first; j < v->first + v->n; j++) {
+			const struct dlm_entry *e = &w->entries[j];
+
+			if (!e->granted || dlm_compatible(e->mode, f->wanted))
+				continue;
+			if (e->node >= 0 && waits_on(f, (uint32_t)e->node)) {
+				said |= say_shot(t, f, (uint32_t)e->node, said);
+				continue;
+			}
+			words_add(t, said ? " and " : "; ");
+			if (e->node >= 0)
+				dlm_say_holder(t, f, (uint32_t)e->node, e->mode);
+			else
+				words_add(t,
+					  "the DLM's node %d, which is not watched, holds it (%s)",
+					  e->number, dlm_mode_name(e->mode));
+			said = true;
+		}
+	}
+	return said || (master && say_recovery(t, f));
+}
+
+/* (c) The master is known to those who wait, and silent. */
+static bool say_master(struct words *t, const struct facts *f)
+{
+	const struct waits *w = f->m->waits;
+
+	for (size_t i = 0; w && i < w->n_views; i++) {
+		const struct dlm_view *v = &w->views[i];
+		const struct node *n = NULL;
+
+		if (!same_lock(v, f) || v->is_master || !v->master)
+			continue;
+		for (size_t j = 0; j < f->m->n_nodes; j++)
+			if (f->m->nodes[j].dlm_id[dlm_of_view(f->m, v)] == v->master)
+				n = &f->m->nodes[j];
+		if (!n) {
+			words_add(t,
+				  "; its lock's master is the DLM's node %d, which is not watched",
+				  v->master);
+			return true;
+		}
+		if (!is_silent(f->m, n))
+			continue;
+		words_add(t, "; its lock's master %s ", n->name);
+		say_silence(t, n);
+		return true;
+	}
+	return false;
+}
+
+/* Without a master's word: what the nodes' own files show. */
+static bool say_shots(struct words *t, const struct facts *f)
+{
+	bool said = false;
+
+	for (uint32_t i = 0; i < f->m->n_nodes; i++)
+		if (!node_absent(f->m, &f->m->nodes[i]))
+			said |= say_shot(t, f, i, said);
+	return said;
+}
+
+/* ---- the sentence -------------------------------------------------------------------------- */
+
+char *dlm_sentence(const struct model *m, const struct row_wait *wait,
+		   const struct dlm_words *words)
+{
+	const struct change *sum = &wait->set->sum;
+	struct facts f = {.m = m,
+			  .wait = wait,
+			  .words = words,
+			  .id = wait->set->members[0].lock->id,
+			  .wanted = sum->wants_ex ? DLM_EX : DLM_PR};
+	char text[SENTENCE_MAX];
+	struct words t = {text, sizeof(text)};
+
+	if ((sum->oldest_s < WAITS_LONG_S && !wait->opened) || !(sum->oldest_s > skew(m)))
+		return NULL;
+	words_add(&t, "%s: ", wait->label);
+	dlm_say_waiters(&t, &f);
+	/* the order is that of certainty: the queue itself, silence, then what is seen in passing
+	 */
+	if (!say_queue(&t, &f) && !say_recovery(&t, &f) && !say_master(&t, &f) &&
+	    !say_shots(&t, &f) && m->waits && m->waits->read)
+		words_add(&t, "; who holds it was not seen");
+	return strdup(text);
+}
