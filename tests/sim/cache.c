@@ -42,7 +42,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 	struct cache *c = cache_of(gl);
 	unsigned int n = node_of(gl);
 
-	(void)to;
+	world_note(NOTE_CALL, "xmote_th", gl, (int)to, (int)sync);
 	maybe_slow();
 	if (fails(200)) {
 		if (!cache_lost(w, n))
@@ -58,7 +58,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 
 static int on_xmote_bh(struct glock *gl, enum glock_mode mode)
 {
-	(void)gl, (void)mode;
+	world_note(NOTE_CALL, "xmote_bh", gl, (int)mode, 0);
 	maybe_slow();
 	return fails(30) ? -EUCLEAN : 0;
 }
@@ -67,6 +67,7 @@ static void on_inval(struct glock *gl, unsigned int what)
 {
 	struct cache *c = cache_of(gl);
 
+	world_note(NOTE_CALL, "inval", gl, (int)what, 0);
 	maybe_slow();
 	if (c->bits & what << 2 && !cache_lost(world_current, node_of(gl)))
 		trouble("dirty cache of %u:%lu dropped", gl->type, (unsigned long)gl->number);
@@ -75,7 +76,7 @@ static void on_inval(struct glock *gl, unsigned int what)
 
 static int on_demote_ok(struct glock *gl)
 {
-	(void)gl;
+	world_note(NOTE_CALL, "demote_ok", gl, 0, 0);
 	return !world_current->f.slow || chance(2);
 }
 
@@ -83,6 +84,7 @@ static int on_lock(struct glock_holder *gh)
 {
 	struct cache *c = cache_of(glock_of(gh));
 
+	world_note(NOTE_CALL, "lock", glock_of(gh), (int)glock_mode_of(gh), 0);
 	if (c->entered)
 		trouble("lock called twice");
 	c->entered = true; /* and if it were called again meanwhile? */
@@ -97,6 +99,7 @@ static void on_unlock(struct glock_holder *gh)
 {
 	struct cache *c = cache_of(glock_of(gh));
 
+	world_note(NOTE_CALL, "unlock", glock_of(gh), (int)glock_mode_of(gh), 0);
 	if (!c->entered)
 		trouble("unlock without lock");
 	maybe_slow();

@@ -85,6 +85,7 @@ static void failed(struct world *w, struct client *c, int err)
 {
 	struct mirror *m = mirror_of(c->gl);
 
+	world_note(NOTE_ANSWER, "failed", c->gl, err, 0);
 	check_error(w, err);
 	if (err == -EAGAIN && m)
 		m->counts.tries_failed++;
@@ -100,6 +101,8 @@ void client_answered(struct world *w, struct client *c)
 		return;
 	}
 	c->state = HELD;
+	world_note(NOTE_ANSWER, "held", c->gl, (int)glock_mode_of(&c->gh),
+		   (int)gh_state(gh_of(&c->gh)));
 	w->fast_grants += !!(gh_state(gh_of(&c->gh)) & GLOCK__H_FAST);
 	check_turns(w, c);
 	cache_use(c);

@@ -87,6 +87,7 @@ bool world_open_node(struct world *w, unsigned int n)
 
 	if (!lm)
 		return false;
+	world_log_requests(lm);
 	memset(&w->node[n], 0, sizeof(w->node[n]));
 	w->node[n].starting = true;
 	if (glock__space_open("sim", &o, lm, &env, &w->node[n].space))
@@ -137,7 +138,7 @@ void world_open(struct world *w, uint64_t seed, unsigned int nodes, unsigned int
 	open_world(w, &p, clients, glocks, f);
 	for (unsigned int i = 0; i < clients; i++)
 		w->client[i].next = world_now() + chance(20 * (uint32_t)MS);
-	if (!f.threads)
+	if (!f.threads || f.waits_only)
 		return;
 	/* From an interruption at every third atomic to one at every two hundredth. */
 	w->tasks.interrupt = 2u << chance(7);
@@ -176,6 +177,19 @@ void world_open_seed(struct world *w, uint64_t seed, bool threads)
 	f.fast = threads && seed / 4 % 4;
 	f.at_once = seed / 5 % 3 == 1;
 	f.quiet = seed / 15 % (f.at_once ? 2 : 8) == 1;
+	world_open(w, seed, nodes, clients, 1 + seed % GLOCKS_MAX, f);
+}
+
+void world_open_waits(struct world *w, uint64_t seed)
+{
+	unsigned int nodes = 2 + seed % 3, clients = nodes * (1 + seed / 2 % 3);
+	struct world_features f = features(seed);
+
+	f.threads = f.waits_only = true;
+	f.worker = seed % 8;
+	f.fast = seed / 4 % 4;
+	f.at_once = seed / 5 % 4;
+	f.quiet = seed / 20 % 2;
 	world_open(w, seed, nodes, clients, 1 + seed % GLOCKS_MAX, f);
 }
 

@@ -193,8 +193,8 @@ static unsigned long explore(const struct plan *plan)
 }
 
 /*
- * The part of the plans that this process explores: every `of`th, from the `first`th on. Parts 1/N to N/N are all
- * plans, because the number of a plan decides its part.
+ * This process explores every `of`th plan, from the `first`th on. Parts 1/N to N/N are all plans,
+ * because the number of a plan decides its part.
  */
 static struct {
 	unsigned int first, of;

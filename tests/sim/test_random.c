@@ -42,10 +42,11 @@ static const struct impossible {
 static struct world w;
 static volatile unsigned long current;
 static const char *volatile what;
+static const char *program;
 
 static void print_replay(void)
 {
-	fprintf(stderr, "# again: build-gcc/tests/sim/test_sim_random %s 1 %lu\n", what, current);
+	fprintf(stderr, "# again: %s %s 1 %lu\n", program, what, current);
 }
 
 /* An assertion of the library's, or worse; or it hangs. Nothing else goes on here. */
@@ -193,6 +194,7 @@ int main(int argc, char **argv)
 	const char *seed = argc > 3 ? argv[3] : NULL;
 	bool ok;
 
+	program = argv[0];
 	glock__fault = argc > 4 ? fault_named(argv[4]) : GLOCK__FAULT_NONE;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, on_signal);

@@ -31,6 +31,8 @@
 
 #include "task.h"
 
+#include <stdio.h>
+
 enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64, CPUS_MAX = 3 };
 
 enum client_state {
@@ -112,6 +114,7 @@ struct world_features {
 	bool duel;    /* conversions that exclude each other, and tries meanwhile */
 	bool exact;   /* many EXACT, ANY and DF: changes between all modes */
 	bool threads; /* tasks are interrupted at atomics */
+	bool waits_only; /* and of threads: they are switched only where they wait */
 	bool fast;    /* owners are threads, so that locks may be taken the fast way */
 	bool at_once; /* some requests are answered before they have been made */
 	bool quiet;   /* one type has no operations at all */
@@ -143,6 +146,11 @@ void world_open(struct world *w, uint64_t seed, unsigned int nodes, unsigned int
 		unsigned int glocks, struct world_features f);
 /* The same, with everything from the seed: of schedules of events, or of threads. */
 void world_open_seed(struct world *w, uint64_t seed, bool threads);
+/*
+ * Of threads that are switched only where they wait. Such a schedule does not depend on the number
+ * of atomics. Many requests are answered at once, and many types have no operations.
+ */
+void world_open_waits(struct world *w, uint64_t seed);
 /* With one glock and a client a node, without delays and hold times: time stands still. */
 void world_open_still(struct world *w, unsigned int nodes);
 /* Runs on, then lets all go to the end of time. False: see trouble. */
@@ -161,5 +169,26 @@ bool world_step(struct world *w);
 int64_t world_next(struct world *w); /* when; INT64_MAX: never */
 void world_check(struct world *w);
 void world_kill(struct world *w, unsigned int node);
+
+/* ---- log.c ---- */
+
+enum world_note {
+	NOTE_GRANT,   /* by the queue */
+	NOTE_ANSWER,  /* that a client gets */
+	NOTE_CALL,    /* of an operation of the type */
+	NOTE_REQUEST, /* to the lock manager: lock, cancel or unlock */
+	NOTE_MAX,
+};
+
+struct world_log {
+	bool on;
+	FILE *to; /* or NULL */
+	uint64_t hash;
+	unsigned long n[NOTE_MAX];
+};
+extern struct world_log world_log;
+
+/* Begins a new log. Before the cluster is opened. */
+void world_log_begin(FILE *to);
 
 #endif

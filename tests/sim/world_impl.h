@@ -9,6 +9,7 @@
  *   cache.c    the types' operations, and what is cached
  *   mirror.c   the other computation of statistics; what was seen
  *   check.c    what must always be so
+ *   log.c      what happened, in order
  */
 #ifndef TESTS_SIM_WORLD_IMPL_H
 #define TESTS_SIM_WORLD_IMPL_H
@@ -71,6 +72,12 @@ void check_turns(struct world *w, struct client *c);
 void check_step(struct world *w, unsigned int n);
 void check_master(struct world *w);
 void check_timers(struct world *w);
+
+/* ---- log.c ---- */
+
+void world_note(enum world_note kind, const char *what, const struct glock *gl, int a, int b);
+/* Logs what a node asks of its lock manager. */
+void world_log_requests(struct glock__lockman *lm);
 
 /* ---- mirror.c ---- */
 
