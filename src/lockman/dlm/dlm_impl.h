@@ -105,6 +105,8 @@ struct dlm {
 	bool recovering; /* a thread does */
 };
 
+/* ---- dlm_use.c ---- */
+
 __attribute__((format(printf, 2, 3))) void glock__dlm_say(const struct dlm *d, const char *fmt,
 							  ...);
 /* Under d->lock, which await drops meanwhile: something that others wait for is different now. */
@@ -112,6 +114,24 @@ void glock__dlm_changed(struct dlm *d);
 void glock__dlm_await_change(struct dlm *d);
 int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
 void glock__dlm_ring(struct dlm *d, bool on);
+
+/* The device is in use until that is said; false: the gate is closed, or we have left. */
+bool glock__dlm_use(struct dlm *d);
+void glock__dlm_use_locked(struct dlm *d);
+/*
+ * Whoever leaves waits for users, and frees all when there is none: so the last one does not look at anything
+ * afterwards, and it is in the count that somebody leaves, and must be woken. Else the teller would be each time.
+ */
+#define GLOCK__DLM_LEAVING (1u << 31)
+GLOCK__COLD void glock__dlm_unuse_slow(struct dlm *d); /* somebody leaves, or was in between */
+GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
+{
+	uint32_t users = atom_load32(&d->users);
+
+	if (users & GLOCK__DLM_LEAVING || !atom_cas32(&d->users, &users, users - 1))
+		glock__dlm_unuse_slow(d);
+}
+bool glock__dlm_in_use(struct dlm *d);
 
 /* ---- dlm_slot.c; under d->lock ---- */
 
@@ -143,32 +163,23 @@ void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_L
 /* False: it is granted in EX, and no value block is there that the death of its holder would mark. */
 bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r);
 
+/* ---- dlm_slot.c; under no lock ---- */
+
+/*
+ * Replies that the lock is no more. First the function waits for a thread that may be about to
+ * deliver a demand for the lock.
+ */
+void glock__dlm_reply_gone(struct dlm *d, struct glock__lm_lock *lk);
+/* Frees all slots and replies to each open request. The kernel knows none of the locks now. */
+void glock__dlm_retire(struct dlm *d);
+
 /* ---- dlm.c ---- */
 
-/* The device is in use until that is said; false: the gate is closed, or we have left. */
-bool glock__dlm_use(struct dlm *d);
-void glock__dlm_use_locked(struct dlm *d);
-/*
- * Whoever leaves waits for users, and frees all when there is none: so the last one does not look at anything
- * afterwards, and it is in the count that somebody leaves, and must be woken. Else the teller would be each time.
- */
-#define GLOCK__DLM_LEAVING (1u << 31)
-GLOCK__COLD void glock__dlm_unuse_slow(struct dlm *d); /* somebody leaves, or was in between */
-GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
-{
-	uint32_t users = atom_load32(&d->users);
-
-	if (users & GLOCK__DLM_LEAVING || !atom_cas32(&d->users, &users, users - 1))
-		glock__dlm_unuse_slow(d);
-}
-bool glock__dlm_in_use(struct dlm *d);
 /*
  * Makes the request that the slot's step says: what the kernel returned. Not under any lock, with the
  * device in use. When this returns the reply may have come, and all may be different.
  */
 int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag);
-/* No slot is known to the kernel any more; all that is open is answered. */
-void glock__dlm_retire(struct dlm *d);
 
 /* ---- dlm_reply.c ---- */
 

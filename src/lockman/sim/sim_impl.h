@@ -78,12 +78,20 @@ struct glock__sim {
 	struct sim__node nodes[];
 };
 
-/* ---- sim.c ---- */
+/* ---- sim_net.c ---- */
 
 struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
 			       struct sim__lock *lock, int64_t at);
-/* What it sent until now arrives, and the reply to the lock's request if there is one already. */
-void sim__hurry(struct sim__node *nd, struct sim__lock *lock);
+/* Tells who gets the message. */
+enum glock__sim_to sim__to(const struct sim__message *m);
+/*
+ * Messages lie in the order of sending. Returns the place of the first message of that node in that
+ * direction. With a lock, only the reply to its request counts. sim->n: there is none.
+ */
+size_t sim__message_find(const struct glock__sim *sim, unsigned int node, enum glock__sim_to to,
+			 const struct sim__lock *lock);
+/* Takes a message out. */
+struct sim__message sim__message_take(struct glock__sim *sim, size_t at);
 /* From a node, in order; to one, in any. */
 struct sim__message *sim__to_master(struct sim__node *nd, enum sim__kind kind,
 				    struct sim__lock *lock);
