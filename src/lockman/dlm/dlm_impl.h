@@ -24,8 +24,8 @@
  *                The death of a member of the lockspace is looked for and told under it (block,
  *                thaw).
  *   d->delivery  the teller holds it while it delivers a demand. A thread that frees a lock takes
- *                d->delivery once, after the slot is gone, because another thread may be about to
- *                deliver a demand for the lock.
+ *                d->delivery once, after the slot is gone. Otherwise the teller might still be
+ *                about to deliver a demand for the lock.
  *
  * While the kernel recovers, or the cluster is lost, requests do not return. Closing the device
  * does not return, either. Only the watch waits for such a thread, when it has nothing else to do.

@@ -58,7 +58,7 @@ struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsi
 		sim->room = sim->room ? 2 * sim->room : 64;
 		sim->messages = realloc(sim->messages, sim->room * sizeof(*m));
 		if (!sim->messages)
-			abort(); /* a test's memory */
+			abort(); /* no memory, in a test */
 	}
 	m = &sim->messages[sim->n++];
 	*m = (struct sim__message){
@@ -83,7 +83,7 @@ struct sim__message *sim__to_node(struct glock__sim *sim, enum sim__kind kind, u
 	return sim__send(sim, kind, node, lock, sim->now + delay(sim));
 }
 
-/* Takes it out. */
+/* Takes the message out of the list. */
 static struct sim__message message_take(struct glock__sim *sim, size_t at)
 {
 	struct sim__message m = sim->messages[at];
@@ -105,7 +105,7 @@ static size_t message_find(const struct glock__sim *sim, unsigned int node, enum
 	return i;
 }
 
-/* Messages lie in the order of sending. */
+/* Relies on this: the messages lie in the order of sending. */
 void sim__hurry(struct sim__node *nd, struct sim__lock *lock)
 {
 	struct glock__sim *sim = nd->sim;
@@ -165,7 +165,7 @@ void sim__drop_go_on(struct glock__sim *sim)
 	messages_drop(sim, says_go_on, NULL);
 }
 
-/* ---- from outside ---- */
+/* ---- functions for the owner ---- */
 
 struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node)
 {
@@ -173,7 +173,7 @@ struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node
 
 	assert(node < sim->p.nodes && !nd->joined && !nd->used);
 	if (nd->departing || sim->recoveries)
-		return NULL; /* a death is not noticed, or not seen to yet */
+		return NULL; /* a death is not noticed, or not recovered yet */
 	nd->joined = nd->used = true;
 	nd->lm = (struct glock__lockman){.ops = &sim__ops};
 	nd->last_sent = nd->paused_until = sim->now;
@@ -206,7 +206,7 @@ static int64_t message_due(const struct glock__sim *sim, const struct sim__messa
 	return until > m->at ? until : m->at;
 }
 
-/* The i'th in the order of time: few enough to look through. */
+/* Returns the i'th message in the order of time. Few enough are there to look through. */
 static size_t message_nth(struct glock__sim *sim, size_t i)
 {
 	for (size_t a = 0;; a++) {
@@ -234,7 +234,7 @@ int64_t glock__sim_next(struct glock__sim *sim)
 	return first;
 }
 
-/* What a node sent arrives in the order sent: the first of its messages instead of this one. */
+/* A node's messages arrive in the order sent: returns the first of them instead of this one. */
 static size_t in_order(const struct glock__sim *sim, size_t at)
 {
 	const struct sim__message *m = &sim->messages[at];
@@ -290,7 +290,7 @@ const char *glock__sim_check(struct glock__sim *sim)
 
 void glock__sim_usage(struct glock__sim *sim, struct glock__table_usage *usage)
 {
-	glock__table_forget(sim->table); /* resources kept for whoever has to hear of a death */
+	glock__table_forget(sim->table); /* resources kept until a node was told of a death */
 	glock__table_usage(sim->table, usage);
 }
 
