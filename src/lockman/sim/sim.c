@@ -14,7 +14,7 @@ struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node
 
 	assert(node < sim->p.nodes && !nd->joined && !nd->used);
 	if (nd->departing || sim->recoveries)
-		return NULL; /* a death is not noticed, or not seen to yet */
+		return NULL; /* a death is not noticed, or not recovered yet */
 	nd->joined = nd->used = true;
 	nd->lm = (struct glock__lockman){.ops = &sim__ops};
 	nd->last_sent = nd->paused_until = sim->now;
@@ -47,7 +47,7 @@ static int64_t message_due(const struct glock__sim *sim, const struct sim__messa
 	return until > m->at ? until : m->at;
 }
 
-/* The i'th in the order of time: few enough to look through. */
+/* Returns the i'th message in the order of time. Few enough are there to look through. */
 static size_t message_nth(struct glock__sim *sim, size_t i)
 {
 	for (size_t a = 0;; a++) {
@@ -75,7 +75,7 @@ int64_t glock__sim_next(struct glock__sim *sim)
 	return first;
 }
 
-/* What a node sent arrives in the order sent: the first of its messages instead of this one. */
+/* A node's messages arrive in the order sent: returns the first of them instead of this one. */
 static size_t in_order(const struct glock__sim *sim, size_t at)
 {
 	const struct sim__message *m = &sim->messages[at];
@@ -131,7 +131,7 @@ const char *glock__sim_check(struct glock__sim *sim)
 
 void glock__sim_usage(struct glock__sim *sim, struct glock__table_usage *usage)
 {
-	glock__table_forget(sim->table); /* resources kept for whoever has to hear of a death */
+	glock__table_forget(sim->table); /* resources kept until a node was told of a death */
 	glock__table_usage(sim->table, usage);
 }
 

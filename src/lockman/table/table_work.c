@@ -61,8 +61,7 @@ static void work_bit(struct work *w, uint8_t bit, bool on)
 	w->bits = (uint8_t)(on ? w->bits | bit : w->bits & ~bit);
 }
 
-/* Returns where this change begins in a queue. cursor_next() leaves the place for the next change.
- */
+/* Returns where this change begins in a queue. cursor_next() stores where the next one begins. */
 static uint32_t cursor_begin(const struct work *w, uint32_t head)
 {
 	if (w->cursor == REF_END)
