@@ -10,10 +10,10 @@
  * Ordering
  *   atom_put*    For memory that a lock protects. Another thread may take over the lock of a killed
  *                thread. It then sees the puts in program order, because the compiler may not move
- *                or merge them. The CPU needs no barrier. The stores of a killed thread are complete
- *                up to one instruction, and the kernel hands on its lock after that. Other threads
- *                see puts when the lock is released. The compiler moves nothing across a put, so
- *                memory may be put by words and read by the fields of a struct.
+ *                or merge them. The CPU needs no barrier: the stores of a killed thread are all
+ *                there up to one instruction, and the kernel hands on its lock after that. Other
+ *                threads see puts when the lock is released. The compiler moves nothing across a
+ *                put, so memory may be put by words and read by the fields of a struct.
  *   atom_store*  release: a thread that loads the value sees all stores before it.
  *   atom_load*   acquire: the other side of atom_store and atom_cas.
  *   atom_cas*    acquire and release when it succeeds, acquire when it fails.
