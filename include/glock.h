@@ -4,69 +4,66 @@
  *
  * CACHE ONE FILE IN 40 LINES
  *
- * Each line of input replaces the file. An empty line prints the file. Run the program in two
- * terminals with the same FILE. A process reads the file again only after the other one wrote it.
+ * The program adds 1 to the number in FILE, 1000 times. Start several processes with the same FILE:
+ * no step gets lost. A process reads FILE only after another process had the lock. docs/tutorial.md
+ * explains the program, and shows the traps.
  *
  *	cc cached_file.c $(pkg-config --cflags --libs glock) -o cached_file
  *	./cached_file FILE
  *
+ *	#include <errno.h>
+ *	#include <fcntl.h>
  *	#include <glock.h>
  *	#include <stdio.h>
- *	#include <string.h>
+ *	#include <stdlib.h>
+ *	#include <unistd.h>
  *
- *	static struct { const char *path; char text[256]; int cached; } file;
+ *	static int fd, cached, dirty;
+ *	static char text[17];
  *
- *	static int load(struct glock_holder *gh) // runs before the first holder of this process
+ *	// Runs before another process gets the lock, and before close returns.
+ *	static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
  *	{
- *		FILE *f = file.cached ? NULL : fopen(file.path, "r");
- *
- *		(void)gh;
- *		if (f && fgets(file.text, sizeof(file.text), f))
- *			printf("(read the file) ");
- *		file.cached = 1;
- *		return f ? fclose(f) : 0; // glock_nq() returns an error of load()
+ *		(void)gl, (void)to;
+ *		if (sync && dirty) {
+ *			puts("writes the file");
+ *			dirty = pwrite(fd, text, 16, 0) != 16;
+ *		}
+ *		return dirty ? -EIO : 0;
  *	}
  *
- *	static void drop(struct glock *gl, unsigned int what) // runs before another process writes
+ *	// Runs next: another process may change the file from now on.
+ *	static void drop(struct glock *gl, unsigned int what)
  *	{
- *		(void)gl;
- *		if (what & GLOCK_CACHES_DATA)
- *			file.cached = 0;
- *	}
- *
- *	static int store(const char *line) // the caller holds the lock in EX
- *	{
- *		FILE *f = fopen(file.path, "w");
- *
- *		return !f || fputs(strcpy(file.text, line), f) < 0 || fclose(f);
+ *		(void)gl, (void)what;
+ *		cached = 0;
  *	}
  *
  *	int main(int argc, char **argv)
  *	{
- *		const struct glock_ops ops = {.size = sizeof(ops), .lock = load, .inval = drop};
- *		const struct glock_type_options type = {.size = sizeof(type),
- *			.type = GLOCK_TYPE_OWN, .ops = &ops, .caches = GLOCK_CACHES_DATA};
- *		const struct glock_space_options options = {.size = sizeof(options),
- *			.types = &type, .n_types = 1};
- *		char line[sizeof(file.text)];
+ *		struct glock_ops ops = {.size = sizeof(ops), .xmote_th = write_back, .inval = drop};
+ *		struct glock_type_options t = {.size = sizeof(t), .type = GLOCK_INODE, .ops = &ops};
+ *		struct glock_space_options o = {.size = sizeof(o), .types = &t, .n_types = 1};
  *		struct glock_space *space;
  *		struct glock *gl;
  *
- *		file.path = argc > 1 ? argv[1] : "cached_file.txt";
- *		if (glock_space_open("cached_file", &options, &space) ||
- *		    glock_get(space, GLOCK_TYPE_OWN, 1, &gl))
+ *		fd = open(argc > 1 ? argv[1] : "number", O_RDWR | O_CREAT, 0666);
+ *		if (fd < 0 || glock_space_open("counting", &o, &space) ||
+ *		    glock_get(space, GLOCK_INODE, 1, &gl))
  *			return 1;
- *		while (fgets(line, sizeof(line), stdin)) {
+ *		for (int i = 0; i < 1000; i++) {
  *			GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE; // its end lets go
- *			int writes = *line != '\n';
  *
- *			glock_holder_init(&gh, gl, writes ? GLOCK_EX : GLOCK_SH, 0);
- *			if (glock_nq(&gh) || (writes && store(line)))
+ *			glock_holder_init(&gh, gl, GLOCK_EX, 0);
+ *			if (glock_nq(&gh))
  *				return 1;
- *			printf("%s", file.text);
+ *			if (!cached && (puts("reads the file") < 0 || pread(fd, text, 16, 0) < 0))
+ *				return 1;
+ *			cached = dirty = 1;
+ *			snprintf(text, sizeof(text), "%15d\n", atoi(text) + 1);
  *		}
  *		glock_put(gl);
- *		return glock_space_close(space) ? 1 : 0;
+ *		return glock_space_close(space) || dirty; // still dirty: the write failed
  *	}
  *
  * WHAT A GLOCK IS
@@ -197,7 +194,7 @@ enum glock_type {
 #define GLOCK_PRIORITY 0x0010u   /* before all waiters; for journal glocks, during recovery */
 #define GLOCK_NODE_SCOPE 0x0020u /* with EX: share it with holders of this node that say the same */
 #define GLOCK_ASYNC 0x0040u      /* return at once; poll or wait later */
-#define GLOCK_EXACT 0x0080u      /* an idle glock in a stronger mode will not do */
+#define GLOCK_EXACT 0x0080u      /* without holders: a stronger mode will not do */
 #define GLOCK_SKIP 0x0100u       /* do not read the object in: skip the lock operation */
 #define GLOCK_NOPID 0x0200u      /* no owner: the thread that asked may ask again meanwhile */
 #define GLOCK_NOCACHE 0x0400u    /* give the lock back to the cluster after use */
@@ -290,7 +287,7 @@ struct glock_ops {
 	int (*xmote_bh)(struct glock *gl, enum glock_mode mode);
 	/* Called after xmote_th. Must drop `what` (GLOCK_CACHES_), which may not be kept. */
 	void (*inval)(struct glock *gl, unsigned int what);
-	/* Returns not 0 if the library may give up a cached lock that no request asked for. */
+	/* Returns not 0 if the library may demote a cached lock that no request asked for. */
 	int (*demote_ok)(struct glock *gl);
 	/* Called for the first holder of this node: read the object in. An error fails it. */
 	int (*lock)(struct glock_holder *gh);
@@ -327,7 +324,7 @@ struct glock_type_options {
 	unsigned int flags; /* GLOCK_OPS_ */
 	const struct glock_ops *ops;
 	/*
-	 * The minimum hold time in ns. Demands of other nodes wait for this time after each grant
+	 * The hold time in ns. Demands of other nodes wait for this time after each grant
 	 * of the lock manager. So holders of this node get something done.
 	 *   0                 200 ms at first; adapts itself between 10 and 200 ms
 	 *   GLOCK_HOLD_NONE   no hold time
@@ -528,7 +525,7 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * and for other nodes, without limit. A signal does not end the wait; glock_cancel() does.
  *
  * With ASYNC, TRY and NOBLOCK: at once, with two exceptions. A try may have to ask the lock
- * manager. A grant of the lock manager is kept back while others recover, until they have
+ * manager. A grant of the lock manager is delayed while others recover, until they have
  * recovered, unless with RECOVER.
  *
  * A lock operation runs on the thread that does the work, before this function returns. The error

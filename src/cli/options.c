@@ -47,7 +47,7 @@ int usage_error(const char *format, ...)
 	return EX_USAGE;
 }
 
-/* Explains an unknown or ambiguous abbreviation of a long option. */
+/* Names the options that an abbreviation may stand for, or says that none begins so. */
 static void which_long(const char *word, const struct option *longs)
 {
 	char text[256] = "";

@@ -11,13 +11,13 @@
 #include "shot.h"
 #include "table.h"
 
-/* What one wants to see as one line: an inode, or a lock that belongs to no file. */
+/* The key of a row: an inode, or a lock that belongs to no file. */
 struct row_id {
 	uint8_t class; /* 0 an inode; others are the source's */
 	uint64_t number;
 };
 
-/* What one node's Lock did in the frame. */
+/* One node's Lock, and its change in the frame. */
 struct member {
 	uint32_t space, node;
 	struct row_id row;

@@ -7,7 +7,7 @@
 
 #include "o2top/collect/collect.h"
 
-/* What is known of each file of each node, by its name. */
+/* The known text of each file of each node, by its name. */
 struct stream;
 struct streams {
 	struct stream **list;

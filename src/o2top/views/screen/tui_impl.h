@@ -29,7 +29,7 @@ enum item_kind {
 	ITEM_DIRECTORY,
 	ITEM_NODE,    /* how one node takes part in a row */
 	ITEM_LOCK,    /* one of its LockSets */
-	ITEM_PROCESS, /* who holds or wants it */
+	ITEM_PROCESS, /* a process that holds or wants the lock */
 	ITEM_TEXT,    /* what to do about it, a line of that */
 	ITEM_NOTHING, /* there is nothing to show */
 };
@@ -43,7 +43,7 @@ struct item {
 	uint32_t nth; /* which process, or enum about */
 };
 
-/* What a row or directory is known by from frame to frame. */
+/* The key of a row or directory, the same from frame to frame. */
 struct item_key {
 	uint32_t space;
 	struct row_id id;
@@ -137,7 +137,7 @@ bool item_is_open(const struct ui *ui, const struct item *item);
 void item_toggle(struct ui *ui, const struct item *item);
 /* `name`: without its directory, however paths are shown. */
 void item_label(const struct ui *ui, const struct row *row, bool name, char *buf, size_t size);
-/* What there is to say about a row, fit for a terminal; NULL nothing. */
+/* The text about a row, fit for a terminal; NULL: there is none. */
 enum about { ABOUT_SENTENCE, ABOUT_ADVICE, ABOUT_NOTE, ABOUTS };
 enum { TEXT_MAX = 2048 };
 const char *item_text(const struct ui *ui, uint32_t row, enum about about, char *buf, size_t size);
@@ -187,7 +187,7 @@ void node_use(const struct change *c, char *buf, size_t size);
 /* "node1: pid 1770 cp waits for SH since 6.01 s" */
 void process_text(const struct ui *ui, const struct member *member, const struct holder *h,
 		  char *buf, size_t size);
-/* What stands before a text, and how it looks. */
+/* The mark before a text, and its role. */
 const char *text_mark(const struct ui *ui, enum about about, enum role *role);
 
 /* tui_about.c */
