@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache.c - what the simulated programs cache, and the operations by which they are told to drop it. */
+/* cache.c - the caches of the simulated programs, and the operations that drop them. */
 #include "glock/core/internal.h"
 
 #include "world_impl.h"
@@ -11,7 +11,7 @@ static struct cache *cache_of(const struct glock *gl)
 	return &world_current->node[node_of(gl)].cache[gl->number];
 }
 
-/* Some operations take long, and others do things meanwhile. */
+/* Some operations take long, and other tasks run meanwhile. */
 static void maybe_slow(void)
 {
 	if (world_current->f.duel)
@@ -87,7 +87,7 @@ static int on_lock(struct glock_holder *gh)
 	world_note(NOTE_CALL, "lock", glock_of(gh), (int)glock_mode_of(gh), 0);
 	if (c->entered)
 		trouble("lock called twice");
-	c->entered = true; /* and if it were called again meanwhile? */
+	c->entered = true; /* set before the sleep, to notice a second call meanwhile */
 	maybe_slow();
 	if (!fails(10))
 		return 0;
@@ -126,7 +126,7 @@ void cache_use(struct client *c)
 
 	if (cache_lost(w, c->node))
 		return;
-	if (!gl_type(c->gl)->ops.inval) { /* nothing is cached that could not be dropped */
+	if (!gl_type(c->gl)->ops.inval) { /* this type has no cache to drop */
 		if (w->disk[c->g] != w->truth[c->g])
 			trouble("glock %u covers %ld, and not %ld", c->g, w->disk[c->g],
 				w->truth[c->g]);

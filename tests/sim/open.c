@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - opening a simulated cluster: what a seed means, and what the library is given. */
+/* open.c - opens a simulated cluster: the meaning of a seed, and the library's environment. */
 #include "glock/space/open.h"
 
 #include "world_impl.h"
@@ -24,7 +24,7 @@ static unsigned int sim_cpu(void)
 	return task_self() ? task_self()->cpu : 0;
 }
 
-/* The library's thread that runs the work. */
+/* Starts the library's thread that runs the work. */
 static void sim_start(void *arg, void (*fn)(struct glock_space *), struct glock_space *space)
 {
 	struct world *w = arg;
@@ -41,11 +41,11 @@ static void sim_join(void *arg, struct glock_space *space)
 	struct world *w = arg;
 
 	(void)space;
-	if (task_self()) /* else it was killed */
+	if (task_self()) /* else the task was killed */
 		task_join(w->node[task_self()->node].thread);
 }
 
-/* The kernel takes the CPU away, before what is answered at once. */
+/* The kernel takes the CPU away, before an immediate answer. */
 static void sim_call(void *watcher, unsigned int n)
 {
 	const struct world *w = watcher;
@@ -147,7 +147,7 @@ void world_open(struct world *w, uint64_t seed, unsigned int nodes, unsigned int
 
 static struct world_features features(uint64_t seed)
 {
-	if (seed % 8 == 5) /* what is hard to come by otherwise */
+	if (seed % 8 == 5) /* cases that are rare otherwise */
 		return (struct world_features){
 		    .duel = true, .cancels = true, .slow = seed % 16 == 5};
 	return (struct world_features){

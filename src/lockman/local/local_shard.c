@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_shard.c - lock tables in shared memory: taking one, from a dead process, too; telling
- * others; and more memory for it.
+ * local_shard.c - takes lock tables in shared memory, rings for other nodes, and grows tables.
  *
- * A mutex's owner may be dead: then the kernel gives the mutex to the next one, who puts the table
- * in order. That is no reason to believe the whole process dead, only to ask. Or it may be stopped:
- * then who needs that table waits and says for whom, and who has others to see to goes on with those.
+ * The owner of a mutex may be dead. Then the kernel gives the mutex to the next thread, and that
+ * thread puts the table in order. The whole process need not be dead, but that is now worth a
+ * question to the kernel.
+ *
+ * The owner may also be stopped. Then a thread that needs the table waits, and the log says for
+ * which process. A thread with other nodes to look after goes on with those.
  */
 #include "local_impl.h"
 
@@ -19,12 +21,12 @@
 #endif
 
 enum { SPINS = 100 };
-#define PATIENCE 100000000ll    /* ns: how long one sleeps for a mutex before looking around */
-#define TOLD_AFTER 1000000000ll /* and after how long one says for whom one waits */
+#define PATIENCE 100000000ll    /* ns: how long a thread sleeps for a mutex, then looks around */
+#define TOLD_AFTER 1000000000ll /* ns: after this time the log says for which process */
 
 /*
- * ThreadSanitizer knows only the one that goes by the other clock, and not that the mutex of a dead owner
- * is ours then.
+ * ThreadSanitizer knows only the function with the other clock. It also does not know that the
+ * mutex of a dead owner then belongs to this thread.
  */
 static int lock_until(pthread_mutex_t *mutex, int64_t until)
 {
@@ -47,7 +49,7 @@ static int lock_until(pthread_mutex_t *mutex, int64_t until)
 #endif
 }
 
-/* It is not to be had at once. If it takes long: who has it? */
+/* The mutex is not free. If that takes long, the log says which process has the mutex. */
 GLOCK__COLD static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex,
 				      const uint32_t *owner, enum patience patience,
 				      const char *what)
@@ -95,7 +97,7 @@ int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *o
 	return -err;
 }
 
-/* The size comes last: until then whoever comes next begins anew. */
+/* Stores the size last: until then the next process that takes the table makes it anew. */
 static int make_table(struct local *l, unsigned int shard)
 {
 	static const struct glock__table_params params = {
@@ -111,7 +113,7 @@ static int make_table(struct local *l, unsigned int shard)
 	return err;
 }
 
-/* The table of a dead process, or one that is to be made. */
+/* Puts the table of a dead process in order, or makes a table. */
 GLOCK__COLD static int put_right(struct local *l, unsigned int shard, int err)
 {
 	struct shard *s = &l->head->shard[shard];
@@ -121,7 +123,7 @@ GLOCK__COLD static int put_right(struct local *l, unsigned int shard, int err)
 		if (s->size && glock__table_recover(table_at(l, shard)) > 0)
 			atom_add32(&l->head->put_right, 1);
 		err = pthread_mutex_consistent(&s->mutex) ? -EIO : 0;
-		__atomic_store_n(&l->watched, 0, __ATOMIC_RELAXED); /* soon: is it all dead? */
+		__atomic_store_n(&l->watched, 0, __ATOMIC_RELAXED); /* soon ask: is it all dead? */
 	} else if (err) {
 		return err;
 	}
@@ -153,7 +155,7 @@ int glock__local_take_made(struct local *l, unsigned int shard, enum patience pa
 
 /* ---- grants ---- */
 
-/* Under the table's lock: one that was never given for any of its locks. */
+/* Returns a token that none of the table's locks ever had. Under the table's lock. */
 static uint64_t shard_next_token(struct local *l, unsigned int shard)
 {
 	struct shard *s = &l->head->shard[shard];
@@ -164,8 +166,8 @@ static uint64_t shard_next_token(struct local *l, unsigned int shard)
 }
 
 /*
- * Gives a grant its token and marks the lock as in use. Under the table's lock, so that the token
- * is higher than that of any holder before.
+ * Gives a grant its token, under the table's lock. Therefore the token is higher than the token of
+ * each earlier holder. Also marks the lock as in use, because a waiter is there for it.
  */
 GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
 					  const struct glock__table_event *ev)
@@ -183,7 +185,10 @@ GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
 
 /* ---- telling others ---- */
 
-/* Under the table's lock: rings for a node that has something there. True: it is to be woken by the caller. */
+/*
+ * Rings for a node that has something to fetch in this table, under the table's lock. Returns true
+ * if the caller has to wake the node.
+ */
 static bool ring_node(struct local *l, unsigned int shard, unsigned int node)
 {
 	const bool urgent = glock__table_urgent(table_at(l, shard));
@@ -216,8 +221,9 @@ void glock__local_drop(struct local *l, unsigned int shard)
 /* ---- memory ---- */
 
 /*
- * By an eighth of what it has, so that it is done seldom and little is taken that nobody needs; where that
- * is not to be had, by less. What is kept for telling of deaths goes last.
+ * Adds an eighth of the table's size, so that growing is rare and little memory is taken in vain.
+ * If that much memory is not there, adds less. At last the table forgets the deaths that it still
+ * has to report.
  */
 int glock__local_grow(struct local *l, unsigned int shard)
 {
