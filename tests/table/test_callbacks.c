@@ -131,8 +131,8 @@ static void cw_holder_hears_of_pr(void **state)
 }
 
 /*
- * After a grant, the holder of PR gets a BAST for CW if PR is the highest waiting mode and CW waits
- * as well.
+ * PR is the highest waiting mode, and CW waits as well. After a grant, the holder of PR gets a BAST
+ * for CW.
  */
 static void cw_waits_behind_pr(void **state)
 {

@@ -11,7 +11,7 @@
  *
  * Chunks are reserved in regions that double and never move. Therefore a number gives an address
  * without a lock. Unused memory is reserved, not taken. The object that was freed last is used
- * first, so that a few objects that come and go stay in the cache.
+ * first. So a few objects that come and go stay in the cache.
  *
  * Lock: slab.lock. Only the lock of a statistics record may be taken inside.
  */

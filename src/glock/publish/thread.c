@@ -45,8 +45,8 @@ static void watch_thread(struct glock__tls *tls)
 /* ---- the memory of a thread's part ---- */
 
 /*
- * Each call of the fast path uses four cache lines: this struct, its published record, the head of
- * a chunk, and struct glock__tls.
+ * Each call of the fast path uses four cache lines. They hold this struct, its published record,
+ * the head of a chunk, and struct glock__tls.
  *
  * Some caches (AMD's) predict the way of a line from a hash of its address. If two lines of one set
  * have the same hash, each access loses one of the two lines. The place of the memory decides which

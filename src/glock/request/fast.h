@@ -99,7 +99,7 @@ GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
 
 /*
  * Does as little as possible between taking the glock and letting it go. If slot 0 matches the
- * request, it was filled earlier for a glock of the space in t->fast, and in a valid mode.
+ * request, it was filled earlier. Its glock is of the space in t->fast, and its mode is valid.
  */
 GLOCK__INLINE enum glock__fast_result glock__fast_nq(struct glock *gl, struct glock__holder *gh,
 						     const char *where)

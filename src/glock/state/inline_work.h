@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inline_work.h - a thread that asks or lets go runs the work of its glock itself.
+ * inline_work.h - a thread that requests or releases a glock runs the work of the glock itself.
  */
 #ifndef GLOCK__INLINE_WORK_H
 #define GLOCK__INLINE_WORK_H
@@ -8,7 +8,7 @@
 #include "glock/core/internal.h"
 
 /*
- * Between a begin that returned true and the end the calling thread runs the work of this glock
+ * Between a begin that returned true and the end, the calling thread runs the work of this glock
  * itself, as soon as it can. The caller holds no lock.
  */
 bool glock__inline_begin(struct glock *gl);

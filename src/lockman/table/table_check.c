@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_check.c - checks every invariant of a lock table, and salvages a damaged one.
+ * table_check.c - checks each invariant of a lock table, and salvages a damaged table.
  *
- * It may be called between operations, and between the steps of one (the log must be empty). It
- * trusts nothing that it reads: a damaged table gives a message, not a fault or an endless loop.
+ * The check may be called between operations, and between the steps of one (the log must be empty).
+ * It trusts nothing that it reads. A damaged table gives a message, not a fault or an endless loop.
  */
 #include "table_impl.h"
 
@@ -12,12 +12,12 @@ struct tally {
 	uint64_t nlocks;
 	uint64_t nidle;
 	uint64_t others; /* value blocks and long names */
-	/* Of these, by type: a sum that is the same for the same cells, each once. */
+	/* For each type, a sum over these cells. The same cells, each once, give the same sum. */
 	uint64_t which[CELL_TYPE_MAX];
-	uint64_t told; /* the same of the locks that have callbacks */
+	uint64_t told; /* such a sum over the locks that have callbacks */
 };
 
-/* Sums of these differ where the cells do; but for one case in 2^64. */
+/* Sums of these numbers differ if the cells differ, except in one case of 2^64. */
 static uint64_t mix_ref(uint64_t ref)
 {
 	ref = (ref ^ ref >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -54,7 +54,7 @@ static const struct link *checked_link(const struct glock__table *t, uint32_t re
 	return cell ? (const struct link *)((const char *)cell + ring) : NULL;
 }
 
-/* The number of locks in a ring, or -1: it is broken. */
+/* Returns the number of locks in a ring, or -1 if the ring is broken. */
 static int64_t ring_length(const struct glock__table *t, uint32_t head, size_t ring)
 {
 	uint32_t ref = head;
@@ -151,8 +151,9 @@ static const char *check_queue(const struct glock__table *t, const struct res *r
 }
 
 /*
- * That nobody waits who should have been granted when the last operation was done. Alternative
- * modes are left out: a conversion that a deadlock demoted is queued without asking for its own.
+ * Checks that no lock waits that should have been granted when the last operation was done. Leaves
+ * out alternative modes, because a conversion that a deadlock demoted is queued without asking for
+ * its own.
  */
 static const char *check_stuck(const struct glock__table *t, const struct res *res)
 {
@@ -164,7 +165,7 @@ static const char *check_stuck(const struct glock__table *t, const struct res *r
 	if (!ref || t->work.phase != WORK_NONE)
 		return NULL;
 	lock = lock_at(t, ref);
-	/* It was queued because others were, and went to their head: the next change lets it in. */
+	/* It was queued because others wait, and went to their head. The next change lets it in. */
 	if (lock->flags & GLOCK__LKF_HEADQUE)
 		return NULL;
 	CHECK(!glock__table_grantable(t, res, lock, lock->rq, false),
@@ -320,7 +321,7 @@ const char *glock__table_check(const struct glock__table *t)
 
 /* ---- memory that may be damaged ---- */
 
-/* That taking back changes nothing but words that a step can have changed. */
+/* Checks that a rollback changes only words that a step can have changed. */
 static bool log_valid(const struct glock__table *t)
 {
 	const uint64_t first = offsetof(struct glock__table, cells_used) / 4;
@@ -346,7 +347,7 @@ static const struct lock *work_lock(const struct glock__table *t, uint32_t ref)
 										     : NULL;
 }
 
-/* That what is left to be done is about locks that are where it will look for them. */
+/* Checks that the rest of the work is about locks in the places where the work looks for them. */
 static bool work_valid(const struct glock__table *t)
 {
 	const struct work *w = &t->work;

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_undo.c - what makes an operation that was cut off after any store as if it never was.
+ * table_undo.c - undoes an operation that was cut off after any store, as if it had never been.
  *
- * Every change of a word is three stores, in this order: its old value to the next entry of the
- * log, the number of entries, the word itself. Cut off after the first: the entry is not counted.
- * After the second: taking back what was not changed changes nothing. (A link's two words are two
- * entries that begin to count at once.) A step ends with one store,
- * which sets the number of entries to 0 (commit).
+ * Each change of a word is three stores, in this order:
+ *   1. the old value, to the next entry of the log
+ *   2. the number of entries
+ *   3. the word itself
+ * Cut off after the first store: the entry does not count. Cut off after the second: the undo
+ * restores a value that did not change. The two words of a link are two entries that begin to count
+ * at once. A step ends with one store, which sets the number of entries to 0 (commit).
  *
- * Taking back goes from the last entry to the first, so that of a word changed twice the oldest
- * value is put back last. It changes nothing but the words that are logged, and the log only when
- * it is done: cut off and begun again it does the same.
+ * A rollback goes from the last entry to the first. Therefore it restores the oldest value of a
+ * word last, if the word changed twice. It changes only the words that are logged, and the log only
+ * at its end. A rollback that is cut off and begun again does the same.
  *
  * The log cannot overflow. It is emptied after each step, and a step is bounded by construction:
- *   - an operation begins by changing one lock, its resource, at most three more cells and their
- *     neighbours;
- *   - each change that follows is of one lock, granted or told; before one begins all is committed
- *     if the log is not short any more, and with it what is left to be done;
- *   - a node's death is one such operation for each of its locks (glock__table_purge).
- * So the table is consistent after each commit, a survivor finds there what is left to be done,
- * and does it with the very functions that the dead one would have used.
+ *   - An operation begins by changing one lock, its resource, at most three more cells and their
+ *     neighbours.
+ *   - Each change that follows grants or tells one lock. Before a change, a log that is not short
+ *     any more is committed, together with the rest of the work.
+ *   - A node's death is one such operation for each of its locks (glock__table_purge).
+ * So the table is consistent after each commit. A survivor finds there the rest of the work. It
+ * does the rest with the same functions that the dead process would have used.
  */
 #include "table_impl.h"
 
 /*
- * Writes down a word's old value, as entry number n. The word's number is in the upper half: its offset
- * is a multiple of 4, and so shifted by two bits less.
+ * Stores a word's old value as entry number n. The word's number is in the upper half of the entry.
+ * The offset of the word is a multiple of 4. Therefore it is shifted by two bits less than 32.
  */
 static inline void log_entry(struct glock__table *t, uint32_t n, const void *addr, uint32_t old)
 {
@@ -35,7 +37,7 @@ static inline void log_entry(struct glock__table *t, uint32_t n, const void *add
 	atom_put64(&t->log.entry[n], at << 30 | old);
 }
 
-/* First the entry, then that it counts, then the word. */
+/* First stores the entry, then its count, then the word. */
 void glock__table_put32(struct glock__table *t, uint32_t *addr, uint32_t value)
 {
 	const uint32_t n = t->log.n;
@@ -45,7 +47,7 @@ void glock__table_put32(struct glock__table *t, uint32_t *addr, uint32_t value)
 	atom_put32(addr, value);
 }
 
-/* Part of a word. */
+/* Stores the old value of the whole word in which a part changes. */
 static void log_part(struct glock__table *t, uintptr_t addr)
 {
 	const word_t *word = (const word_t *)(addr & ~(uintptr_t)3);
@@ -78,7 +80,7 @@ void glock__table_put_link(struct glock__table *t, struct link *link, uint32_t n
 	atom_put32(&link->prev, prev);
 }
 
-/* ---- taking back ---- */
+/* ---- rollback ---- */
 
 void glock__table_rollback(struct glock__table *t)
 {
