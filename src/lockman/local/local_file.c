@@ -59,7 +59,7 @@ int glock__local_mutex_init(pthread_mutex_t *mutex)
 	if (!err)
 		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
 	if (!err) {
-		memset(mutex, 0, sizeof(*mutex)); /* what was there may be anything */
+		memset(mutex, 0, sizeof(*mutex)); /* there may be anything in this memory */
 		err = pthread_mutex_init(mutex, &attr);
 	}
 	pthread_mutexattr_destroy(&attr);
@@ -283,9 +283,12 @@ void glock__local_remove_own_file(const struct local *l, unsigned int node)
 
 /* ---- whether the file is still there ---- */
 
-#define LOOK_NS 500000000ll /* how often that is looked for, at most */
+#define LOOK_NS 500000000ll /* the shortest time between two looks for the file */
 
-/* Withdraws if the file was removed or replaced. Later processes open another space. */
+/*
+ * Withdraws if the file was removed or replaced. A process that opens the space now gets another
+ * space than this node has.
+ */
 GLOCK__COLD static void look_for_file(struct local *l)
 {
 	if (!glock__local_still_there(l) ||

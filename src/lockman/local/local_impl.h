@@ -336,9 +336,9 @@ int glock__local_keep_alive(struct glock__lockman *lm);
 void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Returns 0 if the file still has its name, and otherwise -ESTALE. */
 int glock__local_still_there(const struct local *l);
-/* pthread_mutex_init(), to be shared between processes and robust. */
+/* Initializes a mutex that processes share and that is robust. */
 int glock__local_mutex_init(pthread_mutex_t *mutex);
-/* Withdraws if the file is not there any more; looks from time to time only. */
+/* Withdraws if the file is not there any more. Looks from time to time only. */
 void glock__local_check_file(struct local *l, int64_t now);
 
 /* ---- local_join.c ---- */
@@ -349,24 +349,26 @@ int glock__local_join(struct local *l);
 /* ---- local_peer.c ---- */
 
 void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
-/* "process PID (COMMAND)", and "stopped" if it is. */
+/* Returns "process PID (COMMAND)", with "stopped" if the process is. */
 const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size);
 
 /* ---- local_bell.c ---- */
 
 /*
- * Rings the bell of a node, and marks the tables that the node has to look at. Returns true if the
- * thread that should look is asleep. The caller then wakes the thread once no lock is held. The
- * caller rings while other nodes can still fetch the event.
+ * Rings the bell of a node. `due` has a bit for each table with something to fetch, or is 0.
+ * Returns true if the thread that has to look sleeps. Then the caller wakes the thread as soon as
+ * the caller holds no lock. Ring while other processes can still find what the ring is about,
+ * because afterwards only the node itself fetches it.
  */
 bool glock__local_ring(struct slot *slot, uint32_t due);
 void glock__local_wake(struct slot *slot);
 
 /*
- * The poll of the calling thread. The flag LEADER is set during the poll, so no other thread leads.
- * Nodes that slept on the CPU of the thread are woken when the thread ends the poll or sleeps. A
- * node that is woken earlier takes the CPU away. If the thread is killed first, see local_watch.c.
- * A sleeper on another CPU is woken at once, because that takes longest of all.
+ * The flag BELL_LEADER is set from poll_begin to poll_end, and no other thread can lead. Wake-ups
+ * for other nodes that slept on this CPU are deferred until the thread is through or sleeps.
+ * A thread woken earlier would only take the CPU away. If the thread is killed first, other nodes
+ * find the sleepers (local_watch.c). A wake-up on another CPU is not deferred: it takes longest of
+ * all, and the thread goes on meanwhile.
  */
 struct glock__local_poller {
 	struct local *l; /* NULL: this thread does not poll */
@@ -376,7 +378,7 @@ struct glock__local_poller {
 extern _Thread_local struct glock__local_poller glock__local_poller GLOCK__TLS
     __attribute__((visibility("hidden")));
 
-/* Whether the calling thread will wake that node before it sleeps or goes away. */
+/* Tells whether the calling thread will wake that node before it sleeps or goes away. */
 bool glock__local_defer_wake(struct local *l, unsigned int node);
 /* Wakes the nodes whose wake-ups this thread put off. */
 void glock__local_wake_deferred(struct local *l);
@@ -408,7 +410,7 @@ void glock__local_drop(struct local *l, unsigned int shard);
 /* Gives the table more memory. Returns 0, or -ENOSPC. */
 int glock__local_grow(struct local *l, unsigned int shard);
 
-/* Gives a grant its token, and marks the lock as in use. Under the lock of the table. */
+/* Gives a grant its token, and marks the lock as in use. Under the table's lock. */
 void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
 
 /* ---- local_death.c: others that died ---- */
@@ -467,7 +469,7 @@ struct request *glock__local_request_of(const struct local *l, const struct gloc
 bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk);
 /* Removes any open request, because the caller replies now. Returns NULL if there is none. */
 struct glock__lm_lock *glock__local_request_any(struct local *l);
-/* What the node's side of the lock has to know of it. */
+/* Copies to the node's side of the lock what the event says about it. */
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 			    const struct glock__table_event *ev);
 
