@@ -399,7 +399,7 @@ void *glock__local_recovery_thread(void *arg);
 
 /* ---- local_watch.c: other nodes that are in the way, dead or stopped ---- */
 
-/* Looks at the nodes that are in the way of our requests, and reaps the dead ones. */
+/* Looks at the nodes that are in the way of this node's requests, and reaps the dead ones. */
 void glock__local_watch(struct local *l);
 void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
 size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,
