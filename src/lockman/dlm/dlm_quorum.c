@@ -183,7 +183,7 @@ bool glock__quorum_there(struct glock__quorum *q)
 	if (!q->there)
 		connect(q);
 	if (!q->there)
-		return true; /* corosync does not talk to us, but dlm_controld ends with corosync */
+		return true; /* corosync does not answer, but dlm_controld ends with corosync */
 	lib.dispatch(q->handle, CS_DISPATCH_ALL);
 	look_at_joins(q);
 	lost = q->lost;

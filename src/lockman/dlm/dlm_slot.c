@@ -114,8 +114,8 @@ enum { VALUE = GLOCK__DLM_VALUE_LEN };
  * is above each token that the holder may have had:
  *   - The holder's token began with the time. Since then it grew by one for each grant. Grants come
  *     more than a nanosecond apart.
- *   - The holder's clock and ours differ by less than the time until a dead node's locks are given
- *     to others.
+ *   - The clocks of both nodes differ by less than the time until a dead node's locks are given to
+ *     others.
  */
 static uint64_t slot_next_token(struct dlm *d, uint64_t last, bool known)
 {

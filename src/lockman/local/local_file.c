@@ -274,7 +274,7 @@ void glock__local_remove_own_file(const struct local *l, unsigned int node)
 	struct stat st;
 
 	own_path(l, node, path);
-	/* If the space's file was replaced, remove only our own file: others are of the new one. */
+	/* If the space's file was replaced, remove only this node's: others are of the new one. */
 	if (glock__local_still_there(l) &&
 	    (node != l->me || stat(path, &st) || st.st_dev != l->dev || st.st_ino != l->own))
 		return;

@@ -433,7 +433,7 @@ void *glock__local_recovery_thread(void *arg);
 
 /* ---- local_watch.c: other nodes that are in the way, dead or stopped ---- */
 
-/* Looks at the nodes that are in the way of our requests, and reaps the dead ones. */
+/* Looks at the nodes that are in the way of this node's requests, and reaps the dead ones. */
 void glock__local_watch(struct local *l);
 size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,
 			       struct glock__lm_peer *out, size_t max);

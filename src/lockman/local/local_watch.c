@@ -238,7 +238,7 @@ void glock__local_watch(struct local *l)
 	if (atom_load32(&l->head->recovering))
 		glock__local_recovery_start(l);
 	else if (__atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED))
-		glock__local_poll(l); /* the process that had to tell us was stopped or killed */
+		glock__local_poll(l); /* the process that had to tell it was stopped or killed */
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
 	tell_of_recovery(l, now);

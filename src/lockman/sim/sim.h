@@ -87,9 +87,8 @@ enum glock__sim_to glock__sim_to(struct glock__sim *sim, size_t i, unsigned int 
 int64_t glock__sim_due(struct glock__sim *sim, size_t i);
 uint64_t glock__sim_sent(const struct glock__sim *sim); /* how many were sent */
 /*
- * Delivers the i'th message. If it is for the master, an earlier message from the same node to the
- * master comes first: that one is delivered instead. The time goes on to the time when the message
- * is due.
+ * Delivers the i'th message. In place of a message for the master, delivers the first one that the
+ * same node sent there. The time goes on to the time when the message is due.
  */
 void glock__sim_deliver(struct glock__sim *sim, size_t i);
 
