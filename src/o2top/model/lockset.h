@@ -11,13 +11,13 @@
 #include "shot.h"
 #include "table.h"
 
-/* What one wants to see as one line: an inode, or a lock that belongs to no file. */
+/* The name of a row. A row is one line of a view: an inode, or a lock that belongs to no file. */
 struct row_id {
-	uint8_t class; /* 0 an inode; others are the source's */
+	uint8_t class; /* 0 is an inode; other classes are the source's */
 	uint64_t number;
 };
 
-/* What one node's Lock did in the frame. */
+/* One node's Lock with its change in the frame. */
 struct member {
 	uint32_t space, node;
 	struct row_id row;
@@ -31,13 +31,13 @@ struct lockset {
 	struct change sum;
 };
 
-/* The longest wait of a row, for the source to say who waits for whom. */
+/* The longest wait of a row. The source makes a sentence about it. */
 struct row_wait {
 	uint32_t space;
 	struct row_id row;
-	const char *label;         /* what the row is called */
-	const struct lockset *set; /* the lock that is waited for */
-	bool opened;               /* a reader looks into the row: short waits count, too */
+	const char *label;         /* the row's name for the user */
+	const struct lockset *set; /* the lock for which requests wait */
+	bool opened;               /* the user has opened the row, so short waits count, too */
 };
 
 #endif
