@@ -22,7 +22,7 @@ say()
 	echo "bench: $*" >&2
 }
 
-# The median of column $2 of file $1.
+# Prints the median of column $2 of file $1.
 median()
 {
 	awk -v c="$2" '{ print $c }' "$1" | sort -n |
@@ -34,7 +34,8 @@ calc()
 	awk "BEGIN { printf \"$1\", $2 }"
 }
 
-# row NAME OURS UNIT PEER LIMIT: a line of the table; the limit is for OURS / PEER, or for OURS where PEER is "-".
+# row NAME OURS UNIT PEER LIMIT: prints a line of the table. The limit is for OURS / PEER, or for
+# OURS if PEER is "-".
 row()
 {
 	printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" >>"$tmp/table"
@@ -45,7 +46,8 @@ gen()
 	"$build/bench/gen_locking_state" -l "$locks" "$@"
 }
 
-# Takes the samples of recording $1 in, one thread, $2 times: a file with what the last sample took.
+# Reads the samples of recording $1 in one thread, $2 times. Makes a file of the last sample's
+# figures.
 take_last()
 {
 	i=0
@@ -80,7 +82,7 @@ fi
 rec=$tmp/rec
 say "making a recording: 3 nodes, 3 samples, $locks locks each, 1 % of them active in each"
 gen -n 2 -s 3 "$rec"
-for t in t0 t1 t2; do # a third node that did what the first did costs no disk
+for t in t0 t1 t2; do # a third node, equal to the first one, needs no disk
 	uuid=$(ls "$rec/$t/node1/ocfs2")
 	mkdir -p "$rec/$t/node3/ocfs2/$uuid"
 	for f in realtime uptime "ocfs2/$uuid/locking_state" "ocfs2/$uuid/fs_state"; do

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Short rounds, many of them: what else runs on the machine hits a few of them, not all a bit. */
+/* Many short rounds: other load on the machine then disturbs a few rounds, not all a little. */
 enum { ROUNDS = 4001, PAIRS = 1000, THREADS = 8, SHARED_ROUNDS = 41, SHARED_PAIRS = 200000 };
 
 static struct glock_space *space;
@@ -85,7 +85,7 @@ static void print(const char *name, double *ours, double *peer, size_t n, const 
 	       median(ratio, n));
 }
 
-/* ---- one thread; another is alive, so that libc does not take its shortcuts ---- */
+/* ---- one thread; a second one exists, so that libc does not take its shortcuts ---- */
 
 static volatile bool stop;
 
@@ -157,7 +157,7 @@ static void pair(void)
 	open_space("none");
 	must(glock_get(space, GLOCK_INODE, 1, &gl), "glock_get");
 	must(pthread_create(&t, NULL, sleeper, NULL), "pthread_create");
-	time_glock(GLOCK_EX); /* the lock manager is asked, once */
+	time_glock(GLOCK_EX); /* the lock manager is asked one time */
 	for (int i = 0; i < ROUNDS; i++) {
 		peer[0][i] = time_mutex(&mutex);
 		ours[0][i] = time_glock(GLOCK_SH);
@@ -210,7 +210,8 @@ static void *read_glock(void *arg)
 }
 
 /*
- * CPU time: neither kind of lock ever sleeps here, and what else runs on the machine is not counted.
+ * CPU time, because neither kind of lock ever sleeps here. Other load on the machine does not
+ * count.
  */
 static double time_threads(void *(*fn)(void *))
 {
@@ -219,7 +220,8 @@ static double time_threads(void *(*fn)(void *))
 
 	for (int i = 0; i < THREADS; i++)
 		must(pthread_create(&t[i], NULL, fn, NULL), "pthread_create");
-	began = cpu_time(); /* before: they may be done by the time we run again */
+	/* before the barrier: the threads may finish before this thread runs again */
+	began = cpu_time();
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
@@ -256,8 +258,8 @@ static double resident(void)
 }
 
 /*
- * A chain through as much memory as the glocks take, each link in a place of its own: following it
- * costs a read of memory for each link. In the order of a permutation that has a single cycle.
+ * Makes a chain through as much memory as the glocks take, in the order of a permutation with a
+ * single cycle. Each link has a place of its own, so each step costs a read of memory.
  */
 static uint64_t *make_chain(size_t links, size_t stride)
 {
@@ -300,7 +302,7 @@ static double time_lookups(size_t glocks, uint64_t *seed, int n)
 	for (int i = 0; i < n; i++) {
 		*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
 		must(glock_get(space, GLOCK_INODE, (*seed >> 33) % glocks, &found), "get");
-		/* The next one depends on this one, as the chain's links do. */
+		/* The next look-up depends on this one, as the chain's links do. */
 		*seed += glock_number(found) & 1;
 	}
 	return (now() - began) / n * 1e9;
@@ -333,7 +335,7 @@ static void many(size_t glocks, const char *lockman)
 	}
 	print("look-up, peer: a random read of memory", ours, peer, LOOKUP_ROUNDS, "ns");
 	free(chain);
-	/* Not closed: to give back millions of locks takes its time. */
+	/* The space stays open, because it takes long to free millions of locks. */
 }
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # bench_glock.sh - runs bench_glock and prints its table.
 #
-# Usage: bench_glock.sh BUILD_DIR. bench_glock.c tells what is measured: libglock beside the locks
-# of libc, and memory a glock.
+# Usage: bench_glock.sh BUILD_DIR. bench_glock.c describes the figures: libglock beside the locks of
+# libc, and memory a glock.
 set -eu
 
 build=${1:?usage: bench_glock.sh BUILD_DIR}
@@ -17,10 +17,10 @@ trap 'exit 143' TERM HUP
 "$build/bench/bench_glock" shared >>"$out"
 for what in pair shared; do "$build/bench/bench_glock_shared" $what; done | sed 's/^/libglock.so: /' >>"$out"
 "$build/bench/bench_glock" many 10000000 >>"$out"
-# In a space that was there before, the table's memory would have been looked through at its opening.
+# In an existing space, the opening would have looked through the table's memory.
 GLOCK_DIR=$dir "$build/bench/bench_glock" many 1000000 local | sed '/look-up/d' >>"$out"
 echo "$(date +%F), Linux $(uname -r), $(nproc) CPUs, load: $(cut -d' ' -f1-3 /proc/loadavg)"
-# A record in the lock table, a resource and a lock, is 128 bytes more: table_impl.h.
+# A record of a resource and a lock in the lock table takes 128 bytes more: table_impl.h.
 awk -F'\t' '
 BEGIN { printf "%-50s %12s %12s %8s %8s\n", "", "glock", "peer", "ratio", "limit" }
 {

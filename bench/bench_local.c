@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_local.c - locks among the processes of this machine, each figure beside a peer in the same run.
+ * bench_local.c - measures locks among the processes of this machine.
  *
- *	bench_local [ROUNDS]	a line for each figure: name, ours, unit, peer, limit (tabs; "-": none)
+ *	bench_local [ROUNDS]	a line a figure: name, ours, unit, peer, limit (tabs; "-": none)
  *
- * Figures are medians over ROUNDS rounds; in each round we and our peers take turns. The limit is for
- * ours / peer, or for ours where there is no peer.
+ * Each figure stands beside a peer of the same run. Figures are medians over ROUNDS rounds. In each
+ * round libglock and its peers take turns. The limit is for ours / peer, or for ours without a
+ * peer.
  *
- * The peer of a hand-over hands over a word, with a futex for each direction.
+ * The peer of a hand-over passes on a word, with a futex for each direction.
  */
 #include "fairness.h"
 #include "processes.h"
@@ -29,7 +30,7 @@ enum {
 	OPENS = 20,
 };
 
-/* What they share besides. */
+/* Shared by the processes, beside `together`. */
 static struct shared {
 	struct word turn[2];
 	pthread_mutex_t mutex;
@@ -121,7 +122,7 @@ static void hand_over_futex(uint32_t i, uint32_t n)
 		together->took = (now() - together->took) / (2 * HAND_OVERS);
 }
 
-/* ---- the loop of ctdb's ping_pong: as many locks as processes and one more, round and round ---- */
+/* ---- the loop of ctdb's ping_pong: one lock more than processes, round and round ---- */
 
 static void ping_pong_glock(uint32_t i, uint32_t n)
 {

@@ -2,7 +2,7 @@
 # bench_local.sh - measures locks among the processes of this machine, as ratios to peers.
 #
 # Usage: bench_local.sh BUILD_DIR. The peers run in the same run. The script prints a table and
-# writes BUILD_DIR/bench_local.tsv, which chart.awk draws. bench_local.c tells what is measured.
+# writes BUILD_DIR/bench_local.tsv, which chart.awk draws. bench_local.c describes the figures.
 set -eu
 
 build=${1:?usage: bench_local.sh BUILD_DIR}

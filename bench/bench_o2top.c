@@ -72,7 +72,7 @@ static double now_s(void)
 
 struct counts {
 	size_t lines, bad;
-	uint64_t sum; /* so that no work is left out for nobody looks at it */
+	uint64_t sum; /* uses the result, so that the compiler omits no work */
 	struct ocfs2_shot shot;
 };
 
@@ -87,7 +87,7 @@ static bool count_line(void *arg, const char *text, size_t len, size_t number, b
 	return true;
 }
 
-/* As ocfs2.c does it, without the table. */
+/* Works as ocfs2.c does, without the table. */
 static bool shot_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct counts *c = arg;
@@ -139,9 +139,7 @@ static int read_lines(const char *what, const char *path, input_line_fn *each)
 	return print_time(what, now_s() - begin, &c);
 }
 
-/*
- * Over a piece of the file that fits into the cache, again and again: the parser and nothing else.
- */
+/* Parses a part of the file that fits into the cache, again and again. Nothing else runs. */
 static int parse_only(const char *path)
 {
 	enum { PIECE = 1 << 20, ROUNDS = 200 };

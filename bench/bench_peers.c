@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_peers.c - what a lock costs where it is had from a lock service, beside a glock.
+ * bench_peers.c - compares the cost of a lock from a lock service with that of a glock.
  *
  *	bench_peers REDIS_PORT ETCD_PORT ZOOKEEPER_PORT
  *
- * A line for each figure: name, ours, unit, peer, limit (tabs; "-": none). The services are on
- * loopback, started by bench_peers.sh; each is talked to over one connection that stays. A pair is a lock
- * that nobody else wants, taken and let go, as the service's own clients do it:
+ * The program prints a line for each figure: name, ours, unit, peer, limit (tabs; "-": none).
+ * bench_peers.sh starts the services on loopback. Each has one connection, which stays open. A pair
+ * is a lock and its unlock, without another user, in the way of the service's own clients:
  *
  *	Redis		SET key token NX PX, DEL
  *	etcd		v3lock Lock and Unlock, in a lease, by its HTTP gateway
- *	ZooKeeper	an ephemeral node made and deleted
+ *	ZooKeeper	an ephemeral node, created and deleted
  *
- * Ours is a cached pair in EX, and a hand-over of EX between two processes, which is what it costs where
- * another node had the lock. Medians over rounds, in which all take turns; hand-overs come first.
+ * The figures of libglock are a cached pair in EX, and a hand-over of EX between two processes. The
+ * hand-over is the cost if another node had the lock. Figures are medians over rounds in which all
+ * take turns. The hand-overs come first.
  */
 #include "processes.h"
 
@@ -30,7 +31,7 @@
 
 enum { ROUNDS = 9, PATIENCE_S = 60, LEASE_S = 600 };
 
-/* A service needs seconds to begin: ZooKeeper is a Java program. */
+/* A service needs seconds to start: ZooKeeper is a Java program. */
 static bool again(double began)
 {
 	struct timespec ts = {0, 50000000};
@@ -43,7 +44,7 @@ static bool again(double began)
 
 static void glock_begin(const char *port)
 {
-	(void)port; /* there is nothing to connect to */
+	(void)port; /* there is no connection */
 	open_glocks(1, 1);
 }
 
@@ -98,7 +99,7 @@ static void redis_pair(void)
 static struct {
 	CURL *curl;
 	const char *port;
-	json_t *lease; /* its number, which is a string in JSON */
+	json_t *lease; /* the lease's number, which is a string in JSON */
 	char answer[4096];
 	size_t len;
 } etcd;
@@ -113,7 +114,7 @@ static size_t etcd_answer(char *data, size_t size, size_t n, void *arg)
 	return n;
 }
 
-/* What it answers to `body`, which is taken; NULL: nothing of use. */
+/* Sends `body`, which it frees. Returns the answer, or NULL without a useful one. */
 static json_t *etcd_ask(const char *path, json_t *body)
 {
 	char url[128], *text = json_dumps(body, JSON_COMPACT);
@@ -233,12 +234,12 @@ int main(int argc, char **argv)
 		fputs("usage: bench_peers REDIS_PORT ETCD_PORT ZOOKEEPER_PORT\n", stderr);
 		return 2;
 	}
-	/* Those are processes of their own, made before there are threads here. */
+	/* The hand-overs run in processes, which must start before this process has threads. */
 	for (int r = 0; r < ROUNDS; r++) {
 		run(2, NULL, hand_over_glock);
 		handed[r] = together->took;
 	}
-	/* Once in vain: connections, and a Java program that has to warm up. */
+	/* The first round does not count: connections are made, and a Java program warms up. */
 	for (int i = 0; i < SERVICES; i++) {
 		services[i].begin(argv[i]);
 		one_round(&services[i]);

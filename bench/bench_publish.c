@@ -28,7 +28,7 @@ enum { TURNS = 41, PAIRS = 200000, LONG_TURNS = 15, LONG_PAIRS = 2000000, USED =
 
 static struct glock_space *space;
 static struct glock *used[USED];
-/* Shared: what the reader is to do. */
+/* Shared: the reader's orders. */
 static volatile uint32_t *reading;
 enum { NOTHING, ALWAYS, ONCE };
 
@@ -66,7 +66,7 @@ static bool count(void *arg, const struct glock__peek_glock *gl)
 	return true;
 }
 
-/* Another process; reads all there is, while it is told to. */
+/* Runs in another process. Reads all published data while the orders say so. */
 static void reader(void)
 {
 	for (;;) {
@@ -108,7 +108,7 @@ static void fill(uint64_t glocks)
 	}
 }
 
-/* CPU time for a pair, ns. */
+/* Returns the CPU time of a pair, in ns. */
 static double turn(int pairs)
 {
 	double start = seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -124,7 +124,7 @@ static double turn(int pairs)
 	return 1e9 * (seconds(CLOCK_THREAD_CPUTIME_ID) - start) / pairs;
 }
 
-/* With a reader that does so, and without, in turns. */
+/* Measures with such a reader and without, in turns. */
 static void measure_cost(const char *name, uint32_t how, int turns, int pairs)
 {
 	double alone[TURNS], read[TURNS], ratio[TURNS];
@@ -132,12 +132,12 @@ static void measure_cost(const char *name, uint32_t how, int turns, int pairs)
 	turn(pairs / 10);
 	for (int i = 0; i < turns; i++) {
 		for (int j = 0; j < 2; j++) {
-			bool with = j == i % 2; /* which comes first changes, too */
+			bool with = j == i % 2; /* the order of the two changes, too */
 
 			*reading = with ? how : NOTHING;
 			(with ? read : alone)[i] = turn(pairs);
 			*reading = NOTHING;
-			usleep(200000); /* for the reader to end */
+			usleep(200000); /* time for the reader to stop */
 		}
 		ratio[i] = read[i] / alone[i];
 	}
@@ -146,7 +146,7 @@ static void measure_cost(const char *name, uint32_t how, int turns, int pairs)
 	printf("%s_ratio %.4f\n", name, median(ratio, (size_t)turns));
 }
 
-/* What the command prints is thrown away; how long it took, s. */
+/* Runs the command and discards its output. Returns its time in s. */
 static double run_stat(const char *program, const char *file)
 {
 	double start = seconds(CLOCK_MONOTONIC);

@@ -30,11 +30,11 @@ import time
 ROWS = int(os.environ.get("O2TOP_BENCH_ROWS", "100000"))
 INTERVAL = 5
 DAY = 24 * 3600 // INTERVAL
-SOME = 241  # samples; more than from one whole one to the next
-QUIET = 0.3  # who says nothing for so long has answered
+SOME = 241  # samples; more than from one whole sample to the next
+QUIET = 0.3  # a screen that is silent for so long has answered
 UP, DOWN, HOME, PAGE_DOWN = b"\x1bOA", b"\x1bOB", b"\x1bOH", b"\x1b[6~"
 
-# keys by what they have in common; each is pressed as often as the others
+# groups of similar keys; each key is pressed equally often
 KEYS = {
     "moving": [DOWN, PAGE_DOWN, UP, b"G", UP, HOME],
     "opening a row, its nodes": [b" ", b" ", b"d", b"d"],
@@ -63,7 +63,7 @@ class Screen:
         self.first = self.last_byte(QUIET) - begun
 
     def last_byte(self, quiet):
-        """When the last byte came, after which nothing came for so long; None where none did."""
+        """Returns the time of the last byte before a pause, or None without any byte."""
         last = None
         while select.select([self.fd], [], [], quiet)[0]:
             os.read(self.fd, 1 << 16)
@@ -71,7 +71,7 @@ class Screen:
         return last or time.monotonic()
 
     def press(self, key, quiet=QUIET):
-        """Seconds until the answer was complete, and CPU of them."""
+        """Returns the seconds and the CPU until the answer was complete."""
         before, begun = self.cpu(), time.monotonic()
         os.write(self.fd, key)
         if not select.select([self.fd], [], [], 10)[0]:
@@ -79,7 +79,7 @@ class Screen:
         return self.last_byte(quiet) - begun, self.cpu() - before
 
     def cpu(self):
-        """Of all threads, to the nanosecond."""
+        """Returns the CPU of all threads, to the nanosecond."""
         used = 0
         for thread in os.listdir(f"/proc/{self.pid}/task"):
             with open(f"/proc/{self.pid}/task/{thread}/schedstat") as f:
@@ -87,7 +87,7 @@ class Screen:
         return 1e-9 * used
 
     def frames(self, n):
-        """Waits for the end of so many frames from now on; CPU until then."""
+        """Waits for that many frames from now on. Returns the CPU until then."""
         before = self.cpu()
         for _ in range(n):
             if not select.select([self.fd], [], [], 60)[0]:
@@ -131,7 +131,7 @@ def say(what):
 
 
 def write_names(o2top, recording, path):
-    """Every inode has a path, as long and as alike as paths are."""
+    """Gives every inode a path, as long and as alike as real paths."""
     done = subprocess.run([o2top, "--csv", "-l", "1000000", recording], capture_output=True, text=True, check=True)
     inodes = {line["inode"] for line in csv.DictReader(done.stdout.splitlines()) if line["inode"]}
     with open(path, "w") as f:
@@ -161,7 +161,7 @@ def measure_keys(table, o2top, tmp):
 
 
 def rows_of(o2top, recording):
-    """Of the last frame."""
+    """Returns the number of rows of the last frame."""
     done = subprocess.run([o2top, "--csv", "-l", "1000000", "-i", "2", recording], capture_output=True, text=True, check=True)
     samples = [line["sample"] for line in csv.DictReader(done.stdout.splitlines())]
     return samples.count(samples[-1])
@@ -214,10 +214,10 @@ def record(build, o2top, tmp, name, **options):
 
 def prepare(build, o2top, tmp):
     say("making recordings")
-    # an inode has its glock, and every other one its iopen: three locks to two rows
+    # an inode has its glock, and every other one an iopen: three locks for two rows
     for name, active in (("all", 1), ("twentieth", 0.05), ("hundredth", 0.01)):
         gen(build, f"{tmp}/{name}", g=True, l=ROWS * 3 // 2, n=1, s=8, a=active)
-    # of glocks that all move some do nothing in a frame: so many make as many rows as are wanted
+    # some glocks do nothing in a frame, so this number makes as many rows as wanted
     gen(build, f"{tmp}/rows", g=True, i=True, l=ROWS * 123 // 100, n=1, s=8, a=1)
     write_names(o2top, f"{tmp}/all", f"{tmp}/names")
     record(build, o2top, tmp, "some", l=10000, n=3, s=SOME, K=True, a=0.05)

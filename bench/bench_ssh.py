@@ -5,7 +5,7 @@
 """bench_ssh.py BUILD_DIR [LOCKS] - the cost of a frame of three nodes over ssh to this machine.
 
 The cost is the bytes a sample and the CPU of all parts: o2top, ssh, sshd and the program at the
-other end, with o2top installed there and without. A recording stands for each node's kernel. The
+other end. It is measured with o2top installed there and without. A recording stands for each node's kernel. The
 recording goes on by one sample for each frame. The figures are the difference between a run of one
 frame and one of five.
 """
@@ -32,7 +32,7 @@ exec ssh -F /dev/null -p {port} -i {folder}/key -oBatchMode=yes -oStrictHostKeyC
 
 
 def start_sshd(folder):
-    """One of our own, that nobody else can log in to; the process and its port."""
+    """Starts an sshd that refuses all other users. Returns the process and its port."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -52,7 +52,7 @@ def start_sshd(folder):
 
 
 def cpu():
-    """Of all processes that have ended, and theirs."""
+    """Returns the CPU of all ended child processes and of their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -65,7 +65,7 @@ def set_sample(folder, k):
 
 
 def run(build, folder, agent, frames):
-    """CPU seconds of a run of so many frames, and the bytes of a node's last sample."""
+    """Returns the CPU seconds of a run of that many frames, and the bytes of a node's last sample."""
     before = cpu()
     sshd, port = start_sshd(folder)
     with open(f"{folder}/ssh", "w", encoding="utf-8") as f:
@@ -79,7 +79,7 @@ def run(build, folder, agent, frames):
     done = threading.Event()
 
     def go_on():
-        # half an interval after each sample the kernel's files are the next ones
+        # half an interval after each sample, the next sample's files appear
         if done.wait(INTERVAL / 2):
             return
         for k in range(1, frames + 1):
@@ -94,7 +94,7 @@ def run(build, folder, agent, frames):
     ticker.join()
     sshd.terminate()
     sshd.wait()
-    # a node may miss a frame on a busy machine: what was taken is what counts
+    # a node may miss a frame on a busy machine, so only the samples that arrived count
     sizes = [n["read_bytes"] for line in lines for n in json.loads(line)["nodes"]
              if n["read_bytes"]]
     return cpu() - before, sizes

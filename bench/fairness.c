@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fairness.c - measures how equally and how fast processes get a lock that all want.
+ * fairness.c - measures how equally and how fast processes get a lock that all of them want.
  *
- * 2, 4 and 8 processes want one lock in EX, in three ways:
+ * 2, 4 and 8 processes ask for one lock in EX, in three ways:
  *
- *	100 us each	each has that much work under the lock, and queues its next request before it
- *			lets go: all of them want it at every moment
- *	no work		the same without
- *	bare loop	no work, and each asks again once it has let go. A process that the kernel stops in
- *			between does not want the lock; who alone wants it finds it cached, many times in
- *			the time of one hand-over. On whatever CPUs; the others are told theirs, in turn
+ *	100 us each	each process works so long under the lock, and queues its next request
+ *			before the release: all processes want the lock at every moment
+ *	no work		the same without work
+ *	bare loop	no work, and each process asks again after its release. A process that the
+ *			kernel stops in between does not want the lock. A lone process finds the
+ *			lock cached, many times in the time of one hand-over. The kernel chooses
+ *			the CPUs; in the other two ways the program assigns them in turn
  *
- * A turn: the lock comes from another process. Waits are those of turns; what was found cached would make
- * them look short. A hand-over is from when the one lets go until the other has it, or from when that asks,
- * where it did so later: neither work nor a time in which nobody wants the lock is in it.
+ * In a turn, the lock comes from another process. Waits are those of turns, because cached grants
+ * would make them look short. A hand-over begins at the release, or at the next holder's request if
+ * that is later. It ends at the grant. So it contains neither work nor a time without a request.
  *
- * What the holder writes in `sh` and `together` is guarded by the lock that is measured.
+ * The measured lock protects the data that the holder writes in `sh` and `together`.
  */
 #include "fairness.h"
 #include "processes.h"
@@ -29,15 +30,16 @@
 
 enum {
 	PROCESSES = 8,
-	LIMITED_S = 10, /* what has a limit is measured for that long */
+	LIMITED_S = 10, /* the length of a measurement with a limit */
 	OTHERS_S = 2,
-	MORE_MS = 200,    /* before and after, so that all want it whenever it is counted */
+	/* before and after, so that all processes want the lock while it counts */
+	MORE_MS = 200,
 	WAITS = 1 << 20,  /* of each process, for percentiles */
-	OTHERS = 64,      /* turns of others in a wait; so many, or more */
+	OTHERS = 64,      /* turns of others in a wait; the last place means so many or more */
 	WORK_NS = 100000, /* as in the benchmark of several machines */
 };
 
-/* What one process had. */
+/* The result of one process. */
 struct tally {
 	uint64_t taken;
 	uint64_t turns;
@@ -49,7 +51,7 @@ struct tally {
 
 static struct shared {
 	struct word turn[PROCESSES];
-	double from, until; /* what is got in there is counted */
+	double from, until; /* grants in this time count */
 	double let_go;
 	struct tally of[PROCESSES];
 } * sh;
@@ -83,7 +85,7 @@ static void count(struct tally *t, struct asked asked, double got, bool turn, ui
 		t->others_at_most = others;
 }
 
-/* Process i has what it asked for, and works; whether it goes on. */
+/* Runs after a grant to process i: counts it and works. Tells whether the process goes on. */
 static bool work(uint32_t i, struct asked asked)
 {
 	double got = now();
@@ -142,7 +144,7 @@ static void pass_on(struct word *next)
 	syscall(SYS_futex, &next->value, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* The peer: they pass a word round, as first come first served would have it at best. */
+/* The peer: the processes pass a word round. This is the best case of first come, first served. */
 static void ring(uint32_t i, uint32_t n)
 {
 	struct word *mine = &sh->turn[i], *next = &sh->turn[(i + 1) % n];
@@ -161,16 +163,16 @@ static void ring(uint32_t i, uint32_t n)
 		sh->let_go = now();
 		pass_on(next);
 	}
-	/* Who saw only that all stop may have been woken for nothing, and who follows sleeps. */
+	/* A process may see only the stop and pass nothing on, while its successor sleeps. */
 	pass_on(next);
 }
 
 /* ---- figures ---- */
 
 struct fairness {
-	double unequal; /* the luckiest by the unluckiest, by locks taken */
-	double cached;  /* the share of these for which it did not come from another process */
-	double wait;    /* 99 % are at most that; ns */
+	double unequal; /* most by least, in locks taken */
+	double cached;  /* the share of locks that came from no other process */
+	double wait;    /* 99 % are at most this; ns */
 	double bound;   /* 2(n-1)(hold + hand-over) */
 	uint32_t others, others_at_most; /* in 99 % of waits, and in all */
 };
@@ -193,7 +195,7 @@ static const struct way {
     {"bare loop", ask_again, 0, false},
 };
 
-/* As many turns of others as the i'th of all waits had, the best ones first. */
+/* Returns the turns of others in the i'th wait. The waits are sorted, the best first. */
 static uint32_t others_in(const uint64_t others[OTHERS], uint64_t i)
 {
 	uint64_t before = 0;

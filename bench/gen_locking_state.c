@@ -8,8 +8,8 @@
  * The lines are modelled on those of real clusters. An inode's N, W, O and M locks follow each
  * other, the newest inode first. Three quarters of the M locks carry an LVB. About 38 of its bytes
  * are not zero and 22 are printed sign-extended. Most locks were taken once or never. A few have
- * waited for millions of microseconds. Everything about a lock follows from the seed, its inode,
- * its node and the sample, so that the program remembers nothing.
+ * waited for millions of microseconds. All facts of a lock follow from the seed, its inode, its
+ * node and the sample. So the program stores no state.
  */
 #include "text.h"
 
@@ -35,15 +35,16 @@ struct options {
 	const char *folder;
 	uint64_t locks, seed;
 	unsigned nodes, samples;
-	double active; /* share of the locks that do something between two samples */
-	double churn;  /* share of the inodes that are new in a sample, and gone from it */
+	double active; /* share of the locks that change between two samples */
+	/* share of the inodes that are new in a sample, and share of those that left it */
+	double churn;
 	double filled; /* share of the M locks that have an LVB */
 	bool gfs2, loses;
 	bool inodes; /* GFS2: no iopen glocks, so that a lock is a row */
-	bool moves;  /* ... and is read as o2top does, so that it is another line each time */
+	bool moves;  /* ... and o2top's way of reading: another line is lost each time */
 };
 
-/* What is being written. */
+/* The place in the recording that the program writes. */
 struct place {
 	const struct options *o;
 	unsigned node, sample;
@@ -66,15 +67,16 @@ static bool chance(uint64_t h, double share)
 	return (double)(h >> 11) < share * 0x1p53;
 }
 
-/* From 0 to most, small ones far more often than large ones. */
+/* Returns a number from 0 to most, small ones far more often than large ones. */
 static uint64_t skewed(uint64_t h, uint64_t most)
 {
 	return h % (most + 1) >> (h >> 40) % 16;
 }
 
 /*
- * Files that are busy at `sample`: three of four are busy in every sample, the fourth is another
- * one each time. An inode has about `lines_each` lines, `lines_active` of which move.
+ * Tells whether a file is busy at `sample`. Three of four busy files are busy in every sample. The
+ * fourth is another file each time. An inode has about `lines_each` lines, `lines_active` of them
+ * change.
  */
 static bool busy_inode(const struct options *o, uint64_t inode, unsigned sample, double lines_each,
 		       double lines_active)
@@ -97,7 +99,10 @@ static uint64_t block_of(uint64_t inode)
 	return 0x7e00 + inode + inode / 1008 * 1040; /* inodes lie together in groups */
 }
 
-/* As it is in the lock's name: M and O carry none, but for M of the file system's own. */
+/*
+ * Returns the generation in the lock's name. M and O have none, apart from M of the file system's
+ * own.
+ */
 static uint64_t generation_of(char type, uint64_t inode)
 {
 	if (inode < FIRST_INODE)
@@ -114,7 +119,7 @@ struct lockres {
 	uint64_t gets[2], total_ns[2], max_us[2], last_us[2], refreshes, wait_us;
 };
 
-/* What a lock has behind it before the recording begins. */
+/* Sets the history of a lock before the recording begins. */
 static void begin_life(struct lockres *l, const struct place *p)
 {
 	uint64_t h = mix(l->h, 11),
@@ -133,7 +138,7 @@ static void begin_life(struct lockres *l, const struct place *p)
 	l->max_us[mode] = 900 + mix(h, 2) % 6000;
 	l->total_ns[mode] = l->max_us[mode] * 1000 + mix(h, 2) % 1000 + (l->gets[mode] - 1) * 260;
 	l->last_us[mode] = start_us - 1 - mix(h, 3) % 3000000000u;
-	if (l->type == 'M' && mode) { /* what is written was read before */
+	if (l->type == 'M' && mode) { /* a written file was read before */
 		l->gets[0] = 3 * l->gets[1];
 		l->total_ns[0] = l->gets[0] * 230;
 		l->max_us[0] = 12 + mix(h, 4) % 600;
@@ -141,7 +146,7 @@ static void begin_life(struct lockres *l, const struct place *p)
 	}
 }
 
-/* What a busy file's M or W lock did in one interval. */
+/* Adds the changes of a busy file's M or W lock in one interval. */
 static void live(struct lockres *l, const struct place *p, unsigned sample)
 {
 	uint64_t h = mix(l->h, 100 + sample), gets = 1 + skewed(h, 400);
@@ -159,7 +164,7 @@ static void live(struct lockres *l, const struct place *p, unsigned sample)
 	l->blocking = 0;
 	l->wait_us = 0;
 	l->action = 0;
-	if (h % 32 == 0) { /* somebody is waiting right now */
+	if (h % 32 == 0) { /* a process waits at this moment */
 		l->level = 0;
 		l->flags = 0x443;
 		l->action = 2;
@@ -169,7 +174,7 @@ static void live(struct lockres *l, const struct place *p, unsigned sample)
 	}
 }
 
-/* A struct ocfs2_meta_lvb as it comes out of a file that is in use. */
+/* Fills in a struct ocfs2_meta_lvb of a file in use. */
 static void fill_lvb(uint8_t lvb[LVB], uint64_t inode, uint64_t h)
 {
 	static const uint8_t times[8] = {0x1a, 0xbf, 0xf8};
@@ -270,7 +275,7 @@ static void put_lockres(struct place *p, const struct lockres *l)
 	put_end(t);
 }
 
-/* As many lines of it as fit before line `end`. */
+/* Writes the lines of an inode, as many as fit before line `end`. */
 static void put_inode(struct place *p, uint64_t inode, uint64_t end)
 {
 	const struct options *o = p->o;
@@ -335,13 +340,13 @@ static bool write_ocfs2(struct place *p, const char *folder)
 
 /* ---- GFS2 ---------------------------------------------------------------------------------- */
 
-/* An inode's glock, and an iopen glock for every second where there are any. */
+/* An inode's glock, and an iopen glock for every second inode, unless the option omits them. */
 static double gfs2_lines(const struct options *o)
 {
 	return o->inodes ? 1 : 1.5;
 }
 
-/* The kernel walks a hash table: neighbours in the list have nothing to do with each other. */
+/* The kernel walks a hash table, so neighbours in the list are not related. */
 static uint64_t gfs2_number(uint64_t inode)
 {
 	return 0x2442 + inode * 0x9e3779b1u % 0x3fffffff;

@@ -4,8 +4,8 @@
  *
  *   wall_s user_s sys_s peak_kib line_s ...
  *
- * line_s are the times between one line of its output and the next. So a program that writes a line
- * for each frame and asks for no input in between is measured frame by frame. The output itself is
+ * line_s are the times from one line of its output to the next. If a program writes a line for each
+ * frame and reads no input in between, this measures it frame by frame. The output itself is
  * discarded.
  */
 #include <stdio.h>
@@ -31,7 +31,7 @@ static double timeval_s(struct timeval t)
 	return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* The times at which lines ended. */
+/* Stores the times at which lines ended. */
 static int read_lines(int fd, double *at)
 {
 	static char buf[1 << 16];

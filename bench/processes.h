@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * processes.h - what benchmarks of locks share that several processes take: processes that begin together,
- * what they share, a cached pair and a hand-over of a glock.
+ * processes.h - helps benchmarks of locks among several processes.
  *
- * A hand-over. Two processes want one lock in EX all the time, with nothing to do while they have
- * it: each asks for it once more before it lets go, so that there always is somebody to hand it to.
+ * The processes start together and share memory. The helpers measure a cached pair and a hand-over
+ * of a glock. In a hand-over, two processes want one lock in EX all the time, without work under
+ * it. Each queues its next request before its release, so the lock always has a waiter.
  */
 #ifndef BENCH_PROCESSES_H
 #define BENCH_PROCESSES_H
@@ -21,37 +21,40 @@ struct word {
 	_Alignas(64) uint32_t value;
 };
 
-/* What the processes of one measurement share; zeros when they begin. */
+/* Shared by the processes of one measurement, all zero at the start. */
 struct together {
 	struct word ready, stop, last, changes;
-	double took; /* ns, of what was measured; process 0 or the last one says it */
+	double took; /* ns, of the measured part; process 0 or the last one stores it */
 };
 extern struct together *together;
 
-/* Ends the program if not. */
+/* Ends the program if not ok. */
 void must(bool ok, const char *what);
 double now(void); /* ns */
-/* Memory that children share. */
+/* Returns memory that children share. */
 void *shared(size_t size);
 uint32_t get(struct word *w);
 void set(struct word *w, uint32_t value);
 double median(double *v, int n);
 
-/* Runs fn(i, n) in n processes, process i on CPU cpu[i] (NULL: anywhere); the CPU time of all, ns. */
+/*
+ * Runs fn(i, n) in n processes, process i on CPU cpu[i] (NULL: anywhere). Returns the CPU time of
+ * all, in ns.
+ */
 typedef void process_fn(uint32_t i, uint32_t n);
 double run(uint32_t n, const int *cpu, process_fn *fn);
-/* In each of them: until all are there. */
+/* Waits in each process until all are there. */
 void wait_for_all(uint32_t n);
-/* Process i has what they pass on; how often it changed hands. */
+/* Notes that process i has the lock. Returns how often the lock changed its process. */
 uint32_t has_it(uint32_t i);
 
-/* ---- glocks, n of them from that number on, with no hold time ---- */
+/* ---- n glocks, numbered from the first one, without a hold time ---- */
 
 extern struct glock *gl[4];
 void open_glocks(unsigned int first, unsigned int n);
 void close_glocks(unsigned int n);
 
-/* Of the first of them, EX: the next request is queued before the one that is granted is let go. */
+/* Of the first glock, in EX: queues the next request before the granted one is released. */
 struct ahead {
 	struct glock_holder gh[2];
 	int at;
@@ -60,9 +63,9 @@ void ahead_begin(struct ahead *a); /* the first request */
 void ahead_wait(struct ahead *a);  /* until it is granted */
 void ahead_ask(struct ahead *a);   /* the next one */
 void ahead_let_go(struct ahead *a);
-void ahead_end(struct ahead *a); /* takes back the request that is left */
+void ahead_end(struct ahead *a); /* cancels the request that is left */
 
-void pairs_of_glock(uint32_t i, uint32_t n);  /* each has its own */
-void hand_over_glock(uint32_t i, uint32_t n); /* of two */
+void pairs_of_glock(uint32_t i, uint32_t n);  /* each process has its own glock */
+void hand_over_glock(uint32_t i, uint32_t n); /* between two processes */
 
 #endif

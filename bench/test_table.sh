@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_table.sh - what table.awk says of limits, on standard output and nowhere else. TAP.
+# test_table.sh - tests the words of table.awk about limits: on standard output only. TAP.
 table=$(cd "$(dirname "$0")" && pwd)/table.awk
 . "$(dirname "$0")/../tests/tap.sh"
 dir=$(mktemp -d)

@@ -14,9 +14,9 @@ enum { TEXT_LINE_MAX = 2048, KERNEL_BUFFER = 4096 };
 
 struct text {
 	FILE *file;
-	char line[TEXT_LINE_MAX]; /* the line that is being written */
+	char line[TEXT_LINE_MAX]; /* the line in progress */
 	size_t len;
-	bool loses;  /* as the kernel's seq_file: the line that does not fit into 4 KiB is gone */
+	bool loses;  /* as the kernel's seq_file: a line that does not fit into 4 KiB is lost */
 	size_t room; /* left of the 4 KiB */
 };
 
@@ -47,7 +47,7 @@ static inline void put_u(struct text *t, uint64_t v)
 	put_chars(t, p, (size_t)(digits + sizeof(digits) - p));
 }
 
-/* Hexadecimal, at least `width` digits. */
+/* Writes hexadecimal, at least `width` digits. */
 static inline void put_hex(struct text *t, uint64_t v, int width)
 {
 	char digits[16], *p = digits + sizeof(digits);

@@ -1,11 +1,13 @@
 # glock.bash - bash completion for glock(1).
 
-# Values of a key in what glock ls tells, a line each; without those that have a quote or a backslash.
+# Prints the values of a key in the output of glock ls, one a line. Omits values with a quote or a
+# backslash.
 _glock_ls() { # _glock_ls KEY [SPACE]
 	glock ls --json ${2:+-- "$2"} 2>/dev/null | sed -nE 's/^\{(.*,)?"'"$1"'":"([^"\\]*)".*/\2/p' | sort -u
 }
 
-# Lines that begin so. They are names that anybody may have chosen: compgen -W would run what is in them.
+# Offers the lines that begin with BEGINNING. Any user may have chosen these names. compgen -W would
+# run commands in them, so this function does not use it.
 _glock_offer() { # _glock_offer BEGINNING
 	local word quoted
 	while IFS= read -r word; do
@@ -23,7 +25,7 @@ _glock() {
 		mapfile -t COMPREPLY < <(compgen -W 'run ls stat top trace demote rm bench version --help --version' -- "$cur")
 		return
 	fi
-	# the first argument that is no option, nor the value of one
+	# the first argument that is no option and no value of an option
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-n | --node | -w | --wait | --timeout | -E | --conflict-exit-code | -t | --time | --format | --lockman)
@@ -41,7 +43,7 @@ _glock() {
 	--format) words='6.1 7.0' ;;
 	-n | --node)
 		if [[ $command != run ]]; then
-			# the space often comes behind
+			# the space often follows
 			_glock_offer "$cur" < <(_glock_ls node "$space")
 			return
 		fi

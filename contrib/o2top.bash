@@ -10,7 +10,7 @@ _o2top()
 	COMPREPLY=()
 	cur=${COMP_WORDS[COMP_CWORD]}
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
-	# --name=value comes as three words
+	# --name=value arrives as three words
 	if [[ $cur == = ]]; then
 		cur=
 	elif [[ $prev == = ]]; then

@@ -16,7 +16,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# recording NAME: puts it and its paths at $tmp/NAME and $tmp/NAME.names
+# recording NAME: puts the recording and its paths at $tmp/NAME and $tmp/NAME.names
 recording()
 {
 	cp "$docs/../tests/data/$1.names" "$tmp"
@@ -30,7 +30,7 @@ recording()
 	ln -s "${2%/t0}" "$tmp/$1"
 }
 
-# picture NAME SAMPLES ARGUMENT...: the frames of these samples, under the command line that makes them
+# picture NAME SAMPLES ARGUMENT...: draws the frames of these samples below their command line
 picture()
 {
 	name=$1 samples=$2

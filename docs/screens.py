@@ -64,7 +64,7 @@ class Style:
 
 
 def cells(line):
-    """(character, columns, style) of a line."""
+    """Returns (character, columns, style) for each cell of a line."""
     style = Style()
     for m in re.finditer(r"\x1b\[([0-9;]*)m|(.)", line):
         if m[2] is None:
@@ -89,7 +89,7 @@ def svg(screen, columns, title):
     for row, line in enumerate(lines):
         y, x, runs = TOP + row * LINE, 0, []
         for char, wide, style in cells(line):
-            # blanks end a run, so that columns stay columns whatever font there is
+            # blanks end a run, so that columns stay columns with any font
             if runs and runs[-1][3] == style and not (char == " " and runs[-1][2].endswith(" ")) and \
                     not 0x2580 <= ord(char) <= 0x259F:
                 runs[-1][2] += char

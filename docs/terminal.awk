@@ -20,7 +20,7 @@ function escape(s)
 	return s
 }
 
-# Writes the run that is pending.
+# Writes the pending run.
 function flush()
 {
 	if (run != "")
@@ -30,7 +30,7 @@ function flush()
 	run = ""
 }
 
-# A lower block, U+2581 to U+2588, an eighth of the cell's height for each.
+# Draws a lower block, U+2581 to U+2588: an eighth of the cell's height for each step.
 function bar(eighths)
 {
 	flush()
@@ -60,7 +60,7 @@ function bar(eighths)
 			bar(code[substr(char, 3, 1)] - 128)
 			continue
 		}
-		# two blanks end a run: what follows is another column
+		# two blanks end a run, because the next text is another column
 		if (c == " " && (run == "" || substr(text, at + 1, 1) == " ")) {
 			flush()
 		} else {

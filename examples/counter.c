@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counter.c - a number in a file, cached in memory for as long as nobody else wants it.
+ * counter.c - a number in a file, cached in memory while no other process wants the lock.
  *
  *	cc counter.c $(pkg-config --cflags --libs glock) -o counter
  *	./counter FILE TIMES
  *
- * Adds 1 to the number in FILE, TIMES times. Each time the lock is taken; the file is read the
- * first time only, and written when the lock is given back. Start it several times at once, with a
- * lock manager that other processes share (GLOCK_LOCKMAN=local): no step is lost.
+ * The program adds 1 to the number in FILE, TIMES times, and takes the lock each time. It reads the
+ * file the first time only, and writes it when the lock is given back. Several programs may run at
+ * once, with a lock manager that processes share (GLOCK_LOCKMAN=local): no step is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct counter {
 	unsigned int reads, writes;
 };
 
-/* The first holder on this node: the file may have been changed by others. */
+/* Runs for the first holder on this node, because others may have changed the file. */
 static int read_in(struct glock_holder *gh)
 {
 	struct counter *c = glock_object(glock_of(gh));
@@ -42,7 +42,7 @@ static int read_in(struct glock_holder *gh)
 	return 0;
 }
 
-/* Before the lock goes: what is dirty must be in the file when this returns. */
+/* Runs before the lock goes: dirty data must be in the file when this returns. */
 static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
 {
 	struct counter *c = glock_object(gl);
@@ -60,7 +60,7 @@ static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
 	return 0;
 }
 
-/* And then: what others may change must not be believed any more. */
+/* Runs after that: data that others may change is invalid. */
 static void forget(struct glock *gl, unsigned int what)
 {
 	struct counter *c = glock_object(gl);

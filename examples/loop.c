@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop.c - locks in a program that is one loop around poll(): no thread but its own.
+ * loop.c - locks in a program that is one loop around poll(), without other threads.
  *
  *	cc loop.c $(pkg-config --cflags --libs glock) -o loop
  *	printf '%s\n' 7 8 7 | ./loop
  *
- * Reads numbers from its input, a line each, and takes the lock of that number for each, as many at
- * once as come. The space is opened with GLOCK_SPACE_DISPATCH: its work, callbacks included, is
- * done in glock_dispatch(), which the loop calls when the space's fd is readable.
+ * The program reads numbers from its input, one a line. For each it takes the lock of that number,
+ * as many at once as arrive. It opens the space with GLOCK_SPACE_DISPATCH. So all work of the
+ * space, callbacks included, runs in glock_dispatch(). The loop calls this when the space's fd is
+ * readable.
  */
 #include <errno.h>
 #include <glock.h>
@@ -19,7 +20,7 @@
 
 enum { MOST = 64 };
 
-/* A client: several may want one lock, so that each is an owner, not the thread. */
+/* A client. Several clients may want one lock, so each is an owner, not the thread. */
 struct job {
 	struct glock_holder gh;
 	struct glock *gl;
@@ -50,7 +51,7 @@ static int start(struct glock_space *space, uint64_t number)
 	return err;
 }
 
-/* Those whose lock is there by now. How many still wait. */
+/* Finishes the jobs whose lock was granted. Returns the number of waiting jobs. */
 static int finish(void)
 {
 	int waiting = 0, err;
@@ -62,7 +63,7 @@ static int finish(void)
 			waiting++;
 			continue;
 		}
-		err = glock_wait(&job->gh, 0, 0); /* does not block: how did it end? */
+		err = glock_wait(&job->gh, 0, 0); /* returns the result without blocking */
 		if (err)
 			fprintf(stderr, "loop: %" PRIu64 ": %s\n", glock_number(job->gl),
 				strerror(-err));
@@ -82,7 +83,7 @@ static int loop(struct glock_space *space)
 	char line[64];
 	int err = 0;
 
-	setvbuf(stdin, NULL, _IONBF, 0); /* poll() must see what fgets() has not taken */
+	setvbuf(stdin, NULL, _IONBF, 0); /* poll() must see the input that fgets() has not read */
 	while (!err && (fds[0].fd >= 0 || finish())) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return -errno;

@@ -23,7 +23,7 @@ check() { # what expected got
 	fi
 }
 
-run() { # example arguments...: what it prints, and how it ended
+run() { # run EXAMPLE ARGUMENT...: prints the output and the exit status
 	name=$1
 	shift
 	"$folder/example_$name" "$@" 2>&1

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transfer.c - several locks at once, asked for in any order, without a deadlock.
+ * transfer.c - takes several locks at once, in any order, without a deadlock.
  *
  *	cc transfer.c $(pkg-config --cflags --libs glock) -pthread -o transfer
  *	./transfer TIMES
  *
- * Four threads move money between eight accounts, each transfer under the locks of both. They ask
- * for both at once, and wait for both; if that takes too long there may be a deadlock: then
- * glock_async_wait() has let both go, and they ask again. (With glock_nq_m() they would be taken one
- * after the other in the order of their numbers, and could not deadlock.)
+ * Four threads move money between eight accounts, each transfer under the locks of both. A thread
+ * asks for both locks at once and waits for both. If that takes too long, there may be a deadlock.
+ * Then glock_async_wait() has dropped both, and the thread asks again. (glock_nq_m() would take
+ * them one after the other, in the order of their numbers, and could not deadlock.)
  */
 #include <errno.h>
 #include <glock.h>

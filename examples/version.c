@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * version.c - 32 bytes that travel with the lock: who takes it knows whether his copy is old.
+ * version.c - 32 bytes that travel with the lock: a holder knows whether its copy is old.
  *
  *	cc version.c $(pkg-config --cflags --libs glock) -o version
  *	./version TIMES
  *
- * A value block holds the version of some settings. A reader takes the lock in SH, looks at the
- * version, and reads the settings themselves only if it is not the one that he has. A writer, in EX,
- * counts it up. When a node died that may have changed the value there is none (-ENODATA), until
- * somebody writes one again: then nothing that was cached can be trusted.
+ * A value block holds the version of some settings. A reader takes the lock in SH and looks at the
+ * version. It reads the settings themselves only if its own version is another one. A writer, in
+ * EX, increments the version. If a node died that may have changed the value, there is no value
+ * (-ENODATA) until a holder writes one again. No cached data is valid then.
  */
 #include <errno.h>
 #include <glock.h>
@@ -25,7 +25,7 @@ struct value {
 static int change(struct glock *gl)
 {
 	GLOCK_SCOPE struct glock_holder gh =
-	    GLOCK_HOLDER_NONE; /* lets go at the end of the scope */
+	    GLOCK_HOLDER_NONE; /* drops the lock at the end of the scope */
 	struct value v;
 	int err;
 
@@ -35,14 +35,15 @@ static int change(struct glock *gl)
 		return err;
 	err = glock_lvb_read(&gh, &v);
 	if (err == -ENODATA)
-		memset(&v, 0, sizeof(v)); /* the first one, or after a death: all is new */
+		/* the first value, or the first after a death: all is new */
+		memset(&v, 0, sizeof(v));
 	else if (err)
 		return err;
 	v.version++;
 	return glock_lvb_write(&gh, &v);
 }
 
-/* 1: the copy of that version is old. */
+/* Returns 1 if the copy of that version is old. */
 static int look(struct glock *gl, uint64_t *version)
 {
 	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;

@@ -2,60 +2,147 @@
 /*
  * glock.h - cluster locks that stay with the node that used them last.
  *
- * A glock is a lock on a numbered object. Once a node has it, the node keeps it after use: taking
- * it again costs no message to anybody. Only when another node wants it is it asked back. With the
- * lock comes the right to cache what it protects; before another node is let in, the library has
- * the program write back what is dirty and drop what may not be kept.
+ * CACHE ONE FILE IN 40 LINES
+ *
+ * The program adds 1 to the number in FILE, 1000 times. Start several processes with the same FILE:
+ * no step gets lost. A process reads FILE only after another process had the lock. docs/tutorial.md
+ * explains the program, and shows the traps.
+ *
+ *	cc cached_file.c $(pkg-config --cflags --libs glock) -o cached_file
+ *	./cached_file FILE
+ *
+ *	#include <errno.h>
+ *	#include <fcntl.h>
+ *	#include <glock.h>
+ *	#include <stdio.h>
+ *	#include <stdlib.h>
+ *	#include <unistd.h>
+ *
+ *	static int fd, cached, dirty;
+ *	static char text[17];
+ *
+ *	// Runs before another process gets the lock, and before close returns.
+ *	static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
+ *	{
+ *		(void)gl, (void)to;
+ *		if (sync && dirty) {
+ *			puts("writes the file");
+ *			dirty = pwrite(fd, text, 16, 0) != 16;
+ *		}
+ *		return dirty ? -EIO : 0;
+ *	}
+ *
+ *	// Runs next: another process may change the file from now on.
+ *	static void drop(struct glock *gl, unsigned int what)
+ *	{
+ *		(void)gl, (void)what;
+ *		cached = 0;
+ *	}
+ *
+ *	int main(int argc, char **argv)
+ *	{
+ *		struct glock_ops ops = {.size = sizeof(ops), .xmote_th = write_back, .inval = drop};
+ *		struct glock_type_options t = {.size = sizeof(t), .type = GLOCK_INODE, .ops = &ops};
+ *		struct glock_space_options o = {.size = sizeof(o), .types = &t, .n_types = 1};
+ *		struct glock_space *space;
+ *		struct glock *gl;
+ *
+ *		fd = open(argc > 1 ? argv[1] : "number", O_RDWR | O_CREAT, 0666);
+ *		if (fd < 0 || glock_space_open("counting", &o, &space) ||
+ *		    glock_get(space, GLOCK_INODE, 1, &gl))
+ *			return 1;
+ *		for (int i = 0; i < 1000; i++) {
+ *			GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE; // its end lets go
+ *
+ *			glock_holder_init(&gh, gl, GLOCK_EX, 0);
+ *			if (glock_nq(&gh))
+ *				return 1;
+ *			if (!cached && (puts("reads the file") < 0 || pread(fd, text, 16, 0) < 0))
+ *				return 1;
+ *			cached = dirty = 1;
+ *			snprintf(text, sizeof(text), "%15d\n", atoi(text) + 1);
+ *		}
+ *		glock_put(gl);
+ *		return glock_space_close(space) || dirty; // still dirty: the write failed
+ *	}
+ *
+ * WHAT A GLOCK IS
+ *
+ * A glock is a lock on a numbered object. A node is a process that has the space of the glock open.
+ * A node keeps the lock after use, so taking the lock again costs no message to another node. The
+ * lock manager asks for the lock back only when another node wants it.
+ *
+ * A lock carries the right to cache what the lock protects. Before another node gets the lock, the
+ * library calls the program. The program then writes back dirty data and drops data that it may
+ * not keep.
  *
  * WHAT TO KNOW BEFORE USING IT
  *
- *   Fencing. A node that is stopped for long and goes on later may believe that it still holds
- *   locks which the others have taken over. No lock service can prevent that: storage that must
- *   not be written by such a node has to refuse it. glock_valid() tells as much as the node knows.
+ *   Fencing. A node that stands still for long and then goes on may believe that it still holds
+ *   locks. Other nodes may have taken over these locks. No lock service can prevent this. If such
+ *   a node must not write to a storage, the storage has to refuse the write. glock_valid() tells
+ *   only what the node itself knows.
  *
- *   Holders are never revoked. A demand from another node waits until everybody on this node has
- *   let go. Who holds a glock for long stops other nodes for as long.
+ *   Holders are never revoked. A demand of another node waits until all holders of this node have
+ *   let go. A holder that keeps a glock for long stops other nodes for as long.
  *
- *   Threads. Every function may be called from any thread, at any time, unless it says otherwise.
- *   A holder is used by one thread at a time, but for glock_cancel() and glock_poll().
+ *   Threads. Any thread may call any function at any time, unless the function says otherwise.
+ *   Only one thread at a time uses a holder, except for glock_cancel() and glock_poll().
  *
- *   Callbacks run on the thread that runs the work: one of the library's, with all signals blocked,
- *   or whichever calls glock_dispatch(), as chosen when the space is opened. unlock runs in
- *   glock_dq(); callback, demote_ok, dump and lost also in others. These last four run under the
- *   glock's internal lock and must return at once, without calling the library: what would need
- *   the lock is -EDEADLK there, and reported. The others run on the thread that others wait for:
- *   in them a lock that is not to be had at once is -EDEADLK, and so are glock_dq_wait(),
- *   glock_dispatch() and glock_space_close().
+ *   Callbacks. Operations of a type run on the thread that runs the work. When the program opens
+ *   the space, the program chooses this thread:
+ *     - a thread of the library, with all signals blocked;
+ *     - with GLOCK_SPACE_DISPATCH, a thread that calls glock_dispatch().
+ *   A thread in glock_nq(), glock_wait() or glock_dq() may run the work of that glock itself.
+ *   unlock runs in glock_dq(). callback, demote_ok, dump and lost also run on other threads.
  *
- *   fork. A space belongs to the process that opened it. In a child every call is -ECHILD; the
- *   child must not close the space, and its exit gives nothing back. exec needs no care.
+ *   callback, demote_ok, dump and lost run under the internal lock of the glock. They must return
+ *   at once and must not call the library. A function that needs the lock returns -EDEADLK there,
+ *   and the library reports the call.
  *
- *   Signals. Waits go on after a signal handler ran, unless GLOCK_WAIT_INTR is given. No function
- *   here may be called from a signal handler.
+ *   Other threads wait for the thread that runs any other operation. In these operations, a
+ *   request that cannot be granted at once returns -EDEADLK. glock_dq_wait(), glock_dispatch() and
+ *   glock_space_close() return -EDEADLK there, too.
  *
- *   Deadlocks. The same owner asking for the same glock twice is -EDEADLK. Two owners that take
- *   two glocks in different orders wait for ever, on one node or on two: see glock_nq_m() and
- *   GLOCK_SPACE_CHECK_ORDER. Nothing else looks for deadlocks.
+ *   fork. A space belongs to the process that opened it. In a child process every call returns
+ *   -ECHILD. The child must not close the space. The exit of the child gives nothing back. exec
+ *   needs no care.
  *
- *   Memory. Pointers given to the library must be valid; what is kept beyond the call is said. A
- *   glock must be referenced (glock_get()) for as long as anything of it is used, holders included.
+ *   Signals. Waits go on after a signal handler ran, unless GLOCK_WAIT_INTR is given. A signal
+ *   handler must not call a function of this header.
  *
- *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. Who removes
- *   it while processes use it parts those who come later from them: they notice within a second or
- *   when they next ask for a lock, and withdraw, so that all they do is -EIO (what they have cached
- *   goes when the work is run: as soon as an operation that it is in returns). systemd-logind removes
- *   what a user has in /dev/shm when that user's last session ends (RemoveIPC=yes, its default; not
- *   of root and other system users). For what must outlive a session, run it as a system user, or
- *   say `loginctl enable-linger`, RemoveIPC=no, or a directory elsewhere in memory (GLOCK_DIR).
+ *   Deadlocks. If an owner asks for the same glock twice, the second request returns -EDEADLK. Two
+ *   owners that take two glocks in different orders wait for ever, on one node or on two. See
+ *   glock_nq_m() and GLOCK_SPACE_CHECK_ORDER. Nothing else looks for deadlocks.
  *
- * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno,
- * and never abort or print; what the program did wrong is also told to its log callback.
+ *   Memory. Pointers given to the library must be valid. A function says what it keeps beyond the
+ *   call. While the program uses anything of a glock, holders included, the program must keep its
+ *   reference to the glock (glock_get()).
  *
- * Of each function is said how long it takes, in these words:
- *   At once   it waits for nobody's holder and for no other node. (The internal lock of a glock it
- *             may have to wait for; that is held for instructions only.)
- *   Waits     for what is said there; where nothing limits that, for ever.
- * Not repeated for each: -ECHILD in a child after fork, -EDEADLK in the four callbacks named above.
+ *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. If the
+ *   file is removed while processes use it, later processes get a new, separate space. The earlier
+ *   processes notice within a second, or when they next ask for a lock, and withdraw. From then on
+ *   each of their requests fails with -EIO. The work drops their caches. If the work is inside an
+ *   operation, it drops the caches as soon as the operation returns.
+ *
+ *   systemd-logind removes the files of a user from /dev/shm when the last session of this user
+ *   ends (RemoveIPC=yes, its default). The files of root and of other system users stay. If a
+ *   space must outlive a session, do one of these:
+ *     - run the programs as a system user;
+ *     - run `loginctl enable-linger`;
+ *     - set RemoveIPC=no;
+ *     - name another directory in memory (GLOCK_DIR).
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
+ * No function aborts or prints. The log callback of the space is told of mistakes of the program.
+ *
+ * The comment of each function says how long the function takes, in these words:
+ *   At once   The function waits for no holder and for no other node. It may wait for the internal
+ *             lock of a glock. A thread holds that lock for a few instructions only.
+ *   Waits     The function waits for what its comment names. If nothing limits this wait, it may
+ *             last for ever.
+ * The comments do not repeat two errors. In a child after fork a function returns -ECHILD. In the
+ * operations callback, demote_ok, dump and lost it returns -EDEADLK.
  */
 #ifndef GLOCK_H
 #define GLOCK_H
@@ -70,7 +157,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /*
- * Modes, with GFS2's numbers. A glock is in one of them on each node.
+ * Modes, with GFS2's numbers. On each node a glock is in one of them.
  *
  *                        here and elsewhere         may be cached      may be dirty
  *   GLOCK_UN  unlocked   anything                   nothing            nothing
@@ -82,7 +169,7 @@ enum glock_mode { GLOCK_UN = 0, GLOCK_EX = 1, GLOCK_DF = 2, GLOCK_SH = 3, GLOCK_
 
 /*
  * Types of glocks, with GFS2's numbers. A type says what its glocks cache, which modes they know
- * and when they may be taken. Numbers from GLOCK_TYPE_OWN on are the program's.
+ * and when they may be taken. Numbers from GLOCK_TYPE_OWN on belong to the program.
  */
 enum glock_type {
 	GLOCK_RESERVED = 0,
@@ -99,28 +186,28 @@ enum glock_type {
 	GLOCK_TYPE_MAX = 32
 };
 
-/* How a lock is asked for, with GFS2's values. */
+/* Flags of a request, with GFS2's values. */
 #define GLOCK_TRY 0x0001u        /* do not wait for others: -EAGAIN */
-#define GLOCK_TRY_1CB 0x0002u    /* the same, but tell the other nodes that it is wanted */
+#define GLOCK_TRY_1CB 0x0002u    /* as TRY, but tell the other nodes that the lock is wanted */
 #define GLOCK_RECOVER 0x0004u    /* be granted even while the lock manager recovers */
 #define GLOCK_ANY 0x0008u        /* with SH or DF: any mode but UN will do */
-#define GLOCK_PRIORITY 0x0010u   /* before all who wait; journal glocks, while recovering */
-#define GLOCK_NODE_SCOPE 0x0020u /* with EX: share it with this node's others who say the same */
-#define GLOCK_ASYNC 0x0040u      /* return at once; poll or wait for it */
-#define GLOCK_EXACT 0x0080u      /* an idle glock in a stronger mode will not do */
-#define GLOCK_SKIP 0x0100u       /* do not read the object in */
-#define GLOCK_NOPID 0x0200u      /* the holder is nobody's: it may be asked for again meanwhile */
+#define GLOCK_PRIORITY 0x0010u   /* before all waiters; for journal glocks, during recovery */
+#define GLOCK_NODE_SCOPE 0x0020u /* with EX: share it with holders of this node that say the same */
+#define GLOCK_ASYNC 0x0040u      /* return at once; poll or wait later */
+#define GLOCK_EXACT 0x0080u      /* without holders: a stronger mode will not do */
+#define GLOCK_SKIP 0x0100u       /* do not read the object in: skip the lock operation */
+#define GLOCK_NOPID 0x0200u      /* no owner: the thread that asked may ask again meanwhile */
 #define GLOCK_NOCACHE 0x0400u    /* give the lock back to the cluster after use */
 #define GLOCK_NOBLOCK 0x0800u    /* without sleeping and without queueing, or -ECHILD */
 /*
- * Not a flag of GFS2's. The holder belongs to whoever has it: any thread may let it go, and the one
- * that asked may ask for the same glock again meanwhile. It always goes by the queue, which takes
- * some thirty times as long as the fast way to a cached glock.
+ * Not a flag of GFS2. Any thread may let this holder go. The thread that asked for it may ask for
+ * the same glock again meanwhile. Such a request always goes by the queue. The queue takes some
+ * thirty times as long as the fast path to a cached glock.
  */
 #define GLOCK_MOVABLE 0x1000u
 #define GLOCK_FLAGS_ALL 0x1fffu
 
-/* What a type's glocks cache. */
+/* The kinds of data that the glocks of a type cache. */
 #define GLOCK_CACHES_METADATA 0x1u
 #define GLOCK_CACHES_DATA 0x2u
 
@@ -128,12 +215,12 @@ enum glock_type {
 
 #define GLOCK_VERSION 0x000100u /* of this header: major, minor, patch, a byte each */
 
-/* Of the library that runs. At once. */
+/* Returns the version of the library that runs, as GLOCK_VERSION. At once. */
 unsigned int glock_version(void);
 
 /*
- * Whether this library can do that: 1 or 0. Names: "lockman:none", "lockman:local", "lockman:dlm",
- * "probes" (USDT). What it does not know it cannot do. At once; also before a space is opened.
+ * Returns 1 if this library has the feature, else 0. Features: "lockman:none", "lockman:local",
+ * "lockman:dlm", "probes" (USDT). An unknown name gives 0. At once; also before a space is opened.
  */
 int glock_supports(const char *feature);
 
@@ -143,8 +230,9 @@ struct glock_space; /* a name space of glocks, and this node's part in it */
 struct glock;       /* a lock; exists once in a space */
 
 /*
- * A request for a lock, and then the lock held. It is the program's memory, on the stack or in its
- * own structures, and must stay where it is from nq until dq returns. Its contents are not.
+ * A request for a lock, and later the lock held. The memory belongs to the program: a variable on
+ * the stack or a part of the program's own structures. The holder must stay at its address from
+ * glock_nq() until glock_dq() returns. Its contents belong to the library.
  */
 struct glock_holder {
 	uint64_t opaque[24];
@@ -156,17 +244,17 @@ struct glock_holder {
 		}         \
 	}
 
-#define GLOCK_LVB_SIZE 32
+#define GLOCK_LVB_SIZE 32 /* bytes of a value block */
 
 /* ---- types ---- */
 
-/* Prints a piece of text to somewhere. */
+/* Prints len bytes of text; `to` is the argument that the program gave with the function. */
 typedef void glock_print_fn(void *to, const char *text, size_t len);
 
 /*
- * A type's operations. Any may be NULL. Which of a glock's two internal locks are held: the bit
- * lock says that a state change is going on, and no other starts meanwhile; under the spinlock
- * nothing else of that glock goes on at all.
+ * The operations of a type. Each may be NULL. The table says which of the glock's two internal
+ * locks an operation runs under. The bit lock means that a change of state goes on, and that no
+ * other change starts meanwhile. Under the spinlock nothing else of that glock goes on at all.
  *
  *               bit lock    spinlock    may block
  *   xmote_th    yes         no          yes
@@ -179,43 +267,56 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  *   callback    sometimes   yes         no
  *   lost        sometimes   yes         no
  *
- * What breaks this table is told to the space's log by the glock's type and number, the operation
- * and what it did: dropped a lock that it was called with, called the library, took more than 10 ms
- * under the spinlock, or slept there (with GLOCK_SPACE_CHECK_OPS). The library goes on.
+ * If an operation breaks this table, the library tells the log of the space and goes on. The
+ * message names the type, the number, the operation and the breach. An operation must not:
+ *   - drop a lock that it was called with;
+ *   - call the library under the spinlock;
+ *   - take more than 10 ms under the spinlock;
+ *   - sleep under the spinlock (the library checks this only with GLOCK_SPACE_CHECK_OPS).
  */
 struct glock_ops {
 	size_t size; /* sizeof(struct glock_ops) */
 	/*
-	 * Before the lock manager is asked for another mode. sync: what may be dirty now and may
-	 * not be then (GLOCK_CACHES_): it must be written back when this returns. An error is one
-	 * that leaves dirty data behind: the space is withdrawn.
+	 * Called before the library asks the lock manager for another mode. sync (GLOCK_CACHES_)
+	 * names what may be dirty now and may not be dirty then. The operation must write it back
+	 * before it returns. Return an error only if dirty data stays behind: the library then
+	 * withdraws the space.
 	 */
 	int (*xmote_th)(struct glock *gl, enum glock_mode to, unsigned int sync);
-	/* After the mode has changed, to any but UN. An error fails all who wait. */
+	/* Called after the mode has changed, to any mode but UN. An error fails all waiters. */
 	int (*xmote_bh)(struct glock *gl, enum glock_mode mode);
-	/* After xmote_th: what may not be kept must be dropped now (GLOCK_CACHES_). */
+	/* Called after xmote_th. Must drop `what` (GLOCK_CACHES_), which may not be kept. */
 	void (*inval)(struct glock *gl, unsigned int what);
-	/* Whether it is well to give up a cached lock that nobody asked for. */
+	/* Returns not 0 if the library may demote a cached lock that no request asked for. */
 	int (*demote_ok)(struct glock *gl);
-	/* For the first holder on this node: read the object in. An error fails that holder. */
+	/* Called for the first holder of this node: read the object in. An error fails it. */
 	int (*lock)(struct glock_holder *gh);
-	/* When the last holder on this node lets go. */
+	/* Called when the last holder of this node lets go. */
 	void (*unlock)(struct glock_holder *gh);
-	/* Describe the object, in lines that begin with a space; only while it may be cached. */
+	/*
+	 * Describes the object, in lines that begin with a space. Called only while the object may
+	 * be cached.
+	 */
 	void (*dump)(struct glock *gl, glock_print_fn *print, void *to);
-	/* Somebody wants the lock in a mode that needs ours to go down to `to`. */
+	/*
+	 * Called when the mode of this node is to go down to `to`, because another mode is wanted.
+	 * remote is not 0 if another node wants it.
+	 */
 	void (*callback)(struct glock *gl, enum glock_mode to, int remote);
-	/* This holder's lock is lost: the space was withdrawn while it held it. */
+	/*
+	 * Called for a holder that lost its lock, because the space was withdrawn or lost the
+	 * cluster.
+	 */
 	void (*lost)(struct glock_holder *gh);
 };
 
-#define GLOCK_OPS_ASPACE 0x1u    /* its pages are counted in dumps; see glock_set_pages() */
-#define GLOCK_OPS_LVB 0x2u       /* has a value block */
-/* Of own types: */
-#define GLOCK_OPS_BY_NUMBER 0x4u /* among themselves to be taken in the order of numbers */
-#define GLOCK_OPS_RECUR 0x8u     /* one owner may ask twice; as GFS2's flock type */
+#define GLOCK_OPS_ASPACE 0x1u    /* dumps count the pages of its glocks; see glock_set_pages() */
+#define GLOCK_OPS_LVB 0x2u       /* its glocks have a value block */
+/* Only for the program's own types: */
+#define GLOCK_OPS_BY_NUMBER 0x4u /* its glocks are taken in the order of their numbers */
+#define GLOCK_OPS_RECUR 0x8u     /* one owner may ask twice, as with GFS2's flock type */
 
-#define GLOCK_HOLD_NONE (-1) /* a hold time of nothing */
+#define GLOCK_HOLD_NONE (-1) /* no hold time */
 
 struct glock_type_options {
 	size_t size;        /* sizeof(struct glock_type_options); the stride of an array of them */
@@ -223,13 +324,15 @@ struct glock_type_options {
 	unsigned int flags; /* GLOCK_OPS_ */
 	const struct glock_ops *ops;
 	/*
-	 * The minimum hold time: for as long after a grant from the lock manager, demands of other
-	 * nodes wait, so that somebody here gets something done. 0: 200 ms at first, then by itself
-	 * between 10 and 200 ms. GLOCK_HOLD_NONE: none. Else this one, always.
+	 * The hold time in ns. Demands of other nodes wait for this time after each grant
+	 * of the lock manager. So holders of this node get something done.
+	 *   0                 200 ms at first; adapts itself between 10 and 200 ms
+	 *   GLOCK_HOLD_NONE   no hold time
+	 *   any other value   always this time
 	 */
 	int64_t hold;
-	/* Of own types; GFS2's have theirs. */
-	const char *name;    /* at most 8 bytes of it are used */
+	/* Only for the program's own types; GFS2's types have their own values. */
+	const char *name;    /* the library uses at most 8 bytes of it */
 	unsigned int caches; /* GLOCK_CACHES_ */
 	unsigned int modes;  /* 1 << GLOCK_SH and so on; 0: SH and EX */
 	unsigned int order;  /* GFS2's: 2 rename, 3 inode, 6 rgrp, 7 transaction; 0: not ordered */
@@ -239,15 +342,15 @@ struct glock_type_options {
 
 #define GLOCK_SPACE_DISPATCH 0x1u    /* the program runs the work: glock_space_fd() */
 #define GLOCK_SPACE_CHECK_ORDER 0x2u /* waiting for locks in the wrong order is -EDEADLK; slow */
-#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as there: of inodes in use, in ticks of hz */
-#define GLOCK_SPACE_CHECK_OPS 0x8u   /* tell of operations that sleep under the spinlock; costs */
+#define GLOCK_SPACE_LINUX_6_1 0x4u   /* hold times as in Linux 6.1: inodes in use, ticks of hz */
+#define GLOCK_SPACE_CHECK_OPS 0x8u   /* report operations that sleep under the spinlock; costs */
 
 /* A process that uses the same space. */
 struct glock_peer {
 	int64_t pid;
 	char comm[16];
-	enum glock_mode mode; /* that it holds, or waits for; UN: it recovers what others left */
-	int waits;            /* it waits for it, before us */
+	enum glock_mode mode; /* held or waited for; UN: it recovers what a dead process left */
+	int waits;            /* it waits for that mode, before this node */
 	int stopped, dead;
 };
 
@@ -257,118 +360,146 @@ struct glock_space_options {
 	unsigned int flags;                     /* GLOCK_SPACE_ */
 	const struct glock_type_options *types; /* types without an entry have no operations */
 	size_t n_types;
-	/* Idle glocks that are kept: so many, so long. 0: no limit. */
+	/* The space keeps at most so many idle glocks, each for at most so long. 0: no limit. */
 	size_t cached_max;
-	int64_t cached_age;
-	/* Text: what traces call the device; ticks a second for hold times (0: 1000). */
-	unsigned int major, minor;
-	unsigned int hz;
-	unsigned int trace_order; /* keep the last 2^trace_order events; 0: none, at most 24 */
-	/* Told what went wrong. Any thread; may be called under internal locks: do not call back.
+	int64_t cached_age; /* ns; a limit above 13 days has no effect */
+	unsigned int major, minor; /* text: the device's numbers in traces */
+	unsigned int hz;           /* ticks a second for hold times; 0: 1000 */
+	unsigned int trace_order;  /* keep the last 2^trace_order events; 0: none, at most 24 */
+	/*
+	 * Told what went wrong, on any thread, perhaps under internal locks. It must not call the
+	 * library.
 	 */
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
 	/*
-	 * Of "local": the members of which group share the space (a name or a number; NULL: this
-	 * user's programs); in which directory its file is, whoever that belongs to (NULL: what
-	 * GLOCK_DIR says, or one in /dev/shm that follows from user or group; -EINVAL: GLOCK_DIR
-	 * says another one). The program may change its directory afterwards; if it changes its root
-	 * it loses the space.
+	 * For "local": the group whose members share the space, by name or number. NULL: only
+	 * programs of this user share it.
 	 */
 	const char *group;
+	/*
+	 * For "local": the directory of the space's file, whichever user owns the directory. NULL:
+	 * the directory that GLOCK_DIR names, else one in /dev/shm that follows from user or group.
+	 * -EINVAL if GLOCK_DIR names another directory. The program may change its working
+	 * directory afterwards. If the program changes its root directory, it loses the space.
+	 */
 	const char *dir;
 	/*
-	 * A process died that had this space open: called once for each death, by one of those that
-	 * gave such a function and live, on a thread of its own; where nobody waits for a lock it may
-	 * take until somebody does. It may take locks, with GLOCK_RECOVER, but not close the space.
-	 * Until it returns, nobody is granted a lock that he waits for without. With "dlm": a machine
-	 * left or died; on each of the others; see docs/cluster.md.
+	 * Called once for each death of a process that had this space open. One living process that
+	 * gave such a function runs it, on a thread of its own. While no process waits for a lock,
+	 * the call may be delayed until one does. The function may take locks, with GLOCK_RECOVER,
+	 * but must not close the space. Until the function returns, no waiter gets a lock without
+	 * GLOCK_RECOVER. With "dlm": called when a machine left or died, on each of the other
+	 * machines; see docs/cluster.md.
 	 */
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
 };
 
 /*
- * Opens the space of that name, 1 to 64 bytes, with "dlm" without '/' and not a dot first. options
- * may be NULL: all as by default. Those of another size than this library's are understood: what it
- * lacks is 0. Where the program does not name a lock manager, the environment variable GLOCK_LOCKMAN
- * does. -EINVAL: name or options; -EPROTONOSUPPORT: no such lock manager; -ENOMEM, -EMFILE, -EAGAIN
- * (no more threads). With "local" also -ENOENT, -EACCES and -EPERM (its directory or file, or whose they
- * are), -ENOSPC and -EFBIG (no room for it), -EUSERS (1,024 processes have it open), -EPROTO (in use by
- * those of another version, or damaged), -EMEDIUMTYPE (no space's file, or on a file system that machines
- * share), -EBUSY (who is opening it does not get on). With "dlm" also -ENOPKG (libdlm), -ENODEV (the
- * kernel's DLM, its device or dlm_controld), -ENETDOWN (quorum), -EACCES and -EPERM. The log is told what
- * is wrong or missing, and what to do. Waits for the lock manager to let this node in. Of options
- * nothing is kept but the functions and their arguments, which may be called from now on, before this
- * returns, and until close has returned.
+ * Opens the space of that name, 1 to 64 bytes. With "dlm" the name has no '/' and does not begin
+ * with a dot. options may be NULL: all defaults. The library understands options of another size:
+ * members that are missing count as 0. If the program names no lock manager, the environment
+ * variable GLOCK_LOCKMAN names it.
+ *
+ * Waits for the lock manager to let this node in. Of options the library keeps nothing but the
+ * functions and their arguments. The library may call these functions from now on, before this
+ * function returns, and until glock_space_close() has returned. The log says what is wrong or
+ * missing, and what to do.
+ *   -EINVAL           name or options
+ *   -EPROTONOSUPPORT  no such lock manager
+ *   -ENOMEM, -EMFILE  no memory, too many open files
+ *   -EAGAIN           no more threads
+ * With "local" also:
+ *   -ENOENT, -EACCES, -EPERM  the directory or the file, or who owns them
+ *   -ENOSPC, -EFBIG           no room for the file
+ *   -EUSERS                   1,024 processes have the space open
+ *   -EPROTO                   processes with another version use the file, or it is damaged
+ *   -EMEDIUMTYPE              not the file of a space, or a file system that machines share
+ *   -EBUSY                    another process is opening the space and makes no progress
+ * With "dlm" also:
+ *   -ENOPKG           libdlm is missing
+ *   -ENODEV           the kernel's DLM, its device or dlm_controld is missing
+ *   -ENETDOWN         no quorum
+ *   -EACCES, -EPERM   no permission
  */
 int glock_space_open(const char *name, const struct glock_space_options *options,
 		     struct glock_space **space);
 
 /*
  * Gives all locks back and frees the space. Waits for the lock manager, and for what callbacks
- * write back on the way. -EBUSY: glocks are still referenced; nothing happened. -EDEADLK: from a
- * callback. No other call in this space may be going on; after 0 nothing more is called back.
+ * write back. No other call in this space may be going on. After 0 the library calls nothing back.
+ *   -EBUSY    glocks are still referenced; nothing happened
+ *   -EDEADLK  called from a callback
  */
 int glock_space_close(struct glock_space *space);
 
 /*
- * With GLOCK_SPACE_DISPATCH: readable when there is work. Else -1. The fd is the library's: poll
- * it, and do nothing else with it. glock_dispatch() does what is due and returns how many glocks
- * it worked on. Callbacks run in it, on the calling thread, one after the other; functions that
- * wait dispatch meanwhile. Any number of threads may. At once, but for what callbacks do.
- * -EINVAL: the space has a thread for that; -EDEADLK: from a callback.
+ * With GLOCK_SPACE_DISPATCH glock_space_fd() returns an fd that is readable when there is work;
+ * else -1. The fd belongs to the library: poll it, and do nothing else with it.
+ *
+ * glock_dispatch() does the work that is due, and returns the number of glocks that it worked on.
+ * Callbacks run in it, on the calling thread, one after the other. Functions that wait dispatch
+ * meanwhile. Any number of threads may dispatch. At once, except for the time that callbacks take.
+ *   -EINVAL   the space has a thread for the work
+ *   -EDEADLK  called from a callback
  */
 int glock_space_fd(struct glock_space *space);
 int glock_dispatch(struct glock_space *space);
 
 /*
- * This node can no longer be trusted with the space: everybody who waits gets -EIO, dirty caches
- * are dropped, holders are told (lost, called in here), and the other nodes treat this one as
- * dead. Every later nq is -EIO; dq and close go on working. Waits for the lock manager to let go.
- * Happens by itself when xmote_th fails. Not undone.
+ * Withdraws this node, because it can no longer be trusted with the space. All waiters get -EIO.
+ * Dirty caches are dropped. The lost operation, called in here, tells the holders. The other nodes
+ * treat this node as dead. Every later glock_nq() returns -EIO; glock_dq() and glock_space_close()
+ * go on working. Waits for the lock manager to let go. The library withdraws by itself if xmote_th
+ * fails. A withdrawal is never undone.
  *
- * With "dlm" the same happens when this node loses the cluster, until it has it again: then nq
- * succeeds again. What was held before stays lost, and of use to nobody until it is let go.
+ * With "dlm" the same happens when this node loses the cluster, and lasts until the node has the
+ * cluster again. Then glock_nq() succeeds again. Locks that were held before stay lost. No holder
+ * can use such a lock until its earlier holders have let go.
  */
 void glock_withdraw(struct glock_space *space);
 
 /*
- * Has up to n idle locks given back, the least recently used first. Returns how many: those whose
- * type did not object (demote_ok, called in here). At once: they are given back afterwards, with
- * xmote_th and inval called as always.
+ * Has up to n idle locks given back, the least recently used first. Returns how many; locks whose
+ * type objects (demote_ok, called in here) do not count. At once, because the locks are given back
+ * afterwards, with xmote_th and inval called as always.
  */
 size_t glock_shrink(struct glock_space *space, size_t n);
 
 /* ---- glocks ---- */
 
 /*
- * The glock of that type and number, made if need be; a reference to it, until glock_put().
- * -EINVAL: no such type; -ENOMEM; -ESHUTDOWN: the space is being closed. At once; asks nobody.
+ * Stores in *gl the glock of that type and number, with a reference that lasts until glock_put().
+ * Makes the glock if need be. At once; asks no other node.
+ *   -EINVAL     no such type
+ *   -ENOMEM     no memory
+ *   -ESHUTDOWN  the space is being closed
  */
 int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl);
 
 /*
- * Gives the reference back; of the last one nothing may be used any more. A lock in a mode other
- * than UN stays cached, at UN the glock goes, and with it its statistics. At once.
+ * Gives the reference back. After the last one the program must not use the glock. A lock in a
+ * mode other than UN stays cached. At UN the glock goes, and its statistics go with it. At once.
  */
 void glock_put(struct glock *gl);
 
-/* What it was got by. At once, in every callback too. */
+/* Return type, number and space of the glock. At once, in every callback too. */
 unsigned int glock_type_of(const struct glock *gl);
 uint64_t glock_number(const struct glock *gl);
 struct glock_space *glock_space_of(const struct glock *gl);
 
 /*
- * What the program attached; NULL at first. Callbacks find it there, as long as the lock is cached,
- * also when nobody has a reference: take it off before you free it, while you hold the lock. Then
- * xmote_th, xmote_bh, inval, lock and unlock do not run, and dump, demote_ok, callback and lost have
- * done with the old one when this returns. At once, in every callback too.
+ * Attach an object of the program to the glock, and return it; NULL at first. Callbacks find the
+ * object for as long as the lock is cached, also when the program has no reference. So take the
+ * object off before you free it, while you hold the lock. Then xmote_th, xmote_bh, inval, lock and
+ * unlock do not run. When glock_set_object() returns, dump, demote_ok, callback and lost no longer
+ * use the old object. At once, in every callback too.
  */
 void glock_set_object(struct glock *gl, void *object);
 void *glock_object(const struct glock *gl);
 
-/* For dumps only: whether the cache is dirty, how many pages it has. At once. */
+/* For dumps only: say whether the cache is dirty, and how many pages it has. At once. */
 void glock_set_dirty(struct glock *gl, int dirty);
 void glock_set_pages(struct glock *gl, unsigned long pages);
 
@@ -379,113 +510,136 @@ void glock_set_pages(struct glock *gl, unsigned long pages);
 #define GLOCK_HERE __FILE__ ":" GLOCK__TEXT(__LINE__)
 
 /*
- * Prepares a request. Does not touch the glock, which must be referenced from nq until dq returns.
- * Not while it is queued. What is wrong with mode or flags nq says. The owner is the thread that
- * calls nq; or, if who asks is no thread (a coroutine, a client), any number but 0: call
- * glock_holder_owner() between init and nq. At once.
+ * Prepares a request. Must not be called while the holder is queued. Does not touch the glock: the
+ * program needs its reference from glock_nq() until glock_dq() returns. glock_nq() reports a wrong
+ * mode or wrong flags. The owner of the request is the thread that calls glock_nq(). If a coroutine
+ * or a client is the owner, name it by glock_holder_owner(), with any number but 0. Call that
+ * function between glock_holder_init() and glock_nq(). At once.
  */
 void glock_holder_init(struct glock_holder *gh, struct glock *gl, enum glock_mode mode,
 		       unsigned int flags);
 void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
 
 /*
- * Asks for the lock. Granted in the order of asking. Waits for all who asked before and for other
- * nodes, without limit; a signal does not end that, glock_cancel() does. With ASYNC, TRY and
- * NOBLOCK: at once, but that a try may have to ask the lock manager, and what that grants while
- * others recover is kept back until they have, unless with RECOVER. A lock operation runs on the
- * thread that does the work, before this returns; its error is the result.
+ * Asks for the lock. Requests are granted in the order of asking. Waits for all earlier requests
+ * and for other nodes, without limit. A signal does not end the wait; glock_cancel() does.
+ *
+ * With ASYNC, TRY and NOBLOCK: at once, with two exceptions. A try may have to ask the lock
+ * manager. A grant of the lock manager is delayed while others recover, until they have
+ * recovered, unless with RECOVER.
+ *
+ * A lock operation runs on the thread that does the work, before this function returns. The error
+ * of the operation is the result.
  *   0           granted; with ASYNC: asked for
- *   -EAGAIN     TRY, TRY_1CB: it would have to wait; also if somebody was just about to ask for it
- *   -ECHILD     NOBLOCK: the same. In a child after fork: always
- *   -ECANCELED  glock_cancel() took it back
- *   -EDEADLK    this owner has or wants it already; or the lock order is wrong; or it is called
- *               where it must not wait, see "Callbacks" above
- *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none
+ *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask
+ *   -ECHILD     NOBLOCK: it would have to wait; in a child after fork: always
+ *   -ECANCELED  glock_cancel() took the request back
+ *   -EDEADLK    this owner has or wants the lock already, or the lock order is wrong. Also: the
+ *               caller must not wait, see "Callbacks" above
+ *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none. Also:
+ *               the holder is queued already, and stays so
  *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
  *   -ENOSPC     with "local": no memory is left for its locks
  *   -ESHUTDOWN  the space is being closed
- * or what the type's lock or xmote_bh operation said. After any but 0 the holder is not queued: it
- * may be used again, after glock_holder_init() or as it is.
+ * or the error of the type's lock or xmote_bh operation. After an error the holder is not queued.
+ * The program may use the holder again, after glock_holder_init() or as it is. `where` is kept,
+ * not copied: give a literal.
  */
 #define glock_nq(gh) glock_nq_at(gh, GLOCK_HERE)
-int glock_nq_at(struct glock_holder *gh, const char *where); /* where is kept, not copied: a literal */
+int glock_nq_at(struct glock_holder *gh, const char *where);
 
 /*
- * Lets the lock go, or takes the request back. At once, but for the type's unlock operation, which
- * runs in here. -EINVAL: it is not queued; -EBUSY: called in this holder's own lock operation;
- * -EPERM: another thread than asked for it, without GLOCK_MOVABLE (or NOPID, or an owner of the
- * program's). What a thread that has ended still holds may be let go by any.
+ * Lets the lock go, or takes the request back. At once, except for the type's unlock operation,
+ * which runs in here.
+ *   -EINVAL  the holder is not queued
+ *   -EBUSY   called in the lock operation of this holder
+ *   -EPERM   another thread asked for the lock, without MOVABLE, NOPID or glock_holder_owner(). Any
+ *            thread may let go what an ended thread still holds
  */
 int glock_dq(struct glock_holder *gh);
 
 /*
- * The same. Waits until a demand that is due is met: with NOCACHE, until the lock is given back;
- * for as long as others here hold it. -EDEADLK: from a callback; it is let go all the same.
+ * As glock_dq(). Then waits until a demand that is due is met; with NOCACHE, until the lock is
+ * given back. The wait lasts for as long as other holders of this node have the lock. -EDEADLK:
+ * called from a callback; the lock is let go all the same.
  */
 int glock_dq_wait(struct glock_holder *gh);
 
 /*
- * After ASYNC. 1: granted or failed, so that glock_wait() does not block; 0: not yet. At once, from
- * any thread. With GLOCK_SPACE_DISPATCH somebody has to dispatch for it to become 1.
+ * For a request with ASYNC. Returns 1 if the request was granted or has failed, so that
+ * glock_wait() does not block; else 0. At once, from any thread. With GLOCK_SPACE_DISPATCH the
+ * result becomes 1 only if a thread dispatches.
  */
 int glock_poll(const struct glock_holder *gh);
 
 #define GLOCK_WAIT_INTR 0x1u /* return -EINTR when a signal handler ran */
 
 /*
- * Waits until granted or failed; deadline: CLOCK_MONOTONIC, 0 for never; in the past: only looks.
- * Result as of nq, again and again until dq. -ETIMEDOUT, -EINTR: the request is still queued; wait
- * again, or dq. -EDEADLK: it would have to wait, in a callback. -EINVAL: was never queued.
+ * Waits until the request is granted or has failed, or until the deadline, a CLOCK_MONOTONIC time
+ * in ns. 0: no deadline. A deadline in the past: only looks. Returns the result of glock_nq(), the
+ * same result each time until glock_dq().
+ *   -ETIMEDOUT, -EINTR  the request is still queued: wait again, or call glock_dq()
+ *   -EDEADLK            it would have to wait, in a callback
+ *   -EINVAL             the holder was never queued
  */
 int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 
 /*
- * Takes back a request, from any thread: whoever waits for it gets -ECANCELED. 0, or -EALREADY:
- * it was granted or had failed before. At once; but while its lock operation runs it waits for
- * that. The lock manager may grant the lock all the same: then it is cached here.
+ * Takes a request back, from any thread. A thread that waits for the request gets -ECANCELED.
+ * Returns 0, or -EALREADY if the request was granted or had failed before. At once; but while the
+ * lock operation of the request runs, the function waits for the operation. The lock manager may
+ * grant the lock all the same; then this node caches the lock.
  */
 int glock_cancel(struct glock_holder *gh);
 
 /*
- * 1: it is held, and as far as this node knows still protects what it should; else 0. At once. No
- * more than this node's own view: see "Fencing" above.
+ * Returns 1 if the lock is held and still protects what it should, as far as this node knows; else
+ * 0. At once. The answer is only this node's view: see "Fencing" above.
  */
 int glock_valid(const struct glock_holder *gh);
 
 /*
- * EX or DF held becomes the weaker mode, in place. Others here may join then, other nodes when
- * they ask. -EINVAL: not held, not weaker, or not a mode of the type; -EBUSY: shared EX; -EPERM:
- * held by another thread, without MOVABLE. At once.
+ * Changes a holder in EX to a weaker mode, in place. Other requests of this node may then join, and
+ * requests of other nodes when they ask. At once.
+ *   -EINVAL  not held, not a weaker mode, or not a mode of the type
+ *   -EBUSY   the holder shares EX
+ *   -EPERM   another thread holds it, without MOVABLE
  */
 int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
 
 /*
- * A number that goes with a lock held in EX, for storage that can refuse what comes from somebody
- * who had the lock before: higher than that of anyone in this space who had it in EX before, over
- * deaths, restarts and lost value blocks as well. -EPERM: not held in EX; -EIO: lost meanwhile, and
- * so is the number; -EOPNOTSUPP: this lock manager has none. At once.
+ * Stores the number that goes with a lock held in EX. Storage can use the number to refuse an
+ * earlier holder. The number is higher than that of each earlier holder in EX in this space.
+ * Deaths, restarts and lost value blocks do not change this. For "dlm" see docs/cluster.md,
+ * "Tokens". At once.
+ *   -EPERM       not held in EX
+ *   -EIO         the lock was lost meanwhile, and the number with it
+ *   -EOPNOTSUPP  this lock manager has no such numbers
  */
 int glock_token(const struct glock_holder *gh, uint64_t *token);
 
 /*
- * Whether somebody died who held it in EX or had it cached so, and nobody was told in EX since then:
- * what it protects may be half done. 1 or 0. With "dlm" only if somebody else knew the lock, too: see
- * docs/cluster.md, "The dead". At once.
+ * Returns 1 if a node died that held the lock in EX or had it cached in EX, else 0. After 1, what
+ * the lock protects may be half done. Once a holder in EX has been told, later holders get 0. With
+ * "dlm" only if another node knew the lock, too: see docs/cluster.md, "The dead". At once.
  */
 int glock_owner_died(const struct glock_holder *gh);
 
 /*
- * Whom the glock's open request waits for: up to max of them, 32 at most, are in peers. How many, or
- * 0; only "local" knows. At once.
+ * Stores in peers the processes that the glock's open request waits for: up to max of them, 32 at
+ * most. Returns their number, or 0. Only "local" knows them. At once.
  */
 size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max);
 
-/* What it was initialized with; after a downgrade: the mode that it has. At once. */
+/*
+ * Return the glock and the mode that the holder was initialized with. After a downgrade the mode is
+ * the new one. At once.
+ */
 struct glock *glock_of(const struct glock_holder *gh);
 enum glock_mode glock_mode_of(const struct glock_holder *gh);
 
 /*
- * A scope that lets go at its end:
+ * Lets the holder go at the end of the variable's scope:
  *
  *	GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE;
  *	glock_holder_init(&gh, gl, GLOCK_SH, 0);
@@ -495,39 +649,47 @@ enum glock_mode glock_mode_of(const struct glock_holder *gh);
 #define GLOCK_SCOPE __attribute__((cleanup(glock_scope_end)))
 static inline void glock_scope_end(struct glock_holder *gh)
 {
-	(void)glock_dq(gh); /* of one that is not queued: -EINVAL, and nothing happens */
+	(void)glock_dq(gh); /* a holder that is not queued: -EINVAL, and nothing happens */
 }
 
 /* ---- several at once ---- */
 
 /*
- * All or none, in the order of numbers, whatever the order given: who always takes several locks
- * like this, and no others meanwhile, cannot deadlock. For glocks of one place in the lock order.
- * Waits for each as glock_nq(), and returns its errors; then none is held. -EINVAL: also one of
- * them twice, or ASYNC; -ENOMEM: more than 16, and no memory. glock_dq_m() lets go of those that
- * are held or asked for, last to first; at once, but for unlock operations.
+ * glock_nq_m_at() asks for all locks, in the order of their numbers, whatever order is given. An
+ * owner that always takes several locks in this way, and takes no others meanwhile, cannot
+ * deadlock. All the glocks must have one place in the lock order. Waits for each lock as glock_nq()
+ * does, and returns its errors. After an error none of the locks is held.
+ *   -EINVAL  also: a glock is there twice, or a request has ASYNC
+ *   -ENOMEM  more than 16 requests, and no memory
+ *
+ * glock_dq_m() lets go of the holders that are held or asked for, the last first. At once, except
+ * for unlock operations.
  */
 #define glock_nq_m(n, ghs) glock_nq_m_at(n, ghs, GLOCK_HERE)
 int glock_nq_m_at(size_t n, struct glock_holder *ghs, const char *where);
 void glock_dq_m(size_t n, struct glock_holder *ghs);
 
 /*
- * For several ASYNC requests, asked for in any order: waits for all of them. -ESTALE: it took too
- * long, there may be a deadlock, and all were let go or taken back, and some time was slept; ask
- * again for all, with retries counted up from 0: the time allowed, from 10 ms, and the sleep grow
- * at random, to at most 10 s. Any other error: one of them failed, and none is held.
+ * Waits for several requests with ASYNC, all of them, asked for in any order.
+ *
+ * -ESTALE: the wait took too long, so there may be a deadlock. All locks were let go or taken back,
+ * and the function slept for some time. Ask again for all locks. The caller counts retries up from
+ * 0. With retries the allowed time, which begins with 10 ms, and the sleep grow at random, to at
+ * most 10 s. Any other error: one request failed, and no lock is held.
  */
 int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries);
 
 /* ---- value blocks ---- */
 
 /*
- * 32 bytes that go with the lock: read in any mode, written in EX. The next holder has what was
- * written, on any node. -ENODATA: no value, as none was written, or a node died that might have
- * changed it; to write one ends that. With "dlm" the last 8 of the 32 bytes are the library's, and
- * -EINVAL if they are not 0. -EOPNOTSUPP: the type has none (GLOCK_OPS_LVB); -EPERM: not
- * held, or to write not in EX. Kept as long as any node caches the lock, or has asked for it and
- * still has a reference. At once.
+ * Read and write the 32 bytes that go with the lock: read in any mode, write in EX. The next holder
+ * on any node reads what was written. The value lasts while any node caches the lock, or has asked
+ * for the lock and still has a reference. At once.
+ *   -ENODATA     no value: no holder wrote one, or a node died that might have changed it. The next
+ *                write ends this
+ *   -EINVAL      with "dlm" the last 8 of the 32 bytes belong to the library, and must be 0
+ *   -EOPNOTSUPP  the type has no value block (GLOCK_OPS_LVB)
+ *   -EPERM       not held, or a write without EX
  */
 int glock_lvb_read(struct glock_holder *gh, void *value);
 int glock_lvb_write(struct glock_holder *gh, const void *value);
@@ -535,23 +697,29 @@ int glock_lvb_write(struct glock_holder *gh, const void *value);
 /* ---- statistics ---- */
 
 /*
- * Times in ns. The first eight are GFS2's estimators and counters: smoothed means and deviations
- * of the round trip of requests that cannot (srtt) and can (srttb) be held up by others, and of
- * the time between requests (sirt); requests to the lock manager, holders queued.
+ * Times are in ns. The first eight are GFS2's estimators and counters. The estimators are smoothed
+ * means and deviations (var):
+ *   srtt    the round trip of requests that other nodes cannot hold up
+ *   srttb   the round trip of requests that other nodes can hold up
+ *   sirt    the time between requests
+ * dcount counts requests to the lock manager; qcount counts holders queued.
  */
 struct glock_statistics {
 	size_t size; /* to be set: sizeof(struct glock_statistics) */
 	int64_t srtt, srttvar, srttb, srttvarb, sirt, sirtvar;
 	int64_t dcount, qcount;
-	int64_t age, usable; /* since it was made; of that, this node could use it */
+	int64_t age, usable; /* since the glock was made; of that, this node could use it */
 	int64_t basts;       /* demands of other nodes */
-	int64_t demotes;     /* times it was given up or weakened for one, or by itself */
+	int64_t demotes;     /* times it was given up or weakened for a demand, or by itself */
 	int64_t held_off;    /* demands that had to wait for the hold time */
 	int64_t conversions_failed;
 	int64_t tries_failed;
 };
 
-/* Since the glock was made: the means begin with its type's on that CPU, counts with 0. At once. */
+/*
+ * Stores the statistics since the glock was made. The means begin with those of its type on that
+ * CPU, the counts with 0. At once.
+ */
 int glock_statistics(struct glock *gl, struct glock_statistics *out);
 
 /* ---- text ---- */
@@ -560,18 +728,24 @@ enum glock_file { GLOCK_FILE_GLOCKS, GLOCK_FILE_GLSTATS, GLOCK_FILE_SBSTATS, GLO
 enum glock_format { GLOCK_FORMAT_LINUX_6_1, GLOCK_FORMAT_LINUX_7_0, GLOCK_FORMAT_MAX };
 
 /*
- * As Linux prints its files of these names, a glock after the other. Each glock is a moment; all
- * together are not. print is called in here, under no lock: it may wait and call the library. The
- * types' dump operations are called in here, under the spinlock. At once, but for print; takes as
- * long as there are glocks. -ENOMEM; -EINVAL: file or format.
+ * Prints a file of this name as Linux does, one glock after the other. Each glock is a snapshot of
+ * one moment; the whole file is not. The function calls print under no lock: print may wait and
+ * call the library. The function calls the types' dump operations under the spinlock. At once,
+ * except for print; the time grows with the number of glocks.
+ *   -ENOMEM  no memory
+ *   -EINVAL  file or format
  */
 int glock_dump(struct glock_space *space, enum glock_file file, enum glock_format format,
 	       glock_print_fn *print, void *to);
 
 /*
- * The next trace event as text, without a newline, cut off to fit. *cursor: 0 at first. Returns
- * 1, or 0: none now, or -ESTALE: some were overwritten, go on; -EOPNOTSUPP: trace_order is 0. Each
- * reader has a cursor of its own; readers do not disturb each other or what is traced. At once.
+ * Stores the next trace event as text, without a newline, cut off to fit. *cursor is 0 at first.
+ * Each reader has a cursor of its own. Readers do not disturb each other or what is traced.
+ * At once.
+ *   1            an event
+ *   0            no event now
+ *   -ESTALE      some events were overwritten; go on
+ *   -EOPNOTSUPP  trace_order is 0
  */
 int glock_trace(struct glock_space *space, enum glock_format format, uint64_t *cursor, char *buf,
 		size_t size);

@@ -29,7 +29,7 @@ import shutil
 import subprocess
 import sys
 
-SAID = 30       # lines of each stream of a program that failed
+SAID = 30       # lines of each stream of a failed program
 
 TAP_LINE = re.compile(r"^(not )?ok\b *(\d*) *-? *(.*)$", re.M)
 SKIP = re.compile(r"#\s*skip\S*\s*(.*)$", re.I)
@@ -43,7 +43,7 @@ def has_root(_):
 
 
 def can_mount(_):
-    """A file system in memory, in a namespace of mounts of its own: as the tests mount it."""
+    """Mounts a file system in memory, in a namespace of its own, as the tests do."""
     script = "mount --make-rprivate / && mount -t tmpfs none /tmp"
     try:
         return subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, check=False).returncode == 0
@@ -67,7 +67,7 @@ def has_cap(name):
 
 def has_shm(megabytes):
     fs = os.statvfs("/dev/shm")
-    return fs.f_blocks * fs.f_frsize >= int(megabytes) << 20
+    return fs.f_blocks * fs.f_frsize >= int(megabytes) * 1000000
 
 
 def has_library(name):
@@ -86,7 +86,7 @@ def has_kernel_without(module):
 
 BITS = {"CAP_DAC_READ_SEARCH": 2}
 
-# (pattern of what follows "needs", function that checks it, given what the pattern's group matched)
+# (pattern of the words behind "needs", function that checks the group of the pattern)
 CAPABILITIES = (
     (r"(root)$", has_root),
     (r"(mount)$", can_mount),
@@ -100,17 +100,17 @@ CAPABILITIES = (
 
 @functools.cache
 def lacks(reason):
-    """Whether this machine lacks what the reason of a skip names."""
+    """Tells whether this machine lacks the capability in the reason of a skip."""
     for pattern, has in CAPABILITIES:
         if match := re.match(r"needs " + pattern, reason):
             return not has(match.group(1))
     return False
 
 
-# ---- what programs said
+# ---- output of the programs
 
 def programs(build, log):
-    """{name: record} of a log of meson test; {} where there is none"""
+    """Returns {name: record} of a log of meson test, or {} without a log."""
     path = f"{build}/meson-logs/{log}.json"
     if not os.path.exists(path):
         return {}
@@ -127,7 +127,7 @@ Tests = collections.namedtuple("Tests", "passed failed skipped")  # the last one
 
 
 def lines_of_tap(text):
-    """(passed, failed, [(name, reason)])"""
+    """Returns (passed, failed, [(name, reason)])."""
     passed = failed = 0
     skipped = []
     for bad, number, rest in TAP_LINE.findall(text):
@@ -142,7 +142,7 @@ def lines_of_tap(text):
 
 
 def tests(program):
-    """The tests of a program. A skip without a true reason is one that failed."""
+    """Counts the tests of a program. A skip without a true reason is a failure."""
     passed, failed, skipped = lines_of_tap(program.get("stdout", ""))
     whole = SKIP_ALL.search(program.get("stdout", ""))
     if whole or (program["result"] == "SKIP" and not skipped):
@@ -156,7 +156,7 @@ def tests(program):
 
 
 def first_runs(build):
-    """Both lanes of ./run: the tests that mostly wait have a log of their own."""
+    """Reads both lanes of ./run, because the tests that mostly wait have a log of their own."""
     return programs(build, "testlog") | programs(build, "waits")
 
 
@@ -187,7 +187,7 @@ def report(build):
             f"tried alone: {again[name]['result']}"
         print(f"-- {build}: {name}: {program['result']}, {then}")
         told = program.get("stdout", "").splitlines()
-        # a long TAP stream's lines of passed tests are of no use here
+        # the passed tests of a long TAP stream do not help here
         told = [line for line in told if not re.match(r"ok \d+|\d+\.\.\d+", line)]
         for line in told[-SAID:] + program.get("stderr", "").splitlines()[-SAID:]:
             print(f"   {line[:300]}")

@@ -2,11 +2,16 @@
 /*
  * fork_quietly.h - fork of a process with threads, whose child does more than _exit.
  *
- * The allocator of AddressSanitizer (before LLVM 17) has no handlers for fork: who forks while another thread is
- * inside has a child that waits for that thread, which it does not have, at its next malloc and at exit. Threads
- * of libglock are inside for a moment when they start. With that sanitizer fork waits until all others sleep
- * (one may wake up just then: of 1,200 runs of a test that hung every 60th none hung); without it libc sees to this,
- * and nothing waits, so that the library's own locks are found at any moment.
+ * AddressSanitizer's allocator (before LLVM 17) has no handlers for fork. If another thread is
+ * inside the allocator during a fork, the child inherits the allocator's lock, but not that thread.
+ * The child then hangs at its next malloc and at exit. Threads of libglock are inside for a moment
+ * when they start.
+ *
+ * With that sanitizer, the fork therefore waits until all other threads sleep. One of them may
+ * still wake up at that moment. A test that hung in every 60th run did not hang in 1,200 runs.
+ *
+ * Without that sanitizer, libc handles this. The fork does not wait, so it meets the library's own
+ * locks in any state.
  */
 #ifndef TESTS_FORK_QUIETLY_H
 #define TESTS_FORK_QUIETLY_H

@@ -1,12 +1,12 @@
 # tap.sh - for tests that are shell scripts: . "$(dirname "$0")/../tap.sh"
 #
-# result STATUS WHAT prints a line of TAP, and $tap_log behind a failure where that is a file with
-# something in it; plan, last, prints how many there were and fails if one of them did.
+# result STATUS WHAT prints a line of TAP. After a failure it also prints the file $tap_log, if that
+# has contents. plan comes last. It prints the number of tests, and fails if a test failed.
 n=0
 failed=0
 tap_log=
 
-result() { # status what
+result() { # result STATUS WHAT
 	n=$((n + 1))
 	if [ "$1" = 0 ]; then
 		echo "ok $n - $2"

@@ -1,4 +1,5 @@
-# tap_skip.sed - turns cmocka's line of a skipped test into a skip of TAP, with the reason that the test printed before.
+# tap_skip.sed - turns cmocka's line of a skipped test into a skip of TAP. The test printed the
+# reason before.
 #
 # cmocka 1.1.5 prints "not ok 9 # SKIP name" and no reason. The test prints "# SKIP reason" first.
 /^# SKIP /{

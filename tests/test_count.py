@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "e2e"))
 import tap  # noqa: E402  after the path to it
 
-# The machine has `sh` and lacks this program, whatever the machine.
+# Every machine has `sh`, and none has this program.
 LACKS = "needs program glock-no-such-program"
 HAS = "needs program sh"
 
@@ -22,7 +22,7 @@ def program(name, stdout="", result="OK", stderr=""):
 
 
 def count(command, logs, *arguments, env=None):
-    """The output of a command of count.py on a build folder with these logs."""
+    """Returns the output of a command of count.py on a build folder with these logs."""
     with tempfile.TemporaryDirectory() as build:
         os.mkdir(f"{build}/meson-logs")
         for log, records in logs.items():
@@ -62,7 +62,7 @@ def a_line_that_is_not_ok_is_a_failure():
 
 @tap.test
 def a_crash_is_a_failure():
-    """A program that died after tests that passed, and one that died before any."""
+    """One program died after tests that passed, and another one before any test."""
     assert counted(program("a", "1..3\nok 1\nok 2\n", "ERROR"), status=1) == (2, 1)
     assert counted(program("a", "", "ERROR"), program("b", "", "TIMEOUT"), status=2) == (0, 2)
 
@@ -98,7 +98,7 @@ def a_skip_without_a_known_reason_is_a_failure():
     for reason in ("", "no time", "needs luck", "needs program", f"it {LACKS}"):
         assert counted(program("a", f"1..1\nok 1 - x # SKIP {reason}\n", "SKIP")) == (0, 1), reason
     assert counted(program("a", "exit 77\n", "SKIP")) == (0, 1)
-    # cmocka's own skip, which names the test where the reason belongs
+    # cmocka's own skip, with the test's name in place of the reason
     assert counted(program("a", "1..2\nok 1 - x\nnot ok 2 # SKIP y\n", "FAIL"), status=1) == (1, 1)
 
 

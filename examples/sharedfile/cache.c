@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache.c - the bytes of a file in memory, and when they may be there.
+ * cache.c - the bytes of a file in memory, and the locks under which they may be there.
  *
- * The inode lock says what may be: nothing at UN and DF, clean bytes in SH, dirty ones in EX. The
- * library calls write_back() and drop() before the lock goes down, while nobody here holds it; the
- * rest of this file runs under a holder. The memory's protection is that of the lock.
+ * The inode lock says which bytes may be in memory: none at UN and DF, clean ones in SH, dirty ones
+ * in EX. The library calls write_back() and drop() before the lock goes down, while this process
+ * has no holder. The rest of this file runs under a holder. The memory's protection follows the
+ * lock.
  */
-#include "impl.h"
+#include "sharedfile_impl.h"
 
 #include <errno.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static int write_dirty(struct sf_file *f)
 	return err;
 }
 
-/* Before the lock goes down: dirty bytes must be in the file when this returns. */
+/* Runs before the lock goes down: dirty bytes must be in the file when this returns. */
 static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
 {
 	struct sf_file *f = glock_object(gl);
@@ -80,7 +81,7 @@ static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
 	return err;
 }
 
-/* And then: others may change the file, so that the bytes must go, and traps take their place. */
+/* Runs after that. Other nodes may change the file, so the bytes go, and accesses trap. */
 static void drop(struct glock *gl, unsigned int what)
 {
 	struct sf_file *f = glock_object(gl);
@@ -93,7 +94,7 @@ static void drop(struct glock *gl, unsigned int what)
 	madvise(f->data, SF_SIZE_MAX, MADV_DONTNEED);
 }
 
-/* Tools show the path. Under the lock's spinlock: nothing here may block. */
+/* Tools show the path. This runs under the lock's spinlock and must not block. */
 static void describe(struct glock *gl, glock_print_fn *print, void *to)
 {
 	const struct sf_file *f = glock_object(gl);
@@ -133,7 +134,7 @@ static int read_in(struct sf_file *f)
 		if (n < 0 && errno != EINTR)
 			err = -errno;
 		if (!n)
-			err = -EIO; /* somebody cut it off who has no lock */
+			err = -EIO; /* a process without the lock truncated it */
 		done += n > 0 ? (size_t)n : 0;
 	}
 	f->size = done;
@@ -210,7 +211,7 @@ ssize_t sf_read_direct(struct sf_file *f, void *buf, size_t len, size_t offset)
 	ssize_t n;
 	int err;
 
-	/* EXACT: in SH or EX there may be a cache, here or elsewhere, that is newer than the file. */
+	/* EXACT: in SH or EX there may be a cache, on any node, that is newer than the file. */
 	glock_holder_init(&gh, f->inode, GLOCK_DF, GLOCK_EXACT);
 	err = glock_nq(&gh);
 	if (err)
@@ -248,7 +249,7 @@ int sf_change(struct sf_file *f, int (*fn)(void *data, size_t size, void *arg), 
 	return err;
 }
 
-/* In SH, which an idle EX serves as it is: if there is anything dirty, nobody else has the lock. */
+/* In SH, which an idle EX serves. If there are dirty bytes, no other node has the lock. */
 int sf_sync(struct sf_file *f)
 {
 	struct glock_holder gh;

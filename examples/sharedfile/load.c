@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load.c - what a few programs do in a directory that they share, to be looked at with o2top.
+ * load.c - a load of several programs in a shared directory, to be watched with o2top.
  *
- * All append to one log; the first two put jobs into a spool and the others take them out; the first
- * one writes the settings now and then, which all read all the time; and each has a file of its own,
- * which it changes most of all: that costs nobody anything.
+ * - All programs append to one log.
+ * - The first two put jobs into a spool, and the others take them out.
+ * - The first one writes the settings now and then, and all read them all the time.
+ * - Each has a file of its own, which it changes most of all. That file causes no waits.
  */
 #include "load.h"
 
@@ -16,7 +17,7 @@ enum { RECORD = 64, RECORDS = 1000, OWN_CHANGES = 200, PUTTERS = 2, SETTINGS_EVE
 
 enum { LOG, SPOOL, SETTINGS, OWN, FILES };
 
-/* A file of records: which is the next one, and they. */
+/* A file of records, and the number of the next record. */
 struct records {
 	uint64_t next;
 	char record[RECORDS][RECORD];
@@ -47,7 +48,10 @@ static int look(const void *data, size_t size, void *arg)
 	return 0;
 }
 
-/* As large as it will ever be; whoever is first makes it so, for the others it changes nothing. */
+/*
+ * Opens a file at its final size. The first program makes it so large. For the others this changes
+ * nothing.
+ */
 static int open_file(struct sf_space *space, const char *name, struct sf_file **f)
 {
 	int err = sf_open(space, name, 1, f);

@@ -5,18 +5,19 @@
  *	sharedfile DIR read NAME                    to standard output
  *	sharedfile DIR write NAME                   from standard input
  *	sharedfile DIR unlink NAME
- *	sharedfile DIR clean                        destroys what killed processes left behind
- *	sharedfile DIR hold NAME                    keeps it open, and prints its size at each line of input
+ *	sharedfile DIR clean                        destroys unlinked files of killed processes
+ *	sharedfile DIR hold NAME                    keeps it open, prints its size at each line
  *	sharedfile DIR stale NAME                   reads without the lock at a line of input: dies
  *	sharedfile DIR load ID SECONDS              see load.c; SIGTERM and SIGINT end it, too
  *	sharedfile DIR zero NAME...                 counters, all 0
  *	sharedfile DIR show NAME...                 counters
  *	sharedfile DIR count SLOT TIMES SYNC BOARD NAME...
  *
- * count adds to its own counter and to the sum in the files, here and there, TIMES times, and looks
- * at what it reads: the sum of all counters, and no older than BOARD, a plain file in which everybody
- * writes down what he has seen finished. SYNC 0: an addition is finished when it is done; else when
- * it is written, which is after so many, and told on standard output.
+ * count adds to its own counter and to the sum in the files, in random order, TIMES times. It
+ * checks each read: the sum is that of all counters, and no older than BOARD. BOARD is a plain file
+ * in which each process notes its finished additions. With SYNC 0, an addition is finished when it
+ * is done. Otherwise, it is finished when it is written. count writes after each SYNC additions and
+ * reports this on standard output.
  */
 #include "load.h"
 #include "sharedfile.h"
@@ -55,7 +56,7 @@ struct counting {
 	const char *name[FILES_MAX];
 	uint64_t mine[FILES_MAX], sum[FILES_MAX], told[FILES_MAX];
 	_Atomic uint64_t *board;
-	unsigned int n, slot, k; /* k: the file that is being looked at */
+	unsigned int n, slot, k; /* k: the number of the current file */
 	uint64_t at_least;
 };
 
@@ -102,7 +103,7 @@ static int look_direct(struct counting *c)
 	return n < 0 ? (int)n : check(c, &v, (size_t)n, "read directly");
 }
 
-/* What is seen by others, or written: nobody may read less after that. */
+/* Notes additions that others saw, or that are written: no later read may return less. */
 static void finished(struct counting *c, unsigned int k)
 {
 	uint64_t old = atomic_load(&c->board[k]);
@@ -311,7 +312,7 @@ static int stale(int argc, char **argv)
 		err = sf_look(f, remember, &data);
 	if (err)
 		return err;
-	printf("cached, %d\n", *data); /* without the lock, and got away with it */
+	printf("cached, %d\n", *data); /* a read without the lock that did not trap */
 	fflush(stdout);
 	if (fgets(line, sizeof(line), stdin))
 		printf("old, %d\n", *data);

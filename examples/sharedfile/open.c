@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * open.c - which files there are, who has them open, and when an unlinked one goes.
+ * open.c - finds files, keeps them open, and destroys unlinked ones.
  *
- * To unlink gives a file the name UNLINKED and its inode number. Whoever closes a file gives its
- * iopen lock back to the cluster first, and then, if the file has such a name, tries to get it in
- * EX: granted, nobody has it open; refused, somebody has, and will do the same. Of those who close
- * it last, at the same time, at least one gets it, as each has given back before he tries.
+ * An unlinked file gets the name UNLINKED and its inode number. A process that closes a file works
+ * in these steps:
+ *
+ * 1. It gives its iopen lock back to the cluster.
+ * 2. If the file has such a name, the process tries to get the lock in EX.
+ * 3. If the lock is granted, no process has the file open, and this one destroys it.
+ * 4. If the try is refused, another process has the file open and will do the same.
+ *
+ * Several processes may be the last ones at the same time. At least one of them gets EX, because
+ * each gives back before it tries.
  */
-#include "impl.h"
+#include "sharedfile_impl.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +28,7 @@
 
 #define UNLINKED ".unlinked-"
 
-/* ns. A file goes from process to process as often as it takes to get something done. */
+/* ns. The hold time lets a process do some work before the file moves on. */
 enum { HOLD = 10000000 };
 
 /* ---- the directory ---- */
@@ -49,7 +55,7 @@ int sf_space_open(const char *dir, void (*log)(void *arg, const char *message),
 		err = -errno;
 		goto failed;
 	}
-	/* Inode numbers mean something on one device only. */
+	/* Inode numbers belong to one device. */
 	snprintf(name, sizeof(name), "files.%u.%u", major(st.st_dev), minor(st.st_dev));
 	err = glock_space_open(name, &options, &space->locks);
 	if (err)
@@ -87,7 +93,7 @@ static struct sf_file *find(struct sf_space *space, ino_t ino)
 	return f;
 }
 
-/* The locks of the file, and it is held open from now on. */
+/* Takes the locks of the file, which is held open from now on. */
 static int take_locks(struct sf_file *f, ino_t ino)
 {
 	int err = glock_get(f->space->locks, GLOCK_INODE, ino, &f->inode);
@@ -133,7 +139,7 @@ static int make(struct sf_space *space, const char *name, int fd, ino_t ino, str
 	err = take_locks(f, ino);
 	if (err)
 		goto no_locks;
-	/* It may have been destroyed before we held it open. */
+	/* A process may have destroyed it before this one held it open. */
 	err = fstat(fd, &st) ? -errno : st.st_nlink ? 0 : -ESTALE;
 	if (err)
 		goto gone;
@@ -151,7 +157,7 @@ no_cache:
 	return err;
 }
 
-/* -ESTALE: the file of that name is another by now. */
+/* Returns -ESTALE if the name belongs to another file by now. */
 static int open_once(struct sf_space *space, const char *name, int create, struct sf_file **ret)
 {
 	int fd = openat(space->dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0),
@@ -198,7 +204,7 @@ static void unlinked_name(char name[64], uint64_t ino)
 	snprintf(name, 64, UNLINKED "%" PRIu64, ino);
 }
 
-/* If it is unlinked and nobody has it open. */
+/* Destroys the file if it is unlinked and no process has it open. */
 static int destroy(struct sf_space *space, struct glock *iopen)
 {
 	struct glock_holder gh;
@@ -218,7 +224,7 @@ static int destroy(struct sf_space *space, struct glock *iopen)
 	return err;
 }
 
-/* The library must not find it any more: while it is held no operation runs that could. */
+/* Hides the file from the library. While a holder exists, no operation runs that could use it. */
 static void detach(struct sf_file *f)
 {
 	struct glock_holder gh;
@@ -257,7 +263,7 @@ int sf_close(struct sf_file *f)
 	return err ? err : err2;
 }
 
-/* Under the inode's lock in EX, so that of several at once one does it. */
+/* Runs under the inode's lock in EX, so that only one of several processes does it. */
 static int rename_away(struct sf_file *f, const char *name)
 {
 	struct glock_holder gh;

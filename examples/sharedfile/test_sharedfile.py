@@ -39,7 +39,7 @@ def start(directory, *command):
 
 
 def show(directory):
-    """The sum and the counters of each file."""
+    """Returns the sum and the counters of each file."""
     got = run(directory, "show", *FILES)
     assert got.returncode == 0, got.stderr
     numbers = {}
@@ -50,7 +50,7 @@ def show(directory):
 
 
 def told(output, word):
-    """The last number of each file in lines "WORD FILE NUMBER"."""
+    """Returns the last number of each file in lines "WORD FILE NUMBER"."""
     return {name: int(n) for name, n in re.findall(rf"^{word} (\S+) (\d+)$", output, re.M)}
 
 
@@ -110,11 +110,11 @@ def killed_processes_lose_only_what_was_not_written(directory):
     for slot in range(8):
         begin(slot)
     for slot in range(8, SLOTS):
-        time.sleep(random.uniform(0, 0.1))  # whatever it is at: nothing depends on it
+        time.sleep(random.uniform(0, 0.1))  # at any point, because the result must not depend on it
         kill(random.choice(list(running)))
         kills += 1
         begin(slot)
-    # those that live still get something done
+    # the living processes still make progress
     before = sum(t for t, _ in show(directory).values())
     deadline = time.monotonic() + 60
     while sum(t for t, _ in show(directory).values()) == before:
@@ -134,7 +134,7 @@ def killed_processes_lose_only_what_was_not_written(directory):
 
 
 def five_programs_under_load(directory):
-    """Ends by itself or when told to, and the files are as they should be."""
+    """The programs end by themselves or on a signal, and the files are correct."""
     programs = [start(directory, "load", str(i), "3" if i else "600") for i in range(5)]
     for program in programs[1:]:
         output = program.communicate(timeout=120)[0]
@@ -231,7 +231,7 @@ def what_the_killed_left_is_cleaned(directory):
     user.kill()
     user.communicate(timeout=60)
     deadline = time.monotonic() + 60
-    while files(directory):  # until its death is known
+    while files(directory):  # until the death is known
         assert time.monotonic() < deadline, files(directory)
         assert run(directory, "clean").returncode == 0
 

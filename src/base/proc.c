@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc.c - /proc/PID/stat. Field 2, the name in parentheses, may contain blanks and parentheses itself:
- * it ends at the line's last one.
+ * proc.c - reads /proc/PID/stat. Field 2, the name in parentheses, may itself have blanks and
+ * parentheses. Therefore the name ends at the last parenthesis of the line.
  */
 #include "proc.h"
 
@@ -42,7 +42,7 @@ static ssize_t read_stat(pid_t pid, char *buf, size_t size)
 	return n;
 }
 
-static int parse(char *line, struct glock__proc *proc)
+static int parse_stat(char *line, struct glock__proc *proc)
 {
 	char *name = strchr(line, '('), *end = strrchr(line, ')'), *at = end;
 	unsigned long flags = 0;
@@ -68,7 +68,7 @@ int glock__proc_read(pid_t pid, struct glock__proc *proc)
 	ssize_t n = read_stat(pid, line, sizeof(line));
 
 	*proc = (struct glock__proc){0};
-	return n < 0 ? (int)n : parse(line, proc);
+	return n < 0 ? (int)n : parse_stat(line, proc);
 }
 
 bool glock__proc_is_stopped(pid_t pid)

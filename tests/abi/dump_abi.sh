@@ -1,7 +1,8 @@
 #!/bin/sh
-# dump_abi.sh - libglock's ABI as XML, on standard output; with --update, into tests/data.
+# dump_abi.sh - prints libglock's ABI as XML; with --update, writes it into tests/data.
 #
-# Only what glock.h shows: a program sees neither other types nor other symbols.
+# The dump has only the contents of glock.h, because a program sees no other types and no other
+# symbols.
 set -eu
 
 dump() {

@@ -1,9 +1,9 @@
 #!/bin/sh
-# test_abi.sh - the library's ABI is that of tests/data/libglock.abi.xz, but for what was added: new
-# functions, and new members at the end of structs that carry their size. TAP.
+# test_abi.sh - tests that the library's ABI is that of tests/data/libglock.abi.xz. TAP.
 #
-# Where it was meant to change: ninja -C build-gcc update-abi, and look at what git says of it. What
-# breaks programs that were built before needs another soversion as well (src/glock/meson.build).
+# Two additions are allowed: new functions, and new members at the end of structs that carry their
+# size. If another change is meant, run ninja -C build-gcc update-abi and check the difference in
+# git. A change that breaks older programs needs a new soversion as well (src/glock/meson.build).
 set -u
 . "$(dirname "$0")/../tap.sh"
 here=$(dirname "$0")
@@ -26,7 +26,7 @@ result $status "nothing was taken away or changed"
 	echo "# if that was meant: ninja -C $BUILD update-abi"
 }
 
-# That it would notice.
+# Tests that the comparison would notice.
 grep -v "elf-symbol name='glock_nq_at'" "$tmp/new" >"$tmp/less"
 ! compare "$tmp/new" "$tmp/less"
 result $? "a function that is gone is noticed"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# test_exports.sh - the library exports the functions that glock.h declares, and nothing else. TAP.
+# test_exports.sh - tests that the library exports the functions of glock.h and nothing else. TAP.
 set -u
 . "$(dirname "$0")/../tap.sh"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
-# Declarations, without the scope guard, which is inline.
+# The declarations, without the scope guard, which is inline.
 echo '#include <glock.h>' | $CC -E -P -I "$SOURCE/include" - |
 	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -v '^glock_scope_end$' | sort -u >"$tmp/header"
 nm -D --defined-only "$LIBRARY" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/library"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# test_install.sh - what is installed can be found by pkg-config, compiled against and run. TAP.
+# test_install.sh - tests the installed library: pkg-config finds it, and programs compile and run.
+# TAP.
 set -u
 . "$(dirname "$0")/../tap.sh"
 tmp=$(mktemp -d) || exit 1

@@ -1,12 +1,14 @@
 #!/bin/sh
-# test_manual.sh - glock.h says of each function whether it waits: the comment before it has "at once"
-# or "waits". Declarations that follow each other share a comment. TAP.
+# test_manual.sh - tests that glock.h says of each function whether it waits. TAP.
+#
+# The comment before the function has "at once" or "waits". Declarations that follow each other
+# share a comment.
 set -u
 header=$SOURCE/include/glock.h
 n=0
 failed=0
 
-said() { # function: the comment that it stands under
+said() { # said FUNCTION: prints the comment above it
 	awk -v name="$1" '
 		/^\/\*/ { comment = ""; inside = 1 }
 		inside { comment = comment " " $0; if (/\*\//) inside = 0; next }

@@ -6,6 +6,8 @@
 
 #include "../fork_quietly.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -211,7 +213,7 @@ void join_thread(pthread_t t)
 	SAME(pthread_join(t, NULL), 0);
 }
 
-/* Runs one test in a process group of its own; what became of it, in words, or NULL. */
+/* Runs one test in a process group of its own. Returns NULL, or its failure in words. */
 static const char *run_one(const struct test *test)
 {
 	const int64_t until =
@@ -249,10 +251,23 @@ static const char *run_one(const struct test *test)
 	return !status ? NULL : WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "wrong";
 }
 
+void forget_spaces(void)
+{
+	const char *path = getenv("GLOCK_DIR");
+	DIR *dir = path ? opendir(path) : NULL;
+	const struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		unlinkat(dirfd(dir), entry->d_name, 0);
+	closedir(dir);
+}
+
 int run_tests(const struct test *tests, size_t n)
 {
 	static const char *const all[] = {"none", "local"};
-	const char *only = getenv("ADVERSARY"); /* part of a name */
+	const char *only = getenv("ADVERSARY"); /* a part of a test's name */
 	int number = 0, failed = 0;
 
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -271,6 +286,7 @@ int run_tests(const struct test *tests, size_t n)
 			lockman = all[m];
 			snprintf(space_name, sizeof(space_name), "%s", tests[i].name);
 			why = run_one(&tests[i]);
+			forget_spaces();
 			printf("%sok %d - %s (%s)%s%s\n", why ? "not " : "", ++number,
 			       tests[i].name, all[m], why ? " # " : "", why ? why : "");
 			failed += why != NULL;

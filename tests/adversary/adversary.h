@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * adversary.h - tests that take glock.h by its word and know nothing else of the library.
+ * adversary.h - helps tests that know nothing of the library but glock.h.
  *
- * Each test runs in a process of its own, which leads a group; who starts it waits for it, and kills
- * the group when it takes too long. In it nobody sleeps to let something happen: all wait until it
- * has (UNTIL), and the time limit is the one above.
+ * Each test runs in a process of its own, which leads a process group. The parent waits for the
+ * test, and kills the group if the test takes too long. Inside a test, no thread sleeps in the hope
+ * of an event: each thread waits for the event itself (UNTIL). The parent's time limit ends such a
+ * wait.
  */
 #ifndef TESTS_ADVERSARY_H
 #define TESTS_ADVERSARY_H
@@ -25,9 +26,9 @@
 #include <unistd.h>
 
 /*
- * ThreadSanitizer runs a handler only when the thread comes by a function that it knows, so not while
- * it sleeps in the library; and in a child it can not start a thread that has the id of one of the
- * parent's.
+ * ThreadSanitizer runs a signal handler only if the thread calls a function that it knows. So a
+ * thread that sleeps in the library runs no handler. In a child, ThreadSanitizer cannot start a
+ * thread with the id of one of the parent's threads.
  */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -47,13 +48,19 @@
 
 enum { CELLS = 64 };
 
-/* What all processes of a test share; all 0 when it begins. */
+/* All processes of a test share this. It is all 0 at the beginning. */
 struct shared {
 	_Atomic uint64_t cell[CELLS];
 	volatile uint64_t plain[CELLS]; /* only a lock protects these */
 };
 extern struct shared *shared;
-extern const char *lockman; /* that the test is to use */
+extern const char *lockman; /* the one that the test is to use */
+
+/*
+ * Removes the files of all spaces, because memory for so many is scarce. No process may have a
+ * space open.
+ */
+void forget_spaces(void);
 
 struct test {
 	const char *name;
@@ -62,7 +69,7 @@ struct test {
 };
 int run_tests(const struct test *tests, size_t n);
 
-/* Ends the process, whichever thread. */
+/* Ends the process, from any thread. */
 _Noreturn void wrong(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -85,29 +92,32 @@ _Noreturn void wrong(const char *file, int line, const char *fmt, ...)
 void breathe(void);
 
 int64_t now(void);
-void nap(int64_t ns);           /* for random moments, never to wait for something */
+void nap(int64_t ns);           /* for random moments, never to wait for an event */
 uint32_t dice(uint64_t *state); /* state: any number but 0 */
 
-/* A space of the test's lock manager, named after the test. */
+/* Opens a space of the test's lock manager, named after the test. */
 struct glock_space *open_space(const struct glock_type_options *types, size_t n,
 			       unsigned int flags);
 struct glock *get(struct glock_space *space, unsigned int type, uint64_t number);
 
-/* What most tests are about: a space, and an inode of it, both of this process. */
+/* Most tests use these: a space, and an inode of it, both of this process. */
 extern struct glock_space *space;
 extern struct glock *gl;
 void begin(void); /* inodes have a value block and no hold time, and owners of flocks may recur */
 void end(void);
-/* Asks for gl, of which the holder is a new one; for an owner of that number, or for the thread. */
+/*
+ * Asks for gl with a new holder. ask_as() asks for the owner of that number, and 0 is the thread.
+ */
 int ask(struct glock_holder *gh, enum glock_mode mode, unsigned int flags);
 int ask_as(struct glock_holder *gh, enum glock_mode mode, unsigned int flags, uint64_t owner);
-/* In one way or another until it is granted, so that all ways meet. */
+/* Asks in a random way until the request is granted, so that all ways meet. */
 int ask_somehow(struct glock_holder *gh, enum glock_mode mode, uint64_t *seed);
 
-/* Starts a process that runs that and ends; and waits for it: it must have ended well. */
+/* Starts a process that runs fn and ends. ended() waits for it and checks its status. */
 pid_t start(void (*fn)(void *), void *arg);
 void join(pid_t pid);
-void crowd(void (*fn)(void *), uintptr_t n); /* so many at once, given their number; and waits */
+/* starts n processes, gives each its number, and waits for all */
+void crowd(void (*fn)(void *), uintptr_t n);
 void join_killed(pid_t pid);
 pthread_t thread(void *(*fn)(void *), void *arg);
 void join_thread(pthread_t t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_arguments.c - every argument that is wrong, odd, or of another version's size. */
+/* test_arguments.c - tests every argument that is wrong, odd, or of another version's size. */
 #include "adversary.h"
 
 #include <stddef.h>
@@ -47,6 +47,8 @@ static void names(void)
 		opens(one);
 		memset(name, byte, 64);
 		opens(name);
+		if (byte % 64 == 0)
+			forget_spaces();
 	}
 	opens(".");
 	opens("..");
@@ -54,7 +56,7 @@ static void names(void)
 	opens("a,1");
 }
 
-/* Names that one might take for another's file. */
+/* Names that look like the name of another space's file. */
 static void names_differ(void)
 {
 	static const char *const name[] = {"a",
@@ -87,7 +89,7 @@ static void names_differ(void)
 	}
 }
 
-/* Options of an older library's and of a newer program's size. */
+/* Sizes of options of an older library and of a newer program. */
 static void sizes(void)
 {
 	struct {
@@ -170,7 +172,7 @@ static void odd_types(void)
 	SAME(type_as(TYPE(.type = 10, .name = "own", .hold = GLOCK_HOLD_NONE)), 0);
 	SAME(type_as(TYPE(.type = 10, .name = "own", .hold = INT64_MAX)), 0);
 	SAME(type_as(TYPE(.type = GLOCK_INODE, .flags = 1u << 31)), -EINVAL);
-	/* Operations of other sizes: those that lack are not there. */
+	/* Operations of other sizes: the missing ones do not exist. */
 	later = ops;
 	for (size_t size = sizeof(size_t); size <= sizeof(ops); size += sizeof(void *)) {
 		memset(&later, 0xff, sizeof(later));
@@ -179,7 +181,7 @@ static void odd_types(void)
 		SAME(type_as(TYPE(.type = 10, .name = "own", .ops = &later)), 0);
 	}
 	CHECK(type_as(TYPE(.type = 10, .name = "own", .ops = &(struct glock_ops){0})) <= 0);
-	/* Twice the same. */
+	/* The same type twice. */
 	{
 		const struct glock_type_options two[] = {TYPE(.type = 10, .name = "a"),
 							 TYPE(.type = 10, .name = "b")};
@@ -192,7 +194,7 @@ static void odd_types(void)
 	}
 }
 
-/* An array of entries of a newer program: its stride is the size that they say. */
+/* An array of entries of a newer program: its stride is the size in the entries. */
 static void strides(void)
 {
 	struct {
@@ -236,7 +238,9 @@ static void types_that_are_not(void)
 	SAME(glock_space_close(space), 0);
 }
 
-/* Every mode with every set of flags: only what the header says, and never a holder that is lost. */
+/*
+ * Every mode with every set of flags gives a result of the header's list. No holder is ever lost.
+ */
 static void modes_and_flags(void)
 {
 	struct glock_space *space = open_space(NULL, 0, 0);
@@ -294,7 +298,7 @@ static void modes_and_flags(void)
 	SAME(glock_space_close(space), 0);
 }
 
-/* A holder that was never asked for, let go, or failed. */
+/* A holder that was never asked for, was dropped, or failed. */
 static void holders_not_queued(void)
 {
 	static const struct glock_type_options type =

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_callbacks.c - operations that fail, and that call the library where they must not: they are
- * told so, and everything goes on. Dumps and traces while all that happens.
+ * test_callbacks.c - tests operations that fail, and operations that call the library where they
+ * must not.
+ *
+ * Such calls get an error, and everything goes on. Dumps and traces run meanwhile.
  */
 #include "adversary.h"
 
@@ -20,7 +22,7 @@ static void drop(void *to, const char *text, size_t len)
 	(void)to, (void)text, (void)len;
 }
 
-/* Everything that waits, or may have to, from an operation. */
+/* Calls everything that waits, or may have to wait, from an operation. */
 static void call_back(struct glock *gl, int under_lock)
 {
 	struct glock_holder gh;
@@ -184,7 +186,7 @@ static void *looks(void *arg)
 	return NULL;
 }
 
-/* All operations, each calling all it can. */
+/* Each operation makes all these calls. */
 static void calls_back(void)
 {
 	struct glock_holder gh;
@@ -215,7 +217,7 @@ static void calls_back(void)
 	end_calling();
 }
 
-/* Errors of operations are the result, and the next one may do better. */
+/* The error of an operation is the request's result. The next request may succeed. */
 static void failures(void)
 {
 	struct glock_holder gh;
@@ -266,7 +268,7 @@ static void wants(void *arg)
 	end_calling();
 }
 
-/* Two processes whose operations do all that, one of them dispatching by itself. */
+/* Two processes have such operations. One of them dispatches by itself. */
 static void two(void)
 {
 	struct glock_holder gh;
@@ -295,7 +297,7 @@ static void two(void)
 		}
 	}
 	shared->cell[2] = 1;
-	/* What the other one waits for is still ours to give. */
+	/* This process still holds what the other process waits for. */
 	glock_put(gl);
 	glock_put(other);
 	SAME(glock_space_close(space), 0);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_deaths.c - who comes after a holder that died is told, and may have it put in order first. */
+/*
+ * test_deaths.c - tests that the next holder is told of a death. A recovery callback may run first.
+ */
 #include "adversary.h"
 
 enum { DEATHS = 60 };
@@ -19,7 +21,10 @@ static void dies_holding(void *arg)
 		pause();
 }
 
-/* Whoever comes after a death is told: of EX, not of SH; until a value is written again. */
+/*
+ * The next holders are told of a death in EX, until a holder writes a value again. They are not
+ * told of a death in SH.
+ */
 static void deaths(void)
 {
 	struct glock_holder gh;
@@ -61,7 +66,7 @@ static void deaths(void)
 			SAME(got[1], i);
 			SAME(glock_dq(&gh), 0);
 		}
-		/* A reader that was told is not the end of it: EX is. */
+		/* A reader is told, but only a holder in EX ends it. */
 		if (i % 3 && i % 2 == 0) {
 			SAME(ask(&gh, GLOCK_EX, 0), 0);
 			SAME(glock_owner_died(&gh), 1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_forks.c - a child after fork is nobody, and neither it nor exec keeps what its parent had. */
+/*
+ * test_forks.c - tests a child after fork, and exec. The child has no identity, and neither the
+ * child nor exec keeps the parent's locks.
+ */
 #include "adversary.h"
 
 #include "../fork_quietly.h"
@@ -9,7 +12,7 @@ static void print(void *to, const char *text, size_t len)
 	(void)to, (void)text, (void)len;
 }
 
-/* In a child every call is -ECHILD, and what it does or its end changes nothing. */
+/* In a child every call answers -ECHILD. Its calls and its end change nothing in the parent. */
 static void forked(void)
 {
 	struct glock_holder held, waiting, new, quick[2];
@@ -21,7 +24,7 @@ static void forked(void)
 	pid_t pid;
 
 	begin();
-	for (uint64_t i = 0; i < COUNT(quick); i++) { /* again and again: from the cache */
+	for (uint64_t i = 0; i < COUNT(quick); i++) { /* repeated, from the cache */
 		glock_holder_init(&quick[i], idle[i] = get(space, GLOCK_INODE, 10 + i), GLOCK_EX,
 				  0);
 		for (int n = 0; n < 10; n++) {
@@ -74,7 +77,7 @@ static void forked(void)
 		glock_dq_m(1, &held);
 		if (TSAN)
 			exit(0);
-		/* Its own it may open. */
+		/* The child may open a space of its own. */
 		begin();
 		SAME(ask(&new, GLOCK_SH, GLOCK_TRY), !strcmp(lockman, "none") ? 0 : -EAGAIN);
 		glock_dq(&new);
@@ -183,7 +186,7 @@ static void child_outlives(void)
 	end();
 }
 
-/* exec ends what the process had; what runs afterwards is somebody else. */
+/* exec ends the locks of the process. The program that runs afterwards is another node. */
 static void execs(void *arg)
 {
 	struct glock_holder gh;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_many.c - several requests at once, and what is about a whole space: withdraw, idle locks, values. */
+/*
+ * test_many.c - tests several requests at once, and functions of a whole space: withdraw, idle
+ * locks, values.
+ */
 #include "adversary.h"
 
 #include <sched.h>
@@ -58,7 +61,7 @@ static void many(void)
 	SAME(sum, shared->cell[2]);
 	for (size_t i = 0; i < 20; i++)
 		more[i] = get(space, GLOCK_INODE, 1000 - i);
-	/* One of them twice, wherever it stands; ASYNC among them; nothing is held after it. */
+	/* One holder appears twice, at any place, or one is ASYNC. No holder is held afterwards. */
 	for (size_t n = 2; n <= 20; n++) {
 		for (size_t i = 0; i < n; i++)
 			glock_holder_init(&gh[i], more[i ? i - 1 : n - 2], GLOCK_SH, 0);
@@ -86,7 +89,7 @@ static void many(void)
 	end();
 }
 
-/* Two that take the same locks the other way round: somebody is told to try again, both arrive. */
+/* Two threads take the same locks in opposite order. One is told to try again, and both finish. */
 static void *other_way_round(void *arg)
 {
 	uintptr_t me = (uintptr_t)arg;
@@ -136,18 +139,18 @@ static void async_deadlocks(void)
 	for (size_t i = 0; i < COUNT(t); i++)
 		join_thread(t[i]);
 	SAME(shared->plain[0], 60);
-	/* One was canceled: that is the error, and none is held. */
+	/* One request was canceled. The call returns that error, and none is held. */
 	two = get(space, GLOCK_INODE, 2);
 	SAME(ask_as(&other, GLOCK_EX, 0, 9), 0);
 	glock_holder_init(&gh[0], two, GLOCK_EX, GLOCK_ASYNC);
 	SAME(glock_nq(&gh[0]), 0);
-	SAME(glock_wait(&gh[0], 0, 0), 0); /* or the time below might be too short for it */
+	SAME(glock_wait(&gh[0], 0, 0), 0); /* or the time below might be too short */
 	SAME(ask_as(&gh[1], GLOCK_EX, GLOCK_ASYNC, 8), 0);
 	SAME(glock_cancel(&gh[1]), 0);
 	SAME(glock_async_wait(2, gh, 0), -ECANCELED);
 	SAME(glock_dq(&gh[0]), -EINVAL);
 	SAME(glock_dq(&gh[1]), -EINVAL);
-	/* Retries of any number. */
+	/* Any number of retries. */
 	for (unsigned int i = 0; i < 3; i++) {
 		static const unsigned int retries[] = {0, 1, 2};
 
@@ -206,7 +209,7 @@ static void withdrawn(void)
 	SAME(ask_as(&a, GLOCK_SH, GLOCK_ASYNC, 1) ? -EIO : glock_wait(&a, 0, 0), -EIO);
 	SAME(glock_space_close(space), -EBUSY);
 	end();
-	begin(); /* and again as if nothing had been */
+	begin(); /* and again, as if nothing had happened */
 	SAME(ask_as(&a, GLOCK_EX, 0, 1), 0);
 	SAME(glock_dq(&a), 0);
 	end();
@@ -232,7 +235,7 @@ static void idle_limits(void)
 			if (i % 7 == 0)
 				glock_shrink(space, 2);
 		}
-	/* A lock that is held is not idle. */
+	/* A lock with a holder is not idle. */
 	gl = get(space, GLOCK_INODE, 4);
 	SAME(ask_as(&gh, GLOCK_EX, 0, 0), 0);
 	for (n = 0; glock_shrink(space, SIZE_MAX); n++)
@@ -255,7 +258,7 @@ static void idle_limits(void)
 	SAME(glock_space_close(space), 0);
 }
 
-/* Value blocks come back after the lock was given up, for as long as somebody has a reference. */
+/* A value returns after the lock was given back, as long as a reference exists. */
 static void values(void)
 {
 	struct glock_holder gh;

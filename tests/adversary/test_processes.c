@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_processes.c - processes that share a space: they exclude each other, nobody starves, nobody
- * blocks on one that is stopped, and whoever dies takes nothing along.
+ * test_processes.c - tests processes that share a space.
+ *
+ * The processes exclude each other, and none starves. A stopped process blocks no other call, and a
+ * dead process takes no lock along.
  */
 #include "adversary.h"
 
@@ -63,7 +65,7 @@ static void counters(void)
 	}
 }
 
-/* Threads of processes, and the value block as what they count in. */
+/* Threads of several processes count in the value block. */
 static void *counts_in_value(void *arg)
 {
 	struct glock_holder gh;
@@ -108,7 +110,10 @@ static void counts_in_threads(void *arg)
 	end();
 }
 
-/* A value is there as long as anybody has the lock: so we keep it, who does not start or end last. */
+/*
+ * A value exists as long as a process has the lock. This process has the lock from before the count
+ * until after it.
+ */
 static void values(void)
 {
 	struct glock_holder gh;
@@ -151,7 +156,7 @@ static void wait_stopped(pid_t pid)
 	CHECK(WIFSTOPPED(status));
 }
 
-/* Tries and deadlines do not depend on a process that is stopped: idle or holding. */
+/* Tries and deadlines do not depend on a stopped process, idle or holding. */
 static void stopped_holder(void)
 {
 	static const unsigned int how[] = {GLOCK_TRY, GLOCK_TRY_1CB};
@@ -166,7 +171,7 @@ static void stopped_holder(void)
 		for (int i = 0; i < 10; i++) {
 			int err = ask(&gh, i % 3 ? GLOCK_SH : GLOCK_EX, how[i % 2]);
 
-			/* It may be that it was given back already. */
+			/* The lock may already be given back. */
 			CHECK(err == -EAGAIN || (idle && !err));
 			if (!err)
 				SAME(glock_dq(&gh), 0);
@@ -180,7 +185,7 @@ static void stopped_holder(void)
 			if (err && i % 2) {
 				size_t n = 0;
 
-				/* A thread of the library's asks, and may not have come to it. */
+				/* A thread of the library asks, and may not have run yet. */
 				UNTIL((n = glock_in_the_way(gl, peers, COUNT(peers))));
 				CHECK(n == 1 && peers[0].pid == pid && !peers[0].dead);
 				SAME(glock_in_the_way(gl, peers, 0), 0);
@@ -199,7 +204,7 @@ static void stopped_holder(void)
 	end();
 }
 
-/* ---- nobody starves ---- */
+/* ---- no process starves ---- */
 
 static void hogs(void *arg)
 {
@@ -268,7 +273,7 @@ static void nobody_starves(void)
 
 /* ---- deaths ---- */
 
-/* Killed at any moment of anything, while others count: what they count stays exact. */
+/* Processes are killed at any moment while others count. The counters stay exact. */
 static void works_until_killed(void *arg)
 {
 	uint64_t seed = (uintptr_t)arg;
@@ -313,7 +318,7 @@ static void killed_anywhere(void)
 	SAME(shared->plain[0], COUNT(workers) * EACH);
 }
 
-/* The same space twice in one process: two that share it. */
+/* One process opens the same space twice: two nodes share it. */
 static void opened_twice(void)
 {
 	struct glock_space *first, *second;
@@ -346,7 +351,7 @@ static void opened_twice(void)
 	end();
 }
 
-/* Opened and closed by many, again and again, with locks or without. */
+/* Many processes open and close the space again and again, with locks or without. */
 static void opens_and_closes(void *arg)
 {
 	uint64_t seed = (uintptr_t)arg + 1;

@@ -2,7 +2,7 @@
 /* test_requests.c - requests of one process: threads, signals, deadlines, order, cancel. */
 #include "adversary.h"
 
-/* Who may hold what beside whom on one node. */
+/* Which modes may be held together on one node? */
 static void joins(void)
 {
 	struct glock_holder a, b;
@@ -43,7 +43,7 @@ static void twice(void)
 			SAME(glock_dq(&b), 0);
 			SAME(glock_dq(&a), 0);
 		}
-	/* One that waits is one that asked. */
+	/* A waiting request conflicts as well. */
 	SAME(ask_as(&a, GLOCK_EX, 0, 1), 0);
 	SAME(ask_as(&b, GLOCK_EX, GLOCK_ASYNC, 2), 0);
 	{
@@ -55,7 +55,7 @@ static void twice(void)
 	SAME(glock_dq(&a), 0);
 	SAME(glock_wait(&b, 0, 0), 0);
 	SAME(glock_dq(&b), 0);
-	/* The same holder while it is queued. */
+	/* The same holder again, while it is queued. */
 	SAME(ask_as(&a, GLOCK_SH, 0, 0), 0);
 	CHECK(glock_nq(&a) < 0);
 	SAME(glock_dq(&a), 0);
@@ -75,7 +75,7 @@ static void recursion(void)
 	SAME(glock_dq(&b), 0);
 	SAME(ask_as(&b, GLOCK_EX, GLOCK_TRY, 0), -EAGAIN);
 	SAME(glock_dq(&a), 0);
-	/* Nobody's. */
+	/* NOPID: a holder without an owner. */
 	glock_put(gl);
 	gl = inode;
 	SAME(ask_as(&a, GLOCK_SH, GLOCK_NOPID, 0), 0);
@@ -109,7 +109,7 @@ static void deadlines(void)
 	SAME(glock_wait(&b, INT64_MAX, 0), 0);
 	SAME(glock_wait(&b, 1, 0), 0);
 	SAME(glock_dq(&b), 0);
-	/* Taken back while it waits. */
+	/* Canceled while it waits. */
 	SAME(ask_as(&a, GLOCK_EX, 0, 1), 0);
 	SAME(ask_as(&b, GLOCK_EX, GLOCK_ASYNC, 2), 0);
 	SAME(glock_dq(&b), 0);
@@ -171,13 +171,13 @@ static void interrupted(void)
 		SAME(sigaction(SIGUSR1, &act, NULL), 0);
 		shared->cell[0] = 0;
 		t = thread(pester, &me);
-		/* nq goes on. */
+		/* A signal does not end nq. */
 		SAME(ask_as(&a, GLOCK_EX, 0, 1), 0);
 		r = thread(release, &a);
 		SAME(ask_as(&b, GLOCK_EX, 0, 2), 0);
 		join_thread(r);
 		SAME(glock_dq(&b), 0);
-		/* wait goes on, with and without a deadline. */
+		/* A signal does not end wait, with and without a deadline. */
 		for (int64_t deadline = 0; deadline <= 1; deadline++) {
 			SAME(ask_as(&a, GLOCK_EX, 0, 1), 0);
 			r = thread(release, &a);
@@ -186,7 +186,7 @@ static void interrupted(void)
 			join_thread(r);
 			SAME(glock_dq(&b), 0);
 		}
-		/* or not. */
+		/* GLOCK_WAIT_INTR lets a signal end the wait. */
 		SAME(ask_as(&a, GLOCK_EX, 0, 1), 0);
 		SAME(ask_as(&b, GLOCK_EX, GLOCK_ASYNC, 2), 0);
 		for (int i = 0; i < 10; i++) {
@@ -201,7 +201,7 @@ static void interrupted(void)
 			if ((err = glock_wait(&b, 0, GLOCK_WAIT_INTR)))
 				SAME(err, -EINTR);
 		SAME(glock_dq_wait(&b), 0);
-		/* Given back, and in a time limit. */
+		/* Given back, and within a time limit. */
 		SAME(ask_as(&a, GLOCK_EX, GLOCK_NOCACHE, 1), 0);
 		SAME(glock_dq_wait(&a), 0);
 		shared->cell[0] = 1;
@@ -225,7 +225,7 @@ static void *in_turn(void *arg)
 	return NULL;
 }
 
-/* Granted in the order of asking. */
+/* Requests are granted in order. */
 static void fifo(void)
 {
 	struct glock_holder a, gh[QUEUE];
@@ -244,7 +244,7 @@ static void fifo(void)
 		for (int i = 0; i < QUEUE; i++)
 			join_thread(t[i]);
 	}
-	/* Readers after a writer that waits wait for it. */
+	/* Readers behind a waiting writer wait for it. */
 	SAME(ask_as(&a, GLOCK_SH, 0, 100), 0);
 	SAME(ask_as(&gh[0], GLOCK_EX, GLOCK_ASYNC, 1), 0);
 	SAME(ask_as(&gh[1], GLOCK_SH, GLOCK_ASYNC, 2), 0);
@@ -254,7 +254,7 @@ static void fifo(void)
 	SAME(glock_dq(&a), 0);
 	SAME(glock_wait(&gh[0], 0, 0), 0);
 	SAME(glock_poll(&gh[1]), 0);
-	/* Weaker in place: the next one joins. */
+	/* A downgrade in place lets the next request join. */
 	SAME(glock_downgrade(&gh[0], GLOCK_SH), 0);
 	SAME(glock_mode_of(&gh[0]), GLOCK_SH);
 	SAME(glock_wait(&gh[1], 0, 0), 0);
@@ -303,7 +303,7 @@ static void downgrades(void)
 	SAME(ask_as(&a, GLOCK_EX, GLOCK_ASYNC, 1), 0);
 	SAME(glock_wait(&a, 0, 0), 0);
 	SAME(glock_downgrade(&a, GLOCK_DF), 0);
-	SAME(glock_downgrade(&a, GLOCK_SH), -EINVAL); /* beside it, not under it */
+	SAME(glock_downgrade(&a, GLOCK_SH), -EINVAL); /* SH is beside DF, not below it */
 	SAME(glock_dq(&a), 0);
 	end();
 }

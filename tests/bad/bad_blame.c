@@ -13,7 +13,7 @@
 	"M0000000000000000000200" \
 	"00000000"
 
-/* Two nodes; node1 has waited for inode 512's M lock since 3 s before t0. */
+/* node1 has waited for the M lock of inode 512 since 3 s before t0. node2 is idle. */
 static void ocfs2_wait(struct scene *s)
 {
 	for (int t = 0; t < 2; t++) {
@@ -24,7 +24,7 @@ static void ocfs2_wait(struct scene *s)
 	}
 }
 
-/* What o2dlm says on a node: its number, who is the master, and the locks. */
+/* Writes the o2dlm files of a node: its number, the lock's master, and the locks. */
 static void o2dlm(struct scene *s, const char *node, int number, int master, int recovering,
 		  const char *locks)
 {
@@ -82,7 +82,7 @@ static void a_process_is_inside_gfs2(void **state)
 		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
 		scene_stats(s, t, "node2", 2, 0x200, 1000, 100, 500);
 		scene_glock(s, t, "node2", 2, 0x200, "EX", "H", "EX", 55, "cp");
-		/* the pid of the lock that the master keeps for node1 is another one */
+		/* the master keeps the pid of another process for node1's lock */
 		snprintf(path, sizeof(path), "t%d/node2/dlm/fs1_all", t);
 		scene_file(s, path,
 			   "rsb 00 0 0 0 0 0 0 24 str        2             200\n"
@@ -129,14 +129,14 @@ static void it_is_being_given_up_gfs2(void **state)
 			   "G:  s:EX n:2/200 f:lDpyIqob t:UN d:UN/6000000 a:0 v:0 r:3 m:50 p:1\n");
 	}
 	scene_json(s);
-	/* no dump of a DLM: the nodes' own files tell */
+	/* without a dump of a DLM, the nodes' own files name the holder */
 	assert_says(
 	    s, "waits at least 5.00 s; node2 has it in its cache and is giving it up for 6.00 s");
 }
 
 /*
- * pid 55 on node1 is inside, pid 77 waits beside it; with others, node2 waits, too. With a dump, node2 is
- * the master and has the queue.
+ * pid 55 on node1 holds the glock and pid 77 waits beside it. With `others`, node2 waits, too. With
+ * `dump`, node2 is the master and has the queue.
  */
 static void gfs2_holder_beside_a_waiter(struct scene *s, bool others, bool dump)
 {
@@ -185,7 +185,7 @@ static void all_wait_for_one_of_them_says_the_dlm(void **state)
 	gfs2_holder_beside_a_waiter(*state, true, true);
 }
 
-/* Two nodes wait, and a process of one of them is inside. */
+/* Two nodes wait. A process of one of these nodes holds the lock. */
 static void inside_where_others_wait_ocfs2(void **state)
 {
 	struct scene *s = *state;
@@ -198,7 +198,9 @@ static void inside_where_others_wait_ocfs2(void **state)
 	assert_says(s, "node1 and node2 wait 8.00 s; 1 process on node2 is inside (EX)");
 }
 
-/* The same where nobody is inside any more: node2 gives up its EX, and its own process waits for that, too. */
+/*
+ * The same without a holder. node2 gives up its EX, and a process of node2 waits for that as well.
+ */
 static void given_up_where_others_wait(struct scene *s, bool dump)
 {
 	ocfs2_wait(s);
@@ -225,7 +227,7 @@ static void given_up_where_others_wait_says_the_dlm(void **state)
 	given_up_where_others_wait(*state, true);
 }
 
-/* node1 gives up its EX for node2 and its own process waits. */
+/* node1 gives up its EX for node2, and a process of node1 waits. */
 static void given_up_where_others_wait_gfs2(void **state)
 {
 	struct scene *s = *state;
@@ -248,7 +250,7 @@ static void given_up_where_others_wait_gfs2(void **state)
 		       "node1 has it in its cache and is giving it up for 6.00 s");
 }
 
-/* node1 alone wants more than the PR it has: its own readers are not what it waits for. */
+/* node1 asks for more than its PR, and no other node waits. Its own readers are not the cause. */
 static void own_readers_are_in_nobodys_way_ocfs2(void **state)
 {
 	struct scene *s = *state;
@@ -266,8 +268,8 @@ static void own_readers_are_in_nobodys_way_ocfs2(void **state)
 }
 
 /*
- * node1 wants more than the PR that two of its processes have, and node2 waits, too. node3 has it in PR, but its
- * line is missing.
+ * node1 asks for more than PR, and two of its processes have PR. node2 waits, too. node3 has PR,
+ * but its line is missing.
  */
 static void readers_beside_a_waiter(struct scene *s, int requested)
 {
@@ -285,7 +287,7 @@ static void readers_beside_a_waiter(struct scene *s, int requested)
 	assert_says(s, "<512>: node1 and node2 wait 8.00 s");
 }
 
-/* Who wants to read waits for none of the readers; and node1 not for its own. */
+/* A reader does not wait for other readers. node1 does not wait for its own readers. */
 static void readers_are_in_no_readers_way_ocfs2(void **state)
 {
 	struct scene *s = *state;
@@ -302,7 +304,7 @@ static void readers_are_in_a_writers_way_ocfs2(void **state)
 	assert_says(s, "; 2 processes on node1 are inside (PR)");
 }
 
-/* Two open files of one file on node1: the one has it flocked, the other has asked for EX since t0 - 3 s. */
+/* node1 has two open files of one file. One is flocked. The other asks for EX since t0 - 3 s. */
 static void flocked_on_its_own_node(struct scene *s, int level, const char *says)
 {
 	for (int t = 0; t < 2; t++) {
@@ -322,13 +324,13 @@ static void its_own_node_has_it_flocked(void **state)
 	flocked_on_its_own_node(*state, 5, "; a process on node1 has it flocked (EX)");
 }
 
-/* PR is in the way of EX alone, which is what the other asks for. */
+/* A flock in PR conflicts with EX only. The other open file asks for EX. */
 static void its_own_node_has_it_flocked_to_read(void **state)
 {
 	flocked_on_its_own_node(*state, 3, "; a process on node1 has it flocked (PR)");
 }
 
-/* The only one who has it flocked there asks for more: nobody else does. */
+/* The only holder of the flock on that node asks for more. No other process asks. */
 static void who_has_it_flocked_asks_for_more(void **state)
 {
 	struct scene *s = *state;
@@ -352,7 +354,7 @@ static void its_master_does_not_answer(void **state)
 	for (int t = 0; t < 2; t++)
 		LINE(t, "node2", .ino = 7);
 	o2dlm(s, "node2", 2, 3, 0, "");
-	/* node3 answers once, later */
+	/* node3 answers one time, later */
 	scene_clock(s, 2, "node3");
 	LINE(2, "node3", .ino = 7);
 	scene_json(s);
@@ -370,7 +372,7 @@ static void it_is_being_recovered(void **state)
 	assert_says(s, "node1 waits 8.00 s; its lock is being recovered");
 }
 
-/* Whose clock is 30 s off may say anything of 8 s. */
+/* A clock that is 30 s off makes a sentence about 8 s unsafe. */
 static void no_sentence_across_skewed_samples(void **state)
 {
 	struct scene *s = *state;
@@ -385,7 +387,7 @@ static void no_sentence_across_skewed_samples(void **state)
 	assert_string_equal(sentence(s), "");
 }
 
-/* OCFS2 names no processes: tasks that sleep in its lock code are named by their own node. */
+/* OCFS2 names no process. Their own node names the tasks that sleep in its lock code. */
 static void tasks_are_named(void **state)
 {
 	struct scene *s = *state;
@@ -405,7 +407,7 @@ static void tasks_are_named(void **state)
 	assert_says(s, "<512>: node1 (pid 310 hot load) waits 8.00 s");
 }
 
-/* The DLM lists node2's lock, its locking_state does not. */
+/* The DLM lists node2's lock. node2's locking_state does not. */
 static void a_line_is_missing(void **state)
 {
 	struct scene *s = *state;
@@ -469,9 +471,9 @@ static void what_no_counter_shows(void **state)
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: its locks are blocked"));
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: its DLM recovers"));
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
-	/* and the wait's cause follows */
+	/* and the cause of the wait follows */
 	assert_says(s, "node1 waits 8.00 s; recovery is going on");
-	/* all of that is in a recording, too */
+	/* a recording holds all of this, too */
 	scene_json_replayed(s);
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: withdrawn"));
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);

@@ -15,8 +15,8 @@ static void clocks(struct scene *s, int n)
 }
 
 /*
- * 1000 acquisitions and 50 s fall to 10 and 0.2 s: the lock left memory and came back, and that is
- * all it did since.
+ * 1000 acquisitions and 50 s fall to 10 and 0.2 s, because the lock left memory and returned. Since
+ * then it counted 10 and 0.2 s.
  */
 static void counters_fall(void **state)
 {
@@ -33,7 +33,7 @@ static void counters_fall(void **state)
 }
 
 /*
- * Only the total falls: all of the life is new; still nothing negative and nothing of the life
+ * Only the total falls. All of the life is new. No number is negative, and none is from the life
  * before.
  */
 static void total_falls(void **state)
@@ -48,7 +48,7 @@ static void total_falls(void **state)
 	assert_int_equal(number(row_of(frame(s, 0), 100), "acquired"), 6);
 }
 
-/* A whole life of 1000 s cannot have been waited by 6 acquisitions in 5 s. */
+/* 6 acquisitions in 5 s cannot have waited the 1000 s of a whole life. */
 static void new_life_of_many_seconds(void **state)
 {
 	struct scene *s = *state;
@@ -62,8 +62,9 @@ static void new_life_of_many_seconds(void **state)
 }
 
 /*
- * u32 gets go round: the kernel then says 1 and that wait. From 4294967290 there are 5 to the last
- * number, the next is 1 and so on up to 5: 10 acquisitions, and 0.05 s that the new total holds.
+ * The u32 counter of acquisitions wraps. The kernel then says 1 and that wait. From 4294967290
+ * there are 5 to the last number. The next is 1, and so on up to 5. So there are 10 acquisitions,
+ * and the new total holds 0.05 s.
  */
 static void gets_go_round(void **state)
 {
@@ -79,7 +80,7 @@ static void gets_go_round(void **state)
 	assert_int_equal(number(row_of(frame(s, 0), 100), "acquired"), 10);
 }
 
-/* The failures' counter goes round, too; the others go on. */
+/* The counter of failures wraps, too. The other counters go on. */
 static void failures_go_round(void **state)
 {
 	struct scene *s = *state;
@@ -95,9 +96,8 @@ static void failures_go_round(void **state)
 }
 
 /*
- * The longest wait is a u32 in us: after one of 4300 s (71 min and 5.03 s) it says 5.03 s, and may
- * be less than it was. The total says truly by how much it moved: 4300 s, of which this frame has
- * 5.
+ * The longest wait is a u32 in us. After a wait of 4300 s (71 min and 5.03 s) it says 5.03 s, so it
+ * may fall. The total still says by how much it moved: 4300 s, of which this frame has 5.
  */
 static void maximum_goes_round(void **state)
 {
@@ -114,7 +114,8 @@ static void maximum_goes_round(void **state)
 }
 
 /*
- * Another generation in W's name is another file, though every counter is larger: all of it is new.
+ * Another generation in the name of W is another file. All of its counters are new, although each
+ * of them is larger.
  */
 static void another_generation(void **state)
 {
@@ -131,7 +132,7 @@ static void another_generation(void **state)
 }
 
 /*
- * M carries no generation: the same numbers are taken as one life, so the difference counts and
+ * M carries no generation. The test takes the same numbers as one life: the difference counts,
  * never more.
  */
 static void larger_without_generation(void **state)
@@ -146,10 +147,7 @@ static void larger_without_generation(void **state)
 	assert_int_equal(number(row_of(frame(s, 0), 100), "acquired"), 10);
 }
 
-/*
- * The kernel leaves the line out of t1 and t2. Its 3 s of 15 s: one of them in the frame t2..t3,
- * none before.
- */
+/* The kernel omits the line in t1 and t2. The frame t2..t3 has 1 s of its 3 s in 15 s. */
 static void line_missing(void **state)
 {
 	struct scene *s = *state;
@@ -169,7 +167,7 @@ static void line_missing(void **state)
 	assert_int_equal(number(row_of(frame(s, 2), 100), "acquired"), 100);
 }
 
-/* A lock seen for the first time has no past, as large as its total may be. */
+/* A lock that is first seen has no past, however large its total is. */
 static void first_seen(void **state)
 {
 	struct scene *s = *state;
@@ -186,7 +184,7 @@ static void first_seen(void **state)
 	assert_near(waited(s, 1, 100), 1, 1e-6);
 }
 
-/* First seen in t1 and waiting since long before t0: of the frame it waited all, 5 s, not more. */
+/* A lock is first seen in t1 and waits since long before t0. It waited the whole frame: 5 s. */
 static void first_seen_waiting(void **state)
 {
 	struct scene *s = *state;
@@ -200,7 +198,7 @@ static void first_seen_waiting(void **state)
 	assert_near(number(row_of(frame(s, 0), 100), "oldest_wait_s"), 305, 1e-3);
 }
 
-/* The largest numbers that a line can hold: the sums stay finite and the JSON is one. */
+/* With the largest numbers that a line can hold, the sums stay finite and the JSON is valid. */
 static void largest_numbers(void **state)
 {
 	struct scene *s = *state;
@@ -223,7 +221,7 @@ static void largest_numbers(void **state)
 	assert_int_equal(s->status, 0);
 }
 
-/* A stamp that cannot be: nobody waits since before clocks, nor since a time far ahead. */
+/* A stamp is impossible if it lies before the clock began, or far in the future. It is no wait. */
 static void impossible_stamps(void **state)
 {
 	struct scene *s = *state;
@@ -242,7 +240,7 @@ static void impossible_stamps(void **state)
 	}
 }
 
-/* Inode numbers are 64 bits without a sign. */
+/* Inode numbers are unsigned and have 64 bits. */
 static void largest_inode(void **state)
 {
 	struct scene *s = *state;

@@ -17,7 +17,7 @@ static void clocks(struct scene *s, int samples)
 		scene_clock(s, t, "node1");
 }
 
-/* t0 has no glstats: what a glock counted since it was made is not of the frame. */
+/* t0 has no glstats. The counts of a glock since its creation do not belong to the frame. */
 static void glstats_missing_once(void **state)
 {
 	struct scene *s = *state;
@@ -33,7 +33,7 @@ static void glstats_missing_once(void **state)
 	assert_null(row_of(frame(s, 0), 512));
 }
 
-/* One line of t0's glstats is broken: it may be that of the glock that seems new in t1. */
+/* One line of t0's glstats is broken. It may belong to the glock that seems new in t1. */
 static void glstats_with_a_bad_line(void **state)
 {
 	struct scene *s = *state;
@@ -49,8 +49,8 @@ static void glstats_with_a_bad_line(void **state)
 }
 
 /*
- * The wall clock is set forward by an hour between t0 and t1; uptime says 5 s. 2 s were waited, and what waits
- * began after t0, when nobody did.
+ * The wall clock is set forward by an hour between t0 and t1, and uptime says 5 s. 2 s were waited.
+ * The wait that lasts began after t0, because no process waited at t0.
  */
 static void clock_set_forward(void **state)
 {
@@ -70,7 +70,7 @@ static void clock_set_forward(void **state)
 	assert_true(says(frame(s, 0), "node1: its clock went forward by 3600.000 s"));
 }
 
-/* 50 waits of 50 ms on one node are hot, whatever another one takes from its cache. */
+/* 50 waits of 50 ms on one node are hot, however often another node uses its cache. */
 static void cached_calls_hide_nothing(void **state)
 {
 	struct scene *s = *state;
@@ -82,7 +82,7 @@ static void cached_calls_hide_nothing(void **state)
 		     .total_ns = {1000000000ull * (unsigned)t, 0}, .max = {90000, 0});
 		LINE(t, "node2", .ino = 100, .gets = {0, 50 * (unsigned)t + 5},
 		     .total_ns = {0, 2500000000ull * (unsigned)t}, .max = {0, 90000});
-		/* and a lock that only the cache answers is not */
+		/* a lock that always comes from the cache is not hot */
 		LINE(t, "node1", .ino = 200, .gets = {1000000u * (unsigned)t + 5, 0},
 		     .total_ns = {1000000000ull * (unsigned)t, 0}, .max = {90000, 0});
 	}
@@ -91,7 +91,7 @@ static void cached_calls_hide_nothing(void **state)
 	assert_false(json_is_true(json_object_get(row_of(frame(s, 0), 200), "hot")));
 }
 
-/* A node that is new lost nothing yet that a frame could hold, whoever waits there. */
+/* A new node has lost no time that a frame could hold, even if processes wait there. */
 static void waits_of_a_new_node(void **state)
 {
 	struct scene *s = *state;
@@ -107,7 +107,7 @@ static void waits_of_a_new_node(void **state)
 	assert_near(number(json_object_get(frame(s, 0), "totals"), "wait_s_per_s"), 0, 1e-9);
 }
 
-/* It was up for 100 s, was away for 300 s and is up for 140 s: another boot. */
+/* The node was up for 100 s, was away for 300 s and is up for 140 s. So it was started anew. */
 static void reboot_while_away(void **state)
 {
 	struct scene *s = *state;
@@ -125,7 +125,7 @@ static void reboot_while_away(void **state)
 	assert_near(waited(s, 1, 100), 0, 1e-9);
 }
 
-/* Folders of nodes given one by one are of one sample, as files are. */
+/* Folders of nodes that are given one by one belong to one sample, as files do. */
 static void folders_of_nodes(void **state)
 {
 	struct scene *s = *state;
@@ -149,7 +149,7 @@ static void folders_of_nodes(void **state)
 	json_decref(o);
 }
 
-/* A node's folder beside the samples is not the recording, and is named. */
+/* The folder of a node beside the samples is not part of the recording. A message names it. */
 static void stray_node(void **state)
 {
 	struct scene *s = *state;
@@ -163,7 +163,10 @@ static void stray_node(void **state)
 	assert_true(says(frame(s, 0), "copy"));
 }
 
-/* An inode number of two file systems, and one list that does not say of which: nothing is better. */
+/*
+ * Two file systems have the same inode number, and the list of names does not say which one it
+ * means. No name is better than a wrong name.
+ */
 static void names_of_either(void **state)
 {
 	struct scene *s = *state;
@@ -185,7 +188,7 @@ static void names_of_either(void **state)
 	json_decref(o);
 }
 
-/* A name in a directory, as an N lock of a node tells it. */
+/* A name in a directory: the N lock of a node tells it. */
 static void dentry(struct scene *s, int t, unsigned directory, unsigned inode)
 {
 	char path[128];
@@ -197,7 +200,10 @@ static void dentry(struct scene *s, int t, unsigned directory, unsigned inode)
 	scene_file(s, path, "7\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t\n");
 }
 
-/* Of a file without a known path the directory is told that has a name for it, if that has a path. */
+/*
+ * The path of the file is unknown. If the path of a directory that has a name for the file is
+ * known, the row names this directory.
+ */
 static void what_it_lies_in(void **state)
 {
 	struct scene *s = *state;
@@ -218,7 +224,7 @@ static void what_it_lies_in(void **state)
 	assert_non_null(strstr(s->out, "  <514>\n"));
 }
 
-/* What is not a type of lock must not look like a cluster in which nobody waits. */
+/* Unknown types of locks must not look like a cluster in which no process waits. */
 static void types_and_spaces_that_are_not(void **state)
 {
 	struct scene *s = *state;
@@ -236,7 +242,7 @@ static void types_and_spaces_that_are_not(void **state)
 	assert_int_equal(s->status, 0);
 }
 
-/* node3 never had this file system, node2 has none: neither is to blame for a wait in it. */
+/* node3 never had this file system, and node2 has none. Neither is to blame for a wait in it. */
 static void blames_only_who_may_have_it(void **state)
 {
 	struct scene *s = *state;
@@ -259,9 +265,9 @@ static void blames_only_who_may_have_it(void **state)
 }
 
 /*
- * node1 was seen waiting for 30 s; that ended between two samples, and nothing shows that any of it was in this
- * frame. node2 lost a second of it in eight requests, as a mean of 1 ms that moves to 0.34361 ms + 125 ms x
- * 0.65639 tells: 30 s are not its.
+ * node1 was seen waiting for 30 s. That wait ended between two samples, and no file shows that any
+ * of it was in this frame. node2 lost 1 s of the frame in eight requests: its mean of 1 ms moves to
+ * 0.34361 ms + 125 ms x 0.65639. So the 30 s do not belong to node2.
  */
 static void blames_only_who_waited_long(void **state)
 {
@@ -285,7 +291,7 @@ static void blames_only_who_waited_long(void **state)
 		fail_msg("%s", advice);
 }
 
-/* Names are whole or not there: half a name is another node. */
+/* A name is whole or missing, because half a name is another node. */
 static void long_node_names(void **state)
 {
 	struct scene *s = *state;

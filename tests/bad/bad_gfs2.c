@@ -17,8 +17,8 @@ static void clocks(struct scene *s, int n)
 }
 
 /*
- * The same process waits for the same mode and no request was answered: one wait, 5 s of it in each
- * frame.
+ * The same process waits for the same mode, and no request was answered. So this is one wait: 5 s
+ * of it lie in each frame.
  */
 static void same_wait(void **state)
 {
@@ -36,13 +36,13 @@ static void same_wait(void **state)
 		assert_int_equal(number(row, "waiting"), 1);
 		assert_near(number(row, "wait_s"), 5, 1e-6);
 		assert_near(number(row, "oldest_wait_s"), 5 * (double)(n + 1), 1e-6);
-		/* t0 showed it already: it may be of any age */
+		/* t0 showed the wait already: it may have any age */
 		assert_true(is_null(row, "oldest_wait_max_s"));
 		assert_true(json_is_false(json_object_get(row, "estimated")));
 	}
 }
 
-/* A request was answered between: the process waits again, which is not one wait. */
+/* A request was answered in between. So the process waits again: these are two waits. */
 static void another_wait(void **state)
 {
 	struct scene *s = *state;
@@ -57,7 +57,7 @@ static void another_wait(void **state)
 	assert_near(waited(s, 0, 512), 0, 1e-9);
 }
 
-/* Another mode, or another process: not the same wait. */
+/* Another mode or another process is not the same wait. */
 static void another_mode_or_process(void **state)
 {
 	struct scene *s = *state;
@@ -75,8 +75,8 @@ static void another_mode_or_process(void **state)
 }
 
 /*
- * node2 is away for 15 s, in which one request was answered. The frame has a quarter of that time,
- * and a quarter of one request is none when it is rounded; the wait is another one all the same.
+ * node2 is away for 15 s, in which one request was answered. The frame has a quarter of that time.
+ * A quarter of one request rounds to none, but the wait is another one.
  */
 static void another_wait_after_a_gap(void **state)
 {
@@ -98,8 +98,8 @@ static void another_wait_after_a_gap(void **state)
 }
 
 /*
- * A new glock inherits the mean of others: seconds of it mean nothing while it had fewer than 8
- * requests.
+ * A new glock inherits the mean of other glocks. Its seconds mean nothing below 8 requests of its
+ * own.
  */
 static void inherited_means(void **state)
 {
@@ -108,7 +108,7 @@ static void inherited_means(void **state)
 	clocks(s, 2);
 	scene_stats(s, 0, "node1", 2, 0x200, 3000000000, 2, 10);
 	scene_stats(s, 1, "node1", 2, 0x200, 3100000000, 7, 20);
-	/* made since t0 */
+	/* created since t0 */
 	scene_stats(s, 0, "node1", 2, 0x201, 3000000000, 1, 1);
 	scene_stats(s, 1, "node1", 2, 0x202, 3000000000, 2, 10);
 	scene_stats(s, 1, "node1", 2, 0x203, 3000000000, 40, 90);
@@ -118,7 +118,7 @@ static void inherited_means(void **state)
 	assert_int_equal(number(row_of(frame(s, 0), 512), "acquired"), 10);
 }
 
-/* Nothing is estimated where the pair did not change, as many requests as there were. */
+/* There is no estimate if the pair did not change, however many requests there were. */
 static void mean_did_not_move(void **state)
 {
 	struct scene *s = *state;
@@ -131,9 +131,8 @@ static void mean_did_not_move(void **state)
 }
 
 /*
- * 16 requests: 8 of them took the lock. q = (7/8)^8 = 0.34361; eight waits of 100 ms move a mean of
- * 1 ms to 1 ms x 0.34361 + 100 ms x 0.65639 = 65.98 ms. So 8 x 0.1 s were lost, and that is an
- * estimate.
+ * 8 of 16 requests took the lock. q = (7/8)^8 = 0.34361. Eight waits of 100 ms move a mean of 1 ms
+ * to 1 ms x 0.34361 + 100 ms x 0.65639 = 65.98 ms. So 8 x 0.1 s were lost. This is an estimate.
  */
 static void estimate(void **state)
 {
@@ -154,7 +153,7 @@ static void estimate(void **state)
 }
 
 /*
- * dcnt falls: the glock was made anew. What it counts now is all that happened; its mean is
+ * If dcnt falls, the glock was created anew. All that it counts now is new, but its mean is
  * inherited.
  */
 static void made_anew(void **state)
@@ -170,7 +169,7 @@ static void made_anew(void **state)
 	assert_int_equal(number(row_of(frame(s, 0), 512), "requests"), 2);
 }
 
-/* Means from the one end of 64 bits to the other while somebody waits. */
+/* The mean moves from one end of 64 bits to the other while a process waits. */
 static void means_from_end_to_end(void **state)
 {
 	struct scene *s = *state;
@@ -190,8 +189,8 @@ static void means_from_end_to_end(void **state)
 }
 
 /*
- * An iopen glock and a flock of the inode stand in its row; resource groups, quota and the like do
- * not.
+ * The row of an inode includes its iopen glock and its flock. Resource groups, quota and so on have
+ * rows of their own.
  */
 static void types_of_glocks(void **state)
 {
@@ -210,7 +209,10 @@ static void types_of_glocks(void **state)
 
 /* ---- lines that one listing left out ------------------------------------------------------- */
 
-/* t0's glstats left out a glock that its glocks list: what it did in all its life is not of the frame. */
+/*
+ * t0's glstats omits a glock that t0's glocks lists. The counts of the glock's whole life do not
+ * belong to the frame.
+ */
 static void glstats_left_a_glock_out(void **state)
 {
 	struct scene *s = *state;
@@ -228,8 +230,8 @@ static void glstats_left_a_glock_out(void **state)
 }
 
 /*
- * t1's glstats left it out, and between t0 and t2 it was made anew: half of what it counts since then is of
- * the second frame.
+ * t1's glstats omits the glock, which was created anew between t0 and t2. The second frame has half
+ * of its counts.
  */
 static void left_out_and_made_anew(void **state)
 {
@@ -247,7 +249,7 @@ static void left_out_and_made_anew(void **state)
 	assert_true(waited(s, 1, 512) <= STEP + 1e-6);
 }
 
-/* A glock asks for one thing at a time: the waits of its 16 requests fit into the frame. */
+/* A glock asks for one mode at a time. So the waits of its 16 requests fit into the frame. */
 static void no_estimate_exceeds_the_frame(void **state)
 {
 	struct scene *s = *state;
@@ -255,7 +257,7 @@ static void no_estimate_exceeds_the_frame(void **state)
 	clocks(s, 2);
 	scene_stats(s, 0, "node1", 2, 0x200, 1000000, 100, 500);
 	scene_stats(s, 1, "node1", 2, 0x200, 100000000000, 116, 532);
-	/* made since t0 */
+	/* created since t0 */
 	scene_stats(s, 0, "node1", 2, 0x300, 1000, 100, 500);
 	scene_stats(s, 1, "node1", 2, 0x300, 1000, 100, 500);
 	scene_stats(s, 1, "node1", 2, 0x400, 100000000, 1000, 5000);
@@ -280,8 +282,8 @@ static void dlm(struct scene *s, int t, unsigned number, unsigned flags, int sta
 }
 
 /*
- * Converting since 1.5 s before t0, granted 2 s after t1. First frame: exactly 6.5 s old, 5 s of it
- * in the frame. Second: 2 s, the whole wait was 8.5 s long.
+ * The lock converts since 1.5 s before t0, and is granted 2 s after t1. In the first frame the wait
+ * is exactly 6.5 s old, and the frame has 5 s of it. The second frame has 2 s, of a wait of 8.5 s.
  */
 static void dlm_stamps(void **state)
 {
@@ -306,7 +308,7 @@ static void dlm_stamps(void **state)
 	assert_near(number(row, "longest_wait_s"), 8.5, 1e-5);
 }
 
-/* One sample and a stamp: it waits, since then, exactly. */
+/* One sample with a stamp: the wait is exactly as old as the stamp says. */
 static void dlm_stamp_alone(void **state)
 {
 	struct scene *s = *state;
@@ -322,7 +324,7 @@ static void dlm_stamp_alone(void **state)
 	assert_near(number(row, "oldest_wait_max_s"), 1.5, 1e-5);
 }
 
-/* A node that is new in t1 and waits for 101.5 s: of this frame of 5 s it waited at most all. */
+/* A node is new in t1, and its wait is 101.5 s old. Of this frame of 5 s it waited 5 s at most. */
 static void dlm_stamp_of_a_new_node(void **state)
 {
 	struct scene *s = *state;
@@ -343,8 +345,8 @@ static void dlm_stamp_of_a_new_node(void **state)
 }
 
 /*
- * A master copy is another node's lock: its stamp says nothing of this node's wait. Nor does one of
- * the future.
+ * A master copy is the lock of another node. Its stamp says nothing about this node's wait, nor
+ * does a stamp of the future.
  */
 static void dlm_stamps_of_others(void **state)
 {
@@ -383,12 +385,12 @@ static void dlm_broken_lines(void **state)
 	assert_true(says(frame(s, 0), "t1/node1/dlm/fs1_all:7: "));
 }
 
-/* ---- waits that end while nobody looks ----------------------------------------------------- */
+/* ---- waits that end between samples --------------------------------------------------------- */
 
 /*
- * Seen at t0 and t1, gone at t4; in between the node did not answer, or its lock space was not there. With a
- * dump it was granted 14 s after t1, else the mean moved by one sample of 20 s. Returns what the frame from
- * t3 to t4 has of it.
+ * The wait is seen at t0 and t1, and is gone at t4. In between the node did not answer, or its lock
+ * space was missing. With `dump` the lock was granted 14 s after t1. Without it, the mean moved by
+ * one sample of 20 s. Returns the seconds of the frame from t3 to t4.
  */
 static double ended_in_a_gap(struct scene *s, bool node_away, bool dump)
 {
@@ -422,7 +424,7 @@ static void ended_while_the_node_was_away(void **state)
 
 static void granted_while_the_node_was_away(void **state)
 {
-	/* a third of the 15 s between t1 and t4 is the frame */
+	/* the frame is a third of the 15 s between t1 and t4 */
 	assert_near(ended_in_a_gap(*state, true, true), 14.0 / 3, 1e-3);
 }
 
@@ -439,12 +441,12 @@ static void granted_while_the_space_was_away(void **state)
 /* ---- how old at most ----------------------------------------------------------------------- */
 
 enum before {
-	LISTED,   /* without the wait */
-	CUT_HERE, /* the same, but as the last that t0's glocks list */
+	LISTED,   /* the wait is missing */
+	CUT_HERE, /* the same, and the glock is the last of t0's glocks */
 	WAITED,   /* and a request of the glock was answered since then */
 };
 
-/* Glock 0x200 is listed in t0; pid 77 waits for it in t1 and t2. A line of glstats is broken. */
+/* t0 lists glock 0x200. pid 77 waits for it in t1 and t2. A line of glstats is broken. */
 static json_t *bounded(struct scene *s, enum before before)
 {
 	clocks(s, 3);
@@ -455,7 +457,7 @@ static json_t *bounded(struct scene *s, enum before before)
 		if (t || before != CUT_HERE)
 			scene_glock(s, t, "node1", 2, 0x300, "SH", NULL, NULL, 0, NULL);
 	}
-	/* what glstats says or not has nothing to do with it */
+	/* glstats has no influence on this */
 	scene_file(s,
 		   before == LISTED ? "t0/node1/gfs2/" TABLE "/glstats"
 				    : "t1/node1/gfs2/" TABLE "/glstats",
@@ -475,13 +477,13 @@ static void the_dump_may_be_cut_there(void **state)
 	assert_true(is_null(bounded(*state, CUT_HERE), "oldest_wait_max_s"));
 }
 
-/* What was answered may have been another process's request: pid 77 may have waited since before t0. */
+/* The answered request may belong to another process. So pid 77 may have waited since before t0. */
 static void it_waited_before_an_answer(void **state)
 {
 	assert_true(is_null(bounded(*state, WAITED), "oldest_wait_max_s"));
 }
 
-/* The text says so of each process, too. */
+/* The text says so for each process, too. */
 static void details_of_an_unknown_age(void **state)
 {
 	struct scene *s = *state;
@@ -497,8 +499,8 @@ static void details_of_an_unknown_age(void **state)
 }
 
 /*
- * pid 77 waits in all samples but t2, whose files are empty: it is the same wait, which t0 showed already. 0x300
- * is listed last, so that each sample surely has all of 0x200.
+ * pid 77 waits in all samples but t2, whose files are empty. This is the wait that t0 showed
+ * already. 0x300 is listed last, so each sample surely has all of 0x200.
  */
 static void nothing_was_read_between(void **state)
 {
@@ -529,8 +531,8 @@ static void nothing_was_read_between(void **state)
 /* ---- waits that end without a stamp -------------------------------------------------------- */
 
 /*
- * Seen at t0 and t1, gone at t2 with one request more. The mean moved by one sample of 7 s: of it 5
- * s were counted, 2 are left.
+ * The wait is seen at t0 and t1, and is gone at t2 with one request more. The mean moved by one
+ * sample of 7 s. 5 s of it were counted, so 2 s are left.
  */
 static void ended_wait_counted_once(void **state)
 {
@@ -551,9 +553,9 @@ static void ended_wait_counted_once(void **state)
 }
 
 /*
- * Seen at t0 and t1, gone when it is looked at next, with 16 requests more. q = (7/8)^8 = 0.34361; eight of
- * them took `total` seconds together, by the mean: 1 ms x 0.34361 + total / 8 x 0.65639. Returns what the last
- * frame has of it.
+ * The wait is seen at t0 and t1, and is gone at the next sample with 16 requests more. q = (7/8)^8
+ * = 0.34361. By the mean, 8 of these requests took `total` seconds together: 1 ms x 0.34361 + total
+ * / 8 x 0.65639. Returns the seconds of the last frame.
  */
 static double ended_among_many(struct scene *s, double total, int waiters, bool node_away)
 {
@@ -582,33 +584,33 @@ static double ended_among_many(struct scene *s, double total, int waiters, bool 
 	return waited(s, node_away ? 3 : 1, 512);
 }
 
-/* 8 s, of which 5 were counted: 3 are left. */
+/* 5 of 8 s were counted, so 3 s are left. */
 static void ended_wait_of_many_requests(void **state)
 {
 	assert_near(ended_among_many(*state, 8, 1, false), 3, 1e-3);
 }
 
-/* Of 12 s two waits had 5 each. */
+/* Two waits had 5 s each of the 12 s. */
 static void ended_waits_of_many_requests(void **state)
 {
 	assert_near(ended_among_many(*state, 12, 2, false), 2, 1e-3);
 }
 
-/* 3 s again, and the frame is a third of the time in which they were waited. */
+/* Again 3 s. The frame is a third of the time in which they were waited. */
 static void ended_wait_of_many_requests_after_a_gap(void **state)
 {
 	assert_near(ended_among_many(*state, 8, 1, true), 1, 1e-3);
 }
 
-/* As much as 60 s is more than the frame holds. */
+/* 60 s are more than the frame holds. */
 static void ended_wait_of_long_requests(void **state)
 {
 	assert_near(ended_among_many(*state, 60, 1, false), STEP, 1e-3);
 }
 
 /*
- * Nothing of a glock that is not listed any more is shown: not its old holder and not another
- * glock's.
+ * A glock that is not listed any more shows no holder: neither its old one nor that of another
+ * glock.
  */
 static void holders_of_an_unlisted_glock(void **state)
 {

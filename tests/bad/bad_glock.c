@@ -13,7 +13,7 @@
 #define SPACE "shop"
 #define NS(seconds) ((long long)((seconds)*1e9))
 
-/* A node's file begins with who it is. */
+/* A node's file begins with the node's name. */
 static void node(struct scene *s, int t, const char *name)
 {
 	char path[128];
@@ -41,7 +41,7 @@ static void glock(struct scene *s, int t, const char *name, const char *glock, c
 	line(s, t, name, text);
 }
 
-/* Since so many seconds after the first sample. */
+/* `since` counts seconds after the first sample. */
 static void holder(struct scene *s, int t, const char *name, const char *mode, char flag,
 		   double since, int pid)
 {
@@ -62,7 +62,7 @@ static void a_wait_counts_once_in_the_frames_it_lasted(void **state)
 		glock(s, t, "a-1", "2:17", "EX", 100 + 10 * t, 0, 0, 0);
 		holder(s, t, "a-1", "EX", 'H', -3, 1);
 		node(s, t, "b-2");
-		/* it waits from 2 s to 13 s; another waited 0.5 s before all that */
+		/* it waits from 2 s to 13 s; another holder waited 0.5 s before */
 		glock(s, t, "b-2", "2:17", "UN", 50, t >= 3 ? 2 : 1, t >= 3 ? 11.5 : 0.5,
 		      t >= 3 ? 11 : 0.5);
 		if (t == 1 || t == 2)
@@ -86,7 +86,7 @@ static void a_wait_counts_once_in_the_frames_it_lasted(void **state)
 	assert_near(number(row, "longest_wait_s"), 11, 0.001);
 }
 
-/* Several waits that end in one frame, one of which began before it. */
+/* Several waits end in one frame. One of them began before the frame. */
 static void many_waits_are_summed(void **state)
 {
 	struct scene *s = *state;
@@ -119,7 +119,10 @@ static void one_sample_shows_who_waits(void **state)
 	assert_near(number(row, "oldest_wait_s"), 2, 0.001);
 }
 
-/* A glock that was made anew has no past; one that came while we looked brings all of its own. */
+/*
+ * A glock that was created anew has no past. A glock that was created between samples brings all of
+ * its own counts.
+ */
 static void new_glocks_bring_their_own(void **state)
 {
 	struct scene *s = *state;

@@ -32,8 +32,8 @@ static void check_sound(struct scene *s)
 }
 
 /*
- * A line of inode 100 as text; `wrong` stands in place of the field of that number (from 1), or
- * nothing does.
+ * A line of inode 100 as text. `wrong` replaces the field of that number, counted from 1. Field 0
+ * replaces none.
  */
 static void broken_line(struct scene *s, int field, const char *wrong, const char *end)
 {
@@ -70,7 +70,7 @@ static void truncated_line(void **state)
 
 	begin(s);
 	sound(s, 1, "node1");
-	/* the numbers of the last line go up to "17": it may have been 170 or 17000000 */
+	/* the numbers of the last line end with "17", which may be the start of 170 or 17000000 */
 	scene_file(s, STATE(1, "node1"),
 		   "0x4\tM000000000000000000006400000000\t5\t0x41\t0x0\t0x0\t0\t0\t5\t-1\t0x0\t17");
 	scene_json(s);
@@ -82,7 +82,7 @@ static void truncated_line(void **state)
 	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "ok");
 }
 
-/* Every field there is, one line for each of them. */
+/* One line for each field. */
 static void text_for_numbers(void **state)
 {
 	static const int fields[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 42, 74,
@@ -101,7 +101,7 @@ static void text_for_numbers(void **state)
 	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "bad_lines"), N);
 	assert_true(says(frame(s, 0), STATE(1, "node1") ":1: "));
 	assert_true(says(frame(s, 0), STATE(1, "node1") ":14: "));
-	/* 20 are kept word for word, the others counted */
+	/* 20 lines are kept word for word, and the others are counted */
 	assert_true(says(frame(s, 0), "and 9 more lines"));
 }
 
@@ -151,13 +151,13 @@ static void unknown_versions(void **state)
 	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "bad_lines"), 4);
 }
 
-/* A later version's fields are not known, what came before them is. */
+/* The fields of a later version are unknown. The fields before them are known. */
 static void later_version(void **state)
 {
 	struct scene *s = *state;
 
 	begin(s);
-	/* all statistics go from 70 to 77: 14 acquisitions */
+	/* all statistics go from 70 to 77, so there are 14 acquisitions */
 	broken_line(s, 1, "0x7", "new\t0x1\t\n");
 	sound(s, 1, "node1");
 	scene_json(s);
@@ -166,7 +166,7 @@ static void later_version(void **state)
 	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "bad_lines"), 0);
 }
 
-/* More fields than the version has: whose they are nobody knows. */
+/* A line has more fields than its version. Their meaning is unknown. */
 static void too_many_fields(void **state)
 {
 	struct scene *s = *state;
@@ -239,7 +239,7 @@ static void vanished_file(void **state)
 	assert_true(says(frame(s, 0), "node1"));
 }
 
-/* The file system was unmounted on node1: what it said before is no news. */
+/* The file system was unmounted on node1. Its last files are not current. */
 static void vanished_space(void **state)
 {
 	struct scene *s = *state;
@@ -256,7 +256,7 @@ static void vanished_space(void **state)
 	assert_null(row_of(frame(s, 0), 100));
 }
 
-/* A lock space of two vanishes, the other one is still there and counts. */
+/* One of two lock spaces vanishes. The other one stays and counts. */
 static void one_space_of_two_vanishes(void **state)
 {
 	struct scene *s = *state;
@@ -272,7 +272,7 @@ static void one_space_of_two_vanishes(void **state)
 	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "ok");
 }
 
-/* GFS2's files broken the same ways; inode 0x200 is sound: 4 more holders queued. */
+/* GFS2's files are broken in the same ways. Inode 0x200 is sound: 4 more holders queued. */
 static void gfs2_lines(void **state)
 {
 	struct scene *s = *state;
@@ -307,7 +307,7 @@ static void gfs2_lines(void **state)
 	assert_true(says(frame(s, 0), "t1/node1/gfs2/" TABLE "/sbstats:1: "));
 }
 
-/* A bad line of a glock: its holders are not those of the glock before it. */
+/* If a line of a glock is bad, its holders do not belong to the glock before it. */
 static void holders_of_a_bad_glock(void **state)
 {
 	struct scene *s = *state;
@@ -325,7 +325,7 @@ static void holders_of_a_bad_glock(void **state)
 	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "waiting"), 0);
 }
 
-/* GFS2 has no glstats there; OCFS2 beside it has all it needs. */
+/* GFS2 has no glstats there. OCFS2 beside it has all its files. */
 static void one_space_without_statistics(void **state)
 {
 	struct scene *s = *state;
@@ -341,12 +341,12 @@ static void one_space_without_statistics(void **state)
 	check_sound(s);
 	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "ok");
 	assert_true(says(frame(s, 0), "node1: " TABLE ": no statistics"));
-	/* of all that it has the state tells */
+	/* of all this, only the state tells */
 	assert_string_equal(word(node_in(frame(s, 0), "node2"), "state"), "no statistics");
 	assert_false(says(frame(s, 0), "node2: " TABLE ": no statistics"));
 }
 
-/* Nothing can be read of GFS2: that is not what keeps OCFS2 from having statistics. */
+/* GFS2 cannot be read at all. OCFS2 still has statistics. */
 static void one_space_without_anything(void **state)
 {
 	struct scene *s = *state;
@@ -365,7 +365,7 @@ static void one_space_without_anything(void **state)
 	assert_true(says(frame(s, 0), "t1/node1/gfs2/" TABLE "/glocks: no line of it can be used"));
 }
 
-/* Files that came by way of Windows end lines with CR LF: all they say is the same. */
+/* Files that came through Windows end lines with CR LF. Their meaning is the same. */
 static void lines_of_windows(void **state)
 {
 	struct scene *s = *state;
@@ -395,7 +395,9 @@ static void lines_of_windows(void **state)
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "problems")), 0);
 }
 
-/* Version 2 counts its longest wait in ns, 3 in us; neither has stamps. 1 counts nothing. */
+/*
+ * Version 2 counts its longest wait in ns, version 3 in us. Neither has stamps. 1 counts nothing.
+ */
 static void old_versions(void **state)
 {
 	struct scene *s = *state;
@@ -406,7 +408,7 @@ static void old_versions(void **state)
 		scene_clock(s, t, "two");
 		scene_clock(s, t, "three");
 		scene_clock(s, t, "one");
-		/* 2 s waited in 20 acquisitions, the longest 0.4 s */
+		/* 20 acquisitions waited 2 s, the longest one 0.4 s */
 		LINE(t, "two", .version = 2, .ino = 2, .gets = {0, 10 + 20 * (unsigned)t},
 		     .total_ns = {0, total}, .max = {0, 100000000 + 300000000 * (unsigned)t});
 		LINE(t, "three", .version = 3, .ino = 3, .gets = {0, 10 + 20 * (unsigned)t},
@@ -424,7 +426,7 @@ static void old_versions(void **state)
 	assert_string_equal(word(node_in(frame(s, 0), "two"), "state"), "ok");
 }
 
-/* A kernel built without statistics has version 4 and only zeros. */
+/* A kernel that was built without statistics has version 4 and only zeros. */
 static void no_statistics(void **state)
 {
 	struct scene *s = *state;
@@ -456,7 +458,7 @@ static void clock_is_text(void **state)
 	assert_true(says(frame(s, 0), "t1/node1/realtime"));
 }
 
-/* The first sample makes no frame of its own: what is wrong with it is told in the first frame. */
+/* The first sample makes no frame of its own. Its errors are in the first frame. */
 static void first_sample_is_bad(void **state)
 {
 	struct scene *s = *state;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Inode 100 on a node at sample t: 100 acquisitions and 1 s of waiting a sample, no wait longer
- * than 0.1 s.
+ * Inode 100 on a node at sample t: each sample has 100 acquisitions and 1 s of waiting. No wait is
+ * longer than 0.1 s.
  */
 static void busy(struct scene *s, int t, const char *node)
 {
@@ -17,8 +17,8 @@ static void busy(struct scene *s, int t, const char *node)
 }
 
 /*
- * node2 is not in t1. Of the 2 s and 200 acquisitions that it had from t0 to t2 the frame t1..t2
- * shows what belongs into it: half.
+ * node2 is missing in t1. It had 2 s and 200 acquisitions from t0 to t2. The frame t1..t2 shows its
+ * part of them: half.
  */
 static void node_missing_once(void **state)
 {
@@ -63,8 +63,8 @@ static void nothing_stale(void **state)
 }
 
 /*
- * A node that is new in t1 has no interval: a wait that began 100 s ago was not waited in this
- * frame of 5 s.
+ * A node that is new in t1 has no interval. A wait that began 100 s ago did not last in this frame
+ * of 5 s.
  */
 static void new_node_with_an_old_wait(void **state)
 {
@@ -82,11 +82,11 @@ static void new_node_with_an_old_wait(void **state)
 	assert_int_equal(number(row_of(frame(s, 0), 300), "waiting"), 1);
 	assert_near(number(row_of(frame(s, 0), 300), "oldest_wait_s"), 105, 1e-3);
 	assert_true(waited(s, 0, 300) <= STEP + 1e-6);
-	/* the frame after it is one of 5 s */
+	/* the next frame has all of its 5 s */
 	assert_near(waited(s, 1, 300), 5, 1e-3);
 }
 
-/* The same of a flock that two open files of the node wait for, each on a line of its own. */
+/* The same for a flock. Two open files of the node wait for it, each on a line of its own. */
 static void new_node_with_old_flocks(void **state)
 {
 	struct scene *s = *state;
@@ -107,10 +107,7 @@ static void new_node_with_old_flocks(void **state)
 	assert_true(waited(s, 0, 300) <= 2 * STEP + 1e-6);
 }
 
-/*
- * A node that was away for 15 s of 20: each of its two waiters waited for 5 s of this frame, at
- * most.
- */
+/* A node was away for 15 s of 20 s. Each of its two waiters waited at most 5 s of this frame. */
 static void flocks_after_a_gap(void **state)
 {
 	struct scene *s = *state;
@@ -129,7 +126,7 @@ static void flocks_after_a_gap(void **state)
 	assert_near(waited(s, 3, 300), 2 * STEP, 1e-3);
 }
 
-/* The wall clock is set back by 100 s, the uptime is not: the frame lasts 5 s all the same. */
+/* The wall clock is set back by 100 s, but the uptime is not. The frame still lasts 5 s. */
 static void wall_clock_back(void **state)
 {
 	struct scene *s = *state;
@@ -138,7 +135,7 @@ static void wall_clock_back(void **state)
 	busy(s, 0, "node1");
 	scene_clocks(s, 1, "node1", REAL0 - 95, UP0 + 5);
 	busy(s, 1, "node1");
-	/* began before the step: by the new clock it lies in the future */
+	/* the wait began before the step, so its stamp lies in the future of the new clock */
 	LINE(1, "node1", .ino = 300, .gets = {0, 5}, .wait_us = STAMP(-1));
 	scene_json(s);
 	assert_near(number(node_in(frame(s, 0), "node1"), "interval_s"), 5, 1e-6);
@@ -148,7 +145,7 @@ static void wall_clock_back(void **state)
 	assert_near(number(row_of(frame(s, 0), 300), "oldest_wait_s"), 0, 1e-9);
 }
 
-/* Uptime falls: the node was started anew and its counters begin again. The next frame counts. */
+/* Uptime falls, because the node was started anew. Its counters restart. The next frame counts. */
 static void restarted(struct scene *s, double real_step)
 {
 	json_t *node;
@@ -178,7 +175,7 @@ static void both_back(void **state)
 	restarted(*state, -300);
 }
 
-/* No uptime, and the wall clock goes back: no interval, and no wait counted again. */
+/* Without an uptime the wall clock goes back: no interval, and no wait counts again. */
 static void only_clock_back(void **state)
 {
 	struct scene *s = *state;
@@ -196,11 +193,11 @@ static void only_clock_back(void **state)
 	assert_string_equal(word(node_in(frame(s, 1), "node1"), "state"), "clock went back");
 	assert_true(is_null(node_in(frame(s, 1), "node1"), "interval_s"));
 	assert_near(waited(s, 1, 100), 0, 1e-9);
-	/* how long this frame was nobody knows: nothing can be said to have been lost in it */
+	/* the length of this frame is unknown, so it holds no lost time */
 	assert_near(waited(s, 1, 300), 0, 1e-9);
 }
 
-/* The files of a sample are read after its clock was: stamps may lie 0.3 s after it. */
+/* The files of a sample are read after its clock, so stamps may lie 0.3 s after the clock. */
 static void stamps_after_the_clock(void **state)
 {
 	struct scene *s = *state;
@@ -220,9 +217,8 @@ static void stamps_after_the_clock(void **state)
 }
 
 /*
- * t1 has neither clock: how long it was until t1 nobody knows, and nothing that is made up of that
- * may show - not a frame of days, not a wait of days, in this frame or the next. From t0 to t2 it
- * was 10 s.
+ * t1 has neither clock, so the time from t0 to t1 is unknown. Nothing that depends on it may show:
+ * neither a frame of days nor a wait of days, in this frame or the next. From t0 to t2 it was 10 s.
  */
 static void sample_without_clocks(void **state)
 {
@@ -257,7 +253,7 @@ static void sample_without_clocks(void **state)
 	assert_true(waited(s, 0, 100) + waited(s, 1, 100) + waited(s, 2, 100) <= 3 + 1e-6);
 }
 
-/* One of the clocks is missing in t1: the other one says that it was 5 s all the same. */
+/* t1 lacks one of the clocks. The other clock still says 5 s. */
 static void one_clock_missing_once(void **state)
 {
 	struct scene *s = *state;
@@ -276,7 +272,7 @@ static void one_clock_missing_once(void **state)
 	}
 }
 
-/* Samples made at the same moment: no time went by, nothing may be divided by it. */
+/* The samples have the same time. No time passed, so nothing may be divided by it. */
 static void no_time_between(void **state)
 {
 	struct scene *s = *state;
@@ -295,8 +291,8 @@ static void no_time_between(void **state)
 }
 
 /*
- * Only node1 of all is in the recording that -n asks for; a name that is nowhere is nothing to
- * watch.
+ * -n chooses node1 of the recording's two nodes. If -n names a node that is missing, o2top has
+ * nothing to watch.
  */
 static void chosen_nodes(void **state)
 {
@@ -315,7 +311,7 @@ static void chosen_nodes(void **state)
 	assert_int_equal(s->status, 1);
 }
 
-/* Nobody answered in t1: a frame that says so, and what happened meanwhile is spread. */
+/* No node answered in t1. A frame says so, and the counts of that time are spread. */
 static void sample_without_answers(void **state)
 {
 	struct scene *s = *state;
@@ -332,7 +328,9 @@ static void sample_without_answers(void **state)
 	assert_int_equal(s->n_frames, 3);
 	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "not answering");
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "rows")), 0);
-	/* t0 to t2 is 10 s in which 2 s were waited; how long the frame is, only this node could tell */
+	/*
+	 * 2 s were waited in the 10 s from t0 to t2; only this node could tell the frame's length
+	 */
 	assert_string_equal(word(node_in(frame(s, 1), "node1"), "state"), "ok");
 	assert_true(waited(s, 1, 100) <= 2 + 1e-6 && waited(s, 1, 100) >= 1 - 1e-6);
 	assert_near(waited(s, 2, 100), 1, 1e-6);

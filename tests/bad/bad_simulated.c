@@ -35,7 +35,7 @@ static double random_part(void)
 	return (double)((seed * 0x2545f4914f6cdd1dull) >> 11) / 9007199254740992.0;
 }
 
-/* Most waits are short, some last for frames. */
+/* Most waits are short. Some last for several frames. */
 static double random_length(void)
 {
 	double kind = random_part();
@@ -53,7 +53,7 @@ static void make_waits(int lock)
 	double at = -30 * random_part();
 
 	for (int i = 0; i < WAITS; i++) {
-		/* whole microseconds: the kernel's stamps and maxima have no more */
+		/* whole microseconds, because the kernel's stamps and maxima are in us */
 		waits[lock][i].from = (double)(long long)((at += random_length()) * 1e6) / 1e6;
 		waits[lock][i].to = (double)(long long)((at += random_length()) * 1e6) / 1e6;
 	}
@@ -86,8 +86,7 @@ static const struct wait *wait_at(int lock, double now)
 }
 
 /*
- * Adds what one process did until now, always in the same mode: statistics, and the wait that
- * lasts.
+ * Adds the statistics of one process until now, always in the same mode, and the wait that lasts.
  */
 static void show_waits(struct state_line *l, int one, double now, enum kind kind, bool writes)
 {
@@ -130,7 +129,7 @@ static void show_lock(struct scene *s, int lock, int t)
 	scene_line(s, t, "node1", l);
 }
 
-/* How long there was waited from one time to another. */
+/* Returns the seconds waited in an interval. */
 static double waited_between(int lock, double from, double to)
 {
 	double sum = 0;
@@ -144,7 +143,7 @@ static double waited_between(int lock, double from, double to)
 	return sum;
 }
 
-/* The most that may be counted of a lock. */
+/* Returns the most that a lock may count. */
 static double bound(int lock)
 {
 	double last = (SAMPLES - 1) * STEP, moved;
@@ -156,7 +155,7 @@ static double bound(int lock)
 	if (kind_of(lock) == STAMPED)
 		return waited_between(lock, (first ? first - 1 : 0) * STEP, last);
 	moved = total_until(lock, last) - total_until(lock, first * STEP);
-	/* and what lasts at the end has not moved a total yet */
+	/* a wait that lasts at the end has not moved a total yet */
 	for (int i = 0; i < WAITS && kind_of(lock) == BUSY_ONLY; i++)
 		if (waits[lock][i].from <= last && waits[lock][i].to > last)
 			moved += last - waits[lock][i].from;
@@ -198,8 +197,8 @@ static void no_second_twice(void **state)
 }
 
 /*
- * Of stamped waits that no sample missed nothing is lost either: a frame can be told to the
- * microsecond but for its ends.
+ * Without a missing sample, no stamped wait is lost either. Frames agree with the truth to the
+ * microsecond, apart from the ends.
  */
 static void most_seconds_once(void **state)
 {
@@ -224,7 +223,7 @@ static void most_seconds_once(void **state)
 }
 
 /*
- * The same without stamps of its own, on the kernel's DLM, which says since when a lock converts or
+ * The same without stamps of OCFS2. The kernel's DLM says since when a lock converts, and when it
  * was granted.
  */
 static void most_seconds_by_dlm(void **state)
@@ -261,9 +260,8 @@ static void most_seconds_by_dlm(void **state)
 }
 
 /*
- * Three processes on one lock, two that read and one that writes. Only the first waiter's stamp
- * shows. What lasted already at t0 and what lasts at the end is not known of the others: it counts
- * at most once, all the same.
+ * Three processes use one lock: two read and one writes. Only the first waiter's stamp shows. A
+ * wait of the others that lasts at t0 or at the end is unknown. It still counts at most once.
  */
 static void crowds(void **state)
 {
@@ -310,11 +308,11 @@ static void crowds(void **state)
 
 /* ---- GFS2 ---------------------------------------------------------------------------------- */
 
-/* One glock as it goes on: what glstats shows of it. */
+/* A glock over time, as glstats shows it. */
 struct glock {
 	unsigned requests;
-	long long srttb, srttvarb; /* ns, as the kernel works them out */
-	double since;              /* when it was granted or given up last */
+	long long srttb, srttvarb; /* ns, as the kernel computes them */
+	double since;              /* the time of the last grant or release */
 };
 
 static void sample_time(struct glock *g, double seconds)
@@ -337,8 +335,8 @@ static void print_event(struct scene *s, const char *path, int lock, double at, 
 }
 
 /*
- * The glock at that time; where `path` is given, its events of [from, now] go there. It is given up
- * after each use.
+ * Returns the glock at `now`. If `path` is given, the glock's events of [from, now] go there. The
+ * glock is given up after each use.
  */
 static struct glock glock_at(struct scene *s, int lock, double now, const char *path, double from)
 {
@@ -384,7 +382,10 @@ static void show_glock(struct scene *s, int lock, int t, const char *node, bool 
 		   (UP0 + (w ? w->from : g.since)) * 1e9);
 }
 
-/* In all frames together, of all glocks; and how many of them have more than there was. */
+/*
+ * Returns the seconds that all frames count for all glocks. *there is the true sum, and *wrong the
+ * number of glocks with more counted than true.
+ */
 static double counted_of(struct scene *s, double *there, int *wrong)
 {
 	double counted = 0;
@@ -426,7 +427,7 @@ static double run_glocks(struct scene *s, bool traced, bool stamped, double *the
 	return counted;
 }
 
-/* The trace tells each wait when it ends; of those that last, what is seen in two samples. */
+/* The trace tells each wait when it ends. A wait that lasts is known from two samples. */
 static void traced_glocks(void **state)
 {
 	double there, counted;
@@ -437,10 +438,7 @@ static void traced_glocks(void **state)
 	assert_true(counted >= 0.7 * there);
 }
 
-/*
- * With the DLM's stamps as well, nothing is missing: those that last are known from their
- * beginning.
- */
+/* With the DLM's stamps as well, nothing is missing. Waits that last have a known beginning. */
 static void traced_and_stamped_glocks(void **state)
 {
 	double there, counted;
@@ -451,7 +449,7 @@ static void traced_and_stamped_glocks(void **state)
 	assert_true(counted >= 0.98 * there);
 }
 
-/* What is estimated may be wrong for a glock; over all of them it has to be of the right size. */
+/* An estimate may be wrong for one glock. The sum over all glocks must have the right size. */
 static void estimated_glocks(void **state)
 {
 	double there, counted;

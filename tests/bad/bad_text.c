@@ -64,7 +64,7 @@ static void node_names(void **state)
 	check_both(s);
 }
 
-/* A message about a file of such a node. */
+/* A message names a file of such a node. */
 static void node_names_in_messages(void **state)
 {
 	struct scene *s = *state;
@@ -122,7 +122,7 @@ static void lock_spaces_and_samples(void **state)
 	check_both(s);
 }
 
-/* A path of 4000 bytes fits no column; the frame is whole all the same. */
+/* A path of 4000 bytes fits no column. The frame is still whole. */
 static void long_paths(void **state)
 {
 	struct scene *s = *state;
@@ -144,7 +144,7 @@ static void long_paths(void **state)
 	check_json(s->out);
 }
 
-/* ---- with what it ends --------------------------------------------------------------------- */
+/* ---- exit statuses ------------------------------------------------------------------------- */
 
 static void exit_nothing_to_watch(void **state)
 {
@@ -156,7 +156,7 @@ static void exit_nothing_to_watch(void **state)
 	assert_non_null(strstr(s->err, s->root));
 	scene_run(s, "-b", "@", NULL);
 	assert_int_equal(s->status, 1);
-	/* a node's folder in which no file system lies */
+	/* the node's folder has no file system */
 	scene_clock(s, 0, "node1");
 	scene_clock(s, 1, "node1");
 	scene_run(s, "--json", "@", NULL);
@@ -206,7 +206,7 @@ static void exit_usage(void **state)
 	assert_int_equal(s->status, 0);
 }
 
-/* A file that is none of those that can be looked at alone. */
+/* o2top cannot show a file of this kind alone. */
 static void exit_unknown_file(void **state)
 {
 	struct scene *s = *state;
@@ -245,7 +245,7 @@ static void exit_nothing_usable(void **state)
 	assert_int_equal(s->status, 3);
 }
 
-/* Usable in one sample is usable. */
+/* If one sample is usable, the recording is usable. */
 static void exit_done(void **state)
 {
 	struct scene *s = *state;
@@ -258,7 +258,7 @@ static void exit_done(void **state)
 	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "unusable");
 }
 
-/* An empty locking_state given alone, and one that is gone after the other was read. */
+/* An empty locking_state is given alone. A second file vanishes after the first one was read. */
 static void single_files(void **state)
 {
 	struct scene *s = *state;
@@ -281,7 +281,7 @@ static void single_files(void **state)
 	assert_int_equal(s->status, 0);
 }
 
-/* One file of a node and another of it that is not of its kind, or not of its lock space. */
+/* A node has two files of different kinds, or of different lock spaces. */
 static void files_that_are_not_alike(void **state)
 {
 	static const char *const folders[][2] = {
@@ -310,7 +310,10 @@ static void files_that_are_not_alike(void **state)
 	}
 }
 
-/* A glocks that was copied, and an empty one: it may be of any kind, so there is nothing to refuse. */
+/*
+ * The files are a copied glocks and an empty file. An empty file may be of any kind, so o2top
+ * accepts it.
+ */
 static void an_empty_file_is_like_any(void **state)
 {
 	struct scene *s = *state;
@@ -327,8 +330,8 @@ static void an_empty_file_is_like_any(void **state)
 }
 
 /*
- * The first of them tells nothing of its kind, nor does one in between: what is in the others is compared, and
- * there is no other file system.
+ * An empty file, first or in between, does not tell its kind. o2top compares the contents of the
+ * others. There is no other file system.
  */
 static void empty_files_before_and_between(void **state)
 {

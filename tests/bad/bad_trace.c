@@ -25,7 +25,7 @@ static void trace_head(struct scene *s, int t, const char *counts)
 		   counts);
 }
 
-/* Of the file system on device 254:minor. */
+/* An event of the file system on device 254:minor. */
 static void event_on(struct scene *s, int t, unsigned minor, double at, unsigned number, int status,
 		     double tdiff, unsigned long long srttb)
 {
@@ -56,7 +56,7 @@ static void stats_for_trace(struct scene *s, int n)
 		}
 }
 
-/* The frame is t0..t1, uptime 5000 to 5005. */
+/* The frame is t0..t1, and uptime goes from 5000 to 5005. */
 static void trace_events(void **state)
 {
 	struct scene *s = *state;
@@ -80,7 +80,7 @@ static void trace_events(void **state)
 	assert_near(number(row_of(frame(s, 0), 513), "longest_wait_s"), 2, 1e-5);
 }
 
-/* The trace of t2 holds that of t1: each event counts once. */
+/* The trace of t2 includes that of t1. Each event counts once. */
 static void trace_events_once(void **state)
 {
 	struct scene *s = *state;
@@ -89,7 +89,7 @@ static void trace_events_once(void **state)
 	for (int t = 1; t < 3; t++) {
 		trace_head(s, t, "2/2");
 		event(s, t, UP0 + 1, 512, -11, 0.3, 1000);
-		/* written while t1 was being read */
+		/* written while t1 was read */
 		event(s, t, UP0 + 5.1, 512, -11, 0.1, 1000);
 	}
 	event(s, 2, UP0 + 7, 512, -11, 0.25, 1000);
@@ -98,7 +98,7 @@ static void trace_events_once(void **state)
 	assert_near(waited(s, 0, 512), 0.4, 1e-5);
 }
 
-/* A stamp that is far in the future is a broken line; what comes after it counts. */
+/* A stamp far in the future makes the line a broken one. Later lines count. */
 static void trace_stamp_of_the_future(void **state)
 {
 	struct scene *s = *state;
@@ -141,7 +141,7 @@ static void trace_broken_lines(void **state)
 	assert_false(says(frame(s, 0), "t1/node1/trace:8: "));
 }
 
-/* The kernel overwrote events of the frame: the trace is not used and said so. */
+/* The kernel overwrote events of the frame. The trace is not used, and a message says so. */
 static void trace_overwritten(void **state)
 {
 	struct scene *s = *state;
@@ -155,7 +155,7 @@ static void trace_overwritten(void **state)
 		    waited(s, 0, 512) == 0);
 }
 
-/* A second file system with the same glocks; NULL: nothing says which device it is on. */
+/* A second file system with the same glocks. If `id` is NULL, nothing tells its device. */
 static void second_space(struct scene *s, int n, const char *id)
 {
 	char path[96];
@@ -189,7 +189,7 @@ static double waited_on(struct scene *s, size_t n, const char *table)
 	return sum;
 }
 
-/* Each event is counted in its own file system, in each frame, though both are in one trace. */
+/* Both file systems are in one trace. Each event counts in its own file system, in each frame. */
 static void trace_of_two_file_systems(void **state)
 {
 	struct scene *s = *state;
@@ -203,7 +203,7 @@ static void trace_of_two_file_systems(void **state)
 	}
 	event_on(s, 2, 16, UP0 + 6, 512, -11, 0.25, 1200);
 	event_on(s, 2, 0, UP0 + 7, 512, -11, 0.125, 1200);
-	/* neither's: it is not mounted any more */
+	/* neither's, because this file system is not mounted any more */
 	event_on(s, 2, 32, UP0 + 8, 512, -11, 0.7, 1200);
 	scene_json(s);
 	assert_near(waited_on(s, 0, TABLE), 0.3, 1e-5);
@@ -213,7 +213,7 @@ static void trace_of_two_file_systems(void **state)
 	assert_false(says(frame(s, 0), "not used"));
 }
 
-/* Where nothing says which is whose, neither counts. */
+/* If nothing tells which device belongs to which file system, neither counts. */
 static void trace_of_no_known_device(void **state)
 {
 	struct scene *s = *state;

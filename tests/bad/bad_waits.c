@@ -15,8 +15,8 @@ static void clocks(struct scene *s, int n)
 }
 
 /*
- * A wait with a stamp, from t0 + 1 s to t0 + 12 s: 4 s in the first frame, 5 in the second, 2 in
- * the third, which sees it end: the total grows by 11 s.
+ * A wait with a stamp, from t0 + 1 s to t0 + 12 s. The first frame has 4 s and the second 5 s. The
+ * third sees the end and has 2 s: the total grows by 11 s.
  */
 static void stamped_wait(void **state)
 {
@@ -47,9 +47,7 @@ static void stamped_wait(void **state)
 	assert_true(is_null(row, "oldest_wait_s"));
 }
 
-/*
- * The same where an earlier wait was longer (60 s), so that the longest of the life does not tell.
- */
+/* The same after a longer wait of 60 s, so the maximum of the lock's life does not tell. */
 static void stamped_wait_not_the_longest(void **state)
 {
 	struct scene *s = *state;
@@ -69,10 +67,10 @@ static void stamped_wait_not_the_longest(void **state)
 }
 
 /*
- * A wait without a stamp: from t0 + 1 s to t0 + 12 s, BUSY with a convert at t1 and t2. The last
- * thing known of the time before is an acquisition 1 s before t0 - and t0 itself, which showed the
- * lock idle. So at t2 it is between 5 s (seen at t1) and 10 s (since t0) old; it is counted from t1
- * on, and 2 s until it ended.
+ * A wait without a stamp, from t0 + 1 s to t0 + 12 s. The lock is BUSY with a convert at t1 and t2.
+ * The time before has two known points: an acquisition 1 s before t0, and t0 with an idle lock. So
+ * at t2 the wait is 5 s old (seen at t1) up to 10 s (since t0). It counts from t1 on, and 2 s up to
+ * its end.
  */
 static void wait_without_stamp(void **state)
 {
@@ -101,8 +99,8 @@ static void wait_without_stamp(void **state)
 }
 
 /*
- * The same on the kernel's DLM, whose dump says that the lock converts since t0 + 1 s: at t1 it is
- * 4 s old, exactly, and at t2 9 s. A master copy in between belongs to another node.
+ * The same on the kernel's DLM, whose dump says that the lock converts since t0 + 1 s. The wait is
+ * exactly 4 s old at t1, and 9 s at t2. The master copy in between belongs to another node.
  */
 static void wait_with_dlm_stamp(void **state)
 {
@@ -133,9 +131,9 @@ static void wait_with_dlm_stamp(void **state)
 }
 
 /*
- * A dentry's lock in the DLM: the directory (5) is printed in its name, the child (0x1c602 of which
- * OCFS2 prints the low 32 bits) follows as 8 bytes. Busy in one sample only, but the DLM says since
- * when.
+ * A dentry's lock in the DLM. The DLM prints the directory (5) in the name. The child follows as 8
+ * bytes: 0x1c602, of which OCFS2 prints the low 32 bits. The lock is BUSY in one sample only, but
+ * the DLM says since when.
  */
 static void dentry_with_dlm_stamp(void **state)
 {
@@ -168,7 +166,7 @@ static void dentry_with_dlm_stamp(void **state)
 	assert_near(number(row, "wait_s"), 3, 1e-5);
 }
 
-/* A line of a hang, `change` of it changed at t1. */
+/* A line of a hang. At t1 `at_t1` replaces it. */
 static void busy_twice(struct scene *s, struct state_line at_t1)
 {
 	clocks(s, 3);
@@ -181,7 +179,7 @@ static void busy_twice(struct scene *s, struct state_line at_t1)
 				       .flags = 0x43,
 				       .action = 2});
 	scene_line(s, 1, "node1", at_t1);
-	at_t1.gets[0] += 1; /* and moves on, so that t2 shows no wait either way */
+	at_t1.gets[0] += 1; /* moves on, so that t2 shows no wait in either case */
 	at_t1.flags = 0x41;
 	at_t1.action = 0;
 	scene_line(s, 2, "node1", at_t1);
@@ -203,7 +201,7 @@ static void busy_twice_is_one_wait(void **state)
 	assert_near(waited(s, 0, 100), 5, 1e-6);
 }
 
-/* 700 acquisitions lie between: caught twice, not one wait. They took 0.07 s altogether. */
+/* 700 acquisitions lie between, so these are two waits. All of them took 0.07 s. */
 static void busy_with_traffic_between(void **state)
 {
 	struct scene *s = *state;
@@ -219,7 +217,7 @@ static void busy_with_traffic_between(void **state)
 	assert_near(waited(s, 0, 100), 0.07, 1e-6);
 }
 
-/* Level, what is requested, or only the total changed: not the same wait. */
+/* The level, the requested level or only the total changed: not the same wait. */
 static void busy_at_another_point(void **state)
 {
 	struct scene *s = *state;
@@ -249,7 +247,7 @@ static void busy_for_another_mode(void **state)
 	assert_near(waited(s, 0, 100), 0, 1e-9);
 }
 
-/* Action 3 gives the lock up for another node: not a waiter, as long as it may take. */
+/* Action 3 gives the lock up for another node. This is no wait, however long it takes. */
 static void downconvert_is_no_wait(void **state)
 {
 	struct scene *s = *state;
@@ -264,7 +262,7 @@ static void downconvert_is_no_wait(void **state)
 	assert_near(waited(s, 2, 100), 0, 1e-9);
 }
 
-/* Flags 0x51 with action 0, as orphan scan locks can stay for good. */
+/* Flags 0x51 with action 0: an orphan scan lock can stay like this for good. */
 static void needs_refresh_is_no_wait(void **state)
 {
 	struct scene *s = *state;
@@ -277,9 +275,9 @@ static void needs_refresh_is_no_wait(void **state)
 }
 
 /*
- * A wait of 30 s that no sample shows, as in versions without stamps while the lock is not BUSY: it
- * ends in this frame of 5 s, so one acquisition has waited at most 5 s of it here. An earlier wait
- * was longer, 60 s.
+ * No sample shows a wait of 30 s, as in versions without stamps while the lock is not BUSY. The
+ * wait ends in this frame of 5 s, so one acquisition has at most 5 s of it here. An earlier wait
+ * was longer: 60 s.
  */
 static void unseen_wait_ends(void **state)
 {
@@ -294,7 +292,7 @@ static void unseen_wait_ends(void **state)
 	assert_true(waited(s, 0, 100) <= STEP + 1e-6);
 }
 
-/* The same where it is the longest of all: 30 s of it, 5 in this frame. */
+/* The same if the wait is the longest of all: 30 s, 5 s of them in this frame. */
 static void unseen_longest_wait_ends(void **state)
 {
 	struct scene *s = *state;
@@ -310,8 +308,8 @@ static void unseen_longest_wait_ends(void **state)
 }
 
 /*
- * Ten processes wait together for 4 s: 40 s in a frame of 5 s is right, waiters on average may be
- * more than one.
+ * Ten processes wait together for 4 s. 40 s in a frame of 5 s is right, because the mean number of
+ * waiters may be above one.
  */
 static void many_wait_together(void **state)
 {
@@ -326,7 +324,7 @@ static void many_wait_together(void **state)
 	assert_near(number(row_of(frame(s, 0), 100), "wait_s_per_s"), 8, 1e-6);
 }
 
-/* A flocked file has a line for each open file, all with one name; their statistics never move. */
+/* A flocked file has a line for each open file, all with one name. Their statistics never move. */
 static void flock_lines(void **state)
 {
 	struct scene *s = *state;
@@ -351,7 +349,7 @@ static void flock_lines(void **state)
 	assert_string_equal(word(row, "section"), "files");
 }
 
-/* The first of the lines is idle and changes place with those that wait. */
+/* The first of the lines is idle and changes place with the lines that wait. */
 static void flock_lines_change_places(void **state)
 {
 	struct scene *s = *state;
@@ -371,8 +369,8 @@ static void flock_lines_change_places(void **state)
 }
 
 /*
- * Two lines of one flock name that are BUSY, in v3 without stamps: the one at t0 and the other at
- * t1 are not one wait.
+ * Two BUSY lines of one flock's name, in version 3 without stamps. The line at t0 and the other
+ * line at t1 are not one wait.
  */
 static void flock_lines_without_stamps(void **state)
 {
@@ -390,7 +388,7 @@ static void flock_lines_without_stamps(void **state)
 	assert_near(waited(s, 0, 100), 0, 1e-9);
 }
 
-/* Locks that belong to no file have rows of their own, in the system section and with no inode. */
+/* Locks that belong to no file have rows of their own: in the system section, without an inode. */
 static void system_locks(void **state)
 {
 	static const struct {
@@ -426,7 +424,7 @@ static void system_locks(void **state)
 	}
 }
 
-/* One sample: who waits now, each for as long as it says. */
+/* One sample shows the present waiters, each with the age that its stamp says. */
 static void single_sample(void **state)
 {
 	struct scene *s = *state;

@@ -27,7 +27,7 @@
 
 struct scene {
 	char root[64];
-	int status; /* with which o2top ended */
+	int status; /* o2top's exit status */
 	char *out, *err;
 	json_t *frames[16];
 	size_t n_frames;
@@ -37,15 +37,15 @@ struct scene {
 int scene_setup(void **state);
 int scene_teardown(void **state);
 
-/* Appends to a file below the recording, its folders made as needed. */
+/* Appends to a file below the recording. Creates its folders as needed. */
 __attribute__((format(printf, 3, 4))) void scene_file(struct scene *s, const char *path,
 						      const char *format, ...);
-/* The clocks of a node in sample t; scene_clock() takes those that the sample has by its number. */
+/* Writes the clocks of a node in sample t. scene_clock() derives them from t. */
 void scene_clocks(struct scene *s, int t, const char *node, double realtime,
 		  double uptime); /* negative: none */
 void scene_clock(struct scene *s, int t, const char *node);
 
-/* A line of locking_state; what is 0 is what an idle lock shows. */
+/* A line of locking_state. A field that is 0 shows the value of an idle lock. */
 struct state_line {
 	int version; /* 0 is 4 */
 	char type;   /* 0 is M */
@@ -69,31 +69,31 @@ void scene_line(struct scene *s, int t, const char *node, struct state_line l);
 /* A line of glstats. */
 void scene_stats(struct scene *s, int t, const char *node, int type, unsigned long long number,
 		 long long srttb_ns, unsigned long long dcnt, unsigned long long qcnt);
-/* A G: line and, unless flags is NULL, an H: line of one process. */
+/* Writes a G: line. If `flags` is not NULL, an H: line of one process follows. */
 void scene_glock(struct scene *s, int t, const char *node, int type, unsigned long long number,
 		 const char *state, const char *flags, const char *mode, int pid, const char *comm);
 
 /*
- * Runs o2top with these arguments, the last NULL; a lone "@" stands for the recording. Never a
- * sanitizer's report.
+ * Runs o2top with these arguments, the last NULL. A lone "@" stands for the recording. Fails the
+ * test on a report of a sanitizer.
  */
 void scene_run(struct scene *s, ...);
-/* The same with --json and the recording; reads the objects. */
+/* The same with --json and the recording. Reads the objects. */
 void scene_json(struct scene *s);
-/* The same of a recording in one file that is made of it. */
+/* The same for a recording in one file, made of this recording. */
 void scene_json_replayed(struct scene *s);
 
-/* In what was read: frame n, its row of an inode or of a kind; NULL none. */
+/* Return parts of the JSON: frame n, and its row of an inode or of a kind; NULL if missing. */
 json_t *frame(const struct scene *s, size_t n);
 json_t *row_of(json_t *frame, unsigned long long ino);
 json_t *row_of_kind(json_t *frame, const char *kind);
 json_t *node_in(json_t *frame_or_row, const char *node);
-double number(const json_t *o, const char *key); /* fails the test where it is none */
+double number(const json_t *o, const char *key); /* fails the test if there is no number */
 const char *word(const json_t *o, const char *key);
 bool is_null(const json_t *o, const char *key);
-/* Seconds waited for an inode in frame n, 0 where it has no row. */
+/* Returns the seconds waited for an inode in frame n, or 0 without a row. */
 double waited(const struct scene *s, size_t n, unsigned long long ino);
-/* True where a problem of the frame holds this text. */
+/* Tells whether a problem of the frame holds this text. */
 bool says(json_t *frame, const char *text);
 
 #define assert_near(value, expected, tolerance)                                               \

@@ -70,7 +70,7 @@ def state_of(pid):
 
 
 def wait_for(what):
-    """Until it is so; whoever waits for what never comes fails."""
+    """Waits until the condition holds. Fails after a limit."""
     end = time.monotonic() + SLOW
     while not (got := what()):
         assert time.monotonic() < end, "it did not come"
@@ -103,7 +103,7 @@ def main(tests):
         try:
             said = test() or ""
             print("ok %d - %s%s" % (i, test.__name__, " # " + said if said.startswith("SKIP") else ""), flush=True)
-        except Exception as e:  # whatever it is, the others run
+        except Exception as e:  # after any error, the other tests run
             failed += 1
             print("# %s: %s" % (type(e).__name__, re.sub(r"\n", "\n# ", str(e))))
             print("not ok %d - %s" % (i, test.__name__), flush=True)

@@ -13,13 +13,13 @@ update=
 [ "${1-}" = --update ] && update=1
 n=0
 
-say() { # say ARGS...: the command line, what it prints, and its exit status
+say() { # say ARGS...: prints the command line, its output, and its exit status
 	echo "\$ glock $*"
 	"$GLOCK" "$@" 2>&1
 	echo "($?)"
 }
 
-compare() { # compare NAME: what is in $out
+compare() { # compare NAME: compares $out with the file of that name
 	n=$((n + 1))
 	if [ "$update" ]; then
 		cp "$out" "$GOLDEN/$1.txt"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* made.h - segments made up for tests, in memory files. */
+/* made.h - segments for tests, made in memory files. */
 #ifndef TESTS_CLI_MADE_H
 #define TESTS_CLI_MADE_H
 
 #include "peek/peek.h"
 #include "glock/publish/publish.h"
 
-/* A publisher and a descriptor of its file; whoever made it frees one and closes the other. */
+/* A publisher and a descriptor of its file. The caller frees the one and closes the other. */
 struct made {
 	struct glock__publisher *p;
 	struct glock__segment_head *head;
@@ -15,7 +15,7 @@ struct made {
 
 struct made made_segment(unsigned int cpus);
 void made_free(struct made *m);
-/* The file, opened once more. */
+/* Opens the file once more. */
 struct glock__peek *made_peek(const struct made *m);
 
 struct glock__record *made_record(struct made *m, unsigned int type, uint64_t number,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * node.c - a process in a lock space that does what it is told, line by line on standard input.
+ * node.c - a process in a lock space that obeys commands, one a line of standard input.
  *
- *	take TYPE NUMBER MODE			takes it as programs do, or lets it go
+ *	take TYPE NUMBER MODE			takes it as programs do, or drops it
  *	nq ID TYPE NUMBER MODE [FLAGS]	asks, without waiting		wait ID
- *	dq ID	poll ID			cached TYPE COUNT MODE		takes and lets go so many
- *	dump glocks|glstats|sbstats	hang SECONDS			in a callback, at the next demand
- *	name TYPE NUMBER TEXT		what the glock's dump says
+ *	dq ID	poll ID			cached TYPE COUNT MODE		takes and drops COUNT locks
+ *	dump glocks|glstats|sbstats	hang SECONDS	in a callback, at the next demand
+ *	name TYPE NUMBER TEXT		the text in the glock's dump
  *
- * Each is answered by a line: ok, or a negative errno; dump by its text and a line with a dot.
+ * The answer to each is a line: ok, or a negative errno. The answer to dump is its text and a line
+ * with a dot.
  */
 #include "glock.h"
 
@@ -25,7 +26,7 @@ static struct {
 	struct glock *gl;
 	struct glock_holder gh;
 } held[IDS];
-static _Atomic double hang_s; /* the work's thread reads it */
+static _Atomic double hang_s; /* the thread that runs the work reads it */
 static char name[128];
 
 static void dump(struct glock *gl, glock_print_fn *print, void *to)
@@ -37,7 +38,7 @@ static void dump(struct glock *gl, glock_print_fn *print, void *to)
 	print(to, line, (size_t)n);
 }
 
-/* Before the lock is given up. */
+/* Runs before the lock is given up. */
 static void inval(struct glock *gl, unsigned int what)
 {
 	double s = hang_s;
@@ -100,7 +101,10 @@ static int cached(unsigned int type, unsigned long long count, const char *mode)
 	return err;
 }
 
-/* As a program would: no owner of its own, no flags; the second time by the fast path. */
+/*
+ * Takes a lock as a program does: without an owner of its own and without flags. The second time
+ * uses the fast path.
+ */
 static int take(unsigned int type, unsigned long long number, const char *mode)
 {
 	static struct glock_holder gh;

@@ -40,7 +40,7 @@ offers '6.1 7.0' stat --format ''
 offers 'glocks glstats' stat shop gl
 offers 'DF EX SH' demote shop 2:5 ''
 
-# Names that anybody may have given to a space and to a process: nothing in them is run.
+# Any user may have given these names to a space and to a process. No command in them may run.
 # shellcheck disable=SC2016
 {
 	cd "$GLOCK_DIR" || exit 99

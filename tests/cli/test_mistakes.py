@@ -91,7 +91,7 @@ def limits_are_no_missing_spaces():
     says(71, "Too many open files", "run", "s", "n", "true",
          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
     if os.geteuid() == 0:
-        return  # root has as many threads as it likes
+        return  # root may have any number of threads
     says(71, "", "run", "s", "n", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
 
 
@@ -113,7 +113,7 @@ def a_space_of_another_version():
 
 def nobody_to_watch():
     says(1, "no process is in a lock space here", "top", "--once", "-b")
-    assert "o2top" in out("top", "-V")  # has nothing to do with who is here
+    assert "o2top" in out("top", "-V")  # does not depend on the nodes that are here
     assert glock("run", "t", "n", "true").returncode == 0
     says(1, "no process is in space t", "top", "t", "--once", "-b")
     says(1, "no process is in a lock space here", "top", "--once", "-b")

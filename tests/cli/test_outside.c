@@ -20,7 +20,7 @@
 
 static char dir[] = "/dev/shm/glock-test-XXXXXX";
 
-/* As the library does it; lives until it is killed. */
+/* Joins as the library does, and lives until it is killed. */
 static void be_a_node(int ready)
 {
 	char path[GLOCK__LOCAL_PATH_MAX];
@@ -102,7 +102,7 @@ static void they_are_found_while_they_live(void **state)
 				 s.spaces[0].nodes[i].pid == a ? GLOCK__NODE_DEAD : GLOCK__NODE_OK);
 	glock__found_free(&s);
 	assert_int_equal(count_files(), 2);
-	c = start_node(); /* takes the dead one's away */
+	c = start_node(); /* removes the file of the dead node */
 	assert_int_equal(count_files(), 2);
 	end_node(b);
 	end_node(c);

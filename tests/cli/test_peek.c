@@ -98,7 +98,10 @@ static void what_was_put_back_is_not_shown(void **state)
 	made_free(&m);
 }
 
-/* Text of others: no line of theirs looks like one of ours, no byte commands a terminal. */
+/*
+ * Foreign text is cleaned: no line of it looks like a line of glock, and no byte controls a
+ * terminal.
+ */
 static void text_is_cleaned(void **state)
 {
 	struct made m = made_segment(1);
@@ -164,7 +167,7 @@ static uint64_t dice(void)
 	return seed;
 }
 
-/* Whatever another process writes there: it is read to its end, or refused. */
+/* Whatever another process writes there, the reader reads it to its end or refuses it. */
 static void garbage_is_survived(void **state)
 {
 	struct made m = made_segment(2);
@@ -219,7 +222,7 @@ static void a_file_cut_off_anywhere_is_survived(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < 200; i++)
 		made_record(&m, i % 10, i, GLOCK_SH);
-	glock__publisher_free(m.p); /* or its mapping would be a trap */
+	glock__publisher_free(m.p); /* or the publisher's mapping would be a trap */
 	for (off_t at = end; at >= 0; at -= at > end - 40000 ? 777 : 7777777) {
 		struct glock__peek *p = NULL;
 
@@ -232,7 +235,7 @@ static void a_file_cut_off_anywhere_is_survived(void **state)
 	close(m.fd);
 }
 
-/* Each place once, and those that were put back first. */
+/* Each place is used once. Freed places are used first. */
 static void places_are_used_again(void **state)
 {
 	struct made m = made_segment(1);
@@ -281,7 +284,7 @@ static void what_is_full_says_so(void **state)
 	made_free(&m);
 }
 
-/* ---- while it is written ------------------------------------------------------------------- */
+/* ---- readers beside a writer ---------------------------------------------------------------- */
 
 static struct {
 	struct glock__record *r;
@@ -300,7 +303,7 @@ static void *write_on(void *arg)
 		r->usable = n;
 		glock__publish_end(&r->seq);
 		for (int i = 0; i < 50 && n % 8 == 0; i++)
-			sched_yield(); /* or a reader would hardly ever find it whole */
+			sched_yield(); /* or a reader would hardly ever find the record whole */
 	}
 	return NULL;
 }
@@ -309,7 +312,7 @@ static bool all_the_same(void *arg, const struct glock__peek_glock *gl)
 {
 	int64_t *last = arg;
 
-	if (gl->torn) /* it was written too often while we looked */
+	if (gl->torn) /* the writer changed it too often during the read */
 		return true;
 	for (size_t i = 0; i < GLOCK__STAT_MAX; i++)
 		assert_int_equal(gl->r.stats.v[i], gl->r.usable);

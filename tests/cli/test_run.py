@@ -15,14 +15,14 @@ def start(*args):
 
 
 def taken(name="n", *options):
-    """Whether somebody has the lock."""
+    """Tells whether a process has the lock."""
     r = glock("run", "-n", *options, "s", name, "true")
     assert r.returncode in (0, 1), r.stderr
     return r.returncode == 1
 
 
 def holder(*options, name="n", command="echo; read x"):
-    """A command that has the lock until its input ends."""
+    """Starts a command that has the lock until its input ends."""
     p = subprocess.Popen(
         [GLOCK, "run", *options, "s", name, "--", "sh", "-c", command],
         stdin=subprocess.PIPE,
@@ -39,7 +39,7 @@ def end(p):
 
 
 def is_gone(pid):
-    """Or nobody has waited for it yet."""
+    """Tells whether the process is gone, or a zombie."""
     try:
         return state_of(pid) == "Z"
     except FileNotFoundError:
@@ -197,14 +197,14 @@ def no_fork_becomes_the_command():
     with open("/proc/%d/comm" % p.pid) as f:
         assert f.read() == "sh\n"
     assert taken()
-    # nobody is there any more who could answer
+    # no process is left that could answer
     assert [o["state"] for o in objects("ls", "--json", "s") if o["pid"] == p.pid] == ["inherited"]
     held = [o for o in objects("stat", "--json", "s") if any(h["pid"] == p.pid for h in o["holders"])]
     r = glock("demote", "s", "%d:%d" % (held[0]["type"], held[0]["number"]), "EX")
     assert r.returncode == 75 and "(inherited) keeps the lock" in r.stderr, r
     end(p)
     wait_for(lambda: not taken())
-    # where there is nothing to inherit that would keep the lock
+    # without a descriptor to inherit, exec cannot keep the lock
     r = glock("run", "-F", "--lockman", "none", "s", "n", "echo", "ran")
     assert r.returncode == 64 and not r.stdout and "lock manager none" in r.stderr, r
 
@@ -221,7 +221,7 @@ def a_lock_that_is_only_cached_is_no_conflict():
 
 
 def nor_where_another_user_has_a_space_so_called():
-    """All directories of root's are looked through where GLOCK_DIR does not say which."""
+    """Without GLOCK_DIR, a command of root searches the directories of all users."""
     if os.geteuid():
         return "SKIP needs root"
     others = "/dev/shm/glock-4294967%d" % (os.getpid() % 1000)
@@ -254,9 +254,10 @@ def who_loses_the_space_is_told():
     os.unlink(os.path.join(os.environ["GLOCK_DIR"], "s"))
     text = q.communicate(timeout=SLOW)[1]
     assert q.returncode == 71 and "removed or replaced" in text and "Input/output error" in text, text
+    time.sleep(2)  # each process looks at the file of its space at least once a second
     text = p.communicate("\n", timeout=SLOW)[1]
     assert p.returncode == 5 and "n in s was lost while sh ran" in text, text
-    # and who does not has nothing to hear
+    # a command without a loss gets no message
     r = glock("run", "s", "n", "true")
     assert r.returncode == 0 and not r.stderr, r
 

@@ -9,7 +9,8 @@ from cli import Node, glock, main, objects, out, wait_for
 
 
 def glocks_of(text):
-    """A dump as a set of glocks: their order is the hash table's in one, the file's in the other."""
+    """Returns a dump as a set of glocks, because a dump may have the hash table's order or the
+    file's."""
     return sorted(re.split(r"(?m)^(?=G:)", text))
 
 
@@ -34,11 +35,11 @@ def stat_is_the_process_own_dump():
     b.do("nq 2 5 7 EX")
     b.do("wait 2")
     wait_for(lambda: a.dump("glocks").count(" I: ") and "n:2/11 f:" in b.dump("glocks"))
-    time.sleep(0.3)  # for what is going on to end; that it does is compared below
+    time.sleep(0.3)  # time for running work to end; the comparison below checks that
     for node in (a, b):
         for file in ("glstats", "sbstats", "lkstats"):
             same(node, "s", file)
-    # a demand that is due has an age in it, which goes on
+    # a demand that is due shows its age, which goes on
     undated = lambda text: re.sub(r"d:(\w\w)/\d+", r"d:\1/", text)
     for node in (a, b):
         ours, theirs = out("stat", "-n", node.name, "s"), node.dump("glocks")
@@ -48,12 +49,12 @@ def stat_is_the_process_own_dump():
 
 
 def taken_in_short(node):
-    """4:5 in EX, not by the queue: then nobody knows since when."""
+    """Takes 4:5 in EX without the queue. Then its time is not known."""
     node.do("take 4 5 EX")
     (holder,) = (h for o in objects("stat", "--json", "-n", str(node.pid), "s") for h in o["holders"])
     if "holds_s" not in holder:
         return holder
-    node.do("take 4 5 EX")  # which lets it go
+    node.do("take 4 5 EX")  # this drops the lock
 
 
 def holders_of_the_fast_path_are_shown():
@@ -213,28 +214,28 @@ def demote_of_one_node():
     wait_for(lambda: state(b) in (["UN"], []))
     assert state(a) == ["SH"]
     assert glock("demote", "-n", "1", "s", "2:5", "EX").returncode == 66
-    # in use: it waits for who uses it
+    # in use: the demand waits for the holder
     a.do("nq 1 2 4 SH")
     assert glock("demote", "-n", a.name, "s", "2:4", "EX").returncode == 0
     assert [o["state"] for o in objects("stat", "--json", "-n", a.name, "s") if o["number"] == 4] == ["SH"]
     a.do("dq 1")
     wait_for(lambda: not re.search(r"s:SH n:2/4 ", out("stat", "-n", a.name, "s")))
-    # stopped: it does so later
+    # stopped: the process gives way later
     a.stop()
     r = glock("demote", "s", "2:3", "EX")
     assert r.returncode == 75 and "does not answer" in r.stderr, r
     a.go_on()
     wait_for(lambda: not re.search(r"s:SH n:2/3 ", out("stat", "-n", a.name, "s")))
-    # nobody joined for this
+    # no node joined for this
     assert len(objects("ls", "--json", "s")) == 2
     a.end(), b.end()
 
 
 def demote_where_a_demand_came_before():
-    """A demand for a lock in use wakes nobody; who knocks after it is answered all the same."""
+    """A demand for a lock in use wakes no thread. A later control message is still answered."""
     a, b = Node("s"), Node("s")
     a.do("nq 1 2 4 EX")
-    b.do("nq 1 2 4 EX 0x2", None)  # TRY_1CB: demands it, and does not wait
+    b.do("nq 1 2 4 EX 0x2", None)  # TRY_1CB: demands the lock and does not wait
     assert glock("demote", "-n", a.name, "s", "2:4", "EX").returncode == 0
     a.do("dq 1")
     a.end(), b.end()

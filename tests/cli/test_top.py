@@ -69,7 +69,7 @@ def frames_count_waits_once():
         length = node(frame, b.name)["interval_s"]
         assert abs(r["wait_s"] - length) < 0.05 * length + 0.01, (r["wait_s"], length)
         assert r["path"] == "the till"
-    # afterwards nobody waits, and what was lost before is not lost again
+    # afterwards no thread waits, and earlier waits do not count again
     assert all(not r["waiting"] and r["wait_s"] < 0.3 for r in f[-1]["rows"]), f[-1]["rows"]
     (o,) = [o for o in map(json.loads, out("stat", "--json", "-n", str(b.pid), "shop").splitlines())]
     lost = [sum(r["wait_s"] for r in frame["rows"]) for frame in f]
@@ -140,12 +140,12 @@ def garbage_in_a_segment_is_survived():
             f.seek(seed * 977)
             f.write(os.urandom(2000))
         r = subprocess.run([O2TOP, "--json", "--once"], capture_output=True, text=True, timeout=SLOW)
-        assert r.returncode in (0, 1, 3), (r.returncode, r.stderr)  # 3: nothing could be used
+        assert r.returncode in (0, 1, 3), (r.returncode, r.stderr)  # 3: no file was usable
         assert all(json.loads(line) for line in r.stdout.splitlines())
         for command in (["stat", "shop"], ["stat", "--json", "shop"], ["ls", "shop"]):
             r = subprocess.run([GLOCK, *command], capture_output=True, timeout=SLOW)
             assert r.returncode in (0, 66), (command, r.returncode, r.stderr)
-    # and so does the process whose it is
+    # and so does the process of this file
     a.do("cached 2 2500 SH")
     a.do("cached 2 50 EX")
     a.end()

@@ -20,7 +20,7 @@ def follow(seconds, *options):
 
 
 def read_until(p, done):
-    """What it says, which ends with that, or with its time."""
+    """Reads the output up to this text, or until the time is over."""
     seen = line = "\n"
     while line and not done(seen):
         line = p.stdout.readline()
@@ -59,10 +59,10 @@ def events_come_while_somebody_looks():
 
 
 def by_the_queue(node):
-    """Whether a cached lock goes there: of those that do not, nobody looks at the clock."""
+    """Tells whether a cached lock uses the queue. Requests on the fast path are not timed."""
     node.do("take 4 9 EX")
     held = [h for o in objects("stat", "--json", "s") for h in o["holders"]]
-    node.do("take 4 9 EX")  # which lets it go
+    node.do("take 4 9 EX")  # this drops the lock
     assert len(held) == 1, held
     return "holds_s" in held[0]
 

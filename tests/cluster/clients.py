@@ -46,7 +46,7 @@ class Client:
         return f"{self.name}:\n" + "\n".join(f"{when:.2f} {line}" for when, line in told[-60:])
 
     def find(self, prefix, since=0):
-        """The first such line since then: (time, line), or None."""
+        """Returns the first such line since then as (time, line), or None."""
         with self.changed:
             return next((s for s in self.said if s[0] >= since and s[1].startswith(prefix)), None)
 
@@ -68,12 +68,12 @@ class Client:
         return now
 
     def ask(self, line, seconds=60):
-        """Sends it, and returns the answer."""
+        """Sends a line and returns its answer."""
         word = " ".join(line.split()[:2])
         return self.expect(word, seconds, self.send(line))
 
     def nq(self, n, mode="EX", seconds=60):
-        """What the grant brought: (token, died, value); or the error."""
+        """Returns the grant as (token, died, value), or the error."""
         words = self.ask(f"nq {n} {mode}", seconds).split()
         if words[2] != "0":
             return int(words[2])
@@ -98,31 +98,31 @@ class Client:
                     if line.startswith("op") and since <= when < until]
 
     def met(self):
-        """Whom it found in a lock that it held alone: [(time, name)]."""
+        """Returns the other holders that it met in a lock of its own: [(time, name)]."""
         with self.changed:
             return [(when, line.split(" ", 2)[2]) for when, line in self.said
                     if line.startswith("met")]
 
 
 def leave(cluster, build, n):
-    """Nothing of the cluster runs there any more, and no lockspace is left."""
+    """Removes all of the cluster from that machine: no daemon runs and no lockspace is left."""
     glock = cluster.share(os.path.join(build, "glock"))
     cluster.run(n, "pkill -x dlm_controld; pkill -x corosync; "
                    "while pgrep -x 'corosync|dlm_controld' >/dev/null; do sleep 0.2; done", check=False)
-    # what programs that live on have not left yet, and what programs that were killed never will
+    # living programs have not left these lockspaces yet, and killed programs never will
     cluster.run(n, "for s in $(ls /sys/kernel/dlm); do i=0; "
                    f"until {glock} rm --lockman dlm $s || ! [ -e /sys/kernel/dlm/$s ]; do "
                    "i=$((i + 1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done; done")
 
 
 def rejoin(cluster, build, n):
-    """A machine whose corosync or dlm_controld ended comes back, as an administrator would do it."""
+    """Brings a machine back whose corosync or dlm_controld ended, as an administrator does."""
     leave(cluster, build, n)
     cluster.join(n)
 
 
 def is_whole(cluster, n):
-    """That machine sees all of them, so does its dlm_controld, and it waits for nothing."""
+    """Tells whether that machine and its dlm_controld see all machines, and wait for nothing."""
     seen = cluster.run(n, "corosync-quorumtool -s; dlm_tool status; dlm_tool ls", check=False)
     members = re.findall(r"^node (\d+) M", seen, re.M)
     return re.search(r"^Quorate: +Yes", seen, re.M) and len(members) == len(cluster.numbers) and \
@@ -130,7 +130,8 @@ def is_whole(cluster, n):
 
 
 def make_whole(cluster, build, patience=10):
-    """Whatever has been done to the cluster, be it by its own daemons; who had to be brought back."""
+    """Brings the machines back that left the cluster for any reason, its own daemons included.
+    Returns their numbers."""
     back = []
     for n in cluster.numbers:
         if not cluster.runs(n):

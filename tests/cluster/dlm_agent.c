@@ -44,7 +44,7 @@ static void put_hex(const unsigned char *bytes, size_t n)
 		printf("%02x", bytes[i]);
 }
 
-/* Everything that the kernel has to say now. */
+/* Reports everything that the kernel has sent so far. */
 static bool tell(void)
 {
 	struct glock__dlm_result r;

@@ -9,9 +9,10 @@
  * dlm_bench SPACE first N
  *   The same cost for locks that no node had before. Prints: first RAW GLOCK.
  * dlm_bench SPACE contend raw|HOLD SECONDS
- *   Takes the same lock in EX again and again, with 100 us of work under it, for SECONDS. raw:
- *   converts up and back to NL each time. HOLD: through libglock with that minimum hold time in ns,
- *   -1 none, 0 libglock's own. Prints: contend OPERATIONS P99; P99 is of the waits, in ns.
+ *   Takes the same lock in EX again and again, with 100 us of work under it, for SECONDS.
+ *   raw: converts up and back to NL each time.
+ *   HOLD: uses libglock with that minimum hold time in ns; -1 is none, 0 is libglock's own.
+ *   Prints: contend OPERATIONS P99. P99 is of the waits, in ns.
  */
 #include "lockman/dlm/dlm_dev.h"
 
@@ -243,7 +244,7 @@ static void contend(const char *name, const char *how, int seconds)
 		glock_open(name, atoll(how));
 	printf("ready\n");
 	fflush(stdout);
-	getchar(); /* all begin at once */
+	getchar(); /* all programs begin at once */
 	for (end = now() + seconds * 1000000000ll; now() < end && n < WAITS_MAX; n++) {
 		struct glock_holder gh;
 
@@ -261,7 +262,7 @@ static void contend(const char *name, const char *how, int seconds)
 	}
 	printf("contend %zu %lld\n", n, at(waits, n, 99));
 	fflush(stdout);
-	getchar(); /* whoever is in the way now is of those that count */
+	getchar(); /* from now on, the lock's other users are the ones that count */
 	free(waits);
 	exit(0);
 }

@@ -6,10 +6,14 @@
  *
  * Each AGENT is a command that runs dlm_agent, on this machine or through ssh on a node. Each agent
  * is one node of the table. Random sequences of requests go to the kernel and to
- * src/lockman/table/table.c in the same order, one at a time. Every answer has to agree: whether a
- * call is accepted, which locks are granted or refused and with what status, value blocks, and, as
- * a set, the basts. If an answer differs, the program makes the sequence as short as possible and
- * prints it.
+ * src/lockman/table/table.c in the same order, one at a time. These answers have to agree:
+ *
+ * - whether a call is accepted,
+ * - which locks are granted or refused, and with what status,
+ * - the value blocks,
+ * - the basts, as a set.
+ *
+ * If an answer differs, the program makes the sequence as short as possible and prints it.
  *
  * With -f (agents on several machines) a fence follows each request: an NL lock, EXPEDITE, on the
  * same resource from the same agent. A node's messages to a resource's master arrive in order. So
@@ -64,7 +68,10 @@ static uint32_t some_flags(enum kind kind)
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		bool of[] = {all[i].lock, all[i].convert, all[i].unlock, all[i].cancel};
 
-		/* The kernel forgets the alternative mode of a conversion if the master is elsewhere. */
+		/*
+		 * The kernel forgets the alternative mode of a conversion if the master is another
+		 * node.
+		 */
 		if (fences && all[i].flag & (GLOCK__LKF_ALTPR | GLOCK__LKF_ALTCW))
 			continue;
 		if (of[kind] && below(100) < all[i].percent)
@@ -112,7 +119,7 @@ static void print(const struct op *ops, size_t n)
 	}
 }
 
-/* Leaves out whatever does not matter for the difference. */
+/* Leaves out each request that does not matter for the difference. */
 static size_t shorten(struct op *ops, size_t n)
 {
 	struct op fewer[LENGTH];

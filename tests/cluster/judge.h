@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * judge.h - what the parts of dlm_judge share: requests, what is said of them, agents and slots.
- */
+/* judge.h - shared by the parts of dlm_judge: requests, events, agents and slots. */
 #ifndef JUDGE_H
 #define JUDGE_H
 
@@ -21,7 +19,7 @@ enum {
 	WAIT_MS = 20000
 };
 
-/* ---- what is done ---- */
+/* ---- requests ---- */
 
 enum kind { LOCK, CONVERT, UNLOCK, CANCEL };
 
@@ -33,7 +31,7 @@ struct op {
 	unsigned char fill; /* of the value block, with VALBLK */
 };
 
-/* ---- what is said of it ---- */
+/* ---- events ---- */
 
 struct event {
 	unsigned int slot;
@@ -65,34 +63,34 @@ struct slot {
 	unsigned int agent, res;
 	uint64_t table_id;
 	uint32_t kernel_id;
-	bool buffer;        /* the kernel keeps one for its value block, */
-	bool odd;           /* but from a call that was refused: the table knows of none */
-	bool own[256];      /* what the caller has put in there, and the kernel in a read */
+	bool buffer;        /* the kernel keeps a buffer for its value block, */
+	bool odd;           /* but from a refused call, so the table knows of none */
+	bool own[256];      /* the caller's bytes there, and the kernel's after a read */
 	int mode;           /* granted */
-	bool down;          /* the last call was a conversion to less */
-	unsigned int basts; /* modes told since the last completion, a bit each */
+	bool down;          /* the last call was a conversion down */
+	unsigned int basts; /* modes of basts since the last completion, a bit each */
 };
 extern struct slot slots[ALL];
 
-extern struct events heard; /* of the kernel, and not matched yet */
+extern struct events heard; /* of the kernel, not matched yet */
 extern unsigned int run_number;
-extern char trouble[512]; /* what differed in this run */
+extern char trouble[512]; /* the difference in this run */
 extern unsigned long n_repeated, n_canceled_again, counts[4], n_asts, n_basts, n_calls_refused;
 
 /* ---- judge_kernel.c ---- */
 
 _Noreturn void die(const char *what);
 void start(struct agent *a, const char *command);
-/* Reads what agents say until *what is set, or anything is (NULL); false: it takes too long. */
+/* Reads the agents until *what is set, or until any event if NULL. False: a timeout. */
 bool listen_for(const bool *what);
 size_t res_name(char name[40], unsigned int res);
 int64_t kernel_call(const struct op *op, struct slot *s, unsigned int tag);
-/* The kernel has had nothing to say for a while. */
+/* Waits until the kernel has been silent for a while. */
 void quiet(void);
 
 /* ---- judge_compare.c ---- */
 
-/* Runs a sequence: true if all agrees. */
+/* Runs a sequence. Returns true if all agrees. */
 bool run(const struct op *ops, size_t n, size_t *reached);
 
 #endif

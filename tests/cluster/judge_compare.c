@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* judge_compare.c - one request after the other, to the table and to the kernel; what both said. */
+/*
+ * judge_compare.c - sends one request after the other to the table and the kernel, and compares the
+ * answers.
+ */
 #include "judge.h"
 
 #include <errno.h>
@@ -114,10 +117,12 @@ static int table_call(const struct op *op, struct slot *s, unsigned int tag, str
 /* ---- one after the other ---- */
 
 /*
- * The kernel's device hands the value block back whenever the modes are those of a read. Where the
- * resource never had one, that is what the caller gave once, and the table says that nothing was
- * read. A conversion down is completed by the lock's own node, which has not heard that the
- * value block is not valid.
+ * Compares two events. There are two differences of value blocks that count as equal:
+ *
+ * - The kernel's device returns the block whenever the modes are those of a read. If the resource
+ *   never had one, it returns the caller's own bytes. The table says that nothing was read.
+ * - The lock's own node completes a conversion down. That node does not know yet that the block is
+ *   invalid.
  */
 static bool same(const struct event *t, const struct event *kernel)
 {
@@ -133,7 +138,7 @@ static bool same(const struct event *t, const struct event *kernel)
 	return kernel->lvb && t->fill == kernel->fill;
 }
 
-/* Takes out what both have said. */
+/* Removes the events that both sides reported. */
 static void match(struct events *said)
 {
 	for (size_t i = 0; i < said->n;) {
@@ -151,9 +156,9 @@ static void match(struct events *said)
 }
 
 /*
- * Linux before 6.10 tells a PR holder of a CW request, and the other way round, whenever one comes,
- * and after that of others again. The table, like later kernels, does not tell again what the
- * lock's holder knows: the same mode, or less.
+ * Linux before 6.10 sends a holder of PR a bast for each CW request, and the reverse. After that,
+ * it repeats basts for other requests. The table and later kernels do not repeat a bast that the
+ * holder knows: the same mode, or a lower one.
  */
 static bool said_already(const struct event *e)
 {
@@ -176,7 +181,7 @@ static void leave_out_repeated(void)
 	}
 }
 
-/* What each lock was told, once all of this step is there. */
+/* Remembers the basts of each lock, after all events of this step have arrived. */
 static void remember(const struct events *said)
 {
 	for (size_t i = 0; i < said->n; i++)
@@ -199,7 +204,7 @@ static void compare(struct events *said)
 		if (!listen_for(NULL))
 			break;
 	}
-	if (said->n && heard.n) { /* perhaps the rest is still to come */
+	if (said->n && heard.n) { /* other events may still arrive */
 		quiet();
 		match(said);
 		leave_out_repeated();
@@ -222,7 +227,7 @@ static void one(const struct op *asked, struct slot *s, unsigned int tag)
 	int64_t result;
 	int err;
 
-	/* Through the device a lock without a buffer would write zeros, if its master is elsewhere. */
+	/* Without a buffer, the device would write zeros for a lock with a remote master. */
 	if (op->kind == UNLOCK && (s->odd || !s->buffer))
 		op->flags &= ~GLOCK__LKF_VALBLK;
 	s->down = op->kind == CONVERT && op->mode < s->mode;
@@ -261,7 +266,7 @@ static void do_op(const struct op *op)
 	struct slot *s = &slots[op->slot];
 
 	if (s->used == (op->kind == LOCK))
-		return; /* what it is about is not there, since the sequence was shortened */
+		return; /* the shortened sequence has no such lock */
 	if (op->kind == LOCK)
 		*s = (struct slot){.used = true, .agent = op->agent % n_agents, .res = op->res};
 	counts[op->kind]++;
@@ -271,8 +276,9 @@ static void do_op(const struct op *op)
 }
 
 /*
- * An NL lock on each resource, so that it stays: the kernel keeps one without locks for a while, and
- * with it, should it be used again, that its value block was invalid. The table forgets it at once.
+ * Keeps an NL lock on each resource, so that the resource stays. The kernel keeps a resource
+ * without locks for a while. If it is used again, the kernel still knows that its value block was
+ * invalid. The table forgets the resource immediately.
  */
 static void keep(unsigned int res)
 {
@@ -296,7 +302,7 @@ static void table_new(void)
 	table = glock__table_attach(memory, size);
 }
 
-/* All that is left is unlocked, by force, and nothing of it is compared. */
+/* Unlocks all remaining locks by force. The program does not compare these answers. */
 static void clean_up(void)
 {
 	for (unsigned int i = 0; i < ALL; i++) {
@@ -307,11 +313,11 @@ static void clean_up(void)
 		slots[i] = (struct slot){0};
 	}
 	quiet();
-	quiet(); /* what one agent's unlock granted to another one */
+	quiet(); /* grants to one agent that follow from another agent's unlock */
 	heard.n = 0;
 }
 
-/* Runs a sequence: true if all agrees. */
+/* Runs a sequence. Returns true if all agrees. */
 bool run(const struct op *ops, size_t n, size_t *reached)
 {
 	size_t i;

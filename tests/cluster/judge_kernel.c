@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* judge_kernel.c - the kernel's side of dlm_judge: agents, what they are told and what they say. */
+/* judge_kernel.c - the kernel's side of dlm_judge: commands to agents, and their answers. */
 #include "judge.h"
 
 #include <errno.h>
@@ -130,7 +130,7 @@ static void lvb_text(char text[2 * GLOCK__LVB_LEN + 1], uint32_t flags, unsigned
 		sprintf(text + 2 * i, "%02x", fill);
 }
 
-/* A resource of this run alone, so that nothing of an earlier one is in the way. */
+/* Names a resource of this run only, so that no resource of an earlier run interferes. */
 size_t res_name(char name[40], unsigned int res)
 {
 	return (size_t)snprintf(name, 40, "judge%d.%u.%u", (int)getpid(), run_number, res);

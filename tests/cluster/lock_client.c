@@ -50,7 +50,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 	va_end(ap);
 	line[n++] = '\n';
 	if (write(STDOUT_FILENO, line, (size_t)n) < 0)
-		exit(1); /* nobody listens any more */
+		exit(1); /* the reader of this output has gone */
 }
 
 /* ---- callbacks ---- */
@@ -132,7 +132,7 @@ static struct {
 	bool runs;
 } loop;
 
-/* Alone in there, or not: the link is made by one only, and says at once by whom. */
+/* Enters alone or not. Only one program can make the link, and the link tells its name. */
 static void enter(const char *path)
 {
 	char who[64] = "", own[300];
@@ -170,7 +170,7 @@ static void *run_loop(void *arg)
 		if (!err) {
 			if (ex)
 				enter(path);
-			if (glock_valid(&gh)) /* as far as one can know */
+			if (glock_valid(&gh)) /* as far as the program can know */
 				say("op %u %lu", loop.n, ++k);
 			if (ex && glock_valid(&gh))
 				unlink(path);
@@ -255,5 +255,5 @@ int main(int argc, char **argv)
 	say("ready %d", err);
 	while (!err && fgets(line, sizeof(line), stdin))
 		command(line);
-	return err != 0; /* without a word to anybody, as if it had been killed */
+	return err != 0; /* ends without notice, as if it had been killed */
 }

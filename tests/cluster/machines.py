@@ -26,7 +26,7 @@ import time
 MODULES = """virtio_pci virtio_blk virtio_net 9p 9pnet_virtio overlay configfs dlm gfs2 ocfs2
     ocfs2_stack_o2cb ocfs2_stack_user ocfs2_dlm ocfs2_nodemanager ocfs2_dlmfs loop""".split()
 
-# The machine's first process: mounts the root and goes there.
+# The machine's first process mounts the root and goes there.
 INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin
@@ -48,7 +48,7 @@ mount $p9,cache=none shared /root/run/shared
 exec switch_root /root /bin/sh /run/shared/machine.sh
 """
 
-# Goes on from there. It ends when the machine does.
+# This script runs next. It ends with the machine.
 MACHINE = """
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 n=$(sed 's/.*machine=//; s/ .*//' /proc/cmdline)
@@ -82,7 +82,8 @@ echo machine is up >/dev/ttyS0
 while :; do sleep 1000; done
 """
 
-# Who was away is put out once more if the others learn only now that he was: then he tries again.
+# If a machine was away and the others learn this only now, they remove it once more. So it tries
+# again.
 JOIN = """
 start() { # not twice at a time: each dlm_controld begins by clearing what the last one configured
     pgrep -x $1 >/dev/null && return
@@ -102,8 +103,14 @@ await "dlm_tool status | grep -q '^cluster'" dlm_controld
 """
 
 
+# OCFS2 counts a node as dead after (THRESHOLD - 1) * 2 seconds without a write to the disk: 30 s.
+# OCFS2's own threshold is 31. A test that cuts the power waits for this time. In another test a
+# machine stands still for 16 s and must not count as dead.
+O2CB_DEAD_THRESHOLD = 16
+
+
 class Trouble(Exception):
-    """Something of the cluster did not work; the text says what."""
+    """A failure of the cluster. The text tells it."""
 
 
 def _sh(command, **options):
@@ -121,7 +128,7 @@ def _free_port(kind=socket.SOCK_STREAM):
 
 class Cluster:
     def __init__(self, machines=3, token=10.0, memory=600, cache=None):
-        """token: seconds until corosync gives a silent machine up. cache: a folder that keeps the
+        """token: seconds until corosync gives up a silent machine. cache: a folder that keeps the
         kernel from one cluster to the next."""
         self.numbers = range(1, machines + 1)
         self.token = token
@@ -131,6 +138,9 @@ class Cluster:
         self.qemu = {}
         self.ports = {}
         self.connections = {}
+        self.mounting = None
+        self.used = 0
+        self.background = concurrent.futures.ThreadPoolExecutor()
 
     def __enter__(self):
         return self
@@ -148,8 +158,8 @@ class Cluster:
             f.write(text)
         os.chmod(self._path(name), mode)
 
-    def _kernel(self):
-        """Debian's newest, unpacked; its folder."""
+    def fetch_kernel(self):
+        """Unpacks Debian's newest kernel. Returns its folder."""
         found = glob.glob(os.path.join(self.cache, "lib/modules/*"))
         if not found:
             os.makedirs(self.cache, exist_ok=True)
@@ -163,7 +173,7 @@ class Cluster:
         return found[0]
 
     def _initrd(self):
-        version = os.path.basename(self._kernel())
+        version = os.path.basename(self.fetch_kernel())
         root = self._path("initrd")
         for name in "bin proc sys dev low high root modules".split():
             os.makedirs(os.path.join(root, name))
@@ -227,6 +237,8 @@ class Cluster:
             "-m", str(self.memory), "-nodefaults", "-no-reboot", "-display", "none",
             "-kernel", kernel, "-initrd", self._path("initrd.gz"), "-append",
             "console=ttyS0 quiet loglevel=3 mitigations=off random.trust_cpu=on panic=1 nokaslr "
+            # a machine that is kept from its processor must not take the slow clock instead
+            "tsc=reliable "
             f"machine={n}",
             "-serial", f"file:{self._path(f'console{n}')}",
             "-qmp", f"unix:{self._path(f'qmp{n}')},server=on,wait=off",
@@ -262,7 +274,8 @@ class Cluster:
         raise Trouble(f"node{n} did not boot: " + open(self._path(f"console{n}")).read()[-2000:])
 
     def _connect(self, n):
-        """What all commands go through: making a connection takes an emulated machine more than a second."""
+        """Opens the connection of all commands, because an emulated machine takes over a second to
+        make one."""
         if n in self.connections:
             self._disconnect(n)
         self.connections[n] = subprocess.Popen([*self.ssh(n), "-M", "-N"], stdin=subprocess.DEVNULL,
@@ -277,7 +290,8 @@ class Cluster:
             self.connections[n].wait()
 
     def up(self, file_systems=True):
-        """Boots all, joins them to the cluster, and mounts an OCFS2 and a GFS2."""
+        """Boots all machines, joins them to the cluster, and begins to mount an OCFS2 and a GFS2.
+        await_file_systems() waits for the mounts."""
         self._configuration()
         self.kernel = self._initrd()
         self.ring = _free_port(socket.SOCK_DGRAM)
@@ -288,10 +302,15 @@ class Cluster:
             self._await(n)
         self.all(JOIN)
         if file_systems:
-            self._file_systems()
+            self.mounting = self.background.submit(self._file_systems)
+
+    def await_file_systems(self):
+        """Returns when all machines have mounted the file systems. Other tests may run before."""
+        if self.mounting:
+            self.mounting.result()
 
     def _disks(self, file_systems):
-        """Made here, where that takes no time."""
+        """Makes the disks on this machine, where it takes no time."""
         for disk in ("gfs2", "ocfs2"):
             with open(self._path(disk), "wb") as f:
                 f.truncate(1 << 30)
@@ -303,18 +322,19 @@ class Cluster:
                  "--cluster-stack=o2cb", "--cluster-name=glock", "-F", self._path("ocfs2")], input="y\n" * 9)
 
     def _file_systems(self):
-        self.all("o2cb register-cluster glock")
+        self.all("o2cb register-cluster glock && "
+                 f"echo {O2CB_DEAD_THRESHOLD} >/sys/kernel/config/cluster/glock/heartbeat/dead_threshold")
 
         def mount(fs, disk):
-            for n in self.numbers: # one after the other, as their recovery of journals wants it
+            # one after the other, because their recovery of journals wants it so
+            for n in self.numbers:
                 self.run(n, f"mount -t {fs} -o noatime /dev/{disk} /mnt/{fs}")
 
-        with concurrent.futures.ThreadPoolExecutor() as both:
-            for mounted in [both.submit(mount, "gfs2", "vda"), both.submit(mount, "ocfs2", "vdb")]:
-                mounted.result()
+        for mounted in [self.background.submit(mount, "gfs2", "vda"), self.background.submit(mount, "ocfs2", "vdb")]:
+            mounted.result()
 
     def reboot(self, n):
-        """A machine that was killed comes back, and joins."""
+        """Boots a killed machine again and joins it."""
         open(self._path(f"console{n}"), "w").close()
         self._boot(n, self.kernel)
         self._await(n)
@@ -327,8 +347,18 @@ class Cluster:
     def runs(self, n):
         return self.qemu[n].poll() is None
 
+    def processor_time(self):
+        """Returns the processor time of all machines, in seconds, without power or with."""
+        return self.used + sum(map(self._processor_time, filter(self.runs, self.qemu)))
+
+    def _processor_time(self, n):
+        with open(f"/proc/{self.qemu[n].pid}/stat", encoding="ascii") as f:
+            ticks = map(int, f.read().rsplit(")", 1)[1].split()[11:13])
+        return sum(ticks) / os.sysconf("SC_CLK_TCK")
+
     def kill(self, n):
-        """Its power is cut."""
+        """Cuts the machine's power."""
+        self.used += self._processor_time(n) if self.runs(n) else 0
         self.qemu[n].kill()
         self.qemu[n].wait()
 
@@ -339,7 +369,7 @@ class Cluster:
         self.qemu[n].send_signal(signal.SIGCONT)
 
     def qmp(self, n, command, **arguments):
-        """A command to the emulator of a machine; its answer."""
+        """Sends a command to the emulator of a machine. Returns its answer."""
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(20)
             s.connect(self._path(f"qmp{n}"))
@@ -357,7 +387,7 @@ class Cluster:
         return answer["return"]
 
     def state_of(self, n):
-        """What a machine that does not answer is doing, as its emulator sees it: in words."""
+        """Tells in words what a silent machine does, as its emulator sees it."""
         if not self.runs(n):
             return f"QEMU ended with {self.qemu[n].returncode}"
         with open(self._path(f"console{n}"), errors="replace") as f:
@@ -376,7 +406,8 @@ class Cluster:
         return "\n".join(told)
 
     def _symbols(self, n):
-        """What is where in the kernel, by another machine's: without KASLR it is at the same place in all."""
+        """Returns the addresses of the kernel's symbols, read on another machine. Without KASLR
+        they are equal on all machines."""
         for other in self.numbers:
             try:
                 lines = self.run(other, "cat /proc/kallsyms", timeout=60).splitlines() if other != n else []
@@ -388,11 +419,12 @@ class Cluster:
         return lambda place: ""
 
     def link(self, n, up):
-        """Its cable between the machines is pulled, or put back; ssh goes another way."""
+        """Pulls or plugs the machine's cable to the others. ssh uses another way."""
         self.qmp(n, "set_link", name="ring", up=up)
 
     def slow_disk(self, n, fs, kilobytes):
-        """So many KiB a second are written to, and read from, a disk by a machine; 0 no limit."""
+        """Limits a machine's writes to and reads from a disk to that many KiB a second; 0 is no
+        limit."""
         self.qmp(n, "block_set_io_throttle", device=fs, bps=1024 * kilobytes, bps_rd=0, bps_wr=0,
                  iops=0, iops_rd=0, iops_wr=0)
 
@@ -403,30 +435,34 @@ class Cluster:
             if qemu.poll() is None:
                 qemu.kill()
                 qemu.wait()
+        # whatever was going on there fails now
+        self.background.shutdown(cancel_futures=True)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     # ---- files and commands
 
     def share(self, path):
-        """A program or file of this machine, copied to where all machines see it; its path there."""
+        """Copies a program or file of this machine to a place that all machines see. Returns its
+        path there."""
         there = self._path("shared", os.path.basename(path))
         if not os.path.exists(there) or not filecmp.cmp(path, there):
-            os.rename(self.copy(path), there) # not over one that runs
+            # os.rename replaces the file, because a program may still run the old one
+            os.rename(self.copy(path), there)
         return "/run/shared/" + os.path.basename(path)
 
     def copy(self, path):
-        """The same under a name of its own, to be moved; its path here."""
+        """Copies it under a name of its own, to be moved. Returns its path here."""
         return shutil.copy2(path, self._path("shared", os.path.basename(path) + ".new"))
 
     def ssh(self, n):
-        """The words of a command that runs what follows on that machine."""
+        """Returns the words of a command that runs the next words on that machine."""
         return ["ssh", "-F", self._path("ssh_config"), "-S", self._path(f"ssh{n}"), f"node{n}"]
 
     def start(self, n, command, **options):
         return subprocess.Popen([*self.ssh(n), command], text=True, **options)
 
     def run(self, n, command, timeout=300, check=True):
-        """Its output; Trouble where it fails, unless check is False."""
+        """Returns the command's output. Raises Trouble if the command fails, unless check is False."""
         try:
             done = subprocess.run([*self.ssh(n), command], capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, timeout=timeout, check=False)
@@ -437,7 +473,7 @@ class Cluster:
         return done.stdout
 
     def all(self, command, timeout=300):
-        """On all at once; {number: output}."""
+        """Runs the command on all machines at the same time. Returns {number: output}."""
         started = {n: self.start(n, command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT) for n in self.numbers}
         output = {}

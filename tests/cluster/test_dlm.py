@@ -4,9 +4,11 @@
 import os
 import subprocess
 
+WITHOUT_FILE_SYSTEMS = True
+
 
 def judge(cluster, build, lockspace, nodes, requests, *options):
-    """Begins with it."""
+    """Starts dlm_judge with an agent on each of these nodes. Returns the process."""
     agent = cluster.share(os.path.join(build, "tests/cluster/dlm_agent"))
     commands = [" ".join([*cluster.ssh(n), agent, lockspace]) for n in nodes]
     return subprocess.Popen(
@@ -25,7 +27,7 @@ def judgement(judges):
 
 
 def test_lock_table_against_the_kernel_on_one_node(cluster, build):
-    """Three lock holders on one node, and the same on each of the others, which know nothing of it."""
+    """Each node has three lock holders, in a lockspace of its own."""
     return judgement([judge(cluster, build, f"judge{n}", [n] * 3, 5400, "-s", str(1000000 * n))
                       for n in cluster.numbers])
 

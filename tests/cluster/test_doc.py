@@ -11,10 +11,11 @@ import time
 
 from clients import leave
 
-LAST = True  # it ends the cluster and begins it anew
+LAST = True  # the tests end the cluster and begin it anew
 LATE = True  # with another token: the page's
 
-# As the units of Debian's packages do it: started is who answers, and dlm_controld may refuse to stop.
+# Acts as the units of Debian's packages do. A daemon is started when it answers, and dlm_controld
+# may refuse to stop.
 SYSTEMCTL = """#!/bin/sh
 verb=$1
 shift
@@ -48,13 +49,13 @@ def blocks():
     with open(os.path.join(here, "../../docs/cluster.md"), encoding="utf-8") as f:
         text = f.read()
     found = BLOCK.findall(text)
-    # no command is left out because nobody said where
+    # no command is left out because its machine is missing
     assert text.count("```sh") == sum(kind == "sh" for _, kind, _ in found)
     return found
 
 
 def install_stand_ins(cluster, build):
-    """What a command finds first there: the PATH to begin it with."""
+    """Installs the stand-ins. Returns the PATH that finds them first."""
     folder = os.path.join(cluster.dir, "shared", "bin")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "systemctl"), "w", encoding="utf-8") as f:
@@ -65,7 +66,7 @@ def install_stand_ins(cluster, build):
 
 
 def until_all_are_there(cluster):
-    """What the page says that the checks show in the end."""
+    """Waits for the state that the page's checks show in the end."""
     end = time.monotonic() + 120
     for n in cluster.numbers:
         while True:
@@ -77,7 +78,8 @@ def until_all_are_there(cluster):
 
 
 def die_with_a_lockspace(cluster, path, n):
-    """What the last of its commands are for: dlm_controld gone, and a lockspace of a killed program."""
+    """Makes the case of the page's last commands: dlm_controld is gone, and a killed program left a
+    lockspace."""
     cluster.run(n, path + "GLOCK_LOCKMAN=dlm setsid glock run -x example counter -- sleep 1000 "
                 "</dev/null >/dev/null 2>&1 & i=0; until pgrep -x sleep; do i=$((i + 1)); "
                 "[ $i -lt 300 ] || exit 1; sleep 0.2; done; "

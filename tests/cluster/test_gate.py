@@ -9,7 +9,7 @@ LAST = True
 
 
 def clients(cluster, build, options=""):
-    cluster.run(1, "rm -f /run/shared/in.*")  # of programs that ended in there
+    cluster.run(1, "rm -f /run/shared/in.*")  # of programs that ended inside
     them = [Client(cluster, build, n, options=options) for n in cluster.numbers]
     return [client.ready() for client in them]
 
@@ -22,14 +22,14 @@ def end(them):
 
 
 def bring_back(cluster, build):
-    """Without fencing the dlm_controld of one that comes back may put out another one."""
+    """Without fencing, the dlm_controld of a returning machine may remove another machine."""
     rejoin(cluster, build, 3)
     others = make_whole(cluster, build)
     return f"; put out by dlm_controld as node3 came back: {others}" if others else ""
 
 
 class Storage:
-    """What checks tokens: it refuses whoever comes with a lower one than it has seen."""
+    """Storage that checks tokens: it refuses a lower token than it has seen."""
 
     def __init__(self):
         self.highest = 0
@@ -43,14 +43,14 @@ class Storage:
 
 
 def test_values_and_tokens(cluster, build):
-    """A value goes with the lock; tokens rise, whoever dies meanwhile."""
+    """A value goes with the lock. Tokens rise, whichever node dies meanwhile."""
     a, b, c = them = clients(cluster, build)
     try:
         seen = []
         token, died, value = a.nq(1)
         assert (died, value) == (0, "none"), a.text()
         seen.append(token)
-        assert a.ask("lvb 1 " + "v" * 25) == "lvb 1 -22", a.text()  # 24 bytes are the program's
+        assert a.ask("lvb 1 " + "v" * 25) == "lvb 1 -22", a.text()  # the program has 24 bytes
         assert a.ask("lvb 1 first") == "lvb 1 0", a.text()
         a.ask("dq 1")
         token, died, value = b.nq(1)
@@ -63,7 +63,7 @@ def test_values_and_tokens(cluster, build):
         token, died, value = a.nq(1)
         seen.append(token)
         assert value == "second", a.text()
-        # it dies with the lock: the value is none any more, and who has it next is told
+        # the holder dies with the lock: the value is lost, and the next holder is told
         a.ask("lvb 1 third")
         cluster.run(1, f"kill -9 {a.pid}")
         token, died, value = b.nq(1)
@@ -76,7 +76,7 @@ def test_values_and_tokens(cluster, build):
         assert seen == sorted(set(seen)), seen
     finally:
         end(them)
-    # all are gone, and the lockspace with them: the next ones know nothing of it
+    # all nodes are gone, and the lockspace with them: the next nodes know nothing of it
     d = Client(cluster, build, 2).ready()
     try:
         assert d.nq(1)[0] > seen[-1], d.text()
@@ -86,14 +86,16 @@ def test_values_and_tokens(cluster, build):
 
 
 def know(them, lock):
-    """The first one is its master; and of a lock that only the dead one has the DLM forgets all."""
+    """Takes the lock on each node. The first one is its master. If only the dead node has a lock,
+    the DLM forgets it."""
     for client in them:
         assert client.nq(lock, "SH")[1:] == (0, "none"), client.text()
         client.ask(f"dq {lock}")
 
 
 def test_death_of_the_first_holder(cluster, build):
-    """Nobody had the lock in EX before, so that the kernel has no value block to mark but by our care."""
+    """No node had the lock in EX before. So the kernel marks no value block, and libglock has to do
+    it."""
     a, b, c = them = clients(cluster, build)
     them += [Client(cluster, build, n, name=f"first{n}") for n in (1, 2)]
     try:
@@ -112,7 +114,7 @@ def test_death_of_the_first_holder(cluster, build):
 
 
 def test_newcomer_gets_its_turn(cluster, build):
-    """Two nodes convert all the time: a third one, new to the lock, does not wait for ever."""
+    """Two nodes convert all the time. A third node, new to the lock, does not wait for ever."""
     a, b, c = them = clients(cluster, build)
     try:
         for client in (a, b):
@@ -134,19 +136,19 @@ def test_newcomer_gets_its_turn(cluster, build):
 
 
 def turns_between(them, since, until):
-    """How often the lock went from one to another."""
+    """Counts how often the lock went from one node to another."""
     all_ops = sorted((when, c.name) for c in them for when in c.ops(since, until))
     return sum(x[1] != y[1] for x, y in zip(all_ops, all_ops[1:]))
 
 
 def left_behind(client, when):
-    """It lost its locks in there, knows that, and has not been in there since."""
+    """Tells whether the client lost its locks, knows this, and has not entered since."""
     losses = [t for t, line in client.said if t < when and "all locks are lost" in line]
     return losses and not client.ops(losses[-1], when)
 
 
 def none_overlap_but(them, victims, until=float("inf")):
-    """Two were in there at a time only if one of them is of the node that the others do not count in."""
+    """Two nodes met inside only if one of them is the victim, which the others do not count."""
     named, out = {client.name: client for client in them}, {victim.name for victim in victims}
     for client in them:
         wrong = [(when, who) for when, who in client.met()
@@ -161,7 +163,8 @@ def when_back(victim, since):
 
 
 def hold_dirty(them, victim, lock):
-    """The others know the lock, too: of one that nobody else has the DLM forgets all with its owner."""
+    """Takes a lock with dirty data. The others know it, too, else the DLM forgets it with its
+    owner."""
     for client in [c for c in them if c is not victim] + [victim]:
         assert isinstance(client.nq(lock), tuple), client.text()
         if client is not victim:
@@ -170,7 +173,7 @@ def hold_dirty(them, victim, lock):
 
 
 def wait_converting(cluster, holder, victim, lock):
-    """One has it in EX, the other waits for that, in the kernel's queue of conversions."""
+    """The holder has the lock in EX. The victim waits in the kernel's queue of conversions."""
     assert isinstance(victim.nq(lock, "SH"), tuple), victim.text()
     victim.ask(f"dq {lock}")
     assert isinstance(holder.nq(lock), tuple), holder.text()
@@ -189,7 +192,7 @@ def start_loops(them, lock):
 
 
 def watch_loss(them, victim, when, lock, seconds=180):
-    """Until the victim's gate is closed and the others go on: (seconds of overlap, text)."""
+    """Waits until the victim's gate is closed and the others go on: (seconds of overlap, text)."""
     others = [c for c in them if c is not victim]
     victim.expect("log lockspace", seconds, when)
     closed = victim.find("log lockspace", when)[0]
@@ -198,7 +201,7 @@ def watch_loss(them, victim, when, lock, seconds=180):
         client.expect(f"op {lock}", seconds, max(closed, when + 1))
     last = victim.ops(when, closed + 1)
     first = min(client.ops(last[-1] if last else when)[0] for client in others)
-    # of the victim's last operation and the first of others after they had been kept waiting
+    # from the victim's last operation to the first one of others after their wait
     before = [t for c in others for t in c.ops(when)]
     gap = max(((y - x, y) for x, y in zip([when] + sorted(before), sorted(before))), default=(0, 0))
     overlap = (last[-1] if last else when) - gap[1]
@@ -207,7 +210,7 @@ def watch_loss(them, victim, when, lock, seconds=180):
 
 
 def lose_and_return(cluster, build, command):
-    """Holders are told, nothing is written, survivors go on, and it comes back without a reboot."""
+    """Holders are told, nothing is written, survivors go on, and the node returns without a reboot."""
     them = clients(cluster, build)
     victim = them[2]
     try:
@@ -238,12 +241,13 @@ def test_dlm_controld_killed(cluster, build):
 
 
 def test_corosync_restarted(cluster, build):
-    """As systemctl does it: it says goodbye, and dlm_controld ends without it."""
+    """corosync restarts as with systemctl: it leaves with a message, and dlm_controld ends without
+    it."""
     return lose_and_return(cluster, build, "pkill -x corosync; while pgrep -x corosync >/dev/null; do sleep 0.1; done")
 
 
 def test_two_programs_of_a_node_lose_it_and_return(cluster, build):
-    """Each for itself, in whatever order: no one of them takes the other for a user of a lockspace that is no more."""
+    """Two programs return in any order. Neither takes the other for a user of the lost lockspace."""
     them = clients(cluster, build)
     them.append(Client(cluster, build, 3, name="node3b").ready())
     both = them[2:]
@@ -265,7 +269,8 @@ def test_two_programs_of_a_node_lose_it_and_return(cluster, build):
 
 
 def test_paused_node_is_refused_by_storage(cluster, build):
-    """A node is stopped beyond corosync's patience and goes on: its late write has an old token."""
+    """A node stops for longer than corosync's patience and goes on. Its late write has an old
+    token."""
     them = clients(cluster, build)
     victim, storage = them[2], Storage()
     try:
@@ -281,7 +286,7 @@ def test_paused_node_is_refused_by_storage(cluster, build):
         assert storage.write(new, "node1")
         cluster.resume(3)
         when = time.monotonic()
-        # it does not know yet, or just now: whatever it writes comes too late
+        # the victim does not know of its loss yet, so its write comes too late
         late = int(victim.ask("token 4").split()[2])
         assert late == token and not storage.write(late, "node3"), storage.writes
         victim.expect("log lockspace", 180, when)
@@ -309,7 +314,8 @@ def test_link_cut_and_mended(cluster, build):
         cluster.link(3, False)
         _, said, _ = watch_loss(them, victim, when, 3)
         cluster.link(3, True)
-        # they see each other again, unless one is put out at once, and the others do not take it in as it is
+        # the parts see each other again; but one machine may be removed immediately, and the others
+        # do not accept it as it is
         cluster.run(1, "i=0; until corosync-quorumtool -s | grep -q '^Total votes: *3$'; do "
                        "i=$((i + 1)); [ $i -lt 100 ] || break; sleep 0.2; done")
         others = bring_back(cluster, build)
@@ -321,7 +327,7 @@ def test_link_cut_and_mended(cluster, build):
 
 
 def when_quiet(client, seconds=5):
-    """It has done nothing for so long."""
+    """Waits until the client has done nothing for that long."""
     began = time.monotonic()
     while time.monotonic() - (client.ops() or [0])[-1] < seconds:
         assert time.monotonic() - began < 60, client.text()
@@ -330,7 +336,7 @@ def when_quiet(client, seconds=5):
 
 
 def test_lockspace_stopped_and_started(cluster, build):
-    """Nobody is granted anything meanwhile; nothing is lost."""
+    """No request is granted meanwhile, and nothing is lost."""
     them = clients(cluster, build)
     control = "/sys/kernel/dlm/glockgate/control"
     try:
@@ -353,14 +359,15 @@ def test_lockspace_stopped_and_started(cluster, build):
 
 
 def test_node_killed(cluster, build):
-    """While it holds EX over dirty data, and converts: programs that recover do so before they get it."""
+    """A node dies while it holds EX over dirty data and converts. Recovering programs recover
+    before their grant."""
     them = clients(cluster, build, "recover")
     victim, others = them[2], them[:2]
     try:
         hold_dirty(them, victim, 4)
         for lock, first in ((6, others[0]), (7, victim)):
             know([first, others[0]], lock)
-            assert victim.nq(lock)[1] == 0, victim.text()  # nobody was in EX before
+            assert victim.nq(lock)[1] == 0, victim.text()  # no holder had EX before
         start_loops(them, 3)
         wait_converting(cluster, others[1], victim, 5)
         when = time.monotonic()
@@ -374,7 +381,7 @@ def test_node_killed(cluster, build):
         assert others[0].find("recover", when)[0] < taken, others[0].text()
         for lock in (6, 7):
             assert others[0].nq(lock)[1] == 1, others[0].text()
-        # what it waited for goes to who asks next
+        # the lock that the dead node waited for goes to the next request
         others[1].ask("dq 5")
         assert others[0].nq(5)[1] == 0, others[0].text()
         none_overlap_but(others, [victim])

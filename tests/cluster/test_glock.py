@@ -13,7 +13,8 @@ def glock_on(cluster, build):
 
 
 def start_keepers(cluster, glock):
-    """A lockspace is left with its last user: one on each node keeps it while tests run."""
+    """Starts a program on each node that keeps the lockspace, because it is left with its last
+    user."""
     keepers = []
     for n in cluster.numbers:
         keepers.append(cluster.start(n, f"echo started; exec {glock} run -s glocktest keep -- sleep 1000",
@@ -33,14 +34,14 @@ def stop_keepers(cluster, keepers):
 
 
 def add(glock, space, times):
-    """Adds one to a number in a file, so many times; each time in a process of its own."""
+    """Adds one to a number in a file, that many times, each time in a process of its own."""
     one = "read n </run/shared/number; echo $((n + 1)) >/run/shared/number"
     return (f"i=0; while [ $i -lt {times} ]; do {glock} run -x {space} number -- sh -c '{one}' || exit 1; "
             "i=$((i + 1)); done")
 
 
 def test_three_nodes_count_under_ex(cluster, build):
-    """Each adds one to a number in a file, again and again: none is lost."""
+    """Each node adds one to a number in a file, again and again. No step is lost."""
     glock, times = glock_on(cluster, build), 12
     keepers = start_keepers(cluster, glock)
     cluster.run(1, "echo 0 >/run/shared/number")
@@ -54,7 +55,8 @@ def test_three_nodes_count_under_ex(cluster, build):
 
 
 def test_space_made_and_left_again_and_again(cluster, build):
-    """Nobody keeps it: it is joined and left on all nodes at once all the time, which recovers it each time."""
+    """No program keeps the lockspace. All nodes join and leave it all the time, and each time it is
+    recovered."""
     glock, times = glock_on(cluster, build), 6
     cluster.run(1, "echo 0 >/run/shared/number")
     cluster.all(add(glock, "glockquick", times), timeout=250)
@@ -67,7 +69,8 @@ def test_space_made_and_left_again_and_again(cluster, build):
 
 
 def test_many_of_one_machine_make_a_space_at_once(cluster, build):
-    """They take turns, as the kernel does not see to that: a machine stood still after 10 to 60 of such rounds."""
+    """The programs take turns, because the kernel does not: a machine stood still after 10 to 60 of
+    such rounds."""
     agent, rounds = cluster.share(os.path.join(build, "tests/cluster/dlm_agent")), 12
     said = cluster.run(1, f"""for i in $(seq {rounds}); do
             all=

@@ -9,7 +9,7 @@ from test_glock import glock_on
 
 LAST = True
 
-HIDE = {  # what is missing: how to hide it from one process, and what the message has to say
+HIDE = {  # the missing part: how to hide it from one process, and the words of the message
     "library": ("mount --bind /dev/null $(ls /usr/lib/*/libdlm_lt.so.3)", "libdlm3"),
     "module": ("mount -t tmpfs none /sys/kernel", "modprobe dlm"),
     "device": ("mount --bind /run /dev", "51-dlm.rules"),
@@ -34,13 +34,13 @@ def test_missing_is_named(cluster, build):
 
 
 def test_daemon_and_quorum_are_named(cluster, build):
-    """On a machine of whose cluster nothing runs, then only corosync, then one of three."""
+    """On a machine without a running cluster, then with corosync only, then as one of three."""
     glock = glock_on(cluster, build)
     run = f"{glock} run -n glockmissing one -- true"
     leave(cluster, build, 3)
     text = said(cluster, 3, run)
     assert "dlm_controld does not run" in text and "status 0" not in text, text
-    # both run, but the two others are not to be seen
+    # both daemons run, but the other two machines are out of sight
     cluster.link(3, False)
     try:
         cluster.run(3, "setsid corosync -f >/run/corosync.log 2>&1 </dev/null & "
@@ -56,13 +56,15 @@ def test_daemon_and_quorum_are_named(cluster, build):
         rejoin(cluster, build, 3)
 
 
-# Who joins or leaves a lockspace waits in the kernel, for ever, for dlm_controld to say that it is done.
+# A program that joins or leaves a lockspace waits in the kernel for dlm_controld's answer. Without
+# an answer, it waits for ever.
 AWAIT_HUNG = ("i=0; until cat /proc/[0-9]*/task/*/stack 2>/dev/null | grep -q do_uevent; do "
               "i=$((i + 1)); [ $i -lt 200 ] || exit 1; sleep 0.1; done; ")
 
 
 def test_dlm_controld_dies_while_a_program_leaves_or_joins(cluster, build):
-    """glock rm answers in its place: the program ends, and nothing is left of its lockspace."""
+    """glock rm answers in dlm_controld's place. The program ends, and nothing of its lockspace is
+    left."""
     glock = glock_on(cluster, build)
     took = []
     for leaving in (True, False):
@@ -75,7 +77,7 @@ def test_dlm_controld_dies_while_a_program_leaves_or_joins(cluster, build):
         if leaving:
             assert program.stdout.readline() == "held\n"
             stop += "pkill -x sleep; "
-        # that it waits still when dlm_controld is gone is what nobody else would end
+        # the program still waits when dlm_controld is gone, and only glock rm can end this wait
         cluster.run(3, stop + AWAIT_HUNG + "pkill -KILL -x dlm_controld; "
                     "while pgrep -x dlm_controld; do sleep 0.1; done; " + AWAIT_HUNG, timeout=60)
         began = time.monotonic()

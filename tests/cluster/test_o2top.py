@@ -9,15 +9,15 @@ import subprocess
 import threading
 import time
 
-LATE = True  # its last test cuts a machine's power
+LATE = True  # the last test cuts a machine's power
 NODES = ("node1", "node2", "node3")
 BOTH = ("ocfs2", "gfs2")
-LONG = 150  # seconds for what takes a few where nobody else wants the processors
+LONG = 150  # seconds for work that takes a few on an idle machine
 INSTANCES = "ls /sys/kernel/debug/tracing/instances"
 
 
 def command(cluster, build, *arguments, agent=True):
-    """o2top's command line, with o2top installed on the machines or without."""
+    """Returns o2top's command line, with o2top installed on the machines or without."""
     installed = os.path.dirname(cluster.share(os.path.join(build, "o2top")))
     call = os.path.join(cluster.dir, "call-agent" if agent else "call")
     path = f"PATH={installed}:$PATH" if agent else ""
@@ -29,7 +29,7 @@ def command(cluster, build, *arguments, agent=True):
 
 
 def o2top(cluster, build, *arguments, agent=True, timeout=LONG):
-    """The frames of a run."""
+    """Returns the frames of a run."""
     done = subprocess.run(command(cluster, build, *arguments, agent=agent), capture_output=True,
                           text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def o2top(cluster, build, *arguments, agent=True, timeout=LONG):
 
 @contextlib.contextmanager
 def watching(cluster, build, *arguments, agent=True):
-    """A run to take frames from, for as long as one wants; one that says nothing any more is ended."""
+    """Yields the frames of a run, as many as the test wants. A silent run is ended."""
     with subprocess.Popen(command(cluster, build, *arguments, agent=agent), stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True) as run:
         watchdog = threading.Timer(LONG, run.kill)
@@ -63,7 +63,7 @@ def states(frames, node):
 
 
 def until(frames, found, seconds=LONG):
-    """Frames until one is right, and those before it. A machine that is busy takes longer, and is not wrong."""
+    """Takes frames until one is right. A busy machine may take longer."""
     end, taken = time.monotonic() + seconds, []
     for frame in frames:
         taken.append(frame)
@@ -74,8 +74,8 @@ def until(frames, found, seconds=LONG):
 
 @contextlib.contextmanager
 def going(cluster, number, script, count=1):
-    """A script on a machine, or on the first ones; it makes stop() true at the end and touches what it was
-    told by `started` when it works."""
+    """Runs a script on a machine, or on the first ones. The end makes stop() true in the script. A
+    working script touches the file that `started` names."""
     shared = os.path.join(cluster.dir, "shared")
     for name in os.listdir(shared):
         if name == "stop" or name.startswith("started."):
@@ -98,7 +98,7 @@ def going(cluster, number, script, count=1):
 
 
 def until_heard(frames, *nodes):
-    """Until each of these nodes has given a sample."""
+    """Waits until each of these nodes has given a sample."""
     missing = set(nodes)
 
     def heard(frame):
@@ -110,13 +110,14 @@ def until_heard(frames, *nodes):
 
 
 def inodes(cluster, fs, *names):
-    """{number: name} of files in db."""
+    """Returns {number: name} of files in db."""
     paths = " ".join(f"/mnt/{fs}/db/{name}" for name in names)
     return dict(zip(map(int, cluster.run(1, f"stat -c %i {paths}").split()), names))
 
 
 def load(cluster):
-    """All append to one file of each file system, one by its other name, seldom to another, and to one of their own."""
+    """All nodes append to a file on each file system. One of them uses its other name. Seldom they
+    append to another file, and to a file of their own."""
     cluster.run(1, "for fs in ocfs2 gfs2; do mkdir -p /mnt/$fs/db; : >/mnt/$fs/db/hot.log; : >/mnt/$fs/db/warm.log;"
                    "ln -f /mnt/$fs/db/hot.log /mnt/$fs/db/same.log; done")
     return going(cluster, 1, """
@@ -135,7 +136,7 @@ def load(cluster):
 
 
 class Order:
-    """What frames say of the load on one file system: which is first, and what it is called."""
+    """Checks frames of the load on one file system: the first row, and its name."""
 
     def __init__(self, fs, names):
         self.fs, self.inodes = fs, names
@@ -151,7 +152,7 @@ class Order:
             self.ordered += ranks["hot.log"] < ranks["warm.log"] < min(own)
         for row in files:
             name = self.inodes.get(row["ino"])
-            # a path need not be known yet; those that are shown are the file's
+            # a path may be unknown so far; each path that is shown belongs to the file
             known = ({row["path"]} | set((row["other_paths"] or "").split(" = "))) - {None, ""}
             right = {f"/mnt/{self.fs}/db/{n}" for n in [name, "same.log"][:1 + (name == "hot.log")]}
             assert not name or known <= right, row
@@ -170,7 +171,7 @@ def test_o2top_ranks_and_names_the_hot_files(cluster, build):
         numbers = {fs: inodes(cluster, fs, *files) for fs in BOTH}
         for agent in (True, False):
             orders = [Order(fs, numbers[fs]) for fs in BOTH]
-            # the shell knows files that are open, and may know none
+            # the shell knows open files, and may know none
             names = 2 if agent else 0
 
             def enough(frame):
@@ -213,7 +214,7 @@ def test_o2top_traces_and_leaves_no_trace(cluster, build):
             said.append(f"{'agent' if agent else 'shell'}: hot.log lost "
                         f"{max(r['wait_s_per_s'] for r in true):.3f} s/s, measured")
             gone(cluster)
-        # one that is killed leaves its instance; the next one that comes removes it
+        # a killed o2top leaves its instance, and the next one removes it
         with watching(cluster, build, *trace) as run:
             until_heard(run, "node2")
             cluster.run(2, "kill -9 $(pidof -s o2top) $(pidof o2top)", check=False)
@@ -228,7 +229,8 @@ def test_o2top_traces_and_leaves_no_trace(cluster, build):
 
 @contextlib.contextmanager
 def second_gfs2(cluster):
-    """node1 has another one, that it shares with nobody, and takes locks of a file of each again and again."""
+    """node1 has a second GFS2, shared with no other node. It takes locks of a file of each, again
+    and again."""
     cluster.run(1, """truncate -s 200M /tmp/second && mkdir -p /mnt/second /mnt/gfs2/db &&
         mkfs.gfs2 -q -O -p lock_dlm -t glock:second -j 1 -J 8 /tmp/second &&
         mount -t gfs2 -o loop,noatime /tmp/second /mnt/second &&
@@ -245,7 +247,7 @@ def second_gfs2(cluster):
 
 
 def test_o2top_traces_two_gfs2_of_one_node(cluster, build):
-    """The event names a device; which file system that is differs from node to node."""
+    """The event names a device. Its file system differs from node to node."""
     with second_gfs2(cluster) as numbers:
         def seen(frame):
             return {(r["lockspace"].split(":")[-1], r["ino"]) for r in rows([frame])
@@ -259,18 +261,18 @@ def test_o2top_traces_two_gfs2_of_one_node(cluster, build):
 
 
 def gone(cluster):
-    """No machine has an instance of a trace any more, be it a little later."""
+    """Waits until no machine has an instance of a trace any more."""
     end = time.monotonic() + LONG
     while any(present := cluster.all(INSTANCES).values()):
         assert time.monotonic() < end, present
 
 
 def test_o2top_sees_every_lock(cluster, build):
-    """The kernel loses a line of locking_state at each 4 KiB; other boundaries find it."""
+    """The kernel loses a line of locking_state at each 4 KiB. Other boundaries find it."""
     cluster.run(1, "mkdir -p /mnt/ocfs2/many; cd /mnt/ocfs2/many; for i in $(seq 300); do : >f$i; done")
     there = {int(i) for i in cluster.run(1, "cd /mnt/ocfs2/many && stat -c %i f*").split()}
     assert len(there) == 300, there
-    # one process, as to start one for each look takes longer than a sample on an emulated machine
+    # one process, because on an emulated machine a process for each look takes longer than a sample
     uses = """cd /mnt/ocfs2/many && python3 -c '
 import os, time
 names = os.listdir(".")
@@ -281,15 +283,15 @@ while not os.path.exists("/run/shared/stop"):
     seen, counts = [], []
 
     def all_seen(frame):
-        # a lock that is in use in a frame was seen in the sample before it and in that after it; one whose
-        # line one of the two lost is in the next frame
+        # a lock in use in a frame was seen in the samples before and after it; a lock whose line is
+        # lost in one of them is in the next frame
         node = next(n for n in frame["nodes"] if n["name"] == "node1")
         if node["interval_s"] and frame["rows"]:
             seen.append({r["ino"] for r in frame["rows"]} & there)
             counts.append(len(seen[-1].union(*seen[-2:-1])))
         return counts and counts[-1] == 300
 
-    # each is used more than once between two samples
+    # each lock is used more than once between two samples
     with going(cluster, 1, uses), watching(cluster, build, "-t", "4", "--fs", "ocfs2", "--type", "META") as run:
         until(run, all_seen)
     assert counts and counts[-1] == 300, counts
@@ -297,10 +299,11 @@ while not os.path.exists("/run/shared/stop"):
 
 
 def test_o2top_changes_nothing(cluster, build):
-    """An idle cluster: no lock is taken by watching, no setting is other than before."""
+    """On an idle cluster, watching takes no lock and changes no setting."""
     settings = """cat /sys/kernel/debug/ocfs2/*/locking_filter; cd /sys/kernel/debug/tracing
         cat tracing_on events/enable trace_clock; ls instances; mount | grep -c . ; ls /sys/kernel/debug"""
-    # how often each lock of a file was taken, cached or not; the file systems' own are used by themselves
+    # how often each lock of a file was taken, cached or not; the file systems' own locks are used
+    # without programs
     taken = r"""awk -F'\t' '$2 ~ /^[WO]/ || $2 ~ /^M.*00000000$/ { print $2, $75 + $76 }' \
         /sys/kernel/debug/ocfs2/*/locking_state
         awk '$2 ~ /^n:[25]\// { print $2, $(NF - 2), $NF }' /sys/kernel/debug/gfs2/*/glstats"""
@@ -310,7 +313,8 @@ def test_o2top_changes_nothing(cluster, build):
                 for n, text in cluster.all(taken).items() for line in text.splitlines()}
 
     def files():
-        """The glocks of what has a name on GFS2: its system files are written every half minute."""
+        """Returns the glocks of named files on GFS2, because its system files are written every
+        half minute."""
         return {f"n:{t}/{int(i):x}" for t in (2, 5)
                 for i in cluster.run(1, "find /mnt/gfs2 -xdev -printf '%i\n'").split()}
 
@@ -319,7 +323,7 @@ def test_o2top_changes_nothing(cluster, build):
         for i in $(seq 80); do echo $i >f$i; done; done""")
     named, said = files(), []
     cluster.all("sync")
-    # what the loads before left to be done may go on for a while
+    # work of the loads before may go on for a while
     for _ in range(4):
         before = cluster.all(settings), counts()
         o2top(cluster, build, "-t", "2", "-i", "5")
@@ -338,7 +342,7 @@ def test_o2top_changes_nothing(cluster, build):
 
 
 def test_o2top_says_who_is_inside(cluster, build):
-    """A flock that is held: cause (a)."""
+    """A held flock: cause (a)."""
     cluster.run(1, "for fs in ocfs2 gfs2; do mkdir -p /mnt/$fs/db; : >/mnt/$fs/db/flocked; done")
     said = {}
 
@@ -381,8 +385,8 @@ def test_o2top_says_who_gives_it_up(cluster, build):
 
 
 def stand_still(cluster, build):
-    """node3 stands still while others want its files: the frames until o2top says so of both file systems, or
-    corosync would give it up."""
+    """node3 stands still while others want its files. Takes frames until o2top reports both file
+    systems, or until corosync would give node3 up."""
     for fs in BOTH:
         cluster.run(3, f"mkdir -p /mnt/{fs}/db; for i in 1 2 3; do echo v >>/mnt/{fs}/db/victim; done")
 
@@ -407,8 +411,8 @@ def stand_still(cluster, build):
 
 
 def test_o2top_says_who_does_not_answer(cluster, build):
-    """A machine that stands still for a while, with files that others want: cause (c)."""
-    for _ in range(3): # a machine that is busy may be too late for the token
+    """A machine stands still for a while, with files that others want: cause (c)."""
+    for _ in range(3): # a busy machine may be too late for the token
         frames, told = stand_still(cluster, build)
         if told == set(BOTH):
             break
@@ -416,13 +420,13 @@ def test_o2top_says_who_does_not_answer(cluster, build):
     assert told == set(BOTH), (said, rows(frames)[:2])
     assert {"slow", "stale"} & set(states(frames, "node3")), states(frames, "node3")
     assert "ok" not in states(frames[-1:], "node3"), states(frames, "node3")
-    # the others go on; a loaded machine is late now and then
+    # the other nodes go on; a loaded machine is late now and then
     assert {"ok", "slow"} & set(states(frames[-3:], "node1")), states(frames, "node1")
     return f"node3 was {', '.join(dict.fromkeys(states(frames, 'node3')))}\n" + "\n".join(sorted(said))
 
 
 def test_o2top_says_what_is_recovered(cluster, build):
-    """A machine whose power is cut: cause (d). It does not come back: this is the last test."""
+    """A machine loses its power: cause (d). It does not come back, so this is the last test."""
     cluster.run(3, "mkdir -p /mnt/ocfs2/lost /mnt/ocfs2/db; for i in $(seq 30); do echo v >/mnt/ocfs2/lost/$i; done;"
                    "echo v >>/mnt/ocfs2/db/victim")
     cluster.kill(3)

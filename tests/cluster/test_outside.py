@@ -12,7 +12,7 @@ LAST = True
 
 @contextlib.contextmanager
 def all_want_one(cluster, build):
-    """A program on each node; all of them want one lock all the time."""
+    """Starts a program on each node. All programs want one lock all the time."""
     them = [Client(cluster, build, n) for n in cluster.numbers]
     try:
         for client in them:
@@ -37,7 +37,7 @@ def test_glock_shows_a_space_of_three_nodes(cluster, build):
 
 
 def test_o2top_over_ssh_shows_a_space_of_three_nodes(cluster, build):
-    """Each program is a node; the lock that they want is one row, wanted by all of them."""
+    """Each program is a node. The lock that they want is one row, with all of them as waiters."""
     with all_want_one(cluster, build) as them:
         names = {f"{machine}:lock_client-{client.pid}" for machine, client in zip(NODES, them)}
 

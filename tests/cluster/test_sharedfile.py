@@ -20,11 +20,11 @@ def test_three_nodes_share_files(cluster, build):
     program = "LD_LIBRARY_PATH=/run/shared GLOCK_LOCKMAN=dlm " + cluster.share(os.path.join(build, "examples/sharedfile"))
     directory = "/mnt/ocfs2/counters"
     cluster.run(1, f"mkdir -p {directory}; {program} {directory} zero {FILES} kept")
-    # somebody who keeps the space open, so that it is joined once
+    # a program that keeps the space open, so that it is joined one time
     keeper = cluster.start(1, f"{program} {directory} hold kept", stdin=subprocess.PIPE,
                            stdout=subprocess.DEVNULL)
     try:
-        # what somebody saw finished is written down on each machine
+        # each machine notes the additions that it saw finished
         workers = {n: cluster.start(n, f"{program} {directory} count {n} {TIMES} 0 /tmp/board {FILES}",
                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT) for n in cluster.numbers}

@@ -31,21 +31,21 @@ static void late_finds_nothing(void **state)
 	assert_ptr_equal(glock__dlm_slot_by_tag(&d, tag), s);
 	glock__dlm_slot_free(&d, s);
 	assert_null(glock__dlm_slot_by_tag(&d, tag));
-	/* The same slot again is not the same lock. */
+	/* The same slot in a new use is not the same lock. */
 	assert_ptr_equal(glock__dlm_slot_new(&d, &other), s);
 	assert_null(glock__dlm_slot_by_tag(&d, tag));
 	assert_null(glock__dlm_slot_by_tag(&d, tag + 1000));
-	/* Nor is one that is freed while the teller has it in its queue. */
+	/* Nor is a slot that is freed while the teller has it in its queue. */
 	glock__dlm_slot_queue(&d, s);
 	glock__dlm_slot_free(&d, s);
 	assert_ptr_not_equal(glock__dlm_slot_new(&d, &one), s);
 	assert_null(glock__dlm_slot_unqueue(&d));
-	for (int i = 0; i < 200; i++) /* more than fit at first */
+	for (int i = 0; i < 200; i++) /* more than the first allocation holds */
 		assert_non_null(glock__dlm_slot_new(&d, &other));
 	free(d.slots);
 }
 
-/* The slot's lock goes to EX, as a grant with what is in the block does it. */
+/* Converts the slot's lock to EX, as a grant with this block does. */
 static uint64_t granted_ex(struct dlm *d, struct slot *s, const unsigned char *wire, bool lost)
 {
 	struct glock__dlm_result r = {.has_lvb = wire != NULL,
@@ -70,10 +70,10 @@ static void values_and_tokens(void **state)
 	uint64_t first, second, third;
 
 	(void)state;
-	/* Nobody wrote: zeros, and no value. */
+	/* Not written: zeros, and no value. */
 	first = granted_ex(&here, sa, never, false);
 	assert_false(a.lk.lvb_valid);
-	/* Not written by this one either. */
+	/* Not written by this process either. */
 	glock__dlm_value_pack(sa, wire);
 	second = granted_ex(&there, sb, wire, false);
 	assert_true(second > first);
@@ -85,11 +85,11 @@ static void values_and_tokens(void **state)
 	third = granted_ex(&here, sa, wire, false);
 	assert_true(third > second && a.lk.lvb_valid);
 	assert_string_equal(a.value, "value");
-	/* One from a clock that is ahead counts all the same. */
+	/* A token from a clock that is ahead still counts. */
 	sa->token = third + 3600000000000;
 	glock__dlm_value_pack(sa, wire);
 	assert_true(granted_ex(&there, sb, wire, false) == sa->token + 1);
-	/* Lost with its holder: no value, and still above all that this process knows of. */
+	/* Lost with its holder: no value, and a token above all that this process knows. */
 	assert_true(granted_ex(&there, sb, never, true) > sa->token + 1);
 	assert_false(b.lk.lvb_valid);
 	free(here.slots);

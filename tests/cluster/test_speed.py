@@ -6,14 +6,14 @@
 import os
 import subprocess
 
-# Times a conversion through the device. At most 1.3 in a release build, see docs/benchmarks.md; the one
-# that tests run has assertions in it.
+# A miss in conversions through the device. At most 1.3 in a release build, see docs/benchmarks.md.
+# The tests' build has assertions.
 MISS_AT_MOST = 2.9
 SECONDS = 6
 
 
 def bench(cluster, build):
-    """The command; the library that it was linked with lies beside it."""
+    """Runs the command. Its library lies beside it."""
     library = cluster.share(os.path.join(build, "src/glock/libglock.so.0"))
     program = cluster.share(os.path.join(build, "tests/cluster/dlm_bench"))
     return f"env LD_LIBRARY_PATH={os.path.dirname(library)} {program}"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_cmap.c - libcmap.so.4, the functions that the library looks for. */
+/* fake_cmap.c - stands for libcmap.so.4: the functions that the library looks for. */
 #include "fake_cmap.h"
 
 #include <stdio.h>

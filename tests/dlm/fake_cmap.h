@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_cmap.h - in place of corosync: how often it has counted each node's joining. */
+/* fake_cmap.h - stands for corosync's counts of joins, one count a node. */
 #ifndef TESTS_DLM_FAKE_CMAP_H
 #define TESTS_DLM_FAKE_CMAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* That node's count from now on; 0: there is none. All are there with 1 at first. */
+/* Sets the node's count from now on. 0 removes it. At first, each node has the count 1. */
 void fake_cmap_count(uint32_t node, uint32_t count);
-/* Nobody can connect now. */
+/* Tells whether connections are refused from now on. */
 void fake_cmap_refuse(bool refuses);
-/* Connections that are open. */
+/* Returns the number of open connections. */
 int fake_cmap_open(void);
 
 #endif

@@ -2,11 +2,15 @@
 /*
  * fake_dlm.c - a DLM without a kernel: dlm_dev.h and dlm_cluster.h on a lock table in this process.
  *
- * Whoever opens a lockspace is a node of its own, so that several spaces of one program are a
- * cluster. It behaves to its users as the device does: a request that can be decided at once is
- * decided before it returns, its reply is there to be read then, and whoever polls is woken for
- * it. As in the kernel, the death of a lock's first writer is told only if he wrote a value block
- * before. The cluster is always fine.
+ * Each opener of a lockspace is a node of its own, so several spaces of one program are a cluster.
+ * The users of this DLM see the behaviour of the device:
+ *
+ * - A request that can be decided immediately is decided before the call returns. Its reply can
+ *   then
+ *   be read, and a polling thread wakes.
+ * - The death of a lock's first writer is reported only if this writer wrote a value block before.
+ *   The kernel has the same rule.
+ * - The cluster is always fine.
  */
 #include "fake_dlm.h"
 #include "lockman/dlm/dlm_cluster.h"
@@ -26,7 +30,7 @@ enum { NODES = 8, CELLS = 4096, RESULTS = 4096 };
 
 struct node {
 	bool there;
-	int fd; /* readable: there are results, as far as nobody looked since */
+	int fd; /* readable: there may be results that no thread has read */
 	unsigned int first, n;
 	struct glock__dlm_result result[RESULTS];
 };
@@ -87,7 +91,7 @@ static void told(struct node *node, const struct glock__table_event *ev)
 						.lkid = (uint32_t)ev->lkid,
 						.sbflags = ev->sbflags & ~GLOCK__SBF_OWNER_DIED,
 						.has_lvb = ev->what & GLOCK__EVENT_LVB};
-		if (r->has_lvb && !ev->lvb_seq) /* nothing that could be marked */
+		if (r->has_lvb && !ev->lvb_seq) /* no value block to mark */
 			r->sbflags &= ~GLOCK__SBF_VALNOTVALID;
 		if (r->has_lvb)
 			memcpy(r->lvb, ev->lvb, sizeof(r->lvb));
@@ -97,7 +101,7 @@ static void told(struct node *node, const struct glock__table_event *ev)
 		    .tag = ev->cookie, .bast = true, .mode = ev->bast, .lkid = (uint32_t)ev->lkid};
 }
 
-/* What an operation did to other locks. */
+/* Delivers the events that an operation causes for other locks. */
 static void tell_all(void)
 {
 	struct glock__table_event ev;
@@ -182,7 +186,7 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 	return -EBUSY;
 }
 
-/* A conversion from EX to EX: what happens just before it. */
+/* Runs the function that a test set for the moment before a conversion from EX to EX. */
 static int let_happen(const struct glock__dlm_call *call)
 {
 	int (*fn)(void *arg);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_quorum.c - libquorum.so.5, the functions that the library looks for, for one connection at a time. */
+/*
+ * fake_quorum.c - stands for libquorum.so.5: the functions that the library looks for. There is one
+ * connection at a time.
+ */
 #include "fake_quorum.h"
 
 #include <stdbool.h>

@@ -77,7 +77,7 @@ static void leave(struct glock_space *space, struct glock *gl)
 
 /* ---- what a miss costs ---- */
 
-/* Where this node is the lock's master: what the device costs, and nothing besides. */
+/* This node is the lock's master. Only the calls of the device count. */
 static void one_write_one_read(void **state)
 {
 	struct glock_space *space = node(0);
@@ -88,15 +88,15 @@ static void one_write_one_read(void **state)
 	(void)state;
 	assert_int_equal(glock_get(space, TYPE, 1, &gl), 0);
 	for (int i = 0; i < 1000; i++) {
-		if (i == 2) /* by then it is known who is the master */
+		if (i == 2) /* the master is known by then */
 			began = glock__fake_dlm_calls();
 		glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_NOCACHE);
 		assert_int_equal(glock_nq(&gh), 0);
 		assert_int_equal(glock_dq_wait(&gh), 0);
 	}
 	/*
-	 * Up and down again. The reader thread may be looking at that very moment, and then the reply
-	 * is its to deliver: so not always.
+	 * Each lock goes up and down. A reply may also go to the reader thread, if this thread
+	 * reads at that moment. So the count varies a little.
 	 */
 	assert_true(glock__fake_dlm_calls() - began <= 4 * 998 + 50);
 	leave(space, gl);
@@ -129,7 +129,7 @@ static void hold(enum glock_mode mode)
 	__atomic_fetch_sub(me, 1, __ATOMIC_SEQ_CST);
 }
 
-/* How it is asked for: at once, not at all if it has to wait, or not for long. */
+/* `how` selects the request: a try, a request with a timeout, or a plain one. */
 static int ask(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int how)
 {
 	int err;
@@ -171,7 +171,7 @@ static void *act(void *arg)
 	return NULL;
 }
 
-/* Demands come while nobody waits, replies to one thread while another one reads. */
+/* Demands arrive while no thread waits. Replies to one thread arrive while another one reads. */
 static void all_want_it(void **state)
 {
 	struct glock_space *spaces[NODES];
@@ -204,7 +204,7 @@ enum { NEW_LOCKS = 300, NEW_FIRST = 1000 };
 
 struct newcomer {
 	struct glock_space *space;
-	int *values; /* one for each lock; no atoms */
+	int *values; /* one for each lock; not atoms */
 	pthread_t thread;
 };
 
@@ -227,7 +227,7 @@ static void *take_new_ones(void *arg)
 	return NULL;
 }
 
-/* Locks that nobody had before, which are wanted by all while they are granted for the first time. */
+/* All nodes ask for locks that are new, while each is granted for the first time. */
 static void all_want_new_ones(void **state)
 {
 	struct newcomer c[NODES];
@@ -294,7 +294,7 @@ static void dispatched(void **state)
 		dispatch_until(mine, granted, &gh);
 		assert_int_equal(glock_wait(&gh, 0, 0), 0);
 		assert_int_equal(glock_dq(&gh), 0);
-		/* Nobody waits here while it is demanded. */
+		/* No thread of this node waits while the other node demands the lock. */
 		pthread_create(&thread, NULL, take_once, theirs);
 		dispatch_until(mine, ended, &thread);
 	}
@@ -310,7 +310,7 @@ static int lock_fails(struct glock_holder *gh)
 	return -EIO;
 }
 
-/* It gets the lock, and died is what it is told. */
+/* Takes and drops the lock. `died` is the expected answer of glock_owner_died(). */
 static void take(struct glock *gl, enum glock_mode mode, unsigned int flags, int died)
 {
 	struct glock_holder gh;
@@ -321,7 +321,7 @@ static void take(struct glock *gl, enum glock_mode mode, unsigned int flags, int
 	assert_int_equal(glock_dq(&gh), 0);
 }
 
-/* A node that got the lock in EX, and whose holder did not, does not keep a death to itself. */
+/* A node got the lock in EX, but its holder did not. The node must still report the death. */
 static void death_told_to_nobody(void **state)
 {
 	static const struct glock_ops ops = {.size = sizeof(ops), .lock = lock_fails};
@@ -333,12 +333,14 @@ static void death_told_to_nobody(void **state)
 	assert_int_equal(glock_get(dead, TYPE, 11, &of_dead), 0);
 	assert_int_equal(glock_get(failing, TYPE, 11, &of_failing), 0);
 	assert_int_equal(glock_get(third, TYPE, 11, &gl), 0);
-	take(gl, GLOCK_EX, 0, 0); /* others know the lock: else the DLM forgets it all */
+	take(gl, GLOCK_EX, 0, 0); /* other nodes know the lock: else the DLM forgets it */
 	take(of_dead, GLOCK_EX, 0, 0);
 	glock_withdraw(dead);
 	glock_holder_init(&gh, of_failing, GLOCK_EX, 0);
 	assert_int_equal(glock_nq(&gh), -EIO);
-	/* In a lower mode there, and then elsewhere. */
+	/*
+	 * The failing node reports the death in a lower mode, and so does another node afterwards.
+	 */
 	take(of_failing, GLOCK_SH, GLOCK_SKIP | GLOCK_EXACT, 1);
 	take(gl, GLOCK_SH, 0, 1);
 	assert_int_equal(glock_nq(&gh), -EIO);
@@ -350,7 +352,7 @@ static void death_told_to_nobody(void **state)
 	leave(dead, of_dead);
 }
 
-/* Lock 41 is had by another node; one that had lock 40 in EX dies. */
+/* A node with lock 40 in EX dies. Another node has lock 41. */
 static void die_with_one(struct glock *gl)
 {
 	struct glock_space *dead = node(0);
@@ -363,7 +365,7 @@ static void die_with_one(struct glock *gl)
 	leave(dead, of_dead);
 }
 
-/* It was granted to holders that the library itself let go of, or that nobody looked at. */
+/* The lock was granted to holders that the library dropped, or that no thread looked at. */
 static void death_seen_by_nobody(void **state)
 {
 	struct glock_space *other = node(0), *third = node(0);
@@ -392,7 +394,7 @@ static void death_seen_by_nobody(void **state)
 	assert_int_equal(glock_async_wait(2, ghs, 0), -ESTALE);
 	take(gl[0], GLOCK_EX, 0, 1);
 
-	/* Granted, and let go unseen; the second time it is seen. */
+	/* The first grant is dropped unseen. The second one is seen. */
 	for (int seen = 0; seen < 2; seen++) {
 		die_with_one(gl[0]);
 		glock_holder_init(&ghs[0], gl[0], GLOCK_EX, GLOCK_ASYNC);
@@ -410,7 +412,7 @@ static void death_seen_by_nobody(void **state)
 	leave(third, gl[0]);
 }
 
-/* Nobody had the lock in EX before, and so there was no value block that could be marked. */
+/* No holder had the lock in EX before. So there was no value block to mark. */
 static void first_death(void **state)
 {
 	struct glock_space *dead, *third = node(0);
@@ -421,7 +423,7 @@ static void first_death(void **state)
 		dead = node(0);
 		assert_int_equal(glock_get(dead, TYPE, 20 + i, &of_dead), 0);
 		assert_int_equal(glock_get(third, TYPE, 20 + i, &gl), 0);
-		/* As a new lock that is in nobody's way, as one that is, by a conversion. */
+		/* Takes lock 20 as a new lock, 21 as a demanded one, and 22 with a conversion. */
 		take(gl, GLOCK_SH, i ? 0 : GLOCK_NOCACHE, 0);
 		if (i == 2)
 			take(of_dead, GLOCK_SH, 0, 0);
@@ -446,7 +448,7 @@ static int demands(struct glock_space *space)
 	return n;
 }
 
-/* What another thread does while a lock that was granted is not marked yet. */
+/* Another thread runs `what` while a granted lock is not marked yet. */
 struct beside {
 	struct glock_space *space;
 	struct glock_holder *gh;
@@ -469,13 +471,13 @@ static int let_do(void *arg)
 	struct beside *b = arg;
 
 	pthread_create(&b->thread, NULL, do_beside, b);
-	poll(NULL, 0, 100); /* who delivers demands would have done so */
+	poll(NULL, 0, 100); /* time enough to deliver a demand */
 	b->demands = demands(b->space);
 	__atomic_store_n(&b->begun, true, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* It may be another thread that asks. */
+/* Another thread may run the request. */
 static int what_it_did(struct beside *b)
 {
 	while (!__atomic_load_n(&b->begun, __ATOMIC_ACQUIRE))
@@ -489,7 +491,10 @@ static int queue(struct glock_holder *gh)
 	return glock_nq(gh); /* a macro */
 }
 
-/* Others want a lock in the very moment in which it is granted for the first time: it is demanded after that. */
+/*
+ * Another node asks for a lock at the moment of its first grant. The demand arrives after the lock
+ * is marked.
+ */
 static void wanted_before_it_is_marked(void **state)
 {
 	struct glock_space *first = node(0), *other = node(0);
@@ -514,7 +519,7 @@ static void wanted_before_it_is_marked(void **state)
 	leave(first, gl);
 }
 
-/* Too late: it is granted. Whatever is made of it, others can have it. */
+/* The lock is granted, so it is too late to cancel. In each case other holders can get it. */
 static void taken_back_before_it_is_marked(void **state)
 {
 	struct glock_space *first = node(0), *other = node(0);
@@ -528,7 +533,7 @@ static void taken_back_before_it_is_marked(void **state)
 	glock__fake_dlm_before_mark(let_do, &b);
 	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_ASYNC);
 	assert_int_equal(glock_nq(&gh), 0);
-	if (what_it_did(&b)) /* it comes all the same */
+	if (what_it_did(&b)) /* it is granted nevertheless */
 		glock_wait(&gh, 0, 0);
 	take(of_other, GLOCK_EX, 0, 0);
 	take(gl, GLOCK_EX, 0, 0);
@@ -541,7 +546,7 @@ static int fails_with(void *err)
 	return *(int *)err;
 }
 
-/* The kernel asks for patience, or has no memory: it is a grant all the same. */
+/* The kernel answers EBUSY or ENOMEM. The grant still counts. */
 static void not_to_be_marked(void **state)
 {
 	static int errors[] = {-EBUSY, -ENOMEM};
@@ -562,7 +567,7 @@ static void not_to_be_marked(void **state)
 
 /* ---- recovery ---- */
 
-/* What the callback does; atoms. */
+/* The recovery callback runs `what`. The numbers are atoms. */
 struct recovery {
 	struct glock_space *space;
 	struct glock *gl;
@@ -578,7 +583,7 @@ static void on_recover(void *arg, const struct glock_peer *dead)
 	(void)dead;
 	r->err = r->what(r);
 	__atomic_store_n(&r->did, 1, __ATOMIC_RELEASE);
-	poll(NULL, 0, 300); /* who closes the space meanwhile has to wait */
+	poll(NULL, 0, 300); /* a thread that closes the space meanwhile has to wait */
 	__atomic_store_n(&r->ended, 1, __ATOMIC_RELEASE);
 }
 
@@ -600,7 +605,7 @@ static void begin_recovery(struct recovery *r, uint64_t number)
 	assert_int_equal(glock_get(r->space, TYPE, number, &r->gl), 0);
 }
 
-/* It ends, and not before it has is the space closed. */
+/* Closes the space, which must wait for the end of the callback. */
 static void end_recovery(struct recovery *r)
 {
 	bool did = comes(&r->did);
@@ -618,7 +623,7 @@ static int withdraw(struct recovery *r)
 	return 0;
 }
 
-/* A node cannot put in order what another one left, and withdraws. */
+/* A node cannot repair the data that a dead node left. So the node withdraws. */
 static void withdrawn_in_a_recovery(void **state)
 {
 	static struct recovery r = {.what = withdraw};
@@ -629,11 +634,11 @@ static void withdrawn_in_a_recovery(void **state)
 	begin_recovery(&r, 41);
 	other = node(0);
 	assert_int_equal(glock_get(other, TYPE, 41, &gl), 0);
-	take(gl, GLOCK_SH, 0, 0); /* else the DLM forgets it all */
+	take(gl, GLOCK_SH, 0, 0); /* else the DLM forgets the lock */
 	take(r.gl, GLOCK_EX, 0, 0);
 	glock__fake_dlm_members(two, 1);
 	assert_true(comes(&r.did));
-	take(gl, GLOCK_EX, 0, 1); /* what it had is others', and that it died is told */
+	take(gl, GLOCK_EX, 0, 1); /* other nodes get its lock and are told of its death */
 	end_recovery(&r);
 	leave(other, gl);
 }
@@ -644,7 +649,7 @@ static int wait_for_withdrawal(struct recovery *r)
 	return comes(&r->withdrawn) ? 0 : -ETIMEDOUT;
 }
 
-/* Another thread withdraws, for which the callback waits. */
+/* Another thread withdraws. The callback waits for that. */
 static void withdrawn_beside_a_recovery(void **state)
 {
 	static struct recovery r = {.what = wait_for_withdrawal};

@@ -30,7 +30,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Members now, joined, left; the first two are as three real machines were told when the third had stood still. */
+/*
+ * Members now, joined, left. The first two lines are real: three machines, of which the third had
+ * stood still, were told so.
+ */
 static const struct {
 	const char *what;
 	uint32_t members[8], joined[8], left[8];
@@ -47,7 +50,7 @@ static const struct {
     {"two of five", {1, 2, 3, 4, 5}, {3, 4, 5}, {3, 4, 5}, true},
     {"three of five", {1, 2, 3, 4, 5}, {4, 5}, {4, 5}, false},
     {"one of three, and another does not come back", {1, 3}, {1}, {1, 2}, true},
-    {"most go for good", {3}, {0}, {1, 2}, false}, /* then there is no quorum */
+    {"most go for good", {3}, {0}, {1, 2}, false}, /* after this there is no quorum */
     {"a new one comes", {1, 2, 3, 4}, {4}, {0}, false},
 };
 
@@ -59,7 +62,7 @@ static void who_is_apart(void **state)
 		assert_true(glock__quorum_there(&q));
 		if (glock__quorum_apart(&q) != changes[i].apart)
 			fail_msg("%s", changes[i].what);
-		/* it is said once */
+		/* a report is given one time */
 		assert_true(glock__quorum_there(&q));
 		assert_false(glock__quorum_apart(&q));
 	}
@@ -75,7 +78,7 @@ static bool apart_with(const uint32_t *members)
 }
 
 /*
- * Where a ring gave way to the next one, corosync tells empty lists. The counts of joins are as three real
+ * If one ring replaces another, corosync may tell empty lists. The counts of joins are real: three
  * machines had them after the third had stood still.
  */
 static void lists_that_were_lost(void **state)
@@ -112,7 +115,7 @@ static void all_joined(uint32_t times)
 		fake_cmap_count(id, times);
 }
 
-/* Which is asked for again, though nothing is told any more. */
+/* The library asks again for a missing count, although corosync reports nothing more. */
 static void a_count_that_is_not_to_be_had(void **state)
 {
 	(void)state;
@@ -128,7 +131,10 @@ static void a_count_that_is_not_to_be_had(void **state)
 	assert_true(glock__quorum_apart(&q));
 }
 
-/* Two restart one after the other while this process stands still: all of that was told, and no majority gone. */
+/*
+ * Two nodes restart one after the other while this process stands still. corosync reports all of
+ * it, and no majority was away.
+ */
 static void lists_that_were_late(void **state)
 {
 	static const uint32_t without_3[] = {1, 2, 0}, without_2[] = {1, 3, 0}, two[] = {2, 0},
@@ -146,7 +152,7 @@ static void lists_that_were_late(void **state)
 	assert_false(glock__quorum_apart(&q));
 }
 
-/* One that tells nothing is none, and another one is made. */
+/* A connection that reports nothing does not count, so the library makes another one. */
 static void a_connection_that_is_not_told(void **state)
 {
 	(void)state;
@@ -163,7 +169,7 @@ static void a_connection_that_is_not_told(void **state)
 	assert_true(glock__quorum_there(&q));
 }
 
-/* It has counted from the beginning then: that is nobody's joining. */
+/* The new corosync counts from the beginning. That is no join of a node. */
 static void counts_of_another_corosync(void **state)
 {
 	(void)state;
@@ -178,7 +184,7 @@ static void counts_of_another_corosync(void **state)
 	assert_true(apart_with(all));
 }
 
-/* It ends when it has just told that: it was told. */
+/* corosync ends right after the report. The report still counts. */
 static void apart_as_corosync_ends(void **state)
 {
 	static const uint32_t others[] = {1, 2, 0};
@@ -191,7 +197,10 @@ static void apart_as_corosync_ends(void **state)
 	assert_true(glock__quorum_apart(&q));
 }
 
-/* Between two looks; whoever had quorum then may have what we had. */
+/*
+ * Quorum is lost and returns between two checks. A part that had quorum meanwhile may have our
+ * locks.
+ */
 static void a_moment_without_quorum(void **state)
 {
 	(void)state;
@@ -211,7 +220,7 @@ static void corosync_ends_and_comes_back(void **state)
 	(void)state;
 	fake_quorum_break();
 	assert_true(
-	    glock__quorum_there(&q)); /* dlm_controld ends with it, which is seen elsewhere */
+	    glock__quorum_there(&q)); /* dlm_controld ends, too; other tests cover this */
 	assert_false(q.there);
 	fake_quorum_quorate(0);
 	assert_false(glock__quorum_there(&q));

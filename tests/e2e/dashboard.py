@@ -39,7 +39,7 @@ def free_port():
 
 
 def samples(text):
-    """[(name, labels, value)] of a textfile."""
+    """Returns [(name, labels, value)] of a textfile."""
     found = []
     for line in text.splitlines():
         m = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
@@ -76,7 +76,7 @@ class Monitoring:
             return json.load(answer)["data"]
 
     def wait_for(self, stamp):
-        """Until it has scraped the textfile with this time in it."""
+        """Waits until prometheus has scraped the textfile with this time in it."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             try:
@@ -95,7 +95,7 @@ class Monitoring:
             child.wait()
 
 
-# ---- what each query must say --------------------------------------------------------------------
+# ---- the answer to each query --------------------------------------------------------------------
 
 
 def of(metric):
@@ -118,7 +118,7 @@ def nodes_not_well(has):
     return {(): sum(1 for v in of("o2top_node_ok")(has).values() if v == 0)}
 
 
-# by title and legend; a query that is not here fails
+# by title and legend; a query that is missing here fails
 WANTED = {
     ("Time lost", ""): folded(sum, "o2top_lost_ratio"),
     ("Waiting now", ""): folded(sum, "o2top_waiting"),
@@ -141,7 +141,8 @@ WANTED = {
 
 
 def answer_of(result):
-    """{labels: value}, without what prometheus adds; of a range the last value."""
+    """Returns {labels: value} without the labels that prometheus adds. Of a range, takes the last
+    value."""
     found = {}
     for series in result:
         labels = {k: v for k, v in series["metric"].items() if k not in ("__name__", "instance", "job")}
@@ -168,7 +169,7 @@ def ask(monitoring, panel, target, has, instance):
     if not target.get("instant"):
         got["query_range"] = monitoring.get("query_range", query=query, start=now - 60, end=now, step=SCRAPE)
     for how, data in got.items():
-        # a range holds what was there before, too: only what is there now counts
+        # a range holds older series, too, and only present ones count
         now_there = [s for s in data["result"] if "value" in s or s["values"][-1][0] > now - SCRAPE / 2]
         compare(f"{panel['title']}, {key}, {how}", answer_of(now_there), wanted(has), slack)
     return len(got)
@@ -185,7 +186,7 @@ def try_recording(board, monitoring, o2top, recording, names):
     asked = 0
     for panel in board["panels"]:
         for target in panel["targets"]:
-            # all instances, and this one chosen
+            # all instances, then only this one
             for instance in (".*", re.escape(monitoring.instance).replace("\\", "\\\\")):
                 asked += ask(monitoring, panel, target, has, instance)
     print(f"{os.path.basename(recording)}: {asked} questions, {len(has)} samples: as expected", flush=True)
@@ -203,7 +204,7 @@ def try_variables(board, monitoring):
 
 
 def check_types(text, folder):
-    """What is a word in JSON is a member of an enumeration there."""
+    """A word in the JSON must be a member of an enumeration of these types."""
     text = re.sub(r'"mode": "absolute"', '"mode": ThresholdsMode.Absolute', text)
     lines = [f'import {{ type Dashboard, ThresholdsMode }} from "./{TYPES}/dashboard/x/dashboard_types.gen";',
              f"export const board: Dashboard = {text};"]

@@ -10,7 +10,7 @@
 # $O2TOP_CAPTURE is the recording.
 node=$1
 shift
-# the process group: o2top has a shell start us
+# the process group, because o2top has a shell start this script
 read -r _ _ _ _ group _ <"/proc/$$/stat"
 echo "$group" >>"$O2TOP_FAKE/pids"
 mode=
@@ -59,7 +59,7 @@ greeted() {
 export O2TOP_DEBUGFS="$own/root" O2TOP_CONFIGFS="$own/config" O2TOP_SYSFS="$own/sys" O2TOP_PROC="$own/root"
 export O2TOP_TRACING="$own/tracing"
 mkdir -p "$own/bin"
-# the time is the recording's
+# the time is that of the recording
 printf '#!/bin/sh\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"
 chmod +x "$own/bin/date"
 PATH=$own/bin:$PATH
@@ -106,7 +106,7 @@ drip)
 	while printf x; do sleep 1; done
 	;;
 worn)
-	# each stamp is half a second after the one before; by its own clock
+	# by the node's own clock, each stamp is half a second after the one before
 	mkdir -p "$own/proc"
 	echo 1000.0 >"$own/proc/uptime"
 	printf '#!/bin/sh\nread -r up <"%s/proc/uptime"\nup=${up%%%%.*}${up#*.}\nup=$((up + 5))\n' "$own" >"$own/bin/date"
@@ -119,7 +119,7 @@ slow)
 	serve | "$@"
 	;;
 hung)
-	# a read of a kernel file that does not come back
+	# a read of a kernel file that never returns
 	printf '#!/bin/sh\ncase $(readlink /proc/self/fd/0) in *locking_state) [ ! -e "%s/second" ] || exec sleep 1000; : >"%s/second" ;; esac\nexec /bin/cat "$@"\n' "$own" "$own" >"$own/bin/cat"
 	chmod +x "$own/bin/cat"
 	serve | "$@"
@@ -135,7 +135,8 @@ nodebugfs)
 	O2TOP_DEBUGFS=$own/nothing serve | O2TOP_DEBUGFS=$own/nothing "$@"
 	;;
 paths | agentpaths)
-	# a process that has files open: one of this file system, one of another with the same number
+	# a process with two open files: one of this file system, one of another with the same
+	# number
 	mkdir -p "$own/proc/7/fdinfo" "$own/proc/7/fd" "$own/proc/self"
 	printf 'pos:\t0\nmnt_id:\t9\nino:\t32264\n' >"$own/proc/7/fdinfo/3"
 	ln -sfn '/mnt/o2/a log' "$own/proc/7/fd/3"

@@ -14,20 +14,23 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The folder of a recording that comes with the project. Static storage. */
+/* Returns the folder of a recording that comes with the project, in static storage. */
 const char *capture(const char *name);
 
-/* Runs o2top with a shell-quoted argument string; its output (to be freed) and its exit status. */
+/*
+ * Runs o2top with a shell-quoted argument string. Returns its output (to be freed) and its exit
+ * status.
+ */
 char *run_text(const char *args, int *status);
 
-/* Runs `o2top --json ARGS`, which must exit 0; an array of frames. */
+/* Runs `o2top --json ARGS`, which must exit with 0. Returns an array of frames. */
 json_t *run_frames(const char *args);
 
-/* A row of a frame by inode and file system, or NULL. */
+/* Returns the row of a frame by inode and file system, or NULL. */
 json_t *row_of(json_t *frame, const char *fs, json_int_t ino);
-double real_of(json_t *object, const char *key); /* NAN where it is null */
+double real_of(json_t *object, const char *key); /* NAN if the value is null */
 const char *text_of(json_t *object, const char *key);
-/* A node of a frame or of a row by its name, or NULL. */
+/* Returns a node of a frame or of a row by its name, or NULL. */
 json_t *node_of(json_t *object, const char *name);
 bool has_text(json_t *array, const char *text);
 

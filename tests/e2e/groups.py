@@ -10,7 +10,8 @@ def _group_of(pid):
 
 
 def left(folder, started):
-    """Those of these groups in which a process of this folder runs; another one's may have the number by now."""
+    """Returns the groups that still have a process of this folder. Another folder's process may
+    have the number by now."""
     mark, wanted, found = f"O2TOP_FAKE={folder}".encode(), set(started), set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -18,6 +19,6 @@ def left(folder, started):
                 with open(f"/proc/{pid}/environ", "rb") as f:
                     if mark in f.read().split(b"\0"):
                         found.add(group)
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
     return sorted(found)

@@ -4,15 +4,15 @@
 #
 # Usage: soak.py BUILD_DIR SECONDS
 #
-# Two programs watch six nodes of their own: one in a terminal, with key presses now and then, one
-# that writes JSON and a recording. A script stands for ssh and gives the files of a made-up
+# Two programs watch six nodes of their own. One runs in a terminal, with key presses now and then.
+# The other one writes JSON and a recording. A script stands for ssh and gives the files of a made-up
 # cluster, whose inodes change. Every few seconds a node becomes something else, mostly with a lost
 # connection. Nodes come, go, hang, lie and are replaced. At the end both programs are told to end,
 # and none of their processes may be left.
 #
 # A line each minute has resident memory (KiB), open files, threads and children of both. Memory is
-# flat if the median of the last quarter of the time is at most a tenth and 1 MiB above that of the
-# quarter in the middle that ends at the half.
+# flat if its median in the last quarter of the time is at most a tenth and 1 MiB above its median
+# in the second quarter.
 
 import fcntl
 import os
@@ -35,15 +35,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NODES = [f"node{i}" for i in range(1, 7)]
 SAMPLES = 240
 INTERVAL = 2
-# what a node may be, and how often; "-" keeps what it is and loses the connection alone
+# modes of a node and their weights; "-" keeps the mode and only loses the connection
 MODES = {"": 6, "agent": 6, "noise": 1, "slow": 2, "once": 1, "-": 3, "refused": 2, "mute": 2, "hung": 2, "drip": 1,
          "garbage": 1, "forged": 1, "endless": 1, "nodebugfs": 1, "lockdown": 1}
 KEYS = [b"j", b"j", b"k", b" ", b"d", b"D", b"D", b">", b"r", b"p", b"a", b"o", b"o", b"?", b"x", b"\x0c", b"/1\r", b"n"]
-TOO_SHORT = 900  # Locks are forgotten after 64 samples, trails after 24
+TOO_SHORT = 900  # seconds: Locks are forgotten after 64 samples, trails after 24
 
 
 class Nodes:
-    """Six machines, as a folder of what fakessh.sh is told."""
+    """Six machines: a folder with the orders for fakessh.sh."""
 
     def __init__(self, folder, recording):
         self.folder = folder
@@ -63,7 +63,7 @@ class Nodes:
         os.rename(path + ".new", path)
 
     def refill(self, node):
-        """All samples again: to o2top that is a machine that started anew."""
+        """Writes all samples again. For o2top that is a machine that started anew."""
         self.put(node, "samples", "".join(f"t{i}\n" for i in range(SAMPLES)))
 
     def change(self, node):
@@ -81,7 +81,7 @@ class Nodes:
             return f.read().splitlines()
 
     def kill(self, pid):
-        """A connection ends: all of the group that stands for the other machine."""
+        """Ends a connection: the whole group that stands for the other machine."""
         try:
             os.kill(-pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -132,7 +132,7 @@ class Watcher:
         return self.figures[-1]
 
     def judge(self):
-        """Whether memory and open files are flat, in words."""
+        """Tells in words whether memory and open files are flat."""
         n = len(self.figures)
         bad = []
         for what, at, room in (("resident KiB", 0, 1024), ("open files", 1, 8), ("threads", 2, 2)):
@@ -173,7 +173,7 @@ def main():
     watchers = []
     try:
         recording = os.path.join(tmp, "cluster")
-        # one inode in fifty is another one in each sample, one lock in twenty moves
+        # in each sample, one inode in fifty is new, and one lock in twenty changes
         subprocess.run([os.path.join(build, "bench", "gen_locking_state"), "-l", "300", "-n", str(len(NODES)), "-s",
                         str(SAMPLES), "-c", "0.02", "-a", "0.05", "-K", recording], check=True)
         batch = Watcher("batch", o2top, tmp, recording, "--json", "--record", os.path.join(tmp, "recording"))
@@ -192,7 +192,7 @@ def main():
         if seconds < TOO_SHORT:
             print(f"less than {TOO_SHORT} s say nothing of memory")
         else:
-            # each is told of
+            # report both
             good = all([batch.judge(), screen.judge(), good])
     finally:
         for w in watchers:

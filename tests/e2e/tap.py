@@ -10,13 +10,15 @@ import sys
 import tempfile
 import traceback
 
-# as for whoever tests by hand: nohup, or a shell's "&", has some ignored, and programs keep it that way
+# The defaults, as for a tester at a terminal. nohup, or a shell's "&", has some signals ignored,
+# and programs inherit that.
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     signal.signal(number, signal.SIG_DFL)
 
 
 def run(module):
-    """Ends the program. What a test returns is a comment; one that begins with SKIP skips."""
+    """Ends the program. The text that a test returns is a comment. A text that begins with SKIP
+    skips."""
     tests = [(name, test) for name, test in module.items() if name.startswith("test_")]
     failed = 0
     print(f"1..{len(tests)}")
@@ -29,7 +31,7 @@ def run(module):
                 print(f"ok {label}{' # ' + said if skips else ''}", flush=True)
                 if said and not skips:
                     print(f"# {said}", flush=True)
-            except Exception:  # the next one goes on
+            except Exception:  # the next test goes on
                 failed += 1
                 print(f"not ok {label}", flush=True)
                 for line in traceback.format_exc().splitlines():
@@ -46,13 +48,13 @@ def test(function):
 
 
 def run_marked():
-    """What fails says so in one line."""
+    """A failed test prints its reason in one line."""
     chosen = [f for f in marked if len(sys.argv) < 2 or f.__name__ in sys.argv[1:]]
     for number, function in enumerate(chosen, 1):
         try:
             function()
             print(f"ok {number} - {function.__name__}", flush=True)
-        except Exception as e:  # the next one goes on
+        except Exception as e:  # the next test goes on
             print("".join(f"# {line}\n" for line in repr(e)[:3000].split("\\n")), end="")
             print(f"not ok {number} - {function.__name__}", flush=True)
     print(f"1..{len(chosen)}")

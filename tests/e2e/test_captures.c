@@ -12,14 +12,15 @@
 #include <string.h>
 
 /*
- * ---- the load: a log that all append to, a spool that all create in, settings that node1 writes 
+ * ---- the load: a log that all nodes append to, a spool that all create in, settings that node1
+ * writes
  */
 
 struct hot {
 	const char *fs;
 	json_int_t log, spool, settings;
 	json_int_t
-	    cold[6]; /* read-only and private files, and directories that are only passed through */
+	    cold[6]; /* read-only and private files, and directories that paths pass through */
 };
 
 static const struct hot ocfs2_hot = {
@@ -46,7 +47,7 @@ static double lost_over(json_t *frames, const struct hot *h, json_int_t ino, boo
 	return sum;
 }
 
-/* No row but these three is ever hot, in either section, of either file system. */
+/* Only these three rows are hot in any frame, section or file system. */
 static void only_these_are_hot(json_t *frames, const struct hot *h)
 {
 	json_t *frame, *row;
@@ -61,7 +62,7 @@ static void only_these_are_hot(json_t *frames, const struct hot *h)
 		if (hot)
 			assert_true(strcmp(text_of(row, "fs"), h->fs) == 0 &&
 				    (ino == h->log || ino == h->spool || ino == h->settings));
-		/* a frame's rows of a section are in the order of what they lost */
+		/* the rows of a section of a frame are in the order of their lost time */
 		if (hot)
 			assert_true(real_of(row, "wait_s_per_s") >= 0.001 ||
 				    real_of(row, "waiting") > 0);
@@ -118,8 +119,7 @@ static void gfs2_hot_files_are_found(void **state)
 }
 
 /*
- * The counters of the recording itself say how much was waited; nothing may be invented over
- * missing lines.
+ * The counters of the recording itself say how much was waited. Missing lines must not add to it.
  */
 static void ocfs2_hot_loses_no_more_than_was_waited(void **state)
 {
@@ -143,15 +143,15 @@ static void ocfs2_hot_loses_no_more_than_was_waited(void **state)
 struct hang {
 	const char *name, *fs;
 	json_int_t victim;
-	double truth[2]; /* how long node1 and node2 waited, s */
-	double age[2];   /* how long they had waited at t1 */
+	double truth[2]; /* seconds that node1 and node2 waited */
+	double age[2];   /* the age of these waits at t1 */
 };
 
 /*
- * Ages at t1: for OCFS2 the wait of node1 ended at 1795154852.03 (its last PR) after 8.2248 s, and
- * t1 was taken at 1795154849.664, so that it was 5.86 s old; node2's ended at ...851.93 after 8.231
- * s, t1 at ...850.826, 7.12 s. For GFS2 the DLM's stamps say when they began: 844.673 and 844.199
- * s; t1 was at 850.68 and 851.41 s.
+ * Ages at t1. For OCFS2, the wait of node1 ended at 1795154852.03 (its last PR) after 8.2248 s. t1
+ * is 1795154849.664, so the wait was 5.86 s old. The wait of node2 ended at ...851.93 after 8.231
+ * s. t1 is ...850.826: 7.12 s. For GFS2, the DLM's stamps tell the beginnings: 844.673 and 844.199
+ * s. t1 is 850.68 and 851.41 s.
  */
 static const struct hang hangs[] = {
     {"ocfs2-hang", "ocfs2", 32272, {8.234, 8.234}, {5.86, 7.12}},
@@ -184,7 +184,7 @@ static void check_while_it_hangs(json_t *frame, const struct hang *h)
 		assert_int_equal(json_integer_value(json_object_get(node, "waiting")), 1);
 		assert_true(real_of(node, "oldest_wait_s") <= h->age[i] + 0.02);
 		assert_true(real_of(node, "oldest_wait_max_s") >= h->age[i] - 0.02);
-		/* all of the frame was waited, and no more */
+		/* the wait lasted for the whole frame, and no longer */
 		assert_true(fabs(real_of(node, "wait_s") -
 				 real_of(node_of(frame, waiters[i]), "interval_s")) < 0.001);
 	}
@@ -206,7 +206,7 @@ static void check_after_it(json_t *frame, const struct hang *h, json_t *while_it
 
 		/* its whole length is shown ... */
 		assert_true(fabs(real_of(node, "longest_wait_s") - h->truth[i]) < 0.05);
-		/* ... and each second of it counted once: what was left after t1 */
+		/* ... and each second of it counts one time: the rest after t1 */
 		assert_true(fabs(rest - (h->truth[i] - h->age[i])) < 0.05);
 		assert_true(counted + rest < h->truth[i] + 0.05);
 	}
@@ -235,7 +235,7 @@ static void gfs2_hang_is_shown(void **state)
 	check_hang(&hangs[1]);
 }
 
-/* One sample already shows who waits, and nobody else. */
+/* One sample already shows the waiters, and no other process. */
 static void check_first_sample(const struct hang *h)
 {
 	char args[4200];
@@ -259,7 +259,7 @@ static void one_sample_shows_who_waits(void **state)
 	check_first_sample(&hangs[1]);
 }
 
-/* The process that waits is named where the kernel names it. */
+/* A row names the waiting process if the kernel names it. */
 static void gfs2_hang_names_processes(void **state)
 {
 	static const json_int_t pids[] = {1770, 1757};
@@ -341,7 +341,7 @@ static void advice_fits_the_hang(void **state)
 	}
 }
 
-/* Who wrote and who read: counted for OCFS2, seen for GFS2, and truth.txt agrees. */
+/* Writers and readers are counted for OCFS2 and seen for GFS2. truth.txt agrees with both. */
 static void writers_and_readers_are_told(void **state)
 {
 	json_t *ocfs2 = run_frames(capture("ocfs2-hot")), *gfs2 = run_frames(capture("gfs2-hot"));

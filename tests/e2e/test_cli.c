@@ -8,7 +8,7 @@
 #include "frames.h"
 
 #include "o2top/options/options_impl.h"
-#include "o2top/views/screen/tui.h"
+#include "o2top/views/screen/tui_impl.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -30,7 +30,7 @@ static json_t *rows_of(json_t *frames, size_t i)
 	return json_object_get(json_array_get(frames, i), "rows");
 }
 
-/* Files are ranked by the column, best first, and ranks count from 1 within each section. */
+/* The column ranks the files, best first. Ranks count from 1 within each section. */
 static void rows_are_sorted_by_any_column(void **state)
 {
 	static const struct {
@@ -62,7 +62,7 @@ static void rows_are_sorted_by_any_column(void **state)
 			if (strcmp(text_of(row, "section"), "files") != 0)
 				break;
 			assert_int_equal(json_integer_value(json_object_get(row, "rank")), ++rank);
-			if (isnan(v)) /* what is not known comes last */
+			if (isnan(v)) /* unknown values come last */
 				before = -INFINITY;
 			else
 				assert_true(v <= before);
@@ -93,7 +93,7 @@ static void totals_count_what_is_not_shown(void **state)
 	assert_true(fabs(share - 1) < 1e-3);
 	assert_int_equal(json_array_size(rows_of(all, 0)),
 			 json_integer_value(json_object_get(a, "rows")));
-	/* -l counts files; the system section is shown all the same */
+	/* -l counts files; it does not limit the system section */
 	json_array_foreach(rows_of(two, 0), i, row) files +=
 	    strcmp(text_of(row, "section"), "files") == 0;
 	assert_int_equal(files, 2);
@@ -147,8 +147,8 @@ static void filters_leave_the_others_out(void **state)
 }
 
 /*
- * Inode numbers mean nothing without their file system: the names of one are not used for the
- * other.
+ * An inode number means nothing without its file system. The names of one file system are not used
+ * for the other.
  */
 static void names_give_paths(void **state)
 {
@@ -197,7 +197,7 @@ static void the_log_gets_what_is_shown(void **state)
 	n = fread(logged, 1, sizeof(logged) - 1, f);
 	fclose(f);
 	unlink(log);
-	/* appended: twice the same */
+	/* the second run appends the same text */
 	assert_int_equal(n, 2 * strlen(shown));
 	assert_memory_equal(logged, shown, strlen(shown));
 	assert_memory_equal(logged + strlen(shown), again, strlen(again));
@@ -237,12 +237,12 @@ static void single_files_and_two_to_compare(void **state)
 	frames = run_frames(args);
 	row = row_of(json_array_get(frames, 0), "gfs2", 9907);
 	assert_int_equal(json_integer_value(json_object_get(row, "waiting")), 1);
-	/* glocks hold no time: how old the wait is nobody knows */
+	/* glocks holds no time, so the age of the wait is unknown */
 	assert_true(json_is_null(json_object_get(row, "oldest_wait_max_s")));
 	json_decref(frames);
 }
 
-/* ---- lists of names that the program has once, and texts for people a second time ------------ */
+/* ---- lists of names that the program has, repeated in texts for readers ---------------------- */
 
 /* A text file of the source tree. To be freed. */
 static char *source_text(const char *name)
@@ -264,7 +264,7 @@ static bool is_of_word(char c)
 	return isalnum((unsigned char)c) || c == '-';
 }
 
-/* Fails unless `word` stands as a whole word behind `from` in the text, and before `until`. */
+/* Fails unless `word` stands as a whole word behind `from` and before `until` in the text. */
 static void assert_word(const char *where, const char *text, const char *from, const char *until,
 			const char *word)
 {
@@ -314,7 +314,7 @@ static void texts_name_every_option(void **state)
 		const struct option_entry *o = &option_entries[i];
 		char option[64];
 
-		/* these are for o2top on another machine, not for people */
+		/* these options are for o2top on another machine, not for readers */
 		if (strncmp(o->name, "agent", 5) == 0)
 			continue;
 		snprintf(option, sizeof(option), "--%s", o->name);

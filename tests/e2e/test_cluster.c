@@ -34,7 +34,7 @@ static void put(const struct fake *f, const char *name, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* What the nodes are in this test. */
+/* Makes the samples of a recording the files of the nodes. */
 static void use(const struct fake *f, const char *recording, const char *samples)
 {
 	setenv("O2TOP_CAPTURE", capture(recording), 1);
@@ -55,7 +55,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Whoever was started has ended, be it a little later. */
+/* Waits until each process that o2top started has ended. Fails if one stays. */
 static void nothing_left(const struct fake *f)
 {
 	char path[256], line[64];
@@ -69,7 +69,7 @@ static void nothing_left(const struct fake *f)
 		int tries = 0;
 
 		assert_true(pid > 0);
-		/* the group, too: what the shell there had started */
+		/* the process group, too, because the shell there starts processes */
 		while (kill(-pid, 0) == 0 && tries++ < 3000)
 			usleep(10000);
 		if (kill(-pid, 0) == 0)
@@ -117,7 +117,7 @@ static void assert_state(json_t *frame, const char *node, const char *state, con
 		fail_msg("%s: %s, not %s", node, text_of(n, "why"), why);
 }
 
-/* Some frame says so; which one depends on how busy this machine is. */
+/* Finds a frame with this state. Its place depends on the load of this machine. */
 static json_t *frame_with(json_t *frames, const char *node, const char *state, const char *why)
 {
 	json_t *frame, *n;
@@ -135,7 +135,7 @@ static json_t *frame_with(json_t *frames, const char *node, const char *state, c
 	return NULL;
 }
 
-/* Two frames say the same of all rows. */
+/* Compares all rows of two frames. */
 static void assert_same_rows(json_t *a, json_t *b)
 {
 	json_t *rows = json_object_get(a, "rows"), *others = json_object_get(b, "rows");
@@ -153,7 +153,7 @@ static void assert_same_rows(json_t *a, json_t *b)
 	}
 }
 
-/* What comes over the wire is what a recording of the same files says. */
+/* Samples over the wire give the same frames as a recording of the same files. */
 static void the_same_as_the_recording(void **state)
 {
 	static const char *const modes[] = {"", "noise\n", "agent\n"};
@@ -173,7 +173,7 @@ static void the_same_as_the_recording(void **state)
 		assert_same_rows(frame_at(recorded, 1), frame_at(live, 1));
 		node = node_of(frame_at(live, 1), "node1");
 		assert_true(json_integer_value(json_object_get(node, "read_bytes")) > 1000);
-		/* told by its changes a sample is smaller: most locks are idle */
+		/* samples that tell only changes are smaller, because most locks are idle */
 		if (*modes[i] == 'a')
 			assert_true(json_integer_value(json_object_get(node, "read_bytes")) <
 				    30000);
@@ -214,7 +214,7 @@ static void nobody_answers(void **state)
 	text = run_text(args_for("--once 2>&1"), &status);
 	assert_int_equal(status, 3);
 	assert_non_null(strstr(text, "Connection refused"));
-	/* which is not that all is well */
+	/* silent nodes do not mean that all is well */
 	assert_non_null(strstr(text, "no node has answered: nothing is known"));
 	assert_null(strstr(text, "nobody waiting"));
 	free(text);
@@ -225,7 +225,7 @@ static void nobody_answers(void **state)
 	free(text);
 }
 
-/* All of them, and there is nothing: which is not about this machine. */
+/* All nodes answer and have no file system. The message is not about this machine. */
 static void nothing_on_any_node(void **state)
 {
 	const struct fake *f = *state;
@@ -256,7 +256,10 @@ static size_t count_of(const char *text, const char *what)
 	return n;
 }
 
-/* A line for who monitors, one head for a table: the first sample alone has no rates, and is not shown. */
+/*
+ * --check prints one line for monitoring. --csv prints one head for the table. The first sample
+ * alone has no rates and is not shown.
+ */
 static void what_programs_read(void **state)
 {
 	const struct fake *f = *state;
@@ -276,7 +279,7 @@ static void what_programs_read(void **state)
 	free(text);
 }
 
-/* A node without an answer does not keep the first screen. */
+/* A node without an answer does not delay the first screen. */
 static void a_mute_node(void **state)
 {
 	const struct fake *f = *state;
@@ -290,7 +293,7 @@ static void a_mute_node(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	assert_state(frame_at(live, 0), "node1", "ok", NULL);
 	assert_state(frame_at(live, 0), "node3", "unreachable", "connecting for");
-	/* a second of grace, one to end; the mute one would take 30 */
+	/* 1 s of grace and 1 s to end; the mute node would take 30 s */
 	assert_true(to.tv_sec - from.tv_sec < 20);
 	json_decref(live);
 }
@@ -316,7 +319,7 @@ static void nodes_that_lie(void **state)
 		{
 			const char *why = text_of(node_of(frame, "node1"), "why");
 
-			/* random bytes may be a line that is too long first */
+			/* random bytes may begin with a line that is too long */
 			told |=
 			    why && (strstr(why, lies[i].why) || strstr(why, "a line without end"));
 			assert_true(
@@ -329,7 +332,10 @@ static void nodes_that_lie(void **state)
 	}
 }
 
-/* A byte a second, and a kernel file that cannot be read to its end: connected, and stale at last. */
+/*
+ * node1 sends one byte a second. A kernel file of node2 cannot be read to its end. Both nodes are
+ * connected, and both become stale.
+ */
 static void nodes_that_stop(void **state)
 {
 	const struct fake *f = *state;
@@ -344,12 +350,12 @@ static void nodes_that_stop(void **state)
 	frame_with(live, "node3", "ok", NULL);
 	stale = frame_with(live, "node2", "stale", "no sample since");
 	assert_true(real_of(node_of(stale, "node2"), "silent_s") > 9);
-	/* old numbers have left the ranking */
+	/* old numbers leave the ranking */
 	assert_null(node_of(json_array_get(json_object_get(stale, "rows"), 0), "node2"));
 	json_decref(live);
 }
 
-/* Its samples come late: they are in the frame after, and the others do not wait. */
+/* The samples of a node are late and show in the next frame. The other nodes do not wait. */
 static void a_slow_node(void **state)
 {
 	const struct fake *f = *state;
@@ -370,12 +376,12 @@ static void a_slow_node(void **state)
 		counted |= json_is_number(json_object_get(node, "interval_s"));
 	}
 	assert_true(late && counted);
-	/* the others do not wait for it; how often they are late depends on this machine */
+	/* other nodes do not wait for it; how often they are late depends on this machine */
 	assert_true(2 * ok > (int)json_array_size(live));
 	json_decref(live);
 }
 
-/* It ends after each sample: it is called again. */
+/* The node ends after each sample. o2top calls it again. */
 static void a_node_that_comes_and_goes(void **state)
 {
 	const struct fake *f = *state;
@@ -395,9 +401,9 @@ static void a_node_that_comes_and_goes(void **state)
 		back += i > 0 && json_is_integer(json_object_get(node, "read_bytes"));
 		ok += strcmp(text_of(node_of(frame, "node1"), "state"), "ok") == 0;
 	}
-	/* every other time it is called it works */
+	/* every second call works */
 	assert_true(away > 0 && back > 1);
-	/* the others do not wait for it; how often they are late depends on this machine */
+	/* other nodes do not wait for it; how often they are late depends on this machine */
 	assert_true(2 * ok > (int)json_array_size(live));
 	json_decref(live);
 }
@@ -418,7 +424,7 @@ static void what_may_not_be_read(void **state)
 	json_decref(live);
 }
 
-/* Since the last time. */
+/* Tells whether node1 was asked since the last call of this function. */
 static bool was_asked_for_paths(const struct fake *f)
 {
 	char path[256];
@@ -427,7 +433,7 @@ static bool was_asked_for_paths(const struct fake *f)
 	return remove(path) == 0;
 }
 
-/* The path of a file that is open on a node, found there by the shell and by the agent. */
+/* The shell and the agent each find the path of a file that is open on a node. */
 static void paths_of_open_files(void **state)
 {
 	static const char *const modes[] = {"paths\n", "agentpaths\n"};
@@ -450,13 +456,13 @@ static void paths_of_open_files(void **state)
 			assert_string_equal(
 			    text_of(row_of(frame_at(live, 2), "ocfs2", 32264), "path"), "");
 			json_decref(live);
-			/* nobody on a node is asked to look: nothing else touches a mount */
+			/* no node is asked for paths, and nothing else touches a mount */
 			assert_false(was_asked_for_paths(f));
 		}
 	}
 }
 
-/* Names never reach a shell as anything but an argument. */
+/* A name reaches a shell as an argument only. */
 static void names_are_not_commands(void **state)
 {
 	static const char *const names[] = {"-oProxyCommand=touch\\ $O2TOP_FAKE/pwned", "'a b'",
@@ -472,7 +478,7 @@ static void names_are_not_commands(void **state)
 		assert_non_null(strstr(text, "no name of a machine"));
 		free(text);
 	}
-	/* a mount point is compared here, and never sent */
+	/* o2top compares a mount point on this machine and never sends it */
 	use(f, "ocfs2-hot", "t0\n");
 	text = run_text(
 	    args_for("--once '/mnt/$(touch $O2TOP_FAKE/pwned); touch $O2TOP_FAKE/pwned' 2>&1"),
@@ -484,8 +490,8 @@ static void names_are_not_commands(void **state)
 }
 
 /*
- * Starts it, waits until all nodes were called, sends the signal (0: its reader goes away), and says with
- * which status, as a shell has it, it ended.
+ * Starts o2top, waits until all nodes were called, and sends the signal. With signal 0, the reader
+ * of o2top's output ends instead. Returns the exit status as a shell gives it.
  */
 static int end_by(const struct fake *f, const char *args, int signal)
 {
@@ -507,7 +513,7 @@ static int end_by(const struct fake *f, const char *args, int signal)
 	return WEXITSTATUS(status);
 }
 
-/* Killed at once, it leaves nothing: the shells' input ends. */
+/* SIGKILL of o2top leaves no process, because the input of the shells ends. */
 static void killed(void **state)
 {
 	const struct fake *f = *state;
@@ -517,13 +523,16 @@ static void killed(void **state)
 	nothing_left(f);
 }
 
-/* Whoever can still act leaves nothing of a node that reads no input either, in whatever it waits. */
+/*
+ * A signal that o2top can handle leaves no process, even of a node that reads no input. This holds
+ * in each of o2top's waits.
+ */
 static void ended(void **state)
 {
 	static const struct {
 		const char *args;
 		int signal;
-		const char *mode; /* of node1: whether there is a first answer */
+		const char *mode; /* of node1: decides whether there is a first answer */
 	} ends[] = {
 	    {"-t 60", SIGTERM, ""},
 	    {"-t 60", SIGHUP, ""},
@@ -554,10 +563,11 @@ static void ended(void **state)
 }
 
 /*
- * Keeps the tests of `part`, "K/N", at the beginning of the table. Returns their number: all of them without a part.
+ * Keeps the tests of `part`, "K/N", at the beginning of the table. Returns their number. Without a
+ * part, it keeps all of them.
  *
- * The build runs parts 1/N to N/N side by side. The part of a test follows from its place in the table, so together
- * the parts are the whole table.
+ * The build runs parts 1/N to N/N side by side. The part of a test follows from its place in the
+ * table, so together the parts are the whole table.
  */
 static size_t keep_part(struct CMUnitTest *tests, size_t n, const char *part)
 {
@@ -575,7 +585,7 @@ static size_t keep_part(struct CMUnitTest *tests, size_t n, const char *part)
 	return kept;
 }
 
-/* [K/N]: that part of the tests */
+/* [K/N]: only that part of the tests */
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
@@ -596,7 +606,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(ended, set_up, tear_down),
 	};
 
-	/* nohup, or a shell's "&", has some ignored, and programs keep it that way */
+	/* nohup and a shell's "&" ignore signals, and programs inherit that */
 	signal(SIGHUP, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 

@@ -22,7 +22,7 @@ enum { GLOCKS_MAX = 64, WINDOW_US = 5000000 };
 struct glock {
 	uint32_t type;
 	uint64_t number;
-	bool known; /* its means at the beginning of the window are */
+	bool known; /* the means at the beginning of the window are known */
 	struct gfs2_mean start, now;
 	double true_s;
 };
@@ -47,7 +47,7 @@ static void take(struct glocks *g, const struct gfs2_lock_time *e)
 	struct glock *glock = glock_of(g, e);
 	struct gfs2_mean now = {e->dcount, e->srttb, e->srttvarb};
 
-	/* a glock made anew begins at another glock's means */
+	/* a glock that was created anew begins with another glock's means */
 	if (e->dcount < glock->now.dcount)
 		glock->known = false;
 	if (glock->now.dcount && e->dcount > glock->now.dcount &&

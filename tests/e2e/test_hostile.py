@@ -26,12 +26,13 @@ O2TOP = os.environ["O2TOP"]
 CAPTURES = os.environ["O2TOP_CAPTURES"]
 HERE = os.environ["O2TOP_TESTS"]
 PATIENCE = 60
-# sets a title, clears, moves, colours, rings; also as one byte each (C1), and what would end a line
+# sets a title, clears, moves, colours, rings; also as one byte each (C1), and characters that would
+# end a line
 EVIL = b"\x1b]0;EVIL\x07\x1b[2JEVIL\x1b[1;1HEVIL\x9b31mEVIL\xc2\x9b7mEVIL\r\x7f"
 
 
 class Cluster:
-    """Three nodes that are a recording, or a copy of it whose bytes are changed."""
+    """Three nodes that are a recording, or a copy with changed bytes."""
 
     def __init__(self, recording, change=None):
         self.tmp = tempfile.mkdtemp(prefix="o2top-hostile-")
@@ -58,7 +59,7 @@ class Cluster:
         return [O2TOP, "--ssh", os.path.join(HERE, "fakessh.sh"), "-n", "node1", "-n", "node2", "-n", "node3", *options]
 
     def output(self, *options):
-        """What two frames say, on both outputs together."""
+        """Returns two frames as both outputs print them."""
         done = subprocess.run(self.command("-t", "0.5", "-i", "2", *options), env=self.environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
         return done.stdout
@@ -80,7 +81,7 @@ class Cluster:
 
 
 class Screen:
-    """o2top in a terminal of 100 x 30, of which every byte is kept."""
+    """o2top in a terminal of 100 x 30. Keeps every byte that arrives there."""
 
     def __init__(self, cluster, *options):
         self.bytes = b""
@@ -102,7 +103,7 @@ class Screen:
         self.until(lambda data: len(data) > before)
 
     def leave(self, keys=b"q"):
-        """Seconds that it took."""
+        """Ends o2top. Returns the seconds that this took."""
         begun = time.monotonic()
         os.write(self.fd, keys)
         try:
@@ -118,7 +119,8 @@ class Screen:
 
 
 def harmless(data, plain):
-    """That nothing of EVIL is left in what a terminal gets; where no program draws, no control character at all."""
+    """Checks that a terminal gets nothing of EVIL. Without a program that draws, it gets no control
+    character at all."""
     assert b"EVIL" in data, "what the node said is not shown at all"
     for command in (b"\x1b]", b"\x07EVIL", b"\x1b[2JEVIL", b"\x1b[1;1HEVIL", b"\x9b", b"\x1b[31mEVIL", b"EVIL\r\x7f", b"\x7f"):
         # a letter of UTF-8 may hold a byte that alone would be a command
@@ -131,7 +133,7 @@ def harmless(data, plain):
 
 
 def curse(path):
-    """Names of processes and of types in what the kernel says, and lines that are no lines."""
+    """Puts EVIL into names of processes and of types, and into lines that are no lines."""
     with open(path, "rb") as f:
         data = f.read()
     data = data.replace(b"[hotload]", b"[" + EVIL + b"]")
@@ -143,7 +145,7 @@ def curse(path):
 
 @tap.test
 def names_and_lines():
-    """What files say: processes, and lines quoted in problems."""
+    """Files contain EVIL: names of processes, and lines that problems quote."""
     with Cluster("gfs2-hang", curse) as c:
         for options in (("--details",), ("--csv",), ("--json",), ("--check",)):
             data = c.output(*options)
@@ -161,7 +163,7 @@ def the_screen():
         for key in (b" ", b"d", b"!", b"x", b"D", b"D", b"G"):
             screen.press(key)
         screen.leave()
-        # what ncurses sends itself is no title, and no bell
+        # ncurses itself sends no title and no bell
         harmless(screen.bytes, False)
         c.nothing_left()
 
@@ -179,7 +181,7 @@ def what_ssh_says():
 
 @tap.test
 def a_flood_takes_no_memory():
-    """A node that sends without end, again and again, with a limit of 4 MiB a sample."""
+    """A node sends without end, again and again, with a limit of 4 MiB a sample."""
     with Cluster("ocfs2-hot") as c:
         c.put("node1", "mode", "endless\n")
         run = subprocess.Popen(c.command("-t", "0.5", "-i", "8", "--json", "--sample-limit", "4"), env=c.environment,
@@ -190,7 +192,7 @@ def a_flood_takes_no_memory():
                 found = re.search(r"VmHWM:\s+(\d+)", f.read())
             peak = max(peak, int(found[1]) if found else 0)
         assert run.wait(PATIENCE) == 0
-        # sanitizers keep shadows of all
+        # sanitizers keep shadows of all memory
         limit = 48 << 10 if not os.environ.get("O2TOP_SANITIZED") else 1 << 20
         assert 0 < peak < limit, f"{peak} KiB"
         c.nothing_left()
@@ -198,13 +200,13 @@ def a_flood_takes_no_memory():
 
 @tap.test
 def a_byte_a_minute():
-    """Nobody waits for it: not the frames of the others, nor who leaves."""
+    """A node sends a byte a minute. Neither the other nodes' frames nor the end wait for it."""
     with Cluster("ocfs2-hot") as c:
         c.put("node1", "mode", "drop\n")
         c.put("node2", "mode", "hung\n")
         screen = Screen(c, "-t", "0.5")
         screen.until(lambda data: b"LOST/s" in data)
-        # frames go on: what was slow at first is stale then, and the time moves on
+        # frames go on: a slow node becomes stale, and the time moves on
         screen.until(lambda data: b"no sample since" in data)
         assert screen.leave(b"q") < 30
         c.nothing_left()

@@ -28,7 +28,7 @@ static void put(const char *path, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* debugfs becomes what `sample` of a recording says of node1. */
+/* Makes the `sample` of a recording's node1 the contents of debugfs. */
 static void set_sample(const struct machine *m, const char *recording, const char *sample)
 {
 	char target[4200], link[128], tmp[128];
@@ -48,7 +48,7 @@ static int set_up(void **state)
 	strcpy(m.root, "/tmp/o2top-local-XXXXXX");
 	assert_non_null(mkdtemp(m.root));
 	snprintf(path, sizeof(path), "%s/mountinfo", m.root);
-	/* fs_state says 254,16; a path with a blank is escaped; the rest is not ours */
+	/* fs_state says 254,16. A path with a blank is escaped. Other lines are not for o2top. */
 	put(path,
 	    "22 28 0:21 / /proc rw,nosuid - proc proc rw\n"
 	    "90 28 254:16 / /mnt/ocfs2\\040a rw,relatime shared:9 - ocfs2 /dev/vdb rw,_netdev\n"
@@ -95,7 +95,7 @@ static void one_sample_of_all_mounts(void **state)
 	assert_non_null(row_of(frame, "ocfs2", 32272));
 	assert_int_equal(
 	    json_integer_value(json_object_get(row_of(frame, "ocfs2", 32272), "waiting")), 1);
-	/* both file systems were read: 152 lines of locking_state, 395 glocks */
+	/* o2top read both file systems: 152 lines of locking_state and 395 glocks */
 	assert_int_equal(
 	    json_integer_value(json_object_get(json_object_get(frame, "totals"), "locks")),
 	    152 + 395);
@@ -115,7 +115,7 @@ static void one_mount_point(void **state)
 			     json_object_get(json_array_get(frames, 0), "totals"), "locks")),
 			 152);
 	json_decref(frames);
-	/* a folder inside, a slash behind */
+	/* a folder inside the mount, with a slash at the end */
 	frames = run_frames(args_for(m, "--once /mnt/gfs2/db/"));
 	assert_int_equal(json_integer_value(json_object_get(
 			     json_object_get(json_array_get(frames, 0), "totals"), "locks")),
@@ -142,7 +142,9 @@ static json_int_t locks_at(const struct machine *m, const char *point)
 	return n;
 }
 
-/* One device in two places, and a link to a mount point, which is followed without a look inside. */
+/*
+ * One device is mounted at two places. A link to a mount point is followed without a look inside.
+ */
 static void mounted_twice_and_linked(void **state)
 {
 	const struct machine *m = *state;
@@ -164,14 +166,14 @@ static void mounted_twice_and_linked(void **state)
 	assert_int_equal(locks_at(m, real), 152);
 	snprintf(path, sizeof(path), "%s/link", m->root);
 	assert_int_equal(locks_at(m, path), 152);
-	/* into the mount, to what is not there: nobody looks */
+	/* a missing path inside the mount: o2top does not look there */
 	snprintf(path, sizeof(path), "%s/into", m->root);
 	strcat(real, "/no/where");
 	assert_int_equal(symlink(real, path), 0);
 	assert_int_equal(locks_at(m, path), 152);
 }
 
-/* Two samples a second apart; between them debugfs goes on to the next sample of the recording. */
+/* Two samples, a second apart. Between them, debugfs moves on to the next sample. */
 static void a_frame_between_two_samples(void **state)
 {
 	const struct machine *m = *state;
@@ -193,7 +195,7 @@ static void a_frame_between_two_samples(void **state)
 	assert_int_equal(json_array_size(frames), 1);
 	row = row_of(json_array_get(frames, 0), "ocfs2", 32272);
 	assert_non_null(row);
-	/* 849.664 - 845.310: it waited all the time */
+	/* 849.664 - 845.310: the process waited all that time */
 	assert_true(fabs(real_of(row, "wait_s") - 4.36) < 0.01);
 	assert_true(real_of(row, "oldest_wait_s") >= 4.35 &&
 		    real_of(row, "oldest_wait_max_s") <= 10.03);
@@ -210,7 +212,7 @@ static void nothing_mounted_is_nothing_to_watch(void **state)
 		 "--debugfs %s/fs --sysfs %s --mountinfo %s/mountinfo --once 2>&1", m->root,
 		 m->root, m->root);
 	/*
-	 * root/fs has a folder gfs2 with a lock table in it but no file: something to watch,
+	 * root/fs has a folder gfs2 with a lock table but without a file: something to watch,
 	 * nothing usable
 	 */
 	text = run_text(args, &status);

@@ -22,7 +22,7 @@ def put(folder, name, text):
 
 
 def environment(folder, recording="ocfs2-hot", **modes):
-    """Three nodes behind fakessh.sh."""
+    """Returns the environment with three nodes behind fakessh.sh."""
     for node in ("node1", "node2", "node3"):
         put(folder, f"{node}.samples", "t0\nt1\nt2\nt3\nt4\n")
         put(folder, f"{node}.mode", modes.get(node, "") + "\n")
@@ -30,7 +30,7 @@ def environment(folder, recording="ocfs2-hot", **modes):
 
 
 def frames(folder, *arguments, nodes=("node1", "node2", "node3"), **modes):
-    """Of a run; modes are those of the nodes, and the recording."""
+    """Returns the frames of a run. Arguments set the modes of the nodes and the recording."""
     done = subprocess.run([O2TOP, "--json", "--ssh", SSH, *[w for n in nodes for w in ("-n", n)], *arguments],
                           env=environment(folder, **modes), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def frames(folder, *arguments, nodes=("node1", "node2", "node3"), **modes):
 
 
 def found(folder, *arguments):
-    """The nodes of a frame, where none was given."""
+    """Returns the nodes of a frame if the command line names none."""
     return [n["name"] for n in frames(folder, "--once", *arguments, nodes=())[0]["nodes"]]
 
 
@@ -61,7 +61,8 @@ def test_nodes_are_found_in_the_comms_of_the_dlm(folder):
 
 
 def test_the_first_screen_comes_with_the_first_answer(folder):
-    """Within two seconds of it, though one node never answers; the best of several runs, on a busy machine."""
+    """The screen comes within two seconds of the answer, although one node never answers. The best
+    of several runs counts on a busy machine."""
     took = []
     for _ in range(8):
         for node in ("node1", "node2"):
@@ -73,7 +74,7 @@ def test_the_first_screen_comes_with_the_first_answer(folder):
             assert run.stdout.readline()
             now = time.time()
             run.terminate()
-        # when the first was asked, which is before it answered
+        # the time of the first request, which comes before the answer
         took.append(now - min(os.stat(os.path.join(folder, n, "asked")).st_mtime for n in ("node1", "node2")))
         if took[-1] < 2:
             return f"{took[-1]:.2f} s"
@@ -81,7 +82,7 @@ def test_the_first_screen_comes_with_the_first_answer(folder):
 
 
 def test_the_interval_stretches(folder):
-    """A node whose samples take seconds of its own time is asked less often, up to four times."""
+    """A node that needs seconds of its own time for a sample is asked less often, up to four times."""
     said = "reading takes over a tenth of the interval: it is 2.0 s now"
     # each stamp is half a second after the one before
     with subprocess.Popen([O2TOP, "--json", "--ssh", SSH, "-n", "node1", "-t", "0.5"],
@@ -93,15 +94,15 @@ def test_the_interval_stretches(folder):
                 break
             stretched = now if said in frame["banners"] else None
         run.terminate()
-    # the frame that said so was followed by a longer pause
+    # a longer pause followed the frame with this message
     assert now - stretched > 1.5, now - stretched
-    # and one that is quick is not left alone
+    # and a quick node keeps its interval
     quick = frames(folder, "-t", "0.5", "-i", "2", nodes=("node1",))
     assert not any("tenth" in b for frame in quick for b in frame["banners"]), quick
 
 
 def test_read_boundaries_move(folder):
-    """The kernel loses the line at each 4 KiB: the first read of each sample has another size."""
+    """The kernel loses the line at each 4 KiB. The first read of each sample has another size."""
     for agent in ("", "agent"):
         frames(folder, "-t", "0.3", "-i", "4", nodes=("node1",), node1=agent)
         with open(f"{folder}/node1.asked", encoding="utf-8") as f:
@@ -111,7 +112,8 @@ def test_read_boundaries_move(folder):
 
 
 def test_what_was_left_by_the_killed_is_removed(folder):
-    """Tracing instances of those that are gone; those of others, and of those that run, stay."""
+    """o2top removes tracing instances of dead o2tops. Instances of other programs and of running
+    o2tops stay."""
     put(folder, "node1/proc/4242/comm", "o2top\n")
     put(folder, "node1/proc/4343/comm", "another\n")
     stay = ["o2top-4242", "o2top-x", "somebody"]
@@ -125,7 +127,8 @@ def test_what_was_left_by_the_killed_is_removed(folder):
 
 
 def test_names_that_only_other_nodes_know(folder):
-    """GFS2 does not say that an inode has several names: each node that caches it is asked once for those used there."""
+    """GFS2 does not say that an inode has several names. Each node that caches the inode is asked
+    one time for the names used there."""
     for node, name in (("node1", "one"), ("node2", "two")):
         put(folder, f"{node}/proc/8/fdinfo/3", "pos:\t0\nmnt_id:\t9\nino:\t9291\n")
         os.makedirs(f"{folder}/{node}/proc/8/fd")
@@ -152,7 +155,7 @@ def test_names_that_only_other_nodes_know(folder):
             with open(f"{folder}/{node}.looked", encoding="utf-8") as f:
                 asked = sum("9291:" in line for line in f)
             os.unlink(f"{folder}/{node}.looked")
-            # what is known is not asked for again
+            # a known path is not asked for again
             assert 1 <= asked <= frames_seen - 7, (node, asked, frames_seen)
 
 

@@ -46,7 +46,7 @@ def names(recording):
 
 
 def on_a_terminal(*arguments, **env):
-    """What o2top says where its input and output are a terminal: status, output, standard error."""
+    """Runs o2top on a terminal. Returns its status, output and standard error."""
     stderr = os.path.join(tmp, "stderr")
     pid, fd = pty.fork()
     if pid == 0:
@@ -57,7 +57,7 @@ def on_a_terminal(*arguments, **env):
     try:
         while select.select([fd], [], [], PATIENCE)[0]:
             out += os.read(fd, 1 << 16)
-    except OSError:  # it ended
+    except OSError:  # the program ended
         pass
     os.close(fd)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -67,7 +67,8 @@ def on_a_terminal(*arguments, **env):
 
 @tap.test
 def a_terminal_that_is_not_known():
-    """Terminals are newer than what a machine knows of them: frames are printed, as on a dumb one, and why is said."""
+    """A machine may not know a newer terminal. Then frames are printed, as on a dumb terminal, and
+    a message says why."""
     arguments = [*names("gfs2-hang"), "gfs2-hang"]
     status, dumb, said = on_a_terminal(*arguments, TERM="dumb")
     assert (status, said) == (0, "") and dumb.startswith("o2top  gfs2-hang"), (status, dumb, said)
@@ -75,7 +76,7 @@ def a_terminal_that_is_not_known():
     assert (status, frames) == (0, dumb), (status, frames)
     assert said == ('o2top: terminal "o2top-knows-\\x1b[1mno-such" is not known here, so frames are printed: '
                     "try TERM=xterm-256color\n"), said
-    # who asked for text is not told
+    # with text output, there is no message about it
     assert on_a_terminal("-b", *arguments, TERM="o2top-knows-no-such")[2] == ""
 
 
@@ -124,7 +125,7 @@ LINE = re.compile(r'^(?P<name>[a-z_:][a-z0-9_:]*)(?:\{(?P<labels>(?:[a-z_]+="(?:
 
 
 def parse(text):
-    """Strictly: families in a row, each with its type, no series twice, the end marked."""
+    """Parses strictly: families in a row, each with its type, no series twice, an end mark."""
     lines = text.split("\n")
     assert lines[-2:] == ["# EOF", ""], lines[-3:]
     family, seen, series = None, set(), {}
@@ -192,7 +193,7 @@ def textfile_is_bounded():
 def textfile_nowhere():
     _, err = o2top("--textfile", "/nowhere/o2top.prom", "-i", "1", "ocfs2-hot", status=2)
     assert "/nowhere/o2top.prom: No such file" in err, err
-    # all of a recording, too: what is left there is not what was recorded
+    # also for a whole recording, because no textfile holds the recorded values then
     o2top("--textfile", "/nowhere/o2top.prom", "ocfs2-hot", status=2)
 
 
@@ -203,7 +204,7 @@ def more_than_one_thing_to_show():
         assert not out and "One of them" in err, (arguments, err)
     _, err = o2top("--columns", " ,", "ocfs2-hot", status=2)
     assert "no such column: none at all" in err, err
-    # from a variable that is not set: not the nodes' names as commands
+    # from an unset variable: the nodes' names must not become commands
     for nothing in ("", " \t"):
         _, err = o2top("-b", "--ssh", nothing, "-n", "true", status=2)
         assert "--ssh wants the words of a command" in err, err
@@ -224,7 +225,7 @@ def check_says():
     assert out.startswith("O2TOP CRITICAL - lost 2.00 s/s, 2 waiting, the oldest 4.46..10.0 s, node3 not answering: "
                           "/mnt/ocfs2/hang/victim.db"), out
     assert "| lost=2.000;0.5;2;0 oldest_wait=4.460s;2;10;0 nodes_not_answering=1.000;1;;0\n" in out, out
-    # just so much, and a little more
+    # exactly so much, and a little more
     lost = float(re.search(r"lost=([0-9.]+)", out)[1])
     never = "lost=99,oldest=99,silent=99"
     check("--warn", never, "--crit", never, "ocfs2-hang", status=0)
@@ -259,13 +260,13 @@ def parts_of_a_recording():
         part = [json.loads(line) for line in
                 o2top("--json", "--replay", where, "--from", "06:01:45", "--to", "2026-11-20 06:01:57")[0].splitlines()]
         assert [f["sample"] for f in part] == ["t2", "t3"], part
-        # with a past: the same as when all of it is gone through
+        # with a past: the frames are the same as in a run over the whole recording
         assert part == [f for f in whole if f["sample"] in ("t2", "t3")]
         at = o2top("--json", "--replay", where, "--from", "@1795154516")[0]
         assert [json.loads(line)["sample"] for line in at.splitlines()] == ["t3", "t4"]
     for wrong in (["--from", "25:00"], ["--to", "noon"], ["--from", "@"], ["--from", "23:00"]):
         o2top("-b", "--replay", recording, *wrong, status=2)
-    # no day is taken for another one
+    # no wrong day is read as another day
     for wrong in ("2026-02-30", "2026-02-29 10:00", "2025-04-31T10:00:00", "2026-11-00"):
         assert f"{wrong}: no time" in o2top("-b", "--replay", recording, "--from", wrong, status=2)[1]
     o2top("-b", "--replay", recording, "--from", "2024-02-29", "--to", "2026-12-31 23:59:59")
@@ -274,7 +275,7 @@ def parts_of_a_recording():
 
 @tap.test
 def recorded_while_killed():
-    """A process that records is killed at any moment: what it had written can be shown."""
+    """A recording process is killed at any moment. The recording can still be shown."""
     recording = os.path.join(tmp, "killed.o2r")
     tree = f"{CAPTURES}/gfs2-hang/t1/node1"
     before = 0
@@ -289,13 +290,13 @@ def recorded_while_killed():
         written = len(frames_of(recording))
         assert written >= before + 5, written
         out, _ = o2top("--json", recording)
-        # of one sample there is no frame
+        # one sample makes no frame
         assert len(out.splitlines()) >= written - 1, (written, len(out.splitlines()))
         before = written
 
 
 def frames_of(path):
-    """The whole frames of a recording, by their heads."""
+    """Returns the whole frames of a recording, by their heads."""
     try:
         with open(path, "rb") as f:
             data = f.read()
@@ -372,7 +373,7 @@ def configuration_that_is_wrong():
 
 @tap.test
 def example_of_a_configuration():
-    """Each line of contrib/o2toprc, with its # taken away, is understood."""
+    """o2top understands each line of contrib/o2toprc, with its # taken away."""
     with open(f"{CONTRIB}/o2toprc") as f:
         lines = [line[2:] for line in f if re.match(r"# [a-z-]+ = ", line)]
     assert len(lines) > 5
@@ -404,7 +405,7 @@ def completion():
 
 @tap.test
 def dashboard():
-    """Each metric that the dashboard asks for is there."""
+    """o2top writes each metric that the dashboard asks for."""
     path = os.path.join(tmp, "dashboard.prom")
     o2top("--textfile", path, *names("ocfs2-hot"), "ocfs2-hot")
     with open(path) as f:

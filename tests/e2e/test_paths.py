@@ -16,7 +16,7 @@ ASKED, LINKS, FULL = 1, 2, 4
 
 
 class Agent:
-    """What runs on a node; its requests and answers."""
+    """The agent that runs on a node: its requests and answers."""
 
     def __init__(self, **environment):
         self.run = subprocess.Popen([O2TOP, "--agent"], stdin=subprocess.PIPE,
@@ -47,7 +47,7 @@ class Agent:
         return got.decode()
 
     def ask(self, mount, items, space="lab:fs1"):
-        """The lines of an answer."""
+        """Returns the lines of an answer."""
         self.send(f"P {space} {items} {mount}")
         answer = self.until(b"abc Z ")
         return re.search(r"F paths [^\n]*\n(.*?)\nabc E", answer, re.S).group(1).splitlines()
@@ -57,7 +57,7 @@ class Agent:
                       if line.startswith("lab:fs1 "))
 
     def walk(self, mount, items, **more):
-        """All lines of a search of everything."""
+        """Returns all lines of a full search."""
         lines = self.ask(mount, items, **more)
         deadline = time.monotonic() + 60
         while not any(line.startswith("walked ") for line in lines):
@@ -99,9 +99,9 @@ def test_open_files(folder):
         os.unlink(f"{folder}/gone")
         assert agent.paths(folder, f"{inode}:0:0:{ASKED | LINKS}") == \
             [f"{folder}/a log", f"{folder}/second\\012name"]
-        # one name is enough where the inode has one
+        # one name is enough for an inode with one
         assert len(agent.paths(folder, f"{inode}:0:0:{ASKED}")) == 1
-        # not below that mount point, not there any more, not asked for
+        # not below that mount point; deleted; not asked for
         assert not agent.paths(f"{folder}/elsewhere", f"{inode}:0:0:{ASKED}")
         assert not agent.paths(folder, f"{deleted}:0:0:{ASKED}")
         assert not agent.paths(folder, f"{inode}:0:0:0")
@@ -113,19 +113,20 @@ def test_a_whole_file_system(folder):
     os.symlink(folder, f"{folder}/loop")
     inode, other = (os.stat(f"{folder}/{name}").st_ino for name in ("also", "other"))
     with Agent() as agent:
-        # without being asked to it does not look
+        # without a request for a search, the agent does not search
         assert not agent.paths(folder, f"{inode}:0:0:{ASKED}")
         lines = agent.walk(folder, f"{inode}:7:0:{ASKED | LINKS | FULL},{other}:0:0:{ASKED | FULL}")
         assert sorted(line for line in lines if line.startswith("lab")) == sorted((
             f"lab:fs1 {inode} 7 {folder}/a/b/c/deep", f"lab:fs1 {inode} 7 {folder}/also",
             f"lab:fs1 {other} 0 {folder}/other")), lines
         assert lines[-1].split()[3] == "2", lines  # inodes found
-        # what is not there ends, too
+        # a search for a missing inode ends, too
         assert agent.walk(folder, f"999999999:0:0:{ASKED | FULL}")[-1].split()[3] == "0"
 
 
 DEBUGFS = r"""#!/bin/sh
-# debugfs.ocfs2 -R COMMAND DEVICE, as its 1.8.7 answers: of inodes of which one is not there it tells none
+# debugfs.ocfs2 -R COMMAND DEVICE, as version 1.8.7 answers: if one of the inodes is missing, it
+# names none
 [ "$1" = -R ] && [ "$3" = /dev/the\ disk ] || exit 1
 printf '%s\n' "$2" >>"@/commands"
 set -f
@@ -146,7 +147,8 @@ done
 
 
 def test_a_whole_ocfs2_is_asked_for_on_its_disk(folder):
-    """By its own tool, which takes no lock: all names of all inodes in one go, and the mount is not touched."""
+    """The tool of OCFS2 takes no lock. It finds all names of all inodes in one go, and the mount is
+    not touched."""
     device = "/dev/the disk"
     make(folder, "proc/self/mountinfo", "bin/debugfs.ocfs2", "mnt/trap")
     with open(f"{folder}/proc/self/mountinfo", "w", encoding="utf-8") as f:
@@ -174,12 +176,12 @@ def test_a_whole_ocfs2_is_asked_for_on_its_disk(folder):
         f"{uuid} 502 8 {folder}/mnt/db"], lines
     assert lines[-1].split()[3] == "2", lines
     assert commands() == ["locate <501> <502>"]
-    # one that is gone makes the tool refuse the others: then each is asked for alone
+    # a missing inode makes the tool refuse the others: then the agent asks for each alone
     lines = walk(f"501:7:0:{flags},{trap}:1:0:{ASKED | FULL}")
     assert [line for line in lines if line.startswith(uuid)] == [
         f"{uuid} 501 7 {folder}/mnt/db/one", f"{uuid} 501 7 {folder}/mnt/other name"], lines
     assert commands() == [f"locate <501> <{trap}>", "findpath <501>", f"findpath <{trap}>"]
-    # without the tool from name to name
+    # without the tool, the agent goes from name to name
     os.unlink(f"{folder}/bin/debugfs.ocfs2")
     with Agent(O2TOP_PROC=f"{folder}/proc", PATH=f"{folder}/bin") as agent:
         lines = agent.walk(f"{folder}/mnt", f"{trap}:1:0:{ASKED | FULL}", space=uuid)
@@ -203,7 +205,7 @@ def test_a_search_that_goes_on_ends_with_its_agent(folder):
 
 
 def test_capabilities(_folder):
-    """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with who looks for paths."""
+    """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with the path finder."""
     if os.geteuid() or not capabilities(os.getpid()) & 4:
         return "SKIP needs CAP_DAC_READ_SEARCH"
     helper = capabilities(os.getpid()) & (1 << 2 | 1 << 19)
@@ -211,7 +213,7 @@ def test_capabilities(_folder):
         for which in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
             assert capabilities(agent.run.pid, which) == 0, which
         below = children(agent.run.pid)
-        deadline = time.monotonic() + 60  # it gives up the others as its first act
+        deadline = time.monotonic() + 60  # the program drops the other capabilities first
         while [capabilities(pid) for pid in below] != [helper]:
             assert time.monotonic() < deadline, below
             time.sleep(0.01)
@@ -227,7 +229,7 @@ def test_capabilities_of_the_viewer(folder):
     with open(f"{folder}/call", "w", encoding="utf-8") as f:
         f.write("#!/bin/sh\ngrep CapEff /proc/self/status >&2\nexec sleep 1000\n")
     os.chmod(f"{folder}/call", 0o755)
-    # who is asked has what ssh needs; the viewer has nothing
+    # ssh keeps root's capabilities, and the viewer has none
     with subprocess.Popen([O2TOP, "-b", "-n", "far", "--ssh", f"{folder}/call", "-t", "60"],
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         deadline = time.monotonic() + 60
@@ -243,7 +245,7 @@ def test_capabilities_of_the_viewer(folder):
 
 
 def test_this_machine_alone(folder):
-    """Without -n: the same paths of open files, and the same names of tasks, as of a node."""
+    """Without -n: the same paths of open files and the same names of tasks as for a node."""
     capture = os.path.join(os.environ["O2TOP_CAPTURES"], "ocfs2-hang")
     proc = f"{folder}/proc"
     os.makedirs(f"{proc}/310/task/310/fdinfo")
@@ -286,7 +288,7 @@ def test_this_machine_alone(folder):
     for option in ("--touch-nothing", "--paths=none"):
         row, helpers = frames(option)
         assert row["path"] is None and "(pid 310 hot load) waits" in row["sentence"], row
-        # nobody is there who could touch the file system
+        # no process is left that could touch the file system
         assert helpers == 1, helpers
 
 

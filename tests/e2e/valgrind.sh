@@ -12,7 +12,8 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM HUP
 
-# o2top as o2top itself and its agents find it: valgrind's, which writes what it finds into $tmp/found
+# A wrapper named o2top, which the tests and the agents run. It starts o2top under valgrind, which
+# writes its findings into $tmp/found.
 mkdir "$tmp/bin" "$tmp/fake"
 cat >"$tmp/bin/o2top" <<SH
 #!/bin/sh
@@ -24,7 +25,8 @@ O2TOP=$tmp/bin/o2top
 O2TOP_FAKE=$tmp/fake
 export O2TOP O2TOP_FAKE
 
-# clean WHAT COMMAND...: it ends well, and valgrind found nothing in it or in what it started
+# clean WHAT COMMAND...: tests that COMMAND succeeds, and that valgrind finds nothing in its
+# processes
 clean() {
 	what=$1
 	shift

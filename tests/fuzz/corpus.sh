@@ -15,7 +15,7 @@ for target in clean corosync dlm fs_state glocks glstats input lock_time mounts 
 	mkdir -p "$corpus/$target"
 done
 
-# pick TARGET NAME EVERY FILES...: each EVERYth line of the files, 8 lines a seed
+# pick TARGET NAME EVERY FILES...: takes each EVERYth line of the files, 8 lines a seed
 pick() {
 	target=$1 name=$2 every=$3
 	shift 3
@@ -53,7 +53,7 @@ else
 	xz -dc "$trace.xz" | grep gfs2_glock_lock_time
 fi | head -n 120 | split -l 6 - "$corpus/lock_time/t-"
 
-# recording NAME SPACE-FILTER FOLDERS...: samples of node a (and b) as one file
+# recording NAME SPACE-FILTER FOLDERS...: makes one file of samples of node a (and b)
 us() { awk '{ printf "%.0f", $1 * 1000000 }' "$1"; }
 sample() {
 	n=$1 node=$2 from=$3 which=$4
@@ -75,7 +75,7 @@ for capture in ocfs2-hot ocfs2-hang gfs2-hot gfs2-hang; do
 	mv "$corpus/recording/$capture.new" "$corpus/recording/$capture"
 done
 
-# recordings in one file, of few lines
+# recordings in one file, with few lines
 for capture in ocfs2-hot ocfs2-hang gfs2-hang; do
 	small=$corpus/replay.small
 	for t in t0 t1 t2; do

@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 	} while (0)
 
 /*
- * Calls `each` with every line, in memory of exactly its length, so that reading past its end is
- * found; a last line without a newline is incomplete.
+ * Calls `each` with every line, in memory of exactly its length, so that a sanitizer sees each read
+ * behind it. A last line without a newline is incomplete.
  */
 static inline void fuzz_lines(const uint8_t *data, size_t size,
 			      void (*each)(const char *line, size_t len, bool complete))
@@ -49,7 +49,7 @@ static inline void fuzz_lines(const uint8_t *data, size_t size,
 	}
 }
 
-/* A file with these bytes; `path` is good until the descriptor that it returns is closed. */
+/* Makes a file of these bytes. `path` is valid until the returned descriptor is closed. */
 static inline int fuzz_file(const uint8_t *data, size_t size, char path[64])
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);

@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(text && buf);
 	columns = unit_clean(buf, room, text, width);
 	CHECK(strlen(buf) < room);
-	/* a buffer of fewer bytes than the dots is of no use to anybody */
+	/* a buffer too small for the dots is useless */
 	if (room > 4) {
 		CHECK(columns_of(buf) == columns || room < 4 * strlen(text) + 32);
 		CHECK(width < 4 || columns <= width);

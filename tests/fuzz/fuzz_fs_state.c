@@ -16,7 +16,7 @@ static void each(const char *line, size_t len, bool complete)
 {
 	struct input in;
 
-	take_fs_state(&generation, line, len, 1, complete);
+	ocfs2_take_fs_state(&generation, line, len, 1, complete);
 	input_open_memory(&in, line, len, "fuzz");
 	mounts_device_of_fs_state(&in, device);
 }

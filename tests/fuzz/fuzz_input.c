@@ -16,7 +16,7 @@ struct stream {
 	struct input in;
 	const char *text;
 	size_t at, size;
-	uint32_t random; /* 0: all that fits */
+	uint32_t random; /* 0: as many bytes as fit */
 };
 
 struct seen {
@@ -60,7 +60,7 @@ static bool see(void *arg, const char *line, size_t len, size_t number, bool com
 	return true;
 }
 
-/* The contract, as short as can be. */
+/* Implements the contract in the shortest way. */
 static struct seen expected(const char *text, size_t size)
 {
 	struct seen s = {0};

@@ -28,7 +28,7 @@ static void each(const char *line, size_t len, bool complete)
 		return;
 	inode = strtoull(number, NULL, 10);
 	path = names_find(names, "any", inode, &sure);
-	CHECK(!sure); /* nobody has said of which lock space they are */
+	CHECK(!sure); /* nothing tells their lock space */
 	if (blank + 1 == line + len || memchr(blank, '\0', len - (size_t)(blank - line)))
 		return;
 	CHECK(path);

@@ -6,10 +6,18 @@
  * is required. No control character reaches the text.
  *
  * The bytes are files in a row, each under a line "@SNF": sample 0 to 3, node a or b, and a letter
- * for the file. L is locking_state, F fs_state, G glocks, S glstats, B sbstats, D the DLM's dump, T
- * the trace, O o2dlm's locking_state, M its dlm_state, X locking_filter, K tasks, I ids, C
- * condition, P paths, R realtime and U uptime (both in microseconds). A node is in a sample when it
- * has a file there.
+ * for the file:
+ *
+ *	L  locking_state		F  fs_state
+ *	G  glocks			S  glstats
+ *	B  sbstats			D  the DLM's dump
+ *	T  the trace			O  o2dlm's locking_state
+ *	M  o2dlm's dlm_state		X  locking_filter
+ *	K  tasks			I  ids
+ *	C  condition			P  paths
+ *	R  realtime (us)		U  uptime (us)
+ *
+ * A node is in a sample if it has a file there.
  */
 #include "o2top/collect/collect.h"
 #include "o2top/advice/conditions.h"
@@ -139,7 +147,7 @@ static void cut(struct memory *m, const char *text, size_t size)
 	}
 }
 
-/* ---- what must hold ------------------------------------------------------------------------ */
+/* ---- checks -------------------------------------------------------------------------------- */
 
 static void check_wait(const json_t *o)
 {

@@ -32,7 +32,7 @@ static const char *data_dir(void)
 	return dir && *dir ? dir : GLOCK_TEST_DATA;
 }
 
-/* Format into a path, or fail the test. */
+/* Formats a path, or fails the test. */
 static void path_print(char path[PATH_MAX], const char *fmt, ...)
 {
 	va_list ap;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check.h - what every cmocka test here needs. */
+/* check.h - the headers and macros of every cmocka test here. */
 #ifndef TESTS_GLOCK_CHECK_H
 #define TESTS_GLOCK_CHECK_H
 
@@ -19,7 +19,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* TAP on standard output, always. */
+/* Writes TAP on standard output, always. */
 #define RUN_TESTS(tests) \
 	(cmocka_set_message_output(CM_OUTPUT_TAP), cmocka_run_group_tests(tests, NULL, NULL))
 

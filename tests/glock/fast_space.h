@@ -13,8 +13,8 @@ enum { THREADS = 4, GLOCKS = 3 };
 
 extern struct glock_space *space;
 extern struct glock *gls[GLOCKS];
-extern char message[512]; /* the last one logged */
-extern int lost_calls;    /* of the operation */
+extern char message[512]; /* the last message */
+extern int lost_calls;    /* of the operation lost() */
 
 int fast_setup(void **state);
 int fast_teardown(void **state);
@@ -22,12 +22,12 @@ int fast_teardown(void **state);
 
 bool is_fast(const struct glock_holder *gh);
 int nq(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags);
-/* Now it is cached, and nobody is in the way. */
+/* Caches the glock in EX and releases it. */
 void cache(struct glock *gl);
 int64_t qcount(struct glock *gl);
-/* Another node wants it. */
+/* Demands the glock for another node. */
 void demand(struct glock *gl, int dlm_mode);
-/* Runs that in a thread, which then ends. */
+/* Runs fn in a thread and waits for its end. */
 void on_thread(void *(*fn)(void *), void *arg);
 
 #endif

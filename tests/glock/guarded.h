@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guarded.h - what only a lock protects: a plain counter, and who is at it. Under EX nobody else may be, under
- * SH no writer. It is included behind cmocka.h.
+ * guarded.h - data that only a lock protects: a plain counter, and the number of present threads.
+ *
+ * Under EX no other thread is present. Under SH no writer is. Include this file behind cmocka.h.
  */
 #ifndef TESTS_GLOCK_GUARDED_H
 #define TESTS_GLOCK_GUARDED_H

@@ -18,7 +18,7 @@ static void __attribute__((format(printf, 1, 2))) note(const char *fmt, ...)
 	va_list ap;
 
 	if (len + 64 > sizeof(rig.log))
-		return; /* a test that does not look at it */
+		return; /* the test does not look at the log */
 	if (len) {
 		strcat(rig.log, " ");
 		len++;
@@ -165,7 +165,7 @@ static void op_lost(struct glock_holder *gh)
 	in_op("lost", glock_of(gh), gh);
 }
 
-/* Inodes: the cache's operations. Resource groups and journals: all of them. */
+/* Inodes have the operations of the cache. Resource groups and journals have all of them. */
 static const struct glock_ops inode_ops = {
     .size = sizeof(inode_ops),
     .xmote_th = op_xmote_th,

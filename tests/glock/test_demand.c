@@ -11,7 +11,7 @@
 
 static struct glock_holder a, b;
 
-/* A demand comes before those who wait here, though not before those who hold. */
+/* A demand comes before the waiters of this node, but not before its holders. */
 static void demand_before_waiters(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -35,7 +35,7 @@ static void demand_before_waiters(void **state)
 	glock_put(gl);
 }
 
-/* Two wishes before work runs are one transition; one that comes meanwhile, a second. */
+/* Two demands before the work runs make one transition. A demand during it makes a second one. */
 static void demand_merges(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -61,7 +61,7 @@ static void demand_merges(void **state)
 	glock_put(gl);
 }
 
-/* A trace says of a demand where the glock shall go now, all demands taken together. */
+/* A trace of a demand tells the target of all demands together. */
 static void demand_merged_demands_in_traces(void **state)
 {
 	static const char *const said[] = {" demote EX to PR ", " demote EX to NL "};
@@ -87,7 +87,7 @@ static void demand_merged_demands_in_traces(void **state)
 	glock_put(gl);
 }
 
-/* The hold time counts from the grant; holder or not; then the demote is due. */
+/* The hold time counts from the grant, with or without a holder. Then the demote is due. */
 static void demand_hold_time(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -102,7 +102,7 @@ static void demand_hold_time(void **state)
 	assert_int_equal(glock__look(gl).counts.held_off, 1);
 	rig_dq(&a);
 	rig_expect("");
-	/* meanwhile it may be used here */
+	/* this node may use the glock meanwhile */
 	rig_nq(&b, gl, GLOCK_EX, 0);
 	assert_true(glock_poll(&b));
 	rig_dq(&b);
@@ -116,7 +116,7 @@ static void demand_hold_time(void **state)
 	glock_put(gl);
 }
 
-/* To give something up is no grant: there is no second hold time after EX to SH. */
+/* A demote is no grant: no second hold time begins after EX to SH. */
 static void demand_hold_time_after_grants_only(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -134,7 +134,7 @@ static void demand_hold_time_after_grants_only(void **state)
 	glock_put(gl);
 }
 
-/* A hold time that runs delays nothing else: not a reply, not a new request. */
+/* A running hold time delays nothing else: neither a reply nor a new request. */
 static void demand_earliest_deadline_wins(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -146,7 +146,7 @@ static void demand_earliest_deadline_wins(void **state)
 	rig_bast(gl, GLOCK__EX);
 	assert_int_equal(glock__work_next(rig.space), gl_record(gl)->granted_at + 200 * RIG_MS);
 	*rig.log = '\0';
-	/* the reply is looked at when it comes, not when the hold time ends */
+	/* the reply is handled on arrival, not at the end of the hold time */
 	rig_answer(-EDEADLK);
 	rig_expect("th:UN:0 inval:3 convert:NL");
 	rig_answer(0);
@@ -158,7 +158,7 @@ static void demand_earliest_deadline_wins(void **state)
 	rig_dq((rig_hold(&a, gl, GLOCK_SH, 0), &a));
 	rig_bast(gl, GLOCK__EX);
 	rig_nq(&b, gl, GLOCK_EX, 0);
-	assert_true(rig.open); /* asked at once */
+	assert_true(rig.open); /* asked immediately */
 	rig_answer(0);
 	rig_dq(&b);
 	rig_pass(200 * RIG_MS);
@@ -166,7 +166,7 @@ static void demand_earliest_deadline_wins(void **state)
 	glock_put(gl);
 }
 
-/* Only when somebody waited for more than a second does it grow again. */
+/* The hold time grows again only if a holder had waited for more than a second. */
 static void demand_hold_time_adapts(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -207,7 +207,7 @@ static void demand_no_hold_time_for_the_type(void **state)
 	glock_put(gl);
 }
 
-/* NOCACHE: given back at once, without hold time, when the last holder has gone. */
+/* NOCACHE: the last holder's release gives the lock back immediately, without a hold time. */
 static void demand_nocache(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -224,7 +224,7 @@ static void demand_nocache(void **state)
 	glock_put(gl);
 }
 
-/* A demand may come before the reply that it is about. The grant is used, then given back. */
+/* A demand may arrive before its reply. The grant is used, then given back. */
 static void demand_bast_before_the_reply(void **state)
 {
 	struct glock *gl = rig_glock(10, 1);
@@ -241,7 +241,7 @@ static void demand_bast_before_the_reply(void **state)
 	glock_put(gl);
 }
 
-/* Or after we gave way: then it means nothing, and is not even remembered. */
+/* A demand may arrive after the demote. It means nothing and is not remembered. */
 static void demand_bast_too_late(void **state)
 {
 	struct glock *gl = rig_glock(10, 1);

@@ -28,7 +28,7 @@ static unsigned int mode_of(const char *name)
 	return GLOCK_MODE_MAX;
 }
 
-/* The letters of 6.1, each with its bit; taken from its documentation, not from the library. */
+/* The letters of 6.1 and their bits, from that kernel's documentation, not from the library. */
 static uint32_t glock_flags(const char *letters)
 {
 	static const char all[] = "lDdpyfirIFqLobPxnN";
@@ -177,7 +177,7 @@ static void glstats_file(const char *path, char *all)
 	}
 }
 
-/* The file's numbers, by line, go into records; all of it must come out. */
+/* Reads the file's numbers into records, line by line. The library must print the whole file. */
 static void sbstats_file(const char *path, char *all)
 {
 	struct glock__type_stats ts;
@@ -288,7 +288,7 @@ static void dump_letters_in_order(void **state)
 	assert_string_equal(out, "lDdpyfirIFqLobPxnN");
 	glock__flag_letters_traced(out, GLOCK__LINUX_6_1, ~(uint32_t)GLOCK__F_INITIAL);
 	assert_string_equal(out, "lDdpyfirIFLob0x61004");
-	/* I: from the first grant on; 7.0 says a until then */
+	/* I: from the first grant on. 7.0 prints a until then */
 	glock__flag_letters(out, GLOCK__LINUX_6_1, GLOCK__F_INITIAL);
 	assert_string_equal(out, "");
 	glock__flag_letters(out, GLOCK__LINUX_6_1, 0);
@@ -301,7 +301,7 @@ static void dump_letters_in_order(void **state)
 	assert_string_equal(out, "tTeAnaEcHWs");
 }
 
-/* The time since the demote was asked for shows only while it is due; 'd' alone shows 0. */
+/* The time since the request of a demote shows only while the demote is due. 'd' alone shows 0. */
 static void dump_demote_time(void **state)
 {
 	struct glock__dump_glock gl = {.state = GLOCK_EX,

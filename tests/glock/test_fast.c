@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What is cached is taken by the word, in either mode, and each time is counted. */
+/* A cached mode is taken with the word, for both modes. Each time is counted. */
 static void fast_when_cached(void **state)
 {
 	static const unsigned int queue[] = {GLOCK_ANY, GLOCK_EXACT, GLOCK_NODE_SCOPE, GLOCK_NOPID,
@@ -46,7 +46,7 @@ static void fast_when_cached(void **state)
 	assert_int_equal(qcount(gls[0]), 4 + ARRAY_SIZE(queue) + 1);
 }
 
-/* So often that the word's counter has to be added up in between. */
+/* Holds so often that the word's counter must be added up in between. */
 static void fast_counts_all(void **state)
 {
 	const int64_t n = (int64_t)(GLOCK__FAST_FOLD / GLOCK__FAST_COUNT) * 5 / 4;
@@ -65,7 +65,7 @@ static void fast_counts_all(void **state)
 	glock_dq(&a);
 }
 
-/* ---- who holds it ---- */
+/* ---- holders in the dump ---- */
 
 static char dumped[4096];
 
@@ -81,7 +81,7 @@ static void *hold_and_dump(void *arg)
 
 	pthread_setname_np(pthread_self(), "holds-it");
 	glock_holder_init(&a, arg, GLOCK_SH, 0);
-	assert_int_equal(glock_nq(&a), 0); /* here: that is in the dump */
+	assert_int_equal(glock_nq(&a), 0); /* the dump shows this line as the holder's place */
 	assert_true(is_fast(&a));
 	*dumped = '\0';
 	assert_int_equal(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, print, NULL),
@@ -105,7 +105,7 @@ static void fast_holders_in_dumps(void **state)
 	assert_non_null(strstr(dumped, message));
 	snprintf(message, sizeof(message), "p:%d [", (int)gettid());
 	assert_non_null(strstr(dumped, message));
-	/* The dump closed the word, and opened it again. */
+	/* The dump closed the word and opened it again. */
 	assert_true(atom_load64(&gls[1]->fast) & GLOCK__FAST_OPEN);
 	glock_dq(&a);
 	*dumped = '\0';
@@ -126,7 +126,7 @@ static void fast_recursion(void **state)
 	assert_int_equal(glock_nq_at(&b, "second.c:2"), -EDEADLK);
 	assert_non_null(strstr(message, "first.c:1"));
 	assert_non_null(strstr(message, "second.c:2"));
-	/* another owner is another owner */
+	/* another owner may hold it, too */
 	glock_holder_init(&b, gls[0], GLOCK_SH, 0);
 	glock_holder_owner(&b, 4711);
 	assert_int_equal(glock_nq(&b), 0);
@@ -138,7 +138,7 @@ static void fast_recursion(void **state)
 	glock_dq(&a);
 }
 
-/* ---- whose it is ---- */
+/* ---- releases by other threads ---- */
 
 static void *let_go(void *gh)
 {
@@ -167,7 +167,7 @@ static void fast_let_go_by_another(void **state)
 	assert_non_null(strstr(message, "here.c:3"));
 	assert_true(glock_valid(&a));
 	assert_int_equal(glock_dq(&a), 0);
-	/* the same by the queue */
+	/* the same through the queue */
 	assert_int_equal(nq(&a, gls[0], GLOCK_EX, GLOCK_NODE_SCOPE), 0);
 	assert_int_equal(let_go_elsewhere(&a), -EPERM);
 	assert_int_equal(glock_dq(&a), 0);
@@ -185,7 +185,7 @@ static void *leave_behind(void *arg)
 	return NULL;
 }
 
-/* A thread that ends does not take its locks along: anybody may let them go. */
+/* A thread that ends leaves its locks. Any thread may drop them. */
 static void fast_thread_ended(void **state)
 {
 	(void)state;
@@ -219,7 +219,7 @@ static void *after_main(void *arg)
 	_exit(glock_dq(&left[0]) != 0);
 }
 
-/* Which the kernel lists as long as there is another thread. */
+/* The kernel lists the main thread as long as another thread exists. */
 static void fast_main_thread_ended(void **state)
 {
 	pid_t pid = fork();
@@ -241,7 +241,7 @@ static void fast_main_thread_ended(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Who holds more than there are slots goes by the queue. */
+/* A holder beyond the number of slots uses the queue. */
 static void fast_many_at_once(void **state)
 {
 	enum { MANY = 3 * GLOCK__THREAD_SLOTS };
@@ -338,7 +338,7 @@ static void *wait_for_ex(void *arg)
 	return (void *)(intptr_t)glock_wait(arg, 0, 0);
 }
 
-/* Who waits is not overtaken, and gets it from the last one that held it by the word. */
+/* No request overtakes a waiter. The last holder by the word hands the lock to the waiter. */
 static void fast_gives_way(void **state)
 {
 	struct glock_holder a, b, c;
@@ -364,7 +364,7 @@ static void fast_gives_way(void **state)
 	cache(gls[0]);
 }
 
-/* A demand closes the word; the last holder's leaving is what it waits for. */
+/* A demand closes the word, and waits for the last holder's release. */
 static void fast_demanded(void **state)
 {
 	struct glock_holder a, b;

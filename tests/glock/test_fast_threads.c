@@ -64,7 +64,7 @@ static void drop_text(void *to, const char *text, size_t len)
 	(void)to, (void)text, (void)len;
 }
 
-/* The other nodes, and those who look. */
+/* Plays the other nodes, and reads dumps. */
 static void *disturb(void *arg)
 {
 	unsigned int seed = 77;
@@ -120,10 +120,10 @@ static void fast_under_fire(void **state)
 		counted += qcount(gls[i]) - 1;
 	}
 	assert_int_equal(sum, wrote);
-	/* Those that queued and then failed are counted as well. */
+	/* Requests that queued and then failed are counted as well. */
 	assert_true(counted >= queued);
 	for (int i = 0; i < GLOCKS; i++) {
-		cache(gls[i]); /* nobody is left in the word */
+		cache(gls[i]); /* no holder is left in the word */
 		assert_int_equal(
 		    atom_load64(&gls[i]->fast) & (GLOCK__FAST_ANY_EX | GLOCK__FAST_ANY_SH), 0);
 	}
@@ -144,8 +144,8 @@ static void *read_on(void *arg)
 }
 
 /*
- * Readers that always overlap find their way back to the word after something made them queue: it
- * does not take a moment in which nobody reads.
+ * Readers that always overlap return to the word after an event made them queue. This needs no
+ * moment without a reader.
  */
 static void fast_comes_back(void **state)
 {

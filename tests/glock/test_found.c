@@ -22,7 +22,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Asks, without the work. */
+/* Asks without running the work. */
 static void ask(struct glock_holder *gh, struct glock *gl, enum glock_mode mode, unsigned int flags)
 {
 	glock_holder_init(gh, gl, mode, flags | GLOCK_ASYNC);
@@ -31,8 +31,9 @@ static void ask(struct glock_holder *gh, struct glock *gl, enum glock_mode mode,
 }
 
 /*
- * Three ask while the first must still be read in: a try for SH, a try for EX, one for SH. When the
- * first is granted the second fails, and the third, who now is the first that waits, fits.
+ * Three requests arrive before the glock is read in: for SH as a try, for EX as a try, and for SH.
+ * The grant of the first makes the second fail. The third is then the first waiter and is
+ * compatible.
  */
 static void found_waiter_behind_a_failed_try(void **state)
 {
@@ -55,7 +56,9 @@ static void found_waiter_behind_a_failed_try(void **state)
 	glock_put(gl);
 }
 
-/* A try converts behind those of other nodes who convert already: else tries could starve them. */
+/*
+ * A try converts behind other nodes that already convert. Otherwise tries could starve these nodes.
+ */
 static void found_try_overtakes_nobody(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -70,7 +73,7 @@ static void found_try_overtakes_nobody(void **state)
 	glock_put(gl);
 }
 
-/* What was to be given up and could not be can still be used. */
+/* A mode stays usable after a refused demote. */
 static void found_refused_give_up(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};
@@ -81,7 +84,7 @@ static void found_refused_give_up(void **state)
 	rig_hold(&a, gl, GLOCK_SH, 0);
 	rig_dq(&a);
 	rig_nq(&a, gl, GLOCK_EX, 0);
-	rig_answer(-EDEADLK); /* so it gives SH up first */
+	rig_answer(-EDEADLK); /* so the glock gives up SH first */
 	glock_statistics(gl, &s);
 	used = s.usable;
 	rig_answer(-ENOMEM);

@@ -8,7 +8,7 @@
 
 static struct glock_holder a, b, c;
 
-/* It does not know any lock any more, and answers what is asked for. */
+/* The lock manager forgets all locks and answers the open requests. */
 static void retire(struct glock **glocks, size_t n)
 {
 	struct glock__lm_lock *lk = rig.open;
@@ -38,7 +38,7 @@ static void gate_lost_and_back(void **state)
 	*rig.log = '\0';
 	rig.space->lm->events->lost(rig.space);
 	retire(glocks, 3);
-	/* Who holds is told; what is cached is dropped, and not written. */
+	/* Holders are told. The cache is dropped and not written. */
 	rig_expect("lost inval:3");
 	assert_false(glock_valid(&a));
 	assert_int_equal(glock_wait(&b, 0, 0), -EIO);
@@ -54,7 +54,7 @@ static void gate_lost_and_back(void **state)
 	assert_true(glock_valid(&c));
 	rig_dq(&c);
 	*rig.log = '\0';
-	/* What somebody still holds from before is nobody's until he lets go. */
+	/* A holder from before the loss blocks this node until its release. */
 	rig_nq(&b, held, GLOCK_EX, 0);
 	rig_expect("");
 	rig_dq(&a);
@@ -68,7 +68,7 @@ static void gate_lost_and_back(void **state)
 	rig_close();
 }
 
-/* Granted before, and looked at after it is back: that was another lock. */
+/* A grant from before the loss is handled after it. It belonged to another lock. */
 static void gate_late_grant(void **state)
 {
 	struct glock *gl;
@@ -101,7 +101,7 @@ static void gate_pause(void **state)
 	rig.space->lm->events->pause(rig.space);
 	rig_run();
 	assert_true(glock_valid(&a));
-	rig_nq(&b, gl, GLOCK_SH, 0); /* would be granted at once */
+	rig_nq(&b, gl, GLOCK_SH, 0); /* would be granted immediately */
 	rig_nq(&c, other, GLOCK_SH, 0);
 	rig_expect("");
 	assert_false(glock_poll(&b) || glock_poll(&c));

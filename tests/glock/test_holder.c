@@ -2,7 +2,7 @@
 /*
  * test_holder.c - tests requests and releases: every error and flag, several at once, lock order.
  */
-#include "glock/state/busy.h"
+#include "glock/state/word.h"
 
 #include "rig.h"
 
@@ -42,13 +42,13 @@ static void holder_refuses_nonsense(void **state)
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_TRY | GLOCK_TRY_1CB), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_EX, GLOCK_ANY), -EINVAL);
 	assert_int_equal(nq(&a, gl, GLOCK_SH, GLOCK_PRIORITY), -EINVAL);
-	/* of GFS2's types only inodes have DF; an own type may */
+	/* of GFS2's types only inodes have DF; a program's own type may have it */
 	assert_int_equal(nq(&a, rgrp, GLOCK_DF, 0), -EINVAL);
 	rig_expect_message("mode");
 	assert_int_equal(nq(&a, own, GLOCK_DF, 0), 0);
 	rig_run();
 	rig_answer(0);
-	/* queued already */
+	/* already queued */
 	assert_int_equal(glock_nq(&a), -EINVAL);
 	rig_dq(&a);
 	/* not queued at all */
@@ -64,7 +64,7 @@ static void holder_refuses_nonsense(void **state)
 	glock_put(own);
 }
 
-/* PRIORITY: journals, while recovering; before all who wait. */
+/* PRIORITY: goes before all waiters; for journals during recovery. */
 static void holder_priority(void **state)
 {
 	struct glock *journal = rig_glock(GLOCK_JOURNAL, 0);
@@ -98,7 +98,7 @@ static void nq_priority_in_lock(const char *op, struct glock *on, struct glock_h
 	rig.in_op = NULL;
 }
 
-/* Not before one whose lock operation runs: who is granted is at the head. */
+/* A granted holder whose lock operation runs stays at the head, even before PRIORITY. */
 static void holder_priority_while_entering(void **state)
 {
 	struct glock *journal = rig_glock(GLOCK_JOURNAL, 0);
@@ -119,7 +119,7 @@ static void holder_priority_while_entering(void **state)
 	glock_put(journal);
 }
 
-/* The same owner twice: an error that names both places; never a hang, never an abort. */
+/* The same owner asks twice. The error names both places. The request neither hangs nor aborts. */
 static void holder_recursion(void **state)
 {
 	static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_DF, GLOCK_EX};
@@ -131,7 +131,7 @@ static void holder_recursion(void **state)
 			assert_int_equal(nq(&a, gl, modes[i], 0), 0);
 			rig_run();
 			assert_int_equal(nq(&b, gl, modes[j], 0), -EDEADLK);
-			if (rig.open) /* it waits for itself as well */
+			if (rig.open) /* the holder waits for itself as well */
 				rig_answer(0);
 			assert_int_equal(nq(&b, gl, modes[j], 0), -EDEADLK);
 			rig_dq(&a);
@@ -146,12 +146,12 @@ static void holder_recursion(void **state)
 	assert_int_equal(glock_nq_at(&b, "second.c:2"), -EDEADLK);
 	assert_non_null(strstr(rig.messages, "first.c:1"));
 	rig_expect_message("second.c:2");
-	/* another owner, by name, may */
+	/* another owner, named by the program, may */
 	glock_holder_owner(&b, 4711);
 	assert_int_equal(glock_nq(&b), 0);
 	rig_dq(&b);
 	rig_dq(&a);
-	/* a holder that is nobody's is in nobody's way; flocks are exempt */
+	/* a NOPID holder has no owner and blocks no owner; flocks are exempt */
 	rig_nq(&a, gl, GLOCK_SH, GLOCK_NOPID);
 	assert_int_equal(nq(&b, gl, GLOCK_SH, 0), 0);
 	rig_dq(&a);
@@ -173,7 +173,7 @@ static void holder_try_is_futile(void **state)
 	/* an incompatible holder */
 	glock_holder_init(&c, gl, GLOCK_EX, GLOCK_TRY);
 	assert_int_equal(glock_nq(&c), -EAGAIN);
-	/* compatible, but somebody waits who does not just try */
+	/* compatible, but a waiter is queued that is no try */
 	rig_nq(&b, gl, GLOCK_EX, 0);
 	glock_holder_init(&c, gl, GLOCK_SH, GLOCK_TRY);
 	assert_int_equal(glock_nq(&c), -EAGAIN);
@@ -201,7 +201,7 @@ static void holder_noblock(void **state)
 	glock_holder_init(&a, gl, GLOCK_SH, GLOCK_NOBLOCK);
 	assert_int_equal(glock_nq(&a), -ECHILD);
 	rig_dq(&c);
-	/* and not while a demand is due: the others' turn comes first */
+	/* and not while a demand is due, because other nodes come first */
 	rig_pass(201 * RIG_MS);
 	rig_bast(gl, GLOCK__EX);
 	assert_int_equal(glock_nq(&a), -ECHILD);
@@ -217,7 +217,7 @@ static void holder_any_and_exact(void **state)
 	*rig.log = '\0';
 	rig_nq(&a, gl, GLOCK_SH, GLOCK_ANY);
 	assert_true(glock_poll(&a));
-	/* who says ANY may join, who wants SH itself may not: the mode is DF */
+	/* a request with ANY may join; a plain SH may not, because the mode is DF */
 	rig_nq(&b, gl, GLOCK_SH, GLOCK_ANY);
 	assert_true(glock_poll(&b));
 	rig_nq(&c, gl, GLOCK_SH, 0);
@@ -285,7 +285,7 @@ static void holder_value_block(void **state)
 	glock_put(rgrp);
 }
 
-/* Sorted by number; all or none; nothing twice. */
+/* Sorted by number. All or none are held. No holder appears twice. */
 static void holder_several_in_order(void **state)
 {
 	struct glock *g[3] = {rig_glock(GLOCK_INODE, 30), rig_glock(GLOCK_INODE, 10),
@@ -312,7 +312,7 @@ static void holder_several_in_order(void **state)
 		}
 	}
 	glock_dq_m(3, gh);
-	/* the last one fails: none is held */
+	/* the last one fails, so none is held */
 	rig_hold(&other, g[0], GLOCK_SH, 0);
 	for (int i = 0; i < 3; i++)
 		glock_holder_init(&gh[i], g[i], GLOCK_EX, GLOCK_TRY);
@@ -327,7 +327,10 @@ static void holder_several_in_order(void **state)
 		glock_put(g[i]);
 }
 
-/* Two of the same place in the wrong order are told apart; the owner is told both places. */
+/*
+ * Two glocks of the same place in the wrong order are an error. The message tells the owner both
+ * places.
+ */
 static void holder_lock_order(void **state)
 {
 	struct glock *rename = rig_glock(GLOCK_NONDISK, 3), *r1 = rig_glock(GLOCK_RGRP, 1),
@@ -337,13 +340,13 @@ static void holder_lock_order(void **state)
 	rig.answer_at_once = true;
 	glock_holder_init(&a, r2, GLOCK_SH, GLOCK_SKIP);
 	assert_int_equal(glock_nq(&a), 0);
-	/* an inode after a resource group, a lower number after a higher */
+	/* an inode after a resource group, a lower number after a higher one */
 	glock_holder_init(&b, gl, GLOCK_SH, 0);
 	assert_int_equal(glock_nq(&b), -EDEADLK);
 	rig_expect_message("comes later in the lock order");
 	glock_holder_init(&b, r1, GLOCK_SH, GLOCK_SKIP);
 	assert_int_equal(glock_nq(&b), -EDEADLK);
-	/* a try cannot deadlock; another owner is not concerned */
+	/* a try cannot deadlock; another owner is independent */
 	glock_holder_init(&b, r1, GLOCK_SH, GLOCK_SKIP | GLOCK_TRY);
 	assert_int_equal(glock_nq(&b), 0);
 	rig_dq(&b);
@@ -351,7 +354,7 @@ static void holder_lock_order(void **state)
 	assert_int_equal(glock_nq(&b), 0);
 	rig_dq(&b);
 	rig_dq(&a);
-	/* rename, inode, rgrp: right */
+	/* the right order: rename, inode, rgrp */
 	glock_holder_init(&a, rename, GLOCK_EX, 0);
 	glock_holder_init(&b, gl, GLOCK_SH, 0);
 	glock_holder_init(&c, r1, GLOCK_SH, GLOCK_SKIP);
@@ -368,7 +371,7 @@ static void holder_lock_order(void **state)
 
 static int in_op_result;
 
-/* In an operation that may block: what is to be had at once is, the rest is refused, not hung. */
+/* In an operation that may block: a request is granted immediately or refused. It does not hang. */
 static void nq_in_work(const char *op, struct glock *on, struct glock_holder *gh)
 {
 	struct glock_holder mine;

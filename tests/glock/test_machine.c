@@ -10,7 +10,7 @@
 
 static struct glock_holder a, b, c;
 
-/* First a new lock; given back to NL while referenced; then conversions behind others. */
+/* A new lock is asked for, given back to NL while referenced, then converted behind others. */
 static void machine_requests(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 0x6259);
@@ -45,9 +45,14 @@ static void machine_requests(void **state)
 }
 
 /*
- * A glock goes to another node and comes back: the clock is looked at for the request, when the
- * reply arrives, and once each time that the glock's lock is taken and something wants to know (four
- * of them are work that is looked for); not for each of the trace events, which nobody sees here.
+ * A glock goes to another node and returns. The library reads the clock:
+ *
+ * - for the request,
+ * - when the reply arrives,
+ * - once each time that the glock's lock is taken and the time is needed. Four of these times look
+ *   for work.
+ *
+ * It does not read the clock for each trace event, because no tracer is attached here.
  */
 static void machine_looks_at_the_clock(void **state)
 {
@@ -66,7 +71,10 @@ static void machine_looks_at_the_clock(void **state)
 	glock_put(gl);
 }
 
-/* EX is wanted in PR by another: dirty data goes out, the cache stays; then in EX: all goes. */
+/*
+ * Another node asks for PR while this node has EX: dirty data is written, and the cache stays. Then
+ * the node asks for EX, and all of the cache goes.
+ */
 static void machine_gives_way_by_steps(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -100,14 +108,14 @@ static void machine_deferred_keeps_metadata(void **state)
 	rig_bast(gl, GLOCK__CW);
 	rig_expect("th:DF:3 inval:2 convert:CW");
 	rig_answer(0);
-	/* sideways would have to wait for others: it goes all the way */
+	/* a demote sideways would have to wait for others, so the glock goes down to UN */
 	rig_bast(gl, GLOCK__PR);
 	rig_expect("th:UN:0 inval:1 convert:NL");
 	rig_answer(0);
 	glock_put(gl);
 }
 
-/* SH to EX: the other one gives way, and we are granted. */
+/* SH to EX: the other node gives way, and this node is granted. */
 static void machine_converts(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -124,7 +132,7 @@ static void machine_converts(void **state)
 	glock_put(gl);
 }
 
-/* Both convert: one is refused, gives SH up (its cache is invalid then), and asks anew. */
+/* Both nodes convert. One is refused, drops SH with an invalid cache, and asks anew. */
 static void machine_failed_conversion(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -141,7 +149,7 @@ static void machine_failed_conversion(void **state)
 	rig_answer(0);
 	rig_expect("th:EX:0 convert:EX:quecvt");
 	assert_int_equal(gl->state, GLOCK_UN);
-	/* the transition ended off target: the hold time shrank */
+	/* the transition ended off target, so the hold time shrank */
 	assert_int_equal(glock__look(gl).hold, 175 * RIG_MS);
 	assert_false(glock_poll(&a));
 	rig_answer(0);
@@ -150,7 +158,7 @@ static void machine_failed_conversion(void **state)
 	glock_put(gl);
 }
 
-/* Refused at UN (the DLM lost it): just asked again. */
+/* A request refused at UN (the DLM lost it) is just repeated. */
 static void machine_asks_again_at_un(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -184,7 +192,7 @@ static void machine_try_fails(void **state)
 	glock_put(gl);
 }
 
-/* A refused conversion of a try leaves what was there. */
+/* A refused conversion of a try leaves the mode unchanged. */
 static void machine_try_keeps_the_mode(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -209,7 +217,7 @@ static void machine_error_fails_all(void **state)
 	rig_answer(-ETIMEDOUT);
 	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
 	assert_int_equal(glock_wait(&b, 0, 0), -EIO);
-	/* and the glock can be used again */
+	/* and the glock is usable again */
 	rig_hold(&a, gl, GLOCK_SH, 0);
 	rig_dq(&a);
 	glock_put(gl);
@@ -228,7 +236,7 @@ static void machine_refused_request(void **state)
 	glock_put(gl);
 }
 
-/* Canceled: the request goes back, the glock stays as it was. */
+/* A canceled request goes back, and the glock keeps its mode. */
 static void machine_cancel(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -246,7 +254,7 @@ static void machine_cancel(void **state)
 	glock_put(gl);
 }
 
-/* The grant wins: the glock is cached in that mode, and nobody holds it. */
+/* The grant comes before the cancel. The glock is cached in that mode, without a holder. */
 static void machine_cancel_too_late(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -265,7 +273,10 @@ static void machine_cancel_too_late(void **state)
 	glock_put(gl);
 }
 
-/* Somebody else waits for the same: it is not canceled. For something else: it is. */
+/*
+ * If another holder waits for the same mode, the request is not canceled. If it waits for another
+ * mode, the request is canceled.
+ */
 static void machine_cancel_leaves_others(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -287,7 +298,7 @@ static void machine_cancel_leaves_others(void **state)
 	glock_put(gl);
 }
 
-/* A waiter that is not first just leaves; whoever stood behind it may go on. */
+/* A waiter behind the first one just leaves. The waiter behind it may go on. */
 static void machine_cancel_in_the_middle(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -306,7 +317,7 @@ static void machine_cancel_in_the_middle(void **state)
 	glock_put(gl);
 }
 
-/* Strictly in the order of asking: a reader does not overtake a waiting writer. */
+/* Requests are granted strictly in order. A reader does not overtake a waiting writer. */
 static void machine_fifo(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -329,7 +340,7 @@ static void machine_fifo(void **state)
 	glock_put(gl);
 }
 
-/* While others recover, grants are held back; what gives way is not; nor who recovers. */
+/* During recovery of other nodes, grants are held back. Demotes and holders with RECOVER go on. */
 static void machine_frozen_replies(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1), *other = rig_glock(GLOCK_INODE, 2);
@@ -342,7 +353,7 @@ static void machine_frozen_replies(void **state)
 	rig_answer(0);
 	assert_true(gl->flags & GLOCK__F_FROZEN);
 	assert_false(glock_poll(&a));
-	/* a cached lock was held by right, and goes on */
+	/* a cached lock is valid and goes on */
 	rig_nq(&b, other, GLOCK_SH, 0);
 	assert_true(glock_poll(&b));
 	rig_dq(&b);
@@ -356,7 +367,9 @@ static void machine_frozen_replies(void **state)
 	rig_bast(gl, GLOCK__EX);
 	rig_answer(0);
 	assert_int_equal(gl->state, GLOCK_UN);
-	/* so do those who say RECOVER, also when they come after the reply; the others still wait */
+	/*
+	 * so do holders with RECOVER, even if they come after the reply; other holders still wait
+	 */
 	rig_nq(&a, gl, GLOCK_SH, 0);
 	rig_answer(0);
 	assert_false(glock_poll(&a));
@@ -373,8 +386,8 @@ static void machine_frozen_replies(void **state)
 }
 
 /*
- * Lock managers tell of both under a lock of theirs. So thaw touches no glock, which may be to give one back; and
- * when there is another recovery before the work has come to it, nothing of that one's is let go.
+ * A lock manager reports both under a lock of its own. So thaw touches no glock, because that may
+ * give a lock back. If another recovery begins before the work runs, its own grants stay held back.
  */
 static void machine_thaw_is_left_to_the_work(void **state)
 {
@@ -397,7 +410,7 @@ static void machine_thaw_is_left_to_the_work(void **state)
 	glock_put(gl);
 }
 
-/* lock for the first holder here, unlock after the last, both off the fast path. */
+/* lock for the first holder here, unlock after the last one, both outside the fast path. */
 static void machine_lock_and_unlock(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_RGRP, 7);
@@ -412,7 +425,7 @@ static void machine_lock_and_unlock(void **state)
 	rig_expect("");
 	rig_dq(&b);
 	rig_expect("unlock_op");
-	/* again, cached: the work calls it */
+	/* again, cached: the work calls the operation */
 	glock_holder_init(&a, gl, GLOCK_EX, GLOCK_ASYNC);
 	assert_int_equal(glock_nq(&a), 0);
 	assert_false(glock_poll(&a));
@@ -420,7 +433,7 @@ static void machine_lock_and_unlock(void **state)
 	rig_expect("lock");
 	assert_int_equal(glock_wait(&a, 0, 0), 0);
 	rig_dq(&a);
-	/* SKIP does not read the object in */
+	/* SKIP does not call the operation */
 	*rig.log = '\0';
 	rig_hold(&a, gl, GLOCK_EX, GLOCK_SKIP);
 	rig_dq(&a);
@@ -479,7 +492,7 @@ static void machine_callback_tells(void **state)
 	glock_put(gl);
 }
 
-/* At UN without holder or reference it leaves, and then the lock manager's lock goes. */
+/* At UN, a glock without holder or reference is freed. Then the lock manager's lock is released. */
 static void machine_lifetime(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
@@ -491,7 +504,7 @@ static void machine_lifetime(void **state)
 	rig_hold(&a, gl, GLOCK_SH, 0);
 	rig_dq(&a);
 	glock_put(gl);
-	/* cached, and stays */
+	/* the glock is cached and stays */
 	assert_int_equal(rig.space->n_glocks, 1);
 	assert_true(gl->flags & GLOCK__F_LRU);
 	rig_pass(201 * RIG_MS);
@@ -502,7 +515,7 @@ static void machine_lifetime(void **state)
 	rig_expect("th:UN:0 inval:3 convert:NL unlock");
 	assert_int_equal(rig.space->n_glocks, 0);
 	assert_int_equal(rig.space->alive, 0);
-	/* never granted: there is nothing to give back */
+	/* never granted, so there is nothing to give back */
 	glock_put(rig_glock(GLOCK_INODE, 2));
 	rig_expect("");
 	assert_int_equal(rig.space->n_glocks, 0);

@@ -44,7 +44,7 @@ static void mode_names_and_numbers(void **state)
 	assert_int_equal(glock__mode_of_dlm(6), -1);
 }
 
-/* The DLM's matrix for NL, EX, CW, PR, rows and columns in the order of our numbers. */
+/* The DLM's matrix for NL, EX, CW, PR. Rows and columns have the order of glock's modes. */
 static void mode_beside_is_the_dlms_matrix(void **state)
 {
 	static const char *const rows[GLOCK_MODE_MAX] = {
@@ -68,7 +68,7 @@ static void mode_beside_is_the_dlms_matrix(void **state)
 
 static void mode_cache_rules(void **state)
 {
-	/* data, metadata, dirty data, dirty metadata; as the document lists them */
+	/* data, metadata, dirty data, dirty metadata, in the document's order */
 	static const struct {
 		const char *mode, *cells;
 	} table[] = {{"UN", "no no no no"},
@@ -98,7 +98,7 @@ struct request {
 	unsigned int flags;
 };
 
-/* Nobody holds it: which requests are granted from the state, and which go to the lock manager. */
+/* Without a holder: which requests does the state grant, and which go to the lock manager? */
 static void mode_grant_table_without_holders(void **state)
 {
 	static const struct request columns[] = {
@@ -108,7 +108,7 @@ static void mode_grant_table_without_holders(void **state)
 	    {"SH+EXACT", GLOCK_SH, GLOCK_EXACT},
 	    {"DF+EXACT", GLOCK_DF, GLOCK_EXACT},
 	    {"SH+ANY", GLOCK_SH, GLOCK_ANY},
-	    /* not in the published table: what follows from its rules */
+	    /* not in the published table: follows from its rules */
 	    {"EX+EXACT", GLOCK_EX, GLOCK_EXACT},
 	    {"DF+ANY", GLOCK_DF, GLOCK_ANY},
 	    {"SH+EXACT+ANY", GLOCK_SH, GLOCK_EXACT | GLOCK_ANY},
@@ -137,7 +137,7 @@ static void mode_grant_table_without_holders(void **state)
 	}
 }
 
-/* Every combination of flags: only EXACT and ANY matter here, and EXACT wins. */
+/* For every combination of flags, only EXACT and ANY matter here, and EXACT wins. */
 static void mode_grant_depends_on_two_flags_only(void **state)
 {
 	(void)state;
@@ -152,7 +152,7 @@ static void mode_grant_depends_on_two_flags_only(void **state)
 					assert_true(got);
 				else if (f & GLOCK_EXACT || s == GLOCK_UN)
 					assert_false(got);
-				/* EX is never had from a weaker mode, whatever one says */
+				/* a weaker mode never serves EX, whatever the flags */
 				if (m == GLOCK_EX && s != GLOCK_EX)
 					assert_false(got);
 			}
@@ -186,7 +186,7 @@ static void mode_grant_table_with_a_holder(void **state)
 	}
 }
 
-/* With a holder, EXACT and ANY say nothing, and NODE_SCOPE only if both say it. */
+/* With a holder, EXACT and ANY do not matter. NODE_SCOPE matters only if both holders have it. */
 static void mode_holder_ignores_other_flags(void **state)
 {
 	static const unsigned int flags[] = {0,         GLOCK_EXACT, GLOCK_ANY,
@@ -205,7 +205,7 @@ static void mode_holder_ignores_other_flags(void **state)
 				}
 }
 
-/* A request is non-blocking if the state is EX, or the target UN, or it only tries. */
+/* A request is non-blocking if the state is EX, if the target is UN, or if it is a try. */
 static void mode_blocking_requests(void **state)
 {
 	(void)state;
@@ -234,7 +234,7 @@ static void mode_given_way_to(void **state)
 	assert_int_equal(glock__mode_for_bast(6), -1);
 }
 
-/* The first wish is taken; two different ones become UN, and UN stays. */
+/* The first demand counts. Two different demands become UN, and UN stays. */
 static void mode_demotes_merge(void **state)
 {
 	static const enum glock_mode wishes[] = {GLOCK_UN, GLOCK_DF, GLOCK_SH};

@@ -14,14 +14,14 @@
 static struct glock_holder a;
 static struct glock *rgrp;
 
-/* ---- each operation, called once by what it is there for ---- */
+/* ---- each operation, called once in its normal use ---- */
 
 static const char *const spinlocked[] = {"dump", "demote_ok", "callback", "lost"};
 static const char *const bit_locked[] = {"xmote_th", "xmote_bh", "inval", "lock", "unlock"};
 
 static struct {
 	const char *op;
-	void (*fn)(struct glock *gl); /* what the operation does */
+	void (*fn)(struct glock *gl); /* the body of the operation */
 	unsigned int runs;
 	bool bit_lock, spinlock; /* held on entry */
 } breach;
@@ -47,7 +47,7 @@ static void discard(void *to, const char *text, size_t len)
 	(void)to, (void)text, (void)len;
 }
 
-/* A life in which each of the operations is called: asked for, dumped, demanded, kept, lost. */
+/* Calls each operation in one life: the glock is asked for, dumped, demanded, kept and lost. */
 static void live(const char *op, void (*fn)(struct glock *gl))
 {
 	breach.op = op;
@@ -94,7 +94,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* For "lost" the space must be withdrawn: a space for each operation. */
+/* "lost" needs a withdrawn space, so each operation has a space of its own. */
 static void again(void)
 {
 	teardown(NULL);
@@ -111,7 +111,7 @@ static void expect(const char *op, const char *what)
 
 /* ---- tests ---- */
 
-/* The table of glock.h: which locks are held. Nothing is told of those that keep to the rules. */
+/* Checks glock.h's table of held locks. An operation that obeys the rules causes no message. */
 static void ops_locks_held(void **state)
 {
 	(void)state;

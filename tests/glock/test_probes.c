@@ -5,7 +5,7 @@
  * A stand-in for sys/sdt.h sees the probes.
  */
 #include "glock/core/internal.h"
-#include "glock/trace/trace.c" /* for the words that tracers count themselves in */
+#include "glock/trace/trace.c" /* for the words in which tracers count themselves */
 
 #include "check.h"
 
@@ -33,7 +33,7 @@ static void probes_fire(void **state)
 	}
 }
 
-/* Each has its own. */
+/* Each probe has a counter of its own. */
 static void probes_are_traced(void **state)
 {
 	static unsigned short *const tracers[GLOCK__EV_MAX] = {

@@ -48,7 +48,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* As another process would find it: by looking through the area. */
+/* Finds a record as another process does: by searching the area. */
 static const struct glock__record *find(unsigned int type, uint64_t number)
 {
 	const struct glock__record *r = (const void *)areas[GLOCK__AREA_RECORDS];
@@ -112,7 +112,7 @@ static void record_is_the_glock(void **state)
 	assert_null(find_more(GLOCK_INODE, 7));
 }
 
-/* An idle glock that nobody ever wanted has no more than its record. */
+/* An idle glock that was never asked for has only its record. */
 static void record_of_an_idle_glock(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 8);
@@ -128,7 +128,7 @@ static void record_of_an_idle_glock(void **state)
 	assert_int_equal(gl->flags & GLOCK__F_BUSY, 0);
 }
 
-/* Where there is no room left to publish in, locks work all the same. */
+/* Without room to publish in, locks still work. */
 static void record_without_room(void **state)
 {
 	struct glock *gls[2000];
@@ -153,7 +153,7 @@ static void scribble(unsigned int seed)
 			areas[area][i] = seed == 1 ? -1 : (char)rand_r(&seed);
 }
 
-/* Whatever is in the records: modes, holders and demotes are what they should be. */
+/* Whatever a record contains, modes, holders and demotes stay correct. */
 static void record_scribbled(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 9);
@@ -175,7 +175,7 @@ static void record_scribbled(void **state)
 		glock_statistics(gl, &s);
 		rig_dq(&b);
 		scribble(seed + 3000);
-		rig_pass(201 * RIG_MS); /* a hold time at most */
+		rig_pass(201 * RIG_MS); /* at most one hold time */
 		assert_int_equal(gl->state, GLOCK_UN);
 	}
 	scribble(4000);

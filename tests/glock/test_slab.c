@@ -55,7 +55,7 @@ static struct thing *get(struct glock__slab *s)
 	return t;
 }
 
-/* Each has memory of its own, which stays where it is while others come. */
+/* Each object has memory of its own, at a fixed address while other objects are added. */
 static void slab_each_its_own(void **state)
 {
 	static struct thing *things[MANY];
@@ -73,7 +73,7 @@ static void slab_each_its_own(void **state)
 	free(area);
 }
 
-/* What was given back last is used first; nothing is handed out twice. */
+/* The object that was freed last is used first. No object is given out twice. */
 static void slab_used_again(void **state)
 {
 	struct thing *a, *b, *c;
@@ -94,7 +94,7 @@ static void slab_used_again(void **state)
 	free(area);
 }
 
-/* Published parts are one array, as far as there is room; after that it goes on without. */
+/* Published parts are one array while there is room. Later objects work without a part. */
 static void slab_published_as_an_array(void **state)
 {
 	struct glock__slab s;

@@ -39,7 +39,7 @@ static void space_options(void **state)
 	bad.hold = 0;
 	bad.modes = 1u << GLOCK_UN;
 	assert_int_equal(glock_space_open("x", &o, &space), -EINVAL);
-	/* an older program, whose options end early, and a newer one, whose go on */
+	/* the options of an older program end early, and those of a newer program go on */
 	o.size = offsetof(struct glock_space_options, types);
 	assert_int_equal(glock_space_open(too_long + 1, &o, &space), 0);
 	assert_int_equal(glock_space_fd(space), -1);
@@ -70,7 +70,10 @@ static void space_close_is_busy(void **state)
 	rig_expect("th:UN:3 inval:3 convert:NL unlock leave");
 }
 
-/* As many as are allowed, for as long as is allowed; the coldest go first; a type may veto. */
+/*
+ * The space keeps the allowed number of idle glocks for the allowed time. The coldest go first. A
+ * type may veto.
+ */
 static void space_idle_glocks(void **state)
 {
 	struct glock_space_options o = {.cached_max = 2, .cached_age = 1000 * RIG_MS};
@@ -88,7 +91,7 @@ static void space_idle_glocks(void **state)
 		assert_int_equal(rig.space->n_glocks, i < 2 ? i : 2);
 		rig_pass(100 * RIG_MS);
 	}
-	/* 3 and 4 are left; 3 is used once more, and 4 gets too old first */
+	/* 3 and 4 are left. 3 is used once more, and 4 gets too old first */
 	gl = rig_glock(GLOCK_INODE, 3);
 	assert_int_equal(gl->state, GLOCK_SH);
 	glock_put(gl);
@@ -130,7 +133,7 @@ static void space_shrink(void **state)
 	rig_close();
 }
 
-/* Waiters get -EIO, holders are told, what is dirty is not written, the cache goes. */
+/* Waiters get -EIO. Holders are told. Dirty data is not written, and the cache goes. */
 static void space_withdraw(void **state)
 {
 	struct glock *gl, *idle, *asked;
@@ -165,7 +168,7 @@ static void space_withdraw(void **state)
 	rig_close();
 }
 
-/* Dirty data that could not be written back: this node is no longer to be trusted. */
+/* Dirty data could not be written back, so this node cannot be trusted any more. */
 static void space_withdraws_when_sync_fails(void **state)
 {
 	struct glock *gl;
@@ -180,7 +183,7 @@ static void space_withdraws_when_sync_fails(void **state)
 	rig.th_error = -ENOSPC;
 	rig_bast(gl, GLOCK__EX);
 	rig_expect("th:UN:3 inval:3 leave:failed");
-	/* what it looked like is told */
+	/* a message shows the glock's state */
 	rig_expect_message("fsid=rig: G:  s:EX n:2/1 f:lDp t:UN d:UN/0 a:0 v:0 r:1 m:200 p:0\n"
 			   "fsid=rig:  X: object\n");
 	assert_int_equal(gl->state, GLOCK_UN);
@@ -241,7 +244,7 @@ static const char *dump_of(enum glock_file file)
 	return text;
 }
 
-/* UN is no lock at all, or one at NL that is kept: flag I tells which. */
+/* UN means no lock, or a kept lock at NL. Flag I tells which. */
 static void space_unlocked_with_and_without_a_lock(void **state)
 {
 	struct glock *gl;
@@ -260,7 +263,7 @@ static void space_unlocked_with_and_without_a_lock(void **state)
 	rig_close();
 }
 
-/* A lock for each number of each type: what is held of one keeps nobody from another. */
+/* Each number of each type has a lock of its own. A holder of one blocks no other. */
 static void space_a_glock_for_each_number(void **state)
 {
 	static const unsigned int types[] = {GLOCK_INODE, GLOCK_RGRP};
@@ -287,7 +290,7 @@ static void space_a_glock_for_each_number(void **state)
 	rig_close();
 }
 
-/* What is granted from the cache is queued, and asks nothing of the lock manager. */
+/* A grant from the cache counts as queued, and sends no request. */
 static void space_more_queued_than_requested(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};
@@ -310,7 +313,7 @@ static void space_more_queued_than_requested(void **state)
 	rig_close();
 }
 
-/* Request stamped right before the lock manager is called, reply first thing on arrival. */
+/* A request is stamped right before the call of the lock manager. A reply is stamped on arrival. */
 static void space_statistics(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};
@@ -389,7 +392,7 @@ static void space_trace(void **state)
 	rig_close();
 }
 
-/* The line of the state change of a new glock that is asked for with these flags. */
+/* Writes the trace line of a new glock's state change, for a request with these flags. */
 static void state_change_of(unsigned int flags, char *line, size_t size)
 {
 	static const struct glock_space_options o = {
@@ -412,7 +415,9 @@ static void state_change_of(unsigned int flags, char *line, size_t size)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
-/* What the thread that wants it asks for itself, answered at once: the same line as by the queue. */
+/*
+ * A thread's own request is answered immediately. The trace line is the same as through the queue.
+ */
 static void space_trace_of_a_miss(void **state)
 {
 	char alone[256], queued[256];
@@ -424,7 +429,7 @@ static void space_trace_of_a_miss(void **state)
 	assert_non_null(strstr(queued, "state NL to PR tgt:PR dmt:EX flags:lI"));
 }
 
-/* A child of fork may not touch a space, and finds out by itself. */
+/* A child of fork may not touch a space. The library finds this out by itself. */
 static void space_fork(void **state)
 {
 	struct glock *gl, *other;

@@ -13,7 +13,7 @@ static unsigned int cpu_0(void)
 	return 0;
 }
 
-/* Worked by hand: 0/0, then 8000 three times. */
+/* Computed by hand: 0/0, then 8000 three times. */
 static void stats_worked_example(void **state)
 {
 	static const int64_t want[][2] = {{1000, 2000}, {1875, 3250}, {2640, 3968}};
@@ -27,7 +27,7 @@ static void stats_worked_example(void **state)
 	}
 }
 
-/* Shifts round down: up to 7 ns below for the mean, never above. */
+/* Shifts round down: the mean is up to 7 ns too low, never too high. */
 static void stats_shifts_round_down(void **state)
 {
 	int64_t pair[2] = {0, 0};
@@ -42,12 +42,12 @@ static void stats_shifts_round_down(void **state)
 		pair[1] = 0;
 		for (int i = 0; i < 500; i++)
 			glock__stats_sample(pair, sample);
-		/* from above it arrives: -1 >> 3 is -1 */
+		/* from above it gets there: -1 >> 3 is -1 */
 		assert_int_equal(pair[0], sample);
 	}
 }
 
-/* A deviation above the difference shrinks; unsigned arithmetic would make it 2^62. */
+/* A deviation above the difference shrinks. Unsigned arithmetic would make it 2^62. */
 static void stats_variance_is_signed(void **state)
 {
 	int64_t pair[2] = {1000, 900};
@@ -61,7 +61,7 @@ static void stats_variance_is_signed(void **state)
 	assert_int_equal(pair[1], 675 + (325 >> 2));
 }
 
-/* Any 64-bit values do, and nothing is undefined. */
+/* Any 64-bit values work, and no behaviour is undefined. */
 static void stats_extremes(void **state)
 {
 	static const int64_t v[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_MIN + 1, 1ll << 62};
@@ -76,7 +76,7 @@ static void stats_extremes(void **state)
 			}
 }
 
-/* After a step the mean takes in 1 - (7/8)^8 of it within 8 samples. */
+/* After a step, 8 samples move the mean by 1 - (7/8)^8 of the step. */
 static void stats_step_change(void **state)
 {
 	int64_t pair[2] = {0, 0};
@@ -85,7 +85,7 @@ static void stats_step_change(void **state)
 	for (int i = 0; i < 8; i++)
 		glock__stats_sample(pair, 1000000);
 	assert_in_range(pair[0], 656380, 656391);
-	/* And the variance, of samples that are always as far away, 1 - (3/4)^4 within 4. */
+	/* And 4 samples move the variance by 1 - (3/4)^4, if the samples are always as far away. */
 	pair[1] = 0;
 	for (int i = 0; i < 4; i++) {
 		pair[0] = 0;
@@ -112,7 +112,7 @@ static void stats_first_request_has_no_interval(void **state)
 	assert_int_equal(s.v[GLOCK__SIRT], 100);
 	assert_int_equal(s.v[GLOCK__SIRTVAR], 200);
 	assert_int_equal(s.v[GLOCK__DCOUNT], 2);
-	/* the CPU's record of that type has the same, other records nothing */
+	/* the CPU's record of that type has the same values, and other records have none */
 	cpu = glock__type_stats_read(&ts, 2, 0);
 	assert_memory_equal(&cpu, &s, sizeof(s));
 	cpu = glock__type_stats_read(&ts, 2, 1);
@@ -123,7 +123,7 @@ static void stats_first_request_has_no_interval(void **state)
 	glock__type_stats_free(&ts);
 }
 
-/* A request and its reply at once: as one after the other. */
+/* A request with an immediate reply counts like one after the other. */
 static void stats_trip_is_both(void **state)
 {
 	const struct glock__stats_asked asked[] = {
@@ -172,7 +172,7 @@ static void stats_reply_goes_to_its_pair(void **state)
 	glock__type_stats_free(&ts);
 }
 
-/* Times are the creating CPU's of that type, counters are zero. */
+/* Times come from the creating CPU's record of that type. Counters are zero. */
 static void stats_new_glock_inherits(void **state)
 {
 	const struct glock__stats was = {{11, 12, 13, 14, 15, 16, 17, 18}};
@@ -193,7 +193,7 @@ static void stats_new_glock_inherits(void **state)
 	glock__type_stats_free(&ts);
 }
 
-/* Threads that believe to be on another CPU each time: no count is lost, no pair is torn. */
+/* Threads whose CPU seems to change each time lose no count and tear no pair. */
 enum { THREADS = 4, ROUNDS = 20000, CPUS = 3 };
 
 static unsigned int cpu_wandering(void)
@@ -235,7 +235,7 @@ static void stats_exact_with_wandering_threads(void **state)
 
 		dlm += s.v[GLOCK__DCOUNT];
 		queue += s.v[GLOCK__QCOUNT];
-		/* all samples are 64: each pair must be where 64 again and again brings it */
+		/* all samples are 64, so each pair must be where repeated 64s bring it */
 		assert_int_equal(s.v[GLOCK__SRTTB], 57);
 		assert_int_equal(s.v[GLOCK__SRTTVARB], 7);
 		assert_int_equal(s.v[GLOCK__SIRT], 57);

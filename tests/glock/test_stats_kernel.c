@@ -24,8 +24,8 @@ enum { EUNLOCKED = -65538, LATE_NS = 5000 };
 
 struct line {
 	int64_t time; /* ns */
-	size_t place; /* among those of the same microsecond */
-	char name;    /* q: queue, s: state change, l: lock time, r: the request before it */
+	size_t place; /* among the lines of the same microsecond */
+	char name;    /* q: queue, s: state change, l: lock time, r: the request before l */
 	unsigned int type;
 	uint64_t number;
 	/* s */
@@ -43,8 +43,8 @@ struct gl {
 	struct glock__stats stats;
 	int64_t stamp;          /* 0: not seen yet */
 	int64_t error;          /* of the mean after the last sample */
-	bool late;              /* and that was too much and is not explained yet */
-	bool guessing, guessed; /* the stamp before this sample; before the last one */
+	bool late;              /* and that error was too large and is not explained yet */
+	bool guessing, guessed; /* the stamp is a guess: before this sample; before the last one */
 };
 
 static struct glock__type_stats ts;
@@ -147,7 +147,7 @@ static bool parse(const char *text, struct line *l)
 		      &l->kernel.v[7]) == 10;
 }
 
-/* The state change after line i, of the same glock. */
+/* Tells this from the state change after line i, of the same glock. */
 static bool request_could_block(size_t i)
 {
 	const struct line *l = &lines[i];
@@ -177,7 +177,7 @@ static int by_time(const void *a, const void *b)
 	return x->place < y->place ? -1 : 1;
 }
 
-/* Every line of interest, and for each reply its request, in the order of time. */
+/* Collects every line of interest, and for each reply its request, in the order of time. */
 static void load_trace(char *text)
 {
 	size_t room = 1 << 18, n;
@@ -205,7 +205,7 @@ static void load_trace(char *text)
 
 static unsigned int replies, right, counts_right, samples, in_time, starts, unseen, explained;
 
-/* The time of the last request before the trace: from what its sample did to the mean. */
+/* Computes the time of the last request before the trace, from its effect on the mean. */
 static void guess_stamp(struct gl *gl, const struct line *l)
 {
 	int64_t moved = l->kernel.v[GLOCK__SIRT] - gl->stats.v[GLOCK__SIRT];
@@ -228,8 +228,9 @@ static void request(const struct line *l)
 }
 
 /*
- * sirt: within 5 us, or else its error is that of a late line: with the opposite one of the sample
- * before or after it is within 5 us again. The line before the first sample here may be late too.
+ * Checks sirt, which must be right within 5 us. A larger error is that of a late line: the sample
+ * before or after has the opposite error, within 5 us. The line before the first sample may be
+ * late, too.
  */
 static void check_interval(struct gl *gl, const struct line *l)
 {
@@ -280,7 +281,7 @@ static void reply(const struct line *l)
 		*gl = gls[--n_gls];
 }
 
-/* The CPU's record at the end: exact, but for the intervals. */
+/* Checks the CPU's record at the end: exact, apart from the intervals. */
 static void check_sbstats(char *text)
 {
 	char type[16], stat[16];

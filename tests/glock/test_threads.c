@@ -2,8 +2,8 @@
 /*
  * test_threads.c - tests real threads and the real clock, on the lock manager of a single process.
  *
- * The tests cover mutual exclusion, both ways of running the work, cancels from other threads,
- * deadlines, signals, and waits for several glocks.
+ * The tests cover mutual exclusion, both ways of running the work, and cancels from other threads.
+ * They also cover deadlines, signals, and waits for several glocks.
  */
 #include "check.h"
 #include "glock.h"
@@ -113,7 +113,7 @@ static void threads_exclude_with_order_check(void **state)
 	exclude(GLOCK_SPACE_CHECK_ORDER);
 }
 
-/* The fd says when there is work; dispatch does it. */
+/* The fd tells when work is due. dispatch runs the work. */
 static void threads_fd_and_dispatch(void **state)
 {
 	struct glock_holder gh;
@@ -143,7 +143,7 @@ static void *cancel_soon(void *arg)
 	return NULL;
 }
 
-/* Somebody holds it; the one who waits is sent away by another thread. */
+/* A thread holds the lock. Another thread cancels the waiter's request. */
 static void threads_cancel(void **state)
 {
 	struct glock_holder held, waits;
@@ -177,7 +177,7 @@ static void *signal_soon(void *arg)
 	return NULL;
 }
 
-/* A deadline ends the wait, not the request; a signal does only if asked to. */
+/* A deadline ends the wait, not the request. A signal does so only on demand. */
 static void deadlines(unsigned int flags)
 {
 	struct glock_holder held, waits;
@@ -213,7 +213,9 @@ static void threads_deadlines_and_signals(void **state)
 	deadlines(GLOCK_SPACE_DISPATCH);
 }
 
-/* Each takes two locks in its own order, asynchronously: nobody hangs, all get there. */
+/*
+ * Two threads take two locks in opposite order, asynchronously. No thread hangs, and both finish.
+ */
 static void *both(void *arg)
 {
 	int first = (int)(intptr_t)arg;
@@ -252,7 +254,7 @@ static void threads_several_in_any_order(void **state)
 	close_space();
 }
 
-/* dq_wait with NOCACHE returns when the lock has been given back. */
+/* dq_wait with NOCACHE returns after the lock was given back. */
 static void threads_dq_wait(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};
@@ -291,9 +293,9 @@ static void threads_scope_guard(void **state)
 	close_space();
 }
 
-/* ---- an object that goes while a dump looks at it ---- */
+/* ---- an object that is freed while a dump reads it ---- */
 
-static _Atomic int dumping; /* 1: it looks; 2: it has done so */
+static _Atomic int dumping; /* 1: the dump reads the object; 2: it has read the object */
 
 static void slow_dump(struct glock *gl, glock_print_fn *print, void *to)
 {
@@ -345,7 +347,7 @@ static void threads_object_is_nobodys_when_taken_off(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
-/* A line of the thread's status: what stands behind that word. */
+/* Reads the value behind that word from the thread's status. */
 static bool thread_status(const char *tid, const char *word, char *value, size_t size)
 {
 	char path[300], line[256];
@@ -364,7 +366,7 @@ static bool thread_status(const char *tid, const char *word, char *value, size_t
 	return found;
 }
 
-/* The library's threads can be told by their names, and no signal of the program's ends up in them. */
+/* The library's threads have names, and no signal of the program arrives in them. */
 static void threads_named_and_without_signals(void **state)
 {
 	const unsigned long long all =

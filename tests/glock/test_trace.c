@@ -155,7 +155,7 @@ static void trace_linux_7_0(void **state)
 	(void)state;
 	glock__event_print(&t, GLOCK__LINUX_7_0, 8, 17, &ev);
 	assert_string_equal(buf, "8,17 glock 2:480032 state NL to EX tgt:EX dmt:EX flags:lon");
-	/* the largest number has a sign in some events and none in others, as in the kernel */
+	/* the largest number has a sign in some events and not in others, as in the kernel */
 	ev.number = UINT64_MAX;
 	ev.name = GLOCK__EV_PUT;
 	t.len = 0;
@@ -210,7 +210,7 @@ static void trace_ring_keeps_the_newest(void **state)
 	glock__ring_free(r);
 }
 
-/* Several writers go around a small ring many times; a reader must never see a mixed event. */
+/* Several writers go around a small ring many times. A reader must never see a mixed event. */
 enum { WRITERS = 3, PUTS = 30000 };
 
 static void *write_many(void *arg)
@@ -245,7 +245,7 @@ static void trace_ring_many_writers(void **state)
 		int ret = glock__ring_get(r, &cursor, &ev, &lost);
 
 		lost_all += lost;
-		/* A writer's newest event may have been given up with nothing behind it. */
+		/* A writer's newest event may be lost without an event behind it. */
 		if (ret == 0 && cursor + 32 > WRITERS * PUTS)
 			break;
 		if (ret != 1)

@@ -9,7 +9,7 @@
 
 static void type_names_and_caches(void **state)
 {
-	/* numbers are the places; i: data and metadata, m: metadata, -: nothing */
+	/* a number is a place; i: data and metadata, m: metadata, -: nothing */
 	static const struct {
 		const char *name;
 		char caches;
@@ -57,14 +57,14 @@ static void type_lock_order(void **state)
 	assert_true(place(GLOCK_INODE, 1) < place(GLOCK_IOPEN, 1));
 	assert_true(place(GLOCK_IOPEN, 1) < place(GLOCK_RGRP, 1));
 	assert_true(place(GLOCK_FLOCK, 1) < place(GLOCK_NONDISK, GLOCK__RENAME));
-	/* a number that is none of the four is as the type */
+	/* a number that is none of the four has its type's place */
 	assert_int_equal(place(GLOCK_NONDISK, 77), glock__types[GLOCK_NONDISK].order);
-	/* parents and children are not told apart by number, resource groups are */
+	/* numbers do not order parents and children, but they order resource groups */
 	assert_false(glock__types[GLOCK_INODE].by_number);
 	assert_true(glock__types[GLOCK_RGRP].by_number);
 }
 
-/* From each mode to each other, for each kind of cache: all that is lost, and nothing else. */
+/* From each mode to each other, for each kind of cache: the lost part goes, and no other. */
 static void type_cache_changes(void **state)
 {
 	static const unsigned int caches[] = {0, GLOCK_CACHES_METADATA,

@@ -117,7 +117,7 @@ static int64_t do_many(int n, const char *mode)
 	while (n-- && !err) {
 		err = do_nq(7, number++, mode, 0);
 		if (!err)
-			err = do_dq(7); /* the lock stays here, cached */
+			err = do_dq(7); /* the lock stays with this node, cached */
 	}
 	return err;
 }
@@ -166,7 +166,7 @@ static int64_t do_way(uint64_t number)
 	return n ? peer[0].pid + (peer[0].stopped ? 1ll << 32 : 0) : 0;
 }
 
-/* How many calls in a child did anything else than to refuse. */
+/* Returns the number of calls in a child that did not answer -ECHILD. */
 static int64_t do_fork(void)
 {
 	int status = -1;
@@ -310,7 +310,7 @@ void actor_main(int argc, char **argv)
 	exit(0);
 }
 
-/* ---- who tells it ---- */
+/* ---- the test's side ---- */
 
 void actor_start(struct actor *a)
 {
@@ -416,7 +416,7 @@ int actors_left(const char *space)
 	struct inside in;
 	struct actor a;
 
-	actor_begin(&a, space, ""); /* whoever comes looks after the dead */
+	actor_begin(&a, space, ""); /* a process that joins reaps the dead nodes */
 	actor_end(&a);
 	inside_look(space, &in);
 	if (!in.nodes && !in.locks && !in.wrong)

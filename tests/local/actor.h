@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * actor.h - a process that does with a space what it is told, a line at a time, and answers each line
- * with a number. Made by fork and exec of the test itself, which must call actor_main() first.
+ * actor.h - a process that obeys commands about a space, one a line.
+ *
+ * The actor answers each line with a number. It is made by fork and exec of the test itself. So the
+ * test's main() must call actor_main() first.
  *
  *	open NAME [recover]	0 or errno; recover: with a recovery callback
  *	group GROUP, dir DIR	for the next open
  *	chdir DIR		0 or errno
- *	fail ERRNO		for the next open: what the type's lock operation says
+ *	fail ERRNO		for the next open: the error of the type's lock operation
  *	nq I NUMBER MODE FLAGS	holder I asks for glock NUMBER
- *	wait I MS		for holder I, at most so long
+ *	wait I MS		waits for holder I, for at most MS
  *	dq I
  *	read I, write I VALUE	the value block
  *	token I, died I, valid I
- *	way NUMBER		the pid of the first who is in the way, 0: nobody; + 2^32: it is stopped
- *	ways NUMBER N		asks so N times
- *	recovered		how often the recovery callback was called
+ *	way NUMBER		the pid of the first blocker, 0 if none; + 2^32 if it is stopped
+ *	ways NUMBER N		asks this N times
+ *	recovered		the number of calls of the recovery callback
  *	hold 1			the recovery callback does not return until hold 0
- *	lie I PID		when that process is found dead, it is said to be alive once more (test_recovery)
- *	die			when it is next to tell another node of a death (test_recovery)
- *	linger MS		stays so long in a table when it looks who is in the way there (test_death)
- *	log			how many messages there were
- *	fork			what all this is worth in a child
+ *	lie I PID		if the process PID is found dead, one check more says it is alive
+ *				(test_recovery)
+ *	die			kills itself before it next reports a death (test_recovery)
+ *	linger MS		stays MS in a table when it looks for blockers there (test_death)
+ *	log			the number of messages
+ *	fork			the number of wrong answers in a child
  *	withdraw, close, closefds
  *	uid N, limit fsize|as BYTES	of this process, from now on
- *	many N MODE		takes and lets go N more locks of numbers never used; 0 or the errno
+ *	many N MODE		takes and drops N more locks with new numbers; 0 or the errno
  */
 #ifndef TESTS_LOCAL_ACTOR_H
 #define TESTS_LOCAL_ACTOR_H
@@ -39,31 +42,31 @@ struct actor {
 	FILE *out;
 };
 
-enum { A_WHILE = 100 }; /* ms, after which one that has not answered waits for something */
+enum { A_WHILE = 100 }; /* ms; an actor without an answer after this time waits for something */
 
-/* What "lie" set, by I. */
+/* The pids that "lie" sets, by I. */
 enum { ACTOR_LIES = 2 };
 extern uint32_t actor_lies[ACTOR_LIES];
-/* What "linger" and "die" set. */
+/* "linger" and "die" set these. */
 extern uint32_t actor_lingers;
 extern bool actor_dies;
 
-/* Runs the actor and does not return, if this process is to be one. */
+/* Runs the actor and does not return, if this process is to be an actor. */
 void actor_main(int argc, char **argv);
 
 void actor_start(struct actor *a);
-/* And opens a space; how: "", or as to open. */
+/* Starts an actor, which opens a space. `how` is "", or the option of open. */
 void actor_begin(struct actor *a, const char *space, const char *how);
 void actor_send(struct actor *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The answer to the oldest line that has none yet; fails the test if there is none for long. */
+/* Returns the oldest answer not yet read. Fails the test if none arrives for a long time. */
 int64_t actor_answer(struct actor *a);
 bool actor_answers_within(struct actor *a, int ms);
-/* Both. */
+/* Sends a line and returns its answer. */
 int64_t actor_do(struct actor *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void actor_kill(struct actor *a);
-/* Closes its space and ends it. */
+/* Closes the actor's space and ends the actor. */
 void actor_end(struct actor *a);
-/* What all who have ended left in the space: 0, or -1 and said. */
+/* Checks that the ended nodes left nothing in the space. Returns 0, or -1 with a message. */
 int actors_left(const char *space);
 
 #endif

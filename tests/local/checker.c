@@ -44,7 +44,10 @@ static bool may_stand_beside(unsigned int a, unsigned int b)
 	return a == b && a != GLOCK_EX;
 }
 
-/* Somebody died who had it in EX: whoever has it in EX next is told, and wipes that out. */
+/*
+ * A holder died with the lock in EX. The next holder in EX must be told of this, and clears the
+ * claim.
+ */
 static void must_be_told(struct checker *c, _Atomic uint32_t *what, uint32_t claim,
 			 const struct glock_holder *gh)
 {
@@ -115,14 +118,14 @@ static uint32_t dice(struct thread *t, uint32_t n)
 	return (uint32_t)((z >> 32) * n >> 32);
 }
 
-/* The value block counts along with a counter of the checker's; unless somebody died. */
+/* The value block and a counter of the checker rise together, unless a holder dies. */
 static void use_value(struct thread *t, struct glock_holder *gh)
 {
 	unsigned int number = (unsigned int)glock_number(glock_of(gh));
 	uint64_t value[GLOCK_LVB_SIZE / 8] = {0}, true_value = atomic_load(&t->c->value[number]);
 	int err = glock_lvb_read(gh, value);
 
-	/* A writer that is killed may have counted in one place only; then it is not valid. */
+	/* A killed writer may have changed only one of the two. Then the block is not valid. */
 	if (!err && value[0] != true_value)
 		checker_fail(t->c, "the value of %u is %llu, not %llu", number,
 			     (unsigned long long)value[0], (unsigned long long)true_value);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checker.h - whether locks exclude, seen from outside: who holds what is written down in memory that
- * the library does not know, which all processes of a test share.
+ * checker.h - checks from outside whether locks exclude. All processes of a test share a memory
+ * with the claims of holders. The library does not know this memory.
  *
- * Each thread of each worker has a place there. It writes down what it was granted, and looks
- * whether anybody else has written down what must not stand beside it; before it lets go it wipes
- * it out. A worker that is killed leaves what it had written: whoever kills marks its places first.
+ * Each thread of each worker has a place there. The thread writes its grant as a claim into its
+ * place and checks the other places for claims that conflict. Before it drops the lock, it clears
+ * its claim. A killed worker leaves its claims, so the killer marks the worker's places as dying
+ * first.
  */
 #ifndef TESTS_LOCAL_CHECKER_H
 #define TESTS_LOCAL_CHECKER_H
@@ -28,10 +29,11 @@ struct place {
 
 struct checker {
 	struct place place[PLACES];
-	_Atomic uint64_t value[GLOCKS]; /* what the value block should say */
-	_Atomic uint64_t token[GLOCKS]; /* the highest seen */
+	_Atomic uint64_t value[GLOCKS]; /* the expected contents of the value block */
+	_Atomic uint64_t token[GLOCKS]; /* the highest token seen */
 	_Atomic uint32_t
-	    grave[GLOCKS]; /* somebody died who had it in EX, and that is all there is */
+	    /* the claim of a holder that died in EX, if nothing else of it is left */
+	    grave[GLOCKS];
 	_Atomic uint32_t wrong;
 	_Atomic uint32_t stop; /* workers: end */
 	_Atomic uint64_t told_of_deaths;
@@ -40,16 +42,16 @@ struct checker {
 
 #define CLAIM(glock, mode) (1u << 31 | (uint32_t)(glock) << 8 | (uint32_t)(mode))
 
-/* The memory of that file, made or mapped. */
+/* Maps the memory of that file. With `make`, creates the file. */
 struct checker *checker_map(const char *path, bool make);
 
 void checker_fail(struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* What place was granted; and before it is let go. */
+/* Writes the claim of a place after its grant. checker_letting_go() clears it before the dq. */
 void checker_granted(struct checker *c, unsigned int place, struct glock_holder *gh);
 void checker_letting_go(struct checker *c, unsigned int place);
 
-/* A worker's whole life: takes locks until it is told to stop. place: the first one of its. */
+/* Runs a worker: takes locks until the test stops it. `place` is the first place of the worker. */
 int worker(const char *space, const char *checker_path, unsigned int place, uint64_t seed);
 
 #endif

@@ -6,7 +6,7 @@ dir=$(mktemp -d /dev/shm/glock-test-XXXXXX) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM HUP
 exec 4>&1
-# 3 brings the exit status past sed, 4 the output
+# descriptor 3 takes the exit status past sed, 4 the output
 status=$({
 	{
 		GLOCK_DIR=$dir GLOCK_LOCKMAN=local "$@" 3>&- 4>&-

@@ -22,7 +22,7 @@ const char *inside_path(const char *space)
 	return path;
 }
 
-/* NULL: there is none, or it cannot be mapped. */
+/* Maps the space's file. Returns NULL if the file is missing or cannot be mapped. */
 static struct head *map(const char *space, bool write)
 {
 	int fd = open(inside_path(space), write ? O_RDWR : O_RDONLY);
@@ -35,7 +35,7 @@ static struct head *map(const char *space, bool write)
 	return head == MAP_FAILED ? NULL : head;
 }
 
-/* Whether that process has the lock of a table now, and has said so. */
+/* Tells whether that process has locked a table now and has stored its name as the owner. */
 static bool has_table(const char *space, pid_t pid)
 {
 	struct head *head = map(space, false);
@@ -44,7 +44,7 @@ static bool has_table(const char *space, pid_t pid)
 	if (!head)
 		return false;
 	for (unsigned int i = 0; i < SHARDS && !has; i++) {
-		/* The owner's name stays: that it has the lock is said by glibc's own word. */
+		/* The owner's name stays after an unlock, so glibc's own word tells of the lock. */
 		int word = __atomic_load_n(&head->shard[i].mutex.__data.__lock, __ATOMIC_RELAXED);
 		uint32_t owner = head->shard[i].owner - 1;
 		char path[64];

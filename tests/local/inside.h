@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inside.h - what is in a space's file, read while others may be at it. */
+/* inside.h - the contents of a space's file, read while nodes may change them. */
 #ifndef TESTS_LOCAL_INSIDE_H
 #define TESTS_LOCAL_INSIDE_H
 
@@ -9,22 +9,26 @@ struct inside {
 	unsigned int nodes; /* slots that are not free */
 	unsigned int locks;
 	unsigned int resources;
-	unsigned int cut_off;   /* tables whose lock was a dead process's */
-	unsigned int put_right; /* and where it had been about something */
-	const char *wrong;      /* the first table with anything wrong in it */
+	unsigned int cut_off;   /* tables whose lock a dead process had */
+	unsigned int put_right; /* of these, tables in the middle of a change */
+	const char *wrong;      /* the first faulty table */
 };
 
-/* Of the space of that name in GLOCK_DIR. */
+/* Reads the space of that name in GLOCK_DIR. */
 void inside_look(const char *space, struct inside *in);
 /*
- * Stops that child with the lock of a table, wherever it is in there. False: it would not be, as often
- * as it was tried, and goes on. It must be at work: a SIGSTOP is lost where a process that has several
- * threads executes another program, and a forked one has them at once with ThreadSanitizer.
+ * Stops that child while it has the lock of a table, at any point inside. Returns false if none of
+ * the tries found it there; the child then goes on. The child must be at work. If a process with
+ * several threads executes another program, a SIGSTOP is lost. With ThreadSanitizer, a forked child
+ * has several threads immediately.
  */
 bool inside_stop(const char *space, pid_t pid, unsigned int tries);
-/* As somebody who has something for that process in that table. False: it is no node. */
+/*
+ * Rings that process, as a node does that has an event for it in that table. Returns false if the
+ * process is no node.
+ */
 bool inside_ring(const char *space, pid_t pid, unsigned int shard);
-/* The file's path. */
+/* Returns the path of the space's file. */
 const char *inside_path(const char *space);
 
 #endif

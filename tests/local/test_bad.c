@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_bad.c - what is not as it should be: names, directories, files of something else, of others,
- * of another version; no memory, no room; a file that goes. Each is an error code and a
- * message, nothing is half made, and nobody is killed by it.
+ * test_bad.c - tests bad names, directories and files, lack of memory and room, and a removed file.
+ *
+ * The bad files are foreign, or belong to another user or another version. Each case gives an error
+ * code and a message. Nothing is half made, and no process is killed.
  */
 #include "base/sanitizer.h"
 #include "glock/core/space.h"
@@ -32,7 +33,7 @@
 
 static struct actor a, b, c;
 
-/* The library's, too: a directory is on whatever file system the test says. */
+/* Replaces fstatfs, for the library as well. A test chooses the file system of a directory. */
 int fstatfs(int fd, struct statfs *fs)
 {
 	const char *type = getenv("TEST_FS_TYPE");
@@ -51,7 +52,7 @@ static int64_t try_open(const char *name)
 	actor_start(&a);
 	err = actor_do(&a, "open %s", name);
 	if (err && err != -EINVAL)
-		assert_true(actor_do(&a, "log") > 0); /* it was said why */
+		assert_true(actor_do(&a, "log") > 0); /* a message told the reason */
 	else if (!err)
 		assert_int_equal(actor_do(&a, "close"), 0);
 	actor_kill(&a);
@@ -61,7 +62,8 @@ static int64_t try_open(const char *name)
 /* Skips the test: the machine lacks `capability`, a name that tests/count.py knows and checks. */
 static void skip_for_lack_of(const char *capability)
 {
-	printf("# SKIP needs %s\n", capability); /* tests/tap_skip.sed joins this and cmocka's line */
+	/* tests/tap_skip.sed joins this and cmocka's line */
+	printf("# SKIP needs %s\n", capability);
 	skip();
 }
 
@@ -94,7 +96,7 @@ static void names(void **state)
 		actor_start(&b);
 		assert_int_equal(actor_do(&a, "open %s", odd[i]), 0);
 		assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
-		/* No two names are one space. */
+		/* Two names are two spaces. */
 		assert_int_equal(actor_do(&b, "open %s", odd[(i + 1) % 7]), 0);
 		assert_int_equal(actor_do(&b, "nq 0 1 EX 1"), 0);
 		assert_int_equal(actor_do(&a, "dq 0"), 0);
@@ -120,7 +122,7 @@ static void directories(void **state)
 	mkdir(other, 0700);
 	assert_int_equal(actor_do(&a, "open x"), -EINVAL);
 	assert_true(actor_do(&a, "log") >= 2);
-	actor_do(&a, "dir %s/.", getenv("GLOCK_DIR")); /* the same one */
+	actor_do(&a, "dir %s/.", getenv("GLOCK_DIR")); /* the same directory */
 	assert_int_equal(actor_do(&a, "open x"), 0);
 	actor_end(&a);
 	setenv("GLOCK_DIR", "/nowhere/at/all", 1);
@@ -131,7 +133,7 @@ static void directories(void **state)
 	setenv("GLOCK_DIR", other, 1);
 }
 
-/* What statfs says, cell by cell; and what is a machine's own. */
+/* Checks the types of statfs that are shared file systems, and types that are local. */
 static void shared_file_systems(void **state)
 {
 	static const uint32_t shared[] = {
@@ -147,7 +149,7 @@ static void shared_file_systems(void **state)
 		assert_non_null(glock__local_shared_fs(shared[i]));
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		assert_null(glock__local_shared_fs(own[i]));
-	/* A program that is told so by the kernel opens nothing there and leaves nothing. */
+	/* A program on such a file system opens nothing there and leaves nothing. */
 	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++) {
 		char type[16];
 
@@ -178,7 +180,7 @@ static void read_only_directory(void **state)
 	assert_true(actor_do(&a, "log") > 0);
 	actor_kill(&a);
 	setenv("GLOCK_DIR", old, 1);
-	assert_int_equal(rmdir(dir), 0); /* nothing was made */
+	assert_int_equal(rmdir(dir), 0); /* the library made nothing */
 }
 
 static void others_files(void **state)
@@ -194,7 +196,7 @@ static void others_files(void **state)
 	assert_int_equal(try_open("theirs"), -EPERM);
 	assert_int_equal(chmod(at("theirs"), 0600), 0);
 	assert_int_equal(try_open("theirs"), 0);
-	/* A group's is its members'. */
+	/* Members of a group share the group's files. */
 	actor_start(&a);
 	actor_do(&a, "group 12345");
 	assert_int_equal(actor_do(&a, "open theirs"), -EPERM);
@@ -254,10 +256,10 @@ static void other_versions(void **state)
 	actor_start(&b);
 	assert_int_equal(actor_do(&b, "open version"), 0);
 	patch("version", offsetof(struct head, layout), &version, sizeof(version));
-	assert_int_equal(try_open("version"), -EPROTO); /* it is in use */
+	assert_int_equal(try_open("version"), -EPROTO); /* the file is in use */
 	actor_end(&b);
 	actor_start(&b);
-	assert_int_equal(actor_do(&b, "open version"), 0); /* made anew */
+	assert_int_equal(actor_do(&b, "open version"), 0); /* the library makes it anew */
 	assert_true(actor_do(&b, "log") > 0);
 	actor_end(&b);
 	assert_int_equal(truncate(at("version"), 5000), 0);
@@ -266,7 +268,10 @@ static void other_versions(void **state)
 	assert_int_equal(try_open("version"), 0);
 }
 
-/* Who last tidied up, or made a table, was killed before its memory was given back, or in use. */
+/*
+ * The memory of a table is allocated, but no table uses it. A process was killed that released or
+ * made the table.
+ */
 static void memory_of_no_table(void **state)
 {
 	const uint64_t none = 0;
@@ -288,7 +293,10 @@ static void memory_of_no_table(void **state)
 
 /* ---- no memory, no room ---- */
 
-/* In a directory in memory of that size; in a process of its own, since mounts are a process's. */
+/*
+ * Runs a test in a memory file system of that size. The test has a process of its own, because
+ * mounts belong to a process.
+ */
 static void in_small_memory(const char *size, void (*test)(void))
 {
 	char dir[4096], options[64];
@@ -327,7 +335,7 @@ static void no_memory_for_a_space(void)
 	assert_int_equal(before.f_bfree, after.f_bfree);
 }
 
-/* The request fails that finds no memory; all else goes on. */
+/* A request without memory fails. All else goes on. */
 static void no_memory_for_locks(void)
 {
 	actor_start(&a);
@@ -340,10 +348,11 @@ static void no_memory_for_locks(void)
 	assert_int_equal(actor_do(&a, "valid 0"), 1);
 	assert_true(actor_do(&b, "nq 0 1 EX 1") < 0);
 	assert_int_equal(actor_do(&a, "dq 0"), 0);
-	assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0); /* it has the lock: no memory is needed */
+	/* the node has the lock cached, so it needs no memory */
+	assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
 	assert_int_equal(actor_do(&a, "dq 0"), 0);
 	actor_end(&a);
-	/* What it had is free. */
+	/* The memory of the closed process is free. */
 	assert_int_equal(actor_do(&b, "nq 0 1 EX 0"), 0);
 	assert_int_equal(actor_do(&b, "many 100 SH"), 0);
 	assert_int_equal(actor_do(&b, "dq 0"), 0);
@@ -354,7 +363,7 @@ static void no_memory(void **state)
 {
 	(void)state;
 	in_small_memory("64k", no_memory_for_a_space);
-	/* Room for a file and its tables, and for some locks. */
+	/* Enough for a file, its tables and some locks. */
 	in_small_memory("2m", no_memory_for_locks);
 }
 
@@ -387,7 +396,8 @@ void __wrap_glock__call_sites_free(struct glock_space *space);
 static struct {
 	bool on;
 	unsigned int begun, ended; /* atoms: threads */
-	int run_on;                /* of them, when the space was freed; -1: not yet */
+	/* of these, still running when the space was freed; -1: not freed yet */
+	int run_on;
 } scarce;
 
 struct begin {
@@ -406,7 +416,7 @@ static void *run_counted(void *arg)
 	return ret;
 }
 
-/* When threads are scarce there is one too few for the one that recovers, which is the last. */
+/* When threads are scarce, the last one of a space fails: the recovery thread. */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 			  void *arg)
 {
@@ -437,7 +447,7 @@ static void never(void *arg, const struct glock_peer *dead)
 	abort();
 }
 
-/* Those that there are have ended when what they would tell of is freed. */
+/* The threads that started end before the memory that they use is freed. */
 static void too_few_threads(void **state)
 {
 	const struct glock_space_options o = {.size = sizeof(o), .recover = never};
@@ -465,14 +475,14 @@ static void too_many_nodes(void **state)
 	(void)state;
 	assert_int_equal(try_open("many"), 0);
 	fd = open(at("many"), O_RDWR);
-	/* As the kernel sees it, every place is a living process's but the last one. */
+	/* For the kernel, living processes have all places but the last one. */
 	fl.l_len = NODES - 1;
 	assert_int_equal(fcntl(fd, F_OFD_SETLK, &fl), 0);
 	actor_start(&b);
 	assert_int_equal(actor_do(&b, "open many"), 0);
 	assert_int_equal(try_open("many"), -EUSERS);
 	assert_int_equal(actor_do(&b, "nq 0 1 EX 0"), 0);
-	actor_kill(&b); /* and when that one dies there is room again */
+	actor_kill(&b); /* if this process dies, there is room again */
 	assert_int_equal(try_open("many"), 0);
 	close(fd);
 }
@@ -494,35 +504,35 @@ static void removed(void **state)
 	assert_int_equal(actor_do(&a, "open gone"), 0);
 	assert_int_equal(actor_do(&b, "open gone"), 0);
 	assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
-	actor_send(&b, "nq 0 1 EX 0"); /* looks around, since it waits */
+	actor_send(&b, "nq 0 1 EX 0"); /* looks around, because it waits */
 	usleep(50000);
 	assert_int_equal(unlink(at("gone")), 0);
-	assert_int_equal(actor_do(&c, "open gone"), 0); /* another one of the same name */
+	assert_int_equal(actor_do(&c, "open gone"), 0); /* another space of the same name */
 	assert_int_equal(actor_do(&c, "nq 0 1 EX 0"), 0);
 	assert_int_equal(actor_answer(&b), -EIO);
 	assert_true(actor_do(&b, "log") > 0);
-	/* Who holds and waits for nothing sees it when it next asks for something. */
+	/* An idle holder notices the removal at its next request. */
 	while (actor_do(&a, "valid 0") && actor_do(&a, "nq 1 2 EX 0") == 0)
 		assert_int_equal(actor_do(&a, "dq 1"), 0), usleep(10000);
 	wait_until_invalid(&a);
 	assert_int_equal(actor_do(&a, "dq 0"), 0);
 	actor_end(&a);
 	actor_end(&b);
-	/* What they took with them was not the new one's. */
+	/* The removed space took no file of the new one with it. */
 	assert_int_equal(access(at("gone,0"), F_OK), 0);
 	assert_int_equal(actor_do(&c, "valid 0"), 1);
 	assert_int_equal(actor_do(&c, "dq 0"), 0);
 	actor_end(&c);
 }
 
-/* Who has cached what it uses asks the lock manager for nothing, and waits for nobody. */
+/* A process whose locks are all cached sends no request to the lock manager and never waits. */
 static void removed_while_at_rest(void **state)
 {
 	(void)state;
 	actor_start(&a);
 	assert_int_equal(actor_do(&a, "open rest"), 0);
 	assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
-	usleep(1200000); /* until it naps no more */
+	usleep(1200000); /* until the idle sleep is a long one */
 	assert_int_equal(actor_do(&a, "valid 0"), 1);
 	assert_int_equal(unlink(at("rest")), 0);
 	wait_until_invalid(&a);
@@ -531,7 +541,7 @@ static void removed_while_at_rest(void **state)
 	actor_end(&a);
 }
 
-/* One that has withdrawn tells nothing of it any more. */
+/* A process that has withdrawn reports no removal. */
 static void removed_when_it_has_left(void **state)
 {
 	int64_t said;
@@ -547,7 +557,10 @@ static void removed_when_it_has_left(void **state)
 	actor_end(&a);
 }
 
-/* A directory by a name that is another one's, or nobody's, when the program has gone elsewhere. */
+/*
+ * The program changes its directory. Then the directory's relative name means another directory, or
+ * none.
+ */
 static void elsewhere_meanwhile(void **state)
 {
 	char dir[4096];
@@ -564,14 +577,14 @@ static void elsewhere_meanwhile(void **state)
 		assert_int_equal(actor_do(&a, "open moves"), 0);
 		assert_int_equal(actor_do(&a, "nq 0 1 EX 0"), 0);
 		assert_int_equal(actor_do(&a, "nq 1 2 EX 0"), 0);
-		assert_int_equal(actor_do(&a, "dq 1"), 0); /* it is cached */
+		assert_int_equal(actor_do(&a, "dq 1"), 0); /* the lock is cached */
 		assert_int_equal(actor_do(&a, "chdir /"), 0);
 		usleep(1700000);
 		assert_int_equal(actor_do(&a, "valid 0"), 1);
 		assert_int_equal(actor_do(&a, "nq 1 3 EX 0"), 0);
 		assert_int_equal(actor_do(&a, "log"), 0);
 		assert_int_equal(actor_do(&a, "dq 1"), 0);
-		if (i) { /* and it is noticed when it goes */
+		if (i) { /* the library notices a removal */
 			assert_int_equal(unlink(at("moves")), 0);
 			wait_until_invalid(&a);
 		}
@@ -584,7 +597,7 @@ static void elsewhere_meanwhile(void **state)
 int __real_unlink(const char *path);
 int __wrap_unlink(const char *path);
 
-static const char *watched; /* the path after whose end somebody opens that space */
+static const char *watched; /* when this path is removed, the test opens that space */
 
 int __wrap_unlink(const char *path)
 {
@@ -595,7 +608,7 @@ int __wrap_unlink(const char *path)
 	return ret;
 }
 
-/* As `glock rm` does it: who makes the space anew meanwhile keeps what is its. */
+/* `glock rm` removes a space that a process makes anew meanwhile. The new space keeps its files. */
 static void made_anew_while_it_is_removed(void **state)
 {
 	char path[GLOCK__LOCAL_PATH_MAX];
@@ -606,7 +619,7 @@ static void made_anew_while_it_is_removed(void **state)
 	actor_kill(&b);
 	actor_start(&a);
 	snprintf(path, sizeof(path), "%s", at("again"));
-	assert_int_equal(access(at("again,0"), F_OK), 0); /* of the dead one */
+	assert_int_equal(access(at("again,0"), F_OK), 0); /* left by the dead process */
 	watched = path;
 	assert_int_equal(glock__local_remove(path), 0);
 	watched = NULL;

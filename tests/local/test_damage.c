@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_damage.c - a space's file is damaged while nobody uses it: bits of what it has in it are turned.
- * Whoever opens it next uses it as it is, makes it anew and says why, or refuses; and nobody is
- * killed by it.
+ * test_damage.c - damages a space's file while no process uses it: bits of its contents change.
+ *
+ * The next process that opens the file uses it, makes it anew and says why, or refuses. No process
+ * is killed by the damage.
  */
 #include "actor.h"
 #include "inside.h"
@@ -21,7 +22,7 @@ enum { FLIPS = 400 };
 
 static struct actor a, b;
 
-/* What is in a file, holes left out. */
+/* A part of a file's contents, without the holes. */
 struct piece {
 	off_t at;
 	size_t n;
@@ -59,8 +60,8 @@ static void write_pieces(const char *path, const struct piece *piece, size_t n)
 }
 
 /*
- * A word of one of the pieces that is likely to mean something: half of the time one that is not 0
- * gets another bit, else any byte becomes anything.
+ * Damages a byte of one of the pieces. Half of the time, a byte that is not 0 gets another bit,
+ * because such a byte probably means something. Else any byte gets any value.
  */
 static void damage(const struct piece *piece, size_t n, int fd)
 {
@@ -76,7 +77,10 @@ static void damage(const struct piece *piece, size_t n, int fd)
 	assert_int_equal(pwrite(fd, &byte, 1, p->at + (off_t)where), 1);
 }
 
-/* Locks held, converted and waited for by processes that are killed, one of them at work. */
+/*
+ * Makes a file with locks that are held, converted and waited for. The processes are killed, one of
+ * them at work. Returns the number of pieces.
+ */
 static size_t a_used_space(struct piece *piece, size_t max)
 {
 	unlink(inside_path("damage"));

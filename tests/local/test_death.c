@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_death.c - what others see of a process that dies, is stopped, withdraws, forks or closes its
- * descriptors: when they get its locks, and what they are told.
+ * test_death.c - tests the effects of a process that dies, is stopped, withdraws, forks or closes
+ * its descriptors. The other processes get its locks in time, and are told of its death.
  */
 #include "lockman/local/local_impl.h"
 
@@ -30,7 +30,7 @@ size_t __real_glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 size_t __wrap_glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 				    struct glock__table_blocker *out, size_t max);
 
-/* In an actor that was told to linger: it is nearly always found in the table, whose lock it has. */
+/* In an actor with "linger": the actor is nearly always in the table, with its lock. */
 size_t __wrap_glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 				    struct glock__table_blocker *out, size_t max)
 {
@@ -63,7 +63,7 @@ static int by_value(const void *x, const void *y)
 	return (p > q) - (p < q);
 }
 
-/* Until the kernel says that nobody has any byte but that of the one who waits. */
+/* Waits until the kernel has dropped the lock of this slot's byte. */
 static int64_t when_let_go(int fd, unsigned int slot)
 {
 	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
@@ -76,7 +76,7 @@ static int64_t when_let_go(int fd, unsigned int slot)
 	return now();
 }
 
-/* The slot of that process. */
+/* Returns the slot of that process. */
 static unsigned int slot_of(int fd, pid_t pid)
 {
 	for (unsigned int i = 0; i < NODES; i++) {
@@ -91,7 +91,7 @@ static unsigned int slot_of(int fd, pid_t pid)
 	return 0;
 }
 
-/* How long after the kernel let go of a dead process's byte somebody who waits has its lock. */
+/* Measures the time from the kernel's drop of a dead process's byte to the waiter's grant. */
 static void deaths_are_noticed(void **state)
 {
 	int64_t took[DEATHS];
@@ -125,11 +125,14 @@ static void deaths_are_noticed(void **state)
 	    "# noticed after (ms), of %d deaths: half %.1f, 9 of 10 %.1f, 99 %% %.1f, all %.1f\n",
 	    DEATHS, (double)took[DEATHS / 2] / 1e6, (double)took[DEATHS * 9 / 10] / 1e6,
 	    (double)took[DEATHS * 99 / 100] / 1e6, (double)took[DEATHS - 1] / 1e6);
-	/* A machine that has other things to do gives no better promise than this. */
+	/* A busy machine promises no more than this. */
 	assert_true(took[DEATHS / 2] < 1000000000);
 }
 
-/* Its value block is not valid, as it may be half written; that it died is told until one has EX. */
+/*
+ * The value block is not valid, because it may be half written. Holders are told of the death until
+ * a holder has EX.
+ */
 static void the_next_one_is_told(void **state)
 {
 	(void)state;
@@ -152,7 +155,10 @@ static void the_next_one_is_told(void **state)
 	assert_int_equal(actor_do(&b, "died 0"), 1);
 	assert_int_equal(actor_do(&b, "read 0"), -ENODATA);
 	assert_int_equal(actor_do(&b, "dq 0"), 0);
-	/* Who was told and wrote nothing did not make it valid, but knows. */
+	/*
+	 * A holder in EX that wrote nothing left the block invalid. The next holder is not told
+	 * again.
+	 */
 	assert_int_equal(actor_do(&b, "nq 0 2 EX 0"), 0);
 	assert_int_equal(actor_do(&b, "died 0"), 0);
 	assert_int_equal(actor_do(&b, "dq 0"), 0);
@@ -170,7 +176,7 @@ static void the_next_one_is_told(void **state)
 	actor_end(&b);
 }
 
-/* The last of all dies: the first one of the next ones is told. */
+/* The last process dies. The first process of the next life is told. */
 static void told_over_a_restart(void **state)
 {
 	(void)state;
@@ -184,7 +190,7 @@ static void told_over_a_restart(void **state)
 	actor_end(&a);
 }
 
-/* The actor a dies with glock 15 in EX; then c has it in EX, and no holder of c's was told. */
+/* Actor a dies with glock 15 in EX. Then c has the lock in EX, but c's holder was not told. */
 static void die_untold(void)
 {
 	begin(&a, "");
@@ -197,7 +203,7 @@ static void die_untold(void)
 	assert_int_equal(actor_do(&c, "nq 0 15 EX 0"), -EIO);
 }
 
-/* It is told in that mode, and there is no value. */
+/* Takes the lock in that mode. The holder is told of the death, and there is no value. */
 static void is_told(struct actor *who, const char *mode, unsigned int flags)
 {
 	assert_int_equal(actor_do(who, "nq 0 15 %s %u", mode, flags), 0);
@@ -213,7 +219,7 @@ static void knows_already(struct actor *who, const char *mode, unsigned int flag
 	assert_int_equal(actor_do(who, "dq 0"), 0);
 }
 
-/* A node that got the lock in EX, and whose holder did not, does not keep a death to itself. */
+/* A node got the lock in EX, but its holder did not. The node must still report the death. */
 static void told_to_nobody(void **state)
 {
 	const unsigned int skip = GLOCK_SKIP, exact = GLOCK_SKIP | GLOCK_EXACT;
@@ -222,17 +228,17 @@ static void told_to_nobody(void **state)
 	begin(&b, "");
 	assert_int_equal(actor_do(&b, "nq 0 15 SH 0"), 0);
 	assert_int_equal(actor_do(&b, "dq 0"), 0);
-	/* It gives way to another: to SH, and to EX. */
+	/* c gives way to b, for SH and for EX. */
 	die_untold();
 	is_told(&b, "SH", 0);
 	is_told(&b, "EX", 0);
 	knows_already(&b, "EX", 0);
 	actor_end(&c);
-	/* It leaves. */
+	/* c leaves. */
 	die_untold();
 	actor_end(&c);
 	is_told(&b, "EX", 0);
-	/* It has it in a lower mode. */
+	/* c has the lock in a lower mode. */
 	die_untold();
 	is_told(&c, "SH", exact);
 	is_told(&b, "SH", 0);
@@ -240,7 +246,7 @@ static void told_to_nobody(void **state)
 	knows_already(&c, "SH", exact);
 	knows_already(&b, "EX", 0);
 	actor_end(&c);
-	/* All have left since then. */
+	/* All nodes have left since then. */
 	die_untold();
 	actor_end(&c);
 	actor_end(&b);
@@ -274,7 +280,7 @@ static void tokens_only_rise(void **state)
 		else
 			actor_do(&b, "dq 0"), actor_end(&b);
 		actor_end(&a);
-		if (round == 2) /* all that was stored is lost */
+		if (round == 2) /* all stored data is lost */
 			assert_int_equal(unlink(inside_path(SPACE)), 0);
 	}
 }
@@ -307,7 +313,7 @@ static void who_is_in_the_way(void **state)
 	actor_end(&b);
 }
 
-/* It told nobody that it stops; what it has stays its own until it goes on, or is killed. */
+/* A stopped process gives no notice. Its locks stay its own until it goes on or is killed. */
 static void stopped_is_not_dead(void **state)
 {
 	(void)state;
@@ -334,8 +340,12 @@ static int of_another_table(unsigned int number)
 }
 
 /*
- * It has the lock of a table: who asks is told so, who waits does not wait longer than he said, and what
- * has nothing to do with that table goes on, deaths as well, though one waits for it who leaves.
+ * The stopped process c has the lock of a table:
+ *
+ * - Actor b asks for blockers and is told of c.
+ * - A wait with a timeout ends in time.
+ * - Requests in other tables go on, and so do deaths.
+ * - A node that leaves waits for c.
  */
 static void stopped_in_a_table(void **state)
 {
@@ -351,7 +361,7 @@ static void stopped_in_a_table(void **state)
 	assert_int_equal(actor_do(&d, "nq 0 %d EX 0", other), 0);
 	assert_int_equal(actor_do(&b, "nq 0 16 EX 0x40"), 0);
 	assert_int_equal(actor_do(&c, "nq 0 16 EX 0x40"), 0);
-	/* They are asked for by threads of their own, and that may take a while. */
+	/* The threads of the nodes make these requests, which may take a while. */
 	while (actor_do(&b, "way 16") != a.pid || actor_do(&c, "way 16") != a.pid)
 		;
 	assert_int_equal(actor_do(&c, "linger 5"), 0);
@@ -382,7 +392,10 @@ static void stopped_in_a_table(void **state)
 	actor_kill(&e);
 }
 
-/* While it has the lock of a table, and whoever died may have locks there, deaths are seen to one by one. */
+/*
+ * A stopped process has the lock of a table. Dead processes may have locks there. Each death is
+ * still handled, one after the other.
+ */
 static void deaths_beside_a_stopped_one(void **state)
 {
 	int other[2] = {of_another_table(22)};
@@ -417,7 +430,10 @@ static void deaths_beside_a_stopped_one(void **state)
 	actor_end(&b);
 }
 
-/* It has the lock of a table in which there is something for another one, who is to get all else. */
+/*
+ * A stopped process has the lock of a table that holds an event for another node. That node still
+ * gets all its other events.
+ */
 static void stopped_before_a_fetch(void **state)
 {
 	int other = of_another_table(21);
@@ -448,7 +464,7 @@ static void stopped_before_a_fetch(void **state)
 	actor_end(&b);
 }
 
-/* Neither a child nor a program that closes all descriptors changes what it has. */
+/* Neither a child nor a program that closes all descriptors changes the locks of the process. */
 static void forks_and_descriptors(void **state)
 {
 	(void)state;
@@ -463,7 +479,7 @@ static void forks_and_descriptors(void **state)
 	assert_int_equal(actor_do(&a, "valid 0"), 1);
 	assert_int_equal(actor_do(&a, "dq 0"), 0);
 	assert_int_equal(actor_answer(&b), 0);
-	actor_send(&a, "nq 0 7 EX 0"); /* it still sees others die */
+	actor_send(&a, "nq 0 7 EX 0"); /* the process still notices deaths */
 	assert_false(actor_answers_within(&a, A_WHILE));
 	actor_kill(&b);
 	assert_int_equal(actor_answer(&a), 0);
@@ -472,7 +488,7 @@ static void forks_and_descriptors(void **state)
 	actor_end(&a);
 }
 
-/* To the others it is as if it had died. */
+/* For other nodes, a withdrawn process is like a dead one. */
 static void withdrawn(void **state)
 {
 	(void)state;

@@ -27,7 +27,10 @@ static void pause_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* In a process of its own: takes the lock until told to stop. What it holds, it holds a while. */
+/*
+ * Runs in a process of its own. Takes the lock until told to stop, and holds each grant for a
+ * while.
+ */
 static void contend(int me)
 {
 	const struct glock_type_options type = {
@@ -52,7 +55,7 @@ static void contend(int me)
 	_exit(glock_space_close(space) ? 3 : 0);
 }
 
-/* Whether all of these had it so often. */
+/* Waits until each of these processes had that many grants. */
 static bool wait_for(int from, int to, long grants)
 {
 	bool all = false;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * test_held.c - what one can do with locks that one has, beside other threads and another process.
- */
+/* test_held.c - tests operations on held locks, beside other threads and another process. */
 #include "../glock/check.h"
 #include "glock/state/busy.h"
 
@@ -49,26 +47,29 @@ static int teardown(void **state)
 	return glock_space_close(space);
 }
 
-/* ---- to give way while the queue is still to be run ---- */
+/* ---- giving way while the queue still must run ---- */
 
 static const struct glock__lm_ops *real_ops;
-static unsigned int idles; /* an atom: told by any thread that lets go */
+static unsigned int idles; /* an atom: any thread that drops the lock counts it */
 static bool to_be_run;
 
 static void idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct glock *of = glock__entry(lk, struct glock, lk);
 
-	/* It is called without the lock: others may take and drop it meanwhile, and then look at this. */
+	/*
+	 * The caller does not have the lock. Other threads may take and drop it meanwhile, and then
+	 * check this.
+	 */
 	gl_lock(of);
 	to_be_run |= gl_busy(of)->must_run;
-	gl_busy(of)->must_run = false; /* so that this does not stop at the library's own check */
+	gl_busy(of)->must_run = false; /* so that the library's own check does not stop this */
 	gl_unlock(of);
 	__atomic_fetch_add(&idles, 1, __ATOMIC_RELAXED);
 	real_ops->idle(lm, lk);
 }
 
-/* In a process of its own: wants it in SH, again and again. */
+/* Runs in a process of its own. Asks for SH again and again. */
 static void want_shared(const int *stop)
 {
 	struct glock_space *other = open_held();
@@ -90,7 +91,7 @@ static void idle_is_told_with_nothing_to_be_run(void **state)
 {
 	int *stop =
 	    mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct glock__lm_ops ops; /* as long as the space */
+	struct glock__lm_ops ops; /* lives as long as the space */
 	struct glock_holder gh;
 	int status;
 	pid_t pid;
@@ -110,7 +111,7 @@ static void idle_is_told_with_nothing_to_be_run(void **state)
 	for (int i = 0; i < HAND_OVERS; i++) {
 		glock_holder_init(&gh, gl, GLOCK_EX, 0);
 		assert_int_equal(glock_nq(&gh), 0);
-		pause_ms(1); /* so that it is asked for */
+		pause_ms(1); /* so that the other process asks for the lock */
 		assert_int_equal(glock_dq(&gh), 0);
 	}
 	__atomic_store_n(stop, 1, __ATOMIC_RELEASE);
@@ -142,7 +143,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-/* Nobody shares it: then those who only ask for it are not in the way. */
+/* No thread shares the lock. Threads that only ask for it do not prevent the downgrade. */
 static void downgrade_beside_askers(void **state)
 {
 	struct glock_holder gh;
@@ -180,7 +181,7 @@ static int downgrade_elsewhere(struct glock_holder *gh)
 	return downgraded;
 }
 
-/* Whether it was granted by the queue or without makes no difference. */
+/* The result does not depend on the path of the grant, with the queue or without. */
 static void downgrade_by_another_thread(void **state)
 {
 	static const unsigned int flags[] = {0, GLOCK_EXACT, GLOCK_NOBLOCK};
@@ -201,7 +202,7 @@ static void downgrade_by_another_thread(void **state)
 
 /* ---- several ---- */
 
-/* One of them is no holder at all: as with any error none is held. */
+/* One entry is no holder. As with any error, the call leaves none held. */
 static void an_empty_one_of_several(void **state)
 {
 	(void)state;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_kill.c - processes that work with locks, killed and stopped wherever they are: no two hold
- * what excludes, whoever comes after a death is told, nobody waits for ever, nothing is left.
+ * test_kill.c - kills and stops processes that work with locks, at any point.
+ *
+ * No two processes hold conflicting modes. The next holder is told of a death. No process waits for
+ * ever, and no lock or node is left.
  */
 #include "checker.h"
 #include "inside.h"
@@ -22,7 +24,7 @@
 
 #include <cmocka.h>
 
-/* With ThreadSanitizer a process takes many times as long to begin. */
+/* With ThreadSanitizer a process takes many times as long to start. */
 enum { KILLS = GLOCK__TSAN ? 200 : 1000, INSIDE = 100, TRIES = 400, STOPS = 300 };
 enum { PATIENCE_MS = 60000 };
 
@@ -30,10 +32,10 @@ static const char *self;
 static char checker_path[4096];
 static struct checker *c;
 static pid_t workers[WORKERS];
-static unsigned int places[WORKERS]; /* the first place of each */
+static unsigned int places[WORKERS]; /* the first place of each worker */
 static uint64_t spawned;
 
-/* The places that were given away longest ago, but for those of workers that are still there. */
+/* Returns the places that were used longest ago, without those of living workers. */
 static unsigned int next_place(unsigned int index)
 {
 	unsigned int at = (unsigned int)(spawned++ % (PLACES / THREADS)) * THREADS;
@@ -92,7 +94,7 @@ static uint64_t grants(unsigned int index)
 	return n;
 }
 
-/* That worker gets a lock, after so many. */
+/* Waits until that worker gets a lock, beyond `before` grants. */
 static void gets_one(unsigned int index, uint64_t before)
 {
 	int waited = 0;
@@ -104,7 +106,7 @@ static void gets_one(unsigned int index, uint64_t before)
 	}
 }
 
-/* Everybody who is there gets a lock once more. */
+/* Waits until each living worker gets one more lock. */
 static void all_go_on(void)
 {
 	uint64_t before[WORKERS];
@@ -115,7 +117,7 @@ static void all_go_on(void)
 		gets_one(i, before[i]);
 }
 
-/* That worker has a lock in EX; or has not, in all that time. */
+/* Waits until that worker has a lock in EX, for a limited time. */
 static void has_one_in_ex(unsigned int index)
 {
 	bool has = false;
@@ -128,7 +130,7 @@ static void has_one_in_ex(unsigned int index)
 	}
 }
 
-/* From now on its places say that it dies. */
+/* Marks the worker's places as dying, and kills the worker. */
 static void kill_worker(unsigned int index)
 {
 	int status;
@@ -159,7 +161,7 @@ static void end(void)
 		assert_int_equal(status, 0);
 	}
 	check();
-	/* Whoever looks after the last one finds nothing of any of them. */
+	/* The last worker has left, and nothing of any worker is left. */
 	inside_look("kill", &in);
 	assert_int_equal(in.nodes, 0);
 	assert_int_equal(in.locks, 0);
@@ -177,7 +179,7 @@ static void killed(void **state)
 		unsigned int victim = (unsigned int)random() % WORKERS;
 
 		pause_us((unsigned int)random() % 3000);
-		/* Every other one dies wherever it is, on its way into the space, too. */
+		/* Half of the victims die at any point, even while they join the space. */
 		if (i % 2)
 			gets_one(victim, 0);
 		if (i % 4 == 3)
@@ -197,7 +199,7 @@ static void killed(void **state)
 	end();
 }
 
-/* Killed in the midst of a table, where the next one who comes has to put it in order. */
+/* A process is killed inside a table. The next process there has to repair the table. */
 static void killed_inside(void **state)
 {
 	struct inside in;

@@ -24,7 +24,7 @@ static void *take_turns(void *arg)
 
 		latch_take(&latch);
 		before = turns;
-		if (i % PAUSE_EACH == 0) /* long enough for others to sleep */
+		if (i % PAUSE_EACH == 0) /* long enough for other threads to sleep */
 			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 		turns = before + 1;
 		latch_drop(&latch);

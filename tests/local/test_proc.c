@@ -15,7 +15,7 @@
 
 #define NAME "a) T 7 (b"
 
-/* A child with that name, which waits to be killed. */
+/* Starts a child with that name. The child waits to be killed. */
 static pid_t named_child(void)
 {
 	int ready[2];

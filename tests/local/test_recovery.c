@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_recovery.c - what a dead process left is put in order before grants go on: by whom, by whom if
- * that one dies, too, and that all who are kept waiting go on in the end.
+ * test_recovery.c - tests the recovery of a dead process's data before grants go on.
+ *
+ * The tests check which process recovers, and which one follows if that process dies, too. All
+ * waiting processes must go on in the end.
  */
 #include "lockman/local/local_impl.h"
 
@@ -22,7 +24,7 @@
 bool __real_glock__local_alive(struct local *l, unsigned int node);
 bool __wrap_glock__local_alive(struct local *l, unsigned int node);
 
-/* In an actor that was told to lie: one who dies right after it was asked for. */
+/* In an actor with "lie": that process dies right after this check. */
 bool __wrap_glock__local_alive(struct local *l, unsigned int node)
 {
 	bool alive = __real_glock__local_alive(l, node);
@@ -37,7 +39,7 @@ bool __wrap_glock__local_alive(struct local *l, unsigned int node)
 bool __real_glock__local_ring(struct slot *slot, uint32_t due);
 bool __wrap_glock__local_ring(struct slot *slot, uint32_t due);
 
-/* In an actor that was told to die: it is about no table. */
+/* In an actor with "die": due is 0 for a ring that concerns no table. */
 bool __wrap_glock__local_ring(struct slot *slot, uint32_t due)
 {
 	if (!due && __atomic_load_n(&actor_dies, __ATOMIC_RELAXED))
@@ -57,7 +59,7 @@ static int64_t recovered(void)
 	return actor_do(&b, "recovered") + actor_do(&c, "recovered");
 }
 
-/* One of those who can puts in order what was left, before anybody is granted what he waits for. */
+/* One of the survivors that can recovers the data before any waiter is granted. */
 static void one_survivor_recovers(void **state)
 {
 	struct actor *by, *other;
@@ -81,14 +83,14 @@ static void one_survivor_recovers(void **state)
 		;
 	assert_false(actor_answers_within(&d, A_WHILE));
 	assert_int_equal(recovered(), 1);
-	/* Who says so is granted meanwhile. */
+	/* The recovering process is granted meanwhile, with GLOCK_RECOVER. */
 	by = actor_do(&b, "recovered") ? &b : &c;
 	other = by == &b ? &c : &b;
 	assert_int_equal(actor_do(by, "nq 0 12 EX 0x4"), 0);
 	assert_int_equal(actor_do(by, "dq 0"), 0);
 	/*
-	 * It dies, too: the other one does it, for both; also if it was still alive when one looked first, and
-	 * is not at the next look.
+	 * The recovering process dies, too. The other one recovers for both. This also holds if the
+	 * first check found the process alive and the next one does not.
 	 */
 	actor_kill(by);
 	while (actor_do(other, "recovered") < 1)
@@ -103,7 +105,7 @@ static void one_survivor_recovers(void **state)
 	actor_end(&d);
 }
 
-/* By itself. */
+/* Waits until that process has ended by itself. */
 static void wait_until_dead(const struct actor *who)
 {
 	siginfo_t info;
@@ -111,7 +113,10 @@ static void wait_until_dead(const struct actor *who)
 	assert_int_equal(waitid(P_PID, (id_t)who->pid, &info, WEXITED | WNOWAIT), 0);
 }
 
-/* It has named who recovers, and dies before that one is told. Nobody waits for it. */
+/*
+ * Actor d has chosen the recovering process, and dies before it tells that process. No process
+ * waits for d.
+ */
 static void who_names_a_recoverer_dies(void **state)
 {
 	(void)state;
@@ -133,7 +138,10 @@ static void who_names_a_recoverer_dies(void **state)
 	actor_end(&e);
 }
 
-/* It has said that all is in order, and dies before anybody is told that grants go on. */
+/*
+ * Actor b has stored that the recovery is done, and dies before it tells the others that grants go
+ * on.
+ */
 static void who_has_recovered_dies(void **state)
 {
 	(void)state;
@@ -157,7 +165,10 @@ static void who_has_recovered_dies(void **state)
 	actor_end(&d);
 }
 
-/* It is stopped: all wait for it and are told so, and go on when it does. */
+/*
+ * The recovering process is stopped. All other processes wait, are told of it, and go on when it
+ * does.
+ */
 static void a_stopped_one_is_named(void **state)
 {
 	int64_t way;
@@ -187,7 +198,10 @@ static void a_stopped_one_is_named(void **state)
 	actor_end(&d);
 }
 
-/* What others have is refused at once: that has nothing to do with what the dead one left. */
+/*
+ * A try for a lock that another node holds is refused immediately. That lock has nothing to do with
+ * the dead process.
+ */
 static void a_try_is_refused_meanwhile(void **state)
 {
 	(void)state;
@@ -214,7 +228,7 @@ static void a_try_is_refused_meanwhile(void **state)
 	actor_end(&d);
 }
 
-/* Nobody is left who could: then nobody is kept waiting. */
+/* No survivor can recover. So no process waits for a recovery. */
 static void nobody_can_recover(void **state)
 {
 	(void)state;
@@ -229,7 +243,7 @@ static void nobody_can_recover(void **state)
 	actor_end(&d);
 }
 
-/* All have died: who comes next and can recover does, before it is granted anything. */
+/* All processes have died. The next one that can recover does so before its first grant. */
 static void recovered_after_a_restart(void **state)
 {
 	(void)state;

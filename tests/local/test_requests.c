@@ -17,7 +17,7 @@
 enum { LOCKS = 3000, STEPS = 200000 };
 
 static struct glock__lm_lock locks[LOCKS];
-static uint32_t id[LOCKS]; /* of the open request; 0: there is none */
+static uint32_t id[LOCKS]; /* of the open request; 0: none */
 static uint32_t n_open;
 
 static uint32_t dice(uint32_t sides)
@@ -60,7 +60,7 @@ static void done(struct local *l, uint32_t i)
 	id[i] = 0;
 }
 
-/* Many are open for a while, then few, and so on. */
+/* Many requests are open for a while, then few, and so on. */
 static void in_any_order(void **state)
 {
 	struct local l = {0};

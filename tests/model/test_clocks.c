@@ -48,7 +48,7 @@ static void old_clocks_are_dropped(void **state)
 		assert_int_equal(m.sample, i);
 		if (i - m.nodes[0].dropped > most)
 			most = i - m.nodes[0].dropped;
-		/* what a Lock's trail and a lost line may ask for */
+		/* as far back as a Lock's trail and a lost line may ask */
 		for (uint32_t back = 0; back < TRAIL && back < i; back++)
 			assert_int_equal(node_when(&m.nodes[0], i - back)->mono_us,
 					 mono_of(i - back));

@@ -25,19 +25,19 @@ enum { LOCKS = 1294, PAGE = 4096, LINE = 1024 };
 struct kernel {
 	struct collector collector;
 	char lines[LOCKS][LINE];
-	size_t at; /* the iterator */
+	size_t at; /* the place of the iterator */
 	char page[PAGE];
 	size_t from, count;
 	unsigned sample;
-	size_t printed; /* lines that were given out in this sample */
+	size_t printed; /* lines given out in this sample */
 	bool move_boundaries;
 	struct space_sample space;
 	struct node_sample node;
 };
 
 /*
- * As seq_read_iter() fills its page: at least one line, then more while they fit and the reader
- * wants more.
+ * Fills the page as seq_read_iter() does: at least one line, then more while they fit and the
+ * reader wants more.
  */
 static void fill(struct kernel *k, size_t wanted)
 {
@@ -101,9 +101,7 @@ static int open_file(struct collector *c, const struct node_sample *node,
 
 static const struct collector_ops ops = {.open = open_file, .live = true};
 
-/*
- * Names and lengths as on a node with 324 cached inodes: M, O, W and N of each follow one another.
- */
+/* Names and lengths as on a node with 324 cached inodes: each has M, O, W and N in this order. */
 static void make_lines(struct kernel *k)
 {
 	for (unsigned i = 0; i < LOCKS; i++) {
@@ -160,7 +158,7 @@ static uint32_t locks_known(const struct model *m)
 	return m->nodes[0].spaces[0]->table.n_used;
 }
 
-/* Otherwise this file would test nothing. */
+/* Without this loss, the other tests here would test nothing. */
 static void plain_reads_lose_the_same_lines_every_time(void **state)
 {
 	struct kernel *k = new_kernel(false);
@@ -190,8 +188,8 @@ static void moved_boundaries_show_every_lock(void **state)
 }
 
 /*
- * A Lock that a sample misses keeps its Shot: what happened meanwhile is neither lost nor counted
- * from zero.
+ * If a sample misses a Lock, the Lock keeps its Shot. The events meanwhile are neither lost nor
+ * counted from zero.
  */
 static void missed_lines_invent_nothing(void **state)
 {

@@ -21,7 +21,7 @@ static struct lock_id id_of(uint32_t i)
 	    .number = 0x1000 + i / 3, .low = i % 3 == 2 ? i : 0, .type = (uint8_t) "MWN"[i % 3]};
 }
 
-/* One sample in which Locks [from, to) are listed and those that `every` divides are active. */
+/* A sample lists the Locks [from, to). The Locks that `every` divides are active. */
 static void sample(struct table *t, uint32_t n, uint32_t from, uint32_t to, uint32_t every)
 {
 	table_begin(t);
@@ -65,7 +65,7 @@ static void what_was_taken_is_found(void **state)
 	table_free(&t);
 }
 
-/* The Lock that followed last time is only a guess: lines may come in any order. */
+/* The Lock that followed last time is only a guess. Lines may come in any order. */
 static void order_does_not_matter(void **state)
 {
 	struct table t = {0};
@@ -102,7 +102,7 @@ static void active_locks_have_a_trail(void **state)
 	for (uint32_t i = 0; i < TRAIL_SHOTS; i++)
 		assert_true(trail->lost[i] == 0.5f);
 	assert_null(table_trail_of(&t, table_find(&t, &idle)));
-	/* idle for as long as a trail is, it goes */
+	/* a Lock that is idle for the length of a trail loses its trail */
 	for (uint32_t n = 41; n <= 41 + TRAIL_SHOTS; n++)
 		sample(&t, n, 0, 100, 0);
 	assert_int_equal(t.n_warm, 0);
@@ -124,7 +124,7 @@ static void locks_that_are_gone_are_forgotten(void **state)
 	assert_int_equal(t.n_used, 100);
 	assert_null(table_find(&t, &gone));
 	assert_non_null(table_find(&t, &here));
-	/* their place is used again */
+	/* new Locks use their place */
 	bytes = table_bytes(&t);
 	sample(&t, n++, 10000, 14900, 0);
 	assert_int_equal(t.n_used, 5000);

@@ -73,13 +73,13 @@ static void each_is_read_once(void **state)
 		assert_int_equal(m.n_spaces, 1);
 		assert_int_equal(reads, 1);
 		assert_int_equal(m.nodes[0].spaces[0]->table.n_used, 1);
-		/* two nodes too many, and a lock space of the first one */
+		/* two nodes too many, and a second lock space of the first node */
 		assert_int_equal(m.problems.count, 3);
 	}
 	model_free(&m);
 }
 
-/* node1 waits for M0x7e, and a DLM's dump has a lock of its own node's on it. */
+/* node1 waits for M0x7e. A DLM's dump names a lock of node1 on it. */
 static int open_waiting(struct collector *c, const struct node_sample *node,
 			const struct space_sample *space, enum file_kind kind, struct input *in)
 {
@@ -108,7 +108,7 @@ static int open_waiting(struct collector *c, const struct node_sample *node,
 	return 0;
 }
 
-/* A row of that wait. */
+/* Makes a row of that wait. */
 static void explain(const struct model *m)
 {
 	const struct table *table = &m->nodes[0].spaces[0]->table;
@@ -129,7 +129,10 @@ static void explain(const struct model *m)
 	free(row.sentence);
 }
 
-/* node2 is named twice, and the lock space is the second one's only: the first has no place for it. */
+/*
+ * node2 is named twice, and only the second one has the lock space. The first one has no place for
+ * it.
+ */
 static void a_lock_space_of_the_second(void **state)
 {
 	static const struct collector_ops ops = {.open = open_waiting};
@@ -156,7 +159,7 @@ static void a_lock_space_of_the_second(void **state)
 	assert_int_equal(waits_read(&m, &collector, &sample), 0);
 	assert_int_equal(reads, 1); /* node1's */
 	explain(&m);
-	/* whoever says so: a node's lock in a lock space that it never had */
+	/* a node's lock in a lock space that the node never had, from any source */
 	m.waits->views[0] = view;
 	explain(&m);
 	model_free(&m);

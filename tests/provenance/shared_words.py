@@ -25,7 +25,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LETTERS = re.compile(r"[^\W\d_]\w+")
 TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\w+|[^\w\s]')
 COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
-# Not ours to word: the text of the licence, and recordings of what kernels and programs print.
+# The project does not choose these words: the text of the licence, and recordings of other
+# programs' output.
 LEFT_OUT = re.compile(r"^LICENSE$|^tests/data/|^tests/golden/|\.svg$|\.o2r$")
 
 
@@ -59,7 +60,7 @@ def runs_of(words, length):
 
 
 class Comparison:
-    """What the tree shares with the folders, by one way to cut a text into words."""
+    """The runs that the tree shares with the folders, for one way to cut a text into words."""
 
     def __init__(self, name, cut, length):
         self.name = name
@@ -71,7 +72,7 @@ class Comparison:
         self.found = []         # shared runs at their longest
 
     def learn(self, path, text):
-        """Takes in a file of others."""
+        """Adds a file of others."""
         words = self.cut(text)
         self.words[path] = words
         for at, run in runs_of(words, self.length):

@@ -18,14 +18,14 @@ struct player {
 	struct glock *gl;
 	int64_t now;
 	struct glock__lm_lock *open;     /* the request that waits for its reply */
-	struct glock__lm_lock *unlocked; /* so does this one, for the last */
+	struct glock__lm_lock *unlocked; /* the unlock that waits for its reply */
 	struct glock_holder holders[HOLDERS];
 	const struct event *of[HOLDERS]; /* the line that queued it; NULL: free */
 	uint64_t cursor;
 	const struct lifetime *l;
 	size_t at;     /* the next event */
-	bool in_xmote; /* the cache is being prepared */
-	int64_t timer; /* when the one that runs this work went off; 0: none does */
+	bool in_xmote; /* the library prepares the cache */
+	int64_t timer; /* the time at which the timer of this work fired; 0: no timer */
 	struct played *out;
 };
 
@@ -132,8 +132,8 @@ static void note_late(int64_t ns)
 }
 
 /*
- * The cache is being prepared, as long as it took the kernel: until it asked the lock manager.
- * Meanwhile holders come and demands.
+ * Prepares the cache for as long as the kernel did: until it asked the lock manager. Holders and
+ * demands arrive meanwhile.
  */
 static int prepare(struct glock *gl, enum glock_mode to, unsigned int sync)
 {
@@ -157,8 +157,8 @@ static void work(void)
 }
 
 /*
- * Timers go off on the way there. What was due when the last line had been played is none: that
- * work waits for the kernel's.
+ * Moves the clock; timers fire on the way. Work that was due when the last line had been played is
+ * no timer: that work waits for the kernel's.
  */
 static void pass(int64_t until)
 {
@@ -173,7 +173,7 @@ static void pass(int64_t until)
 		pl.now = until;
 }
 
-/* ---- what the library says ---- */
+/* ---- the library's trace ---- */
 
 static void hear(void)
 {
@@ -191,7 +191,7 @@ static void hear(void)
 	}
 }
 
-/* ---- what the kernel was told ---- */
+/* ---- events of the trace ---- */
 
 static void queue(const struct event *ev)
 {
@@ -210,7 +210,7 @@ static void queue(const struct event *ev)
 		stop(ev, "the library does not queue it");
 }
 
-/* Of the same task if there is one; who holds it may have been begun by another. */
+/* Drops a holder of the same task if there is one. Another task may have begun the holder. */
 static void dequeue(const struct event *ev)
 {
 	int found = -1;
@@ -229,7 +229,7 @@ static void dequeue(const struct event *ev)
 	(void)glock_dq(&pl.holders[found]);
 }
 
-/* The lock manager is asked by the kernel now: the library must have asked for the same, or do so. */
+/* The kernel asks the lock manager now. The library must have asked for the same, or ask now. */
 static void request(const struct event *ev)
 {
 	if (!pl.open)
@@ -253,7 +253,7 @@ static void reply(const struct event *ev)
 	}
 }
 
-/* The mode that another node wants, from what the demand made of ours. */
+/* Computes the mode of the other node from the effect of the demand on our mode. */
 static void demand(const struct event *ev)
 {
 	static const int wants[GLOCK_MODE_MAX] = {
@@ -270,9 +270,9 @@ static void step(const struct event *ev)
 	if (ev->time > pl.now)
 		pass(ev->time);
 	if (ev->locked && !(pl.gl->flags & GLOCK__F_LOCK))
-		work(); /* the kernel's has begun */
+		work(); /* the kernel's work has begun */
 	if (at != pl.at)
-		return; /* it was played meanwhile */
+		return; /* the library played it meanwhile */
 	if (ev->kind == EV_REQUEST)
 		request(ev);
 	pl.at++;
@@ -319,7 +319,7 @@ static void ask(struct glock_holder *gh, enum glock_mode mode)
 	work();
 }
 
-/* In SH, refused EX again and again: the hold time becomes as short as it can. */
+/* In SH, the glock is refused EX again and again. So its hold time becomes as short as possible. */
 static void be_fought_for(void)
 {
 	struct glock_holder gh;
@@ -338,8 +338,10 @@ static void be_fought_for(void)
 	}
 }
 
-/* As it was when the trace began: in that mode, long since, and with a short hold time if it was
- * fought for. */
+/*
+ * Brings the glock to its state at the start of the trace: in that mode since long ago, and with a
+ * short hold time if other nodes wanted it.
+ */
 static void grow_up(const struct lifetime *l)
 {
 	struct glock_holder gh;

@@ -14,7 +14,7 @@
 
 #include <inttypes.h>
 
-/* ---- what may differ ---- */
+/* ---- allowed differences ---- */
 
 enum difference {
 	DIFF_OBJECT,
@@ -52,14 +52,14 @@ static const struct class *class_of(char letter)
 	return NULL;
 }
 
-/* The letters of a line's flags, and the line without them. What follows 0 is a number. */
+/* Splits a line into its flags' letters and the rest. The part behind 0 is a number. */
 static void split(const char *line, char rest[ROOM], char letters[ROOM])
 {
 	const char *at = strstr(line, " flags:"), *end = strstr(line, " tdiff:");
 	size_t n = 0;
 
 	*letters = '\0';
-	if (end) { /* times and statistics are another test's */
+	if (end) { /* another test checks times and statistics */
 		snprintf(rest, ROOM, "%.*s", (int)(end - line), line);
 		return;
 	}
@@ -76,7 +76,7 @@ static void split(const char *line, char rest[ROOM], char letters[ROOM])
 
 struct result {
 	unsigned int lines, same[EV_KINDS], letters[DIFF_MAX];
-	const struct event *differs; /* the first line that does */
+	const struct event *differs; /* the first line that differs */
 	char ours[ROOM];
 	int64_t *late;
 	size_t n_late;
@@ -88,7 +88,7 @@ static const char *const kind_names[EV_KINDS] = {
     [EV_PUT] = "put",     [EV_REQUEST] = "request",
 };
 
-/* Differences of class d are these only: beside D, or left over when no demote is wanted any more. */
+/* Class d allows only these differences: 'd' beside 'D', or a 'd' left over after the demote. */
 static bool pending_may_differ(const char *kernel_line, const char *kernel_letters)
 {
 	return strchr(kernel_letters, 'D') || strstr(kernel_line, " dmt:EX ");
@@ -139,7 +139,7 @@ static void compare(const struct lifetime *l, const struct played *p, struct res
 			continue;
 		r->lines++;
 		if (r->differs)
-			continue; /* after one that differs nothing can be compared */
+			continue; /* nothing after a different line can be compared */
 		if (k < p->n && same_line(ev, p->lines[k], r)) {
 			r->same[ev->kind]++;
 			k++;
@@ -148,7 +148,7 @@ static void compare(const struct lifetime *l, const struct played *p, struct res
 		r->differs = ev;
 		snprintf(r->ours, sizeof(r->ours), "%s", k < p->n ? p->lines[k] : p->stopped);
 	}
-	if (!r->differs && k < p->n) { /* it said more */
+	if (!r->differs && k < p->n) { /* the library printed more lines */
 		r->differs = &l->events[l->n - 1];
 		snprintf(r->ours, sizeof(r->ours), "and then %s", p->lines[k]);
 	}
@@ -233,7 +233,7 @@ static void replay_every_lifetime(void **state)
 		printf("#   %5u flag %c missing: %s\n", all.letters[k], classes[k].letter,
 		       classes[k].reason);
 	assert_int_equal(differ, 0);
-	/* The whole of it: nothing was left out in reading or comparing. */
+	/* The test read and compared every line. */
 	assert_int_equal(all.lines, trace.lines);
 	assert_int_equal(sum(all.same), trace.lines);
 	assert_int_equal(trace.lines, 86294);
@@ -297,8 +297,11 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Replies that the kernel looked at late, as its work waited for a hold time: "earliest deadline"
- * is not its rule. Told for comparison; here they are looked at at once. */
+/*
+ * Counts the replies that the kernel handled late, because its work waited for a hold time.
+ * "Earliest deadline" is not the kernel's rule. The numbers are for comparison: here replies are
+ * handled immediately.
+ */
 static void tell_late_replies(void)
 {
 	unsigned int n = 0;
@@ -326,8 +329,8 @@ static void tell_late_replies(void)
 }
 
 /*
- * Where a hold time ended with nobody holding the glock, the kernel gave way then: not before the
- * library would have, and after, by its ticks of 4 ms.
+ * A hold time ended without a holder, and the kernel gave way then. It did so not before the
+ * library would have, and at most some of its ticks of 4 ms later.
  */
 static void replay_hold_times(void **state)
 {
@@ -352,7 +355,7 @@ static void replay_hold_times(void **state)
 	assert_true(late[n - 1] < 3 * TICK); /* one to round, one to begin, one to get to it */
 }
 
-/* Other hold times than Linux's must come out differently, or the comparison sees nothing. */
+/* Other hold times than Linux's must give another result. Otherwise the comparison sees nothing. */
 static void replay_sees_wrong_hold_times(void **state)
 {
 	static const int64_t wrong[] = {GLOCK_HOLD_NONE, 10000000, 80000000};
@@ -372,7 +375,7 @@ static void replay_sees_wrong_hold_times(void **state)
 			differ += r.differs != NULL;
 			played_free(&p);
 		}
-		/* The third was only ever demanded while nobody held it. */
+		/* Each demand of the third glock came while it had no holder. */
 		assert_int_equal(differ, 2);
 	}
 }

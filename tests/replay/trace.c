@@ -69,7 +69,7 @@ static void parse_rest(struct event *ev, const char *rest)
 		fail_msg("line %u is not understood: %s", ev->line, ev->text);
 }
 
-/* False: a comment. Anything else that is not understood fails the test. */
+/* Parses a line. Returns false for a comment. An unknown line fails the test. */
 static bool parse_line(char *line, unsigned int number, struct event *ev)
 {
 	char *name, *colon, *glock, *task, *bracket;
@@ -104,7 +104,10 @@ static bool parse_line(char *line, unsigned int number, struct event *ev)
 
 /* ---- lifetimes ---- */
 
-/* The one that goes on: what comes after an end begins the next, but for the reply to unlock. */
+/*
+ * Returns the running lifetime. An event after an end begins the next one, except the reply to
+ * unlock.
+ */
 static struct lifetime *lifetime_of(struct trace *t, const struct event *ev)
 {
 	struct lifetime *l;
@@ -135,7 +138,7 @@ static void add(struct lifetime *l, const struct event *ev)
 	l->events[l->n++] = *ev;
 }
 
-/* The request before a reply, where it belongs: after all that was earlier. */
+/* Inserts the request before its reply, behind all earlier events. */
 static void add_request(struct lifetime *l, const struct event *reply)
 {
 	struct event ev = {.kind = EV_REQUEST,
@@ -150,7 +153,7 @@ static void add_request(struct lifetime *l, const struct event *reply)
 	l->events[i] = ev;
 }
 
-/* ---- what only later lines say ---- */
+/* ---- facts that only later lines tell ---- */
 
 static enum glock_mode mode_after(const struct lifetime *l, const char *after)
 {
@@ -169,8 +172,9 @@ static enum glock_mode mode_after(const struct lifetime *l, const char *after)
 }
 
 /*
- * A holder was let go without being cached if the line before its dequeue is a local demote; it
- * asked for a try if the grant that it waited for was not a blocking request, though it went up.
+ * If the line before a dequeue is a local demote, the holder was dropped without caching. If a
+ * waiting holder's grant was no blocking request, although the mode went up, the holder asked with
+ * a try.
  */
 static void look_ahead(struct lifetime *l)
 {

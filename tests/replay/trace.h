@@ -2,10 +2,10 @@
 /*
  * trace.h - a recorded trace of Linux's glocks, cut into lifetimes.
  *
- * A lifetime is what happened to one glock from its creation, or the beginning of the trace, to its
- * end, or the trace's. What the kernel was told (queue, dequeue, demands, replies) and what it did
- * about it (promotions, changes of state) stand in it in the order of the trace; the trace was
- * recorded on one CPU, so that its order is that of the events.
+ * A lifetime holds the events of one glock, from its creation or the start of the trace to its end
+ * or the end of the trace. Its events are in the order of the trace. Some are the kernel's input:
+ * queue, dequeue, demands, replies. The others are its actions: promotions and changes of state.
+ * The trace was recorded on one CPU, so its order is that of the events.
  */
 #ifndef TESTS_REPLAY_TRACE_H
 #define TESTS_REPLAY_TRACE_H
@@ -35,11 +35,11 @@ struct event {
 	unsigned int line, type;
 	uint64_t number;
 	int pid;
-	enum glock_mode from, mode;    /* mode: wanted, granted, gone to, demanded */
+	enum glock_mode from, mode;    /* mode: wanted, granted, new, or demanded */
 	bool remote, blocking, locked; /* locked: a demote while the bit lock is held */
 	int status;
 	int64_t round_trip;
-	/* What the line does not say and later ones do. */
+	/* Facts that only later lines tell. */
 	bool try, nocache;
 };
 
@@ -49,7 +49,7 @@ struct lifetime {
 	struct event *events;
 	size_t n, room;
 	bool born, died;        /* within the trace */
-	enum glock_mode before; /* its mode when the trace began, if it was not born later */
+	enum glock_mode before; /* its mode when the trace began, if it existed then */
 	bool fought;            /* other nodes wanted it */
 };
 
@@ -61,7 +61,10 @@ struct trace {
 
 enum { EUNLOCKED = -65538 };
 
-/* after: the glocks file at the end of the trace, for glocks whose mode never changes in it. */
+/*
+ * Loads a trace. `after` is the glocks file at the end of the trace, for glocks whose mode never
+ * changes in it.
+ */
 void trace_load(struct trace *t, char *text, const char *after);
 void trace_free(struct trace *t);
 

@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 import time
 
-# To look for leaks the sanitizer traces the program, which one that has given its privileges up does not
-# allow: at times it then goes on for ever. Leaks of o2top are found by the tests without a screen.
+# The sanitizer's search for leaks traces the program. A program without its privileges does not
+# allow that, and then it sometimes never ends. The tests without a screen find leaks of o2top.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 PATIENCE = float(os.environ.get("PATIENCE", "60"))
 
@@ -57,7 +57,7 @@ class Terminal:
         self.key("Enter")
 
     def click(self, column, row):
-        """A click as terminals tell of it, the new way and the old one; both from 0."""
+        """Sends a click as terminals report it, in the new way and the old one. Both count from 0."""
         if self.old_mouse:
             for button in " #":
                 self.type(f"\x1b[M{button}{chr(33 + column)}{chr(33 + row)}")
@@ -69,7 +69,7 @@ class Terminal:
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
     def wait(self, *texts, gone=()):
-        """Until all texts are on the screen, and none of those that must not be."""
+        """Waits until all texts are on the screen, and none of the forbidden ones."""
         end = time.monotonic() + PATIENCE
         while True:
             screen = self.screen()
@@ -80,7 +80,7 @@ class Terminal:
             time.sleep(0.02)
 
     def until(self, holds):
-        """Whether the screen becomes one of which this holds."""
+        """Tells whether the screen comes to fulfil the condition."""
         end = time.monotonic() + PATIENCE
         while not holds(self.screen()):
             if time.monotonic() > end:
@@ -89,7 +89,7 @@ class Terminal:
         return True
 
     def settled(self):
-        """A screen that did not change for a while. Only for what is compared with polling again."""
+        """Returns a screen that did not change for a while. Only for a comparison that is repeated."""
         before = None
         while before != (now := self.screen()):
             before = now
@@ -107,7 +107,7 @@ class Terminal:
         raise AssertionError(f"no {name} runs there: {found}")
 
     def modes(self):
-        """What the terminal was set to."""
+        """Returns the modes that the terminal was set to."""
         return self.tmux("list-panes", "-F", "alt=#{alternate_on} cursor=#{cursor_flag} mouse=#{mouse_any_flag}"
                          " keypad=#{keypad_cursor_flag}").strip()
 

@@ -34,7 +34,7 @@ def test(f):
 
 
 def start(recording, *options, **how):
-    """o2top on a recording, paused at its first frame."""
+    """Starts o2top on a recording, paused at its first frame."""
     t = Terminal(**how)
     try:
         t.run("cd", CAPTURES)
@@ -55,7 +55,7 @@ def rows(screen):
 
 
 def golden(name, t, *texts):
-    """Until the screen is as it should be; a screen may be caught half drawn, so one look is not enough."""
+    """Waits for the right screen. A screen may be half drawn, so one look is not enough."""
     path = os.path.join(GOLDEN, f"tui-{name}.txt")
     t.wait(*texts)
     if update:
@@ -70,7 +70,7 @@ def golden(name, t, *texts):
 
 
 class Use:
-    """with start(...) as t"""
+    """Closes the terminal at the end: with start(...) as t"""
 
     def __init__(self, t):
         self.t = t
@@ -82,12 +82,12 @@ class Use:
         self.t.close()
 
 
-# ---- what is seen ------------------------------------------------------------------------------
+# ---- screens -----------------------------------------------------------------------------------
 
 
 @test
 def each_recording():
-    """Every frame of each recording, at the smallest size."""
+    """Checks every frame of each recording, at the smallest size."""
     for name, frames in (("ocfs2-hot", 5), ("ocfs2-hang", 3), ("gfs2-hot", 5), ("gfs2-hang", 3)):
         with Use(start(name)) as t:
             for i in range(2, frames + 1):
@@ -97,7 +97,7 @@ def each_recording():
 
 @test
 def hang_is_found():
-    """The hot file, the nodes and what to do are on the first screen, without a key."""
+    """The hot file, the nodes and the advice are on the first screen, without a key."""
     with Use(start("ocfs2-hang")) as t:
         t.wait("/mnt/ocfs2/hang/victim.db", "!node3 not answering", "node1 and node2 wait", "node3 has not answered")
     with Use(start("gfs2-hang")) as t:
@@ -128,7 +128,7 @@ def by_directory():
 
 
 def order(screen):
-    """The files in the order in which they stand in the table."""
+    """Returns the files in the order of the table."""
     table = screen.split("LOST/s", 1)[1].split("\u2500\u2500\u2500")[0]
     return re.findall(r"(\S+\.(?:log|ini|dat|db)|\S*spool/)", table)
 
@@ -250,7 +250,7 @@ def time():
 
 @test
 def same_frame_again():
-    """Going back shows what going on showed."""
+    """A step back shows the same frame as the step forward."""
     with Use(start("ocfs2-hot", columns=130)) as t:
         t.key(".")
         t.wait("3/5")
@@ -259,7 +259,7 @@ def same_frame_again():
         t.wait("4/5")
         t.key(",")
 
-        # but for the time lost of frames that were not gone through
+        # equal apart from the lost time of frames that the jump left out
 
         def of(screen):
             return [line for line in screen.splitlines() if not line.startswith("lost")]
@@ -268,7 +268,7 @@ def same_frame_again():
 
 @test
 def live():
-    """This machine, its debugfs a folder."""
+    """Watches this machine, with a folder as its debugfs."""
     tree = f"{CAPTURES}/gfs2-hang/t1/node1"
     t = Terminal(columns=100)
     with Use(t):
@@ -286,7 +286,8 @@ def live():
 
 @test
 def nodes_that_do_not_answer():
-    """Of none of them it is said for how long; the screen is there as soon as one has answered, be it nothing."""
+    """If no node answers, o2top says for how long. The screen appears as soon as one node has
+    answered, even with nothing."""
     t = Terminal(columns=100)
     with Use(t):
         ssh = os.path.join(t.folder, "ssh")
@@ -353,7 +354,7 @@ def colours():
             colours_used = [c for m in re.findall(r"\x1b\[([0-9;]*)m", t.coloured()) for c in m.split(";")
                             if c.isdigit() and 30 <= int(c) <= 48 and c != "39" and c != "49"]
             assert not colours_used, colours_used
-            # what stood out by colour does by its signs
+            # signs show the facts that colours showed
             t.wait("!node3 not answering", "*  1", "!4.46..10.0 s")
     with Use(start("ocfs2-hang", "--no-color")) as t:
         assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", t.coloured())
@@ -373,7 +374,7 @@ def ascii_only():
 
 @test
 def wide_characters():
-    """Names of two columns a character, combining ones, and ones that are no UTF-8."""
+    """Names with characters of two columns, with combining ones, and names that are no UTF-8."""
     folder = f"{CAPTURES}/../names-{os.getpid()}"
     with open(folder, "wb") as f:
         f.write("32264 /mnt/\u65e5\u672c\u8a9e\u306e\u30d5\u30a9\u30eb\u30c0/\u8a18\u9332.log\n"
@@ -392,7 +393,8 @@ def wide_characters():
 
 @test
 def names_that_turn_text_around():
-    """Of nodes and lock spaces, which a recording names as it likes: what a terminal must not see is spelled out."""
+    """A recording chooses names of nodes and lock spaces. Characters that a terminal must not see
+    are spelled out."""
     folder = f"{CAPTURES}/../turned-{os.getpid()}"
     shutil.copytree(f"{CAPTURES}/ocfs2-hot", folder)
     try:
@@ -436,7 +438,7 @@ BEFORE = "alt=0 cursor=1 mouse=0 keypad=0"
 
 
 def shell_is_well(t):
-    """What one types is seen and done, and the terminal is as it was."""
+    """The shell echoes and runs typed text, and the terminal has its old modes."""
     t.run("stty", "-a")
     screen = t.wait("icanon", "ready>")
     for word in (" echo ", " icanon ", " isig ", " icrnl ", " opost "):
@@ -472,7 +474,7 @@ def leaves_by_signal():
 
 @test
 def a_signal_at_once():
-    """As soon as a handler is there, which is before the screen is."""
+    """The signal comes as soon as a handler exists, before the screen."""
     for _ in range(5):
         pid, fd = pty.fork()
         if pid == 0:
@@ -502,7 +504,8 @@ def a_signal_at_once():
 
 @test
 def a_terminal_that_goes():
-    """Nobody tells who was started with nohup; it ends all the same, instead of asking the terminal for ever."""
+    """A program that nohup started gets no signal. It still ends, and does not ask the terminal for
+    ever."""
     pid, fd = pty.fork()
     if pid == 0:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -541,7 +544,7 @@ def stops_and_goes_on():
             t.wait("META")
             t.key("Enter")
             t.wait("victim.db", gone=("META",))
-        # stopped by what cannot be caught, its screen written over meanwhile
+        # stopped by a signal that no program can catch, and its screen is overwritten meanwhile
         os.kill(t.pid_of("o2top"), signal.SIGSTOP)
         t.wait("ready>")
         t.run("fg")
@@ -560,7 +563,7 @@ def nothing_to_show():
 
 
 def write_many(folder, rows):
-    """Two samples of a GFS2 of which each of so many inodes was asked for, each more often than the one before."""
+    """Writes two samples of a GFS2. Each inode was asked for, each more often than the one before."""
     for sample in (0, 1):
         place = f"{folder}/t{sample}/node1/gfs2/lab:many"
         os.makedirs(place)
@@ -579,7 +582,7 @@ def write_many(folder, rows):
 
 @test
 def many_rows():
-    """The number of a row far down is its own, be it rounded; all orders hold all rows."""
+    """The number of a row far down is its own, perhaps rounded. Each order holds all rows."""
     folder = tempfile.mkdtemp(prefix="o2top-many-")
     try:
         write_many(folder, 12500)

@@ -27,7 +27,7 @@ static bool starts(const char *line, size_t len, const char *with)
 	return len >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
 }
 
-/* The line printed again, its length in *n; NULL where it was understood, or what is wrong. */
+/* Prints the line again, its length in *n. Returns NULL if the line was parsed, or the error. */
 static const char *again(enum format format, const char *line, size_t len, bool complete, char *buf,
 			 size_t size, size_t *n)
 {
@@ -65,7 +65,7 @@ static const char *again(enum format format, const char *line, size_t len, bool 
 		event = memmem(line, len, "gfs2_glock_lock_time: ", 22);
 		if (!gfs2_lock_time_parse(&l.event, line, len, &wrong) || wrong)
 			return wrong;
-		/* what stands before the event is not printed by us */
+		/* the printer of events does not print the text before the event */
 		memcpy(buf, line, (size_t)(event - line));
 		*n = gfs2_lock_time_print(&l.event, buf + (event - line),
 					  size - (size_t)(event - line));
@@ -96,7 +96,7 @@ static enum format format_in_trace(const char *line, size_t len)
 struct reading {
 	const char *path;
 	enum format format;                           /* of all lines, or FORMATS */
-	enum format (*of_line)(const char *, size_t); /* else */
+	enum format (*of_line)(const char *, size_t); /* if FORMATS */
 };
 
 static bool compare(void *arg, const char *line, size_t len, size_t number, bool complete)
@@ -134,7 +134,7 @@ static bool which(const char *path, struct reading *r)
 	const char *base = strrchr(path, '/') + 1;
 	size_t len = strlen(base);
 
-	/* o2dlm's locking_state is of another format */
+	/* o2dlm's locking_state has another format */
 	if (strstr(path, "/o2dlm/"))
 		return false;
 	*r = (struct reading){.path = path, .format = RSB, .of_line = format_in_dlm};
@@ -152,7 +152,7 @@ static bool which(const char *path, struct reading *r)
 	return false;
 }
 
-/* A packed trace with no unpacked one beside it. */
+/* Compares a packed trace that has no unpacked one beside it. */
 static void compare_packed(const char *path)
 {
 	struct reading r = {path, LOCK_TIME, format_in_trace};

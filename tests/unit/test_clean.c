@@ -30,11 +30,14 @@ static void what_is_not_is_written_out(void **state)
 	(void)state;
 	assert_clean("a\x1b[2Jb", "a\\x1b[2Jb");
 	assert_clean("a\nb", "a\\x0ab");
-	assert_clean("\xe2\x80\xae", "\\xe2\\x80\\xae"); /* from right to left */
+	assert_clean("\xe2\x80\xae", "\\xe2\\x80\\xae"); /* right-to-left override */
 	assert_clean("\xff\xc3", "\\xff\\xc3");
 }
 
-/* Six bytes that libc takes for one character: neither shown as one nor more than there is room for. */
+/*
+ * libc takes these six bytes for one character. The result shows no such character, and it stays
+ * within the room.
+ */
 static void too_long_for_a_character(void **state)
 {
 	static const char six[] = "\xfd\xbd\xbd\xbd\xbd\xbd";

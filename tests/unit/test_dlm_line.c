@@ -115,7 +115,7 @@ static void truncated(void **state)
 		assert_non_null(rsb(&r, RSB, n));
 	for (size_t n = 0; n < strlen(HEX); n++)
 		assert_non_null(rsb(&r, HEX, n));
-	/* whether the last number is whole tells the newline alone */
+	/* only the newline tells whether the last number is whole */
 	for (size_t n = 0; n <= last; n++)
 		assert_non_null(lkb(&l, LKB, n));
 }
@@ -146,8 +146,8 @@ static void refused(void **state)
 	for (unsigned n = 0; n < 20; n++)
 		for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 			/*
-			 * an empty place in "1c6" leaves another hexadecimal number, and "-" in
-			 * front of one of two signs
+			 * an empty place in "1c6" leaves another hexadecimal number, and so does
+			 * "-" in front of one of two signs
 			 */
 			if (!replace_number(LKB, n, wrong[i], text, sizeof(text)) ||
 			    (i == 1 && (n < 2 || n == 3 || n == 4 || n == 7)))

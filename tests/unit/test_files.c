@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file of these bytes; its path is good until the next one. */
+/* Makes a file of these bytes. Its path is valid until the next call. */
 static const char *file_of(const char *text, size_t len)
 {
 	static char path[64];
@@ -72,7 +72,7 @@ static void mounts_found(void **state)
 	assert_int_equal(m.n, 0);
 }
 
-/* What is no octal escape stands for itself, and no escape makes a path end early. */
+/* A backslash that begins no octal escape is plain text. No escape ends a path early. */
 static void mounts_with_odd_escapes(void **state)
 {
 	static const char *const points[] = {"/a\\",    "/a\\0",   "/a\\04",  "/a\\0/1",
@@ -225,7 +225,7 @@ static void names_broken(void **state)
 	names_free(names);
 }
 
-/* A list that is of one lock space says nothing of others. */
+/* A list of one lock space has no names for others. */
 static void names_of_a_space(void **state)
 {
 	struct problems problems = {0};
@@ -262,7 +262,7 @@ static void names_settled(void **state)
 	assert_null(path_in(names, "one", 5));
 	names_free(names);
 	names = NULL;
-	/* two are too few to tell */
+	/* two names are too few to tell */
 	assert_int_equal(names_read(&names, NULL, file_with("5 /a\n6 /b\n7000 /c\n"), &problems),
 			 0);
 	names_settle(names, spaces, 2, holds, &of);
@@ -319,7 +319,7 @@ static void lines(void **state)
 	assert_int_equal(lines_of("a\nb", 3, 1).n, 1);
 }
 
-/* Lines of just the greatest length, and of one byte more; with and without what follows. */
+/* Lines of exactly the greatest length, and of one byte more, with and without a next line. */
 static void long_lines(void **state)
 {
 	enum { MAX = INPUT_LINE_MAX, ROOM = 5 * MAX };
@@ -361,7 +361,7 @@ static void not_files(void **state)
 
 /* ---- problems ------------------------------------------------------------------------------ */
 
-/* Of one file a few lines are named, so that another one's are not lost behind them. */
+/* Only some lines of one file are named, so that lines of other files are named as well. */
 static void problems_kept_and_counted(void **state)
 {
 	struct problems p = {0}, q = {0};
@@ -384,7 +384,7 @@ static void problems_kept_and_counted(void **state)
 	snprintf(more, sizeof(more), "file: and %d more lines", 104 - PROBLEMS_OF_FILE);
 	assert_string_equal(q.text[q.kept - 1], more);
 	assert_int_equal(p.count, 0);
-	/* and of many files not all */
+	/* and not all of many files */
 	for (size_t i = 0; i < 2 * PROBLEMS_KEPT; i++) {
 		char name[16];
 

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* A parser with a printer behind it: NULL and the line printed again into buf, or what is wrong. */
+/* A parser with a printer: prints the line into buf and returns NULL, or returns the error. */
 typedef const char *again_fn(const char *line, size_t len, char *buf, size_t size);
 
 #define AGAIN(name, type, parse, print)                                               \
@@ -53,9 +53,8 @@ static const struct {
 	const char *line;
 } good[] = {
     /*
-	 * 6.1: I, v:, m: and p:; older ones without; 6.15 with a and others; no flags; a raw
-	 * remainder
-	 */
+     * 6.1: I, v:, m: and p:; older ones without; 6.15 with a and others; no flags; a raw remainder
+     */
     {glock, "G:  s:EX n:2/6259 f:Iqob t:EX d:EX/0 a:0 v:0 r:4 m:200 p:1"},
     {glock, "G:  s:UN n:2/26b3 f:lIqobn t:SH d:EX/0 a:0 v:0 r:6 m:50 p:0"},
     {glock, "G:  s:SH n:5/1d5a0 f:aLo t:SH d:UN/12345678 a:17 v:-1 r:0 m:0 p:18446744073709551615"},
@@ -113,7 +112,8 @@ static void printed_again(void **state)
 }
 
 /*
- * Runs of blanks become one, one at the end none: the columns of sbstats are as wide as they are.
+ * Makes one blank of each run of blanks, and removes those at the end. The columns of sbstats have
+ * any width.
  */
 static char *squeeze(char *text)
 {
@@ -129,9 +129,9 @@ static char *squeeze(char *text)
 }
 
 /*
- * Every beginning of a line is refused, or it is a line by itself: where what is left out is a part
- * of the last number or word, or fields that not every kernel prints. Then it prints as what stands
- * there; behind a blank there may be what a later kernel adds.
+ * Each beginning of a line is refused, or is a valid line. It is valid if the missing part belongs
+ * to the last number or word, or to fields that some kernels omit. Then the line prints as it
+ * stands. Behind a blank there may be a field of a later kernel.
  */
 static void truncated(void **state)
 {
@@ -153,8 +153,8 @@ static void truncated(void **state)
 }
 
 /*
- * Text for each number in turn. Where it is taken all the same it stood in a word, as in a command
- * or a symbol, and prints as it stands.
+ * Text replaces each number in turn. If the parser accepts it, the number stood in a word, such as
+ * a command or a symbol. Then the line prints as it stands.
  */
 static void text_for_a_number(void **state)
 {
@@ -237,7 +237,7 @@ static void inode_fields(void **state)
 	assert_true(l.has_pages && l.pages == 1);
 }
 
-/* Variances can be negative and print without a sign. */
+/* Variances can be negative, and the kernel prints them without a sign. */
 static void stats_above_int64(void **state)
 {
 	static const char line[] =

@@ -22,7 +22,7 @@ static const char *parse(struct ocfs2_line *l, const char *text, size_t len, boo
 
 	memset(l, 0xaa, sizeof(*l));
 	wrong = ocfs2_line_parse(l, copy, len, complete);
-	/* the tail points into what was parsed */
+	/* the tail points into the parsed line */
 	if (!wrong && l->tail_len)
 		l->tail = text + (l->tail - copy);
 	free(copy);
@@ -164,8 +164,8 @@ static void names(void **state)
 }
 
 /*
- * A byte from 0x80 on is printed as 0xffffff80..0xffffffff where char has a sign, and as it is
- * where not.
+ * The kernel prints a byte from 0x80 on as 0xffffff80..0xffffffff if char has a sign, and else as
+ * it is.
  */
 static void value_block(void **state)
 {
@@ -221,15 +221,17 @@ static void value_block_decoded(void **state)
 }
 
 /*
- * Every beginning of a line is refused where the newline is missing, save the one that ends in the
- * TAB after its last field; and with a newline, save those that end within or after the last field:
- * a number's end cannot be told.
+ * Each beginning of a line is refused, with two exceptions:
+ *
+ * - without a newline: the beginning that ends in the TAB after the last field;
+ * - with a newline: the beginnings that end within or after the last field, because a number's end
+ *   cannot be seen.
  */
 static void truncated(void **state)
 {
 	static const struct {
 		const char *text;
-		size_t last; /* where the last field begins */
+		size_t last; /* the place where the last field begins */
 	} lines[] = {
 	    {HEAD("0x1", NAME) ZERO, sizeof(HEAD("0x1", NAME) ZERO) - sizeof("0x0\t")},
 	    {HEAD("0x2", NAME) ZERO COUNTS, sizeof(HEAD("0x2", NAME) ZERO COUNTS) - sizeof("19\t")},
@@ -242,7 +244,7 @@ static void truncated(void **state)
 		size_t len = strlen(lines[i].text);
 
 		for (size_t n = 0; n < len; n++) {
-			/* a field of version 1 is "0x0": "0x" is none */
+			/* a field of version 1 is "0x0", and "0x" alone is no field */
 			size_t digits = lines[i].text[lines[i].last + 1] == 'x' ? 2 : 0;
 
 			assert_non_null(parse(&l, lines[i].text, n, false));
@@ -256,7 +258,7 @@ static void truncated(void **state)
 	}
 }
 
-/* Each field in turn is text, empty, or what a number may not look like. */
+/* Each field in turn becomes text, empty, or an impossible number. */
 static void text_for_a_number(void **state)
 {
 	static const char *const wrong[] = {"x",   "",    " 1",  "1 ", "+1",

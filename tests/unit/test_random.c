@@ -24,7 +24,7 @@ static unsigned below(unsigned n)
 	return (unsigned)(random_u64(&seed) % n);
 }
 
-/* All that fits into `bits`, either sign, but not the smallest: its positive does not fit. */
+/* Returns a number of `bits` with either sign, but not the smallest: its negation does not fit. */
 static int64_t both_signs(unsigned bits)
 {
 	int64_t v = (int64_t)sized(bits - 1);

@@ -28,7 +28,7 @@ static void free_delta(struct delta *d)
 	pack_free(&d->text);
 }
 
-/* Writes a text and reads it on the other side; how many bytes lie between. */
+/* Writes a text and reads it on the other side. Returns the number of bytes between the sides. */
 static size_t across(struct known *from, struct known *to, const char *text, size_t len)
 {
 	struct delta d = {0};
@@ -82,7 +82,7 @@ static void delta_of_texts(void **state)
 	known_free(&to);
 }
 
-/* What is the same costs next to nothing, what comes back its change alone. */
+/* An equal text costs almost nothing. A line that returns costs only its change. */
 static void delta_is_small(void **state)
 {
 	struct known from = {0}, to = {0};
@@ -93,7 +93,7 @@ static void delta_is_small(void **state)
 	for (int round = 0; round < 3; round++) {
 		p = text;
 		for (int i = 0; i < 256; i++)
-			/* round 1 misses each eighth line */
+			/* round 1 omits each eighth line */
 			if (round != 1 || i % 8)
 				p += sprintf(p, "0x4\tM%05d\t3\t0x41\tsome text\t%d\n", i,
 					     i == 8 ? 1000 + round : 5);
@@ -167,7 +167,7 @@ static void delta_at_random(void **state)
 	}
 }
 
-/* Whatever the columns hold, it ends, and the other side is not led astray by numbers. */
+/* Whatever the columns contain, the reader ends, and wrong numbers do not mislead it. */
 static void delta_of_garbage(void **state)
 {
 	uint64_t seed = 7;
@@ -225,7 +225,7 @@ static char *temporary(void)
 	return path;
 }
 
-/* All that a collector gives of a sample, as one text. */
+/* Returns all that a collector gives of a sample, as one text. */
 static char *all_of(struct collector *c, const struct sample *sample)
 {
 	struct pack p = {0};
@@ -261,7 +261,7 @@ static char *all_of(struct collector *c, const struct sample *sample)
 	return text;
 }
 
-/* Records a capture into `path`; what each sample was. */
+/* Records a capture into `path`. Stores the text of each sample. */
 static size_t record(const char *capture, const char *path, char *texts[SAMPLES_MOST])
 {
 	char *folder = folder_of(capture);
@@ -283,7 +283,7 @@ static size_t record(const char *capture, const char *path, char *texts[SAMPLES_
 	return n;
 }
 
-/* A recording of two captures one after the other, as of two runs of o2top. */
+/* Makes a recording of two captures, one after the other, as two runs of o2top do. */
 static size_t record_two(const char *path, char *texts[2 * SAMPLES_MOST])
 {
 	size_t n;
@@ -343,7 +343,10 @@ static void recorded_is_read(void **state)
 	}
 }
 
-/* How many of the samples are as they were, from the first on and in all; the rest has to be named. */
+/*
+ * Counts the unchanged samples: those from the first on, and all. A message must name each of the
+ * others.
+ */
 static size_t whole_samples(const char *path, char *const *texts, size_t n, size_t *in_all,
 			    struct problems *problems)
 {
@@ -364,7 +367,7 @@ static size_t whole_samples(const char *path, char *const *texts, size_t n, size
 		*in_all += same;
 		so_far &= same;
 		first += so_far;
-		/* what is not as it was is nothing, and not something else */
+		/* a changed sample is missing; it is never another text */
 		if (!same)
 			for (size_t i = 0; i < sample.n_nodes; i++)
 				assert_false(sample.nodes[i].present);
@@ -399,7 +402,10 @@ static void set_contents(const char *path, const char *bytes, size_t len)
 	close(fd);
 }
 
-/* Cut off anywhere: only the sample that the cut is in is lost, and one can go on writing. */
+/*
+ * The recording is cut off at any byte. Only the sample with the cut is lost, and the recording can
+ * be continued.
+ */
 static void cut_off(void **state)
 {
 	char *texts[3 * SAMPLES_MOST], *path = temporary(), *bytes;
@@ -432,7 +438,7 @@ static void cut_off(void **state)
 		assert_true(i >= before);
 		before = i;
 	}
-	/* not even a head */
+	/* less than a head */
 	set_contents(path, bytes, 10);
 	assert_int_equal(whole_samples(path, texts, n, &all, &problems), 0);
 	assert_true(problems.count > 0);
@@ -444,7 +450,10 @@ static void cut_off(void **state)
 	free(path);
 }
 
-/* Damaged anywhere: what was before is there, and what begins anew behind it, too. */
+/*
+ * The recording is damaged at any byte. The samples before it stay, and so do those after a new
+ * key.
+ */
 static void damaged(void **state)
 {
 	char *texts[2 * SAMPLES_MOST], *path = temporary(), *bytes;
@@ -490,7 +499,7 @@ static bool says(const struct problems *p, const char *what)
 	return false;
 }
 
-/* From a newer o2top: another format is named, parts of unknown kinds are passed over. */
+/* From a newer o2top: a message names an unknown format. Parts of unknown kinds are passed over. */
 static void newer(void **state)
 {
 	char *texts[2 * SAMPLES_MOST], *path = temporary(), *bytes;
@@ -518,7 +527,7 @@ static void newer(void **state)
 	assert_int_equal(whole_samples(path, texts, n, &all, &problems), n);
 	assert_true(says(&problems, "its format is 9"));
 	problems_clear(&problems);
-	/* but it is not appended to */
+	/* o2top does not append to it */
 	assert_int_equal(frames_create(&fd, path), -EPROTO);
 
 	set_contents(path, "something else\n that is long enough to be one", 45);

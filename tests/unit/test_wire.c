@@ -32,7 +32,7 @@ static void check_session(struct wire *w)
 	assert_false(w->agent);
 	assert_string_equal(p->state, "ok");
 	assert_int_equal(p->n, 3);
-	/* up to the monotonic clock of C */
+	/* as far as C's monotonic clock goes */
 	assert_int_equal(p->before.mono_us, 832900000);
 	assert_int_equal(p->before.real_us, 100500000);
 	assert_int_equal(p->after.mono_us, 833160000);
@@ -123,7 +123,7 @@ static void no_more_than_the_limit(void **state)
 	wire_free(&w);
 }
 
-/* Texts that change a little, as listings of locks do: lines go, come back, change. */
+/* Texts that change a little, like listings of locks: lines go, return and change. */
 static void told_by_changes(void **state)
 {
 	struct lines_pool ours = {0}, theirs = {0};
@@ -157,7 +157,7 @@ static void told_by_changes(void **state)
 	}
 	assert_true(told * 20 < whole);
 	assert_true(theirs.n < 3 * 4000);
-	/* nothing at all, and a limit */
+	/* an empty text, with a limit */
 	delta.len = heard.len = 0;
 	assert_int_equal(lines_encode(&ours, "", 0, &delta), 0);
 	assert_int_equal(lines_decode(&theirs, delta.data, delta.len, &heard, 0), 0);
@@ -172,7 +172,7 @@ static void told_by_changes(void **state)
 	lines_free(&theirs);
 }
 
-/* A node answers for each of its file systems: none of the answers is lost. */
+/* A node answers for each of its file systems. No answer is lost. */
 static void answers_are_joined(void **state)
 {
 	static const char text[] =

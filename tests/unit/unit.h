@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy in memory of exactly its length, so that a sanitizer sees every byte read behind it. */
+/* Copies a text into memory of exactly its length, so that a sanitizer sees each read behind it. */
 static inline char *exact(const char *text, size_t len)
 {
 	char *copy = malloc(len ? len : 1);
@@ -25,7 +25,9 @@ static inline char *exact(const char *text, size_t len)
 	return copy;
 }
 
-/* Replaces the nth (from 0) number of a text by `with`; false where there are not so many. */
+/*
+ * Replaces the nth number (from 0) of a text by `with`. Returns false if there is no such number.
+ */
 static inline bool replace_number(const char *text, unsigned n, const char *with, char *out,
 				  size_t size)
 {
@@ -49,7 +51,7 @@ static inline bool replace_number(const char *text, unsigned n, const char *with
 	return true;
 }
 
-/* A seeded stream of numbers (xorshift64*): the same in every run. */
+/* Returns the next number of a seeded stream (xorshift64*), the same in every run. */
 static inline uint64_t random_u64(uint64_t *seed)
 {
 	*seed ^= *seed >> 12;
@@ -58,7 +60,7 @@ static inline uint64_t random_u64(uint64_t *seed)
 	return *seed * 0x2545f4914f6cdd1dull;
 }
 
-/* Of any size, not only huge ones: 0, small, the largest. */
+/* Returns a number of any size, not only a huge one: 0, small, the largest. */
 static inline uint64_t random_sized(uint64_t *seed, unsigned bits)
 {
 	uint64_t all = bits == 64 ? UINT64_MAX : (1ull << bits) - 1, v = random_u64(seed);

@@ -7,8 +7,8 @@
  * text there later, readers see the first text. Numbers are not given back. If there are too many
  * call sites, or no memory, the number is 0.
  *
- * Locks: a thread's own few are its own. The space's call sites are under threads_lock, inside
- * gl->lock.
+ * Locks: only the thread itself uses its own few entries. The space's call sites are under
+ * threads_lock, inside gl->lock.
  */
 #include "glock/core/space.h"
 
@@ -19,13 +19,13 @@
 
 enum { FEW = 64, MOST = 4096 };
 
-/* By address, open addressing, at most half full. */
+/* A hash table by address, with open addressing, at most half full. */
 struct glock__call_sites {
 	struct glock__call_site *table;
 	size_t n, room;
 };
 
-static struct glock__call_site *place_of(const struct glock__call_sites *s, const char *where)
+static struct glock__call_site *site_entry(const struct glock__call_sites *s, const char *where)
 {
 	size_t i = (size_t)(((uintptr_t)where * 0x9e3779b97f4a7c15ull) >> 32);
 
@@ -45,7 +45,7 @@ static bool make_room(struct glock__call_sites *s)
 		return false;
 	for (size_t i = 0; i < s->room; i++)
 		if (s->table[i].where)
-			*place_of(&more, s->table[i].where) = s->table[i];
+			*site_entry(&more, s->table[i].where) = s->table[i];
 	free(s->table);
 	s->table = more.table;
 	s->room = more.room;
@@ -74,7 +74,7 @@ static uint32_t number_of(struct glock_space *space, const char *where)
 		space->sites = calloc(1, sizeof(*space->sites));
 	if (!space->sites || !make_room(space->sites))
 		return 0;
-	site = place_of(space->sites, where);
+	site = site_entry(space->sites, where);
 	if (!site->where && space->sites->n == MOST)
 		return 0;
 	if (!site->where) {
@@ -84,7 +84,8 @@ static uint32_t number_of(struct glock_space *space, const char *where)
 	return site->number;
 }
 
-void glock__call_site_find(struct glock__thread *t, struct glock__call_site *site, const char *where)
+void glock__call_site_find(struct glock__thread *t, struct glock__call_site *site,
+			   const char *where)
 {
 	struct glock_space *space = t->space;
 

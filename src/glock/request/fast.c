@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* fast.c - what is not fast about the fast path; see fast.h. */
+/* fast.c - the slow cases of the fast path; see fast.h. */
 #include "fast.h"
 
+#include "glock/core/log.h"
 #include "glock/state/cache.h"
 #include "glock/state/queue.h"
 
 #include "dq.h"
 
-/* ---- more than one ---- */
+/* ---- more than one holder ---- */
 
-/* Whether the thread holds it already: that is for the slow path to tell it. */
-static bool recurs(const struct glock__thread *t, const struct glock *gl)
+/* Tells whether the thread holds the glock already. Then the slow path reports the recursion. */
+static bool thread_holds(const struct glock__thread *t, const struct glock *gl)
 {
 	for (uint32_t used = t->used; used; used &= used - 1)
 		if (t->slots[__builtin_ctz(used)].gl == gl)
@@ -25,7 +26,7 @@ enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__hold
 	enum glock_mode mode = gh->mode;
 	int slot = t ? glock__slot_free(t) : -1;
 
-	if (slot < 0 || (mode != GLOCK_SH && mode != GLOCK_EX) || recurs(t, gl))
+	if (slot < 0 || (mode != GLOCK_SH && mode != GLOCK_EX) || thread_holds(t, gl))
 		return GLOCK__FAST_NOT;
 	glock__slot_fill(t, t->record, (unsigned int)slot, gl, gh, where);
 	return glock__fast_nq_in(t, t->record, (unsigned int)slot, t->used | 1u << slot, gl, gh,
@@ -43,8 +44,8 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 
 /* ---- leaving ---- */
 
-/* The word is closed, and one who stood in it has left. */
-static void left(struct glock *gl)
+/* Runs the queue of a closed word after a holder left the word. */
+static void fast_run_queue(struct glock *gl)
 {
 	gl_lock(gl);
 	if (!FAULT(FAST_EXIT_RUNS_NO_QUEUE))
@@ -60,9 +61,12 @@ void glock__fast_refused(struct glock__holder *gh)
 
 	glock__slot_empty(t, t->record, gh->slot);
 	old = atom_sub64(&gl->fast, glock__fast_one(gh) + GLOCK__FAST_COUNT);
-	/* We stood in the way for a moment: somebody may have seen it. */
+	/*
+	 * This holder was in the word for a moment, and a thread that closed the word may have seen
+	 * it.
+	 */
 	if (!(old & GLOCK__FAST_OPEN))
-		left(gl);
+		fast_run_queue(gl);
 	atom_store32(&gh->state, 0);
 }
 
@@ -76,7 +80,7 @@ int glock__fast_dq_closed(struct glock__holder *gh)
 {
 	struct glock *gl = gh->gl;
 
-	left(gl);
+	fast_run_queue(gl);
 	atom_store32(&gh->state, 0);
 	return glock__fast_rung(gl);
 }

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache.c - calls of the type's operations, and what they must keep to.
+ * cache.c - calls the operations of a type, and checks the rules for operations.
  *
- * Operations run either with the bit lock only, and may block, or under the spinlock, and must
- * return at once. All calls here are made under gl->lock, which those of the first kind drop for
- * as long as the operation runs; the bit lock keeps the state as it is meanwhile.
+ * There are two kinds of operations. Some run with the bit lock only, and may block. The others run
+ * under the spinlock, and must return at once. All functions here are called under gl->lock. For
+ * the first kind they drop gl->lock while the operation runs, and the bit lock keeps the state
+ * unchanged.
  *
- * What an operation does against the rules is reported by its name, type and number, and put right
- * as far as that can be done: a lock that it dropped is taken again. A thread in an operation
- * under the spinlock must not come back into the library, as it would take a lock that it has.
- * That it is in one is remembered per thread, so that every public function can refuse. Whether it
- * slept is asked of the system, before and after, where the space was opened to be told.
+ * If an operation breaks a rule, the library logs the operation, the type and the number, and
+ * repairs the state where that is possible. For example, it takes a dropped lock again.
+ *
+ * A thread in an operation under the spinlock must not call the library, because the call would
+ * take a lock that the thread has. Each thread remembers such an operation, so that every public
+ * function can refuse. If the space was opened with GLOCK_SPACE_CHECK_OPS, the library asks the
+ * kernel before and after the operation whether the thread slept.
  */
 #include "cache.h"
 
 #include "glock/core/log.h"
 
 #include "busy.h"
-#include "inline_work.h"
+#include "polling.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/resource.h>
 
-enum { SPINLOCKED_NS = 10000000 }; /* longer than this is too long */
+enum { SPINLOCKED_NS = 10000000 }; /* the longest time for an operation under the spinlock */
 
 enum op {
 	OP_XMOTE_TH,
@@ -39,7 +42,7 @@ enum op {
 	OP_MAX
 };
 
-/* The table of glock.h. Without the bit lock: sometimes. */
+/* The table of glock.h. An operation without bit_lock may run with the bit lock or without it. */
 struct op_rule {
 	const char *name;
 	bool bit_lock, spinlock;
@@ -78,9 +81,9 @@ int glock__check(struct glock_space *space, const char *function)
 
 struct call {
 	const struct op_rule *rule;
-	bool bit_lock; /* is held; the operation must leave it so */
+	bool bit_lock; /* the caller has the bit lock, and the operation must not drop it */
 	int64_t began;
-	long sleeps; /* of this thread until then; -1: not asked */
+	long sleeps; /* how often this thread slept until then; -1: not asked */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -96,8 +99,8 @@ breach(const struct glock *gl, const struct call *c, const char *fmt, ...)
 		   gl_type(gl)->info.name, c->rule->name, what);
 }
 
-/* How often the calling thread has gone to sleep of itself. */
-static long sleeps(const struct glock *gl)
+/* Returns how often the calling thread went to sleep by itself. */
+static long count_sleeps(const struct glock *gl)
 {
 	struct rusage usage;
 
@@ -106,7 +109,7 @@ static long sleeps(const struct glock *gl)
 	return usage.ru_nvcsw;
 }
 
-static struct call begin(struct glock *gl, enum op op)
+static struct call op_begin(struct glock *gl, enum op op)
 {
 	struct glock__tls *tls = glock__tls();
 	struct call c = {.rule = &op_rules[op], .bit_lock = gl->flags & GLOCK__F_LOCK};
@@ -116,25 +119,25 @@ static struct call begin(struct glock *gl, enum op op)
 	if (!c.rule->spinlock) {
 		gl_unlock(gl);
 		assert(!gl_held(gl));
-		glock__poll_end(gl_space(gl)); /* it may take long */
+		glock__poll_end(gl_space(gl)); /* the operation may take long */
 		return c;
 	}
 	tls->id.spinlocked = gl;
-	tls->fast.thread = NULL; /* the fast path looks no further */
+	tls->fast.thread = NULL; /* sends calls off the fast path, to the check */
 	tls->id.spinlocked_op = c.rule->name;
 	c.began = gl_now_anew(gl);
-	c.sleeps = sleeps(gl);
+	c.sleeps = count_sleeps(gl);
 	return c;
 }
 
 static void end_spinlocked(struct glock *gl, const struct call *c)
 {
 	int64_t took = glock__now(gl_space(gl)) - c->began;
-	long slept = c->sleeps < 0 ? 0 : sleeps(gl) - c->sleeps;
+	long slept = c->sleeps < 0 ? 0 : count_sleeps(gl) - c->sleeps;
 
 	glock__tls()->id.spinlocked = NULL;
 	if (!gl_held(gl)) {
-		glock__tls()->deferred.locked = NULL; /* it did that behind our back */
+		glock__tls()->deferred.locked = NULL; /* the operation dropped the lock itself */
 		gl_lock(gl);
 		breach(gl, c, "dropped the spinlock that it was called under");
 	}
@@ -144,7 +147,7 @@ static void end_spinlocked(struct glock *gl, const struct call *c)
 		breach(gl, c, "took %" PRId64 " us under the spinlock", took / 1000);
 }
 
-static void end(struct glock *gl, const struct call *c)
+static void op_end(struct glock *gl, const struct call *c)
 {
 	struct glock__tls *tls = glock__tls();
 
@@ -171,9 +174,9 @@ int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 
 	if (!gl_type(gl)->ops.xmote_th)
 		return 0;
-	c = begin(gl, OP_XMOTE_TH);
+	c = op_begin(gl, OP_XMOTE_TH);
 	err = gl_type(gl)->ops.xmote_th(gl, to, sync);
-	end(gl, &c);
+	op_end(gl, &c);
 	return err;
 }
 
@@ -184,9 +187,9 @@ int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode)
 
 	if (!gl_type(gl)->ops.xmote_bh)
 		return 0;
-	c = begin(gl, OP_XMOTE_BH);
+	c = op_begin(gl, OP_XMOTE_BH);
 	err = gl_type(gl)->ops.xmote_bh(gl, mode);
-	end(gl, &c);
+	op_end(gl, &c);
 	return err;
 }
 
@@ -197,28 +200,28 @@ void glock__op_inval(struct glock *gl, unsigned int what)
 	assert(what);
 	if (!gl_type(gl)->ops.inval)
 		return;
-	c = begin(gl, OP_INVAL);
+	c = op_begin(gl, OP_INVAL);
 	gl_type(gl)->ops.inval(gl, what);
-	end(gl, &c);
+	op_end(gl, &c);
 }
 
 int glock__op_lock(struct glock *gl, struct glock__holder *gh)
 {
-	struct call c = begin(gl, OP_LOCK);
+	struct call c = op_begin(gl, OP_LOCK);
 	int err = gl_type(gl)->ops.lock(public_of(gh));
 
-	end(gl, &c);
+	op_end(gl, &c);
 	return err;
 }
 
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 {
-	struct call c = begin(gl, OP_UNLOCK);
+	struct call c = op_begin(gl, OP_UNLOCK);
 
-	glock__enter_work(); /* others wait for it as for all operations, whoever's thread it is */
+	glock__enter_work(); /* other threads wait for each operation, on any thread */
 	gl_type(gl)->ops.unlock(public_of(gh));
 	glock__leave_work();
-	end(gl, &c);
+	op_end(gl, &c);
 }
 
 /* ---- under the spinlock ---- */
@@ -230,9 +233,9 @@ bool glock__op_demote_ok(struct glock *gl)
 
 	if (!gl_type(gl)->ops.demote_ok)
 		return true;
-	c = begin(gl, OP_DEMOTE_OK);
+	c = op_begin(gl, OP_DEMOTE_OK);
 	ok = gl_type(gl)->ops.demote_ok(gl);
-	end(gl, &c);
+	op_end(gl, &c);
 	return ok;
 }
 
@@ -242,9 +245,9 @@ void glock__op_callback(struct glock *gl, enum glock_mode to, bool remote)
 
 	if (!gl_type(gl)->ops.callback)
 		return;
-	c = begin(gl, OP_CALLBACK);
+	c = op_begin(gl, OP_CALLBACK);
 	gl_type(gl)->ops.callback(gl, to, remote);
-	end(gl, &c);
+	op_end(gl, &c);
 }
 
 void glock__op_lost(struct glock *gl, struct glock__holder *gh)
@@ -253,19 +256,19 @@ void glock__op_lost(struct glock *gl, struct glock__holder *gh)
 
 	if (!gl_type(gl)->ops.lost)
 		return;
-	c = begin(gl, OP_LOST);
+	c = op_begin(gl, OP_LOST);
 	gl_type(gl)->ops.lost(public_of(gh));
-	end(gl, &c);
+	op_end(gl, &c);
 }
 
 void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to)
 {
 	struct call c;
 
-	/* Only while there may be something up to date to describe. */
+	/* In UN the object cannot be up to date. */
 	if (!gl_type(gl)->ops.dump || gl->state == GLOCK_UN)
 		return;
-	c = begin(gl, OP_DUMP);
+	c = op_begin(gl, OP_DUMP);
 	gl_type(gl)->ops.dump(gl, print, to);
-	end(gl, &c);
+	op_end(gl, &c);
 }

@@ -19,7 +19,7 @@
 
 #include <errno.h>
 
-static int demote(struct glock_space *space, const struct glock__segment_demote *d)
+static int control_demote(struct glock_space *space, const struct glock__segment_demote *d)
 {
 	struct glock *gl;
 	int err = -EINVAL;
@@ -34,19 +34,19 @@ static int demote(struct glock_space *space, const struct glock__segment_demote 
 	return 0;
 }
 
-static void answer(struct glock_space *space)
+static void control_answer(struct glock_space *space)
 {
 	struct glock__segment_demote *seen = &glock__publisher_head(space->publisher)->demote, d;
 	uint32_t before = atom_load32(&space->demote_answered), asked = atom_load32(&seen->asked);
 
 	if (asked == before || !atom_cas32(&space->demote_answered, &before, asked))
-		return; /* nothing new, or another thread is at it */
+		return; /* no new request, or another thread serves it */
 	d = (struct glock__segment_demote){
 	    .number = atom_load64(&seen->number),
 	    .type = atom_load32(&seen->type),
 	    .to = atom_load32(&seen->to),
 	};
-	atom_store32((uint32_t *)&seen->error, (uint32_t)demote(space, &d));
+	atom_store32((uint32_t *)&seen->error, (uint32_t)control_demote(space, &d));
 	atom_store32(&seen->answered, asked);
 }
 
@@ -57,5 +57,5 @@ void glock__on_control(void *owner)
 	if (!space->publisher)
 		return;
 	glock__publish_traced(space);
-	answer(space);
+	control_answer(space);
 }

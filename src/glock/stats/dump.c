@@ -28,18 +28,18 @@ long glock__jiffies(int64_t ns, unsigned int hz)
 	return (long)(ns / (1000000000 / (int64_t)hz));
 }
 
-/* ---- lines of which there are millions ---- */
+/* ---- lines for millions of glocks ---- */
 
 /*
- * A line is put together here and appended as a whole; printf would take several times as long. No
- * line is longer than this: numbers have 20 digits at most, letters GLOCK__LETTERS.
+ * A line is built here and appended as a whole, because printf would take several times as long. No
+ * line is longer than text: numbers have 20 digits at most, letters GLOCK__LETTERS.
  */
 struct line {
 	char text[512];
 	char *at;
 };
 
-static void put(struct line *l, const char *text)
+static void line_put(struct line *l, const char *text)
 {
 	while (*text)
 		*l->at++ = *text++;
@@ -63,14 +63,14 @@ static void put_signed(struct line *l, int64_t n)
 	put_number(l, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-/* A word and a number behind it. */
+/* Appends a name and its number. */
 static void put_named(struct line *l, const char *name, uint64_t n)
 {
-	put(l, name);
+	line_put(l, name);
 	put_number(l, n, 10);
 }
 
-static void append(struct glock__text *t, const struct line *l)
+static void text_append(struct glock__text *t, const struct line *l)
 {
 	size_t n = (size_t)(l->at - l->text), room = t->len < t->size ? t->size - t->len : 0;
 
@@ -90,29 +90,29 @@ void glock__dump_glock(struct glock__text *t, enum glock__text_format format,
 	struct line l = {.at = l.text};
 
 	glock__flag_letters(letters, format, gl->flags);
-	put(&l, "G:  s:");
-	put(&l, glock__mode_name(gl->state));
+	line_put(&l, "G:  s:");
+	line_put(&l, glock__mode_name(gl->state));
 	put_named(&l, " n:", gl->type);
-	put(&l, "/");
+	line_put(&l, "/");
 	put_number(&l, gl->number, 16);
-	put(&l, " f:");
-	put(&l, letters);
-	put(&l, " t:");
-	put(&l, glock__mode_name(gl->target));
-	put(&l, " d:");
-	put(&l, glock__mode_name(gl->demote));
+	line_put(&l, " f:");
+	line_put(&l, letters);
+	line_put(&l, " t:");
+	line_put(&l, glock__mode_name(gl->target));
+	line_put(&l, " d:");
+	line_put(&l, glock__mode_name(gl->demote));
 	put_named(&l, "/", gl->flags & GLOCK__F_DEMOTE ? gl->demote_us : 0);
-	put(&l, " a:");
+	line_put(&l, " a:");
 	put_signed(&l, gl->ail);
-	put(&l, " v:");
+	line_put(&l, " v:");
 	put_signed(&l, gl->revokes);
-	put(&l, " r:");
+	line_put(&l, " r:");
 	put_signed(&l, gl->refs);
-	put(&l, " m:");
+	line_put(&l, " m:");
 	put_signed(&l, gl->hold);
 	put_named(&l, " p:", gl->pages);
-	put(&l, "\n");
-	append(t, &l);
+	line_put(&l, "\n");
+	text_append(t, &l);
 }
 
 void glock__dump_holder(struct glock__text *t, enum glock__text_format format,
@@ -136,12 +136,12 @@ void glock__dump_glstats(struct glock__text *t, unsigned int type, uint64_t numb
 	struct line l = {.at = l.text};
 
 	put_named(&l, "G: n:", type);
-	put(&l, "/");
+	line_put(&l, "/");
 	put_number(&l, number, 16);
 	for (int i = 0; i < GLOCK__STAT_MAX; i++)
 		put_named(&l, names[i], (uint64_t)s->v[i]);
-	put(&l, "\n");
-	append(t, &l);
+	line_put(&l, "\n");
+	text_append(t, &l);
 }
 
 void glock__dump_sbstats_head(struct glock__text *t, unsigned int cpus)

@@ -15,7 +15,7 @@ static struct {
 } lib;
 static bool lib_there;
 
-static void load(void)
+static void load_libcmap(void)
 {
 	static const char *const names[] = {"cmap_initialize", "cmap_finalize", "cmap_get_uint32"};
 
@@ -30,8 +30,8 @@ void glock__joins_close(struct glock__joins *j)
 	*j = (struct glock__joins){.there = false};
 }
 
-/* Its place among those that were seen, or n. */
-static size_t find(const struct glock__joins *j, uint32_t id)
+/* Returns the node's place among the nodes that were ever seen, or n. */
+static size_t find_node(const struct glock__joins *j, uint32_t id)
 {
 	size_t i = 0;
 
@@ -43,7 +43,7 @@ static size_t find(const struct glock__joins *j, uint32_t id)
 void glock__joins_told(struct glock__joins *j, const uint32_t *joined, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t at = find(j, joined[i]);
+		size_t at = find_node(j, joined[i]);
 
 		if (at < j->n)
 			j->node[at].count++;
@@ -64,12 +64,12 @@ static bool read_counts(const struct glock__joins *j, const uint32_t *members, s
 	return true;
 }
 
-/* Adds those that were never seen, as members that have just joined. */
+/* Adds nodes that were never seen, as members that have just joined. */
 static bool add_new(struct glock__joins *j, const uint32_t *members, size_t n,
 		    const uint32_t *counts)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (find(j, members[i]) < j->n)
+		if (find_node(j, members[i]) < j->n)
 			continue;
 		if (j->n == GLOCK__JOINS_NODES)
 			return false;
@@ -87,7 +87,7 @@ static struct glock__joins_change compare(struct glock__joins *j, const uint32_t
 	bool is_member[GLOCK__JOINS_NODES] = {false};
 
 	for (size_t i = 0; i < n; i++) {
-		const size_t at = find(j, members[i]);
+		const size_t at = find_node(j, members[i]);
 		const bool unheard = counts[i] > j->node[at].count;
 
 		is_member[at] = true;
@@ -109,7 +109,7 @@ bool glock__joins_look(struct glock__joins *j, const uint32_t *members, size_t n
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint32_t counts[GLOCK__JOINS_NODES];
 
-	pthread_once(&once, load);
+	pthread_once(&once, load_libcmap);
 	*change = (struct glock__joins_change){0};
 	if (!lib_there || n > GLOCK__JOINS_NODES)
 		return true;

@@ -2,12 +2,15 @@
 /*
  * dlm_quorum.c - see dlm_quorum.h.
  *
- * A node that stood still, or whose link was cut, for longer than corosync's token may find the others
- * again before it has missed them: to itself it had quorum all the time, and dlm_controld, which is told
- * of members only as they are in the end, hears of nothing. The others have taken over its locks
- * meanwhile. corosync's lists of those who left and joined tell (QUORUM_MODEL_V1), as soon as
- * they see each other. They are lost where one more ring is formed before that one is complete: the next
- * one's are empty. Its counts of joins tell then (dlm_joins.h), which are looked at when members were told.
+ * A node may stand still, or its link may be cut, for longer than corosync's token. It may find the
+ * others again before it has missed them. To itself it had quorum all the time. dlm_controld hears
+ * of nothing, because corosync tells it only the members at the end. The others have taken over the
+ * node's locks meanwhile.
+ *
+ * corosync's lists of nodes that left and joined tell of this (QUORUM_MODEL_V1), as soon as the
+ * nodes see each other. The lists are lost if one more ring is formed before that one is complete.
+ * Then the next ring's lists are empty. In that case corosync's counts of joins tell (dlm_joins.h).
+ * They are looked at after members were told.
  */
 #include "dlm_quorum.h"
 #include "dlm_load.h"
@@ -15,7 +18,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* The names and numbers are those of corosync/quorum.h. */
+/* These are the names and numbers of corosync/quorum.h. */
 enum {
 	CS_OK = 1,
 	CS_TRACK_CHANGES = 2,
@@ -51,7 +54,7 @@ struct libquorum {
 static struct libquorum lib;
 static bool lib_there;
 
-static void load(void)
+static void load_libquorum(void)
 {
 	static const char *const names[] = {
 	    "quorum_model_initialize", "quorum_finalize", "quorum_getquorate",  "quorum_fd_get",
@@ -62,9 +65,9 @@ static void load(void)
 	lib_there = glock__load("libquorum.so.5", names, sizeof(names) / sizeof(*names), &lib);
 }
 
-/* ---- what it tells ---- */
+/* ---- corosync's callbacks ---- */
 
-static struct glock__quorum *whose(uint64_t handle)
+static struct glock__quorum *quorum_of(uint64_t handle)
 {
 	const void *context = NULL;
 
@@ -74,7 +77,7 @@ static struct glock__quorum *whose(uint64_t handle)
 static void quorum_told(uint64_t handle, uint32_t quorate, struct quorum_ring_id ring,
 			uint32_t n_members, const uint32_t *members)
 {
-	struct glock__quorum *q = whose(handle);
+	struct glock__quorum *q = quorum_of(handle);
 
 	(void)ring, (void)n_members, (void)members;
 	if (q && !quorate)
@@ -102,7 +105,7 @@ static void nodes_told(uint64_t handle, struct quorum_ring_id ring, uint32_t n_m
 		       const uint32_t *members, uint32_t n_joined, const uint32_t *joined,
 		       uint32_t n_left, const uint32_t *left)
 {
-	struct glock__quorum *q = whose(handle);
+	struct glock__quorum *q = quorum_of(handle);
 	size_t n_new = in_both(members, n_members, joined, n_joined);
 	size_t n_back = in_both(members, n_members, left, n_left);
 
@@ -136,7 +139,7 @@ static void connect(struct glock__quorum *q)
 	struct quorum_model_v1_data calls = {QUORUM_MODEL_V1, quorum_told, nodes_told};
 	uint32_t type;
 
-	pthread_once(&once, load);
+	pthread_once(&once, load_libquorum);
 	q->fd = -1;
 	if (!lib_there ||
 	    lib.model_initialize(&q->handle, QUORUM_MODEL_V1, &calls, &type, q) != CS_OK)
@@ -180,14 +183,14 @@ bool glock__quorum_there(struct glock__quorum *q)
 	if (!q->there)
 		connect(q);
 	if (!q->there)
-		return true; /* corosync does not talk to us: dlm_controld ends with it */
+		return true; /* corosync does not answer, but dlm_controld ends with corosync */
 	lib.dispatch(q->handle, CS_DISPATCH_ALL);
 	look_at_joins(q);
 	lost = q->lost;
 	q->lost = false;
 	if (lib.getquorate(q->handle, &quorate) == CS_OK)
 		return quorate && !lost;
-	disconnect(q); /* what it told until then, it told */
+	disconnect(q); /* keeps what was told until then */
 	return !lost;
 }
 

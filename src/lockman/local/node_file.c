@@ -43,7 +43,7 @@ bool glock__node_file_of(const char *dir, const char *file, struct glock__node_f
 	fd = open(node->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	/* Asking whether a write lock were possible is no write. */
+	/* F_OFD_GETLK for a write lock writes nothing, so O_RDONLY is enough. */
 	node->alive = fcntl(fd, F_OFD_GETLK, &fl) || fl.l_type != F_UNLCK;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
@@ -55,8 +55,8 @@ bool glock__node_file_of(const char *dir, const char *file, struct glock__node_f
 	return true;
 }
 
-/* What dead nodes of this space left. */
-static void clean(const char *dir, const char *lockman, const char *space)
+/* Removes the files that dead nodes of this space left. */
+static void remove_dead_files(const char *dir, const char *lockman, const char *space)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
@@ -70,8 +70,8 @@ static void clean(const char *dir, const char *lockman, const char *space)
 		closedir(d);
 }
 
-/* Locked before it has a name, so that nobody takes it for a dead one's. */
-static int make(const char *dir, const char *path)
+/* Locks the file before it has a name, so that no process takes it for a dead node's. */
+static int make_locked(const char *dir, const char *path)
 {
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), err = 0;
 	struct flock fl = first_byte();
@@ -100,9 +100,9 @@ int glock__node_file_new(const char *lockman, const char *space, char path[GLOCK
 		return err;
 	slash = strrchr(where.path, '/');
 	*slash = '\0';
-	clean(where.path, lockman, space);
+	remove_dead_files(where.path, lockman, space);
 	if (snprintf(path, GLOCK__LOCAL_PATH_MAX, "%s/%s,%s,%ld", where.path, slash + 1, lockman,
 		     (long)getpid()) >= GLOCK__LOCAL_PATH_MAX)
 		return -ENAMETOOLONG;
-	return make(where.path, path);
+	return make_locked(where.path, path);
 }

@@ -10,8 +10,8 @@
 
 /* ---- requests ---- */
 
-static void answer(struct glock__sim *sim, enum sim__kind kind, struct sim__lock *lock,
-		   const struct glock__table_event *ev)
+static void master_reply(struct glock__sim *sim, enum sim__kind kind, struct sim__lock *lock,
+			 const struct glock__table_event *ev)
 {
 	struct sim__message *m = sim__to_node(sim, kind, lock->node, lock);
 
@@ -25,9 +25,9 @@ static void answer(struct glock__sim *sim, enum sim__kind kind, struct sim__lock
 		memcpy(m->lvb, ev->lvb, sizeof(m->lvb));
 }
 
-/* The request is decided, one way or the other. */
-static void completed(struct glock__sim *sim, struct sim__lock *lock,
-		      const struct glock__table_event *ev)
+/* The request is decided, granted or not. */
+static void master_decided(struct glock__sim *sim, struct sim__lock *lock,
+			   const struct glock__table_event *ev)
 {
 	assert(lock->pending);
 	lock->pending = false;
@@ -35,10 +35,10 @@ static void completed(struct glock__sim *sim, struct sim__lock *lock,
 		lock->lkid = 0;
 	if (sim->p.on_decision)
 		sim->p.on_decision(sim->p.watcher, lock->node, lock->lk, ev->status);
-	answer(sim, SIM__REPLY, lock, ev);
+	master_reply(sim, SIM__REPLY, lock, ev);
 }
 
-/* What the last operation meant for others. */
+/* Sends the callbacks of the last operation. */
 static void callbacks(struct glock__sim *sim)
 {
 	struct glock__table_event ev;
@@ -50,20 +50,20 @@ static void callbacks(struct glock__sim *sim)
 			if (!sim->nodes[i].joined)
 				continue;
 			if (ev.what & GLOCK__EVENT_AST)
-				completed(sim, lock, &ev);
+				master_decided(sim, lock, &ev);
 			if (ev.what & GLOCK__EVENT_BAST)
-				answer(sim, SIM__BAST, lock, &ev);
+				master_reply(sim, SIM__BAST, lock, &ev);
 		}
 	}
 }
 
 /*
- * A new lock stands behind all conversions, for ever perhaps. What cannot be granted at once gets
- * its lock at NL, past all queues, and becomes a conversion. (Every lock manager must do so; it is
- * done here at the master, as in the one for the processes of one machine.)
+ * A new lock stands behind all conversions, perhaps for ever. Therefore a lock that cannot be
+ * granted at once is granted at NL, past all queues, and becomes a conversion. Each lock manager
+ * must do so. The master does so here, as in the lock manager local.
  */
-static int ask_fairly(struct glock__sim *sim, struct glock__table_request *args,
-		      struct glock__table_event *ev)
+static int master_ask_fairly(struct glock__sim *sim, struct glock__table_request *args,
+			     struct glock__table_event *ev)
 {
 	struct glock__table_request first = *args;
 	int err;
@@ -109,17 +109,17 @@ static void master_lock(struct glock__sim *sim, const struct sim__message *m)
 	if (sim->p.refuse && !glock__sim_random(sim, sim->p.refuse))
 		err = -ENOMEM;
 	else
-		err = ask_fairly(sim, &args, &ev);
+		err = master_ask_fairly(sim, &args, &ev);
 	if (err) {
 		ev = (struct glock__table_event){.status = err, .mode = GLOCK__NL};
 		if (!m->lock->lkid)
 			ev.mode = GLOCK__IV;
-		completed(sim, m->lock, &ev);
+		master_decided(sim, m->lock, &ev);
 		return;
 	}
 	m->lock->lkid = ev.lkid;
 	if (ev.status != -EINPROGRESS)
-		completed(sim, m->lock, &ev);
+		master_decided(sim, m->lock, &ev);
 }
 
 static void master_cancel(struct glock__sim *sim, const struct sim__message *m)
@@ -127,10 +127,10 @@ static void master_cancel(struct glock__sim *sim, const struct sim__message *m)
 	struct glock__table_event ev;
 
 	if (!m->lock->pending)
-		return; /* decided already */
+		return; /* the request is decided already */
 	if (!glock__table_unlock(sim->table, m->lock->lkid, GLOCK__LKF_CANCEL, NULL, &ev) &&
 	    ev.status)
-		completed(sim, m->lock, &ev);
+		master_decided(sim, m->lock, &ev);
 }
 
 static void master_unlock(struct glock__sim *sim, const struct sim__message *m)
@@ -141,7 +141,7 @@ static void master_unlock(struct glock__sim *sim, const struct sim__message *m)
 	assert(!err);
 	(void)err;
 	m->lock->pending = true;
-	completed(sim, m->lock, &ev);
+	master_decided(sim, m->lock, &ev);
 }
 
 /* ---- deaths ---- */
@@ -153,8 +153,8 @@ void sim__purge(struct glock__sim *sim, unsigned int node)
 	callbacks(sim);
 }
 
-/* All stop before any gets what the dead node had. */
-static void death(struct glock__sim *sim, struct sim__node *dead)
+/* All nodes stop before any node gets a lock that the dead node had. */
+static void master_death(struct glock__sim *sim, struct sim__node *dead)
 {
 	sim->recoveries++;
 	sim__drop_go_on(sim);
@@ -169,7 +169,7 @@ static void death(struct glock__sim *sim, struct sim__node *dead)
 static void recovered(struct glock__sim *sim)
 {
 	if (--sim->recoveries)
-		return; /* another death is not seen to yet */
+		return; /* another death is not recovered yet */
 	for (unsigned int i = 0; i < sim->p.nodes; i++)
 		if (sim->nodes[i].joined)
 			sim__to_node(sim, SIM__GO_ON, i, NULL);
@@ -188,7 +188,7 @@ void sim__master(struct glock__sim *sim, const struct sim__message *m)
 		master_unlock(sim, m);
 		break;
 	case SIM__DEATH:
-		death(sim, &sim->nodes[m->node]);
+		master_death(sim, &sim->nodes[m->node]);
 		return;
 	case SIM__RECOVERED:
 		recovered(sim);

@@ -11,13 +11,13 @@
 #include "shot.h"
 #include "table.h"
 
-/* The name of a row. A row is one line of a view: an inode, or a lock that belongs to no file. */
+/* The key of a row: an inode, or a lock that belongs to no file. */
 struct row_id {
 	uint8_t class; /* 0 is an inode; other classes are the source's */
 	uint64_t number;
 };
 
-/* One node's Lock with its change in the frame. */
+/* One node's Lock, and its change in the frame. */
 struct member {
 	uint32_t space, node;
 	struct row_id row;

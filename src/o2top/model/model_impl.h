@@ -4,8 +4,8 @@
  *
  * Only one thread calls these functions, before and after the nodes are read.
  */
-#ifndef O2TOP_MODEL_PARTS_H
-#define O2TOP_MODEL_PARTS_H
+#ifndef O2TOP_MODEL_IMPL_H
+#define O2TOP_MODEL_IMPL_H
 
 #include "model.h"
 

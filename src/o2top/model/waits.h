@@ -20,7 +20,7 @@ struct dlm_entry {
 	int8_t mode, wanted; /* DLM modes, -1 none */
 };
 
-/* One node's view of one lock, in its DLM. */
+/* One lock, as one node's DLM lists it. */
 struct dlm_view {
 	uint32_t space, node;
 	struct lock_id id;

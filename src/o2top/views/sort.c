@@ -182,7 +182,7 @@ static int sort_by_number(const struct row *rows, uint32_t *order, size_t n, enu
 	for (size_t i = 0; i < n && !err; i++)
 		list[i] = (struct radix_item){
 		    radix_greatest_first(row_sort_value(&rows[order[i]], key)), order[i]};
-	/* who is equal is in the order of time lost: so they come, mostly */
+	/* rows of equal value are in the order of time lost, as they mostly come */
 	if (!err)
 		err = now == SORT_LOST ? radix_sort(list, n)
 				       : radix_sort_by(list, n, by_value, &sorting);

@@ -14,6 +14,7 @@
 #include "frames.h"
 #include "o2top/base/grow.h"
 #include "o2top/collect/kinds.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -36,22 +36,4 @@ const char *demo_paths(size_t *len);
 /* Returns whether a file begins as a recording does. */
 bool is_recording(const char *path);
 
-/* ---- shared by both ------------------------------------------------------------------------ */
-
-/* The known text of each file of each node, found by name. */
-struct stream;
-struct streams {
-	struct stream **list;
-	size_t n;
-};
-struct known;
-/* Returns the known text of a file. NULL: no memory. */
-struct known *stream_known(struct streams *s, const char *node, enum fs_kind fs, const char *space,
-			   const char *kind);
-/* Adds how many units are known of the ith file, and how many of them are absent. */
-void stream_size(const struct streams *s, size_t i, size_t *units, size_t *absent);
-/* Forgets all known texts. */
-void streams_forget(struct streams *s);
-void streams_free(struct streams *s);
-
 #endif

@@ -2,7 +2,7 @@
 /*
  * streams.c - the known texts of all files of a recording, found by node, lock space and kind.
  */
-#include "record.h"
+#include "streams.h"
 
 #include "delta.h"
 

@@ -6,6 +6,8 @@
  */
 #include "tui.h"
 
+#include "tui_impl.h"
+
 #include "o2top/base/ending.h"
 #include "o2top/rank/filter.h"
 
@@ -16,54 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- where the cursor is ------------------------------------------------------------------- */
-
-void free_here(struct ui *ui)
-{
-	free(ui->here.directory);
-	ui->here = (struct item_key){0};
-}
-
-void keep_here(struct ui *ui)
-{
-	if (ui->cursor >= ui->list.n || !item_key_of(ui, &ui->list.items[ui->cursor], &ui->here)) {
-		ui->here = (struct item_key){0};
-		ui->following = false;
-		return;
-	}
-	if (ui->here.directory && !(ui->here.directory = strdup(ui->here.directory)))
-		ui->following = false;
-}
-
-static bool is_here(const struct ui *ui, const struct item *item)
-{
-	struct item_key key;
-
-	if ((item->kind != ITEM_ROW && item->kind != ITEM_DIRECTORY) ||
-	    !item_key_of(ui, item, &key))
-		return false;
-	if (key.directory || ui->here.directory)
-		return key.directory && ui->here.directory &&
-		       strcmp(key.directory, ui->here.directory) == 0;
-	return key.space == ui->here.space && key.id.class == ui->here.id.class &&
-	       key.id.number == ui->here.id.number;
-}
-
-/* Finds the row again that the cursor was at. */
-static void find_here(struct ui *ui)
-{
-	for (size_t i = 0; ui->following && i < ui->list.n; i++)
-		if (is_here(ui, &ui->list.items[i])) {
-			ui->cursor = i;
-			return;
-		}
-	if (ui->cursor >= ui->list.n)
-		ui->cursor = ui->list.n ? ui->list.n - 1 : 0;
-	if (ui->cursor < ui->list.n && ui->list.items[ui->cursor].kind == ITEM_SECTION &&
-	    ui->cursor + 1 < ui->list.n)
-		ui->cursor++;
-}
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
@@ -78,7 +32,7 @@ static void rebuild(struct ui *ui)
 		inside++;
 	if (list_build(ui, screen_size().columns))
 		strcpy(ui->message, "not enough memory for all rows");
-	find_here(ui);
+	cursor_find(ui);
 	if (inside && ui->cursor + inside < ui->list.n)
 		ui->cursor += inside;
 	ui->dirty = false;
@@ -191,7 +145,7 @@ int tui_run(const struct tui_setup *setup)
 	for (size_t i = 0; i < ui.n_open; i++)
 		free(ui.open[i].directory);
 	free(ui.open);
-	free_here(&ui);
+	cursor_forget(&ui);
 	snapshot_free(ui.shot);
 	return err == SIGINT ? 0 : err;
 }

@@ -2,7 +2,7 @@
 /*
  * tui_about.c - the pane about the row at the cursor: kind, waits, advice, holders and waiters.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"

@@ -4,7 +4,7 @@
  *
  * A row, a node's part in a row, and a directory have the same cells.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 

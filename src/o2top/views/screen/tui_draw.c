@@ -4,7 +4,7 @@
  *
  * Curses sends the changes to the terminal.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 

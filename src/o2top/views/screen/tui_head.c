@@ -2,7 +2,7 @@
 /*
  * tui_head.c - the head of the screen: the cluster that is watched, the nodes, time lost, banners.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 

@@ -4,24 +4,13 @@
  *
  * The help is made of the same table, so that it is always true.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include <curses.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- moving -------------------------------------------------------------------------------- */
-
-void move_to(struct ui *ui, size_t item)
-{
-	if (!ui->list.n)
-		return;
-	ui->cursor = item < ui->list.n ? item : ui->list.n - 1;
-	/* the first row is where the most is lost, whichever it is */
-	ui->following = ui->cursor > 1;
-	free_here(ui);
-	keep_here(ui);
-}
 
 static void move_by(struct ui *ui, long by)
 {
@@ -31,7 +20,7 @@ static void move_by(struct ui *ui, long by)
 	at = at < 0 ? 0 : at > last ? last : at;
 	if (at >= 0 && ui->list.items[at].kind == ITEM_SECTION)
 		at = by < 0 && at > 0 ? at - 1 : at < last ? at + 1 : at;
-	move_to(ui, (size_t)(at < 0 ? 0 : at));
+	cursor_move_to(ui, (size_t)(at < 0 ? 0 : at));
 }
 
 static void go_up(struct ui *ui)
@@ -69,7 +58,7 @@ static void go_first(struct ui *ui)
 static void go_last(struct ui *ui)
 {
 	if (ui->list.n)
-		move_to(ui, ui->list.n - 1);
+		cursor_move_to(ui, ui->list.n - 1);
 }
 
 static void open_row(struct ui *ui)
@@ -497,6 +486,6 @@ void key_mouse(struct ui *ui)
 		if (item == ui->cursor)
 			open_row(ui);
 		else
-			move_to(ui, item);
+			cursor_move_to(ui, item);
 	}
 }

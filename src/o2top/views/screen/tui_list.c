@@ -5,7 +5,7 @@
  * The list is rebuilt when a frame comes or the user asks for another one, never while drawing. So
  * the cost is at most n log n of the frame's size.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/advice/advice.h"
 #include "o2top/base/grow.h"

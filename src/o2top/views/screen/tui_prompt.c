@@ -5,7 +5,7 @@
  * The prompt is a mode, not a loop: frames come while the user types. Typed text takes effect at
  * once. Escape undoes it.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 #include "o2top/engine/times.h"
@@ -70,7 +70,7 @@ bool search_next(struct ui *ui, size_t from, int direction)
 			continue;
 		if (!strcasestr(text, ui->search))
 			continue;
-		move_to(ui, i);
+		cursor_move_to(ui, i);
 		return true;
 	}
 	return false;

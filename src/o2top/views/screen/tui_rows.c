@@ -2,7 +2,7 @@
 /*
  * tui_rows.c - draws the table: its titles, and a line of each kind.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"

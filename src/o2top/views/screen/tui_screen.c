@@ -9,7 +9,7 @@
  * Signals that ask for something (end, stop, continue, another size) are bytes in a pipe. The loop
  * acts on them. Ncurses' own handlers do more than a handler may.
  */
-#include "tui.h"
+#include "tui_impl.h"
 
 #include "o2top/base/units.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdt.h - stands in for SystemTap's, so that the probes can be seen without it. */
+/* sdt.h - replaces SystemTap's header, so that a test sees the probes without SystemTap. */
 #ifndef TESTS_SDT_STUB_H
 #define TESTS_SDT_STUB_H
 
