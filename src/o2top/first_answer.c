@@ -20,7 +20,7 @@ static bool came(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* On a line that the next one replaces. */
+/* Prints a line that the next one replaces. */
 static void first_answer_say(char *const *names, size_t n, int seconds)
 {
 	fprintf(stderr, "\r\033[K");

@@ -35,21 +35,21 @@ struct run {
 	struct options o;
 	struct collector *collector;
 	bool recording;     /* the collector is a recorder */
-	bool replayed;      /* what is shown was recorded */
-	struct times times; /* of a recording: what is shown */
+	bool replayed;      /* the frames come from a recording */
+	struct times times; /* of a recording: the samples that are shown */
 	size_t taken;       /* samples */
 	struct model model;
 	struct names *names;
 	struct watch watch;       /* the model with all that belongs to it */
-	struct problems problems; /* since the last frame */
+	struct problems problems; /* of the time since the last frame */
 	struct output out;
 	char title_text[1024];
 	const char *title;
-	char *resolved;          /* the path given, where it led elsewhere */
+	char *resolved;          /* the target of the given path, if it was a link */
 	struct discovered found; /* the nodes of the cluster that this machine is in */
 	bool saw_space, saw_usable;
-	bool away;    /* a node is, in the last sample */
-	bool shown;   /* there was a screen */
+	bool away;    /* a node is missing from the last sample */
+	bool shown;   /* a screen was shown */
 	int ended_by; /* a signal, or 0 */
 };
 
@@ -79,7 +79,7 @@ static int main_show(struct run *r, const char *label, bool single)
 
 /* ---- samples ------------------------------------------------------------------------------- */
 
-/* Waits for the other machines where there are any; false where we are to end. */
+/* Waits for the other machines, if there are any. Returns false if the program is to end. */
 static bool is_there(struct run *r)
 {
 	const struct collector_ops *ops = r->collector->ops;
@@ -92,7 +92,7 @@ static bool is_there(struct run *r)
 			    : first_answer_wait(ops->fd(r->collector), r->found.names, r->found.n);
 }
 
-/* 0 where there is no more, or we are to end. */
+/* Takes a sample. Returns 0 if there are no more, or if the program is to end. */
 static int main_take(struct run *r, char **label)
 {
 	struct sample sample;
@@ -124,8 +124,8 @@ static int main_take(struct run *r, char **label)
 }
 
 /*
- * The next sample is due interval_s after the last one was; if that is over, a whole interval from
- * now. False where we are to end.
+ * Waits until the next sample is due: interval_s after the last one was due. If that moment is
+ * over, the next sample is due a whole interval from now. Returns false if the program is to end.
  */
 static bool wait_for(struct timespec *next, double interval_s)
 {
@@ -146,11 +146,7 @@ static bool wait_for(struct timespec *next, double interval_s)
 	return ending_wait(-1, next);
 }
 
-/*
- * A frame is what lies between two samples. The first sample makes one of its own where there is no
- * other, and as text from this machine, where one would have to wait for the second.
- */
-/* Of a recording: whether the sample taken last is among those that are asked for. */
+/* Returns whether the user asked for the sample taken last. A recording may hold others. */
 static bool is_asked_for(const struct run *r)
 {
 	size_t i = r->times.begin + r->taken - 1;
@@ -158,12 +154,17 @@ static bool is_asked_for(const struct run *r)
 	return !r->replayed || (i >= r->times.first && i < r->times.end);
 }
 
-/* Programs want one line, or one head, and rates in it. */
+/* Returns whether people read the text. Programs want one line, or one head, with rates in it. */
 static bool for_people(const struct options *o)
 {
 	return !o->json && !o->csv && !o->check && (o->batch || !o->textfile);
 }
 
+/*
+ * Shows frames as text. A frame lies between two samples. In two cases the first sample makes a
+ * frame of its own. The first case is that there is no other sample. The second case is text from
+ * live nodes, because the user would have to wait for the second sample.
+ */
 static int main_loop(struct run *r)
 {
 	bool live = r->collector->ops->live;
@@ -179,7 +180,7 @@ static int main_loop(struct run *r)
 		r->out.frames = 0;
 		got = got ? got : 1;
 	}
-	/* nodes of a cluster may come later */
+	/* nodes of a cluster may answer later */
 	while (got > 0 && (r->saw_space || !live || r->away)) {
 		bool first = r->model.sample == 1;
 		int err = 0;
@@ -204,8 +205,8 @@ static int main_loop(struct run *r)
 }
 
 /*
- * The same on a terminal: the first sample is taken here, as there may be nothing to show. Nodes
- * that have not answered are something to show.
+ * Shows frames on a terminal. The first sample is taken here, because there may be nothing to show.
+ * Nodes that have not answered are worth showing.
  */
 static int interactive(struct run *r)
 {
@@ -250,7 +251,10 @@ static int interactive(struct run *r)
 
 /* ---- beginning and end --------------------------------------------------------------------- */
 
-/* What is given is a mount point where it is in a mounted OCFS2 or GFS2, and a recording else. */
+/*
+ * Returns whether the given path is a mount point. A path in a mounted OCFS2 or GFS2 is one, and
+ * any other path is a recording.
+ */
 static bool is_mount(struct run *r)
 {
 	struct options *o = &r->o;
@@ -268,7 +272,7 @@ static bool is_mount(struct run *r)
 		yes = true;
 	}
 	mounts_free(&mounts);
-	/* with another debugfs nothing else makes sense */
+	/* with another debugfs the path can only be a mount point */
 	return yes || o->roots.debugfs;
 }
 
@@ -282,7 +286,10 @@ static void set_title(struct run *r)
 	r->title = n > 1 ? r->title_text : r->o.paths[0];
 }
 
-/* With nodes to ask, a path that is not here may be a mount point there. */
+/*
+ * Returns whether the path exists here. If there are nodes to ask, a path that is not here may be a
+ * mount point on the nodes.
+ */
 static bool looks_recorded(const char *path)
 {
 	struct stat st;
@@ -306,7 +313,7 @@ static int open_cluster(struct run *r, char *const *nodes, size_t n)
 	return collect_cluster(&r->collector, &c, &r->problems);
 }
 
-/* The cluster that this machine is in, if it knows others; another debugfs is of no cluster. */
+/* Finds the other nodes of this machine's cluster. Another debugfs belongs to no cluster. */
 static int find_cluster(struct run *r)
 {
 	const struct options *o = &r->o;
@@ -376,7 +383,7 @@ static int read_names(struct run *r)
 static int nothing_to_watch(const struct run *r)
 {
 	main_print_problems(r);
-	/* there may be something, but not for who asks */
+	/* there may be locks that this user must not see */
 	if (r->collector->ops->live && (r->problems.count || r->away))
 		return EXIT_UNUSABLE;
 	if (!r->collector->ops->live && r->o.n_nodes)
@@ -401,7 +408,7 @@ static int nothing_to_watch(const struct run *r)
 	return EXIT_NOTHING;
 }
 
-/* All that is written is open, and who needs capabilities was started. */
+/* Every output is open by now, and each helper that needs capabilities was started. */
 static void drop_capabilities(const struct run *r)
 {
 	bool processes = r->collector->ops->live && !r->o.n_nodes && !r->found.n;
@@ -455,7 +462,7 @@ static int main_run(struct run *r)
 	return EXIT_DONE;
 }
 
-/* What a monitoring system wants to hear: whatever went wrong is not known to be well. */
+/* Returns the status for a monitoring system. After any error the status is unknown, not OK. */
 static int check_status(const struct run *r, int status)
 {
 	const char *why = NULL;
@@ -497,7 +504,7 @@ int main(int argc, char **argv)
 	model_free(&r.model);
 	problems_clear(&r.problems);
 	if (r.ended_by) {
-		/* whoever waits for us sees what it was; nothing is left by now */
+		/* end by the same signal, so that the parent sees it; all is cleaned up by now */
 		signal(r.ended_by, SIG_DFL);
 		raise(r.ended_by);
 	}

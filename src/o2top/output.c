@@ -35,13 +35,13 @@ static int to_stdout(struct output *out, const struct frame *frame)
 	struct view_options view = o->view;
 
 	if (o->json || o->csv || o->check)
-		/* for who pipes the lines into a program */
+		/* standard error shows problems to a user who pipes the lines into a program */
 		for (size_t i = 0; i < frame->problems->kept; i++)
 			complain("%s", frame->problems->text[i]);
 	if (o->json)
 		return view_json(stdout, frame, &view);
 	if (o->check) {
-		/* what nobody was heard of is unknown, which main says */
+		/* without any node's answer the status is unknown; main prints that */
 		if (!model_heard(frame->model))
 			return 0;
 		out->check = view_check(stdout, frame, &o->warn, &o->crit);
@@ -61,7 +61,7 @@ int output_frame(struct output *out, const struct frame *frame)
 
 	out->frames++;
 	if (err) {
-		/* who was interrupted, or has no reader any more, knows it */
+		/* after an interrupt or a broken pipe the user knows the reason */
 		if (!ending() && !ending_pipe_broken())
 			complain("standard output: %s", strerror(-err));
 		out->failed = true;
@@ -82,7 +82,7 @@ int output_frame(struct output *out, const struct frame *frame)
 
 		if (failed)
 			complain("%s: %s", o->textfile, strerror(-failed));
-		/* a disk that is full now may not be so later: what counts is how it ends */
+		/* A full disk may have room later, so only the last attempt counts. */
 		out->stale = failed;
 	}
 	return err;

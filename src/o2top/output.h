@@ -14,15 +14,18 @@ struct output {
 	const struct options *o;
 	FILE *log;
 	unsigned frames; /* written to standard output */
-	bool failed;     /* a frame could not be written, which was said */
-	bool stale;      /* nor could the last one to the monitoring file, which was said, too */
+	bool failed;     /* a frame could not be written; the error was printed */
+	bool stale;      /* the monitoring file lacks the last frame; the error was printed */
 	enum check_status check;
 };
 
-/* Opens the log, where there is to be one. 0 or negative errno, which was said. */
+/* Opens the log, if the user wants one. Returns 0, or negative errno after printing the error. */
 int output_begin(struct output *out, const struct options *o);
 void output_end(struct output *out);
-/* 0 or negative errno, which was said; a monitoring file that cannot be written is tried again. */
+/*
+ * Writes a frame. Returns 0, or negative errno after printing the error. A monitoring file that
+ * cannot be written is tried again with the next frame.
+ */
 int output_frame(struct output *out, const struct frame *frame);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recordings.c - opens the recording to show, finds its first sample, begins one to write.
+ * recordings.c - opens the recording to show, finds its first sample, begins a new recording.
  */
 #include "recordings.h"
 
@@ -34,7 +34,7 @@ int recording_open(const struct options *o, struct collector **out, const char *
 int recording_go_to(const struct options *o, struct collector *c, const char *title,
 		    struct times *times)
 {
-	/* on a terminal the engine reads as much of the past as it has time for */
+	/* on a terminal the engine reads the past, as much as its time allows */
 	const size_t warm = o->interactive ? 1 : TRAIL_SHOTS;
 	const char *wrong;
 

@@ -111,6 +111,8 @@ struct dlm {
 	bool recovering; /* a thread runs see_to_dead() */
 };
 
+/* ---- dlm_use.c ---- */
+
 __attribute__((format(printf, 2, 3))) void glock__dlm_say(const struct dlm *d, const char *fmt,
 							  ...);
 /* Something changed that other threads wait for. Both under d->lock; _await drops it meanwhile. */
@@ -118,6 +120,25 @@ void glock__dlm_changed(struct dlm *d);
 void glock__dlm_await_change(struct dlm *d);
 int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
 void glock__dlm_ring(struct dlm *d, bool on);
+
+/* Marks the device as in use until _unuse. Returns false with a closed gate, or after leaving. */
+bool glock__dlm_use(struct dlm *d);
+void glock__dlm_use_locked(struct dlm *d);
+/*
+ * A thread that leaves waits until there are no users, and then frees everything. Therefore the
+ * last user touches nothing afterwards. A bit in the count says that a thread leaves and must be
+ * woken. Without the bit, each user would wake the teller.
+ */
+#define GLOCK__DLM_LEAVING (1u << 31)
+GLOCK__COLD void glock__dlm_unuse_slow(struct dlm *d); /* a thread leaves, or the count changed */
+GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
+{
+	uint32_t users = atom_load32(&d->users);
+
+	if (users & GLOCK__DLM_LEAVING || !atom_cas32(&d->users, &users, users - 1))
+		glock__dlm_unuse_slow(d);
+}
+bool glock__dlm_in_use(struct dlm *d);
 
 /* ---- dlm_slot.c; under d->lock ---- */
 
@@ -149,33 +170,23 @@ void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_L
 /* Unpacks it. Returns false if a grant in EX found no value block that a death would mark. */
 bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r);
 
+/* ---- dlm_slot.c; under no lock ---- */
+
+/*
+ * Replies that the lock is no more. First the function waits for a thread that may be about to
+ * deliver a demand for the lock.
+ */
+void glock__dlm_reply_gone(struct dlm *d, struct glock__lm_lock *lk);
+/* Frees all slots and replies to each open request. The kernel knows none of the locks now. */
+void glock__dlm_retire(struct dlm *d);
+
 /* ---- dlm.c ---- */
 
-/* Marks the device as in use until _unuse. Returns false with a closed gate, or after leaving. */
-bool glock__dlm_use(struct dlm *d);
-void glock__dlm_use_locked(struct dlm *d);
-/*
- * A thread that leaves waits until there are no users, and then frees everything. Therefore the
- * last user touches nothing afterwards. A bit in the count says that a thread leaves and must be
- * woken. Without the bit, each user would wake the teller.
- */
-#define GLOCK__DLM_LEAVING (1u << 31)
-GLOCK__COLD void glock__dlm_unuse_slow(struct dlm *d); /* a thread leaves, or the count changed */
-GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
-{
-	uint32_t users = atom_load32(&d->users);
-
-	if (users & GLOCK__DLM_LEAVING || !atom_cas32(&d->users, &users, users - 1))
-		glock__dlm_unuse_slow(d);
-}
-bool glock__dlm_in_use(struct dlm *d);
 /*
  * Makes the request of the slot's step. Returns what the kernel returned. Under no lock, with the
  * device in use. The reply may come before the return, and then everything may be different.
  */
 int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag);
-/* Forgets all slots, because the kernel knows none any more. Replies to all open requests. */
-void glock__dlm_retire(struct dlm *d);
 
 /* ---- dlm_reply.c ---- */
 

@@ -176,3 +176,37 @@ bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 	s->token = slot_next_token(d, s->token, known);
 	return known || r->sbflags & GLOCK__SBF_VALNOTVALID;
 }
+
+/* ---- the end of locks ---- */
+
+void glock__dlm_reply_gone(struct dlm *d, struct glock__lm_lock *lk)
+{
+	latch_take(&d->delivery);
+	latch_drop(&d->delivery);
+	d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+}
+
+void glock__dlm_retire(struct dlm *d)
+{
+	for (uint32_t i = 0;; i++) {
+		struct glock__lm_lock *lk = NULL;
+		bool open = false, unlocking = false;
+
+		latch_take(&d->lock);
+		if (i >= d->n_slots) {
+			latch_drop(&d->lock);
+			return;
+		}
+		lk = d->slots[i].lk;
+		if (lk) {
+			open = d->slots[i].open;
+			unlocking = d->slots[i].unlocking;
+			glock__dlm_slot_free(d, &d->slots[i]);
+		}
+		latch_drop(&d->lock);
+		if (unlocking)
+			glock__dlm_reply_gone(d, lk);
+		else if (open)
+			d->lm.events->reply(lk, -ENODEV, 0);
+	}
+}

@@ -31,6 +31,24 @@ static void node_forget_lock(struct sim__node *nd, struct sim__lock *lock)
 	free(lock);
 }
 
+/* Delivers what the node sent until now, and the reply to the lock's request if there is one. */
+static void hurry(struct sim__node *nd, struct sim__lock *lock)
+{
+	struct glock__sim *sim = nd->sim;
+	struct sim__message m;
+	size_t i;
+
+	while ((i = sim__message_find(sim, nd->index, GLOCK__SIM_MASTER, NULL)) < sim->n) {
+		m = sim__message_take(sim, i);
+		sim__master(sim, &m);
+	}
+	i = sim__message_find(sim, nd->index, GLOCK__SIM_NODE, lock);
+	if (i == sim->n)
+		return;
+	m = sim__message_take(sim, i);
+	sim__arrive(nd, &m);
+}
+
 static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		    uint64_t number, int mode, uint32_t flags)
 {
@@ -64,7 +82,7 @@ static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	if (m->has_lvb)
 		memcpy(m->lvb, glock__lm_lvb(lk), sizeof(m->lvb));
 	if (nd->sim->p.at_once && !glock__sim_random(nd->sim, nd->sim->p.at_once))
-		sim__hurry(nd, lock);
+		hurry(nd, lock);
 	return 0;
 }
 

@@ -140,7 +140,7 @@ GLOCK__COLD static void work_self(struct glock__table *t, struct work *w, struct
 	w->mode = (uint8_t)lock->rq;
 	work_phase(w, WORK_BAST_ONE);
 	if (event)
-		glock__table_fill(t, lock, -EINPROGRESS, event);
+		fill_event(t, lock, -EINPROGRESS, event);
 }
 
 static void work_waiters(struct glock__table *t, struct work *w, struct res *res)
@@ -291,4 +291,13 @@ void glock__table_work_finish(struct glock__table *t, struct work work,
 	}
 	put(t, &t->work.phase, (uint8_t)WORK_NONE);
 	commit(t);
+}
+
+int glock__table_recover(struct glock__table *t)
+{
+	if (!needs_recovery(t))
+		return 0;
+	glock__table_rollback(t);
+	glock__table_work_finish(t, t->work, NULL);
+	return 1;
 }

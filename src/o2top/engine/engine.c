@@ -7,7 +7,7 @@
  *
  * A live sample is due one interval after the last one. A recorded sample is due after the time
  * that lay between the two when they were recorded. A step back in a recording restarts the model a
- * few samples earlier, because rates, trends and waits in progress need a past.
+ * few samples earlier. The restart is needed because rates, trends and waits need a past.
  */
 #include "engine.h"
 
@@ -26,20 +26,20 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long reading the samples before the one that is jumped to may take, in seconds. */
+/* The most seconds that reading the samples before the target of a jump may take. */
 #define WARM_S 0.25
-/* A hole in a recording is not sat through, in seconds. */
+/* The longest wait, in seconds, for the next recorded sample: a gap in a recording is cut short. */
 #define GAP_MAX_S 5.0
-/* Of so many rows, the worst, paths are looked for. */
+/* The number of the worst rows for which paths are looked for. */
 
 struct engine {
-	struct engine_setup setup; /* the thread's */
+	struct engine_setup setup; /* used by the thread alone */
 	struct model *model;
 	struct problems problems;
-	size_t position; /* of a recording: the sample that the model has, from 0 */
+	size_t position; /* in a recording: the sample that the model has, from 0 */
 	int64_t shown_us;
 	double due_s;
-	double cost_s; /* of reading a sample, the last one */
+	double cost_s; /* seconds that reading the last sample took */
 	pthread_t thread;
 	int fd;
 	/* shared */
@@ -50,7 +50,7 @@ struct engine {
 	float history[HISTORY_MAX];
 	unsigned n_history;
 	bool stop, seek, again;
-	struct opened_row opened; /* the row that one looks into */
+	struct opened_row opened; /* the row that the user has opened */
 	int64_t seek_us;
 	int step;
 };
@@ -64,14 +64,14 @@ static void engine_tell(struct engine *e)
 {
 	uint64_t one = 1;
 
-	/* it cannot fail but for being full, and then it is readable */
+	/* the write fails only if the counter is full, and then fd is readable already */
 	if (write(e->fd, &one, sizeof(one)) < 0)
 		return;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* Takes the next sample: 1, 0 at the end, negative errno. */
+/* Takes the next sample. Returns 1, 0 at the end, or negative errno. */
 static int engine_take_sample(struct engine *e, char **label)
 {
 	double before = now_s();
@@ -94,7 +94,7 @@ static int engine_take_sample(struct engine *e, char **label)
 	return got ? got : 1;
 }
 
-/* Ranks what the model has and hands it over. */
+/* Ranks the model's last sample and hands over a snapshot. */
 static int publish(struct engine *e, const char *label, bool single)
 {
 	struct snapshot *s, *old;
@@ -117,7 +117,7 @@ static int publish(struct engine *e, const char *label, bool single)
 	}
 	pthread_mutex_lock(&e->mutex);
 	old = e->newest;
-	/* problems of a frame that nobody saw are not lost */
+	/* keep the problems of a snapshot that was never taken */
 	if (old) {
 		problems_join(&old->problems, &s->problems);
 		s->problems = old->problems;
@@ -144,7 +144,7 @@ static void forget_history(struct engine *e)
 
 /* ---- going anywhere in a recording --------------------------------------------------------- */
 
-/* Shows sample `to`, with as much of what was before it as can be read in a moment. */
+/* Shows sample `to`. Reads as many samples before it as WARM_S allows. */
 static int go_to(struct engine *e, size_t to, char **label)
 {
 	struct collector *c = e->setup.collector;
@@ -179,7 +179,7 @@ static int next_sample(struct engine *e, char **label)
 	return got ? got : 1;
 }
 
-/* When the next sample is due, after one was shown. */
+/* Sets the time at which the next sample is due, after one was shown. */
 static void set_due(struct engine *e)
 {
 	double wait = e->status.interval_s, now = now_s();
@@ -195,16 +195,19 @@ static void set_due(struct engine *e)
 		e->due_s = now + wait;
 		return;
 	}
-	/* a node that reading costs much is asked less often */
+	/* sample less often if a sample is expensive for the node */
 	e->due_s += max_s(wait, e->model->interval_s);
-	/* what took longer than the interval is not made up for */
+	/* a late sample does not make the following ones come faster */
 	if (e->due_s < now)
 		e->due_s = now + wait;
 }
 
 /* ---- the thread ---------------------------------------------------------------------------- */
 
-/* Waits, the mutex held, until a sample is due or something is asked for; false to end. */
+/*
+ * Waits until a sample is due or the screen asks for something. Returns false to end. The caller
+ * holds the mutex.
+ */
 static bool wait_for_work(struct engine *e)
 {
 	while (!e->stop && !e->seek && !e->step) {
@@ -229,7 +232,7 @@ static bool wait_for_work(struct engine *e)
 	return !e->stop;
 }
 
-/* Does what is due, the mutex not held; what next_sample() returns. */
+/* Does the work that is due, without the mutex. Returns as engine_take_sample(). */
 static int work(struct engine *e, bool seek, int64_t seek_us, int step, char **label)
 {
 	struct collector *c = e->setup.collector;
@@ -266,7 +269,8 @@ static void *engine_run(void *arg)
 		int step = e->step;
 
 		e->seek = false;
-		/* on is one by one, as each frame needs the one before; back is at once */
+		/* Forward steps go one by one, because a frame needs the one before. Backward steps
+		 * are one jump. */
 		e->step = step > 1 && !e->status.ended ? step - 1 : 0;
 		e->status.sampling = true;
 		pthread_mutex_unlock(&e->mutex);
@@ -285,7 +289,7 @@ static void *engine_run(void *arg)
 
 /* ---- for the other thread ------------------------------------------------------------------ */
 
-/* The first content: of a recording from its second sample on, where there is one. */
+/* Makes the first frame. A recording begins with its second sample, if there is one. */
 static int first_frame(struct engine *e)
 {
 	char *label = strdup(e->setup.label);
@@ -305,8 +309,9 @@ static int first_frame(struct engine *e)
 }
 
 /*
- * A frame of 100,000 rows takes some 80 MB, which one frame frees and the next one wants: taken
- * from the kernel each time, clearing its pages would cost as much as ranking does.
+ * Makes malloc() keep freed memory. A frame of 100,000 rows takes some 80 MB. Each frame frees that
+ * memory and the next frame needs it again. If the kernel gave new pages each time, clearing them
+ * would cost as much as ranking.
  */
 static void keep_memory(void)
 {
@@ -340,7 +345,7 @@ int engine_start(struct engine **out, const struct engine_setup *setup)
 	pthread_condattr_destroy(&attr);
 	err = e->fd < 0 ? -errno : first_frame(e);
 	if (!err) {
-		/* signals are the other thread's, but those of a fault, which is this one's */
+		/* the other thread takes all signals, except for the faults of this thread */
 		sigfillset(&all);
 		for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 			sigdelset(&all, faults[i]);
@@ -414,7 +419,7 @@ unsigned engine_history(struct engine *e, float *lost, unsigned room)
 	return n;
 }
 
-/* Sets something and wakes the thread. */
+/* Sets a member and wakes the thread. */
 #define TELL(e, ...)                               \
 	do {                                       \
 		pthread_mutex_lock(&(e)->mutex);   \

@@ -26,36 +26,39 @@ struct engine_setup {
 	/* of a recording: the samples shown, first <= i < end, and how fast */
 	size_t first, end;
 	double speed; /* 0 begins paused */
-	/* after each sample was read; negative errno ends the recording, not the samples */
+	/* called after each sample; negative errno ends the recording, not the samples */
 	int (*sampled)(void *arg, struct problems *problems);
 	void *sampled_arg;
 };
 
 struct engine_status {
-	bool paused, ended; /* there are no more samples; of a recording one can go back */
+	bool paused, ended; /* ended: no more samples, but a recording can go back */
 	bool sampling;      /* a sample is being read */
 	double interval_s, speed;
-	int error; /* negative errno that ended it */
+	int error; /* the negative errno that ended the samples */
 };
 
 int engine_start(struct engine **out, const struct engine_setup *setup);
 /* Ends the thread, after the sample that it may be reading. */
 void engine_stop(struct engine *e);
 
-/* Readable when there is a snapshot or the status changed; engine_take() empties it. */
+/*
+ * Returns a file descriptor that is readable after a new snapshot or a change of the status.
+ * engine_take() empties it.
+ */
 int engine_fd(const struct engine *e);
-/* The newest snapshot that was not taken yet, now the caller's; or NULL. */
+/* Returns the newest snapshot that was not taken yet, or NULL. The caller owns the snapshot. */
 struct snapshot *engine_take(struct engine *e);
 void engine_status(struct engine *e, struct engine_status *out);
-/* Seconds lost per second of the last frames, the newest last: how many were written. */
+/* Writes the seconds lost per second of the last frames, the newest last. Returns their number. */
 unsigned engine_history(struct engine *e, float *lost, unsigned room);
 
 void engine_pause(struct engine *e, bool paused);
-/* One sample on, or of a recording one back (-1); pauses. */
+/* Goes one sample forward, or in a recording one back (-1), and pauses. */
 void engine_step(struct engine *e, int by);
-/* To the first sample at or after a time; pauses nothing. */
+/* Goes to the first sample at or after a time, without a pause. */
 void engine_seek(struct engine *e, int64_t time_us);
-/* The row that one looks into: who waits for whom is found out from the next sample on. */
+/* Names the row that the user opened. From the next sample on its waits and holders are found. */
 void engine_open(struct engine *e, const struct opened_row *row);
 void engine_interval(struct engine *e, double seconds);
 void engine_speed(struct engine *e, double speed);

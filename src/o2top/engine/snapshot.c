@@ -34,7 +34,7 @@ static bool copy_node(struct node *to, const struct node *from, const struct mod
 		return false;
 	if (from->last_sample == m->sample)
 		*to->when = *node_when(from, m->sample);
-	/* views ask which lock spaces a node has, and nothing else of them */
+	/* a view asks only whether a node has a lock space, so one shell serves all */
 	for (size_t i = 0; i < from->n_spaces; i++)
 		to->spaces[i] = from->spaces[i] ? shell : NULL;
 	return true;
@@ -109,8 +109,8 @@ static uint32_t copy_holders(struct snapshot *s, const struct model *m, const st
 }
 
 /*
- * A Lock for each LockSet: its members are one lock's, and what names it is the same for all. The
- * holders on the way, as the model's own Lock is at hand.
+ * Copies one Lock for each LockSet, because all members of a LockSet have the same name. The same
+ * pass copies the holders, because the model's own Lock is at hand.
  */
 static bool copy_locks(struct snapshot *s, const struct model *m)
 {
@@ -135,14 +135,14 @@ static bool copy_locks(struct snapshot *s, const struct model *m)
 		if (!i || member->space != member[-1].space || !same_lock(member, lock - 1))
 			*lock++ = *member->lock;
 		member->lock = lock - 1;
-		member->change = NULL; /* it is in the sums */
+		member->change = NULL; /* the sums include the change */
 	}
 	return true;
 }
 
 enum { ROW_TEXTS = 3 };
 
-/* What of a row is the names'. */
+/* Returns the k-th text of a row that belongs to the lists of names. */
 static const char **row_text(struct row *row, int k)
 {
 	return k == 0 ? &row->path : k == 1 ? &row->links : &row->within;

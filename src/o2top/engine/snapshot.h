@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * snapshot.h - a frame that stays: all that a view needs of a sample, apart from the model.
+ * snapshot.h - a lasting frame: everything that a view needs of a sample, without the model.
  *
  * The next sample can be taken while a snapshot is on the screen. A group points into the model's
  * tables, but a snapshot's group points into copies: a Lock for each LockSet, the processes at the
@@ -34,14 +34,14 @@ struct snapshot {
 };
 
 /*
- * Takes the group over (it is empty then), and the problems. NULL where there is no memory; then
- * the group is freed.
+ * Makes a snapshot and takes over the group and the problems. The group is empty afterwards.
+ * Without memory the function frees the group and returns NULL.
  */
 struct snapshot *snapshot_make(const struct model *m, struct group *g, struct problems *problems,
 			       const char *label, bool single);
 void snapshot_free(struct snapshot *s);
 
-/* The processes at a member's Lock. */
+/* Returns the processes at a member's Lock. */
 const struct holder *snapshot_holders(const struct snapshot *s, const struct member *member,
 				      uint32_t *n);
 

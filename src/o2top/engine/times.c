@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* mktime() takes 30 February for 2 March. */
+/* Returns whether a date exists. mktime() would read 30 February as 2 March. */
 static bool is_a_day(const struct tm *tm)
 {
 	struct tm noon = {
@@ -61,7 +61,7 @@ size_t replay_find(struct collector *c, int64_t time_us)
 {
 	size_t n = c->replay->count(c), low = 0, high = n;
 
-	/* samples without a time are few, and of one without neighbours nothing better is known */
+	/* Few samples lack a time. The next sample with a time stands for such a sample. */
 	while (low < high) {
 		size_t mid = low + (high - low) / 2, at = mid;
 
@@ -77,7 +77,7 @@ size_t replay_find(struct collector *c, int64_t time_us)
 	return low;
 }
 
-/* The time of the first sample that has one; 0 none has. */
+/* Returns the time of the first sample that has a time, or 0. */
 static int64_t first_time(struct collector *c)
 {
 	size_t n = c->replay->count(c);
@@ -105,7 +105,7 @@ int times_between(struct collector *c, const char *from, const char *to, size_t 
 		*wrong = to;
 		if (!time_parse(to, near, &us))
 			return -EINVAL;
-		/* to the second, whatever follows the point */
+		/* the whole second belongs to the range, with all its fractions */
 		out->end = replay_find(c, us + 1000000);
 	}
 	if (out->end < out->first)

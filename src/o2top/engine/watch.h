@@ -16,13 +16,13 @@ struct watch {
 	struct names **names; /* paths that are found are added */
 	struct paths *paths;
 	enum paths_effort effort; /* how hard paths are looked for */
-	unsigned rows;            /* so many rows are seen; 0 a hundred */
-	struct sample sample;     /* the last; the collector's */
+	unsigned rows;            /* rows whose paths are asked for; 0 means a hundred */
+	struct sample sample;     /* the last one; the collector owns the memory */
 };
 
-/* Takes a sample in; as model_sample(). */
+/* Takes a sample in. Returns as model_sample(). */
 int watch_sample(struct watch *w, const struct sample *sample);
-/* After ranking: asks for what the rows that are seen lack. */
+/* Asks for the missing paths of the seen rows, after ranking. */
 void watch_ranked(struct watch *w, const struct group *g);
 void watch_free(struct watch *w);
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls f for every Lock that any node knows of a lock space. */
+/* Calls f for every Lock of a lock space, on every node. */
 static void each_lock(const struct model *m, uint32_t space,
 		      void (*f)(const struct lock *lock, void *arg), void *arg)
 {
@@ -28,7 +28,7 @@ static void each_lock(const struct model *m, uint32_t space,
 	}
 }
 
-/* ---- which inode a name is of -------------------------------------------------------------- */
+/* ---- the inode of a name ------------------------------------------------------------------- */
 
 struct name {
 	uint32_t low;
@@ -117,7 +117,7 @@ int dentry_join(const struct model *m, struct member *members, size_t n)
 	return err;
 }
 
-/* ---- which inode is a directory ------------------------------------------------------------ */
+/* ---- inodes that are directories ----------------------------------------------------------- */
 
 enum { UNKNOWN_MAX = 64 };
 
@@ -153,7 +153,7 @@ void dentry_find_directories(const struct model *m, struct row *rows, size_t n)
 	}
 }
 
-/* ---- which directory an inode is in -------------------------------------------------------- */
+/* ---- the directory of an inode ------------------------------------------------------------- */
 
 struct parents {
 	const struct source *source;
@@ -221,8 +221,7 @@ void dentry_find_within(const struct model *m, const struct names *names, struct
 				path = children[j].n_parents
 					   ? names_find(names, name, children[j].parents[0], &sure)
 					   : NULL;
-				/* a list that is of no file system in particular may be of another
-				 */
+				/* a list that belongs to no one lock space may describe another */
 				rows[i].within = path && (sure || m->n_spaces == 1) ? path : NULL;
 			}
 	}

@@ -8,7 +8,10 @@
 
 #include <stdlib.h>
 
-/* A Lock of this inode on a node, or NULL: mostly it is one of those that did something. */
+/*
+ * Returns the inode's Lock of this type on a node, or NULL. The row's members are tried first,
+ * because the Lock is mostly among them.
+ */
 static const struct lock *lock_of(const struct row *row, const struct node_space *ns, uint32_t node,
 				  uint8_t type)
 {
@@ -28,7 +31,8 @@ static const struct lock *lock_of(const struct row *row, const struct node_space
 }
 
 /*
- * Asks the Locks that describe the inode, on every node: also those that did nothing in this frame.
+ * Reads kind, size and section from the Locks that describe the inode, on every node. Locks that
+ * did nothing in this frame count, too.
  */
 void describe_row(struct row *row, const struct model *m)
 {
@@ -77,7 +81,10 @@ static int space_holds(const void *arg, size_t space, uint64_t inode)
 	return 0;
 }
 
-/* What a program on some node calls it, whether or not that node did something in this frame. */
+/*
+ * Returns the name that a program on one of the nodes gave the object, or NULL. That node may be
+ * idle in this frame.
+ */
 static const char *called(const struct row *row, const struct model *m)
 {
 	const struct source *source = m->spaces[row->space].source;
@@ -98,7 +105,7 @@ static const char *called(const struct row *row, const struct model *m)
 	return name;
 }
 
-/* A path that may be of any lock space is of none where several have such an inode. */
+/* Drops a path from a list of any lock space if another lock space has such an inode, too. */
 void describe_name(struct row *row, const struct model *m, const struct names *names)
 {
 	const struct space *space = &m->spaces[row->space];

@@ -9,9 +9,9 @@
 #include "row.h"
 
 void describe_row(struct row *row, const struct model *m);
-/* What the row is called, if that is known: its path, and its other names. */
+/* Fills in the row's path and other names, if they are known. */
 void describe_name(struct row *row, const struct model *m, const struct names *names);
-/* Lists of names that are of no lock space yet: finds out which. */
+/* Finds the lock space of each list of names that has none yet. */
 void describe_settle(struct names *names, const struct model *m);
 
 #endif

@@ -35,7 +35,7 @@ static bool is_opened(const struct model *m, const struct row *row)
 	       m->opened.number == row->id.number;
 }
 
-/* The row's Lock that a node's DLM tells of, or NULL. */
+/* Returns the row's Lock that the dump of a node's DLM shows, or NULL. */
 static const struct lock *lock_in_view(const struct model *m, const struct row *row,
 				       const struct dlm_view *v)
 {
@@ -58,7 +58,7 @@ static bool has_own_entry(const struct waits *w, const struct dlm_view *v)
 	return false;
 }
 
-/* The DLM knows a lock of a node that the node's own listing left out. */
+/* Notes each node whose DLM knows a lock that the node's own listing left out. */
 static void find_missing(const struct model *m, struct row *row)
 {
 	char text[NOTE_MAX] = "";

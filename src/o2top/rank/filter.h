@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter.h - which rows one wants to see.
+ * filter.h - the choice of the rows that the user wants to see.
  */
 #ifndef O2TOP_FILTER_H
 #define O2TOP_FILTER_H
@@ -8,7 +8,7 @@
 #include "o2top/model/source.h"
 #include "row.h"
 
-/* All rows are counted in the totals. */
+/* The totals count all rows, also those that the filter hides. */
 struct filter {
 	const char *fs;   /* "ocfs2", "gfs2" or a lock space's name, or NULL */
 	const char *type; /* a lock type's name or letter, or NULL */
@@ -20,12 +20,13 @@ struct filter {
 	bool hot_only;
 };
 
-/* Whether a lock of this type counts at all. */
+/* Returns whether locks of this type are counted. */
 bool filter_wants_type(const struct filter *f, const struct source *source, uint8_t type);
 bool filter_wants_row(const struct filter *f, const struct model *m, const struct row *row);
 
-/* Whether any source has locks of this type; whether the lock space asked for is there. */
+/* Returns whether a source has locks of this type. */
 bool filter_knows_type(const char *name);
+/* Returns whether the filter's lock space or kind of file system exists. */
 bool filter_knows_space(const struct filter *f, const struct model *m);
 
 #endif

@@ -15,13 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At least this many seconds lost per second, or somebody waiting: hot. */
+/* A row is hot if it lost this many seconds per second or more, or if a request waits. */
 #define HOT_PER_S 0.001
 
 /*
- * OCFS2 times every call, also those that the node's own cache answers, at a microsecond or two on
- * a busy machine: thousands of them a second make a millisecond, and nobody waited. A mean below
- * this is of such calls. (GFS2's time is that of requests to the DLM alone.)
+ * Calls with a mean below this were answered by the node's own cache.
+ *
+ * OCFS2 times every call, also a call that the cache answers. On a busy machine such a call takes a
+ * microsecond or two. Thousands of them a second add up to a millisecond although no call waited.
+ * GFS2 times only the requests to the DLM.
  */
 #define CACHED_S 5e-6
 
@@ -57,11 +59,11 @@ static int gather_members(struct group *g, const struct model *m, const struct f
 	return 0;
 }
 
-/* ---- whose row ----------------------------------------------------------------------------- */
+/* ---- the row of each member ---------------------------------------------------------------- */
 
 /*
- * Rows are numbered as they are met, and found by a hash. So members stay nearly in the order of
- * their tables, and what is read of Locks and trails from here on lies side by side.
+ * Rows are numbered in the order in which they are met, and found by a hash. So members stay nearly
+ * in the order of their tables. The Locks and trails that are read from here on lie side by side.
  */
 struct place {
 	struct row_id id;
@@ -104,7 +106,7 @@ static size_t place_hash(uint32_t space, struct row_id id)
 	return (size_t)(hash >> 32);
 }
 
-/* The slot of a row, or the empty one where it belongs. */
+/* Returns the slot of a row, or the empty slot in which the row belongs. */
 static uint32_t *place_of(const struct places *p, uint32_t space, struct row_id id)
 {
 	for (size_t i = place_hash(space, id);; i++) {
@@ -141,7 +143,7 @@ static int compare_locks(const struct member *a, const struct member *b)
 	return c ? c : compare_u64(a->lock->id.low, b->lock->id.low);
 }
 
-/* Of one row. */
+/* Compares two members of one row. */
 static int by_lock(const void *a, const void *b, void *arg)
 {
 	const struct member *members = arg;
@@ -164,7 +166,7 @@ static int sort_members(struct places *places, struct group *g)
 	if (!order)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		/* slots lie anywhere: the memory is asked for early enough */
+		/* prefetch the slot, because slots are scattered in memory */
 		if (i + AHEAD < n) {
 			const struct member *next = &members[i + AHEAD];
 
@@ -185,7 +187,10 @@ static int sort_members(struct places *places, struct group *g)
 
 /* ---- summing ------------------------------------------------------------------------------- */
 
-/* Per second of the node's own time; of a single sample, who waits is waiting all the time. */
+/*
+ * Returns the seconds lost per second of the node's own time. In a single sample, a request that
+ * waits counts as waiting all the time.
+ */
 static double per_second(const struct model *m, const struct node *node, const struct change *c)
 {
 	if (node->frame_s > 0)
@@ -224,14 +229,14 @@ static void sum_lockset(struct lockset *set, const struct member *member)
 static void sum_row(struct row *row, const struct model *m, const struct member *first, uint32_t n,
 		    struct lockset *locksets, struct row_node *nodes)
 {
-	double waited = 0; /* per second, without what is only cached calls */
+	double waited = 0; /* per second, without changes that hold only cached calls */
 
 	row->locksets = locksets;
 	row->nodes = nodes;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct member *member = &first[i];
 
-		/* most rows are of one Lock: what is the first is not added to nothing */
+		/* most rows have one Lock, so the first change is copied instead of added */
 		if (i == 0 || compare_locks(member - 1, member) != 0)
 			locksets[row->n_locksets++] = (struct lockset){
 			    .members = member, .n_members = 1, .sum = *member->change};
@@ -275,7 +280,7 @@ static void add_trail(struct row *row, const struct trail *trail, uint32_t newes
 		to[i] += from[i];
 }
 
-/* Of those that made the row; the others may not have done anything lately. */
+/* Adds the trails of the row's members. add_all_idle() adds those of other Locks. */
 static void add_trend(struct row *row, const struct model *m, const struct member *first, size_t n)
 {
 	memset(row->trend, 0, row->n_trend * sizeof(*row->trend));
@@ -327,7 +332,7 @@ static int make_rows(struct group *g, const struct model *m, const struct places
 	return 0;
 }
 
-/* Of a Lock that did nothing in this sample, or whose node is missing from it. */
+/* Adds the trail of a Lock that did nothing in this sample, or whose node is missing from it. */
 static void add_idle(struct group *g, const struct places *places, const struct model *m,
 		     const struct filter *f, uint32_t space, const struct node_space *ns,
 		     const struct trail *trail)
@@ -343,7 +348,7 @@ static void add_idle(struct group *g, const struct places *places, const struct 
 		add_trail(&g->rows[row], trail, m->sample);
 }
 
-/* Of a Lock that did something the row is known; of one that did nothing there may be one. */
+/* Adds the trails of all Locks without a change in this sample, if such a Lock has a row. */
 static void add_all_idle(struct group *g, const struct places *places, const struct model *m,
 			 const struct filter *f)
 {

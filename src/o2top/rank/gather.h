@@ -8,7 +8,9 @@
 #include "filter.h"
 #include "group.h"
 
-/* Fills in rows, with their LockSets, nodes and trends, of the model's last sample. 0 or -ENOMEM.
+/*
+ * Fills in the rows of the model's last sample, with their LockSets, nodes and trends.
+ * Returns 0 or -ENOMEM.
  */
 int gather_rows(struct group *g, const struct model *m, const struct filter *filter);
 

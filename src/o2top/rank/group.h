@@ -17,7 +17,7 @@ struct totals {
 
 struct group {
 	struct row *rows; /* files first; each section by rank */
-	size_t n_rows;    /* those that pass the filter */
+	size_t n_rows;    /* rows that pass the filter */
 	size_t n_section[SECTIONS];
 	struct totals totals;
 	double interval_s; /* the longest of the nodes' frames; 0 for a single sample */

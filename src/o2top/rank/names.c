@@ -16,18 +16,18 @@
 
 struct name {
 	uint64_t inode;
-	size_t order; /* in which it was read */
+	size_t order; /* of reading */
 	char *path;
-	char *links; /* other names of it, or NULL */
+	char *links; /* other names of the inode, or NULL */
 };
 
 struct list {
 	struct list *next;
-	bool live;   /* of names_put() */
+	bool live;   /* made by names_put() */
 	char *space; /* or NULL for any */
 	struct name *names;
 	size_t n, room;
-	bool settled; /* which lock space it is of */
+	bool settled; /* the search for the list's lock space is over */
 };
 
 struct names {
@@ -78,7 +78,7 @@ static int by_inode(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* An empty list at the front of those there are, or NULL. */
+/* Puts an empty list before the other lists and returns it, or NULL without memory. */
 static struct list *new_list(struct names **names)
 {
 	struct list *list;
@@ -127,7 +127,7 @@ int names_read_text(struct names **names, const char *text, size_t len, struct p
 
 enum { TRIED = 512, ENOUGH = 3 };
 
-/* How many of a few hundred names, spread over the list, are inodes of this lock space. */
+/* Counts the inodes of this lock space among a few hundred names, spread over the list. */
 static size_t hits_in(const struct list *l, size_t space, names_holds_fn *holds, const void *arg)
 {
 	size_t step = l->n / TRIED + 1, hits = 0;
@@ -156,7 +156,7 @@ void names_settle(struct names *names, const char *const spaces[], size_t n_spac
 				second = hits;
 			}
 		}
-		/* a list of several mounts hits several: then any may use it */
+		/* a list of several mounts has hits in several lock spaces: each may use it */
 		l->settled = best_hits >= ENOUGH;
 		if (l->settled && best_hits >= 4 * second)
 			l->space = strdup(spaces[best]);
@@ -230,7 +230,7 @@ static struct list *live_list(struct names **names, const char *space)
 	return l;
 }
 
-/* Room for one more at a place. */
+/* Makes room for one more name at index `at`. Returns NULL without memory. */
 static struct name *make_room(struct list *l, size_t at)
 {
 	if (!grow(&l->names, l->n, &l->room, sizeof(*l->names)))
@@ -242,7 +242,7 @@ static struct name *make_room(struct list *l, size_t at)
 
 #define LINKED " = "
 
-/* Whether a list of names has this one. */
+/* Returns whether a text of names, joined by LINKED, has this path. */
 static bool has_link(const char *links, const char *path)
 {
 	size_t n = strlen(path);

@@ -13,13 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An inode that was not found is asked for again after so many samples; so many at once. */
 enum {
-	SOON = 2,
-	TRIES = 3,
-	AGAIN = 12,
-	AT_ONCE = 16,
-	CLIMB_MOST = 4,
+	SOON = 2,       /* samples until the next request for the inode, at first */
+	TRIES = 3,      /* requests at that rate */
+	AGAIN = 12,     /* samples until the next request, from then on */
+	AT_ONCE = 16,   /* inodes in one request */
+	CLIMB_MOST = 4, /* steps up from an inode to its directories */
 	WALK_SILENT = 30, /* samples until a search is given up */
 	REQUEST_MAX = 3072
 };
@@ -27,23 +26,22 @@ enum {
 struct known {
 	uint32_t space;
 	uint64_t inode, generation;
-	uint64_t
-	    nodes; /* that were asked, bit by index; where no file says how many names there are */
-	uint32_t asked; /* the sample, 0 never */
+	uint64_t nodes; /* bits of the nodes that were asked, by index: see bit_of() */
+	uint32_t asked; /* the sample of the last request, 0 never */
 	uint32_t tries;
 	bool found;
-	bool walked; /* the whole file system was, or is, looked through for it */
+	bool walked; /* a full search for the inode runs or has run */
 };
 
 /* A node that looks through a whole file system. */
 struct walk {
 	char *node; /* NULL none */
 	uint32_t space;
-	uint32_t heard; /* the sample in which it said something last */
+	uint32_t heard; /* the sample of the node's last report */
 };
 
 struct paths {
-	struct known **list; /* each stays where it is */
+	struct known **list; /* the structs never move */
 	size_t n;
 	struct walk walk;
 };
@@ -67,7 +65,7 @@ static struct known *find_known(const struct paths *p, uint32_t space, uint64_t 
 	return NULL;
 }
 
-/* The same, made where it is not known. */
+/* Finds the inode, or adds it. Returns NULL without memory. */
 static struct known *known_of(struct paths *p, uint32_t space, uint64_t inode)
 {
 	struct known **more, *k;
@@ -94,7 +92,7 @@ static const struct source *source_of(const struct model *m, uint32_t space)
 	return m->spaces[space].source;
 }
 
-/* What a node that is in this sample knows of the lock space, or NULL. */
+/* Returns the node's table of the lock space, or NULL if the sample does not have it. */
 static const struct table *table_on(const struct node *n, uint32_t space)
 {
 	const struct node_space *ns = space < n->n_spaces ? n->spaces[space] : NULL;
@@ -102,7 +100,7 @@ static const struct table *table_on(const struct node *n, uint32_t space)
 	return ns && ns->present ? &ns->table : NULL;
 }
 
-/* Whether a node has the inode in its cache now: one of its locks is listed there. */
+/* Returns whether a node has the inode in its cache now: the node lists a lock of the inode. */
 static bool cached_on(const struct model *m, const struct node *n, uint32_t space, uint64_t inode)
 {
 	const struct table *t = table_on(n, space);
@@ -118,8 +116,8 @@ static bool cached_on(const struct model *m, const struct node *n, uint32_t spac
 }
 
 /*
- * The inode's generation as this node or, if the line that carries it is missing there, another one
- * knows it; 0 not known. A wrong one is answered by ESTALE.
+ * Returns the inode's generation, or 0 if no node knows it. Another node is consulted if the line
+ * with the generation is missing on the first node. A wrong generation is answered by ESTALE.
  */
 static uint64_t generation_of(const struct model *m, const struct node *first, uint32_t space,
 			      uint64_t inode)
@@ -134,7 +132,9 @@ static uint64_t generation_of(const struct model *m, const struct node *first, u
 	return 0;
 }
 
-/* Whether the inode has several names, as a node's Locks say; or may have, where nothing says so.
+/*
+ * Returns whether the inode may have several names. The nodes' Locks decide if the source counts
+ * links. Otherwise every inode may have several.
  */
 static bool has_links(const struct model *m, uint32_t space, uint64_t inode)
 {
@@ -161,11 +161,11 @@ struct request {
 	uint32_t space;
 	char text[REQUEST_MAX];
 	size_t len;
-	struct known *known[AT_ONCE]; /* who is asked for */
+	struct known *known[AT_ONCE]; /* the inodes that are asked for */
 	unsigned n;
 };
 
-/* False where there is no more room. */
+/* Appends an inode to the request. Returns false if the request is full. */
 static bool add_item(struct request *r, uint64_t inode, uint64_t generation, uint64_t parent,
 		     unsigned flags)
 {
@@ -182,8 +182,8 @@ static bool add_item(struct request *r, uint64_t inode, uint64_t generation, uin
 }
 
 /*
- * The inodes with the directories that they are in, and those above where a directory has no
- * handle: each step up costs a look at all names that are cached.
+ * Appends the inodes with their directories. If a directory has no handle, the directories above it
+ * follow. The steps are limited, because each step up reads all cached names.
  */
 static void add_items(struct request *r, const struct model *m, const struct node *node,
 		      unsigned flags)
@@ -219,7 +219,7 @@ static void add_items(struct request *r, const struct model *m, const struct nod
 	}
 }
 
-/* The node in the sample and the mount point there, for a lock space of the model. */
+/* Returns the mount point of a lock space of the model on the node, or NULL. */
 static const char *mounted_on(const struct node_sample *node, const struct space *space)
 {
 	for (size_t i = 0; i < node->n_spaces; i++)
@@ -230,8 +230,10 @@ static const char *mounted_on(const struct node_sample *node, const struct space
 }
 
 /*
- * GFS2 does not say where an inode has several names, and a node knows those that were used there:
- * then each that has it in its cache is asked once. 0 where one is enough.
+ * Returns the bit of a node that is asked in addition to others, or 0 if one node is enough.
+ *
+ * GFS2 does not tell whether an inode has several names. A node knows the names that were used on
+ * that node. So o2top asks each node once that has the inode in its cache.
  */
 static uint64_t bit_of(const struct model *m, const struct node *node, uint32_t space)
 {
@@ -240,13 +242,13 @@ static uint64_t bit_of(const struct model *m, const struct node *node, uint32_t 
 	return !source_of(m, space)->counts_links && i < 64 ? UINT64_C(1) << i : 0;
 }
 
-/* Whether a row that has a path already may have other names, which this node knows. */
+/* Returns whether this node may know other names of an inode whose path was found. */
 static bool may_have_more(const struct known *k, uint64_t bit)
 {
 	return k && k->found && (bit & ~k->nodes);
 }
 
-/* Whether it is time to ask for the inode; begins anew where it is another one in the old block. */
+/* Returns whether to ask for the inode now. Starts over if the block holds a new inode. */
 static bool is_due(struct known *k, const struct model *m, uint64_t bit, uint64_t generation)
 {
 	if (k->asked && k->generation == generation)
@@ -259,7 +261,7 @@ static bool is_due(struct known *k, const struct model *m, uint64_t bit, uint64_
 	return true;
 }
 
-/* Asks one node for what it has of one lock space. */
+/* Asks one node for the paths that it may know in one lock space. */
 static void ask_node(struct paths *p, const struct model *m, const struct group *g,
 		     struct collector *c, const struct node_sample *from, const struct node *node,
 		     uint32_t space, unsigned rows, bool whole)
@@ -288,7 +290,7 @@ static void ask_node(struct paths *p, const struct model *m, const struct group 
 		k->nodes |= bit;
 		r.known[r.n++] = k;
 	}
-	/* who was looked for in vain, once; the others wait until that search is over */
+	/* One full search for inodes that were not found. Other inodes wait for its end. */
 	for (unsigned i = 0; i < r.n && whole && !p->walk.node; i++)
 		if (r.known[i]->tries >= TRIES && !r.known[i]->walked)
 			flags = PATHS_FULL;
@@ -300,7 +302,7 @@ static void ask_node(struct paths *p, const struct model *m, const struct group 
 	p->walk = (struct walk){.node = strdup(from->name), .space = space, .heard = m->sample};
 }
 
-/* What a search has found comes with answers: so there must be questions. */
+/* Asks the searching node for nothing, because its results come with the answer to a request. */
 static void ask_walker(struct paths *p, const struct model *m, struct collector *c,
 		       const struct node_sample *from)
 {
@@ -380,7 +382,7 @@ static void take_progress(struct taking *t, const char *line, size_t len, bool e
 		end_walk(p);
 }
 
-/* "SPACE INODE GENERATION PATH"; what would have ended the line stands as \ooo. */
+/* "SPACE INODE GENERATION PATH"; bytes that would end the line are written as \ooo. */
 static bool paths_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct taking *t = arg;
@@ -421,7 +423,7 @@ static bool paths_take_line(void *arg, const char *line, size_t len, size_t numb
 		if (strlen(t->m->spaces[i].name) != n ||
 		    memcmp(t->m->spaces[i].name, space, n) != 0)
 			continue;
-		/* only what was asked for, and of the inode that it is now */
+		/* take only paths that were asked for, of the block's present inode */
 		k = find_known(t->p, i, inode);
 		if (k && k->asked && (!generation || k->generation == generation)) {
 			names_put(t->names, t->m->spaces[i].name, inode, path, !k->found);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All rows count, also those that are not shown. */
+/* Adds a row to the totals. Rows that are not shown count, too. */
 static void add_to_totals(struct group *g, const struct model *m, const struct row *row)
 {
 	change_sum(&g->totals.sum, &row->sum);
@@ -54,7 +54,7 @@ static int by_rank(const void *a, const void *b, void *arg)
 	return row_compare(x, y, o->key);
 }
 
-/* Of names the keys say nothing: then all are compared. */
+/* Sorts the rows by a key. Names have no numeric value, so all rows are compared for SORT_NAME. */
 static int group_order_rows(struct group *g, enum sort_key key)
 {
 	struct radix_item *order = malloc((g->n_rows + 1) * sizeof(*order));
@@ -68,7 +68,7 @@ static int group_order_rows(struct group *g, enum sort_key key)
 		uint64_t value =
 		    key == SORT_NAME ? 0 : radix_greatest_first(row_sort_value(&g->rows[i], key));
 
-		/* one bit for the section; who differs in the lowest of the value is compared */
+		/* The section takes one bit. Rows that differ only in the lost bit are compared. */
 		order[i] = (struct radix_item){(uint64_t)g->rows[i].section << 63 | value >> 1,
 					       (uint32_t)i};
 	}
@@ -83,8 +83,8 @@ static int group_order_rows(struct group *g, enum sort_key key)
 }
 
 /*
- * What is known of each row, and whether it is shown: rows that are not go. Once over all of them,
- * as many rows do not fit into any cache.
+ * Describes each row and drops the rows that the filter hides. One pass does both, because many
+ * rows do not fit into any cache.
  */
 static void describe_rows(struct group *g, const struct model *m, struct names *names,
 			  const struct filter *filter)

@@ -53,7 +53,7 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 			 : row->kind == DT_DIR          ? "<%llu>/"
 							: "<%llu>",
 			 (unsigned long long)row->id.number);
-	/* a number means nothing without its file system; of a UUID the beginning tells enough */
+	/* Name the file system, because a number alone means nothing. A UUID is shortened. */
 	n = strlen(buf);
 	if (row->within && n < size) {
 		snprintf(buf + n, size - n, " in %s%s", row->within,
@@ -135,7 +135,7 @@ double row_sort_value(const struct row *row, enum sort_key key)
 	}
 }
 
-/* Rows without a path come last. */
+/* Compares two rows by path. Rows without a path come last. */
 static int by_path(const struct row *x, const struct row *y)
 {
 	if (!x->path || !y->path)

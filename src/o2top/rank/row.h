@@ -34,10 +34,10 @@ struct row {
 	uint8_t kind;       /* DT_*, 0 not known */
 	uint64_t size;      /* UINT64_MAX not known */
 	const char *path;   /* or NULL */
-	const char *links;  /* its other names, " = " between them, or NULL */
-	const char *within; /* without a path: the directory that it is in, or NULL */
-	char *sentence;     /* the wait, its holder and the cause, or NULL; the group's */
-	char *note;         /* what is missing from this row, or NULL; the group's */
+	const char *links;  /* the file's other names, " = " between them, or NULL */
+	const char *within; /* without a path: the directory of the inode, or NULL */
+	char *sentence;     /* the wait, its holder and the cause, or NULL; the group owns it */
+	char *note;         /* a note on data missing from the row, or NULL; the group owns it */
 	float *trend;       /* seconds lost per second, frame by frame, the newest last */
 	uint32_t n_trend;
 };
@@ -59,17 +59,23 @@ enum sort_key {
 };
 extern const char *const sort_key_names[SORT_KEYS];
 
-/* The value that decides first, the greatest first; names are compared as such. */
+/*
+ * Returns the value that decides first. The row with the greatest value comes first. SORT_NAME
+ * compares the names instead.
+ */
 double row_sort_value(const struct row *row, enum sort_key key);
-/* By a column: the greatest first, names in their order; less than, equal to or greater than 0. */
+/*
+ * Compares two rows by a column: the greatest value first, names in their order.
+ * Returns less than, equal to or greater than 0.
+ */
 int row_compare(const struct row *a, const struct row *b, enum sort_key key);
 
 double row_mean(const struct row *row);      /* seconds, NAN where nothing was acquired */
 double row_hit_ratio(const struct row *row); /* NAN where requests are not counted */
 const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL */
 /*
- * The path; or "<32264>", or what a row without a file is called, and with `of` in which file
- * system, if there are several.
+ * Writes the row's label: a path, an inode number such as "<32264>", or the name of a lock that is
+ * no file's. With `of` the label also names the file system, if there are several.
  */
 void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size);
 double row_acquired_per_s(const struct model *m, const struct row *row);
