@@ -4,69 +4,66 @@
  *
  * CACHE ONE FILE IN 40 LINES
  *
- * Each line of input replaces the file. An empty line prints the file. Run the program in two
- * terminals with the same FILE. A process reads the file again only after the other one wrote it.
+ * The program adds 1 to the number in FILE, 1000 times. Start several processes with the same FILE:
+ * no step gets lost. A process reads FILE only after another process had the lock. docs/tutorial.md
+ * explains the program, and shows the traps.
  *
  *	cc cached_file.c $(pkg-config --cflags --libs glock) -o cached_file
  *	./cached_file FILE
  *
+ *	#include <errno.h>
+ *	#include <fcntl.h>
  *	#include <glock.h>
  *	#include <stdio.h>
- *	#include <string.h>
+ *	#include <stdlib.h>
+ *	#include <unistd.h>
  *
- *	static struct { const char *path; char text[256]; int cached; } file;
+ *	static int fd, cached, dirty;
+ *	static char text[17];
  *
- *	static int load(struct glock_holder *gh) // runs before the first holder of this process
+ *	// Runs before another process gets the lock, and before close returns.
+ *	static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
  *	{
- *		FILE *f = file.cached ? NULL : fopen(file.path, "r");
- *
- *		(void)gh;
- *		if (f && fgets(file.text, sizeof(file.text), f))
- *			printf("(read the file) ");
- *		file.cached = 1;
- *		return f ? fclose(f) : 0; // glock_nq() returns an error of load()
+ *		(void)gl, (void)to;
+ *		if (sync && dirty) {
+ *			puts("writes the file");
+ *			dirty = pwrite(fd, text, 16, 0) != 16;
+ *		}
+ *		return dirty ? -EIO : 0;
  *	}
  *
- *	static void drop(struct glock *gl, unsigned int what) // runs before another process writes
+ *	// Runs next: another process may change the file from now on.
+ *	static void drop(struct glock *gl, unsigned int what)
  *	{
- *		(void)gl;
- *		if (what & GLOCK_CACHES_DATA)
- *			file.cached = 0;
- *	}
- *
- *	static int store(const char *line) // the caller holds the lock in EX
- *	{
- *		FILE *f = fopen(file.path, "w");
- *
- *		return !f || fputs(strcpy(file.text, line), f) < 0 || fclose(f);
+ *		(void)gl, (void)what;
+ *		cached = 0;
  *	}
  *
  *	int main(int argc, char **argv)
  *	{
- *		const struct glock_ops ops = {.size = sizeof(ops), .lock = load, .inval = drop};
- *		const struct glock_type_options type = {.size = sizeof(type),
- *			.type = GLOCK_TYPE_OWN, .ops = &ops, .caches = GLOCK_CACHES_DATA};
- *		const struct glock_space_options options = {.size = sizeof(options),
- *			.types = &type, .n_types = 1};
- *		char line[sizeof(file.text)];
+ *		struct glock_ops ops = {.size = sizeof(ops), .xmote_th = write_back, .inval = drop};
+ *		struct glock_type_options t = {.size = sizeof(t), .type = GLOCK_INODE, .ops = &ops};
+ *		struct glock_space_options o = {.size = sizeof(o), .types = &t, .n_types = 1};
  *		struct glock_space *space;
  *		struct glock *gl;
  *
- *		file.path = argc > 1 ? argv[1] : "cached_file.txt";
- *		if (glock_space_open("cached_file", &options, &space) ||
- *		    glock_get(space, GLOCK_TYPE_OWN, 1, &gl))
+ *		fd = open(argc > 1 ? argv[1] : "number", O_RDWR | O_CREAT, 0666);
+ *		if (fd < 0 || glock_space_open("counting", &o, &space) ||
+ *		    glock_get(space, GLOCK_INODE, 1, &gl))
  *			return 1;
- *		while (fgets(line, sizeof(line), stdin)) {
+ *		for (int i = 0; i < 1000; i++) {
  *			GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE; // its end lets go
- *			int writes = *line != '\n';
  *
- *			glock_holder_init(&gh, gl, writes ? GLOCK_EX : GLOCK_SH, 0);
- *			if (glock_nq(&gh) || (writes && store(line)))
+ *			glock_holder_init(&gh, gl, GLOCK_EX, 0);
+ *			if (glock_nq(&gh))
  *				return 1;
- *			printf("%s", file.text);
+ *			if (!cached && (puts("reads the file") < 0 || pread(fd, text, 16, 0) < 0))
+ *				return 1;
+ *			cached = dirty = 1;
+ *			snprintf(text, sizeof(text), "%15d\n", atoi(text) + 1);
  *		}
  *		glock_put(gl);
- *		return glock_space_close(space) ? 1 : 0;
+ *		return glock_space_close(space) || dirty; // still dirty: the write failed
  *	}
  *
  * WHAT A GLOCK IS

@@ -4,13 +4,15 @@
  *
  * GLOCK__FAULTS is the only list. tests/sim/test_faults.c runs each fault of the LIBRARY.
  * tests/table/meson.build reads the lines below and builds one program for each fault of the TABLE.
+ * tests/sim/test_shortcuts.sh runs each fault of a SHORTCUT.
  * A fault of the list that no test finds fails these tests. FAULT() of another name does not
  * compile.
  *
  * FAULT(NAME) is true if the code must behave wrongly now. The build chooses the fault:
  *
  *	without GLOCK_FAULT		FAULT() is the constant false and costs nothing
- *	-DGLOCK_FAULT=glock__fault	the test program sets the variable: for the LIBRARY
+ *	-DGLOCK_FAULT=glock__fault	the test program sets the variable: for the LIBRARY,
+ *					and for a SHORTCUT
  *	-DGLOCK_FAULT=GLOCK__FAULT_NAME	one fault for the whole program: for the TABLE
  */
 #ifndef GLOCK__FAULTS_H
@@ -47,6 +49,10 @@
     X(LIBRARY, SERVED_WAITER_ASKS, "a waiter that the state serves asks the lock manager") \
     X(LIBRARY, MISS_NOT_ALONE, "the shortcut for a miss ignores other holders") \
     X(LIBRARY, SPACE_EVENT_FORGOTTEN, "the worker ignores a thaw or withdrawal of the space") \
+    X(SHORTCUT, LONE_MISS_BEFORE_DEMOTE, "lone_miss ignores the demand of another node") \
+    X(SHORTCUT, WAITER_AT_REST, "is_at_rest takes a waiter for a granted holder") \
+    X(SHORTCUT, MISS_CALLS_NOTHING, "miss skips the operations of the type") \
+    X(SHORTCUT, REFUSAL_GRANTED, "grant_alone takes a refusal for a grant") \
     X(TABLE, CONVERTER_HOLDS_NOTHING, "a converting lock does not count with its granted mode") \
     X(TABLE, HIGHBAST_NOT_RESET, "a grant keeps the highest mode of the basts before") \
     X(TABLE, CONVERTERS_NOT_GRANTED, "an unlock grants waiters only") \

@@ -56,7 +56,10 @@ struct shared {
 extern struct shared *shared;
 extern const char *lockman; /* the one that the test is to use */
 
-/* Removes the files of all spaces, because memory for so many is scarce. No process may have a space open. */
+/*
+ * Removes the files of all spaces, because memory for so many is scarce. No process may have a
+ * space open.
+ */
 void forget_spaces(void);
 
 struct test {

@@ -22,8 +22,8 @@ static void dies_holding(void *arg)
 }
 
 /*
- * The next holders are told of a death in EX, not of one in SH, until a holder writes a value
- * again.
+ * The next holders are told of a death in EX, until a holder writes a value again. They are not
+ * told of a death in SH.
  */
 static void deaths(void)
 {

@@ -156,9 +156,9 @@ static void match(struct events *said)
 }
 
 /*
- * Linux before 6.10 sends a PR holder a bast for each CW request, and the reverse, and then again
- * for other requests. The table and later kernels do not repeat a bast that the holder knows: the
- * same mode, or a lower one.
+ * Linux before 6.10 sends a holder of PR a bast for each CW request, and the reverse. After that,
+ * it repeats basts for other requests. The table and later kernels do not repeat a bast that the
+ * holder knows: the same mode, or a lower one.
  */
 static bool said_already(const struct event *e)
 {

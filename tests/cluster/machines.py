@@ -103,6 +103,12 @@ await "dlm_tool status | grep -q '^cluster'" dlm_controld
 """
 
 
+# OCFS2 counts a node as dead after (THRESHOLD - 1) * 2 seconds without a write to the disk: 30 s.
+# OCFS2's own threshold is 31. A test that cuts the power waits for this time. In another test a
+# machine stands still for 16 s and must not count as dead.
+O2CB_DEAD_THRESHOLD = 16
+
+
 class Trouble(Exception):
     """A failure of the cluster. The text tells it."""
 
@@ -132,6 +138,9 @@ class Cluster:
         self.qemu = {}
         self.ports = {}
         self.connections = {}
+        self.mounting = None
+        self.used = 0
+        self.background = concurrent.futures.ThreadPoolExecutor()
 
     def __enter__(self):
         return self
@@ -149,7 +158,7 @@ class Cluster:
             f.write(text)
         os.chmod(self._path(name), mode)
 
-    def _kernel(self):
+    def fetch_kernel(self):
         """Unpacks Debian's newest kernel. Returns its folder."""
         found = glob.glob(os.path.join(self.cache, "lib/modules/*"))
         if not found:
@@ -164,7 +173,7 @@ class Cluster:
         return found[0]
 
     def _initrd(self):
-        version = os.path.basename(self._kernel())
+        version = os.path.basename(self.fetch_kernel())
         root = self._path("initrd")
         for name in "bin proc sys dev low high root modules".split():
             os.makedirs(os.path.join(root, name))
@@ -228,6 +237,8 @@ class Cluster:
             "-m", str(self.memory), "-nodefaults", "-no-reboot", "-display", "none",
             "-kernel", kernel, "-initrd", self._path("initrd.gz"), "-append",
             "console=ttyS0 quiet loglevel=3 mitigations=off random.trust_cpu=on panic=1 nokaslr "
+            # a machine that is kept from its processor must not take the slow clock instead
+            "tsc=reliable "
             f"machine={n}",
             "-serial", f"file:{self._path(f'console{n}')}",
             "-qmp", f"unix:{self._path(f'qmp{n}')},server=on,wait=off",
@@ -279,7 +290,8 @@ class Cluster:
             self.connections[n].wait()
 
     def up(self, file_systems=True):
-        """Boots all machines, joins them to the cluster, and mounts an OCFS2 and a GFS2."""
+        """Boots all machines, joins them to the cluster, and begins to mount an OCFS2 and a GFS2.
+        await_file_systems() waits for the mounts."""
         self._configuration()
         self.kernel = self._initrd()
         self.ring = _free_port(socket.SOCK_DGRAM)
@@ -290,7 +302,12 @@ class Cluster:
             self._await(n)
         self.all(JOIN)
         if file_systems:
-            self._file_systems()
+            self.mounting = self.background.submit(self._file_systems)
+
+    def await_file_systems(self):
+        """Returns when all machines have mounted the file systems. Other tests may run before."""
+        if self.mounting:
+            self.mounting.result()
 
     def _disks(self, file_systems):
         """Makes the disks on this machine, where it takes no time."""
@@ -305,16 +322,16 @@ class Cluster:
                  "--cluster-stack=o2cb", "--cluster-name=glock", "-F", self._path("ocfs2")], input="y\n" * 9)
 
     def _file_systems(self):
-        self.all("o2cb register-cluster glock")
+        self.all("o2cb register-cluster glock && "
+                 f"echo {O2CB_DEAD_THRESHOLD} >/sys/kernel/config/cluster/glock/heartbeat/dead_threshold")
 
         def mount(fs, disk):
             # one after the other, because their recovery of journals wants it so
             for n in self.numbers:
                 self.run(n, f"mount -t {fs} -o noatime /dev/{disk} /mnt/{fs}")
 
-        with concurrent.futures.ThreadPoolExecutor() as both:
-            for mounted in [both.submit(mount, "gfs2", "vda"), both.submit(mount, "ocfs2", "vdb")]:
-                mounted.result()
+        for mounted in [self.background.submit(mount, "gfs2", "vda"), self.background.submit(mount, "ocfs2", "vdb")]:
+            mounted.result()
 
     def reboot(self, n):
         """Boots a killed machine again and joins it."""
@@ -330,8 +347,18 @@ class Cluster:
     def runs(self, n):
         return self.qemu[n].poll() is None
 
+    def processor_time(self):
+        """Returns the processor time of all machines, in seconds, without power or with."""
+        return self.used + sum(map(self._processor_time, filter(self.runs, self.qemu)))
+
+    def _processor_time(self, n):
+        with open(f"/proc/{self.qemu[n].pid}/stat", encoding="ascii") as f:
+            ticks = map(int, f.read().rsplit(")", 1)[1].split()[11:13])
+        return sum(ticks) / os.sysconf("SC_CLK_TCK")
+
     def kill(self, n):
         """Cuts the machine's power."""
+        self.used += self._processor_time(n) if self.runs(n) else 0
         self.qemu[n].kill()
         self.qemu[n].wait()
 
@@ -408,6 +435,8 @@ class Cluster:
             if qemu.poll() is None:
                 qemu.kill()
                 qemu.wait()
+        # whatever was going on there fails now
+        self.background.shutdown(cancel_futures=True)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     # ---- files and commands

@@ -8,7 +8,9 @@ the file has them, and prints TAP. Modules with LATE leave a machine without pow
 others. Modules with LAST end parts of the cluster. They run on machines booted anew, without the
 file systems, and each finds a whole cluster. Each test gets the cluster and the build folder. The
 value that a test returns, its figures, is printed as a comment. A function that says takes_long
-runs only by name or with --all.
+runs only by name or with --all. Modules with WITHOUT_FILE_SYSTEMS run while the file systems are
+being mounted. The machines for the modules with LAST boot at once and run beside the others, if
+this machine is idle and has the memory for six, because all of them mostly wait.
 
   --but=TEST,...  runs all tests but those
   --again         tries a failed test once more, on machines booted anew; the test has failed if it
@@ -25,6 +27,8 @@ are left go on with machines booted anew, unless three clusters in a row were of
 import contextlib
 import glob
 import importlib
+import io
+import multiprocessing
 import os
 import random
 import signal
@@ -41,6 +45,10 @@ ANSWER = 20  # seconds: a machine that needs longer for nothing, twice, is silen
 USELESS = 3  # after so many clusters in a row without a test, no more are booted
 TOKEN = 10.0  # seconds until corosync gives up a machine: file systems keep emulated ones busy
 TOKEN_LAST = 4.0  # for tests that wait for this
+MEMORY_FOR_BOTH = 5 << 20  # KiB: six machines
+IDLE = 0.8  # this part of the processors' time
+output = multiprocessing.Lock()
+children = []  # processes that test
 
 
 def tests(wanted, but, every):
@@ -62,6 +70,34 @@ def say(text):
         print("# " + line, flush=True)
 
 
+def end_block():
+    """Prints the gathered lines of one test at once, because another process prints, too."""
+    if isinstance(sys.stdout, io.StringIO):
+        text = sys.stdout.getvalue().encode(errors="replace")
+        with output:
+            while text:
+                text = text[os.write(1, text):]
+        sys.stdout = io.StringIO()
+
+
+def is_idle(seconds=3):
+    """Tells whether this machine does little else. On a busy one, two clusters starve each other."""
+    def times():
+        with open("/proc/stat", encoding="ascii") as f:
+            user, nice, system, idle, wait, *more = map(int, f.readline().split()[1:9])
+        return idle + wait, user + nice + system + idle + wait + sum(more)
+
+    before = times()
+    time.sleep(seconds)
+    idle, every = (now - then for now, then in zip(times(), before))
+    return idle >= IDLE * every
+
+
+def has_memory():
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) > MEMORY_FOR_BOTH
+
+
 @contextlib.contextmanager
 def limited(seconds):
     """Raises Trouble if the block takes longer, and again if its clean-up does."""
@@ -79,6 +115,9 @@ def limited(seconds):
 
 def ended(number, _):
     """Ends on a signal. The machines end, too."""
+    for process in children:
+        process.terminate()
+    children.clear()
     sys.exit(128 + number)
 
 
@@ -93,20 +132,25 @@ class Report:
     """Prints TAP. A failure that is tried again prints no result line yet."""
 
     def __init__(self):
-        self.number = self.failed = 0
+        self.number = multiprocessing.Value("i", 0)  # of all processes
+        self.failed = multiprocessing.Value("i", 0)
+
+    def next_number(self):
+        with self.number.get_lock():
+            self.number.value += 1
+            return self.number.value
 
     def passed(self, label, said=None):
-        self.number += 1
-        print(f"ok {self.number} - {label}", flush=True)
+        print(f"ok {self.next_number()} - {label}", flush=True)
         if said:
             say(said)
 
     def not_passed(self, label, why, final):
         say(why)
         if final:
-            self.number += 1
-            self.failed += 1
-            print(f"not ok {self.number} - {label}", flush=True)
+            with self.failed.get_lock():
+                self.failed.value += 1
+            print(f"not ok {self.next_number()} - {label}", flush=True)
         else:
             say(f"FAILED, and is tried once more: {label}")
 
@@ -132,9 +176,20 @@ def answers(cluster, n, command):
     return False
 
 
+def wants_file_systems(one):
+    return not hasattr(sys.modules[one[1].__module__], "WITHOUT_FILE_SYSTEMS")
+
+
 def is_sound(cluster, file_systems):
     """Tells whether all machines answer. With file systems, each must still have its power, because
     it would not return."""
+    if file_systems:
+        try:
+            with limited(LONGEST):
+                cluster.await_file_systems()
+        except Trouble as trouble:
+            say(trouble)
+            return False
     for n in cluster.numbers:
         if cluster.runs(n):
             cluster.resume(n)  # a failed test may have left it stopped
@@ -145,7 +200,7 @@ def is_sound(cluster, file_systems):
 
 
 class Clusters:
-    """Boots clusters, one after the other, and tests on them."""
+    """Boots clusters, one after the other or two at once, and tests on them."""
 
     def __init__(self, build, report, within=None):
         self.build, self.report = build, report
@@ -162,6 +217,39 @@ class Clusters:
                 failed += self.on_one(iter(group), not last, final, keep)
         return failed
 
+    def on_both(self, chosen, final):
+        """Tests as on_each() does, on two clusters at once: each in a process of its own."""
+        with Cluster() as cluster:
+            cluster.fetch_kernel()  # both would at once
+        groups = [[one for one in chosen if one[2] == last] for last in (False, True)]
+        ends = [self.begin(group, final) for group in groups]
+        failed = []
+        for process, pipe, group in ends:
+            try:
+                numbers = pipe.recv()
+            except EOFError:
+                numbers = []
+                self.report.not_passed("the tests' process", "it ended", True)
+            process.join()
+            failed += [group[i] for i in numbers]
+        return failed
+
+    def begin(self, group, final):
+        """Starts a process that tests this group and sends the places of the failed tests."""
+        def run():
+            children.clear()  # those of the other process
+            sys.stdout = io.StringIO()
+            failed = self.on_one(iter(group), not group[0][2], final)
+            end_block()
+            theirs.send([group.index(one) for one in failed])
+
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        process = multiprocessing.get_context("fork").Process(target=run)
+        process.start()
+        theirs.close()
+        children.append(process)
+        return process, ours, group
+
     def on_one(self, chosen, file_systems, final, keep=False):
         """Runs the tests on a cluster, and on a new one each time that machines fall silent.
         Returns the failed ones."""
@@ -170,7 +258,7 @@ class Clusters:
             before = self.tested
             with Cluster(token=TOKEN if file_systems else TOKEN_LAST) as cluster:
                 if self.boot(cluster, file_systems):
-                    while one and self.may_go_on() and is_sound(cluster, file_systems):
+                    while one and self.may_go_on() and is_sound(cluster, file_systems and wants_file_systems(one)):
                         if not self.test(cluster, one, file_systems, final):
                             failed.append(one)
                         one = next(chosen, None)
@@ -196,15 +284,18 @@ class Clusters:
                 kernel = cluster.run(1, "uname -r").strip()
         except Trouble as trouble:
             self.report.not_passed(label, trouble, self.useless + 1 >= USELESS)
+            end_block()
             return False
         self.report.passed(label)
-        say(f"{time.monotonic() - began:.0f} s, Linux {kernel}")
+        say(f"{time.monotonic() - began:.0f} s; the machines used {cluster.processor_time():.0f} s of processors; "
+            f"Linux {kernel}")
         say("ssh -F " + cluster._path("ssh_config") + " node1")
+        end_block()
         return True
 
     def test(self, cluster, one, file_systems, final):
         label, function, _ = one
-        began, passed = time.monotonic(), False
+        began, used, passed = time.monotonic(), cluster.processor_time(), False
         self.tested += 1
         try:
             with limited(LONGEST * (4 if hasattr(function, "takes_long") else 1)):
@@ -216,7 +307,8 @@ class Clusters:
         except Exception:  # after any error, the next test runs
             self.report.not_passed(label, traceback.format_exc(), final)
             last_words(cluster)
-        say(f"{time.monotonic() - began:.0f} s")
+        say(f"{time.monotonic() - began:.0f} s; the machines used {cluster.processor_time() - used:.0f} s of processors")
+        end_block()
         return passed
 
 
@@ -242,11 +334,15 @@ def main():
         clusters.on_one(again_and_again(chosen, soak), file_systems, True, keep)
     else:
         again = "--again" in sys.argv
-        failed = clusters.on_each(chosen, not again, keep)
+        if len({last for *_, last in chosen}) == 2 and not keep and has_memory() and is_idle():
+            say("two clusters at once")
+            failed = clusters.on_both(chosen, not again)
+        else:
+            failed = clusters.on_each(chosen, not again, keep)
         if again and failed:
             clusters.on_each(failed, True)
-    print(f"1..{report.number}", flush=True)
-    sys.exit(report.failed != 0)
+    print(f"1..{report.number.value}", flush=True)
+    sys.exit(report.failed.value != 0)
 
 
 main()

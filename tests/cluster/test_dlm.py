@@ -4,6 +4,8 @@
 import os
 import subprocess
 
+WITHOUT_FILE_SYSTEMS = True
+
 
 def judge(cluster, build, lockspace, nodes, requests, *options):
     """Starts dlm_judge with an agent on each of these nodes. Returns the process."""

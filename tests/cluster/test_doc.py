@@ -14,7 +14,7 @@ from clients import leave
 LAST = True  # the tests end the cluster and begin it anew
 LATE = True  # with another token: the page's
 
-# Acts as the units of Debian's packages do: a daemon is started when it answers, and dlm_controld
+# Acts as the units of Debian's packages do. A daemon is started when it answers, and dlm_controld
 # may refuse to stop.
 SYSTEMCTL = """#!/bin/sh
 verb=$1

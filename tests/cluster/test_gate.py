@@ -314,7 +314,7 @@ def test_link_cut_and_mended(cluster, build):
         cluster.link(3, False)
         _, said, _ = watch_loss(them, victim, when, 3)
         cluster.link(3, True)
-        # the parts see each other again, unless one machine is removed immediately and the others
+        # the parts see each other again; but one machine may be removed immediately, and the others
         # do not accept it as it is
         cluster.run(1, "i=0; until corosync-quorumtool -s | grep -q '^Total votes: *3$'; do "
                        "i=$((i + 1)); [ $i -lt 100 ] || break; sleep 0.2; done")

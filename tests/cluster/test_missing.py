@@ -56,8 +56,8 @@ def test_daemon_and_quorum_are_named(cluster, build):
         rejoin(cluster, build, 3)
 
 
-# A program that joins or leaves a lockspace waits in the kernel, for ever, until dlm_controld says
-# that it is done.
+# A program that joins or leaves a lockspace waits in the kernel for dlm_controld's answer. Without
+# an answer, it waits for ever.
 AWAIT_HUNG = ("i=0; until cat /proc/[0-9]*/task/*/stack 2>/dev/null | grep -q do_uevent; do "
               "i=$((i + 1)); [ $i -lt 200 ] || exit 1; sleep 0.1; done; ")
 

@@ -116,8 +116,8 @@ def inodes(cluster, fs, *names):
 
 
 def load(cluster):
-    """All nodes append to a file on each file system, one by its other name, seldom to another, and
-    to a file of their own."""
+    """All nodes append to a file on each file system. One of them uses its other name. Seldom they
+    append to another file, and to a file of their own."""
     cluster.run(1, "for fs in ocfs2 gfs2; do mkdir -p /mnt/$fs/db; : >/mnt/$fs/db/hot.log; : >/mnt/$fs/db/warm.log;"
                    "ln -f /mnt/$fs/db/hot.log /mnt/$fs/db/same.log; done")
     return going(cluster, 1, """
@@ -283,8 +283,8 @@ while not os.path.exists("/run/shared/stop"):
     seen, counts = [], []
 
     def all_seen(frame):
-        # a lock in use in a frame was seen in the samples before and after it; if one of them lost
-        # its line, the lock is in the next frame
+        # a lock in use in a frame was seen in the samples before and after it; a lock whose line is
+        # lost in one of them is in the next frame
         node = next(n for n in frame["nodes"] if n["name"] == "node1")
         if node["interval_s"] and frame["rows"]:
             seen.append({r["ino"] for r in frame["rows"]} & there)

@@ -10,8 +10,8 @@ import sys
 import tempfile
 import traceback
 
-# as for a tester at a terminal: nohup, or a shell's "&", has some signals ignored, and programs
-# keep it that way
+# The defaults, as for a tester at a terminal. nohup, or a shell's "&", has some signals ignored,
+# and programs inherit that.
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     signal.signal(number, signal.SIG_DFL)
 

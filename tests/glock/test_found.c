@@ -31,7 +31,7 @@ static void ask(struct glock_holder *gh, struct glock *gl, enum glock_mode mode,
 }
 
 /*
- * Three requests arrive before the glock is read in: a try for SH, a try for EX, and one for SH.
+ * Three requests arrive before the glock is read in: for SH as a try, for EX as a try, and for SH.
  * The grant of the first makes the second fail. The third is then the first waiter and is
  * compatible.
  */

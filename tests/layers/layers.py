@@ -31,7 +31,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 class Tree:
-    """The files of src/ and what they use of each other."""
+    """The files of src/ and the edges between them."""
 
     def __init__(self, source, build):
         self.source, self.build = source, build
@@ -56,7 +56,8 @@ class Tree:
                         break
 
     def read_objects(self):
-        """The object file of each source file, as the first program or library that has it builds it."""
+        """Returns the object file of each source file, of the first program or library that builds
+        it."""
         with open(os.path.join(self.build, "compile_commands.json"), encoding="utf-8") as file:
             commands = json.load(file)
         objects = {}
@@ -68,7 +69,8 @@ class Tree:
         return objects
 
     def symbols(self):
-        """Programs of their own may use one name twice: a name of the same part of src/ comes first."""
+        """Resolves symbols. Programs may use one name twice, so a name of the same part of src/
+        comes first."""
         defined, wanted = collections.defaultdict(dict), collections.defaultdict(set)
         names = {path: name for name, path in self.objects.items()}
         lines = subprocess.run(["nm", "-A", *names], capture_output=True, text=True, check=True).stdout
@@ -87,7 +89,7 @@ class Tree:
                     self.uses[name][target].add(symbol)
 
     def edges(self):
-        """Folder to folder, with a few files and symbols that show the edge."""
+        """Returns the edges from folder to folder, each with a few files and symbols that show it."""
         edges = collections.defaultdict(list)
         for name, targets in self.uses.items():
             for target, symbols in targets.items():
@@ -96,7 +98,7 @@ class Tree:
         return edges
 
     def file_circles(self):
-        """Circles of .c files of one folder: a header counts as its .c file."""
+        """Returns the circles of .c files of one folder. A header counts as its .c file."""
         graph = collections.defaultdict(set)
         for name, targets in self.uses.items():
             for target, symbols in targets.items():
@@ -115,7 +117,7 @@ def folder(name):
 
 
 def circles(graph):
-    """The strongly connected components of two nodes or more (Tarjan)."""
+    """Returns the strongly connected components of two nodes or more (Tarjan)."""
     number, low, stack, found = {}, {}, [], []
 
     def visit(node):
@@ -144,7 +146,8 @@ def circles(graph):
 
 
 def read_list(path):
-    """The lines of a list without comments: "what: words", a line that begins with a space goes on."""
+    """Returns the lines of a list, without comments: "what: words". A line that begins with a space
+    goes on."""
     entries = []
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -155,7 +158,7 @@ def read_list(path):
                 entries[-1] += " " + line.strip()
             else:
                 entries.append(line)
-    return [tuple(field.strip() for field in entry.split(":")) for entry in entries]
+    return [tuple(field.strip() for field in entry.split(":", 2)) for entry in entries]
 
 
 def check_edges(tree, allowed):

@@ -159,7 +159,8 @@ static bool has_memory(void)
 {
 	struct statfs fs;
 
-	return !statfs(getenv("GLOCK_DIR"), &fs) && (double)fs.f_blocks * (double)fs.f_bsize >= 400e6;
+	return !statfs(getenv("GLOCK_DIR"), &fs) &&
+	       (double)fs.f_blocks * (double)fs.f_bsize >= 400e6;
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache.c - what the simulated programs cache, and the operations by which they are told to drop it. */
+/* cache.c - the caches of the simulated programs, and the operations that drop them. */
 #include "glock/core/internal.h"
 
 #include "world_impl.h"
@@ -11,7 +11,7 @@ static struct cache *cache_of(const struct glock *gl)
 	return &world_current->node[node_of(gl)].cache[gl->number];
 }
 
-/* Some operations take long, and others do things meanwhile. */
+/* Some operations take long, and other tasks run meanwhile. */
 static void maybe_slow(void)
 {
 	if (world_current->f.duel)
@@ -42,7 +42,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 	struct cache *c = cache_of(gl);
 	unsigned int n = node_of(gl);
 
-	(void)to;
+	world_note(NOTE_CALL, "xmote_th", gl, (int)to, (int)sync);
 	maybe_slow();
 	if (fails(200)) {
 		if (!cache_lost(w, n))
@@ -58,7 +58,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 
 static int on_xmote_bh(struct glock *gl, enum glock_mode mode)
 {
-	(void)gl, (void)mode;
+	world_note(NOTE_CALL, "xmote_bh", gl, (int)mode, 0);
 	maybe_slow();
 	return fails(30) ? -EUCLEAN : 0;
 }
@@ -67,6 +67,7 @@ static void on_inval(struct glock *gl, unsigned int what)
 {
 	struct cache *c = cache_of(gl);
 
+	world_note(NOTE_CALL, "inval", gl, (int)what, 0);
 	maybe_slow();
 	if (c->bits & what << 2 && !cache_lost(world_current, node_of(gl)))
 		trouble("dirty cache of %u:%lu dropped", gl->type, (unsigned long)gl->number);
@@ -75,7 +76,7 @@ static void on_inval(struct glock *gl, unsigned int what)
 
 static int on_demote_ok(struct glock *gl)
 {
-	(void)gl;
+	world_note(NOTE_CALL, "demote_ok", gl, 0, 0);
 	return !world_current->f.slow || chance(2);
 }
 
@@ -83,9 +84,10 @@ static int on_lock(struct glock_holder *gh)
 {
 	struct cache *c = cache_of(glock_of(gh));
 
+	world_note(NOTE_CALL, "lock", glock_of(gh), (int)glock_mode_of(gh), 0);
 	if (c->entered)
 		trouble("lock called twice");
-	c->entered = true; /* and if it were called again meanwhile? */
+	c->entered = true; /* set before the sleep, to notice a second call meanwhile */
 	maybe_slow();
 	if (!fails(10))
 		return 0;
@@ -97,6 +99,7 @@ static void on_unlock(struct glock_holder *gh)
 {
 	struct cache *c = cache_of(glock_of(gh));
 
+	world_note(NOTE_CALL, "unlock", glock_of(gh), (int)glock_mode_of(gh), 0);
 	if (!c->entered)
 		trouble("unlock without lock");
 	maybe_slow();
@@ -123,7 +126,7 @@ void cache_use(struct client *c)
 
 	if (cache_lost(w, c->node))
 		return;
-	if (!gl_type(c->gl)->ops.inval) { /* nothing is cached that could not be dropped */
+	if (!gl_type(c->gl)->ops.inval) { /* this type has no cache to drop */
 		if (w->disk[c->g] != w->truth[c->g])
 			trouble("glock %u covers %ld, and not %ld", c->g, w->disk[c->g],
 				w->truth[c->g]);

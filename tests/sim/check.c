@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - what must be so after every step of the simulated cluster. */
+/* check.c - the checks after every step of the simulated cluster. */
 #include "glock/state/queue.h"
 #include "glock/state/word.h"
 #include "glock/state/work.h"
@@ -13,7 +13,7 @@ bool is_free(const struct glock__lock *lock)
 	return !world_current->f.threads || !lock->word;
 }
 
-/* Somebody comes or goes the fast way, and will see to those who wait when he has. */
+/* Tells whether a request passes on the fast path. Such a request serves the waiters afterwards. */
 static bool somebody_passes(struct world *w, const struct glock *gl)
 {
 	for (unsigned int i = 0; i < w->clients; i++) {
@@ -25,7 +25,7 @@ static bool somebody_passes(struct world *w, const struct glock *gl)
 	return false;
 }
 
-/* With no change in flight and no work to come, nobody waits in vain. */
+/* Without a change in flight and without pending work, no waiter waits in vain. */
 static void check_waiters(struct glock *gl)
 {
 	struct glock__tls *tls = glock__tls(), had = *tls;
@@ -35,7 +35,8 @@ static void check_waiters(struct glock *gl)
 	    glock__work_queued(gl) || somebody_passes(world_current, gl))
 		return;
 	glock__lock_take(&gl->lock);
-	tls->deferred.locked = NULL; /* another one's, by whoever was interrupted for this */
+	/* another thread's, if the scheduler interrupted that thread for this check */
+	tls->deferred.locked = NULL;
 	gl_locked(gl);
 	gh = glock__first_waiter(gl);
 	if (gh && gl->fast & GLOCK__FAST_OPEN)
@@ -57,7 +58,7 @@ static struct client *client_of(struct world *w, const struct glock__holder *gh)
 	return &w->client[((const char *)gh - (const char *)w->client) / sizeof(struct client)];
 }
 
-/* The queue: holders, then waiters; who is seen for the first time gets his turn. */
+/* The queue has holders, then waiters. A waiter that is seen for the first time gets its turn. */
 static void check_queue(struct world *w, struct glock *gl)
 {
 	bool waiting = false;
@@ -98,7 +99,7 @@ static void check_glock(struct world *w, struct glock *gl, unsigned int n)
 	mirror_check(w, gl, n);
 }
 
-/* Modes in which nodes hold a glock, for each node. */
+/* The modes in which nodes hold a glock, one for each node. */
 static void check_exclusion(struct world *w, unsigned int g)
 {
 	unsigned int held[NODES_MAX] = {0};
@@ -122,8 +123,8 @@ static void check_exclusion(struct world *w, unsigned int g)
 }
 
 /*
- * It has its grant: nobody who was in the queue when it began to ask may still wait, but for those
- * whom a recovery keeps waiting, and not this one.
+ * The client has its grant. So no request that was queued before the client asked may still wait.
+ * Requests that a recovery keeps waiting are an exception, if this client is none of them.
  */
 void check_turns(struct world *w, struct client *c)
 {
@@ -134,7 +135,10 @@ void check_turns(struct world *w, struct client *c)
 
 		if (c->flags & GLOCK_RECOVER && !(other->flags & GLOCK_RECOVER))
 			continue;
-		/* First, since others may go on before a thread's load, but not after it. */
+		/*
+		 * Read first, because other requests may go on before a thread's load, but not
+		 * after it.
+		 */
 		if (glock_poll(&other->gh))
 			continue;
 		if (other != c && other->state == WAITING && other->gl == c->gl && other->queued &&
@@ -152,7 +156,7 @@ static void check_clients(struct world *w, unsigned int n)
 
 		if (c->node != n || c->state != WAITING || !w->node[n].space)
 			continue;
-		/* One that is about to take it the fast way says so before it has it. */
+		/* A request that is about to take the fast path says so before it has the lock. */
 		if ((gh_state(gh_of(&c->gh)) & (GLOCK__H_HOLDER | GLOCK__H_FAST)) ==
 		    GLOCK__H_HOLDER)
 			check_turns(w, c);
@@ -191,7 +195,10 @@ void check_step(struct world *w, unsigned int n)
 	check_node(w, n);
 }
 
-/* It waits for somebody's request to be answered, or is the library's that waits for work. */
+/*
+ * Tells whether a task waits for the answer to a request, or is the library's thread that waits for
+ * work.
+ */
 static bool sleeps(struct world *w, const struct task *t, struct glock_space *space)
 {
 	const char *word = (const char *)t->word;
@@ -199,14 +206,15 @@ static bool sleeps(struct world *w, const struct task *t, struct glock_space *sp
 	if (t == w->node[t->node].thread)
 		return t->word == &space->work.events;
 	for (unsigned int i = 0; i < w->clients; i++)
-		if (w->client[i].task == t && w->client[i].tid == t->tls.id.tid && !w->client[i].busy)
+		if (w->client[i].task == t && w->client[i].tid == t->tls.id.tid &&
+		    !w->client[i].busy)
 			return true; /* between two calls */
 	return word >= (const char *)w->client && word < (const char *)(w->client + CLIENTS_MAX);
 }
 
 /*
- * Time is about to go on. If all of a node's threads sleep until they are woken, the library's must
- * wake for the work that is due first.
+ * Runs before time goes on. If all threads of a node sleep until a wake-up, the library's thread
+ * must wake for the first due work.
  */
 void check_timers(struct world *w)
 {

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* A node's glock. What it begins with is known if nobody came in between. */
+/* Returns a node's glock. Its first state is known if no task came in between. */
 struct glock *world_glock(struct world *w, unsigned int n, unsigned int g)
 {
 	const struct glock__record *r;
@@ -36,7 +36,7 @@ static bool lives(const struct client *c)
 	return c->task && c->task->fiber && c->task->tls.id.tid == c->tid;
 }
 
-/* Its thread sleeps until it does something. */
+/* Wakes the client's thread, which sleeps until it has to act. */
 static void wake(const struct client *c)
 {
 	if (lives(c))
@@ -48,7 +48,7 @@ static void put(void *arg)
 	struct client *c = arg;
 	struct glock *gl = c->gl;
 
-	while (c->cancels) /* its holder must stay until they are through */
+	while (c->cancels) /* the holder must stay until the cancels are through */
 		task_sleep(world_now() + MS);
 	c->gl = NULL;
 	glock_put(gl);
@@ -57,7 +57,7 @@ static void put(void *arg)
 	wake(c);
 }
 
-/* Its last request is over. */
+/* The client's last request is over. */
 static void done(struct client *c)
 {
 	c->state = LEAVING;
@@ -71,7 +71,7 @@ static void done(struct client *c)
 	world_call(c->node, put, c);
 }
 
-/* How a request may fail, for the reasons that there are here. */
+/* Checks the error of a request against the possible reasons here. */
 static void check_error(struct world *w, int err)
 {
 	bool ok = err == -EAGAIN || err == -EIO || (err == -EUCLEAN && w->f.failing) ||
@@ -85,6 +85,7 @@ static void failed(struct world *w, struct client *c, int err)
 {
 	struct mirror *m = mirror_of(c->gl);
 
+	world_note(NOTE_ANSWER, "failed", c->gl, err, 0);
 	check_error(w, err);
 	if (err == -EAGAIN && m)
 		m->counts.tries_failed++;
@@ -100,6 +101,8 @@ void client_answered(struct world *w, struct client *c)
 		return;
 	}
 	c->state = HELD;
+	world_note(NOTE_ANSWER, "held", c->gl, (int)glock_mode_of(&c->gh),
+		   (int)gh_state(gh_of(&c->gh)));
 	w->fast_grants += !!(gh_state(gh_of(&c->gh)) & GLOCK__H_FAST);
 	check_turns(w, c);
 	cache_use(c);
@@ -107,7 +110,7 @@ void client_answered(struct world *w, struct client *c)
 		wake(c);
 }
 
-/* Asks; and waits, unless flags say ASYNC. */
+/* Asks, and waits, unless the flags say ASYNC. */
 static int ask(struct world *w, struct client *c)
 {
 	bool async = c->flags & GLOCK_ASYNC, refused;
@@ -165,7 +168,7 @@ void world_let_go(struct world *w, unsigned int i)
 	let_go(&world_current->client[i], false);
 }
 
-/* ---- by chance ---- */
+/* ---- random actions ---- */
 
 static unsigned int some_flags(struct world *w, enum glock_mode mode)
 {
@@ -186,7 +189,7 @@ static unsigned int some_flags(struct world *w, enum glock_mode mode)
 	return flags;
 }
 
-/* The next thing that a client does that waits for nothing. */
+/* Chooses the next action of a client that does not wait. */
 static void choose(struct world *w, struct client *c)
 {
 	static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_EX, GLOCK_DF};
@@ -199,13 +202,12 @@ static void choose(struct world *w, struct client *c)
 	if (type_of(c->g) != GLOCK_INODE && c->mode == GLOCK_DF)
 		c->mode = GLOCK_SH;
 	c->flags = some_flags(w, c->mode);
-	/* Tries do not wait long, and their answers are counted better if they are not waited for.
-	 */
+	/* Tries do not wait long, and the counts of their answers are better without a wait. */
 	if (c->flags & (GLOCK_TRY | GLOCK_TRY_1CB) || !chance(3))
 		c->flags |= GLOCK_ASYNC;
 }
 
-/* It waits for an answer for so long, and then perhaps gives up. */
+/* Waits for an answer for a limited time, and then sometimes gives up. */
 static void wait_or_give_up(struct world *w, struct client *c)
 {
 	int err = glock_wait(&c->gh, world_now() + chance(100 * MS), 0);
@@ -242,9 +244,9 @@ static void act(void *arg)
 }
 
 /*
- * Every half second the first client of each node takes the first glock in SH and lets it go. Soon
- * after all of them want it in EX, with conversions that exclude each other, and take that back at
- * some time. The others try for EX all the while. So tries come upon every state of a change.
+ * Every half second the first client of each node takes the first glock in SH and drops it. Soon
+ * after, all of them ask for EX, with conversions that exclude each other, and later cancel. The
+ * other clients try for EX all the time. So tries meet every state of a change.
  */
 static void duel(void *arg)
 {
@@ -304,7 +306,7 @@ void client_act(struct world *w, unsigned int i)
 
 /* ---- a client that is a thread ---- */
 
-/* It does one thing after the other. At times it ends, and another goes on in its place. */
+/* Acts again and again. Sometimes the thread ends, and another one takes its place. */
 static void live(void *arg)
 {
 	struct world *w = world_current;
@@ -320,7 +322,7 @@ static void live(void *arg)
 			c->busy = true;
 			let_go(c, false);
 		} else {
-			task_sleep(INT64_MAX); /* until somebody has an answer for it */
+			task_sleep(INT64_MAX); /* until a task has an answer for it */
 		}
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fate.c - what befalls the simulated nodes. */
+/* fate.c - faults of the simulated nodes: death, withdraw, pause. */
 #include "glock/publish/thread.h"
 #include "glock/space/open.h"
 
@@ -26,7 +26,9 @@ void world_kill(struct world *w, unsigned int n)
 	nd->restart = world_now() + 1 + chance(2000 * (uint32_t)MS);
 }
 
-/* Whether nothing is lost with the tasks but what the library knows of: no memory just got. */
+/*
+ * Tells whether a death loses only what the library knows of: no task has memory that it just got.
+ */
 static bool may_die(const struct world_node *nd)
 {
 	return is_free(&nd->space->lock) && is_free(&nd->space->work.lock) &&

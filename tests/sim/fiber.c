@@ -2,9 +2,10 @@
 /*
  * fiber.c - makes, runs and stops fibers with makecontext(), _setjmp() and _longjmp().
  *
- * makecontext() begins a fiber on its stack. From then on _setjmp() and _longjmp() change sides:
- * unlike swapcontext() they do not call the kernel for the signal mask, which would be most of a
- * simulation's time. A fiber whose function is over is kept, and goes on with another function.
+ * makecontext() begins a fiber on its stack. From then on _setjmp() and _longjmp() change sides.
+ * Unlike swapcontext(), they do not call the kernel for the signal mask. These calls would take
+ * most of a simulation's time. A fiber whose function is over is kept and runs another function
+ * later.
  */
 #include "fiber.h"
 
@@ -26,7 +27,7 @@ enum { STACK = 64 << 10 };
 enum { GUARD = 4096 };
 
 struct fiber {
-	struct fiber *next; /* of those to be had again */
+	struct fiber *next; /* of the free fibers */
 	void (*fn)(void *arg);
 	void *arg;
 	char *stack;
@@ -45,7 +46,9 @@ static const void *outside_stack;
 static size_t outside_size;
 #endif
 
-/* The address sanitizer is told which stack comes next, and then that it is there. */
+/*
+ * Tells the address sanitizer which stack comes next. arrived() tells it that the stack is there.
+ */
 static void leaving(void **fake, const void *stack, size_t size)
 {
 #if GLOCK__ASAN
@@ -65,7 +68,7 @@ static void arrived(void *fake, bool within)
 #endif
 }
 
-/* These two are not inlined: what a caller keeps in registers survives the jump. */
+/* These two are not inlined, so that values in a caller's registers survive the jump. */
 static void __attribute__((noinline)) leave(struct fiber *f)
 {
 #if GLOCK__ASAN

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fiber.h - functions that can stop in the middle and be gone on with later, in one thread.
+ * fiber.h - functions that can stop in the middle and go on later, in one thread.
  *
- * Whoever calls fiber_run() is outside; fiber_leave() goes back there. A fiber that is given up
- * in the middle just never goes on: what it had on its stack is forgotten.
+ * The caller of fiber_run() is outside, and fiber_leave() returns there. A fiber that is given up
+ * in the middle never goes on, and the contents of its stack are forgotten.
  */
 #ifndef TESTS_SIM_FIBER_H
 #define TESTS_SIM_FIBER_H
@@ -13,13 +13,13 @@
 struct fiber;
 
 struct fiber *fiber_new(void (*fn)(void *arg), void *arg);
-/* Until it leaves or is over. False: it is over. */
+/* Runs the fiber until it leaves or is over. Returns false if it is over. */
 bool fiber_run(struct fiber *f);
-/* From inside: back to whoever runs it. */
+/* Returns from the inside to the caller of fiber_run(). */
 void fiber_leave(void);
-/* Whether the caller is inside of one. */
+/* Tells whether the caller is inside a fiber. */
 bool fiber_inside(void);
-/* Its stack is kept for another. */
+/* Gives up a fiber. Its stack is kept for another one. */
 void fiber_free(struct fiber *f);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mirror.c - the statistics of every glock, computed once more from what reaches the lock manager
- * and what comes back; and which replies came in which states.
+ * mirror.c - computes the statistics of every glock a second time, and counts replies by state.
+ *
+ * The computation sees only the requests that reach the lock manager, and its replies.
  */
 #include "glock/state/busy.h"
 
@@ -33,7 +34,7 @@ static struct glock__stats *type_stats(unsigned int n, unsigned int type)
 	return &world_current->node[n].types[type][t ? t->cpu : 0];
 }
 
-/* Another glock may have come to lie where one was. */
+/* Another glock may now have the address of a freed one. */
 struct mirror *mirror_of(const struct glock *gl)
 {
 	for (int i = 0; i < MIRRORS; i++) {
@@ -66,7 +67,7 @@ void mirror_new(struct glock *gl, unsigned int n)
 	struct mirror *m = take(gl, n);
 
 	m->known = true;
-	/* Of threads some may be between what the library counts and what is counted here. */
+	/* With threads, a task may be between the library's count and this one. */
 	m->stats = world_current->f.threads ? gl_record(gl)->stats : *type_stats(n, gl->type);
 	m->stats.v[GLOCK__DCOUNT] = m->stats.v[GLOCK__QCOUNT] = 0;
 }
@@ -80,7 +81,7 @@ void mirror_queued(const struct glock *gl, unsigned int n, int by)
 	type_stats(n, gl->type)->v[GLOCK__QCOUNT] += by;
 }
 
-/* Whether it can be used: since then, or it is no longer. */
+/* Notes since when the glock is usable, or that it is not usable any more. */
 static void set_usable(struct mirror *m, bool usable)
 {
 	if (m->usable && !usable)
@@ -92,7 +93,7 @@ static void set_usable(struct mirror *m, bool usable)
 
 /* ---- what goes to the lock manager, and what comes ---- */
 
-/* When the request was made that comes to the lock manager. */
+/* Returns the time of the request that reaches the lock manager. */
 static int64_t stamp_of(const struct glock *gl)
 {
 	if (gl->flags & GLOCK__F_BUSY && glock__busy_of(gl)->in_call)
@@ -109,14 +110,14 @@ static void on_request(void *watcher, unsigned int n, struct glock__lm_lock *lk,
 	struct mirror *m = mirror_of(gl);
 	unsigned int to = mode < 0 ? GLOCK_UN : (unsigned int)glock__mode_of_dlm(mode);
 	unsigned int may = glock__type_may_cache(gl_type(gl)->info.caches, to);
-	/* Threads may have been interrupted between the stamp and here. */
+	/* A thread may have been interrupted between the stamp and here. */
 	int64_t at = w->f.threads ? stamp_of(gl) : world_now();
 
 	if (!m)
 		m = take(gl, n);
 	if (at > world_now() || at < m->stamp)
 		trouble("a request is stamped with a time at which it was not made");
-	/* Before the first grant there is nothing yet that is used again and again. */
+	/* Before the first grant, the glock has no mode to use. */
 	if (m->granted || mode < 0) {
 		sample(&m->stats, GLOCK__SIRT, at - m->stamp);
 		sample(type, GLOCK__SIRT, at - m->stamp);
@@ -181,7 +182,7 @@ static void on_bast(void *watcher, unsigned int n, struct glock__lm_lock *lk, in
 		m->counts.basts += glock__mode_for_bast(mode) >= 0;
 }
 
-/* ---- while a request waits at the master ---- */
+/* ---- grants while a request waits at the master ---- */
 
 static void on_arrival(void *watcher, unsigned int n, struct glock__lm_lock *lk, int mode,
 		       uint32_t flags)
@@ -208,7 +209,7 @@ static void on_decision(void *watcher, unsigned int n, struct glock__lm_lock *lk
 		w->node[i].petition[g].granted += i != n;
 }
 
-/* Who still waits has been passed by that many. */
+/* Checks how many grants passed each request that still waits. */
 void mirror_check_petitions(struct world *w)
 {
 	for (unsigned int n = 0; n < w->nodes; n++) {
@@ -238,7 +239,7 @@ void mirror_watch(struct world *w, struct glock__sim_params *p)
 
 /* ---- comparing ---- */
 
-/* Whether somebody is in a call that may have counted already. */
+/* Tells whether a task is in a call that may already have counted. */
 static bool somebody_calls(const struct world *w, const struct glock *gl)
 {
 	for (unsigned int i = 0; i < w->clients; i++)
@@ -285,7 +286,7 @@ void mirror_check(struct world *w, struct glock *gl, unsigned int n)
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* it may be between the stamp and the request */
 		if (cache_lost(w, n))
-			return; /* a request may have been counted that came too late to be made */
+			return; /* a counted request may have come too late to be made */
 		if (somebody_calls(w, gl))
 			copy.v[GLOCK__QCOUNT] = s->v[GLOCK__QCOUNT];
 	} else {
@@ -299,7 +300,7 @@ void mirror_check(struct world *w, struct glock *gl, unsigned int n)
 			(long)s->v[6], (long)copy.v[6], (long)s->v[7], (long)copy.v[7]);
 }
 
-/* What the fast path has not added up yet. */
+/* Returns the counts that the fast path has not added up yet. */
 static int64_t uncounted(struct glock_space *space, unsigned int type)
 {
 	int64_t n = 0;
@@ -312,8 +313,8 @@ static int64_t uncounted(struct glock_space *space, unsigned int type)
 }
 
 /*
- * Nobody may be in the library. With threads the means may have taken in two samples of one CPU in
- * another order, and what is added up later is so on another CPU; sums of counts must be exact.
+ * No task may be in the library. With threads, two samples of one CPU may enter the means in
+ * another order. Late additions may count on another CPU. The sums of counts must be exact.
  */
 void mirror_check_types(struct world *w, unsigned int n)
 {
@@ -338,7 +339,7 @@ void mirror_check_types(struct world *w, unsigned int n)
 	}
 }
 
-/* What was never granted leaves without a word. */
+/* A glock that was never granted leaves without a message. */
 void mirror_sweep(struct world *w, unsigned int n)
 {
 	for (int i = 0; i < MIRRORS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - opening a simulated cluster: what a seed means, and what the library is given. */
+/* open.c - opens a simulated cluster: the meaning of a seed, and the library's environment. */
 #include "glock/space/open.h"
 
 #include "world_impl.h"
@@ -24,7 +24,7 @@ static unsigned int sim_cpu(void)
 	return task_self() ? task_self()->cpu : 0;
 }
 
-/* The library's thread that runs the work. */
+/* Starts the library's thread that runs the work. */
 static void sim_start(void *arg, void (*fn)(struct glock_space *), struct glock_space *space)
 {
 	struct world *w = arg;
@@ -41,11 +41,11 @@ static void sim_join(void *arg, struct glock_space *space)
 	struct world *w = arg;
 
 	(void)space;
-	if (task_self()) /* else it was killed */
+	if (task_self()) /* else the task was killed */
 		task_join(w->node[task_self()->node].thread);
 }
 
-/* The kernel takes the CPU away, before what is answered at once. */
+/* The kernel takes the CPU away, before an immediate answer. */
 static void sim_call(void *watcher, unsigned int n)
 {
 	const struct world *w = watcher;
@@ -87,6 +87,7 @@ bool world_open_node(struct world *w, unsigned int n)
 
 	if (!lm)
 		return false;
+	world_log_requests(lm);
 	memset(&w->node[n], 0, sizeof(w->node[n]));
 	w->node[n].starting = true;
 	if (glock__space_open("sim", &o, lm, &env, &w->node[n].space))
@@ -137,7 +138,7 @@ void world_open(struct world *w, uint64_t seed, unsigned int nodes, unsigned int
 	open_world(w, &p, clients, glocks, f);
 	for (unsigned int i = 0; i < clients; i++)
 		w->client[i].next = world_now() + chance(20 * (uint32_t)MS);
-	if (!f.threads)
+	if (!f.threads || f.waits_only)
 		return;
 	/* From an interruption at every third atomic to one at every two hundredth. */
 	w->tasks.interrupt = 2u << chance(7);
@@ -146,7 +147,7 @@ void world_open(struct world *w, uint64_t seed, unsigned int nodes, unsigned int
 
 static struct world_features features(uint64_t seed)
 {
-	if (seed % 8 == 5) /* what is hard to come by otherwise */
+	if (seed % 8 == 5) /* cases that are rare otherwise */
 		return (struct world_features){
 		    .duel = true, .cancels = true, .slow = seed % 16 == 5};
 	return (struct world_features){
@@ -176,6 +177,19 @@ void world_open_seed(struct world *w, uint64_t seed, bool threads)
 	f.fast = threads && seed / 4 % 4;
 	f.at_once = seed / 5 % 3 == 1;
 	f.quiet = seed / 15 % (f.at_once ? 2 : 8) == 1;
+	world_open(w, seed, nodes, clients, 1 + seed % GLOCKS_MAX, f);
+}
+
+void world_open_waits(struct world *w, uint64_t seed)
+{
+	unsigned int nodes = 2 + seed % 3, clients = nodes * (1 + seed / 2 % 3);
+	struct world_features f = features(seed);
+
+	f.threads = f.waits_only = true;
+	f.worker = seed % 8;
+	f.fast = seed / 4 % 4;
+	f.at_once = seed / 5 % 4;
+	f.quiet = seed / 20 % 2;
 	world_open(w, seed, nodes, clients, 1 + seed % GLOCKS_MAX, f);
 }
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONG_SLEEP 300000000u /* ns: the most that an interrupted task stays away */
+#define LONG_SLEEP 300000000u /* ns: an interrupted task stays away for at most this time */
 
 static struct tasks *all;
 static struct task *self;
@@ -52,7 +52,7 @@ void tasks_close(struct tasks *ts)
 	all = NULL;
 }
 
-/* A thread that ends takes its leave of the library. */
+/* A thread that ends deregisters from the library. */
 static void run_to_end(void *arg)
 {
 	struct task *t = arg;
@@ -78,7 +78,7 @@ struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 			   .arg = arg,
 			   .node = node,
 			   .at = glock__sim_now(all->sim),
-			   /* what the library would have to ask the kernel for */
+			   /* numbers that the library would ask of the kernel */
 			   .tls.id = {.tid = all->numbers,
 				      .name = "simulated",
 				      .generation =
@@ -90,7 +90,7 @@ struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 void task_run(struct task *t)
 {
 	assert(!self && t->fiber);
-	if (t->word) { /* nobody woke it in time */
+	if (t->word) { /* no task woke it in time */
 		t->word = NULL;
 		t->result = -ETIMEDOUT;
 	}
@@ -127,7 +127,10 @@ void tasks_reap(void)
 		if (!glock__threads_lock.word)
 			glock__tls_end(&all->dead[all->n_dead]);
 	}
-	/* Nodes are processes: they do not share this one really. A wake-up may have died, too. */
+	/*
+	 * Real nodes are processes and do not share this lock. A wake-up may have died with a node,
+	 * too.
+	 */
 	glock__atom_hook_wake(&glock__threads_lock.word, TASKS_MAX);
 }
 
@@ -186,7 +189,7 @@ bool task_go(void)
 	return unbroken;
 }
 
-/* ---- what the library calls ---- */
+/* ---- functions that the library calls ---- */
 
 struct glock__tls *glock__tls(void)
 {

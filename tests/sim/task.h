@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * task.h - simulated threads: they sleep in virtual time, and are switched at the library's atomics.
+ * task.h - simulated threads: they sleep in virtual time, and are switched at the library's
+ * atomics.
  *
- * A task is a fiber on a node. Whoever owns the simulation runs one after the other, until it
- * sleeps, waits for a word of memory, is interrupted at an atomic operation, or is over. Chance is
- * the simulator's, so that a run can be had again.
+ * A task is a fiber on a node. The simulation runs one task after the other. A task runs until one
+ * of these events:
  *
- * This is where a library built with GLOCK_ATOM_HOOKS ends up: every operation of atom.h may be
- * where a task stops, and atom_wait and atom_wake are how it sleeps and wakes others. What runs
- * outside of tasks is never interrupted and cannot wait.
+ * 1. It sleeps.
+ * 2. It waits for a word of memory.
+ * 3. It is interrupted at an atomic operation.
+ * 4. It is over.
+ *
+ * The simulator supplies all chance, so each run can be repeated.
+ *
+ * A library that is built with GLOCK_ATOM_HOOKS calls this code. A task may stop at every operation
+ * of atom.h. It sleeps with atom_wait and wakes others with atom_wake. Code outside of tasks is
+ * never interrupted and cannot wait.
  */
 #ifndef TESTS_SIM_TASK_H
 #define TESTS_SIM_TASK_H
@@ -25,16 +32,18 @@ struct task {
 	unsigned int node;
 	unsigned int cpu;
 	bool daemon;             /* may wait for ever */
-	int64_t at;              /* when it goes on; INT64_MAX: when it is woken */
-	uint32_t *word;          /* what it waits for */
-	int result;              /* of waiting */
-	struct glock__tls tls; /* what the library knows of it */
+	int64_t at;              /* when it goes on; INT64_MAX: at a wake-up */
+	uint32_t *word;          /* the word for which it waits */
+	int result;              /* of the wait */
+	struct glock__tls tls; /* the library's data about this thread */
 };
 
 struct tasks {
 	struct glock__sim *sim;
-	/* One atomic of so many, in the mean, interrupts; 0: none. One interruption of so many
-	 * is long. */
+	/*
+	 * On average, one of that many atomics interrupts; 0: none. One of that many interruptions
+	 * is long.
+	 */
 	unsigned int interrupt, oversleep;
 	unsigned int cpus;
 	unsigned int used; /* no task from here on */
@@ -44,34 +53,40 @@ struct tasks {
 	uint32_t budget; /* atomics until the next interruption */
 	int32_t numbers; /* given out as thread ids */
 	unsigned long switches, waits, wakes;
-	const char *trouble; /* what went wrong that cannot be; NULL: nothing */
+	const char *trouble; /* an impossible event that happened; NULL: none */
 };
 
-/* From now on these are the ones. */
+/* Makes these the tasks from now on. */
 void tasks_open(struct tasks *ts, struct glock__sim *sim);
 void tasks_close(struct tasks *ts);
 
 struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg);
-/* Until it stops. */
+/* Runs the task until it stops. */
 void task_run(struct task *t);
-/* When it can go on, but for its node's being paused; INT64_MAX: when somebody wakes it. */
+/* Returns the time when the task can go on, unless its node is paused. INT64_MAX: at a wake-up. */
 int64_t task_at(const struct task *t);
-/* A node's tasks never go on; and, when its space is gone, what the library knew of them goes. */
+/*
+ * Ends a node's tasks for ever. If the node's space is gone, the library's data about them goes,
+ * too.
+ */
 void tasks_kill(unsigned int node);
 void tasks_reap(void);
-/* Of a node; but for those that may wait for ever. */
+/* Counts a node's tasks, without those that may wait for ever. */
 unsigned int tasks_alive(unsigned int node);
 
-/* One that sleeps goes on now. */
+/* Makes a sleeping task go on now. */
 void task_wake(struct task *t);
-/* Until that task is over. */
+/* Waits until that task is over. */
 void task_join(const struct task *t);
 
-/* The caller, or NULL. */
+/* Returns the calling task, or NULL. */
 struct task *task_self(void);
-/* It sleeps; outside of tasks it does not. */
+/* Sleeps until that time. Outside of tasks it returns immediately. */
 void task_sleep(int64_t until);
-/* What is between the two is not interrupted, unless it has to wait. False: it had to. */
+/*
+ * No interruption occurs between task_hold() and task_go(), unless the task has to wait. Returns
+ * false if it had to wait.
+ */
 void task_hold(void);
 bool task_go(void);
 

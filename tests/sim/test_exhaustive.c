@@ -52,12 +52,12 @@ static bool next_run(struct choices *c)
 	return true;
 }
 
-/* What the client of each node does: asks in these modes, one after the other, and lets go. */
+/* The client of each node asks in these modes, one after the other, and drops each grant. */
 struct plan {
 	struct {
 		enum glock_mode mode;
 		unsigned int flags;
-		bool cancel; /* may be taken back while it waits */
+		bool cancel; /* may be canceled while it waits */
 	} ask[2][2];
 	unsigned int asks[2];
 };
@@ -92,16 +92,15 @@ static void client_does(struct run *r, unsigned int i)
 }
 
 /*
- * What could happen next. The master, and each node, are a party; events of different parties that
- * could both happen do not touch each other, and their order makes no difference. So of two in a
- * row that could have been the other way around, only the one way is looked at: the party with the
- * lower number first.
+ * A possible next event. The master and each node are a party. Possible events of different parties
+ * do not affect each other, so their order makes no difference. If two successive events could have
+ * come in the other order, only one order is run: the party with the lower number goes first.
  */
 struct event {
 	int party; /* 0, 1: nodes; 2: the master */
 	char what; /* m: message, c: client, w: work */
 	size_t message;
-	bool before; /* it could have happened before the last event already */
+	bool before; /* it was already possible before the last event */
 };
 
 struct moment {
@@ -141,7 +140,9 @@ static size_t events(struct run *r, const struct moment *last, struct moment *no
 	return n;
 }
 
-/* One of all the things that could happen now. False: nothing can, or it is looked at elsewhere. */
+/*
+ * Takes one of the possible next events. Returns false if there is none, or if another run has it.
+ */
 static bool step(struct run *r, struct choices *c, struct moment *last)
 {
 	struct event list[64], *e;
@@ -193,8 +194,8 @@ static unsigned long explore(const struct plan *plan)
 }
 
 /*
- * The part of the plans that this process explores: every `of`th, from the `first`th on. Parts 1/N to N/N are all
- * plans, because the number of a plan decides its part.
+ * The part of the plans that this process explores: every `of`th, from the `first`th on. Parts 1/N
+ * to N/N are all plans, because the number of a plan decides its part.
  */
 static struct {
 	unsigned int first, of;
@@ -207,7 +208,7 @@ static bool in_part(unsigned long plan)
 
 static const enum glock_mode modes[] = {GLOCK_SH, GLOCK_DF, GLOCK_EX};
 
-/* Each node asks once: every pair of modes, with every kind of request, canceled or not. */
+/* Each node asks one time: every pair of modes, every kind of request, canceled or not. */
 static void exhaustive_one_each(void **state)
 {
 	static const unsigned int flags[] = {0, GLOCK_TRY, GLOCK_TRY_1CB, GLOCK_NOCACHE};
@@ -229,7 +230,7 @@ static void exhaustive_one_each(void **state)
 	print_message("# part %u of %u of %lu plans, %lu runs\n", part.first, part.of, plans, runs);
 }
 
-/* One node asks twice, caching or not; the other once: six operations with letting go. */
+/* One node asks twice, caching or not, and the other once: six operations with the releases. */
 static void exhaustive_twice_and_once(void **state)
 {
 	static const unsigned int flags[] = {0, GLOCK_NOCACHE};
@@ -249,7 +250,7 @@ static void exhaustive_twice_and_once(void **state)
 	print_message("# part %u of %u of %lu plans, %lu runs\n", part.first, part.of, plans, runs);
 }
 
-/* [TEST [K/N]]: that one alone; every Nth plan of it, from the Kth on */
+/* [TEST [K/N]]: only that test; of its plans every Nth, from the Kth on */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,7 +265,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: not a part\n", argv[2]);
 		return 2;
 	}
-	mallopt(M_TRIM_THRESHOLD, 64 << 20); /* each run allocates and frees the same */
+	mallopt(M_TRIM_THRESHOLD, 64 << 20); /* each run allocates and frees the same amount */
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

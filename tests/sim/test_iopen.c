@@ -5,11 +5,16 @@
  * The last node to close the file does so, without a message to the nodes that have the file open.
  *
  * A node that has the file open holds its iopen glock in SH. A node that closes the file and finds
- * it unlinked lets go and asks for EX. Nodes that no longer have the file open are told, and give
- * way. If the node gets EX, no node has the file open, and the node destroys the file. If the node
- * does not get EX, another node has the file open. After a while the node takes its request back,
- * because the other node will do the same when it closes the file. All this runs under the inode's
- * glock. There the node checks first whether the file is destroyed already.
+ * it unlinked works in these steps:
+ *
+ * 1. It drops its SH and asks for EX.
+ * 2. Nodes that no longer have the file open are told, and give way.
+ * 3. If the node gets EX, no node has the file open, and the node destroys the file.
+ * 4. If the node does not get EX, another node has the file open. After a while, the node cancels
+ *    its request, because the other node will do the same when it closes the file.
+ *
+ * All this runs under the inode's glock. There the node checks first whether the file is destroyed
+ * already.
  */
 #include "glock/space/open.h"
 #include "glock/state/work.h"
@@ -38,8 +43,8 @@ static struct node {
 	struct glock *inode, *iopen;
 	struct glock_holder has, looks, tries;
 	enum step step;
-	bool duty;    /* to see whether it can be destroyed */
-	int64_t next; /* when it does something */
+	bool duty;    /* checks whether it can be destroyed */
+	int64_t next; /* the time of its next action */
 } node[NODES];
 
 static struct glock__sim *sim;
@@ -62,7 +67,9 @@ static int64_t soon(void)
 	return glock__sim_now(sim) + 1 + glock__sim_random(sim, 20 * (uint32_t)MS);
 }
 
-/* Somebody closed it: whoever has it open knows by this that it is wanted. */
+/*
+ * Another node closed the file. A node that has the file open learns from this that EX is wanted.
+ */
 static void on_callback(struct glock *gl, enum glock_mode to, int remote)
 {
 	(void)gl, (void)to;
@@ -101,7 +108,7 @@ static void open_nodes(uint64_t seed)
 	}
 }
 
-/* What happens next of itself: work, or a message. False: nothing. */
+/* Runs the next event of the simulation: work, or a message. Returns false if there is none. */
 static bool next_event(void)
 {
 	int64_t first = glock__sim_next(sim);
@@ -117,7 +124,7 @@ static bool next_event(void)
 	}
 	for (unsigned int n = 0; n < NODES; n++) {
 		if (node[n].next && node[n].next <= first)
-			return false; /* somebody acts before */
+			return false; /* a node acts before that */
 	}
 	if (first == INT64_MAX)
 		return false;
@@ -154,7 +161,7 @@ static void idle(struct node *nd)
 	nd->next = nd->duty ? soon() : 0;
 }
 
-/* Nobody else has it in SH, so nobody has it open. */
+/* No other node has SH, so no node has the file open. */
 static void destroy(struct node *nd)
 {
 	assert_int_equal(open_at(), 0);
@@ -167,7 +174,7 @@ static void destroy(struct node *nd)
 	idle(nd);
 }
 
-/* The inode's glock is held: is there still something to do? */
+/* Runs under the inode's glock: is there still something to do? */
 static void look(struct node *nd)
 {
 	if (destroyed) {
@@ -216,7 +223,7 @@ static void act(struct node *nd)
 	}
 }
 
-/* Whoever is to act first, or now that his request is answered. */
+/* Lets the next node act: the first in time, or one whose request has its answer. */
 static bool step(void)
 {
 	struct node *first = NULL;

@@ -22,12 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS = 300, THREADS = 1500, EACH = 100 }; /* steps of a schedule; in each cell at least */
+/* steps of a schedule; the least count of each cell */
+enum { EVENTS = 300, THREADS = 1500, EACH = 100 };
 
-/* Below this many schedules it says nothing that a cell is empty. */
+/* With fewer schedules, an empty cell means nothing. */
 enum { ENOUGH = 60000 };
 
-/* What cannot be: cells that must be empty. */
+/* Impossible cells, which must be empty. */
 static const struct impossible {
 	enum glock_mode state;
 	enum world_reply reply;
@@ -42,13 +43,14 @@ static const struct impossible {
 static struct world w;
 static volatile unsigned long current;
 static const char *volatile what;
+static const char *program;
 
 static void print_replay(void)
 {
-	fprintf(stderr, "# again: build-gcc/tests/sim/test_sim_random %s 1 %lu\n", what, current);
+	fprintf(stderr, "# again: %s %s 1 %lu\n", program, what, current);
 }
 
-/* An assertion of the library's, or worse; or it hangs. Nothing else goes on here. */
+/* Handles a failed assertion of the library, a crash, or a hang. No other code runs any more. */
 static void on_signal(int sig)
 {
 	print_replay();
@@ -75,7 +77,7 @@ static bool one(const char *kind, unsigned long seed, unsigned long *steps, unsi
 	return false;
 }
 
-/* ---- what was seen ---- */
+/* ---- counts ---- */
 
 static const char *why_not(unsigned int state, unsigned int reply)
 {
@@ -85,7 +87,7 @@ static const char *why_not(unsigned int state, unsigned int reply)
 	return NULL;
 }
 
-/* Enough of each cell; none of those that cannot be. */
+/* Checks that each possible cell has enough counts, and each impossible one none. */
 static bool report(bool enough)
 {
 	static const char *const replies[] = {"granted", "try again", "deadlock", "canceled",
@@ -177,8 +179,8 @@ static enum glock__fault fault_named(const char *name)
 }
 
 /*
- * A simulated thread that is killed, with its node, leaves what it had allocated, as a process that
- * dies does; only that here nobody clears up after it. Dumps are where it may have something.
+ * If a node is killed, its simulated threads leave their memory behind, as a process does. Here no
+ * kernel frees it. Only dumps may have such memory.
  */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -193,6 +195,7 @@ int main(int argc, char **argv)
 	const char *seed = argc > 3 ? argv[3] : NULL;
 	bool ok;
 
+	program = argv[0];
 	glock__fault = argc > 4 ? fault_named(argv[4]) : GLOCK__FAULT_NONE;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, on_signal);

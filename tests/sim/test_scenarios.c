@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * test_scenarios.c - tests things that happen to clusters, one by one.
- */
+/* test_scenarios.c - tests typical events in clusters, one by one. */
 #include "glock/core/internal.h"
 #include "glock/space/open.h"
 
@@ -20,13 +18,13 @@
 
 #define MS 1000000ll
 #define FAULT_NS 200000ll /* a fault reads the page in; ns */
-#define AWAKE 100000ll    /* then the program runs again: as long as a lock takes to go away */
+#define AWAKE 100000ll    /* then the program runs again: about the time of a demote */
 
 /* ---- a page that several nodes write to through their mappings ---- */
 
 /*
- * A fault takes the lock and reads the page in. When it is over the program goes on a little later,
- * and faults again if the page is gone by then.
+ * A fault takes the lock and reads the page in. The program goes on a little later. If the page is
+ * gone by then, the program faults again.
  */
 static unsigned int fault_or_write(struct world *w, unsigned int i)
 {
@@ -40,7 +38,8 @@ static unsigned int fault_or_write(struct world *w, unsigned int i)
 		c->next = now + AWAKE;
 	} else if (c->state == IDLE && c->next <= now) {
 		if (w->node[i].cache[0].bits & GLOCK__DATA) {
-			c->next = now + AWAKE; /* the page is there: it writes, and goes on */
+			/* the page is there, so the program writes and goes on */
+			c->next = now + AWAKE;
 			return 1;
 		}
 		world_ask(w, i, 0, GLOCK_EX, 0);
@@ -50,9 +49,9 @@ static unsigned int fault_or_write(struct world *w, unsigned int i)
 }
 
 /*
- * A fault takes the glock in EX and lets it go; then the program writes, which works only if the
- * glock is still there a moment later: else there is the next fault. How often each node got to
- * write in ten seconds. The glocks stay referenced, as those of files in use do.
+ * A fault takes the glock in EX and drops it. The program then writes, if the glock is still cached
+ * a moment later. Otherwise the next fault follows. Counts the writes of each node in ten seconds.
+ * The glocks stay referenced, as those of open files do.
  */
 static void write_mapped_page(unsigned int nodes, bool no_hold, unsigned int *wrote)
 {
@@ -85,7 +84,7 @@ static void write_mapped_page(unsigned int nodes, bool no_hold, unsigned int *wr
 	assert_string_equal(w.trouble, "");
 }
 
-/* Without a hold time nobody gets anything done; with it everybody does, and about as much. */
+/* Without a hold time no node makes progress. With a hold time all nodes do, about equally. */
 static void scenario_mapped_page(void **state)
 {
 	static const unsigned int nodes[] = {2, 3, 8};
@@ -110,9 +109,9 @@ static void scenario_mapped_page(void **state)
 	}
 }
 
-/* ---- a node that comes new to a lock that others fight for ---- */
+/* ---- a node that is new to a lock for which others compete ---- */
 
-/* Everybody but the last node wants it in EX again and again; then the last node asks, too. */
+/* All nodes but the last one ask for EX again and again. Then the last node asks, too. */
 static void come_new(unsigned int nodes, struct world_features f, unsigned int *passed,
 		     bool *granted)
 {
@@ -150,9 +149,9 @@ static void come_new(unsigned int nodes, struct world_features f, unsigned int *
 }
 
 /*
- * A lock that is new to the master waits behind all conversions, by the DLM's rules, and those of
- * nodes that fight for it need never end. So a lock manager makes it a conversion, too; then each
- * of the others comes before it once at most.
+ * By the DLM's rules, a lock that is new to the master waits behind all conversions. Competing
+ * nodes may convert without end. So the lock manager makes the new request a conversion, too. Each
+ * of the other nodes then goes before it at most once.
  */
 static void scenario_first_request(void **state)
 {
@@ -177,7 +176,7 @@ static void scenario_first_request(void **state)
 	}
 }
 
-/* ---- two nodes with value blocks, by hand ---- */
+/* ---- two nodes with value blocks, step by step ---- */
 
 static struct glock__sim *sim;
 static struct glock_space *space[2];
@@ -220,7 +219,7 @@ static void open_two(void)
 	}
 }
 
-/* Runs on until nothing happens any more, or the holder has its answer. */
+/* Runs until no event is left, or until the holder has its answer. */
 static void run_until(const struct glock_holder *gh)
 {
 	for (bool more = true; more && !(gh && glock_poll(gh));) {
@@ -263,7 +262,7 @@ static void close_one(unsigned int n)
 	space[n] = NULL;
 }
 
-/* What one node writes in EX the other reads. */
+/* A value that one node writes in EX can be read on the other. */
 static void scenario_value_block(void **state)
 {
 	char value[GLOCK_LVB_SIZE] = "first", got[GLOCK_LVB_SIZE];
@@ -284,9 +283,9 @@ static void scenario_value_block(void **state)
 }
 
 /*
- * The holder in EX dies with a value that it had not given back. The other waits until the death
- * was noticed and put in order, gets the lock, and is told that there is no value. Who says
- * RECOVER does not wait for the latter.
+ * The holder in EX dies with a value that it had not given back. The other node waits until the
+ * death is noticed and recovered. It then gets the lock, and is told that there is no value. A
+ * request with RECOVER does not wait for the recovery.
  */
 static void scenario_death_with_a_value(void **state)
 {
@@ -333,7 +332,10 @@ static void told(struct glock_holder *gh, unsigned int n, enum glock_mode mode, 
 	let_go(gh);
 }
 
-/* The lock comes in EX to a node where nobody wants it any more: the next one is told all the same. */
+/*
+ * The lock arrives in EX at a node that no longer wants it. The next holder must still be told of
+ * the death.
+ */
 static void scenario_death_told_to_nobody(void **state)
 {
 	static const struct {
@@ -343,7 +345,7 @@ static void scenario_death_told_to_nobody(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 6; i++) {
-		const bool again = i / 3; /* the node knows nothing of the lock any more */
+		const bool again = i / 3; /* the node forgot the lock */
 		struct glock_holder a, b;
 
 		open_two();
@@ -352,7 +354,7 @@ static void scenario_death_told_to_nobody(void **state)
 		space[0] = NULL;
 		glock_holder_init(&b, gls[1], GLOCK_EX, GLOCK_ASYNC);
 		assert_int_equal(glock_nq(&b), 0);
-		/* Granted, and kept back until the dead one's remains are in order. */
+		/* Granted, and held back until the dead node's data is recovered. */
 		while (!(gls[1]->flags & GLOCK__F_FROZEN)) {
 			glock_dispatch(space[1]);
 			glock__sim_deliver(sim, 0);
@@ -374,7 +376,7 @@ static void scenario_death_told_to_nobody(void **state)
 	}
 }
 
-/* A node that withdraws is dead to the others: they get its locks. */
+/* For the other nodes, a withdrawn node is dead: they get its locks. */
 static void scenario_withdraw(void **state)
 {
 	struct glock_holder a, b;
@@ -397,9 +399,9 @@ static void scenario_withdraw(void **state)
 }
 
 /*
- * From the notice of a death until all is put in order, grants of the lock manager are kept back:
- * what they cover may not be right yet. What is cached was held by right, and goes on; and so does
- * who says RECOVER.
+ * From the notice of a death until the recovery ends, grants of the lock manager are held back,
+ * because the data may not be consistent yet. Cached locks are valid and go on. So do requests with
+ * RECOVER.
  */
 static void scenario_frozen_replies(void **state)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_stop.c - the library's thread is told to end at each step that it takes, by somebody who sees nobody
- * asleep then: it ends all the same. Between two atomics nothing is seen by others.
+ * test_stop.c - tests that the library's thread ends whenever it is told to.
+ *
+ * The test tells it to end at each step that it takes. The thread that tells finds no sleeper to
+ * wake, and the library's thread must end nevertheless. Between two atomics other threads see no
+ * change, so these steps are enough.
  */
 #include "../glock/check.h"
 #include "glock/space/open.h"
@@ -19,7 +22,7 @@ static struct {
 
 enum glock__fault glock__fault; /* the library is built with -DGLOCK_FAULT=glock__fault */
 
-/* ---- in place of a scheduler ---- */
+/* ---- replaces a scheduler ---- */
 
 struct glock__tls *glock__tls(void)
 {
@@ -39,7 +42,7 @@ void glock__atom_hook(enum glock__atom_op op, const void *addr, unsigned int siz
 	(void)op, (void)addr, (void)size;
 	if (!thread.runs || thread.steps++ != thread.stop_at)
 		return;
-	/* As glock__work_stop() does, whose wake-up finds nobody. */
+	/* As glock__work_stop() does, whose wake-up finds no sleeper. */
 	thread.runs = false;
 	atom_store8(&thread.space->work.stop, true);
 	atom_add32(&thread.space->work.events, 1);
@@ -86,7 +89,7 @@ static uint32_t dice(void *arg)
 	return 4;
 }
 
-/* Whether it ends; *steps: how many it took. */
+/* Tells whether the thread ends. Stores the number of its steps in *steps. */
 static bool ends(int stop_at, int *steps)
 {
 	const struct glock__sim_params params = {.nodes = 1};
@@ -118,10 +121,10 @@ static void told_at_each_step(void **state)
 	int steps, n;
 
 	(void)state;
-	/* nobody tells it to: it sleeps */
+	/* without an order to end, the thread sleeps */
 	assert_false(ends(-1, &steps));
 	assert_true(steps > 3);
-	/* the last one is the sleep itself, of which the kernel takes care */
+	/* the last step is the sleep itself, which the kernel handles */
 	for (int at = 0; at < steps - 1; at++)
 		if (!ends(at, &n))
 			fail_msg("told at step %d of %d it sleeps for ever", at, steps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* world.c - the simulated cluster: what comes next, and its end. See world.h. */
+/* world.c - chooses the next event of the simulated cluster, and ends the cluster. See world.h. */
 #include "glock/state/work.h"
 
 #include "world_impl.h"
@@ -55,7 +55,7 @@ void world_call(unsigned int n, void (*fn)(void *arg), void *arg)
 		task_run(t);
 }
 
-/* ---- what comes next ---- */
+/* ---- the next event ---- */
 
 static int64_t paused(struct world *w, unsigned int n, int64_t at)
 {
@@ -64,13 +64,16 @@ static int64_t paused(struct world *w, unsigned int n, int64_t at)
 	return at == INT64_MAX || at > until ? at : until;
 }
 
-/* When the program can run a node's work next. */
+/* Returns the time at which the program can next run a node's work. */
 static int64_t work_at(struct world *w, unsigned int n)
 {
 	struct world_node *nd = &w->node[n];
 	int64_t at;
 
-	/* While a space is being closed no other call may go on in it; that does the work by itself. */
+	/*
+	 * While a space is being closed, no other call may run in it. glock_space_close() does the
+	 * work itself.
+	 */
 	if (!nd->space || nd->closing || w->f.worker || nd->dispatchers > (w->f.threads ? 1 : 0) ||
 	    !is_free(&nd->space->work.lock))
 		return INT64_MAX;
@@ -101,10 +104,10 @@ struct event {
 	int64_t at;
 	int what;
 	unsigned int i;
-	unsigned int n; /* how many there are of that time */
+	unsigned int n; /* the number of events at that time */
 };
 
-/* One more that could be next: of those that could be now, each is as likely. */
+/* Considers one more event. Each of the earliest events has the same chance. */
 static void consider(struct event *best, int64_t now, int64_t at, int what, unsigned int i)
 {
 	if (at == INT64_MAX)
@@ -120,7 +123,7 @@ static void consider(struct event *best, int64_t now, int64_t at, int what, unsi
 	best->i = i;
 }
 
-/* The first message that somebody can get now. */
+/* Considers the first message that a node can receive now. */
 static void consider_messages(struct world *w, struct event *best, int64_t now)
 {
 	size_t n = glock__sim_messages(w->sim), i = 0;
@@ -205,7 +208,7 @@ bool world_step(struct world *w)
 	return e.at != INT64_MAX;
 }
 
-/* The client who is to act first; with its node's being paused. */
+/* Returns the client that acts first. A paused node delays its clients. */
 static unsigned int next_client(struct world *w, int64_t *at)
 {
 	unsigned int first = 0;
@@ -222,7 +225,7 @@ static unsigned int next_client(struct world *w, int64_t *at)
 	return first;
 }
 
-/* The next thing that happens, be it a client's. */
+/* Runs the next event, which may be a client's. */
 static void run_events(struct world *w)
 {
 	struct event e = next_event(w);
@@ -241,7 +244,7 @@ static void run_events(struct world *w)
 	}
 }
 
-/* Clients are threads like all others. */
+/* Runs the clients as threads, like all others. */
 static void run_threads(struct world *w)
 {
 	struct event e;
@@ -286,7 +289,7 @@ static void run_dry(struct world *w)
 	}
 }
 
-/* Everybody lets go: then everybody must be answered. After that nothing may be left. */
+/* All holders drop their locks. Then each request must be answered, and nothing may be left. */
 bool world_settle(struct world *w)
 {
 	clients_end(w);
@@ -318,7 +321,7 @@ static void print(void *to, const char *text, size_t len)
 	fprintf(to, "# %.*s", (int)len, text);
 }
 
-/* What there still is, for whoever has to find out why. */
+/* Prints the rest of the state, for a search of the cause. */
 static void show(struct world *w)
 {
 	fprintf(stderr, "# at %ld ns: %s\n", (long)world_now(), w->trouble);

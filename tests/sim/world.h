@@ -2,26 +2,28 @@
 /*
  * world.h - a cluster of programs that use libglock, in one thread, with everything checked.
  *
- * Nodes run the library as it is, on the simulator's lock manager and its time. On each node some
- * clients take and let go locks. Each glock protects a number on a disk that all nodes share: who
- * has the glock in EX counts it up, in his cache; who has it at all reads it, from his cache or
- * the disk, and must see the last value that was written.
+ * Nodes run the library unchanged, on the simulator's lock manager and its time. On each node some
+ * clients take and drop locks. Each glock protects a number on a disk that all nodes share. A
+ * holder in EX increments the number, in its cache. A holder in any mode reads it, from its cache
+ * or the disk, and must see the last value that was written.
  *
- * Whatever calls the library is a task (task.h): a client's request, a reply that arrives, the
- * work. The type's operations may take their time, and fail; meanwhile everything else goes on.
- * With `threads` tasks are interrupted at the library's atomics as well.
+ * Each caller of the library is a task (task.h): a client's request, an arriving reply, the work.
+ * The type's operations may take time and fail, and all other tasks go on meanwhile. With
+ * `threads`, tasks are also interrupted at the library's atomics.
  *
- * After every step it is checked that
- *   - no two nodes hold a glock in modes that exclude each other;
- *   - each cache has no more than the glock's mode allows, and what is asked for will allow;
- *   - granted holders are at the head of their queue, and nobody was overtaken;
- *   - nobody waits who could be granted, or whom the lock manager was not asked for, unless work
- *     is to come or a change in flight;
- *   - while a node's request waits at the master, every other node is granted once at most;
- *   - every glock's statistics are what another computation of them gives;
- *   - demotes that are wanted and the flags that say so agree;
- * and at the end that every request was answered, and that nothing is left, neither in the library
- * nor in the master. (With threads, of what a task is in the middle of, as soon as it is not.)
+ * After every step these checks run:
+ *
+ * - No two nodes hold a glock in modes that exclude each other.
+ * - Each cache has no more than the glock's mode and the requested mode allow.
+ * - Granted holders are at the head of their queue, and no waiter was overtaken.
+ * - No waiter waits that could be granted. For each waiter, the lock manager was asked, or work is
+ *   pending, or a change is in flight.
+ * - While a node's request waits at the master, every other node is granted at most once.
+ * - Every glock's statistics agree with a second computation of them.
+ * - Wanted demotes agree with their flags.
+ *
+ * At the end, each request must have an answer, and nothing may be left in the library or the
+ * master. With threads, data that a task is changing is checked as soon as the task is through.
  */
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H
@@ -31,6 +33,8 @@
 
 #include "task.h"
 
+#include <stdio.h>
+
 enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64, CPUS_MAX = 3 };
 
 enum client_state {
@@ -38,14 +42,14 @@ enum client_state {
 	ASKING,  /* about to */
 	WAITING, /* its request is made, or being made */
 	HELD,
-	LEAVING, /* letting go, or its request failed */
+	LEAVING, /* dropping the lock, or its request failed */
 };
 
 struct client {
 	unsigned int node, g;
 	enum client_state state;
-	bool busy;         /* a task is at it */
-	bool granted;      /* and that was looked at */
+	bool busy;         /* a task works for it */
+	bool granted;      /* and this client saw the grant */
 	struct task *task; /* with threads: its own, as long as it has that id */
 	pid_t tid;
 	unsigned int cancels; /* tasks that are canceling its request */
@@ -53,8 +57,8 @@ struct client {
 	unsigned int flags;
 	struct glock_holder gh;
 	struct glock *gl;
-	uint64_t asked, queued; /* turns: when it called; when it was seen in the queue */
-	int64_t next;           /* when it does something */
+	uint64_t asked, queued; /* turns: at its call; when a check saw it in the queue */
+	int64_t next;           /* the time of its next action */
 };
 
 struct cache {
@@ -66,7 +70,7 @@ struct cache {
 /* A request at the master. */
 struct petition {
 	bool open, down, fresh; /* fresh: for a lock that the master does not know yet */
-	unsigned int granted;   /* others, meanwhile */
+	unsigned int granted;   /* grants to others meanwhile */
 };
 
 struct world_node {
@@ -78,42 +82,43 @@ struct world_node {
 	struct task *thread; /* the library's */
 	struct cache cache[GLOCKS_MAX];
 	struct petition petition[GLOCKS_MAX];
-	struct glock__stats types[GLOCK_TYPE_MAX][CPUS_MAX]; /* the other computation */
+	struct glock__stats types[GLOCK_TYPE_MAX][CPUS_MAX]; /* the second computation */
 	int64_t restart;
 };
 
-/* A glock's statistics, computed once more. */
+/* A glock's statistics, computed a second time. */
 struct mirror {
 	struct glock *gl; /* NULL: free */
 	unsigned int node;
-	bool known; /* what it began with */
+	bool known; /* its first state is known */
 	struct glock__stats stats;
 	struct glock__counts counts;
 	int64_t born;
-	int64_t used, since; /* it could be used for so long; and since then, if it can */
+	int64_t used, since; /* how long it was usable before `since`; since when it is usable */
 	bool usable;
 	int64_t stamp;
 	bool granted, blocking;
 	bool giving;    /* it was asked for UN */
 	bool refused;   /* the last request was */
-	bool unlocking; /* out of the table, its lock is being given back */
+	bool unlocking; /* out of the table; its lock is being given back */
 	bool seen;      /* at this step's check */
 };
 
 struct world_features {
 	bool kills, pauses, cancels, withdraws, tries, no_hold, disorder;
-	bool steady;  /* every message takes as long */
+	bool steady;  /* every message takes the same time */
 	bool late;    /* demands come late */
-	bool slow;    /* operations take their time, and demote_ok says no at times */
+	bool slow;    /* operations take time, and demote_ok sometimes says no */
 	bool failing; /* operations fail */
 	bool refuse;  /* the lock manager fails */
-	bool unfair;  /* it lets new locks wait behind conversions, however many */
-	bool convert; /* all for SH first and for EX then */
+	bool unfair;  /* the master lets new locks wait behind any number of conversions */
+	bool convert; /* all ask for SH first and for EX then */
 	bool duel;    /* conversions that exclude each other, and tries meanwhile */
 	bool exact;   /* many EXACT, ANY and DF: changes between all modes */
 	bool threads; /* tasks are interrupted at atomics */
-	bool fast;    /* owners are threads, so that locks may be taken the fast way */
-	bool at_once; /* some requests are answered before they have been made */
+	bool waits_only; /* and of threads: they are switched only where they wait */
+	bool fast;    /* owners are threads, so that locks may take the fast path */
+	bool at_once; /* some requests are answered before their call returns */
 	bool quiet;   /* one type has no operations at all */
 	bool worker;  /* the library's thread runs the work, not the program */
 };
@@ -132,34 +137,60 @@ struct world {
 	size_t picked; /* the message that comes next */
 	unsigned long steps, grants, fast_grants;
 	unsigned int passed, passed_fresh; /* most grants to others while one waited */
-	char trouble[256];                 /* what is wrong; empty: nothing */
+	char trouble[256];                 /* the failure; empty: none */
 };
 
-/* How often a reply came in a state, with a demote waiting or due. */
+/* Counts how often a reply came in a state, with a demote waiting or due. */
 enum world_reply { GRANTED, TRY_AGAIN, DEADLOCK, CANCELED, FAILED, WORLD_REPLY_MAX };
 extern unsigned long world_seen[GLOCK_MODE_MAX][WORLD_REPLY_MAX][3];
 
 void world_open(struct world *w, uint64_t seed, unsigned int nodes, unsigned int clients,
 		unsigned int glocks, struct world_features f);
-/* The same, with everything from the seed: of schedules of events, or of threads. */
+/* Takes everything from the seed, for schedules of events or of threads. */
 void world_open_seed(struct world *w, uint64_t seed, bool threads);
-/* With one glock and a client a node, without delays and hold times: time stands still. */
+/*
+ * Of threads that are switched only where they wait. Such a schedule does not depend on the number
+ * of atomics. Many requests are answered at once, and many types have no operations.
+ */
+void world_open_waits(struct world *w, uint64_t seed);
+/* Opens one glock and a client a node, without delays and hold times: time stands still. */
 void world_open_still(struct world *w, unsigned int nodes);
-/* Runs on, then lets all go to the end of time. False: see trouble. */
+/* Runs on, then drops all locks until no event is left. Returns false with `trouble` set. */
 bool world_run(struct world *w, unsigned int steps);
 bool world_settle(struct world *w);
 void world_close(struct world *w);
 
-/* For tests that choose for themselves what comes next. */
+/* These functions are for tests that choose the next event themselves. */
 int world_ask(struct world *w, unsigned int client, unsigned int g, enum glock_mode mode,
 	      unsigned int flags);
 void world_let_go(struct world *w, unsigned int client);
-/* A node's glock, with a reference. */
+/* Returns a node's glock, with a reference. */
 struct glock *world_glock(struct world *w, unsigned int node, unsigned int g);
-/* The next thing that happens of itself, and the checks. False: nothing will. */
+/* Runs the next event of the simulation, and the checks. Returns false if there is none. */
 bool world_step(struct world *w);
-int64_t world_next(struct world *w); /* when; INT64_MAX: never */
+int64_t world_next(struct world *w); /* its time; INT64_MAX: never */
 void world_check(struct world *w);
 void world_kill(struct world *w, unsigned int node);
+
+/* ---- log.c ---- */
+
+enum world_note {
+	NOTE_GRANT,   /* by the queue */
+	NOTE_ANSWER,  /* that a client gets */
+	NOTE_CALL,    /* of an operation of the type */
+	NOTE_REQUEST, /* to the lock manager: lock, cancel or unlock */
+	NOTE_MAX,
+};
+
+struct world_log {
+	bool on;
+	FILE *to; /* or NULL */
+	uint64_t hash;
+	unsigned long n[NOTE_MAX];
+};
+extern struct world_log world_log;
+
+/* Begins a new log. Before the cluster is opened. */
+void world_log_begin(FILE *to);
 
 #endif

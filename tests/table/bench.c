@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench.c - what the lock table's operations cost, beside a mutex pair in the same run, and what
- * its records take. Not a test: it fails for nothing but mistakes.
+ * bench.c - measures the lock table's operations beside a mutex pair in the same run, and the size
+ * of its records.
+ *
+ * This is no test: it fails only on an error of its own.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -40,7 +42,7 @@ static void report(const char *what, double start, unsigned int n)
 	printf("%-58s %8.1f ns %10.0f /s %6.1f mutex pairs\n", what, ns, 1e9 / ns, ns / mutex_ns);
 }
 
-/* As GFS2's names: type and number, blank padded. */
+/* Makes a name as GFS2 does: type and number, padded with blanks. */
 static void make_name(char name[NAME_LEN + 1], unsigned int number)
 {
 	snprintf(name, NAME_LEN + 1, "%8x%16x", 2, 0x10000 + number);
@@ -118,7 +120,9 @@ static void bench_one_resource(struct glock__table *t)
 	for (unsigned int i = 0; i < MILLION; i++) {
 		struct glock__table_event event;
 
-		/* The holder is told, lets go, and the waiter is told that it is the holder. */
+		/*
+		 * The holder gets a BAST and drops its lock. The waiter gets an AST of its grant.
+		 */
 		waiter = lock(t, (i + 1) % 2, GLOCK__EX, name);
 		if (glock__table_take(t, i % 2, &event) != 1)
 			die("no BAST");

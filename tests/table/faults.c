@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TIMEOUT 30 /* seconds; a fault may be that something never ends */
+#define TIMEOUT 30 /* seconds; a fault may be an endless loop */
 
 static const char *const groups[] = {
     "rules", "operations", "lvb", "callbacks", "memory", "model", "cut",
@@ -44,7 +44,7 @@ static bool fails(const char *program, const char *group)
 	return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
-/* Whether path ends in /table-fault- and the fault's name, in lower case and with hyphens. */
+/* Tells whether path ends in /table-fault- and the fault's name, in lower case and with hyphens. */
 static bool has_fault(const char *path, const char *fault)
 {
 	static const char prefix[] = "/table-fault-";

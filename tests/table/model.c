@@ -96,7 +96,7 @@ int model_room(const struct model *m)
 	return -1;
 }
 
-/* ---- may it be granted? ---- */
+/* ---- grants ---- */
 
 static bool queue_conflicts(const struct model *m, const struct model_queue *q, int number,
 			    int mode)
@@ -251,7 +251,7 @@ bool model_take(struct model *m, int number, struct glock__table_event *event)
 
 /* ---- granting ---- */
 
-/* Returns whether the value block is to be reported as not valid. */
+/* Tells whether the value block is to be reported as not valid. */
 static bool value_block(struct model *m, struct model_lock *l, int mode)
 {
 	struct model_res *r = &m->res[l->res];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model.h - a second lock table, written from the rules once more: arrays and loops, nothing
- * clever, nothing shared with the first but the names of flags and the form of events.
+ * model.h - a second lock table, written from the rules once more, in arrays and plain loops.
+ *
+ * The two tables share only the names of flags and the form of events.
  */
 #ifndef GLOCK_TESTS_TABLE_MODEL_H
 #define GLOCK_TESTS_TABLE_MODEL_H
@@ -29,12 +30,12 @@ struct model_lock {
 	uint32_t flags;
 	unsigned int sb;
 	int highbast, lastbast;
-	bool basts[6]; /* modes that a BAST is pending for */
+	bool basts[6]; /* modes with a pending BAST */
 	bool ast;
 	bool no_bast;
 	bool had_valblk;
 	bool read;
-	unsigned char value[GLOCK__LVB_LEN]; /* the caller's, then what was read */
+	unsigned char value[GLOCK__LVB_LEN]; /* the caller's, then the value that was read */
 	uint32_t seq;
 };
 
@@ -58,7 +59,10 @@ struct model {
 	struct model_queue asts[MODEL_NODES]; /* in the order of grants */
 };
 
-/* As the table's functions; resources by number, locks by number. *number: of a new lock, or -1. */
+/*
+ * Do the same as the table's functions, with numbers for resources and locks. *number: of a new
+ * lock, or -1.
+ */
 int model_lock(struct model *m, int res, const struct glock__table_request *args, int *number,
 	       struct glock__table_event *event);
 int model_convert(struct model *m, int number, const struct glock__table_request *args,
@@ -67,11 +71,11 @@ int model_unlock(struct model *m, int number, uint32_t flags, const void *lvb,
 		 struct glock__table_event *event);
 void model_purge(struct model *m, unsigned int node, int max);
 
-/* A room for a new lock, or -1. */
+/* Returns a place for a new lock, or -1. */
 int model_room(const struct model *m);
 int model_count(const struct model *m, int res);
 
-/* Whether lock has something to tell, and what; it then has not any more. */
+/* Takes a lock's pending callback. Returns false if there is none. */
 bool model_take(struct model *m, int number, struct glock__table_event *event);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_callbacks.c - ASTs and BASTs: to whom, how often, in which order; and whom to wake. */
+/*
+ * test_callbacks.c - tests ASTs and BASTs: their receivers, their number, their order, and the
+ * wake-ups.
+ */
 #include "rig.h"
 
 static struct rig rig;
@@ -34,7 +37,7 @@ static void bast(uint32_t node, event_t of, int mode)
 	rig_expect_none(&rig, node);
 }
 
-/* To whom a request that waits is in the way, for every pair of modes. */
+/* For every pair of modes: a waiting request sends a BAST to the holders that it conflicts with. */
 static void of_every_pair(void **state)
 {
 	(void)state;
@@ -73,7 +76,7 @@ static void once_for_each_higher_mode(void **state)
 	rig_expect_none(&rig, 0);
 }
 
-/* What was not fetched becomes one: the highest. */
+/* Unread BASTs become one: the highest mode. */
 static void coalesced(void **state)
 {
 	event_t holder = lock(0, EX, 0);
@@ -87,7 +90,7 @@ static void coalesced(void **state)
 	bast(0, holder, EX);
 }
 
-/* Neither PR nor CW is the higher: for both one has to give up as much as for PW. */
+/* Neither PR nor CW is the higher mode. A BAST for both asks for as much as PW does. */
 static void coalesced_pr_and_cw(void **state)
 {
 	event_t holder = lock(0, EX, 0);
@@ -103,7 +106,7 @@ static void pr_and_cw_are_both_told(void **state)
 	event_t holder = lock(0, PR, 0), a, b;
 
 	(void)state;
-	/* CW is lower than PR, and yet PR's holder has to hear of it, each time that it is new. */
+	/* CW is lower than PR. A holder of PR must still hear of CW, each time that CW is new. */
 	a = lock(1, CW, 0);
 	bast(0, holder, CW);
 	lock(2, CW, 0);
@@ -127,7 +130,10 @@ static void cw_holder_hears_of_pr(void **state)
 	rig_expect_none(&rig, 0);
 }
 
-/* After a grant, PR's holder is asked for CW if PR is the highest that waits, and CW waits too. */
+/*
+ * PR is the highest waiting mode, and CW waits as well. After a grant, the holder of PR gets a BAST
+ * for CW.
+ */
 static void cw_waits_behind_pr(void **state)
 {
 	event_t a = lock(0, EX, 0), reader = lock(1, PR, 0), writer = lock(2, CW, 0), again;
@@ -153,17 +159,17 @@ static void reset_by_a_grant(void **state)
 	lock(1, EX, 0);
 	lock(2, EX, 0);
 	bast(0, holder, EX);
-	/* It stays in the way in its new mode, and is told so again. */
+	/* The holder still conflicts in its new mode, and gets another BAST. */
 	convert(holder, PR, 0);
 	bast(0, holder, EX);
 	convert(holder, PR, 0);
 	bast(0, holder, EX);
-	/* One that fails changes nothing. */
+	/* A failed conversion changes nothing. */
 	assert_int_equal(convert(holder, EX, F(NOQUEUE)).status, 0);
 	bast(0, holder, EX);
 }
 
-/* A BAST that was not fetched before a conversion was granted says nothing any more. */
+/* A BAST that was not read before a conversion's grant is void. */
 static void void_after_a_grant(void **state)
 {
 	event_t holder = lock(0, PR, 0), waiter = lock(1, EX, 0);
@@ -182,7 +188,7 @@ static void next_in_line_is_told(void **state)
 	(void)state;
 	bast(0, holder, EX);
 	rig_unlock(&rig, holder.lkid, 0, NULL);
-	/* With its grant a hears that it is in b's way. */
+	/* With its grant, a gets a BAST, because a conflicts with b. */
 	event = rig_take(&rig, 1);
 	assert_int_equal(event.lkid, a.lkid);
 	assert_int_equal(event.what, GLOCK__EVENT_AST | GLOCK__EVENT_BAST);
@@ -201,7 +207,9 @@ static void refused_with_basts(void **state)
 	rig_take_all(&rig);
 	assert_int_equal(lock(3, EX, F(NOQUEUE)).status, -EAGAIN);
 	rig_expect_none(&rig, 1);
-	/* All that are in the way: those granted, and what converters hold meanwhile. */
+	/*
+	 * All locks that conflict get a BAST: granted ones, and the old modes of converting ones.
+	 */
 	assert_int_equal(lock(3, EX, F(NOQUEUE) | F(NOQUEUEBAST)).status, -EAGAIN);
 	bast(1, converter, EX);
 	rig_expect_none(&rig, 0);
@@ -236,14 +244,14 @@ static void unwanted(void **state)
 	rig_expect_none(&rig, 0);
 }
 
-/* ASTs of a node come in the order of the grants, whatever it was told before. */
+/* A node's ASTs arrive in the order of the grants, whatever BASTs came before. */
 static void asts_in_order(void **state)
 {
 	event_t holder = lock(1, PW, 0), a = lock(0, CR, 0), b = lock(0, NL, 0);
 
 	(void)state;
 	lock(2, EX, 0);
-	/* a has a BAST that nobody fetched, and is granted after b. */
+	/* a has an unread BAST, and is granted after b. */
 	assert_int_equal(node_at(rig.t, 0)->callbacks, (uint32_t)a.lkid);
 	convert(b, PR, 0);
 	convert(a, PR, 0);
@@ -266,7 +274,7 @@ static void many_grants_in_order(void **state)
 	rig_expect_none(&rig, 1);
 }
 
-/* However long nobody fetches, there is one callback a lock, and no memory is taken. */
+/* However long a node reads nothing, each lock has one callback, and no memory is used. */
 static void stopped_consumer(void **state)
 {
 	event_t holder = lock(0, PR, 0);
@@ -286,7 +294,7 @@ static void stopped_consumer(void **state)
 	rig_expect_none(&rig, 0);
 }
 
-/* ---- whom to wake ---- */
+/* ---- wake-ups ---- */
 
 static void wake_list(void **state)
 {
@@ -294,12 +302,12 @@ static void wake_list(void **state)
 
 	(void)state;
 	assert_int_equal(glock__table_wake(rig.t), 0);
-	/* It stays until it was told. */
+	/* The node stays listed until it was woken. */
 	assert_int_equal(glock__table_wake(rig.t), 0);
 	glock__table_woken(rig.t);
 	assert_int_equal(glock__table_wake(rig.t), -1);
 	glock__table_woken(rig.t);
-	/* A node that was told is listed again only when there is something new. */
+	/* A woken node is listed again only for a new callback. */
 	rig_unlock(&rig, a.lkid, 0, NULL);
 	assert_int_equal(glock__table_wake(rig.t), 1);
 	rig_unlock(&rig, b.lkid, F(FORCEUNLOCK), NULL);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_cut.c - operations cut off before each of their stores, and then recovered.
+ * test_cut.c - tests operations that are cut off before each of their stores, and then recovered.
  *
- * For every operation of a sequence: it runs once to the end. Then, for every k, it runs again
- * from the same bytes and is cut off when it is about to make store k (which is after store k - 1).
- *   - Before its first commit, rolling back must give the very bytes from before.
- *   - After it, rolling back must give a table that is consistent, and recovery (with the rest of
- *     the purge, if it was one) the very bytes that the operation ended with. The exception is a
- *     conversion that had to give way to a deadlock and is granted by whoever recovers: its owner
- *     is told by an AST, not by the call. Then all else must be the same.
- *   - Recovery cut off itself, before each of its stores, and begun anew, ends the same.
+ * Each operation of a sequence runs once to the end. Then, for every k, it runs again from the same
+ * bytes, and is cut off before its store k (which is after store k - 1).
  *
- * TABLE_SEQUENCES in the environment is how many random sequences there are.
+ * - Before its first commit, a rollback must give the very bytes from before.
+ * - After the commit, a rollback must give a consistent table. Recovery (with the rest of a purge)
+ *   must then give the very bytes at the operation's end.
+ * - There is one exception. A conversion that gave way to a deadlock may be granted by the
+ *   recovery. Its owner then gets an AST instead of the call's result. All else must be the same.
+ * - A recovery that is cut off before one of its stores, and begun anew, ends with the same bytes.
+ *
+ * TABLE_SEQUENCES in the environment is the number of random sequences.
  */
 #include "rig.h"
 
 #define CELLS 96
 #define SEQUENCES 40
-#define OPERATIONS 220 /* a sequence */
+#define OPERATIONS 220 /* in a sequence */
 
 enum kind { OP_LOCK, OP_UNLOCK, OP_TAKE, OP_WOKEN, OP_PURGE, OP_FORGET, OP_GROW, OP_MAX };
 
@@ -50,7 +51,7 @@ static void restore(const unsigned char *from)
 	memcpy(rig.mem, from, rig.size);
 }
 
-/* All but the entries of the undo log: those that are not counted mean nothing. */
+/* Compares all bytes but the unused entries of the undo log, because these mean nothing. */
 static bool same_bytes(const unsigned char *a, const unsigned char *b)
 {
 	const size_t entries = offsetof(struct glock__table, log.entry);
@@ -59,7 +60,7 @@ static bool same_bytes(const unsigned char *a, const unsigned char *b)
 	return !memcmp(a, b, entries) && !memcmp(a + end, b + end, rig.size - end);
 }
 
-/* What is left of a table when all callbacks were fetched, one number after the other. */
+/* Writes out a table's contents after all callbacks were read, one number after the other. */
 static size_t essence(const unsigned char *from, uint32_t *out)
 {
 	uint32_t *start = out;
@@ -77,7 +78,7 @@ static size_t essence(const unsigned char *from, uint32_t *out)
 		if (cell->free.type == CELL_FREE)
 			continue;
 		memcpy(out, cell->word, sizeof(cell->word));
-		/* Fetching in another order leaves free cells, and so new ones, elsewhere. */
+		/* Another order of reads leaves free cells, and so new ones, at other places. */
 		out += CELL_SIZE / 4;
 	}
 	return (size_t)(out - start);
@@ -128,7 +129,7 @@ static void run(const struct op *op)
 	}
 }
 
-/* Runs until store number cut_at; whether that was reached. */
+/* Runs until store number cut_at. Returns whether the operation got there. */
 static bool run_cut(const struct op *op, uint64_t cut_at)
 {
 	bool cut = true;
@@ -146,7 +147,10 @@ static bool run_cut(const struct op *op, uint64_t cut_at)
 	return cut;
 }
 
-/* Recovery from the crashed bytes, cut off before its store number cut_at, ends like the uncut. */
+/*
+ * A recovery of the crashed bytes is cut off before its store cut_at, and repeated. It must end
+ * like the complete one.
+ */
 static void recover_twice(uint64_t cut_at)
 {
 	restore(crashed);
@@ -164,7 +168,7 @@ static void one_cut(const struct op *op, uint64_t k, bool *committed, bool thoro
 	restore(before);
 	assert_true(run_cut(op, k));
 	save(crashed);
-	/* Nobody is let in before recovery. */
+	/* No node may enter before the recovery. */
 	if (rig.t->log.n || rig.t->work.phase)
 		assert_int_equal(glock__table_take(rig.t, 0, &(event_t){0}), -EOWNERDEAD);
 
@@ -187,7 +191,7 @@ static void one_cut(const struct op *op, uint64_t k, bool *committed, bool thoro
 	for (uint64_t j = 0; j < stores; j += thorough ? 1 : 1 + stores / 3)
 		recover_twice(j);
 
-	/* What was begun can be gone on with. */
+	/* The recovered table can be used. */
 	restore(recovered);
 	if (op->kind == OP_PURGE || op->kind == OP_FORGET || !*committed) {
 		run(op);
@@ -280,7 +284,8 @@ static struct op some_op(void)
 	} else if (what < 80) {
 		op.kind = OP_UNLOCK;
 		op.lkid = some_lock(false);
-		op.flags = F(FORCEUNLOCK) | (op.args.flags & (F(VALBLK) | F(IVVALBLK) | F(DEATH_UNREPORTED)));
+		op.flags = F(FORCEUNLOCK) |
+			   (op.args.flags & (F(VALBLK) | F(IVVALBLK) | F(DEATH_UNREPORTED)));
 	} else if (what < 87) {
 		op.kind = OP_UNLOCK;
 		op.lkid = some_lock(false);
@@ -353,7 +358,7 @@ static void random_sequences(void **state)
 	end();
 }
 
-/* Operations that find no memory are rolled back by themselves, which may be cut off as well. */
+/* An operation without memory rolls itself back. This rollback may be cut off as well. */
 static void random_sequences_in_little_memory(void **state)
 {
 	(void)state;
@@ -363,7 +368,7 @@ static void random_sequences_in_little_memory(void **state)
 	end();
 }
 
-/* A release that grants many, a request that tells many, a death that does both. */
+/* A release with many grants, a request with many BASTs, a death with both. */
 static void long_queues(void **state)
 {
 	struct op op = {.kind = OP_UNLOCK, .flags = F(FORCEUNLOCK)};
@@ -390,7 +395,7 @@ static void long_queues(void **state)
 	end();
 }
 
-/* A conversion that gives way to others, and then is granted itself: by whoever recovers, too. */
+/* A conversion gives way to others, and is then granted itself. A recovery may grant it, too. */
 static void demoted_and_granted(void **state)
 {
 	struct op op = {.kind = OP_LOCK};
@@ -414,7 +419,7 @@ static void demoted_and_granted(void **state)
 	end();
 }
 
-/* The same, but it has to wait. */
+/* The same, but the conversion has to wait. */
 static void demoted_and_queued(void **state)
 {
 	struct op op = {.kind = OP_LOCK};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lvb.c - value blocks: what is read when, sequence numbers, and when they are not valid. */
+/*
+ * test_lvb.c - tests value blocks: the value that a holder reads, sequence numbers, and validity.
+ */
 #include "rig.h"
 
 static struct rig rig;
@@ -42,7 +44,7 @@ static void written_by_unlock(void **state)
 	event_t keeper = lock(0, NL, 0), a;
 
 	(void)state;
-	/* Nobody wrote it yet. */
+	/* No holder has written it yet. */
 	no_lvb(lock(1, NL, F(VALBLK)), 0);
 	a = lock(1, EX, F(VALBLK));
 	rig_unlock(&rig, a.lkid, F(VALBLK), "one");
@@ -52,13 +54,13 @@ static void written_by_unlock(void **state)
 	rig_unlock(&rig, a.lkid, 0, "two");
 	a = lock(1, PR, F(VALBLK));
 	lvb_is(a, "two", 2, 0);
-	/* Below PW it is not written. */
+	/* A mode below PW does not write it. */
 	rig_unlock(&rig, a.lkid, F(VALBLK), "three");
 	a = lock(1, EX, 0);
 	no_lvb(a, 0);
-	/* A lock that never asked for it cannot write it. */
+	/* A lock that never asked for the block cannot write it. */
 	rig_unlock(&rig, a.lkid, F(VALBLK), "four");
-	/* Nor is there anything to write. */
+	/* The block has no value to write, either. */
 	a = lock(1, EX, F(VALBLK));
 	rig_unlock(&rig, a.lkid, F(VALBLK), NULL);
 	lvb_is(rig_convert(&rig, keeper.lkid, CR, F(VALBLK)), "two", 2, 0);
@@ -74,7 +76,7 @@ static void gone_with_the_last_lock(void **state)
 	no_lvb(lock(0, EX, F(VALBLK)), 0);
 }
 
-/* Who had to wait reads what was there when it was granted, not when it looks. */
+/* A waiter reads the value at its grant, not at the time of its look. */
 static void read_at_the_time_of_the_grant(void **state)
 {
 	event_t writer = lock(0, EX, F(VALBLK)), reader = lock(1, CR, F(VALBLK));
@@ -92,14 +94,14 @@ static void invalidated(void **state)
 	event_t keeper = lock(0, CR, F(VALBLK)), a = lock(1, PW, F(VALBLK));
 
 	(void)state;
-	/* Invalid before it was ever written is nothing that a reader would hear of. */
+	/* A reader is not told that a block became invalid before its first value. */
 	rig_convert(&rig, a.lkid, NL, F(IVVALBLK));
 	no_lvb(rig_convert(&rig, a.lkid, PW, F(VALBLK)), 0);
 	rig_convert_lvb(&rig, a.lkid, NL, F(VALBLK), "one");
 	lvb_is(rig_convert(&rig, a.lkid, PW, F(VALBLK)), "one", 1, 0);
 	rig_convert(&rig, a.lkid, NL, F(VALBLK) | F(IVVALBLK));
 	lvb_is(rig_convert(&rig, a.lkid, PW, F(VALBLK)), "one", 1, GLOCK__SBF_VALNOTVALID);
-	/* Who reads without asking for it does not hear of it; who does neither, does. */
+	/* A reader without VALBLK is not told. A lock that neither reads nor writes is told. */
 	no_lvb(rig_convert(&rig, keeper.lkid, CR, 0), 0);
 	no_lvb(rig_convert(&rig, keeper.lkid, NL, 0), GLOCK__SBF_VALNOTVALID);
 	rig_unlock(&rig, a.lkid, F(VALBLK), "two");
@@ -112,7 +114,7 @@ static void invalidated(void **state)
 	rig_unlock(&rig, keeper.lkid, F(IVVALBLK), NULL);
 }
 
-/* A conversion that gave way to a deadlock reads: it holds nothing any more that it could write. */
+/* A conversion that gave way to a deadlock reads, because its mode allows no write any more. */
 static void demoted_reads(void **state)
 {
 	event_t a = lock(0, CW, 0), b = lock(1, NL, 0), w = lock(2, NL, F(VALBLK)), event;
@@ -129,7 +131,7 @@ static void demoted_reads(void **state)
 	assert_int_equal(rig_peek(&rig, a.lkid)->lvb, 0);
 }
 
-/* PW that waits for EX and is granted PR instead writes what its request said. */
+/* PW that waits for EX and is granted PR instead writes the value of its request. */
 static void written_when_granted_later(void **state)
 {
 	event_t a = lock(0, PW, F(VALBLK)), b = lock(1, CR, F(VALBLK)), c = lock(2, CR, 0);
@@ -173,7 +175,10 @@ static void death_of_a_writer(void **state)
 	event = rig_take(&rig, 1);
 	assert_int_equal(event.lkid, next.lkid);
 	lvb_is(event, "half", 1, GLOCK__SBF_VALNOTVALID | GLOCK__SBF_OWNER_DIED);
-	/* All are told until one at PW or EX was; the value is not valid until it is written. */
+	/*
+	 * All holders are told of the death until one has PW or EX. The value is not valid until it
+	 * is written.
+	 */
 	event = lock(2, PR, 0);
 	assert_int_equal(event.sbflags, GLOCK__SBF_OWNER_DIED);
 	rig_unlock(&rig, event.lkid, 0, NULL);
@@ -188,7 +193,7 @@ static void death_of_a_writer(void **state)
 	assert_int_equal(rig.t->nres, 0);
 }
 
-/* The resource stays until somebody was told who could repair it. */
+/* The resource stays until a lock that can repair it was told. */
 static void death_without_witnesses(void **state)
 {
 	struct glock__table_usage usage;
@@ -210,7 +215,7 @@ static void death_without_witnesses(void **state)
 	assert_int_equal(event.sbflags, GLOCK__SBF_OWNER_DIED);
 	rig_unlock(&rig, event.lkid, 0, NULL);
 	assert_int_equal(rig.t->nres, 0);
-	/* Dying once more begins anew. */
+	/* A second death starts this anew. */
 	lock(0, PW, 0);
 	glock__table_purge(rig.t, 0, 1);
 	lock(1, EX, 0);
@@ -219,7 +224,10 @@ static void death_without_witnesses(void **state)
 	rig_check(&rig);
 }
 
-/* Who was told and could tell nobody gives it back, and it is as if the holder had died only now. */
+/*
+ * A holder was told of a death but could not pass this on. It gives the death back, and the
+ * resource is as after the death.
+ */
 static void death_given_back(void **state)
 {
 	static const int down[] = {NL, CW, PR};
@@ -232,18 +240,19 @@ static void death_given_back(void **state)
 	event = lock(1, EX, F(VALBLK));
 	for (size_t i = 0; i < sizeof(down) / sizeof(*down); i++) {
 		lvb_is(event, "half", 1, GLOCK__SBF_VALNOTVALID | GLOCK__SBF_OWNER_DIED);
-		/* The value that is given with it is not written. */
-		event = rig_convert_lvb(&rig, event.lkid, down[i], F(VALBLK) | F(DEATH_UNREPORTED), "not it");
+		/* The value in this call is not written. */
+		event = rig_convert_lvb(&rig, event.lkid, down[i], F(VALBLK) | F(DEATH_UNREPORTED),
+					"not it");
 		no_lvb(event, GLOCK__SBF_VALNOTVALID | GLOCK__SBF_OWNER_DIED);
 		event = rig_convert(&rig, event.lkid, EX, F(VALBLK));
 	}
-	/* With the lock gone as well the resource stays, as after the death. */
+	/* Without a lock the resource stays, as after the death. */
 	rig_unlock(&rig, event.lkid, F(DEATH_UNREPORTED), NULL);
 	rig_check(&rig);
 	assert_int_equal(rig.t->nidle, 1);
 	event = lock(2, PW, 0);
 	assert_int_equal(event.sbflags, GLOCK__SBF_OWNER_DIED);
-	/* In a mode in which it could not have written it has nothing to give back. */
+	/* A lock in a mode without writes has no death to give back. */
 	event = rig_convert(&rig, event.lkid, PR, 0);
 	event = rig_convert(&rig, event.lkid, NL, F(DEATH_UNREPORTED));
 	assert_int_equal(lock(1, EX, 0).sbflags & GLOCK__SBF_OWNER_DIED, 0);
@@ -251,7 +260,7 @@ static void death_given_back(void **state)
 	assert_false(rig_res(&rig, "r")->flags & RES_DIED);
 }
 
-/* Or until the caller gives up on that. */
+/* This lasts until the caller forgets the death. */
 static void death_forgotten(void **state)
 {
 	char name[8];

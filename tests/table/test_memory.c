@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_memory.c - the memory that a table lies in: making, finding, growing, filling, moving and
- * damaging it; and the atomics of atom.h.
+ * test_memory.c - tests the memory of a table: making, finding, growing, filling, moving and
+ * damaging it, and the atomics of atom.h.
  */
 #include "rig.h"
 
@@ -32,7 +32,7 @@ static void init_errors(void **state)
 	free(mem);
 }
 
-/* As long as initialisation is not complete the memory is no table. */
+/* Before the initialisation is complete, the memory is no table. */
 static void init_cut_off(void **state)
 {
 	struct rig rig;
@@ -47,7 +47,7 @@ static void init_cut_off(void **state)
 		if (!setjmp(rig_cut))
 			glock__table_init(rig.mem, rig.size, &params);
 		rig_cut_at = UINT64_MAX;
-		/* Cut off before its first store it left the old one. */
+		/* A cut before its first store left the old table. */
 		assert_int_equal(glock__table_attach(rig.mem, rig.size) != NULL, k == 0);
 	}
 	rig_close(&rig);
@@ -110,7 +110,10 @@ static void record_sizes(void **state)
 	rig_close(&rig);
 }
 
-/* A resource's, for who has it in EX; what else happens to the resource does not touch it. */
+/*
+ * A token belongs to a resource, for the holder in EX. Other events of the resource do not change
+ * it.
+ */
 static void tokens(void **state)
 {
 	const uint64_t first = 0x123456789abcdef0, second = UINT64_MAX;
@@ -126,8 +129,8 @@ static void tokens(void **state)
 	assert_int_equal(glock__table_token(rig.t, (uint32_t)other.lkid), 0);
 	b = rig_lock(&rig, 1, EX, F(VALBLK), "r");
 	assert_int_equal(b.status, -EINPROGRESS);
-	glock__table_give_token(rig.t, b.lkid, second);                /* does not have it */
-	glock__table_give_token(rig.t, a.lkid + (1ull << 32), second); /* late: there is none */
+	glock__table_give_token(rig.t, b.lkid, second);                /* does not have EX */
+	glock__table_give_token(rig.t, a.lkid + (1ull << 32), second); /* late: the lock is gone */
 	assert_int_equal(glock__table_token(rig.t, (uint32_t)a.lkid), first);
 	rig_check(&rig);
 	rig_unlock(&rig, a.lkid, F(VALBLK), "value");
@@ -142,8 +145,8 @@ static void tokens(void **state)
 /* ---- full ---- */
 
 /*
- * One operation that needs so many cells, in tables that have fewer and fewer left: it must say so
- * and change nothing. held: the mode of a lock that is there already; IV: none is.
+ * Runs an operation that needs that many cells, in tables with fewer and fewer free ones. It must
+ * report this and change nothing. `held` is the mode of an existing lock; IV means none.
  */
 static void fill(uint32_t flags, int held, int mode, const char *name, unsigned int needs)
 {
@@ -201,7 +204,7 @@ static void full_memory(void **state)
 	fill(F(CONVERT) | F(VALBLK) | F(NOQUEUE), PR, EX, "r", 1);
 }
 
-/* A conversion that gives way to a deadlock needs its cells before it gives anything up. */
+/* A conversion that gives way to a deadlock needs its cells before it gives its mode up. */
 static void full_memory_in_a_deadlock(void **state)
 {
 	(void)state;
@@ -224,7 +227,7 @@ static void full_memory_in_a_deadlock(void **state)
 	}
 }
 
-/* With no cell left everything but new locks works, to the end. */
+/* Without a free cell, everything but new locks works, to the end. */
 static void full_memory_lets_go(void **state)
 {
 	struct glock__table_request args = {.mode = EX, .name = "another", .namelen = 7};
@@ -303,7 +306,7 @@ static void growing(void **state)
 
 /* ---- moving ---- */
 
-/* The same operation on two tables; ids are the same in both, since all else is. */
+/* Runs the same operation on two tables. Their ids are equal, because all else is. */
 static void twin_operation(struct glock__table *a, struct glock__table *b)
 {
 	static const char *const names[] = {"r", "a name that needs another cell"};
@@ -371,7 +374,7 @@ static void moved_all_the_time(void **state)
 
 /* ---- damage ---- */
 
-/* A table with something of everything. */
+/* Opens a table with locks and callbacks of every kind. */
 static void open_rich(struct rig *rig)
 {
 	event_t a, b;
@@ -395,7 +398,10 @@ static void open_rich(struct rig *rig)
 	rig_check(rig);
 }
 
-/* Every byte of every cell, list head and count, with a bit flipped: noticed or not, no fault. */
+/*
+ * Flips a bit in every byte of every cell, list head and count. The check may notice it, but no
+ * call may crash.
+ */
 static void damage_is_no_disaster(void **state)
 {
 	unsigned int noticed = 0, all = 0;
@@ -466,7 +472,7 @@ static void damage_is_noticed(void **state)
 	rig_close(&rig);
 }
 
-/* Locks that should have been granted, and such that should not. */
+/* The check notices locks that should have been granted, and locks that should not. */
 static void wrong_grants_are_noticed(void **state)
 {
 	struct rig rig;
@@ -494,7 +500,7 @@ static void wrong_grants_are_noticed(void **state)
 
 /* ---- hash ---- */
 
-/* Names as GFS2 makes them fill buckets evenly, and so do shards by the upper half. */
+/* GFS2's names fill the buckets evenly. The upper half of the hash fills the shards evenly. */
 static void hash_spreads(void **state)
 {
 	enum { NAMES = 1 << 16, BUCKETS = 1 << 12 };
@@ -510,7 +516,9 @@ static void hash_spreads(void **state)
 		lower[hash % BUCKETS]++;
 		upper[(hash >> 32) % BUCKETS]++;
 	}
-	/* 16 on average; at random more than 48 in one of 4096 has a chance of one in millions. */
+	/*
+	 * The mean is 16. By chance, more than 48 in one of 4096 happen once in millions of runs.
+	 */
 	for (unsigned int i = 0; i < BUCKETS; i++) {
 		assert_in_range(lower[i], 1, 48);
 		assert_in_range(upper[i], 1, 48);

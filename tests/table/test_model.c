@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_model.c - operations done by the table and by the naive model, and compared: every pair of
- * conversions of three locks, and random sequences of everything. Compared are return values,
- * events, queues with their order, every lock's modes, callbacks, value blocks. ASTs of a node are
- * compared in their order, BASTs as a set.
+ * test_model.c - compares the table with the naive model, operation by operation.
+ *
+ * The operations are every pair of conversions of three locks, and random sequences of all kinds.
+ * Return values, events, queues with their order, every lock's modes, callbacks and value blocks
+ * are compared. A node's ASTs are compared in their order, BASTs as a set.
  *
  * TABLE_SEED and TABLE_OPERATIONS in the environment choose another run.
  */
@@ -11,7 +12,7 @@
 #include "rig.h"
 
 #define RUNS 12
-#define OPERATIONS 40000 /* a run */
+#define OPERATIONS 40000 /* in a run */
 
 static bool chance(uint32_t percent)
 {
@@ -28,7 +29,7 @@ static const char *const names[MODEL_RES] = {
 static struct rig rig;
 static struct model model;
 static bool stopped[MODEL_NODES];
-static unsigned int seen[8]; /* how often what happened, so that it is known to happen */
+static unsigned int seen[8]; /* counts of events, which prove that these happen */
 enum { S_GRANT, S_WAIT, S_AGAIN, S_DEADLK, S_DEMOTED, S_ALTMODE, S_INVALID, S_DIED };
 
 static void count_event(const event_t *e)
@@ -76,7 +77,7 @@ static void same_lock(int number)
 	assert_int_equal((l->bits & LOCK_AST) != 0, m->ast);
 }
 
-/* ordered: not only the same locks, but in the same order. */
+/* `ordered`: the same order as well as the same locks. */
 static void same_queue(const struct model_queue *q, uint32_t head, bool ordered)
 {
 	uint32_t ref = head;
@@ -183,7 +184,7 @@ static void random_value(unsigned char value[GLOCK__LVB_LEN])
 		value[i] = (unsigned char)rig_random(256);
 }
 
-/* One operation on both, and its events compared. */
+/* Runs an operation on both, and compares the events. */
 static void both_lock(int res, struct glock__table_request *args)
 {
 	event_t event, expected;
@@ -313,7 +314,7 @@ static void operation(void)
 		do_unlock(F(CANCEL) | F(FORCEUNLOCK));
 	else
 		do_purge();
-	/* Some nodes do not fetch for a while. */
+	/* Some nodes do not read for a while. */
 	for (uint32_t node = 0; node < MODEL_NODES; node++) {
 		if (chance(stopped[node] ? 10 : 2))
 			stopped[node] = !stopped[node];
@@ -348,7 +349,7 @@ static void random_runs(void **state)
 	(void)state;
 	memset(seen, 0, sizeof(seen));
 	for (unsigned long i = 0; i < RUNS; i++) {
-		/* What a failing run was, if it is the last line. */
+		/* Names the run, if this is the last line of a failure. */
 		printf("# seed %lu, %lu operations\n", seed + i, operations);
 		fflush(stdout);
 		run(seed + i, operations);
@@ -379,7 +380,7 @@ static void restore(void)
 	model = model_copy;
 }
 
-/* Two of the locks convert, and then one is unlocked. */
+/* Two of the locks convert. Then one is unlocked. */
 static void one_pair(const int number[2], const int mode[2], const uint32_t flags[2], int unlocked)
 {
 	unsigned char value[GLOCK__LVB_LEN] = {1, 2, 3};
@@ -413,7 +414,7 @@ static void pairs_with_modes(const int number[2])
 				 (number[0] + number[1] + (int)f) % 3);
 }
 
-/* Three locks in every combination of modes, of which every two convert to every mode. */
+/* Three locks in every combination of modes. Every two of them convert to every mode. */
 static void every_pair_of_conversions(void **state)
 {
 	(void)state;

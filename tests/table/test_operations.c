@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_operations.c - what each operation and each flag does to the queues: who is granted, who
- * waits, in which order, and with which status.
+ * test_operations.c - tests the effect of each operation and each flag on the queues: grants,
+ * waits, their order and their status.
  */
 #include "rig.h"
 
@@ -43,7 +43,7 @@ static event_t unlock(event_t of, uint32_t flags)
 	return rig_unlock(&rig, of.lkid, flags, NULL);
 }
 
-/* Granted by somebody else's operation: by AST, in this order. */
+/* Another lock's operation granted it: an AST arrives, in this order. */
 static void expect_granted(uint32_t node, event_t of, int mode)
 {
 	rig_expect_ast(&rig, node, of.lkid, mode);
@@ -61,7 +61,7 @@ static void waiting_is_first_come_first_served(void **state)
 	event_t holder = lock(0, PR, 0), writer = lock(1, EX, 0), reader = lock(2, PR, 0);
 
 	(void)state;
-	/* A reader that would be compatible does not overtake the writer that waits. */
+	/* A compatible reader does not overtake the waiting writer. */
 	EXPECT(writer, -EINPROGRESS, GLOCK__IV);
 	EXPECT(reader, -EINPROGRESS, GLOCK__IV);
 	unlock(holder, 0);
@@ -90,7 +90,7 @@ static void expedite(void **state)
 	event_t holder = lock(0, EX, 0), waiter = lock(1, EX, 0), plain = lock(2, NL, 0);
 
 	(void)state;
-	/* Even NL, which conflicts with nothing, waits behind others; unless it is in a hurry. */
+	/* Even NL, which conflicts with nothing, waits behind others, unless it has EXPEDITE. */
 	EXPECT(plain, -EINPROGRESS, GLOCK__IV);
 	EXPECT(lock(3, NL, F(EXPEDITE)), 0, NL);
 	unlock(holder, 0);
@@ -138,7 +138,10 @@ static void noorder(void **state)
 	expect_granted(3, other, CW);
 }
 
-/* What is queued is granted as soon as it conflicts with nobody, before those in front of it. */
+/*
+ * A NOORDER request is granted as soon as it conflicts with no lock, before the requests in front
+ * of it.
+ */
 static void noorder_overtakes_in_the_queue(void **state)
 {
 	event_t pr = lock(0, PR, 0), cr = lock(0, CR, 0), writer = lock(1, EX, 0);
@@ -161,7 +164,7 @@ static void alternative_modes(void **state)
 	event = lock(1, EX, F(ALTPR));
 	EXPECT(event, 0, PR);
 	assert_int_equal(event.sbflags, GLOCK__SBF_ALTMODE);
-	/* PR is asked for before CW, and nothing after it. */
+	/* PR is tried before CW, and no other mode is. */
 	event = lock(2, EX, F(ALTPR) | F(ALTCW));
 	EXPECT(event, 0, PR);
 	event = lock(3, PR, F(ALTCW));
@@ -185,7 +188,7 @@ static void alternative_modes(void **state)
 	unlock(holder, 0);
 }
 
-/* Of several that wait, one may be granted in its alternative mode later. */
+/* One of several waiters may later be granted in its alternative mode. */
 static void alternative_mode_later(void **state)
 {
 	event_t holder = lock(0, EX, 0), reader = lock(1, PR, 0), event = lock(2, EX, F(ALTPR));
@@ -217,7 +220,10 @@ static void conversions_come_before_new_locks(void **state)
 	expect_granted(3, reader, CR);
 }
 
-/* Even if no new lock waits yet, and even if it would be compatible with all that is granted. */
+/*
+ * This holds even if no new lock waits yet, and even if the new lock would be compatible with all
+ * granted ones.
+ */
 static void new_locks_wait_for_conversions(void **state)
 {
 	event_t a = lock(0, PR, 0), b = lock(1, PR, 0), reader;
@@ -239,10 +245,10 @@ static void conversion_in_place_overtakes(void **state)
 
 	(void)state;
 	EXPECT(convert(b, EX, 0), -EINPROGRESS, NL);
-	/* QUECVT is how to stay behind it. */
+	/* QUECVT makes it stay behind. */
 	EXPECT(convert(d, PR, F(QUECVT)), -EINPROGRESS, NL);
 	EXPECT(convert(c, PR, 0), 0, PR);
-	/* A down-conversion is granted whoever waits, and may let others in. */
+	/* A down-conversion is granted despite any waiter, and may let other requests in. */
 	EXPECT(convert(c, NL, 0), 0, NL);
 	unlock(a, 0);
 	expect_granted(1, b, EX);
@@ -278,7 +284,7 @@ static void conversion_queue_is_first_come_first_served(void **state)
 	expect_granted(3, c, PR);
 }
 
-/* A lock that converts still holds its old mode against others. */
+/* A converting lock still holds its old mode against others. */
 static void converters_hold_what_they_have(void **state)
 {
 	event_t a = lock(0, PR, 0), b = lock(1, PR, 0), c = lock(2, NL, 0);
@@ -316,7 +322,7 @@ static void conversion_while_busy(void **state)
 	(void)state;
 	assert_int_equal(glock__table_lock(rig.t, &args, &event), -EBUSY);
 	unlock(holder, 0);
-	/* Granted, but nobody knows yet: still in progress. */
+	/* Granted, but the owner was not told yet, so it is still in progress. */
 	assert_int_equal(glock__table_lock(rig.t, &args, &event), -EBUSY);
 	assert_int_equal(glock__table_unlock(rig.t, waiter.lkid, 0, NULL, &event), -EBUSY);
 	expect_granted(1, waiter, PR);
@@ -326,13 +332,13 @@ static void conversion_while_busy(void **state)
 	assert_int_equal(glock__table_lock(rig.t, &args, &event), 0);
 	assert_int_equal(event.status, -EINPROGRESS);
 	assert_int_equal(glock__table_lock(rig.t, &args, &event), -EBUSY);
-	/* Busy comes before a mistake in the pair of modes. */
+	/* EBUSY comes before an error in the pair of modes. */
 	args.flags |= F(QUECVT);
 	args.mode = NL;
 	assert_int_equal(glock__table_lock(rig.t, &args, &event), -EBUSY);
 }
 
-/* A conversion takes the lock's parameters anew. */
+/* A conversion takes new parameters of the lock. */
 static void conversion_changes_parameters(void **state)
 {
 	event_t a = lock(0, PR, 0), event;
@@ -376,7 +382,7 @@ static void deadlock_demotes(void **state)
 	assert_int_equal(event.sbflags, GLOCK__SBF_DEMOTED);
 }
 
-/* Giving way may be all it takes: the others are granted, and so is it. */
+/* A demotion may be enough: the others are granted, and so is this conversion. */
 static void deadlock_demotes_and_grants(void **state)
 {
 	event_t a = lock(0, CW, 0), b = lock(1, NL, 0), event;
@@ -398,7 +404,7 @@ static void deadlock_waits(void **state)
 	rig_expect_bast(&rig, 1, b.lkid, PW);
 	EXPECT(convert(b, EX, F(NODLCKWT)), -EINPROGRESS, PR);
 	rig_expect_bast(&rig, 2, c.lkid, EX);
-	/* At the next look at the queue it is told that it is in somebody's way. */
+	/* At the next scan of the queue it gets a BAST, because it conflicts with a waiter. */
 	unlock(c, 0);
 	rig_expect_none(&rig, 0);
 	rig_expect_bast(&rig, 1, b.lkid, EX);
@@ -407,25 +413,25 @@ static void deadlock_waits(void **state)
 	expect_granted(0, a, PW);
 }
 
-/* Only the newcomer is asked to give way; and only if it really waits for the other. */
+/* Only the new request may have to give way, and only if it really waits for the other. */
 static void no_deadlock(void **state)
 {
 	event_t a = lock(0, NL, 0), b = lock(1, PR, 0), c = lock(2, CR, 0);
 
 	(void)state;
-	/* c's CR is in nobody's way. */
+	/* c's CR conflicts with no request. */
 	EXPECT(convert(a, PW, 0), -EINPROGRESS, NL);
 	EXPECT(convert(c, PW, 0), -EINPROGRESS, CR);
-	/* b's PR is in the way of both; down, or where it is, it is granted all the same. */
+	/* b's PR conflicts with both. A conversion down, or to the same mode, is still granted. */
 	EXPECT(convert(b, EX, 0), -EDEADLK, PR);
 	EXPECT(convert(b, PR, 0), 0, PR);
 	EXPECT(convert(b, CR, 0), 0, CR);
 	expect_granted(0, a, PW);
-	/* NOQUEUE does not wait, so there is no deadlock to look for. */
+	/* NOQUEUE does not wait, so no deadlock is possible. */
 	EXPECT(convert(b, PW, F(NOQUEUE)), -EAGAIN, CR);
 }
 
-/* HEADQUE puts a conversion before one that then stands in its way. */
+/* HEADQUE puts a conversion before another one, with which it then conflicts. */
 static void deadlock_found_later(void **state)
 {
 	event_t a = lock(0, CR, 0), b = lock(1, CR, 0), c = lock(2, CR, 0), event;
@@ -434,10 +440,10 @@ static void deadlock_found_later(void **state)
 	rig_take_all(&rig);
 	EXPECT(convert(a, PW, 0), 0, PW);
 	EXPECT(convert(b, PR, F(CONVDEADLK)), -EINPROGRESS, CR);
-	/* c is not in b's way, and goes before it; b's CR is in its way. */
+	/* c does not conflict with b and goes before it. b's CR conflicts with c. */
 	EXPECT(convert(c, EX, F(HEADQUE)), -EINPROGRESS, CR);
 	EXPECT(convert(a, NL, 0), 0, NL);
-	/* Then b, which waits behind c, has to give way, and gets its turn after it. */
+	/* Then b, behind c, has to give way, and is granted after c. */
 	expect_granted(2, c, EX);
 	assert_int_equal(granted_mode(b), NL);
 	convert(c, NL, 0);
@@ -480,7 +486,7 @@ static void cancel_of_a_grant(void **state)
 	(void)state;
 	EXPECT(unlock(holder, F(CANCEL)), 0, EX);
 	unlock(holder, 0);
-	/* Too late: it does nothing, and the grant is told as ever. */
+	/* Too late: the cancel does nothing, and the grant is reported as usual. */
 	EXPECT(unlock(waiter, F(CANCEL)), 0, EX);
 	expect_granted(1, waiter, EX);
 	rig_expect_none(&rig, 1);
@@ -513,7 +519,7 @@ static void unlock_any(void **state)
 	EXPECT(unlock(waiter, 0), -GLOCK__DLM_EUNLOCK, GLOCK__IV);
 }
 
-/* The pending grant of a lock that is forced away is not told any more. */
+/* If a lock is removed by force, its pending grant is no longer reported. */
 static void unlock_takes_its_callbacks(void **state)
 {
 	event_t holder = lock(0, EX, 0), waiter = lock(1, EX, 0), next = lock(2, EX, 0);
@@ -547,7 +553,7 @@ static void names(void **state)
 	(void)state;
 	rig_close(&rig);
 	rig_open(&rig, 256, 0);
-	/* Each length is another resource, also where a cell's part of the name is the same. */
+	/* Each length is another resource, even if a cell's part of the name is the same. */
 	for (size_t len = 0; len <= GLOCK__RESNAME_MAX; len++) {
 		struct glock__table_request args = {.mode = EX, .name = text, .namelen = len};
 
@@ -559,7 +565,7 @@ static void names(void **state)
 		assert_int_equal(event.status, -EAGAIN);
 		rig_check(&rig);
 	}
-	/* Bytes are bytes. */
+	/* A name may contain any bytes. */
 	assert_int_equal(
 	    glock__table_lock(
 		rig.t, &(struct glock__table_request){.mode = EX, .name = "a\0b", .namelen = 3},
@@ -608,13 +614,13 @@ static void death_in_slices(void **state)
 	assert_int_equal(glock__table_purge(rig.t, 0, 4), 2);
 	assert_int_equal(glock__table_purge(rig.t, 0, 4), 0);
 	assert_int_equal(glock__table_purge(rig.t, 0, 4), 0);
-	/* The survivor is told of its grants in the order in which they came. */
+	/* The survivor gets its ASTs in the order of its grants. */
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(rig_take(&rig, 1).mode, EX);
 	rig_expect_none(&rig, 1);
 }
 
-/* A converter's death lets go of what it held, and of its place in the queue. */
+/* The death of a converter releases its old mode and its place in the queue. */
 static void death_of_a_converter(void **state)
 {
 	event_t a = lock(0, PR, 0), b = lock(1, PR, 0), c = lock(2, NL, 0), d = lock(3, CR, 0);

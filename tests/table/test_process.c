@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_process.c - the table as it is built for use, without hooks, in memory that processes
- * share: killed in the middle, it is recovered by another process; and the futexes of atom.h.
+ * test_process.c - tests the table as it is built for use, without hooks, in memory that processes
+ * share.
+ *
+ * A process is killed in the middle of an operation, and another process recovers the table. The
+ * test also covers the futexes of atom.h.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -42,7 +45,7 @@ static void *shared_memory(size_t size)
 	return mem;
 }
 
-/* Works until it is killed. lkid: the ids that it knows, for the next one to go on with. */
+/* Works until it is killed. `lkid` holds the ids that it knows, for the next process. */
 static void work_for_ever(struct glock__table *t, uint64_t lkid[LOCKS])
 {
 	static const uint32_t flags[] = {0,
@@ -150,7 +153,7 @@ static void futex(void **state)
 	assert_int_equal(atom_wait(word, 1, NULL), -EAGAIN);
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	assert_int_equal(atom_wait(word, 0, &deadline), -ETIMEDOUT);
-	/* Another process wakes it, whichever of the two is first. */
+	/* Another process wakes it. Either process may be the first. */
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {

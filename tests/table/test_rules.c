@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_rules.c - the rules that are tables, cell by cell: as they stand, and as operations show
- * them; and every error that arguments may have.
+ * test_rules.c - tests the tables of rules cell by cell, and each error of arguments.
+ *
+ * Each cell is compared with the library's table and with the behaviour of operations.
  */
 #include "rig.h"
 
@@ -50,7 +51,7 @@ static void compatibility_of_new_locks(void **state)
 	rig_close(&rig);
 }
 
-/* A conversion meets the granted modes of others, and not its own. */
+/* A conversion meets the granted modes of other locks, and not its own. */
 static void compatibility_of_conversions(void **state)
 {
 	struct rig rig;
@@ -76,7 +77,10 @@ static void compatibility_of_conversions(void **state)
 	rig_close(&rig);
 }
 
-/* The mode that two BASTs add up to: the least that conflicts with all that either does. */
+/*
+ * The join of two BASTs: the lowest mode that conflicts with all modes with which one of them
+ * conflicts.
+ */
 static void join_table(void **state)
 {
 	(void)state;
@@ -148,7 +152,10 @@ static void lvb_table(void **state)
 					 lvb_ops[from + 1][to]);
 }
 
-/* What every pair of modes does with it, by what a conversion returns and leaves. */
+/*
+ * For every pair of modes: a conversion reads or writes the value block, as its result and the
+ * block show.
+ */
 static void lvb_of_conversions(void **state)
 {
 	struct rig rig;
@@ -160,7 +167,7 @@ static void lvb_of_conversions(void **state)
 			char op = lvb_ops[from + 1][to];
 			event_t keeper = rig_lock(&rig, 0, NL, 0, "r"), lock, event;
 
-			/* The value that is there: "old". */
+			/* The present value: "old". */
 			lock = rig_lock(&rig, 1, EX, F(VALBLK), "r");
 			rig_unlock(&rig, lock.lkid, F(VALBLK), "old");
 			lock = rig_lock(&rig, 1, from, F(VALBLK), "r");
@@ -272,7 +279,8 @@ static void unlock_arguments(void **state)
 	rig_open(&rig, 16, 0);
 	lock = rig_lock(&rig, 0, EX, 0, "r");
 	for (uint32_t bit = 1; bit; bit <<= 1) {
-		uint32_t allowed = F(CANCEL) | F(VALBLK) | F(IVVALBLK) | F(DEATH_UNREPORTED) | F(FORCEUNLOCK);
+		uint32_t allowed =
+		    F(CANCEL) | F(VALBLK) | F(IVVALBLK) | F(DEATH_UNREPORTED) | F(FORCEUNLOCK);
 
 		if (!(bit & allowed))
 			assert_int_equal(glock__table_unlock(rig.t, lock.lkid, bit, NULL, &event),
@@ -298,7 +306,7 @@ static void unlock_arguments(void **state)
 	rig_close(&rig);
 }
 
-/* Flags, modes and statuses are the kernel's, to the bit. */
+/* Flags, modes and statuses equal the kernel's, bit for bit. */
 static void numbers(void **state)
 {
 	(void)state;

@@ -2,9 +2,9 @@
 /*
  * slab.c - see slab.h.
  *
- * Number = chunk * GLOCK__CHUNK_SLOTS + slot. Slot 0 of chunk 0 is never handed out: number 0 is
- * nobody. The published parts of a chunk are one piece; where the memory for them that others can
- * read is used up, it is private: the objects work all the same, and only cannot be seen.
+ * Number = chunk * GLOCK__CHUNK_SLOTS + slot. Slot 0 of chunk 0 is never handed out, because number
+ * 0 means no object. The published parts of a chunk are one piece. If no public memory is left, the
+ * piece is private. Its objects work all the same, but readers do not see them.
  */
 #include "slab.h"
 
@@ -28,8 +28,8 @@ void glock__slab_init(struct glock__slab *s, size_t size, size_t published_size,
 }
 
 /*
- * Takes no memory until it is written. The first chunk comes from malloc(): a program that opens
- * and closes many small spaces is spared the system calls.
+ * Reserves memory, which is taken when it is written. The first chunk comes from malloc(). That
+ * saves the system calls of a program that opens and closes many small spaces.
  */
 static void *reserve_memory(uint32_t chunk, size_t size)
 {
@@ -56,7 +56,7 @@ static size_t region_size(unsigned int region)
 	return (size_t)GLOCK__CHUNK << region;
 }
 
-/* Aligned to a chunk. */
+/* Returns memory that is aligned to a chunk. */
 static char *new_region(unsigned int region)
 {
 	size_t size = region_size(region), head;
@@ -79,7 +79,7 @@ static size_t published_bytes(const struct glock__slab *s)
 	return (size_t)s->per_chunk * s->published_size;
 }
 
-/* Pieces of an area follow each other. */
+/* Returns the place of a piece. The pieces of an area follow each other. */
 static uint32_t place_in_area(const struct glock__slab *s, char *published)
 {
 	char **base = &s->mem->base[s->area];
@@ -101,7 +101,7 @@ static struct glock__piece *piece_of(const struct glock__slab *s, uint32_t chunk
 	return &s->pieces[region][chunk + 1 - (1u << region)];
 }
 
-/* Private memory for the published parts of a region, for where nobody gives any. */
+/* Reserves private memory for the published parts of a region, for use without public memory. */
 static int reserve_own(struct glock__slab *s, unsigned int region)
 {
 	if (s->published_size && !s->own[region])
@@ -109,7 +109,7 @@ static int reserve_own(struct glock__slab *s, unsigned int region)
 	return s->published_size && !s->own[region] ? -ENOMEM : 0;
 }
 
-/* So far it takes address space only. */
+/* Reserves one more chunk. This takes address space only. */
 static int add_chunk(struct glock__slab *s)
 {
 	unsigned int region = region_of(s->chunks);
@@ -128,7 +128,10 @@ static int add_chunk(struct glock__slab *s)
 	return err;
 }
 
-/* What is published is asked for no earlier: whoever gives it may have to take the memory at once. */
+/*
+ * Gets the published piece of a chunk. Public memory is asked for only now, because its giver may
+ * have to take the memory at once.
+ */
 static void get_piece(struct glock__slab *s, uint32_t chunk)
 {
 	struct glock__piece *p = piece_of(s, chunk);
@@ -182,7 +185,7 @@ int glock__slab_reserve(struct glock__slab *s, uint32_t objects)
 	return err;
 }
 
-/* Under the lock: one that was never used. */
+/* Returns the number of an object that was never used. Under the lock. */
 static uint32_t next_unused(struct glock__slab *s)
 {
 	uint32_t chunk = s->used / s->per_chunk, slot = s->used % s->per_chunk;

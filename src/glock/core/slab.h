@@ -2,16 +2,18 @@
 /*
  * slab.h - many small objects of one size, without a word of overhead for each.
  *
- * An object has a number, from 1 on, by which others refer to it in four bytes. With each goes a
- * published part, in memory that may be somebody else's (record.h). Objects lie in chunks, aligned
- * to their size, whose heads know the rest: from an object's address to its owner, its number and
- * its published part it takes one load of a line that is in the cache.
+ * An object has a number, from 1 on, and other structs refer to it by that number in four bytes.
+ * Each object has a published part, which may lie in memory that other processes read (record.h).
  *
- * Chunks are reserved in regions that double and never move: a number can be turned into an address
- * without a lock. Memory that was not used yet is reserved, not taken. What is free is used again,
- * the last first, so that a few objects that come and go stay in the cache.
+ * Objects lie in chunks, which are aligned to their size. The head of a chunk knows the owner, the
+ * numbers and the published parts of its objects. To get from an object to one of them takes one
+ * load of a line that is in the cache.
  *
- * Lock: slab.lock, innermost but for a statistics record's.
+ * Chunks are reserved in regions that double and never move. Therefore a number gives an address
+ * without a lock. Unused memory is reserved, not taken. The object that was freed last is used
+ * first. So a few objects that come and go stay in the cache.
+ *
+ * Lock: slab.lock. Only the lock of a statistics record may be taken inside.
  */
 #ifndef GLOCK__SLAB_H
 #define GLOCK__SLAB_H
@@ -33,41 +35,44 @@ struct glock__chunk {
 	uint32_t first; /* the number of its first object */
 	uint32_t size, published_size;
 	uint32_t part;  /* 2^32 / size, rounded up: to divide an offset by multiplying */
-	uint32_t place; /* in its area, of the first published part, less one */
+	uint32_t place; /* the place in the area of the first published part, less one */
 };
 static_assert(sizeof(struct glock__chunk) == 64, "a chunk's head is a cache line");
 
 /* The published parts of a chunk. */
 struct glock__piece {
 	char *memory;
-	bool own; /* private: nobody sees it */
+	bool own; /* private: no other process reads it */
 };
 
 struct glock__slab {
 	struct glock__lock lock;
 	uint32_t size, published_size;
 	uint32_t per_chunk;
-	uint32_t chunks; /* that are reserved */
-	uint32_t begun;  /* and have a head; writing that takes memory */
+	uint32_t chunks; /* reserved chunks */
+	uint32_t begun;  /* chunks with a head; writing the head takes memory */
 	uint32_t used;   /* objects that were ever handed out, in order */
-	uint32_t free;   /* the first of those handed back; linked by their first word */
+	uint32_t free;   /* the first free object; linked by their first word */
 	enum glock__area area;
-	struct glock__mem *mem; /* where published parts come from; NULL: private memory */
+	struct glock__mem *mem; /* gives the published parts; NULL: private memory */
 	void *owner;
 	char *regions[GLOCK__SLAB_REGIONS];
-	struct glock__piece *pieces[GLOCK__SLAB_REGIONS]; /* a chunk each */
+	struct glock__piece *pieces[GLOCK__SLAB_REGIONS]; /* one for each chunk */
 	char *own[GLOCK__SLAB_REGIONS];                   /* private memory for them */
 };
 
-/* size: a multiple of 8, at least that of a chunk's head; published_size may be 0. */
+/* size is a multiple of 8, at least the size of a chunk's head. published_size may be 0. */
 void glock__slab_init(struct glock__slab *s, size_t size, size_t published_size,
 		      enum glock__area area, struct glock__mem *mem, void *owner);
 void glock__slab_end(struct glock__slab *s);
 
-/* From now on so many objects can be had without fail. -ENOMEM. */
+/* Makes room, so that getting this many objects cannot fail. Returns -ENOMEM without memory. */
 int glock__slab_reserve(struct glock__slab *s, uint32_t objects);
 
-/* The number of an object; 0: no memory. What is in it is anything, what was left there at best. */
+/*
+ * Returns the number of an object, or 0 without memory. The contents are undefined, at best the old
+ * ones.
+ */
 uint32_t glock__slab_get(struct glock__slab *s);
 void glock__slab_put(struct glock__slab *s, uint32_t number);
 
@@ -82,7 +87,7 @@ GLOCK__INLINE void *glock__slab_at(const struct glock__slab *s, uint32_t number)
 {
 	uint32_t chunk = number / GLOCK__CHUNK_SLOTS, slot = number % GLOCK__CHUNK_SLOTS;
 
-	if (!chunk) /* mostly so, where few of many are busy */
+	if (!chunk) /* the usual case: few of many glocks are busy */
 		return s->regions[0] + (size_t)(slot + 1) * s->size;
 	return glock__slab_chunk(s, chunk) + (size_t)(slot + 1) * s->size;
 }
@@ -92,7 +97,7 @@ GLOCK__INLINE const struct glock__chunk *glock__chunk_of(const void *object)
 	return (const struct glock__chunk *)((uintptr_t)object & ~(uintptr_t)(GLOCK__CHUNK - 1));
 }
 
-/* Its place in its chunk, counted from 1: the head is in the way of the first. */
+/* Returns the object's place in its chunk, counted from 1, because the head comes first. */
 static inline uint32_t glock__slab_slot(const void *object)
 {
 	uint32_t offset = (uint32_t)((uintptr_t)object & (GLOCK__CHUNK - 1));
@@ -106,7 +111,10 @@ static inline uint32_t glock__slab_number(const void *object)
 	return glock__chunk_of(object)->first + glock__slab_slot(object) - 1;
 }
 
-/* The place of its published part in the area, counted from 0; or something with GLOCK__UNSEEN. */
+/*
+ * Returns the place of the published part in the area, counted from 0. A place with GLOCK__UNSEEN
+ * is private.
+ */
 static inline uint32_t glock__slab_place(const void *object)
 {
 	return glock__chunk_of(object)->place + glock__slab_slot(object);

@@ -79,7 +79,7 @@ struct glock_space {
 	 *   state          set by                 cleared by           effect
 	 *   recovering     event block            event thaw or lost,  grants wait, but not RECOVER
 	 *                                         withdraw
-	 *   thaw_pending   event thaw             glock__thaw()        the work takes those grants in
+	 *   thaw_pending   event thaw             glock__thaw()        the work applies the grants
 	 *   grants_paused  event pause            event resume         no holder is granted
 	 *   cluster_lost   event lost             event back           holders fail, requests are
 	 *                                                              refused meanwhile

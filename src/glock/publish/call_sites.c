@@ -7,8 +7,8 @@
  * text there later, readers see the first text. Numbers are not given back. If there are too many
  * call sites, or no memory, the number is 0.
  *
- * Locks: a thread's own few are its own. The space's call sites are under threads_lock, inside
- * gl->lock.
+ * Locks: only the thread itself uses its own few entries. The space's call sites are under
+ * threads_lock, inside gl->lock.
  */
 #include "glock/core/space.h"
 
@@ -19,7 +19,7 @@
 
 enum { FEW = 64, MOST = 4096 };
 
-/* By address, open addressing, at most half full. */
+/* A hash table by address, with open addressing, at most half full. */
 struct glock__call_sites {
 	struct glock__call_site *table;
 	size_t n, room;
@@ -84,7 +84,8 @@ static uint32_t number_of(struct glock_space *space, const char *where)
 	return site->number;
 }
 
-void glock__call_site_find(struct glock__thread *t, struct glock__call_site *site, const char *where)
+void glock__call_site_find(struct glock__thread *t, struct glock__call_site *site,
+			   const char *where)
 {
 	struct glock_space *space = t->space;
 

@@ -2,9 +2,9 @@
 /*
  * publish.c - see publish.h.
  *
- * The file is mapped once in its largest size, and is empty at first. Memory is had with
- * MADV_POPULATE_WRITE before it is touched, since touching what the file system has no room for
- * would be a SIGBUS. A child of fork does not have the mapping.
+ * The file is mapped once in its largest size, and is empty at first. MADV_POPULATE_WRITE allocates
+ * memory before the first access, because an access without room in the file system raises SIGBUS.
+ * A child of fork does not have the mapping.
  */
 #include "publish.h"
 
@@ -27,7 +27,7 @@
 
 enum { PAGE = 4096, GROW = 64 * 1024 };
 
-/* How many of each there may be. */
+/* The largest number of each. */
 enum {
 	RECORDS = 1 << 24,
 	MORE = 1 << 24,
@@ -41,7 +41,7 @@ enum {
 struct pool {
 	uint32_t *free;
 	size_t n_free, room;
-	uint32_t made; /* places that there are */
+	uint32_t made; /* places in the file */
 };
 
 struct glock__publisher {
@@ -50,8 +50,8 @@ struct glock__publisher {
 	char *base;
 	size_t size;
 	struct glock__segment_head *head;
-	struct glock__segment_area
-	    area[GLOCK__AREA_MAX]; /* what counts; the head's is for others */
+	/* These lengths count. The head has a copy for readers. */
+	struct glock__segment_area area[GLOCK__AREA_MAX];
 	struct pool pools[GLOCK__AREA_MAX];
 };
 
@@ -74,9 +74,9 @@ static uint64_t round_to_pages(uint64_t bytes)
 	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-/* ---- making it ----------------------------------------------------------------------------- */
+/* ---- a new publisher ----------------------------------------------------------------------- */
 
-/* Where each area lies; returns the file's size. */
+/* Sets the place of each area. Returns the size of the file. */
 static uint64_t lay_out(struct glock__segment_area area[GLOCK__AREA_MAX], unsigned int cpus)
 {
 	uint64_t at = round_to_pages(sizeof(struct glock__segment_head));
@@ -94,13 +94,13 @@ static uint64_t lay_out(struct glock__segment_area area[GLOCK__AREA_MAX], unsign
 	return at;
 }
 
-/* Memory for these bytes, now and not when they are touched. */
+/* Allocates memory for these bytes now, and not at the first access. */
 static bool populate(char *at, size_t size)
 {
 	return !madvise(at, size, MADV_POPULATE_WRITE);
 }
 
-/* A file larger than the process may make would be a signal. */
+/* A file above the process's limit on file sizes would raise a signal. */
 static bool may_be_that_large(uint64_t size)
 {
 	struct rlimit limit;
@@ -108,7 +108,7 @@ static bool may_be_that_large(uint64_t size)
 	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= size;
 }
 
-/* When this process began, in clock ticks since boot: with its pid, its name for ever. */
+/* Sizes and maps the file, and fills in the areas of the head. */
 static int map_segment(struct glock__publisher *p, int fd, unsigned int cpus)
 {
 	p->size = lay_out(p->area, cpus);
@@ -151,7 +151,7 @@ struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 	}
 	p->mem.slab = grow_for_slab;
 	p->head->version = GLOCK__SEGMENT_VERSION;
-	glock__proc_read(getpid(), &self); /* all zero where /proc is not there */
+	glock__proc_read(getpid(), &self); /* all zero without /proc */
 	p->head->head_size = sizeof(*p->head);
 	p->head->file_size = p->size;
 	p->head->pid = (uint32_t)getpid();
@@ -219,7 +219,7 @@ void *glock__publisher_at(struct glock__publisher *p, enum glock__area area, uin
 	return p->base + a->offset + (uint64_t)(place - 1) * a->stride;
 }
 
-/* Room on the list for every place there is, so that putting one back cannot fail. */
+/* Adds places. The list has room for every place, so that putting a place back cannot fail. */
 static bool make_more(struct glock__publisher *p, enum glock__area area)
 {
 	struct pool *pool = &p->pools[area];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * publish.h - writes what others can see of this node: the file that segment.h describes.
+ * publish.h - writes the segment of this node: the file that segment.h describes.
  *
- * Everything here is an extra: where the file is full or was never there, nothing is published of
- * what found no room, and the glocks work all the same.
+ * Publishing is optional. If the file is full or missing, a glock or holder without room is not
+ * published. The glocks work all the same.
  *
- * Locking. A place in the file belongs to the glock or the holder that it is about, and is written
- * under gl->lock. The lists of free places have a lock of their own, taken inside.
+ * Locking. A place in the file belongs to one glock or holder, and is written under gl->lock. The
+ * lists of free places have a lock of their own, taken inside.
  */
 #ifndef GLOCK__PUBLISH_H
 #define GLOCK__PUBLISH_H
@@ -23,36 +23,37 @@ struct glock__holder;
 struct glock__publisher;
 struct glock__thread;
 
-/* Into a place that is said in text: of a path that is too long the end says more. */
+/* Copies the text of a call site. Of a path that is too long, the end is kept. */
 void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where);
-
-/* The thread is gone from the space, and what was kept for it. */
-void glock__publish_thread_ends(struct glock_space *space, struct glock__thread *t);
 
 /* No place in the file. */
 #define GLOCK__UNPUBLISHED 0u
 
-/* Takes an empty file and its descriptor over, which it closes. NULL: it cannot be used. */
+/*
+ * Takes over an empty file and its descriptor, and closes the descriptor. Returns NULL if the file
+ * cannot be used.
+ */
 struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus);
 void glock__publisher_free(struct glock__publisher *p);
 struct glock__segment_head *glock__publisher_head(struct glock__publisher *p);
-/* As where records are to go. */
+/* Returns the publisher as memory for records. */
 struct glock__mem *glock__publisher_mem(struct glock__publisher *p);
 
-/* More of an area: zeroed, behind what it has already; NULL: it is full, or memory is. */
+/* Grows an area by size zeroed bytes at its end. Returns NULL if the area or the memory is full. */
 void *glock__publisher_grow(struct glock__publisher *p, enum glock__area area, size_t size);
 
 /*
- * A place in an area of single records, numbered from 1; GLOCK__UNPUBLISHED: there is none. What
- * it held stays until it is written again; one that is put back is to be marked as free before.
+ * Gets and puts back a place in an area of single records. Places are numbered from 1. Returns
+ * GLOCK__UNPUBLISHED without a free place. A place keeps its old contents until the next write.
+ * Mark a place as free before you put it back.
  */
 uint32_t glock__publisher_get(struct glock__publisher *p, enum glock__area area);
 void glock__publisher_put(struct glock__publisher *p, enum glock__area area, uint32_t place);
 void *glock__publisher_at(struct glock__publisher *p, enum glock__area area, uint32_t place);
 
 /*
- * Around each change of a record. A read-modify-write first, since what follows must not be stored
- * before it.
+ * Called around each change of a record. The begin is a read-modify-write, because later stores
+ * must not pass it.
  */
 static inline void glock__publish_begin(uint32_t *seq)
 {
@@ -61,7 +62,7 @@ static inline void glock__publish_begin(uint32_t *seq)
 
 static inline void glock__publish_end(uint32_t *seq)
 {
-	uint32_t now = *seq | 1; /* ours alone; whatever somebody else wrote there */
+	uint32_t now = *seq | 1; /* another process may write here, but only this one counts */
 
 	atom_store32(seq, now + 1 ? now + 1 : 2);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * publish_space.c - what of a space, its glocks and its holders is published, and when.
+ * publish_space.c - publishes a space, its glocks and its holders.
  *
- * Glocks' records lie in the file from the beginning, see slab.h. What is written here is all the
- * rest: who the node is, how its work is doing, holders, waits that ended, what types say of their
- * objects. Those that are about a glock run under gl->lock; all do nothing where the space is not
- * published.
+ * The records of glocks lie in the file from the beginning, see slab.h. This file writes the rest:
+ * the node's identity, the state of its work, holders, ended waits, texts about objects.
+ * Functions about a glock run under gl->lock. If the space is not published, every
+ * function does nothing.
  */
 #include "publish_space.h"
 
@@ -72,7 +72,7 @@ void glock__publish_state(struct glock_space *space, uint32_t state)
 		atom_store32(&glock__publisher_head(space->publisher)->state, state);
 }
 
-/* What is being done is not left half done, if it takes no longer than a moment. */
+/* Waits for the end of running work, but not longer than a moment, and then sets LEFT. */
 void glock__publish_left(struct glock_space *space)
 {
 	const struct timespec ms = {0, 1000000};
@@ -112,8 +112,8 @@ void glock__publish_work(struct glock_space *space, const struct glock *gl, int6
 /* ---- holders ------------------------------------------------------------------------------- */
 
 /*
- * Whose holders come and go keeps the place of the last one for the next, and needs no lock for it. A thread has
- * one at most. NULL: this one has no part in the space.
+ * A thread keeps the place of its last holder for its next one, and needs no lock for that. A
+ * thread keeps at most one place. Returns NULL if this thread has no part in the space.
  */
 static struct glock__thread *with_spare(struct glock_space *space)
 {
@@ -122,7 +122,7 @@ static struct glock__thread *with_spare(struct glock_space *space)
 	return t && atom_load_ptr(&t->space) == space ? t : NULL;
 }
 
-/* *where: the call site that it says already, or NULL. */
+/* Sets *where to the call site in the text of the place, or to NULL. */
 static uint32_t get_place(struct glock_space *space, const char **where)
 {
 	struct glock__thread *t = glock__thread_in(space);
@@ -148,13 +148,6 @@ static void put_place(struct glock_space *space, uint32_t place, const char *whe
 	t->spare_where = where;
 }
 
-void glock__publish_thread_ends(struct glock_space *space, struct glock__thread *t)
-{
-	if (space->publisher)
-		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, t->spare);
-	t->spare = GLOCK__UNPUBLISHED;
-}
-
 static struct glock__segment_holder *published_holder(struct glock_space *space,
 						      const struct glock__holder *gh)
 {
@@ -174,7 +167,7 @@ void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where)
 	memcpy(to, where, len + 1);
 }
 
-/* What of it changes. */
+/* Writes the fields of a holder that change. */
 static void write_state(struct glock__segment_holder *h, const struct glock__holder *gh,
 			uint32_t state, int64_t granted)
 {
@@ -204,7 +197,7 @@ void glock__publish_queued(struct glock *gl, struct glock__holder *gh)
 	h->of_owner = !!(gh->flags & GLOCK__OWNED);
 	h->owner = gh->owner;
 	h->asked = gh->asked;
-	/* PRIORITY stands before all who wait, and so does 0. */
+	/* A holder with PRIORITY stands before all waiters, and so does the order 0. */
 	h->order = gh->flags & GLOCK_PRIORITY ? 0 : ++gl_busy(gl)->order;
 	memcpy(h->comm, gh->comm, sizeof(h->comm));
 	if (!where || where != gh->where)
@@ -240,7 +233,7 @@ void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh)
 
 /* ---- waits and objects --------------------------------------------------------------------- */
 
-/* The glock's extra, made if need be; NULL: it has none. */
+/* Returns the extra of the glock, and makes it if asked to. Returns NULL without an extra. */
 GLOCK__INLINE struct glock__segment_extra *extra_of(struct glock *gl, bool make)
 {
 	struct glock__publisher *p = gl_space(gl)->publisher;
@@ -310,7 +303,7 @@ void glock__publish_gone(struct glock *gl)
 
 /* ---- the trace ----------------------------------------------------------------------------- */
 
-enum { TRACE_ORDER = 14 }; /* events that are kept for who looks from outside: 2^ so many */
+enum { TRACE_ORDER = 14 }; /* the ring for readers keeps 2^TRACE_ORDER events */
 
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order)
 {
@@ -340,7 +333,7 @@ struct glock__ring *glock__publish_traced(struct glock_space *space)
 		glock__threads_trace(space, traced);
 	if (!traced)
 		return NULL;
-	/* One makes it; the others do without meanwhile. */
+		/* One thread makes the ring. The others go on without a ring meanwhile. */
 	if (!atom_load32(&space->live_ring_made) && atom_cas32(&space->live_ring_made, &none, 1))
 		atom_store_ptr(&space->live_ring, glock__publish_ring(space, TRACE_ORDER));
 	return atom_load_ptr(&space->live_ring);

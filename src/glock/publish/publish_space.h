@@ -1,35 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * publish_space.h - what a space and its glocks publish. publish.h writes it into the segment of this
- * node. The functions do nothing where the node has no segment.
+ * publish_space.h - what a space and its glocks publish. publish.h writes it into the segment of
+ * this node. If the node has no segment, the functions do nothing.
  */
 #ifndef GLOCK__PUBLISH_SPACE_H
 #define GLOCK__PUBLISH_SPACE_H
 
 #include "glock/core/internal.h"
 
-/* The lock manager's descriptor (alive in lockman.h), or negative errno. */
+/* Returns the lock manager's descriptor (alive in lockman.h), or negative errno. */
 int glock__alive_fd(struct glock_space *space);
-/* The process is about to become another program, which keeps the locks as they are. May sleep for 0.1 s. */
+/*
+ * The process is about to become another program, which keeps the locks as they are. May sleep for
+ * 0.1 s.
+ */
 void glock__publish_left(struct glock_space *space);
 
-/* Before anything is published; and when the space is as it was asked for. */
+/*
+ * glock__publish_open() comes before anything is published. glock__publish_ready() comes when the
+ * space is set up as the program asked.
+ */
 int glock__publish_open(struct glock_space *space);
 void glock__publish_ready(struct glock_space *space);
 void glock__publish_state(struct glock_space *space, uint32_t state); /* GLOCK__SEGMENT_ */
-/* When work is due; that of this glock has been going on since then (0: it has ended). */
+/*
+ * Publishes when work is due; and since when the work of this glock has been running (0: it has
+ * ended).
+ */
 void glock__publish_due(struct glock_space *space, int64_t at);
 void glock__publish_work(struct glock_space *space, const struct glock *gl, int64_t since);
 
-/* Under gl->lock. A holder is in the list; its state is to be that, or its mode has changed; it
- * leaves. */
+/*
+ * Under gl->lock. The first is called when the holder was queued, the last when the holder leaves
+ * the list. The second is called before the holder's state changes, or after its mode changed.
+ */
 void glock__publish_queued(struct glock *gl, struct glock__holder *gh);
 void glock__publish_holder(struct glock *gl, struct glock__holder *gh, uint32_t state);
 void glock__publish_unlinked(struct glock *gl, struct glock__holder *gh);
-/* Under gl->lock. A wait has ended; the glock is about to be freed. */
+/* Under gl->lock. Called after a wait ended, and before the glock is freed. */
 void glock__publish_wait(struct glock *gl, int64_t ns);
 void glock__publish_gone(struct glock *gl);
-/* Shorter ones are the price of asking, and make no extra for a glock that has none yet. */
+/* A shorter wait is the cost of a request. It makes no extra for a glock without one. */
 #define GLOCK__WAITED_NS 20000
 GLOCK__INLINE void glock__publish_waited(struct glock *gl, int64_t ns)
 {
@@ -37,14 +48,14 @@ GLOCK__INLINE void glock__publish_waited(struct glock *gl, int64_t ns)
 		glock__publish_wait(gl, ns);
 }
 
-/* A ring for 2^order events that others can read; NULL: there is none. */
+/* Returns a ring for 2^order events that readers can see, or NULL. */
 struct glock__ring *glock__publish_ring(struct glock_space *space, unsigned int order);
 /*
- * The same, while a reader wants to see trace events. The process notices that a reader begins or
- * is gone at the next event, or when the reader rings the bell.
+ * Returns that ring while a reader wants to see trace events. The process notices at its next event
+ * that a reader begins or is gone. A reader rings the bell to be noticed earlier.
  */
 GLOCK__COLD struct glock__ring *glock__publish_traced(struct glock_space *space);
-/* Whether that has to be asked. */
+/* Tells whether glock__publish_traced() has to be asked. */
 GLOCK__INLINE bool glock__publish_may_be_traced(struct glock_space *space)
 {
 	return space->trace_until &&
@@ -52,8 +63,9 @@ GLOCK__INLINE bool glock__publish_may_be_traced(struct glock_space *space)
 }
 
 /*
- * Publishes what the dump operation said of the object of the glock. Under gl->lock. Keeps whole
- * lines only where the text does not fit; len is the length of text, at most one byte too long.
+ * Publishes the text of the dump operation about the object of the glock. Under gl->lock. If the
+ * text does not fit, only whole lines are kept. len is the length of text, at most one byte too
+ * long.
  */
 void glock__publish_object_text(struct glock *gl, const char *text, size_t len);
 

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * segment.h - what a node publishes of itself: the format of a file that its process writes through
- * a mapping and that others read with pread, without its help and without a lock.
+ * segment.h - the format of a segment: the file in which a node publishes itself. The process
+ * writes the file through a mapping. Readers use pread, without help of the process and without a
+ * lock.
  *
- * A head, and behind it areas at fixed places (enum glock__area), each an array of records without
- * a pointer; those of glocks are in record.h. An area
- * grows at its end; a reader believes an area's length only as far as the file goes. Places in the
- * areas are used again. A record begins with a sequence number: odd while it is written, and
- * changed by each writing. A reader takes a record in whose number was the same and even before and
- * after; of a process that was stopped in the middle of one it takes what there is, and says so.
+ * The segment has a head. Behind the head there are areas at fixed places (enum glock__area). An
+ * area is an array of records without pointers. record.h has the records of glocks. An area grows
+ * at its end. A reader believes the length of an area only up to the end of the file. Places in the
+ * areas are used again.
  *
- * Nobody trusts anybody here. A reader checks every number that it uses; the writer never reads
- * back what it wrote, as others may be able to write to the file as well.
+ * A record begins with a sequence number. The number is odd while the process writes the record,
+ * and each write changes the number. A reader reads the number before and after it copies the
+ * record. If the number was even and did not change, the copy is good. The number stays odd if the
+ * process was stopped in the middle of a write. Then the reader uses the copy, and reports it as
+ * torn.
  *
- * A word that both sides may touch at once is stored and loaded with atom.h by the process. Times are
- * CLOCK_MONOTONIC, ns. Numbers are those of the machine: the file never leaves it.
+ * No side trusts the other. A reader checks every number that it uses. The writer never reads back
+ * its own stores, because other processes may be able to write to the file, too.
+ *
+ * The process stores and loads with atom.h each word that both sides may touch at once. Times are
+ * CLOCK_MONOTONIC, in ns. Numbers have the byte order of the machine, because the file never leaves
+ * the machine.
  */
 #ifndef GLOCK__SEGMENT_H
 #define GLOCK__SEGMENT_H
@@ -42,7 +48,7 @@ struct glock__segment_type {
 	uint32_t flags; /* GLOCK_OPS_ */
 	uint8_t known, dumps;
 	uint8_t unused[6];
-	int64_t hold; /* the minimum hold time of one of which nothing else is known */
+	int64_t hold; /* the minimum hold time of a glock at first */
 };
 
 /* Of head.state. */
@@ -51,15 +57,15 @@ struct glock__segment_type {
 #define GLOCK__SEGMENT_LEFT 4u /* the process became another program, which keeps the locks */
 
 /*
- * Also written by readers, one at a time by flock(2) on the file: what glock this node is to give up,
- * as if another node wanted it, and down to which mode. `asked` is changed last; what was asked is
- * done when `answered` is the same.
+ * Readers write here, too, one at a time by flock(2) on the file. A reader asks the node to demote
+ * a glock, as if another node wanted that. The reader gives the glock and the mode `to`, and
+ * changes `asked` last. The request is done when `answered` equals `asked`.
  */
 struct glock__segment_demote {
 	uint64_t number;
 	uint32_t type, to;
 	uint32_t asked, answered;
-	int32_t error; /* the answer: 0, or -ENOENT: it does not have this glock, or -EINVAL */
+	int32_t error; /* the answer: 0; -ENOENT: the node does not have this glock; or -EINVAL */
 };
 
 struct glock__segment_head {
@@ -67,7 +73,10 @@ struct glock__segment_head {
 	uint32_t version;
 	uint32_t head_size;
 	uint64_t file_size;
-	/* Who: pids are used again, so the time of its start (clock ticks since boot) goes along. */
+	/*
+	 * The process. Pids are used again, so the start of the process (clock ticks since boot) is
+	 * part of its identity.
+	 */
 	uint32_t pid, uid;
 	uint64_t started;
 	int64_t opened;
@@ -80,8 +89,9 @@ struct glock__segment_head {
 	uint32_t state;
 	uint32_t not_published; /* glocks and holders that found no room here */
 	/*
-	 * The work: when some is due (INT64_MAX: never), and since when the glock of that type and
-	 * number has been worked on (0: none). Long overdue, or long at one: the process hangs.
+	 * work_due is the time when work is due (INT64_MAX: never). work_since is the time since
+	 * when the process works on the glock of that type and number (0: on none). If either time
+	 * is long past, the process hangs.
 	 */
 	int64_t work_due, work_since;
 	uint64_t work_number;
@@ -98,7 +108,7 @@ struct glock__segment_head {
 
 enum { GLOCK__SEGMENT_WHERE = 80 };
 
-/* Somebody who holds a glock or waits for it; type 0xff: the place is free. */
+/* A holder or a waiter of a glock. With type 0xff the place is free. */
 struct glock__segment_holder {
 	uint32_t seq;
 	uint8_t type, mode, unused[2];
@@ -107,14 +117,14 @@ struct glock__segment_holder {
 	int32_t pid;       /* the thread */
 	uint32_t of_owner; /* owner was given by the program */
 	uint64_t number;
-	uint64_t order; /* of those of a glock: granted ones first, then by this */
+	uint64_t order; /* among the holders of a glock: granted ones first, then by this number */
 	uint64_t owner;
-	int64_t asked, granted; /* when; granted 0: it waits */
+	int64_t asked, granted; /* times; granted 0: the holder waits */
 	char comm[16];
 	char where[GLOCK__SEGMENT_WHERE];
 };
 
-/* A place in the program that takes locks; a thread's slots name it by its number, from 1 on. */
+/* A call site that takes locks. The slots of a thread name the call site by number, from 1 on. */
 struct glock__segment_site {
 	uint32_t seq;
 	char where[GLOCK__SEGMENT_WHERE];
@@ -123,17 +133,17 @@ struct glock__segment_site {
 enum { GLOCK__SEGMENT_OBJECT = 256 };
 
 /*
- * What not every glock has: waits, counted when they end, and what its type said of its object at
- * the last change of state. type 0xff: the place is free.
+ * The ended waits of a glock, and the text about its object from the last change of state. Not
+ * every glock has an extra. With type 0xff the place is free.
  */
 struct glock__segment_extra {
 	uint32_t seq;
 	uint8_t type, unused;
 	uint16_t object_len;
 	uint64_t number;
-	uint64_t waits;                     /* that ended, granted or not */
-	int64_t waited, longest;            /* all together; the longest one */
-	int64_t object_at;                  /* when it was said; 0: nothing */
+	uint64_t waits;                     /* ended waits, granted or not */
+	int64_t waited, longest;            /* the sum of all waits; the longest wait */
+	int64_t object_at;                  /* the time of the text; 0: no text */
 	char object[GLOCK__SEGMENT_OBJECT]; /* lines; cut off to fit */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slots.h - fills and empties the slots of a thread; thread.h says who may look at them when.
+ * slots.h - fills and empties the slots of a thread. thread.h says which thread may read them when.
  */
 #ifndef GLOCK__SLOTS_H
 #define GLOCK__SLOTS_H
@@ -9,7 +9,7 @@
 #include "thread.h"
 
 /*
- * A slot keeps its contents when it is emptied: who takes the same lock again and again only sets
+ * An emptied slot keeps its contents. A thread that takes the same lock again and again only sets
  * and clears a bit.
  */
 static inline bool glock__slot_says(const struct glock__thread *t, unsigned int slot,
@@ -42,7 +42,7 @@ static inline void glock__slot_fill(struct glock__thread *t, struct glock__threa
 static inline void glock__slot_use(struct glock__thread *t, struct glock__thread_record *r,
 				   unsigned int slot)
 {
-	/* Not read back from where it was just stored: that would wait for the store. */
+	/* Computed, not read back, because a load would wait for the store just before it. */
 	uint32_t used = t->used | 1u << slot;
 
 	atom_store32(&t->used, used);

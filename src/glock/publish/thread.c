@@ -42,14 +42,16 @@ static void watch_thread(struct glock__tls *tls)
 }
 #endif
 
-/* ---- where it lies ---- */
+/* ---- the memory of a thread's part ---- */
 
 /*
- * The fast path goes through a few lines of memory each time: this thread's, its published record,
- * a chunk's head, the thread's own (struct glock__tls). Caches that guess by a hash of the address
- * in which way a line is (AMD's) lose one of two lines of a set that hash alike at each access, and
- * which do is up to where memory happens to lie: one process in a hundred was two to six times as
- * slow. So these lines are put into different sets.
+ * Each call of the fast path uses four cache lines. They hold this struct, its published record,
+ * the head of a chunk, and struct glock__tls.
+ *
+ * Some caches (AMD's) predict the way of a line from a hash of its address. If two lines of one set
+ * have the same hash, each access loses one of the two lines. The place of the memory decides which
+ * lines collide. One process in a hundred was two to six times as slow for that reason. Therefore
+ * these lines are put into different sets.
  */
 enum { PAGE = 4096, LINE = 64, PLACES = 8 };
 static_assert(PLACES * LINE + sizeof(struct glock__thread) <= PAGE / 2, "each has room");
@@ -65,7 +67,7 @@ static bool is_in_the_way(const void *line)
 	return set_of(line) == 0 || set_of(line) == set_of(&glock__tls()->fast.thread);
 }
 
-/* In a page of its own, which is empty in a child: after a fork it fits no space. */
+/* Takes a page of its own. The page is zero in a child, so after a fork the part fits no space. */
 static struct glock__thread *new_page(const struct glock__thread_record *r)
 {
 	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -74,7 +76,10 @@ static struct glock__thread *new_page(const struct glock__thread_record *r)
 	if (p == MAP_FAILED)
 		return NULL;
 	madvise(p, PAGE, MADV_WIPEONFORK); /* or see wipe() in tls.c */
-	/* Not near the page's beginning, where a program's first glocks are in theirs. */
+	/*
+	 * Keep away from the beginning of the page, because the first glocks of a program lie there
+	 * in their pages.
+	 */
 	t = p + PAGE / 2;
 	for (int i = 1; i < PLACES && (is_in_the_way(t) || set_of(t) == set_of(r)); i++)
 		t += LINE;
@@ -91,7 +96,7 @@ static struct glock__thread_record *record_at(struct glock_space *space, uint32_
 	return glock__slab_published(glock__slab_at(&space->thread_records, number));
 }
 
-/* 0: no memory. */
+/* Returns 0 without memory. */
 static uint32_t new_record(struct glock_space *space)
 {
 	uint32_t number = glock__slab_get(&space->thread_records), other;
@@ -101,11 +106,19 @@ static uint32_t new_record(struct glock_space *space)
 	other = glock__slab_get(&space->thread_records);
 	if (!other)
 		return number;
-	glock__slab_put(&space->thread_records, number); /* for somebody whom it suits */
+	glock__slab_put(&space->thread_records, number); /* it may suit another thread */
 	return other;
 }
 
-/* Under threads_lock: off its space's list, and gone. */
+/* Gives back the place that was kept for the thread. */
+static void free_spare(struct glock_space *space, struct glock__thread *t)
+{
+	if (space->publisher)
+		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, t->spare);
+	t->spare = GLOCK__UNPUBLISHED;
+}
+
+/* Takes the part off the list of its space, and frees it. Under threads_lock. */
 static void thread_free(struct glock__thread *t)
 {
 	struct glock_space *space = t->space;
@@ -114,13 +127,13 @@ static void thread_free(struct glock__thread *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
-	glock__publish_thread_ends(space, t);
+	free_spare(space, t);
 	t->record->flags = 0;
 	glock__slab_put(&space->thread_records, t->number);
 	free_page(t);
 }
 
-/* In a child: what there was of this thread is its parent's, and wiped. */
+/* In a child, this thread's parts belong to the parent, and are zero. */
 static void forget_parents(struct glock__tls *tls)
 {
 	if (tls->fast.generation == glock__generation())
@@ -160,7 +173,7 @@ void glock__threads_end(struct glock_space *space)
 	for (struct glock__thread *t = space->threads; t; t = next) {
 		next = t->next;
 		atom_store_ptr(&t->fast, NULL);
-		atom_store_ptr(&t->space, NULL); /* its thread frees it when it ends */
+		atom_store_ptr(&t->space, NULL); /* its thread frees the part when it ends */
 		if (t->ended)
 			free_page(t);
 	}
@@ -227,7 +240,7 @@ struct glock__thread *glock__thread_find(struct glock_space *space)
 	for (at = &tls->fast.threads; (t = *at);) {
 		if (t->space == space)
 			break;
-		if (!t->space) { /* closed meanwhile */
+		if (!t->space) { /* the space was closed meanwhile */
 			*at = t->next_of_self;
 			free_page(t);
 		} else {

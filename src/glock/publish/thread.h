@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread.h - what a thread holds by the fast path in a space: a few slots, written by it alone.
+ * thread.h - the slots of a thread in a space. A slot notes one holder of the fast path. Only the
+ * thread itself writes its slots.
  *
- * A holder that was granted by the fast path is in no list; it stands in a slot of its thread. Its
- * thread looks there for recursion; dumps and glock_withdraw() walk over all threads' slots; other
- * processes read the published copy. A thread has one such record in each space that it used.
+ * A holder of the fast path is in no list. The holder is noted in a slot of its thread. The thread
+ * searches its slots for recursion. Dumps and glock_withdraw() walk over the slots of all threads.
+ * Other processes read the published copy. A thread has one such record in each space that it used.
  *
- * Who may look when. A slot is filled before the holder adds itself to the glock's word, and emptied
- * before it takes itself away (fast.h). So whoever has closed the word, under gl->lock, finds
- * everybody who holds the glock, and what a slot names is there as long as the lock is held: its
- * thread can leave neither glock_nq() nor glock_dq() without the lock. One that found may be one who
- * will be refused in a moment; see glock__fast_each().
+ * Rules for a thread that reads the slots of another thread:
  *
- * A thread that ends while it holds something leaves its record behind; what it held may then be
- * let go by any other thread.
+ *   - The owner fills a slot before the holder adds itself to the word of the glock. The owner
+ *     empties the slot before the holder takes itself away (fast.h).
+ *   - Close the word first, under gl->lock. Then the slots name every holder of the glock by the
+ *     word.
+ *   - Keep gl->lock while you use the holder of a slot. The holder stays there until then, because
+ *     its thread can leave neither glock_nq() nor glock_dq() without the lock.
  *
- * Locks: the list of a space's threads, and who owns a record, are under glock__threads_lock, inside
- * gl->lock.
+ * If a thread ends with a holder in a slot, its record stays. Any other thread may then let the
+ * holder go.
+ *
+ * Locks: glock__threads_lock protects the list of a space's threads and the owner of each record.
+ * It is taken inside gl->lock.
  */
 #ifndef GLOCK__THREAD_H
 #define GLOCK__THREAD_H
@@ -35,9 +39,14 @@ struct glock_space;
 enum { GLOCK__THREAD_SLOTS = 12 };
 
 /*
- * What is published of a thread. A slot whose bit is set in used says the number of the place in the
- * program that took it (0: not known), the mode, and the place of the glock's record in its area (with
- * GLOCK__UNSEEN: it has none there). To read it: used, the slots, used again.
+ * The published part of a thread. If the bit of a slot is set in used, the slot gives three
+ * numbers:
+ *
+ *   - the number of the call site that took the lock; 0: not known
+ *   - the mode
+ *   - the place of the glock's record in its area; with GLOCK__UNSEEN the record has no place there
+ *
+ * To read the record, read used, then the slots, then used again.
  */
 #define GLOCK__SLOT(place, mode, site) \
 	((uint64_t)(site) << 40 | (uint64_t)(mode) << 32 | (uint32_t)(place))
@@ -55,7 +64,7 @@ struct glock__thread_record {
 };
 static_assert(sizeof(struct glock__thread_record) == 128, "a thread's record is others' business");
 
-/* Of one place in the program that takes locks; see call_sites.c. */
+/* One call site of the program that takes locks; see call_sites.c. */
 struct glock__call_site {
 	const char *where;
 	uint32_t number;
@@ -63,8 +72,8 @@ struct glock__call_site {
 enum { GLOCK__THREAD_SITES = 16 };
 
 struct glock__thread {
-	/* What is needed each time fits into a cache line. */
-	_Alignas(64) struct glock_space *fast; /* an atom; NULL: all is to go by the queue now */
+	/* Each call of the fast path needs these fields. They fit into a cache line. */
+	_Alignas(64) struct glock_space *fast; /* an atom; NULL: requests go by the queue now */
 	uint32_t used;                         /* slots, a bit each */
 	pid_t tid;
 	struct {
@@ -77,36 +86,40 @@ struct glock__thread {
 	struct glock__thread_record *record;
 	uint32_t number;         /* of the record in the space's slab */
 	uint32_t owner;          /* the thread's number */
-	uint32_t spare;          /* a place among what others see, for the next holder; 0: none */
-	const char *spare_where; /* the call site that it says */
+	uint32_t spare;          /* a free published place, for the next holder; 0: none */
+	const char *spare_where; /* the call site in the text of that place */
 	bool ended;
 	char comm[16];
-	struct glock__call_site sites[GLOCK__THREAD_SITES]; /* those it used last, by their address */
+	/* The call sites that the thread used last, by their address. */
+	struct glock__call_site sites[GLOCK__THREAD_SITES];
 	struct glock__thread *next;                    /* in the space */
 	struct glock__thread *next_of_self;            /* of the same thread, in other spaces */
 };
 
-/* The calling thread's in that space, made if need be; NULL: no memory, or after a fork. */
+/*
+ * Returns the part of the calling thread in that space, and makes it if needed. Returns NULL
+ * without memory or after a fork.
+ */
 GLOCK__COLD struct glock__thread *glock__thread_find(struct glock_space *space);
 GLOCK__INLINE struct glock__thread *glock__thread_in(struct glock_space *space)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;
 
-	/* One that is a parent's is wiped, and of no space. */
+	/* After a fork the part of the parent's thread is zero, and belongs to no space. */
 	return t && atom_load_ptr(&t->space) == space ? t : glock__thread_find(space);
 }
 
-extern struct glock__lock glock__threads_lock; /* for tests: whether anybody has it */
+extern struct glock__lock glock__threads_lock; /* public for tests, which check that it is free */
 
-/* The thread ends. */
+/* Called when the thread ends. */
 void glock__tls_end(struct glock__tls *tls);
 
-/* The space ends: nobody uses it any more. */
+/* Called when the space ends and no thread uses the space any more. */
 void glock__threads_end(struct glock_space *space);
 
 /* ---- slots ---- */
 
-/* A free one of the calling thread's; -1: there is none. */
+/* Returns a free slot of the calling thread, or -1. */
 static inline int glock__slot_free(const struct glock__thread *t)
 {
 	uint32_t free = ~t->used & ((1u << GLOCK__THREAD_SLOTS) - 1);
@@ -115,8 +128,8 @@ static inline int glock__slot_free(const struct glock__thread *t)
 }
 
 /*
- * Empties the slot of a holder whose thread has ended; false: it has not, or there is none. The
- * record goes with its last slot.
+ * Empties the slot of a holder whose thread has ended. Returns false if the thread has not ended or
+ * has no such slot. The record is freed with its last slot.
  */
 bool glock__slot_of_ended(struct glock_space *space, const struct glock__holder *gh);
 
@@ -126,29 +139,31 @@ struct glock__fast_holder {
 	char comm[16];
 };
 
-/* The slots in use for that glock, up to room; how many there are. */
+/* Copies the slots in use for that glock, up to room. Returns the number of such slots. */
 size_t glock__slots_of(struct glock *gl, struct glock__fast_holder *out, size_t room);
 
 /*
- * From now on the space's threads go by the queue; or not any more. Costs nothing where nobody
- * traces. Under gl->lock or no lock.
+ * Makes the space's threads take the queue from now on, or lets them use the fast path again. Costs
+ * nothing while no reader traces. The caller holds gl->lock or no lock.
  */
 void glock__threads_trace(struct glock_space *space, bool on);
 
 /* ---- call_sites.c ---- */
 
-/* The site's number into *site, which is one of the thread's. */
-void glock__call_site_find(struct glock__thread *t, struct glock__call_site *site, const char *where);
+/* Writes the site's number into *site, which is an entry of the thread. */
+void glock__call_site_find(struct glock__thread *t, struct glock__call_site *site,
+			   const char *where);
 void glock__call_sites_free(struct glock_space *space);
 
-/* Where the thread has it if it has it. */
-static inline struct glock__call_site *glock__call_site_place(struct glock__thread *t, const char *where)
+/* Returns the only entry of the thread that may have this call site. */
+static inline struct glock__call_site *glock__call_site_place(struct glock__thread *t,
+							      const char *where)
 {
 	return &t->sites[((uintptr_t)where >> 3) % GLOCK__THREAD_SITES];
 }
 
 static inline const struct glock__call_site *glock__call_site_known(struct glock__thread *t,
-							  const char *where)
+								    const char *where)
 {
 	struct glock__call_site *site = glock__call_site_place(t, where);
 
@@ -157,7 +172,10 @@ static inline const struct glock__call_site *glock__call_site_known(struct glock
 	return site;
 }
 
-/* After a fork: nobody else's thread is here to let the library's own lock go. */
+/*
+ * After a fork: frees threads_lock, because the thread that may hold it does not exist in the
+ * child.
+ */
 void glock__threads_forked(void);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * dq.c - lets a holder go, and takes a request back.
  *
- * Once a holder is out of the list and its state is 0, the library does not touch the holder again,
- * because the holder may lie on the stack of a thread that has gone on.
+ * Once a holder is out of the list and its state is 0, the library does not touch the holder again.
+ * The holder may lie on the stack of a thread that has gone on.
  */
 #include "dq.h"
 
@@ -18,18 +18,9 @@
 
 #include "fast.h"
 
-int glock__not_owner(const struct glock__holder *gh)
-{
-	glock__log(gl_space(gh->gl),
-		   "glock %u:%" PRIu64 " taken at %s: let go by another thread than asked for it, "
-		   "without GLOCK_MOVABLE",
-		   gh->gl->type, gh->gl->number, gh->where);
-	return -EPERM;
-}
-
 static void release(struct glock *gl, struct glock__holder *gh)
 {
-	/* It was for nobody's use: who comes next in EX is to be told of the death. */
+	/* The program was not told of the death. The next holder in EX is to be told. */
 	if ((gh_state(gh) & (GLOCK__H_DIED | GLOCK__H_DEATH_REPORTED)) == GLOCK__H_DIED &&
 	    gh->mode == GLOCK_EX)
 		gl->flags |= GLOCK__F_DIED;
@@ -48,17 +39,17 @@ static void release(struct glock *gl, struct glock__holder *gh)
 		}
 	}
 	gh->error = 0;
-	atom_store32(&gh->state, 0); /* nobody sleeps until one that has it lets go */
+	atom_store32(&gh->state, 0); /* no wake-up: no thread sleeps until a holder lets go */
 	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
 	    glock__list_empty(&gl_busy(gl)->holders))
 		return;
 	if (glock__tls()->deferred.gl == gl)
-		glock__work_queue(gl, gl_now(gl)); /* runs it before long, and may do more */
+		glock__work_queue(gl, gl_now(gl)); /* runs the queue soon, and may do more */
 	else
 		glock__run_queue(gl, true);
 }
 
-/* A request that waits is taken back. False: it is granted, or has failed. */
+/* Takes back a waiting request. Returns false if the request was granted or has failed. */
 static bool take_back(struct glock *gl, struct glock__holder *gh)
 {
 	bool first;
@@ -66,7 +57,7 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 
 	while ((seen = gh_state(gh)) & GLOCK__H_ENTERING) {
 		if (glock__in_work())
-			return false; /* from within that very operation */
+			return false; /* the operation itself called this function */
 		gl_unlock(gl);
 		glock__wait(gl_space(gl), &gh->state, seen, 0);
 		gl_lock(gl);
@@ -96,7 +87,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 		return err;
 	if (glock__is_other_threads(gh))
 		return glock__not_owner(gh);
-	/* Who is waiting for it elsewhere gets it from this very thread. */
+	/* This thread itself hands the glock to a waiter on another node, if there is one. */
 	mine = glock__inline_begin(gl);
 	glock__inline_poll(gl);
 	gl_lock(gl);
@@ -107,7 +98,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 	if (gh_state(gh) & GLOCK__H_HOLDER)
 		release(gl, gh);
 	else if (gh_state(gh) & GLOCK__H_QUEUED)
-		err = -EBUSY; /* its lock operation runs, and called this */
+		err = -EBUSY; /* its lock operation runs, and called this function */
 	if (mine)
 		glock__inline_run(gl);
 	idle = glock__now_idle(gl);
@@ -145,7 +136,7 @@ int glock_dq_wait(struct glock_holder *pub)
 		return -EDEADLK;
 	while (!err) {
 		gl_lock(gl);
-		/* Outlives this glock: see struct glock__busy. */
+		/* The futex outlives this glock: see struct glock__busy. */
 		done = &gl_busy(gl)->demotes_done;
 		seen = atom_load32(done);
 		due = gl->flags & GLOCK__F_DEMOTE;

@@ -7,10 +7,10 @@
 
 #include "glock/core/internal.h"
 
-/* Logs that the caller is not the owner. Returns -EPERM. */
-int glock__not_owner(const struct glock__holder *gh);
-
-/* Lets a holder go of which the program never knew. A death that came with it stays unreported. */
+/*
+ * Lets go a holder that the program did not use. A death that came with the holder stays
+ * unreported.
+ */
 void glock__dq_unseen(struct glock_holder *gh);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* fast.c - what is not fast about the fast path; see fast.h. */
+/* fast.c - the slow cases of the fast path; see fast.h. */
 #include "fast.h"
 
+#include "glock/core/log.h"
 #include "glock/state/cache.h"
 #include "glock/state/queue.h"
 
 #include "dq.h"
 
-/* ---- more than one ---- */
+/* ---- more than one holder ---- */
 
-/* Whether the thread holds it already: that is for the slow path to tell it. */
+/* Tells whether the thread holds the glock already. Then the slow path reports the recursion. */
 static bool thread_holds(const struct glock__thread *t, const struct glock *gl)
 {
 	for (uint32_t used = t->used; used; used &= used - 1)
@@ -43,7 +44,7 @@ int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh)
 
 /* ---- leaving ---- */
 
-/* The word is closed, and one who stood in it has left. */
+/* Runs the queue of a closed word after a holder left the word. */
 static void fast_run_queue(struct glock *gl)
 {
 	gl_lock(gl);
@@ -60,7 +61,10 @@ void glock__fast_refused(struct glock__holder *gh)
 
 	glock__slot_empty(t, t->record, gh->slot);
 	old = atom_sub64(&gl->fast, glock__fast_one(gh) + GLOCK__FAST_COUNT);
-	/* We stood in the way for a moment: somebody may have seen it. */
+	/*
+	 * This holder was in the word for a moment, and a thread that closed the word may have seen
+	 * it.
+	 */
 	if (!(old & GLOCK__FAST_OPEN))
 		fast_run_queue(gl);
 	atom_store32(&gh->state, 0);

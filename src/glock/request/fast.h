@@ -15,28 +15,30 @@
 
 enum glock__fast_result {
 	GLOCK__FAST_TAKEN,
-	GLOCK__FAST_REFUSED, /* take back what happened with glock__fast_refused(), then as NOT */
-	GLOCK__FAST_OTHER, /* the thread holds something, or last asked for something else: _nq_other() */
-	GLOCK__FAST_MORE, /* it holds something, or asks here for the first time: _nq_more() */
-	GLOCK__FAST_NOT,  /* nothing happened; go by the queue, which has its reasons */
+	GLOCK__FAST_REFUSED, /* undo the request with glock__fast_refused(), then as NOT */
+	/* The thread holds a lock, or asked for another one last: call glock__fast_nq_other(). */
+	GLOCK__FAST_OTHER,
+	/* The thread holds a lock, or is new at this call site: call glock__fast_nq_more(). */
+	GLOCK__FAST_MORE,
+	GLOCK__FAST_NOT, /* nothing happened; the request has to join the queue */
 };
 
-/* The same, in any slot and whatever is there. */
+/* As glock__fast_nq(), in any free slot, with any contents. */
 enum glock__fast_result glock__fast_nq_more(struct glock *gl, struct glock__holder *gh,
 					    const char *where);
 GLOCK__NOINLINE int glock__fast_dq_more(struct glock *gl, struct glock__holder *gh);
-/* It was not allowed: as if nothing had been. */
+/* Undoes a request that the word did not allow. */
 void glock__fast_refused(struct glock__holder *gh);
 /* The holder has left the word, which is closed. */
 GLOCK__NOINLINE int glock__fast_dq_closed(struct glock__holder *gh);
-/* The lock manager has something for this node. */
+/* Polls, because the lock manager has rung for this node. */
 GLOCK__NOINLINE int glock__fast_rung(struct glock *gl);
-/* Lets go a holder in a slot when that is not simply the calling thread's. */
+/* Lets go a holder in a slot in the rarer cases, such as a slot of another thread. */
 int glock__fast_dq_slow(struct glock__holder *gh);
 
 /*
- * The calling thread's slots for this glock, if it may use them here and now; else NULL. After a
- * fork its memory is all zeros.
+ * Returns the part of the calling thread in the glock's space. Returns NULL if the fast path is
+ * not allowed now. After a fork this memory is all zero.
  */
 static inline struct glock__thread *glock__fast_thread(const struct glock *gl)
 {
@@ -45,7 +47,7 @@ static inline struct glock__thread *glock__fast_thread(const struct glock *gl)
 	return t && atom_load_ptr(&t->fast) == gl_space(gl) ? t : NULL;
 }
 
-/* bad: what must not have been in the word; good: what must. */
+/* The old word must have all bits of good, and no bit of bad. */
 static inline bool glock__fast_add(struct glock *gl, uint64_t one, uint64_t good, uint64_t bad)
 {
 	uint64_t old = atom_add64(&gl->fast, one + GLOCK__FAST_COUNT);
@@ -63,14 +65,20 @@ static inline bool glock__fast_take(struct glock *gl, enum glock_mode mode)
 }
 
 /*
- * What follows ends with calls that are the last thing done, if with any: so it needs no register
- * that would have to be saved in memory, where it would wait for the atomic operations in between.
- * That was a third of the time. And what is added in an atomic operation is a constant: were it
- * chosen by the mode, the operation would wait for that to be read, which is a branch otherwise.
- * Both functions begin at the beginning of a line: as far away as a shared library is, that is 1 in
- * 10.
+ * The functions below are written for speed:
+ *
+ *   - A call, if any, is the last action of a function. So no register has to be saved in memory,
+ *     where it would wait for the atomic operations in between. That was a third of the time.
+ *   - The operand of each atomic operation is a constant. If the mode chose the operand, the
+ *     operation would wait for the load of the mode. A branch on the mode does not wait.
+ *   - glock_nq_at() and glock_dq() begin at the beginning of a cache line. In a shared library this
+ *     saves one tenth of the time.
  */
-/* In that slot, which is filled; all slots that are in use then are given. */
+
+/*
+ * Takes the glock with a slot that is filled already. used has the bits of all slots that are then
+ * in use.
+ */
 GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
 							struct glock__thread_record *r,
 							unsigned int slot, uint32_t used,
@@ -90,8 +98,8 @@ GLOCK__INLINE enum glock__fast_result glock__fast_nq_in(struct glock__thread *t,
 }
 
 /*
- * As little as can be is done between taking the glock and letting it go. A slot that says all this
- * was filled for a glock of the space that t->fast is, if it is any, and in a mode that may be.
+ * Does as little as possible between taking the glock and letting it go. If slot 0 matches the
+ * request, it was filled earlier. Its glock is of the space in t->fast, and its mode is valid.
  */
 GLOCK__INLINE enum glock__fast_result glock__fast_nq(struct glock *gl, struct glock__holder *gh,
 						     const char *where)
@@ -107,7 +115,7 @@ GLOCK__INLINE enum glock__fast_result glock__fast_nq(struct glock *gl, struct gl
 	return glock__fast_nq_in(t, tls->fast.record, 0, 1, gl, gh, mode, where);
 }
 
-/* The same of a thread that holds nothing and last asked for something else. */
+/* The same for a thread that holds nothing and last asked for another lock. */
 GLOCK__INLINE enum glock__fast_result
 glock__fast_nq_other(struct glock *gl, struct glock__holder *gh, const char *where)
 {
@@ -133,13 +141,16 @@ GLOCK__INLINE int glock__fast_leave(struct glock *gl, struct glock__holder *gh,
 	if (__builtin_expect(!(old & GLOCK__FAST_OPEN), 0))
 		return glock__fast_dq_closed(gh);
 	atom_store32(&gh->state, 0);
-	/* Somebody may have rung for this node. Who asks for a lock that is here need not look. */
+	/*
+	 * Another node may have rung for this node. A request for a cached lock need not check
+	 * the bell.
+	 */
 	if (__builtin_expect(glock__lm_rung(bell), 0))
 		return glock__fast_rung(gl);
 	return 0;
 }
 
-/* From a slot of the calling thread; all slots that are in use then are given. */
+/* Empties a slot of the calling thread. used has the bits of the slots that stay in use. */
 GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, struct glock *gl,
 				    struct glock__holder *gh)
 {
@@ -154,7 +165,7 @@ GLOCK__INLINE int glock__fast_dq_of(struct glock__thread *t, uint32_t used, stru
 	return glock__fast_leave(gl, gh, bell, GLOCK__FAST_EX);
 }
 
-/* A holder in a slot; most often the thread's only one. */
+/* Lets a holder in a slot go. Most often it is the only holder of the thread. */
 GLOCK__INLINE int glock__fast_dq(struct glock *gl, struct glock__holder *gh)
 {
 	struct glock__thread *t = glock__tls()->fast.thread;

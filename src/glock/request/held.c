@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * held.c - what one can do with a lock that one has: whether it is still ours, a lower mode, its token, its
- * value block; and who is in the way of one that one has not.
+ * held.c - calls for a held lock: whether it is valid, a lower mode, its token, its value block.
+ * Also which peers a request waits for.
  */
+#include "glock/core/log.h"
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
 #include "glock/state/cache.h"
@@ -39,7 +40,9 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	err = glock__check(gl_space(gl), "glock_downgrade");
 	if (err)
 		return err;
-	/* As who lets go of it: the same is asked wherever the holder stands. */
+	/*
+	 * The rule of glock_dq(): only the owner may do this, for holders in the list and in slots.
+	 */
 	if (gh_state(gh) & GLOCK__H_FAST ? !glock__fast_is_mine(glock__thread_in(gl_space(gl)), gh)
 					 : glock__is_other_threads(gh))
 		return glock__not_owner(gh);
@@ -73,10 +76,13 @@ int glock_token(const struct glock_holder *pub, uint64_t *token)
 		return -ECHILD;
 	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_EX)
 		return -EPERM;
-	if (gh_state(gh) & GLOCK__H_LOST) /* the next one's may be there already */
+	if (gh_state(gh) & GLOCK__H_LOST) /* the next holder may have its token already */
 		return -EIO;
 	lm = gl_space(gh->gl)->lm;
-	/* The lock manager gave it before the grant, and does not change it while it is held. */
+	/*
+	 * The lock manager gave the token before the grant, and does not change the token of a held
+	 * lock.
+	 */
 	return lm->ops->token ? lm->ops->token(lm, &gh->gl->lk, token) : -EOPNOTSUPP;
 }
 
@@ -86,7 +92,7 @@ int glock_owner_died(const struct glock_holder *gh)
 
 	if (!(state & GLOCK__H_HOLDER && state & GLOCK__H_DIED))
 		return 0;
-	glock__report_death((struct glock__holder *)gh); /* if it was not waited for */
+	glock__report_death((struct glock__holder *)gh); /* for a holder without glock_wait() */
 	return 1;
 }
 

@@ -2,10 +2,10 @@
 /*
  * many.c - several locks at once: in order, or in any order with time-outs.
  *
- * Two owners that take the same locks in different orders wait for each other. nq_m avoids it by
- * taking them in the order of their numbers; async_wait ends it, by letting all go when it takes
- * too long. There the pause and the time allowed grow with every retry, and are random, so that
- * those who collided do not collide again.
+ * Two owners that take the same locks in different orders wait for each other. glock_nq_m() avoids
+ * that deadlock by taking locks in the order of their numbers. glock_async_wait() ends the deadlock
+ * by letting all locks go after a time. Its time limit and the pause after it grow with every
+ * retry. They are random, so that the same owners do not collide again.
  */
 #include "glock/state/work.h"
 
@@ -75,14 +75,14 @@ void glock_dq_m(size_t n, struct glock_holder *ghs)
 		glock_dq(&ghs[n]);
 }
 
-/* None is held: the program never had any. */
+/* Lets all of them go. The program does not hold any of them, because it never had all of them. */
 static void many_dq_unseen(size_t n, struct glock_holder *ghs)
 {
 	while (n--)
 		glock__dq_unseen(&ghs[n]);
 }
 
-/* For how long to wait, and then to pause, at this retry. */
+/* Sets how long this retry waits, and how long it pauses after that. */
 static void allowance(struct glock_space *space, unsigned int retries, int64_t *wait,
 		      int64_t *pause)
 {
@@ -102,7 +102,7 @@ static void allowance(struct glock_space *space, unsigned int retries, int64_t *
 	*wait += more / 3 + dice % (more / 3);
 }
 
-/* Nothing to wait for but the time. */
+/* Waits until the deadline. */
 static void pause_until(struct glock_space *space, int64_t deadline)
 {
 	uint32_t never = 0;

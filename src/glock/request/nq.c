@@ -4,7 +4,7 @@
  *
  * A request takes the fast path (fast.h) if the lock is cached here and no thread waits for it.
  * Otherwise the holder joins the list of its glock. The holder stays in the list until the program
- * lets it go or takes it back, or until the request fails. Only a thread with gl->lock changes the
+ * lets it go or takes it back, or the request fails. Only a thread with gl->lock changes the
  * state word of a holder; wait.c reads the word without the lock.
  */
 #include "glock/core/log.h"
@@ -112,7 +112,7 @@ static int recursion(struct glock *gl, const struct glock__holder *gh,
 	return -EDEADLK;
 }
 
-/* The same owner has it or waits for it already: it would wait for itself. */
+/* Looks for a request of the same owner: the owner would wait for itself. */
 static int look_for_recursion(struct glock *gl, const struct glock__holder *gh)
 {
 	const struct glock__holder *mine;
@@ -140,14 +140,14 @@ GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *
 {
 	const struct glock__thread *t = glock__tls()->fast.thread;
 
-	/* Nobody here has or wants it by the queue, and this thread has nothing by its slots. */
+	/* The list is empty, and this thread has nothing in its slots. */
 	if (glock__list_empty(&gl_busy(gl)->holders) && t && !t->used &&
 	    atom_load_ptr(&t->space) == gl_space(gl))
 		return 0;
 	return look_for_recursion(gl, gh);
 }
 
-/* A try fails here if it is clear already that it would have to wait behind somebody. */
+/* Tells whether a try is to fail now, because it would clearly have to wait behind a request. */
 static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
 	if (!(gh->flags & TRIES))
@@ -164,7 +164,10 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 	return false;
 }
 
-/* Before all who wait, but for one whose lock operation runs: that one is as good as granted. */
+/*
+ * Returns the place before all waiters. If the lock operation of the first waiter runs, that waiter
+ * counts as granted, and the place is behind it.
+ */
 static struct glock__list *priority_place(struct glock *gl)
 {
 	struct glock__holder *first = glock__first_waiter(gl);
@@ -197,7 +200,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 	return 0;
 }
 
-/* At once or not at all, without standing in the queue. */
+/* Grants the request at once or refuses it. The holder never waits in the queue. */
 static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 {
 	int err;
@@ -217,8 +220,8 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 }
 
 /*
- * It waited, and so it is in the list; but those who ask for the glock by its word can do so only
- * while the list is empty. Were holders to stay there, new ones would always find one, and join it.
+ * Moves a holder that waited from the list to a slot. The word grants only while the list is empty.
+ * If holders stayed in the list, each new holder would find one there, and join the list as well.
  */
 static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 {
@@ -257,7 +260,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 		if (!mine)
 			glock__run_queue(gl, true);
 		else if (!glock__miss(gl, gh))
-			glock__work_queue(gl, gl_now(gl)); /* that is this thread's */
+			glock__work_queue(gl, gl_now(gl)); /* this thread runs that work below */
 	}
 	if (mine && glock__tls()->deferred.queued)
 		glock__inline_run(gl);
@@ -277,9 +280,9 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 		return 0;
 	err = glock_wait(pub, 0, 0);
 	if (mine && glock__tls()->deferred.gl == gl && !FAULT(INLINE_WORK_KEPT))
-		glock__inline_end(gl); /* it did not have to wait after all */
+		glock__inline_end(gl); /* glock_wait() did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
-		glock_dq(pub); /* it may not wait here */
+		glock_dq(pub); /* waiting is not allowed here */
 	if (!err)
 		out_of_the_list(gl, gh);
 	return err;

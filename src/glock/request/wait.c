@@ -13,7 +13,7 @@ int glock_poll(const struct glock_holder *gh)
 	return !(gh_state(gh_of(gh)) & GLOCK__H_WAIT);
 }
 
-/* How it ended; for one that is not waited for. */
+/* Returns the result of a request that does not wait any more. */
 static int wait_result(struct glock__holder *gh)
 {
 	if (gh_state(gh) & GLOCK__H_HOLDER) {
@@ -36,7 +36,7 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 	if (space->generation != glock__generation())
 		return -ECHILD;
 	if (deadline < 0)
-		deadline = 1; /* the past, too; the kernel knows no negative times */
+		deadline = 1; /* still in the past; the kernel refuses negative times */
 	/* A sleep without a time limit would go on by itself after handlers with SA_RESTART. */
 	if (flags & GLOCK_WAIT_INTR && (!deadline || deadline == INT64_MAX))
 		deadline = INT64_MAX - 1;

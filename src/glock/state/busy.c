@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * busy.c - the part of a glock that it has only while something is going on, and its record.
+ * busy.c - the busy part of a glock, and its record.
  *
- * gl_lock() sees to it that the glock has its busy part, gl_unlock() takes it away when it is of no
- * use: nobody has or wants the glock, no work is queued, and what it would remember (the hold
- * time, the counts) is what a new one has. There are as many as glocks in reserve, so that getting
- * one cannot fail; those not needed were never touched and take no memory.
+ * gl_lock() attaches the busy part. gl_unlock() detaches it if it is of no use: no holder, waiter
+ * or work is left, and a new busy part would have the same hold time and counts. There are as many
+ * busy parts in reserve as glocks, so that attaching one cannot fail. An unused busy part was never
+ * written, and takes no memory.
  */
 #include "busy.h"
 
@@ -40,8 +40,8 @@ void glock__busy_attach(struct glock *gl)
 	b->extra = b->uncounted = 0;
 	b->order = 0;
 	/* demotes_done goes on. */
-	*more =
-	    (struct glock__busy_record){.flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
+	*more = (struct glock__busy_record){
+	    .flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
 	gl->aux = number;
 	gl->flags |= GLOCK__F_BUSY;
 }
@@ -56,7 +56,9 @@ void glock__busy_detach(struct glock *gl)
 	assert(b->work.place == GLOCK__NO_PLACE && !b->work.state);
 	glock__publish_gone(gl);
 	b->more->flags = 0;
-	/* Whoever still looks at the futex must not take it for unchanged. */
+	/*
+	 * The futex must change, because a thread that still reads it must not see the old value.
+	 */
 	atom_add32(&b->demotes_done, 1);
 	gl->aux = b->idle_since;
 	gl->flags &= ~(uint32_t)GLOCK__F_BUSY;
@@ -74,9 +76,14 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none));
 }
 
+void *glock_object(const struct glock *gl)
+{
+	return atom_load_ptr(&gl->object);
+}
+
 /* ---- the record ---- */
 
-/* Stores what has changed: often nothing has, and then the memory is not touched by writing. */
+/* Stores changed fields. Often no field has changed, and then the memory is not written. */
 GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 {
 	struct glock__record *r = b->record;
@@ -105,11 +112,35 @@ GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 
 /* ---- dropping the lock ---- */
 
+bool glock__work_queued(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
+	uint32_t state;
+	bool queued;
+
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return false;
+	if (glock__tls()->deferred.gl == gl && glock__tls()->deferred.queued)
+		return true;
+	glock__lock_take(&space->work.lock);
+	b = glock__busy_of(gl); /* a simulator asks without gl->lock */
+	state = atom_load32(&b->work.state);
+	/*
+	 * The work may be out of the heap, with its thread waiting for the lock. It counts as
+	 * queued.
+	 */
+	queued = b->work.place != GLOCK__NO_PLACE || state & GLOCK__WORK_AGAIN ||
+		 state == GLOCK__WORK_RUNNING;
+	glock__lock_drop(&space->work.lock);
+	return queued;
+}
+
 void glock__unlock(struct glock *gl)
 {
 	struct glock__busy *b = gl_busy(gl);
 
-	/* Whoever clears the bit lock runs the queue, or has the work do it. */
+	/* The thread that clears the bit lock runs the queue, or queues work that does. */
 	assert(!b->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
 	glock__fast_update(gl);
 	if (b->uncounted) {
@@ -136,7 +167,7 @@ void glock__unlock_for_call(struct glock *gl)
 	glock__lock_drop(&gl->lock);
 }
 
-/* ---- looking ---- */
+/* ---- reads without gl->lock ---- */
 
 struct glock__look glock__look(const struct glock *gl)
 {
@@ -160,15 +191,4 @@ struct glock__look glock__look(const struct glock *gl)
 	    .hold = b->hold,
 	    .counts = b->more->counts,
 	};
-}
-
-struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh)
-{
-	struct glock__list *head, *l;
-
-	if (!(gl->flags & GLOCK__F_BUSY))
-		return NULL;
-	head = &glock__busy_of(gl)->holders;
-	l = gh ? gh->list.next : head->next;
-	return l == head ? NULL : glock__entry(l, struct glock__holder, list);
 }

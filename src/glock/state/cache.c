@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache.c - calls of the type's operations, and what they must keep to.
+ * cache.c - calls the operations of a type, and checks the rules for operations.
  *
- * Operations run either with the bit lock only, and may block, or under the spinlock, and must
- * return at once. All calls here are made under gl->lock, which those of the first kind drop for
- * as long as the operation runs; the bit lock keeps the state as it is meanwhile.
+ * There are two kinds of operations. Some run with the bit lock only, and may block. The others run
+ * under the spinlock, and must return at once. All functions here are called under gl->lock. For
+ * the first kind they drop gl->lock while the operation runs, and the bit lock keeps the state
+ * unchanged.
  *
- * What an operation does against the rules is reported by its name, type and number, and put right
- * as far as that can be done: a lock that it dropped is taken again. A thread in an operation
- * under the spinlock must not come back into the library, as it would take a lock that it has.
- * That it is in one is remembered per thread, so that every public function can refuse. Whether it
- * slept is asked of the system, before and after, where the space was opened to be told.
+ * If an operation breaks a rule, the library logs the operation, the type and the number, and
+ * repairs the state where that is possible. For example, it takes a dropped lock again.
+ *
+ * A thread in an operation under the spinlock must not call the library, because the call would
+ * take a lock that the thread has. Each thread remembers such an operation, so that every public
+ * function can refuse. If the space was opened with GLOCK_SPACE_CHECK_OPS, the library asks the
+ * kernel before and after the operation whether the thread slept.
  */
 #include "cache.h"
 
 #include "glock/core/log.h"
 
 #include "busy.h"
-#include "inline_work.h"
+#include "polling.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/resource.h>
 
-enum { SPINLOCKED_NS = 10000000 }; /* longer than this is too long */
+enum { SPINLOCKED_NS = 10000000 }; /* the longest time for an operation under the spinlock */
 
 enum op {
 	OP_XMOTE_TH,
@@ -39,7 +42,7 @@ enum op {
 	OP_MAX
 };
 
-/* The table of glock.h. Without the bit lock: sometimes. */
+/* The table of glock.h. An operation without bit_lock may run with the bit lock or without it. */
 struct op_rule {
 	const char *name;
 	bool bit_lock, spinlock;
@@ -78,9 +81,9 @@ int glock__check(struct glock_space *space, const char *function)
 
 struct call {
 	const struct op_rule *rule;
-	bool bit_lock; /* is held; the operation must leave it so */
+	bool bit_lock; /* the caller has the bit lock, and the operation must not drop it */
 	int64_t began;
-	long sleeps; /* of this thread until then; -1: not asked */
+	long sleeps; /* how often this thread slept until then; -1: not asked */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -96,7 +99,7 @@ breach(const struct glock *gl, const struct call *c, const char *fmt, ...)
 		   gl_type(gl)->info.name, c->rule->name, what);
 }
 
-/* How often the calling thread has gone to sleep of itself. */
+/* Returns how often the calling thread went to sleep by itself. */
 static long count_sleeps(const struct glock *gl)
 {
 	struct rusage usage;
@@ -116,11 +119,11 @@ static struct call op_begin(struct glock *gl, enum op op)
 	if (!c.rule->spinlock) {
 		gl_unlock(gl);
 		assert(!gl_held(gl));
-		glock__poll_end(gl_space(gl)); /* it may take long */
+		glock__poll_end(gl_space(gl)); /* the operation may take long */
 		return c;
 	}
 	tls->id.spinlocked = gl;
-	tls->fast.thread = NULL; /* the fast path looks no further */
+	tls->fast.thread = NULL; /* sends calls off the fast path, to the check */
 	tls->id.spinlocked_op = c.rule->name;
 	c.began = gl_now_anew(gl);
 	c.sleeps = count_sleeps(gl);
@@ -134,7 +137,7 @@ static void end_spinlocked(struct glock *gl, const struct call *c)
 
 	glock__tls()->id.spinlocked = NULL;
 	if (!gl_held(gl)) {
-		glock__tls()->deferred.locked = NULL; /* it did that behind our back */
+		glock__tls()->deferred.locked = NULL; /* the operation dropped the lock itself */
 		gl_lock(gl);
 		breach(gl, c, "dropped the spinlock that it was called under");
 	}
@@ -215,7 +218,7 @@ void glock__op_unlock(struct glock *gl, struct glock__holder *gh)
 {
 	struct call c = op_begin(gl, OP_UNLOCK);
 
-	glock__enter_work(); /* others wait for it as for all operations, whoever's thread it is */
+	glock__enter_work(); /* other threads wait for each operation, on any thread */
 	gl_type(gl)->ops.unlock(public_of(gh));
 	glock__leave_work();
 	op_end(gl, &c);
@@ -262,7 +265,7 @@ void glock__op_dump(struct glock *gl, glock_print_fn *print, void *to)
 {
 	struct call c;
 
-	/* Only while there may be something up to date to describe. */
+	/* In UN the object cannot be up to date. */
 	if (!gl_type(gl)->ops.dump || gl->state == GLOCK_UN)
 		return;
 	c = op_begin(gl, OP_DUMP);

@@ -8,7 +8,10 @@
 
 #include "glock/core/internal.h"
 
-/* Each public function asks this first; its name is for the log. -ECHILD, -EDEADLK. */
+/*
+ * Checks a call; each public function does this first. Returns -ECHILD or -EDEADLK, or 0.
+ * `function` is the name for the log.
+ */
 int glock__check(struct glock_space *space, const char *function);
 /* Returns -EDEADLK and logs it if the thread is in an operation under a spinlock. */
 int glock__check_op(struct glock_space *space, const char *function);

@@ -40,7 +40,7 @@ static void control_answer(struct glock_space *space)
 	uint32_t before = atom_load32(&space->demote_answered), asked = atom_load32(&seen->asked);
 
 	if (asked == before || !atom_cas32(&space->demote_answered, &before, asked))
-		return; /* nothing new, or another thread is at it */
+		return; /* no new request, or another thread serves it */
 	d = (struct glock__segment_demote){
 	    .number = atom_load64(&seen->number),
 	    .type = atom_load32(&seen->type),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control.h - requests of readers from outside.
+ * control.h - requests of readers, which are other processes.
  */
 #ifndef GLOCK__CONTROL_H
 #define GLOCK__CONTROL_H

@@ -2,14 +2,15 @@
 /*
  * demote.c - demands of other nodes, and the minimum hold time. Everything under gl->lock.
  *
- * At most one demote is wanted of a glock; demote_state says to which mode, EX that none is. It is
- * either due (DEMOTE) or waits for the hold time to end (PENDING_DEMOTE), not both: what is due
- * serves what waits as well, since wishes are merged.
+ * A glock has at most one wanted demote. demote_state is its mode, or EX without one. The demote is
+ * either due (DEMOTE) or waits for the end of the hold time (PENDING_DEMOTE), never both. A due
+ * demote serves the waiting demands, too, because demands are merged.
  *
- * The hold time counts from the last grant by the lock manager, whether or not somebody holds the
- * glock when the demand comes: who just let go may be about to come back, having got nowhere yet.
- * Linux 6.1 protects glocks of inodes only, and only while somebody holds or wants them; and it
- * counts from any change of state.
+ * The hold time counts from the last grant by the lock manager. It counts also without a holder.
+ * A thread that just let go may be about to come back, because it made no progress yet.
+ *
+ * Linux 6.1 differs. There the hold time protects glocks of inodes only, and only while they have a
+ * holder or waiter. It counts from any change of state.
  */
 #include "demote.h"
 
@@ -23,7 +24,7 @@
 
 /* ns */
 struct hold_rule {
-	int64_t min, max, more, less; /* max: and what it is at first */
+	int64_t min, max, more, less; /* max is also the hold time at first */
 };
 
 static const struct hold_rule hold_rule = {10000000, 200000000, 50000000, 25000000};
@@ -44,7 +45,7 @@ static struct hold_rule rule_of(const struct glock_space *space)
 	return (struct hold_rule){10 * tick, hz / 5 * tick, hz / 20 * tick, hz / 40 * tick};
 }
 
-/* Whether it changes by itself. */
+/* Tells whether the hold time adapts. */
 static bool adaptive(const struct glock *gl)
 {
 	return gl_type(gl)->hold == 0;
@@ -59,7 +60,7 @@ void glock__hold_types(struct glock_space *space)
 	}
 }
 
-/* A change ended elsewhere than it should have: this glock is being fought for. */
+/* Shortens the hold time. A change ended in another mode than wanted: nodes fight for the glock. */
 void glock__hold_shrink(struct glock *gl)
 {
 	struct hold_rule rule = rule_of(gl_space(gl));
@@ -69,7 +70,7 @@ void glock__hold_shrink(struct glock *gl)
 		*hold = *hold - rule.less > rule.min ? *hold - rule.less : rule.min;
 }
 
-/* Somebody waited very long for it: once we have it, keep it longer. */
+/* Lengthens the hold time after a very long wait: once this node has the glock, it keeps it longer. */
 void glock__hold_grow(struct glock *gl)
 {
 	struct hold_rule rule = rule_of(gl_space(gl));
@@ -84,7 +85,9 @@ enum glock_mode glock__demote_target(const struct glock *gl)
 	if (gl_busy(gl)->demote_state == GLOCK_EX ||
 	    glock__mode_is_down(gl_busy(gl)->demote_state, gl->state))
 		return gl->state;
-	/* Sideways one would have to wait for others, and giving way must not. */
+	/*
+	 * A change to a mode that is not weaker may wait for other nodes. A demote must not wait.
+	 */
 	if (!glock__mode_is_down(gl->state, gl_busy(gl)->demote_state))
 		return GLOCK_UN;
 	return gl_busy(gl)->demote_state;
@@ -118,7 +121,7 @@ void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, 
 	glock__work_queue(gl, until ? until : gl_now(gl));
 }
 
-/* When the hold time ends; 0: it has ended, or does not count here. */
+/* Returns the end of the hold time; 0 if it has ended or does not count here. */
 static int64_t held_until(struct glock *gl)
 {
 	int64_t granted_at = gl_record(gl)->granted_at, now, until;
@@ -126,9 +129,11 @@ static int64_t held_until(struct glock *gl)
 	if (!gl_busy(gl)->hold || (linux_6_1(gl_space(gl)) && gl->type != GLOCK_INODE))
 		return 0;
 	now = gl_now(gl);
-	/* A grant in the future was none of ours: a record can be written by others. */
+	/*
+	 * A grant in the future is not of this node, because other processes may write to a record.
+	 */
 	until = granted_at > now || granted_at < 0 ? 0 : granted_at + gl_busy(gl)->hold;
-	/* A grant that has arrived and is not looked at yet counts from then. */
+	/* The hold time of a grant that was not applied yet begins now. */
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) &&
 	    gl_busy(gl)->reply == GLOCK__GRANTED)
 		return now + gl_busy(gl)->hold;
@@ -140,7 +145,7 @@ void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
 	int64_t until = held_until(gl);
 
 	assert(gl_held(gl));
-	/* It comes late: we have given way already, and nothing is on its way to us. */
+	/* The demand is late: this node has gone down already, and no request is in flight. */
 	if (glock__mode_is_down(to, gl->state) &&
 	    (!(gl->flags & GLOCK__F_LOCK) || FAULT(EARLY_BAST_DROPPED)))
 		return;
@@ -158,7 +163,10 @@ void glock__demote_if_due(struct glock *gl)
 	assert(gl_held(gl));
 	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE))
 		return;
-	/* At UN there is nothing to give; but a request may be under way, whose grant counts. */
+	/*
+	 * At UN there is nothing to demote. But the grant of an open request may come, and then
+	 * counts.
+	 */
 	if (gl->state == GLOCK_UN && gl->flags & GLOCK__F_LOCK)
 		return;
 	until = held_until(gl);

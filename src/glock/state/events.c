@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - a glock's trace events. All under gl->lock; nothing is done if nobody sees them: neither a
- * tracer at the probe nor a ring. A tracer has its own clock; for it none is looked at.
+ * events.c - the trace events of a glock. All functions run under gl->lock. They do nothing without
+ * a tracer at the probe and without a ring. A tracer has its own clock, so no time is read for it.
  */
 #include "events.h"
 
 #include "glock/publish/publish_space.h"
 
-/* Whether anybody wants to see it; *ring: the program's, or one for somebody who looks from outside. */
+/*
+ * Tells whether a tracer or a ring wants the event. Sets *ring to the ring of the program, or to
+ * the ring for readers, or to NULL.
+ */
 static bool is_seen(const struct glock *gl, enum glock__event_name name, struct glock__ring **ring)
 {
 	struct glock_space *space = gl_space(gl);
@@ -18,7 +21,7 @@ static bool is_seen(const struct glock *gl, enum glock__event_name name, struct 
 	return *ring || glock__traced(name);
 }
 
-/* What every event says. */
+/* Returns an event with the fields that all events have. */
 static struct glock__event event_of(struct glock *gl, enum glock__event_name name,
 				    const struct glock__ring *ring)
 {
@@ -73,7 +76,7 @@ GLOCK__NOINLINE GLOCK__COLD static void event_demote(struct glock *gl, struct gl
 	glock__trace(ring, &ev);
 }
 
-/* Where it shall go, all that wanted it taken together. */
+/* The event names the mode after all demands so far were merged. */
 void glock__trace_demote(struct glock *gl, bool remote)
 {
 	struct glock__ring *ring;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * find.c - which glocks there are: getting one, letting it go, walking over all.
+ * find.c - the table of glocks: getting one, putting it, walking over all.
  *
- * A hash table of chains under space->lock, which grows by doubling. To look a glock up takes one
- * read of memory for the bucket and one for each glock in its chain, of which there are between
- * one and two on the average: a glock is one cache line. To count the reference in its record is a
- * write that nobody waits for.
+ * The hash table has chains, and grows by doubling, under space->lock. A lookup reads memory once
+ * for the bucket and once for each glock in the chain, because a glock is one cache line. A chain
+ * has between one and two glocks on average. To count the reference in the record takes a write,
+ * but no thread waits for it.
  *
- * There is at most one glock of
- * a type and number: one without references and at UN leaves the table under the same lock under
- * which it would be found. Only then is the lock manager's lock given back; while that goes on, a
- * new glock of the same name may come up with a lock of its own.
+ * There is at most one glock of a type and number. A glock at UN without references leaves the
+ * table under the same lock under which it could be found. Only after that its lock is unlocked at
+ * the lock manager. Meanwhile a new glock of the same name may appear, with a lock of its own.
  */
 #include "find.h"
 
@@ -37,7 +36,7 @@ static size_t bucket_of(const struct glock_space *space, unsigned int type, uint
 	return (size_t)(h ^ h >> 33) & (space->buckets - 1);
 }
 
-/* Without memory for it the table just stays as it is. */
+/* Doubles the table. Without memory the table stays as it is. */
 static void hash_grow(struct glock_space *space)
 {
 	size_t old_n = space->buckets, n = old_n ? 2 * old_n : FIRST_BUCKETS;
@@ -122,7 +121,7 @@ static struct glock *hash_find(struct glock_space *space, unsigned int type, uin
 	return gl;
 }
 
-/* make: where there is none. */
+/* Finds a glock. `make` says whether to add it if it does not exist. */
 static int find_or_add(struct glock_space *space, unsigned int type, uint64_t number, bool make,
 		       struct glock **ret)
 {
@@ -142,7 +141,7 @@ static int find_or_add(struct glock_space *space, unsigned int type, uint64_t nu
 	if (!gl && make)
 		gl = hash_add(space, type, number);
 	if (gl) {
-		/* Nothing else of it is needed: the lock alone, see busy.c. */
+		/* Only the lock is needed here, and no busy part; see busy.c. */
 		glock__lock_take(&gl->lock);
 		gl->users++;
 		glock__lru_remove(gl);
@@ -165,7 +164,7 @@ int glock__get_there(struct glock_space *space, unsigned int type, uint64_t numb
 	return find_or_add(space, type, number, false, ret);
 }
 
-/* Under its lock. */
+/* Under gl->lock, which it drops. */
 void glock__free(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
@@ -197,7 +196,7 @@ static void remove_from_table(struct glock_space *space, struct glock *gl)
 	space->n_glocks--;
 }
 
-/* Out of the table: the lock manager's lock goes, and then the glock. */
+/* The glock is out of the table. Unlocks its lock at the lock manager, then frees the glock. */
 static void unlock_and_free(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
@@ -216,7 +215,10 @@ static void unlock_and_free(struct glock *gl)
 	space->lm->ops->unlock(space->lm, &gl->lk);
 }
 
-/* The last reference is gone, or is not any more. Under gl->lock; true: look at the LRU's limits. */
+/*
+ * Makes a glock without references idle. Under gl->lock. Returns true if the limits of the LRU list
+ * are to be checked.
+ */
 static bool became_idle(struct glock *gl)
 {
 	struct glock_space *space = gl_space(gl);
@@ -227,7 +229,7 @@ static bool became_idle(struct glock *gl)
 	return space->lru.max || space->lru.age;
 }
 
-/* With a reference less, which was a user's or a pin. */
+/* Drops one reference: of a user, or a pin. */
 static void put_locked(struct glock *gl, bool user)
 {
 	struct glock_space *space = gl_space(gl);
@@ -243,7 +245,10 @@ static void put_locked(struct glock *gl, bool user)
 			glock__work_kick(space, glock__lru_trim(space));
 		return;
 	}
-	/* The last one: under the table's lock, or it could be found meanwhile. */
+	/*
+	 * This is the last reference. Drop it under the lock of the table, because another thread
+	 * could find the glock meanwhile.
+	 */
 	gl_unlock(gl);
 	glock__lock_take(&space->lock);
 	gl_lock(gl);
@@ -256,7 +261,7 @@ static void put_locked(struct glock *gl, bool user)
 		return;
 	}
 	if (!FAULT(FAST_COUNT_NOT_FOLDED))
-		glock__fast_fold(gl); /* what was counted for one who was refused is taken back */
+		glock__fast_fold(gl); /* the grant of a refused holder was counted and taken back */
 	glock__lru_remove(gl);
 	glock__lru_unlink(gl);
 	assert(glock__list_empty(&gl_busy(gl)->holders) && !(gl->flags & GLOCK__F_LOCK));
@@ -286,9 +291,9 @@ void glock_put(struct glock *gl)
 	put_locked(gl, true);
 }
 
-/* ---- all of them ---- */
+/* ---- walks over all glocks ---- */
 
-/* In the order of memory, so that a walk over millions reads it in sequence. */
+/* Goes in the order of memory, so that a walk over millions of glocks reads it in sequence. */
 struct glock *glock__next(struct glock_space *space, struct glock *gl)
 {
 	bool lvb = gl && gl->lk.has_lvb;
@@ -319,7 +324,7 @@ struct glock *glock__next(struct glock_space *space, struct glock *gl)
 	}
 }
 
-/* Up to BATCH glocks from the next one on, each with a reference. */
+/* Takes up to BATCH glocks after `last`, each with a reference. Returns their number. */
 static size_t collect(struct glock_space *space, struct glock *last, struct glock **batch)
 {
 	size_t n = 0;
@@ -333,7 +338,7 @@ static size_t collect(struct glock_space *space, struct glock *last, struct gloc
 	return n;
 }
 
-/* With no lock in between: those that come meanwhile may be left out. */
+/* Holds no lock during fn. Glocks that are added meanwhile may be left out. */
 void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *arg), void *arg)
 {
 	struct glock *batch[BATCH], *last = NULL;
@@ -353,7 +358,7 @@ void glock__each(struct glock_space *space, void (*fn)(struct glock *gl, void *a
 	} while (n == BATCH);
 }
 
-/* ---- what the program may know ---- */
+/* ---- what a program can read and set ---- */
 
 unsigned int glock_type_of(const struct glock *gl)
 {
@@ -372,19 +377,14 @@ struct glock_space *glock_space_of(const struct glock *gl)
 
 void glock_set_object(struct glock *gl, void *object)
 {
-	bool mine = glock__lock_held(&gl->lock); /* in one of its own operations */
+	bool mine = glock__lock_held(&gl->lock); /* called in an operation of this glock */
 
-	/* Who asks for a dump, on another thread, may be at the old one: not when we return. */
+	/* A dump on another thread may still use the old object. It has ended when this returns. */
 	if (!mine)
 		glock__lock_take(&gl->lock);
 	atom_store_ptr(&gl->object, object);
 	if (!mine)
 		glock__lock_drop(&gl->lock);
-}
-
-void *glock_object(const struct glock *gl)
-{
-	return atom_load_ptr(&gl->object);
 }
 
 void glock_set_dirty(struct glock *gl, int dirty)

@@ -9,7 +9,7 @@
 
 /* Drops a pin, which may be the last reference. Under gl->lock, which it drops. */
 void glock__put_locked(struct glock *gl);
-/* As glock_get(), but returns -ENOENT where the glock does not exist. */
+/* As glock_get(), but returns -ENOENT if the glock does not exist. */
 int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
 		     struct glock **ret);
 /* Frees a dead glock, whose lock the lock manager has taken back. */

@@ -1,39 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inline_work.c - work of a glock, run by the thread that waits for it or has just let it go.
+ * inline_work.c - the work of a glock, run by the thread that waits for the glock or just released
+ * it.
  *
- * So handing a lock to another node takes no more threads than necessary. The file does nothing if
- * the program runs the work.
+ * Therefore a lock goes to another node with no more threads than necessary. If the program runs
+ * the work, this file does nothing.
  */
 #include "inline_work.h"
 
 #include "cache.h"
+#include "polling.h"
 #include "queue.h"
 #include "reply.h"
 #include "work.h"
 
 #include <assert.h>
-
-void glock__poll_begin(struct glock_space *space)
-{
-	const struct glock__lm_ops *ops = space->lm->ops;
-	struct glock__deferred *d = &glock__tls()->deferred;
-
-	d->moment = 0;
-	if (!d->polls)
-		d->polls = ops->poll_begin && ops->poll_begin(space->lm);
-}
-
-void glock__poll_end(struct glock_space *space)
-{
-	struct glock__deferred *d = &glock__tls()->deferred;
-
-	d->moment = 0;
-	if (!d->polls)
-		return;
-	d->polls = false;
-	space->lm->ops->poll_end(space->lm);
-}
 
 bool glock__inline_begin(struct glock *gl)
 {
@@ -102,7 +83,9 @@ void glock__inline_poll(struct glock *gl)
 	tls->deferred.wanted = false;
 }
 
-/* Whoever waits for the lock manager as well may be told by it what the word waits for. */
+/*
+ * If this thread polls the lock manager, the event that changes *word may arrive through that poll.
+ */
 static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline)
 {
 	int err = -EBUSY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inline_work.h - a thread that asks or lets go runs the work of its glock itself.
+ * inline_work.h - a thread that requests or releases a glock runs the work of the glock itself.
  */
 #ifndef GLOCK__INLINE_WORK_H
 #define GLOCK__INLINE_WORK_H
@@ -8,15 +8,12 @@
 #include "glock/core/internal.h"
 
 /*
- * Between a begin that returned true and the end the calling thread runs the work of this glock
+ * Between a begin that returned true and the end, the calling thread runs the work of this glock
  * itself, as soon as it can. The caller holds no lock.
  */
 bool glock__inline_begin(struct glock *gl);
 /* As glock__poll(). Events of this glock are deferred: the caller takes gl->lock next. */
 void glock__inline_poll(struct glock *gl);
-/* Makes the calling thread the one that polls the lock manager, or ends that; see lockman.h. */
-void glock__poll_begin(struct glock_space *space);
-void glock__poll_end(struct glock_space *space);
 /* Runs the work that was queued since. Under gl->lock, which it drops and takes again. */
 void glock__inline_run(struct glock *gl);
 void glock__inline_finish(struct glock *gl);

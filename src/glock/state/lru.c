@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lru.c - idle glocks, the coldest first, and how many of them are kept for how long.
+ * lru.c - the list of idle glocks, the coldest first, with limits on their number and age.
  *
- * Idle is what has no reference and is not at UN: cached, with nobody here who wants it. (The
- * references of work and of walks over all glocks leave it there; they are short.) Its type may
- * veto that it is given up (demote_ok); then it counts as used just now.
+ * A glock is idle if it has no reference and is not at UN: it is cached, and no thread of this node
+ * wants it. The references of work and of walks over all glocks are short, and leave it on the
+ * list. The type may veto giving the glock up (demote_ok). Then the glock counts as used just now.
  *
- * A glock that is taken up again stays on the list, marked as not idle, so that looking it up does
- * not touch its neighbours; it is moved when it is idle again, or taken off when it comes to the
- * head.
+ * A glock that is used again stays on the list and loses its mark GLOCK__F_LRU. So glock_get() does
+ * not touch the neighbours in the list. The glock moves to the end when it is idle again, or leaves
+ * the list when it comes to the head.
  *
- * The list's lock is taken inside a glock's; going from the list to a glock only tries that one's
- * lock, and leaves it for the next time if it is taken.
+ * The lock of the list is taken inside gl->lock. A thread that comes from the list only tries
+ * gl->lock, and comes again later if another thread has it.
  *
- * Since when a glock is idle is kept in four bytes, in units of 2^18 ns, rounded up, and compared
- * modulo 2^32: an age limit means at most 13 days.
+ * A glock stores since when it is idle in four bytes, in units of 2^18 ns, rounded up. Times are
+ * compared modulo 2^32, so an age limit means at most 13 days.
  */
 #include "lru.h"
 
@@ -31,7 +31,7 @@ static uint32_t idle_units(int64_t now)
 	return (uint32_t)((uint64_t)(now + (1 << UNIT_SHIFT) - 1) >> UNIT_SHIFT);
 }
 
-/* How long it has been idle; not below the truth by more than a unit, and never above it. */
+/* Returns how long the glock has been idle: at most one unit too little, and never too much. */
 static int64_t idle_for(const struct glock *gl, int64_t now)
 {
 	uint32_t since = gl_busy(gl)->idle_since;
@@ -101,7 +101,10 @@ void glock__lru_unlink(struct glock *gl)
 
 /* ---- giving back ---- */
 
-/* The glock at the head, locked; NULL: none, or its owner is at it (*next: look again then). */
+/*
+ * Returns the glock at the head, locked. Returns NULL if the list is empty, or if another thread
+ * has the lock of the glock; then *next is the time to look again.
+ */
 static struct glock *lock_first(struct glock_space *space, int64_t *next)
 {
 	struct glock *gl;
@@ -119,8 +122,8 @@ static struct glock *lock_first(struct glock_space *space, int64_t *next)
 }
 
 /*
- * The coldest glock, locked and off the list, if there are more idle ones than keep or it was idle
- * for that long; or NULL, with *next set to the time when it is due.
+ * Returns the coldest glock, locked and off the list, if more than `keep` glocks are idle or if the
+ * glock was idle for `age`. Otherwise returns NULL and sets *next to the time when it is due.
  */
 static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age, int64_t *next)
 {
@@ -142,18 +145,21 @@ static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age
 		glock__lru_unlink(gl);
 		if (is_idle)
 			return gl;
-		gl_unlock(gl); /* whoever has it puts it back on the list */
+		gl_unlock(gl); /* the thread with the reference puts it back on the list */
 	}
 	return NULL;
 }
 
-/* False: its type would rather keep it, or it is not idle any more. Drops the lock. */
+/*
+ * Demotes the glock to UN. Returns false if its type vetoes that, or if it is not idle any more.
+ * Drops the lock.
+ */
 static bool give_up(struct glock *gl)
 {
 	bool ok = false;
 
 	assert(gl_held(gl));
-	if (gl_refs(gl)) /* whoever has that puts it back on the list */
+	if (gl_refs(gl)) /* the thread with the reference puts it back on the list */
 		goto out;
 	ok = glock__op_demote_ok(gl);
 	if (ok)

@@ -7,7 +7,7 @@
 
 #include "glock/core/internal.h"
 
-/* The glock becomes idle; or is in use again. Under gl->lock. */
+/* Under gl->lock. The first call makes the glock idle, the second one puts it to use again. */
 void glock__lru_add(struct glock *gl);
 static inline void glock__lru_remove(struct glock *gl)
 {
@@ -18,7 +18,7 @@ static inline void glock__lru_remove(struct glock *gl)
 }
 /* Takes a glock that is about to be freed off the list. Under gl->lock. */
 void glock__lru_unlink(struct glock *gl);
-/* Gives back the glocks that are too many or too old. Returns when to look again, or INT64_MAX. */
+/* Demotes the glocks above the limits. Returns the time to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order.c - whether locks are taken in order.
+ * order.c - checks the order in which locks are taken.
  *
- * Of what one owner has and wants, a glock whose type has a lower place must come first; among
- * some types a lower number. It is a help in finding mistakes, and costs a list of everything that
- * is held in the space, under one lock: only spaces opened with GLOCK_SPACE_CHECK_ORDER have it.
- * A try cannot deadlock, and neither can an asynchronous request that is given up in time: they
- * are not checked, but what they got counts for others.
+ * Among the holders and waiters of one owner, glocks of a type with a lower place must come first.
+ * For some types, glocks with lower numbers must come first.
+ *
+ * The check helps to find mistakes. It needs a list of all holders of the space, under one lock.
+ * Therefore only spaces with GLOCK_SPACE_CHECK_ORDER have it.
+ *
+ * A try cannot deadlock, and neither can an asynchronous request that is given up in time. They are
+ * not checked, but later requests are checked against the locks that they got.
  */
 #include "order.h"
 

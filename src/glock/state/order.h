@@ -7,7 +7,7 @@
 
 #include "glock/core/internal.h"
 
-/* Logs a request that is against the order, and remembers the holder. */
+/* Remembers the holder. Logs a request that is against the order, and returns -EDEADLK. */
 int glock__order_check(struct glock *gl, struct glock__holder *gh);
 void glock__order_forget(struct glock_space *space, struct glock__holder *gh);
 

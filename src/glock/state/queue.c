@@ -18,6 +18,7 @@
 #include "demote.h"
 #include "events.h"
 #include "order.h"
+#include "shortcuts.h"
 #include "show.h"
 #include "word.h"
 #include "work.h"
@@ -130,6 +131,13 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 	return may_join_list(gl, gh, fast != GLOCK_UN);
 }
 
+#ifdef GLOCK_ATOM_HOOKS
+void (*glock__grant_hook)(const struct glock *gl, const struct glock__holder *gh);
+#define GRANT_HOOK(gl, gh) (glock__grant_hook ? glock__grant_hook(gl, gh) : (void)0)
+#else
+#define GRANT_HOOK(gl, gh) ((void)0)
+#endif
+
 void glock__grant(struct glock *gl, struct glock__holder *gh)
 {
 	int64_t waited;
@@ -137,6 +145,7 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 
 	/* Not the word: there is somebody in it now and then who will go away again. */
 	assert(gl_held(gl) && may_join_list(gl, gh, true));
+	GRANT_HOOK(gl, gh);
 	waited = gl_now(gl) - gh->asked;
 	if (waited > LONG_WAIT)
 		glock__hold_grow(gl);
@@ -271,25 +280,6 @@ static bool run_demote(struct glock *gl, bool nonblock)
 	return true;
 }
 
-/*
- * The usual run, which all that follows would come to as well: one wants it whom the state does not
- * serve, and that is all. NULL: it is another one.
- */
-static struct glock__holder *lone_miss(struct glock *gl)
-{
-	struct glock__list *head = &gl_busy(gl)->holders;
-	struct glock__holder *gh = glock__entry(head->next, struct glock__holder, list);
-
-	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__list_empty(head) ||
-	    gh->list.next != head || gh_state(gh) & GLOCK__H_HOLDER || gl_busy(gl)->recover_first)
-		return NULL;
-	if (glock__grants_paused(gl_space(gl)) || glock__lock_is_lost(gl) ||
-	    glock__fast_mode(gl) != GLOCK_UN || glock__state_serves(gl->state, gh->mode, gh->flags))
-		return NULL;
-	gl_busy(gl)->must_run = false;
-	return gh;
-}
-
 void glock__run_queue(struct glock *gl, bool nonblock)
 {
 	struct glock__holder *gh;
@@ -298,7 +288,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 	glock__fast_close(gl);
 	if (glock__is_unusable(gl_space(gl)))
 		glock__fail_waiters(gl, -EIO, false);
-	gh = lone_miss(gl);
+	gh = glock__lone_miss(gl);
 	while (!gh) {
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)

@@ -21,6 +21,11 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh);
  */
 void glock__run_queue(struct glock *gl, bool nonblock);
 
+#ifdef GLOCK_ATOM_HOOKS
+/* Not NULL: called for each grant by the queue, in order. */
+extern void (*glock__grant_hook)(const struct glock *gl, const struct glock__holder *gh);
+#endif
+
 /* Grants a waiter; or removes a waiter from the list with an error. */
 void glock__grant(struct glock *gl, struct glock__holder *gh);
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error);

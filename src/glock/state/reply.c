@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reply.c - what the lock manager tells: replies, demands, and that others recover.
+ * reply.c - events of the lock manager: replies, basts, and recovery.
  *
- * Comes on any thread, under no lock. A reply is only stored here, with its time, and the glock's
- * work queued; xmote.c takes it in. A thread that works on the glock and is going to take its lock anyway only
- * keeps what comes until then: the reply to the request that it is making just now, and what it fetches
- * right before. While others' remains are put in order grants are kept back: what they cover may
- * not be right yet.
+ * An event comes on any thread, without a lock held. A reply is only stored here, with its time,
+ * and the work of the glock is queued. xmote.c applies the reply.
+ *
+ * A thread that works on the glock and takes its lock next in any case defers the events that come
+ * until then. Such events are the reply to the request that the thread makes just now, and events
+ * that it polls right before.
+ *
+ * During recovery grants are frozen, because the data that they cover may not be repaired yet.
  */
 #include "reply.h"
 
@@ -40,11 +43,11 @@ static enum glock__reply reply_of(int status)
 
 static bool should_freeze(struct glock *gl)
 {
-	/* Nobody tells one that is withdrawn that recovery is over; and block may come late. */
+	/* A withdrawn space gets no thaw, and the event block may come late. */
 	if (!atom_load8(&gl_space(gl)->recovering) ||
 	    (glock__is_unusable(gl_space(gl)) && !FAULT(WITHDRAWN_REPLY_FREEZES)))
 		return false;
-	/* What was refused covers nothing; as in the kernel. */
+	/* A refused request covers no data. The kernel does the same. */
 	if (gl_busy(gl)->reply != GLOCK__GRANTED || gl_busy(gl)->req == GLOCK_UN)
 		return false;
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
@@ -76,7 +79,7 @@ void glock__count_request(struct glock *gl)
 	struct glock__record *r;
 
 	if (!gl_busy(gl)->in_call)
-		return; /* with its reply */
+		return; /* counted with its reply */
 	rq = take_asked(gl);
 	r = glock__record_edit(gl);
 	glock__stats_request(&r->stats, &gl_space(gl)->type_stats, gl->type, &r->stamp, &rq);
@@ -103,9 +106,9 @@ void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 	int64_t round_trip;
 
 	assert(gl_held(gl));
-	gl_now_is(gl, a->at); /* when it came, not when the lock was free */
+	gl_now_is(gl, a->at); /* the time of arrival, before the wait for gl->lock */
 	round_trip = count_round_trip(gl, a->at);
-	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* there it stays until the next request */
+	if (!(space->flags & GLOCK_SPACE_LINUX_6_1)) /* 6.1 keeps the flag until the next request */
 		gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	glock__trace_lock_time(gl, a->at, round_trip, a->status, a->sbflags);
 	if (gl->flags & GLOCK__F_DEAD)
@@ -130,7 +133,7 @@ static void on_bast_locked(struct glock *gl, enum glock_mode to)
 	glock__hold_or_demote(gl, to);
 }
 
-/* Under gl->lock: what was kept, in the order in which it came. */
+/* Applies the deferred events in the order of their arrival. Under gl->lock. */
 void glock__apply_deferred(struct glock *gl)
 {
 	struct glock__tls *tls = glock__tls();
@@ -150,11 +153,14 @@ void glock__apply_deferred(struct glock *gl)
 
 static bool defers_events(const struct glock__tls *tls, const struct glock *gl)
 {
-	/* A reply comes before a demand. Else it is taken in at once, and after what is kept. */
+	/*
+	 * A reply is applied before a bast. If a bast was deferred already, apply the reply at
+	 * once, after the deferred events.
+	 */
 	return tls->deferred.gl == gl && tls->deferred.wanted && !tls->deferred.bast;
 }
 
-/* Its lock, for something that is not kept. */
+/* Takes the lock for an event that is not deferred. */
 static void lock_and_apply(struct glock *gl)
 {
 	gl_lock(gl);
@@ -228,7 +234,7 @@ static void thaw_one(struct glock *gl, void *arg)
 {
 	(void)arg;
 	gl_lock(gl);
-	if (atom_load8(&gl_space(gl)->recovering)) { /* again: it may have been held back for that */
+	if (atom_load8(&gl_space(gl)->recovering)) { /* a new recovery began: stay frozen */
 		gl_unlock(gl);
 		return;
 	}
@@ -247,8 +253,9 @@ void glock__thaw(struct glock_space *space)
 }
 
 /*
- * It may be told under a lock of the lock manager's. To walk through the glocks may be to give up the last
- * reference to one, and that one back to the lock manager, which takes that lock: the work does it.
+ * The lock manager may call this under a lock of its own. A walk over the glocks may drop the last
+ * reference to a glock. The glock is then unlocked at the lock manager, which takes that lock. So
+ * the work does the walk.
  */
 static void on_thaw(void *owner)
 {
@@ -284,7 +291,7 @@ static void on_recover(void *owner, const struct glock__lm_peer *dead)
 	glock__tls()->id.recovers = NULL;
 }
 
-/* The work sees to it: here may be any thread. */
+/* Leaves the withdrawal to the work, because this may be any thread. */
 static void on_gone(void *owner)
 {
 	struct glock_space *space = owner;

@@ -2,8 +2,8 @@
 /*
  * show.c - glocks as text and as numbers, for the program.
  *
- * A glock's part of a dump is made under its lock, into memory that is there already; it is handed
- * out after. What does not fit is made anew with more room.
+ * The text of a glock is made under its lock, into memory that exists already, and is handed out
+ * after that. If the text does not fit, it is made again with more room.
  */
 #include "show.h"
 
@@ -64,7 +64,7 @@ static void one_holder(struct dump *d, const struct glock__holder *gh)
 	glock__dump_holder(&d->text, d->format, &h);
 }
 
-/* One that stands in a slot of its thread. */
+/* Prints a holder in a slot of its thread. */
 static void one_fast(struct glock *gl, const struct glock__fast_holder *fh, void *arg)
 {
 	struct dump *d = arg;
@@ -94,7 +94,7 @@ static void one_glock(struct dump *d, struct glock *gl)
 	    .flags = (gl->flags & ~GLOCK__F_OWN) | (glock_object(gl) ? GLOCK__F_OBJECT : 0) |
 		     (queued ? GLOCK__F_QUEUED : 0),
 	    .demote_us = ((uint64_t)gl_now(gl) - (uint64_t)gl_busy(gl)->more->demote_time) / 1000,
-	    .refs = (int)gl_refs(gl) - 1, /* without ours */
+	    .refs = (int)gl_refs(gl) - 1, /* without the reference of this walk */
 	    .hold = glock__jiffies(gl_busy(gl)->hold, space->hz),
 	    .pages = gl_type(gl)->flags & GLOCK_OPS_ASPACE ? gl_busy(gl)->more->pages : 0,
 	};

@@ -10,7 +10,7 @@
 /* Logs the glock as in a dump, because an error concerns it. Under gl->lock. */
 GLOCK__COLD void glock__log_glock(struct glock *gl);
 
-/* Publishes what the dump operation of the type says of the object. Under gl->lock. */
+/* Publishes the text of the dump operation about the object. Under gl->lock. */
 void glock__publish_object(struct glock *gl);
 
 #endif

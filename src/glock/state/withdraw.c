@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * withdraw.c - a space that can be relied on no more: for good, until the lock manager is back, or for a
- * pause.
- */
+/* withdraw.c - makes a space unusable: for good, until the lock manager is back, or for a pause. */
 #include "withdraw.h"
 
 #include "glock/core/log.h"
@@ -32,8 +29,8 @@ static void lost_fast(struct glock *gl, const struct glock__fast_holder *fh, voi
 }
 
 /*
- * Holders are told; nobody waits any more; the cache goes as soon as nobody holds it. What is asked
- * for now may still be granted, but by nobody whose word counts.
+ * Marks the holders as lost, fails the waiters, and drops the cache once the last holder is gone. A
+ * grant of an open request may still arrive, but no holder may rely on it.
  */
 static void withdraw_one(struct glock *gl, void *comes_back)
 {
@@ -52,7 +49,7 @@ static void withdraw_one(struct glock *gl, void *comes_back)
 	if (gl->state != GLOCK_UN)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
 	if (!FAULT(WITHDRAWN_GLOCK_STAYS_FROZEN))
-		glock__unfreeze(gl); /* nobody will tell us any more that recovery is over */
+		glock__unfreeze(gl); /* no thaw will come for this space */
 	glock__run_queue(gl, true);
 	gl_unlock(gl);
 }
@@ -68,13 +65,14 @@ void glock_withdraw(struct glock_space *space)
 	glock__log(space, "space %s is withdrawn", space->name);
 	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
 	glock__each(space, withdraw_one, NULL);
-	/* Now the others may have what was ours; what is still asked for is answered. */
+	/* From now on other nodes may get the locks. The lock manager answers each open request. */
 	space->lm->ops->leave(space->lm, true);
 }
 
 /*
- * As to withdraw, but the lock manager goes on by itself, and comes back without any lock. A glock
- * that was not at UN is stale until it is: with what it covers dropped, and its holders gone.
+ * Like a withdrawal, but the lock manager goes on, and comes back without any lock. Each glock that
+ * is not at UN becomes stale. It stays stale until it is at UN, which means without cache and
+ * holders.
  */
 void glock__cluster_lost(struct glock_space *space)
 {
@@ -92,7 +90,10 @@ void glock__cluster_back(struct glock_space *space)
 		glock__publish_state(space, 0);
 }
 
-/* Nobody comes any more who does not see that it is a pause; or whoever waited for its end. */
+/*
+ * When this returns, each new holder sees the pause. At the end of a pause, queues the work of
+ * glocks with a waiter or a demote.
+ */
 static void pause_one(struct glock *gl, void *pause)
 {
 	gl_lock(gl);

@@ -20,7 +20,7 @@ enum { PATIENCE = 1000 };
 void glock__fast_fold(struct glock *gl)
 {
 	uint64_t word = atom_and64(&gl->fast, ~GLOCK__FAST_COUNTED);
-	int64_t n = (int64_t)word >> 30; /* signed: one may be taken back later */
+	int64_t n = (int64_t)word >> 30; /* signed, because a grant may be taken back later */
 
 	assert(gl_held(gl));
 	if (n)
@@ -34,13 +34,24 @@ void glock__fast_shut(struct glock *gl)
 	glock__fast_fold(gl);
 }
 
-/* Not: a demand that waits until the hold time is over, in which the glock is used as before. */
+/* A glock with PENDING_DEMOTE is used as before until its hold time is over. */
 #define IN_THE_WAY \
 	((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_PENDING_DEMOTE) | GLOCK__F_DIED | GLOCK__F_STALE)
 
+struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh)
+{
+	struct glock__list *head, *l;
+
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return NULL;
+	head = &glock__busy_of(gl)->holders;
+	l = gh ? gh->list.next : head->next;
+	return l == head ? NULL : glock__entry(l, struct glock__holder, list);
+}
+
 /*
- * In the list there may be holders that a new one need not know of: granted in SH, and not a
- * thread's, so that they do not matter for recursion.
+ * Tells whether a new holder may ignore all holders in the list. Such a holder is granted in SH. It
+ * does not belong to a thread, so that recursion is no question.
  */
 static bool list_is_harmless(const struct glock *gl)
 {
@@ -58,7 +69,7 @@ static bool may_open(struct glock *gl)
 	struct glock_space *space = gl_space(gl);
 	const struct glock__busy *b;
 
-	/* held: the lock manager wants to hear when the first ones after a grant are gone. */
+	/* held: the lock manager asks for a call when the first holders after a grant are gone. */
 	if (gl->flags & IN_THE_WAY || gl->lk.held ||
 	    (gl->state != GLOCK_SH && gl->state != GLOCK_EX))
 		return false;
@@ -88,7 +99,7 @@ void glock__fast_update(struct glock *gl)
 	atom_or64(&gl->fast, open);
 }
 
-/* ---- who is there ---- */
+/* ---- the holders in slots ---- */
 
 static unsigned int count_of(uint64_t word)
 {
@@ -102,7 +113,9 @@ void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg)
 	size_t there = 0, n = 0, room = sizeof(few) / sizeof(*few);
 
 	assert(gl_held(gl) && !(atom_load64(&gl->fast) & GLOCK__FAST_OPEN));
-	/* Who is in a slot and not in the word, or not in both, is about to take the next step. */
+	/*
+	 * A thread in a slot and not in the word, or the reverse, is about to take its next step.
+	 */
 	for (int i = 0; i < PATIENCE; i++) {
 		there = count_of(atom_load64(&gl->fast));
 		if (!there)
@@ -112,7 +125,7 @@ void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg)
 			list = realloc(list == few ? NULL : list, room * sizeof(*list));
 		}
 		if (!list)
-			return; /* as if nobody were there: no memory to find them */
+			return; /* without memory no holder can be found: act as without holders */
 		n = glock__slots_of(gl, list, room);
 		if (n == there)
 			break;
@@ -178,7 +191,7 @@ void glock__fast_to_list(struct glock *gl, struct glock__holder *gh)
 	glock__slot_empty(t, t->record, gh->slot);
 	atom_and32(&gh->state, ~GLOCK__H_FAST);
 	glock__list_add(gl_busy(gl)->holders.next, &gh->list);
-	gh->asked = gl_now(gl); /* nobody looked at the clock when it was */
+	gh->asked = gl_now(gl); /* the fast path did not read the clock */
 	glock__publish_queued(gl, gh);
 	glock__publish_holder(gl, gh, gh_state(gh));
 	atom_sub64(&gl->fast, glock__fast_one(gh));

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * work.c - delayed work: a glock's, at a time; who runs it; how to wait.
+ * work.c - delayed work: the heap of due work, the threads that run it, and waiting.
  *
- * A heap of glocks (their busy parts) by the time when their work is due. Queued again while it is queued, work keeps
- * the earlier of the two times: a hold time that ends in 200 ms must not keep back the reply that
- * came now. Queued while it runs, it runs again.
+ * The heap holds busy parts of glocks, ordered by the time at which their work is due. Work that is
+ * queued again keeps the earlier of the two times. A hold time that ends in 200 ms must not delay a
+ * reply that came now. Work that is queued while it runs runs again.
  *
- * Work is run by a thread of the library's, or by the program in glock_dispatch(), told by a timer
- * that it can poll. A waiter in a space of the latter kind does work while it waits, since nobody
- * else might; it sleeps on one word of the space, which changes whenever there is work or anybody's
- * wait is over.
+ * A thread of the library runs the work, or the program runs it by glock_dispatch(). The program
+ * can poll a timer that says when work is due. If the program runs the work, a waiter runs work
+ * while it waits, because possibly no other thread does. Such a waiter sleeps on one word of the
+ * space. The word changes whenever work is queued or a wait ends.
  *
- * A thread that waits for a glock, or has just let it go, runs the work of that one glock by itself:
+ * A thread that waits for a glock, or has just let it go, runs the work of that one glock inline:
  * inline_work.c.
  *
- * Locks: work.lock inside gl->lock. Who runs a glock's work says so in its state, which is set without a lock by
- * whoever takes it out of the heap, and cleared under gl->lock. The reference that queued work has is taken by whoever queues
- * it and dropped after it ran.
+ * Locks: work.lock is taken inside gl->lock. work.state says whether a thread runs the work of a
+ * glock. The thread that takes the work out of the heap sets the state without a lock. The thread
+ * clears it under gl->lock. Queued work has a reference to its glock. The thread that queues the
+ * work takes the reference, and the thread that ran the work drops it.
  */
 #include "work.h"
 
@@ -115,7 +116,7 @@ int glock__work_reserve(struct glock_space *space, size_t glocks)
 	return err;
 }
 
-/* ---- telling whoever runs it ---- */
+/* ---- wake-ups for the threads that run the work ---- */
 
 int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline)
 {
@@ -134,7 +135,7 @@ static void signal_event(struct glock_space *space)
 		glock__futex_wake_all(&space->work.events);
 }
 
-/* Under work.lock: from when on the fd is readable. */
+/* Sets the time at which the fd becomes readable. Under work.lock. */
 static void arm_timer(struct glock_space *space, int64_t at)
 {
 	struct itimerspec when = {{0, 0}, {0, 0}};
@@ -145,7 +146,7 @@ static void arm_timer(struct glock_space *space, int64_t at)
 		return;
 	if (at != INT64_MAX) {
 		if (at < 1)
-			at = 1; /* all zero would switch it off */
+			at = 1; /* all zero would switch the timer off */
 		when.it_value.tv_sec = at / 1000000000;
 		when.it_value.tv_nsec = at % 1000000000;
 	}
@@ -190,7 +191,7 @@ void glock__work_queue(struct glock *gl, int64_t at)
 	struct glock__tls *tls = glock__tls();
 
 	assert(gl_held(gl));
-	/* This thread runs what is due now; what is due later is not for it to wait for. */
+	/* This thread runs work that is due now. It does not wait for work that is due later. */
 	if (tls->deferred.gl == gl && (at <= gl_now(gl) || FAULT(LATER_WORK_DEFERRED))) {
 		tls->deferred.queued = true;
 		return;
@@ -200,30 +201,12 @@ void glock__work_queue(struct glock *gl, int64_t at)
 	glock__lock_drop(&space->work.lock);
 }
 
-bool glock__work_queued(struct glock *gl)
-{
-	struct glock_space *space = gl_space(gl);
-	struct glock__busy *b;
-	uint32_t state;
-	bool queued;
+/* ---- running the work ---- */
 
-	if (!(gl->flags & GLOCK__F_BUSY))
-		return false;
-	if (glock__tls()->deferred.gl == gl && glock__tls()->deferred.queued)
-		return true;
-	glock__lock_take(&space->work.lock);
-	b = glock__busy_of(gl); /* a simulator asks without the lock */
-	state = atom_load32(&b->work.state);
-	/* Taken out of the heap by a thread that comes for the lock: as good as queued. */
-	queued = b->work.place != GLOCK__NO_PLACE || state & GLOCK__WORK_AGAIN ||
-		 state == GLOCK__WORK_RUNNING;
-	glock__lock_drop(&space->work.lock);
-	return queued;
-}
-
-/* ---- running it ---- */
-
-/* It has been taken out of the heap. False: it runs, and will again; its reference waits with it. */
+/*
+ * Marks work that was taken out of the heap as running. Returns false if it runs already: it then
+ * runs once more, and keeps this reference until then.
+ */
 static bool set_running(struct glock__busy *b)
 {
 	uint32_t state = 0;
@@ -235,8 +218,8 @@ static bool set_running(struct glock__busy *b)
 }
 
 /*
- * The next glock whose work is due, marked as running; NULL: none. The reference that work has
- * keeps the glock's busy part where it is.
+ * Returns the busy part of the next glock whose work is due, and marks the work as running. Returns
+ * NULL if no work is due. The reference of the work keeps the busy part attached.
  */
 static struct glock__busy *next_due(struct glock_space *space)
 {
@@ -264,7 +247,7 @@ static void work_ended(struct glock_space *space, struct glock__busy *b)
 	glock__lock_drop(&space->work.lock);
 }
 
-/* What a lock manager tells of the whole space is no glock's work. */
+/* Tells whether an event of the lock manager about the whole space waits to be handled. */
 static bool is_told(const struct glock_space *space)
 {
 	return (atom_load8(&space->thaw_pending) ||
@@ -310,7 +293,7 @@ static int run_due(struct glock_space *space)
 		glock__put_locked(gl);
 		n++;
 	}
-	trim = glock__lru_trim(space); /* once more: what has become idle now is due some time */
+	trim = glock__lru_trim(space); /* again, because glocks that are idle now get due later */
 	if (atom_load8(&space->withdrawn))
 		glock_withdraw(space);
 	glock__leave_work();
@@ -319,7 +302,7 @@ static int run_due(struct glock_space *space)
 	glock__lock_take(&space->work.lock);
 	next = glock__work_first(space);
 	arm_timer(space, next < trim ? next : trim);
-	if (is_told(space)) /* who told it found the work armed for what it did just now */
+	if (is_told(space)) /* the event came during this run, when the timer was armed already */
 		signal_event(space);
 	glock__lock_drop(&space->work.lock);
 	return n;
@@ -373,7 +356,7 @@ int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_
 
 	if (space->work.have_thread)
 		return glock__sleep_on(&space->work.waiters, word, seen, deadline);
-	/* The word is looked at after the event: a change in between changes the event too. */
+	/* Read the word after the event, because a change in between changes the event, too. */
 	event = atom_load32(&space->work.events);
 	if (run_due(space) || atom_load32(word) != seen)
 		return 0;
@@ -396,7 +379,7 @@ static void run_all(struct glock_space *space)
 	int64_t next;
 
 	for (;;) {
-		/* First: to be stopped in between is an event, too. */
+		/* Read the event first, because a stop after that changes the event. */
 		event = atom_load32(&space->work.events);
 		if (atom_load8(&space->work.stop))
 			return;
@@ -425,7 +408,7 @@ static int work_start_thread(struct glock_space *space)
 		space->env.start(space->env.arg, run_all, space);
 		return 0;
 	}
-	/* It inherits the mask: no signal of the program's is handled there. */
+	/* The new thread inherits the mask, so that no signal of the program is handled there. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&space->work.thread, NULL, work_thread, space);
@@ -445,7 +428,7 @@ int glock__work_init(struct glock_space *space, bool real_time)
 	if (!(space->flags & GLOCK_SPACE_DISPATCH))
 		return work_start_thread(space);
 	if (!real_time)
-		return 0; /* a simulator knows by itself when work is due */
+		return 0; /* a simulator itself knows when work is due */
 	space->work.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	return space->work.fd < 0 ? -errno : 0;
 }

@@ -4,8 +4,9 @@
  *
  * Who decided on one has taken the bit lock (glock.c). glock__xmote() has the cache prepared and asks the
  * lock manager, and that is all until the reply comes. reply.c stores it and queues work; the work's finish()
- * takes it in, perhaps asks again, and clears the bit lock. Then the queue is run. Who is granted at once
- * what nobody else has to do with needs no work for that: glock__miss().
+ * takes it in, perhaps asks again, and clears the bit lock. Then the queue is run. A
+ * request that the lock manager answers at once skips the work if its holder is alone: see
+ * shortcuts.c.
  *
  * Everything here runs under gl->lock, which is dropped while the type's operations and the lock manager
  * are called.
@@ -47,7 +48,7 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
 }
 
-GLOCK__INLINE void change_state(struct glock *gl, enum glock_mode to)
+void glock__change_state(struct glock *gl, enum glock_mode to)
 {
 	if (to != gl_busy(gl)->target)
 		glock__hold_shrink(gl);
@@ -109,9 +110,9 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		glock__trace_state_change(gl,
 					  reply == GLOCK__GRANTED ? gl_busy(gl)->req : gl->state);
 	if (reply == GLOCK__GRANTED)
-		change_state(gl, gl_busy(gl)->req);
+		glock__change_state(gl, gl_busy(gl)->req);
 	else if (reply != GLOCK__ERROR && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
-		change_state(gl, gl->state); /* a refusal is a change to what it was */
+		glock__change_state(gl, gl->state); /* a refusal is a change to what it was */
 	else
 		set_usable(gl, gl->state != GLOCK_UN); /* refused, even if to give it up */
 	if (gl->state == GLOCK_UN)
@@ -148,17 +149,6 @@ static void finish_now(struct glock *gl, enum glock__reply reply)
 {
 	finish(gl, reply);
 	glock__work_queue(gl, gl_now(gl));
-}
-
-/* Somebody has it, nobody waits or wants it elsewhere: to run the queue would change nothing. */
-static bool is_at_rest(struct glock *gl)
-{
-	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE) ||
-	    glock__lock_is_lost(gl) || glock__grants_paused(gl_space(gl)) || glock__first_waiter(gl) ||
-	    !glock__first_holder(gl))
-		return false;
-	gl_busy(gl)->must_run = false;
-	return true;
 }
 
 /* The lock manager's flags for the request that is being made. */
@@ -206,7 +196,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 }
 
 /* Asks the lock manager. Drops and retakes the lock. The answer may be stored then. */
-static int request(struct glock *gl, enum glock_mode to, unsigned int tries)
+int glock__xmote_request(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__tls *tls = glock__tls();
@@ -237,7 +227,7 @@ static int request(struct glock *gl, enum glock_mode to, unsigned int tries)
 }
 
 /* The request was refused, or is not answered at once. */
-static void submitted(struct glock *gl, enum glock_mode to, int err)
+void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err)
 {
 	struct glock_space *space = gl_space(gl);
 
@@ -262,20 +252,20 @@ static void submitted(struct glock *gl, enum glock_mode to, int err)
 
 static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
-	int err = request(gl, to, tries);
+	int err = glock__xmote_request(gl, to, tries);
 
 	if (err || !(gl->flags & GLOCK__F_HAVE_REPLY) || gl->flags & GLOCK__F_CANCELING ||
 	    glock__tls()->deferred.gl != gl) {
-		submitted(gl, to, err);
+		glock__xmote_submitted(gl, to, err);
 		return;
 	}
 	/* At once, and we are the one who works on it: no detour. */
 	glock__take_reply(gl);
-	if (!is_at_rest(gl))
+	if (!glock__is_at_rest(gl))
 		glock__work_queue(gl, gl_now(gl));
 }
 
-static void set_blocking(struct glock *gl, enum glock_mode to, unsigned int tries)
+void glock__xmote_blocking(struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	gl->flags &= ~(uint32_t)GLOCK__F_BLOCKING;
 	if (glock__request_blocks(gl->state, to, tries))
@@ -290,7 +280,7 @@ void glock__xmote(struct glock *gl, enum glock_mode to)
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	assert(to != gl->state && !glock__first_holder(gl));
-	set_blocking(gl, to, tries);
+	glock__xmote_blocking(gl, to, tries);
 	prepare_cache(gl, to);
 	if (!glock__lock_is_lost(gl)) {
 		ask(gl, to, tries);
@@ -298,67 +288,6 @@ void glock__xmote(struct glock *gl, enum glock_mode to)
 	}
 	gl_busy(gl)->req = to;
 	finish_now(gl, to == GLOCK_UN ? GLOCK__GRANTED : GLOCK__ERROR);
-}
-
-/* ---- the usual miss of a thread that does the work: at best one hold of the lock before the call, one after ---- */
-
-/* It is the only one who wants the glock, nobody has it, and but for these flags nothing else goes on. */
-GLOCK__INLINE bool is_alone(const struct glock *gl, const struct glock__holder *gh, uint32_t flags)
-{
-	const struct glock_space *space = gl_space(gl);
-	const struct glock__busy *b = gl_busy(gl);
-
-	return (gl->flags & (GLOCK__F_GOING_ON | GLOCK__F_STALE)) == flags &&
-	       b->holders.next == &gh->list && b->holders.prev == &gh->list && !b->recover_first &&
-	       !glock__grants_paused(space) && !glock__is_unusable(space) && !atom_load8(&space->recovering) &&
-	       glock__fast_mode(gl) == GLOCK_UN;
-}
-
-/* Nothing of the type's is called when a glock comes from UN, but for what tells of it (dump). */
-static bool is_quiet(const struct glock_ops *ops)
-{
-	return !ops->lock && !ops->xmote_th && !ops->xmote_bh;
-}
-
-/* As finish() and promote() would. Nobody waits, and nothing is to be given up: no queue has to be run. */
-static void grant_alone(struct glock *gl, struct glock__holder *gh)
-{
-	gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
-	gl_busy(gl)->cancel = false;
-	glock__unpin(gl); /* the open request's */
-	glock__trace_state_change(gl, gh->mode);
-	change_state(gl, gh->mode);
-	glock__publish_object(gl);
-	glock__grant(gl, gh);
-	/* Last: who sees the change sees that it was on its way. */
-	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
-}
-
-bool glock__miss(struct glock *gl, struct glock__holder *gh)
-{
-	struct glock__tls *tls = glock__tls();
-	int err;
-
-	assert(tls->deferred.gl == gl);
-	if (gl->state != GLOCK_UN || !is_quiet(&gl_type(gl)->ops) ||
-	    gh->flags & (TRIES | GLOCK_RECOVER | GLOCK_PRIORITY) ||
-	    !(is_alone(gl, gh, 0) || FAULT(MISS_NOT_ALONE)) || !glock__work_claim(gl))
-		return false;
-	glock__enter_work();
-	gl->flags |= GLOCK__F_LOCK;
-	gl_busy(gl)->target = gh->mode;
-	set_blocking(gl, gh->mode, 0);
-	err = request(gl, gh->mode, 0);
-	if (err || !(gl->flags & GLOCK__F_HAVE_REPLY))
-		submitted(gl, gh->mode, err);
-	else if (gl_busy(gl)->reply == GLOCK__GRANTED && gl_busy(gl)->target == gh->mode &&
-		 is_alone(gl, gh, GLOCK__F_LOCK | GLOCK__F_HAVE_REPLY))
-		grant_alone(gl, gh);
-	else
-		glock__work_queue(gl, gl_now(gl));
-	glock__leave_work();
-	tls->deferred.queued |= glock__work_release(gl);
-	return true;
 }
 
 void glock__cancel_request(struct glock *gl)

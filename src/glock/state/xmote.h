@@ -14,4 +14,18 @@ void glock__take_reply(struct glock *gl);
 /* Cancels the open request if no waiter wants its mode. Drops gl->lock and takes it again. */
 void glock__cancel_request(struct glock *gl);
 
+/* ---- the steps of a change, for shortcuts.c ---- */
+
+/* Notes in the flags whether a request for `to` may have to wait. */
+void glock__xmote_blocking(struct glock *gl, enum glock_mode to, unsigned int tries);
+/*
+ * Asks the lock manager for `to`. Drops and retakes gl->lock. The answer may be stored then.
+ * Returns 0, or the negative errno with which the lock manager refused the request.
+ */
+int glock__xmote_request(struct glock *gl, enum glock_mode to, unsigned int tries);
+/* Goes on after a request that has no stored answer. err: the result of the request. */
+void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err);
+/* Sets the state, and what depends on the state. */
+void glock__change_state(struct glock *gl, enum glock_mode to);
+
 #endif

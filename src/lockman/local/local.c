@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local.c - see local.h. Requests: to the lock table, and what it answers at once.
+ * local.c - see local.h. Makes requests to the lock table, and replies if the result is there.
  */
 #include "local_impl.h"
 
@@ -9,56 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-/* ---- completions ---- */
-
-/* Under the table's lock: one that was never given for any of its locks. */
-static uint64_t shard_next_token(struct local *l, unsigned int shard)
-{
-	struct shard *s = &l->head->shard[shard];
-	const uint64_t seed = atom_load64(&l->head->token);
-
-	atom_put64(&s->token, (s->token > seed ? s->token : seed) + 1);
-	return s->token;
-}
-
-/*
- * Under the table's lock: a grant gets its token, which therefore is higher than that of any
- * holder before, and is said to be in use, since somebody waits for it.
- */
-GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
-				       const struct glock__table_event *ev)
-{
-	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
-	struct glock__table *t = table_at(l, shard);
-
-	if (!(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
-		return;
-	if (!lk->tell_at_once)
-		glock__table_held(t, ev->lkid, true);
-	if (ev->mode == GLOCK__EX)
-		glock__table_give_token(t, ev->lkid, shard_next_token(l, shard));
-}
-
-GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
-					 const struct glock__table_event *ev)
-{
-	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
-
-	if (lk->id != id)
-		lk->id = id; /* of a new lock; else others may look at it now */
-	if (!id)
-		lk->lvb_valid = false;
-	if (ev->status)
-		return;
-	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
-		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
-	/* One that nobody wrote is not copied: what is ours then stays what it was, no value. */
-	if (lk->has_lvb)
-		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
-				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
-	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
-}
 
 /* ---- requests ---- */
 
@@ -74,9 +24,9 @@ static int ask_table(struct local *l, unsigned int shard, const struct glock__ta
 }
 
 /*
- * A new lock stands behind all conversions, and as those that have been here before come again and
- * again with conversions, it might stand there for ever. What cannot be granted at once therefore
- * gets its lock at NL and becomes a conversion, too, behind those that wait.
+ * A new lock stands behind all conversions. Nodes that had the lock before come again and again
+ * with conversions, so a new lock might wait for ever. Therefore a new lock that cannot be granted
+ * at once is granted at NL. Then it becomes a conversion, too, behind those that wait.
  */
 GLOCK__NOINLINE static int shard_ask_fairly(struct local *l, unsigned int shard,
 					    struct glock__table_request *args,
@@ -92,7 +42,7 @@ GLOCK__NOINLINE static int shard_ask_fairly(struct local *l, unsigned int shard,
 		return err;
 	nl = *args;
 	nl.mode = GLOCK__NL;
-	nl.flags |= GLOCK__LKF_EXPEDITE; /* past all queues: NL is in nobody's way */
+	nl.flags |= GLOCK__LKF_EXPEDITE; /* past all queues: NL is in the way of no lock */
 	err = ask_table(l, shard, &nl, ev);
 	if (err)
 		return err;
@@ -104,18 +54,21 @@ GLOCK__NOINLINE static int shard_ask_fairly(struct local *l, unsigned int shard,
 	return err;
 }
 
-/* Under the table's lock. If it waits, it is in the list from now on. */
+/* Under the table's lock. A request that waits is in the list from now on. */
 static int shard_ask(struct local *l, unsigned int shard, struct glock__table_request *args,
 		     struct glock__table_event *ev, struct request *r)
 {
 	const bool is_new = !(args->flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE));
 	int err;
 
-	/* To give way never waits. */
+	/* A conversion to NL never waits. */
 	if (args->flags & GLOCK__LKF_CONVERT && args->mode == GLOCK__NL)
 		return ask_table(l, shard, args, ev);
 	latch_take(&l->lock);
-	/* Asked once more: who leaves answers what is in the list, and does not wait for this table. */
+	/*
+	 * Ask again whether the node has left. A thread that leaves replies to all requests in the
+	 * list, and does not wait for this table.
+	 */
 	err = has_left(l) ? -ENODEV : glock__local_request_room(l);
 	if (!err)
 		err = is_new && args->mode != GLOCK__NL ? shard_ask_fairly(l, shard, args, ev)
@@ -128,7 +81,7 @@ static int shard_ask(struct local *l, unsigned int shard, struct glock__table_re
 	return err;
 }
 
-/* Short enough for its cell in the table: nobody else reads it. */
+/* Short enough for the resource's cell in the table. No other code reads the name. */
 enum { NAME_LEN = sizeof(uint64_t) + sizeof(uint32_t) };
 
 static void resource_name(unsigned char name[NAME_LEN], uint32_t type, uint64_t number)
@@ -169,10 +122,10 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	unsigned int shard;
 	int err;
 
-	/* A value that is not valid is not to become so by being written back. */
+	/* An invalid value must not become valid by being written back. */
 	if (flags & GLOCK__LKF_VALBLK && lk->id && !lk->lvb_valid)
 		args.flags |= GLOCK__LKF_IVVALBLK;
-	if (lk->id) { /* then the table knows the resource */
+	if (lk->id) { /* the table knows the resource already */
 		shard = id_shard(lk->id);
 	} else {
 		resource_name(name, type, number);
@@ -198,7 +151,8 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		glock__local_on_guard(l);
 		return 0;
 	}
-	if (atom_load32(&l->head->recovering) != __atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED)) {
+	if (atom_load32(&l->head->recovering) !=
+	    __atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED)) {
 		latch_take(&l->delivery);
 		glock__local_sync_grants_wait(l);
 		latch_drop(&l->delivery);
@@ -230,7 +184,7 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 		err = glock__table_unlock(table_at(l, shard), id_lkid(l, id), GLOCK__LKF_CANCEL,
 					  NULL, &ev);
 	glock__local_drop(l, shard);
-	/* Else it was granted just now, and the reply to that comes. */
+	/* Otherwise the request was granted just now, and the reply to the grant comes. */
 	if (err || !ev.status || !glock__local_request_done(l, lk))
 		return;
 	glock__local_completed(lk, shard, &ev);
@@ -248,14 +202,14 @@ static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 			glock__table_unlock(table_at(l, shard), id_lkid(l, lk->id), 0, NULL, &ev);
 		glock__local_drop(l, shard);
 	}
-	/* Who is about to deliver a demand for it that was fetched before gets done with it. */
+	/* Let a thread finish that is about to deliver an earlier demand for this lock. */
 	latch_take(&l->delivery);
 	latch_drop(&l->delivery);
 	lk->id = 0;
 	lm->events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
 }
 
-/* Nobody has it in use any more: a demand that came meanwhile has not woken anybody. */
+/* No thread uses the lock any more. A demand that came meanwhile woke no thread. */
 static void local_idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct local *l = (struct local *)lm;
@@ -270,7 +224,7 @@ static void local_idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
 		glock__local_poll(l);
 }
 
-/* Leaving gives the lock up, and then that number may be somebody else's: so that is looked at last. */
+/* Leaving gives the lock up, and another lock may then have its cell: so check that last. */
 static int local_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uint64_t *token)
 {
 	struct local *l = (struct local *)lm;
@@ -310,7 +264,10 @@ static void local_leave(struct glock__lockman *lm, bool failed)
 		latch_drop(&l->delivery);
 		return;
 	}
-	/* Who has a table after this sees it; and who had it before, when it puts itself on the list. */
+	/*
+	 * A thread that takes a table after this store sees it. A thread that had a table before
+	 * sees it when it adds its request to the list.
+	 */
 	__atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
 	latch_drop(&l->delivery);
 	if (failed)
@@ -329,7 +286,7 @@ static void local_free(struct glock__lockman *lm)
 		if (!has_left(l) && l->have_service)
 			glock__local_reap(l, l->me, l->slot->generation, true, true);
 		else if (!has_left(l))
-			glock__local_give_up(l); /* nothing came of it */
+			glock__local_give_up(l); /* the space never came into use */
 		munmap(l->head, FILE_SIZE);
 	}
 	if (l->alive >= 0)
@@ -370,28 +327,6 @@ static bool one_cpu(void)
 	return sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) == 1;
 }
 
-#define LOOK_NS 500000000ll /* how often that is looked for, at most */
-
-/* Whether the file was taken away or replaced: who opens the space now is in another one than we. */
-GLOCK__COLD static void look_for_file(struct local *l)
-{
-	if (!glock__local_still_there(l) || __atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
-		return;
-	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
-			 l->name, l->path);
-	l->lm.events->gone(l->lm.owner);
-}
-
-void glock__local_check_file(struct local *l, int64_t now)
-{
-	int64_t last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
-
-	if (now - last >= LOOK_NS &&
-	    __atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_RELAXED))
-		look_for_file(l);
-}
-
 int glock__local_new(const struct glock__local_options *o, struct glock__lockman **lm)
 {
 	struct local *l = calloc(1, sizeof(*l));
@@ -415,7 +350,7 @@ int glock__local_new(const struct glock__local_options *o, struct glock__lockman
 		return err;
 	}
 	l->o.name = l->name;
-	l->o.group = l->o.dir = NULL; /* the caller's */
+	l->o.group = l->o.dir = NULL; /* they belong to the caller */
 	l->lm.bell = &l->slot->bell.rung;
 	*lm = &l->lm;
 	return 0;

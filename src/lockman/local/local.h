@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local.h - the lock manager of one machine's processes: a lock space is a file in memory.
+ * local.h - the lock manager for processes of one machine. A lock space is a file in memory.
  *
- * Nothing has to be installed, configured or started: the first process that opens a space makes
- * its file, and whoever comes looks after those who died. What protects what, and who wakes
- * whom: local_impl.h.
+ * Nothing has to be installed, configured or started. The first process that opens a space makes
+ * its file. Each later process also takes care of nodes that died. local_impl.h says which lock
+ * protects what, and which thread wakes which.
  */
 #ifndef GLOCK__LOCAL_H
 #define GLOCK__LOCAL_H
@@ -18,7 +18,7 @@
 #define GLOCK__LOCAL_FILE_MAX (3 * GLOCK__LOCAL_NAME_MAX + 1)
 #define GLOCK__LOCAL_PATH_MAX 4096
 
-/* A process, as others know it. */
+/* A process, as other processes know it. */
 struct glock__local_peer {
 	unsigned int slot;
 	uint32_t generation;
@@ -30,20 +30,23 @@ struct glock__local_peer {
 
 struct glock__local_options {
 	const char *name;  /* 1 to 64 bytes, any but 0 */
-	const char *group; /* shared by its members; NULL: this user's programs */
-	const char *dir;   /* where, whoever it belongs to; NULL: what GLOCK_DIR says, or ours */
+	const char *group; /* its members share the space; NULL: the programs of this user */
+	const char *dir;   /* the directory, of any owner; NULL: from GLOCK_DIR, or the default */
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
-	bool recovers; /* wants the event of that name, in a thread of its own */
+	bool recovers; /* wants the event `recover`, in a thread of its own */
 };
 
 /*
  * Opens the space, or makes it. On errors the log says what is wrong and what helps.
- *   -EINVAL        name, or the directory is given twice    -ENAMETOOLONG  the name
- *   -EPERM, -EACCES  whose it is, or read-only               -EUSERS   1,024 nodes are there
- *   -EPROTO        another version, or damaged, and in use   -ENOSPC   memory is full
- *   -EMEDIUMTYPE   a file of something else, or on a file system that other machines share
- *   -EBUSY         somebody opens it, and does not get on
+ *   -EINVAL          bad name, or two different directories were given
+ *   -ENAMETOOLONG    the name is too long
+ *   -EPERM, -EACCES  wrong owner, or read-only
+ *   -EUSERS          1,024 nodes are there
+ *   -EPROTO          another version, or damaged, and in use
+ *   -ENOSPC          memory is full
+ *   -EMEDIUMTYPE     a file of something else, or on a file system that other machines share
+ *   -EBUSY           another process opens the space, and does not get on
  */
 int glock__local_new(const struct glock__local_options *o, struct glock__lockman **lm);
 

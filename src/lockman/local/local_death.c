@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_death.c - the other nodes: who of them is dead, and what then.
+ * local_death.c - the other nodes: which of them are dead, and the consequences.
  *
- * Nobody is told of a death. Who finds that one whom it waits for is dead (local_watch.c) buries
- * it: its locks go, their value blocks become invalid, waiters are granted. All that happens under
- * head->members, and can be cut off anywhere: the slot is DEAD from before the first lock goes until
- * after the last one. For a table that a stopped process has nobody waits there for long, as others may
- * die meanwhile: who has head->members next looks what is left, and who waits for a lock of the dead
- * one comes again and again.
+ * No node is told of a death. A node that waits for a dead node finds the death (local_watch.c) and
+ * reaps the dead node. The locks of the dead node go, their value blocks become invalid, waiters
+ * are granted. All that happens under head->members, and can be cut off anywhere. Therefore the
+ * slot is DEAD from before the first lock goes until after the last one.
  *
- * Where some node has a recovery callback, grants are kept back (head->recovering) from before the
- * first lock goes until that callback has returned on one node, which the slot names. If that
- * node dies as well another one is named, if there is one left; else grants go on.
+ * A node never waits long for a table that a stopped process holds, because other nodes may die
+ * meanwhile. The next process with head->members looks for the rest. A node that waits for a lock
+ * of the dead node looks again and again.
+ *
+ * If a node has a recovery callback, grants wait (head->recovering). The wait begins before the
+ * first lock goes. It ends when the callback has returned on one node, the recoverer. The slot
+ * names the recoverer. If the recoverer dies as well, another node is named. If no such node is
+ * left, grants go on.
  */
 #include "local_impl.h"
 
@@ -28,17 +31,20 @@ static bool takes_part(struct local *l, unsigned int node)
 	       (node == l->me || glock__local_alive(l, node));
 }
 
-/* 1 + a node that can put in order what that one left; 0: there is none. */
+/* Returns 1 + a node that can recover what the dead node left, or 0 if there is none. */
 static uint32_t choose_recoverer(struct local *l, unsigned int dead)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++)
-		/* The flags after the state: a free slot has those of its last user. */
+		/* Read the flags after the state: a free slot has the flags of its last user. */
 		if (i != dead && takes_part(l, i) && l->head->slot[i].flags & SLOT_RECOVERS)
 			return i + 1;
 	return 0;
 }
 
-/* Its locks in that table, which we have. False: it was not to be had again. */
+/*
+ * Removes the node's locks from that table. The caller has the table's lock, which is dropped here.
+ * Returns false if the lock was dropped in between and could not be taken again.
+ */
 static bool purge_table(struct local *l, unsigned int shard, unsigned int node,
 			enum patience patience)
 {
@@ -54,9 +60,11 @@ static bool purge_table(struct local *l, unsigned int shard, unsigned int node,
 }
 
 /*
- * In all tables where it may have some. False: not yet, since a stopped process has one of them, it
- * seems. Whether a table was made is looked at under its lock: who leaves may have a thread that makes
- * one now, and that sees under the lock that its node has left.
+ * Removes the node's locks from each table where it may have some. Returns false if some are left,
+ * because a stopped process seems to have one of the tables.
+ *
+ * Whether a table was made is read under the table's lock. A node that leaves may have a thread
+ * that makes a table now. That thread sees under the lock that its node has left.
  */
 static bool purge_tables(struct local *l, unsigned int node, enum patience patience)
 {
@@ -74,7 +82,7 @@ static bool purge_tables(struct local *l, unsigned int node, enum patience patie
 	return !(slot->tables & ALL_TABLES);
 }
 
-/* All look: whether grants go on, and whether there is something to be put in order. */
+/* Each node looks whether grants go on, and whether the node has something to recover. */
 static void ring_all(struct local *l)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++) {
@@ -86,8 +94,9 @@ static void ring_all(struct local *l)
 }
 
 /*
- * How many are being recovered, or will be; if none is any more, all are told that grants go on. (Who is not, since
- * the teller was stopped or killed, sees it in local_watch.c.)
+ * Counts the slots that are RECOVERING or will be. If the number falls to 0, all nodes are told
+ * that grants go on. If this process is stopped or killed before it tells a node, that node finds
+ * out in local_watch.c.
  */
 static void count_blocked(struct local *l)
 {
@@ -120,8 +129,9 @@ static void set_dead(struct local *l, unsigned int node)
 }
 
 /*
- * Whether somebody sees to that death. Who died in it is buried: that is a death more, and the next
- * one that is named sees to both. It is asked once whether it is alive: who is replaced is buried.
+ * Tells whether a live node recovers that death. If the recoverer died, it is reaped here. That is
+ * another death, and the next recoverer takes care of both. One question to the kernel decides
+ * both, so that each recoverer that is replaced is reaped, too.
  */
 static bool is_seen_to(struct local *l, const struct slot *slot)
 {
@@ -134,13 +144,13 @@ static bool is_seen_to(struct local *l, const struct slot *slot)
 	if (by != l->me && !glock__local_alive(l, by)) {
 		set_dead(l, by);
 		clear_dead(l, by, WAIT_SHORTLY);
-		/* Which has named somebody for all, unless a table was not to be had. */
+		/* That named a recoverer for each death, unless a table could not be taken. */
 		return atom_load32(&slot->state) != SLOT_RECOVERING || slot->recoverer - 1 != by;
 	}
 	return true;
 }
 
-/* Names a node for each death that nobody sees to. */
+/* Names a recoverer for each death that has none, or none that lives. */
 static void name_recoverers(struct local *l)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++) {
@@ -151,7 +161,7 @@ static void name_recoverers(struct local *l)
 			continue;
 		by = choose_recoverer(l, i) - 1;
 		if (by >= NODES) {
-			atom_store32(&slot->state, SLOT_FREE); /* nobody is left who could */
+			atom_store32(&slot->state, SLOT_FREE); /* no node is left that could */
 			continue;
 		}
 		slot->recoverer_generation = l->head->slot[by].generation;
@@ -162,14 +172,17 @@ static void name_recoverers(struct local *l)
 	count_blocked(l);
 }
 
-/* As far as its tables are to be had: else it stays DEAD, and whoever has the mutex next goes on. */
+/*
+ * Clears a dead node, as far as its tables can be taken. Otherwise the slot stays DEAD, and the
+ * next process with the mutex goes on.
+ */
 static void clear_dead(struct local *l, unsigned int node, enum patience patience)
 {
 	struct slot *slot = &l->head->slot[node];
 	bool recover = slot->flags & SLOT_HOLDS_BACK && choose_recoverer(l, node);
 
 	if (!recover)
-		slot->flags &= ~SLOT_HOLDS_BACK; /* nobody is left who could */
+		slot->flags &= ~SLOT_HOLDS_BACK; /* no node is left that could */
 	if (recover || l->head->recovering)
 		count_blocked(l);
 	if (!purge_tables(l, node, patience))
@@ -180,7 +193,7 @@ static void clear_dead(struct local *l, unsigned int node, enum patience patienc
 		name_recoverers(l);
 }
 
-/* Those of whom something is left, in tables that were a stopped process's. */
+/* Clears the dead nodes of which something is left in tables that a stopped process had. */
 static void clear_all_dead(struct local *l, enum patience patience)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++)
@@ -188,7 +201,7 @@ static void clear_all_dead(struct local *l, enum patience patience)
 			clear_dead(l, i, patience);
 }
 
-/* What a dead process was about when it had the mutex; and whom it had not told yet. */
+/* Completes what a dead process was doing with the mutex, and tells all nodes in its place. */
 static void tidy_members(struct local *l)
 {
 	clear_all_dead(l, WAIT_SHORTLY);
@@ -218,7 +231,7 @@ int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, b
 	if (err)
 		return err;
 	clear_all_dead(l, DO_NOT_WAIT);
-	/* Asked once more: it may have been buried meanwhile, and have a new user. */
+	/* Ask again: the node may have been reaped meanwhile, and the slot may have a new user. */
 	if (slot->generation == generation && atom_load32(&slot->state) == SLOT_LIVE &&
 	    (gone || !glock__local_alive(l, node))) {
 		set_dead(l, node);
@@ -230,7 +243,10 @@ int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, b
 
 void glock__local_give_up(struct local *l)
 {
-	/* Under no lock: it may be that a table has to be waited for. Nobody else does this to the living. */
+	/*
+	 * Under no lock, because a table may have to be waited for. No other process does this to
+	 * a live node.
+	 */
 	atom_store32(&l->slot->tables, ALL_TABLES);
 	purge_tables(l, l->me, WAIT_FOR_IT);
 	if (take_members(l, true))
@@ -239,14 +255,15 @@ void glock__local_give_up(struct local *l)
 	glock__local_remove_own_file(l, l->me);
 	atom_store32(&l->slot->state, SLOT_FREE);
 	if (l->head->recovering)
-		name_recoverers(l); /* it may have been us */
+		name_recoverers(l); /* this node may have been the recoverer */
 	pthread_mutex_unlock(&l->head->members);
 }
 
 /*
- * To ask the kernel for a byte takes the longer the more there are. So, unless it is about finding any
- * place at all, only those are asked for whose pid is nobody's. That says nothing by itself: it may be
- * of another pid namespace, or have left a child that keeps it alive.
+ * A question to the kernel about a byte takes the longer, the more locks there are. Therefore only
+ * the nodes whose pid no process has are asked about. `thorough` asks about all, because the caller
+ * needs any free slot at all. The pid alone proves nothing. The pid may be of another pid
+ * namespace. Or the process may have left a child that keeps the node alive.
  */
 void glock__local_reap_all(struct local *l, bool thorough)
 {
@@ -281,7 +298,7 @@ int glock__local_recovery_start(struct local *l)
 	return 0;
 }
 
-/* Whether that death is ours to see to. */
+/* Tells whether this node is the recoverer for that death. */
 static bool is_for_me(const struct local *l, unsigned int node)
 {
 	const struct slot *slot = &l->head->slot[node];
@@ -311,7 +328,7 @@ void *glock__local_recovery_thread(void *arg)
 	struct local *l = arg;
 
 	for (;;) {
-		/* First: to be stopped in between rings, too. */
+		/* Read this first, because a stop after this point changes the word, too. */
 		uint32_t seen = atom_load32(&l->to_recover);
 
 		if (__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE))

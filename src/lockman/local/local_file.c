@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_file.c - a lock space's file: who is alive, as the kernel's locks on its bytes say; made;
- * found again; and the files of its nodes' own. See local_join.c for how it is opened.
+ * local_file.c - makes a lock space's file, finds it again, and reads which nodes live.
  *
- * A file is complete before it has a name (O_TMPFILE, linkat), so that nobody ever sees half of
- * one.
+ * The kernel's locks on bytes of the file tell which nodes live. The nodes' own files are made and
+ * removed here, too. local_join.c opens the space's file.
+ *
+ * A file is complete before it has a name (O_TMPFILE, linkat). Therefore no process ever sees half
+ * of a file.
  */
 #include "local_impl.h"
 
@@ -40,11 +42,29 @@ bool glock__local_alive(struct local *l, unsigned int node)
 {
 	int fd = glock__local_fd(l);
 
-	/* What cannot be found out is taken for alive: that is the safe side. */
+	/* If the kernel gives no answer, the node counts as alive, which is the safe side. */
 	return fd < 0 || glock__local_bytes_locked(fd, node, 1) != 0;
 }
 
 /* ---- making a file ---- */
+
+int glock__local_mutex_init(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attr;
+	int err = pthread_mutexattr_init(&attr);
+
+	if (err)
+		return -err;
+	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (!err)
+		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (!err) {
+		memset(mutex, 0, sizeof(*mutex)); /* there may be anything in this memory */
+		err = pthread_mutex_init(mutex, &attr);
+	}
+	pthread_mutexattr_destroy(&attr);
+	return -err;
+}
 
 int glock__local_reserve(int fd, size_t at, size_t size)
 {
@@ -62,7 +82,7 @@ uint64_t glock__local_token_seed(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* The rest of a new file is zero. */
+/* Fills in the head. The rest of a new file is zero. */
 static int init_content(struct head *head)
 {
 	int err;
@@ -81,7 +101,10 @@ static int init_content(struct head *head)
 	return err;
 }
 
-/* Its size and its memory. The limit is looked at first, since to exceed it is a signal. */
+/*
+ * Sets the size of the file and takes its memory. Checks the limit first, because a size above the
+ * limit raises a signal.
+ */
 static int size_file(const struct local *l, int fd)
 {
 	struct rlimit limit;
@@ -121,7 +144,7 @@ static int fill_file(const struct local *l, int fd)
 	return err;
 }
 
-/* Gives the file its name. -EEXIST: another one was faster. */
+/* Gives the file its name. -EEXIST: another process was faster. */
 static int name_file(const struct local *l, int fd)
 {
 	char self[64];
@@ -164,8 +187,8 @@ static bool is_ours(const struct local *l, int fd)
 }
 
 /*
- * The program may have closed our descriptor, and opened something else in its place. Under no
- * lock of ours: two threads may both find that, and then one descriptor is kept.
+ * The program may have closed l->fd, and opened something else in its place. This function holds
+ * no lock of the library. Two threads may both find that, and then one descriptor is kept.
  */
 int glock__local_fd(struct local *l)
 {
@@ -191,11 +214,11 @@ int glock__local_still_there(const struct local *l)
 	struct stat st;
 
 	if (stat(l->path, &st))
-		return errno == ENOENT ? -ESTALE : 0; /* out of reach is not gone */
+		return errno == ENOENT ? -ESTALE : 0; /* out of reach counts as there */
 	return st.st_dev == l->dev && st.st_ino == l->ino ? 0 : -ESTALE;
 }
 
-/* ---- files of a node's own ---- */
+/* ---- the nodes' own files ---- */
 
 int glock__local_keep_alive(struct glock__lockman *lm)
 {
@@ -229,11 +252,11 @@ int glock__local_own_file(struct glock__lockman *lm)
 	int fd, err = 0;
 
 	own_path(l, l->me, path);
-	unlink(path); /* of who was here before */
+	unlink(path); /* of an earlier node in this slot */
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* As the space's: whoever may use that may read this. */
+	/* With the space's group and mode: a user who may use the space may read this file. */
 	l->own = fstat(fd, &st) ? 0 : st.st_ino;
 	if (fstat(l->fd, &st) || (st.st_mode & 0070 && fchown(fd, (uid_t)-1, st.st_gid)) ||
 	    fchmod(fd, st.st_mode & 0660))
@@ -251,9 +274,37 @@ void glock__local_remove_own_file(const struct local *l, unsigned int node)
 	struct stat st;
 
 	own_path(l, node, path);
-	/* If the space's file was replaced, then those of its name are others', but for our own. */
+	/* If the space's file was replaced, remove only this node's: others are of the new one. */
 	if (glock__local_still_there(l) &&
 	    (node != l->me || stat(path, &st) || st.st_dev != l->dev || st.st_ino != l->own))
 		return;
 	unlink(path);
+}
+
+/* ---- whether the file is still there ---- */
+
+#define LOOK_NS 500000000ll /* the shortest time between two looks for the file */
+
+/*
+ * Withdraws if the file was removed or replaced. A process that opens the space now gets another
+ * space than this node has.
+ */
+GLOCK__COLD static void look_for_file(struct local *l)
+{
+	if (!glock__local_still_there(l) ||
+	    __atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
+		return;
+	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
+			 l->name, l->path);
+	l->lm.events->gone(l->lm.owner);
+}
+
+void glock__local_check_file(struct local *l, int64_t now)
+{
+	int64_t last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
+
+	if (now - last >= LOOK_NS &&
+	    __atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
+		look_for_file(l);
 }

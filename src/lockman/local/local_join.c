@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_join.c - a lock space's file is opened, checked, mapped, and this process one of its nodes.
+ * local_join.c - opens, checks and maps a lock space's file, and makes this process a node.
  *
- * Whoever opens it holds the lock on OPEN_BYTE from before he looks at it until he is a node. So who
- * finds no node alive is alone, and may do what must not be seen: put in order what was left, or,
- * if it is not what it should be, take the name away and make a new file.
+ * A process that opens the file holds the lock on OPEN_BYTE. It holds the lock from before it looks
+ * at the file until it is a node. Therefore a process that finds no live node is alone. Alone, it
+ * may do what no other process may see. It puts in order what was left. If the file is not what it
+ * should be, the process removes the name and makes a new file.
  *
- * Up to three times a descriptor of the file is opened:
- *	to join		holds the locks; closed once it is mapped, so that only the mapping keeps them
- *	l->fd		for fallocate and for asking who is alive; without any lock
- *	l->alive	if asked for: to be inherited
- * and while the first is open no fork may happen, since the child would keep the locks.
+ * Up to three descriptors of the file are opened:
+ *	to join		has the locks; closed after mmap, so that only the mapping keeps the locks
+ *	l->fd		for fallocate and for asking which nodes live; without any lock
+ *	l->alive	on request: to be inherited
+ * While the first one is open no fork may happen, because the child would keep the locks.
  */
 #include "local_impl.h"
 
@@ -23,7 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define OPEN_PATIENCE 10000000000ll /* ns: how long to wait for another one who opens it */
+#define OPEN_PATIENCE 10000000000ll /* ns: how long to wait for another process that opens it */
 #define TOLD_AFTER 1000000000ll
 #define PAUSE_MIN 500000 /* ns: between two looks */
 #define PAUSE_MAX 8000000
@@ -48,7 +49,7 @@ static void watch_forks(void)
 	pthread_atfork(fork_waits, fork_is_over, fork_is_over);
 }
 
-/* ---- looking at one ---- */
+/* ---- looking at a file ---- */
 
 static const char *head_wrong(const struct head *head, const struct stat *st)
 {
@@ -63,7 +64,7 @@ static const char *head_wrong(const struct head *head, const struct stat *st)
 	return (size_t)st->st_size == FILE_SIZE ? NULL : "its size is wrong";
 }
 
-/* A size that a table may have, and one in it. */
+/* Checks that the table has a size that it may have, and that a table of that size is there. */
 static bool table_sound(const struct local *l, unsigned int i)
 {
 	uint64_t size = l->head->shard[i].size;
@@ -72,14 +73,17 @@ static bool table_sound(const struct local *l, unsigned int i)
 			 glock__table_attach(table_at(l, i), size));
 }
 
-/* The memory of a table that is none. */
+/* Frees the memory of a table that does not exist. */
 static void free_table_memory(int fd, unsigned int i)
 {
 	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)table_place(i),
 		  (off_t)SHARD_STRIDE);
 }
 
-/* Nobody else is there: the table as its last user would have found it, without the dead. */
+/*
+ * Brings the table into the state in which its last user would have found it, without the dead
+ * nodes. No other node lives.
+ */
 static const char *tidy_table(struct local *l, int fd, unsigned int i)
 {
 	struct shard *s = &l->head->shard[i];
@@ -90,8 +94,8 @@ static const char *tidy_table(struct local *l, int fd, unsigned int i)
 	if (glock__local_mutex_init(&s->mutex))
 		return "no memory";
 	if (!s->size) {
-		free_table_memory(
-		    fd, i); /* who did so last, or made it, may have been killed in between */
+		/* The last process that removed or made the table may have been killed then. */
+		free_table_memory(fd, i);
 		return NULL;
 	}
 	if (glock__local_reserve(fd, table_place(i), s->size))
@@ -107,13 +111,13 @@ static const char *tidy_table(struct local *l, int fd, unsigned int i)
 	glock__table_usage(t, &usage);
 	if (usage.resources)
 		return NULL;
-	/* Nothing is in it: it is made anew when it is used again, and takes no memory until then. */
+	/* The table is empty. The next use makes it anew; until then it takes no memory. */
 	s->size = 0;
 	free_table_memory(fd, i);
 	return NULL;
 }
 
-/* Nobody else is there. */
+/* Puts the file in order. No other node lives. */
 static const char *tidy_file(struct local *l, int fd)
 {
 	const char *wrong = NULL;
@@ -133,7 +137,7 @@ static const char *tidy_file(struct local *l, int fd)
 			glock__local_remove_own_file(l, i);
 	if (!l->o.recovers)
 		memset(l->head->slot, 0, slots_end(l) * sizeof(*l->head->slot));
-	/* What they left is still to be put in order, by us if we can. */
+	/* The remains of the dead nodes still have to be recovered, by this node if it can. */
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];
 
@@ -165,7 +169,10 @@ static void fill_slot(struct local *l, struct slot *slot)
 	atom_store32(&slot->state, SLOT_LIVE);
 }
 
-/* A place whose byte we have now, and where nobody died that is not put in order. */
+/*
+ * Takes a slot whose byte this process can lock now. A slot whose owner died, and was not recovered
+ * yet, is not free.
+ */
 static int slot_take(struct local *l, int fd)
 {
 	for (unsigned int i = 0; i < NODES; i++) {
@@ -176,10 +183,10 @@ static int slot_take(struct local *l, int fd)
 			continue;
 		err = glock__local_byte_lock(fd, F_WRLCK, i);
 		if (err == -EAGAIN)
-			continue; /* it left a moment ago, and has not gone yet */
+			continue; /* its node left a moment ago, and its lock is still there */
 		if (err)
 			return err;
-		/* It was free of any lock; from now on a child may share it, see keep_alive. */
+		/* No lock was on the byte. From now on a child may share the lock: keep_alive. */
 		err = glock__local_byte_lock(fd, F_RDLCK, i);
 		if (err)
 			return err;
@@ -210,7 +217,7 @@ static int map_file(struct local *l, int fd)
 	return 0;
 }
 
-/* The file is not what it should be. Alone we make a new one: 1; else it is an error. */
+/* The file is not what it should be. Alone, makes way for a new file: 1. Otherwise -EPROTO. */
 static int replace(struct local *l, bool alone, const char *wrong)
 {
 	glock__local_say(&l->o, "space %s: %s: %s%s", l->name, l->path, wrong,
@@ -223,7 +230,7 @@ static int replace(struct local *l, bool alone, const char *wrong)
 	return 1;
 }
 
-/* Under OPEN_BYTE. 0: we are a node; 1: begin again. */
+/* Under OPEN_BYTE. Returns 0: this process is a node; 1: begin again; or a negative errno. */
 static int join_opened(struct local *l, int fd, const struct stat *st)
 {
 	const char *wrong = "it is too short";
@@ -262,14 +269,14 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	if (!err || (err == -EUSERS && locked))
 		glock__local_reap_all(l, err);
 	if (err == -EUSERS && locked)
-		err = slot_take(l, fd); /* where somebody had died */
+		err = slot_take(l, fd); /* where a node had died */
 	if (err == -EUSERS)
 		glock__local_say(&l->o, "space %s: all %d places for processes are taken", l->name,
 				 NODES);
 	return err;
 }
 
-/* 0; 1: begin again; -EAGAIN: another one is at it. */
+/* Returns 0; 1: begin again; -EAGAIN: another process opens the space; or another errno. */
 static int join_file(struct local *l, int fd)
 {
 	struct stat st, named;
@@ -281,7 +288,7 @@ static int join_file(struct local *l, int fd)
 		return err;
 	if (fstatat(l->dir, l->file, &named, AT_SYMLINK_NOFOLLOW) || named.st_ino != st.st_ino ||
 	    named.st_dev != st.st_dev || fstat(fd, &st))
-		return 1; /* it was replaced meanwhile */
+		return 1; /* the file was replaced meanwhile */
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
 	l->fd = openat(l->dir, l->file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -295,7 +302,7 @@ static int join_file(struct local *l, int fd)
 		close(l->fd);
 		l->fd = -1;
 	}
-	/* From here on others may open it: we are a node. */
+	/* From here on other processes may open the space, because this process is a node. */
 	glock__local_byte_lock(fd, F_UNLCK, OPEN_BYTE);
 	return err;
 }
@@ -321,7 +328,7 @@ static int try_to_join(struct local *l)
 	return err;
 }
 
-/* Who has it open for us to wait for, as far as it says so. */
+/* Returns the pid that the file names as the process that opens the space now, or 0. */
 static uint32_t opener_pid(const struct local *l)
 {
 	int fd = openat(l->dir, l->file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -336,8 +343,8 @@ static uint32_t opener_pid(const struct local *l)
 }
 
 /*
- * Whoever opens or replaces it now is soon done, unless he is stopped; then comes the next one, and it
- * may take a while until it is our turn.
+ * A process that opens or replaces the file is soon done, unless the process is stopped. Then the
+ * next one comes, and it may take a while until it is the turn of this process.
  */
 int glock__local_join(struct local *l)
 {
@@ -364,8 +371,8 @@ int glock__local_join(struct local *l)
 		if (now - since > OPEN_PATIENCE)
 			return -EBUSY;
 		nanosleep(&pause, NULL);
-		if (pause.tv_nsec <
-		    PAUSE_MAX) /* many who come at once would keep the first from it */
+		/* Many processes that come at once would keep the first from its work. */
+		if (pause.tv_nsec < PAUSE_MAX)
 			pause.tv_nsec *= 2;
 	}
 	return err;

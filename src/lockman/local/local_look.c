@@ -32,7 +32,7 @@ static void look_at_outside(const char *dir, const char *file, struct looking *l
 	look->outside(&node, look->arg);
 }
 
-/* found: its name is all that says whose it is, and it may be a link to anywhere. */
+/* found: only its name says which user the directory belongs to, and it may be a symbolic link. */
 static void look_in(const char *dir, bool found, struct looking *look)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (found ? O_NOFOLLOW : 0));
@@ -63,7 +63,7 @@ static void look_in(const char *dir, bool found, struct looking *look)
 		closedir(d);
 }
 
-/* Wherever spaces of this machine may lie. */
+/* Looks in each directory in which spaces of this machine may lie. */
 static int look_everywhere(struct looking *look)
 {
 	const char *said = secure_getenv("GLOCK_DIR");
@@ -71,14 +71,14 @@ static int look_everywhere(struct looking *look)
 	struct dirent *entry;
 	DIR *base;
 
-	if (said && *said) { /* overrides for all */
+	if (said && *said) { /* takes the place of all others */
 		look_in(said, false, look);
 		return look->n;
 	}
 	base = opendir(GLOCK__LOCAL_BASE);
 	snprintf(own, sizeof(own), "glock-%u", (unsigned int)geteuid());
 	while (base && (entry = readdir(base))) {
-		/* Others' cannot be read; root can. A group's can by its members. */
+		/* Readable: the user's own directory; a group's for its members; all for root. */
 		if (strncmp(entry->d_name, "glock-", 6) ||
 		    (strcmp(entry->d_name, own) && entry->d_name[6] != 'g' && geteuid()))
 			continue;
@@ -105,8 +105,7 @@ int glock__local_each_space(const char *dir,
 	return look.opened ? look.n : -errno;
 }
 
-int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, void *arg),
-			      void *arg)
+int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, void *arg), void *arg)
 {
 	struct looking look = {.outside = fn, .arg = arg};
 
@@ -122,7 +121,7 @@ static bool byte_locked(int fd, off_t at, off_t n)
 	return fcntl(fd, F_OFD_GETLK, &fl) || fl.l_type != F_UNLCK;
 }
 
-/* The file, if it is a space's, of whatever version; or a negative errno. */
+/* Opens the file if it is a space's, of any version. Otherwise returns a negative errno. */
 static int open_any_version(const char *path, int flags, struct head *head)
 {
 	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -137,7 +136,10 @@ static int open_any_version(const char *path, int flags, struct head *head)
 	return -EPROTO;
 }
 
-/* The same of this version; of another one: -EPROTONOSUPPORT. GETLK for a write lock is no write. */
+/*
+ * Opens a space's file of this version. Another version gives -EPROTONOSUPPORT. F_OFD_GETLK for a
+ * write lock writes nothing, so O_RDONLY is enough.
+ */
 static int open_space(const char *path, int flags)
 {
 	struct head head;
@@ -204,21 +206,25 @@ int glock__local_ring_control(const char *path, unsigned int slot)
 
 /* ---- removing ---- */
 
-/* The space's file last: as soon as its name is free there may be a new one, with files of its own. */
+/*
+ * Removes the space's file last. As soon as its name is free, a new space may take the name and
+ * have files of its nodes.
+ */
 static int unlink_all(const char *path)
 {
 	for (unsigned int i = 0; i < NODES; i++) {
 		char own[GLOCK__LOCAL_PATH_MAX];
 
 		snprintf(own, sizeof(own), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path, i);
-		unlink(own); /* of one that died last */
+		unlink(own); /* of a node that died last */
 	}
 	return unlink(path) ? -errno : 0;
 }
 
 /*
- * In every version whoever lives in a space, or opens it, has some lock on its file. Under one of ours on all of it
- * nobody does, and nobody becomes a node meanwhile.
+ * In each version, a process that lives in a space or opens it has a lock on the file. If this
+ * process can lock the whole file, there is no such process. While it has that lock, no process
+ * becomes a node.
  */
 int glock__local_remove(const char *path)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_look.h - lock spaces of this machine from outside: which there are, and who is in them.
+ * local_look.h - looks at this machine's lock spaces from outside: the spaces and their nodes.
  *
- * Only glock__local_remove() and glock__local_ring_control() map, write or lock anything. What is
- * read may change meanwhile or be nonsense. Only this is promised: strings end, and numbers are
- * within their bounds.
+ * Only glock__local_remove() and glock__local_ring_control() map, write or lock anything. The data
+ * that is read may change meanwhile or be nonsense. Only two things are sure: strings end, and
+ * numbers are within their bounds.
  */
 #ifndef GLOCK__LOCAL_LOOK_H
 #define GLOCK__LOCAL_LOOK_H
@@ -17,13 +17,13 @@ struct glock__local_space {
 	char path[GLOCK__LOCAL_PATH_MAX];
 	uid_t uid;
 	gid_t gid;
-	bool group; /* its members share it */
+	bool group; /* the members of its group share it */
 };
 
 /*
- * Calls fn for every space file in a directory; dir NULL: where GLOCK_DIR says, or else in this
- * user's own and those of the user's groups (all, if root looks). Returns how many, or a negative errno if
- * the directory given cannot be read.
+ * Calls fn for each space file in a directory. Returns their number, or a negative errno if the
+ * given directory cannot be read. dir NULL: the directory in GLOCK_DIR. Without GLOCK_DIR: the
+ * user's own directory and those of the user's groups; for root, all.
  */
 int glock__local_each_space(const char *dir,
 			    void (*fn)(const struct glock__local_space *space, void *arg),
@@ -41,23 +41,24 @@ struct glock__local_node {
 	uint64_t start; /* in clock ticks since boot, as in /proc/PID/stat */
 	char comm[16];
 	bool alive;                       /* the kernel says so */
-	char file[GLOCK__LOCAL_PATH_MAX]; /* of its own, if it has one */
+	char file[GLOCK__LOCAL_PATH_MAX]; /* the node's own file, if it has one */
 };
 
 /*
- * Calls fn for every node of the space in that file, dead ones that nobody has seen to included. How
- * many, or a negative errno: -EPROTO: it is no space; -EPROTONOSUPPORT: of another version.
+ * Calls fn for each node of the space in that file, also for dead nodes that were not reaped yet.
+ * Returns their number, or a negative errno: -EPROTO: the file is no space; -EPROTONOSUPPORT: a
+ * space of another version.
  */
 int glock__local_each_node(const char *path,
 			   void (*fn)(const struct glock__local_node *node, void *arg), void *arg);
 
 /*
- * Rings the bell of the node in that slot, so that it looks at what is wanted of it from outside.
- * Writes to the file through a mapping: where somebody cuts it off meanwhile that is a SIGBUS.
+ * Rings the bell of the node in that slot, so that the node looks for requests from outside.
+ * Writes to the file through a mapping: if the file is truncated meanwhile, that is a SIGBUS.
  */
 int glock__local_ring_control(const char *path, unsigned int slot);
 
-/* Removes the space's file, of whatever version. -EBUSY: a node lives; -EPROTO: it is no space. */
+/* Removes the space's file, of any version. -EBUSY: a node lives; -EPROTO: the file is no space. */
 int glock__local_remove(const char *path);
 
 #endif

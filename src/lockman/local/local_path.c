@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_path.c - where a lock space lies: a function of its name and its owner, of nothing else.
+ * local_path.c - where a lock space lies. Only its name and its owner decide that.
  *
- *	/dev/shm/glock-UID/NAME		of a user's programs: the user alone
- *	/dev/shm/glock-gGID/NAME	of a group's members, if the program says so
+ *	/dev/shm/glock-UID/NAME		for the programs of one user
+ *	/dev/shm/glock-gGID/NAME	for the members of a group, if the program says so
  *	DIR/NAME			where GLOCK_DIR or the program says
  *
- * A cron job, a service, a login shell and sudo -u see the same directory and have the same
- * user. What differs between them (HOME, TMPDIR, XDG_RUNTIME_DIR) is not looked at. GLOCK_DIR is
- * not either, in programs that run with more rights than who started them.
+ * A cron job, a service, a login shell and sudo -u see the same directory and have the same user.
+ * Variables that differ between them (HOME, TMPDIR, XDG_RUNTIME_DIR) are not read. A program that
+ * runs with more rights than the user who started it does not read GLOCK_DIR, either.
  *
- * Whoever may write to the file can do anything to the space. So nothing is followed or trusted
- * that another user may have put there: a directory is the owner's and writable for nobody else,
- * and so is a file, but for the members of the group that was asked for.
+ * A user who may write to the file can do anything to the space. Therefore the library neither
+ * follows nor trusts anything that another user may have put there. A directory belongs to its
+ * owner, and only the owner may write to it. The same holds for a file. Only the members of
+ * the group that the program asked for may write, too.
  */
 #include "local_impl.h"
 
@@ -46,7 +47,7 @@ static bool is_plain_char(char c)
 	       c == '_' || c == '-' || c == '.' || c == '+' || c == ':' || c == '@';
 }
 
-/* Any name is a file's name: other bytes become %XX, and a dot at the beginning, too. */
+/* Turns any name into a file's name. Other bytes, and a dot at the beginning, become %XX. */
 static int escape_name(const char *name, char out[GLOCK__LOCAL_FILE_MAX])
 {
 	size_t len = name ? strlen(name) : 0;
@@ -121,7 +122,7 @@ static bool same_dir(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Where it was said to be; NULL: nobody said. */
+/* Stores the directory that the user or the program named; NULL: none was named. */
 static int said_dir(const struct local *l, const char **dir)
 {
 	const char *env = secure_getenv("GLOCK_DIR");
@@ -137,7 +138,7 @@ static int said_dir(const struct local *l, const char **dir)
 	return 0;
 }
 
-/* File systems that several machines share: their locks and memory are not what we think. */
+/* File systems that several machines share. Their locks and memory do not work as needed here. */
 const char *glock__local_shared_fs(uint32_t type)
 {
 	static const struct {
@@ -185,7 +186,7 @@ static int open_dir(const struct local *l, const char *path, int flags)
 	return -err;
 }
 
-/* Ours or the group's, made if need be. */
+/* Opens the directory of the user or the group. Makes it if need be. */
 static int own_dir(const struct local *l, const char *path, bool group, gid_t gid)
 {
 	const mode_t mode = group ? 02770 : 0700;
@@ -194,7 +195,7 @@ static int own_dir(const struct local *l, const char *path, bool group, gid_t gi
 
 	if (mkdir(path, 0700) == 0) {
 		fd = open_dir(l, path, O_NOFOLLOW);
-		/* The group before the mode: a directory that waits for it lets nobody else in. */
+		/* Set the group before the mode: until then only the owner has access. */
 		if (fd >= 0 &&
 		    ((group && fchown(fd, (uid_t)-1, gid)) || (group && fchmod(fd, mode)))) {
 			int err = errno;
@@ -236,8 +237,9 @@ int glock__local_dir_path(const char *group_or_null, uid_t uid, gid_t gid, char 
 }
 
 /*
- * A relative one as it is from the root, so that the file is found when the program has changed its directory. False:
- * it is absolute as it is, or that does not lead there, as where a directory above may not be searched.
+ * Turns a relative path into an absolute one, because the program may change its directory later.
+ * Returns false if the path is absolute already, or if the result leads to another directory or to
+ * none. A directory above that may not be searched is an example.
  */
 static bool from_root(const char *said, char *dir, size_t size)
 {

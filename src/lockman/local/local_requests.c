@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_requests.c - the open requests of a node: an array that deaths are looked for by, and an
- * index into it by the address of the lock. A lock itself has no room for where its request stands.
+ * local_requests.c - the open requests of a node: an array, and an index by the lock's address.
  *
- * l->lock protects it, which is innermost.
+ * The look for deaths goes through the array. The index leads from a lock to its request, because
+ * a lock itself has no room for that. l->lock, the innermost lock, protects both.
  */
 #include "local_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The index has places for twice the requests that there is room for, so that chains are short. */
+/* The index has twice as many places as there is room for requests, so that chains are short. */
 static uint32_t first_place(const struct local *l, const struct glock__lm_lock *lk)
 {
 	return (uint32_t)((uintptr_t)lk / sizeof(*lk) * 0x9e3779b97f4a7c15ull >> 32) &
@@ -22,7 +22,7 @@ static uint32_t next_place(const struct local *l, uint32_t place)
 	return (place + 1) & (2 * l->room - 1);
 }
 
-/* The place of the index that leads to the lock's request, or the free one where it would. */
+/* Returns the place of the index that leads to the lock's request, or the free one for it. */
 static uint32_t find_place(const struct local *l, const struct glock__lm_lock *lk)
 {
 	uint32_t place = first_place(l, lk);
@@ -72,7 +72,7 @@ struct request *glock__local_request_of(const struct local *l, const struct gloc
 	return found ? &l->requests[found - 1] : NULL;
 }
 
-/* Whoever stands behind a place that is freed, and was to stand there or before, moves up. */
+/* Frees a place. Each later entry of the chain that may stand there moves up. */
 static void free_place(struct local *l, uint32_t place)
 {
 	uint32_t mask = 2 * l->room - 1;
@@ -124,4 +124,24 @@ struct glock__lm_lock *glock__local_request_any(struct local *l)
 	}
 	latch_drop(&l->lock);
 	return lk;
+}
+
+GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+					    const struct glock__table_event *ev)
+{
+	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
+
+	if (lk->id != id)
+		lk->id = id; /* only for a new lock: other threads may read the id of an old one */
+	if (!id)
+		lk->lvb_valid = false;
+	if (ev->status)
+		return;
+	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
+		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
+	/* No value was ever written: none is copied, and this node still has no valid value. */
+	if (lk->has_lvb)
+		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
+				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
+	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_serve.c - what others have for this node: fetched, delivered, waited for.
+ * local_serve.c - fetches and delivers this node's events, and waits for them.
  *
- * Three kinds of threads fetch it: one that is about to let go of a lock or to ask for one and
- * sees that the bell was rung; one that waits, which is the leader while it does; and the service
- * thread, when nobody of the others is there. At most one leads: it sleeps on the bell in place of
- * the service thread, so that what it waits for wakes it and no one else.
+ * Three kinds of threads fetch events:
+ *	any thread		before it drops a lock or asks for one, if the bell was rung
+ *	the leader		a thread that waits
+ *	the service thread	when there is no other one
+ * At most one thread leads. The leader sleeps on the bell in place of the service thread. Therefore
+ * the event that the leader waits for wakes the leader and no other thread.
  *
- * While anybody waits, whoever sleeps does so for a short time only, and then looks around
+ * While a thread waits, a sleep lasts for a short time only. Afterwards the sleeper looks around
  * (local_watch.c).
  */
 #include "local_impl.h"
@@ -20,8 +22,8 @@
 #include <string.h>
 
 #define SHORT_SLEEP_NS 15000000ll
-#define IDLE_SLEEP_NS 400000000ll /* when nobody waits: whether the file is still there */
-#define SHORT_SLEEPS 64 /* in vain, before the service thread sleeps for IDLE_SLEEP_NS */
+#define IDLE_SLEEP_NS 400000000ll /* no thread waits: only looks whether the file is there */
+#define SHORT_SLEEPS 64           /* in vain, before a sleep of IDLE_SLEEP_NS */
 
 enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
@@ -39,7 +41,7 @@ static void deliver(struct local *l, const struct glock__table_event *ev, unsign
 		l->lm.events->bast(lk, ev->bast);
 }
 
-/* Grants that come after a death are kept back until what it left is in order, and then no more. */
+/* After a death, grants wait until what the dead node left is in order, and not longer. */
 GLOCK__COLD static void set_grants_wait(struct local *l, bool blocked)
 {
 	__atomic_store_n(&l->grants_wait, blocked, __ATOMIC_RELAXED);
@@ -60,8 +62,8 @@ void glock__local_sync_grants_wait(struct local *l)
 }
 
 /*
- * True: the table is a stopped process's, it seems. All else is not to wait for that: the table is then
- * asked for again and again, without waiting, until it is to be had.
+ * Returns true if a stopped process seems to have the table. No other work waits for that. The
+ * table is tried again and again, without waiting, until it can be taken.
  */
 static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 {
@@ -86,7 +88,7 @@ static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 	return false;
 }
 
-/* What is due, and what was but could not be fetched. */
+/* Fetches the events of the tables that are due, and of those that could not be taken before. */
 static void fetch_all(struct local *l, uint32_t due)
 {
 	uint32_t before = l->deferred_tables, left = 0;
@@ -110,7 +112,7 @@ static void start_recovery(struct local *l)
 	atom_wake(&l->to_recover, 1);
 }
 
-/* Looks at what there is. awake: and a thread does not sleep any more, as whom these bits say. */
+/* Looks at the bell. awake: the bits of a thread that sleeps no more. */
 static void look_at_bell(struct local *l, uint32_t awake)
 {
 	union bell bell;
@@ -121,7 +123,7 @@ static void look_at_bell(struct local *l, uint32_t awake)
 	bell = bell_clear(l->slot, BELL_DUE | BELL_CONTROL | awake);
 	atom_store32(&l->slot->seen, bell.rung);
 	due = has_left(l) ? 0 : bell.flags & BELL_DUE;
-	/* Who is of an older build only rings. */
+	/* A reader of an older build rings without BELL_CONTROL. */
 	control = (bell.flags & BELL_CONTROL || !due) && !has_left(l);
 	if (due || (l->deferred_tables && !has_left(l)))
 		fetch_all(l, due);
@@ -139,7 +141,7 @@ void glock__local_poll(struct local *l)
 	look_at_bell(l, 0);
 }
 
-/* Whether somebody has to look around from time to time. */
+/* Tells whether a thread has to look around from time to time. */
 static bool on_guard(struct local *l)
 {
 	return atom_load32(&l->waiting) || __atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED) ||
@@ -147,8 +149,9 @@ static bool on_guard(struct local *l)
 }
 
 /*
- * The service thread would sleep for long, and was asked meanwhile to look around from time to time. The ring that
- * came with that may be over, as others look, too: so this is asked after it was said that one sleeps.
+ * Tells whether the service thread was asked to look around from time to time, just before it
+ * sleeps for long. The ring that came with that request may be over, because other threads look,
+ * too. Therefore the caller asks this after it has set its bit in the bell.
  */
 static bool must_poll(const struct local *l, bool idle_sleep)
 {
@@ -156,8 +159,8 @@ static bool must_poll(const struct local *l, bool idle_sleep)
 }
 
 /*
- * Sleeps on the bell, as whom the bit says; then looks. idle_sleep: the service thread, which has nothing to look after.
- * -EINTR: a signal handler ran.
+ * Sleeps on the bell, as the thread that the bit names, and then looks. idle_sleep: the caller is
+ * the service thread and has nothing to look after. Returns -EINTR after a signal handler.
  */
 static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, uint32_t seen,
 			 int64_t until, bool idle_sleep)
@@ -178,7 +181,7 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 	return err == -EINTR ? err : 0;
 }
 
-/* A thread that sleeps on it looks, though there is nothing to fetch. */
+/* A thread that sleeps on the bell looks, though there is nothing to fetch. */
 static void ring_own(struct local *l, uint32_t who)
 {
 	bell_ring(l->slot, 0);
@@ -188,10 +191,13 @@ static void ring_own(struct local *l, uint32_t who)
 /* ---- the service thread ---- */
 
 /*
- * How long it sleeps: where locks are handed to and fro somebody waits every now and then, and to
- * be woken for each of these would cost more than to look around in vain for a second. It says that
- * it naps no more, but idle_sleep, and then looks once more whether anybody waits; who begins to wait says
- * so and then looks whether it naps.
+ * Tells whether the service thread sleeps for a short time. Where locks go to and fro, a thread
+ * waits every now and then. To wake the service thread for each wait would cost more than a second
+ * of short sleeps in vain.
+ *
+ * The service thread first stores that it sleeps no longer shortly, and then looks once more
+ * whether a thread waits. A thread that begins to wait first stores that, and then looks whether
+ * the service thread sleeps shortly. So at least one of them sees the other.
  */
 static bool sleeps_shortly(struct local *l, unsigned int *left)
 {
@@ -210,8 +216,9 @@ static bool sleeps_shortly(struct local *l, unsigned int *left)
 }
 
 /*
- * Who has its locks cached asks for nothing, and would not notice. Under delivery, which who leaves takes: after that
- * nothing is told any more.
+ * Looks whether the file is still there. A node whose locks are all cached asks for nothing, and
+ * would not notice otherwise. Under delivery, which a node takes to leave: after that no event is
+ * delivered.
  */
 static void check_file(struct local *l, int64_t now)
 {
@@ -226,7 +233,7 @@ static void *service_thread(void *arg)
 	struct local *l = arg;
 	unsigned int left = 0;
 
-	glock__local_poll(l); /* there may be a recovery going on */
+	glock__local_poll(l); /* a recovery may be going on */
 	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
 		int64_t now;
 		bool shortly;
@@ -238,15 +245,15 @@ static void *service_thread(void *arg)
 		check_file(l, now);
 		if (on_guard(l))
 			glock__local_watch(l);
-		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0, now + (shortly ? SHORT_SLEEP_NS : IDLE_SLEEP_NS),
-			      !shortly);
+		sleep_on_bell(l, BELL_SERVICE_SLEEPS, NULL, 0,
+			      now + (shortly ? SHORT_SLEEP_NS : IDLE_SLEEP_NS), !shortly);
 	}
 	return NULL;
 }
 
 /*
- * There is something to look after from now on: a request that waits, or a recovery. Once for each,
- * since the service thread naps until there is no more of it.
+ * From now on there is something to look after: a request that waits, or a recovery. Rings once
+ * only, because the service thread then sleeps shortly until there is nothing more.
  */
 void glock__local_on_guard(struct local *l)
 {
@@ -278,7 +285,7 @@ int glock__local_serve(struct local *l)
 		err = service_start(&l->recovery, "glock-recover", glock__local_recovery_thread, l);
 		l->have_recovery = !err;
 	}
-	if (err) { /* whom they would tell is gone when this is freed */
+	if (err) { /* the owner that the threads would tell is gone when this is freed */
 		glock__local_stop(l);
 		l->have_service = l->have_recovery = false;
 	}
@@ -309,8 +316,8 @@ static inline void cpu_relax(void)
 }
 
 /*
- * A short time without sleeping, if it paid lately. Where there is one CPU it never does. True:
- * something came.
+ * Spins for a short time instead of sleeping, if a spin paid lately. With one CPU it never pays.
+ * Returns true if something came.
  */
 GLOCK__NOINLINE static bool leader_spin(struct local *l, const uint32_t *word, uint32_t seen)
 {
@@ -333,56 +340,15 @@ GLOCK__NOINLINE static bool leader_spin(struct local *l, const uint32_t *word, u
 
 /* ---- poller ---- */
 
-/*
- * From its beginning to its end the flag LEADER is set, and no other thread can lead. Wake-ups for
- * other nodes that slept on this CPU are put off until the thread is through or sleeps: those who are
- * woken earlier would only take the CPU away from it. (If it is killed first: local_watch.c.) Where
- * another CPU has to be woken, that takes longest of all, and the thread goes on meanwhile.
- */
-static _Thread_local struct {
-	struct local *l;
-	unsigned int n;
-	uint16_t node[64]; /* to be woken */
-} poller GLOCK__TLS;
-
-static bool is_elsewhere(const struct slot *slot)
-{
-	uint32_t cpu = atom_load32(&slot->cpu);
-
-	return cpu && cpu != glock__cpu() + 1;
-}
-
-bool glock__local_defer_wake(struct local *l, unsigned int node)
-{
-	const unsigned int n = poller.n;
-
-	if (poller.l != l || n == sizeof(poller.node) / sizeof(*poller.node) ||
-	    is_elsewhere(&l->head->slot[node]))
-		return false;
-	for (unsigned int i = 0; i < n; i++)
-		if (poller.node[i] == node)
-			return true;
-	poller.node[n] = (uint16_t)node;
-	poller.n = n + 1;
-	return true;
-}
-
-static void wake_deferred(struct local *l)
-{
-	for (unsigned int i = 0; i < poller.n; i++)
-		glock__local_wake(&l->head->slot[poller.node[i]]);
-	poller.n = 0;
-}
-
 bool glock__local_poll_begin(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
 
-	if (poller.l || atom_load32(&l->slot->bell.flags) & BELL_LEADER ||
+	if (glock__local_poller.l || atom_load32(&l->slot->bell.flags) & BELL_LEADER ||
 	    bell_set(l->slot, BELL_LEADER).flags & BELL_LEADER)
 		return false;
-	poller.l = l;
-	__atomic_store_n(&l->leader, (void *)&poller, __ATOMIC_RELEASE);
+	glock__local_poller.l = l;
+	__atomic_store_n(&l->leader, (void *)&glock__local_poller, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -390,10 +356,10 @@ void glock__local_poll_end(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
 
-	wake_deferred(l);
-	poller.l = NULL;
+	glock__local_wake_deferred(l);
+	glock__local_poller.l = NULL;
 	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
-	/* Since then the service thread would have been woken. */
+	/* After the flag is cleared, a ring wakes the service thread. Look for an earlier ring. */
 	if (bell_clear(l->slot, BELL_LEADER).rung != atom_load32(&l->slot->seen))
 		glock__local_poll(l);
 }
@@ -404,30 +370,36 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	uint32_t *word = addr;
 	int err = 0;
 
-	if (poller.l != l)
+	if (glock__local_poller.l != l)
 		return -EBUSY;
-	/* As glock__local_nudge(): both change the leader's word, so that one sees the other. */
+	/*
+	 * An exchange, because glock__local_nudge() also changes l->leader: one of the two threads
+	 * sees what the other did.
+	 */
 	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
-	wake_deferred(l);
-	/* Without a time limit, which costs the kernel more: the service thread looks around. */
+	glock__local_wake_deferred(l);
+	/*
+	 * Sleep without a time limit, because a limit costs the kernel more. The service thread
+	 * looks around.
+	 */
 	if (!is_rung(l->slot) && atom_load32(word) == seen && !leader_spin(l, word, seen))
 		err = sleep_on_bell(l, BELL_LEADER_SLEEPS, word, seen, deadline, false);
 	if (is_rung(l->slot))
 		glock__local_poll(l);
-	__atomic_store_n(&l->leader, (void *)&poller, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->leader, (void *)&glock__local_poller, __ATOMIC_RELEASE);
 	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
 		return -ETIMEDOUT;
 	return err;
 }
 
-/* The word was changed: if another thread waits for it as the leader, it must look. */
+/* The word was changed: a thread that waits for it as the leader must look. */
 void glock__local_nudge(struct glock__lockman *lm, void *addr)
 {
 	struct local *l = (struct local *)lm;
 	uintptr_t *leader = (uintptr_t *)&l->leader;
 
-	if (poller.l == l)
-		return; /* that is this one */
+	if (glock__local_poller.l == l)
+		return; /* the calling thread is the leader */
 	if (__atomic_fetch_add(leader, 0, __ATOMIC_ACQ_REL) != (uintptr_t)addr)
 		return;
 	ring_own(l, BELL_LEADER_SLEEPS);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_shard.c - lock tables in shared memory: taking one, from a dead process, too; telling
- * others; and more memory for it.
+ * local_shard.c - takes lock tables in shared memory, rings for other nodes, and grows tables.
  *
- * A mutex's owner may be dead: then the kernel gives the mutex to the next one, who puts the table
- * in order. That is no reason to believe the whole process dead, only to ask. Or it may be stopped:
- * then who needs that table waits and says for whom, and who has others to see to goes on with those.
+ * The owner of a mutex may be dead. Then the kernel gives the mutex to the next thread, and that
+ * thread puts the table in order. The whole process need not be dead, but that is now worth a
+ * question to the kernel.
+ *
+ * The owner may also be stopped. Then a thread that needs the table waits, and the log says for
+ * which process. A thread with other nodes to look after goes on with those.
  */
 #include "local_impl.h"
 
@@ -19,30 +21,12 @@
 #endif
 
 enum { SPINS = 100 };
-#define PATIENCE 100000000ll    /* ns: how long one sleeps for a mutex before looking around */
-#define TOLD_AFTER 1000000000ll /* and after how long one says for whom one waits */
-
-int glock__local_mutex_init(pthread_mutex_t *mutex)
-{
-	pthread_mutexattr_t attr;
-	int err = pthread_mutexattr_init(&attr);
-
-	if (err)
-		return -err;
-	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (!err)
-		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	if (!err) {
-		memset(mutex, 0, sizeof(*mutex)); /* what was there may be anything */
-		err = pthread_mutex_init(mutex, &attr);
-	}
-	pthread_mutexattr_destroy(&attr);
-	return -err;
-}
+#define PATIENCE 100000000ll    /* ns: how long a thread sleeps for a mutex, then looks around */
+#define TOLD_AFTER 1000000000ll /* ns: after this time the log says for which process */
 
 /*
- * ThreadSanitizer knows only the one that goes by the other clock, and not that the mutex of a dead owner
- * is ours then.
+ * ThreadSanitizer knows only the function with the other clock. It also does not know that the
+ * mutex of a dead owner then belongs to this thread.
  */
 static int lock_until(pthread_mutex_t *mutex, int64_t until)
 {
@@ -65,7 +49,7 @@ static int lock_until(pthread_mutex_t *mutex, int64_t until)
 #endif
 }
 
-/* It is not to be had at once. If it takes long: who has it? */
+/* The mutex is not free. If that takes long, the log says which process has the mutex. */
 GLOCK__COLD static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex,
 				      const uint32_t *owner, enum patience patience,
 				      const char *what)
@@ -113,7 +97,7 @@ int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *o
 	return -err;
 }
 
-/* The size comes last: until then whoever comes next begins anew. */
+/* Stores the size last: until then the next process that takes the table makes it anew. */
 static int make_table(struct local *l, unsigned int shard)
 {
 	static const struct glock__table_params params = {
@@ -129,7 +113,7 @@ static int make_table(struct local *l, unsigned int shard)
 	return err;
 }
 
-/* The table of a dead process, or one that is to be made. */
+/* Puts the table of a dead process in order, or makes a table. */
 GLOCK__COLD static int put_right(struct local *l, unsigned int shard, int err)
 {
 	struct shard *s = &l->head->shard[shard];
@@ -139,7 +123,7 @@ GLOCK__COLD static int put_right(struct local *l, unsigned int shard, int err)
 		if (s->size && glock__table_recover(table_at(l, shard)) > 0)
 			atom_add32(&l->head->put_right, 1);
 		err = pthread_mutex_consistent(&s->mutex) ? -EIO : 0;
-		__atomic_store_n(&l->watched, 0, __ATOMIC_RELAXED); /* soon: is it all dead? */
+		__atomic_store_n(&l->watched, 0, __ATOMIC_RELAXED); /* soon ask: is it all dead? */
 	} else if (err) {
 		return err;
 	}
@@ -169,31 +153,42 @@ int glock__local_take_made(struct local *l, unsigned int shard, enum patience pa
 	return -ENOENT;
 }
 
+/* ---- grants ---- */
+
+/* Returns a token that none of the table's locks ever had. Under the table's lock. */
+static uint64_t shard_next_token(struct local *l, unsigned int shard)
+{
+	struct shard *s = &l->head->shard[shard];
+	const uint64_t seed = atom_load64(&l->head->token);
+
+	atom_put64(&s->token, (s->token > seed ? s->token : seed) + 1);
+	return s->token;
+}
+
+/*
+ * Gives a grant its token, under the table's lock. Therefore the token is higher than the token of
+ * each earlier holder. Also marks the lock as in use, because a waiter is there for it.
+ */
+GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
+					  const struct glock__table_event *ev)
+{
+	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+	struct glock__table *t = table_at(l, shard);
+
+	if (!(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
+		return;
+	if (!lk->tell_at_once)
+		glock__table_held(t, ev->lkid, true);
+	if (ev->mode == GLOCK__EX)
+		glock__table_give_token(t, ev->lkid, shard_next_token(l, shard));
+}
+
 /* ---- telling others ---- */
 
-/* Who of a node's threads is to be woken, if any. A leader that is awake looks before it goes away. */
-static uint32_t sleeper(uint32_t flags)
-{
-	if (flags & BELL_LEADER_SLEEPS)
-		return BELL_LEADER_SLEEPS;
-	return flags & BELL_LEADER ? 0 : flags & BELL_SERVICE_SLEEPS;
-}
-
-bool glock__local_ring(struct slot *slot, uint32_t due)
-{
-	return sleeper(bell_ring(slot, due).flags);
-}
-
-/* Who sleeps no more since it was rung for has seen that, as it changed the same word. */
-void glock__local_wake(struct slot *slot)
-{
-	uint32_t who = sleeper(atom_load32(&slot->bell.flags));
-
-	if (who)
-		atom_wake_bits(&slot->bell.rung, 1, who);
-}
-
-/* Under the table's lock: rings for a node that has something there. True: it is to be woken by the caller. */
+/*
+ * Rings for a node that has something to fetch in this table, under the table's lock. Returns true
+ * if the caller has to wake the node.
+ */
 static bool ring_node(struct local *l, unsigned int shard, unsigned int node)
 {
 	const bool urgent = glock__table_urgent(table_at(l, shard));
@@ -226,8 +221,9 @@ void glock__local_drop(struct local *l, unsigned int shard)
 /* ---- memory ---- */
 
 /*
- * By an eighth of what it has, so that it is done seldom and little is taken that nobody needs; where that
- * is not to be had, by less. What is kept for telling of deaths goes last.
+ * Adds an eighth of the table's size, so that growing is rare and little memory is taken in vain.
+ * If that much memory is not there, adds less. At last the table forgets the deaths that it still
+ * has to report.
  */
 int glock__local_grow(struct local *l, unsigned int shard)
 {

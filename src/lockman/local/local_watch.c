@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_watch.c - who waits looks every WATCH_NS at those who are in its way, and asks the kernel
- * whether they are alive; who is not is buried (local_death.c). And others are told whom it waits for.
+ * local_watch.c - finds the nodes that are in the way of this node's requests.
  *
- * Who is in the way may be stopped with the lock of a table. The program that asks for whom it waits
- * is told so after a short time, and the service thread looks at other things meanwhile.
+ * While a request waits, this node looks every WATCH_NS at the nodes in its way. It asks the kernel
+ * whether they are alive, and reaps the dead ones (local_death.c). It also tells the program and
+ * the log for which processes a request waits.
+ *
+ * A process in the way may be stopped while it holds the lock of a table. A program that asks for
+ * the processes in its way gets that answer after a short time. The service thread looks at other
+ * things meanwhile.
  */
 #include "local_impl.h"
 
@@ -15,42 +19,22 @@
 #include <string.h>
 
 #define WATCH_NS 15000000ll
-#define TELL_NS 5000000000ll /* after how long a wait is told, and then each time twice as long */
+#define TELL_NS 5000000000ll /* a wait is logged after this time, then each time twice as late */
 
 enum { REQUESTS = 16, BLOCKERS = 32, SELDOM = 8 };
 
-/* ---- who it is ---- */
-
-const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size)
-{
-	const struct slot *slot = &l->head->slot[node];
-
-	snprintf(buf, size, "process %u (%.16s)%s", slot->pid, slot->comm,
-		 glock__proc_is_stopped((pid_t)slot->pid) ? ", stopped," : "");
-	return buf;
-}
-
-void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer)
-{
-	const struct slot *slot = &l->head->slot[node];
-
-	*peer = (struct glock__lm_peer){.pid = (pid_t)slot->pid};
-	memcpy(peer->comm, slot->comm, sizeof(peer->comm));
-	peer->comm[sizeof(peer->comm) - 1] = 0;
-}
-
-/* ---- who waits looks around ---- */
+/* ---- looking around while a request waits ---- */
 
 static const char *const modes[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
 
-/* Who is in the way of a request. */
+/* The nodes that are in the way of a request. */
 struct in_the_way {
 	size_t n;
 	struct glock__table_blocker by[BLOCKERS];
-	uint32_t owner; /* else, since the table is not to be had: 1 + the slot of who has that */
+	uint32_t owner; /* if the table cannot be taken: 1 + the slot of the node that has it */
 };
 
-/* The first one who is in the way, and how. */
+/* Describes the first node in the way, and how it is in the way. */
 static void describe_way(struct local *l, const struct in_the_way *way, char *buf, size_t size)
 {
 	uint32_t members = atom_load32(&l->head->members_owner) - 1;
@@ -84,7 +68,7 @@ static void log_wait(struct local *l, const struct request *r, int64_t now,
 	    l->name, r->type, r->number, modes[r->mode], (now - r->asked) / 1000000000, how);
 }
 
-/* Since when grants are kept back, if that is to be told now; else 0. */
+/* Returns the time since which grants wait, if the log has to report that now; otherwise 0. */
 static int64_t held_up_for_long(struct local *l, int64_t now)
 {
 	int64_t since = 0;
@@ -104,8 +88,8 @@ static int64_t held_up_for_long(struct local *l, int64_t now)
 }
 
 /*
- * For whom grants are kept back after that one's death: who has a table with locks of its, and then who
- * puts in order what it left. NODES: nobody.
+ * Returns the node for which grants wait after that death, or NODES if there is none. At first that
+ * is the node with the mutex of a table that has locks of the dead node. Then it is the recoverer.
  */
 static unsigned int recovery_waits_for(const struct local *l, unsigned int node, bool *has_table)
 {
@@ -141,7 +125,7 @@ static void tell_of_recovery(struct local *l, int64_t now)
 	}
 }
 
-/* Some of the open requests: the oldest among those that were not looked at last time. */
+/* Copies some of the open requests: the oldest of those that the last call did not copy. */
 static size_t some_requests(struct local *l, struct request *out)
 {
 	size_t n = 0;
@@ -164,7 +148,10 @@ static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way
 	way->owner = 0;
 	if (shard >= SHARDS)
 		return;
-	/* A thread of ours goes on as surely as this one; but who has it may not have said so yet. */
+	/*
+	 * A thread of this node goes on as surely as this thread. But the process that has the lock
+	 * may not have written its number yet.
+	 */
 	do {
 		err = glock__local_take(l, shard, WAIT_SHORTLY);
 		owner = atom_load32(&l->head->shard[shard].owner);
@@ -188,7 +175,10 @@ static void look_at(struct local *l, unsigned int node)
 	if (atom_load32(&slot->state) == SLOT_DEAD || !glock__local_alive(l, node))
 		glock__local_reap(l, node, generation, false, false);
 	else if (is_rung(slot))
-		/* It was not told, or who should look does not get to it: whoever sleeps. */
+		/*
+		 * The node was not woken, or the thread that should look does not get to it. Wake
+		 * a thread that sleeps.
+		 */
 		atom_wake_bits(&slot->bell.rung, 1, BELL_LEADER_SLEEPS | BELL_SERVICE_SLEEPS);
 }
 
@@ -204,8 +194,9 @@ static void next_tell(struct local *l, const struct request *r, int64_t now)
 }
 
 /*
- * Who is first in a queue looks at those who hold the lock. The others might as well look at the first
- * one, which they do now and then: were all to look, a thousand would be busy with that alone.
+ * The first request of a queue looks at the nodes that hold the lock. The other requests could look
+ * at the first one, and do so now and then. If all looked each time, a thousand waiters would have
+ * nothing else to do.
  */
 static void watch_requests(struct local *l, int64_t now)
 {
@@ -247,13 +238,13 @@ void glock__local_watch(struct local *l)
 	if (atom_load32(&l->head->recovering))
 		glock__local_recovery_start(l);
 	else if (__atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED))
-		glock__local_poll(l); /* who was to tell us was stopped or killed */
+		glock__local_poll(l); /* the process that had to tell it was stopped or killed */
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
 	tell_of_recovery(l, now);
 }
 
-/* As the kernel sees it now. */
+/* Fills in the peer as the kernel sees it now. */
 static void ask_of(struct local *l, unsigned int node, struct glock__lm_peer *peer)
 {
 	glock__local_peer(l, node, peer);
@@ -261,7 +252,7 @@ static void ask_of(struct local *l, unsigned int node, struct glock__lm_peer *pe
 	peer->stopped = !peer->dead && glock__proc_is_stopped(peer->pid);
 }
 
-/* While others recover nobody is granted anything: they are in everybody's way. */
+/* While a node recovers no request is granted: the recoverers are in the way of all requests. */
 static size_t recoverers(struct local *l, struct glock__lm_peer *out, size_t max)
 {
 	size_t n = 0;

@@ -43,7 +43,7 @@ bool glock__node_file_of(const char *dir, const char *file, struct glock__node_f
 	fd = open(node->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	/* Asking whether a write lock were possible is no write. */
+	/* F_OFD_GETLK for a write lock writes nothing, so O_RDONLY is enough. */
 	node->alive = fcntl(fd, F_OFD_GETLK, &fl) || fl.l_type != F_UNLCK;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
@@ -55,7 +55,7 @@ bool glock__node_file_of(const char *dir, const char *file, struct glock__node_f
 	return true;
 }
 
-/* What dead nodes of this space left. */
+/* Removes the files that dead nodes of this space left. */
 static void remove_dead_files(const char *dir, const char *lockman, const char *space)
 {
 	DIR *d = opendir(dir);
@@ -70,7 +70,7 @@ static void remove_dead_files(const char *dir, const char *lockman, const char *
 		closedir(d);
 }
 
-/* Locked before it has a name, so that nobody takes it for a dead one's. */
+/* Locks the file before it has a name, so that no process takes it for a dead node's. */
 static int make_locked(const char *dir, const char *path)
 {
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), err = 0;

@@ -17,8 +17,8 @@
 #include <sys/types.h>
 
 /*
- * An empty file, open for reading and writing, which the caller maps and closes; its path, to be
- * unlinked at the end. Or a negative errno.
+ * Makes an empty file and opens it for reading and writing. Returns a descriptor, or a negative
+ * errno. The caller maps and closes the file, and unlinks `path` at the end.
  */
 int glock__node_file_new(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX]);
 
@@ -32,7 +32,7 @@ struct glock__node_file {
 	bool alive; /* the kernel says so */
 };
 
-/* If the file is such a node's. */
+/* Tells whether the file belongs to such a node, and fills in `node`. */
 bool glock__node_file_of(const char *dir, const char *file, struct glock__node_file *node);
 
 #endif

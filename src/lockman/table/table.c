@@ -2,34 +2,24 @@
 /*
  * table.c - the operations on a lock table: lock, convert, cancel, unlock, purge.
  *
- * Each has the same form. It looks, and may refuse without having stored anything. Then it does what
- * was asked for; and then what has to follow: who may now be granted, who has to be told. If memory
- * runs out in the first part that is rolled back like that of a killed caller: all cells that an
- * operation may need are taken there. In the second are all commits, see table_work.c; the first
- * of them is the point of no return.
+ * All operations have the same form. An operation looks first, and may refuse before it has stored
+ * anything. Then it has two parts:
+ *   1. It does what was asked for. It takes all cells that it may need. If memory runs out, this
+ * part is rolled back, as after the death of a caller.
+ *   2. It does the work that has to follow: grants to other locks, and BASTs. All commits are in
+ *      this part, see table_work.c. The first commit is the point of no return.
  *
- * An event is filled in from the table while the operation runs; nothing but its own memory is
- * changed by that, so that it needs no undo.
+ * An event is filled in from the table while the operation runs. That changes only the event's own
+ * memory, and so needs no undo.
  */
 #include "table_impl.h"
-
-/* An operation's completion; the value block, if it was read, is there already. */
-void glock__table_fill(const struct glock__table *t, const struct lock *lock, int status,
-		       struct glock__table_event *event)
-{
-	event->lkid = lkid_of(t, lock);
-	event->cookie = lock->cookie[0] | (uint64_t)lock->cookie[1] << 32;
-	event->what |= GLOCK__EVENT_AST;
-	event->status = status;
-	event->sbflags = lock->sbflags;
-	event->mode = lock->gr;
-}
 
 /* ---- lock ---- */
 
 /*
- * The cells of a request with VALBLK: the resource's value block, and if the lock has to wait its
- * copy, which until then holds the value that the caller gave. False: memory is full.
+ * Takes the cells of a request with VALBLK. One is the resource's value block. The other is a copy
+ * for a lock that has to wait. Until the grant the copy has the value that the caller gave. Returns
+ * false if memory is full.
  */
 static bool take_lvbs(struct glock__table *t, struct res *res, struct lock *lock, bool waits,
 		      const void *value)
@@ -53,8 +43,8 @@ static bool take_lvbs(struct glock__table *t, struct res *res, struct lock *lock
 }
 
 GLOCK__NOINLINE static int refuse_new(struct glock__table *t, struct res *res,
-				   const struct glock__table_request *args,
-				   struct glock__table_event *event)
+				      const struct glock__table_request *args,
+				      struct glock__table_event *event)
 {
 	event->cookie = args->cookie;
 	event->what = GLOCK__EVENT_AST;
@@ -66,7 +56,7 @@ GLOCK__NOINLINE static int refuse_new(struct glock__table *t, struct res *res,
 	return 0;
 }
 
-/* Gives a new lock its cell, its resource and its node. NULL: memory is full. */
+/* Gives a new lock its cell, its resource and its node. Returns NULL if memory is full. */
 static struct lock *lock_new(struct glock__table *t, struct res *res, const struct lock *template)
 {
 	struct node *node = node_at(t, template->node);
@@ -132,14 +122,14 @@ GLOCK__NOINLINE static int lock_request(struct glock__table *t,
 		glock__table_grant(t, res, lock, rq, event);
 	} else {
 		glock__table_move(t, res, lock, LK_WAITING, GLOCK__IV, lock->rq);
-		glock__table_fill(t, lock, -EINPROGRESS, event);
+		fill_event(t, lock, -EINPROGRESS, event);
 		after = glock__table_work_bast(t, res, lock, lock->rq, false);
 	}
 	glock__table_work_finish(t, after, event);
 	return 0;
 }
 
-/* The conversion failed: the lock stays granted, in its old mode and in its old place. */
+/* Refuses a conversion: the lock stays granted, in its old mode and in its old place. */
 GLOCK__COLD static struct work refuse_conversion(struct glock__table *t, struct res *res,
 						 struct lock *lock, int status,
 						 struct glock__table_event *event)
@@ -148,7 +138,7 @@ GLOCK__COLD static struct work refuse_conversion(struct glock__table *t, struct 
 
 	put(t, &lock->rq, (int8_t)GLOCK__IV);
 	put(t, &lock->lastbast, (uint8_t)0);
-	glock__table_fill(t, lock, status, event);
+	fill_event(t, lock, status, event);
 	if (status == -EAGAIN && (lock->flags & GLOCK__LKF_NOQUEUEBAST))
 		return glock__table_work_bast(t, res, lock, mode, true);
 	return (struct work){.phase = WORK_NONE};
@@ -158,11 +148,11 @@ static struct work wait_for_conversion(struct glock__table *t, struct res *res, 
 				       struct glock__table_event *event)
 {
 	glock__table_move(t, res, lock, LK_CONVERTING, lock->gr, lock->rq);
-	glock__table_fill(t, lock, -EINPROGRESS, event);
+	fill_event(t, lock, -EINPROGRESS, event);
 	return glock__table_work_bast(t, res, lock, lock->rq, false);
 }
 
-/* Whether the caller has not heard yet how its last operation on lock ended. */
+/* Tells whether the caller has not heard yet how its last operation on lock ended. */
 static bool in_progress(const struct lock *lock)
 {
 	return lock->status != LK_GRANTED || (lock->bits & LOCK_AST);
@@ -228,7 +218,7 @@ int glock__table_lock(struct glock__table *t, const struct glock__table_request 
 	err = glock__table_lock_args(t, args);
 	if (err)
 		return err;
-	/* A grant that writes the value block takes it from here. */
+	/* A grant that writes the value block takes the value from here. */
 	if (args->flags & GLOCK__LKF_VALBLK)
 		memcpy(event->lvb, args->lvb, GLOCK__LVB_LEN);
 	err = lock ? convert(t, lock, args, event) : lock_request(t, args, event);
@@ -239,7 +229,7 @@ int glock__table_lock(struct glock__table *t, const struct glock__table_request 
 
 /* ---- unlock ---- */
 
-/* Takes a lock out of everything, and frees it; and its resource, if it was the last one there. */
+/* Takes a lock out of all lists and frees it. Also frees its resource after the last lock there. */
 static struct work lock_free(struct glock__table *t, struct res *res, struct lock *lock)
 {
 	struct node *node = node_at(t, lock->node);
@@ -264,7 +254,7 @@ static struct work lock_free(struct glock__table *t, struct res *res, struct loc
 	return (struct work){.phase = WORK_NONE};
 }
 
-/* What unlocking does with the value block: who could write it, does, or spoils it. */
+/* Does with the value block what unlocking asks for: a lock that may write writes or spoils it. */
 static void lvb_unlock(struct glock__table *t, struct res *res, const struct lock *lock,
 		       uint32_t flags, const void *value)
 {
@@ -286,10 +276,10 @@ static void lock_cancel(struct glock__table *t, struct lock *lock, uint32_t flag
 	struct work after;
 
 	if (lock->status == LK_GRANTED) {
-		glock__table_fill(t, lock, 0, event);
+		fill_event(t, lock, 0, event);
 		return;
 	}
-	glock__table_fill(t, lock, -GLOCK__DLM_ECANCEL, event);
+	fill_event(t, lock, -GLOCK__DLM_ECANCEL, event);
 	event->sbflags = 0;
 	if (lock->status == LK_WAITING) {
 		after = lock_free(t, res, lock);
@@ -328,7 +318,7 @@ int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, c
 		return -EBUSY;
 	res = res_at(t, lock->res);
 	lvb_unlock(t, res, lock, flags, lvb);
-	glock__table_fill(t, lock, -GLOCK__DLM_EUNLOCK, event);
+	fill_event(t, lock, -GLOCK__DLM_EUNLOCK, event);
 	event->sbflags = 0;
 	event->mode = GLOCK__IV;
 	glock__table_work_finish(t, lock_free(t, res, lock), event);

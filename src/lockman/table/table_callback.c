@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_callback.c - what a node is to be told: grants (ASTs), and that others want its locks
- * (BASTs).
+ * table_callback.c - events for a node: grants (ASTs), and demands of other nodes (BASTs).
  *
- * A lock has room for one AST and one BAST, and is linked into the callbacks of its node while it
- * has either. More there cannot be: until the AST was fetched the lock cannot be converted again,
- * and BASTs add up to one mode. A grant makes the BASTs before it void, since it changes what the
- * lock holds, and begins anew to count what it blocks.
+ * A lock has room for one AST and one BAST. The lock is linked into the callbacks of its node while
+ * it has either. It never needs more room. Until the AST was fetched, the lock cannot be converted
+ * again, and several BASTs add up to one mode. A grant voids the BASTs before it, because it
+ * changes the mode that the lock holds. Then the count of what the lock blocks begins anew.
  */
 #include "table_impl.h"
 
@@ -31,7 +30,7 @@ void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock)
 	put(t, &lock->bits, (uint8_t)(lock->bits & ~LOCK_AST));
 }
 
-/* Behind all callbacks that the node has already: ASTs come in the order of grants. */
+/* Adds the AST behind all callbacks that the node has: ASTs come in the order of grants. */
 void glock__table_add_ast(struct glock__table *t, struct lock *lock)
 {
 	if (!FAULT(ASTS_OUT_OF_ORDER) || !lock->callbacks.next) {
@@ -44,11 +43,12 @@ void glock__table_add_ast(struct glock__table *t, struct lock *lock)
 }
 
 /*
- * highbast says what lock was asked for, even if it is not told: that a BAST was left out does
- * not make it due once more. Left out are BASTs that are compatible with what is granted (those
- * that a deadlocked conversion gets for its own sake may be), and those that say no more than the
- * one before them: the same mode, or a lower one than PW or EX. Of CW after PR, or PR after CW,
- * each says something new.
+ * Adds a BAST. highbast records the mode that lock was asked for, even if the BAST is left out.
+ * Therefore a left-out BAST does not become due once more. Left out are
+ *   - BASTs for a mode that is compatible with the granted one; a deadlocked conversion may get
+ *     such a BAST for its own sake
+ *   - BASTs that say no more than the one before: the same mode, or a lower one after PW or EX
+ * CW after PR, and PR after CW, each say something new.
  */
 void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode)
 {
@@ -64,7 +64,7 @@ void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mod
 		add_callback(t, lock, !lock->held);
 }
 
-/* Whether lock is in the way of one request for mode and was not told so. */
+/* Tells whether lock is in the way of one request for mode and was not told so. */
 bool glock__table_blocks_one(const struct lock *lock, int8_t mode)
 {
 	if (lock->bits & LOCK_NO_BAST)
@@ -75,7 +75,7 @@ bool glock__table_blocks_one(const struct lock *lock, int8_t mode)
 	return lock->highbast < mode && !glock__table_compat[lock->gr][mode];
 }
 
-/* The same if mode is the highest that waits; cw: somebody waits for CW. */
+/* The same if mode is the highest that waits. cw: a lock waits for CW. */
 bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw)
 {
 	if (lock->bits & LOCK_NO_BAST)

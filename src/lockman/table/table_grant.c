@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_grant.c - who is granted what, when, and what it does to the value block.
+ * table_grant.c - decides which lock is granted, and when, and what that does to the value block.
  *
- * A resource has three queues. Granted: sorted by mode, the highest first. Converting: locks that
- * hold one mode and want another, in the order in which they may get it. Waiting: new locks, the
- * same. A lock that converts still holds its granted mode against everybody else.
+ * A resource has three queues.
+ *	granted		sorted by mode, the highest first
+ *	converting	locks that hold one mode and want another, in the order in which they may
+ *			get it
+ *	waiting		new locks, in the same order
+ * A lock that converts still holds its granted mode against all other locks.
  *
- * The order of things, which is VMS's:
+ * The order of grants, which is that of VMS:
  *   - Conversions come before new locks: no new lock is granted while a conversion waits.
- *   - A conversion that can be granted at once is, even if others wait: it may overtake them for
- *     ever. QUECVT is how a program says that it would rather be fair.
- *   - What is queued is granted from the head only; what cannot be granted holds up all behind.
- *   - NOORDER ignores all that and asks only whether the mode conflicts with a granted one.
+ *   - A conversion that can be granted at once is granted, even if others wait. It may overtake
+ *them for ever. A program that wants to be fair says QUECVT.
+ *   - A queue is granted from its head only. A request that cannot be granted holds up all behind
+ *it.
+ *   - NOORDER ignores all that. It asks only whether the mode conflicts with a granted mode.
  *
- * When queues are looked at: table_work.c.
+ * table_work.c decides when to look at the queues.
  */
 #include "table_impl.h"
 
 /* ---- rules ---- */
 
-/* Whether mode rq conflicts with a mode that another lock here holds. */
+/* Tells whether mode rq conflicts with a mode that another lock here holds. */
 static bool conflicts(const struct glock__table *t, const struct res *res, const struct lock *lock,
 		      int8_t rq)
 {
@@ -44,7 +48,7 @@ static bool is_first(const struct glock__table *t, const struct res *res, enum l
 	return first && lock_at(t, first) == lock;
 }
 
-/* Whether lock can be granted in mode rq; the conditions in the order in which they decide. */
+/* Tells whether lock can be granted in mode rq. The conditions stand in the order of precedence. */
 bool glock__table_grantable(const struct glock__table *t, const struct res *res,
 			    const struct lock *lock, int8_t rq, bool first)
 {
@@ -66,13 +70,15 @@ bool glock__table_grantable(const struct glock__table *t, const struct res *res,
 }
 
 /*
- * Whether lock, which cannot be granted, would deadlock with another conversion: one that is
- * earlier in the queue waits for lock's granted mode, and lock waits behind it; or one that is
- * later does, and lock waits for that one's mode. A lock that is not in the queue yet is behind
- * them all. (Later ones matter only because HEADQUE may put a lock before those that waited.)
+ * Tells whether lock, which cannot be granted, would deadlock with another conversion. That is so
+ * in two cases:
+ *   - An earlier conversion in the queue waits for lock's granted mode, and lock waits behind it.
+ *   - A later conversion waits for lock's granted mode, and lock waits for that one's granted mode.
+ * A lock that is not in the queue yet is behind all others. Later ones matter only because HEADQUE
+ * may put a lock before those that waited.
  */
 GLOCK__NOINLINE static bool deadlocks(const struct glock__table *t, const struct res *res,
-				   const struct lock *lock)
+				      const struct lock *lock)
 {
 	const uint32_t head = first_of(res, LK_CONVERTING);
 	bool behind = true;
@@ -113,7 +119,10 @@ enum verdict glock__table_judge(const struct glock__table *t, const struct res *
 
 /* ---- queues ---- */
 
-/* Before whom a lock stands in that queue; 0: behind all. In the grant queue: behind all higher modes. */
+/*
+ * Returns the lock before which `lock` stands in that queue; 0: behind all. In the grant queue a
+ * lock stands behind all higher modes.
+ */
 static uint32_t place_in(const struct glock__table *t, const struct res *res,
 			 const struct lock *lock, enum lock_status status, int8_t mode)
 {
@@ -128,7 +137,7 @@ static uint32_t place_in(const struct glock__table *t, const struct res *res,
 	return at;
 }
 
-/* The resource's count of granted modes. */
+/* Updates the resource's counts of granted modes. */
 static void count_mode(struct glock__table *t, struct res *res, int8_t before, int8_t mode)
 {
 	if (before == mode)
@@ -141,7 +150,7 @@ static void count_mode(struct glock__table *t, struct res *res, int8_t before, i
 		put(t, &res->count[mode], (uint16_t)(res->count[mode] + 1));
 }
 
-/* Whether a lock that stays in its queue has to go to another place there. */
+/* Tells whether a lock that stays in its queue has to go to another place there. */
 static bool stands_wrong(const struct lock *lock, int8_t gr, uint32_t ref)
 {
 	return lock->status == LK_GRANTED && lock->gr != gr && lock->queue.next != ref;
@@ -164,7 +173,7 @@ void glock__table_move(struct glock__table *t, struct res *res, struct lock *loc
 	put_state(t, lock, status, gr, rq);
 }
 
-/* A conversion deadlock is resolved by giving up the granted mode; the request stays. */
+/* Resolves a conversion deadlock by giving up the granted mode. The request stays. */
 void glock__table_demote(struct glock__table *t, struct res *res, struct lock *lock)
 {
 	glock__table_move(t, res, lock, lock->status, GLOCK__NL, lock->rq);
@@ -174,11 +183,11 @@ void glock__table_demote(struct glock__table *t, struct res *res, struct lock *l
 /* ---- granting ---- */
 
 /*
- * Reads into the event, or into the copy that the lock has for its AST. That a resource's value
- * block is invalid before it was ever written is told without one: the reader sees zeros.
+ * Reads the value block into the event, or into the copy that the lock has for its AST. A value
+ * block may be invalid before it was ever written. Then the reader is told so, and sees zeros.
  */
-GLOCK__NOINLINE static void lvb_read(struct glock__table *t, const struct res *res, struct lock *lock,
-				  struct glock__table_event *event)
+GLOCK__NOINLINE static void lvb_read(struct glock__table *t, const struct res *res,
+				     struct lock *lock, struct glock__table_event *event)
 {
 	static const struct lvb zeros;
 	const struct lvb *from = res->lvb ? &cell_at(t, res->lvb)->lvb : &zeros;
@@ -210,8 +219,9 @@ void glock__table_lvb_write(struct glock__table *t, struct res *res, const void 
 }
 
 /*
- * What was written may be half done, in the value block and elsewhere: who could write has died, or
- * was told that another one had and gives that back, since nobody heard it who could repair it.
+ * Marks the resource after a death, because a change may be half done, in the value block and
+ * elsewhere. Either a lock that could write has died, or a lock gives such a death back. It was
+ * told of the death, but no thread heard it that could repair the data.
  */
 void glock__table_died(struct glock__table *t, struct res *res)
 {
@@ -219,11 +229,15 @@ void glock__table_died(struct glock__table *t, struct res *res)
 }
 
 /*
- * What granting does with the value block. Returns whether it is reported as not valid: to whom
- * reads one that is, to whom neither reads nor writes, and to whom says DEATH_UNREPORTED. The value to write is
- * the caller's; of a conversion that had to wait it is in its copy (PW to EX that ends in an
- * alternative mode: all other conversions that write are granted at once, since they conflict with
- * nobody new).
+ * Does with the value block what the grant asks for. Returns true if the value block has to be
+ * reported as invalid. The grant reports
+ *   - an invalid value block, to a lock that reads it
+ *   - an invalid value block, to a lock that neither reads nor writes it
+ *   - any value block, to a lock that says DEATH_UNREPORTED where it would write
+ *
+ * The caller gives the value to write. The value of a conversion that had to wait is in the lock's
+ * copy. Only a conversion from PW to EX that ends in an alternative mode both waits and writes. All
+ * other conversions that write are granted at once, because they conflict with no other lock anew.
  */
 static bool lvb_grant(struct glock__table *t, struct res *res, struct lock *lock, int8_t rq,
 		      struct glock__table_event *event)
@@ -264,7 +278,7 @@ void glock__table_drop_copy(struct glock__table *t, struct lock *lock)
 	put(t, &lock->bits, (uint8_t)(lock->bits & ~LOCK_LVB_READ));
 }
 
-/* Told to every new holder, until there is one that may have repaired what the dead one left. */
+/* The death is told to each new holder, until one may have repaired what the dead holder left. */
 static uint8_t owner_died(struct glock__table *t, struct res *res, int8_t mode)
 {
 	if (!(res->flags & RES_DIED))
@@ -290,7 +304,7 @@ void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lo
 	if (event) {
 		glock__table_drop_copy(t, lock);
 		glock__table_drop_callbacks(t, lock);
-		glock__table_fill(t, lock, 0, event);
+		fill_event(t, lock, 0, event);
 	} else {
 		glock__table_add_ast(t, lock);
 	}

@@ -7,20 +7,24 @@
  *	uint32_t[]		hash buckets: first resource of the chain
  *	union cell[]		resources, locks, value blocks, long names, free cells
  *
- * All cells have 64 bytes, a cache line, so that what is free always has the right size. A
- * resource with a name of up to 16 bytes and one lock on it are 128 bytes; a longer name takes one
- * cell more, and so does the value block of a resource, from the first request with VALBLK until
- * the resource goes. A request with VALBLK that has to wait takes a cell for the copy that it
- * will read, until its AST is fetched: it is taken when the request is queued, so that neither
- * granting nor unlocking can ever want memory.
+ * All cells have 64 bytes, a cache line, so that each free cell has the right size. A resource with
+ * a name of up to 16 bytes and one lock on it take 128 bytes. More cells are needed for
+ *	a longer name		one cell
+ *	a value block		one cell for the resource, from the first request with VALBLK until
+ *				the resource goes
+ *	a waiting request	with VALBLK: one cell for the copy that it will read, until its AST
+ *				is fetched
+ * The cell for the copy is taken when the request is queued. Therefore neither granting nor
+ * unlocking ever needs memory.
  *
- * Cells are named by number (a ref); 0 is none. A lock's id is its ref and a number given once.
+ * Cells are named by number (a ref). 0 is none. A lock's id is its ref and a number given once.
  *
- * A resource is there as long as it has locks (or, by GLOCK__TABLE_KEEP_DIED, as long as the death
- * of a holder was told to no one who could repair what it left).
+ * A resource is there as long as it has locks. With GLOCK__TABLE_KEEP_DIED it also stays after the
+ * death of a holder. It stays until a lock was told that could repair what the holder left.
  *
- * Rule: the memory is stored to by put() alone, which writes down the old value first. The only
- * stores besides are the log's own (table_undo.c) and those of glock__table_init().
+ * Rule: only put() stores to the memory, because put() writes down the old value first. The only
+ * other stores are the log's own (table_undo.c) and those of glock__table_init(). A word that is
+ * stored to without the undo log says so.
  */
 #ifndef GLOCK__TABLE_IMPL_H
 #define GLOCK__TABLE_IMPL_H
@@ -39,7 +43,7 @@
 
 enum cell_type { CELL_FREE, CELL_RES, CELL_LOCK, CELL_LVB, CELL_NAME, CELL_TYPE_MAX };
 
-/* The queues of a resource; LK_NONE is a lock that is not in one yet. */
+/* The queues of a resource. A lock in LK_NONE is in no queue yet. */
 enum lock_status { LK_NONE, LK_GRANTED, LK_CONVERTING, LK_WAITING, LK_STATUS_MAX };
 
 #define RES_NAME_INLINE 16
@@ -54,17 +58,18 @@ struct res {
 	uint32_t lvb;
 	uint32_t name_rest; /* the cell with the rest of a long name */
 	/*
-	 * Of CR and higher: how many locks have this mode granted, those that convert included.
-	 * NL conflicts with nothing, so its place holds the number of all locks here.
+	 * For CR and higher: how many locks have this mode granted, also those that convert. NL
+	 * conflicts with nothing, so its place has the number of all locks here.
 	 */
 	uint16_t count[GLOCK__LKMODE_MAX];
 	char name[RES_NAME_INLINE];
-	/* Its owner's number that goes with the lock in EX; stored to without the undo log. */
+	/* The token of the lock in EX. Its owner alone uses it, and stores without the undo log. */
 	uint64_t token;
 };
 #define RES_LVB_SET 0x1u     /* the value block was written, or has a reason to be invalid */
-#define RES_LVB_INVALID 0x2u /* until it is written again */
-#define RES_DIED 0x4u        /* a holder at PW or EX died; no one there was told, or it is DEATH_UNREPORTED */
+#define RES_LVB_INVALID 0x2u /* until the value block is written again */
+/* A holder at PW or EX died; no lock in these modes was told, or one said DEATH_UNREPORTED. */
+#define RES_DIED 0x4u
 
 struct link {
 	uint32_t next;
@@ -80,27 +85,27 @@ struct lock {
 	uint32_t res;
 	struct link queue;
 	struct link node_locks;
-	struct link callbacks; /* linked if LOCK_AST or a bast is there */
+	struct link callbacks; /* linked if LOCK_AST is set or bast is not 0 */
 	uint32_t flags;        /* GLOCK__LKF_ of the last request */
-	uint32_t lvb;          /* the copy that is read on grant, if it had to wait */
+	uint32_t lvb;          /* the copy that is read on grant, if the request had to wait */
 	uint8_t highbast;      /* highest mode that a BAST was sent for since the last grant */
 	uint8_t lastbast;      /* last BAST queued since the last completion */
-	uint8_t bast;          /* what the next event says; 0: no BAST */
+	uint8_t bast;          /* the mode that the next event says; 0: no BAST */
 	uint8_t sbflags;
 	uint16_t node;
 	uint8_t bits;
 	uint8_t reserved;
 	/*
-	 * Its owner's hint that the lock is in use, and that it will look for callbacks when it is
-	 * not any more. A word of its own, since it is stored to without the undo log.
+	 * The owner's hint that the lock is in use. The owner looks for callbacks when the use has
+	 * ended. A word of its own, because it is stored to without the undo log.
 	 */
 	uint32_t held;
 	uint32_t cookie[2];
 };
-#define LOCK_AST 0x1u      /* the grant is to be told */
-#define LOCK_LVB_READ 0x2u /* and lvb has a copy for it */
+#define LOCK_AST 0x1u      /* the grant has to be told */
+#define LOCK_LVB_READ 0x2u /* lvb has a copy for the AST */
 #define LOCK_NO_BAST 0x4u
-#define LOCK_HAS_LVB 0x8u /* was requested with VALBLK once, so that the resource has one */
+#define LOCK_HAS_LVB 0x8u /* was requested with VALBLK once, so the resource has a value block */
 
 struct lvb {
 	uint8_t type;
@@ -140,22 +145,23 @@ struct node {
 	uint32_t locks;
 	uint32_t callbacks;
 	uint32_t nlocks;
-	uint32_t wake; /* 0: not to be woken; else 1 + the next node that is, or WAKE_LAST */
+	uint32_t wake; /* 0: not to be woken; else 1 + the next node to be woken, or WAKE_LAST */
 };
 #define WAKE_LAST 0x7fffffffu
-#define WAKE_URGENT 0x80000000u /* and it has something that cannot wait until it looks */
+#define WAKE_URGENT 0x80000000u /* something of the node cannot wait until the node looks */
 
 /*
- * What an operation still has to do: its own variable, and in the table what is left of it after a
- * commit, so that whoever finds it there can go on with it. See table_work.c.
+ * The work that an operation still has to do. The operation has it in a variable of its own. At a
+ * commit in between, the rest of the work is stored in the table. A process that finds it there can
+ * go on. See table_work.c.
  */
 enum work_phase {
 	WORK_NONE,
 	WORK_CONVERTERS, /* grant what can be granted of the convert queue */
-	WORK_SELF,       /* then once more the conversion that was demoted by a deadlock */
+	WORK_SELF,       /* then try again the conversion that was demoted by a deadlock */
 	WORK_WAITERS,    /* grant what can be granted of the wait queue */
 	WORK_BLOCKED,    /* find the highest mode that still waits */
-	WORK_BAST_HIGH,  /* BASTs to the granted locks that block it */
+	WORK_BAST_HIGH,  /* BASTs to the granted locks that block that mode */
 	WORK_BAST_ONE,   /* BASTs to the locks that block one request */
 	WORK_PHASE_MAX,
 };
@@ -163,7 +169,7 @@ enum work_phase {
 struct work {
 	uint32_t res;
 	uint32_t cursor; /* next lock to look at; 0: the first; REF_END: none is left */
-	uint32_t self;   /* whose operation it is, where that matters */
+	uint32_t self;   /* the lock of the operation, where that matters */
 	uint8_t phase;
 	uint8_t mode; /* for BASTs */
 	uint8_t bits;
@@ -171,15 +177,16 @@ struct work {
 };
 #define WORK_AGAIN 0x1u      /* the convert queue changed: look at it from its head again */
 #define WORK_DEMOTED 0x2u    /* self waits for WORK_SELF */
-#define WORK_CW 0x4u         /* somebody waits for CW */
+#define WORK_CW 0x4u         /* a lock waits for CW */
 #define WORK_CONVERTING 0x8u /* BASTs for the convert queue too */
 
 /*
- * Undo log: the words that the current step changed, with their old values. An operation begins by
- * touching at most one lock, one resource, three cells more (of each 16 words, if it is new) and the
- * neighbours in their lists, which is less than 150 entries. What follows goes into the same step
- * as long as the log is short; a change more, of which nothing repeats with the length of a queue,
- * always has room then. The tests see 74.
+ * Undo log: the words that the current step changed, with their old values.
+ *
+ * An operation begins by touching at most one lock, one resource, three more cells and their
+ * neighbours in lists. A new cell has 16 words. Together these are less than 150 entries. The work
+ * that follows goes into the same step as long as the log is short. One more change then always
+ * has room, because no part of a change repeats with the length of a queue. The tests see 74.
  */
 #define LOG_MAX 256u
 #ifndef LOG_SHORT
@@ -262,7 +269,7 @@ static inline uint64_t lkid_of(const struct glock__table *t, const struct lock *
 	return (uint64_t)lock->gen << 32 | ref_of(t, lock);
 }
 
-/* The lock of that id, or NULL: any number is safe to ask for. */
+/* Returns the lock of that id, or NULL. Any number is safe to ask for. */
 static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid)
 {
 	uint32_t ref = (uint32_t)lkid;
@@ -276,11 +283,23 @@ static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid
 	return lock;
 }
 
-/* ---- stores; table_undo.c says how they are taken back ---- */
+/* Fills in an operation's completion. If the value block was read, it is there already. */
+static inline void fill_event(const struct glock__table *t, const struct lock *lock, int status,
+			      struct glock__table_event *event)
+{
+	event->lkid = lkid_of(t, lock);
+	event->cookie = lock->cookie[0] | (uint64_t)lock->cookie[1] << 32;
+	event->what |= GLOCK__EVENT_AST;
+	event->status = status;
+	event->sbflags = lock->sbflags;
+	event->mode = lock->gr;
+}
+
+/* ---- stores; table_undo.c says how they are undone ---- */
 
 /*
- * A store that would change nothing is not made. Those that are, are made by one copy of the code,
- * since all that lies beside each other in an operation has to be fetched into the cache.
+ * A store that would change nothing is not made. One copy of the code makes all other stores. More
+ * copies would have to be fetched into the cache, too.
  */
 void glock__table_put8(struct glock__table *t, uint8_t *addr, uint8_t value);
 void glock__table_put16(struct glock__table *t, uint16_t *addr, uint16_t value);
@@ -313,10 +332,10 @@ static inline void put_u32(struct glock__table *t, uint32_t *addr, uint32_t valu
 	(t, addr, value)
 /* clang-format on */
 
-/* Both words of a link: both entries count at once. */
+/* Stores both words of a link. Both entries count at once. */
 void glock__table_put_link(struct glock__table *t, struct link *link, uint32_t next, uint32_t prev);
 
-/* Four bytes of a lock that share a word, which is put at once. */
+/* Stores four bytes of a lock that share a word, all at once. */
 static inline void put_bytes(struct glock__table *t, struct lock *lock, size_t at,
 			     const uint8_t byte[4])
 {
@@ -336,7 +355,7 @@ static inline void put_state(struct glock__table *t, struct lock *lock, enum loc
 		  (const uint8_t[]){CELL_LOCK, (uint8_t)status, (uint8_t)gr, (uint8_t)rq});
 }
 
-/* Of a lock: what it was told, what it is to be told, and what goes with its grant. */
+/* Stores what a lock was told, what it will be told, and the flags of its grant. */
 static inline void put_told(struct glock__table *t, struct lock *lock, uint8_t highbast,
 			    uint8_t lastbast, uint8_t bast, uint8_t sbflags)
 {
@@ -347,7 +366,7 @@ static inline void put_told(struct glock__table *t, struct lock *lock, uint8_t h
 		  (const uint8_t[]){highbast, lastbast, bast, sbflags});
 }
 
-/* The step is done. */
+/* Ends the step. */
 static inline void commit(struct glock__table *t)
 {
 	atom_put32(&t->log.n, 0);
@@ -355,7 +374,7 @@ static inline void commit(struct glock__table *t)
 
 void glock__table_rollback(struct glock__table *t);
 
-/* Whether the last owner died inside, and nobody cleaned up yet. */
+/* Tells whether the last owner died inside, and the table was not recovered yet. */
 static inline bool needs_recovery(const struct glock__table *t)
 {
 	return t->log.n || t->work.phase != WORK_NONE;
@@ -363,7 +382,7 @@ static inline bool needs_recovery(const struct glock__table *t)
 
 /* ---- table_mem.c ---- */
 
-/* A cell of that type, its other words as in *init; 0: memory is full. */
+/* Takes a cell for that type. Its other words are as in *init. Returns 0 if memory is full. */
 uint32_t glock__table_cell_new(struct glock__table *t, enum cell_type type, const void *init);
 void glock__table_cell_free(struct glock__table *t, uint32_t ref);
 
@@ -374,8 +393,8 @@ bool glock__table_res_named(const struct glock__table *t, const struct res *res,
 			    size_t namelen);
 
 /*
- * Rings of locks: each list of locks is a head with the ref of its first lock, whose prev is the
- * last. Which of a lock's links it uses is given by the link's offset.
+ * Rings of locks. A list of locks has a head with the ref of its first lock. The prev of the first
+ * lock is the last lock. `ring` is the offset of the link in struct lock that the list uses.
  */
 #define RING_QUEUE offsetof(struct lock, queue)
 #define RING_NODE offsetof(struct lock, node_locks)
@@ -386,10 +405,10 @@ static inline struct link *link_of(const struct glock__table *t, uint32_t ref, s
 	return (struct link *)((char *)lock_at(t, ref) + ring);
 }
 
-/* Into a ring, before another one there; 0: at its end. */
+/* Adds a lock to a ring, before another lock there; 0: at its end. */
 void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
 			   uint32_t before);
-/* Out of it, to be added to another one at once. */
+/* Takes a lock out of a ring; _leave: the caller adds it to another ring at once. */
 void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
 void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
 
@@ -404,7 +423,7 @@ static inline uint32_t first_of(const struct res *res, enum lock_status status)
 	return res->queue[status - 1];
 }
 
-/* The lock behind ref in its queue, or 0. */
+/* Returns the lock behind ref in its queue, or 0. */
 static inline uint32_t next_of(const struct glock__table *t, uint32_t head, uint32_t ref)
 {
 	uint32_t next = lock_at(t, ref)->queue.next;
@@ -428,19 +447,19 @@ int glock__table_unlock_args(uint32_t flags);
 
 enum verdict { REFUSED, GRANTABLE, DEADLOCK, DEMOTED };
 
-/* Whether lock can be granted; *rq: in which mode. first: it is asked for the first time. */
+/* Tells whether lock can be granted. *rq: the mode. first: it is judged for the first time. */
 enum verdict glock__table_judge(const struct glock__table *t, const struct res *res,
 				const struct lock *lock, bool first, int8_t *rq);
 
 bool glock__table_grantable(const struct glock__table *t, const struct res *res,
 			    const struct lock *lock, int8_t rq, bool first);
 
-/* Into that queue, or out of all, with these modes. */
+/* Moves a lock into that queue, or out of all, with these modes. */
 void glock__table_move(struct glock__table *t, struct res *res, struct lock *lock,
 		       enum lock_status status, int8_t gr, int8_t rq);
 void glock__table_demote(struct glock__table *t, struct res *res, struct lock *lock);
 
-/* Grants in mode rq. event: tells it there; NULL: by AST. */
+/* Grants in mode rq. The reply goes into event; NULL: it becomes an AST. */
 void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lock, int8_t rq,
 			struct glock__table_event *event);
 void glock__table_lvb_write(struct glock__table *t, struct res *res, const void *value);
@@ -451,26 +470,21 @@ void glock__table_drop_copy(struct glock__table *t, struct lock *lock);
 
 void glock__table_add_ast(struct glock__table *t, struct lock *lock);
 void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mode);
-/* A BAST that is there is forgotten by who calls this. */
+/* The caller clears a BAST that is there. */
 void glock__table_drop_callbacks(struct glock__table *t, struct lock *lock);
 bool glock__table_blocks_one(const struct lock *lock, int8_t mode);
 bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw);
 
 /* ---- table_work.c ---- */
 
-/* What has to follow a change. */
+/* These return the work that has to follow a change. */
 struct work glock__table_work_grant(const struct glock__table *t, const struct res *res);
 struct work glock__table_work_demoted(const struct glock__table *t, const struct res *res,
 				      const struct lock *self);
 struct work glock__table_work_bast(const struct glock__table *t, const struct res *res,
 				   const struct lock *self, int8_t mode, bool converting);
-/* Does it, to the end, and commits. event: where the caller's own conversion is answered. */
+/* Does the work to the end, and commits. event gets the result of the caller's own conversion. */
 void glock__table_work_finish(struct glock__table *t, struct work work,
 			      struct glock__table_event *event);
-
-/* ---- table.c ---- */
-
-void glock__table_fill(const struct glock__table *t, const struct lock *lock, int status,
-		       struct glock__table_event *event);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * table_mem.c - the table's memory: layout, cells, resources by name, rings of locks.
  *
- * Cells that were used once and are free again form a list, last in, first out, since what was
- * used last is in the cache. Cells behind cells_used were never touched: memory that nobody
- * needed yet costs nothing, and growing is a larger cells_end.
+ * Cells that were used once and are free again form a list. The list is last in, first out, because
+ * the cell that was used last is in the cache. Cells from cells_used on were never touched. Memory
+ * that was not needed yet costs nothing, and growing only means a larger cells_end.
  */
 #include "table_impl.h"
 
@@ -31,7 +31,7 @@ size_t glock__table_size(const struct glock__table_params *params, uint64_t cell
 	return cells_offset(params) + (cells + 1) * CELL_SIZE;
 }
 
-/* How many cells there are if the memory has that size, the unused cell 0 included. */
+/* Returns how many cells memory of that size has, including the unused cell 0. */
 static uint32_t cells_fitting(uint64_t cells_at, size_t size)
 {
 	uint64_t usable = size < TABLE_SIZE_MAX ? size : TABLE_SIZE_MAX;
@@ -91,7 +91,10 @@ int glock__table_grow(struct glock__table *t, size_t size)
 		return -EOWNERDEAD;
 	if (end < t->cells_end)
 		return -EINVAL;
-	/* The operation's only store; and the log is not to say that there is less memory than there was. */
+	/*
+	 * The operation's only store. Not in the log, because an undo must not say that there is
+	 * less memory than there was.
+	 */
 	atom_put32(&t->cells_end, end);
 	return 0;
 }
@@ -142,8 +145,8 @@ void glock__table_cell_free(struct glock__table *t, uint32_t ref)
 }
 
 /*
- * Eight bytes at a time, each step a multiplication by an odd number (which loses nothing) and a
- * shift that brings the upper half down; the last step makes every bit depend on every other.
+ * Takes eight bytes at a time. Each step multiplies by an odd number, which loses nothing. Then a
+ * shift brings the upper half down. The last step makes each bit depend on each other.
  */
 uint64_t glock__table_hash(const void *name, size_t namelen)
 {
@@ -253,7 +256,7 @@ void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, 
 {
 	struct link *link = link_of(t, ref, ring), *next;
 	const uint32_t first = *head;
-	const uint32_t at = before ? before : first; /* the place before the first is the last */
+	const uint32_t at = before ? before : first; /* the end is the place before the first */
 
 	if (!first) {
 		glock__table_put_link(t, link, ref, ref);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_node.c - between the table and a node: callbacks that it fetches, whom to wake for them, what it says
- * of its locks, and whom one of them waits for.
+ * table_node.c - the table's side towards a node.
+ *
+ *   - callbacks that a node fetches, and nodes that have to be woken for them
+ *   - hints and tokens that a node stores in its locks
+ *   - locks that one of its locks waits for
  */
 #include "table_impl.h"
 
@@ -23,7 +26,7 @@ int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table
 	if (!ref)
 		return 0;
 	lock = lock_at(t, ref);
-	glock__table_fill(t, lock, 0, event);
+	fill_event(t, lock, 0, event);
 	if (!(lock->bits & LOCK_AST)) {
 		event->what = 0;
 		event->sbflags = 0;
@@ -87,7 +90,7 @@ void glock__table_give_token(struct glock__table *t, uint64_t lkid, uint64_t tok
 		atom_store64(&res_at(t, lock->res)->token, token);
 }
 
-/* Reads what does not change while that lock is in EX, and nothing of what others change. */
+/* Reads only words that do not change while that lock is in EX. */
 uint64_t glock__table_token(const struct glock__table *t, uint32_t ref)
 {
 	const union cell *cells = (const union cell *)((const char *)t + t->cells_at);
@@ -102,7 +105,7 @@ uint64_t glock__table_lkid(const struct glock__table *t, uint32_t ref)
 	return cell && cell->free.type == CELL_LOCK ? lkid_of(t, &cell->lock) : 0;
 }
 
-/* ---- who is in the way ---- */
+/* ---- locks in the way ---- */
 
 size_t glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 			     struct glock__table_blocker *out, size_t max)
@@ -122,7 +125,7 @@ size_t glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 			int8_t mode = status == LK_WAITING ? other->rq : other->gr;
 
 			if (other == lock)
-				break; /* who waits behind it is not in its way */
+				break; /* a lock that waits behind it is not in its way */
 			if (status == LK_CONVERTING && glock__table_compat[other->gr][lock->rq])
 				mode = other->rq;
 			if (status == LK_GRANTED && glock__table_compat[mode][lock->rq])

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_rules.c - the DLM's rules that are tables, and those about arguments.
+ * table_rules.c - the DLM's rules that are tables, and the rules about arguments.
  *
- * Modes by number are nearly in order of strength: each conflicts with everything that a lower
- * one conflicts with. The exception is PR and CW, which conflict with each other and of which
- * neither is the higher; whoever compares modes by number has to think of it.
+ * The numbers of the modes are nearly in order of strength. In such an order each mode conflicts
+ * with everything that a lower mode conflicts with. PR and CW are the exception. They conflict with
+ * each other, and neither is the higher one. Think of this wherever modes are compared by number.
  */
 #include "table_impl.h"
 
-/* One row, one line. */
+/* A row of a table is one line. */
 /* clang-format off */
 
 /* Row: granted, column: wanted. Symmetric. */
@@ -33,7 +33,7 @@ const uint8_t glock__table_join[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
 	[GLOCK__EX] = {5, 5, 5, 5, 5, 5},
 };
 
-/* Row: granted, column: wanted. What may have QUECVT: conversions up, and between CW and PR. */
+/* Row: granted, column: wanted. QUECVT is allowed for conversions up, and between CW and PR. */
 const uint8_t glock__table_quecvt[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
 	/*             NL CR CW PR PW EX */
 	[GLOCK__NL] = {0, 1, 1, 1, 1, 1},
@@ -45,9 +45,9 @@ const uint8_t glock__table_quecvt[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
 };
 
 /*
- * What a grant does with the value block. Row: 1 + the mode granted so far (first row: none, a new
- * lock), column: the new one. Who could write it writes it when it lets go of that right, or keeps
- * it; who gains a right reads it.
+ * Effect of a grant on the value block. Row: 1 + the mode granted so far (first row: none, a new
+ * lock). Column: the new mode. A lock that may write the value block writes it when the lock gives
+ * up that right, or keeps it. A lock that gains a right reads the value block.
  */
 #define R LVB_READ
 #define W LVB_WRITE
@@ -68,7 +68,7 @@ const uint8_t glock__table_lvb_op[GLOCK__LKMODE_MAX + 1][GLOCK__LKMODE_MAX] = {
 
 /* clang-format on */
 
-/* A flag that may not be given together with, or not without, others. */
+/* A flag, with the flags that it needs and the flags that it excludes. */
 static const struct {
 	uint32_t flag;
 	uint32_t needs;

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_undo.c - what makes an operation that was cut off after any store as if it never was.
+ * table_undo.c - undoes an operation that was cut off after any store, as if it had never been.
  *
- * Every change of a word is three stores, in this order: its old value to the next entry of the
- * log, the number of entries, the word itself. Cut off after the first: the entry is not counted.
- * After the second: taking back what was not changed changes nothing. (A link's two words are two
- * entries that begin to count at once.) A step ends with one store,
- * which sets the number of entries to 0 (commit).
+ * Each change of a word is three stores, in this order:
+ *   1. the old value, to the next entry of the log
+ *   2. the number of entries
+ *   3. the word itself
+ * Cut off after the first store: the entry does not count. Cut off after the second: the undo
+ * restores a value that did not change. The two words of a link are two entries that begin to count
+ * at once. A step ends with one store, which sets the number of entries to 0 (commit).
  *
- * Taking back goes from the last entry to the first, so that of a word changed twice the oldest
- * value is put back last. It changes nothing but the words that are logged, and the log only when
- * it is done: cut off and begun again it does the same.
+ * A rollback goes from the last entry to the first. Therefore it restores the oldest value of a
+ * word last, if the word changed twice. It changes only the words that are logged, and the log only
+ * at its end. A rollback that is cut off and begun again does the same.
  *
  * The log cannot overflow. It is emptied after each step, and a step is bounded by construction:
- *   - an operation begins by changing one lock, its resource, at most three more cells and their
- *     neighbours;
- *   - each change that follows is of one lock, granted or told; before one begins all is committed
- *     if the log is not short any more, and with it what is left to be done;
- *   - a node's death is one such operation for each of its locks (glock__table_purge).
- * So the table is consistent after each commit, a survivor finds there what is left to be done,
- * and does it with the very functions that the dead one would have used.
+ *   - An operation begins by changing one lock, its resource, at most three more cells and their
+ *     neighbours.
+ *   - Each change that follows grants or tells one lock. Before a change, a log that is not short
+ *     any more is committed, together with the rest of the work.
+ *   - A node's death is one such operation for each of its locks (glock__table_purge).
+ * So the table is consistent after each commit. A survivor finds there the rest of the work. It
+ * does the rest with the same functions that the dead process would have used.
  */
 #include "table_impl.h"
 
 /*
- * Writes down a word's old value, as entry number n. The word's number is in the upper half: its offset
- * is a multiple of 4, and so shifted by two bits less.
+ * Stores a word's old value as entry number n. The word's number is in the upper half of the entry.
+ * The offset of the word is a multiple of 4. Therefore it is shifted by two bits less than 32.
  */
 static inline void log_entry(struct glock__table *t, uint32_t n, const void *addr, uint32_t old)
 {
@@ -35,7 +37,7 @@ static inline void log_entry(struct glock__table *t, uint32_t n, const void *add
 	atom_put64(&t->log.entry[n], at << 30 | old);
 }
 
-/* First the entry, then that it counts, then the word. */
+/* First stores the entry, then its count, then the word. */
 void glock__table_put32(struct glock__table *t, uint32_t *addr, uint32_t value)
 {
 	const uint32_t n = t->log.n;
@@ -45,7 +47,7 @@ void glock__table_put32(struct glock__table *t, uint32_t *addr, uint32_t value)
 	atom_put32(addr, value);
 }
 
-/* Part of a word. */
+/* Stores the old value of the whole word in which a part changes. */
 static void log_part(struct glock__table *t, uintptr_t addr)
 {
 	const word_t *word = (const word_t *)(addr & ~(uintptr_t)3);
@@ -78,7 +80,7 @@ void glock__table_put_link(struct glock__table *t, struct link *link, uint32_t n
 	atom_put32(&link->prev, prev);
 }
 
-/* ---- taking back ---- */
+/* ---- rollback ---- */
 
 void glock__table_rollback(struct glock__table *t)
 {
@@ -94,83 +96,4 @@ void glock__table_rollback(struct glock__table *t)
 			atom_put32(&t->log.n, 0);
 	}
 	commit(t);
-}
-
-int glock__table_recover(struct glock__table *t)
-{
-	if (!needs_recovery(t))
-		return 0;
-	glock__table_rollback(t);
-	glock__table_work_finish(t, t->work, NULL);
-	return 1;
-}
-
-/* ---- memory that may be damaged ---- */
-
-/* That taking back changes nothing but words that a step can have changed. */
-static bool log_valid(const struct glock__table *t)
-{
-	const uint64_t first = offsetof(struct glock__table, cells_used) / 4;
-	const uint64_t log = offsetof(struct glock__table, log) / 4, end = sizeof(*t) / 4;
-	const uint64_t words = (t->cells_at + (uint64_t)t->cells_end * CELL_SIZE) / 4;
-
-	if (t->log.n > LOG_MAX)
-		return false;
-	for (uint32_t i = 0; i < t->log.n; i++) {
-		uint64_t word = t->log.entry[i] >> 32;
-
-		if (word < first || word >= words || (word >= log && word < end))
-			return false;
-	}
-	return true;
-}
-
-static const struct lock *work_lock(const struct glock__table *t, uint32_t ref)
-{
-	const union cell *cell = ref && ref < t->cells_used ? cell_at(t, ref) : NULL;
-
-	return cell && cell->free.type == CELL_LOCK && cell->lock.res == t->work.res ? &cell->lock
-										     : NULL;
-}
-
-/* That what is left to be done is about locks that are where it will look for them. */
-static bool work_valid(const struct glock__table *t)
-{
-	const struct work *w = &t->work;
-	const struct lock *at = work_lock(t, w->cursor), *self = work_lock(t, w->self);
-	bool in_place = !w->cursor || w->cursor == REF_END;
-
-	if (w->phase == WORK_NONE)
-		return true;
-	if (w->phase >= WORK_PHASE_MAX || !w->res || w->res >= t->cells_used ||
-	    cell_at(t, w->res)->free.type != CELL_RES || w->mode > GLOCK__EX)
-		return false;
-	if (at && w->phase == WORK_CONVERTERS)
-		in_place = at->status == LK_CONVERTING;
-	else if (at && w->phase == WORK_WAITERS)
-		in_place = at->status == LK_WAITING;
-	else if (at && w->phase == WORK_BAST_HIGH)
-		in_place = at->status == LK_GRANTED;
-	else if (at && w->phase == WORK_BAST_ONE)
-		in_place = at->status == LK_GRANTED ||
-			   (at->status == LK_CONVERTING && w->bits & WORK_CONVERTING);
-	if (w->phase == WORK_SELF || w->bits & WORK_DEMOTED)
-		return in_place && self && self->status == LK_GRANTED && self->rq > GLOCK__IV;
-	return in_place;
-}
-
-const char *glock__table_salvage(struct glock__table *t)
-{
-	const char *wrong;
-
-	if (!log_valid(t))
-		return "the undo log is damaged";
-	glock__table_rollback(t);
-	wrong = glock__table_check(t);
-	if (wrong)
-		return wrong;
-	if (!work_valid(t))
-		return "the work that was left is damaged";
-	glock__table_work_finish(t, t->work, NULL);
-	return glock__table_check(t);
 }

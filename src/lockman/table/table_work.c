@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_work.c - what follows a change: who may be granted now, and who has to be told.
+ * table_work.c - the work that follows a change: grants to other locks, and BASTs.
  *
- * After every change that may let others in (a lock was removed, canceled, converted) the convert
- * queue is looked at, again and again until nothing changes, then the wait queue, once; then the
- * granted locks that are in the way of the highest mode that still waits get a BAST. A request
- * that has to wait lets nobody in, but asks the locks in its way for theirs.
+ * After each change that may let others in (a lock was removed, canceled or converted):
+ *   1. Look at the convert queue, again and again until nothing changes.
+ *   2. Look at the wait queue, once.
+ *   3. Send a BAST to the granted locks in the way of the highest mode that still waits.
+ * A request that has to wait lets no other lock in. It sends BASTs to the locks in its way.
  *
- * A queue may be of any length, and the undo log is not. So what is left to be done is a few numbers
- * (struct work) and goes on by single changes, each of which grants or tells one lock and moves the
- * cursor behind it. If the log is not short any more when one begins then that is put into the
- * table and all is committed. What is found between two locks that are changed needs no store, since
- * nobody else changes it meanwhile.
+ * A queue may be of any length, but the undo log is limited. Therefore the rest of the work is a
+ * few numbers (struct work). The work goes on by single changes. Each change grants or tells one
+ * lock, and moves the cursor behind that lock. A change that finds the log not short any more first
+ * stores the rest of the work in the table, and commits. Results found between two locks that
+ * change need no store, because no other thread changes the queue meanwhile.
  */
 #include "table_impl.h"
 
@@ -60,7 +61,7 @@ static void work_bit(struct work *w, uint8_t bit, bool on)
 	w->bits = (uint8_t)(on ? w->bits | bit : w->bits & ~bit);
 }
 
-/* Where this change begins in a queue, and what it leaves for the next one to begin with. */
+/* Returns where this change begins in a queue. cursor_next() stores where the next one begins. */
 static uint32_t cursor_begin(const struct work *w, uint32_t head)
 {
 	if (w->cursor == REF_END)
@@ -74,9 +75,9 @@ static void cursor_next(struct work *w, uint32_t next)
 }
 
 /*
- * One change of the convert queue, or the end of it. After any change the queue is looked at once
- * more from its head, but only when its end was reached: who is behind comes first. Ends, since
- * each change takes a lock out of the queue or its granted mode down to NL.
+ * Makes one change of the convert queue, or finds its end. After a change the queue is looked at
+ * once more from its head. The locks behind come first, so the look goes to the end before that.
+ * The loop ends, because each change takes a lock out of the queue or its granted mode down to NL.
  */
 static void work_converters(struct glock__table *t, struct work *w, struct res *res)
 {
@@ -100,7 +101,7 @@ static void work_converters(struct glock__table *t, struct work *w, struct res *
 			glock__table_demote(t, res, lock);
 			return;
 		case DEADLOCK:
-			/* It asked to be told, and to be left alone. */
+			/* The caller asked to be told of a deadlock, and to be left alone. */
 			if ((lock->flags & GLOCK__LKF_NODLCKWT) && !(lock->bits & LOCK_NO_BAST) &&
 			    lock->highbast < lock->rq) {
 				cursor_next(w, next);
@@ -114,7 +115,7 @@ static void work_converters(struct glock__table *t, struct work *w, struct res *
 		ref = next;
 	}
 	if (!head && !first_of(res, LK_WAITING) && !(w->bits & WORK_DEMOTED)) {
-		work_phase(w, WORK_NONE); /* nobody is left who waits for anything */
+		work_phase(w, WORK_NONE); /* no lock is left that waits */
 	} else if (w->bits & WORK_AGAIN) {
 		work_bit(w, WORK_AGAIN, false);
 		work_phase(w, WORK_CONVERTERS);
@@ -123,7 +124,7 @@ static void work_converters(struct glock__table *t, struct work *w, struct res *
 	}
 }
 
-/* The conversion that gave way may be granted now; if not, it queues up behind the others. */
+/* Grants the conversion that gave way, if possible. Otherwise queues it up behind the others. */
 GLOCK__COLD static void work_self(struct glock__table *t, struct work *w, struct res *res,
 				  struct glock__table_event *event)
 {
@@ -139,7 +140,7 @@ GLOCK__COLD static void work_self(struct glock__table *t, struct work *w, struct
 	w->mode = (uint8_t)lock->rq;
 	work_phase(w, WORK_BAST_ONE);
 	if (event)
-		glock__table_fill(t, lock, -EINPROGRESS, event);
+		fill_event(t, lock, -EINPROGRESS, event);
 }
 
 static void work_waiters(struct glock__table *t, struct work *w, struct res *res)
@@ -162,7 +163,7 @@ static void work_waiters(struct glock__table *t, struct work *w, struct res *res
 	work_phase(w, WORK_BLOCKED);
 }
 
-/* The highest mode that still waits, of all but those that a deadlock keeps from being granted. */
+/* Finds the highest mode that still waits. Requests that a deadlock keeps waiting do not count. */
 static void work_blocked(struct glock__table *t, struct work *w, struct res *res)
 {
 	int8_t high = GLOCK__IV;
@@ -238,7 +239,7 @@ static void work_bast_one(struct glock__table *t, struct work *w, struct res *re
 	work_phase(w, WORK_NONE);
 }
 
-/* What is left is to be found in the table: the step ends here. */
+/* Stores the rest of the work in the table. The step ends here. */
 GLOCK__COLD static void leave_work(struct glock__table *t, const struct work *w)
 {
 	put(t, &t->work.res, w->res);
@@ -290,4 +291,13 @@ void glock__table_work_finish(struct glock__table *t, struct work work,
 	}
 	put(t, &t->work.phase, (uint8_t)WORK_NONE);
 	commit(t);
+}
+
+int glock__table_recover(struct glock__table *t)
+{
+	if (!needs_recovery(t))
+		return 0;
+	glock__table_rollback(t);
+	glock__table_work_finish(t, t->work, NULL);
+	return 1;
 }

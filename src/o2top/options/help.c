@@ -2,7 +2,7 @@
 /*
  * help.c - the text of o2top --help.
  *
- * o2top(8) is longer. Both have equal parts in equal order.
+ * o2top(8) is longer. The options of both have equal parts in equal order.
  */
 #include "help.h"
 
@@ -106,5 +106,5 @@ const char o2top_help[] =
     "  o2top locking_state.1 locking_state.2\n"
     "\n"
     "Exit status: 0 done, 1 nothing to watch, 2 usage, 3 nothing of any node could be used.\n"
-    "o2top(8) tells the rest: what the advice means, how to record a cluster, the JSON, the "
-    "limits.\n";
+    "o2top(8) explains the columns, the advice and the limits. o2top-json(5) has the JSON, and\n"
+    "o2top-recording(5) tells how to record a cluster.\n";

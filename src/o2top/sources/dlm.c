@@ -16,7 +16,8 @@
 struct dump {
 	struct source_sample *t;
 	const char *label;
-	struct dlm_times *times, *of; /* of: those of the resource that is being read, or NULL */
+	/* of: the times of the resource that is being read, or NULL */
+	struct dlm_times *times, *of;
 	size_t n;
 };
 
@@ -27,7 +28,10 @@ static int by_lock(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* In OCFS2's dentry locks the child follows the printable part, as binary. */
+/*
+ * Finds the lock of a resource. In a dentry lock of OCFS2, the child follows the printable part, as
+ * binary.
+ */
 static bool ocfs2_resource(const struct dlm_rsb_line *rsb, struct lock_id *id)
 {
 	struct ocfs2_name name;

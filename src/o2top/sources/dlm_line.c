@@ -90,7 +90,7 @@ size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size)
 			 l->len, l->hex ? "hex" : "str");
 	size_t at = n < 0 ? size : (size_t)n;
 
-	/* the longest name is 64 bytes, in hexadecimal three characters each */
+	/* The longest name has 64 bytes. In hexadecimal, each byte takes three characters. */
 	if (at + 3 * (size_t)l->len + 3 > size)
 		return 0;
 	if (l->hex) {
@@ -118,7 +118,7 @@ size_t dlm_lkb_print(const struct dlm_lkb_line *l, char *buf, size_t size)
 	return n < 0 || (size_t)n >= size ? 0 : (size_t)n;
 }
 
-/* A number that is right-aligned in a column. */
+/* Reads a number that is right-aligned in a column. */
 static bool scan_column(const char *column, size_t width, uint64_t *out)
 {
 	struct scan s = scan_line(column, width);
@@ -132,7 +132,7 @@ bool dlm_gfs2_name(const struct dlm_rsb_line *rsb, uint32_t *type, uint64_t *num
 {
 	uint64_t t;
 
-	/* "%8x%16llx": full columns touch */
+	/* The format is "%8x%16llx", so full columns touch. */
 	if (rsb->len != 24 || !scan_column(rsb->name, 8, &t) ||
 	    !scan_column(rsb->name + 8, 16, number))
 		return false;

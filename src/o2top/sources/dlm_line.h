@@ -23,7 +23,7 @@ struct dlm_rsb_line {
 	int32_t root, recover;
 	uint32_t recover_count;
 	uint32_t len;
-	bool hex; /* the name holds bytes that are not text, or the kernel took it so */
+	bool hex; /* the name holds bytes that are no text, or the kernel takes it so */
 	char name[DLM_NAME_MAX + 1];
 };
 
@@ -31,7 +31,7 @@ enum dlm_status { DLM_WAITING = 1, DLM_GRANTED = 2, DLM_CONVERTING = 3 };
 
 enum {
 	DLM_MASTER_COPY = 0x10000
-}; /* in lkb flags: it belongs to another node, we are the master */
+}; /* in lkb flags: another node's lock, and this node is the master */
 
 /* "lkb 1c6 2 5f7 1770 0 1c 0 3 0 3 5 0 0 2 844672870177 840762255086" */
 struct dlm_lkb_line {
@@ -52,7 +52,7 @@ const char *dlm_lkb_parse(struct dlm_lkb_line *out, const char *line, size_t len
 size_t dlm_rsb_print(const struct dlm_rsb_line *l, char *buf, size_t size);
 size_t dlm_lkb_print(const struct dlm_lkb_line *l, char *buf, size_t size);
 
-/* "       2            26b3": what GFS2 calls its resources. */
+/* Reads the name of a resource of GFS2: "       2            26b3". */
 bool dlm_gfs2_name(const struct dlm_rsb_line *rsb, uint32_t *type, uint64_t *number);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_sentence.c - makes a sentence about a wait from the most telling fact.
+ * dlm_sentence.c - makes a sentence about a row's longest wait from the most telling fact.
  *
- * A statement that joins samples of several nodes is made only of a wait that is longer than the
- * samples lie apart. A process is named by its own node only. A pid in another node's dump is that
- * of the process that made the lock there.
+ * A statement that joins samples of several nodes needs a wait that is longer than the samples lie
+ * apart. A process is named by its own node only. A pid in another node's dump is that of the
+ * process that made the lock there.
  *
  * The causes are:
- * - A process holds the lock.
- * - A node has the lock in its cache, demoted or not.
- * - The lock's master or holder does not answer.
- * - Recovery is in progress.
+ * - (a) A process holds the lock.
+ * - (b) A node has the lock in its cache, demoted or not.
+ * - (c) The lock's master or holder does not answer.
+ * - (d) Recovery is in progress.
  */
 #include "dlm_sentence.h"
 
@@ -48,10 +48,10 @@ struct facts {
 	const struct row_wait *wait;
 	const struct dlm_words *words;
 	struct lock_id id;
-	int wanted; /* the mode that is waited for; the strongest */
+	int wanted; /* the strongest mode for which a request waits */
 };
 
-/* The node's part of a lock space; NULL where the node never had the lock space. */
+/* Returns a node's knowledge of a lock space, NULL if the node never had it. */
 static const struct node_space *space_on(const struct model *m, uint32_t node, uint32_t space)
 {
 	const struct node *n = &m->nodes[node];
@@ -84,20 +84,23 @@ static unsigned waiting_nodes(const struct facts *f)
 	return n;
 }
 
-/* How long ssh may take to connect. */
+/* ssh may take so long to connect. */
 #define CONNECTS_S 15.0
 
-/* Absent for long enough to be called silent; one whose sample is on its way is not. */
+/*
+ * Returns whether a node is absent for long enough to be called silent. A node whose sample is on
+ * its way is not silent.
+ */
 static bool is_silent(const struct model *m, const struct node *n)
 {
-	/* a node that was not reached yet has not failed to answer */
+	/* A node that o2top has not reached yet has not failed to answer. */
 	if (!n->last_sample && n->state == NODE_UNREACHABLE && n->silent_s < CONNECTS_S)
 		return false;
 	return node_absent(m, n) && (n->silent_s >= WAITS_LONG_S || n->silent_at_least ||
 				     n->state == NODE_UNREACHABLE || n->state == NODE_STALE);
 }
 
-/* How far apart the samples lie that are joined. */
+/* Returns how far apart the joined samples lie, in seconds. */
 static double skew(const struct model *m)
 {
 	double first = INFINITY, last = -INFINITY, told = 0;
@@ -116,7 +119,7 @@ static double skew(const struct model *m)
 	return told > 0 ? told : last > first ? last - first : 0;
 }
 
-/* ---- who waits ----------------------------------------------------------------------------- */
+/* ---- the waiters --------------------------------------------------------------------------- */
 
 static void say_process(struct words *t, const struct facts *f, uint32_t node)
 {
@@ -133,7 +136,7 @@ static void say_process(struct words *t, const struct facts *f, uint32_t node)
 			words_add(t, " (pid %lld %s)", (long long)h->pid, h->comm);
 			return;
 		}
-	/* a task in lock code, by the file of its call; or the only one there is */
+	/* A task in lock code, found by the file of its call, or the only task there is. */
 	for (size_t i = 0; w && i < w->n_tasks; i++) {
 		const struct lock_task *task = &w->tasks[i];
 
@@ -175,7 +178,7 @@ static void dlm_say_waiters(struct words *t, const struct facts *f)
 		  unit_seconds(age, f->wait->set->sum.oldest_s));
 }
 
-/* ---- for whom ------------------------------------------------------------------------------ */
+/* ---- the nodes for which they wait --------------------------------------------------------- */
 
 static void say_silence(struct words *t, const struct node *n)
 {
@@ -188,7 +191,7 @@ static void say_silence(struct words *t, const struct node *n)
 		words_add(t, "does not answer");
 }
 
-/* The node's part in the wait; false where the sample does not show its lock. */
+/* Gets the node's part in the wait. Returns false if the sample does not show the node's lock. */
 static bool part_of_node(struct dlm_part *part, const struct facts *f, uint32_t node)
 {
 	*part = (struct dlm_part){.node = &f->m->nodes[node],
@@ -197,7 +200,7 @@ static bool part_of_node(struct dlm_part *part, const struct facts *f, uint32_t 
 	return part->lock && part->lock->now.sample == f->m->sample;
 }
 
-/* (a) A process is inside there, where it keeps others from `wanted`. */
+/* (a) Says that a process is inside on the node, where it keeps others from `wanted`. */
 static bool say_inside(struct words *t, const struct facts *f, uint32_t node, int wanted)
 {
 	struct dlm_part part;
@@ -205,7 +208,7 @@ static bool say_inside(struct words *t, const struct facts *f, uint32_t node, in
 	return part_of_node(&part, f, node) && f->words->inside(t, &part, wanted);
 }
 
-/* (b) The lock is cached there and another node's wish is known. */
+/* (b) Says that the node caches the lock and knows of another node's demand. */
 static bool say_giving_up(struct words *t, const struct facts *f, uint32_t node)
 {
 	struct dlm_part part;
@@ -213,7 +216,7 @@ static bool say_giving_up(struct words *t, const struct facts *f, uint32_t node)
 	return part_of_node(&part, f, node) && f->words->giving_up(t, &part);
 }
 
-/* Describes a node that holds the lock; mode -1 if the mode is not known. */
+/* Says what is known of a node that holds the lock. `mode` is -1 if it is not known. */
 static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node, int mode)
 {
 	const struct node *n = &f->m->nodes[node];
@@ -229,7 +232,7 @@ static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node
 	}
 }
 
-/* (d) */
+/* (d) Says that recovery is in progress. */
 static bool say_recovery(struct words *t, const struct facts *f)
 {
 	const struct waits *w = f->m->waits;
@@ -254,7 +257,7 @@ static bool same_lock(const struct dlm_view *v, const struct facts *f)
 	       v->id.low == f->id.low && v->id.type == f->id.type;
 }
 
-/* The strongest mode that other nodes wait for; -1 none of them waits. */
+/* Returns the strongest mode for which other nodes wait; -1 if none of them waits. */
 static int wanted_elsewhere(const struct facts *f, uint32_t node)
 {
 	int wanted = -1;
@@ -272,9 +275,11 @@ static int wanted_elsewhere(const struct facts *f, uint32_t node)
 }
 
 /*
- * The mode that the processes of a node may keep others from; -1 none. Of what waits on that node
- * itself they are in the way on GFS2. On OCFS2 processes of one node are in each other's way only
- * once another node wants the lock; but each open file has a flock of its own.
+ * Returns the mode from which the processes of a node may keep others; -1 if there is none.
+ *
+ * On GFS2 these processes are also in the way of waiters on their own node. On OCFS2 processes of
+ * one node are in each other's way only once another node wants the lock. A flock is an exception,
+ * because each open file has a flock of its own.
  */
 static int wanted_of(const struct facts *f, uint32_t node)
 {
@@ -286,7 +291,10 @@ static int wanted_of(const struct facts *f, uint32_t node)
 	return wanted_elsewhere(f, node);
 }
 
-/* Other nodes wait for a node that waits itself only if that node has the lock in EX. */
+/*
+ * Returns whether a node may be giving the lock up. No other node waits for a node that waits
+ * itself, unless that node has the lock in EX.
+ */
 static bool may_be_giving_up(const struct facts *f, uint32_t node)
 {
 	const struct lock *lock = lock_on(f, node);
@@ -315,7 +323,10 @@ static bool say_shot(struct words *t, const struct facts *f, uint32_t node, bool
 	return false;
 }
 
-/* The queue as the lock's master has it: who holds what does not go with the wish. */
+/*
+ * Says the queue as the lock's master has it: each holder whose mode is not compatible with the
+ * wanted one.
+ */
 static bool say_queue(struct words *t, const struct facts *f)
 {
 	const struct waits *w = f->m->waits;
@@ -349,7 +360,7 @@ static bool say_queue(struct words *t, const struct facts *f)
 	return said || (master && say_recovery(t, f));
 }
 
-/* (c) The master is known to those who wait, and silent. */
+/* (c) Says that the lock's master is silent or not watched. The waiting nodes know the master. */
 static bool say_master(struct words *t, const struct facts *f)
 {
 	const struct waits *w = f->m->waits;
@@ -378,7 +389,7 @@ static bool say_master(struct words *t, const struct facts *f)
 	return false;
 }
 
-/* Without a master's word: what the nodes' own files show. */
+/* Says what the nodes' own files show, if no master's queue is known. */
 static bool say_shots(struct words *t, const struct facts *f)
 {
 	bool said = false;
@@ -407,7 +418,9 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait,
 		return NULL;
 	words_add(&t, "%s: ", wait->label);
 	dlm_say_waiters(&t, &f);
-	/* the order is that of certainty: the queue itself, silence, then what is seen in passing
+	/*
+	 * The most certain fact comes first. The order is the queue itself, recovery, silence, and
+	 * facts seen in passing.
 	 */
 	if (!say_queue(&t, &f) && !say_recovery(&t, &f) && !say_master(&t, &f) &&
 	    !say_shots(&t, &f) && m->waits && m->waits->read)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_sentence.h - who waits for whom on a file system that locks through a DLM.
+ * dlm_sentence.h - says which node waits for which, on a file system that locks through a DLM.
  */
 #ifndef O2TOP_DLM_SENTENCE_H
 #define O2TOP_DLM_SENTENCE_H
@@ -8,11 +8,11 @@
 #include "o2top/base/words.h"
 #include "o2top/model/source.h"
 
-/* The DLM's modes that file systems ask for. */
+/* The DLM's modes for which file systems ask. */
 enum { DLM_PR = 3, DLM_EX = 5 };
 
 const char *dlm_mode_name(int mode);
-/* Whether two modes of different locks go together. */
+/* Returns whether two locks may have these modes at the same time. */
 bool dlm_compatible(int a, int b);
 
 /* One node's part in a wait. */
@@ -22,22 +22,24 @@ struct dlm_part {
 	const struct lock *lock;
 };
 
-/* The part of a sentence that is peculiar to a file system. */
+/* The words that are peculiar to a file system. */
 struct dlm_words {
-	/* Says that a process is inside on a node and keeps others from `wanted`; false: none is.
+	/*
+	 * Says that a process is inside on a node and keeps others from `wanted`. Returns false if
+	 * no process is.
 	 */
 	bool (*inside)(struct words *w, const struct dlm_part *at, int wanted);
-	/* Says that the node is giving the lock up; false: it is not. */
+	/* Says that the node is giving the lock up. Returns false if it is not. */
 	bool (*giving_up)(struct words *w, const struct dlm_part *at);
 	/*
-	 * Whether processes of one node are in each other's way, though no other node waits. `lock`
-	 * is NULL where the sample does not show it.
+	 * Returns whether processes of one node are in each other's way although no other node
+	 * waits. `lock` is NULL if the sample does not show it.
 	 */
 	bool (*own_way)(const struct lock_id *id, const struct lock *lock);
 	bool (*has_ex)(const struct lock *lock);
 };
 
-/* As struct source's sentence. */
+/* Makes the sentence of a wait, as struct source has it. */
 char *dlm_sentence(const struct model *m, const struct row_wait *wait,
 		   const struct dlm_words *words);
 

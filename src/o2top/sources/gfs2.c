@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
+enum { SEEN_SAMPLES = 32 }; /* a mode that was seen is remembered so long */
 
 /* ---- glstats: counters --------------------------------------------------------------------- */
 
@@ -32,14 +32,17 @@ struct reading {
 	size_t usable;
 	bool bad; /* a line of glstats was not understood */
 	bool traced;
-	bool baseline;      /* in the sample before every line of glstats was understood */
+	bool baseline;      /* every line of glstats in the sample before was understood */
 	struct lock *lock;  /* the glock whose lines follow */
-	bool broken;        /* one of them was not understood */
-	bool listed_before; /* the sample before had it with all its holders */
+	bool broken;        /* one of these lines was not understood */
+	bool listed_before; /* the sample before listed it with all its holders */
 	uint32_t before;    /* its first holder in the sample before, or NONE */
 };
 
-/* The holders of a glock that the sample before showed, until its line of glocks comes. */
+/*
+ * Returns the holders of a glock that the sample before showed. They are known until the glock's
+ * line of glocks comes.
+ */
 static struct holder *holders_then(struct source_sample *t, const struct lock *lock, uint32_t *n)
 {
 	struct holders *before = &t->ns->holders_before;
@@ -54,8 +57,8 @@ static struct holder *holders_then(struct source_sample *t, const struct lock *l
 }
 
 /*
- * The wait that the sample before showed may have been answered: one sample moves srttb by an
- * eighth of its distance, so that one that was far off shows its length.
+ * Notes how long the wait took that the sample before showed, if it was answered. Each reply moves
+ * srttb by an eighth of the distance to its own length. A reply that is far off shows its length.
  */
 static void note_answer(struct source_sample *t, const struct lock *lock, const struct gfs2_shot *p,
 			const struct gfs2_stats_line *l)
@@ -70,7 +73,10 @@ static void note_answer(struct source_sample *t, const struct lock *lock, const 
 		    1e-9 * ((double)p->srttb + 8 * ((double)l->srttb - (double)p->srttb));
 }
 
-/* Or it was one of many: what earlier frames counted of it is in the total of all. */
+/*
+ * Notes the total of all requests instead, for a wait that was one of many. The part of the wait
+ * that earlier frames counted is in this total.
+ */
 static void note_total(struct source_sample *t, const struct lock *lock, double total_s)
 {
 	uint32_t n;
@@ -81,8 +87,8 @@ static void note_total(struct source_sample *t, const struct lock *lock, double 
 }
 
 /*
- * What the counters say happened since the Shot before; `p` NULL: since the glock was made, after
- * then.
+ * Adds what the counters report since the Shot before, in sample `since`. If `p` is NULL, the glock
+ * was made after that sample.
  */
 static void gfs2_add_counts(struct reading *r, struct lock *lock, const struct gfs2_shot *p,
 			    const struct gfs2_stats_line *l, uint32_t since)
@@ -106,16 +112,19 @@ static void gfs2_add_counts(struct reading *r, struct lock *lock, const struct g
 	if (r->traced || !gfs2_estimate(p ? &before : NULL, &now, &total, &mean))
 		return;
 	note_total(t, lock, total);
-	/* a glock has one request at a time: together they take no longer than the time they are in
+	/*
+	 * A glock has one request at a time. All requests together take no longer than the time
+	 * that they are in.
 	 */
 	c->lost_s = c->estimated_s = share * min_s(total, dt);
 	change_add_longest(c, mean, true);
 }
 
 /*
- * The sample after which a glock was made whose counters begin anew; 0 not known. One listing may
- * leave a glock out; where neither had it, it was not there. Counters that fell were another
- * glock's before.
+ * Returns the sample after which a glock was made whose counters begin anew; 0 if not known.
+ *
+ * One listing may leave a glock out. If neither listing had the glock, it was not there. If
+ * counters fell, the earlier ones were another glock's.
  */
 static uint32_t made_after(const struct reading *r, const struct gfs2_shot *s)
 {
@@ -149,7 +158,7 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	}
 	r->usable++;
 	s = &lock->now.gfs2;
-	/* a listing can repeat a glock while the kernel's table grows */
+	/* A listing can repeat a glock while the kernel's table grows. */
 	if (s->stats_at == t->sample)
 		return true;
 	if (s->stats_at && l.dcount >= s->dcount && l.qcount >= s->qcount) {
@@ -186,7 +195,9 @@ static const char *gfs2_take_glock(struct reading *r, const char *text, size_t l
 	struct lock *lock;
 	uint32_t at;
 
-	/* a dump may end anywhere: that the one before is there with all its lines, this one shows
+	/*
+	 * A dump may end anywhere. This line shows that the glock before is there with all its
+	 * lines.
 	 */
 	if (r->lock && !r->broken)
 		r->lock->now.gfs2.holders_at = t->sample;
@@ -223,7 +234,7 @@ static const char *gfs2_take_glock(struct reading *r, const char *text, size_t l
 	return NULL;
 }
 
-/* The same process waited for the same mode in the sample before. */
+/* Returns the wait of the same process for the same mode in the sample before, or NULL. */
 static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *l)
 {
 	struct holders *before = &r->t->ns->holders_before;
@@ -240,25 +251,27 @@ static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *
 	return NULL;
 }
 
-/* What the sample before tells of a wait. */
+/* Takes over what the sample before tells of a wait. */
 static void take_wait(struct reading *r, const struct gfs2_holder_line *l, struct holder *h)
 {
 	const struct change *c = table_changed(&r->t->ns->table, r->lock);
 	struct holder *was = earlier(r, l);
 
 	if (was) {
-		/* a request that was answered since may have been another's: this one is no older
-		 * than that one */
+		/*
+		 * If a request was answered since then, this wait may be another one. It is no
+		 * older than the wait before.
+		 */
 		h->not_before_us = was->not_before_us;
 		h->followed = !c || !c->answers;
 	} else if (r->listed_before) {
-		/* it was listed without this wait */
+		/* The sample before listed the glock without this wait. */
 		h->not_before_us = node_when(r->t->node, r->t->ns->last_sample)->mono_us;
 	}
 	if (!h->followed)
 		return;
 	h->seen_us = was->seen_us;
-	was->waits = false; /* it goes on: not among those that ended */
+	was->waits = false; /* it goes on, so it is not among those that ended */
 }
 
 static const char *gfs2_take_holder(struct reading *r, const char *text, size_t len)
@@ -299,7 +312,7 @@ static const char *gfs2_take_inode(struct reading *r, const char *text, size_t l
 		return wrong;
 	r->lock->kind = (uint8_t)l.dtype;
 	r->lock->size = l.size;
-	/* what a handle needs beside the address */
+	/* a file handle needs this beside the address */
 	r->lock->generation = l.formal <= UINT32_MAX ? (uint32_t)l.formal : 0;
 	if (l.disk_flags & GFS2_DIF_SYSTEM)
 		r->lock->attributes |= LOCK_SYSTEM;
@@ -330,7 +343,7 @@ static bool gfs2_take_line(void *arg, const char *text, size_t len, size_t numbe
 		wrong = gfs2_take_inode(r, text, len);
 	else if (starts(text, len, " R:") || starts(text, len, "  L:") ||
 		 starts(text, len, " B:") || starts(text, len, "  B:"))
-		wrong = NULL; /* how full a resource group is: not a lock's business */
+		wrong = NULL; /* how full a resource group is; locks do not depend on it */
 	else
 		wrong = "neither a glock nor what belongs to one";
 	if (wrong) {
@@ -340,7 +353,7 @@ static bool gfs2_take_line(void *arg, const char *text, size_t len, size_t numbe
 	return true;
 }
 
-/* Who used the inode for what is told by the modes in which its glock was seen lately. */
+/* Infers readers and writers from the modes in which the glock was seen lately. */
 static void gfs2_add_modes(struct source_sample *t)
 {
 	struct table *table = &t->ns->table;
@@ -360,8 +373,10 @@ static void gfs2_add_modes(struct source_sample *t)
 
 /* ---- a sample ------------------------------------------------------------------------------ */
 
-/* Reads one file; false where there is none. One that is there and tells nothing is told of, needed
- * or not. */
+/*
+ * Reads one file. Returns false if there is none. Reports a file that is there and holds no usable
+ * line, whether or not it is needed.
+ */
 static bool gfs2_read_file(struct reading *r, enum file_kind kind, input_line_fn *each, bool needed)
 {
 	static const char *const names[FILE_KINDS] = {
@@ -428,7 +443,7 @@ static void gfs2_take(struct source_sample *t)
 	gfs2_read_file(&r, FILE_SBSTATS, check_sbstats, false);
 	if (glocks)
 		gfs2_take_waits(t, r.traced);
-	else if (!stats) /* the next sample is compared with the last that was read */
+	else if (!stats) /* the next sample is compared with the last one that was read */
 		swap_holders(ns);
 	gfs2_add_modes(t);
 	ns->lines = stats > glocks ? stats : glocks;
@@ -442,7 +457,7 @@ static int64_t gfs2_newest(struct source_sample *t)
 	return -1; /* no file of GFS2 holds the time */
 }
 
-/* ---- what it is called --------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static struct row_id gfs2_row(const struct lock *lock)
 {
@@ -453,7 +468,7 @@ static struct row_id gfs2_row(const struct lock *lock)
 		return (struct row_id){0, lock->id.number};
 	case GFS2_NONDISK:
 		return (struct row_id){GFS2_NONDISK, lock->id.number};
-	default: /* how they are used together says more than each of them */
+	default: /* their use together says more than each of them */
 		return (struct row_id){lock->id.type ? lock->id.type : UINT8_MAX, 0};
 	}
 }
@@ -498,7 +513,7 @@ static bool gfs2_is_system(const struct space *space, const struct lock *lock)
 	return lock->attributes & LOCK_SYSTEM;
 }
 
-/* The formal inode number. */
+/* Returns the formal inode number. */
 static uint32_t gfs2_generation(const struct table *t, uint64_t inode)
 {
 	const struct lock *lock =

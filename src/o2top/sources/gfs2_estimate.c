@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 enum {
-	TRUSTED_REQUESTS = 8,  /* below that srttb is mostly what the glock inherited from others */
-	FORGOTTEN_AFTER = 128, /* requests after which nothing of what was inherited is left */
+	TRUSTED_REQUESTS = 8,  /* below this, srttb is mostly inherited from other glocks */
+	FORGOTTEN_AFTER = 128, /* after so many requests, nothing inherited is left */
 };
 
 bool gfs2_estimate(const struct gfs2_mean *before, const struct gfs2_mean *now, double *total_s,

@@ -10,20 +10,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What glstats says of a glock at one moment; times in ns. */
+/* The numbers of glstats for a glock at one moment; times in ns. */
 struct gfs2_mean {
 	uint64_t dcount;
 	int64_t srttb, srttvarb;
 };
 
 /*
- * Seconds that blocking requests took altogether between two moments, and each in the mean.
- * `before` is NULL for a glock that was made in between. False where nothing can be said.
+ * Estimates the seconds that blocking requests took between two moments: all together, and each in
+ * the mean. `before` is NULL for a glock that was made in between. Returns false if there is no
+ * estimate.
  *
- * Each sample keeps 7/8 of the mean, so that n samples with a mean of x move it from a to x + (a -
- * x) q, where q = (7/8)^n. About every second request takes the lock and blocks, the others give it
- * up; where the mean moved at all, at least one blocked. Not dcnt x srttb: that counts the requests
- * that give up as waits, too.
+ * Each sample keeps 7/8 of the mean. So n samples with a mean of x move the mean from a to
+ *
+ *   x + (a - x) q, where q = (7/8)^n.
+ *
+ * About every second request takes the lock and blocks; the others give the lock up. If the mean
+ * moved at all, at least one request blocked. The estimate is not dcnt x srttb, because that counts
+ * the requests that give up as waits, too.
  */
 bool gfs2_estimate(const struct gfs2_mean *before, const struct gfs2_mean *now, double *total_s,
 		   double *mean_s);

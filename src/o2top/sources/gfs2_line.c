@@ -39,7 +39,8 @@ static bool scan_state(struct scan *s, enum gfs2_state *out, char text[3])
 }
 
 /*
- * Letters, and what a kernel prints of bits that it has no letter for ("lDpILo0x4"); may be empty.
+ * Reads flags: letters, and the number that a kernel prints of bits without a letter ("lDpILo0x4").
+ * The word may be empty.
  */
 static bool scan_flags(struct scan *s, char out[GFS2_FLAGS_MAX])
 {
@@ -68,8 +69,9 @@ static bool scan_pair(struct scan *s, int64_t *mean, int64_t *var)
 }
 
 /*
- * glstats prints these as unsigned, though a step of the wall clock (or the unsigned variance of
- * kernels before 5.2) can make them negative: read all 64 bits, keep them signed.
+ * Reads a pair that glstats prints as unsigned. A step of the wall clock can make the numbers
+ * negative; so can the unsigned variance of kernels before 5.2. All 64 bits are read and kept
+ * signed.
  */
 static bool scan_upair(struct scan *s, int64_t *mean, int64_t *var)
 {
@@ -114,8 +116,8 @@ const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t
 }
 
 /*
- * The command stands in brackets and may hold any byte; the caller's symbol follows and holds no "]
- * ".
+ * Reads the command in brackets, which may hold any byte, and the caller's symbol. The symbol holds
+ * no "] ".
  */
 static bool scan_comm(struct scan *s, char comm[GFS2_COMM_MAX], char symbol[GFS2_SYMBOL_MAX])
 {
@@ -201,7 +203,7 @@ static void skip_blanks(struct scan *s)
 		;
 }
 
-/* One of names and its index, however many blanks stand before it. */
+/* Reads one of the names after any number of blanks, and sets its index. */
 static bool scan_name(struct scan *s, const char *const names[], unsigned n, unsigned *index)
 {
 	const char *word;
@@ -247,7 +249,9 @@ const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *o, const char *line, si
 }
 
 /*
- * " [000] ...1.   329.334686: gfs2_glock_lock_time:": the stamp is the last word before the event.
+ * Reads the time stamp, which is the last word before the event:
+ *
+ * " [000] ...1.   329.334686: gfs2_glock_lock_time:"
  */
 static bool parse_stamp(const char *line, const char *event, uint64_t *us)
 {
@@ -307,7 +311,7 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len
 
 struct print {
 	char *buf;
-	size_t at, size; /* size 0 once something did not fit */
+	size_t at, size; /* size 0 once a text did not fit */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct print *o, const char *format, ...)

@@ -69,7 +69,7 @@ struct gfs2_inode_line {
 	bool has_pages;
 };
 
-enum { GFS2_DIF_SYSTEM = 0x200 }; /* in disk_flags: an inode of GFS2's own */
+enum { GFS2_DIF_SYSTEM = 0x200 }; /* in disk_flags: an inode of the file system itself */
 
 /* "G: n:2/2445 rtt:19408/7188 rttb:1200545/1826172 irt:141/163 dcnt: 1 qcnt: 3469", times in ns */
 struct gfs2_stats_line {
@@ -112,27 +112,33 @@ struct gfs2_lock_time {
 	uint64_t dcount, qcount;
 };
 
-/* Each returns NULL or says what is wrong with the line; a line is given without its newline. */
+/*
+ * Each parser takes a line without its newline. It returns NULL, or the reason why the line is
+ * wrong.
+ */
 const char *gfs2_glock_parse(struct gfs2_glock_line *out, const char *line, size_t len);
 const char *gfs2_holder_parse(struct gfs2_holder_line *out, const char *line, size_t len);
 const char *gfs2_inode_parse(struct gfs2_inode_line *out, const char *line, size_t len);
 const char *gfs2_stats_parse(struct gfs2_stats_line *out, const char *line, size_t len);
 const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *out, const char *line, size_t len);
 
-/* True where the line is this event; then `wrong` is NULL or says what is wrong with it. */
+/*
+ * Returns true if the line is this event. Then `wrong` is NULL, or the reason why the event is
+ * wrong.
+ */
 bool gfs2_lock_time_parse(struct gfs2_lock_time *out, const char *line, size_t len,
 			  const char **wrong);
 
 /*
- * Each prints what the kernel prints, newline included, and returns the length, or 0 where it does
- * not fit.
+ * Each function prints what the kernel prints, newline included. It returns the length, or 0 if the
+ * line does not fit.
  */
 size_t gfs2_glock_print(const struct gfs2_glock_line *l, char *buf, size_t size);
 size_t gfs2_holder_print(const struct gfs2_holder_line *l, char *buf, size_t size);
 size_t gfs2_inode_print(const struct gfs2_inode_line *l, char *buf, size_t size);
 size_t gfs2_stats_print(const struct gfs2_stats_line *l, char *buf, size_t size);
 size_t gfs2_sbstats_print(const struct gfs2_sbstats_line *l, char *buf, size_t size);
-/* The event's text from "gfs2_glock_lock_time:" on. */
+/* Prints the event's text from "gfs2_glock_lock_time:" on. */
 size_t gfs2_lock_time_print(const struct gfs2_lock_time *l, char *buf, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gfs2_sentence.c - what GFS2's glocks show of a node that others wait for.
+ * gfs2_sentence.c - says what GFS2's glocks show of a node for which others wait.
  */
 #include "dlm_sentence.h"
 #include "gfs2_impl.h"

@@ -16,14 +16,17 @@
 struct trace {
 	struct source_sample *t;
 	const char *label;
-	unsigned device[2];        /* that the file system is on; both 0 not known */
-	int64_t from_us, until_us; /* events between these are of this frame */
+	unsigned device[2];        /* the file system's; both 0 not known */
+	int64_t from_us, until_us; /* events between these times are of this frame */
 	bool lost;                 /* the kernel dropped events */
 	bool any;
 	int64_t first_us, last_us;
 };
 
-/* Which of the two means can have moved by this sample? Each sample moves its mean by an eighth. */
+/*
+ * Returns whether the request may have waited. Each sample moves its mean by an eighth, which tells
+ * which of the two means the event can have moved.
+ */
 static bool blocked(const struct lock *lock, const struct gfs2_lock_time *e)
 {
 	const struct gfs2_shot *s = &lock->now.gfs2;
@@ -58,18 +61,18 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 	lock->now.gfs2.srttvarb = e->srttvarb;
 	if (!waited || at_us <= tr->from_us || (c = table_change(table, lock)) == NULL)
 		return;
-	/* what was waited before the frame was counted while it lasted */
+	/* The part of a wait before the frame was counted while the wait lasted. */
 	c->lost_s += min_s(s, 1e-6 * (double)(at_us - tr->from_us));
 	change_add_longest(c, s, false);
 }
 
 /*
- * A sample's files are read one after another, and the trace's clock is not quite the uptime: no
- * more than this.
+ * An event may lie this far ahead of its sample. A sample's files are read one after another, and
+ * the trace's clock is not quite the uptime.
  */
 enum { TRACE_AHEAD_US = 60 * 1000000 };
 
-/* All file systems of a node are in one trace. */
+/* Returns whether an event is of this file system. One trace holds all file systems of a node. */
 static bool is_ours(const struct trace *tr, const struct gfs2_lock_time *e)
 {
 	return (!tr->device[0] && !tr->device[1]) ||
@@ -90,7 +93,8 @@ static bool gfs2_trace_take_line(void *arg, const char *line, size_t len, size_t
 	if (!wrong && e.type >= GFS2_TYPE_MAX)
 		wrong = "no such type of glock";
 	/*
-	 * all events up to the newest are never counted again: one that cannot be must not be that
+	 * Events up to the newest one are never counted again. So an event with an impossible time
+	 * must not become the newest.
 	 */
 	if (!wrong && (e.at_us > INT64_MAX / 2 ||
 		       (int64_t)e.at_us + tr->t->kernel_shift_us - TRACE_AHEAD_US > tr->t->mono_us))
@@ -104,7 +108,7 @@ static bool gfs2_trace_take_line(void *arg, const char *line, size_t len, size_t
 	return true;
 }
 
-/* Whether the buffer overflowed, and when its first event was. */
+/* Finds out whether the buffer overflowed, and when its first event was. */
 static bool look_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	static const char key[] = "entries-in-buffer/entries-written: ";
@@ -120,7 +124,7 @@ static bool look_line(void *arg, const char *line, size_t len, size_t number, bo
 			   *slash = memchr(in, '/', (size_t)(line + len - in));
 		size_t n = slash ? (size_t)(slash - in) : 0;
 
-		/* equal numbers: none was overwritten */
+		/* Equal numbers say that no event was overwritten. */
 		tr->lost =
 		    !slash || (size_t)(line + len - slash) < n + 1 || memcmp(in, slash + 1, n) != 0;
 		return true;
@@ -132,7 +136,7 @@ static bool look_line(void *arg, const char *line, size_t len, size_t number, bo
 	return false;
 }
 
-/* "id 254:0" of the file system's condition. */
+/* Reads "id 254:0" of the file system's condition. */
 static bool take_device(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct trace *tr = arg;

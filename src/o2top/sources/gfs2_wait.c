@@ -2,9 +2,9 @@
 /*
  * gfs2_wait.c - waits of GFS2 that samples showed: those in progress, and those that have ended.
  *
- * A wait is followed from sample to sample by its process and mode while no request of its glock is
- * answered. The DLM's own stamps, if there are any, tell exactly when the wait's request began and
- * when it was granted.
+ * A wait is followed by its process and mode, as long as no request of its glock is answered. The
+ * DLM's own stamps, if there are any, tell exactly when the wait's request began and when it was
+ * granted.
  */
 #include "dlm.h"
 #include "gfs2_impl.h"
@@ -12,13 +12,13 @@
 
 #include <stdlib.h>
 
-/* A followed wait of the sample before that is not there any more. */
+/* Returns whether a followed wait of the sample before is not there any more. */
 static bool ended(const struct holder *h)
 {
 	return h->waits && h->followed;
 }
 
-/* The Locks whose DLM times are wanted: those that wait, and those whose wait ended. */
+/* Lists the Locks whose DLM times are wanted: Locks with a wait, and Locks whose wait ended. */
 static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
 {
 	size_t n = 0;
@@ -38,8 +38,7 @@ static size_t wanted_times(struct node_space *ns, struct dlm_times **out)
 }
 
 /*
- * A wait that goes on. `first` is whether nobody waits before it: the DLM's request is then its
- * own.
+ * Adds a wait that goes on. `first`: no process waits before it, so the DLM's request is its own.
  */
 static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const struct dlm_times *dlm,
 			     bool first)
@@ -50,7 +49,7 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 
 	if (first && dlm && dlm_waits_since(dlm, t->mono_us)) {
 		h->exact = true;
-		/* it was asked again since it was first seen where a conversion had failed */
+		/* A later time is that of a second request, after a conversion had failed. */
 		if (dlm->waiting_us < h->seen_us)
 			h->seen_us = dlm->waiting_us;
 		h->not_before_us = h->seen_us;
@@ -61,23 +60,26 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
 		return;
 	change_add_wait(c, least, most);
-	/* a single sample shows what it knows; a frame without a length holds nothing */
+	/* A single sample shows all that it knows. A frame without a length holds nothing. */
 	c->lost_s += t->first ? (h->exact ? least : 0) : min_s(least, t->frame_s);
 	change_add_wish(c, h->state == GFS2_EX);
 }
 
 /*
- * More requests than this since a wait was seen: the DLM's time of the last grant is not the end of
- * that wait.
+ * The DLM's last grant is not the end of a wait if more requests than this were answered meanwhile.
  */
 enum { OF_ONE_WAIT = 2 };
 
 /*
- * A followed wait that ended since the sample before, when it was so and so old. What earlier
- * frames counted of it is not counted again: where the DLM says when it ended, its rest replaces
- * the estimate; else what was counted leaves the estimate, which holds all of it. That is the
- * whole estimate, not what of it fits into the frame: most waits that were followed are longer.
- * `left_s` is what those of this glock that ended before leave of it.
+ * Adds a followed wait that ended since the sample before. Earlier frames counted a part of the
+ * wait. This part is not counted again:
+ *
+ * - If the DLM says when the wait ended, the rest of the wait replaces the estimate.
+ * - Otherwise the counted part is subtracted from the estimate, which holds the whole wait. The
+ *   whole estimate is used, not the part that fits into the frame, because most followed waits are
+ *   longer.
+ *
+ * `left_s` is the part of the estimate that earlier ended waits of this glock left.
  */
 static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
 			   const struct dlm_times *dlm, bool first, double *left_s)

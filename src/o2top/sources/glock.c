@@ -10,8 +10,8 @@
  *	O at:NS TEXT                                           the program's text about the object
  *
  * d: requests to the lock manager, q: holders queued, b: basts, w: ended waits. Times are
- * CLOCK_MONOTONIC, and those of a wait are exact. The time that a glock lost until now is the
- * length of all ended waits plus the age of all waits in progress. Its difference is the time lost
+ * CLOCK_MONOTONIC, and those of a wait are exact. A glock's lost time so far is the sum of its
+ * ended waits and the ages of its waits in progress. The difference of two samples is the time lost
  * in a frame. Each wait counts once, and nothing is estimated.
  *
  * A line " P: PATH" of the program's text is the object's name.
@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEN_SAMPLES = 32 }; /* for how many samples a mode seen is remembered */
+enum { SEEN_SAMPLES = 32 }; /* a mode that was seen is remembered so long */
 
 struct reading {
 	struct source_sample *t;
@@ -34,10 +34,10 @@ struct reading {
 	size_t usable;
 	bool named;             /* the first line was there */
 	struct lock *lock;      /* the glock whose lines follow, or NULL */
-	bool fresh;             /* it was not there in the sample before */
-	struct glock_shot was;  /* its Shot then */
-	struct glock_line line; /* and its line now */
-	int64_t waiting_ns;     /* how long all who wait have waited */
+	bool fresh;             /* the glock was not there in the sample before */
+	struct glock_shot was;  /* its Shot in that sample */
+	struct glock_line line; /* and its line in this one */
+	int64_t waiting_ns;     /* the ages of its waits in progress, added up */
 };
 
 /* ---- a glock ------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static void glock_saw_mode(struct glock_shot *s, unsigned int mode, uint32_t sam
 		s->sh_seen = sample;
 }
 
-/* Counters that went back are those of a new glock of that name. */
+/* Returns whether a counter went back. Then the counters are those of a new glock of that name. */
 static bool made_anew(const struct glock_shot *was, const struct glock_line *l)
 {
 	return l->dcount < was->dcount || l->qcount < was->qcount || l->waits < was->waits ||
@@ -58,8 +58,8 @@ static bool made_anew(const struct glock_shot *was, const struct glock_line *l)
 }
 
 /*
- * All lines of a glock were read: what it did since the Shot before. Of one that is seen for the
- * first time everything is new, if the sample before would have shown it.
+ * Ends a glock whose lines were all read, and adds what it did since the Shot before. If the space
+ * had a sample before, the counts of a new glock are all new.
  */
 static void end_glock(struct reading *r)
 {
@@ -84,10 +84,13 @@ static void end_glock(struct reading *r)
 			c->requests = l->dcount - r->was.dcount;
 			c->acquired = l->qcount - r->was.qcount;
 			c->lost_s = lost_ns > 0 ? 1e-9 * (double)lost_ns : 0;
+			/*
+			 * Without a new maximum, the longest of these waits is at most the maximum
+			 * and at least their mean.
+			 */
 			if (l->longest_ns > r->was.longest_ns)
 				change_add_longest(c, 1e-9 * (double)l->longest_ns, false);
-			else if (waits) /* not longer than that one, and not all shorter than this
-					 */
+			else if (waits)
 				change_add_longest(
 				    c,
 				    min_s(1e-9 * (double)l->longest_ns,
@@ -132,7 +135,7 @@ static const char *glock_take_glock(struct reading *r, const char *text, size_t 
 	return NULL;
 }
 
-/* ---- who holds and who waits --------------------------------------------------------------- */
+/* ---- holders and waiters ------------------------------------------------------------------- */
 
 static struct holder *add_holder(struct holders *all)
 {
@@ -168,7 +171,7 @@ static const char *glock_take_holder(struct reading *r, const char *text, size_t
 	h = add_holder(&t->ns->holders);
 	if (!h)
 		return strerror(ENOMEM);
-	/* who took it by the fast path looked at no clock */
+	/* The fast path reads no clock, so its holders have no time. */
 	since_us = l.at_ns ? l.at_ns / 1000 : t->mono_us;
 	if (t->kernel_shift_us != INT64_MIN)
 		since_us += t->kernel_shift_us;
@@ -235,7 +238,7 @@ static bool glock_take_line(void *arg, const char *text, size_t len, size_t numb
 	return r->named;
 }
 
-/* Who used it for what is told by the modes in which it was seen lately. */
+/* Infers readers and writers from the modes in which the glock was seen lately. */
 static void glock_add_modes(struct source_sample *t)
 {
 	struct table *table = &t->ns->table;
@@ -277,10 +280,10 @@ static void glock_take(struct source_sample *t)
 static int64_t glock_newest(struct source_sample *t)
 {
 	(void)t;
-	return -1; /* its times are not those of a clock on the wall */
+	return -1; /* its times are not those of a wall clock */
 }
 
-/* ---- what it is called --------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static struct row_id glock_row(const struct lock *lock)
 {
@@ -288,7 +291,7 @@ static struct row_id glock_row(const struct lock *lock)
 	case GLOCK_LINE_INODE:
 	case GLOCK_LINE_IOPEN:
 		return (struct row_id){0, lock->id.number};
-	default: /* each is an object of the program's */
+	default: /* each is an object of the program */
 		return (struct row_id){(uint8_t)(lock->id.type + 1), lock->id.number};
 	}
 }

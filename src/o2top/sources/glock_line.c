@@ -49,7 +49,7 @@ const char *glock_line_parse(struct glock_line *l, const char *text, size_t len)
 	    !scan_i64(&s, &l->waited_ns) || !scan_char(&s, '/') || !scan_i64(&s, &l->longest_ns) ||
 	    l->waited_ns < 0 || l->longest_ns < 0)
 		return "no waits";
-	return NULL; /* what a later version has to say comes behind */
+	return NULL; /* the fields of a later version follow */
 }
 
 const char *glock_holder_line_parse(struct glock_holder_line *l, const char *text, size_t len)
@@ -71,7 +71,7 @@ const char *glock_holder_line_parse(struct glock_holder_line *l, const char *tex
 		return "no time or no pid";
 	if (!scan_text(&s, " ["))
 		return "no command";
-	/* a command may hold brackets: the last one before the place ends it */
+	/* A command may hold brackets. The last bracket before the place ends the command. */
 	end = memrchr(s.p, ']', scan_left(&s));
 	if (!end)
 		return "no command";

@@ -14,7 +14,7 @@
 
 enum glock_line_mode { GLOCK_LINE_UN, GLOCK_LINE_EX, GLOCK_LINE_DF, GLOCK_LINE_SH };
 
-/* Types; libglock's numbers. */
+/* libglock's numbers of types. */
 enum { GLOCK_LINE_INODE = 2, GLOCK_LINE_IOPEN = 5, GLOCK_LINE_TYPES = 32 };
 
 struct glock_line {
@@ -28,7 +28,7 @@ struct glock_line {
 struct glock_holder_line {
 	enum glock_line_mode mode;
 	bool holds, waits;
-	int64_t at_ns; /* granted, or asked */
+	int64_t at_ns; /* time of the grant, or of the request */
 	int64_t pid;
 	char comm[20];
 };
@@ -36,7 +36,7 @@ struct glock_holder_line {
 struct glock_object_line {
 	int64_t at_ns;
 	const char *path; /* of a line " P: PATH" */
-	size_t path_len;  /* 0: it is another */
+	size_t path_len;  /* 0: another line */
 };
 
 bool glock_node_line_known(const char *text, size_t len);

@@ -22,7 +22,9 @@ static bool says_how_it_is(enum node_state state)
 	       state == NODE_WITHDRAWN;
 }
 
-/* "b-34 (pid 34 writer) has it in EX for 3.2 s and is stopped"; false: this node does not hold it.
+/*
+ * Says "b-34 (pid 34 writer) has it in EX for 3.2 s and is stopped". Returns false if this node
+ * does not hold it.
  */
 static bool glock_say_holder(struct words *w, const struct model *m, const struct row_wait *wait,
 			     uint32_t at, bool first)

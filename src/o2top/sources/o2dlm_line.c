@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Numbers after the colon, with commas between; false where there are fewer than n. */
+/* Reads n numbers after the colon, with commas between them. Returns false if there are fewer. */
 static bool scan_numbers(struct scan *s, int32_t *out, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -22,7 +22,7 @@ static const char *parse_name(struct o2dlm_line *out, const char *name, size_t l
 {
 	struct ocfs2_name n;
 
-	/* locks of the DLM's own are of no file */
+	/* Locks of the DLM itself belong to no file. */
 	if (!ocfs2_name_parse(&n, name, len)) {
 		out->what = O2DLM_OTHER;
 		return NULL;
@@ -42,7 +42,10 @@ const char *o2dlm_parse(struct o2dlm_line *out, const char *line, size_t len)
 		return parse_name(out, s.p, (size_t)(s.end - s.p));
 	}
 	if (scan_text(&s, "LRES:")) {
-		/* version, owner, state, last used, on the purge list, dirty, recovering */
+		/*
+		 * The numbers are version, owner, state, last used, on the purge list, dirty,
+		 * recovering.
+		 */
 		if (!scan_numbers(&s, v, 7))
 			return "LRES: numbers are missing";
 		out->what = O2DLM_RESOURCE;
@@ -51,7 +54,7 @@ const char *o2dlm_parse(struct o2dlm_line *out, const char *line, size_t len)
 		return NULL;
 	}
 	if (scan_text(&s, "LOCK:")) {
-		/* version, queue, mode, mode to convert to, node */
+		/* The numbers are version, queue, mode, mode of the conversion, node. */
 		if (!scan_numbers(&s, v, 5))
 			return "LOCK: numbers are missing";
 		if (v[1] < O2DLM_GRANTED || v[1] > O2DLM_BLOCKED)

@@ -25,7 +25,10 @@ struct o2dlm_line {
 	int node;
 };
 
-/* Returns NULL, or what is wrong with it. A line of another kind is OTHER. */
+/*
+ * Parses a line. Returns NULL, or the reason why the line is wrong. A line of another kind is
+ * OTHER.
+ */
 const char *o2dlm_parse(struct o2dlm_line *out, const char *line, size_t len);
 
 #endif

@@ -20,7 +20,7 @@
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* A stamp that no clock shows stays one far ahead, whose age is 0. */
+/* Moves a stamp that no clock shows to a time far ahead, so that its age is 0. */
 static uint64_t ocfs2_stamp(uint64_t us)
 {
 	return us <= INT64_MAX / 2 ? us : INT64_MAX / 2;
@@ -45,7 +45,9 @@ static void shot_of(struct ocfs2_shot *s, const struct ocfs2_line *l)
 	s->unused = 0; /* Shots are compared byte by byte */
 }
 
-/* Another inode in an old block: what the M lock told of the old one is not true of it. */
+/*
+ * Forgets the facts that the M lock told about an old inode, because another inode is in its block.
+ */
 static void forget_inode(struct source_sample *t, uint64_t number)
 {
 	struct lock *lock =
@@ -58,7 +60,7 @@ static void forget_inode(struct source_sample *t, uint64_t number)
 	lock->inode_generation = 0;
 }
 
-/* What the line tells about the inode beside the lock. */
+/* Notes the facts about the inode that the line holds beside the lock. */
 static void ocfs2_describe(struct source_sample *t, struct lock *lock, const struct ocfs2_line *l)
 {
 	struct ocfs2_lvb lvb;
@@ -73,7 +75,7 @@ static void ocfs2_describe(struct source_sample *t, struct lock *lock, const str
 	}
 	if (l->id.type == 'N' && !t->ns->root) {
 		/*
-		 * the only parent of a dentry that carries the file system's generation is the root
+		 * Of all parents of dentries, only the root carries the file system's generation.
 		 */
 		struct lock_id id = {.number = l->id.number, .type = 'M'};
 		const struct lock *parent = table_find(&t->ns->table, &id);
@@ -92,7 +94,8 @@ struct reading {
 };
 
 /*
- * One name on several lines: a flock lock has a line for each open file. Only their waits add up.
+ * Adds another line of the same name: a flock lock has a line for each open file. Only the waits of
+ * these lines add up.
  */
 static void take_again(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *s)
 {
@@ -139,7 +142,10 @@ static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t numb
 		take_again(t, lock, &s);
 		return true;
 	}
-	/* W and F carry the inode's generation: another one is another inode in the old block */
+	/*
+	 * W and F carry the inode's generation. Another generation is another inode in the old
+	 * block.
+	 */
 	renewed = !named && lock->now.sample && l.id.low != lock->generation;
 	lock->generation = named ? 0 : l.id.low;
 	if (renewed && l.id.type == 'W')
@@ -148,7 +154,7 @@ static bool ocfs2_take_line(void *arg, const char *text, size_t len, size_t numb
 	t->ns->wide |= !named && l.id.number > UINT32_MAX;
 	if (lock->now.sample && memcmp(&lock->now.ocfs2, &s, sizeof(s)) == 0 && !s.wait_us &&
 	    !ocfs2_busy(&s)) {
-		lock->now.sample = t->sample; /* idle, as most are */
+		lock->now.sample = t->sample; /* idle, like most Locks */
 		return true;
 	}
 	ocfs2_compare(&r->waits, lock, lock->now.sample ? &lock->now.ocfs2 : NULL, &s, renewed);
@@ -207,7 +213,7 @@ static void ocfs2_take(struct source_sample *t)
 	t->ns->no_statistics = r.usable && !r.counts;
 }
 
-/* ---- what it is called --------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static bool newest_line(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
@@ -237,7 +243,7 @@ static int64_t ocfs2_newest(struct source_sample *t)
 	return newest ? newest : -1;
 }
 
-/* One row an inode; every lock that belongs to none has a row of its own. */
+/* An inode has one row. Each lock that belongs to no inode has a row of its own. */
 static const struct {
 	char type;
 	bool inode;
@@ -274,14 +280,14 @@ static struct row_id ocfs2_row(const struct lock *lock)
 {
 	unsigned i = type_index(lock->id.type);
 
-	if (lock->id.type == 'N') /* the child, of which only the low 32 bits are printed */
+	if (lock->id.type == 'N') /* the child; the kernel prints only its low 32 bits */
 		return (struct row_id){0, lock->id.low};
 	if (i < N_TYPES && types[i].inode)
 		return (struct row_id){0, lock->id.number};
 	return (struct row_id){lock->id.type, lock->id.number};
 }
 
-/* A wrong generation is answered by ESTALE. */
+/* Returns the generation of an inode. The kernel answers a wrong generation with ESTALE. */
 static uint32_t ocfs2_generation(const struct table *t, uint64_t inode)
 {
 	static const char named[] = "WF"; /* W and F have the generation in their names */
@@ -292,7 +298,7 @@ static uint32_t ocfs2_generation(const struct table *t, uint64_t inode)
 		if (lock && lock->generation)
 			return lock->generation;
 	}
-	/* M has the generation in its value block */
+	/* M has the generation in its value block. */
 	lock = table_find(t, &(struct lock_id){.number = inode, .type = 'M'});
 	return lock ? lock->inode_generation : 0;
 }
@@ -338,11 +344,12 @@ static void ocfs2_lock_name(const struct lock *lock, char *buf, size_t size)
 }
 
 /*
- * System inodes and the root directory carry the file system's generation, in M's name and in W's.
+ * Returns whether the inode is the file system's own. System inodes and the root directory carry
+ * the file system's generation, in M's name and in W's.
  */
 static bool ocfs2_is_system(const struct space *space, const struct lock *lock)
 {
-	uint64_t root = space->root ? space->root : 5; /* where mkfs puts it in most layouts */
+	uint64_t root = space->root ? space->root : 5; /* mkfs puts it there in most layouts */
 
 	if (!lock->generation || lock->id.number == root)
 		return false;

@@ -14,14 +14,15 @@
 #endif
 
 /*
- * 64 fields of a zero byte: what most lines carry, compared at once because it is 3/4 of the line.
+ * The LVB of most lines: 64 fields of a zero byte. They are compared at once, because they are 3/4
+ * of the line.
  */
 #define Z4 "0x0\t0x0\t0x0\t0x0\t"
 #define Z16 Z4 Z4 Z4 Z4
 static const char zero_lvb[] = Z16 Z16 Z16 Z16;
 enum { ZERO_LVB_LEN = sizeof(zero_lvb) - 1 };
 
-/* How many numbers follow the LVB in each version. */
+/* Returns how many numbers follow the LVB in a version. */
 static unsigned statistics_of(uint32_t version)
 {
 	return version < 2 ? 0 : version < 4 ? 9 : 12;
@@ -46,12 +47,13 @@ bool ocfs2_name_parse(struct ocfs2_name *out, const char *name, size_t len)
 
 #ifdef __SSE2__
 /*
- * One byte as the kernel prints it: 0x0, 0x5f, or 0xffffff80 where chars are signed. False: not so.
+ * Reads one byte as the kernel prints it: 0x0, 0x5f, or 0xffffff80 where chars are signed. Returns
+ * false for any other text.
  */
 static inline bool lvb_byte(const char *field, const char *tab, uint8_t *byte, bool *is_unsigned)
 {
 	size_t len = (size_t)(tab - field);
-	/* plus one: 0 is no digit */
+	/* Both are digits plus one, because 0 is no digit. */
 	unsigned high = len == 3 ? 1 : scan_hex_digits[(unsigned char)tab[-2]];
 	unsigned low = scan_hex_digits[(unsigned char)tab[-1]];
 	bool extended = memcmp(field, "0xffffff", 8) == 0;
@@ -64,8 +66,8 @@ static inline bool lvb_byte(const char *field, const char *tab, uint8_t *byte, b
 }
 
 /*
- * The LVB of a line that the kernel printed; 0 characters of any other. Where fields end is found
- * 16 characters at a time, so that what is in one does not hold up the next.
+ * Reads the LVB of a line that the kernel printed. Returns its length, or 0 for any other text. The
+ * ends of fields are found 16 characters at a time, so that no field holds up the next.
  */
 static size_t scan_lvb(const char *begin, const char *end, struct ocfs2_line *o)
 {
@@ -74,7 +76,7 @@ static size_t scan_lvb(const char *begin, const char *end, struct ocfs2_line *o)
 	bool good = true, is_unsigned = false;
 	int n = 0;
 
-	/* a field that begins in these 16 characters is looked at 8 characters deep */
+	/* This reads up to 8 characters of a field that begins in these 16 characters. */
 	for (const char *p = begin; end - p >= 16 + 8; p += 16) {
 		unsigned tabs = (unsigned)_mm_movemask_epi8(
 		    _mm_cmpeq_epi8(_mm_loadu_si128((const void *)p), tab));
@@ -116,7 +118,10 @@ static bool parse_lvb(struct scan *s, struct ocfs2_line *out)
 
 		if (!scan_0xhex(s, &v))
 			return false;
-		/* printed from a plain char: where that is signed, 0x80 comes out as 0xffffff80 */
+		/*
+		 * The kernel prints a plain char. Where char is signed, 0x80 comes out as
+		 * 0xffffff80.
+		 */
 		if (v > 0xff && v < 0xffffff80)
 			return false;
 		if (v > UINT32_MAX)
@@ -124,7 +129,7 @@ static bool parse_lvb(struct scan *s, struct ocfs2_line *out)
 		if (v >= 0x80 && v <= 0xff)
 			out->lvb_unsigned = true;
 		out->lvb[i] = (uint8_t)v;
-		/* the last of version 1 may have lost its TAB to an editor */
+		/* An editor may have removed the last TAB of version 1. */
 		if (!scan_char(s, '\t') && !(i == OCFS2_LVB_LEN - 1 && scan_done(s)))
 			return false;
 	}
@@ -257,8 +262,8 @@ static uint64_t big_endian(const uint8_t *p, int n)
 bool ocfs2_lvb_decode(struct ocfs2_lvb *out, const uint8_t lvb[OCFS2_LVB_LEN])
 {
 	/*
-	 * byte 0 is the structure's version; 0 says that the inode is gone or nothing was stored
-	 * yet
+	 * Byte 0 is the version of the structure. 0 says that the inode is gone or that nothing was
+	 * stored yet.
 	 */
 	if (lvb[0] != 5)
 		return false;

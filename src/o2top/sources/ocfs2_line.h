@@ -24,26 +24,29 @@ enum { OCFS2_PR, OCFS2_EX, OCFS2_MODES };
 
 enum ocfs2_flag {
 	OCFS2_BUSY = 0x2,     /* a request is with the DLM */
-	OCFS2_BLOCKED = 0x4,  /* another node wants it */
-	OCFS2_FREEING = 0x80, /* on its way out of memory */
+	OCFS2_BLOCKED = 0x4,  /* another node wants the lock */
+	OCFS2_FREEING = 0x80, /* the kernel removes the lock from memory */
 };
 
 enum ocfs2_action { OCFS2_ACT_NONE, OCFS2_ACT_ATTACH, OCFS2_ACT_CONVERT, OCFS2_ACT_DOWNCONVERT };
 
-/* DLM levels as printed; -1 is a lock that was never asked for. */
+/* DLM levels as printed; -1 is a lock that was never requested. */
 enum ocfs2_level { OCFS2_LEVEL_NL = 0, OCFS2_LEVEL_PR = 3, OCFS2_LEVEL_EX = 5 };
 
 #define OCFS2_NAME_MAX 32
 #define OCFS2_LVB_LEN 64
 
 /*
- * What a lock name says. Inode numbers are block numbers (st_ino).
- * N (dentry): `number` is the parent directory, `low` the child's low 32 bits, all that is printed
- * of it. Others: `number` is the block, `low` the generation. M and O carry generation 0, except M
- * of system inodes and of the root directory, which carries the file system's own.
+ * The parts of a lock's name. Inode numbers are block numbers (st_ino).
+ *
+ * N (dentry): `number` is the parent directory. `low` is the low 32 bits of the child, because the
+ * kernel prints no more of it.
+ *
+ * Others: `number` is the block and `low` the generation. M and O carry generation 0. M of system
+ * inodes and of the root directory carries the file system's own generation instead.
  */
 struct ocfs2_name {
-	char type; /* M W O D N F S R Q Y P T I, or a letter that a later kernel brings */
+	char type; /* M W O D N F S R Q Y P T I, or a letter of a later kernel */
 	uint64_t number;
 	uint32_t low;
 };
@@ -58,18 +61,18 @@ struct ocfs2_line {
 	uint32_t holders[OCFS2_MODES];
 	int32_t requested, blocking;
 	uint8_t lvb[OCFS2_LVB_LEN];
-	bool lvb_unsigned; /* bytes from 0x80 on were printed as they are, not sign-extended */
+	bool lvb_unsigned; /* bytes from 0x80 on were printed plainly, not sign-extended */
 	uint32_t gets[OCFS2_MODES], fails[OCFS2_MODES];
 	uint64_t total_ns[OCFS2_MODES];
 	uint32_t max[OCFS2_MODES]; /* as printed: us, or ns in version 2 */
 	uint32_t refreshes;
 	uint64_t last_us[OCFS2_MODES]; /* wall clock, us; 0 never */
-	uint64_t wait_us;              /* wall clock, us; 0 nobody waits */
-	const char *tail; /* what a later version adds, inside the line given to parse */
+	uint64_t wait_us;              /* wall clock, us; 0 no waiter */
+	const char *tail;              /* the fields of a later version, inside the parsed line */
 	size_t tail_len;
 };
 
-/* What the LVB of an M lock tells about the inode (struct ocfs2_meta_lvb, big-endian). */
+/* The facts about the inode in the LVB of an M lock (struct ocfs2_meta_lvb, big-endian). */
 struct ocfs2_lvb {
 	uint16_t mode, links;
 	uint32_t generation;
@@ -77,21 +80,22 @@ struct ocfs2_lvb {
 };
 
 /*
- * Parses a line without its newline. Returns NULL, or says what is wrong with it. `complete` is
- * whether a newline was there: without one, a line that does not end in a TAB may have lost digits
- * and is refused.
+ * Parses a line without its newline. Returns NULL, or the reason why the line is wrong.
+ *
+ * `complete` says whether a newline followed. Without a newline, a line that does not end in a TAB
+ * is refused, because it may have lost digits.
  */
 const char *ocfs2_line_parse(struct ocfs2_line *out, const char *line, size_t len, bool complete);
 
 /*
- * Prints it as the kernel does, newline included, into buf; returns the length, or 0 if it does not
- * fit.
+ * Prints a line into buf as the kernel does, newline included. Returns the length, or 0 if the line
+ * does not fit.
  */
 size_t ocfs2_line_print(const struct ocfs2_line *line, char *buf, size_t size);
 
 bool ocfs2_name_parse(struct ocfs2_name *out, const char *name, size_t len);
 
-/* False where the LVB holds nothing: never filled, or its inode was deleted. */
+/* Returns false if the LVB holds nothing: it was never filled, or its inode was deleted. */
 bool ocfs2_lvb_decode(struct ocfs2_lvb *out, const uint8_t lvb[OCFS2_LVB_LEN]);
 
 #endif

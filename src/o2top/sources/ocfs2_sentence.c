@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ocfs2_sentence.c - what OCFS2's locks show of a node that others wait for.
+ * ocfs2_sentence.c - says what OCFS2's locks show of a node for which others wait.
  */
 #include "dlm_sentence.h"
 #include "ocfs2_wait.h"
@@ -12,7 +12,10 @@ static bool keeps_from(const struct ocfs2_shot *s, int wanted)
 	return s->holders[1] || (s->holders[0] && wanted == DLM_EX);
 }
 
-/* A flock is not cached: a node that has the level is inside, unless the node asks for more. */
+/*
+ * Returns whether a process of the node has the flock. A flock is not cached. So a node that has
+ * the level is inside, unless the node asks for more.
+ */
 static bool has_flock(const struct ocfs2_shot *s, int wanted)
 {
 	return !dlm_compatible(s->level, wanted) && !ocfs2_busy(s) && !s->wait_us;
@@ -46,7 +49,10 @@ static bool ocfs2_giving_up(struct words *w, const struct dlm_part *at)
 	return true;
 }
 
-/* Only once another node wants the lock; but each open file has a flock of its own. */
+/*
+ * Returns whether processes of one node are in each other's way. They are once another node wants
+ * the lock. A flock always counts, because each open file has a flock of its own.
+ */
 static bool ocfs2_own_way(const struct lock_id *id, const struct lock *lock)
 {
 	return id->type == 'F' || (lock && lock->now.ocfs2.flags & OCFS2_BLOCKED);

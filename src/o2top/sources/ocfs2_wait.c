@@ -7,7 +7,7 @@
  *   time lost in a frame has two parts. One is the part of the ended waits inside the frame. The
  *   other is the part so far of the waits in progress.
  * - Field 86 is the time when the first waiter began. It can be 0 although a process waits. Then
- *   the Lock is BUSY with an attach or a convert, and nothing about the Lock moves from sample to
+ *   the Lock is BUSY with an attach or a convert. Nothing about the Lock moves from sample to
  *   sample. Action 3 marks the node that gives the lock up, not a waiter.
  * - All times are the node's own, so that no other node's clock can spoil an age.
  */
@@ -27,13 +27,13 @@ enum life { LIFE_SAME, LIFE_WRAPPED, LIFE_NEW };
 struct counter_delta {
 	enum life life;
 	uint64_t gets[2];
-	double waited[2]; /* seconds, of waits that ended */
+	double waited[2]; /* seconds of waits that ended in this time */
 	bool new_max[2];  /* the longest wait of the Lock's life ended in this time */
 };
 
 /*
- * A u32 that was near its end and is near its beginning has gone round; anything else that fell
- * began anew.
+ * Returns whether a u32 counter wrapped: the counter was near its end and is near its beginning.
+ * Any other counter that fell began anew.
  */
 static bool wrapped(uint32_t before, uint32_t now)
 {
@@ -41,8 +41,8 @@ static bool wrapped(uint32_t before, uint32_t now)
 }
 
 /*
- * The longest wait is a u32 of microseconds: one of 71 minutes and more comes out short, but the
- * total grew by it.
+ * Returns whether the longest wait wrapped. It is a u32 of microseconds, so a wait of 71 minutes or
+ * more comes out short. The total still grew by that wait.
  */
 static bool max_wrapped(const struct ocfs2_shot *p, const struct ocfs2_shot *s, int m)
 {
@@ -51,9 +51,11 @@ static bool max_wrapped(const struct ocfs2_shot *p, const struct ocfs2_shot *s, 
 }
 
 /*
- * Same life, a counter gone round, or a Lock that left memory and came back? Maxima and failures
- * never fall in one life, gets and totals fall only where gets go round: the kernel then starts
- * again with 1 and that wait.
+ * Decides whether two Shots belong to one life of the Lock, with or without a counter that wrapped.
+ * A Lock that left memory and came back has a new life.
+ *
+ * Maxima and failures never fall in one life. Gets and totals fall only where gets wrap. The kernel
+ * then starts again with 1 and that wait.
  */
 static enum life life_of(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 {
@@ -81,13 +83,13 @@ static struct counter_delta counter_delta_of(const struct ocfs2_shot *p, const s
 	struct counter_delta d = {.life = renewed ? LIFE_NEW : life_of(p, s)};
 	static const struct ocfs2_shot nothing;
 
-	/* a new life began after p: all that it counted happened since */
+	/* A new life began after p, so all its counts happened since p. */
 	if (d.life == LIFE_NEW)
 		p = &nothing;
 	for (int m = 0; m < 2; m++) {
 		bool round = s->gets[m] < p->gets[m];
 
-		/* 0 is skipped when gets go round; what was waited before that is lost */
+		/* Gets skip 0 when they wrap. The waits before the wrap are lost. */
 		d.gets[m] = round ? (uint64_t)(UINT32_MAX - p->gets[m]) + s->gets[m]
 				  : s->gets[m] - p->gets[m];
 		d.waited[m] =
@@ -100,11 +102,12 @@ static struct counter_delta counter_delta_of(const struct ocfs2_shot *p, const s
 /* ---- waits that ended ---------------------------------------------------------------------- */
 
 /*
- * The wait that the Shot before showed in progress and that is over: how old it was then, at least.
+ * The wait that the Shot before showed in progress and that is over now. `age` is its age at that
+ * Shot, at least.
  */
 struct ended_wait {
 	bool any;
-	int mode; /* that it counts in, most likely */
+	int mode; /* the mode that most likely counts it */
 	double age;
 };
 
@@ -126,10 +129,11 @@ static struct ended_wait ended_since(const struct source_sample *t, const struct
 }
 
 /*
- * How much of `total` seconds, which ended waits took altogether, lies in the last `room` seconds,
- * where one wait took at most `longest`. Waits that are no longer than the room may all lie in it
- * (there may be several processes); of longer ones as few as possible are assumed, each as long as
- * possible.
+ * Returns how much of `total` seconds lies in the last `room` seconds. `total` is the sum of ended
+ * waits, each of which took at most `longest`.
+ *
+ * Waits that are no longer than the room may all lie in the room, because several processes may
+ * wait. Of longer waits, as few as possible are assumed, each as long as possible.
  */
 static double part_inside(double total, double longest, double room)
 {
@@ -142,20 +146,25 @@ static double part_inside(double total, double longest, double room)
 	return n * room + min_s(total - n * longest, room);
 }
 
-/* Seconds from the Shot before until the last wait in this mode ended. */
+/* Returns the seconds from the Shot before until the last wait in this mode ended. */
 static double room_for_ends(const struct source_sample *t, const struct ocfs2_shot *s, int mode,
 			    double dt)
 {
 	double ago = seconds(t->real_us - (int64_t)s->last_us[mode]);
 
-	/* it did end since: where the stamp says otherwise, the wall clock was set meanwhile */
+	/*
+	 * A wait did end since the Shot before. If the stamp disagrees, the wall clock was set
+	 * meanwhile.
+	 */
 	return s->last_us[mode] && ago <= dt ? dt - ago : dt;
 }
 
 /*
- * Seconds of a mode's ended waits that lie inside the time dt since p, of which `room` passed until
- * the last of them; `longest` is the longest of them, INFINITY where it is not known; `over` is the
- * one that p showed, if it is of this mode.
+ * Returns the seconds of a mode's ended waits that lie inside the time dt since p.
+ *
+ * - room: the time from p until the last of these waits ended
+ * - longest: the longest of these waits, INFINITY if it is not known
+ * - over: the wait that p showed, if it is of this mode; else NULL
  */
 static double inside(const struct counter_delta *d, int m, double longest,
 		     const struct ended_wait *over, double room, double dt)
@@ -163,11 +172,11 @@ static double inside(const struct counter_delta *d, int m, double longest,
 	double most = room * (double)(d->gets[m] ? d->gets[m] : 1), waited = d->waited[m];
 
 	if (dt <= 0)
-		return waited; /* how long it was nobody knows */
+		return waited; /* the length of this time is not known */
 	if (over) {
 		/*
-		 * what was before p was counted then; if it is the longest, its rest has to fit
-		 * into the room
+		 * The part before p was counted then. If this wait is the longest one, its rest has
+		 * to fit into the room.
 		 */
 		double rest = max_s(waited - over->age, 0);
 
@@ -177,13 +186,13 @@ static double inside(const struct counter_delta *d, int m, double longest,
 	}
 	if (longest != INFINITY)
 		waited = part_inside(waited, longest, room);
-	/* nobody was seen to wait at p: all may have been waited since */
+	/* p showed no wait, so all waits may have begun since p. */
 	return min_s(waited, most);
 }
 
 /*
- * The mode whose waits hold the one that is over: the one that was asked for, if its total can hold
- * it.
+ * Returns the mode whose total holds the wait that is over. It is the requested mode, unless its
+ * total is too short and the other total is longer.
  */
 static int mode_of(const struct ended_wait *o, const struct counter_delta *d)
 {
@@ -215,7 +224,10 @@ static void ocfs2_add_ended(const struct source_sample *t, struct change *c,
 	}
 }
 
-/* M is taken for every look at an inode and every change of it, W for its data. */
+/*
+ * Returns whether the Lock's modes tell how an inode is used. M is taken for each look at an inode
+ * and for each change of it. W is taken for its data.
+ */
 static bool tells_use(const struct lock *lock)
 {
 	return lock->id.type == 'M' || lock->id.type == 'W' || lock->id.type == 'D';
@@ -231,7 +243,9 @@ static void ocfs2_add_counts(struct source_sample *t, struct lock *lock, const s
 	if (d.life != LIFE_NEW)
 		over = ended_since(t, lock, p, s);
 	if (!d.gets[0] && !d.gets[1] && d.waited[0] <= 0 && d.waited[1] <= 0) {
-		/* flock's locks count nothing: of a wait that is over only what was seen is known
+		/*
+		 * The locks of flock() count nothing. Of an ended wait, only the part that was seen
+		 * is known.
 		 */
 		if (lock->id.type == 'F' && over.any && (c = table_change(&t->ns->table, lock)))
 			change_add_longest(c, over.age, false);
@@ -257,7 +271,10 @@ static bool same_point(const struct ocfs2_shot *p, const struct ocfs2_shot *s)
 	       memcmp(p->total_ns, s->total_ns, sizeof(p->total_ns)) == 0;
 }
 
-/* The newest time at which this Lock surely did not wait yet, by the node's monotonic clock. */
+/*
+ * Returns the newest time at which this Lock surely did not wait yet, by the node's monotonic
+ * clock.
+ */
 static int64_t not_before(const struct source_sample *t, const struct ocfs2_shot *s,
 			  int64_t before_us)
 {
@@ -270,8 +287,8 @@ static int64_t not_before(const struct source_sample *t, const struct ocfs2_shot
 }
 
 /*
- * Follows a Lock that may be waiting without a stamp; true once two samples showed it at the same
- * point.
+ * Follows a Lock that may be waiting without a stamp. Returns true once two samples showed the Lock
+ * at the same point.
  */
 static bool ocfs2_follow(struct source_sample *t, struct lock *lock, const struct ocfs2_shot *p,
 			 const struct ocfs2_shot *s)
@@ -296,8 +313,10 @@ static bool ocfs2_follow(struct source_sample *t, struct lock *lock, const struc
 }
 
 /*
- * A wait in progress. `exact`: its least age is its age. A single sample shows all of it that is
- * known; a frame what lies inside it, which is nothing where the frame has no length.
+ * Adds a wait in progress. `exact`: the wait's age is `least`.
+ *
+ * A single sample adds all that is known of the wait. A frame adds the part inside the frame, which
+ * is nothing if the frame has no length.
  */
 static void add_wait(struct source_sample *t, struct lock *lock, int requested, double least,
 		     double most, bool exact, double dt, double share)
@@ -326,13 +345,15 @@ static void take_waiting(struct ocfs2_waits *w, struct lock *lock, const struct 
 	if (s->wait_us) {
 		double age = seconds(w->t->real_us - (int64_t)s->wait_us);
 
-		/* nobody waited at p: whatever the wall clock says, it began after that */
+		/*
+		 * No process waited at p, so this wait began after p, whatever the wall clock says.
+		 */
 		if (p && !p->wait_us && !ocfs2_busy(p))
 			age = min_s(age, dt);
 		add_wait(w->t, lock, s->requested, age, age, true, dt, share);
 	} else if (ocfs2_busy(s) && lock->id.type != 'F' &&
 		   table_trail_of(&w->t->ns->table, lock)) {
-		/* flock's locks have no counters, but always a stamp */
+		/* A lock of flock() has no counters, but always a stamp. */
 		defer(w, &(struct ocfs2_pending){table_index(&w->t->ns->table, lock), followed, dt,
 						 share});
 	}
@@ -352,7 +373,10 @@ void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_
 	take_waiting(w, lock, p, s, dt, share);
 }
 
-/* On the kernel's DLM the request's own time is known; it goes before what was seen. */
+/*
+ * Adds a pending wait, if it is one. The kernel's DLM knows the time of the request. This time
+ * replaces the time at which the wait was seen.
+ */
 static void ocfs2_settle_one(struct source_sample *t, const struct ocfs2_pending *one,
 			     const struct dlm_times *dlm)
 {
@@ -384,7 +408,7 @@ void ocfs2_settle(struct ocfs2_waits *w, bool counts)
 		n = dlm_take_times(w->t, times, w->n);
 	}
 	for (size_t i = 0; i < w->n; i++) {
-		/* without counters nobody can tell one long wait from two short ones */
+		/* Without counters, two short waits look like one long wait. */
 		w->pending[i].followed &= counts;
 		ocfs2_settle_one(w->t, &w->pending[i], dlm_times_of(times, n, w->pending[i].lock));
 	}

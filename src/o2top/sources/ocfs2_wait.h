@@ -8,11 +8,14 @@
 #include "o2top/model/source.h"
 #include "ocfs2_line.h"
 
-/* A Lock that may be waiting, until the DLM was asked and it is known whether the kernel counts. */
+/*
+ * A Lock that may be waiting. ocfs2_settle() decides, once the DLM was asked and the kernel is
+ * known to count or not.
+ */
 struct ocfs2_pending {
 	uint32_t lock;
-	bool followed;    /* two samples showed it at the same point */
-	double dt, share; /* the time since the Shot before and how much of it is in this frame */
+	bool followed;    /* two samples showed the Lock at the same point */
+	double dt, share; /* seconds since the Shot before; the frame's share of them */
 };
 
 struct ocfs2_waits {
@@ -21,7 +24,7 @@ struct ocfs2_waits {
 	size_t n, room;
 };
 
-/* A request of this node's is with the DLM, and it is not one that gives the lock up. */
+/* Returns whether a request of this node is with the DLM and is no downconvert. */
 static inline bool ocfs2_busy(const struct ocfs2_shot *s)
 {
 	return (s->flags & OCFS2_BUSY) &&
@@ -29,16 +32,15 @@ static inline bool ocfs2_busy(const struct ocfs2_shot *s)
 }
 
 /*
- * Adds what happened since Shot p, NULL where there is none, to the Lock's change; the Lock still
- * has p. `renewed`: its inode is another one in the same block.
+ * Adds the events since Shot p to the Lock's change.
+ *
+ * - p: the Lock's last Shot, which the Lock still has; NULL if there is none
+ * - renewed: another inode is in the same block
  */
 void ocfs2_compare(struct ocfs2_waits *w, struct lock *lock, const struct ocfs2_shot *p,
 		   const struct ocfs2_shot *s, bool renewed);
 
-/*
- * After the last line: decides on what may be waiting. `counts`: this node's kernel keeps
- * statistics.
- */
+/* Decides, after the last line, which Locks wait. `counts`: this node's kernel keeps statistics. */
 void ocfs2_settle(struct ocfs2_waits *w, bool counts);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sources_impl.h - what each source gives to the list.
+ * sources_impl.h - the sources that the list joins.
  */
 #ifndef O2TOP_SOURCES_IMPL_H
 #define O2TOP_SOURCES_IMPL_H

@@ -38,13 +38,13 @@ struct reading {
 	size_t n_wanted;
 	struct end *ends;
 	size_t n_ends;
-	/* of the file that is read */
+	/* of the file that is being read */
 	uint32_t space, node;
-	bool in_lock; /* the view that was made last is of the resource being read */
+	bool in_lock; /* the last view is of the resource that is being read */
 	int err;
 };
 
-/* ---- which locks --------------------------------------------------------------------------- */
+/* ---- the wanted locks ---------------------------------------------------------------------- */
 
 static bool long_wait(const struct change *c)
 {
@@ -104,7 +104,7 @@ static void *waits_grow(void *list, size_t n, size_t size, int *err)
 {
 	void *more = list;
 
-	/* room doubles at powers of two */
+	/* The room doubles at powers of two. */
 	if ((n & (n - 1)) == 0)
 		more = reallocarray(list, n ? 2 * n : 1, size);
 	if (!more)
@@ -152,7 +152,7 @@ static void add_end(struct reading *r, const struct dlm_lkb_line *l)
 	r->ends[r->n_ends++] = (struct end){r->node, l->id, l->remid, l->nodeid};
 }
 
-/* fs/dlm: "rsb ..." and its "lkb ..." lines. */
+/* Reads a line of fs/dlm: "rsb ...", or one of the "lkb ..." lines behind it. */
 static bool take_dlm(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
@@ -179,7 +179,7 @@ static bool take_dlm(void *arg, const char *line, size_t len, size_t number, boo
 				 .node = master_copy ? -1 : (int32_t)r->node,
 				 .granted = lkb.status == DLM_GRANTED,
 				 .mode = (int8_t)lkb.granted,
-				 /* the master knows what is asked for by its queue alone */
+				 /* The master knows the requested mode by its queue alone. */
 				 .wanted = (int8_t)lkb.requested});
 		if (lkb.nodeid > 0)
 			add_end(r, &lkb);
@@ -187,7 +187,7 @@ static bool take_dlm(void *arg, const char *line, size_t len, size_t number, boo
 	return !r->err;
 }
 
-/* o2dlm: NAME, LRES and LOCK lines. */
+/* Reads a line of o2dlm: NAME, LRES or LOCK. */
 static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
@@ -219,9 +219,9 @@ static bool take_o2dlm(void *arg, const char *line, size_t len, size_t number, b
 	return !r->err;
 }
 
-/* ---- who is which number ------------------------------------------------------------------- */
+/* ---- the nodes' numbers -------------------------------------------------------------------- */
 
-/* "o2cb 3 1 node3", "dlm 3 1": the number of the node whose file this is. */
+/* Reads "o2cb 3 1 node3" or "dlm 3 1": the number of the node whose file this is. */
 static bool take_ids(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
@@ -237,7 +237,7 @@ static bool take_ids(void *arg, const char *line, size_t len, size_t number, boo
 	return true;
 }
 
-/* "Thread Pid: 209  Node: 1  State: JOINED" */
+/* Reads "Thread Pid: 209  Node: 1  State: JOINED". */
 static bool waits_take_dlm_state(void *arg, const char *line, size_t len, size_t number,
 				 bool complete)
 {
@@ -267,7 +267,9 @@ static int node_of(const struct model *m, int dlm, int number)
 	return -1;
 }
 
-/* My copy says remid on the master; the master's says remid here: both say which number is whose.
+/*
+ * Matches nodes with numbers by the two ends of a lock. Each end names the other end's id as its
+ * remid, and each tells the number of the other node.
  */
 static void match_ends(struct reading *r)
 {
@@ -282,7 +284,7 @@ static void match_ends(struct reading *r)
 		}
 }
 
-/* One node is left without a number, and one number without a node. */
+/* Gives the only number without a node to the only node without a number. */
 static void match_rest(struct model *m, const struct waits *w, int dlm)
 {
 	int number = 0;
@@ -329,10 +331,10 @@ static void name_numbers(struct reading *r)
 
 /* ---- tasks --------------------------------------------------------------------------------- */
 
-/* "task PID TID WCHAN COMM", its stack, "ino:	N" */
+/* Reads "task PID TID WCHAN COMM", the task's stack, and "ino:	N". */
 static bool take_task(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
-	/* OCFS2's alone: GFS2 names its waiters */
+	/* Only OCFS2's functions, because GFS2 names its waiters. */
 	static const char *const code[] = {"ocfs2_cluster_lock", "ocfs2_wait_for_mask",
 					   "ocfs2_inode_lock", "ocfs2_file_lock"};
 	struct reading *r = arg;
@@ -349,7 +351,7 @@ static bool take_task(void *arg, const char *line, size_t len, size_t number, bo
 		long long pid;
 		int at = 0;
 
-		/* one that was not in lock code gives its place to the next */
+		/* A task that was not in lock code gives its place to the next one. */
 		if (!t || t->node != r->node || r->in_lock || t->pid == 0) {
 			if (w->n_tasks == TASKS_MAX)
 				return false;
@@ -414,7 +416,10 @@ static void read_files(struct reading *r, struct collector *c, const struct node
 	}
 }
 
-/* Of a node that is named again the model reads nothing, and nothing is read here. */
+/*
+ * Returns whether the sample named this node before. The model reads nothing of the second one, so
+ * nothing of it is read here.
+ */
 static bool named_before(const struct sample *sample, size_t i)
 {
 	for (size_t j = 0; j < i; j++)

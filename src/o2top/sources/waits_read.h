@@ -9,9 +9,8 @@
 #include "o2top/model/waits.h"
 
 /*
- * Reads what is needed of the model's last sample into m->waits. A file that cannot be read is
- * missing.
- * Returns 0 or -ENOMEM.
+ * Reads the dumps that the model's last sample needs into m->waits. A dump that cannot be read is
+ * missing. Returns 0 or -ENOMEM.
  */
 int waits_read(struct model *m, struct collector *c, const struct sample *sample);
 

@@ -31,11 +31,11 @@ enum { READ_STEP = 256 * 1024, REQUEST_MAX = 4096 };
 
 struct agent {
 	struct machine_roots roots;
-	bool own_clock; /* else it is told by files, for tests */
+	bool own_clock; /* else files tell the time, for tests */
 	char nonce[WIRE_NONCE];
 	struct buffer out;
 	struct lines_pools pools;
-	/* of the request */
+	/* the request */
 	char what;
 	size_t first;
 	bool deep, trace;
@@ -43,9 +43,9 @@ struct agent {
 	struct paths_finder finder;
 	struct tracing tracing;
 	struct processes *processes;
-	char processes_from[96]; /* when they were begun with */
+	char processes_from[96]; /* the stamp before the processes were read */
 	double no_paths_before;
-	bool failed; /* nobody hears us any more, or there is no memory */
+	bool failed; /* the output has no reader any more, or there is no memory */
 };
 
 /* ---- output -------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ __attribute__((format(printf, 2, 3))) static void print(struct agent *a, const c
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* "REAL UP", as node.sh has it. */
+/* Writes "REAL UP", as node.sh does. */
 static char *agent_stamp(const struct agent *a, char text[96])
 {
 	struct timespec real, mono;
@@ -155,7 +155,7 @@ give(struct agent *a, const char *kind, const char *space, size_t first, const c
 	free(b.data);
 }
 
-/* ---- what is made of several --------------------------------------------------------------- */
+/* ---- files that are made of several -------------------------------------------------------- */
 
 static void mounts(struct agent *a)
 {
@@ -190,7 +190,10 @@ static void ids(struct agent *a)
 	free(b.data);
 }
 
-/* 1 with an answer; else there is none, be it that one before is still due. */
+/*
+ * Returns 1 with an answer. Otherwise there is no answer, for example because an earlier one is
+ * still due.
+ */
 static int ask_finder(struct agent *a, const char *request, struct buffer *b)
 {
 	while (a->finder.due) {
@@ -205,7 +208,10 @@ static int ask_finder(struct agent *a, const char *request, struct buffer *b)
 					       : 0;
 }
 
-/* Who looks for paths sees more of other users' tasks than we may. */
+/*
+ * Tells the tasks. The path finder is asked first, because it sees more of other users' tasks than
+ * the agent may.
+ */
 static void tasks(struct agent *a)
 {
 	struct buffer b = {0};
@@ -287,7 +293,10 @@ static void agent_process(void *arg, const char *key, const struct buffer *text)
 	agent_tell(a, "node", key, a->processes_from, text);
 }
 
-/* In lock spaces of libglock; not of another root, nor where one mount point is wanted. */
+/*
+ * Tells the processes in lock spaces of libglock. They are left out with another root, and if one
+ * mount point is wanted.
+ */
 static void agent_processes(struct agent *a)
 {
 	if (!a->own_clock || *a->spaces)
@@ -308,7 +317,7 @@ static const char *state(const struct agent *a)
 	return access(path, R_OK | X_OK) < 0 ? "permission" : "ok";
 }
 
-/* "P SPACE INODES MOUNT": what follows the P is the finder's. */
+/* Answers "P SPACE INODES MOUNT". The path finder takes the text behind the P. */
 static void answer_paths(struct agent *a, char *request)
 {
 	struct buffer b = {0};
@@ -317,14 +326,17 @@ static void answer_paths(struct agent *a, char *request)
 	request[strcspn(request, "\n")] = '\0';
 	agent_stamp(a, before);
 	print(a, "%s S P %s ok\n", a->nonce, before);
-	/* a file system that hung is left alone for a while: samples must not wait for it again */
+	/*
+	 * A file system that hung is left alone for a while, because samples must not wait for it
+	 * again.
+	 */
 	if (now_s() >= a->no_paths_before) {
 		double began = now_s();
 
 		if (ask_finder(a, request, &b) < 1 || now_s() - began >= 1e-3 * PATHS_FIND_MS)
 			a->no_paths_before = now_s() + 60;
 	}
-	/* answers have nothing in common with those before */
+	/* These answers have nothing in common with those before, so they go in full. */
 	print(a, "%s F paths %s \n", a->nonce, before);
 	agent_add(a, b.data, b.len);
 	agent_stamp(a, now);
@@ -333,7 +345,7 @@ static void answer_paths(struct agent *a, char *request)
 	free(b.data);
 }
 
-/* Before all else: what is traced is of the whole time since the sample before. */
+/* Starts the trace before all else. Its events cover the whole time since the sample before. */
 static void begin_trace(struct agent *a)
 {
 	char now[96];
@@ -356,7 +368,9 @@ static void answer(struct agent *a)
 		give(a, "lockdown", "", 0, "%s/kernel/security/lockdown", a->roots.sysfs);
 		machine_place(path, "%s/gfs2", a->roots.debugfs);
 		machine_each(&a->roots, gfs2, a, path);
-		/* after what it tells of, so that no request that is counted there lacks its event
+		/*
+		 * The trace is read after glstats, so that no request that glstats counts lacks its
+		 * event.
 		 */
 		if (*a->tracing.instance)
 			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
@@ -375,7 +389,7 @@ static void answer(struct agent *a)
 	agent_flush(a);
 }
 
-/* "S FIRST WHAT [SPACE]..." */
+/* Parses "S FIRST WHAT [SPACE]...". */
 static bool parse_request(struct agent *a, char *line)
 {
 	char what, how[16];
@@ -413,7 +427,7 @@ int agent_run(void)
 		return 2;
 	print(&a, "%s R\n", a.nonce);
 	agent_flush(&a);
-	/* whoever is killed by one of these leaves no trace instance behind */
+	/* These signals only end the loop, so that no trace instance stays behind. */
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sigaction(ends[i], &(struct sigaction){.sa_handler = end}, NULL);

@@ -7,10 +7,10 @@
 #ifndef O2TOP_AGENT_H
 #define O2TOP_AGENT_H
 
-/* What `o2top --agent-check` prints: the protocol that `o2top --agent` speaks. */
+/* The line that `o2top --agent-check` prints: the protocol that `o2top --agent` speaks. */
 #define AGENT_PROTOCOL "o2top agent 2"
 
-/* Serves until its input ends; an exit status. */
+/* Serves requests until the input ends. Returns an exit status. */
 int agent_run(void);
 
 #endif

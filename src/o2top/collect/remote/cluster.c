@@ -21,7 +21,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The stamps of nodes are apart by as much as their samples were; by our clock. */
+/*
+ * Sets how far apart the nodes' stamps can be: as far as their samples were, by this machine's
+ * clock.
+ */
 static void set_skew(struct cluster *c)
 {
 	double first = INFINITY, last = 0;
@@ -38,7 +41,7 @@ static void set_skew(struct cluster *c)
 		c->nodes[i].skew_s = last > first ? last - first : 0;
 }
 
-/* The lock spaces that requests name from now on, so that no others are sent. */
+/* Sets the lock spaces that requests name from now on, so that nodes send no others. */
 static void set_request(struct cluster *c)
 {
 	struct buffer b = {0};
@@ -54,7 +57,7 @@ static void set_request(struct cluster *c)
 			err = err ? err : buffer_add(&b, name, strlen(name));
 		}
 	err = err ? err : buffer_add(&b, "", 1);
-	/* a request is a line: with too many it names none, and all come */
+	/* A request is one line. With too many lock spaces it names none, and all are sent. */
 	if (err || b.len > 2048) {
 		free(b.data);
 		return;
@@ -90,7 +93,10 @@ static int cluster_ask(struct collector *collector)
 		c->round_at = now_s();
 		c->asked = true;
 		c->first_answer = 0;
-		/* who needs long is not waited for; what comes in time is taken all the same */
+		/*
+		 * A slow node is not waited for. Its sample is taken all the same if it comes in
+		 * time.
+		 */
 		for (size_t i = 0; i < c->n; i++)
 			c->members[i].waits_for_it =
 			    c->taken
@@ -108,7 +114,7 @@ static int cluster_fd(struct collector *collector)
 	return ((struct cluster *)collector)->ready;
 }
 
-/* Waits for a change until a moment of our clock; with the lock. */
+/* Waits for a change until a moment of this machine's clock. The caller has the lock. */
 static void wait_until(struct cluster *c, double until)
 {
 	struct timespec ts = {.tv_sec = (time_t)until,
@@ -172,7 +178,7 @@ static int cluster_open(struct collector *collector, const struct node_sample *n
 			const struct space_sample *space, enum file_kind kind, struct input *in)
 {
 	const struct member *m = node->place;
-	/* the trace is the node's, whichever lock space wants it */
+	/* The trace belongs to the node, whichever lock space wants it. */
 	const char *name = space && kind != FILE_TRACE ? space->name : NULL;
 	const struct parcel_file *f;
 
@@ -241,7 +247,7 @@ static int cluster_look_up(struct collector *collector, const struct node_sample
 	char *text = NULL;
 	int err = -EBUSY;
 
-	/* a request is a line */
+	/* A request is one line. */
 	if (strpbrk(mount, "\n\r") || asprintf(&text, "P %s %s %s\n", space, inodes, mount) < 0)
 		return -EINVAL;
 	pthread_mutex_lock(&c->lock);
@@ -311,7 +317,10 @@ static const struct collector_ops cluster_ops = {.next = cluster_next,
 
 /* ---- beginning ----------------------------------------------------------------------------- */
 
-/* What could be taken for an option, or is no name at all. */
+/*
+ * Returns whether a name is usable. A name that could pass for an option, or that is no name at
+ * all, is not.
+ */
 static bool name_usable(const char *name)
 {
 	if (!*name || *name == '-' || strlen(name) > 255)
@@ -352,7 +361,7 @@ static int start_thread(struct cluster *c)
 	int err;
 
 	sigfillset(&all);
-	/* signals are main's; a broken pipe is an error of write() */
+	/* Signals belong to main. A broken pipe is an error of write(). */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&c->thread, NULL, cluster_serve, c);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -16,14 +16,15 @@ struct cluster_options {
 	size_t n_nodes;
 	const char *ssh;         /* a command instead of ssh, or NULL */
 	const char *mount_point; /* only the file system that is mounted there, or NULL */
-	double interval_s;       /* between samples, as asked for */
-	size_t sample_limit;     /* bytes; 0 the usual */
-	bool trace;              /* what GFS2 asks of the DLM */
-	bool no_agent;           /* nothing but sh, also where o2top is installed */
-	bool no_names;           /* host names are not compared with our own: all through ssh */
+	double interval_s;       /* seconds between samples, as the user asked */
+	size_t sample_limit;     /* bytes; 0 for the usual limit */
+	bool trace;              /* trace GFS2's requests to the DLM */
+	bool no_agent;           /* only sh, also where o2top is installed */
+	/* do not compare host names with this machine's: use ssh for all */
+	bool no_names;
 };
 
-/* 0 or negative errno with the reason among the problems. */
+/* Returns 0 or a negative errno, with the reason among the problems. */
 int collect_cluster(struct collector **out, const struct cluster_options *options,
 		    struct problems *problems);
 

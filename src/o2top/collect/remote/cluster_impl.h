@@ -15,46 +15,51 @@
 
 #include <pthread.h>
 
-/* A node's own work may take this share of the interval, which stretches up to so many times. */
+/*
+ * A node's own work may take this share of the interval. The interval stretches up to so many
+ * times.
+ */
 #define CLUSTER_SHARE 0.1
 #define CLUSTER_STRETCH 4.0
-/* After the first answer the others have this long: a whole frame waits for no more than that. */
+/*
+ * After the first answer, the other nodes have this long. A whole frame waits no longer than that.
+ */
 #define CLUSTER_GRACE_S 1.0
 
-/* Requests for paths that wait to be sent to a node, one for each lock space. */
+/* At most so many requests for paths wait to be sent to a node, one for each lock space. */
 enum { LOOK_UPS = 4 };
 
 struct member {
-	struct connection link; /* the thread's */
-	unsigned asked;         /* the round that it was asked in last */
+	struct connection link; /* the thread's own */
+	unsigned asked;         /* the round in which it was asked last */
 	double asked_at;
 	bool busy;      /* an answer is due */
-	bool dump_due;  /* an answer to D is */
-	bool paths_due; /* and to P */
+	bool dump_due;  /* an answer to D is due */
+	bool paths_due; /* an answer to P is due */
 
 	/* under the lock */
 	struct parcel *fresh; /* complete, not in a frame yet */
 	double fresh_asked_at, fresh_at;
 	unsigned fresh_round;
-	double latency_s; /* from request to sample, the last time; 0 not known */
+	double latency_s; /* from the last request to its sample; 0 not known */
 	struct parcel *dump;
 	struct parcel *paths;     /* all answers since the last frame */
 	char *look_ups[LOOK_UPS]; /* requests to send */
 	enum connection_state state;
 	bool failed;
 	char words[WORDS_MAX];
-	double since;         /* that state */
-	double due;           /* the next try */
+	double since;         /* since when it is in that state */
+	double due;           /* the time of the next try */
 	double last_at;       /* its last complete sample, or when it was connected; 0 never */
-	int64_t last_real_us; /* our wall clock then */
-	bool waits_for_it;    /* is expected to answer this round */
+	int64_t last_real_us; /* this machine's wall clock then */
+	bool waits_for_it;    /* it is expected to answer this round */
 
-	/* main's */
+	/* main's own */
 	struct parcel *now, *now_dump, *now_paths; /* in the present frame */
 	char *name, *why;
 	struct far_processes processes;
 	double took_s, took_before_s;
-	bool late; /* in the last frame */
+	bool late; /* its sample in the last frame was late */
 };
 
 struct cluster {
@@ -66,39 +71,39 @@ struct cluster {
 	struct member *members;
 	struct node_sample *nodes; /* of the members */
 	size_t n;
-	struct node_sample *all; /* of the sample: those, and their processes */
+	struct node_sample *all; /* of the sample: the members and their processes */
 	pthread_t thread;
 	bool threaded;
-	int wake[2]; /* main to thread */
+	int wake[2]; /* from main to the thread */
 	int ready;   /* an eventfd: a frame can be taken */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned round; /* the sample that was asked for last */
+	unsigned round; /* the number of the last sample that main asked for */
 	double round_at;
-	bool asked;          /* and not taken yet */
-	double first_answer; /* of this round; 0 none yet */
+	bool asked;          /* main asked for it and has not taken it yet */
+	double first_answer; /* time of the first answer in this round; 0 none yet */
 	bool stop, deep, dump_wanted;
-	char *request; /* spaces, with a blank before each; or "" */
+	char *request; /* lock spaces, with a blank before each; or "" */
 	unsigned taken;
 };
-/* The loop; ends with c->stop. */
+/* The thread's loop, which ends with c->stop. */
 void *cluster_serve(void *arg);
-/* When the frame that was asked for need not wait any longer; with the lock. */
+/* Returns the time after which the frame need not wait any longer. The caller has the lock. */
 double cluster_frame_due(const struct cluster *c);
 void cluster_wake(struct cluster *c);
 
-/* What a node said, or why it said nothing: cluster_said.c. */
+/* Functions of cluster_said.c. They tell what a node sent, or why it sent nothing. */
 void cluster_clear_node(struct node_sample *node, struct member *m);
 int cluster_take_node(struct cluster *c, struct node_sample *node, struct member *m);
-/* With the lock. */
+/* The caller has the lock. */
 void cluster_tell_absence(const struct cluster *c, struct node_sample *node, struct member *m,
 			  double now);
-/* What several nodes have mounted and one has not. */
+/* Says which node has not mounted a file system that another node has mounted. */
 void cluster_name_missing(struct cluster *c);
-/* All that is a node in this frame, into c->all. 0 or negative errno. */
+/* Lists all nodes of this frame in c->all. Returns 0 or a negative errno. */
 int cluster_list(struct cluster *c, size_t *n);
-/* A file of a parcel, to be read. */
+/* Opens a file of a parcel for reading. */
 void cluster_file(struct input *in, const struct parcel_file *f, const char *node);
 
 #endif

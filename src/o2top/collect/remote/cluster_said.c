@@ -18,10 +18,10 @@
 #include <string.h>
 #include <time.h>
 
-/* Silent for so many intervals, and this long: stale. */
+/* A node is stale once it is silent for so many intervals, and for this long. */
 static const double stale_intervals = 3, stale_s = 10;
 
-/* ---- what a node said ---------------------------------------------------------------------- */
+/* ---- the files of a node ------------------------------------------------------------------- */
 
 static int said_add_space(struct node_sample *node, enum fs_kind fs, const char *name)
 {
@@ -51,7 +51,7 @@ void cluster_file(struct input *in, const struct parcel_file *f, const char *nod
 	input_open_memory(in, f->data, f->len, label);
 }
 
-/* Where they are mounted there; without those that nobody asked for. */
+/* Sets where the node has mounted its lock spaces. Removes those that the user did not ask for. */
 static void place_spaces(struct cluster *c, struct node_sample *node, const struct parcel *p)
 {
 	const struct parcel_file *f = parcel_find(p, WIRE_MOUNTINFO, NULL);
@@ -123,7 +123,10 @@ __attribute__((format(printf, 2, 3))) static void set_why(struct member *m, cons
 	va_end(args);
 }
 
-/* "[none] integrity confidentiality": the word in brackets; "" for none or not said. */
+/*
+ * Copies the word in brackets of "[none] integrity confidentiality". The word is "" for none, or if
+ * the node did not say.
+ */
 static void lockdown_of(const struct parcel *p, char *word, size_t size)
 {
 	const struct parcel_file *f = parcel_find(p, WIRE_LOCKDOWN, NULL);
@@ -135,7 +138,7 @@ static void lockdown_of(const struct parcel *p, char *word, size_t size)
 		snprintf(word, size, "%.*s", (int)(end - from - 1), from + 1);
 }
 
-/* What could not be read there, and the reason that it gives. */
+/* Notes which file could not be read on the node, and the reason that the node gives. */
 static void find_trouble(struct node_sample *node, struct member *m, const struct parcel *p)
 {
 	char lockdown[32];
@@ -170,7 +173,7 @@ void cluster_clear_node(struct node_sample *node, struct member *m)
 {
 	tree_free_spaces(node->spaces, node->n_spaces);
 	*node = (struct node_sample){.name = m->name, .place = m, .mono_us = -1, .transient = true};
-	far_processes_lose(&m->processes); /* their files are the parcel's */
+	far_processes_lose(&m->processes); /* their files belong to the parcel */
 	parcel_free(m->now);
 	parcel_free(m->now_dump);
 	parcel_free(m->now_paths);
@@ -190,17 +193,17 @@ static void clock_text(char text[16], int64_t us)
 		strcpy(text, "?");
 }
 
-/* A node that has no sample for this frame: why not. With the lock. */
+/* Says why a node has no sample for this frame. The caller has the lock. */
 void cluster_tell_absence(const struct cluster *c, struct node_sample *node, struct member *m,
 			  double now)
 {
-	/* silent is who was asked and does not answer, from then on */
+	/* A node that was asked and does not answer is silent from then on. */
 	double silent = m->busy ? now - m->asked_at : m->last_at > 0 ? now - m->last_at : 0;
 	char since[16];
 
 	node->silent_s = silent;
 	if (m->state == CONNECTION_READY) {
-		/* who was not asked cannot be stale */
+		/* A node that was not asked cannot be stale. */
 		node->state =
 		    m->busy && silent > stale_s && silent > stale_intervals * c->interval_s
 			? NODE_STALE
@@ -240,7 +243,7 @@ int cluster_take_node(struct cluster *c, struct node_sample *node, struct member
 	node->mono_us = p->before.mono_us;
 	node->took_s = seconds(p->after.mono_us - p->before.mono_us);
 	node->bytes = p->bytes;
-	/* one long sample is chance, two are its way */
+	/* One long sample may be chance. The shorter one of two tells what the node needs. */
 	m->took_s = min_s(m->took_before_s, node->took_s);
 	m->took_before_s = node->took_s;
 	if (m->late) {
@@ -256,7 +259,7 @@ int cluster_take_node(struct cluster *c, struct node_sample *node, struct member
 	return err;
 }
 
-/* What several nodes have mounted and one has not. */
+/* Says which node has not mounted a file system that another node has mounted. */
 void cluster_name_missing(struct cluster *c)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -281,8 +284,8 @@ void cluster_name_missing(struct cluster *c)
 }
 
 /*
- * The machines, and the processes on them that are in lock spaces of their own. A machine where
- * there are only those has nothing to show itself.
+ * Lists the machines, and the processes on them that are in lock spaces of their own. A machine
+ * with only such processes is not listed itself, because it has nothing to show.
  */
 int cluster_list(struct cluster *c, size_t *n)
 {
@@ -315,7 +318,7 @@ int cluster_list(struct cluster *c, size_t *n)
 				node->state = one->state;
 				node->why = one->why;
 			}
-			/* what its sample cost is told once */
+			/* The bytes of a machine's sample are told once. */
 			if (j || machine->n_spaces)
 				node->bytes = 0;
 		}

@@ -15,12 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long the first frame waits for a first answer. */
+/* The first frame waits so long for a first answer. */
 static const double first_s = 20;
 
 /* ---- a frame is ready ---------------------------------------------------------------------- */
 
-/* When the frame that was asked for need not wait any longer; with the lock. */
+/* Returns the time after which the frame need not wait any longer. The caller has the lock. */
 double cluster_frame_due(const struct cluster *c)
 {
 	bool waits = false, any = false;
@@ -38,14 +38,14 @@ double cluster_frame_due(const struct cluster *c)
 	return c->round_at + (c->taken ? CLUSTER_GRACE_S : first_s);
 }
 
-/* Lets who waits for a frame know; with the lock. */
+/* Wakes the threads that wait for a frame. The caller has the lock. */
 static void cluster_tell(struct cluster *c)
 {
 	uint64_t one = 1;
 
 	pthread_cond_broadcast(&c->changed);
 	if (c->asked && now_s() >= cluster_frame_due(c) && write(c->ready, &one, sizeof(one)) < 0)
-		return; /* it is readable already */
+		return; /* the eventfd is readable already */
 }
 
 /* ---- the thread ---------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static void request(struct cluster *c, struct member *m, char what, double now)
 	if (asprintf(&text, "%c %zu %s%s%s\n", what, collect_first_read(m->asked),
 		     c->deep ? "deep" : "all", c->trace ? "+trace" : "", c->request) < 0 ||
 	    connection_ask(&m->link, text))
-		c->stop = c->stop; /* no memory: it stays unasked, and is asked the next time */
+		c->stop = c->stop; /* no memory: the node is asked the next time */
 	else if (what == 'D')
 		m->dump_due = true;
 	else {
@@ -68,7 +68,9 @@ static void request(struct cluster *c, struct member *m, char what, double now)
 	free(text);
 }
 
-/* How long it is left alone after it was asked: so that its own work is a tenth, but not for ever.
+/*
+ * Returns how long a node is left alone after it was asked. Its own work then takes a tenth of the
+ * time, but the pause has a limit.
  */
 static double rest_s(const struct cluster *c, const struct member *m)
 {
@@ -76,7 +78,7 @@ static double rest_s(const struct cluster *c, const struct member *m)
 	       c->interval_s / 2;
 }
 
-/* Asks whom there is to ask; with the lock. */
+/* Asks the nodes that are due. The caller has the lock. */
 static void cluster_ask_all(struct cluster *c, double now)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -85,14 +87,14 @@ static void cluster_ask_all(struct cluster *c, double now)
 		if (m->link.state != CONNECTION_READY)
 			continue;
 		/*
-		 * Also when the frame went on without it: else one that is slow would never be
-		 * asked. Who needs long is asked less often.
+		 * A node is asked although the frame went on without it. Otherwise a slow node
+		 * would never be asked. A node that needs long is asked less often.
 		 */
 		if (!m->busy && m->asked != c->round && now - m->asked_at >= rest_s(c, m))
 			request(c, m, 'S', now);
 		if (c->dump_wanted && !m->dump_due && !m->busy)
 			request(c, m, 'D', now);
-		/* between samples */
+		/* Requests for paths are sent between samples. */
 		for (int k = 0; k < LOOK_UPS && !m->busy && !m->paths_due; k++)
 			if (m->look_ups[k]) {
 				m->paths_due = connection_ask(&m->link, m->look_ups[k]) == 0;
@@ -103,7 +105,7 @@ static void cluster_ask_all(struct cluster *c, double now)
 	c->dump_wanted = false;
 }
 
-/* Takes over what a connection has brought; with the lock. */
+/* Takes over what a connection has brought. The caller has the lock. */
 static void take_over(struct cluster *c, struct member *m, double now)
 {
 	struct parcel *p;
@@ -111,7 +113,7 @@ static void take_over(struct cluster *c, struct member *m, double now)
 	while ((p = wire_next(&m->link.wire))) {
 		if (p->request == 'P') {
 			m->paths_due = false;
-			/* it is asked for each lock space */
+			/* Each lock space has a request and an answer of its own. */
 			if (m->paths)
 				parcel_join(m->paths, p, FILE_PATHS);
 			else
@@ -157,7 +159,9 @@ static void take_over(struct cluster *c, struct member *m, double now)
 	memcpy(m->words, m->link.words, sizeof(m->words));
 }
 
-/* Ends all: they see their input end, and have a second; then they are killed. */
+/*
+ * Ends all connections. The children see their input end, and have a second. Then they are killed.
+ */
 static void end_all(struct cluster *c)
 {
 	double until = now_s() + 1;
@@ -225,5 +229,5 @@ void *cluster_serve(void *arg)
 void cluster_wake(struct cluster *c)
 {
 	if (write(c->wake[1], "", 1) < 0)
-		return; /* it is full: the thread wakes */
+		return; /* the pipe is full, so the thread wakes */
 }

@@ -20,7 +20,9 @@
 
 extern char **environ;
 
-/* How long a shell may take to greet, and the shortest and longest pause before another try. */
+/*
+ * A shell has this long to greet. Then come the shortest and the longest pause before another try.
+ */
 static const double greet_s = 30, pause_least_s = 1, pause_most_s = 60;
 
 void connection_init(struct connection *c, const char *node, bool here,
@@ -46,7 +48,10 @@ static void close_fd(int *fd)
 
 /* ---- the child ----------------------------------------------------------------------------- */
 
-/* Three pipes, ours not blocking; the child's ends are at [i][0] for in and [i][1] else. */
+/*
+ * Makes three pipes, whose ends on this side do not block. The child's end is at [i][0] for its
+ * input, and at [i][1] otherwise.
+ */
 static int make_pipes(int fds[3][2])
 {
 	for (int i = 0; i < 3; i++)
@@ -69,8 +74,8 @@ static void close_pipes(int fds[3][2])
 }
 
 /*
- * A session of its own, so that neither Ctrl-C nor a question for a password reaches the terminal
- * through it, and so that its helpers can be ended with it.
+ * Starts a child in a session of its own. Ctrl-C at the terminal does not reach the child, and the
+ * child cannot ask for a password there. The child's helpers can be ended with it.
  */
 static int spawn(pid_t *pid, char *const argv[], int fds[3][2])
 {
@@ -97,9 +102,10 @@ static int spawn(pid_t *pid, char *const argv[], int fds[3][2])
 }
 
 /*
- * The user's ssh with the user's configuration. It may not ask questions, as nobody would see them,
- * and notices by itself when the other side is gone. The node's name is an argument, never part of
- * a command line; the remote command is one word.
+ * Starts the user's ssh with the user's configuration. ssh may not ask questions, because no user
+ * would see them. It notices by itself when the other side is gone.
+ *
+ * The node's name is an argument, never part of a command line. The remote command is one word.
  */
 static int start_child(struct connection *c, int fds[3][2])
 {
@@ -152,7 +158,10 @@ static int send_text(struct connection *c, const char *text)
 	return buffer_add(&c->sending, text, strlen(text));
 }
 
-/* What the shell there is told first: who we are, and to say what it can do. */
+/*
+ * Sends the first lines to the shell on the node. They hold the number of this connection, and a
+ * request to say what the shell can do.
+ */
 static int greet(struct connection *c)
 {
 	int err = send_text(c, "N=");
@@ -242,10 +251,10 @@ void connection_end(struct connection *c, bool hard)
 	close_fd(&c->err);
 	if (!hard || c->pid <= 0)
 		return;
-	/* the session's leader leads its group */
+	/* The leader of the session leads its process group, too. */
 	kill(-c->pid, SIGKILL);
 	kill(c->pid, SIGKILL);
-	/* one that sleeps in the kernel dies when it wakes: nobody waits for that */
+	/* A child that sleeps in the kernel dies when it wakes. No thread waits for that. */
 	c->dying = c->pid;
 	c->pid = -1;
 	reap(c);
@@ -259,7 +268,7 @@ void connection_free(struct connection *c)
 	c->sending = (struct buffer){0};
 }
 
-/* It has ended, or what it sends is no use. */
+/* Ends a connection whose child has ended or sends what is of no use. */
 static void fail(struct connection *c, double now, const char *words)
 {
 	int status = 0;
@@ -268,7 +277,7 @@ static void fail(struct connection *c, double now, const char *words)
 	if (words)
 		connection_say(c, words);
 	close_fd(&c->in);
-	/* with its output closed it ends soon; what is left of it then is killed */
+	/* With its pipe closed, the child ends soon. A child that is left then is killed. */
 	if (c->pid > 0 && waitpid(c->pid, &status, WNOHANG) == c->pid) {
 		c->pid = -1;
 		if (!*c->words) {
@@ -285,7 +294,7 @@ static void fail(struct connection *c, double now, const char *words)
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
-/* The last line of what ssh or the shell complain of is the reason that is shown. */
+/* Reads the complaints of ssh or the shell. The last line is the reason that is shown. */
 static void take_stderr(struct connection *c)
 {
 	char buf[1024];
@@ -309,11 +318,13 @@ static void take_stderr(struct connection *c)
 		close_fd(&c->err);
 }
 
-/* True where it goes on. A bounded number of reads, so that no node takes all of the loop's time.
+/*
+ * Reads the child's output. Returns true if the connection goes on. The number of reads is bounded,
+ * so that no node takes all of the loop's time.
  */
 static bool take_output(struct connection *c, double now)
 {
-	static char buf[256 * 1024]; /* the loop is one thread */
+	static char buf[256 * 1024]; /* only the loop's thread uses it */
 
 	for (int turns = 0; turns < 16; turns++) {
 		ssize_t n = read(c->out, buf, sizeof(buf));
@@ -345,7 +356,7 @@ static void send_more(struct connection *c)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return; /* EAGAIN; of a broken one the end of its output tells */
+			return; /* EAGAIN; the end of its output tells of a broken pipe */
 		c->sent += (size_t)n;
 	}
 	c->sending.len = c->sent = 0;
@@ -360,7 +371,10 @@ int connection_ask(struct connection *c, const char *request)
 	return err;
 }
 
-/* The greeting goes on: each side waits for the other's word, as a shell may read ahead. */
+/*
+ * Goes on with the greeting. Each side waits for the other side's word, because a shell may read
+ * ahead.
+ */
 static int go_on(struct connection *c, double now)
 {
 	int err = 0;

@@ -19,10 +19,10 @@
 enum { CONNECTION_FDS = 3, WORDS_MAX = 240 };
 
 struct connection_how {
-	const char *ssh;     /* a command of the user's instead of ssh, or NULL */
-	size_t sample_limit; /* bytes; 0 the usual */
-	bool no_agent;       /* only the shell, also where o2top is installed */
-	const char *self;    /* our own program, for the machine that we run on */
+	const char *ssh;     /* the user's command instead of ssh, or NULL */
+	size_t sample_limit; /* bytes; 0 for the usual limit */
+	bool no_agent;       /* only sh, also where o2top is installed */
+	const char *self;    /* this program, for the machine that o2top runs on */
 };
 
 enum connection_state {
@@ -34,35 +34,37 @@ enum connection_state {
 struct connection {
 	const char *node;
 	const struct connection_how *how;
-	bool here; /* the machine that we run on: no ssh */
+	bool here; /* the machine that o2top runs on: no ssh */
 	enum connection_state state;
-	double due;            /* to be tried again; of a connection that starts: given up */
-	double tried, backoff; /* since when, how long the next pause is */
-	pid_t pid, dying;      /* its child; one before that was killed and is not reaped yet */
-	int in, out, err;      /* -1 none */
+	double due; /* time of the next try; while it starts, time to give up */
+	/* when it was tried, or became READY, last; how long the next pause is */
+	double tried, backoff;
+	/* its child; an earlier child that was killed and is not reaped yet */
+	pid_t pid, dying;
+	int in, out, err; /* -1 none */
 	struct wire wire;
 	struct buffer sending;
 	size_t sent;
-	char words[WORDS_MAX]; /* what it said last of what is wrong */
+	char words[WORDS_MAX]; /* the last complaint */
 	char stderr_line[WORDS_MAX];
 	size_t stderr_len;
-	bool failed; /* at least once since it was ready last */
+	bool failed; /* at least once since it was last READY */
 };
 
 void connection_init(struct connection *c, const char *node, bool here,
 		     const struct connection_how *how);
-/* Fills in what to poll (fd -1 where nothing); returns when time alone is a reason to call. */
+/* Fills in what to poll, with fd -1 for nothing. Returns when time alone is a reason to call. */
 double connection_watch(const struct connection *c, struct pollfd fds[CONNECTION_FDS]);
 /*
- * Takes what poll said; starts, ends, starts again. True where samples may have come in (wire_next)
- * or the state has changed.
+ * Takes what poll() said, and starts, ends and restarts the child. Returns true if samples may have
+ * come in (wire_next) or if the state has changed.
  */
 bool connection_work(struct connection *c, const struct pollfd fds[CONNECTION_FDS], double now);
-/* Sends a request; a line. Only when READY. */
+/* Sends a request, which is one line. Call this only when the connection is READY. */
 int connection_ask(struct connection *c, const char *request);
-/* Ends it: the other side sees its input end. With `hard`, is killed. */
+/* Ends the connection, so that the other side sees its input end. With `hard`, kills the child. */
 void connection_end(struct connection *c, bool hard);
-/* True while its child is there; reaps it. */
+/* Returns true while the child is there. Reaps the child. */
 bool connection_alive(struct connection *c);
 void connection_free(struct connection *c);
 

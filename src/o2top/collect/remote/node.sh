@@ -1,17 +1,18 @@
 # node.sh - runs in a node's sh and prints the kernel's files, each between two stamps, on request.
 #
-# The script comes over the shell's standard input, behind a line N=..., a number that nobody can
-# guess. Every line of the protocol begins with this number, so that no file can pass for such a
-# line. Requests are lines on standard input and are data: the script never evaluates any part of
-# them. The script only reads, except for an instance in tracefs where it is asked to trace. The
-# script ends with its input.
+# The script comes over the shell's standard input, behind a line N=... with a random number. Every
+# line of the protocol begins with this number. So no file can pass for such a line, because its
+# author cannot guess the number. Requests are lines on standard input and are data: the script
+# never evaluates any part of them. The script only reads, except for an instance in tracefs where
+# it is asked to trace. The script ends with its input.
 #
 #	S FIRST WHAT [SPACE]...   a sample of these lock spaces; WHAT is all, or deep, with
 #	                          the DLM's dumps; +trace adds a trace of GFS2's requests
 #	D FIRST WHAT [SPACE]...   the DLM's dumps and the tasks that sleep
 #	P SPACE INODES MOUNT      paths
 #
-# FIRST is the size of the first read of locking_state: the kernel loses the line at each boundary.
+# FIRST is the size of the first read of locking_state. The size matters, because the kernel loses
+# the line at each boundary between reads.
 D=${O2TOP_DEBUGFS:-/sys/kernel/debug} C=${O2TOP_CONFIGFS:-/sys/kernel/config} S=${O2TOP_SYSFS:-/sys} P=${O2TOP_PROC:-/proc}
 
 stamp() {
@@ -20,7 +21,8 @@ stamp() {
 	now="$(date +%s.%N) $up"
 }
 
-# One moment is after the file before and before this one: on a busy node each stamp costs.
+# begin KIND SPACE: prints the stamp of the end of the file before. It is taken only once for both
+# files, because each stamp costs time on a busy node.
 begin() {
 	printf '%s F %s %s %s\n' "$N" "$1" "$now" "$2"
 }
@@ -30,7 +32,7 @@ end() {
 	printf '\n%s E %s %s %s\n' "$N" "$1" "$now" "$2"
 }
 
-# give KIND SPACE FILE [FIRST]: a file as it is; where it cannot be read, why.
+# give KIND SPACE FILE [FIRST]: prints a file as it is, or the reason why it cannot be read.
 give() {
 	[ -e "$3" ] || return 0
 	begin "$1" "$2"
@@ -56,7 +58,7 @@ mounts() {
 	end 0 ''
 }
 
-# The numbers that the DLMs know the nodes by: o2cb NUMBER LOCAL NAME, dlm NUMBER LOCAL
+# Prints the numbers by which the DLMs know the nodes: o2cb NUMBER LOCAL NAME, dlm NUMBER LOCAL.
 ids() {
 	begin ids ''
 	for f in "$C"/cluster/*/node/*/local; do
@@ -71,7 +73,8 @@ ids() {
 	end 0 ''
 }
 
-# The file that a system call waits for, where its first argument is a descriptor.
+# number_of TASK: prints the inode of the file for which the task's system call waits. It is known
+# only if the call's first argument is a descriptor.
 number_of() {
 	read -r _ argument _ 2>/dev/null <"$1/syscall"
 	case $argument in
@@ -81,7 +84,7 @@ number_of() {
 	esac
 }
 
-# The instances of those that are gone; o2top-PID.
+# Removes the instances, named o2top-PID, of processes that are gone.
 untrace_dead() {
 	for i in "$T"/instances/o2top-*; do
 		case ${i##*/o2top-} in
@@ -95,7 +98,7 @@ untrace_dead() {
 	done
 }
 
-# trace: an instance of our own, with the events of GFS2's requests to the DLM
+# Makes an instance of this script's own, with the events of GFS2's requests to the DLM.
 trace() {
 	event=events/gfs2/gfs2_glock_lock_time/enable
 	i=$T/instances/o2top-$$
@@ -115,7 +118,7 @@ untrace() {
 	traced=
 }
 
-# Tasks in uninterruptible sleep: where in the kernel, and on which file.
+# Prints the tasks in uninterruptible sleep: their place in the kernel, and the file.
 tasks() {
 	begin tasks ''
 	grep -ls '^State:.D' "$P"/[0-9]*/task/[0-9]*/status | while read -r f; do
@@ -131,7 +134,8 @@ tasks() {
 	end 0 ''
 }
 
-# paths SPACE INODE:...,... MOUNT_POINT: of files that are open; the file system itself is not touched.
+# paths SPACE INODE:...,... MOUNT_POINT: prints the paths of open files. The file system itself is
+# not touched.
 paths() {
 	case $2 in
 	*[!0-9:,]* | '') return 0 ;;
@@ -181,7 +185,7 @@ ocfs2() {
 	give locking_state "$1" "$2/locking_state" "$first"
 }
 
-# A name and a value a line, of what GFS2 and the DLM tell in sysfs.
+# condition SPACE: prints what GFS2 and the DLM tell in sysfs, with a name and a value on each line.
 condition() {
 	begin condition "$1"
 	for f in withdraw freeze lock_module/block id; do

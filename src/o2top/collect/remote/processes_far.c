@@ -14,9 +14,9 @@ static const char letters[NODE_STATE_MAX] = {
     [NODE_HANGS] = 'H', [NODE_WITHDRAWN] = 'W',
 };
 
-/* ---- there --------------------------------------------------------------------------------- */
+/* ---- on the node --------------------------------------------------------------------------- */
 
-/* A word that is one: whatever a process calls itself. */
+/* Adds a text as one word, whatever a process calls itself. */
 static int add_word(struct buffer *b, const char *text)
 {
 	int err = 0;
@@ -35,7 +35,7 @@ static int far_add_file(struct buffer *b, const struct processes *p, const struc
 	int err = processes_open(p, node, space, FILE_NODE, &in);
 
 	if (err)
-		return err == -ENOMEM ? err : 0; /* none, then */
+		return err == -ENOMEM ? err : 0; /* then there is no file */
 	while (n > 0 && !err) {
 		n = in.read(&in, block, sizeof(block));
 		err = n > 0 ? buffer_add(b, block, (size_t)n) : (int)n;
@@ -44,7 +44,7 @@ static int far_add_file(struct buffer *b, const struct processes *p, const struc
 	return err;
 }
 
-/* space: NULL for a process that is in none any more */
+/* Adds one process. `space` is NULL for a process that is in no lock space any more. */
 static int tell_one(const struct processes *p, const struct node_sample *node,
 		    const struct space_sample *space, struct buffer *b)
 {
@@ -54,7 +54,7 @@ static int tell_one(const struct processes *p, const struct node_sample *node,
 	err = err ? err : add_word(b, node->name);
 	err = err ? err : add_word(b, space ? space->name : "-");
 	err = err ? err : add_word(b, node->why ? node->why : "");
-	b->len -= !err; /* the blank behind the last */
+	b->len -= !err; /* without the blank behind the last word */
 	err = err ? err : buffer_add(b, "\n", 1);
 	return err || !space ? err : far_add_file(b, p, node, space);
 }
@@ -81,7 +81,7 @@ int processes_tell(struct processes **p, processes_tell_fn *tell, void *arg)
 	return err;
 }
 
-/* ---- here ---------------------------------------------------------------------------------- */
+/* ---- on the viewer's machine --------------------------------------------------------------- */
 
 static void lose_spaces(struct far_process *one)
 {
@@ -111,7 +111,10 @@ void far_processes_free(struct far_processes *p)
 	*p = (struct far_processes){0};
 }
 
-/* Its lock spaces come one after the other; what comes twice the model leaves out. */
+/*
+ * Returns the process of that name, and makes it if it is not the last one. The lock spaces of a
+ * process come one after the other. The model leaves out a process that comes twice.
+ */
 static struct far_process *process_called(struct far_processes *p, const char *machine,
 					  const char *called)
 {
@@ -158,7 +161,7 @@ static enum node_state state_of(char letter)
 	return NODE_UNUSABLE;
 }
 
-/* A stranger's text: what is not as it should be is nobody. */
+/* Takes in one file. Another machine wrote the text, so a malformed file is ignored. */
 static int far_take_file(struct far_processes *p, const char *machine, const struct parcel_file *f)
 {
 	char line[256], called[80], space[80], why[120] = "", letter;
@@ -213,7 +216,7 @@ bool far_processes_find(const struct far_processes *p, const struct node_sample 
 void far_processes_open(const struct parcel_file *file, const char *node, struct input *in)
 {
 	const char *nl = memchr(file->data, '\n', file->len);
-	size_t head = (size_t)(nl - file->data) + 1; /* it was there when this was taken */
+	size_t head = (size_t)(nl - file->data) + 1; /* far_take_file() found the newline */
 
 	input_open_memory(in, file->data + head, file->len - head, node);
 }

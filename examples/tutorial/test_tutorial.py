@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# test_tutorial.py - compiles and runs what docs/tutorial.md shows, and compares the output.
+#
+# Usage: test_tutorial.py SOURCE BUILD CC... The output is TAP. A block of C must be lines of the
+# program that the text names before the block. A block of a console has commands, each after "$",
+# and below each command its output. The test runs the commands in order, in a copy of
+# examples/tutorial.
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE, BUILD = sys.argv[1:3]
+CC = [shutil.which(sys.argv[3]), *sys.argv[4:]]  # the whole path, because the test puts a cc before it
+PROGRAMS = os.path.join(SOURCE, "examples", "tutorial")
+BLOCK = re.compile(r"examples/tutorial/(\w+)\.c\)|^```(c|console)\n(.*?)^```$", re.M | re.S)
+results = []
+
+
+def result(ok, what, why=""):
+    results.append(ok)
+    print(f"{'ok' if ok else 'not ok'} {len(results)} - {what}", flush=True)
+    for line in [] if ok else why.splitlines():
+        print(f"# {line}", flush=True)
+
+
+def blocks():
+    """The text's blocks in order: the program named last, the kind of the block, its text."""
+    with open(os.path.join(SOURCE, "docs", "tutorial.md"), encoding="utf-8") as f:
+        text = f.read()
+    program = None
+    for match in BLOCK.finditer(text):
+        program = match[1] or program
+        if match[2]:
+            yield program, match[2], match[3]
+
+
+def check_code(program, code):
+    with open(os.path.join(PROGRAMS, program + ".c"), encoding="utf-8") as f:
+        source = f.read()
+    result(f"\n{code}" in source, f"the block is in {program}.c: {code.splitlines()[0].strip()}",
+           code)
+
+
+def check_command(command, expected, env):
+    got = subprocess.run(["sh", "-c", command], env=env, stdout=subprocess.PIPE, cwd=env["HOME"],
+                         stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+    result(got.stdout == expected, f"$ {command}", f"expected:\n{expected}got:\n{got.stdout}")
+
+
+def environment(folder):
+    """cc is the build's compiler, pkg-config finds the library of the build."""
+    programs = os.path.join(folder, "bin")
+    os.mkdir(programs)
+    with open(os.path.join(programs, "cc"), "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\nexec {" ".join(CC)} -Wall -Wextra -Werror -I{SOURCE}/include "$@"\n')
+    os.chmod(os.path.join(programs, "cc"), 0o755)
+    home, locks = os.path.join(folder, "tutorial"), os.path.join(folder, "locks")
+    shutil.copytree(PROGRAMS, home)
+    os.mkdir(locks, 0o700)
+    return dict(os.environ, HOME=home, GLOCK_LOCKMAN="local", GLOCK_DIR=locks,
+                PATH=f"{programs}:{os.environ['PATH']}",
+                PKG_CONFIG_PATH=os.path.join(BUILD, "meson-uninstalled"),
+                LD_LIBRARY_PATH=os.path.join(BUILD, "src", "glock"),
+                TSAN_OPTIONS="die_after_fork=0")  # because a child of a program opens the space
+
+
+def main():
+    # In memory, as a space of lock manager local has to be.
+    folder = tempfile.mkdtemp(prefix="glock-tutorial-", dir="/dev/shm")
+    env = environment(folder)
+    run = set()
+    try:
+        for program, kind, text in blocks():
+            if kind == "c":
+                check_code(program, text)
+                continue
+            for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
+                check_command(command, expected, env)
+                run.update(re.findall(r"\./(\w+)", command))
+    finally:
+        shutil.rmtree(folder)
+    there = {f[:-2] for f in os.listdir(PROGRAMS) if f.endswith(".c")}
+    result(there == run, "the text runs each program", f"{there ^ run}")
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
