@@ -321,7 +321,7 @@ const char *glock__table_check(const struct glock__table *t)
 
 /* ---- memory that may be damaged ---- */
 
-/* That taking back changes nothing but words that a step can have changed. */
+/* Checks that a rollback changes only words that a step can have changed. */
 static bool log_valid(const struct glock__table *t)
 {
 	const uint64_t first = offsetof(struct glock__table, cells_used) / 4;
@@ -347,7 +347,7 @@ static const struct lock *work_lock(const struct glock__table *t, uint32_t ref)
 										     : NULL;
 }
 
-/* That what is left to be done is about locks that are where it will look for them. */
+/* Checks that the rest of the work is about locks in the places where the work looks for them. */
 static bool work_valid(const struct glock__table *t)
 {
 	const struct work *w = &t->work;
