@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * atom.h - the one seam through which memory shared by threads or processes is changed.
+ * atom.h - the only functions that change memory shared by threads or processes.
  *
- * Everything that another thread or process may see is stored with a function of this file, so
- * that a test can stop a program after any of its stores and a simulator can switch threads at
- * any of them. Built with -DGLOCK_ATOM_HOOKS, each function first calls glock__atom_hook(),
- * which the program then has to define; without it each is the bare instruction.
+ * A store that another thread or process may see uses a function of this file. So a test can stop a
+ * program after any of its stores, and a simulator can switch threads at any of them. Built with
+ * -DGLOCK_ATOM_HOOKS, each function first calls glock__atom_hook(), which the program then has to
+ * define. Without hooks each function is the bare instruction.
  *
  * Ordering
- *   atom_put*    For memory that a lock protects. Puts reach memory in program order as seen by
- *                whoever takes over the lock of a thread that was killed: the compiler may not
- *                move or merge them. Nothing is said to a CPU, and nothing has to be: a killed
- *                thread's stores are complete up to one instruction, and the kernel hands its
- *                lock on after that. Others see them when the lock is released. (That the compiler
- *                moves nothing across a put is also what allows memory to be put by words and read
- *                by the fields of a struct.)
- *   atom_store*  release: what was stored before it is seen by whoever loads the value.
+ *   atom_put*    For memory that a lock protects. Another thread may take over the lock of a killed
+ *                thread. It then sees the puts in program order, because the compiler may not move
+ *                or merge them. The CPU needs no barrier: the stores of a killed thread are all
+ *                there up to one instruction, and the kernel hands on its lock after that. Other
+ *                threads see puts when the lock is released. The compiler moves nothing across a
+ *                put, so memory may be put by words and read by the fields of a struct.
+ *   atom_store*  release: a thread that loads the value sees all stores before it.
  *   atom_load*   acquire: the other side of atom_store and atom_cas.
  *   atom_cas*    acquire and release when it succeeds, acquire when it fails.
- *   atom_add*, sub, or, and, swap: acquire and release; they return what was there before.
- *   atom_wait    sleeps only if the word still has the expected value, compared by the kernel in
- *                the same lock as atom_wake: a change and a wake between the caller's look and
- *                its sleep are not lost. It may return early for no reason; look again.
- *   atom_wake    Order is not its business: change the word first, with one of the above.
+ *   atom_add*, sub, or, and, swap: acquire and release; they return the old value.
+ *   atom_wait    Sleeps only if the word still has the expected value. The kernel compares it under
+ *                the same lock as atom_wake. So a change and a wake between the caller's load and
+ *                its sleep are not lost. It may return early for no reason: read the word again.
+ *   atom_wake    Gives no order: change the word first, with one of the functions above.
  *   atom_wait_own, atom_wake_own: the same for a word that no other process maps; cheaper.
  */
 #ifndef GLOCK__ATOM_H
@@ -52,9 +51,9 @@ enum glock__atom_op {
 };
 
 #ifdef GLOCK_ATOM_HOOKS
-/* Called before the memory is touched. It may leave by longjmp: the operation then never was. */
+/* Called before the memory is touched. If it leaves by longjmp, the operation does not happen. */
 void glock__atom_hook(enum glock__atom_op op, const void *addr, unsigned int size);
-/* Called in place of the futex; as atom_wait and atom_wake. */
+/* Called instead of the futex, for atom_wait and atom_wake. */
 int glock__atom_hook_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline);
 int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 #define ATOM__HOOK(op, addr) glock__atom_hook((op), (addr), sizeof(*(addr)))
@@ -87,7 +86,7 @@ int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 		ATOM__HOOK(GLOCK__ATOM_LOAD, addr);                                                \
 		return __atomic_load_n(addr, __ATOMIC_ACQUIRE);                                    \
 	}                                                                                          \
-	/* When it fails, *expected becomes what was found. */                                     \
+	/* If it fails, *expected becomes the value in memory. */                                  \
 	static inline bool atom_cas##bits(uint##bits##_t *addr, uint##bits##_t *expected,          \
 					  uint##bits##_t value)                                    \
 	{                                                                                          \
@@ -109,9 +108,9 @@ ATOM__FUNCTIONS(64)
 #undef ATOM__CHANGE
 
 /*
- * A sequence number becomes odd, before anything that is stored after it: what it stands for is being
- * written. It has one writer at a time, so that this need not be one step. (ThreadSanitizer does
- * not know fences.)
+ * Makes a sequence number odd, before all stores that follow. An odd number says that its record is
+ * being written. It has one writer at a time, so this need not be one atomic step. (ThreadSanitizer
+ * does not know fences.)
  */
 GLOCK__INLINE void atom_begin32(uint32_t *seq)
 {
@@ -123,7 +122,7 @@ GLOCK__INLINE void atom_begin32(uint32_t *seq)
 #endif
 }
 
-/* Of a pointer. */
+/* The same for a pointer. */
 #define atom_store_ptr(addr, value) \
 	(ATOM__HOOK(GLOCK__ATOM_STORE, (addr)), __atomic_store_n((addr), (value), __ATOMIC_RELEASE))
 #define atom_load_ptr(addr) \
@@ -133,7 +132,7 @@ GLOCK__INLINE void atom_begin32(uint32_t *seq)
 static inline int atom__futex_wait(uint32_t *addr, uint32_t expected,
 				   const struct timespec *deadline, int private)
 {
-	/* WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC; WAIT would take a span. */
+	/* WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC; WAIT would take a duration. */
 	if (syscall(SYS_futex, addr, FUTEX_WAIT_BITSET | private, expected, deadline, NULL,
 		    FUTEX_BITSET_MATCH_ANY) == 0)
 		return 0;
@@ -152,7 +151,7 @@ static inline int atom__futex_wake(uint32_t *addr, unsigned int count, int priva
 #define atom__futex_wake(addr, count, private) glock__atom_hook_wake((addr), (count))
 #endif
 
-/* For two kinds of sleepers of one word: one sleeps, and is woken, by the bits that it has. */
+/* For two kinds of sleepers of one word. A sleeper is woken by a wake with one of its bits. */
 static inline int atom_wait_bits(uint32_t *addr, uint32_t expected, const struct timespec *deadline,
 				 uint32_t bits)
 {
@@ -170,15 +169,15 @@ static inline int atom_wake_bits(uint32_t *addr, unsigned int count, uint32_t bi
 
 /*
  * Sleeps while *addr is expected, until woken or until the deadline (absolute, CLOCK_MONOTONIC;
- * NULL: for ever). The word may lie in memory that several processes map. 0, or -EAGAIN (the word
- * has another value), -EINTR, -ETIMEDOUT.
+ * NULL: for ever). The word may lie in memory that several processes map. Returns 0, -EAGAIN (the
+ * word has another value), -EINTR or -ETIMEDOUT.
  */
 static inline int atom_wait(uint32_t *addr, uint32_t expected, const struct timespec *deadline)
 {
 	return atom__futex_wait(addr, expected, deadline, 0);
 }
 
-/* Wakes up to count sleepers of the word; how many, or a negative errno. */
+/* Wakes up to count sleepers of the word. Returns their number, or negative errno. */
 static inline int atom_wake(uint32_t *addr, unsigned int count)
 {
 	return atom__futex_wake(addr, count, 0);

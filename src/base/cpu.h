@@ -2,9 +2,10 @@
 /*
  * cpu.h - the CPU that the calling thread runs on.
  *
- * The kernel writes it into memory of each thread (rseq(2), Linux 4.18), which glibc registers since 2.35 and
- * sched_getcpu() reads; this is that load without the call. Where there is none, or the kernel or the user
- * switched it off, the number found there is negative, and sched_getcpu() asks the kernel.
+ * The kernel writes the number into memory of each thread (rseq(2), Linux 4.18). glibc registers
+ * that memory since 2.35, and sched_getcpu() reads it. This file does the same load without the
+ * call. If rseq is missing, or the kernel or the user switched it off, the number is negative. Then
+ * sched_getcpu() asks the kernel.
  */
 #ifndef GLOCK__CPU_H
 #define GLOCK__CPU_H
@@ -13,7 +14,7 @@
 
 #include <sched.h>
 
-/* Elsewhere compilers say that they have the builtin, and then have not. */
+/* On other machines compilers claim to have the builtin, but do not have it. */
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__has_include) && \
     defined(__has_builtin)
 #if __has_include(<sys/rseq.h>) && __has_builtin(__builtin_thread_pointer)

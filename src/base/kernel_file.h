@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_file.h - a value written to a file of the kernel's, in one piece. */
+/* kernel_file.h - writes a value to a file of the kernel, in one piece. */
 #ifndef GLOCK__KERNEL_FILE_H
 #define GLOCK__KERNEL_FILE_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 0 or what the kernel says to it, a negative errno. */
+/* Returns 0, or the error of the kernel as negative errno. */
 static inline int glock__kernel_file_put(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * latch.c - the slow way to take a latch: counts itself among the sleepers and sleeps.
- */
+/* latch.c - takes a contended latch: the thread counts itself among the sleepers and sleeps. */
 #include "latch.h"
 
 #define LATCH_AGAIN_NS 1000000l

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latch.h - a lock among the threads of one process, which costs one locked instruction: a release
- * is a plain store.
+ * latch.h - a lock among the threads of one process. It costs one locked instruction, because its
+ * release is a plain store.
  *
- * Ordering: take is acquire, drop is release. Not recursive, knows no owner, and spins not at all,
- * since it is hardly ever contended. Who finds it taken counts itself and sleeps. Who lets go looks
- * before whether anybody sleeps: so a wake-up may be missed, and who sleeps looks again after
- * LATCH_AGAIN_NS.
+ * Ordering: take is acquire, drop is release. A latch is not recursive and knows no owner. It does
+ * not spin, because it is hardly ever contended. A thread that finds the latch taken counts itself
+ * and sleeps. The owner reads that count before its release, so it may miss a sleeper. Therefore a
+ * sleeper tries again after LATCH_AGAIN_NS.
  */
 #ifndef GLOCK__LATCH_H
 #define GLOCK__LATCH_H
@@ -35,7 +35,10 @@ GLOCK__INLINE void latch_take(struct latch *latch)
 		glock__latch_slow(latch);
 }
 
-/* Not touched after the store: by then whoever waited for its holder may have freed it. */
+/*
+ * Does not touch the latch after the store, because a thread that waited for the owner may have
+ * freed it by then. The wake-up uses the address only.
+ */
 GLOCK__INLINE void latch_drop(struct latch *latch)
 {
 	bool sleepers = atom_load32(&latch->sleepers);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc.c - /proc/PID/stat. Field 2, the name in parentheses, may contain blanks and parentheses itself:
- * it ends at the line's last one.
+ * proc.c - reads /proc/PID/stat. Field 2, the name in parentheses, may itself have blanks and
+ * parentheses. Therefore the name ends at the last parenthesis of the line.
  */
 #include "proc.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* proc.h - what the kernel says of a process: /proc/PID/stat and comm. Blocks for nothing but that read. */
+/* proc.h - the kernel's data about a process: /proc/PID/stat and comm. Blocks only in that read. */
 #ifndef GLOCK__PROC_H
 #define GLOCK__PROC_H
 
@@ -13,15 +13,18 @@ enum {
 
 struct glock__proc {
 	char state;     /* proc(5): R, S, D, T, t, Z, X ... */
-	bool exits;     /* it is at its end, however long it is still listed */
-	uint64_t start; /* clock ticks after boot; with the pid it names a process for good */
-	char comm[PROC_COMM_SIZE]; /* the process's, which is that of its first thread */
+	bool exits;     /* the process is exiting, although it may be listed for long */
+	uint64_t start; /* clock ticks after boot; with the pid it identifies a process for ever */
+	char comm[PROC_COMM_SIZE]; /* of the process, which is the name of its first thread */
 };
 
-/* 0; -ESRCH: there is no such process (any more); another -errno: /proc does not say. A thread's number will do, too. */
+/*
+ * Returns 0; -ESRCH if the process does not exist (any more); another negative errno if /proc does
+ * not tell. pid may also be the number of a thread.
+ */
 int glock__proc_read(pid_t pid, struct glock__proc *proc);
 
-/* It was stopped by a signal, or by a debugger. */
+/* Tells whether a signal or a debugger stopped the process. */
 bool glock__proc_is_stopped(pid_t pid);
 
 #endif

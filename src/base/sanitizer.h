@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sanitizer.h - which sanitizer this is built with, as gcc and as clang say it, and what depends on that. */
+/*
+ * sanitizer.h - the sanitizer of this build, for gcc and for clang, and settings that depend on it.
+ */
 #ifndef GLOCK__SANITIZER_H
 #define GLOCK__SANITIZER_H
 
@@ -26,9 +28,9 @@
 #endif
 
 /*
- * Of a thread's variable. initial-exec: a load relative to the thread pointer, without a call. Not with
- * a sanitizer: gcc's check for null pointers relies on flags that the linker's version of that
- * instruction leaves alone.
+ * For a thread-local variable. initial-exec is a load relative to the thread pointer, without a
+ * call. It is not used with a sanitizer. gcc's check for null pointers relies on CPU flags
+ * that the linker's version of that instruction does not set.
  */
 #if GLOCK__ASAN || GLOCK__TSAN
 #define GLOCK__TLS

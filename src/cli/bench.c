@@ -70,7 +70,7 @@ static const struct {
     {"fcntl lock on a file", file_lock},
 };
 
-/* ns for one pair, over that time; negative errno. */
+/* Returns the ns of one pair, measured for that time, or negative errno. */
 static double measure(int (*once)(void), int64_t ns)
 {
 	int64_t start = now_ns(), now;

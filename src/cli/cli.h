@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cli.h - what the subcommands of glock(1) share.
+ * cli.h - declarations that the subcommands of glock(1) share.
  *
- * A subcommand is a function in a file of its own and a line in main.c's table. It gets its own
- * name as argv[0] and returns the status to exit with: those of <sysexits.h>, as flock(1) has
- * them, and small numbers of its own for what is no mistake.
+ * A subcommand is a function in a file of its own and a line in the table of main.c. The function
+ * gets its own name as argv[0] and returns the exit status. Statuses are those of <sysexits.h>, as
+ * in flock(1). Small numbers are for results of a subcommand that are no mistake.
  */
 #ifndef GLOCK_CLI_H
 #define GLOCK_CLI_H
@@ -22,7 +22,7 @@ struct option;
 struct command {
 	const char *name;
 	const char *usage; /* the options and arguments, after the name */
-	const char *what;  /* in one line */
+	const char *what;  /* the description, in one line */
 	const char *help;  /* the rest of --help */
 	int (*run)(int argc, char **argv);
 };
@@ -30,32 +30,33 @@ struct command {
 extern const struct command cmd_bench, cmd_demote, cmd_ls, cmd_rm, cmd_run, cmd_stat, cmd_top,
     cmd_trace, cmd_version;
 
-/* The command that runs; complain() and the like name it. */
+/* The command that runs. complain() and similar functions print its name. */
 extern const struct command *cli_command;
 
-/* A message on standard error; bytes in it that a terminal would obey are replaced. */
+/* Prints a message on standard error. Replaces bytes that a terminal would obey. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
-/* The same, with the way to the help; returns EX_USAGE. */
+/* The same, with a hint at the help. Returns EX_USAGE. */
 __attribute__((format(printf, 1, 2))) int usage_error(const char *format, ...);
 
 /*
- * getopt_long() that complains by itself. -1: no more; '?': it complained; 'h' was dealt with, the
- * command is to return EX_OK. `shorts` begins with "+:" where options end at the first argument.
+ * As getopt_long(), but complains by itself. Returns -1 after the last option and '?' after a
+ * complaint. On 'h' the help was printed, and the command is to return EX_OK. `shorts` begins with
+ * "+:" if options end at the first argument.
  */
 int next_option(int argc, char **argv, const char *shorts, const struct option *longs);
 
 /* ---- names ---- */
 
 /*
- * A glock by its name: TYPE:NUMBER, where TYPE is a number or one of GFS2's ten in letters and
- * NUMBER is decimal or 0x and hexadecimal.
+ * Reads the name of a glock in the form TYPE:NUMBER. TYPE is a number or the name of one of GFS2's
+ * ten types. NUMBER is decimal, or hexadecimal with 0x.
  */
 bool name_is_number(const char *text, unsigned int *type, uint64_t *number);
-/* The same; whatever else it is becomes one of type flock with the name's hash for a number. */
+/* The same. Any other text is a glock of type flock, with the hash of the text as its number. */
 void name_to_glock(const char *text, unsigned int *type, uint64_t *number);
 uint64_t name_hash(const char *text);
 
-/* Seconds, with a fraction, as nanoseconds; false: it is none. */
+/* Reads seconds, with a fraction, as nanoseconds. Returns false if the text is no such number. */
 bool parse_seconds(const char *text, int64_t *ns);
 bool parse_number(const char *text, unsigned long most, unsigned long *out);
 int64_t now_ns(void);
@@ -63,37 +64,36 @@ int64_t now_ns(void);
 /* ---- spaces ---- */
 
 /*
- * Joins the space as a node of its own. 0, or a status to exit with: it complained. What the
- * library has to say later is printed while cli_quiet is not set; else say_kept() says the last of
- * it.
+ * Joins the space as a node. Returns 0, or the exit status after a complaint. Later messages of the
+ * library are printed while cli_quiet is not set. If it is set, say_kept() prints the last of them.
  */
 extern bool cli_quiet;
 void say_kept(void);
 int open_space(const char *name, const char *lockman, unsigned int flags,
 	       const struct glock_type_options *types, size_t n_types, struct glock_space **space);
 
-/* ---- spaces, from outside ---- */
+/* ---- spaces that this process does not join ---- */
 
 enum find { FIND_ALL, FIND_ONE, FIND_ONE_TO_READ };
 
 /*
- * What there is of that name (NULL: everything), or at that path. A name that several spaces have
- * is refused where only one is wanted; and one of another version where it is to be read. 0, or a
- * status to exit with.
+ * Finds the spaces of that name (NULL: all spaces), or the space at that path. If only one space is
+ * wanted, a name of several spaces is refused. If the space is to be read, a space of another
+ * version is refused. Returns 0, or the exit status after a complaint.
  */
 int find_spaces(struct glock__find_spaces *s, const char *name, enum find find);
-/* "hotload-310" */
+/* Writes the name of a node, such as "hotload-310". */
 void node_name(const struct glock__found_node *node, char *buf, size_t size);
-/* Whether -n chose it: by its pid, its name or its command; NULL chooses all. */
+/* Tells whether -n selects the node: by its pid, its name or its command. NULL selects all. */
 bool node_wanted(const struct glock__found_node *node, const char *wanted);
 
 /*
- * Before anything is asked of a node, which writes to the space's file through a mapping: another
- * user may cut it off meanwhile, and that is to be a message and a status.
+ * Prepares for requests to a node, which write to the space's file through a mapping. Another user
+ * may cut the file off meanwhile. Then the program prints a message and exits with a status.
  */
 void expect_cut_off(void);
 
-/* A string, whatever bytes it has. */
+/* Returns a JSON string of a text that may have any bytes. */
 struct json_t *json_text(const char *text, size_t len);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What another node wants, and down to what that sends those who have it. */
+/* The mode that another node would want, and the mode to which holders of the lock then go. */
 static const struct {
 	const char *name;
 	enum glock_mode to;
@@ -22,14 +22,14 @@ static const struct {
 };
 
 struct wanted {
-	const char *what; /* as it was given */
+	const char *what; /* the argument */
 	const char *node;
 	unsigned int type;
 	uint64_t number;
 	enum glock_mode to;
 };
 
-/* 0: asked; 66: it does not have this glock; or the status to end with. */
+/* Returns 0 if the node was asked, 66 if it does not have this glock, else the exit status. */
 static int demote_ask(const struct glock__found_space *space, const struct glock__found_node *node,
 		      const struct wanted *w)
 {

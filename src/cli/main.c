@@ -28,8 +28,9 @@ static int help(void)
 }
 
 /*
- * Nothing that is opened later gets the number of a standard stream, to be written to as that. In a
- * program that we become it is closed again.
+ * Fills missing standard streams. Otherwise a file that is opened later would get the number of a
+ * standard stream, and output would go to that file. If this process becomes another program, the
+ * streams are closed again.
  */
 static void fill_standard_streams(void)
 {
@@ -59,14 +60,14 @@ static int dispatch(int argc, char **argv)
 	return usage_error("%s: no such command", argv[1]);
 }
 
-/* What could not be written is no success. */
+/* Output that could not be written is a failure. */
 static int flush(int status)
 {
 	bool failed = ferror(stdout);
 
 	errno = 0;
 	failed |= fflush(stdout) != 0;
-	if (!failed || status == EX_IOERR) /* which was told */
+	if (!failed || status == EX_IOERR) /* EX_IOERR comes after a complaint */
 		return status;
 	complain("standard output: %s", errno ? strerror(errno) : "cannot be written");
 	return status ? status : EX_IOERR;

@@ -15,8 +15,8 @@
 #include <time.h>
 
 /*
- * FNV-1a, then a round of mixing, as short names differ in their last bytes only. Part of the
- * interface: a program that wants to share a lock with `glock run` works it out the same way.
+ * FNV-1a, then a round of mixing, because short names differ in their last bytes only. The hash is
+ * part of the interface: a program that shares a lock with `glock run` computes it in the same way.
  */
 uint64_t name_hash(const char *text)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where GLOCK_DIR says is something that can be looked through, or it says nothing. */
+/* Tells whether GLOCK_DIR is unset, or names a directory that can be read. Complains if not. */
 static bool dir_is_there(void)
 {
 	const char *said = secure_getenv("GLOCK_DIR");
@@ -98,7 +98,7 @@ json_t *json_text(const char *text, size_t len)
 
 	if (string)
 		return string;
-	/* not UTF-8 */
+	/* The text is not UTF-8. */
 	ascii = strndup(text, len);
 	for (char *c = ascii; c && *c; c++)
 		if (*c & 0x80)

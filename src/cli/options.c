@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * options.c - options and complaints, the same for all subcommands.
+ * options.c - options and complaints, for all subcommands.
  */
 #include "cli.h"
 
@@ -65,7 +65,7 @@ static void which_long(const char *word, const struct option *longs)
 		usage_error("%s: no such option", word);
 }
 
-/* Whether it is a long option of that value, with one that it does not take. */
+/* Tells whether the word is a long option of the value optopt, with a value that it refuses. */
 static bool has_value(const char *word, const struct option *longs)
 {
 	size_t len = strcspn(word, "=");
@@ -79,8 +79,10 @@ static bool has_value(const char *word, const struct option *longs)
 	return false;
 }
 
-/* A word of several short options is not behind us before its last one: then `word` is an earlier
- * one. */
+/*
+ * Explains a refused option. In a word of several short options, optind passes the word at the last
+ * one only. Before that, `word` is the word before.
+ */
 static void no_such_option(const char *word, const struct option *longs)
 {
 	if (!optopt)

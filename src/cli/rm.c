@@ -43,7 +43,7 @@ static int remove_one(const char *name)
 	return status;
 }
 
-/* This node leaves the DLM's lockspace, which nobody has open here. */
+/* Takes this node out of a lockspace of the DLM that no process of this machine has open. */
 static int leave_lockspace(const char *name)
 {
 	char why[256];

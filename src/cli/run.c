@@ -37,7 +37,7 @@ struct run {
 	struct glock_space *space;
 	struct glock *gl;
 	struct glock_holder gh;
-	int alive;   /* the file that keeps this node alive, or -1: there is none */
+	int alive;   /* the file that keeps this node alive, or -1 */
 	int left[2]; /* the pipe */
 };
 
@@ -64,7 +64,7 @@ static const struct option longs[] = {
 
 /* ---- the command line ---- */
 
-/* -1: go on; else the status to exit with. */
+/* Returns -1 to go on, else the exit status. */
 static int take_option(struct run *r, int option)
 {
 	unsigned long n;
@@ -164,7 +164,7 @@ static double seconds_since(int64_t start)
 	return 1e-9 * (double)(now_ns() - start);
 }
 
-/* Whether another node holds it or waits for it, by what they publish. */
+/* Tells whether another node publishes a holder or waiter of the lock. */
 static bool used_elsewhere(const struct run *r)
 {
 	int fd = glock__alive_fd(r->space);
@@ -172,10 +172,10 @@ static bool used_elsewhere(const struct run *r)
 	bool used = false;
 	char path[32];
 
-	/* The file that is open: another user may have a space of that name. */
+	/* Search by the open file, because another user may have a space of the same name. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (glock__find_spaces(&s, fd < 0 ? r->space_name : path) || s.n != 1)
-		used = true; /* not known */
+		used = true; /* unknown counts as used */
 	for (size_t i = 0; !used && i < s.spaces[0].n_nodes; i++) {
 		struct glock__found_node *node = &s.spaces[0].nodes[i];
 
@@ -189,8 +189,8 @@ static bool used_elsewhere(const struct run *r)
 }
 
 /*
- * A node that has the lock cached, and nobody who uses it, gives it up when asked: that is no
- * conflict, but takes as long as its hold time. So -n asks, and then waits that long.
+ * A node that has the lock cached, without a user, demotes it when asked. That is no conflict, but
+ * it takes as long as the hold time. So -n asks, and then waits for that long.
  */
 #define CACHED_NS 1000000000
 
@@ -225,7 +225,7 @@ static int acquire(struct run *r)
 	return err;
 }
 
-/* -1: it is ours; else the status to exit with. */
+/* Returns -1 if this process has the lock, else the exit status. */
 static int lock(struct run *r)
 {
 	unsigned int type;
@@ -239,7 +239,7 @@ static int lock(struct run *r)
 		return usage_error("-F: what keeps the lock, with lock manager %s, is this process "
 				   "alone: nobody would be left to hold it",
 				   r->space->lm->ops->name);
-	cli_quiet = !r->verbose; /* flock(1) says nothing of a wait, either */
+	cli_quiet = !r->verbose; /* flock(1) does not report a wait, either */
 	name_to_glock(r->name, &type, &number);
 	err = glock_get(r->space, type, number, &r->gl);
 	if (!err)
@@ -260,7 +260,7 @@ static int lock(struct run *r)
 static void unlock(struct run *r)
 {
 	if (r->gl) {
-		glock_dq(&r->gh); /* of one that is not queued any more: nothing happens */
+		glock_dq(&r->gh); /* does nothing for a holder that is not queued any more */
 		glock_put(r->gl);
 	}
 	if (r->space)
@@ -269,7 +269,10 @@ static void unlock(struct run *r)
 
 /* ---- the command ---- */
 
-/* Under a number that a script does not use by itself: "exec 3<file" would let the lock go. */
+/*
+ * Duplicates the file under a high number, because a script may use a low one: "exec 3<file" would
+ * let the lock go.
+ */
 static void inherit(int fd)
 {
 	if (fd >= 0 && fcntl(fd, F_DUPFD, OUT_OF_THE_WAY) < 0)
@@ -291,7 +294,7 @@ static void run_execute(struct run *r)
 	_exit(err == ENOMEM ? EX_OSERR : EX_UNAVAILABLE);
 }
 
-/* What keeps the lock without this process is not there: then CMD goes when we do. */
+/* Makes CMD die with this process, because the lock would go with this process, too. */
 static void die_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -299,7 +302,7 @@ static void die_with(pid_t parent)
 		_exit(EX_UNAVAILABLE);
 }
 
-/* Somebody whom CMD left behind has the pipe still. */
+/* Tells whether a process that CMD left behind still has the pipe. */
 static bool somebody_left(const struct run *r)
 {
 	struct pollfd p = {.fd = r->left[0]};
@@ -308,8 +311,8 @@ static bool somebody_left(const struct run *r)
 }
 
 /*
- * CMD ran on without the lock, which nobody could tell it. That its space's file is gone a node
- * sees within a second only.
+ * Complains if CMD ran on without the lock, because CMD was not told. Also checks the space's file,
+ * because a node notices its removal only within a second.
  */
 static void say_if_lost(const struct run *r)
 {

@@ -10,9 +10,11 @@
 #include <string.h>
 
 bool cli_quiet;
-static bool said; /* the library did, and that is not to be said again */
+static bool said; /* the library printed the cause, so the program does not repeat it */
 
-/* What was not said: the last two, as a withdrawal tells its cause before itself. */
+/*
+ * The last two messages that were not printed. A withdrawal logs its cause first, and then itself.
+ */
 static char kept[2][512];
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -35,7 +37,7 @@ void say_kept(void)
 	pthread_mutex_unlock(&kept_lock);
 }
 
-/* In any thread. */
+/* Any thread may call this. */
 static void log_message(void *arg, const char *message)
 {
 	(void)arg;
@@ -64,7 +66,7 @@ static int status_of(int err)
 	case ENOENT:
 	case ENOTDIR:
 	case ELOOP:
-	case EMEDIUMTYPE: /* what is there is none */
+	case EMEDIUMTYPE: /* the file is not a space */
 		return EX_NOINPUT;
 	default:
 		return EX_OSERR;

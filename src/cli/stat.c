@@ -29,7 +29,7 @@ struct printing {
 	const struct stat_options *o;
 	struct glock__peek_text how;
 	struct glock__text text;
-	const char *node; /* its name */
+	const char *node; /* the name of the node */
 };
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static bool stat_flush(struct printing *p)
 	return ok;
 }
 
-/* One glock at a time fits: holders and objects are bounded, or are cut off here. */
+/* Prints one glock. If the text does not fit, the room grows. */
 static bool text_one(void *arg, const struct glock__peek_glock *gl)
 {
 	struct printing *p = arg;
@@ -57,7 +57,7 @@ static bool text_one(void *arg, const struct glock__peek_glock *gl)
 			glock__peek_print_stats(&p->text, gl);
 		if (p->text.len < p->text.size)
 			break;
-		/* it does not fit: give it more room */
+		/* The text does not fit: give it more room. */
 		char *more = realloc(p->text.buf, 2 * p->text.len);
 
 		if (!more)

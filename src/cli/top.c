@@ -11,7 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Beside us, as in the build folder; in the sbin beside our bin; or wherever the shell finds it. */
+/*
+ * Runs o2top: from the folder of this program, as in the build folder; from the sbin beside this
+ * program's bin; or from the PATH.
+ */
 static void top_execute(char **argv)
 {
 	static const char *const places[] = {"", "../sbin/"};
@@ -28,7 +31,7 @@ static void top_execute(char **argv)
 	execvp("o2top", argv);
 }
 
-/* Other machines, or a recording: what is here does not matter. */
+/* Tells whether o2top shows other machines or a recording, so that this machine does not matter. */
 static bool is_elsewhere(const char *arg)
 {
 	static const char *const options[] = {"-n", "--n", "--r", "--d"};
@@ -36,11 +39,14 @@ static bool is_elsewhere(const char *arg)
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (!strncmp(arg, options[i], strlen(options[i])))
 			return true;
-	/* -bn NODE; and -V, which asks for nothing here, either */
+	/* Such as -bn NODE. Also -V, for which this machine does not matter, either. */
 	return arg[0] == '-' && arg[1] != '-' && strpbrk(arg, "nV");
 }
 
-/* Of a cluster with a DLM o2top asks all machines: processes may be on others. */
+/*
+ * Tells whether o2top asks all machines of a cluster with a DLM: processes may be on other
+ * machines.
+ */
 static bool asks_others(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
@@ -49,7 +55,7 @@ static bool asks_others(int argc, char **argv)
 	return !access("/sys/kernel/config/dlm/cluster", F_OK);
 }
 
-/* o2top looks for file systems, too, and says of those that there are none. */
+/* Complains if no process is in a space. o2top itself would also complain about file systems. */
 static int say_if_nobody(const char *space)
 {
 	struct glock__find_spaces s;
@@ -65,7 +71,7 @@ static int say_if_nobody(const char *space)
 		nodes += s.spaces[i].n_nodes;
 	}
 	glock__found_free(&s);
-	if (nodes || (space && !spaces)) /* then it may be a file system's */
+	if (nodes || (space && !spaces)) /* an unknown name may be a file system */
 		return EX_OK;
 	if (space)
 		complain("no process is in space %s", space);
@@ -74,7 +80,7 @@ static int say_if_nobody(const char *space)
 	return 1;
 }
 
-/* What lock spaces are called, and kinds of file systems as well. */
+/* Tells whether the name of a lock space is also a kind of file system. */
 static bool is_kind(const char *name)
 {
 	return !strcmp(name, "ocfs2") || !strcmp(name, "gfs2");

@@ -20,17 +20,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TURN_NS 50000000ll   /* how often we look */
-#define ASK_NS 2000000000ll  /* how often we ask */
-#define LAST_NS 5000000000ll /* how long it goes on after the last time */
-#define LATE_NS 20000000ll   /* how much later than its time an event may be there to be read */
+#define TURN_NS 50000000ll   /* the time between two reads of events */
+#define ASK_NS 2000000000ll  /* the time between two requests to the nodes */
+#define LAST_NS 5000000000ll /* for how long a node traces after the last request */
+#define LATE_NS 20000000ll   /* an event becomes readable at most this long after its time */
 
 struct traced {
 	const struct glock__found_node *node;
 	char name[64];
 	uint64_t cursor;
 	bool began; /* the cursor is known */
-	bool known; /* it was there before: what it did meanwhile is shown */
+	bool known; /* the node was found before: events since then are printed */
 };
 
 struct line {
@@ -101,7 +101,7 @@ static int take_events(struct tracing *t, struct traced *node)
 
 	while (!err && (ret = glock__peek_event(peek, &node->cursor, &ev, &lost))) {
 		if (ret == -EOPNOTSUPP)
-			break; /* it has not begun yet */
+			break; /* the node has not begun to trace */
 		if (ret == -ESTALE)
 			t->lost += node->began ? lost : 0;
 		else if (ret < 0)
@@ -113,7 +113,7 @@ static int take_events(struct tracing *t, struct traced *node)
 	return err;
 }
 
-/* From now on: what lies in the ring from earlier is not shown. */
+/* Skips the events that were in the ring before this program looked. */
 static void skip_old(struct traced *node)
 {
 	struct glock__event ev;
@@ -134,7 +134,7 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-/* In order, as far as no earlier one can come any more: nodes are read one after the other. */
+/* Prints the lines up to that time. Later ones wait, because an earlier event may still come. */
 static bool print_lines(struct tracing *t, int64_t until)
 {
 	size_t n = 0;
@@ -200,7 +200,7 @@ static void let_go(struct tracing *t)
 	glock__found_free(&t->s);
 }
 
-/* Where we were in the events of a node that was there before. */
+/* Keeps the place in the events of a node that was found before. */
 static void carry_over(struct traced *node, const struct tracing *before)
 {
 	for (size_t i = 0; i < before->n_nodes; i++) {
@@ -214,7 +214,7 @@ static void carry_over(struct traced *node, const struct tracing *before)
 	}
 }
 
-/* Who is there now. If nobody can tell, those of before are, and will be asked about again. */
+/* Finds the nodes of now. If that fails, the nodes of before stay, and are asked again later. */
 static void look_again(struct tracing *t)
 {
 	struct tracing now = {.wanted = t->wanted};

@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Work that is due for that long is not being done; the hold time and callbacks are shorter. */
+/* Work that is due for so long is stuck, because the hold time and callbacks are shorter. */
 #define HANGS_NS 1000000000ll
-/* Who runs answers within milliseconds; who has no CPU just now, later. */
+/* A running node answers within milliseconds. A node without a CPU just now answers later. */
 #define ANSWER_NS 2000000000ll
 
 const char *const glock__condition_names[GLOCK__CONDITION_MAX] = {
@@ -42,7 +42,7 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
-/* The letter of its state; 0: there is no such process (any more). */
+/* Returns the letter of the process's state, or 0 if the process does not exist (any more). */
 static char process_state(uint32_t pid, uint64_t started)
 {
 	struct glock__proc proc;
@@ -67,7 +67,7 @@ static void set_hangs(struct glock__found_node *node, int64_t ns, const char *fo
 			 1e-9 * (double)ns);
 }
 
-/* Of one whose process runs: whether it does what is to be done. */
+/* Sets the condition of a node whose process runs: whether the node does its work. */
 static void look_at_work(struct glock__found_node *node, const struct glock__segment_head *head)
 {
 	int64_t now = now_ns(), since = head->work_since, due = head->work_due;
@@ -106,7 +106,7 @@ static void look_at_process(struct glock__found_node *node, bool alive)
 	}
 }
 
-/* ---- what there is ------------------------------------------------------------------------- */
+/* ---- spaces and nodes ---------------------------------------------------------------------- */
 
 struct looking {
 	struct glock__find_spaces *s;
@@ -114,7 +114,7 @@ struct looking {
 	int err;
 };
 
-/* What a terminal might obey is not let through. */
+/* Copies a text, and replaces bytes that a terminal might obey. */
 static void copy_clean(char *to, size_t size, const char *from)
 {
 	snprintf(to, size, "%s", from);
@@ -178,13 +178,16 @@ static void add_node(const struct glock__local_node *from, void *arg)
 	look_at_process(node, from->alive);
 }
 
-/* The directory of a path with a slash, as one that stat(2) takes. */
+/* Writes the directory of a path with a slash, in a form that stat(2) takes. */
 static void dir_of(char *to, size_t size, const char *path)
 {
 	snprintf(to, size, "%.*s.", (int)(strrchr(path, '/') + 1 - path), path);
 }
 
-/* However it is written: a path to the file; or of what is no file by itself, to its directory. */
+/*
+ * Compares two paths by their files, because a path can be written in several ways. If a path is
+ * not a file by itself, compares the directories and the last parts.
+ */
 static bool same_place(const char *given, const char *path)
 {
 	char a[GLOCK__LOCAL_PATH_MAX + 2], b[GLOCK__LOCAL_PATH_MAX + 2];
@@ -201,7 +204,7 @@ static bool same_place(const char *given, const char *path)
 	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A name may have a slash, too. */
+/* Tells whether the caller wants this space. A name may have a slash, too. */
 static bool is_wanted(const struct looking *l, const char *name, const char *path)
 {
 	return !l->err && (!l->only || !strcmp(l->only, name) ||
@@ -244,14 +247,17 @@ static void add_space(const struct glock__local_space *from, void *arg)
 	if (n == -EPROTONOSUPPORT) {
 		space->other_version = true;
 	} else if (n < 0) {
-		l->s->n--; /* no space, or one that may not be read */
+		l->s->n--; /* not a space, or not readable for this user */
 		free(space->path);
 	} else if (space->n_nodes) {
 		qsort(space->nodes, space->n_nodes, sizeof(*space->nodes), by_slot);
 	}
 }
 
-/* Its space is all of that name, lock manager and user; where it lies is not a file of its own. */
+/*
+ * Adds a node with a file of its own. Such nodes are of one space if they agree in name, lock
+ * manager and user. The path of such a space is not a file.
+ */
 static void add_outside(const struct glock__node_file *from, void *arg)
 {
 	struct looking *l = arg;
@@ -309,11 +315,13 @@ void glock__found_free(struct glock__find_spaces *s)
 	*s = (struct glock__find_spaces){0};
 }
 
-/* Where there is no bell the node looks by itself every now and then. */
+/* Rings the node's bell. A node without a bell looks by itself every now and then. */
 static int ring_control(const struct glock__found_space *space,
 			const struct glock__found_node *node)
 {
-	return strcmp(space->lockman, "local") ? 0 : glock__local_ring_control(space->path, node->slot);
+	return strcmp(space->lockman, "local")
+		   ? 0
+		   : glock__local_ring_control(space->path, node->slot);
 }
 
 int glock__found_trace(const struct glock__found_space *space,
@@ -333,7 +341,7 @@ int glock__found_demote(const struct glock__found_space *space,
 	struct glock__peek_asked asked;
 	int err;
 
-	/* Whoever else asks is through in a moment. */
+	/* Another reader's request is done in a moment. */
 	while ((err = glock__peek_demote(node->path, type, number, to, &asked)) == -EAGAIN &&
 	       now_ns() < end)
 		nanosleep(&ms, NULL);

@@ -2,13 +2,14 @@
 /*
  * find_spaces.h - the lock spaces of this machine, their nodes and the nodes' conditions.
  *
- * A node is a process.
+ * A node is a process. A reader does not join a space and takes no lock.
  *
- * A reader looks from outside, without joining and without a lock. A space is a file in a directory
- * of its owner. A node's published data lies beside it, under the same name, a comma and the node's
- * number. A node lives while a process has a lock on the byte of that number in the space's file. A
- * reader can ask for such a lock without taking one. That holds for lock manager local. Nodes of a
- * space of another lock manager have files of their own (node_file.h).
+ * With lock manager local, a space is a file in a directory of its owner. The segment of a node
+ * lies beside that file. Its name is the same name, a comma and the node's number. A node lives
+ * while a process has a lock on the byte of that number in the space's file. A reader can ask for
+ * such a lock without taking it.
+ *
+ * Nodes of a space of another lock manager have files of their own (node_file.h).
  */
 #ifndef GLOCK__FIND_SPACES_H
 #define GLOCK__FIND_SPACES_H
@@ -19,10 +20,10 @@
 
 enum glock__condition {
 	GLOCK__NODE_OK,
-	GLOCK__NODE_DEAD,      /* gone without a goodbye */
-	GLOCK__NODE_INHERITED, /* its program is gone, and one that inherited the locks is not */
+	GLOCK__NODE_DEAD,      /* ended without leaving the space */
+	GLOCK__NODE_INHERITED, /* its program ended; a process that inherited the locks lives */
 	GLOCK__NODE_STOPPED,
-	GLOCK__NODE_HANGS, /* the kernel does not let it go on, or it does not do its work */
+	GLOCK__NODE_HANGS, /* the kernel does not run it, or it does not do its work */
 	GLOCK__NODE_WITHDRAWN,
 	GLOCK__CONDITION_MAX
 };
@@ -35,20 +36,20 @@ struct glock__found_node {
 	uint64_t started; /* in clock ticks since boot */
 	char command[16];
 	char *path;               /* its file, or NULL */
-	struct glock__peek *peek; /* what it publishes; NULL: that cannot be read, see error */
+	struct glock__peek *peek; /* its segment; NULL: it cannot be read, see error */
 	int error;
 	enum glock__condition condition;
-	char why[96]; /* more about it, or "" */
+	char why[96]; /* more about the condition, or "" */
 };
 
 struct glock__found_space {
 	char name[68];
 	char lockman[12];
-	char *
-	    path; /* of its file; of another lock manager's than local: what its nodes' files begin with */
+	/* The path of its file. Without lock manager local: the beginning of its nodes' files. */
+	char *path;
 	uid_t uid;
 	gid_t gid;
-	bool other_version;               /* of glock: what is in it cannot be told */
+	bool other_version;              /* of glock: its content cannot be read */
 	struct glock__found_node *nodes; /* by slot */
 	size_t n_nodes;
 };
@@ -59,31 +60,32 @@ struct glock__find_spaces {
 };
 
 /*
- * name: only spaces called so, or the one at that path, if it has a slash; NULL: all. 0 or negative errno; that there are none is no error.
- * What is found is put into *s, which is to be freed also after an error.
+ * Finds spaces. name selects the spaces of that name or, if it has a slash, the space at that path.
+ * NULL selects all. Returns 0 or negative errno. To find no space is not an error. *s is to be
+ * freed also after an error.
  */
 int glock__find_spaces(struct glock__find_spaces *s, const char *name);
 void glock__found_free(struct glock__find_spaces *s);
 
 /*
- * Asks a node to trace until then (CLOCK_MONOTONIC, ns; 0: no more), and has it look at once. Needs
- * the right to write to its file and the space's.
+ * Asks a node to trace until that time (CLOCK_MONOTONIC, ns; 0: no more), and rings its bell. Needs
+ * the right to write to the node's file and to the space's file.
  */
 int glock__found_trace(const struct glock__found_space *space,
 			const struct glock__found_node *node, int64_t until);
 
 /*
- * Has a node give a glock up, down to that mode: at once when nobody uses it there and its hold time
- * is over, else then. -ENOENT: it does not have this glock. -ETIMEDOUT: it does not answer, as it is
- * stopped or hangs, and will do so when it goes on.
+ * Asks a node to demote a glock to that mode. The node does that once its holders are gone and the
+ * hold time is over. -ENOENT: the node does not have this glock. -ETIMEDOUT: the node does not
+ * answer, because it is stopped or hangs. It demotes the glock when it goes on.
  */
 int glock__found_demote(const struct glock__found_space *space,
 			 const struct glock__found_node *node, unsigned int type, uint64_t number,
 			 enum glock_mode to);
 
 /*
- * Removes a space that no node lives in, and all that belongs to it. -EBUSY: one does, or joins at
- * this moment; or as open(2) and unlink(2).
+ * Removes a space without living nodes, and all that belongs to it. -EBUSY: a node lives in it or
+ * joins at this moment. Other errors are those of open(2) and unlink(2).
  */
 int glock__found_remove(const struct glock__found_space *space);
 

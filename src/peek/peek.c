@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* peek.c - see peek.h: opening, the head, areas. */
+/* peek.c - opens a segment, reads its head and its areas; see peek.h. */
 #include "peek_impl.h"
 
 #include "glock/publish/thread.h"
@@ -12,7 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* No process of ours publishes more; a file that says so does not make us read for ever. */
+/*
+ * No process of this version publishes more. A file with larger numbers must not make a reader read
+ * for ever.
+ */
 enum {
 	MAX_CPUS = 8192,
 	MAX_HOLDERS = 1 << 20,
@@ -20,7 +23,7 @@ enum {
 	MAX_RECORDS = 1 << 24,
 	MAX_SITES = 1 << 16,
 	CHUNK = 256 * 1024,
-	TRIES = 16, /* for a record that changes under our eyes */
+	TRIES = 16, /* for a record that changes during the read */
 };
 
 static const struct {
@@ -67,7 +70,7 @@ void glock__peek_clean(char *text, size_t size)
 
 /* ---- the head ------------------------------------------------------------------------------ */
 
-/* The area's length, as far as the file goes and anybody would go. */
+/* Bounds the length of an area by the end of the file and by the limits above. */
 static void bound_area(struct glock__peek *p, enum glock__area i)
 {
 	struct glock__segment_area *a = &p->head.area[i];
@@ -184,9 +187,9 @@ static uint32_t seq_of(const void *record)
 }
 
 /*
- * Reads a record that was being changed once more. True: it is whole now; false: it is not, and
- * what there is of it is in `record`. Within one pread nothing is in order, as the kernel copies in
- * whatever order is fast: so the number is read by itself, before and after.
+ * Reads a record that was being changed once more. Returns true if the record is consistent now. If
+ * not, `record` has its parts. One pread copies in any order, because the kernel chooses the
+ * fastest one. Therefore the sequence number is read by itself, before and after.
  */
 static bool read_again(const struct glock__peek *p, char *record, uint32_t stride, uint64_t at)
 {
@@ -205,8 +208,9 @@ static bool read_again(const struct glock__peek *p, char *record, uint32_t strid
 }
 
 /*
- * Over a hole, which a file that says it is large may consist of; whole records from the area's
- * beginning. Where the file system does not tell of holes there are none.
+ * Skips a hole of the file, because a file that claims to be large may consist of holes. Returns
+ * the place of a whole record, counted from the area's beginning. On a file system that does not
+ * report holes, nothing is skipped.
  */
 static uint64_t skip_hole(const struct glock__peek *p, uint64_t offset, uint64_t at,
 			  uint32_t stride)
@@ -240,7 +244,7 @@ int glock__peek_area(struct glock__peek *p, enum glock__area area, glock__peek_t
 		n = glock__peek_at(p, p->chunk, want, a->offset + at);
 		if (n < 0)
 			return (int)n;
-		/* in pages that were never touched there is nothing to look at twice */
+		/* The second copy is for the check below. Pages never touched need no check. */
 		m = glock__peek_at(p, p->again, (size_t)n, a->offset + at);
 		if (m < 0)
 			return (int)m;
@@ -251,7 +255,7 @@ int glock__peek_area(struct glock__peek *p, enum glock__area area, glock__peek_t
 
 			if (!seq && !seq_of(p->again + i))
 				continue;
-			/* the same twice: then nobody was at it between the first and the second */
+			/* If both copies are the same, the record did not change in between. */
 			if (seq & 1 || memcmp(record, p->again + i, stride) != 0)
 				torn = !read_again(p, record, stride, a->offset + at + i);
 			if (!take(p, record, torn, arg))

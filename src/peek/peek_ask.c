@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peek_ask.c - asks something of a node by writing it into its segment; the only place that does. See
- * control.c for the other side: the node looks when its bell is rung.
+ * peek_ask.c - writes requests into the segment of a node. No other file does. The node reads its
+ * segment when its bell is rung; control.c is that side.
  */
 #include "peek.h"
 
@@ -10,7 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* The file, if it is a segment, to be written to. */
+/* Opens the file for writing, if it is a segment. */
 static int open_segment(const char *path)
 {
 	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -88,5 +88,5 @@ bool glock__peek_answered(struct glock__peek_asked *asked, int *error)
 
 void glock__peek_ask_end(struct glock__peek_asked *asked)
 {
-	close(asked->fd); /* and lets the lock go */
+	close(asked->fd); /* also drops the lock of flock(2) */
 }

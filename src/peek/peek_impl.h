@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peek_impl.h - what the files that read a segment share: peek.c reads it, area by area, and
- * believes nothing; peek_read.c makes glocks with their holders of it; peek_trace.c events.
+ * peek_impl.h - shared by the files that read a segment. peek.c reads areas and checks them.
+ * peek_read.c makes glocks and their holders from them. peek_trace.c makes events.
  */
 #ifndef GLOCK__PEEK_IMPL_H
 #define GLOCK__PEEK_IMPL_H
@@ -24,24 +24,24 @@ struct glock__peek {
 	char *chunk, *again;
 };
 
-/* The head, read anew and checked. */
+/* Reads the head again, and checks it. */
 int glock__peek_head_anew(struct glock__peek *p);
 
-/* All of it, or less where the file ends; negative errno. */
+/* Reads size bytes, or less at the end of the file. Returns their number, or negative errno. */
 ssize_t glock__peek_at(const struct glock__peek *p, void *buf, size_t size, uint64_t at);
 
-/* Takes one record in; false ends the reading. */
+/* Takes one record. Returns false to end the reading. */
 typedef bool glock__peek_take_fn(struct glock__peek *p, char *record, bool torn, void *arg);
 
-/* Calls take for every record of an area that was ever written. */
+/* Calls take for each record of an area that was ever written. */
 int glock__peek_area(struct glock__peek *p, enum glock__area area, glock__peek_take_fn *take,
 		     void *arg);
 
-/* That record of an area, counted from 0, as it is; false: there is none. */
+/* Copies one record of an area, counted from 0, as it is. Returns false if it does not exist. */
 bool glock__peek_one(const struct glock__peek *p, enum glock__area area, uint64_t number,
 		     void *record);
 
-/* What a terminal might obey is not let through; ends with a NUL. */
+/* Ends a text with a NUL, and replaces bytes that a terminal might obey. */
 void glock__peek_clean(char *text, size_t size);
 
 #endif

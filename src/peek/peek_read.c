@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peek_read.c - a segment's glocks, each with its holders and what else there is of it.
+ * peek_read.c - the glocks of a segment, each with its holders, its extra and its busy record.
  *
- * Records of glocks are many and are not kept; the rest is little, is read first, and put in order by
- * glock, so that a glock finds its own.
+ * There are many records of glocks, and they are not kept. The other records are few. They are read
+ * first and sorted by glock, so that each glock finds its own.
  */
 #include "peek_impl.h"
 
@@ -18,14 +18,14 @@
 /* ---- holders and extras -------------------------------------------------------------------- */
 
 /*
- * The place behind the last element; the array grows with what is found, not with what the file
- * claims. NULL: no memory, which ends the reading.
+ * Returns the place behind the last element. The array grows with the records found, and not with
+ * the size that the file claims. Returns NULL without memory, which ends the reading.
  */
 static void *place_for_one(struct glock__peek *p, void *array, size_t n, size_t *room, size_t size)
 {
 	char *at;
 
-	memcpy(&at, array, sizeof(at)); /* a pointer to whatever it is an array of */
+	memcpy(&at, array, sizeof(at)); /* a pointer to elements of any type */
 	if (n == *room) {
 		at = reallocarray(at, *room ? 2 * *room : 64, size);
 		if (!at) {
@@ -38,7 +38,7 @@ static void *place_for_one(struct glock__peek *p, void *array, size_t n, size_t 
 	return at + n * size;
 }
 
-/* Whether the record is somebody's; one that makes no sense is counted. */
+/* Tells whether the record is in use. Counts a record that makes no sense. */
 static bool is_one(struct glock__peek *p, unsigned int type, bool good)
 {
 	if (type == GLOCK__SEGMENT_FREE)
@@ -71,14 +71,14 @@ static void say_where(const struct glock__peek *p, uint64_t number, char *to)
 {
 	struct glock__segment_site site;
 
-	strcpy(to, "?"); /* there are too many places, or nobody said which */
+	strcpy(to, "?"); /* too many call sites, or the program gave none */
 	if (!number || !glock__peek_one(p, GLOCK__AREA_SITES, number - 1, &site))
 		return;
 	glock__peek_clean(site.where, sizeof(site.where));
 	memcpy(to, site.where, sizeof(site.where));
 }
 
-/* What a thread holds by the fast path. */
+/* Reads a holder of the fast path from a slot of its thread. */
 static void read_slot_holder(struct glock__peek *p, const struct glock__thread_record *t,
 			     uint64_t slot)
 {
@@ -94,7 +94,7 @@ static void read_slot_holder(struct glock__peek *p, const struct glock__thread_r
 		return;
 	}
 	if (!(r.flags & GLOCK__R_LIVE) || r.type >= GLOCK_TYPE_MAX)
-		return; /* it has just been let go and given up */
+		return; /* the holder has just let go, and the glock was freed */
 	h = place_for_one(p, &p->holders, p->n_holders, &p->room_holders, sizeof(*h));
 	if (!h)
 		return;
@@ -126,7 +126,7 @@ static bool take_thread(struct glock__peek *p, char *record, bool torn, void *ar
 	return !p->no_memory;
 }
 
-/* Lines of a blank and something; whatever else is dropped. */
+/* Keeps lines that begin with a blank and end with a newline. Drops all else. */
 static void clean_object(struct glock__segment_extra *e)
 {
 	size_t len = e->object_len < sizeof(e->object) ? e->object_len : sizeof(e->object);
@@ -164,10 +164,11 @@ static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg
 	return true;
 }
 
-/* Its process writes it a field at a time, and has no sequence number for it. */
+/* The process writes these records field by field, without a sequence number. */
 static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
 {
-	struct glock__busy_record *m = place_for_one(p, &p->more, p->n_more, &p->room_more, sizeof(*m));
+	struct glock__busy_record *m =
+	    place_for_one(p, &p->more, p->n_more, &p->room_more, sizeof(*m));
 
 	(void)torn;
 	(void)arg;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A thread that has ended, in a process that may go on. */
+/* Tells whether a thread has ended, in a process that may go on. */
 static bool thread_ended(const struct glock__segment_head *head, int32_t pid)
 {
 	char path[64];

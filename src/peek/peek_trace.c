@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* peek_trace.c - the events that a node puts into its segment while somebody looks. */
+/* peek_trace.c - the events that a node puts into its segment while a reader asks for them. */
 #include "peek_impl.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Event n, as the ring's own reader would: 1, 0: not written yet, -ESTALE: written over. */
+/*
+ * Reads event n. Returns 1 for an event, 0 if it is not written yet, -ESTALE if it was overwritten.
+ */
 static int read_slot(const struct glock__peek *p, uint64_t at, uint64_t n, struct glock__event *ev)
 {
 	struct glock__ring_slot slot;

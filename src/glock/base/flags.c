@@ -13,7 +13,7 @@ struct letter {
 	bool unless; /* printed when the flag is not set */
 };
 
-/* In 6.1, I says that there is a lock: the opposite of today's a. */
+/* In 6.1 the letter I says that there is a lock. Today's letter a says the opposite. */
 static const struct letter letters_6_1[] = {
     {GLOCK__F_LOCK, 'l', false},
     {GLOCK__F_DEMOTE, 'D', false},
@@ -36,7 +36,7 @@ static const struct letter letters_6_1[] = {
     {0, 0, false},
 };
 
-/* The traces of 6.1 were not taught the last four. */
+/* The traces of 6.1 have no letters for these four flags. */
 static const uint32_t traced_as_number_6_1 = GLOCK__F_PENDING_DELETE | GLOCK__F_FREEING |
 					     GLOCK__F_INSTANTIATE_NEEDED | GLOCK__F_INSTANTIATING;
 
@@ -69,7 +69,7 @@ static const struct letter *const glock_letters[GLOCK__TEXT_FORMAT_MAX] = {
     [GLOCK__LINUX_7_0] = letters_7_0,
 };
 
-/* p is 6.1's: later kernels have no such request. */
+/* The letter p is of 6.1 only. Later kernels have no such request. */
 static const struct letter holder_letters[] = {
     {GLOCK_TRY, 't', false},
     {GLOCK_TRY_1CB, 'T', false},
@@ -105,7 +105,7 @@ void glock__flag_letters_traced(char out[GLOCK__LETTERS], enum glock__text_forma
 {
 	uint32_t numbers = format == GLOCK__LINUX_6_1 ? traced_as_number_6_1 : 0;
 
-	/* Whether there are holders is not in traces. */
+	/* Traces do not say whether there are holders. */
 	out = spell_flags(out, glock_letters[format], flags, numbers | GLOCK__F_QUEUED);
 	if (flags & numbers)
 		snprintf(out, 12, "0x%x", flags & numbers);

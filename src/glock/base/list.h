@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* list.h - rings of links that lie in what they link. */
+/* list.h - circular lists, with the links inside the elements. */
 #ifndef GLOCK__LIST_H
 #define GLOCK__LIST_H
 
@@ -22,7 +22,7 @@ static inline bool glock__list_empty(const struct glock__list *l)
 	return l->next == l;
 }
 
-/* Before `at`; with a list's head: at its end. */
+/* Inserts l before `at`. If `at` is the head of a list, l becomes the last element. */
 static inline void glock__list_add(struct glock__list *at, struct glock__list *l)
 {
 	l->next = at;

@@ -2,9 +2,9 @@
 /*
  * lock.c - see lock.h.
  *
- * Who finds the lock taken spins a little, then sets the top bit and sleeps. Whoever slept takes
- * the lock with the top bit set, since it cannot know whether others sleep: at worst that costs
- * one wake-up too many.
+ * A thread that finds the lock taken spins a little, then sets the top bit and sleeps. A thread
+ * that slept takes the lock with the top bit set, because it does not know whether other threads
+ * sleep. At worst that costs one unneeded wake-up.
  */
 #include "lock.h"
 

@@ -2,11 +2,11 @@
 /*
  * lock.h - the lock that the library uses for its own fields: four bytes, knows its owner.
  *
- * It is what the documents call the spinlock: held for a few instructions, never across a call
- * that may block. It spins for a moment and then sleeps, because a thread that holds it may lose
- * its CPU. Not recursive. Ordering: lock is acquire, unlock is release.
+ * Documents call it the spinlock. A thread holds it for a few instructions, and never across a call
+ * that may block. A thread that waits spins for a moment and then sleeps, because the owner may
+ * lose its CPU. Not recursive. Ordering: lock is acquire, unlock is release.
  *
- * The word is the owner's number, or 0; with the top bit, somebody may be sleeping.
+ * The word is the number of the owner, or 0. With the top bit set, a thread may be sleeping.
  */
 #ifndef GLOCK__LOCK_H
 #define GLOCK__LOCK_H
@@ -27,7 +27,7 @@ struct glock__lock {
 
 GLOCK__COLD uint32_t glock__new_thread_number(void);
 
-/* A number for the calling thread, never 0, not used again before 2^31 threads are gone. */
+/* Returns the calling thread's number: not 0, not used again before 2^31 threads are gone. */
 GLOCK__INLINE uint32_t glock__thread_number(void)
 {
 	uint32_t number = glock__tls()->id.number;
@@ -38,7 +38,7 @@ GLOCK__INLINE uint32_t glock__thread_number(void)
 GLOCK__COLD void glock__lock_slow(struct glock__lock *l, uint32_t me);
 GLOCK__COLD void glock__unlock_slow(struct glock__lock *l);
 
-/* Sleeps until the word is not `seen` any more, or the deadline (CLOCK_MONOTONIC, ns; 0: never). */
+/* Sleeps until the word is not `seen`, or until the deadline (CLOCK_MONOTONIC, ns; 0: never). */
 int glock__futex_wait(uint32_t *word, uint32_t seen, int64_t deadline);
 void glock__futex_wake_all(uint32_t *word);
 
@@ -57,7 +57,10 @@ GLOCK__INLINE void glock__lock_take(struct glock__lock *l)
 		glock__lock_slow(l, me);
 }
 
-/* By the calling thread: no other can change the answer, so that this is no atom of its own. */
+/*
+ * Tells whether the calling thread has the lock. No other thread can change the answer, so this
+ * load has no hook.
+ */
 GLOCK__INLINE bool glock__lock_held(const struct glock__lock *l)
 {
 	uint32_t word = __atomic_load_n(&l->word, __ATOMIC_RELAXED);

@@ -2,9 +2,9 @@
 /*
  * mode.c - see mode.h.
  *
- * The tables are the rules; the functions only look up. EX is what a node may do anything under.
- * SH and DF are both shared, each with itself only: DF is for those who go around the cache, so
- * that nobody may have data cached meanwhile.
+ * The tables are the rules. The functions only look up. Under EX a node may do anything. SH and DF
+ * are shared, each with itself only. DF is for access around the cache, so no node may have data
+ * cached meanwhile.
  */
 #include "mode.h"
 
@@ -23,11 +23,11 @@ const struct glock__mode_info glock__modes[GLOCK_MODE_MAX] = {
     [GLOCK_SH] = {"SH", "PR", PR, GLOCK__UN_SET | GLOCK__SH_SET, CLEAN_CACHE},
 };
 
-/* Which requests an idle glock serves from its state, without asking the lock manager. */
+/* The requests that an idle glock serves from its state, without asking the lock manager. */
 struct serves {
 	unsigned int plain; /* EX covers everything weaker */
-	unsigned int exact; /* only the very mode */
-	unsigned int any;   /* whatever there is */
+	unsigned int exact; /* only the same mode */
+	unsigned int any;   /* any mode that the state has */
 };
 
 static const struct serves state_serves[GLOCK_MODE_MAX] = {
@@ -38,7 +38,7 @@ static const struct serves state_serves[GLOCK_MODE_MAX] = {
 		  GLOCK__SH_SET | GLOCK__DF_SET | GLOCK__EX_SET},
 };
 
-/* Which requests may join a holder, whatever the glock's state is; [1] if both are NODE_SCOPE. */
+/* The requests that may join a holder, in any state of the glock; [1] if both are NODE_SCOPE. */
 static const unsigned int holder_admits[GLOCK_MODE_MAX][2] = {
     [GLOCK_UN] = {0, 0},
     [GLOCK_SH] = {GLOCK__SH_SET, GLOCK__SH_SET},
@@ -51,14 +51,14 @@ static const signed char mode_of_dlm[DLM_MODE_MAX] = {
 };
 
 /*
- * What can stand beside the mode that another node wants. PW comes from lock managers that tell of
- * several at once, when some want PR and some CW.
+ * The mode that may stay beside the mode that another node wants. PW comes from lock managers that
+ * report several demands at once, some for PR and some for CW.
  */
 static const signed char mode_for_bast[DLM_MODE_MAX] = {
     [NL] = -1, [CR] = -1, [CW] = GLOCK_DF, [PR] = GLOCK_SH, [PW] = GLOCK_UN, [EX] = GLOCK_UN,
 };
 
-/* EX as a pending demote means that there is none. */
+/* EX as the pending demote means that no demote is pending. */
 static const enum glock_mode demote_merge[GLOCK_MODE_MAX][GLOCK_MODE_MAX] = {
     [GLOCK_UN] = {[GLOCK_UN] = GLOCK_UN, [GLOCK_DF] = GLOCK_UN, [GLOCK_SH] = GLOCK_UN},
     [GLOCK_EX] = {[GLOCK_UN] = GLOCK_UN, [GLOCK_DF] = GLOCK_DF, [GLOCK_SH] = GLOCK_SH},
@@ -87,7 +87,7 @@ bool glock__state_serves(enum glock_mode state, enum glock_mode wanted, unsigned
 	unsigned int set;
 
 	assert(state < GLOCK_MODE_MAX && wanted < GLOCK_MODE_MAX && wanted != GLOCK_UN);
-	/* EXACT is looked at first: with it, ANY says nothing more. */
+	/* EXACT is checked first: with EXACT, ANY adds nothing. */
 	set = flags & GLOCK_EXACT ? s->exact : flags & GLOCK_ANY ? s->any : s->plain;
 	return set & GLOCK__MODES(wanted);
 }

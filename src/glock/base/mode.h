@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mode.h - the four modes: names, lock manager's modes, who gets along with whom, what may be
- * cached. Tables only; nothing here takes a lock or keeps state.
+ * mode.h - the four modes: names, the lock manager's modes, compatibility, what may be cached.
+ * Tables only. No function here takes a lock or keeps state.
  */
 #ifndef GLOCK__MODE_H
 #define GLOCK__MODE_H
@@ -17,7 +17,7 @@
 #define GLOCK__DF_SET GLOCK__MODES(GLOCK_DF)
 #define GLOCK__SH_SET GLOCK__MODES(GLOCK_SH)
 
-/* What is cached, and what of it is not written back yet. */
+/* Cached content, and cached content that is not written back yet. */
 enum glock__cache {
 	GLOCK__METADATA = 0x1,
 	GLOCK__DATA = 0x2,
@@ -31,28 +31,31 @@ struct glock__mode_info {
 	char dlm_name[3];    /* in traces */
 	int dlm_mode;        /* the DLM's number */
 	unsigned int beside; /* modes that other nodes may have at the same time */
-	unsigned int cache;  /* enum glock__cache: what it allows */
+	unsigned int cache;  /* enum glock__cache: content that the mode allows */
 };
 
 extern const struct glock__mode_info glock__modes[GLOCK_MODE_MAX];
 
-/* As the kernel prints it: "??" for what is no mode. */
+/* Returns the name as the kernel prints it: "??" for an unknown mode. */
 const char *glock__mode_name(unsigned int mode);
 
-/* The mode that a lock manager's mode stands for, or -1: CR and PW stand for none. */
+/* Returns the mode for a mode of the lock manager, or -1 for CR and PW, which have none. */
 int glock__mode_of_dlm(int dlm_mode);
 
 /*
- * What a glock of that state may do for a new request, when nobody on this node holds it.
- * False: the lock manager must be asked.
+ * Tells whether the state of a glock serves a new request, if no holder of this node has the glock.
+ * If not, the lock manager must be asked.
  */
 bool glock__state_serves(enum glock_mode state, enum glock_mode wanted, unsigned int flags);
 
-/* Whether a request may join one that holds the glock on this node now. */
+/* Tells whether a request may join a holder that has the glock on this node now. */
 bool glock__holder_admits(enum glock_mode held, unsigned int held_flags, enum glock_mode wanted,
 			  unsigned int flags);
 
-/* Whether every node that may stand beside `from` may stand beside `to`: nothing to wait for. */
+/*
+ * Tells whether every node that may stand beside `from` may stand beside `to`. If so, the change
+ * need not wait for other nodes.
+ */
 static inline bool glock__mode_is_down(enum glock_mode from, enum glock_mode to)
 {
 	unsigned int had = glock__modes[from].beside, has = glock__modes[to].beside;
@@ -60,16 +63,16 @@ static inline bool glock__mode_is_down(enum glock_mode from, enum glock_mode to)
 	return (had & has) == had;
 }
 
-/* Whether a request can be held up by other nodes; the statistics keep the two apart. */
+/* Tells whether other nodes can delay a request. The statistics keep such requests apart. */
 bool glock__request_blocks(enum glock_mode state, enum glock_mode target, unsigned int flags);
 
 /*
- * The mode to give way to when another node wants the lock in dlm_mode, or -1 if a lock at that
- * mode is no reason to.
+ * Returns the mode to demote to when another node wants the lock in dlm_mode. Returns -1 if
+ * dlm_mode is no reason to demote.
  */
 int glock__mode_for_bast(int dlm_mode);
 
-/* Of two modes that others wish us to go down to: the one that pleases both. */
+/* Returns the mode that serves both demands: the pending one and a new one. */
 enum glock_mode glock__demote_merge(enum glock_mode pending, enum glock_mode wish);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probes.h - the USDT probes that the fast path has of its own. A probe is a nop that a tracer
- * turns into a trap; without sys/sdt.h it is nothing at all.
+ * probes.h - the USDT probes of the fast path. A probe is a nop that a tracer turns into a trap.
+ * Without sys/sdt.h a probe is no code at all.
  */
 #ifndef GLOCK__PROBES_H
 #define GLOCK__PROBES_H

@@ -57,8 +57,8 @@ const char *glock__thread_name(void)
 
 #ifndef GLOCK_ATOM_HOOKS
 /*
- * One that has been joined may be there for a moment, and a main thread that ended as long as there are
- * others: such ones are at their end.
+ * A joined thread may exist for a moment more. A main thread that ended exists while other threads
+ * run. Both have the flag of an exiting task.
  */
 bool glock__thread_lives(pid_t tid)
 {
@@ -75,7 +75,7 @@ bool glock__thread_lives(pid_t tid)
 /* ---- forks ---- */
 
 uint32_t *glock__generation_word;
-static uint32_t last_generation; /* a child has its parent's */
+static uint32_t last_generation; /* a child begins with the value of its parent */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void tls_wipe(void)

@@ -3,9 +3,9 @@
  * tls.h - the state that the library keeps for the calling thread.
  *
  * The state has three parts: the identity of the thread, the events that it defers, and the slots
- * of the fast path. One function reaches all of them. A program that runs several threads of its
- * own in one thread (a simulator; built with -DGLOCK_ATOM_HOOKS) defines that function itself and
- * keeps one struct glock__tls for each, zeroed at first.
+ * of the fast path. One function reaches all of them. A simulator runs several threads of its own
+ * in one thread, and is built with -DGLOCK_ATOM_HOOKS. It defines that function itself and keeps
+ * one struct glock__tls for each thread, zeroed at first.
  */
 #ifndef GLOCK__TLS_H
 #define GLOCK__TLS_H
@@ -28,12 +28,13 @@ struct glock__answer {
 	bool there;
 };
 
-/* The name of the thread, and the calls of the program in which it stands. */
+/* The identity of the thread, and the calls of the program in which it stands. */
 struct glock__identity {
 	uint32_t number;       /* see glock__thread_number(); 0: none yet */
 	unsigned int working;  /* how deep the thread is in the work of spaces */
 	const void *recovers;  /* the space whose recover callback the thread runs, or NULL */
-	const struct glock *spinlocked; /* the glock under whose spinlock an operation runs, or NULL */
+	/* The glock under whose spinlock an operation runs, or NULL. */
+	const struct glock *spinlocked;
 	const char *spinlocked_op;      /* the name of that operation */
 	uint32_t generation;            /* of the process, when the library read tid and name */
 	pid_t tid;                      /* 0: not read yet */

@@ -12,10 +12,10 @@
 #define ALL_MODES (SH_EX | GLOCK__DF_SET)
 
 /*
- * The documented order is: rename, inodes, resource groups, transaction. The others are taken by
- * GFS2 like this: an flock or a journal is held all the time while everything else goes on; the
- * iopen glock of an inode and the quotas come between the inode and the resource group that
- * blocks are to be taken from.
+ * The documented order is: rename, inodes, resource groups, transaction. GFS2 takes the others like
+ * this. It holds an flock or a journal all the time, while everything else goes on. The iopen glock
+ * of an inode and the quotas come after the inode. They come before the resource group from which
+ * blocks are taken.
  */
 enum {
 	NO_ORDER = 0,
@@ -30,7 +30,7 @@ enum {
 
 /* clang-format off */
 const struct glock__type_info glock__types[GLOCK_TYPE_OWN] = {
-	/*                   name        caches     modes      order            number recur  prio */
+	/*                   name        caches     modes      order            number recur  pri */
 	[GLOCK_RESERVED] = {"reserved", 0,         SH_EX,     NO_ORDER,        false, false, false},
 	[GLOCK_NONDISK]  = {"nondisk",  0,         SH_EX,     ORDER_HELD_LONG, false, false, false},
 	[GLOCK_INODE]    = {"inode",    BOTH,      ALL_MODES, ORDER_INODE,     false, false, false},

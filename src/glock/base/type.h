@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * type.h - the ten types of GFS2: names, what they cache, which modes they know, lock order.
- * A table; nothing here takes a lock or keeps state.
+ * type.h - the ten types of GFS2: names, what they cache, which modes they know, lock order. A
+ * table. No function here takes a lock or keeps state.
  */
 #ifndef GLOCK__TYPE_H
 #define GLOCK__TYPE_H
@@ -24,27 +24,28 @@ struct glock__type_info {
 	unsigned int caches; /* GLOCK_CACHES_ */
 	unsigned int modes;  /* a set, GLOCK__MODES() */
 	/*
-	 * Place in the lock order: of two that one owner takes, the one with the lower place comes
-	 * first. 0: not ordered.
+	 * The place in the lock order. Of two glocks of one owner, the one with the lower place
+	 * comes first. 0: not ordered.
 	 */
 	unsigned int order;
-	bool by_number; /* among themselves they must be taken in the order of their numbers */
-	bool may_recur; /* its owner may ask for it again while he has it: no deadlock to warn of */
+	bool by_number; /* glocks of this type must be taken in the order of their numbers */
+	bool may_recur; /* an owner may ask again for a glock that it has: that is no deadlock */
 	bool priority;  /* knows GLOCK_PRIORITY */
 };
 
 extern const struct glock__type_info glock__types[GLOCK_TYPE_OWN];
 
-/* The place of one glock in the lock order; of NONDISK each number has its own. */
+/* Returns the place of a glock in the lock order. In NONDISK each number has its own place. */
 unsigned int glock__type_order(const struct glock__type_info *info, unsigned int type,
 			       uint64_t number);
 
-/* What the type caches of what the mode allows; bits of enum glock__cache. */
+/* Returns the content that the type caches and the mode allows: bits of enum glock__cache. */
 unsigned int glock__type_may_cache(unsigned int caches, enum glock_mode mode);
 
 /*
- * What must happen to a cache before a glock leaves one mode for another: what is dirty and may
- * not be any more (to sync), and what may not be kept at all (to invalidate).
+ * The duties for a cache before a glock changes its mode. sync is the content that is dirty,
+ * and may not be dirty in the new mode. inval is the content that may not be cached in the new
+ * mode.
  */
 struct glock__cache_change {
 	unsigned int sync;  /* GLOCK__DIRTY_ bits */

@@ -110,7 +110,7 @@ static uint32_t new_record(struct glock_space *space)
 	return other;
 }
 
-/* Gives back the place that the thread kept for its next published holder. */
+/* Gives back the place that was kept for the thread. */
 static void free_spare(struct glock_space *space, struct glock__thread *t)
 {
 	if (space->publisher)

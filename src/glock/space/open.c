@@ -31,13 +31,13 @@
 
 enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
 
-/* What a later header may add must not be taken for done. */
+/* Other flags are refused, because a later header may give them a meaning. */
 #define SPACE_FLAGS                                                               \
 	(GLOCK_SPACE_DISPATCH | GLOCK_SPACE_CHECK_ORDER | GLOCK_SPACE_LINUX_6_1 | \
 	 GLOCK_SPACE_CHECK_OPS)
 #define TYPE_FLAGS (GLOCK_OPS_ASPACE | GLOCK_OPS_LVB | GLOCK_OPS_BY_NUMBER | GLOCK_OPS_RECUR)
 
-/* ---- the real world ---- */
+/* ---- the seams of a real space ---- */
 
 static uint32_t real_random(void *arg)
 {
@@ -88,7 +88,10 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 	return 0;
 }
 
-/* Nothing of the type's has to be called, and nothing looked for, when a holder comes or goes. */
+/*
+ * Tells whether the fast path may serve a type. For such a type no operation has to be called and
+ * no list searched when a holder comes or goes.
+ */
 static bool may_be_fast(const struct glock__type *t)
 {
 	const unsigned int both = GLOCK__SH_SET | GLOCK__EX_SET;
@@ -166,11 +169,11 @@ static void init_slabs(struct glock_space *space)
 	for (size_t lvb = 0; lvb < 2; lvb++)
 		glock__slab_init(&space->glocks[lvb], sizeof(struct glock) + lvb * GLOCK_LVB_SIZE,
 				 sizeof(struct glock__record), GLOCK__AREA_RECORDS, mem, space);
-	/* A record of a thread has a private part only because a slab's objects have one. */
+	/* The private part of a thread's record is unused: each object of a slab has one. */
 	glock__slab_init(&space->thread_records, 512, sizeof(struct glock__thread_record),
 			 GLOCK__AREA_THREADS, mem, space);
-	glock__slab_init(&space->busy, sizeof(struct glock__busy), sizeof(struct glock__busy_record),
-			 GLOCK__AREA_BUSY_RECORDS, mem, space);
+	glock__slab_init(&space->busy, sizeof(struct glock__busy),
+			 sizeof(struct glock__busy_record), GLOCK__AREA_BUSY_RECORDS, mem, space);
 }
 
 static int init_type_stats(struct glock_space *space)
@@ -292,7 +295,7 @@ static void say_unknown(const struct glock_space_options *o, const char *kind)
 	o->log(o->log_arg, message);
 }
 
-/* The one asked for, or the one that the environment names, or the usual one. */
+/* Makes the lock manager of the options, or of the environment, or the usual one. */
 static int new_lockman(const char *name, const struct glock_space_options *o,
 		       struct glock__lockman **lm)
 {
@@ -364,7 +367,7 @@ int glock_space_close(struct glock_space *space)
 
 	if (err)
 		return err;
-	/* It would wait for its own thread. */
+	/* The close would wait for its own thread. */
 	if (glock__in_work() || glock__tls()->id.recovers == space)
 		return -EDEADLK;
 	glock__lock_take(&space->lock);

@@ -7,7 +7,7 @@
 
 #include "glock/core/space.h"
 
-/* As glock_space_open(), with a given lock manager, which the space then owns, and given seams. */
+/* As glock_space_open(), with given seams and a given lock manager, which the space then owns. */
 int glock__space_open(const char *name, const struct glock_space_options *options,
 		      struct glock__lockman *lm, const struct glock__env *env,
 		      struct glock_space **space);

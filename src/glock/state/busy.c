@@ -124,9 +124,12 @@ bool glock__work_queued(struct glock *gl)
 	if (glock__tls()->deferred.gl == gl && glock__tls()->deferred.queued)
 		return true;
 	glock__lock_take(&space->work.lock);
-	b = glock__busy_of(gl); /* a simulator asks without the lock */
+	b = glock__busy_of(gl); /* a simulator asks without gl->lock */
 	state = atom_load32(&b->work.state);
-	/* Taken out of the heap by a thread that comes for the lock: as good as queued. */
+	/*
+	 * The work may be out of the heap, with its thread waiting for the lock. It counts as
+	 * queued.
+	 */
 	queued = b->work.place != GLOCK__NO_PLACE || state & GLOCK__WORK_AGAIN ||
 		 state == GLOCK__WORK_RUNNING;
 	glock__lock_drop(&space->work.lock);

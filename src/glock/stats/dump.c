@@ -28,11 +28,11 @@ long glock__jiffies(int64_t ns, unsigned int hz)
 	return (long)(ns / (1000000000 / (int64_t)hz));
 }
 
-/* ---- lines of which there are millions ---- */
+/* ---- lines for millions of glocks ---- */
 
 /*
- * A line is put together here and appended as a whole; printf would take several times as long. No
- * line is longer than this: numbers have 20 digits at most, letters GLOCK__LETTERS.
+ * A line is built here and appended as a whole, because printf would take several times as long. No
+ * line is longer than text: numbers have 20 digits at most, letters GLOCK__LETTERS.
  */
 struct line {
 	char text[512];
@@ -63,7 +63,7 @@ static void put_signed(struct line *l, int64_t n)
 	put_number(l, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-/* A word and a number behind it. */
+/* Appends a name and its number. */
 static void put_named(struct line *l, const char *name, uint64_t n)
 {
 	line_put(l, name);

@@ -2,8 +2,8 @@
 /*
  * dump.h - the text of glocks, glstats and sbstats, byte for byte as Linux prints it.
  *
- * Pure formatting: from a record of what is to be printed to characters. It takes no lock and
- * blocks nowhere, so that it may run under any.
+ * This file only formats records into characters. It takes no lock and never blocks, so it may run
+ * under any lock.
  */
 #ifndef GLOCK__DUMP_H
 #define GLOCK__DUMP_H
@@ -12,8 +12,8 @@
 #include "stats.h"
 
 /*
- * Text that is being made. Like snprintf: len goes on counting when the room is used up, and what
- * is there always ends with a NUL (if there is room for one).
+ * Text that is being made. As with snprintf, len goes on counting when the room is used up. The
+ * text always ends with a NUL, if there is room for one.
  */
 struct glock__text {
 	char *buf;
@@ -42,7 +42,7 @@ struct glock__dump_holder {
 	int error;
 	long pid;
 	const char *comm;
-	const char *where; /* who asked for it */
+	const char *where; /* the call site */
 };
 
 void glock__dump_glock(struct glock__text *t, enum glock__text_format format,
@@ -50,18 +50,18 @@ void glock__dump_glock(struct glock__text *t, enum glock__text_format format,
 void glock__dump_holder(struct glock__text *t, enum glock__text_format format,
 			const struct glock__dump_holder *gh);
 
-/* A line of glstats. */
+/* Prints a line of glstats. */
 void glock__dump_glstats(struct glock__text *t, unsigned int type, uint64_t number,
 			 const struct glock__stats *s);
 
 /*
- * A line of sbstats, which elsewhere is called lkstats: 0 is the head, then eight for each of the
- * ten types. False: there is no such line.
+ * Prints a line of sbstats, which other versions call lkstats. Line 0 is the head. Then each of the
+ * ten types has eight lines. Returns false if there is no such line.
  */
 bool glock__dump_sbstats(struct glock__text *t, struct glock__type_stats *ts, unsigned int line);
 void glock__dump_sbstats_head(struct glock__text *t, unsigned int cpus);
 
-/* Nanoseconds in ticks of a kernel with that HZ. */
+/* Returns nanoseconds as ticks of a kernel with that HZ. */
 long glock__jiffies(int64_t ns, unsigned int hz);
 
 #endif

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record.h - what a glock shows of itself: flat, of fixed size, without pointers.
+ * record.h - the published record of a glock: flat, of fixed size, without pointers.
  *
- * A record lies in memory that other processes may read, so that they can print this node's glocks
- * without its help, also while it hangs. They may be able to write there as well. Therefore nothing
- * in a record is used to decide what the glock does, with one exception that cannot do harm: a
- * grant that claims to lie in the future is taken for none (demote.c). The rest, statistics and
- * times for text, lives only here.
+ * A record lies in memory that other processes may read. So they can print the glocks of this node
+ * without its help, also while it hangs. They may be able to write to the record as well. Therefore
+ * no field of a record decides what the glock does, with one harmless exception: the time of the
+ * last grant. A grant in the future counts as no grant (demote.c). Statistics and times for text
+ * exist only here.
  *
- * Writing: under the glock's lock. seq is odd while several fields change, and even when they fit
- * together. GLOCK__R_LIVE is set in flags while the record is somebody's. flags, refs and the word
- * of modes may change each by itself.
+ * Writing: under the lock of the glock. seq is odd while several fields change, and even when they
+ * are consistent. GLOCK__R_LIVE is set in flags while the record is in use. flags, refs and the
+ * word of modes may change each by itself.
  *
- * Reading from another process: read seq; if it is odd, again; copy; read seq again. One that
- * stays odd belongs to a process that died in the middle: take it with a grain of salt.
+ * Reading from another process:
+ *
+ *   1. Read seq. If seq is odd, begin again.
+ *   2. Copy the record.
+ *   3. Read seq again. If seq has changed, begin again.
+ *
+ * If seq stays odd, the process died in the middle of a change. The copy may then be inconsistent.
  */
 #ifndef GLOCK__RECORD_H
 #define GLOCK__RECORD_H
@@ -22,9 +27,9 @@
 
 #include <assert.h>
 
-/* Of flags, besides enum glock__flag. */
+/* Bits of flags, besides enum glock__flag. */
 #define GLOCK__R_LIVE 0x80000000u
-#define GLOCK__R_USABLE 0x40000000u /* this node can use it: see usable */
+#define GLOCK__R_USABLE 0x40000000u /* this node can use the glock now: see usable */
 
 struct glock__record {
 	uint32_t seq;
@@ -34,8 +39,8 @@ struct glock__record {
 	uint32_t flags;
 	uint32_t refs;
 	int64_t born;       /* times: CLOCK_MONOTONIC, ns */
-	int64_t usable;     /* for how long this node could use it; R_USABLE: plus now */
-	int64_t stamp;      /* of the last request to the lock manager that is in the statistics */
+	int64_t usable;     /* for how long this node could use the glock; R_USABLE: plus now */
+	int64_t stamp;      /* the time of the last request that the statistics count */
 	int64_t granted_at; /* the last grant from the lock manager */
 	struct glock__stats stats;
 };
@@ -46,9 +51,9 @@ struct glock__counts {
 };
 
 /*
- * More of a glock that others want or wanted, or at which something is going on; type and number
- * say of which. Comes and goes: flags has GLOCK__R_LIVE while it is somebody's. Covered by the
- * record's seq.
+ * The record of a busy part: of a glock with a request or demand, or with pending work. type and
+ * number name the glock. The record comes and goes: flags has GLOCK__R_LIVE while it is in use. The
+ * seq of the glock's record covers this record, too.
  */
 struct glock__busy_record {
 	uint32_t flags;
@@ -64,31 +69,31 @@ static_assert(sizeof(struct glock__busy_record) == 64, "and this one's");
 
 /* ---- where records lie ---- */
 
-/* A bit of a record's place in its area: it is in private memory, where nobody sees it. */
+/* A bit of a record's place in its area: the record is in private memory, unseen by readers. */
 #define GLOCK__UNSEEN 0x80000000u
 
 enum glock__area {
-	GLOCK__AREA_RECORDS,    /* struct glock__record */
-	GLOCK__AREA_BUSY_RECORDS,       /* struct glock__busy_record */
-	GLOCK__AREA_THREADS,    /* struct glock__thread_record, thread.h */
-	GLOCK__AREA_TYPE_STATS, /* struct glock__cpu_record, stats.h: by CPU, then by type */
-	GLOCK__AREA_HOLDERS,    /* struct glock__segment_holder, segment.h */
-	GLOCK__AREA_EXTRAS,     /* struct glock__segment_extra */
-	GLOCK__AREA_TRACE,      /* struct glock__ring_image, trace.h */
-	GLOCK__AREA_SITES,      /* struct glock__segment_site */
+	GLOCK__AREA_RECORDS,      /* struct glock__record */
+	GLOCK__AREA_BUSY_RECORDS, /* struct glock__busy_record */
+	GLOCK__AREA_THREADS,      /* struct glock__thread_record, thread.h */
+	GLOCK__AREA_TYPE_STATS,   /* struct glock__cpu_record, stats.h: by CPU, then by type */
+	GLOCK__AREA_HOLDERS,      /* struct glock__segment_holder, segment.h */
+	GLOCK__AREA_EXTRAS,       /* struct glock__segment_extra */
+	GLOCK__AREA_TRACE,        /* struct glock__ring_image, trace.h */
+	GLOCK__AREA_SITES,        /* struct glock__segment_site */
 	GLOCK__AREA_MAX,
 };
 
 /*
- * Pieces of published memory, each one following the last one of its area, so that an area is an
- * array. A piece is a multiple of the area's records, and all zero. NULL: there is no more;
- * private memory is taken then, and what lies there is not seen: never fails a lock. Pieces are
- * not given back; they end with the space. Called under internal locks: do not block, do not call
- * back.
+ * Gives pieces of published memory. Each piece follows the last one of its area, so that an area is
+ * an array. A piece is a multiple of the area's records, and all zero. NULL means that no more
+ * memory is left. Then private memory is used, which readers do not see; a lock never fails for
+ * that reason. Pieces are not given back, and end with the space. The caller may hold internal
+ * locks: do not block, and do not call back.
  */
 struct glock__mem {
 	void *(*slab)(struct glock__mem *mem, enum glock__area area, size_t size);
-	char *base[GLOCK__AREA_MAX]; /* the first piece of each, as found by slab.c */
+	char *base[GLOCK__AREA_MAX]; /* the first piece of each area, set by slab.c */
 };
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * stats.c - see stats.h.
  *
- * The estimators are those of round-trip times in TCP: the mean moves by an eighth of the
- * difference, the deviation by a quarter. Not scaled: shifts round down, so that a mean may stay
- * up to 7 ns below a constant sample, and a deviation up to 3. All of it is signed; an unsigned
- * shift of a negative difference would make it huge.
+ * The estimators are those of round-trip times in TCP. The mean moves by an eighth of the
+ * difference, the deviation by a quarter. The values are not scaled, and shifts round down.
+ * Therefore a mean may stay up to 7 ns below a constant sample, and a deviation up to 3 ns. All
+ * values are signed, because an unsigned shift of a negative difference would give a huge number.
  */
 #include "stats.h"
 
@@ -16,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A record and its lock share no cache line with another CPU's. Who can write the record is not
- * trusted with the lock. */
+/*
+ * A record and its lock share no cache line with those of another CPU. The lock is not in the
+ * record, because a process that can write the record is not trusted with the lock.
+ */
 struct glock__cpu_lock {
 	_Alignas(64) struct glock__lock lock;
 };
@@ -66,7 +68,7 @@ static size_t index_of(const struct glock__type_stats *ts, unsigned int type, un
 	return (size_t)cpu * ts->types + type;
 }
 
-/* The record of the CPU that the caller runs on, locked, to be changed. */
+/* Returns the record of the caller's CPU, locked, for changes. */
 GLOCK__INLINE struct glock__cpu_record *lock_record(struct glock__type_stats *ts, unsigned int type)
 {
 	unsigned int cpu = ts->cpu ? ts->cpu() : glock__cpu();
@@ -107,7 +109,7 @@ void glock__type_stats_write(struct glock__type_stats *ts, unsigned int type, un
 	glock__lock_drop(&ts->locks[i].lock);
 }
 
-/* a - b as the kernel's u64 does it: wraps, and the result has a sign. */
+/* Returns a - b as the kernel's u64 does it: the result wraps and has a sign. */
 static int64_t minus(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a - (uint64_t)b);
@@ -167,7 +169,7 @@ static inline void count_reply(struct glock__stats *s, int64_t rtt, bool blockin
 	glock__stats_sample(&s->v[blocking ? GLOCK__SRTTB : GLOCK__SRTT], rtt);
 }
 
-/* Since the last one. */
+/* Returns the time since the last request. */
 static inline int64_t between(int64_t *stamp, int64_t now)
 {
 	int64_t time = minus(now, *stamp);

@@ -4,7 +4,7 @@
 
 #include "base/atom.h"
 #include "glock/base/mode.h"
-/* The probes here have words that a tracer counts itself in; see glock__traced(). */
+/* These probes have words in which tracers count themselves; see glock__traced(). */
 #define _SDT_HAS_SEMAPHORES 1
 #include "glock/base/probes.h"
 
@@ -25,7 +25,7 @@ const char *const glock__event_names[GLOCK__EV_MAX] = {
 
 /* ---- text ---- */
 
-/* Traces name the lock manager's modes; what is none is NL. */
+/* Traces print the modes of the lock manager. An unknown mode is printed as NL. */
 static const char *dlm_name(unsigned int mode)
 {
 	return glock__modes[mode < GLOCK_MODE_MAX ? mode : GLOCK_UN].dlm_name;
@@ -50,7 +50,7 @@ void glock__event_print(struct glock__text *t, enum glock__text_format format, u
 	char letters[GLOCK__LETTERS];
 
 	glock__flag_letters_traced(letters, format, ev->flags);
-	/* The kernel prints the number with a sign in four of the events, without in two. */
+	/* The kernel prints a signed number in four of the events, and an unsigned one in two. */
 	if (ev->name == GLOCK__EV_PROMOTE || ev->name == GLOCK__EV_QUEUE)
 		glock__text_print(t, "%u,%u glock %u:%" PRIu64, major, minor, ev->type, ev->number);
 	else
@@ -135,7 +135,7 @@ void glock__ring_free(struct glock__ring *r)
 	free(r);
 }
 
-/* False: another writer, a whole ring behind or ahead, is in the slot. */
+/* Returns false if the slot has another writer, a whole ring behind or ahead. */
 static bool claim_slot(struct slot *s, uint64_t n)
 {
 	uint64_t owner = atom_load64(&s->owner);
@@ -155,13 +155,13 @@ static void ring_put(struct glock__ring *r, const struct glock__event *ev)
 	if (!claim_slot(s, n))
 		return;
 	memcpy(words, ev, sizeof(*ev));
-	/* release: a reader that sees one of the words sees that the slot was claimed. */
+	/* release: a reader that reads one of the words then reads the claim of the slot, too. */
 	for (size_t i = 0; i < EVENT_WORDS; i++)
 		atom_store64(&s->words[i], words[i]);
 	atom_store64(&s->owner, 2 * n + 2);
 }
 
-/* 1: event n; 0: not written yet; -ESTALE: overwritten. */
+/* Returns 1 for event n, 0 if it is not written yet, -ESTALE if it was overwritten. */
 static int read_slot(struct slot *s, uint64_t n, struct glock__event *ev)
 {
 	uint64_t words[EVENT_WORDS], owner, again;
@@ -169,7 +169,7 @@ static int read_slot(struct slot *s, uint64_t n, struct glock__event *ev)
 	owner = atom_load64(&s->owner);
 	if (owner != 2 * n + 2)
 		return owner > 2 * n + 2 ? -ESTALE : 0;
-	/* acquire: the owner is looked at again after all of them. */
+	/* acquire: the owner is read again after all words. */
 	for (size_t i = 0; i < EVENT_WORDS; i++)
 		words[i] = atom_load64(&s->words[i]);
 	again = atom_load64(&s->owner);
@@ -192,7 +192,7 @@ int glock__ring_get(struct glock__ring *r, uint64_t *cursor, struct glock__event
 	return glock__ring_step(r->mask, head, ret, ev, cursor, lost);
 }
 
-/* Where others may have written nothing is believed. */
+/* Checks an event, because other processes may have written to the ring. */
 static bool is_event(const struct glock__event *ev)
 {
 	return ev->name < GLOCK__EV_MAX && ev->type < GLOCK_TYPE_MAX &&
@@ -208,7 +208,7 @@ int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__
 		++*cursor;
 		return 1;
 	}
-	/* Being written; unless the ring went around, for then its writer gave it up. */
+	/* The event is being written. If the ring went around, its writer gave it up. */
 	if (ret == 0 && head - *cursor < (mask + 1) / 2)
 		return 0;
 	oldest = head > mask + 1 ? head - (mask + 1) : 0;
@@ -221,7 +221,7 @@ int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__
 
 /* ---- probes ---- */
 
-/* Of each probe: how many trace it. Names and section are those that sys/sdt.h asks for. */
+/* The number of tracers of each probe. sys/sdt.h demands these names and this section. */
 #define TRACERS(name)                                                        \
 	static unsigned short glock_##name##_semaphore __attribute__((used)) \
 	__attribute__((section(".probes")))

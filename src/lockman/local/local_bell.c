@@ -6,7 +6,10 @@
 
 #include "base/cpu.h"
 
-/* Returns the thread of the node to wake, or 0. A leader that is awake looks before it leaves. */
+/*
+ * Returns the bit of the thread that has to be woken, or 0. A leader that is awake looks before it
+ * goes away.
+ */
 static uint32_t sleeper(uint32_t flags)
 {
 	if (flags & BELL_LEADER_SLEEPS)
@@ -19,7 +22,7 @@ bool glock__local_ring(struct slot *slot, uint32_t due)
 	return sleeper(bell_ring(slot, due).flags);
 }
 
-/* A thread that woke up since the bell was rung has seen it, because both change one word. */
+/* A thread that sleeps no more saw the ring, because it changed the same word. */
 void glock__local_wake(struct slot *slot)
 {
 	uint32_t who = sleeper(atom_load32(&slot->bell.flags));

@@ -285,7 +285,10 @@ void glock__local_remove_own_file(const struct local *l, unsigned int node)
 
 #define LOOK_NS 500000000ll /* the shortest time between two looks for the file */
 
-/* Withdraws if the file was removed or replaced. Later processes open another space. */
+/*
+ * Withdraws if the file was removed or replaced. A process that opens the space now gets another
+ * space than this node has.
+ */
 GLOCK__COLD static void look_for_file(struct local *l)
 {
 	if (!glock__local_still_there(l) ||

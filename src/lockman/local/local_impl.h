@@ -364,10 +364,11 @@ bool glock__local_ring(struct slot *slot, uint32_t due);
 void glock__local_wake(struct slot *slot);
 
 /*
- * The poll of the calling thread. The flag LEADER is set during the poll, so no other thread leads.
- * Nodes that slept on the CPU of the thread are woken when the thread ends the poll or sleeps. A
- * node that is woken earlier takes the CPU away. If the thread is killed first, see local_watch.c.
- * A sleeper on another CPU is woken at once, because that takes longest of all.
+ * The flag BELL_LEADER is set from poll_begin to poll_end, and no other thread can lead. Wake-ups
+ * for other nodes that slept on this CPU are deferred until the thread is through or sleeps.
+ * A thread woken earlier would only take the CPU away. If the thread is killed first, other nodes
+ * find the sleepers (local_watch.c). A wake-up on another CPU is not deferred: it takes longest of
+ * all, and the thread goes on meanwhile.
  */
 struct glock__local_poller {
 	struct local *l; /* NULL: this thread does not poll */
@@ -409,7 +410,7 @@ void glock__local_drop(struct local *l, unsigned int shard);
 /* Gives the table more memory. Returns 0, or -ENOSPC. */
 int glock__local_grow(struct local *l, unsigned int shard);
 
-/* Gives a grant its token, and marks the lock as in use. Under the lock of the table. */
+/* Gives a grant its token, and marks the lock as in use. Under the table's lock. */
 void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
 
 /* ---- local_death.c: others that died ---- */

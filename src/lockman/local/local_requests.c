@@ -139,7 +139,7 @@ GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned 
 		return;
 	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
 		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
-	/* A value block without a value is not copied. The copy here keeps its state, no value. */
+	/* No value was ever written: none is copied, and this node still has no valid value. */
 	if (lk->has_lvb)
 		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
 				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);

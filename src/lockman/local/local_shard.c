@@ -155,7 +155,7 @@ int glock__local_take_made(struct local *l, unsigned int shard, enum patience pa
 
 /* ---- grants ---- */
 
-/* Under the table's lock: one that was never given for any of its locks. */
+/* Returns a token that none of the table's locks ever had. Under the table's lock. */
 static uint64_t shard_next_token(struct local *l, unsigned int shard)
 {
 	struct shard *s = &l->head->shard[shard];
@@ -166,8 +166,8 @@ static uint64_t shard_next_token(struct local *l, unsigned int shard)
 }
 
 /*
- * Gives a grant its token and marks the lock as in use. Under the table's lock, so that the token
- * is higher than that of any holder before.
+ * Gives a grant its token, under the table's lock. Therefore the token is higher than the token of
+ * each earlier holder. Also marks the lock as in use, because a waiter is there for it.
  */
 GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
 					  const struct glock__table_event *ev)

@@ -283,7 +283,7 @@ static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid
 	return lock;
 }
 
-/* Fills in the completion of an operation. The value block, if it was read, is there already. */
+/* Fills in an operation's completion. If the value block was read, it is there already. */
 static inline void fill_event(const struct glock__table *t, const struct lock *lock, int status,
 			      struct glock__table_event *event)
 {
