@@ -2,7 +2,7 @@
 /*
  * test_holder.c - tests requests and releases: every error and flag, several at once, lock order.
  */
-#include "glock/state/busy.h"
+#include "glock/state/word.h"
 
 #include "rig.h"
 

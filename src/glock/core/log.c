@@ -4,6 +4,10 @@
  */
 #include "log.h"
 
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -18,4 +22,13 @@ void glock__log(struct glock_space *space, const char *fmt, ...)
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	space->log(space->log_arg, message);
+}
+
+int glock__not_owner(const struct glock__holder *gh)
+{
+	glock__log(gl_space(gh->gl),
+		   "glock %u:%" PRIu64 " taken at %s: let go by another thread than asked for it, "
+		   "without GLOCK_MOVABLE",
+		   gh->gl->type, gh->gl->number, gh->where);
+	return -EPERM;
 }

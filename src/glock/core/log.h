@@ -7,7 +7,12 @@
 
 #include "space.h"
 
+struct glock__holder;
+
 GLOCK__COLD void glock__log(struct glock_space *space, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Logs that the caller is not the owner. Returns -EPERM. */
+GLOCK__COLD int glock__not_owner(const struct glock__holder *gh);
 
 #endif

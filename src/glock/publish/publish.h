@@ -26,9 +26,6 @@ struct glock__thread;
 /* Copies the text of a call site. Of a path that is too long, the end is kept. */
 void glock__publish_where(char to[GLOCK__SEGMENT_WHERE], const char *where);
 
-/* The thread leaves the space. Gives back the place that was kept for the thread. */
-void glock__publish_thread_ends(struct glock_space *space, struct glock__thread *t);
-
 /* No place in the file. */
 #define GLOCK__UNPUBLISHED 0u
 

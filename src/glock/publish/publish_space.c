@@ -148,13 +148,6 @@ static void put_place(struct glock_space *space, uint32_t place, const char *whe
 	t->spare_where = where;
 }
 
-void glock__publish_thread_ends(struct glock_space *space, struct glock__thread *t)
-{
-	if (space->publisher)
-		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, t->spare);
-	t->spare = GLOCK__UNPUBLISHED;
-}
-
 static struct glock__segment_holder *published_holder(struct glock_space *space,
 						      const struct glock__holder *gh)
 {

@@ -110,6 +110,14 @@ static uint32_t new_record(struct glock_space *space)
 	return other;
 }
 
+/* Gives back the place that was kept for the thread. */
+static void free_spare(struct glock_space *space, struct glock__thread *t)
+{
+	if (space->publisher)
+		glock__publisher_put(space->publisher, GLOCK__AREA_HOLDERS, t->spare);
+	t->spare = GLOCK__UNPUBLISHED;
+}
+
 /* Takes the part off the list of its space, and frees it. Under threads_lock. */
 static void thread_free(struct glock__thread *t)
 {
@@ -119,7 +127,7 @@ static void thread_free(struct glock__thread *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
-	glock__publish_thread_ends(space, t);
+	free_spare(space, t);
 	t->record->flags = 0;
 	glock__slab_put(&space->thread_records, t->number);
 	free_page(t);

@@ -18,15 +18,6 @@
 
 #include "fast.h"
 
-int glock__not_owner(const struct glock__holder *gh)
-{
-	glock__log(gl_space(gh->gl),
-		   "glock %u:%" PRIu64 " taken at %s: let go by another thread than asked for it, "
-		   "without GLOCK_MOVABLE",
-		   gh->gl->type, gh->gl->number, gh->where);
-	return -EPERM;
-}
-
 static void release(struct glock *gl, struct glock__holder *gh)
 {
 	/* The program was not told of the death. The next holder in EX is to be told. */

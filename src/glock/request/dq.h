@@ -7,9 +7,6 @@
 
 #include "glock/core/internal.h"
 
-/* Logs that the caller is not the owner. Returns -EPERM. */
-int glock__not_owner(const struct glock__holder *gh);
-
 /*
  * Lets go a holder that the program did not use. A death that came with the holder stays
  * unreported.

@@ -2,6 +2,7 @@
 /* fast.c - the slow cases of the fast path; see fast.h. */
 #include "fast.h"
 
+#include "glock/core/log.h"
 #include "glock/state/cache.h"
 #include "glock/state/queue.h"
 

@@ -3,6 +3,7 @@
  * held.c - calls for a held lock: whether it is valid, a lower mode, its token, its value block.
  * Also which peers a request waits for.
  */
+#include "glock/core/log.h"
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
 #include "glock/state/cache.h"

@@ -76,6 +76,11 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none));
 }
 
+void *glock_object(const struct glock *gl)
+{
+	return atom_load_ptr(&gl->object);
+}
+
 /* ---- the record ---- */
 
 /* Stores changed fields. Often no field has changed, and then the memory is not written. */
@@ -106,6 +111,30 @@ GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 }
 
 /* ---- dropping the lock ---- */
+
+bool glock__work_queued(struct glock *gl)
+{
+	struct glock_space *space = gl_space(gl);
+	struct glock__busy *b;
+	uint32_t state;
+	bool queued;
+
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return false;
+	if (glock__tls()->deferred.gl == gl && glock__tls()->deferred.queued)
+		return true;
+	glock__lock_take(&space->work.lock);
+	b = glock__busy_of(gl); /* a simulator asks without gl->lock */
+	state = atom_load32(&b->work.state);
+	/*
+	 * The work may be out of the heap, with its thread waiting for the lock. It counts as
+	 * queued.
+	 */
+	queued = b->work.place != GLOCK__NO_PLACE || state & GLOCK__WORK_AGAIN ||
+		 state == GLOCK__WORK_RUNNING;
+	glock__lock_drop(&space->work.lock);
+	return queued;
+}
 
 void glock__unlock(struct glock *gl)
 {
@@ -162,15 +191,4 @@ struct glock__look glock__look(const struct glock *gl)
 	    .hold = b->hold,
 	    .counts = b->more->counts,
 	};
-}
-
-struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh)
-{
-	struct glock__list *head, *l;
-
-	if (!(gl->flags & GLOCK__F_BUSY))
-		return NULL;
-	head = &glock__busy_of(gl)->holders;
-	l = gh ? gh->list.next : head->next;
-	return l == head ? NULL : glock__entry(l, struct glock__holder, list);
 }

@@ -53,7 +53,7 @@ struct glock__look {
 	struct glock__counts counts;
 };
 struct glock__look glock__look(const struct glock *gl);
-/* Returns the holder after gh in the list, NULL after the last one. gh NULL: the first one. */
-struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh);
+
+bool glock__work_queued(struct glock *gl);
 
 #endif

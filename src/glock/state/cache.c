@@ -20,7 +20,7 @@
 #include "glock/core/log.h"
 
 #include "busy.h"
-#include "inline_work.h"
+#include "polling.h"
 
 #include <assert.h>
 #include <errno.h>

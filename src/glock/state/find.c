@@ -387,11 +387,6 @@ void glock_set_object(struct glock *gl, void *object)
 		glock__lock_drop(&gl->lock);
 }
 
-void *glock_object(const struct glock *gl)
-{
-	return atom_load_ptr(&gl->object);
-}
-
 void glock_set_dirty(struct glock *gl, int dirty)
 {
 	if (glock__check(gl_space(gl), "glock_set_dirty"))

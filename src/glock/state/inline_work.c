@@ -9,32 +9,12 @@
 #include "inline_work.h"
 
 #include "cache.h"
+#include "polling.h"
 #include "queue.h"
 #include "reply.h"
 #include "work.h"
 
 #include <assert.h>
-
-void glock__poll_begin(struct glock_space *space)
-{
-	const struct glock__lm_ops *ops = space->lm->ops;
-	struct glock__deferred *d = &glock__tls()->deferred;
-
-	d->moment = 0;
-	if (!d->polls)
-		d->polls = ops->poll_begin && ops->poll_begin(space->lm);
-}
-
-void glock__poll_end(struct glock_space *space)
-{
-	struct glock__deferred *d = &glock__tls()->deferred;
-
-	d->moment = 0;
-	if (!d->polls)
-		return;
-	d->polls = false;
-	space->lm->ops->poll_end(space->lm);
-}
 
 bool glock__inline_begin(struct glock *gl)
 {

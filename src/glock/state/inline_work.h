@@ -14,9 +14,6 @@
 bool glock__inline_begin(struct glock *gl);
 /* As glock__poll(). Events of this glock are deferred: the caller takes gl->lock next. */
 void glock__inline_poll(struct glock *gl);
-/* Makes the calling thread the one that polls the lock manager, or ends that; see lockman.h. */
-void glock__poll_begin(struct glock_space *space);
-void glock__poll_end(struct glock_space *space);
 /* Runs the work that was queued since. Under gl->lock, which it drops and takes again. */
 void glock__inline_run(struct glock *gl);
 void glock__inline_finish(struct glock *gl);

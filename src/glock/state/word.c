@@ -38,6 +38,17 @@ void glock__fast_shut(struct glock *gl)
 #define IN_THE_WAY \
 	((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_PENDING_DEMOTE) | GLOCK__F_DIED | GLOCK__F_STALE)
 
+struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh)
+{
+	struct glock__list *head, *l;
+
+	if (!(gl->flags & GLOCK__F_BUSY))
+		return NULL;
+	head = &glock__busy_of(gl)->holders;
+	l = gh ? gh->list.next : head->next;
+	return l == head ? NULL : glock__entry(l, struct glock__holder, list);
+}
+
 /*
  * Tells whether a new holder may ignore all holders in the list. Such a holder is granted in SH. It
  * does not belong to a thread, so that recursion is no question.

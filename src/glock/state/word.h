@@ -100,4 +100,9 @@ void glock__fast_each(struct glock *gl, glock__fast_fn *fn, void *arg);
 /* Returns the holder of the calling thread in a slot, or NULL. */
 struct glock__holder *glock__fast_mine(const struct glock *gl);
 
+/* ---- the list, for a look ---- */
+
+/* Returns the holder after gh in the list, NULL after the last one. gh NULL: the first one. */
+struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh);
+
 #endif

@@ -201,30 +201,6 @@ void glock__work_queue(struct glock *gl, int64_t at)
 	glock__lock_drop(&space->work.lock);
 }
 
-bool glock__work_queued(struct glock *gl)
-{
-	struct glock_space *space = gl_space(gl);
-	struct glock__busy *b;
-	uint32_t state;
-	bool queued;
-
-	if (!(gl->flags & GLOCK__F_BUSY))
-		return false;
-	if (glock__tls()->deferred.gl == gl && glock__tls()->deferred.queued)
-		return true;
-	glock__lock_take(&space->work.lock);
-	b = glock__busy_of(gl); /* a simulator asks without gl->lock */
-	state = atom_load32(&b->work.state);
-	/*
-	 * The work may be out of the heap, with its thread waiting for the lock. It counts as
-	 * queued.
-	 */
-	queued = b->work.place != GLOCK__NO_PLACE || state & GLOCK__WORK_AGAIN ||
-		 state == GLOCK__WORK_RUNNING;
-	glock__lock_drop(&space->work.lock);
-	return queued;
-}
-
 /* ---- running the work ---- */
 
 /*

@@ -15,7 +15,6 @@ int glock__work_reserve(struct glock_space *space, size_t glocks);
 void glock__work_kick(struct glock_space *space, int64_t at);
 /* Queues the work of the glock for that time, or an earlier one. Under gl->lock. */
 void glock__work_queue(struct glock *gl, int64_t at);
-bool glock__work_queued(struct glock *gl);
 /* Returns when the next work is due; INT64_MAX: never. The second one is for under work.lock. */
 int64_t glock__work_next(struct glock_space *space);
 int64_t glock__work_first(struct glock_space *space);

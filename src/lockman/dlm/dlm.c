@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm.c - requests to the kernel's DLM; joining a lockspace and leaving it. See dlm_impl.h.
+ * dlm.c - makes requests to the kernel's DLM, joins a lockspace and leaves it. See dlm_impl.h.
  *
- * The kernel refuses a request with -EBUSY while a cancel of the one before is not done with, though
- * its result was read; such a request is made again after a while, as GFS2 does.
+ * The kernel refuses a request with -EBUSY while a cancel of the earlier request goes on. That is
+ * so even if the result of the cancel was read. Such a request is made again after a while, as GFS2
+ * does.
  */
 #include "dlm_impl.h"
 #include "lockman/local/node_file.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,78 +19,7 @@
 
 enum { BUSY_PAUSE_NS = 20000000 };
 
-void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	if (!d->o.log)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	d->o.log(d->o.log_arg, text);
-}
-
-/* ---- waiting for others ---- */
-
-/* Who waits counts himself under d->lock, so that whoever changes something after that sees him. */
-void glock__dlm_changed(struct dlm *d)
-{
-	atom_add32(&d->changes, 1);
-	if (atom_load32(&d->awaiting))
-		atom_wake_own(&d->changes, INT32_MAX);
-}
-
-void glock__dlm_await_change(struct dlm *d)
-{
-	uint32_t seen = atom_load32(&d->changes);
-
-	atom_add32(&d->awaiting, 1);
-	latch_drop(&d->lock);
-	atom_wait_own(&d->changes, seen, NULL);
-	atom_sub32(&d->awaiting, 1);
-	latch_take(&d->lock);
-}
-
-/* ---- the device ---- */
-
-/* Under d->lock. */
-void glock__dlm_use_locked(struct dlm *d)
-{
-	assert(!d->left && !d->gate_closed);
-	atom_add32(&d->users, 1);
-}
-
-bool glock__dlm_use(struct dlm *d)
-{
-	bool may;
-
-	latch_take(&d->lock);
-	may = !d->left && !d->gate_closed;
-	if (may)
-		glock__dlm_use_locked(d);
-	latch_drop(&d->lock);
-	return may;
-}
-
-bool glock__dlm_in_use(struct dlm *d)
-{
-	return atom_load32(&d->users) & ~GLOCK__DLM_LEAVING;
-}
-
-void glock__dlm_unuse_slow(struct dlm *d)
-{
-	uint32_t users = atom_load32(&d->users);
-
-	while (!(users & GLOCK__DLM_LEAVING))
-		if (atom_cas32(&d->users, &users, users - 1))
-			return;
-	latch_take(&d->lock);
-	atom_sub32(&d->users, 1);
-	glock__dlm_changed(d);
-	latch_drop(&d->lock);
-}
+/* ---- requests ---- */
 
 static void pause_busy(void)
 {
@@ -100,15 +28,13 @@ static void pause_busy(void)
 	nanosleep(&pause, NULL);
 }
 
-/* ---- requests ---- */
-
 struct request {
 	struct glock__dlm_call call;
 	unsigned char value[GLOCK__LVB_LEN];
 	char name[GLOCK__LM_NAME_LEN + 1];
 };
 
-/* The DLM tells of the dead by a value block that is not valid: it has to stay so. */
+/* The DLM tells of a death by an invalid value block, so the value block has to stay invalid. */
 static uint32_t dlm_flags(uint32_t flags)
 {
 	if (flags & GLOCK__LKF_DEATH_UNREPORTED)
@@ -116,7 +42,7 @@ static uint32_t dlm_flags(uint32_t flags)
 	return flags | GLOCK__LKF_VALBLK;
 }
 
-/* Under d->lock: the request that the slot's step says. */
+/* Fills in the request that the slot's step says. Under d->lock. */
 GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct request *r)
 {
 	struct glock__dlm_call *call = &r->call;
@@ -138,7 +64,7 @@ GLOCK__INLINE void make_request(struct dlm *d, const struct slot *s, struct requ
 		call->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
 	if (s->step == STEP_MARK)
 		call->flags = GLOCK__LKF_CONVERT | GLOCK__LKF_VALBLK;
-	if (!(call->flags & GLOCK__LKF_CONVERT)) /* else the kernel knows it */
+	if (!(call->flags & GLOCK__LKF_CONVERT)) /* for a conversion the kernel knows the name */
 		glock__lm_name(r->name, s->type, s->number);
 	glock__dlm_value_pack(s, r->value);
 }
@@ -147,7 +73,7 @@ static void kernel_cancel(struct dlm *d, uintptr_t tag, uint32_t lkid)
 {
 	const struct glock__dlm_call call = {.flags = GLOCK__LKF_CANCEL, .tag = tag, .lkid = lkid};
 
-	/* If it fails it was decided already, and the reply to that comes. */
+	/* If the call fails, the request was decided already, and the reply to that comes. */
 	glock__dlm_unlock(&d->dev, &call);
 }
 
@@ -173,13 +99,13 @@ int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
 		make_request(d, s, &r);
 	latch_drop(&d->lock);
 	if (!s)
-		return 0; /* answered meanwhile, as the gate was closed */
+		return 0; /* replied to meanwhile, because the gate was closed */
 	result = submit(d, &r);
 	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
 	if (s && result > 0 && !s->lkid)
 		s->lkid = (uint32_t)result;
-	/* Taken back while it was made in steps: then the kernel was not told. */
+	/* A request in steps may have been canceled in between: then the kernel was not told. */
 	canceled = s && result >= 0 && s->open && s->canceled && s->step == STEP_LAST;
 	latch_drop(&d->lock);
 	if (canceled)
@@ -187,7 +113,7 @@ int64_t glock__dlm_ask(struct dlm *d, uintptr_t tag)
 	return result;
 }
 
-/* The kernel did not take it: 0 if it was answered all the same, as the gate was closed. */
+/* The kernel refused the request. Returns 0 if it has its reply, because the gate was closed. */
 static int refused(struct dlm *d, uintptr_t tag, int err)
 {
 	struct slot *s;
@@ -206,8 +132,8 @@ static int refused(struct dlm *d, uintptr_t tag, int err)
 }
 
 /*
- * It is open still: goes on with the next step, if it is time for that; else it is the reader's to
- * answer.
+ * The request is still open. Makes the next step, if it is due, and returns true. Otherwise the
+ * reader replies.
  */
 static bool goes_on(struct dlm *d, uintptr_t tag, uint32_t lkid)
 {
@@ -216,12 +142,12 @@ static bool goes_on(struct dlm *d, uintptr_t tag, uint32_t lkid)
 
 	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, tag);
-	/* One that was refused meanwhile is no more, and the next step gets another. */
+	/* A lock that was refused meanwhile is no more, and the next step gets another one. */
 	if (s && !s->lkid && (s->step == STEP_ONLY || s->step == STEP_TRY))
 		s->lkid = lkid;
 	on = s && s->go_on;
 	if (on) {
-		if (s->step == STEP_MARK) /* this node is master, or that took longer */
+		if (s->step == STEP_MARK) /* this node is master, or the reply came later */
 			glock__dlm_will_look(d);
 		glock__dlm_ask_on(d, s, tag);
 	} else if (s) {
@@ -242,7 +168,7 @@ static int dlm_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	int err = 0;
 
 	latch_take(&d->lock);
-	/* A conversion of what is gone: the gate was closed since it was decided on. */
+	/* A conversion of a lock that is gone: the gate closed after the owner had decided. */
 	if (d->left || d->gate_closed || new != !lk->id)
 		err = -ENODEV;
 	if (!err) {
@@ -290,7 +216,7 @@ static void dlm_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	if (lk->id && !d->left && !d->gate_closed) {
 		struct slot *s = glock__dlm_slot_of(d, lk);
 
-		s->canceled = true; /* what is made in steps ends with the one that is on */
+		s->canceled = true; /* a request in steps ends with the step that is in progress */
 		tell = s->open && s->lkid && !s->go_on &&
 		       (s->step == STEP_ONLY || s->step == STEP_LAST);
 		tag = glock__dlm_slot_tag(d, s);
@@ -317,14 +243,6 @@ static int dlm_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uint6
 	}
 	latch_drop(&d->lock);
 	return err;
-}
-
-/* The lock is no more; whoever may be about to deliver a demand for it gets done with that. */
-static void say_gone(struct dlm *d, struct glock__lm_lock *lk)
-{
-	latch_take(&d->delivery);
-	latch_drop(&d->delivery);
-	d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
 }
 
 static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
@@ -355,69 +273,17 @@ static void dlm_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 			pause_busy();
 		latch_take(&d->lock);
 		s = err ? glock__dlm_slot_by_tag(d, call.tag) : NULL;
-		if (s) /* the lockspace is gone, and the lock with it */
+		if (s) /* the lockspace is gone, and so is the lock */
 			glock__dlm_slot_free(d, s);
 		latch_drop(&d->lock);
 		glock__dlm_unuse(d);
 		if (!s)
 			return;
 	}
-	say_gone(d, lk);
+	glock__dlm_reply_gone(d, lk);
 }
 
 /* ---- joining and leaving ---- */
-
-void glock__dlm_retire(struct dlm *d)
-{
-	for (uint32_t i = 0;; i++) {
-		struct glock__lm_lock *lk = NULL;
-		bool open = false, unlocking = false;
-
-		latch_take(&d->lock);
-		if (i >= d->n_slots) {
-			latch_drop(&d->lock);
-			return;
-		}
-		lk = d->slots[i].lk;
-		if (lk) {
-			open = d->slots[i].open;
-			unlocking = d->slots[i].unlocking;
-			glock__dlm_slot_free(d, &d->slots[i]);
-		}
-		latch_drop(&d->lock);
-		if (unlocking)
-			say_gone(d, lk);
-		else if (open)
-			d->lm.events->reply(lk, -ENODEV, 0);
-	}
-}
-
-int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_setname_np(*thread, name);
-	return err;
-}
-
-/* The reader and the watch look up, or sleep again. */
-void glock__dlm_ring(struct dlm *d, bool on)
-{
-	uint64_t one = 1;
-
-	if (on)
-		while (write(d->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-			;
-	else
-		while (read(d->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-			;
-}
 
 static void stop_threads(struct dlm *d)
 {
@@ -436,8 +302,9 @@ static void stop_threads(struct dlm *d)
 }
 
 /*
- * Closing the device gives all locks back; of those in EX the kernel says that the holder died. Who withdraws does
- * not wait for a recovery to be over: it may be called in there, or be what that waits for.
+ * Closing the device gives all locks back. For those in EX the kernel says that the holder died. A
+ * node that withdraws does not wait for the end of a recovery. It may be called from the recovery,
+ * or the recovery may wait for it.
  */
 static void dlm_leave(struct glock__lockman *lm, bool failed)
 {
@@ -549,7 +416,7 @@ int glock__dlm_new(const struct glock__dlm_options *o, struct glock__lockman **l
 		dlm_free(&d->lm);
 		return err;
 	}
-	d->o.name = d->dev.name; /* not the caller's any more */
+	d->o.name = d->dev.name; /* the caller's name may go away */
 	glock__cluster_members(d->dev.name, &d->members);
 	*lm = &d->lm;
 	return 0;

@@ -70,13 +70,13 @@ static bool daemon_there(struct glock__cluster *c)
 		return true;
 	if (c->daemon >= 0)
 		close(c->daemon);
-	/* It broke: even if another one answers already, this one is told of once. */
+	/* The connection broke. Report that once, even if another daemon answers already. */
 	p.fd = c->daemon;
 	c->daemon = connect_daemon();
 	return p.fd < 0 && c->daemon >= 0;
 }
 
-/* ---- all of it ---- */
+/* ---- all sources ---- */
 
 void glock__cluster_open(struct glock__cluster *c)
 {
@@ -92,10 +92,10 @@ void glock__cluster_close(struct glock__cluster *c)
 	glock__quorum_close(&c->quorum);
 }
 
-/* Each step of recovery sets a bit, this one at its end; to stop clears them. */
+/* Each step of recovery sets a bit. The last step sets this one. A stop clears all bits. */
 #define RECOVERY_DONE 0x40
 
-/* -ENOENT: there is no such lockspace. */
+/* Returns -ENOENT if there is no such lockspace. */
 static int recover_status(const char *lockspace)
 {
 	char path[160], text[32];
@@ -188,8 +188,8 @@ static int make_dir(const char *path)
 }
 
 /*
- * This node's number. A dlm_controld that came and went takes its configuration along; then any
- * number will do that no node has, as all of them have to be gone for the kernel.
+ * Stores this node's number. A dlm_controld that came and went has taken its configuration along.
+ * Then any number will do that no node has, because all nodes have to be gone for the kernel.
  */
 static int own_id(unsigned long *id)
 {
@@ -212,7 +212,10 @@ static int own_id(unsigned long *id)
 	return err ? err : put_number(COMMS "/glock", "local", 1);
 }
 
-/* The kernel says goodbye to those it knows, and waits minutes for an answer, as it leaves. */
+/*
+ * Removes the other nodes from the kernel's configuration. When the kernel leaves, it says goodbye
+ * to the nodes that it knows, and waits minutes for their answers.
+ */
 static void forget_others(unsigned long id)
 {
 	DIR *dir = opendir(COMMS);
@@ -278,7 +281,7 @@ bool glock__cluster_device(const char *name, char path[GLOCK__CLUSTER_DEVICE])
 	return !access(path, F_OK);
 }
 
-/* A lockspace of programs has a device, unless one is just about to join or to leave. */
+/* A lockspace of programs has a device, unless a program is just about to join or to leave. */
 static bool has_device(const char *lockspace)
 {
 	char name[80], path[GLOCK__CLUSTER_DEVICE];
@@ -310,7 +313,7 @@ int glock__cluster_release(const char *lockspace)
 
 	if (fd >= 0) {
 		close(fd);
-		return -EBUSY; /* it is for dlm_controld to start it */
+		return -EBUSY; /* dlm_controld has to start it */
 	}
 	if (glock__cluster_of_gfs2(lockspace))
 		return -EBUSY;

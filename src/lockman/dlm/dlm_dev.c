@@ -2,8 +2,8 @@
 /*
  * dlm_dev.c - see dlm_dev.h.
  *
- * The light libdlm is used, which starts no thread. The struct that begins every request says which
- * version of the device it is for: this is 6.0.x, which kernels have had since 2009.
+ * The library uses the light libdlm, which starts no thread. The struct that begins each request
+ * says for which version of the device it is. This is 6.0.x, which kernels have had since 2009.
  */
 #include "dlm_dev.h"
 #include "dlm_cluster.h"
@@ -62,26 +62,31 @@ static const struct glock__libdlm *library(void)
 	return libdlm_there ? &libdlm : NULL;
 }
 
-/* ---- one at a time ---- */
+/* ---- one process at a time ---- */
 
 enum { AGAIN_MS = 10, PATIENCE_MS = 30000 };
 
 /*
- * The kernel registers a lockspace's device without a lock (dlm_device_register() in fs/dlm/user.c).
- * Of processes that make the same lockspace at a time two may do so, and its list of misc devices is
- * a circle then: who opens another of them next goes round in there for ever, and the machine stands
- * still. Or the second one is told a number that the device has not got yet. So we make lockspaces
- * one at a time: with an flock(2) on the control device, which everybody on the machine has. It
- * ends with the process, and the last child that was forked while it was had.
+ * Locks the control device, so that one process of the machine makes a lockspace at a time.
  *
- * Nobody waits in the kernel for it: whoever has it may be stopped, and who waits may have to leave
- * meanwhile. Whoever may open the device may keep others out, as he may, on Debian, by much else.
+ * The kernel registers a lockspace's device without a lock (dlm_device_register() in
+ * fs/dlm/user.c). If several processes make the same lockspace, two of them may register at the
+ * same time. Then the kernel's list of misc devices is a circle. A process that opens another misc
+ * device next goes round in the circle for ever, and the machine stands still. Or the second
+ * process is told a number that the device has not got yet.
  *
- * To leave one needs no such care, and must not wait for others: who closes the device while the
- * lockspace is stopped waits in the kernel until another one of this machine has it started
- * (let_go() in dlm_watch.c).
+ * The lock is an flock(2) on the control device, because each process of the machine has that
+ * device. The lock ends with the process, and with the last child that was forked meanwhile.
  *
- * -EALREADY: another one is just making a lockspace.
+ * No process waits in the kernel for the lock. Its holder may be stopped, and the waiter may have
+ * to leave meanwhile. A process that may open the device can keep others out. On Debian such a
+ * process can do so by much else, too.
+ *
+ * Leaving a lockspace needs no such care, and must not wait for other processes. If a process
+ * closes the device while the lockspace is stopped, it waits in the kernel. It waits until another
+ * process of this machine has the lockspace started (let_go() in dlm_watch.c).
+ *
+ * Returns a descriptor. -EALREADY: another process makes a lockspace now.
  */
 static int lock_control_device(void)
 {
@@ -102,7 +107,7 @@ static int lock_control_device(void)
 	return fd;
 }
 
-/* By hand: a child that was forked meanwhile has it open, too. */
+/* Unlocks by hand, because a child that was forked meanwhile has the descriptor open, too. */
 static void unlock_control_device(int fd)
 {
 	if (fd < 0)
@@ -153,7 +158,7 @@ static bool no_quorum(const char *name)
 	return cluster_is(GLOCK__CLUSTER_NO_QUORUM, name);
 }
 
-/* From the bottom up: an administrator goes on from the first thing that is missing. */
+/* From the bottom up: an administrator starts with the first thing that is missing. */
 static const struct {
 	bool (*missing)(const char *lockspace);
 	int err;
@@ -171,7 +176,7 @@ static const struct {
      "missing"},
 };
 
-/* libdlm's calls wait for ever for some of what may be missing: that is looked for before. */
+/* Looks for what is missing first, because libdlm's calls wait for ever for some of that. */
 static int look_for_needs(const char *name, char *why, size_t size)
 {
 	for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++) {
@@ -239,12 +244,12 @@ static int set_up(struct glock__dlm_dev *dev)
 	return err;
 }
 
-/* Makes it, or finds it made. */
+/* Makes the lockspace, or opens one that exists. */
 static int join_lockspace(struct glock__dlm_dev *dev)
 {
 	int fd = lock_control_device(), err;
 
-	/* who may not open it may not make one, either, but maybe open one that is made */
+	/* Without access a process may not make a lockspace. It may still open one that exists. */
 	if (fd < 0 && fd != -EACCES && fd != -EPERM)
 		return fd;
 	errno = 0;
@@ -284,7 +289,7 @@ int glock__dlm_open_again(struct glock__dlm_dev *dev)
 
 /* ---- leaving ---- */
 
-/* Whether /proc/PID/fd has the device; as far as we may look. */
+/* Tells whether /proc/PID/fd has the device, as far as this process may look. */
 static bool has_open(const char *pid, const char *lockspace)
 {
 	char path[320], link[160];
@@ -309,7 +314,7 @@ static bool has_open(const char *pid, const char *lockspace)
 	return has;
 }
 
-/* A process that has the lockspace open, but for this one: its number, or 0. */
+/* Returns the pid of another process that has the lockspace open, or 0. */
 static long other_user(const char *lockspace)
 {
 	DIR *dir = opendir("/proc");
@@ -333,7 +338,7 @@ static bool lockspace_exists(const char *lockspace)
 	return path_exists(path);
 }
 
-/* Who is leaving it needs a moment: it has no device then. */
+/* A process that leaves the lockspace needs a moment. The lockspace has no device then. */
 static bool lockspace_leaves(const char *lockspace)
 {
 	const struct timespec moment = {.tv_nsec = 20000000};
@@ -343,7 +348,10 @@ static bool lockspace_leaves(const char *lockspace)
 	return !lockspace_exists(lockspace);
 }
 
-/* Whoever opened it and did not leave counts once. libdlm says that all went well, whatever happened. */
+/*
+ * Releases the lockspace once for each process that opened it and did not leave. libdlm reports
+ * success, whatever happened.
+ */
 static int release_forced(const struct glock__libdlm *lib, const char *lockspace)
 {
 	for (int i = 0; lockspace_exists(lockspace) && i < 1000; i++) {
@@ -365,9 +373,11 @@ void glock__dlm_close(struct glock__dlm_dev *dev, bool release)
 	if (!dev->ls)
 		return;
 	/*
-	 * The kernel counts who made it or would have, and leaves when the last one releases. Unforced
-	 * not while it has any lock here, also of other nodes as their master: those move. By force
-	 * those of processes here would go, too, that may only open it and are not counted.
+	 * The kernel counts the processes that made the lockspace, or would have. It leaves when
+	 * the last of them releases. Without force it does not leave while it has any lock here.
+	 * That includes locks of other nodes whose master it is: those move. With force it would
+	 * also drop the locks of processes here that may only open the lockspace. Such processes
+	 * are not counted.
 	 */
 	if (!release)
 		dev->lib->close_lockspace(dev->ls);
@@ -398,7 +408,7 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 		snprintf(why, size, "lockspace %s: process %ld has it open", name, user);
 		return -EBUSY;
 	}
-	glock__cluster_release(name); /* or to close it would wait for ever */
+	glock__cluster_release(name); /* otherwise closing it would wait for ever */
 	err = release_forced(dev.lib, name);
 	glock__cluster_tidy(name);
 	if (err)
@@ -408,13 +418,13 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 
 /* ---- requests ---- */
 
-/* Only their being different matters: the kernel hands one of them back with each result. */
+/* These only have to differ: the kernel hands one of them back with each result. */
 #define CAST ((void *)1)
 #define BAST ((void *)2)
 
 union request {
 	struct dlm_write_request head;
-	char room[sizeof(struct dlm_write_request) + DLM_RESNAME_MAXLEN]; /* its last member's */
+	char room[sizeof(struct dlm_write_request) + DLM_RESNAME_MAXLEN]; /* for the name */
 };
 
 static void fill_request(union request *r, const struct glock__dlm_call *call, uint8_t cmd)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_dev.h - a lockspace of the kernel's DLM, as the character device that it is.
+ * dlm_dev.h - a lockspace of the kernel's DLM, which is a character device.
  *
- * libdlm makes, opens and releases the lockspace; it is looked for when the program runs, so that
- * only programs which want the DLM need it. Requests and results go over the device in the
- * structs of linux/dlm_device.h, since libdlm keeps the mode of a blocking callback to itself.
+ * libdlm makes, opens and releases the lockspace. The library looks for libdlm when the program
+ * runs, so that only programs that want the DLM need it. Requests and results go over the device in
+ * the structs of linux/dlm_device.h. libdlm is not enough, because it keeps the mode of a bast to
+ * itself.
  *
- * A lock is known to the kernel by its id, and to us by a tag: a number of the caller's, as wide
- * as a pointer, that comes back with everything the kernel says of the lock. It is no address: what comes late for a
- * lock that is no more must be recognizable as such.
+ * The kernel knows a lock by its id. This library knows it by a tag: a number of the caller, as
+ * wide as a pointer. The tag comes back with each result for the lock. The tag is no address,
+ * because a late result for a lock that is no more must be recognizable.
  *
- * Threads: requests may be made by any, also at once; one thread at a time reads results. A result
- * may be read before the request that it answers has returned.
+ * Threads: any thread may make requests, also at the same time. One thread at a time reads results.
+ * A result may be read before the request that it answers has returned.
  */
 #ifndef GLOCK__DLM_DEV_H
 #define GLOCK__DLM_DEV_H
@@ -26,30 +27,35 @@ struct glock__dlm_dev {
 };
 
 /*
- * Opens the lockspace, which is made if it is not there. Joining a cluster takes seconds. why: what
- * is missing and what to do about it, where it fails. -ENOPKG: no libdlm; -ENODEV: no DLM in this
- * kernel, or its daemon does not run; -ENETDOWN: no quorum; -EACCES, -EPERM; -EINVAL: a name that is
- * none; or what libdlm said. Only one process of a machine makes one at a time: it waits for the others, and
- * tells `waits`, if there is one, now and then why.
+ * Opens the lockspace. Makes it if it is not there. Joining a cluster takes seconds. On errors
+ * `why` says what is missing and what helps.
+ *   -ENOPKG           there is no libdlm
+ *   -ENODEV           there is no DLM in this kernel, or its daemon does not run
+ *   -ENETDOWN         there is no quorum
+ *   -EACCES, -EPERM   not allowed
+ *   -EINVAL           the name is not valid
+ *   other             the errno of libdlm
+ * Only one process of a machine makes a lockspace at a time. This process waits for the others.
+ * Now and then it tells `waits` why, if that is not NULL.
  */
 int glock__dlm_open(struct glock__dlm_dev *dev, const char *name,
 		    void (*waits)(void *arg, const char *why), void *arg, char *why, size_t size);
 
 /*
- * The same once more after it was closed, for who has just seen that nothing is missing. Does not wait for
- * others: -EALREADY: another process is just making one.
+ * Opens the lockspace again after it was closed, for a caller that has seen that nothing is
+ * missing. Does not wait for other processes. -EALREADY: another process makes a lockspace now.
  */
 int glock__dlm_open_again(struct glock__dlm_dev *dev);
 
 /*
- * Closes it: the kernel gives back all locks made here. release: leave the lockspace, if nobody
- * else on this node uses it. Waits while the lockspace is stopped.
+ * Closes the lockspace: the kernel gives back all locks made here. release: also leaves the
+ * lockspace, if no other process of this node uses it. Waits while the lockspace is stopped.
  */
 void glock__dlm_close(struct glock__dlm_dev *dev, bool release);
 
 /*
- * Removes this node from a lockspace that processes left behind when they were killed, or that is
- * stuck since dlm_controld died. -ENOENT: it is not in it; -EBUSY: a process has it open.
+ * Removes this node from a lockspace that killed processes left behind, or that is stuck after the
+ * death of dlm_controld. -ENOENT: this node is not in it; -EBUSY: a process has it open.
  */
 int glock__dlm_remove(const char *name, char *why, size_t size);
 
@@ -64,23 +70,23 @@ struct glock__dlm_call {
 	bool no_bast;
 };
 
-/* The lock's id, or a negative errno: then nothing comes of it. Does not wait for the grant. */
+/* Returns the lock's id. After a negative errno no result comes. Does not wait for the grant. */
 int64_t glock__dlm_lock(struct glock__dlm_dev *dev, const struct glock__dlm_call *call);
-/* Unlock or cancel. 0 or a negative errno. */
+/* Unlocks, or cancels. Returns 0 or a negative errno. */
 int glock__dlm_unlock(struct glock__dlm_dev *dev, const struct glock__dlm_call *call);
 
 struct glock__dlm_result {
 	uintptr_t tag;
 	bool bast;
-	int mode;   /* of a bast: what others want */
-	int status; /* else: 0 or negative, as in glock__table_event */
+	int mode;   /* of a bast: the mode that others want */
+	int status; /* without bast: 0 or negative, as in glock__table_event */
 	uint32_t lkid;
 	unsigned int sbflags;
 	bool has_lvb;
 	unsigned char lvb[GLOCK__LVB_LEN];
 };
 
-/* The next result: 1; 0: there is none now; or a negative errno. Does not wait: poll dev->fd. */
+/* Reads the next result: 1; 0: none now; or a negative errno. Does not wait: poll dev->fd. */
 int glock__dlm_read(struct glock__dlm_dev *dev, struct glock__dlm_result *result);
 
 #endif

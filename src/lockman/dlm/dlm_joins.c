@@ -30,7 +30,7 @@ void glock__joins_close(struct glock__joins *j)
 	*j = (struct glock__joins){.there = false};
 }
 
-/* Its place among those that were seen, or n. */
+/* Returns the node's place among the nodes that were ever seen, or n. */
 static size_t find_node(const struct glock__joins *j, uint32_t id)
 {
 	size_t i = 0;
@@ -64,7 +64,7 @@ static bool read_counts(const struct glock__joins *j, const uint32_t *members, s
 	return true;
 }
 
-/* Adds those that were never seen, as members that have just joined. */
+/* Adds nodes that were never seen, as members that have just joined. */
 static bool add_new(struct glock__joins *j, const uint32_t *members, size_t n,
 		    const uint32_t *counts)
 {

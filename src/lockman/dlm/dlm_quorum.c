@@ -2,12 +2,15 @@
 /*
  * dlm_quorum.c - see dlm_quorum.h.
  *
- * A node that stood still, or whose link was cut, for longer than corosync's token may find the others
- * again before it has missed them: to itself it had quorum all the time, and dlm_controld, which is told
- * of members only as they are in the end, hears of nothing. The others have taken over its locks
- * meanwhile. corosync's lists of those who left and joined tell (QUORUM_MODEL_V1), as soon as
- * they see each other. They are lost where one more ring is formed before that one is complete: the next
- * one's are empty. Its counts of joins tell then (dlm_joins.h), which are looked at when members were told.
+ * A node may stand still, or its link may be cut, for longer than corosync's token. It may find the
+ * others again before it has missed them. To itself it had quorum all the time. dlm_controld hears
+ * of nothing, because corosync tells it only the members at the end. The others have taken over the
+ * node's locks meanwhile.
+ *
+ * corosync's lists of nodes that left and joined tell of this (QUORUM_MODEL_V1), as soon as the
+ * nodes see each other. The lists are lost if one more ring is formed before that one is complete.
+ * Then the next ring's lists are empty. In that case corosync's counts of joins tell (dlm_joins.h).
+ * They are looked at after members were told.
  */
 #include "dlm_quorum.h"
 #include "dlm_load.h"
@@ -15,7 +18,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* The names and numbers are those of corosync/quorum.h. */
+/* These are the names and numbers of corosync/quorum.h. */
 enum {
 	CS_OK = 1,
 	CS_TRACK_CHANGES = 2,
@@ -62,7 +65,7 @@ static void load_libquorum(void)
 	lib_there = glock__load("libquorum.so.5", names, sizeof(names) / sizeof(*names), &lib);
 }
 
-/* ---- what it tells ---- */
+/* ---- corosync's callbacks ---- */
 
 static struct glock__quorum *quorum_of(uint64_t handle)
 {
@@ -180,14 +183,14 @@ bool glock__quorum_there(struct glock__quorum *q)
 	if (!q->there)
 		connect(q);
 	if (!q->there)
-		return true; /* corosync does not talk to us: dlm_controld ends with it */
+		return true; /* corosync does not answer, but dlm_controld ends with corosync */
 	lib.dispatch(q->handle, CS_DISPATCH_ALL);
 	look_at_joins(q);
 	lost = q->lost;
 	q->lost = false;
 	if (lib.getquorate(q->handle, &quorate) == CS_OK)
 		return quorate && !lost;
-	disconnect(q); /* what it told until then, it told */
+	disconnect(q); /* keeps what was told until then */
 	return !lost;
 }
 

@@ -2,8 +2,9 @@
 /*
  * dlm_quorum.h - what corosync says of the cluster, through libquorum.
  *
- * libquorum is looked for when the program runs (corosync 3.1 or newer). corosync answers root only, or
- * whom its configuration names; else nothing is known, and no news is good news.
+ * The library looks for libquorum when the program runs (corosync 3.1 or newer). corosync answers
+ * only root, or the users that its configuration names. Without an answer nothing is known, and the
+ * cluster counts as good.
  */
 #ifndef GLOCK__DLM_QUORUM_H
 #define GLOCK__DLM_QUORUM_H
@@ -18,32 +19,36 @@ struct glock__quorum {
 	int fd; /* to poll; or -1 */
 	uint64_t handle;
 	bool there;
-	bool lost;  /* it was told of a time without quorum, be it over or not */
+	bool lost;  /* corosync told of a time without quorum, whether that is over or not */
 	bool apart; /* the others went on without this node */
-	/* Members as they were told last, and whether their joins have not been looked at since. */
+	/* The members that were told last. look: their joins have not been looked at since. */
 	uint32_t members[GLOCK__JOINS_NODES];
 	size_t n_members;
 	bool look;
 	struct glock__joins joins;
 };
 
-/* Connects, if it can. It must not be moved until it is closed. */
+/* Connects, if possible. The struct must not be moved until it is closed. */
 void glock__quorum_open(struct glock__quorum *q);
 void glock__quorum_close(struct glock__quorum *q);
 
 /*
- * Whether there is quorum, and has been all the time since this was called last. At once; the connection
- * is made again where it broke.
+ * Tells whether there is quorum, and has been all the time since the last call. Returns at once.
+ * Makes a broken connection again.
  */
 bool glock__quorum_there(struct glock__quorum *q);
 
-/* Whether the others went on without this node since this was called last; glock__quorum_there() hears of it. */
+/*
+ * Tells whether the others went on without this node since the last call. glock__quorum_there()
+ * hears of that.
+ */
 bool glock__quorum_apart(struct glock__quorum *q);
 
 /*
- * The rule for that. A change of membership tells how many are members now, how many of them are new,
- * and how many of those before are not members without a break. Nodes that have left and are new at
- * once were not away by themselves: either they, or we. It was we if no majority stayed with us.
+ * The rule for that. A change of membership tells the number of members now, and how many of them
+ * are new (joined). It also tells how many earlier members are not members without a break (left).
+ * Some nodes may have left and be new at once (both). Either those nodes were away, or this node
+ * was. This node was away if no majority stayed with it.
  */
 bool glock__quorum_is_apart(size_t members, size_t joined, size_t left, size_t both);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_reply.c - what the kernel says, and who delivers it. See dlm_impl.h.
+ * dlm_reply.c - reads the kernel's results, and delivers replies and demands. See dlm_impl.h.
  */
 #include "dlm_impl.h"
 
@@ -12,9 +12,9 @@
 
 enum { NAP_MS = 1 };
 
-/* ---- read ---- */
+/* ---- reading ---- */
 
-/* Under d->lock: the kernel has granted it. False: its value block is to be marked first. */
+/* The kernel has granted the lock. Returns false if its value block needs a mark first. */
 static bool granted(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
 	bool marked = glock__dlm_value_unpack(d, s, r) || s->canceled;
@@ -25,11 +25,11 @@ static bool granted(struct dlm *d, struct slot *s, const struct glock__dlm_resul
 	return marked;
 }
 
-/* Under d->lock. False: there is more to ask for before the reply. */
+/* Returns false if there is more to ask for before the reply. Both under d->lock. */
 static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
 	if (s->go_on)
-		return false; /* nothing was asked for: what comes belongs to something before */
+		return false; /* nothing was asked for: the result belongs to something before */
 	if (s->step == STEP_TRY && r->status == -EAGAIN) {
 		s->lkid = 0; /* a new lock that was refused is no more */
 		s->step = STEP_AT_NL;
@@ -48,7 +48,7 @@ static bool is_reply(struct dlm *d, struct slot *s, const struct glock__dlm_resu
 	return false;
 }
 
-/* Under d->reading: the grant that a demand had to wait for is told. */
+/* The grant that a demand had to wait for has been told. Under d->reading. */
 static void mark_done(struct dlm *d, uintptr_t tag)
 {
 	struct slot *s;
@@ -62,7 +62,7 @@ static void mark_done(struct dlm *d, uintptr_t tag)
 	latch_drop(&d->lock);
 }
 
-/* Whether it was the reply to a request. */
+/* Returns true if the result was the reply to a request. */
 static bool on_result_reply(struct dlm *d, const struct glock__dlm_result *r)
 {
 	struct glock__lm_lock *lk = NULL;
@@ -85,12 +85,12 @@ static bool on_result_reply(struct dlm *d, const struct glock__dlm_result *r)
 		s->asking = false;
 		was_mark = s->step == STEP_MARK;
 		if (was_mark)
-			status = 0; /* it was granted before */
+			status = 0; /* the lock was granted before */
 		if (!status) {
-			/* Who says so itself does not hear it from the kernel. */
+			/* The kernel does not tell a request of a death that it reports itself. */
 			if (s->flags & GLOCK__LKF_DEATH_UNREPORTED)
 				sbflags |= GLOCK__SBF_VALNOTVALID;
-			/* A holder that died is told to whoever gets the lock in earnest. */
+			/* A grant above NL without a valid value tells that a holder died. */
 			if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
 				sbflags |= GLOCK__SBF_OWNER_DIED;
 		} else if (s->mode == GLOCK__IV) {
@@ -105,7 +105,7 @@ static bool on_result_reply(struct dlm *d, const struct glock__dlm_result *r)
 	return lk;
 }
 
-/* Several demands become one: the last, as the kernel tells again only what is more. */
+/* Several demands become one: the last, because the kernel tells again only what is more. */
 static void on_result_bast(struct dlm *d, const struct glock__dlm_result *r)
 {
 	struct slot *s;
@@ -113,7 +113,7 @@ static void on_result_bast(struct dlm *d, const struct glock__dlm_result *r)
 	latch_take(&d->lock);
 	s = glock__dlm_slot_by_tag(d, r->tag);
 	if (s && !s->unlocking) {
-		/* Of PR and CW neither is more: who has to meet both has to go down to NL. */
+		/* Of PR and CW neither is more: a lock that has to meet both goes to NL. */
 		bool both = s->demanded + r->mode == GLOCK__PR + GLOCK__CW &&
 			    s->demanded != r->mode && s->demanded > GLOCK__CR;
 
@@ -127,8 +127,8 @@ static void on_result_bast(struct dlm *d, const struct glock__dlm_result *r)
 }
 
 /*
- * All that there is, or up to the reply to one request, if that is not 0: how much, or a negative
- * errno. Under d->reading.
+ * Reads all results that are there. If `until` is not 0, stops at the reply to that request.
+ * Returns the number of results, or a negative errno. Under d->reading.
  */
 static int read_all(struct dlm *d, uintptr_t until, bool *found)
 {
@@ -151,8 +151,8 @@ void glock__dlm_will_look(struct dlm *d)
 }
 
 /*
- * What is behind the reply is left to the reader: to see that there is nothing would be a system call,
- * and it looks before long.
+ * Leaves the results behind the reply to the reader. To see that there are none would be a system
+ * call, and the reader looks before long.
  */
 bool glock__dlm_look(struct dlm *d, uintptr_t tag)
 {
@@ -160,14 +160,14 @@ bool glock__dlm_look(struct dlm *d, uintptr_t tag)
 
 	if (!latch_try(&d->reading))
 		return false;
-	read_all(d, tag, &found); /* the reader sees to errors */
+	read_all(d, tag, &found); /* the reader handles errors */
 	latch_drop(&d->reading);
 	return found;
 }
 
 /*
- * While threads find their replies themselves, to be woken for each would only be in their way: it
- * looks in every NAP_MS then.
+ * While threads find their replies themselves, a reader that wakes for each reply would only be in
+ * their way. Then the reader looks every NAP_MS.
  */
 void *glock__dlm_reader(void *arg)
 {
@@ -194,14 +194,14 @@ void *glock__dlm_reader(void *arg)
 	return NULL;
 }
 
-/* ---- told ---- */
+/* ---- telling ---- */
 
 static bool is_to_be_told(const struct slot *s)
 {
 	return s && s->demanded != GLOCK__IV && s->step != STEP_MARK && !s->unlocking;
 }
 
-/* Under d->lock, which is dropped meanwhile. */
+/* Delivers a demand. Under d->lock, which is dropped meanwhile. */
 static void tell_demand(struct dlm *d, uintptr_t tag)
 {
 	struct glock__lm_lock *lk;
@@ -217,13 +217,13 @@ static void tell_demand(struct dlm *d, uintptr_t tag)
 	if (lk)
 		s->demanded = GLOCK__IV;
 	latch_drop(&d->lock);
-	if (lk) /* who frees it waits for d->delivery */
+	if (lk) /* a thread that frees lk waits for d->delivery */
 		d->lm.events->bast(lk, mode);
 	latch_drop(&d->delivery);
 	latch_take(&d->lock);
 }
 
-/* The kernel has no memory for it, or the lockspace ends. */
+/* The value block got no mark: the kernel has no memory for it, or the lockspace ends. */
 static void granted_unmarked(struct dlm *d, const struct slot *s, uintptr_t tag, int err)
 {
 	glock__dlm_say(d,
@@ -245,7 +245,7 @@ void glock__dlm_ask_on(struct dlm *d, struct slot *s, uintptr_t tag)
 	assert(s->open && s->go_on);
 	s->go_on = false;
 	if (d->left || d->gate_closed)
-		return; /* it is answered by who closes */
+		return; /* the thread that closes replies */
 	if (s->canceled && s->step != STEP_MARK) {
 		status = -GLOCK__DLM_ECANCEL;
 	} else {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_slot.c - slots, and what is in a value block.
+ * dlm_slot.c - slots, and the content of a value block.
  *
- * Of the DLM's 32 bytes the program has the first 24. The last eight, least significant first, are
- * the fencing token of the last holder in EX, and in their highest bit whether the 24 are no value:
- * none was written, or the one there was got lost. A block that nobody wrote is all zeros, which
- * says so, too.
+ * The program has the first 24 of the DLM's 32 bytes. The last eight, least significant first, are
+ * the fencing token of the last holder in EX. The highest bit says that the 24 bytes are no value:
+ * none was written, or the value got lost. A block that was never written is all zeros, and says
+ * the same.
  */
 #include "dlm_impl.h"
 
@@ -52,7 +52,7 @@ struct slot *glock__dlm_slot_new(struct dlm *d, struct glock__lm_lock *lk)
 	return s;
 }
 
-/* One that is queued is freed by the teller, when it comes to it. */
+/* If the slot is queued, the teller frees it when it comes to it. */
 void glock__dlm_slot_free(struct dlm *d, struct slot *s)
 {
 	s->lk->id = 0;
@@ -97,7 +97,7 @@ struct slot *glock__dlm_slot_unqueue(struct dlm *d)
 		s->queued = false;
 		if (s->lk)
 			return s;
-		s->next = d->free; /* freed while it was queued */
+		s->next = d->free; /* the slot was freed while it was queued */
 		d->free = (uint32_t)(s - d->slots) + 1;
 	}
 	return NULL;
@@ -109,11 +109,13 @@ enum { VALUE = GLOCK__DLM_VALUE_LEN };
 #define NO_VALUE (1ull << 63)
 
 /*
- * Higher than any token of this lock before: than the last one, which is in the value block; and
- * where that got lost with whoever had it, than any that he may have had: it was once begun with the
- * time, and since then counted one for each grant, of which there is less than one in a nanosecond; and
- * his clock and ours differ by less than the time it takes until a dead node's locks are given to
- * others.
+ * Returns a token above each earlier token of this lock. Normally the value block has the last
+ * token. If that was lost with a holder, the new token is at least the time of day, in ns. The time
+ * is above each token that the holder may have had:
+ *   - The holder's token began with the time. Since then it grew by one for each grant. Grants come
+ *     more than a nanosecond apart.
+ *   - The clocks of both nodes differ by less than the time until a dead node's locks are given to
+ *     others.
  */
 static uint64_t slot_next_token(struct dlm *d, uint64_t last, bool known)
 {
@@ -151,7 +153,7 @@ void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_L
 bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
 	struct glock__lm_lock *lk = s->lk;
-	bool reads = s->mode < GLOCK__PW; /* else it wrote */
+	bool reads = s->mode < GLOCK__PW; /* otherwise it wrote */
 	uint64_t token = 0;
 	bool known;
 
@@ -173,4 +175,38 @@ bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 		return true;
 	s->token = slot_next_token(d, s->token, known);
 	return known || r->sbflags & GLOCK__SBF_VALNOTVALID;
+}
+
+/* ---- the end of locks ---- */
+
+void glock__dlm_reply_gone(struct dlm *d, struct glock__lm_lock *lk)
+{
+	latch_take(&d->delivery);
+	latch_drop(&d->delivery);
+	d->lm.events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
+}
+
+void glock__dlm_retire(struct dlm *d)
+{
+	for (uint32_t i = 0;; i++) {
+		struct glock__lm_lock *lk = NULL;
+		bool open = false, unlocking = false;
+
+		latch_take(&d->lock);
+		if (i >= d->n_slots) {
+			latch_drop(&d->lock);
+			return;
+		}
+		lk = d->slots[i].lk;
+		if (lk) {
+			open = d->slots[i].open;
+			unlocking = d->slots[i].unlocking;
+			glock__dlm_slot_free(d, &d->slots[i]);
+		}
+		latch_drop(&d->lock);
+		if (unlocking)
+			glock__dlm_reply_gone(d, lk);
+		else if (open)
+			d->lm.events->reply(lk, -ENODEV, 0);
+	}
 }

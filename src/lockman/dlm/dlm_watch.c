@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_watch.c - the gate: whether this node may rely on what it holds.
+ * dlm_watch.c - the gate: whether this node may rely on the locks that it holds.
  *
- * A thread looks at the cluster, when corosync or dlm_controld say something or end, and every
- * LOOK_MS:
+ * A thread looks at the cluster every LOOK_MS, and whenever corosync or dlm_controld say something
+ * or end:
  *
- *   stopped   the lockspace: the kernel recovers, or a node joins. What is held stays held by us, and
- *             nobody is granted anything meanwhile, here or elsewhere: pause, resume.
- *   lost      no quorum, no dlm_controld, no lockspace, or the others went on without this node for a
- *             while: they may have taken over what we hold. All holders are told, caches are dropped and not written, and the device is closed
- *             (lost). When the cluster is there again it is joined anew, without any lock (back).
+ *   stopped   The lockspace is stopped: the kernel recovers, or a node joins. This node keeps its
+ *             locks. No node is granted anything meanwhile, here or elsewhere. Events: pause,
+ *             resume.
+ *   lost      There is no quorum, no dlm_controld or no lockspace, or the others went on without
+ *             this node for a while. The others may have taken over the locks of this node. All
+ *             holders are told, caches are dropped and not written, and the device is closed (event
+ *             lost). When the cluster is there again, this node joins it anew, without any lock
+ *             (event back).
  *
- * Closing. Requests that wait in the kernel while the lockspace is stopped cannot be interrupted,
- * nor can closing the device: this waits until the lockspace runs again. If dlm_controld has died
- * nobody will start it; then we do, alone, so that all can go and the node needs no reboot. The
- * others count us as dead by then, and whatever such a lockspace grants here is used by nobody,
- * since the gate of each program is closed; see glock__cluster_release().
+ * Closing. While the lockspace is stopped, requests wait in the kernel. They cannot be interrupted,
+ * and neither can closing the device. Therefore the watch waits until the lockspace runs again.
  *
- * Deaths. The kernel gives a dead node's locks to others as soon as it has recovered; before, it was
- * told by dlm_controld who is a member now. So whoever reads a grant and finds a member gone has
- * everything held back (block), until the program has put in order what that node left
- * (recover, thaw). A node that left properly looks the same, and a process that died on a node that
- * lives is not noticed like this.
+ * If dlm_controld has died, no other program starts the lockspace. Then this node starts it, alone,
+ * so that all processes can leave and the node needs no reboot. The others count this node as dead
+ * by then. No process uses a lock that such a lockspace grants here, because the gate of each
+ * program is closed. See glock__cluster_release().
+ *
+ * Deaths. The kernel gives a dead node's locks to others as soon as it has recovered. Before that,
+ * dlm_controld has told it the members. Therefore a thread that reads a grant looks for members
+ * that are gone. If one is gone, all grants wait (block) until the program has repaired what that
+ * node left (recover, thaw). A node that left properly looks the same. This does not notice the
+ * death of a process on a node that lives.
  */
 #include "dlm_impl.h"
 
@@ -45,7 +50,7 @@ static bool stopping(struct dlm *d)
 	return stop;
 }
 
-/* Sleeps, or until something may have changed. */
+/* Sleeps for that time, or until something may have changed. */
 static void sleep_until_change(struct dlm *d, const struct glock__cluster *c, int ms)
 {
 	struct pollfd p[3] = {{.fd = d->stop_fd, .events = POLLIN},
@@ -55,7 +60,10 @@ static void sleep_until_change(struct dlm *d, const struct glock__cluster *c, in
 	poll(p, 3, ms);
 }
 
-/* Nobody reads any more, and no lock is known: false if the space is left meanwhile. */
+/*
+ * Closes the gate. Afterwards no thread reads, and no lock is known. Returns false if the space is
+ * left meanwhile.
+ */
 static bool close_gate(struct dlm *d)
 {
 	bool had;
@@ -77,7 +85,7 @@ static bool close_gate(struct dlm *d)
 	return true;
 }
 
-/* Until the device can be closed without waiting for ever. */
+/* Waits until the device can be closed without waiting for ever, and closes it. */
 static bool let_go(struct dlm *d, struct glock__cluster *c)
 {
 	for (;;) {
@@ -118,7 +126,7 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 	return true;
 }
 
-/* The cluster is lost. False: the space was left before it came back. */
+/* The cluster is lost. Returns false if the space was left before the cluster came back. */
 static bool lose_cluster(struct dlm *d, struct glock__cluster *c, enum glock__cluster_state state)
 {
 	glock__dlm_say(d, "lockspace %s: %s: all locks are lost", d->dev.name,
@@ -146,12 +154,12 @@ void *glock__dlm_watch(void *arg)
 			d->lm.events->pause(d->lm.owner);
 		if (state > GLOCK__CLUSTER_STOPPED && !lose_cluster(d, &c, state))
 			break;
-		if (!stopped && paused) /* not before it is lost, if it is */
+		if (!stopped && paused) /* after lost, if the cluster is lost */
 			d->lm.events->resume(d->lm.owner);
 		paused = stopped;
 		if (d->o.recovers)
 			glock__dlm_look_for_dead(d);
-		/* There is no bell that others could ring. */
+		/* There is no bell that readers could ring. */
 		if (d->lm.events->control)
 			d->lm.events->control(d->lm.owner);
 		sleep_until_change(d, &c, LOOK_MS);
@@ -162,13 +170,13 @@ void *glock__dlm_watch(void *arg)
 
 /* ---- deaths ---- */
 
-/* One after the other, and those that die meanwhile. */
+/* Recovers from the deaths one by one, also from those that come meanwhile. */
 static void *see_to_dead(void *arg)
 {
 	struct dlm *d = arg;
 	uint32_t id;
 
-	/* block and thaw are told under d->lock, so that they come in the order in which it is. */
+	/* block and thaw are sent under d->lock, so that they come in the right order. */
 	latch_take(&d->lock);
 	while (d->dead.n && !d->left) {
 		struct glock__lm_peer peer = {.mode = GLOCK__IV, .dead = true};

@@ -10,56 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ---- completions ---- */
-
-/* Returns a token that none of the table's locks ever had. Under the table's lock. */
-static uint64_t shard_next_token(struct local *l, unsigned int shard)
-{
-	struct shard *s = &l->head->shard[shard];
-	const uint64_t seed = atom_load64(&l->head->token);
-
-	atom_put64(&s->token, (s->token > seed ? s->token : seed) + 1);
-	return s->token;
-}
-
-/*
- * Gives a grant its token, under the table's lock. Therefore the token is higher than the token of
- * each earlier holder. Also marks the lock as in use, because a waiter is there for it.
- */
-GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
-					  const struct glock__table_event *ev)
-{
-	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
-	struct glock__table *t = table_at(l, shard);
-
-	if (!(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
-		return;
-	if (!lk->tell_at_once)
-		glock__table_held(t, ev->lkid, true);
-	if (ev->mode == GLOCK__EX)
-		glock__table_give_token(t, ev->lkid, shard_next_token(l, shard));
-}
-
-GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
-					    const struct glock__table_event *ev)
-{
-	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
-
-	if (lk->id != id)
-		lk->id = id; /* only for a new lock: other threads may read the id of an old one */
-	if (!id)
-		lk->lvb_valid = false;
-	if (ev->status)
-		return;
-	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
-		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
-	/* No value was ever written: none is copied, and this node still has no valid value. */
-	if (lk->has_lvb)
-		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
-				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
-	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
-}
-
 /* ---- requests ---- */
 
 static int ask_table(struct local *l, unsigned int shard, const struct glock__table_request *args,
@@ -375,32 +325,6 @@ static bool one_cpu(void)
 	cpu_set_t set;
 
 	return sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) == 1;
-}
-
-#define LOOK_NS 500000000ll /* the shortest time between two looks for the file */
-
-/*
- * Withdraws if the file was removed or replaced. A process that opens the space now gets another
- * space than this node has.
- */
-GLOCK__COLD static void look_for_file(struct local *l)
-{
-	if (!glock__local_still_there(l) ||
-	    __atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
-		return;
-	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
-			 l->name, l->path);
-	l->lm.events->gone(l->lm.owner);
-}
-
-void glock__local_check_file(struct local *l, int64_t now)
-{
-	int64_t last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
-
-	if (now - last >= LOOK_NS &&
-	    __atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_RELAXED))
-		look_for_file(l);
 }
 
 int glock__local_new(const struct glock__local_options *o, struct glock__lockman **lm)

@@ -48,6 +48,24 @@ bool glock__local_alive(struct local *l, unsigned int node)
 
 /* ---- making a file ---- */
 
+int glock__local_mutex_init(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attr;
+	int err = pthread_mutexattr_init(&attr);
+
+	if (err)
+		return -err;
+	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (!err)
+		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (!err) {
+		memset(mutex, 0, sizeof(*mutex)); /* there may be anything in this memory */
+		err = pthread_mutex_init(mutex, &attr);
+	}
+	pthread_mutexattr_destroy(&attr);
+	return -err;
+}
+
 int glock__local_reserve(int fd, size_t at, size_t size)
 {
 	while (fallocate(fd, 0, (off_t)at, (off_t)size))
@@ -256,9 +274,37 @@ void glock__local_remove_own_file(const struct local *l, unsigned int node)
 	struct stat st;
 
 	own_path(l, node, path);
-	/* If the space's file was replaced, remove only our own file: others are of the new one. */
+	/* If the space's file was replaced, remove only this node's: others are of the new one. */
 	if (glock__local_still_there(l) &&
 	    (node != l->me || stat(path, &st) || st.st_dev != l->dev || st.st_ino != l->own))
 		return;
 	unlink(path);
+}
+
+/* ---- whether the file is still there ---- */
+
+#define LOOK_NS 500000000ll /* the shortest time between two looks for the file */
+
+/*
+ * Withdraws if the file was removed or replaced. A process that opens the space now gets another
+ * space than this node has.
+ */
+GLOCK__COLD static void look_for_file(struct local *l)
+{
+	if (!glock__local_still_there(l) ||
+	    __atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
+		return;
+	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
+			 l->name, l->path);
+	l->lm.events->gone(l->lm.owner);
+}
+
+void glock__local_check_file(struct local *l, int64_t now)
+{
+	int64_t last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
+
+	if (now - last >= LOOK_NS &&
+	    __atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
+		look_for_file(l);
 }

@@ -43,6 +43,7 @@
 
 #include "base/atom.h"
 #include "base/latch.h"
+#include "base/sanitizer.h"
 #include "local.h"
 #include "lockman/lockman.h"
 
@@ -319,7 +320,7 @@ int glock__local_trust(const struct local *l, const struct stat *st);
 
 /* Takes memory for that part of the file. Returns 0, or -ENOSPC and the like. */
 int glock__local_reserve(int fd, size_t at, size_t size);
-/* Changes the lock on one byte. Returns -EAGAIN if another description has it locked. */
+/* Changes the lock on one byte. 0; -EAGAIN: another description has it; or another errno. */
 int glock__local_byte_lock(int fd, int type, off_t at);
 /* Returns 1 if another description has a lock on these bytes, 0, or a negative errno. */
 int glock__local_bytes_locked(int fd, off_t at, off_t n);
@@ -335,16 +336,55 @@ int glock__local_keep_alive(struct glock__lockman *lm);
 void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Returns 0 if the file still has its name, and otherwise -ESTALE. */
 int glock__local_still_there(const struct local *l);
+/* Initializes a mutex that processes share and that is robust. */
+int glock__local_mutex_init(pthread_mutex_t *mutex);
+/* Withdraws if the file is not there any more. Looks from time to time only. */
+void glock__local_check_file(struct local *l, int64_t now);
 
 /* ---- local_join.c ---- */
 
 /* Opens or makes the file, maps it, and makes this process one of its nodes. */
 int glock__local_join(struct local *l);
 
+/* ---- local_peer.c ---- */
+
+void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
+/* Returns "process PID (COMMAND)", with "stopped" if the process is. */
+const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size);
+
+/* ---- local_bell.c ---- */
+
+/*
+ * Rings the bell of a node, and marks the tables that the node has to look at. Returns true if the
+ * thread that should look is asleep. The caller then wakes the thread once no lock is held. The
+ * caller rings while other processes still find what the ring is about. Afterwards only the node
+ * itself can fetch it.
+ */
+bool glock__local_ring(struct slot *slot, uint32_t due);
+void glock__local_wake(struct slot *slot);
+
+/*
+ * The flag BELL_LEADER is set from poll_begin to poll_end, and no other thread can lead. Wake-ups
+ * for other nodes that slept on this CPU are deferred until the thread is through or sleeps.
+ * A thread woken earlier would only take the CPU away. If the thread is killed first, other nodes
+ * find the sleepers (local_watch.c). A wake-up on another CPU is not deferred: it takes longest of
+ * all, and the thread goes on meanwhile.
+ */
+struct glock__local_poller {
+	struct local *l; /* NULL: this thread does not poll */
+	unsigned int n;
+	uint16_t node[64]; /* to be woken */
+};
+extern _Thread_local struct glock__local_poller glock__local_poller GLOCK__TLS
+    __attribute__((visibility("hidden")));
+
+/* Tells whether the calling thread will wake that node before it sleeps or goes away. */
+bool glock__local_defer_wake(struct local *l, unsigned int node);
+/* Wakes the nodes whose wake-ups this thread put off. */
+void glock__local_wake_deferred(struct local *l);
+
 /* ---- local_shard.c ---- */
 
-/* Initializes a mutex that processes share and that is robust. */
-int glock__local_mutex_init(pthread_mutex_t *mutex);
 /* How long to wait for a mutex whose owner may be stopped. */
 enum patience { DO_NOT_WAIT, WAIT_SHORTLY, WAIT_FOR_IT };
 /*
@@ -370,14 +410,8 @@ void glock__local_drop(struct local *l, unsigned int shard);
 /* Gives the table more memory. Returns 0, or -ENOSPC. */
 int glock__local_grow(struct local *l, unsigned int shard);
 
-/*
- * Rings the bell of a node. `due` has a bit for each table with something to fetch, or is 0.
- * Returns true if the thread that has to look sleeps. Then the caller wakes the thread as soon as
- * the caller holds no lock. Ring while other processes can still find what the ring is about,
- * because afterwards only the node itself fetches it.
- */
-bool glock__local_ring(struct slot *slot, uint32_t due);
-void glock__local_wake(struct slot *slot);
+/* Gives a grant its token, and marks the lock as in use. Under the table's lock. */
+void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
 
 /* ---- local_death.c: others that died ---- */
 
@@ -399,13 +433,10 @@ void *glock__local_recovery_thread(void *arg);
 
 /* ---- local_watch.c: other nodes that are in the way, dead or stopped ---- */
 
-/* Looks at the nodes that are in the way of our requests, and reaps the dead ones. */
+/* Looks at the nodes that are in the way of this node's requests, and reaps the dead ones. */
 void glock__local_watch(struct local *l);
-void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
 size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock *lk,
 			       struct glock__lm_peer *out, size_t max);
-/* Returns "process PID (COMMAND)", with "stopped" if the process is. */
-const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size);
 
 /* ---- local_serve.c ---- */
 
@@ -415,8 +446,6 @@ int glock__local_serve(struct local *l);
 void glock__local_stop(struct local *l);
 bool glock__local_poll_begin(struct glock__lockman *lm);
 void glock__local_poll_end(struct glock__lockman *lm);
-/* Tells whether the calling thread will wake that node before it sleeps or goes away. */
-bool glock__local_defer_wake(struct local *l, unsigned int node);
 int glock__local_wait(struct glock__lockman *lm, void *word, uint32_t seen, int64_t deadline);
 void glock__local_nudge(struct glock__lockman *lm, void *word);
 /* Under delivery: tells the glocks whether grants have to wait. */
@@ -440,17 +469,13 @@ struct request *glock__local_request_of(const struct local *l, const struct gloc
 bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk);
 /* Removes any open request, because the caller replies now. Returns NULL if there is none. */
 struct glock__lm_lock *glock__local_request_any(struct local *l);
+/* Copies to the node's side of the lock what the event says about it. */
+void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+			    const struct glock__table_event *ev);
 
 /* ---- local.c ---- */
 
 /* Returns the number of the table that has a glock's lock. */
 unsigned int glock__local_shard(unsigned int type, uint64_t number);
-/* Gives a grant its token, and marks the lock as in use. Under the table's lock. */
-void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
-/* Copies to the node's side of the lock what the event says about it. */
-void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
-			    const struct glock__table_event *ev);
-/* Withdraws if the file is not there any more. Looks from time to time only. */
-void glock__local_check_file(struct local *l, int64_t now);
 
 #endif

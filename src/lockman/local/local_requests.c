@@ -125,3 +125,23 @@ struct glock__lm_lock *glock__local_request_any(struct local *l)
 	latch_drop(&l->lock);
 	return lk;
 }
+
+GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
+					    const struct glock__table_event *ev)
+{
+	uint32_t id = ev->mode == GLOCK__IV ? 0 : id_of(shard, ev->lkid);
+
+	if (lk->id != id)
+		lk->id = id; /* only for a new lock: other threads may read the id of an old one */
+	if (!id)
+		lk->lvb_valid = false;
+	if (ev->status)
+		return;
+	if (ev->what & GLOCK__EVENT_LVB && lk->has_lvb)
+		memcpy(glock__lm_lvb(lk), ev->lvb, GLOCK__LVB_LEN);
+	/* No value was ever written: none is copied, and this node still has no valid value. */
+	if (lk->has_lvb)
+		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
+				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
+	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
+}

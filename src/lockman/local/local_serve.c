@@ -340,57 +340,15 @@ GLOCK__NOINLINE static bool leader_spin(struct local *l, const uint32_t *word, u
 
 /* ---- poller ---- */
 
-/*
- * The flag BELL_LEADER is set from poll_begin to poll_end, and no other thread can lead. Wake-ups
- * for other nodes that slept on this CPU are deferred until the thread is through or sleeps.
- * A thread woken earlier would only take the CPU away. If the thread is killed first, other nodes
- * find the sleepers (local_watch.c). A wake-up on another CPU is not deferred: it takes longest of
- * all, and the thread goes on meanwhile.
- */
-static _Thread_local struct {
-	struct local *l;
-	unsigned int n;
-	uint16_t node[64]; /* nodes to be woken */
-} poller GLOCK__TLS;
-
-static bool is_elsewhere(const struct slot *slot)
-{
-	uint32_t cpu = atom_load32(&slot->cpu);
-
-	return cpu && cpu != glock__cpu() + 1;
-}
-
-bool glock__local_defer_wake(struct local *l, unsigned int node)
-{
-	const unsigned int n = poller.n;
-
-	if (poller.l != l || n == sizeof(poller.node) / sizeof(*poller.node) ||
-	    is_elsewhere(&l->head->slot[node]))
-		return false;
-	for (unsigned int i = 0; i < n; i++)
-		if (poller.node[i] == node)
-			return true;
-	poller.node[n] = (uint16_t)node;
-	poller.n = n + 1;
-	return true;
-}
-
-static void wake_deferred(struct local *l)
-{
-	for (unsigned int i = 0; i < poller.n; i++)
-		glock__local_wake(&l->head->slot[poller.node[i]]);
-	poller.n = 0;
-}
-
 bool glock__local_poll_begin(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
 
-	if (poller.l || atom_load32(&l->slot->bell.flags) & BELL_LEADER ||
+	if (glock__local_poller.l || atom_load32(&l->slot->bell.flags) & BELL_LEADER ||
 	    bell_set(l->slot, BELL_LEADER).flags & BELL_LEADER)
 		return false;
-	poller.l = l;
-	__atomic_store_n(&l->leader, (void *)&poller, __ATOMIC_RELEASE);
+	glock__local_poller.l = l;
+	__atomic_store_n(&l->leader, (void *)&glock__local_poller, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -398,8 +356,8 @@ void glock__local_poll_end(struct glock__lockman *lm)
 {
 	struct local *l = (struct local *)lm;
 
-	wake_deferred(l);
-	poller.l = NULL;
+	glock__local_wake_deferred(l);
+	glock__local_poller.l = NULL;
 	__atomic_store_n(&l->leader, NULL, __ATOMIC_RELEASE);
 	/* After the flag is cleared, a ring wakes the service thread. Look for an earlier ring. */
 	if (bell_clear(l->slot, BELL_LEADER).rung != atom_load32(&l->slot->seen))
@@ -412,14 +370,14 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 	uint32_t *word = addr;
 	int err = 0;
 
-	if (poller.l != l)
+	if (glock__local_poller.l != l)
 		return -EBUSY;
 	/*
 	 * An exchange, because glock__local_nudge() also changes l->leader: one of the two threads
 	 * sees what the other did.
 	 */
 	(void)__atomic_exchange_n(&l->leader, addr, __ATOMIC_ACQ_REL);
-	wake_deferred(l);
+	glock__local_wake_deferred(l);
 	/*
 	 * Sleep without a time limit, because a limit costs the kernel more. The service thread
 	 * looks around.
@@ -428,7 +386,7 @@ int glock__local_wait(struct glock__lockman *lm, void *addr, uint32_t seen, int6
 		err = sleep_on_bell(l, BELL_LEADER_SLEEPS, word, seen, deadline, false);
 	if (is_rung(l->slot))
 		glock__local_poll(l);
-	__atomic_store_n(&l->leader, (void *)&poller, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->leader, (void *)&glock__local_poller, __ATOMIC_RELEASE);
 	if (deadline && atom_load32(word) == seen && local_now() >= deadline)
 		return -ETIMEDOUT;
 	return err;
@@ -440,7 +398,7 @@ void glock__local_nudge(struct glock__lockman *lm, void *addr)
 	struct local *l = (struct local *)lm;
 	uintptr_t *leader = (uintptr_t *)&l->leader;
 
-	if (poller.l == l)
+	if (glock__local_poller.l == l)
 		return; /* the calling thread is the leader */
 	if (__atomic_fetch_add(leader, 0, __ATOMIC_ACQ_REL) != (uintptr_t)addr)
 		return;

@@ -24,24 +24,6 @@ enum { SPINS = 100 };
 #define PATIENCE 100000000ll    /* ns: how long a thread sleeps for a mutex, then looks around */
 #define TOLD_AFTER 1000000000ll /* ns: after this time the log says for which process */
 
-int glock__local_mutex_init(pthread_mutex_t *mutex)
-{
-	pthread_mutexattr_t attr;
-	int err = pthread_mutexattr_init(&attr);
-
-	if (err)
-		return -err;
-	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (!err)
-		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	if (!err) {
-		memset(mutex, 0, sizeof(*mutex)); /* there may be anything in this memory */
-		err = pthread_mutex_init(mutex, &attr);
-	}
-	pthread_mutexattr_destroy(&attr);
-	return -err;
-}
-
 /*
  * ThreadSanitizer knows only the function with the other clock. It also does not know that the
  * mutex of a dead owner then belongs to this thread.
@@ -171,32 +153,37 @@ int glock__local_take_made(struct local *l, unsigned int shard, enum patience pa
 	return -ENOENT;
 }
 
-/* ---- telling others ---- */
+/* ---- grants ---- */
+
+/* Returns a token that none of the table's locks ever had. Under the table's lock. */
+static uint64_t shard_next_token(struct local *l, unsigned int shard)
+{
+	struct shard *s = &l->head->shard[shard];
+	const uint64_t seed = atom_load64(&l->head->token);
+
+	atom_put64(&s->token, (s->token > seed ? s->token : seed) + 1);
+	return s->token;
+}
 
 /*
- * Returns the bit of the thread that has to be woken, or 0. A leader that is awake looks before it
- * goes away.
+ * Gives a grant its token, under the table's lock. Therefore the token is higher than the token of
+ * each earlier holder. Also marks the lock as in use, because a waiter is there for it.
  */
-static uint32_t sleeper(uint32_t flags)
+GLOCK__NOINLINE void glock__local_granted(struct local *l, unsigned int shard,
+					  const struct glock__table_event *ev)
 {
-	if (flags & BELL_LEADER_SLEEPS)
-		return BELL_LEADER_SLEEPS;
-	return flags & BELL_LEADER ? 0 : flags & BELL_SERVICE_SLEEPS;
+	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+	struct glock__table *t = table_at(l, shard);
+
+	if (!(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
+		return;
+	if (!lk->tell_at_once)
+		glock__table_held(t, ev->lkid, true);
+	if (ev->mode == GLOCK__EX)
+		glock__table_give_token(t, ev->lkid, shard_next_token(l, shard));
 }
 
-bool glock__local_ring(struct slot *slot, uint32_t due)
-{
-	return sleeper(bell_ring(slot, due).flags);
-}
-
-/* A thread that sleeps no more saw the ring, because it changed the same word. */
-void glock__local_wake(struct slot *slot)
-{
-	uint32_t who = sleeper(atom_load32(&slot->bell.flags));
-
-	if (who)
-		atom_wake_bits(&slot->bell.rung, 1, who);
-}
+/* ---- telling others ---- */
 
 /*
  * Rings for a node that has something to fetch in this table, under the table's lock. Returns true

@@ -23,26 +23,6 @@
 
 enum { REQUESTS = 16, BLOCKERS = 32, SELDOM = 8 };
 
-/* ---- describing a node ---- */
-
-const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size)
-{
-	const struct slot *slot = &l->head->slot[node];
-
-	snprintf(buf, size, "process %u (%.16s)%s", slot->pid, slot->comm,
-		 glock__proc_is_stopped((pid_t)slot->pid) ? ", stopped," : "");
-	return buf;
-}
-
-void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer)
-{
-	const struct slot *slot = &l->head->slot[node];
-
-	*peer = (struct glock__lm_peer){.pid = (pid_t)slot->pid};
-	memcpy(peer->comm, slot->comm, sizeof(peer->comm));
-	peer->comm[sizeof(peer->comm) - 1] = 0;
-}
-
 /* ---- looking around while a request waits ---- */
 
 static const char *const modes[] = {"NL", "CR", "CW", "PR", "PW", "EX"};
@@ -258,7 +238,7 @@ void glock__local_watch(struct local *l)
 	if (atom_load32(&l->head->recovering))
 		glock__local_recovery_start(l);
 	else if (__atomic_load_n(&l->grants_wait, __ATOMIC_RELAXED))
-		glock__local_poll(l); /* the process that had to tell us was stopped or killed */
+		glock__local_poll(l); /* the process that had to tell it was stopped or killed */
 	if (atom_load32(&l->waiting))
 		watch_requests(l, now);
 	tell_of_recovery(l, now);

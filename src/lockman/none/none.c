@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * none.c - the lock manager of a process that shares with nobody: it grants everything at once.
+ * none.c - the lock manager of a process that shares with no other process.
  *
- * The same state machine runs above it, so that a program behaves as it would with others, except
- * that nobody ever asks for its locks. Value blocks live in the lock itself, with no value
- * until one is written.
+ * It grants each request at once. The same state machine runs above it, so that a program behaves
+ * as with other nodes. The only difference is that no demand ever comes. Value blocks live in the
+ * lock itself, with no value until one is written.
  */
 #include "none.h"
 
@@ -21,7 +21,7 @@ static int none_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsig
 
 static void none_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
-	(void)lm, (void)lk; /* it was granted */
+	(void)lm, (void)lk; /* the lock was granted already */
 }
 
 static void none_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)

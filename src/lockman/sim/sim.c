@@ -1,171 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sim.c - see sim.h and sim_impl.h. */
+/* sim.c - makes a simulated cluster and delivers its messages. See sim.h and sim_impl.h. */
 #include "sim_impl.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- chance and time ---- */
-
-static uint64_t dice(struct glock__sim *sim)
-{
-	uint64_t z = sim->dice += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
-
-uint32_t glock__sim_random(struct glock__sim *sim, uint32_t n)
-{
-	return (uint32_t)((dice(sim) >> 32) * n >> 32);
-}
-
-int64_t glock__sim_now(const struct glock__sim *sim)
-{
-	return sim->now;
-}
-
-void glock__sim_set_now(struct glock__sim *sim, int64_t now)
-{
-	assert(now >= sim->now);
-	sim->now = now;
-}
-
-static int64_t delay(struct glock__sim *sim)
-{
-	int64_t span = sim->p.delay_max - sim->p.delay_min;
-
-	return sim->p.delay_min + (span ? (int64_t)glock__sim_random(sim, (uint32_t)span) : 0);
-}
-
-/* ---- messages ---- */
-
-static enum glock__sim_to sim__to(const struct sim__message *m)
-{
-	if (m->kind <= SIM__UNLOCK)
-		return GLOCK__SIM_MASTER;
-	return m->kind <= SIM__GO_ON ? GLOCK__SIM_NODE : GLOCK__SIM_ALL;
-}
-
-struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
-			       struct sim__lock *lock, int64_t at)
-{
-	struct sim__message *m;
-
-	if (sim->n == sim->room) {
-		sim->room = sim->room ? 2 * sim->room : 64;
-		sim->messages = realloc(sim->messages, sim->room * sizeof(*m));
-		if (!sim->messages)
-			abort(); /* a test's memory */
-	}
-	m = &sim->messages[sim->n++];
-	*m = (struct sim__message){
-	    .at = at, .order = sim->sent++, .kind = kind, .node = node, .lock = lock};
-	return m;
-}
-
-struct sim__message *sim__to_master(struct sim__node *nd, enum sim__kind kind,
-				    struct sim__lock *lock)
-{
-	int64_t at = nd->sim->now + delay(nd->sim);
-
-	if (at < nd->last_sent)
-		at = nd->last_sent;
-	nd->last_sent = at;
-	return sim__send(nd->sim, kind, nd->index, lock, at);
-}
-
-struct sim__message *sim__to_node(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
-				  struct sim__lock *lock)
-{
-	return sim__send(sim, kind, node, lock, sim->now + delay(sim));
-}
-
-/* Takes it out. */
-static struct sim__message message_take(struct glock__sim *sim, size_t at)
-{
-	struct sim__message m = sim->messages[at];
-
-	memmove(&sim->messages[at], &sim->messages[at + 1],
-		(--sim->n - at) * sizeof(*sim->messages));
-	return m;
-}
-
-static size_t message_find(const struct glock__sim *sim, unsigned int node, enum glock__sim_to to,
-			   const struct sim__lock *lock)
-{
-	size_t i = 0;
-
-	while (i < sim->n &&
-	       (sim->messages[i].node != node || sim__to(&sim->messages[i]) != to ||
-		(lock && (sim->messages[i].kind != SIM__REPLY || sim->messages[i].lock != lock))))
-		i++;
-	return i;
-}
-
-/* Messages lie in the order of sending. */
-void sim__hurry(struct sim__node *nd, struct sim__lock *lock)
-{
-	struct glock__sim *sim = nd->sim;
-	struct sim__message m;
-	size_t i;
-
-	while ((i = message_find(sim, nd->index, GLOCK__SIM_MASTER, NULL)) < sim->n) {
-		m = message_take(sim, i);
-		sim__master(sim, &m);
-	}
-	i = message_find(sim, nd->index, GLOCK__SIM_NODE, lock);
-	if (i == sim->n)
-		return;
-	m = message_take(sim, i);
-	sim__arrive(nd, &m);
-}
-
-static void messages_drop(struct glock__sim *sim,
-			  bool (*which)(const struct sim__message *, const void *), const void *arg)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < sim->n; i++)
-		if (!which(&sim->messages[i], arg))
-			sim->messages[kept++] = sim->messages[i];
-	sim->n = kept;
-}
-
-static bool of_lock(const struct sim__message *m, const void *lock)
-{
-	return m->lock == lock;
-}
-
-static bool of_node(const struct sim__message *m, const void *node)
-{
-	return m->node == *(const unsigned int *)node && sim__to(m) != GLOCK__SIM_ALL;
-}
-
-static bool says_go_on(const struct sim__message *m, const void *arg)
-{
-	(void)arg;
-	return m->kind == SIM__GO_ON;
-}
-
-void sim__drop_lock(struct glock__sim *sim, const struct sim__lock *lock)
-{
-	messages_drop(sim, of_lock, lock);
-}
-
-void sim__drop_node(struct glock__sim *sim, unsigned int node)
-{
-	messages_drop(sim, of_node, &node);
-}
-
-void sim__drop_go_on(struct glock__sim *sim)
-{
-	messages_drop(sim, says_go_on, NULL);
-}
-
-/* ---- from outside ---- */
+/* ---- functions for the owner ---- */
 
 struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node)
 {
@@ -173,7 +14,7 @@ struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node
 
 	assert(node < sim->p.nodes && !nd->joined && !nd->used);
 	if (nd->departing || sim->recoveries)
-		return NULL; /* a death is not noticed, or not seen to yet */
+		return NULL; /* a death is not noticed, or not recovered yet */
 	nd->joined = nd->used = true;
 	nd->lm = (struct glock__lockman){.ops = &sim__ops};
 	nd->last_sent = nd->paused_until = sim->now;
@@ -206,7 +47,7 @@ static int64_t message_due(const struct glock__sim *sim, const struct sim__messa
 	return until > m->at ? until : m->at;
 }
 
-/* The i'th in the order of time: few enough to look through. */
+/* Returns the i'th message in the order of time. Few enough are there to look through. */
 static size_t message_nth(struct glock__sim *sim, size_t i)
 {
 	for (size_t a = 0;; a++) {
@@ -234,7 +75,7 @@ int64_t glock__sim_next(struct glock__sim *sim)
 	return first;
 }
 
-/* What a node sent arrives in the order sent: the first of its messages instead of this one. */
+/* A node's messages arrive in the order sent: returns the first of them instead of this one. */
 static size_t in_order(const struct glock__sim *sim, size_t at)
 {
 	const struct sim__message *m = &sim->messages[at];
@@ -276,7 +117,7 @@ void glock__sim_deliver(struct glock__sim *sim, size_t i)
 
 	if (message_due(sim, &sim->messages[at]) > sim->now)
 		sim->now = message_due(sim, &sim->messages[at]);
-	m = message_take(sim, at);
+	m = sim__message_take(sim, at);
 	if (sim__to(&m) == GLOCK__SIM_NODE)
 		sim__arrive(&sim->nodes[m.node], &m);
 	else
@@ -290,7 +131,7 @@ const char *glock__sim_check(struct glock__sim *sim)
 
 void glock__sim_usage(struct glock__sim *sim, struct glock__table_usage *usage)
 {
-	glock__table_forget(sim->table); /* resources kept for whoever has to hear of a death */
+	glock__table_forget(sim->table); /* resources kept until a node was told of a death */
 	glock__table_usage(sim->table, usage);
 }
 

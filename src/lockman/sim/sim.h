@@ -2,15 +2,18 @@
 /*
  * sim.h - a cluster in one thread: a lock manager for several nodes, with time that stands still.
  *
- * One lock table is the master of everything; nodes send it requests and get replies and demands,
- * as messages that are under way for some time. Nothing moves by itself: whoever owns the
- * simulator delivers one message after the other, in the order of time or in any other. All that
- * is left to chance comes from the seed, so that a run can be had again.
+ * One lock table is the master of all resources. Nodes send it requests, and get replies and
+ * demands. These are messages that are under way for some time. Nothing moves by itself. The owner
+ * of the simulator delivers one message after the other, in the order of time or in any other. Each
+ * random choice comes from the seed, so that a run can be repeated.
  *
- * What it keeps of a real one: a node's messages to the master arrive in the order sent; messages
- * to a node may overtake each other, so that a demand may come before the grant that it is about;
- * a dead node's messages are lost, whether under way or not. When a death is noticed, the other
- * nodes are told to hold grants back, the dead node's locks go, and then they may go on.
+ * The simulator keeps these properties of a real cluster:
+ *   - A node's messages to the master arrive in the order sent.
+ *   - Messages to a node may overtake each other. So a demand may come before the grant that it is
+ *     about.
+ *   - A dead node's messages are lost, whether under way or not.
+ *   - When a death is noticed, the other nodes are told that grants wait. Then the dead node's
+ *     locks go. Then the other nodes may go on.
  *
  * Not to be used by more than one thread.
  */
@@ -30,16 +33,16 @@ struct glock__sim_params {
 	int64_t recovery;             /* from then until they may go on */
 	unsigned int refuse;          /* one request of so many fails with -ENOMEM; 0: none */
 	unsigned int at_once; /* one request of so many finds its master on its node; 0: none */
-	bool unfair;          /* a new lock waits behind conversions, as the DLM has it */
-	/* For whoever watches; any may be NULL. Of requests for a mode: */
+	bool unfair;          /* a new lock waits behind conversions, as in the DLM */
+	/* For a watcher. Each may be NULL. The first two are for requests for a mode. */
 	void *watcher;
 	void (*on_arrival)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode,
 			   uint32_t flags); /* at the master */
 	void (*on_decision)(void *watcher, unsigned int node, struct glock__lm_lock *lk,
-			    int status); /* by the master; also of those to give back */
-	/* A request is about to be made; others may do things meanwhile. */
+			    int status); /* by the master; also about locks that are given back */
+	/* A request is about to be made; other threads may do things meanwhile. */
 	void (*on_call)(void *watcher, unsigned int node);
-	/* Before a node leaves: to wait until nothing that arrived is under way in the library. */
+	/* Before a node leaves: waits until no event that arrived is under way in the library. */
 	void (*on_leave)(void *watcher, unsigned int node);
 	/* Right before the node is told. */
 	void (*on_bast)(void *watcher, unsigned int node, struct glock__lm_lock *lk, int mode);
@@ -51,43 +54,47 @@ struct glock__sim_params {
 struct glock__sim *glock__sim_new(const struct glock__sim_params *params);
 void glock__sim_free(struct glock__sim *sim);
 
-/* A random number below n. */
+/* Returns a random number below n. */
 uint32_t glock__sim_random(struct glock__sim *sim, uint32_t n);
 
 int64_t glock__sim_now(const struct glock__sim *sim);
 void glock__sim_set_now(struct glock__sim *sim, int64_t now);
 
-/* A node that is not there joins; NULL: not while a death is put in order. Its lock manager's
- * free() is its death, if it did not leave. */
+/*
+ * Lets a node join that is not there. Returns NULL while a death is not recovered yet. The free()
+ * of its lock manager is the node's death, if the node did not leave.
+ */
 struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node);
 
-/* A node stops, as if frozen, for so long: what is for it waits. */
+/* Stops a node, as if frozen, until then. Messages for the node wait. */
 void glock__sim_pause(struct glock__sim *sim, unsigned int node, int64_t until);
 int64_t glock__sim_paused_until(const struct glock__sim *sim, unsigned int node);
 
-/* Messages that could be delivered next. In the order of time, or of sending if that is the same.
- */
+/* Returns the number of messages that could be delivered next. */
 size_t glock__sim_messages(struct glock__sim *sim);
 int64_t glock__sim_next(struct glock__sim *sim); /* when the first is due; INT64_MAX: none */
-/* Of the i'th: who gets it, which node it is about, and its place in order of sending. */
+/*
+ * Returns where the i'th message goes. Stores which node it is about, and its place in the order of
+ * sending. The messages are in the order of time, or of sending if the time is the same.
+ */
 enum glock__sim_to {
 	GLOCK__SIM_MASTER,
 	GLOCK__SIM_NODE, /* the library is called in glock__sim_deliver() */
-	GLOCK__SIM_ALL, /* a death, or the end of its recovery: nodes are told to hold grants back */
+	GLOCK__SIM_ALL,  /* a death, or the end of its recovery: nodes are told that grants wait */
 };
 enum glock__sim_to glock__sim_to(struct glock__sim *sim, size_t i, unsigned int *node,
 				 uint64_t *order);
 int64_t glock__sim_due(struct glock__sim *sim, size_t i);
 uint64_t glock__sim_sent(const struct glock__sim *sim); /* how many were sent */
 /*
- * Delivers the i'th of them, or if that is for the master and the same node has sent another one
- * before, that; time goes on to when it is due.
+ * Delivers the i'th message. In place of a message for the master, delivers the first one that the
+ * same node sent there. The time goes on to the time when the message is due.
  */
 void glock__sim_deliver(struct glock__sim *sim, size_t i);
 
-/* NULL, or what is wrong with the master's table. */
+/* Returns NULL, or what is wrong with the master's table. */
 const char *glock__sim_check(struct glock__sim *sim);
-/* Locks and resources in it. */
+/* Stores the number of locks and resources in the table. */
 void glock__sim_usage(struct glock__sim *sim, struct glock__table_usage *usage);
 
 #endif

@@ -2,14 +2,14 @@
 /*
  * sim_impl.h - the simulator from the inside.
  *
- *   sim.c         chance, time, messages; what whoever owns the simulator calls
+ *   sim.c         chance, time, messages; the functions that the owner of the simulator calls
  *   sim_master.c  the master: requests to it, and deaths
- *   sim_node.c    a node's side: the functions of its lock manager, and what arrives there
+ *   sim_node.c    a node's side: the functions of its lock manager, and messages that arrive there
  *
- * A lock has a record here from its first request until it is given back or that request fails.
- * The record is what the master knows the lock by (its cookie); the node's side of it, the lk in
- * the node's memory, is touched only when a message is delivered to that node, and never once the
- * node is dead.
+ * A lock has a record here from its first request until it is given back or that request fails. The
+ * master knows the lock by the record (its cookie). The node's side of the lock is the lk in the
+ * node's memory. Only the delivery of a message to that node touches the lk. After the death of the
+ * node nothing touches it.
  */
 #ifndef GLOCK__SIM_IMPL_H
 #define GLOCK__SIM_IMPL_H
@@ -31,9 +31,9 @@ struct sim__lock {
 	struct sim__lock *next;
 	struct glock__lm_lock *lk;
 	unsigned int node;
-	uint64_t lkid;  /* the table's; 0: none */
-	bool open;      /* a request that the node has no reply to yet */
-	bool unlocking; /* and that is to give it back */
+	uint64_t lkid;  /* the id in the table; 0: none */
+	bool open;      /* the node has no reply yet to a request */
+	bool unlocking; /* the open request gives the lock back */
 	bool pending;   /* the master has not decided yet */
 };
 
@@ -70,7 +70,7 @@ struct glock__sim {
 	uint64_t dice;
 	int64_t now;
 	uint64_t sent;
-	unsigned int recoveries; /* deaths that are being put in order */
+	unsigned int recoveries; /* deaths that are not recovered yet */
 	struct sim__message *messages;
 	size_t n, room;
 	struct glock__table *table;
@@ -78,18 +78,26 @@ struct glock__sim {
 	struct sim__node nodes[];
 };
 
-/* ---- sim.c ---- */
+/* ---- sim_net.c ---- */
 
 struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
 			       struct sim__lock *lock, int64_t at);
-/* What it sent until now arrives, and the reply to the lock's request if there is one already. */
-void sim__hurry(struct sim__node *nd, struct sim__lock *lock);
-/* From a node, in order; to one, in any. */
+/* Tells where the message goes. */
+enum glock__sim_to sim__to(const struct sim__message *m);
+/*
+ * Messages lie in the order of sending. Returns the place of the first message of that node in that
+ * direction. With a lock, only the reply to its request counts. Returns sim->n if there is none.
+ */
+size_t sim__message_find(const struct glock__sim *sim, unsigned int node, enum glock__sim_to to,
+			 const struct sim__lock *lock);
+/* Takes a message out of the list. */
+struct sim__message sim__message_take(struct glock__sim *sim, size_t at);
+/* Messages from a node arrive in order. Messages to a node may arrive in any order. */
 struct sim__message *sim__to_master(struct sim__node *nd, enum sim__kind kind,
 				    struct sim__lock *lock);
 struct sim__message *sim__to_node(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
 				  struct sim__lock *lock);
-/* Messages about a lock, or from and to a node, are lost; and what tells nodes to go on. */
+/* Drop the messages about a lock, those from and to a node, and those that tell nodes to go on. */
 void sim__drop_lock(struct glock__sim *sim, const struct sim__lock *lock);
 void sim__drop_node(struct glock__sim *sim, unsigned int node);
 void sim__drop_go_on(struct glock__sim *sim);
@@ -97,7 +105,7 @@ void sim__drop_go_on(struct glock__sim *sim);
 /* ---- sim_master.c ---- */
 
 void sim__master(struct glock__sim *sim, const struct sim__message *m);
-/* The node's locks go, and whoever waited for them gets them. */
+/* Removes the node's locks. Requests that waited for them are granted. */
 void sim__purge(struct glock__sim *sim, unsigned int node);
 
 /* ---- sim_node.c ---- */

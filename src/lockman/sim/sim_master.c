@@ -25,7 +25,7 @@ static void master_reply(struct glock__sim *sim, enum sim__kind kind, struct sim
 		memcpy(m->lvb, ev->lvb, sizeof(m->lvb));
 }
 
-/* The request is decided, one way or the other. */
+/* The request is decided, granted or not. */
 static void master_decided(struct glock__sim *sim, struct sim__lock *lock,
 			   const struct glock__table_event *ev)
 {
@@ -38,7 +38,7 @@ static void master_decided(struct glock__sim *sim, struct sim__lock *lock,
 	master_reply(sim, SIM__REPLY, lock, ev);
 }
 
-/* What the last operation meant for others. */
+/* Sends the callbacks of the last operation. */
 static void callbacks(struct glock__sim *sim)
 {
 	struct glock__table_event ev;
@@ -58,9 +58,9 @@ static void callbacks(struct glock__sim *sim)
 }
 
 /*
- * A new lock stands behind all conversions, for ever perhaps. What cannot be granted at once gets
- * its lock at NL, past all queues, and becomes a conversion. (Every lock manager must do so; it is
- * done here at the master, as in the one for the processes of one machine.)
+ * A new lock stands behind all conversions, perhaps for ever. Therefore a lock that cannot be
+ * granted at once is granted at NL, past all queues, and becomes a conversion. Each lock manager
+ * must do so. The master does so here, as in the lock manager local.
  */
 static int master_ask_fairly(struct glock__sim *sim, struct glock__table_request *args,
 			     struct glock__table_event *ev)
@@ -127,7 +127,7 @@ static void master_cancel(struct glock__sim *sim, const struct sim__message *m)
 	struct glock__table_event ev;
 
 	if (!m->lock->pending)
-		return; /* decided already */
+		return; /* the request is decided already */
 	if (!glock__table_unlock(sim->table, m->lock->lkid, GLOCK__LKF_CANCEL, NULL, &ev) &&
 	    ev.status)
 		master_decided(sim, m->lock, &ev);
@@ -153,7 +153,7 @@ void sim__purge(struct glock__sim *sim, unsigned int node)
 	callbacks(sim);
 }
 
-/* All stop before any gets what the dead node had. */
+/* All nodes stop before any node gets a lock that the dead node had. */
 static void master_death(struct glock__sim *sim, struct sim__node *dead)
 {
 	sim->recoveries++;
@@ -169,7 +169,7 @@ static void master_death(struct glock__sim *sim, struct sim__node *dead)
 static void recovered(struct glock__sim *sim)
 {
 	if (--sim->recoveries)
-		return; /* another death is not seen to yet */
+		return; /* another death is not recovered yet */
 	for (unsigned int i = 0; i < sim->p.nodes; i++)
 		if (sim->nodes[i].joined)
 			sim__to_node(sim, SIM__GO_ON, i, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sim_node.c - a node of the simulated cluster: what it sends, and what arrives there.
+ * sim_node.c - a node of the simulated cluster: messages that it sends, and that arrive there.
  */
 #include "sim_impl.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what it sends ---- */
+/* ---- messages that the node sends ---- */
 
 static struct sim__lock *find_lock(struct sim__node *nd, struct glock__lm_lock *lk)
 {
@@ -29,6 +29,24 @@ static void node_forget_lock(struct sim__node *nd, struct sim__lock *lock)
 		at = &(*at)->next;
 	*at = lock->next;
 	free(lock);
+}
+
+/* Delivers what the node sent until now, and the reply to the lock's request if there is one. */
+static void hurry(struct sim__node *nd, struct sim__lock *lock)
+{
+	struct glock__sim *sim = nd->sim;
+	struct sim__message m;
+	size_t i;
+
+	while ((i = sim__message_find(sim, nd->index, GLOCK__SIM_MASTER, NULL)) < sim->n) {
+		m = sim__message_take(sim, i);
+		sim__master(sim, &m);
+	}
+	i = sim__message_find(sim, nd->index, GLOCK__SIM_NODE, lock);
+	if (i == sim->n)
+		return;
+	m = sim__message_take(sim, i);
+	sim__arrive(nd, &m);
 }
 
 static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
@@ -64,7 +82,7 @@ static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 	if (m->has_lvb)
 		memcpy(m->lvb, glock__lm_lvb(lk), sizeof(m->lvb));
 	if (nd->sim->p.at_once && !glock__sim_random(nd->sim, nd->sim->p.at_once))
-		sim__hurry(nd, lock);
+		hurry(nd, lock);
 	return 0;
 }
 
@@ -96,7 +114,7 @@ static void sim_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	sim__to_master(nd, SIM__UNLOCK, lock);
 }
 
-/* The node's part ends here: the master does not know it any more, or will not soon. */
+/* Ends the node's part: the master does not know the node any more, or will not soon. */
 static void node_depart(struct sim__node *nd, bool failed)
 {
 	struct glock__sim *sim = nd->sim;
@@ -136,7 +154,7 @@ static void sim_leave(struct glock__lockman *lm, bool failed)
 	}
 }
 
-/* Without a word, if it did not leave. */
+/* A node that did not leave dies without a message. */
 static void sim_free(struct glock__lockman *lm)
 {
 	struct sim__node *nd = (struct sim__node *)lm;
@@ -161,7 +179,7 @@ const struct glock__lm_ops sim__ops = {
     .free = sim_free,
 };
 
-/* ---- what arrives ---- */
+/* ---- messages that arrive ---- */
 
 static void deliver_reply(struct sim__node *nd, const struct sim__message *m)
 {
@@ -176,7 +194,7 @@ static void deliver_reply(struct sim__node *nd, const struct sim__message *m)
 	if (lk->has_lvb && !m->status)
 		lk->lvb_valid = !(m->sbflags & GLOCK__SBF_VALNOTVALID);
 	if (!lock->lkid)
-		node_forget_lock(nd, lock); /* given back, or never had */
+		node_forget_lock(nd, lock); /* given back, or never granted */
 	if (nd->sim->p.on_reply)
 		nd->sim->p.on_reply(nd->sim->p.watcher, nd->index, lk, m->status);
 	nd->lm.events->reply(lk, m->status, m->sbflags);

@@ -14,18 +14,6 @@
  */
 #include "table_impl.h"
 
-/* Fills in an operation's completion. If the value block was read, it is there already. */
-void glock__table_fill(const struct glock__table *t, const struct lock *lock, int status,
-		       struct glock__table_event *event)
-{
-	event->lkid = lkid_of(t, lock);
-	event->cookie = lock->cookie[0] | (uint64_t)lock->cookie[1] << 32;
-	event->what |= GLOCK__EVENT_AST;
-	event->status = status;
-	event->sbflags = lock->sbflags;
-	event->mode = lock->gr;
-}
-
 /* ---- lock ---- */
 
 /*
@@ -134,7 +122,7 @@ GLOCK__NOINLINE static int lock_request(struct glock__table *t,
 		glock__table_grant(t, res, lock, rq, event);
 	} else {
 		glock__table_move(t, res, lock, LK_WAITING, GLOCK__IV, lock->rq);
-		glock__table_fill(t, lock, -EINPROGRESS, event);
+		fill_event(t, lock, -EINPROGRESS, event);
 		after = glock__table_work_bast(t, res, lock, lock->rq, false);
 	}
 	glock__table_work_finish(t, after, event);
@@ -150,7 +138,7 @@ GLOCK__COLD static struct work refuse_conversion(struct glock__table *t, struct 
 
 	put(t, &lock->rq, (int8_t)GLOCK__IV);
 	put(t, &lock->lastbast, (uint8_t)0);
-	glock__table_fill(t, lock, status, event);
+	fill_event(t, lock, status, event);
 	if (status == -EAGAIN && (lock->flags & GLOCK__LKF_NOQUEUEBAST))
 		return glock__table_work_bast(t, res, lock, mode, true);
 	return (struct work){.phase = WORK_NONE};
@@ -160,7 +148,7 @@ static struct work wait_for_conversion(struct glock__table *t, struct res *res, 
 				       struct glock__table_event *event)
 {
 	glock__table_move(t, res, lock, LK_CONVERTING, lock->gr, lock->rq);
-	glock__table_fill(t, lock, -EINPROGRESS, event);
+	fill_event(t, lock, -EINPROGRESS, event);
 	return glock__table_work_bast(t, res, lock, lock->rq, false);
 }
 
@@ -288,10 +276,10 @@ static void lock_cancel(struct glock__table *t, struct lock *lock, uint32_t flag
 	struct work after;
 
 	if (lock->status == LK_GRANTED) {
-		glock__table_fill(t, lock, 0, event);
+		fill_event(t, lock, 0, event);
 		return;
 	}
-	glock__table_fill(t, lock, -GLOCK__DLM_ECANCEL, event);
+	fill_event(t, lock, -GLOCK__DLM_ECANCEL, event);
 	event->sbflags = 0;
 	if (lock->status == LK_WAITING) {
 		after = lock_free(t, res, lock);
@@ -330,7 +318,7 @@ int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, c
 		return -EBUSY;
 	res = res_at(t, lock->res);
 	lvb_unlock(t, res, lock, flags, lvb);
-	glock__table_fill(t, lock, -GLOCK__DLM_EUNLOCK, event);
+	fill_event(t, lock, -GLOCK__DLM_EUNLOCK, event);
 	event->sbflags = 0;
 	event->mode = GLOCK__IV;
 	glock__table_work_finish(t, lock_free(t, res, lock), event);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table_check.c - checks each invariant of a lock table. For tests and debug builds.
+ * table_check.c - checks each invariant of a lock table, and salvages a damaged table.
  *
  * The check may be called between operations, and between the steps of one (the log must be empty).
  * It trusts nothing that it reads. A damaged table gives a message, not a fault or an endless loop.
@@ -317,4 +317,74 @@ const char *glock__table_check(const struct glock__table *t)
 	if (!wrong)
 		wrong = check_cells(t, &tally);
 	return wrong;
+}
+
+/* ---- memory that may be damaged ---- */
+
+/* Checks that a rollback changes only words that a step can have changed. */
+static bool log_valid(const struct glock__table *t)
+{
+	const uint64_t first = offsetof(struct glock__table, cells_used) / 4;
+	const uint64_t log = offsetof(struct glock__table, log) / 4, end = sizeof(*t) / 4;
+	const uint64_t words = (t->cells_at + (uint64_t)t->cells_end * CELL_SIZE) / 4;
+
+	if (t->log.n > LOG_MAX)
+		return false;
+	for (uint32_t i = 0; i < t->log.n; i++) {
+		uint64_t word = t->log.entry[i] >> 32;
+
+		if (word < first || word >= words || (word >= log && word < end))
+			return false;
+	}
+	return true;
+}
+
+static const struct lock *work_lock(const struct glock__table *t, uint32_t ref)
+{
+	const union cell *cell = ref && ref < t->cells_used ? cell_at(t, ref) : NULL;
+
+	return cell && cell->free.type == CELL_LOCK && cell->lock.res == t->work.res ? &cell->lock
+										     : NULL;
+}
+
+/* Checks that the rest of the work is about locks in the places where the work looks for them. */
+static bool work_valid(const struct glock__table *t)
+{
+	const struct work *w = &t->work;
+	const struct lock *at = work_lock(t, w->cursor), *self = work_lock(t, w->self);
+	bool in_place = !w->cursor || w->cursor == REF_END;
+
+	if (w->phase == WORK_NONE)
+		return true;
+	if (w->phase >= WORK_PHASE_MAX || !w->res || w->res >= t->cells_used ||
+	    cell_at(t, w->res)->free.type != CELL_RES || w->mode > GLOCK__EX)
+		return false;
+	if (at && w->phase == WORK_CONVERTERS)
+		in_place = at->status == LK_CONVERTING;
+	else if (at && w->phase == WORK_WAITERS)
+		in_place = at->status == LK_WAITING;
+	else if (at && w->phase == WORK_BAST_HIGH)
+		in_place = at->status == LK_GRANTED;
+	else if (at && w->phase == WORK_BAST_ONE)
+		in_place = at->status == LK_GRANTED ||
+			   (at->status == LK_CONVERTING && w->bits & WORK_CONVERTING);
+	if (w->phase == WORK_SELF || w->bits & WORK_DEMOTED)
+		return in_place && self && self->status == LK_GRANTED && self->rq > GLOCK__IV;
+	return in_place;
+}
+
+const char *glock__table_salvage(struct glock__table *t)
+{
+	const char *wrong;
+
+	if (!log_valid(t))
+		return "the undo log is damaged";
+	glock__table_rollback(t);
+	wrong = glock__table_check(t);
+	if (wrong)
+		return wrong;
+	if (!work_valid(t))
+		return "the work that was left is damaged";
+	glock__table_work_finish(t, t->work, NULL);
+	return glock__table_check(t);
 }

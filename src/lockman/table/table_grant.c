@@ -304,7 +304,7 @@ void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lo
 	if (event) {
 		glock__table_drop_copy(t, lock);
 		glock__table_drop_callbacks(t, lock);
-		glock__table_fill(t, lock, 0, event);
+		fill_event(t, lock, 0, event);
 	} else {
 		glock__table_add_ast(t, lock);
 	}

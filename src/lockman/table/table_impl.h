@@ -283,6 +283,18 @@ static inline struct lock *lock_find(const struct glock__table *t, uint64_t lkid
 	return lock;
 }
 
+/* Fills in an operation's completion. If the value block was read, it is there already. */
+static inline void fill_event(const struct glock__table *t, const struct lock *lock, int status,
+			      struct glock__table_event *event)
+{
+	event->lkid = lkid_of(t, lock);
+	event->cookie = lock->cookie[0] | (uint64_t)lock->cookie[1] << 32;
+	event->what |= GLOCK__EVENT_AST;
+	event->status = status;
+	event->sbflags = lock->sbflags;
+	event->mode = lock->gr;
+}
+
 /* ---- stores; table_undo.c says how they are undone ---- */
 
 /*
@@ -474,10 +486,5 @@ struct work glock__table_work_bast(const struct glock__table *t, const struct re
 /* Does the work to the end, and commits. event gets the result of the caller's own conversion. */
 void glock__table_work_finish(struct glock__table *t, struct work work,
 			      struct glock__table_event *event);
-
-/* ---- table.c ---- */
-
-void glock__table_fill(const struct glock__table *t, const struct lock *lock, int status,
-		       struct glock__table_event *event);
 
 #endif

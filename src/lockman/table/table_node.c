@@ -26,7 +26,7 @@ int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table
 	if (!ref)
 		return 0;
 	lock = lock_at(t, ref);
-	glock__table_fill(t, lock, 0, event);
+	fill_event(t, lock, 0, event);
 	if (!(lock->bits & LOCK_AST)) {
 		event->what = 0;
 		event->sbflags = 0;

@@ -61,8 +61,7 @@ static void work_bit(struct work *w, uint8_t bit, bool on)
 	w->bits = (uint8_t)(on ? w->bits | bit : w->bits & ~bit);
 }
 
-/* Returns where this change begins in a queue. cursor_next() leaves the place for the next change.
- */
+/* Returns where this change begins in a queue. cursor_next() stores where the next one begins. */
 static uint32_t cursor_begin(const struct work *w, uint32_t head)
 {
 	if (w->cursor == REF_END)
@@ -141,7 +140,7 @@ GLOCK__COLD static void work_self(struct glock__table *t, struct work *w, struct
 	w->mode = (uint8_t)lock->rq;
 	work_phase(w, WORK_BAST_ONE);
 	if (event)
-		glock__table_fill(t, lock, -EINPROGRESS, event);
+		fill_event(t, lock, -EINPROGRESS, event);
 }
 
 static void work_waiters(struct glock__table *t, struct work *w, struct res *res)
@@ -292,4 +291,13 @@ void glock__table_work_finish(struct glock__table *t, struct work work,
 	}
 	put(t, &t->work.phase, (uint8_t)WORK_NONE);
 	commit(t);
+}
+
+int glock__table_recover(struct glock__table *t)
+{
+	if (!needs_recovery(t))
+		return 0;
+	glock__table_rollback(t);
+	glock__table_work_finish(t, t->work, NULL);
+	return 1;
 }

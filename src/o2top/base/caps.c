@@ -9,7 +9,7 @@
 static const struct {
 	unsigned caps[2];
 	unsigned n;
-	bool raised; /* not in effect until then */
+	bool raised; /* not in effect until caps_raise() */
 } kept[] = {
     [CAPS_NONE] = {.n = 0},
     [CAPS_FIND_PATHS] = {{CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE}, 2, false},
@@ -23,7 +23,7 @@ static void drop(enum caps_for what, bool for_good)
 
 	if (capng_get_caps_process())
 		return;
-	/* to ask for what is not there would be refused, and nothing be dropped */
+	/* A request for an absent capability would be refused, and nothing would be dropped. */
 	for (unsigned i = 0; i < kept[what].n; i++)
 		there[i] = capng_have_capability(CAPNG_PERMITTED, kept[what].caps[i]);
 	capng_clear(CAPNG_SELECT_BOTH);
@@ -33,7 +33,10 @@ static void drop(enum caps_for what, bool for_good)
 				     CAPNG_PERMITTED | CAPNG_BOUNDING_SET |
 					 (kept[what].raised ? 0 : CAPNG_EFFECTIVE),
 				     kept[what].caps[i]);
-	/* each for itself: the one needs a capability that a container may not have */
+	/*
+	 * Each set has its own call, because the first one needs a capability that a container may
+	 * not have.
+	 */
 	if (for_good)
 		capng_apply(CAPNG_SELECT_BOUNDS);
 	capng_apply(CAPNG_SELECT_CAPS);

@@ -20,16 +20,19 @@
 
 enum caps_for {
 	CAPS_NONE,
-	CAPS_FIND_PATHS,     /* open_by_handle_at(2), and what other users' tasks do */
-	CAPS_SEE_PROCESSES,  /* what other users' processes publish; to be raised */
-	CAPS_WRITE_ANYWHERE, /* files in folders of others */
+	CAPS_FIND_PATHS,     /* open_by_handle_at(2), and other users' tasks */
+	CAPS_SEE_PROCESSES,  /* files that other users' processes publish; to be raised */
+	CAPS_WRITE_ANYWHERE, /* files in folders of other users */
 };
 
-/* Keeps these of those that there are; a program that is started has root's again. */
+/*
+ * Keeps these capabilities, if the process has them, and drops all others. A program that is
+ * started has root's again.
+ */
 void caps_drop(enum caps_for what);
-/* Nor has what is started. */
+/* Does the same, also for programs that are started. */
 void caps_drop_for_good(enum caps_for what);
-/* With CAPS_SEE_PROCESSES: they are in effect, or not any more. */
+/* Puts the capabilities of CAPS_SEE_PROCESSES into effect, or out of effect. */
 void caps_raise(bool on);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Seconds of a clock that nobody sets. */
+/* Returns the seconds of CLOCK_MONOTONIC, which is never set. */
 static inline double now_s(void)
 {
 	struct timespec ts;

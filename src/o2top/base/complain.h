@@ -5,9 +5,9 @@
 #ifndef O2TOP_COMPLAIN_H
 #define O2TOP_COMPLAIN_H
 
-/* A message may hold names that are not ours: they are made fit for a terminal. */
+/* Writes a message. A message may hold foreign names, so it is made fit for a terminal. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
-/* What was said last, or "". */
+/* Returns the last message, or "". */
 const char *complain_last(void);
 
 #endif

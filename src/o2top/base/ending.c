@@ -27,7 +27,7 @@ static void on_pipe(int number)
 
 void ending_begin(void)
 {
-	/* no SA_RESTART: who writes to a pipe that nobody empties stops writing */
+	/* Without SA_RESTART, a signal also ends a write to a pipe that is not emptied. */
 	struct sigaction end = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND}, old;
 
 	for (size_t i = 0; i < N_ENDS; i++)
@@ -46,7 +46,7 @@ bool ending_pipe_broken(void)
 	return pipe_broken;
 }
 
-/* The time that is left, not below 0. */
+/* Returns the time that is left, not below 0. */
 static struct timespec left_until(const struct timespec *until)
 {
 	struct timespec now;
@@ -58,7 +58,7 @@ static struct timespec left_until(const struct timespec *until)
 	return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-/* Signals come in only while poll waits: one that comes just before is not missed. */
+/* Signals come in only while poll waits. So a signal that comes just before is not missed. */
 bool ending_wait(int fd, const struct timespec *until)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};

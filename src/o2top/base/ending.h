@@ -14,16 +14,18 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Before anybody is started who would be left behind. */
+/* Handles the signals. Call this before a process is started that would be left behind. */
 void ending_begin(void);
-/* The signal that asked for the end, or 0. */
+/* Returns the signal that asked for the end, or 0. */
 int ending(void);
-/* Whether a pipe that we wrote to had no reader: of standard output, an end like that by a signal.
+/*
+ * Returns whether a pipe to which o2top wrote had no reader. If the pipe is standard output, this
+ * is an end like one by a signal.
  */
 bool ending_pipe_broken(void);
 /*
- * Waits until fd (-1: none) can be read, or the moment has come, by CLOCK_MONOTONIC (NULL: never).
- * False where a signal asked for the end.
+ * Waits until fd can be read, or until a moment of CLOCK_MONOTONIC. fd may be -1 for none, and
+ * `until` NULL for never. Returns false if a signal asked for the end.
  */
 bool ending_wait(int fd, const struct timespec *until);
 

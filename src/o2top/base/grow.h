@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * Whether there is room for one more behind the n items, of that size each, that the pointer at
- * `list` points to; more is allocated where there is none.
+ * Makes room for one more item behind the n items, of `size` bytes each. `list` points to the
+ * pointer to the items. Returns false if there is no memory.
  */
 static inline bool grow(void *list, size_t n, size_t *room, size_t size)
 {
@@ -20,7 +20,7 @@ static inline bool grow(void *list, size_t n, size_t *room, size_t size)
 
 	if (n < *room)
 		return true;
-	/* a pointer to whatever type it is */
+	/* The pointer may be of any type, so its bytes are copied. */
 	memcpy(&items, list, sizeof(items));
 	items = reallocarray(items, wanted, size);
 	if (!items)

@@ -11,14 +11,14 @@
 
 static void problems_keep(struct problems *p, char *text)
 {
-	/* a message lost for want of memory stays counted */
+	/* A message that is lost for want of memory stays counted. */
 	if (text && p->kept < PROBLEMS_KEPT)
 		p->text[p->kept++] = text;
 	else
 		free(text);
 }
 
-/* Says how many more lines of the last file there were, before another one has its turn. */
+/* Says how many more bad lines the last file has, before another file has its turn. */
 static void problems_end_file(struct problems *p)
 {
 	char *text = NULL;

@@ -15,15 +15,15 @@ enum { PROBLEMS_KEPT = 64, PROBLEMS_OF_FILE = 16 };
 
 struct problems {
 	size_t count;
-	size_t bad_lines; /* of them, lines that were left out */
+	size_t bad_lines; /* how many of them are lines that were left out */
 	size_t kept;
 	char *text[PROBLEMS_KEPT];
-	/* of the file whose line came last */
+	/* the file of the last bad line, and its bad lines so far */
 	char *file;
 	size_t in_file;
 };
 
-/* A problem with a file as a whole (line 0) or with one of its lines. */
+/* Adds a problem with a file as a whole (line 0) or with one of its lines. */
 __attribute__((format(printf, 4, 5))) void problem(struct problems *p, const char *file,
 						   size_t line, const char *format, ...);
 /* Moves all of `from` to the end of `to`. */

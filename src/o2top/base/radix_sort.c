@@ -11,7 +11,7 @@
 
 enum { DIGIT_BITS = 11, DIGITS = (64 + DIGIT_BITS - 1) / DIGIT_BITS, VALUES = 1 << DIGIT_BITS };
 
-/* Below this, comparing is faster than counting. */
+/* With fewer items, comparing is faster than counting. */
 enum { FEW = 512 };
 
 enum { AHEAD = 8 }; /* items */
@@ -29,7 +29,10 @@ static unsigned digit(uint64_t key, unsigned nth)
 	return (unsigned)(key >> nth * DIGIT_BITS) & (VALUES - 1);
 }
 
-/* Moves all from one list to the other in order of a digit; false where it is the same for all. */
+/*
+ * Moves all items from one list to the other, in the order of a digit. Returns false if the digit
+ * is the same for all.
+ */
 static bool turn(struct radix_item *to, const struct radix_item *from, size_t n, unsigned nth,
 		 uint32_t counts[VALUES])
 {
@@ -95,7 +98,7 @@ int radix_sort_by(struct radix_item *list, size_t n,
 	return err;
 }
 
-/* The memory that an item lies in is asked for early enough. */
+/* Asks for the memory of an item early enough. */
 static void fetch(const unsigned char *item, size_t size)
 {
 	for (size_t i = 0; i < size; i += 64)

@@ -19,28 +19,30 @@ struct radix_item {
 };
 
 /*
- * A list that is in the order of its indices, in ascending order of its keys; equal ones stay in
- * that of their indices. 0 or -ENOMEM: nothing was moved.
+ * Sorts a list by ascending keys. The list is in the order of its indices before, and equal keys
+ * stay in this order. Returns 0, or -ENOMEM if nothing was moved.
  */
 int radix_sort(struct radix_item *list, size_t n);
 
-/* The same, and whoever is equal by key in the order that compare() says of two struct radix_item.
- */
+/* Does the same, and orders equal keys by compare(), which takes two struct radix_item. */
 int radix_sort_by(struct radix_item *list, size_t n,
 		  int (*compare)(const void *a, const void *b, void *arg), void *arg);
 
 /*
- * What the list's indices tell of, items of that size, in the list's order: in other memory, and
- * the old is freed, unless they are in order. NULL: no memory, nothing was moved.
+ * Returns the items, of `size` bytes each, in the order of the list. The list's indices name them.
+ * The items are in other memory and the old memory is freed, unless they were in order. Returns
+ * NULL without memory; then nothing was moved.
  */
 void *radix_arrange(const struct radix_item *list, size_t n, void *items, size_t size);
 
-/* A key by which the greatest number comes first; no number is NAN. */
+/* Returns a key by which the greatest number comes first. The number is not NAN. */
 static inline uint64_t radix_greatest_first(double v)
 {
 	uint64_t bits;
 
-	/* of one sign doubles are in the order of their bits, of negative ones the other way round
+	/*
+	 * Positive doubles are in the order of their bits. Negative doubles are in the reverse
+	 * order.
 	 */
 	memcpy(&bits, &v, sizeof(bits));
 	bits = bits >> 63 ? ~bits : bits | 1ull << 63;

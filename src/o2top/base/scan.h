@@ -2,9 +2,9 @@
 /*
  * scan.h - a cursor that reads numbers and words out of a line that o2top did not write.
  *
- * A cursor covers [p, end). No function reads past end or needs a NUL. Each function either takes
- * the item that its name says and moves on, or returns false and leaves the cursor in place. A
- * number that does not fit is refused, not wrapped, because a plausible but wrong counter is worse
+ * A cursor covers [p, end). No function reads past end or needs a NUL. Each function takes the item
+ * that its name says and moves on. Otherwise the function returns false and leaves the cursor in
+ * place. A number that does not fit is refused, not wrapped. A plausible but wrong counter is worse
  * than a lost line.
  */
 #ifndef O2TOP_SCAN_H
@@ -43,8 +43,9 @@ static inline bool scan_char(struct scan *s, char c)
 }
 
 /*
- * Of a text that is known where it is asked for the compiler compares two, four or eight bytes at
- * once; of another length it would call memcmp(), which takes longer than all the rest of a word.
+ * Compares with a text. If the caller's text is a constant, the compiler compares two, four or
+ * eight bytes at once. Otherwise it would call memcmp(), which takes longer than the rest of a
+ * word.
  */
 __attribute__((always_inline)) static inline bool scan_same(const char *p, const char *text,
 							    size_t n)
@@ -71,7 +72,7 @@ __attribute__((always_inline)) static inline bool scan_text(struct scan *s, cons
 	return true;
 }
 
-/* Digit by digit, whatever there is. */
+/* Reads a number digit by digit, whatever its length. */
 static inline bool scan_u64_each(struct scan *s, uint64_t *out)
 {
 	const char *p = s->p;
@@ -82,7 +83,7 @@ static inline bool scan_u64_each(struct scan *s, uint64_t *out)
 
 		if (d > 9)
 			break;
-		/* up to 19 digits always fit; only the 20th can overflow */
+		/* Up to 19 digits always fit. Only the 20th can overflow. */
 		if (p - s->p >= 19 && (p - s->p > 19 || v > (UINT64_MAX - d) / 10))
 			return false;
 		v = v * 10 + d;
@@ -97,9 +98,10 @@ static inline bool scan_u64_each(struct scan *s, uint64_t *out)
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 /*
- * The decimal digits that 8 characters begin with, as a number, and how many they are. All at once,
- * because a loop over digits is left at another place for every number, which no processor
- * foresees.
+ * Reads the decimal digits with which 8 characters begin, as a number. Returns how many they are.
+ *
+ * The digits are read all at once. A loop over digits ends at another place for every number, which
+ * no processor foresees.
  */
 static inline unsigned scan_digits8(const char *p, uint64_t *v)
 {
@@ -108,7 +110,7 @@ static inline unsigned scan_digits8(const char *p, uint64_t *v)
 
 	memcpy(&x, p, sizeof(x));
 	x ^= 0x3030303030303030u;
-	/* what is above 9 gets its high bit; a carry spoils only what comes after such a one */
+	/* A byte above 9 gets its high bit. A carry spoils only the bytes after such a byte. */
 	other = ((x + 0x7676767676767676u) | x) & 0x8080808080808080u;
 	n = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 	if (!n)
@@ -120,7 +122,7 @@ static inline unsigned scan_digits8(const char *p, uint64_t *v)
 	return n;
 }
 
-/* Numbers of 1 to 16 digits, where the line is long enough; 0: not one of those. */
+/* Reads a number of 1 to 16 digits, if the line is long enough. Returns 0 for any other number. */
 static inline unsigned scan_digits16(const struct scan *s, uint64_t *v)
 {
 	static const uint32_t scale[9] = {1,      10,      100,      1000,     10000,
@@ -154,7 +156,7 @@ static inline bool scan_u64(struct scan *s, uint64_t *out)
 {
 	unsigned n;
 
-	/* one digit is what most numbers have */
+	/* Most numbers have one digit. */
 	if (scan_left(s) >= 2 && (unsigned)(unsigned char)s->p[1] - '0' > 9) {
 		unsigned d = (unsigned)(unsigned char)s->p[0] - '0';
 
@@ -208,20 +210,20 @@ static inline bool scan_i32(struct scan *s, int32_t *out)
 	return true;
 }
 
-/* What a character is worth as a hexadecimal digit, plus one; 0 is none. */
+/* The value of each character as a hexadecimal digit, plus one; 0 for no digit. */
 static const uint8_t scan_hex_digits[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
     ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-/* -1: none. */
+/* Returns the value of a hexadecimal digit, -1 for no digit. */
 static inline int scan_hexdigit(char c)
 {
 	return (int)scan_hex_digits[(unsigned char)c] - 1;
 }
 
-/* Hexadecimal without 0x, at most 16 digits. */
+/* Reads a hexadecimal number without 0x, of at most 16 digits. */
 static inline bool scan_hex(struct scan *s, uint64_t *out)
 {
 	const char *p = s->p;
@@ -251,11 +253,11 @@ static inline bool scan_0xhex(struct scan *s, uint64_t *out)
 	return true;
 }
 
-/* Exactly n hexadecimal digits, as the parts of an OCFS2 lock name are printed. */
+/* Reads exactly n hexadecimal digits. The parts of an OCFS2 lock name are printed in this way. */
 static inline bool scan_hexn(struct scan *s, int n, uint64_t *out)
 {
 	uint64_t v = 0;
-	int any = 0; /* negative once one of them is */
+	int any = 0; /* negative once a character is no digit */
 
 	if (scan_left(s) < (size_t)n)
 		return false;
@@ -272,7 +274,7 @@ static inline bool scan_hexn(struct scan *s, int n, uint64_t *out)
 	return true;
 }
 
-/* A word up to a blank; may be empty. Returns its length. */
+/* Reads a word up to a blank, which may be empty. Returns its length. */
 static inline size_t scan_word(struct scan *s, const char **word)
 {
 	const char *p = s->p;

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Microseconds as seconds; stamps of one sample may lie ahead of its clock a little: no age is
- * negative.
+ * Returns microseconds as seconds. Stamps of one sample may lie ahead of its clock a little, but no
+ * age is negative.
  */
 static inline double seconds(int64_t us)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Three digits: 9.99, 99.9, 999. */
+/* Returns the decimals of a number with three digits: 9.99, 99.9, 999. */
 static int digits_after(double v)
 {
 	return v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
@@ -133,14 +133,14 @@ size_t unit_char(const char *s, mbstate_t *state, wchar_t *wide, int *columns)
 {
 	size_t n = mbrtowc(wide, s, strnlen(s, MB_LEN_MAX), state);
 
-	/* libc takes sequences of five and six bytes, too, which are no characters (RFC 3629) */
+	/* libc also accepts sequences of five and six bytes, which are no characters (RFC 3629). */
 	if (n == 0 || n > UTF8_MAX) {
 		memset(state, 0, sizeof(*state));
 		*columns = -1;
 		return 1;
 	}
 	*columns = wcwidth(*wide);
-	/* bidirectional overrides have a width of 0 and would turn a path around */
+	/* Bidirectional overrides have a width of 0 and would turn a path around. */
 	if (*columns < 0 || (*wide >= 0x202a && *wide <= 0x202e) ||
 	    (*wide >= 0x2066 && *wide <= 0x2069))
 		*columns = -1;

@@ -18,7 +18,7 @@
 
 enum fs_kind { FS_OCFS2, FS_GFS2, FS_GLOCK, FS_KINDS };
 
-/* Which of a node's files; those of a lock space belong to it, the others to the node. */
+/* The kinds of a node's files. Some belong to a lock space, and the others to the node. */
 enum file_kind {
 	FILE_LOCKING_STATE,
 	FILE_FS_STATE,
@@ -31,108 +31,108 @@ enum file_kind {
 	FILE_O2DLM_STATE, /* o2cb: the domain: members, recovery */
 	FILE_FILTER,      /* OCFS2: locking_filter, which hides lines of locking_state */
 	FILE_TASKS,       /* of the node: tasks that sleep in lock code */
-	FILE_IDS,         /* of the node: what the DLMs call it */
-	FILE_NODE,        /* libglock: what a process publishes */
+	FILE_IDS,         /* of the node: the numbers that the DLMs use for nodes */
+	FILE_NODE,        /* libglock: the text that a process publishes */
 	FILE_CONDITION,   /* GFS2: frozen, withdrawn, recovering: a name and a value a line */
 	FILE_PATHS,       /* of the node: answers to look_up() */
 	FILE_KINDS
 };
 
-/* How a node is doing: what its collector knows, then what its files told. */
+/* The state of a node: first as its collector knows it, then as its files tell it. */
 enum node_state {
 	NODE_OK,
 	NODE_SLOW,          /* its sample came late, or is on its way */
-	NODE_STALE,         /* connected, and no sample for long */
+	NODE_STALE,         /* connected, but no sample for long */
 	NODE_UNREACHABLE,   /* no connection */
 	NODE_NO_PERMISSION, /* its files may not be read */
 	NODE_NOT_ANSWERING, /* not in this sample */
-	NODE_UNUSABLE,      /* nothing that it gave could be used */
+	NODE_UNUSABLE,      /* no file that it gave could be used */
 	NODE_NOTHING,       /* it has no lock space */
 	NODE_NO_STATISTICS, /* its kernel counts nothing */
 	NODE_RESTARTED,     /* since its last sample */
-	NODE_CLOCK_BACK,    /* its clock went back and it gave no other */
-	NODE_DEAD,          /* a process: it is gone without a goodbye */
-	NODE_STOPPED,       /* a process: by a signal, or a debugger */
-	NODE_HANGS,         /* a process: it does not do what is due */
+	NODE_CLOCK_BACK,    /* its clock went back, and it gave no other clock */
+	NODE_DEAD,          /* a process: it ended without leaving */
+	NODE_STOPPED,       /* a process: a signal or a debugger stopped it */
+	NODE_HANGS,         /* a process: it does not do the work that is due */
 	NODE_WITHDRAWN,     /* it takes no part in its lock space any more */
 	NODE_STATE_MAX
 };
 
-/* "not answering"; in messages, recordings and output. */
+/* Names of states, such as "not answering", in messages, recordings and output. */
 extern const char *const node_state_names[NODE_STATE_MAX];
 
 struct space_sample {
 	enum fs_kind fs;
-	char
-	    *name; /* OCFS2: the UUID as the kernel prints it; GFS2: the lock table, cluster:name */
+	char *name;  /* OCFS2: the UUID as the kernel prints it; GFS2: lock table, cluster:name */
 	char *mount; /* where it is mounted on that node, or NULL */
 };
 
 struct node_sample {
 	const char *name;
 	bool present;
-	bool has_clock;           /* else its now is the newest stamp in its files */
-	int64_t real_us, mono_us; /* the node's own clocks; mono_us -1 where not known */
+	bool has_clock;           /* else its time is the newest stamp in its files */
+	int64_t real_us, mono_us; /* the node's own clocks; mono_us -1 if not known */
 	size_t n_spaces;
 	struct space_sample *spaces;
-	void *place;    /* the collector's */
-	bool transient; /* where it is not in the list of a sample it is gone for good */
-	/* What the collector knows beside; all zero where it knows nothing. */
-	enum node_state state; /* NODE_OK where it is present and on time */
+	void *place;    /* the collector's own */
+	bool transient; /* gone for good once a sample does not list it */
+	/* Facts that the collector adds; all zero if it knows none. */
+	enum node_state state; /* NODE_OK if it is present and on time */
 	const char *why; /* more about its state: "since 12:03:04", ssh's own words; or NULL */
-	double silent_s; /* not present: how long it has not answered, by our clock */
-	double took_s;   /* what the sample cost: time on the node, */
+	double silent_s; /* not present: how long it has not answered, by this machine's clock */
+	double took_s;   /* the cost of the sample: time on the node, */
 	uint64_t bytes;  /* and bytes that came from there */
-	double skew_s;   /* how far apart its stamps and those of the others can be; 0 not known */
+	double skew_s;   /* how far its stamps may be from those of other nodes; 0 not known */
 };
 
 struct sample {
-	const char *label; /* what messages call it, or "" */
+	const char *label; /* its name in messages, or "" */
 	size_t n_nodes;
 	struct node_sample *nodes;
-	double interval_s; /* not to be asked again sooner than after this; 0 no wish */
+	double interval_s; /* the shortest time until the next sample; 0 no wish */
 };
 
 struct collector;
 
 struct collector_ops {
-	/* Takes the next sample: 1, or 0 when there is none left, or negative errno. */
+	/* Takes the next sample. Returns 1, 0 if there is none left, or a negative errno. */
 	int (*next)(struct collector *c, struct sample *out, struct problems *problems);
 	/*
-	 * Opens a file of a node in the sample taken last; any thread. -ENOENT where it has none.
+	 * Opens a file of a node in the last sample, in any thread. Returns -ENOENT if the node has
+	 * none.
 	 */
 	int (*open)(struct collector *c, const struct node_sample *node,
 		    const struct space_sample *space, enum file_kind kind, struct input *in);
 	void (*close)(struct collector *c);
-	bool live; /* samples are made as they are asked for */
+	bool live; /* samples are made when they are asked for */
 	/*
-	 * For those whose next() waits for other machines, else NULL. ask() begins a sample and
-	 * returns at once; fd() is readable when next() would not wait. next() asks where nobody
-	 * did, and never waits for the slowest node.
+	 * For collectors whose next() waits for other machines, else NULL. ask() begins a sample
+	 * and returns at once. fd() is readable when next() would not wait. next() asks if ask()
+	 * was not called. It never waits for the slowest node.
 	 */
 	int (*ask)(struct collector *c);
 	int (*fd)(struct collector *c);
 	/*
-	 * Has the DLM's dumps and the sleeping tasks of the present sample brought here, and with
-	 * the samples from now on; off again with `on` false. Waits for a second at most. NULL:
-	 * open() has them anyway.
+	 * Fetches the DLM's dumps and the sleeping tasks of the present sample, and of the samples
+	 * from now on. With `on` false, this ends. Waits for a second at most. NULL: open() has
+	 * them anyway.
 	 */
 	int (*deepen)(struct collector *c, bool on);
 	/*
-	 * Has a node look for paths: `inodes` are "INODE:GENERATION:PARENT:PARENTS,..." of a lock
-	 * space that is mounted there at `mount`. Answers come with a later sample as FILE_PATHS.
-	 * NULL: nobody can be asked.
+	 * Asks a node to look for paths. `inodes` are "INODE:GENERATION:PARENT:PARENTS,..." of a
+	 * lock space that is mounted there at `mount`. Answers come with a later sample as
+	 * FILE_PATHS. NULL: no node can be asked.
 	 */
 	int (*look_up)(struct collector *c, const struct node_sample *node, const char *space,
 		       const char *mount, const char *inodes);
 };
 
-/* What a collector of samples that are there already can do besides. */
+/* More functions of a collector whose samples exist already. */
 struct replay_ops {
-	size_t (*count)(struct collector *c); /* samples */
-	/* When a sample was made, wall clock, us; INT64_MIN where that is not known. */
+	size_t (*count)(struct collector *c); /* how many samples there are */
+	/* Returns when a sample was made, by the wall clock in us; INT64_MIN if not known. */
 	int64_t (*time)(struct collector *c, size_t i);
-	void (*seek)(struct collector *c, size_t i); /* next() gives the ith from 0 */
+	void (*seek)(struct collector *c, size_t i); /* next() then gives the ith, from 0 */
 };
 
 struct collector {
@@ -141,27 +141,27 @@ struct collector {
 };
 
 /*
- * A recording, or files to compare. `paths` are n_paths folders or files, `only` n_only node names
- * or none.
+ * Opens a recording, or files to compare. `paths` are n_paths folders or files. `only` are n_only
+ * node names or none.
  */
 int collect_recording(struct collector **out, char *const *paths, size_t n_paths, char *const *only,
 		      size_t n_only, struct problems *problems);
 
 /*
- * This machine. Roots may be NULL for the kernel's own; mount_point may be NULL for all that is
- * mounted.
+ * The places of this machine's files. A root may be NULL for the kernel's own. mount_point may be
+ * NULL for all mounted file systems.
  */
 struct local_roots {
 	const char *debugfs, *sysfs, *mountinfo;
 	const char *mount_point;
-	bool trace;    /* what GFS2 asks of the DLM */
-	bool no_paths; /* none will be asked for: nobody is started who could look */
+	bool trace;    /* trace GFS2's requests to the DLM */
+	bool no_paths; /* no paths will be asked for, so no path finder is started */
 };
 int collect_local(struct collector **out, const struct local_roots *roots);
 
 /*
- * How large the first read of locking_state is in the nth sample from 0, so that its boundaries
- * move; 0 any.
+ * Returns the size of the first read of locking_state in the nth sample, from 0; 0 is any size. The
+ * size differs from sample to sample, so that the boundaries move.
  */
 size_t collect_first_read(unsigned n);
 

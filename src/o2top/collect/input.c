@@ -46,7 +46,8 @@ int input_open_path(struct input *in, const char *path, const char *label)
 	int fd;
 
 	/*
-	 * never a terminal to control, never a pipe to wait for: what is not a file is not an input
+	 * The open must not make a terminal the controlling one, and must not wait for a pipe. Only
+	 * a regular file is an input.
 	 */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
@@ -102,12 +103,12 @@ struct reader {
 	input_line_fn *each;
 	void *arg;
 	size_t number;
-	bool crlf;     /* lines end with both */
-	bool skipping; /* the rest of a line that was too long */
+	bool crlf;     /* lines end with CR and LF */
+	bool skipping; /* this is the rest of a line that was too long */
 	bool stop;
 };
 
-/* One line, or as much of it as a line may have. */
+/* Hands out one line, or as much of it as a line may have. */
 static void hand_out(struct reader *r, const char *line, size_t len, bool complete)
 {
 	bool fits;
@@ -119,7 +120,7 @@ static void hand_out(struct reader *r, const char *line, size_t len, bool comple
 	    !r->each(r->arg, line, fits ? len : INPUT_LINE_MAX, ++r->number, complete && fits);
 }
 
-/* Hands out the lines that are whole in buf; returns how many bytes are left over. */
+/* Hands out the whole lines in buf. Returns how many bytes are left over. */
 static size_t whole_lines(struct reader *r, char *buf, size_t len)
 {
 	char *p = buf, *end = buf + len;

@@ -9,7 +9,7 @@
 
 #include "collect.h"
 
-/* What only a connection carries, beside enum file_kind. */
+/* Files that only a connection carries, beside enum file_kind. */
 enum {
 	WIRE_MOUNTINFO = FILE_KINDS,
 	WIRE_GFS2_ID,
@@ -18,7 +18,7 @@ enum {
 };
 
 extern const char *const kind_names[WIRE_KINDS];
-/* The kind of that name; -1 for no such name. */
+/* Returns the kind of that name; -1 if there is none. */
 int kind_named(const char *name, size_t len);
 
 #endif

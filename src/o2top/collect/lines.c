@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A delta is a sequence of these, each followed by numbers of seven bits a byte. */
+/* A delta is a sequence of these letters. Numbers follow each letter, with seven bits in a byte. */
 enum { FORGET = 'F', RUN = 'R', NEW = 'N' };
 
 enum { NOT_FOUND = UINT32_MAX, POOL_LEAST = 1024, POOL_MOST = 1 << 28 };
@@ -129,7 +129,10 @@ static int lines_keep(struct lines_pool *p, const char *text, size_t len)
 	return 0;
 }
 
-/* Eight bytes at a time: a line of locking_state has hundreds. */
+/*
+ * Returns the hash of a line. It takes eight bytes at a time, because a line of locking_state has
+ * hundreds.
+ */
 static uint64_t lines_hash_of(const char *text, size_t len)
 {
 	uint64_t h = len * 0x9e3779b97f4a7c15u, v;
@@ -171,7 +174,9 @@ static int grow_slots(struct lines_pool *p)
 	return 0;
 }
 
-/* Where the line is in the pool, or NOT_FOUND with the slot where it would be. */
+/*
+ * Returns the line's number in the pool, or NOT_FOUND. Sets the slot where the line is or would be.
+ */
 static uint32_t lines_find(const struct lines_pool *p, const char *text, size_t len, uint32_t *slot)
 {
 	uint32_t at = (uint32_t)lines_hash_of(text, len) & (p->n_slots - 1);
@@ -187,7 +192,7 @@ static uint32_t lines_find(const struct lines_pool *p, const char *text, size_t 
 	return p->slots[at];
 }
 
-/* ---- telling ------------------------------------------------------------------------------- */
+/* ---- the sender ---------------------------------------------------------------------------- */
 
 static int lines_put(struct buffer *b, char what, uint64_t number)
 {
@@ -204,8 +209,8 @@ static int lines_put(struct buffer *b, char what, uint64_t number)
 struct telling {
 	struct lines_pool *p;
 	struct buffer *out;
-	uint32_t from, count; /* a run of lines that are known */
-	const char *fresh;    /* lines in a row that are not */
+	uint32_t from, count; /* a run of known lines */
+	const char *fresh;    /* new lines in a row */
 	size_t fresh_len;
 };
 
@@ -233,7 +238,7 @@ static int tell_line(struct telling *t, const char *line, size_t len)
 
 	if (err)
 		return err;
-	/* the line that followed last time is tried before the table is */
+	/* The line that followed the last time is tried before the table. */
 	i = t->count ? t->from + t->count : 0;
 	if (t->count && i < p->n) {
 		size_t has;
@@ -283,7 +288,7 @@ int lines_encode(struct lines_pool *p, const char *text, size_t len, struct buff
 	return err ? err : lines_flush(&t);
 }
 
-/* ---- hearing ------------------------------------------------------------------------------- */
+/* ---- the receiver -------------------------------------------------------------------------- */
 
 static int lines_get(const char **at, const char *end, uint64_t *number)
 {

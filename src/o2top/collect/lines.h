@@ -19,19 +19,19 @@
 #include <stdint.h>
 
 struct lines_pool {
-	char *name; /* whose it is; the user's */
+	char *name; /* names the text; the caller chooses it */
 	char *text;
 	size_t len, room;
-	size_t *ends; /* of each line in text */
+	size_t *ends; /* the end of each line in text */
 	uint32_t n;
 	size_t n_room;
-	/* the sender's: which line has this text */
+	/* for the sender: finds a line by its text */
 	uint32_t *slots;
 	uint32_t n_slots;
-	uint32_t last; /* lines of the last text */
+	uint32_t last; /* how many lines the last text had */
 };
 
-/* One for each text that goes on. */
+/* Pools, one for each text that goes on. */
 struct lines_pools {
 	struct lines_pool *list;
 	size_t n;
@@ -43,18 +43,23 @@ struct buffer {
 };
 
 int buffer_add(struct buffer *b, const void *data, size_t len);
-/* As printf(), with vsnprintf()'s arguments; 0 or negative errno. */
+/* Works like printf(), with vsnprintf()'s arguments. Returns 0 or a negative errno. */
 __attribute__((format(printf, 2, 0))) int buffer_vprintf(struct buffer *b, const char *format,
 							 va_list args);
 void lines_free(struct lines_pool *p);
-/* That of this name, made where there is none. NULL where there is no memory, or `most` are there.
+/*
+ * Returns the pool of this name, and makes it if there is none. Returns NULL without memory, or if
+ * there are `most` pools already.
  */
 struct lines_pool *lines_pool_of(struct lines_pools *pools, const char *name, size_t most);
 void lines_free_all(struct lines_pools *pools);
-/* Adds to `out` what tells `text` to who has the same pool. 0 or -ENOMEM. */
+/*
+ * Adds to `out` the delta that tells `text` to a receiver with the same pool. Returns 0 or -ENOMEM.
+ */
 int lines_encode(struct lines_pool *p, const char *text, size_t len, struct buffer *out);
 /*
- * Adds the text that `delta` tells to `out`, of limit bytes at most. 0, -EPROTO, -EFBIG or -ENOMEM.
+ * Adds the text that `delta` tells to `out`, which holds `limit` bytes at most. Returns 0, -EPROTO,
+ * -EFBIG or -ENOMEM.
  */
 int lines_decode(struct lines_pool *p, const char *delta, size_t len, struct buffer *out,
 		 size_t limit);

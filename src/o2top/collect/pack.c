@@ -39,7 +39,7 @@ void pack_number(struct pack *p, uint64_t v)
 	pack_bytes(p, bytes, n);
 }
 
-/* Small ones of either sign are short. */
+/* Packs a number. Small numbers of either sign are short. */
 void pack_signed(struct pack *p, int64_t v)
 {
 	uint64_t u = (uint64_t)v << 1;
@@ -97,7 +97,7 @@ const void *unpack_bytes(struct unpack *u, size_t n)
 		return NULL;
 	}
 	if (!n)
-		return ""; /* of nothing there is no address */
+		return ""; /* an empty string needs no address in the data */
 	u->at += n;
 	return at;
 }

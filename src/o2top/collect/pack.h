@@ -14,13 +14,13 @@
 struct pack {
 	unsigned char *data;
 	size_t n, room;
-	bool failed; /* no memory: what was packed since is lost */
+	bool failed; /* no memory: later items are lost */
 };
 
 void pack_bytes(struct pack *p, const void *data, size_t n);
 void pack_number(struct pack *p, uint64_t v);
 void pack_signed(struct pack *p, int64_t v);
-/* NULL is another string than "". */
+/* Packs a string, or NULL, which is not the same as "". */
 void pack_string(struct pack *p, const char *s);
 void pack_free(struct pack *p);
 
@@ -31,9 +31,12 @@ struct unpack {
 
 uint64_t unpack_number(struct unpack *u);
 int64_t unpack_signed(struct unpack *u);
-/* n bytes, or NULL and bad. */
+/* Returns n bytes, or NULL and sets `bad`. */
 const void *unpack_bytes(struct unpack *u, size_t n);
-/* A copy, or NULL: it was none, bad or no memory (then *failed). */
+/*
+ * Returns a copy of a string, or NULL. NULL means that NULL was packed, or bad data, or no memory
+ * (then *failed is set).
+ */
 char *unpack_string(struct unpack *u, bool *failed);
 
 #endif

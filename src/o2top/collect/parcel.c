@@ -54,7 +54,7 @@ void parcel_join(struct parcel *to, struct parcel *from, int kind)
 
 static struct parcel_file *parcel_add_file(struct parcel *p)
 {
-	/* in steps of 16: a sample has a few files of each lock space */
+	/* The list grows in steps of 16, because a sample has a few files of each lock space. */
 	if (p->n % 16 == 0) {
 		struct parcel_file *more = reallocarray(p->files, p->n + 16, sizeof(*more));
 
@@ -119,7 +119,7 @@ __attribute__((format(printf, 3, 4))) static int wrong(struct wire *w, int err, 
 	return err;
 }
 
-/* "1795154849.664465970" or "832.84", as microseconds; -1 where it is neither. */
+/* Reads "1795154849.664465970" or "832.84" as microseconds. Returns -1 if it is neither. */
 static int64_t scan_seconds(struct scan *s)
 {
 	uint64_t sec, frac = 0, unit = 1000000;
@@ -129,7 +129,7 @@ static int64_t scan_seconds(struct scan *s)
 	if (scan_char(s, '.'))
 		for (int d; !scan_done(s) && (d = *s->p - '0') >= 0 && d <= 9; s->p++)
 			frac += (uint64_t)d * (unit /= 10);
-	/* a date without nanoseconds may say so in its own way */
+	/* A date(1) without nanoseconds may print other characters in their place. */
 	while (!scan_done(s) && *s->p != ' ')
 		s->p++;
 	return (int64_t)(sec * 1000000 + frac);
@@ -148,7 +148,7 @@ static bool scan_stamp(const struct wire *w, struct scan *s, struct stamp *out)
 	return true;
 }
 
-/* What is left of the line, without control characters. */
+/* Returns the rest of the line, without control characters. */
 static char *rest_of(struct scan *s)
 {
 	char *text;
@@ -161,7 +161,10 @@ static char *rest_of(struct scan *s)
 	return text;
 }
 
-/* A lock space's name becomes part of paths and requests: only what the kernel makes. */
+/*
+ * Returns whether a name is one that the kernel makes. The name of a lock space becomes part of
+ * paths and requests.
+ */
 static bool name_fits(const char *name)
 {
 	size_t n = strlen(name);
@@ -267,7 +270,7 @@ static void take_clocks(struct wire *w, struct scan *s)
 		w->mono_shift_us = (int64_t)(ns / 1000) - up;
 }
 
-/* A line of the protocol, without the connection's number. */
+/* Takes a line of the protocol, without the connection's number. */
 static int parcel_take_command(struct wire *w, const char *line, size_t len)
 {
 	struct scan s = scan_line(line, len);
@@ -311,7 +314,7 @@ static int parcel_take_command(struct wire *w, const char *line, size_t len)
 	}
 }
 
-/* Whole lines outside of files. How many bytes were taken, or negative errno. */
+/* Takes whole lines outside of files. Returns how many bytes were taken, or a negative errno. */
 static ssize_t parcel_take_line(struct wire *w, const char *bytes, size_t n)
 {
 	const char *nl = memchr(bytes, '\n', n);
@@ -328,7 +331,7 @@ static ssize_t parcel_take_line(struct wire *w, const char *bytes, size_t n)
 		err = parcel_take_command(w, w->line + prefix, w->line_len - prefix);
 	else if (w->state == WIRE_READY)
 		err = wrong(w, -EPROTO, "what is not part of a sample");
-	/* else what the login there prints before */
+	/* Other lines come from the login on the node, before the protocol begins. */
 	w->line_len = 0;
 	return err ? err : (ssize_t)len + 1;
 }
@@ -355,7 +358,7 @@ static int parcel_grow(struct wire *w, size_t by)
 	return 0;
 }
 
-/* The line that ends a file has come: "N E STATUS REAL UP WHY" */
+/* Takes the line that ends a file: "N E STATUS REAL UP WHY". */
 static int parcel_end_file(struct wire *w, const char *line, size_t len)
 {
 	struct scan s = scan_line(line, len);
@@ -370,7 +373,7 @@ static int parcel_end_file(struct wire *w, const char *line, size_t len)
 	return 0;
 }
 
-/* Bytes of a file as it is, whose end is looked for. */
+/* Takes bytes of a file that comes as it is, and looks for its end. */
 static ssize_t parcel_take_file(struct wire *w, const char *bytes, size_t n)
 {
 	struct parcel_file *f = w->file;
@@ -408,7 +411,7 @@ static struct lines_pool *parcel_pool_of(struct wire *w, const struct parcel_fil
 	return lines_pool_of(&w->pools, name, PARCEL_FILES_MAX);
 }
 
-/* Bytes of a file told by its changes. */
+/* Takes bytes of a file that is told by its changes. */
 static ssize_t take_changes(struct wire *w, const char *bytes, size_t n)
 {
 	struct buffer text = {0};

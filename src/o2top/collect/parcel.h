@@ -39,7 +39,7 @@ struct parcel_file {
 	char *data;
 	size_t len, room;
 	struct stamp before, after;
-	int status; /* 0, or it could not be read whole */
+	int status; /* 0, or the file could not be read whole */
 	char *why;
 };
 
@@ -48,29 +48,29 @@ struct parcel {
 	struct parcel_file *files;
 	size_t n;
 	uint64_t bytes; /* of the connection */
-	char request;   /* S, D or P: what it answers */
+	char request;   /* the request that it answers: S, D or P */
 	char state[16]; /* "ok", "permission", "nodebugfs" */
 	struct parcel *next;
 };
 
 void parcel_free(struct parcel *p);
 const struct parcel_file *parcel_find(const struct parcel *p, int kind, const char *space);
-/* Puts what `from` has of a kind behind what `to` has; `from` is gone then. */
+/* Appends the files of a kind in `from` to those in `to`, and frees `from`. */
 void parcel_join(struct parcel *to, struct parcel *from, int kind);
 
-/* PLAIN and AGENT: it has said which, and waits for our word. */
+/* PLAIN and AGENT: the node has said which it is, and waits for a word from this side. */
 enum wire_state { WIRE_GREETING, WIRE_PLAIN, WIRE_AGENT, WIRE_STARTING, WIRE_READY };
 
 struct wire {
 	char nonce[WIRE_NONCE];
 	enum wire_state state;
 	bool agent;
-	int64_t mono_shift_us; /* what to add to uptime for CLOCK_MONOTONIC */
+	int64_t mono_shift_us; /* to be added to the uptime for CLOCK_MONOTONIC */
 	char line[WIRE_LINE];
 	size_t line_len;
 	struct parcel *now;       /* being received */
-	struct parcel_file *file; /* of it; what comes is its bytes */
-	size_t scanned;           /* of the file's bytes that hold no end */
+	struct parcel_file *file; /* its file that is being received */
+	size_t scanned;           /* how many bytes of the file hold no end */
 	size_t left;              /* of a file told by its changes: bytes to come */
 	bool changes;
 	char *delta;
@@ -84,9 +84,9 @@ struct wire {
 
 void wire_init(struct wire *w, const char nonce[WIRE_NONCE]);
 void wire_free(struct wire *w);
-/* Takes bytes in; 0, or -EPROTO, -EFBIG, -ENOMEM with `error` in words. */
+/* Takes bytes in. Returns 0, or -EPROTO, -EFBIG or -ENOMEM with the reason in `error`. */
 int wire_take(struct wire *w, const char *bytes, size_t n);
-/* The first complete sample, the caller's now; or NULL. */
+/* Returns the first complete sample, which belongs to the caller then, or NULL. */
 struct parcel *wire_next(struct wire *w);
 
 #endif

@@ -13,7 +13,7 @@
 
 /* The key of a row: an inode, or a lock that belongs to no file. */
 struct row_id {
-	uint8_t class; /* 0 an inode; others are the source's */
+	uint8_t class; /* 0 is an inode; other classes are the source's */
 	uint64_t number;
 };
 
@@ -31,13 +31,13 @@ struct lockset {
 	struct change sum;
 };
 
-/* The longest wait of a row, for the source to say who waits for whom. */
+/* The longest wait of a row. The source makes a sentence about it. */
 struct row_wait {
 	uint32_t space;
 	struct row_id row;
-	const char *label;         /* what the row is called */
-	const struct lockset *set; /* the lock that is waited for */
-	bool opened;               /* a reader looks into the row: short waits count, too */
+	const char *label;         /* the row's name for the user */
+	const struct lockset *set; /* the lock for which requests wait */
+	bool opened;               /* the user has opened the row, so short waits count, too */
 };
 
 #endif

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * What a sample names a second time is left out: a node belongs to the one thread that reads it.
- * Recordings and agents are not trusted to name things once.
+ * The place of an item that a sample names a second time, and that is left out. A node belongs to
+ * the one thread that reads it. Recordings and agents are not trusted to name things once.
  */
 #define AGAIN SIZE_MAX
 
@@ -26,8 +26,7 @@ struct job {
 	struct model *m;
 	struct collector *collector;
 	const struct sample *sample;
-	/* the model's node for each of the sample's, its LockSpace for each of a node's, or AGAIN
-	 */
+	/* the model's node for each of the sample's; the LockSpace for each of a node's; AGAIN */
 	size_t *node_of;
 	size_t **space_of;
 	atomic_size_t next;
@@ -81,7 +80,7 @@ static void read_node(struct job *job, size_t i)
 		usable += !node->spaces[index]->unusable;
 		silent += node->spaces[index]->no_statistics && !node->spaces[index]->unusable;
 	}
-	/* of all of them the node's state tells */
+	/* If all its spaces lack statistics, the node's state tells it. */
 	for (size_t j = 0; j < from->n_spaces && silent && silent < usable; j++) {
 		const struct node_space *ns =
 		    job->space_of[i][j] == AGAIN ? NULL : node->spaces[job->space_of[i][j]];
@@ -90,7 +89,7 @@ static void read_node(struct job *job, size_t i)
 			problem(&node->problems, from->name, 0, "%s: no statistics",
 				from->spaces[j].name);
 	}
-	/* what may not be read there explains all the rest */
+	/* A missing permission explains everything else. */
 	if (node->state == NODE_NO_PERMISSION)
 		;
 	else if (!from->n_spaces)
@@ -112,7 +111,7 @@ static void *read_nodes(void *arg)
 	return NULL;
 }
 
-/* Nodes are read by as many threads as there are CPUs; the caller's is one of them. */
+/* Reads the nodes in as many threads as there are CPUs, with the caller's thread as one of them. */
 static void read_all(struct job *job)
 {
 	long cpus = job->m->threads ? job->m->threads : sysconf(_SC_NPROCESSORS_ONLN);
@@ -123,7 +122,7 @@ static void read_all(struct job *job)
 		want = job->sample->n_nodes;
 	if (want > sizeof(threads) / sizeof(threads[0]))
 		want = sizeof(threads) / sizeof(threads[0]);
-	/* a thread that cannot be had is work for the others */
+	/* If a thread cannot be started, the others do its work. */
 	while (n < want && pthread_create(&threads[n], NULL, read_nodes, job) == 0)
 		n++;
 	read_nodes(job);
@@ -199,7 +198,10 @@ static int model_prepare(struct job *job)
 	return 0;
 }
 
-/* What one node learnt about a lock space as a whole holds for all. */
+/*
+ * Copies to the LockSpaces what one node learnt about a LockSpace as a whole, because it holds for
+ * all nodes.
+ */
 static void share_knowledge(struct model *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
@@ -261,7 +263,7 @@ uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 	uint32_t index, n = 0;
 
 	*first = NULL;
-	/* what a Lock that was not listed remembers is of an earlier sample */
+	/* A Lock that was not listed remembers the holders of an earlier sample. */
 	if (lock->holders >= h->n ||
 	    h->list[lock->holders].lock != (index = table_index(&ns->table, lock)))
 		return 0;

@@ -19,25 +19,25 @@ struct source;
 struct waits;
 
 /*
- * Who holds a glock or waits for it. Sorted by lock within a sample, granted ones first, in their
- * order.
+ * A holder or waiter of a glock. Within a sample they are sorted by lock, granted ones first, in
+ * the order of their lines.
  */
 struct holder {
 	uint32_t lock;
-	uint8_t state; /* enum gfs2_state: what it has or wants */
+	uint8_t state; /* enum gfs2_state: the mode that it has or wants */
 	bool waits;
-	bool exact;    /* seen_us is when it began */
-	bool followed; /* two samples showed it, or it is exact and no traffic any more */
-	bool counted;  /* counts as a wait in progress: followed, or all that there is to see yet */
+	bool exact;    /* seen_us is the time at which it began */
+	bool followed; /* two samples showed it, or it is exact and too long for traffic */
+	bool counted;  /* counts as a wait in progress: followed, or in the first sample */
 	int64_t pid;
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
-	int64_t not_before_us; /* and when it surely did not; INT64_MIN not known */
-	double answered_s;     /* what the answered request took, by srttb; 0 none */
-	double total_s;        /* and all requests together, however short the frame; 0 not known */
+	int64_t not_before_us; /* own clock: when it surely did not wait yet; INT64_MIN not known */
+	double answered_s;     /* time of the answered request, by srttb; 0 none */
+	double total_s;        /* time of all requests, however short the frame; 0 not known */
 	char comm[20];
 };
 
-/* How long it has waited at a moment of its node: at least, and at most; NAN not known. */
+/* Returns how long it has waited at a moment of its node: at least and at most; NAN not known. */
 static inline void holder_age(const struct holder *h, int64_t now_us, double *least, double *most)
 {
 	*least = 1e-6 * (double)(now_us - h->seen_us);
@@ -66,57 +66,56 @@ struct space {
 struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
-	struct object_names object_names; /* libglock: what the program calls its objects */
-	uint32_t last_sample;             /* when it was read last, 0 never */
+	struct object_names object_names; /* libglock: the program's names of its objects */
+	uint32_t last_sample;             /* the sample that read it last, 0 never */
 	uint32_t named;                   /* the sample that had it last */
-	uint32_t whole_stats; /* GFS2: when glstats was last read without a bad line, 0 never */
+	uint32_t whole_stats; /* GFS2: the last sample whose glstats had no bad line, 0 never */
 	bool present;         /* in this sample */
 	bool unusable;
 	bool no_statistics;
 	size_t lines;
-	int64_t trace_until_us; /* GFS2: trace events up to here were counted */
+	int64_t trace_until_us; /* GFS2: trace events up to this time were counted */
 	bool wide;              /* inode numbers of more than 32 bits were seen */
 	uint64_t root;          /* OCFS2: the root directory, once it is known; else 0 */
 	uint32_t fs_generation; /* OCFS2: from fs_state, 0 not known */
 };
 
 /*
- * mono_us is what intervals and ages are counted in: the node's monotonic clock, or wall time
- * (node.wall_time).
+ * A node's clocks at a sample. Intervals and ages are counted in mono_us. It is the node's
+ * monotonic clock, or wall time (node.wall_time).
  */
 struct moment {
 	int64_t real_us, mono_us;
-	bool known; /* else it is what the sample before said */
-	int64_t
-	    kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
+	bool known;              /* else it repeats the sample before */
+	int64_t kernel_shift_us; /* to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
 struct node {
 	char *name;
 	enum node_state state;
-	bool transient;       /* a process: forgotten when it is not there any more */
+	bool transient;       /* a process: forgotten once it is not there any more */
 	char *why;            /* more about the state, in words, or NULL */
-	double silent_s;      /* how long it has not answered; 0 it did */
-	bool silent_at_least; /* it never answered: since the first sample, at least */
-	double took_s;        /* what its last sample cost: time on the node, 0 not known, */
+	double silent_s;      /* how long it has not answered; 0 if it did */
+	bool silent_at_least; /* it never answered: silent_s begins at the first sample, at least */
+	double took_s;        /* the cost of its last sample: time on the node, 0 not known, */
 	uint64_t bytes;       /* and bytes from there */
-	int dlm_id[2];        /* what the DLMs call it: the kernel's, o2cb's; 0 not known */
-	double skew_s;        /* how far its stamps can be apart from the others'; 0 not known */
-	struct node_space **spaces; /* by the LockSpace's index; NULL where it never had it */
+	int dlm_id[2];        /* its number in the kernel's DLM and in o2cb's; 0 not known */
+	double skew_s;        /* how far its stamps may be from those of other nodes; 0 not known */
+	struct node_space **spaces; /* by the LockSpace's index; NULL if the node never had it */
 	size_t n_spaces;
 	struct moment *when; /* its clocks at sample dropped + 1 + i */
-	uint32_t dropped;    /* older ones are not kept */
+	uint32_t dropped;    /* samples up to this one are not kept */
 	uint32_t last_sample;
-	uint32_t named;    /* the sample that had it last, whether or not it could be read */
+	uint32_t named;    /* the sample that named it last, readable or not */
 	bool away;         /* it was missing from the sample before this one */
-	double interval_s; /* since its sample before, own clock; NAN none */
-	double frame_s;    /* how much of that belongs to this frame */
-	bool wall_time;    /* it gave no monotonic clock at first: its time is wall time */
-	bool guessed_time; /* the last sample had no clock of the kind that the node has */
+	double interval_s; /* since its last sample, by its own clock; NAN none */
+	double frame_s;    /* the part of interval_s that belongs to this frame */
+	bool wall_time;    /* its first sample had no monotonic clock, so its time is wall time */
+	bool guessed_time; /* the last sample lacked the kind of clock that the node has */
 	struct problems problems;
 };
 
-/* Which row, as in struct row. */
+/* A row, as in struct row. */
 struct opened_row {
 	bool is;
 	uint32_t space;
@@ -130,31 +129,40 @@ struct model {
 	size_t n_spaces;
 	struct node *nodes;
 	size_t n_nodes;
-	uint32_t sample; /* of the last one taken, from 1 */
+	uint32_t sample; /* the number of the last sample, from 1 */
 	struct problems problems;
-	/* A row that somebody looks at: who waits for whom in it is found out, however short. */
+	/* The row that the user looks at. Its waits get a sentence, however short they are. */
 	struct opened_row opened;
-	struct waits *waits;    /* what the DLMs say of locks that are waited for; waits.h */
-	struct banners banners; /* what no counter shows; of the last sample */
-	double interval_s;      /* the collector wants no shorter interval; 0 no wish */
-	int threads;            /* how many nodes are read at once; 0 as many as there are CPUs */
+	struct waits *waits;    /* the DLMs' facts about locks with a wait; waits.h */
+	struct banners banners; /* states that no counter shows, of the last sample */
+	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
+	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */
 };
 
-/* Takes one sample in. 0 or negative errno; what was wrong with the data is in problems. */
+/*
+ * Takes one sample into the model. Returns 0 or a negative errno. m->problems has what was wrong
+ * with the data.
+ */
 int model_sample(struct model *m, struct collector *c, const struct sample *sample);
 void model_free(struct model *m);
 
-/* Who holds or wants this Lock in the last sample: how many, and the first of them. */
+/*
+ * Returns how many holders and waiters this Lock has in the last sample, and sets the first of
+ * them.
+ */
 uint32_t holders_of(const struct node_space *ns, const struct lock *lock,
 		    const struct holder **first);
 
-/* Whether it gave nothing to this sample. */
+/* Returns whether the node gave nothing to this sample. */
 static inline bool node_absent(const struct model *m, const struct node *node)
 {
 	return node->last_sample != m->sample;
 }
 
-/* Whether any node gave something to it: else nothing is known, which is not that all is well. */
+/*
+ * Returns whether any node gave something to this sample. Otherwise nothing is known, which does
+ * not mean that all is well.
+ */
 static inline bool model_heard(const struct model *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
@@ -163,7 +171,7 @@ static inline bool model_heard(const struct model *m)
 	return false;
 }
 
-/* And why, if it is so. */
+/* Returns why no node gave anything. */
 static inline const char *model_silence(const struct model *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
@@ -172,7 +180,7 @@ static inline const char *model_silence(const struct model *m)
 	return "all processes that there were have ended";
 }
 
-/* The clocks of a node at an earlier sample, or the oldest that are kept. */
+/* Returns the clocks of a node at an earlier sample, or the oldest clocks that are kept. */
 static inline const struct moment *node_when(const struct node *node, uint32_t sample)
 {
 	return &node->when[sample > node->dropped ? sample - node->dropped - 1 : 0];

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between a node's two clocks, more than the time between reading them. */
+/* A step between a node's two clocks is more than this. The time between reading them is less. */
 #define STEP_S 1.0
 
 static int64_t newest_stamp(const struct model *m, struct collector *c,
@@ -29,9 +29,9 @@ static int64_t newest_stamp(const struct model *m, struct collector *c,
 }
 
 /*
- * The node's time goes on in one kind of clock, the one that its first sample had. A sample that
- * lacks it is placed by wall time; the kernel's stamps can be placed where the monotonic clock is
- * there.
+ * Places a sample in the node's time. This time goes on in the kind of clock that the node's first
+ * sample had. A sample that lacks this clock is placed by wall time. The kernel's stamps can be
+ * placed if the sample has the monotonic clock.
  */
 static void set_mono(struct node *node, const struct node_sample *from, struct moment *now)
 {
@@ -55,7 +55,10 @@ static void set_mono(struct node *node, const struct node_sample *from, struct m
 		now->kernel_shift_us = now->mono_us - from->mono_us;
 }
 
-/* A wall clock that was set spoils the ages of stamped waits until they are over: say so. */
+/*
+ * Reports a wall clock that was set, because that spoils the ages of stamped waits until they are
+ * over.
+ */
 static void name_clock_step(struct node *node, const struct node_sample *from,
 			    const struct moment *before, const struct moment *now)
 {
@@ -73,7 +76,10 @@ static void name_clock_step(struct node *node, const struct node_sample *from,
 		problem(&node->problems, node->name, 0, "its clock went forward by %.3f s", step);
 }
 
-/* It was missing, and is up for less time than it was gone: it cannot have been up before. */
+/*
+ * Returns whether a node restarted while it was missing. It has been up for less time than it was
+ * missing.
+ */
 static bool rebooted_away(const struct node *node, const struct node_sample *from,
 			  const struct moment *before, const struct moment *now)
 {
@@ -82,8 +88,8 @@ static bool rebooted_away(const struct node *node, const struct node_sample *fro
 }
 
 /*
- * Room for the moment of this sample. Of those before its last one so many are kept as a Lock that
- * is not listed any more may be remembered.
+ * room_for() makes room for the moment of this sample. It keeps KEEP moments before the node's last
+ * sample. A Lock that is not listed any more may be remembered for so many samples.
  */
 enum { KEEP = 4 * FORGET_AFTER };
 
@@ -171,7 +177,7 @@ void model_set_frames(struct model *m, const bool *present, const bool *silent_k
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		struct node *node = &m->nodes[i];
 
-		/* a collector that knows how long it has been silent has said so */
+		/* A collector that knows how long the node has been silent has said so. */
 		node->silent_at_least = !node->last_sample && !present[i];
 		if (!present[i] && !silent_known[i] && !isnan(typical))
 			node->silent_s += typical;

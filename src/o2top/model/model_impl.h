@@ -9,24 +9,26 @@
 
 #include "model.h"
 
-/* model_nodes.c: each made where it is not there yet; NULL: no memory */
+/* Functions of model_nodes.c. The first three make their item if there is none. NULL: no memory. */
 struct node *model_node(struct model *m, const char *name);
 struct space *model_space(struct model *m, const struct space_sample *from);
 struct node_space *node_space(struct node *node, size_t index);
-/* The node begins anew: what its kernel counted before is no baseline. */
+/* Makes the node begin anew. The earlier counts of its kernel are no baseline. */
 void node_forget(struct node *node);
 void node_free(struct node *node);
-/* Nodes that come and go are forgotten when they have gone. */
+/* Forgets the transient nodes that are gone. */
 void model_drop_gone(struct model *m, const struct sample *sample);
 
-/* model_clock.c */
-/* Sets the node's clocks for this sample and how long it is since its last one. 0 or -ENOMEM. */
+/* Functions of model_clock.c. */
+/* Sets the node's clocks for this sample, and the time since its last one. Returns 0 or -ENOMEM. */
 int node_set_clock(struct model *m, struct collector *c, struct node *node,
 		   const struct node_sample *from);
 /*
- * How much of its own interval a node contributes to this frame: all of it where it was in the
- * sample before; else as much as the other nodes' frame is long, so that what it did while it was
- * away is spread.
+ * Sets the part of each node's own interval that belongs to this frame.
+ *
+ * - A node that was in the sample before contributes all of it.
+ * - Any other node contributes at most the length of the other nodes' frame. Its events while it
+ *   was away are spread over the whole interval.
  */
 void model_set_frames(struct model *m, const bool *present, const bool *silent_known);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The Lock's slot, or the empty one where it would go. */
+/* Returns the Lock's slot, or the empty slot where the Lock would go. */
 static struct object_name *slot_of(const struct object_names *c, uint32_t lock)
 {
 	uint32_t i = (lock * 2654435761u) & (c->room - 1);

@@ -21,9 +21,9 @@ struct object_names {
 	uint32_t n, room; /* room: a power of two, or 0 */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int object_name_set(struct object_names *c, uint32_t lock, const char *name, size_t len);
-/* NULL: it has none. */
+/* Returns NULL if the Lock has no name. */
 const char *object_name_get(const struct object_names *c, uint32_t lock);
 void object_name_free(struct object_names *c);
 

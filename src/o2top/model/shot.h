@@ -14,9 +14,11 @@
 #include <stdint.h>
 
 /*
- * Which lock: type is OCFS2's letter or GFS2's number; low is the child of an OCFS2 dentry, else 0.
- * The generation in OCFS2's names is not part of it: M and O do not carry it, and a new inode in an
- * old block is the same place to wait at.
+ * The name of a lock. `type` is OCFS2's letter or GFS2's number. `low` is the child of an OCFS2
+ * dentry, else 0.
+ *
+ * The generation in OCFS2's names is not part of it, because M and O do not carry the generation. A
+ * new inode in an old block is the same place to wait at.
  */
 struct lock_id {
 	uint64_t number;
@@ -39,25 +41,25 @@ struct ocfs2_shot {
 struct gfs2_shot {
 	uint64_t dcount, qcount;
 	int64_t srttb, srttvarb;
-	uint32_t stats_at, glocks_at; /* in which sample glstats and glocks had it last, 0 never */
-	uint32_t holders_at;          /* in which glocks surely had all its holders, too */
+	uint32_t stats_at, glocks_at; /* the last sample whose glstats, glocks had it, 0 never */
+	uint32_t holders_at;          /* the last sample whose glocks surely had all its holders */
 	uint32_t ex_seen, sh_seen; /* the sample in which a mode was seen last, 0 never; DF as SH */
 	uint8_t state;
-	bool giving_up;     /* another node wants it, and this one is on its way to let go */
-	uint32_t demote_ms; /* since when, as the kernel says; 0 not */
+	bool giving_up;     /* another node wants it, and this node is giving it up */
+	uint32_t demote_ms; /* for how long, as the kernel says; 0 not */
 };
 
 struct glock_shot {
 	uint64_t dcount, qcount, waits;
-	int64_t lost_ns;               /* until then: by waits that ended and those that go on */
-	int64_t waited_ns, longest_ns; /* by those that ended; the longest */
+	int64_t lost_ns;               /* until then, by ended waits and waits in progress */
+	int64_t waited_ns, longest_ns; /* by ended waits; the longest of them */
 	uint32_t ex_seen, sh_seen;     /* the sample in which a mode was seen last, 0 never */
 	uint8_t state;
 };
 
 struct shot {
-	uint32_t sample; /* numbered from 1; 0 no Shot yet */
-	float lost;      /* seconds lost per second in the interval that ended with it */
+	uint32_t sample; /* its number, from 1; 0 no Shot yet */
+	float lost;      /* seconds lost per second in the interval that it ends */
 	union {
 		struct ocfs2_shot ocfs2;
 		struct gfs2_shot gfs2;
@@ -65,26 +67,25 @@ struct shot {
 	};
 };
 
-/* What a node's Lock did in a frame, the same for every kind of file system. */
+/* The change of a node's Lock in a frame, the same for every kind of file system. */
 struct change {
-	double lost_s;      /* seconds waited inside the frame */
-	double estimated_s; /* how many of them are estimated, not measured */
-	double longest_s;   /* the longest wait that ended or lasts, whole; 0 where none is known */
-	double oldest_s;    /* age of the oldest wait in progress, at least */
+	double lost_s;       /* seconds waited inside the frame */
+	double estimated_s;  /* the part of lost_s that is estimated, not measured */
+	double longest_s;    /* the longest wait that ended or lasts, as a whole; 0 not known */
+	double oldest_s;     /* age of the oldest wait in progress, at least */
 	double oldest_max_s; /* and at most; NAN not known */
 	uint64_t acquired;
-	uint64_t requests; /* asked of the DLM in this frame; only where `counts_requests` */
-	uint32_t answers;  /* the same since the Shot before, which may be longer */
+	uint64_t requests; /* to the DLM in this frame; only with `counts_requests` */
+	uint32_t answers;  /* requests since the Shot before, which may be longer than the frame */
 	uint32_t waiting;  /* waits in progress */
 	bool counts_requests;
 	bool estimated_longest;      /* longest_s is not measured */
 	bool wrote, read;            /* taken for writing, for reading */
-	bool seen;                   /* ... which is known from modes seen, not from counters */
-	bool wants_ex, wants_shared; /* what the waits in progress ask for */
+	bool seen;                   /* wrote and read are known from modes, not from counters */
+	bool wants_ex, wants_shared; /* the modes for which the waits in progress ask */
 };
 
-/* A part of what was counted, rounded: what a kernel says may be more than a double holds exactly.
- */
+/* Returns a part of a count, rounded. A kernel's number may be more than a double holds exactly. */
 static inline uint64_t part_of(double share, uint64_t counted)
 {
 	double part = share * (double)counted + 0.5;
@@ -92,7 +93,7 @@ static inline uint64_t part_of(double share, uint64_t counted)
 	return part < 0x1p64 ? (uint64_t)part : UINT64_MAX;
 }
 
-/* What is shown as estimated: a hundredth or more of it is. */
+/* Returns whether lost_s is shown as estimated: more than a hundredth of it is. */
 static inline bool change_estimated(const struct change *c)
 {
 	return c->estimated_s > 0.01 * c->lost_s;
@@ -106,7 +107,7 @@ static inline void change_add_longest(struct change *c, double longest_s, bool e
 	c->estimated_longest = estimated;
 }
 
-/* A wait of between least and most seconds joins those in progress. */
+/* Adds a wait of between `least` and `most` seconds to those in progress. */
 static inline void change_add_wait(struct change *c, double least, double most)
 {
 	if (!c->waiting || least > c->oldest_s)
@@ -119,7 +120,7 @@ static inline void change_add_wait(struct change *c, double least, double most)
 	change_add_longest(c, least, false);
 }
 
-/* And what it asks for. */
+/* Adds the mode for which a wait asks. */
 static inline void change_add_wish(struct change *c, bool ex)
 {
 	if (ex)
@@ -128,7 +129,7 @@ static inline void change_add_wish(struct change *c, bool ex)
 		c->wants_shared = true;
 }
 
-/* Adds what one did to what others did. */
+/* Adds one Lock's change to the sum of several. */
 static inline void change_sum(struct change *to, const struct change *from)
 {
 	if (from->waiting) {

@@ -22,15 +22,14 @@ struct source_sample {
 	struct node_space *ns;
 	struct problems *problems;
 	uint32_t sample;
-	bool first;      /* nothing was sampled before: waits are shown as they stand */
+	bool first;      /* no sample came before: waits are shown as they stand */
 	double frame_s;  /* how much of this node's time the frame covers; 0 none */
 	int64_t real_us; /* the node's clocks at this sample */
 	int64_t mono_us;
-	int64_t
-	    kernel_shift_us; /* what to add to the kernel's monotonic stamps; INT64_MIN not known */
+	int64_t kernel_shift_us; /* to add to the kernel's monotonic stamps; INT64_MIN not known */
 };
 
-/* How much of what happened in the dt seconds since the Shot before is the frame's. */
+/* Returns the frame's share of what happened in the dt seconds since the Shot before. */
 static inline double share_of_frame(const struct source_sample *t, double dt)
 {
 	return dt > 0 ? min_s(t->frame_s / dt, 1) : 1;
@@ -39,48 +38,56 @@ static inline double share_of_frame(const struct source_sample *t, double dt)
 struct source {
 	const char *name; /* "ocfs2" */
 	/*
-	 * Reads the lock space's files: fills ns->table, ns->lines and, where nothing can be used,
-	 * ns->unusable.
+	 * Reads the lock space's files. Fills ns->table and ns->lines, and sets ns->unusable if
+	 * nothing can be used.
 	 */
 	void (*take)(struct source_sample *t);
 	/*
-	 * The newest wall-clock stamp in the files, us, for nodes whose clock was not recorded; -1
-	 * none.
+	 * Returns the newest wall-clock stamp in the files, in us; -1 if there is none. It serves
+	 * nodes whose clock was not recorded.
 	 */
 	int64_t (*newest)(struct source_sample *t);
 	struct row_id (*row)(const struct lock *lock);
-	/* "rename" for a row that is no inode. */
+	/* Prints the name of a row that is no inode, such as "rename". */
 	void (*class_name)(struct row_id row, char *buf, size_t size);
-	/* "META" */
+	/* Returns the name of a type, such as "META". */
 	const char *(*type_name)(uint8_t type);
-	/* The lock's own name, as the kernel prints it. */
+	/* Prints the lock's own name, as the kernel prints it. */
 	void (*lock_name)(const struct lock *lock, char *buf, size_t size);
 	/*
-	 * Where a Lock is a name in a directory: true, with the directory and the low 32 bits of
-	 * the inode that is named, which is all that is printed of it. NULL where there is no such
-	 * type.
+	 * Returns true if a Lock is a name in a directory. Then sets the directory and the low 32
+	 * bits of the named inode. The kernel prints no more of it. The pointer is NULL if there is
+	 * no such type.
 	 */
 	bool (*names)(const struct lock *lock, uint64_t *directory, uint32_t *low);
 	/*
-	 * The Locks that describe an inode rather than use it: kind, size, system or not.
-	 * NULL-terminated types.
+	 * The types of Locks that describe an inode rather than use it: kind, size, system or not.
+	 * NUL-terminated.
 	 */
 	const char *describing;
-	/* True where this Lock shows that the inode is the file system's own. */
+	/* Returns true if this Lock shows that the inode is the file system's own. */
 	bool (*is_system)(const struct space *space, const struct lock *lock);
 	/*
-	 * The types of Locks that show that a node has an inode in its cache, NUL-terminated; NULL
-	 * where no path can be looked for.
+	 * The types of Locks which show that a node has an inode in its cache, NUL-terminated. NULL
+	 * if no path can be looked for.
 	 */
 	const char *caching;
-	/* The inode's generation, as the node's Locks tell; 0 not known. NULL as `caching`. */
+	/*
+	 * Returns the inode's generation, as the node's Locks tell it; 0 not known. NULL if
+	 * `caching` is.
+	 */
 	uint32_t (*generation)(const struct table *t, uint64_t inode);
-	bool counts_links; /* LOCK_LINKS says where an inode has several names */
-	/* What the program itself calls the object, or NULL. NULL where programs say nothing. */
+	bool counts_links; /* LOCK_LINKS says that an inode has several names */
+	/*
+	 * Returns the program's own name of the object, or NULL. The pointer is NULL if programs
+	 * give no names.
+	 */
 	const char *(*object_name)(const struct node_space *ns, const struct lock *lock);
-	/* Who waits for whom, in words, for the caller to free; NULL: nothing to say. */
+	/*
+	 * Returns the sentence about a wait, for the caller to free. NULL: there is nothing to say.
+	 */
 	char *(*sentence)(const struct model *m, const struct row_wait *wait);
-	bool all_are_files; /* rows that are no inode are objects of users', too */
+	bool all_are_files; /* rows that are no inode are the users' objects, too */
 };
 
 #endif

@@ -19,7 +19,10 @@ static uint64_t hash(const struct lock_id *id)
 	return h ^ h >> 32;
 }
 
-/* Of another byte than the slot; what is not there is mostly told without looking at a Lock. */
+/*
+ * Returns a byte of the hash that does not choose the slot. It mostly tells without a look at a
+ * Lock that the Lock is not there.
+ */
 static uint8_t tag_of(uint64_t h)
 {
 	return (uint8_t)(h >> 56 | 1);
@@ -31,12 +34,12 @@ static bool same(const struct lock_id *a, const struct lock_id *b)
 }
 
 /*
- * Blocks are few and a Lock's own neighbours know it: its predecessor's `follows` would be another
- * way, but the slot that leads to it is at hand and needs no memory.
+ * Returns the index of a Lock. The slot that leads to it is at hand and needs no memory. There are
+ * other ways: the blocks, which are few, and `follows` of the Lock's predecessor.
  */
 uint32_t table_index(const struct table *t, const struct lock *lock)
 {
-	/* the line that is being read is what is asked for most */
+	/* Most calls ask for the line that is being read. */
 	if (t->last < t->n_locks && table_lock(t, t->last) == lock)
 		return t->last;
 	for (uint64_t i = hash(&lock->id);; i++) {
@@ -58,7 +61,7 @@ static void put_slot(struct table *t, uint32_t index)
 	t->tags[i & (t->n_slots - 1)] = tag_of(h);
 }
 
-/* Builds the slots anew, for n_slots of them. */
+/* Builds the slots anew, with n_slots of them. */
 static bool rehash(struct table *t, uint32_t n_slots)
 {
 	uint32_t *slots = malloc(n_slots * sizeof(*slots));
@@ -84,7 +87,10 @@ static uint32_t table_find_index(const struct table *t, const struct lock_id *id
 {
 	uint64_t h = hash(id);
 
-	/* who asks for what describes an inode asks for types that there may be none of */
+	/*
+	 * A caller that wants a Lock to describe an inode asks for types that may never have been
+	 * there.
+	 */
 	if (!t->types[id->type])
 		return NONE;
 	for (uint64_t i = h; t->n_slots && t->tags[i & (t->n_slots - 1)]; i++) {
@@ -255,7 +261,7 @@ static void push_shot(struct trail *trail, const struct shot *shot)
 	memmove(trail->lost, trail->lost + n, (TRAIL_SHOTS - n) * sizeof(*trail->lost));
 	for (uint32_t i = TRAIL_SHOTS - n; i < TRAIL_SHOTS; i++)
 		trail->lost[i] = shot->lost;
-	/* the same sample once more says it better */
+	/* A second Shot of the same sample replaces the first one. */
 	trail->lost[TRAIL_SHOTS - 1] = shot->lost;
 	trail->newest = shot->sample;
 	trail->count = (uint16_t)(trail->count + n < TRAIL_SHOTS ? trail->count + n : TRAIL_SHOTS);
@@ -280,7 +286,7 @@ struct trail *table_trail(struct table *t, struct lock *lock)
 		return NULL;
 	}
 	lock->trail = i;
-	/* the Shot that it had is the one that the first interval begins with */
+	/* The first interval begins with the Shot that the Lock had. */
 	if (lock->now.sample)
 		push_shot(trail, &lock->now);
 	return trail;
@@ -310,10 +316,10 @@ static void table_forget(struct table *t, uint32_t sample)
 		t->n_used--;
 	}
 	if (any)
-		rehash(t, t->n_slots); /* if memory lacks, freed Locks are just not found */
+		rehash(t, t->n_slots); /* without memory, freed Locks are just not found */
 }
 
-/* What stays warm moves up, idle ones before the others. */
+/* Moves a trail up that stays warm, with idle ones before the others. */
 static void keep_warm(struct table *t, uint32_t from, uint32_t *kept, bool idle)
 {
 	uint32_t trail = t->warm[from], to = (*kept)++;
@@ -325,7 +331,10 @@ static void keep_warm(struct table *t, uint32_t from, uint32_t *kept, bool idle)
 	t->warm[to] = trail;
 }
 
-/* What is watched, as it may be waiting, did nothing that one could tell of either. */
+/*
+ * Ends the sample of a Lock that is watched because it may be waiting. Nothing is known that it
+ * did.
+ */
 static void end_watched(struct table *t, struct trail *trail, uint32_t sample)
 {
 	const struct lock *lock = table_lock(t, trail->lock);
@@ -334,7 +343,7 @@ static void end_watched(struct table *t, struct trail *trail, uint32_t sample)
 		push_shot(trail, &lock->now);
 }
 
-/* Of a Lock that did nothing; whether its trail stays. */
+/* Ends the sample of a Lock that did nothing. Returns whether its trail stays. */
 static bool end_idle(struct table *t, struct trail *trail, uint32_t sample)
 {
 	struct lock *lock = table_lock(t, trail->lock);

@@ -21,22 +21,22 @@
 enum { TRAIL_SHOTS = 24, NONE = UINT32_MAX };
 
 /*
- * Two lines of a cache, of which only the first is read of a Lock that did nothing. What is kept of
- * Shots that are past is what was lost.
+ * The past of an active Lock. Of past Shots only the lost time is kept. The struct has two cache
+ * lines. Of a Lock that did nothing, only the first one is read.
  */
 struct trail {
 	uint32_t lock;
 	uint32_t active_at; /* the sample of the last activity */
-	uint32_t newest;    /* the sample that the last of `lost` is of */
-	uint16_t count;     /* how many of `lost` there are, at its end */
+	uint32_t newest;    /* the sample of the last item of `lost` */
+	uint16_t count;     /* how many items of `lost` are in use, at its end */
 	/*
-	 * A wait at one point: since when it was seen, and until when it surely was not there; own
-	 * clock.
+	 * A wait at one point: since when it was seen, and when it surely was not there yet. The
+	 * times are the node's own.
 	 */
 	bool waits;
 	int64_t wait_seen_us, wait_not_before_us; /* INT64_MIN not known */
 	/*
-	 * Seconds lost per second, sample by sample. Over samples that did not show the Lock the
+	 * Seconds lost per second, sample by sample. For samples that did not show the Lock, the
 	 * next Shot speaks for the whole time.
 	 */
 	float lost[TRAIL_SHOTS];
@@ -45,23 +45,23 @@ struct trail {
 struct lock {
 	struct lock_id id;
 	bool free;
-	uint8_t kind;        /* DT_*, as far as known; 0 not */
+	uint8_t kind;        /* DT_*, as far as known; 0 not known */
 	uint8_t attributes;  /* enum lock_attribute */
 	uint32_t generation; /* from OCFS2's name */
-	uint64_t size;       /* of the inode, last known; UINT64_MAX not */
+	uint64_t size;       /* of the inode, last known; UINT64_MAX not known */
 	struct shot now;
-	uint32_t follows; /* the Lock on the next line, last time */
+	uint32_t follows; /* the Lock on the next line of the last sample */
 	uint32_t trail;   /* or NONE */
 	uint32_t activity;
 	union {
 		uint32_t holders;          /* GFS2, glock: first of its holders in this sample */
-		uint32_t inode_generation; /* OCFS2's M: its inode's, from the LVB; 0 not known */
+		uint32_t inode_generation; /* OCFS2's M: of its inode, from the LVB; 0 not known */
 	};
 };
 
 enum lock_attribute {
 	LOCK_SYSTEM = 1, /* an inode of the file system's own */
-	LOCK_LINKS = 2,  /* OCFS2's M: its inode has several names */
+	LOCK_LINKS = 2,  /* OCFS2's M: the inode has several names */
 };
 
 struct activity {
@@ -71,9 +71,9 @@ struct activity {
 
 struct table {
 	struct lock **blocks;
-	uint32_t n_locks, n_blocks; /* ever used; freed ones among them */
+	uint32_t n_locks, n_blocks; /* ever used, freed ones included */
 	uint32_t *slots;
-	uint8_t *tags;    /* a byte of each slot's hash; 0 it is empty */
+	uint8_t *tags;    /* a byte of each slot's hash; 0 if the slot is empty */
 	uint32_t n_slots; /* a power of two */
 	uint32_t n_used;
 	uint32_t free_list;
@@ -82,13 +82,13 @@ struct table {
 	struct trail **trails; /* TRAIL_BLOCK in each */
 	uint32_t n_trails, free_trail;
 	uint32_t *warm;          /* the trails in use */
-	uint32_t n_warm, n_idle; /* the first of them did nothing in this sample */
+	uint32_t n_warm, n_idle; /* n_idle: so many of the first ones did nothing in this sample */
 	size_t room_warm;
 
-	struct activity *active; /* this sample's */
+	struct activity *active; /* the changes of this sample */
 	uint32_t n_active;
 	size_t room_active;
-	bool types[256]; /* which there ever were */
+	bool types[256]; /* the types that there ever were */
 };
 
 enum { TABLE_BLOCK = 4096 }; /* Locks */
@@ -101,34 +101,39 @@ static inline struct lock *table_lock(const struct table *t, uint32_t index)
 
 void table_free(struct table *t);
 
-/* The Lock of that name, made where there is none (its Shot is then empty). NULL: no memory. */
+/*
+ * Returns the Lock of that name, and makes it with an empty Shot if there is none. NULL: no memory.
+ */
 struct lock *table_take(struct table *t, const struct lock_id *id);
-/* The same, NULL where there is none. */
+/* Returns the Lock of that name, NULL if there is none. */
 struct lock *table_find(const struct table *t, const struct lock_id *id);
 uint32_t table_index(const struct table *t, const struct lock *lock);
 
-/* Begins a sample: nothing is active. */
+/* Begins a sample, in which no Lock is active yet. */
 void table_begin(struct table *t);
 /*
- * What this Lock did in this sample; the first call for a Lock makes it, all zero. NULL: no memory.
+ * Returns the change of this Lock in this sample. The first call for a Lock makes it, all zero.
+ * NULL: no memory.
  */
 struct change *table_change(struct table *t, struct lock *lock);
-/* The same, NULL where it did nothing. */
+/* Returns the change of this Lock, NULL if the Lock did nothing. */
 struct change *table_changed(const struct table *t, const struct lock *lock);
-/* The Lock's trail, made where there is none. NULL: no memory. */
+/* Returns the Lock's trail, and makes it if there is none. NULL: no memory. */
 struct trail *table_trail(struct table *t, struct lock *lock);
 struct trail *table_trail_of(const struct table *t, const struct lock *lock);
-/* The nth of the trails in use. */
+/* Returns the nth trail in use. */
 struct trail *table_warm(const struct table *t, uint32_t nth);
 /*
- * Ends a sample that lasted interval_s: Locks that were active get a Shot in their trail, trails
- * that have been idle for its length go, and now and then so do Locks that were not listed for
- * FORGET_AFTER samples.
+ * Ends a sample that lasted interval_s:
+ *
+ * - A Lock that was active gets a Shot in its trail.
+ * - A trail goes once it has been idle for its whole length.
+ * - Now and then, the Locks go that were not listed for FORGET_AFTER samples.
  */
 enum { FORGET_AFTER = 64 };
 void table_end(struct table *t, uint32_t sample, double interval_s);
 
-/* Bytes in use, for the record. */
+/* Returns the bytes in use, for the record. */
 size_t table_bytes(const struct table *t);
 
 #endif

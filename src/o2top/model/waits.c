@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * waits.c - frees what the DLMs' dumps said.
+ * waits.c - frees the facts that the DLMs' dumps told.
  */
 #include "waits.h"
 

@@ -9,13 +9,13 @@
 
 #include <stddef.h>
 
-/* A wait this long is looked into. */
+/* A wait is looked into once it is this long. */
 #define WAITS_LONG_S 2.0
 
 /* One node's lock in a queue of the DLM. */
 struct dlm_entry {
 	int number;   /* the node's, in its DLM; 0 not known */
-	int32_t node; /* the model's node, -1 none that is known */
+	int32_t node; /* the model's node, -1 if it is not known */
 	bool granted;
 	int8_t mode, wanted; /* DLM modes, -1 none */
 };
@@ -25,7 +25,7 @@ struct dlm_view {
 	uint32_t space, node;
 	struct lock_id id;
 	bool is_master, recovering;
-	int master; /* its number; 0 not known */
+	int master; /* the master's number; 0 not known */
 	uint32_t first, n;
 };
 
@@ -44,7 +44,7 @@ struct waits {
 	size_t n_entries;
 	struct lock_task *tasks;
 	size_t n_tasks;
-	bool read; /* the dumps were, for this sample */
+	bool read; /* the dumps were read for this sample */
 };
 
 void waits_free(struct waits *w);

@@ -94,12 +94,12 @@ static int from_dlm(struct discovered *d, const char *configfs)
 
 struct corosync {
 	struct discovered *d;
-	int depth, nodelist, node; /* braces open, and at which depth these two began; 0 not */
+	int depth, nodelist, node; /* open braces, and the depth at which each began; 0 not */
 	char name[NODE_NAME_MAX], address[NODE_NAME_MAX];
 	int err;
 };
 
-/* "  ring0_addr: 10.77.0.1": the value of `key`, or nothing. */
+/* Reads the value of `key`, if the line has it, as in "  ring0_addr: 10.77.0.1". */
 static void take_value(const char *line, size_t len, const char *key, char to[NODE_NAME_MAX])
 {
 	size_t n = strlen(key), from = n;

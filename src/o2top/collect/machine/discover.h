@@ -17,10 +17,14 @@ struct discovered {
 	size_t n;
 };
 
-/* configfs and corosync_conf may be NULL for the usual places. 0 or -ENOMEM; none is not an error.
+/*
+ * Lists the nodes. configfs and corosync_conf may be NULL for the usual places. Returns 0 or
+ * -ENOMEM. An empty list is not an error.
  */
 int discover_nodes(struct discovered *out, const char *configfs, const char *corosync_conf);
-/* The nodes of a corosync.conf: their names, or the first address of those that have none. */
+/*
+ * Lists the nodes of a corosync.conf by name. A node without a name is listed by its first address.
+ */
 int discover_corosync(struct discovered *out, struct input *in);
 void discover_free(struct discovered *d);
 

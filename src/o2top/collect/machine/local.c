@@ -4,8 +4,8 @@
  *
  * The kernel prints locking_state in parts of 4 KiB and loses the line at each boundary. While the
  * list stays, the kernel loses the same lines each time. The boundaries depend on the size of the
- * first read. So each sample begins with a read of another size, and a Lock keeps its Shot over
- * the samples that miss the Lock.
+ * first read. So each sample begins with a read of another size. A Lock keeps its Shot over the
+ * samples that miss the Lock.
  */
 #include "o2top/collect/collect.h"
 
@@ -34,19 +34,22 @@ struct local {
 	char host[256];
 	struct node_sample node, *nodes;
 	struct processes *processes;
-	bool kernel_only; /* of another root, or one mount point */
-	bool here;        /* debugfs is this machine's: its tasks are, too */
+	bool kernel_only; /* another root, or one mount point */
+	bool here;        /* debugfs is this machine's, and so are the tasks */
 	bool trace;
 	struct tracing tracing;
 	unsigned taken;
-	struct paths_finder finder,
-	    watcher;           /* of paths, and of tasks; each waits for itself alone */
-	struct buffer answers; /* of this sample */
+	/* The first finds paths, and the second tasks. Neither waits for the other. */
+	struct paths_finder finder, watcher;
+	struct buffer answers; /* the answers of this sample */
 };
 
 size_t collect_first_read(unsigned n)
 {
-	/* spread over 4 KiB, neighbours far apart; the first is the plain read */
+	/*
+	 * The sizes are spread over 4 KiB, with neighbours far apart. The first one is the plain
+	 * read.
+	 */
 	static const size_t sizes[] = {0, 2048, 1024, 3072, 512, 2560, 1536, 3584};
 
 	return sizes[n % (sizeof(sizes) / sizeof(sizes[0]))];
@@ -69,7 +72,7 @@ static void device_of(struct local *l, const struct space_sample *space, unsigne
 		mounts_device_of_id(text, device);
 }
 
-/* Says where each lock space is mounted, and drops those that are not asked for. */
+/* Sets where each lock space is mounted, and drops the ones that the user did not ask for. */
 static void match_mounts(struct local *l, struct problems *problems)
 {
 	struct mounts mounts;
@@ -93,8 +96,8 @@ static void match_mounts(struct local *l, struct problems *problems)
 }
 
 /*
- * This machine, and the processes on it that are in lock spaces of their own. Where there are only
- * those the machine itself has nothing to show.
+ * Lists this machine, and the processes on it that are in lock spaces of their own. If there are
+ * only such processes, the machine is not listed, because it has nothing to show.
  */
 static int list_nodes(struct local *l, struct sample *out)
 {
@@ -126,7 +129,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 
 	tree_free_spaces(l->node.spaces, l->node.n_spaces);
 	l->node = (struct node_sample){.name = l->host, .present = true};
-	/* a folder in debugfs' place may say which time it is there */
+	/* A folder in place of debugfs may have files with the time of its node. */
 	tree_clock(l->debugfs, 0, &l->node, problems);
 	if (!l->node.has_clock) {
 		l->node.has_clock = true;
@@ -150,7 +153,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	return list_nodes(l, out);
 }
 
-/* What is not a file, but made of several. */
+/* Opens text that is no file, but is made of several. */
 static int open_made(struct local *l, const struct space_sample *space, enum file_kind kind,
 		     struct input *in)
 {
@@ -232,7 +235,7 @@ static int local_look_up(struct collector *c, const struct node_sample *node, co
 	int n = snprintf(request, sizeof(request), "%s %s %s", space, inodes, mount);
 
 	(void)node;
-	/* who hangs is not asked more and more */
+	/* A path finder that hangs gets no more requests. */
 	if (l->finder.due >= LOOK_UPS)
 		return -EBUSY;
 	if (strpbrk(mount, "\n\r") || n < 0 || n >= (int)sizeof(request))

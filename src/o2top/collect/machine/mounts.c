@@ -18,7 +18,7 @@ struct reading {
 	int err;
 };
 
-/* The byte that three octal digits stand for; 0 where they are none. */
+/* Returns the byte for which three octal digits stand; 0 if they are none. */
 static unsigned octal(const char *text)
 {
 	unsigned value = 0;
@@ -31,7 +31,10 @@ static unsigned octal(const char *text)
 	return value <= 0xff ? value : 0;
 }
 
-/* Blanks, tabs, newlines and backslashes in a path stand as \ and three octal digits. */
+/*
+ * Returns a path without its escapes. Blanks, tabs, newlines and backslashes stand as \ and three
+ * octal digits.
+ */
 static char *unescape(const char *text, size_t len)
 {
 	char *out = malloc(len + 1), *p = out;
@@ -50,7 +53,10 @@ static char *unescape(const char *text, size_t len)
 	return out;
 }
 
-/* "36 35 98:0 /root /mnt rw shared:1 - ocfs2 /dev/sdb rw": optional fields end with a lone dash. */
+/*
+ * Takes "36 35 98:0 /root /mnt rw shared:1 - ocfs2 /dev/sdb rw". Optional fields end with a lone
+ * dash.
+ */
 static bool mounts_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
@@ -126,7 +132,7 @@ void mounts_free(struct mounts *m)
 	*m = (struct mounts){0};
 }
 
-/* By name alone: asking the file system where a path leads would take its locks. */
+/* Only names are compared. A file system that is asked where a path leads would take its locks. */
 const struct mount *mounts_of_path(const struct mounts *m, const char *path)
 {
 	const struct mount *best = NULL;
@@ -146,7 +152,7 @@ const struct mount *mounts_of_path(const struct mounts *m, const char *path)
 	return best;
 }
 
-/* Puts a relative or absolute path before what is left of the one that is followed. */
+/* Puts a relative or absolute path before the rest of the path that is being followed. */
 static bool prepend(char rest[PATH_MAX], const char *path)
 {
 	char both[2 * PATH_MAX];
@@ -210,7 +216,7 @@ const struct mount *mounts_of_device(const struct mounts *m, enum fs_kind fs, un
 	return NULL;
 }
 
-/* "    Device => Id: 254,16  Uuid: ..." */
+/* Takes "    Device => Id: 254,16  Uuid: ...". */
 static bool mounts_find_device(void *arg, const char *line, size_t len, size_t number,
 			       bool complete)
 {
@@ -241,7 +247,7 @@ void mounts_device_of_id(const char *id, unsigned device[2])
 		device[0] = device[1] = 0;
 }
 
-/* One device may be mounted in several places. */
+/* Returns whether two mounts have one device, because a device may be mounted in several places. */
 static bool same_device(const struct mount *a, const struct mount *b)
 {
 	return a && b && a->fs == b->fs && a->major == b->major && a->minor == b->minor;

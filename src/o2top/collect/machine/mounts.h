@@ -18,28 +18,28 @@ struct mounts {
 	size_t n;
 };
 
-/* 0 or negative errno. */
+/* Reads all mounts. Returns 0 or a negative errno. */
 int mounts_read(struct mounts *m, const char *mountinfo);
-/* The same from an open file, which it closes. */
+/* Does the same with an open file, and closes it. */
 int mounts_take(struct mounts *m, struct input *in);
 void mounts_free(struct mounts *m);
-/* The mount that `path` is or lies in, or NULL. */
+/* Returns the mount that `path` is or lies in, or NULL. */
 const struct mount *mounts_of_path(const struct mounts *m, const char *path);
 /*
- * Where a path leads, found from name to name and no further than to the first of these mounts: no
- * file system of theirs is ever asked, as that could hang. To be freed; NULL where it leads
- * nowhere.
+ * Follows a path from name to name, but no further than to the first of these mounts. None of their
+ * file systems is ever asked, because that could hang. Returns the path, which the caller frees, or
+ * NULL if it leads nowhere.
  */
 char *mounts_resolve(const struct mounts *m, const char *path);
 /*
- * The device that a lock space is on: of fs_state for OCFS2 (closed then), of "254:0" in sysfs for
- * GFS2; both numbers 0 where it is not said.
+ * Find the device of a lock space. OCFS2 has it in fs_state, which is closed then. GFS2 has it as
+ * "254:0" in sysfs. Both numbers are 0 if the text does not say.
  */
 void mounts_device_of_fs_state(struct input *fs_state, unsigned device[2]);
 void mounts_device_of_id(const char *id, unsigned device[2]);
 /*
- * Says where the lock space is mounted. False where that is not what `only` is mounted on, if there
- * is one asked for (mount_point).
+ * Sets where the lock space is mounted. If a mount_point is given, returns false for a lock space
+ * of another device.
  */
 bool mounts_place(const struct mounts *m, const char *mount_point, struct space_sample *space,
 		  const unsigned device[2]);

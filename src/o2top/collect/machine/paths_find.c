@@ -24,7 +24,7 @@ bool finding_parse(struct finding *f, const char *request)
 	if (sscanf(request, "%255s %4095s %4095[^\n]", f->space, items, f->mount) != 3 ||
 	    *f->mount != '/')
 		return false;
-	/* a lock table has a colon in its name, a UUID has none */
+	/* A lock table has a colon in its name, and a UUID has none. */
 	f->gfs2 = strchr(f->space, ':') != NULL;
 	for (one = strtok_r(items, ",", &rest); one && f->n < ITEMS_MAX;
 	     one = strtok_r(NULL, ",", &rest)) {
@@ -46,7 +46,7 @@ struct item *finding_item(struct finding *f, uint64_t inode)
 	return NULL;
 }
 
-/* FNV-1a */
+/* Returns FNV-1a of a text. */
 static uint64_t known_hash_of(const char *text)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -56,8 +56,7 @@ static uint64_t known_hash_of(const char *text)
 	return h;
 }
 
-/* A path may hold anything: what would end the line is written as find -printf does not, but safe.
- */
+/* A path may hold any byte. Bytes that would end the line are escaped, unlike by find -printf. */
 void finding_tell(struct finding *f, struct item *item, const char *path)
 {
 	char line[2 * PATH_MAX + 512];
@@ -79,12 +78,12 @@ void finding_tell(struct finding *f, struct item *item, const char *path)
 			line[n++] = *path;
 	}
 	line[n++] = '\n';
-	/* whole lines up to 4 KiB stay whole in a pipe */
+	/* Whole lines of up to 4 KiB stay whole in a pipe. */
 	if (write(f->out, line, n) != (ssize_t)n)
 		_exit(1);
 }
 
-/* Whether this item's inode is looked for, and its names are not known enough. */
+/* Returns whether names of this item's inode are still wanted. */
 static bool lacks(struct finding *f, const struct item *item)
 {
 	const struct item *first = finding_item(f, item->inode);
@@ -101,7 +100,7 @@ static bool below(const char *path, const char *mount)
 
 /* ---- open files ---------------------------------------------------------------------------- */
 
-/* "ino:	32272" of a descriptor; 0 where the kernel does not say. */
+/* Reads "ino:	32272" of a descriptor. Returns 0 if the kernel does not say. */
 static uint64_t inode_of(const char *path)
 {
 	char text[2048], *at;
@@ -130,7 +129,7 @@ static void look_at(struct finding *f, const char *process, const char *number)
 	snprintf(path, sizeof(path), "%s/%s/fd/%s", f->proc, process, number);
 	n = readlink(path, target, sizeof(target) - 1);
 	target[n > 0 ? n : 0] = '\0';
-	/* one of another file system has the same number; one that was deleted has no path */
+	/* A file of another file system may have the same number. A deleted file has no path. */
 	if (below(target, f->mount) && !strstr(target, " (deleted)"))
 		finding_tell(f, item, target);
 }
@@ -170,7 +169,7 @@ static void put32(unsigned char *to, uint32_t v, bool big)
 		to[i] = (unsigned char)(v >> (big ? 24 - 8 * i : 8 * i));
 }
 
-/* As fs/ocfs2/export.c and fs/gfs2/export.c have them. */
+/* Opens a handle, which is made as in fs/ocfs2/export.c and fs/gfs2/export.c. */
 static int open_handle(const struct finding *f, uint64_t inode, uint64_t generation, int flags)
 {
 	struct handle h = {0};
@@ -194,7 +193,7 @@ static int open_handle(const struct finding *f, uint64_t inode, uint64_t generat
 	return open_by_handle_at(f->mount_fd, &h.head, flags | O_CLOEXEC);
 }
 
-/* The path of a descriptor; false for one that hangs in no directory that is known ("/"). */
+/* Gets the path of a descriptor. Returns false if its file is in no known directory ("/"). */
 static bool path_of(const struct finding *f, int fd, char path[PATH_MAX])
 {
 	char link[64];
@@ -209,7 +208,7 @@ static bool path_of(const struct finding *f, int fd, char path[PATH_MAX])
 
 static void by_handle(struct finding *f, struct item *item)
 {
-	/* O_PATH: neither the file's open() nor a permission is asked for */
+	/* With O_PATH, neither the file's open() nor a permission is asked for. */
 	int fd = open_handle(f, item->inode, item->generation, O_PATH);
 	char path[PATH_MAX];
 
@@ -222,7 +221,10 @@ static void by_handle(struct finding *f, struct item *item)
 
 /* ---- parents ------------------------------------------------------------------------------- */
 
-/* Reads a directory, whose names carry inode numbers: no file is asked. True to go on. */
+/*
+ * Reads a directory, whose entries carry inode numbers, so no file is asked. Returns true if the
+ * search goes on.
+ */
 static bool each_entry(int fd, bool (*each)(void *arg, const struct dirent *e), void *arg)
 {
 	struct dirent *e;
@@ -255,7 +257,7 @@ static bool is_it(void *arg, const struct dirent *e)
 	return false;
 }
 
-/* The path of a directory: by its handle, or by its name in the directory above it. */
+/* Opens a directory and gets its path: by its handle, or by its name in the directory above it. */
 static int open_directory(struct finding *f, uint64_t inode, char path[PATH_MAX], int climb)
 {
 	const struct item *item = finding_item(f, inode);
@@ -296,11 +298,11 @@ static bool name_it(void *arg, const struct dirent *e)
 		return true;
 	snprintf(full, sizeof(full), "%s/%s", n->path, e->d_name);
 	finding_tell(n->f, n->item, full);
-	/* where it has several names all are told */
+	/* All names of an inode with several names are told. */
 	return n->item->flags & PATHS_LINKS;
 }
 
-/* One look into the parent. */
+/* Looks once into the parent directory. */
 static void by_parent(struct finding *f, const struct item *item)
 {
 	char path[PATH_MAX];

@@ -3,8 +3,8 @@
  * paths_find.h - paths of inodes, found on the machine that has the inodes in its cache.
  *
  * The search may ask the file system, and the file system may hang. So a process of its own
- * (paths_helper.c) starts another process for each request and kills the latter when it takes too
- * long. Only these processes keep the capability that handles need.
+ * (paths_helper.c) starts another process for each request. It kills that process when the request
+ * takes too long. Only these processes keep the capability that handles need.
  *
  * The steps are, the safest first:
  * 1. Files that are open (/proc/PID/fd) need no question to a file system.
@@ -12,7 +12,7 @@
  * 3. The parent directory is read once, if it is known.
  *
  * If a request says so, the whole file system is searched (paths_walk.c). The finders also report
- * which tasks sleep in lock code, because that needs the same right to see other users' tasks.
+ * which tasks sleep in lock code. That needs the same right to see other users' tasks.
  *
  * A request is "SPACE ITEM,ITEM... MOUNT_POINT", an item "INODE:GENERATION:PARENT:FLAGS". Items of
  * one inode may name several parents. An item without a flag is a directory on the way up. An
@@ -28,8 +28,8 @@
 
 enum paths_flag {
 	PATHS_ASKED = 1,
-	PATHS_LINKS = 2, /* the inode has several names: all that can be found */
-	PATHS_FULL = 4,  /* look through the whole file system for it */
+	PATHS_LINKS = 2, /* the inode has several names: find all that can be found */
+	PATHS_FULL = 4,  /* look through the whole file system for the inode */
 };
 
 struct paths_finder {
@@ -41,21 +41,24 @@ struct paths_finder {
 };
 
 extern const struct paths_finder paths_none;
-/* Starts it, before capabilities are given up. Where that fails nothing is found. */
+/*
+ * Starts the path finder, before the process gives up its capabilities. If that fails, no path is
+ * found.
+ */
 void paths_start(struct paths_finder *f);
 void paths_stop(struct paths_finder *f);
-/* False where nobody is there to ask, or does not listen. */
+/* Sends a request. Returns false if no path finder is there, or if it does not read. */
 bool paths_send(struct paths_finder *f, const char *request);
 /*
- * Adds an answer to out: 1. 0 where none is complete within so many milliseconds; negative where
- * none will come any more.
+ * Adds an answer to `out` and returns 1. Returns 0 if no answer is complete within `ms`
+ * milliseconds. Returns a negative errno if no answer will come any more.
  */
 int paths_receive(struct paths_finder *f, int ms, struct buffer *out);
 
-/* A request that is none for paths: the tasks that sleep, as machine_tasks() has them. */
+/* A request for the sleeping tasks instead of paths, as machine_tasks() prints them. */
 #define PATHS_TASKS "tasks"
 
-/* How long a request may take; then who does it is killed. */
+/* A request may take this long. Then the process that does it is killed. */
 enum { PATHS_FIND_MS = 3000 };
 
 #endif

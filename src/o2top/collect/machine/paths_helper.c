@@ -3,9 +3,9 @@
  * paths_helper.c - the processes that look for paths.
  *
  * The helper starts a process for each request. The process has PATHS_FIND_MS. The process that
- * searches a whole file system may run as long as it needs, and its finds come with later answers.
- * A process that sleeps in the kernel is left behind, and dies when it wakes. All processes end
- * with the helper.
+ * searches a whole file system may run as long as it needs. Its finds come with later answers. A
+ * process that sleeps in the kernel is left behind, and dies when it wakes. All processes end with
+ * the helper.
  */
 #include "paths_impl.h"
 
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The search of a whole file system that is going on, or the last one. */
+/* The present search of a whole file system, or the last one. */
 struct walk {
 	pid_t pid; /* 0 none */
 	int from;
@@ -45,7 +45,7 @@ static void tell_tasks(struct finding *f)
 	}
 }
 
-/* A child that does `work` of a request; its end of the pipe is `out`. */
+/* Starts a child that does the `work` of a request. The child writes to the pipe `out`. */
 static pid_t helper_start(const char *request, int out, void (*work)(struct finding *f))
 {
 	pid_t parent = getpid(), pid = fork();
@@ -54,7 +54,7 @@ static pid_t helper_start(const char *request, int out, void (*work)(struct find
 
 	if (pid)
 		return pid;
-	/* it ends with the helper, also one that was killed before this was said */
+	/* The child ends with the helper, also if the helper was killed before this call. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
@@ -82,7 +82,7 @@ static void run_one(const char *request, int out)
 	}
 }
 
-/* Whether a request asks for a search of everything. */
+/* Returns whether a request asks for a search of the whole file system. */
 static bool wants_walk(const char *request)
 {
 	static struct finding f;
@@ -95,7 +95,7 @@ static bool wants_walk(const char *request)
 	return false;
 }
 
-/* One at a time: it is asked for again as long as something is not found. */
+/* Begins a search if none goes on. The request comes again as long as an inode is not found. */
 static void begin_walk(struct walk *w, const char *request)
 {
 	int fds[2];
@@ -112,7 +112,7 @@ static void begin_walk(struct walk *w, const char *request)
 	}
 }
 
-/* Whether whole lines end with the word that it is over. */
+/* Returns whether whole lines end with the line that ends a search. */
 static bool says_end(const char *lines, size_t len)
 {
 	const char *before = len > 1 ? memrchr(lines, '\n', len - 1) : NULL;
@@ -121,8 +121,10 @@ static bool says_end(const char *lines, size_t len)
 	return len - (size_t)(last - lines) > 7 && memcmp(last, "walked ", 7) == 0;
 }
 
-/* What it has found since the last time; whole lines. Its last one ends it, be it still on its way
- * out. */
+/*
+ * Passes on what a search has found since the last time, in whole lines. The line "walked" ends the
+ * search, even if its process is still there.
+ */
 static void pass_on(struct walk *w, int out)
 {
 	static char text[64 * 1024];
@@ -167,7 +169,7 @@ static void serve(int in, int out)
 		if (wants_walk(request))
 			begin_walk(&walk, request);
 		pass_on(&walk, out);
-		/* those that were left behind and have woken */
+		/* These processes were left behind, and have woken. */
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 		if (write(out, ".\n", 2) != 2)
@@ -176,11 +178,11 @@ static void serve(int in, int out)
 	_exit(0);
 }
 
-/* ---- its other end ------------------------------------------------------------------------- */
+/* ---- the other end ------------------------------------------------------------------------- */
 
 const struct paths_finder paths_none = {.pid = -1, .to = -1, .from = -1, .gone = true};
 
-/* As exec() would have it: handlers are whose child this is; what is ignored stays so. */
+/* Resets signals as exec() would. Handlers belong to the parent. Ignored signals stay ignored. */
 static void reset_signals(void)
 {
 	struct sigaction now;
@@ -211,7 +213,7 @@ void paths_start(struct paths_finder *f)
 		reset_signals();
 		close(to[1]);
 		close(from[0]);
-		/* it must not keep a connection or a pipe open, nor write to one */
+		/* The helper must not keep a connection or a pipe open, nor write to one. */
 		for (int fd = 0; fd <= 2; fd++) {
 			int null = open("/dev/null", O_RDWR);
 
@@ -254,14 +256,14 @@ bool paths_send(struct paths_finder *f, const char *request)
 	return true;
 }
 
-/* Moves the first whole answer to out; false where there is none. */
+/* Moves the first whole answer to `out`. Returns false if there is none. */
 static bool take_answer(struct buffer *in, struct buffer *out)
 {
 	for (size_t at = 0; at + 1 < in->len; at++) {
 		if (in->data[at] != '.' || in->data[at + 1] != '\n' ||
 		    (at && in->data[at - 1] != '\n'))
 			continue;
-		/* without memory for it, it was not found */
+		/* An answer that finds no memory counts as not found. */
 		(void)!buffer_add(out, in->data, at);
 		in->len -= at + 2;
 		memmove(in->data, in->data + at + 2, in->len);

@@ -30,17 +30,18 @@ struct finding {
 };
 
 bool finding_parse(struct finding *f, const char *request);
-/* Writes a name that was found; each once. */
+/* Writes a name that was found. Each name is written once. */
 void finding_tell(struct finding *f, struct item *item, const char *path);
-/* The first item of an inode, which is the one whose names are counted; NULL where there is none.
- */
+/* Returns the first item of an inode, which counts the inode's names; NULL if there is none. */
 struct item *finding_item(struct finding *f, uint64_t inode);
 
-/* The ladder, in this process. */
+/* Takes the steps from the safest on, in this process. */
 void paths_ladder(struct finding *f);
 /*
- * The whole file system, slowly; ends when all with PATHS_FULL are found or all was seen. Says
- * every second how far it is: a line "walk SPACE DIRECTORIES FOUND", and "walked" at the end.
+ * Searches the whole file system slowly. The search ends when all inodes with PATHS_FULL are found,
+ * or when it has seen everything.
+ *
+ * Every second it writes a line "walk SPACE DIRECTORIES FOUND", and at the end a line "walked".
  */
 void paths_walk(struct finding *f);
 

@@ -28,10 +28,10 @@ enum { PAUSE = 4, DEPTH_MOST = 1000 };
 
 struct walking {
 	struct finding *f;
-	size_t left; /* to be found */
+	size_t left; /* inodes that are still to be found */
 	size_t directories, found;
 	double told_at;
-	char path[PATH_MAX]; /* the directory that is read */
+	char path[PATH_MAX]; /* the directory that is being read */
 };
 
 static bool is_wanted(const struct item *item)
@@ -42,7 +42,7 @@ static bool is_wanted(const struct item *item)
 static void walk_tell(struct walking *w, struct item *item, const char *path)
 {
 	w->found += !item->found;
-	/* who has several names is looked for to the end */
+	/* An inode with several names is searched for to the end. */
 	w->left -= !item->found && !(item->flags & PATHS_LINKS);
 	finding_tell(w->f, item, path);
 }
@@ -82,7 +82,9 @@ static void take_entry(struct walking *w, int fd, const struct dirent *e, int de
 	w->path[len] = '\0';
 }
 
-/* One directory; fd is its own. The names first, so that no directory stays open but those above.
+/*
+ * Reads one directory, and closes fd. It reads all names first, so that only the directories above
+ * stay open.
  */
 static void walk_into(struct walking *w, int fd, int depth)
 {
@@ -110,7 +112,7 @@ static void walk_into(struct walking *w, int fd, int depth)
 
 /* ---- OCFS2's own tool ---------------------------------------------------------------------- */
 
-/* What is mounted there; to be freed, or NULL where that is not known. */
+/* Returns the device that is mounted there, which the caller frees, or NULL if it is not known. */
 static char *walk_find_device(const struct finding *f)
 {
 	char path[PATH_MAX], *device = NULL;
@@ -127,7 +129,10 @@ static char *walk_find_device(const struct finding *f)
 	return device;
 }
 
-/* A tab, the inode, a tab and the path from the file system's root, which it ends as we do not. */
+/*
+ * Takes a line with a tab, the inode, a tab, and the path from the file system's root. A
+ * directory's path ends with a slash, which is removed.
+ */
 static void take_located(struct walking *w, char *line)
 {
 	unsigned long long inode;
@@ -147,7 +152,7 @@ static void take_located(struct walking *w, char *line)
 	walk_tell(w, item, full);
 }
 
-/* True where the tool could be run. */
+/* Runs the tool. Returns true if it could be run. */
 static bool locate(struct walking *w, const char *device, const char *command)
 {
 	const char *const argv[] = {"debugfs.ocfs2", "-R", command, device, NULL};
@@ -188,13 +193,13 @@ static bool from_disk(struct walking *w)
 	device = w->f->gfs2 ? NULL : walk_find_device(w->f);
 	if (!device)
 		return false;
-	/* all in one: each costs the whole file system */
+	/* One command has all inodes, because each command reads the whole file system. */
 	for (size_t i = 0; i < w->f->n; i++)
 		if (is_wanted(&w->f->items[i]) && n < sizeof(command) - 32)
 			n += (size_t)sprintf(command + n, " <%llu>",
 					     (unsigned long long)w->f->items[i].inode);
 	done = locate(w, device, command);
-	/* an inode that is gone from the disk makes it refuse the others, too */
+	/* If one inode is gone from the disk, the tool refuses the others, too. */
 	each = done && !w->found;
 	for (size_t i = 0; i < w->f->n && each; i++)
 		if (is_wanted(&w->f->items[i])) {

@@ -26,9 +26,9 @@ struct process {
 	pid_t pid;
 	uint64_t started;
 	struct space_sample *spaces;
-	struct glock__found_node **parts; /* of the same number */
+	struct glock__found_node **parts; /* one for each space */
 	size_t n_spaces;
-	enum glock__condition condition; /* the worst of its parts' */
+	enum glock__condition condition; /* the worst condition of its parts */
 	const char *why;
 };
 
@@ -36,7 +36,7 @@ struct processes {
 	struct glock__find_spaces survey;
 	struct process *list;
 	size_t n, room;
-	size_t host_nodes; /* how many nodes are not ours */
+	size_t host_nodes; /* how many nodes stand before these processes */
 };
 
 static const enum node_state states[GLOCK__CONDITION_MAX] = {
@@ -45,7 +45,7 @@ static const enum node_state states[GLOCK__CONDITION_MAX] = {
     [GLOCK__NODE_HANGS] = NODE_HANGS,  [GLOCK__NODE_WITHDRAWN] = NODE_WITHDRAWN,
 };
 
-/* ---- which there are ----------------------------------------------------------------------- */
+/* ---- the processes ------------------------------------------------------------------------- */
 
 static void processes_forget(struct processes *p)
 {
@@ -83,7 +83,7 @@ static struct process *process_of(struct processes *p, const struct glock__found
 	return one;
 }
 
-/* Spaces of several users may have one name. */
+/* Returns the name of a space. Spaces of several users may have one name. */
 static char *space_name(const struct glock__find_spaces *s, const struct glock__found_space *space)
 {
 	char *name = NULL;
@@ -170,7 +170,7 @@ int processes_take(struct processes **at, struct node_sample **nodes, size_t *n)
 	return err ? err : append(p, nodes, n);
 }
 
-/* ---- what each publishes, as text ---------------------------------------------------------- */
+/* ---- published parts, as text -------------------------------------------------------------- */
 
 static void print_holder(FILE *f, const struct glock__segment_holder *h)
 {
@@ -203,7 +203,7 @@ static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 	return !ferror(f);
 }
 
-/* Into memory, to be read from there. */
+/* Prints a process's part of a space into memory, to be read from there. */
 static int print_node(const struct process *one, struct glock__found_node *part, int *fd)
 {
 	FILE *f;

@@ -12,11 +12,13 @@
 struct processes;
 
 /*
- * The processes that there are now: they are appended to the n nodes in *nodes. *p is NULL at first
- * and kept from sample to sample; nodes point into it until the next call. 0 or negative errno.
+ * Appends the processes that exist now to the n nodes in *nodes. *p is NULL at first, and is kept
+ * from sample to sample. Nodes point into it until the next call. Returns 0 or a negative errno.
  */
 int processes_take(struct processes **p, struct node_sample **nodes, size_t *n);
-/* -ENOENT: not one of these nodes, or it has no such file. */
+/*
+ * Opens the text of a process. Returns -ENOENT if the node is no such process, or has no such file.
+ */
 int processes_open(const struct processes *p, const struct node_sample *node,
 		   const struct space_sample *space, enum file_kind kind, struct input *in);
 void processes_free(struct processes *p);

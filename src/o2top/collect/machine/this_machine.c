@@ -53,7 +53,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct buffer *b, const
 	va_list args;
 
 	va_start(args, format);
-	/* a line lost for want of memory is a task that is not seen */
+	/* If a line is lost for want of memory, its task is not seen. */
 	(void)!buffer_vprintf(b, format, args);
 	va_end(args);
 }
@@ -123,11 +123,14 @@ void machine_each(const struct machine_roots *h, machine_each_fn *each, void *ar
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* Where a DLM has the nodes' numbers: a folder a node, with "local" and a file of the number. */
+/*
+ * The place where a DLM has the nodes' numbers. Each node has a folder with "local" and a file of
+ * the number.
+ */
 struct numbers {
 	struct buffer *out;
 	const char *dlm, *file;
-	bool named; /* the folder is called what the node is */
+	bool named; /* the folder has the name of the node */
 };
 
 static void add_number(const struct machine_roots *h, const char *path, const char *name, void *arg)
@@ -166,7 +169,7 @@ void machine_ids(const struct machine_roots *h, struct buffer *b)
 
 /* ---- tasks --------------------------------------------------------------------------------- */
 
-/* The inode behind the descriptor that a task's system call has as its first argument. */
+/* Adds the inode behind the descriptor that a task's system call has as its first argument. */
 static void file_of(const char *task, struct buffer *b)
 {
 	char path[PATH_MAX], text[256];

@@ -2,9 +2,9 @@
 /*
  * this_machine.h - facts of this machine's own kernel that are not one file of debugfs.
  *
- * They are the numbers that the DLMs know the machine by, the tasks that sleep in lock code, and
- * the condition of a GFS2. The agent and the watching of this machine alone use them. The text is
- * the one that node.sh prints.
+ * They are the machine's numbers in the DLMs, the tasks that sleep in lock code, and the condition
+ * of a GFS2. The agent and the watching of this machine alone use them. The text is the one that
+ * node.sh prints.
  */
 #ifndef O2TOP_THIS_MACHINE_H
 #define O2TOP_THIS_MACHINE_H
@@ -18,27 +18,33 @@ struct machine_roots {
 	const char *debugfs, *configfs, *sysfs, *proc;
 };
 
-/* The kernel's places, or those that the environment names (O2TOP_PROC ...). */
+/* Returns the kernel's places, or those that the environment names (O2TOP_PROC ...). */
 struct machine_roots machine_roots(void);
 
-/* A path; an empty one, which no file has, and false where it would be too long. */
+/*
+ * Makes a path. A path that would be too long becomes empty, which no file is, and the function
+ * returns false.
+ */
 __attribute__((format(printf, 2, 3))) bool machine_place(char path[PATH_MAX], const char *format,
 							 ...);
-/* A whole file, the first read of a size that is not 0; 0 or negative errno. */
+/*
+ * Reads a whole file. If `first` is not 0, the first read has this size. Returns 0 or a negative
+ * errno.
+ */
 int machine_read(const char *path, size_t first, struct buffer *b);
-/* The first line of a file, or "". */
+/* Gets the first line of a file, or "". */
 char *machine_line(const char *path, char *buf, size_t size);
-/* Calls `each` for what a folder holds but . and .. */
+/* Calls `each` for each entry of a folder except . and .. */
 typedef void machine_each_fn(const struct machine_roots *h, const char *path, const char *name,
 			     void *arg);
 void machine_each(const struct machine_roots *h, machine_each_fn *each, void *arg,
 		  const char *path);
 
-/* "o2cb NUMBER LOCAL NAME", "dlm NUMBER LOCAL" */
+/* Adds lines "o2cb NUMBER LOCAL NAME" and "dlm NUMBER LOCAL". */
 void machine_ids(const struct machine_roots *h, struct buffer *b);
-/* "task PID TID WCHAN COMM", its stack, "ino:	INODE" of the file of its system call */
+/* Adds "task PID TID WCHAN COMM", the task's stack, and "ino:	INODE" of its system call's file. */
 void machine_tasks(const struct machine_roots *h, struct buffer *b);
-/* "withdraw 0", ...: of a lock table */
+/* Adds lines such as "withdraw 0" about a lock table. */
 void machine_condition(const struct machine_roots *h, const char *table, struct buffer *b);
 
 #endif

@@ -21,7 +21,7 @@
 static const struct {
 	const char *file, *value;
 } settings[] = {
-    {"trace_clock", "mono"},   /* the clock that intervals are counted in */
+    {"trace_clock", "mono"},   /* the clock in which intervals are counted */
     {"buffer_size_kb", "512"}, /* of each CPU: some thousand events between two samples */
     {EVENT, "1"},
 };
@@ -37,11 +37,11 @@ static void remove_dead(const struct machine_roots *h, const char *path, const c
 		return;
 	machine_place(own, "%s/%d/comm", h->proc, pid);
 	machine_line(own, comm, sizeof(comm));
-	/* another program has the number now */
+	/* If another name is there, another program has the number now. */
 	if (strcmp(comm, "o2top") == 0 || strcmp(comm, "sh") == 0)
 		return;
 	if (machine_place(own, "%s/%s", path, name))
-		rmdir(own); /* its files are the kernel's: it goes as a whole */
+		rmdir(own); /* its files belong to the kernel, so it goes as a whole */
 }
 
 void tracing_begin(struct tracing *t, const char *debugfs)
@@ -52,7 +52,7 @@ void tracing_begin(struct tracing *t, const char *debugfs)
 	struct stat st;
 
 	*t = (struct tracing){.error = -ENOENT};
-	/* below debugfs it is mounted by being looked at */
+	/* A look at tracefs below debugfs would mount it, so the other place comes first. */
 	machine_place(t->root, "%s", given ? given : "/sys/kernel/tracing");
 	machine_place(instances, "%s/instances", t->root);
 	if (stat(instances, &st) && !given) {
@@ -76,7 +76,7 @@ int tracing_start(struct tracing *t)
 
 	if (*t->instance)
 		return 0;
-	/* GFS2's module brings the event: without it there is nothing to trace, yet */
+	/* GFS2's module brings the event. Without the module there is nothing to trace yet. */
 	t->error = 0;
 	if (!machine_place(event, "%s/" EVENT, t->root) || access(event, F_OK) ||
 	    !machine_place(t->instance, "%s/instances/o2top-%d", t->root, (int)getpid()) ||

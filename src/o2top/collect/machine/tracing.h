@@ -13,12 +13,12 @@
 struct tracing {
 	char root[PATH_MAX];     /* of the tracing file system, or "" */
 	char instance[PATH_MAX]; /* or "" */
-	int error;               /* negative errno: why there is none */
+	int error;               /* negative errno: the reason why there is no instance */
 };
 
-/* Finds the file system, and removes what is left of those that are not there any more. */
+/* Finds the file system, and removes the instances of processes that are gone. */
 void tracing_begin(struct tracing *t, const char *debugfs);
-/* Starts to trace where that was not done yet; 0 or negative errno. */
+/* Starts to trace, if that was not done yet. Returns 0 or a negative errno. */
 int tracing_start(struct tracing *t);
 void tracing_stop(struct tracing *t);
 

@@ -18,7 +18,10 @@
 static const char *const fs_folder[FS_KINDS] = {
     [FS_OCFS2] = "ocfs2", [FS_GFS2] = "gfs2", [FS_GLOCK] = "glock"};
 
-/* The DLM's name for a lock space: the UUID, or what follows the cluster's name in a lock table. */
+/*
+ * Returns the DLM's name for a lock space: the UUID, or the part of a lock table behind the
+ * cluster.
+ */
 static const char *dlm_name(const struct space_sample *space)
 {
 	const char *colon = space->fs == FS_GFS2 ? strchr(space->name, ':') : NULL;
@@ -26,7 +29,7 @@ static const char *dlm_name(const struct space_sample *space)
 	return colon ? colon + 1 : space->name;
 }
 
-/* The path of a file, or -ENAMETOOLONG. */
+/* Makes the path of a file. Returns 0 or -ENAMETOOLONG. */
 static int tree_path(char path[PATH_MAX], const char *root, const struct space_sample *space,
 		     enum file_kind kind)
 {
@@ -55,7 +58,7 @@ int tree_open(const char *root, size_t from, const struct space_sample *space, e
 		return err;
 	err = input_open_path(in, path, path + from);
 	if (err == -ENOENT && kind == FILE_SBSTATS) {
-		/* the name that the documentation uses */
+		/* The documentation uses this name. */
 		strcpy(strrchr(path, '/') + 1, "lkstats");
 		err = input_open_path(in, path, path + from);
 	}
@@ -178,7 +181,7 @@ int tree_spaces(const char *root, struct space_sample **out, size_t *n)
 	return 0;
 }
 
-/* "1795154849.664465970" or "832.84 1650.12", as microseconds. */
+/* Reads "1795154849.664465970" or "832.84 1650.12" as microseconds. */
 static bool parse_seconds(const char *text, int64_t *us)
 {
 	struct scan s = scan_line(text, strlen(text));

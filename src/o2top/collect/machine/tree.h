@@ -15,20 +15,25 @@
 
 #include <limits.h>
 
-/* Opens it, labelled with its path from `from` characters on. -ENOENT where there is none. */
+/*
+ * Opens a file. Its label is its path from `from` characters on. Returns -ENOENT if there is none.
+ */
 int tree_open(const char *root, size_t from, const struct space_sample *space, enum file_kind kind,
 	      struct input *in);
-/* The lock spaces under root, in a stable order. 0 or negative errno; none is not an error. */
+/*
+ * Lists the lock spaces under root, in a stable order. Returns 0 or a negative errno. An empty list
+ * is not an error.
+ */
 int tree_spaces(const char *root, struct space_sample **out, size_t *n);
 void tree_free_spaces(struct space_sample *spaces, size_t n);
-/* Takes the node's clocks from realtime and uptime, where they are. */
+/* Takes the node's clocks from realtime and uptime, if they exist. */
 void tree_clock(const char *root, size_t from, struct node_sample *node, struct problems *problems);
-/* True where a folder looks like a node's. */
+/* Returns whether a folder looks like a node's. */
 bool tree_is_node(const char *root);
 
 /*
- * The names in a folder without . and .., sorted as people count (t9 before t10). -errno or their
- * number.
+ * Lists the names in a folder except . and .., sorted as people count (t9 before t10). Returns how
+ * many there are, or a negative errno.
  */
 int tree_names(const char *path, char ***names);
 void tree_free_names(char **names, int n);

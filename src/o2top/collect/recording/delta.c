@@ -63,7 +63,7 @@ static void write_words(const struct unit *old, const char *text, size_t len, st
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* A unit of the new text, and which of the old ones it is. */
+/* A unit of the new text, and the old unit that it continues. */
 struct fresh {
 	const char *text;
 	uint32_t len, hash;
@@ -91,7 +91,7 @@ static int split(const char *text, size_t len, struct fresh_list *out)
 	return 0;
 }
 
-/* Gives each fresh unit the first old one of its name that no other has. */
+/* Gives each fresh unit the first old unit of its name that no other fresh unit has. */
 static int find_old(const struct known *k, struct fresh_list *f)
 {
 	size_t slots = 64, *first, *next;
@@ -125,7 +125,7 @@ static int find_old(const struct known *k, struct fresh_list *f)
 	return 0;
 }
 
-/* Leaves only those that are in the same order on both sides, as many as can be. */
+/* Keeps only old units that are in the same order on both sides, as many as possible. */
 static int keep_order(struct fresh_list *f)
 {
 	size_t *tails = malloc((f->n + 1) * sizeof(*tails)), n = 0, at;
@@ -165,7 +165,7 @@ static int keep_order(struct fresh_list *f)
 	return 0;
 }
 
-/* Runs are counted and written when another kind begins. */
+/* A run is counted, and is written when a run of another kind begins. */
 struct runs {
 	struct delta *out;
 	enum run kind;
@@ -214,7 +214,7 @@ static int write_unit(struct known *to, const struct fresh *f, struct unit *old,
 	return unit_set_text(u, f->text, f->len);
 }
 
-/* Old units up to `until` are absent. */
+/* Writes that the old units up to `until` are absent. */
 static int write_absent(struct known *to, struct known *from, size_t *at, size_t until,
 			struct runs *runs)
 {

@@ -20,12 +20,15 @@ struct unit;
 
 /* The units of one file, as they were last seen. */
 struct known {
-	struct unit *units; /* in the order of the file, absent ones where they were */
+	struct unit *units; /* in the order of the file; absent units stay where they were */
 	size_t n, room;
-	size_t absent; /* of them, not in the last text */
+	size_t absent; /* how many of them are not in the last text */
 };
 
-/* Kinds of things in columns of their own, as each compresses best by itself. */
+/*
+ * The columns of a delta. Each kind of item has a column of its own, because it compresses best by
+ * itself.
+ */
 struct delta {
 	struct pack runs, gaps, numbers, text;
 };
@@ -36,11 +39,17 @@ struct undelta {
 
 void known_free(struct known *k);
 
-/* Adds what leads from what is known to this text, which is known then. 0 or -ENOMEM. */
+/*
+ * Adds the change from the known text to this text, which is the known one then. Returns 0 or
+ * -ENOMEM.
+ */
 int delta_write(struct known *k, const char *text, size_t len, struct delta *out);
 /*
- * The other way round: *text is allocated, NUL-terminated. 0, -ENOMEM, or -EBADMSG where it leads
- * nowhere; then nothing is known any more. text may be NULL for who only wants to know.
+ * Reads a change, and makes the text known. *text is allocated and NUL-terminated. text is NULL if
+ * the caller does not want the text.
+ *
+ * Returns 0, -ENOMEM, or -EBADMSG if the change leads nowhere. After an error nothing is known any
+ * more.
  */
 int delta_read(struct known *k, struct undelta *in, char **text, size_t *len);
 

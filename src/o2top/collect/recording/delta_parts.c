@@ -41,8 +41,10 @@ size_t unit_length(const char *text, size_t len)
 	return n;
 }
 
-/* A glock's line begins with its state; its name is the third word. Of others the first two name
- * it. */
+/*
+ * Returns the hash of a unit's name. A glock's line begins with its state, so its name is the third
+ * word. The first two words name any other unit.
+ */
 uint32_t unit_hash(const char *text, size_t len)
 {
 	static const char glock[] = "G:  s:", name[] = " n:";

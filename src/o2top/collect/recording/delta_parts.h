@@ -17,17 +17,17 @@ struct unit {
 
 enum run { RUN_SAME, RUN_GONE, RUN_EDIT, RUN_NEW, RUN_END, RUNS };
 
-/* A unit longer than this is two. */
+/* A unit that is longer than this becomes two. */
 enum { UNIT_LONGEST = 1 << 20 };
 
-/* How long the unit at the beginning of a text is: 0 at its end. */
+/* Returns the length of the unit at the beginning of a text; 0 at the text's end. */
 size_t unit_length(const char *text, size_t len);
-/* Of its name. */
+/* Returns the hash of a unit's name. */
 uint32_t unit_hash(const char *text, size_t len);
 int unit_set_text(struct unit *u, const char *text, size_t len);
-/* One more, empty; NULL: no memory. */
+/* Adds an empty unit. NULL: no memory. */
 struct unit *known_add(struct known *k);
-/* Units up to `until` go over as absent ones. 0 or -ENOMEM. */
+/* Moves the units up to `until` over as absent ones. Returns 0 or -ENOMEM. */
 int known_pass(struct known *to, struct known *from, size_t *at, size_t until);
 
 struct words {
@@ -35,9 +35,9 @@ struct words {
 	bool done;
 };
 
-/* The next word and, behind it, one separator or the end. */
+/* Finds the next word and, behind it, one separator or the end. */
 bool words_next(struct words *w, const char **word, size_t *len, char *separator);
-/* Whether a word is a number as it would be printed again. */
+/* Returns whether a word is a number that would be printed again in the same way. */
 bool word_number(const char *word, size_t len, uint64_t *v);
 
 #endif

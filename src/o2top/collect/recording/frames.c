@@ -19,7 +19,7 @@ static const char frame_magic[4] = "o2tF";
 
 enum { FILE_HEAD = 24, FRAME_HEAD = 24, LEVEL = 6 };
 
-/* What a sample may be unpacked; a damaged head must not take all memory. */
+/* A sample unpacks to at most this size, because a damaged head must not take all memory. */
 #define PAYLOAD_LARGEST ((unsigned long long)1 << 33)
 
 /* ---- bytes --------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static uint64_t frames_get(const unsigned char *from, unsigned bytes)
 	return v;
 }
 
-/* FNV-1a of a head without its checksum. */
+/* Returns FNV-1a of a head without its checksum. */
 static uint32_t head_checksum(const unsigned char head[FRAME_HEAD])
 {
 	uint32_t hash = 2166136261u;
@@ -100,7 +100,7 @@ static int add_place(struct frames *f, const struct frame_place *place)
 	return 0;
 }
 
-/* The next head from offset on, after something damaged; its offset, or `end`. */
+/* Finds the next head from `offset` on, after damage. Returns its offset, or `end`. */
 static uint64_t look_for_head(const struct frames *f, uint64_t offset, uint64_t end)
 {
 	unsigned char buf[64 * 1024];
@@ -135,7 +135,7 @@ static int take_head(struct scan_state *s, uint64_t offset, const unsigned char 
 				    .time_us = (int64_t)frames_get(head + 16, 8),
 				    .broken = s->broken};
 
-	/* times are added and subtracted: one that no clock shows is none */
+	/* Times are added and subtracted, so a time that no clock shows counts as none. */
 	if (place.time_us > INT64_MAX / 4 || place.time_us < -INT64_MAX / 4)
 		place.time_us = INT64_MIN;
 	s->broken = false;
@@ -175,7 +175,9 @@ static int scan_frames(struct scan_state *s)
 		}
 		next = at + FRAME_HEAD + frames_get(head + 8, 4);
 		if (next > s->end) {
-			/* cut off, or a length that lies: there may be others behind it */
+			/*
+			 * The frame is cut off, or its length is wrong. Other frames may follow it.
+			 */
 			uint64_t other = look_for_head(s->f, at + 1, s->end);
 
 			problem(s->problems, s->label, 0,
@@ -311,8 +313,10 @@ static int start_file(int fd)
 	return write_all(fd, head, sizeof(head));
 }
 
-/* Appends only to what can be read again: behind a frame that was cut off nothing would be found at
- * once. */
+/*
+ * Prepares a file for appending, and cuts the bytes behind the last whole frame away. Behind a
+ * frame that was cut off, a reader would not find the next one at once.
+ */
 static int continue_file(int fd, const char *path)
 {
 	struct problems problems = {0};
@@ -369,7 +373,10 @@ ssize_t frames_append(int fd, enum frame_kind kind, int64_t time_us, const struc
 		if (!err) {
 			make_head(frame, kind, (uint32_t)n, time_us);
 			err = write_all(fd, frame, FRAME_HEAD + n);
-			/* half a frame would hide the next one from who appends */
+			/*
+			 * Half a frame would hide the next frame from a recorder that appends
+			 * later.
+			 */
 			if (err && before >= 0 && ftruncate(fd, before) < 0)
 				err = -errno;
 			else if (!err)

@@ -21,18 +21,22 @@ enum { FRAMES_FORMAT = 1 };
 
 enum frame_kind {
 	FRAME_KEY = 1, /* a sample that needs no other */
-	FRAME_DELTA,   /* one that needs all before it, from the last key on */
+	FRAME_DELTA,   /* a sample that needs all samples from the last key on */
 	FRAME_KINDS
 };
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
 /*
- * Opens a file to append to, made where there is none. A last frame that was cut off is cut away.
- * 0, or negative errno: -EBADMSG what is there is no recording, -EPROTO it is of another format.
+ * Opens a file for appending, and makes it if there is none. A last frame that was cut off is
+ * removed. Returns 0 or a negative errno: -EBADMSG if the file is no recording, -EPROTO if it has
+ * another format.
  */
 int frames_create(int *fd, const char *path);
-/* Appends a frame with one write(2). Negative errno: the file is as it was before, if it can be. */
+/*
+ * Appends a frame with one write(2). Returns the frame's size or a negative errno. After an error
+ * the file is as it was before, if possible.
+ */
 ssize_t frames_append(int fd, enum frame_kind kind, int64_t time_us, const struct pack *payload);
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -49,17 +53,20 @@ struct frames {
 	int fd;
 	const unsigned char *memory; /* in place of a file */
 	size_t memory_size;
-	struct frame_place *list; /* whole heads, in order; kinds that are known */
+	struct frame_place *list; /* frames with a whole head and of a known kind, in order */
 	size_t n, room;
 	uint64_t end; /* of the last whole frame */
 };
 
-/* Looks for all frames; what is damaged is in problems. 0 or negative errno as above. */
+/* Finds all frames. Damage is in problems. Returns 0 or a negative errno as above. */
 int frames_open(struct frames *f, const char *path, struct problems *problems);
-/* The same of bytes that stay where they are. */
+/* Does the same with bytes that stay where they are. */
 int frames_open_memory(struct frames *f, const void *bytes, size_t size, const char *label,
 		       struct problems *problems);
-/* A frame's payload, to be freed. 0, -EBADMSG where it is damaged, or other negative errno. */
+/*
+ * Reads a frame's payload, which the caller frees. Returns 0, -EBADMSG if the payload is damaged,
+ * or another negative errno.
+ */
 int frames_read(const struct frames *f, size_t i, unsigned char **payload, size_t *size);
 void frames_close(struct frames *f);
 

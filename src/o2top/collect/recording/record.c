@@ -30,12 +30,12 @@ enum { DELTAS_PER_KEY = 4, KEY_EVERY = 720 };
 struct copy {
 	struct recorder *recorder;
 	size_t node;
-	size_t space; /* SIZE_MAX: it is the node's */
+	size_t space; /* SIZE_MAX: a file of the node itself */
 	enum file_kind kind;
 	struct input inner;
 	struct pack bytes;
 	bool open, failed;
-	int error; /* negative errno that opening or reading ended with */
+	int error; /* the negative errno that ended opening or reading */
 };
 
 struct recorder {
@@ -109,7 +109,7 @@ static int recorder_open(struct collector *collector, const struct node_sample *
 	if (err == -ENOENT)
 		return err;
 	c = new_copy(r, node, space, kind);
-	/* what cannot be recorded can be shown */
+	/* A file that cannot be recorded can still be shown. */
 	if (!c)
 		return err;
 	c->error = err;
@@ -140,7 +140,7 @@ static bool same_file(const struct copy *a, const struct copy *b)
 	return a->node == b->node && a->space == b->space && a->kind == b->kind;
 }
 
-/* A file may be opened twice; the longest copy of it speaks. */
+/* Returns whether this copy is the longest one of its file, because a file may be opened twice. */
 static bool is_best(const struct recorder *r, size_t i)
 {
 	const struct copy *c = r->copies[i];
@@ -209,7 +209,7 @@ static int pack_sample(struct recorder *r, struct pack *meta, struct delta *out)
 	return err;
 }
 
-/* When it was made: the newest of the nodes' clocks, or ours. */
+/* Returns when a sample was made: the newest of the nodes' clocks, or this machine's clock. */
 static int64_t time_of(const struct sample *sample)
 {
 	int64_t newest = INT64_MIN;
@@ -257,7 +257,10 @@ static int write_sample(struct recorder *r)
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		pack_free(columns[i]);
 	pack_free(&all);
-	/* what is known here is not known from the file: begin anew */
+	/*
+	 * After an error, the known texts are not those in the file. The next sample begins anew
+	 * with a key.
+	 */
 	r->need_key = n < 0;
 	if (n < 0)
 		return (int)n;

@@ -2,8 +2,8 @@
 /*
  * recording.c - the collector of recordings in folders and single files.
  *
- * A recording is folders SAMPLE/NODE/..., a single sample's or node's folder, or single files of
- * one node to show or to compare. Only files that o2top knows are opened.
+ * A recording is folders SAMPLE/NODE/..., or a single sample's or node's folder. It can also be
+ * single files of one node, to show or to compare. Only files that o2top knows are opened.
  */
 #include "o2top/collect/collect.h"
 #include "o2top/collect/machine/tree.h"
@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where a node's files of one sample are: a folder, or one file. */
+/* The place of a node's files of one sample: a folder, or one file. */
 struct place {
 	char *path; /* NULL: the node is missing from this sample */
 	bool single, empty;
 	enum file_kind kind;
-	char space[256];   /* single: the lock space, by the folder that the file is in */
+	char space[256];   /* single: the lock space, by the folder that holds the file */
 	size_t label_from; /* messages show the path from here on */
 };
 
@@ -48,7 +48,7 @@ static bool recording_wanted(const struct recording *r, const char *node)
 	return r->n_only == 0;
 }
 
-/* The index of the node that is called so; n_nodes: there is none. */
+/* Returns the index of the node of that name; n_nodes if there is none. */
 static size_t node_named(const struct recording *r, const char *name)
 {
 	size_t i = 0;
@@ -58,7 +58,7 @@ static size_t node_named(const struct recording *r, const char *name)
 	return i;
 }
 
-/* The node's index; a new node is missing from all steps there are. */
+/* Finds the index of a node, and adds a new node. A new node is missing from all steps so far. */
 static int node_index(struct recording *r, const char *name, size_t *index)
 {
 	char **more;
@@ -105,7 +105,7 @@ static int add_step(struct recording *r, const char *label)
 	return 0;
 }
 
-/* Sets where a node is in the last step. */
+/* Sets the place of a node in the last step. */
 static int set_place(struct recording *r, const char *node, const char *path,
 		     const struct place *like)
 {
@@ -144,8 +144,8 @@ static bool known_node(const struct recording *r, const char *name)
 }
 
 /*
- * Adds `path` as a sample where it holds folders of nodes: 1, 0 where it holds none, negative
- * errno. Where it holds nothing but empty folders of nodes that are known, none of them answered.
+ * Adds `path` as a sample if it holds folders of nodes. Returns 1, 0 if it holds none, or a
+ * negative errno. If it holds nothing but empty folders of known nodes, none of the nodes answered.
  */
 static int add_sample(struct recording *r, const char *path, size_t label_from)
 {
@@ -175,8 +175,10 @@ static int add_sample(struct recording *r, const char *path, size_t label_from)
 	return err ? err : found > 0 || silent;
 }
 
-/* True where the last sample has room for this node: what is given of several nodes is of one
- * sample. */
+/*
+ * Returns whether the last sample has room for this node. Paths of several nodes belong to one
+ * sample.
+ */
 static bool in_last_step(const struct recording *r, const char *node)
 {
 	const struct step *last = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
@@ -194,7 +196,7 @@ static int add_node(struct recording *r, const char *path)
 	return err ? err : set_place(r, base_of(path), path, &(struct place){0});
 }
 
-/* A folder of samples; or a sample itself, where none of its folders is one. */
+/* Adds a folder of samples. If none of its folders is a sample, the folder itself may be one. */
 static int add_samples(struct recording *r, const char *path, struct problems *problems)
 {
 	char sub[PATH_MAX];
@@ -228,7 +230,8 @@ static int add_folder(struct recording *r, const char *path, struct problems *pr
 }
 
 /*
- * Tells a file by its first bytes; -EINVAL where it is none of those that can be looked at alone.
+ * Tells the kind of a file from its first bytes. Returns -EINVAL if the file is of no kind that can
+ * be shown alone.
  */
 static int kind_of_file(const char *path, struct place *place)
 {
@@ -255,7 +258,7 @@ static int kind_of_file(const char *path, struct place *place)
 	return 0;
 }
 
-/* The name of the folder n levels above a file, or NULL. */
+/* Gets the name of the folder n levels above a file. Returns false if there is none. */
 static bool folder_above(const char *path, int n, char *name, size_t size)
 {
 	const char *end = strrchr(path, '/'), *from;
@@ -269,7 +272,9 @@ static bool folder_above(const char *path, int n, char *name, size_t size)
 	return (size_t)snprintf(name, size, "%.*s", (int)(end - from), from) < size;
 }
 
-/* Where a file lies in a recording, its path says which node and lock space it is of. */
+/*
+ * Finds the node and the lock space of a file. The path names both if the file lies in a recording.
+ */
 static const char *file_names(const char *path, struct place *place, char *node, size_t size)
 {
 	char fs[8];
@@ -283,8 +288,8 @@ static const char *file_names(const char *path, struct place *place, char *node,
 }
 
 /*
- * What was given of this node before: one file is compared with another of its kind. Of empty ones
- * nothing is known. NULL: nothing.
+ * Returns the path that was given of this node before, or NULL. A file is compared with another
+ * file of its kind. The kind of an empty file is not known.
  */
 static const struct place *given_before(const struct recording *r, const char *node)
 {
@@ -296,7 +301,10 @@ static const struct place *given_before(const struct recording *r, const char *n
 	return NULL;
 }
 
-/* What would be in the empty files that were given of this node before, this kind of file shows. */
+/*
+ * Gives a kind to the empty files that were given of this node before. A file with content shows
+ * it.
+ */
 static void tell_empty_ones(struct recording *r, const char *node, enum file_kind kind)
 {
 	size_t i = node_named(r, node);

@@ -26,7 +26,7 @@
 /* A damaged head must not take all memory. */
 enum { NODES_MOST = 4096, SPACES_MOST = 65536 };
 
-/* A file of the sample that is here. */
+/* A file of the present sample. */
 struct recorded {
 	size_t node, space;
 	enum file_kind kind;
@@ -41,11 +41,11 @@ struct replay {
 	char *const *only;
 	size_t n_only;
 	size_t at; /* the next sample */
-	/* what the streams know: up to and with sample made, SIZE_MAX nothing */
+	/* the streams know the samples up to `made`; SIZE_MAX: none */
 	struct streams streams;
 	size_t made;
-	bool lost; /* what is known is not what it should be, until the next key */
-	/* the sample that is here */
+	bool lost; /* the known texts are wrong until the next key */
+	/* the present sample */
 	char *label;
 	struct node_sample *nodes;
 	size_t n_nodes;
@@ -160,7 +160,7 @@ static int read_head(struct unpack *u, struct node_sample *n)
 	n->skew_s = 1e-6 * (double)unpack_signed(u);
 	if (failed)
 		return -ENOMEM;
-	/* times are added and subtracted: those that no clock shows are no times */
+	/* Times are added and subtracted, so a time that no clock shows is damage. */
 	if (!n->name || n->real_us > INT64_MAX / 4 || n->real_us < -INT64_MAX / 4 ||
 	    n->mono_us > INT64_MAX / 4 || n->mono_us < -1)
 		return -EBADMSG;
@@ -175,7 +175,7 @@ static struct recorded *replay_add_file(struct replay *r)
 	return &r->files[r->n_files++];
 }
 
-/* Brings one file's stream on; its text is kept where `keep`. */
+/* Reads the change of one file into its stream. Keeps the text if `keep` is set. */
 static int replay_read_file(struct replay *r, struct unpack *meta, struct undelta *in, bool keep)
 {
 	const struct node_sample *n = &r->nodes[r->n_nodes - 1];
@@ -284,7 +284,7 @@ static int make_sample(struct replay *r, size_t i, bool keep)
 
 /* ---- the collector ------------------------------------------------------------------------- */
 
-/* Brings the streams to where sample i can be made. */
+/* Brings the streams to the point from which sample i can be made. */
 static int replay_prepare(struct replay *r, size_t i)
 {
 	size_t from = i;
@@ -294,7 +294,7 @@ static int replay_prepare(struct replay *r, size_t i)
 		return 0;
 	while (from > 0 && r->frames.list[from].kind != FRAME_KEY)
 		from--;
-	/* some of the way may be made already */
+	/* Some samples on the way may be made already. */
 	if (r->made != SIZE_MAX && r->made >= from && r->made < i)
 		from = r->made + 1;
 	for (; from < i; from++) {
@@ -305,7 +305,7 @@ static int replay_prepare(struct replay *r, size_t i)
 	return 0;
 }
 
-/* A sample in place of one that cannot be made. */
+/* Makes a sample in place of one that cannot be made. */
 static int give_nothing(struct replay *r, const char *why)
 {
 	forget_sample(r);
@@ -327,7 +327,7 @@ static int give_nothing(struct replay *r, const char *why)
 	return 0;
 }
 
-/* Takes the nodes away that are not wanted; files keep the index of theirs. */
+/* Moves the nodes that are not wanted behind the others. Files keep the index of their node. */
 static void choose_nodes(struct replay *r)
 {
 	for (size_t i = 0; i < r->n_nodes; i++)
@@ -338,7 +338,7 @@ static void choose_nodes(struct replay *r)
 		if (replay_wanted(r, gone.name))
 			continue;
 		memmove(&r->nodes[i], &r->nodes[i + 1], (r->n_nodes - i - 1) * sizeof(gone));
-		/* kept behind the others, to be freed with them */
+		/* The node stays behind the others, and is freed with them. */
 		r->nodes[r->n_nodes - 1] = gone;
 	}
 }

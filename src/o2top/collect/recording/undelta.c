@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nobody's file is larger; a damaged recording must not take all memory. */
+/* No real file is larger. A damaged recording must not take all memory. */
 #define TEXT_LARGEST ((size_t)1 << 32)
 
 static int read_literal(struct undelta *in, struct unit *u)
@@ -28,7 +28,7 @@ static int read_literal(struct undelta *in, struct unit *u)
 	return unit_set_text(u, bytes, (size_t)n);
 }
 
-/* One word that differs. */
+/* Reads one word that differs. */
 static int read_word(struct undelta *in, bool literal, const char *old, size_t len,
 		     struct pack *out)
 {
@@ -55,7 +55,7 @@ static int read_word(struct undelta *in, bool literal, const char *old, size_t l
 	return 0;
 }
 
-/* The old unit with some words changed. */
+/* Reads an old unit with some words changed. */
 static int read_words(struct undelta *in, uint64_t first, struct unit *u)
 {
 	struct words w = {u->text, u->text + u->len, false};
@@ -123,7 +123,7 @@ static int read_run(struct known *to, struct known *from, size_t *at, enum run k
 	return err;
 }
 
-/* The units of `to` that are there: `marks` says of which runs. */
+/* Joins the units that are in the text. `there` marks them. */
 static int put_together(const struct known *k, const unsigned char *there, char **text, size_t *len)
 {
 	size_t total = 0;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local_peer.c - which process another node is, for messages and for the program.
+ */
+#include "local_impl.h"
+
+#include "base/proc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size)
+{
+	const struct slot *slot = &l->head->slot[node];
+
+	snprintf(buf, size, "process %u (%.16s)%s", slot->pid, slot->comm,
+		 glock__proc_is_stopped((pid_t)slot->pid) ? ", stopped," : "");
+	return buf;
+}
+
+void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer)
+{
+	const struct slot *slot = &l->head->slot[node];
+
+	*peer = (struct glock__lm_peer){.pid = (pid_t)slot->pid};
+	memcpy(peer->comm, slot->comm, sizeof(peer->comm));
+	peer->comm[sizeof(peer->comm) - 1] = 0;
+}
