@@ -2,13 +2,13 @@
 /*
  * queue.c - the queue of a glock. It decides on the next step; xmote.c changes the state.
  *
- * glock__run_queue() decides on a change of state and takes the bit lock. The thread that clears the
- * bit lock runs the queue again. A demand of another node comes before the waiters of this node,
- * because this node must not starve the others. No demand takes a lock away from a holder.
+ * glock__run_queue() decides on a change of state and takes the bit lock. The thread that clears
+ * the bit lock runs the queue again. A demand of another node comes before the waiters of this
+ * node, because this node must not starve the others. No demand takes a lock away from a holder.
  *
- * All functions run under gl->lock. enter(), the functions of xmote.c and their callers drop gl->lock
- * for a while, and hold the bit lock meanwhile. In that time other threads may add and remove
- * waiters, let holders go, ask for demotes and store a reply.
+ * All functions run under gl->lock. enter(), the functions of xmote.c and their callers drop
+ * gl->lock for a while, and hold the bit lock meanwhile. In that time other threads may add and
+ * remove waiters, let holders go, ask for demotes and store a reply.
  */
 #include "queue.h"
 
@@ -29,7 +29,7 @@
 
 #define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
 
-#define LONG_WAIT 1000000000 /* ns: who waited longer makes the hold time grow */
+#define LONG_WAIT 1000000000 /* ns: a longer wait makes the hold time grow */
 
 void glock__clear_lock(struct glock *gl)
 {
@@ -41,7 +41,7 @@ void glock__clear_lock(struct glock *gl)
 
 /* ---- the queue ---- */
 
-/* Granted holders are at the head, without gaps. */
+/* Returns the first granted holder. Granted holders are at the head, without gaps. */
 struct glock__holder *glock__first_holder(struct glock *gl)
 {
 	struct glock__list *head = &gl_busy(gl)->holders;
@@ -76,15 +76,18 @@ struct glock__holder *glock__first_waiter(struct glock *gl)
 	return first;
 }
 
-/* As far as the list goes; others: somebody is there whom the list does not show. */
+/*
+ * Tells whether the list admits gh. `others` says that holders exist that the list does not show.
+ */
 static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool others)
 {
 	struct glock__holder *held = glock__first_holder(gl);
 	uint32_t flags = held || others ? gh->flags & ~GLOCK_EXACT : gh->flags;
 
 	/*
-	 * A holder in SH that said ANY may be here on DF; who wants SH proper may not join it. With
-	 * a holder EXACT says nothing. (Linux looks at the holder only, and lets them in.)
+	 * If the holder in SH said ANY, the state may be DF, and a request for SH without ANY may
+	 * not join the holder. If there is a holder, EXACT adds nothing. (Linux looks at the holder
+	 * only, and grants both.)
 	 */
 	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
 		return false;
@@ -92,10 +95,10 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 	       (FAULT(GRANT_FROM_ANY_MODE) && gl->state) ||
 	       (FAULT(HOLDER_ADMITS_ANY_STATE) && held);
 }
-
 /*
- * Whose turn it is. While recovery goes on and somebody with RECOVER was let in, nobody without it
- * follows: who says it comes first then, and stands where who is granted must stand.
+ * Returns the waiter whose turn it is. If a holder with RECOVER was let in during recovery, only
+ * waiters with RECOVER follow. The first one of them moves to the place in the list where granted
+ * holders stand.
  */
 static struct glock__holder *next_waiter(struct glock *gl)
 {
@@ -125,7 +128,7 @@ bool glock__may_grant(struct glock *gl, const struct glock__holder *gh)
 
 	if (glock__grants_paused(gl_space(gl)) || gl->flags & GLOCK__F_STALE)
 		return false;
-	/* By the word only plain holders come, which say nothing of others. */
+	/* Holders by the word have no flags that matter to other holders. */
 	if (fast != GLOCK_UN && !glock__holder_admits(fast, 0, gh->mode, gh->flags))
 		return false;
 	return may_join_list(gl, gh, fast != GLOCK_UN);
@@ -143,7 +146,10 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	int64_t waited;
 	bool died;
 
-	/* Not the word: there is somebody in it now and then who will go away again. */
+	/*
+	 * Do not check gl->fast. A holder that is about to be refused may be counted there for a
+	 * moment.
+	 */
 	assert(gl_held(gl) && may_join_list(gl, gh, true));
 	GRANT_HOOK(gl, gh);
 	waited = gl_now(gl) - gh->asked;
@@ -155,14 +161,14 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
 	died = gl->flags & GLOCK__F_DIED;
 	if (gh->mode == GLOCK_EX)
-		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* who is told in EX may repair it */
+		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* a holder in EX is told, and may repair */
+	/* With STALE, the lock was lost while the lock operation ran. */
 	glock__holder_set(gl_space(gl), gh,
 			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0) |
-			      (gl->flags & GLOCK__F_STALE ? GLOCK__H_LOST
-							  : 0)); /* while its lock operation ran */
+			      (gl->flags & GLOCK__F_STALE ? GLOCK__H_LOST : 0));
 }
 
-/* The holder leaves the list; its memory is the program's again when its state is set. */
+/* Removes the holder from the list. The program owns its memory again once its state is set. */
 void glock__unlink(struct glock *gl, struct glock__holder *gh)
 {
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
@@ -181,7 +187,7 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 	glock__holder_set(gl_space(gl), gh, 0);
 }
 
-/* All who wait; or, tries_only, those who would rather not wait. */
+/* Fails all waiters; with tries_only, those that would rather fail than wait. */
 void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 {
 	struct glock__list *l = gl_busy(gl)->holders.next, *next;
@@ -199,7 +205,7 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 	}
 }
 
-/* The first holder on this node: its type's operation reads the object in. */
+/* Runs the lock operation for the first holder on this node. The operation reads the object in. */
 static void enter(struct glock *gl, struct glock__holder *gh)
 {
 	bool had = gl->flags & GLOCK__F_LOCK;
@@ -209,7 +215,7 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 	atom_or32(&gh->state, GLOCK__H_ENTERING);
 	err = glock__op_lock(gl, gh);
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
-	/* Who wants to cancel it waits for this. */
+	/* A thread that wants to cancel this request waits for the end of ENTERING. */
 	glock__holder_set(gl_space(gl), gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	if (err) {
 		glock__fail(gl, gh, err);
@@ -223,8 +229,8 @@ static void enter(struct glock *gl, struct glock__holder *gh)
 }
 
 /*
- * Grants whatever can be, in the order of asking: nobody overtakes. False: there is something to do
- * that may block, and it was not allowed to.
+ * Grants the waiters that fit, in the order of asking. No waiter overtakes another one. Returns
+ * false if the next step may block, and nonblock is set.
  */
 bool glock__promote(struct glock *gl, bool nonblock)
 {
@@ -241,7 +247,7 @@ bool glock__promote(struct glock *gl, bool nonblock)
 			glock__fail_waiters(gl, -EAGAIN, true);
 			if (glock__first_waiter(gl) == gh)
 				break;
-			continue; /* it was a try itself, and who is behind it may fit */
+			continue; /* gh was a try itself, and the next waiter may fit */
 		}
 		if (!gl_type(gl)->ops.lock || gl->flags & GLOCK__F_ENTERED ||
 		    gh->flags & GLOCK_SKIP) {
@@ -259,7 +265,7 @@ bool glock__promote(struct glock *gl, bool nonblock)
 	return true;
 }
 
-/* Starts what the demote asks for, or finds that it is done. True: nothing else can be done now. */
+/* Starts the demote, or finds that it is done. Returns true if nothing else can be done now. */
 static bool run_demote(struct glock *gl, bool nonblock)
 {
 	enum glock_mode to = glock__demote_target(gl);
@@ -269,7 +275,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 		return false;
 	}
 	if (glock__is_held(gl))
-		return true; /* until it lets go; new requests wait behind */
+		return true; /* until the holders let go; new requests wait behind */
 	if (nonblock) {
 		glock__work_queue(gl, gl_now(gl));
 		return true;
@@ -292,10 +298,10 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 	while (!gh) {
 		gl_busy(gl)->must_run = false;
 		if (gl->flags & GLOCK__F_LOCK)
-			return; /* whoever has it runs the queue */
+			return; /* the thread with the bit lock runs the queue */
 		if (glock__grants_paused(gl_space(gl)) && !glock__lock_is_lost(gl)) {
 			glock__fail_waiters(gl, -EAGAIN, true);
-			return; /* until it goes on */
+			return; /* until the event resume */
 		}
 		if (gl->flags & GLOCK__F_DEMOTE && !FAULT(WAITER_BEFORE_DEMOTE) &&
 		    run_demote(gl, nonblock))
@@ -314,8 +320,8 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 			break;
 		gh = NULL;
 		/*
-		 * A demote was asked for while a lock operation ran. Or the waiter fits, and was
-		 * not granted because of one that had tried the fast way and is gone again.
+		 * Go on. A demote was asked for while a lock operation ran. Or the waiter fits, but
+		 * was not granted because of a thread that tried the fast path and left again.
 		 */
 	}
 	if (nonblock) {
@@ -341,13 +347,16 @@ bool glock__now_idle(struct glock *gl)
 void glock__work_run(struct glock *gl)
 {
 	assert(gl_held(gl));
-	/* Not while it is being canceled: that must not hit the next request. */
+	/*
+	 * A reply is not applied during its cancel, because the cancel must not hit the next
+	 * request.
+	 */
 	if (gl->flags & GLOCK__F_HAVE_REPLY &&
 	    (!(gl->flags & GLOCK__F_CANCELING) || FAULT(REPLY_TAKEN_WHILE_CANCELING)))
 		glock__take_reply(gl);
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
-	/* With the queue still to be run, which the caller does next, the lock is not let go of. */
+	/* If the queue still has to run, the caller does that next. Do not drop the lock before. */
 	if (gl_busy(gl)->must_run || !glock__now_idle(gl))
 		return;
 	gl_unlock(gl);

@@ -60,7 +60,7 @@ GLOCK__INLINE bool is_alone(const struct glock *gl, const struct glock__holder *
 	       !atom_load8(&space->recovering) && !b->recover_first;
 }
 
-/* Returns the first of the list, or NULL. */
+/* Returns the first holder of the list, or NULL. */
 GLOCK__INLINE struct glock__holder *shortcut_first(const struct glock *gl)
 {
 	const struct glock__list *head = &gl_busy(gl)->holders;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xmote.c - the state machine: a change of state. The only file that changes a glock's state.
+ * xmote.c - a change of state. No other file changes the state of a glock.
  *
- * Who decided on one has taken the bit lock (glock.c). glock__xmote() has the cache prepared and asks the
- * lock manager, and that is all until the reply comes. reply.c stores it and queues work; the work's finish()
- * takes it in, perhaps asks again, and clears the bit lock. Then the queue is run. A
- * request that the lock manager answers at once skips the work if its holder is alone: see
+ *   1. The queue decides on a change and takes the bit lock (queue.c).
+ *   2. glock__xmote() prepares the cache and asks the lock manager.
+ *   3. reply.c stores the reply and queues work.
+ *   4. In the work finish() applies the reply. It may ask again. It clears the bit lock at the end.
+ *   5. The queue runs.
+ *
+ * If the lock manager answers immediately and the holder is alone, the request skips the work: see
  * shortcuts.c.
  *
- * Everything here runs under gl->lock, which is dropped while the type's operations and the lock manager
- * are called.
+ * All functions run under gl->lock. They drop it while operations of the type and the lock manager
+ * run.
  */
 #include "xmote.h"
 
@@ -41,7 +44,9 @@ GLOCK__INLINE void set_usable(struct glock *gl, bool usable)
 	gl->flags ^= GLOCK__F_USABLE;
 }
 
-/* The hold time begins: the lock manager granted that mode. To give something up is no grant. */
+/*
+ * Starts the hold time, because the lock manager granted that mode. To give a mode up is no grant.
+ */
 GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 {
 	if (!glock__mode_is_down(gl->state, to) || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
@@ -57,7 +62,7 @@ void glock__change_state(struct glock *gl, enum glock_mode to)
 	set_usable(gl, to != GLOCK_UN);
 }
 
-/* The lock manager did not give what was wanted. */
+/* Goes on after a reply that did not lead to the wanted mode. */
 static void failed(struct glock *gl, enum glock__reply reply)
 {
 	struct glock__holder *gh = glock__first_waiter(gl);
@@ -77,13 +82,13 @@ static void failed(struct glock *gl, enum glock__reply reply)
 				glock__clear_lock(gl);
 			return;
 		}
-		/* Who is first now need not be who was first when the request was made. */
+		/* The first waiter may be another one than at the time of the request. */
 		if (gl->state == GLOCK_UN)
 			gl_busy(gl)->target = gh->mode;
 	}
 	if (reply != GLOCK__GRANTED)
 		gl_busy(gl)->more->counts.conversions_failed++;
-	/* What is held in SH or DF is in somebody's way: give it up, then ask anew. */
+	/* SH or DF on this node is in the way of another node. Give it up, then ask again. */
 	glock__xmote(gl, gl->state == GLOCK_UN || gl->state == GLOCK_EX ||
 				 FAULT(REFUSED_CONVERSION_KEEPS_MODE)
 			     ? gl_busy(gl)->target
@@ -97,9 +102,9 @@ static void finish(struct glock *gl, enum glock__reply reply)
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	gl->flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
 	if (gl->flags & GLOCK__F_STALE && gl_busy(gl)->req != GLOCK_UN)
-		reply = GLOCK__ERROR; /* granted before the lock was lost */
+		reply = GLOCK__ERROR; /* the grant came before the lock was lost */
 	if (reply == GLOCK__ERROR && gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
-		/* There is no lock manager any more to give it back to. */
+		/* The lock manager is gone, so the mode cannot be given back to it. */
 		if (!glock__lock_is_lost(gl))
 			atom_store8(&gl_space(gl)->withdrawn, true);
 		gl_busy(gl)->req = GLOCK_UN;
@@ -112,13 +117,13 @@ static void finish(struct glock *gl, enum glock__reply reply)
 	if (reply == GLOCK__GRANTED)
 		glock__change_state(gl, gl_busy(gl)->req);
 	else if (reply != GLOCK__ERROR && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
-		glock__change_state(gl, gl->state); /* a refusal is a change to what it was */
+		glock__change_state(gl, gl->state); /* in 6.1 a refusal counts as a change */
 	else
-		set_usable(gl, gl->state != GLOCK_UN); /* refused, even if to give it up */
+		set_usable(gl, gl->state != GLOCK_UN); /* refused, also if it was a demote */
 	if (gl->state == GLOCK_UN)
 		gl->flags &= ~(uint32_t)GLOCK__F_STALE;
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
-		gl_busy(gl)->target = GLOCK_UN; /* asked for while it went to another mode */
+		gl_busy(gl)->target = GLOCK_UN; /* UN was demanded during the demote */
 	if (gl->state != gl_busy(gl)->target) {
 		failed(gl, reply);
 		return;
@@ -140,18 +145,21 @@ static void finish(struct glock *gl, enum glock__reply reply)
 void glock__take_reply(struct glock *gl)
 {
 	gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
-	glock__unpin(gl); /* the open request's; the work has one */
+	glock__unpin(gl); /* the pin of the open request; the work has another one */
 	finish(gl, gl_busy(gl)->reply);
 }
 
-/* Without a reply: whoever began the change goes away now, so the work must run the queue. */
+/*
+ * Finishes a change without a reply. Queues work, because the thread that began the change does not
+ * run the queue.
+ */
 static void finish_now(struct glock *gl, enum glock__reply reply)
 {
 	finish(gl, reply);
 	glock__work_queue(gl, gl_now(gl));
 }
 
-/* The lock manager's flags for the request that is being made. */
+/* Returns the lock manager's flags for the request that is being made. */
 static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tries)
 {
 	uint32_t flags = 0;
@@ -160,14 +168,17 @@ static uint32_t lkf(const struct glock *gl, enum glock_mode to, unsigned int tri
 		flags |= GLOCK__LKF_VALBLK;
 	if (gl->lk.id)
 		flags |= GLOCK__LKF_CONVERT;
-	/* A death of which nobody here was told in EX: who comes next is to be, here or elsewhere. */
+	/*
+	 * No EX holder of this node has been told of the death. Ask the lock manager to tell the
+	 * next one, on any node.
+	 */
 	if (gl->state == GLOCK_EX && gl->flags & GLOCK__F_DIED)
 		flags |= GLOCK__LKF_DEATH_UNREPORTED;
 	if (glock__mode_is_down(gl->state, to))
 		return flags;
 	if (tries)
 		flags |= GLOCK__LKF_NOQUEUE;
-	if (gl->lk.id) /* behind those who convert already; a try does not overtake them either */
+	if (gl->lk.id) /* behind the locks that convert already, which a try does not overtake */
 		flags |= GLOCK__LKF_QUECVT;
 	if (tries & GLOCK_TRY_1CB)
 		flags |= GLOCK__LKF_NOQUEUEBAST;
@@ -209,7 +220,7 @@ int glock__xmote_request(struct glock *gl, enum glock_mode to, unsigned int trie
 	b->req = to;
 	b->requested = gl_now(gl);
 	b->in_call = true;
-	glock__pin(gl); /* the open request's */
+	glock__pin(gl); /* the pin of the open request */
 	gl_unlock_for_call(gl);
 	tls->deferred.answer.there = false;
 	if (tls->deferred.gl == gl)
@@ -226,7 +237,7 @@ int glock__xmote_request(struct glock *gl, enum glock_mode to, unsigned int trie
 	return err;
 }
 
-/* The request was refused, or is not answered at once. */
+/* Goes on after a request that was refused, or that has no answer yet. */
 void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err)
 {
 	struct glock_space *space = gl_space(gl);
@@ -259,7 +270,7 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 		glock__xmote_submitted(gl, to, err);
 		return;
 	}
-	/* At once, and we are the one who works on it: no detour. */
+	/* The answer came during the call, and this thread runs the work. Apply the reply now. */
 	glock__take_reply(gl);
 	if (!glock__is_at_rest(gl))
 		glock__work_queue(gl, gl_now(gl));
@@ -301,9 +312,9 @@ void glock__cancel_request(struct glock *gl)
 			 GLOCK__F_FROZEN))
 		return;
 	if (gh && gh->mode == gl_busy(gl)->target)
-		return; /* somebody else wants the same */
+		return; /* another waiter wants the same mode */
 	if (!(gl->flags & GLOCK__F_MAY_CANCEL)) {
-		gl_busy(gl)->cancel = true; /* it is not made yet */
+		gl_busy(gl)->cancel = true; /* the request is not made yet: cancel it then */
 		return;
 	}
 	gl->flags |= GLOCK__F_CANCELING;
@@ -312,7 +323,7 @@ void glock__cancel_request(struct glock *gl)
 	space->lm->ops->cancel(space->lm, &gl->lk);
 	gl_lock(gl);
 	gl->flags &= ~(uint32_t)GLOCK__F_CANCELING;
-	glock__unpin(gl); /* the caller has one */
+	glock__unpin(gl); /* the caller has another reference */
 	if (gl->flags & GLOCK__F_HAVE_REPLY)
-		glock__work_queue(gl, gl_now(gl)); /* it left the reply to us */
+		glock__work_queue(gl, gl_now(gl)); /* a work run left the reply to this thread */
 }

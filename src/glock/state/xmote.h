@@ -9,7 +9,7 @@
 
 /* Begins a change to mode `to`. Drops gl->lock and takes it again. */
 void glock__xmote(struct glock *gl, enum glock_mode to);
-/* Takes in the stored reply of the lock manager, and goes on with the change. */
+/* Applies the stored reply of the lock manager, and goes on with the change. */
 void glock__take_reply(struct glock *gl);
 /* Cancels the open request if no waiter wants its mode. Drops gl->lock and takes it again. */
 void glock__cancel_request(struct glock *gl);
