@@ -158,7 +158,7 @@ def read_list(path):
                 entries[-1] += " " + line.strip()
             else:
                 entries.append(line)
-    return [tuple(field.strip() for field in entry.split(":")) for entry in entries]
+    return [tuple(field.strip() for field in entry.split(":", 2)) for entry in entries]
 
 
 def check_edges(tree, allowed):

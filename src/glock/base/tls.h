@@ -3,8 +3,8 @@
  * tls.h - the state that the library keeps for the calling thread.
  *
  * The state has three parts: the identity of the thread, the events that it defers, and the slots
- * of the fast path. One function reaches all of them. A simulator runs several threads of its
- * own in one thread, and is built with -DGLOCK_ATOM_HOOKS. It defines that function itself and keeps
+ * of the fast path. One function reaches all of them. A simulator runs several threads of its own
+ * in one thread, and is built with -DGLOCK_ATOM_HOOKS. It defines that function itself and keeps
  * one struct glock__tls for each thread, zeroed at first.
  */
 #ifndef GLOCK__TLS_H

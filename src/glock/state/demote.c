@@ -70,7 +70,7 @@ void glock__hold_shrink(struct glock *gl)
 		*hold = *hold - rule.less > rule.min ? *hold - rule.less : rule.min;
 }
 
-/* Lengthens the hold time after a very long wait: once this node has the glock, it keeps it longer. */
+/* Lengthens the hold time after a very long wait, so that this node keeps the glock longer. */
 void glock__hold_grow(struct glock *gl)
 {
 	struct hold_rule rule = rule_of(gl_space(gl));

@@ -121,15 +121,16 @@ void glock__dlm_await_change(struct dlm *d);
 int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
 void glock__dlm_ring(struct dlm *d, bool on);
 
-/* The device is in use until that is said; false: the gate is closed, or we have left. */
+/* Marks the device as in use until _unuse. Returns false with a closed gate, or after leaving. */
 bool glock__dlm_use(struct dlm *d);
 void glock__dlm_use_locked(struct dlm *d);
 /*
- * Whoever leaves waits for users, and frees all when there is none: so the last one does not look at anything
- * afterwards, and it is in the count that somebody leaves, and must be woken. Else the teller would be each time.
+ * A thread that leaves waits until there are no users, and then frees everything. Therefore the
+ * last user touches nothing afterwards. A bit in the count says that a thread leaves and must be
+ * woken. Without the bit, each user would wake the teller.
  */
 #define GLOCK__DLM_LEAVING (1u << 31)
-GLOCK__COLD void glock__dlm_unuse_slow(struct dlm *d); /* somebody leaves, or was in between */
+GLOCK__COLD void glock__dlm_unuse_slow(struct dlm *d); /* a thread leaves, or the count changed */
 GLOCK__INLINE void glock__dlm_unuse(struct dlm *d)
 {
 	uint32_t users = atom_load32(&d->users);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlm_use.c - which threads use the device now, how threads wait for one another, and messages.
+ * dlm_use.c - counts the threads that use the device, lets threads wait, and writes messages.
  */
 #include "dlm_impl.h"
 
@@ -24,7 +24,7 @@ void glock__dlm_say(const struct dlm *d, const char *fmt, ...)
 	d->o.log(d->o.log_arg, text);
 }
 
-/* ---- waiting for others ---- */
+/* ---- waiting for other threads ---- */
 
 /* A waiter counts itself under d->lock. A later change therefore sees the waiter. */
 void glock__dlm_changed(struct dlm *d)
@@ -100,7 +100,7 @@ int glock__dlm_thread(pthread_t *thread, const char *name, void *(*fn)(void *), 
 	return err;
 }
 
-/* The reader and the watch look up, or sleep again. */
+/* Wakes the reader and the watch, or lets them sleep again. */
 void glock__dlm_ring(struct dlm *d, bool on)
 {
 	uint64_t one = 1;

@@ -7,9 +7,9 @@
  * are granted. All that happens under head->members, and can be cut off anywhere. Therefore the
  * slot is DEAD from before the first lock goes until after the last one.
  *
- * A node never waits long for a table that a stopped process holds, because other nodes may die
- * meanwhile. The next process with head->members looks for the rest. A node that waits for a lock
- * of the dead node looks again and again.
+ * Under head->members no process waits long for a table that a stopped process holds, because
+ * other nodes may die meanwhile. The next process with head->members looks for the rest. A node
+ * that waits for a lock of the dead node looks again and again.
  *
  * If a node has a recovery callback, grants wait (head->recovering). The wait begins before the
  * first lock goes. It ends when the callback has returned on one node, the recoverer. The slot

@@ -320,7 +320,7 @@ int glock__local_trust(const struct local *l, const struct stat *st);
 
 /* Takes memory for that part of the file. Returns 0, or -ENOSPC and the like. */
 int glock__local_reserve(int fd, size_t at, size_t size);
-/* Changes the lock on one byte. Returns -EAGAIN if another description has it locked. */
+/* Changes the lock on one byte. 0; -EAGAIN: another description has it; or another errno. */
 int glock__local_byte_lock(int fd, int type, off_t at);
 /* Returns 1 if another description has a lock on these bytes, 0, or a negative errno. */
 int glock__local_bytes_locked(int fd, off_t at, off_t n);
@@ -355,10 +355,10 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
 /* ---- local_bell.c ---- */
 
 /*
- * Rings the bell of a node. `due` has a bit for each table with something to fetch, or is 0.
- * Returns true if the thread that has to look sleeps. Then the caller wakes the thread as soon as
- * the caller holds no lock. Ring while other processes can still find what the ring is about,
- * because afterwards only the node itself fetches it.
+ * Rings the bell of a node, and marks the tables that the node has to look at. Returns true if the
+ * thread that should look is asleep. The caller then wakes the thread once no lock is held. The
+ * caller rings while other processes still find what the ring is about. Afterwards only the node
+ * itself can fetch it.
  */
 bool glock__local_ring(struct slot *slot, uint32_t due);
 void glock__local_wake(struct slot *slot);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- from outside ---- */
+/* ---- functions for the owner ---- */
 
 struct glock__lockman *glock__sim_join(struct glock__sim *sim, unsigned int node)
 {

@@ -82,15 +82,15 @@ struct glock__sim {
 
 struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsigned int node,
 			       struct sim__lock *lock, int64_t at);
-/* Tells who gets the message. */
+/* Tells where the message goes. */
 enum glock__sim_to sim__to(const struct sim__message *m);
 /*
  * Messages lie in the order of sending. Returns the place of the first message of that node in that
- * direction. With a lock, only the reply to its request counts. sim->n: there is none.
+ * direction. With a lock, only the reply to its request counts. Returns sim->n if there is none.
  */
 size_t sim__message_find(const struct glock__sim *sim, unsigned int node, enum glock__sim_to to,
 			 const struct sim__lock *lock);
-/* Takes a message out. */
+/* Takes a message out of the list. */
 struct sim__message sim__message_take(struct glock__sim *sim, size_t at);
 /* Messages from a node arrive in order. Messages to a node may arrive in any order. */
 struct sim__message *sim__to_master(struct sim__node *nd, enum sim__kind kind,

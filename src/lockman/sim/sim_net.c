@@ -58,7 +58,7 @@ struct sim__message *sim__send(struct glock__sim *sim, enum sim__kind kind, unsi
 		sim->room = sim->room ? 2 * sim->room : 64;
 		sim->messages = realloc(sim->messages, sim->room * sizeof(*m));
 		if (!sim->messages)
-			abort(); /* a test's memory */
+			abort(); /* no memory, in a test */
 	}
 	m = &sim->messages[sim->n++];
 	*m = (struct sim__message){

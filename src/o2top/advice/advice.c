@@ -16,10 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A wait of a second is no traffic any more. */
+/* A wait of a second or more is not normal traffic. */
 #define LONG_WAIT_S 1.0
 
-/* An estimate has to be clearer. */
+/* Returns whether a request has waited long. The limit is twice as high for an estimated wait. */
 static bool has_waited_long(const struct change *c)
 {
 	return c->longest_s >= (c->estimated_longest ? 2 : 1) * LONG_WAIT_S;
@@ -45,13 +45,13 @@ static bool takes_part(const struct row_node *n, enum part part)
 	}
 }
 
-/* One node waits, several wait. */
+/* Returns the form of a verb: one node waits, several nodes wait. */
 static const char *verb(unsigned count, const char *one, const char *several)
 {
 	return count == 1 ? one : several;
 }
 
-/* "node1, node2 and node3"; of names that do not fit "node1, node2 and 14 more". */
+/* "node1, node2 and node3"; if not all names fit, "node1, node2 and 14 more". */
 struct list {
 	char *buf;
 	size_t size;
@@ -88,7 +88,7 @@ static unsigned list_nodes(const struct model *m, const struct row *row, enum pa
 	return list.total;
 }
 
-/* A node that has this lock space, or of which nothing is known as it never answered. */
+/* Returns whether a node may have this lock space. A node that never answered may have it. */
 static bool may_have(const struct node *node, const struct row *row)
 {
 	return node->n_spaces == 0 || (row->space < node->n_spaces && node->spaces[row->space]);
@@ -106,7 +106,9 @@ static bool is_back(const struct node *node)
 	return node->away && !is_silent(node) && node->state != NODE_NOTHING;
 }
 
-/* Nodes that may have to do with the row and say nothing now, or said nothing in the sample before.
+/*
+ * Lists the nodes in one state that may have this row's lock space. The state is silent now, or
+ * silent one sample ago. Returns their number.
  */
 static unsigned list_silent(const struct model *m, const struct row *row,
 			    bool (*is)(const struct node *node), char *buf, size_t size)
@@ -131,9 +133,9 @@ struct facts {
 	bool directory, long_wait;
 	unsigned writers, readers, waiting, silent, losing;
 	char wrote[160], read[160], waits[160], lost[160];
-	const char *who; /* those that lost time, or wait */
+	const char *who; /* the nodes that lost time, or wait */
 	unsigned n_who;
-	char not_answering[160], back[160]; /* nodes that do not answer; that answer again */
+	char not_answering[160], back[160]; /* nodes that do not answer; nodes that answer again */
 };
 
 static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
@@ -141,7 +143,9 @@ static bool is_class(const struct facts *f, uint8_t ocfs2, uint8_t gfs2)
 	return f->row->id.class && f->row->id.class == (f->fs == FS_OCFS2 ? ocfs2 : gfs2);
 }
 
-/* A process is a node; who holds what is in the sentence. What a dead one had is given to others.
+/*
+ * Advice for libglock names stuck nodes only, because a process is a node there. The sentence names
+ * the holder. The locks of a dead process go to other processes.
  */
 static bool is_stuck(const struct node *node)
 {
@@ -198,7 +202,7 @@ static void say_waited_long(const struct facts *f, char *buf, size_t size)
 {
 	char waited[160];
 
-	/* who lost time in this frame may have waited for a moment only */
+	/* list only long waiters, because a node may have lost time in a short wait */
 	list_nodes(f->m, f->row, WAITED_LONG, waited, sizeof(waited));
 	snprintf(buf, size,
 		 "%s waited up to %.1f s: a hang, not traffic; see what %s did at that time",
@@ -267,7 +271,7 @@ static bool one_writes(const struct facts *f)
 
 static void say_one_writes(const struct facts *f, char *buf, size_t size)
 {
-	/* modes are seen in passing: another writer may not have been */
+	/* modes are sampled, so another writer may have gone unseen */
 	const char *seen = f->row->sum.seen ? "as far as seen " : "";
 
 	if (f->directory)
@@ -285,7 +289,10 @@ static void say_one_writes(const struct facts *f, char *buf, size_t size)
 			 verb(f->readers, "the reader", "all readers"));
 }
 
-/* Somebody else has it meanwhile: a node that is not watched, or whose line the kernel left out. */
+/*
+ * Returns whether the row shows one node alone. Another node has the lock meanwhile. That node is
+ * not watched, or the kernel left its line out.
+ */
 static bool one_alone(const struct facts *f)
 {
 	return f->losing == 1 && f->writers <= 1 && f->row->section == SECTION_FILES;

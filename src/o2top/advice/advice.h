@@ -9,7 +9,7 @@
 
 enum { ADVICE_MAX = 512 };
 
-/* Writes the advice; an empty string where there is nothing to advise (the row is not hot). */
+/* Writes the advice, or an empty string for a row that is not hot. */
 void advise(const struct model *m, const struct row *row, char *buf, size_t size);
 
 #endif

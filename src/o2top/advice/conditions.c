@@ -14,7 +14,7 @@ enum { TEXT_MAX = 160 };
 struct reading {
 	struct model *m;
 	struct space *space;
-	const char *where; /* what the file system is called in messages */
+	const char *where; /* the name of the file system in messages */
 	const char *node;
 };
 
@@ -23,7 +23,10 @@ static const char *where_of(const struct space *space)
 	return space->mount ? space->mount : space->name;
 }
 
-/* The text after `key` in the line, up to two blanks or the end; false where it is not there. */
+/*
+ * Copies the text after `key` in the line, up to two blanks or the end of the line. Returns false
+ * if the line does not hold the key.
+ */
 static bool value_of(const char *line, size_t len, const char *key, char out[TEXT_MAX])
 {
 	const char *at = memmem(line, len, key, strlen(key)), *end = line + len, *stop;
@@ -83,7 +86,7 @@ static bool conditions_take_dlm_state(void *arg, const char *line, size_t len, s
 	return true;
 }
 
-/* What GFS2 and the DLM have in sysfs, a name and a value a line. */
+/* Takes a line of the files of GFS2 and the DLM in sysfs: a name and a value. */
 static bool take_condition(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	static const struct {
@@ -123,7 +126,7 @@ static bool take_condition(void *arg, const char *line, size_t len, size_t numbe
 	return true;
 }
 
-/* Seconds; locks that were idle for longer are not listed. */
+/* Takes the seconds after which the kernel stops listing an idle lock. */
 static bool take_filter(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct scan s = scan_line(line, len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conditions.h - conditions of nodes that no counter shows, told as banners.
+ * conditions.h - conditions of nodes that no counter shows, printed as banners.
  *
  * Small files of each node tell them. The conditions are recovery in progress, fencing, a frozen or
  * withdrawn file system, and a filter that hides locks.
@@ -10,7 +10,7 @@
 
 #include "o2top/model/model.h"
 
-/* Reads them for the model's last sample: its banners, and which spaces are recovering. */
+/* Reads the conditions for the model's last sample: sets banners, and marks recovering spaces. */
 void conditions_read(struct model *m, struct collector *c, const struct sample *sample);
 
 #endif

@@ -17,13 +17,13 @@ enum { HISTORY_MAX = 512 };
 struct engine_setup {
 	struct collector *collector;
 	struct model *model; /* with the first sample in it */
-	const char *label;   /* of that */
+	const char *label;   /* of the first sample */
 	struct watch *watch;
-	struct problems *problems; /* of that */
+	struct problems *problems; /* of the first sample */
 	const struct filter *filter;
 	enum sort_key sort;
 	double interval_s;
-	/* of a recording: the samples shown, first <= i < end, and how fast */
+	/* of a recording: the samples shown, first <= i < end, and the speed */
 	size_t first, end;
 	double speed; /* 0 begins paused */
 	/* called after each sample; negative errno ends the recording, not the samples */

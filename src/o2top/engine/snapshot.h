@@ -3,9 +3,9 @@
  * snapshot.h - a lasting frame: everything that a view needs of a sample, without the model.
  *
  * The next sample can be taken while a snapshot is on the screen. A group points into the model's
- * tables, but a snapshot's group points into copies: a Lock for each LockSet, the processes at the
- * Lock, and paths. The snapshot also has a shell of the model with the nodes' names, states and
- * clocks.
+ * tables, but a snapshot's group points into copies. The copies are a Lock for each LockSet, the
+ * processes at the Lock, and paths. The snapshot also has a shell of the model with the nodes'
+ * names, states and clocks.
  */
 #ifndef O2TOP_SNAPSHOT_H
 #define O2TOP_SNAPSHOT_H
@@ -23,7 +23,7 @@ struct snapshot {
 	struct problems problems;
 	char *label;
 	bool single;
-	/* of a recording: which sample this is, and how many there are; else 0 */
+	/* in a recording: the number of this sample, and of all samples; otherwise 0 */
 	size_t position, count;
 	/* storage */
 	struct node_space *shell;

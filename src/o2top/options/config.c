@@ -31,7 +31,7 @@ static char *trimmed(const char *from, const char *end)
 	return strndup(from, (size_t)(end - from));
 }
 
-/* "name = value"; a line that begins with # is a remark. */
+/* Takes a line "name = value". A line that begins with # is a remark. */
 static bool config_take_line(void *arg, const char *line, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;

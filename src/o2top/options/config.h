@@ -21,8 +21,9 @@ struct config {
 };
 
 /*
- * Reads a file, or where `path` is NULL $XDG_CONFIG_HOME/o2top/o2toprc or ~/.config/o2top/o2toprc,
- * which need not be there. 0, or negative errno: -EINVAL a line is none, *bad_line says which.
+ * Reads the configuration file `path`. If `path` is NULL, the file may be missing. Its name is then
+ * $XDG_CONFIG_HOME/o2top/o2toprc or ~/.config/o2top/o2toprc. Returns 0 or negative errno. -EINVAL
+ * means that line *bad_line is not a setting.
  */
 int config_read(struct config *c, const char *path, size_t *bad_line);
 void config_free(struct config *c);

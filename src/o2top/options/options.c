@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * options.c - the command line, and what follows from several options together.
+ * options.c - parses the command line, and checks the options together.
  */
 #include "options.h"
 
@@ -35,8 +35,10 @@ static bool is_terminal(const char *term)
 	       strcmp(term, "dumb") != 0;
 }
 
-/* Frames are printed as if it were dumb: terminals are often newer than what this machine knows of
- * them. */
+/*
+ * Returns whether this machine knows the terminal. If it does not, frames are printed as on a dumb
+ * terminal. Terminals are often newer than the machine's terminfo.
+ */
 static bool knows_terminal(struct options *o, const char *term)
 {
 	char name[64];
@@ -52,7 +54,7 @@ static bool knows_terminal(struct options *o, const char *term)
 	return false;
 }
 
-/* What follows from several options together. */
+/* Checks the options together and sets the values that depend on several options. */
 static int options_settle(struct options *o, bool length_given)
 {
 	const char *term = getenv("TERM");
@@ -67,7 +69,7 @@ static int options_settle(struct options *o, bool length_given)
 		o->view.length = 0;
 	if (o->check)
 		o->iterations = 1;
-	/* the nodes of one's cluster are not those of every recording */
+	/* configured nodes are those of the user's cluster, not of every recording */
 	if (o->nodes_configured && (recorded || o->local))
 		o->n_nodes = 0;
 	o->interactive = !o->batch && !o->json && !o->csv && !o->check && !o->textfile &&
@@ -78,7 +80,7 @@ static int options_settle(struct options *o, bool length_given)
 
 /* ---- the command line ---------------------------------------------------------------------- */
 
-/* What getopt_long() wants: a long option is its index after all letters. */
+/* The tables for getopt_long(): the value of a long option is its index, above all letters. */
 struct known_options {
 	struct option list[OPTION_ENTRIES + 1];
 	char letters[1 + 2 * OPTION_ENTRIES + 1];

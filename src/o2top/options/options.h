@@ -23,16 +23,16 @@ struct options {
 	char *nodes[OPTION_NODES_MAX];
 	size_t n_nodes;
 	struct {
-		const char *space, *file; /* space NULL: of any */
+		const char *space, *file; /* space NULL: any lock space */
 	} names[OPTION_NAMES_MAX];
 	size_t n_names;
 	const char *ssh;                 /* a command instead of ssh, or NULL */
-	bool no_agent;                   /* nothing but sh on the nodes */
-	bool trace;                      /* what GFS2 asks of the DLM */
-	bool local;                      /* this machine alone */
+	bool no_agent;                   /* run only sh on the nodes */
+	bool trace;                      /* trace GFS2's requests to the DLM */
+	bool local;                      /* watch this machine alone */
 	enum paths_effort effort;        /* how hard paths are looked for */
-	unsigned long sample_limit;      /* MiB that a node may send a sample; 0 the usual */
-	const char *configfs, *corosync; /* where the cluster is described, NULL the usual places */
+	unsigned long sample_limit;      /* MiB that a node may send a sample; 0: the default */
+	const char *configfs, *corosync; /* the cluster's configuration; NULL: the usual places */
 	struct local_roots roots;
 	struct filter filter;
 	enum sort_key sort;
@@ -43,24 +43,24 @@ struct options {
 	bool demo;
 	bool interactive; /* on a terminal, unless something asks for text */
 	bool once;
-	bool recording;           /* the arguments are, wherever they lie */
-	unsigned long iterations; /* 0 no end */
+	bool recording;           /* the arguments are recordings, wherever they lie */
+	unsigned long iterations; /* 0: no end */
 	double interval_s;
 	const char *log;
-	char *record, *replay; /* files, or NULL; what is replayed may be a folder */
-	const char *from, *to; /* of what is replayed, or NULL */
+	char *record, *replay; /* files, or NULL; replay may name a folder */
+	const char *from, *to; /* of the replayed recording, or NULL */
 	double speed;          /* of a recording in a terminal; 0 begins paused */
 	const char *columns;   /* of the terminal view, or NULL */
 	bool no_mouse;
 	struct config config;
-	bool nodes_configured; /* and not given on the command line */
+	bool nodes_configured; /* the nodes come from the file, not from the command line */
 };
 
 enum exit_status { EXIT_DONE = 0, EXIT_NOTHING = 1, EXIT_USAGE = 2, EXIT_UNUSABLE = 3 };
 
 /*
- * Parses. Returns -1 to go on, or the status to exit with (help and version were printed, or what
- * is wrong).
+ * Parses the command line. Returns -1 to go on, or the exit status after printing the help, the
+ * version or an error.
  */
 int options_parse(struct options *o, int argc, char **argv);
 

@@ -15,7 +15,7 @@ static bool is_yes(const char *value)
 	       strcasecmp(value, "on") == 0 || strcmp(value, "1") == 0;
 }
 
-/* The option `no` + `name`, where it may be configured; or NULL. */
+/* Returns the option named `no` + `name`, or NULL if the file may not have that option. */
 static const struct option_entry *option_named(const char *no, const char *name)
 {
 	size_t skip = strlen(no);
@@ -53,7 +53,7 @@ static int take_setting(struct options *o, struct setting *s)
 		return option_take(o, entry, s->value);
 	if (entry)
 		return is_yes(s->value) ? option_take(o, entry, NULL) : OPTION_GO_ON;
-	/* "mouse = no" is no-mouse */
+	/* "mouse = no" means no-mouse */
 	entry = option_named("no-", s->name);
 	if (entry && !option_has_value(entry))
 		return is_yes(s->value) ? OPTION_GO_ON : option_take(o, entry, NULL);

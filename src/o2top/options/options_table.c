@@ -42,7 +42,7 @@ static bool parse_seconds(const char *text, double least, double *out)
 	       *out <= SECONDS_MAX;
 }
 
-/* The index of a name in a list; n where it is none of them. */
+/* Returns the index of a name in a list, or n if the list does not have it. */
 static size_t index_of(const char *text, const char *const names[], size_t n)
 {
 	size_t i = 0;
@@ -52,7 +52,7 @@ static size_t index_of(const char *text, const char *const names[], size_t n)
 	return i;
 }
 
-/* Nodes of the command line are in place of the configured ones. */
+/* Takes a node. Nodes of the command line replace the configured nodes. */
 static int take_node(struct options *o, char *arg)
 {
 	if (o->nodes_configured)
@@ -70,7 +70,7 @@ static int take_names(struct options *o, char *arg)
 
 	if (o->n_names == OPTION_NAMES_MAX)
 		return option_usage("too many --names", arg);
-	/* a path may hold an equals sign, too: a lock space's name holds no slash */
+	/* A path may hold an equals sign, too. A lock space's name holds no slash. */
 	if (equals && memchr(arg, '/', (size_t)(equals - arg)))
 		equals = NULL;
 	if (equals)
@@ -159,7 +159,7 @@ static int touch_nothing(struct options *o, char *none)
 	return OPTION_GO_ON;
 }
 
-/* The configuration file was read before the command line. */
+/* Ignores the option, because the configuration file was read before the command line. */
 static int read_already(struct options *o, char *arg)
 {
 	(void)o;
@@ -200,14 +200,14 @@ static int print_version(struct options *o, char *none)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* Where a value goes, and how large it is there. */
+/* The place and the size of a value in struct options. */
 #define TO(member) \
 	.offset = offsetof(struct options, member), .size = sizeof(((struct options *)0)->member)
 
 #define NUMBER(from, to, complaint) .least = (from), .most = (to), .wrong = (complaint)
 #define SECONDS(from, complaint) .least_s = (from), .wrong = (complaint)
 
-/* In the order in which an abbreviation is looked for. */
+/* In the order in which an abbreviation is searched. */
 const struct option_entry option_entries[] = {
     {"node", 'n', IN_FILE, OPTION_CALL, .call = take_node},
     {"names", 0, IN_FILE, OPTION_CALL, .call = take_names},

@@ -5,8 +5,9 @@
  * o2top asks a node that has the inode in its cache, for a few inodes at a time. Answers come with
  * a later sample. They are kept by inode and generation.
  *
- * If the user asks for a full search, a node looks through its whole file system for the inodes
- * that are not found this way. Only one node at a time does so. A banner shows the progress.
+ * If the user asks for a full search, a node looks through its whole file system. The node looks
+ * for the inodes that are not found this way. Only one node at a time does so. A banner shows the
+ * progress.
  */
 #ifndef O2TOP_PATHS_H
 #define O2TOP_PATHS_H

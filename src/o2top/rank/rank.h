@@ -3,8 +3,8 @@
  * rank.h - rows, LockSets and the ranking that the changes of all nodes' Locks become.
  *
  * A LockSet is one lock on all nodes. A row is one line of a view. A row is an inode with all its
- * LockSets, or a lock that belongs to no file. The LockSetGroup holds all rows that were active in a frame,
- * ranked by time lost. The group points into the model and is good until the next sample.
+ * LockSets, or a lock that belongs to no file. The LockSetGroup holds all rows that were active in
+ * a frame, ranked by time lost. The group points into the model and is good until the next sample.
  */
 #ifndef O2TOP_RANK_H
 #define O2TOP_RANK_H

@@ -74,8 +74,8 @@ double row_mean(const struct row *row);      /* seconds, NAN where nothing was a
 double row_hit_ratio(const struct row *row); /* NAN where requests are not counted */
 const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL */
 /*
- * Writes the row's label: a path, an inode number such as "<32264>", or the name of a lock that is
- * no file's. With `of` the label also names the file system, if there are several.
+ * Writes the row's label: a path, or an inode number such as "<32264>". A lock that is no file's
+ * has its own name. With `of` the label also names the file system, if there are several.
  */
 void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size);
 double row_acquired_per_s(const struct model *m, const struct row *row);
