@@ -23,7 +23,10 @@ void glock__xmote_blocking(struct glock *gl, enum glock_mode to, unsigned int tr
  * Returns 0, or the negative errno with which the lock manager refused the request.
  */
 int glock__xmote_request(struct glock *gl, enum glock_mode to, unsigned int tries);
-/* Goes on after a request that has no stored answer. err: the result of the request. */
+/*
+ * Goes on after a request that was refused (err), or whose answer this thread may not apply now.
+ * With a stored answer it returns, because the work applies the answer.
+ */
 void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err);
 /* Sets the state, and what depends on the state. */
 void glock__change_state(struct glock *gl, enum glock_mode to);
