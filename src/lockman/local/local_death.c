@@ -7,7 +7,7 @@
  * are granted. All that happens under head->members, and can be cut off anywhere. Therefore the
  * slot is DEAD from before the first lock goes until after the last one.
  *
- * A process with head->members never waits long for a table that a stopped process holds, because
+ * Under head->members no process waits long for a table that a stopped process holds, because
  * other nodes may die meanwhile. The next process with head->members looks for the rest. A node
  * that waits for a lock of the dead node looks again and again.
  *

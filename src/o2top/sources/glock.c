@@ -10,9 +10,9 @@
  *	O at:NS TEXT                                           the program's text about the object
  *
  * d: requests to the lock manager, q: holders queued, b: basts, w: ended waits. Times are
- * CLOCK_MONOTONIC, and those of a wait are exact. A glock's lost time so far is the sum of its
- * ended waits and the ages of its waits in progress. The difference of two samples is the time lost
- * in a frame. Each wait counts once, and nothing is estimated.
+ * CLOCK_MONOTONIC, and those of a wait are exact. A glock's lost time is the sum of its ended waits
+ * and the ages of its waits in progress. The difference of two samples is the time lost in a frame.
+ * Each wait counts once, and nothing is estimated.
  *
  * A line " P: PATH" of the program's text is the object's name.
  */

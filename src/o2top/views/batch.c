@@ -26,7 +26,7 @@ struct page {
 	const struct view_options *o;
 };
 
-/* One at a time: the sequence is good until the next call. */
+/* Returns the escape sequence of a role. The next call overwrites the sequence. */
 static const char *on(const struct page *p, enum role role)
 {
 	static _Thread_local char code[COLOUR_SGR_MAX];
@@ -81,7 +81,7 @@ static void print_nodes(struct page *p)
 				unit_count(bytes, (double)n->bytes));
 	}
 	fprintf(p->out, "\n");
-	/* in words, as far as there are any: a line each */
+	/* a line for each node that has a reason in words */
 	for (size_t i = 0; i < p->f->model->n_nodes; i++) {
 		const struct node *n = &p->f->model->nodes[i];
 
@@ -135,7 +135,7 @@ static void print_totals(struct page *p)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* A narrow page does without what only fine-tunes the picture. */
+/* Returns whether the page is narrow. A narrow page leaves out the less important columns. */
 static bool narrow(const struct page *p)
 {
 	return p->o->columns > 0 && p->o->columns < BEFORE_LABEL + 20;
@@ -161,7 +161,7 @@ static const char *approx(char *to, const char *value, bool estimated)
 	return to;
 }
 
-/* The trend, padded by columns, which printf does not count. */
+/* Prints the trend and pads it by columns, because printf counts bytes. */
 static void print_trend(struct page *p, const struct row *row)
 {
 	unsigned n = row->n_trend < TREND_COLUMNS ? row->n_trend : TREND_COLUMNS;
@@ -202,7 +202,10 @@ static void print_numbers(struct page *p, const struct row *row)
 		fprintf(p->out, " %4s", unit_share(a, row_hit_ratio(row)));
 }
 
-/* How many nodes wrote and read; "?" behind what was only seen in passing. */
+/*
+ * Prints how many nodes wrote and read. A "?" marks a number that o2top infers from modes that it
+ * saw in passing.
+ */
 static void print_use(struct page *p, const struct row *row)
 {
 	char a[UNIT_MAX], b[UNIT_MAX], c[UNIT_MAX];
@@ -221,13 +224,16 @@ static void print_label(struct page *p, const struct row *row)
 	int width = p->o->columns - (narrow(p) ? BEFORE_LABEL_NARROW : BEFORE_LABEL);
 
 	row_label(p->f->model, row, true, raw, sizeof(raw) - 1);
-	/* of a path the end tells most; of a number its file system can go */
+	/*
+	 * A wide path loses its beginning, because its end tells the most. A wide number loses the
+	 * name of its file system.
+	 */
 	if (!row->path && width >= 16 && (int)strlen(raw) > width)
 		row_label(p->f->model, row, false, raw, sizeof(raw) - 1);
 	if (row->path && row->kind == DT_DIR && strlen(raw) + 2 < sizeof(raw) &&
 	    raw[strlen(raw) - 1] != '/')
 		strcat(raw, "/");
-	/* where there is no width, or none worth it, nothing is cut */
+	/* without a width, or with less than 16 columns, nothing is cut */
 	unit_clean(clean, sizeof(clean), raw, width >= 16 ? width : 0);
 	fprintf(p->out, "  %s", clean);
 }
@@ -271,7 +277,7 @@ static void print_node(struct page *p, const struct row_node *n)
 	fprintf(p->out, "\n");
 }
 
-/* Processes that hold or want one of the row's glocks. */
+/* Prints the processes of one node that hold or want a glock of the row. */
 static void print_processes(struct page *p, const struct row *row, const struct member *member)
 {
 	const struct node *node = &p->f->model->nodes[member->node];
@@ -288,7 +294,7 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 		fprintf(p->out, "        %s: ", name);
 		if (one->pid)
 			fprintf(p->out, "pid %lld %s", (long long)one->pid, comm);
-		else /* as for flock, whose lock outlives who took it */
+		else /* as for flock: the lock outlives the process */
 			fprintf(p->out, "a process that GFS2 does not name");
 		fprintf(p->out, " %s %s", one->waits ? "waits for" : "holds",
 			holder_modes[one->state]);
@@ -312,7 +318,7 @@ static void print_details(struct page *p, const struct row *row)
 			print_processes(p, row, &row->locksets[i].members[j]);
 }
 
-/* Folds a line at blanks where the page has a width, so that a terminal does not. */
+/* Prints a text. If the page has a width, folds the text at blanks, so the terminal does not. */
 static void print_folded(struct page *p, const char *first, const char *text)
 {
 	int room = p->o->columns - 9;
@@ -382,7 +388,7 @@ static void print_section(struct page *p, enum section section, const char *titl
 
 		if (row->section != section)
 			continue;
-		/* the system section is for what costs; files are counted by -l */
+		/* -l limits the files; the system section shows hot rows, unless all are wanted */
 		if (section == SECTION_FILES ? p->o->length && row->rank > p->o->length
 					     : !row->hot && !p->o->all_system)
 			left++;

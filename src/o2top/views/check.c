@@ -60,7 +60,10 @@ static bool answers(const struct node *n)
 	       n->state != NODE_NO_PERMISSION;
 }
 
-/* The row that the line names: where the oldest wait is, or the most is lost. */
+/*
+ * Returns the row that the line names: the hot row with the oldest wait. If no request waits, the
+ * first hot row is named, because rows come in the order of time lost.
+ */
 static const struct row *worst(const struct frame *f)
 {
 	const struct row *best = NULL;
@@ -84,7 +87,7 @@ static void put_limit(FILE *out, double v)
 	fputc(';', out);
 }
 
-/* 'label'=value[unit];warn;crit;min */
+/* Writes 'label'=value[unit];warn;crit;min. */
 static void put_data(FILE *out, enum limit limit, double v, const char *unit,
 		     const struct limits *warn, const struct limits *crit)
 {
@@ -96,7 +99,7 @@ static void put_data(FILE *out, enum limit limit, double v, const char *unit,
 	fputc('0', out);
 }
 
-/* The line is one, and what follows a bar is data. */
+/* Writes text on one line. A bar becomes a slash, because data follows the bar of the line. */
 static void put_text(FILE *out, const char *text)
 {
 	char clean[2048];

@@ -9,22 +9,23 @@
 
 enum limit { LIMIT_LOST, LIMIT_OLDEST, LIMIT_SILENT, LIMITS };
 
-/* From here on it is a warning, or critical; INFINITY never. */
+/* A value that reaches its limit is a warning, or critical. No value reaches INFINITY. */
 struct limits {
 	double at[LIMITS];
 };
 
-extern const struct limits check_warn, check_crit; /* where nothing is said */
+extern const struct limits check_warn, check_crit; /* the default limits */
 
 /*
- * "2" (seconds lost per second, and seconds that a wait is old), or "lost=1,oldest=5,silent=2",
- * each as far as it is given; NULL where it can be understood, else what cannot.
+ * Reads limits. "2" limits both the seconds lost per second and the age of the oldest wait in
+ * seconds. "lost=1,oldest=5,silent=2" limits each by name. A limit that is not given keeps its
+ * value. Returns NULL, or the part of the text that is not a limit.
  */
 const char *limits_parse(const char *text, struct limits *out);
 
 enum check_status { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
 
-/* Writes the line and returns the status. */
+/* Writes the line. Returns the status, CHECK_UNKNOWN if the line could not be written. */
 enum check_status view_check(FILE *out, const struct frame *f, const struct limits *warn,
 			     const struct limits *crit);
 

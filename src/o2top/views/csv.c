@@ -14,11 +14,12 @@
 #include <errno.h>
 #include <string.h>
 
+/* Writes a value in quotes, with each quote doubled. */
 static void quoted(FILE *out, const char *s)
 {
 	char clean[4096];
 
-	/* what is no text stays visible as such, and a line stays one */
+	/* unit_clean() keeps bytes that are not text visible, and keeps the value on one line */
 	unit_clean(clean, sizeof(clean), s ? s : "", 0);
 	fputc('"', out);
 	for (const char *p = clean; *p; p++) {

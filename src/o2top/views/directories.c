@@ -50,7 +50,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct directory *)a)->path, ((const struct directory *)b)->path);
 }
 
-/* What is lost in a directory is lost under all those above it that are in the list. */
+/* Adds the time lost in each directory to that directory, and to all listed ones above it. */
 static int add_under(struct directories *d)
 {
 	qsort(d->list, d->n, sizeof(*d->list), by_path);

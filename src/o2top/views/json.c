@@ -14,7 +14,10 @@
 #include <jansson.h>
 #include <string.h>
 
-/* What a kernel prints may hold any byte; JSON is UTF-8. */
+/*
+ * Returns a JSON string, or null for NULL. A kernel's text may hold any byte, but JSON is UTF-8. In
+ * a text that is not UTF-8, each byte above 127 becomes a question mark.
+ */
 static json_t *json_text_of(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
@@ -29,13 +32,13 @@ static json_t *json_text_of(const char *s)
 	return json_string(clean);
 }
 
-/* Microseconds are what the kernel measures in; more digits would be made up. */
+/* Rounds to microseconds. The kernel measures in them, so more digits would be invented. */
 static json_t *json_number_of(double v)
 {
 	return isfinite(v) ? json_real(round(v * 1e6) / 1e6) : json_null();
 }
 
-/* jansson's integers are signed; what is larger loses its last digits. */
+/* jansson's integers are signed. A larger number becomes a real and loses its last digits. */
 static json_t *json_whole(uint64_t v)
 {
 	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
@@ -53,7 +56,7 @@ static void json_add(json_t *object, const char *key, json_t *value)
 	json_object_set_new(object, key, value);
 }
 
-/* What every level of a row has: the row, its LockSets, its nodes. */
+/* Returns the fields that a row, each of its LockSets and each of its nodes have. */
 static json_t *json_numbers(const struct change *c)
 {
 	json_t *o = waits(c);
@@ -101,7 +104,7 @@ static json_t *locks(const struct frame *f, const struct row *row)
 	return a;
 }
 
-/* The processes that hold or want a glock of this row on this node. */
+/* Returns the processes that hold or want a glock of this row on this node. */
 static json_t *json_processes(const struct frame *f, const struct row *row, uint32_t node)
 {
 	const struct node_space *ns = f->model->nodes[node].spaces[row->space];
@@ -122,7 +125,7 @@ static json_t *json_processes(const struct frame *f, const struct row *row, uint
 				    1e-6 *
 				    (double)(node_when(n, f->model->sample)->mono_us - p->seen_us);
 
-				/* holders without a process are the file system itself */
+				/* a holder without a process belongs to the file system itself */
 				if (!p->pid && !p->waits)
 					continue;
 				json_array_append_new(

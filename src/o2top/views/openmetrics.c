@@ -4,10 +4,13 @@
  *
  * node_exporter's textfile collector reads the file, and so may other programs.
  *
- * All metrics are gauges. The rates are o2top's own, over a frame of the nodes' own clocks. The
- * number of series is bounded: each node has one set, and at most options->length files, the worst
- * ones, have series while they are hot. The file is written beside its place and renamed, so that
- * no reader sees half a file. The file holds a time, so that a dead o2top is noticed.
+ * All metrics are gauges. The rates are o2top's own, over a frame of the nodes' own clocks.
+ *
+ * The number of series is bounded. Each node has one set. At most options->length files have
+ * series, the worst ones, and only while they are hot.
+ *
+ * The file is written beside its place and renamed, so that no reader sees half a file. The file
+ * holds a time, so that a monitor notices a dead o2top.
  */
 #include "view.h"
 
@@ -31,7 +34,10 @@ static void metric(FILE *out, const char *name, const char *unit, const char *he
 	fprintf(out, "# HELP o2top_%s %s\n", name, help);
 }
 
-/* A label's value: text, one line, quotes and backslashes escaped, of bounded length. */
+/*
+ * Writes a label. The value is text on one line and of bounded length. Quotes and backslashes are
+ * escaped.
+ */
 static void label(FILE *out, const char *name, const char *value, bool last)
 {
 	char clean[1024];
@@ -180,7 +186,7 @@ static void rows(FILE *out, const struct frame *f, unsigned most)
 			fprintf(out, "o2top_%s{", of_row[k].name);
 			label(out, "fs", space->source->name, false);
 			label(out, "lockspace", space->name, false);
-			/* two rows may be called the same, two series may not */
+			/* two rows may have the same label, but two series may not */
 			snprintf(text, sizeof(text), row->id.class ? "%llu/%u" : "%llu",
 				 (unsigned long long)row->id.number, row->id.class);
 			label(out, "id", text, false);
@@ -209,7 +215,7 @@ int view_textfile(const char *path, const struct frame *f, const struct view_opt
 	FILE *out;
 	int fd, err;
 
-	/* node_exporter reads what ends in .prom: this does not */
+	/* the name does not end in .prom, because node_exporter reads files that do */
 	if (asprintf(&beside, "%s.XXXXXX", path) < 0)
 		return -ENOMEM;
 	fd = mkostemp(beside, O_CLOEXEC);
@@ -217,7 +223,7 @@ int view_textfile(const char *path, const struct frame *f, const struct view_opt
 	err = out ? 0 : -errno;
 	if (out) {
 		err = view_openmetrics(out, f, options);
-		/* who collects it is not root */
+		/* all users may read the file, because the collector does not run as root */
 		if (!err && fchmod(fd, 0644) < 0)
 			err = -errno;
 		if (fclose(out) && !err)

@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row's text, and how long; what it is in may go on. Read once, as it is far away. */
+/*
+ * A row's text and its length. The string may go on behind the text. The row is read once, because
+ * the row is far away in memory.
+ */
 struct text {
 	const char *text;
 	size_t len;
@@ -25,7 +28,7 @@ struct text {
 struct sorting {
 	const struct row *rows;
 	enum sort_key key;
-	const struct text *texts; /* what a list's indices mean; NULL rows */
+	const struct text *texts; /* the list has indices of texts; NULL: of rows */
 };
 
 static const struct row *row_of(const struct sorting *s, const void *keyed)
@@ -44,7 +47,10 @@ static int by_value(const void *a, const void *b, void *arg)
 
 /* ---- texts --------------------------------------------------------------------------------- */
 
-/* Eight bytes from there on, the first one highest; 0 behind the end. */
+/*
+ * Returns eight bytes from `skip` on as a number. The first byte is the highest. Bytes behind the
+ * end are 0.
+ */
 static uint64_t text_key(const char *s, size_t len, size_t skip)
 {
 	uint64_t key = 0;
@@ -58,7 +64,7 @@ static uint64_t text_key(const char *s, size_t len, size_t skip)
 	return key;
 }
 
-/* How many bytes all have in common, of which `skip` are known to be. */
+/* Returns how many bytes all texts share. The caller knows that they share `skip` bytes. */
 static size_t common_prefix(const struct sorting *s, const struct radix_item *list, size_t n,
 			    size_t skip)
 {
@@ -76,11 +82,13 @@ static size_t common_prefix(const struct sorting *s, const struct radix_item *li
 	return common > skip ? common : skip;
 }
 
-/* Of a bunch that is the same up to `skip`: by what follows, those that are the same there, too,
- * again. */
+/*
+ * Sorts a bunch of texts that share the first `skip` bytes. The eight bytes after the shared ones
+ * decide. Texts with the same eight bytes are a bunch again.
+ */
 static int sort_bunch(const struct sorting *s, struct radix_item *list, size_t n, size_t skip)
 {
-	bool over = true; /* all ended */
+	bool over = true; /* all texts ended */
 	int err;
 
 	skip = common_prefix(s, list, n, skip);
@@ -104,7 +112,7 @@ static int sort_bunch(const struct sorting *s, struct radix_item *list, size_t n
 	return err;
 }
 
-/* Rows in the order of a text of each, those of one text by a key. */
+/* Sorts rows by a text of each row. Rows with the same text are sorted by a key. */
 static int sort_by_text(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,
 			const char *(*text)(const struct row *row, size_t *len))
 {
@@ -135,7 +143,7 @@ static const char *path_of(const struct row *row, size_t *len)
 	return row->path ? row->path : "";
 }
 
-/* The other way round, section by section. */
+/* Reverses the order. The caller passes one section at a time. */
 static void turn_round(uint32_t *order, size_t n)
 {
 	for (size_t i = 0; i < n / 2; i++) {
@@ -146,7 +154,7 @@ static void turn_round(uint32_t *order, size_t n)
 	}
 }
 
-/* Rows without a path come last, by number. */
+/* Sorts rows by path. Rows without a path come last, by number. */
 static int sort_by_name(const struct row *rows, uint32_t *order, size_t n)
 {
 	uint32_t *none = malloc((n + 1) * sizeof(*none));
@@ -182,7 +190,10 @@ static int sort_by_number(const struct row *rows, uint32_t *order, size_t n, enu
 	for (size_t i = 0; i < n && !err; i++)
 		list[i] = (struct radix_item){
 		    radix_greatest_first(row_sort_value(&rows[order[i]], key)), order[i]};
-	/* rows of equal value are in the order of time lost, as they mostly come */
+	/*
+	 * Rows of equal value are ordered by time lost. If the rows come in this order, a sort that
+	 * keeps the order of equal keys is enough.
+	 */
 	if (!err)
 		err = now == SORT_LOST ? radix_sort(list, n)
 				       : radix_sort_by(list, n, by_value, &sorting);
@@ -197,7 +208,7 @@ int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key k
 {
 	int err = 0;
 
-	/* files before the system, whichever way round; they are so already */
+	/* files stay before the system section, also in a reversed order */
 	for (size_t i = 0, same; i < n && !err; i += same) {
 		for (same = 1;
 		     i + same < n && rows[order[i + same]].section == rows[order[i]].section;)

@@ -7,12 +7,21 @@
 
 #include "o2top/rank/row.h"
 
-/* `order` is as the group is: by section, in each by `now`. */
+/*
+ * Sorts rows by `key`, inside each section. Before the call, `order` has the order of the group: by
+ * section, and in each section by `now`. Returns 0 or -ENOMEM.
+ */
 int sort_rows(const struct row *rows, uint32_t *order, size_t n, enum sort_key key,
 	      enum sort_key now, bool reversed);
-/* Directory after directory, in each the worst first. */
+/*
+ * Sorts rows by directory. In each directory the row that lost the most time comes first. Returns 0
+ * or -ENOMEM.
+ */
 int sort_by_directory(const struct row *rows, uint32_t *order, size_t n);
-/* The directory that a row is in, or is; of length 0 where that is not known. */
+/*
+ * Returns the directory that a row is in, or the row's own path if the row is a directory. *len is
+ * 0 if the directory is not known.
+ */
 const char *directory_of(const struct row *row, size_t *len);
 
 #endif

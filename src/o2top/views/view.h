@@ -16,31 +16,31 @@ struct frame {
 	const struct group *group;
 	const struct problems *problems; /* of this sample */
 	const char *label;               /* of the sample, or "" */
-	const char *title;               /* what is watched */
-	bool single;                     /* made of one sample: nothing but who waits */
+	const char *title;               /* the cluster, machine or recording */
+	bool single;                     /* made of one sample: shows waits, but no rates */
 };
 
 struct view_options {
-	unsigned length;     /* rows of files; 0 all */
-	bool details;        /* hot rows opened to lock types and nodes */
-	bool details_of_all; /* and the others */
-	bool by_directory;   /* rows added up by directory */
-	bool all_system;     /* also the rows of the system section that are not hot */
+	unsigned length;     /* rows of files; 0: all */
+	bool details;        /* show lock types and nodes of hot rows */
+	bool details_of_all; /* and of the other rows */
+	bool by_directory;   /* sum rows by directory */
+	bool all_system;     /* also show system rows that are not hot */
 	bool color;
-	bool ascii;    /* no characters but ASCII */
-	bool head;     /* of CSV: begin with the columns' names */
-	bool filtered; /* not all rows are wanted */
+	bool ascii;    /* ASCII characters only */
+	bool head;     /* of CSV: begin with the names of the columns */
+	bool filtered; /* the user asked for some rows only */
 	int columns;   /* width of the page */
 };
 
-/* Each writes one frame to out. 0, or negative errno where it could not be written. */
+/* Each function writes one frame to `out`. Returns 0, or a negative errno if a write fails. */
 int view_batch(FILE *out, const struct frame *frame, const struct view_options *options);
 int view_json(FILE *out, const struct frame *frame, const struct view_options *options);
 int view_csv(FILE *out, const struct frame *frame, const struct view_options *options);
-/* At most this many rows, however many options->length asks for. */
+/* view_openmetrics() writes at most this many rows, also if options->length is 0 or larger. */
 enum { METRICS_ROWS_MAX = 100 };
 int view_openmetrics(FILE *out, const struct frame *frame, const struct view_options *options);
-/* The same as a file that is there whole or not at all. */
+/* Writes the same to a file at `path`. A reader finds a whole file or none. */
 int view_textfile(const char *path, const struct frame *frame, const struct view_options *options);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * this_machine.h - facts of this machine's own kernel that are not one file of debugfs.
  *
- * They are the machine's numbers in the DLMs, the tasks that sleep in lock code, and the condition
- * of a GFS2. The agent and the watching of this machine alone use them. The text is the one that
+ * They are the machine's numbers in the DLMs, its tasks that sleep in lock code, and a GFS2's
+ * condition. The agent and the watching of this machine alone use them. The text is the one that
  * node.sh prints.
  */
 #ifndef O2TOP_THIS_MACHINE_H

@@ -25,7 +25,7 @@ static void rebuild(struct ui *ui)
 {
 	size_t inside = 0;
 
-	/* within an open row: as far below it as before */
+	/* inside an open row, the cursor stays as many lines below the row as before */
 	while (ui->following && ui->cursor > inside && ui->cursor - inside < ui->list.n &&
 	       ui->list.items[ui->cursor - inside].kind != ITEM_ROW &&
 	       ui->list.items[ui->cursor - inside].kind != ITEM_DIRECTORY)
@@ -43,7 +43,7 @@ static void take_frame(struct ui *ui)
 	struct snapshot *s;
 
 	engine_status(ui->engine, &ui->status);
-	/* what is held stays; the newest one waits meanwhile */
+	/* a paused screen keeps its frame, and the newest frame waits in the engine */
 	if (ui->held && !ui->step && ui->shot)
 		return;
 	s = engine_take(ui->engine);
@@ -64,7 +64,7 @@ static void take_keys(struct ui *ui)
 			key_mouse(ui);
 		else if (key != KEY_RESIZE)
 			key_press(ui, key);
-		/* the next key may act on what this one changed */
+		/* rebuild now, because the next key may act on the changed list */
 		if (ui->dirty)
 			rebuild(ui);
 		engine_status(ui->engine, &ui->status);
@@ -85,7 +85,7 @@ static int tui_loop(struct ui *ui)
 		if (ui->dirty)
 			rebuild(ui);
 		draw(ui);
-		/* frames that are held back are not asked for: their descriptor stays readable */
+		/* a paused screen does not poll the engine, whose descriptor stays readable */
 		if (poll(fds, ui->held && !ui->step ? 2 : 3, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (!screen_signals(&resized, &signal_number))
@@ -94,7 +94,7 @@ static int tui_loop(struct ui *ui)
 			ui->dirty = true;
 		if (fds[0].revents & POLLIN)
 			take_keys(ui);
-		/* the terminal is gone: one that is can be read, too, and says that it has ended */
+		/* leave if the terminal is gone; its descriptor is readable and at its end */
 		if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			break;
 	}
@@ -134,10 +134,10 @@ int tui_run(const struct tui_setup *setup)
 		return err;
 	err = screen_begin(setup->view, setup->mouse);
 	if (!err) {
-		/* a signal that came before the screen's handlers were there */
+		/* a signal may have come before the screen's handlers were installed */
 		err = ending();
 		err = err ? err : tui_loop(&ui);
-		/* first of all: whatever the thread may wait for */
+		/* restore the terminal first, because engine_stop() may wait for a sample */
 		screen_end();
 	}
 	engine_stop(ui.engine);

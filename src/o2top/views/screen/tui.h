@@ -14,16 +14,19 @@ struct tui_setup {
 	struct engine_setup engine;
 	const char *title;
 	const struct view_options *view;
-	const char *columns; /* names with blanks or commas between them; NULL the usual ones */
+	const char *columns; /* names with blanks or commas between them; NULL: the default */
 	bool mouse;
-	bool recording; /* what is seen is being written, too */
+	bool recording; /* a recording of the samples is being written */
 };
 
-/* Shows frames until one leaves: 0, the signal that asked for the end, or negative errno. */
+/*
+ * Shows frames until the user leaves. Returns 0, the signal that asked for the end, or a negative
+ * errno.
+ */
 int tui_run(const struct tui_setup *setup);
-/* Whether the terminal of standard output, as TERM names it, can show a screen. */
+/* Returns whether terminfo knows the terminal of standard output by the name in TERM. */
 bool tui_knows_terminal(void);
-/* NULL where every name in a list of columns is one; else what is wrong. */
+/* Returns NULL if each name in the list is a column, otherwise the part that is wrong. */
 const char *tui_check_columns(const char *names);
 
 #endif

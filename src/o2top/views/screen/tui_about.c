@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A wait this long is no traffic. */
+/* A wait of this many seconds is more than normal traffic. */
 #define LONG_WAIT_S 1.0
 
 static const struct row *row_here(const struct ui *ui)
@@ -45,7 +45,10 @@ static void draw_about(const struct ui *ui, int y, int width, const struct row *
 	screen_format(y, x, width, ROLE_FAINT, "  %s %s", space->source->name, clean);
 }
 
-/* Who waits or holds, a line each, as far as there is room; the waiting ones first. */
+/*
+ * Draws a line for each process that waits or holds, until no line is left. Waiting processes come
+ * first. Returns the line after them.
+ */
 static int draw_who(const struct ui *ui, int y, int end_y, int width, const struct row *row)
 {
 	char text[512];
@@ -86,7 +89,7 @@ static int draw_waiting_nodes(const struct ui *ui, int y, int end_y, int width,
 		screen_format(y++, 2, width, ROLE_HOT, "%s: %s since %s", name, use,
 			      unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
 	}
-	/* who is asked next, where the sentence above does not name the process */
+	/* a long wait: if the sentence above does not name the process, tell how to find it */
 	if (first && y < end_y && first->sum.oldest_s >= LONG_WAIT_S &&
 	    !(row->sentence && strstr(row->sentence, "(pid "))) {
 		unit_clean(name, sizeof(name), ui->shot->model.nodes[first->node].name, 0);
@@ -97,7 +100,10 @@ static int draw_waiting_nodes(const struct ui *ui, int y, int end_y, int width,
 	return y;
 }
 
-/* Each text takes as many lines as it wants while there are any. */
+/*
+ * Draws the texts about a row. Each text takes as many lines as it needs, until no line is left.
+ * Returns the line after them.
+ */
 static int draw_texts(const struct ui *ui, int y, int end_y, int width, uint32_t row)
 {
 	char text[TEXT_MAX], line[TEXT_MAX];

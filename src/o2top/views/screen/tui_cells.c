@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* From here on a wait is no traffic any more, and is marked. */
+/* A wait of this many seconds is more than normal traffic. The cell marks the wait. */
 #define LONG_WAIT_S 1.0
 
 enum { TREND_WIDTH = 8 };
@@ -174,7 +174,7 @@ const char *tui_check_columns(const char *names)
 	return NULL;
 }
 
-/* What stands before the columns, and what the label wants at least. */
+/* The width of the mark and the rank before the cells, and the least width of the label. */
 enum { BEFORE = 6, LABEL_LEAST = 24 };
 
 size_t columns_fit(const struct ui *ui, int width, int *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tui_cursor.c - where the cursor is: it stays with its row from frame to frame.
+ * tui_cursor.c - the place of the cursor. The cursor stays with its row from frame to frame.
  */
 #include "tui_impl.h"
 
@@ -57,7 +57,7 @@ void cursor_move_to(struct ui *ui, size_t item)
 	if (!ui->list.n)
 		return;
 	ui->cursor = item < ui->list.n ? item : ui->list.n - 1;
-	/* the first row is where the most is lost, whichever it is */
+	/* the cursor does not follow the first row: it stays at the top, where the most is lost */
 	ui->following = ui->cursor > 1;
 	cursor_forget(ui);
 	keep_row(ui);

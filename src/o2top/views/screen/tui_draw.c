@@ -102,7 +102,7 @@ static int pane_height(int rows)
 	return rows < 18 ? 0 : rows < 30 ? 7 : 10;
 }
 
-/* A table that is short leaves room for more to say. */
+/* Returns the height of the pane. The pane gets up to 8 lines that a short table leaves free. */
 static int more_pane(const struct ui *ui, int pane, int table)
 {
 	int free_rows = ui->list.n < (size_t)table ? table - (int)ui->list.n - 1 : 0;
@@ -120,7 +120,7 @@ static void draw_table(struct ui *ui, int y, int end_y, int width)
 		ui->top = ui->cursor;
 	if (ui->table_rows > 0 && ui->cursor >= ui->top + (size_t)ui->table_rows)
 		ui->top = ui->cursor - (size_t)ui->table_rows + 1;
-	/* a section's title above the first row is seen, too */
+	/* the cursor at the first row shows the section's title above, too */
 	if (ui->top == 1 && ui->list.items[0].kind == ITEM_SECTION &&
 	    ui->cursor < (size_t)ui->table_rows)
 		ui->top = 0;

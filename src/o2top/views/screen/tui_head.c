@@ -68,7 +68,7 @@ static bool bad_node(const struct node *n)
 	return n->state != NODE_OK;
 }
 
-/* All nodes where there is room; else those that are not well, and how many are. */
+/* Draws all nodes if they fit, otherwise the nodes that are not ok and the number that are ok. */
 void draw_nodes(const struct ui *ui, int y, int width)
 {
 	const struct model *m = &ui->shot->model;
@@ -101,7 +101,10 @@ void draw_nodes(const struct ui *ui, int y, int width)
 			      "%zu of %zu ok", good, m->n_nodes);
 }
 
-/* Bars of the time lost in the last frames, in as much room as there is. */
+/*
+ * Draws bars of the time lost in the last frames, as many as fit before `end`. Returns the column
+ * after the bars.
+ */
 static int draw_history(const struct ui *ui, int y, int x, int end)
 {
 	float lost[HISTORY_MAX];
@@ -147,7 +150,10 @@ void draw_totals(const struct ui *ui, int y, int width)
 		screen_put(y, end, width, ROLE_FAINT, right);
 }
 
-/* What everybody must see, as far as the table keeps its room. */
+/*
+ * Draws banners, the reasons of nodes, and the number of problems. The number of lines is limited,
+ * so that the table keeps its room.
+ */
 int draw_banners(const struct ui *ui, int y, int width)
 {
 	const struct model *m = &ui->shot->model;

@@ -3,7 +3,7 @@
  * tui_impl.h - the parts of the terminal view.
  *
  *	tui.c        the loop: keys, new frames, signals
- *	tui_cursor.c where the cursor is, from frame to frame
+ *	tui_cursor.c the place of the cursor, from frame to frame
  *	tui_keys.c   the action of each key, one table from which the help is made
  *	tui_prompt.c the line for typed text: search, filter, a time
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
@@ -11,7 +11,7 @@
  *	tui_head.c, tui_rows.c, tui_about.c  the parts of a screen
  *	tui_draw.c   a screen of these parts
  *	tui_known.c  the check that this terminal can show a screen
- *	tui_screen.c the terminal: begun, left and put right again, however the program ends
+ *	tui_screen.c the terminal: set up, and restored however the program ends
  *
  * All parts run in one thread. The engine's thread makes samples, and the screen shows a snapshot,
  * so that no key waits for a sample.
@@ -27,20 +27,20 @@ enum item_kind {
 	ITEM_SECTION, /* a section's title */
 	ITEM_ROW,
 	ITEM_DIRECTORY,
-	ITEM_NODE,    /* how one node takes part in a row */
-	ITEM_LOCK,    /* one of its LockSets */
+	ITEM_NODE,    /* the part of one node in a row */
+	ITEM_LOCK,    /* a LockSet of a row */
 	ITEM_PROCESS, /* a process that holds or wants the lock */
-	ITEM_TEXT,    /* what to do about it, a line of that */
-	ITEM_NOTHING, /* there is nothing to show */
+	ITEM_TEXT,    /* a line of a text about a row, such as advice */
+	ITEM_NOTHING, /* the line that says that there is nothing to show */
 };
 
 /* A line of the table. */
 struct item {
 	uint8_t kind, depth;
-	bool last;    /* of its siblings */
-	uint32_t row; /* or directory, or section */
-	uint32_t at;  /* which node, LockSet, member or line of text */
-	uint32_t nth; /* which process, or enum about */
+	bool last;    /* the last line below a row */
+	uint32_t row; /* number of a row, directory or section */
+	uint32_t at;  /* number of a node, LockSet, member or line of text */
+	uint32_t nth; /* number of a process, or enum about */
 };
 
 /* The key of a row or directory, the same from frame to frame. */
@@ -55,8 +55,8 @@ struct list {
 	size_t n, room;
 	uint32_t *order; /* of the rows */
 	size_t n_order;
-	size_t n_section[SECTIONS]; /* rows shown of each */
-	size_t n_left[SECTIONS];    /* and left out as they cost little */
+	size_t n_section[SECTIONS]; /* rows that are shown */
+	size_t n_left[SECTIONS];    /* rows left out because they cost little */
 	struct directories directories;
 };
 
@@ -69,7 +69,7 @@ enum prompt_kind { PROMPT_NONE, PROMPT_SEARCH, PROMPT_FILTER, PROMPT_TIME };
 struct prompt {
 	enum prompt_kind kind;
 	char text[PROMPT_MAX];
-	char before[PROMPT_MAX]; /* what it was, for who changes their mind */
+	char before[PROMPT_MAX]; /* the text before the prompt, for Escape in a search */
 };
 
 struct ui {
@@ -78,7 +78,7 @@ struct ui {
 	struct engine_status status;
 	struct snapshot *shot;
 	struct list list;
-	/* how one wants to see it */
+	/* the user's choice of the view */
 	enum sort_key sort;
 	bool reversed, per_node, by_directory, all_system, hot_only, held;
 	enum path_style paths;
@@ -87,16 +87,16 @@ struct ui {
 	size_t n_open;
 	int columns[COLUMNS_MAX];
 	size_t n_columns;
-	/* where one is */
+	/* the user's place in the table */
 	size_t cursor, top;
-	bool following; /* the cursor stays with its row, not with its place */
+	bool following; /* the cursor stays with its row, not at its place */
 	struct item_key here;
 	struct prompt prompt;
 	bool help, show_problems;
 	int help_top;
 	char message[160];
 	bool quit, dirty, step;
-	/* where things are on the screen, for the mouse */
+	/* places on the screen, for the mouse */
 	int header_row, table_row, table_rows;
 	struct {
 		int from, to, column;
@@ -106,9 +106,9 @@ struct ui {
 
 /* tui_cursor.c */
 void cursor_move_to(struct ui *ui, size_t item);
-/* Finds the row again that the cursor was at, in a new list. */
+/* Finds the cursor's row in a new list. */
 void cursor_find(struct ui *ui);
-/* Forgets the row that the cursor was at. */
+/* Forgets the cursor's row. */
 void cursor_forget(struct ui *ui);
 
 /* tui_screen.c */
@@ -117,13 +117,16 @@ struct tui_size {
 };
 int screen_begin(const struct view_options *view, bool mouse);
 void screen_end(void);
-/* A file descriptor that is readable when a signal came; screen_signals() acts on them. */
+/* Returns a file descriptor that is readable after a signal. screen_signals() acts on signals. */
 int screen_signal_fd(void);
-/* True to go on, false to leave. *resized is set where everything is to be drawn anew. */
+/*
+ * Acts on the signals that came. Returns false if the loop must end, with the signal in
+ * *signal_number. Sets *resized if all must be drawn anew.
+ */
 bool screen_signals(bool *resized, int *signal_number);
 void screen_suspend(void);
 struct tui_size screen_size(void);
-/* Writes clean text from column x to before column `end`; returns the column after it. */
+/* Writes clean text from column x, and stops before `end`. Returns the column after the text. */
 int screen_put(int y, int x, int end, enum role role, const char *text);
 int screen_format(int y, int x, int end, enum role role, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -135,13 +138,13 @@ void list_free(struct list *l);
 bool item_key_of(const struct ui *ui, const struct item *item, struct item_key *key);
 bool item_is_open(const struct ui *ui, const struct item *item);
 void item_toggle(struct ui *ui, const struct item *item);
-/* `name`: without its directory, however paths are shown. */
+/* Writes a row's label. With `name`, a path loses its directory in each style of paths. */
 void item_label(const struct ui *ui, const struct row *row, bool name, char *buf, size_t size);
-/* The text about a row, fit for a terminal; NULL: there is none. */
+/* item_text() returns a text about a row, fit for a terminal, or NULL if there is none. */
 enum about { ABOUT_SENTENCE, ABOUT_ADVICE, ABOUT_NOTE, ABOUTS };
 enum { TEXT_MAX = 2048 };
 const char *item_text(const struct ui *ui, uint32_t row, enum about about, char *buf, size_t size);
-/* The nth line of a text folded to width columns; NULL past the end. */
+/* Returns the nth line of a text folded to `width` columns, or NULL past the end. */
 const char *fold_line(const char *text, int width, unsigned nth, char *buf, size_t size);
 
 /* tui_cells.c */
@@ -150,25 +153,25 @@ struct cell_line {
 	const struct snapshot *shot;
 	const struct change *sum;
 	double lost_per_s, acquired_per_s;
-	const struct row *row; /* or NULL: no trend, size and nodes */
+	const struct row *row; /* NULL: no trend, hit ratio, size and nodes */
 	bool ascii;
 };
 struct cell {
 	char text[CELL_MAX];
-	enum role role; /* ROLE_PLAIN: as the line */
+	enum role role; /* draw_cells() sets the line's role before fill() */
 };
 struct column {
 	const char *name, *title;
 	enum sort_key sort;
 	int width;
-	int worth; /* the least goes first where there is no room */
+	int worth; /* without room, the column with the least worth goes first */
 	bool left;
 	void (*fill)(struct cell *cell, const struct cell_line *line);
 };
 extern const struct column tui_columns[];
 extern const size_t tui_n_columns;
 int column_named(const char *name, size_t len);
-/* Which columns are shown at this width, in order; those that do not fit are left out. */
+/* Writes the columns that fit into this width, in order. Returns their number. */
 size_t columns_fit(const struct ui *ui, int width, int *out);
 
 /* tui_head.c */
@@ -176,18 +179,18 @@ enum { NAME_MAX_TEXT = 1200 };
 void draw_title(const struct ui *ui, int y, int width);
 void draw_nodes(const struct ui *ui, int y, int width);
 void draw_totals(const struct ui *ui, int y, int width);
-/* Returns the line after them. */
+/* Returns the line after the banners. */
 int draw_banners(const struct ui *ui, int y, int width);
 
 /* tui_rows.c */
 void draw_titles(struct ui *ui, int y, int width);
 void draw_item(const struct ui *ui, int y, int width, const struct item *item, bool selected);
-/* "wrote and read, waits to write" */
+/* Writes the use of a lock, such as "wrote and read, waits to write". */
 void node_use(const struct change *c, char *buf, size_t size);
-/* "node1: pid 1770 cp waits for SH since 6.01 s" */
+/* Writes text such as "node1: pid 1770 cp waits for SH since 6.01 s". */
 void process_text(const struct ui *ui, const struct member *member, const struct holder *h,
 		  char *buf, size_t size);
-/* The mark before a text, and its role. */
+/* Returns the mark before a text, and sets the role. */
 const char *text_mark(const struct ui *ui, enum about about, enum role *role);
 
 /* tui_about.c */
@@ -199,7 +202,7 @@ void draw(struct ui *ui);
 /* tui_keys.c */
 void key_press(struct ui *ui, int key);
 void key_mouse(struct ui *ui);
-/* The nth line of the help; NULL past the end. */
+/* Returns the nth line of the help, or NULL past the end. */
 const char *key_help(unsigned nth, char *buf, size_t size);
 
 /* tui_prompt.c */

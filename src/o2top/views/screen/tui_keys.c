@@ -2,7 +2,7 @@
 /*
  * tui_keys.c - the action of each key.
  *
- * The help is made of the same table, so that it is always true.
+ * The help is made from the same table, so the help is always true.
  */
 #include "tui_impl.h"
 
@@ -16,7 +16,7 @@ static void move_by(struct ui *ui, long by)
 {
 	long at = (long)ui->cursor + by, last = (long)ui->list.n - 1;
 
-	/* sections are passed over */
+	/* the cursor passes over a section's title */
 	at = at < 0 ? 0 : at > last ? last : at;
 	if (at >= 0 && ui->list.items[at].kind == ITEM_SECTION)
 		at = by < 0 && at > 0 ? at - 1 : at < last ? at + 1 : at;
@@ -75,7 +75,7 @@ static void open_row(struct ui *ui)
 
 		engine_open(ui->engine, &row);
 	}
-	/* from a line of an open row back to the row */
+	/* from a line of an open row, the cursor goes back to the row */
 	while (at > 0 && ui->list.items[at].kind != ITEM_ROW &&
 	       ui->list.items[at].kind != ITEM_DIRECTORY)
 		at--;
@@ -231,7 +231,7 @@ static void toggle_pause(struct ui *ui)
 	if (is_replay(ui)) {
 		engine_pause(ui->engine, !ui->status.paused);
 	} else {
-		/* samples go on, so that nothing is missing from rates, trends and recordings */
+		/* samples continue, so that rates, trends and recordings miss nothing */
 		ui->held = !ui->held;
 	}
 }

@@ -118,7 +118,7 @@ static bool row_shown(struct ui *ui, const struct row *row)
 	}
 	if (!*ui->filter)
 		return true;
-	/* most labels are paths as they are */
+	/* shortcut: most labels are the path itself */
 	if (ui->paths == PATH_FULL && row->path && row->kind != DT_DIR)
 		return strcasestr(row->path, ui->filter) != NULL;
 	item_label(ui, row, false, label, sizeof(label));
@@ -141,7 +141,7 @@ static int list_order_rows(struct ui *ui)
 			order[ui->list.n_order++] = (uint32_t)i;
 			ui->list.n_section[g->rows[i].section]++;
 		}
-	/* the group comes sorted by time lost */
+	/* the group comes sorted by the engine's column, which is time lost by default */
 	if (ui->sort != ui->setup->engine.sort || ui->reversed)
 		return sort_rows(g->rows, order, ui->list.n_order, ui->sort, ui->setup->engine.sort,
 				 ui->reversed);
@@ -284,7 +284,7 @@ static int add_rows(struct ui *ui, int width)
 		section = r->section;
 		err = list_add_row(ui, ui->list.order[i], 0, width);
 	}
-	/* what is left out is told of */
+	/* add the section's title, because the title tells how many rows are left out */
 	if (!err && ui->list.n_left[SECTION_SYSTEM] && !ui->list.n_section[SECTION_SYSTEM])
 		err = list_add(ui, ITEM_SECTION, SECTION_SYSTEM, 0, 0) ? 0 : -ENOMEM;
 	return err;

@@ -2,8 +2,9 @@
 /*
  * tui_prompt.c - the line for typed text.
  *
- * The prompt is a mode, not a loop: frames come while the user types. Typed text takes effect at
- * once. Escape undoes it.
+ * The prompt is a mode, not a loop: frames come while the user types. A search or a filter takes
+ * effect with each key, and a time with Enter. Escape restores the earlier search, and removes the
+ * filter.
  */
 #include "tui_impl.h"
 
@@ -76,7 +77,7 @@ bool search_next(struct ui *ui, size_t from, int direction)
 	return false;
 }
 
-/* What was typed takes effect. */
+/* Searches or filters by the typed text. A time waits for Enter. */
 static void apply(struct ui *ui)
 {
 	switch (ui->prompt.kind) {
@@ -123,7 +124,7 @@ static void erase_last(char *text)
 {
 	size_t n = strlen(text);
 
-	/* a whole character */
+	/* remove all bytes of a UTF-8 character */
 	while (n > 0 && ((unsigned char)text[n - 1] & 0xc0) == 0x80)
 		n--;
 	text[n ? n - 1 : 0] = '\0';
@@ -154,7 +155,7 @@ void prompt_key(struct ui *ui, int key)
 		*text = '\0';
 		break;
 	default:
-		/* the bytes of a character come one by one */
+		/* the bytes of one character come one by one */
 		if (key < ' ' || key > 0xff || n + 2 > sizeof(ui->prompt.text))
 			return;
 		text[n] = (char)key;

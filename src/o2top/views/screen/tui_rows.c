@@ -42,7 +42,7 @@ void draw_titles(struct ui *ui, int y, int width)
 		   ui->by_directory ? "DIRECTORY" : "FILE");
 }
 
-/* The cells; returns where the label begins. */
+/* Draws the cells. Returns the column where the label begins. */
 static int draw_cells(const struct ui *ui, int y, int width, enum role role,
 		      const struct cell_line *line)
 {
@@ -55,7 +55,7 @@ static int draw_cells(const struct ui *ui, int y, int width, enum role role,
 		int pad;
 
 		c->fill(&cell, line);
-		/* at the cursor everything looks the same, but for what is urgent */
+		/* at the cursor all cells have one role, except a long wait */
 		if (role == ROLE_SELECTED && cell.role != ROLE_LONG)
 			cell.role = role;
 		else if (role == ROLE_HOT && cell.role == ROLE_TREND)
@@ -67,7 +67,10 @@ static int draw_cells(const struct ui *ui, int y, int width, enum role role,
 	return x + 1;
 }
 
-/* Of a path the end tells most; of a number its file system can go. */
+/*
+ * Draws the label of a row. A path that is too wide loses its beginning, because its end tells the
+ * most. A number that is too wide loses the name of its file system.
+ */
 static void draw_label(const struct ui *ui, int y, int x, int width, enum role role,
 		       const struct row *row, bool in_directory)
 {
@@ -94,7 +97,7 @@ static void draw_row(const struct ui *ui, int y, int width, const struct item *i
 	char rank[16];
 	int x;
 
-	/* three digits fit: 12345 is 12k */
+	/* the rank has room for three digits: 12345 is 12k */
 	snprintf(rank, sizeof(rank), row->rank < 1000 ? "%u" : "%uk",
 		 row->rank < 1000 ? row->rank : row->rank / 1000);
 	screen_format(y, 1, 6, role, "%s%3s%s", row->hot ? "*" : " ", rank,
@@ -134,7 +137,6 @@ static const char *branch(const struct ui *ui, const struct item *item)
 	return item->last ? "└─" : "├─";
 }
 
-/* "wrote and read, waits to write" */
 void node_use(const struct change *c, char *buf, size_t size)
 {
 	size_t n = (size_t)snprintf(buf, size, "%s%s%s%s", c->wrote ? "wrote" : "",
@@ -232,7 +234,6 @@ static void draw_process(const struct ui *ui, int y, int width, const struct ite
 		      "%s %s", branch(ui, item), text);
 }
 
-/* What stands before a text, and how it looks. */
 const char *text_mark(const struct ui *ui, enum about about, enum role *role)
 {
 	*role = about == ABOUT_SENTENCE ? ROLE_HOT : about == ABOUT_NOTE ? ROLE_BAD : ROLE_ADVICE;

@@ -33,12 +33,12 @@ enum { N_CRASHING = sizeof(crashing) / sizeof(crashing[0]) };
 
 static struct {
 	bool begun, mouse;
-	volatile sig_atomic_t on; /* the terminal is ours now */
+	volatile sig_atomic_t on; /* o2top has the terminal now */
 	int pipe[2];
 	struct sigaction old_asking[N_ASKING], old_crashing[N_CRASHING];
 	struct termios before;
 	bool has_before;
-	char right[256]; /* what puts the terminal right */
+	char right[256]; /* escape sequences that restore the terminal */
 	size_t right_len;
 	attr_t attrs[ROLES];
 	SCREEN *screen;
@@ -51,7 +51,7 @@ static void on_asking(int number)
 	unsigned char byte = (unsigned char)number;
 	int saved = errno;
 
-	/* full: there is enough to act on */
+	/* a full pipe drops this signal, because the loop has enough signals to act on */
 	if (write(screen.pipe[1], &byte, 1) < 0)
 		errno = saved;
 	errno = saved;
@@ -66,7 +66,7 @@ static void on_crash(int number)
 		if (screen.has_before)
 			tcsetattr(STDIN_FILENO, TCSADRAIN, &screen.before);
 	}
-	/* what was there before does the rest: the default ends the process, a sanitizer reports */
+	/* the earlier handler does the rest: the default ends the process, a sanitizer reports */
 	for (size_t i = 0; i < N_CRASHING; i++)
 		if (crashing[i] == number)
 			sigaction(number, &screen.old_crashing[i], NULL);
@@ -109,7 +109,7 @@ static void catch_signals(void)
 	sigfillset(&act.sa_mask);
 	for (size_t i = 0; i < N_ASKING; i++) {
 		sigaction(asking[i], &act, &screen.old_asking[i]);
-		/* as nohup(1) and shells without job control want it */
+		/* ignore a signal that nohup(1) or a shell without job control ignores */
 		if (screen.old_asking[i].sa_handler == SIG_IGN && asking[i] != SIGWINCH)
 			sigaction(asking[i], &screen.old_asking[i], NULL);
 	}
@@ -128,7 +128,7 @@ static void release_signals(void)
 		sigaction(crashing[i], &screen.old_crashing[i], NULL);
 }
 
-/* A stack that overflowed cannot run a handler. */
+/* Gives handlers a stack of their own, because a stack that overflowed cannot run a handler. */
 static void other_stack(void)
 {
 	static char memory[64 * 1024];
@@ -142,7 +142,7 @@ static void other_stack(void)
 
 static void make_colours(bool wanted)
 {
-	/* how many there are is known once they are begun */
+	/* start_color() sets COLORS, so COLORS is read afterwards */
 	bool colours = wanted && has_colors() && start_color() == OK && COLORS >= 8;
 	short pair = 1;
 
@@ -191,7 +191,7 @@ int screen_begin(const struct view_options *view, bool mouse)
 		return -errno;
 	screen.has_before = tcgetattr(STDIN_FILENO, &screen.before) == 0;
 	screen.mouse = mouse;
-	/* an escape key is one when nothing follows it for this long, in ms */
+	/* an escape byte is the Escape key if no byte follows within this time, in ms */
 	setenv("ESCDELAY", "25", 0);
 	screen.screen = newterm(NULL, stdout, stdin);
 	if (!screen.screen) {
@@ -224,7 +224,7 @@ void screen_end(void)
 	close(screen.pipe[1]);
 }
 
-/* Gives the terminal back, stops, and takes it again when continued. */
+/* Gives the terminal back, stops, and takes the terminal again when the process continues. */
 void screen_suspend(void)
 {
 	if (screen.mouse)
@@ -256,7 +256,7 @@ bool screen_signals(bool *resized, int *signal_number)
 			stop = true;
 			break;
 		case SIGCONT:
-			/* whoever had the terminal meanwhile may have changed it */
+			/* another program may have changed the terminal in the meantime */
 			if (!stop) {
 				reset_prog_mode();
 				set_modes();
@@ -306,10 +306,10 @@ int screen_put(int y, int x, int end, enum role role, const char *text)
 		int width;
 		size_t n = unit_char(text, &state, &wide, &width);
 
-		/* what was not cleaned ends here, whoever forgot it */
+		/* an uncleaned text ends before the first character that must not be shown */
 		if (width < 0 || x + width > end)
 			break;
-		/* what has no width belongs to the character before it */
+		/* a character without a width belongs to the character before */
 		addnwstr(&wide, 1);
 		x += width;
 		text += n;
