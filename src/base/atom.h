@@ -3,7 +3,7 @@
  * atom.h - the only functions that change memory shared by threads or processes.
  *
  * A store that another thread or process may see uses a function of this file. So a test can stop a
- * program after any of its stores, and a simulator can switch threads at any of them. Built with
+ * program after any store, and a simulator can switch threads at any store. Built with
  * -DGLOCK_ATOM_HOOKS, each function first calls glock__atom_hook(), which the program then has to
  * define. Without hooks each function is the bare instruction.
  *

@@ -3,7 +3,7 @@
  * compiler.h - where the instructions of a function go.
  *
  * Every request passes through the same instructions. Most of its cost is calls, and cache lines of
- * code that the CPU has to load; docs/benchmarks.md has the figures. So these instructions are kept
+ * code that the CPU has to load. docs/benchmarks.md has the figures. So these instructions are kept
  * in one piece, and all other code is kept out of it.
  */
 #ifndef GLOCK__COMPILER_H

@@ -36,8 +36,8 @@ GLOCK__INLINE void latch_take(struct latch *latch)
 }
 
 /*
- * Does not touch the latch after the store, because a thread that waited for the owner may have
- * freed it by then. The wake-up uses the address only.
+ * Does not touch the latch after the store. A thread that waited for the owner may have freed the
+ * latch by then. The wake-up uses the address only.
  */
 GLOCK__INLINE void latch_drop(struct latch *latch)
 {

@@ -3,8 +3,8 @@
  * lock.c - see lock.h.
  *
  * A thread that finds the lock taken spins a little, then sets the top bit and sleeps. A thread
- * that slept takes the lock with the top bit set, because it does not know whether other threads
- * sleep. At worst that costs one unneeded wake-up.
+ * that slept takes the lock with the top bit set. It does not know whether other threads sleep. At
+ * worst that costs one unneeded wake-up.
  */
 #include "lock.h"
 

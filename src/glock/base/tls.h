@@ -2,10 +2,10 @@
 /*
  * tls.h - the state that the library keeps for the calling thread.
  *
- * The state has three parts: the identity of the thread, the events that it defers, and the slots
- * of the fast path. One function reaches all of them. A simulator runs several threads of its
- * own in one thread, and is built with -DGLOCK_ATOM_HOOKS. It defines that function itself. It
- * keeps one struct glock__tls for each such thread, zeroed at first.
+ * The state has three parts: the identity of the thread, its deferred events, and its slots of the
+ * fast path. One function reaches all of them. A simulator runs several threads of its own in one
+ * thread, and is built with -DGLOCK_ATOM_HOOKS. It defines that function itself. It keeps one
+ * struct glock__tls for each such thread, zeroed at first.
  */
 #ifndef GLOCK__TLS_H
 #define GLOCK__TLS_H
@@ -43,8 +43,8 @@ struct glock__identity {
 
 /*
  * The glock whose lock the thread has, and the events of one glock that the thread defers. It
- * defers an event of the glock whose work it runs inline, because it takes the lock of that glock
- * next in any case.
+ * defers an event of the glock whose work it runs inline. It takes the lock of that glock next in
+ * any case.
  */
 struct glock__deferred {
 	const struct glock *locked; /* the glock whose lock the thread took last and has, or NULL */
@@ -101,7 +101,7 @@ extern uint32_t *glock__generation_word __attribute__((visibility("hidden")));
 /*
  * Counts the forks between the process that first opened a space and this process, as far as they
  * opened spaces. The count is 0 in a child that has opened none. No two related processes have the
- * same count except 0, so that a child never takes a space of its parent for its own.
+ * same count except 0. So a child never takes a space of its parent for its own.
  */
 static inline uint32_t glock__generation(void)
 {

@@ -3,9 +3,9 @@
  * internal.h - the structs of a glock and of a holder, the order of locks, the library's own flags.
  *
  * Locks
- *   gl->lock      The spinlock of the documents. It protects all of a glock except its links of
- *                 the hash table, the list of idle glocks and the queue of work. A thread holds it
- *                 for a few instructions, and never across a call that may block. gl_lock() and
+ *   gl->lock      The spinlock of the documents. It protects all of a glock except three links: of
+ *                 the hash table, of the list of idle glocks, of the queue of work. A thread holds
+ *                 it for a few instructions, and never across a call that may block. gl_lock() and
  *                 gl_unlock() of busy.h take it and drop it.
  *   GLOCK__F_LOCK The bit lock. It is set while a change of state or a call of the operations lock
  *                 and unlock is in flight, for as long as that takes. No thread waits for the bit

@@ -2,10 +2,10 @@
 /*
  * busy.c - the busy part of a glock, and its record.
  *
- * gl_lock() attaches the busy part. gl_unlock() detaches it if it is of no use: no holder, waiter
- * or work is left, and a new busy part would have the same hold time and counts. There are as many
- * busy parts in reserve as glocks, so that attaching one cannot fail. An unused busy part was never
- * written, and takes no memory.
+ * gl_lock() attaches the busy part. gl_unlock() detaches it if it is of no use. Then no holder,
+ * waiter or work is left, and a new busy part would have the same hold time and counts. There are
+ * as many busy parts in reserve as glocks, so that attaching one cannot fail. An unused busy part
+ * was never written, and takes no memory.
  */
 #include "busy.h"
 

@@ -7,13 +7,13 @@
  * the first kind they drop gl->lock while the operation runs, and the bit lock keeps the state
  * unchanged.
  *
- * If an operation breaks a rule, the library logs the operation, the type and the number, and
+ * If an operation breaks a rule, the library logs the operation, the type and the number. It
  * repairs the state where that is possible. For example, it takes a dropped lock again.
  *
- * A thread in an operation under the spinlock must not call the library, because the call would
- * take a lock that the thread has. Each thread remembers such an operation, so that every public
- * function can refuse. If the space was opened with GLOCK_SPACE_CHECK_OPS, the library asks the
- * kernel before and after the operation whether the thread slept.
+ * A thread in an operation under the spinlock must not call the library. The call would take a lock
+ * that the thread has. Each thread remembers such an operation, so that every public function can
+ * refuse. With GLOCK_SPACE_CHECK_OPS, the library also asks the kernel before and after the
+ * operation how often the thread slept.
  */
 #include "cache.h"
 

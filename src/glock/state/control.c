@@ -6,8 +6,8 @@
  * bell.
  *
  * Any process that may write there may ask. No request does more than another node in the space
- * could do. The node publishes its events, or gives up a glock when its hold time is over and its
- * holders are done.
+ * could do. The node publishes its events, or gives up a glock. It gives the glock up when the hold
+ * time is over and the holders are done.
  */
 #include "control.h"
 

@@ -2,10 +2,10 @@
 /*
  * find.c - the table of glocks: getting one, putting it, walking over all.
  *
- * The hash table has chains, and grows by doubling, under space->lock. A lookup reads memory once
- * for the bucket and once for each glock in the chain, because a glock is one cache line. A chain
- * has between one and two glocks on average. To count the reference in the record takes a write,
- * but no thread waits for it.
+ * The hash table has chains, and grows by doubling, under space->lock. A glock is one cache line.
+ * So a lookup reads memory once for the bucket and once for each glock in the chain. A chain has
+ * between one and two glocks on average. To count the reference in the record takes a write, but no
+ * thread waits for it.
  *
  * There is at most one glock of a type and number. A glock at UN without references leaves the
  * table under the same lock under which it could be found. Only after that its lock is unlocked at

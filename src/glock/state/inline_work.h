@@ -8,8 +8,8 @@
 #include "glock/core/internal.h"
 
 /*
- * Between a begin that returned true and the end, the calling thread runs the work of this glock
- * itself, as soon as it can. The caller holds no lock.
+ * After a begin that returned true, the calling thread runs the work of this glock itself, as soon
+ * as it can. The end stops that. The caller holds no lock.
  */
 bool glock__inline_begin(struct glock *gl);
 /* As glock__poll(). Events of this glock are deferred: the caller takes gl->lock next. */

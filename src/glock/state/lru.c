@@ -2,12 +2,12 @@
 /*
  * lru.c - the list of idle glocks, the coldest first, with limits on their number and age.
  *
- * A glock is idle if it has no reference and is not at UN: it is cached, and no thread of this node
+ * A glock is idle if it has no reference and is not at UN. It is cached, and no thread of this node
  * wants it. The references of work and of walks over all glocks are short, and leave it on the
  * list. The type may veto giving the glock up (demote_ok). Then the glock counts as used just now.
  *
  * A glock that is used again stays on the list and loses its mark GLOCK__F_LRU. So glock_get() does
- * not touch the neighbours in the list. The glock moves to the end when it is idle again, or leaves
+ * not touch the neighbours in the list. The glock moves to the end when it is idle again. It leaves
  * the list when it comes to the head.
  *
  * The lock of the list is taken inside gl->lock. A thread that comes from the list only tries
@@ -103,7 +103,7 @@ void glock__lru_unlink(struct glock *gl)
 
 /*
  * Returns the glock at the head, locked. Returns NULL if the list is empty, or if another thread
- * has the lock of the glock; then *next is the time to look again.
+ * has the lock of the glock. In the second case *next is the time to look again.
  */
 static struct glock *lock_first(struct glock_space *space, int64_t *next)
 {
@@ -122,8 +122,9 @@ static struct glock *lock_first(struct glock_space *space, int64_t *next)
 }
 
 /*
- * Returns the coldest glock, locked and off the list, if more than `keep` glocks are idle or if the
- * glock was idle for `age`. Otherwise returns NULL and sets *next to the time when it is due.
+ * Returns the coldest glock, locked and off the list. Does that only if more than `keep` glocks are
+ * idle, or if the glock was idle for `age`. Otherwise returns NULL and sets *next to the time when
+ * it is due.
  */
 static struct glock *coldest(struct glock_space *space, size_t keep, int64_t age, int64_t *next)
 {

@@ -85,7 +85,7 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 	uint32_t flags = held || others ? gh->flags & ~GLOCK_EXACT : gh->flags;
 
 	/*
-	 * If the holder in SH said ANY, the state may be DF, and a request for SH without ANY may
+	 * If the holder in SH said ANY, the state may be DF. Then a request for SH without ANY may
 	 * not join the holder. If there is a holder, EXACT adds nothing. (Linux looks at the holder
 	 * only, and grants both.)
 	 */

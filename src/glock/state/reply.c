@@ -5,9 +5,9 @@
  * An event comes on any thread, without a lock held. A reply is only stored here, with its time,
  * and the work of the glock is queued. xmote.c applies the reply.
  *
- * A thread that works on the glock and takes its lock next in any case defers the events that come
- * until then. Such events are the reply to the request that the thread makes just now, and events
- * that it polls right before.
+ * A thread that works on the glock, and takes its lock next in any case, defers events. It defers
+ * those that come before it has the lock. They are the reply to the request that the thread makes
+ * just now, and events that it polls right before.
  *
  * During recovery grants are frozen, because the data that they cover may not be repaired yet.
  */

@@ -2,7 +2,7 @@
 /*
  * show.c - glocks as text and as numbers, for the program.
  *
- * The text of a glock is made under its lock, into memory that exists already, and is handed out
+ * The text of a glock is made under its lock, into memory that exists already. It is handed out
  * after that. If the text does not fit, it is made again with more room.
  */
 #include "show.h"

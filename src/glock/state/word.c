@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * word.c - opens and closes the word of a glock, finds the holders in slots, moves a holder between
- * the list and a slot.
+ * word.c - opens and closes the word of a glock, and finds the holders in slots. It moves a holder
+ * between the list and a slot.
  */
 #include "word.h"
 

@@ -22,9 +22,12 @@
  * needs gl->lock to leave. gl_unlock() opens the word if nothing is pending (glock__fast_update).
  * So the order of requests is kept: no holder comes by the word while another one waits.
  *
- * These do not use the word: types with the operation lock or unlock, or whose owner may recur;
- * spaces that keep a trace, are traced now or check the lock order; holders with an owner of the
- * program's own, or with flags that need the queue; threads whose slots are all in use.
+ * These do not use the word:
+ *
+ *   - types with the operation lock or unlock, or whose owner may recur
+ *   - spaces that keep a trace, are traced now or check the lock order
+ *   - holders with an owner of the program's own, or with flags that need the queue
+ *   - threads whose slots are all in use
  */
 #ifndef GLOCK__WORD_H
 #define GLOCK__WORD_H

@@ -4,8 +4,8 @@
  *
  * A record lies in memory that other processes may read. So they can print the glocks of this node
  * without its help, also while it hangs. They may be able to write to the record as well. Therefore
- * no field of a record decides what the glock does, with one harmless exception: the time of the
- * last grant. A grant in the future counts as no grant (demote.c). Statistics and times for text
+ * no field of a record decides what the glock does. The time of the last grant is a harmless
+ * exception. A grant in the future counts as no grant (demote.c). Statistics and times for text
  * exist only here.
  *
  * Writing: under the lock of the glock. seq is odd while several fields change, and even when they

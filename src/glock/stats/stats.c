@@ -18,7 +18,7 @@
 
 /*
  * A record and its lock share no cache line with those of another CPU. The lock is not in the
- * record, because a process that can write the record is not trusted with the lock.
+ * record. A process that can write the record is not trusted with the lock.
  */
 struct glock__cpu_lock {
 	_Alignas(64) struct glock__lock lock;

@@ -101,10 +101,10 @@ int64_t glock__stats_trip(struct glock__stats *s, struct glock__type_stats *ts, 
 			  bool blocking);
 
 /*
- * The exact share of the time for which this node can use a glock: from the arrival of the grant
- * until the request that gives the glock up. The share is one number: the time used so far. While
- * the node can use the glock, the number is less by the time at which that began.
- * glock__share_turn() begins such a time (usable) or ends it.
+ * The exact share of the time for which this node can use a glock. Such a time lasts from the
+ * arrival of the grant until the request that gives the glock up. The share is one number: the time
+ * used so far. While the node can use the glock, the number is less by the time at which that
+ * began. glock__share_turn() begins such a time (usable) or ends it.
  */
 int64_t glock__share_turn(int64_t share, int64_t now, bool usable);
 int64_t glock__share_ns(int64_t share, int64_t now, bool usable);

@@ -4,9 +4,9 @@
  *
  * The ring takes no lock, so that events may be put from any place, under any lock. The ring keeps
  * the newest events. Each slot has a word that names its event. A writer claims the slot by a
- * compare-and-swap of that word, so that two writers a whole ring apart cannot mix their events.
- * The later writer gives up its event, and readers count the event as lost. A reader uses its copy
- * only if the word was the same before and after.
+ * compare-and-swap of that word. So two writers a whole ring apart cannot mix their events. The
+ * later writer gives up its event, and readers count the event as lost. A reader uses its copy only
+ * if the word was the same before and after.
  */
 #ifndef GLOCK__TRACE_H
 #define GLOCK__TRACE_H
@@ -52,9 +52,9 @@ void glock__event_print(struct glock__text *t, enum glock__text_format format, u
 #define GLOCK__EVENT_WORDS ((sizeof(struct glock__event) + 7) / 8)
 
 /*
- * owner is 2 n + 2 when event n is complete in the slot, and 2 n + 1 while it is being written. The
- * words are atomics because a reader may read while a writer writes. The reader then discards its
- * copy.
+ * owner is 2 n + 1 while event n is being written to the slot. It is 2 n + 2 when the event is
+ * complete. The words are atomics because a reader may read while a writer writes. The reader then
+ * discards its copy.
  */
 struct glock__ring_slot {
 	uint64_t owner;
