@@ -5,7 +5,7 @@
  * A request takes the fast path (fast.h) if the lock is cached here and no thread waits for it.
  * Otherwise the holder joins the list of its glock. The holder stays in the list until the program
  * lets it go or takes it back, or the request fails. While the holder waits in the list, only a
- * thread with gl->lock changes its state word; wait.c reads the word without the lock.
+ * thread with gl->lock changes its state word. wait.c reads the word without the lock.
  */
 #include "glock/core/log.h"
 #include "glock/publish/publish_space.h"
