@@ -214,12 +214,14 @@ def all_close_at_once(directory):
         assert run(directory, "write", "file", input="12345").returncode == 0
         users = [start(directory, "hold", "file") for _ in range(4)]
         for user in users:
-            assert user.stdout.readline() == "5 bytes\n"
-        assert run(directory, "unlink", "file").returncode == 0
+            line = user.stdout.readline()
+            assert line == "5 bytes\n", line + user.stdout.read()
+        gone = run(directory, "unlink", "file")
+        assert gone.returncode == 0, gone
         for user in users:
             user.stdin.close()
         for user in users:
-            assert user.wait(timeout=60) == 0
+            assert user.wait(timeout=60) == 0, user.stdout.read()
         assert files(directory) == [], files(directory)
 
 
