@@ -167,15 +167,9 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	struct local *l = (struct local *)lm;
 	struct glock__table_event ev = {0};
 	unsigned int shard = SHARDS;
-	const struct request *r;
-	uint32_t id = 0;
+	uint32_t id = glock__local_request_id(l, lk);
 	int err = -ENOENT;
 
-	latch_take(&l->lock);
-	r = glock__local_request_of(l, lk);
-	if (r)
-		id = r->id;
-	latch_drop(&l->lock);
 	if (id)
 		shard = id_shard(id);
 	if (shard >= SHARDS || glock__local_take(l, shard, WAIT_FOR_IT))

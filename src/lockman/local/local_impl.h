@@ -465,6 +465,8 @@ int glock__local_request_room(struct local *l);
 void glock__local_request_add(struct local *l, const struct request *r);
 /* Returns the lock's open request, or NULL. Under l->lock. */
 struct request *glock__local_request_of(const struct local *l, const struct glock__lm_lock *lk);
+/* Returns the id of the lock's open request, 0 without one. Takes l->lock. */
+uint32_t glock__local_request_id(struct local *l, const struct glock__lm_lock *lk);
 /* Removes a request, because the caller replies now. Returns false if it was removed already. */
 bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk);
 /* Removes any open request, because the caller replies now. Returns NULL if there is none. */

@@ -72,6 +72,18 @@ struct request *glock__local_request_of(const struct local *l, const struct gloc
 	return found ? &l->requests[found - 1] : NULL;
 }
 
+uint32_t glock__local_request_id(struct local *l, const struct glock__lm_lock *lk)
+{
+	const struct request *r;
+	uint32_t id;
+
+	latch_take(&l->lock);
+	r = glock__local_request_of(l, lk);
+	id = r ? r->id : 0;
+	latch_drop(&l->lock);
+	return id;
+}
+
 /* Frees a place. Each later entry of the chain that may stand there moves up. */
 static void free_place(struct local *l, uint32_t place)
 {

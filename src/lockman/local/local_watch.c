@@ -272,15 +272,9 @@ size_t glock__local_in_the_way(struct glock__lockman *lm, struct glock__lm_lock 
 {
 	struct local *l = (struct local *)lm;
 	struct in_the_way way = {0};
-	const struct request *r;
-	uint32_t id = 0;
+	uint32_t id = glock__local_request_id(l, lk);
 	size_t n;
 
-	latch_take(&l->lock);
-	r = glock__local_request_of(l, lk);
-	if (r)
-		id = r->id;
-	latch_drop(&l->lock);
 	if (id)
 		find_in_the_way(l, id, &way);
 	n = way.n < max ? way.n : max;
