@@ -61,6 +61,8 @@
 
 /* A bit of a holder's flags, besides GLOCK_: the program named the owner. */
 #define GLOCK__OWNED 0x80000000u
+/* The flags of a request that would rather fail than wait. */
+#define GLOCK__TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
 
 struct glock__holder {
 	struct glock__list list; /* gl->holders: the granted ones first, in order of asking */

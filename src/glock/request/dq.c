@@ -77,7 +77,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
-	bool mine, idle;
+	bool inline_work, idle;
 	int err;
 
 	if (!gl || !(gh_state(gh) & GLOCK__H_QUEUED))
@@ -88,7 +88,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 	if (glock__is_other_threads(gh))
 		return glock__not_owner(gh);
 	/* This thread itself hands the glock to a waiter on another node, if there is one. */
-	mine = glock__inline_begin(gl);
+	inline_work = glock__inline_begin(gl);
 	glock__inline_poll(gl);
 	gl_lock(gl);
 	glock__apply_deferred(gl);
@@ -99,13 +99,13 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 		release(gl, gh);
 	else if (gh_state(gh) & GLOCK__H_QUEUED)
 		err = -EBUSY; /* its lock operation runs, and called this function */
-	if (mine)
+	if (inline_work)
 		glock__inline_run(gl);
 	idle = glock__now_idle(gl);
 	gl_unlock(gl);
 	if (idle)
 		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
-	if (mine)
+	if (inline_work)
 		glock__inline_end(gl);
 	return err;
 }

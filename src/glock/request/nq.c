@@ -24,8 +24,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
-
 void glock_holder_init(struct glock_holder *pub, struct glock *gl, enum glock_mode mode,
 		       unsigned int flags)
 {
@@ -77,7 +75,8 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 		return mistake(gl, gh, "this holder is queued already");
 	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
 		return mistake(gl, gh, "the type does not know this mode");
-	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED) || (gh->flags & TRIES) == TRIES)
+	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED) ||
+	    (gh->flags & GLOCK__TRIES) == GLOCK__TRIES)
 		return mistake(gl, gh, "flags");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
 		return mistake(gl, gh, "ANY with EX");
@@ -150,7 +149,7 @@ GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *
 /* Tells whether a try is to fail now, because it would clearly have to wait behind a request. */
 static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
-	if (!(gh->flags & TRIES))
+	if (!(gh->flags & GLOCK__TRIES))
 		return false;
 	if (glock__is_held(gl) && !glock__may_grant(gl, gh))
 		return true;
@@ -158,7 +157,7 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 	     l = l->next) {
 		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
 
-		if (!(gh_state(other) & GLOCK__H_HOLDER) && !(other->flags & TRIES))
+		if (!(gh_state(other) & GLOCK__H_HOLDER) && !(other->flags & GLOCK__TRIES))
 			return true;
 	}
 	return false;
@@ -235,7 +234,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
-	bool mine, granted;
+	bool inline_work, granted;
 	int err;
 
 	if (!(gh_state(gh) & GLOCK__H_QUEUED))
@@ -248,7 +247,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (err)
 		return err;
 	glock__poll(gl_space(gl));
-	mine = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl);
+	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl);
 	gl_lock(gl);
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);
@@ -257,18 +256,18 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	else
 		err = add_to_queue(gl, gh);
 	if (!err && !(gh->flags & GLOCK_NOBLOCK)) {
-		if (!mine)
+		if (!inline_work)
 			glock__run_queue(gl, true);
 		else if (!glock__miss(gl, gh))
 			glock__work_queue(gl, gl_now(gl)); /* this thread runs that work below */
 	}
-	if (mine && glock__tls()->deferred.queued)
+	if (inline_work && glock__tls()->deferred.queued)
 		glock__inline_run(gl);
 	granted = !err && gh_state(gh) & GLOCK__H_HOLDER;
 	if (granted)
 		glock__fast_from_list(gl, gh);
 	gl_unlock(gl);
-	if (mine && (err || glock_poll(pub)))
+	if (inline_work && (err || glock_poll(pub)))
 		glock__inline_end(gl);
 	if (err) {
 		glock__order_forget(gl_space(gl), gh);
@@ -279,7 +278,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (gh->flags & GLOCK_ASYNC || granted)
 		return 0;
 	err = glock_wait(pub, 0, 0);
-	if (mine && glock__tls()->deferred.gl == gl && !FAULT(INLINE_WORK_KEPT))
+	if (inline_work && glock__tls()->deferred.gl == gl && !FAULT(INLINE_WORK_KEPT))
 		glock__inline_end(gl); /* glock_wait() did not have to wait after all */
 	if (err && gh_state(gh) & GLOCK__H_QUEUED)
 		glock_dq(pub); /* waiting is not allowed here */

@@ -52,7 +52,7 @@ void glock__inline_run(struct glock *gl)
 	}
 }
 
-static void mine_run(struct glock *gl)
+static void inline_run_queued(struct glock *gl)
 {
 	if (!glock__tls()->deferred.queued)
 		return;
@@ -65,12 +65,12 @@ void glock__inline_finish(struct glock *gl)
 {
 	struct glock__tls *tls = glock__tls();
 
-	mine_run(gl);
+	inline_run_queued(gl);
 	if (tls->deferred.polls) {
 		tls->deferred.wanted = true;
 		glock__poll_end(gl_space(gl));
 		tls->deferred.wanted = false;
-		mine_run(gl);
+		inline_run_queued(gl);
 	}
 }
 
@@ -111,7 +111,7 @@ int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t dea
 
 	if (tls->deferred.gl != gl && !glock__inline_begin(gl))
 		return glock__wait(gl_space(gl), word, seen, deadline);
-	mine_run(gl);
+	inline_run_queued(gl);
 	if (atom_load32(word) == seen)
 		err = sleep_for(gl_space(gl), word, seen, deadline);
 	glock__inline_end(gl);

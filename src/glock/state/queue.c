@@ -27,8 +27,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
-
 #define LONG_WAIT 1000000000 /* ns: a longer wait makes the hold time grow */
 
 void glock__clear_lock(struct glock *gl)
@@ -198,7 +196,7 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 		next = l->next;
 		if (gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING))
 			continue;
-		if (tries_only && !(gh->flags & TRIES))
+		if (tries_only && !(gh->flags & GLOCK__TRIES))
 			continue;
 		gl_busy(gl)->more->counts.tries_failed += tries_only;
 		glock__fail(gl, gh, error);
@@ -329,7 +327,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		return;
 	}
 	gl_busy(gl)->target = gh->mode;
-	if (!(gh->flags & TRIES) && gh->list.next != &gl_busy(gl)->holders)
+	if (!(gh->flags & GLOCK__TRIES) && gh->list.next != &gl_busy(gl)->holders)
 		glock__fail_waiters(gl, -EAGAIN, true);
 	gl->flags |= GLOCK__F_LOCK;
 	glock__xmote(gl, gl_busy(gl)->target);

@@ -35,8 +35,6 @@ unsigned long glock__shortcuts_taken[GLOCK__SHORTCUT_MAX];
 
 #if GLOCK_SHORTCUTS
 
-#define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
-
 /* Without ENTERED, because an object that a holder has entered is in use, and at rest. */
 #define IN_FLIGHT ((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_ENTERED) | GLOCK__F_STALE)
 
@@ -135,7 +133,7 @@ bool glock__miss(struct glock *gl, struct glock__holder *gh)
 
 	assert(tls->deferred.gl == gl);
 	if (gl->state != GLOCK_UN || !type_is_quiet(&gl_type(gl)->ops) ||
-	    gh->flags & (TRIES | GLOCK_RECOVER | GLOCK_PRIORITY) ||
+	    gh->flags & (GLOCK__TRIES | GLOCK_RECOVER | GLOCK_PRIORITY) ||
 	    !(is_alone(gl, gh, 0) || FAULT(MISS_NOT_ALONE)) || !glock__work_claim(gl))
 		return false;
 	TAKEN(GLOCK__MISS);

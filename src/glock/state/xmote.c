@@ -31,8 +31,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#define TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
-
 GLOCK__INLINE void set_usable(struct glock *gl, bool usable)
 {
 	struct glock__record *r;
@@ -70,7 +68,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 
 	if (!demoting) {
 		bool refused =
-		    gh && gh->flags & TRIES && reply != GLOCK__GRANTED && reply != GLOCK__CANCELED;
+		    gh && gh->flags & GLOCK__TRIES && reply != GLOCK__GRANTED &&
+		    reply != GLOCK__CANCELED;
 
 		if (!gh || refused || reply == GLOCK__CANCELED || reply == GLOCK__ERROR) {
 			if (reply == GLOCK__ERROR)
@@ -287,7 +286,7 @@ void glock__xmote(struct glock *gl, enum glock_mode to)
 {
 	struct glock__holder *gh = glock__first_waiter(gl);
 	bool demoting = gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS;
-	unsigned int tries = gh && !demoting ? gh->flags & TRIES : 0;
+	unsigned int tries = gh && !demoting ? gh->flags & GLOCK__TRIES : 0;
 
 	assert(gl_held(gl) && gl->flags & GLOCK__F_LOCK);
 	assert(to != gl->state && !glock__first_holder(gl));
