@@ -67,7 +67,9 @@
     X(TABLE, ASTS_OUT_OF_ORDER, "an AST takes the place of an older bast") \
     X(TABLE, IDS_REUSED, "a new lock gets the generation of the lock before") \
     X(TABLE, COMMITTED_BEFORE_ITS_WORK, "an unlock commits before its work is recorded") \
-    X(TABLE, UNREPORTED_DEATH_FORGOTTEN, "an unlock drops an unreported death")
+    X(TABLE, UNREPORTED_DEATH_FORGOTTEN, "an unlock drops an unreported death") \
+    X(TABLE, DEATH_FORGOTTEN, "full memory forgets a death and leaves no mark") \
+    X(TABLE, DEATH_TOLD_AGAIN, "a told resource of a marked bucket goes with its last lock")
 /* clang-format on */
 
 enum glock__fault {

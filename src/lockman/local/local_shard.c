@@ -243,5 +243,5 @@ int glock__local_grow(struct local *l, unsigned int shard)
 		atom_put64(&s->size, s->size + more);
 		return glock__table_grow(t, s->size);
 	}
-	return glock__table_forget(t) > 0 ? 0 : -ENOSPC;
+	return glock__table_forget(t, 64) > 0 ? 0 : -ENOSPC;
 }
