@@ -143,8 +143,6 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	if (!err && ev.status != -EINPROGRESS)
 		glock__local_granted(l, shard, &ev);
 	glock__local_drop(l, shard);
-	if (err == -ENOSPC)
-		glock__local_say(&l->o, "space %s: memory for locks is full", l->name);
 	if (err)
 		return err;
 	if (ev.status == -EINPROGRESS) {
@@ -229,6 +227,12 @@ static int local_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uin
 	return has_left(l) ? -EIO : 0;
 }
 
+static unsigned int local_part(struct glock__lockman *lm, unsigned int type, uint64_t number)
+{
+	(void)lm;
+	return glock__local_shard(type, number);
+}
+
 static int local_start(struct glock__lockman *lm)
 {
 	return glock__local_serve((struct local *)lm);
@@ -308,6 +312,9 @@ static const struct glock__lm_ops local_ops = {
     .nudge = glock__local_nudge,
     .token = local_token,
     .in_the_way = glock__local_in_the_way,
+    .make_room = glock__local_make_room,
+    .part = local_part,
+    .gave_back = glock__local_gave_back,
     .file = glock__local_own_file,
     .alive = glock__local_keep_alive,
 };
