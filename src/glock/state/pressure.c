@@ -60,7 +60,7 @@ bool glock__wait_for_room(struct glock *gl)
 	if (!ops->make_room || !gh || gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS)
 		return false;
 	tries = gh->flags & GLOCK__TRIES;
-	if (b->short_since <= gh->asked) /* an earlier request was short of memory */
+	if (b->short_since < gh->asked) /* an earlier request was short of memory */
 		b->short_since = gl_now_anew(gl);
 	waited = gl_now_anew(gl) - b->short_since;
 	gl_unlock(gl);

@@ -48,8 +48,9 @@
 #define GLOCK__FAST_SH (1ull << 15)
 #define GLOCK__FAST_ANY_EX (GLOCK__FAST_SH - GLOCK__FAST_EX)
 #define GLOCK__FAST_ANY_SH (GLOCK__FAST_COUNT - GLOCK__FAST_SH)
-#define GLOCK__FAST_COUNT (1ull << 31)
-#define GLOCK__FAST_COUNTED (~0ull << 31)
+#define GLOCK__FAST_SHIFT 31
+#define GLOCK__FAST_COUNT (1ull << GLOCK__FAST_SHIFT)
+#define GLOCK__FAST_COUNTED (~0ull << GLOCK__FAST_SHIFT)
 #define GLOCK__FAST_FOLD (1ull << 51) /* so many grants that they go to qcount now */
 
 /* A holder with other flags joins the queue. */

@@ -233,6 +233,17 @@ static unsigned int local_part(struct glock__lockman *lm, unsigned int type, uin
 	return glock__local_shard(type, number);
 }
 
+static int64_t local_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			       int64_t waited)
+{
+	return glock__local_make_room((struct local *)lm, local_part(lm, type, number), waited);
+}
+
+static void local_gave_back(struct glock__lockman *lm, unsigned int part, size_t n)
+{
+	glock__local_gave_back((struct local *)lm, part, n);
+}
+
 static int local_start(struct glock__lockman *lm)
 {
 	return glock__local_serve((struct local *)lm);
@@ -312,9 +323,9 @@ static const struct glock__lm_ops local_ops = {
     .nudge = glock__local_nudge,
     .token = local_token,
     .in_the_way = glock__local_in_the_way,
-    .make_room = glock__local_make_room,
+    .make_room = local_make_room,
     .part = local_part,
-    .gave_back = glock__local_gave_back,
+    .gave_back = local_gave_back,
     .file = glock__local_own_file,
     .alive = glock__local_keep_alive,
 };

@@ -492,9 +492,8 @@ void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 /* ---- local_room.c ---- */
 
 /* The operations make_room and gave_back of lockman.h. */
-int64_t glock__local_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
-			       int64_t waited);
-void glock__local_gave_back(struct glock__lockman *lm, unsigned int shard, size_t n);
+int64_t glock__local_make_room(struct local *l, unsigned int shard, int64_t waited);
+void glock__local_gave_back(struct local *l, unsigned int shard, size_t n);
 
 /* ---- local.c ---- */
 

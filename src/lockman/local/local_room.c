@@ -126,16 +126,13 @@ static bool compress_deaths(struct local *l, unsigned int shard, bool forget)
 	return n > 0 || (!forget && usage.cells_free >= SPARE);
 }
 
-int64_t glock__local_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
-			       int64_t waited)
+int64_t glock__local_make_room(struct local *l, unsigned int shard, int64_t waited)
 {
-	struct local *l = (struct local *)lm;
-	const unsigned int shard = glock__local_shard(type, number);
 	const bool late = waited >= GIVE_UP;
 
 	if (has_left(l))
 		return 0;
-	if (!late && lm->events->give_back && ask_for_room(l, shard, local_now())) {
+	if (!late && l->lm.events->give_back && ask_for_room(l, shard, local_now())) {
 		if (waited / 2 < SHORTEST_WAIT)
 			return SHORTEST_WAIT;
 		return waited / 2 < LONGEST_WAIT ? waited / 2 : LONGEST_WAIT;
@@ -146,10 +143,8 @@ int64_t glock__local_make_room(struct glock__lockman *lm, unsigned int type, uin
 	return 0;
 }
 
-void glock__local_gave_back(struct glock__lockman *lm, unsigned int shard, size_t n)
+void glock__local_gave_back(struct local *l, unsigned int shard, size_t n)
 {
-	struct local *l = (struct local *)lm;
-
 	if (has_left(l))
 		return;
 	if (n)
