@@ -441,6 +441,7 @@ static void fast_after_a_death(void **state)
 		assert_int_equal(glock_dq(&b), 0);
 	}
 	assert_int_equal(glock_owner_died(&a), 0);
+	assert_true(atom_load64(&gls[0]->fast) & GLOCK__FAST_OPEN);
 	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
 	assert_false(is_fast(&a));
 	assert_int_equal(glock_owner_died(&a), 1);

@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-enum { MANY = 20000, DEATHS = 100 }; /* MANY locks do not fit into 2 MiB */
+enum { MANY = 20000, DEATHS = 500 }; /* MANY locks do not fit into 2 MiB */
 
 static struct actor a, b, c;
 
@@ -134,7 +134,7 @@ static void deaths(void)
 	assert_int_equal(actor_do(&b, "walk 1 1 SH"), 1);
 	/* Idle locks make room first. So each death is still known exactly. */
 	assert_int_equal(actor_do(&b, "many %d SH", MANY), 0);
-	assert_int_equal(actor_do(&b, "walk 2000 1000 SH"), 0);
+	assert_int_equal(actor_do(&b, "walk 2000 5000 SH"), 0);
 	/* Then the cells of the deaths are used, too. */
 	actor_begin(&a, "x", "");
 	assert_in_range(actor_do(&a, "keep 1000000 SH"), 1000, 100000);

@@ -13,6 +13,8 @@
  */
 #include "pressure.h"
 
+#include "base/faults.h"
+
 #include "busy.h"
 #include "lru.h"
 #include "queue.h"
@@ -70,6 +72,7 @@ bool glock__wait_for_room(struct glock *gl)
 		return false;
 	gl_busy(gl)->target = gl->state;
 	glock__clear_lock(gl);
-	glock__work_queue(gl, gl_now_anew(gl) + delay);
+	if (!FAULT(ROOM_NOT_AWAITED))
+		glock__work_queue(gl, gl_now_anew(gl) + delay);
 	return true;
 }
