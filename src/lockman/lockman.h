@@ -108,8 +108,8 @@ struct glock__lm_ops {
 	/*
 	 * Looks for memory after lock() returned -ENOSPC, `waited` ns after the first time. Asks
 	 * the owner, and then the other nodes, to give idle locks back (the event give_back).
-	 * Returns the time in ns after which the owner may ask for the lock again, or 0: no memory
-	 * will come. At once.
+	 * Returns the time in ns after which the owner asks for the lock again. 0: no memory will
+	 * come. At once.
 	 */
 	int64_t (*make_room)(struct glock__lockman *lm, unsigned int type, uint64_t number,
 			     int64_t waited);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_room.c - tests what happens when memory for locks is full: idle locks make room, locks in use
- * do not, and no death is forgotten.
+ * test_room.c - tests full memory for locks. Idle locks make room, and locks in use do not. No
+ * death is forgotten.
  */
 #include "base/sanitizer.h"
 

@@ -226,7 +226,7 @@ static bool walk_has_ended(struct glock_space *space)
 
 size_t glock__lru_give_back(struct glock_space *space, unsigned int part, size_t n)
 {
-	/* A glock that its type keeps moves to the end of the list, so the list alone may not end. */
+	/* A glock that its type keeps moves to the end of the list: the walk might never end. */
 	uint32_t tries = walk_begin(space) + 1;
 	size_t done = 0;
 

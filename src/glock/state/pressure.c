@@ -2,14 +2,17 @@
 /*
  * pressure.c - the lock manager is short of memory: idle locks make room for locks that are wanted.
  *
- * A node gives back idle locks when the lock manager asks for them (the event give_back), for this
- * node or another one. The event may come on any thread, so that the work serves it.
+ * A node gives back idle locks when the lock manager asks for them (the event give_back). The
+ * request without memory may be of this node or of another one. The event may come on any thread,
+ * so the work serves it.
  *
  * A request that finds no memory does not sleep. It clears the bit lock, and the work of its glock
- * makes the request anew after a while. So the thread that runs the work goes on with the locks
- * that are given back, a waiter keeps its deadline, and the request can be canceled. The lock
- * manager decides when there is no hope. A try does not wait: it only makes the lock manager look
- * for memory, so that the next try finds some.
+ * makes the request anew after a while. Meanwhile the thread that runs the work goes on with the
+ * locks that are given back. A waiter keeps its deadline, and the request can be canceled. The lock
+ * manager decides when there is no hope.
+ *
+ * A try does not wait. It only makes the lock manager look for memory, and the next try may find
+ * some.
  */
 #include "pressure.h"
 

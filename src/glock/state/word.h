@@ -6,8 +6,7 @@
  *
  *   bit  0      OPEN     holders may come and go by this word alone
  *   bit  1      OPEN_EX  the glock is in EX, and its list has no holder
- *   bit  2      DIED     a holder in EX died, and no holder in EX was told: GLOCK__F_DIED, for
- *                        glock_owner_died() of a holder in SH that came by the word
+ *   bit  2      DIED     a holder in EX died, and no holder in EX was told (GLOCK__F_DIED)
  *   bits 3-14   EX       holders in EX: one at most, and for a moment also holders that are about
  *                        to be refused
  *   bits 15-30  SH       the same for SH

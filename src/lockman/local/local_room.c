@@ -11,10 +11,10 @@
  *      by that: see glock__table_forget().
  *   4. If there are none, memory is full of locks in use.
  *
- * A node is asked by a bit in its slot (short_of), and its bell. It clears the bit when it knows how
- * many locks it gives back, and adds their number to shard.gave. The locks themselves are given back
- * later, after the caches were written back. A node that does not answer holds the others up for
- * PATIENCE only, because it may be stopped.
+ * A node is asked by a bit in its slot (short_of), and its bell. The node clears the bit when it
+ * knows how many locks it gives back, and adds their number to shard.gave. The locks follow later,
+ * after the caches were written back. A node that does not answer holds the others up for PATIENCE
+ * only, because it may be stopped.
  */
 #include "local_impl.h"
 
@@ -119,10 +119,11 @@ static bool compress_deaths(struct local *l, unsigned int shard, bool forget)
 		n = glock__table_forget(t, FORGET + usage.idle / 8);
 	glock__local_drop(l, shard);
 	if (n > 0 && !__atomic_exchange_n(&l->compressed, true, __ATOMIC_ACQ_REL))
-		glock__local_say(&l->o,
-				 "space %s: memory for locks is full: from now on glock_owner_died() "
-				 "may also be 1 for locks whose holders did not die",
-				 l->name);
+		glock__local_say(
+		    &l->o,
+		    "space %s: memory for locks is full: from now on glock_owner_died() "
+		    "may be 1 for locks whose holders did not die",
+		    l->name);
 	return n > 0 || (!forget && usage.cells_free >= SPARE);
 }
 

@@ -220,7 +220,8 @@ static const char *check_bucket(const struct glock__table *t, uint32_t bucket, s
 
 	const bool forgot = *head & BUCKET_FORGOT;
 
-	CHECK(!forgot || t->flags & GLOCK__TABLE_KEEP_DIED, "a bucket forgot a death of no concern");
+	CHECK(!forgot || t->flags & GLOCK__TABLE_KEEP_DIED,
+	      "a bucket forgot a death of no concern");
 	for (uint32_t ref = bucket_first(head); ref;) {
 		const union cell *cell = cell_of(t, ref, CELL_RES);
 		char name[GLOCK__RESNAME_MAX];

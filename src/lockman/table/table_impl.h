@@ -25,8 +25,7 @@
  * glock__table_forget() frees such resources when memory is full, and marks their bucket. The mark
  * stands for the death of each resource that the bucket does not have. Therefore:
  *   - A resource that is made in a marked bucket has RES_DIED from the beginning.
- *   - A resource of a marked bucket that loses its last lock goes if it has RES_DIED, because the
- *     mark says the same.
+ *   - A resource with RES_DIED goes with its last lock, because the mark says the same.
  *   - Otherwise a lock in PW or EX was told, and the resource stays without locks. So the next lock
  *     is not told again.
  * A bucket keeps its mark for ever.
@@ -275,7 +274,7 @@ static inline uint32_t *bucket_at(const struct glock__table *t, uint64_t hash)
 	return (uint32_t *)((char *)t + t->buckets_at) + (hash & t->bucket_mask);
 }
 
-/* The mark of a bucket: deaths of its resources were forgotten. The other bits are the first ref. */
+/* The mark of a bucket: deaths of its resources were forgotten. The other bits: the first ref. */
 #define BUCKET_FORGOT 0x80000000u
 
 static inline uint32_t bucket_first(const uint32_t *bucket)
