@@ -20,8 +20,8 @@ enum { PATIENCE = 1000 };
 void glock__fast_fold(struct glock *gl)
 {
 	uint64_t word = atom_and64(&gl->fast, ~GLOCK__FAST_COUNTED);
-	int64_t n = (int64_t)word >>
-		    GLOCK__FAST_SHIFT; /* signed, because a grant may be taken back later */
+	/* Signed, because a grant may be taken back later. */
+	int64_t n = (int64_t)word >> GLOCK__FAST_SHIFT;
 
 	assert(gl_held(gl));
 	if (n)
