@@ -130,7 +130,8 @@
  *   used first. If it has none, the other nodes do so. xmote_th and inval are called as always. A
  *   request waits for that for about a second at most. A request with TRY or TRY_1CB does not wait.
  *   A lock that is held, wanted or referenced (glock_get()) is in use, and stays. Once memory is
- *   full of locks in use, requests for more locks return -ENOSPC.
+ *   full of locks in use, or of other files, requests for more locks return -ENOSPC. Locks make
+ *   room in their own space only.
  *
  *   systemd-logind removes the files of a user from /dev/shm when the last session of this user
  *   ends (RemoveIPC=yes, its default). The files of root and of other system users stay. If a
@@ -547,8 +548,8 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none. Also:
  *               the holder is queued already, and stays so
  *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
- *   -ENOSPC     with "local": memory is full of locks in use; see "Memory" above. With TRY and
- *               TRY_1CB also: idle locks are only now given back, so try again
+ *   -ENOSPC     with "local": memory is full of locks in use; see "Memory of local" above. With
+ *               TRY and TRY_1CB also: idle locks are only now given back, so try again
  *   -ESHUTDOWN  the space is being closed
  * or the error of the type's lock or xmote_bh operation. After an error the holder is not queued.
  * The program may use the holder again, after glock_holder_init() or as it is. `where` is kept,
