@@ -109,6 +109,7 @@ struct dlm {
 	struct glock__cluster_nodes members;
 	struct glock__cluster_nodes dead;
 	bool recovering; /* a thread runs see_to_dead() */
+	bool no_thread;  /* no thread could start, and the log was told */
 };
 
 /* ---- dlm_use.c ---- */
