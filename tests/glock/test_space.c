@@ -108,6 +108,29 @@ static void space_idle_glocks(void **state)
 	rig_close();
 }
 
+/* An age is kept in 32 bits of 2^18 ns. A limit beyond that never comes. */
+static void space_limit_above_13_days(void **state)
+{
+	const int64_t day = 24ll * 3600 * 1000 * RIG_MS;
+	struct glock_space_options o = {.cached_age = 14 * day};
+	struct glock *gl;
+
+	(void)state;
+	for (int days = 14; days >= 12; days -= 2) {
+		o.cached_age = days * day;
+		rig_open_with(&o);
+		rig.answer_at_once = true;
+		gl = rig_glock(GLOCK_INODE, 1);
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+		glock_put(gl);
+		for (int i = 0; i < 40; i++)
+			rig_pass(day / 2);
+		assert_int_equal(rig.space->n_glocks, days == 14);
+		rig_close();
+	}
+}
+
 static void space_shrink(void **state)
 {
 	struct glock *gl;
@@ -459,6 +482,7 @@ int main(void)
 	    cmocka_unit_test(space_options),
 	    cmocka_unit_test(space_close_is_busy),
 	    cmocka_unit_test(space_idle_glocks),
+	    cmocka_unit_test(space_limit_above_13_days),
 	    cmocka_unit_test(space_shrink),
 	    cmocka_unit_test(space_withdraw),
 	    cmocka_unit_test(space_withdraws_when_sync_fails),
