@@ -272,6 +272,102 @@ static void closed_for_good(void)
 	SAME(did.ths, ths);
 }
 
+/* ---- types and flags ---- */
+
+static char said[1000];
+
+static void keep_message(void *arg, const char *message)
+{
+	(void)arg;
+	snprintf(said, sizeof(said), "%s", message);
+}
+
+static void wrong_dump(struct glock *of, glock_print_fn *print, void *to)
+{
+	struct glock *found;
+
+	(void)print, (void)to;
+	SAME(glock_get(glock_space_of(of), 10, 2, &found), -EDEADLK);
+}
+
+/* A message about an operation has eight bytes of the name of the type. */
+static void long_names(void)
+{
+	static const struct glock_ops wrong_ops = {.size = sizeof(wrong_ops), .dump = wrong_dump};
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = 10, .name = "ninebytes and more", .ops = &wrong_ops};
+	const struct glock_space_options o = {.size = sizeof(o),
+					      .lockman = lockman,
+					      .types = &type,
+					      .n_types = 1,
+					      .log = keep_message};
+	struct glock_holder gh;
+
+	SAME(glock_space_open("long_names", &o, &space), 0);
+	gl = get(space, 10, 1);
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, drop_text, NULL), 0);
+	CHECK(strstr(said, "ninebyte") && !strstr(said, "ninebytes"));
+	SAME(glock_dq(&gh), 0);
+	end();
+}
+
+static void *lets_go(void *gh)
+{
+	SAME(glock_dq(gh), 0);
+	return NULL;
+}
+
+static void movable(void)
+{
+	struct glock_holder a, b;
+
+	begin();
+	SAME(ask(&a, GLOCK_SH, 0), 0);
+	SAME(ask(&b, GLOCK_SH, 0), -EDEADLK);
+	SAME(glock_dq(&a), 0);
+	for (int i = 0; i < 3; i++) {
+		SAME(ask(&a, GLOCK_SH, GLOCK_MOVABLE), 0);
+		SAME(ask(&b, GLOCK_SH, i % 2 ? GLOCK_MOVABLE : 0), 0);
+		join_thread(thread(lets_go, &a));
+		SAME(glock_dq(&a), -EINVAL);
+		SAME(glock_dq(&b), 0);
+	}
+	end();
+}
+
+enum { HOLD_MS = 250 };
+
+/* Two nodes take turns. Each turn lasts for the hold time, which does not adapt. */
+static void hold_time_is_fixed(void)
+{
+	const struct glock_type_options type = {
+	    .size = sizeof(type), .type = GLOCK_INODE, .hold = HOLD_MS * MS};
+	struct glock_space *spaces[2];
+	struct glock *gls[2];
+	struct glock_holder gh;
+	int64_t began, asked;
+
+	for (size_t i = 0; i < 2; i++) {
+		spaces[i] = open_space(&type, 1, 0);
+		gls[i] = get(spaces[i], GLOCK_INODE, 1);
+	}
+	began = now();
+	for (int64_t i = 0; i < 5; i++) {
+		glock_holder_init(&gh, gls[i % 2], GLOCK_EX, 0);
+		asked = now();
+		SAME(glock_nq(&gh), 0);
+		/* the turns before: the moment of each grant is known only to the library */
+		CHECK(now() - began >= i * HOLD_MS * MS);
+		CHECK(now() - asked < HOLD_MS * MS + 5 * SECOND);
+		SAME(glock_dq(&gh), 0);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		glock_put(gls[i]);
+		SAME(glock_space_close(spaces[i]), 0);
+	}
+}
+
 /* ---- calls in operations ---- */
 
 static struct glock *other;
@@ -418,6 +514,42 @@ static void dq_wait_waits_for_others(void)
 	SAME(glock_statistics(gl, &stats), 0);
 	SAME(stats.demotes, 1);
 	join_thread(t);
+	end();
+}
+
+static void demanded(struct glock *of)
+{
+	(void)of;
+	shared->cell[6]++;
+}
+
+/* Another node asks for the lock while this node holds it. The lock is gone on return. */
+static void dq_wait_meets_demands(void)
+{
+	struct glock_statistics stats = {.size = sizeof(stats)};
+	struct glock_space *second;
+	struct glock *its_glock;
+	struct glock_holder a, b;
+
+	begin_watched(0);
+	did.in_callback = demanded;
+	second = open_space(NULL, 0, 0);
+	its_glock = get(second, GLOCK_INODE, 1);
+	for (uint64_t i = 0; i < 10; i++) {
+		SAME(ask(&a, GLOCK_EX, 0), 0);
+		SAME(glock_statistics(gl, &stats), 0);
+		SAME(stats.demotes, i);
+		glock_holder_init(&b, its_glock, GLOCK_EX, GLOCK_ASYNC | GLOCK_NOCACHE);
+		SAME(glock_nq(&b), 0);
+		UNTIL(shared->cell[6] > i);
+		SAME(glock_dq_wait(&a), 0);
+		SAME(glock_statistics(gl, &stats), 0);
+		SAME(stats.demotes, i + 1);
+		SAME(glock_wait(&b, 0, 0), 0);
+		SAME(glock_dq_wait(&b), 0);
+	}
+	glock_put(its_glock);
+	SAME(glock_space_close(second), 0);
 	end();
 }
 
@@ -823,10 +955,14 @@ int main(void)
 	    {"lost_runs_in_withdraw", lost_runs_in_withdraw, NULL},
 	    {"dispatch_runs_all", dispatch_runs_all, NULL},
 	    {"closed_for_good", closed_for_good, NULL},
+	    {"long_names", long_names, NULL},
+	    {"movable", movable, NULL},
+	    {"hold_time_is_fixed", hold_time_is_fixed, "local"},
 	    {"waits_in_operations", waits_in_operations, NULL},
 	    {"under_the_lock", under_the_lock, "local"},
 	    {"while_closing", while_closing, NULL},
 	    {"dq_wait_waits_for_others", dq_wait_waits_for_others, NULL},
+	    {"dq_wait_meets_demands", dq_wait_meets_demands, "local"},
 	    {"cancel_waits_for_the_lock_operation", cancel_waits_for_the_lock_operation, NULL},
 	    {"async_wait_allows_ten_ms", async_wait_allows_ten_ms, NULL},
 	    {"many_let_go_backwards", many_let_go_backwards, NULL},

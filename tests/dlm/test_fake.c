@@ -650,6 +650,34 @@ static void not_to_be_marked(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/* The last eight bytes of a value block are the library's. The program has to write zeros. */
+static void the_last_eight_bytes(void **state)
+{
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = TYPE, .flags = GLOCK_OPS_LVB};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = "dlm", .types = &type, .n_types = 1, .log = say};
+	unsigned char value[GLOCK_LVB_SIZE] = {0}, got[GLOCK_LVB_SIZE];
+	struct glock_space *space;
+	struct glock_holder gh;
+	struct glock *gl;
+
+	(void)state;
+	assert_int_equal(glock_space_open("fake", &o, &space), 0);
+	assert_int_equal(glock_get(space, TYPE, 35, &gl), 0);
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_nq(&gh), 0);
+	for (size_t i = 0; i < sizeof(value); i++) {
+		value[i] = 1;
+		assert_int_equal(glock_lvb_write(&gh, value), i < 24 ? 0 : -EINVAL);
+		assert_int_equal(glock_lvb_read(&gh, got), 0);
+		assert_int_equal(got[i], i < 24);
+		value[i] = 0;
+	}
+	assert_int_equal(glock_dq(&gh), 0);
+	leave(space, gl);
+}
+
 /* ---- tokens ---- */
 
 /* Takes the lock in EX and gives it back to the cluster, or keeps it cached. Returns the token. */
@@ -980,6 +1008,7 @@ int main(void)
 					   cmocka_unit_test(not_to_be_marked),
 					   cmocka_unit_test(withdrawn_in_a_recovery),
 					   cmocka_unit_test(withdrawn_beside_a_recovery),
+					   cmocka_unit_test(the_last_eight_bytes),
 					   cmocka_unit_test(tokens_rise_beyond_deaths),
 					   cmocka_unit_test(tokens_rise_from_death_to_death),
 					   cmocka_unit_test(tokens_rise_with_what_a_node_has_read),

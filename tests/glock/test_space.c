@@ -247,6 +247,11 @@ static void space_dump(void **state)
 	assert_non_null(strstr(text, "G:  s:SH n:2/6259 f:Iqo t:SH d:EX/0 a:0 v:0 r:1 m:200 p:3\n"
 				     " H: s:SH f:aEH e:0 p:0 [(none)] "));
 	assert_non_null(strstr(text, want));
+	glock_set_dirty(gl, 1);
+	*text = '\0';
+	glock_dump(rig.space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
+	assert_non_null(strstr(text, " f:yIqo "));
+	glock_set_dirty(gl, 0);
 	*text = '\0';
 	glock_dump(rig.space, GLOCK_FILE_GLSTATS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
 	assert_non_null(strstr(text, "G: n:2/6259 rtt:0/0 rttb:0/0 irt:0/0 dcnt: 1 qcnt: 2\n"));

@@ -132,7 +132,8 @@ def head(comment, number):
         else:
             page.add(number + offset, line)
     for where, collected in pages:
-        yield from sentences_of(where, collected.units)
+        # a title of one word says nothing
+        yield from (s for s in sentences_of(where, collected.units) if s.text != where + "." or " " in where)
 
 
 def read(text):

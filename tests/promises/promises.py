@@ -85,21 +85,26 @@ def is_promise(sentence):
 # ---- tests ----
 
 def is_run(root, path):
-    """Tells whether the meson.build beside the test names it, whole or by the middle of its name."""
+    """Tells whether the meson.build beside the test names it, whole or by the middle of its name. The meson.build may
+    also stand one folder above."""
     folder, name = os.path.split(path)
-    try:
-        with open(os.path.join(root, folder, "meson.build"), encoding="utf-8") as f:
-            build = f.read()
-    except OSError:
-        return False
-    stem = re.sub(r"^(?:test|bad)_", "", name.rsplit(".", 1)[0])
-    return any(f"'{word}'" in build for word in (name, stem, name.rsplit(".", 1)[0]))
+    stem = name.rsplit(".", 1)[0]
+    above, last = os.path.split(folder)
+    for place, words in ((folder, (name, stem, re.sub(r"^(?:test|bad)_", "", stem))), (above, (f"{last}/{name}",))):
+        try:
+            with open(os.path.join(root, place, "meson.build"), encoding="utf-8") as f:
+                build = f.read()
+        except OSError:
+            continue
+        if any(f"'{word}'" in build for word in words):
+            return True
+    return False
 
 
 def trouble_with(root, test):
     """Returns why a test of the form file:function is none, or None."""
     path, _, name = test.partition(":")
-    if not path.startswith("tests/") or not re.fullmatch(r"\w+", name):
+    if not path.startswith(("tests/", "examples/")) or not re.fullmatch(r"\w+", name):
         return "is not of the form tests/FILE:FUNCTION"
     try:
         with open(os.path.join(root, path), encoding="utf-8") as f:
@@ -109,7 +114,7 @@ def trouble_with(root, test):
     if path.endswith((".c", ".cc")):
         if not re.search(rf"^static void {name}\(void", text, re.M):
             return "has no such function"
-        if not re.search(rf"(?:cmocka\w*|TEST\w*)\({name}[,)]|[{{ ]{name}[,}}]", text):
+        if not re.search(rf'(?:cmocka\w*|TEST\w*)\({name}[,)]|"{name}", {name}\b', text):
             return "has the function, but no list of tests has it"
     elif not re.search(rf"\b{name}\b", text):
         return "does not have this name"
