@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_sentences.c - tests sentences of glock.h that no other test covers: what returns at once,
- * which thread runs what, limits, and what the library keeps. docs/promises.md names the sentences.
+ * test_sentences.c - tests sentences of glock.h that no other test covers.
+ *
+ * The sentences say what returns at once, which thread runs what, which limits exist, and what the
+ * library keeps. docs/promises.md has each sentence.
  */
 #include "adversary.h"
 
@@ -642,7 +644,8 @@ static void options_are_not_kept(void)
 	struct glock_space_options *o = calloc(1, sizeof(*o));
 	struct glock_type_options *t = calloc(1, sizeof(*t));
 	struct glock_ops *mine = malloc(sizeof(*mine));
-	char *name = heap_text("not_kept"), *manager = heap_text(lockman), *type = heap_text("mine");
+	char *name = heap_text("not_kept"), *manager = heap_text(lockman);
+	char *type = heap_text("mine");
 	struct glock_holder gh;
 
 	CHECK(o && t && mine);
@@ -744,8 +747,8 @@ static void readers_of_traces(void)
 	gl = get(space, GLOCK_INODE, 1);
 	SAME(ask(&gh, GLOCK_EX, 0), 0);
 	SAME(glock_dq(&gh), 0);
-	while (n < COUNT(lines) && glock_trace(space, GLOCK_FORMAT_LINUX_7_0, &one, lines[n],
-					       sizeof(lines[n])) == 1)
+	while (n < COUNT(lines) &&
+	       glock_trace(space, GLOCK_FORMAT_LINUX_7_0, &one, lines[n], sizeof(lines[n])) == 1)
 		n++;
 	CHECK(n > 2);
 	for (size_t i = 0; i < n; i++) {

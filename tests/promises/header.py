@@ -2,8 +2,8 @@
 """header.py - the sentences of include/glock.h, each with the declaration that it belongs to.
 
 A sentence is a sentence of a comment, or a row of a table or list in a comment. The place of a
-sentence is the name that the code behind the comment declares: a function, a member of a struct, a
-constant. A comment behind code belongs to that code. In the comment at the top of the file the place
+sentence is the name that the code behind the comment declares. That is a function, a member of a
+struct, or a constant. A comment behind code belongs to that code. In the comment at the top of the file the place
 is the title of the section or paragraph.
 """
 

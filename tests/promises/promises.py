@@ -8,7 +8,7 @@ usage: promises.py             checks docs/promises.md against include/glock.h
        promises.py --list      prints each sentence with its place, its line, and whether it is a promise
        --tree DIR              another tree than the one of this file
 
-A sentence is a promise if it has one of the words of PROMISE below, or if it is a row of a table. Such a sentence
+A sentence is a promise if it has one of the words of PROMISE below. A row of a table is one, too. Such a sentence
 needs a row in docs/promises.md, or a line in tests/promises/exempt that says why it is no promise. Any other sentence
 may have a row. A row gives the words of its sentence; three dots at the end stand for the rest.
 """
