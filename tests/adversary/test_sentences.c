@@ -122,17 +122,20 @@ static struct {
 	pthread_t unlock, lost, th;
 	_Atomic int unlocks, losses, ths, invals;
 	_Atomic int order[8]; /* the numbers of the glocks, as they were unlocked */
-	int (*in_th)(struct glock *of);
-	int (*in_lock)(struct glock_holder *gh);
-	void (*in_callback)(struct glock *of);
+	int (*_Atomic in_th)(struct glock *of);
+	int (*_Atomic in_lock)(struct glock_holder *gh);
+	void (*_Atomic in_callback)(struct glock *of);
 } did;
 
 static int th(struct glock *of, enum glock_mode to, unsigned int sync)
 {
+	int (*fn)(struct glock * of);
+
 	(void)to, (void)sync;
 	did.th = pthread_self();
 	did.ths++;
-	return did.in_th ? did.in_th(of) : 0;
+	fn = did.in_th;
+	return fn ? fn(of) : 0;
 }
 
 static void inval(struct glock *of, unsigned int what)
@@ -143,7 +146,9 @@ static void inval(struct glock *of, unsigned int what)
 
 static int lock_op(struct glock_holder *gh)
 {
-	return did.in_lock ? did.in_lock(gh) : 0;
+	int (*fn)(struct glock_holder * gh) = did.in_lock;
+
+	return fn ? fn(gh) : 0;
 }
 
 static void unlock_op(struct glock_holder *gh)
@@ -154,9 +159,11 @@ static void unlock_op(struct glock_holder *gh)
 
 static void callback_op(struct glock *of, enum glock_mode to, int remote)
 {
+	void (*fn)(struct glock * of) = did.in_callback;
+
 	(void)to, (void)remote;
-	if (did.in_callback)
-		did.in_callback(of);
+	if (fn)
+		fn(of);
 }
 
 static void lost_op(struct glock_holder *gh)
@@ -847,6 +854,63 @@ static void at_most_32_peers(void)
 	end();
 }
 
+static void wants(void *arg)
+{
+	struct glock_holder gh;
+
+	(void)arg;
+	begin();
+	SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
+	shared->cell[3] = 1;
+	SAME(glock_wait(&gh, 0, 0), 0);
+	SAME(glock_dq(&gh), 0);
+	end();
+}
+
+/* One process has the lock, another one waits for it before this process. */
+static void peers_hold_or_wait(void)
+{
+	pid_t holder = start(keeps, NULL), waiter;
+	struct glock_peer peers[4] = {0};
+	struct glock_holder gh;
+
+	UNTIL(shared->cell[0]);
+	begin();
+	waiter = start(wants, NULL);
+	UNTIL(shared->cell[3]);
+	nap(50 * MS); /* a thread of the library asks */
+	SAME(ask(&gh, GLOCK_SH, GLOCK_ASYNC), 0);
+	UNTIL(glock_in_the_way(gl, peers, COUNT(peers)) == 2);
+	for (size_t i = 0; i < 2; i++) {
+		CHECK(peers[i].pid == holder || peers[i].pid == waiter);
+		SAME(peers[i].waits != 0, peers[i].pid == waiter);
+		SAME(peers[i].mode, GLOCK_EX);
+		CHECK(!peers[i].stopped && !peers[i].dead && *peers[i].comm);
+	}
+	CHECK(peers[0].pid != peers[1].pid);
+	shared->cell[1] = 1;
+	SAME(glock_wait(&gh, 0, 0), 0);
+	SAME(glock_dq(&gh), 0);
+	join(holder);
+	join(waiter);
+	end();
+}
+
+/* Only "local" has tokens. */
+static void local_is_the_default(void)
+{
+	struct glock_holder gh;
+	uint64_t token;
+
+	SAME(unsetenv("GLOCK_LOCKMAN"), 0);
+	SAME(glock_space_open("default", NULL, &space), 0);
+	gl = get(space, GLOCK_INODE, 1);
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	SAME(glock_token(&gh, &token), 0);
+	SAME(glock_dq(&gh), 0);
+	end();
+}
+
 /* ---- a file that is removed ---- */
 
 /* The node notices within a second, although it asks for nothing. Its cache is dropped. */
@@ -977,6 +1041,8 @@ int main(void)
 	    {"too_many_files", too_many_files, "local"},
 	    {"names_for_dlm", names_for_dlm, "none"},
 	    {"at_most_32_peers", at_most_32_peers, "local"},
+	    {"peers_hold_or_wait", peers_hold_or_wait, "local"},
+	    {"local_is_the_default", local_is_the_default, "local"},
 	    {"removed_file_drops_caches", removed_file_drops_caches, "local"},
 	    {"removed_file_while_in_an_operation", removed_file_while_in_an_operation, "local"},
 	    {"prints_nothing", prints_nothing, NULL},
