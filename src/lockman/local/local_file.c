@@ -122,7 +122,7 @@ static int size_file(const struct local *l, int fd)
 		err = glock__local_reserve(fd, 0, HEAD_SIZE);
 	if (err)
 		glock__local_say(&l->o,
-				 "space %s: no room for file %s: %s; free some, or name another "
+				 "space %s: no room for file %s: %s; free memory, or name another "
 				 "directory in GLOCK_DIR",
 				 l->name, l->path, strerror(-err));
 	return err;
