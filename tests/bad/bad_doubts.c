@@ -67,7 +67,7 @@ static void clock_set_forward(void **state)
 	assert_near(waited(s, 0, 100), 2, 1e-6);
 	assert_true(number(row_of(frame(s, 0), 300), "oldest_wait_s") <= STEP + 1e-6);
 	assert_true(waited(s, 0, 300) <= STEP + 1e-6);
-	assert_true(says(frame(s, 0), "node1: its clock went forward by 3600.000 s"));
+	assert_true(says(frame(s, 0), "node1: the clock went forward by 3600.000 s"));
 }
 
 /* 50 waits of 50 ms on one node are hot, however often another node uses its cache. */

@@ -494,7 +494,7 @@ static void details_of_an_unknown_age(void **state)
 		scene_glock(s, t, "node1", 2, 0x200, "UN", "AW", "SH", 77, "hotload");
 	}
 	scene_run(s, "-b", "--details", "@", NULL);
-	if (!strstr(s->out, "pid 77 hotload waits for SH since >5.00 s"))
+	if (!strstr(s->out, "pid 77 hotload waits >5.00 s for SH"))
 		fail_msg("%s", s->out);
 }
 

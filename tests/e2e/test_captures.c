@@ -289,19 +289,17 @@ static void says(json_t *frame, const char *fs, json_int_t ino, const char *advi
 	assert_string_equal(text_of(row, "advice"), advice);
 }
 
-#define ALL_WRITE                                                                               \
-	"node1, node2 and node3 write it, and it changes hands with every write: let one node " \
-	"write it, or give each "                                                               \
-	"its own file"
-#define ONE_WRITES                                                                              \
-	"node1 writes what node2 and node3 read: write it less often and more at a time, each " \
-	"write takes it from all "                                                              \
-	"readers"
-#define HANGS                                                                                    \
-	"node1 and node2 wait while node3 does not answer: see whether that node hangs, before " \
-	"anything else"
-#define HUNG \
-	"node1 and node2 waited up to %s s: a hang, not traffic; see what node3 did at that time"
+#define ALL_WRITE                                                                          \
+	"node1, node2 and node3 write it and take the lock from each other: let one node " \
+	"write it, or give each node its own file"
+#define ONE_WRITES                                                                            \
+	"node1 writes it, and node2 and node3 read it: write less often and more at a time, " \
+	"because a write takes the lock from all readers"
+#define HANGS \
+	"node1 and node2 wait while node3 does not answer: first check whether that node hangs"
+#define HUNG                                                                 \
+	"node1 and node2 waited up to %s s, too long for normal use: check " \
+	"what node3 did at that time"
 
 static void advice_fits_the_load(void **state)
 {
@@ -311,17 +309,15 @@ static void advice_fits_the_load(void **state)
 	says(json_array_get(ocfs2, 3), "ocfs2", 32264, ALL_WRITE);
 	/* the kernel never printed node1's line of the spool's lock */
 	says(json_array_get(ocfs2, 3), "ocfs2", 32259,
-	     "node2 and node3 create, remove or rename in this directory, each needs it "
-	     "exclusively: give every node a "
-	     "directory of its own");
+	     "node2 and node3 create, remove or rename in this directory and take EX from "
+	     "each other: give each node its own directory");
 	says(json_array_get(ocfs2, 3), "ocfs2", 12821, ONE_WRITES);
 	for (size_t i = 0; i < 4; i++) {
 		says(json_array_get(gfs2, i), "gfs2", 9291, ALL_WRITE);
 		says(json_array_get(gfs2, i), "gfs2", 9286,
-		     "node1, node2 and node3 create, remove or rename in this directory, each "
-		     "needs it exclusively: give "
-		     "every node a directory of its own");
-		says(json_array_get(gfs2, i), "gfs2", 9295, "as far as seen " ONE_WRITES);
+		     "node1, node2 and node3 create, remove or rename in this directory and "
+		     "take EX from each other: give each node its own directory");
+		says(json_array_get(gfs2, i), "gfs2", 9295, "as far as seen, " ONE_WRITES);
 	}
 	json_decref(ocfs2);
 	json_decref(gfs2);

@@ -163,8 +163,8 @@ static bool waits_for_process(const struct facts *f)
 static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s while a process of this space is stopped or hangs: kill -CONT lets one go "
-		 "on that is stopped; ending one gives its locks to the others",
+		 "%s %s while a process of this space is stopped or hangs: kill -CONT continues a "
+		 "stopped process; the end of a process frees its locks",
 		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
@@ -175,9 +175,8 @@ static bool waits_for_silent(const struct facts *f)
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s while %s %s not answer: see whether %s, before anything else",
-		 f->waits, verb(f->waiting, "waits", "wait"), f->not_answering,
-		 verb(f->silent, "does", "do"),
+	snprintf(buf, size, "%s %s while %s %s not answer: first check whether %s", f->waits,
+		 verb(f->waiting, "waits", "wait"), f->not_answering, verb(f->silent, "does", "do"),
 		 verb(f->silent, "that node hangs", "those nodes hang"));
 }
 
@@ -189,8 +188,8 @@ static bool waits_long(const struct facts *f)
 static void say_waits_long(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s and nothing moves: look for the process that holds it, on every node",
-		 f->waits, verb(f->waiting, "waits", "wait"));
+		 "%s %s waited long: look on every node for the process that holds the lock",
+		 f->waits, verb(f->waiting, "has", "have"));
 }
 
 static bool waited_long(const struct facts *f)
@@ -205,8 +204,8 @@ static void say_waited_long(const struct facts *f, char *buf, size_t size)
 	/* list only long waiters, because a node may have lost time in a short wait */
 	list_nodes(f->m, f->row, WAITED_LONG, waited, sizeof(waited));
 	snprintf(buf, size,
-		 "%s waited up to %.1f s: a hang, not traffic; see what %s did at that time",
-		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held it");
+		 "%s waited up to %.1f s, too long for normal use: check what %s did at that time",
+		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held the lock");
 }
 
 static bool rename_lock(const struct facts *f)
@@ -218,7 +217,7 @@ static bool rename_lock(const struct facts *f)
 static void say_rename_lock(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s directories: one such rename at a time in the whole cluster; rename fewer "
+		 "%s %s directories: the cluster runs one such rename at a time; rename fewer "
 		 "directories, from one node",
 		 f->who, verb(f->n_who, "moves", "move"));
 }
@@ -231,9 +230,8 @@ static bool resource_groups(const struct facts *f)
 static void say_resource_groups(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s for space in the same %u resource group%s: free space, or add more with "
-		 "gfs2_grow, so that each node finds "
-		 "its own",
+		 "%s %s for space in the same %u resource group%s: free space, or add space with "
+		 "gfs2_grow, so that each node finds its own",
 		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets,
 		 f->row->n_locksets == 1 ? "" : "s");
 }
@@ -246,8 +244,8 @@ static bool several_create(const struct facts *f)
 static void say_several_create(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s create, remove or rename in this directory, each needs it exclusively: give "
-		 "every node a directory of its own",
+		 "%s create, remove or rename in this directory and take EX from each other: give "
+		 "each node its own directory",
 		 f->wrote);
 }
 
@@ -259,8 +257,8 @@ static bool several_write(const struct facts *f)
 static void say_several_write(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s write it, and it changes hands with every write: let one node write it, or "
-		 "give each its own file",
+		 "%s write it and take the lock from each other: let one node write it, or give "
+		 "each node its own file",
 		 f->wrote);
 }
 
@@ -272,19 +270,17 @@ static bool one_writes(const struct facts *f)
 static void say_one_writes(const struct facts *f, char *buf, size_t size)
 {
 	/* modes are sampled, so another writer may have gone unseen */
-	const char *seen = f->row->sum.seen ? "as far as seen " : "";
+	const char *seen = f->row->sum.seen ? "as far as seen, " : "";
 
 	if (f->directory)
 		snprintf(buf, size,
-			 "%s%s creates or removes in the directory that %s %s: do it less often, "
-			 "or in a "
-			 "directory apart",
+			 "%s%s creates or removes in this directory, and %s %s it: create and "
+			 "remove less often, or in another directory",
 			 seen, f->wrote, f->read, verb(f->readers, "reads", "read"));
 	else
 		snprintf(buf, size,
-			 "%s%s writes what %s %s: write it less often and more at a time, each "
-			 "write takes "
-			 "it from %s",
+			 "%s%s writes it, and %s %s it: write less often and more at a time, "
+			 "because a write takes the lock from %s",
 			 seen, f->wrote, f->read, verb(f->readers, "reads", "read"),
 			 verb(f->readers, "the reader", "all readers"));
 }
@@ -300,18 +296,18 @@ static bool one_alone(const struct facts *f)
 
 static void say_one_alone(const struct facts *f, char *buf, size_t size)
 {
-	const char *whom =
-	    f->m->n_nodes > 1 ? "a node whose use did not show" : "nodes that are not watched";
+	const char *unseen = f->m->n_nodes > 1 ? "this frame does not show the other user"
+					       : "o2top watches no other node";
 
 	if (f->directory && f->writers)
 		snprintf(buf, size,
-			 "%s creates, removes or renames in this directory and loses time to %s: "
-			 "give every node a "
-			 "directory of its own",
-			 f->lost, whom);
+			 "%s creates, removes or renames in this directory and loses time (%s): "
+			 "give each node its own directory",
+			 f->lost, unseen);
 	else
-		snprintf(buf, size, "%s %s it and loses time to %s: see who else uses it", f->lost,
-			 f->writers ? "writes" : "uses", whom);
+		snprintf(buf, size,
+			 "%s %s it and loses time (%s): find the other node that uses it", f->lost,
+			 f->writers ? "writes" : "uses", unseen);
 }
 
 static bool system_inode(const struct facts *f)
@@ -322,8 +318,7 @@ static bool system_inode(const struct facts *f)
 static void say_system_inode(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s this inode of the file system's own, by creating, deleting or growing "
-		 "files: see the files above",
+		 "%s %s this system inode to create, delete or grow files: see the files above",
 		 f->who, verb(f->n_who, "uses", "share"));
 }
 
@@ -335,7 +330,7 @@ static bool orphan_scan(const struct facts *f)
 static void say_orphan_scan(const struct facts *f, char *buf, size_t size)
 {
 	(void)f;
-	snprintf(buf, size, "the periodic search for deleted files; it passes");
+	snprintf(buf, size, "the periodic search for deleted files: it ends by itself");
 }
 
 static bool nfs_sync(const struct facts *f)
@@ -346,9 +341,9 @@ static bool nfs_sync(const struct facts *f)
 static void say_nfs_sync(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s files while others look them up by number, as NFS servers do: fewer "
-		 "deletes, or an export from one node",
-		 f->who, verb(f->n_who, "deletes", "delete"));
+		 "%s %s this lock to delete files or look them up by number, as NFS servers do: "
+		 "delete fewer files, or export from one node",
+		 f->who, verb(f->n_who, "uses", "use"));
 }
 
 static bool anything(const struct facts *f)
@@ -360,18 +355,20 @@ static bool anything(const struct facts *f)
 static void say_anything(const struct facts *f, char *buf, size_t size)
 {
 	if (f->waiting)
-		snprintf(buf, size, "%s %s for it; which nodes use it for what did not show yet",
+		snprintf(buf, size,
+			 "%s %s for it: this frame does not show which nodes read or write it",
 			 f->waits, verb(f->waiting, "waits", "wait"));
 	else if (f->readers)
 		snprintf(buf, size,
-			 "%s %s it and %s time to a node that writes it, which did not show: see "
-			 "who does",
+			 "%s %s it and %s time: this frame does not show the writer; find the node "
+			 "that writes it",
 			 f->read, verb(f->readers, "reads", "read"),
 			 verb(f->readers, "loses", "lose"));
 	else
-		snprintf(buf, size,
-			 "%s lost time on it; which nodes use it for what did not show yet",
-			 f->lost);
+		snprintf(
+		    buf, size,
+		    "%s lost time on it: this frame does not show which nodes read or write it",
+		    f->lost);
 }
 
 static const struct {

@@ -80,8 +80,8 @@ static void find_missing(const struct model *m, struct row *row)
 		if (!of)
 			continue;
 		m->spaces[v->space].source->lock_name(of, name, sizeof(name));
-		words_add(&note, "%s%s's kernel left the line of %s out%s", *text ? "; " : "",
-			  node->name, name, lock ? ": its numbers are of an earlier sample" : "");
+		words_add(&note, "%s%s's kernel did not list %s%s", *text ? "; " : "", node->name,
+			  name, lock ? ": its numbers are from an earlier sample" : "");
 	}
 	if (*text)
 		row->note = strdup(text);

@@ -149,7 +149,7 @@ static void say_process(struct words *t, const struct facts *f, uint32_t node)
 	if (only && (candidates == 1 || only->inode))
 		words_add(t, " (pid %lld %s)", (long long)only->pid, only->comm);
 	else if (only)
-		words_add(t, " (one of %u processes that sleep there for a lock)", candidates);
+		words_add(t, " (one of %u processes there that wait for a lock)", candidates);
 }
 
 static void dlm_say_waiters(struct words *t, const struct facts *f)
@@ -200,7 +200,7 @@ static bool part_of_node(struct dlm_part *part, const struct facts *f, uint32_t 
 	return part->lock && part->lock->now.sample == f->m->sample;
 }
 
-/* (a) Says that a process is inside on the node, where it keeps others from `wanted`. */
+/* (a) Says that a process on the node holds the lock and keeps others from `wanted`. */
 static bool say_inside(struct words *t, const struct facts *f, uint32_t node, int wanted)
 {
 	struct dlm_part part;
@@ -216,19 +216,20 @@ static bool say_giving_up(struct words *t, const struct facts *f, uint32_t node)
 	return part_of_node(&part, f, node) && f->words->giving_up(t, &part);
 }
 
-/* Says what is known of a node that holds the lock. `mode` is -1 if it is not known. */
+/* Says what is known of a node that holds the lock. Without its own listing only the mode is. */
 static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node, int mode)
 {
 	const struct node *n = &f->m->nodes[node];
+	struct dlm_part part;
 
 	if (is_silent(f->m, n)) {
-		words_add(t, "%s holds it (%s) and ", n->name, dlm_mode_name(mode));
+		words_add(t, "%s holds %s and ", n->name, dlm_mode_name(mode));
 		say_silence(t, n);
+	} else if (!part_of_node(&part, f, node)) {
+		words_add(t, "%s holds %s", n->name, dlm_mode_name(mode));
 	} else if (!say_inside(t, f, node, f->wanted) && !say_giving_up(t, f, node)) {
-		words_add(t, "%s has it in its cache%s%s%s", n->name, mode >= 0 ? " (" : "",
-			  mode >= 0 ? dlm_mode_name(mode) : "", mode >= 0 ? ")" : "");
-		if (!node_absent(f->m, n))
-			words_add(t, " and does not give it up");
+		words_add(t, "%s caches it in %s and has not demoted it", n->name,
+			  dlm_mode_name(mode));
 	}
 }
 
@@ -240,12 +241,12 @@ static bool say_recovery(struct words *t, const struct facts *f)
 	for (size_t i = 0; w && i < w->n_views; i++)
 		if (w->views[i].space == f->wait->space && w->views[i].recovering &&
 		    memcmp(&w->views[i].id.number, &f->id.number, sizeof(f->id.number)) == 0) {
-			words_add(t, "; its lock is being recovered");
+			words_add(t, "the DLM recovers this lock");
 			return true;
 		}
 	if (f->m->nodes && f->wait->space < f->m->n_spaces &&
 	    f->m->spaces[f->wait->space].recovering) {
-		words_add(t, "; recovery is going on");
+		words_add(t, "recovery is in progress");
 		return true;
 	}
 	return false;
@@ -306,7 +307,7 @@ static bool may_be_giving_up(const struct facts *f, uint32_t node)
 	return f->words->has_ex(lock);
 }
 
-/* Says that a process is inside on a node, or that the node is giving the lock up. */
+/* Says that a process on a node holds the lock, or that the node is demoting it. */
 static bool say_shot(struct words *t, const struct facts *f, uint32_t node, bool said)
 {
 	const int wanted = wanted_of(f, node);
@@ -314,7 +315,7 @@ static bool say_shot(struct words *t, const struct facts *f, uint32_t node, bool
 
 	if (wanted < 0)
 		return false;
-	words_add(t, said ? " and " : "; ");
+	words_add(t, said ? "; " : "");
 	if (say_inside(t, f, node, wanted) ||
 	    (may_be_giving_up(f, node) && say_giving_up(t, f, node)))
 		return true;
@@ -347,12 +348,12 @@ static bool say_queue(struct words *t, const struct facts *f)
 				said |= say_shot(t, f, (uint32_t)e->node, said);
 				continue;
 			}
-			words_add(t, said ? " and " : "; ");
+			words_add(t, said ? "; " : "");
 			if (e->node >= 0)
 				dlm_say_holder(t, f, (uint32_t)e->node, e->mode);
 			else
 				words_add(t,
-					  "the DLM's node %d, which is not watched, holds it (%s)",
+					  "the DLM's node %d, which o2top does not watch, holds %s",
 					  e->number, dlm_mode_name(e->mode));
 			said = true;
 		}
@@ -375,14 +376,14 @@ static bool say_master(struct words *t, const struct facts *f)
 			if (f->m->nodes[j].dlm_id[dlm_of_view(f->m, v)] == v->master)
 				n = &f->m->nodes[j];
 		if (!n) {
-			words_add(t,
-				  "; its lock's master is the DLM's node %d, which is not watched",
-				  v->master);
+			words_add(
+			    t, "the lock's master is the DLM's node %d, which o2top does not watch",
+			    v->master);
 			return true;
 		}
 		if (!is_silent(f->m, n))
 			continue;
-		words_add(t, "; its lock's master %s ", n->name);
+		words_add(t, "%s, the lock's master, ", n->name);
 		say_silence(t, n);
 		return true;
 	}
@@ -413,17 +414,21 @@ char *dlm_sentence(const struct model *m, const struct row_wait *wait,
 			  .wanted = sum->wants_ex ? DLM_EX : DLM_PR};
 	char text[SENTENCE_MAX];
 	struct words t = {text, sizeof(text)};
+	bool blocked;
 
 	if ((sum->oldest_s < WAITS_LONG_S && !wait->opened) || !(sum->oldest_s > skew(m)))
 		return NULL;
 	words_add(&t, "%s: ", wait->label);
-	dlm_say_waiters(&t, &f);
 	/*
-	 * The most certain fact comes first. The order is the queue itself, recovery, silence, and
-	 * facts seen in passing.
+	 * The blocker comes first, then the waiters. Of the facts about the blocker the most
+	 * certain one counts. The order is the queue itself, recovery, silence, and facts seen in
+	 * passing.
 	 */
-	if (!say_queue(&t, &f) && !say_recovery(&t, &f) && !say_master(&t, &f) &&
-	    !say_shots(&t, &f) && m->waits && m->waits->read)
-		words_add(&t, "; who holds it was not seen");
+	blocked =
+	    say_queue(&t, &f) || say_recovery(&t, &f) || say_master(&t, &f) || say_shots(&t, &f);
+	words_add(&t, blocked ? "; " : "");
+	dlm_say_waiters(&t, &f);
+	if (!blocked && m->waits && m->waits->read)
+		words_add(&t, "; no holder was seen");
 	return strdup(text);
 }

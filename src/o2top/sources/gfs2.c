@@ -345,7 +345,7 @@ static bool gfs2_take_line(void *arg, const char *text, size_t len, size_t numbe
 		 starts(text, len, " B:") || starts(text, len, "  B:"))
 		wrong = NULL; /* how full a resource group is; locks do not depend on it */
 	else
-		wrong = "neither a glock nor what belongs to one";
+		wrong = "neither a glock nor a part of one";
 	if (wrong) {
 		problem(r->t->problems, r->label, number, "%s", wrong);
 		r->broken = true;
@@ -397,7 +397,7 @@ static bool gfs2_read_file(struct reading *r, enum file_kind kind, input_line_fn
 	if (err)
 		problem(t->problems, in.label, 0, "%s", strerror(-err));
 	else if (kind != FILE_SBSTATS && !r->usable)
-		problem(t->problems, in.label, 0, "no line of it can be used");
+		problem(t->problems, in.label, 0, "no line is usable");
 	return true;
 }
 

@@ -16,10 +16,10 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted)
 		if (h->waits || (wanted == DLM_PR && h->state != GFS2_EX))
 			continue;
 		if (h->pid)
-			words_add(w, "pid %lld %s on %s is inside (%s)", (long long)h->pid, h->comm,
+			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
 				  at->node->name, holder_modes[h->state]);
 		else
-			words_add(w, "a holder on %s is inside (%s)", at->node->name,
+			words_add(w, "an unnamed process on %s holds %s", at->node->name,
 				  holder_modes[h->state]);
 		return true;
 	}
@@ -33,9 +33,9 @@ static bool gfs2_giving_up(struct words *w, const struct dlm_part *at)
 
 	if (!s->giving_up)
 		return false;
-	words_add(w, "%s has it in its cache and is giving it up", at->node->name);
+	words_add(w, "%s caches it and is demoting it", at->node->name);
 	if (s->demote_ms)
-		words_add(w, " for %s", unit_seconds(age, 1e-3 * s->demote_ms));
+		words_add(w, " (for %s)", unit_seconds(age, 1e-3 * s->demote_ms));
 	return true;
 }
 

@@ -23,7 +23,7 @@ static bool says_how_it_is(enum node_state state)
 }
 
 /*
- * Says "b-34 (pid 34 writer) has it in EX for 3.2 s and is stopped". Returns false if this node
+ * Says "b-34 (pid 34 writer) has held EX for 3.2 s and is stopped". Returns false if this node
  * does not hold it.
  */
 static bool glock_say_holder(struct words *w, const struct model *m, const struct row_wait *wait,
@@ -43,15 +43,15 @@ static bool glock_say_holder(struct words *w, const struct model *m, const struc
 		n--, h++;
 	if (!n && !(cached && (set->sum.wants_ex || lock->now.glock.state == 1)))
 		return false;
-	words_add(w, "%s%s", first ? "; " : ", ", node->name);
+	words_add(w, "%s%s", first ? "" : ", ", node->name);
 	if (n)
-		words_add(w, " (pid %lld %s) has it in %s", (long long)h->pid, h->comm,
-			  holder_modes[h->state]);
+		words_add(w, " (pid %lld %s) %s %s", (long long)h->pid, h->comm,
+			  h->exact ? "has held" : "holds", holder_modes[h->state]);
 	if (n && h->exact)
 		words_add(w, " for %.1f s",
 			  seconds(node_when(node, m->sample)->mono_us - h->seen_us));
 	if (!n)
-		words_add(w, " has it cached in %s and has not given it up",
+		words_add(w, " caches it in %s and has not demoted it",
 			  holder_modes[lock->now.glock.state < 4 ? lock->now.glock.state : 4]);
 	if (says_how_it_is(node->state))
 		words_add(w, " and is %s%s%s",
@@ -95,10 +95,12 @@ char *glock_sentence(const struct model *m, const struct row_wait *wait)
 
 	if (set->sum.oldest_s < TELLING_WAIT_S)
 		return NULL;
-	glock_say_waiters(&w, m, set);
-	words_add(&w, " %.1f s for %s", set->sum.oldest_s, set->sum.wants_ex ? "EX" : "SH");
+	/* the blocker comes first, then the waiters */
 	for (uint32_t i = 0; i < m->n_nodes; i++)
 		if (glock_say_holder(&w, m, wait, i, first))
 			first = false;
+	words_add(&w, first ? "" : "; ");
+	glock_say_waiters(&w, m, set);
+	words_add(&w, " %.1f s for %s", set->sum.oldest_s, set->sum.wants_ex ? "EX" : "SH");
 	return strdup(text);
 }

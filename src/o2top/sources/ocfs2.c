@@ -203,7 +203,7 @@ static void ocfs2_take(struct source_sample *t)
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));
 		else if (!r.usable)
-			problem(t->problems, in.label, 0, "no line of it can be used");
+			problem(t->problems, in.label, 0, "no line is usable");
 	} else {
 		problem(t->problems, t->from->name, 0, "%s: locking_state: %s", t->from_space->name,
 			strerror(-err));

@@ -27,14 +27,14 @@ static bool ocfs2_inside(struct words *w, const struct dlm_part *at, int wanted)
 	uint32_t n = s->holders[1] ? s->holders[1] : s->holders[0];
 
 	if (at->lock->id.type == 'F' && has_flock(s, wanted)) {
-		words_add(w, "a process on %s has it flocked (%s)", at->node->name,
+		words_add(w, "a process on %s holds %s (flock)", at->node->name,
 			  dlm_mode_name(s->level));
 		return true;
 	}
 	if (!keeps_from(s, wanted))
 		return false;
-	words_add(w, "%u process%s on %s %s inside (%s)", n, n == 1 ? "" : "es", at->node->name,
-		  n == 1 ? "is" : "are", s->holders[1] ? "EX" : "PR");
+	words_add(w, "%u process%s on %s %s %s", n, n == 1 ? "" : "es", at->node->name,
+		  n == 1 ? "holds" : "hold", s->holders[1] ? "EX" : "PR");
 	return true;
 }
 
@@ -44,7 +44,7 @@ static bool ocfs2_giving_up(struct words *w, const struct dlm_part *at)
 
 	if (!(s->flags & (OCFS2_BLOCKED | OCFS2_QUEUED)) && s->action != OCFS2_ACT_DOWNCONVERT)
 		return false;
-	words_add(w, "%s has it in its cache and is giving it up%s", at->node->name,
+	words_add(w, "%s caches it and is demoting it%s", at->node->name,
 		  s->action == OCFS2_ACT_DOWNCONVERT ? " (downconvert)" : " (queued)");
 	return true;
 }
