@@ -77,7 +77,7 @@ static void no_wait_is_longer_than(json_t *frames, double limit)
 	json_array_foreach(frames, i, frame)
 	    json_array_foreach(json_object_get(frame, "rows"), j, row)
 	{
-		assert_true(real_of(row, "longest_wait_s") <= limit);
+		assert_false(real_of(row, "longest_wait_s") > limit);
 		assert_false(real_of(row, "oldest_wait_s") > limit);
 		assert_false(real_of(row, "oldest_wait_max_s") > limit);
 	}
@@ -317,8 +317,10 @@ static void advice_fits_the_load(void **state)
 		says(json_array_get(gfs2, i), "gfs2", 9286,
 		     "node1, node2 and node3 create, remove or rename in this directory and "
 		     "take EX from each other: give each node its own directory");
-		says(json_array_get(gfs2, i), "gfs2", 9295, "as far as seen, " ONE_WRITES);
 	}
+	/* In the other frames this row lost less than 2 % of the time. */
+	says(json_array_get(gfs2, 0), "gfs2", 9295, "as far as seen, " ONE_WRITES);
+	says(json_array_get(gfs2, 2), "gfs2", 9295, "");
 	json_decref(ocfs2);
 	json_decref(gfs2);
 }

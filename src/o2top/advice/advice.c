@@ -12,18 +12,11 @@
  */
 #include "advice.h"
 
+#include "o2top/rank/hang.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A wait of a second or more is not normal traffic. */
-#define LONG_WAIT_S 1.0
-
-/* Returns whether a request has waited long. The limit is twice as high for an estimated wait. */
-static bool has_waited_long(const struct change *c)
-{
-	return c->longest_s >= (c->estimated_longest ? 2 : 1) * LONG_WAIT_S;
-}
 
 /* ---- naming nodes -------------------------------------------------------------------------- */
 
@@ -39,7 +32,7 @@ static bool takes_part(const struct row_node *n, enum part part)
 	case WAITS:
 		return n->sum.waiting > 0;
 	case WAITED_LONG:
-		return has_waited_long(&n->sum);
+		return waited_long(&n->sum);
 	default:
 		return n->lost_per_s > 0;
 	}
@@ -130,7 +123,8 @@ struct facts {
 	const struct model *m;
 	const struct row *row;
 	enum fs_kind fs;
-	bool directory, long_wait;
+	enum row_hang hang;
+	bool directory;
 	unsigned writers, readers, waiting, silent, losing;
 	char wrote[160], read[160], waits[160], lost[160];
 	const char *who; /* the nodes that lost time, or wait */
@@ -180,24 +174,24 @@ static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 		 verb(f->silent, "that node hangs", "those nodes hang"));
 }
 
-static bool waits_long(const struct facts *f)
+static bool hangs(const struct facts *f)
 {
-	return f->waiting && f->long_wait;
+	return f->hang == HANG_NOW;
 }
 
-static void say_waits_long(const struct facts *f, char *buf, size_t size)
+static void say_hangs(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
 		 "%s %s waited long: look on every node for the process that holds the lock",
 		 f->waits, verb(f->waiting, "has", "have"));
 }
 
-static bool waited_long(const struct facts *f)
+static bool hung(const struct facts *f)
 {
-	return has_waited_long(&f->row->sum);
+	return f->hang == HANG_ENDED;
 }
 
-static void say_waited_long(const struct facts *f, char *buf, size_t size)
+static void say_hung(const struct facts *f, char *buf, size_t size)
 {
 	char waited[160];
 
@@ -377,8 +371,8 @@ static const struct {
 } rules[] = {
     {waits_for_process, say_waits_for_process},
     {waits_for_silent, say_waits_for_silent},
-    {waits_long, say_waits_long},
-    {waited_long, say_waited_long},
+    {hangs, say_hangs},
+    {hung, say_hung},
     {rename_lock, say_rename_lock},
     {resource_groups, say_resource_groups},
     {orphan_scan, say_orphan_scan},
@@ -399,7 +393,7 @@ void advise(const struct model *m, const struct row *row, char *buf, size_t size
 	if (!row->hot)
 		return;
 	f.directory = row->kind == DT_DIR;
-	f.long_wait = row->sum.waiting && row->sum.oldest_s >= LONG_WAIT_S;
+	f.hang = row_hang(m, row);
 	f.writers = list_nodes(m, row, WROTE, f.wrote, sizeof(f.wrote));
 	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
 	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));

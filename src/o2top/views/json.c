@@ -63,7 +63,7 @@ static json_t *json_numbers(const struct change *c)
 
 	json_add(o, "wait_s", json_number_of(c->lost_s));
 	json_add(o, "estimated", json_boolean(change_estimated(c)));
-	json_add(o, "longest_wait_s", json_number_of(c->longest_s));
+	json_add(o, "longest_wait_s", json_number_of(change_longest(c)));
 	json_add(o, "acquired", json_integer((json_int_t)c->acquired));
 	json_add(o, "requests",
 		 c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
