@@ -365,33 +365,35 @@ static void say_anything(const struct facts *f, char *buf, size_t size)
 		    f->lost);
 }
 
+/* The codes are stable, because monitoring systems look for them. o2top(8) lists them. */
 static const struct {
+	const char *code;
 	bool (*fits)(const struct facts *f);
 	void (*say)(const struct facts *f, char *buf, size_t size);
 } rules[] = {
-    {waits_for_process, say_waits_for_process},
-    {waits_for_silent, say_waits_for_silent},
-    {hangs, say_hangs},
-    {hung, say_hung},
-    {rename_lock, say_rename_lock},
-    {resource_groups, say_resource_groups},
-    {orphan_scan, say_orphan_scan},
-    {nfs_sync, say_nfs_sync},
-    {several_create, say_several_create},
-    {several_write, say_several_write},
-    {one_writes, say_one_writes},
-    {one_alone, say_one_alone},
-    {system_inode, say_system_inode},
-    {anything, say_anything},
+    {"PROCESS_STOPPED", waits_for_process, say_waits_for_process},
+    {"WAIT_NODE_SILENT", waits_for_silent, say_waits_for_silent},
+    {"WAIT_HANGS", hangs, say_hangs},
+    {"WAIT_HUNG", hung, say_hung},
+    {"RENAME_LOCK", rename_lock, say_rename_lock},
+    {"RGRP_SHARED", resource_groups, say_resource_groups},
+    {"ORPHAN_SCAN", orphan_scan, say_orphan_scan},
+    {"NFS_SYNC", nfs_sync, say_nfs_sync},
+    {"HOT_DIR_SHARED", several_create, say_several_create},
+    {"HOT_WRITE_SHARED", several_write, say_several_write},
+    {"HOT_WRITE_READ", one_writes, say_one_writes},
+    {"HOT_ONE_NODE", one_alone, say_one_alone},
+    {"SYSTEM_INODE", system_inode, say_system_inode},
+    {"HOT_OTHER", anything, say_anything},
 };
 
-void advise(const struct model *m, const struct row *row, char *buf, size_t size)
+const char *advise(const struct model *m, const struct row *row, char *buf, size_t size)
 {
 	struct facts f = {.m = m, .row = row, .fs = m->spaces[row->space].fs};
 
 	*buf = '\0';
 	if (!row->hot)
-		return;
+		return NULL;
 	f.directory = row->kind == DT_DIR;
 	f.hang = row_hang(m, row);
 	f.writers = list_nodes(m, row, WROTE, f.wrote, sizeof(f.wrote));
@@ -405,6 +407,7 @@ void advise(const struct model *m, const struct row *row, char *buf, size_t size
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {
 			rules[i].say(&f, buf, size);
-			return;
+			return rules[i].code;
 		}
+	return NULL;
 }
