@@ -12,18 +12,12 @@
  */
 #include "advice.h"
 
+#include "blame.h"
+#include "o2top/rank/hang.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A wait of a second or more is not normal traffic. */
-#define LONG_WAIT_S 1.0
-
-/* Returns whether a request has waited long. The limit is twice as high for an estimated wait. */
-static bool has_waited_long(const struct change *c)
-{
-	return c->longest_s >= (c->estimated_longest ? 2 : 1) * LONG_WAIT_S;
-}
 
 /* ---- naming nodes -------------------------------------------------------------------------- */
 
@@ -39,7 +33,7 @@ static bool takes_part(const struct row_node *n, enum part part)
 	case WAITS:
 		return n->sum.waiting > 0;
 	case WAITED_LONG:
-		return has_waited_long(&n->sum);
+		return waited_long(&n->sum);
 	default:
 		return n->lost_per_s > 0;
 	}
@@ -130,7 +124,8 @@ struct facts {
 	const struct model *m;
 	const struct row *row;
 	enum fs_kind fs;
-	bool directory, long_wait;
+	enum row_hang hang;
+	bool directory;
 	unsigned writers, readers, waiting, silent, losing;
 	char wrote[160], read[160], waits[160], lost[160];
 	const char *who; /* the nodes that lost time, or wait */
@@ -168,36 +163,69 @@ static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
 		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
+/* Returns the blocker that the row's sentence names, or NULL. Line and advice have to agree. */
+static const struct blocker *named_blocker(const struct facts *f)
+{
+	const struct blocker *root = &f->row->root;
+
+	return f->row->sentence && (root->node >= 0 || root->number) ? root : NULL;
+}
+
+static bool deadlock(const struct facts *f)
+{
+	const struct blocker *root = named_blocker(f);
+
+	return root && root->deadlock;
+}
+
+static void say_deadlock(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s in a deadlock: end one of the processes that the line names, and let the "
+		 "programs take their locks in one order",
+		 f->waits, verb(f->waiting, "waits", "wait"));
+}
+
 static bool waits_for_silent(const struct facts *f)
 {
-	return f->fs != FS_GLOCK && f->waiting && f->silent;
+	const struct blocker *root = named_blocker(f);
+
+	return f->fs != FS_GLOCK && f->waiting && (root ? root->silent : f->silent);
 }
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s while %s %s not answer: first check whether %s", f->waits,
-		 verb(f->waiting, "waits", "wait"), f->not_answering, verb(f->silent, "does", "do"),
-		 verb(f->silent, "that node hangs", "those nodes hang"));
+	const struct blocker *root = named_blocker(f);
+
+	snprintf(
+	    buf, size,
+	    "%s %s while %s %s not answer: first check whether %s, or %s dead and not fenced yet",
+	    f->waits, verb(f->waiting, "waits", "wait"),
+	    root ? f->m->nodes[root->node].name : f->not_answering,
+	    root ? "does" : verb(f->silent, "does", "do"),
+	    root ? "that node hangs" : verb(f->silent, "that node hangs", "those nodes hang"),
+	    root ? "is" : verb(f->silent, "is", "are"));
 }
 
-static bool waits_long(const struct facts *f)
+static bool hangs(const struct facts *f)
 {
-	return f->waiting && f->long_wait;
+	return f->hang == HANG_NOW;
 }
 
-static void say_waits_long(const struct facts *f, char *buf, size_t size)
+static void say_hangs(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size,
-		 "%s %s waited long: look on every node for the process that holds the lock",
-		 f->waits, verb(f->waiting, "has", "have"));
+	char waits[192];
+
+	snprintf(waits, sizeof(waits), "%s %s", f->waits, verb(f->waiting, "waits", "wait"));
+	blame(f->m, f->row, waits, buf, size);
 }
 
-static bool waited_long(const struct facts *f)
+static bool hung(const struct facts *f)
 {
-	return has_waited_long(&f->row->sum);
+	return f->hang == HANG_ENDED;
 }
 
-static void say_waited_long(const struct facts *f, char *buf, size_t size)
+static void say_hung(const struct facts *f, char *buf, size_t size)
 {
 	char waited[160];
 
@@ -371,35 +399,38 @@ static void say_anything(const struct facts *f, char *buf, size_t size)
 		    f->lost);
 }
 
+/* The codes are stable, because monitoring systems look for them. o2top(8) lists them. */
 static const struct {
+	const char *code;
 	bool (*fits)(const struct facts *f);
 	void (*say)(const struct facts *f, char *buf, size_t size);
 } rules[] = {
-    {waits_for_process, say_waits_for_process},
-    {waits_for_silent, say_waits_for_silent},
-    {waits_long, say_waits_long},
-    {waited_long, say_waited_long},
-    {rename_lock, say_rename_lock},
-    {resource_groups, say_resource_groups},
-    {orphan_scan, say_orphan_scan},
-    {nfs_sync, say_nfs_sync},
-    {several_create, say_several_create},
-    {several_write, say_several_write},
-    {one_writes, say_one_writes},
-    {one_alone, say_one_alone},
-    {system_inode, say_system_inode},
-    {anything, say_anything},
+    {"PROCESS_STOPPED", waits_for_process, say_waits_for_process},
+    {"DEADLOCK", deadlock, say_deadlock},
+    {"WAIT_NODE_SILENT", waits_for_silent, say_waits_for_silent},
+    {"WAIT_HANGS", hangs, say_hangs},
+    {"WAIT_HUNG", hung, say_hung},
+    {"RENAME_LOCK", rename_lock, say_rename_lock},
+    {"RGRP_SHARED", resource_groups, say_resource_groups},
+    {"ORPHAN_SCAN", orphan_scan, say_orphan_scan},
+    {"NFS_SYNC", nfs_sync, say_nfs_sync},
+    {"HOT_DIR_SHARED", several_create, say_several_create},
+    {"HOT_WRITE_SHARED", several_write, say_several_write},
+    {"HOT_WRITE_READ", one_writes, say_one_writes},
+    {"HOT_ONE_NODE", one_alone, say_one_alone},
+    {"SYSTEM_INODE", system_inode, say_system_inode},
+    {"HOT_OTHER", anything, say_anything},
 };
 
-void advise(const struct model *m, const struct row *row, char *buf, size_t size)
+const char *advise(const struct model *m, const struct row *row, char *buf, size_t size)
 {
 	struct facts f = {.m = m, .row = row, .fs = m->spaces[row->space].fs};
 
 	*buf = '\0';
 	if (!row->hot)
-		return;
+		return NULL;
 	f.directory = row->kind == DT_DIR;
-	f.long_wait = row->sum.waiting && row->sum.oldest_s >= LONG_WAIT_S;
+	f.hang = row_hang(m, row);
 	f.writers = list_nodes(m, row, WROTE, f.wrote, sizeof(f.wrote));
 	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
 	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));
@@ -411,6 +442,7 @@ void advise(const struct model *m, const struct row *row, char *buf, size_t size
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {
 			rules[i].say(&f, buf, size);
-			return;
+			return rules[i].code;
 		}
+	return NULL;
 }

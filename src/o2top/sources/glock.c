@@ -152,7 +152,7 @@ static void glock_add_waiting(struct reading *r, const struct holder *h)
 
 	if (!c)
 		return;
-	change_add_wait(c, age, age);
+	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
 	if (t->first)
 		c->lost_s += age;
 	change_add_wish(c, h->state == GLOCK_LINE_EX);

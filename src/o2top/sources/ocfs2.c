@@ -108,7 +108,7 @@ static void take_again(struct source_sample *t, struct lock *lock, const struct 
 	if (!c)
 		return;
 	age = seconds(t->real_us - (int64_t)s->wait_us);
-	change_add_wait(c, age, age);
+	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
 	c->lost_s += t->first ? age : min_s(age, t->frame_s);
 	change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
 }
