@@ -121,8 +121,9 @@ static void say_no_thread(struct dlm *d, const char *what, int err)
  * Opens the gate. Without a reader no reply would come: the gate stays closed until the thread
  * starts. Returns false if the space is left meanwhile.
  */
-static bool open_gate(struct dlm *d, struct glock__cluster *c)
+static bool open_gate(struct dlm *d)
 {
+	struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
 	bool opened = false;
 	int err;
 
@@ -138,8 +139,8 @@ static bool open_gate(struct dlm *d, struct glock__cluster *c)
 		d->have_reader = opened;
 		d->gate_closed = !opened;
 		latch_drop(&d->lock);
-		if (!opened)
-			sleep_until_change(d, c, LOOK_MS);
+		if (!opened) /* not for news of the cluster, which is looked at later */
+			poll(&stop, 1, LOOK_MS);
 	}
 	return true;
 }
@@ -157,7 +158,7 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 			break;
 		sleep_until_change(d, c, LOOK_MS);
 	}
-	return open_gate(d, c);
+	return open_gate(d);
 }
 
 /* The cluster is lost. Returns false if the space was left before the cluster came back. */
