@@ -16,6 +16,7 @@ from sentences import split  # noqa: E402
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 ROW = re.compile(r"\S(?: {2,}|\t+)\S")
+CELL = re.compile(r"\S(?:.*?\S)?(?=  |$)")
 ERROR_ROW = re.compile(r"-E[A-Z]+|\d  ")
 
 
@@ -61,11 +62,32 @@ def name_behind(text, end):
     return name_of(first.split("\n")[0])
 
 
+class Unit:
+    """A paragraph, which has one cell, or a row of a table. A cell goes on below itself in the next lines."""
+
+    def __init__(self, line, is_row):
+        self.line, self.is_row, self.cells = line, is_row, []
+
+    @property
+    def text(self):
+        return " ".join(text for _, text in self.cells)
+
+    def add(self, column, text):
+        first = not self.cells
+        for part in CELL.finditer(text) if self.is_row else [re.match(".*", text)]:
+            at = column + part.start()
+            if first:
+                self.cells.append([at, part.group()])
+            else:
+                above = next((cell for cell in reversed(self.cells) if cell[0] <= at), self.cells[0])
+                above[1] += " " + part.group()
+
+
 class Paragraphs:
     """Collects the paragraphs and the rows of a comment."""
 
     def __init__(self):
-        self.units = []         # [text, line, is_row]
+        self.units = []
         self.close()
 
     def close(self):
@@ -80,13 +102,11 @@ class Paragraphs:
             return
         item = re.match(r"- +(?=\S)", text)
         is_row = bool(ROW.search(re.sub(r"(?<=[.:;]) {2}", " ", text))) and not item
-        goes_on = self.open and (indent > self.indent if self.open[2] else not is_row and not item)
-        if goes_on and not (self.open[2] and is_row and ERROR_ROW.match(text)):
-            self.open[0] += " " + text
-            return
-        self.open = [text[item.end():] if item else text, number, is_row]
-        self.indent = indent
-        self.units.append(self.open)
+        goes_on = self.open and (indent > self.indent if self.open.is_row else not is_row and not item)
+        if not goes_on or self.open.is_row and is_row and ERROR_ROW.match(text):
+            self.open, self.indent = Unit(number, is_row), indent
+            self.units.append(self.open)
+        self.open.add(indent, text[item.end():] if item else text)
 
 
 def units_of(comment, number):
@@ -100,10 +120,10 @@ def units_of(comment, number):
 
 
 def sentences_of(place, units):
-    for text, line, is_row in units:
-        text = " ".join(text.split())
+    for unit in units:
+        text = " ".join(unit.text.split())
         for _, sentence in split(text):
-            yield Sentence(place, sentence, line, is_row)
+            yield Sentence(place, sentence, unit.line, unit.is_row)
 
 
 def head(comment, number):

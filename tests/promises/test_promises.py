@@ -42,6 +42,11 @@ HEADER = """/* SPDX-License-Identifier: MIT */
  *   -EBUSY   another one, that
  *            is long. Also: more
  * or the error of the thing.
+ *
+ *   first   runs first, and       no
+ *           never again
+ *   second  never                 yes, in all
+ *                                 cases
  */
 #define glock_do(x) glock_do_at(x, 1)
 int glock_do_at(int x, int y);
@@ -70,6 +75,7 @@ def test_sentences_and_places(_):
         ("glock_do", "Does a thing."), ("glock_do", "At once."),
         ("glock_do", "-EINVAL a wrong thing"), ("glock_do", "-EBUSY another one, that is long."),
         ("glock_do", "Also: more"), ("glock_do", "or the error of the thing."),
+        ("glock_do", "first runs first, and never again no"), ("glock_do", "second never yes, in all cases"),
         ("go", "Called first."), ("size", "never 0")])
 
 
