@@ -125,14 +125,6 @@
  *   each of their requests fails with -EIO. The work drops their caches. If the work is inside an
  *   operation, it drops the caches as soon as the operation returns.
  *
- *   Memory of "local". The file also has the locks. If its file system has no memory for another
- *   lock, the library makes room. This node gives back some of its idle locks, the least recently
- *   used first. If it has none, the other nodes do so. xmote_th and inval are called as always. A
- *   request waits for that for about a second at most. A request with TRY or TRY_1CB does not wait.
- *   A lock that is held, wanted or referenced (glock_get()) is in use, and stays. Once memory is
- *   full of locks in use, or of other files, requests for more locks return -ENOSPC. Locks make
- *   room in their own space only.
- *
  *   systemd-logind removes the files of a user from /dev/shm when the last session of this user
  *   ends (RemoveIPC=yes, its default). The files of root and of other system users stay. If a
  *   space must outlive a session, do one of these:
@@ -140,6 +132,13 @@
  *     - run `loginctl enable-linger`;
  *     - set RemoveIPC=no;
  *     - name another directory in memory (GLOCK_DIR).
+ *
+ *   Memory of "local". The file also has the locks. If its file system has no memory for another
+ *   lock, the library makes room in the space. This node gives back some of its idle locks, the
+ *   least recently used first. If it has none, the other nodes do so. xmote_th and inval are called
+ *   as always. A request waits for that for about a second at most. A request with TRY or TRY_1CB
+ *   does not wait. A lock that is held, wanted or referenced (glock_get()) is in use, and stays.
+ *   Once memory is full of locks in use, or of other files, requests for more locks return -ENOSPC.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.

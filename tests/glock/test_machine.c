@@ -303,10 +303,12 @@ static void machine_give_back(void **state)
 		glock_put(gl);
 	}
 	gl = rig_glock(GLOCK_INODE, 3); /* in use again */
+	*rig.log = '\0';
 	rig.lm.events->give_back(rig.space, 1u << 1);
 	assert_int_equal(rig.space->lru.n, 299);
 	rig_run();
 	assert_int_equal(rig.space->lru.n, 299 - 64);
+	assert_non_null(strstr(rig.log, "th:UN:3 inval:3 convert:NL unlock"));
 	for (uint64_t i = 0; i < 300; i++) {
 		struct glock *there;
 

@@ -44,9 +44,26 @@ static void check_tables(void)
 	assert_null(in.wrong);
 }
 
+/* A try fails, but makes the nodes give locks back. So later tries find memory. */
+static unsigned int tries_without_memory(uint64_t number)
+{
+	unsigned int refused = 0;
+	int64_t err;
+
+	while ((err = actor_do(&b, "nq 0 %" PRIu64 " SH %d", number, GLOCK_TRY))) {
+		assert_int_equal(err, -ENOSPC);
+		assert_true(++refused < 500);
+		usleep(2000);
+	}
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	return refused;
+}
+
 /* A node that needs memory takes it from its own idle locks, or from those of others. */
 static void idle_locks(void)
 {
+	unsigned int refused = 0;
+
 	actor_begin(&a, "x", "");
 	actor_begin(&b, "x", "");
 	assert_int_equal(actor_do(&a, "many %d SH", MANY), 0);
@@ -57,6 +74,9 @@ static void idle_locks(void)
 		assert_int_equal(actor_do(&a, "many 1000 EX"), 0);
 		assert_int_equal(actor_do(&b, "many 1000 EX"), 0);
 	}
+	for (uint64_t i = 0; i < 5000 && refused < 3; i++)
+		refused += tries_without_memory(5000000 + i) > 0;
+	assert_int_equal(refused, 3);
 	check_tables();
 	actor_end(&a);
 	actor_end(&b);

@@ -16,8 +16,6 @@
  */
 #include "pressure.h"
 
-#include "base/faults.h"
-
 #include "busy.h"
 #include "lru.h"
 #include "queue.h"

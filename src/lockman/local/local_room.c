@@ -119,11 +119,10 @@ static bool compress_deaths(struct local *l, unsigned int shard, bool forget)
 		n = glock__table_forget(t, FORGET + usage.idle / 8);
 	glock__local_drop(l, shard);
 	if (n > 0 && !__atomic_exchange_n(&l->compressed, true, __ATOMIC_ACQ_REL))
-		glock__local_say(
-		    &l->o,
-		    "space %s: memory for locks is full: from now on glock_owner_died() "
-		    "may be 1 for locks whose holders did not die",
-		    l->name);
+		glock__local_say(&l->o,
+				 "space %s: the memory for locks is full; from now on "
+				 "glock_owner_died() may be 1 although no holder died",
+				 l->name);
 	return n > 0 || (!forget && usage.cells_free >= SPARE);
 }
 
@@ -140,7 +139,10 @@ int64_t glock__local_make_room(struct local *l, unsigned int shard, int64_t wait
 	}
 	if (compress_deaths(l, shard, late))
 		return 1;
-	glock__local_say(&l->o, "space %s: memory for locks is full of locks in use", l->name);
+	glock__local_say(&l->o,
+			 "space %s: the memory for locks is full; put unused glocks, or free "
+			 "memory in the directory of the space",
+			 l->name);
 	return 0;
 }
 
