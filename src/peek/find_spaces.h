@@ -5,9 +5,13 @@
  * A node is a process. A reader does not join a space and takes no lock.
  *
  * With lock manager local, a space is a file in a directory of its owner. The segment of a node
- * lies beside that file. Its name is the same name, a comma and the node's number. A node lives
- * while a process has a lock on the byte of that number in the space's file. A reader can ask for
- * such a lock without taking it.
+ * lies beside that file. Its name is the same name, a comma and the node's number. The process of a
+ * node lives while it has a lock on the byte of that number in the space's file. An heir has a lock
+ * on another file (local_impl.h). A reader can ask for such locks without taking them, and they are
+ * the same in all namespaces.
+ *
+ * Numbers of processes are not. Of a process in another pid namespace a reader cannot tell whether
+ * the process is stopped. Such a node is marked.
  *
  * Nodes of a space of another lock manager have files of their own (node_file.h).
  */
@@ -32,8 +36,10 @@ extern const char *const glock__condition_names[GLOCK__CONDITION_MAX];
 
 struct glock__found_node {
 	unsigned int slot;
-	pid_t pid;
-	uint64_t started; /* in clock ticks since boot */
+	pid_t pid;              /* in its own pid namespace */
+	uint64_t started;       /* in clock ticks since boot, in no time namespace */
+	uint64_t pid_namespace; /* 0: not known */
+	bool elsewhere;         /* in another pid namespace: here no process has this number */
 	char command[16];
 	char *path;               /* its file, or NULL */
 	struct glock__peek *peek; /* its segment; NULL: it cannot be read, see error */

@@ -114,13 +114,6 @@ int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, vo
 
 /* ---- nodes ---- */
 
-static bool byte_locked(int fd, off_t at, off_t n)
-{
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n};
-
-	return fcntl(fd, F_OFD_GETLK, &fl) || fl.l_type != F_UNLCK;
-}
-
 /* Opens the file if it is a space's, of any version. Otherwise returns a negative errno. */
 static int open_any_version(const char *path, int flags, struct head *head)
 {
@@ -172,9 +165,12 @@ int glock__local_each_node(const char *path,
 		node.pid = (pid_t)slot.pid;
 		node.uid = slot.uid;
 		node.start = slot.start;
+		node.pid_namespace = slot.pid_namespace;
 		memcpy(node.comm, slot.comm, sizeof(node.comm));
 		node.comm[sizeof(node.comm) - 1] = 0;
-		node.alive = slot.state == SLOT_LIVE && byte_locked(fd, i, 1);
+		node.process = slot.state == SLOT_LIVE && glock__local_bytes_locked(fd, i, 1);
+		node.alive = node.process || (slot.state == SLOT_LIVE && slot.heirs &&
+					      glock__local_has_heir(path, i, slot.heirs));
 		snprintf(node.file, sizeof(node.file), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path,
 			 i);
 		if (access(node.file, F_OK))
@@ -217,6 +213,8 @@ static int unlink_all(const char *path)
 
 		snprintf(own, sizeof(own), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path, i);
 		unlink(own); /* of a node that died last */
+		glock__local_alive_path(path, i, own);
+		unlink(own);
 	}
 	return unlink(path) ? -errno : 0;
 }
@@ -224,7 +222,7 @@ static int unlink_all(const char *path)
 /*
  * In each version, a process that lives in a space or opens it has a lock on the file. If this
  * process can lock the whole file, there is no such process. While it has that lock, no process
- * becomes a node.
+ * becomes a node. Only heirs may be left, and they have locks on alive files.
  */
 int glock__local_remove(const char *path)
 {
@@ -240,6 +238,8 @@ int glock__local_remove(const char *path)
 	else if (fstat(fd, &st) || lstat(path, &named) || st.st_ino != named.st_ino ||
 		 st.st_dev != named.st_dev)
 		err = -ESTALE;
+	else if (glock__local_any_heir(path))
+		err = -EBUSY;
 	else
 		err = unlink_all(path);
 	close(fd);

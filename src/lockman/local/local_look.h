@@ -36,11 +36,13 @@ int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, vo
 struct glock__local_node {
 	unsigned int slot;
 	uint32_t generation;
-	pid_t pid;
+	pid_t pid; /* in its own pid namespace */
 	uid_t uid;
-	uint64_t start; /* in clock ticks since boot, as in /proc/PID/stat */
+	uint64_t start; /* in clock ticks since boot, in no time namespace */
+	uint64_t pid_namespace;
 	char comm[16];
 	bool alive;                       /* the kernel says so */
+	bool process;                     /* its process lives; otherwise an heir keeps it alive */
 	char file[GLOCK__LOCAL_PATH_MAX]; /* the node's own file, if it has one */
 };
 

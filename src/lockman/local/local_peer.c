@@ -9,12 +9,22 @@
 #include <stdio.h>
 #include <string.h>
 
+bool glock__local_is_stopped(const struct local *l, unsigned int node)
+{
+	const struct slot *slot = &l->head->slot[node];
+
+	return l->ns.shown && slot->pid_namespace == l->ns.pid &&
+	       glock__proc_is_stopped((pid_t)slot->pid);
+}
+
 const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size)
 {
 	const struct slot *slot = &l->head->slot[node];
 
 	snprintf(buf, size, "process %u (%.16s)%s", slot->pid, slot->comm,
-		 glock__proc_is_stopped((pid_t)slot->pid) ? ", stopped," : "");
+		 slot->pid_namespace != l->ns.pid     ? " in another pid namespace"
+		 : glock__local_is_stopped(l, node) ? ", stopped,"
+						    : "");
 	return buf;
 }
 
