@@ -17,10 +17,14 @@
 static bool dir_is_there(void)
 {
 	const char *said = secure_getenv("GLOCK_DIR");
+	char why[128];
 	int fd;
 
-	if (!said || !*said)
+	if (!said || !*said) {
+		if (glock__default_dir_refused(why, sizeof(why)))
+			complain("%s; set GLOCK_DIR, or see FILES in glock(1)", why);
 		return true;
+	}
 	fd = open(said, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		complain("GLOCK_DIR=%s: %s", said, strerror(errno));

@@ -317,6 +317,18 @@ void glock__found_free(struct glock__find_spaces *s)
 	*s = (struct glock__find_spaces){0};
 }
 
+bool glock__default_dir_refused(char *why, size_t size)
+{
+	char path[64];
+	struct stat st;
+
+	if (glock__local_default_dir_trusted(path, sizeof(path), &st))
+		return false;
+	snprintf(why, size, "%s belongs to user %u, with mode %o: it is not to be trusted", path,
+		 st.st_uid, st.st_mode & 07777);
+	return true;
+}
+
 /* Rings the node's bell. A node without a bell looks by itself every now and then. */
 static int ring_control(const struct glock__found_space *space,
 			const struct glock__found_node *node)

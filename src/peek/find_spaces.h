@@ -74,6 +74,11 @@ int glock__find_spaces(struct glock__find_spaces *s, const char *name);
 void glock__found_free(struct glock__find_spaces *s);
 
 /*
+ * Tells whether the user's default directory is left out, because another user made it. Writes why.
+ */
+bool glock__default_dir_refused(char *why, size_t size);
+
+/*
  * Asks a node to trace until that time (CLOCK_MONOTONIC, ns; 0: no more), and rings its bell. Needs
  * the right to write to the node's file and to the space's file.
  */

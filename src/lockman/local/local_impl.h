@@ -335,6 +335,11 @@ void glock__local_say(const struct glock__local_options *o, const char *fmt, ...
 int glock__local_find(struct local *l);
 int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]);
 int glock__local_dir_path(const char *group, uid_t uid, gid_t gid, char *path, size_t size);
+/*
+ * Tells whether a default directory may be trusted: a directory of that user, or of that group, to
+ * which no other user has access. Any user can make something else of that name.
+ */
+bool glock__local_dir_trusted(const struct stat *st, bool group, uid_t uid, gid_t gid);
 /* Returns the name of the file system with that statfs number, if machines share it, or NULL. */
 const char *glock__local_shared_fs(uint32_t type);
 /* Checks that the file may be trusted. Otherwise logs, and returns -EPERM or -EMEDIUMTYPE. */

@@ -12,6 +12,8 @@
 #include "local.h"
 #include "node_file.h"
 
+#include <sys/stat.h>
+
 struct glock__local_space {
 	char name[GLOCK__LOCAL_NAME_MAX + 1];
 	char path[GLOCK__LOCAL_PATH_MAX];
@@ -32,6 +34,12 @@ int glock__local_each_space(const char *dir,
 /* The same for nodes of other lock managers: see node_file.h. */
 int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, void *arg),
 			      void *arg);
+
+/*
+ * Tells whether the user's own default directory does not exist or may be trusted. Readers take no
+ * other directory for the user's, as the lock manager does. Stores its path and what is there.
+ */
+bool glock__local_default_dir_trusted(char *path, size_t size, struct stat *st);
 
 struct glock__local_node {
 	unsigned int slot;
