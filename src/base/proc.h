@@ -30,7 +30,7 @@ bool glock__proc_is_stopped(pid_t pid);
 /* The namespaces of this process. Without /proc all is zero. */
 struct glock__proc_ns {
 	uint64_t pid;   /* the pid namespace: the inode of /proc/self/ns/pid */
-	bool shown;     /* /proc shows the processes of this pid namespace, and not of another one */
+	bool shown;     /* /proc shows the processes of this pid namespace, not of another one */
 	int64_t clock;  /* how far CLOCK_MONOTONIC is ahead of the machine's own; ns */
 	int64_t booted; /* the same of the times in /proc/PID/stat; clock ticks */
 };

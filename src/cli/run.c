@@ -171,8 +171,7 @@ static bool used_elsewhere(const struct run *r)
 	bool used = false;
 
 	/* Search by the path, because another user may have a space of the same name. */
-	if (glock__find_spaces(&s, ops->path ? ops->path(r->space->lm) : r->space_name) ||
-	    s.n != 1)
+	if (glock__find_spaces(&s, ops->path ? ops->path(r->space->lm) : r->space_name) || s.n != 1)
 		used = true; /* unknown counts as used */
 	for (size_t i = 0; !used && i < s.spaces[0].n_nodes; i++) {
 		struct glock__found_node *node = &s.spaces[0].nodes[i];

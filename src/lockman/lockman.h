@@ -108,9 +108,9 @@ struct glock__lm_ops {
 	/*
 	 * Optional, or -EOPNOTSUPP. file: opens a new, empty file of this node for reading and
 	 * writing, in a place where readers find it. The caller closes the file. alive: returns a
-	 * descriptor that a child may inherit, even a child of another user, because it gives no
-	 * access to the space. For the other nodes this node lives while a process has it open. The
-	 * descriptor belongs to the lock manager, and exec closes it unless the caller changes that.
+	 * descriptor that a child may inherit. It gives no access to the space, so the child may be
+	 * of another user. For the other nodes this node lives while a process has it open. It
+	 * belongs to the lock manager, and exec closes it unless the caller changes that.
 	 */
 	int (*file)(struct glock__lockman *lm);
 	int (*alive)(struct glock__lockman *lm);

@@ -5,12 +5,12 @@
  * A node is a process. A reader does not join a space and takes no lock.
  *
  * With lock manager local, a space is a file in a directory of its owner. The segment of a node
- * lies beside that file. Its name is the same name, a comma and the node's number. The process of a
- * node lives while it has a lock on the byte of that number in the space's file. An heir has a lock
- * on another file (local_impl.h). A reader can ask for such locks without taking them, and they are
- * the same in all namespaces.
+ * lies beside that file. Its name is the same name, a comma and the node's number. While a node's
+ * process lives, it has a lock on the byte of that number in the file. An heir has a lock on
+ * another file (local_impl.h). A reader can ask for such locks without taking them. They mean the
+ * same in all namespaces.
  *
- * Numbers of processes are not. Of a process in another pid namespace a reader cannot tell whether
+ * Numbers of processes do not. Of a process in another pid namespace a reader cannot tell whether
  * the process is stopped. Such a node is marked.
  *
  * Nodes of a space of another lock manager have files of their own (node_file.h).

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # test_namespaces.py - tests spaces that processes of several namespaces share, as containers do.
 
+import json
 import os
 import re
 import signal
@@ -48,12 +49,12 @@ def a_process_of_another_namespace_is_shown():
     assert 0 <= theirs["oldest_wait_s"] < SLOW, theirs
     assert one(nodes, pid=a.pid)["why"] is None
     # the other way round
-    nodes = [eval(line, {"null": None, "true": True, "false": False})
-             for line in foreign_glock("ls", "--json", "s").stdout.splitlines()]
+    nodes = [json.loads(line) for line in foreign_glock("ls", "--json", "s").stdout.splitlines()]
     assert one(nodes, pid=a.pid)["other_pid_namespace"] and one(nodes, pid=a.pid)["state"] == "ok", nodes
     assert 0 <= one(nodes, pid=1)["oldest_wait_s"] < SLOW, nodes
     # a holder of another namespace is not taken for a thread that has ended
-    assert "(ended)" not in out("stat", "s")
+    text = out("stat", "s") + foreign_glock("stat", "s").stdout
+    assert text.count("n:2/5 ") == 4 and "(ended)" not in text, text
     a.do("dq 1")
     b.do("wait 1")
     # a conflict, though the pid is that of the process that asks
@@ -117,6 +118,13 @@ def a_process_of_another_time_is_known_by_its_start():
     wait_for(lambda: one(objects("ls", "--json", "s"), pid=pid)["state"] == "stopped")
     os.kill(pid, signal.SIGCONT)
     a.end()
+    # the other way round
+    b = Node("s")
+    b.stop()
+    r = subprocess.run([*TIME, GLOCK, "ls", "--json", "s"], capture_output=True, text=True, check=True)
+    assert one(map(json.loads, r.stdout.splitlines()), pid=b.pid)["state"] == "stopped", r
+    b.go_on()
+    b.end()
     return None
 
 

@@ -213,7 +213,31 @@ static int spaces_found(void)
 	return n;
 }
 
-/* Any user can make a name in /dev/shm first. No process opens a space in it, and no reader looks. */
+/* Tells whether readers of that user look into the default directory. */
+static bool readers_trust_it(void)
+{
+	char path[64];
+	struct stat st;
+	bool trusted;
+
+	assert_int_equal(seteuid(USER), 0);
+	trusted = glock__local_default_dir_trusted(path, sizeof(path), &st);
+	assert_int_equal(seteuid(0), 0);
+	return trusted;
+}
+
+/* Removes what a run of this test left that failed. */
+static int remove_default_dirs(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf /dev/shm/glock-%u /dev/shm/glock-g%u", USER,
+		 USER);
+	return system(command);
+}
+
+/* Any user can make a name in /dev/shm first. No process opens a space there; no reader looks. */
 static void default_directory_of_others(void **state)
 {
 	char dir[64], old[4000], elsewhere[4096], group[16], group_dir[64];
@@ -221,6 +245,7 @@ static void default_directory_of_others(void **state)
 	(void)state;
 	if (geteuid())
 		skip_for_lack_of("root");
+	assert_int_equal(remove_default_dirs(NULL), 0);
 	snprintf(old, sizeof(old), "%s", getenv("GLOCK_DIR"));
 	snprintf(dir, sizeof(dir), "/dev/shm/glock-%u", USER);
 	snprintf(group, sizeof(group), "%u", USER);
@@ -231,17 +256,21 @@ static void default_directory_of_others(void **state)
 	assert_int_equal(actor_do(&a, "open x"), 0);
 	actor_end(&a);
 	assert_int_equal(spaces_found(), 1);
+	assert_true(readers_trust_it());
 	/* the mode */
 	assert_int_equal(chmod(dir, 0777), 0);
 	refused(USER, NULL, USER);
 	assert_int_equal(spaces_found(), 0);
+	assert_false(readers_trust_it());
 	/* another owner: the directory cannot even be opened */
 	assert_int_equal(chmod(dir, 0700), 0);
 	assert_int_equal(chown(dir, OTHER, OTHER), 0);
 	refused(USER, NULL, OTHER);
 	assert_int_equal(spaces_found(), 0);
+	assert_false(readers_trust_it());
 	assert_int_equal(chown(dir, USER, USER), 0);
 	assert_int_equal(spaces_found(), 1);
+	assert_true(readers_trust_it());
 	/* a link to a directory of the user */
 	snprintf(elsewhere, sizeof(elsewhere), "%s/moved", old);
 	assert_int_equal(rename(dir, elsewhere), 0);
@@ -249,6 +278,7 @@ static void default_directory_of_others(void **state)
 	assert_int_equal(lchown(dir, OTHER, OTHER), 0);
 	refused(USER, NULL, OTHER);
 	assert_int_equal(spaces_found(), 0);
+	assert_false(readers_trust_it());
 	assert_int_equal(unlink(dir), 0);
 	/* in_dir.sh removes the rest */
 	/* a group's directory */
@@ -764,7 +794,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(directories),
 	    cmocka_unit_test(shared_file_systems),
 	    cmocka_unit_test(read_only_directory),
-	    cmocka_unit_test(default_directory_of_others),
+	    cmocka_unit_test_teardown(default_directory_of_others, remove_default_dirs),
 	    cmocka_unit_test(others_files),
 	    cmocka_unit_test(files_of_something_else),
 	    cmocka_unit_test(other_versions),

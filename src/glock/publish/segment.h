@@ -75,9 +75,9 @@ struct glock__segment_head {
 	uint32_t head_size;
 	uint64_t file_size;
 	/*
-	 * The process. Pids are used again, so the start of the process (clock ticks since the boot
-	 * of the machine, in no time namespace) is part of its identity. pid is the number in the
-	 * pid namespace of the process.
+	 * The process. Pids are used again, so the start of the process is part of its identity. It
+	 * counts clock ticks since the boot of the machine, in no time namespace. pid is the number
+	 * in the pid namespace of the process.
 	 */
 	uint32_t pid, uid;
 	uint64_t started;

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 /* ---- locks of bytes ---- */
 
@@ -80,13 +79,6 @@ bool glock__local_alive(struct local *l, unsigned int node)
 }
 
 /* ---- the alive file of this node ---- */
-
-void glock__local_alive_path(const char *path, unsigned int node, char out[GLOCK__LOCAL_PATH_MAX])
-{
-	/* No space's file has a comma in its name. */
-	snprintf(out, GLOCK__LOCAL_PATH_MAX, "%.*s,%u,alive", GLOCK__LOCAL_PATH_MAX - 16, path,
-		 node);
-}
 
 /*
  * Makes the file and locks byte 0. Members of the space may read the file, to ask for the lock. No

@@ -82,16 +82,6 @@ static bool purge_tables(struct local *l, unsigned int node, enum patience patie
 	return !(slot->tables & ALL_TABLES);
 }
 
-void glock__local_ring_all(struct local *l)
-{
-	for (unsigned int i = 0; i < slots_end(l); i++) {
-		struct slot *slot = &l->head->slot[i];
-
-		if (atom_load32(&slot->state) == SLOT_LIVE && glock__local_ring(slot, 0))
-			glock__local_wake(slot);
-	}
-}
-
 /*
  * Counts the slots that are RECOVERING or will be. If the number falls to 0, all nodes are told
  * that grants go on. If this process is stopped or killed before it tells a node, that node finds
@@ -261,7 +251,7 @@ void glock__local_give_up(struct local *l)
 /*
  * A question to the kernel about a byte takes the longer, the more locks there are. Therefore only
  * the nodes whose pid no process has are asked about. `thorough` asks about all, because the caller
- * needs any free slot at all. A pid of another pid namespace says nothing here. The pid alone proves
+ * needs any free slot at all. A pid of another pid namespace says nothing here. A pid alone proves
  * nothing, because the process may have left an heir.
  */
 void glock__local_reap_all(struct local *l, bool thorough)

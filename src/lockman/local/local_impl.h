@@ -18,9 +18,9 @@
  * Heirs. A child can keep the node alive after the process: an heir. An heir inherits a descriptor
  * of another file, the node's alive file NAME,SLOT,alive, with a read lock on byte 0. The node is
  * alive while its process lives or a description has that lock. An heir may be a program of
- * another user. Therefore the descriptor can only be read, the file is empty, and its mode forbids
- * other users to open it again through /proc/self/fd. Through the descriptor an heir can end or
- * keep the life of this node alone. While the process lives, an heir cannot end it either.
+ * another user. Therefore the descriptor can only be read, and the file is empty. The file's mode
+ * forbids other users to open the file again through /proc/self/fd. With the descriptor an heir
+ * can end or keep the life of this node alone. While the process lives, no heir can end it.
  *
  * Locks, in the order in which one may be taken while another is held
  *	the byte OPEN_BYTE	the process that opens the space or replaces its file
@@ -91,7 +91,7 @@ union bell {
 struct slot {
 	uint32_t state;      /* enum slot_state */
 	uint32_t generation; /* the number of this user of the slot */
-	uint32_t pid; /* in the process's own pid namespace */
+	uint32_t pid;        /* in the process's own pid namespace */
 	uint32_t uid;
 	uint64_t start; /* of the process, in clock ticks since boot, in no time namespace */
 	char comm[16];
@@ -257,8 +257,8 @@ GLOCK__COLD void glock__local_withdraw(struct local *l);
 
 /*
  * Looks for the mark that another node leaves when it finds the file removed. That node marks the
- * file before it gives its locks back. So a node that looks after it fetched a grant, and finds no
- * mark, did not get the grant because of the removal.
+ * file before it gives its locks back. The caller looks after it fetched a grant. Without a mark,
+ * the grant did not come of the removal.
  */
 static inline void glock__local_removed(struct local *l)
 {
@@ -336,12 +336,14 @@ int glock__local_find(struct local *l);
 int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]);
 int glock__local_dir_path(const char *group, uid_t uid, gid_t gid, char *path, size_t size);
 /*
- * Tells whether a default directory may be trusted: a directory of that user, or of that group, to
- * which no other user has access. Any user can make something else of that name.
+ * Tells whether a default directory may be trusted. It must belong to that user or group, with no
+ * access for others. Any user can make something else of that name.
  */
 bool glock__local_dir_trusted(const struct stat *st, bool group, uid_t uid, gid_t gid);
 /* Returns the name of the file system with that statfs number, if machines share it, or NULL. */
 const char *glock__local_shared_fs(uint32_t type);
+/* Writes the path of the alive file of a node of the space in that file. */
+void glock__local_alive_path(const char *path, unsigned int node, char out[GLOCK__LOCAL_PATH_MAX]);
 /* Checks that the file may be trusted. Otherwise logs, and returns -EPERM or -EMEDIUMTYPE. */
 int glock__local_trust(const struct local *l, const struct stat *st);
 
@@ -379,12 +381,10 @@ bool glock__local_is_there(struct glock__lockman *lm);
 bool glock__local_process_alive(struct local *l, unsigned int node);
 /* Tells whether the kernel says that the node is alive: its process, or an heir. */
 bool glock__local_alive(struct local *l, unsigned int node);
-/* Tells whether an heir keeps a node of that file alive. `heirs` as in its slot; 0: of any inode. */
+/* Tells whether an heir keeps a node of that file alive. heirs: as in its slot; 0: any inode. */
 bool glock__local_has_heir(const char *path, unsigned int node, uint64_t heirs);
 /* Tells whether an heir keeps any node of that file alive, whatever the version of the file. */
 bool glock__local_any_heir(const char *path);
-/* The path of a node's alive file. */
-void glock__local_alive_path(const char *path, unsigned int node, char out[GLOCK__LOCAL_PATH_MAX]);
 /* The operation alive of lockman.h. */
 int glock__local_keep_alive(struct glock__lockman *lm);
 
@@ -414,6 +414,11 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
  */
 bool glock__local_ring(struct slot *slot, uint32_t due);
 void glock__local_wake(struct slot *slot);
+/*
+ * Rings for each node. The node looks whether grants go on and whether it has something to
+ * recover. It also looks for the mark of a removed file.
+ */
+void glock__local_ring_all(struct local *l);
 
 /*
  * The flag BELL_LEADER is set from poll_begin to poll_end, and no other thread can lead. Wake-ups
@@ -475,11 +480,6 @@ int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, b
 		      bool wait);
 /* Reaps each dead node that is cheap to find; thorough: each dead node. */
 void glock__local_reap_all(struct local *l, bool thorough);
-/*
- * Rings for each node, so that it looks whether grants go on, whether it has something to recover,
- * and whether the file was removed.
- */
-void glock__local_ring_all(struct local *l);
 /* This node leaves: the locks that it still has go, as if they had been given back. */
 void glock__local_give_up(struct local *l);
 /* Names a recoverer for each death that has none, or none that lives. */

@@ -72,8 +72,8 @@ static void look_in(const char *dir, struct looking *look)
 
 /*
  * Looks in a default directory, which is readable for its user, for the members of its group, and
- * for root. A directory of such a name that belongs to another user is none: no process of that
- * user has a space there.
+ * for root. A directory of such a name may belong to another user. Then it is left out, because no
+ * process of the named user has a space there.
  */
 static void look_in_default(const char *name, struct looking *look)
 {

@@ -95,6 +95,13 @@ int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]
 	return n ? 0 : -EINVAL;
 }
 
+void glock__local_alive_path(const char *path, unsigned int node, char out[GLOCK__LOCAL_PATH_MAX])
+{
+	/* No space's file has a comma in its name. */
+	snprintf(out, GLOCK__LOCAL_PATH_MAX, "%.*s,%u,alive", GLOCK__LOCAL_PATH_MAX - 16, path,
+		 node);
+}
+
 /* ---- the directory ---- */
 
 static int find_group(const struct local *l, gid_t *gid)
@@ -229,8 +236,8 @@ static int refuse_dir(const struct local *l, const char *path, const struct stat
 	if (getpwuid_r(st->st_uid, &pw, buf, sizeof(buf), &found))
 		found = NULL;
 	glock__local_say(&l->o,
-			 "space %s: %s belongs to user %u%s%s%s and group %u, with mode %o%s: it is "
-			 "not to be trusted. Have it removed, or name another directory in "
+			 "space %s: %s belongs to user %u%s%s%s and group %u, with mode %o%s: "
+			 "it is not to be trusted. Have it removed, or name another directory in "
 			 "GLOCK_DIR; to keep it from others, have tmpfiles.d make it at boot "
 			 "(glock(1), FILES)",
 			 l->name, path, st->st_uid, found ? " (" : "", found ? found->pw_name : "",

@@ -22,7 +22,7 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
 	const struct slot *slot = &l->head->slot[node];
 
 	snprintf(buf, size, "process %u (%.16s)%s", slot->pid, slot->comm,
-		 slot->pid_namespace != l->ns.pid     ? " in another pid namespace"
+		 slot->pid_namespace != l->ns.pid   ? " in another pid namespace"
 		 : glock__local_is_stopped(l, node) ? ", stopped,"
 						    : "");
 	return buf;
