@@ -226,12 +226,16 @@ static bool readers_trust_it(void)
 	return trusted;
 }
 
-/* Removes what a run of this test left that failed. */
+static char test_dir[4000]; /* GLOCK_DIR, while it is not set */
+
+/* Puts all in order, also if the test failed. */
 static int remove_default_dirs(void **state)
 {
 	char command[128];
 
 	(void)state;
+	if (*test_dir)
+		setenv("GLOCK_DIR", test_dir, 1);
 	snprintf(command, sizeof(command), "rm -rf /dev/shm/glock-%u /dev/shm/glock-g%u", USER,
 		 USER);
 	return system(command);
@@ -240,13 +244,14 @@ static int remove_default_dirs(void **state)
 /* Any user can make a name in /dev/shm first. No process opens a space there; no reader looks. */
 static void default_directory_of_others(void **state)
 {
-	char dir[64], old[4000], elsewhere[4096], group[16], group_dir[64];
+	char dir[64], elsewhere[4096], group[16], group_dir[64];
+	int fd;
 
 	(void)state;
 	if (geteuid())
 		skip_for_lack_of("root");
 	assert_int_equal(remove_default_dirs(NULL), 0);
-	snprintf(old, sizeof(old), "%s", getenv("GLOCK_DIR"));
+	snprintf(test_dir, sizeof(test_dir), "%s", getenv("GLOCK_DIR"));
 	snprintf(dir, sizeof(dir), "/dev/shm/glock-%u", USER);
 	snprintf(group, sizeof(group), "%u", USER);
 	snprintf(group_dir, sizeof(group_dir), "/dev/shm/glock-g%u", USER);
@@ -272,7 +277,7 @@ static void default_directory_of_others(void **state)
 	assert_int_equal(spaces_found(), 1);
 	assert_true(readers_trust_it());
 	/* a link to a directory of the user */
-	snprintf(elsewhere, sizeof(elsewhere), "%s/moved", old);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/moved", test_dir);
 	assert_int_equal(rename(dir, elsewhere), 0);
 	assert_int_equal(symlink(elsewhere, dir), 0);
 	assert_int_equal(lchown(dir, OTHER, OTHER), 0);
@@ -281,12 +286,17 @@ static void default_directory_of_others(void **state)
 	assert_false(readers_trust_it());
 	assert_int_equal(unlink(dir), 0);
 	/* in_dir.sh removes the rest */
+	/* no directory */
+	fd = open(dir, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(chown(dir, USER, USER), 0);
+	refused(USER, NULL, USER);
+	assert_int_equal(unlink(dir), 0);
 	/* a group's directory */
 	assert_int_equal(mkdir(group_dir, 0777), 0);
 	assert_int_equal(chown(group_dir, OTHER, OTHER), 0);
 	refused(USER, group, OTHER);
-	assert_int_equal(rmdir(group_dir), 0);
-	setenv("GLOCK_DIR", old, 1);
 }
 
 static void others_files(void **state)

@@ -34,7 +34,7 @@ int glock__local_bytes_locked(int fd, off_t at, off_t n)
 
 /* ---- the living ---- */
 
-bool glock__local_process_alive(struct local *l, unsigned int node)
+bool glock__local_process_lives(struct local *l, unsigned int node)
 {
 	int fd = glock__local_fd(l);
 
@@ -71,7 +71,7 @@ bool glock__local_alive(struct local *l, unsigned int node)
 {
 	uint64_t heirs;
 
-	if (glock__local_process_alive(l, node))
+	if (glock__local_process_lives(l, node))
 		return true;
 	/* Read afterwards, because a process that has ended makes no alive file any more. */
 	heirs = atom_load64(&l->head->slot[node].heirs);

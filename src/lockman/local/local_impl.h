@@ -378,7 +378,7 @@ bool glock__local_is_there(struct glock__lockman *lm);
 /* ---- local_alive.c: which nodes live ---- */
 
 /* Tells whether the kernel says that the node's process lives. An heir is no such process. */
-bool glock__local_process_alive(struct local *l, unsigned int node);
+bool glock__local_process_lives(struct local *l, unsigned int node);
 /* Tells whether the kernel says that the node is alive: its process, or an heir. */
 bool glock__local_alive(struct local *l, unsigned int node);
 /* Tells whether an heir keeps a node of that file alive. heirs: as in its slot; 0: any inode. */
@@ -396,6 +396,8 @@ int glock__local_join(struct local *l);
 /* ---- local_peer.c ---- */
 
 void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
+/* Tells whether the pids of that node mean the same processes here, and /proc shows them. */
+bool glock__local_sees(const struct local *l, unsigned int node);
 /* Tells whether the process is stopped. Of another pid namespace that is not known: false. */
 bool glock__local_is_stopped(const struct local *l, unsigned int node);
 /*

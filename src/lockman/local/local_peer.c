@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+bool glock__local_sees(const struct local *l, unsigned int node)
+{
+	return l->ns.shown && l->head->slot[node].pid_namespace == l->ns.pid;
+}
+
 bool glock__local_is_stopped(const struct local *l, unsigned int node)
 {
-	const struct slot *slot = &l->head->slot[node];
-
-	return l->ns.shown && slot->pid_namespace == l->ns.pid &&
-	       glock__proc_is_stopped((pid_t)slot->pid);
+	return glock__local_sees(l, node) && glock__proc_is_stopped((pid_t)l->head->slot[node].pid);
 }
 
 const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size)
