@@ -31,16 +31,6 @@ void glock__local_wake(struct slot *slot)
 		atom_wake_bits(&slot->bell.rung, 1, who);
 }
 
-void glock__local_ring_all(struct local *l)
-{
-	for (unsigned int i = 0; i < slots_end(l); i++) {
-		struct slot *slot = &l->head->slot[i];
-
-		if (atom_load32(&slot->state) == SLOT_LIVE && glock__local_ring(slot, 0))
-			glock__local_wake(slot);
-	}
-}
-
 /* ---- wake-ups that the polling thread puts off ---- */
 
 _Thread_local struct glock__local_poller glock__local_poller GLOCK__TLS;

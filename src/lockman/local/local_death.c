@@ -82,6 +82,16 @@ static bool purge_tables(struct local *l, unsigned int node, enum patience patie
 	return !(slot->tables & ALL_TABLES);
 }
 
+void glock__local_ring_all(struct local *l)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		struct slot *slot = &l->head->slot[i];
+
+		if (atom_load32(&slot->state) == SLOT_LIVE && glock__local_ring(slot, 0))
+			glock__local_wake(slot);
+	}
+}
+
 /*
  * Counts the slots that are RECOVERING or will be. If the number falls to 0, all nodes are told
  * that grants go on. If this process is stopped or killed before it tells a node, that node finds

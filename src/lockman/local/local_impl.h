@@ -368,6 +368,8 @@ void glock__local_remove_own_file(const struct local *l, unsigned int node);
 int glock__local_still_there(const struct local *l);
 /* Initializes a mutex that processes share and that is robust. */
 int glock__local_mutex_init(pthread_mutex_t *mutex);
+/* ---- local_removed.c ---- */
+
 /*
  * Withdraws if the file is not there any more. Looks from time to time only. The node that finds
  * the removal first marks the file, so that all its nodes withdraw: see glock__local_removed().
@@ -416,11 +418,6 @@ const char *glock__local_describe(const struct local *l, unsigned int node, char
  */
 bool glock__local_ring(struct slot *slot, uint32_t due);
 void glock__local_wake(struct slot *slot);
-/*
- * Rings for each node. The node looks whether grants go on and whether it has something to
- * recover. It also looks for the mark of a removed file.
- */
-void glock__local_ring_all(struct local *l);
 
 /*
  * The flag BELL_LEADER is set from poll_begin to poll_end, and no other thread can lead. Wake-ups
@@ -482,6 +479,11 @@ int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, b
 		      bool wait);
 /* Reaps each dead node that is cheap to find; thorough: each dead node. */
 void glock__local_reap_all(struct local *l, bool thorough);
+/*
+ * Rings for each node. The node looks whether grants go on and whether it has something to
+ * recover. It also looks for the mark of a removed file.
+ */
+void glock__local_ring_all(struct local *l);
 /* This node leaves: the locks that it still has go, as if they had been given back. */
 void glock__local_give_up(struct local *l);
 /* Names a recoverer for each death that has none, or none that lives. */
