@@ -281,7 +281,9 @@ def a_command_of_another_user_cannot_touch_the_space():
     other = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     p = subprocess.Popen([GLOCK, "run", "s", "n", *other, "python3", "-c", POKE],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    said = "".join(iter(p.stdout.readline, "\n"))
+    said = ""
+    while (line := p.stdout.readline()) not in ("", "\n"):
+        said += line
     assert said == (
         "size 0 mode 400\n"
         "write: Bad file descriptor\n"
