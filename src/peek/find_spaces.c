@@ -78,10 +78,10 @@ static void look_at_work(struct glock__found_node *node, const struct glock__seg
 	if (head->state & GLOCK__SEGMENT_LEFT)
 		node->condition = GLOCK__NODE_INHERITED;
 	else if (since > 0 && now - since > HANGS_NS)
-		set_hangs(node, now - since, "works on glock %" PRIu32 ":%" PRIu64, head->work_type,
-			  head->work_number);
+		set_hangs(node, now - since, "has worked on glock %" PRIu32 ":%" PRIu64,
+			  head->work_type, head->work_number);
 	else if (!since && due > 0 && now - due > HANGS_NS)
-		set_hangs(node, now - due, "does not do its work");
+		set_hangs(node, now - due, "has not done its work");
 	else if (head->state & GLOCK__SEGMENT_WITHDRAWN)
 		node->condition = GLOCK__NODE_WITHDRAWN;
 }
@@ -324,7 +324,7 @@ bool glock__default_dir_refused(char *why, size_t size)
 
 	if (glock__local_default_dir_trusted(path, sizeof(path), &st))
 		return false;
-	snprintf(why, size, "%s belongs to user %u, with mode %o: it is not to be trusted", path,
+	snprintf(why, size, "directory %s is not safe: it belongs to user %u, with mode %o", path,
 		 st.st_uid, st.st_mode & 07777);
 	return true;
 }

@@ -75,7 +75,7 @@ def it_is_asked_and_waited_for():
     assert foreign_glock("demote", "s", "2:5", "EX").returncode == 0
     wait_for(lambda: re.findall(r"s:(\w\w) n:2/5 ", out("stat", "s")) in (["UN"], []))
     r = glock("rm", "s")
-    assert r.returncode == 1 and "node-1 lives in it (ok)" in r.stderr, r
+    assert r.returncode == 1 and "node-1 uses it (ok)" in r.stderr, r
     # its death is found
     a.do("nq 1 2 9 EX")
     a.do("wait 1")

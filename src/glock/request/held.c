@@ -122,7 +122,7 @@ static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 		return -EOPNOTSUPP;
 	if (least == GLOCK_EX && gh->mode != GLOCK_EX)
 		return -EPERM;
-	return glock__check(gl_space(gh->gl), "glock_lvb_read or write");
+	return glock__check(gl_space(gh->gl), "glock_lvb_read or glock_lvb_write");
 }
 
 int glock_lvb_read(struct glock_holder *pub, void *value)

@@ -81,10 +81,9 @@ static int size_file(const struct local *l, int fd)
 	int err = 0;
 
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < FILE_SIZE) {
-		glock__local_say(&l->o,
-				 "space %s: files may not be large enough here: raise the limit "
-				 "(ulimit -f) to unlimited",
-				 l->name);
+		glock__local_say(
+		    &l->o, "space %s: the limit of file sizes is too low; try ulimit -f unlimited",
+		    l->name);
 		return -EFBIG;
 	}
 	if (ftruncate(fd, FILE_SIZE))
@@ -92,8 +91,10 @@ static int size_file(const struct local *l, int fd)
 	if (!err)
 		err = glock__local_reserve(fd, 0, HEAD_SIZE);
 	if (err)
-		glock__local_say(&l->o, "space %s: no memory for %s: %s", l->name, l->path,
-				 strerror(-err));
+		glock__local_say(&l->o,
+				 "space %s: no room for file %s: %s; free memory, or name another "
+				 "directory in GLOCK_DIR",
+				 l->name, l->path, strerror(-err));
 	return err;
 }
 
@@ -142,7 +143,7 @@ int glock__local_make_file(const struct local *l)
 		glock__local_say(&l->o, "space %s: cannot make %s: %s%s", l->name, l->path,
 				 strerror(-err),
 				 err == -EOPNOTSUPP || err == -EISDIR
-				     ? " (no O_TMPFILE: choose a directory in memory)"
+				     ? " (no O_TMPFILE); choose a directory in memory"
 				     : "");
 	return err;
 }

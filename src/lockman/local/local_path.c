@@ -116,7 +116,9 @@ static int find_group(const struct local *l, gid_t *gid)
 		return 0;
 	}
 	if (getgrnam_r(name, &gr, buf, sizeof(buf), &found) || !found) {
-		glock__local_say(&l->o, "space %s: there is no group %s", l->name, name);
+		glock__local_say(&l->o,
+				 "space %s: group %s does not exist; getent group lists the groups",
+				 l->name, name);
 		return -EINVAL;
 	}
 	*gid = gr.gr_gid;
@@ -137,10 +139,11 @@ static int said_dir(const struct local *l, const char **dir)
 
 	*dir = l->o.dir ? l->o.dir : env && *env ? env : NULL;
 	if (l->o.dir && env && *env && !same_dir(l->o.dir, env)) {
-		glock__local_say(&l->o,
-				 "space %s: two directories are given, %s by the program and %s by "
-				 "GLOCK_DIR: unset one of them",
-				 l->name, l->o.dir, env);
+		glock__local_say(
+		    &l->o,
+		    "space %s: the program names directory %s, but GLOCK_DIR names %s; "
+		    "drop one of the two",
+		    l->name, l->o.dir, env);
 		return -EINVAL;
 	}
 	return 0;
@@ -178,8 +181,8 @@ static int check_file_system(const struct local *l, int dir, const char *path)
 	if (!shared)
 		return 0;
 	glock__local_say(&l->o,
-			 "space %s: %s is on %s, which other machines share: choose a directory in "
-			 "memory, as /dev/shm",
+			 "space %s: directory %s is on %s, which other machines share; choose a "
+			 "directory in memory, such as /dev/shm",
 			 l->name, path, shared);
 	return -EMEDIUMTYPE;
 }
@@ -190,16 +193,16 @@ static int open_dir(const struct local *l, const char *path)
 
 	if (fd >= 0)
 		return fd;
-	glock__local_say(&l->o, "space %s: directory %s: %s", l->name, path, strerror(err));
+	glock__local_say(&l->o, "space %s: cannot open directory %s: %s", l->name, path,
+			 strerror(err));
 	return -err;
 }
 
 /*
  * Makes the directory of a group under another name, and then gives the directory its name. So no
- * member finds a directory that does not belong to the group yet. Returns 0 also if another member
- * was faster.
+ * member finds a directory that does not belong to the group yet.
  */
-static int make_group_dir(const struct local *l, const char *path, gid_t gid)
+static int make_group_dir(const char *path, gid_t gid)
 {
 	char temporary[64];
 	int err = 0;
@@ -210,17 +213,11 @@ static int make_group_dir(const struct local *l, const char *path, gid_t gid)
 	if (mkdir(temporary, 0700))
 		return -errno;
 	/* Set the group before the mode: until then only the owner has access. */
-	if (chown(temporary, (uid_t)-1, gid) || chmod(temporary, 02770)) {
-		err = -errno;
-		glock__local_say(&l->o, "space %s: cannot give %s to group %u: %s", l->name, path,
-				 (unsigned int)gid, strerror(-err));
-	} else if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE)) {
-		err = errno == EEXIST ? 0 : -errno;
-		rmdir(temporary);
-		return err;
-	}
-	if (err)
-		rmdir(temporary);
+	if (!chown(temporary, (uid_t)-1, gid) && !chmod(temporary, 02770) &&
+	    !renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
+		return 0;
+	err = -errno;
+	rmdir(temporary);
 	return err;
 }
 
@@ -235,14 +232,14 @@ static int refuse_dir(const struct local *l, const char *path, const struct stat
 
 	if (getpwuid_r(st->st_uid, &pw, buf, sizeof(buf), &found))
 		found = NULL;
-	glock__local_say(&l->o,
-			 "space %s: %s belongs to user %u%s%s%s and group %u, with mode %o%s: "
-			 "it is not to be trusted. Have it removed, or name another directory in "
-			 "GLOCK_DIR; to keep it from others, have tmpfiles.d make it at boot "
-			 "(glock(1), FILES)",
-			 l->name, path, st->st_uid, found ? " (" : "", found ? found->pw_name : "",
-			 found ? ")" : "", st->st_gid, st->st_mode & 07777,
-			 S_ISDIR(st->st_mode) ? "" : ", and is no directory");
+	glock__local_say(
+	    &l->o,
+	    "space %s: directory %s is not safe: it belongs to user %u%s%s%s and group "
+	    "%u, with mode %o%s; remove it, or name another directory in GLOCK_DIR; to "
+	    "keep it from others, let tmpfiles.d make it at boot (glock(1), FILES)",
+	    l->name, path, st->st_uid, found ? " (" : "", found ? found->pw_name : "",
+	    found ? ")" : "", st->st_gid, st->st_mode & 07777,
+	    S_ISDIR(st->st_mode) ? "" : ", and is no directory");
 	return -EPERM;
 }
 
@@ -262,11 +259,14 @@ static int make_own_dir(const struct local *l, const char *path, bool group, gid
 
 	if (!lstat(path, &st))
 		return 0;
-	err = group ? make_group_dir(l, path, gid) : mkdir(path, 0700) ? -errno : 0;
+	err = group ? make_group_dir(path, gid) : mkdir(path, 0700) ? -errno : 0;
 	if (!err || err == -EEXIST)
-		return 0;
-	glock__local_say(&l->o, "space %s: cannot make directory %s: %s", l->name, path,
-			 strerror(-err));
+		return 0; /* another process was faster */
+	glock__local_say(&l->o,
+			 "space %s: cannot make directory %s: %s; %sname another one in "
+			 "GLOCK_DIR",
+			 l->name, path, strerror(-err),
+			 group && err == -EPERM ? "join its group, or " : "");
 	return err;
 }
 
@@ -290,7 +290,8 @@ static int own_dir(const struct local *l, const char *path, bool group, gid_t gi
 	}
 	if (fd >= 0)
 		return fd;
-	glock__local_say(&l->o, "space %s: directory %s: %s", l->name, path, strerror(-err));
+	glock__local_say(&l->o, "space %s: cannot open directory %s: %s", l->name, path,
+			 strerror(-err));
 	return err;
 }
 
@@ -325,7 +326,8 @@ int glock__local_find(struct local *l)
 	int err = escape_name(l->o.name, l->file);
 
 	if (err) {
-		glock__local_say(&l->o, "space %.80s: a name has 1 to %d bytes",
+		glock__local_say(&l->o,
+				 "space %.80s: a name has 1 to %d bytes; choose another name",
 				 l->o.name ? l->o.name : "", GLOCK__LOCAL_NAME_MAX);
 		return err;
 	}
@@ -355,7 +357,8 @@ int glock__local_trust(const struct local *l, const struct stat *st)
 	bool ours = st->st_uid == geteuid() || !st->st_uid;
 
 	if (!S_ISREG(st->st_mode)) {
-		glock__local_say(&l->o, "space %s: %s is no file", l->name, l->path);
+		glock__local_say(&l->o, "space %s: %s is not a regular file; move it away", l->name,
+				 l->path);
 		return -EMEDIUMTYPE;
 	}
 	if (l->o.group)
@@ -363,8 +366,8 @@ int glock__local_trust(const struct local *l, const struct stat *st)
 	if (ours && !(st->st_mode & others))
 		return 0;
 	glock__local_say(&l->o,
-			 "space %s: %s belongs to user %u and group %u, with mode %o: not to be "
-			 "trusted; remove it, or open the space as that user or group",
+			 "space %s: file %s is not safe: it belongs to user %u and group %u, with "
+			 "mode %o; remove it, or open the space as that user or group",
 			 l->name, l->path, st->st_uid, st->st_gid, st->st_mode & 07777);
 	return -EPERM;
 }

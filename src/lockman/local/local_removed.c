@@ -14,7 +14,7 @@ void glock__local_withdraw(struct local *l)
 {
 	if (__atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
 		return;
-	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
+	glock__local_say(&l->o, "space %s: file %s was removed or replaced, so this node withdraws",
 			 l->name, l->path);
 	l->lm.events->gone(l->lm.owner);
 }

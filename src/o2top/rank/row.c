@@ -71,9 +71,7 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 
 double row_mean(const struct row *row)
 {
-	uint64_t n = row->sum.acquired;
-
-	return n ? row->sum.lost_s / (double)n : NAN;
+	return change_mean(&row->sum);
 }
 
 double row_acquired_per_s(const struct model *m, const struct row *row)
@@ -115,7 +113,8 @@ double row_sort_value(const struct row *row, enum sort_key key)
 		v = row_mean(row);
 		return isnan(v) ? -1 : v;
 	case SORT_LONGEST:
-		return row->sum.longest_s;
+		v = change_longest(&row->sum);
+		return isnan(v) ? -1 : v;
 	case SORT_ACQUIRED:
 		return (double)row->sum.acquired;
 	case SORT_HIT: /* the worst first */

@@ -8,6 +8,7 @@
  * Lock keeps its last Shot, and its next change is spread over the time since. A Lock that is seen
  * for the first time has no past.
  */
+#include "flock.h"
 #include "ocfs2_impl.h"
 #include "ocfs2_wait.h"
 #include "sources_impl.h"
@@ -108,7 +109,7 @@ static void take_again(struct source_sample *t, struct lock *lock, const struct 
 	if (!c)
 		return;
 	age = seconds(t->real_us - (int64_t)s->wait_us);
-	change_add_wait(c, age, age);
+	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
 	c->lost_s += t->first ? age : min_s(age, t->frame_s);
 	change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
 }
@@ -200,10 +201,11 @@ static void ocfs2_take(struct source_sample *t)
 		r.label = in.label;
 		err = input_lines(&in, ocfs2_take_line, &r);
 		ocfs2_settle(&r.waits, r.counts);
+		flock_estimate(t, 'F', &(struct flock_total){.lost_s = NAN});
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));
 		else if (!r.usable)
-			problem(t->problems, in.label, 0, "no line of it can be used");
+			problem(t->problems, in.label, 0, "no line is usable");
 	} else {
 		problem(t->problems, t->from->name, 0, "%s: locking_state: %s", t->from_space->name,
 			strerror(-err));
