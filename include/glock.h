@@ -355,7 +355,7 @@ struct glock_peer {
 	char comm[16];
 	enum glock_mode mode; /* held or waited for; UN: it recovers what a dead process left */
 	int waits;            /* it waits for that mode, before this node */
-	int stopped, dead;    /* stopped: 0 in another pid namespace, because only that one knows */
+	int stopped, dead;    /* of another pid namespace, only dead is known */
 };
 
 struct glock_space_options {
