@@ -612,10 +612,12 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
 	int err = __real_clock_gettime(id, ts);
-	int64_t ns = (ts->tv_sec * 1000000000ll + ts->tv_nsec) * 20;
+	int64_t ns;
 
-	if (getenv("TEST_HURRY"))
-		*ts = (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+	if (id == CLOCK_REALTIME || !getenv("TEST_HURRY"))
+		return err;
+	ns = (ts->tv_sec * 1000000000ll + ts->tv_nsec) * 20;
+	*ts = (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 	return err;
 }
 
