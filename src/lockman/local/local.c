@@ -145,6 +145,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	glock__local_drop(l, shard);
 	if (err)
 		return err;
+	glock__local_removed(l);
 	if (ev.status == -EINPROGRESS) {
 		glock__local_on_guard(l);
 		return 0;
@@ -307,6 +308,11 @@ static void local_free(struct glock__lockman *lm)
 	free(l);
 }
 
+static const char *local_path(const struct glock__lockman *lm)
+{
+	return ((const struct local *)lm)->path;
+}
+
 static const struct glock__lm_ops local_ops = {
     .name = "local",
     .lock = local_lock,
@@ -328,6 +334,8 @@ static const struct glock__lm_ops local_ops = {
     .gave_back = local_gave_back,
     .file = glock__local_own_file,
     .alive = glock__local_keep_alive,
+    .is_there = glock__local_is_there,
+    .path = local_path,
 };
 
 /* ---- the beginning ---- */

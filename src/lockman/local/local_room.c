@@ -67,7 +67,10 @@ static void ask_others(struct local *l)
 
 		if (i == l->me || atom_load32(&slot->state) != SLOT_LIVE)
 			continue;
-		if (kill((pid_t)slot->pid, 0) && errno == ESRCH && !glock__local_alive(l, i))
+		/* A pid of another pid namespace says nothing here. */
+		if ((slot->pid_namespace != l->ns.pid ||
+		     (kill((pid_t)slot->pid, 0) && errno == ESRCH)) &&
+		    !glock__local_alive(l, i))
 			glock__local_reap(l, i, generation, false, false);
 		else if (glock__local_ring(slot, 0))
 			glock__local_wake(slot);
