@@ -219,6 +219,13 @@ enum glock_type {
 unsigned int glock_version(void);
 
 /*
+ * Structs with a member size. The program sets size to sizeof(the struct). So a program and a
+ * library of different versions fit together: a member that the program does not have counts as 0.
+ * A size of 0, or below the size in version 0.1.0, is -EINVAL. The log names the struct. In an
+ * array each entry has the same size.
+ */
+
+/*
  * Returns 1 if this library has the feature, else 0. Features: "lockman:none", "lockman:local",
  * "lockman:dlm", "probes" (USDT). An unknown name gives 0. At once; also before a space is opened.
  */
@@ -319,7 +326,7 @@ struct glock_ops {
 #define GLOCK_HOLD_NONE (-1) /* no hold time */
 
 struct glock_type_options {
-	size_t size;        /* sizeof(struct glock_type_options); the stride of an array of them */
+	size_t size;        /* sizeof(struct glock_type_options), in each entry of an array */
 	unsigned int type;  /* enum glock_type, or a number of the program's own */
 	unsigned int flags; /* GLOCK_OPS_ */
 	const struct glock_ops *ops;
@@ -398,15 +405,15 @@ struct glock_space_options {
 
 /*
  * Opens the space of that name, 1 to 64 bytes. With "dlm" the name has no '/' and does not begin
- * with a dot. options may be NULL: all defaults. The library understands options of another size:
- * members that are missing count as 0. If the program names no lock manager, the environment
- * variable GLOCK_LOCKMAN names it.
+ * with a dot. options may be NULL: all defaults. If the program names no lock manager, the
+ * environment variable GLOCK_LOCKMAN names it.
  *
  * Waits for the lock manager to let this node in. Of options the library keeps nothing but the
  * functions and their arguments. The library may call these functions from now on, before this
  * function returns, and until glock_space_close() has returned. The log says what is wrong or
  * missing, and what to do.
- *   -EINVAL           name or options
+ *   -EINVAL           name or options. If the size of the options is too small for a log, no
+ *                     message tells it
  *   -EPROTONOSUPPORT  no such lock manager
  *   -ENOMEM, -EMFILE  no memory, too many open files
  *   -EAGAIN           no more threads
@@ -718,7 +725,7 @@ struct glock_statistics {
 
 /*
  * Stores the statistics since the glock was made. The means begin with those of its type on that
- * CPU, the counts with 0. At once.
+ * CPU, the counts with 0. At once. -EINVAL: size, see "Structs with a member size".
  */
 int glock_statistics(struct glock *gl, struct glock_statistics *out);
 
