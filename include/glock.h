@@ -119,6 +119,9 @@
  *   call. While the program uses anything of a glock, holders included, the program must keep its
  *   reference to the glock (glock_get()).
  *
+ *   Stack. A call takes at most 16 KiB of the stack of the calling thread, without the functions of
+ *   the program that it calls.
+ *
  *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. If the
  *   file is removed while processes use it, later processes get a new, separate space. The earlier
  *   processes notice within a second, or when they next ask for a lock, and withdraw. From then on
@@ -381,7 +384,7 @@ struct glock_space_options {
 	void *log_arg;
 	/*
 	 * For "local": the group whose members share the space, by name or number. NULL: only
-	 * programs of this user share it.
+	 * programs of this user share it. -EINVAL if there is no such group, or no such number.
 	 */
 	const char *group;
 	/*
@@ -419,6 +422,9 @@ struct glock_space_options {
  *   -EAGAIN           no more threads
  * With "local" also:
  *   -ENOENT, -EACCES, -EPERM  the directory or the file, or who owns them
+ *   -ENOTDIR, -ELOOP          what should be the directory is another file, or a symbolic link
+ *   -ENAMETOOLONG             the path of the directory has more than 3,300 bytes
+ *   -EOPNOTSUPP               the file system of the directory has no O_TMPFILE: use one in memory
  *   -ENOSPC, -EFBIG           no room for the file
  *   -EUSERS                   1,024 processes have the space open
  *   -EPROTO                   processes with another version use the file, or it is damaged
@@ -609,6 +615,7 @@ int glock_valid(const struct glock_holder *gh);
  * Changes a holder in EX to a weaker mode, in place. Other requests of this node may then join, and
  * requests of other nodes when they ask. At once.
  *   -EINVAL  not held, not a weaker mode, or not a mode of the type
+ *   -EIO     the lock was lost meanwhile
  *   -EBUSY   the holder shares EX
  *   -EPERM   another thread holds it, without MOVABLE
  */
@@ -697,6 +704,7 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries);
  *   -EINVAL      with "dlm" the last 8 of the 32 bytes belong to the library, and must be 0
  *   -EOPNOTSUPP  the type has no value block (GLOCK_OPS_LVB)
  *   -EPERM       not held, or a write without EX
+ *   -EIO         the lock was lost meanwhile, and the value with it
  */
 int glock_lvb_read(struct glock_holder *gh, void *value);
 int glock_lvb_write(struct glock_holder *gh, const void *value);

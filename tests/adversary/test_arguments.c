@@ -139,6 +139,25 @@ static void odd_options(void)
 	opens("odd");
 }
 
+/* The errors of a directory and of a group that glock.h names. */
+static void directories(void)
+{
+	static char too_long[3500];
+	struct glock_space *space;
+
+	if (strcmp(lockman, "local"))
+		return;
+	unsetenv("GLOCK_DIR");
+	memset(too_long, '/', sizeof(too_long) - 1);
+	SAME(open_as("dir", OPTIONS(.dir = "/no/such/dir"), &space), -ENOENT);
+	SAME(open_as("dir", OPTIONS(.dir = "/dev/null"), &space), -ENOTDIR);
+	SAME(open_as("dir", OPTIONS(.dir = too_long), &space), -ENAMETOOLONG);
+	SAME(open_as("dir", OPTIONS(.dir = "/proc"), &space), -EOPNOTSUPP);
+	SAME(open_as("dir", OPTIONS(.group = "4294967297"), &space), -EINVAL);
+	SAME(open_as("dir", OPTIONS(.group = "-1"), &space), -EINVAL);
+	SAME(open_as("dir", OPTIONS(.group = "no such group"), &space), -EINVAL);
+}
+
 static int type_as(struct glock_type_options type)
 {
 	struct glock_space *space;
@@ -436,6 +455,7 @@ int main(void)
 {
 	static const struct test tests[] = {
 	    {"names", names, NULL},
+	    {"directories", directories, NULL},
 	    {"names_differ", names_differ, NULL},
 	    {"sizes", sizes, NULL},
 	    {"odd_options", odd_options, NULL},

@@ -29,6 +29,12 @@ int glock_valid(const struct glock_holder *pub)
 	       !glock__is_unusable(gl_space(gh->gl));
 }
 
+/* Tells whether the lock of a holder is gone: by a withdrawal, or with the cluster. */
+static bool held_is_lost(const struct glock__holder *gh)
+{
+	return gh_state(gh) & GLOCK__H_LOST || glock__is_unusable(gl_space(gh->gl));
+}
+
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 {
 	struct glock__holder *gh = gh_of(pub);
@@ -53,6 +59,8 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	if (!(gh_state(gh) & GLOCK__H_HOLDER) || mode == gh->mode ||
 	    !glock__mode_is_down(gh->mode, mode) || !(gl_type(gl)->info.modes & GLOCK__MODES(mode)))
 		err = -EINVAL;
+	else if (held_is_lost(gh))
+		err = -EIO;
 	else if (glock__first_holder(gl) != gh ||
 		 (gh->list.next != &gl_busy(gl)->holders &&
 		  gh_state(glock__entry(gh->list.next, struct glock__holder, list)) &
@@ -114,6 +122,8 @@ size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max)
 
 static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 {
+	int err;
+
 	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER))
 		return -EPERM;
 	if (gl_space(gh->gl)->generation != glock__generation())
@@ -122,7 +132,11 @@ static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 		return -EOPNOTSUPP;
 	if (least == GLOCK_EX && gh->mode != GLOCK_EX)
 		return -EPERM;
-	return glock__check(gl_space(gh->gl), "glock_lvb_read or write");
+	err = glock__check(gl_space(gh->gl), "glock_lvb_read or write");
+	if (err)
+		return err;
+	/* Another node may have the lock by now, and may have written another value. */
+	return held_is_lost(gh) ? -EIO : 0;
 }
 
 int glock_lvb_read(struct glock_holder *pub, void *value)
