@@ -318,6 +318,11 @@ struct glock_ops {
 	 * cluster.
 	 */
 	void (*lost)(struct glock_holder *gh);
+	/*
+	 * Reads the object in. Runs once for a new glock, and once after the cache was dropped: for
+	 * the first holder that does not say SKIP, before `lock`. The next section has the rules.
+	 */
+	int (*instantiate)(struct glock_holder *gh);
 };
 
 #define GLOCK_OPS_ASPACE 0x1u    /* dumps count the pages of its glocks; see glock_set_pages() */

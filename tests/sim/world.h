@@ -65,6 +65,8 @@ struct cache {
 	unsigned int bits; /* enum glock__cache */
 	long value;
 	bool entered; /* the type's lock operation was called */
+	/* The mode in which the object was read in since the cache was dropped; UN: it was not. */
+	enum glock_mode instantiated;
 };
 
 /* A request at the master. */

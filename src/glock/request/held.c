@@ -19,12 +19,31 @@
 
 /* ---- while it is held ---- */
 
+/* Tells whether the lock is there for gh. In instantiate and lock, gh is not granted yet. */
+static bool has_lock(const struct glock__holder *gh)
+{
+	return gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING);
+}
+
+/* Tells whether gh is in instantiate or lock, and its glock has one of these flags. */
+static bool enters_with(const struct glock__holder *gh, uint32_t flags)
+{
+	bool has;
+
+	if (!(gh_state(gh) & GLOCK__H_ENTERING))
+		return false;
+	gl_lock(gh->gl);
+	has = gh->gl->flags & flags;
+	gl_unlock(gh->gl);
+	return has;
+}
+
 int glock_valid(const struct glock_holder *pub)
 {
 	const struct glock__holder *gh = gh_of(pub);
-	uint32_t state = gh_state(gh);
 
-	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
+	return gh->gl && has_lock(gh) && !(gh_state(gh) & GLOCK__H_LOST) &&
+	       !enters_with(gh, GLOCK__F_STALE) &&
 	       gl_space(gh->gl)->generation == glock__generation() &&
 	       !glock__is_unusable(gl_space(gh->gl));
 }
@@ -32,7 +51,8 @@ int glock_valid(const struct glock_holder *pub)
 /* Tells whether the lock of a holder is gone: by a withdrawal, or with the cluster. */
 static bool held_is_lost(const struct glock__holder *gh)
 {
-	return gh_state(gh) & GLOCK__H_LOST || glock__is_unusable(gl_space(gh->gl));
+	return gh_state(gh) & GLOCK__H_LOST || glock__is_unusable(gl_space(gh->gl)) ||
+	       enters_with(gh, GLOCK__F_STALE);
 }
 
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
@@ -82,9 +102,10 @@ int glock_token(const struct glock_holder *pub, uint64_t *token)
 
 	if (gh->gl && gl_space(gh->gl)->generation != glock__generation())
 		return -ECHILD;
-	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_EX)
+	if (!gh->gl || !has_lock(gh) || gh->mode != GLOCK_EX)
 		return -EPERM;
-	if (gh_state(gh) & GLOCK__H_LOST) /* the next holder may have its token already */
+	if (gh_state(gh) & GLOCK__H_LOST ||
+	    enters_with(gh, GLOCK__F_STALE)) /* the next holder may have its token already */
 		return -EIO;
 	lm = gl_space(gh->gl)->lm;
 	/*
@@ -98,6 +119,8 @@ int glock_owner_died(const struct glock_holder *gh)
 {
 	uint32_t state = gh_state(gh_of(gh));
 
+	if (enters_with(gh_of(gh), GLOCK__F_DIED))
+		return 1; /* the grant will say so, too */
 	if (!(state & GLOCK__H_HOLDER && state & GLOCK__H_DIED))
 		return 0;
 	glock__report_death((struct glock__holder *)gh); /* for a holder without glock_wait() */
@@ -124,7 +147,7 @@ static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 {
 	int err;
 
-	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER))
+	if (!gh->gl || !has_lock(gh))
 		return -EPERM;
 	if (gl_space(gh->gl)->generation != glock__generation())
 		return -ECHILD;
