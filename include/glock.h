@@ -446,9 +446,15 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 
 /*
  * Gives all locks back and frees the space. Waits for the lock manager, and for what callbacks
- * write back. No other call in this space may be going on. After 0 the library calls nothing back.
+ * write back. No other call in this space may be going on. After 0 or -EIO the space is gone, and
+ * the library calls nothing back.
+ *   -EIO      closed, but xmote_th failed now or earlier: dirty data was not written
  *   -EBUSY    glocks are still referenced; nothing happened
- *   -EDEADLK  called from a callback
+ *   -EDEADLK  called from a callback; nothing happened
+ *
+ * A process that leaves without close writes nothing back. Other nodes treat the process as dead.
+ * exit(), a return from main() and dlclose() of the library log each space with locks in EX whose
+ * xmote_th did not run: so log is called there, too. _exit(), exec and signals leave no message.
  */
 int glock_space_close(struct glock_space *space);
 
@@ -501,6 +507,25 @@ int glock_get(struct glock_space *space, unsigned int type, uint64_t number, str
  * mode other than UN stays cached. At UN the glock goes, and its statistics go with it. At once.
  */
 void glock_put(struct glock *gl);
+
+/*
+ * Writes dirty data back, and keeps the lock and the cache. Calls xmote_th(gl, mode, sync) on the
+ * calling thread, with the mode that the glock has now: so the glock keeps this mode. sync names
+ * what may be dirty. Holders stay, and may change the object meanwhile: the program excludes its
+ * own threads. New requests of this node wait until xmote_th has returned. Waits for an operation
+ * or a change of the glock that goes on. The caller has a reference.
+ *
+ * Returns 0 also if nothing can be dirty: the mode is not EX, or the type has no xmote_th or caches
+ * nothing. An error of xmote_th is the result. The space is not withdrawn: the data stays dirty,
+ * and the program may try again.
+ *   -EIO      the space is withdrawn, or has lost the cluster; the data is lost
+ *   -EDEADLK  called from an operation, and another operation or a change of the glock goes on
+ *
+ * glock_space_sync() does this for each glock of the space, in no order, and returns the first
+ * error. Waits as glock_sync() does.
+ */
+int glock_sync(struct glock *gl);
+int glock_space_sync(struct glock_space *space);
 
 /* Return type, number and space of the glock. At once, in every callback too. */
 unsigned int glock_type_of(const struct glock *gl);

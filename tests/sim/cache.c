@@ -48,6 +48,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 		if (!cache_lost(w, n))
 			cache_lose(w, n);
 		w->node[n].withdrawn = true;
+		w->node[n].write_failed = true;
 		return -EUCLEAN;
 	}
 	if (sync & GLOCK_CACHES_METADATA && c->bits & GLOCK__DIRTY_METADATA && !cache_lost(w, n))

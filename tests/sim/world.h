@@ -78,6 +78,7 @@ struct petition {
 struct world_node {
 	struct glock_space *space; /* NULL: dead */
 	bool withdrawn, closing;
+	bool write_failed;        /* xmote_th returned an error */
 	unsigned int dispatchers; /* tasks that run its work */
 	bool receiving;           /* a task gets a message */
 	bool starting;

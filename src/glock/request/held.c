@@ -25,17 +25,17 @@ static bool has_lock(const struct glock__holder *gh)
 	return gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING);
 }
 
-/* Tells whether gh is in instantiate or lock, and its glock has one of these flags. */
-static bool enters_with(const struct glock__holder *gh, uint32_t flags)
+/* Tells whether gh is in instantiate or lock after the death of an owner. */
+static bool enters_after_death(const struct glock__holder *gh)
 {
-	bool has;
+	bool died;
 
 	if (!(gh_state(gh) & GLOCK__H_ENTERING))
 		return false;
 	gl_lock(gh->gl);
-	has = gh->gl->flags & flags;
+	died = gh->gl->flags & GLOCK__F_DIED;
 	gl_unlock(gh->gl);
-	return has;
+	return died;
 }
 
 int glock_valid(const struct glock_holder *pub)
@@ -43,7 +43,6 @@ int glock_valid(const struct glock_holder *pub)
 	const struct glock__holder *gh = gh_of(pub);
 
 	return gh->gl && has_lock(gh) && !(gh_state(gh) & GLOCK__H_LOST) &&
-	       !enters_with(gh, GLOCK__F_STALE) &&
 	       gl_space(gh->gl)->generation == glock__generation() &&
 	       !glock__is_unusable(gl_space(gh->gl));
 }
@@ -51,8 +50,7 @@ int glock_valid(const struct glock_holder *pub)
 /* Tells whether the lock of a holder is gone: by a withdrawal, or with the cluster. */
 static bool held_is_lost(const struct glock__holder *gh)
 {
-	return gh_state(gh) & GLOCK__H_LOST || glock__is_unusable(gl_space(gh->gl)) ||
-	       enters_with(gh, GLOCK__F_STALE);
+	return gh_state(gh) & GLOCK__H_LOST || glock__is_unusable(gl_space(gh->gl));
 }
 
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
@@ -104,8 +102,7 @@ int glock_token(const struct glock_holder *pub, uint64_t *token)
 		return -ECHILD;
 	if (!gh->gl || !has_lock(gh) || gh->mode != GLOCK_EX)
 		return -EPERM;
-	if (gh_state(gh) & GLOCK__H_LOST ||
-	    enters_with(gh, GLOCK__F_STALE)) /* the next holder may have its token already */
+	if (gh_state(gh) & GLOCK__H_LOST) /* the next holder may have its token already */
 		return -EIO;
 	lm = gl_space(gh->gl)->lm;
 	/*
@@ -119,7 +116,7 @@ int glock_owner_died(const struct glock_holder *gh)
 {
 	uint32_t state = gh_state(gh_of(gh));
 
-	if (enters_with(gh_of(gh), GLOCK__F_DIED))
+	if (enters_after_death(gh_of(gh)))
 		return 1; /* the grant will say so, too */
 	if (!(state & GLOCK__H_HOLDER && state & GLOCK__H_DIED))
 		return 0;

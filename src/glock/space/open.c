@@ -4,6 +4,8 @@
  */
 #include "open.h"
 
+#include "exit.h"
+
 #include "base/version.h"
 #include "glock/base/probes.h"
 #include "glock/core/log.h"
@@ -209,6 +211,13 @@ static int init_type_stats(struct glock_space *space)
 				      mem ? mem->slab(mem, GLOCK__AREA_TYPE_STATS, size) : NULL);
 }
 
+/* Called when a child process opens its first space. */
+static void space_forked(void)
+{
+	glock__threads_forked();
+	glock__exit_forked();
+}
+
 int glock__space_open(const char *name, const struct glock_space_options *options,
 		      struct glock__lockman *lm, const struct glock__env *env,
 		      struct glock_space **ret)
@@ -220,7 +229,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	if (!space)
 		return -ENOMEM;
 	memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
-	err = glock__new_generation(&space->generation, glock__threads_forked);
+	err = glock__new_generation(&space->generation, space_forked);
 	if (err) {
 		free(space);
 		return err;
@@ -230,6 +239,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 		space->env.cpus = real_cpus();
 	space->lm = lm;
 	glock__list_init(&space->order.holders);
+	glock__list_init(&space->opened);
 	err = set_options(space, name, &o);
 	if (!err && glock__publish_open(space))
 		glock__log(space,
@@ -371,6 +381,8 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 	err = glock__space_open(name, &o, lm, NULL, space);
 	if (err)
 		lm->ops->free(lm);
+	else
+		glock__exit_add(*space);
 	return err;
 }
 
@@ -416,14 +428,16 @@ int glock_space_close(struct glock_space *space)
 	glock__lock_drop(&space->lock);
 	if (busy)
 		return -EBUSY;
+	glock__exit_remove(space);
 	glock__each(space, demote_one, NULL);
 	while ((left = atom_load32(&space->alive)))
 		glock__wait(space, &space->alive, left, 0);
 	space->lm->ops->leave(space->lm, false);
 	glock__work_stop(space);
 	space->lm->ops->free(space->lm);
+	err = atom_load8(&space->write_failed) ? -EIO : 0;
 	free_space(space);
-	return 0;
+	return err;
 }
 
 void glock__space_kill(struct glock_space *space)

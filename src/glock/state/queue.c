@@ -20,6 +20,7 @@
 #include "order.h"
 #include "shortcuts.h"
 #include "show.h"
+#include "sync.h"
 #include "word.h"
 #include "work.h"
 #include "xmote.h"
@@ -35,6 +36,7 @@ void glock__clear_lock(struct glock *gl)
 	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 	gl_busy(gl)->cancel = false;
 	gl_busy(gl)->must_run = true;
+	glock__bit_lock_free(gl);
 }
 
 /* ---- the queue ---- */

@@ -216,6 +216,7 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
 			   gl->type, gl->number, err);
 		glock__log_glock(gl);
+		atom_store8(&gl_space(gl)->write_failed, true);
 		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
 	if (c.inval && !FAULT(CACHE_NOT_INVALIDATED)) {
