@@ -52,8 +52,8 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 }
 
 /*
- * Notes that the next holder has to read the object in. The note is made when a part of the cache
- * is dropped, at UN, and when the new mode allows content that the old mode did not, as after DF.
+ * Notes that the next holder has to read the object in. The caller has dropped a part of the
+ * cache. Or the new mode allows content that the old mode did not, as after DF.
  */
 static void instantiate_again(struct glock *gl)
 {
