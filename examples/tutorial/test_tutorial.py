@@ -9,6 +9,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -56,11 +57,14 @@ def check_command(command, expected, env):
 
 
 def environment(folder):
-    """cc is the build's compiler, pkg-config finds the library of the build."""
+    """cc is the build's compiler, pkg-config finds the library of the build.
+
+    The PATH of the compiler is the old one, because "ccache cc" would start this cc again, for ever.
+    """
     programs = os.path.join(folder, "bin")
     os.mkdir(programs)
     with open(os.path.join(programs, "cc"), "w", encoding="utf-8") as f:
-        f.write(f'#!/bin/sh\nexec {" ".join(CC)} -Wall -Wextra -Werror -I{SOURCE}/include "$@"\n')
+        f.write(f'#!/bin/sh\nPATH={shlex.quote(os.environ["PATH"])}\nexec {" ".join(CC)} -Wall -Wextra -Werror -I{SOURCE}/include "$@"\n')
     os.chmod(os.path.join(programs, "cc"), 0o755)
     home, locks = os.path.join(folder, "tutorial"), os.path.join(folder, "locks")
     shutil.copytree(PROGRAMS, home)

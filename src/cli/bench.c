@@ -106,7 +106,7 @@ static int measure_all(int64_t ns)
 			return EX_OSERR;
 		}
 	}
-	printf("%-26s %10s %8s\n", "taken and let go", "ns", "ratio");
+	printf("%-26s %10s %8s\n", "lock and unlock", "ns", "ratio");
 	for (int i = 0; i < PEERS; i++)
 		qsort(times[i], ROUNDS, sizeof(double), ascending);
 	for (int i = 0; i < PEERS; i++)
@@ -163,12 +163,13 @@ static int bench_run(int argc, char **argv)
 		if (option == 'l')
 			lockman = optarg;
 		else if (option == 't' && (!parse_seconds(optarg, &ns) || !ns))
-			return usage_error("-t wants seconds, not %s", optarg);
+			return usage_error("-t needs a number of seconds above 0, not %s", optarg);
 		else if (option != 't')
 			return option == 'h' ? EX_OK : EX_USAGE;
 	}
 	if (argc - optind > 1)
-		return usage_error("%s: one SPACE at most", argv[optind + 1]);
+		return usage_error("%s: too many arguments; give one SPACE at most",
+				   argv[optind + 1]);
 	status = bench_set_up(optind < argc ? argv[optind] : "glock-bench", lockman);
 	if (!status)
 		status = measure_all(ns);
@@ -179,14 +180,15 @@ static int bench_run(int argc, char **argv)
 const struct command cmd_bench = {
     .name = "bench",
     .usage = "[OPTION]... [SPACE]",
-    .what = "Measures what a lock costs here, beside a mutex and a file lock.",
-    .help = "  -t, --time SEC      how long altogether (2)\n"
-	    "      --lockman NAME  none, local, dlm (GLOCK_LOCKMAN, or local)\n"
+    .what = "Measures the time of a lock here, and of a mutex and a file lock.",
+    .help = "  -t, --time SEC      measure for SEC seconds in all (default: 2)\n"
+	    "      --lockman NAME  none, local or dlm (default: $GLOCK_LOCKMAN, or local)\n"
 	    "\n"
-	    "Prints the median of 21 rounds: ns to take a lock and let it go, and how many times\n"
-	    "that of a mutex it is. SPACE is glock-bench if none is given.\n"
+	    "Prints the time in ns to lock and unlock, and its ratio to the time of a mutex. Each "
+	    "time\n"
+	    "is the median of 21 rounds. Without SPACE, the space is glock-bench.\n"
 	    "\n"
-	    "Exit status: 0; else as in sysexits.h: 64 usage, 71 the system failed, 73 no\n"
-	    "space can be made, 74 output.\n",
+	    "Exit status, as in sysexits.h: 0 done; 64 usage; 71 the system failed; 73 the space\n"
+	    "cannot be made; 74 output.\n",
     .run = bench_run,
 };

@@ -40,17 +40,17 @@ static int demote_ask(const struct glock__found_space *space, const struct glock
 	if (node->condition == GLOCK__NODE_INHERITED) {
 		if (glock__peek_users(node->peek, w->type, w->number) <= 0)
 			return EX_NOINPUT;
-		complain("%s (inherited) keeps the lock until its command has ended", name);
+		complain("node %s (inherited) keeps the glock until its command has ended", name);
 		return EX_TEMPFAIL;
 	}
 	err = glock__found_demote(space, node, w->type, w->number, w->to);
 	if (err == -ENOENT)
 		return EX_NOINPUT;
 	if (err == -ETIMEDOUT)
-		complain("%s (%s) does not answer: it gives the lock up when it goes on", name,
-			 glock__condition_names[node->condition]);
+		complain("node %s (%s) does not answer; it gives the glock up when it goes on",
+			 name, glock__condition_names[node->condition]);
 	else if (err)
-		complain("%s: %s", name, strerror(-err));
+		complain("node %s: %s", name, strerror(-err));
 	if (!err || err == -ETIMEDOUT)
 		return err ? EX_TEMPFAIL : EX_OK;
 	return err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
@@ -77,10 +77,11 @@ static int demote_ask_all(const struct glock__found_space *space, const struct w
 	if (had)
 		return worst;
 	if (wanted || !w->node)
-		complain("%s: no node%s in %s has this glock", w->what, w->node ? " so called" : "",
-			 space->name);
+		complain("%s: no node%s in space %s has this glock; glock stat %s lists the glocks",
+			 w->what, w->node ? " of this name" : "", space->name, space->name);
 	else
-		complain("%s: no such node lives; glock ls %s lists them", w->node, space->name);
+		complain("%s: no such node lives; glock ls %s lists the nodes", w->node,
+			 space->name);
 	return EX_NOINPUT;
 }
 
@@ -113,15 +114,15 @@ static int demote_run(int argc, char **argv)
 		w.node = optarg;
 	}
 	if (argc - optind != 3)
-		return usage_error("SPACE, TYPE:NUMBER and MODE are wanted");
+		return usage_error("SPACE, TYPE:NUMBER and MODE are needed");
 	argv += optind;
 	w.what = argv[1];
 	if (!name_is_number(argv[1], &w.type, &w.number))
-		return usage_error("%s: not TYPE:NUMBER; the type is a number below %d or a name "
-				   "as inode, the number decimal or 0x and hexadecimal",
+		return usage_error("%s: not TYPE:NUMBER; TYPE is a number below %d or a name such "
+				   "as inode, NUMBER is decimal or 0x and hexadecimal",
 				   argv[1], GLOCK_TYPE_MAX);
 	if (!take_mode(argv[2], &w.to))
-		return usage_error("%s: EX, DF (or CW) and SH (or PR) are known", argv[2]);
+		return usage_error("%s: no such mode; try EX, DF (or CW) or SH (or PR)", argv[2]);
 	status = find_spaces(&s, argv[0], FIND_ONE_TO_READ);
 	if (status)
 		return status;
@@ -134,17 +135,21 @@ static int demote_run(int argc, char **argv)
 const struct command cmd_demote = {
     .name = "demote",
     .usage = "[OPTION]... SPACE TYPE:NUMBER MODE",
-    .what = "Has nodes give up a glock that they have cached.",
+    .what = "Makes nodes give up a glock that they have cached.",
     .help =
-	"  -n, --node NODE  only this node: its pid, its command, or both as in glock ls\n"
+	"  -n, --node NODE  ask only this node: a pid, a command, or both as in glock ls\n"
 	"\n"
-	"MODE is what another node would want: EX, so that they give it up; DF (or CW), so that\n"
-	"they may keep DF; SH (or PR), so that they may keep SH. Who holds the lock is not\n"
-	"interrupted: his node gives it up when he lets go and its hold time is over. Does not\n"
-	"wait for that. Without -n all nodes of this machine that have the glock are asked.\n"
+	"glock asks as if another node wanted the glock in MODE:\n"
+	"  EX           the nodes give the glock up\n"
+	"  DF (or CW)   the nodes may keep DF\n"
+	"  SH (or PR)   the nodes may keep SH\n"
 	"\n"
-	"Exit status: 0 asked; 64 usage, 66 no such space, node or glock, 71 the system failed,\n"
-	"75 a node does not answer, as it is stopped or hangs, and gives it up later, 77 no\n"
+	"Without -n, glock asks all nodes of this machine that have the glock. A holder keeps the\n"
+	"lock. Its node gives the glock up after the release, when the hold time is over. glock\n"
+	"does not wait for that.\n"
+	"\n"
+	"Exit status: 0 asked; 64 usage; 66 no such space, node or glock; 71 the system failed;\n"
+	"75 a node does not answer, or is inherited, and gives the glock up later; 77 no\n"
 	"permission.\n",
     .run = demote_run,
 };

@@ -138,7 +138,8 @@ static int ls_run(int argc, char **argv)
 		json = true;
 	}
 	if (argc - optind > 1)
-		return usage_error("%s: one SPACE at most", argv[optind + 1]);
+		return usage_error("%s: too many arguments; give one SPACE at most",
+				   argv[optind + 1]);
 	status = find_spaces(&s, argv[optind], FIND_ALL);
 	if (status)
 		return status;
@@ -150,15 +151,21 @@ static int ls_run(int argc, char **argv)
 const struct command cmd_ls = {
     .name = "ls",
     .usage = "[OPTION]... [SPACE]",
-    .what = "Lists the lock spaces of this machine and who is in them.",
-    .help =
-	"      --json   an object a line for each node\n"
-	"\n"
-	"A line a node: its process (command-pid), how it is doing, how many glocks it has, how\n"
-	"many holders, who waits, and how long the longest of them. States: ok; dead; stopped;\n"
-	"hangs (and at what); inherited (the process is gone, a child of it lives and keeps the\n"
-	"locks); withdrawn. Root sees the spaces of all users.\n"
-	"\n"
-	"Exit status: 0; 64 usage, 66 no such space, 71 the system failed, 74 output.\n",
+    .what = "Lists the lock spaces of this machine and their nodes.",
+    .help = "      --json   print one JSON object a line for each node\n"
+	    "\n"
+	    "A node is a process that uses the space. Its line has the columns:\n"
+	    "  NODE      the process: its command and its pid\n"
+	    "  STATE     ok, stopped, hangs, inherited, dead or withdrawn\n"
+	    "  GLOCKS    the glocks that the node has\n"
+	    "  HELD      the holders of these glocks\n"
+	    "  WAIT      the waiters\n"
+	    "  OLDEST/s  the age of the longest wait, in seconds\n"
+	    "\n"
+	    "The process of an inherited node has ended, but a child of it lives and keeps the\n"
+	    "locks. If a node hangs, its line ends with the reason. Root sees the spaces of all\n"
+	    "users.\n"
+	    "\n"
+	    "Exit status: 0 done; 64 usage; 66 no such space; 71 the system failed; 74 output.\n",
     .run = ls_run,
 };

@@ -19,11 +19,10 @@ enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 static int help(void)
 {
 	puts("usage: glock COMMAND [OPTION]... [ARGUMENT]...\n"
-	     "Cluster locks that stay with the process that used them last: takes them, shows "
-	     "them.\n");
+	     "Takes cluster locks for scripts, and shows which processes have them.\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-8s %s\n", commands[i]->name, commands[i]->what);
-	puts("\nglock COMMAND --help tells its options and exit statuses; glock(1) all of it.");
+	puts("\nglock COMMAND --help lists the options and exit statuses. The manual is glock(1).");
 	return EX_OK;
 }
 
@@ -46,7 +45,7 @@ static void fill_standard_streams(void)
 static int dispatch(int argc, char **argv)
 {
 	if (argc < 2)
-		return usage_error("no command");
+		return usage_error("COMMAND is missing");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help();
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))

@@ -23,7 +23,8 @@ static bool dir_is_there(void)
 		return true;
 	fd = open(said, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
-		complain("GLOCK_DIR=%s: %s", said, strerror(errno));
+		complain("GLOCK_DIR=%s: %s; unset it, or name an existing directory", said,
+			 strerror(errno));
 		return false;
 	}
 	close(fd);
@@ -41,16 +42,16 @@ int find_spaces(struct glock__find_spaces *s, const char *name, enum find find)
 		complain("cannot look for spaces: %s", strerror(-err));
 		status = EX_OSERR;
 	} else if (name && !s->n) {
-		complain("no space %s here, or none that you may read; glock ls lists those "
-			 "there are",
+		complain("space %s: no space of this name, or no permission to read it; glock ls "
+			 "lists the spaces",
 			 name);
 		status = EX_NOINPUT;
 	} else if (find != FIND_ALL && s->n > 1) {
-		complain("%zu spaces are called %s: give the path of one, as %s", s->n, name,
-			 s->spaces[0].path);
+		complain("%zu spaces have the name %s; give the path of one, such as %s", s->n,
+			 name, s->spaces[0].path);
 		status = EX_USAGE;
 	} else if (find == FIND_ONE_TO_READ && s->spaces[0].other_version) {
-		complain("space %s is of another version of glock, which can read it", name);
+		complain("space %s is of another version of glock; use that version", name);
 		status = EX_OSERR;
 	}
 	if (status)
@@ -76,7 +77,7 @@ bool node_wanted(const struct glock__found_node *node, const char *wanted)
 
 static void on_bus(int sig)
 {
-	static const char message[] = "glock: the space's file was cut off\n";
+	static const char message[] = "glock: the file of the space was cut off; try again\n";
 
 	(void)sig;
 	if (write(STDERR_FILENO, message, sizeof(message) - 1) < 0)

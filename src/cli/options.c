@@ -40,14 +40,14 @@ int usage_error(const char *format, ...)
 	options_say(format, args);
 	va_end(args);
 	if (cli_command)
-		complain("usage: glock %s %s; glock %s --help tells more", cli_command->name,
+		complain("usage: glock %s %s; glock %s --help lists the options", cli_command->name,
 			 cli_command->usage, cli_command->name);
 	else
 		complain("glock --help lists the commands");
 	return EX_USAGE;
 }
 
-/* Names the options that an abbreviation may stand for, or says that none begins so. */
+/* Names the options that an abbreviation may stand for, or says that no option begins with it. */
 static void which_long(const char *word, const struct option *longs)
 {
 	char text[256] = "";
@@ -108,9 +108,9 @@ int next_option(int argc, char **argv, const char *shorts, const struct option *
 		no_such_option(word, longs);
 	} else if (option == ':') {
 		if (strncmp(word, "--", 2))
-			usage_error("-%c wants a value", optopt);
+			usage_error("-%c needs a value", optopt);
 		else
-			usage_error("%s wants a value", word);
+			usage_error("%s needs a value", word);
 		option = '?';
 	}
 	return option;

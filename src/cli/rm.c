@@ -18,7 +18,7 @@ static void name_the_living(const struct glock__found_space *space)
 		if (space->nodes[i].condition == GLOCK__NODE_DEAD)
 			continue;
 		node_name(&space->nodes[i], name, sizeof(name));
-		complain("%s: %s lives in it (%s)", space->name, name,
+		complain("space %s: process %s uses it (%s)", space->name, name,
 			 glock__condition_names[space->nodes[i].condition]);
 	}
 }
@@ -33,10 +33,10 @@ static int remove_one(const char *name)
 	err = glock__found_remove(&s.spaces[0]);
 	if (err == -EBUSY) {
 		name_the_living(&s.spaces[0]);
-		complain("%s is in use: end its processes first", name);
+		complain("space %s is in use; end its processes first", name);
 		status = 1;
 	} else if (err) {
-		complain("%s: %s", s.spaces[0].path, strerror(-err));
+		complain("cannot remove %s: %s", s.spaces[0].path, strerror(-err));
 		status = err == -EACCES || err == -EPERM ? EX_NOPERM : EX_OSERR;
 	}
 	glock__found_free(&s);
@@ -69,11 +69,10 @@ static int rm_run(int argc, char **argv)
 		lockman = optarg;
 	}
 	if (lockman && *lockman && strcmp(lockman, "local") && strcmp(lockman, "dlm"))
-		return usage_error("%s: not a lock manager that leaves spaces behind; local and "
-				   "dlm are",
-				   lockman);
+		return usage_error(
+		    "%s: this lock manager leaves no spaces behind; try local or dlm", lockman);
 	if (argc == optind)
-		return usage_error("no SPACE");
+		return usage_error("SPACE is missing");
 	for (int i = optind; i < argc; i++) {
 		bool dlm = lockman && !strcmp(lockman, "dlm");
 		int one = dlm ? leave_lockspace(argv[i]) : remove_one(argv[i]);
@@ -86,15 +85,16 @@ static int rm_run(int argc, char **argv)
 const struct command cmd_rm = {
     .name = "rm",
     .usage = "[--lockman dlm] SPACE...",
-    .what = "Removes lock spaces that no process lives in.",
+    .what = "Removes lock spaces that no living process uses.",
     .help =
-	"A space is given by its name, or by its path if several users have one of that name.\n"
+	"      --lockman dlm   take this machine out of the DLM's lockspace SPACE; root only\n"
 	"\n"
-	"      --lockman dlm   or GLOCK_LOCKMAN=dlm: takes this node out of the lockspace, which\n"
-	"                      processes left behind that were killed, or that waits for a\n"
-	"                      dlm_controld which is gone. Root only.\n"
+	"SPACE is a name, or a path if several users have a space of that name.\n"
 	"\n"
-	"Exit status: 0; 1 it is in use; 64 usage, 66 no such space, 71 the system failed,\n"
-	"77 no permission. Of several spaces the first status that is not 0.\n",
+	"Killed processes may leave a lockspace behind, or dlm_controld may have ended before the\n"
+	"lockspace. --lockman dlm helps in both cases. GLOCK_LOCKMAN=dlm means the same.\n"
+	"\n"
+	"Exit status: 0 done; 1 the space is in use; 64 usage; 66 no such space; 71 the system\n"
+	"failed; 77 no permission. Of several spaces the first status that is not 0 counts.\n",
     .run = rm_run,
 };

@@ -82,13 +82,13 @@ static int take_option(struct run *r, int option)
 		return -1;
 	case 'w':
 		if (!parse_seconds(optarg, &r->timeout))
-			return usage_error("-w wants seconds, not %s", optarg);
+			return usage_error("-w needs a number of seconds, not %s", optarg);
 		return -1;
 	case 'V':
 		return cmd_version.run(0, NULL);
 	case 'E':
 		if (!parse_number(optarg, 255, &n))
-			return usage_error("-E wants an exit status from 0 to 255, not %s", optarg);
+			return usage_error("-E needs an exit status from 0 to 255, not %s", optarg);
 		r->conflict = (int)n;
 		return -1;
 	case 'o':
@@ -105,8 +105,8 @@ static int take_option(struct run *r, int option)
 		return -1;
 	case 'u':
 		return usage_error(
-		    "-u: there is no descriptor to unlock: the lock goes when CMD ends; a child "
-		    "that outlives CMD keeps it, unless -o is given");
+		    "-u: there is no descriptor to unlock; the lock ends with CMD and its "
+		    "children, or with CMD alone if -o is given");
 	default:
 		return option == 'h' ? EX_OK : EX_USAGE;
 	}
@@ -117,9 +117,9 @@ static int run_take_command(struct run *r, int argc, char **argv)
 	char *shell = getenv("SHELL");
 
 	if (argc < 1)
-		return usage_error("no SPACE");
+		return usage_error("SPACE is missing");
 	if (argc < 2)
-		return usage_error("no NAME");
+		return usage_error("NAME is missing");
 	r->space_name = argv[0];
 	r->name = argv[1];
 	argv += 2;
@@ -129,7 +129,7 @@ static int run_take_command(struct run *r, int argc, char **argv)
 		argc--;
 	} else if (argc && (!strcmp(argv[0], "-c") || !strcmp(argv[0], "--command"))) {
 		if (argc != 2)
-			return usage_error("%s wants exactly one argument", argv[0]);
+			return usage_error("%s needs exactly one argument", argv[0]);
 		r->shell[0] = shell && *shell ? shell : (char *)"/bin/sh";
 		r->shell[1] = (char *)"-c";
 		r->shell[2] = argv[1];
@@ -137,7 +137,7 @@ static int run_take_command(struct run *r, int argc, char **argv)
 		return -1;
 	}
 	if (!argc)
-		return usage_error("no CMD");
+		return usage_error("CMD is missing");
 	r->argv = argv;
 	return -1;
 }
@@ -153,7 +153,7 @@ static int run_parse(struct run *r, int argc, char **argv)
 			return status;
 	}
 	if (r->no_fork && r->close)
-		return usage_error("-F and -o: nobody would be left to hold the lock");
+		return usage_error("-F and -o: no process would hold the lock; drop one of them");
 	return run_take_command(r, argc - optind, argv + optind);
 }
 
@@ -240,8 +240,7 @@ static int lock(struct run *r)
 	if (status)
 		return status;
 	if (r->no_fork && glock__alive_fd(r->space) < 0)
-		return usage_error("-F: what keeps the lock, with lock manager %s, is this process "
-				   "alone: nobody would be left to hold it",
+		return usage_error("-F: lock manager %s cannot hand the lock over to CMD; drop -F",
 				   r->space->lm->ops->name);
 	cli_quiet = !r->verbose; /* flock(1) does not report a wait, either */
 	err = glock_get(r->space, own.type, number, &r->gl);
@@ -251,12 +250,12 @@ static int lock(struct run *r)
 		return -1;
 	if (err == -EAGAIN || err == -ETIMEDOUT) {
 		if (r->verbose)
-			complain(err == -EAGAIN ? "somebody has the lock"
+			complain(err == -EAGAIN ? "another process has the lock"
 						: "timeout while waiting for the lock");
 		return r->conflict;
 	}
 	say_kept();
-	complain("%s in %s: %s", r->name, r->space_name, strerror(-err));
+	complain("lock %s in space %s: %s", r->name, r->space_name, strerror(-err));
 	return err == -EIO || err == -ENOLCK || err == -ENOMEM ? EX_OSERR : EX_DATAERR;
 }
 
@@ -325,8 +324,8 @@ static void say_if_lost(const struct run *r)
 	if (!gone && glock_valid(&r->gh))
 		return;
 	say_kept();
-	complain("%s in %s was lost while %s ran%s", r->name, r->space_name, r->argv[0],
-		 gone ? ": the space's file was removed" : "");
+	complain("lock %s in space %s was lost while %s ran%s", r->name, r->space_name, r->argv[0],
+		 gone ? ", because the space's file was removed" : "");
 }
 
 static int run_command(struct run *r)
@@ -335,13 +334,13 @@ static int run_command(struct run *r)
 	int status;
 
 	if (pipe2(r->left, O_CLOEXEC)) {
-		complain("pipe: %s", strerror(errno));
+		complain("cannot make a pipe: %s", strerror(errno));
 		return EX_OSERR;
 	}
 	signal(SIGCHLD, SIG_DFL);
 	pid = fork();
 	if (pid < 0) {
-		complain("fork: %s", strerror(errno));
+		complain("cannot fork: %s", strerror(errno));
 		return EX_OSERR;
 	}
 	if (!pid) {
@@ -355,7 +354,7 @@ static int run_command(struct run *r)
 	while (waitpid(pid, &status, 0) < 0) {
 		if (errno == EINTR)
 			continue;
-		complain("waitpid: %s", strerror(errno));
+		complain("cannot wait for the command: %s", strerror(errno));
 		return EX_OSERR;
 	}
 	say_if_lost(r);
@@ -389,26 +388,27 @@ const struct command cmd_run = {
     .usage = "[OPTION]... SPACE NAME [--] CMD [ARG]... | SPACE NAME -c COMMAND",
     .what = "Runs a command under a lock, as flock(1) does.",
     .help =
-	"  SPACE                     a lock space; made where there is none\n"
-	"  NAME                      any text, or TYPE:NUMBER for that very glock\n"
-	"  -x, -e, --exclusive       nobody else may have it (default)\n"
-	"  -s, --shared              others may have it shared, too\n"
-	"  -w, --wait, --timeout SEC wait no longer; 0 as -n\n"
-	"  -n, --nb, --nonblock      do not wait\n"
-	"  -E, --conflict-exit-code N  the status if it was not to be had (1)\n"
-	"  -o, --close               CMD's children that outlive it do not keep the lock;\n"
-	"                            if glock is killed, so is CMD\n"
-	"  -F, --no-fork             become CMD\n"
-	"  -c, --command COMMAND     a line for $SHELL\n"
-	"      --verbose             say how long it took, or why not\n"
-	"      --lockman NAME        none, local, dlm (GLOCK_LOCKMAN, or local)\n"
+	"  SPACE                     a lock space; glock makes it if it does not exist\n"
+	"  NAME                      any text, or TYPE:NUMBER for the glock of that number\n"
+	"  -x, -e, --exclusive       no other process may have the lock (default)\n"
+	"  -s, --shared              other processes may have the lock shared, too\n"
+	"  -w, --wait, --timeout SEC wait for SEC seconds at most; 0 means -n\n"
+	"  -n, --nb, --nonblock      do not wait while another process has the lock\n"
+	"  -E, --conflict-exit-code N  exit with N if -n or -w gets no lock (default: 1)\n"
+	"  -o, --close               children that outlive CMD do not keep the lock;\n"
+	"                            if glock is killed, CMD is killed as well\n"
+	"  -F, --no-fork             become CMD instead of starting it\n"
+	"  -c, --command COMMAND     run COMMAND with $SHELL\n"
+	"      --verbose             print the time until the lock, or why there is no lock\n"
+	"      --lockman NAME        none, local or dlm (default: $GLOCK_LOCKMAN, or local)\n"
 	"  -V, --version             print the version\n"
 	"\n"
-	"CMD and its children keep the lock while one of them lives, also when glock is killed.\n"
+	"CMD and its children keep the lock until the last of them ends, also if glock is killed.\n"
+	"With lock manager dlm this does not hold: if glock is killed, CMD is killed as well.\n"
 	"\n"
-	"Exit status: CMD's, 128 + the signal that killed it; with -n and -w 1, or what -E says, "
-	"if\n"
-	"the lock was not to be had; else as in sysexits.h: 64 usage, 65 the lock was refused,\n"
-	"66 no space, 69 CMD cannot be executed, 71 the system failed, 77 no permission.\n",
+	"Exit status: that of CMD, or 128 + the number of the signal that killed CMD. If -n or -w\n"
+	"gets no lock: 1, or N of -E. Other failures, as in sysexits.h: 64 usage; 65 the lock was\n"
+	"refused; 66 the space cannot be used; 69 CMD cannot be executed; 71 the system failed;\n"
+	"73 the space cannot be made; 77 no permission.\n",
     .run = run_under_lock,
 };

@@ -20,6 +20,9 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void space_keep(const char *message)
 {
+	if (!strncmp(message, "fsid=", 5))
+		return; /* a dump of the glock comes after its cause, and would push the cause out
+			 */
 	pthread_mutex_lock(&kept_lock);
 	memcpy(kept[0], kept[1], sizeof(kept[0]));
 	snprintf(kept[1], sizeof(kept[1]), "%s", message);

@@ -238,12 +238,13 @@ static int one_node(struct printing *p, struct glock__found_node *node)
 		return EX_IOERR;
 	}
 	if (counts.bad)
-		complain("%s: %zu damaged records are left out", p->node, counts.bad);
+		complain("node %s: %zu damaged records are left out", p->node, counts.bad);
 	if (counts.torn)
-		complain("%s: %zu records were half written: as they were found", p->node,
-			 counts.torn);
+		complain("node %s: %zu records are half written; they are shown as they are",
+			 p->node, counts.torn);
 	if (glock__peek_head(node->peek)->not_published)
-		complain("%s: its file is full: not everything of it is shown", p->node);
+		complain("node %s: its file is full, so some glocks or holders are missing here",
+			 p->node);
 	return EX_OK;
 }
 
@@ -271,19 +272,19 @@ static int all_nodes(const struct stat_options *o, struct glock__found_space *sp
 		node_name(node, name, sizeof(name));
 		p.node = name;
 		if (!node->peek) {
-			complain("%s: nothing published: %s", name, strerror(-node->error));
+			complain("node %s publishes nothing: %s", name, strerror(-node->error));
 			continue;
 		}
 		if (node->condition == GLOCK__NODE_DEAD)
-			complain("%s is dead: what it had last", name);
+			complain("node %s is dead; this is its last state", name);
 		if (several > 1 && !o->json)
 			printf("# node %s %s\n", name, glock__condition_names[node->condition]);
 		status = one_node(&p, node);
 	}
 	free(p.text.buf);
 	if (!shown && o->node) {
-		complain("%s: no such node in %s; glock ls %s lists them", o->node, space->name,
-			 space->name);
+		complain("%s: no such node in space %s; glock ls %s lists the nodes", o->node,
+			 space->name, space->name);
 		return EX_NOINPUT;
 	}
 	return status;
@@ -306,7 +307,7 @@ static int take_format(struct stat_options *o, const char *format)
 	else if (!strcmp(format, "7.0"))
 		o->format = GLOCK__LINUX_7_0;
 	else
-		return usage_error("--format %s: 6.1 and 7.0 are known", format);
+		return usage_error("--format %s: no such version; try 6.1 or 7.0", format);
 	return -1;
 }
 
@@ -324,7 +325,8 @@ static int stat_take_file(struct stat_options *o, const char *file)
 		o->file = files[i].file;
 		return -1;
 	}
-	return file ? usage_error("%s: glocks, glstats, sbstats and lkstats are known", file) : -1;
+	return file ? usage_error("%s: no such file; try glocks, glstats, sbstats or lkstats", file)
+		    : -1;
 }
 
 static int stat_parse(struct stat_options *o, int argc, char **argv)
@@ -352,9 +354,9 @@ static int stat_parse(struct stat_options *o, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc == optind)
-		return usage_error("no SPACE");
+		return usage_error("SPACE is missing");
 	if (argc - optind > 2)
-		return usage_error("%s: too much", argv[optind + 2]);
+		return usage_error("%s: too many arguments", argv[optind + 2]);
 	return stat_take_file(o, argv[optind + 1]);
 }
 
@@ -377,21 +379,22 @@ static int stat_run(int argc, char **argv)
 const struct command cmd_stat = {
     .name = "stat",
     .usage = "[OPTION]... SPACE [glocks|glstats|sbstats|lkstats]",
-    .what = "Shows glocks, holders and statistics, as the kernel shows GFS2's.",
+    .what = "Shows glocks, holders and statistics, in the text of the kernel's GFS2.",
     .help =
-	"  -n, --node NODE    only this node: its pid, its command, or both as glock ls prints it\n"
-	"      --json         an object a line for each glock, or each type and CPU\n"
-	"      --ages         behind lines about objects, how long ago they were made\n"
-	"      --format LINUX letters as of Linux 6.1 (default) or 7.0\n"
+	"  -n, --node NODE    show only this node: a pid, a command, or both as in glock ls\n"
+	"      --json         print one JSON object a line for each glock, or each type and CPU\n"
+	"      --ages         print the age of each line about an object\n"
+	"      --format LINUX print letters of flags as Linux 6.1 (default) or 7.0 does\n"
 	"\n"
-	"  glocks             each glock: state, flags, and who holds it or waits (default)\n"
-	"  glstats            each glock: the estimators and counters\n"
-	"  sbstats, lkstats   each type and CPU: the estimators and counters\n"
+	"  glocks             of each glock: state, flags, holders and waiters (default)\n"
+	"  glstats            of each glock: the estimators and counters\n"
+	"  sbstats, lkstats   of each type and CPU: the estimators and counters\n"
 	"\n"
-	"Several nodes come one after the other, each behind a line \"# node NAME STATE\". It is\n"
-	"read from what the processes publish, without their help: also of those that are stopped\n"
-	"or hang. Lines about objects are as of the last change of state.\n"
+	"If there are several nodes, a line \"# node NAME STATE\" stands before each. glock reads\n"
+	"the files that the processes publish, so it shows processes that are stopped or hang,\n"
+	"too. A line about an object is as old as the last change of state.\n"
 	"\n"
-	"Exit status: 0; 64 usage, 66 no such space or node, 71 the system failed, 74 output.\n",
+	"Exit status: 0 done; 64 usage; 66 no such space or node; 71 the system failed;\n"
+	"74 output.\n",
     .run = stat_run,
 };

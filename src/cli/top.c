@@ -74,7 +74,7 @@ static int say_if_nobody(const char *space)
 	if (nodes || (space && !spaces)) /* an unknown name may be a file system */
 		return EX_OK;
 	if (space)
-		complain("no process is in space %s", space);
+		complain("no process is in space %s; glock ls lists the spaces", space);
 	else
 		complain("no process is in a lock space here");
 	return 1;
@@ -119,7 +119,7 @@ static int top_run(int argc, char **argv)
 	for (; from < argc; from++)
 		args[n++] = argv[from];
 	top_execute(args);
-	complain("cannot run o2top: %s", strerror(errno));
+	complain("cannot run o2top: %s; install it beside glock or in the PATH", strerror(errno));
 	free(args);
 	return EX_UNAVAILABLE;
 }
@@ -127,11 +127,11 @@ static int top_run(int argc, char **argv)
 const struct command cmd_top = {
     .name = "top",
     .usage = "[SPACE] [OPTION OF o2top]...",
-    .what = "Shows who waits for what, and for how long (o2top).",
-    .help = "Without SPACE all. Of a cluster all machines are asked, by ssh; with --local this one "
-	    "alone.\n"
-	    "o2top --help and o2top(8) tell the options.\n"
-	    "\n"
-	    "Exit status: o2top's, as 1 nobody is in the space; 69 it is not installed.\n",
+    .what = "Shows which processes wait for which locks, and for how long (o2top).",
+    .help =
+	"Without SPACE, glock top shows all spaces. In a cluster o2top asks all machines, by ssh.\n"
+	"With --local it asks only this machine. o2top --help and o2top(8) list the options.\n"
+	"\n"
+	"Exit status: that of o2top; 1 no process is in the space; 69 o2top cannot be run.\n",
     .run = top_run,
 };

@@ -169,7 +169,7 @@ static int trace_ask(const struct tracing *t, int64_t until)
 		if (!err)
 			status = EX_OK;
 		else if (until)
-			complain("%s: %s", t->nodes[i].name, strerror(-err));
+			complain("node %s: %s", t->nodes[i].name, strerror(-err));
 	}
 	return status;
 }
@@ -294,12 +294,13 @@ static int trace_run(int argc, char **argv)
 		if (option == 'n')
 			t.wanted = optarg;
 		else if (option == 't' && !parse_seconds(optarg, &ns))
-			return usage_error("-t wants seconds, not %s", optarg);
+			return usage_error("-t needs a number of seconds, not %s", optarg);
 		else if (option != 't')
 			return option == 'h' ? EX_OK : EX_USAGE;
 	}
 	if (argc - optind != 1)
-		return usage_error(argc == optind ? "no SPACE" : "one SPACE at a time");
+		return usage_error(argc == optind ? "SPACE is missing"
+						  : "give one SPACE at a time");
 	status = find_spaces(&t.s, argv[optind], FIND_ONE_TO_READ);
 	if (status)
 		return status;
@@ -307,10 +308,11 @@ static int trace_run(int argc, char **argv)
 		status = EX_OSERR;
 	} else if (!t.n_nodes) {
 		if (t.wanted)
-			complain("%s: no such node lives; glock ls %s lists them", t.wanted,
+			complain("%s: no such node lives; glock ls %s lists the nodes", t.wanted,
 				 t.s.spaces[0].name);
 		else
-			complain("no process is in space %s", t.s.spaces[0].name);
+			complain("no process is in space %s; glock ls lists the spaces",
+				 t.s.spaces[0].name);
 		status = EX_NOINPUT;
 	}
 	sigaction(SIGINT, &action, NULL);
@@ -331,19 +333,23 @@ const struct command cmd_trace = {
     .usage = "[OPTION]... SPACE",
     .what = "Follows the events of a space, in the kernel's text.",
     .help =
-	"  -n, --node NODE  only of this node: its pid, its command, or both as in glock ls\n"
-	"  -t, --time SEC   end after so long (default: at SIGINT)\n"
+	"  -n, --node NODE  follow only this node: a pid, a command, or both as in glock ls\n"
+	"  -t, --time SEC   end after SEC seconds (default: at SIGINT)\n"
 	"\n"
-	"The six events of GFS2: glock_state_change, glock_put, demote_rq, promote, glock_queue,\n"
-	"glock_lock_time. As with the kernel each grant is one, of a cached lock, too: while it "
-	"is\n"
-	"traced, a process takes no short cut, and a cached lock costs it a microsecond or so. "
-	"The\n"
-	"right to write to the space's and the nodes' files is needed, as it switches the events\n"
-	"on there; they stop by themselves some seconds after nobody looks any more. Nodes that\n"
-	"come later are followed from two seconds after their coming.\n"
+	"The events are those of GFS2: glock_state_change, glock_put, demote_rq, promote,\n"
+	"glock_queue and glock_lock_time. Each grant is an event, also of a cached lock.\n"
 	"\n"
-	"Exit status: 0; 64 usage, 66 no such space or node, 71 the system failed,\n"
-	"74 output, 77 no permission.\n",
+	"A traced process does not use its fast path. A cached lock then costs the process about "
+	"a\n"
+	"microsecond. The nodes stop some seconds after the last reader. A node that joins later\n"
+	"is followed after two seconds at most.\n"
+	"\n"
+	"glock switches the events on through the files of the space and of the nodes. So it "
+	"needs\n"
+	"write permission on these files.\n"
+	"\n"
+	"Exit status: 0 done; 64 usage; 66 no such space or node; 71 the system failed; 74 "
+	"output;\n"
+	"77 no permission.\n",
     .run = trace_run,
 };

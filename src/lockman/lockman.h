@@ -46,7 +46,7 @@ struct glock__lm_lock {
 	uint8_t lvb_valid; /* changes when it reads or writes the value block */
 	uint8_t held;      /* with a grant: the owner calls idle() once after the last use */
 };
-static_assert(sizeof(struct glock__lm_lock) == 8, "every glock has one");
+static_assert(sizeof(struct glock__lm_lock) == 8, "each glock has one, so it is small");
 
 /* A process that a request waits for. */
 struct glock__lm_peer {

@@ -28,7 +28,7 @@ static void first_answer_say(char *const *names, size_t n, int seconds)
 		fprintf(stderr, "%s%.20s", i ? ", " : "", names[i]);
 	if (n > NAMES)
 		fprintf(stderr, " and %zu others", n - NAMES);
-	fprintf(stderr, ": no answer for %d s; Ctrl-C ends", seconds);
+	fprintf(stderr, ": no answer for %d s; Ctrl-C ends o2top", seconds);
 }
 
 bool first_answer_wait(int fd, char *const *names, size_t n)

@@ -63,7 +63,7 @@ static int main_show(struct run *r, const char *label, bool single)
 
 	if (!filter_knows_space(&r->o.filter, &r->model)) {
 		complain("--fs %s: no such lock space; %s%s", r->o.filter.fs,
-			 r->model.n_spaces ? "one is " : "there is none yet",
+			 r->model.n_spaces ? "try --fs " : "none is known yet",
 			 r->model.n_spaces ? r->model.spaces[0].name : "");
 		return -EINVAL;
 	}
@@ -387,24 +387,22 @@ static int nothing_to_watch(const struct run *r)
 	if (r->collector->ops->live && (r->problems.count || r->away))
 		return EXIT_UNUSABLE;
 	if (!r->collector->ops->live && r->o.n_nodes)
-		complain("nothing to watch: %s holds nothing of %s%s", r->title, r->o.nodes[0],
-			 r->o.n_nodes > 1 ? " or the other nodes given" : "");
+		complain("nothing to watch: %s has no samples of %s%s", r->title, r->o.nodes[0],
+			 r->o.n_nodes > 1 ? " or of the other nodes given" : "");
 	else if (!r->collector->ops->live)
-		complain("nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording "
-			 "of one",
+		complain("nothing to watch: %s is neither a mounted OCFS2 or GFS2 nor a recording",
 			 r->title);
 	else if (r->o.n_nodes || r->found.n > 1)
-		complain("nothing to watch: all nodes answer, and none has an OCFS2 or GFS2 "
-			 "mounted%s; a lock space of libglock is seen where o2top is installed",
+		complain("nothing to watch: all nodes answer, but no OCFS2 or GFS2 is mounted%s; "
+			 "for spaces of libglock install o2top on the nodes",
 			 r->o.n_paths ? " there" : "");
 	else if (r->o.roots.mount_point)
 		complain("nothing to watch: %s is no OCFS2 or GFS2 mounted with its cluster "
-			 "(debugfs %s); if it is a recording, --recording says so",
+			 "(debugfs %s); for a recording add --recording",
 			 r->title, r->o.roots.debugfs ? r->o.roots.debugfs : "/sys/kernel/debug");
 	else
 		complain("nothing to watch: no OCFS2 or GFS2 is mounted here, or debugfs is not "
-			 "(mount -t debugfs none "
-			 "/sys/kernel/debug)");
+			 "mounted (mount -t debugfs none /sys/kernel/debug)");
 	return EXIT_NOTHING;
 }
 
@@ -456,7 +454,7 @@ static int main_run(struct run *r)
 		return nothing_to_watch(r);
 	if (!r->saw_usable) {
 		main_print_problems(r);
-		complain("%s: nothing of any node could be used", r->title);
+		complain("%s: no node gave usable data", r->title);
 		return EXIT_UNUSABLE;
 	}
 	return EXIT_DONE;
@@ -473,7 +471,7 @@ static int check_status(const struct run *r, int status)
 	for (size_t i = 0; !why && i < r->model.n_nodes; i++)
 		why = r->model.nodes[i].why;
 	if (*complain_last() || !why)
-		why = *complain_last() ? complain_last() : "there was no frame to judge";
+		why = *complain_last() ? complain_last() : "no frame to check";
 	unit_clean(clean, sizeof(clean), why, 0);
 	printf("O2TOP UNKNOWN - %s\n", clean);
 	return CHECK_UNKNOWN;

@@ -15,7 +15,7 @@ int recording_open(const struct options *o, struct collector **out, const char *
 	char *given = o->replay ? o->replay : o->n_paths == 1 ? o->paths[0] : NULL;
 
 	if ((o->replay || o->demo) && (o->n_paths || (o->replay && o->demo))) {
-		complain("%s%s: and %s, too? One of them", o->replay ? "--replay " : "--demo",
+		complain("%s%s and %s: give only one of them", o->replay ? "--replay " : "--demo",
 			 o->replay ? o->replay : "", o->n_paths ? o->paths[0] : "--demo");
 		return -EINVAL;
 	}
@@ -41,15 +41,15 @@ int recording_go_to(const struct options *o, struct collector *c, const char *ti
 	if (!c->replay) {
 		if (!o->from && !o->to)
 			return 0;
-		complain("--from and --to are for recordings: --replay FILE");
+		complain("--from and --to need a recording: --replay FILE");
 		return -EINVAL;
 	}
 	if (times_between(c, o->from, o->to, warm, times, &wrong)) {
-		complain("%s: no time: 06:07, 2026-11-20 06:07:30, @SECONDS", wrong);
+		complain("%s: not a time: use 06:07, 2026-11-20 06:07:30 or @SECONDS", wrong);
 		return -EINVAL;
 	}
 	if ((o->from || o->to) && times->first == times->end) {
-		complain("%s: nothing was recorded in that time", title);
+		complain("%s: the recording has no sample in that time", title);
 		return -EINVAL;
 	}
 	if (times->begin)
@@ -62,7 +62,7 @@ int recording_begin(const struct options *o, struct collector **c, struct proble
 	if (!o->record)
 		return 0;
 	if ((*c)->replay && o->interactive) {
-		complain("--record is for what is live; a recording is written anew with -b");
+		complain("--record on a screen needs live nodes; to rewrite a recording add -b");
 		return -EINVAL;
 	}
 	return collect_recorder(c, *c, o->record, problems);

@@ -75,10 +75,10 @@ static void look_at_work(struct glock__found_node *node, const struct glock__seg
 	if (head->state & GLOCK__SEGMENT_LEFT)
 		node->condition = GLOCK__NODE_INHERITED;
 	else if (since > 0 && now - since > HANGS_NS)
-		set_hangs(node, now - since, "works on glock %" PRIu32 ":%" PRIu64, head->work_type,
-			  head->work_number);
+		set_hangs(node, now - since, "has worked on glock %" PRIu32 ":%" PRIu64,
+			  head->work_type, head->work_number);
 	else if (!since && due > 0 && now - due > HANGS_NS)
-		set_hangs(node, now - due, "does not do its work");
+		set_hangs(node, now - due, "has not done its work");
 	else if (head->state & GLOCK__SEGMENT_WITHDRAWN)
 		node->condition = GLOCK__NODE_WITHDRAWN;
 }

@@ -66,7 +66,7 @@ static void a_process_is_inside_ocfs2(void **state)
 	o2dlm(s, "node2", 2, 2, 0,
 	      "LOCK:1,0,5,-1,2,2:50,0,0,0,0,0,0,0,0,2\nLOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
 	scene_json(s);
-	assert_says(s, "<512>: node1 waits 8.00 s; 1 process on node2 is inside (EX)");
+	assert_says(s, "<512>: 1 process on node2 holds EX; node1 waits 8.00 s");
 }
 
 static void a_process_is_inside_gfs2(void **state)
@@ -94,7 +94,7 @@ static void a_process_is_inside_gfs2(void **state)
 			   "lkb 1c6 2 5f7 1770 0 1c 0 3 0 3 5 0 0 2 4998000000000 0\n");
 	}
 	scene_json(s);
-	assert_says(s, "node1 (pid 77 hotload) waits 7.00 s; pid 55 cp on node2 is inside (EX)");
+	assert_says(s, "pid 55 cp on node2 holds EX; node1 (pid 77 hotload) waits 7.00 s");
 	assert_null(strstr(sentence(s), "1766"));
 }
 
@@ -108,8 +108,32 @@ static void it_is_being_given_up_ocfs2(void **state)
 	o2dlm(s, "node2", 2, 2, 0,
 	      "LOCK:1,0,5,-1,2,2:50,0,0,0,0,0,0,0,0,2\nLOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
 	scene_json(s);
-	assert_says(s,
-		    "node1 waits 8.00 s; node2 has it in its cache and is giving it up (queued)");
+	assert_says(s, "node2 caches it and is demoting it (queued); node1 waits 8.00 s");
+}
+
+/* node2 has EX. No process of node2 is inside, and node2 does not know of node1's demand yet. */
+static void it_is_cached_and_not_demoted(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node2", .ino = 512, .level = 5, .flags = 0x41, .gets = {1, 1});
+	o2dlm(s, "node2", 2, 2, 0,
+	      "LOCK:1,0,5,-1,2,2:50,0,0,0,0,0,0,0,0,2\nLOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	scene_json(s);
+	assert_says(s, "<512>: node2 caches it in EX and has not demoted it; node1 waits 8.00 s");
+}
+
+/* The master's queue has a waiter and no holder. */
+static void no_holder_is_seen(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	o2dlm(s, "node1", 1, 1, 0, "LOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s; no holder was seen");
 }
 
 static void it_is_being_given_up_gfs2(void **state)
@@ -130,8 +154,8 @@ static void it_is_being_given_up_gfs2(void **state)
 	}
 	scene_json(s);
 	/* without a dump of a DLM, the nodes' own files name the holder */
-	assert_says(
-	    s, "waits at least 5.00 s; node2 has it in its cache and is giving it up for 6.00 s");
+	assert_says(s, "node2 caches it and is demoting it (for 6.00 s); "
+		       "node1 (pid 77 hotload) waits at least 5.00 s");
 }
 
 /*
@@ -166,8 +190,8 @@ static void gfs2_holder_beside_a_waiter(struct scene *s, bool others, bool dump)
 	}
 	scene_json(s);
 	assert_says(s, "node1 (pid 77 hotload)");
-	assert_says(s, "; pid 55 cp on node1 is inside (EX)");
-	assert_null(strstr(sentence(s), "on node2 is inside"));
+	assert_says(s, ": pid 55 cp on node1 holds EX; ");
+	assert_null(strstr(sentence(s), "on node2 holds"));
 }
 
 static void it_waits_for_its_own_node(void **state)
@@ -195,7 +219,7 @@ static void inside_where_others_wait_ocfs2(void **state)
 		LINE(t, "node2", .ino = 512, .level = 5, .flags = 0x41, .requested = 5,
 		     .holders = {0, 1}, .gets = {1, 1}, .wait_us = STAMP(-3));
 	scene_json(s);
-	assert_says(s, "node1 and node2 wait 8.00 s; 1 process on node2 is inside (EX)");
+	assert_says(s, "1 process on node2 holds EX; node1 and node2 wait 8.00 s");
 }
 
 /*
@@ -212,9 +236,8 @@ static void given_up_where_others_wait(struct scene *s, bool dump)
 		      "LOCK:1,0,5,-1,2,2:50,0,0,0,0,0,0,0,0,2\n"
 		      "LOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
 	scene_json(s);
-	assert_says(s, "node1 and node2 wait 8.00 s; node2 has it in its cache and is giving it up "
-		       "(queued)");
-	assert_null(strstr(sentence(s), "node1 has it"));
+	assert_says(s, "node2 caches it and is demoting it (queued); node1 and node2 wait 8.00 s");
+	assert_null(strstr(sentence(s), "node1 caches"));
 }
 
 static void given_up_where_others_wait_ocfs2(void **state)
@@ -246,8 +269,8 @@ static void given_up_where_others_wait_gfs2(void **state)
 		scene_glock(s, t, "node2", 2, 0x200, "UN", "AW", "SH", 88, "hotload");
 	}
 	scene_json(s);
-	assert_says(s, "node1 (pid 77 hotload) and node2 (pid 88 hotload) wait at least 5.00 s; "
-		       "node1 has it in its cache and is giving it up for 6.00 s");
+	assert_says(s, "node1 caches it and is demoting it (for 6.00 s); "
+		       "node1 (pid 77 hotload) and node2 (pid 88 hotload) wait at least 5.00 s");
 }
 
 /* node1 asks for more than its PR, and no other node waits. Its own readers are not the cause. */
@@ -264,7 +287,7 @@ static void own_readers_are_in_nobodys_way_ocfs2(void **state)
 	}
 	scene_json(s);
 	assert_says(s, "<512>: node1 waits 8.00 s");
-	assert_null(strstr(sentence(s), "inside"));
+	assert_null(strstr(sentence(s), "on node1 hold"));
 }
 
 /*
@@ -284,7 +307,7 @@ static void readers_beside_a_waiter(struct scene *s, int requested)
 		LINE(t, "node3", .ino = 7);
 	}
 	scene_json(s);
-	assert_says(s, "<512>: node1 and node2 wait 8.00 s");
+	assert_says(s, "node1 and node2 wait 8.00 s");
 }
 
 /* A reader does not wait for other readers. node1 does not wait for its own readers. */
@@ -293,7 +316,7 @@ static void readers_are_in_no_readers_way_ocfs2(void **state)
 	struct scene *s = *state;
 
 	readers_beside_a_waiter(s, 3);
-	assert_null(strstr(sentence(s), "inside"));
+	assert_null(strstr(sentence(s), "on node1 hold"));
 }
 
 static void readers_are_in_a_writers_way_ocfs2(void **state)
@@ -301,7 +324,7 @@ static void readers_are_in_a_writers_way_ocfs2(void **state)
 	struct scene *s = *state;
 
 	readers_beside_a_waiter(s, 5);
-	assert_says(s, "; 2 processes on node1 are inside (PR)");
+	assert_says(s, "<512>: 2 processes on node1 hold PR; ");
 }
 
 /* node1 has two open files of one file. One is flocked. The other asks for EX since t0 - 3 s. */
@@ -315,19 +338,19 @@ static void flocked_on_its_own_node(struct scene *s, int level, const char *says
 		     .action = 2, .requested = 5, .wait_us = STAMP(-3));
 	}
 	scene_json(s);
-	assert_says(s, "<512>: node1 waits 8.00 s");
 	assert_says(s, says);
+	assert_says(s, "; node1 waits 8.00 s");
 }
 
 static void its_own_node_has_it_flocked(void **state)
 {
-	flocked_on_its_own_node(*state, 5, "; a process on node1 has it flocked (EX)");
+	flocked_on_its_own_node(*state, 5, ": a process on node1 holds EX (flock); ");
 }
 
 /* A flock in PR conflicts with EX only. The other open file asks for EX. */
 static void its_own_node_has_it_flocked_to_read(void **state)
 {
-	flocked_on_its_own_node(*state, 3, "; a process on node1 has it flocked (PR)");
+	flocked_on_its_own_node(*state, 3, ": a process on node1 holds PR (flock); ");
 }
 
 /* The only holder of the flock on that node asks for more. No other process asks. */
@@ -342,7 +365,7 @@ static void who_has_it_flocked_asks_for_more(void **state)
 	}
 	scene_json(s);
 	assert_says(s, "<512>: node1 waits 8.00 s");
-	assert_null(strstr(sentence(s), "flocked"));
+	assert_null(strstr(sentence(s), "flock)"));
 }
 
 static void its_master_does_not_answer(void **state)
@@ -359,7 +382,8 @@ static void its_master_does_not_answer(void **state)
 	LINE(2, "node3", .ino = 7);
 	scene_json(s);
 	assert_says(
-	    s, "node1 waits 8.00 s; its lock's master node3 has not answered for at least 5.00 s");
+	    s,
+	    "node3, the lock's master, has not answered for at least 5.00 s; node1 waits 8.00 s");
 }
 
 static void it_is_being_recovered(void **state)
@@ -369,7 +393,7 @@ static void it_is_being_recovered(void **state)
 	ocfs2_wait(s);
 	o2dlm(s, "node1", 1, 2, 1, "LOCK:1,1,0,3,1,1:36,0,0,0,0,1,0,0,0,2\n");
 	scene_json(s);
-	assert_says(s, "node1 waits 8.00 s; its lock is being recovered");
+	assert_says(s, "the DLM recovers this lock; node1 waits 8.00 s");
 }
 
 /* A clock that is 30 s off makes a sentence about 8 s unsafe. */
@@ -421,8 +445,10 @@ static void a_line_is_missing(void **state)
 	if (is_null(row_of(frame(s, 0), 512), "note"))
 		fail_msg("no note");
 	assert_string_equal(word(row_of(frame(s, 0), 512), "note"),
-			    "node2's kernel left the line of " M512
-			    " out: its numbers are of an earlier sample");
+			    "node2's kernel did not list " M512
+			    ": its numbers are from an earlier sample");
+	/* the mode is known from the DLM; whether a process of node2 is inside is not */
+	assert_says(s, "<512>: node2 holds EX; node1 waits 8.00 s");
 }
 
 static bool has_banner(json_t *f, const char *text)
@@ -465,14 +491,15 @@ static void what_no_counter_shows(void **state)
 	}
 	scene_json(s);
 	assert_true(has_banner(frame(s, 0), UUID ": node1 recovers the journal of node 2"));
-	assert_true(has_banner(frame(s, 0), "on node1: locking_filter is set to 11 s"));
+	assert_true(
+	    has_banner(frame(s, 0), "on node1: another program set locking_filter to 11 s"));
 	assert_true(has_banner(frame(s, 0), "lost node 3"));
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: withdrawn"));
-	assert_true(has_banner(frame(s, 0), TABLE " on node2: its locks are blocked"));
-	assert_true(has_banner(frame(s, 0), TABLE " on node2: its DLM recovers"));
+	assert_true(has_banner(frame(s, 0), TABLE " on node2: locks are blocked"));
+	assert_true(has_banner(frame(s, 0), TABLE " on node2: the DLM recovers"));
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
 	/* and the cause of the wait follows */
-	assert_says(s, "node1 waits 8.00 s; recovery is going on");
+	assert_says(s, "recovery is in progress; node1 waits 8.00 s");
 	/* a recording holds all of this, too */
 	scene_json_replayed(s);
 	assert_true(has_banner(frame(s, 0), TABLE " on node2: withdrawn"));
@@ -487,6 +514,8 @@ int main(void)
 	    SCENE(a_process_is_inside_gfs2),
 	    SCENE(it_is_being_given_up_ocfs2),
 	    SCENE(it_is_being_given_up_gfs2),
+	    SCENE(it_is_cached_and_not_demoted),
+	    SCENE(no_holder_is_seen),
 	    SCENE(it_waits_for_its_own_node),
 	    SCENE(all_wait_for_one_of_them),
 	    SCENE(all_wait_for_one_of_them_says_the_dlm),

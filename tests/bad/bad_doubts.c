@@ -67,7 +67,7 @@ static void clock_set_forward(void **state)
 	assert_near(waited(s, 0, 100), 2, 1e-6);
 	assert_true(number(row_of(frame(s, 0), 300), "oldest_wait_s") <= STEP + 1e-6);
 	assert_true(waited(s, 0, 300) <= STEP + 1e-6);
-	assert_true(says(frame(s, 0), "node1: its clock went forward by 3600.000 s"));
+	assert_true(says(frame(s, 0), "node1: the clock went forward by 3600.000 s"));
 }
 
 /* 50 waits of 50 ms on one node are hot, however often another node uses its cache. */
@@ -267,9 +267,9 @@ static void blames_only_who_may_have_it(void **state)
 /*
  * node1 was seen waiting for 30 s. That wait ended between two samples, and no file shows that any
  * of it was in this frame. node2 lost 1 s of the frame in eight requests: its mean of 1 ms moves to
- * 0.34361 ms + 125 ms x 0.65639. So the 30 s do not belong to node2.
+ * 0.34361 ms + 125 ms x 0.65639. So the 30 s do not belong to node2, and do not explain the row.
  */
-static void blames_only_who_waited_long(void **state)
+static void an_ended_wait_outside_the_frame(void **state)
 {
 	struct scene *s = *state;
 	const char *advice;
@@ -287,7 +287,7 @@ static void blames_only_who_waited_long(void **state)
 	scene_json(s);
 	assert_near(waited(s, 6, 512), 1, 1e-3);
 	advice = word(row_of(frame(s, 6), 512), "advice");
-	if (strncmp(advice, "node1 waited up to 30.0 s", 25) != 0)
+	if (strstr(advice, "30.0 s") || strncmp(advice, "node2", 5) != 0)
 		fail_msg("%s", advice);
 }
 
@@ -328,7 +328,7 @@ int main(void)
 	    BAD(what_it_lies_in),
 	    BAD(types_and_spaces_that_are_not),
 	    BAD(blames_only_who_may_have_it),
-	    BAD(blames_only_who_waited_long),
+	    BAD(an_ended_wait_outside_the_frame),
 	    BAD(long_node_names),
 	};
 

@@ -186,7 +186,7 @@ static void another_version_is_refused(void **state)
 	}
 	scene_json(s);
 	assert_string_equal(word(node_in(frame(s, 0), "b-1"), "state"), "unusable");
-	assert_true(says(frame(s, 0), "not of a version that is known"));
+	assert_true(says(frame(s, 0), "the version is unknown"));
 }
 
 int main(void)

@@ -360,9 +360,8 @@ static void one_space_without_anything(void **state)
 	scene_json(s);
 	check_sound(s);
 	assert_string_equal(word(node_in(frame(s, 0), "node1"), "state"), "ok");
-	assert_true(
-	    says(frame(s, 0), "t1/node1/gfs2/" TABLE "/glstats: no line of it can be used"));
-	assert_true(says(frame(s, 0), "t1/node1/gfs2/" TABLE "/glocks: no line of it can be used"));
+	assert_true(says(frame(s, 0), "t1/node1/gfs2/" TABLE "/glstats: no line is usable"));
+	assert_true(says(frame(s, 0), "t1/node1/gfs2/" TABLE "/glocks: no line is usable"));
 }
 
 /* Files that came through Windows end lines with CR LF. Their meaning is the same. */

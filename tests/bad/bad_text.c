@@ -350,10 +350,10 @@ static void empty_files_before_and_between(void **state)
 	assert_int_equal(s->status, 0);
 	assert_null(strstr(s->out, "ocfs2"));
 	assert_null(strstr(s->out, "in gfs2"));
-	assert_non_null(strstr(s->out, "/empty: no line of it can be used"));
+	assert_non_null(strstr(s->out, "/empty: no line is usable"));
 	scene_run(s, "-b", one, empty, two, NULL);
 	assert_int_equal(s->status, 0);
-	assert_non_null(strstr(s->out, "/empty: no line of it can be used"));
+	assert_non_null(strstr(s->out, "/empty: no line is usable"));
 	scene_file(s, "other", "G:  s:SH n:2/100 f: t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1\n");
 	scene_run(s, "-b", other, empty, two, NULL);
 	assert_int_equal(s->status, 2);

@@ -224,7 +224,7 @@ static void trace_of_no_known_device(void **state)
 	event(s, 1, UP0 + 1, 512, -11, 0.3, 1200);
 	scene_json(s);
 	assert_true(
-	    says(frame(s, 0), "not used: it does not say which of 2 file systems it is of"));
+	    says(frame(s, 0), "not used: the events do not name one of the 2 file systems"));
 }
 
 int main(void)

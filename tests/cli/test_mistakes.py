@@ -67,9 +67,9 @@ def options_are_named():
     says(64, "--ver: is that --verbose or --version?", "run", "--ver", "a", "b", "true")
     says(64, "--verbose=x: this option takes no value", "run", "--verbose=x", "a", "b", "true")
     says(64, "--share=x: this option takes no value", "run", "--share=x", "a", "b", "true")
-    says(64, "-w wants a value", "run", "-nw")
-    says(64, "--wait wants a value", "run", "--wait")
-    says(64, "--node wants a value", "stat", "s", "--node")
+    says(64, "-w needs a value", "run", "-nw")
+    says(64, "--wait needs a value", "run", "--wait")
+    says(64, "--node needs a value", "stat", "s", "--node")
 
 
 def lock_managers_are_named():
@@ -93,6 +93,19 @@ def limits_are_no_missing_spaces():
     if os.geteuid() == 0:
         return  # root may have any number of threads
     says(71, "", "run", "s", "n", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
+
+
+def a_full_directory():
+    """The message names the cause. A dump of the glock would push the cause out."""
+    folder = os.environ["GLOCK_DIR"]
+    mount = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=$0 none "$GLOCK_DIR" && exec "$@"']
+    if subprocess.run([*mount, "1m", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return "SKIP needs mount"
+    for size, status, what in (("64k", 73, "no room for file " + folder), ("200k", 65, "lock manager local refused the request")):
+        r = subprocess.run([*mount, size, GLOCK, "run", "s", "n", "true"], stderr=subprocess.PIPE, text=True,
+                           timeout=SLOW, check=False)
+        assert r.returncode == status and what in r.stderr and "fsid=" not in r.stderr, r
+    return None
 
 
 def a_space_of_another_version():
@@ -140,6 +153,7 @@ if __name__ == "__main__":
             options_are_named,
             lock_managers_are_named,
             limits_are_no_missing_spaces,
+            a_full_directory,
             a_space_of_another_version,
             nobody_to_watch,
             nobody_to_trace,

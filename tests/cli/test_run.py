@@ -201,7 +201,7 @@ def no_fork_becomes_the_command():
     assert [o["state"] for o in objects("ls", "--json", "s") if o["pid"] == p.pid] == ["inherited"]
     held = [o for o in objects("stat", "--json", "s") if any(h["pid"] == p.pid for h in o["holders"])]
     r = glock("demote", "s", "%d:%d" % (held[0]["type"], held[0]["number"]), "EX")
-    assert r.returncode == 75 and "(inherited) keeps the lock" in r.stderr, r
+    assert r.returncode == 75 and "(inherited) keeps the glock" in r.stderr, r
     end(p)
     wait_for(lambda: not taken())
     # without a descriptor to inherit, exec cannot keep the lock
@@ -255,7 +255,7 @@ def who_loses_the_space_is_told():
     text = q.communicate(timeout=SLOW)[1]
     assert q.returncode == 71 and "removed or replaced" in text and "Input/output error" in text, text
     text = p.communicate("\n", timeout=SLOW)[1]
-    assert p.returncode == 5 and "n in s was lost while sh ran" in text, text
+    assert p.returncode == 5 and "lock n in space s was lost while sh ran" in text, text
     # a command without a loss gets no message
     r = glock("run", "s", "n", "true")
     assert r.returncode == 0 and not r.stderr, r

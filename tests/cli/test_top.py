@@ -87,10 +87,10 @@ def a_stopped_process_is_named():
     f = once()
     assert node(f, a.name)["state"] == "stopped"
     r = row(f, waiting=1)
-    want = "%s (pid %d node) has it in EX for" % (a.name, a.pid)
-    assert r["sentence"].startswith("%s (pid %d node) waits " % (b.name, b.pid)), r["sentence"]
+    want = "%s (pid %d node) has held EX for" % (a.name, a.pid)
+    waits = " and is stopped; %s (pid %d node) waits " % (b.name, b.pid)
     assert "kill -CONT" in r["advice"], r["advice"]
-    assert want in r["sentence"] and r["sentence"].endswith("and is stopped"), r["sentence"]
+    assert r["sentence"].startswith(want) and waits in r["sentence"], r["sentence"]
     a.go_on()
     a.do("dq 1")
     b.do("wait 1")
@@ -104,7 +104,7 @@ def a_process_that_hangs_is_named():
     b.do("nq 1 2 5 EX")
     f = wait_for(lambda: (f := once()) and node(f, a.name)["state"] == "hangs" and f)
     assert "2:5" in node(f, a.name)["why"]
-    assert "has it cached in EX" in row(f, ino=5)["sentence"], row(f, ino=5)["sentence"]
+    assert "caches it in EX" in row(f, ino=5)["sentence"], row(f, ino=5)["sentence"]
     b.do("wait 1")
     a.end(), b.end()
 
@@ -116,7 +116,7 @@ def a_dead_process_is_named():
     assert node(once(), a.name)["state"] == "dead"
     b.end()
     text = subprocess.run([O2TOP, "-b", "--once"], capture_output=True, text=True, timeout=SLOW, check=False).stdout
-    assert "all processes that there were have ended" in text and "no node" not in text, text
+    assert "all watched processes have ended" in text and "no node" not in text, text
 
 
 def processes_that_end_are_forgotten():

@@ -350,7 +350,7 @@ def test_o2top_says_who_is_inside(cluster, build):
         said.update(sentences([frame]))
         return all(any(re.search(pattern, s) for s in said) for pattern in right)
 
-    right = ("node2.* waits .*node1 has it flocked", "node2.* waits .* on node1 is inside")
+    right = ("on node1 holds EX \\(flock\\); node2.* waits ", "on node1 holds EX; node2.* waits ")
     with going(cluster, 1, """
             flock /mnt/ocfs2/db/flocked flock /mnt/gfs2/db/flocked sh -c ': >/run/shared/started.1
                 until [ -e /run/shared/stop ]; do sleep 0.2; done'"""):
@@ -366,8 +366,8 @@ def test_o2top_says_who_is_inside(cluster, build):
 def test_o2top_says_who_gives_it_up(cluster, build):
     """Much to write, on a slow disk, before another node may have the file: cause (b)."""
     answer = []
-    for fs, right in (("ocfs2", "node2.* waits.*; node1 has it in its cache and is giving it up"),
-                      ("gfs2", "node2.* waits.*; node1 has it in its cache and is giving it up for ")):
+    for fs, right in (("ocfs2", "node1 caches it and is demoting it.*; node2.* waits"),
+                      ("gfs2", "node1 caches it and is demoting it \\(for .*; node2.* waits")):
         cluster.run(1, f"mkdir -p /mnt/{fs}/db; echo >/mnt/{fs}/db/dirty; sync")
         cluster.slow_disk(1, fs, 600)
         try:

@@ -83,7 +83,7 @@ def test_the_first_screen_comes_with_the_first_answer(folder):
 
 def test_the_interval_stretches(folder):
     """A node that needs seconds of its own time for a sample is asked less often, up to four times."""
-    said = "reading takes over a tenth of the interval: it is 2.0 s now"
+    said = "reading takes over a tenth of the interval: the interval is now 2.0 s"
     # each stamp is half a second after the one before
     with subprocess.Popen([O2TOP, "--json", "--ssh", SSH, "-n", "node1", "-t", "0.5"],
                           env=environment(folder, node1="worn"), stdout=subprocess.PIPE, text=True) as run:

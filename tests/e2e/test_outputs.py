@@ -74,8 +74,8 @@ def a_terminal_that_is_not_known():
     assert (status, said) == (0, "") and dumb.startswith("o2top  gfs2-hang"), (status, dumb, said)
     status, frames, said = on_a_terminal(*arguments, TERM="o2top-knows-\x1b[1mno-such")
     assert (status, frames) == (0, dumb), (status, frames)
-    assert said == ('o2top: terminal "o2top-knows-\\x1b[1mno-such" is not known here, so frames are printed: '
-                    "try TERM=xterm-256color\n"), said
+    assert said == ('o2top: this machine does not know the terminal "o2top-knows-\\x1b[1mno-such": no screen, '
+                    "frames only; try TERM=xterm-256color\n"), said
     # with text output, there is no message about it
     assert on_a_terminal("-b", *arguments, TERM="o2top-knows-no-such")[2] == ""
 
@@ -201,13 +201,13 @@ def textfile_nowhere():
 def more_than_one_thing_to_show():
     for arguments in (("--demo", "ocfs2-hot"), ("--replay", "ocfs2-hot", "ocfs2-hang"), ("--demo", "--replay", "ocfs2-hot")):
         out, err = o2top("-b", *arguments, status=2)
-        assert not out and "One of them" in err, (arguments, err)
+        assert not out and "give only one of them" in err, (arguments, err)
     _, err = o2top("--columns", " ,", "ocfs2-hot", status=2)
-    assert "no such column: none at all" in err, err
+    assert "no such column: the list is empty" in err, err
     # from an unset variable: the nodes' names must not become commands
     for nothing in ("", " \t"):
         _, err = o2top("-b", "--ssh", nothing, "-n", "true", status=2)
-        assert "--ssh wants the words of a command" in err, err
+        assert "--ssh needs a command" in err, err
 
 
 # ---- monitoring plugin ---------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def check_does_not_know():
         assert out.startswith("O2TOP UNKNOWN - "), out
     for wrong in ("x", "-1", "lost", "lost=", "lost=1;oldest=2", "1 2", "speed=1", ""):
         err = o2top("--check", "--warn", wrong, "ocfs2-hang", status=3)[1]
-        assert "no limit" in err, err
+        assert "not a limit" in err, err
 
 
 # ---- recordings ----------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def parts_of_a_recording():
         o2top("-b", "--replay", recording, *wrong, status=2)
     # no wrong day is read as another day
     for wrong in ("2026-02-30", "2026-02-29 10:00", "2025-04-31T10:00:00", "2026-11-00"):
-        assert f"{wrong}: no time" in o2top("-b", "--replay", recording, "--from", wrong, status=2)[1]
+        assert f"{wrong}: not a time" in o2top("-b", "--replay", recording, "--from", wrong, status=2)[1]
     o2top("-b", "--replay", recording, "--from", "2024-02-29", "--to", "2026-12-31 23:59:59")
     o2top("-b", "--from", "06:00", "--local", "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1", status=2)
 
@@ -318,7 +318,7 @@ def record_refuses():
     with open(other, "w") as f:
         f.write("this is something else, and nobody wants it gone\n")
     _, err = o2top("-b", "--record", other, "ocfs2-hot", status=2)
-    assert "no recording" in err, err
+    assert "not a recording" in err, err
     with open(other) as f:
         assert f.read().startswith("this is something else")
 
@@ -363,9 +363,9 @@ def configuration():
 
 @tap.test
 def configuration_that_is_wrong():
-    for text, said in (("sort inode\n", "1: not NAME = VALUE"), ("\nsort = colour\n", "o2toprc:2 says so"),
-                       ("help = yes\n", "nothing of that name can be configured"), ("= 5\n", "1: not NAME = VALUE"),
-                       ("batch = yes\n", "nothing of that name can be configured")):
+    for text, said in (("sort inode\n", "1: the line is not NAME = VALUE"), ("\nsort = colour\n", "o2toprc:2 has this setting"),
+                       ("help = yes\n", "no such setting"), ("= 5\n", "1: the line is not NAME = VALUE"),
+                       ("batch = yes\n", "no such setting")):
         _, err = o2top("ocfs2-hot", status=2, **configured(text))
         assert said in err, (said, err)
     o2top("--config", "/nowhere/rc", "ocfs2-hot", status=2)

@@ -105,7 +105,7 @@ static void expect(const char *op, const char *what)
 {
 	char message[200];
 
-	snprintf(message, sizeof(message), "glock 3:3 (rgrp): %s %s", op, what);
+	snprintf(message, sizeof(message), "glock 3:3 (rgrp): operation %s %s", op, what);
 	rig_expect_message(message);
 }
 
@@ -139,7 +139,7 @@ static void ops_dropping_the_spinlock(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(spinlocked); i++) {
 		live(spinlocked[i], drop_spinlock);
-		expect(spinlocked[i], "dropped the spinlock that it was called under");
+		expect(spinlocked[i], "dropped the spinlock of its caller");
 		again();
 	}
 }
@@ -156,7 +156,7 @@ static void ops_dropping_the_bit_lock(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bit_locked); i++) {
 		live(bit_locked[i], drop_bit_lock);
-		expect(bit_locked[i], "dropped the bit lock that it was called with");
+		expect(bit_locked[i], "dropped the bit lock of its caller");
 		again();
 	}
 }
@@ -172,7 +172,7 @@ static void ops_blocking(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(spinlocked); i++) {
 		live(spinlocked[i], go_to_sleep);
-		expect(spinlocked[i], "blocked: it slept ");
+		expect(spinlocked[i], "slept ");
 		again();
 	}
 	/* the others may */

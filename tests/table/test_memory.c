@@ -459,13 +459,13 @@ static void damage_is_noticed(void **state)
 	NOTICED(granted->gr, EX, "a resource's locks are not counted right");
 	NOTICED(granted->rq, PR, "a granted lock wants another mode");
 	NOTICED(granted->queue.next, 0, "a queue is broken");
-	NOTICED(granted->status, LK_WAITING, "a lock is in another queue than it says");
+	NOTICED(granted->status, LK_WAITING, "a lock's status names another queue");
 	NOTICED(granted->res, 0, "a lock is in another resource's queue");
 	NOTICED(granted->node_locks.prev, 0, "a node's locks are not counted right");
-	NOTICED(converting->rq, GLOCK__IV, "a value block that nobody will fetch");
-	NOTICED(converting->callbacks.next, 1, "callbacks that are not listed");
+	NOTICED(converting->rq, GLOCK__IV, "no request will fetch the value block");
+	NOTICED(converting->callbacks.next, 1, "a lock has callbacks but is not listed");
 	NOTICED(waiting->gr, CR, "a waiting lock has a granted mode");
-	NOTICED(waiting->bits, LOCK_AST, "an AST of a lock that is not granted");
+	NOTICED(waiting->bits, LOCK_AST, "a lock has an AST but is not granted");
 	NOTICED(res->name[0], 's', "a resource is in the wrong chain");
 	NOTICED(res->lvb, 0, "a value block is missing");
 	NOTICED(rig_res(&rig, "idle")->flags, 0, "a resource without locks was not freed");

@@ -518,14 +518,14 @@ static void newer(void **state)
 	n += record("ocfs2-hang", path, texts + n);
 	assert_int_equal(whole_samples(path, texts, n, &all, &problems), n);
 	assert_int_equal(all, n);
-	assert_true(says(&problems, "1 parts of a kind that this o2top does not know"));
+	assert_true(says(&problems, "this o2top skips 1 parts that it does not know"));
 	problems_clear(&problems);
 
 	bytes = contents(path, &len);
 	bytes[16] = 9;
 	set_contents(path, bytes, len);
 	assert_int_equal(whole_samples(path, texts, n, &all, &problems), n);
-	assert_true(says(&problems, "its format is 9"));
+	assert_true(says(&problems, "the format is 9"));
 	problems_clear(&problems);
 	/* o2top does not append to it */
 	assert_int_equal(frames_create(&fd, path), -EPROTO);

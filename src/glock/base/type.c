@@ -62,10 +62,13 @@ unsigned int glock__type_order(const struct glock__type_info *info, unsigned int
 unsigned int glock__type_may_cache(unsigned int caches, enum glock_mode mode)
 {
 	/* The dirty bits are the clean ones, two places up. */
-	static_assert(GLOCK__DIRTY_METADATA == GLOCK__METADATA << 2, "dirty bits");
-	static_assert(GLOCK__DIRTY_DATA == GLOCK__DATA << 2, "dirty bits");
-	static_assert(GLOCK_CACHES_METADATA == (unsigned int)GLOCK__METADATA, "cache bits");
-	static_assert(GLOCK_CACHES_DATA == (unsigned int)GLOCK__DATA, "cache bits");
+	static_assert(GLOCK__DIRTY_METADATA == GLOCK__METADATA << 2,
+		      "a dirty bit is its clean bit, two places up");
+	static_assert(GLOCK__DIRTY_DATA == GLOCK__DATA << 2,
+		      "a dirty bit is its clean bit, two places up");
+	static_assert(GLOCK_CACHES_METADATA == (unsigned int)GLOCK__METADATA,
+		      "glock.h has the same bits");
+	static_assert(GLOCK_CACHES_DATA == (unsigned int)GLOCK__DATA, "glock.h has the same bits");
 
 	return glock__modes[mode].cache & (caches | caches << 2);
 }

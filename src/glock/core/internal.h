@@ -83,7 +83,7 @@ struct glock__holder {
 	uint32_t room32;
 	uint64_t room[10];
 };
-static_assert(sizeof(struct glock__holder) == sizeof(struct glock_holder), "holder's room");
+static_assert(sizeof(struct glock__holder) == sizeof(struct glock_holder), "a holder fits");
 
 static inline struct glock__holder *gh_of(const struct glock_holder *gh)
 {

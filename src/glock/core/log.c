@@ -38,8 +38,9 @@ int glock__check_size(struct glock_space *space, const char *name, size_t size, 
 int glock__not_owner(const struct glock__holder *gh)
 {
 	glock__log(gl_space(gh->gl),
-		   "glock %u:%" PRIu64 " taken at %s: let go by another thread than asked for it, "
-		   "without GLOCK_MOVABLE",
+		   "glock %u:%" PRIu64
+		   " taken at %s: another thread releases the holder; release it in the "
+		   "thread that took it, or take it with GLOCK_MOVABLE",
 		   gh->gl->type, gh->gl->number, gh->where);
 	return -EPERM;
 }

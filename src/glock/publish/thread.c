@@ -54,7 +54,7 @@ static void watch_thread(struct glock__tls *tls)
  * these lines are put into different sets.
  */
 enum { PAGE = 4096, LINE = 64, PLACES = 8 };
-static_assert(PLACES * LINE + sizeof(struct glock__thread) <= PAGE / 2, "each has room");
+static_assert(PLACES * LINE + sizeof(struct glock__thread) <= PAGE / 2, "half a page has room");
 
 static uintptr_t set_of(const void *line)
 {
@@ -156,7 +156,9 @@ void glock__tls_end(struct glock__tls *tls)
 			free_page(t);
 		} else if (t->used) {
 			t->ended = true;
-			glock__log(t->space, "thread %d (%s) has ended and still holds %d locks",
+			glock__log(t->space,
+				   "thread %d (%s) has ended and still holds %d locks; release "
+				   "them before a thread ends",
 				   (int)t->tid, t->comm, __builtin_popcount(t->used));
 		} else {
 			thread_free(t);

@@ -62,7 +62,7 @@ struct glock__thread_record {
 	uint32_t unused;
 	uint64_t slots[GLOCK__THREAD_SLOTS];
 };
-static_assert(sizeof(struct glock__thread_record) == 128, "a thread's record is others' business");
+static_assert(sizeof(struct glock__thread_record) == 128, "readers depend on a thread's record");
 
 /* One call site of the program that takes locks; see call_sites.c. */
 struct glock__call_site {

@@ -152,7 +152,7 @@ static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 		return -EOPNOTSUPP;
 	if (least == GLOCK_EX && gh->mode != GLOCK_EX)
 		return -EPERM;
-	err = glock__check(gl_space(gh->gl), "glock_lvb_read or write");
+	err = glock__check(gl_space(gh->gl), "glock_lvb_read or glock_lvb_write");
 	if (err)
 		return err;
 	/* Another node may have the lock by now, and may have written another value. */

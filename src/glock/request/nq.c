@@ -72,17 +72,17 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (err)
 		return err;
 	if (gh_state(gh) & GLOCK__H_QUEUED)
-		return mistake(gl, gh, "this holder is queued already");
+		return mistake(gl, gh, "this holder is queued already; call glock_dq() first");
 	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
-		return mistake(gl, gh, "the type does not know this mode");
+		return mistake(gl, gh, "the type of this glock does not have this mode");
 	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED) ||
 	    (gh->flags & GLOCK__TRIES) == GLOCK__TRIES)
-		return mistake(gl, gh, "flags");
+		return mistake(gl, gh, "a flag is unknown, or TRY and TRY_1CB are combined");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
-		return mistake(gl, gh, "ANY with EX");
+		return mistake(gl, gh, "ANY cannot be combined with EX");
 	if (gh->flags & GLOCK_PRIORITY &&
 	    (!gl_type(gl)->info.priority || !atom_load8(&space->recovering)))
-		return mistake(gl, gh, "PRIORITY is for journals, during recovery");
+		return mistake(gl, gh, "PRIORITY is only for journals, during a recovery");
 	if (glock__is_unusable(space))
 		return -EIO;
 	if (atom_load8(&space->closing))
@@ -103,10 +103,10 @@ static int recursion(struct glock *gl, const struct glock__holder *gh,
 		     const struct glock__holder *other)
 {
 	glock__log(gl_space(gl),
-		   "glock %u:%" PRIu64 ": asked for in %s at %s by an owner that %s it in "
-		   "%s since %s",
+		   "glock %u:%" PRIu64 ": the request for %s at %s would wait for its own owner, "
+		   "which already %s %s from %s; release that holder first",
 		   gl->type, gl->number, glock__modes[gh->mode].name, gh->where,
-		   gh_state(other) & GLOCK__H_HOLDER ? "has" : "wants",
+		   gh_state(other) & GLOCK__H_HOLDER ? "holds" : "waits for",
 		   glock__modes[other->mode].name, other->where);
 	return -EDEADLK;
 }

@@ -45,7 +45,9 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 		if (err)
 			return err;
 		if (glock__in_work()) {
-			glock__log(space, "%s: waits in a callback, for work of its own thread",
+			glock__log(space,
+				   "holder asked for at %s: glock_wait() in an operation waits "
+				   "for work of its own thread; call it outside the operation",
 				   gh->where);
 			return -EDEADLK;
 		}

@@ -243,7 +243,8 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	err = set_options(space, name, &o);
 	if (!err && glock__publish_open(space))
 		glock__log(space,
-			   "space %s: this node cannot be seen by others: no room for its file",
+			   "space %s: glock(1) and o2top cannot see this node, because its file "
+			   "has no room; free memory, then open the space again",
 			   space->name);
 	init_slabs(space);
 	if (!err)
@@ -322,8 +323,7 @@ static void say_unknown(const struct glock_space_options *o, const char *kind)
 
 	if (!o->log)
 		return;
-	snprintf(message, sizeof(message),
-		 "%s%s: no such lock manager; none, local and dlm are known",
+	snprintf(message, sizeof(message), "%s%s: no such lock manager; try none, local or dlm",
 		 o->lockman ? "" : "GLOCK_LOCKMAN=", kind);
 	o->log(o->log_arg, message);
 }
@@ -372,7 +372,7 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 	}
 	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES) {
 		if (o.log)
-			o.log(o.log_arg, "a space's name has 1 to 64 bytes");
+			o.log(o.log_arg, "a space's name has 1 to 64 bytes; choose another name");
 		return -EINVAL;
 	}
 	err = new_lockman(name, &o, &lm);
@@ -449,7 +449,8 @@ void glock__space_kill(struct glock_space *space)
 
 /* ---- versions ---- */
 
-static_assert(GLOCK_VERSION == GLOCK__VERSION_NUMBER, "glock.h and meson.build name one version");
+static_assert(GLOCK_VERSION == GLOCK__VERSION_NUMBER,
+	      "glock.h and meson.build have the same version");
 
 unsigned int glock_version(void)
 {

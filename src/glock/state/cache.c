@@ -66,8 +66,10 @@ int glock__check_op(struct glock_space *space, const char *function)
 
 	if (!gl)
 		return 0;
-	glock__log(space, "glock %u:%" PRIu64 " (%s): %s called %s", gl->type, gl->number,
-		   gl_type(gl)->info.name, tls->id.spinlocked_op, function);
+	glock__log(space,
+		   "glock %u:%" PRIu64
+		   " (%s): operation %s called %s under the spinlock; call it later",
+		   gl->type, gl->number, gl_type(gl)->info.name, tls->id.spinlocked_op, function);
 	return -EDEADLK;
 }
 
@@ -96,7 +98,7 @@ breach(const struct glock *gl, const struct call *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	glock__log(gl_space(gl), "glock %u:%" PRIu64 " (%s): %s %s", gl->type, gl->number,
+	glock__log(gl_space(gl), "glock %u:%" PRIu64 " (%s): operation %s %s", gl->type, gl->number,
 		   gl_type(gl)->info.name, c->rule->name, what);
 }
 
@@ -140,12 +142,13 @@ static void end_spinlocked(struct glock *gl, const struct call *c)
 	if (!gl_held(gl)) {
 		glock__tls()->deferred.locked = NULL; /* the operation dropped the lock itself */
 		gl_lock(gl);
-		breach(gl, c, "dropped the spinlock that it was called under");
+		breach(gl, c, "dropped the spinlock of its caller; it must keep this lock");
 	}
 	if (slept > 0)
-		breach(gl, c, "blocked: it slept %ld times under the spinlock", slept);
+		breach(gl, c, "slept %ld times under the spinlock; it must not block", slept);
 	if (took > SPINLOCKED_NS)
-		breach(gl, c, "took %" PRId64 " us under the spinlock", took / 1000);
+		breach(gl, c, "took %" PRId64 " us under the spinlock; it must be short",
+		       took / 1000);
 }
 
 static void op_end(struct glock *gl, const struct call *c)
@@ -161,7 +164,7 @@ static void op_end(struct glock *gl, const struct call *c)
 	}
 	if (c->bit_lock && !(gl->flags & GLOCK__F_LOCK)) {
 		gl->flags |= GLOCK__F_LOCK;
-		breach(gl, c, "dropped the bit lock that it was called with");
+		breach(gl, c, "dropped the bit lock of its caller; it must keep this lock");
 	}
 	assert(gl_held(gl));
 }

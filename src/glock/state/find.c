@@ -285,8 +285,10 @@ void glock_put(struct glock *gl)
 		return;
 	gl_lock(gl);
 	if (!gl->users) {
-		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": put once too often", gl->type,
-			   gl->number);
+		glock__log(gl_space(gl),
+			   "glock %u:%" PRIu64
+			   ": glock_put() without a reference; call it once for each glock_get()",
+			   gl->type, gl->number);
 		gl_unlock(gl);
 		return;
 	}

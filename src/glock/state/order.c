@@ -51,8 +51,8 @@ int glock__order_check(struct glock *gl, struct glock__holder *gh)
 	}
 	if (other)
 		glock__log(space,
-			   "glock %u:%" PRIu64 " at %s: taken after %u:%" PRIu64
-			   " at %s, which comes later in the lock order",
+			   "glock %u:%" PRIu64 " at %s: the owner has taken %u:%" PRIu64
+			   " at %s, which comes later in the lock order; take that one later",
 			   gl->type, gl->number, gh->where, other->gl->type, other->gl->number,
 			   other->where);
 	else

@@ -6,8 +6,8 @@
  * keeps every change of state and every other operation away meanwhile. Holders stay. New requests
  * wait in the queue, because no thread grants while the bit lock is set.
  *
- * These two callers wait for the bit lock: glock_sync() for an operation or a change that goes on,
- * and glock_dq() for a write-back, if the type has unlock. They sleep on b->demotes_done.
+ * Two callers wait for the bit lock. glock_sync() waits for an operation or a change that goes on.
+ * glock_dq() waits for a write-back, if the type has unlock. Both sleep on b->demotes_done, and
  * glock__bit_lock_free() wakes them.
  */
 #include "sync.h"

@@ -64,7 +64,10 @@ void glock_withdraw(struct glock_space *space)
 	if (atom_swap8(&space->withdraw_done, true))
 		return;
 	atom_store8(&space->recovering, false);
-	glock__log(space, "space %s is withdrawn", space->name);
+	glock__log(
+	    space,
+	    "space %s: this node has withdrawn; the program may close the space and open it again",
+	    space->name);
 	glock__publish_state(space, GLOCK__SEGMENT_WITHDRAWN);
 	glock__each(space, withdraw_one, NULL);
 	/* From now on other nodes may get the locks. The lock manager answers each open request. */

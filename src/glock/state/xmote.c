@@ -213,7 +213,9 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	if (!glock__lock_is_lost(gl) && !FAULT(DIRTY_NOT_WRITTEN_BACK))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {
-		glock__log(gl_space(gl), "glock %u:%" PRIu64 ": xmote_th failed (%d): withdrawing",
+		glock__log(gl_space(gl),
+			   "glock %u:%" PRIu64
+			   ": xmote_th failed with error %d, so this node withdraws",
 			   gl->type, gl->number, err);
 		glock__log_glock(gl);
 		atom_store8(&gl_space(gl)->write_failed, true);
@@ -263,8 +265,10 @@ void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err)
 	struct glock_space *space = gl_space(gl);
 
 	if (err) {
-		glock__log(space, "glock %u:%" PRIu64 ": %s: request for %s refused (%d)", gl->type,
-			   gl->number, space->lm->ops->name, glock__modes[to].name, err);
+		glock__log(space,
+			   "glock %u:%" PRIu64
+			   ": lock manager %s refused the request for %s (error %d)",
+			   gl->type, gl->number, space->lm->ops->name, glock__modes[to].name, err);
 		glock__log_glock(gl);
 		glock__unpin(gl);
 		if (err == -ENOSPC && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS))

@@ -44,7 +44,7 @@ struct glock__record {
 	int64_t granted_at; /* the last grant from the lock manager */
 	struct glock__stats stats;
 };
-static_assert(sizeof(struct glock__record) == 120, "a record's size is other programs' business");
+static_assert(sizeof(struct glock__record) == 120, "readers depend on this size");
 
 struct glock__counts {
 	uint32_t basts, demotes, held_off, conversions_failed, tries_failed;
@@ -65,7 +65,7 @@ struct glock__busy_record {
 	struct glock__counts counts;
 	uint32_t reply; /* enum glock__reply, with HAVE_REPLY or FROZEN */
 };
-static_assert(sizeof(struct glock__busy_record) == 64, "and this one's");
+static_assert(sizeof(struct glock__busy_record) == 64, "readers depend on this size");
 
 /* ---- where records lie ---- */
 

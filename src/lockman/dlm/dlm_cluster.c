@@ -19,9 +19,9 @@ const char *const glock__cluster_states[] = {
     [GLOCK__CLUSTER_FINE] = "all is well",
     [GLOCK__CLUSTER_STOPPED] = "the lockspace is stopped",
     [GLOCK__CLUSTER_NO_QUORUM] = "the cluster has no quorum",
-    [GLOCK__CLUSTER_APART] = "the others went on without this node",
-    [GLOCK__CLUSTER_NO_DAEMON] = "dlm_controld is gone",
-    [GLOCK__CLUSTER_NO_LOCKSPACE] = "the lockspace is gone",
+    [GLOCK__CLUSTER_APART] = "the other nodes went on without this node",
+    [GLOCK__CLUSTER_NO_DAEMON] = "dlm_controld does not run any more",
+    [GLOCK__CLUSTER_NO_LOCKSPACE] = "the lockspace does not exist any more",
 };
 
 #define SPACES "/sys/kernel/config/dlm/cluster/spaces"

@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static_assert(GLOCK__LVB_LEN == DLM_USER_LVB_LEN, "value block");
-static_assert(GLOCK__RESNAME_MAX == DLM_RESNAME_MAXLEN, "resource name");
+static_assert(GLOCK__LVB_LEN == DLM_USER_LVB_LEN, "value blocks have the DLM's size");
+static_assert(GLOCK__RESNAME_MAX == DLM_RESNAME_MAXLEN, "names have the DLM's size");
 static_assert(GLOCK__LKF_FORCEUNLOCK == DLM_LKF_FORCEUNLOCK, "flags have the DLM's values");
 
 /* ---- libdlm, if there is one ---- */
@@ -49,7 +49,7 @@ static void load_libdlm(void)
 	    "dlm_release_lockspace", "dlm_ls_get_fd",
 	};
 
-	static_assert(sizeof(libdlm) == sizeof(names), "a name for each function");
+	static_assert(sizeof(libdlm) == sizeof(names), "each function has a name");
 	libdlm_there =
 	    glock__load("libdlm_lt.so.3", names, sizeof(names) / sizeof(*names), &libdlm);
 }
@@ -164,16 +164,16 @@ static const struct {
 	int err;
 	const char *why;
 } needs[] = {
-    {no_module, -ENODEV, "this kernel has no DLM: modprobe dlm"},
+    {no_module, -ENODEV, "this kernel has no DLM; try modprobe dlm"},
     {no_daemon, -ENODEV,
-     "dlm_controld does not run here: systemctl start corosync dlm (Debian: apt-get install "
-     "dlm-controld)"},
+     "dlm_controld does not run; try systemctl start corosync dlm (Debian: first apt-get "
+     "install dlm-controld)"},
     {no_device, -ENODEV,
-     "there is no /dev/misc/dlm-control: udev's rule 51-dlm.rules is missing (Debian: in "
-     "dlm-controld)"},
+     "/dev/misc/dlm-control does not exist: install udev's rule 51-dlm.rules (Debian: apt-get "
+     "install dlm-controld)"},
     {no_quorum, -ENETDOWN,
-     "the cluster has no quorum, so that nobody can join: corosync-quorumtool -s says who is "
-     "missing"},
+     "the cluster has no quorum, so no node can join; corosync-quorumtool -s shows the missing "
+     "nodes"},
 };
 
 /* Looks for what is missing first, because libdlm's calls wait for ever for some of that. */
@@ -192,17 +192,18 @@ static void explain(const char *name, int err, char *why, size_t size)
 {
 	if (err == -EACCES || err == -EPERM)
 		snprintf(why, size,
-			 "lockspace %s: not allowed: to make one takes root (CAP_SYS_ADMIN), to "
-			 "open one that is there read and write on /dev/misc/dlm_%s",
+			 "lockspace %s: no permission; a new lockspace needs root (CAP_SYS_ADMIN), "
+			 "an existing one needs read and write permission on /dev/misc/dlm_%s",
 			 name, name);
 	else if (err == -EALREADY)
 		snprintf(why, size,
 			 "lockspace %s: another process of this machine is making a lockspace and "
-			 "has locked /dev/misc/dlm-control (/proc/locks says which)",
+			 "has locked /dev/misc/dlm-control; /proc/locks shows its pid",
 			 name);
 	else
-		snprintf(why, size, "lockspace %s: %s; dlm_tool status says how the cluster is",
-			 name, strerror(-err));
+		snprintf(why, size,
+			 "lockspace %s: %s; dlm_tool status shows the state of the cluster", name,
+			 strerror(-err));
 }
 
 static bool good_name(const char *name)
@@ -218,15 +219,18 @@ static int prepare(struct glock__dlm_dev *dev, const char *name, char *why, size
 	*dev = (struct glock__dlm_dev){.fd = -1};
 	if (!good_name(name)) {
 		snprintf(why, size,
-			 "lockspace '%s': 1 to 64 characters without '/', not a dot first", name);
+			 "lockspace '%s': a name has 1 to 64 characters, no '/', and no dot first",
+			 name);
 		return -EINVAL;
 	}
 	snprintf(dev->name, sizeof(dev->name), "%s", name);
 	dev->lib = library();
 	if (dev->lib)
 		return 0;
-	snprintf(why, size,
-		 "lockspace %s: libdlm_lt.so.3 is missing (Debian: apt-get install libdlm3)", name);
+	snprintf(
+	    why, size,
+	    "lockspace %s: libdlm_lt.so.3 is missing; install it (Debian: apt-get install libdlm3)",
+	    name);
 	return -ENOPKG;
 }
 
@@ -396,16 +400,22 @@ int glock__dlm_remove(const char *name, char *why, size_t size)
 	if (err)
 		return err;
 	if (!lockspace_exists(name)) {
-		snprintf(why, size, "lockspace %s: this node is not in it", name);
+		snprintf(why, size,
+			 "lockspace %s: this machine has not joined it; dlm_tool ls lists its "
+			 "lockspaces",
+			 name);
 		return -ENOENT;
 	}
 	if (glock__cluster_of_gfs2(name)) {
-		snprintf(why, size, "lockspace %s: a GFS2 that is mounted has it", name);
+		snprintf(why, size,
+			 "lockspace %s: a mounted GFS2 uses it; unmount that file system first",
+			 name);
 		return -EBUSY;
 	}
 	user = other_user(name);
 	if (user) {
-		snprintf(why, size, "lockspace %s: process %ld has it open", name, user);
+		snprintf(why, size, "lockspace %s: process %ld has it open; end that process first",
+			 name, user);
 		return -EBUSY;
 	}
 	glock__cluster_release(name); /* otherwise closing it would wait for ever */

@@ -19,7 +19,7 @@ static void load_libcmap(void)
 {
 	static const char *const names[] = {"cmap_initialize", "cmap_finalize", "cmap_get_uint32"};
 
-	_Static_assert(sizeof(lib) == sizeof(names), "a name for each function");
+	_Static_assert(sizeof(lib) == sizeof(names), "each function has a name");
 	lib_there = glock__load("libcmap.so.4", names, sizeof(names) / sizeof(*names), &lib);
 }
 

@@ -61,7 +61,7 @@ static void load_libquorum(void)
 	    "quorum_trackstart",       "quorum_dispatch", "quorum_context_get",
 	};
 
-	_Static_assert(sizeof(lib) == sizeof(names), "a name for each function");
+	_Static_assert(sizeof(lib) == sizeof(names), "each function has a name");
 	lib_there = glock__load("libquorum.so.5", names, sizeof(names) / sizeof(*names), &lib);
 }
 

@@ -189,7 +189,8 @@ void *glock__dlm_reader(void *arg)
 		got = read_all(d, 0, &no);
 		latch_drop(&d->reading);
 	}
-	glock__dlm_say(d, "lockspace %s: reading the device: %s", d->dev.name, strerror(-got));
+	glock__dlm_say(d, "lockspace %s: cannot read the device, so this node withdraws: %s",
+		       d->dev.name, strerror(-got));
 	d->lm.events->gone(d->lm.owner);
 	return NULL;
 }
@@ -227,8 +228,8 @@ static void tell_demand(struct dlm *d, uintptr_t tag)
 static void granted_unmarked(struct dlm *d, const struct slot *s, uintptr_t tag, int err)
 {
 	glock__dlm_say(d,
-		       "lockspace %s: glock %u:%" PRIu64 " has no value block yet (%s): if this "
-		       "process dies with it in EX nobody is told",
+		       "lockspace %s: glock %u:%" PRIu64 " has no value block yet (%s), so other "
+		       "nodes do not learn of it if this process dies with the glock in EX",
 		       d->dev.name, s->type, s->number, strerror(-err));
 	latch_take(&d->reading);
 	d->lm.events->reply(s->lk, 0, 0);

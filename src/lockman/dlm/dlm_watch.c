@@ -129,12 +129,12 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 /* The cluster is lost. Returns false if the space was left before the cluster came back. */
 static bool lose_cluster(struct dlm *d, struct glock__cluster *c, enum glock__cluster_state state)
 {
-	glock__dlm_say(d, "lockspace %s: %s: all locks are lost", d->dev.name,
+	glock__dlm_say(d, "lockspace %s: %s, so all locks are lost", d->dev.name,
 		       glock__cluster_states[state]);
 	d->lm.events->lost(d->lm.owner);
 	if (!close_gate(d) || !let_go(d, c) || !join_again(d, c))
 		return false;
-	glock__dlm_say(d, "lockspace %s: back in the cluster", d->dev.name);
+	glock__dlm_say(d, "lockspace %s: this node is back in the cluster", d->dev.name);
 	d->lm.events->back(d->lm.owner);
 	return true;
 }

@@ -144,7 +144,11 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		glock__local_granted(l, shard, &ev);
 	glock__local_drop(l, shard);
 	if (err == -ENOSPC)
-		glock__local_say(&l->o, "space %s: memory for locks is full", l->name);
+		glock__local_say(
+		    &l->o,
+		    "space %s: the memory for locks is full; put unused glocks, or free memory in "
+		    "the directory of the space",
+		    l->name);
 	if (err)
 		return err;
 	if (ev.status == -EINPROGRESS) {

@@ -111,10 +111,9 @@ static int size_file(const struct local *l, int fd)
 	int err = 0;
 
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < FILE_SIZE) {
-		glock__local_say(&l->o,
-				 "space %s: files may not be large enough here: raise the limit "
-				 "(ulimit -f) to unlimited",
-				 l->name);
+		glock__local_say(
+		    &l->o, "space %s: the limit of file sizes is too low; try ulimit -f unlimited",
+		    l->name);
 		return -EFBIG;
 	}
 	if (ftruncate(fd, FILE_SIZE))
@@ -122,8 +121,10 @@ static int size_file(const struct local *l, int fd)
 	if (!err)
 		err = glock__local_reserve(fd, 0, HEAD_SIZE);
 	if (err)
-		glock__local_say(&l->o, "space %s: no memory for %s: %s", l->name, l->path,
-				 strerror(-err));
+		glock__local_say(&l->o,
+				 "space %s: no room for file %s: %s; free memory, or name another "
+				 "directory in GLOCK_DIR",
+				 l->name, l->path, strerror(-err));
 	return err;
 }
 
@@ -172,7 +173,7 @@ int glock__local_make_file(const struct local *l)
 		glock__local_say(&l->o, "space %s: cannot make %s: %s%s", l->name, l->path,
 				 strerror(-err),
 				 err == -EOPNOTSUPP || err == -EISDIR
-				     ? " (no O_TMPFILE: choose a directory in memory)"
+				     ? " (no O_TMPFILE); choose a directory in memory"
 				     : "");
 	return err;
 }
@@ -294,7 +295,7 @@ GLOCK__COLD static void look_for_file(struct local *l)
 	if (!glock__local_still_there(l) ||
 	    __atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
 		return;
-	glock__local_say(&l->o, "space %s: %s was removed or replaced behind our back: withdrawing",
+	glock__local_say(&l->o, "space %s: file %s was removed or replaced, so this node withdraws",
 			 l->name, l->path);
 	l->lm.events->gone(l->lm.owner);
 }

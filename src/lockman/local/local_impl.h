@@ -150,7 +150,8 @@ static_assert(offsetof(struct head_start, layout) == offsetof(struct head, layou
 #define FILE_SIZE (HEAD_SIZE + SHARDS * SHARD_STRIDE)
 #define OPEN_BYTE ((off_t)1 << 32) /* a byte behind the file's end can be locked like any other */
 
-static_assert(sizeof(pthread_mutex_t) == 40 && sizeof(struct shard) == 64, "a shard's cache line");
+static_assert(sizeof(pthread_mutex_t) == 40 && sizeof(struct shard) == 64,
+	      "a shard is a cache line");
 static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
 static_assert(offsetof(struct slot, bell) == 64, "the bell has a cache line of its own");
 static_assert(offsetof(struct slot, seen) == offsetof(struct slot, bell.rung) + 4,

@@ -56,11 +56,11 @@ static const char *head_wrong(const struct head *head, const struct stat *st)
 	if ((size_t)st->st_size < sizeof(*head))
 		return "it is too short";
 	if (head->magic != LOCAL_MAGIC)
-		return "it is no lock space";
+		return "it is not a lock space";
 	if (head->layout != LOCAL_LAYOUT || head->nodes != NODES || head->shards != SHARDS ||
 	    head->buckets != BUCKETS || head->shards_at != HEAD_SIZE ||
 	    head->shard_stride != SHARD_STRIDE)
-		return "it is of another version";
+		return "another version of glock made it";
 	return (size_t)st->st_size == FILE_SIZE ? NULL : "its size is wrong";
 }
 
@@ -126,7 +126,7 @@ static const char *tidy_file(struct local *l, int fd)
 	for (unsigned int i = 0; i < SHARDS && !wrong; i++)
 		wrong = tidy_table(l, fd, i);
 	if (!wrong && glock__local_mutex_init(&l->head->members))
-		wrong = "its mutex";
+		wrong = "its mutex cannot be made";
 	if (wrong)
 		return wrong;
 	if (l->head->token < seed)
@@ -205,9 +205,7 @@ static int map_file(struct local *l, int fd)
 	void *at = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	if (at == MAP_FAILED || madvise(at, FILE_SIZE, MADV_DONTFORK)) {
-		glock__local_say(&l->o,
-				 "space %s: cannot map %zu MiB: %s; is the address space limited "
-				 "(ulimit -v)?",
+		glock__local_say(&l->o, "space %s: cannot map %zu MiB: %s; try ulimit -v unlimited",
 				 l->name, FILE_SIZE >> 20, strerror(errno));
 		if (at != MAP_FAILED)
 			munmap(at, FILE_SIZE);
@@ -220,9 +218,9 @@ static int map_file(struct local *l, int fd)
 /* The file is not what it should be. Alone, makes way for a new file: 1. Otherwise -EPROTO. */
 static int replace(struct local *l, bool alone, const char *wrong)
 {
-	glock__local_say(&l->o, "space %s: %s: %s%s", l->name, l->path, wrong,
-			 alone ? "; nobody uses it, so a new one is made"
-			       : "; processes use it: end them, or take another name");
+	glock__local_say(&l->o, "space %s: file %s: %s%s", l->name, l->path, wrong,
+			 alone ? "; no process uses it, so this process makes a new one"
+			       : "; end the processes that use it, or take another name");
 	if (!alone)
 		return -EPROTO;
 	if (unlinkat(l->dir, l->file, 0) && errno != ENOENT)
@@ -245,7 +243,7 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 
 		if (ours || !st->st_size)
 			return replace(l, !locked, ours ? "its size is wrong" : wrong);
-		glock__local_say(&l->o, "space %s: %s is a file of something else: move it away",
+		glock__local_say(&l->o, "space %s: %s is not a file of glock; move it away",
 				 l->name, l->path);
 		return -EMEDIUMTYPE;
 	}
@@ -271,8 +269,10 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	if (err == -EUSERS && locked)
 		err = slot_take(l, fd); /* where a node had died */
 	if (err == -EUSERS)
-		glock__local_say(&l->o, "space %s: all %d places for processes are taken", l->name,
-				 NODES);
+		glock__local_say(&l->o,
+				 "space %s: all %d places for processes are taken; end a process, "
+				 "or take another space",
+				 l->name, NODES);
 	return err;
 }
 
@@ -365,8 +365,10 @@ int glock__local_join(struct local *l)
 		at_it = pid;
 		if (now - since > TOLD_AFTER && !told) {
 			told = true;
-			glock__local_say(&l->o, "space %s: waits for process %u, which opens it",
-					 l->name, pid);
+			glock__local_say(
+			    &l->o,
+			    "space %s: this process waits for process %u, which opens the space",
+			    l->name, pid);
 		}
 		if (now - since > OPEN_PATIENCE)
 			return -EBUSY;

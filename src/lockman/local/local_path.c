@@ -146,7 +146,7 @@ static int find_group(const struct local *l, gid_t *gid)
 	err = group_by_name(name, gid);
 	if (err == -EINVAL)
 		glock__local_say(&l->o,
-				 "space %s: there is no group %s: make it, or name another one",
+				 "space %s: group %s does not exist; getent group lists the groups",
 				 l->name, name);
 	return err;
 }
@@ -165,10 +165,11 @@ static int said_dir(const struct local *l, const char **dir)
 
 	*dir = l->o.dir ? l->o.dir : env && *env ? env : NULL;
 	if (l->o.dir && env && *env && !same_dir(l->o.dir, env)) {
-		glock__local_say(&l->o,
-				 "space %s: two directories are given, %s by the program and %s by "
-				 "GLOCK_DIR: unset one of them",
-				 l->name, l->o.dir, env);
+		glock__local_say(
+		    &l->o,
+		    "space %s: the program names directory %s, but GLOCK_DIR names %s; "
+		    "drop one of the two",
+		    l->name, l->o.dir, env);
 		return -EINVAL;
 	}
 	return 0;
@@ -206,8 +207,8 @@ static int check_file_system(const struct local *l, int dir, const char *path)
 	if (!shared)
 		return 0;
 	glock__local_say(&l->o,
-			 "space %s: %s is on %s, which other machines share: choose a directory in "
-			 "memory, as /dev/shm",
+			 "space %s: directory %s is on %s, which other machines share; choose a "
+			 "directory in memory, such as /dev/shm",
 			 l->name, path, shared);
 	return -EMEDIUMTYPE;
 }
@@ -218,7 +219,8 @@ static int open_dir(const struct local *l, const char *path, int flags)
 
 	if (fd >= 0)
 		return fd;
-	glock__local_say(&l->o, "space %s: directory %s: %s", l->name, path, strerror(err));
+	glock__local_say(&l->o, "space %s: cannot open directory %s: %s", l->name, path,
+			 strerror(err));
 	return -err;
 }
 
@@ -236,8 +238,10 @@ static int own_dir(const struct local *l, const char *path, bool group, gid_t gi
 		    ((group && fchown(fd, (uid_t)-1, gid)) || (group && fchmod(fd, mode)))) {
 			int err = errno;
 
-			glock__local_say(&l->o, "space %s: cannot give %s to group %u: %s", l->name,
-					 path, (unsigned int)gid, strerror(err));
+			glock__local_say(
+			    &l->o,
+			    "space %s: cannot give directory %s to group %u: %s; join this group",
+			    l->name, path, (unsigned int)gid, strerror(err));
 			rmdir(path);
 			close(fd);
 			return -err;
@@ -246,8 +250,9 @@ static int own_dir(const struct local *l, const char *path, bool group, gid_t gi
 		fd = open_dir(l, path, O_NOFOLLOW);
 	} else {
 		fd = -errno;
-		glock__local_say(&l->o, "space %s: cannot make directory %s: %s", l->name, path,
-				 strerror(-fd));
+		glock__local_say(
+		    &l->o, "space %s: cannot make directory %s: %s; name another one in GLOCK_DIR",
+		    l->name, path, strerror(-fd));
 	}
 	if (fd < 0 || fstat(fd, &st))
 		return fd;
@@ -255,9 +260,8 @@ static int own_dir(const struct local *l, const char *path, bool group, gid_t gi
 	    (st.st_mode & 07777 & ~mode) != 0) {
 		glock__local_say(
 		    &l->o,
-		    "space %s: %s belongs to user %u and group %u, with mode %o: it is "
-		    "not to be trusted; remove it, or give another directory in "
-		    "GLOCK_DIR",
+		    "space %s: directory %s is not safe: it belongs to user %u and group %u, with "
+		    "mode %o; remove it, or name another directory in GLOCK_DIR",
 		    l->name, path, st.st_uid, st.st_gid, st.st_mode & 07777);
 		close(fd);
 		return -EPERM;
@@ -296,7 +300,8 @@ int glock__local_find(struct local *l)
 	int err = escape_name(l->o.name, l->file);
 
 	if (err) {
-		glock__local_say(&l->o, "space %.80s: a name has 1 to %d bytes",
+		glock__local_say(&l->o,
+				 "space %.80s: a name has 1 to %d bytes; choose another name",
 				 l->o.name ? l->o.name : "", GLOCK__LOCAL_NAME_MAX);
 		return err;
 	}
@@ -331,7 +336,8 @@ int glock__local_trust(const struct local *l, const struct stat *st)
 	bool ours = st->st_uid == geteuid() || !st->st_uid;
 
 	if (!S_ISREG(st->st_mode)) {
-		glock__local_say(&l->o, "space %s: %s is no file", l->name, l->path);
+		glock__local_say(&l->o, "space %s: %s is not a regular file; move it away", l->name,
+				 l->path);
 		return -EMEDIUMTYPE;
 	}
 	if (l->o.group)
@@ -339,8 +345,8 @@ int glock__local_trust(const struct local *l, const struct stat *st)
 	if (ours && !(st->st_mode & others))
 		return 0;
 	glock__local_say(&l->o,
-			 "space %s: %s belongs to user %u and group %u, with mode %o: not to be "
-			 "trusted; remove it, or open the space as that user or group",
+			 "space %s: file %s is not safe: it belongs to user %u and group %u, with "
+			 "mode %o; remove it, or open the space as that user or group",
 			 l->name, l->path, st->st_uid, st->st_gid, st->st_mode & 07777);
 	return -EPERM;
 }

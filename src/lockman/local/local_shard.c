@@ -77,8 +77,8 @@ GLOCK__COLD static int wait_for_mutex(struct local *l, pthread_mutex_t *mutex,
 		if (now < tell || node >= NODES)
 			continue;
 		tell = now + 10 * (now - tell + TOLD_AFTER);
-		glock__local_say(&l->o, "space %s: waits for %s which has %s", l->name,
-				 glock__local_describe(l, node, who, sizeof(who)), what);
+		glock__local_say(&l->o, "space %s: this process waits for %s which has locked %s",
+				 l->name, glock__local_describe(l, node, who, sizeof(who)), what);
 	}
 }
 

@@ -42,7 +42,7 @@ static void describe_way(struct local *l, const struct in_the_way *way, char *bu
 	bool dead;
 
 	if (!way->n) {
-		snprintf(buf, size, "%s is at work on its table",
+		snprintf(buf, size, "%s works on the lock table",
 			 glock__local_describe(l, way->owner - 1, who, sizeof(who)));
 		return;
 	}
@@ -50,9 +50,10 @@ static void describe_way(struct local *l, const struct in_the_way *way, char *bu
 	if (dead && members < NODES)
 		glock__local_describe(l, members, other, sizeof(other));
 	glock__local_describe(l, way->by->node, who, sizeof(who));
-	snprintf(buf, size, "%s%s %s it in %s%s%s%s", who, dead ? ", dead," : "",
+	snprintf(buf, size, "%s%s %s the lock in %s%s%s%s", who, dead ? ", dead," : "",
 		 way->by->waits ? "wants" : "has", modes[way->by->mode],
-		 way->n > 1 ? ", and others" : "", *other ? "; deaths are seen to by " : "", other);
+		 way->n > 1 ? ", and other processes do, too" : "",
+		 *other ? "; dead processes are reaped by " : "", other);
 }
 
 static void log_wait(struct local *l, const struct request *r, int64_t now,
@@ -64,7 +65,7 @@ static void log_wait(struct local *l, const struct request *r, int64_t now,
 		return;
 	describe_way(l, way, how, sizeof(how));
 	glock__local_say(
-	    &l->o, "space %s: lock %u:%" PRIu64 " is waited for in %s since %" PRId64 " s; %s",
+	    &l->o, "space %s: a request for lock %u:%" PRIu64 " in %s has waited %" PRId64 " s; %s",
 	    l->name, r->type, r->number, modes[r->mode], (now - r->asked) / 1000000000, how);
 }
 
@@ -116,11 +117,10 @@ static void tell_of_recovery(struct local *l, int64_t now)
 
 		if (by < NODES)
 			glock__local_say(
-			    &l->o,
-			    "space %s: grants are kept back since %" PRId64 " s: %s %s %s left",
+			    &l->o, "space %s: grants have waited %" PRId64 " s, because %s %s %s",
 			    l->name, (now - since) / 1000000000,
 			    glock__local_describe(l, by, who, sizeof(who)),
-			    has_table ? "has a lock table with what" : "puts in order what",
+			    has_table ? "has locked a table with locks of" : "still recovers for",
 			    glock__local_describe(l, i, dead, sizeof(dead)));
 	}
 }

@@ -92,7 +92,7 @@ static const char *check_modes(const struct glock__table *t, const struct lock *
 	else
 		CHECK(mode_valid(lock->rq), "a waiting lock wants no mode");
 	CHECK(lock->highbast <= GLOCK__EX && lock->lastbast <= GLOCK__EX && lock->bast <= GLOCK__EX,
-	      "a lock's BAST is no mode");
+	      "a lock's bast is no mode");
 	return NULL;
 }
 
@@ -104,14 +104,16 @@ static const char *check_lock(const struct glock__table *t, const struct res *re
 	CHECK(lock->res == ref_of(t, res), "a lock is in another resource's queue");
 	CHECK(lock->node < t->nodes, "a lock's node does not exist");
 	CHECK(lock->queue.next && lock->node_locks.next, "a lock is in no list");
-	CHECK(!ast || lock->status == LK_GRANTED, "an AST of a lock that is not granted");
-	CHECK((ast || lock->bast) == (lock->callbacks.next != 0), "callbacks that are not listed");
+	CHECK(!ast || lock->status == LK_GRANTED, "a lock has an AST but is not granted");
+	CHECK((ast || lock->bast) == (lock->callbacks.next != 0),
+	      "a lock has callbacks but is not listed");
 	CHECK(!(lock->bits & LOCK_HAS_LVB) || res->lvb, "a value block is missing");
-	CHECK(!(lock->bits & LOCK_LVB_READ) || (lock->lvb && ast), "a value block for no AST");
+	CHECK(!(lock->bits & LOCK_LVB_READ) || (lock->lvb && ast),
+	      "a lock read a value block without an AST");
 	if (lock->lvb) {
-		CHECK(cell_of(t, lock->lvb, CELL_LVB), "a lock's value block is none");
-		CHECK(lock->flags & GLOCK__LKF_VALBLK, "a value block that was not asked for");
-		CHECK(ast || lock->rq != GLOCK__IV, "a value block that nobody will fetch");
+		CHECK(cell_of(t, lock->lvb, CELL_LVB), "a lock's value block is another cell");
+		CHECK(lock->flags & GLOCK__LKF_VALBLK, "a lock has a value block without VALBLK");
+		CHECK(ast || lock->rq != GLOCK__IV, "no request will fetch the value block");
 		count_other(tally, lock->lvb, CELL_LVB);
 	}
 	tally->nlocks++;
@@ -135,7 +137,7 @@ static const char *check_queue(const struct glock__table *t, const struct res *r
 		const struct lock *lock = lock_at(t, ref);
 		const char *wrong;
 
-		CHECK(lock->status == status, "a lock is in another queue than it says");
+		CHECK(lock->status == status, "a lock's status names another queue");
 		wrong = check_lock(t, res, lock, tally);
 		if (wrong)
 			return wrong;
@@ -194,8 +196,10 @@ static const char *check_res(const struct glock__table *t, const struct res *res
 
 	CHECK(res->namelen <= GLOCK__RESNAME_MAX, "a name is too long");
 	CHECK((res->namelen > RES_NAME_INLINE) == (res->name_rest != 0), "a name has no end");
-	CHECK(!res->name_rest || cell_of(t, res->name_rest, CELL_NAME), "a name's end is none");
-	CHECK(!res->lvb || cell_of(t, res->lvb, CELL_LVB), "a resource's value block is none");
+	CHECK(!res->name_rest || cell_of(t, res->name_rest, CELL_NAME),
+	      "a name's end is another cell");
+	CHECK(!res->lvb || cell_of(t, res->lvb, CELL_LVB),
+	      "a resource's value block is another cell");
 	CHECK(!(res->flags & RES_DIED) || (res->flags & RES_LVB_INVALID), "a death is forgotten");
 	tally->nres++;
 	tally->which[CELL_RES] += mix_ref(ref_of(t, res));
@@ -252,14 +256,14 @@ static const char *check_nodes(const struct glock__table *t, const struct tally 
 		CHECK(n >= 0 && n == node->nlocks, "a node's locks are not counted right");
 		nlocks += (uint64_t)n;
 		for (; n; n--, ref = lock_at(t, ref)->node_locks.next) {
-			CHECK(lock_at(t, ref)->node == i, "a node has another one's lock");
+			CHECK(lock_at(t, ref)->node == i, "a node lists another node's lock");
 			which += mix_ref(ref);
 		}
 		ref = node->callbacks;
 		n = ring_length(t, node->callbacks, RING_CALLBACKS);
 		CHECK(n >= 0, "a node's callbacks are broken");
 		for (; n; n--, ref = lock_at(t, ref)->callbacks.next) {
-			CHECK(lock_at(t, ref)->node == i, "a node has another one's callback");
+			CHECK(lock_at(t, ref)->node == i, "a node lists another node's callback");
 			told += mix_ref(ref);
 		}
 		awake += node->wake != 0;
@@ -294,11 +298,11 @@ static const char *check_cells(const struct glock__table *t, const struct tally 
 	for (uint32_t ref = 1; ref < t->cells_used; ref++) {
 		const uint8_t type = cell_at(t, ref)->free.type;
 
-		CHECK(type < CELL_TYPE_MAX, "a cell is of no type");
+		CHECK(type < CELL_TYPE_MAX, "a cell has no type");
 		which[type] += mix_ref(ref);
 	}
 	for (enum cell_type type = CELL_RES; type < CELL_TYPE_MAX; type++)
-		CHECK(which[type] == tally->which[type], "a cell belongs to two, or to nobody");
+		CHECK(which[type] == tally->which[type], "a cell has two owners or none");
 	return NULL;
 }
 
@@ -307,9 +311,10 @@ const char *glock__table_check(const struct glock__table *t)
 	struct tally tally = {0};
 	const char *wrong = NULL;
 
-	CHECK(t->magic == TABLE_MAGIC && t->layout == TABLE_LAYOUT, "this is no table");
+	CHECK(t->magic == TABLE_MAGIC && t->layout == TABLE_LAYOUT, "the table's head is wrong");
 	CHECK(!t->log.n, "an operation was cut off");
-	CHECK(t->cells_used && t->cells_used <= t->cells_end, "more cells than memory");
+	CHECK(t->cells_used && t->cells_used <= t->cells_end,
+	      "the table uses more cells than it has");
 	for (uint64_t bucket = 0; bucket <= t->bucket_mask && !wrong; bucket++)
 		wrong = check_bucket(t, (uint32_t)bucket, &tally);
 	if (!wrong)

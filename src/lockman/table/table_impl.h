@@ -139,7 +139,7 @@ union cell {
 
 static_assert(sizeof(struct res) == CELL_SIZE, "a resource is a cell");
 static_assert(sizeof(struct lock) == CELL_SIZE, "a lock is a cell");
-static_assert(sizeof(union cell) == CELL_SIZE, "a cell is a cell");
+static_assert(sizeof(union cell) == CELL_SIZE, "every cell has this size");
 
 struct node {
 	uint32_t locks;
@@ -350,7 +350,7 @@ static inline void put_state(struct glock__table *t, struct lock *lock, enum loc
 {
 	static_assert(offsetof(struct lock, status) == 1 && offsetof(struct lock, gr) == 2 &&
 			  offsetof(struct lock, rq) == 3,
-		      "these share a word");
+		      "these members share a word");
 	put_bytes(t, lock, offsetof(struct lock, type),
 		  (const uint8_t[]){CELL_LOCK, (uint8_t)status, (uint8_t)gr, (uint8_t)rq});
 }
@@ -361,7 +361,7 @@ static inline void put_told(struct glock__table *t, struct lock *lock, uint8_t h
 {
 	static_assert(offsetof(struct lock, highbast) % 4 == 0 &&
 			  offsetof(struct lock, sbflags) == offsetof(struct lock, highbast) + 3,
-		      "these share a word");
+		      "these members share a word");
 	put_bytes(t, lock, offsetof(struct lock, highbast),
 		  (const uint8_t[]){highbast, lastbast, bast, sbflags});
 }

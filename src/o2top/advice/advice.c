@@ -12,18 +12,12 @@
  */
 #include "advice.h"
 
+#include "blame.h"
+#include "o2top/rank/hang.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A wait of a second or more is not normal traffic. */
-#define LONG_WAIT_S 1.0
-
-/* Returns whether a request has waited long. The limit is twice as high for an estimated wait. */
-static bool has_waited_long(const struct change *c)
-{
-	return c->longest_s >= (c->estimated_longest ? 2 : 1) * LONG_WAIT_S;
-}
 
 /* ---- naming nodes -------------------------------------------------------------------------- */
 
@@ -39,7 +33,7 @@ static bool takes_part(const struct row_node *n, enum part part)
 	case WAITS:
 		return n->sum.waiting > 0;
 	case WAITED_LONG:
-		return has_waited_long(&n->sum);
+		return waited_long(&n->sum);
 	default:
 		return n->lost_per_s > 0;
 	}
@@ -130,7 +124,8 @@ struct facts {
 	const struct model *m;
 	const struct row *row;
 	enum fs_kind fs;
-	bool directory, long_wait;
+	enum row_hang hang;
+	bool directory;
 	unsigned writers, readers, waiting, silent, losing;
 	char wrote[160], read[160], waits[160], lost[160];
 	const char *who; /* the nodes that lost time, or wait */
@@ -163,50 +158,82 @@ static bool waits_for_process(const struct facts *f)
 static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s while a process of this space is stopped or hangs: kill -CONT lets one go "
-		 "on that is stopped; ending one gives its locks to the others",
+		 "%s %s while a process of this space is stopped or hangs: kill -CONT continues a "
+		 "stopped process; the end of a process frees its locks",
+		 f->waits, verb(f->waiting, "waits", "wait"));
+}
+
+/* Returns the blocker that the row's sentence names, or NULL. Line and advice have to agree. */
+static const struct blocker *named_blocker(const struct facts *f)
+{
+	const struct blocker *root = &f->row->root;
+
+	return f->row->sentence && (root->node >= 0 || root->number) ? root : NULL;
+}
+
+static bool deadlock(const struct facts *f)
+{
+	const struct blocker *root = named_blocker(f);
+
+	return root && root->deadlock;
+}
+
+static void say_deadlock(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s in a deadlock: end one of the processes that the line names, and let the "
+		 "programs take their locks in one order",
 		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
 static bool waits_for_silent(const struct facts *f)
 {
-	return f->fs != FS_GLOCK && f->waiting && f->silent;
+	const struct blocker *root = named_blocker(f);
+
+	return f->fs != FS_GLOCK && f->waiting && (root ? root->silent : f->silent);
 }
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s while %s %s not answer: see whether %s, before anything else",
-		 f->waits, verb(f->waiting, "waits", "wait"), f->not_answering,
-		 verb(f->silent, "does", "do"),
-		 verb(f->silent, "that node hangs", "those nodes hang"));
+	const struct blocker *root = named_blocker(f);
+
+	snprintf(
+	    buf, size,
+	    "%s %s while %s %s not answer: first check whether %s, or %s dead and not fenced yet",
+	    f->waits, verb(f->waiting, "waits", "wait"),
+	    root ? f->m->nodes[root->node].name : f->not_answering,
+	    root ? "does" : verb(f->silent, "does", "do"),
+	    root ? "that node hangs" : verb(f->silent, "that node hangs", "those nodes hang"),
+	    root ? "is" : verb(f->silent, "is", "are"));
 }
 
-static bool waits_long(const struct facts *f)
+static bool hangs(const struct facts *f)
 {
-	return f->waiting && f->long_wait;
+	return f->hang == HANG_NOW;
 }
 
-static void say_waits_long(const struct facts *f, char *buf, size_t size)
+static void say_hangs(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size,
-		 "%s %s and nothing moves: look for the process that holds it, on every node",
-		 f->waits, verb(f->waiting, "waits", "wait"));
+	char waits[192];
+
+	snprintf(waits, sizeof(waits), "%s %s", f->waits, verb(f->waiting, "waits", "wait"));
+	blame(f->m, f->row, waits, buf, size);
 }
 
-static bool waited_long(const struct facts *f)
+static bool hung(const struct facts *f)
 {
-	return has_waited_long(&f->row->sum);
+	return f->hang == HANG_ENDED;
 }
 
-static void say_waited_long(const struct facts *f, char *buf, size_t size)
+static void say_hung(const struct facts *f, char *buf, size_t size)
 {
 	char waited[160];
 
 	/* list only long waiters, because a node may have lost time in a short wait */
 	list_nodes(f->m, f->row, WAITED_LONG, waited, sizeof(waited));
 	snprintf(buf, size,
-		 "%s waited up to %.1f s: a hang, not traffic; see what %s did at that time",
-		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held it");
+		 "%s waited up to %.1f s, too long for normal use: check what %s did at that time",
+		 waited, f->row->sum.longest_s, *f->back ? f->back : "the node that held the lock");
 }
 
 static bool rename_lock(const struct facts *f)
@@ -218,7 +245,7 @@ static bool rename_lock(const struct facts *f)
 static void say_rename_lock(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s directories: one such rename at a time in the whole cluster; rename fewer "
+		 "%s %s directories: the cluster runs one such rename at a time; rename fewer "
 		 "directories, from one node",
 		 f->who, verb(f->n_who, "moves", "move"));
 }
@@ -231,9 +258,8 @@ static bool resource_groups(const struct facts *f)
 static void say_resource_groups(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s for space in the same %u resource group%s: free space, or add more with "
-		 "gfs2_grow, so that each node finds "
-		 "its own",
+		 "%s %s for space in the same %u resource group%s: free space, or add space with "
+		 "gfs2_grow, so that each node finds its own",
 		 f->who, verb(f->n_who, "looks", "look"), f->row->n_locksets,
 		 f->row->n_locksets == 1 ? "" : "s");
 }
@@ -246,8 +272,8 @@ static bool several_create(const struct facts *f)
 static void say_several_create(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s create, remove or rename in this directory, each needs it exclusively: give "
-		 "every node a directory of its own",
+		 "%s create, remove or rename in this directory and take EX from each other: give "
+		 "each node its own directory",
 		 f->wrote);
 }
 
@@ -259,8 +285,8 @@ static bool several_write(const struct facts *f)
 static void say_several_write(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s write it, and it changes hands with every write: let one node write it, or "
-		 "give each its own file",
+		 "%s write it and take the lock from each other: let one node write it, or give "
+		 "each node its own file",
 		 f->wrote);
 }
 
@@ -272,19 +298,17 @@ static bool one_writes(const struct facts *f)
 static void say_one_writes(const struct facts *f, char *buf, size_t size)
 {
 	/* modes are sampled, so another writer may have gone unseen */
-	const char *seen = f->row->sum.seen ? "as far as seen " : "";
+	const char *seen = f->row->sum.seen ? "as far as seen, " : "";
 
 	if (f->directory)
 		snprintf(buf, size,
-			 "%s%s creates or removes in the directory that %s %s: do it less often, "
-			 "or in a "
-			 "directory apart",
+			 "%s%s creates or removes in this directory, and %s %s it: create and "
+			 "remove less often, or in another directory",
 			 seen, f->wrote, f->read, verb(f->readers, "reads", "read"));
 	else
 		snprintf(buf, size,
-			 "%s%s writes what %s %s: write it less often and more at a time, each "
-			 "write takes "
-			 "it from %s",
+			 "%s%s writes it, and %s %s it: write less often and more at a time, "
+			 "because a write takes the lock from %s",
 			 seen, f->wrote, f->read, verb(f->readers, "reads", "read"),
 			 verb(f->readers, "the reader", "all readers"));
 }
@@ -300,18 +324,18 @@ static bool one_alone(const struct facts *f)
 
 static void say_one_alone(const struct facts *f, char *buf, size_t size)
 {
-	const char *whom =
-	    f->m->n_nodes > 1 ? "a node whose use did not show" : "nodes that are not watched";
+	const char *unseen = f->m->n_nodes > 1 ? "this frame does not show the other user"
+					       : "o2top watches no other node";
 
 	if (f->directory && f->writers)
 		snprintf(buf, size,
-			 "%s creates, removes or renames in this directory and loses time to %s: "
-			 "give every node a "
-			 "directory of its own",
-			 f->lost, whom);
+			 "%s creates, removes or renames in this directory and loses time (%s): "
+			 "give each node its own directory",
+			 f->lost, unseen);
 	else
-		snprintf(buf, size, "%s %s it and loses time to %s: see who else uses it", f->lost,
-			 f->writers ? "writes" : "uses", whom);
+		snprintf(buf, size,
+			 "%s %s it and loses time (%s): find the other node that uses it", f->lost,
+			 f->writers ? "writes" : "uses", unseen);
 }
 
 static bool system_inode(const struct facts *f)
@@ -322,8 +346,7 @@ static bool system_inode(const struct facts *f)
 static void say_system_inode(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s this inode of the file system's own, by creating, deleting or growing "
-		 "files: see the files above",
+		 "%s %s this system inode to create, delete or grow files: see the files above",
 		 f->who, verb(f->n_who, "uses", "share"));
 }
 
@@ -335,7 +358,7 @@ static bool orphan_scan(const struct facts *f)
 static void say_orphan_scan(const struct facts *f, char *buf, size_t size)
 {
 	(void)f;
-	snprintf(buf, size, "the periodic search for deleted files; it passes");
+	snprintf(buf, size, "the periodic search for deleted files: it ends by itself");
 }
 
 static bool nfs_sync(const struct facts *f)
@@ -346,9 +369,9 @@ static bool nfs_sync(const struct facts *f)
 static void say_nfs_sync(const struct facts *f, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "%s %s files while others look them up by number, as NFS servers do: fewer "
-		 "deletes, or an export from one node",
-		 f->who, verb(f->n_who, "deletes", "delete"));
+		 "%s %s this lock to delete files or look them up by number, as NFS servers do: "
+		 "delete fewer files, or export from one node",
+		 f->who, verb(f->n_who, "uses", "use"));
 }
 
 static bool anything(const struct facts *f)
@@ -360,49 +383,54 @@ static bool anything(const struct facts *f)
 static void say_anything(const struct facts *f, char *buf, size_t size)
 {
 	if (f->waiting)
-		snprintf(buf, size, "%s %s for it; which nodes use it for what did not show yet",
+		snprintf(buf, size,
+			 "%s %s for it: this frame does not show which nodes read or write it",
 			 f->waits, verb(f->waiting, "waits", "wait"));
 	else if (f->readers)
 		snprintf(buf, size,
-			 "%s %s it and %s time to a node that writes it, which did not show: see "
-			 "who does",
+			 "%s %s it and %s time: this frame does not show the writer; find the node "
+			 "that writes it",
 			 f->read, verb(f->readers, "reads", "read"),
 			 verb(f->readers, "loses", "lose"));
 	else
-		snprintf(buf, size,
-			 "%s lost time on it; which nodes use it for what did not show yet",
-			 f->lost);
+		snprintf(
+		    buf, size,
+		    "%s lost time on it: this frame does not show which nodes read or write it",
+		    f->lost);
 }
 
+/* The codes are stable, because monitoring systems look for them. o2top(8) lists them. */
 static const struct {
+	const char *code;
 	bool (*fits)(const struct facts *f);
 	void (*say)(const struct facts *f, char *buf, size_t size);
 } rules[] = {
-    {waits_for_process, say_waits_for_process},
-    {waits_for_silent, say_waits_for_silent},
-    {waits_long, say_waits_long},
-    {waited_long, say_waited_long},
-    {rename_lock, say_rename_lock},
-    {resource_groups, say_resource_groups},
-    {orphan_scan, say_orphan_scan},
-    {nfs_sync, say_nfs_sync},
-    {several_create, say_several_create},
-    {several_write, say_several_write},
-    {one_writes, say_one_writes},
-    {one_alone, say_one_alone},
-    {system_inode, say_system_inode},
-    {anything, say_anything},
+    {"PROCESS_STOPPED", waits_for_process, say_waits_for_process},
+    {"DEADLOCK", deadlock, say_deadlock},
+    {"WAIT_NODE_SILENT", waits_for_silent, say_waits_for_silent},
+    {"WAIT_HANGS", hangs, say_hangs},
+    {"WAIT_HUNG", hung, say_hung},
+    {"RENAME_LOCK", rename_lock, say_rename_lock},
+    {"RGRP_SHARED", resource_groups, say_resource_groups},
+    {"ORPHAN_SCAN", orphan_scan, say_orphan_scan},
+    {"NFS_SYNC", nfs_sync, say_nfs_sync},
+    {"HOT_DIR_SHARED", several_create, say_several_create},
+    {"HOT_WRITE_SHARED", several_write, say_several_write},
+    {"HOT_WRITE_READ", one_writes, say_one_writes},
+    {"HOT_ONE_NODE", one_alone, say_one_alone},
+    {"SYSTEM_INODE", system_inode, say_system_inode},
+    {"HOT_OTHER", anything, say_anything},
 };
 
-void advise(const struct model *m, const struct row *row, char *buf, size_t size)
+const char *advise(const struct model *m, const struct row *row, char *buf, size_t size)
 {
 	struct facts f = {.m = m, .row = row, .fs = m->spaces[row->space].fs};
 
 	*buf = '\0';
 	if (!row->hot)
-		return;
+		return NULL;
 	f.directory = row->kind == DT_DIR;
-	f.long_wait = row->sum.waiting && row->sum.oldest_s >= LONG_WAIT_S;
+	f.hang = row_hang(m, row);
 	f.writers = list_nodes(m, row, WROTE, f.wrote, sizeof(f.wrote));
 	f.readers = list_nodes(m, row, READ_ONLY, f.read, sizeof(f.read));
 	f.waiting = list_nodes(m, row, WAITS, f.waits, sizeof(f.waits));
@@ -414,6 +442,7 @@ void advise(const struct model *m, const struct row *row, char *buf, size_t size
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].fits(&f)) {
 			rules[i].say(&f, buf, size);
-			return;
+			return rules[i].code;
 		}
+	return NULL;
 }

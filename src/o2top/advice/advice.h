@@ -9,7 +9,10 @@
 
 enum { ADVICE_MAX = 512 };
 
-/* Writes the advice, or an empty string for a row that is not hot. */
-void advise(const struct model *m, const struct row *row, char *buf, size_t size);
+/*
+ * Writes the advice, and returns the code of its rule. For a row that is not hot, writes an empty
+ * string and returns NULL.
+ */
+const char *advise(const struct model *m, const struct row *row, char *buf, size_t size);
 
 #endif

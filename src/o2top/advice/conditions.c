@@ -59,8 +59,7 @@ static bool conditions_take_fs_state(void *arg, const char *line, size_t len, si
 		}
 	} else if (memmem(line, len, "Volume =>", 9) && value_of(line, len, "State: ", text)) {
 		if (strcmp(text, "0") == 0)
-			banner(&r->m->banners, "%s: being mounted or dismounted on %s", r->where,
-			       r->node);
+			banner(&r->m->banners, "%s: %s mounts or unmounts it", r->where, r->node);
 	}
 	return true;
 }
@@ -77,11 +76,11 @@ static bool conditions_take_dlm_state(void *arg, const char *line, size_t len, s
 	if (len > 12 && memcmp(line, "Recovery Pid", 12) == 0 &&
 	    value_of(line, len, "State: ", text) && strcmp(text, "INACTIVE") != 0) {
 		r->space->recovering = true;
-		banner(&r->m->banners, "%s: its DLM recovers on %s", r->where, r->node);
+		banner(&r->m->banners, "%s: the DLM recovers on %s", r->where, r->node);
 	} else if (len > 11 && memcmp(line, "Dead Node: ", 11) == 0 &&
 		   value_of(line, len, "Dead Node: ", text) && strcmp(text, "255") != 0) {
 		r->space->recovering = true;
-		banner(&r->m->banners, "%s: its DLM lost node %s and recovers", r->where, text);
+		banner(&r->m->banners, "%s: the DLM lost node %s and recovers", r->where, text);
 	}
 	return true;
 }
@@ -93,9 +92,9 @@ static bool take_condition(void *arg, const char *line, size_t len, size_t numbe
 		const char *name, *good, *words;
 		bool recovers;
 	} all[] = {
-	    {"withdraw", "0", "withdrawn: it can only be unmounted", false},
+	    {"withdraw", "0", "withdrawn: only umount still works", false},
 	    {"freeze", "0", "frozen (gfs2_freeze, fsfreeze)", false},
-	    {"block", "0", "its locks are blocked: a node is being recovered or fenced", true},
+	    {"block", "0", "locks are blocked while the cluster recovers or fences a node", true},
 	};
 	struct reading *r = arg;
 	char text[TEXT_MAX], *value;
@@ -115,7 +114,7 @@ static bool take_condition(void *arg, const char *line, size_t len, size_t numbe
 	    !(bits & 0x40)) {
 		r->space->recovering = true;
 		banner(&r->m->banners,
-		       "%s on %s: its DLM recovers, or waits for a node to be fenced", r->where,
+		       "%s on %s: the DLM recovers, or waits until a node is fenced", r->where,
 		       r->node);
 	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -136,11 +135,10 @@ static bool take_filter(void *arg, const char *line, size_t len, size_t number, 
 	(void)number;
 	(void)complete;
 	if (scan_u64(&s, &seconds) && seconds)
-		banner(
-		    &r->m->banners,
-		    "%s on %s: locking_filter is set to %llu s, by another program: idle locks are "
-		    "hidden",
-		    r->where, r->node, (unsigned long long)seconds);
+		banner(&r->m->banners,
+		       "%s on %s: another program set locking_filter to %llu s, which hides idle "
+		       "locks",
+		       r->where, r->node, (unsigned long long)seconds);
 	return false;
 }
 
@@ -182,6 +180,7 @@ void conditions_read(struct model *m, struct collector *c, const struct sample *
 		}
 	}
 	if (m->interval_s > 0)
-		banner(&m->banners, "reading takes over a tenth of the interval: it is %.1f s now",
+		banner(&m->banners,
+		       "reading takes over a tenth of the interval: the interval is now %.1f s",
 		       m->interval_s);
 }

@@ -185,7 +185,7 @@ static int begin_file(struct wire *w, struct scan *s)
 	size_t n;
 
 	if (!p || p->n == PARCEL_FILES_MAX)
-		return wrong(w, -EPROTO, "a file where none may be");
+		return wrong(w, -EPROTO, "a file outside a sample, or too many files");
 	w->file = parcel_add_file(p);
 	if (!w->file)
 		return -ENOMEM;
@@ -193,7 +193,7 @@ static int begin_file(struct wire *w, struct scan *s)
 	n = scan_word(s, &word);
 	w->file->kind = kind_named(word, n);
 	if (w->file->kind < 0 || !scan_stamp(w, s, &w->file->before))
-		return wrong(w, -EPROTO, "a file of a kind that is not known");
+		return wrong(w, -EPROTO, "a file of an unknown kind");
 	w->scanned = 0;
 	return 0;
 }
@@ -203,7 +203,7 @@ static int name_file(struct wire *w, struct scan *s)
 	w->file->space = rest_of(s);
 	if (!w->file->space)
 		return -ENOMEM;
-	return name_fits(w->file->space) ? 0 : wrong(w, -EPROTO, "no name of a lock space");
+	return name_fits(w->file->space) ? 0 : wrong(w, -EPROTO, "a wrong name of a lock space");
 }
 
 static int take_changes_head(struct wire *w, struct scan *s)
@@ -215,7 +215,7 @@ static int take_changes_head(struct wire *w, struct scan *s)
 		return err;
 	if (!scan_stamp(w, s, &w->file->after) || !scan_char(s, ' ') || !scan_u64(s, &len) ||
 	    !scan_char(s, ' ') || !scan_u64(s, &status) || len > w->limit)
-		return wrong(w, -EPROTO, "a file of a size that is not possible");
+		return wrong(w, -EPROTO, "a file of an impossible size");
 	err = name_file(w, s);
 	if (err)
 		return err;
@@ -250,7 +250,7 @@ static int begin_sample(struct wire *w, struct scan *s)
 static int end_sample(struct wire *w, struct scan *s)
 {
 	if (!w->now || !scan_stamp(w, s, &w->now->after))
-		return wrong(w, -EPROTO, "the end of no sample");
+		return wrong(w, -EPROTO, "the end of a sample that did not begin");
 	w->now->bytes = w->bytes;
 	w->bytes = 0;
 	*w->done_end = w->now;
@@ -287,12 +287,12 @@ static int parcel_take_command(struct wire *w, const char *line, size_t len)
 		} else if (n == 5 && memcmp(word, "plain", 5) == 0) {
 			w->state = WIRE_PLAIN;
 		} else {
-			return wrong(w, -EPROTO, "a greeting that is none");
+			return wrong(w, -EPROTO, "a wrong greeting");
 		}
 		return 0;
 	}
 	if (n != 1)
-		return wrong(w, -EPROTO, "a line that the protocol does not have");
+		return wrong(w, -EPROTO, "a line of an unknown kind");
 	switch (*word) {
 	case 'C':
 		take_clocks(w, &s);
@@ -310,7 +310,7 @@ static int parcel_take_command(struct wire *w, const char *line, size_t len)
 	case 'L':
 		return take_changes_head(w, &s);
 	default:
-		return wrong(w, -EPROTO, "a line that the protocol does not have");
+		return wrong(w, -EPROTO, "a line of an unknown kind");
 	}
 }
 
@@ -330,7 +330,7 @@ static ssize_t parcel_take_line(struct wire *w, const char *bytes, size_t n)
 	if (w->line_len > prefix && memcmp(w->line, w->nonce, prefix) == 0)
 		err = parcel_take_command(w, w->line + prefix, w->line_len - prefix);
 	else if (w->state == WIRE_READY)
-		err = wrong(w, -EPROTO, "what is not part of a sample");
+		err = wrong(w, -EPROTO, "a line outside a sample");
 	/* Other lines come from the login on the node, before the protocol begins. */
 	w->line_len = 0;
 	return err ? err : (ssize_t)len + 1;
@@ -437,7 +437,7 @@ static ssize_t take_changes(struct wire *w, const char *bytes, size_t n)
 	w->changes = false;
 	w->file = NULL;
 	if (err == -EPROTO)
-		return wrong(w, err, "changes of what was never sent");
+		return wrong(w, err, "changes to a file that was not sent before");
 	if (err == -EFBIG)
 		return wrong(w, err, "a sample of more than %zu MiB", w->limit >> 20);
 	return err ? err : (ssize_t)n;

@@ -143,7 +143,7 @@ static int model_prepare(struct job *job)
 		job->node_of[i] = node->named == m->sample ? AGAIN : (size_t)(node - m->nodes);
 		if (job->node_of[i] == AGAIN)
 			problem(&m->problems, node->name, 0,
-				"a node is named twice: the second one is left out");
+				"two nodes have this name: o2top skips the second");
 		node->named = m->sample;
 	}
 	for (size_t i = 0; i < job->sample->n_nodes; i++) {
@@ -188,8 +188,7 @@ static int model_prepare(struct job *job)
 			    ns->named == m->sample ? AGAIN : (size_t)(space - m->spaces);
 			if (job->space_of[i][j] == AGAIN)
 				problem(&m->problems, node->name, 0,
-					"%s is named twice: the second one is left out",
-					space->name);
+					"%s is listed twice: o2top skips the second", space->name);
 			ns->named = m->sample;
 			if (from->spaces[j].mount && !space->mount)
 				space->mount = strdup(from->spaces[j].mount);

@@ -176,8 +176,8 @@ static inline const char *model_silence(const struct model *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
 		if (m->nodes[i].state != NODE_DEAD)
-			return "no node has answered: nothing is known";
-	return "all processes that there were have ended";
+			return "no node answered: nothing is known";
+	return "all watched processes have ended";
 }
 
 /* Returns the clocks of a node at an earlier sample, or the oldest clocks that are kept. */

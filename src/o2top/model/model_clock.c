@@ -71,9 +71,9 @@ static void name_clock_step(struct node *node, const struct node_sample *from,
 	else if (step > 0)
 		return;
 	if (step < -STEP_S)
-		problem(&node->problems, node->name, 0, "its clock went back by %.3f s", -step);
+		problem(&node->problems, node->name, 0, "the clock went back by %.3f s", -step);
 	else if (step > STEP_S && !node->away)
-		problem(&node->problems, node->name, 0, "its clock went forward by %.3f s", step);
+		problem(&node->problems, node->name, 0, "the clock went forward by %.3f s", step);
 }
 
 /*

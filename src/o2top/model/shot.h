@@ -46,7 +46,10 @@ struct gfs2_shot {
 	uint32_t ex_seen, sh_seen; /* the sample in which a mode was seen last, 0 never; DF as SH */
 	uint8_t state;
 	bool giving_up;     /* another node wants it, and this node is giving it up */
+	bool answered;      /* its means changed since the Shot before: a request was answered */
+	bool queued;        /* its number of queued holders changed since then */
 	uint32_t demote_ms; /* for how long, as the kernel says; 0 not */
+	uint32_t means;     /* a digest of all six means: each answer of the DLM changes them */
 };
 
 struct glock_shot {
@@ -71,6 +74,7 @@ struct shot {
 struct change {
 	double lost_s;       /* seconds waited inside the frame */
 	double estimated_s;  /* the part of lost_s that is estimated, not measured */
+	double waiting_s;    /* the part of lost_s that waits in progress lost */
 	double longest_s;    /* the longest wait that ended or lasts, as a whole; 0 not known */
 	double oldest_s;     /* age of the oldest wait in progress, at least */
 	double oldest_max_s; /* and at most; NAN not known */
@@ -107,8 +111,7 @@ static inline void change_add_longest(struct change *c, double longest_s, bool e
 	c->estimated_longest = estimated;
 }
 
-/* Adds a wait of between `least` and `most` seconds to those in progress. */
-static inline void change_add_wait(struct change *c, double least, double most)
+static inline void change_add_age(struct change *c, double least, double most)
 {
 	if (!c->waiting || least > c->oldest_s)
 		c->oldest_s = least;
@@ -120,6 +123,16 @@ static inline void change_add_wait(struct change *c, double least, double most)
 	change_add_longest(c, least, false);
 }
 
+/*
+ * Adds a wait of between `least` and `most` seconds to those in progress. The frame has frame_s
+ * seconds; 0 for a single sample, which shows the whole wait.
+ */
+static inline void change_add_wait(struct change *c, double least, double most, double frame_s)
+{
+	change_add_age(c, least, most);
+	c->waiting_s += frame_s > 0 ? min_s(least, frame_s) : least;
+}
+
 /* Adds the mode for which a wait asks. */
 static inline void change_add_wish(struct change *c, bool ex)
 {
@@ -129,14 +142,24 @@ static inline void change_add_wish(struct change *c, bool ex)
 		c->wants_shared = true;
 }
 
+/*
+ * Returns the longest wait in seconds. NAN: time was lost, but only in sums and means, which do not
+ * tell the longest wait.
+ */
+static inline double change_longest(const struct change *c)
+{
+	return c->longest_s > 0 || c->lost_s <= 0 ? c->longest_s : NAN;
+}
+
 /* Adds one Lock's change to the sum of several. */
 static inline void change_sum(struct change *to, const struct change *from)
 {
 	if (from->waiting) {
 		uint32_t waiting = to->waiting;
 
-		change_add_wait(to, from->oldest_s, from->oldest_max_s);
+		change_add_age(to, from->oldest_s, from->oldest_max_s);
 		to->waiting = waiting + from->waiting;
+		to->waiting_s += from->waiting_s;
 	}
 	to->lost_s += from->lost_s;
 	to->estimated_s += from->estimated_s;

@@ -47,8 +47,8 @@ static bool knows_terminal(struct options *o, const char *term)
 		return true;
 	unit_clean(name, sizeof(name), term, 0);
 	fprintf(stderr,
-		"o2top: terminal \"%s\" is not known here, so frames are printed: try "
-		"TERM=xterm-256color\n",
+		"o2top: this machine does not know the terminal \"%s\": no screen, frames "
+		"only; try TERM=xterm-256color\n",
 		name);
 	o->view.color = false;
 	return false;
@@ -64,7 +64,7 @@ static int options_settle(struct options *o, bool length_given)
 	o->view.filtered = o->filter.fs || o->filter.type || o->filter.has_inode ||
 			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
 	if (o->json + o->csv + o->check + o->batch > 1)
-		return option_usage("one of these is enough", "--batch --json --csv --check");
+		return option_usage("give only one of these", "--batch --json --csv --check");
 	if ((o->json || o->csv) && !length_given)
 		o->view.length = 0;
 	if (o->check)
@@ -130,7 +130,7 @@ static int take_arguments(struct options *o, int argc, char **argv, bool *length
 		if (option == '?')
 			return option_usage("no such option", argv[optind - 1]);
 		if (option == ':')
-			return option_usage("this option wants a value", argv[optind - 1]);
+			return option_usage("this option needs a value", argv[optind - 1]);
 		*length_given |= entry_of(option)->letter == 'l';
 		status = option_take(o, entry_of(option), optarg);
 	}

@@ -57,7 +57,7 @@ static int take_setting(struct options *o, struct setting *s)
 	entry = option_named("no-", s->name);
 	if (entry && !option_has_value(entry))
 		return is_yes(s->value) ? OPTION_GO_ON : option_take(o, entry, NULL);
-	return option_usage("nothing of that name can be configured", s->name);
+	return option_usage("no such setting", s->name);
 }
 
 int options_configured(struct options *o, const char *path)
@@ -66,7 +66,8 @@ int options_configured(struct options *o, const char *path)
 	int err = config_read(&o->config, path, &bad_line), status = OPTION_GO_ON;
 
 	if (bad_line) {
-		fprintf(stderr, "o2top: %s:%zu: not NAME = VALUE\n", o->config.path, bad_line);
+		fprintf(stderr, "o2top: %s:%zu: the line is not NAME = VALUE\n", o->config.path,
+			bad_line);
 		return EXIT_USAGE;
 	}
 	if (err) {
@@ -77,7 +78,8 @@ int options_configured(struct options *o, const char *path)
 	for (size_t i = 0; i < o->config.n && status < 0; i++) {
 		status = take_setting(o, &o->config.list[i]);
 		if (status >= 0)
-			fprintf(stderr, "o2top: %s:%zu says so; --no-config goes without\n",
+			fprintf(stderr,
+				"o2top: %s:%zu has this setting; --no-config ignores the file\n",
 				o->config.path, o->config.list[i].line);
 	}
 	o->nodes_configured = o->n_nodes > 0;

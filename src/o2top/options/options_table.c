@@ -20,7 +20,8 @@ enum { SECONDS_MAX = 86400 };
 
 int option_usage(const char *what, const char *value)
 {
-	fprintf(stderr, "o2top: %s: %s\no2top: o2top --help lists the options\n", what, value);
+	fprintf(stderr, "o2top: %s: %s\no2top: o2top --help lists options and values\n", what,
+		value);
 	return EXIT_USAGE;
 }
 
@@ -101,7 +102,7 @@ static int option_take_inode(struct options *o, char *arg)
 	unsigned long inode;
 
 	if (!option_number(arg, ~0ul, &inode))
-		return option_usage("--inode wants a number", arg);
+		return option_usage("--inode needs a number", arg);
 	o->filter.has_inode = true;
 	o->filter.inode = inode;
 	return OPTION_GO_ON;
@@ -111,7 +112,7 @@ static int take_limits(struct limits *limits, const char *arg)
 {
 	const char *wrong = limits_parse(arg, limits);
 
-	return wrong ? option_usage("no limit", wrong) : OPTION_GO_ON;
+	return wrong ? option_usage("not a limit", wrong) : OPTION_GO_ON;
 }
 
 static int take_warn(struct options *o, char *arg)
@@ -137,7 +138,7 @@ static int take_ssh(struct options *o, char *arg)
 	o->ssh = arg;
 	return arg[strspn(arg, " \t")]
 		   ? OPTION_GO_ON
-		   : option_usage("--ssh wants the words of a command", "there are none");
+		   : option_usage("--ssh needs a command", "the value is empty");
 }
 
 static int take_paths(struct options *o, char *arg)
@@ -147,7 +148,7 @@ static int take_paths(struct options *o, char *arg)
 	size_t n = sizeof(names) / sizeof(names[0]), effort = index_of(arg, names, n);
 
 	if (effort == n)
-		return option_usage("--paths wants none, cached or full", arg);
+		return option_usage("--paths needs none, cached or full", arg);
 	o->effort = (enum paths_effort)effort;
 	return OPTION_GO_ON;
 }
@@ -213,12 +214,12 @@ const struct option_entry option_entries[] = {
     {"names", 0, IN_FILE, OPTION_CALL, .call = take_names},
     {"recording", 0, ONCE, OPTION_SET, TO(recording)},
     {"interval", 't', IN_FILE, OPTION_SECONDS, TO(interval_s),
-     SECONDS(0.05, "-t wants seconds, from 0.05 to 86400")},
+     SECONDS(0.05, "-t needs seconds, from 0.05 to 86400")},
     {"iterations", 'i', ONCE, OPTION_NUMBER, TO(iterations),
-     NUMBER(1, 1000000000, "-i wants a number of frames")},
+     NUMBER(1, 1000000000, "-i needs a number of frames")},
     {"once", 0, ONCE, OPTION_SET, TO(once)},
     {"length", 'l', IN_FILE, OPTION_NUMBER, TO(view.length),
-     NUMBER(0, 1000000000, "-l wants a number of rows")},
+     NUMBER(0, 1000000000, "-l needs a number of rows")},
     {"sort", 's', IN_FILE, OPTION_CALL, .call = take_sort},
     {"details", 0, IN_FILE, OPTION_SET, TO(view.details)},
     {"by-dir", 0, IN_FILE, OPTION_SET, TO(view.by_directory)},
@@ -227,9 +228,9 @@ const struct option_entry option_entries[] = {
     {"type", 0, ONCE, OPTION_CALL, .call = take_type},
     {"inode", 0, ONCE, OPTION_CALL, .call = option_take_inode},
     {"writers", 0, IN_FILE, OPTION_NUMBER, TO(filter.writers),
-     NUMBER(0, 100000, "--writers wants a number of nodes")},
+     NUMBER(0, 100000, "--writers needs a number of nodes")},
     {"min-lost", 0, IN_FILE, OPTION_SECONDS, TO(filter.min_lost_per_s),
-     SECONDS(0, "--min-lost wants seconds")},
+     SECONDS(0, "--min-lost needs seconds")},
     {"no-system", 0, IN_FILE, OPTION_SET, TO(filter.no_system)},
     {"debug", 'd', IN_FILE, OPTION_SET, TO(view.all_system)},
     {"batch", 'b', ONCE, OPTION_SET, TO(batch)},
@@ -250,7 +251,7 @@ const struct option_entry option_entries[] = {
     {"from", 0, ONCE, OPTION_TEXT, TO(from)},
     {"to", 0, ONCE, OPTION_TEXT, TO(to)},
     {"speed", 0, IN_FILE, OPTION_SECONDS, TO(speed),
-     SECONDS(0, "--speed wants a number, 2 for twice as fast")},
+     SECONDS(0, "--speed needs a number, 2 for twice as fast")},
     {"columns", 0, IN_FILE, OPTION_CALL, .call = take_columns},
     {"no-mouse", 0, IN_FILE, OPTION_SET, TO(no_mouse)},
     {"debugfs", 0, ONCE, OPTION_TEXT, TO(roots.debugfs)},
@@ -260,7 +261,7 @@ const struct option_entry option_entries[] = {
     {"no-agent", 0, IN_FILE, OPTION_SET, TO(no_agent)},
     {"trace", 0, ONCE, OPTION_SET, TO(trace)},
     {"sample-limit", 0, IN_FILE, OPTION_NUMBER, TO(sample_limit),
-     NUMBER(1, 65536, "--sample-limit wants MiB")},
+     NUMBER(1, 65536, "--sample-limit needs MiB, from 1 to 65536")},
     {"paths", 0, IN_FILE, OPTION_CALL, .call = take_paths},
     {"touch-nothing", 0, ONCE, OPTION_ACT, .call = touch_nothing},
     {"local", 0, IN_FILE, OPTION_SET, TO(local)},

@@ -80,8 +80,8 @@ static void find_missing(const struct model *m, struct row *row)
 		if (!of)
 			continue;
 		m->spaces[v->space].source->lock_name(of, name, sizeof(name));
-		words_add(&note, "%s%s's kernel left the line of %s out%s", *text ? "; " : "",
-			  node->name, name, lock ? ": its numbers are of an earlier sample" : "");
+		words_add(&note, "%s%s's kernel did not list %s%s", *text ? "; " : "", node->name,
+			  name, lock ? ": its numbers are from an earlier sample" : "");
 	}
 	if (*text)
 		row->note = strdup(text);
@@ -101,5 +101,5 @@ void explain_row(const struct model *m, struct row *row)
 		find_missing(m, row);
 	row_label(m, row, true, label, sizeof(label));
 	wait.label = label;
-	row->sentence = m->spaces[row->space].source->sentence(m, &wait);
+	row->sentence = m->spaces[row->space].source->sentence(m, &wait, &row->root);
 }

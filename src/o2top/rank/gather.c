@@ -8,6 +8,7 @@
 #include "gather.h"
 
 #include "dentry.h"
+#include "hang.h"
 #include "o2top/base/radix_sort.h"
 
 #include <assert.h>
@@ -15,8 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row is hot if it lost this many seconds per second or more, or if a request waits. */
+/*
+ * A row is hot if it lost this many seconds per second, and this part of all the time lost. A row
+ * in which a request waits long is hot in any case.
+ */
 #define HOT_PER_S 0.001
+#define HOT_PART 0.02
 
 /*
  * Calls with a mean below this were answered by the node's own cache.
@@ -260,7 +265,7 @@ static void sum_row(struct row *row, const struct model *m, const struct member 
 		row->n_writers += node->sum.wrote;
 		row->n_readers += node->sum.read;
 	}
-	row->hot = row->sum.waiting || waited >= HOT_PER_S;
+	row->hot = waited >= HOT_PER_S;
 }
 
 /* ---- trend --------------------------------------------------------------------------------- */
@@ -363,6 +368,21 @@ static void add_all_idle(struct group *g, const struct places *places, const str
 		}
 }
 
+/* Marks the hot rows. A single sample does not tell how old most of its waits are. */
+static void mark_hot(struct group *g, const struct model *m)
+{
+	double all = 0;
+
+	for (size_t i = 0; i < g->n_rows; i++)
+		all += g->rows[i].lost_per_s;
+	for (size_t i = 0; i < g->n_rows; i++) {
+		struct row *row = &g->rows[i];
+
+		row->hot = (row->hot && row->lost_per_s >= HOT_PART * all) ||
+			   waits_long(&row->sum) || (row->sum.waiting && m->sample == 1);
+	}
+}
+
 int gather_rows(struct group *g, const struct model *m, const struct filter *filter)
 {
 	struct places places = {0};
@@ -372,8 +392,10 @@ int gather_rows(struct group *g, const struct model *m, const struct filter *fil
 	err = err ? err : places_init(&places, g->n_members);
 	err = err ? err : sort_members(&places, g);
 	err = err ? err : make_rows(g, m, &places);
-	if (!err)
+	if (!err) {
+		mark_hot(g, m);
 		add_all_idle(g, &places, m, filter);
+	}
 	places_free(&places);
 	return err;
 }

@@ -53,7 +53,7 @@ static bool names_add_line(void *arg, const char *line, size_t len, size_t numbe
 	if (!scan_u64(&s, &inode) || !scan_char(&s, ' ') || scan_done(&s) ||
 	    memchr(s.p, '\0', scan_left(&s))) {
 		problem(r->problems, r->file, number,
-			"not INODE PATH, as find -printf '%%i %%p\\n' prints");
+			"the line is not INODE PATH, as find -printf '%%i %%p\\n' prints it");
 		return true;
 	}
 	if (!grow(&l->names, l->n, &l->room, sizeof(*l->names)))

@@ -375,9 +375,8 @@ static void take_progress(struct taking *t, const char *line, size_t len, bool e
 		return;
 	p->walk.heard = t->m->sample;
 	banner(&t->m->banners, "%s %s %s for paths: %llu directories, %llu found", t->node,
-	       ended ? "has looked through" : "looks through",
-	       where_of(&t->m->spaces[p->walk.space]), (unsigned long long)directories,
-	       (unsigned long long)found);
+	       ended ? "has searched" : "searches", where_of(&t->m->spaces[p->walk.space]),
+	       (unsigned long long)directories, (unsigned long long)found);
 	if (ended)
 		end_walk(p);
 }

@@ -115,7 +115,8 @@ double row_sort_value(const struct row *row, enum sort_key key)
 		v = row_mean(row);
 		return isnan(v) ? -1 : v;
 	case SORT_LONGEST:
-		return row->sum.longest_s;
+		v = change_longest(&row->sum);
+		return isnan(v) ? -1 : v;
 	case SORT_ACQUIRED:
 		return (double)row->sum.acquired;
 	case SORT_HIT: /* the worst first */

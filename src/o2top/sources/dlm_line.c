@@ -47,7 +47,7 @@ const char *dlm_rsb_parse(struct dlm_rsb_line *o, const char *line, size_t len)
 
 	memset(o, 0, sizeof(*o));
 	if (!scan_text(&s, "rsb "))
-		return "it does not begin with rsb";
+		return "the line does not begin with rsb";
 	n = scan_word(&s, &word);
 	if (!n || n >= sizeof(o->pointer) || memchr(word, '\0', n))
 		return "no pointer follows rsb";

@@ -36,6 +36,7 @@ struct reading {
 	struct lock *lock;  /* the glock whose lines follow */
 	bool broken;        /* one of these lines was not understood */
 	bool listed_before; /* the sample before listed it with all its holders */
+	bool held;          /* one of its holders so far holds it */
 	uint32_t before;    /* its first holder in the sample before, or NONE */
 };
 
@@ -117,7 +118,6 @@ static void gfs2_add_counts(struct reading *r, struct lock *lock, const struct g
 	 * that they are in.
 	 */
 	c->lost_s = c->estimated_s = share * min_s(total, dt);
-	change_add_longest(c, mean, true);
 }
 
 /*
@@ -131,6 +131,17 @@ static uint32_t made_after(const struct reading *r, const struct gfs2_shot *s)
 	uint32_t last = r->t->ns->last_sample;
 
 	return r->baseline && s->glocks_at != last ? last : s->stats_at;
+}
+
+/* Digests the six means of a glock. Only their equality counts. */
+static uint32_t means_of(const struct gfs2_stats_line *l)
+{
+	const int64_t means[] = {l->srtt, l->srttvar, l->srttb, l->srttvarb, l->sirt, l->sirtvar};
+	uint64_t digest = 0;
+
+	for (size_t i = 0; i < sizeof(means) / sizeof(means[0]); i++)
+		digest = (digest ^ (uint64_t)means[i]) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(digest >> 32);
 }
 
 static bool take_stats(void *arg, const char *text, size_t len, size_t number, bool complete)
@@ -167,6 +178,9 @@ static bool take_stats(void *arg, const char *text, size_t len, size_t number, b
 	} else if ((since = made_after(r, s))) {
 		gfs2_add_counts(r, lock, NULL, &l, since);
 	}
+	s->answered = s->stats_at && s->means != means_of(&l);
+	s->queued = s->stats_at && s->qcount != l.qcount;
+	s->means = means_of(&l);
 	s->dcount = l.dcount;
 	s->qcount = l.qcount;
 	s->srttb = l.srttb;
@@ -230,6 +244,7 @@ static const char *gfs2_take_glock(struct reading *r, const char *text, size_t l
 			? at
 			: NONE;
 	r->lock = lock;
+	r->held = false;
 	lock->holders = NONE;
 	return NULL;
 }
@@ -251,19 +266,35 @@ static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *
 	return NULL;
 }
 
+/*
+ * Returns whether the wait of the sample before goes on. Two samples show one wait only if nothing
+ * contradicts this:
+ * - No request was answered, as far as the count of requests tells.
+ * - If the means changed, the request under way was answered. Then a process can only wait for a
+ *   holder on this node. Without such a holder the glock was made anew, with counters from 0.
+ * - A holder without a process, as of flock(2), is recognized by the counters alone.
+ */
+static bool goes_on(const struct reading *r, const struct gfs2_holder_line *l)
+{
+	const struct change *c = table_changed(&r->t->ns->table, r->lock);
+	const struct gfs2_shot *s = &r->lock->now.gfs2;
+
+	if (c && c->answers)
+		return false;
+	if (!l->pid)
+		return s->stats_at == r->t->sample && !s->answered && !s->queued;
+	return s->stats_at != r->t->sample || !s->answered || r->held;
+}
+
 /* Takes over what the sample before tells of a wait. */
 static void take_wait(struct reading *r, const struct gfs2_holder_line *l, struct holder *h)
 {
-	const struct change *c = table_changed(&r->t->ns->table, r->lock);
 	struct holder *was = earlier(r, l);
 
 	if (was) {
-		/*
-		 * If a request was answered since then, this wait may be another one. It is no
-		 * older than the wait before.
-		 */
+		/* If this wait is another one, it is no older than the wait before. */
 		h->not_before_us = was->not_before_us;
-		h->followed = !c || !c->answers;
+		h->followed = goes_on(r, l);
 	} else if (r->listed_before) {
 		/* The sample before listed the glock without this wait. */
 		h->not_before_us = node_when(r->t->node, r->t->ns->last_sample)->mono_us;
@@ -297,6 +328,8 @@ static const char *gfs2_take_holder(struct reading *r, const char *text, size_t 
 	gfs2_saw_mode(&r->lock->now.gfs2, l.state, t->sample);
 	if (h->waits)
 		take_wait(r, &l, h);
+	else
+		r->held = true;
 	if (r->lock->holders == NONE)
 		r->lock->holders = all->n;
 	all->n++;
@@ -345,7 +378,7 @@ static bool gfs2_take_line(void *arg, const char *text, size_t len, size_t numbe
 		 starts(text, len, " B:") || starts(text, len, "  B:"))
 		wrong = NULL; /* how full a resource group is; locks do not depend on it */
 	else
-		wrong = "neither a glock nor what belongs to one";
+		wrong = "neither a glock nor a part of one";
 	if (wrong) {
 		problem(r->t->problems, r->label, number, "%s", wrong);
 		r->broken = true;
@@ -397,7 +430,7 @@ static bool gfs2_read_file(struct reading *r, enum file_kind kind, input_line_fn
 	if (err)
 		problem(t->problems, in.label, 0, "%s", strerror(-err));
 	else if (kind != FILE_SBSTATS && !r->usable)
-		problem(t->problems, in.label, 0, "no line of it can be used");
+		problem(t->problems, in.label, 0, "no line is usable");
 	return true;
 }
 

@@ -112,7 +112,7 @@ const char *gfs2_glock_parse(struct gfs2_glock_line *o, const char *line, size_t
 	o->has_pages = scan_text(&s, " p:");
 	if (o->has_pages && !scan_u64(&s, &o->pages))
 		return "p: is not a number";
-	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
+	return scan_done(&s) || *s.p == ' ' ? NULL : "text follows the last number";
 }
 
 /*
@@ -178,7 +178,7 @@ const char *gfs2_inode_parse(struct gfs2_inode_line *o, const char *line, size_t
 	o->has_pages = scan_text(&s, " p:");
 	if (o->has_pages && !scan_u64(&s, &o->pages))
 		return "p: is not a number";
-	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
+	return scan_done(&s) || *s.p == ' ' ? NULL : "text follows the last number";
 }
 
 const char *gfs2_stats_parse(struct gfs2_stats_line *o, const char *line, size_t len)
@@ -194,7 +194,7 @@ const char *gfs2_stats_parse(struct gfs2_stats_line *o, const char *line, size_t
 	if (!scan_text(&s, " dcnt: ") || !scan_u64(&s, &o->dcount) || !scan_text(&s, " qcnt: ") ||
 	    !scan_u64(&s, &o->qcount))
 		return "dcnt: and qcnt: are not numbers";
-	return scan_done(&s) || *s.p == ' ' ? NULL : "something follows the last number";
+	return scan_done(&s) || *s.p == ' ' ? NULL : "text follows the last number";
 }
 
 static void skip_blanks(struct scan *s)
@@ -233,7 +233,7 @@ const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *o, const char *line, si
 			return "\"type\" without \"cpu\"";
 	} else if (!scan_name(&s, gfs2_type_names, GFS2_TYPE_MAX, &type) ||
 		   !scan_name(&s, stat_names, GFS2_STAT_MAX, &stat)) {
-		return "it does not begin with a type of glock and a statistic";
+		return "the line does not begin with a type of glock and a statistic";
 	}
 	if (!scan_char(&s, ':'))
 		return "no colon";
@@ -303,7 +303,7 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len
 	    !scan_text(&s, " dcnt:") || !scan_u64(&s, &o->dcount) || !scan_text(&s, " qcnt:") ||
 	    !scan_u64(&s, &o->qcount))
 		return true;
-	*wrong = scan_done(&s) ? NULL : "something follows the last number";
+	*wrong = scan_done(&s) ? NULL : "text follows the last number";
 	return true;
 }
 

@@ -7,7 +7,7 @@
 #include "gfs2_line.h"
 #include "o2top/base/units.h"
 
-static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted)
+static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, int64_t *pid)
 {
 	const struct holder *h;
 	uint32_t n = holders_of(at->ns, at->lock, &h);
@@ -15,11 +15,12 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted)
 	for (; n--; h++) {
 		if (h->waits || (wanted == DLM_PR && h->state != GFS2_EX))
 			continue;
+		*pid = h->pid;
 		if (h->pid)
-			words_add(w, "pid %lld %s on %s is inside (%s)", (long long)h->pid, h->comm,
+			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
 				  at->node->name, holder_modes[h->state]);
 		else
-			words_add(w, "a holder on %s is inside (%s)", at->node->name,
+			words_add(w, "an unnamed process on %s holds %s", at->node->name,
 				  holder_modes[h->state]);
 		return true;
 	}
@@ -33,9 +34,9 @@ static bool gfs2_giving_up(struct words *w, const struct dlm_part *at)
 
 	if (!s->giving_up)
 		return false;
-	words_add(w, "%s has it in its cache and is giving it up", at->node->name);
+	words_add(w, "%s caches it and is demoting it", at->node->name);
 	if (s->demote_ms)
-		words_add(w, " for %s", unit_seconds(age, 1e-3 * s->demote_ms));
+		words_add(w, " (for %s)", unit_seconds(age, 1e-3 * s->demote_ms));
 	return true;
 }
 
@@ -58,7 +59,7 @@ static const struct dlm_words gfs2_words = {
     .has_ex = gfs2_has_ex,
 };
 
-char *gfs2_sentence(const struct model *m, const struct row_wait *wait)
+char *gfs2_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root)
 {
-	return dlm_sentence(m, wait, &gfs2_words);
+	return dlm_sentence(m, wait, root, &gfs2_words);
 }

@@ -98,7 +98,7 @@ static bool gfs2_trace_take_line(void *arg, const char *line, size_t len, size_t
 	 */
 	if (!wrong && (e.at_us > INT64_MAX / 2 ||
 		       (int64_t)e.at_us + tr->t->kernel_shift_us - TRACE_AHEAD_US > tr->t->mono_us))
-		wrong = "its time is after that of the sample";
+		wrong = "the event is later than the sample";
 	if (wrong)
 		problem(tr->t->problems, tr->label, number, "%s", wrong);
 	else if ((int64_t)e.at_us > tr->until_us && is_ours(tr, &e))
@@ -179,7 +179,7 @@ bool gfs2_take_trace(struct source_sample *t)
 	gfs2_trace_find_device(&tr);
 	if (spaces > 1 && !tr.device[0] && !tr.device[1]) {
 		problem(t->problems, in.label, 0,
-			"not used: it does not say which of %zu file systems it is of", spaces);
+			"not used: the events do not name one of the %zu file systems", spaces);
 		return false;
 	}
 	if (tr.lost && tr.first_us + t->kernel_shift_us > tr.from_us &&

@@ -59,7 +59,7 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 	h->counted = h->followed || t->first;
 	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
 		return;
-	change_add_wait(c, least, most);
+	change_add_wait(c, least, most, t->first ? 0 : t->frame_s);
 	/* A single sample shows all that it knows. A frame without a length holds nothing. */
 	c->lost_s += t->first ? (h->exact ? least : 0) : min_s(least, t->frame_s);
 	change_add_wish(c, h->state == GFS2_EX);

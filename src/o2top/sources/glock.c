@@ -120,7 +120,7 @@ static const char *glock_take_glock(struct reading *r, const char *text, size_t 
 	if (!lock)
 		return strerror(ENOMEM);
 	if (lock->now.sample == t->sample)
-		return "this glock was listed already";
+		return "the glock is listed twice";
 	r->was = lock->now.glock;
 	r->fresh = !lock->now.sample || made_anew(&r->was, &r->line);
 	if (r->fresh)
@@ -152,7 +152,7 @@ static void glock_add_waiting(struct reading *r, const struct holder *h)
 
 	if (!c)
 		return;
-	change_add_wait(c, age, age);
+	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
 	if (t->first)
 		c->lost_s += age;
 	change_add_wish(c, h->state == GLOCK_LINE_EX);
@@ -222,9 +222,9 @@ static bool glock_take_line(void *arg, const char *text, size_t len, size_t numb
 	if (!complete)
 		wrong = "the line is cut off";
 	else if (!r->named && !(r->named = glock_node_line_known(text, len)))
-		wrong = "not of a version that is known";
+		wrong = "the version is unknown";
 	else if (len < 2 || text[1] != ' ')
-		wrong = "neither a glock nor what belongs to one";
+		wrong = "neither a glock nor a part of one";
 	else if (text[0] == 'G')
 		wrong = glock_take_glock(r, text, len);
 	else if (text[0] == 'H')
@@ -232,7 +232,7 @@ static bool glock_take_line(void *arg, const char *text, size_t len, size_t numb
 	else if (text[0] == 'O')
 		wrong = take_object(r, text, len);
 	else if (text[0] != 'N')
-		wrong = "neither a glock nor what belongs to one";
+		wrong = "neither a glock nor a part of one";
 	if (wrong)
 		problem(r->t->problems, r->label, number, "%s", wrong);
 	return r->named;

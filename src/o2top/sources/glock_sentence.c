@@ -23,11 +23,11 @@ static bool says_how_it_is(enum node_state state)
 }
 
 /*
- * Says "b-34 (pid 34 writer) has it in EX for 3.2 s and is stopped". Returns false if this node
+ * Says "b-34 (pid 34 writer) has held EX for 3.2 s and is stopped". Returns false if this node
  * does not hold it.
  */
 static bool glock_say_holder(struct words *w, const struct model *m, const struct row_wait *wait,
-			     uint32_t at, bool first)
+			     uint32_t at, bool first, struct blocker *root)
 {
 	const struct lockset *set = wait->set;
 	const struct node *node = &m->nodes[at];
@@ -43,15 +43,20 @@ static bool glock_say_holder(struct words *w, const struct model *m, const struc
 		n--, h++;
 	if (!n && !(cached && (set->sum.wants_ex || lock->now.glock.state == 1)))
 		return false;
-	words_add(w, "%s%s", first ? "; " : ", ", node->name);
+	if (first)
+		*root = (struct blocker){.node = (int32_t)at,
+					 .pid = n ? h->pid : 0,
+					 .inside = n,
+					 .silent = says_how_it_is(node->state)};
+	words_add(w, "%s%s", first ? "" : ", ", node->name);
 	if (n)
-		words_add(w, " (pid %lld %s) has it in %s", (long long)h->pid, h->comm,
-			  holder_modes[h->state]);
+		words_add(w, " (pid %lld %s) %s %s", (long long)h->pid, h->comm,
+			  h->exact ? "has held" : "holds", holder_modes[h->state]);
 	if (n && h->exact)
 		words_add(w, " for %.1f s",
 			  seconds(node_when(node, m->sample)->mono_us - h->seen_us));
 	if (!n)
-		words_add(w, " has it cached in %s and has not given it up",
+		words_add(w, " caches it in %s and has not demoted it",
 			  holder_modes[lock->now.glock.state < 4 ? lock->now.glock.state : 4]);
 	if (says_how_it_is(node->state))
 		words_add(w, " and is %s%s%s",
@@ -86,19 +91,22 @@ static void glock_say_waiters(struct words *w, const struct model *m, const stru
 	words_add(w, named + more > 1 ? " wait" : " waits");
 }
 
-char *glock_sentence(const struct model *m, const struct row_wait *wait)
+char *glock_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root)
 {
 	const struct lockset *set = wait->set;
 	char text[SENTENCE_MAX];
 	struct words w = {text, sizeof(text)};
 	bool first = true;
 
+	*root = (struct blocker){.node = -1};
 	if (set->sum.oldest_s < TELLING_WAIT_S)
 		return NULL;
+	/* the blocker comes first, then the waiters */
+	for (uint32_t i = 0; i < m->n_nodes; i++)
+		if (glock_say_holder(&w, m, wait, i, first, root))
+			first = false;
+	words_add(&w, first ? "" : "; ");
 	glock_say_waiters(&w, m, set);
 	words_add(&w, " %.1f s for %s", set->sum.oldest_s, set->sum.wants_ex ? "EX" : "SH");
-	for (uint32_t i = 0; i < m->n_nodes; i++)
-		if (glock_say_holder(&w, m, wait, i, first))
-			first = false;
 	return strdup(text);
 }

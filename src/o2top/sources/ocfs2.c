@@ -108,7 +108,7 @@ static void take_again(struct source_sample *t, struct lock *lock, const struct 
 	if (!c)
 		return;
 	age = seconds(t->real_us - (int64_t)s->wait_us);
-	change_add_wait(c, age, age);
+	change_add_wait(c, age, age, t->first ? 0 : t->frame_s);
 	c->lost_s += t->first ? age : min_s(age, t->frame_s);
 	change_add_wish(c, s->requested == OCFS2_LEVEL_EX);
 }
@@ -203,7 +203,7 @@ static void ocfs2_take(struct source_sample *t)
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));
 		else if (!r.usable)
-			problem(t->problems, in.label, 0, "no line of it can be used");
+			problem(t->problems, in.label, 0, "no line is usable");
 	} else {
 		problem(t->problems, t->from->name, 0, "%s: locking_state: %s", t->from_space->name,
 			strerror(-err));

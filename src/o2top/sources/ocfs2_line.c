@@ -194,9 +194,9 @@ const char *ocfs2_line_parse(struct ocfs2_line *o, const char *line, size_t len,
 	if (!complete && (!len || line[len - 1] != '\t'))
 		return "the line is cut off";
 	if (!scan_0xhex(&s, &version) || !scan_char(&s, '\t'))
-		return "it does not begin with a version";
+		return "the line does not begin with a version";
 	if (version == 0 || version > 0xffff)
-		return "its version is unknown";
+		return "the version is unknown";
 	o->version = (uint32_t)version;
 	o->lvb_unsigned = false;
 	wrong = parse_head(&s, o);
@@ -213,7 +213,7 @@ const char *ocfs2_line_parse(struct ocfs2_line *o, const char *line, size_t len,
 	o->tail = s.p;
 	o->tail_len = scan_left(&s);
 	if (o->tail_len && o->version <= 4)
-		return "it has more fields than its version";
+		return "the line has more fields than its version";
 	return NULL;
 }
 

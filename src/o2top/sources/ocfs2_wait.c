@@ -325,7 +325,7 @@ static void add_wait(struct source_sample *t, struct lock *lock, int requested, 
 
 	if (!c)
 		return;
-	change_add_wait(c, least, most);
+	change_add_wait(c, least, most, t->first ? 0 : t->frame_s);
 	c->lost_s += t->first ? (exact ? least : 0) : share * min_s(least, dt);
 	change_add_wish(c, requested == OCFS2_LEVEL_EX);
 }

@@ -115,9 +115,9 @@ static void print_totals(struct page *p)
 		return;
 	}
 	if (p->f->single)
-		fprintf(p->out, "one sample: who waits now, no rates yet");
+		fprintf(p->out, "one sample: waits in progress, no rates yet");
 	else if (!rates)
-		fprintf(p->out, "how long it was from one to the other is not known: no rates");
+		fprintf(p->out, "the time between the two samples is unknown: no rates");
 	else
 		fprintf(p->out, "lost %s%s%s/s%s", on(p, ROLE_TITLE),
 			change_estimated(&t->sum) ? "~" : "", unit_rate(lost, t->lost_per_s),
@@ -126,7 +126,7 @@ static void print_totals(struct page *p)
 		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, ROLE_HOT), t->sum.waiting,
 			unit_range(age, t->sum.oldest_s, t->sum.oldest_max_s), off(p));
 	else
-		fprintf(p->out, "   nobody waiting");
+		fprintf(p->out, "   no waits");
 	if (rates)
 		fprintf(p->out, "   %s acquisitions/s", unit_count(acquired, t->acquired_per_s));
 	fprintf(p->out, "   %zu hot of %zu rows   %s locks\n", t->hot, t->rows,
@@ -295,15 +295,15 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 		if (one->pid)
 			fprintf(p->out, "pid %lld %s", (long long)one->pid, comm);
 		else /* as for flock: the lock outlives the process */
-			fprintf(p->out, "a process that GFS2 does not name");
-		fprintf(p->out, " %s %s", one->waits ? "waits for" : "holds",
-			holder_modes[one->state]);
+			fprintf(p->out, "an unnamed process");
 		if (one->waits && one->counted) {
 			holder_age(one, node_when(node, p->f->model->sample)->mono_us, &least,
 				   &most);
-			fprintf(p->out, " since %s", unit_range(age, least, most));
+			fprintf(p->out, " waits %s for", unit_range(age, least, most));
+		} else {
+			fprintf(p->out, one->waits ? " waits for" : " holds");
 		}
-		fprintf(p->out, "\n");
+		fprintf(p->out, " %s\n", holder_modes[one->state]);
 	}
 }
 
@@ -377,8 +377,8 @@ static void print_section(struct page *p, enum section section, const char *titl
 	if (!g->n_section[section]) {
 		if (section == SECTION_FILES && model_heard(p->f->model))
 			fprintf(p->out, "\n  no file %s\n",
-				p->o->filtered ? "is what was asked for"
-				: p->f->single ? "is waited for"
+				p->o->filtered ? "matches the options"
+				: p->f->single ? "has waits"
 					       : "is in use");
 		return;
 	}

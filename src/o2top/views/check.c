@@ -146,7 +146,7 @@ enum check_status view_check(FILE *out, const struct frame *f, const struct limi
 		fprintf(out, "%u waiting, the oldest %s", t->sum.waiting,
 			unit_range(age, t->sum.oldest_s, t->sum.oldest_max_s));
 	else
-		fputs("nobody waiting", out);
+		fputs("no waits", out);
 	put_silent(out, f);
 	if (row) {
 		row_label(f->model, row, true, label, sizeof(label));

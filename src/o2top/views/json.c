@@ -63,7 +63,7 @@ static json_t *json_numbers(const struct change *c)
 
 	json_add(o, "wait_s", json_number_of(c->lost_s));
 	json_add(o, "estimated", json_boolean(change_estimated(c)));
-	json_add(o, "longest_wait_s", json_number_of(c->longest_s));
+	json_add(o, "longest_wait_s", json_number_of(change_longest(c)));
 	json_add(o, "acquired", json_integer((json_int_t)c->acquired));
 	json_add(o, "requests",
 		 c->counts_requests ? json_integer((json_int_t)c->requests) : json_null());
@@ -184,8 +184,9 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	double all = f->group->totals.lost_per_s;
 	json_t *o = json_numbers(&row->sum);
 	char advice[ADVICE_MAX], kind[64];
+	const char *code;
 
-	advise(f->model, row, advice, sizeof(advice));
+	code = advise(f->model, row, advice, sizeof(advice));
 	json_add(o, "rank", json_integer(row->rank));
 	json_add(o, "hot", json_boolean(row->hot));
 	json_add(o, "fs", json_text_of(space->source->name));
@@ -207,6 +208,7 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	json_add(o, "sentence", json_text_of(row->sentence));
 	json_add(o, "note", json_text_of(row->note));
 	json_add(o, "advice", *advice ? json_text_of(advice) : json_null());
+	json_add(o, "advice_code", code ? json_text_of(code) : json_null());
 	json_add(o, "trend", trend(row));
 	json_add(o, "locks", locks(f, row));
 	json_add(o, "nodes", row_nodes(f, row));

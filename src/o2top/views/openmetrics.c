@@ -67,7 +67,7 @@ static void metrics_totals(FILE *out, const struct frame *f)
 
 	one(out, "lost_ratio", "ratio", "Seconds waited for locks per second, all nodes together.",
 	    rates ? t->lost_per_s : NAN);
-	one(out, "estimated", NULL, "1 where a part of the time lost is estimated.",
+	one(out, "estimated", NULL, "1 if a part of the lost time is estimated.",
 	    change_estimated(&t->sum));
 	one(out, "waiting", NULL, "Waits in progress.", t->sum.waiting);
 	one(out, "oldest_wait_seconds", "seconds", "Age of the oldest wait in progress, at least.",
@@ -76,14 +76,15 @@ static void metrics_totals(FILE *out, const struct frame *f)
 	    "The longest wait that ended in the frame or lasts.", t->sum.longest_s);
 	one(out, "acquired_per_second", NULL, "Locks taken per second.",
 	    rates ? t->acquired_per_s : NAN);
-	one(out, "hot_files", NULL, "Rows that lose 1 ms or more per second or are waited for.",
-	    (double)t->hot);
+	one(out, "hot_files", NULL,
+	    "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.", (double)t->hot);
 	one(out, "locks", NULL, "Locks that the nodes hold in memory.", (double)t->locks);
-	one(out, "problems", NULL, "What could not be read or understood in this frame.",
+	one(out, "problems", NULL, "Input of this frame that o2top could not use.",
 	    (double)f->problems->count);
-	one(out, "frame_seconds", "seconds", "What the rates are over.",
+	one(out, "frame_seconds", "seconds", "Seconds that the rates cover.",
 	    rates ? f->group->interval_s : NAN);
-	one(out, "sample_timestamp_seconds", "seconds", "When this was measured, by the nodes.",
+	one(out, "sample_timestamp_seconds", "seconds",
+	    "Time of the samples, by the nodes' clocks.",
 	    f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN);
 }
 
@@ -114,8 +115,9 @@ static void metrics_nodes(FILE *out, const struct frame *f)
 		const char *name, *unit, *help;
 		double (*value)(const struct frame *f, uint32_t node);
 	} of_node[] = {
-	    {"node_ok", NULL, "1 where the node gave what it knows.", node_ok},
-	    {"node_silent_seconds", "seconds", "How long it has not answered.", node_silent},
+	    {"node_ok", NULL, "1 if the node gave its data.", node_ok},
+	    {"node_silent_seconds", "seconds", "Seconds since the node last answered.",
+	     node_silent},
 	    {"node_lost_ratio", "ratio", "Seconds waited for locks per second on this node.",
 	     node_lost},
 	};
@@ -128,7 +130,7 @@ static void metrics_nodes(FILE *out, const struct frame *f)
 			fprintf(out, "} %.9g\n", of_node[k].value(f, i));
 		}
 	}
-	metric(out, "node_state", NULL, "1, by what the node's state is called.");
+	metric(out, "node_state", NULL, "Always 1; the label state names the node's state.");
 	for (uint32_t i = 0; i < f->model->n_nodes; i++) {
 		fprintf(out, "o2top_node_state{");
 		label(out, "node", f->model->nodes[i].name, false);
@@ -163,12 +165,12 @@ static void rows(FILE *out, const struct frame *f, unsigned most)
 		const char *name, *unit, *help;
 		double (*value)(const struct row *row);
 	} of_row[] = {
-	    {"file_lost_ratio", "ratio", "Seconds waited for it per second.", row_lost},
-	    {"file_waiting", NULL, "Waits for it in progress.", row_waiting},
-	    {"file_oldest_wait_seconds", "seconds", "Age of the oldest of them, at least.",
+	    {"file_lost_ratio", "ratio", "Seconds waited for this row per second.", row_lost},
+	    {"file_waiting", NULL, "Waits for this row in progress.", row_waiting},
+	    {"file_oldest_wait_seconds", "seconds", "Age of the oldest wait in progress, at least.",
 	     row_oldest},
 	    {"file_longest_wait_seconds", "seconds",
-	     "The longest wait for it that ended in the frame or lasts.", row_longest},
+	     "The longest wait for this row that ended in the frame or lasts.", row_longest},
 	};
 
 	for (size_t k = 0; k < sizeof(of_row) / sizeof(of_row[0]); k++) {

@@ -141,7 +141,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 		tracing_start(&l->tracing);
 	err = tree_spaces(l->debugfs, &l->node.spaces, &l->node.n_spaces);
 	if (err == -EACCES || err == -EPERM)
-		problem(problems, l->debugfs, 0, "%s: root may read it", strerror(-err));
+		problem(problems, l->debugfs, 0, "%s: run o2top as root", strerror(-err));
 	else if (err)
 		return err;
 	else

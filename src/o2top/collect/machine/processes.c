@@ -146,7 +146,7 @@ static int append(struct processes *p, struct node_sample **nodes, size_t *n)
 		    .spaces = one->spaces,
 		    .state = states[one->condition],
 		    .why = one->condition == GLOCK__NODE_INHERITED
-			       ? "its process is gone, a child of it keeps the locks"
+			       ? "the process ended, and its child keeps the locks"
 			   : *one->why ? one->why
 				       : NULL,
 		};

@@ -161,14 +161,13 @@ static int scan_frames(struct scan_state *s)
 			return (int)n;
 		if (n < FRAME_HEAD) {
 			problem(s->problems, s->label, 0,
-				"cut off: the last %zd bytes are no sample", n);
+				"cut off: the last %zd bytes are not a sample", n);
 			break;
 		}
 		if (!is_head(head)) {
 			next = look_for_head(s->f, at + 1, s->end);
-			problem(s->problems, s->label, 0,
-				"damaged: bytes %llu to %llu are left out", (unsigned long long)at,
-				(unsigned long long)next);
+			problem(s->problems, s->label, 0, "damaged: o2top skips bytes %llu to %llu",
+				(unsigned long long)at, (unsigned long long)next);
 			s->broken = true;
 			at = next;
 			continue;
@@ -181,7 +180,7 @@ static int scan_frames(struct scan_state *s)
 			uint64_t other = look_for_head(s->f, at + 1, s->end);
 
 			problem(s->problems, s->label, 0,
-				"cut off: of the sample at byte %llu %llu of %llu bytes are there",
+				"cut off: the sample at byte %llu has %llu of its %llu bytes",
 				(unsigned long long)at,
 				(unsigned long long)(s->end - at - FRAME_HEAD),
 				(unsigned long long)(next - at - FRAME_HEAD));
@@ -193,10 +192,10 @@ static int scan_frames(struct scan_state *s)
 		at = next;
 	}
 	if (s->unknown)
-		problem(s->problems, s->label, 0,
-			"%zu parts of a kind that this o2top does not know are left out: a newer "
-			"one wrote them",
-			s->unknown);
+		problem(
+		    s->problems, s->label, 0,
+		    "this o2top skips %zu parts that it does not know: a newer o2top wrote them",
+		    s->unknown);
 	return err;
 }
 
@@ -212,7 +211,7 @@ static int open_any(struct frames *f, uint64_t end, const char *label, struct pr
 		return -EBADMSG;
 	if (frames_get(head + 16, 4) != FRAMES_FORMAT)
 		problem(problems, label, 0,
-			"its format is %llu, this o2top knows %d: what it can read is shown",
+			"the format is %llu and this o2top knows %d: it shows the readable parts",
 			(unsigned long long)frames_get(head + 16, 4), FRAMES_FORMAT);
 	f->end = FILE_HEAD;
 	return scan_frames(&s);

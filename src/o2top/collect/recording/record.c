@@ -358,10 +358,11 @@ int collect_recorder(struct collector **out, struct collector *inner, const char
 		err = r->path ? frames_create(&r->fd, path) : -ENOMEM;
 	}
 	if (err) {
-		problem(problems, path, 0, "%s",
-			err == -EBADMSG  ? "it is there and no recording: nothing is appended"
-			: err == -EPROTO ? "another version of o2top made it: give another name"
-					 : strerror(-err));
+		problem(
+		    problems, path, 0, "%s",
+		    err == -EBADMSG  ? "the file exists and is not a recording: give another name"
+		    : err == -EPROTO ? "another version of o2top made the file: give another name"
+				     : strerror(-err));
 		if (r)
 			recorder_close(&r->collector);
 		return err;

@@ -216,7 +216,7 @@ static int add_samples(struct recording *r, const char *path, struct problems *p
 		found += err > 0;
 	}
 	if (found && stray)
-		problem(problems, stray, 0, "a node beside samples: left out");
+		problem(problems, stray, 0, "a node's folder beside samples: o2top skips it");
 	tree_free_names(names, n);
 	if (err < 0 || found)
 		return err < 0 ? err : 0;
@@ -323,7 +323,8 @@ static int recording_add_file(struct recording *r, const char *path, struct prob
 	int err = kind_of_file(path, &place);
 
 	if (err == -EINVAL)
-		problem(problems, path, 0, "neither a locking_state nor a glocks or glstats file");
+		problem(problems, path, 0,
+			"neither a recording nor a locking_state, glocks or glstats file");
 	if (err)
 		return err;
 	before = given_before(r, node);
@@ -333,11 +334,10 @@ static int recording_add_file(struct recording *r, const char *path, struct prob
 		place.kind = before->kind;
 	if (before && before->single &&
 	    (before->kind != place.kind || strcmp(before->space, place.space) != 0)) {
-		problem(
-		    problems, path, 0,
-		    "not of the same %s as %s, so the two cannot be compared: give the folder of "
-		    "the node that both are of, or one after the other",
-		    before->kind != place.kind ? "kind" : "lock space", before->path);
+		problem(problems, path, 0,
+			"not comparable with %s, which has another %s: give the folder of their "
+			"node, or one file at a time",
+			before->path, before->kind != place.kind ? "kind" : "lock space");
 		return -EINVAL;
 	}
 	if (!in_last_step(r, node))

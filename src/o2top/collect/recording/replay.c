@@ -365,7 +365,8 @@ static int replay_next(struct collector *c, struct sample *out, struct problems 
 	err = err ? err : make_sample(r, i, true);
 	if (err && err != -ENOMEM) {
 		problem(problems, "recording", 0,
-			"sample %zu of %zu is damaged, or one that it needs", i + 1, r->frames.n);
+			"sample %zu of %zu, or a sample that it needs, is damaged", i + 1,
+			r->frames.n);
 		err = give_nothing(r, "this part of the recording is damaged");
 	}
 	if (err)
@@ -460,7 +461,7 @@ int collect_replay(struct collector **out, const char *path, char *const *only, 
 		return 0;
 	}
 	problem(problems, path, 0, "%s",
-		err == -EBADMSG ? "no recording of o2top's" : strerror(-err));
+		err == -EBADMSG ? "not a recording of o2top" : strerror(-err));
 	if (r)
 		replay_close(&r->collector);
 	return err;
@@ -477,7 +478,7 @@ int collect_replay_memory(struct collector **out, const void *bytes, size_t size
 		return 0;
 	}
 	problem(problems, label, 0, "%s",
-		err == -EBADMSG ? "no recording of o2top's" : strerror(-err));
+		err == -EBADMSG ? "not a recording of o2top" : strerror(-err));
 	if (r)
 		replay_close(&r->collector);
 	return err;

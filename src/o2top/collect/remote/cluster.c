@@ -424,7 +424,7 @@ int collect_cluster(struct collector **out, const struct cluster_options *o,
 			if (j == i && name_usable(o->nodes[i]))
 				continue;
 			problem(problems, o->nodes[i], 0, "%s",
-				j < i ? "this node is given twice" : "no name of a machine");
+				j < i ? "the node is given twice" : "not a name of a machine");
 			return -EINVAL;
 		}
 	c = calloc(1, sizeof(*c));

@@ -146,7 +146,7 @@ static void find_trouble(struct node_sample *node, struct member *m, const struc
 	lockdown_of(p, lockdown, sizeof(lockdown));
 	if (strcmp(p->state, "permission") == 0) {
 		node->state = NODE_NO_PERMISSION;
-		set_why(m, "its debugfs may be read by root only");
+		set_why(m, "only root may read debugfs there");
 	} else if (strcmp(p->state, "nodebugfs") == 0) {
 		node->state = NODE_NO_PERMISSION;
 		set_why(m,
@@ -162,7 +162,7 @@ static void find_trouble(struct node_sample *node, struct member *m, const struc
 			continue;
 		node->state = NODE_NO_PERMISSION;
 		if (*lockdown)
-			set_why(m, "the kernel is locked down (%s), %s cannot be read", lockdown,
+			set_why(m, "the kernel is locked down (%s) and refuses %s", lockdown,
 				kind_names[f->kind]);
 		else
 			set_why(m, "%s", f->why);
@@ -212,12 +212,12 @@ void cluster_tell_absence(const struct cluster *c, struct node_sample *node, str
 		if (node->state == NODE_STALE)
 			set_why(m, "connected, but no sample since %s", since);
 		else if (m->busy)
-			set_why(m, "its sample is on its way for %.1f s", now - m->asked_at);
+			set_why(m, "no reply for %.1f s", now - m->asked_at);
 		else
 			set_why(m,
 				m->took_s > CLUSTER_SHARE * c->interval_s
-				    ? "its samples take %.1f s: it is asked less often"
-				    : "it is asked with the next sample",
+				    ? "a sample takes %.1f s: o2top asks less often"
+				    : "o2top asks with the next sample",
 				m->took_s);
 	} else if (m->state == CONNECTION_STARTING && !m->failed) {
 		node->state = NODE_UNREACHABLE;
@@ -248,7 +248,7 @@ int cluster_take_node(struct cluster *c, struct node_sample *node, struct member
 	m->took_before_s = node->took_s;
 	if (m->late) {
 		node->state = NODE_SLOW;
-		set_why(m, "its sample came %.1f s after it was asked",
+		set_why(m, "the sample came %.1f s after the request",
 			m->fresh_at - m->fresh_asked_at);
 	}
 	err = take_spaces(c, node, p);

@@ -86,16 +86,16 @@ static int draw_waiting_nodes(const struct ui *ui, int y, int end_y, int width,
 		first = first ? first : n;
 		unit_clean(name, sizeof(name), ui->shot->model.nodes[n->node].name, 0);
 		node_use(&n->sum, use, sizeof(use));
-		screen_format(y++, 2, width, ROLE_HOT, "%s: %s since %s", name, use,
+		screen_format(y++, 2, width, ROLE_HOT, "%s: %s, age %s", name, use,
 			      unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
 	}
 	/* a long wait: if the sentence above does not name the process, tell how to find it */
 	if (first && y < end_y && first->sum.oldest_s >= LONG_WAIT_S &&
 	    !(row->sentence && strstr(row->sentence, "(pid "))) {
 		unit_clean(name, sizeof(name), ui->shot->model.nodes[first->node].name, 0);
-		screen_format(
-		    y++, 2, width, ROLE_FAINT,
-		    "which process is not told here; on %s: ps -eo pid,stat,wchan:24,args", name);
+		screen_format(y++, 2, width, ROLE_FAINT,
+			      "the process is unknown here; on %s: ps -eo pid,stat,wchan:24,args",
+			      name);
 	}
 	return y;
 }

@@ -162,7 +162,7 @@ int column_named(const char *name, size_t len)
 const char *tui_check_columns(const char *names)
 {
 	if (!names[strspn(names, " ,\t")])
-		return "none at all";
+		return "the list is empty";
 	for (const char *p = names; *p;) {
 		size_t len = strcspn(p, " ,\t");
 

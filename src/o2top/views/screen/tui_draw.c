@@ -80,7 +80,7 @@ static void draw_problems(struct ui *ui, int height, int width)
 	int y = 0;
 
 	screen_format(y++, 0, width, ROLE_SECTION,
-		      p->count ? "What could not be used in this frame: %zu" : "All could be used",
+		      p->count ? "Problems in this frame: %zu" : "No problems in this frame",
 		      p->count);
 	for (size_t i = 0; i < p->kept; i++) {
 		unit_clean(clean, sizeof(clean), p->text[i], 0);

@@ -132,7 +132,8 @@ void draw_totals(const struct ui *ui, int y, int width)
 		return;
 	}
 	if (!rates)
-		x = screen_put(y, 0, width, ROLE_FAINT, "one sample: who waits now, no rates yet");
+		x = screen_put(y, 0, width, ROLE_FAINT,
+			       "one sample: waits in progress, no rates yet");
 	else
 		x = screen_format(y, 0, width, ROLE_TITLE, "lost %s%s/s",
 				  change_estimated(&t->sum) ? "~" : "",
@@ -142,7 +143,7 @@ void draw_totals(const struct ui *ui, int y, int width)
 		x = screen_format(y, x + 2, width, ROLE_HOT, "waiting %u, the oldest %s",
 				  t->sum.waiting, range);
 	} else {
-		x = screen_put(y, x + 2, width, ROLE_PLAIN, "nobody waiting");
+		x = screen_put(y, x + 2, width, ROLE_PLAIN, "no waits");
 	}
 	if (rates)
 		x = draw_history(ui, y, x + 2, end);
@@ -175,7 +176,7 @@ int draw_banners(const struct ui *ui, int y, int width)
 	}
 	if (p->count && y < end_y)
 		screen_format(y++, 0, width, ROLE_BAD,
-			      "! %zu problem%s with what was read: ! tells", p->count,
+			      "! %zu problem%s in this frame: ! lists them", p->count,
 			      p->count == 1 ? "" : "s");
 	return y;
 }

@@ -101,7 +101,7 @@ static void set_sort(struct ui *ui, enum sort_key key)
 	if (!ui->following)
 		ui->cursor = ui->top = 0;
 	snprintf(ui->message, sizeof(ui->message), "sorted by %s%s", sort_key_names[key],
-		 ui->reversed ? ", the other way round" : "");
+		 ui->reversed ? ", reversed" : "");
 }
 
 static void sort_next(struct ui *ui)
@@ -143,7 +143,7 @@ static void toggle_nodes(struct ui *ui)
 {
 	ui->per_node = !ui->per_node;
 	ui->dirty = true;
-	key_say(ui, ui->per_node ? "each row by its nodes" : "nodes together");
+	key_say(ui, ui->per_node ? "each row by node" : "nodes together");
 }
 
 static void toggle_directories(struct ui *ui)
@@ -157,7 +157,7 @@ static void toggle_directories(struct ui *ui)
 
 static void next_paths(struct ui *ui)
 {
-	static const char *const names[] = {"whole paths", "names without their directories",
+	static const char *const names[] = {"whole paths", "names without directories",
 					    "inode numbers"};
 
 	ui->paths = (ui->paths + 1) % PATH_STYLES;
@@ -169,8 +169,8 @@ static void toggle_system(struct ui *ui)
 {
 	ui->all_system = !ui->all_system;
 	ui->dirty = true;
-	key_say(ui,
-		ui->all_system ? "all of the system section" : "of the system section what is hot");
+	key_say(ui, ui->all_system ? "all of the system section"
+				   : "only hot rows of the system section");
 }
 
 static void toggle_hot(struct ui *ui)
@@ -206,17 +206,17 @@ static void begin_filter(struct ui *ui)
 static void search_on(struct ui *ui)
 {
 	if (!*ui->search)
-		key_say(ui, "nothing was searched for: / does");
+		key_say(ui, "no search text yet: / asks for one");
 	else if (!search_next(ui, ui->cursor + 1, 1))
-		key_say(ui, "nothing more holds that");
+		key_say(ui, "no match below");
 }
 
 static void search_back(struct ui *ui)
 {
 	if (!*ui->search)
-		key_say(ui, "nothing was searched for: / does");
+		key_say(ui, "no search text yet: / asks for one");
 	else if (!search_next(ui, ui->cursor ? ui->cursor - 1 : 0, -1))
-		key_say(ui, "nothing before holds that");
+		key_say(ui, "no match above");
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -320,58 +320,58 @@ static const struct {
     {{KEY_END, 'G'}, "End G", "to the end", go_last},
     {{'\r', '\n', ' ', KEY_ENTER},
      "Enter Space",
-     "open or close a row: what to do, lock types, nodes, processes",
+     "open or close a row: advice, lock types, nodes, processes",
      open_row},
     {{0}, "", "Finding", NULL},
     {{'/', KEY_F(3)}, "/ F3", "search for a part of a path or number", begin_search},
-    {{'n'}, "n", "the next one that holds it", search_on},
-    {{'N'}, "N", "the one before", search_back},
-    {{'\\', KEY_F(4)}, "\\ F4", "show only what holds a text", begin_filter},
+    {{'n'}, "n", "next match", search_on},
+    {{'N'}, "N", "previous match", search_back},
+    {{'\\', KEY_F(4)}, "\\ F4", "show only rows that contain a text", begin_filter},
     {{'o'}, "o", "only hot rows, or all", toggle_hot},
-    {{'a'}, "a", "all of the system section, or what is hot of it", toggle_system},
+    {{'a'}, "a", "all of the system section, or only its hot rows", toggle_system},
     {{0}, "", "Sorting and showing", NULL},
     {{'>', KEY_RIGHT}, "> Right", "sort by the next column", sort_next},
     {{'<', KEY_LEFT}, "< Left", "sort by the column before", sort_before},
     {{'L'}, "L", "sort by time lost", sort_lost},
     {{'W'}, "W", "sort by waits in progress", sort_waiting},
     {{'P'}, "P", "sort by path", sort_name},
-    {{'r'}, "r", "the other way round", reverse},
-    {{'d'}, "d", "each row by its nodes", toggle_nodes},
+    {{'r'}, "r", "reverse the order", reverse},
+    {{'d'}, "d", "each row by node, or nodes together", toggle_nodes},
     {{'D'}, "D", "by directory", toggle_directories},
     {{'p'}, "p", "whole paths, names or inode numbers", next_paths},
-    {{'!'}, "!", "what could not be used in this frame", toggle_problems},
+    {{'!'}, "!", "problems in this frame", toggle_problems},
     {{0}, "", "Time", NULL},
-    {{'z', 'Z'}, "z", "pause and go on", toggle_pause},
-    {{'.'}, ".", "pause, one frame on", step_on},
-    {{','}, ",", "pause, one frame back (of a recording)", step_back},
+    {{'z', 'Z'}, "z", "pause or continue", toggle_pause},
+    {{'.'}, ".", "pause, next frame", step_on},
+    {{','}, ",", "pause, previous frame (of a recording)", step_back},
     {{'g'}, "g", "go to a time (of a recording): 06:07, 2026-11-20 06:07:30, @SECONDS", begin_time},
     {{'+', '='}, "+", "twice as fast, or samples twice as often", faster},
     {{'-'}, "-", "half as fast, or samples half as often", slower},
-    {{0}, "", "Else", NULL},
+    {{0}, "", "Other", NULL},
     {{'?', 'h', KEY_F(1)}, "? h F1", "this help", show_help},
-    {{CTRL_L}, "Ctrl-L", "draw all anew", redraw},
-    {{CTRL_Z}, "Ctrl-Z", "stop, until fg", suspend},
-    {{'q', 'Q', KEY_F(10)}, "q F10", "leave (Ctrl-C, too)", leave},
+    {{CTRL_L}, "Ctrl-L", "redraw the screen", redraw},
+    {{CTRL_Z}, "Ctrl-Z", "stop o2top, until fg", suspend},
+    {{'q', 'Q', KEY_F(10)}, "q F10", "quit (Ctrl-C, too)", leave},
 };
 
 enum { N_KEYS = sizeof(table) / sizeof(table[0]) };
 
 static const char *const legend[] = {
     "",
-    "The mouse: a click on a column's title sorts by it, on a row goes there, again opens it.",
+    "Mouse: click a title to sort by it, a row to select it, again to open it.",
     "",
     "Signs",
-    "   *   hot: 1 ms or more lost a second, or somebody waiting",
+    "   *   hot: 1 ms or more lost a second, or a wait now",
     "   !   a wait of a second or more; a node that is not ok; a problem",
-    "   ~   estimated        ?  only seen in passing        -  not known",
+    "   ~   estimated        ?  inferred from sampled modes        -  not known",
     "",
     "Columns",
     "   LOST/s   seconds waited per second, all nodes together (waiters on average)",
-    "   SHARE    of what all rows lost          TREND    the last frames, newest right",
-    "   WAIT     waits in progress              AGE      of the oldest: at least .. at most",
-    "   MEAN     wait for an acquisition        LONGEST  wait that ended or lasts, whole",
-    "   ACQ/s    acquisitions per second        HIT      taken without asking the DLM",
-    "   WR, RD   nodes that wrote and read      SIZE     last known, bytes",
+    "   SHARE    of all lost time           TREND    the last frames, newest right",
+    "   WAIT     waits in progress          AGE      of the oldest: least .. most",
+    "   MEAN     wait per acquisition       LONGEST  whole wait that ended or lasts",
+    "   ACQ/s    acquisitions per second    HIT      taken without asking the DLM",
+    "   WR, RD   nodes that wrote and read  SIZE     last known, bytes",
 };
 
 enum { N_LEGEND = sizeof(legend) / sizeof(legend[0]) };
@@ -442,7 +442,7 @@ void key_press(struct ui *ui, int key)
 				return;
 			}
 	if (key != 27)
-		key_say(ui, "no such key: ? tells which there are");
+		key_say(ui, "no such key: ? lists the keys");
 }
 
 /* ---- the mouse ----------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ const char *prompt_title(enum prompt_kind kind)
 	static const char *const titles[] = {
 	    [PROMPT_NONE] = "",
 	    [PROMPT_SEARCH] = "Search: ",
-	    [PROMPT_FILTER] = "Show only what holds: ",
+	    [PROMPT_FILTER] = "Show only rows that contain: ",
 	    [PROMPT_TIME] = "Go to (06:07, 2026-11-20 06:07:30, @SECONDS): ",
 	};
 
@@ -84,7 +84,7 @@ static void apply(struct ui *ui)
 	case PROMPT_SEARCH:
 		strcpy(ui->search, ui->prompt.text);
 		if (*ui->search && !search_next(ui, 0, 1))
-			snprintf(ui->message, sizeof(ui->message), "nothing holds that");
+			snprintf(ui->message, sizeof(ui->message), "no match");
 		break;
 	case PROMPT_FILTER:
 		strcpy(ui->filter, ui->prompt.text);
@@ -103,7 +103,7 @@ static void finish(struct ui *ui)
 		if (time_parse(ui->prompt.text, ui->shot ? ui->shot->group.time_us : 0, &time_us))
 			engine_seek(ui->engine, time_us);
 		else
-			snprintf(ui->message, sizeof(ui->message), "no time: %.100s",
+			snprintf(ui->message, sizeof(ui->message), "not a time: %.100s",
 				 ui->prompt.text);
 	}
 	ui->prompt.kind = PROMPT_NONE;

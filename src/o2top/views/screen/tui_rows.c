@@ -200,7 +200,7 @@ void process_text(const struct ui *ui, const struct member *member, const struct
 {
 	const struct node *node = &ui->shot->model.nodes[member->node];
 	char name[256], comm[4 * sizeof(h->comm) + 16], who[160], age[UNIT_RANGE_MAX],
-	    since[UNIT_RANGE_MAX + 16] = "";
+	    waits[UNIT_RANGE_MAX + 16] = "waits for";
 	double least, most;
 
 	unit_clean(name, sizeof(name), node->name, 0);
@@ -208,13 +208,13 @@ void process_text(const struct ui *ui, const struct member *member, const struct
 	if (h->pid)
 		snprintf(who, sizeof(who), "pid %lld %s", (long long)h->pid, comm);
 	else
-		snprintf(who, sizeof(who), "a process that GFS2 does not name");
+		snprintf(who, sizeof(who), "an unnamed process");
 	if (h->waits && h->counted) {
 		holder_age(h, node_when(node, 1)->mono_us, &least, &most);
-		snprintf(since, sizeof(since), " since %s", unit_range(age, least, most));
+		snprintf(waits, sizeof(waits), "waits %s for", unit_range(age, least, most));
 	}
-	snprintf(buf, size, "%s: %s %s %s%s", name, who, h->waits ? "waits for" : "holds",
-		 holder_modes[h->state], since);
+	snprintf(buf, size, "%s: %s %s %s", name, who, h->waits ? waits : "holds",
+		 holder_modes[h->state]);
 }
 
 static void draw_process(const struct ui *ui, int y, int width, const struct item *item,
@@ -270,10 +270,10 @@ static void draw_section(const struct ui *ui, int y, int width, const struct ite
 	if (item->row == SECTION_SYSTEM)
 		return;
 	if (*ui->filter)
-		screen_format(y, x + 2, width, ROLE_BAD, "only what holds \"%s\": \\ changes it",
+		screen_format(y, x + 2, width, ROLE_BAD, "only rows with \"%s\": \\ changes it",
 			      ui->filter);
 	else if (ui->hot_only)
-		screen_put(y, x + 2, width, ROLE_BAD, "only hot ones: o shows all");
+		screen_put(y, x + 2, width, ROLE_BAD, "only hot rows: o shows all");
 }
 
 static void draw_nothing(const struct ui *ui, int y, int width, const struct item *item,
@@ -283,14 +283,13 @@ static void draw_nothing(const struct ui *ui, int y, int width, const struct ite
 	(void)selected;
 	if (*ui->filter)
 		screen_format(y, 4, width, ROLE_BAD,
-			      "nothing here holds \"%s\": Esc in \\ takes the filter away",
+			      "no row here has \"%s\": \\ and then Esc removes the filter",
 			      ui->filter);
 	else
 		screen_put(y, 4, width, ROLE_PLAIN,
-			   ui->setup->view->filtered || ui->hot_only
-			       ? "no file is what was asked for"
-			   : ui->shot->single ? "no file is waited for"
-					      : "no file is in use");
+			   ui->setup->view->filtered || ui->hot_only ? "no file matches"
+			   : ui->shot->single                        ? "no file has waits"
+								     : "no file is in use");
 }
 
 void draw_item(const struct ui *ui, int y, int width, const struct item *item, bool selected)
