@@ -150,7 +150,8 @@ static void exit_with_nothing_to_write(void **state)
 {
 	(void)state;
 	expect(leave_closed, "");
-	expect(leave_withdrawn, "space exit is withdrawn\n");
+	expect(leave_withdrawn, "space exit: this node has withdrawn; the program may close the "
+				"space and open it again\n");
 }
 
 static void exit_of_a_child(void **state)
