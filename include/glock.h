@@ -151,7 +151,7 @@
  *   Waits     The function waits for what its comment names. If nothing limits this wait, it may
  *             last for ever.
  * The comments do not repeat two errors. In a child after fork a function returns -ECHILD. In the
- * operations callback, demote_ok, dump and lost it returns -EDEADLK.
+ * operations callback, demote_ok, dump and lost a function that needs a lock returns -EDEADLK.
  */
 #ifndef GLOCK_H
 #define GLOCK_H

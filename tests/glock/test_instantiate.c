@@ -78,7 +78,8 @@ static void ask_beside(const char *op, struct glock *on, struct glock_holder *gh
 	glock_holder_owner(&c, 8);
 	assert_int_equal(glock_nq(&c), -ECHILD);
 	assert_false(glock_poll(&b));
-	assert_true(on->flags & GLOCK__F_INSTANTIATING);
+	assert_true(on->flags & GLOCK__F_INSTANTIATING && on->flags & GLOCK__F_LOCK);
+	assert_false(gl_held(on));
 }
 
 /* Other holders wait until it has run. It does not run for them. */

@@ -100,6 +100,35 @@ static void sync_in_an_operation(void **state)
 	glock_put(other);
 }
 
+static int dq_result;
+
+static void dq_in_it(const char *op, struct glock *on, struct glock_holder *gh)
+{
+	(void)on, (void)gh;
+	if (strcmp(op, "xmote_th"))
+		return;
+	rig.in_op = NULL;
+	dq_result = glock_dq(&a);
+}
+
+/* The type has unlock, which needs the bit lock: the holder cannot go from inside the write-back.
+ */
+static void sync_then_dq_in_it(void **state)
+{
+	struct glock *rgrp = rig_glock(GLOCK_RGRP, 1);
+
+	(void)state;
+	rig_hold(&a, rgrp, GLOCK_EX, 0);
+	*rig.log = '\0';
+	rig.in_op = dq_in_it;
+	assert_int_equal(glock_sync(rgrp), 0);
+	assert_int_equal(dq_result, -EDEADLK);
+	assert_int_equal(glock_valid(&a), 1);
+	rig_dq(&a);
+	rig_expect("th:EX:1 unlock_op");
+	glock_put(rgrp);
+}
+
 static void demand_in_it(const char *op, struct glock *on, struct glock_holder *gh)
 {
 	(void)op, (void)gh;
@@ -250,9 +279,13 @@ static void sync_beside_no_operation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    SYNC_TEST(sync_keeps_the_lock),  SYNC_TEST(sync_fails),
-	    SYNC_TEST(sync_in_an_operation), SYNC_TEST(sync_before_a_demand),
-	    SYNC_TEST(sync_of_a_space),      cmocka_unit_test(sync_beside_no_operation),
+	    SYNC_TEST(sync_keeps_the_lock),
+	    SYNC_TEST(sync_fails),
+	    SYNC_TEST(sync_in_an_operation),
+	    SYNC_TEST(sync_then_dq_in_it),
+	    SYNC_TEST(sync_before_a_demand),
+	    SYNC_TEST(sync_of_a_space),
+	    cmocka_unit_test(sync_beside_no_operation),
 	};
 
 	return RUN_TESTS(tests);

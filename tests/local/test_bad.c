@@ -494,6 +494,39 @@ static void too_many_nodes(void **state)
 	close(fd);
 }
 
+/* ---- a process that opens and makes no progress ---- */
+
+int __real_clock_gettime(clockid_t id, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+
+/* If a test is in a hurry, the library's clock runs 20 times as fast. */
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int err = __real_clock_gettime(id, ts);
+	int64_t ns = (ts->tv_sec * 1000000000ll + ts->tv_nsec) * 20;
+
+	if (getenv("TEST_HURRY"))
+		*ts = (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+	return err;
+}
+
+static void opened_by_a_stopped_process(void **state)
+{
+	const struct flock fl = {
+	    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = OPEN_BYTE, .l_len = 1};
+	int fd;
+
+	(void)state;
+	assert_int_equal(try_open("slow"), 0);
+	fd = open(at("slow"), O_RDWR);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &fl), 0);
+	setenv("TEST_HURRY", "1", 1);
+	assert_int_equal(try_open("slow"), -EBUSY);
+	unsetenv("TEST_HURRY");
+	close(fd);
+	assert_int_equal(try_open("slow"), 0);
+}
+
 /* ---- a file that goes ---- */
 
 static void wait_until_invalid(struct actor *who)
@@ -655,6 +688,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(limits),
 	    cmocka_unit_test(too_few_threads),
 	    cmocka_unit_test(too_many_nodes),
+	    cmocka_unit_test(opened_by_a_stopped_process),
 	    cmocka_unit_test(removed),
 	    cmocka_unit_test(removed_while_at_rest),
 	    cmocka_unit_test(removed_when_it_has_left),

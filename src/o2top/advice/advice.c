@@ -386,6 +386,12 @@ static void say_anything(const struct facts *f, char *buf, size_t size)
 		snprintf(buf, size,
 			 "%s %s for it: this frame does not show which nodes read or write it",
 			 f->waits, verb(f->waiting, "waits", "wait"));
+	else if (f->readers && f->row->sum.seen)
+		/* modes are sampled, so any of these nodes may write it between two samples */
+		snprintf(buf, size,
+			 "samples show SH on %s and no writer: one of these nodes or another one "
+			 "takes EX between samples; find the node that writes it",
+			 f->read);
 	else if (f->readers)
 		snprintf(buf, size,
 			 "%s %s it and %s time: this frame does not show the writer; find the node "
