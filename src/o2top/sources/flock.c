@@ -109,7 +109,8 @@ void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_to
 
 		if (!c)
 			return;
-		lost = known ? total->lost_s * part : t->frame_s * waits_of(&f->list[i]) / samples;
+		lost = known ? total->lost_s * part
+			     : t->frame_s * waits_of(&f->list[i]) / samples;
 		/* Counters or long waits told a part of it already. */
 		lost = max_s(lost - c->lost_s, 0);
 		c->lost_s += lost;

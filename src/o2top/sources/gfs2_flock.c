@@ -2,9 +2,9 @@
 /*
  * gfs2_flock.c - the time that all flocks of a node lost, from the totals in sbstats.
  *
- * A flock asks the DLM once for each lock, because its glock is new. So the requests that waited
- * are as many as the holders that were queued. Their mean time is srttb, which forgets: the mean of
- * two samples stands for the frame between them.
+ * A flock asks the DLM once for each lock, because its glock is new. So the requests that waited are
+ * as many as the holders that were queued. Their mean time is srttb, which forgets: the mean of two
+ * samples stands for the frame between them.
  */
 #include "gfs2_flock.h"
 
@@ -18,7 +18,8 @@ void gfs2_flock_take(struct gfs2_flock_totals *now, const struct gfs2_sbstats_li
 	if (l->type != GFS2_FLOCK)
 		return;
 	for (uint32_t cpu = 0; cpu < l->n_cpus; cpu++) {
-		if (cpu >= now->room && !grow(&now->list, cpu, &now->room, sizeof(*now->list)))
+		if (cpu >= now->room &&
+		    !grow(&now->list, cpu, &now->room, sizeof(*now->list)))
 			return;
 		if (cpu >= now->n)
 			now->list[now->n++] = (struct flock_totals){0};
