@@ -130,8 +130,9 @@
  *
  *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. If the
  *   file is removed while processes use it, later processes get a new, separate space. The earlier
- *   processes notice within a second, or when they next ask for a lock, and withdraw. From then on
- *   each of their requests fails with -EIO. The work drops their caches. If the work is inside an
+ *   processes notice within a second, or when they next ask for a lock, and withdraw. The process
+ *   that notices first marks the file. From then on no process gets a lock in the removed space,
+ *   and each request fails with -EIO. The work drops their caches. If the work is inside an
  *   operation, it drops the caches as soon as the operation returns.
  *
  *   systemd-logind removes the files of a user from /dev/shm when the last session of this user
@@ -141,6 +142,9 @@
  *     - run `loginctl enable-linger`;
  *     - set RemoveIPC=no;
  *     - name another directory in memory (GLOCK_DIR).
+ *
+ *   Only the user or the group names the default directory. If another user made a directory of
+ *   that name first, glock_space_open() fails with -EPERM. glock(1), FILES, has two ways out.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.
@@ -398,11 +402,11 @@ struct glock_type_options {
 
 /* A process that uses the same space. */
 struct glock_peer {
-	int64_t pid;
+	int64_t pid; /* in its own pid namespace; docs/libglock.md */
 	char comm[16];
 	enum glock_mode mode; /* held or waited for; UN: it recovers what a dead process left */
 	int waits;            /* it waits for that mode, before this node */
-	int stopped, dead;
+	int stopped, dead;    /* of another pid namespace, only dead is known */
 };
 
 struct glock_space_options {

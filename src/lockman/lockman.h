@@ -108,12 +108,16 @@ struct glock__lm_ops {
 	/*
 	 * Optional, or -EOPNOTSUPP. file: opens a new, empty file of this node for reading and
 	 * writing, in a place where readers find it. The caller closes the file. alive: returns a
-	 * descriptor that a child may inherit. For the other nodes this node lives while a process
-	 * has it open. The descriptor belongs to the lock manager, and exec closes it unless the
-	 * caller changes that.
+	 * descriptor that a child may inherit. It gives no access to the space, so the child may be
+	 * of another user. For the other nodes this node lives while a process has it open. It
+	 * belongs to the lock manager, and exec closes it unless the caller changes that.
 	 */
 	int (*file)(struct glock__lockman *lm);
 	int (*alive)(struct glock__lockman *lm);
+	/* Looks whether the space is still there. If not, the event gone has come. */
+	bool (*is_there)(struct glock__lockman *lm);
+	/* Returns the path of the space's file. */
+	const char *(*path)(const struct glock__lockman *lm);
 };
 
 /* The events of a lock manager. */

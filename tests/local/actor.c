@@ -33,6 +33,7 @@ static struct {
 	struct glock_holder gh[HOLDERS];
 	char group[64], dir[4096];
 	int recovered, messages;
+	char last[1024]; /* the last message */
 	int lock_error;
 	int holding; /* the recovery callback does not return */
 	pthread_mutex_t lock;
@@ -42,6 +43,7 @@ static struct {
 static void on_log(void *arg, const char *message)
 {
 	(void)arg;
+	snprintf(me.last, sizeof(me.last), "%s", message);
 	__atomic_add_fetch(&me.messages, 1, __ATOMIC_SEQ_CST);
 	fprintf(stderr, "# [%d] %s\n", (int)getpid(), message);
 }
@@ -273,6 +275,8 @@ static int64_t act(char *line)
 		return do_lie((unsigned int)atoi(words[1]), (uint32_t)atoi(words[2]));
 	if (IS("log", 0))
 		return __atomic_load_n(&me.messages, __ATOMIC_SEQ_CST);
+	if (IS("said", 1))
+		return strstr(me.last, words[1]) != NULL;
 	if (IS("fork", 0))
 		return do_fork();
 	if (IS("withdraw", 0))
@@ -280,7 +284,7 @@ static int64_t act(char *line)
 	if (IS("close", 0))
 		return glock_space_close(me.space);
 	if (IS("uid", 1))
-		return setuid((uid_t)atoi(words[1])) ? -errno : 0;
+		return setuid((uid_t)strtoul(words[1], NULL, 10)) ? -errno : 0;
 	if (IS("limit", 2)) {
 		struct rlimit limit = {(rlim_t)atoll(words[2]), (rlim_t)atoll(words[2])};
 

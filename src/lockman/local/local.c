@@ -151,6 +151,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		    l->name);
 	if (err)
 		return err;
+	glock__local_removed(l);
 	if (ev.status == -EINPROGRESS) {
 		glock__local_on_guard(l);
 		return 0;
@@ -296,6 +297,11 @@ static void local_free(struct glock__lockman *lm)
 	free(l);
 }
 
+static const char *local_path(const struct glock__lockman *lm)
+{
+	return ((const struct local *)lm)->path;
+}
+
 static const struct glock__lm_ops local_ops = {
     .name = "local",
     .lock = local_lock,
@@ -314,6 +320,8 @@ static const struct glock__lm_ops local_ops = {
     .in_the_way = glock__local_in_the_way,
     .file = glock__local_own_file,
     .alive = glock__local_keep_alive,
+    .is_there = glock__local_is_there,
+    .path = local_path,
 };
 
 /* ---- the beginning ---- */

@@ -81,6 +81,7 @@ static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 		glock__local_drop(l, shard);
 		if (has_left(l))
 			return false;
+		glock__local_removed(l);
 		glock__local_sync_grants_wait(l);
 		for (int i = 0; i < n; i++)
 			deliver(l, &ev[i], shard);
@@ -131,6 +132,8 @@ static void look_at_bell(struct local *l, uint32_t awake)
 		glock__local_sync_grants_wait(l);
 		start_recovery(l);
 	}
+	if (!has_left(l))
+		glock__local_removed(l);
 	latch_drop(&l->delivery);
 	if (control && l->lm.events->control)
 		l->lm.events->control(l->lm.owner);
