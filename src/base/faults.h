@@ -48,6 +48,8 @@
     X(LIBRARY, FAST_COUNT_NOT_FOLDED, "the word keeps the count of a refused holder") \
     X(LIBRARY, SERVED_WAITER_ASKS, "a waiter that the state serves asks the lock manager") \
     X(LIBRARY, MISS_NOT_ALONE, "the shortcut for a miss ignores other holders") \
+    X(LIBRARY, NOT_INSTANTIATED_AGAIN, "a dropped cache does not ask for instantiate") \
+    X(LIBRARY, INSTANTIATED_TWICE, "instantiate runs again for the next holder") \
     X(LIBRARY, SPACE_EVENT_FORGOTTEN, "the worker ignores a thaw or withdrawal of the space") \
     X(LIBRARY, ROOM_NOT_AWAITED, "a request without memory is not made again") \
     X(SHORTCUT, LONE_MISS_BEFORE_DEMOTE, "lone_miss ignores the demand of another node") \

@@ -48,6 +48,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 		if (!cache_lost(w, n))
 			cache_lose(w, n);
 		w->node[n].withdrawn = true;
+		w->node[n].write_failed = true;
 		return -EUCLEAN;
 	}
 	if (sync & GLOCK_CACHES_METADATA && c->bits & GLOCK__DIRTY_METADATA && !cache_lost(w, n))
@@ -72,6 +73,32 @@ static void on_inval(struct glock *gl, unsigned int what)
 	if (c->bits & what << 2 && !cache_lost(world_current, node_of(gl)))
 		trouble("dirty cache of %u:%lu dropped", gl->type, (unsigned long)gl->number);
 	c->bits &= ~(what | what << 2);
+	c->instantiated = GLOCK_UN;
+}
+
+/* Reads the object in: once, and again after DF, in which a cache has less. */
+static int on_instantiate(struct glock_holder *gh)
+{
+	struct world *w = world_current;
+	struct glock *gl = glock_of(gh);
+	struct cache *c = cache_of(gl);
+	enum glock_mode mode = glock_mode_of(gh);
+
+	world_note(NOTE_CALL, "instantiate", gl, (int)mode, 0);
+	if (c->instantiated != GLOCK_UN && (c->instantiated != GLOCK_DF || gl->state == GLOCK_DF))
+		trouble("%u:%lu: read in twice", gl->type, (unsigned long)gl->number);
+	c->instantiated = gl->state; /* set before the sleep, to notice a second call meanwhile */
+	maybe_slow();
+	if (fails(10)) {
+		c->instantiated = GLOCK_UN;
+		return -EUCLEAN;
+	}
+	if (cache_lost(w, node_of(gl)))
+		return 0;
+	c->value = w->disk[gl->number];
+	c->bits |= glock__type_may_cache(gl_type(gl)->info.caches, gl->state) &
+		   (GLOCK__METADATA | GLOCK__DATA);
+	return 0;
 }
 
 static int on_demote_ok(struct glock *gl)
@@ -110,13 +137,15 @@ const struct glock_ops world_inode_ops = {.size = sizeof(world_inode_ops),
 					  .xmote_th = on_xmote_th,
 					  .xmote_bh = on_xmote_bh,
 					  .inval = on_inval,
-					  .demote_ok = on_demote_ok};
+					  .demote_ok = on_demote_ok,
+					  .instantiate = on_instantiate};
 const struct glock_ops world_rgrp_ops = {.size = sizeof(world_rgrp_ops),
 					 .xmote_th = on_xmote_th,
 					 .inval = on_inval,
 					 .demote_ok = on_demote_ok,
 					 .lock = on_lock,
-					 .unlock = on_unlock};
+					 .unlock = on_unlock,
+					 .instantiate = on_instantiate};
 
 void cache_use(struct client *c)
 {
@@ -134,10 +163,8 @@ void cache_use(struct client *c)
 			w->disk[c->g] = ++w->truth[c->g];
 		return;
 	}
-	if (!(cache->bits & GLOCK__METADATA)) {
-		cache->value = w->disk[c->g];
-		cache->bits |= may & (GLOCK__METADATA | GLOCK__DATA);
-	}
+	if (may & (GLOCK__METADATA | GLOCK__DATA) & ~cache->bits)
+		trouble("glock %u was granted without a good cache", c->g);
 	if (cache->value != w->truth[c->g])
 		trouble("node %u reads %ld of glock %u, and %ld was written", c->node, cache->value,
 			c->g, w->truth[c->g]);

@@ -65,6 +65,8 @@ struct cache {
 	unsigned int bits; /* enum glock__cache */
 	long value;
 	bool entered; /* the type's lock operation was called */
+	/* The mode in which the object was read in since the cache was dropped; UN: it was not. */
+	enum glock_mode instantiated;
 };
 
 /* A request at the master. */
@@ -76,6 +78,7 @@ struct petition {
 struct world_node {
 	struct glock_space *space; /* NULL: dead */
 	bool withdrawn, closing;
+	bool write_failed;        /* xmote_th returned an error */
 	unsigned int dispatchers; /* tasks that run its work */
 	bool receiving;           /* a task gets a message */
 	bool starting;

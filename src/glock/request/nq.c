@@ -207,7 +207,7 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__first_waiter(gl) ||
 	    !glock__may_grant(gl, gh))
 		return -ECHILD;
-	if (gl_type(gl)->ops.lock && !(gl->flags & GLOCK__F_ENTERED) && !(gh->flags & GLOCK_SKIP))
+	if (glock__must_enter(gl, gh))
 		return -ECHILD;
 	err = check_recursion(gl, gh);
 	if (err)

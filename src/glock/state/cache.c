@@ -39,6 +39,7 @@ enum op {
 	OP_DUMP,
 	OP_CALLBACK,
 	OP_LOST,
+	OP_INSTANTIATE,
 	OP_MAX
 };
 
@@ -53,7 +54,7 @@ static const struct op_rule op_rules[OP_MAX] = {
     [OP_INVAL] = {"inval", true, false},       [OP_DEMOTE_OK] = {"demote_ok", false, true},
     [OP_LOCK] = {"lock", true, false},         [OP_UNLOCK] = {"unlock", true, false},
     [OP_DUMP] = {"dump", false, true},         [OP_CALLBACK] = {"callback", false, true},
-    [OP_LOST] = {"lost", false, true},
+    [OP_LOST] = {"lost", false, true},         [OP_INSTANTIATE] = {"instantiate", true, false},
 };
 
 /* ---- what the thread is doing ---- */
@@ -206,6 +207,19 @@ void glock__op_inval(struct glock *gl, unsigned int what)
 	c = op_begin(gl, OP_INVAL);
 	gl_type(gl)->ops.inval(gl, what);
 	op_end(gl, &c);
+}
+
+int glock__op_instantiate(struct glock *gl, struct glock__holder *gh)
+{
+	struct call c;
+	int err;
+
+	gl->flags |= GLOCK__F_INSTANTIATING;
+	c = op_begin(gl, OP_INSTANTIATE);
+	err = gl_type(gl)->ops.instantiate(public_of(gh));
+	op_end(gl, &c);
+	gl->flags &= ~(uint32_t)GLOCK__F_INSTANTIATING;
+	return err;
 }
 
 int glock__op_lock(struct glock *gl, struct glock__holder *gh)

@@ -35,6 +35,7 @@ GLOCK__INLINE void glock__leave_work(void)
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
 int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode);
 void glock__op_inval(struct glock *gl, unsigned int what);
+int glock__op_instantiate(struct glock *gl, struct glock__holder *gh);
 int glock__op_lock(struct glock *gl, struct glock__holder *gh);
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh);
 /* These keep gl->lock. */

@@ -20,6 +20,7 @@
 #include "order.h"
 #include "shortcuts.h"
 #include "show.h"
+#include "sync.h"
 #include "word.h"
 #include "work.h"
 #include "xmote.h"
@@ -35,6 +36,7 @@ void glock__clear_lock(struct glock *gl)
 	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 	gl_busy(gl)->cancel = false;
 	gl_busy(gl)->must_run = true;
+	glock__bit_lock_free(gl);
 }
 
 /* ---- the queue ---- */
@@ -203,22 +205,58 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 	}
 }
 
-/* Runs the lock operation for the first holder on this node. The operation reads the object in. */
+/* Tells whether the object has to be read in for gh. The flag is set only for types that do so. */
+static bool must_instantiate(const struct glock *gl, const struct glock__holder *gh)
+{
+	return gl->flags & GLOCK__F_INSTANTIATE_NEEDED && !(gh->flags & GLOCK_SKIP);
+}
+
+bool glock__must_enter(const struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock_ops *ops = &gl_type(gl)->ops;
+
+	if (must_instantiate(gl, gh))
+		return true;
+	return (ops->lock || ops->unlock) && !(gl->flags & GLOCK__F_ENTERED) &&
+	       !(gh->flags & GLOCK_SKIP);
+}
+
+/* Reads the object in. After an error, or if the lock was lost meanwhile, the next holder does. */
+static int instantiate(struct glock *gl, struct glock__holder *gh)
+{
+	int err = glock__op_instantiate(gl, gh);
+
+	if (!err && glock__lock_is_lost(gl))
+		err = -EIO;
+	if (!err && !FAULT(INSTANTIATED_TWICE))
+		gl->flags &= ~(uint32_t)GLOCK__F_INSTANTIATE_NEEDED;
+	return err;
+}
+
+/*
+ * Runs the operations instantiate and lock for a holder, as far as they are due. The bit lock keeps
+ * all other holders waiting, and the cache as it is.
+ */
 static void enter(struct glock *gl, struct glock__holder *gh)
 {
+	const struct glock_ops *ops = &gl_type(gl)->ops;
 	bool had = gl->flags & GLOCK__F_LOCK;
-	int err;
+	int err = 0;
 
 	gl->flags |= GLOCK__F_LOCK;
 	atom_or32(&gh->state, GLOCK__H_ENTERING);
-	err = glock__op_lock(gl, gh);
+	if (must_instantiate(gl, gh))
+		err = instantiate(gl, gh);
+	if (!err && ops->lock && !(gl->flags & GLOCK__F_ENTERED))
+		err = glock__op_lock(gl, gh);
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
 	/* A thread that wants to cancel this request waits for the end of ENTERING. */
 	glock__holder_set(gl_space(gl), gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	if (err) {
 		glock__fail(gl, gh, err);
 	} else {
-		gl->flags |= GLOCK__F_ENTERED;
+		if (ops->lock || ops->unlock)
+			gl->flags |= GLOCK__F_ENTERED;
 		glock__publish_object(gl);
 		glock__grant(gl, gh);
 	}
@@ -247,8 +285,7 @@ bool glock__promote(struct glock *gl, bool nonblock)
 				break;
 			continue; /* gh was a try itself, and the next waiter may fit */
 		}
-		if (!gl_type(gl)->ops.lock || gl->flags & GLOCK__F_ENTERED ||
-		    gh->flags & GLOCK_SKIP) {
+		if (!glock__must_enter(gl, gh)) {
 			bool last = gh->list.next == &gl_busy(gl)->holders;
 
 			glock__grant(gl, gh);

@@ -52,8 +52,26 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
 }
 
+/*
+ * Notes that the next holder has to read the object in. The caller has dropped a part of the
+ * cache. Or the new mode allows content that the old mode did not, as after DF.
+ */
+static void instantiate_again(struct glock *gl)
+{
+	if (gl_type(gl)->ops.instantiate && !FAULT(NOT_INSTANTIATED_AGAIN))
+		gl->flags |= GLOCK__F_INSTANTIATE_NEEDED;
+}
+
+/* Tells whether a change to `to` allows content in the cache that `from` does not allow. */
+static bool allows_more(const struct glock *gl, enum glock_mode from, enum glock_mode to)
+{
+	return glock__type_cache_change(gl_type(gl)->info.caches, to, from).inval != 0;
+}
+
 void glock__change_state(struct glock *gl, enum glock_mode to)
 {
+	if (to == GLOCK_UN || allows_more(gl, gl->state, to))
+		instantiate_again(gl);
 	if (to != gl_busy(gl)->target)
 		glock__hold_shrink(gl);
 	hold_start(gl, to);
@@ -201,10 +219,13 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 			   ": xmote_th failed with error %d, so this node withdraws",
 			   gl->type, gl->number, err);
 		glock__log_glock(gl);
+		atom_store8(&gl_space(gl)->write_failed, true);
 		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
-	if (c.inval && !FAULT(CACHE_NOT_INVALIDATED))
+	if (c.inval && !FAULT(CACHE_NOT_INVALIDATED)) {
+		instantiate_again(gl);
 		glock__op_inval(gl, c.inval);
+	}
 	assert(gl->flags & GLOCK__F_LOCK);
 }
 

@@ -254,9 +254,9 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	if (locked < 0)
 		return locked;
 	if ((size_t)st->st_size != FILE_SIZE) {
-		struct head head = {0};
-		bool ours = pread(fd, &head, sizeof(head.magic), 0) == sizeof(head.magic) &&
-			    head.magic == LOCAL_MAGIC;
+		uint64_t magic = 0;
+		bool ours =
+		    pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == LOCAL_MAGIC;
 
 		locked |= glock__local_any_heir(l->path);
 		if (ours || !st->st_size)
