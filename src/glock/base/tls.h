@@ -19,6 +19,7 @@
 
 struct glock;
 struct glock__busy;
+struct glock__holder;
 
 /* The answer of the lock manager to a request, and the time at which the thread read it. */
 struct glock__answer {
@@ -50,12 +51,14 @@ struct glock__deferred {
 	const struct glock *locked; /* the glock whose lock the thread took last and has, or NULL */
 	struct glock__busy *busy;   /* the busy part of that glock */
 	struct glock *gl;     /* the glock whose work the thread runs, see inline_work.c; or NULL */
+	const struct glock__holder *own; /* with gl, the request for which it waits; or NULL */
 	struct glock *asking; /* the glock for which the thread makes a request now, or NULL */
 	struct glock__answer answer; /* the deferred answer to that request */
 	bool wanted;                 /* events of gl are deferred until the thread has its lock */
 	bool bast;                   /* a deferred bast is there */
 	uint8_t bast_mode;           /* the mode that the bast asks for */
 	bool queued;                 /* the thread has queued work of gl */
+	bool leaves;                 /* other threads are to run that work */
 	bool polls;                  /* poll_begin() of the lock manager returned true */
 	int64_t moment;              /* the time of what the thread does for gl; 0: not read yet */
 };

@@ -27,6 +27,7 @@ struct glock__type {
 	int64_t hold_first; /* the hold time of a glock at first; demote.c derives it from hold */
 	bool known;
 	bool fast; /* glocks of this type may take the fast path */
+	bool has_ops; /* a change of state may call an operation that may block */
 };
 
 /* The seams to the system: a test supplies its own clock and random numbers. */

@@ -247,7 +247,8 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (err)
 		return err;
 	glock__poll(gl_space(gl));
-	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl);
+	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) &&
+		      glock__inline_begin(gl, gh);
 	gl_lock(gl);
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);

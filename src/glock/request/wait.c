@@ -49,7 +49,7 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 				   gh->where);
 			return -EDEADLK;
 		}
-		err = glock__wait_for(gh->gl, &gh->state, seen, deadline);
+		err = glock__wait_for(gh, seen, deadline);
 		if (err == -ETIMEDOUT && !glock_poll(pub))
 			return err;
 		if (err == -EINTR && flags & GLOCK_WAIT_INTR && !glock_poll(pub))

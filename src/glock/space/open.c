@@ -100,6 +100,12 @@ static bool may_be_fast(const struct glock__type *t)
 	       (t->info.modes & both) == both;
 }
 
+/* Tells whether the type has an operation that may block, other than unlock. */
+static bool has_ops(const struct glock__type *t)
+{
+	return t->ops.xmote_th || t->ops.xmote_bh || t->ops.inval || t->ops.lock;
+}
+
 static int set_types(struct glock_space *space, const struct glock_space_options *o)
 {
 	const char *at = (const char *)o->types;
@@ -116,8 +122,10 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 		memcpy(&type, at + i * stride, stride < sizeof(type) ? stride : sizeof(type));
 		err = set_type(space, &type);
 	}
-	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++)
+	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
 		space->types[i].fast = may_be_fast(&space->types[i]);
+		space->types[i].has_ops = has_ops(&space->types[i]);
+	}
 	glock__hold_types(space);
 	return err;
 }

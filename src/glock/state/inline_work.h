@@ -9,9 +9,23 @@
 
 /*
  * After a begin that returned true, the calling thread runs the work of this glock itself, as soon
- * as it can. The end stops that. The caller holds no lock.
+ * as it can. The end stops that. The caller holds no lock. `own` is the request for which the
+ * thread waits, or NULL.
  */
-bool glock__inline_begin(struct glock *gl);
+bool glock__inline_begin(struct glock *gl, const struct glock__holder *own);
+/*
+ * Tells whether this thread leaves the next step of the glock, which may call an operation, to the
+ * threads that run the work. A thread that runs inline work calls operations for its own request
+ * only. gh is the request that the step serves, or NULL.
+ */
+GLOCK__INLINE bool glock__inline_leaves(const struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__deferred *d = &glock__tls()->deferred;
+
+	return d->gl == gl && gl_type(gl)->has_ops && (!gh || d->own != gh);
+}
+/* Queues the work of the glock for those threads. Under gl->lock. */
+void glock__inline_leave(struct glock *gl);
 /* As glock__poll(). Events of this glock are deferred: the caller takes gl->lock next. */
 void glock__inline_poll(struct glock *gl);
 /* Runs the work that was queued since. Under gl->lock, which it drops and takes again. */
@@ -26,7 +40,10 @@ GLOCK__INLINE void glock__inline_end(struct glock *gl)
 		glock__inline_finish(gl);
 	tls->deferred.gl = NULL;
 }
-/* As glock__wait(), but runs the work of the glock meanwhile. Includes glock__inline_end(). */
-int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline);
+/*
+ * Waits until the state of the holder is not `seen`, as glock__wait(). Runs the work of its glock
+ * meanwhile. Includes glock__inline_end().
+ */
+int glock__wait_for(struct glock__holder *gh, uint32_t seen, int64_t deadline);
 
 #endif
