@@ -36,6 +36,24 @@ bool cache_lost(struct world *w, unsigned int n)
 	return nd->withdrawn;
 }
 
+/*
+ * Checks the thread of an operation. The library's threads run all operations. A thread of the
+ * program runs those that read the object in, and only for the request for which it waits.
+ */
+static void check_thread(const struct glock *gl, const char *op, bool reads_in)
+{
+	const struct world *w = world_current;
+
+	if (!w->f.worker || task_self()->daemon)
+		return;
+	for (unsigned int i = 0; reads_in && i < w->clients; i++)
+		if (w->client[i].task == task_self() && w->client[i].gl == gl &&
+		    w->client[i].state == WAITING)
+			return;
+	trouble("a thread of the program runs %s of %u:%lu", op, gl->type,
+		(unsigned long)gl->number);
+}
+
 static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 {
 	struct world *w = world_current;
@@ -43,6 +61,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 	unsigned int n = node_of(gl);
 
 	world_note(NOTE_CALL, "xmote_th", gl, (int)to, (int)sync);
+	check_thread(gl, "xmote_th", to != GLOCK_UN && !sync);
 	maybe_slow();
 	if (fails(200)) {
 		if (!cache_lost(w, n))
@@ -59,6 +78,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 static int on_xmote_bh(struct glock *gl, enum glock_mode mode)
 {
 	world_note(NOTE_CALL, "xmote_bh", gl, (int)mode, 0);
+	check_thread(gl, "xmote_bh", true);
 	maybe_slow();
 	return fails(30) ? -EUCLEAN : 0;
 }
@@ -68,6 +88,7 @@ static void on_inval(struct glock *gl, unsigned int what)
 	struct cache *c = cache_of(gl);
 
 	world_note(NOTE_CALL, "inval", gl, (int)what, 0);
+	check_thread(gl, "inval", false);
 	maybe_slow();
 	if (c->bits & what << 2 && !cache_lost(world_current, node_of(gl)))
 		trouble("dirty cache of %u:%lu dropped", gl->type, (unsigned long)gl->number);
@@ -85,6 +106,7 @@ static int on_lock(struct glock_holder *gh)
 	struct cache *c = cache_of(glock_of(gh));
 
 	world_note(NOTE_CALL, "lock", glock_of(gh), (int)glock_mode_of(gh), 0);
+	check_thread(glock_of(gh), "lock", true);
 	if (c->entered)
 		trouble("lock called twice");
 	c->entered = true; /* set before the sleep, to notice a second call meanwhile */

@@ -4,7 +4,7 @@
  * it.
  *
  * Therefore a lock goes to another node with no more threads than necessary. If the program runs
- * the work, this file does nothing.
+ * the work, only a try runs work inline: a try must not wait for the work of other glocks.
  *
  * Operations of the program are the exception. A program may hold a mutex of its own around a call
  * of the library, and an operation may take the same mutex. So a thread calls an operation only for
@@ -24,8 +24,9 @@
 bool glock__inline_begin(struct glock *gl, const struct glock__holder *own)
 {
 	struct glock__tls *tls = glock__tls();
+	bool is_try = own && own->flags & GLOCK__TRIES;
 
-	if (!gl_space(gl)->work.have_thread || tls->deferred.gl || glock__in_work())
+	if ((!gl_space(gl)->work.have_thread && !is_try) || tls->deferred.gl || glock__in_work())
 		return false;
 	tls->deferred.gl = gl;
 	tls->deferred.own = own;
@@ -141,7 +142,9 @@ int glock__wait_for(struct glock__holder *gh, uint32_t seen, int64_t deadline)
 	struct glock *gl = gh->gl;
 	int err = 0;
 
-	if (tls->deferred.gl != gl && !glock__inline_begin(gl, gh))
+	if (!gl_space(gl)->work.have_thread && tls->deferred.gl == gl)
+		glock__inline_end(gl); /* from here on this thread runs the work of all glocks */
+	if (!gl_space(gl)->work.have_thread || (tls->deferred.gl != gl && !glock__inline_begin(gl, gh)))
 		return glock__wait(gl_space(gl), word, seen, deadline);
 	inline_run_queued(gl);
 	if (atom_load32(word) == seen)

@@ -22,7 +22,8 @@ GLOCK__INLINE bool glock__inline_leaves(const struct glock *gl, const struct glo
 {
 	const struct glock__deferred *d = &glock__tls()->deferred;
 
-	return d->gl == gl && gl_type(gl)->has_ops && (!gh || d->own != gh);
+	return d->gl == gl && gl_type(gl)->has_ops && (!gh || d->own != gh) &&
+	       !FAULT(OPERATIONS_ON_ANY_THREAD);
 }
 /* Queues the work of the glock for those threads. Under gl->lock. */
 void glock__inline_leave(struct glock *gl);
