@@ -394,6 +394,14 @@ struct glock_space_options {
 	 */
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
+	/*
+	 * The library runs the work of the space on at most so many threads; 0: 16, at most 256.
+	 * The library starts with one thread. It starts the next one when all of them are inside
+	 * operations of the program. So a slow operation of one glock does not delay the others.
+	 * With 1, operations of the space run one after the other on that thread. No effect with
+	 * GLOCK_SPACE_DISPATCH.
+	 */
+	size_t work_threads;
 };
 
 /*

@@ -11,13 +11,22 @@ static struct cache *cache_of(const struct glock *gl)
 	return &world_current->node[node_of(gl)].cache[gl->number];
 }
 
-/* Some operations take long, and other tasks run meanwhile. */
-static void maybe_slow(void)
+/*
+ * Some operations take long, and other tasks run meanwhile. No other operation with the bit lock of
+ * that glock may begin.
+ */
+static void maybe_slow(const struct glock *gl)
 {
+	struct cache *c = cache_of(gl);
+
+	if (c->in_op)
+		trouble("two operations of %u:%lu at once", gl->type, (unsigned long)gl->number);
+	c->in_op = true;
 	if (world_current->f.duel)
 		task_sleep(world_now() + 5 * MS + chance(50 * MS));
 	else if (world_current->f.slow && !chance(3))
 		task_sleep(world_now() + chance(chance(4) ? 3 * MS : 400 * MS));
+	c->in_op = false;
 }
 
 static bool fails(uint32_t once_of)
@@ -62,7 +71,7 @@ static int on_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync)
 
 	world_note(NOTE_CALL, "xmote_th", gl, (int)to, (int)sync);
 	check_thread(gl, "xmote_th", to != GLOCK_UN && !sync);
-	maybe_slow();
+	maybe_slow(gl);
 	if (fails(200)) {
 		if (!cache_lost(w, n))
 			cache_lose(w, n);
@@ -79,7 +88,7 @@ static int on_xmote_bh(struct glock *gl, enum glock_mode mode)
 {
 	world_note(NOTE_CALL, "xmote_bh", gl, (int)mode, 0);
 	check_thread(gl, "xmote_bh", true);
-	maybe_slow();
+	maybe_slow(gl);
 	return fails(30) ? -EUCLEAN : 0;
 }
 
@@ -89,7 +98,7 @@ static void on_inval(struct glock *gl, unsigned int what)
 
 	world_note(NOTE_CALL, "inval", gl, (int)what, 0);
 	check_thread(gl, "inval", false);
-	maybe_slow();
+	maybe_slow(gl);
 	if (c->bits & what << 2 && !cache_lost(world_current, node_of(gl)))
 		trouble("dirty cache of %u:%lu dropped", gl->type, (unsigned long)gl->number);
 	c->bits &= ~(what | what << 2);
@@ -110,7 +119,7 @@ static int on_lock(struct glock_holder *gh)
 	if (c->entered)
 		trouble("lock called twice");
 	c->entered = true; /* set before the sleep, to notice a second call meanwhile */
-	maybe_slow();
+	maybe_slow(glock_of(gh));
 	if (!fails(10))
 		return 0;
 	c->entered = false;
@@ -124,7 +133,7 @@ static void on_unlock(struct glock_holder *gh)
 	world_note(NOTE_CALL, "unlock", glock_of(gh), (int)glock_mode_of(gh), 0);
 	if (!c->entered)
 		trouble("unlock without lock");
-	maybe_slow();
+	maybe_slow(glock_of(gh));
 	c->entered = false;
 }
 

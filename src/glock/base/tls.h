@@ -20,6 +20,7 @@
 struct glock;
 struct glock__busy;
 struct glock__holder;
+struct glock__worker;
 
 /* The answer of the lock manager to a request, and the time at which the thread read it. */
 struct glock__answer {
@@ -33,6 +34,7 @@ struct glock__answer {
 struct glock__identity {
 	uint32_t number;       /* see glock__thread_number(); 0: none yet */
 	unsigned int working;  /* how deep the thread is in the work of spaces */
+	struct glock__worker *worker; /* the thread is one of a space's own, see worker.c; or NULL */
 	const void *recovers;  /* the space whose recover callback the thread runs, or NULL */
 	/* The glock under whose spinlock an operation runs, or NULL. */
 	const struct glock *spinlocked;

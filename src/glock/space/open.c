@@ -29,7 +29,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
+enum {
+	DEFAULT_HZ = 1000,
+	DEFAULT_WORK_THREADS = 16,
+	WORK_THREADS_MAX = 256,
+	TRACE_ORDER_MAX = 24,
+	NAME_BYTES = 64,
+};
 
 /* Other flags are refused, because a later header may give them a meaning. */
 #define SPACE_FLAGS                                                               \
@@ -137,7 +143,7 @@ static int set_options(struct glock_space *space, const char *name,
 
 	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
 		return -EINVAL;
-	if (o->flags & ~SPACE_FLAGS)
+	if (o->flags & ~SPACE_FLAGS || o->work_threads > WORK_THREADS_MAX)
 		return -EINVAL;
 	if (o->cached_age < 0 || (o->n_types && (!o->types || !o->types->size)))
 		return -EINVAL;
@@ -153,6 +159,11 @@ static int set_options(struct glock_space *space, const char *name,
 	space->lru.max = o->cached_max;
 	space->lru.age = o->cached_age;
 	return set_types(space, o);
+}
+
+static unsigned int work_threads(const struct glock_space_options *o)
+{
+	return o->work_threads ? (unsigned int)o->work_threads : DEFAULT_WORK_THREADS;
 }
 
 static void free_space(struct glock_space *space)
@@ -235,7 +246,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	lm->owner = space;
 	lm->events = &glock__events;
 	if (!err)
-		err = glock__work_init(space, !env);
+		err = glock__work_init(space, work_threads(&o), !env);
 	if (!err && lm->ops->start) {
 		err = lm->ops->start(lm);
 		if (err)

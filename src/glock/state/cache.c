@@ -21,6 +21,7 @@
 
 #include "busy.h"
 #include "polling.h"
+#include "worker.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -120,6 +121,7 @@ static struct call op_begin(struct glock *gl, enum op op)
 		gl_unlock(gl);
 		assert(!gl_held(gl));
 		glock__poll_end(gl_space(gl)); /* the operation may take long */
+		glock__worker_op_begins(gl_space(gl));
 		return c;
 	}
 	tls->id.spinlocked = gl;
@@ -154,6 +156,7 @@ static void op_end(struct glock *gl, const struct call *c)
 	if (c->rule->spinlock) {
 		end_spinlocked(gl, c);
 	} else {
+		glock__worker_op_ends(gl_space(gl));
 		if (tls->deferred.gl == gl)
 			glock__poll_begin(gl_space(gl));
 		gl_lock(gl);
