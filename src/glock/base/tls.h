@@ -33,6 +33,11 @@ struct glock__answer {
 /* The identity of the thread, and the calls of the program in which it stands. */
 struct glock__identity {
 	uint32_t number;       /* see glock__thread_number(); 0: none yet */
+	/*
+	 * The generation of the process in which the members up to spinlocked_op, and struct
+	 * glock__deferred, say what the thread does; see glock__tls_check().
+	 */
+	uint32_t process;
 	unsigned int working;  /* how deep the thread is in the work of spaces */
 	struct glock__worker *worker; /* the thread is one of a space's own, see worker.c; or NULL */
 	const void *recovers;  /* the space whose recover callback the thread runs, or NULL */
@@ -111,6 +116,17 @@ extern uint32_t *glock__generation_word __attribute__((visibility("hidden")));
 static inline uint32_t glock__generation(void)
 {
 	return atom_load32(glock__generation_word);
+}
+
+/*
+ * Forgets what the thread was doing when the process forked, because the child does not do that.
+ * Each function that reads or changes this state calls glock__tls_check() before.
+ */
+void glock__tls_renew(void);
+static inline void glock__tls_check(uint32_t generation)
+{
+	if (glock__tls()->id.process != generation)
+		glock__tls_renew();
 }
 
 /* Stores the generation for a space that is opened. A new generation calls forked(). -ENOMEM. */

@@ -221,6 +221,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 		free(space);
 		return err;
 	}
+	glock__tls_check(space->generation);
 	space->env = env ? *env : real_env;
 	if (!space->env.cpus)
 		space->env.cpus = real_cpus();

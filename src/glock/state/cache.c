@@ -75,6 +75,7 @@ int glock__check(struct glock_space *space, const char *function)
 {
 	if (space->generation != glock__generation())
 		return -ECHILD;
+	glock__tls_check(space->generation);
 	return glock__check_op(space, function);
 }
 
@@ -124,6 +125,7 @@ static struct call op_begin(struct glock *gl, enum op op)
 		glock__worker_op_begins(gl_space(gl));
 		return c;
 	}
+	tls->id.process = gl_space(gl)->generation; /* a thread of the lock manager made no call */
 	tls->id.spinlocked = gl;
 	tls->fast.thread = NULL; /* sends calls off the fast path, to the check */
 	tls->id.spinlocked_op = c.rule->name;

@@ -61,6 +61,7 @@ static struct glock__worker *begins(struct glock_space *space)
 {
 	struct glock__worker *w;
 
+	glock__tls_check(space->generation);
 	glock__lock_take(&space->work.lock);
 	assert(space->work.n_running < space->work.n_workers);
 	w = &space->work.workers[space->work.n_running++];
