@@ -59,6 +59,7 @@ struct glock__deferred {
 	struct glock__busy *busy;   /* the busy part of that glock */
 	struct glock *gl;     /* the glock whose work the thread runs, see inline_work.c; or NULL */
 	const struct glock__holder *own; /* with gl, the request for which it waits; or NULL */
+	const struct glock *with_ops; /* gl, if its type has operations that may block; or NULL */
 	struct glock *asking; /* the glock for which the thread makes a request now, or NULL */
 	struct glock__answer answer; /* the deferred answer to that request */
 	bool wanted;                 /* events of gl are deferred until the thread has its lock */

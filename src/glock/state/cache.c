@@ -71,7 +71,7 @@ int glock__check_op(struct glock_space *space, const char *function)
 	return -EDEADLK;
 }
 
-int glock__check(struct glock_space *space, const char *function)
+int glock__check_slow(struct glock_space *space, const char *function)
 {
 	if (space->generation != glock__generation())
 		return -ECHILD;

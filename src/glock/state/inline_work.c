@@ -30,6 +30,7 @@ bool glock__inline_begin(struct glock *gl, const struct glock__holder *own)
 		return false;
 	tls->deferred.gl = gl;
 	tls->deferred.own = own;
+	tls->deferred.with_ops = gl_type(gl)->has_ops ? gl : NULL;
 	tls->deferred.queued = tls->deferred.leaves = false;
 	glock__poll_begin(gl_space(gl));
 	return true;

@@ -22,8 +22,7 @@ GLOCK__INLINE bool glock__inline_leaves(const struct glock *gl, const struct glo
 {
 	const struct glock__deferred *d = &glock__tls()->deferred;
 
-	return d->gl == gl && gl_type(gl)->has_ops && (!gh || d->own != gh) &&
-	       !FAULT(OPERATIONS_ON_ANY_THREAD);
+	return d->with_ops == gl && (!gh || d->own != gh) && !FAULT(OPERATIONS_ON_ANY_THREAD);
 }
 /* Queues the work of the glock for those threads. Under gl->lock. */
 void glock__inline_leave(struct glock *gl);
@@ -40,6 +39,7 @@ GLOCK__INLINE void glock__inline_end(struct glock *gl)
 	if (tls->deferred.queued || tls->deferred.polls)
 		glock__inline_finish(gl);
 	tls->deferred.gl = NULL;
+	tls->deferred.with_ops = NULL;
 }
 /*
  * Waits until the state of the holder is not `seen`, as glock__wait(). Runs the work of its glock

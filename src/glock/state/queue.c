@@ -317,7 +317,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		    run_demote(gl, nonblock))
 			return;
 		if (!glock__promote(gl, nonblock)) {
-			run_later(gl, glock__inline_leaves(gl, next_waiter(gl)));
+			run_later(gl, !nonblock); /* this thread leaves the operation */
 			return;
 		}
 		gl_busy(gl)->must_run = false;
