@@ -213,8 +213,8 @@ static void forks_callback(struct glock *of, enum glock_mode to, int remote)
 }
 
 /*
- * A child of an operation works with a space of its own as any process: on a thread of the program,
- * on one of the library, and under the spinlock.
+ * A child of an operation uses a space of its own as any process does. The operations run on a
+ * thread of the program, on one of the library, and under the spinlock.
  */
 static void forks_in_operations(void)
 {
@@ -244,15 +244,15 @@ static void forking_log(void *arg, const char *message)
 /* The log may fork, also while a space is opened. The child may open the same space. */
 static void forks_in_log(void)
 {
-	struct glock_space_options o = {
-	    .size = sizeof(o), .lockman = lockman, .log = forking_log};
+	struct glock_space_options o = {.size = sizeof(o), .lockman = lockman};
 	char path[4200];
 	FILE *f;
 
-	SAME(glock_space_open("in_log", &(struct glock_space_options){.size = sizeof(o), .lockman = lockman}, &space), 0);
+	SAME(glock_space_open("in_log", &o, &space), 0);
+	o.log = forking_log;
 	SAME(glock_space_close(space), 0);
 	snprintf(path, sizeof(path), "%s/in_log", getenv("GLOCK_DIR"));
-	f = fopen(path, "r+e"); /* of another size: "nobody uses it, so a new one is made" */
+	f = fopen(path, "r+e"); /* with another size the file is replaced, with a message */
 	CHECK(f);
 	SAME(ftruncate(fileno(f), 4096), 0);
 	fclose(f);

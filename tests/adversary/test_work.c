@@ -437,10 +437,8 @@ static int lock_reads(struct glock_holder *gh)
 	return 0;
 }
 
-static const struct glock_ops caching_ops = {.size = sizeof(caching_ops),
-					     .xmote_th = th_writes,
-					     .inval = inval_drops,
-					     .lock = lock_reads};
+static const struct glock_ops caching_ops = {
+    .size = sizeof(caching_ops), .xmote_th = th_writes, .inval = inval_drops, .lock = lock_reads};
 
 static void *changes_mine(void *arg)
 {

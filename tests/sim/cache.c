@@ -47,7 +47,7 @@ bool cache_lost(struct world *w, unsigned int n)
 
 /*
  * Checks the thread of an operation. The library's threads run all operations. A thread of the
- * program runs those that read the object in, and only for the request for which it waits.
+ * program runs those that read the object in, for its own request only.
  */
 static void check_thread(const struct glock *gl, const char *op, bool reads_in)
 {

@@ -213,8 +213,8 @@ static bool worker_sleeps(const struct task *t, const struct glock_space *space)
 }
 
 /*
- * Tells whether a task waits for the answer to a request, or is a thread of the library that does
- * not look at the work.
+ * Tells whether a task waits for the answer to a request. Of a thread of the library it tells
+ * whether the thread does not look at the work.
  */
 static bool sleeps(struct world *w, const struct task *t, struct glock_space *space)
 {
@@ -241,8 +241,8 @@ static int64_t wakes_at(const struct world_node *nd)
 }
 
 /*
- * Runs before time goes on. If all threads of a node sleep until a wake-up, a thread of the library
- * must wake for the first due work.
+ * Runs before time goes on. All threads of a node may sleep until a wake-up. Then one of the
+ * library must wake for the first due work.
  */
 void check_timers(struct world *w)
 {

@@ -75,16 +75,15 @@ struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 	if (i == all->used)
 		all->used++;
 	t = &all->task[i];
-	*t = (struct task){.fiber = fiber_new(run_to_end, t),
-			   .fn = fn,
-			   .arg = arg,
-			   .node = node,
-			   .at = glock__sim_now(all->sim),
-			   /* numbers that the library would ask of the kernel */
-			   .tls.id = {.tid = all->numbers,
-				      .name = "simulated",
-				      .generation = generation},
-			   .cpu = all->cpus > 1 ? glock__sim_random(all->sim, all->cpus) : 0};
+	*t = (struct task){
+	    .fiber = fiber_new(run_to_end, t),
+	    .fn = fn,
+	    .arg = arg,
+	    .node = node,
+	    .at = glock__sim_now(all->sim),
+	    /* numbers that the library would ask of the kernel */
+	    .tls.id = {.tid = all->numbers, .name = "simulated", .generation = generation},
+	    .cpu = all->cpus > 1 ? glock__sim_random(all->sim, all->cpus) : 0};
 	return t;
 }
 

@@ -35,7 +35,8 @@
 
 #include <stdio.h>
 
-enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64, CPUS_MAX = 3, WORKERS_MAX = 3 };
+enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64, CPUS_MAX = 3 };
+enum { WORKERS_MAX = 3 };
 
 enum client_state {
 	IDLE,

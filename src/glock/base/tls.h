@@ -33,20 +33,20 @@ struct glock__answer {
 /* The identity of the thread, and the calls of the program in which it stands. */
 struct glock__identity {
 	uint32_t number;       /* see glock__thread_number(); 0: none yet */
+	uint32_t generation;   /* of the process, when the library read tid and name */
+	pid_t tid;             /* 0: not read yet */
+	char name[16];
 	/*
-	 * The generation of the process in which the members up to spinlocked_op, and struct
-	 * glock__deferred, say what the thread does; see glock__tls_check().
+	 * The generation of the process to which the members below and struct glock__deferred
+	 * belong; see glock__tls_check().
 	 */
 	uint32_t process;
 	unsigned int working;  /* how deep the thread is in the work of spaces */
-	struct glock__worker *worker; /* the thread is one of a space's own, see worker.c; or NULL */
+	struct glock__worker *worker; /* a thread of the library that runs work; or NULL */
 	const void *recovers;  /* the space whose recover callback the thread runs, or NULL */
 	/* The glock under whose spinlock an operation runs, or NULL. */
 	const struct glock *spinlocked;
-	const char *spinlocked_op;      /* the name of that operation */
-	uint32_t generation;            /* of the process, when the library read tid and name */
-	pid_t tid;                      /* 0: not read yet */
-	char name[16];
+	const char *spinlocked_op; /* the name of that operation */
 };
 
 /*

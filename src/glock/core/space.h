@@ -126,9 +126,9 @@ struct glock_space {
 		int (*run_due)(struct glock_space *space);
 		struct glock__worker *workers;
 		uint32_t n_workers, max_workers;
-		uint32_t n_running;          /* workers that have begun to run */
-		bool starting;               /* a worker is being started */
-		struct glock__list running;  /* struct glock__running, the longest first */
+		uint32_t n_running;         /* workers that have begun to run */
+		bool starting;              /* a worker is being started */
+		struct glock__list running; /* struct glock__running, the longest first */
 	} work;
 	struct {
 		struct glock__lock lock;

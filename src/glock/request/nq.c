@@ -157,8 +157,8 @@ static bool demote_is_in_the_way(struct glock *gl)
 }
 
 /*
- * Tells whether a try is to fail now, because it would clearly have to wait: behind a request, or
- * for an operation of the type that runs or is due on this node.
+ * Tells whether a try is to fail now, because it would clearly have to wait. It would wait behind a
+ * request, or for an operation that runs or is due on this node.
  */
 static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
@@ -265,8 +265,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (err)
 		return err;
 	glock__poll(gl_space(gl));
-	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) &&
-		      glock__inline_begin(gl, gh);
+	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl, gh);
 	gl_lock(gl);
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);

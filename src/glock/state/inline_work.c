@@ -4,12 +4,12 @@
  * it.
  *
  * Therefore a lock goes to another node with no more threads than necessary. If the program runs
- * the work, only a try runs work inline: a try must not wait for the work of other glocks.
+ * the work, only a try runs work inline. A try must not wait for the work of other glocks.
  *
- * Operations of the program are the exception. A program may hold a mutex of its own around a call
- * of the library, and an operation may take the same mutex. So a thread calls an operation only for
- * the request for which it waits: what reads the object in, but not what writes it back or drops
- * it. The thread leaves all other operations to the threads that run the work.
+ * Operations of the program are the exception. A program may hold a mutex around a call of the
+ * library. An operation may take the same mutex. So a thread calls operations only for the request
+ * for which it waits. They read the object in. The thread leaves write-back, invalidation and
+ * operations for other requests to the threads that run the work.
  */
 #include "inline_work.h"
 
@@ -34,15 +34,6 @@ bool glock__inline_begin(struct glock *gl, const struct glock__holder *own)
 	tls->deferred.queued = tls->deferred.leaves = false;
 	glock__poll_begin(gl_space(gl));
 	return true;
-}
-
-void glock__inline_leave(struct glock *gl)
-{
-	struct glock__tls *tls = glock__tls();
-
-	assert(gl_held(gl) && tls->deferred.gl == gl);
-	(void)gl;
-	tls->deferred.queued = tls->deferred.leaves = true;
 }
 
 /* Queues the work for the other threads if this thread leaves it to them. */
@@ -76,8 +67,7 @@ void glock__inline_run(struct glock *gl)
 		}
 		if (free)
 			glock__leave_work();
-		tls->deferred.queued =
-		    free && (glock__work_release(gl) | tls->deferred.leaves);
+		tls->deferred.queued = free && (glock__work_release(gl) | tls->deferred.leaves);
 		pass_on(gl);
 		if (atom_load8(&space->withdrawn))
 			glock__work_kick(space, gl_now(gl));
@@ -143,9 +133,12 @@ int glock__wait_for(struct glock__holder *gh, uint32_t seen, int64_t deadline)
 	struct glock *gl = gh->gl;
 	int err = 0;
 
-	if (!gl_space(gl)->work.have_thread && tls->deferred.gl == gl)
-		glock__inline_end(gl); /* from here on this thread runs the work of all glocks */
-	if (!gl_space(gl)->work.have_thread || (tls->deferred.gl != gl && !glock__inline_begin(gl, gh)))
+	if (!gl_space(gl)->work.have_thread) {
+		if (tls->deferred.gl == gl)
+			glock__inline_end(gl); /* from here on it runs the work of all glocks */
+		return glock__wait(gl_space(gl), word, seen, deadline);
+	}
+	if (tls->deferred.gl != gl && !glock__inline_begin(gl, gh))
 		return glock__wait(gl_space(gl), word, seen, deadline);
 	inline_run_queued(gl);
 	if (atom_load32(word) == seen)

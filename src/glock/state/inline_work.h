@@ -14,8 +14,8 @@
  */
 bool glock__inline_begin(struct glock *gl, const struct glock__holder *own);
 /*
- * Tells whether this thread leaves the next step of the glock, which may call an operation, to the
- * threads that run the work. A thread that runs inline work calls operations for its own request
+ * Tells whether this thread leaves the next step of the glock to the threads that run the work. The
+ * step may call an operation. A thread that runs inline work calls operations for its own request
  * only. gh is the request that the step serves, or NULL.
  */
 GLOCK__INLINE bool glock__inline_leaves(const struct glock *gl, const struct glock__holder *gh)
@@ -25,7 +25,14 @@ GLOCK__INLINE bool glock__inline_leaves(const struct glock *gl, const struct glo
 	return d->with_ops == gl && (!gh || d->own != gh) && !FAULT(OPERATIONS_ON_ANY_THREAD);
 }
 /* Queues the work of the glock for those threads. Under gl->lock. */
-void glock__inline_leave(struct glock *gl);
+GLOCK__INLINE void glock__inline_leave(struct glock *gl)
+{
+	struct glock__deferred *d = &glock__tls()->deferred;
+
+	assert(gl_held(gl) && d->gl == gl);
+	(void)gl;
+	d->queued = d->leaves = true;
+}
 /* As glock__poll(). Events of this glock are deferred: the caller takes gl->lock next. */
 void glock__inline_poll(struct glock *gl);
 /* Runs the work that was queued since. Under gl->lock, which it drops and takes again. */

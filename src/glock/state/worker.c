@@ -14,7 +14,7 @@
  * Workers stay until the space is closed. Only one sleeper has the time of the next work. So the
  * other ones sleep on when a time has come.
  *
- * Two workers never run the work of one glock at once, see work.c.
+ * Two workers never run the work of one glock at once, see due.c.
  *
  * Locks: the fields of all workers are under work.lock.
  */
