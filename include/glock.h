@@ -95,12 +95,15 @@
  *   Threads. Any thread may call any function at any time, unless the function says otherwise.
  *   Only one thread at a time uses a holder, except for glock_cancel() and glock_poll().
  *
- *   Callbacks. Operations of a type run on the thread that runs the work. When the program opens
- *   the space, the program chooses this thread:
- *     - a thread of the library, with all signals blocked;
- *     - with GLOCK_SPACE_DISPATCH, a thread that calls glock_dispatch().
- *   A thread in glock_nq(), glock_wait() or glock_dq() may run the work of that glock itself.
- *   unlock runs in glock_dq(). callback, demote_ok, dump and lost also run on other threads.
+ *   Callbacks. Operations of a type run on a thread that runs the work. When the program opens the
+ *   space, the program chooses such threads:
+ *     - threads of the library, with all signals blocked; see work_threads;
+ *     - with GLOCK_SPACE_DISPATCH, each thread in glock_dispatch() or in a function that waits.
+ *   There are two exceptions. unlock runs in glock_dq(). A thread in glock_nq() or glock_wait() may
+ *   run what its own request needs. That is lock, xmote_bh, and xmote_th with nothing to write
+ *   back. So a program may hold a mutex around glock_dq() that xmote_th and inval take. callback,
+ *   demote_ok, dump and lost run on any thread. Operations of different glocks may run at the same
+ *   time. Operations of one glock that need the bit lock never do.
  *
  *   callback, demote_ok, dump and lost run under the internal lock of the glock. They must return
  *   at once and must not call the library. A function that needs the lock returns -EDEADLK there,
@@ -112,7 +115,7 @@
  *
  *   fork. A space belongs to the process that opened it. In a child process every call returns
  *   -ECHILD. The child must not close the space. The exit of the child gives nothing back. exec
- *   needs no care.
+ *   needs no care. A child may open spaces of its own, also if an operation or the log forked it.
  *
  *   Signals. Waits go on after a signal handler ran, unless GLOCK_WAIT_INTR is given. A signal
  *   handler must not call a function of this header.
@@ -283,17 +286,21 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  * locks an operation runs under. The bit lock means that a change of state goes on, and that no
  * other change starts meanwhile. Under the spinlock nothing else of that glock goes on at all.
  *
- *               bit lock    spinlock    may block
- *   xmote_th    yes         no          yes
- *   xmote_bh    yes         no          yes
- *   inval       yes         no          yes
- *   instantiate yes         no          yes
- *   demote_ok   sometimes   yes         no
- *   lock        yes         no          yes
- *   unlock      yes         no          yes
- *   dump        sometimes   yes         no
- *   callback    sometimes   yes         no
- *   lost        sometimes   yes         no
+ *               bit lock    spinlock    may block   thread
+ *   xmote_th    yes         no          yes         work; with sync 0 also the waiting one
+ *   xmote_bh    yes         no          yes         work, or the waiting one
+ *   inval       yes         no          yes         work
+ *   instantiate yes         no          yes         work, or the waiting one
+ *   demote_ok   sometimes   yes         no          any
+ *   lock        yes         no          yes         work, or the waiting one
+ *   unlock      yes         no          yes         the one in glock_dq()
+ *   dump        sometimes   yes         no          any
+ *   callback    sometimes   yes         no          any
+ *   lost        sometimes   yes         no          any
+ *
+ * "work" is a thread that runs the work. "the waiting one" is a thread in glock_nq() or
+ * glock_wait(), for its own request. See "Callbacks" above. glock_sync() calls xmote_th on its own
+ * thread.
  *
  * If an operation breaks this table, the library tells the log of the space and goes on. The
  * message names the type, the number, the operation and the breach. An operation must not:
@@ -456,6 +463,14 @@ struct glock_space_options {
 	 */
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
+	/*
+	 * The library runs the work of the space on at most so many threads, 256 at most. 0: 16.
+	 * The library begins with one thread, and keeps each thread until the space is closed. When
+	 * all threads are inside operations, the library starts one more. So a slow operation of
+	 * one glock does not delay other glocks. With 1 there is one thread for the whole space.
+	 * Has no effect with GLOCK_SPACE_DISPATCH.
+	 */
+	size_t work_threads;
 };
 
 /*
@@ -511,7 +526,9 @@ int glock_space_close(struct glock_space *space);
  *
  * glock_dispatch() does the work that is due, and returns the number of glocks that it worked on.
  * Callbacks run in it, on the calling thread, one after the other. Functions that wait dispatch
- * meanwhile. Any number of threads may dispatch. At once, except for the time that callbacks take.
+ * meanwhile; a try runs only the work of its own glock. Any number of threads may dispatch. Then
+ * operations of different glocks run at the same time. At once, except for the time that callbacks
+ * take.
  *   -EINVAL   the space has a thread for the work
  *   -EDEADLK  called from a callback
  */
@@ -615,12 +632,13 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * Asks for the lock. Requests are granted in the order of asking. Waits for all earlier requests
  * and for other nodes, without limit. A signal does not end the wait; glock_cancel() does.
  *
- * With ASYNC, TRY and NOBLOCK: at once, with two exceptions. A try may have to ask the lock
+ * With ASYNC, TRY and NOBLOCK: at once, with three exceptions. A try may have to ask the lock
  * manager. A grant of the lock manager is delayed while others recover, until they have
- * recovered, unless with RECOVER.
+ * recovered, unless with RECOVER. A try runs the operations that the try itself needs. It waits for
+ * no other operation and for no holder. If this node has to give the glock up, a try fails.
  *
- * The operations instantiate and lock run on the thread that does the work, before this function
- * returns. The error of the operation is the result.
+ * The operations instantiate and lock run before this function returns. The error of the operation
+ * is the result.
  *   0           granted; with ASYNC: asked for
  *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask
  *   -ECHILD     NOBLOCK: it would have to wait; in a child after fork: always
@@ -642,8 +660,9 @@ int glock_nq_at(struct glock_holder *gh, const char *where);
 
 /*
  * Lets the lock go, or takes the request back. At once, except for the type's unlock operation,
- * which runs in here. If the type has unlock, the last holder waits for a glock_sync() of the glock
- * that goes on.
+ * which runs in here. No other operation that may block runs in here. If the type has such
+ * operations, another thread gives the glock to other nodes. If the type has unlock, the last
+ * holder waits for a glock_sync() of the glock that goes on.
  *   -EINVAL  the holder is not queued
  *   -EBUSY   called in the instantiate or lock operation of this holder
  *   -EDEADLK the type has unlock, and the call comes from xmote_th in glock_sync(); still held

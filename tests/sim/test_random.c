@@ -127,18 +127,20 @@ static double seconds(void)
 
 static bool run(const char *kind, unsigned long n, unsigned long first)
 {
-	unsigned long steps = 0, grants = 0, fast = 0, passed = 0, passed_fresh = 0;
+	unsigned long steps = 0, grants = 0, fast = 0, passed = 0, passed_fresh = 0, workers = 0;
 	double began = seconds();
 	bool ok = true;
 
 	for (unsigned long seed = first; seed < first + n && ok; seed++) {
 		ok = one(kind, seed, &steps, &grants);
 		fast += w.fast_grants;
+		workers += w.workers;
 		passed = w.passed > passed ? w.passed : passed;
 		passed_fresh = w.passed_fresh > passed_fresh ? w.passed_fresh : passed_fresh;
 	}
 	printf("# %lu schedules of %s, %lu steps, %lu grants (%lu without the queue), %.1f s\n", n,
 	       kind, steps, grants, fast, seconds() - began);
+	printf("# %lu times another worker was started\n", workers);
 	printf("# most grants to others while a request waited at the master: %lu; a lock's first: "
 	       "%lu\n",
 	       passed, passed_fresh);

@@ -31,7 +31,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
+enum {
+	DEFAULT_HZ = 1000,
+	DEFAULT_WORK_THREADS = 16,
+	WORK_THREADS_MAX = 256,
+	TRACE_ORDER_MAX = 24,
+	NAME_BYTES = 64,
+};
 
 /* Other flags are refused, because a later header may give them a meaning. */
 #define SPACE_FLAGS                                                               \
@@ -126,6 +132,13 @@ static int type_entry(struct glock_space *space, const struct glock_space_option
 	return -EINVAL;
 }
 
+/* Tells whether the type has an operation that may block, other than unlock. */
+static bool has_ops(const struct glock__type *t)
+{
+	return t->ops.xmote_th || t->ops.xmote_bh || t->ops.inval || t->ops.instantiate ||
+	       t->ops.lock;
+}
+
 static int set_types(struct glock_space *space, const struct glock_space_options *o)
 {
 	int err = 0;
@@ -141,8 +154,10 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 		if (!err)
 			err = set_type(space, &type);
 	}
-	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++)
+	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
 		space->types[i].fast = may_be_fast(&space->types[i]);
+		space->types[i].has_ops = has_ops(&space->types[i]);
+	}
 	glock__hold_types(space);
 	return err;
 }
@@ -154,7 +169,7 @@ static int set_options(struct glock_space *space, const char *name,
 
 	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
 		return -EINVAL;
-	if (o->flags & ~SPACE_FLAGS)
+	if (o->flags & ~SPACE_FLAGS || o->work_threads > WORK_THREADS_MAX)
 		return -EINVAL;
 	if (o->cached_age < 0 || (o->n_types && !o->types))
 		return -EINVAL;
@@ -170,6 +185,11 @@ static int set_options(struct glock_space *space, const char *name,
 	space->lru.max = o->cached_max;
 	space->lru.age = o->cached_age;
 	return set_types(space, o);
+}
+
+static unsigned int work_threads(const struct glock_space_options *o)
+{
+	return o->work_threads ? (unsigned int)o->work_threads : DEFAULT_WORK_THREADS;
 }
 
 static void free_space(struct glock_space *space)
@@ -234,6 +254,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 		free(space);
 		return err;
 	}
+	glock__tls_check(space->generation);
 	space->env = env ? *env : real_env;
 	if (!space->env.cpus)
 		space->env.cpus = real_cpus();
@@ -261,7 +282,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	lm->owner = space;
 	lm->events = &glock__events;
 	if (!err)
-		err = glock__work_init(space, !env);
+		err = glock__work_init(space, work_threads(&o), !env);
 	if (!err && lm->ops->start) {
 		err = lm->ops->start(lm);
 		if (err)

@@ -21,6 +21,7 @@
 
 #include "busy.h"
 #include "polling.h"
+#include "worker.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -73,10 +74,11 @@ int glock__check_op(struct glock_space *space, const char *function)
 	return -EDEADLK;
 }
 
-int glock__check(struct glock_space *space, const char *function)
+int glock__check_slow(struct glock_space *space, const char *function)
 {
 	if (space->generation != glock__generation())
 		return -ECHILD;
+	glock__tls_check(space->generation);
 	return glock__check_op(space, function);
 }
 
@@ -123,8 +125,10 @@ static struct call op_begin(struct glock *gl, enum op op)
 		gl_unlock(gl);
 		assert(!gl_held(gl));
 		glock__poll_end(gl_space(gl)); /* the operation may take long */
+		glock__worker_op_begins(gl_space(gl));
 		return c;
 	}
+	tls->id.process = gl_space(gl)->generation; /* a thread of the lock manager made no call */
 	tls->id.spinlocked = gl;
 	tls->fast.thread = NULL; /* sends calls off the fast path, to the check */
 	tls->id.spinlocked_op = c.rule->name;
@@ -158,6 +162,7 @@ static void op_end(struct glock *gl, const struct call *c)
 	if (c->rule->spinlock) {
 		end_spinlocked(gl, c);
 	} else {
+		glock__worker_op_ends(gl_space(gl));
 		if (tls->deferred.gl == gl)
 			glock__poll_begin(gl_space(gl));
 		gl_lock(gl);

@@ -12,12 +12,13 @@
  */
 #include "queue.h"
 
+#include "glock/core/order.h"
 #include "glock/publish/publish_space.h"
 
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
-#include "order.h"
+#include "inline_work.h"
 #include "shortcuts.h"
 #include "show.h"
 #include "sync.h"
@@ -293,17 +294,27 @@ bool glock__promote(struct glock *gl, bool nonblock)
 				return true;
 			continue;
 		}
-		if (nonblock)
+		if (nonblock || glock__inline_leaves(gl, gh))
 			return false;
 		enter(gl, gh);
 	}
 	return true;
 }
 
+/* Queues work that goes on with the queue, on this thread only if it may take the next step. */
+static void run_later(struct glock *gl, bool leave)
+{
+	if (leave)
+		glock__inline_leave(gl);
+	else
+		glock__work_queue(gl, gl_now(gl));
+}
+
 /* Starts the demote, or finds that it is done. Returns true if nothing else can be done now. */
 static bool run_demote(struct glock *gl, bool nonblock)
 {
 	enum glock_mode to = glock__demote_target(gl);
+	bool leave = glock__inline_leaves(gl, NULL);
 
 	if (to == gl->state) {
 		glock__demote_done(gl);
@@ -311,8 +322,8 @@ static bool run_demote(struct glock *gl, bool nonblock)
 	}
 	if (glock__is_held(gl))
 		return true; /* until the holders let go; new requests wait behind */
-	if (nonblock) {
-		glock__work_queue(gl, gl_now(gl));
+	if (nonblock || leave) {
+		run_later(gl, leave);
 		return true;
 	}
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
@@ -324,6 +335,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 void glock__run_queue(struct glock *gl, bool nonblock)
 {
 	struct glock__holder *gh;
+	bool leave;
 
 	assert(gl_held(gl));
 	glock__fast_close(gl);
@@ -342,7 +354,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		    run_demote(gl, nonblock))
 			return;
 		if (!glock__promote(gl, nonblock)) {
-			glock__work_queue(gl, gl_now(gl));
+			run_later(gl, !nonblock); /* this thread leaves the operation */
 			return;
 		}
 		gl_busy(gl)->must_run = false;
@@ -359,8 +371,9 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		 * was not granted because of a thread that tried the fast path and left again.
 		 */
 	}
-	if (nonblock) {
-		glock__work_queue(gl, gl_now(gl));
+	leave = glock__xmote_is_left(gl, gh);
+	if (nonblock || leave) {
+		run_later(gl, leave);
 		return;
 	}
 	gl_busy(gl)->target = gh->mode;
@@ -387,8 +400,13 @@ void glock__work_run(struct glock *gl)
 	 * request.
 	 */
 	if (gl->flags & GLOCK__F_HAVE_REPLY &&
-	    (!(gl->flags & GLOCK__F_CANCELING) || FAULT(REPLY_TAKEN_WHILE_CANCELING)))
+	    (!(gl->flags & GLOCK__F_CANCELING) || FAULT(REPLY_TAKEN_WHILE_CANCELING))) {
+		if (glock__reply_is_left(gl)) {
+			glock__inline_leave(gl);
+			return;
+		}
 		glock__take_reply(gl);
+	}
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
 	/* If the queue still has to run, the caller does that next. Do not drop the lock before. */
