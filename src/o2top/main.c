@@ -159,7 +159,7 @@ static bool is_asked_for(const struct run *r)
 /* Returns whether people read the text. Programs want one line, or one head, with rates in it. */
 static bool for_people(const struct options *o)
 {
-	return !o->json && !o->csv && !o->check && (o->batch || !o->textfile);
+	return !o->json && !o->csv && !o->check && !o->summary && (o->batch || !o->textfile);
 }
 
 /*
@@ -447,6 +447,8 @@ static int main_run(struct run *r)
 	}
 	drop_capabilities(r);
 	err = r->o.interactive ? interactive(r) : main_loop(r);
+	if (o->summary && !err && r->out.frames)
+		output_summary(&r->out, &r->model, r->names, r->title);
 	whole = !r->recording || recording_is_whole(o, r->collector);
 	r->ended_by = r->ended_by ? r->ended_by : ending();
 	if (r->out.failed && ending_pipe_broken() && !r->ended_by)

@@ -398,7 +398,7 @@ def completion():
     assert complete("o2top", "-s", "lo") == ["longest", "lost"]
     assert complete("o2top", "--sort", "=", "ag") == ["age"]
     assert complete("o2top", "--columns", "lost,ag") == ["lost,age"]
-    assert complete("o2top", "--re") == ["--record", "--recording", "--replay"]
+    assert complete("o2top", "--re") == ["--record", "--record-keep", "--record-size", "--recording", "--replay"]
     assert complete("o2top", "--replay", "ocfs2-h") == ["ocfs2-hang", "ocfs2-hot"]
     assert complete("o2top", "-t", "") == []
 

@@ -43,6 +43,7 @@ struct options {
 	bool demo;
 	bool interactive; /* on a terminal, unless something asks for text */
 	bool once;
+	bool summary;             /* all frames together, at the end */
 	bool recording;           /* the arguments are recordings, wherever they lie */
 	unsigned long iterations; /* 0: no end */
 	double interval_s;

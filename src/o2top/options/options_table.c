@@ -251,6 +251,7 @@ const struct option_entry option_entries[] = {
      NUMBER(1, 1048576, "--record-size needs MiB, from 1 to 1048576")},
     {"record-keep", 0, ONCE, OPTION_NUMBER, TO(record_keep),
      NUMBER(1, RECORD_KEEP_MOST, "--record-keep needs a number of files, from 1 to 100")},
+    {"summary", 0, ONCE, OPTION_SET, TO(summary)},
     {"replay", 0, ONCE, OPTION_TEXT, TO(replay)},
     {"from", 0, ONCE, OPTION_TEXT, TO(from)},
     {"to", 0, ONCE, OPTION_TEXT, TO(to)},
