@@ -297,6 +297,14 @@ static json_t *directory_list(const struct frame *f)
 	return a;
 }
 
+static json_t *json_cost(const struct cost *cost)
+{
+	if (!cost->live)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "cpu_s", json_number_of(cost->cpu_s), "read_s",
+			 json_number_of(cost->read_s), "bytes", json_whole(cost->bytes));
+}
+
 int view_json(FILE *out, const struct frame *f, const struct view_options *options)
 {
 	json_t *o = json_object(), *rows = json_array();
@@ -321,6 +329,7 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 		json_add(o, "directories", directory_list(f));
 	json_add(o, "totals", json_totals(f));
 	json_add(o, "problems", problem_list(f));
+	json_add(o, "self", json_cost(&f->model->cost));
 	errno = EIO;
 	err = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(16)) ||
 	      fputc('\n', out) == EOF || fflush(out);
