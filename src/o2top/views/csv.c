@@ -20,8 +20,9 @@ static void quoted(FILE *out, const char *s)
 {
 	char clean[4096];
 
-	/* unit_clean() keeps bytes that are not text visible, and keeps the value on one line */
-	unit_clean(clean, sizeof(clean), s ? s : "", 0);
+	/* unit_clean_utf8() keeps bytes that are not text visible, and keeps the value on one line
+	 */
+	unit_clean_utf8(clean, sizeof(clean), s ? s : "", 0);
 	fputc('"', out);
 	for (const char *p = clean; *p; p++) {
 		if (*p == '"')
