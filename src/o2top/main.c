@@ -409,8 +409,8 @@ static int nothing_to_watch(const struct run *r)
 }
 
 /*
- * Each helper that needs capabilities was started. Outputs are open by now, but a recording is
- * opened again when it is rotated, in a folder that may be another user's.
+ * Each helper that needs capabilities was started. Outputs are open by now, but a rotated
+ * recording is opened again. Its folder may be another user's.
  */
 static void drop_capabilities(const struct run *r)
 {

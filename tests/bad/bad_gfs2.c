@@ -637,8 +637,8 @@ static void holders_of_an_unlisted_glock(void **state)
 }
 
 /*
- * The files of kernels 6.11 to 7.0: other letters of flags, no reference of an idle glock, a holder
- * without a process, lines of resource groups. All is read, and only the waits are waits.
+ * The files of kernels 6.11 to 7.0 have other letters of flags and no reference of an idle glock.
+ * They have holders without a process, and lines of resource groups. Only the waits are waits.
  */
 static void newer_kernels(void **state)
 {

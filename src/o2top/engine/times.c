@@ -58,7 +58,7 @@ bool time_parse(const char *text, int64_t near_us, int64_t *time_us)
 }
 
 /*
- * The samples are searched one by one, because their times may go back: the newest clock of a
+ * The samples are searched one by one, because their times may go back. The newest clock of a
  * sample may be that of a node that the next sample lacks.
  */
 size_t replay_find(struct collector *c, int64_t time_us)

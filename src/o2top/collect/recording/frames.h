@@ -30,9 +30,9 @@ enum frame_kind {
 
 /*
  * Opens a file for appending, and makes it if there is none. Locks it, because two writers would
- * mix their deltas. A last frame that was cut off is removed. Returns 0 or a negative errno:
- * -EBADMSG if the file is no recording, -EPROTO if it has another format, -EWOULDBLOCK if another
- * process writes it.
+ * mix their deltas. A last frame that was cut off is removed. Returns 0 or a negative
+ * errno: -EBADMSG if the file is no recording, -EPROTO if it has another format. -EWOULDBLOCK means
+ * that another process writes it.
  */
 int frames_create(int *fd, const char *path);
 /*

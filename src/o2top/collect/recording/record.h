@@ -24,8 +24,8 @@ struct record_options {
 int collect_recorder(struct collector **out, struct collector *inner,
 		     const struct record_options *o, struct problems *problems);
 /*
- * Writes the sample, which was read. A sample that cannot be written is a problem and a banner, and
- * the next one is tried, as a whole sample.
+ * Writes the sample, which was read. A sample that cannot be written is a problem and a banner.
+ * The next one is tried, as a whole sample.
  */
 int recorder_sampled(void *collector, struct problems *problems, struct banners *banners);
 /* Closes the file before the next sample, and opens the file of that name then. */
