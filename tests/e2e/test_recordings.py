@@ -128,6 +128,7 @@ def test_a_full_disk_on_the_screen(folder):
     path = os.path.join(folder, "rec")
     pid, fd = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))
         os.execve(O2TOP, [O2TOP, *LIVE, "--record", path], ENV)
     out = b""
