@@ -417,6 +417,8 @@ static void features(void)
 	CHECK(glock_version() >= GLOCK_VERSION);
 	SAME(glock_supports("lockman:none"), 1);
 	SAME(glock_supports("lockman:local"), 1);
+	SAME(glock_supports("lockman:dlm"), 1);
+	CHECK(glock_supports("probes") == 0 || glock_supports("probes") == 1);
 	SAME(glock_supports("lockman:"), 0);
 	SAME(glock_supports("lockman"), 0);
 	SAME(glock_supports("none"), 0);

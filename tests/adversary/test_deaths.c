@@ -79,10 +79,14 @@ static void deaths(void)
 
 /* ---- recovery ---- */
 
+static pthread_t opener;
+
+/* Runs on a thread of its own, while the program's thread waits for a lock. */
 static void recover(void *arg, const struct glock_peer *dead)
 {
 	struct glock_holder gh;
 
+	CHECK(!pthread_equal(pthread_self(), opener));
 	CHECK(arg == &space);
 	CHECK(dead->pid == (int64_t)shared->cell[5]);
 	glock_holder_init(&gh, gl, GLOCK_EX, GLOCK_RECOVER);
@@ -127,6 +131,7 @@ static void recovery(void)
 {
 	struct glock_holder gh;
 
+	opener = pthread_self();
 	begin_recovering();
 	for (uint64_t i = 0; i < 20; i++) {
 		pid_t pid;

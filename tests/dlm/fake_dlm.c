@@ -10,7 +10,7 @@
  *   be read, and a polling thread wakes.
  * - The death of a lock's first writer is reported only if this writer wrote a value block before.
  *   The kernel has the same rule.
- * - The cluster is always fine.
+ * - The cluster is well, unless the test says otherwise.
  */
 #include "fake_dlm.h"
 #include "lockman/dlm/dlm_cluster.h"
@@ -42,6 +42,7 @@ static _Thread_local unsigned int calls;
 static int (*before_mark)(void *arg);
 static void *before_mark_arg;
 static struct glock__cluster_nodes cluster;
+static enum glock__cluster_state cluster_state;
 
 const char *const glock__cluster_states[] = {"fine",  "stopped",   "no quorum",
 					     "apart", "no daemon", "no lockspace"};
@@ -66,6 +67,13 @@ void glock__fake_dlm_members(const uint32_t *ids, size_t n)
 	for (size_t i = 0; i < n; i++)
 		cluster.id[i] = ids[i];
 	cluster.n = n;
+	pthread_mutex_unlock(&lock);
+}
+
+void glock__fake_dlm_state(enum glock__cluster_state state)
+{
+	pthread_mutex_lock(&lock);
+	cluster_state = state;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -285,15 +293,19 @@ void glock__cluster_close(struct glock__cluster *c)
 
 enum glock__cluster_state glock__cluster_look(struct glock__cluster *c, const char *lockspace)
 {
+	enum glock__cluster_state state;
+
 	(void)c;
 	(void)lockspace;
-	return GLOCK__CLUSTER_FINE;
+	pthread_mutex_lock(&lock);
+	state = cluster_state;
+	pthread_mutex_unlock(&lock);
+	return state;
 }
 
 bool glock__cluster_runs(const char *lockspace)
 {
-	(void)lockspace;
-	return true;
+	return glock__cluster_look(NULL, lockspace) == GLOCK__CLUSTER_FINE;
 }
 
 bool glock__cluster_members(const char *lockspace, struct glock__cluster_nodes *members)

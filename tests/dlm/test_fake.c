@@ -4,76 +4,17 @@
  *
  * No kernel takes part. Several spaces of this process are the nodes.
  */
-#include "lockman/dlm/dlm_impl.h"
 #include "fake_dlm.h"
-#include "glock.h"
+#include "fake_node.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { TYPE = GLOCK_TYPE_OWN, NODES = 3, THREADS = 2, ROUNDS = 400 };
-
-static int64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
-
-static void say(void *arg, const char *message)
-{
-	(void)arg;
-	fprintf(stderr, "%s\n", message);
-}
-
-typedef void recover_fn(void *arg, const struct glock_peer *dead);
-
-static struct glock_space *node_that(unsigned int flags, const struct glock_ops *ops,
-				     recover_fn *recover, void *arg)
-{
-	const struct glock_type_options type = {.size = sizeof(type),
-						.type = TYPE,
-						.hold = GLOCK_HOLD_NONE,
-						.ops = ops,
-						.caches = GLOCK_CACHES_DATA};
-	const struct glock_space_options o = {.size = sizeof(o),
-					      .lockman = "dlm",
-					      .types = &type,
-					      .n_types = 1,
-					      .flags = flags,
-					      .trace_order = 8,
-					      .recover = recover,
-					      .recover_arg = arg,
-					      .log = say};
-	struct glock_space *space;
-
-	assert_int_equal(glock_space_open("fake", &o, &space), 0);
-	return space;
-}
-
-static struct glock_space *node_with(unsigned int flags, const struct glock_ops *ops)
-{
-	return node_that(flags, ops, NULL, NULL);
-}
-
-static struct glock_space *node(unsigned int flags)
-{
-	return node_with(flags, NULL);
-}
-
-static void leave(struct glock_space *space, struct glock *gl)
-{
-	glock_put(gl);
-	assert_int_equal(glock_space_close(space), 0);
-}
+enum { NODES = 3, THREADS = 2, ROUNDS = 400 };
 
 /* ---- what a miss costs ---- */
 
@@ -310,17 +251,6 @@ static int lock_fails(struct glock_holder *gh)
 	return -EIO;
 }
 
-/* Takes and drops the lock. `died` is the expected answer of glock_owner_died(). */
-static void take(struct glock *gl, enum glock_mode mode, unsigned int flags, int died)
-{
-	struct glock_holder gh;
-
-	glock_holder_init(&gh, gl, mode, flags);
-	assert_int_equal(glock_nq(&gh), 0);
-	assert_int_equal(glock_owner_died(&gh), died);
-	assert_int_equal(glock_dq(&gh), 0);
-}
-
 /* A node got the lock in EX, but its holder did not. The node must still report the death. */
 static void death_told_to_nobody(void **state)
 {
@@ -546,12 +476,12 @@ static int fails_with(void *err)
 	return *(int *)err;
 }
 
-/* The kernel answers EBUSY or ENOMEM. The grant still counts. */
+/* The kernel answers EBUSY or ENOMEM. The grant still counts, and so does the death before. */
 static void not_to_be_marked(void **state)
 {
 	static int errors[] = {-EBUSY, -ENOMEM};
-	struct glock_space *space = node(0);
-	struct glock *gl;
+	struct glock_space *space = node(0), *dead;
+	struct glock *gl, *of_dead;
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -560,125 +490,62 @@ static void not_to_be_marked(void **state)
 		take(gl, GLOCK_EX, 0, 0);
 		take(gl, GLOCK_SH, GLOCK_EXACT, 0);
 		take(gl, GLOCK_EX, 0, 0);
+		dead = node(0);
+		assert_int_equal(glock_get(dead, TYPE, 33 + i, &of_dead), 0);
+		take(of_dead, GLOCK_EX, 0, 0);
+		glock_withdraw(dead);
+		glock__fake_dlm_before_mark(fails_with, &errors[i]);
+		take(gl, GLOCK_EX, 0, 1);
+		take(gl, GLOCK_EX, 0, 0);
+		leave(dead, of_dead);
 		glock_put(gl);
 	}
 	assert_int_equal(glock_space_close(space), 0);
 }
 
-/* ---- recovery ---- */
-
-/* The recovery callback runs `what`. The numbers are atoms. */
-struct recovery {
+/* The last eight bytes of a value block are the library's. The program has to write zeros. */
+static void the_last_eight_bytes(void **state)
+{
+	static const struct glock_type_options type = {
+	    .size = sizeof(type), .type = TYPE, .flags = GLOCK_OPS_LVB};
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = "dlm", .types = &type, .n_types = 1, .log = say};
+	unsigned char value[GLOCK_LVB_SIZE] = {0}, got[GLOCK_LVB_SIZE];
 	struct glock_space *space;
-	struct glock *gl;
-	int (*what)(struct recovery *r);
-	int err;
-	int began, withdrawn, did, ended;
-};
-
-static void on_recover(void *arg, const struct glock_peer *dead)
-{
-	struct recovery *r = arg;
-
-	(void)dead;
-	r->err = r->what(r);
-	__atomic_store_n(&r->did, 1, __ATOMIC_RELEASE);
-	poll(NULL, 0, 300); /* a thread that closes the space meanwhile has to wait */
-	__atomic_store_n(&r->ended, 1, __ATOMIC_RELEASE);
-}
-
-static bool comes(const int *word)
-{
-	const int64_t until = now() + 10000000000ll;
-
-	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE) && now() < until)
-		poll(NULL, 0, 5);
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
-static const uint32_t two[] = {1, 2};
-
-static void begin_recovery(struct recovery *r, uint64_t number)
-{
-	glock__fake_dlm_members(two, 2);
-	r->space = node_that(0, NULL, on_recover, r);
-	assert_int_equal(glock_get(r->space, TYPE, number, &r->gl), 0);
-}
-
-/* Closes the space, which must wait for the end of the callback. */
-static void end_recovery(struct recovery *r)
-{
-	bool did = comes(&r->did);
-
-	glock__fake_dlm_members(NULL, 0);
-	assert_true(did);
-	glock_put(r->gl);
-	assert_int_equal(glock_space_close(r->space), 0);
-	assert_true(__atomic_load_n(&r->ended, __ATOMIC_ACQUIRE));
-}
-
-static int withdraw(struct recovery *r)
-{
-	glock_withdraw(r->space);
-	return 0;
-}
-
-/* A node cannot repair the data that a dead node left. So the node withdraws. */
-static void withdrawn_in_a_recovery(void **state)
-{
-	static struct recovery r = {.what = withdraw};
-	struct glock_space *other;
+	struct glock_holder gh;
 	struct glock *gl;
 
 	(void)state;
-	begin_recovery(&r, 41);
-	other = node(0);
-	assert_int_equal(glock_get(other, TYPE, 41, &gl), 0);
-	take(gl, GLOCK_SH, 0, 0); /* else the DLM forgets the lock */
-	take(r.gl, GLOCK_EX, 0, 0);
-	glock__fake_dlm_members(two, 1);
-	assert_true(comes(&r.did));
-	take(gl, GLOCK_EX, 0, 1); /* other nodes get its lock and are told of its death */
-	end_recovery(&r);
-	leave(other, gl);
-}
-
-static int wait_for_withdrawal(struct recovery *r)
-{
-	__atomic_store_n(&r->began, 1, __ATOMIC_RELEASE);
-	return comes(&r->withdrawn) ? 0 : -ETIMEDOUT;
-}
-
-/* Another thread withdraws. The callback waits for that. */
-static void withdrawn_beside_a_recovery(void **state)
-{
-	static struct recovery r = {.what = wait_for_withdrawal};
-
-	(void)state;
-	begin_recovery(&r, 42);
-	take(r.gl, GLOCK_EX, 0, 0);
-	glock__fake_dlm_members(two, 1);
-	assert_true(comes(&r.began));
-	glock_withdraw(r.space);
-	__atomic_store_n(&r.withdrawn, 1, __ATOMIC_RELEASE);
-	end_recovery(&r);
-	assert_int_equal(r.err, 0);
+	assert_int_equal(glock_space_open("fake", &o, &space), 0);
+	assert_int_equal(glock_get(space, TYPE, 35, &gl), 0);
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_nq(&gh), 0);
+	for (size_t i = 0; i < sizeof(value); i++) {
+		value[i] = 1;
+		assert_int_equal(glock_lvb_write(&gh, value), i < 24 ? 0 : -EINVAL);
+		assert_int_equal(glock_lvb_read(&gh, got), 0);
+		assert_int_equal(got[i], i < 24);
+		value[i] = 0;
+	}
+	assert_int_equal(glock_dq(&gh), 0);
+	leave(space, gl);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_write_one_read),
-					   cmocka_unit_test(all_want_it),
-					   cmocka_unit_test(all_want_new_ones),
-					   cmocka_unit_test(dispatched),
-					   cmocka_unit_test(death_told_to_nobody),
-					   cmocka_unit_test(death_seen_by_nobody),
-					   cmocka_unit_test(first_death),
-					   cmocka_unit_test(wanted_before_it_is_marked),
-					   cmocka_unit_test(taken_back_before_it_is_marked),
-					   cmocka_unit_test(not_to_be_marked),
-					   cmocka_unit_test(withdrawn_in_a_recovery),
-					   cmocka_unit_test(withdrawn_beside_a_recovery)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(one_write_one_read),
+	    cmocka_unit_test(all_want_it),
+	    cmocka_unit_test(all_want_new_ones),
+	    cmocka_unit_test(dispatched),
+	    cmocka_unit_test(death_told_to_nobody),
+	    cmocka_unit_test(death_seen_by_nobody),
+	    cmocka_unit_test(first_death),
+	    cmocka_unit_test(wanted_before_it_is_marked),
+	    cmocka_unit_test(taken_back_before_it_is_marked),
+	    cmocka_unit_test(not_to_be_marked),
+	    cmocka_unit_test(the_last_eight_bytes),
+	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,11 @@ check ocfs2-hot --names "$data/ocfs2-hot.names" ocfs2-hot
 check ocfs2-hang --names "$data/ocfs2-hang.names" --details ocfs2-hang
 check gfs2-hot --names "$data/gfs2-hot.names" -l 5 gfs2-hot
 check gfs2-hang --names "$data/gfs2-hang.names" --details gfs2-hang
+check mail-ocfs2 --names "$data/mail-ocfs2.names" -l 5 mail-ocfs2
+check mail-gfs2 --names "$data/mail-gfs2.names" -l 5 mail-gfs2
+check flock-ocfs2 -l 3 --details flock-ocfs2
+check flock-gfs2 -l 3 --details flock-gfs2
+check power-cut -l 4 power-cut
 check ascii-one-sample --ascii --details gfs2-hang/t0
 COLUMNS=80 check narrow --names "$data/ocfs2-hot.names" --hot ocfs2-hot
 check system -d -l 1 ocfs2-hot

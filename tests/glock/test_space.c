@@ -108,6 +108,29 @@ static void space_idle_glocks(void **state)
 	rig_close();
 }
 
+/* An age is kept in 32 bits of 2^18 ns. A limit beyond that never comes. */
+static void space_limit_above_13_days(void **state)
+{
+	const int64_t day = 24ll * 3600 * 1000 * RIG_MS;
+	struct glock_space_options o = {.cached_age = 14 * day};
+	struct glock *gl;
+
+	(void)state;
+	for (int days = 14; days >= 12; days -= 2) {
+		o.cached_age = days * day;
+		rig_open_with(&o);
+		rig.answer_at_once = true;
+		gl = rig_glock(GLOCK_INODE, 1);
+		rig_hold(&a, gl, GLOCK_SH, 0);
+		rig_dq(&a);
+		glock_put(gl);
+		for (int i = 0; i < 40; i++)
+			rig_pass(day / 2);
+		assert_int_equal(rig.space->n_glocks, days == 14);
+		rig_close();
+	}
+}
+
 static void space_shrink(void **state)
 {
 	struct glock *gl;
@@ -224,6 +247,11 @@ static void space_dump(void **state)
 	assert_non_null(strstr(text, "G:  s:SH n:2/6259 f:Iqo t:SH d:EX/0 a:0 v:0 r:1 m:200 p:3\n"
 				     " H: s:SH f:aEH e:0 p:0 [(none)] "));
 	assert_non_null(strstr(text, want));
+	glock_set_dirty(gl, 1);
+	*text = '\0';
+	glock_dump(rig.space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
+	assert_non_null(strstr(text, " f:yIqo "));
+	glock_set_dirty(gl, 0);
 	*text = '\0';
 	glock_dump(rig.space, GLOCK_FILE_GLSTATS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
 	assert_non_null(strstr(text, "G: n:2/6259 rtt:0/0 rttb:0/0 irt:0/0 dcnt: 1 qcnt: 2\n"));
@@ -459,6 +487,7 @@ int main(void)
 	    cmocka_unit_test(space_options),
 	    cmocka_unit_test(space_close_is_busy),
 	    cmocka_unit_test(space_idle_glocks),
+	    cmocka_unit_test(space_limit_above_13_days),
 	    cmocka_unit_test(space_shrink),
 	    cmocka_unit_test(space_withdraw),
 	    cmocka_unit_test(space_withdraws_when_sync_fails),

@@ -302,6 +302,29 @@ static void stop_threads(struct dlm *d)
 }
 
 /*
+ * Says that closing may take long. Says so before closing begins, because a thread in the kernel
+ * says nothing and no signal ends it.
+ */
+static void say_if_stopped(const struct dlm *d)
+{
+	struct glock__cluster c;
+	enum glock__cluster_state state;
+
+	if (!d->dev.ls || glock__cluster_runs(d->dev.name))
+		return;
+	glock__cluster_open(&c);
+	state = glock__cluster_look(&c, d->dev.name);
+	glock__cluster_close(&c);
+	if (state == GLOCK__CLUSTER_NO_LOCKSPACE)
+		return;
+	glock__dlm_say(d,
+		       "lockspace %s: the lockspace is stopped (%s): this process may stand still "
+		       "in the kernel, also for kill -9, until the lockspace runs again; "
+		       "docs/cluster.md, \"When it hangs\", says how to get out",
+		       d->dev.name, glock__cluster_states[state]);
+}
+
+/*
  * Closing the device gives all locks back. For those in EX the kernel says that the holder died. A
  * node that withdraws does not wait for the end of a recovery. It may be called from the recovery,
  * or the recovery may wait for it.
@@ -317,6 +340,7 @@ static void dlm_leave(struct glock__lockman *lm, bool failed)
 	atom_or32(&d->users, GLOCK__DLM_LEAVING);
 	latch_drop(&d->lock);
 	if (!had) {
+		say_if_stopped(d);
 		glock__dlm_retire(d);
 		stop_threads(d);
 	}

@@ -50,6 +50,10 @@
  * block if a grant in EX finds none. It does so by a conversion from EX to EX. Only then the grant
  * counts here.
  *
+ * Tokens. A node in EX has the token in its value block, or that token plus one. A node that gets
+ * another token writes the value block, too, by the same conversion. So the kernel's copy bounds
+ * the token of a holder that died: see slot_next_token().
+ *
  * The node does not do so if the request was canceled in that moment. If a master dies, its cancel
  * may be answered beside the grant. That answer would be taken for the reply to the conversion.
  */
@@ -58,7 +62,7 @@ enum step {
 	STEP_TRY,   /* a new lock, if it can be granted at once */
 	STEP_AT_NL, /* it could not: a new lock at NL */
 	STEP_LAST,  /* the conversion of that lock */
-	STEP_MARK,  /* granted in EX: a first value block. Demands wait until the grant is told */
+	STEP_MARK,  /* granted in EX: write the value block. Demands wait for the reply */
 };
 
 struct slot {
@@ -80,10 +84,10 @@ struct slot {
 	bool asking; /* a thread makes the request now, looks for the reply and goes on */
 	bool local;  /* the last reply came while asking: this node is master, most likely */
 	bool go_on;  /* the next step is due: the asking thread makes it, or else the teller */
+	bool value_lost; /* with STEP_MARK: the grant said that the value block is not valid */
 	/* For the teller: */
 	bool queued;
 	bool last_reply; /* the reply to unlock has to be delivered */
-	int status;      /* with last_reply */
 };
 
 struct dlm {
@@ -96,7 +100,7 @@ struct dlm {
 	uint32_t n_slots, free;
 	uint32_t first, last; /* queue of the teller */
 	uint32_t users;       /* threads that use the device now; atomic, see glock__dlm_unuse() */
-	uint64_t token;       /* the highest that this node ever gave */
+	uint64_t token;       /* the highest that this node ever gave or read, of any lock */
 	char *seen_at;        /* the file in which readers see this node; NULL: none */
 	bool left;            /* for good */
 	bool gate_closed;     /* no request is made */
@@ -109,6 +113,7 @@ struct dlm {
 	struct glock__cluster_nodes members;
 	struct glock__cluster_nodes dead;
 	bool recovering; /* a thread runs see_to_dead() */
+	bool no_thread;  /* no thread could start, and the log was told */
 };
 
 /* ---- dlm_use.c ---- */
@@ -167,7 +172,7 @@ void glock__dlm_slot_queue(struct dlm *d, struct slot *s);
 struct slot *glock__dlm_slot_unqueue(struct dlm *d);
 /* Packs the value block that this node writes into the form that the kernel has. */
 void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN]);
-/* Unpacks it. Returns false if a grant in EX found no value block that a death would mark. */
+/* Unpacks it. Returns false if a grant in EX has to write the value block first. */
 bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__dlm_result *r);
 
 /* ---- dlm_slot.c; under no lock ---- */

@@ -14,15 +14,32 @@ enum { NAP_MS = 1 };
 
 /* ---- reading ---- */
 
-/* The kernel has granted the lock. Returns false if its value block needs a mark first. */
+/* The kernel has granted the lock. Returns false if its value block has to be written first. */
 static bool granted(struct dlm *d, struct slot *s, const struct glock__dlm_result *r)
 {
 	bool marked = glock__dlm_value_unpack(d, s, r) || s->canceled;
 
 	s->mode = s->asked;
-	if (!marked)
+	if (!marked) {
 		s->step = STEP_MARK;
+		s->value_lost = r->sbflags & GLOCK__SBF_VALNOTVALID;
+	}
 	return marked;
+}
+
+/* Returns the flags of a grant: those of the kernel's reply, and what the kernel does not say. */
+static unsigned int grant_flags(const struct slot *s, unsigned int sbflags)
+{
+	/* The conversion that wrote the value block made it valid. */
+	if (s->step == STEP_MARK && s->value_lost)
+		sbflags |= GLOCK__SBF_VALNOTVALID;
+	/* The kernel does not tell a request of a death that the request itself reports. */
+	if (s->flags & GLOCK__LKF_DEATH_UNREPORTED)
+		sbflags |= GLOCK__SBF_VALNOTVALID;
+	/* A grant above NL without a valid value tells that a holder died. */
+	if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
+		sbflags |= GLOCK__SBF_OWNER_DIED;
+	return sbflags;
 }
 
 /* Returns false if there is more to ask for before the reply. Both under d->lock. */
@@ -86,16 +103,10 @@ static bool on_result_reply(struct dlm *d, const struct glock__dlm_result *r)
 		was_mark = s->step == STEP_MARK;
 		if (was_mark)
 			status = 0; /* the lock was granted before */
-		if (!status) {
-			/* The kernel does not tell a request of a death that it reports itself. */
-			if (s->flags & GLOCK__LKF_DEATH_UNREPORTED)
-				sbflags |= GLOCK__SBF_VALNOTVALID;
-			/* A grant above NL without a valid value tells that a holder died. */
-			if (sbflags & GLOCK__SBF_VALNOTVALID && s->mode > GLOCK__NL)
-				sbflags |= GLOCK__SBF_OWNER_DIED;
-		} else if (s->mode == GLOCK__IV) {
+		if (!status)
+			sbflags = grant_flags(s, sbflags);
+		else if (s->mode == GLOCK__IV)
 			glock__dlm_slot_free(d, s);
-		}
 	}
 	latch_drop(&d->lock);
 	if (lk)
@@ -232,7 +243,7 @@ static void granted_unmarked(struct dlm *d, const struct slot *s, uintptr_t tag,
 		       "nodes do not learn of it if this process dies with the glock in EX",
 		       d->dev.name, s->type, s->number, strerror(-err));
 	latch_take(&d->reading);
-	d->lm.events->reply(s->lk, 0, 0);
+	d->lm.events->reply(s->lk, 0, grant_flags(s, 0));
 	mark_done(d, tag);
 	latch_drop(&d->reading);
 }

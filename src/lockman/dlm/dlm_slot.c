@@ -108,31 +108,43 @@ struct slot *glock__dlm_slot_unqueue(struct dlm *d)
 enum { VALUE = GLOCK__DLM_VALUE_LEN };
 #define NO_VALUE (1ull << 63)
 
+static uint64_t time_of_day(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 /*
- * Returns a token above each earlier token of this lock. Normally the value block has the last
- * token. If that was lost with a holder, the new token is at least the time of day, in ns. The time
- * is above each token that the holder may have had:
- *   - The holder's token began with the time. Since then it grew by one for each grant. Grants come
- *     more than a nanosecond apart.
- *   - The clocks of both nodes differ by less than the time until a dead node's locks are given to
- *     others.
+ * Returns the token of a new grant in EX. `last` is the highest token that this node knows of the
+ * lock. If the value block is valid (known), it has the last token of all.
+ *
+ * Otherwise a holder died, or the DLM had forgotten the lock. The new token is above each of these:
+ *   - `last` plus one. A holder that died had at most this token: see "Tokens" in dlm_impl.h.
+ *   - Each token that this node ever gave or read, of any lock.
+ *   - The time of day, in ns. It counts only where the others know nothing. A token that began with
+ *     the time grows more slowly than the time: by one for each grant.
+ * docs/cluster.md says when that is not enough.
  */
 static uint64_t slot_next_token(struct dlm *d, uint64_t last, bool known)
 {
-	struct timespec ts;
-	uint64_t now;
+	uint64_t token = last + 1;
 
-	if (known) {
-		if (d->token <= last)
-			d->token = last + 1;
-		return last + 1;
+	if (!known) {
+		uint64_t now = time_of_day();
+
+		token = token < d->token ? d->token + 1 : token + 1;
+		token = token < now ? now : token;
 	}
-	clock_gettime(CLOCK_REALTIME, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	if (last < d->token)
-		last = d->token;
-	d->token = last >= now ? last + 1 : now;
-	return d->token;
+	return token;
+}
+
+/* This node has given or read the token. */
+static void token_seen(struct dlm *d, uint64_t token)
+{
+	if (d->token < token)
+		d->token = token;
 }
 
 void glock__dlm_value_pack(const struct slot *s, unsigned char wire[GLOCK__LVB_LEN])
@@ -155,7 +167,7 @@ bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 	struct glock__lm_lock *lk = s->lk;
 	bool reads = s->mode < GLOCK__PW; /* otherwise it wrote */
 	uint64_t token = 0;
-	bool known;
+	bool known, is_next;
 
 	if (reads && r->has_lvb)
 		memcpy(&token, r->lvb + VALUE, sizeof(token));
@@ -171,10 +183,13 @@ bool glock__dlm_value_unpack(struct dlm *d, struct slot *s, const struct glock__
 	token &= ~NO_VALUE;
 	if (token > s->token)
 		s->token = token;
+	token_seen(d, token);
 	if (s->asked != GLOCK__EX)
 		return true;
 	s->token = slot_next_token(d, s->token, known);
-	return known || r->sbflags & GLOCK__SBF_VALNOTVALID;
+	is_next = s->token == token + 1;
+	token_seen(d, s->token);
+	return known && is_next;
 }
 
 /* ---- the end of locks ---- */

@@ -105,6 +105,46 @@ static bool let_go(struct dlm *d, struct glock__cluster *c)
 	return true;
 }
 
+/* The log is told once, until a thread starts. Under d->lock. */
+static void say_no_thread(struct dlm *d, const char *what, int err)
+{
+	if (err && !d->no_thread)
+		glock__dlm_say(d,
+			       "lockspace %s: %s, but no thread can start (%s): this process gets "
+			       "no lock until one starts; look at ulimit -u, and at pids.max of "
+			       "its cgroup",
+			       d->dev.name, what, strerror(-err));
+	d->no_thread = err;
+}
+
+/*
+ * Opens the gate. Without a reader no reply would come: the gate stays closed until the thread
+ * starts. Returns false if the space is left meanwhile.
+ */
+static bool open_gate(struct dlm *d)
+{
+	struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
+	bool opened = false;
+	int err;
+
+	while (!opened) {
+		if (stopping(d))
+			return false;
+		latch_take(&d->lock);
+		/* Before any grant is read, because deaths while this node was away are no news. */
+		glock__cluster_members(d->dev.name, &d->members);
+		err = glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
+		say_no_thread(d, "the node has joined again", err);
+		opened = !err;
+		d->have_reader = opened;
+		d->gate_closed = !opened;
+		latch_drop(&d->lock);
+		if (!opened) /* not for news of the cluster, which is looked at later */
+			poll(&stop, 1, LOOK_MS);
+	}
+	return true;
+}
+
 static bool join_again(struct dlm *d, struct glock__cluster *c)
 {
 	enum glock__cluster_state state;
@@ -118,12 +158,7 @@ static bool join_again(struct dlm *d, struct glock__cluster *c)
 			break;
 		sleep_until_change(d, c, LOOK_MS);
 	}
-	latch_take(&d->lock);
-	d->gate_closed = false;
-	d->have_reader = !glock__dlm_thread(&d->reader, "glock-dlm", glock__dlm_reader, d);
-	latch_drop(&d->lock);
-	glock__cluster_members(d->dev.name, &d->members);
-	return true;
+	return open_gate(d);
 }
 
 /* The cluster is lost. Returns false if the space was left before the cluster came back. */
@@ -194,11 +229,25 @@ static void *see_to_dead(void *arg)
 	return NULL;
 }
 
+/* If no thread starts, grants stay blocked until a later look starts one. Under d->lock. */
+static void start_recovery(struct dlm *d)
+{
+	pthread_t thread;
+	int err;
+
+	if (!d->dead.n || d->recovering || d->left)
+		return;
+	d->lm.events->block(d->lm.owner);
+	err = glock__dlm_thread(&thread, "glock-recover", see_to_dead, d);
+	if (!err)
+		pthread_detach(thread);
+	d->recovering = !err;
+	say_no_thread(d, "a node is gone", err);
+}
+
 void glock__dlm_look_for_dead(struct dlm *d)
 {
 	struct glock__cluster_nodes now;
-	pthread_t thread;
-	bool any = false;
 
 	latch_take(&d->lock);
 	if (!glock__cluster_members(d->dev.name, &now)) {
@@ -208,22 +257,11 @@ void glock__dlm_look_for_dead(struct dlm *d)
 	for (size_t i = 0; i < d->members.n; i++) {
 		if (glock__cluster_has(&now, d->members.id[i]))
 			continue;
-		any = true;
 		if (!glock__cluster_has(&d->dead, d->members.id[i]) &&
 		    d->dead.n < GLOCK__CLUSTER_NODES)
 			d->dead.id[d->dead.n++] = d->members.id[i];
 	}
 	d->members = now;
-	if (any) {
-		d->lm.events->block(d->lm.owner);
-		if (!d->recovering) {
-			d->recovering =
-			    !glock__dlm_thread(&thread, "glock-recover", see_to_dead, d);
-			if (d->recovering)
-				pthread_detach(thread);
-			else
-				d->lm.events->thaw(d->lm.owner);
-		}
-	}
+	start_recovery(d);
 	latch_drop(&d->lock);
 }

@@ -12,6 +12,7 @@
  */
 #include "advice.h"
 
+#include "blame.h"
 #include "o2top/rank/hang.h"
 
 #include <dirent.h>
@@ -162,16 +163,48 @@ static void say_waits_for_process(const struct facts *f, char *buf, size_t size)
 		 f->waits, verb(f->waiting, "waits", "wait"));
 }
 
+/* Returns the blocker that the row's sentence names, or NULL. Line and advice have to agree. */
+static const struct blocker *named_blocker(const struct facts *f)
+{
+	const struct blocker *root = &f->row->root;
+
+	return f->row->sentence && (root->node >= 0 || root->number) ? root : NULL;
+}
+
+static bool deadlock(const struct facts *f)
+{
+	const struct blocker *root = named_blocker(f);
+
+	return root && root->deadlock;
+}
+
+static void say_deadlock(const struct facts *f, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "%s %s in a deadlock: end one of the processes that the line names, and let the "
+		 "programs take their locks in one order",
+		 f->waits, verb(f->waiting, "waits", "wait"));
+}
+
 static bool waits_for_silent(const struct facts *f)
 {
-	return f->fs != FS_GLOCK && f->waiting && f->silent;
+	const struct blocker *root = named_blocker(f);
+
+	return f->fs != FS_GLOCK && f->waiting && (root ? root->silent : f->silent);
 }
 
 static void say_waits_for_silent(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s %s while %s %s not answer: first check whether %s", f->waits,
-		 verb(f->waiting, "waits", "wait"), f->not_answering, verb(f->silent, "does", "do"),
-		 verb(f->silent, "that node hangs", "those nodes hang"));
+	const struct blocker *root = named_blocker(f);
+
+	snprintf(
+	    buf, size,
+	    "%s %s while %s %s not answer: first check whether %s, or %s dead and not fenced yet",
+	    f->waits, verb(f->waiting, "waits", "wait"),
+	    root ? f->m->nodes[root->node].name : f->not_answering,
+	    root ? "does" : verb(f->silent, "does", "do"),
+	    root ? "that node hangs" : verb(f->silent, "that node hangs", "those nodes hang"),
+	    root ? "is" : verb(f->silent, "is", "are"));
 }
 
 static bool hangs(const struct facts *f)
@@ -181,9 +214,10 @@ static bool hangs(const struct facts *f)
 
 static void say_hangs(const struct facts *f, char *buf, size_t size)
 {
-	snprintf(buf, size,
-		 "%s %s waited long: look on every node for the process that holds the lock",
-		 f->waits, verb(f->waiting, "has", "have"));
+	char waits[192];
+
+	snprintf(waits, sizeof(waits), "%s %s", f->waits, verb(f->waiting, "waits", "wait"));
+	blame(f->m, f->row, waits, buf, size);
 }
 
 static bool hung(const struct facts *f)
@@ -352,6 +386,12 @@ static void say_anything(const struct facts *f, char *buf, size_t size)
 		snprintf(buf, size,
 			 "%s %s for it: this frame does not show which nodes read or write it",
 			 f->waits, verb(f->waiting, "waits", "wait"));
+	else if (f->readers && f->row->sum.seen)
+		/* modes are sampled, so any of these nodes may write it between two samples */
+		snprintf(buf, size,
+			 "samples show SH on %s and no writer: one of these nodes or another one "
+			 "takes EX between samples; find the node that writes it",
+			 f->read);
 	else if (f->readers)
 		snprintf(buf, size,
 			 "%s %s it and %s time: this frame does not show the writer; find the node "
@@ -372,6 +412,7 @@ static const struct {
 	void (*say)(const struct facts *f, char *buf, size_t size);
 } rules[] = {
     {"PROCESS_STOPPED", waits_for_process, say_waits_for_process},
+    {"DEADLOCK", deadlock, say_deadlock},
     {"WAIT_NODE_SILENT", waits_for_silent, say_waits_for_silent},
     {"WAIT_HANGS", hangs, say_hangs},
     {"WAIT_HUNG", hung, say_hung},

@@ -5,6 +5,7 @@
 #include "watch.h"
 
 #include "o2top/advice/conditions.h"
+#include "o2top/advice/one_cause.h"
 #include "o2top/sources/waits_read.h"
 
 int watch_sample(struct watch *w, const struct sample *sample)
@@ -16,6 +17,8 @@ int watch_sample(struct watch *w, const struct sample *sample)
 		return err;
 	conditions_read(w->model, w->collector, sample);
 	err = waits_read(w->model, w->collector, sample);
+	if (!err)
+		one_cause(w->model);
 	if (!err && w->effort != PATHS_NONE)
 		paths_take(&w->paths, w->names, w->model, w->collector, sample);
 	return err;

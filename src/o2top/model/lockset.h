@@ -31,6 +31,17 @@ struct lockset {
 	struct change sum;
 };
 
+/* The root of a row's longest wait, as the row's sentence names it. */
+struct blocker {
+	int32_t node;  /* -1: not known, or o2top does not watch the node */
+	int number;    /* of a node that o2top does not watch, in its DLM; 0 not known */
+	int64_t pid;   /* the process that holds the lock there; 0 not known */
+	bool inside;   /* a process holds the lock */
+	bool silent;   /* the node does not answer */
+	bool chain;    /* the nodes for which requests wait wait themselves */
+	bool deadlock; /* the chain surely comes back to its begin */
+};
+
 /* The longest wait of a row. The source makes a sentence about it. */
 struct row_wait {
 	uint32_t space;

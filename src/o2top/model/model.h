@@ -10,6 +10,7 @@
 #ifndef O2TOP_MODEL_H
 #define O2TOP_MODEL_H
 
+#include "flocks.h"
 #include "o2top/base/banners.h"
 #include "o2top/collect/collect.h"
 #include "object_names.h"
@@ -28,7 +29,6 @@ struct holder {
 	bool waits;
 	bool exact;    /* seen_us is the time at which it began */
 	bool followed; /* two samples showed it, or it is exact and too long for traffic */
-	bool counted;  /* counts as a wait in progress: followed, or in the first sample */
 	int64_t pid;
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
 	int64_t not_before_us; /* own clock: when it surely did not wait yet; INT64_MIN not known */
@@ -66,6 +66,7 @@ struct space {
 struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
+	struct flocks flocks;             /* OCFS2, GFS2: flocks that waited lately */
 	struct object_names object_names; /* libglock: the program's names of its objects */
 	uint32_t last_sample;             /* the sample that read it last, 0 never */
 	uint32_t named;                   /* the sample that had it last */

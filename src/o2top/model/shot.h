@@ -83,6 +83,7 @@ struct change {
 	uint32_t answers;  /* requests since the Shot before, which may be longer than the frame */
 	uint32_t waiting;  /* waits in progress */
 	bool counts_requests;
+	bool uncounted;              /* a part of lost_s has no count of acquisitions */
 	bool estimated_longest;      /* longest_s is not measured */
 	bool wrote, read;            /* taken for writing, for reading */
 	bool seen;                   /* wrote and read are known from modes, not from counters */
@@ -143,12 +144,34 @@ static inline void change_add_wish(struct change *c, bool ex)
 }
 
 /*
- * Returns the longest wait in seconds. NAN: time was lost, but only in sums and means, which do not
- * tell the longest wait.
+ * Returns the longest wait in seconds. NAN: time was lost, but sums and means told most of it,
+ * which do not tell the longest wait.
  */
 static inline double change_longest(const struct change *c)
 {
-	return c->longest_s > 0 || c->lost_s <= 0 ? c->longest_s : NAN;
+	if (c->lost_s <= 0)
+		return c->longest_s;
+	if (c->estimated_s > 0.5 * c->lost_s && c->longest_s < 1)
+		return NAN;
+	return c->longest_s > 0 ? c->longest_s : NAN;
+}
+
+/* Returns whether anything is known of the age of the waits in progress. */
+static inline bool change_age_known(const struct change *c)
+{
+	return c->waiting && (c->oldest_s > 0 || !isnan(c->oldest_max_s));
+}
+
+/* Returns the acquisitions, NAN if the kernel counts none of this lock. */
+static inline double change_acquired(const struct change *c)
+{
+	return c->uncounted && !c->acquired ? NAN : (double)c->acquired;
+}
+
+/* Returns the time lost for each acquisition, NAN if it is not known or nothing was acquired. */
+static inline double change_mean(const struct change *c)
+{
+	return c->acquired && !c->uncounted ? c->lost_s / (double)c->acquired : NAN;
 }
 
 /* Adds one Lock's change to the sum of several. */
@@ -167,6 +190,7 @@ static inline void change_sum(struct change *to, const struct change *from)
 	to->acquired += from->acquired;
 	to->requests += from->requests;
 	to->counts_requests |= from->counts_requests;
+	to->uncounted |= from->uncounted;
 	to->wrote |= from->wrote;
 	to->read |= from->read;
 	to->seen |= from->seen;

@@ -84,9 +84,10 @@ struct source {
 	 */
 	const char *(*object_name)(const struct node_space *ns, const struct lock *lock);
 	/*
-	 * Returns the sentence about a wait, for the caller to free. NULL: there is nothing to say.
+	 * Returns the sentence about a wait, for the caller to free, and stores the wait's root.
+	 * NULL: there is nothing to say.
 	 */
-	char *(*sentence)(const struct model *m, const struct row_wait *wait);
+	char *(*sentence)(const struct model *m, const struct row_wait *wait, struct blocker *root);
 	bool all_are_files; /* rows that are no inode are the users' objects, too */
 };
 

@@ -49,7 +49,7 @@ const char o2top_help[] =
     "      --details          open hot rows, or that of --inode, to lock types, nodes and "
     "processes\n"
     "      --by-dir           the time lost in each directory, and under it\n"
-    "      --hot              only hot rows: 1 ms or more lost a second, or a wait now\n"
+    "      --hot              only hot rows: 2 % of the time lost, or a wait of 1 s\n"
     "      --fs NAME          only ocfs2, only gfs2, or only the lock space of this name\n"
     "      --type TYPE        only locks of this type, also in totals: META RW OPEN FLOCK DENTRY "
     "...\n"

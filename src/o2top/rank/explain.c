@@ -101,5 +101,5 @@ void explain_row(const struct model *m, struct row *row)
 		find_missing(m, row);
 	row_label(m, row, true, label, sizeof(label));
 	wait.label = label;
-	row->sentence = m->spaces[row->space].source->sentence(m, &wait);
+	row->sentence = m->spaces[row->space].source->sentence(m, &wait, &row->root);
 }

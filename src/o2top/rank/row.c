@@ -71,9 +71,7 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 
 double row_mean(const struct row *row)
 {
-	uint64_t n = row->sum.acquired;
-
-	return n ? row->sum.lost_s / (double)n : NAN;
+	return change_mean(&row->sum);
 }
 
 double row_acquired_per_s(const struct model *m, const struct row *row)

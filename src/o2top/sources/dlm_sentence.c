@@ -11,10 +11,13 @@
  * - (b) A node has the lock in its cache, demoted or not.
  * - (c) The lock's master or holder does not answer.
  * - (d) Recovery is in progress.
+ *
+ * If a node inside waits itself, the sentence follows the wait to its root: dlm_chain.c.
  */
 #include "dlm_sentence.h"
 
 #include "dlm.h"
+#include "dlm_chain.h"
 #include "o2top/base/units.h"
 
 #include <stdlib.h>
@@ -48,8 +51,16 @@ struct facts {
 	const struct row_wait *wait;
 	const struct dlm_words *words;
 	struct lock_id id;
-	int wanted; /* the strongest mode for which a request waits */
+	int wanted;                    /* the strongest mode for which a request waits */
+	struct dlm_blockers *blockers; /* the nodes that the text named so far */
 };
+
+/* Notes a blocker that the text names. */
+static void note_blocker(const struct facts *f, struct blocker blocker)
+{
+	if (f->blockers->n < DLM_BLOCKERS_MAX)
+		f->blockers->list[f->blockers->n++] = blocker;
+}
 
 /* Returns a node's knowledge of a lock space, NULL if the node never had it. */
 static const struct node_space *space_on(const struct model *m, uint32_t node, uint32_t space)
@@ -204,8 +215,12 @@ static bool part_of_node(struct dlm_part *part, const struct facts *f, uint32_t 
 static bool say_inside(struct words *t, const struct facts *f, uint32_t node, int wanted)
 {
 	struct dlm_part part;
+	int64_t pid = 0;
 
-	return part_of_node(&part, f, node) && f->words->inside(t, &part, wanted);
+	if (!part_of_node(&part, f, node) || !f->words->inside(t, &part, wanted, &pid))
+		return false;
+	note_blocker(f, (struct blocker){.node = (int32_t)node, .pid = pid, .inside = true});
+	return true;
 }
 
 /* (b) Says that the node caches the lock and knows of another node's demand. */
@@ -213,7 +228,10 @@ static bool say_giving_up(struct words *t, const struct facts *f, uint32_t node)
 {
 	struct dlm_part part;
 
-	return part_of_node(&part, f, node) && f->words->giving_up(t, &part);
+	if (!part_of_node(&part, f, node) || !f->words->giving_up(t, &part))
+		return false;
+	note_blocker(f, (struct blocker){.node = (int32_t)node});
+	return true;
 }
 
 /* Says what is known of a node that holds the lock. Without its own listing only the mode is. */
@@ -223,11 +241,14 @@ static void dlm_say_holder(struct words *t, const struct facts *f, uint32_t node
 	struct dlm_part part;
 
 	if (is_silent(f->m, n)) {
+		note_blocker(f, (struct blocker){.node = (int32_t)node, .silent = true});
 		words_add(t, "%s holds %s and ", n->name, dlm_mode_name(mode));
 		say_silence(t, n);
 	} else if (!part_of_node(&part, f, node)) {
+		note_blocker(f, (struct blocker){.node = (int32_t)node});
 		words_add(t, "%s holds %s", n->name, dlm_mode_name(mode));
 	} else if (!say_inside(t, f, node, f->wanted) && !say_giving_up(t, f, node)) {
+		note_blocker(f, (struct blocker){.node = (int32_t)node});
 		words_add(t, "%s caches it in %s and has not demoted it", n->name,
 			  dlm_mode_name(mode));
 	}
@@ -324,6 +345,14 @@ static bool say_shot(struct words *t, const struct facts *f, uint32_t node, bool
 	return false;
 }
 
+/* A node in the DLM's queue that no sample names is dead, or o2top does not watch the node. */
+static void say_unwatched(struct words *t, const struct facts *f, const struct dlm_entry *e)
+{
+	note_blocker(f, (struct blocker){.node = -1, .number = e->number});
+	words_add(t, "the DLM's node %d, which is dead or not watched, holds %s", e->number,
+		  dlm_mode_name(e->mode));
+}
+
 /*
  * Says the queue as the lock's master has it: each holder whose mode is not compatible with the
  * wanted one.
@@ -352,9 +381,7 @@ static bool say_queue(struct words *t, const struct facts *f)
 			if (e->node >= 0)
 				dlm_say_holder(t, f, (uint32_t)e->node, e->mode);
 			else
-				words_add(t,
-					  "the DLM's node %d, which o2top does not watch, holds %s",
-					  e->number, dlm_mode_name(e->mode));
+				say_unwatched(t, f, e);
 			said = true;
 		}
 	}
@@ -376,13 +403,17 @@ static bool say_master(struct words *t, const struct facts *f)
 			if (f->m->nodes[j].dlm_id[dlm_of_view(f->m, v)] == v->master)
 				n = &f->m->nodes[j];
 		if (!n) {
-			words_add(
-			    t, "the lock's master is the DLM's node %d, which o2top does not watch",
-			    v->master);
+			note_blocker(f, (struct blocker){.node = -1, .number = v->master});
+			words_add(t,
+				  "the lock's master is the DLM's node %d, which is dead or not "
+				  "watched",
+				  v->master);
 			return true;
 		}
 		if (!is_silent(f->m, n))
 			continue;
+		note_blocker(f,
+			     (struct blocker){.node = (int32_t)(n - f->m->nodes), .silent = true});
 		words_add(t, "%s, the lock's master, ", n->name);
 		say_silence(t, n);
 		return true;
@@ -401,33 +432,57 @@ static bool say_shots(struct words *t, const struct facts *f)
 	return said;
 }
 
+/*
+ * Says what blocks the wait. The most certain fact counts. The order is the queue itself, recovery,
+ * silence, and facts seen in passing.
+ */
+static bool say_blocker(struct words *t, const struct facts *f)
+{
+	return say_queue(t, f) || say_recovery(t, f) || say_master(t, f) || say_shots(t, f);
+}
+
+bool dlm_say_blocker(struct words *t, const struct model *m, const struct row_wait *wait,
+		     const struct dlm_words *words, struct dlm_blockers *blockers)
+{
+	const struct facts f = {.m = m,
+				.wait = wait,
+				.words = words,
+				.id = wait->set->members[0].lock->id,
+				.wanted = wait->set->sum.wants_ex ? DLM_EX : DLM_PR,
+				.blockers = blockers};
+
+	blockers->n = 0;
+	return say_blocker(t, &f);
+}
+
 /* ---- the sentence -------------------------------------------------------------------------- */
 
-char *dlm_sentence(const struct model *m, const struct row_wait *wait,
+char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root,
 		   const struct dlm_words *words)
 {
 	const struct change *sum = &wait->set->sum;
-	struct facts f = {.m = m,
-			  .wait = wait,
-			  .words = words,
-			  .id = wait->set->members[0].lock->id,
-			  .wanted = sum->wants_ex ? DLM_EX : DLM_PR};
+	struct dlm_blockers blockers = {.n = 0};
+	const struct facts f = {.m = m,
+				.wait = wait,
+				.words = words,
+				.id = wait->set->members[0].lock->id,
+				.blockers = &blockers};
 	char text[SENTENCE_MAX];
 	struct words t = {text, sizeof(text)};
+	struct dlm_chain chain;
 	bool blocked;
 
+	*root = (struct blocker){.node = -1};
 	if ((sum->oldest_s < WAITS_LONG_S && !wait->opened) || !(sum->oldest_s > skew(m)))
 		return NULL;
 	words_add(&t, "%s: ", wait->label);
-	/*
-	 * The blocker comes first, then the waiters. Of the facts about the blocker the most
-	 * certain one counts. The order is the queue itself, recovery, silence, and facts seen in
-	 * passing.
-	 */
-	blocked =
-	    say_queue(&t, &f) || say_recovery(&t, &f) || say_master(&t, &f) || say_shots(&t, &f);
+	/* The blocker comes first, then the waiters. */
+	blocked = dlm_follow(&chain, &t, m, wait, words, &blockers);
 	words_add(&t, blocked ? "; " : "");
 	dlm_say_waiters(&t, &f);
+	dlm_say_chain(&t, &chain, m);
+	if (blockers.n)
+		*root = chain.root;
 	if (!blocked && m->waits && m->waits->read)
 		words_add(&t, "; no holder was seen");
 	return strdup(text);

@@ -26,9 +26,9 @@ struct dlm_part {
 struct dlm_words {
 	/*
 	 * Says that a process is inside on a node and keeps others from `wanted`. Returns false if
-	 * no process is.
+	 * no process is. Stores the process, 0 if it is not known.
 	 */
-	bool (*inside)(struct words *w, const struct dlm_part *at, int wanted);
+	bool (*inside)(struct words *w, const struct dlm_part *at, int wanted, int64_t *pid);
 	/* Says that the node is giving the lock up. Returns false if it is not. */
 	bool (*giving_up)(struct words *w, const struct dlm_part *at);
 	/*
@@ -39,8 +39,19 @@ struct dlm_words {
 	bool (*has_ex)(const struct lock *lock);
 };
 
+/* The blockers that a text names, in its order. */
+enum { DLM_BLOCKERS_MAX = 16 };
+struct dlm_blockers {
+	struct blocker list[DLM_BLOCKERS_MAX];
+	unsigned n;
+};
+
+/* Says what blocks a wait, and notes whom the text names. Returns false if nothing is known. */
+bool dlm_say_blocker(struct words *t, const struct model *m, const struct row_wait *wait,
+		     const struct dlm_words *words, struct dlm_blockers *blockers);
+
 /* Makes the sentence of a wait, as struct source has it. */
-char *dlm_sentence(const struct model *m, const struct row_wait *wait,
+char *dlm_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root,
 		   const struct dlm_words *words);
 
 #endif

@@ -11,7 +11,9 @@
  * - The DLM's own stamps tell exactly when a wait began, and when a followed wait ended.
  * - No counter tells which nodes write and which read. The modes that were seen decide.
  */
+#include "flock.h"
 #include "gfs2_estimate.h"
+#include "gfs2_flock.h"
 #include "gfs2_impl.h"
 #include "gfs2_line.h"
 #include "o2top/base/grow.h"
@@ -37,6 +39,7 @@ struct reading {
 	bool broken;        /* one of these lines was not understood */
 	bool listed_before; /* the sample before listed it with all its holders */
 	bool held;          /* one of its holders so far holds it */
+	struct gfs2_flock_totals flocks;
 	uint32_t before;    /* its first holder in the sample before, or NONE */
 };
 
@@ -267,6 +270,18 @@ static struct holder *earlier(struct reading *r, const struct gfs2_holder_line *
 }
 
 /*
+ * Returns whether the glock was made anew since the sample before, by what is known so far: its
+ * means changed, so a request was answered, but no holder holds it.
+ */
+static bool made_anew(const struct reading *r)
+{
+	const struct change *c = table_changed(&r->t->ns->table, r->lock);
+	const struct gfs2_shot *s = &r->lock->now.gfs2;
+
+	return s->stats_at == r->t->sample && s->answered && !r->held && !(c && c->answers);
+}
+
+/*
  * Returns whether the wait of the sample before goes on. Two samples show one wait only if nothing
  * contradicts this:
  * - No request was answered, as far as the count of requests tells.
@@ -295,6 +310,8 @@ static void take_wait(struct reading *r, const struct gfs2_holder_line *l, struc
 		/* If this wait is another one, it is no older than the wait before. */
 		h->not_before_us = was->not_before_us;
 		h->followed = goes_on(r, l);
+		if (made_anew(r))
+			h->not_before_us = node_when(r->t->node, r->t->ns->last_sample)->mono_us;
 	} else if (r->listed_before) {
 		/* The sample before listed the glock without this wait. */
 		h->not_before_us = node_when(r->t->node, r->t->ns->last_sample)->mono_us;
@@ -434,7 +451,7 @@ static bool gfs2_read_file(struct reading *r, enum file_kind kind, input_line_fn
 	return true;
 }
 
-static bool check_sbstats(void *arg, const char *text, size_t len, size_t number, bool complete)
+static bool take_sbstats(void *arg, const char *text, size_t len, size_t number, bool complete)
 {
 	struct reading *r = arg;
 	struct gfs2_sbstats_line l;
@@ -444,6 +461,8 @@ static bool check_sbstats(void *arg, const char *text, size_t len, size_t number
 		problem(r->t->problems, r->label, number, "%s", wrong);
 	else
 		r->usable++;
+	if (!wrong)
+		gfs2_flock_take(&r->flocks, &l);
 	return true;
 }
 
@@ -461,6 +480,7 @@ static void gfs2_take(struct source_sample *t)
 	struct reading r = {.t = t,
 			    .baseline = ns->last_sample && ns->whole_stats == ns->last_sample};
 	size_t stats, glocks;
+	struct flock_total flocks;
 	bool single = !t->from->has_clock;
 
 	swap_holders(ns);
@@ -473,10 +493,13 @@ static void gfs2_take(struct source_sample *t)
 	ns->table.last = NONE;
 	gfs2_read_file(&r, FILE_GLOCKS, gfs2_take_line, !single);
 	glocks = r.usable;
-	gfs2_read_file(&r, FILE_SBSTATS, check_sbstats, false);
-	if (glocks)
+	gfs2_read_file(&r, FILE_SBSTATS, take_sbstats, false);
+	flocks = gfs2_flock_total(t, &r.flocks);
+	if (glocks) {
 		gfs2_take_waits(t, r.traced);
-	else if (!stats) /* the next sample is compared with the last one that was read */
+		if (!r.traced)
+			flock_estimate(t, GFS2_FLOCK, &flocks);
+	} else if (!stats) /* the next sample is compared with the last one that was read */
 		swap_holders(ns);
 	gfs2_add_modes(t);
 	ns->lines = stats > glocks ? stats : glocks;

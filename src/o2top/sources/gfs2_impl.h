@@ -20,6 +20,6 @@ void gfs2_take_waits(struct source_sample *t, bool traced);
 bool gfs2_take_trace(struct source_sample *t);
 
 /* Returns the sentence of a wait, as struct source has it. */
-char *gfs2_sentence(const struct model *m, const struct row_wait *wait);
+char *gfs2_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root);
 
 #endif

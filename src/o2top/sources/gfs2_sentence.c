@@ -7,7 +7,7 @@
 #include "gfs2_line.h"
 #include "o2top/base/units.h"
 
-static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted)
+static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, int64_t *pid)
 {
 	const struct holder *h;
 	uint32_t n = holders_of(at->ns, at->lock, &h);
@@ -15,6 +15,7 @@ static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted)
 	for (; n--; h++) {
 		if (h->waits || (wanted == DLM_PR && h->state != GFS2_EX))
 			continue;
+		*pid = h->pid;
 		if (h->pid)
 			words_add(w, "pid %lld %s on %s holds %s", (long long)h->pid, h->comm,
 				  at->node->name, holder_modes[h->state]);
@@ -58,7 +59,7 @@ static const struct dlm_words gfs2_words = {
     .has_ex = gfs2_has_ex,
 };
 
-char *gfs2_sentence(const struct model *m, const struct row_wait *wait)
+char *gfs2_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root)
 {
-	return dlm_sentence(m, wait, &gfs2_words);
+	return dlm_sentence(m, wait, root, &gfs2_words);
 }

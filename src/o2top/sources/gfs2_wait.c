@@ -56,12 +56,18 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 	}
 	holder_age(h, t->mono_us, &least, &most);
 	h->followed |= h->exact && least >= DLM_TELLING_S;
-	h->counted = h->followed || t->first;
-	if (!h->counted || !(c = table_change(&t->ns->table, lock)))
+	c = table_change(&t->ns->table, lock);
+	if (!c)
 		return;
 	change_add_wait(c, least, most, t->first ? 0 : t->frame_s);
-	/* A single sample shows all that it knows. A frame without a length holds nothing. */
-	c->lost_s += t->first ? (h->exact ? least : 0) : min_s(least, t->frame_s);
+	/*
+	 * A single sample shows all that it knows. A frame without a length holds nothing. The
+	 * estimate will hold a wait that only one sample showed.
+	 */
+	if (t->first)
+		c->lost_s += h->exact ? least : 0;
+	else if (h->followed)
+		c->lost_s += min_s(least, t->frame_s);
 	change_add_wish(c, h->state == GFS2_EX);
 }
 

@@ -182,7 +182,6 @@ static const char *glock_take_holder(struct reading *r, const char *text, size_t
 			     .waits = l.waits,
 			     .exact = l.at_ns != 0,
 			     .followed = true,
-			     .counted = l.waits,
 			     .pid = l.pid,
 			     .seen_us = since_us,
 			     .not_before_us = since_us};

@@ -27,7 +27,7 @@ static bool says_how_it_is(enum node_state state)
  * does not hold it.
  */
 static bool glock_say_holder(struct words *w, const struct model *m, const struct row_wait *wait,
-			     uint32_t at, bool first)
+			     uint32_t at, bool first, struct blocker *root)
 {
 	const struct lockset *set = wait->set;
 	const struct node *node = &m->nodes[at];
@@ -43,6 +43,11 @@ static bool glock_say_holder(struct words *w, const struct model *m, const struc
 		n--, h++;
 	if (!n && !(cached && (set->sum.wants_ex || lock->now.glock.state == 1)))
 		return false;
+	if (first)
+		*root = (struct blocker){.node = (int32_t)at,
+					 .pid = n ? h->pid : 0,
+					 .inside = n,
+					 .silent = says_how_it_is(node->state)};
 	words_add(w, "%s%s", first ? "" : ", ", node->name);
 	if (n)
 		words_add(w, " (pid %lld %s) %s %s", (long long)h->pid, h->comm,
@@ -86,18 +91,19 @@ static void glock_say_waiters(struct words *w, const struct model *m, const stru
 	words_add(w, named + more > 1 ? " wait" : " waits");
 }
 
-char *glock_sentence(const struct model *m, const struct row_wait *wait)
+char *glock_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root)
 {
 	const struct lockset *set = wait->set;
 	char text[SENTENCE_MAX];
 	struct words w = {text, sizeof(text)};
 	bool first = true;
 
+	*root = (struct blocker){.node = -1};
 	if (set->sum.oldest_s < TELLING_WAIT_S)
 		return NULL;
 	/* the blocker comes first, then the waiters */
 	for (uint32_t i = 0; i < m->n_nodes; i++)
-		if (glock_say_holder(&w, m, wait, i, first))
+		if (glock_say_holder(&w, m, wait, i, first, root))
 			first = false;
 	words_add(&w, first ? "" : "; ");
 	glock_say_waiters(&w, m, set);

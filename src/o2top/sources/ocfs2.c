@@ -8,6 +8,7 @@
  * Lock keeps its last Shot, and its next change is spread over the time since. A Lock that is seen
  * for the first time has no past.
  */
+#include "flock.h"
 #include "ocfs2_impl.h"
 #include "ocfs2_wait.h"
 #include "sources_impl.h"
@@ -200,6 +201,7 @@ static void ocfs2_take(struct source_sample *t)
 		r.label = in.label;
 		err = input_lines(&in, ocfs2_take_line, &r);
 		ocfs2_settle(&r.waits, r.counts);
+		flock_estimate(t, 'F', &(struct flock_total){.lost_s = NAN});
 		if (err)
 			problem(t->problems, in.label, 0, "%s", strerror(-err));
 		else if (!r.usable)

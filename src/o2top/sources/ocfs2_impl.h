@@ -8,6 +8,6 @@
 #include "o2top/model/source.h"
 
 /* Returns the sentence of a wait, as struct source has it. */
-char *ocfs2_sentence(const struct model *m, const struct row_wait *wait);
+char *ocfs2_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root);
 
 #endif

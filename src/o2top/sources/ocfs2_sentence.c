@@ -21,11 +21,12 @@ static bool has_flock(const struct ocfs2_shot *s, int wanted)
 	return !dlm_compatible(s->level, wanted) && !ocfs2_busy(s) && !s->wait_us;
 }
 
-static bool ocfs2_inside(struct words *w, const struct dlm_part *at, int wanted)
+static bool ocfs2_inside(struct words *w, const struct dlm_part *at, int wanted, int64_t *pid)
 {
 	const struct ocfs2_shot *s = &at->lock->now.ocfs2;
 	uint32_t n = s->holders[1] ? s->holders[1] : s->holders[0];
 
+	*pid = 0; /* the kernel counts the holders only */
 	if (at->lock->id.type == 'F' && has_flock(s, wanted)) {
 		words_add(w, "a process on %s holds %s (flock)", at->node->name,
 			  dlm_mode_name(s->level));
@@ -70,7 +71,7 @@ static const struct dlm_words ocfs2_words = {
     .has_ex = ocfs2_has_ex,
 };
 
-char *ocfs2_sentence(const struct model *m, const struct row_wait *wait)
+char *ocfs2_sentence(const struct model *m, const struct row_wait *wait, struct blocker *root)
 {
-	return dlm_sentence(m, wait, &ocfs2_words);
+	return dlm_sentence(m, wait, root, &ocfs2_words);
 }

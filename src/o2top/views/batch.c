@@ -123,8 +123,12 @@ static void print_totals(struct page *p)
 			change_estimated(&t->sum) ? "~" : "", unit_rate(lost, t->lost_per_s),
 			off(p));
 	if (t->sum.waiting)
-		fprintf(p->out, "   %swaiting %u, the oldest %s%s", on(p, ROLE_HOT), t->sum.waiting,
-			unit_range(age, t->sum.oldest_s, t->sum.oldest_max_s), off(p));
+		fprintf(p->out, "   %swaiting %u%s%s%s", on(p, ROLE_HOT), t->sum.waiting,
+			change_age_known(&t->sum) ? ", the oldest " : "",
+			change_age_known(&t->sum)
+			    ? unit_range(age, t->sum.oldest_s, t->sum.oldest_max_s)
+			    : "",
+			off(p));
 	else
 		fprintf(p->out, "   no waits");
 	if (rates)
@@ -176,7 +180,7 @@ static void print_numbers(struct page *p, const struct row *row)
 	char a[UNIT_MAX], b[UNIT_MAX + 1], range[UNIT_RANGE_MAX];
 	bool rates = !p->f->single && p->f->group->interval_s > 0;
 	bool estimated = change_estimated(&row->sum);
-	double all = p->f->group->totals.lost_per_s, longest = row->sum.longest_s;
+	double all = p->f->group->totals.lost_per_s, longest = change_longest(&row->sum);
 
 	fprintf(p->out, " %8s", rates ? approx(b, unit_rate(a, row->lost_per_s), estimated) : "-");
 	if (!narrow(p)) {
@@ -197,7 +201,10 @@ static void print_numbers(struct page *p, const struct row *row)
 	fprintf(
 	    p->out, " %8s",
 	    approx(b, unit_seconds(a, longest > 0 ? longest : NAN), row->sum.estimated_longest));
-	fprintf(p->out, " %5s", unit_count(a, rates ? row_acquired_per_s(p->f->model, row) : NAN));
+	fprintf(p->out, " %5s",
+		unit_count(a, rates && !isnan(change_acquired(&row->sum))
+				  ? row_acquired_per_s(p->f->model, row)
+				  : NAN));
 	if (!narrow(p))
 		fprintf(p->out, " %4s", unit_share(a, row_hit_ratio(row)));
 }
@@ -213,6 +220,8 @@ static void print_use(struct page *p, const struct row *row)
 
 	snprintf(a, sizeof(a), "%u%s", row->n_writers, row->n_writers ? mark : "");
 	snprintf(b, sizeof(b), "%u%s", row->n_readers, row->n_readers ? mark : "");
+	if (isnan(change_acquired(&row->sum)))
+		strcpy(a, "-"), strcpy(b, "-");
 	fprintf(p->out, " %2s %2s", a, b);
 	if (!narrow(p))
 		fprintf(p->out, " %4s", unit_bytes(c, row->size));
@@ -247,8 +256,8 @@ static void print_lock(struct page *p, const struct row *row, const struct locks
 	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired  %s ",
 		source->type_name(set->members[0].lock->id.type),
 		unit_seconds(lost, set->sum.lost_s),
-		unit_seconds(longest, set->sum.longest_s > 0 ? set->sum.longest_s : NAN),
-		unit_count(acquired, (double)set->sum.acquired), name);
+		unit_seconds(longest, set->sum.longest_s > 0 ? change_longest(&set->sum) : NAN),
+		unit_count(acquired, change_acquired(&set->sum)), name);
 	for (uint32_t i = 0; i < set->n_members; i++) {
 		unit_clean(node, sizeof(node), p->f->model->nodes[set->members[i].node].name, 0);
 		fprintf(p->out, " %s", node);
@@ -264,8 +273,8 @@ static void print_node(struct page *p, const struct row_node *n)
 	unit_clean(name, sizeof(name), p->f->model->nodes[n->node].name, 0);
 	fprintf(p->out, "      %-8s lost %-8s longest %-8s %6s acquired ", name,
 		unit_seconds(lost, n->sum.lost_s),
-		unit_seconds(longest, n->sum.longest_s > 0 ? n->sum.longest_s : NAN),
-		unit_count(acquired, (double)n->sum.acquired));
+		unit_seconds(longest, n->sum.longest_s > 0 ? change_longest(&n->sum) : NAN),
+		unit_count(acquired, change_acquired(&n->sum)));
 	if (n->sum.wrote || n->sum.read)
 		fprintf(p->out, " %s%s%s%s", n->sum.wrote ? "wrote" : "",
 			n->sum.wrote && n->sum.read ? " and " : "", n->sum.read ? "read" : "",
@@ -296,12 +305,12 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 			fprintf(p->out, "pid %lld %s", (long long)one->pid, comm);
 		else /* as for flock: the lock outlives the process */
 			fprintf(p->out, "an unnamed process");
-		if (one->waits && one->counted) {
+		if (one->waits) {
 			holder_age(one, node_when(node, p->f->model->sample)->mono_us, &least,
 				   &most);
 			fprintf(p->out, " waits %s for", unit_range(age, least, most));
 		} else {
-			fprintf(p->out, one->waits ? " waits for" : " holds");
+			fputs(" holds", p->out);
 		}
 		fprintf(p->out, " %s\n", holder_modes[one->state]);
 	}

@@ -76,8 +76,8 @@ static void metrics_totals(FILE *out, const struct frame *f)
 	    "The longest wait that ended in the frame or lasts.", t->sum.longest_s);
 	one(out, "acquired_per_second", NULL, "Locks taken per second.",
 	    rates ? t->acquired_per_s : NAN);
-	one(out, "hot_files", NULL, "Rows that lose 1 ms or more per second, or have a wait.",
-	    (double)t->hot);
+	one(out, "hot_files", NULL,
+	    "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.", (double)t->hot);
 	one(out, "locks", NULL, "Locks that the nodes hold in memory.", (double)t->locks);
 	one(out, "problems", NULL, "Input of this frame that o2top could not use.",
 	    (double)f->problems->count);

@@ -78,10 +78,9 @@ static void fill_age(struct cell *c, const struct cell_line *l)
 
 static void fill_mean(struct cell *c, const struct cell_line *l)
 {
-	double n = (double)l->sum->acquired;
 	char a[UNIT_MAX];
 
-	cell_set(c, unit_seconds(a, has_rates(l) && n > 0 ? l->sum->lost_s / n : NAN),
+	cell_set(c, unit_seconds(a, has_rates(l) ? change_mean(l->sum) : NAN),
 		 change_estimated(l->sum));
 }
 
@@ -89,7 +88,7 @@ static void fill_longest(struct cell *c, const struct cell_line *l)
 {
 	char a[UNIT_MAX];
 
-	cell_set(c, unit_seconds(a, l->sum->longest_s > 0 ? l->sum->longest_s : NAN),
+	cell_set(c, unit_seconds(a, l->sum->longest_s > 0 ? change_longest(l->sum) : NAN),
 		 l->sum->estimated_longest);
 }
 
@@ -97,7 +96,10 @@ static void fill_acquired(struct cell *c, const struct cell_line *l)
 {
 	char a[UNIT_MAX];
 
-	cell_set(c, unit_count(a, has_rates(l) ? l->acquired_per_s : NAN), false);
+	cell_set(c,
+		 unit_count(a, has_rates(l) && !isnan(change_acquired(l->sum)) ? l->acquired_per_s
+									       : NAN),
+		 false);
 }
 
 static void fill_hit(struct cell *c, const struct cell_line *l)
@@ -114,14 +116,18 @@ static void count_nodes(struct cell *c, unsigned n, bool seen)
 
 static void fill_writers(struct cell *c, const struct cell_line *l)
 {
-	if (l->row)
+	if (l->row && !isnan(change_acquired(l->sum)))
 		count_nodes(c, l->row->n_writers, l->sum->seen);
+	else if (l->row)
+		strcpy(c->text, "-");
 }
 
 static void fill_readers(struct cell *c, const struct cell_line *l)
 {
-	if (l->row)
+	if (l->row && !isnan(change_acquired(l->sum)))
 		count_nodes(c, l->row->n_readers, l->sum->seen);
+	else if (l->row)
+		strcpy(c->text, "-");
 }
 
 static void fill_size(struct cell *c, const struct cell_line *l)

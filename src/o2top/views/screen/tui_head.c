@@ -140,8 +140,9 @@ void draw_totals(const struct ui *ui, int y, int width)
 				  unit_rate(a, t->lost_per_s));
 	if (t->sum.waiting) {
 		unit_range(range, t->sum.oldest_s, t->sum.oldest_max_s);
-		x = screen_format(y, x + 2, width, ROLE_HOT, "waiting %u, the oldest %s",
-				  t->sum.waiting, range);
+		x = screen_format(y, x + 2, width, ROLE_HOT, "waiting %u%s%s", t->sum.waiting,
+				  change_age_known(&t->sum) ? ", the oldest " : "",
+				  change_age_known(&t->sum) ? range : "");
 	} else {
 		x = screen_put(y, x + 2, width, ROLE_PLAIN, "no waits");
 	}

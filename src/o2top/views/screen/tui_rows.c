@@ -209,7 +209,7 @@ void process_text(const struct ui *ui, const struct member *member, const struct
 		snprintf(who, sizeof(who), "pid %lld %s", (long long)h->pid, comm);
 	else
 		snprintf(who, sizeof(who), "an unnamed process");
-	if (h->waits && h->counted) {
+	if (h->waits) {
 		holder_age(h, node_when(node, 1)->mono_us, &least, &most);
 		snprintf(waits, sizeof(waits), "waits %s for", unit_range(age, least, most));
 	}

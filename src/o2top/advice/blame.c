@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * blame.c - the command that shows what holds a row's lock, for the node that the row names.
+ *
+ * OCFS2 and GFS2 get the same words. The command names the file if its path is known. Otherwise the
+ * command finds the path: find(1) where the file system is mounted, debugfs.ocfs2(8) elsewhere.
+ */
+#include "blame.h"
+
+#include "o2top/base/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COMMAND_MAX = 320, PATH_MAX_BYTES = 256 };
+
+/* Quotes a path for the shell, if it needs quotes. Returns false if the path does not fit. */
+static bool quote(const char *path, char *buf, size_t size)
+{
+	static const char plain[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%";
+	size_t n = 0;
+
+	if (!path[strspn(path, plain)])
+		return (size_t)snprintf(buf, size, "%s", path) < size;
+	if (size < 3)
+		return false;
+	buf[n++] = '\'';
+	for (; *path; path++) {
+		const char *put = *path == '\'' ? "'\\''" : NULL;
+		size_t need = put ? strlen(put) : 1;
+
+		/* A control character may not go to a terminal, so such a path gets no command. */
+		if ((unsigned char)*path < ' ' || *path == 0x7f || n + need + 2 > size)
+			return false;
+		memcpy(buf + n, put ? put : path, need);
+		n += need;
+	}
+	buf[n++] = '\'';
+	buf[n] = '\0';
+	return true;
+}
+
+/* Writes the command. Returns false for a row that is no file, because no command finds its user. */
+static bool command(const struct model *m, const struct row *row, char *buf, size_t size)
+{
+	const struct space *space = &m->spaces[row->space];
+	unsigned long long inode = row->id.number;
+	char path[PATH_MAX_BYTES];
+
+	if (row->id.class || space->fs == FS_GLOCK)
+		return false;
+	if (row->path && quote(row->path, path, sizeof(path)))
+		snprintf(buf, size, "fuser -v %s", path);
+	else if (space->fs == FS_OCFS2 && !space->mount)
+		snprintf(buf, size, "debugfs.ocfs2 -R 'locate <%llu>' DEVICE", inode);
+	else if (space->mount && quote(space->mount, path, sizeof(path)))
+		snprintf(buf, size, "find %s -xdev -inum %llu", path, inode);
+	else
+		snprintf(buf, size, "find MOUNT -xdev -inum %llu", inode);
+	return true;
+}
+
+void blame(const struct model *m, const struct row *row, const char *waits, char *buf, size_t size)
+{
+	const struct blocker *root = row->sentence ? &row->root : NULL;
+	char text[COMMAND_MAX];
+	bool has = command(m, row, text, sizeof(text));
+
+	if (root && root->node < 0 && root->number)
+		snprintf(buf, size,
+			 "%s long for the DLM's node %d: check whether it is dead, or watch it with "
+			 "--node",
+			 waits, root->number);
+	else if (root && root->node >= 0 && root->inside)
+		snprintf(buf, size, "%s long; on %s%s%s", waits,
+			 m->nodes[root->node].name, has ? ": " : ", ",
+			 has ? text : "find the process that holds the lock");
+	else if (root && root->node >= 0)
+		snprintf(buf, size,
+			 "%s long; on %s: dmesg -T | tail, because its write-back may hang", waits,
+			 m->nodes[root->node].name);
+	else
+		snprintf(buf, size, "%s long; on each node%s%s", waits, has ? ": " : ", ",
+			 has ? text : "find the process that holds the lock");
+}

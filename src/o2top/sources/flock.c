@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flock.c - estimates the time that flock(2) lost, for the sources of OCFS2 and GFS2.
+ *
+ * Each sample shows the waits of one moment. The mean number of these waits, over the last samples,
+ * is an estimate of the seconds lost per second. The estimate is rough: a dozen samples with four
+ * waits are right within a factor of two. A wait that is as old as the frame is measured, and not
+ * part of the estimate.
+ */
+#include "flock.h"
+
+#include "o2top/base/grow.h"
+
+static struct flock_seen *find_seen(struct flocks *f, uint32_t lock)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->list[i].lock == lock)
+			return &f->list[i];
+	if (!grow(&f->list, f->n, &f->room, sizeof(*f->list)))
+		return NULL;
+	f->list[f->n] = (struct flock_seen){.lock = lock};
+	return &f->list[f->n++];
+}
+
+static unsigned waits_of(const struct flock_seen *seen)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < FLOCK_WINDOW; i++)
+		sum += seen->waits[i];
+	return sum;
+}
+
+/* Returns the weight of a flock's part in a total. A wait tells more than a listing. */
+static unsigned weight_of(const struct flock_seen *seen)
+{
+	enum { OF_A_WAIT = 4 };
+	unsigned sum = OF_A_WAIT * waits_of(seen);
+
+	for (unsigned i = 0; i < FLOCK_WINDOW; i++)
+		sum += seen->listed[i];
+	return sum;
+}
+
+/* Returns the waits that are younger than the frame. A longer wait is measured. */
+static unsigned short_waits(const struct source_sample *t, const struct change *c)
+{
+	bool is_long = c->oldest_s >= t->frame_s && t->frame_s > 0;
+
+	return c->waiting - (c->waiting && is_long);
+}
+
+/* Remembers the flocks of this sample, and forgets those that no sample of the window showed. */
+static void remember(struct source_sample *t, uint8_t type, bool listed)
+{
+	struct flocks *f = &t->ns->flocks;
+	unsigned at = f->reads++ % FLOCK_WINDOW;
+	const struct table *table = &t->ns->table;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		f->list[i].waits[at] = 0;
+		f->list[i].listed[at] = false;
+		if (weight_of(&f->list[i]))
+			f->list[kept++] = f->list[i];
+	}
+	f->n = kept;
+	for (uint32_t i = 0; i < table->n_active; i++) {
+		const struct activity *a = &table->active[i];
+		unsigned waits = short_waits(t, &a->change);
+		struct flock_seen *seen =
+		    (waits || listed) && table_lock(table, a->lock)->id.type == type
+			? find_seen(f, a->lock)
+			: NULL;
+
+		if (!seen)
+			continue;
+		seen->waits[at] = (uint8_t)(waits < UINT8_MAX ? waits : UINT8_MAX);
+		seen->listed[at] = listed;
+	}
+}
+
+/* Marks the flocks of a kernel that counts nothing for them. */
+static void mark_uncounted(struct table *table, uint8_t type)
+{
+	for (uint32_t i = 0; i < table->n_active; i++)
+		if (table_lock(table, table->active[i].lock)->id.type == type)
+			table->active[i].change.uncounted = true;
+}
+
+void flock_estimate(struct source_sample *t, uint8_t type, const struct flock_total *total)
+{
+	struct flocks *f = &t->ns->flocks;
+	bool known = !isnan(total->lost_s);
+	unsigned samples, all = 0;
+
+	remember(t, type, known);
+	if (!known)
+		mark_uncounted(&t->ns->table, type);
+	if (t->first || t->frame_s <= 0)
+		return;
+	samples = f->reads < FLOCK_WINDOW ? f->reads : FLOCK_WINDOW;
+	for (size_t i = 0; i < f->n; i++)
+		all += weight_of(&f->list[i]);
+	for (size_t i = 0; i < f->n; i++) {
+		double part = (double)weight_of(&f->list[i]) / all, lost;
+		struct lock *lock = table_lock(&t->ns->table, f->list[i].lock);
+		struct change *c = table_change(&t->ns->table, lock);
+
+		if (!c)
+			return;
+		lost = known ? total->lost_s * part
+			     : t->frame_s * waits_of(&f->list[i]) / samples;
+		/* Counters or long waits told a part of it already. */
+		lost = max_s(lost - c->lost_s, 0);
+		c->lost_s += lost;
+		c->estimated_s += lost;
+		c->uncounted |= !known;
+		if (known)
+			c->acquired += part_of(part, total->acquired);
+	}
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bad_chain.c - tests that a sentence follows a wait to its root, and names a deadlock.
+ *
+ * Glock 2/200 is inode 512, 2/201 is inode 513. Each node waits since before t0.
+ */
+#include "scene.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void clocks(struct scene *s, int nodes)
+{
+	char name[16];
+
+	for (int t = 0; t < 2; t++)
+		for (int n = 1; n <= nodes; n++) {
+			snprintf(name, sizeof(name), "node%d", n);
+			scene_clock(s, t, name);
+		}
+}
+
+/* A glock in both samples, with a holder and a waiter; pid 0: there is none. */
+static void glock(struct scene *s, const char *node, unsigned ino, const char *state, int holder,
+		  int waiter)
+{
+	char path[128];
+
+	for (int t = 0; t < 2; t++) {
+		scene_stats(s, t, node, 2, ino, 1000, 100, 500);
+		scene_glock(s, t, node, 2, ino, state, holder ? "H" : NULL, "EX", holder, "holder");
+		snprintf(path, sizeof(path), "t%d/%s/gfs2/" TABLE "/glocks", t, node);
+		if (waiter)
+			scene_file(s, path, " H: s:EX f:W e:0 p:%d [waiter] gfs2_open+0x1 [gfs2]\n",
+				   waiter);
+	}
+}
+
+static const char *sentence_of(struct scene *s, unsigned ino)
+{
+	json_t *row = row_of(frame(s, 0), ino);
+
+	assert_non_null(row);
+	return is_null(row, "sentence") ? "" : word(row, "sentence");
+}
+
+static void tells(struct scene *s, unsigned ino, const char *text)
+{
+	if (!strstr(sentence_of(s, ino), text))
+		fail_msg("'%s' does not say '%s'", sentence_of(s, ino), text);
+}
+
+static void tells_not(struct scene *s, unsigned ino, const char *text)
+{
+	if (strstr(sentence_of(s, ino), text))
+		fail_msg("'%s' says '%s'", sentence_of(s, ino), text);
+}
+
+/* node3 waits for 2/200. Pid 10 of node1 holds it, and waits for 2/201. Pid 20 of node2 holds that. */
+static void the_root_is_named(void **state)
+{
+	struct scene *s = *state;
+	const char *advice;
+
+	clocks(s, 3);
+	glock(s, "node3", 0x200, "UN", 0, 30);
+	glock(s, "node1", 0x200, "EX", 10, 0);
+	glock(s, "node1", 0x201, "UN", 0, 10);
+	glock(s, "node2", 0x201, "EX", 20, 0);
+	scene_json(s);
+	tells(s, 0x200, "(node3 -> node1 -> node2)");
+	tells(s, 0x200, "pid 20 holder on node2 holds EX");
+	advice = word(row_of(frame(s, 0), 0x200), "advice");
+	if (!strstr(advice, "on node2: "))
+		fail_msg("%s", advice);
+}
+
+/* The process of node1 that waits for 2/201 is not the one that holds 2/200: no chain. */
+static void another_process_is_no_chain(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 3);
+	glock(s, "node3", 0x200, "UN", 0, 30);
+	glock(s, "node1", 0x200, "EX", 10, 0);
+	glock(s, "node1", 0x201, "UN", 0, 11);
+	glock(s, "node2", 0x201, "EX", 20, 0);
+	scene_json(s);
+	tells_not(s, 0x200, "->");
+	tells(s, 0x200, "pid 10 holder on node1 holds EX");
+}
+
+/* Pid 10 of node1 holds 2/200 and waits for 2/201. Pid 20 of node2 does the reverse. */
+static void a_cycle_is_a_deadlock(void **state)
+{
+	struct scene *s = *state;
+
+	clocks(s, 2);
+	glock(s, "node1", 0x200, "EX", 10, 0);
+	glock(s, "node1", 0x201, "UN", 0, 10);
+	glock(s, "node2", 0x201, "EX", 20, 0);
+	glock(s, "node2", 0x200, "UN", 0, 20);
+	scene_json(s);
+	tells(s, 0x200, "deadlock (node2 -> node1 -> node2)");
+	tells(s, 0x201, "deadlock (node1 -> node2 -> node1)");
+	tells_not(s, 0x200, "perhaps");
+	assert_string_equal(word(row_of(frame(s, 0), 0x200), "advice_code"), "DEADLOCK");
+}
+
+int main(void)
+{
+#define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
+	const struct CMUnitTest tests[] = {
+	    BAD(the_root_is_named),
+	    BAD(another_process_is_no_chain),
+	    BAD(a_cycle_is_a_deadlock),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

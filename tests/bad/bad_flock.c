@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bad_flock.c - tests the time that flock(2) lost, which no counter of a lock tells.
+ *
+ * The flock is that of inode 512. A sample comes each 5 s.
+ */
+#include "scene.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SAMPLES = 9 };
+
+/* An OCFS2 flock of which samples 2, 4, 6 and 8 show a wait of 10 ms. */
+static void ocfs2_waits(struct scene *s)
+{
+	for (int t = 0; t < SAMPLES; t++) {
+		scene_clock(s, t, "node1");
+		scene_line(s, t, "node1",
+			   (struct state_line){
+			       .type = 'F',
+			       .ino = 512,
+			       .requested = t && t % 2 == 0 ? 5 : -1,
+			       .flags = t && t % 2 == 0 ? 0x242 : 0x240,
+			       .action = t && t % 2 == 0 ? 1 : 0,
+			       .wait_us = t && t % 2 == 0
+					      ? (unsigned long long)((REAL0 + 5 * t - 0.01) * 1e6)
+					      : 0});
+	}
+	scene_json(s);
+}
+
+/* Half of the samples show one wait, so half a second a second was lost. */
+static void waits_seen_are_an_estimate(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	ocfs2_waits(s);
+	row = row_of(frame(s, SAMPLES - 2), 512);
+	assert_near(number(row, "wait_s"), 5 * 4.0 / SAMPLES, 0.02);
+	assert_true(json_is_true(json_object_get(row, "estimated")));
+	/* the kernel counts neither */
+	assert_true(is_null(row, "longest_wait_s"));
+}
+
+/* One wait that is older than the frame is measured, and no estimate is added. */
+static void a_long_wait_is_measured(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 3; t++) {
+		scene_clock(s, t, "node1");
+		scene_line(s, t, "node1",
+			   (struct state_line){.type = 'F',
+					       .ino = 512,
+					       .requested = 5,
+					       .flags = 0x242,
+					       .action = 1,
+					       .wait_us = (unsigned long long)((REAL0 - 1) * 1e6)});
+	}
+	scene_json(s);
+	row = row_of(frame(s, 1), 512);
+	assert_near(number(row, "wait_s"), 5, 1e-3);
+	assert_true(json_is_false(json_object_get(row, "estimated")));
+	assert_near(number(row, "longest_wait_s"), 11, 1e-3);
+}
+
+static void totals(struct scene *s, int t, unsigned long long srttb, unsigned dlm, unsigned queue)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "t%d/node1/gfs2/" TABLE "/sbstats", t);
+	scene_file(s, path,
+		   "type            cpu:               0               1\n"
+		   "flock         srttb: %15llu %15llu\n"
+		   "flock           dlm: %15u %15u\n"
+		   "flock         queue: %15u %15u\n",
+		   srttb, srttb, dlm, 7, queue, 3);
+}
+
+/*
+ * 100 flocks of 10 ms in the frame, by the type's totals. Two inodes share them: the first showed a
+ * wait, the second only a glock.
+ */
+static void totals_of_the_type(void **state)
+{
+	struct scene *s = *state;
+	double first, second;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		totals(s, t, 10000000, 300 * (unsigned)t, 100 * (unsigned)t);
+		scene_stats(s, t, "node1", 6, 0x200, 1000 + t, 1, 1);
+		scene_stats(s, t, "node1", 6, 0x201, 1000 + t, 1 + (unsigned)t, 1 + (unsigned)t);
+		scene_glock(s, t, "node1", 6, 0x200, "UN", t ? "W" : NULL, "EX", 0, "(none)");
+		scene_glock(s, t, "node1", 6, 0x201, "EX", NULL, NULL, 0, NULL);
+	}
+	scene_json(s);
+	first = number(row_of(frame(s, 0), 0x200), "wait_s");
+	second = number(row_of(frame(s, 0), 0x201), "wait_s");
+	assert_near(first + second, 1, 1e-3);
+	assert_true(first > 3 * second);
+	assert_true(json_is_true(json_object_get(row_of(frame(s, 0), 0x200), "estimated")));
+}
+
+/* The totals fell, because the file system was mounted anew: nothing is known of the frame. */
+static void totals_that_fell(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		totals(s, t, 10000000, t ? 3 : 300, t ? 1 : 100);
+		scene_stats(s, t, "node1", 6, 0x200, 1000 + t, 1, 1);
+		scene_glock(s, t, "node1", 6, 0x200, "UN", t ? "W" : NULL, "EX", 0, "(none)");
+	}
+	scene_json(s);
+	assert_near(waited(s, 0, 0x200), 0, 1e-9);
+}
+
+int main(void)
+{
+#define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
+	const struct CMUnitTest tests[] = {
+	    BAD(waits_seen_are_an_estimate),
+	    BAD(a_long_wait_is_measured),
+	    BAD(totals_of_the_type),
+	    BAD(totals_that_fell),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
