@@ -100,6 +100,8 @@ static int main_take(struct run *r, char **label)
 
 	if (got <= 0)
 		return got;
+	if (r->recording && ending_reopens())
+		recorder_reopen(r->collector);
 	free(*label);
 	*label = strdup(sample.label);
 	if (!*label)
@@ -109,7 +111,7 @@ static int main_take(struct run *r, char **label)
 	problems_join(&r->problems, &r->model.problems);
 	r->taken++;
 	if (r->recording)
-		recorder_sampled(r->collector, &r->problems);
+		recorder_sampled(r->collector, &r->problems, &r->model.banners);
 	for (size_t i = 0; i < sample.n_nodes; i++)
 		r->saw_space |= sample.nodes[i].n_spaces > 0;
 	r->away = false;
@@ -157,7 +159,7 @@ static bool is_asked_for(const struct run *r)
 /* Returns whether people read the text. Programs want one line, or one head, with rates in it. */
 static bool for_people(const struct options *o)
 {
-	return !o->json && !o->csv && !o->check && (o->batch || !o->textfile);
+	return !o->json && !o->csv && !o->check && !o->summary && (o->batch || !o->textfile);
 }
 
 /*
@@ -406,20 +408,28 @@ static int nothing_to_watch(const struct run *r)
 	return EXIT_NOTHING;
 }
 
-/* Every output is open by now, and each helper that needs capabilities was started. */
+/*
+ * Each helper that needs capabilities was started. Outputs are open by now, but a rotated
+ * recording is opened again. Its folder may be another user's.
+ */
 static void drop_capabilities(const struct run *r)
 {
 	bool processes = r->collector->ops->live && !r->o.n_nodes && !r->found.n;
 
-	caps_drop(r->o.textfile ? CAPS_WRITE_ANYWHERE : processes ? CAPS_SEE_PROCESSES : CAPS_NONE);
+	bool reopens = r->recording && (r->o.record_size || !r->o.interactive);
+
+	caps_drop(r->o.textfile || reopens      ? CAPS_WRITE_ANYWHERE
+		  : processes                   ? CAPS_SEE_PROCESSES
+						: CAPS_NONE);
 }
 
 static int main_run(struct run *r)
 {
 	const struct options *o = &r->o;
+	bool whole;
 	int err;
 
-	ending_begin();
+	ending_begin(o->record && !o->interactive);
 	if (read_names(r))
 		return EXIT_USAGE;
 	if (output_begin(&r->out, o))
@@ -437,6 +447,9 @@ static int main_run(struct run *r)
 	}
 	drop_capabilities(r);
 	err = r->o.interactive ? interactive(r) : main_loop(r);
+	if (o->summary && !err && r->out.frames)
+		output_summary(&r->out, &r->model, r->names, r->title);
+	whole = !r->recording || recording_is_whole(o, r->collector);
 	r->ended_by = r->ended_by ? r->ended_by : ending();
 	if (r->out.failed && ending_pipe_broken() && !r->ended_by)
 		r->ended_by = SIGPIPE;
@@ -448,6 +461,8 @@ static int main_run(struct run *r)
 		complain("%s: %s", r->title, strerror(-err));
 		return EXIT_UNUSABLE;
 	}
+	if (!whole)
+		return EXIT_USAGE;
 	if (r->shown)
 		return EXIT_DONE;
 	if (!r->saw_space)

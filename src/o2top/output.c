@@ -27,6 +27,7 @@ void output_end(struct output *out)
 	if (out->log)
 		fclose(out->log);
 	out->log = NULL;
+	summary_free(&out->summary);
 }
 
 static int to_stdout(struct output *out, const struct frame *frame)
@@ -54,11 +55,41 @@ static int to_stdout(struct output *out, const struct frame *frame)
 	return o->textfile && !o->batch ? 0 : view_batch(stdout, frame, &view);
 }
 
+/* Adds a frame to the summary. A frame of one sample counts only if there is no other frame. */
+static int to_summary(struct output *out, const struct frame *frame)
+{
+	for (size_t i = 0; i < frame->problems->kept; i++)
+		complain("%s", frame->problems->text[i]);
+	out->frames++;
+	return summary_add(&out->summary, frame);
+}
+
+int output_summary(struct output *out, const struct model *m, const struct names *names,
+		   const char *title)
+{
+	const struct options *o = out->o;
+	int err;
+
+	summary_finish(&out->summary, m, names, o->sort);
+	err = summary_write(stdout, &out->summary,
+			    o->json  ? SUMMARY_JSON
+			    : o->csv ? SUMMARY_CSV
+				     : SUMMARY_TEXT,
+			    m, title, &o->view);
+	if (err && !ending_pipe_broken())
+		complain("standard output: %s", strerror(-err));
+	out->failed |= err != 0;
+	return err;
+}
+
 int output_frame(struct output *out, const struct frame *frame)
 {
 	const struct options *o = out->o;
-	int err = to_stdout(out, frame);
+	int err;
 
+	if (o->summary)
+		return to_summary(out, frame);
+	err = to_stdout(out, frame);
 	out->frames++;
 	if (err) {
 		/* after an interrupt or a broken pipe the user knows the reason */

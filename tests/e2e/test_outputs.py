@@ -248,6 +248,30 @@ def check_does_not_know():
         assert "not a limit" in err, err
 
 
+@tap.test
+def data_in_any_locale():
+    """Programs get the same bytes in each locale: a service has none, and a terminal may be EUC-JP."""
+    listed = os.path.join(tmp, "names")
+    with open(listed, "wb") as f:
+        f.write("32264 /mnt/\u65e5\u672c/caf\xe9\n".encode() + b"32259 /mnt/\xc6\xfc\xcb\xdc\n12821 /mnt/\xff/\x1b[31mred\n")
+    locales = [{"LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"}]
+    if shutil.which("localedef") and subprocess.run(
+            ["localedef", "-i", "ja_JP", "-f", "EUC-JP", os.path.join(tmp, "ja_JP.eucJP")], check=False,
+            capture_output=True).returncode == 0:
+        locales.append({"LC_ALL": "ja_JP.eucJP", "LOCPATH": tmp})
+    for form in (["--json"], ["--csv"], ["--summary", "--csv"], ["--textfile", os.path.join(tmp, "locale.prom")]):
+        said = set()
+        for env in locales:
+            out = subprocess.run([O2TOP, *form, "--names", listed, "ocfs2-hot"], env={**ENV, **env}, cwd=CAPTURES,
+                                 capture_output=True, check=True).stdout
+            if form[0] == "--textfile":
+                with open(form[1], "rb") as f:
+                    out = f.read()
+            assert "\u65e5\u672c/caf\xe9" in out.decode(), (form, env)
+            said.add(out)
+        assert len(said) == 1, (form, said)
+
+
 # ---- recordings ----------------------------------------------------------------------------------
 
 
@@ -398,7 +422,7 @@ def completion():
     assert complete("o2top", "-s", "lo") == ["longest", "lost"]
     assert complete("o2top", "--sort", "=", "ag") == ["age"]
     assert complete("o2top", "--columns", "lost,ag") == ["lost,age"]
-    assert complete("o2top", "--re") == ["--record", "--recording", "--replay"]
+    assert complete("o2top", "--re") == ["--record", "--record-keep", "--record-size", "--recording", "--replay"]
     assert complete("o2top", "--replay", "ocfs2-h") == ["ocfs2-hang", "ocfs2-hot"]
     assert complete("o2top", "-t", "") == []
 

@@ -124,6 +124,14 @@ struct opened_row {
 	uint64_t number;
 };
 
+/* The cost of o2top itself since its start. */
+struct cost {
+	bool live;      /* else the samples were recorded, and the rest is 0 */
+	double cpu_s;   /* of this process, without ssh and without the nodes */
+	double read_s;  /* time that reading the kernel's files took, all nodes together */
+	uint64_t bytes; /* from other machines */
+};
+
 struct model {
 	const struct source *const *sources; /* by kind of file system; given when it is made */
 	struct space *spaces;
@@ -137,6 +145,7 @@ struct model {
 	struct waits *waits;    /* the DLMs' facts about locks with a wait; waits.h */
 	struct banners banners; /* states that no counter shows, of the last sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
+	struct cost cost;
 	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */
 };
 

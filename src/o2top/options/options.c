@@ -65,6 +65,15 @@ static int options_settle(struct options *o, bool length_given)
 			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
 	if (o->json + o->csv + o->check + o->batch > 1)
 		return option_usage("give only one of these", "--batch --json --csv --check");
+	if (o->summary && (o->check || o->textfile || o->log))
+		return option_usage("give only one of these", "--summary --check --textfile --log");
+	if (o->record_keep && !o->record_size)
+		return option_usage("--record-keep needs --record-size",
+				    "without it no file is full");
+	if (o->record_size && !o->record)
+		return option_usage("--record-size needs --record", "there is no recording");
+	if (o->record_size && !o->record_keep)
+		o->record_keep = RECORD_KEEP;
 	if ((o->json || o->csv) && !length_given)
 		o->view.length = 0;
 	if (o->check)
@@ -72,9 +81,9 @@ static int options_settle(struct options *o, bool length_given)
 	/* configured nodes are those of the user's cluster, not of every recording */
 	if (o->nodes_configured && (recorded || o->local))
 		o->n_nodes = 0;
-	o->interactive = !o->batch && !o->json && !o->csv && !o->check && !o->textfile &&
-			 !o->once && !o->iterations && !o->log && is_terminal(term) &&
-			 knows_terminal(o, term);
+	o->interactive = !o->batch && !o->summary && !o->json && !o->csv && !o->check &&
+			 !o->textfile && !o->once && !o->iterations && !o->log &&
+			 is_terminal(term) && knows_terminal(o, term);
 	return OPTION_GO_ON;
 }
 

@@ -43,11 +43,14 @@ struct options {
 	bool demo;
 	bool interactive; /* on a terminal, unless something asks for text */
 	bool once;
+	bool summary;             /* all frames together, at the end */
 	bool recording;           /* the arguments are recordings, wherever they lie */
 	unsigned long iterations; /* 0: no end */
 	double interval_s;
 	const char *log;
 	char *record, *replay; /* files, or NULL; replay may name a folder */
+	unsigned long record_size; /* MiB after which the next file begins; 0: no limit */
+	unsigned long record_keep; /* files */
 	const char *from, *to; /* of the replayed recording, or NULL */
 	double speed;          /* of a recording in a terminal; 0 begins paused */
 	const char *columns;   /* of the terminal view, or NULL */

@@ -7,6 +7,7 @@
  */
 #include "view.h"
 
+#include "csv_values.h"
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
@@ -19,8 +20,9 @@ static void quoted(FILE *out, const char *s)
 {
 	char clean[4096];
 
-	/* unit_clean() keeps bytes that are not text visible, and keeps the value on one line */
-	unit_clean(clean, sizeof(clean), s ? s : "", 0);
+	/* unit_clean_utf8() keeps bytes that are not text visible, and keeps the value on one line
+	 */
+	unit_clean_utf8(clean, sizeof(clean), s ? s : "", 0);
 	fputc('"', out);
 	for (const char *p = clean; *p; p++) {
 		if (*p == '"')
@@ -30,13 +32,13 @@ static void quoted(FILE *out, const char *s)
 	fputc('"', out);
 }
 
-static void csv_text(FILE *out, const char *s)
+void csv_text(FILE *out, const char *s)
 {
 	quoted(out, s);
 	fputc(',', out);
 }
 
-static void csv_number(FILE *out, double v)
+void csv_number(FILE *out, double v)
 {
 	if (isfinite(v))
 		fprintf(out, "%.6f,", v);
@@ -44,7 +46,7 @@ static void csv_number(FILE *out, double v)
 		fputc(',', out);
 }
 
-static void csv_whole(FILE *out, uint64_t v, bool known)
+void csv_whole(FILE *out, uint64_t v, bool known)
 {
 	if (known)
 		fprintf(out, "%llu,", (unsigned long long)v);

@@ -7,6 +7,7 @@
 #include "view.h"
 
 #include "directories.h"
+#include "json_values.h"
 #include "o2top/advice/advice.h"
 #include "o2top/model/source.h"
 
@@ -18,7 +19,7 @@
  * Returns a JSON string, or null for NULL. A kernel's text may hold any byte, but JSON is UTF-8. In
  * a text that is not UTF-8, each byte above 127 becomes a question mark.
  */
-static json_t *json_text_of(const char *s)
+json_t *json_text_of(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
 	char clean[1024];
@@ -33,13 +34,13 @@ static json_t *json_text_of(const char *s)
 }
 
 /* Rounds to microseconds. The kernel measures in them, so more digits would be invented. */
-static json_t *json_number_of(double v)
+json_t *json_number_of(double v)
 {
 	return isfinite(v) ? json_real(round(v * 1e6) / 1e6) : json_null();
 }
 
 /* jansson's integers are signed. A larger number becomes a real and loses its last digits. */
-static json_t *json_whole(uint64_t v)
+json_t *json_whole(uint64_t v)
 {
 	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
 }
@@ -296,6 +297,14 @@ static json_t *directory_list(const struct frame *f)
 	return a;
 }
 
+static json_t *json_cost(const struct cost *cost)
+{
+	if (!cost->live)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "cpu_s", json_number_of(cost->cpu_s), "read_s",
+			 json_number_of(cost->read_s), "bytes", json_whole(cost->bytes));
+}
+
 int view_json(FILE *out, const struct frame *f, const struct view_options *options)
 {
 	json_t *o = json_object(), *rows = json_array();
@@ -320,6 +329,7 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 		json_add(o, "directories", directory_list(f));
 	json_add(o, "totals", json_totals(f));
 	json_add(o, "problems", problem_list(f));
+	json_add(o, "self", json_cost(&f->model->cost));
 	errno = EIO;
 	err = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(16)) ||
 	      fputc('\n', out) == EOF || fflush(out);

@@ -42,7 +42,7 @@ static void label(FILE *out, const char *name, const char *value, bool last)
 {
 	char clean[1024];
 
-	unit_clean(clean, sizeof(clean), value, LABEL_COLUMNS);
+	unit_clean_utf8(clean, sizeof(clean), value, LABEL_COLUMNS);
 	fprintf(out, "%s=\"", name);
 	for (const char *p = clean; *p; p++) {
 		if (*p == '"' || *p == '\\')

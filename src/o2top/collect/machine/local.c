@@ -13,6 +13,7 @@
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
 #include "o2top/collect/kinds.h"
+#include "once.h"
 #include "paths_find.h"
 #include "processes.h"
 #include "this_machine.h"
@@ -41,6 +42,7 @@ struct local {
 	unsigned taken;
 	/* The first finds paths, and the second tasks. Neither waits for the other. */
 	struct paths_finder finder, watcher;
+	struct once once;      /* files of the kernel that are wanted more than once a sample */
 	struct buffer answers; /* the answers of this sample */
 };
 
@@ -62,7 +64,7 @@ static void device_of(struct local *l, const struct space_sample *space, unsigne
 
 	device[0] = device[1] = 0;
 	if (space->fs == FS_OCFS2) {
-		if (tree_open(l->debugfs, 0, space, FILE_FS_STATE, &in) == 0)
+		if (once_open(&l->once, l->debugfs, space, FILE_FS_STATE, &in) == 0)
 			mounts_device_of_fs_state(&in, device);
 		return;
 	}
@@ -128,6 +130,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	int err;
 
 	tree_free_spaces(l->node.spaces, l->node.n_spaces);
+	once_forget(&l->once);
 	l->node = (struct node_sample){.name = l->host, .present = true};
 	/* A folder in place of debugfs may have files with the time of its node. */
 	tree_clock(l->debugfs, 0, &l->node, problems);
@@ -201,7 +204,8 @@ static int local_open(struct collector *c, const struct node_sample *node,
 		return processes_open(l->processes, node, space, kind, in);
 	if (kind == FILE_TRACE)
 		return open_trace(l, in);
-	err = tree_open(l->debugfs, 0, space, kind, in);
+	err = space && once_wants(kind) ? once_open(&l->once, l->debugfs, space, kind, in)
+					: tree_open(l->debugfs, 0, space, kind, in);
 	if (err == -ENOENT && l->here)
 		err = open_made(l, space, kind, in);
 	if (!err && kind == FILE_LOCKING_STATE)
@@ -214,6 +218,7 @@ static void local_close(struct collector *c)
 	struct local *l = (struct local *)c;
 
 	tree_free_spaces(l->node.spaces, l->node.n_spaces);
+	once_free(&l->once);
 	processes_free(l->processes);
 	tracing_stop(&l->tracing);
 	paths_stop(&l->finder);

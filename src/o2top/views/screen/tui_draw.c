@@ -52,9 +52,23 @@ static void draw_keys(const struct ui *ui, int y, int width)
 	}
 }
 
+/* Draws the cost of o2top itself, if the nodes are live. */
+static void draw_cost(const struct ui *ui, int y, int x, int width)
+{
+	char cpu[UNIT_MAX], read[UNIT_MAX], bytes[UNIT_MAX];
+	const struct cost *cost = ui->shot ? &ui->shot->model.cost : NULL;
+
+	if (!cost || !cost->live)
+		return;
+	screen_format(y, x, width, ROLE_KEY, "   o2top used: CPU %s, read %s on nodes, %sB by ssh",
+		      unit_seconds(cpu, cost->cpu_s), unit_seconds(read, cost->read_s),
+		      unit_bytes(bytes, cost->bytes));
+}
+
 static void draw_help(struct ui *ui, int height, int width)
 {
 	char line[256];
+	int x;
 	unsigned n = 0;
 
 	while (key_help(n, line, sizeof(line)))
@@ -68,9 +82,10 @@ static void draw_help(struct ui *ui, int height, int width)
 			break;
 		screen_put(y, 1, width, line[0] == ' ' || !*line ? ROLE_PLAIN : ROLE_SECTION, line);
 	}
-	screen_put(height - 1, 0, width, ROLE_KEY,
-		   (int)n > height - 1 ? "Up and Down scroll, any other key goes back"
-				       : "any key goes back");
+	x = screen_put(height - 1, 0, width, ROLE_KEY,
+		       (int)n > height - 1 ? "Up and Down scroll, any other key goes back"
+					   : "any key goes back");
+	draw_cost(ui, height - 1, x, width);
 }
 
 static void draw_problems(struct ui *ui, int height, int width)
