@@ -310,6 +310,7 @@ static int open_cluster(struct run *r, char *const *nodes, size_t n)
 				    .sample_limit = o->sample_limit << 20};
 
 	r->title = o->n_paths ? o->paths[0] : "cluster";
+	r->o.roots.mount_point = c.mount_point;
 	return collect_cluster(&r->collector, &c, &r->problems);
 }
 

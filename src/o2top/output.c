@@ -29,6 +29,32 @@ void output_end(struct output *out)
 	out->log = NULL;
 }
 
+/*
+ * Returns whether there is anything that --check is to judge, and complains if not. A lock that is
+ * idle is there.
+ */
+static bool has_checked(const struct options *o, const struct model *m)
+{
+	const char *fs = check_unknown_fs(&o->limits, m);
+
+	if (fs && !o->filter.fs && !o->roots.mount_point) {
+		complain("a limit names %s, which is no lock space here", fs);
+		return false;
+	}
+	if (filter_finds(&o->filter, m))
+		return true;
+	if (o->filter.has_inode)
+		complain("no node has a lock of inode %llu in memory%s%s",
+			 (unsigned long long)o->filter.inode, o->filter.type ? " of type " : "",
+			 o->filter.type ? o->filter.type : "");
+	else if (o->filter.type)
+		complain("no node has a lock of type %s in memory", o->filter.type);
+	else
+		complain("no node has a lock space%s%s", o->filter.fs ? " that --fs chooses: " : "",
+			 o->filter.fs ? o->filter.fs : "");
+	return false;
+}
+
 static int to_stdout(struct output *out, const struct frame *frame)
 {
 	const struct options *o = out->o;
@@ -41,10 +67,10 @@ static int to_stdout(struct output *out, const struct frame *frame)
 	if (o->json)
 		return view_json(stdout, frame, &view);
 	if (o->check) {
-		/* without any node's answer the status is unknown; main prints that */
-		if (!model_heard(frame->model))
+		/* without anything to judge the status is unknown; main prints that */
+		if (!model_heard(frame->model) || !has_checked(o, frame->model))
 			return 0;
-		out->check = view_check(stdout, frame, &o->warn, &o->crit);
+		out->check = view_check(stdout, frame, &o->limits, &o->filter);
 		return out->check == CHECK_UNKNOWN ? -EIO : 0;
 	}
 	if (o->csv) {

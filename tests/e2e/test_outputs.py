@@ -222,9 +222,10 @@ def check(*arguments, status, **env):
 @tap.test
 def check_says():
     out = check(*names("ocfs2-hang"), "ocfs2-hang", status=2)
-    assert out.startswith("O2TOP CRITICAL - lost 2.00 s/s, 2 waiting, the oldest 4.46..10.0 s, node3 not answering: "
-                          "/mnt/ocfs2/hang/victim.db"), out
-    assert "| lost=2.000;0.5;2;0 oldest_wait=4.460s;2;10;0 nodes_not_answering=1.000;1;;0\n" in out, out
+    assert out.startswith("O2TOP CRITICAL - lost 2.00 s/s [LOST_HIGH], 2 waiting, the oldest 4.46..10.0 s [WAIT_LONG], "
+                          "node3 not answering [NODE_SILENT]: [WAIT_NODE_SILENT] /mnt/ocfs2/hang/victim.db: node3, "), out
+    assert "| lost=2.000;0.5;2;0 oldest_wait=4.460s;2;10;0 nodes_not_answering=1;1;;0\n" in out, out
+    assert out.count("victim.db") == 1, out
     # exactly so much, and a little more
     lost = float(re.search(r"lost=([0-9.]+)", out)[1])
     never = "lost=99,oldest=99,silent=99"
@@ -246,6 +247,80 @@ def check_does_not_know():
     for wrong in ("x", "-1", "lost", "lost=", "lost=1;oldest=2", "1 2", "speed=1", ""):
         err = o2top("--check", "--warn", wrong, "ocfs2-hang", status=3)[1]
         assert "not a limit" in err, err
+
+
+OCFS2 = "2AAE8B67B17D4F169DF133216A14ED3D"
+
+
+@tap.test
+def check_judges_what_is_chosen():
+    """Rows that the filters hide do not count. A filter that chooses nothing gives no answer."""
+    whole = check("ocfs2-hang", status=2)
+    assert check("--fs", "ocfs2", "ocfs2-hang", status=2) == whole
+    for filters in (["--fs", "gfs2"], ["--inode", "5"], ["--type", "SUPER"], ["--writers", "9"], ["--min-lost", "50"]):
+        out = check(*filters, "--warn", "silent=9", "ocfs2-hang", status=0)
+        assert "lost 0/s, no waits" in out and "lost=0.000;" in out and "oldest_wait=0.000s;" in out, (filters, out)
+        assert "victim" not in out and "32272" not in out, out
+    hang = check("--inode", "32272", "ocfs2-hang", status=2)
+    assert "lost=2.000;" in hang and "2 waiting" in hang, hang
+    part = check("--inode", "32272", "ocfs2-hot/t0", "ocfs2-hot/t1", status=3)
+    assert part == "O2TOP UNKNOWN - no node has a lock of inode 32272 in memory\n", part
+    for nothing, why in ((["--inode", "77"], "no node has a lock of inode 77 in memory"),
+                         (["--inode", "32272", "--type", "RGRP"], "inode 32272 in memory of type RGRP"),
+                         (["--type", "TRIM_FS"], "no node has a lock of type TRIM_FS"),
+                         (["--fs", "glock"], "no node has a lock space that --fs chooses: glock"),
+                         (["--fs", "lab:none"], "no such lock space")):
+        out = check(*nothing, "ocfs2-hang", status=3)
+        assert out.startswith("O2TOP UNKNOWN - ") and why in out, (nothing, out)
+
+
+@tap.test
+def check_does_not_invent():
+    """One sample does not tell the time lost. Counts of nodes are whole."""
+    out = check("--once", "ocfs2-hang", status=1)
+    assert "time lost not known, 2 waiting" in out and "lost=U;0.5;2;0 " in out, out
+    assert "nodes_not_answering=1;1;;0\n" in out, out
+
+
+@tap.test
+def limits_of_one_file_system():
+    """Each file system has limits, by its name or kind. The name of a GFS2 holds a colon."""
+    never = ["--warn", "lost=99,oldest=99,silent=99", "--crit", "lost=99,oldest=99,silent=99"]
+    out = check(*never, "--warn", f"{OCFS2}:lost=1", "ocfs2-hang", status=1)
+    assert f"{OCFS2}: lost 2.00 s/s [LOST_HIGH], 2 waiting, the oldest 4.46..10.0 s; node3 not answering: [WAIT" in out, out
+    assert f"'{OCFS2} lost'=2.000;1;99;0 '{OCFS2} oldest_wait'=4.460s;99;99;0 nodes_not_answering=1;99;99;0\n" in out, out
+    # the general limits judge the others
+    assert "- lost 0/s, no waits; " in out and "| lost=0.000;99;99;0 oldest_wait=0.000s;99;99;0 '" in out, out
+    check(*never, "--crit", "ocfs2:oldest=4", "ocfs2-hang", status=2)
+    # the name goes before the kind, in either order
+    check(*never, "--crit", "ocfs2:oldest=4", "--crit", f"{OCFS2}:oldest=50", "ocfs2-hang", status=0)
+    check(*never, "--crit", f"{OCFS2.lower()}:oldest=50", "--crit", "ocfs2:oldest=4", "ocfs2-hang", status=0)
+    out = check(*never, "--warn", "lab:fs1:2", "--crit", "lab:fs1:lost=50,oldest=7", "gfs2-hang",
+                status=2)
+    assert "lab:fs1: lost 2.00 s/s [LOST_HIGH], 2 waiting, the oldest 7.21 s [WAIT_LONG]" in out, out
+    assert "'lab:fs1 lost'=2.000;2;50;0 'lab:fs1 oldest_wait'=7.211s;2;7;0 " in out, out
+    env = configured("warn = lost=99,oldest=99,silent=99\ncrit = 99\nwarn = lab:fs1:lost=1\nwarn = lab:fs1:oldest=50\n")
+    out = check("gfs2-hang", status=1, **env)
+    assert "'lab:fs1 lost'=2.000;1;99;0 'lab:fs1 oldest_wait'=7.211s;50;99;0 " in out, out
+    out = check("--warn", "lab:fs2:1", "gfs2-hang", status=3)
+    assert out == "O2TOP UNKNOWN - a limit names lab:fs2, which is no lock space here\n", out
+    for wrong in (":1", "lab:fs1:", "lab:fs1:1 2", "lab:fs1:silent=1", "lab:fs1:lost"):
+        assert "not a limit" in o2top("--check", "--warn", wrong, "gfs2-hang", status=3)[1], wrong
+
+
+@tap.test
+def codes_are_documented():
+    """o2top(8) has a line for each code of a limit and of an advice, and no other."""
+    src = os.path.join(DATA, "..", "..", "src", "o2top")
+    with open(f"{src}/advice/advice.c") as f:
+        codes = re.findall(r'\{"([A-Z_]+)", \w+, say_', f.read())
+    with open(f"{src}/views/check.c") as f:
+        codes += re.findall(r'"([A-Z_]+)"', re.search(r"codes\[LIMITS\] = \{([^}]*)\}", f.read())[1])
+    assert len(codes) == len(set(codes)) > 10, codes
+    with open(os.path.join(DATA, "..", "..", "man", "o2top.8.scd")) as f:
+        table = f.read().split("## Codes\n")[1].split("\n# ")[0]
+    documented = [c.replace("\\", "") for c in re.findall(r"(?m)^\|[:\[ ]+([A-Z\\_]+)$", table)]
+    assert sorted(documented) == sorted(codes), set(documented) ^ set(codes)
 
 
 # ---- recordings ----------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ int options_parse(struct options *o, int argc, char **argv)
 	int status = OPTION_GO_ON;
 
 	*o = (struct options){
-	    .interval_s = 5, .speed = 1, .view.length = 20, .warn = check_warn, .crit = check_crit};
+	    .interval_s = 5, .speed = 1, .view.length = 20, .limits = check_defaults};
 	o->view.color =
 	    isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 	o->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;

@@ -38,7 +38,7 @@ struct options {
 	enum sort_key sort;
 	struct view_options view;
 	bool batch, json, csv, check;
-	struct limits warn, crit; /* of a check */
+	struct check_rules limits;
 	const char *textfile;     /* for a monitoring system, or NULL */
 	bool demo;
 	bool interactive; /* on a terminal, unless something asks for text */

@@ -108,21 +108,21 @@ static int option_take_inode(struct options *o, char *arg)
 	return OPTION_GO_ON;
 }
 
-static int take_limits(struct limits *limits, const char *arg)
+static int take_limits(struct options *o, bool crit, char *arg)
 {
-	const char *wrong = limits_parse(arg, limits);
+	const char *wrong = check_take_limits(&o->limits, crit, arg);
 
 	return wrong ? option_usage("not a limit", wrong) : OPTION_GO_ON;
 }
 
 static int take_warn(struct options *o, char *arg)
 {
-	return take_limits(&o->warn, arg);
+	return take_limits(o, false, arg);
 }
 
 static int take_crit(struct options *o, char *arg)
 {
-	return take_limits(&o->crit, arg);
+	return take_limits(o, true, arg);
 }
 
 static int take_columns(struct options *o, char *arg)
