@@ -73,7 +73,7 @@ _o2top()
 		mapfile -t COMPREPLY < <(compgen -W '--ascii --batch --by-dir --check --columns --config --configfs --corosync --crit
 			--csv --debug --debugfs --demo --details --from --fs --help --hot --inode --interval --iterations --json
 			--length --local --log --min-lost --mountinfo --names --no-agent --no-color --no-config --no-mouse
-			--no-system --node --once --paths --record --recording --replay --sample-limit --sort --speed --ssh --sysfs
+			--no-system --node --once --openmetrics --paths --record --recording --replay --sample-limit --sort --speed --ssh --sysfs
 			--textfile --to --touch-nothing --trace --type --version --warn --writers' -- "$cur")
 		return
 	fi

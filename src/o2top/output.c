@@ -27,6 +27,7 @@ void output_end(struct output *out)
 	if (out->log)
 		fclose(out->log);
 	out->log = NULL;
+	counters_free(&out->counters);
 }
 
 /*
@@ -104,7 +105,10 @@ int output_frame(struct output *out, const struct frame *frame)
 		}
 	}
 	if (!err && o->textfile) {
-		int failed = view_textfile(o->textfile, frame, &o->view);
+		int failed = counters_add(&out->counters, frame);
+
+		failed =
+		    failed ? failed : view_textfile(o->textfile, frame, &out->counters, &o->view);
 
 		if (failed)
 			complain("%s: %s", o->textfile, strerror(-failed));

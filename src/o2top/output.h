@@ -9,6 +9,7 @@
 #define O2TOP_OUTPUT_H
 
 #include "o2top/options/options.h"
+#include "o2top/views/counters.h"
 
 struct output {
 	const struct options *o;
@@ -17,6 +18,7 @@ struct output {
 	bool failed;     /* a frame could not be written; the error was printed */
 	bool stale;      /* the monitoring file lacks the last frame; the error was printed */
 	enum check_status check;
+	struct counters counters; /* of the monitoring file */
 };
 
 /* Opens the log, if the user wants one. Returns 0, or negative errno after printing the error. */

@@ -28,6 +28,7 @@ DATA = os.environ["O2TOP_DATA"]
 CONTRIB = os.path.join(DATA, "..", "..", "contrib")
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC", "XDG_CONFIG_HOME": "/nowhere"}
 PATIENCE = 60
+OCFS2 = "2AAE8B67B17D4F169DF133216A14ED3D"
 tmp = tempfile.mkdtemp(prefix="o2top-outputs-")
 
 
@@ -124,52 +125,142 @@ LINE = re.compile(r'^(?P<name>[a-z_:][a-z0-9_:]*)(?:\{(?P<labels>(?:[a-z_]+="(?:
                   r'(?P<value>[-+0-9.e]+)$')
 
 
-def parse(text):
-    """Parses strictly: families in a row, each with its type, no series twice, an end mark."""
+def parse(text, openmetrics=False):
+    """Parses strictly: families in a row, each with its type, no series twice. OpenMetrics has units and
+    an end mark."""
     lines = text.split("\n")
-    assert lines[-2:] == ["# EOF", ""], lines[-3:]
-    family, seen, series = None, set(), {}
-    for line in lines[:-2]:
+    assert lines.pop() == "" and ("# EOF" in lines) == openmetrics, lines[-2:]
+    if openmetrics:
+        assert lines.pop() == "# EOF"
+    family, kind, seen, series = None, None, set(), {}
+    for line in lines:
         if line.startswith("# TYPE "):
-            family = line.split()[2]
-            assert family not in seen and line.split()[3] == "gauge", line
+            family, kind = line.split()[2:]
+            assert family not in seen and kind in ("gauge", "counter", "histogram"), line
+            assert family.endswith("_total") == (kind == "counter" and not openmetrics), line
             seen.add(family)
         elif line.startswith("# UNIT "):
-            assert line.split()[2] == family and family.endswith("_" + line.split()[3]), line
+            assert openmetrics and line.split()[2] == family and family.endswith("_" + line.split()[3]), line
         elif line.startswith("# HELP "):
             assert line.split()[2] == family
         else:
             m = LINE.match(line)
-            assert m and m["name"] == family, line
+            endings = {"gauge": [""], "counter": ["_total" if openmetrics else ""],
+                       "histogram": ["_bucket", "_sum", "_count"]}
+            assert m and m["name"] in [family + end for end in endings[kind]], line
             key = (m["name"], m["labels"] or "")
             assert key not in series, line
             series[key] = float(m["value"])
     return series
 
 
+def label_of(labels, name):
+    return re.search(rf'{name}="([^"]*)"', labels)[1]
+
+
+def summed(frames, field):
+    """Returns the sums of all frames by lock space and node, without sums of nothing."""
+    sums = {}
+    for row in [row for frame in frames for row in frame["rows"]]:
+        for node in row["nodes"]:
+            key = row["lockspace"], node["name"]
+            sums[key] = sums.get(key, 0) + node[field]
+    return {key: v for key, v in sums.items() if v}
+
+
+def counted(series, name):
+    found = {(label_of(labels, "lockspace"), label_of(labels, "node")): v for (n, labels), v in series.items() if n == name}
+    return {key: v for key, v in found.items() if v}
+
+
+def near(a, b):
+    return a.keys() == b.keys() and all(abs(a[key] - b[key]) < 1e-4 for key in a)
+
+
 @tap.test
 def textfile():
     path = os.path.join(tmp, "o2top.prom")
-    for recording, rows in (("ocfs2-hot", 3), ("gfs2-hot", 3), ("ocfs2-hang", 1), ("gfs2-hang", 1)):
+    for recording in ("ocfs2-hot", "gfs2-hot", "ocfs2-hang", "gfs2-hang"):
         out, err = o2top("--textfile", path, *names(recording), recording)
         assert out == "" and err == "", (out, err)
         with open(path) as f:
             text = f.read()
         series = parse(text)
-        last = json.loads(o2top("--json", *names(recording), recording)[0].splitlines()[-1])
-        assert abs(series[("o2top_lost_ratio", "")] - last["totals"]["wait_s_per_s"]) < 1e-5
+        frames = [json.loads(line) for line in o2top("--json", *names(recording), recording)[0].splitlines()]
+        last = frames[-1]
+        assert near(counted(series, "o2top_lost_seconds_total"), summed(frames, "wait_s")), recording
+        assert near(counted(series, "o2top_acquired_total"), summed(frames, "acquired")), recording
         assert series[("o2top_waiting", "")] == last["totals"]["waiting"]
         assert series[("o2top_hot_files", "")] == last["totals"]["hot"]
-        files = [k for k in series if k[0] == "o2top_file_lost_ratio"]
+        assert series[("o2top_nodes", 'state="ok"')] == sum(n["state"] == "ok" for n in last["nodes"])
+        files = {label_of(labels, "id"): v for (name, labels), v in series.items() if name == "o2top_file_lost_seconds"}
         assert 0 < len(files) <= 20 and len(files) == last["totals"]["hot"], files
+        for row in last["rows"]:
+            assert not row["hot"] or not row["ino"] or abs(files[str(row["ino"])] - row["wait_s"]) < 1e-5, (row, files)
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o644
-        assert sorted(os.listdir(tmp)) == sorted(set(os.listdir(tmp))) and not [
-            n for n in os.listdir(tmp) if n.startswith("o2top.prom.")]
-        if shutil.which("promtool"):
-            done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
-                                  check=False)
-            assert done.returncode == 0 and not done.stderr.strip(), done.stderr
-        del rows
+        assert not [n for n in os.listdir(tmp) if n.startswith("o2top.prom.")]
+        promtool(text)
+
+
+def promtool(text):
+    if shutil.which("promtool"):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and not done.stderr.strip(), done.stderr
+
+
+@tap.test
+def counters_only_grow():
+    path = os.path.join(tmp, "grow.prom")
+    before = {}
+    for n in "123":
+        o2top("--textfile", path, "-i", n, "ocfs2-hot")
+        with open(path) as f:
+            now = {k: v for k, v in parse(f.read()).items() if k[0].endswith(("_total", "_bucket", "_count", "_sum"))}
+        assert before.keys() <= now.keys() and all(now[k] >= v for k, v in before.items())
+        assert sum(now.values()) > sum(before.values())
+        before = now
+
+
+@tap.test
+def histogram_of_waits():
+    """Two processes hang for 8 s. Both waits are counted once, when they have ended."""
+    path = os.path.join(tmp, "waits.prom")
+    for recording, lockspace, lengths in (("gfs2-hang", "lab:fs1", 16.50), ("ocfs2-hang", OCFS2, 16.45)):
+        o2top("--textfile", path, recording)
+        with open(path) as f:
+            series = parse(f.read())
+        buckets = [(label_of(labels, "le"), v) for (name, labels), v in series.items()
+                   if name == "o2top_wait_seconds_bucket" and lockspace in labels]
+        assert [le for le, _ in buckets][-1] == "+Inf" and sorted(v for _, v in buckets) == [v for _, v in buckets]
+        at = dict(buckets)
+        assert at["10.0"] - at["5.0"] == 2 and at["+Inf"] == at["10.0"], buckets
+        of = [v for (name, labels), v in series.items() if lockspace in labels and name in
+              ("o2top_wait_seconds_sum", "o2top_wait_seconds_count")]
+        assert at["+Inf"] in of and any(abs(v - lengths) < 0.1 for v in of), of
+        # the hang has not ended before the last frame
+        o2top("--textfile", path, "-i", "1", recording)
+        with open(path) as f:
+            assert 'le="+Inf"} 2' not in f.read()
+
+
+@tap.test
+def openmetrics():
+    """python3-prometheus-client of Debian reads the other form, with the same values."""
+    path, plain = os.path.join(tmp, "o2top.om"), os.path.join(tmp, "o2top.txt")
+    reader = ("import sys; from prometheus_client.openmetrics.parser import text_string_to_metric_families as read; "
+              "print(sorted((s.name, sorted(s.labels.items()), s.value) for m in read(sys.stdin.read()) for s in m.samples))")
+    for recording in ("ocfs2-hot", "gfs2-hang"):
+        o2top("--openmetrics", "--textfile", path, *names(recording), recording)
+        o2top("--textfile", plain, *names(recording), recording)
+        with open(path) as f:
+            text = f.read()
+        with open(plain) as f:
+            assert parse(text, True) == parse(f.read())
+        if subprocess.run(["/usr/bin/python3", "-c", "import prometheus_client"], stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0:
+            done = subprocess.run(["/usr/bin/python3", "-c", reader], input=text, capture_output=True, text=True, check=False)
+            assert done.returncode == 0 and "o2top_wait_seconds_bucket" in done.stdout, done.stderr
+    assert "needs a file" in o2top("--openmetrics", "ocfs2-hot", status=2)[1]
 
 
 @tap.test
@@ -178,7 +269,7 @@ def textfile_is_bounded():
     o2top("--textfile", path, "-l", "1", *names("ocfs2-hot"), "ocfs2-hot")
     with open(path) as f:
         series = parse(f.read())
-    assert len([k for k in series if k[0] == "o2top_file_lost_ratio"]) == 1
+    assert len([k for k in series if k[0] == "o2top_file_lost_seconds"]) == 1
     long_name = os.path.join(tmp, "long")
     with open(long_name, "w") as f:
         f.write("32264 /mnt/" + "x" * 5000 + "\\\"end\n")
@@ -247,9 +338,6 @@ def check_does_not_know():
     for wrong in ("x", "-1", "lost", "lost=", "lost=1;oldest=2", "1 2", "speed=1", ""):
         err = o2top("--check", "--warn", wrong, "ocfs2-hang", status=3)[1]
         assert "not a limit" in err, err
-
-
-OCFS2 = "2AAE8B67B17D4F169DF133216A14ED3D"
 
 
 @tap.test

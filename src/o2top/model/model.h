@@ -14,6 +14,7 @@
 #include "o2top/collect/collect.h"
 #include "object_names.h"
 #include "table.h"
+#include "wait_counts.h"
 
 struct source;
 struct waits;
@@ -67,6 +68,7 @@ struct node_space {
 	struct table table;
 	struct holders holders, holders_before;
 	struct object_names object_names; /* libglock: the program's names of its objects */
+	struct wait_counts ended;         /* ended waits of known length, in the last sample */
 	uint32_t last_sample;             /* the sample that read it last, 0 never */
 	uint32_t named;                   /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: the last sample whose glstats had no bad line, 0 never */

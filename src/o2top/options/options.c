@@ -65,6 +65,8 @@ static int options_settle(struct options *o, bool length_given)
 			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
 	if (o->json + o->csv + o->check + o->batch > 1)
 		return option_usage("give only one of these", "--batch --json --csv --check");
+	if (o->view.openmetrics && !o->textfile)
+		return option_usage("--openmetrics needs a file", "--textfile FILE");
 	if ((o->json || o->csv) && !length_given)
 		o->view.length = 0;
 	if (o->check)

@@ -37,7 +37,7 @@ struct option_entry {
 	int (*call)(struct options *o, char *value); /* as option_take() */
 };
 
-enum { OPTION_ENTRIES = 54 };
+enum { OPTION_ENTRIES = 55 };
 extern const struct option_entry option_entries[];
 
 bool option_has_value(const struct option_entry *entry);

@@ -243,6 +243,7 @@ const struct option_entry option_entries[] = {
     {"warn", 0, IN_FILE, OPTION_CALL, .call = take_warn},
     {"crit", 0, IN_FILE, OPTION_CALL, .call = take_crit},
     {"textfile", 0, IN_FILE, OPTION_TEXT, TO(textfile)},
+    {"openmetrics", 0, IN_FILE, OPTION_SET, TO(view.openmetrics)},
     {"demo", 0, ONCE, OPTION_SET, TO(demo)},
     {"config", 0, ONCE, OPTION_CALL, .call = read_already},
     {"no-config", 0, ONCE, OPTION_ACT, .call = read_already},
