@@ -109,11 +109,12 @@ int output_frame(struct output *out, const struct frame *frame)
 
 		failed =
 		    failed ? failed : view_textfile(o->textfile, frame, &out->counters, &o->view);
-
 		if (failed)
 			complain("%s: %s", o->textfile, strerror(-failed));
 		/* A full disk may have room later, so only the last attempt counts. */
 		out->stale = failed;
 	}
+	if (!err && !out->stale && !frame->problems->count)
+		complain_forget();
 	return err;
 }

@@ -119,6 +119,75 @@ def csv_of_nasty_names():
     assert raw and all(line.endswith(b"\r") for line in raw.split(b"\n")[:-1])
 
 
+def stems(number):
+    """Returns the significant digits of a number as it is written."""
+    return re.sub(r"[eE].*", "", number).replace(".", "").strip("-").lstrip("0")
+
+
+@tap.test
+def json_has_no_invented_digits():
+    """Nine significant digits. The time of day has microseconds."""
+    for recording in ("ocfs2-hot", "gfs2-hang"):
+        for line in o2top("--json", recording)[0].splitlines():
+            head, rest = line.split(",", 1)
+            assert re.fullmatch(r'\{"time":\d{10}\.\d{6}', head), head
+            numbers = re.findall(r'(?<=[:,\[])-?\d+\.\d+(?:e[-+]?\d+)?(?=[,\]}])', rest)
+            assert len(numbers) > 20
+            assert all(len(stems(n)) <= 9 for n in numbers), [n for n in numbers if len(stems(n)) > 9]
+    assert o2top("--json", f"gfs2-hang/t1/node1/gfs2/lab:fs1/glocks")[0].startswith('{"time":null,')
+
+
+@tap.test
+def no_share_of_nothing():
+    """A row that is shown to have lost 0 has lost 0 %."""
+    for recording in ("ocfs2-hang", "ocfs2-hot"):
+        text = o2top("-d", "-l", "0", recording)[0]
+        assert re.search(r"(?m)^. +\d+ +0 +0% ", text) or recording == "ocfs2-hot"
+        assert not re.search(r"(?m)^. +\d+ +0 +<1% ", text)
+        rows = [row for line in o2top("--json", recording)[0].splitlines() for row in json.loads(line)["rows"]]
+        assert all(row["share"] == 0 for row in rows if row["wait_s_per_s"] == 0)
+        rows = csv.DictReader(io.StringIO(o2top("--csv", recording)[0], newline=""))
+        assert all(float(row["share"]) == 0 for row in rows if float(row["wait_s_per_s"]) == 0)
+
+
+@tap.test
+def an_error_is_said_once():
+    """Until a frame comes without it."""
+    place = os.path.join(tmp, "once", "gfs2", "lab:fs1")
+    good, bad = "G:  s:SH n:2/1000 f:Iob t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1\n", "broken\n"
+    os.makedirs(place)
+    with open(f"{place}/glstats", "w") as f:
+        f.write("G: n:2/1000 rtt:11294/15624 rttb:12687/10875 irt:11861299/16344897 dcnt: 9 qcnt: 100\n")
+
+    def write(text):
+        with open(f"{place}/glocks.new", "w") as f:
+            f.write(text)
+        os.rename(f"{place}/glocks.new", f"{place}/glocks")
+
+    write(good + bad)
+    said = os.path.join(tmp, "once.err")
+    with open(said, "w") as err:
+        p = subprocess.Popen([O2TOP, "--json", "--local", "--debugfs", os.path.join(tmp, "once"), "-t", "0.05"], env=ENV,
+                             stdout=subprocess.PIPE, stderr=err, text=True)
+        try:
+            def frames_until(problems):
+                found = [len(json.loads(p.stdout.readline())["problems"]) > 0 for _ in range(20)]
+                assert found[-3:] == [problems] * 3, (found, problems)
+
+            for text, problems in ((good + bad, True), (good, False), (good + bad, True)):
+                write(text)
+                frames_until(problems)
+        finally:
+            p.terminate()
+            p.wait()
+            p.stdout.close()
+    with open(said) as f:
+        lines = [line for line in f if "glocks:2" in line]
+    assert len(lines) == 2 and lines[0] == lines[1], lines
+    _, err = o2top("--textfile", "/nowhere/x.prom", "ocfs2-hot", status=2)
+    assert err.count("No such file") == 1, err
+
+
 # ---- OpenMetrics ---------------------------------------------------------------------------------
 
 LINE = re.compile(r'^(?P<name>[a-z_:][a-z0-9_:]*)(?:\{(?P<labels>(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? '

@@ -61,8 +61,8 @@ static bool made_anew(const struct glock_shot *was, const struct glock_line *l)
  * Counts the ended waits of known length: a single one, or a new longest one. Of two waits, the
  * other one took the rest.
  */
-static void count_ended(struct node_space *ns, uint64_t waits, int64_t waited_ns,
-			int64_t new_longest_ns)
+static void glock_count_ended(struct node_space *ns, uint64_t waits, int64_t waited_ns,
+			      int64_t new_longest_ns)
 {
 	if (waits == 1) {
 		wait_counts_add(&ns->ended, 1e-9 * (double)waited_ns);
@@ -116,8 +116,8 @@ static void end_glock(struct reading *r)
 		}
 	}
 	if (!t->first && (!r->fresh || t->ns->last_sample))
-		count_ended(t->ns, waits, l->waited_ns - r->was.waited_ns,
-			    l->longest_ns > r->was.longest_ns ? l->longest_ns : 0);
+		glock_count_ended(t->ns, waits, l->waited_ns - r->was.waited_ns,
+				  l->longest_ns > r->was.longest_ns ? l->longest_ns : 0);
 	s->longest_ns = l->longest_ns;
 	s->waits = l->waits;
 	s->waited_ns = l->waited_ns;

@@ -209,8 +209,8 @@ static int mode_of(const struct ended_wait *o, const struct counter_delta *d)
  * - A new longest wait. If there were two calls, the other one took the rest.
  * - A wait that the Shot before showed: `followed`, its length at least; else 0.
  */
-static void count_ended(struct node_space *ns, uint64_t calls, double waited, double longest,
-			double followed)
+static void ocfs2_count_ended(struct node_space *ns, uint64_t calls, double waited, double longest,
+			      double followed)
 {
 	if (calls == 1) {
 		wait_counts_add(&ns->ended, waited);
@@ -242,8 +242,8 @@ static void ocfs2_add_ended(const struct source_sample *t, struct change *c,
 		else if (m == of && over->age > 0 && d->waited[m] >= over->age)
 			shown = max_s(shown, min_s(max, min_s(d->waited[m], over->age + room)));
 		change_add_longest(c, shown, false);
-		count_ended(t->ns, d->gets[m], d->waited[m], d->new_max[m] ? max : 0,
-			    m == of && d->waited[m] >= over->age ? shown : 0);
+		ocfs2_count_ended(t->ns, d->gets[m], d->waited[m], d->new_max[m] ? max : 0,
+				  m == of && d->waited[m] >= over->age ? shown : 0);
 	}
 }
 
