@@ -19,7 +19,7 @@ _o2top()
 
 	case $prev in
 	-s | --sort)
-		mapfile -t COMPREPLY < <(compgen -W "$keys" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$keys help" -- "$cur")
 		return
 		;;
 	--columns)

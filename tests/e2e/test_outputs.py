@@ -370,6 +370,54 @@ def more_than_one_thing_to_show():
         assert "--ssh needs a command" in err, err
 
 
+# ---- habits of top and iostat -----------------------------------------------------------------------
+
+
+@tap.test
+def numbers_as_in_top_and_iostat():
+    whole = o2top("-b", "ocfs2-hot")[0]
+    two = o2top("-b", "-i", "2", "ocfs2-hot")[0]
+    assert two != whole
+    for arguments in (["-n", "2", "ocfs2-hot"], ["-n2", "ocfs2-hot"], ["-bn", "2", "ocfs2-hot"], ["ocfs2-hot", "7", "2"],
+                      ["-d", "5", "-n", "2", "ocfs2-hot"], ["-bd", "0.5", "-n", "2", "ocfs2-hot"]):
+        assert o2top("-b", *arguments)[0] == two, arguments
+    assert o2top("-b", "ocfs2-hot", "7")[0] == whole
+    # a debug flag before anything else is still one
+    assert o2top("-b", "-d", "ocfs2-hot")[0] == o2top("-b", "--debug", "ocfs2-hot")[0] != whole
+    # a node of that name, a file of that name
+    assert "no samples of 2" in o2top("--node", "2", "ocfs2-hot", status=1)[1]
+    shutil.copytree(f"{CAPTURES}/ocfs2-hot", f"{tmp}/5")
+    done = subprocess.run([O2TOP, "-b", "5"], env=ENV, cwd=tmp, capture_output=True, text=True, check=False)
+    assert done.stdout.replace("o2top  5 ", "o2top  ocfs2-hot ") == whole, done
+    for wrong, why in ((["-n", "0"], "-i needs a number"), (["-d5"], "-t 5"), (["0.001"], "-t needs seconds"),
+                       (["5", "0.5"], "-i needs a number"), (["5", "3", "2"], "5: No such file")):
+        assert why in o2top("-b", *wrong, status=2)[1], wrong
+
+
+@tap.test
+def columns_are_listed():
+    listed = [line.split() for line in o2top("--sort", "help")[0].splitlines()]
+    offered = re.search(r"--sort COLUMN +((?:.|\n)*?);", o2top("--help")[0])
+    assert [words[0] for words in listed] == offered[1].split(), offered
+    assert all(len(words) > 1 for words in listed)
+    assert "--sort help lists them" in o2top("--sort", "colour", status=2)[1]
+
+
+@tap.test
+def once_tells_rates():
+    """Two samples of a live machine, a second apart. Of a recording one, as of a copy."""
+    shutil.copytree(f"{CAPTURES}/gfs2-hang/t1/node1/gfs2", f"{tmp}/live/gfs2")
+    began = time.monotonic()
+    frames = o2top("--json", "--local", "--debugfs", f"{tmp}/live", "--once")[0].splitlines()
+    assert len(frames) == 1 and 0.9 < json.loads(frames[0])["interval_s"] < 30 and time.monotonic() - began > 0.9, frames
+    frames = o2top("--json", "--local", "--debugfs", f"{tmp}/live", "--once", "-t", "0.1")[0].splitlines()
+    assert len(frames) == 1 and 0.05 < json.loads(frames[0])["interval_s"] < 0.9, frames
+    out = check("--local", "--debugfs", f"{tmp}/live", "--once", "--crit", "99", status=1)
+    assert "lost 1.00 s/s [LOST_HIGH], 1 waiting, the oldest >1." in out and "| lost=1.000;" in out, out
+    for copy in (["--local", "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1"], ["gfs2-hang"]):
+        assert json.loads(o2top("--json", *copy, "--once")[0])["interval_s"] is None, copy
+
+
 # ---- monitoring plugin ---------------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ struct options {
 	bool recording;           /* the arguments are recordings, wherever they lie */
 	unsigned long iterations; /* 0: no end */
 	double interval_s;
+	bool interval_given; /* on the command line */
 	const char *log;
 	char *record, *replay; /* files, or NULL; replay may name a folder */
 	const char *from, *to; /* of the replayed recording, or NULL */
