@@ -424,7 +424,7 @@ static bool complain_of_permissions(const struct run *r)
 
 		if (n->state != NODE_NO_PERMISSION)
 			continue;
-		complain("%s: %s%s%s", n->name, node_state_names[n->state], n->why ? ": " : "",
+		complain("%s: no permission%s%s", n->name, n->why ? ": " : "",
 			 n->why ? n->why : "");
 		any = true;
 	}

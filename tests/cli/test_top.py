@@ -188,8 +188,8 @@ def a_machine_that_is_asked_tells_of_its_processes():
 
 
 def beside_a_file_system_they_show_where_asked_for():
-    """A machine with a GFS2 and a process of libglock: the process shows with --fs glock, or by the
-    name of its space."""
+    """A machine has a GFS2 and a process of libglock. The process shows with --fs glock, or with
+    --fs and the name of its space."""
     a = Node("shop")
     a.do("nq 1 2 17 EX")
     a.do("wait 1")

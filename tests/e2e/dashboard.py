@@ -127,8 +127,8 @@ def per_second(n):
 
 
 def rate(metric, *labels):
-    """The sums of a counter by these labels. Prometheus gives a rate, of which only the sign is
-    checked: the counter has grown from the first textfile to the second."""
+    """The sums of a counter by these labels. Only the sign of Prometheus's rate is checked. The
+    counter has grown from the first textfile to the second."""
     def wanted(has):
         found = {}
         for series, v in of(metric)(has).items():

@@ -231,9 +231,9 @@ static bool is_in_worst(struct parts *p, const struct model *m, const struct row
 }
 
 /*
- * Returns the row that the line names: the hot row with the oldest wait, of a file system with the
- * worst status. If no request waits, the first hot row is named, because rows come in the order of
- * time lost.
+ * Returns the row that the line names. The row is hot, its file system has the worst status, and
+ * its wait is the oldest. If no request waits, the first hot row is named, because rows come in the
+ * order of time lost.
  */
 static const struct row *worst(struct parts *p, const struct frame *f)
 {
