@@ -162,6 +162,28 @@ static bool for_people(const struct options *o)
 	return !o->json && !o->csv && !o->check && !o->summary && (o->batch || !o->textfile);
 }
 
+/* Seconds between the two samples of --once, unless -t says otherwise. */
+#define ONCE_S 1.0
+
+/* Returns whether --debugfs names a copy. Its time stands still, so a second sample tells nothing.
+ */
+static bool is_copy(const struct run *r)
+{
+	char path[PATH_MAX];
+
+	return r->o.roots.debugfs &&
+	       (size_t)snprintf(path, sizeof(path), "%s/realtime", r->o.roots.debugfs) <
+		   sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+static double interval_of(const struct run *r)
+{
+	if (r->o.once)
+		return r->o.interval_given ? r->o.interval_s : ONCE_S;
+	return max_s(r->o.interval_s, r->model.interval_s);
+}
+
 /*
  * Shows frames as text. A frame lies between two samples. In two cases the first sample makes a
  * frame of its own. The first case is that there is no other sample. The second case is text from
@@ -169,7 +191,7 @@ static bool for_people(const struct options *o)
  */
 static int main_loop(struct run *r)
 {
-	bool live = r->collector->ops->live;
+	bool live = r->collector->ops->live, one = r->o.once && (!live || is_copy(r));
 	struct timespec next;
 	char *label = NULL;
 	int got;
@@ -187,17 +209,16 @@ static int main_loop(struct run *r)
 		bool first = r->model.sample == 1;
 		int err = 0;
 
-		if (live && !r->o.once &&
-		    !wait_for(&next, max_s(r->o.interval_s, r->model.interval_s)))
+		if (live && !one && !wait_for(&next, interval_of(r)))
 			break;
-		got = r->o.once ? 0 : main_take(r, &label);
+		got = one ? 0 : main_take(r, &label);
 		/* a recording may begin before anything is mounted */
 		if ((r->saw_space || (live && r->away)) && (got > 0 || (got == 0 && first)) &&
 		    is_asked_for(r) && !ending())
 			err = main_show(r, label, got == 0);
 		if (err)
 			got = err;
-		if (r->o.iterations && r->out.frames == r->o.iterations)
+		if (r->o.once || (r->o.iterations && r->out.frames == r->o.iterations))
 			break;
 		if (r->replayed && r->times.begin + r->taken >= r->times.end)
 			break;
@@ -299,6 +320,16 @@ static bool looks_recorded(const char *path)
 	return stat(path, &st) == 0;
 }
 
+/*
+ * Returns whether --fs names spaces of libglock, or may name one. Without it they show only where
+ * no cluster file system is found.
+ */
+static bool wants_processes(const struct options *o)
+{
+	return o->filter.fs && strcasecmp(o->filter.fs, "ocfs2") != 0 &&
+	       strcasecmp(o->filter.fs, "gfs2") != 0;
+}
+
 static int open_cluster(struct run *r, char *const *nodes, size_t n)
 {
 	const struct options *o = &r->o;
@@ -307,11 +338,13 @@ static int open_cluster(struct run *r, char *const *nodes, size_t n)
 				    .ssh = o->ssh,
 				    .mount_point = o->n_paths ? o->paths[0] : NULL,
 				    .interval_s = o->interval_s,
+				    .processes = wants_processes(o),
 				    .trace = o->trace,
 				    .no_agent = o->no_agent,
 				    .sample_limit = o->sample_limit << 20};
 
 	r->title = o->n_paths ? o->paths[0] : "cluster";
+	r->o.roots.mount_point = c.mount_point;
 	return collect_cluster(&r->collector, &c, &r->problems);
 }
 
@@ -348,6 +381,7 @@ static int open_collector(struct run *r)
 		o->roots.mount_point = o->paths[0];
 	r->title = o->n_paths ? o->paths[0] : "this machine";
 	o->roots.trace = o->trace;
+	o->roots.processes = wants_processes(o);
 	o->roots.no_paths = o->effort == PATHS_NONE;
 	return collect_local(&r->collector, &o->roots);
 }
@@ -382,9 +416,28 @@ static int read_names(struct run *r)
 	return 0;
 }
 
+/* Names each node whose files may not be read. Returns whether there is one. */
+static bool complain_of_permissions(const struct run *r)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->model.n_nodes; i++) {
+		const struct node *n = &r->model.nodes[i];
+
+		if (n->state != NODE_NO_PERMISSION)
+			continue;
+		complain("%s: no permission%s%s", n->name, n->why ? ": " : "",
+			 n->why ? n->why : "");
+		any = true;
+	}
+	return any;
+}
+
 static int nothing_to_watch(const struct run *r)
 {
 	main_print_problems(r);
+	if (r->collector->ops->live && complain_of_permissions(r))
+		return EXIT_UNUSABLE;
 	/* there may be locks that this user must not see */
 	if (r->collector->ops->live && (r->problems.count || r->away))
 		return EXIT_UNUSABLE;

@@ -28,6 +28,33 @@ void output_end(struct output *out)
 		fclose(out->log);
 	out->log = NULL;
 	summary_free(&out->summary);
+	counters_free(&out->counters);
+}
+
+/*
+ * Returns whether there is anything that --check is to judge, and complains if not. A lock that is
+ * idle is there.
+ */
+static bool has_checked(const struct options *o, const struct model *m)
+{
+	const char *fs = check_unknown_fs(&o->limits, m);
+
+	if (fs && !o->filter.fs && !o->roots.mount_point) {
+		complain("a limit names %s, which is no lock space here", fs);
+		return false;
+	}
+	if (filter_finds(&o->filter, m))
+		return true;
+	if (o->filter.has_inode)
+		complain("no node has a lock of inode %llu in memory%s%s",
+			 (unsigned long long)o->filter.inode, o->filter.type ? " of type " : "",
+			 o->filter.type ? o->filter.type : "");
+	else if (o->filter.type)
+		complain("no node has a lock of type %s in memory", o->filter.type);
+	else
+		complain("no node has a lock space%s%s", o->filter.fs ? " that --fs chooses: " : "",
+			 o->filter.fs ? o->filter.fs : "");
+	return false;
 }
 
 static int to_stdout(struct output *out, const struct frame *frame)
@@ -42,10 +69,10 @@ static int to_stdout(struct output *out, const struct frame *frame)
 	if (o->json)
 		return view_json(stdout, frame, &view);
 	if (o->check) {
-		/* without any node's answer the status is unknown; main prints that */
-		if (!model_heard(frame->model))
+		/* without anything to judge the status is unknown; main prints that */
+		if (!model_heard(frame->model) || !has_checked(o, frame->model))
 			return 0;
-		out->check = view_check(stdout, frame, &o->warn, &o->crit);
+		out->check = view_check(stdout, frame, &o->limits, &o->filter);
 		return out->check == CHECK_UNKNOWN ? -EIO : 0;
 	}
 	if (o->csv) {
@@ -109,12 +136,16 @@ int output_frame(struct output *out, const struct frame *frame)
 		}
 	}
 	if (!err && o->textfile) {
-		int failed = view_textfile(o->textfile, frame, &o->view);
+		int failed = counters_add(&out->counters, frame);
 
+		failed =
+		    failed ? failed : view_textfile(o->textfile, frame, &out->counters, &o->view);
 		if (failed)
 			complain("%s: %s", o->textfile, strerror(-failed));
 		/* A full disk may have room later, so only the last attempt counts. */
 		out->stale = failed;
 	}
+	if (!err && !out->stale && !frame->problems->count)
+		complain_forget();
 	return err;
 }

@@ -9,6 +9,7 @@
 #define O2TOP_OUTPUT_H
 
 #include "o2top/options/options.h"
+#include "o2top/views/counters.h"
 #include "o2top/views/summary.h"
 
 struct output {
@@ -19,6 +20,7 @@ struct output {
 	bool stale;      /* the monitoring file lacks the last frame; the error was printed */
 	enum check_status check;
 	struct summary summary; /* with --summary: all frames so far */
+	struct counters counters; /* of the monitoring file */
 };
 
 /* Opens the log, if the user wants one. Returns 0, or negative errno after printing the error. */

@@ -55,6 +55,7 @@ static void read_space(struct job *job, struct node *node, const struct node_sam
 				  .kernel_shift_us = now->kernel_shift_us};
 
 	table_begin(&ns->table);
+	ns->ended = (struct wait_counts){0};
 	m->spaces[index].source->take(&t);
 	ns->present = !ns->unusable;
 	if (ns->present) {

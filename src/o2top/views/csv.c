@@ -88,7 +88,7 @@ static void row_line(FILE *out, const struct frame *f, const struct row *row)
 	csv_text(out, kind);
 	csv_number(out, rates ? row->lost_per_s : NAN);
 	csv_whole(out, change_estimated(&row->sum), true);
-	csv_number(out, !rates ? NAN : all > 0 ? row->lost_per_s / all : 0);
+	csv_number(out, rates ? lost_share(row->lost_per_s, all) : NAN);
 	csv_whole(out, row->sum.waiting, true);
 	csv_number(out, row->sum.waiting ? row->sum.oldest_s : NAN);
 	csv_number(out, row->sum.waiting ? row->sum.oldest_max_s : NAN);

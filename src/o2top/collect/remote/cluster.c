@@ -399,6 +399,7 @@ static int cluster_set_up(struct cluster *c, const struct cluster_options *o)
 	if (c->ready < 0 || pipe2(c->wake, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	c->interval_s = o->interval_s;
+	c->processes_asked = o->processes;
 	c->trace = o->trace;
 	c->members = calloc(o->n_nodes, sizeof(*c->members));
 	c->nodes = calloc(o->n_nodes, sizeof(*c->nodes));

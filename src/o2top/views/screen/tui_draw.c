@@ -99,12 +99,13 @@ static void draw_problems(struct ui *ui, int height, int width)
 		      p->count);
 	for (size_t i = 0; i < p->kept; i++) {
 		unit_clean(clean, sizeof(clean), p->text[i], 0);
-		for (unsigned j = 0;
-		     y < height - 1 && fold_line(clean, width - 3, j, line, sizeof(line)); j++)
-			screen_put(y++, j ? 3 : 1, width, ROLE_PLAIN, line);
+		for (unsigned j = 0; fold_line(clean, width - 3, j, line, sizeof(line)); j++, y++)
+			if (y < height - 1)
+				screen_put(y, j ? 3 : 1, width, ROLE_PLAIN, line);
 	}
-	if (p->count > p->kept && y < height - 1)
-		screen_format(y, 1, width, ROLE_PLAIN, "and %zu more", p->count - p->kept);
+	if (p->count > p->kept && y++ < height - 1)
+		screen_format(y - 1, 1, width, ROLE_PLAIN, "and %zu more", p->count - p->kept);
+	draw_more(y, height - 1, width);
 	screen_put(height - 1, 0, width, ROLE_KEY, "any key goes back");
 }
 

@@ -195,6 +195,8 @@ const char *text_mark(const struct ui *ui, enum about about, enum role *role);
 
 /* tui_about.c */
 void draw_pane(const struct ui *ui, int y, int end_y, int width);
+/* Says how many lines are missing, if a text would take the lines up to y but ends at end_y. */
+void draw_more(int y, int end_y, int width);
 
 /* tui_draw.c */
 void draw(struct ui *ui);
