@@ -7,7 +7,7 @@
  * demotes). -EAGAIN and -EDEADLK are waits too.
  */
 #include "gfs2_impl.h"
-#include "gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/scan.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
  */
 #include "dlm.h"
 #include "gfs2_impl.h"
-#include "gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 #include <stdlib.h>
 

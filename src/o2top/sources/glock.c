@@ -17,7 +17,7 @@
  * A line " P: PATH" of the program's text is the object's name.
  */
 #include "glock_impl.h"
-#include "glock_line.h"
+#include "o2top/sources/lines/glock_line.h"
 #include "o2top/base/grow.h"
 #include "sources_impl.h"
 
