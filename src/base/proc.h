@@ -27,4 +27,17 @@ int glock__proc_read(pid_t pid, struct glock__proc *proc);
 /* Tells whether a signal or a debugger stopped the process. */
 bool glock__proc_is_stopped(pid_t pid);
 
+struct glock__proc_thread {
+	char state;	   /* as in struct glock__proc */
+	uint64_t switches; /* how often the thread left a CPU */
+};
+
+/* As glock__proc_read(), for one thread of a process. */
+int glock__proc_thread(pid_t pid, pid_t tid, struct glock__proc_thread *thread);
+
+static inline bool glock__is_stopped_state(char state)
+{
+	return state == 'T' || state == 't';
+}
+
 #endif

@@ -62,23 +62,42 @@ void glock__local_sync_grants_wait(struct local *l)
 }
 
 /*
+ * Takes up to BATCH events, and drops the table. An event that was taken from a stolen table counts
+ * if its taking is in the copy. Then hints and tokens are stored again, in the copy.
+ */
+static int take_events(struct hold *h, struct glock__table_event *ev)
+{
+	int n = 0, err = 0;
+
+	while (n < BATCH && !h->lost && glock__table_take(h->t, h->l->me, &ev[n]) > 0) {
+		n += glock__local_settle(h) != OUTCOME_UNDONE;
+		if (n && !h->lost)
+			glock__local_granted(h, &ev[n - 1]);
+	}
+	while (!glock__local_drop(h) && n && !err) {
+		err = glock__local_take(h->l, h->shard, WAIT_FOR_IT, h);
+		for (int i = 0; i < n && !err; i++)
+			glock__local_granted(h, &ev[i]);
+	}
+	return n;
+}
+
+/*
  * Returns true if a stopped process seems to have the table. No other work waits for that. The
  * table is tried again and again, without waiting, until it can be taken.
  */
 static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 {
-	struct glock__table *t = table_at(l, shard);
 	struct glock__table_event ev[BATCH];
+	struct hold h;
 	int n;
 
 	do {
-		int err = glock__local_take(l, shard, again ? DO_NOT_WAIT : WAIT_SHORTLY);
+		int err = glock__local_take(l, shard, again ? DO_NOT_WAIT : WAIT_SHORTLY, &h);
 
 		if (err)
 			return err == -EBUSY;
-		for (n = 0; n < BATCH && glock__table_take(t, l->me, &ev[n]) > 0; n++)
-			glock__local_granted(l, shard, &ev[n]);
-		glock__local_drop(l, shard);
+		n = take_events(&h, ev);
 		if (has_left(l))
 			return false;
 		glock__local_sync_grants_wait(l);

@@ -359,6 +359,7 @@ int glock__table_forget(struct glock__table *t)
 				continue;
 			put(t, &t->nidle, t->nidle - 1);
 			glock__table_res_free(t, res);
+			count_op(t);
 			commit(t);
 			n++;
 		}

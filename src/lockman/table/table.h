@@ -181,6 +181,17 @@ struct glock__table *glock__table_attach(void *mem, size_t size);
 /* The memory now has that size. A rest smaller than a cell is not used. Never shrinks. */
 int glock__table_grow(struct glock__table *t, size_t size);
 
+/*
+ * Returns how many of its bytes the table ever used. The rest need not be copied. 0: the memory has
+ * no table that fits in that size.
+ */
+size_t glock__table_used(const struct glock__table *t, size_t size);
+/*
+ * Returns the number of operations that were made. An operation that changed nothing may not count.
+ * An operation that was undone does not count. glock__table_woken() does not count.
+ */
+uint32_t glock__table_ops(const struct glock__table *t);
+
 /* After the death of a thread or process inside. Returns 1 if there was something to do, else 0. */
 int glock__table_recover(struct glock__table *t);
 

@@ -385,6 +385,6 @@ const char *glock__table_salvage(struct glock__table *t)
 		return wrong;
 	if (!work_valid(t))
 		return "the work that was left is damaged";
-	glock__table_work_finish(t, t->work, NULL);
+	glock__table_work_rest(t, t->work, NULL);
 	return glock__table_check(t);
 }

@@ -217,7 +217,7 @@ struct glock__table {
 	uint32_t nlocks;
 	uint32_t nidle;
 	uint32_t wake; /* 1 + the first node that is to be woken, or 0 */
-	uint32_t reserved;
+	uint32_t ops;  /* the number of operations; each raises it in its first step */
 	struct work work;
 	struct undo_log log;
 };
@@ -372,6 +372,12 @@ static inline void commit(struct glock__table *t)
 	atom_put32(&t->log.n, 0);
 }
 
+/* Counts an operation, before its first commit. See glock__table_ops(). */
+static inline void count_op(struct glock__table *t)
+{
+	put(t, &t->ops, t->ops + 1);
+}
+
 void glock__table_rollback(struct glock__table *t);
 
 /* Tells whether the last owner died inside, and the table was not recovered yet. */
@@ -483,8 +489,14 @@ struct work glock__table_work_demoted(const struct glock__table *t, const struct
 				      const struct lock *self);
 struct work glock__table_work_bast(const struct glock__table *t, const struct res *res,
 				   const struct lock *self, int8_t mode, bool converting);
-/* Does the work to the end, and commits. event gets the result of the caller's own conversion. */
+/*
+ * Counts the operation, does the work to the end, and commits. event gets the result of the
+ * caller's own conversion.
+ */
 void glock__table_work_finish(struct glock__table *t, struct work work,
 			      struct glock__table_event *event);
+/* The same without a count, for the rest of an operation that was counted. */
+void glock__table_work_rest(struct glock__table *t, struct work work,
+			    struct glock__table_event *event);
 
 #endif

@@ -99,6 +99,18 @@ int glock__table_grow(struct glock__table *t, size_t size)
 	return 0;
 }
 
+size_t glock__table_used(const struct glock__table *t, size_t size)
+{
+	const uint64_t at = t->cells_at, used = at + (uint64_t)t->cells_used * CELL_SIZE;
+
+	return at < sizeof(*t) || at > size || used > size ? 0 : (size_t)used;
+}
+
+uint32_t glock__table_ops(const struct glock__table *t)
+{
+	return t->ops;
+}
+
 void glock__table_usage(const struct glock__table *t, struct glock__table_usage *usage)
 {
 	usage->resources = t->nres;

@@ -46,6 +46,7 @@ int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table
 		glock__table_drop_copy(t, lock);
 	put(t, &lock->bast, (uint8_t)0);
 	glock__table_drop_callbacks(t, lock);
+	count_op(t);
 	commit(t);
 	return 1;
 }

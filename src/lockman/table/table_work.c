@@ -281,8 +281,8 @@ static void work_change(struct glock__table *t, struct work *w, struct glock__ta
 	}
 }
 
-void glock__table_work_finish(struct glock__table *t, struct work work,
-			      struct glock__table_event *event)
+void glock__table_work_rest(struct glock__table *t, struct work work,
+			    struct glock__table_event *event)
 {
 	while (work.phase != WORK_NONE) {
 		if (t->log.n > LOG_SHORT)
@@ -293,11 +293,18 @@ void glock__table_work_finish(struct glock__table *t, struct work work,
 	commit(t);
 }
 
+void glock__table_work_finish(struct glock__table *t, struct work work,
+			      struct glock__table_event *event)
+{
+	count_op(t);
+	glock__table_work_rest(t, work, event);
+}
+
 int glock__table_recover(struct glock__table *t)
 {
 	if (!needs_recovery(t))
 		return 0;
 	glock__table_rollback(t);
-	glock__table_work_finish(t, t->work, NULL);
+	glock__table_work_rest(t, t->work, NULL);
 	return 1;
 }
