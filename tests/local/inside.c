@@ -98,6 +98,7 @@ void inside_look(const char *space, struct inside *in)
 	}
 	in->cut_off = l.head->cut_off;
 	in->put_right = l.head->put_right;
+	in->stolen = l.head->stolen;
 	for (unsigned int i = 0; i < NODES; i++)
 		in->nodes += l.head->slot[i].state != SLOT_FREE;
 	for (unsigned int i = 0; i < SHARDS && !in->wrong; i++) {

@@ -63,9 +63,10 @@ void glock__local_sync_grants_wait(struct local *l)
 
 /*
  * Takes up to BATCH events, and drops the table. An event that was taken from a stolen table counts
- * if its taking is in the copy. Then hints and tokens are stored again, in the copy.
+ * if its taking is in the copy. Then hints and tokens are stored again, in the copy. *more: the
+ * table may have more events.
  */
-static int take_events(struct hold *h, struct glock__table_event *ev)
+static int take_events(struct hold *h, struct glock__table_event *ev, bool *more)
 {
 	int n = 0, err = 0;
 
@@ -74,6 +75,7 @@ static int take_events(struct hold *h, struct glock__table_event *ev)
 		if (n && !h->lost)
 			glock__local_granted(h, &ev[n - 1]);
 	}
+	*more = n == BATCH || h->lost;
 	while (!glock__local_drop(h) && n && !err) {
 		err = glock__local_take(h->l, h->shard, WAIT_FOR_IT, h);
 		for (int i = 0; i < n && !err; i++)
@@ -90,6 +92,7 @@ static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 {
 	struct glock__table_event ev[BATCH];
 	struct hold h;
+	bool more;
 	int n;
 
 	do {
@@ -97,13 +100,13 @@ static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 
 		if (err)
 			return err == -EBUSY;
-		n = take_events(&h, ev);
+		n = take_events(&h, ev, &more);
 		if (has_left(l))
 			return false;
 		glock__local_sync_grants_wait(l);
 		for (int i = 0; i < n; i++)
 			deliver(l, &ev[i], shard);
-	} while (n == BATCH);
+	} while (more);
 	return false;
 }
 
