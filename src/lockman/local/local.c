@@ -101,6 +101,20 @@ static int shard_ask(struct hold *h, struct ask *a)
 }
 
 /*
+ * Stores what belongs to a grant. The id, because a demand may come as soon as the table's lock is
+ * dropped, and has to find the id.
+ */
+static void granted(struct hold *h, const struct ask *a)
+{
+	struct glock__lm_lock *lk = a->r.lk;
+
+	if (!lk->id)
+		atom_store32(&lk->id, id_of(h->shard, a->ev.lkid));
+	if (!h->lost)
+		glock__local_granted(h, &a->ev, lk);
+}
+
+/*
  * Asks the table, and stores what belongs to a grant. If the table is stolen in between, takes it
  * anew, and repeats what is not in the copy.
  */
@@ -118,14 +132,14 @@ static int ask(struct local *l, unsigned int shard, enum patience patience, uint
 		if (id)
 			a->args.lkid = id_lkid(&h, id);
 		err = has_left(l) ? -ENODEV : shard_ask(&h, a);
-		if (!err && !h.lost && a->ev.status != -EINPROGRESS)
-			glock__local_granted(&h, &a->ev);
+		if (!err && !a->ev.status)
+			granted(&h, a);
 		owned = glock__local_drop(&h);
 	} while (err == -ESTALE);
 	while (!err && !owned && !a->ev.status) {
 		if (glock__local_take(l, shard, WAIT_FOR_IT, &h))
 			break;
-		glock__local_granted(&h, &a->ev);
+		granted(&h, a);
 		owned = glock__local_drop(&h);
 	}
 	return err;
@@ -164,7 +178,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		     .flags = flags,
 		     .name = name,
 		     .namelen = NAME_LEN,
-		     .cookie = (uintptr_t)lk,
+		     .cookie = lm->events->number(lk),
 		     .lvb = glock__lm_lvb(lk)},
 	    .r = {.lk = lk, .mode = mode, .type = type, .number = number},
 	    .fairly = !(flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE)) && mode != GLOCK__NL,
@@ -242,7 +256,7 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	if (shard < SHARDS)
 		err = give_back(l, id, GLOCK__LKF_CANCEL, &ev);
 	/* Otherwise the request was granted just now, and the reply to the grant comes. */
-	if (err || !ev.status || !glock__local_request_done(l, lk))
+	if (err || !ev.status || !glock__local_request_done(l, lk, id))
 		return;
 	glock__local_completed(lk, shard, &ev);
 	lm->events->reply(lk, ev.status, ev.sbflags);
@@ -255,10 +269,10 @@ static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 
 	if (id_shard(lk->id) < SHARDS)
 		give_back(l, lk->id, 0, &ev);
-	/* Let a thread finish that is about to deliver an earlier demand for this lock. */
+	/* From now on no event finds the lock. Let a thread finish that has found it already. */
+	atom_store32(&lk->id, 0);
 	latch_take(&l->delivery);
 	latch_drop(&l->delivery);
-	lk->id = 0;
 	lm->events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
 }
 
@@ -300,6 +314,21 @@ static int local_start(struct glock__lockman *lm)
 static void local_poll(struct glock__lockman *lm)
 {
 	glock__local_poll((struct local *)lm);
+}
+
+struct glock__lm_lock *glock__local_lock_of(const struct local *l,
+					    const struct glock__table_event *ev)
+{
+	if (ev->cookie > UINT32_MAX)
+		return NULL;
+	return l->lm.events->find(l->lm.owner, (uint32_t)ev->cookie);
+}
+
+GLOCK__COLD void glock__local_damaged(struct local *l, const char *what)
+{
+	if (!__atomic_exchange_n(&l->damage_told, true, __ATOMIC_ACQ_REL))
+		glock__local_say(&l->o, "space %s: %s: a process damaged the file: %s", l->name,
+				 l->path, what);
 }
 
 /* ---- the end ---- */

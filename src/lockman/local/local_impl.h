@@ -205,6 +205,7 @@ struct local {
 	bool grants_wait;         /* the glocks were told that grants wait; under delivery */
 	uint32_t deferred_tables; /* due, but could not be taken; changed under delivery */
 	bool left;                /* requests are refused; see local_leave() */
+	bool damage_told;         /* the log says that the file is damaged */
 	bool file_removed;        /* the file was removed or replaced, and the log says so */
 
 	struct latch lock;
@@ -304,7 +305,7 @@ struct hold {
 #define ID_SHIFT 24
 static inline uint32_t id_of(unsigned int shard, uint64_t lkid)
 {
-	return (uint32_t)(shard + 1) << ID_SHIFT | (uint32_t)lkid;
+	return (uint32_t)(shard + 1) << ID_SHIFT | (lkid & ((1u << ID_SHIFT) - 1));
 }
 static inline unsigned int id_shard(uint32_t id)
 {
@@ -497,7 +498,8 @@ bool glock__local_drop_unchanged(struct hold *h);
 int glock__local_grow(struct hold *h);
 
 /* Gives a grant its token, and marks the lock as in use. Under the table's lock. */
-void glock__local_granted(struct hold *h, const struct glock__table_event *ev);
+void glock__local_granted(struct hold *h, const struct glock__table_event *ev,
+			  const struct glock__lm_lock *lk);
 /* Returns the token of a lock that this node has in EX. Without the table's lock. */
 uint64_t glock__local_read_token(const struct local *l, unsigned int shard, uint32_t cell);
 
@@ -555,8 +557,11 @@ void glock__local_request_add(struct local *l, const struct request *r);
 struct request *glock__local_request_of(const struct local *l, const struct glock__lm_lock *lk);
 /* Returns the id of the lock's open request, 0 without one. Takes l->lock. */
 uint32_t glock__local_request_id(struct local *l, const struct glock__lm_lock *lk);
-/* Removes a request, because the caller replies now. Returns false if it was removed already. */
-bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk);
+/*
+ * Removes a request, because the caller replies now. id is the id of the request. Returns false if
+ * the request was removed already, or has another id.
+ */
+bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk, uint32_t id);
 /* Removes any open request, because the caller replies now. Returns NULL if there is none. */
 struct glock__lm_lock *glock__local_request_any(struct local *l);
 /* Copies to the node's side of the lock what the event says about it. */
@@ -565,6 +570,14 @@ void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 
 /* ---- local.c ---- */
 
+/*
+ * Returns the lock that an event names, or NULL. The event comes from shared memory, so that the
+ * number may be of another lock, or of none. Therefore the caller also compares the ids.
+ */
+struct glock__lm_lock *glock__local_lock_of(const struct local *l,
+					    const struct glock__table_event *ev);
+/* A process damaged the file: the log says so once. */
+void glock__local_damaged(struct local *l, const char *what);
 /* Returns the number of the table that has a glock's lock. */
 unsigned int glock__local_shard(unsigned int type, uint64_t number);
 

@@ -113,16 +113,18 @@ static void request_remove(struct local *l, struct request *r)
 	atom_store32(&l->waiting, l->n_requests);
 }
 
-bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk)
+bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk, uint32_t id)
 {
 	struct request *r;
+	bool done;
 
 	latch_take(&l->lock);
 	r = glock__local_request_of(l, lk);
-	if (r)
+	done = r && r->id == id;
+	if (done)
 		request_remove(l, r);
 	latch_drop(&l->lock);
-	return r;
+	return done;
 }
 
 struct glock__lm_lock *glock__local_request_any(struct local *l)

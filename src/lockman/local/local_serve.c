@@ -31,14 +31,26 @@ enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
 static void deliver(struct local *l, const struct glock__table_event *ev, unsigned int shard)
 {
-	struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+	struct glock__lm_lock *lk = glock__local_lock_of(l, ev);
+	const uint32_t id = id_of(shard, ev->lkid);
+	uint32_t lk_id;
 
-	if (ev->what & GLOCK__EVENT_AST && glock__local_request_done(l, lk)) {
+	if (!lk) {
+		glock__local_damaged(l, "an event is of no lock");
+		return;
+	}
+	if (ev->what & GLOCK__EVENT_AST && glock__local_request_done(l, lk, id)) {
 		glock__local_completed(lk, shard, ev);
 		l->lm.events->reply(lk, ev->status, ev->sbflags);
 	}
-	if (ev->what & GLOCK__EVENT_BAST)
+	if (!(ev->what & GLOCK__EVENT_BAST))
+		return;
+	/* A thread that gives the lock up now has set the id to 0. */
+	lk_id = atom_load32(&lk->id);
+	if (lk_id == id)
 		l->lm.events->bast(lk, ev->bast);
+	else if (lk_id)
+		glock__local_damaged(l, "an event is of another lock");
 }
 
 /* After a death, grants wait until what the dead node left is in order, and not longer. */
@@ -73,13 +85,14 @@ static int take_events(struct hold *h, struct glock__table_event *ev, bool *more
 	while (n < BATCH && !h->lost && glock__table_take(h->t, h->l->me, &ev[n]) > 0) {
 		n += glock__local_settle(h) != OUTCOME_UNDONE;
 		if (n && !h->lost)
-			glock__local_granted(h, &ev[n - 1]);
+			glock__local_granted(h, &ev[n - 1],
+					     glock__local_lock_of(h->l, &ev[n - 1]));
 	}
 	*more = n == BATCH || h->lost;
 	while (!glock__local_drop(h) && n && !err) {
 		err = glock__local_take(h->l, h->shard, WAIT_FOR_IT, h);
 		for (int i = 0; i < n && !err; i++)
-			glock__local_granted(h, &ev[i]);
+			glock__local_granted(h, &ev[i], glock__local_lock_of(h->l, &ev[i]));
 	}
 	return n;
 }

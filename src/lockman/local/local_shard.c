@@ -106,11 +106,10 @@ static uint64_t shard_next_token(struct hold *h)
  * Gives a grant its token, under the table's lock. Therefore the token is higher than the token of
  * each earlier holder. Also marks the lock as in use, because a waiter is there for it.
  */
-GLOCK__NOINLINE void glock__local_granted(struct hold *h, const struct glock__table_event *ev)
+GLOCK__NOINLINE void glock__local_granted(struct hold *h, const struct glock__table_event *ev,
+					  const struct glock__lm_lock *lk)
 {
-	const struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
-
-	if (!(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
+	if (!lk || !(ev->what & GLOCK__EVENT_AST) || ev->status || ev->mode == GLOCK__NL)
 		return;
 	if (!lk->tell_at_once)
 		glock__table_held(h->t, ev->lkid, true);
