@@ -320,6 +320,7 @@ static inline uint64_t id_lkid(const struct hold *h, uint32_t id)
 {
 	return id ? glock__table_lkid(h->t, id_cell(id)) : 0;
 }
+static_assert(SHARD_STRIDE == GLOCK__TABLE_MAX, "damage leads to no other memory");
 static_assert(SHARD_STRIDE / 64 < (size_t)1 << ID_SHIFT && SHARDS < 0xff, "an id has room");
 
 static inline int64_t local_now(void)

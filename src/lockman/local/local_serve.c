@@ -25,7 +25,7 @@
 #define IDLE_SLEEP_NS 400000000ll /* no thread waits: only looks whether the file is there */
 #define SHORT_SLEEPS 64           /* in vain, before a sleep of IDLE_SLEEP_NS */
 
-enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
+enum { BATCH = 16, TURNS = 1 << 20, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
 /* ---- fetching; under delivery ---- */
 
@@ -106,7 +106,7 @@ static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 	struct glock__table_event ev[BATCH];
 	struct hold h;
 	bool more;
-	int n;
+	int n, turns = 0;
 
 	do {
 		int err = glock__local_take(l, shard, again ? DO_NOT_WAIT : WAIT_SHORTLY, &h);
@@ -119,7 +119,7 @@ static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 		glock__local_sync_grants_wait(l);
 		for (int i = 0; i < n; i++)
 			deliver(l, &ev[i], shard);
-	} while (more);
+	} while (more && ++turns < TURNS); /* only a damaged table goes on for ever */
 	return false;
 }
 

@@ -161,7 +161,11 @@ bool glock__local_drop(struct hold *h)
 	unsigned int n = 0;
 	int node;
 
-	while (!h->lost && (node = glock__table_wake(h->t)) >= 0) {
+	/* Each node is listed once, unless the table is damaged. */
+	for (unsigned int i = 0; i < NODES && !h->lost; i++) {
+		node = glock__table_wake(h->t);
+		if (node < 0 || node >= (int)NODES)
+			break;
 		if (!ring_node(h, (unsigned int)node))
 			continue;
 		if (n < sizeof(wake) / sizeof(*wake))

@@ -121,7 +121,7 @@ static bool copy_table(const struct local *l, unsigned int shard, unsigned int f
 	struct glock__table *new = table_in(l, shard, to);
 	const size_t used = glock__table_used(old, size);
 
-	if (!used)
+	if (size > SHARD_STRIDE || !used)
 		return false;
 	memcpy(new, old, used);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -205,8 +205,11 @@ static bool claim(struct shard *s, union glock__local_word *was)
 static int steal(struct local *l, struct shard *s, union glock__local_word was,
 		 union glock__local_word *mine)
 {
-	unsigned int to = choose_place(l, s, mutex_place(was));
+	unsigned int to;
 
+	if (s->place[mutex_place(was)].size > SHARD_STRIDE)
+		return -EIO; /* damaged */
+	to = choose_place(l, s, mutex_place(was));
 	if (to == TABLE_PLACES)
 		return -ENOSPC;
 	if (!claim(s, &was) || !copy_while_stopped(l, s, was, to) ||

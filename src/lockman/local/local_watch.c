@@ -138,6 +138,18 @@ static size_t some_requests(struct local *l, struct request *out)
 	return n;
 }
 
+/* Removes what a damaged table tells of nodes and modes that do not exist. */
+static void drop_damaged(struct in_the_way *way)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < way->n; i++)
+		if (way->by[i].node < NODES && way->by[i].mode >= GLOCK__NL &&
+		    way->by[i].mode < GLOCK__LKMODE_MAX)
+			way->by[n++] = way->by[i];
+	way->n = n;
+}
+
 static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way)
 {
 	unsigned int shard = id_shard(id);
@@ -157,6 +169,7 @@ static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way
 	if (!err) {
 		way->n = glock__table_blockers(h.t, id_lkid(&h, id), way->by, BLOCKERS);
 		glock__local_drop(&h);
+		drop_damaged(way);
 	} else if (err == -EBUSY && owner <= NODES && owner != l->me + 1) {
 		way->owner = owner;
 	}

@@ -11,9 +11,10 @@
  * process may map it at another address, and it may be copied. Its last part is an array of 64-byte
  * cells: a resource is a cell, a lock is a cell. See table_impl.h.
  *
- * Trust. A process that may write to the memory is trusted with it. Only glock__table_attach() and
- * glock__table_check() expect damage. Ids are checked, so that a late or an invented id finds
- * nothing. The table does not check that the caller owns the lock.
+ * Trust. Ids are checked, so that a late or an invented id finds nothing. The table does not check
+ * that the caller owns the lock. A process that may write to the memory may damage it at any time.
+ * Then the results mean nothing, but no function reads or writes outside of GLOCK__TABLE_MAX bytes,
+ * or goes on for ever. Only glock__table_attach() and glock__table_check() report damage.
  *
  * Locking rule. A table does not lock. The caller lets one thread at a time, of one process, into
  * any function here except glock__table_hash(). A program that wants less contention uses several
@@ -111,6 +112,12 @@ enum glock__lkmode {
 #define GLOCK__RESNAME_MAX 64
 #define GLOCK__LVB_LEN 32
 #define GLOCK__RES_LOCKS_MAX 65535 /* locks on one resource; one more is -ENOSPC */
+
+/*
+ * The largest table, in bytes. Where other processes may damage the memory, the caller reserves
+ * that many bytes of address space.
+ */
+#define GLOCK__TABLE_MAX ((uint64_t)64 << 20)
 
 struct glock__table;
 

@@ -377,6 +377,7 @@ const char *glock__table_salvage(struct glock__table *t)
 {
 	const char *wrong;
 
+	begin_steps();
 	if (!log_valid(t))
 		return "the undo log is damaged";
 	glock__table_rollback(t);

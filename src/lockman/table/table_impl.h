@@ -34,6 +34,7 @@
 
 #include "base/atom.h"
 #include "base/faults.h"
+#include "base/sanitizer.h"
 #include "table.h"
 
 #define TABLE_MAGIC 0x31656c626174676cull /* "lgtable1" */
@@ -224,19 +225,58 @@ struct glock__table {
 
 typedef uint32_t __attribute__((may_alias)) word_t;
 
+/*
+ * Damage. Another process that maps the memory may store anything there, at any time. Nothing that
+ * is read from the memory leads outside:
+ *   - An offset is cut to a multiple of the size of its target below SPAN. The memory is reserved
+ *     for SPAN bytes, if not all of its users trust each other.
+ *   - A mode is cut to three bits (MODE). The tables of rules have eight rows and columns.
+ *   - A walk along links ends after STEPS_MAX steps of one operation, see step().
+ * For a table that is sound, all that changes nothing. The results of operations on a damaged table
+ * mean nothing. In tests sound() checks that the table is sound. In the library it checks nothing,
+ * because the library must not abort for damage.
+ */
+#define SPAN GLOCK__TABLE_MAX
+#define MODE(mode) ((mode)&7)
+#define STEPS_MAX (1u << 28)
+#ifdef GLOCK_ATOM_HOOKS
+#define sound(condition) assert(condition)
+#else
+#define sound(condition) ((void)sizeof(!(condition)))
+#endif
+
+/* The steps that the operation of this thread may still make. */
+extern _Thread_local uint32_t glock__table_steps GLOCK__TLS __attribute__((visibility("hidden")));
+
+static inline void begin_steps(void)
+{
+	glock__table_steps = STEPS_MAX;
+}
+
+/* Tells whether the operation may follow one more link. */
+static inline bool step(void)
+{
+	return glock__table_steps && glock__table_steps--;
+}
+
 /* ---- memory ---- */
+
+static inline void *at_offset(const struct glock__table *t, uint64_t offset, size_t align)
+{
+	return (char *)t + (offset & (SPAN - align));
+}
 
 static inline union cell *cell_at(const struct glock__table *t, uint32_t ref)
 {
-	assert(ref && ref < t->cells_used);
-	return (union cell *)((char *)t + t->cells_at) + ref;
+	sound(ref && ref < t->cells_used);
+	return at_offset(t, t->cells_at + (uint64_t)ref * CELL_SIZE, CELL_SIZE);
 }
 
 static inline struct lock *lock_at(const struct glock__table *t, uint32_t ref)
 {
 	struct lock *lock = &cell_at(t, ref)->lock;
 
-	assert(lock->type == CELL_LOCK);
+	sound(lock->type == CELL_LOCK);
 	return lock;
 }
 
@@ -244,7 +284,7 @@ static inline struct res *res_at(const struct glock__table *t, uint32_t ref)
 {
 	struct res *res = &cell_at(t, ref)->res;
 
-	assert(res->type == CELL_RES);
+	sound(res->type == CELL_RES);
 	return res;
 }
 
@@ -255,13 +295,14 @@ static inline uint32_t ref_of(const struct glock__table *t, const void *cell)
 
 static inline struct node *node_at(const struct glock__table *t, uint32_t node)
 {
-	assert(node < t->nodes);
-	return (struct node *)((char *)t + t->nodes_at) + node;
+	sound(node < t->nodes);
+	return at_offset(t, t->nodes_at + (uint64_t)node * sizeof(struct node), sizeof(struct node));
 }
 
 static inline uint32_t *bucket_at(const struct glock__table *t, uint64_t hash)
 {
-	return (uint32_t *)((char *)t + t->buckets_at) + (hash & t->bucket_mask);
+	return at_offset(t, t->buckets_at + (hash & t->bucket_mask) * sizeof(uint32_t),
+			 sizeof(uint32_t));
 }
 
 static inline uint64_t lkid_of(const struct glock__table *t, const struct lock *lock)
@@ -420,13 +461,13 @@ void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, 
 
 static inline uint32_t *queue_of(struct res *res, enum lock_status status)
 {
-	assert(status > LK_NONE && status < LK_STATUS_MAX);
-	return &res->queue[status - 1];
+	sound(status > LK_NONE && status < LK_STATUS_MAX);
+	return &res->queue[(status - 1u) & 3];
 }
 
 static inline uint32_t first_of(const struct res *res, enum lock_status status)
 {
-	return res->queue[status - 1];
+	return res->queue[(status - 1u) & 3];
 }
 
 /* Returns the lock behind ref in its queue, or 0. */
@@ -434,17 +475,22 @@ static inline uint32_t next_of(const struct glock__table *t, uint32_t head, uint
 {
 	uint32_t next = lock_at(t, ref)->queue.next;
 
-	return next == head ? 0 : next;
+	return next == head || !step() ? 0 : next;
 }
 
 /* ---- table_rules.c ---- */
 
 enum lvb_op { LVB_NONE, LVB_READ, LVB_WRITE };
 
-extern const uint8_t glock__table_compat[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
-extern const uint8_t glock__table_join[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
-extern const uint8_t glock__table_quecvt[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
-extern const uint8_t glock__table_lvb_op[GLOCK__LKMODE_MAX + 1][GLOCK__LKMODE_MAX];
+extern const uint8_t glock__table_compat[8][8];
+extern const uint8_t glock__table_join[8][8];
+extern const uint8_t glock__table_quecvt[8][8];
+extern const uint8_t glock__table_lvb_op[8][8];
+
+static inline bool modes_agree(int a, int b)
+{
+	return glock__table_compat[MODE(a)][MODE(b)];
+}
 
 int glock__table_lock_args(const struct glock__table *t, const struct glock__table_request *args);
 int glock__table_unlock_args(uint32_t flags);
