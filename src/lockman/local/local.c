@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { DEADLOCKS_MAX = 100 };
+
 /* ---- requests ---- */
 
 /* What a request asks of the table, and how far it got. See shard_ask_fairly(). */
@@ -167,6 +169,25 @@ unsigned int glock__local_shard(unsigned int type, uint64_t number)
 	return shard_of(name);
 }
 
+/*
+ * Tells whether a sound table can have answered so. A request that is no try is never refused, but
+ * for a deadlock of conversions. The glock then gives up its mode and asks again, and that request
+ * is granted or waits. If the table is damaged, this may go on without end.
+ */
+static bool is_sound_answer(const struct ask *a)
+{
+	const int status = a->ev.status;
+
+	if (!status || status == -EINPROGRESS) {
+		if (status || a->args.mode != GLOCK__NL)
+			glock__local_thread.deadlocks = 0;
+		return true;
+	}
+	if (status == -EAGAIN)
+		return a->args.flags & GLOCK__LKF_NOQUEUE;
+	return status == -EDEADLK && ++glock__local_thread.deadlocks < DEADLOCKS_MAX;
+}
+
 static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		      uint64_t number, int mode, uint32_t flags)
 {
@@ -203,6 +224,10 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	if (err == -EBUSY) {
 		lm->events->reply(lk, -EAGAIN, 0); /* a try does not wait for a stopped process */
 		return 0;
+	}
+	if (!err && !is_sound_answer(&a)) {
+		glock__local_damaged(l, "a lock table gives impossible answers");
+		err = -EIO;
 	}
 	if (err == -ENOSPC)
 		glock__local_say(&l->o, "space %s: memory for locks is full", l->name);
@@ -300,7 +325,7 @@ static int local_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uin
 {
 	struct local *l = (struct local *)lm;
 
-	if (has_left(l))
+	if (has_left(l) || !lk->id)
 		return -EIO;
 	*token = glock__local_read_token(l, id_shard(lk->id), id_cell(lk->id));
 	return has_left(l) ? -EIO : 0;

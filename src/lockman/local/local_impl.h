@@ -443,6 +443,7 @@ int glock__local_mutex_wait(struct local *l, struct glock__local_mutex *m, struc
 struct glock__local_thread {
 	uint32_t tid;
 	pid_t pid;
+	uint32_t deadlocks; /* answers of tables, one after the other */
 };
 extern _Thread_local struct glock__local_thread glock__local_thread GLOCK__TLS
     __attribute__((visibility("hidden")));

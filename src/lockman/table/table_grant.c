@@ -143,11 +143,11 @@ static void count_mode(struct glock__table *t, struct res *res, int8_t before, i
 	if (before == mode)
 		return;
 	if (before > GLOCK__NL) {
-		sound(res->count[MODE(before)]);
-		put(t, &res->count[MODE(before)], (uint16_t)(res->count[MODE(before)] - 1));
+		sound(*count_of(res, before));
+		put(t, count_of(res, before), (uint16_t)(*count_of(res, before) - 1));
 	}
 	if (mode > GLOCK__NL)
-		put(t, &res->count[MODE(mode)], (uint16_t)(res->count[MODE(mode)] + 1));
+		put(t, count_of(res, mode), (uint16_t)(*count_of(res, mode) + 1));
 }
 
 /* Tells whether a lock that stays in its queue has to go to another place there. */

@@ -459,15 +459,27 @@ void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, 
 void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
 void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
 
+/* The words from res->queue on: one more than the queues, so that any two bits are an index. */
+static inline uint32_t *res_words(const struct res *res)
+{
+	return &((union cell *)(uintptr_t)res)->word[offsetof(struct res, queue) / 4];
+}
+
+/* Returns the count of a mode, or, for a number that is no mode, a part of the name. */
+static inline uint16_t *count_of(struct res *res, int8_t mode)
+{
+	return (uint16_t *)((char *)res + offsetof(struct res, count)) + MODE(mode);
+}
+
 static inline uint32_t *queue_of(struct res *res, enum lock_status status)
 {
 	sound(status > LK_NONE && status < LK_STATUS_MAX);
-	return &res->queue[(status - 1u) & 3];
+	return &res_words(res)[(status - 1u) & 3];
 }
 
 static inline uint32_t first_of(const struct res *res, enum lock_status status)
 {
-	return res->queue[(status - 1u) & 3];
+	return res_words(res)[(status - 1u) & 3];
 }
 
 /* Returns the lock behind ref in its queue, or 0. */
