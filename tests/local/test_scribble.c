@@ -178,8 +178,10 @@ static int one_round(int round)
 		;
 	for (int i = 0; i <= NODES_AT_WORK; i++) {
 		if (waitpid(pids[i], &status, WNOHANG) == pids[i]) {
-			printf("# round %d: process %d ended with status %#x\n", round, i, status);
-			crashed++;
+			if (WIFSIGNALED(status))
+				printf("# round %d: process %d: signal %d\n", round, i,
+				       WTERMSIG(status));
+			crashed += WIFSIGNALED(status);
 			continue;
 		}
 		kill(pids[i], SIGKILL);

@@ -118,7 +118,7 @@ static void granted(struct hold *h, const struct ask *a)
 
 /*
  * Asks the table, and stores what belongs to a grant. If the table is stolen in between, takes it
- * anew, and repeats what is not in the copy.
+ * anew, and repeats what is not in the copy. -ETIME: a try did not get the table in time.
  */
 static int ask(struct local *l, unsigned int shard, enum patience patience, uint32_t id,
 	       struct ask *a)
@@ -130,7 +130,7 @@ static int ask(struct local *l, unsigned int shard, enum patience patience, uint
 	do {
 		err = glock__local_take(l, shard, patience, &h);
 		if (err)
-			return err;
+			return err == -EBUSY ? -ETIME : err;
 		if (id)
 			a->args.lkid = id_lkid(&h, id);
 		err = has_left(l) ? -ENODEV : shard_ask(&h, a);
@@ -178,6 +178,8 @@ static bool is_sound_answer(const struct ask *a)
 {
 	const int status = a->ev.status;
 
+	if (!(a->ev.what & GLOCK__EVENT_AST) || (!status && a->ev.mode != a->args.mode))
+		return false;
 	if (!status || status == -EINPROGRESS) {
 		if (status || a->args.mode != GLOCK__NL)
 			glock__local_thread.deadlocks = 0;
@@ -221,7 +223,7 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		glock__local_check_file(l, a.r.asked);
 	}
 	err = ask(l, shard, flags & GLOCK__LKF_NOQUEUE ? WAIT_FOR_TRY : WAIT_FOR_IT, lk->id, &a);
-	if (err == -EBUSY) {
+	if (err == -ETIME) {
 		lm->events->reply(lk, -EAGAIN, 0); /* a try does not wait for a stopped process */
 		return 0;
 	}
