@@ -307,6 +307,7 @@ const char *glock__table_check(const struct glock__table *t)
 	struct tally tally = {0};
 	const char *wrong = NULL;
 
+	begin_steps();
 	CHECK(t->magic == TABLE_MAGIC && t->layout == TABLE_LAYOUT, "this is no table");
 	CHECK(!t->log.n, "an operation was cut off");
 	CHECK(t->cells_used && t->cells_used <= t->cells_end, "more cells than memory");
@@ -377,7 +378,6 @@ const char *glock__table_salvage(struct glock__table *t)
 {
 	const char *wrong;
 
-	begin_steps();
 	if (!log_valid(t))
 		return "the undo log is damaged";
 	glock__table_rollback(t);
