@@ -14,7 +14,7 @@ enum { DEADLOCKS_MAX = 100 };
 
 /* ---- requests ---- */
 
-/* What a request asks of the table, and how far it got. See shard_ask_fairly(). */
+/* A request to a table, and how far it got. See shard_ask_fairly(). */
 struct ask {
 	struct glock__table_request args;
 	struct glock__table_event ev;
@@ -25,7 +25,7 @@ struct ask {
 
 /*
  * Makes one operation, with *ev. Returns -ESTALE if the operation is undone, because the table was
- * stolen: then the caller takes the table anew and repeats the operation.
+ * stolen. Then the caller takes the table anew and repeats the operation.
  */
 static int ask_table(struct hold *h, const struct glock__table_request *args,
 		     struct glock__table_event *ev)
@@ -42,8 +42,8 @@ static int ask_table(struct hold *h, const struct glock__table_request *args,
  * with conversions, so a new lock might wait for ever. Therefore a new lock that cannot be granted
  * at once is granted at NL. Then it becomes a conversion, too, behind those that wait.
  *
- * These are three operations. If the table is stolen after one of them, the next one needs the
- * table anew: -ESTALE, and a->step says where to go on.
+ * These are three operations. If the table is stolen after one of them, the function returns
+ * -ESTALE. The caller takes the table anew and calls again, and a->step says where to go on.
  */
 GLOCK__NOINLINE static int shard_ask_fairly(struct hold *h, struct ask *a)
 {
@@ -103,8 +103,8 @@ static int shard_ask(struct hold *h, struct ask *a)
 }
 
 /*
- * Stores what belongs to a grant. The id, because a demand may come as soon as the table's lock is
- * dropped, and has to find the id.
+ * Stores what belongs to a grant. A demand may come as soon as the table's lock is dropped, and has
+ * to find the id.
  */
 static void granted(struct hold *h, const struct ask *a)
 {

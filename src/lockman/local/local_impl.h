@@ -3,8 +3,8 @@
  * local_impl.h - what the files local*.c share: the layout of a lock space's file, and a node.
  *
  *	struct head	identifies the file; has its nodes, the fencing token, the tables' locks
- *	lock tables	SHARDS tables. Each has TABLE_PLACES places, one of which is current. A table is
- *			made at its first use
+ *	lock tables	SHARDS tables. Each has TABLE_PLACES places, and one of them is current.
+ *			A table is made at its first use
  *
  * The file has its largest size from the beginning and is mapped as a whole. The parts that were
  * never used are holes. Each part gets its memory with fallocate() before its first use. Therefore
@@ -162,7 +162,8 @@ struct head {
 static_assert(sizeof(struct shard) == 128, "a shard is two cache lines");
 static_assert(offsetof(struct shard, place[1]) <= 64, "the first place is in the first of them");
 static_assert(NODES <= MUTEX_SLOT / (MUTEX_SLOT & -MUTEX_SLOT), "a lock's word has room");
-static_assert(TABLE_PLACES - 1 == MUTEX_PLACE / (MUTEX_PLACE & -MUTEX_PLACE), "each place has a number");
+static_assert(TABLE_PLACES - 1 == MUTEX_PLACE / (MUTEX_PLACE & -MUTEX_PLACE),
+	      "each place has a number");
 static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
 static_assert(offsetof(struct slot, bell) == 64, "the bell has a cache line of its own");
 static_assert(offsetof(struct slot, seen) == offsetof(struct slot, bell.rung) + 4,

@@ -20,7 +20,8 @@
  *	the owner's process died	The waiter takes the word over by CAS, with -EOWNERDEAD. It
  *					repairs what the lock protects.
  *	the owner's thread died		The same. Other threads of the process may live.
- *	the owner is stopped		If the lock is a table's, the waiter tries to steal the table.
+ *	the owner is stopped		If the lock is a table's, the waiter tries to steal the
+ *					table (local_steal.c).
  *	otherwise			The waiter sleeps again, longer each time, up to SLEEP_MAX.
  * The word that the waiter read is the expected value of the CAS. So an owner that let the lock go
  * meanwhile loses nothing. A waiter that was woken may die or be stopped before it takes the lock.

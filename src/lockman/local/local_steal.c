@@ -4,8 +4,8 @@
  *
  * A process may be stopped (SIGSTOP, a terminal, a debugger) while one of its threads, the victim,
  * owns a table. Other processes need the table. They cannot use its memory, because the victim goes
- * on at any time and stores there. Therefore a table has TABLE_PLACES places in the file. The word of the
- * table's lock names the current place. A thief copies the table to another place.
+ * on at any time and stores there. Therefore a table has TABLE_PLACES places in the file. The word
+ * of the table's lock names the current place. A thief copies the table to another place.
  *
  * The thief
  *   1. finds that the victim owns the table's lock and is in state T or t
@@ -28,10 +28,10 @@
  *	any other word		the table was stolen
  * So one CAS, by the victim or by the thief, decides. The victim never waits for the thief.
  *
- * What the copy contains. Let X be the moment at which the victim is seen to be stopped (5).
- *   - X is after CLAIMED was set. An operation after which the victim asked before is in the copy,
- *     because the victim's stores precede its question, and because a thread that is stopped has no
- *     store under way. After X the victim cannot ask without noticing.
+ * The contents of the copy. Let X be the moment at which the victim is seen to be stopped (5).
+ *   - X is after CLAIMED was set. If the victim asked after an operation and still owned the table,
+ *     the operation is in the copy. The victim's stores precede its question, and a thread that is
+ *     stopped has no store under way. After X the victim cannot ask without noticing.
  *   - The copy is the memory at X, because the victim did not run until (7). A thread that goes on
  *     and is stopped again leaves a CPU in between, and that counts. Only a thread that is caught
  *     between its new state and its leaving has the same count. The comparison (6) finds the stores
@@ -48,8 +48,8 @@
  * still lists each node that was not told.
  *
  * The place of the victim. The victim goes on to store there until it asks. Its last action there
- * is to set `user` to 0. If the victim dies, its process's byte says so. A slot with a new process
- * has no old user, because a node that takes a slot clears the slot's users (slot_take).
+ * is to set `user` to 0. If the victim dies, its process's byte says so. A node that takes a slot
+ * clears the slot's users (slot_take), because the earlier processes of the slot are dead.
  *
  * Deaths and stops of the thief
  *   - Killed before (10): shard->thief passes to the next waiter, which begins anew. CLAIMED may
@@ -67,8 +67,11 @@
  * only after shard->copies was raised. A reader that sees the same number before and after read a
  * place that was current.
  *
- * No theft, and waiters wait as if the owner ran, in these cases: the victim is in another pid
- * namespace, /proc is not mounted, memory for the copy is missing, all other places have victims.
+ * No theft is possible in these cases, and waiters wait as if the owner ran:
+ *   - The victim is in another pid namespace, or /proc is not mounted.
+ *   - The victim is frozen by a control group, and not stopped.
+ *   - Memory for the copy is missing.
+ *   - Each other place has a victim that lives.
  */
 #include "local_impl.h"
 

@@ -296,7 +296,8 @@ static inline uint32_t ref_of(const struct glock__table *t, const void *cell)
 static inline struct node *node_at(const struct glock__table *t, uint32_t node)
 {
 	sound(node < t->nodes);
-	return at_offset(t, t->nodes_at + (uint64_t)node * sizeof(struct node), sizeof(struct node));
+	return at_offset(t, t->nodes_at + (uint64_t)node * sizeof(struct node),
+			 sizeof(struct node));
 }
 
 static inline uint32_t *bucket_at(const struct glock__table *t, uint64_t hash)
