@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc.c - reads /proc/PID/stat and /proc/PID/task/TID/status. Field 2 of stat, the name in parentheses, may itself have blanks and
- * parentheses. Therefore the name ends at the last parenthesis of the line.
+ * proc.c - reads /proc/PID/stat and /proc/PID/task/TID/status. Field 2 of stat, the name in
+ * parentheses, may itself have blanks and parentheses. Therefore the name ends at the last
+ * parenthesis of the line.
  */
 #include "proc.h"
 

@@ -28,7 +28,7 @@ int glock__proc_read(pid_t pid, struct glock__proc *proc);
 bool glock__proc_is_stopped(pid_t pid);
 
 struct glock__proc_thread {
-	char state;	   /* as in struct glock__proc */
+	char state;        /* as in struct glock__proc */
 	uint64_t switches; /* how often the thread left a CPU */
 };
 

@@ -6,9 +6,9 @@
 #include "lockman/local/local_impl.h"
 
 #include "actor.h"
+#include "base/proc.h"
 #include "glock.h"
 #include "inside.h"
-#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,8 @@ size_t __wrap_glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 	return __real_glock__table_blockers(t, lkid, out, max);
 }
 
-/* No process sees the threads of another one, as in different pid namespaces: no table is stolen. */
+/* No process sees the threads of another one, as in different pid namespaces: no table is stolen.
+ */
 int __wrap_glock__proc_thread(pid_t pid, pid_t tid, struct glock__proc_thread *thread);
 int __wrap_glock__proc_thread(pid_t pid, pid_t tid, struct glock__proc_thread *thread)
 {

@@ -8,10 +8,10 @@
  *
  * STEAL_SECONDS in the environment makes the run longer.
  */
-#include "checker.h"
-#include "inside.h"
 #include "base/proc.h"
 #include "base/sanitizer.h"
+#include "checker.h"
+#include "inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,22 +35,22 @@ enum { SECONDS = 4, PATIENCE_MS = 60000, LIVES = 6 };
 /* ---- points at which a worker stops itself ---- */
 
 /* X(name, how rarely a call stops: once in so many calls) */
-#define POINTS(X)                                                                                  \
-	X(BEFORE_A_STORE, 20000)   /* of the undo log, inside an operation */                      \
-	X(AFTER_A_STORE, 20000)                                                                    \
-	X(BEFORE_AN_OPERATION, 500)                                                                \
-	X(AFTER_AN_OPERATION, 500)                                                                 \
-	X(AFTER_A_FETCH, 300)	   /* of an event, before its hint and its token */                \
-	X(BEFORE_A_TOKEN, 300)                                                                     \
-	X(AFTER_A_TOKEN, 300)                                                                      \
-	X(BEFORE_A_HINT, 500)                                                                      \
-	X(BEFORE_A_RING, 500)	   /* in the drop of a table */                                    \
-	X(AFTER_A_RING, 500)                                                                       \
-	X(THIEF_LOOKS, 40)	   /* at its victim, before or after the copy */                   \
-	X(THIEF_HAS_LOOKED, 40)                                                                    \
-	X(THIEF_RECOVERS, 40)	   /* before the copy is recovered; or after a death */            \
-	X(THIEF_HAS_RECOVERED, 40) /* before the copy is made current */                           \
-	X(VICTIM_LEAVES, 3)	   /* before a victim gives up its old place */
+#define POINTS(X)                                                                       \
+	X(BEFORE_A_STORE, 20000) /* of the undo log, inside an operation */             \
+	X(AFTER_A_STORE, 20000)                                                         \
+	X(BEFORE_AN_OPERATION, 500)                                                     \
+	X(AFTER_AN_OPERATION, 500)                                                      \
+	X(AFTER_A_FETCH, 300) /* of an event, before its hint and its token */          \
+	X(BEFORE_A_TOKEN, 300)                                                          \
+	X(AFTER_A_TOKEN, 300)                                                           \
+	X(BEFORE_A_HINT, 500)                                                           \
+	X(BEFORE_A_RING, 500) /* in the drop of a table */                              \
+	X(AFTER_A_RING, 500)                                                            \
+	X(THIEF_LOOKS, 40) /* at its victim, before or after the copy */                \
+	X(THIEF_HAS_LOOKED, 40)                                                         \
+	X(THIEF_RECOVERS, 40)      /* before the copy is recovered; or after a death */ \
+	X(THIEF_HAS_RECOVERED, 40) /* before the copy is made current */                \
+	X(VICTIM_LEAVES, 3)        /* before a victim gives up its old place */
 
 enum point {
 #define POINT_NUMBER(name, rarely) name,
@@ -97,26 +97,26 @@ static void point(enum point at)
 
 /* ---- the functions around the points; the linker puts these in their place ---- */
 
-#define WRAP(type, name, args, call, before, after)                                                \
-	type __real_##name args;                                                                   \
-	type __wrap_##name args;                                                                   \
-	type __wrap_##name args                                                                    \
-	{                                                                                          \
-		type ret;                                                                          \
-		point(before);                                                                     \
-		ret = __real_##name call;                                                          \
-		point(after);                                                                      \
-		return ret;                                                                        \
+#define WRAP(type, name, args, call, before, after) \
+	type __real_##name args;                    \
+	type __wrap_##name args;                    \
+	type __wrap_##name args                     \
+	{                                           \
+		type ret;                           \
+		point(before);                      \
+		ret = __real_##name call;           \
+		point(after);                       \
+		return ret;                         \
 	}
 
-#define WRAP_VOID(name, args, call, before, after)                                                 \
-	void __real_##name args;                                                                   \
-	void __wrap_##name args;                                                                   \
-	void __wrap_##name args                                                                    \
-	{                                                                                          \
-		point(before);                                                                     \
-		__real_##name call;                                                                \
-		point(after);                                                                      \
+#define WRAP_VOID(name, args, call, before, after) \
+	void __real_##name args;                   \
+	void __wrap_##name args;                   \
+	void __wrap_##name args                    \
+	{                                          \
+		point(before);                     \
+		__real_##name call;                \
+		point(after);                      \
 	}
 
 WRAP_VOID(glock__table_put32, (struct glock__table * t, uint32_t *at, uint32_t value),

@@ -61,7 +61,7 @@
 #define NODES GLOCK__LOCAL_NODES
 #define SHARDS 16u
 #define BUCKETS 8192u /* of each table */
-#define TABLE_PLACES 4u     /* of each table; one is current, see local_steal.c */
+#define TABLE_PLACES 4u /* of each table; one is current, see local_steal.c */
 
 /* ---- the file ---- */
 
@@ -111,9 +111,9 @@ struct slot {
 /* A place of a lock table. All but `user` and `ops` is under the table's lock. */
 struct shard_place {
 	uint64_t token; /* the last token given here, or a number below head->token */
-	uint64_t user;	/* the word of a victim that may still store here, or 0: local_steal.c */
-	uint32_t size;	/* bytes of the table's memory; 0: no table yet, the next user makes it */
-	uint32_t ops;	/* for the victim: what of its operations the copy has */
+	uint64_t user;  /* the word of a victim that may still store here, or 0: local_steal.c */
+	uint32_t size;  /* bytes of the table's memory; 0: no table yet, the next user makes it */
+	uint32_t ops;   /* for the victim: what of its operations the copy has */
 };
 
 /* A lock table's lock, and the places of the table. The table itself is elsewhere in the file. */
@@ -136,7 +136,7 @@ struct head {
 	uint64_t token;     /* each token that is given from now on is higher */
 	uint32_t cut_off;   /* how often a table's mutex came from a dead owner */
 	uint32_t put_right; /* how often that owner had been cut off inside a change of the table */
-	uint32_t stolen;     /* how often a table was stolen from a stopped process */
+	uint32_t stolen;    /* how often a table was stolen from a stopped process */
 	uint32_t reserved;
 	uint32_t recovering; /* number of slots that are RECOVERING, or will be */
 	uint32_t reserved2;
@@ -187,7 +187,7 @@ struct local {
 	struct head *head;
 	unsigned int me;
 	struct slot *slot;
-	pid_t pid; /* of this process */
+	pid_t pid;                            /* of this process */
 	union glock__local_word members_mine; /* head->members, as this process took it */
 	struct glock__local_options o;
 	char name[GLOCK__LOCAL_NAME_MAX + 1];

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 enum { SPINS = 100 };
-#define SLEEP_FIRST 300000ll    /* ns: the first sleep for a mutex, before the owner is looked at */
-#define SLEEP_MAX 16000000ll    /* ns: the longest one */
-#define TRY_PATIENCE 700000ll   /* ns: how long a try waits for an owner that it cannot see run */
+#define SLEEP_FIRST 300000ll  /* ns: the first sleep for a mutex, before the owner is looked at */
+#define SLEEP_MAX 16000000ll  /* ns: the longest one */
+#define TRY_PATIENCE 700000ll /* ns: how long a try waits for an owner that it cannot see run */
 #define SHORT_PATIENCE 20000000ll
 #define TOLD_AFTER 1000000000ll /* ns: after this time the log says for which process */
 
@@ -34,9 +34,9 @@ GLOCK__COLD uint32_t glock__local_tid_anew(const struct local *l)
 
 enum owner {
 	RUNS,
-	DIED,	 /* its process or its thread */
+	DIED,    /* its process or its thread */
 	STOPPED, /* by a signal or a debugger */
-	HIDDEN,	 /* lives, and this process cannot see more, for example in another pid namespace */
+	HIDDEN,  /* lives, and this process cannot see more, for example in another pid namespace */
 };
 
 static enum owner look_at_owner(struct local *l, union glock__local_word was)

@@ -85,8 +85,7 @@ static int take_events(struct hold *h, struct glock__table_event *ev, bool *more
 	while (n < BATCH && !h->lost && glock__table_take(h->t, h->l->me, &ev[n]) > 0) {
 		n += glock__local_settle(h) != OUTCOME_UNDONE;
 		if (n && !h->lost)
-			glock__local_granted(h, &ev[n - 1],
-					     glock__local_lock_of(h->l, &ev[n - 1]));
+			glock__local_granted(h, &ev[n - 1], glock__local_lock_of(h->l, &ev[n - 1]));
 	}
 	*more = n == BATCH || h->lost;
 	while (!glock__local_drop(h) && n && !err) {

@@ -125,8 +125,8 @@ uint64_t glock__local_read_token(const struct local *l, unsigned int shard, uint
 
 	do {
 		copies = atom_load32(&s->copies);
-		token = glock__table_token(
-		    table_in(l, shard, mutex_place(mutex_load(&s->mutex))), cell);
+		token = glock__table_token(table_in(l, shard, mutex_place(mutex_load(&s->mutex))),
+					   cell);
 	} while (atom_load32(&s->copies) != copies);
 	return token;
 }

@@ -173,7 +173,8 @@ static int convert(struct glock__table *t, struct lock *lock,
 
 	if (in_progress(lock))
 		return -EBUSY;
-	if ((args->flags & GLOCK__LKF_QUECVT) && !glock__table_quecvt[MODE(lock->gr)][MODE(args->mode)])
+	if ((args->flags & GLOCK__LKF_QUECVT) &&
+	    !glock__table_quecvt[MODE(lock->gr)][MODE(args->mode)])
 		return -EINVAL;
 	put(t, &lock->flags, args->flags);
 	put(t, &lock->sbflags, (uint8_t)0);

@@ -54,12 +54,12 @@ void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mod
 {
 	const uint8_t last = lock->lastbast, high = (uint8_t)mode;
 
-	if (modes_agree(mode, lock->gr) || last == mode ||
-	    (last > mode && last > GLOCK__PR)) {
+	if (modes_agree(mode, lock->gr) || last == mode || (last > mode && last > GLOCK__PR)) {
 		put(t, &lock->highbast, high);
 		return;
 	}
-	put_told(t, lock, high, high, glock__table_join[MODE(lock->bast)][MODE(mode)], lock->sbflags);
+	put_told(t, lock, high, high, glock__table_join[MODE(lock->bast)][MODE(mode)],
+		 lock->sbflags);
 	if (!lock->callbacks.next)
 		add_callback(t, lock, !lock->held);
 }
