@@ -274,11 +274,15 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 		return locked;
 	if ((size_t)st->st_size != FILE_SIZE) {
 		struct head head = {0};
-		bool ours = pread(fd, &head, sizeof(head.magic), 0) == sizeof(head.magic) &&
+		bool ours = pread(fd, &head, offsetof(struct head, nodes), 0) ==
+				(ssize_t)offsetof(struct head, nodes) &&
 			    head.magic == LOCAL_MAGIC;
 
+		if (ours)
+			wrong = head.layout == LOCAL_LAYOUT ? "its size is wrong"
+							    : "it is of another version";
 		if (ours || !st->st_size)
-			return replace(l, !locked, ours ? "its size is wrong" : wrong);
+			return replace(l, !locked, wrong);
 		glock__local_say(&l->o, "space %s: %s is a file of something else: move it away",
 				 l->name, l->path);
 		return -EMEDIUMTYPE;

@@ -57,7 +57,8 @@ static enum owner look_at_owner(struct local *l, union glock__local_word was)
 		return HIDDEN;
 	if (thread.state == 'Z' || thread.state == 'X')
 		return DIED;
-	return glock__is_stopped_state(thread.state) ? STOPPED : RUNS;
+	/* While a process stops or goes on, some of its threads run: they soon stop, or all run. */
+	return glock__is_stopped_state(thread.state) && node != l->me ? STOPPED : RUNS;
 }
 
 bool glock__local_sees(const struct local *l, unsigned int node)

@@ -76,6 +76,7 @@
 #include "local_impl.h"
 
 #include "base/proc.h"
+#include "base/sanitizer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -116,6 +117,28 @@ static unsigned int choose_place(struct local *l, struct shard *s, unsigned int 
 	return TABLE_PLACES;
 }
 
+/* Copies memory that others may change, and compares. The size is a multiple of 8. */
+GLOCK__RACY static bool copy_memory(struct glock__table *to, const struct glock__table *from,
+				    size_t size, uint32_t *barrier)
+{
+#if GLOCK__TSAN /* knows memcpy() and memcmp() by themselves */
+	const volatile uint64_t *old = (const volatile uint64_t *)(const void *)from;
+	volatile uint64_t *new = (volatile uint64_t *)(void *)to;
+	bool same = true;
+
+	for (size_t i = 0; i < size / sizeof(*old); i++)
+		new[i] = old[i];
+	atom_add32(barrier, 0);
+	for (size_t i = 0; i < size / sizeof(*old); i++)
+		same &= new[i] == old[i];
+	return same;
+#else
+	memcpy(to, from, size);
+	atom_add32(barrier, 0); /* the comparison reads anew */
+	return !memcmp(to, from, size);
+#endif
+}
+
 /* Copies what was ever used of the table, and compares. Returns false if the table changed. */
 static bool copy_table(const struct local *l, unsigned int shard, unsigned int from,
 		       unsigned int to, size_t size)
@@ -126,9 +149,8 @@ static bool copy_table(const struct local *l, unsigned int shard, unsigned int f
 
 	if (size > SHARD_STRIDE || !used)
 		return false;
-	memcpy(new, old, used);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return !memcmp(new, old, used) && glock__table_used(old, size) == used;
+	return copy_memory(new, old, used, &l->head->shard[shard].copies) &&
+	       glock__table_used(old, size) == used;
 }
 
 /* Steps 5 to 7. Returns false if the victim went on. */
@@ -146,11 +168,12 @@ static bool copy_while_stopped(struct local *l, struct shard *s, union glock__lo
 		if (glock__proc_thread(pid, (pid_t)was.tid, &before) ||
 		    !glock__is_stopped_state(before.state))
 			return false;
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		atom_add32(&s->copies, 1);
-		copy = s->place[from];
+		atom_add32(&s->copies, 1); /* and a barrier: the copy comes after the look */
+		copy.token = atom_load64(&s->place[from].token);
+		copy.size = atom_load32(&s->place[from].size);
 		same = !copy.size || copy_table(l, shard, from, to, copy.size);
-		same &= copy.size == s->place[from].size && copy.token == s->place[from].token;
+		same &= copy.size == atom_load32(&s->place[from].size) &&
+			copy.token == atom_load64(&s->place[from].token);
 		if (glock__proc_thread(pid, (pid_t)was.tid, &after) ||
 		    !glock__is_stopped_state(after.state))
 			return false;

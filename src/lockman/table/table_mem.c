@@ -96,7 +96,7 @@ int glock__table_grow(struct glock__table *t, size_t size)
 	return 0;
 }
 
-size_t glock__table_used(const struct glock__table *t, size_t size)
+GLOCK__RACY size_t glock__table_used(const struct glock__table *t, size_t size)
 {
 	const uint64_t at = t->cells_at, used = at + (uint64_t)t->cells_used * CELL_SIZE;
 
