@@ -195,20 +195,20 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 {
 	struct local *l = (struct local *)lm;
 	unsigned char name[NAME_LEN];
-	struct ask a = {
-	    .args = {.node = l->me,
-		     .mode = mode,
-		     .flags = flags,
-		     .name = name,
-		     .namelen = NAME_LEN,
-		     .cookie = lm->events->number(lk),
-		     .lvb = glock__lm_lvb(lk)},
-	    .r = {.lk = lk, .mode = mode, .type = type, .number = number},
-	    .fairly = !(flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE)) && mode != GLOCK__NL,
-	};
+	struct ask a; /* the table fills in a.ev; to clear it here costs time */
 	unsigned int shard;
 	int err;
 
+	a.args = (struct glock__table_request){.node = l->me,
+					       .mode = mode,
+					       .flags = flags,
+					       .name = name,
+					       .namelen = NAME_LEN,
+					       .cookie = lm->events->number(lk),
+					       .lvb = glock__lm_lvb(lk)};
+	a.r = (struct request){.lk = lk, .mode = mode, .type = type, .number = number};
+	a.step = ASK_FIRST;
+	a.fairly = !(flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE)) && mode != GLOCK__NL;
 	/* An invalid value must not become valid by being written back. */
 	if (flags & GLOCK__LKF_VALBLK && lk->id && !lk->lvb_valid)
 		a.args.flags |= GLOCK__LKF_IVVALBLK;

@@ -473,7 +473,13 @@ int glock__local_steal(struct local *l, struct shard *s, union glock__local_word
  * operation never was. After a theft the caller makes no other operation, and drops the table.
  */
 enum glock__local_outcome { OUTCOME_OWNED, OUTCOME_DONE, OUTCOME_UNDONE };
-enum glock__local_outcome glock__local_settle(struct hold *h);
+enum glock__local_outcome glock__local_settle_slowly(struct hold *h);
+static inline enum glock__local_outcome glock__local_settle(struct hold *h)
+{
+	if (!h->lost && mutex_load(&h->s->mutex).word == h->mine.word)
+		return OUTCOME_OWNED;
+	return glock__local_settle_slowly(h);
+}
 /* The thread that lost the table stores nothing more to the old place. */
 void glock__local_leave_place(struct hold *h);
 /* The processes that had the slot before are dead. */

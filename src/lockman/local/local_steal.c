@@ -262,7 +262,7 @@ int glock__local_steal(struct local *l, struct shard *s, union glock__local_word
 
 /* ---- the victim ---- */
 
-enum glock__local_outcome glock__local_settle(struct hold *h)
+enum glock__local_outcome glock__local_settle_slowly(struct hold *h)
 {
 	const struct shard_place *p = &h->s->place[h->place];
 
