@@ -432,13 +432,20 @@ void glock__local_wake_deferred(struct local *l);
 /* How long to wait for a mutex whose owner may be stopped. A try waits for less than 1 ms. */
 enum patience { DO_NOT_WAIT, WAIT_FOR_TRY, WAIT_SHORTLY, WAIT_FOR_IT };
 /*
- * Takes a mutex that is not free. Its owner may be dead or stopped.
+ * Takes a mutex that is not free. Its owner may be dead or stopped. theft: the table that the mutex
+ * protects, and the way to steal the table. NULL: there is none.
  *   0            the mutex is taken; a table may have been stolen
  *   -EOWNERDEAD  also taken; the caller repairs what the mutex protects
  *   -EBUSY       the mutex did not become free in that time
  */
-int glock__local_mutex_wait(struct local *l, struct glock__local_mutex *m, struct shard *s,
-			    enum patience patience, union glock__local_word *mine);
+struct theft {
+	struct shard *s;
+	int (*steal)(struct local *l, struct shard *s, union glock__local_word was,
+		     union glock__local_word *mine);
+};
+int glock__local_mutex_wait(struct local *l, struct glock__local_mutex *m,
+			    const struct theft *theft, enum patience patience,
+			    union glock__local_word *mine);
 
 /* The number of the calling thread. The cache is of one process: a forked child has another pid. */
 struct glock__local_thread {
@@ -577,8 +584,6 @@ struct glock__lm_lock *glock__local_request_any(struct local *l);
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 			    const struct glock__table_event *ev);
 
-/* ---- local.c ---- */
-
 /*
  * Returns the lock that an event names, or NULL. The event comes from shared memory, so that the
  * number may be of another lock, or of none. Therefore the caller also compares the ids.
@@ -587,6 +592,9 @@ struct glock__lm_lock *glock__local_lock_of(const struct local *l,
 					    const struct glock__table_event *ev);
 /* A process damaged the file: the log says so once. */
 void glock__local_damaged(struct local *l, const char *what);
+
+/* ---- local.c ---- */
+
 /* Returns the number of the table that has a glock's lock. */
 unsigned int glock__local_shard(unsigned int type, uint64_t number);
 

@@ -71,7 +71,7 @@ bool glock__local_sees(const struct local *l, unsigned int node)
 struct wait {
 	struct local *l;
 	struct glock__local_mutex *m;
-	struct shard *s; /* the table that the lock protects, or NULL */
+	const struct theft *theft; /* NULL: the mutex protects no table */
 	union glock__local_word *mine;
 	enum patience patience;
 	int64_t since, tell;
@@ -99,7 +99,8 @@ static int look(const struct wait *w, int64_t now)
 		next.state |= MUTEX_WAITERS;
 		return mutex_cas(w->m, &was, next) ? -EOWNERDEAD : -EAGAIN;
 	}
-	if (owner == STOPPED && w->s && !glock__local_steal(w->l, w->s, was, w->mine))
+	if (owner == STOPPED && w->theft &&
+	    !w->theft->steal(w->l, w->theft->s, was, w->mine))
 		return 0;
 	if (w->patience == WAIT_FOR_TRY && owner != RUNS && now - w->since >= TRY_PATIENCE)
 		return -EBUSY;
@@ -130,7 +131,7 @@ static void tell_owner(struct wait *w, int64_t now)
 	w->tell = now + 10 * (now - w->tell + TOLD_AFTER);
 	glock__local_say(&w->l->o, "space %s: waits for %s which has %s", w->l->name,
 			 glock__local_describe(w->l, node, who, sizeof(who)),
-			 w->s ? "a lock table" : "the list of processes");
+			 w->theft ? "a lock table" : "the list of processes");
 }
 
 GLOCK__COLD static int wait_for_mutex(struct wait *w)
@@ -162,10 +163,10 @@ GLOCK__COLD static int wait_for_mutex(struct wait *w)
 }
 
 GLOCK__NOINLINE int glock__local_mutex_wait(struct local *l, struct glock__local_mutex *m,
-					    struct shard *s, enum patience patience,
+					    const struct theft *theft, enum patience patience,
 					    union glock__local_word *mine)
 {
-	struct wait w = {.l = l, .m = m, .s = s, .mine = mine, .patience = patience};
+	struct wait w = {.l = l, .m = m, .theft = theft, .mine = mine, .patience = patience};
 	int err;
 
 	if (patience != DO_NOT_WAIT)

@@ -159,3 +159,20 @@ GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned 
 				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
 	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
 }
+
+/* ---- events ---- */
+
+struct glock__lm_lock *glock__local_lock_of(const struct local *l,
+					    const struct glock__table_event *ev)
+{
+	if (ev->cookie > UINT32_MAX)
+		return NULL;
+	return l->lm.events->find(l->lm.owner, (uint32_t)ev->cookie);
+}
+
+GLOCK__COLD void glock__local_damaged(struct local *l, const char *what)
+{
+	if (!__atomic_exchange_n(&l->damage_told, true, __ATOMIC_ACQ_REL))
+		glock__local_say(&l->o, "space %s: %s: a process damaged the file: %s", l->name,
+				 l->path, what);
+}

@@ -52,6 +52,13 @@ GLOCK__COLD static int put_right(struct hold *h, int err)
 	return err;
 }
 
+GLOCK__NOINLINE static int wait_or_steal(struct hold *h, enum patience patience)
+{
+	const struct theft theft = {h->s, glock__local_steal};
+
+	return glock__local_mutex_wait(h->l, &h->s->mutex, &theft, patience, &h->mine);
+}
+
 /* Takes the lock of a table, whatever its state. Returns 0, -EOWNERDEAD or -EBUSY. */
 static inline int take_lock(struct local *l, unsigned int shard, enum patience patience,
 			    struct hold *h)
@@ -64,7 +71,7 @@ static inline int take_lock(struct local *l, unsigned int shard, enum patience p
 	h->shard = shard;
 	h->lost = false;
 	if (!mutex_try(&s->mutex, l->me, glock__local_tid(l), 0, &h->mine))
-		err = glock__local_mutex_wait(l, &s->mutex, s, patience, &h->mine);
+		err = wait_or_steal(h, patience);
 	h->place = mutex_place(h->mine);
 	h->t = table_in(l, shard, h->place);
 	/*

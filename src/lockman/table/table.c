@@ -16,8 +16,6 @@
 
 #include <limits.h>
 
-_Thread_local uint32_t glock__table_steps GLOCK__TLS;
-
 /* ---- lock ---- */
 
 /*

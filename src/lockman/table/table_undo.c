@@ -25,6 +25,8 @@
  */
 #include "table_impl.h"
 
+_Thread_local uint32_t glock__table_steps GLOCK__TLS;
+
 /*
  * Stores a word's old value as entry number n. The word's number is in the upper half of the entry.
  * The offset of the word is a multiple of 4. Therefore it is shifted by two bits less than 32.
