@@ -139,9 +139,11 @@ GLOCK__COLD static int wait_for_mutex(struct wait *w)
 	int64_t now, until, pause = SLEEP_FIRST;
 	int err;
 
-	for (int i = 0; !w->l->one_cpu && i < SPINS; i++)
+	for (int i = 0; !w->l->one_cpu && i < SPINS; i++) {
+		glock__cpu_relax();
 		if (mutex_try(w->m, w->l->me, glock__local_tid(w->l), 0, w->mine))
 			return 0;
+	}
 	w->since = now = local_now();
 	w->tell = now + TOLD_AFTER;
 	for (;;) {

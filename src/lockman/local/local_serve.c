@@ -340,15 +340,6 @@ void glock__local_stop(struct local *l)
 
 /* ---- the leader ---- */
 
-static inline void cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /*
  * Spins for a short time instead of sleeping, if a spin paid lately. With one CPU it never pays.
  * Returns true if something came.
@@ -366,7 +357,7 @@ GLOCK__NOINLINE static bool leader_spin(struct local *l, const uint32_t *word, u
 			l->spin = turns + turns / 2 < SPIN_MAX ? turns + turns / 2 : SPIN_MAX;
 			return true;
 		}
-		cpu_relax();
+		glock__cpu_relax();
 	}
 	l->spin = turns / 2;
 	return false;
