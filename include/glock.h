@@ -443,7 +443,11 @@ struct glock_space_options {
 	void *log_arg;
 	/*
 	 * For "local": the group whose members share the space, by name or number. NULL: only
-	 * programs of this user share it. -EINVAL if there is no such group, or no such number.
+	 * programs of this user share it. All members write to one file in memory. A hostile member
+	 * can keep locks from others, forge locks, value blocks and tokens, and make calls fail
+	 * with -EIO. It can end others with SIGBUS, if it shortens the file or fills the
+	 * memory. It cannot crash others by storing bytes to the file. See SECURITY.md.
+	 * -EINVAL if there is no such group, or no such number.
 	 */
 	const char *group;
 	/*
@@ -640,7 +644,8 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * The operations instantiate and lock run before this function returns. The error of the operation
  * is the result.
  *   0           granted; with ASYNC: asked for
- *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask
+ *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask.
+ *               Also: a stopped process keeps an internal lock of lock manager "local"
  *   -ECHILD     NOBLOCK: it would have to wait; in a child after fork: always
  *   -ECANCELED  glock_cancel() took the request back
  *   -EDEADLK    this owner has or wants the lock already, or the lock order is wrong. Also: the

@@ -36,4 +36,14 @@ GLOCK__INLINE unsigned int glock__cpu(void)
 	return (unsigned int)sched_getcpu();
 }
 
+/* For a loop that waits for another CPU. */
+static inline void glock__cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc.c - reads /proc/PID/stat. Field 2, the name in parentheses, may itself have blanks and
- * parentheses. Therefore the name ends at the last parenthesis of the line.
+ * proc.c - reads /proc/PID/stat and /proc/PID/task/TID/status. Field 2 of stat, the name in
+ * parentheses, may itself have blanks and parentheses. Therefore the name ends at the last
+ * parenthesis of the line.
  */
 #include "proc.h"
 
@@ -22,17 +23,11 @@ enum {
 
 #define PF_EXITING 0x4 /* linux/sched.h */
 
-static ssize_t read_stat(pid_t pid, char *buf, size_t size)
+static ssize_t read_text(const char *path, char *buf, size_t size)
 {
-	char path[64];
 	ssize_t n;
 	int fd;
 
-	/* /proc may be of another pid namespace. Its "self" is this process in any case. */
-	if (pid == getpid())
-		snprintf(path, sizeof(path), "/proc/self/stat");
-	else
-		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -70,8 +65,15 @@ static int parse_stat(char *line, struct glock__proc *proc)
 int glock__proc_read(pid_t pid, struct glock__proc *proc)
 {
 	char line[1024];
-	ssize_t n = read_stat(pid, line, sizeof(line));
+	char path[64];
+	ssize_t n;
 
+	/* /proc may be of another pid namespace. Its "self" is this process in any case. */
+	if (pid == getpid())
+		snprintf(path, sizeof(path), "/proc/self/stat");
+	else
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	n = read_text(path, line, sizeof(line));
 	*proc = (struct glock__proc){0};
 	return n < 0 ? (int)n : parse_stat(line, proc);
 }
@@ -80,7 +82,38 @@ bool glock__proc_is_stopped(pid_t pid)
 {
 	struct glock__proc proc;
 
-	return !glock__proc_read(pid, &proc) && (proc.state == 'T' || proc.state == 't');
+	return !glock__proc_read(pid, &proc) && glock__is_stopped_state(proc.state);
+}
+
+/* Returns the text behind the name of a line, or NULL without such a line. */
+static const char *line_of(const char *text, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *at = text; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
+		if (!strncmp(at, name, len))
+			return at + len;
+	return NULL;
+}
+
+int glock__proc_thread(pid_t pid, pid_t tid, struct glock__proc_thread *thread)
+{
+	char path[64], text[4096];
+	const char *state, *own, *forced;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	n = read_text(path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	state = line_of(text, "State:\t");
+	own = line_of(text, "voluntary_ctxt_switches:\t");
+	forced = line_of(text, "nonvoluntary_ctxt_switches:\t");
+	if (!state || !own || !forced)
+		return -EINVAL;
+	thread->state = *state;
+	thread->switches = strtoull(own, NULL, 10) + strtoull(forced, NULL, 10);
+	return 0;
 }
 
 /* ---- namespaces ---- */

@@ -38,4 +38,17 @@ struct glock__proc_ns {
 /* A process keeps its namespaces for life, but a child after fork may have others. */
 void glock__proc_namespaces(struct glock__proc_ns *ns);
 
+struct glock__proc_thread {
+	char state;        /* as in struct glock__proc */
+	uint64_t switches; /* how often the thread left a CPU */
+};
+
+/* As glock__proc_read(), for one thread of a process. */
+int glock__proc_thread(pid_t pid, pid_t tid, struct glock__proc_thread *thread);
+
+static inline bool glock__is_stopped_state(char state)
+{
+	return state == 'T' || state == 't';
+}
+
 #endif

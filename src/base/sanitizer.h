@@ -28,6 +28,16 @@
 #endif
 
 /*
+ * For a function that reads memory which other threads may change meanwhile, and then finds out
+ * whether they did. ThreadSanitizer must not look at it.
+ */
+#if GLOCK__TSAN
+#define GLOCK__RACY __attribute__((no_sanitize("thread"), noinline))
+#else
+#define GLOCK__RACY
+#endif
+
+/*
  * For a thread-local variable. initial-exec is a load relative to the thread pointer, without a
  * call. It is not used with a sanitizer. gcc's check for null pointers relies on CPU flags
  * that the linker's version of that instruction does not set.

@@ -135,8 +135,16 @@ struct glock__lm_ops {
 	const char *(*path)(const struct glock__lockman *lm);
 };
 
-/* The events of a lock manager. */
+/* The events of a lock manager, and two questions to the owner. */
 struct glock__lm_events {
+	/*
+	 * The number of a lock, and the lock of a number. A lock manager that shares memory with
+	 * other processes stores numbers there, and never addresses. find accepts any number, on
+	 * any thread, under any lock. It returns NULL if no lock ever had the number. The lock may
+	 * be free by now, and then its id is 0. Its memory stays readable while the owner lives.
+	 */
+	uint32_t (*number)(const struct glock__lm_lock *lk);
+	struct glock__lm_lock *(*find)(void *owner, uint32_t number);
 	void (*reply)(struct glock__lm_lock *lk, int status, unsigned int sbflags);
 	void (*bast)(struct glock__lm_lock *lk, int mode);
 	/*

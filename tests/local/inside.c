@@ -5,7 +5,6 @@
 #include "inside.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +43,10 @@ static bool has_table(const char *space, pid_t pid)
 	if (!head)
 		return false;
 	for (unsigned int i = 0; i < SHARDS && !has; i++) {
-		/* The owner's name stays after an unlock, so glibc's own word tells of the lock. */
-		int word = __atomic_load_n(&head->shard[i].mutex.__data.__lock, __ATOMIC_RELAXED);
-		uint32_t owner = head->shard[i].owner - 1;
-		char path[64];
+		union glock__local_word now = mutex_load(&head->shard[i].mutex);
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, word & FUTEX_TID_MASK);
-		has = owner < NODES && (pid_t)head->slot[owner].pid == pid &&
-		      word & FUTEX_TID_MASK && !access(path, F_OK);
+		has = now.tid && mutex_owner(now) < NODES &&
+		      (pid_t)head->slot[mutex_owner(now)].pid == pid;
 	}
 	munmap(head, FILE_SIZE);
 	return has;
@@ -103,12 +98,13 @@ void inside_look(const char *space, struct inside *in)
 	}
 	in->cut_off = l.head->cut_off;
 	in->put_right = l.head->put_right;
+	in->stolen = l.head->stolen;
 	for (unsigned int i = 0; i < NODES; i++)
 		in->nodes += l.head->slot[i].state != SLOT_FREE;
 	for (unsigned int i = 0; i < SHARDS && !in->wrong; i++) {
 		struct glock__table_usage usage;
 
-		if (!l.head->shard[i].size)
+		if (!l.head->shard[i].place[mutex_place(mutex_load(&l.head->shard[i].mutex))].size)
 			continue;
 		glock__table_usage(table_at(&l, i), &usage);
 		in->locks += usage.locks;

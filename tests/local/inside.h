@@ -11,6 +11,7 @@ struct inside {
 	unsigned int resources;
 	unsigned int cut_off;   /* tables whose lock a dead process had */
 	unsigned int put_right; /* of these, tables in the middle of a change */
+	unsigned int stolen;    /* tables that were stolen from a stopped process */
 	const char *wrong;      /* the first faulty table */
 };
 

@@ -401,7 +401,8 @@ static void memory_of_no_table(void **state)
 	actor_end(&a);
 	assert_int_equal(stat(at("none"), &before), 0);
 	for (unsigned int i = 0; i < SHARDS; i++)
-		patch("none", offsetof(struct head, shard[0].size) + i * sizeof(struct shard),
+		patch("none",
+		      offsetof(struct head, shard[0].place[0].size) + i * sizeof(struct shard),
 		      &none, sizeof(none));
 	assert_int_equal(try_open("none"), 0);
 	assert_int_equal(stat(at("none"), &after), 0);

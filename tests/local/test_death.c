@@ -6,6 +6,7 @@
 #include "lockman/local/local_impl.h"
 
 #include "actor.h"
+#include "base/proc.h"
 #include "glock.h"
 #include "inside.h"
 
@@ -40,6 +41,17 @@ size_t __wrap_glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 	for (uint32_t n = __atomic_load_n(&actor_lingers, __ATOMIC_RELAXED); n; n--)
 		nanosleep(&ms, NULL);
 	return __real_glock__table_blockers(t, lkid, out, max);
+}
+
+/* No process sees the threads of another one, as in different pid namespaces: no table is stolen.
+ */
+int __wrap_glock__proc_thread(pid_t pid, pid_t tid, struct glock__proc_thread *thread);
+int __wrap_glock__proc_thread(pid_t pid, pid_t tid, struct glock__proc_thread *thread)
+{
+	(void)pid;
+	(void)tid;
+	(void)thread;
+	return -EACCES;
 }
 
 static struct actor a, b, c, d, e;

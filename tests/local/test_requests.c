@@ -55,7 +55,7 @@ static void look(struct local *l, uint32_t i)
 
 static void done(struct local *l, uint32_t i)
 {
-	assert_int_equal(glock__local_request_done(l, &locks[i]), id[i] != 0);
+	assert_int_equal(glock__local_request_done(l, &locks[i], id[i]), id[i] != 0);
 	n_open -= id[i] != 0;
 	id[i] = 0;
 }

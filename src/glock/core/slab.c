@@ -194,7 +194,7 @@ static uint32_t next_unused(struct glock__slab *s)
 		return 0;
 	if (chunk >= s->begun)
 		begin_chunk(s);
-	s->used++;
+	__atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE); /* glock__slab_had() */
 	return chunk * GLOCK__CHUNK_SLOTS + slot;
 }
 

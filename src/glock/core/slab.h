@@ -92,6 +92,15 @@ GLOCK__INLINE void *glock__slab_at(const struct glock__slab *s, uint32_t number)
 	return glock__slab_chunk(s, chunk) + (size_t)(slot + 1) * s->size;
 }
 
+/* Tells whether an object ever had that number. Any number is safe to ask for, without the lock. */
+static inline bool glock__slab_had(const struct glock__slab *s, uint32_t number)
+{
+	uint32_t chunk = number / GLOCK__CHUNK_SLOTS, slot = number % GLOCK__CHUNK_SLOTS;
+
+	return number && slot < s->per_chunk &&
+	       chunk * s->per_chunk + slot < __atomic_load_n(&s->used, __ATOMIC_ACQUIRE);
+}
+
 GLOCK__INLINE const struct glock__chunk *glock__chunk_of(const void *object)
 {
 	return (const struct glock__chunk *)((uintptr_t)object & ~(uintptr_t)(GLOCK__CHUNK - 1));

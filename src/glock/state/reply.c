@@ -214,6 +214,20 @@ static void on_bast(struct glock__lm_lock *lk, int mode)
 	tls->deferred.bast_mode = (uint8_t)to;
 }
 
+static uint32_t number_of(const struct glock__lm_lock *lk)
+{
+	return glock__number_of(glock__entry(lk, struct glock, lk));
+}
+
+static struct glock__lm_lock *find_lock(void *owner, uint32_t number)
+{
+	struct glock_space *space = owner;
+	const struct glock__slab *s = &space->glocks[!!(number & GLOCK__NUMBER_LVB)];
+
+	return glock__slab_had(s, number & ~GLOCK__NUMBER_LVB) ? &glock__at(space, number)->lk
+							       : NULL;
+}
+
 static void on_block(void *owner)
 {
 	struct glock_space *space = owner;
@@ -323,6 +337,8 @@ static void on_resume(void *owner)
 }
 
 const struct glock__lm_events glock__events = {
+    .number = number_of,
+    .find = find_lock,
     .reply = on_reply,
     .bast = on_bast,
     .block = on_block,

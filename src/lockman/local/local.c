@@ -10,60 +10,82 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { DEADLOCKS_MAX = 100 };
+
 /* ---- requests ---- */
 
-static int ask_table(struct local *l, unsigned int shard, const struct glock__table_request *args,
+/* A request to a table, and how far it got. See shard_ask_fairly(). */
+struct ask {
+	struct glock__table_request args;
+	struct glock__table_event ev;
+	struct request r;
+	enum { ASK_FIRST, ASK_NL, ASK_CONVERT } step;
+	bool fairly;
+};
+
+/*
+ * Makes one operation, with *ev. Returns -ESTALE if the operation is undone, because the table was
+ * stolen. Then the caller takes the table anew and repeats the operation.
+ */
+static int ask_table(struct hold *h, const struct glock__table_request *args,
 		     struct glock__table_event *ev)
 {
-	struct glock__table *t = table_at(l, shard);
-	int err = glock__table_lock(t, args, ev);
+	int err = glock__table_lock(h->t, args, ev);
 
-	while (err == -ENOSPC && !glock__local_grow(l, shard))
-		err = glock__table_lock(t, args, ev);
-	return err;
+	while (err == -ENOSPC && !glock__local_grow(h))
+		err = glock__table_lock(h->t, args, ev);
+	return glock__local_settle(h) == OUTCOME_UNDONE ? -ESTALE : err;
 }
 
 /*
  * A new lock stands behind all conversions. Nodes that had the lock before come again and again
  * with conversions, so a new lock might wait for ever. Therefore a new lock that cannot be granted
  * at once is granted at NL. Then it becomes a conversion, too, behind those that wait.
+ *
+ * These are three operations. If the table is stolen after one of them, the function returns
+ * -ESTALE. The caller takes the table anew and calls again, and a->step says where to go on.
  */
-GLOCK__NOINLINE static int shard_ask_fairly(struct local *l, unsigned int shard,
-					    struct glock__table_request *args,
-					    struct glock__table_event *ev)
+GLOCK__NOINLINE static int shard_ask_fairly(struct hold *h, struct ask *a)
 {
 	struct glock__table_request nl;
 	int err;
 
-	args->flags |= GLOCK__LKF_NOQUEUE;
-	err = ask_table(l, shard, args, ev);
-	args->flags &= ~GLOCK__LKF_NOQUEUE;
-	if (err || ev->status != -EAGAIN)
-		return err;
-	nl = *args;
-	nl.mode = GLOCK__NL;
-	nl.flags |= GLOCK__LKF_EXPEDITE; /* past all queues: NL is in the way of no lock */
-	err = ask_table(l, shard, &nl, ev);
-	if (err)
-		return err;
-	args->lkid = ev->lkid;
-	args->flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
-	err = ask_table(l, shard, args, ev);
-	if (err)
-		glock__table_unlock(table_at(l, shard), args->lkid, 0, NULL, ev);
+	if (a->step == ASK_FIRST) {
+		a->args.flags |= GLOCK__LKF_NOQUEUE;
+		err = ask_table(h, &a->args, &a->ev);
+		a->args.flags &= ~GLOCK__LKF_NOQUEUE;
+		if (err || a->ev.status != -EAGAIN)
+			return err;
+		a->step = ASK_NL;
+	}
+	if (a->step == ASK_NL && !h->lost) {
+		nl = a->args;
+		nl.mode = GLOCK__NL;
+		nl.flags |= GLOCK__LKF_EXPEDITE; /* past all queues: NL is in the way of no lock */
+		err = ask_table(h, &nl, &a->ev);
+		if (err)
+			return err;
+		a->args.lkid = a->ev.lkid;
+		a->args.flags |= GLOCK__LKF_CONVERT | GLOCK__LKF_QUECVT;
+		a->step = ASK_CONVERT;
+	}
+	if (h->lost)
+		return -ESTALE;
+	err = ask_table(h, &a->args, &a->ev);
+	if (err && err != -ESTALE)
+		glock__table_unlock(h->t, a->args.lkid, 0, NULL, &a->ev);
 	return err;
 }
 
 /* Under the table's lock. A request that waits is in the list from now on. */
-static int shard_ask(struct local *l, unsigned int shard, struct glock__table_request *args,
-		     struct glock__table_event *ev, struct request *r)
+static int shard_ask(struct hold *h, struct ask *a)
 {
-	const bool is_new = !(args->flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE));
+	struct local *l = h->l;
 	int err;
 
 	/* A conversion to NL never waits. */
-	if (args->flags & GLOCK__LKF_CONVERT && args->mode == GLOCK__NL)
-		return ask_table(l, shard, args, ev);
+	if (a->args.flags & GLOCK__LKF_CONVERT && a->args.mode == GLOCK__NL)
+		return ask_table(h, &a->args, &a->ev);
 	latch_take(&l->lock);
 	/*
 	 * Ask again whether the node has left. A thread that leaves replies to all requests in the
@@ -71,13 +93,57 @@ static int shard_ask(struct local *l, unsigned int shard, struct glock__table_re
 	 */
 	err = has_left(l) ? -ENODEV : glock__local_request_room(l);
 	if (!err)
-		err = is_new && args->mode != GLOCK__NL ? shard_ask_fairly(l, shard, args, ev)
-							: ask_table(l, shard, args, ev);
-	if (!err && ev->status == -EINPROGRESS) {
-		r->id = id_of(shard, ev->lkid);
-		glock__local_request_add(l, r);
+		err = a->fairly ? shard_ask_fairly(h, a) : ask_table(h, &a->args, &a->ev);
+	if (!err && a->ev.status == -EINPROGRESS) {
+		a->r.id = id_of(h->shard, a->ev.lkid);
+		glock__local_request_add(l, &a->r);
 	}
 	latch_drop(&l->lock);
+	return err;
+}
+
+/*
+ * Stores what belongs to a grant. A demand may come as soon as the table's lock is dropped, and has
+ * to find the id.
+ */
+static void granted(struct hold *h, const struct ask *a)
+{
+	struct glock__lm_lock *lk = a->r.lk;
+
+	if (!lk->id)
+		atom_store32(&lk->id, id_of(h->shard, a->ev.lkid));
+	if (!h->lost)
+		glock__local_granted(h, &a->ev, lk);
+}
+
+/*
+ * Asks the table, and stores what belongs to a grant. If the table is stolen in between, takes it
+ * anew, and repeats what is not in the copy. -ETIME: a try did not get the table in time.
+ */
+static int ask(struct local *l, unsigned int shard, enum patience patience, uint32_t id,
+	       struct ask *a)
+{
+	struct hold h;
+	bool owned;
+	int err;
+
+	do {
+		err = glock__local_take(l, shard, patience, &h);
+		if (err)
+			return err == -EBUSY ? -ETIME : err;
+		if (id)
+			a->args.lkid = id_lkid(&h, id);
+		err = has_left(l) ? -ENODEV : shard_ask(&h, a);
+		if (!err && !a->ev.status)
+			granted(&h, a);
+		owned = glock__local_drop(&h);
+	} while (err == -ESTALE);
+	while (!err && !owned && !a->ev.status) {
+		if (glock__local_take(l, shard, WAIT_FOR_IT, &h))
+			break;
+		granted(&h, a);
+		owned = glock__local_drop(&h);
+	}
 	return err;
 }
 
@@ -103,28 +169,49 @@ unsigned int glock__local_shard(unsigned int type, uint64_t number)
 	return shard_of(name);
 }
 
+/*
+ * Tells whether a sound table can have answered so. A request that is no try is never refused, but
+ * for a deadlock of conversions. The glock then gives up its mode and asks again, and that request
+ * is granted or waits. If the table is damaged, this may go on without end.
+ */
+static bool is_sound_answer(const struct ask *a)
+{
+	const int status = a->ev.status;
+
+	if (!(a->ev.what & GLOCK__EVENT_AST) || (!status && a->ev.mode != a->args.mode))
+		return false;
+	if (!status || status == -EINPROGRESS) {
+		if (status || a->args.mode != GLOCK__NL)
+			glock__local_thread.deadlocks = 0;
+		return true;
+	}
+	if (status == -EAGAIN)
+		return a->args.flags & GLOCK__LKF_NOQUEUE;
+	return status == -EDEADLK && ++glock__local_thread.deadlocks < DEADLOCKS_MAX;
+}
+
 static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsigned int type,
 		      uint64_t number, int mode, uint32_t flags)
 {
 	struct local *l = (struct local *)lm;
 	unsigned char name[NAME_LEN];
-	struct glock__table_event ev;
-	struct glock__table_request args = {
-	    .node = l->me,
-	    .mode = mode,
-	    .flags = flags,
-	    .name = name,
-	    .namelen = NAME_LEN,
-	    .cookie = (uintptr_t)lk,
-	    .lvb = glock__lm_lvb(lk),
-	};
-	struct request r = {.lk = lk, .mode = mode, .type = type, .number = number};
+	struct ask a; /* the table fills in a.ev; to clear it here costs time */
 	unsigned int shard;
 	int err;
 
+	a.args = (struct glock__table_request){.node = l->me,
+					       .mode = mode,
+					       .flags = flags,
+					       .name = name,
+					       .namelen = NAME_LEN,
+					       .cookie = lm->events->number(lk),
+					       .lvb = glock__lm_lvb(lk)};
+	a.r = (struct request){.lk = lk, .mode = mode, .type = type, .number = number};
+	a.step = ASK_FIRST;
+	a.fairly = !(flags & (GLOCK__LKF_CONVERT | GLOCK__LKF_NOQUEUE)) && mode != GLOCK__NL;
 	/* An invalid value must not become valid by being written back. */
 	if (flags & GLOCK__LKF_VALBLK && lk->id && !lk->lvb_valid)
-		args.flags |= GLOCK__LKF_IVVALBLK;
+		a.args.flags |= GLOCK__LKF_IVVALBLK;
 	if (lk->id) { /* the table knows the resource already */
 		shard = id_shard(lk->id);
 	} else {
@@ -132,21 +219,22 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		shard = shard_of(name);
 	}
 	if (mode != GLOCK__NL) {
-		r.asked = local_now_about();
-		glock__local_check_file(l, r.asked);
+		a.r.asked = local_now_about();
+		glock__local_check_file(l, a.r.asked);
 	}
-	err = glock__local_take(l, shard, WAIT_FOR_IT);
-	if (err)
-		return err;
-	args.lkid = id_lkid(l, lk->id);
-	err = has_left(l) ? -ENODEV : shard_ask(l, shard, &args, &ev, &r);
-	if (!err && ev.status != -EINPROGRESS)
-		glock__local_granted(l, shard, &ev);
-	glock__local_drop(l, shard);
+	err = ask(l, shard, flags & GLOCK__LKF_NOQUEUE ? WAIT_FOR_TRY : WAIT_FOR_IT, lk->id, &a);
+	if (err == -ETIME) {
+		lm->events->reply(lk, -EAGAIN, 0); /* a try does not wait for a stopped process */
+		return 0;
+	}
+	if (!err && !is_sound_answer(&a)) {
+		glock__local_damaged(l, "a lock table gives impossible answers");
+		err = -EIO;
+	}
 	if (err)
 		return err;
 	glock__local_removed(l);
-	if (ev.status == -EINPROGRESS) {
+	if (a.ev.status == -EINPROGRESS) {
 		glock__local_on_guard(l);
 		return 0;
 	}
@@ -156,9 +244,29 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 		glock__local_sync_grants_wait(l);
 		latch_drop(&l->delivery);
 	}
-	glock__local_completed(lk, shard, &ev);
-	lm->events->reply(lk, ev.status, ev.sbflags);
+	glock__local_completed(lk, shard, &a.ev);
+	lm->events->reply(lk, a.ev.status, a.ev.sbflags);
 	return 0;
+}
+
+/* Unlocks or cancels, until that is in the table or in its copy. */
+static int give_back(struct local *l, uint32_t id, uint32_t flags, struct glock__table_event *ev)
+{
+	enum glock__local_outcome outcome;
+	struct hold h;
+	int err;
+
+	do {
+		err = glock__local_take(l, id_shard(id), WAIT_FOR_IT, &h);
+		if (err)
+			return err;
+		err = -ENODEV;
+		if (!has_left(l))
+			err = glock__table_unlock(h.t, id_lkid(&h, id), flags, NULL, ev);
+		outcome = glock__local_settle(&h);
+		glock__local_drop(&h);
+	} while (outcome == OUTCOME_UNDONE);
+	return err;
 }
 
 static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
@@ -171,14 +279,10 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 
 	if (id)
 		shard = id_shard(id);
-	if (shard >= SHARDS || glock__local_take(l, shard, WAIT_FOR_IT))
-		return;
-	if (!has_left(l))
-		err = glock__table_unlock(table_at(l, shard), id_lkid(l, id), GLOCK__LKF_CANCEL,
-					  NULL, &ev);
-	glock__local_drop(l, shard);
+	if (shard < SHARDS)
+		err = give_back(l, id, GLOCK__LKF_CANCEL, &ev);
 	/* Otherwise the request was granted just now, and the reply to the grant comes. */
-	if (err || !ev.status || !glock__local_request_done(l, lk))
+	if (err || !ev.status || !glock__local_request_done(l, lk, id))
 		return;
 	glock__local_completed(lk, shard, &ev);
 	lm->events->reply(lk, ev.status, ev.sbflags);
@@ -187,18 +291,14 @@ static void local_cancel(struct glock__lockman *lm, struct glock__lm_lock *lk)
 static void local_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct local *l = (struct local *)lm;
-	unsigned int shard = id_shard(lk->id);
 	struct glock__table_event ev;
 
-	if (shard < SHARDS && !glock__local_take(l, shard, WAIT_FOR_IT)) {
-		if (!has_left(l))
-			glock__table_unlock(table_at(l, shard), id_lkid(l, lk->id), 0, NULL, &ev);
-		glock__local_drop(l, shard);
-	}
-	/* Let a thread finish that is about to deliver an earlier demand for this lock. */
+	if (id_shard(lk->id) < SHARDS)
+		give_back(l, lk->id, 0, &ev);
+	/* From now on no event finds the lock. Let a thread finish that has found it already. */
+	atom_store32(&lk->id, 0);
 	latch_take(&l->delivery);
 	latch_drop(&l->delivery);
-	lk->id = 0;
 	lm->events->reply(lk, -GLOCK__DLM_EUNLOCK, 0);
 }
 
@@ -207,12 +307,16 @@ static void local_idle(struct glock__lockman *lm, struct glock__lm_lock *lk)
 {
 	struct local *l = (struct local *)lm;
 	unsigned int shard = id_shard(lk->id);
+	struct hold h;
 
-	if (shard >= SHARDS || glock__local_take(l, shard, WAIT_FOR_IT))
+	if (shard >= SHARDS)
 		return;
-	if (!has_left(l))
-		glock__table_held(table_at(l, shard), id_lkid(l, lk->id), false);
-	glock__local_drop(l, shard);
+	do {
+		if (glock__local_take(l, shard, WAIT_FOR_IT, &h))
+			return;
+		if (!has_left(l))
+			glock__table_held(h.t, id_lkid(&h, lk->id), false);
+	} while (!glock__local_drop(&h));
 	if (glock__lm_due(lm))
 		glock__local_poll(l);
 }
@@ -222,9 +326,9 @@ static int local_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uin
 {
 	struct local *l = (struct local *)lm;
 
-	if (has_left(l))
+	if (has_left(l) || !lk->id)
 		return -EIO;
-	*token = glock__table_token(table_at(l, id_shard(lk->id)), id_cell(lk->id));
+	*token = glock__local_read_token(l, id_shard(lk->id), id_cell(lk->id));
 	return has_left(l) ? -EIO : 0;
 }
 
@@ -357,6 +461,7 @@ int glock__local_new(const struct glock__local_options *o, struct glock__lockman
 	l->lm.ops = &local_ops;
 	l->o = *o;
 	l->me = NODES;
+	l->pid = getpid();
 	l->dir = l->fd = l->alive = -1;
 	l->one_cpu = one_cpu();
 	err = glock__local_find(l);

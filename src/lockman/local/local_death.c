@@ -43,19 +43,20 @@ static uint32_t choose_recoverer(struct local *l, unsigned int dead)
 
 /*
  * Removes the node's locks from that table. The caller has the table's lock, which is dropped here.
- * Returns false if the lock was dropped in between and could not be taken again.
+ * Returns false if the lock was dropped in between and could not be taken again. If the table was
+ * stolen in between, some removals may be undone, so the removal begins again.
  */
-static bool purge_table(struct local *l, unsigned int shard, unsigned int node,
-			enum patience patience)
+static bool purge_table(struct hold *h, unsigned int node, enum patience patience)
 {
-	int left, err = 0;
+	bool again;
+	int err = 0;
 
 	do {
-		left = glock__table_purge(table_at(l, shard), node, PURGE_AT_ONCE);
-		glock__local_drop(l, shard);
-		if (left > 0)
-			err = glock__local_take(l, shard, patience);
-	} while (left > 0 && !err);
+		again = glock__table_purge(h->t, node, PURGE_AT_ONCE) > 0;
+		again |= !glock__local_drop(h);
+		if (again)
+			err = glock__local_take(h->l, h->shard, patience, h);
+	} while (again && !err);
 	return err != -EBUSY;
 }
 
@@ -71,12 +72,13 @@ static bool purge_tables(struct local *l, unsigned int node, enum patience patie
 	struct slot *slot = &l->head->slot[node];
 
 	for (unsigned int i = 0; i < SHARDS; i++) {
+		struct hold h;
 		int err;
 
 		if (!(slot->tables >> i & 1))
 			continue;
-		err = glock__local_take_made(l, i, patience);
-		if (err != -EBUSY && (err || purge_table(l, i, node, patience)))
+		err = glock__local_take_made(l, i, patience, &h);
+		if (err != -EBUSY && (err || purge_table(&h, node, patience)))
 			atom_store32(&slot->tables, slot->tables & ~(1u << i));
 	}
 	return !(slot->tables & ALL_TABLES);
@@ -211,15 +213,23 @@ static void tidy_members(struct local *l)
 
 static int take_members(struct local *l, bool wait)
 {
-	int err =
-	    glock__local_mutex_take(l, &l->head->members, &l->head->members_owner,
-				    wait ? WAIT_FOR_IT : DO_NOT_WAIT, "the list of processes");
+	struct glock__local_mutex *m = &l->head->members;
+	union glock__local_word mine;
+	int err = 0;
 
-	if (err == -EOWNERDEAD) {
+	if (!mutex_try(m, l->me, glock__local_tid(l), 0, &mine))
+		err = glock__local_mutex_wait(l, m, NULL, wait ? WAIT_FOR_IT : DO_NOT_WAIT, &mine);
+	if (err == -EBUSY)
+		return err;
+	l->members_mine = mine;
+	if (err == -EOWNERDEAD)
 		tidy_members(l);
-		err = pthread_mutex_consistent(&l->head->members) ? -EIO : 0;
-	}
-	return err;
+	return 0;
+}
+
+static void drop_members(struct local *l)
+{
+	mutex_drop(&l->head->members, l->members_mine);
 }
 
 int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, bool gone, bool wait)
@@ -236,7 +246,7 @@ int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, b
 		set_dead(l, node);
 		clear_dead(l, node, WAIT_SHORTLY);
 	}
-	pthread_mutex_unlock(&l->head->members);
+	drop_members(l);
 	return 0;
 }
 
@@ -255,7 +265,7 @@ void glock__local_give_up(struct local *l)
 	atom_store32(&l->slot->state, SLOT_FREE);
 	if (l->head->recovering)
 		name_recoverers(l); /* this node may have been the recoverer */
-	pthread_mutex_unlock(&l->head->members);
+	drop_members(l);
 }
 
 /*
@@ -294,7 +304,7 @@ int glock__local_recovery_start(struct local *l)
 		return err;
 	clear_all_dead(l, DO_NOT_WAIT);
 	name_recoverers(l);
-	pthread_mutex_unlock(&l->head->members);
+	drop_members(l);
 	return 0;
 }
 
@@ -320,7 +330,7 @@ static void recover(struct local *l, unsigned int node)
 	if (is_for_me(l, node))
 		atom_store32(&l->head->slot[node].state, SLOT_FREE);
 	count_blocked(l);
-	pthread_mutex_unlock(&l->head->members);
+	drop_members(l);
 }
 
 void *glock__local_recovery_thread(void *arg)

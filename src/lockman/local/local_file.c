@@ -18,24 +18,6 @@
 
 /* ---- making a file ---- */
 
-int glock__local_mutex_init(pthread_mutex_t *mutex)
-{
-	pthread_mutexattr_t attr;
-	int err = pthread_mutexattr_init(&attr);
-
-	if (err)
-		return -err;
-	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (!err)
-		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	if (!err) {
-		memset(mutex, 0, sizeof(*mutex)); /* there may be anything in this memory */
-		err = pthread_mutex_init(mutex, &attr);
-	}
-	pthread_mutexattr_destroy(&attr);
-	return -err;
-}
-
 int glock__local_reserve(int fd, size_t at, size_t size)
 {
 	while (fallocate(fd, 0, (off_t)at, (off_t)size))
@@ -53,10 +35,8 @@ uint64_t glock__local_token_seed(void)
 }
 
 /* Fills in the head. The rest of a new file is zero. */
-static int init_content(struct head *head)
+static void init_content(struct head *head)
 {
-	int err;
-
 	head->layout = LOCAL_LAYOUT;
 	head->nodes = NODES;
 	head->shards = SHARDS;
@@ -64,11 +44,7 @@ static int init_content(struct head *head)
 	head->shards_at = HEAD_SIZE;
 	head->shard_stride = SHARD_STRIDE;
 	head->token = glock__local_token_seed();
-	err = glock__local_mutex_init(&head->members);
-	for (unsigned int i = 0; i < SHARDS && !err; i++)
-		err = glock__local_mutex_init(&head->shard[i].mutex);
 	head->magic = LOCAL_MAGIC;
-	return err;
 }
 
 /*
@@ -110,9 +86,9 @@ static int fill_file(const struct local *l, int fd)
 	head = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (head == MAP_FAILED)
 		return -errno;
-	err = init_content(head);
+	init_content(head);
 	munmap(head, FILE_SIZE);
-	return err;
+	return 0;
 }
 
 /* Gives the file its name. -EEXIST: another process was faster. */

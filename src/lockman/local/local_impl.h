@@ -3,7 +3,8 @@
  * local_impl.h - what the files local*.c share: the layout of a lock space's file, and a node.
  *
  *	struct head	identifies the file; has its nodes, the fencing token, the tables' locks
- *	lock tables	SHARDS tables, each at a fixed place; a table is made at its first use
+ *	lock tables	SHARDS tables. Each has TABLE_PLACES places, and one of them is current.
+ *			A table is made at its first use
  *
  * The file has its largest size from the beginning and is mapped as a whole. The parts that were
  * never used are holes. Each part gets its memory with fallocate() before its first use. Therefore
@@ -27,12 +28,13 @@
  *	head->members		deaths and recovery: fields of slots that not only the owner uses
  *	l->delivery		one thread of this process delivers events; a latch
  *	shard->mutex		a lock table
+ *	shard->thief		a theft of that table; only tried, never waited for
  *	l->lock			this node's list of open requests; a latch
  *	l->room_lock		tables without memory; a latch, under no other lock of these
- * head->members and shard->mutex are robust. A process that gets such a mutex from a dead process
- * repairs what the dead process was changing. The holder of such a mutex waits for nothing outside,
- * with two exceptions. It waits for memory. It waits shortly for a table that a stopped process
- * may hold.
+ * head->members, shard->mutex and shard->thief are of local_mutex.h. A process that gets such a
+ * mutex from a dead process repairs what the dead process was changing. The holder of such a mutex
+ * waits for nothing outside, with two exceptions. It waits for memory. It waits shortly for a table
+ * that a stopped process may hold.
  *
  * Bells. The bell of a slot is one word of two parts, so that both parts change together:
  *	bell.rung	grows whenever the node has something to fetch
@@ -53,6 +55,7 @@
 #include "base/proc.h"
 #include "base/sanitizer.h"
 #include "local.h"
+#include "local_mutex.h"
 #include "lockman/lockman.h"
 
 #include <assert.h>
@@ -66,6 +69,7 @@
 #define NODES GLOCK__LOCAL_NODES
 #define SHARDS 16u
 #define BUCKETS 8192u /* of each table */
+#define TABLE_PLACES 4u /* of each table; one is current, see local_steal.c */
 
 /* ---- the file ---- */
 
@@ -113,13 +117,21 @@ struct slot {
 #define SLOT_HOLDS_BACK 0x2u /* DEAD, and will be RECOVERING: grants wait until that has ended */
 #define ALL_TABLES ((1u << SHARDS) - 1)
 
-/* A lock table's lock. The table itself is at its own place in the file. */
-struct shard {
-	pthread_mutex_t mutex;
-	uint32_t owner; /* 1 + the slot of the process that has the mutex, or had it last */
-	uint32_t gave;  /* idle locks that nodes gave back, or will, because memory was short */
-	uint64_t size;  /* bytes of the table's memory; 0: no table yet, the next user makes it */
+/* A place of a lock table. All but `user` and `ops` is under the table's lock. */
+struct shard_place {
 	uint64_t token; /* the last token given here, or a number below head->token */
+	uint64_t user;  /* the word of a victim that may still store here, or 0: local_steal.c */
+	uint32_t size;  /* bytes of the table's memory; 0: no table yet, the next user makes it */
+	uint32_t ops;   /* for the victim: what of its operations the copy has */
+};
+
+/* A lock table's lock, and the places of the table. The table itself is elsewhere in the file. */
+struct shard {
+	_Alignas(64) struct glock__local_mutex mutex;
+	struct glock__local_mutex thief;
+	uint32_t copies; /* raised before a place is overwritten */
+	uint32_t gave;   /* idle locks that nodes gave back, or will, because memory was short */
+	struct shard_place place[TABLE_PLACES];
 };
 
 struct head {
@@ -133,15 +145,14 @@ struct head {
 	uint64_t token;     /* each token that is given from now on is higher */
 	uint32_t cut_off;   /* how often a table's mutex came from a dead owner */
 	uint32_t put_right; /* how often that owner had been cut off inside a change of the table */
-	uint64_t reserved;
-	uint32_t recovering;    /* number of slots that are RECOVERING, or will be */
-	uint32_t members_owner; /* 1 + the slot of the process that has `members`, or had it last */
-	uint32_t opener;        /* pid of the process that opens the space now */
-	uint32_t slots_end;     /* slots from here on were never used */
-	uint32_t removed;       /* a node found the file removed: no node may rely on a grant */
+	uint32_t stolen;    /* how often a table was stolen from a stopped process */
+	uint32_t removed;   /* a node found the file removed: no node may rely on a grant */
+	uint32_t recovering; /* number of slots that are RECOVERING, or will be */
 	uint32_t reserved2;
-	pthread_mutex_t members;
-	_Alignas(64) struct shard shard[SHARDS];
+	uint32_t opener;    /* pid of the process that opens the space now */
+	uint32_t slots_end; /* slots from here on were never used */
+	struct glock__local_mutex members;
+	_Alignas(128) struct shard shard[SHARDS];
 	_Alignas(128) struct slot slot[NODES];
 };
 
@@ -159,11 +170,13 @@ static_assert(offsetof(struct head_start, layout) == offsetof(struct head, layou
 #define SHARD_STRIDE ((size_t)64 << 20)
 #define SHARD_FIRST ((size_t)72 << 10) /* bytes of a new table */
 #define SHARD_MORE ((size_t)64 << 10)  /* bytes that a full table gets, at least */
-#define FILE_SIZE (HEAD_SIZE + SHARDS * SHARD_STRIDE)
-#define OPEN_BYTE ((off_t)1 << 32) /* a byte behind the file's end can be locked like any other */
-
-static_assert(sizeof(pthread_mutex_t) == 40 && sizeof(struct shard) == 64,
-	      "a shard is a cache line");
+#define FILE_SIZE (HEAD_SIZE + TABLE_PLACES * SHARDS * SHARD_STRIDE)
+#define OPEN_BYTE ((off_t)1 << 32) /* only its lock counts; other versions lock it, too */
+static_assert(sizeof(struct shard) == 128, "a shard is two cache lines");
+static_assert(offsetof(struct shard, place[1]) <= 64, "the first place is in the first of them");
+static_assert(NODES <= MUTEX_SLOT / (MUTEX_SLOT & -MUTEX_SLOT), "a lock's word has room");
+static_assert(TABLE_PLACES - 1 == MUTEX_PLACE / (MUTEX_PLACE & -MUTEX_PLACE),
+	      "each place has a number");
 static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
 static_assert(offsetof(struct slot, bell) == 64, "the bell has a cache line of its own");
 static_assert(offsetof(struct slot, seen) == offsetof(struct slot, bell.rung) + 4,
@@ -195,6 +208,8 @@ struct local {
 	struct head *head;
 	unsigned int me;
 	struct slot *slot;
+	pid_t pid;                            /* of this process */
+	union glock__local_word members_mine; /* head->members, as this process took it */
 	struct glock__local_options o;
 	char name[GLOCK__LOCAL_NAME_MAX + 1];
 	gid_t gid; /* of the group that the space belongs to, if it belongs to one */
@@ -213,6 +228,7 @@ struct local {
 	bool grants_wait;         /* the glocks were told that grants wait; under delivery */
 	uint32_t deferred_tables; /* due, but could not be taken; changed under delivery */
 	bool left;                /* requests are refused; see local_leave() */
+	bool damage_told;         /* the log says that the file is damaged */
 	bool file_removed;        /* the file was removed or replaced, and the log says so */
 
 	struct latch lock;
@@ -298,21 +314,38 @@ static inline unsigned int slots_end(const struct local *l)
 	return end < NODES ? end : NODES;
 }
 
-static inline size_t table_place(unsigned int shard)
+static inline size_t place_at(unsigned int shard, unsigned int place)
 {
-	return HEAD_SIZE + shard * SHARD_STRIDE;
+	return HEAD_SIZE + (place * SHARDS + shard) * SHARD_STRIDE;
 }
 
+static inline struct glock__table *table_in(const struct local *l, unsigned int shard,
+					    unsigned int place)
+{
+	return (struct glock__table *)((char *)l->head + place_at(shard, place));
+}
+
+/* Returns the table at its current place. For the owner of its lock, hold.t is the right one. */
 static inline struct glock__table *table_at(const struct local *l, unsigned int shard)
 {
-	return (struct glock__table *)((char *)l->head + table_place(shard));
+	return table_in(l, shard, mutex_place(mutex_load(&l->head->shard[shard].mutex)));
 }
+
+/* The thread that has the lock of a table, and the place where it works. */
+struct hold {
+	struct local *l;
+	struct shard *s;
+	unsigned int shard, place;
+	struct glock__table *t;
+	union glock__local_word mine;
+	bool lost; /* the table was stolen from this thread */
+};
 
 /* The id of a lock: the number of its cell in the table, and the number of the table. */
 #define ID_SHIFT 24
 static inline uint32_t id_of(unsigned int shard, uint64_t lkid)
 {
-	return (uint32_t)(shard + 1) << ID_SHIFT | (uint32_t)lkid;
+	return (uint32_t)(shard + 1) << ID_SHIFT | (lkid & ((1u << ID_SHIFT) - 1));
 }
 static inline unsigned int id_shard(uint32_t id)
 {
@@ -323,10 +356,11 @@ static inline uint32_t id_cell(uint32_t id)
 	return id & ((1u << ID_SHIFT) - 1);
 }
 /* The caller has the table's lock. */
-static inline uint64_t id_lkid(const struct local *l, uint32_t id)
+static inline uint64_t id_lkid(const struct hold *h, uint32_t id)
 {
-	return id ? glock__table_lkid(table_at(l, id_shard(id)), id_cell(id)) : 0;
+	return id ? glock__table_lkid(h->t, id_cell(id)) : 0;
 }
+static_assert(SHARD_STRIDE == GLOCK__TABLE_MAX, "damage leads to no other memory");
 static_assert(SHARD_STRIDE / 64 < (size_t)1 << ID_SHIFT && SHARDS < 0xff, "an id has room");
 
 static inline int64_t local_now(void)
@@ -391,8 +425,6 @@ int glock__local_own_file(struct glock__lockman *lm);
 void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Returns 0 if the file still has its name, and otherwise -ESTALE. */
 int glock__local_still_there(const struct local *l);
-/* Initializes a mutex that processes share and that is robust. */
-int glock__local_mutex_init(pthread_mutex_t *mutex);
 /* ---- local_removed.c ---- */
 
 /*
@@ -464,35 +496,97 @@ bool glock__local_defer_wake(struct local *l, unsigned int node);
 /* Wakes the nodes whose wake-ups this thread put off. */
 void glock__local_wake_deferred(struct local *l);
 
-/* ---- local_shard.c ---- */
+/* ---- local_mutex.c ---- */
 
-/* How long to wait for a mutex whose owner may be stopped. */
-enum patience { DO_NOT_WAIT, WAIT_SHORTLY, WAIT_FOR_IT };
+/* How long to wait for a mutex whose owner may be stopped. A try waits for less than 1 ms. */
+enum patience { DO_NOT_WAIT, WAIT_FOR_TRY, WAIT_SHORTLY, WAIT_FOR_IT };
 /*
- * Takes a mutex whose owner may be dead or stopped, and writes 1 + this node's slot to *owner.
- *   0            the mutex is taken
+ * Takes a mutex that is not free. Its owner may be dead or stopped. theft: the table that the mutex
+ * protects, and the way to steal the table. NULL: there is none.
+ *   0            the mutex is taken; a table may have been stolen
  *   -EOWNERDEAD  also taken; the caller repairs what the mutex protects
- *   -EIO         the mutex is not usable
  *   -EBUSY       the mutex did not become free in that time
  */
-int glock__local_mutex_take(struct local *l, pthread_mutex_t *mutex, uint32_t *owner,
-			    enum patience patience, const char *what);
+struct theft {
+	struct shard *s;
+	int (*steal)(struct local *l, struct shard *s, union glock__local_word was,
+		     union glock__local_word *mine);
+};
+int glock__local_mutex_wait(struct local *l, struct glock__local_mutex *m,
+			    const struct theft *theft, enum patience patience,
+			    union glock__local_word *mine);
+
+/* The number of the calling thread. The cache is of one process: a forked child has another pid. */
+struct glock__local_thread {
+	uint32_t tid;
+	pid_t pid;
+	uint32_t deadlocks; /* answers of tables, one after the other */
+};
+extern _Thread_local struct glock__local_thread glock__local_thread GLOCK__TLS
+    __attribute__((visibility("hidden")));
+uint32_t glock__local_tid_anew(const struct local *l);
+static inline uint32_t glock__local_tid(const struct local *l)
+{
+	return glock__local_thread.pid == l->pid ? glock__local_thread.tid
+						 : glock__local_tid_anew(l);
+}
+
+/* Tells whether the pids of that node mean the same processes here. */
+bool glock__local_sees(const struct local *l, unsigned int node);
+
+/* ---- local_steal.c ---- */
+
+/*
+ * Steals a table from the stopped owner that the word names. Returns 0: *mine is the word of the
+ * new owner; or a negative errno.
+ */
+int glock__local_steal(struct local *l, struct shard *s, union glock__local_word was,
+		       union glock__local_word *mine);
+
+/*
+ * Tells what became of the caller's last operation on the table. OWNED: all is well. DONE: the
+ * table was stolen, and the operation is in the copy. UNDONE: the table was stolen, and the
+ * operation never was. After a theft the caller makes no other operation, and drops the table.
+ */
+enum glock__local_outcome { OUTCOME_OWNED, OUTCOME_DONE, OUTCOME_UNDONE };
+enum glock__local_outcome glock__local_settle_slowly(struct hold *h);
+static inline enum glock__local_outcome glock__local_settle(struct hold *h)
+{
+	if (!h->lost && mutex_load(&h->s->mutex).word == h->mine.word)
+		return OUTCOME_OWNED;
+	return glock__local_settle_slowly(h);
+}
+/* The thread that lost the table stores nothing more to the old place. */
+void glock__local_leave_place(struct hold *h);
+/* The processes that had the slot before are dead. */
+void glock__local_forget_victims(struct local *l, unsigned int node);
+
+/* ---- local_shard.c ---- */
 
 /*
  * Takes the lock of a table. Makes the table if there is none yet. Returns 0, -EIO, -ENOSPC or
  * -EBUSY (not with WAIT_FOR_IT). A stopped process may have the table. Therefore a caller with
  * other things to do waits shortly or not at all.
  */
-int glock__local_take(struct local *l, unsigned int shard, enum patience patience);
+int glock__local_take(struct local *l, unsigned int shard, enum patience patience, struct hold *h);
 /* Takes the lock of a table that was made already. Otherwise returns -ENOENT. */
-int glock__local_take_made(struct local *l, unsigned int shard, enum patience patience);
-/* Rings for the nodes that have something to fetch, drops the table's lock, wakes the nodes. */
-void glock__local_drop(struct local *l, unsigned int shard);
+int glock__local_take_made(struct local *l, unsigned int shard, enum patience patience,
+			   struct hold *h);
+/*
+ * Rings for the nodes that have something to fetch, drops the table's lock, wakes the nodes.
+ * Returns false if the table was stolen before. Then stores without undo log do not count.
+ */
+bool glock__local_drop(struct hold *h);
+/* The same for a table that the caller did not change. */
+bool glock__local_drop_unchanged(struct hold *h);
 /* Gives the table more memory of the file system. Returns 0, or -ENOSPC. */
-int glock__local_grow(struct local *l, unsigned int shard);
+int glock__local_grow(struct hold *h);
 
 /* Gives a grant its token, and marks the lock as in use. Under the table's lock. */
-void glock__local_granted(struct local *l, unsigned int shard, const struct glock__table_event *ev);
+void glock__local_granted(struct hold *h, const struct glock__table_event *ev,
+			  const struct glock__lm_lock *lk);
+/* Returns the token of a lock that this node has in EX. Without the table's lock. */
+uint64_t glock__local_read_token(const struct local *l, unsigned int shard, uint32_t cell);
 
 /* ---- local_death.c: others that died ---- */
 
@@ -551,8 +645,11 @@ void glock__local_request_add(struct local *l, const struct request *r);
 struct request *glock__local_request_of(const struct local *l, const struct glock__lm_lock *lk);
 /* Returns the id of the lock's open request, 0 without one. Takes l->lock. */
 uint32_t glock__local_request_id(struct local *l, const struct glock__lm_lock *lk);
-/* Removes a request, because the caller replies now. Returns false if it was removed already. */
-bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk);
+/*
+ * Removes a request, because the caller replies now. id is the id of the request. Returns false if
+ * the request was removed already, or has another id.
+ */
+bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk, uint32_t id);
 /* Removes any open request, because the caller replies now. Returns NULL if there is none. */
 struct glock__lm_lock *glock__local_request_any(struct local *l);
 /* Copies to the node's side of the lock what the event says about it. */
@@ -564,6 +661,15 @@ void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 /* The operations make_room and gave_back of lockman.h. */
 int64_t glock__local_make_room(struct local *l, unsigned int shard, int64_t waited);
 void glock__local_gave_back(struct local *l, unsigned int shard, size_t n);
+
+/*
+ * Returns the lock that an event names, or NULL. The event comes from shared memory, so that the
+ * number may be of another lock, or of none. Therefore the caller also compares the ids.
+ */
+struct glock__lm_lock *glock__local_lock_of(const struct local *l,
+					    const struct glock__table_event *ev);
+/* A process damaged the file: the log says so once. */
+void glock__local_damaged(struct local *l, const char *what);
 
 /* ---- local.c ---- */
 

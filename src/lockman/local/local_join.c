@@ -124,17 +124,33 @@ static const char *head_wrong(const struct head *head, const struct stat *st)
 /* Checks that the table has a size that it may have, and that a table of that size is there. */
 static bool table_sound(const struct local *l, unsigned int i)
 {
-	uint64_t size = l->head->shard[i].size;
+	const struct shard *s = &l->head->shard[i];
+	uint32_t size = s->place[mutex_place(mutex_load(&s->mutex))].size;
 
 	return !size || (size >= SHARD_FIRST && size <= SHARD_STRIDE && size % 64 == 0 &&
 			 glock__table_attach(table_at(l, i), size));
 }
 
-/* Frees the memory of a table that does not exist. */
-static void free_table_memory(int fd, unsigned int i)
+/* Frees the memory of a place that has no table. */
+static void free_place_memory(int fd, unsigned int shard, unsigned int place)
 {
-	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)table_place(i),
+	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)place_at(shard, place),
 		  (off_t)SHARD_STRIDE);
+}
+
+/* Frees the places that are not current, and the locks of the table, which have no owner now. */
+static void tidy_places(struct shard *s, int fd, unsigned int shard, unsigned int current)
+{
+	s->mutex.now = (union glock__local_word){.state = mutex_at_place(current)};
+	s->thief.now = (union glock__local_word){0};
+	for (unsigned int i = 0; i < TABLE_PLACES; i++) {
+		s->place[i].user = 0;
+		if (i == current)
+			continue;
+		if (s->place[i].size)
+			free_place_memory(fd, shard, i);
+		s->place[i].size = 0;
+	}
 }
 
 /*
@@ -144,18 +160,19 @@ static void free_table_memory(int fd, unsigned int i)
 static const char *tidy_table(struct local *l, int fd, unsigned int i)
 {
 	struct shard *s = &l->head->shard[i];
+	const unsigned int current = mutex_place(mutex_load(&s->mutex));
+	struct shard_place *p = &s->place[current];
 	struct glock__table *t = table_at(l, i);
 	struct glock__table_usage usage;
 	const char *wrong;
 
-	if (glock__local_mutex_init(&s->mutex))
-		return "no memory";
-	if (!s->size) {
+	tidy_places(s, fd, i, current);
+	if (!p->size) {
 		/* The last process that removed or made the table may have been killed then. */
-		free_table_memory(fd, i);
+		free_place_memory(fd, i, current);
 		return NULL;
 	}
-	if (glock__local_reserve(fd, table_place(i), s->size))
+	if (glock__local_reserve(fd, place_at(i, current), p->size))
 		return "no memory";
 	wrong = glock__table_salvage(t);
 	if (wrong)
@@ -169,8 +186,8 @@ static const char *tidy_table(struct local *l, int fd, unsigned int i)
 	if (usage.resources)
 		return NULL;
 	/* The table is empty. The next use makes it anew; until then it takes no memory. */
-	s->size = 0;
-	free_table_memory(fd, i);
+	p->size = 0;
+	free_place_memory(fd, i, current);
 	return NULL;
 }
 
@@ -182,10 +199,9 @@ static const char *tidy_file(struct local *l, int fd)
 
 	for (unsigned int i = 0; i < SHARDS && !wrong; i++)
 		wrong = tidy_table(l, fd, i);
-	if (!wrong && glock__local_mutex_init(&l->head->members))
-		wrong = "its mutex cannot be made";
 	if (wrong)
 		return wrong;
+	l->head->members.now = (union glock__local_word){0};
 	if (l->head->token < seed)
 		l->head->token = seed;
 	l->head->recovering = 0;
@@ -244,10 +260,7 @@ static int slot_take(struct local *l, int fd)
 			continue; /* its node left a moment ago, and its lock is still there */
 		if (err)
 			return err;
-		/* No lock was on the byte. From now on a child may share the lock: keep_alive. */
-		err = glock__local_byte_lock(fd, F_RDLCK, i);
-		if (err)
-			return err;
+		glock__local_forget_victims(l, i);
 		l->me = i;
 		l->slot = slot;
 		if (i >= l->head->slots_end)
@@ -311,13 +324,16 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	if (locked < 0)
 		return locked;
 	if ((size_t)st->st_size != FILE_SIZE) {
-		uint64_t magic = 0;
-		bool ours =
-		    pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == LOCAL_MAGIC;
+		struct head_start head = {0};
+		bool ours = pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+			    head.magic == LOCAL_MAGIC;
 
+		if (ours)
+			wrong = head.layout == LOCAL_LAYOUT ? "its size is wrong"
+							    : "it is of another version";
 		locked |= glock__local_any_heir(l->path);
 		if (ours || !st->st_size)
-			return replace(l, !locked, ours ? "its size is wrong" : wrong);
+			return replace(l, !locked, wrong);
 		glock__local_say(&l->o, "space %s: %s is not a file of glock; move it away",
 				 l->name, l->path);
 		return -EMEDIUMTYPE;

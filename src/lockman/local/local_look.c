@@ -14,6 +14,9 @@
 
 /* ---- spaces ---- */
 
+/* The file of each version is at least as large. */
+#define FILE_SIZE_MIN (SHARDS * SHARD_STRIDE)
+
 struct looking {
 	void (*fn)(const struct glock__local_space *space, void *arg);
 	void (*outside)(const struct glock__node_file *node, void *arg);
@@ -49,7 +52,7 @@ static void look_at(const char *dir, int fd, struct looking *look)
 			look_at_outside(dir, entry->d_name, look);
 		if (!look->fn || glock__local_unescape(entry->d_name, space.name) ||
 		    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(st.st_mode) || (size_t)st.st_size != FILE_SIZE)
+		    !S_ISREG(st.st_mode) || (size_t)st.st_size < FILE_SIZE_MIN)
 			continue;
 		snprintf(space.path, sizeof(space.path), "%s/%s", dir, entry->d_name);
 		space.uid = st.st_uid;

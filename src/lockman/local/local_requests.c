@@ -113,16 +113,18 @@ static void request_remove(struct local *l, struct request *r)
 	atom_store32(&l->waiting, l->n_requests);
 }
 
-bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk)
+bool glock__local_request_done(struct local *l, const struct glock__lm_lock *lk, uint32_t id)
 {
 	struct request *r;
+	bool done;
 
 	latch_take(&l->lock);
 	r = glock__local_request_of(l, lk);
-	if (r)
+	done = r && r->id == id;
+	if (done)
 		request_remove(l, r);
 	latch_drop(&l->lock);
-	return r;
+	return done;
 }
 
 struct glock__lm_lock *glock__local_request_any(struct local *l)
@@ -156,4 +158,21 @@ GLOCK__NOINLINE void glock__local_completed(struct glock__lm_lock *lk, unsigned 
 		lk->lvb_valid = !(ev->sbflags & GLOCK__SBF_VALNOTVALID) &&
 				(ev->what & GLOCK__EVENT_LVB || lk->lvb_valid);
 	lk->held = ev->mode != GLOCK__NL && !lk->tell_at_once;
+}
+
+/* ---- events ---- */
+
+struct glock__lm_lock *glock__local_lock_of(const struct local *l,
+					    const struct glock__table_event *ev)
+{
+	if (ev->cookie > UINT32_MAX)
+		return NULL;
+	return l->lm.events->find(l->lm.owner, (uint32_t)ev->cookie);
+}
+
+GLOCK__COLD void glock__local_damaged(struct local *l, const char *what)
+{
+	if (!__atomic_exchange_n(&l->damage_told, true, __ATOMIC_ACQ_REL))
+		glock__local_say(&l->o, "space %s: %s: a process damaged the file: %s", l->name,
+				 l->path, what);
 }

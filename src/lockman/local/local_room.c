@@ -111,16 +111,17 @@ static bool ask_for_room(struct local *l, unsigned int shard, int64_t now)
 /* Drops cells of remembered deaths. Returns true if the table has cells now. */
 static bool compress_deaths(struct local *l, unsigned int shard, bool forget)
 {
-	struct glock__table *t = table_at(l, shard);
 	struct glock__table_usage usage;
+	struct hold h;
 	int n = 0;
 
-	if (glock__local_take_made(l, shard, WAIT_SHORTLY))
+	if (glock__local_take_made(l, shard, WAIT_SHORTLY, &h))
 		return false;
-	glock__table_usage(t, &usage);
+	glock__table_usage(h.t, &usage);
 	if (forget || usage.cells_free < SPARE)
-		n = glock__table_forget(t, FORGET + usage.idle / 8);
-	glock__local_drop(l, shard);
+		n = glock__table_forget(h.t, FORGET + usage.idle / 8);
+	/* If the table is stolen, its copy may have less room. Then the request asks once more. */
+	glock__local_drop(&h);
 	if (n > 0 && !__atomic_exchange_n(&l->compressed, true, __ATOMIC_ACQ_REL))
 		glock__local_say(&l->o,
 				 "space %s: the memory for locks is full; from now on "

@@ -25,20 +25,32 @@
 #define IDLE_SLEEP_NS 400000000ll /* no thread waits: only looks whether the file is there */
 #define SHORT_SLEEPS 64           /* in vain, before a sleep of IDLE_SLEEP_NS */
 
-enum { BATCH = 16, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
+enum { BATCH = 16, TURNS = 1 << 20, SPIN_MAX = 400, SPIN_MIN = 4, SPIN_AGAIN = 64 };
 
 /* ---- fetching; under delivery ---- */
 
 static void deliver(struct local *l, const struct glock__table_event *ev, unsigned int shard)
 {
-	struct glock__lm_lock *lk = (struct glock__lm_lock *)(uintptr_t)ev->cookie;
+	struct glock__lm_lock *lk = glock__local_lock_of(l, ev);
+	const uint32_t id = id_of(shard, ev->lkid);
+	uint32_t lk_id;
 
-	if (ev->what & GLOCK__EVENT_AST && glock__local_request_done(l, lk)) {
+	if (!lk) {
+		glock__local_damaged(l, "an event is of no lock");
+		return;
+	}
+	if (ev->what & GLOCK__EVENT_AST && glock__local_request_done(l, lk, id)) {
 		glock__local_completed(lk, shard, ev);
 		l->lm.events->reply(lk, ev->status, ev->sbflags);
 	}
-	if (ev->what & GLOCK__EVENT_BAST)
+	if (!(ev->what & GLOCK__EVENT_BAST))
+		return;
+	/* A thread that gives the lock up now has set the id to 0. */
+	lk_id = atom_load32(&lk->id);
+	if (lk_id == id)
 		l->lm.events->bast(lk, ev->bast);
+	else if (lk_id)
+		glock__local_damaged(l, "an event is of another lock");
 }
 
 /* After a death, grants wait until what the dead node left is in order, and not longer. */
@@ -62,30 +74,52 @@ void glock__local_sync_grants_wait(struct local *l)
 }
 
 /*
+ * Takes up to BATCH events, and drops the table. An event that was taken from a stolen table counts
+ * if its taking is in the copy. Then hints and tokens are stored again, in the copy. *more: the
+ * table may have more events.
+ */
+static int take_events(struct hold *h, struct glock__table_event *ev, bool *more)
+{
+	int n = 0, err = 0;
+
+	while (n < BATCH && !h->lost && glock__table_take(h->t, h->l->me, &ev[n]) > 0) {
+		n += glock__local_settle(h) != OUTCOME_UNDONE;
+		if (n && !h->lost)
+			glock__local_granted(h, &ev[n - 1], glock__local_lock_of(h->l, &ev[n - 1]));
+	}
+	*more = n == BATCH || h->lost;
+	while (!glock__local_drop(h) && n && !err) {
+		err = glock__local_take(h->l, h->shard, WAIT_FOR_IT, h);
+		for (int i = 0; i < n && !err; i++)
+			glock__local_granted(h, &ev[i], glock__local_lock_of(h->l, &ev[i]));
+	}
+	return n;
+}
+
+/*
  * Returns true if a stopped process seems to have the table. No other work waits for that. The
  * table is tried again and again, without waiting, until it can be taken.
  */
 static bool fetch_shard(struct local *l, unsigned int shard, bool again)
 {
-	struct glock__table *t = table_at(l, shard);
 	struct glock__table_event ev[BATCH];
-	int n;
+	struct hold h;
+	bool more;
+	int n, turns = 0;
 
 	do {
-		int err = glock__local_take(l, shard, again ? DO_NOT_WAIT : WAIT_SHORTLY);
+		int err = glock__local_take(l, shard, again ? DO_NOT_WAIT : WAIT_SHORTLY, &h);
 
 		if (err)
 			return err == -EBUSY;
-		for (n = 0; n < BATCH && glock__table_take(t, l->me, &ev[n]) > 0; n++)
-			glock__local_granted(l, shard, &ev[n]);
-		glock__local_drop(l, shard);
+		n = take_events(&h, ev, &more);
 		if (has_left(l))
 			return false;
 		glock__local_removed(l);
 		glock__local_sync_grants_wait(l);
 		for (int i = 0; i < n; i++)
 			deliver(l, &ev[i], shard);
-	} while (n == BATCH);
+	} while (more && ++turns < TURNS); /* only a damaged table goes on for ever */
 	return false;
 }
 
@@ -312,15 +346,6 @@ void glock__local_stop(struct local *l)
 
 /* ---- the leader ---- */
 
-static inline void cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /*
  * Spins for a short time instead of sleeping, if a spin paid lately. With one CPU it never pays.
  * Returns true if something came.
@@ -338,7 +363,7 @@ GLOCK__NOINLINE static bool leader_spin(struct local *l, const uint32_t *word, u
 			l->spin = turns + turns / 2 < SPIN_MAX ? turns + turns / 2 : SPIN_MAX;
 			return true;
 		}
-		cpu_relax();
+		glock__cpu_relax();
 	}
 	l->spin = turns / 2;
 	return false;

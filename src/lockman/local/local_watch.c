@@ -37,7 +37,7 @@ struct in_the_way {
 /* Describes the first node in the way, and how it is in the way. */
 static void describe_way(struct local *l, const struct in_the_way *way, char *buf, size_t size)
 {
-	uint32_t members = atom_load32(&l->head->members_owner) - 1;
+	uint32_t members = mutex_owner(mutex_load(&l->head->members));
 	char who[64], other[80] = "";
 	bool dead;
 
@@ -100,7 +100,7 @@ static unsigned int recovery_waits_for(const struct local *l, unsigned int node,
 
 	*has_table = state == SLOT_DEAD && slot->flags & SLOT_HOLDS_BACK && tables;
 	if (*has_table)
-		by = atom_load32(&l->head->shard[__builtin_ctz(tables)].owner) - 1;
+		by = mutex_owner(mutex_load(&l->head->shard[__builtin_ctz(tables)].mutex));
 	else if (state == SLOT_RECOVERING)
 		by = slot->recoverer - 1;
 	return by < NODES ? by : NODES;
@@ -138,9 +138,22 @@ static size_t some_requests(struct local *l, struct request *out)
 	return n;
 }
 
+/* Removes what a damaged table tells of nodes and modes that do not exist. */
+static void drop_damaged(struct in_the_way *way)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < way->n; i++)
+		if (way->by[i].node < NODES && way->by[i].mode >= GLOCK__NL &&
+		    way->by[i].mode < GLOCK__LKMODE_MAX)
+			way->by[n++] = way->by[i];
+	way->n = n;
+}
+
 static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way)
 {
 	unsigned int shard = id_shard(id);
+	struct hold h;
 	uint32_t owner;
 	int err, tries = 10;
 
@@ -148,18 +161,15 @@ static void find_in_the_way(struct local *l, uint32_t id, struct in_the_way *way
 	way->owner = 0;
 	if (shard >= SHARDS)
 		return;
-	/*
-	 * A thread of this node goes on as surely as this thread. But the process that has the lock
-	 * may not have written its number yet.
-	 */
+	/* A thread of this node goes on as surely as this thread. */
 	do {
-		err = glock__local_take(l, shard, WAIT_SHORTLY);
-		owner = atom_load32(&l->head->shard[shard].owner);
+		err = glock__local_take(l, shard, WAIT_SHORTLY, &h);
+		owner = mutex_owner(mutex_load(&l->head->shard[shard].mutex)) + 1;
 	} while (err == -EBUSY && owner == l->me + 1 && --tries);
 	if (!err) {
-		way->n =
-		    glock__table_blockers(table_at(l, shard), id_lkid(l, id), way->by, BLOCKERS);
-		glock__local_drop(l, shard);
+		way->n = glock__table_blockers(h.t, id_lkid(&h, id), way->by, BLOCKERS);
+		glock__local_drop(&h);
+		drop_damaged(way);
 	} else if (err == -EBUSY && owner <= NODES && owner != l->me + 1) {
 		way->owner = owner;
 	}

@@ -14,6 +14,8 @@
  */
 #include "table_impl.h"
 
+#include <limits.h>
+
 /* ---- lock ---- */
 
 /*
@@ -36,7 +38,7 @@ static bool take_lvbs(struct glock__table *t, struct res *res, struct lock *lock
 	}
 	if (!waits)
 		return true;
-	assert(!lock->lvb);
+	sound(!lock->lvb);
 	memcpy(init.lvb.data, value, GLOCK__LVB_LEN);
 	put(t, &lock->lvb, glock__table_cell_new(t, CELL_LVB, &init));
 	return lock->lvb;
@@ -169,7 +171,8 @@ static int convert(struct glock__table *t, struct lock *lock,
 
 	if (in_progress(lock))
 		return -EBUSY;
-	if ((args->flags & GLOCK__LKF_QUECVT) && !glock__table_quecvt[lock->gr][args->mode])
+	if ((args->flags & GLOCK__LKF_QUECVT) &&
+	    !glock__table_quecvt[MODE(lock->gr)][MODE(args->mode)])
 		return -EINVAL;
 	put(t, &lock->flags, args->flags);
 	put(t, &lock->sbflags, (uint8_t)0);
@@ -207,6 +210,7 @@ int glock__table_lock(struct glock__table *t, const struct glock__table_request 
 	struct lock *lock = NULL;
 	int err;
 
+	begin_steps();
 	if (needs_recovery(t))
 		return -EOWNERDEAD;
 	*event = (struct glock__table_event){.mode = GLOCK__IV};
@@ -297,6 +301,7 @@ int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, c
 	struct res *res;
 	int err;
 
+	begin_steps();
 	if (needs_recovery(t))
 		return -EOWNERDEAD;
 	*event = (struct glock__table_event){.mode = GLOCK__IV};
@@ -326,6 +331,7 @@ int glock__table_unlock(struct glock__table *t, uint64_t lkid, uint32_t flags, c
 
 int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 {
+	begin_steps();
 	if (needs_recovery(t))
 		return -EOWNERDEAD;
 	if (node >= t->nodes)
@@ -338,5 +344,5 @@ int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 			glock__table_died(t, res);
 		glock__table_work_finish(t, lock_free(t, res, lock), NULL);
 	}
-	return (int)node_at(t, node)->nlocks;
+	return node_at(t, node)->locks ? (int)(node_at(t, node)->nlocks & INT_MAX) : 0;
 }

@@ -11,9 +11,10 @@
  * process may map it at another address, and it may be copied. Its last part is an array of 64-byte
  * cells: a resource is a cell, a lock is a cell. See table_impl.h.
  *
- * Trust. A process that may write to the memory is trusted with it. Only glock__table_attach() and
- * glock__table_check() expect damage. Ids are checked, so that a late or an invented id finds
- * nothing. The table does not check that the caller owns the lock.
+ * Trust. Ids are checked, so that a late or an invented id finds nothing. The table does not check
+ * that the caller owns the lock. A process that may write to the memory may damage it at any time.
+ * Then the results mean nothing, but no function reads or writes outside of GLOCK__TABLE_MAX bytes,
+ * or goes on for ever. Only glock__table_attach() and glock__table_check() report damage.
  *
  * Locking rule. A table does not lock. The caller lets one thread at a time, of one process, into
  * any function here except glock__table_hash(). A program that wants less contention uses several
@@ -112,6 +113,12 @@ enum glock__lkmode {
 #define GLOCK__LVB_LEN 32
 #define GLOCK__RES_LOCKS_MAX 65535 /* locks on one resource; one more is -ENOSPC */
 
+/*
+ * The largest table, in bytes. Where other processes may damage the memory, the caller reserves
+ * that many bytes of address space.
+ */
+#define GLOCK__TABLE_MAX ((uint64_t)64 << 20)
+
 struct glock__table;
 
 struct glock__table_params {
@@ -180,6 +187,17 @@ struct glock__table *glock__table_attach(void *mem, size_t size);
 
 /* The memory now has that size. A rest smaller than a cell is not used. Never shrinks. */
 int glock__table_grow(struct glock__table *t, size_t size);
+
+/*
+ * Returns how many of its bytes the table ever used. The rest need not be copied. 0: the memory has
+ * no table that fits in that size.
+ */
+size_t glock__table_used(const struct glock__table *t, size_t size);
+/*
+ * Returns the number of operations that were made. An operation that changed nothing may not count.
+ * An operation that was undone does not count. glock__table_woken() does not count.
+ */
+uint32_t glock__table_ops(const struct glock__table *t);
 
 /* After the death of a thread or process inside. Returns 1 if there was something to do, else 0. */
 int glock__table_recover(struct glock__table *t);

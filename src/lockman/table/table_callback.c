@@ -54,12 +54,12 @@ void glock__table_add_bast(struct glock__table *t, struct lock *lock, int8_t mod
 {
 	const uint8_t last = lock->lastbast, high = (uint8_t)mode;
 
-	if (glock__table_compat[mode][lock->gr] || last == mode ||
-	    (last > mode && last > GLOCK__PR)) {
+	if (modes_agree(mode, lock->gr) || last == mode || (last > mode && last > GLOCK__PR)) {
 		put(t, &lock->highbast, high);
 		return;
 	}
-	put_told(t, lock, high, high, glock__table_join[lock->bast][mode], lock->sbflags);
+	put_told(t, lock, high, high, glock__table_join[MODE(lock->bast)][MODE(mode)],
+		 lock->sbflags);
 	if (!lock->callbacks.next)
 		add_callback(t, lock, !lock->held);
 }
@@ -72,7 +72,7 @@ bool glock__table_blocks_one(const struct lock *lock, int8_t mode)
 	if ((lock->gr == GLOCK__PR && mode == GLOCK__CW) ||
 	    (lock->gr == GLOCK__CW && mode == GLOCK__PR))
 		return lock->highbast < GLOCK__EX;
-	return lock->highbast < mode && !glock__table_compat[lock->gr][mode];
+	return lock->highbast < mode && !modes_agree(lock->gr, mode);
 }
 
 /* The same if mode is the highest that waits. cw: a lock waits for CW. */
@@ -82,5 +82,5 @@ bool glock__table_blocks_high(const struct lock *lock, int8_t mode, bool cw)
 		return false;
 	if (lock->gr == GLOCK__PR && cw && !FAULT(CW_NOT_TOLD_TO_PR))
 		return lock->highbast < GLOCK__EX;
-	return lock->highbast < mode && !glock__table_compat[lock->gr][mode];
+	return lock->highbast < mode && !modes_agree(lock->gr, mode);
 }

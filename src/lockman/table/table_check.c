@@ -315,6 +315,7 @@ const char *glock__table_check(const struct glock__table *t)
 	struct tally tally = {0};
 	const char *wrong = NULL;
 
+	begin_steps();
 	CHECK(t->magic == TABLE_MAGIC && t->layout == TABLE_LAYOUT, "the table's head is wrong");
 	CHECK(!t->log.n, "an operation was cut off");
 	CHECK(t->cells_used && t->cells_used <= t->cells_end,
@@ -394,6 +395,6 @@ const char *glock__table_salvage(struct glock__table *t)
 		return wrong;
 	if (!work_valid(t))
 		return "the work that was left is damaged";
-	glock__table_work_finish(t, t->work, NULL);
+	glock__table_work_rest(t, t->work, NULL);
 	return glock__table_check(t);
 }

@@ -34,7 +34,7 @@ static bool conflicts(const struct glock__table *t, const struct res *res, const
 			for (uint32_t ref = first_of(res, LK_CONVERTING); ref;
 			     ref = next_of(t, first_of(res, LK_CONVERTING), ref))
 				others -= lock_at(t, ref) != lock && lock_at(t, ref)->gr == mode;
-		if (others && !glock__table_compat[mode][rq])
+		if (others && !modes_agree(mode, rq))
 			return true;
 	}
 	return false;
@@ -92,9 +92,9 @@ GLOCK__NOINLINE static bool deadlocks(const struct glock__table *t, const struct
 			behind = false;
 			continue;
 		}
-		if (glock__table_compat[lock->gr][other->rq])
+		if (modes_agree(lock->gr, other->rq))
 			continue;
-		if (behind || !glock__table_compat[other->gr][lock->rq])
+		if (behind || !modes_agree(other->gr, lock->rq))
 			return true;
 	}
 	return false;
@@ -132,7 +132,7 @@ static uint32_t place_in(const struct glock__table *t, const struct res *res,
 		return lock->flags & GLOCK__LKF_HEADQUE ? at : 0;
 	if (!at || mode <= lock_at(t, lock_at(t, at)->queue.prev)->gr)
 		return 0;
-	while (lock_at(t, at)->gr > mode)
+	while (lock_at(t, at)->gr > mode && step())
 		at = lock_at(t, at)->queue.next;
 	return at;
 }
@@ -143,11 +143,11 @@ static void count_mode(struct glock__table *t, struct res *res, int8_t before, i
 	if (before == mode)
 		return;
 	if (before > GLOCK__NL) {
-		assert(res->count[before]);
-		put(t, &res->count[before], (uint16_t)(res->count[before] - 1));
+		sound(*count_of(res, before));
+		put(t, count_of(res, before), (uint16_t)(*count_of(res, before) - 1));
 	}
 	if (mode > GLOCK__NL)
-		put(t, &res->count[mode], (uint16_t)(res->count[mode] + 1));
+		put(t, count_of(res, mode), (uint16_t)(*count_of(res, mode) + 1));
 }
 
 /* Tells whether a lock that stays in its queue has to go to another place there. */
@@ -244,7 +244,7 @@ static bool lvb_grant(struct glock__table *t, struct res *res, struct lock *lock
 {
 	const bool valblk = lock->flags & GLOCK__LKF_VALBLK;
 
-	switch (glock__table_lvb_op[lock->gr + 1][rq]) {
+	switch (glock__table_lvb_op[MODE(lock->gr + 1)][MODE(rq)]) {
 	case LVB_READ:
 		if (!valblk || !(res->flags & RES_LVB_SET))
 			return false;
@@ -293,7 +293,7 @@ void glock__table_grant(struct glock__table *t, struct res *res, struct lock *lo
 {
 	uint8_t sbflags = lock->sbflags;
 
-	assert(rq >= GLOCK__NL && rq < GLOCK__LKMODE_MAX);
+	sound(rq >= GLOCK__NL && rq < GLOCK__LKMODE_MAX);
 	if (rq != lock->rq)
 		sbflags |= GLOCK__SBF_ALTMODE;
 	if (lvb_grant(t, res, lock, rq, event))

@@ -42,6 +42,7 @@
 
 #include "base/atom.h"
 #include "base/faults.h"
+#include "base/sanitizer.h"
 #include "table.h"
 
 #define TABLE_MAGIC 0x31656c626174676cull /* "lgtable1" */
@@ -227,26 +228,65 @@ struct glock__table {
 	uint32_t nlocks;
 	uint32_t nidle;
 	uint32_t wake; /* 1 + the first node that is to be woken, or 0 */
-	uint32_t reserved;
+	uint32_t ops;  /* the number of operations; each raises it in its first step */
 	struct work work;
 	struct undo_log log;
 };
 
 typedef uint32_t __attribute__((may_alias)) word_t;
 
+/*
+ * Damage. Another process that maps the memory may store anything there, at any time. Nothing that
+ * is read from the memory leads outside:
+ *   - An offset is cut to a multiple of the size of its target below SPAN. The memory is reserved
+ *     for SPAN bytes, if not all of its users trust each other.
+ *   - A mode is cut to three bits (MODE). The tables of rules have eight rows and columns.
+ *   - A walk along links ends after STEPS_MAX steps of one operation, see step().
+ * For a table that is sound, all that changes nothing. The results of operations on a damaged table
+ * mean nothing. In tests sound() checks that the table is sound. In the library it checks nothing,
+ * because the library must not abort for damage.
+ */
+#define SPAN GLOCK__TABLE_MAX
+#define MODE(mode) ((mode)&7)
+#define STEPS_MAX (1u << 28)
+#ifdef GLOCK_ATOM_HOOKS
+#define sound(condition) assert(condition)
+#else
+#define sound(condition) ((void)sizeof(!(condition)))
+#endif
+
+/* The steps that the operation of this thread may still make. */
+extern _Thread_local uint32_t glock__table_steps GLOCK__TLS __attribute__((visibility("hidden")));
+
+static inline void begin_steps(void)
+{
+	glock__table_steps = STEPS_MAX;
+}
+
+/* Tells whether the operation may follow one more link. */
+static inline bool step(void)
+{
+	return glock__table_steps && glock__table_steps--;
+}
+
 /* ---- memory ---- */
+
+static inline void *at_offset(const struct glock__table *t, uint64_t offset, size_t align)
+{
+	return (char *)t + (offset & (SPAN - align));
+}
 
 static inline union cell *cell_at(const struct glock__table *t, uint32_t ref)
 {
-	assert(ref && ref < t->cells_used);
-	return (union cell *)((char *)t + t->cells_at) + ref;
+	sound(ref && ref < t->cells_used);
+	return at_offset(t, t->cells_at + (uint64_t)ref * CELL_SIZE, CELL_SIZE);
 }
 
 static inline struct lock *lock_at(const struct glock__table *t, uint32_t ref)
 {
 	struct lock *lock = &cell_at(t, ref)->lock;
 
-	assert(lock->type == CELL_LOCK);
+	sound(lock->type == CELL_LOCK);
 	return lock;
 }
 
@@ -254,7 +294,7 @@ static inline struct res *res_at(const struct glock__table *t, uint32_t ref)
 {
 	struct res *res = &cell_at(t, ref)->res;
 
-	assert(res->type == CELL_RES);
+	sound(res->type == CELL_RES);
 	return res;
 }
 
@@ -265,13 +305,15 @@ static inline uint32_t ref_of(const struct glock__table *t, const void *cell)
 
 static inline struct node *node_at(const struct glock__table *t, uint32_t node)
 {
-	assert(node < t->nodes);
-	return (struct node *)((char *)t + t->nodes_at) + node;
+	sound(node < t->nodes);
+	return at_offset(t, t->nodes_at + (uint64_t)node * sizeof(struct node),
+			 sizeof(struct node));
 }
 
 static inline uint32_t *bucket_at(const struct glock__table *t, uint64_t hash)
 {
-	return (uint32_t *)((char *)t + t->buckets_at) + (hash & t->bucket_mask);
+	return at_offset(t, t->buckets_at + (hash & t->bucket_mask) * sizeof(uint32_t),
+			 sizeof(uint32_t));
 }
 
 /* The mark of a bucket: deaths of its resources were forgotten. The other bits: the first ref. */
@@ -390,6 +432,12 @@ static inline void commit(struct glock__table *t)
 	atom_put32(&t->log.n, 0);
 }
 
+/* Counts an operation, before its first commit. See glock__table_ops(). */
+static inline void count_op(struct glock__table *t)
+{
+	put(t, &t->ops, t->ops + 1);
+}
+
 void glock__table_rollback(struct glock__table *t);
 
 /* Tells whether the last owner died inside, and the table was not recovered yet. */
@@ -431,15 +479,27 @@ void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, 
 void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
 void glock__table_ring_del(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref);
 
+/* The words from res->queue on: one more than the queues, so that any two bits are an index. */
+static inline uint32_t *res_words(const struct res *res)
+{
+	return &((union cell *)(uintptr_t)res)->word[offsetof(struct res, queue) / 4];
+}
+
+/* Returns the count of a mode, or, for a number that is no mode, a part of the name. */
+static inline uint16_t *count_of(struct res *res, int8_t mode)
+{
+	return (uint16_t *)((char *)res + offsetof(struct res, count)) + MODE(mode);
+}
+
 static inline uint32_t *queue_of(struct res *res, enum lock_status status)
 {
-	assert(status > LK_NONE && status < LK_STATUS_MAX);
-	return &res->queue[status - 1];
+	sound(status > LK_NONE && status < LK_STATUS_MAX);
+	return &res_words(res)[(status - 1u) & 3];
 }
 
 static inline uint32_t first_of(const struct res *res, enum lock_status status)
 {
-	return res->queue[status - 1];
+	return res_words(res)[(status - 1u) & 3];
 }
 
 /* Returns the lock behind ref in its queue, or 0. */
@@ -447,17 +507,22 @@ static inline uint32_t next_of(const struct glock__table *t, uint32_t head, uint
 {
 	uint32_t next = lock_at(t, ref)->queue.next;
 
-	return next == head ? 0 : next;
+	return next == head || !step() ? 0 : next;
 }
 
 /* ---- table_rules.c ---- */
 
 enum lvb_op { LVB_NONE, LVB_READ, LVB_WRITE };
 
-extern const uint8_t glock__table_compat[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
-extern const uint8_t glock__table_join[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
-extern const uint8_t glock__table_quecvt[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX];
-extern const uint8_t glock__table_lvb_op[GLOCK__LKMODE_MAX + 1][GLOCK__LKMODE_MAX];
+extern const uint8_t glock__table_compat[8][8];
+extern const uint8_t glock__table_join[8][8];
+extern const uint8_t glock__table_quecvt[8][8];
+extern const uint8_t glock__table_lvb_op[8][8];
+
+static inline bool modes_agree(int a, int b)
+{
+	return glock__table_compat[MODE(a)][MODE(b)];
+}
 
 int glock__table_lock_args(const struct glock__table *t, const struct glock__table_request *args);
 int glock__table_unlock_args(uint32_t flags);
@@ -502,8 +567,14 @@ struct work glock__table_work_demoted(const struct glock__table *t, const struct
 				      const struct lock *self);
 struct work glock__table_work_bast(const struct glock__table *t, const struct res *res,
 				   const struct lock *self, int8_t mode, bool converting);
-/* Does the work to the end, and commits. event gets the result of the caller's own conversion. */
+/*
+ * Counts the operation, does the work to the end, and commits. event gets the result of the
+ * caller's own conversion.
+ */
 void glock__table_work_finish(struct glock__table *t, struct work work,
 			      struct glock__table_event *event);
+/* The same without a count, for the rest of an operation that was counted. */
+void glock__table_work_rest(struct glock__table *t, struct work work,
+			    struct glock__table_event *event);
 
 #endif

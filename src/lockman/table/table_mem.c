@@ -10,9 +10,6 @@
 
 #define ALIGN_CELL(n) (((n) + CELL_SIZE - 1) & ~(uint64_t)(CELL_SIZE - 1))
 
-/* The undo log names words by 32-bit numbers. */
-#define TABLE_SIZE_MAX ((uint64_t)4 << 32)
-
 static bool params_valid(const struct glock__table_params *params)
 {
 	return params->nodes >= 1 && params->nodes <= UINT16_MAX + 1u && params->buckets >= 1 &&
@@ -34,7 +31,7 @@ size_t glock__table_size(const struct glock__table_params *params, uint64_t cell
 /* Returns how many cells memory of that size has, including the unused cell 0. */
 static uint32_t cells_fitting(uint64_t cells_at, size_t size)
 {
-	uint64_t usable = size < TABLE_SIZE_MAX ? size : TABLE_SIZE_MAX;
+	uint64_t usable = size < GLOCK__TABLE_MAX ? size : GLOCK__TABLE_MAX;
 
 	return usable < cells_at ? 0 : (uint32_t)((usable - cells_at) / CELL_SIZE);
 }
@@ -99,6 +96,18 @@ int glock__table_grow(struct glock__table *t, size_t size)
 	return 0;
 }
 
+GLOCK__RACY size_t glock__table_used(const struct glock__table *t, size_t size)
+{
+	const uint64_t at = t->cells_at, used = at + (uint64_t)t->cells_used * CELL_SIZE;
+
+	return at < sizeof(*t) || at > size || used > size ? 0 : (size_t)used;
+}
+
+uint32_t glock__table_ops(const struct glock__table *t)
+{
+	return t->ops;
+}
+
 void glock__table_usage(const struct glock__table *t, struct glock__table_usage *usage)
 {
 	usage->resources = t->nres;
@@ -116,7 +125,7 @@ uint32_t glock__table_cell_new(struct glock__table *t, enum cell_type type, cons
 
 	if (ref) {
 		cell = cell_at(t, ref);
-		assert(cell->free.type == CELL_FREE && t->nfree);
+		sound(cell->free.type == CELL_FREE && t->nfree);
 		put(t, &t->free, cell->free.next);
 		put(t, &t->nfree, t->nfree - 1);
 	} else {
@@ -137,7 +146,7 @@ void glock__table_cell_free(struct glock__table *t, uint32_t ref)
 {
 	union cell *cell = cell_at(t, ref);
 
-	assert(cell->free.type != CELL_FREE);
+	sound(cell->free.type != CELL_FREE);
 	put(t, &cell->free.type, CELL_FREE);
 	put(t, &cell->free.next, t->free);
 	put(t, &t->free, ref);
@@ -188,7 +197,7 @@ struct res *glock__table_res_find(const struct glock__table *t, const void *name
 {
 	uint32_t ref = bucket_first(bucket_at(t, glock__table_hash(name, namelen)));
 
-	while (ref) {
+	while (ref && step()) {
 		struct res *res = res_at(t, ref);
 
 		if (glock__table_res_named(t, res, name, namelen))
@@ -228,21 +237,21 @@ struct res *glock__table_res_new(struct glock__table *t, const void *name, size_
 
 static uint32_t *chain_of(struct glock__table *t, const struct res *res)
 {
-	char name[GLOCK__RESNAME_MAX];
+	char name[GLOCK__RESNAME_MAX] = {0};
 
 	memcpy(name, res->name, RES_NAME_INLINE);
 	if (res->name_rest)
 		memcpy(name + RES_NAME_INLINE, cell_at(t, res->name_rest)->name.rest,
 		       sizeof(name) - RES_NAME_INLINE);
-	return bucket_at(t, glock__table_hash(name, res->namelen));
+	return bucket_at(t, glock__table_hash(name, min_size(res->namelen, sizeof(name))));
 }
 
 static void res_free(struct glock__table *t, uint32_t *bucket, struct res *res)
 {
 	uint32_t ref = ref_of(t, res), *at = bucket;
 
-	assert(!res->count[0]);
-	while ((*at & ~BUCKET_FORGOT) != ref)
+	sound(!res->count[0]);
+	while ((*at & ~BUCKET_FORGOT) != ref && *at & ~BUCKET_FORGOT && step())
 		at = &res_at(t, *at & ~BUCKET_FORGOT)->hash_next;
 	put(t, at, res->hash_next | (*at & BUCKET_FORGOT));
 	put(t, &t->nres, t->nres - 1);
@@ -279,7 +288,7 @@ static uint32_t bucket_forget(struct glock__table *t, uint32_t *bucket)
 {
 	uint32_t n = 0;
 
-	for (uint32_t ref = bucket_first(bucket); ref;) {
+	for (uint32_t ref = bucket_first(bucket); ref && step();) {
 		struct res *res = res_at(t, ref);
 
 		ref = res->hash_next;
@@ -289,6 +298,7 @@ static uint32_t bucket_forget(struct glock__table *t, uint32_t *bucket)
 			put(t, bucket, *bucket | BUCKET_FORGOT);
 		put(t, &t->nidle, t->nidle - 1);
 		res_free(t, bucket, res);
+		count_op(t);
 		commit(t);
 		n++;
 	}
@@ -299,6 +309,7 @@ int glock__table_forget(struct glock__table *t, uint32_t max)
 {
 	uint32_t n = 0;
 
+	begin_steps();
 	if (needs_recovery(t))
 		return -EOWNERDEAD;
 	for (uint32_t mark = BUCKET_FORGOT, turn = 0; turn < 2; turn++, mark = 0)
@@ -334,9 +345,9 @@ void glock__table_ring_leave(struct glock__table *t, uint32_t *head, size_t ring
 {
 	const struct link *link = link_of(t, ref, ring);
 
-	assert(link->next);
+	sound(link->next);
 	if (link->next == ref) {
-		assert(*head == ref);
+		sound(*head == ref);
 		put(t, head, 0);
 		return;
 	}

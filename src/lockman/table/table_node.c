@@ -17,6 +17,7 @@ int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table
 	struct lock *lock;
 	uint32_t ref;
 
+	begin_steps();
 	if (needs_recovery(t))
 		return -EOWNERDEAD;
 	if (node >= t->nodes)
@@ -46,6 +47,7 @@ int glock__table_take(struct glock__table *t, uint32_t node, struct glock__table
 		glock__table_drop_copy(t, lock);
 	put(t, &lock->bast, (uint8_t)0);
 	glock__table_drop_callbacks(t, lock);
+	count_op(t);
 	commit(t);
 	return 1;
 }
@@ -93,9 +95,7 @@ void glock__table_give_token(struct glock__table *t, uint64_t lkid, uint64_t tok
 /* Reads only words that do not change while that lock is in EX. */
 uint64_t glock__table_token(const struct glock__table *t, uint32_t ref)
 {
-	const union cell *cells = (const union cell *)((const char *)t + t->cells_at);
-
-	return atom_load64(&cells[cells[ref].lock.res].res.token);
+	return atom_load64(&cell_at(t, cell_at(t, ref)->lock.res)->res.token);
 }
 
 uint64_t glock__table_lkid(const struct glock__table *t, uint32_t ref)
@@ -114,6 +114,7 @@ size_t glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 	const struct res *res;
 	size_t n = 0;
 
+	begin_steps();
 	if (!lock || lock->status == LK_GRANTED)
 		return 0;
 	res = res_at(t, lock->res);
@@ -126,9 +127,9 @@ size_t glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 
 			if (other == lock)
 				break; /* a lock that waits behind it is not in its way */
-			if (status == LK_CONVERTING && glock__table_compat[other->gr][lock->rq])
+			if (status == LK_CONVERTING && modes_agree(other->gr, lock->rq))
 				mode = other->rq;
-			if (status == LK_GRANTED && glock__table_compat[mode][lock->rq])
+			if (status == LK_GRANTED && modes_agree(mode, lock->rq))
 				continue;
 			out[n++] = (struct glock__table_blocker){
 			    .node = other->node, .mode = mode, .waits = mode != other->gr};

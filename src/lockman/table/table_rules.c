@@ -12,7 +12,7 @@
 /* clang-format off */
 
 /* Row: granted, column: wanted. Symmetric. */
-const uint8_t glock__table_compat[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
+const uint8_t glock__table_compat[8][8] = {
 	/*             NL CR CW PR PW EX */
 	[GLOCK__NL] = {1, 1, 1, 1, 1, 1},
 	[GLOCK__CR] = {1, 1, 1, 1, 1, 0},
@@ -23,7 +23,7 @@ const uint8_t glock__table_compat[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
 };
 
 /* The least mode that conflicts with all that either of two modes conflicts with. */
-const uint8_t glock__table_join[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
+const uint8_t glock__table_join[8][8] = {
 	/*             NL CR CW PR PW EX */
 	[GLOCK__NL] = {0, 1, 2, 3, 4, 5},
 	[GLOCK__CR] = {1, 1, 2, 3, 4, 5},
@@ -34,7 +34,7 @@ const uint8_t glock__table_join[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
 };
 
 /* Row: granted, column: wanted. QUECVT is allowed for conversions up, and between CW and PR. */
-const uint8_t glock__table_quecvt[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
+const uint8_t glock__table_quecvt[8][8] = {
 	/*             NL CR CW PR PW EX */
 	[GLOCK__NL] = {0, 1, 1, 1, 1, 1},
 	[GLOCK__CR] = {0, 0, 1, 1, 1, 1},
@@ -52,7 +52,7 @@ const uint8_t glock__table_quecvt[GLOCK__LKMODE_MAX][GLOCK__LKMODE_MAX] = {
 #define R LVB_READ
 #define W LVB_WRITE
 #define N LVB_NONE
-const uint8_t glock__table_lvb_op[GLOCK__LKMODE_MAX + 1][GLOCK__LKMODE_MAX] = {
+const uint8_t glock__table_lvb_op[8][8] = {
 	/*                 NL CR CW PR PW EX */
 	[1 + GLOCK__IV] = {R, R, R, R, R, R},
 	[1 + GLOCK__NL] = {R, R, R, R, R, R},

@@ -25,6 +25,8 @@
  */
 #include "table_impl.h"
 
+_Thread_local uint32_t glock__table_steps GLOCK__TLS;
+
 /*
  * Stores a word's old value as entry number n. The word's number is in the upper half of the entry.
  * The offset of the word is a multiple of 4. Therefore it is shifted by two bits less than 32.
@@ -33,8 +35,8 @@ static inline void log_entry(struct glock__table *t, uint32_t n, const void *add
 {
 	const uint64_t at = (uintptr_t)addr - (uintptr_t)t;
 
-	assert(n < LOG_MAX && at % 4 == 0);
-	atom_put64(&t->log.entry[n], at << 30 | old);
+	sound(n < LOG_MAX && at % 4 == 0);
+	atom_put64(&t->log.entry[n % LOG_MAX], at << 30 | old);
 }
 
 /* First stores the entry, then its count, then the word. */
@@ -84,14 +86,14 @@ void glock__table_put_link(struct glock__table *t, struct link *link, uint32_t n
 
 void glock__table_rollback(struct glock__table *t)
 {
-	uint32_t n = t->log.n;
+	uint32_t n = t->log.n < LOG_MAX ? t->log.n : LOG_MAX;
 
-	assert(n <= LOG_MAX);
+	sound(t->log.n <= LOG_MAX);
 	while (n--) {
 		const uint64_t entry =
 		    t->log.entry[FAULT(UNDONE_IN_WRONG_ORDER) ? t->log.n - 1 - n : n];
 
-		atom_put32((uint32_t *)((word_t *)t + (entry >> 32)), (uint32_t)entry);
+		atom_put32(at_offset(t, entry >> 32 << 2, sizeof(uint32_t)), (uint32_t)entry);
 		if (FAULT(UNDO_LOG_EMPTIED_EARLY))
 			atom_put32(&t->log.n, 0);
 	}

@@ -275,16 +275,16 @@ static void work_change(struct glock__table *t, struct work *w, struct glock__ta
 		work_bast_one(t, w, res);
 		break;
 	default:
-		assert(!"no such work");
+		sound(!"no such work");
 		w->phase = WORK_NONE;
 		break;
 	}
 }
 
-void glock__table_work_finish(struct glock__table *t, struct work work,
-			      struct glock__table_event *event)
+void glock__table_work_rest(struct glock__table *t, struct work work,
+			    struct glock__table_event *event)
 {
-	while (work.phase != WORK_NONE) {
+	while (work.phase != WORK_NONE && step()) {
 		if (t->log.n > LOG_SHORT)
 			leave_work(t, &work);
 		work_change(t, &work, event);
@@ -293,11 +293,19 @@ void glock__table_work_finish(struct glock__table *t, struct work work,
 	commit(t);
 }
 
+void glock__table_work_finish(struct glock__table *t, struct work work,
+			      struct glock__table_event *event)
+{
+	count_op(t);
+	glock__table_work_rest(t, work, event);
+}
+
 int glock__table_recover(struct glock__table *t)
 {
+	begin_steps();
 	if (!needs_recovery(t))
 		return 0;
 	glock__table_rollback(t);
-	glock__table_work_finish(t, t->work, NULL);
+	glock__table_work_rest(t, t->work, NULL);
 	return 1;
 }
