@@ -17,6 +17,7 @@
 #include "table.h"
 
 struct source;
+struct unprotected;
 struct waits;
 
 /*
@@ -135,6 +136,8 @@ struct model {
 	/* The row that the user looks at. Its waits get a sentence, however short they are. */
 	struct opened_row opened;
 	struct waits *waits;    /* the DLMs' facts about locks with a wait; waits.h */
+	/* OCFS2: files that fcntl locks do not protect; unprotected.h; NULL: none was looked for */
+	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */

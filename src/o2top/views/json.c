@@ -7,6 +7,7 @@
 #include "view.h"
 
 #include "directories.h"
+#include "json_unprotected.h"
 #include "o2top/advice/advice.h"
 #include "o2top/model/source.h"
 
@@ -315,6 +316,7 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 		 f->group->interval_s > 0 ? json_number_of(f->group->interval_s) : json_null());
 	json_add(o, "nodes", json_nodes(f));
 	json_add(o, "banners", banner_list(f));
+	json_add(o, "unprotected", json_unprotected(f->model));
 	json_add(o, "rows", rows);
 	if (options->by_directory)
 		json_add(o, "directories", directory_list(f));
