@@ -15,6 +15,7 @@
 #include "o2top/collect/collect.h"
 #include "object_names.h"
 #include "table.h"
+#include "trace_times.h"
 
 struct source;
 struct unprotected;
@@ -69,6 +70,7 @@ struct node_space {
 	struct holders holders, holders_before;
 	struct flocks flocks;             /* OCFS2, GFS2: flocks that waited lately */
 	struct object_names object_names; /* libglock: the program's names of its objects */
+	struct trace_times trace_times;   /* GFS2: of the trace in this sample */
 	uint32_t last_sample;             /* the sample that read it last, 0 never */
 	uint32_t named;                   /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: the last sample whose glstats had no bad line, 0 never */

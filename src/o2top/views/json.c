@@ -10,6 +10,7 @@
 #include "json_unprotected.h"
 #include "o2top/advice/advice.h"
 #include "o2top/model/source.h"
+#include "times_view.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -202,6 +203,7 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	json_add(o, "wait_s_per_s", json_number_of(row->lost_per_s));
 	json_add(o, "share", json_number_of(all > 0 ? row->lost_per_s / all : 0));
 	json_add(o, "mean_wait_s", json_number_of(row_mean(row)));
+	times_json(&row->times, o);
 	json_add(o, "hit_ratio", json_number_of(row_hit_ratio(row)));
 	json_add(o, "writers", node_names(f, row, true));
 	json_add(o, "readers", node_names(f, row, false));
