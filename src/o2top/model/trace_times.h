@@ -35,7 +35,8 @@ struct trace_demand {
 };
 
 struct trace_times {
-	bool traced; /* the trace of this sample was used */
+	bool traced;      /* the trace of this sample was used */
+	bool has_demands; /* the trace ever had the event of a demand */
 	/* waits that ended in this frame, and gives of the last seconds; sorted by lock and time */
 	struct trace_wait *waits;
 	size_t n_waits, room_waits;

@@ -27,6 +27,7 @@ struct others {
 	struct spans gives, writes;
 	int64_t until_us; /* the traces of all nodes reach so far */
 	bool known;
+	bool demands; /* a trace has demands; otherwise this event was not traced */
 };
 
 /* ---- parts of sorted lists ----------------------------------------------------------------- */
@@ -153,6 +154,7 @@ static bool take_gives(struct others *o, const struct node_space *ns, const stru
 	const struct trace_give *g;
 	size_t n = 0;
 
+	o->demands |= ns->trace_times.has_demands;
 	g = lock ? gives_of(&ns->trace_times, table_index(&ns->table, lock), &n) : NULL;
 	for (size_t i = 0; i < n; i++)
 		if (!add_span(&o->gives, g[i].from_us + shift_us, g[i].until_us + shift_us) ||
@@ -181,7 +183,7 @@ static void find_others(struct others *o, const struct model *m, uint32_t asker,
 		o->until_us = until_us < o->until_us ? until_us : o->until_us;
 		n++;
 	}
-	o->known &= n > 0;
+	o->known &= n > 0 && o->demands;
 	unite(&o->gives);
 	unite(&o->writes);
 }

@@ -68,6 +68,7 @@ void phases_take_event(struct source_sample *t, const struct gfs2_event *e, int6
 		take_write_back(times, at_us);
 		return;
 	}
+	times->has_demands = true;
 	lock = table_take(&t->ns->table,
 			  &(struct lock_id){.number = e->number, .type = (uint8_t)e->type});
 	if (!lock)

@@ -126,6 +126,9 @@ trace() {
 	if why=$({ [ -e "$T/$event" ] && mkdir "$i" && echo mono >"$i/trace_clock" &&
 		echo 512 >"$i/buffer_size_kb" && echo 1 >"$i/$event"; } 2>&1); then
 		traced=$i
+		for event in gfs2_demote_rq gfs2_log_flush; do
+			{ echo 1 >"$i/events/gfs2/$event/enable"; } 2>/dev/null
+		done
 	else
 		rmdir "$i" 2>/dev/null
 		begin trace ''
