@@ -7,7 +7,7 @@
 #include "o2top/advice/conditions.h"
 #include "o2top/advice/one_cause.h"
 #include "o2top/advice/unprotected.h"
-#include "o2top/sources/plocks_read.h"
+#include "o2top/plocks/plocks_read.h"
 #include "o2top/sources/waits_read.h"
 
 int watch_sample(struct watch *w, const struct sample *sample)

@@ -3,8 +3,8 @@
  * wait_times.c - percentiles of a row's waits, and the part that other nodes kept the lock.
  *
  * The gives of other nodes are laid over a wait by the nodes' wall clocks. The lengths of both are
- * of one clock each. So an error of the clocks moves time between the phases only where it moves a
- * give past the begin or the end of the wait.
+ * of one clock each. So an error of the clocks matters only if it moves a give past the begin or
+ * the end of the wait.
  */
 #include "wait_times.h"
 
@@ -22,7 +22,7 @@ struct spans {
 	size_t n, room;
 };
 
-/* What the other nodes did for one waiting node, by the wall clock. */
+/* The gives of all nodes but the waiting one, by the wall clock. */
 struct others {
 	struct spans gives, writes;
 	int64_t until_us; /* the traces of all nodes reach so far */
