@@ -365,6 +365,22 @@ static void no_gives(void **state)
 	assert_near(number(phases, "request_s"), 1, 1e-5);
 }
 
+/* The node asks for the lock again, so the reply to the demand is missing: no give is known. */
+static void a_demand_without_reply(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes(s);
+	demand(s, "node2", UP2 + 0.1, 512, "EX");
+	raw_event(s, "node2", UP2 + 0.5,
+		  "gfs2_glock_lock_time: 254,0 glock 2:512 status:0 flags:00 tdiff:300000000 "
+		  "srtt:1/1 srttb:99999999/1 sirt:1/1 dcnt:5 qcnt:5");
+	reply(s, "node2", UP2 + 1.8, 512, -65538, 0.1);
+	phases = phases_of(s);
+	assert_near(number(phases, "give_s"), 0, 1e-9);
+}
+
 /* A trace without the event of a demand does not tell phases, because they may just be untraced. */
 static void no_event_of_demands(void **state)
 {
@@ -430,6 +446,7 @@ int main(void)
 	    BAD(a_flush_for_one_of_two),
 	    BAD(a_flush_beside_a_reader),
 	    BAD(no_gives),
+	    BAD(a_demand_without_reply),
 	    BAD(no_event_of_demands),
 	    BAD(broken_events),
 	    BAD(percentiles),

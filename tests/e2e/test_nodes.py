@@ -193,6 +193,18 @@ def test_unprotected_files_of_several_nodes(folder):
         assert not frame["problems"], frame["problems"]
 
 
+def test_this_machine_reads_its_locks(folder):
+    """A wrong range is a problem that names the file, so the collector has read it."""
+    put(folder, "proc/locks", "1: POSIX  ADVISORY  WRITE 4242 fe:10:12827 9 8\n"
+        "2: FLOCK  ADVISORY  WRITE 4242 fe:10:12827 7 6\n")
+    mounts = put(folder, "mountinfo", "90 28 254:16 / /mnt/o2 rw - ocfs2 /dev/vdb rw\n")
+    done = subprocess.run([O2TOP, "--json", "--once", "--debugfs", f"{CAPTURES}/ocfs2-hot/t0/node1", "--mountinfo", mounts],
+                          env={**os.environ, "O2TOP_PROC": f"{folder}/proc"}, capture_output=True, text=True, timeout=60,
+                          check=True)
+    problems = json.loads(done.stdout.splitlines()[0])["problems"]
+    assert len(problems) == 1 and problems[0].startswith("plocks:1: "), problems
+
+
 def test_proc_locks_is_read_once_a_sample_and_only_with_ocfs2(folder):
     if not shutil.which("strace"):
         return "SKIP needs program strace"

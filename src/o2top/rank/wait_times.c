@@ -3,8 +3,8 @@
  * wait_times.c - percentiles of a row's waits, and the part that other nodes kept the lock.
  *
  * The gives of other nodes are laid over a wait by the nodes' wall clocks. The lengths of both are
- * of one clock each. So an error of the clocks matters only if it moves a give past the begin or
- * the end of the wait.
+ * of one clock each. So an error of the clocks matters only if it moves a give past an end of
+ * the wait.
  */
 #include "wait_times.h"
 

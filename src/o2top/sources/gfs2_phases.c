@@ -19,6 +19,9 @@
 /* A wait may be so long, and gives inside it must still be known. */
 enum { GIVES_KEPT_US = 60 * 1000000 };
 
+/* Demands that wait for a reply. A node meets each demand soon, so more of them are damage. */
+enum { DEMANDS_MOST = 4096 };
+
 /* A reply's stamp is taken a little after its time is measured. */
 enum { REPLY_LATE_US = 50 };
 
@@ -74,6 +77,8 @@ void phases_take_event(struct source_sample *t, const struct gfs2_event *e, int6
 	if (!lock)
 		return;
 	index = table_index(&t->ns->table, lock);
+	if (times->n_demands == DEMANDS_MOST)
+		times->n_demands = 0;
 	/* The first demand counts, because its node has waited longest. */
 	if (find_demand(times, index) ||
 	    !grow(&times->demands, times->n_demands, &times->room_demands, sizeof(*times->demands)))
@@ -95,24 +100,28 @@ static void add_give(struct trace_times *times, struct trace_demand *d, int64_t 
 	*d = times->demands[--times->n_demands];
 }
 
-void phases_take_reply(struct source_sample *t, const struct lock *lock, int64_t at_us, double s,
-		       bool waited, bool of_this_frame)
+void phases_take_reply(struct source_sample *t, const struct lock *lock,
+		       const struct phases_reply *r)
 {
 	struct trace_times *times = &t->ns->trace_times;
 	uint32_t index = table_index(&t->ns->table, lock);
-	int64_t from_us = at_us - (int64_t)(1e6 * s);
-	struct trace_demand *d;
+	int64_t from_us = r->at_us - (int64_t)(1e6 * r->s);
+	struct trace_demand *d = find_demand(times, index);
 
-	if (waited) {
-		if (of_this_frame &&
-		    grow(&times->waits, times->n_waits, &times->room_waits, sizeof(*times->waits)))
-			times->waits[times->n_waits++] = (struct trace_wait){index, from_us, at_us};
-		return;
-	}
-	d = find_demand(times, index);
+	if (r->waited && r->of_this_frame &&
+	    grow(&times->waits, times->n_waits, &times->room_waits, sizeof(*times->waits)))
+		times->waits[times->n_waits++] = (struct trace_wait){index, from_us, r->at_us};
 	/* The reply to an older request does not meet the demand. */
-	if (d && from_us + REPLY_LATE_US >= d->at_us)
+	if (!d || from_us + REPLY_LATE_US < d->at_us)
+		return;
+	/*
+	 * A node that asks for the lock again gave it away before, and the trace lacks the reply.
+	 * So the length of the give is not known.
+	 */
+	if (!r->waited)
 		add_give(times, d, from_us);
+	else if (r->granted)
+		*d = times->demands[--times->n_demands];
 }
 
 static int by_lock_and_end(const void *a, const void *b)

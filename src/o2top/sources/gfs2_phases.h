@@ -12,9 +12,14 @@
 void phases_begin(struct source_sample *t);
 /* Takes an event. at_us is its time by the node's clock. */
 void phases_take_event(struct source_sample *t, const struct gfs2_event *e, int64_t at_us);
-/* Takes the reply to a request for a lock that took `s` seconds. `waited`: another node had it. */
-void phases_take_reply(struct source_sample *t, const struct lock *lock, int64_t at_us, double s,
-		       bool waited, bool of_this_frame);
+/* The reply to a request. */
+struct phases_reply {
+	int64_t at_us; /* by the node's clock */
+	double s;      /* since the request */
+	bool waited, granted, of_this_frame;
+};
+void phases_take_reply(struct source_sample *t, const struct lock *lock,
+		       const struct phases_reply *r);
 /* Ends the events. `complete`: none of the frame is missing. */
 void phases_end(struct source_sample *t, bool complete);
 

@@ -60,7 +60,12 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 	waited = blocked(lock, e);
 	lock->now.gfs2.srttb = e->srttb;
 	lock->now.gfs2.srttvarb = e->srttvarb;
-	phases_take_reply(tr->t, lock, at_us, s, waited, at_us > tr->from_us);
+	phases_take_reply(tr->t, lock,
+			  &(struct phases_reply){.at_us = at_us,
+						 .s = s,
+						 .waited = waited,
+						 .granted = e->status == 0,
+						 .of_this_frame = at_us > tr->from_us});
 	if (!waited || at_us <= tr->from_us || (c = table_change(table, lock)) == NULL)
 		return;
 	/* The part of a wait before the frame was counted while the wait lasted. */
