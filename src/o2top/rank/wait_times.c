@@ -47,7 +47,7 @@ static const struct trace_wait *waits_of(const struct trace_times *t, uint32_t l
 	for (end = low; end < t->n_waits && t->waits[end].lock == lock; end++)
 		;
 	*n = end - low;
-	return t->waits + low;
+	return *n ? t->waits + low : NULL;
 }
 
 static const struct trace_give *gives_of(const struct trace_times *t, uint32_t lock, size_t *n)
@@ -65,7 +65,7 @@ static const struct trace_give *gives_of(const struct trace_times *t, uint32_t l
 	for (end = low; end < t->n_gives && t->gives[end].lock == lock; end++)
 		;
 	*n = end - low;
-	return t->gives + low;
+	return *n ? t->gives + low : NULL;
 }
 
 /* ---- spans --------------------------------------------------------------------------------- */
