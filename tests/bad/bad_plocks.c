@@ -166,6 +166,25 @@ static void the_warning_stays(void **state)
 	assert_near(number(found(s, 1), "samples_ago"), 2, 0);
 }
 
+/* After 60 samples the warning ends. */
+static void the_warning_ends(void **state)
+{
+	enum { SAMPLES = 62 };
+	struct scene *s = *state;
+	char *line, *rest;
+	int with = 0;
+
+	for (int t = 0; t < SAMPLES; t++)
+		nodes_with(s, t, "o2cb");
+	lock(s, 0, "node1", "POSIX ADVISORY WRITE 1 " FILE_12827 " 0 EOF a");
+	lock(s, 0, "node2", "POSIX ADVISORY WRITE 2 " FILE_12827 " 0 EOF b");
+	scene_run(s, "--json", "@", NULL);
+	for (rest = s->out; (line = strsep(&rest, "\n"));)
+		with += strstr(line, "inode 12827 is unprotected") != NULL;
+	/* the first frame comes with the second sample */
+	assert_int_equal(with, 59);
+}
+
 /* A row of the file has the advice, although the row is not hot. */
 static void the_row_has_the_advice(void **state)
 {
@@ -213,7 +232,7 @@ int main(void)
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
 	    BAD(two_writers),     BAD(in_one_file),       BAD(harmless_pairs),
-	    BAD(one_node),        BAD(the_warning_stays), BAD(the_row_has_the_advice),
+	    BAD(one_node),        BAD(the_warning_stays), BAD(the_warning_ends), BAD(the_row_has_the_advice),
 	    BAD(many_and_broken),
 	};
 

@@ -307,6 +307,7 @@ static void phases_of_a_wait(void **state)
 	demand(s, "node2", UP2 + 1.6, 512, "EX");        /* of a third node: the first counts */
 	reply(s, "node2", UP2 + 1.65, 512, -65538, 0.6); /* an older request */
 	reply(s, "node2", UP2 + 1.8, 512, -65538, 0.1);
+	reply(s, "node2", UP2 + 1.95, 512, -65538, 0.01); /* no demand any more */
 	phases = phases_of(s);
 	assert_near(number(phases, "waits"), 1, 0);
 	assert_near(number(phases, "give_s"), 0.6, 1e-5);
@@ -323,8 +324,8 @@ static void a_flush_for_one_of_two(void **state)
 	json_t *phases;
 
 	two_nodes(s);
+	demand(s, "node2", UP2 + 1.05, 513, "EX");
 	demand(s, "node2", UP2 + 1.1, 512, "EX");
-	demand(s, "node2", UP2 + 1.2, 513, "EX");
 	flush(s, "node2", UP2 + 1.5, "start 78 4002");
 	reply(s, "node2", UP2 + 1.8, 512, -65538, 0.1);
 	phases = phases_of(s);
