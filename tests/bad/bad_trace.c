@@ -269,11 +269,11 @@ static void flush(struct scene *s, const char *node, double at, const char *end)
  * node1 waits for glock 512 from 1 s to 2 s after t0. The boot of node2 was 70 s
  * later.
  */
-static void two_nodes(struct scene *s)
+static void two_nodes_until(struct scene *s, double until2)
 {
 	for (int t = 0; t < 2; t++) {
 		scene_clock(s, t, "node1");
-		scene_clocks(s, t, "node2", REAL0 + 5 * t, UP0 - 70 + 5 * t);
+		scene_clocks(s, t, "node2", REAL0 + until2 * t, UP0 - 70 + until2 * t);
 		for (int n = 1; n < 3; n++) {
 			char node[8];
 
@@ -283,6 +283,11 @@ static void two_nodes(struct scene *s)
 		}
 	}
 	reply(s, "node1", UP0 + 2, 512, -11, 1);
+}
+
+static void two_nodes(struct scene *s)
+{
+	two_nodes_until(s, 5);
 }
 
 #define UP2 (UP0 - 70) /* uptime of node2 at t0 */
@@ -366,6 +371,20 @@ static void no_gives(void **state)
 	assert_near(number(phases, "request_s"), 1, 1e-5);
 }
 
+/* The sample of node2 is older than the end of the wait, so its part of the wait is not known. */
+static void a_wait_after_the_other_sample(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes_until(s, 1.5);
+	demand(s, "node2", UP2 + 0.1, 512, "EX");
+	reply(s, "node2", UP2 + 0.2, 512, -65538, 0.01);
+	phases = phases_of(s);
+	assert_true(json_is_null(phases));
+	assert_near(number(row_of(frame(s, 0), 512), "wait_p50_s"), 1, 1e-5);
+}
+
 /* The node asks for the lock again, so the reply to the demand is missing: no give is known. */
 static void a_demand_without_reply(void **state)
 {
@@ -447,6 +466,7 @@ int main(void)
 	    BAD(a_flush_for_one_of_two),
 	    BAD(a_flush_beside_a_reader),
 	    BAD(no_gives),
+	    BAD(a_wait_after_the_other_sample),
 	    BAD(a_demand_without_reply),
 	    BAD(no_event_of_demands),
 	    BAD(broken_events),
