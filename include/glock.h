@@ -121,8 +121,9 @@
  *
  *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. If the
  *   file is removed while processes use it, later processes get a new, separate space. The earlier
- *   processes notice within a second, or when they next ask for a lock, and withdraw. From then on
- *   each of their requests fails with -EIO. The work drops their caches. If the work is inside an
+ *   processes notice within a second, or when they next ask for a lock, and withdraw. The process
+ *   that notices first marks the file. From then on no process gets a lock in the removed space,
+ *   and each request fails with -EIO. The work drops their caches. If the work is inside an
  *   operation, it drops the caches as soon as the operation returns.
  *
  *   systemd-logind removes the files of a user from /dev/shm when the last session of this user
@@ -132,6 +133,16 @@
  *     - run `loginctl enable-linger`;
  *     - set RemoveIPC=no;
  *     - name another directory in memory (GLOCK_DIR).
+ *
+ *   Only the user or the group names the default directory. If another user made a directory of
+ *   that name first, glock_space_open() fails with -EPERM. glock(1), FILES, has two ways out.
+ *
+ *   Memory of "local". The file also has the locks. If its file system has no memory for another
+ *   lock, the library makes room in the space. This node gives back some of its idle locks, the
+ *   least recently used first. If it has none, the other nodes do so. xmote_th and inval are called
+ *   as always. A request waits for that for about a second at most. A request with TRY or TRY_1CB
+ *   does not wait. A lock that is held, wanted or referenced (glock_get()) is in use, and stays.
+ *   Once memory is full of locks in use, or of other files, requests for more locks return -ENOSPC.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.
@@ -347,11 +358,11 @@ struct glock_type_options {
 
 /* A process that uses the same space. */
 struct glock_peer {
-	int64_t pid;
+	int64_t pid; /* in its own pid namespace; docs/libglock.md */
 	char comm[16];
 	enum glock_mode mode; /* held or waited for; UN: it recovers what a dead process left */
 	int waits;            /* it waits for that mode, before this node */
-	int stopped, dead;
+	int stopped, dead;    /* of another pid namespace, only dead is known */
 };
 
 struct glock_space_options {
@@ -463,7 +474,8 @@ void glock_withdraw(struct glock_space *space);
 /*
  * Has up to n idle locks given back, the least recently used first. Returns how many; locks whose
  * type objects (demote_ok, called in here) do not count. At once, because the locks are given back
- * afterwards, with xmote_th and inval called as always.
+ * afterwards, with xmote_th and inval called as always. The library does the same by itself if
+ * memory for locks is short.
  */
 size_t glock_shrink(struct glock_space *space, size_t n);
 
@@ -539,7 +551,8 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none. Also:
  *               the holder is queued already, and stays so
  *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
- *   -ENOSPC     with "local": no memory is left for its locks
+ *   -ENOSPC     with "local": memory is full of locks in use; see "Memory of local" above. With
+ *               TRY and TRY_1CB also: idle locks are only now given back, so try again
  *   -ESHUTDOWN  the space is being closed
  * or the error of the type's lock or xmote_bh operation. After an error the holder is not queued.
  * The program may use the holder again, after glock_holder_init() or as it is. `where` is kept,
@@ -620,8 +633,15 @@ int glock_token(const struct glock_holder *gh, uint64_t *token);
 
 /*
  * Returns 1 if a node died that held the lock in EX or had it cached in EX, else 0. After 1, what
- * the lock protects may be half done. Once a holder in EX has been told, later holders get 0. With
- * "dlm" only if another node knew the lock, too: see docs/cluster.md, "The dead". At once.
+ * the lock protects may be half done. Once a holder in EX has been told, later holders get 0. A
+ * process that ends without glock_space_close() is a node that died. Its idle locks count, too,
+ * because their caches were not written back.
+ *
+ * No death is forgotten. But full memory of "local" may lead to reports of deaths that did not
+ * happen. The log says so once. For each lock this ends with its first holder in EX, until memory
+ * is full again.
+ *
+ * With "dlm" only if another node knew the lock, too: see docs/cluster.md, "The dead". At once.
  */
 int glock_owner_died(const struct glock_holder *gh);
 

@@ -51,6 +51,15 @@ def can_mount(_):
         return False
 
 
+def can_unshare(_):
+    """Makes namespaces of processes and of time, as the tests do."""
+    try:
+        command = ["unshare", "-pTf", "--mount-proc", "true"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
 def has_program(name):
     """Always true in CI: .ci/run installs each program and library that a test needs."""
     return "GLOCK_CI" in os.environ or shutil.which(name) is not None
@@ -90,6 +99,7 @@ BITS = {"CAP_DAC_READ_SEARCH": 2}
 CAPABILITIES = (
     (r"(root)$", has_root),
     (r"(mount)$", can_mount),
+    (r"(namespaces)$", can_unshare),
     (rf"({'|'.join(BITS)})$", has_cap),
     (r"program (\S+)$", has_program),
     (r"library (\S+)$", has_library),

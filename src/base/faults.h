@@ -49,6 +49,7 @@
     X(LIBRARY, SERVED_WAITER_ASKS, "a waiter that the state serves asks the lock manager") \
     X(LIBRARY, MISS_NOT_ALONE, "the shortcut for a miss ignores other holders") \
     X(LIBRARY, SPACE_EVENT_FORGOTTEN, "the worker ignores a thaw or withdrawal of the space") \
+    X(LIBRARY, ROOM_NOT_AWAITED, "a request without memory is not made again") \
     X(SHORTCUT, LONE_MISS_BEFORE_DEMOTE, "lone_miss ignores the demand of another node") \
     X(SHORTCUT, WAITER_AT_REST, "is_at_rest takes a waiter for a granted holder") \
     X(SHORTCUT, MISS_CALLS_NOTHING, "miss skips the operations of the type") \
@@ -67,7 +68,9 @@
     X(TABLE, ASTS_OUT_OF_ORDER, "an AST takes the place of an older bast") \
     X(TABLE, IDS_REUSED, "a new lock gets the generation of the lock before") \
     X(TABLE, COMMITTED_BEFORE_ITS_WORK, "an unlock commits before its work is recorded") \
-    X(TABLE, UNREPORTED_DEATH_FORGOTTEN, "an unlock drops an unreported death")
+    X(TABLE, UNREPORTED_DEATH_FORGOTTEN, "an unlock drops an unreported death") \
+    X(TABLE, DEATH_FORGOTTEN, "full memory forgets a death and leaves no mark") \
+    X(TABLE, DEATH_TOLD_AGAIN, "a told resource of a marked bucket goes with its last lock")
 /* clang-format on */
 
 enum glock__fault {

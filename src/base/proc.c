@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -27,7 +28,11 @@ static ssize_t read_stat(pid_t pid, char *buf, size_t size)
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	/* /proc may be of another pid namespace. Its "self" is this process in any case. */
+	if (pid == getpid())
+		snprintf(path, sizeof(path), "/proc/self/stat");
+	else
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -76,4 +81,45 @@ bool glock__proc_is_stopped(pid_t pid)
 	struct glock__proc proc;
 
 	return !glock__proc_read(pid, &proc) && (proc.state == 'T' || proc.state == 't');
+}
+
+/* ---- namespaces ---- */
+
+static uint64_t inode_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/*
+ * Reads the two offsets of the time namespace, in ns. /proc/self/timens_offsets tells those of the
+ * children. They are this process's own, too, unless it has just made a namespace for children.
+ */
+static void time_offsets(int64_t *monotonic, int64_t *boottime)
+{
+	FILE *f;
+	char name[16];
+	int64_t s, ns;
+
+	*monotonic = *boottime = 0;
+	if (inode_of("/proc/self/ns/time") != inode_of("/proc/self/ns/time_for_children"))
+		return;
+	f = fopen("/proc/self/timens_offsets", "re");
+	while (f && fscanf(f, "%15s %" SCNd64 " %" SCNd64, name, &s, &ns) == 3)
+		*(strcmp(name, "boottime") ? monotonic : boottime) = s * 1000000000 + ns;
+	if (f)
+		fclose(f);
+}
+
+void glock__proc_namespaces(struct glock__proc_ns *ns)
+{
+	int64_t booted, tick = 1000000000 / sysconf(_SC_CLK_TCK);
+	char self[16] = "";
+	ssize_t n = readlink("/proc/self", self, sizeof(self) - 1);
+
+	*ns = (struct glock__proc_ns){.pid = inode_of("/proc/self/ns/pid")};
+	ns->shown = ns->pid && n > 0 && strtol(self, NULL, 10) == getpid();
+	time_offsets(&ns->clock, &booted);
+	ns->booted = booted / tick;
 }

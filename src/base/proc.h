@@ -27,4 +27,15 @@ int glock__proc_read(pid_t pid, struct glock__proc *proc);
 /* Tells whether a signal or a debugger stopped the process. */
 bool glock__proc_is_stopped(pid_t pid);
 
+/* The namespaces of this process. Without /proc all is zero. */
+struct glock__proc_ns {
+	uint64_t pid;   /* the pid namespace: the inode of /proc/self/ns/pid */
+	bool shown;     /* /proc shows the processes of this pid namespace, not of another one */
+	int64_t clock;  /* how far CLOCK_MONOTONIC is ahead of the machine's own; ns */
+	int64_t booted; /* the same of the times in /proc/PID/stat; clock ticks */
+};
+
+/* A process keeps its namespaces for life, but a child after fork may have others. */
+void glock__proc_namespaces(struct glock__proc_ns *ns);
+
 #endif

@@ -80,6 +80,7 @@ static void print_json(const struct glock__found_space *space, const struct gloc
 		node_name(node, name, sizeof(name));
 		json_object_set_new(o, "node", json_text(name, strlen(name)));
 		json_object_set_new(o, "pid", json_integer(node->pid));
+		json_object_set_new(o, "other_pid_namespace", json_boolean(node->elsewhere));
 		json_object_set_new(o, "state",
 				    json_string(glock__condition_names[node->condition]));
 		json_object_set_new(o, "why", *node->why ? json_string(node->why) : json_null());

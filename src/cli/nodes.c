@@ -17,10 +17,15 @@
 static bool dir_is_there(void)
 {
 	const char *said = secure_getenv("GLOCK_DIR");
+	char why[128];
 	int fd;
 
-	if (!said || !*said)
+	if (!said || !*said) {
+		if (glock__default_dir_refused(why, sizeof(why)))
+			complain("%s; name another one in GLOCK_DIR, or see FILES in glock(1)",
+				 why);
 		return true;
+	}
 	fd = open(said, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		complain("GLOCK_DIR=%s: %s; unset it, or name an existing directory", said,

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,19 +166,18 @@ static double seconds_since(int64_t start)
 /* Tells whether another node publishes a holder or waiter of the lock. */
 static bool used_elsewhere(const struct run *r)
 {
-	int fd = glock__alive_fd(r->space);
+	const struct glock__lm_ops *ops = r->space->lm->ops;
 	struct glock__find_spaces s;
 	bool used = false;
-	char path[32];
 
-	/* Search by the open file, because another user may have a space of the same name. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (glock__find_spaces(&s, fd < 0 ? r->space_name : path) || s.n != 1)
+	/* Search by the path, because another user may have a space of the same name. */
+	if (glock__find_spaces(&s, ops->path ? ops->path(r->space->lm) : r->space_name) || s.n != 1)
 		used = true; /* unknown counts as used */
 	for (size_t i = 0; !used && i < s.spaces[0].n_nodes; i++) {
 		struct glock__found_node *node = &s.spaces[0].nodes[i];
 
-		if (node->pid == getpid() || node->condition == GLOCK__NODE_DEAD)
+		if ((node->pid == getpid() && !node->elsewhere) ||
+		    node->condition == GLOCK__NODE_DEAD)
 			continue;
 		used = !node->peek || glock__peek_users(node->peek, glock_type_of(r->gl),
 							glock_number(r->gl)) != 0;
@@ -321,8 +319,8 @@ static bool somebody_left(const struct run *r)
  */
 static void say_if_lost(const struct run *r)
 {
-	struct stat st;
-	bool gone = r->alive >= 0 && !fstat(r->alive, &st) && !st.st_nlink;
+	const struct glock__lm_ops *ops = r->space->lm->ops;
+	const bool gone = ops->is_there && !ops->is_there(r->space->lm);
 
 	if (!gone && glock_valid(&r->gh))
 		return;

@@ -228,6 +228,7 @@ static int one_node(struct printing *p, struct glock__found_node *node)
 
 	p->how.peek = node->peek;
 	p->how.now = now_ns();
+	p->how.processes = !node->elsewhere;
 	if (p->o->file == SBSTATS)
 		ok = p->o->json ? json_sbstats(p) : text_sbstats(p);
 	else
@@ -252,7 +253,7 @@ static int all_nodes(const struct stat_options *o, struct glock__found_space *sp
 {
 	struct printing p = {
 	    .o = o,
-	    .how = {.format = o->format, .processes = true, .ages = o->ages},
+	    .how = {.format = o->format, .ages = o->ages},
 	    .text = {.buf = malloc(ROOM), .size = ROOM},
 	};
 	size_t shown = 0, several = 0;

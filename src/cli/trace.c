@@ -206,7 +206,9 @@ static void carry_over(struct traced *node, const struct tracing *before)
 	for (size_t i = 0; i < before->n_nodes; i++) {
 		const struct traced *old = &before->nodes[i];
 
-		if (old->node->pid != node->node->pid || old->node->started != node->node->started)
+		if (old->node->pid != node->node->pid ||
+		    old->node->started != node->node->started ||
+		    old->node->pid_namespace != node->node->pid_namespace)
 			continue;
 		node->cursor = old->cursor;
 		node->began = old->began;

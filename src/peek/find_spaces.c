@@ -42,12 +42,15 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
-/* Returns the letter of the process's state, or 0 if the process does not exist (any more). */
-static char process_state(uint32_t pid, uint64_t started)
+/* Tells whether the node's process is stopped, as far as /proc here shows it. */
+static bool is_stopped(const struct glock__proc_ns *ns, const struct glock__found_node *node)
 {
 	struct glock__proc proc;
 
-	return glock__proc_read((pid_t)pid, &proc) || proc.start != started ? 0 : proc.state;
+	if (!ns->shown || node->elsewhere || glock__proc_read(node->pid, &proc) ||
+	    proc.start - (uint64_t)ns->booted != node->started)
+		return false;
+	return proc.state == 'T' || proc.state == 't';
 }
 
 static void set_hangs(struct glock__found_node *node, int64_t ns, const char *format, ...)
@@ -83,27 +86,24 @@ static void look_at_work(struct glock__found_node *node, const struct glock__seg
 		node->condition = GLOCK__NODE_WITHDRAWN;
 }
 
-static void look_at_process(struct glock__found_node *node, bool alive)
+/* process: the node's process lives; alive: that, or an heir keeps the node alive. */
+static void look_at_process(struct glock__found_node *node, bool alive, bool process)
 {
-	node->condition = GLOCK__NODE_OK;
-	if (!alive) {
+	struct glock__proc_ns ns;
+
+	glock__proc_namespaces(&ns);
+	node->elsewhere = node->pid_namespace && node->pid_namespace != ns.pid;
+	if (!alive)
 		node->condition = GLOCK__NODE_DEAD;
-		return;
-	}
-	switch (process_state((uint32_t)node->pid, node->started)) {
-	case 0:
-	case 'Z':
-	case 'X':
+	else if (!process)
 		node->condition = GLOCK__NODE_INHERITED;
-		break;
-	case 'T':
-	case 't':
+	else if (is_stopped(&ns, node))
 		node->condition = GLOCK__NODE_STOPPED;
-		break;
-	default:
-		if (node->peek)
-			look_at_work(node, glock__peek_head(node->peek));
-	}
+	else if (node->peek)
+		look_at_work(node, glock__peek_head(node->peek));
+	if (node->elsewhere && !*node->why)
+		snprintf(node->why, sizeof(node->why), "pid %ld in another pid namespace",
+			 (long)node->pid);
 }
 
 /* ---- spaces and nodes ---------------------------------------------------------------------- */
@@ -172,10 +172,11 @@ static void add_node(const struct glock__local_node *from, void *arg)
 	node->slot = from->slot;
 	node->pid = from->pid;
 	node->started = from->start;
+	node->pid_namespace = from->pid_namespace;
 	copy_clean(node->command, sizeof(node->command), from->comm);
 	if (*from->file)
 		open_node(l, node, from->file);
-	look_at_process(node, from->alive);
+	look_at_process(node, from->alive, from->process);
 }
 
 /* Writes the directory of a path with a slash, in a form that stat(2) takes. */
@@ -281,10 +282,11 @@ static void add_outside(const struct glock__node_file *from, void *arg)
 	open_node(l, node, from->path);
 	if (node->peek) {
 		node->started = glock__peek_head(node->peek)->started;
+		node->pid_namespace = glock__peek_head(node->peek)->pid_namespace;
 		copy_clean(node->command, sizeof(node->command),
 			   glock__peek_head(node->peek)->command);
 	}
-	look_at_process(node, from->alive);
+	look_at_process(node, from->alive, from->alive);
 }
 
 int glock__find_spaces(struct glock__find_spaces *s, const char *name)
@@ -313,6 +315,18 @@ void glock__found_free(struct glock__find_spaces *s)
 	}
 	free(s->spaces);
 	*s = (struct glock__find_spaces){0};
+}
+
+bool glock__default_dir_refused(char *why, size_t size)
+{
+	char path[64];
+	struct stat st;
+
+	if (glock__local_default_dir_trusted(path, sizeof(path), &st))
+		return false;
+	snprintf(why, size, "directory %s is not safe: it belongs to user %u, with mode %o", path,
+		 st.st_uid, st.st_mode & 07777);
+	return true;
 }
 
 /* Rings the node's bell. A node without a bell looks by itself every now and then. */

@@ -5,9 +5,13 @@
  * A node is a process. A reader does not join a space and takes no lock.
  *
  * With lock manager local, a space is a file in a directory of its owner. The segment of a node
- * lies beside that file. Its name is the same name, a comma and the node's number. A node lives
- * while a process has a lock on the byte of that number in the space's file. A reader can ask for
- * such a lock without taking it.
+ * lies beside that file. Its name is the same name, a comma and the node's number. While a node's
+ * process lives, it has a lock on the byte of that number in the file. An heir has a lock on
+ * another file (local_impl.h). A reader can ask for such locks without taking them. They mean the
+ * same in all namespaces.
+ *
+ * Numbers of processes do not. Of a process in another pid namespace a reader cannot tell whether
+ * the process is stopped. Such a node is marked.
  *
  * Nodes of a space of another lock manager have files of their own (node_file.h).
  */
@@ -32,8 +36,10 @@ extern const char *const glock__condition_names[GLOCK__CONDITION_MAX];
 
 struct glock__found_node {
 	unsigned int slot;
-	pid_t pid;
-	uint64_t started; /* in clock ticks since boot */
+	pid_t pid;              /* in its own pid namespace */
+	uint64_t started;       /* in clock ticks since boot, in no time namespace */
+	uint64_t pid_namespace; /* 0: not known */
+	bool elsewhere;         /* in another pid namespace: here no process has this number */
 	char command[16];
 	char *path;               /* its file, or NULL */
 	struct glock__peek *peek; /* its segment; NULL: it cannot be read, see error */
@@ -66,6 +72,11 @@ struct glock__find_spaces {
  */
 int glock__find_spaces(struct glock__find_spaces *s, const char *name);
 void glock__found_free(struct glock__find_spaces *s);
+
+/*
+ * Tells whether the user's default directory is left out, because another user made it. Writes why.
+ */
+bool glock__default_dir_refused(char *why, size_t size);
 
 /*
  * Asks a node to trace until that time (CLOCK_MONOTONIC, ns; 0: no more), and rings its bell. Needs

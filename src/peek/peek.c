@@ -2,6 +2,7 @@
 /* peek.c - opens a segment, reads its head and its areas; see peek.h. */
 #include "peek_impl.h"
 
+#include "base/proc.h"
 #include "glock/publish/thread.h"
 
 #include <errno.h>
@@ -103,6 +104,9 @@ static int check_head(struct glock__peek *p)
 			return -EINVAL;
 		bound_area(p, i);
 	}
+	h->opened = glock__peek_time(p, h->opened);
+	h->work_due = glock__peek_time(p, h->work_due);
+	h->work_since = glock__peek_time(p, h->work_since);
 	glock__peek_clean(h->command, sizeof(h->command));
 	glock__peek_clean(h->space, sizeof(h->space));
 	glock__peek_clean(h->lockman, sizeof(h->lockman));
@@ -132,12 +136,15 @@ int glock__peek_head_anew(struct glock__peek *p)
 int glock__peek_open_fd(struct glock__peek **out, int fd)
 {
 	struct glock__peek *p = calloc(1, sizeof(*p));
+	struct glock__proc_ns ns;
 	int err = -ENOMEM;
 
 	if (!p) {
 		close(fd);
 		return err;
 	}
+	glock__proc_namespaces(&ns);
+	p->clock_ahead = ns.clock;
 	p->fd = fd;
 	p->chunk = malloc(CHUNK);
 	p->again = malloc(CHUNK);

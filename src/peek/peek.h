@@ -7,6 +7,10 @@
  * no lock. The process is not asked, and does not notice. The file may have any content. Therefore
  * nothing is used unchecked, sizes are bounded, and text has no control characters.
  *
+ * All times that a reader gets are of its own CLOCK_MONOTONIC, also if the process is in another
+ * time namespace. The process's number and those of its threads are of the process's own pid
+ * namespace.
+ *
  * Only one thread at a time uses a struct glock__peek.
  */
 #ifndef GLOCK__PEEK_H

@@ -5,6 +5,8 @@
  */
 #include "peek.h"
 
+#include "base/proc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -36,12 +38,26 @@ static int write_at(int fd, const void *data, size_t size, size_t at)
 	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
 }
 
+/* Turns a time of this process into one of the process that writes the segment. */
+static int64_t time_there(int fd, int64_t t)
+{
+	struct glock__proc_ns ns;
+	int64_t ahead;
+
+	if (!t || pread(fd, &ahead, sizeof(ahead),
+			offsetof(struct glock__segment_head, clock_ahead)) != sizeof(ahead))
+		return t;
+	glock__proc_namespaces(&ns);
+	return (int64_t)((uint64_t)t + (uint64_t)ahead - (uint64_t)ns.clock);
+}
+
 int glock__peek_trace_until(const char *path, int64_t until)
 {
 	int fd = open_segment(path), err;
 
 	if (fd < 0)
 		return fd;
+	until = time_there(fd, until);
 	err =
 	    write_at(fd, &until, sizeof(until), offsetof(struct glock__segment_head, trace_until));
 	close(fd);

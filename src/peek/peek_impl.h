@@ -14,6 +14,7 @@ struct glock__peek {
 	int fd;
 	struct glock__segment_head head;
 	uint64_t file_size;
+	int64_t clock_ahead; /* this process's own: see segment.h */
 	struct glock__segment_holder *holders;
 	struct glock__segment_extra *extras;
 	struct glock__busy_record *more;
@@ -23,6 +24,18 @@ struct glock__peek {
 	struct glock__peek_counts counts;
 	char *chunk, *again;
 };
+
+/*
+ * Turns a time of the segment into one of this process. Their clocks differ if their time
+ * namespaces do. 0 and INT64_MAX are no times. The arithmetic wraps, because the file may say
+ * anything.
+ */
+static inline int64_t glock__peek_time(const struct glock__peek *p, int64_t t)
+{
+	if (!t || t == INT64_MAX)
+		return t;
+	return (int64_t)((uint64_t)t + (uint64_t)p->clock_ahead - (uint64_t)p->head.clock_ahead);
+}
 
 /* Reads the head again, and checks it. */
 int glock__peek_head_anew(struct glock__peek *p);

@@ -60,6 +60,8 @@ static bool take_holder(struct glock__peek *p, char *record, bool torn, void *ar
 	memcpy(h, record, sizeof(*h));
 	if (!is_one(p, h->type, h->mode < GLOCK_MODE_MAX))
 		return true;
+	h->asked = glock__peek_time(p, h->asked);
+	h->granted = glock__peek_time(p, h->granted);
 	glock__peek_clean(h->comm, sizeof(h->comm));
 	glock__peek_clean(h->where, sizeof(h->where));
 	p->counts.torn += torn;
@@ -158,6 +160,7 @@ static bool take_extra(struct glock__peek *p, char *record, bool torn, void *arg
 	memcpy(e, record, sizeof(*e));
 	if (!is_one(p, e->type, e->waited >= 0 && e->longest >= 0))
 		return true;
+	e->object_at = glock__peek_time(p, e->object_at);
 	clean_object(e);
 	p->counts.torn += torn;
 	p->n_extras++;
@@ -175,6 +178,7 @@ static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
 	if (!m)
 		return false;
 	memcpy(m, record, sizeof(*m));
+	m->demote_time = glock__peek_time(p, m->demote_time);
 	if (!(m->flags & GLOCK__R_LIVE))
 		return true;
 	if (m->type >= GLOCK_TYPE_MAX || m->hold < 0)
@@ -280,6 +284,9 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 	struct glock__busy_record more;
 
 	memcpy(&gl.r, record, sizeof(gl.r));
+	gl.r.born = glock__peek_time(p, gl.r.born);
+	gl.r.stamp = glock__peek_time(p, gl.r.stamp);
+	gl.r.granted_at = glock__peek_time(p, gl.r.granted_at);
 	if (!(gl.r.flags & GLOCK__R_LIVE))
 		return true;
 	if (gl.r.type >= GLOCK_TYPE_MAX || gl.r.state >= GLOCK_MODE_MAX ||

@@ -41,6 +41,8 @@ int glock__peek_event(struct glock__peek *p, uint64_t *cursor, struct glock__eve
 	     (*cursor & (size - 1)) * sizeof(struct glock__ring_slot);
 	if (head - *cursor <= size)
 		ret = read_slot(p, at, *cursor, ev);
+	if (ret == 1)
+		ev->time = glock__peek_time(p, ev->time);
 	return glock__ring_step(size - 1, head, ret, ev, cursor, lost);
 }
 

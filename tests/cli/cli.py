@@ -19,8 +19,8 @@ SLOW = 60  # seconds; only a hang takes that long
 class Node:
     """A process in a lock space."""
 
-    def __init__(self, space):
-        self.p = subprocess.Popen([NODE, space], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, space, *prefix):
+        self.p = subprocess.Popen([*prefix, NODE, space], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         first = self.p.stdout.readline().strip()
         assert first == "0", "node: " + first
         self.pid = self.p.pid

@@ -224,9 +224,10 @@ def nor_where_another_user_has_a_space_so_called():
     """Without GLOCK_DIR, a command of root searches the directories of all users."""
     if os.geteuid():
         return "SKIP needs root"
-    others = "/dev/shm/glock-4294967%d" % (os.getpid() % 1000)
+    others = "/dev/shm/glock-4294966%03d" % (os.getpid() % 1000)
     ours = os.environ["GLOCK_DIR"]
     os.mkdir(others, 0o700)
+    os.chown(others, int(others.split("-")[1]), -1)
     try:
         name = "test-%d" % os.getpid()
         os.environ["GLOCK_DIR"] = others
@@ -245,20 +246,100 @@ def nor_where_another_user_has_a_space_so_called():
     return None
 
 
-def who_loses_the_space_is_told():
-    p = subprocess.Popen([GLOCK, "run", "s", "n", "--", "sh", "-c", "echo; read x; exit 5"],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert p.stdout.readline() == "\n"
-    q = subprocess.Popen([GLOCK, "run", "s", "n", "true"], stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: any(o.get("waiting") for o in objects("ls", "--json", "s")))
-    os.unlink(os.path.join(os.environ["GLOCK_DIR"], "s"))
-    text = q.communicate(timeout=SLOW)[1]
-    assert q.returncode == 71 and "removed or replaced" in text and "Input/output error" in text, text
-    text = p.communicate("\n", timeout=SLOW)[1]
-    assert p.returncode == 5 and "lock n in space s was lost while sh ran" in text, text
-    # a command without a loss gets no message
+POKE = r"""
+import fcntl, os, stat, struct, sys
+def may(what):
+    try:
+        what()
+        return "yes"
+    except OSError as e:
+        return e.strerror
+def lock(fd, kind):
+    fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", kind, 0, 0, 0, 0))  # F_OFD_SETLK, the whole file
+for fd in range(3, 1024):
+    try:
+        st = os.fstat(fd)
+    except OSError:
+        continue
+    if stat.S_ISREG(st.st_mode):
+        path = "/proc/self/fd/%d" % fd
+        print("size %d mode %o" % (st.st_size, st.st_mode & 0o7777))
+        print("write:", may(lambda: os.pwrite(fd, b"x", 0)))
+        print("truncate:", may(lambda: os.ftruncate(fd, 1)))
+        print("open to write:", may(lambda: os.open(path, os.O_RDWR)))
+        print("open to read:", may(lambda: os.open(path, os.O_RDONLY)))
+        print("write lock:", may(lambda: lock(fd, fcntl.F_WRLCK)))
+        print("unlock:", may(lambda: lock(fd, fcntl.F_UNLCK)))
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def a_command_of_another_user_cannot_touch_the_space():
+    if os.geteuid():
+        return "SKIP needs root"
+    other = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    p = subprocess.Popen([GLOCK, "run", "s", "n", *other, "python3", "-c", POKE],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    said = ""
+    while (line := p.stdout.readline()) not in ("", "\n"):
+        said += line
+    assert said == (
+        "size 0 mode 400\n"
+        "write: Bad file descriptor\n"
+        "truncate: Invalid argument\n"
+        "open to write: Permission denied\n"
+        "open to read: Permission denied\n"
+        "write lock: Bad file descriptor\n"
+        "unlock: yes\n"
+    ), said
+    # the lock that the command dropped does not end a glock run that lives
+    assert taken()
+    assert [o["state"] for o in objects("ls", "--json", "s") if o["pid"] == p.pid] == ["ok"]
+    # without glock, the command has nothing left that keeps the lock
+    p.kill()
+    p.wait()
+    wait_for(lambda: not taken())
+    p.stdin.close()
+    return None
+
+
+def an_heir_is_not_left_alone_in_a_new_space():
+    """No process but the command keeps its node alive. Neither rm nor an opener may begin anew."""
+    p = holder()
+    p.kill()
+    p.wait()
+    r = glock("rm", "s")
+    assert r.returncode == 1 and "uses it (inherited)" in r.stderr, r
+    assert taken()
+    path = os.path.join(os.environ["GLOCK_DIR"], "s")
+    with open(path, "r+b") as f:  # a process of another version cannot know the nodes
+        f.seek(8)
+        f.write(b"\x4d")
     r = glock("run", "s", "n", "true")
-    assert r.returncode == 0 and not r.stderr, r
+    assert r.returncode and "end the processes that use it" in r.stderr, r
+    p.stdin.close()
+    wait_for(lambda: glock("run", "s", "n", "true").returncode == 0)
+    assert not [name for name in os.listdir(os.environ["GLOCK_DIR"]) if name.endswith(",alive")]
+    assert glock("rm", "s").returncode == 0
+
+
+def who_loses_the_space_is_told():
+    """The node that notices first gives its locks back, but no waiter gets one of them."""
+    for _ in range(5):
+        p = subprocess.Popen([GLOCK, "run", "s", "n", "--", "sh", "-c", "echo; read x; exit 5"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert p.stdout.readline() == "\n"
+        q = subprocess.Popen([GLOCK, "run", "s", "n", "true"], stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: any(o.get("waiting") for o in objects("ls", "--json", "s")))
+        os.unlink(os.path.join(os.environ["GLOCK_DIR"], "s"))
+        text = q.communicate(timeout=SLOW)[1]
+        assert q.returncode == 71 and "removed or replaced" in text and "Input/output error" in text, text
+        text = p.communicate("\n", timeout=SLOW)[1]
+        assert p.returncode == 5 and "lock n in space s was lost while sh ran" in text, text
+        # a command without a loss gets no message
+        r = glock("run", "s", "n", "true")
+        assert r.returncode == 0 and not r.stderr, r
 
 
 def names_are_hashed_and_types_known():
@@ -300,6 +381,8 @@ if __name__ == "__main__":
             no_fork_becomes_the_command,
             a_lock_that_is_only_cached_is_no_conflict,
             nor_where_another_user_has_a_space_so_called,
+            a_command_of_another_user_cannot_touch_the_space,
+            an_heir_is_not_left_alone_in_a_new_space,
             who_loses_the_space_is_told,
             names_are_hashed_and_types_known,
             a_hundred_wait_their_turn,

@@ -85,6 +85,27 @@ static void rig_leave(struct glock__lockman *lm, bool failed)
 		lm->events->reply(lk, -ENODEV, 0);
 }
 
+static int64_t rig_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			     int64_t waited)
+{
+	(void)lm, (void)type, (void)number;
+	note("room:%d", (int)(waited / RIG_MS));
+	return rig.room;
+}
+
+/* Glocks with odd numbers are in part 1. */
+static unsigned int rig_part(struct glock__lockman *lm, unsigned int type, uint64_t number)
+{
+	(void)lm, (void)type;
+	return number % 2;
+}
+
+static void rig_gave_back(struct glock__lockman *lm, unsigned int part, size_t n)
+{
+	(void)lm;
+	note("gave:%u:%zu", part, n);
+}
+
 static void rig_free(struct glock__lockman *lm)
 {
 	(void)lm;
@@ -96,6 +117,9 @@ static const struct glock__lm_ops rig_lm = {
     .cancel = rig_cancel,
     .unlock = rig_unlock,
     .leave = rig_leave,
+    .make_room = rig_make_room,
+    .part = rig_part,
+    .gave_back = rig_gave_back,
     .free = rig_free,
 };
 

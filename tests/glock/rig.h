@@ -27,6 +27,7 @@ struct rig {
 	unsigned int n_messages;
 	int th_error, bh_error, lock_error, demote_ok;
 	int refuse; /* the result of lock() */
+	int64_t room; /* the result of make_room() */
 	bool answer_at_once;
 	void (*in_op)(const char *op, struct glock *gl, struct glock_holder *gh);
 };

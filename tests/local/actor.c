@@ -33,6 +33,7 @@ static struct {
 	struct glock_holder gh[HOLDERS];
 	char group[64], dir[4096];
 	int recovered, messages;
+	char last[1024]; /* the last message */
 	int lock_error;
 	int holding; /* the recovery callback does not return */
 	pthread_mutex_t lock;
@@ -42,6 +43,7 @@ static struct {
 static void on_log(void *arg, const char *message)
 {
 	(void)arg;
+	snprintf(me.last, sizeof(me.last), "%s", message);
 	__atomic_add_fetch(&me.messages, 1, __ATOMIC_SEQ_CST);
 	fprintf(stderr, "# [%d] %s\n", (int)getpid(), message);
 }
@@ -120,6 +122,34 @@ static int64_t do_many(int n, const char *mode)
 			err = do_dq(7); /* the lock stays with this node, cached */
 	}
 	return err;
+}
+
+/* Locks of glocks with a reference are in use. They are not given back for others. */
+static int64_t do_keep(int n, const char *mode)
+{
+	static uint64_t number = ACTOR_KEEPS;
+	struct glock *gl;
+
+	for (int i = 0; i < n; i++) {
+		if (glock_get(me.space, GLOCK_RGRP, number++, &gl) || do_nq(7, number - 1, mode, 0))
+			return i;
+		do_dq(7);
+	}
+	return n;
+}
+
+static int64_t do_walk(uint64_t first, int n, const char *mode)
+{
+	int64_t died = 0, err;
+
+	for (int i = 0; i < n; i++) {
+		err = do_nq(7, first + (uint64_t)i, mode, 0);
+		if (err)
+			return err;
+		died += glock_owner_died(&me.gh[7]);
+		do_dq(7);
+	}
+	return died;
 }
 
 static int64_t do_wait(unsigned int i, int64_t ms)
@@ -273,6 +303,8 @@ static int64_t act(char *line)
 		return do_lie((unsigned int)atoi(words[1]), (uint32_t)atoi(words[2]));
 	if (IS("log", 0))
 		return __atomic_load_n(&me.messages, __ATOMIC_SEQ_CST);
+	if (IS("said", 1))
+		return strstr(me.last, words[1]) != NULL;
 	if (IS("fork", 0))
 		return do_fork();
 	if (IS("withdraw", 0))
@@ -280,7 +312,7 @@ static int64_t act(char *line)
 	if (IS("close", 0))
 		return glock_space_close(me.space);
 	if (IS("uid", 1))
-		return setuid((uid_t)atoi(words[1])) ? -errno : 0;
+		return setuid((uid_t)strtoul(words[1], NULL, 10)) ? -errno : 0;
 	if (IS("limit", 2)) {
 		struct rlimit limit = {(rlim_t)atoll(words[2]), (rlim_t)atoll(words[2])};
 
@@ -289,6 +321,10 @@ static int64_t act(char *line)
 	}
 	if (IS("many", 2))
 		return do_many(atoi(words[1]), words[2]);
+	if (IS("keep", 2))
+		return do_keep(atoi(words[1]), words[2]);
+	if (IS("walk", 3))
+		return do_walk(strtoull(words[1], NULL, 10), atoi(words[2]), words[3]);
 	if (IS("closefds", 0)) {
 		for (int fd = 3; fd < 1024; fd++)
 			close(fd);

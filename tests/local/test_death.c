@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -285,6 +286,45 @@ static void tokens_only_rise(void **state)
 	}
 }
 
+/* Starts the actor as the first process of a new pid namespace. */
+static void start_in_another_pid_namespace(struct actor *who)
+{
+	int ours = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+
+	if (unshare(CLONE_NEWPID)) {
+		/* tests/tap_skip.sed joins this and cmocka's line */
+		printf("# SKIP needs namespaces\n");
+		skip();
+	}
+	actor_start(who);
+	assert_int_equal(setns(ours, CLONE_NEWPID), 0);
+	close(ours);
+}
+
+/* The number of a process is that of its own namespace. Whether it is dead is known everywhere. */
+static void in_the_way_from_another_pid_namespace(void **state)
+{
+	int64_t way;
+
+	(void)state;
+	start_in_another_pid_namespace(&a);
+	assert_int_equal(actor_do(&a, "open %s", SPACE), 0);
+	begin(&b, "");
+	assert_int_equal(actor_do(&a, "nq 0 6 EX 0"), 0);
+	assert_int_equal(actor_do(&b, "nq 0 6 EX 0x40"), 0);
+	do
+		way = actor_do(&b, "way 6");
+	while (!way);
+	assert_int_equal(way, 1);
+	kill(a.pid, SIGSTOP);
+	assert_int_equal(actor_do(&b, "wait 0 100"), -ETIMEDOUT);
+	assert_int_equal(actor_do(&b, "way 6"), 1);
+	actor_kill(&a);
+	assert_int_equal(actor_do(&b, "wait 0 60000"), 0);
+	assert_int_equal(actor_do(&b, "dq 0"), 0);
+	actor_end(&b);
+}
+
 static void who_is_in_the_way(void **state)
 {
 	int64_t way;
@@ -526,6 +566,7 @@ int main(int argc, char **argv)
 	    TEST(told_to_nobody),
 	    TEST(tokens_only_rise),
 	    TEST(who_is_in_the_way),
+	    TEST(in_the_way_from_another_pid_namespace),
 	    TEST(stopped_is_not_dead),
 	    TEST(stopped_in_a_table),
 	    TEST(deaths_beside_a_stopped_one),

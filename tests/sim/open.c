@@ -108,6 +108,7 @@ static void open_world(struct world *w, const struct glock__sim_params *params,
 	w->glocks = glocks;
 	w->f = f;
 	p.refuse = f.refuse ? 16 : 0;
+	p.no_room = f.no_room ? 8 : 0;
 	p.on_leave = sim_leave;
 	p.on_call = sim_call;
 	p.unfair = f.unfair;
@@ -161,6 +162,7 @@ static struct world_features features(uint64_t seed)
 	    .slow = seed % 5 < 2,
 	    .failing = seed % 7 == 0,
 	    .refuse = seed % 11 < 2,
+	    .no_room = seed % 23 < 4,
 	    .late = seed % 19 < 6,
 	    .convert = seed % 13 < 4,
 	    .exact = seed % 17 < 5,

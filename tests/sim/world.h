@@ -111,6 +111,7 @@ struct world_features {
 	bool slow;    /* operations take time, and demote_ok sometimes says no */
 	bool failing; /* operations fail */
 	bool refuse;  /* the lock manager fails */
+	bool no_room; /* the lock manager is short of memory */
 	bool unfair;  /* the master lets new locks wait behind any number of conversions */
 	bool convert; /* all ask for SH first and for EX then */
 	bool duel;    /* conversions that exclude each other, and tries meanwhile */

@@ -173,6 +173,7 @@ struct glock__busy {
 	uint32_t uncounted;    /* queued holders that the statistics do not count yet */
 	uint32_t extra;        /* the number of its published extra; 0: none */
 	int64_t requested;     /* with in_call, the time of the request */
+	int64_t short_since;   /* the lock manager has no memory for a request since then */
 	uint64_t order;        /* the count of published holders */
 	uint8_t target;        /* the mode to which it changes */
 	uint8_t demote_state;  /* the mode that other nodes want it in; EX: no demand */

@@ -95,11 +95,13 @@ struct glock_space {
 	 */
 	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
 	uint8_t withdrawn, withdraw_done, closing;
+	uint32_t short_of; /* parts of the lock manager that need memory; see pressure.c */
 
 	struct {
 		struct glock__lock lock;
 		uint32_t first, last; /* glocks, the coldest first */
 		uint32_t n;           /* idle glocks; the list may have others, too */
+		uint32_t hand;        /* the next glock of a walk through the list; 0: no walk */
 		size_t max;
 		int64_t age;
 	} lru;

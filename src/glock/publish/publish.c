@@ -142,6 +142,7 @@ struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 {
 	struct glock__publisher *p = calloc(1, sizeof(*p));
 	int err = p ? map_segment(p, fd, cpus) : -ENOMEM;
+	struct glock__proc_ns ns;
 	struct glock__proc self;
 
 	close(fd);
@@ -152,11 +153,14 @@ struct glock__publisher *glock__publisher_new(int fd, unsigned int cpus)
 	p->mem.slab = grow_for_slab;
 	p->head->version = GLOCK__SEGMENT_VERSION;
 	glock__proc_read(getpid(), &self); /* all zero without /proc */
+	glock__proc_namespaces(&ns);
 	p->head->head_size = sizeof(*p->head);
 	p->head->file_size = p->size;
 	p->head->pid = (uint32_t)getpid();
 	p->head->uid = geteuid();
-	p->head->started = self.start;
+	p->head->started = self.start - (uint64_t)ns.booted;
+	p->head->pid_namespace = ns.pid;
+	p->head->clock_ahead = ns.clock;
 	p->head->cpus = cpus;
 	p->head->types = GLOCK_TYPE_MAX;
 	p->head->work_due = INT64_MAX;

@@ -19,8 +19,9 @@
  * its own stores, because other processes may be able to write to the file, too.
  *
  * The process stores and loads with atom.h each word that both sides may touch at once. Times are
- * CLOCK_MONOTONIC, in ns. Numbers have the byte order of the machine, because the file never leaves
- * the machine.
+ * CLOCK_MONOTONIC of the process, in ns; clock_ahead turns them into those of a reader in another
+ * time namespace. Numbers have the byte order of the machine, because the file never leaves the
+ * machine.
  */
 #ifndef GLOCK__SEGMENT_H
 #define GLOCK__SEGMENT_H
@@ -33,7 +34,7 @@
 #include <stdint.h>
 
 #define GLOCK__SEGMENT_MAGIC 0x746e656d67657367ull
-#define GLOCK__SEGMENT_VERSION 2u
+#define GLOCK__SEGMENT_VERSION 3u
 
 struct glock__segment_area {
 	uint64_t offset; /* in the file */
@@ -74,8 +75,9 @@ struct glock__segment_head {
 	uint32_t head_size;
 	uint64_t file_size;
 	/*
-	 * The process. Pids are used again, so the start of the process (clock ticks since boot) is
-	 * part of its identity.
+	 * The process. Pids are used again, so the start of the process is part of its identity. It
+	 * counts clock ticks since the boot of the machine, in no time namespace. pid is the number
+	 * in the pid namespace of the process.
 	 */
 	uint32_t pid, uid;
 	uint64_t started;
@@ -104,6 +106,8 @@ struct glock__segment_head {
 	struct glock__segment_demote demote;
 	struct glock__segment_type type[GLOCK_TYPE_MAX];
 	struct glock__segment_area area[GLOCK__AREA_MAX];
+	uint64_t pid_namespace; /* the inode of /proc/self/ns/pid */
+	int64_t clock_ahead;    /* of the machine's own CLOCK_MONOTONIC, by a time namespace; ns */
 };
 
 enum { GLOCK__SEGMENT_WHERE = 80 };

@@ -90,7 +90,12 @@ int glock_owner_died(const struct glock_holder *gh)
 {
 	uint32_t state = gh_state(gh_of(gh));
 
-	if (!(state & GLOCK__H_HOLDER && state & GLOCK__H_DIED))
+	if (!(state & GLOCK__H_HOLDER))
+		return 0;
+	/* A holder that came by the word was not told of the death at its grant. */
+	if (state & GLOCK__H_FAST && atom_load64(&gh_of(gh)->gl->fast) & GLOCK__FAST_DIED)
+		return 1;
+	if (!(state & GLOCK__H_DIED))
 		return 0;
 	glock__report_death((struct glock__holder *)gh); /* for a holder without glock_wait() */
 	return 1;

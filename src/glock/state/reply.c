@@ -18,6 +18,7 @@
 #include "demote.h"
 #include "events.h"
 #include "find.h"
+#include "pressure.h"
 #include "withdraw.h"
 #include "work.h"
 
@@ -331,5 +332,6 @@ const struct glock__lm_events glock__events = {
     .pause = on_pause,
     .resume = on_resume,
     .recover = on_recover,
+    .give_back = glock__on_give_back,
     .control = glock__on_control,
 };

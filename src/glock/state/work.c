@@ -26,6 +26,7 @@
 #include "cache.h"
 #include "find.h"
 #include "lru.h"
+#include "pressure.h"
 #include "queue.h"
 #include "reply.h"
 
@@ -250,7 +251,7 @@ static void work_ended(struct glock_space *space, struct glock__busy *b)
 /* Tells whether an event of the lock manager about the whole space waits to be handled. */
 static bool is_told(const struct glock_space *space)
 {
-	return (atom_load8(&space->thaw_pending) ||
+	return (atom_load8(&space->thaw_pending) || atom_load32(&space->short_of) ||
 		(atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
 	       !FAULT(SPACE_EVENT_FORGOTTEN);
 }
@@ -280,6 +281,7 @@ static int run_due(struct glock_space *space)
 
 	glock__enter_work();
 	glock__thaw(space);
+	glock__give_back(space);
 	glock__lru_trim(space);
 	while ((b = next_due(space))) {
 		struct glock *gl = b->gl;

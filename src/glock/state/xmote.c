@@ -21,6 +21,7 @@
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
+#include "pressure.h"
 #include "queue.h"
 #include "reply.h"
 #include "shortcuts.h"
@@ -243,6 +244,10 @@ void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err)
 {
 	struct glock_space *space = gl_space(gl);
 
+	if (err == -ENOSPC && glock__wait_for_room(gl)) {
+		glock__unpin(gl);
+		return;
+	}
 	if (err) {
 		glock__log(space,
 			   "glock %u:%" PRIu64

@@ -143,14 +143,9 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	if (!err && ev.status != -EINPROGRESS)
 		glock__local_granted(l, shard, &ev);
 	glock__local_drop(l, shard);
-	if (err == -ENOSPC)
-		glock__local_say(
-		    &l->o,
-		    "space %s: the memory for locks is full; put unused glocks, or free memory in "
-		    "the directory of the space",
-		    l->name);
 	if (err)
 		return err;
+	glock__local_removed(l);
 	if (ev.status == -EINPROGRESS) {
 		glock__local_on_guard(l);
 		return 0;
@@ -233,6 +228,23 @@ static int local_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uin
 	return has_left(l) ? -EIO : 0;
 }
 
+static unsigned int local_part(struct glock__lockman *lm, unsigned int type, uint64_t number)
+{
+	(void)lm;
+	return glock__local_shard(type, number);
+}
+
+static int64_t local_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			       int64_t waited)
+{
+	return glock__local_make_room((struct local *)lm, local_part(lm, type, number), waited);
+}
+
+static void local_gave_back(struct glock__lockman *lm, unsigned int part, size_t n)
+{
+	glock__local_gave_back((struct local *)lm, part, n);
+}
+
 static int local_start(struct glock__lockman *lm)
 {
 	return glock__local_serve((struct local *)lm);
@@ -296,6 +308,11 @@ static void local_free(struct glock__lockman *lm)
 	free(l);
 }
 
+static const char *local_path(const struct glock__lockman *lm)
+{
+	return ((const struct local *)lm)->path;
+}
+
 static const struct glock__lm_ops local_ops = {
     .name = "local",
     .lock = local_lock,
@@ -312,8 +329,13 @@ static const struct glock__lm_ops local_ops = {
     .nudge = glock__local_nudge,
     .token = local_token,
     .in_the_way = glock__local_in_the_way,
+    .make_room = local_make_room,
+    .part = local_part,
+    .gave_back = local_gave_back,
     .file = glock__local_own_file,
     .alive = glock__local_keep_alive,
+    .is_there = glock__local_is_there,
+    .path = local_path,
 };
 
 /* ---- the beginning ---- */

@@ -82,8 +82,7 @@ static bool purge_tables(struct local *l, unsigned int node, enum patience patie
 	return !(slot->tables & ALL_TABLES);
 }
 
-/* Each node looks whether grants go on, and whether the node has something to recover. */
-static void ring_all(struct local *l)
+void glock__local_ring_all(struct local *l)
 {
 	for (unsigned int i = 0; i < slots_end(l); i++) {
 		struct slot *slot = &l->head->slot[i];
@@ -111,7 +110,7 @@ static void count_blocked(struct local *l)
 	}
 	atom_store32(&l->head->recovering, n);
 	if (!n && before)
-		ring_all(l);
+		glock__local_ring_all(l);
 }
 
 static void clear_dead(struct local *l, unsigned int node, enum patience patience);
@@ -207,7 +206,7 @@ static void tidy_members(struct local *l)
 	clear_all_dead(l, WAIT_SHORTLY);
 	if (l->head->recovering)
 		name_recoverers(l);
-	ring_all(l);
+	glock__local_ring_all(l);
 }
 
 static int take_members(struct local *l, bool wait)
@@ -262,8 +261,8 @@ void glock__local_give_up(struct local *l)
 /*
  * A question to the kernel about a byte takes the longer, the more locks there are. Therefore only
  * the nodes whose pid no process has are asked about. `thorough` asks about all, because the caller
- * needs any free slot at all. The pid alone proves nothing. The pid may be of another pid
- * namespace. Or the process may have left a child that keeps the node alive.
+ * needs any free slot at all. A pid of another pid namespace says nothing here. A pid alone proves
+ * nothing, because the process may have left an heir.
  */
 void glock__local_reap_all(struct local *l, bool thorough)
 {
@@ -275,7 +274,8 @@ void glock__local_reap_all(struct local *l, bool thorough)
 
 		begun |= atom_load32(&slot->state) == SLOT_DEAD;
 		if (i == l->me || atom_load32(&slot->state) != SLOT_LIVE ||
-		    (!thorough && (!kill((pid_t)slot->pid, 0) || errno != ESRCH)))
+		    (!thorough && slot->pid_namespace == l->ns.pid &&
+		     (!kill((pid_t)slot->pid, 0) || errno != ESRCH)))
 			continue;
 		if (!glock__local_alive(l, i))
 			glock__local_reap(l, i, generation, false, true);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * local_file.c - makes a lock space's file, finds it again, and reads which nodes live.
+ * local_file.c - makes a lock space's file, and finds it again.
  *
- * The kernel's locks on bytes of the file tell which nodes live. The nodes' own files are made and
- * removed here, too. local_join.c opens the space's file.
+ * The nodes' own files are made and removed here, too. local_join.c opens the space's file.
  *
  * A file is complete before it has a name (O_TMPFILE, linkat). Therefore no process ever sees half
  * of a file.
@@ -16,35 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-
-/* ---- locks of bytes ---- */
-
-int glock__local_byte_lock(int fd, int type, off_t at)
-{
-	struct flock fl = {.l_type = (short)type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
-
-	while (fcntl(fd, F_OFD_SETLK, &fl))
-		if (errno != EINTR)
-			return errno == EACCES ? -EAGAIN : -errno;
-	return 0;
-}
-
-int glock__local_bytes_locked(int fd, off_t at, off_t n)
-{
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n};
-
-	if (fcntl(fd, F_OFD_GETLK, &fl))
-		return -errno;
-	return fl.l_type != F_UNLCK;
-}
-
-bool glock__local_alive(struct local *l, unsigned int node)
-{
-	int fd = glock__local_fd(l);
-
-	/* If the kernel gives no answer, the node counts as alive, which is the safe side. */
-	return fd < 0 || glock__local_bytes_locked(fd, node, 1) != 0;
-}
 
 /* ---- making a file ---- */
 
@@ -221,24 +191,6 @@ int glock__local_still_there(const struct local *l)
 
 /* ---- the nodes' own files ---- */
 
-int glock__local_keep_alive(struct glock__lockman *lm)
-{
-	struct local *l = (struct local *)lm;
-	int fd, err;
-
-	if (l->alive >= 0)
-		return l->alive;
-	fd = open(l->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	err = is_ours(l, fd) ? glock__local_byte_lock(fd, F_RDLCK, l->me) : -ESTALE;
-	if (err) {
-		close(fd);
-		return err;
-	}
-	return l->alive = fd;
-}
-
 static void own_path(const struct local *l, unsigned int node, char path[GLOCK__LOCAL_PATH_MAX])
 {
 	/* No space's file has a comma in its name. */
@@ -269,43 +221,23 @@ int glock__local_own_file(struct glock__lockman *lm)
 	return err ? err : fd;
 }
 
-void glock__local_remove_own_file(const struct local *l, unsigned int node)
+/* Removes the file, if it belongs to a node of this space: any, or the one with that inode. */
+static void remove_file(const struct local *l, const char *path, bool any, ino_t inode)
 {
-	char path[GLOCK__LOCAL_PATH_MAX];
 	struct stat st;
 
-	own_path(l, node, path);
+	if (any || (inode && !stat(path, &st) && st.st_dev == l->dev && st.st_ino == inode))
+		unlink(path);
+}
+
+void glock__local_remove_own_file(const struct local *l, unsigned int node)
+{
 	/* If the space's file was replaced, remove only this node's: others are of the new one. */
-	if (glock__local_still_there(l) &&
-	    (node != l->me || stat(path, &st) || st.st_dev != l->dev || st.st_ino != l->own))
-		return;
-	unlink(path);
-}
+	const bool any = !glock__local_still_there(l), mine = node == l->me;
+	char path[GLOCK__LOCAL_PATH_MAX];
 
-/* ---- whether the file is still there ---- */
-
-#define LOOK_NS 500000000ll /* the shortest time between two looks for the file */
-
-/*
- * Withdraws if the file was removed or replaced. A process that opens the space now gets another
- * space than this node has.
- */
-GLOCK__COLD static void look_for_file(struct local *l)
-{
-	if (!glock__local_still_there(l) ||
-	    __atomic_exchange_n(&l->file_removed, true, __ATOMIC_ACQ_REL))
-		return;
-	glock__local_say(&l->o, "space %s: file %s was removed or replaced, so this node withdraws",
-			 l->name, l->path);
-	l->lm.events->gone(l->lm.owner);
-}
-
-void glock__local_check_file(struct local *l, int64_t now)
-{
-	int64_t last = __atomic_load_n(&l->looked, __ATOMIC_RELAXED);
-
-	if (now - last >= LOOK_NS &&
-	    __atomic_compare_exchange_n(&l->looked, &last, now, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_RELAXED))
-		look_for_file(l);
+	glock__local_alive_path(l->path, node, path);
+	remove_file(l, path, any, mine ? l->slot->heirs : 0);
+	own_path(l, node, path);
+	remove_file(l, path, any, mine ? l->own : 0);
 }

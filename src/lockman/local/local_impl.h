@@ -9,12 +9,18 @@
  * never used are holes. Each part gets its memory with fallocate() before its first use. Therefore
  * a full memory is an error code and never a signal. No store goes to a part without memory.
  *
- * Nodes. A node is a process's part in the space, at a place of its own (slot). The node is alive
- * while an open file description has a read lock on one byte of the file. The offset of the byte
- * is the number of the slot. No descriptor refers to that description. Only a mapping holds it,
- * and fork does not copy the mapping. So the lock lasts until the process unmaps the file, executes
- * another program or ends, whatever happens to descriptors. A child that has to keep the node alive
- * can get another description with a read lock on the byte.
+ * Nodes. A node is a process's part in the space, at a place of its own (slot). The process lives
+ * while an open file description has a lock on one byte of the file. The offset of the byte is the
+ * number of the slot. No descriptor refers to that description. Only a mapping holds it, and fork
+ * does not copy the mapping. So the lock lasts until the process unmaps the file, executes another
+ * program or ends, whatever happens to descriptors.
+ *
+ * Heirs. A child can keep the node alive after the process: an heir. An heir inherits a descriptor
+ * of another file, the node's alive file NAME,SLOT,alive, with a read lock on byte 0. The node is
+ * alive while its process lives or a description has that lock. An heir may be a program of
+ * another user. Therefore the descriptor can only be read, and the file is empty. The file's mode
+ * forbids other users to open the file again through /proc/self/fd. With the descriptor an heir
+ * can end or keep the life of this node alone. While the process lives, no heir can end it.
  *
  * Locks, in the order in which one may be taken while another is held
  *	the byte OPEN_BYTE	the process that opens the space or replaces its file
@@ -22,6 +28,7 @@
  *	l->delivery		one thread of this process delivers events; a latch
  *	shard->mutex		a lock table
  *	l->lock			this node's list of open requests; a latch
+ *	l->room_lock		tables without memory; a latch, under no other lock of these
  * head->members and shard->mutex are robust. A process that gets such a mutex from a dead process
  * repairs what the dead process was changing. The holder of such a mutex waits for nothing outside,
  * with two exceptions. It waits for memory. It waits shortly for a table that a stopped process
@@ -43,6 +50,7 @@
 
 #include "base/atom.h"
 #include "base/latch.h"
+#include "base/proc.h"
 #include "base/sanitizer.h"
 #include "local.h"
 #include "lockman/lockman.h"
@@ -53,7 +61,7 @@
 #include <sys/types.h>
 
 #define LOCAL_MAGIC 0x6c61636f6c6b6367ull /* "gcklocal" */
-#define LOCAL_LAYOUT 3u
+#define LOCAL_LAYOUT 4u
 #define GLOCK__LOCAL_BASE "/dev/shm"
 #define NODES GLOCK__LOCAL_NODES
 #define SHARDS 16u
@@ -84,20 +92,22 @@ union bell {
 struct slot {
 	uint32_t state;      /* enum slot_state */
 	uint32_t generation; /* the number of this user of the slot */
-	uint32_t pid;
+	uint32_t pid;        /* in the process's own pid namespace */
 	uint32_t uid;
-	uint64_t start; /* of the process, in clock ticks since boot, as in /proc/PID/stat */
+	uint64_t start; /* of the process, in clock ticks since boot, in no time namespace */
 	char comm[16];
 	uint32_t flags;     /* SLOT_ */
 	uint32_t recoverer; /* RECOVERING: 1 + the slot of the recoverer */
 	uint32_t recoverer_generation;
 	uint32_t tables; /* DEAD or leaving: a bit for each table that may have locks of the node */
-	uint32_t reserved[2];
+	uint64_t heirs;  /* the inode of the alive file; 0: no child can keep the node alive */
 	/* The rest has a cache line of its own. */
 	union bell bell;
 	uint32_t seen;
 	uint32_t cpu; /* a hint: 1 + the CPU on which the leader slept last; 0: not known */
-	uint32_t reserved2[12];
+	uint64_t pid_namespace; /* the inode of /proc/self/ns/pid; 0: not known */
+	uint32_t short_of; /* a bit for each table for which the node is to give back idle locks */
+	uint32_t reserved[9];
 };
 #define SLOT_RECOVERS 0x1u   /* the node can repair what a dead node left */
 #define SLOT_HOLDS_BACK 0x2u /* DEAD, and will be RECOVERING: grants wait until that has ended */
@@ -107,7 +117,7 @@ struct slot {
 struct shard {
 	pthread_mutex_t mutex;
 	uint32_t owner; /* 1 + the slot of the process that has the mutex, or had it last */
-	uint32_t reserved;
+	uint32_t gave;  /* idle locks that nodes gave back, or will, because memory was short */
 	uint64_t size;  /* bytes of the table's memory; 0: no table yet, the next user makes it */
 	uint64_t token; /* the last token given here, or a number below head->token */
 };
@@ -128,6 +138,8 @@ struct head {
 	uint32_t members_owner; /* 1 + the slot of the process that has `members`, or had it last */
 	uint32_t opener;        /* pid of the process that opens the space now */
 	uint32_t slots_end;     /* slots from here on were never used */
+	uint32_t removed;       /* a node found the file removed: no node may rely on a grant */
+	uint32_t reserved2;
 	pthread_mutex_t members;
 	_Alignas(64) struct shard shard[SHARDS];
 	_Alignas(128) struct slot slot[NODES];
@@ -150,6 +162,14 @@ static_assert(SHARDS <= 16, "BELL_DUE has a bit for each table");
 
 /* ---- a node ---- */
 
+/* A table without memory, as this node sees it: see local_room.c. */
+enum asked { ASKED_NONE, ASKED_OWN, ASKED_ALL };
+struct shortage {
+	enum asked asked;
+	uint32_t gave; /* shard.gave before that */
+	int64_t at;    /* the time at which the node or nodes were asked */
+};
+
 struct request {
 	struct glock__lm_lock *lk;
 	uint32_t id;
@@ -170,13 +190,14 @@ struct local {
 	gid_t gid; /* of the group that the space belongs to, if it belongs to one */
 	int dir;   /* the directory, while the space is being opened */
 	int fd;    /* the file, without any lock; the program may close it: see glock__local_fd() */
-	int alive; /* another descriptor, which locks the node's byte and is inherited; or -1 */
+	int alive; /* of the alive file, to be inherited; or -1 */
 	dev_t dev;
 	ino_t ino;
 	ino_t own; /* of this node's own file */
 	char file[GLOCK__LOCAL_FILE_MAX];
 	char path[GLOCK__LOCAL_PATH_MAX]; /* for messages, and to open the file again */
 	bool one_cpu;
+	struct glock__proc_ns ns;
 
 	struct latch delivery;
 	bool grants_wait;         /* the glocks were told that grants wait; under delivery */
@@ -200,6 +221,10 @@ struct local {
 	uint32_t passes;      /* number of looks at the open requests */
 	int64_t watched;      /* time of the last look for deaths */
 	int64_t looked;       /* time of the last look for the file */
+
+	struct latch room_lock;
+	struct shortage shortage[SHARDS]; /* under room_lock */
+	bool compressed;                  /* the log says that deaths were compressed */
 
 	bool stop;
 	bool have_service, have_recovery;
@@ -241,6 +266,19 @@ static inline bool is_rung(const struct slot *slot)
 static inline bool has_left(const struct local *l)
 {
 	return __atomic_load_n(&l->left, __ATOMIC_ACQUIRE);
+}
+
+GLOCK__COLD void glock__local_withdraw(struct local *l);
+
+/*
+ * Looks for the mark that another node leaves when it finds the file removed. That node marks the
+ * file before it gives its locks back. The caller looks after it fetched a grant. Without a mark,
+ * the grant did not come of the removal.
+ */
+static inline void glock__local_removed(struct local *l)
+{
+	if (__builtin_expect(atom_load32(&l->head->removed), 0))
+		glock__local_withdraw(l);
 }
 
 static inline unsigned int slots_end(const struct local *l)
@@ -312,8 +350,15 @@ void glock__local_say(const struct glock__local_options *o, const char *fmt, ...
 int glock__local_find(struct local *l);
 int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]);
 int glock__local_dir_path(const char *group, uid_t uid, gid_t gid, char *path, size_t size);
+/*
+ * Tells whether a default directory may be trusted. It must belong to that user or group, with no
+ * access for others. Any user can make something else of that name.
+ */
+bool glock__local_dir_trusted(const struct stat *st, bool group, uid_t uid, gid_t gid);
 /* Returns the name of the file system with that statfs number, if machines share it, or NULL. */
 const char *glock__local_shared_fs(uint32_t type);
+/* Writes the path of the alive file of a node of the space in that file. */
+void glock__local_alive_path(const char *path, unsigned int node, char out[GLOCK__LOCAL_PATH_MAX]);
 /* Checks that the file may be trusted. Otherwise logs, and returns -EPERM or -EMEDIUMTYPE. */
 int glock__local_trust(const struct local *l, const struct stat *st);
 
@@ -331,16 +376,34 @@ int glock__local_make_file(const struct local *l);
 uint64_t glock__local_token_seed(void);
 /* Returns a descriptor of the file, even if the program closed l->fd; or a negative errno. */
 int glock__local_fd(struct local *l);
-/* The operations file and alive of lockman.h; and one that removes the own file of any node. */
+/* The operation file of lockman.h; and a function that removes the own files of any node. */
 int glock__local_own_file(struct glock__lockman *lm);
-int glock__local_keep_alive(struct glock__lockman *lm);
 void glock__local_remove_own_file(const struct local *l, unsigned int node);
 /* Returns 0 if the file still has its name, and otherwise -ESTALE. */
 int glock__local_still_there(const struct local *l);
 /* Initializes a mutex that processes share and that is robust. */
 int glock__local_mutex_init(pthread_mutex_t *mutex);
-/* Withdraws if the file is not there any more. Looks from time to time only. */
+/* ---- local_removed.c ---- */
+
+/*
+ * Withdraws if the file is not there any more. Looks from time to time only. The node that finds
+ * the removal first marks the file, so that all its nodes withdraw: see glock__local_removed().
+ */
 void glock__local_check_file(struct local *l, int64_t now);
+/* The operation is_there of lockman.h: looks now. */
+bool glock__local_is_there(struct glock__lockman *lm);
+/* ---- local_alive.c: which nodes live ---- */
+
+/* Tells whether the kernel says that the node's process lives. An heir is no such process. */
+bool glock__local_process_lives(struct local *l, unsigned int node);
+/* Tells whether the kernel says that the node is alive: its process, or an heir. */
+bool glock__local_alive(struct local *l, unsigned int node);
+/* Tells whether an heir keeps a node of that file alive. heirs: as in its slot; 0: any inode. */
+bool glock__local_has_heir(const char *path, unsigned int node, uint64_t heirs);
+/* Tells whether an heir keeps any node of that file alive, whatever the version of the file. */
+bool glock__local_any_heir(const char *path);
+/* The operation alive of lockman.h. */
+int glock__local_keep_alive(struct glock__lockman *lm);
 
 /* ---- local_join.c ---- */
 
@@ -350,7 +413,14 @@ int glock__local_join(struct local *l);
 /* ---- local_peer.c ---- */
 
 void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
-/* Returns "process PID (COMMAND)", with "stopped" if the process is. */
+/* Tells whether the pids of that node mean the same processes here, and /proc shows them. */
+bool glock__local_sees(const struct local *l, unsigned int node);
+/* Tells whether the process is stopped. Of another pid namespace that is not known: false. */
+bool glock__local_is_stopped(const struct local *l, unsigned int node);
+/*
+ * Returns "process PID (COMMAND)", with "stopped" if the process is. Of a process in another pid
+ * namespace the number is the one there, and the text says so.
+ */
 const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size);
 
 /* ---- local_bell.c ---- */
@@ -408,7 +478,7 @@ int glock__local_take(struct local *l, unsigned int shard, enum patience patienc
 int glock__local_take_made(struct local *l, unsigned int shard, enum patience patience);
 /* Rings for the nodes that have something to fetch, drops the table's lock, wakes the nodes. */
 void glock__local_drop(struct local *l, unsigned int shard);
-/* Gives the table more memory. Returns 0, or -ENOSPC. */
+/* Gives the table more memory of the file system. Returns 0, or -ENOSPC. */
 int glock__local_grow(struct local *l, unsigned int shard);
 
 /* Gives a grant its token, and marks the lock as in use. Under the table's lock. */
@@ -416,8 +486,6 @@ void glock__local_granted(struct local *l, unsigned int shard, const struct gloc
 
 /* ---- local_death.c: others that died ---- */
 
-/* Tells whether the kernel says that the node is alive. */
-bool glock__local_alive(struct local *l, unsigned int node);
 /*
  * Reaps a node: removes the locks of a dead node, or of a node that gives itself up (gone).
  * wait: waits for other processes that do such things now.
@@ -426,6 +494,11 @@ int glock__local_reap(struct local *l, unsigned int node, uint32_t generation, b
 		      bool wait);
 /* Reaps each dead node that is cheap to find; thorough: each dead node. */
 void glock__local_reap_all(struct local *l, bool thorough);
+/*
+ * Rings for each node. The node looks whether grants go on and whether it has something to
+ * recover. It also looks for the mark of a removed file.
+ */
+void glock__local_ring_all(struct local *l);
 /* This node leaves: the locks that it still has go, as if they had been given back. */
 void glock__local_give_up(struct local *l);
 /* Names a recoverer for each death that has none, or none that lives. */
@@ -475,6 +548,12 @@ struct glock__lm_lock *glock__local_request_any(struct local *l);
 /* Copies to the node's side of the lock what the event says about it. */
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 			    const struct glock__table_event *ev);
+
+/* ---- local_room.c ---- */
+
+/* The operations make_room and gave_back of lockman.h. */
+int64_t glock__local_make_room(struct local *l, unsigned int shard, int64_t waited);
+void glock__local_gave_back(struct local *l, unsigned int shard, size_t n);
 
 /* ---- local.c ---- */
 

@@ -10,7 +10,7 @@
  * Up to three descriptors of the file are opened:
  *	to join		has the locks; closed after mmap, so that only the mapping keeps the locks
  *	l->fd		for fallocate and for asking which nodes live; without any lock
- *	l->alive	on request: to be inherited
+ *	l->alive	on request: of another file, to be inherited (local_alive.c)
  * While the first one is open no fork may happen, because the child would keep the locks.
  */
 #include "local_impl.h"
@@ -163,7 +163,8 @@ static void fill_slot(struct local *l, struct slot *slot)
 	*slot = (struct slot){.generation = generation,
 			      .pid = (uint32_t)getpid(),
 			      .uid = (uint32_t)geteuid(),
-			      .start = self.start,
+			      .start = self.start - (uint64_t)l->ns.booted,
+			      .pid_namespace = l->ns.pid,
 			      .flags = l->o.recovers ? SLOT_RECOVERS : 0};
 	memcpy(slot->comm, self.comm, sizeof(slot->comm));
 	atom_store32(&slot->state, SLOT_LIVE);
@@ -228,6 +229,22 @@ static int replace(struct local *l, bool alone, const char *wrong)
 	return 1;
 }
 
+/*
+ * Tells whether an heir keeps a node of a mapped file of this version alive. Otherwise the file
+ * cannot say which alive files belong to it: glock__local_any_heir().
+ */
+static bool has_heirs(const struct local *l)
+{
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		const struct slot *slot = &l->head->slot[i];
+
+		if (slot->state == SLOT_LIVE && slot->heirs &&
+		    glock__local_has_heir(l->path, i, slot->heirs))
+			return true;
+	}
+	return false;
+}
+
 /* Under OPEN_BYTE. Returns 0: this process is a node; 1: begin again; or a negative errno. */
 static int join_opened(struct local *l, int fd, const struct stat *st)
 {
@@ -241,6 +258,7 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 		bool ours = pread(fd, &head, sizeof(head.magic), 0) == sizeof(head.magic) &&
 			    head.magic == LOCAL_MAGIC;
 
+		locked |= glock__local_any_heir(l->path);
 		if (ours || !st->st_size)
 			return replace(l, !locked, ours ? "its size is wrong" : wrong);
 		glock__local_say(&l->o, "space %s: %s is not a file of glock; move it away",
@@ -251,7 +269,13 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	if (err)
 		return err;
 	wrong = head_wrong(l->head, st);
-	if (!wrong) {
+	if (!locked)
+		locked = wrong ? glock__local_any_heir(l->path) : has_heirs(l);
+	if (!wrong && l->head->removed) {
+		/* Moved away and back. Its nodes withdraw, or have withdrawn. */
+		wrong = "it was removed, and has come back";
+		locked = false;
+	} else if (!wrong) {
 		l->head->opener = (uint32_t)getpid();
 		for (unsigned int i = 0; i < SHARDS && !wrong; i++)
 			wrong = table_sound(l, i) ? NULL : "a lock table is damaged";
@@ -354,6 +378,7 @@ int glock__local_join(struct local *l)
 	bool told = false;
 	int err;
 
+	glock__proc_namespaces(&l->ns);
 	pthread_once(&no_fork_once, watch_forks);
 	while ((err = try_to_join(l)) == 1 || err == -EAGAIN) {
 		if (err == 1)

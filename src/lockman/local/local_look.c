@@ -32,14 +32,12 @@ static void look_at_outside(const char *dir, const char *file, struct looking *l
 	look->outside(&node, look->arg);
 }
 
-/* found: only its name says which user the directory belongs to, and it may be a symbolic link. */
-static void look_in(const char *dir, bool found, struct looking *look)
+static void look_at(const char *dir, int fd, struct looking *look)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (found ? O_NOFOLLOW : 0));
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = fdopendir(fd);
 	struct dirent *entry;
 
-	if (fd >= 0 && !d)
+	if (!d)
 		close(fd);
 	look->opened = d;
 	while (d && (entry = readdir(d))) {
@@ -63,34 +61,64 @@ static void look_in(const char *dir, bool found, struct looking *look)
 		closedir(d);
 }
 
+/* Looks in the directory that the caller named. */
+static void look_in(const char *dir, struct looking *look)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		look_at(dir, fd, look);
+}
+
+/*
+ * Looks in a default directory, which is readable for its user, for the members of its group, and
+ * for root. A directory of such a name may belong to another user. Then it is left out, because no
+ * process of the named user has a space there.
+ */
+static void look_in_default(const char *name, struct looking *look)
+{
+	const bool group = name[6] == 'g';
+	char path[GLOCK__LOCAL_PATH_MAX], *end;
+	unsigned long id = strtoul(name + 6 + group, &end, 10);
+	struct stat st;
+	int fd;
+
+	if (name[6 + group] < '0' || name[6 + group] > '9' || *end || id > UINT32_MAX ||
+	    (!group && geteuid() && id != geteuid()))
+		return;
+	snprintf(path, sizeof(path), GLOCK__LOCAL_BASE "/%s", name);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && !fstat(fd, &st) &&
+	    glock__local_dir_trusted(&st, group, (uid_t)id, (gid_t)id))
+		look_at(path, fd, look);
+	else if (fd >= 0)
+		close(fd);
+}
+
 /* Looks in each directory in which spaces of this machine may lie. */
 static int look_everywhere(struct looking *look)
 {
 	const char *said = secure_getenv("GLOCK_DIR");
-	char path[GLOCK__LOCAL_PATH_MAX], own[64];
 	struct dirent *entry;
 	DIR *base;
 
 	if (said && *said) { /* takes the place of all others */
-		look_in(said, false, look);
+		look_in(said, look);
 		return look->n;
 	}
 	base = opendir(GLOCK__LOCAL_BASE);
-	snprintf(own, sizeof(own), "glock-%u", (unsigned int)geteuid());
-	while (base && (entry = readdir(base))) {
-		/* Readable: the user's own directory; a group's for its members; all for root. */
-		if (strncmp(entry->d_name, "glock-", 6) ||
-		    (strcmp(entry->d_name, own) && entry->d_name[6] != 'g' && geteuid()))
-			continue;
-		if (entry->d_name[6 + (entry->d_name[6] == 'g')] < '0' ||
-		    entry->d_name[6 + (entry->d_name[6] == 'g')] > '9')
-			continue;
-		snprintf(path, sizeof(path), GLOCK__LOCAL_BASE "/%s", entry->d_name);
-		look_in(path, true, look);
-	}
+	while (base && (entry = readdir(base)))
+		if (!strncmp(entry->d_name, "glock-", 6))
+			look_in_default(entry->d_name, look);
 	if (base)
 		closedir(base);
 	return look->n;
+}
+
+bool glock__local_default_dir_trusted(char *path, size_t size, struct stat *st)
+{
+	glock__local_dir_path(NULL, geteuid(), 0, path, size);
+	return lstat(path, st) || glock__local_dir_trusted(st, false, geteuid(), 0);
 }
 
 int glock__local_each_space(const char *dir,
@@ -101,7 +129,7 @@ int glock__local_each_space(const char *dir,
 
 	if (!dir)
 		return look_everywhere(&look);
-	look_in(dir, false, &look);
+	look_in(dir, &look);
 	return look.opened ? look.n : -errno;
 }
 
@@ -113,13 +141,6 @@ int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, vo
 }
 
 /* ---- nodes ---- */
-
-static bool byte_locked(int fd, off_t at, off_t n)
-{
-	struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n};
-
-	return fcntl(fd, F_OFD_GETLK, &fl) || fl.l_type != F_UNLCK;
-}
 
 /* Opens the file if it is a space's, of any version. Otherwise returns a negative errno. */
 static int open_any_version(const char *path, int flags, struct head *head)
@@ -172,9 +193,12 @@ int glock__local_each_node(const char *path,
 		node.pid = (pid_t)slot.pid;
 		node.uid = slot.uid;
 		node.start = slot.start;
+		node.pid_namespace = slot.pid_namespace;
 		memcpy(node.comm, slot.comm, sizeof(node.comm));
 		node.comm[sizeof(node.comm) - 1] = 0;
-		node.alive = slot.state == SLOT_LIVE && byte_locked(fd, i, 1);
+		node.process = slot.state == SLOT_LIVE && glock__local_bytes_locked(fd, i, 1);
+		node.alive = node.process || (slot.state == SLOT_LIVE && slot.heirs &&
+					      glock__local_has_heir(path, i, slot.heirs));
 		snprintf(node.file, sizeof(node.file), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path,
 			 i);
 		if (access(node.file, F_OK))
@@ -217,6 +241,8 @@ static int unlink_all(const char *path)
 
 		snprintf(own, sizeof(own), "%.*s,%u", GLOCK__LOCAL_PATH_MAX - 16, path, i);
 		unlink(own); /* of a node that died last */
+		glock__local_alive_path(path, i, own);
+		unlink(own);
 	}
 	return unlink(path) ? -errno : 0;
 }
@@ -224,7 +250,7 @@ static int unlink_all(const char *path)
 /*
  * In each version, a process that lives in a space or opens it has a lock on the file. If this
  * process can lock the whole file, there is no such process. While it has that lock, no process
- * becomes a node.
+ * becomes a node. Only heirs may be left, and they have locks on alive files.
  */
 int glock__local_remove(const char *path)
 {
@@ -240,6 +266,8 @@ int glock__local_remove(const char *path)
 	else if (fstat(fd, &st) || lstat(path, &named) || st.st_ino != named.st_ino ||
 		 st.st_dev != named.st_dev)
 		err = -ESTALE;
+	else if (glock__local_any_heir(path))
+		err = -EBUSY;
 	else
 		err = unlink_all(path);
 	close(fd);

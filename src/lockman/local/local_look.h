@@ -12,6 +12,8 @@
 #include "local.h"
 #include "node_file.h"
 
+#include <sys/stat.h>
+
 struct glock__local_space {
 	char name[GLOCK__LOCAL_NAME_MAX + 1];
 	char path[GLOCK__LOCAL_PATH_MAX];
@@ -33,14 +35,22 @@ int glock__local_each_space(const char *dir,
 int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, void *arg),
 			      void *arg);
 
+/*
+ * Tells whether the user's own default directory does not exist or may be trusted. Readers take no
+ * other directory for the user's, as the lock manager does. Stores its path and what is there.
+ */
+bool glock__local_default_dir_trusted(char *path, size_t size, struct stat *st);
+
 struct glock__local_node {
 	unsigned int slot;
 	uint32_t generation;
-	pid_t pid;
+	pid_t pid; /* in its own pid namespace */
 	uid_t uid;
-	uint64_t start; /* in clock ticks since boot, as in /proc/PID/stat */
+	uint64_t start; /* in clock ticks since boot, in no time namespace */
+	uint64_t pid_namespace;
 	char comm[16];
 	bool alive;                       /* the kernel says so */
+	bool process;                     /* its process lives; otherwise an heir keeps it alive */
 	char file[GLOCK__LOCAL_PATH_MAX]; /* the node's own file, if it has one */
 };
 

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +93,13 @@ int glock__local_unescape(const char *file, char name[GLOCK__LOCAL_NAME_MAX + 1]
 	}
 	name[n] = 0;
 	return n ? 0 : -EINVAL;
+}
+
+void glock__local_alive_path(const char *path, unsigned int node, char out[GLOCK__LOCAL_PATH_MAX])
+{
+	/* No space's file has a comma in its name. */
+	snprintf(out, GLOCK__LOCAL_PATH_MAX, "%.*s,%u,alive", GLOCK__LOCAL_PATH_MAX - 16, path,
+		 node);
 }
 
 /* ---- the directory ---- */
@@ -179,9 +187,9 @@ static int check_file_system(const struct local *l, int dir, const char *path)
 	return -EMEDIUMTYPE;
 }
 
-static int open_dir(const struct local *l, const char *path, int flags)
+static int open_dir(const struct local *l, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags), err = errno;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = errno;
 
 	if (fd >= 0)
 		return fd;
@@ -190,49 +198,101 @@ static int open_dir(const struct local *l, const char *path, int flags)
 	return -err;
 }
 
+/*
+ * Makes the directory of a group under another name, and then gives the directory its name. So no
+ * member finds a directory that does not belong to the group yet.
+ */
+static int make_group_dir(const char *path, gid_t gid)
+{
+	char temporary[64];
+	int err = 0;
+
+	snprintf(temporary, sizeof(temporary), GLOCK__LOCAL_BASE "/.glock-g%u-%d",
+		 (unsigned int)gid, (int)getpid());
+	rmdir(temporary); /* of a process that was killed here */
+	if (mkdir(temporary, 0700))
+		return -errno;
+	/* Set the group before the mode: until then only the owner has access. */
+	if (!chown(temporary, (uid_t)-1, gid) && !chmod(temporary, 02770) &&
+	    !renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
+		return 0;
+	err = -errno;
+	rmdir(temporary);
+	return err;
+}
+
+/*
+ * Another user may make a directory of this name first, because all users may write to
+ * GLOCK__LOCAL_BASE. Then only root can remove it.
+ */
+static int refuse_dir(const struct local *l, const char *path, const struct stat *st)
+{
+	char buf[1024];
+	struct passwd pw, *found = NULL;
+
+	if (getpwuid_r(st->st_uid, &pw, buf, sizeof(buf), &found))
+		found = NULL;
+	glock__local_say(
+	    &l->o,
+	    "space %s: directory %s is not safe: it belongs to user %u%s%s%s and group "
+	    "%u, with mode %o%s; remove it, or name another directory in GLOCK_DIR; to "
+	    "keep it from others, let tmpfiles.d make it at boot (glock(1), FILES)",
+	    l->name, path, st->st_uid, found ? " (" : "", found ? found->pw_name : "",
+	    found ? ")" : "", st->st_gid, st->st_mode & 07777,
+	    S_ISDIR(st->st_mode) ? "" : ", and is no directory");
+	return -EPERM;
+}
+
+bool glock__local_dir_trusted(const struct stat *st, bool group, uid_t uid, gid_t gid)
+{
+	const mode_t mode = group ? 02770 : 0700;
+
+	return S_ISDIR(st->st_mode) && (group ? st->st_gid == gid : st->st_uid == uid) &&
+	       !(st->st_mode & 07777 & ~mode);
+}
+
+/* Makes the directory of the user or the group, if there is none. */
+static int make_own_dir(const struct local *l, const char *path, bool group, gid_t gid)
+{
+	struct stat st;
+	int err;
+
+	if (!lstat(path, &st))
+		return 0;
+	err = group ? make_group_dir(path, gid) : mkdir(path, 0700) ? -errno : 0;
+	if (!err || err == -EEXIST)
+		return 0; /* another process was faster */
+	glock__local_say(&l->o,
+			 "space %s: cannot make directory %s: %s; %sname another one in "
+			 "GLOCK_DIR",
+			 l->name, path, strerror(-err),
+			 group && err == -EPERM ? "join its group, or " : "");
+	return err;
+}
+
 /* Opens the directory of the user or the group. Makes it if need be. */
 static int own_dir(const struct local *l, const char *path, bool group, gid_t gid)
 {
-	const mode_t mode = group ? 02770 : 0700;
+	int fd, err = make_own_dir(l, path, group, gid);
 	struct stat st;
-	int fd;
 
-	if (mkdir(path, 0700) == 0) {
-		fd = open_dir(l, path, O_NOFOLLOW);
-		/* Set the group before the mode: until then only the owner has access. */
-		if (fd >= 0 &&
-		    ((group && fchown(fd, (uid_t)-1, gid)) || (group && fchmod(fd, mode)))) {
-			int err = errno;
-
-			glock__local_say(
-			    &l->o,
-			    "space %s: cannot give directory %s to group %u: %s; join this group",
-			    l->name, path, (unsigned int)gid, strerror(err));
-			rmdir(path);
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	err = -errno;
+	/* Ask about the open directory, because the name may lead to another one by now. */
+	if (!(fd < 0 ? lstat(path, &st) : fstat(fd, &st)) &&
+	    !glock__local_dir_trusted(&st, group, geteuid(), gid)) {
+		err = refuse_dir(l, path, &st);
+		if (fd >= 0)
 			close(fd);
-			return -err;
-		}
-	} else if (errno == EEXIST) {
-		fd = open_dir(l, path, O_NOFOLLOW);
-	} else {
-		fd = -errno;
-		glock__local_say(
-		    &l->o, "space %s: cannot make directory %s: %s; name another one in GLOCK_DIR",
-		    l->name, path, strerror(-fd));
+		return err;
 	}
-	if (fd < 0 || fstat(fd, &st))
+	if (fd >= 0)
 		return fd;
-	if ((group ? st.st_gid != gid : st.st_uid != geteuid()) ||
-	    (st.st_mode & 07777 & ~mode) != 0) {
-		glock__local_say(
-		    &l->o,
-		    "space %s: directory %s is not safe: it belongs to user %u and group %u, with "
-		    "mode %o; remove it, or name another directory in GLOCK_DIR",
-		    l->name, path, st.st_uid, st.st_gid, st.st_mode & 07777);
-		close(fd);
-		return -EPERM;
-	}
-	return fd;
+	glock__local_say(&l->o, "space %s: cannot open directory %s: %s", l->name, path,
+			 strerror(-err));
+	return err;
 }
 
 int glock__local_dir_path(const char *group_or_null, uid_t uid, gid_t gid, char *path, size_t size)
@@ -284,7 +344,7 @@ int glock__local_find(struct local *l)
 		snprintf(dir, sizeof(dir), "%s", said);
 	else if (!said)
 		glock__local_dir_path(l->o.group, geteuid(), gid, dir, sizeof(dir));
-	l->dir = said ? open_dir(l, dir, 0) : own_dir(l, dir, l->o.group, gid);
+	l->dir = said ? open_dir(l, dir) : own_dir(l, dir, l->o.group, gid);
 	if (l->dir < 0)
 		return l->dir;
 	snprintf(l->path, sizeof(l->path), "%s/%s", dir, l->file);

@@ -9,12 +9,24 @@
 #include <stdio.h>
 #include <string.h>
 
+bool glock__local_sees(const struct local *l, unsigned int node)
+{
+	return l->ns.shown && l->head->slot[node].pid_namespace == l->ns.pid;
+}
+
+bool glock__local_is_stopped(const struct local *l, unsigned int node)
+{
+	return glock__local_sees(l, node) && glock__proc_is_stopped((pid_t)l->head->slot[node].pid);
+}
+
 const char *glock__local_describe(const struct local *l, unsigned int node, char *buf, size_t size)
 {
 	const struct slot *slot = &l->head->slot[node];
 
 	snprintf(buf, size, "process %u (%.16s)%s", slot->pid, slot->comm,
-		 glock__proc_is_stopped((pid_t)slot->pid) ? ", stopped," : "");
+		 slot->pid_namespace != l->ns.pid   ? " in another pid namespace"
+		 : glock__local_is_stopped(l, node) ? ", stopped,"
+						    : "");
 	return buf;
 }
 

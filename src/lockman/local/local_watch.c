@@ -249,7 +249,7 @@ static void ask_of(struct local *l, unsigned int node, struct glock__lm_peer *pe
 {
 	glock__local_peer(l, node, peer);
 	peer->dead = !glock__local_alive(l, node);
-	peer->stopped = !peer->dead && glock__proc_is_stopped(peer->pid);
+	peer->stopped = !peer->dead && glock__local_is_stopped(l, node);
 }
 
 /* While a node recovers no request is granted: the recoverers are in the way of all requests. */

@@ -24,7 +24,7 @@
 struct process {
 	char name[64];
 	pid_t pid;
-	uint64_t started;
+	uint64_t started, pid_namespace;
 	struct space_sample *spaces;
 	struct glock__found_node **parts; /* one for each space */
 	size_t n_spaces;
@@ -73,12 +73,16 @@ static struct process *process_of(struct processes *p, const struct glock__found
 	struct process *one;
 
 	for (size_t i = 0; i < p->n; i++)
-		if (p->list[i].pid == node->pid && p->list[i].started == node->started)
+		if (p->list[i].pid == node->pid && p->list[i].started == node->started &&
+		    p->list[i].pid_namespace == node->pid_namespace)
 			return &p->list[i];
 	if (!grow(&p->list, p->n, &p->room, sizeof(*p->list)))
 		return NULL;
 	one = &p->list[p->n++];
-	*one = (struct process){.pid = node->pid, .started = node->started, .why = ""};
+	*one = (struct process){.pid = node->pid,
+				.started = node->started,
+				.pid_namespace = node->pid_namespace,
+				.why = ""};
 	snprintf(one->name, sizeof(one->name), "%s-%ld", node->command, (long)node->pid);
 	return one;
 }

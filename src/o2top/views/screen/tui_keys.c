@@ -361,7 +361,7 @@ static const char *const legend[] = {
     "Mouse: click a title to sort by it, a row to select it, again to open it.",
     "",
     "Signs",
-    "   *   hot: 1 ms or more lost a second, or a wait now",
+    "   *   hot: 2 % or more of the time lost, or a wait of a second",
     "   !   a wait of a second or more; a node that is not ok; a problem",
     "   ~   estimated        ?  inferred from sampled modes        -  not known",
     "",
