@@ -231,8 +231,13 @@ int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-	    BAD(two_writers),     BAD(in_one_file),       BAD(harmless_pairs),
-	    BAD(one_node),        BAD(the_warning_stays), BAD(the_warning_ends), BAD(the_row_has_the_advice),
+	    BAD(two_writers),
+	    BAD(in_one_file),
+	    BAD(harmless_pairs),
+	    BAD(one_node),
+	    BAD(the_warning_stays),
+	    BAD(the_warning_ends),
+	    BAD(the_row_has_the_advice),
 	    BAD(many_and_broken),
 	};
 

@@ -371,7 +371,7 @@ static void no_gives(void **state)
 	assert_near(number(phases, "request_s"), 1, 1e-5);
 }
 
-/* The sample of node2 is older than the end of the wait, so its part of the wait is not known. */
+/* The sample of node2 is older than the end of the wait, so the phases are not known. */
 static void a_wait_after_the_other_sample(void **state)
 {
 	struct scene *s = *state;
