@@ -87,7 +87,7 @@ static void in_one_file(void **state)
 	lock(s, 0, "node2", "OFDLCK ADVISORY WRITE -1 " FILE_12827 " 0 EOF");
 	scene_json_replayed(s);
 	assert_non_null(found(s, 0));
-	assert_true(has_banner(s, 0, "a (1234) on node1 reads, a process on node2 writes"));
+	assert_true(has_banner(s, 0, "a process on node2 writes, a (1234) on node1 reads"));
 }
 
 /* Pairs of lines that do not contradict each other, or that OCFS2 protects. */
@@ -202,6 +202,21 @@ static void the_row_has_the_advice(void **state)
 	assert_true(json_is_false(json_object_get(row_of(frame(s, 0), 600), "hot")));
 }
 
+/* One writer among thousands of readers, whose pairs are over the limit, is found all the same. */
+static void one_writer_among_readers(void **state)
+{
+	struct scene *s = *state;
+
+	nodes_with(s, 0, "o2cb");
+	for (int i = 0; i < 5000; i++)
+		scene_file(s, "t0/node1/plocks", "POSIX ADVISORY READ %d " FILE_12827 " 0 EOF r\n",
+			   100 + i);
+	lock(s, 0, "node2", "POSIX ADVISORY WRITE 2 " FILE_12827 " 0 EOF w");
+	scene_json(s);
+	assert_true(has_banner(s, 0, "w (2) on node2 writes, r (100) on node1 reads"));
+	assert_near(number(found(s, 0), "more"), 4993, 0);
+}
+
 /* More processes than a warning names, and lines that are broken. */
 static void many_and_broken(void **state)
 {
@@ -238,6 +253,7 @@ int main(void)
 	    BAD(the_warning_stays),
 	    BAD(the_warning_ends),
 	    BAD(the_row_has_the_advice),
+	    BAD(one_writer_among_readers),
 	    BAD(many_and_broken),
 	};
 

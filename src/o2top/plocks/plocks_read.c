@@ -20,7 +20,7 @@
  * The pairs of locks that are compared in one sample. The limit bounds the time for a file that
  * thousands of processes lock.
  */
-enum { PAIRS_MOST = 1000000 };
+enum { PAIRS_MOST = 10000000 };
 
 struct plock {
 	struct plock_line line;
@@ -162,6 +162,7 @@ static void read_nodes(struct reading *r, const struct model *m, struct collecto
 			return (a) < (b) ? -1 : 1; \
 	} while (0)
 
+/* Writers come before readers, because their pairs matter and must be within the limit. */
 static int by_place(const void *a, const void *b)
 {
 	const struct plock *x = a, *y = b;
@@ -169,6 +170,7 @@ static int by_place(const void *a, const void *b)
 	LESS_OR_MORE(x->space, y->space);
 	LESS_OR_MORE(x->line.inode, y->line.inode);
 	LESS_OR_MORE(x->line.start, y->line.start);
+	LESS_OR_MORE(y->line.write, x->line.write);
 	LESS_OR_MORE(x->node, y->node);
 	LESS_OR_MORE(x->line.pid, y->line.pid);
 	return 0;
@@ -177,6 +179,18 @@ static int by_place(const void *a, const void *b)
 static bool same_inode(const struct plock *a, const struct plock *b)
 {
 	return a->space == b->space && a->line.inode == b->line.inode;
+}
+
+/* Returns whether locks of one file can contradict each other at all. Most files have one node. */
+static bool may_contradict(const struct plock *list, size_t n)
+{
+	bool write = false, others = false;
+
+	for (size_t i = 0; i < n; i++) {
+		write |= list[i].line.write;
+		others |= list[i].node != list[0].node;
+	}
+	return write && others;
 }
 
 /* Marks the locks of one file that another node's lock should exclude. Returns whether any are. */
@@ -272,7 +286,7 @@ int plocks_read(struct model *m, struct collector *c, const struct sample *sampl
 	for (size_t i = 0, n; i < r.n; i += n) {
 		for (n = 1; i + n < r.n && same_inode(&r.list[i], &r.list[i + n]); n++)
 			;
-		if (compare(&r.list[i], n, &pairs))
+		if (may_contradict(&r.list[i], n) && compare(&r.list[i], n, &pairs))
 			keep_file(m->unprotected, sample, m->sample, &r.list[i], n);
 	}
 	free(r.volumes);

@@ -69,10 +69,13 @@ mounts() {
 plocks() {
 	[ -n "$devices" ] && [ -r "$P/locks" ] || return 0
 	begin plocks ''
+	of=
 	grep -E "^[0-9]+: (POSIX|OFDLCK) +ADVISORY .* ($devices):[0-9]+ " "$P/locks" |
 		while read -r _ class kind mode pid file from to; do
-			comm=
-			read -r comm 2>/dev/null <"$P/$pid/comm"
+			if [ "$pid" != "$of" ]; then
+				of=$pid comm=
+				read -r comm 2>/dev/null <"$P/$pid/comm"
+			fi
 			printf '%s\n' "$class $kind $mode $pid $file $from $to${comm:+ $comm}"
 		done
 	end 0 ''
