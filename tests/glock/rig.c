@@ -165,6 +165,13 @@ static int op_lock(struct glock_holder *gh)
 	return rig.lock_error;
 }
 
+static int op_instantiate(struct glock_holder *gh)
+{
+	note("instantiate:%s", glock__modes[glock_mode_of(gh)].name);
+	in_op("instantiate", glock_of(gh), gh);
+	return rig.instantiate_error;
+}
+
 static void op_unlock(struct glock_holder *gh)
 {
 	note("unlock_op");
@@ -212,7 +219,29 @@ static const struct glock_ops rgrp_ops = {
     .lost = op_lost,
 };
 
+static const struct glock_ops read_in_ops = {
+    .size = sizeof(read_in_ops),
+    .xmote_th = op_xmote_th,
+    .inval = op_inval,
+    .lost = op_lost,
+    .instantiate = op_instantiate,
+};
+
+static const struct glock_ops unlock_only_ops = {
+    .size = sizeof(unlock_only_ops),
+    .unlock = op_unlock,
+};
+
 static const struct glock_type_options types[] = {
+    {.size = sizeof(types[0]),
+     .type = RIG_READ_IN,
+     .name = "read in",
+     .hold = GLOCK_HOLD_NONE,
+     .flags = GLOCK_OPS_LVB,
+     .caches = GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA,
+     .modes = 1u << GLOCK_SH | 1u << GLOCK_EX | 1u << GLOCK_DF,
+     .ops = &read_in_ops},
+    {.size = sizeof(types[0]), .type = RIG_UNLOCK_ONLY, .name = "unlock", .ops = &unlock_only_ops},
     {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &inode_ops, .flags = GLOCK_OPS_ASPACE},
     {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &rgrp_ops, .flags = GLOCK_OPS_LVB},
     {.size = sizeof(types[0]), .type = GLOCK_JOURNAL, .ops = &rgrp_ops},

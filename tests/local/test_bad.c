@@ -316,6 +316,13 @@ static void others_files(void **state)
 	actor_start(&a);
 	actor_do(&a, "group no-such-group");
 	assert_int_equal(actor_do(&a, "open ours"), -EINVAL);
+	/* A number that is no group's must not become the number of another group. */
+	actor_do(&a, "group 4294979641"); /* 12345 and 2^32 */
+	assert_int_equal(actor_do(&a, "open ours"), -EINVAL);
+	actor_do(&a, "group 4294967295"); /* (gid_t)-1 */
+	assert_int_equal(actor_do(&a, "open ours"), -EINVAL);
+	actor_do(&a, "group 99999999999999999999");
+	assert_int_equal(actor_do(&a, "open ours"), -EINVAL);
 	actor_kill(&a);
 }
 

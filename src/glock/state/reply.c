@@ -287,6 +287,7 @@ static void on_recover(void *owner, const struct glock__lm_peer *dead)
 	glock__peer(dead, &peer);
 	if (!space->recover)
 		return;
+	glock__tls_check(space->generation);
 	glock__tls()->id.recovers = space;
 	space->recover(space->recover_arg, &peer);
 	glock__tls()->id.recovers = NULL;

@@ -35,8 +35,13 @@ void glock__fast_shut(struct glock *gl)
 	glock__fast_fold(gl);
 }
 
-/* A glock with PENDING_DEMOTE is used as before until its hold time is over. */
-#define IN_THE_WAY ((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_PENDING_DEMOTE) | GLOCK__F_STALE)
+/*
+ * A glock with PENDING_DEMOTE is used as before until its hold time is over. While the object has
+ * to be read in, each holder goes by the queue, which does so.
+ */
+#define IN_THE_WAY                                                                  \
+	((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_PENDING_DEMOTE) | GLOCK__F_STALE | \
+	 GLOCK__F_INSTANTIATE_NEEDED)
 
 struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh)
 {

@@ -145,6 +145,16 @@ struct head {
 	_Alignas(128) struct slot slot[NODES];
 };
 
+/* The first members of a head. They tell the version. A head itself is too large for the stack. */
+struct head_start {
+	uint64_t magic;
+	uint32_t layout;
+	uint32_t nodes;
+};
+static_assert(offsetof(struct head_start, layout) == offsetof(struct head, layout) &&
+		  offsetof(struct head_start, nodes) == offsetof(struct head, nodes),
+	      "a head begins so");
+
 #define HEAD_SIZE ((sizeof(struct head) + 4095) & ~(size_t)4095)
 #define SHARD_STRIDE ((size_t)64 << 20)
 #define SHARD_FIRST ((size_t)72 << 10) /* bytes of a new table */
