@@ -227,6 +227,230 @@ static void trace_of_no_known_device(void **state)
 	    says(frame(s, 0), "not used: the events do not name one of the 2 file systems"));
 }
 
+/* ---- phases -------------------------------------------------------------------------------- */
+
+/* An event of any kind in the trace of a node in t1. */
+__attribute__((format(printf, 4, 5))) static void raw_event(struct scene *s, const char *node,
+							    double at, const char *format, ...)
+{
+	char path[64], text[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(path, sizeof(path), "t1/%s/trace", node);
+	scene_file(s, path, "  kworker/0:1H-77      [000] .....  %.6f: %s\n", at, text);
+}
+
+/* A reply on a node: a wait has status -11, and a request that gives the lock up has -65538. */
+static void reply(struct scene *s, const char *node, double at, unsigned number, int status,
+		  double tdiff)
+{
+	raw_event(s, node, at,
+		  "gfs2_glock_lock_time: 254,0 glock 2:%u status:%d flags:00 tdiff:%.0f srtt:1/1 "
+		  "srttb:1/1 sirt:1/1 dcnt:5 qcnt:5",
+		  number, status, tdiff * 1e9);
+}
+
+static void demand(struct scene *s, const char *node, double at, unsigned number, const char *from)
+{
+	raw_event(s, node, at,
+		  "gfs2_demote_rq: 254,0 glock 2:%u demote %s to NL flags:DyIob remote", number,
+		  from);
+}
+
+static void flush(struct scene *s, const char *node, double at, const char *end)
+{
+	raw_event(s, node, at, "gfs2_log_flush: 254,0 log flush %s", end);
+}
+
+/*
+ * node1 waits for glock 512 from 1 s to 2 s after t0. The boot of node2 was 70 s
+ * later.
+ */
+static void two_nodes_until(struct scene *s, double until2)
+{
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		scene_clocks(s, t, "node2", REAL0 + until2 * t, UP0 - 70 + until2 * t);
+		for (int n = 1; n < 3; n++) {
+			char node[8];
+
+			snprintf(node, sizeof(node), "node%d", n);
+			scene_stats(s, t, node, 2, 0x200, 1000, 100, 500);
+			scene_glock(s, t, node, 2, 0x200, "SH", NULL, NULL, 0, NULL);
+		}
+	}
+	reply(s, "node1", UP0 + 2, 512, -11, 1);
+}
+
+static void two_nodes(struct scene *s)
+{
+	two_nodes_until(s, 5);
+}
+
+#define UP2 (UP0 - 70) /* uptime of node2 at t0 */
+
+static json_t *phases_of(struct scene *s)
+{
+	scene_json(s);
+	return json_object_get(row_of(frame(s, 0), 512), "phases");
+}
+
+/* node2 had the demand for 0.6 s, and wrote back in the last 0.2 s of them. */
+static void phases_of_a_wait(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes(s);
+	demand(s, "node2", UP2 + 1.1, 512, "EX");
+	flush(s, "node2", UP2 + 1.3, "start 77 1002");   /* of the AIL, for no glock */
+	flush(s, "node2", UP2 + 1.5, "start 78 4002");   /* INODE_GO_SYNC */
+	flush(s, "node2", UP2 + 1.55, "end 78 4002");    /* data follow the log */
+	demand(s, "node2", UP2 + 1.6, 512, "EX");        /* of a third node: the first counts */
+	reply(s, "node2", UP2 + 1.65, 512, -65538, 0.6); /* an older request */
+	reply(s, "node2", UP2 + 1.8, 512, -65538, 0.1);
+	reply(s, "node2", UP2 + 1.95, 512, -65538, 0.01); /* no demand any more */
+	phases = phases_of(s);
+	assert_near(number(phases, "waits"), 1, 0);
+	assert_near(number(phases, "give_s"), 0.6, 1e-5);
+	assert_near(number(phases, "write_back_s"), 0.2, 1e-5);
+	assert_near(number(phases, "request_s"), 0.4, 1e-5);
+	assert_near(number(row_of(frame(s, 0), 512), "wait_p50_s"), 1, 1e-5);
+	assert_near(number(row_of(frame(s, 0), 512), "wait_p99_s"), 1, 1e-5);
+}
+
+/* Two dirty locks are wanted at once, so the flush may be for either: no write-back is told. */
+static void a_flush_for_one_of_two(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes(s);
+	demand(s, "node2", UP2 + 1.05, 513, "EX");
+	demand(s, "node2", UP2 + 1.1, 512, "EX");
+	flush(s, "node2", UP2 + 1.5, "start 78 4002");
+	reply(s, "node2", UP2 + 1.8, 512, -65538, 0.1);
+	phases = phases_of(s);
+	assert_near(number(phases, "give_s"), 0.6, 1e-5);
+	assert_near(number(phases, "write_back_s"), 0, 1e-9);
+}
+
+/* A lock in PR has nothing to write, so the flush is for the other one. */
+static void a_flush_beside_a_reader(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes(s);
+	demand(s, "node2", UP2 + 1.1, 512, "EX");
+	demand(s, "node2", UP2 + 1.2, 513, "PR");
+	flush(s, "node2", UP2 + 1.5, "start 78 2002");
+	reply(s, "node2", UP2 + 1.8, 512, -65538, 0.1);
+	phases = phases_of(s);
+	assert_near(number(phases, "write_back_s"), 0.2, 1e-5);
+}
+
+/* Demands that are local, or for no lock, are no gives. A give outside the wait does not count. */
+static void no_gives(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes(s);
+	demand(s, "node2", UP2 + 0.2, 512, "EX");
+	reply(s, "node2", UP2 + 0.9, 512, -65538, 0.1);
+	demand(s, "node2", UP2 + 1.1, 512, "NL");
+	raw_event(s, "node2", UP2 + 1.2,
+		  "gfs2_demote_rq: 254,0 glock 2:512 demote EX to NL flags:DIob local");
+	reply(s, "node2", UP2 + 1.5, 512, -65538, 0.1);
+	phases = phases_of(s);
+	assert_near(number(phases, "give_s"), 0, 1e-9);
+	assert_near(number(phases, "request_s"), 1, 1e-5);
+}
+
+/* The sample of node2 is older than the end of the wait, so the phases are not known. */
+static void a_wait_after_the_other_sample(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes_until(s, 1.5);
+	demand(s, "node2", UP2 + 0.1, 512, "EX");
+	reply(s, "node2", UP2 + 0.2, 512, -65538, 0.01);
+	phases = phases_of(s);
+	assert_true(json_is_null(phases));
+	assert_near(number(row_of(frame(s, 0), 512), "wait_p50_s"), 1, 1e-5);
+}
+
+/* The node asks for the lock again, so the reply to the demand is missing: no give is known. */
+static void a_demand_without_reply(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes(s);
+	demand(s, "node2", UP2 + 0.1, 512, "EX");
+	raw_event(s, "node2", UP2 + 0.5,
+		  "gfs2_glock_lock_time: 254,0 glock 2:512 status:0 flags:00 tdiff:300000000 "
+		  "srtt:1/1 srttb:99999999/1 sirt:1/1 dcnt:5 qcnt:5");
+	reply(s, "node2", UP2 + 1.8, 512, -65538, 0.1);
+	phases = phases_of(s);
+	assert_near(number(phases, "give_s"), 0, 1e-9);
+}
+
+/* A trace without the event of a demand does not tell phases, because they may just be untraced. */
+static void no_event_of_demands(void **state)
+{
+	struct scene *s = *state;
+
+	two_nodes(s);
+	reply(s, "node2", UP2 + 1.5, 512, -65538, 0.1);
+	assert_true(json_is_null(phases_of(s)));
+}
+
+static void broken_events(void **state)
+{
+	struct scene *s = *state;
+	json_t *phases;
+
+	two_nodes(s);
+	demand(s, "node2", UP2 + 1.1, 512, "EX");
+	raw_event(s, "node2", UP2 + 1.2,
+		  "gfs2_demote_rq: 254,0 glock 2:x demote EX to NL f: remote");
+	raw_event(s, "node2", UP2 + 1.2, "gfs2_demote_rq: ");
+	raw_event(s, "node2", UP2 + 1.2,
+		  "gfs2_demote_rq: 254,0 glock 99:5 demote EX to NL f: remote");
+	raw_event(s, "node2", 9e9, "gfs2_demote_rq: 254,0 glock 2:512 demote EX to NL f: remote");
+	flush(s, "node2", UP2 + 1.2, "");
+	raw_event(s, "node2", UP2 + 1.2, "gfs2_log_flush: 254 log");
+	reply(s, "node2", UP2 + 1.8, 512, -65538, 0.1);
+	phases = phases_of(s);
+	assert_near(number(phases, "give_s"), 0.6, 1e-5);
+	assert_near(number(json_object_get(frame(s, 0), "totals"), "bad_lines"), 5, 0);
+}
+
+/* Ten waits of 10 ms to 100 ms. */
+static void percentiles(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	stats_for_trace(s, 2);
+	trace_head(s, 1, "10/10");
+	for (int i = 10; i > 0; i--)
+		event(s, 1, UP0 + 4 - 0.2 * i, 512, -11, 0.01 * i, 1000);
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(row, "wait_p50_s"), 0.05, 1e-5);
+	assert_near(number(row, "wait_p90_s"), 0.09, 1e-5);
+	assert_near(number(row, "wait_p99_s"), 0.1, 1e-5);
+	/* one node alone has no other node's trace */
+	assert_true(json_is_null(json_object_get(row, "phases")));
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -238,6 +462,15 @@ int main(void)
 	    BAD(trace_overwritten),
 	    BAD(trace_of_two_file_systems),
 	    BAD(trace_of_no_known_device),
+	    BAD(phases_of_a_wait),
+	    BAD(a_flush_for_one_of_two),
+	    BAD(a_flush_beside_a_reader),
+	    BAD(no_gives),
+	    BAD(a_wait_after_the_other_sample),
+	    BAD(a_demand_without_reply),
+	    BAD(no_event_of_demands),
+	    BAD(broken_events),
+	    BAD(percentiles),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

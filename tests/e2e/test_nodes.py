@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import time
 
@@ -178,6 +179,61 @@ def test_a_node_that_cannot_trace_says_so(folder):
                       recording="gfs2-hot")
         assert any("no trace" in p for p in said[-1]["problems"]), said[-1]["problems"]
         assert said[-1]["rows"], said[-1]
+
+
+def test_unprotected_files_of_several_nodes(folder):
+    """node.sh and the agent tell the fcntl locks on OCFS2, with names, and nothing else."""
+    for node, mode, kind in (("node1", "paths", "WRITE"), ("node2", "agentpaths", "READ")):
+        put(folder, f"{node}/proc/4242/comm", f"writer {node}\n")
+        put(folder, f"{node}/proc/locks",
+            f"1: POSIX  ADVISORY  {kind} 4242 fe:10:12827 0 EOF\n"
+            "1: -> POSIX  ADVISORY  WRITE 7 fe:10:12827 0 EOF\n"
+            "2: FLOCK  ADVISORY  WRITE 4242 fe:10:32264 0 EOF\n"
+            f"3: OFDLCK ADVISORY  WRITE -1 fe:10:500 {0 if node == 'node1' else 9} 9\n"
+            "4: POSIX  ADVISORY  WRITE 4242 fe:11:12828 0 EOF\n")
+    for modes in (("paths", "agentpaths"), ("agentpaths", "paths")):
+        frame = frames(folder, "--once", "--record", f"{folder}/{modes[0]}.o2r", nodes=("node1", "node2"),
+                       node1=modes[0], node2=modes[1])[0]
+        assert [f["ino"] for f in frame["unprotected"]] == [500, 12827], frame["unprotected"]
+        assert frame["unprotected"][1]["processes"] == [
+            {"node": "node1", "pid": 4242, "command": "writer node1", "writes": True, "start": 0, "end": None},
+            {"node": "node2", "pid": 4242, "command": "writer node2", "writes": False, "start": 0, "end": None}]
+        assert any("inode 12827 is unprotected" in b for b in frame["banners"]), frame["banners"]
+        # the recording has these locks and no others
+        again = subprocess.run([O2TOP, "--json", "--replay", f"{folder}/{modes[0]}.o2r"], capture_output=True,
+                               text=True, check=True).stdout
+        assert json.loads(again.splitlines()[0])["unprotected"] == frame["unprotected"], again
+        assert not frame["problems"], frame["problems"]
+
+
+def test_this_machine_reads_its_locks(folder):
+    """A wrong range is a problem that names the file, so the collector has read it."""
+    put(folder, "proc/locks", "1: POSIX  ADVISORY  WRITE 4242 fe:10:12827 9 8\n"
+        "2: FLOCK  ADVISORY  WRITE 4242 fe:10:12827 7 6\n")
+    mounts = put(folder, "mountinfo", "90 28 254:16 / /mnt/o2 rw - ocfs2 /dev/vdb rw\n")
+    done = subprocess.run([O2TOP, "--json", "--once", "--debugfs", f"{CAPTURES}/ocfs2-hot/t0/node1", "--mountinfo", mounts],
+                          env={**os.environ, "O2TOP_PROC": f"{folder}/proc"}, capture_output=True, text=True, timeout=60,
+                          check=True)
+    problems = json.loads(done.stdout.splitlines()[0])["problems"]
+    assert len(problems) == 1 and problems[0].startswith("plocks:1: "), problems
+
+
+def test_proc_locks_is_read_once_a_sample_and_only_with_ocfs2(folder):
+    if not shutil.which("strace"):
+        return "SKIP needs program strace"
+    put(folder, "proc/locks", "1: POSIX  ADVISORY  WRITE 4242 fe:10:12827 0 EOF\n")
+    for mounts, most in (("90 28 254:16 / /mnt/o2 rw - ocfs2 /dev/vdb rw\n", 1), ("", 0)):
+        put(folder, "proc/self/mountinfo", mounts)
+        log = f"{folder}/log"
+        request = "N=0123456789abcdef\nS 0 all\nS 0 all\n"
+        done = subprocess.run(["strace", "-f", "-e", "trace=openat,open", "-o", log, O2TOP, "--agent"], input=request,
+                              env={**os.environ, "O2TOP_PROC": f"{folder}/proc", "O2TOP_DEBUGFS": f"{folder}/none"},
+                              capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode:
+            return "SKIP strace may not trace here"
+        with open(log, encoding="utf-8", errors="replace") as f:
+            reads = sum("/proc/locks" in line for line in f)
+        assert reads == 2 * most, reads
 
 
 tap.run(globals())

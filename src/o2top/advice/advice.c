@@ -14,6 +14,7 @@
 
 #include "blame.h"
 #include "o2top/rank/hang.h"
+#include "unprotected.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -433,6 +434,8 @@ const char *advise(const struct model *m, const struct row *row, char *buf, size
 	struct facts f = {.m = m, .row = row, .fs = m->spaces[row->space].fs};
 
 	*buf = '\0';
+	if (unprotected_advice(m, row, buf, size))
+		return "UNPROTECTED";
 	if (!row->hot)
 		return NULL;
 	f.directory = row->kind == DT_DIR;

@@ -35,6 +35,7 @@ enum file_kind {
 	FILE_NODE,        /* libglock: the text that a process publishes */
 	FILE_CONDITION,   /* GFS2: frozen, withdrawn, recovering: a name and a value a line */
 	FILE_PATHS,       /* of the node: answers to look_up() */
+	FILE_PLOCKS,      /* of the node: fcntl locks on OCFS2, as /proc/locks prints them */
 	FILE_KINDS
 };
 

@@ -22,6 +22,7 @@ const char *const kind_names[WIRE_KINDS] = {
     [FILE_NODE] = "node",
     [FILE_CONDITION] = "condition",
     [FILE_PATHS] = "paths",
+    [FILE_PLOCKS] = "plocks",
     [WIRE_MOUNTINFO] = "mountinfo",
     [WIRE_GFS2_ID] = "gfs2_id",
     [WIRE_LOCKDOWN] = "lockdown",

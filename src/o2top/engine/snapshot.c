@@ -4,6 +4,7 @@
  */
 #include "snapshot.h"
 
+#include "o2top/model/unprotected.h"
 #include "o2top/rank/rank.h"
 
 #include <stdlib.h>
@@ -50,6 +51,12 @@ static bool copy_model(struct snapshot *s, const struct model *m)
 	s->model.cost = m->cost;
 	for (size_t i = 0; i < m->banners.n; i++)
 		banner(&s->model.banners, "%s", m->banners.text[i]);
+	if (m->unprotected && m->unprotected->n) {
+		s->model.unprotected = malloc(sizeof(*m->unprotected));
+		if (!s->model.unprotected)
+			return false;
+		*s->model.unprotected = *m->unprotected;
+	}
 	if (!s->shell || !s->model.nodes || !s->model.spaces)
 		return false;
 	for (size_t i = 0; i < m->n_nodes; i++) {
@@ -83,6 +90,7 @@ static void free_model(struct snapshot *s)
 		free(s->model.spaces[i].mount);
 	}
 	banners_clear(&s->model.banners);
+	free(s->model.unprotected);
 	free(s->model.nodes);
 	free(s->model.spaces);
 	free(s->shell);

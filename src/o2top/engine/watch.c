@@ -6,6 +6,8 @@
 
 #include "o2top/advice/conditions.h"
 #include "o2top/advice/one_cause.h"
+#include "o2top/advice/unprotected.h"
+#include "o2top/plocks/plocks_read.h"
 #include "o2top/sources/waits_read.h"
 
 int watch_sample(struct watch *w, const struct sample *sample)
@@ -16,11 +18,15 @@ int watch_sample(struct watch *w, const struct sample *sample)
 	if (err)
 		return err;
 	conditions_read(w->model, w->collector, sample);
-	err = waits_read(w->model, w->collector, sample);
+	err = plocks_read(w->model, w->collector, sample);
+	if (!err)
+		err = waits_read(w->model, w->collector, sample);
 	if (!err)
 		one_cause(w->model);
 	if (!err && w->effort != PATHS_NONE)
 		paths_take(&w->paths, w->names, w->model, w->collector, sample);
+	if (!err)
+		unprotected_banners(w->model, w->names ? *w->names : NULL);
 	return err;
 }
 

@@ -313,6 +313,7 @@ void model_free(struct model *m)
 	problems_clear(&m->problems);
 	banners_clear(&m->banners);
 	waits_free(m->waits);
+	free(m->unprotected);
 	free(m->nodes);
 	free(m->spaces);
 	*m = (struct model){.sources = m->sources};

@@ -15,9 +15,11 @@
 #include "o2top/collect/collect.h"
 #include "object_names.h"
 #include "table.h"
+#include "trace_times.h"
 #include "wait_counts.h"
 
 struct source;
+struct unprotected;
 struct waits;
 
 /*
@@ -70,6 +72,7 @@ struct node_space {
 	struct flocks flocks;             /* OCFS2, GFS2: flocks that waited lately */
 	struct object_names object_names; /* libglock: the program's names of its objects */
 	struct wait_counts ended;         /* ended waits of known length, in the last sample */
+	struct trace_times trace_times;   /* GFS2: of the trace in this sample */
 	uint32_t last_sample;             /* the sample that read it last, 0 never */
 	uint32_t named;                   /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: the last sample whose glstats had no bad line, 0 never */
@@ -145,6 +148,8 @@ struct model {
 	/* The row that the user looks at. Its waits get a sentence, however short they are. */
 	struct opened_row opened;
 	struct waits *waits;    /* the DLMs' facts about locks with a wait; waits.h */
+	/* OCFS2: files that fcntl locks do not protect; unprotected.h; NULL: none was looked for */
+	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;

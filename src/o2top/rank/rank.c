@@ -133,6 +133,7 @@ int group_rank(struct group *g, const struct model *m, struct names *names,
 
 		row->rank = (uint32_t)++g->n_section[row->section];
 		explain_row(m, row);
+		wait_times_take(m, row);
 		g->n_explained += row->sentence || row->note;
 		g->text_bytes += bytes_of(row->path) + bytes_of(row->links) + bytes_of(row->within);
 	}

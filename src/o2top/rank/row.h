@@ -7,6 +7,7 @@
 
 #include "o2top/model/lockset.h"
 #include "o2top/model/model.h"
+#include "wait_times.h"
 
 enum { TREND_MAX = TRAIL_SHOTS };
 
@@ -39,6 +40,7 @@ struct row {
 	char *sentence;     /* the wait, its holder and the cause, or NULL; the group owns it */
 	struct blocker root; /* whom the sentence names; only with a sentence */
 	char *note;         /* a note on data missing from the row, or NULL; the group owns it */
+	struct wait_times times; /* of traces */
 	float *trend;       /* seconds lost per second, frame by frame, the newest last */
 	uint32_t n_trend;
 };

@@ -7,6 +7,7 @@
  * demotes). -EAGAIN and -EDEADLK are waits too.
  */
 #include "gfs2_impl.h"
+#include "gfs2_phases.h"
 #include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/scan.h"
 
@@ -59,6 +60,12 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 	waited = blocked(lock, e);
 	lock->now.gfs2.srttb = e->srttb;
 	lock->now.gfs2.srttvarb = e->srttvarb;
+	phases_take_reply(tr->t, lock,
+			  &(struct phases_reply){.at_us = at_us,
+						 .s = s,
+						 .waited = waited,
+						 .granted = e->status == 0,
+						 .of_this_frame = at_us > tr->from_us});
 	if (!waited || at_us <= tr->from_us || (c = table_change(table, lock)) == NULL)
 		return;
 	/* The part of a wait before the frame was counted while the wait lasted. */
@@ -74,10 +81,45 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 enum { TRACE_AHEAD_US = 60 * 1000000 };
 
 /* Returns whether an event is of this file system. One trace holds all file systems of a node. */
-static bool is_ours(const struct trace *tr, const struct gfs2_lock_time *e)
+static bool is_ours(const struct trace *tr, unsigned major, unsigned minor)
 {
 	return (!tr->device[0] && !tr->device[1]) ||
-	       (e->major == tr->device[0] && e->minor == tr->device[1]);
+	       (major == tr->device[0] && minor == tr->device[1]);
+}
+
+/*
+ * Returns why an event cannot be used, or NULL. Events up to the newest one are never counted
+ * again. So an event with an impossible time must not become the newest.
+ */
+static const char *wrong_event(const struct trace *tr, uint64_t at_us, unsigned type, bool complete)
+{
+	if (!complete)
+		return "the line is cut off";
+	if (type >= GFS2_TYPE_MAX)
+		return "no such type of glock";
+	if (at_us > INT64_MAX / 2 ||
+	    (int64_t)at_us + tr->t->kernel_shift_us - TRACE_AHEAD_US > tr->t->mono_us)
+		return "the event is later than the sample";
+	return NULL;
+}
+
+/* Takes a line that is another event than gfs2_glock_lock_time. */
+static void take_other_event(struct trace *tr, const char *line, size_t len, size_t number,
+			     bool complete)
+{
+	struct gfs2_event e;
+	const char *wrong;
+
+	if (!gfs2_event_parse(&e, line, len, &wrong))
+		return;
+	if (!wrong)
+		wrong = wrong_event(tr, e.at_us, e.type, complete);
+	if (wrong)
+		problem(tr->t->problems, tr->label, number, "%s", wrong);
+	else if ((int64_t)e.at_us > tr->until_us && is_ours(tr, e.major, e.minor))
+		phases_take_event(tr->t, &e, (int64_t)e.at_us + tr->t->kernel_shift_us);
+	if (!wrong && (int64_t)e.at_us > tr->last_us)
+		tr->last_us = (int64_t)e.at_us;
 }
 
 static bool gfs2_trace_take_line(void *arg, const char *line, size_t len, size_t number,
@@ -87,22 +129,15 @@ static bool gfs2_trace_take_line(void *arg, const char *line, size_t len, size_t
 	struct gfs2_lock_time e;
 	const char *wrong = NULL;
 
-	if (!gfs2_lock_time_parse(&e, line, len, &wrong))
+	if (!gfs2_lock_time_parse(&e, line, len, &wrong)) {
+		take_other_event(tr, line, len, number, complete);
 		return true;
-	if (!complete)
-		wrong = "the line is cut off";
-	if (!wrong && e.type >= GFS2_TYPE_MAX)
-		wrong = "no such type of glock";
-	/*
-	 * Events up to the newest one are never counted again. So an event with an impossible time
-	 * must not become the newest.
-	 */
-	if (!wrong && (e.at_us > INT64_MAX / 2 ||
-		       (int64_t)e.at_us + tr->t->kernel_shift_us - TRACE_AHEAD_US > tr->t->mono_us))
-		wrong = "the event is later than the sample";
+	}
+	if (!wrong)
+		wrong = wrong_event(tr, e.at_us, e.type, complete);
 	if (wrong)
 		problem(tr->t->problems, tr->label, number, "%s", wrong);
-	else if ((int64_t)e.at_us > tr->until_us && is_ours(tr, &e))
+	else if ((int64_t)e.at_us > tr->until_us && is_ours(tr, e.major, e.minor))
 		take_event(tr, &e);
 	if (!wrong && (int64_t)e.at_us > tr->last_us)
 		tr->last_us = (int64_t)e.at_us;
@@ -159,7 +194,8 @@ static void gfs2_trace_find_device(struct trace *tr)
 		input_lines(&in, take_device, tr);
 }
 
-bool gfs2_take_trace(struct source_sample *t)
+/* Returns whether the trace was used. *complete: no event of the frame is missing. */
+static bool take_trace(struct source_sample *t, bool *complete)
 {
 	struct trace tr = {.t = t};
 	struct input in;
@@ -175,8 +211,10 @@ bool gfs2_take_trace(struct source_sample *t)
 	for (size_t i = 0; i < t->from->n_spaces; i++)
 		spaces += t->from->spaces[i].fs == FS_GFS2;
 	tr.from_us = t->mono_us - (int64_t)(1e6 * t->frame_s);
-	if (!tr.any || t->frame_s <= 0 || t->kernel_shift_us == INT64_MIN)
+	*complete = t->frame_s > 0 && t->kernel_shift_us != INT64_MIN;
+	if (!tr.any || !*complete)
 		return false;
+	*complete = false;
 	gfs2_trace_find_device(&tr);
 	if (spaces > 1 && !tr.device[0] && !tr.device[1]) {
 		problem(t->problems, in.label, 0,
@@ -196,5 +234,16 @@ bool gfs2_take_trace(struct source_sample *t)
 	tr.last_us = tr.until_us;
 	input_lines(&in, gfs2_trace_take_line, &tr);
 	t->ns->trace_until_us = tr.last_us;
+	*complete = true;
 	return true;
+}
+
+bool gfs2_take_trace(struct source_sample *t)
+{
+	bool complete = false, used;
+
+	phases_begin(t);
+	used = take_trace(t, &complete);
+	phases_end(t, complete);
+	return used;
 }

@@ -12,6 +12,7 @@
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
+#include "times_view.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -316,6 +317,10 @@ static void print_processes(struct page *p, const struct row *row, const struct 
 
 static void print_details(struct page *p, const struct row *row)
 {
+	char times[TIMES_TEXT_MAX];
+
+	if (times_text(&row->times, times))
+		fprintf(p->out, "      %s\n", times);
 	for (uint32_t i = 0; i < row->n_locksets; i++)
 		print_lock(p, row, &row->locksets[i]);
 	for (uint32_t i = 0; i < row->n_nodes; i++)

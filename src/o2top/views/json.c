@@ -7,9 +7,11 @@
 #include "view.h"
 
 #include "directories.h"
+#include "json_unprotected.h"
 #include "json_values.h"
 #include "o2top/advice/advice.h"
 #include "o2top/model/source.h"
+#include "times_view.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -205,6 +207,7 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	json_add(o, "wait_s_per_s", json_number_of(row->lost_per_s));
 	json_add(o, "share", json_number_of(lost_share(row->lost_per_s, all)));
 	json_add(o, "mean_wait_s", json_number_of(row_mean(row)));
+	times_json(&row->times, o);
 	json_add(o, "hit_ratio", json_number_of(row_hit_ratio(row)));
 	json_add(o, "writers", node_names(f, row, true));
 	json_add(o, "readers", node_names(f, row, false));
@@ -325,6 +328,7 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 		 f->group->interval_s > 0 ? json_number_of(f->group->interval_s) : json_null());
 	json_add(o, "nodes", json_nodes(f));
 	json_add(o, "banners", banner_list(f));
+	json_add(o, "unprotected", json_unprotected(f->model));
 	json_add(o, "rows", rows);
 	if (options->by_directory)
 		json_add(o, "directories", directory_list(f));

@@ -15,6 +15,7 @@
 #include "o2top/collect/kinds.h"
 #include "once.h"
 #include "paths_find.h"
+#include "plocks.h"
 #include "processes.h"
 #include "this_machine.h"
 #include "tracing.h"
@@ -171,6 +172,8 @@ static int open_made(struct local *l, const struct space_sample *space, enum fil
 		machine_ids(&roots, &b);
 	else if (kind == FILE_CONDITION && space->fs == FS_GFS2)
 		machine_condition(&roots, space->name, &b);
+	else if (kind == FILE_PLOCKS)
+		machine_plocks(&roots, l->mountinfo, &b);
 	else if (kind == FILE_TASKS && paths_send(&l->watcher, PATHS_TASKS))
 		paths_receive(&l->watcher, PATHS_FIND_MS, &b);
 	else if (kind == FILE_PATHS && l->answers.len &&

@@ -17,13 +17,19 @@
 
 #define EVENT "events/gfs2/gfs2_glock_lock_time/enable"
 
-/* The instance's files, written in this order; node.sh does the same. */
+/*
+ * The instance's files, written in this order; node.sh does the same. Without an optional event
+ * the waits are measured all the same.
+ */
 static const struct {
 	const char *file, *value;
+	bool optional;
 } settings[] = {
-    {"trace_clock", "mono"},   /* the clock in which intervals are counted */
-    {"buffer_size_kb", "512"}, /* of each CPU: some thousand events between two samples */
-    {EVENT, "1"},
+    {"trace_clock", "mono", false},   /* the clock in which intervals are counted */
+    {"buffer_size_kb", "512", false}, /* of each CPU: some thousand events between two samples */
+    {EVENT, "1", false},
+    {"events/gfs2/gfs2_demote_rq/enable", "1", true}, /* another node wants a lock */
+    {"events/gfs2/gfs2_log_flush/enable", "1", true}, /* a write-back begins */
 };
 
 static void remove_dead(const struct machine_roots *h, const char *path, const char *name,
@@ -85,8 +91,11 @@ int tracing_start(struct tracing *t)
 		*t->instance = '\0';
 		return t->error;
 	}
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && !t->error; i++)
-		t->error = tracing_put(t->instance, settings[i].file, settings[i].value);
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && !t->error; i++) {
+		int err = tracing_put(t->instance, settings[i].file, settings[i].value);
+
+		t->error = settings[i].optional ? 0 : err;
+	}
 	if (t->error)
 		tracing_stop(t);
 	return t->error;

@@ -11,6 +11,7 @@
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
 #include "o2top/collect/machine/paths_find.h"
+#include "o2top/collect/machine/plocks.h"
 #include "o2top/collect/machine/this_machine.h"
 #include "o2top/collect/machine/tracing.h"
 #include "o2top/collect/parcel.h"
@@ -187,6 +188,20 @@ static void ids(struct agent *a)
 	agent_stamp(a, before);
 	machine_ids(&a->roots, &b);
 	agent_tell(a, "ids", "", before, &b);
+	free(b.data);
+}
+
+/* Tells the fcntl locks. A node without any tells nothing, and mostly that is one without OCFS2. */
+static void plocks(struct agent *a)
+{
+	struct buffer b = {0};
+	char before[96], mountinfo[PATH_MAX];
+
+	agent_stamp(a, before);
+	machine_place(mountinfo, "%s/self/mountinfo", a->roots.proc);
+	machine_plocks(&a->roots, mountinfo, &b);
+	if (b.len)
+		agent_tell(a, "plocks", "", before, &b);
 	free(b.data);
 }
 
@@ -376,6 +391,7 @@ static void answer(struct agent *a)
 			give(a, "trace", "", 0, "%s/trace", a->tracing.instance);
 		machine_place(path, "%s/ocfs2", a->roots.debugfs);
 		machine_each(&a->roots, ocfs2, a, path);
+		plocks(a);
 		agent_processes(a);
 	}
 	if (a->what == 'D' || a->deep) {

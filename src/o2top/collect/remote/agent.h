@@ -8,7 +8,7 @@
 #define O2TOP_AGENT_H
 
 /* The line that `o2top --agent-check` prints: the protocol that `o2top --agent` speaks. */
-#define AGENT_PROTOCOL "o2top agent 2"
+#define AGENT_PROTOCOL "o2top agent 3"
 
 /* Serves requests until the input ends. Returns an exit status. */
 int agent_run(void);

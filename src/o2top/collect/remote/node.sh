@@ -52,9 +52,32 @@ mounts() {
 	begin mountinfo ''
 	while read -r line; do
 		case $line in
-		*' - ocfs2 '* | *' - gfs2 '*) printf '%s\n' "$line" ;;
+		*' - ocfs2 '*)
+			printf '%s\n' "$line"
+			of=${line#* * }
+			of=${of%% *}
+			devices=${devices:+$devices|}$(printf '%02x:%02x' "${of%:*}" "${of#*:}")
+			;;
+		*' - gfs2 '*) printf '%s\n' "$line" ;;
 		esac
 	done <"$P/self/mountinfo"
+	end 0 ''
+}
+
+# Prints the fcntl locks on OCFS2: the line of /proc/locks without its number, and the process's
+# name. Without a mounted OCFS2 /proc/locks is not read.
+plocks() {
+	[ -n "$devices" ] && [ -r "$P/locks" ] || return 0
+	begin plocks ''
+	of=
+	grep -E "^[0-9]+: (POSIX|OFDLCK) +ADVISORY .* ($devices):[0-9]+ " "$P/locks" |
+		while read -r _ class kind mode pid file from to; do
+			if [ "$pid" != "$of" ]; then
+				of=$pid comm=
+				read -r comm 2>/dev/null <"$P/$pid/comm"
+			fi
+			printf '%s\n' "$class $kind $mode $pid $file $from $to${comm:+ $comm}"
+		done
 	end 0 ''
 }
 
@@ -106,6 +129,9 @@ trace() {
 	if why=$({ [ -e "$T/$event" ] && mkdir "$i" && echo mono >"$i/trace_clock" &&
 		echo 512 >"$i/buffer_size_kb" && echo 1 >"$i/$event"; } 2>&1); then
 		traced=$i
+		for event in gfs2_demote_rq gfs2_log_flush; do
+			{ echo 1 >"$i/events/gfs2/$event/enable"; } 2>/dev/null
+		done
 	else
 		rmdir "$i" 2>/dev/null
 		begin trace ''
@@ -223,6 +249,7 @@ answer() {
 	if [ "$request" = P ]; then
 		paths "$first" "$what" "$spaces"
 	elif [ "$request" = S ]; then
+		devices=
 		mounts
 		ids
 		case $what in
@@ -232,6 +259,7 @@ answer() {
 		each gfs2 gfs2
 		[ -z "$traced" ] || give trace '' "$traced/trace"
 		each ocfs2 ocfs2
+		plocks
 	fi
 	case $request$what in
 	D* | Sdeep*)

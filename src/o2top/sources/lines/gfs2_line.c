@@ -248,12 +248,8 @@ const char *gfs2_sbstats_parse(struct gfs2_sbstats_line *o, const char *line, si
 	return NULL;
 }
 
-/*
- * Reads the time stamp, which is the last word before the event:
- *
- * " [000] ...1.   329.334686: gfs2_glock_lock_time:"
- */
-static bool parse_stamp(const char *line, const char *event, uint64_t *us)
+/* The line is " [000] ...1.   329.334686: gfs2_glock_lock_time:". */
+bool gfs2_stamp_parse(const char *line, const char *event, uint64_t *us)
 {
 	const char *end = event, *p;
 	struct scan s;
@@ -285,7 +281,7 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *o, const char *line, size_t len
 		return false;
 	s = (struct scan){at + sizeof(event) - 1, line + len};
 	*wrong = "the time stamp is not understood";
-	if (!parse_stamp(line, at, &o->at_us))
+	if (!gfs2_stamp_parse(line, at, &o->at_us))
 		return true;
 	*wrong = "the event's numbers are not understood";
 	if (!scan_u32(&s, &o->major) || !scan_char(&s, ',') || !scan_u32(&s, &o->minor) ||

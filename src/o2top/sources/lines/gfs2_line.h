@@ -130,6 +130,12 @@ bool gfs2_lock_time_parse(struct gfs2_lock_time *out, const char *line, size_t l
 			  const char **wrong);
 
 /*
+ * Reads the time stamp of a trace event, which is the last word before the event's name. Returns
+ * whether there is one.
+ */
+bool gfs2_stamp_parse(const char *line, const char *event, uint64_t *us);
+
+/*
  * Each function prints what the kernel prints, newline included. It returns the length, or 0 if the
  * line does not fit.
  */

@@ -141,7 +141,7 @@ void item_toggle(struct ui *ui, const struct item *item);
 /* Writes a row's label. With `name`, a path loses its directory in each style of paths. */
 void item_label(const struct ui *ui, const struct row *row, bool name, char *buf, size_t size);
 /* item_text() returns a text about a row, fit for a terminal, or NULL if there is none. */
-enum about { ABOUT_SENTENCE, ABOUT_ADVICE, ABOUT_NOTE, ABOUTS };
+enum about { ABOUT_SENTENCE, ABOUT_ADVICE, ABOUT_TIMES, ABOUT_NOTE, ABOUTS };
 enum { TEXT_MAX = 2048 };
 const char *item_text(const struct ui *ui, uint32_t row, enum about about, char *buf, size_t size);
 /* Returns the nth line of a text folded to `width` columns, or NULL past the end. */

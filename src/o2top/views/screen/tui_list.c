@@ -11,6 +11,7 @@
 #include "o2top/base/grow.h"
 #include "o2top/base/units.h"
 #include "o2top/views/sort.h"
+#include "o2top/views/times_view.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -185,8 +186,10 @@ const char *item_text(const struct ui *ui, uint32_t row, enum about about, char 
 {
 	const struct row *r = &ui->shot->group.rows[row];
 	const char *text = about == ABOUT_SENTENCE ? r->sentence : r->note;
-	char advice[ADVICE_MAX];
+	char advice[ADVICE_MAX], times[TIMES_TEXT_MAX];
 
+	if (about == ABOUT_TIMES)
+		text = times_text(&r->times, times);
 	if (about == ABOUT_ADVICE) {
 		advise(&ui->shot->model, r, advice, sizeof(advice));
 		text = *advice ? advice : NULL;

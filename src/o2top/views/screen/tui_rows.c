@@ -236,7 +236,12 @@ static void draw_process(const struct ui *ui, int y, int width, const struct ite
 
 const char *text_mark(const struct ui *ui, enum about about, enum role *role)
 {
-	*role = about == ABOUT_SENTENCE ? ROLE_HOT : about == ABOUT_NOTE ? ROLE_BAD : ROLE_ADVICE;
+	*role = about == ABOUT_SENTENCE ? ROLE_HOT
+		: about == ABOUT_NOTE   ? ROLE_BAD
+		: about == ABOUT_TIMES  ? ROLE_PLAIN
+					: ROLE_ADVICE;
+	if (about == ABOUT_TIMES)
+		return "";
 	if (about == ABOUT_SENTENCE)
 		return "!";
 	if (about == ABOUT_NOTE)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plocks.c - copies the lines of /proc/locks that are fcntl(2) locks on OCFS2, with process names.
+ *
+ * The number at the begin of a line is left out, because the kernel counts anew in each listing. So
+ * a lock that stays is an unchanged line, which neither a connection nor a recording repeats.
+ */
+#include "plocks.h"
+
+#include "mounts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMM_MAX = 64 };
+
+struct copying {
+	const struct machine_roots *h;
+	const struct mounts *mounts;
+	struct buffer *out;
+	int pid; /* `comm` is the name of this process */
+	char comm[COMM_MAX];
+};
+
+static bool has_ocfs2(const struct mounts *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->list[i].fs == FS_OCFS2)
+			return true;
+	return false;
+}
+
+/* Takes "4: POSIX  ADVISORY  WRITE 1234 fd:01:12827 0 EOF". A waiter has "->" behind its number. */
+static void copy_line(struct copying *c, const char *line)
+{
+	char class[16], mode[16], from[32], to[32], text[192], path[PATH_MAX];
+	unsigned major, minor;
+	unsigned long long inode;
+	int pid, n;
+
+	if (sscanf(line, "%*[0-9]: %15s ADVISORY %15s %d %x:%x:%llu %31s %31s", class, mode, &pid,
+		   &major, &minor, &inode, from, to) != 8 ||
+	    (strcmp(class, "POSIX") != 0 && strcmp(class, "OFDLCK") != 0) ||
+	    !mounts_of_device(c->mounts, FS_OCFS2, major, minor))
+		return;
+	if (pid != c->pid) {
+		c->pid = pid;
+		machine_place(path, "%s/%d/comm", c->h->proc, pid);
+		machine_line(path, c->comm, sizeof(c->comm));
+	}
+	n = snprintf(text, sizeof(text), "%s ADVISORY %s %d %02x:%02x:%llu %s %s%s%s\n", class,
+		     mode, pid, major, minor, inode, from, to, *c->comm ? " " : "", c->comm);
+	/* A line that is lost for want of memory is a lock that is not seen. */
+	if (n > 0 && n < (int)sizeof(text))
+		(void)!buffer_add(c->out, text, (size_t)n);
+}
+
+void machine_plocks(const struct machine_roots *h, const char *mountinfo, struct buffer *b)
+{
+	struct mounts mounts;
+	struct copying c = {.h = h, .mounts = &mounts, .out = b, .pid = -1};
+	struct buffer all = {0};
+	char path[PATH_MAX];
+
+	if (mounts_read(&mounts, mountinfo) == 0 && has_ocfs2(&mounts) &&
+	    machine_place(path, "%s/locks", h->proc) && machine_read(path, 0, &all) == 0 &&
+	    buffer_add(&all, "", 1) == 0)
+		for (char *rest = all.data, *line; (line = strsep(&rest, "\n"));)
+			copy_line(&c, line);
+	free(all.data);
+	mounts_free(&mounts);
+}

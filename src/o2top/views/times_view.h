@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * times_view.h - how the waits of a row were spread, as text and as JSON.
+ */
+#ifndef O2TOP_TIMES_VIEW_H
+#define O2TOP_TIMES_VIEW_H
+
+#include "o2top/rank/wait_times.h"
+
+#include <jansson.h>
+
+enum { TIMES_TEXT_MAX = 256 };
+
+/* Writes one line of text, or returns NULL if nothing is known. */
+const char *times_text(const struct wait_times *t, char buf[TIMES_TEXT_MAX]);
+/* Adds wait_p50_s, wait_p90_s, wait_p99_s and phases to an object; each is null if not known. */
+void times_json(const struct wait_times *t, json_t *object);
+
+#endif
