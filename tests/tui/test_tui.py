@@ -432,6 +432,16 @@ def columns_chosen():
         t.wait("WAIT   LOST/s SIZE", gone=("LONGEST",))
 
 
+@test
+def age_is_as_wide_as_its_content():
+    """Without a long range AGE is narrow, and FILE gets the room."""
+    with Use(start("ocfs2-hot")) as t:
+        screen = t.wait("WAIT  AGE  LONGEST", "/mnt/ocfs2/private/node1/own.dat")
+        assert ".../" not in screen, screen
+    with Use(start("ocfs2-hang")) as t:
+        t.wait("WAIT           AGE  LONGEST", "2 !4.46..10.0 s   4.46 s")
+
+
 # ---- leaving -----------------------------------------------------------------------------------
 
 BEFORE = "alt=0 cursor=1 mouse=0 keypad=0"

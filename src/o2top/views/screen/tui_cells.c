@@ -180,8 +180,62 @@ const char *tui_check_columns(const char *names)
 	return NULL;
 }
 
+/* ---- widths --------------------------------------------------------------------------------- */
+
 /* The width of the mark and the rank before the cells, and the least width of the label. */
-enum { BEFORE = 6, LABEL_LEAST = 24 };
+enum { BEFORE = 6, LABEL_LEAST = 24, AGE_LEAST = 4 };
+
+static const struct change *item_sum(const struct ui *ui, const struct item *item)
+{
+	const struct row *rows = ui->shot->group.rows;
+
+	switch (item->kind) {
+	case ITEM_ROW:
+		return &rows[item->row].sum;
+	case ITEM_DIRECTORY:
+		return &ui->list.directories.list[item->row].sum;
+	case ITEM_NODE:
+		return &rows[item->row].nodes[item->at].sum;
+	case ITEM_LOCK:
+		return &rows[item->row].locksets[item->at].sum;
+	default:
+		return NULL;
+	}
+}
+
+/* Returns the width of the widest AGE in the list. The title with the mark of reversal fits. */
+static int age_width(const struct ui *ui)
+{
+	int width = AGE_LEAST;
+
+	for (size_t i = 0; i < ui->list.n; i++) {
+		struct cell cell;
+		struct cell_line line = {.sum = item_sum(ui, &ui->list.items[i])};
+
+		if (!line.sum || !line.sum->waiting)
+			continue;
+		fill_age(&cell, &line);
+		width = (int)strlen(cell.text) > width ? (int)strlen(cell.text) : width;
+	}
+	return width;
+}
+
+void columns_measure(struct ui *ui)
+{
+	for (size_t i = 0; i < tui_n_columns; i++)
+		ui->widths[i] = tui_columns[i].fill == fill_age ? age_width(ui)
+								: tui_columns[i].width;
+}
+
+/*
+ * Returns the width by which a column fits. AGE counts as wide, because columns must not come and
+ * go with each wait. The label gets the rest.
+ */
+static int width_to_fit(const struct ui *ui, int column)
+{
+	return ui->widths[column] > tui_columns[column].width ? ui->widths[column]
+							      : tui_columns[column].width;
+}
 
 size_t columns_fit(const struct ui *ui, int width, int *out)
 {
@@ -190,7 +244,7 @@ size_t columns_fit(const struct ui *ui, int width, int *out)
 	size_t n = 0;
 
 	for (size_t i = 0; i < ui->n_columns; i++)
-		total += tui_columns[ui->columns[i]].width + 1;
+		total += width_to_fit(ui, ui->columns[i]) + 1;
 	while (total > width) {
 		size_t least = COLUMNS_MAX;
 
@@ -202,7 +256,7 @@ size_t columns_fit(const struct ui *ui, int width, int *out)
 		if (least == COLUMNS_MAX)
 			break;
 		gone[least] = true;
-		total -= tui_columns[ui->columns[least]].width + 1;
+		total -= width_to_fit(ui, ui->columns[least]) + 1;
 	}
 	for (size_t i = 0; i < ui->n_columns; i++)
 		if (!gone[i])

@@ -87,6 +87,7 @@ struct ui {
 	size_t n_open;
 	int columns[COLUMNS_MAX];
 	size_t n_columns;
+	int widths[COLUMNS_MAX]; /* of tui_columns[] in this frame */
 	/* the user's place in the table */
 	size_t cursor, top;
 	bool following; /* the cursor stays with its row, not at its place */
@@ -171,6 +172,8 @@ struct column {
 extern const struct column tui_columns[];
 extern const size_t tui_n_columns;
 int column_named(const char *name, size_t len);
+/* Sets ui->widths by the content of the list. */
+void columns_measure(struct ui *ui);
 /* Writes the columns that fit into this width, in order. Returns their number. */
 size_t columns_fit(const struct ui *ui, int width, int *out);
 

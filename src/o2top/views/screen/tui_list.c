@@ -372,6 +372,7 @@ int list_build(struct ui *ui, int width)
 		err = ui->by_directory ? add_directories(ui, width - 10) : add_rows(ui, width - 10);
 	if (!err && !ui->list.n_order)
 		err = list_add(ui, ITEM_NOTHING, 0, 0, 0) ? 0 : -ENOMEM;
+	columns_measure(ui);
 	return err;
 }
 

@@ -22,18 +22,19 @@ void draw_titles(struct ui *ui, int y, int width)
 	ui->header_row = y;
 	for (size_t i = 0; i < n; i++) {
 		const struct column *c = &tui_columns[columns[i]];
+		const int wide = ui->widths[columns[i]];
 		bool sorted = c->sort == ui->sort && (i == 0 || c->sort != SORT_LOST);
 		char title[32];
 		int pad;
 
 		snprintf(title, sizeof(title), "%s%s", sorted && ui->reversed ? "^" : "", c->title);
-		pad = c->left ? 0 : c->width - (int)strlen(title);
+		pad = c->left ? 0 : wide - (int)strlen(title);
 		ui->titles[ui->n_titles].from = x;
-		ui->titles[ui->n_titles].to = x + c->width;
+		ui->titles[ui->n_titles].to = x + wide;
 		ui->titles[ui->n_titles++].column = columns[i];
-		screen_put(y, x + (pad > 0 ? pad : 0), x + c->width,
+		screen_put(y, x + (pad > 0 ? pad : 0), x + wide,
 			   sorted ? ROLE_SORTED : ROLE_COLUMNS, title);
-		x += c->width + 1;
+		x += wide + 1;
 	}
 	ui->titles[ui->n_titles].from = x;
 	ui->titles[ui->n_titles].to = width;
@@ -51,6 +52,7 @@ static int draw_cells(const struct ui *ui, int y, int width, enum role role,
 
 	for (size_t i = 0; i < n; i++) {
 		const struct column *c = &tui_columns[columns[i]];
+		const int wide = ui->widths[columns[i]];
 		struct cell cell = {.role = role};
 		int pad;
 
@@ -60,9 +62,9 @@ static int draw_cells(const struct ui *ui, int y, int width, enum role role,
 			cell.role = role;
 		else if (role == ROLE_HOT && cell.role == ROLE_TREND)
 			cell.role = role;
-		pad = c->left ? 0 : c->width - (int)strlen(cell.text);
-		screen_put(y, x + (pad > 0 ? pad : 0), x + c->width + 1, cell.role, cell.text);
-		x += c->width + 1;
+		pad = c->left ? 0 : wide - (int)strlen(cell.text);
+		screen_put(y, x + (pad > 0 ? pad : 0), x + wide + 1, cell.role, cell.text);
+		x += wide + 1;
 	}
 	return x + 1;
 }
