@@ -433,6 +433,40 @@ def columns_chosen():
 
 
 @test
+def file_systems():
+    """If there are several file systems, each row names its own, also at 80 columns."""
+    for columns in (80, 120):
+        with Use(start("gfs2-hot", columns=columns)) as t:
+            screen = t.wait("FS       FILE", "lab:fs1  /mnt/gfs2/spool/")
+            files = screen.split("FILES 477\n")[1].split("\u2500\u2500")[0].splitlines()
+            assert files and all("lab:fs1" in line for line in files if line.strip()), screen
+    for options, title in ((), "SIZE  FILE"), (("--columns", "lost,fs"), "LOST/s FS        FILE"):
+        with Use(Terminal(columns=200)) as t:
+            t.run(O2TOP, "--demo", "--speed", "0", *options)
+            t.wait(title, "Help")
+
+
+@test
+def beside_fs_a_wide_path_leaves_out_its_mount_point():
+    root = tempfile.mkdtemp(prefix="o2top-mounts-")
+    mount = "/srv/a/mount/point/with/a/long/name"
+    os.makedirs(f"{root}/fs/gfs2/lab:fs1")
+    for name, text in (("mounts", f"91 28 254:0 / {mount} rw - gfs2 /dev/vda rw\n"), ("fs/gfs2/lab:fs1/id", "254:0\n"),
+                       ("names", f"9907 {mount}/hang/victim.db\n")):
+        with open(f"{root}/{name}", "w") as f:
+            f.write(text)
+    try:
+        with Use(Terminal()) as t:
+            t.run(O2TOP, "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1", "--mountinfo", f"{root}/mounts", "--sysfs", root,
+                  "--names", f"{root}/names", "--columns", "lost,waiting,longest,fs", "--touch-nothing")
+            t.wait("h/a/long/name  hang/victim.db")
+            t.resize(140, 24)
+            t.wait(f"h/a/long/name  {mount}/hang/victim.db")
+    finally:
+        shutil.rmtree(root)
+
+
+@test
 def age_is_as_wide_as_its_content():
     """Without a long range AGE is narrow, and FILE gets the room."""
     with Use(start("ocfs2-hot")) as t:

@@ -36,6 +36,14 @@ const char *row_kind(const struct row *row)
 	}
 }
 
+void space_label(const struct space *space, char *buf, size_t size)
+{
+	if (space->mount)
+		snprintf(buf, size, "%s", space->mount);
+	else
+		snprintf(buf, size, "%.*s", space->fs == FS_OCFS2 ? 8 : 64, space->name);
+}
+
 void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size)
 {
 	const struct space *space = &m->spaces[row->space];
@@ -62,11 +70,10 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 	}
 	if (!of || m->n_spaces < 2 || n >= size)
 		return;
-	if (space->mount)
-		snprintf(buf + n, size - n, " in %s", space->mount);
-	else
-		snprintf(buf + n, size - n, " in %s %.*s", space->source->name,
-			 space->fs == FS_OCFS2 ? 8 : 64, space->name);
+	n += (size_t)snprintf(buf + n, size - n, " in %s%s", space->mount ? "" : space->source->name,
+			      space->mount ? "" : " ");
+	if (n < size)
+		space_label(space, buf + n, size - n);
 }
 
 double row_mean(const struct row *row)

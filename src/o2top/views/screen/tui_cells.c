@@ -138,6 +138,23 @@ static void fill_size(struct cell *c, const struct cell_line *l)
 		cell_set(c, unit_bytes(a, l->row->size), false);
 }
 
+/* Writes the name of a row's file system. The width is limited, because FILE needs the room. */
+enum { FS_MOST = 16 };
+
+static int fs_name(const struct snapshot *shot, const struct row *row, char *buf, size_t size)
+{
+	char name[256];
+
+	space_label(&shot->model.spaces[row->space], name, sizeof(name));
+	return unit_clean(buf, size, name, FS_MOST);
+}
+
+static void fill_fs(struct cell *c, const struct cell_line *l)
+{
+	if (l->row)
+		fs_name(l->shot, l->row, c->text, sizeof(c->text));
+}
+
 const struct column tui_columns[] = {
     {"lost", "LOST/s", SORT_LOST, 8, 100, false, fill_lost},
     {"share", "SHARE", SORT_LOST, 5, 20, false, fill_share},
@@ -151,6 +168,7 @@ const struct column tui_columns[] = {
     {"writers", "WR", SORT_WRITERS, 2, 70, false, fill_writers},
     {"readers", "RD", SORT_READERS, 2, 65, false, fill_readers},
     {"size", "SIZE", SORT_SIZE, 4, 10, false, fill_size},
+    {"fs", "FS", SORT_KEYS, 0, 85, true, fill_fs},
 };
 static_assert(sizeof(tui_columns) / sizeof(tui_columns[0]) <= COLUMNS_MAX,
 	      "struct ui has room for each column");
@@ -220,11 +238,47 @@ static int age_width(const struct ui *ui)
 	return width;
 }
 
+/* Sets the width of FS, and how many columns FILE saves if it leaves out each mount point. */
+static void measure_fs(struct ui *ui, int *width)
+{
+	const struct row *rows = ui->shot->group.rows;
+	uint32_t before = UINT32_MAX;
+
+	*width = 2;
+	ui->fs_saves = 8;
+	/* many rows in a row are of one file system */
+	for (size_t i = 0; i < ui->list.n_order; i++) {
+		const struct row *row = &rows[ui->list.order[i]];
+		const char *mount = ui->shot->model.spaces[row->space].mount;
+		char name[CELL_MAX];
+		int one;
+
+		if (row->space == before)
+			continue;
+		before = row->space;
+		one = fs_name(ui->shot, row, name, sizeof(name));
+		*width = one > *width ? one : *width;
+		one = mount ? (int)strlen(mount) : 0;
+		ui->fs_saves = one < ui->fs_saves ? one : ui->fs_saves;
+	}
+}
+
 void columns_measure(struct ui *ui)
 {
-	for (size_t i = 0; i < tui_n_columns; i++)
-		ui->widths[i] = tui_columns[i].fill == fill_age ? age_width(ui)
-								: tui_columns[i].width;
+	for (size_t i = 0; i < tui_n_columns; i++) {
+		ui->widths[i] = tui_columns[i].width;
+		if (tui_columns[i].fill == fill_age)
+			ui->widths[i] = age_width(ui);
+		else if (tui_columns[i].fill == fill_fs)
+			measure_fs(ui, &ui->widths[i]);
+	}
+}
+
+/* Returns whether a column is shown if there is room. One file system needs no name in each row. */
+static bool is_wanted(const struct ui *ui, int column)
+{
+	return tui_columns[column].fill != fill_fs || ui->setup->columns ||
+	       ui->shot->model.n_spaces > 1;
 }
 
 /*
@@ -243,8 +297,12 @@ size_t columns_fit(const struct ui *ui, int width, int *out)
 	int total = BEFORE + LABEL_LEAST;
 	size_t n = 0;
 
-	for (size_t i = 0; i < ui->n_columns; i++)
-		total += width_to_fit(ui, ui->columns[i]) + 1;
+	for (size_t i = 0; i < ui->n_columns; i++) {
+		gone[i] = !is_wanted(ui, ui->columns[i]);
+		total += gone[i] ? 0 : width_to_fit(ui, ui->columns[i]) + 1;
+		if (!gone[i] && tui_columns[ui->columns[i]].fill == fill_fs)
+			total -= ui->fs_saves;
+	}
 	while (total > width) {
 		size_t least = COLUMNS_MAX;
 
@@ -262,4 +320,14 @@ size_t columns_fit(const struct ui *ui, int width, int *out)
 		if (!gone[i])
 			out[n++] = ui->columns[i];
 	return n;
+}
+
+bool columns_show_fs(const struct ui *ui, int width)
+{
+	int columns[COLUMNS_MAX];
+	size_t n = columns_fit(ui, width, columns);
+
+	while (n > 0 && tui_columns[columns[n - 1]].fill != fill_fs)
+		n--;
+	return n > 0;
 }

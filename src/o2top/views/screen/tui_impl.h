@@ -88,6 +88,7 @@ struct ui {
 	int columns[COLUMNS_MAX];
 	size_t n_columns;
 	int widths[COLUMNS_MAX]; /* of tui_columns[] in this frame */
+	int fs_saves; /* columns by which labels beside FS are shorter */
 	/* the user's place in the table */
 	size_t cursor, top;
 	bool following; /* the cursor stays with its row, not at its place */
@@ -176,6 +177,8 @@ int column_named(const char *name, size_t len);
 void columns_measure(struct ui *ui);
 /* Writes the columns that fit into this width, in order. Returns their number. */
 size_t columns_fit(const struct ui *ui, int width, int *out);
+/* Returns whether the column of file systems fits into this width. */
+bool columns_show_fs(const struct ui *ui, int width);
 
 /* tui_head.c */
 enum { NAME_MAX_TEXT = 1200 };

@@ -69,19 +69,37 @@ static int draw_cells(const struct ui *ui, int y, int width, enum role role,
 	return x + 1;
 }
 
+/* Removes the mount point from the path of a row, because the column FS has the mount point. */
+static void strip_mount(const struct ui *ui, const struct row *row, char *path)
+{
+	const char *mount = ui->shot->model.spaces[row->space].mount;
+	size_t n = mount ? strlen(mount) : 0;
+
+	if (n && strncmp(path, mount, n) == 0 && path[n] == '/' && path[n + 1])
+		memmove(path, path + n + 1, strlen(path + n));
+}
+
 /*
- * Draws the label of a row. A path that is too wide loses its beginning, because its end tells the
- * most. A number that is too wide loses the name of its file system.
+ * Draws the label of a row. A path that is too wide loses its mount point if FS shows it, and then
+ * its beginning, because its end tells the most. A number that is too wide, or beside FS, loses the
+ * name of its file system.
  */
 static void draw_label(const struct ui *ui, int y, int x, int width, enum role role,
 		       const struct row *row, bool in_directory)
 {
 	char raw[NAME_MAX_TEXT], clean[NAME_MAX_TEXT];
 	int room = width - x > 8 ? width - x : 8;
+	bool fs = columns_show_fs(ui, width);
 
 	item_label(ui, row, in_directory, raw, sizeof(raw));
-	if (!row->path && (int)strlen(raw) > room)
-		row_label(&ui->shot->model, row, false, raw, sizeof(raw));
+	if ((!row->path || ui->paths == PATH_INODE) && (fs || (int)strlen(raw) > room)) {
+		struct row plain = *row;
+
+		plain.path = NULL;
+		row_label(&ui->shot->model, &plain, false, raw, sizeof(raw));
+	} else if (fs && (int)strlen(raw) > room) {
+		strip_mount(ui, row, raw);
+	}
 	unit_clean(clean, sizeof(clean), raw, room);
 	screen_put(y, x, width, role, clean);
 }
