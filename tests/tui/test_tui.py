@@ -466,6 +466,25 @@ def beside_fs_a_wide_path_leaves_out_its_mount_point():
         shutil.rmtree(root)
 
 
+def trends(screen):
+    """Returns the last bar of each file's TREND."""
+    table = screen.split("FILES 14\n")[1].split("\u2500\u2500")[0]
+    return [m[1] for m in re.finditer("^.{6} +\\S+ \\S+ +\\S+ +[\u2581-\u2588 ]*([\u2581-\u2588]) ", table, re.M)]
+
+
+@test
+def trends_have_one_scale():
+    """The bars of two rows compare, unless the user asks for each row's own scale."""
+    with Use(start("ocfs2-hot", columns=140, rows=40)) as t:
+        bars = trends(t.screen())
+        assert bars[0] == "\u2588" and set(bars[2:]) == {"\u2581"} and "\u2581" < bars[1] < "\u2588", bars
+        t.key("t")
+        bars = trends(t.wait("each row by its own highest"))
+        assert bars[:3] == ["\u2588"] * 3, bars
+        t.key("t")
+        assert trends(t.wait("one scale for all rows"))[2] == "\u2581"
+
+
 @test
 def age_is_as_wide_as_its_content():
     """Without a long range AGE is narrow, and FILE gets the room."""

@@ -93,6 +93,13 @@ double row_acquired_per_s(const struct model *m, const struct row *row)
 	return sum;
 }
 
+float row_trend_most(const struct row *row, unsigned n, float most)
+{
+	for (uint32_t i = row->n_trend > n ? row->n_trend - n : 0; i < row->n_trend; i++)
+		most = row->trend[i] > most ? row->trend[i] : most;
+	return most;
+}
+
 double row_hit_ratio(const struct row *row)
 {
 	if (!row->sum.counts_requests || !row->sum.acquired)

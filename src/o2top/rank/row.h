@@ -83,6 +83,8 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
  * Writes a lock space's short name: where it is mounted, otherwise its name. A UUID is shortened.
  */
 void space_label(const struct space *space, char *buf, size_t size);
+/* Returns the highest value in the newest `n` frames of the row's trend, at least `most`. */
+float row_trend_most(const struct row *row, unsigned n, float most);
 double row_acquired_per_s(const struct model *m, const struct row *row);
 
 #endif

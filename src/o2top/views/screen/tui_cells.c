@@ -50,7 +50,8 @@ static void fill_trend(struct cell *c, const struct cell_line *l)
 
 	c->role = ROLE_TREND;
 	if (n)
-		unit_trend(c->text, l->row->trend + l->row->n_trend - n, n, l->ascii);
+		unit_trend(c->text, l->row->trend + l->row->n_trend - n, n, l->trend_most,
+			   l->ascii);
 }
 
 static void fill_waiting(struct cell *c, const struct cell_line *l)
@@ -263,8 +264,18 @@ static void measure_fs(struct ui *ui, int *width)
 	}
 }
 
+static float trend_most(const struct ui *ui)
+{
+	float most = 0;
+
+	for (size_t i = 0; i < ui->list.n_order; i++)
+		most = row_trend_most(&ui->shot->group.rows[ui->list.order[i]], TREND_WIDTH, most);
+	return most;
+}
+
 void columns_measure(struct ui *ui)
 {
+	ui->trend_most = ui->own_trends ? 0 : trend_most(ui);
 	for (size_t i = 0; i < tui_n_columns; i++) {
 		ui->widths[i] = tui_columns[i].width;
 		if (tui_columns[i].fill == fill_age)

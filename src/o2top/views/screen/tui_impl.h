@@ -80,7 +80,7 @@ struct ui {
 	struct list list;
 	/* the user's choice of the view */
 	enum sort_key sort;
-	bool reversed, per_node, by_directory, all_system, hot_only, held;
+	bool reversed, per_node, by_directory, all_system, hot_only, held, own_trends;
 	enum path_style paths;
 	char filter[PROMPT_MAX], search[PROMPT_MAX];
 	struct item_key *open;
@@ -88,6 +88,7 @@ struct ui {
 	int columns[COLUMNS_MAX];
 	size_t n_columns;
 	int widths[COLUMNS_MAX]; /* of tui_columns[] in this frame */
+	float trend_most;        /* the scale of TREND; 0: each row's own highest */
 	int fs_saves; /* columns by which labels beside FS are shorter */
 	/* the user's place in the table */
 	size_t cursor, top;
@@ -156,6 +157,7 @@ struct cell_line {
 	const struct change *sum;
 	double lost_per_s, acquired_per_s;
 	const struct row *row; /* NULL: no trend, hit ratio, size and nodes */
+	float trend_most;      /* the scale of TREND; 0: the row's own highest */
 	bool ascii;
 };
 struct cell {

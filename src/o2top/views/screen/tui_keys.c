@@ -165,6 +165,14 @@ static void next_paths(struct ui *ui)
 	key_say(ui, names[ui->paths]);
 }
 
+static void toggle_trends(struct ui *ui)
+{
+	ui->own_trends = !ui->own_trends;
+	ui->dirty = true;
+	key_say(ui, ui->own_trends ? "TREND: each row by its own highest"
+				   : "TREND: one scale for all rows");
+}
+
 static void toggle_system(struct ui *ui)
 {
 	ui->all_system = !ui->all_system;
@@ -339,6 +347,7 @@ static const struct {
     {{'d'}, "d", "each row by node, or nodes together", toggle_nodes},
     {{'D'}, "D", "by directory", toggle_directories},
     {{'p'}, "p", "whole paths, names or inode numbers", next_paths},
+    {{'t'}, "t", "TREND: one scale for all rows, or each row's own", toggle_trends},
     {{'!'}, "!", "problems in this frame", toggle_problems},
     {{0}, "", "Time", NULL},
     {{'z', 'Z'}, "z", "pause or continue", toggle_pause},

@@ -112,6 +112,7 @@ static void draw_row(const struct ui *ui, int y, int width, const struct item *i
 				 .lost_per_s = row->lost_per_s,
 				 .acquired_per_s = row_acquired_per_s(&ui->shot->model, row),
 				 .row = row,
+				 .trend_most = ui->trend_most,
 				 .ascii = ui->setup->view->ascii};
 	enum role role = selected ? ROLE_SELECTED : row->hot ? ROLE_HOT : ROLE_PLAIN;
 	char rank[16];
