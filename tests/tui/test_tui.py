@@ -311,7 +311,17 @@ def help_tells_all():
         t.key("?")
         golden("help", t, "Moving", "scroll")
         t.key("PageDown", "PageDown", "PageDown", "PageDown")
-        golden("help-end", t, "last known, bytes")
+        golden("help-end", t, "beginning of the wait")
+        # all columns are on one screen of 80x24, and none is cut
+        screen = t.screen()
+        for title in ("LOST/s", "SHARE", "TREND", "WAIT", "AGE", "MEAN", "LONGEST", "ACQ/s", "HIT", "WR", "RD", "SIZE",
+                      "FS", "FILE"):
+            assert len(re.findall(f"^    {title} +\\S.*", screen, re.M)) == 1, (title, screen)
+        assert "only a mean is known\n" in screen, screen
+        t.key("Home")
+        t.wait("Moving", gone=("beginning of the wait",))
+        t.key("End")
+        t.wait("beginning of the wait")
         t.key("x")
         t.wait("victim.db", "Help")
         t.key("Y")

@@ -52,27 +52,6 @@ static void draw_keys(const struct ui *ui, int y, int width)
 	}
 }
 
-static void draw_help(struct ui *ui, int height, int width)
-{
-	char line[256];
-	unsigned n = 0;
-
-	while (key_help(n, line, sizeof(line)))
-		n++;
-	if (ui->help_top > (int)n - height + 1)
-		ui->help_top = (int)n - height + 1;
-	if (ui->help_top < 0)
-		ui->help_top = 0;
-	for (int y = 0; y < height - 1; y++) {
-		if (!key_help((unsigned)(ui->help_top + y), line, sizeof(line)))
-			break;
-		screen_put(y, 1, width, line[0] == ' ' || !*line ? ROLE_PLAIN : ROLE_SECTION, line);
-	}
-	screen_put(height - 1, 0, width, ROLE_KEY,
-		   (int)n > height - 1 ? "Up and Down scroll, any other key goes back"
-				       : "any key goes back");
-}
-
 static void draw_problems(struct ui *ui, int height, int width)
 {
 	const struct problems *p = &ui->shot->problems;

@@ -5,6 +5,7 @@
  *	tui.c        the loop: keys, new frames, signals
  *	tui_cursor.c the place of the cursor, from frame to frame
  *	tui_keys.c   the action of each key, one table from which the help is made
+ *	tui_help.c   the pages of the help
  *	tui_prompt.c the line for typed text: search, filter, a time
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
  *	tui_cells.c  the table's columns
@@ -165,7 +166,7 @@ struct cell {
 	enum role role; /* draw_cells() sets the line's role before fill() */
 };
 struct column {
-	const char *name, *title;
+	const char *name, *title, *about;
 	enum sort_key sort;
 	int width;
 	int worth; /* without room, the column with the least worth goes first */
@@ -210,8 +211,15 @@ void draw(struct ui *ui);
 /* tui_keys.c */
 void key_press(struct ui *ui, int key);
 void key_mouse(struct ui *ui);
+/* Returns the nth line about the keys, or NULL past the end. */
+const char *key_line(unsigned nth, char *buf, size_t size);
+
+/* tui_help.c */
+enum { HELP_END = 100000 }; /* the first line of the help, at its end */
 /* Returns the nth line of the help, or NULL past the end. */
-const char *key_help(unsigned nth, char *buf, size_t size);
+const char *help_line(unsigned nth, char *buf, size_t size);
+void help_key(struct ui *ui, int key);
+void draw_help(struct ui *ui, int height, int width);
 
 /* tui_prompt.c */
 void prompt_begin(struct ui *ui, enum prompt_kind kind);

@@ -2,7 +2,7 @@
 /*
  * tui_keys.c - the action of each key.
  *
- * The help is made from the same table, so the help is always true.
+ * The help (tui_help.c) is made from the same table, so the help is always true.
  */
 #include "tui_impl.h"
 
@@ -365,27 +365,7 @@ static const struct {
 
 enum { N_KEYS = sizeof(table) / sizeof(table[0]) };
 
-static const char *const legend[] = {
-    "",
-    "Mouse: click a title to sort by it, a row to select it, again to open it.",
-    "",
-    "Signs",
-    "   *   hot: 2 % or more of the time lost, or a wait of a second",
-    "   !   a wait of a second or more; a node that is not ok; a problem",
-    "   ~   estimated        ?  inferred from sampled modes        -  not known",
-    "",
-    "Columns",
-    "   LOST/s   seconds waited per second, all nodes together (waiters on average)",
-    "   SHARE    of all lost time           TREND    the last frames, newest right",
-    "   WAIT     waits in progress          AGE      of the oldest: least .. most",
-    "   MEAN     wait per acquisition       LONGEST  whole wait that ended or lasts",
-    "   ACQ/s    acquisitions per second    HIT      taken without asking the DLM",
-    "   WR, RD   nodes that wrote and read  SIZE     last known, bytes",
-};
-
-enum { N_LEGEND = sizeof(legend) / sizeof(legend[0]) };
-
-const char *key_help(unsigned nth, char *buf, size_t size)
+const char *key_line(unsigned nth, char *buf, size_t size)
 {
 	unsigned lines = 0;
 
@@ -400,33 +380,7 @@ const char *key_help(unsigned nth, char *buf, size_t size)
 			snprintf(buf, size, "%s", table[i].does);
 		return buf;
 	}
-	if (nth - lines >= N_LEGEND)
-		return NULL;
-	snprintf(buf, size, "%s", legend[nth - lines]);
-	return buf;
-}
-
-static void help_key(struct ui *ui, int key)
-{
-	switch (key) {
-	case KEY_UP:
-	case 'k':
-		ui->help_top--;
-		break;
-	case KEY_DOWN:
-	case 'j':
-		ui->help_top++;
-		break;
-	case KEY_NPAGE:
-	case ' ':
-		ui->help_top += 15;
-		break;
-	case KEY_PPAGE:
-		ui->help_top -= 15;
-		break;
-	default:
-		ui->help = false;
-	}
+	return NULL;
 }
 
 void key_press(struct ui *ui, int key)
