@@ -153,6 +153,35 @@ def sorting():
 
 
 @test
+def sort_menu():
+    """The list sorts by arrows or by letter, and in reverse. Another key changes nothing."""
+    with Use(start("ocfs2-hot", columns=140, rows=40)) as t:
+        by_lost = order(t.screen())
+        t.key("s")
+        screen = t.wait("Sort by", ">* l  lost", "(now)", "   p  name", gone=("Help",))
+        assert all(f"  {key} " in screen for key in
+                   "lost waiting age mean longest acquired hit writers readers size inode name".split()), screen
+        t.key("Down", "Down", "Down", "Enter")
+        t.wait("sorted by mean", "journal.log")
+        t.key("s", "r")
+        t.wait("sorted by mean, reversed")
+        t.key("s")
+        t.wait(">* m  mean      time lost per acquisition (now, reversed)")
+        t.key("p")
+        by_name = order(t.wait("sorted by name"))
+        assert by_name == sorted(by_name) and by_name != by_lost, by_name
+        t.key("s")
+        t.wait("Sort by")
+        t.key("Escape")
+        assert order(t.wait("Help", gone=("Sort by",))) == by_name
+        t.resize(80, 10)
+        t.key("s")
+        t.wait(">* p  name")
+        t.key("l")
+        t.wait("sorted by lost")
+
+
+@test
 def searching():
     with Use(start("ocfs2-hot", columns=120)) as t:
         t.key("/")

@@ -19,10 +19,10 @@ static void draw_keys(const struct ui *ui, int y, int width)
 	static const struct {
 		const char *key, *does;
 	} live[] = {{"?", "Help"},  {"Enter", "Open"}, {"/", "Search"}, {"\\", "Filter"},
-		    {"<>", "Sort"}, {"d", "Nodes"},    {"D", "Dirs"},   {"p", "Paths"},
+		    {"s", "Sort"},  {"d", "Nodes"},    {"D", "Dirs"},   {"p", "Paths"},
 		    {"z", "Pause"}, {"o", "Hot"},      {"a", "System"}, {"q", "Quit"}},
 	  replay[] = {{"?", "Help"},  {"Enter", "Open"}, {"/", "Search"}, {"\\", "Filter"},
-		      {"<>", "Sort"}, {"d", "Nodes"},    {"z", "Pause"},  {", .", "Step"},
+		      {"s", "Sort"},  {"d", "Nodes"},    {"z", "Pause"},  {", .", "Step"},
 		      {"g", "Go to"}, {"+-", "Speed"},   {"D", "Dirs"},   {"q", "Quit"}};
 	const bool is_replay = ui->setup->engine.collector->replay != NULL;
 	int x = 0;
@@ -118,6 +118,8 @@ void draw(struct ui *ui)
 		screen_format(0, 0, width, ROLE_BAD, "too small: %d x %d", width, height);
 	} else if (ui->help) {
 		draw_help(ui, height, width);
+	} else if (ui->menu) {
+		draw_menu(ui, height, width);
 	} else if (ui->show_problems && ui->shot) {
 		draw_problems(ui, height, width);
 	} else if (!ui->shot) {

@@ -6,6 +6,7 @@
  *	tui_cursor.c the place of the cursor, from frame to frame
  *	tui_keys.c   the action of each key, one table from which the help is made
  *	tui_help.c   the pages of the help
+ *	tui_menu.c   the list of columns to sort by
  *	tui_prompt.c the line for typed text: search, filter, a time
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
  *	tui_cells.c  the table's columns
@@ -96,8 +97,8 @@ struct ui {
 	bool following; /* the cursor stays with its row, not at its place */
 	struct item_key here;
 	struct prompt prompt;
-	bool help, show_problems;
-	int help_top;
+	bool help, show_problems, menu;
+	int help_top, menu_at;
 	char message[160];
 	bool quit, dirty, step;
 	/* places on the screen, for the mouse */
@@ -211,6 +212,7 @@ void draw(struct ui *ui);
 /* tui_keys.c */
 void key_press(struct ui *ui, int key);
 void key_mouse(struct ui *ui);
+void sort_by(struct ui *ui, enum sort_key key, bool reversed);
 /* Returns the nth line about the keys, or NULL past the end. */
 const char *key_line(unsigned nth, char *buf, size_t size);
 
@@ -220,6 +222,11 @@ enum { HELP_END = 100000 }; /* the first line of the help, at its end */
 const char *help_line(unsigned nth, char *buf, size_t size);
 void help_key(struct ui *ui, int key);
 void draw_help(struct ui *ui, int height, int width);
+
+/* tui_menu.c */
+void menu_begin(struct ui *ui);
+void menu_key(struct ui *ui, int key);
+void draw_menu(const struct ui *ui, int height, int width);
 
 /* tui_prompt.c */
 void prompt_begin(struct ui *ui, enum prompt_kind kind);

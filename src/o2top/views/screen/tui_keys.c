@@ -90,13 +90,10 @@ static void key_say(struct ui *ui, const char *what)
 	snprintf(ui->message, sizeof(ui->message), "%s", what);
 }
 
-static void set_sort(struct ui *ui, enum sort_key key)
+void sort_by(struct ui *ui, enum sort_key key, bool reversed)
 {
-	if (ui->sort == key)
-		ui->reversed = !ui->reversed;
-	else
-		ui->reversed = false;
 	ui->sort = key;
+	ui->reversed = reversed;
 	ui->dirty = true;
 	if (!ui->following)
 		ui->cursor = ui->top = 0;
@@ -106,37 +103,32 @@ static void set_sort(struct ui *ui, enum sort_key key)
 
 static void sort_next(struct ui *ui)
 {
-	ui->reversed = false;
-	set_sort(ui, (ui->sort + 1) % SORT_KEYS);
+	sort_by(ui, (ui->sort + 1) % SORT_KEYS, false);
 }
 
 static void sort_before(struct ui *ui)
 {
-	ui->reversed = false;
-	set_sort(ui, (ui->sort + SORT_KEYS - 1) % SORT_KEYS);
+	sort_by(ui, (ui->sort + SORT_KEYS - 1) % SORT_KEYS, false);
 }
 
 static void sort_lost(struct ui *ui)
 {
-	ui->sort = SORT_KEYS;
-	set_sort(ui, SORT_LOST);
+	sort_by(ui, SORT_LOST, false);
 }
 
 static void sort_waiting(struct ui *ui)
 {
-	ui->sort = SORT_KEYS;
-	set_sort(ui, SORT_WAITING);
+	sort_by(ui, SORT_WAITING, false);
 }
 
 static void sort_name(struct ui *ui)
 {
-	ui->sort = SORT_KEYS;
-	set_sort(ui, SORT_NAME);
+	sort_by(ui, SORT_NAME, false);
 }
 
 static void reverse(struct ui *ui)
 {
-	set_sort(ui, ui->sort);
+	sort_by(ui, ui->sort, !ui->reversed);
 }
 
 static void toggle_nodes(struct ui *ui)
@@ -338,6 +330,7 @@ static const struct {
     {{'o'}, "o", "only hot rows, or all", toggle_hot},
     {{'a'}, "a", "all of the system section, or only its hot rows", toggle_system},
     {{0}, "", "Sorting and showing", NULL},
+    {{'s'}, "s", "choose a column to sort by from a list", menu_begin},
     {{'>', KEY_RIGHT}, "> Right", "sort by the next column", sort_next},
     {{'<', KEY_LEFT}, "< Left", "sort by the column before", sort_before},
     {{'L'}, "L", "sort by time lost", sort_lost},
@@ -394,6 +387,10 @@ void key_press(struct ui *ui, int key)
 		help_key(ui, key);
 		return;
 	}
+	if (ui->menu) {
+		menu_key(ui, key);
+		return;
+	}
 	if (ui->show_problems) {
 		ui->show_problems = false;
 		return;
@@ -410,15 +407,17 @@ void key_press(struct ui *ui, int key)
 
 /* ---- the mouse ----------------------------------------------------------------------------- */
 
+/* Sorts by the clicked column. A second click reverses the order. */
 static void click_title(struct ui *ui, int x)
 {
 	for (size_t i = 0; i < ui->n_titles; i++) {
+		const int column = ui->titles[i].column;
+		const enum sort_key key = column < 0 ? SORT_NAME : tui_columns[column].sort;
+
 		if (x < ui->titles[i].from || x >= ui->titles[i].to)
 			continue;
-		if (ui->titles[i].column < 0)
-			set_sort(ui, SORT_NAME);
-		else if (tui_columns[ui->titles[i].column].sort < SORT_KEYS)
-			set_sort(ui, tui_columns[ui->titles[i].column].sort);
+		if (key < SORT_KEYS)
+			sort_by(ui, key, key == ui->sort && !ui->reversed);
 		return;
 	}
 }
@@ -431,8 +430,8 @@ void key_mouse(struct ui *ui)
 	if (getmouse(&event) != OK)
 		return;
 	*ui->message = '\0';
-	if (ui->help || ui->show_problems) {
-		ui->help = ui->show_problems = false;
+	if (ui->help || ui->show_problems || ui->menu) {
+		ui->help = ui->show_problems = ui->menu = false;
 		return;
 	}
 	if (event.bstate & BUTTON4_PRESSED) {
