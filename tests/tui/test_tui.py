@@ -124,6 +124,27 @@ def by_directory():
         t.wait("/mnt/ocfs2/db/  (2)", "    journal.log")
 
 
+@test
+def by_node():
+    """A line for each node, its worst rows below, and from there to the row itself."""
+    with Use(start("ocfs2-hot")) as t:
+        t.key("v")
+        screen = t.wait("ACQ/s STATE             SILENT     TOOK  NODE", "by node: Enter")
+        assert re.findall(r"  [123]\+ .* ok .*  (node\d)$", screen, re.M) == ["node3", "node2", "node1"], screen
+        t.key("Enter")
+        screen = t.wait(">   1-  513 ms    1    0  4.4k ok", "/mnt/ocfs2/spool/", "node1")
+        worst = re.findall(r"^ +(\S+ (?:ms|us)) .*[\u251c\u2514]\u2500 (\S+)$", screen, re.M)
+        assert worst[:2] == [("330 ms", "/mnt/ocfs2/spool/"), ("169 ms", "/mnt/ocfs2/db/journal.log")], worst
+        t.key("Down", "Down", "Enter")
+        screen = t.wait("FILE", ">*  1", "each other: let one", gone=("NODE",))
+        assert [line for line in screen.splitlines() if line.startswith(">")][0].endswith("journal.log"), screen
+    with Use(start("ocfs2-hang", columns=100, rows=30)) as t:
+        t.key("v")
+        t.wait(" !  3+       -    -             -     - not answering    >4.46 s        -  node3")
+        t.key("P", "r", "Home")
+        t.wait(">!  1+       -    -", "node3  not answering")
+
+
 # ---- keys --------------------------------------------------------------------------------------
 
 

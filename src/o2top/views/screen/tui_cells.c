@@ -152,8 +152,8 @@ static int fs_name(const struct snapshot *shot, const struct row *row, char *buf
 
 static void fill_fs(struct cell *c, const struct cell_line *l)
 {
-	if (l->row)
-		fs_name(l->shot, l->row, c->text, sizeof(c->text));
+	if (l->of)
+		fs_name(l->shot, l->of, c->text, sizeof(c->text));
 }
 
 const struct column tui_columns[] = {
@@ -220,7 +220,10 @@ static const struct change *item_sum(const struct ui *ui, const struct item *ite
 		return &rows[item->row].sum;
 	case ITEM_DIRECTORY:
 		return &ui->list.directories.list[item->row].sum;
+	case ITEM_HOST:
+		return &ui->list.nodes[item->row].sum;
 	case ITEM_NODE:
+	case ITEM_PART:
 		return &rows[item->row].nodes[item->at].sum;
 	case ITEM_LOCK:
 		return &rows[item->row].locksets[item->at].sum;

@@ -9,6 +9,7 @@
  *	tui_menu.c   the list of columns to sort by
  *	tui_prompt.c the line for typed text: search, filter, a time
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
+ *	tui_nodes.c  the view by node
  *	tui_cells.c  the table's columns
  *	tui_head.c, tui_rows.c, tui_about.c  the parts of a screen
  *	tui_draw.c   a screen of these parts
@@ -30,6 +31,8 @@ enum item_kind {
 	ITEM_ROW,
 	ITEM_DIRECTORY,
 	ITEM_NODE,    /* the part of one node in a row */
+	ITEM_HOST,    /* a node, in the view by node */
+	ITEM_PART,    /* below a node: the node's part of a row */
 	ITEM_LOCK,    /* a LockSet of a row */
 	ITEM_PROCESS, /* a process that holds or wants the lock */
 	ITEM_TEXT,    /* a line of a text about a row, such as advice */
@@ -40,16 +43,24 @@ enum item_kind {
 struct item {
 	uint8_t kind, depth;
 	bool last;    /* the last line below a row */
-	uint32_t row; /* number of a row, directory or section */
+	uint32_t row; /* number of a row, directory, section or line of a node */
 	uint32_t at;  /* number of a node, LockSet, member or line of text */
 	uint32_t nth; /* number of a process, or enum about */
 };
 
-/* The key of a row or directory, the same from frame to frame. */
+/* The key of a row, directory or node, the same from frame to frame. */
 struct item_key {
 	uint32_t space;
 	struct row_id id;
-	char *directory; /* or NULL */
+	char *directory; /* or a node's name; or NULL */
+	bool node;
+};
+
+/* A line of the view by node: the sums over all rows. */
+struct node_line {
+	uint32_t node;
+	struct change sum;
+	double lost_per_s;
 };
 
 struct list {
@@ -60,6 +71,7 @@ struct list {
 	size_t n_section[SECTIONS]; /* rows that are shown */
 	size_t n_left[SECTIONS];    /* rows left out because they cost little */
 	struct directories directories;
+	struct node_line *nodes; /* of each node of the model, in the order of the view */
 };
 
 enum path_style { PATH_FULL, PATH_NAME, PATH_INODE, PATH_STYLES };
@@ -82,7 +94,7 @@ struct ui {
 	struct list list;
 	/* the user's choice of the view */
 	enum sort_key sort;
-	bool reversed, per_node, by_directory, all_system, hot_only, held, own_trends;
+	bool reversed, per_node, by_directory, by_node, all_system, hot_only, held, own_trends;
 	enum path_style paths;
 	char filter[PROMPT_MAX], search[PROMPT_MAX];
 	struct item_key *open;
@@ -140,7 +152,13 @@ void screen_fill(int y, int x, int end, enum role role);
 /* tui_list.c */
 int list_build(struct ui *ui, int width);
 void list_free(struct list *l);
+/* Returns a new item at the end of the list, or NULL without memory. */
+struct item *list_add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at,
+		      unsigned depth);
 bool item_key_of(const struct ui *ui, const struct item *item, struct item_key *key);
+bool item_same_key(const struct item_key *a, const struct item_key *b);
+/* Returns whether the item is a line of its own, and not a detail of the line above. */
+bool item_is_head(const struct item *item);
 bool item_is_open(const struct ui *ui, const struct item *item);
 void item_toggle(struct ui *ui, const struct item *item);
 /* Writes a row's label. With `name`, a path loses its directory in each style of paths. */
@@ -159,6 +177,7 @@ struct cell_line {
 	const struct change *sum;
 	double lost_per_s, acquired_per_s;
 	const struct row *row; /* NULL: no trend, hit ratio, size and nodes */
+	const struct row *of;  /* a row of the same file system, or NULL */
 	float trend_most;      /* the scale of TREND; 0: the row's own highest */
 	bool ascii;
 };
@@ -202,6 +221,17 @@ void process_text(const struct ui *ui, const struct member *member, const struct
 		  char *buf, size_t size);
 /* Returns the mark before a text, and sets the role. */
 const char *text_mark(const struct ui *ui, enum about about, enum role *role);
+
+const char *item_branch(const struct ui *ui, const struct item *item);
+
+/* tui_nodes.c */
+/* Adds the lines of the view by node. Returns 0 or -ENOMEM. */
+int nodes_add(struct ui *ui);
+const struct node *nodes_node(const struct ui *ui, const struct item *item);
+void draw_node_titles(struct ui *ui, int y, int width);
+void draw_node_line(const struct ui *ui, int y, int width, const struct item *item, bool selected);
+void draw_node_row(const struct ui *ui, int y, int width, const struct item *item, bool selected);
+void draw_node_pane(const struct ui *ui, int y, int end_y, int width, const struct item *item);
 
 /* tui_about.c */
 void draw_pane(const struct ui *ui, int y, int end_y, int width);

@@ -61,6 +61,17 @@ static void go_last(struct ui *ui)
 		cursor_move_to(ui, ui->list.n - 1);
 }
 
+/* Leaves the view by node, and goes to the row. */
+static void show_part(struct ui *ui, const struct item *item)
+{
+	cursor_forget(ui);
+	ui->following = item_key_of(ui, item, &ui->here);
+	/* the row is a line of its own there, so the cursor must not stay below a line */
+	ui->cursor = ui->top = 0;
+	ui->by_node = ui->by_directory = false;
+	ui->dirty = true;
+}
+
 static void open_row(struct ui *ui)
 {
 	size_t at = ui->cursor;
@@ -68,6 +79,10 @@ static void open_row(struct ui *ui)
 
 	if (at >= ui->list.n)
 		return;
+	if (ui->list.items[at].kind == ITEM_PART) {
+		show_part(ui, &ui->list.items[at]);
+		return;
+	}
 	item_toggle(ui, &ui->list.items[at]);
 	if (item_key_of(ui, &ui->list.items[at], &key) && !key.directory) {
 		struct opened_row row = {item_is_open(ui, &ui->list.items[at]), key.space,
@@ -76,8 +91,7 @@ static void open_row(struct ui *ui)
 		engine_open(ui->engine, &row);
 	}
 	/* from a line of an open row, the cursor goes back to the row */
-	while (at > 0 && ui->list.items[at].kind != ITEM_ROW &&
-	       ui->list.items[at].kind != ITEM_DIRECTORY)
+	while (at > 0 && !item_is_head(&ui->list.items[at]))
 		at--;
 	ui->cursor = at;
 	ui->dirty = true;
@@ -138,9 +152,19 @@ static void toggle_nodes(struct ui *ui)
 	key_say(ui, ui->per_node ? "each row by node" : "nodes together");
 }
 
+static void toggle_by_node(struct ui *ui)
+{
+	ui->by_node = !ui->by_node;
+	ui->dirty = true;
+	ui->following = false;
+	ui->cursor = ui->top = 0;
+	key_say(ui, ui->by_node ? "by node: Enter shows its worst rows" : "by file");
+}
+
 static void toggle_directories(struct ui *ui)
 {
 	ui->by_directory = !ui->by_directory;
+	ui->by_node = false;
 	ui->dirty = true;
 	ui->following = false;
 	ui->cursor = ui->top = 0;
@@ -339,6 +363,7 @@ static const struct {
     {{'r'}, "r", "reverse the order", reverse},
     {{'d'}, "d", "each row by node, or nodes together", toggle_nodes},
     {{'D'}, "D", "by directory", toggle_directories},
+    {{'v'}, "v", "a line for each node; Enter there shows its worst rows", toggle_by_node},
     {{'p'}, "p", "whole paths, names or inode numbers", next_paths},
     {{'t'}, "t", "TREND: one scale for all rows, or each row's own", toggle_trends},
     {{'!'}, "!", "problems in this frame", toggle_problems},

@@ -25,6 +25,11 @@ bool item_key_of(const struct ui *ui, const struct item *item, struct item_key *
 	*key = (struct item_key){0};
 	if (!ui->shot || item->kind == ITEM_SECTION || item->kind == ITEM_NOTHING)
 		return false;
+	if (item->kind == ITEM_HOST) {
+		key->directory = nodes_node(ui, item)->name;
+		key->node = true;
+		return true;
+	}
 	if (item->kind == ITEM_DIRECTORY) {
 		key->directory = ui->list.directories.list[item->row].path;
 		return true;
@@ -34,17 +39,23 @@ bool item_key_of(const struct ui *ui, const struct item *item, struct item_key *
 	return true;
 }
 
-static bool same_key(const struct item_key *a, const struct item_key *b)
+bool item_is_head(const struct item *item)
+{
+	return item->kind == ITEM_ROW || item->kind == ITEM_DIRECTORY || item->kind == ITEM_HOST;
+}
+
+bool item_same_key(const struct item_key *a, const struct item_key *b)
 {
 	if (a->directory || b->directory)
-		return a->directory && b->directory && strcmp(a->directory, b->directory) == 0;
+		return a->directory && b->directory && a->node == b->node &&
+		       strcmp(a->directory, b->directory) == 0;
 	return a->space == b->space && a->id.class == b->id.class && a->id.number == b->id.number;
 }
 
 static bool is_open(const struct ui *ui, const struct item_key *key)
 {
 	for (size_t i = 0; i < ui->n_open; i++)
-		if (same_key(&ui->open[i], key))
+		if (item_same_key(&ui->open[i], key))
 			return true;
 	return false;
 }
@@ -63,7 +74,7 @@ void item_toggle(struct ui *ui, const struct item *item)
 	if (!item_key_of(ui, item, &key))
 		return;
 	for (size_t i = 0; i < ui->n_open; i++)
-		if (same_key(&ui->open[i], &key)) {
+		if (item_same_key(&ui->open[i], &key)) {
 			free(ui->open[i].directory);
 			ui->open[i] = ui->open[--ui->n_open];
 			return;
@@ -150,8 +161,7 @@ static int list_order_rows(struct ui *ui)
 
 /* ---- items --------------------------------------------------------------------------------- */
 
-static struct item *list_add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at,
-			     unsigned depth)
+struct item *list_add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at, unsigned depth)
 {
 	struct list *l = &ui->list;
 
@@ -369,8 +379,10 @@ int list_build(struct ui *ui, int width)
 		return 0;
 	err = list_order_rows(ui);
 	if (!err)
-		err = ui->by_directory ? add_directories(ui, width - 10) : add_rows(ui, width - 10);
-	if (!err && !ui->list.n_order)
+		err = ui->by_node        ? nodes_add(ui)
+		      : ui->by_directory ? add_directories(ui, width - 10)
+					 : add_rows(ui, width - 10);
+	if (!err && !ui->list.n_order && !ui->by_node)
 		err = list_add(ui, ITEM_NOTHING, 0, 0, 0) ? 0 : -ENOMEM;
 	columns_measure(ui);
 	return err;
@@ -381,5 +393,6 @@ void list_free(struct list *l)
 	directories_free(&l->directories);
 	free(l->items);
 	free(l->order);
+	free(l->nodes);
 	*l = (struct list){0};
 }

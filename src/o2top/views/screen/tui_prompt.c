@@ -64,7 +64,9 @@ bool search_next(struct ui *ui, size_t from, int direction)
 
 		if (item->kind == ITEM_DIRECTORY)
 			text = ui->list.directories.list[item->row].path;
-		else if (item->kind == ITEM_ROW)
+		else if (item->kind == ITEM_HOST)
+			text = nodes_node(ui, item)->name;
+		else if (item->kind == ITEM_ROW || item->kind == ITEM_PART)
 			item_label(ui, &ui->shot->group.rows[item->row], false, label,
 				   sizeof(label));
 		else

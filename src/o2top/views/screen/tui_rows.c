@@ -20,6 +20,10 @@ void draw_titles(struct ui *ui, int y, int width)
 	screen_put(y, 4, width, ROLE_COLUMNS, "#");
 	ui->n_titles = 0;
 	ui->header_row = y;
+	if (ui->by_node) {
+		draw_node_titles(ui, y, width);
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct column *c = &tui_columns[columns[i]];
 		const int wide = ui->widths[columns[i]];
@@ -112,6 +116,7 @@ static void draw_row(const struct ui *ui, int y, int width, const struct item *i
 				 .lost_per_s = row->lost_per_s,
 				 .acquired_per_s = row_acquired_per_s(&ui->shot->model, row),
 				 .row = row,
+				 .of = row,
 				 .trend_most = ui->trend_most,
 				 .ascii = ui->setup->view->ascii};
 	enum role role = selected ? ROLE_SELECTED : row->hot ? ROLE_HOT : ROLE_PLAIN;
@@ -131,8 +136,10 @@ static void draw_directory(const struct ui *ui, int y, int width, const struct i
 			   bool selected)
 {
 	const struct directory *d = &ui->list.directories.list[item->row];
+	const struct row *first = &ui->shot->group.rows[ui->list.directories.order[d->first]];
 	struct cell_line line = {.shot = ui->shot,
 				 .sum = &d->sum,
+				 .of = *d->path ? first : NULL,
 				 .lost_per_s = d->lost_per_s,
 				 .acquired_per_s = d->acquired_per_s};
 	enum role role = selected ? ROLE_SELECTED : d->n_hot ? ROLE_HOT : ROLE_PLAIN;
@@ -151,7 +158,7 @@ static void draw_directory(const struct ui *ui, int y, int width, const struct i
 	screen_put(y, x, width, role, clean);
 }
 
-static const char *branch(const struct ui *ui, const struct item *item)
+const char *item_branch(const struct ui *ui, const struct item *item)
 {
 	if (ui->setup->view->ascii)
 		return item->last ? "`-" : "|-";
@@ -185,7 +192,7 @@ static void draw_node(const struct ui *ui, int y, int width, const struct item *
 
 	unit_clean(name, sizeof(name), node->name, 0);
 	node_use(&n->sum, use, sizeof(use));
-	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", branch(ui, item));
+	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", item_branch(ui, item));
 	screen_format(y, x, width, role, "%s  %s", name, use);
 }
 
@@ -210,7 +217,7 @@ static void draw_lock(const struct ui *ui, int y, int width, const struct item *
 			   64);
 		n += (size_t)snprintf(nodes + n, sizeof(nodes) - n, " %s", node);
 	}
-	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", branch(ui, item));
+	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", item_branch(ui, item));
 	x = screen_put(y, x, width, role, source->type_name(set->members[0].lock->id.type));
 	x = screen_put(y, x, width, role, nodes);
 	screen_format(y, x + 2, width, selected ? role : ROLE_FAINT, "%s", name);
@@ -252,7 +259,7 @@ static void draw_process(const struct ui *ui, int y, int width, const struct ite
 		      selected   ? ROLE_SELECTED
 		      : h->waits ? ROLE_HOT
 				 : ROLE_PLAIN,
-		      "%s %s", branch(ui, item), text);
+		      "%s %s", item_branch(ui, item), text);
 }
 
 const char *text_mark(const struct ui *ui, enum about about, enum role *role)
@@ -319,6 +326,7 @@ void draw_item(const struct ui *ui, int y, int width, const struct item *item, b
 					 const struct item *item, bool selected) = {
 	    [ITEM_SECTION] = draw_section,     [ITEM_ROW] = draw_row,
 	    [ITEM_DIRECTORY] = draw_directory, [ITEM_NODE] = draw_node,
+	    [ITEM_HOST] = draw_node_line,      [ITEM_PART] = draw_node_row,
 	    [ITEM_LOCK] = draw_lock,           [ITEM_PROCESS] = draw_process,
 	    [ITEM_TEXT] = draw_text,           [ITEM_NOTHING] = draw_nothing,
 	};
