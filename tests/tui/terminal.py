@@ -22,7 +22,7 @@ class Terminal:
         config = os.path.join(self.folder, "config")
         with open(config, "w") as f:
             f.write(f"set -g default-terminal {term}\nset -g status off\nset -g mouse off\nset -sg escape-time 0\n"
-                    "set -g remain-on-exit off\nset -g history-limit 200\n")
+                    "set -g remain-on-exit off\nset -g history-limit 200\nset -g set-clipboard on\n")
         env = {"TERM": "xterm", "LC_ALL": "C.UTF-8", "TZ": "UTC", "PS1": "ready> ", "HOME": self.folder,
                "PATH": os.environ["PATH"], "ASAN_OPTIONS": os.environ["ASAN_OPTIONS"]}
         env.update(environment or {})
@@ -110,6 +110,12 @@ class Terminal:
         """Returns the modes that the terminal was set to."""
         return self.tmux("list-panes", "-F", "alt=#{alternate_on} cursor=#{cursor_flag} mouse=#{mouse_any_flag}"
                          " keypad=#{keypad_cursor_flag}").strip()
+
+    def clipboard(self):
+        """Returns the text that a program copied with OSC 52, or None."""
+        done = subprocess.run(["tmux", "-u", "-S", self.socket, "show-buffer"], env=self.env, capture_output=True,
+                              text=True, check=False)
+        return None if done.returncode else done.stdout
 
     def close(self):
         try:

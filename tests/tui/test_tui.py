@@ -256,6 +256,39 @@ def paths():
 
 
 @test
+def copying():
+    """The clipboard gets path and inode number, on a terminal that may know the sequence. The last
+    line shows the text."""
+    with Use(start("ocfs2-hot")) as t:
+        t.key("y")
+        t.wait("copied: /mnt/ocfs2/db/journal.log inode 32264")
+        assert t.until(lambda _: t.clipboard() == "/mnt/ocfs2/db/journal.log inode 32264"), t.clipboard()
+        t.key("p", "Down", "y")
+        t.wait("copied: /mnt/ocfs2/spool inode 32259")
+        assert t.until(lambda _: t.clipboard() == "/mnt/ocfs2/spool inode 32259"), t.clipboard()
+        t.key("v", "y")
+        t.wait("copied: node")
+    with Use(start("ocfs2-hot", term="vt100")) as t:
+        t.key("y")
+        t.wait("no clipboard, mark this: /mnt/ocfs2/db/journal.log inode 32264")
+        t.resize(42, 24)
+        t.wait("no clipboard, mark this: /mnt/ocfs2/db/jou\nrnal.log inode 32264")
+        assert t.clipboard() is None, t.clipboard()
+    folder = f"{CAPTURES}/../evil-{os.getpid()}"
+    with open(folder, "wb") as f:
+        f.write(b"32264 /mnt/a\x07b\x1b]52;c;eA==\x07c\n")
+    try:
+        with Use(Terminal()) as t:
+            t.run(O2TOP, "--speed", "0", "--names", folder, f"{CAPTURES}/ocfs2-hot")
+            t.wait("Help")
+            t.key("y")
+            t.wait("copied: /mnt/a\\x07b\\x1b]52;c;eA==\\x07c inode 32264")
+            assert t.until(lambda _: t.clipboard() == "/mnt/a\\x07b\\x1b]52;c;eA==\\x07c inode 32264"), t.clipboard()
+    finally:
+        os.unlink(folder)
+
+
+@test
 def system_section():
     with Use(start("ocfs2-hot", columns=120, rows=50)) as t:
         few = t.wait("12 more that cost little")

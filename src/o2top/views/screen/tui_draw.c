@@ -14,6 +14,44 @@
 
 /* ---- the last line, and pages over the table ----------------------------------------------- */
 
+/* Returns how many bytes of a clean text fit into `width` columns. */
+static size_t bytes_in(const char *text, int width)
+{
+	mbstate_t state = {0};
+	size_t n = 0;
+
+	while (text[n]) {
+		wchar_t wide;
+		int columns;
+		size_t bytes = unit_char(text + n, &state, &wide, &columns);
+
+		width -= columns > 0 ? columns : 0;
+		if (width < 0)
+			break;
+		n += bytes;
+	}
+	return n;
+}
+
+/* Draws a message. A long one takes up to four lines, because the user may copy from it. */
+static void draw_message(const struct ui *ui, int y, int width)
+{
+	enum { LINES_MOST = 4 };
+	const char *line[LINES_MOST + 1] = {ui->message};
+	char text[NAME_MAX_TEXT];
+	int n = 0;
+
+	while (n < LINES_MOST && *line[n]) {
+		line[n + 1] = line[n] + bytes_in(line[n], width);
+		n++;
+	}
+	for (int i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "%.*s", (int)(line[i + 1] - line[i]), line[i]);
+		screen_fill(y - n + 1 + i, 0, width, ROLE_PLAIN);
+		screen_put(y - n + 1 + i, 0, width, ROLE_BAD, text);
+	}
+}
+
 static void draw_keys(const struct ui *ui, int y, int width)
 {
 	static const struct {
@@ -37,7 +75,7 @@ static void draw_keys(const struct ui *ui, int y, int width)
 		return;
 	}
 	if (*ui->message) {
-		screen_put(y, 0, width, ROLE_BAD, ui->message);
+		draw_message(ui, y, width);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++) {

@@ -6,6 +6,7 @@
  *	tui_cursor.c the place of the cursor, from frame to frame
  *	tui_keys.c   the action of each key, one table from which the help is made
  *	tui_help.c   the pages of the help
+ *	tui_copy.c   a row's path for the clipboard
  *	tui_menu.c   the list of columns to sort by
  *	tui_prompt.c the line for typed text: search, filter, a time
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
@@ -76,6 +77,7 @@ struct list {
 
 enum path_style { PATH_FULL, PATH_NAME, PATH_INODE, PATH_STYLES };
 
+enum { NAME_MAX_TEXT = 1200 };
 enum { PROMPT_MAX = 256, COLUMNS_MAX = 16 };
 
 enum prompt_kind { PROMPT_NONE, PROMPT_SEARCH, PROMPT_FILTER, PROMPT_TIME };
@@ -111,7 +113,7 @@ struct ui {
 	struct prompt prompt;
 	bool help, show_problems, menu;
 	int help_top, menu_at;
-	char message[160];
+	char message[NAME_MAX_TEXT];
 	bool quit, dirty, step;
 	/* places on the screen, for the mouse */
 	int header_row, table_row, table_rows;
@@ -147,6 +149,8 @@ struct tui_size screen_size(void);
 int screen_put(int y, int x, int end, enum role role, const char *text);
 int screen_format(int y, int x, int end, enum role role, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+/* Writes a sequence to the terminal, beside curses. The sequence must not move the cursor. */
+void screen_send(const char *sequence);
 void screen_fill(int y, int x, int end, enum role role);
 
 /* tui_list.c */
@@ -204,7 +208,6 @@ size_t columns_fit(const struct ui *ui, int width, int *out);
 bool columns_show_fs(const struct ui *ui, int width);
 
 /* tui_head.c */
-enum { NAME_MAX_TEXT = 1200 };
 void draw_title(const struct ui *ui, int y, int width);
 void draw_nodes(const struct ui *ui, int y, int width);
 void draw_totals(const struct ui *ui, int y, int width);
@@ -235,6 +238,9 @@ void draw_node_pane(const struct ui *ui, int y, int end_y, int width, const stru
 
 /* tui_about.c */
 void draw_pane(const struct ui *ui, int y, int end_y, int width);
+
+/* tui_copy.c */
+void copy_row(struct ui *ui);
 
 /* tui_draw.c */
 void draw(struct ui *ui);

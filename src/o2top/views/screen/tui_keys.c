@@ -366,6 +366,7 @@ static const struct {
     {{'v'}, "v", "a line for each node; Enter there shows its worst rows", toggle_by_node},
     {{'p'}, "p", "whole paths, names or inode numbers", next_paths},
     {{'t'}, "t", "TREND: one scale for all rows, or each row's own", toggle_trends},
+    {{'y'}, "y", "copy the row's path and inode number to the clipboard", copy_row},
     {{'!'}, "!", "problems in this frame", toggle_problems},
     {{0}, "", "Time", NULL},
     {{'z', 'Z'}, "z", "pause or continue", toggle_pause},
