@@ -5,6 +5,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 import time
@@ -122,12 +123,4 @@ class Terminal:
             self.tmux("kill-server")
         except AssertionError:
             pass
-        for name in os.listdir(self.folder):
-            try:
-                os.unlink(os.path.join(self.folder, name))
-            except OSError:
-                pass
-        try:
-            os.rmdir(self.folder)
-        except OSError:
-            pass
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -289,6 +289,65 @@ def copying():
 
 
 @test
+def saving():
+    """The settings of the screen go to the configuration file after a yes. Other lines stay."""
+    with Use(Terminal()) as t:
+        file = os.path.join(t.folder, "saved", "o2toprc")
+        start_it = (O2TOP, "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1", "--mountinfo", MOUNTINFO, "--config", file)
+        with_lines = "# my file\nsort = age\n  interval=2\n\n# sort = mean\nsort = size\nlocal = yes\nhot = yes"
+        os.mkdir(os.path.dirname(file))
+        with open(file, "w") as f:
+            f.write(with_lines)
+        os.chmod(file, 0o640)
+        t.run("clear")
+        t.run(*start_it)
+        t.wait("every 2 s", "Help")
+        t.key("W", "D", "+", "w")
+        t.wait("Save the view? y/n: ", "saved/o2toprc (other lines stay)")
+        t.key("n")
+        t.wait("not saved")
+        with open(file) as f:
+            assert f.read() == with_lines
+        t.key("w", "y")
+        t.wait("saved in ", gone=("not saved",))
+        with open(file) as f:
+            text = f.read()
+        assert text == ("# my file\nsort = waiting\ninterval = 1\n\n# sort = mean\nlocal = yes\nhot = yes\n"
+                        "by-dir = yes\ndebug = no\n"), text
+        assert os.stat(file).st_mode & 0o777 == 0o640
+        assert os.listdir(os.path.dirname(file)) == ["o2toprc"]
+        t.key("q")
+        t.wait("ready>", gone=("Help",))
+        t.run("clear")
+        t.run(*start_it)
+        t.wait("every 1 s", "DIRECTORY")
+        shutil.rmtree(os.path.dirname(file))
+        t.key("q")
+    with Use(Terminal()) as t:
+        t.run(O2TOP, "--demo", "--speed", "0", "--columns", "lost,fs")
+        t.wait("Help")
+        t.key("w")
+        t.wait(".config/o2top/o2toprc (new)")
+        t.key("y")
+        t.wait("saved in ")
+        with open(f"{t.folder}/.config/o2top/o2toprc") as f:
+            assert f.read() == "columns = lost,fs\nsort = lost\nby-dir = no\nhot = no\ndebug = no\n"
+        # the folder is gone, and a file is in its place
+        shutil.rmtree(f"{t.folder}/.config")
+        with open(f"{t.folder}/.config", "w", encoding="utf-8"):
+            pass
+        t.key("w", "y")
+        t.wait("not saved: Not a directory")
+        t.key("q")
+        t.wait("ready>", gone=("Help",))
+        t.run("clear")
+        t.run(O2TOP, "--demo", "--no-config")
+        t.wait("Help")
+        t.key("w")
+        t.wait("no configuration file: HOME is not set, or --no-config is given")
+
+
+@test
 def system_section():
     with Use(start("ocfs2-hot", columns=120, rows=50)) as t:
         few = t.wait("12 more that cost little")

@@ -7,6 +7,7 @@
  *	tui_keys.c   the action of each key, one table from which the help is made
  *	tui_help.c   the pages of the help
  *	tui_copy.c   a row's path for the clipboard
+ *	tui_save.c   the settings for the configuration file
  *	tui_menu.c   the list of columns to sort by
  *	tui_prompt.c the line for typed text: search, filter, a time
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
@@ -80,7 +81,7 @@ enum path_style { PATH_FULL, PATH_NAME, PATH_INODE, PATH_STYLES };
 enum { NAME_MAX_TEXT = 1200 };
 enum { PROMPT_MAX = 256, COLUMNS_MAX = 16 };
 
-enum prompt_kind { PROMPT_NONE, PROMPT_SEARCH, PROMPT_FILTER, PROMPT_TIME };
+enum prompt_kind { PROMPT_NONE, PROMPT_SEARCH, PROMPT_FILTER, PROMPT_TIME, PROMPT_SAVE };
 
 struct prompt {
 	enum prompt_kind kind;
@@ -238,6 +239,11 @@ void draw_node_pane(const struct ui *ui, int y, int end_y, int width, const stru
 
 /* tui_about.c */
 void draw_pane(const struct ui *ui, int y, int end_y, int width);
+
+/* tui_save.c */
+/* Asks whether to write the configuration file. */
+void save_begin(struct ui *ui);
+void save_now(struct ui *ui);
 
 /* tui_copy.c */
 void copy_row(struct ui *ui);

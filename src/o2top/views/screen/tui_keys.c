@@ -376,6 +376,7 @@ static const struct {
     {{'+', '='}, "+", "twice as fast, or samples twice as often", faster},
     {{'-'}, "-", "half as fast, or samples half as often", slower},
     {{0}, "", "Other", NULL},
+    {{'w'}, "w", "save sorting, interval, D, o and a for the next run", save_begin},
     {{'?', 'h', KEY_F(1)}, "? h F1", "this help", show_help},
     {{CTRL_L}, "Ctrl-L", "redraw the screen", redraw},
     {{CTRL_Z}, "Ctrl-Z", "stop o2top, until fg", suspend},
