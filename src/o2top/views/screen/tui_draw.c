@@ -155,7 +155,7 @@ void draw(struct ui *ui)
 	if (height < LEAST_ROWS || width < LEAST_COLUMNS) {
 		screen_format(0, 0, width, ROLE_BAD, "too small: %d x %d", width, height);
 	} else if (ui->help) {
-		draw_help(ui, height, width);
+		draw_help(ui, height, width, key_line);
 	} else if (ui->menu) {
 		draw_menu(ui, height, width);
 	} else if (ui->show_problems && ui->shot) {

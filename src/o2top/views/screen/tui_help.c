@@ -34,7 +34,7 @@ static const char *const forms[] = {
 
 enum { N_SIGNS = sizeof(signs) / sizeof(signs[0]), N_FORMS = sizeof(forms) / sizeof(forms[0]) };
 
-const char *help_line(unsigned nth, char *buf, size_t size)
+static const char *help_line(help_keys *key_line, unsigned nth, char *buf, size_t size)
 {
 	static unsigned keys;
 
@@ -87,20 +87,20 @@ void help_key(struct ui *ui, int key)
 	}
 }
 
-void draw_help(struct ui *ui, int height, int width)
+void draw_help(struct ui *ui, int height, int width, help_keys *key_line)
 {
 	char buf[256];
 	const char *line;
 	int n = 0;
 
-	while (help_line((unsigned)n, buf, sizeof(buf)))
+	while (help_line(key_line, (unsigned)n, buf, sizeof(buf)))
 		n++;
 	if (ui->help_top > n - height + 1)
 		ui->help_top = n - height + 1;
 	if (ui->help_top < 0)
 		ui->help_top = 0;
 	for (int y = 0; y < height - 1; y++) {
-		line = help_line((unsigned)(ui->help_top + y), buf, sizeof(buf));
+		line = help_line(key_line, (unsigned)(ui->help_top + y), buf, sizeof(buf));
 		if (!line)
 			break;
 		screen_put(y, 1, width, line[0] == ' ' || !*line ? ROLE_PLAIN : ROLE_SECTION, line);

@@ -11,9 +11,10 @@
  *	tui_menu.c   the list of columns to sort by
  *	tui_prompt.c the line for typed text: search, filter, a time
  *	tui_list.c   the lines of the table: sorting, filtering, opened rows, directories
- *	tui_nodes.c  the view by node
+ *	tui_items.c  a line of the table
+ *	tui_nodes.c  the lines of the view by node
  *	tui_cells.c  the table's columns
- *	tui_head.c, tui_rows.c, tui_about.c  the parts of a screen
+ *	tui_head.c, tui_rows.c, tui_node_rows.c, tui_about.c  the parts of a screen
  *	tui_draw.c   a screen of these parts
  *	tui_known.c  the check that this terminal can show a screen
  *	tui_screen.c the terminal: set up, and restored however the program ends
@@ -154,18 +155,22 @@ int screen_format(int y, int x, int end, enum role role, const char *format, ...
 void screen_send(const char *sequence);
 void screen_fill(int y, int x, int end, enum role role);
 
-/* tui_list.c */
-int list_build(struct ui *ui, int width);
-void list_free(struct list *l);
-/* Returns a new item at the end of the list, or NULL without memory. */
-struct item *list_add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at,
-		      unsigned depth);
+/* tui_items.c */
 bool item_key_of(const struct ui *ui, const struct item *item, struct item_key *key);
 bool item_same_key(const struct item_key *a, const struct item_key *b);
 /* Returns whether the item is a line of its own, and not a detail of the line above. */
 bool item_is_head(const struct item *item);
 bool item_is_open(const struct ui *ui, const struct item *item);
 void item_toggle(struct ui *ui, const struct item *item);
+/* Returns the mark before a detail. */
+const char *item_branch(const struct ui *ui, const struct item *item);
+/* Returns a new item at the end of the list, or NULL without memory. */
+struct item *list_add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at,
+		      unsigned depth);
+
+/* tui_list.c */
+int list_build(struct ui *ui, int width);
+void list_free(struct list *l);
 /* Writes a row's label. With `name`, a path loses its directory in each style of paths. */
 void item_label(const struct ui *ui, const struct row *row, bool name, char *buf, size_t size);
 /* item_text() returns a text about a row, fit for a terminal, or NULL if there is none. */
@@ -226,11 +231,11 @@ void process_text(const struct ui *ui, const struct member *member, const struct
 /* Returns the mark before a text, and sets the role. */
 const char *text_mark(const struct ui *ui, enum about about, enum role *role);
 
-const char *item_branch(const struct ui *ui, const struct item *item);
-
 /* tui_nodes.c */
 /* Adds the lines of the view by node. Returns 0 or -ENOMEM. */
 int nodes_add(struct ui *ui);
+
+/* tui_node_rows.c */
 const struct node *nodes_node(const struct ui *ui, const struct item *item);
 void draw_node_titles(struct ui *ui, int y, int width);
 void draw_node_line(const struct ui *ui, int y, int width, const struct item *item, bool selected);
@@ -241,8 +246,8 @@ void draw_node_pane(const struct ui *ui, int y, int end_y, int width, const stru
 void draw_pane(const struct ui *ui, int y, int end_y, int width);
 
 /* tui_save.c */
-/* Asks whether to write the configuration file. */
-void save_begin(struct ui *ui);
+/* Writes the file's name for the question. Returns false if there is no file, and says so. */
+bool save_question(struct ui *ui, char *buf, size_t size);
 void save_now(struct ui *ui);
 
 /* tui_copy.c */
@@ -254,18 +259,18 @@ void draw(struct ui *ui);
 /* tui_keys.c */
 void key_press(struct ui *ui, int key);
 void key_mouse(struct ui *ui);
-void sort_by(struct ui *ui, enum sort_key key, bool reversed);
 /* Returns the nth line about the keys, or NULL past the end. */
 const char *key_line(unsigned nth, char *buf, size_t size);
 
 /* tui_help.c */
 enum { HELP_END = 100000 }; /* the first line of the help, at its end */
-/* Returns the nth line of the help, or NULL past the end. */
-const char *help_line(unsigned nth, char *buf, size_t size);
+/* Returns the nth line about the keys, as key_line() does. */
+typedef const char *help_keys(unsigned nth, char *buf, size_t size);
 void help_key(struct ui *ui, int key);
-void draw_help(struct ui *ui, int height, int width);
+void draw_help(struct ui *ui, int height, int width, help_keys *key_line);
 
 /* tui_menu.c */
+void sort_by(struct ui *ui, enum sort_key key, bool reversed);
 void menu_begin(struct ui *ui);
 void menu_key(struct ui *ui, int key);
 void draw_menu(const struct ui *ui, int height, int width);

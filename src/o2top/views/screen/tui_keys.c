@@ -104,17 +104,6 @@ static void key_say(struct ui *ui, const char *what)
 	snprintf(ui->message, sizeof(ui->message), "%s", what);
 }
 
-void sort_by(struct ui *ui, enum sort_key key, bool reversed)
-{
-	ui->sort = key;
-	ui->reversed = reversed;
-	ui->dirty = true;
-	if (!ui->following)
-		ui->cursor = ui->top = 0;
-	snprintf(ui->message, sizeof(ui->message), "sorted by %s%s", sort_key_names[key],
-		 ui->reversed ? ", reversed" : "");
-}
-
 static void sort_next(struct ui *ui)
 {
 	sort_by(ui, (ui->sort + 1) % SORT_KEYS, false);
@@ -207,6 +196,16 @@ static void toggle_hot(struct ui *ui)
 static void toggle_problems(struct ui *ui)
 {
 	ui->show_problems = true;
+}
+
+static void begin_save(struct ui *ui)
+{
+	char file[PROMPT_MAX];
+
+	if (!save_question(ui, file, sizeof(file)))
+		return;
+	prompt_begin(ui, PROMPT_SAVE);
+	strcpy(ui->prompt.text, file);
 }
 
 static void show_help(struct ui *ui)
@@ -376,7 +375,7 @@ static const struct {
     {{'+', '='}, "+", "twice as fast, or samples twice as often", faster},
     {{'-'}, "-", "half as fast, or samples half as often", slower},
     {{0}, "", "Other", NULL},
-    {{'w'}, "w", "save sorting, interval, D, o and a for the next run", save_begin},
+    {{'w'}, "w", "save sorting, interval, D, o and a for the next run", begin_save},
     {{'?', 'h', KEY_F(1)}, "? h F1", "this help", show_help},
     {{CTRL_L}, "Ctrl-L", "redraw the screen", redraw},
     {{CTRL_Z}, "Ctrl-Z", "stop o2top, until fg", suspend},

@@ -28,6 +28,17 @@ static const struct {
     [SORT_NAME] = {'p', "path, in the order of the letters"},
 };
 
+void sort_by(struct ui *ui, enum sort_key key, bool reversed)
+{
+	ui->sort = key;
+	ui->reversed = reversed;
+	ui->dirty = true;
+	if (!ui->following)
+		ui->cursor = ui->top = 0;
+	snprintf(ui->message, sizeof(ui->message), "sorted by %s%s", sort_key_names[key],
+		 ui->reversed ? ", reversed" : "");
+}
+
 void menu_begin(struct ui *ui)
 {
 	ui->menu = true;

@@ -158,13 +158,6 @@ static void draw_directory(const struct ui *ui, int y, int width, const struct i
 	screen_put(y, x, width, role, clean);
 }
 
-const char *item_branch(const struct ui *ui, const struct item *item)
-{
-	if (ui->setup->view->ascii)
-		return item->last ? "`-" : "|-";
-	return item->last ? "└─" : "├─";
-}
-
 void node_use(const struct change *c, char *buf, size_t size)
 {
 	size_t n = (size_t)snprintf(buf, size, "%s%s%s%s", c->wrote ? "wrote" : "",

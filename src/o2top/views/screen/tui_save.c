@@ -12,18 +12,18 @@
 
 enum { SETTINGS_MAX = 6 };
 
-void save_begin(struct ui *ui)
+bool save_question(struct ui *ui, char *buf, size_t size)
 {
 	const char *path = ui->setup->config;
 
 	if (!path || !ui->setup->save) {
 		snprintf(ui->message, sizeof(ui->message),
 			 "no configuration file: HOME is not set, or --no-config is given");
-		return;
+		return false;
 	}
-	prompt_begin(ui, PROMPT_SAVE);
-	snprintf(ui->prompt.text, sizeof(ui->prompt.text), "%s%s", path,
+	snprintf(buf, size, "%s%s", path,
 		 access(path, F_OK) == 0 ? " (other lines stay)" : " (new)");
+	return true;
 }
 
 static void add_setting(struct tui_setting *list, size_t *n, const char *name, const char *value)
