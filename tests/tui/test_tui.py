@@ -647,6 +647,27 @@ def age_is_as_wide_as_its_content():
         t.wait("WAIT           AGE  LONGEST", "2 !4.46..10.0 s   4.46 s")
 
 
+@test
+def a_long_age_keeps_its_unit():
+    """A range with two units is wider than any other AGE. Here all clocks after the first sample are
+    110 s later than in the recording."""
+    folder = f"{CAPTURES}/../long-{os.getpid()}"
+    shutil.copytree(f"{CAPTURES}/ocfs2-hang", folder)
+    try:
+        for node in ("node1", "node2"):
+            for sample, later in (("t0", 10), ("t1", 120), ("t2", 120)):
+                for clock in ("uptime", "realtime"):
+                    with open(f"{folder}/{sample}/{node}/{clock}", "r+") as f:
+                        seconds = float(f.read().split()[0]) + later
+                        f.seek(0)
+                        f.truncate()
+                        f.write(f"{seconds:.6f}\n")
+        with Use(start(f"../long-{os.getpid()}")) as t:
+            t.wait("2 !114 s..2.17 min    114 s", "WAIT              AGE")
+    finally:
+        shutil.rmtree(folder)
+
+
 # ---- leaving -----------------------------------------------------------------------------------
 
 BEFORE = "alt=0 cursor=1 mouse=0 keypad=0"

@@ -70,8 +70,8 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 	}
 	if (!of || m->n_spaces < 2 || n >= size)
 		return;
-	n += (size_t)snprintf(buf + n, size - n, " in %s%s", space->mount ? "" : space->source->name,
-			      space->mount ? "" : " ");
+	n += (size_t)snprintf(buf + n, size - n, " in %s%s",
+			      space->mount ? "" : space->source->name, space->mount ? "" : " ");
 	if (n < size)
 		space_label(space, buf + n, size - n);
 }

@@ -84,9 +84,9 @@ static void strip_mount(const struct ui *ui, const struct row *row, char *path)
 }
 
 /*
- * Draws the label of a row. A path that is too wide loses its mount point if FS shows it, and then
- * its beginning, because its end tells the most. A number that is too wide, or beside FS, loses the
- * name of its file system.
+ * Draws the label of a row. A path that is too wide loses its mount point if FS shows the mount
+ * point. Then the path loses its beginning, because its end tells the most. A number that is too
+ * wide, or beside FS, loses the name of its file system.
  */
 static void draw_label(const struct ui *ui, int y, int x, int width, enum role role,
 		       const struct row *row, bool in_directory)
