@@ -22,22 +22,19 @@ enum { TYPE_COUNTER = GLOCK_TYPE_OWN };
 struct counter {
 	int fd;
 	long value;
-	int cached, dirty;
+	int dirty;
 	unsigned int reads, writes;
 };
 
-/* Runs for the first holder on this node, because others may have changed the file. */
+/* Runs for the first holder, and for the first one after others may have changed the file. */
 static int read_in(struct glock_holder *gh)
 {
 	struct counter *c = glock_object(glock_of(gh));
 	char text[32] = "";
 
-	if (c->cached)
-		return 0;
 	if (pread(c->fd, text, sizeof(text) - 1, 0) < 0)
 		return -errno;
 	c->value = atol(text);
-	c->cached = 1;
 	c->reads++;
 	return 0;
 }
@@ -58,15 +55,6 @@ static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
 	c->dirty = 0;
 	c->writes++;
 	return 0;
-}
-
-/* Runs after that: data that others may change is invalid. */
-static void forget(struct glock *gl, unsigned int what)
-{
-	struct counter *c = glock_object(gl);
-
-	if (what & GLOCK_CACHES_DATA)
-		c->cached = 0;
 }
 
 static int add_one(struct glock *gl, struct counter *c)
@@ -92,7 +80,7 @@ static void complain(void *arg, const char *message)
 static int run(struct counter *c, const char *file, long times)
 {
 	static const struct glock_ops ops = {
-	    .size = sizeof(ops), .lock = read_in, .xmote_th = write_back, .inval = forget};
+	    .size = sizeof(ops), .instantiate = read_in, .xmote_th = write_back};
 	const struct glock_type_options type = {.size = sizeof(type),
 						.type = TYPE_COUNTER,
 						.name = "counter",
@@ -117,7 +105,7 @@ static int run(struct counter *c, const char *file, long times)
 			err = add_one(gl, c);
 		glock_put(gl);
 	}
-	closed = glock_space_close(space); /* gives the lock back: write_back, forget */
+	closed = glock_space_close(space); /* gives the lock back: write_back */
 	return err ? err : closed;
 }
 

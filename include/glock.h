@@ -8,6 +8,9 @@
  * no step gets lost. A process reads FILE only after another process had the lock. docs/tutorial.md
  * explains the program, and shows the traps.
  *
+ * Only close writes back what is dirty at the end. A process that leaves without close loses it.
+ * exit() then tells the log of the space. _exit() and signals tell nothing. See glock_sync().
+ *
  *	cc cached_file.c $(pkg-config --cflags --libs glock) -o cached_file
  *	./cached_file FILE
  *
@@ -18,8 +21,16 @@
  *	#include <stdlib.h>
  *	#include <unistd.h>
  *
- *	static int fd, cached, dirty;
+ *	static int fd, dirty;
  *	static char text[17];
+ *
+ *	// Runs for the first holder, and for the first one after another process had the lock.
+ *	static int read_in(struct glock_holder *gh)
+ *	{
+ *		(void)gh;
+ *		puts("reads the file");
+ *		return pread(fd, text, 16, 0) < 0 ? -EIO : 0;
+ *	}
  *
  *	// Runs before another process gets the lock, and before close returns.
  *	static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
@@ -32,20 +43,15 @@
  *		return dirty ? -EIO : 0;
  *	}
  *
- *	// Runs next: another process may change the file from now on.
- *	static void drop(struct glock *gl, unsigned int what)
- *	{
- *		(void)gl, (void)what;
- *		cached = 0;
- *	}
- *
  *	int main(int argc, char **argv)
  *	{
- *		struct glock_ops ops = {.size = sizeof(ops), .xmote_th = write_back, .inval = drop};
+ *		struct glock_ops ops = {
+ *		    .size = sizeof(ops), .instantiate = read_in, .xmote_th = write_back};
  *		struct glock_type_options t = {.size = sizeof(t), .type = GLOCK_INODE, .ops = &ops};
  *		struct glock_space_options o = {.size = sizeof(o), .types = &t, .n_types = 1};
  *		struct glock_space *space;
  *		struct glock *gl;
+ *		int err = 0;
  *
  *		fd = open(argc > 1 ? argv[1] : "number", O_RDWR | O_CREAT, 0666);
  *		if (fd < 0 || glock_space_open("counting", &o, &space) ||
@@ -55,15 +61,15 @@
  *			GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE; // its end lets go
  *
  *			glock_holder_init(&gh, gl, GLOCK_EX, 0);
- *			if (glock_nq(&gh))
- *				return 1;
- *			if (!cached && (puts("reads the file") < 0 || pread(fd, text, 16, 0) < 0))
- *				return 1;
- *			cached = dirty = 1;
+ *			err = glock_nq(&gh);
+ *			if (err)
+ *				break;
+ *			dirty = 1;
  *			snprintf(text, sizeof(text), "%15d\n", atoi(text) + 1);
  *		}
  *		glock_put(gl);
- *		return glock_space_close(space) || dirty; // still dirty: the write failed
+ *		// Only close writes back what is dirty now. -EIO: a write failed.
+ *		return glock_space_close(space) || err;
  *	}
  *
  * WHAT A GLOCK IS
@@ -89,12 +95,15 @@
  *   Threads. Any thread may call any function at any time, unless the function says otherwise.
  *   Only one thread at a time uses a holder, except for glock_cancel() and glock_poll().
  *
- *   Callbacks. Operations of a type run on the thread that runs the work. When the program opens
- *   the space, the program chooses this thread:
- *     - a thread of the library, with all signals blocked;
- *     - with GLOCK_SPACE_DISPATCH, a thread that calls glock_dispatch().
- *   A thread in glock_nq(), glock_wait() or glock_dq() may run the work of that glock itself.
- *   unlock runs in glock_dq(). callback, demote_ok, dump and lost also run on other threads.
+ *   Callbacks. Operations of a type run on a thread that runs the work. When the program opens the
+ *   space, the program chooses such threads:
+ *     - threads of the library, with all signals blocked; see work_threads;
+ *     - with GLOCK_SPACE_DISPATCH, each thread in glock_dispatch() or in a function that waits.
+ *   There are two exceptions. unlock runs in glock_dq(). A thread in glock_nq() or glock_wait() may
+ *   run what its own request needs. That is lock, xmote_bh, and xmote_th with nothing to write
+ *   back. So a program may hold a mutex around glock_dq() that xmote_th and inval take. callback,
+ *   demote_ok, dump and lost run on any thread. Operations of different glocks may run at the same
+ *   time. Operations of one glock that need the bit lock never do.
  *
  *   callback, demote_ok, dump and lost run under the internal lock of the glock. They must return
  *   at once and must not call the library. A function that needs the lock returns -EDEADLK there,
@@ -106,7 +115,7 @@
  *
  *   fork. A space belongs to the process that opened it. In a child process every call returns
  *   -ECHILD. The child must not close the space. The exit of the child gives nothing back. exec
- *   needs no care.
+ *   needs no care. A child may open spaces of its own, also if an operation or the log forked it.
  *
  *   Signals. Waits go on after a signal handler ran, unless GLOCK_WAIT_INTR is given. A signal
  *   handler must not call a function of this header.
@@ -118,6 +127,9 @@
  *   Memory. Pointers given to the library must be valid. A function says what it keeps beyond the
  *   call. While the program uses anything of a glock, holders included, the program must keep its
  *   reference to the glock (glock_get()).
+ *
+ *   Stack. A call takes at most 16 KiB of the stack of the calling thread. The functions of the
+ *   program that it calls come on top.
  *
  *   Files of "local". A space of processes on one machine is a file, in /dev/shm by default. If the
  *   file is removed while processes use it, later processes get a new, separate space. The earlier
@@ -136,6 +148,13 @@
  *
  *   Only the user or the group names the default directory. If another user made a directory of
  *   that name first, glock_space_open() fails with -EPERM. glock(1), FILES, has two ways out.
+ *
+ *   Memory of "local". The file also has the locks. If its file system has no memory for another
+ *   lock, the library makes room in the space. This node gives back some of its idle locks, the
+ *   least recently used first. If it has none, the other nodes do so. xmote_th and inval are called
+ *   as always. A request waits for that for about a second at most. A request with TRY or TRY_1CB
+ *   does not wait. A lock that is held, wanted or referenced (glock_get()) is in use, and stays.
+ *   Once memory is full of locks in use, or of other files, requests for more locks return -ENOSPC.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.
@@ -199,7 +218,7 @@ enum glock_type {
 #define GLOCK_NODE_SCOPE 0x0020u /* with EX: share it with holders of this node that say the same */
 #define GLOCK_ASYNC 0x0040u      /* return at once; poll or wait later */
 #define GLOCK_EXACT 0x0080u      /* without holders: a stronger mode will not do */
-#define GLOCK_SKIP 0x0100u       /* do not read the object in: skip the lock operation */
+#define GLOCK_SKIP 0x0100u       /* skip the operations instantiate and lock */
 #define GLOCK_NOPID 0x0200u      /* no owner: the thread that asked may ask again meanwhile */
 #define GLOCK_NOCACHE 0x0400u    /* give the lock back to the cluster after use */
 #define GLOCK_NOBLOCK 0x0800u    /* without sleeping and without queueing, or -ECHILD */
@@ -221,6 +240,13 @@ enum glock_type {
 
 /* Returns the version of the library that runs, as GLOCK_VERSION. At once. */
 unsigned int glock_version(void);
+
+/*
+ * Structs with a member size. The program sets size to sizeof(the struct). So a program and a
+ * library of different versions fit together. A member that the program does not have counts as 0.
+ * A size of 0, or below the size in version 0.1.0, is -EINVAL. The log names the struct. In an
+ * array each entry has the same size.
+ */
 
 /*
  * Returns 1 if this library has the feature, else 0. Features: "lockman:none", "lockman:local",
@@ -260,16 +286,21 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  * locks an operation runs under. The bit lock means that a change of state goes on, and that no
  * other change starts meanwhile. Under the spinlock nothing else of that glock goes on at all.
  *
- *               bit lock    spinlock    may block
- *   xmote_th    yes         no          yes
- *   xmote_bh    yes         no          yes
- *   inval       yes         no          yes
- *   demote_ok   sometimes   yes         no
- *   lock        yes         no          yes
- *   unlock      yes         no          yes
- *   dump        sometimes   yes         no
- *   callback    sometimes   yes         no
- *   lost        sometimes   yes         no
+ *               bit lock    spinlock    may block   thread
+ *   xmote_th    yes         no          yes         work; with sync 0 also the waiting one
+ *   xmote_bh    yes         no          yes         work, or the waiting one
+ *   inval       yes         no          yes         work
+ *   instantiate yes         no          yes         work, or the waiting one
+ *   demote_ok   sometimes   yes         no          any
+ *   lock        yes         no          yes         work, or the waiting one
+ *   unlock      yes         no          yes         the one in glock_dq()
+ *   dump        sometimes   yes         no          any
+ *   callback    sometimes   yes         no          any
+ *   lost        sometimes   yes         no          any
+ *
+ * "work" is a thread that runs the work. "the waiting one" is a thread in glock_nq() or
+ * glock_wait(), for its own request. See "Callbacks" above. glock_sync() calls xmote_th on its own
+ * thread.
  *
  * If an operation breaks this table, the library tells the log of the space and goes on. The
  * message names the type, the number, the operation and the breach. An operation must not:
@@ -277,14 +308,40 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  *   - call the library under the spinlock;
  *   - take more than 10 ms under the spinlock;
  *   - sleep under the spinlock (the library checks this only with GLOCK_SPACE_CHECK_OPS).
+ *
+ * The life of a cached object is: instantiate; holders come and go; xmote_th, inval; instantiate
+ * again. So read the object in with instantiate, write it with xmote_th, drop it with inval.
+ *
+ *   operation    runs                                 with SKIP       an error
+ *   xmote_th     before each change of mode, and in   runs            withdraws the space; from
+ *                glock_sync()                                         glock_sync(): its result
+ *   inval        after xmote_th, if the new mode      runs            -
+ *                allows less in the cache
+ *   xmote_bh     after a change to SH, DF or EX       runs            fails all waiters
+ *   instantiate  once: for the first holder after a   left out; the   fails this holder; the
+ *                grant from UN, after each inval,     next holder     next one runs it again
+ *                and after DF if data is cached       runs it
+ *   lock         for each first holder of this node,  left out        fails this holder; the
+ *                also if the cache is good                            next one runs it again
+ *   unlock       when the last holder lets go, if a   left out        -
+ *                holder without SKIP was there
+ *
+ * These run on the thread that does the work of the glock, and unlock in glock_dq(): see
+ * "Callbacks" above. While instantiate or lock runs, all other requests of this node for the glock
+ * wait. NOBLOCK returns -ECHILD if one of them would have to run. If the node loses the lock during
+ * instantiate, the holder gets -EIO.
+ *
+ * In instantiate and lock, glock_lvb_read(), glock_lvb_write(), glock_token(), glock_owner_died()
+ * and glock_valid() take the holder as granted. If the operation fails, the next holder in EX is
+ * told of the death of an owner as well.
  */
 struct glock_ops {
 	size_t size; /* sizeof(struct glock_ops) */
 	/*
-	 * Called before the library asks the lock manager for another mode. sync (GLOCK_CACHES_)
-	 * names what may be dirty now and may not be dirty then. The operation must write it back
-	 * before it returns. Return an error only if dirty data stays behind: the library then
-	 * withdraws the space.
+	 * Called before the library asks the lock manager for another mode. Also called to sync,
+	 * with the present mode as `to`. sync (GLOCK_CACHES_) names what may be dirty now and may
+	 * not be dirty then. The operation must write it back before it returns. Return an error
+	 * only if dirty data stays behind: the library then withdraws the space.
 	 */
 	int (*xmote_th)(struct glock *gl, enum glock_mode to, unsigned int sync);
 	/* Called after the mode has changed, to any mode but UN. An error fails all waiters. */
@@ -293,7 +350,10 @@ struct glock_ops {
 	void (*inval)(struct glock *gl, unsigned int what);
 	/* Returns not 0 if the library may demote a cached lock that no request asked for. */
 	int (*demote_ok)(struct glock *gl);
-	/* Called for the first holder of this node: read the object in. An error fails it. */
+	/*
+	 * Called whenever a first holder of this node comes, also if the cache is good. A program
+	 * that reads its object in here loses what it wrote since: see instantiate.
+	 */
 	int (*lock)(struct glock_holder *gh);
 	/* Called when the last holder of this node lets go. */
 	void (*unlock)(struct glock_holder *gh);
@@ -312,6 +372,11 @@ struct glock_ops {
 	 * cluster.
 	 */
 	void (*lost)(struct glock_holder *gh);
+	/*
+	 * Reads the object in: once for each cache, before `lock`, for the first holder without
+	 * SKIP. See the table above.
+	 */
+	int (*instantiate)(struct glock_holder *gh);
 };
 
 #define GLOCK_OPS_ASPACE 0x1u    /* dumps count the pages of its glocks; see glock_set_pages() */
@@ -323,7 +388,7 @@ struct glock_ops {
 #define GLOCK_HOLD_NONE (-1) /* no hold time */
 
 struct glock_type_options {
-	size_t size;        /* sizeof(struct glock_type_options); the stride of an array of them */
+	size_t size;        /* sizeof(struct glock_type_options), in each entry of an array */
 	unsigned int type;  /* enum glock_type, or a number of the program's own */
 	unsigned int flags; /* GLOCK_OPS_ */
 	const struct glock_ops *ops;
@@ -378,7 +443,7 @@ struct glock_space_options {
 	void *log_arg;
 	/*
 	 * For "local": the group whose members share the space, by name or number. NULL: only
-	 * programs of this user share it.
+	 * programs of this user share it. -EINVAL if there is no such group, or no such number.
 	 */
 	const char *group;
 	/*
@@ -398,24 +463,35 @@ struct glock_space_options {
 	 */
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
+	/*
+	 * The library runs the work of the space on at most so many threads, 256 at most. 0: 16.
+	 * The library begins with one thread, and keeps each thread until the space is closed. When
+	 * all threads are inside operations, the library starts one more. So a slow operation of
+	 * one glock does not delay other glocks. With 1 there is one thread for the whole space.
+	 * Has no effect with GLOCK_SPACE_DISPATCH.
+	 */
+	size_t work_threads;
 };
 
 /*
  * Opens the space of that name, 1 to 64 bytes. With "dlm" the name has no '/' and does not begin
- * with a dot. options may be NULL: all defaults. The library understands options of another size:
- * members that are missing count as 0. If the program names no lock manager, the environment
- * variable GLOCK_LOCKMAN names it.
+ * with a dot. options may be NULL: all defaults. If the program names no lock manager, the
+ * environment variable GLOCK_LOCKMAN names it.
  *
  * Waits for the lock manager to let this node in. Of options the library keeps nothing but the
  * functions and their arguments. The library may call these functions from now on, before this
  * function returns, and until glock_space_close() has returned. The log says what is wrong or
  * missing, and what to do.
- *   -EINVAL           name or options
+ *   -EINVAL           name or options. If the size of the options is too small for a log, no
+ *                     message tells it
  *   -EPROTONOSUPPORT  no such lock manager
  *   -ENOMEM, -EMFILE  no memory, too many open files
  *   -EAGAIN           no more threads
  * With "local" also:
  *   -ENOENT, -EACCES, -EPERM  the directory or the file, or who owns them
+ *   -ENOTDIR, -ELOOP          what should be the directory is another file, or a symbolic link
+ *   -ENAMETOOLONG             the path of the directory has more than 3,300 bytes
+ *   -EOPNOTSUPP               the file system of the directory has no O_TMPFILE: use one in memory
  *   -ENOSPC, -EFBIG           no room for the file
  *   -EUSERS                   1,024 processes have the space open
  *   -EPROTO                   processes with another version use the file, or it is damaged
@@ -432,9 +508,15 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 
 /*
  * Gives all locks back and frees the space. Waits for the lock manager, and for what callbacks
- * write back. No other call in this space may be going on. After 0 the library calls nothing back.
+ * write back. No other call in this space may be going on. After 0 or -EIO the space is gone, and
+ * the library calls nothing back.
+ *   -EIO      closed, but xmote_th failed now or earlier: dirty data was not written
  *   -EBUSY    glocks are still referenced; nothing happened
- *   -EDEADLK  called from a callback
+ *   -EDEADLK  called from a callback; nothing happened
+ *
+ * A process that leaves without close writes nothing back. Other nodes treat the process as dead.
+ * exit(), a return from main() and dlclose() of the library call log for each such space. The
+ * message counts the locks in EX whose xmote_th did not run. _exit(), exec and signals leave none.
  */
 int glock_space_close(struct glock_space *space);
 
@@ -444,7 +526,9 @@ int glock_space_close(struct glock_space *space);
  *
  * glock_dispatch() does the work that is due, and returns the number of glocks that it worked on.
  * Callbacks run in it, on the calling thread, one after the other. Functions that wait dispatch
- * meanwhile. Any number of threads may dispatch. At once, except for the time that callbacks take.
+ * meanwhile; a try runs only the work of its own glock. Any number of threads may dispatch. Then
+ * operations of different glocks run at the same time. At once, except for the time that callbacks
+ * take.
  *   -EINVAL   the space has a thread for the work
  *   -EDEADLK  called from a callback
  */
@@ -467,7 +551,8 @@ void glock_withdraw(struct glock_space *space);
 /*
  * Has up to n idle locks given back, the least recently used first. Returns how many; locks whose
  * type objects (demote_ok, called in here) do not count. At once, because the locks are given back
- * afterwards, with xmote_th and inval called as always.
+ * afterwards, with xmote_th and inval called as always. The library does the same by itself if
+ * memory for locks is short.
  */
 size_t glock_shrink(struct glock_space *space, size_t n);
 
@@ -487,6 +572,25 @@ int glock_get(struct glock_space *space, unsigned int type, uint64_t number, str
  * mode other than UN stays cached. At UN the glock goes, and its statistics go with it. At once.
  */
 void glock_put(struct glock *gl);
+
+/*
+ * Writes dirty data back, and keeps the lock and the cache. Calls xmote_th(gl, mode, sync) on the
+ * calling thread. The mode is the one that the glock has and keeps. sync names what may be dirty.
+ * Holders stay, and may change the object meanwhile: the program excludes its own threads. New
+ * requests of this node wait until xmote_th has returned. Waits for an operation or a change of the
+ * glock that goes on. The caller has a reference.
+ *
+ * If nothing can be dirty, the function does nothing and returns 0. Only EX may be dirty, and only
+ * if the type has xmote_th and caches something. An error of xmote_th is the result. The space is
+ * not withdrawn: the data stays dirty, and the program may try again.
+ *   -EIO      the space is withdrawn, or has lost the cluster; the data is lost
+ *   -EDEADLK  called from an operation, and another operation or a change of the glock goes on
+ *
+ * glock_space_sync() does this for each glock of the space, in no order, and returns the first
+ * error. Waits as glock_sync() does.
+ */
+int glock_sync(struct glock *gl);
+int glock_space_sync(struct glock_space *space);
 
 /* Return type, number and space of the glock. At once, in every callback too. */
 unsigned int glock_type_of(const struct glock *gl);
@@ -528,12 +632,13 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  * Asks for the lock. Requests are granted in the order of asking. Waits for all earlier requests
  * and for other nodes, without limit. A signal does not end the wait; glock_cancel() does.
  *
- * With ASYNC, TRY and NOBLOCK: at once, with two exceptions. A try may have to ask the lock
+ * With ASYNC, TRY and NOBLOCK: at once, with three exceptions. A try may have to ask the lock
  * manager. A grant of the lock manager is delayed while others recover, until they have
- * recovered, unless with RECOVER.
+ * recovered, unless with RECOVER. A try runs the operations that the try itself needs. It waits for
+ * no other operation and for no holder. If this node has to give the glock up, a try fails.
  *
- * A lock operation runs on the thread that does the work, before this function returns. The error
- * of the operation is the result.
+ * The operations instantiate and lock run before this function returns. The error of the operation
+ * is the result.
  *   0           granted; with ASYNC: asked for
  *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask
  *   -ECHILD     NOBLOCK: it would have to wait; in a child after fork: always
@@ -543,20 +648,24 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *   -EINVAL     mode, flags, or both: PRIORITY, ANY with EX, DF with a type that has none. Also:
  *               the holder is queued already, and stays so
  *   -EIO        the space is withdrawn, or has lost the cluster; or the lock manager failed
- *   -ENOSPC     with "local": no memory is left for its locks
+ *   -ENOSPC     with "local": memory is full of locks in use; see "Memory of local" above. With
+ *               TRY and TRY_1CB also: idle locks are only now given back, so try again
  *   -ESHUTDOWN  the space is being closed
- * or the error of the type's lock or xmote_bh operation. After an error the holder is not queued.
- * The program may use the holder again, after glock_holder_init() or as it is. `where` is kept,
- * not copied: give a literal.
+ * or the error of the type's instantiate, lock or xmote_bh operation. After an error the holder is
+ * not queued. The program may use the holder again, after glock_holder_init() or as it is. `where`
+ * is kept, not copied: give a literal.
  */
 #define glock_nq(gh) glock_nq_at(gh, GLOCK_HERE)
 int glock_nq_at(struct glock_holder *gh, const char *where);
 
 /*
  * Lets the lock go, or takes the request back. At once, except for the type's unlock operation,
- * which runs in here.
+ * which runs in here. No other operation that may block runs in here. If the type has such
+ * operations, another thread gives the glock to other nodes. If the type has unlock, the last
+ * holder waits for a glock_sync() of the glock that goes on.
  *   -EINVAL  the holder is not queued
- *   -EBUSY   called in the lock operation of this holder
+ *   -EBUSY   called in the instantiate or lock operation of this holder
+ *   -EDEADLK the type has unlock, and the call comes from xmote_th in glock_sync(); still held
  *   -EPERM   another thread asked for the lock, without MOVABLE, NOPID or glock_holder_owner(). Any
  *            thread may let go what an ended thread still holds
  */
@@ -590,9 +699,9 @@ int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 
 /*
  * Takes a request back, from any thread. A thread that waits for the request gets -ECANCELED.
- * Returns 0, or -EALREADY if the request was granted or had failed before. At once; but while the
- * lock operation of the request runs, the function waits for the operation. The lock manager may
- * grant the lock all the same; then this node caches the lock.
+ * Returns 0, or -EALREADY if the request was granted or had failed before. At once; but while an
+ * operation of the request runs (instantiate, lock), the function waits for the operation. The lock
+ * manager may grant the lock all the same; then this node caches the lock.
  */
 int glock_cancel(struct glock_holder *gh);
 
@@ -606,6 +715,7 @@ int glock_valid(const struct glock_holder *gh);
  * Changes a holder in EX to a weaker mode, in place. Other requests of this node may then join, and
  * requests of other nodes when they ask. At once.
  *   -EINVAL  not held, not a weaker mode, or not a mode of the type
+ *   -EIO     the lock was lost meanwhile
  *   -EBUSY   the holder shares EX
  *   -EPERM   another thread holds it, without MOVABLE
  */
@@ -624,8 +734,15 @@ int glock_token(const struct glock_holder *gh, uint64_t *token);
 
 /*
  * Returns 1 if a node died that held the lock in EX or had it cached in EX, else 0. After 1, what
- * the lock protects may be half done. Once a holder in EX has been told, later holders get 0. With
- * "dlm" only if another node knew the lock, too: see docs/cluster.md, "The dead". At once.
+ * the lock protects may be half done. Once a holder in EX has been told, later holders get 0. A
+ * process that ends without glock_space_close() is a node that died. Its idle locks count, too,
+ * because their caches were not written back.
+ *
+ * No death is forgotten. But full memory of "local" may lead to reports of deaths that did not
+ * happen. The log says so once. For each lock this ends with its first holder in EX, until memory
+ * is full again.
+ *
+ * With "dlm" only if another node knew the lock, too: see docs/cluster.md, "The dead". At once.
  */
 int glock_owner_died(const struct glock_holder *gh);
 
@@ -694,6 +811,7 @@ int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries);
  *   -EINVAL      with "dlm" the last 8 of the 32 bytes belong to the library, and must be 0
  *   -EOPNOTSUPP  the type has no value block (GLOCK_OPS_LVB)
  *   -EPERM       not held, or a write without EX
+ *   -EIO         the lock was lost meanwhile, and the value with it
  */
 int glock_lvb_read(struct glock_holder *gh, void *value);
 int glock_lvb_write(struct glock_holder *gh, const void *value);
@@ -722,7 +840,7 @@ struct glock_statistics {
 
 /*
  * Stores the statistics since the glock was made. The means begin with those of its type on that
- * CPU, the counts with 0. At once.
+ * CPU, the counts with 0. At once. -EINVAL: size, see "Structs with a member size".
  */
 int glock_statistics(struct glock *gl, struct glock_statistics *out);
 

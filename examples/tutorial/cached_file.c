@@ -15,8 +15,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int fd, cached, dirty;
+static int fd, dirty;
 static char text[17];
+
+/* Runs for the first holder, and for the first one after another process had the lock. */
+static int read_in(struct glock_holder *gh)
+{
+	(void)gh;
+	puts("reads the file");
+	return pread(fd, text, 16, 0) < 0 ? -EIO : 0;
+}
 
 /* Runs before another process gets the lock, and before close returns. */
 static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
@@ -29,20 +37,15 @@ static int write_back(struct glock *gl, enum glock_mode to, unsigned int sync)
 	return dirty ? -EIO : 0;
 }
 
-/* Runs next: another process may change the file from now on. */
-static void drop(struct glock *gl, unsigned int what)
-{
-	(void)gl, (void)what;
-	cached = 0;
-}
-
 int main(int argc, char **argv)
 {
-	struct glock_ops ops = {.size = sizeof(ops), .xmote_th = write_back, .inval = drop};
+	struct glock_ops ops = {
+	    .size = sizeof(ops), .instantiate = read_in, .xmote_th = write_back};
 	struct glock_type_options t = {.size = sizeof(t), .type = GLOCK_INODE, .ops = &ops};
 	struct glock_space_options o = {.size = sizeof(o), .types = &t, .n_types = 1};
 	struct glock_space *space;
 	struct glock *gl;
+	int err = 0;
 
 	fd = open(argc > 1 ? argv[1] : "number", O_RDWR | O_CREAT, 0666);
 	if (fd < 0 || glock_space_open("counting", &o, &space) ||
@@ -52,13 +55,13 @@ int main(int argc, char **argv)
 		GLOCK_SCOPE struct glock_holder gh = GLOCK_HOLDER_NONE; /* its end lets go */
 
 		glock_holder_init(&gh, gl, GLOCK_EX, 0);
-		if (glock_nq(&gh))
-			return 1;
-		if (!cached && (puts("reads the file") < 0 || pread(fd, text, 16, 0) < 0))
-			return 1;
-		cached = dirty = 1;
+		err = glock_nq(&gh);
+		if (err)
+			break;
+		dirty = 1;
 		snprintf(text, sizeof(text), "%15d\n", atoi(text) + 1);
 	}
 	glock_put(gl);
-	return glock_space_close(space) || dirty; /* still dirty: the write failed */
+	/* Only close writes back what is dirty now. -EIO: a write failed. */
+	return glock_space_close(space) || err;
 }

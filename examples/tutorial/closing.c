@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <glock.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,12 +21,19 @@ static void drop(struct glock *gl, unsigned int what)
 	puts("  drop");
 }
 
+static void print_message(void *arg, const char *message)
+{
+	(void)arg;
+	printf("  %s\n", message);
+}
+
 /* Opens the space, and takes the lock in EX once. */
 static int open_and_take(struct glock_space **space, struct glock **gl, int *died)
 {
 	struct glock_ops ops = {.size = sizeof(ops), .xmote_th = write_back, .inval = drop};
 	struct glock_type_options t = {.size = sizeof(t), .type = GLOCK_INODE, .ops = &ops};
-	struct glock_space_options o = {.size = sizeof(o), .types = &t, .n_types = 1};
+	struct glock_space_options o = {
+	    .size = sizeof(o), .types = &t, .n_types = 1, .log = print_message};
 	struct glock_holder gh;
 	int err = glock_space_open("closing", &o, space);
 
@@ -51,6 +59,9 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (open_and_take(&space, &gl, &died))
 		return 1;
+	puts("glock_sync:");
+	if (glock_sync(gl))
+		return 1;
 	err = glock_space_close(space);
 	printf("close with a referenced glock: %s\n", err == -EBUSY ? "-EBUSY" : "?");
 	glock_put(gl);
@@ -59,7 +70,7 @@ int main(void)
 
 	puts("a child ends without close:");
 	if (fork() == 0)
-		_exit(open_and_take(&space, &gl, &died) ? 1 : 0);
+		exit(open_and_take(&space, &gl, &died) ? 1 : 0);
 	wait(NULL);
 	if (open_and_take(&space, &gl, &died))
 		return 1;

@@ -48,7 +48,12 @@
     X(LIBRARY, FAST_COUNT_NOT_FOLDED, "the word keeps the count of a refused holder") \
     X(LIBRARY, SERVED_WAITER_ASKS, "a waiter that the state serves asks the lock manager") \
     X(LIBRARY, MISS_NOT_ALONE, "the shortcut for a miss ignores other holders") \
+    X(LIBRARY, NOT_INSTANTIATED_AGAIN, "a dropped cache does not ask for instantiate") \
+    X(LIBRARY, INSTANTIATED_TWICE, "instantiate runs again for the next holder") \
     X(LIBRARY, SPACE_EVENT_FORGOTTEN, "the worker ignores a thaw or withdrawal of the space") \
+    X(LIBRARY, ROOM_NOT_AWAITED, "a request without memory is not made again") \
+    X(LIBRARY, OPERATIONS_ON_ANY_THREAD, "a waiting thread calls operations for others") \
+    X(LIBRARY, WORK_NOT_HANDED_OVER, "a worker inside an operation leaves the work alone") \
     X(SHORTCUT, LONE_MISS_BEFORE_DEMOTE, "lone_miss ignores the demand of another node") \
     X(SHORTCUT, WAITER_AT_REST, "is_at_rest takes a waiter for a granted holder") \
     X(SHORTCUT, MISS_CALLS_NOTHING, "miss skips the operations of the type") \
@@ -67,7 +72,9 @@
     X(TABLE, ASTS_OUT_OF_ORDER, "an AST takes the place of an older bast") \
     X(TABLE, IDS_REUSED, "a new lock gets the generation of the lock before") \
     X(TABLE, COMMITTED_BEFORE_ITS_WORK, "an unlock commits before its work is recorded") \
-    X(TABLE, UNREPORTED_DEATH_FORGOTTEN, "an unlock drops an unreported death")
+    X(TABLE, UNREPORTED_DEATH_FORGOTTEN, "an unlock drops an unreported death") \
+    X(TABLE, DEATH_FORGOTTEN, "full memory forgets a death and leaves no mark") \
+    X(TABLE, DEATH_TOLD_AGAIN, "a told resource of a marked bucket goes with its last lock")
 /* clang-format on */
 
 enum glock__fault {

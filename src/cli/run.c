@@ -226,25 +226,22 @@ static int acquire(struct run *r)
 /* Returns -1 if this process has the lock, else the exit status. */
 static int lock(struct run *r)
 {
-	unsigned int type;
+	/* A type of a program's own, as in 10:5, is known only to a space that was opened with it.
+	 */
+	struct glock_type_options own = {.size = sizeof(own)};
 	uint64_t number;
 	int err, status;
 
-	status = open_space(r->space_name, r->lockman, 0, NULL, 0, &r->space);
+	name_to_glock(r->name, &own.type, &number);
+	status =
+	    open_space(r->space_name, r->lockman, 0, &own, own.type >= GLOCK_TYPE_OWN, &r->space);
 	if (status)
 		return status;
 	if (r->no_fork && glock__alive_fd(r->space) < 0)
 		return usage_error("-F: lock manager %s cannot hand the lock over to CMD; drop -F",
 				   r->space->lm->ops->name);
 	cli_quiet = !r->verbose; /* flock(1) does not report a wait, either */
-	name_to_glock(r->name, &type, &number);
-	err = glock_get(r->space, type, number, &r->gl);
-	if (err == -EINVAL) {
-		complain(
-		    "%s: type %u is unknown here; try a type below %d, or a name without a colon",
-		    r->name, type, GLOCK_TYPE_OWN);
-		return EX_DATAERR;
-	}
+	err = glock_get(r->space, own.type, number, &r->gl);
 	if (!err)
 		err = acquire(r);
 	if (!err)

@@ -106,6 +106,21 @@ struct glock__lm_ops {
 	size_t (*in_the_way)(struct glock__lockman *lm, struct glock__lm_lock *lk,
 			     struct glock__lm_peer *out, size_t max);
 	/*
+	 * Looks for memory after lock() returned -ENOSPC, `waited` ns after the first time. Asks
+	 * the owner, and then the other nodes, to give idle locks back (the event give_back).
+	 * Returns the time in ns after which the owner asks for the lock again. 0: no memory will
+	 * come. At once.
+	 */
+	int64_t (*make_room)(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			     int64_t waited);
+	/*
+	 * Returns the part of the lock manager's memory that the lock is in, below 32. Only locks
+	 * of one part make room for each other. NULL: there is one part, 0.
+	 */
+	unsigned int (*part)(struct glock__lockman *lm, unsigned int type, uint64_t number);
+	/* The owner has served the event give_back for a part, and gives n locks back. */
+	void (*gave_back)(struct glock__lockman *lm, unsigned int part, size_t n);
+	/*
 	 * Optional, or -EOPNOTSUPP. file: opens a new, empty file of this node for reading and
 	 * writing, in a place where readers find it. The caller closes the file. alive: returns a
 	 * descriptor that a child may inherit. It gives no access to the space, so the child may be
@@ -144,6 +159,12 @@ struct glock__lm_events {
 	void (*resume)(void *owner);
 	/* A node died: the program repairs its data. Grants wait until this returns. */
 	void (*recover)(void *owner, const struct glock__lm_peer *dead);
+	/*
+	 * Optional: memory for locks is short in these parts (a bit each). The owner gives idle
+	 * locks of these parts back, the oldest first, and calls gave_back() for each part. The
+	 * owner does so later, and this event only notes the parts. Under no lock.
+	 */
+	void (*give_back)(void *owner, uint32_t parts);
 	/* Optional: the bell was rung without an event, perhaps by a reader. Under no lock. */
 	void (*control)(void *owner);
 };

@@ -179,10 +179,13 @@ static void add_node(const struct glock__local_node *from, void *arg)
 	look_at_process(node, from->alive, from->process);
 }
 
-/* Writes the directory of a path with a slash, in a form that stat(2) takes. */
-static void dir_of(char *to, size_t size, const char *path)
+/* Stats the directory of a path with a slash. */
+static int stat_dir_of(const char *path, struct stat *st)
 {
-	snprintf(to, size, "%.*s.", (int)(strrchr(path, '/') + 1 - path), path);
+	char dir[GLOCK__LOCAL_PATH_MAX + 2];
+
+	snprintf(dir, sizeof(dir), "%.*s.", (int)(strrchr(path, '/') + 1 - path), path);
+	return stat(dir, st);
 }
 
 /*
@@ -191,17 +194,14 @@ static void dir_of(char *to, size_t size, const char *path)
  */
 static bool same_place(const char *given, const char *path)
 {
-	char a[GLOCK__LOCAL_PATH_MAX + 2], b[GLOCK__LOCAL_PATH_MAX + 2];
 	struct stat x, y;
 
 	if (!strcmp(given, path))
 		return true;
-	if (stat(given, &x) || lstat(path, &y)) {
-		dir_of(a, sizeof(a), given);
-		dir_of(b, sizeof(b), path);
-		if (strcmp(strrchr(given, '/'), strrchr(path, '/')) || stat(a, &x) || stat(b, &y))
-			return false;
-	}
+	if ((stat(given, &x) || lstat(path, &y)) &&
+	    (strcmp(strrchr(given, '/'), strrchr(path, '/')) || stat_dir_of(given, &x) ||
+	     stat_dir_of(path, &y)))
+		return false;
 	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 

@@ -8,8 +8,8 @@
 #include "adversary.h"
 
 static struct glock *other;
-static _Atomic int fail_lock, fail_bh, calls[8], complaints;
-enum { LOCK, UNLOCK, BH, TH, DEMOTE_OK, DUMP, CALLBACK, LOST };
+static _Atomic int fail_lock, fail_bh, calls[9], complaints;
+enum { LOCK, UNLOCK, BH, TH, DEMOTE_OK, DUMP, CALLBACK, LOST, INSTANTIATE };
 
 static void log_message(void *arg, const char *message)
 {
@@ -44,7 +44,10 @@ static void call_back(struct glock *gl, int under_lock)
 	glock_holder_owner(&gh, 4711);
 	err = glock_nq(&gh); /* its own bit lock is taken */
 	CHECK(err == -EDEADLK || err == -EIO || err == -ESHUTDOWN);
+	err = glock_sync(gl); /* 0: nothing can be dirty in the present mode */
+	CHECK(err == -EDEADLK || err == -EIO || (!err && !under_lock));
 	if (under_lock) {
+		SAME(glock_space_sync(space), -EDEADLK);
 		SAME(glock_get(space, GLOCK_INODE, 9, &found), -EDEADLK);
 		SAME(glock_statistics(gl, &stats), -EDEADLK);
 		SAME(glock_dump(space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_7_0, drop, NULL),
@@ -72,8 +75,18 @@ static int lock_op(struct glock_holder *gh)
 	SAME(glock_dq_wait(gh), -EBUSY);
 	CHECK(glock_nq(gh) < 0);
 	SAME(glock_wait(gh, 0, 0), -EDEADLK);
-	CHECK(glock_valid(gh) == 0);
+	CHECK(glock_valid(gh) == 1);
 	return fail_lock;
+}
+
+static int instantiate(struct glock_holder *gh)
+{
+	calls[INSTANTIATE]++;
+	call_back(glock_of(gh), 0);
+	SAME(glock_dq(gh), -EBUSY);
+	SAME(glock_dq_wait(gh), -EBUSY);
+	SAME(glock_wait(gh, 0, 0), -EDEADLK);
+	return 0;
 }
 
 static void unlock_op(struct glock_holder *gh)
@@ -139,7 +152,8 @@ static const struct glock_ops ops = {.size = sizeof(ops),
 				     .unlock = unlock_op,
 				     .dump = dump,
 				     .callback = callback,
-				     .lost = lost};
+				     .lost = lost,
+				     .instantiate = instantiate};
 
 static const struct glock_type_options types[] = {
     {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &ops, .hold = GLOCK_HOLD_NONE}};
@@ -211,6 +225,7 @@ static void calls_back(void)
 	}
 	shared->cell[0] = 1;
 	join_thread(t);
+	CHECK(calls[INSTANTIATE] && calls[INSTANTIATE] < calls[LOCK]);
 	CHECK(calls[LOCK] && calls[UNLOCK] && calls[BH] && calls[TH] && calls[DEMOTE_OK] &&
 	      calls[DUMP]);
 	CHECK(complaints);

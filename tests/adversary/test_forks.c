@@ -144,6 +144,123 @@ static void forks_at_work(void)
 	SAME(shared->plain[0], shared->cell[2]);
 }
 
+/* ---- a fork where the library calls the program ---- */
+
+/* Uses a space in a child: makes requests that wait, and callbacks in the child. */
+static void child_works(const char *name)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = lockman};
+	struct glock_holder gh, more;
+	struct glock_space *own = NULL;
+	struct glock *of;
+
+	SAME(glock_space_open(name, &o, &own), 0);
+	for (uint64_t i = 0; i < 10; i++) {
+		of = get(own, GLOCK_INODE, i);
+		glock_holder_init(&gh, of, GLOCK_EX, i % 2 ? GLOCK_ASYNC : 0);
+		SAME(glock_nq(&gh), 0);
+		SAME(glock_wait(&gh, 0, 0), 0);
+		glock_holder_init(&more, of, GLOCK_SH, GLOCK_ASYNC);
+		glock_holder_owner(&more, 1);
+		SAME(glock_nq(&more), 0);
+		SAME(glock_dq(&gh), 0);
+		SAME(glock_wait(&more, 0, 0), 0);
+		SAME(glock_dq_wait(&more), 0);
+		glock_put(of);
+	}
+	SAME(glock_space_close(own), 0);
+}
+
+/* Forks, and waits for a child that uses a space of that name. In a callback, for example. */
+static void fork_and_work(const char *name)
+{
+	pid_t pid = fork_quietly();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		if (!TSAN)
+			child_works(name);
+		_exit(0);
+	}
+	join(pid);
+	shared->cell[0]++;
+}
+
+static int forks_th(struct glock *of, enum glock_mode to, unsigned int sync)
+{
+	(void)of, (void)to, (void)sync;
+	fork_and_work("child");
+	return 0;
+}
+
+static int forks_lock(struct glock_holder *gh)
+{
+	(void)gh;
+	fork_and_work("child");
+	return 0;
+}
+
+static void forks_unlock(struct glock_holder *gh)
+{
+	(void)gh;
+	fork_and_work("child");
+}
+
+static void forks_callback(struct glock *of, enum glock_mode to, int remote)
+{
+	(void)of, (void)to, (void)remote;
+	fork_and_work("child");
+}
+
+/*
+ * A child of an operation uses a space of its own as any process does. The operations run on a
+ * thread of the program, on one of the library, and under the spinlock.
+ */
+static void forks_in_operations(void)
+{
+	static const struct glock_ops ops = {.size = sizeof(ops),
+					     .xmote_th = forks_th,
+					     .lock = forks_lock,
+					     .unlock = forks_unlock,
+					     .callback = forks_callback};
+	static const struct glock_type_options types[] = {
+	    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &ops, .hold = GLOCK_HOLD_NONE}};
+	struct glock_holder gh;
+
+	space = open_space(types, COUNT(types), 0);
+	gl = get(space, GLOCK_INODE, 1);
+	SAME(ask(&gh, GLOCK_EX, GLOCK_NOCACHE), 0);
+	SAME(glock_dq_wait(&gh), 0);
+	end();
+	SAME(shared->cell[0], 5); /* xmote_th to EX, lock, unlock, callback, xmote_th to UN */
+}
+
+static void forking_log(void *arg, const char *message)
+{
+	(void)arg, (void)message;
+	fork_and_work("in_log");
+}
+
+/* The log may fork, also while a space is opened. The child may open the same space. */
+static void forks_in_log(void)
+{
+	struct glock_space_options o = {.size = sizeof(o), .lockman = lockman};
+	char path[4200];
+	FILE *f;
+
+	SAME(glock_space_open("in_log", &o, &space), 0);
+	o.log = forking_log;
+	SAME(glock_space_close(space), 0);
+	snprintf(path, sizeof(path), "%s/in_log", getenv("GLOCK_DIR"));
+	f = fopen(path, "r+e"); /* with another size the file is replaced, with a message */
+	CHECK(f);
+	SAME(ftruncate(fileno(f), 4096), 0);
+	fclose(f);
+	SAME(glock_space_open("in_log", &o, &space), 0);
+	CHECK(shared->cell[0] > 0);
+	SAME(glock_space_close(space), 0);
+}
+
 /* A child that lives on does not keep its dead parent's locks. */
 static void pauses(void *arg)
 {
@@ -223,6 +340,8 @@ int main(void)
 	static const struct test tests[] = {
 	    {"forked", forked, NULL},
 	    {"forks_at_work", forks_at_work, "local"},
+	    {"forks_in_operations", forks_in_operations, NULL},
+	    {"forks_in_log", forks_in_log, "local"},
 	    {"child_outlives", child_outlives, "local"},
 	    {"exec_gives_back", exec_gives_back, "local"},
 	};

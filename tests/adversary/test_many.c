@@ -199,9 +199,9 @@ static void withdrawn(void)
 		join_thread(t[i]);
 	SAME(glock_valid(&a), 0);
 	SAME(glock_wait(&b, 0, 0), -EIO);
-	CHECK(glock_lvb_write(&a, value) <= 0);
-	CHECK(glock_lvb_read(&a, value) <= 0);
-	CHECK(glock_downgrade(&a, GLOCK_SH) <= 0);
+	SAME(glock_lvb_write(&a, value), -EIO);
+	SAME(glock_lvb_read(&a, value), -EIO);
+	SAME(glock_downgrade(&a, GLOCK_SH), -EIO);
 	SAME(glock_dq(&a), 0);
 	glock_dq(&b);
 	SAME(ask_as(&a, GLOCK_SH, 0, 1), -EIO);

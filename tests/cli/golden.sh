@@ -54,7 +54,6 @@ compare glock-help
 	say run s n -c
 	say run --lockman nosuch s n true
 	say run "$(printf 'x%.0s' $(seq 70))" n true
-	say run s 31:5 true
 	say run s n /nonexistent/command
 	say ls nothing
 	say ls a b

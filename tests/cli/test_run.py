@@ -354,6 +354,13 @@ def names_are_hashed_and_types_known():
     signed = h - (1 << 64) if h >> 63 else h
     assert glocks == {(6, signed), (2, 17)}, glocks
     end(p), end(q)
+    # the types of programs have numbers
+    p = holder(name="10:5")
+    q = holder(name="31:5")
+    glocks = {(o["type"], o["number"]) for o in objects("stat", "--json", "s") if o["holders"]}
+    assert glocks >= {(10, 5), (31, 5)}, glocks
+    assert glock("run", "-n", "s", "10:5", "true").returncode == 1
+    end(p), end(q)
 
 
 def a_hundred_wait_their_turn():

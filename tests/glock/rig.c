@@ -85,6 +85,27 @@ static void rig_leave(struct glock__lockman *lm, bool failed)
 		lm->events->reply(lk, -ENODEV, 0);
 }
 
+static int64_t rig_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			     int64_t waited)
+{
+	(void)lm, (void)type, (void)number;
+	note("room:%d", (int)(waited / RIG_MS));
+	return rig.room;
+}
+
+/* Glocks with odd numbers are in part 1. */
+static unsigned int rig_part(struct glock__lockman *lm, unsigned int type, uint64_t number)
+{
+	(void)lm, (void)type;
+	return number % 2;
+}
+
+static void rig_gave_back(struct glock__lockman *lm, unsigned int part, size_t n)
+{
+	(void)lm;
+	note("gave:%u:%zu", part, n);
+}
+
 static void rig_free(struct glock__lockman *lm)
 {
 	(void)lm;
@@ -96,6 +117,9 @@ static const struct glock__lm_ops rig_lm = {
     .cancel = rig_cancel,
     .unlock = rig_unlock,
     .leave = rig_leave,
+    .make_room = rig_make_room,
+    .part = rig_part,
+    .gave_back = rig_gave_back,
     .free = rig_free,
 };
 
@@ -139,6 +163,13 @@ static int op_lock(struct glock_holder *gh)
 	note("lock");
 	in_op("lock", glock_of(gh), gh);
 	return rig.lock_error;
+}
+
+static int op_instantiate(struct glock_holder *gh)
+{
+	note("instantiate:%s", glock__modes[glock_mode_of(gh)].name);
+	in_op("instantiate", glock_of(gh), gh);
+	return rig.instantiate_error;
 }
 
 static void op_unlock(struct glock_holder *gh)
@@ -188,7 +219,29 @@ static const struct glock_ops rgrp_ops = {
     .lost = op_lost,
 };
 
+static const struct glock_ops read_in_ops = {
+    .size = sizeof(read_in_ops),
+    .xmote_th = op_xmote_th,
+    .inval = op_inval,
+    .lost = op_lost,
+    .instantiate = op_instantiate,
+};
+
+static const struct glock_ops unlock_only_ops = {
+    .size = sizeof(unlock_only_ops),
+    .unlock = op_unlock,
+};
+
 static const struct glock_type_options types[] = {
+    {.size = sizeof(types[0]),
+     .type = RIG_READ_IN,
+     .name = "read in",
+     .hold = GLOCK_HOLD_NONE,
+     .flags = GLOCK_OPS_LVB,
+     .caches = GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA,
+     .modes = 1u << GLOCK_SH | 1u << GLOCK_EX | 1u << GLOCK_DF,
+     .ops = &read_in_ops},
+    {.size = sizeof(types[0]), .type = RIG_UNLOCK_ONLY, .name = "unlock", .ops = &unlock_only_ops},
     {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &inode_ops, .flags = GLOCK_OPS_ASPACE},
     {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &rgrp_ops, .flags = GLOCK_OPS_LVB},
     {.size = sizeof(types[0]), .type = GLOCK_JOURNAL, .ops = &rgrp_ops},

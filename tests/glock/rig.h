@@ -14,6 +14,8 @@
 #include "check.h"
 
 #define RIG_MS 1000000ll
+#define RIG_READ_IN 12     /* a type with instantiate */
+#define RIG_UNLOCK_ONLY 13 /* a type with unlock and no lock operation */
 
 struct rig {
 	struct glock__lockman lm;
@@ -25,8 +27,9 @@ struct rig {
 	char log[4096];
 	char messages[4096];
 	unsigned int n_messages;
-	int th_error, bh_error, lock_error, demote_ok;
+	int th_error, bh_error, lock_error, instantiate_error, demote_ok;
 	int refuse; /* the result of lock() */
+	int64_t room; /* the result of make_room() */
 	bool answer_at_once;
 	void (*in_op)(const char *op, struct glock *gl, struct glock_holder *gh);
 };
@@ -35,8 +38,8 @@ extern struct rig rig;
 extern struct glock__mem *rig_mem; /* NULL, or the memory in which opened spaces publish */
 
 /*
- * Opens a space with the operations above on the types INODE, RGRP and JOURNAL. `flags` are added
- * to DISPATCH.
+ * Opens a space with the operations above on the types INODE, RGRP and JOURNAL. The types
+ * RIG_READ_IN and RIG_UNLOCK_ONLY have few operations. `flags` are added to DISPATCH.
  */
 void rig_open(unsigned int flags);
 void rig_open_with(struct glock_space_options *options);

@@ -401,6 +401,61 @@ static void fast_downgrade(void **state)
 	cache(gls[0]);
 }
 
+/* The lock manager reported the death of a holder in EX. */
+static void remember_death(struct glock *gl)
+{
+	gl_lock(gl);
+	gl->flags |= GLOCK__F_DIED;
+	gl_unlock(gl);
+}
+
+static void *sh_of_another_thread(void *arg)
+{
+	struct glock_holder a;
+
+	assert_int_equal(nq(&a, arg, GLOCK_SH, 0), 0);
+	assert_true(is_fast(&a));
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_dq(&a), 0);
+	return NULL;
+}
+
+/* Each holder in SH is told of a death, by the fast path and by the queue. EX goes by the queue. */
+static void fast_after_a_death(void **state)
+{
+	struct glock_holder a, b;
+
+	(void)state;
+	cache(gls[0]);
+	remember_death(gls[0]);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(nq(&b, gls[0], GLOCK_SH, GLOCK_MOVABLE), 0);
+		assert_false(is_fast(&b));
+		assert_int_equal(glock_owner_died(&b), 1);
+		assert_int_equal(nq(&a, gls[0], GLOCK_SH, 0), 0);
+		assert_true(is_fast(&a));
+		assert_int_equal(glock_owner_died(&a), 1);
+		on_thread(sh_of_another_thread, gls[0]);
+		assert_int_equal(glock_owner_died(&a), 1);
+		assert_int_equal(glock_dq(&a), 0);
+		assert_int_equal(glock_dq(&b), 0);
+	}
+	assert_int_equal(glock_owner_died(&a), 0);
+	assert_true(atom_load64(&gls[0]->fast) & GLOCK__FAST_OPEN);
+	assert_int_equal(nq(&a, gls[0], GLOCK_EX, 0), 0);
+	assert_false(is_fast(&a));
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_downgrade(&a, GLOCK_SH), 0);
+	assert_int_equal(glock_owner_died(&a), 1);
+	assert_int_equal(glock_dq(&a), 0);
+	for (enum glock_mode mode = GLOCK_EX; mode <= GLOCK_SH; mode += GLOCK_SH - GLOCK_EX) {
+		assert_int_equal(nq(&a, gls[0], mode, 0), 0);
+		assert_true(is_fast(&a));
+		assert_int_equal(glock_owner_died(&a), 0);
+		assert_int_equal(glock_dq(&a), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +473,7 @@ int main(void)
 	    FAST_TEST(fast_gives_way),
 	    FAST_TEST(fast_demanded),
 	    FAST_TEST(fast_downgrade),
+	    FAST_TEST(fast_after_a_death),
 	};
 
 	return RUN_TESTS(tests);

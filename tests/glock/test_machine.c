@@ -5,6 +5,7 @@
  * Each sequence checks the requests to the lock manager, and the order of the cache's changes.
  */
 #include "glock/state/busy.h"
+#include "glock/state/find.h"
 
 #include "rig.h"
 
@@ -233,6 +234,101 @@ static void machine_refused_request(void **state)
 	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
 	rig_expect_message("refused");
 	rig.refuse = 0;
+	glock_put(gl);
+}
+
+/* Without memory the request is made again and again, as the lock manager says. */
+static void machine_no_memory(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig.refuse = -ENOSPC;
+	rig.room = 2 * RIG_MS;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 ask:EX room:0");
+	rig_pass(RIG_MS);
+	rig_expect("");
+	assert_int_equal(glock_wait(&a, rig.now, 0), -ETIMEDOUT);
+	rig_pass(RIG_MS);
+	rig_expect("th:EX:0 ask:EX room:2");
+	rig.refuse = 0;
+	rig_pass(2 * RIG_MS);
+	rig_expect("th:EX:0 ask:EX");
+	rig_answer(0);
+	assert_int_equal(glock_wait(&a, 0, 0), 0);
+	rig_dq(&a);
+	glock_put(gl);
+}
+
+static void machine_no_memory_at_all(void **state)
+{
+	struct glock *gl = rig_glock(GLOCK_INODE, 1);
+
+	(void)state;
+	rig.refuse = -ENOSPC;
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 ask:EX room:0");
+	assert_int_equal(glock_wait(&a, 0, 0), -ENOSPC);
+	/* A try does not wait. */
+	rig.room = RIG_MS;
+	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_expect("th:EX:0 ask:EX:try room:0");
+	assert_int_equal(glock_wait(&a, 0, 0), -ENOSPC);
+	/* A canceled request is not made again. The next request is short of memory anew. */
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 ask:EX room:0");
+	assert_int_equal(glock_cancel(&a), 0);
+	rig_pass(RIG_MS);
+	rig_expect("");
+	rig_nq(&a, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 ask:EX room:0");
+	glock_withdraw(rig.space);
+	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
+	rig_pass(RIG_MS); /* the work that would have made the request again */
+	glock_put(gl);
+}
+
+/* Of the idle glocks of a part, some are given back, the oldest first. */
+static void machine_give_back(void **state)
+{
+	struct glock *gl;
+
+	(void)state;
+	rig.answer_at_once = true;
+	rig.demote_ok = 1;
+	for (uint64_t i = 0; i < 300; i++) {
+		gl = rig_glock(GLOCK_INODE, i);
+		rig_leave_cached(&a, gl);
+		glock_put(gl);
+	}
+	gl = rig_glock(GLOCK_INODE, 3); /* in use again */
+	*rig.log = '\0';
+	rig.lm.events->give_back(rig.space, 1u << 1);
+	assert_int_equal(rig.space->lru.n, 299);
+	rig_run();
+	assert_int_equal(rig.space->lru.n, 299 - 64);
+	assert_non_null(strstr(rig.log, "th:UN:3 inval:3 convert:NL unlock"));
+	for (uint64_t i = 0; i < 300; i++) {
+		struct glock *there;
+
+		/* 64 odd numbers, without 3 */
+		assert_int_equal(glock__get_there(rig.space, GLOCK_INODE, i, &there),
+				 i % 2 && i < 2 * 65 && i != 3 ? -ENOENT : 0);
+		if (!(i % 2 && i < 2 * 65 && i != 3))
+			glock_put(there);
+	}
+	/* The walk ends although the type keeps all glocks. */
+	rig.demote_ok = 0;
+	*rig.log = '\0';
+	rig.lm.events->give_back(rig.space, 1u << 0);
+	rig_run();
+	assert_int_equal(rig.space->lru.n, 299 - 64);
+	rig.demote_ok = 1;
+	rig.lm.events->give_back(rig.space, 1u << 0 | 1u << 1);
+	rig_run();
+	assert_int_equal(rig.space->lru.n, 299 - 3 * 64);
+	*rig.log = '\0';
 	glock_put(gl);
 }
 
@@ -535,6 +631,9 @@ int main(void)
 	    RIG_TEST(machine_try_keeps_the_mode),
 	    RIG_TEST(machine_error_fails_all),
 	    RIG_TEST(machine_refused_request),
+	    RIG_TEST(machine_no_memory),
+	    RIG_TEST(machine_no_memory_at_all),
+	    RIG_TEST(machine_give_back),
 	    RIG_TEST(machine_cancel),
 	    RIG_TEST(machine_cancel_too_late),
 	    RIG_TEST(machine_cancel_leaves_others),

@@ -39,8 +39,7 @@ static void space_options(void **state)
 	bad.hold = 0;
 	bad.modes = 1u << GLOCK_UN;
 	assert_int_equal(glock_space_open("x", &o, &space), -EINVAL);
-	/* the options of an older program end early, and those of a newer program go on */
-	o.size = offsetof(struct glock_space_options, types);
+	o.n_types = 0;
 	assert_int_equal(glock_space_open(too_long + 1, &o, &space), 0);
 	assert_int_equal(glock_space_fd(space), -1);
 	assert_int_equal(glock_space_close(space), 0);
@@ -51,6 +50,53 @@ static void space_options(void **state)
 	assert_int_equal(glock_supports("lockman:none"), 1);
 	assert_int_equal(glock_supports("telepathy"), 0);
 	assert_int_equal(glock_version(), GLOCK_VERSION);
+}
+
+static char size_message[512];
+
+static void keep_message(void *arg, const char *message)
+{
+	(void)arg;
+	snprintf(size_message, sizeof(size_message), "%s", message);
+}
+
+/* A size that was not set switches no callback off: open fails, and the log names the struct. */
+static void space_sizes_are_checked(void **state)
+{
+	struct glock_ops ops = {.xmote_th = NULL};
+	struct glock_type_options types[2] = {{.type = 10, .ops = &ops}, {.type = 11}};
+	struct glock_space_options o = {
+	    .lockman = "none", .types = types, .n_types = 2, .log = keep_message};
+	struct glock_statistics statistics = {.size = 8};
+	struct glock_space *space;
+	struct glock *gl;
+
+	(void)state;
+	assert_int_equal(glock_space_open("x", &o, &space), -EINVAL);
+	assert_string_equal(size_message, ""); /* the size does not reach the log */
+	o.size = offsetof(struct glock_space_options, group);
+	assert_int_equal(glock_space_open("x", &o, &space), -EINVAL);
+	assert_non_null(strstr(size_message, "sizeof(struct glock_space_options)"));
+	o.size = sizeof(o);
+	assert_int_equal(glock_space_open("x", &o, &space), -EINVAL);
+	assert_string_equal(size_message,
+			    "space x: size 0 in a struct glock_type_options, which has at least 52 "
+			    "bytes: set size to sizeof(struct glock_type_options)");
+	types[0].size = sizeof(types[0]);
+	assert_int_equal(glock_space_open("x", &o, &space), -EINVAL);
+	assert_string_equal(size_message,
+			    "space x: size 0 in a struct glock_ops, which has at least 80 bytes: "
+			    "set size to sizeof(struct glock_ops)");
+	ops.size = sizeof(ops);
+	assert_int_equal(glock_space_open("x", &o, &space), -EINVAL);
+	assert_non_null(strstr(size_message, "entry 1 of types has size 0"));
+	types[1].size = sizeof(types[1]);
+	assert_int_equal(glock_space_open("x", &o, &space), 0);
+	assert_int_equal(glock_get(space, 11, 1, &gl), 0);
+	assert_int_equal(glock_statistics(gl, &statistics), -EINVAL);
+	assert_non_null(strstr(size_message, "size 8 in a struct glock_statistics"));
+	glock_put(gl);
+	assert_int_equal(glock_space_close(space), 0);
 }
 
 static void space_close_is_busy(void **state)
@@ -213,7 +259,9 @@ static void space_withdraws_when_sync_fails(void **state)
 	glock_holder_init(&a, gl, GLOCK_SH, 0);
 	assert_int_equal(glock_nq(&a), -EIO);
 	glock_put(gl);
-	rig_close();
+	/* the close is done, and tells that data was lost */
+	rig.answer_at_once = true;
+	assert_int_equal(glock_space_close(rig.space), -EIO);
 }
 
 static char text[8192];
@@ -485,6 +533,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(space_options),
+	    cmocka_unit_test(space_sizes_are_checked),
 	    cmocka_unit_test(space_close_is_busy),
 	    cmocka_unit_test(space_idle_glocks),
 	    cmocka_unit_test(space_limit_above_13_days),

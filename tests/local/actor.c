@@ -124,6 +124,34 @@ static int64_t do_many(int n, const char *mode)
 	return err;
 }
 
+/* Locks of glocks with a reference are in use. They are not given back for others. */
+static int64_t do_keep(int n, const char *mode)
+{
+	static uint64_t number = ACTOR_KEEPS;
+	struct glock *gl;
+
+	for (int i = 0; i < n; i++) {
+		if (glock_get(me.space, GLOCK_RGRP, number++, &gl) || do_nq(7, number - 1, mode, 0))
+			return i;
+		do_dq(7);
+	}
+	return n;
+}
+
+static int64_t do_walk(uint64_t first, int n, const char *mode)
+{
+	int64_t died = 0, err;
+
+	for (int i = 0; i < n; i++) {
+		err = do_nq(7, first + (uint64_t)i, mode, 0);
+		if (err)
+			return err;
+		died += glock_owner_died(&me.gh[7]);
+		do_dq(7);
+	}
+	return died;
+}
+
 static int64_t do_wait(unsigned int i, int64_t ms)
 {
 	struct timespec ts;
@@ -293,6 +321,10 @@ static int64_t act(char *line)
 	}
 	if (IS("many", 2))
 		return do_many(atoi(words[1]), words[2]);
+	if (IS("keep", 2))
+		return do_keep(atoi(words[1]), words[2]);
+	if (IS("walk", 3))
+		return do_walk(strtoull(words[1], NULL, 10), atoi(words[2]), words[3]);
 	if (IS("closefds", 0)) {
 		for (int fd = 3; fd < 1024; fd++)
 			close(fd);

@@ -27,6 +27,8 @@
  *	withdraw, close, closefds
  *	uid N, limit fsize|as BYTES	of this process, from now on
  *	many N MODE		takes and drops N more locks with new numbers; 0 or the errno
+ *	keep N MODE		the same, and stays a user of them; how many it took
+ *	walk FIRST N MODE	takes and drops locks; in how many a holder died, or the errno
  */
 #ifndef TESTS_LOCAL_ACTOR_H
 #define TESTS_LOCAL_ACTOR_H
@@ -43,6 +45,8 @@ struct actor {
 };
 
 enum { A_WHILE = 100 }; /* ms; an actor without an answer after this time waits for something */
+
+enum { ACTOR_KEEPS = 1000000000 }; /* the number of the first lock of "keep" */
 
 /* The pids that "lie" sets, by I. */
 enum { ACTOR_LIES = 2 };

@@ -196,15 +196,32 @@ void check_step(struct world *w, unsigned int n)
 }
 
 /*
- * Tells whether a task waits for the answer to a request, or is the library's thread that waits for
- * work.
+ * Tells whether a task of the library does not look at the work. It waits for work. Or it is inside
+ * an operation, and has handed the work over to another worker.
+ */
+static bool worker_sleeps(const struct task *t, const struct glock_space *space)
+{
+	const struct glock__worker *worker = t->tls.id.worker;
+	unsigned int in_ops = 0;
+
+	if (t->word == &space->work.events)
+		return true;
+	for (uint32_t i = 0; i < space->work.n_workers; i++)
+		in_ops += space->work.workers[i].ops != 0;
+	return worker && worker->ops && is_free(&space->work.lock) && !space->work.starting &&
+	       in_ops < space->work.max_workers;
+}
+
+/*
+ * Tells whether a task waits for the answer to a request. Of a thread of the library it tells
+ * whether the thread does not look at the work.
  */
 static bool sleeps(struct world *w, const struct task *t, struct glock_space *space)
 {
 	const char *word = (const char *)t->word;
 
-	if (t == w->node[t->node].thread)
-		return t->word == &space->work.events;
+	if (t->daemon)
+		return worker_sleeps(t, space);
 	for (unsigned int i = 0; i < w->clients; i++)
 		if (w->client[i].task == t && w->client[i].tid == t->tls.id.tid &&
 		    !w->client[i].busy)
@@ -212,9 +229,20 @@ static bool sleeps(struct world *w, const struct task *t, struct glock_space *sp
 	return word >= (const char *)w->client && word < (const char *)(w->client + CLIENTS_MAX);
 }
 
+/* Returns the time at which the first of the library's threads that wait for work wakes up. */
+static int64_t wakes_at(const struct world_node *nd)
+{
+	int64_t first = INT64_MAX;
+
+	for (unsigned int i = 0; i < nd->n_threads; i++)
+		if (nd->thread[i]->word && task_at(nd->thread[i]) < first)
+			first = task_at(nd->thread[i]);
+	return first;
+}
+
 /*
- * Runs before time goes on. If all threads of a node sleep until a wake-up, the library's thread
- * must wake for the first due work.
+ * Runs before time goes on. All threads of a node may sleep until a wake-up. Then one of the
+ * library must wake for the first due work.
  */
 void check_timers(struct world *w)
 {
@@ -228,7 +256,7 @@ void check_timers(struct world *w)
 
 			asleep = !t->fiber || t->node != n || sleeps(w, t, space);
 		}
-		if (asleep && task_at(w->node[n].thread) > due)
+		if (asleep && wakes_at(&w->node[n]) > due)
 			trouble("node %u: nobody wakes for the work that is due at %ld", n,
 				(long)due);
 	}

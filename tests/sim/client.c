@@ -75,7 +75,8 @@ static void done(struct client *c)
 static void check_error(struct world *w, int err)
 {
 	bool ok = err == -EAGAIN || err == -EIO || (err == -EUCLEAN && w->f.failing) ||
-		  (err == -ECANCELED && w->f.cancels) || (err == -ESHUTDOWN);
+		  (err == -ECANCELED && w->f.cancels) || (err == -ESHUTDOWN) ||
+		  (err == -ENOSPC && w->f.no_room);
 
 	if (!ok)
 		trouble("a request failed with %d", err);

@@ -5,6 +5,7 @@
 
 #include "world_impl.h"
 
+#include <errno.h>
 #include <string.h>
 
 void world_kill(struct world *w, unsigned int n)
@@ -122,8 +123,9 @@ static void close_node(void *arg)
 {
 	struct world_node *nd = arg;
 
-	if (glock_space_close(nd->space))
-		trouble("a space could not be closed");
+	if (glock_space_close(nd->space) != (nd->write_failed ? -EIO : 0))
+		trouble("a space could not be closed, or close forgot a failed write");
+	nd->write_failed = false;
 	nd->space = NULL;
 }
 

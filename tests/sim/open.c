@@ -4,6 +4,7 @@
 
 #include "world_impl.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,25 +25,37 @@ static unsigned int sim_cpu(void)
 	return task_self() ? task_self()->cpu : 0;
 }
 
-/* Starts the library's thread that runs the work. */
+/* Starts a thread of the library that runs the work. */
 static void sim_start(void *arg, void (*fn)(struct glock_space *), struct glock_space *space)
 {
 	struct world *w = arg;
+	struct world_node *nd;
 	unsigned int n = 0;
 
-	while (!w->node[n].starting)
-		n++;
-	w->node[n].thread = task_start(n, (void (*)(void *))(uintptr_t)fn, space);
-	w->node[n].thread->daemon = true;
+	if (task_self()) /* another thread of the library starts this one */
+		n = task_self()->node;
+	else
+		while (!w->node[n].starting)
+			n++;
+	nd = &w->node[n];
+	assert(nd->n_threads < WORKERS_MAX);
+	nd->thread[nd->n_threads] = task_start(n, (void (*)(void *))(uintptr_t)fn, space);
+	nd->thread[nd->n_threads++]->daemon = true;
+	w->workers += nd->n_threads > 1;
 }
 
 static void sim_join(void *arg, struct glock_space *space)
 {
 	struct world *w = arg;
 
+	const struct world_node *nd;
+
 	(void)space;
-	if (task_self()) /* else the task was killed */
-		task_join(w->node[task_self()->node].thread);
+	if (!task_self()) /* the tasks were killed */
+		return;
+	nd = &w->node[task_self()->node];
+	for (unsigned int i = 0; i < nd->n_threads; i++)
+		task_join(nd->thread[i]);
 }
 
 /* The kernel takes the CPU away, before an immediate answer. */
@@ -75,7 +88,8 @@ bool world_open_node(struct world *w, unsigned int n)
 	const struct glock_space_options o = {.size = sizeof(o),
 					      .flags = w->f.worker ? 0 : GLOCK_SPACE_DISPATCH,
 					      .types = types,
-					      .n_types = 2};
+					      .n_types = 2,
+					      .work_threads = w->f.workers ? w->f.workers : 1};
 	const struct glock__env env = {.now = sim_clock,
 				       .random = sim_dice,
 				       .cpu = sim_cpu,
@@ -108,6 +122,7 @@ static void open_world(struct world *w, const struct glock__sim_params *params,
 	w->glocks = glocks;
 	w->f = f;
 	p.refuse = f.refuse ? 16 : 0;
+	p.no_room = f.no_room ? 8 : 0;
 	p.on_leave = sim_leave;
 	p.on_call = sim_call;
 	p.unfair = f.unfair;
@@ -161,6 +176,7 @@ static struct world_features features(uint64_t seed)
 	    .slow = seed % 5 < 2,
 	    .failing = seed % 7 == 0,
 	    .refuse = seed % 11 < 2,
+	    .no_room = seed % 23 < 4,
 	    .late = seed % 19 < 6,
 	    .convert = seed % 13 < 4,
 	    .exact = seed % 17 < 5,
@@ -174,6 +190,7 @@ void world_open_seed(struct world *w, uint64_t seed, bool threads)
 
 	f.threads = threads;
 	f.worker = threads && seed % 4;
+	f.workers = 1 + seed / 6 % WORKERS_MAX;
 	f.fast = threads && seed / 4 % 4;
 	f.at_once = seed / 5 % 3 == 1;
 	f.quiet = seed / 15 % (f.at_once ? 2 : 8) == 1;

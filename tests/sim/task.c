@@ -63,6 +63,8 @@ static void run_to_end(void *arg)
 
 struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 {
+	/* The load is an atomic of the library, at which a task that starts this one may stop. */
+	uint32_t generation = glock__generation_word ? glock__generation() : 0;
 	unsigned int i = 0;
 	struct task *t;
 
@@ -73,17 +75,15 @@ struct task *task_start(unsigned int node, void (*fn)(void *arg), void *arg)
 	if (i == all->used)
 		all->used++;
 	t = &all->task[i];
-	*t = (struct task){.fiber = fiber_new(run_to_end, t),
-			   .fn = fn,
-			   .arg = arg,
-			   .node = node,
-			   .at = glock__sim_now(all->sim),
-			   /* numbers that the library would ask of the kernel */
-			   .tls.id = {.tid = all->numbers,
-				      .name = "simulated",
-				      .generation =
-					  glock__generation_word ? glock__generation() : 0},
-			   .cpu = all->cpus > 1 ? glock__sim_random(all->sim, all->cpus) : 0};
+	*t = (struct task){
+	    .fiber = fiber_new(run_to_end, t),
+	    .fn = fn,
+	    .arg = arg,
+	    .node = node,
+	    .at = glock__sim_now(all->sim),
+	    /* numbers that the library would ask of the kernel */
+	    .tls.id = {.tid = all->numbers, .name = "simulated", .generation = generation},
+	    .cpu = all->cpus > 1 ? glock__sim_random(all->sim, all->cpus) : 0};
 	return t;
 }
 

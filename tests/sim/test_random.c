@@ -40,6 +40,15 @@ static const struct impossible {
     {GLOCK_EX, CANCELED, "the same"},
 };
 
+/*
+ * A try at UN asks nothing while this node has to give the glock up. So these cells, with a demote,
+ * count only demands that come while the try is on its way.
+ */
+static bool is_rare(unsigned int state, unsigned int reply, int demote)
+{
+	return state == GLOCK_UN && reply == TRY_AGAIN && demote;
+}
+
 static struct world w;
 static volatile unsigned long current;
 static const char *volatile what;
@@ -105,7 +114,7 @@ static bool report(bool enough)
 			printf("# %s %-9s %9lu %9lu %9lu%s%s\n", glock__modes[s].name, replies[r],
 			       n[0], n[1], n[2], why ? "  cannot be: " : "", why ? why : "");
 			for (int d = 0; d < 3; d++) {
-				if (!why && n[d] < least)
+				if (!why && !is_rare(s, r, d) && n[d] < least)
 					least = n[d];
 				ok &= !why || !n[d];
 			}
@@ -127,18 +136,20 @@ static double seconds(void)
 
 static bool run(const char *kind, unsigned long n, unsigned long first)
 {
-	unsigned long steps = 0, grants = 0, fast = 0, passed = 0, passed_fresh = 0;
+	unsigned long steps = 0, grants = 0, fast = 0, passed = 0, passed_fresh = 0, workers = 0;
 	double began = seconds();
 	bool ok = true;
 
 	for (unsigned long seed = first; seed < first + n && ok; seed++) {
 		ok = one(kind, seed, &steps, &grants);
 		fast += w.fast_grants;
+		workers += w.workers;
 		passed = w.passed > passed ? w.passed : passed;
 		passed_fresh = w.passed_fresh > passed_fresh ? w.passed_fresh : passed_fresh;
 	}
 	printf("# %lu schedules of %s, %lu steps, %lu grants (%lu without the queue), %.1f s\n", n,
 	       kind, steps, grants, fast, seconds() - began);
+	printf("# %lu times another worker was started\n", workers);
 	printf("# most grants to others while a request waited at the master: %lu; a lock's first: "
 	       "%lu\n",
 	       passed, passed_fresh);

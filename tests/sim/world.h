@@ -36,6 +36,7 @@
 #include <stdio.h>
 
 enum { NODES_MAX = 8, CLIENTS_MAX = 16, GLOCKS_MAX = 3, MIRRORS = 64, CPUS_MAX = 3 };
+enum { WORKERS_MAX = 3 };
 
 enum client_state {
 	IDLE,
@@ -65,6 +66,9 @@ struct cache {
 	unsigned int bits; /* enum glock__cache */
 	long value;
 	bool entered; /* the type's lock operation was called */
+	bool in_op;   /* an operation with the bit lock runs */
+	/* The mode in which the object was read in since the cache was dropped; UN: it was not. */
+	enum glock_mode instantiated;
 };
 
 /* A request at the master. */
@@ -76,10 +80,12 @@ struct petition {
 struct world_node {
 	struct glock_space *space; /* NULL: dead */
 	bool withdrawn, closing;
+	bool write_failed;        /* xmote_th returned an error */
 	unsigned int dispatchers; /* tasks that run its work */
 	bool receiving;           /* a task gets a message */
 	bool starting;
-	struct task *thread; /* the library's */
+	struct task *thread[WORKERS_MAX]; /* the library's */
+	unsigned int n_threads;
 	struct cache cache[GLOCKS_MAX];
 	struct petition petition[GLOCKS_MAX];
 	struct glock__stats types[GLOCK_TYPE_MAX][CPUS_MAX]; /* the second computation */
@@ -111,6 +117,7 @@ struct world_features {
 	bool slow;    /* operations take time, and demote_ok sometimes says no */
 	bool failing; /* operations fail */
 	bool refuse;  /* the lock manager fails */
+	bool no_room; /* the lock manager is short of memory */
 	bool unfair;  /* the master lets new locks wait behind any number of conversions */
 	bool convert; /* all ask for SH first and for EX then */
 	bool duel;    /* conversions that exclude each other, and tries meanwhile */
@@ -120,7 +127,8 @@ struct world_features {
 	bool fast;    /* owners are threads, so that locks may take the fast path */
 	bool at_once; /* some requests are answered before their call returns */
 	bool quiet;   /* one type has no operations at all */
-	bool worker;  /* the library's thread runs the work, not the program */
+	bool worker;  /* the library's threads run the work, not the program */
+	unsigned int workers; /* at most so many; 0: one */
 };
 
 struct world {
@@ -135,7 +143,7 @@ struct world {
 	uint64_t turns;
 	bool ending;
 	size_t picked; /* the message that comes next */
-	unsigned long steps, grants, fast_grants;
+	unsigned long steps, grants, fast_grants, workers;
 	unsigned int passed, passed_fresh; /* most grants to others while one waited */
 	char trouble[256];                 /* the failure; empty: none */
 };

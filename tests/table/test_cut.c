@@ -119,7 +119,7 @@ static void run(const struct op *op)
 		glock__table_purge(rig.t, op->node, UINT32_MAX);
 		break;
 	case OP_FORGET:
-		glock__table_forget(rig.t);
+		glock__table_forget(rig.t, 1 + op->flags % 3);
 		break;
 	case OP_GROW:
 		glock__table_grow(rig.t, rig.size - (op->flags & 7) * CELL_SIZE);

@@ -260,12 +260,21 @@ static void death_given_back(void **state)
 	assert_false(rig_res(&rig, "r")->flags & RES_DIED);
 }
 
-/* This lasts until the caller forgets the death. */
-static void death_forgotten(void **state)
+static event_t lock_and_unlock(int mode, uint32_t flags, const char *name)
+{
+	event_t event = flags ? rig_lock_lvb(&rig, 2, mode, flags, name, "value")
+			      : rig_lock(&rig, 2, mode, 0, name);
+
+	rig_unlock(&rig, event.lkid, flags, flags ? "written" : NULL);
+	rig_check(&rig);
+	return event;
+}
+
+/* The deaths of locks 0 to 9. Node 1 keeps lock 5. */
+static void ten_deaths(void)
 {
 	char name[8];
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		snprintf(name, sizeof(name), "%d", i);
 		rig_lock(&rig, 0, EX, F(VALBLK), name);
@@ -273,12 +282,68 @@ static void death_forgotten(void **state)
 	rig_lock(&rig, 1, NL, F(EXPEDITE), "5");
 	glock__table_purge(rig.t, 0, 10);
 	assert_int_equal(rig.t->nidle, 9);
-	assert_int_equal(glock__table_forget(rig.t), 9);
+}
+
+/* The table frees the resources of deaths, and reports each death all the same: until EX was told.
+ */
+static void death_compressed(void **state)
+{
+	char name[8];
+
+	(void)state;
+	ten_deaths();
+	assert_int_equal(glock__table_forget(rig.t, UINT32_MAX), 9);
 	rig_check(&rig);
 	assert_int_equal(rig.t->nres, 1);
-	assert_int_equal(glock__table_forget(rig.t), 0);
+	assert_int_equal(glock__table_forget(rig.t, UINT32_MAX), 0);
 	assert_int_equal(rig_lock(&rig, 2, EX, 0, "5").sbflags, GLOCK__SBF_OWNER_DIED);
-	assert_int_equal(rig_lock(&rig, 2, EX, 0, "6").sbflags, 0);
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		if (i == 5)
+			continue;
+		assert_int_equal(lock_and_unlock(PR, 0, name).sbflags, GLOCK__SBF_OWNER_DIED);
+		assert_null(rig_res(&rig, name));
+		assert_int_equal(lock_and_unlock(EX, 0, name).sbflags, GLOCK__SBF_OWNER_DIED);
+		assert_int_equal(lock_and_unlock(EX, F(VALBLK), name).sbflags, 0);
+		/* The value ended with the last lock. */
+		no_lvb(lock_and_unlock(EX, F(VALBLK), name), 0);
+	}
+}
+
+/* Told resources go first, and then tell again. Other deaths wait for a call that needs more. */
+static void death_compressed_again(void **state)
+{
+	char name[8];
+	int left = 0, idle;
+
+	(void)state;
+	ten_deaths();
+	assert_in_range(glock__table_forget(rig.t, 1), 1, 8); /* the deaths of one bucket */
+	rig_check(&rig);
+	idle = (int)rig.t->nidle;
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		if (i == 5 || rig_res(&rig, name))
+			continue;
+		assert_int_equal(lock_and_unlock(EX, 0, name).sbflags, GLOCK__SBF_OWNER_DIED);
+		assert_int_equal(rig.t->nidle, idle + 1);
+		assert_int_equal(glock__table_forget(rig.t, 1), 1);
+		assert_null(rig_res(&rig, name));
+		assert_int_equal(lock_and_unlock(EX, 0, name).sbflags, GLOCK__SBF_OWNER_DIED);
+		assert_int_equal(lock_and_unlock(EX, 0, name).sbflags, 0);
+		assert_int_equal(glock__table_forget(rig.t, 1), 1);
+	}
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		left += rig_res(&rig, name) && rig_res(&rig, name)->flags & RES_DIED;
+	}
+	assert_int_equal(left, idle + 1); /* and lock 5 */
+	/* A death that is given back in a marked bucket. */
+	glock__table_forget(rig.t, UINT32_MAX);
+	rig_unlock(&rig, rig_lock(&rig, 2, EX, 0, "3").lkid, F(DEATH_UNREPORTED), NULL);
+	rig_check(&rig);
+	assert_int_equal(lock_and_unlock(EX, 0, "3").sbflags, GLOCK__SBF_OWNER_DIED);
+	assert_int_equal(lock_and_unlock(EX, 0, "3").sbflags, 0);
 }
 
 static void death_as_in_the_kernel(void **state)
@@ -326,7 +391,8 @@ int test_lvb(void)
 	    TEST(death_of_a_writer),
 	    TEST(death_without_witnesses),
 	    TEST(death_given_back),
-	    TEST(death_forgotten),
+	    TEST(death_compressed),
+	    TEST(death_compressed_again),
 	    TEST(death_as_in_the_kernel),
 	    TEST(death_of_a_reader),
 	};

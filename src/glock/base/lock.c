@@ -18,6 +18,11 @@ int glock__futex_wait(uint32_t *word, uint32_t seen, int64_t deadline)
 	return err == -EAGAIN ? 0 : err;
 }
 
+void glock__futex_wake_one(uint32_t *word)
+{
+	atom_wake_own(word, 1);
+}
+
 void glock__futex_wake_all(uint32_t *word)
 {
 	atom_wake_own(word, INT32_MAX);

@@ -40,6 +40,7 @@ GLOCK__COLD void glock__unlock_slow(struct glock__lock *l);
 
 /* Sleeps until the word is not `seen`, or until the deadline (CLOCK_MONOTONIC, ns; 0: never). */
 int glock__futex_wait(uint32_t *word, uint32_t seen, int64_t deadline);
+void glock__futex_wake_one(uint32_t *word);
 void glock__futex_wake_all(uint32_t *word);
 
 static inline bool glock__lock_try(struct glock__lock *l)

@@ -96,6 +96,19 @@ static void make_word(void)
 		pthread_atfork(NULL, NULL, tls_wipe); /* Linux before 4.14 */
 }
 
+void glock__tls_renew(void)
+{
+	struct glock__tls *tls = glock__tls();
+
+	tls->id.process = glock__generation();
+	tls->id.working = 0;
+	tls->id.worker = NULL;
+	tls->id.recovers = NULL;
+	tls->id.spinlocked = NULL;
+	tls->id.spinlocked_op = NULL;
+	tls->deferred = (struct glock__deferred){0};
+}
+
 int glock__new_generation(uint32_t *generation, void (*forked)(void))
 {
 	uint32_t none = 0;

@@ -19,6 +19,8 @@
 
 struct glock;
 struct glock__busy;
+struct glock__holder;
+struct glock__worker;
 
 /* The answer of the lock manager to a request, and the time at which the thread read it. */
 struct glock__answer {
@@ -31,14 +33,20 @@ struct glock__answer {
 /* The identity of the thread, and the calls of the program in which it stands. */
 struct glock__identity {
 	uint32_t number;       /* see glock__thread_number(); 0: none yet */
+	uint32_t generation;   /* of the process, when the library read tid and name */
+	pid_t tid;             /* 0: not read yet */
+	char name[16];
+	/*
+	 * The generation of the process to which the members below and struct glock__deferred
+	 * belong; see glock__tls_check().
+	 */
+	uint32_t process;
 	unsigned int working;  /* how deep the thread is in the work of spaces */
+	struct glock__worker *worker; /* a thread of the library that runs work; or NULL */
 	const void *recovers;  /* the space whose recover callback the thread runs, or NULL */
 	/* The glock under whose spinlock an operation runs, or NULL. */
 	const struct glock *spinlocked;
-	const char *spinlocked_op;      /* the name of that operation */
-	uint32_t generation;            /* of the process, when the library read tid and name */
-	pid_t tid;                      /* 0: not read yet */
-	char name[16];
+	const char *spinlocked_op; /* the name of that operation */
 };
 
 /*
@@ -50,12 +58,15 @@ struct glock__deferred {
 	const struct glock *locked; /* the glock whose lock the thread took last and has, or NULL */
 	struct glock__busy *busy;   /* the busy part of that glock */
 	struct glock *gl;     /* the glock whose work the thread runs, see inline_work.c; or NULL */
+	const struct glock__holder *own; /* with gl, the request for which it waits; or NULL */
+	const struct glock *with_ops; /* gl, if its type has operations that may block; or NULL */
 	struct glock *asking; /* the glock for which the thread makes a request now, or NULL */
 	struct glock__answer answer; /* the deferred answer to that request */
 	bool wanted;                 /* events of gl are deferred until the thread has its lock */
 	bool bast;                   /* a deferred bast is there */
 	uint8_t bast_mode;           /* the mode that the bast asks for */
 	bool queued;                 /* the thread has queued work of gl */
+	bool leaves;                 /* other threads are to run that work */
 	bool polls;                  /* poll_begin() of the lock manager returned true */
 	int64_t moment;              /* the time of what the thread does for gl; 0: not read yet */
 };
@@ -106,6 +117,17 @@ extern uint32_t *glock__generation_word __attribute__((visibility("hidden")));
 static inline uint32_t glock__generation(void)
 {
 	return atom_load32(glock__generation_word);
+}
+
+/*
+ * Forgets what the thread was doing when the process forked, because the child does not do that.
+ * Each function that reads or changes this state calls glock__tls_check() before.
+ */
+void glock__tls_renew(void);
+static inline void glock__tls_check(uint32_t generation)
+{
+	if (glock__tls()->id.process != generation)
+		glock__tls_renew();
 }
 
 /* Stores the generation for a space that is opened. A new generation calls forked(). -ENOMEM. */

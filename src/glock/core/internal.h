@@ -168,12 +168,15 @@ struct glock__busy {
 	struct glock__record *record;
 	struct glock *gl;
 	int64_t now;           /* see gl_now(); 0: the clock was not read yet */
-	uint32_t demotes_done; /* a futex; keeps its count when another glock gets this part */
+	/* A futex, also for the bit lock. It keeps its count when another glock gets this part. */
+	uint32_t demotes_done;
 	uint32_t idle_since;   /* see lru.c */
 	uint32_t uncounted;    /* queued holders that the statistics do not count yet */
 	uint32_t extra;        /* the number of its published extra; 0: none */
 	int64_t requested;     /* with in_call, the time of the request */
+	int64_t short_since;   /* the lock manager has no memory for a request since then */
 	uint64_t order;        /* the count of published holders */
+	uint32_t awaited;      /* threads that wait for the bit lock, see sync.c */
 	uint8_t target;        /* the mode to which it changes */
 	uint8_t demote_state;  /* the mode that other nodes want it in; EX: no demand */
 	uint8_t req;           /* the mode of the last request to the lock manager */

@@ -24,6 +24,17 @@ void glock__log(struct glock_space *space, const char *fmt, ...)
 	space->log(space->log_arg, message);
 }
 
+int glock__check_size(struct glock_space *space, const char *name, size_t size, size_t first)
+{
+	if (size >= first)
+		return 0;
+	glock__log(space,
+		   "space %s: size %zu in a struct %s, which has at least %zu bytes: set size to "
+		   "sizeof(struct %s)",
+		   space->name, size, name, first, name);
+	return -EINVAL;
+}
+
 int glock__not_owner(const struct glock__holder *gh)
 {
 	glock__log(gl_space(gh->gl),

@@ -27,6 +27,15 @@ struct glock__type {
 	int64_t hold_first; /* the hold time of a glock at first; demote.c derives it from hold */
 	bool known;
 	bool fast; /* glocks of this type may take the fast path */
+	bool has_ops; /* a change of state may call an operation that may block */
+};
+
+/* A thread of the library that runs the work. Under work.lock. */
+struct glock__worker {
+	pthread_t thread;
+	const struct glock_space *space;
+	int64_t until;    /* it looks at the work then, or earlier; 0: before it sleeps */
+	unsigned int ops; /* the depth of operations of the program in which it is */
 };
 
 /* The seams to the system: a test supplies its own clock and random numbers. */
@@ -35,7 +44,7 @@ struct glock__env {
 	uint32_t (*random)(void *arg);
 	unsigned int (*cpu)(void);
 	unsigned int cpus;
-	/* Start and join the thread that runs the work; NULL: a real thread. */
+	/* Start a thread that runs the work, and join all of them; NULL: real threads. */
 	void (*start)(void *arg, void (*fn)(struct glock_space *space), struct glock_space *space);
 	void (*join)(void *arg, struct glock_space *space);
 	void *arg;
@@ -95,11 +104,15 @@ struct glock_space {
 	 */
 	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
 	uint8_t withdrawn, withdraw_done, closing;
+	uint32_t short_of; /* parts of the lock manager that need memory; see pressure.c */
+	uint8_t write_failed;      /* xmote_th failed once: close says so */
+	struct glock__list opened; /* of the spaces that the program opened, see exit.c */
 
 	struct {
 		struct glock__lock lock;
 		uint32_t first, last; /* glocks, the coldest first */
 		uint32_t n;           /* idle glocks; the list may have others, too */
+		uint32_t hand;        /* the next glock of a walk through the list; 0: no walk */
 		size_t max;
 		int64_t age;
 	} lru;
@@ -113,8 +126,13 @@ struct glock_space {
 		uint32_t waiters; /* threads that wait for a holder, a demote or a free glock */
 		uint8_t stop;
 		int fd;           /* a timer, or -1 */
-		bool have_thread; /* a thread of the library runs the work, not the program */
-		pthread_t thread;
+		bool have_thread; /* threads of the library run the work, not the program */
+		int (*run_due)(struct glock_space *space);
+		struct glock__worker *workers;
+		uint32_t n_workers, max_workers;
+		uint32_t n_running;         /* workers that have begun to run */
+		bool starting;              /* a worker is being started */
+		struct glock__list running; /* struct glock__running, the longest first */
 	} work;
 	struct {
 		struct glock__lock lock;

@@ -95,18 +95,19 @@ void glock__publish_due(struct glock_space *space, int64_t at)
 			   (uint64_t)at);
 }
 
-void glock__publish_work(struct glock_space *space, const struct glock *gl, int64_t since)
+/* A reader uses type and number only if the time is long past. So the time is written first. */
+void glock__publish_work(struct glock_space *space, const struct glock__running *running)
 {
 	struct glock__segment_head *h;
 
 	if (!space->publisher)
 		return;
 	h = glock__publisher_head(space->publisher);
-	if (gl) {
-		atom_put32(&h->work_type, gl->type);
-		atom_put64(&h->work_number, gl->number);
-	}
-	atom_put64((uint64_t *)&h->work_since, (uint64_t)since);
+	atom_put64((uint64_t *)&h->work_since, running ? (uint64_t)running->since : 0);
+	if (!running)
+		return;
+	atom_put32(&h->work_type, running->type);
+	atom_put64(&h->work_number, running->number);
 }
 
 /* ---- holders ------------------------------------------------------------------------------- */

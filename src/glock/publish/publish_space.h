@@ -23,12 +23,16 @@ void glock__publish_left(struct glock_space *space);
 int glock__publish_open(struct glock_space *space);
 void glock__publish_ready(struct glock_space *space);
 void glock__publish_state(struct glock_space *space, uint32_t state); /* GLOCK__SEGMENT_ */
-/*
- * Publishes when work is due; and since when the work of this glock has been running (0: it has
- * ended).
- */
+/* A run of the work of a glock. Several threads may run work, each that of another glock. */
+struct glock__running {
+	struct glock__list list; /* space->work.running; no next: none runs */
+	unsigned int type;
+	uint64_t number;
+	int64_t since;
+};
+/* Publishes when work is due; and the work that has been running longest, or NULL: none runs. */
 void glock__publish_due(struct glock_space *space, int64_t at);
-void glock__publish_work(struct glock_space *space, const struct glock *gl, int64_t since);
+void glock__publish_work(struct glock_space *space, const struct glock__running *running);
 
 /*
  * Under gl->lock. The first is called when the holder was queued, the last when the holder leaves

@@ -13,6 +13,7 @@
 #include "glock/state/inline_work.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
+#include "glock/state/sync.h"
 #include "glock/state/work.h"
 #include "glock/state/xmote.h"
 
@@ -36,6 +37,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 			assert(gl->flags & GLOCK__F_LOCK);
 			gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 			gl_busy(gl)->cancel = false;
+			glock__bit_lock_free(gl);
 		}
 	}
 	gh->error = 0;
@@ -87,15 +89,19 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 		return err;
 	if (glock__is_other_threads(gh))
 		return glock__not_owner(gh);
-	/* This thread itself hands the glock to a waiter on another node, if there is one. */
-	inline_work = glock__inline_begin(gl);
+	/* Without operations this thread itself hands the glock to a waiter on another node. */
+	inline_work = !gl_type(gl)->has_ops && glock__inline_begin(gl, NULL);
 	glock__inline_poll(gl);
 	gl_lock(gl);
 	glock__apply_deferred(gl);
 	glock__fast_close(gl);
 	if (gh_state(gh) & GLOCK__H_WAIT)
 		take_back(gl, gh);
-	if (gh_state(gh) & GLOCK__H_HOLDER)
+	/* The operation unlock needs the bit lock, which a write-back may have: see sync.c. */
+	if (gh_state(gh) & GLOCK__H_HOLDER && gl->flags & GLOCK__F_ENTERED &&
+	    gl_type(gl)->ops.unlock && !glock__await_bit_lock(gl))
+		err = -EDEADLK;
+	else if (gh_state(gh) & GLOCK__H_HOLDER)
 		release(gl, gh);
 	else if (gh_state(gh) & GLOCK__H_QUEUED)
 		err = -EBUSY; /* its lock operation runs, and called this function */

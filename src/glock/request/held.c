@@ -19,14 +19,38 @@
 
 /* ---- while it is held ---- */
 
+/* Tells whether the lock is there for gh. In instantiate and lock, gh is not granted yet. */
+static bool has_lock(const struct glock__holder *gh)
+{
+	return gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING);
+}
+
+/* Tells whether gh is in instantiate or lock after the death of an owner. */
+static bool enters_after_death(const struct glock__holder *gh)
+{
+	bool died;
+
+	if (!(gh_state(gh) & GLOCK__H_ENTERING))
+		return false;
+	gl_lock(gh->gl);
+	died = gh->gl->flags & GLOCK__F_DIED;
+	gl_unlock(gh->gl);
+	return died;
+}
+
 int glock_valid(const struct glock_holder *pub)
 {
 	const struct glock__holder *gh = gh_of(pub);
-	uint32_t state = gh_state(gh);
 
-	return gh->gl && state & GLOCK__H_HOLDER && !(state & GLOCK__H_LOST) &&
+	return gh->gl && has_lock(gh) && !(gh_state(gh) & GLOCK__H_LOST) &&
 	       gl_space(gh->gl)->generation == glock__generation() &&
 	       !glock__is_unusable(gl_space(gh->gl));
+}
+
+/* Tells whether the lock of a holder is gone: by a withdrawal, or with the cluster. */
+static bool held_is_lost(const struct glock__holder *gh)
+{
+	return gh_state(gh) & GLOCK__H_LOST || glock__is_unusable(gl_space(gh->gl));
 }
 
 int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
@@ -53,6 +77,8 @@ int glock_downgrade(struct glock_holder *pub, enum glock_mode mode)
 	if (!(gh_state(gh) & GLOCK__H_HOLDER) || mode == gh->mode ||
 	    !glock__mode_is_down(gh->mode, mode) || !(gl_type(gl)->info.modes & GLOCK__MODES(mode)))
 		err = -EINVAL;
+	else if (held_is_lost(gh))
+		err = -EIO;
 	else if (glock__first_holder(gl) != gh ||
 		 (gh->list.next != &gl_busy(gl)->holders &&
 		  gh_state(glock__entry(gh->list.next, struct glock__holder, list)) &
@@ -74,7 +100,7 @@ int glock_token(const struct glock_holder *pub, uint64_t *token)
 
 	if (gh->gl && gl_space(gh->gl)->generation != glock__generation())
 		return -ECHILD;
-	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER) || gh->mode != GLOCK_EX)
+	if (!gh->gl || !has_lock(gh) || gh->mode != GLOCK_EX)
 		return -EPERM;
 	if (gh_state(gh) & GLOCK__H_LOST) /* the next holder may have its token already */
 		return -EIO;
@@ -90,7 +116,14 @@ int glock_owner_died(const struct glock_holder *gh)
 {
 	uint32_t state = gh_state(gh_of(gh));
 
-	if (!(state & GLOCK__H_HOLDER && state & GLOCK__H_DIED))
+	if (enters_after_death(gh_of(gh)))
+		return 1; /* the grant will say so, too */
+	if (!(state & GLOCK__H_HOLDER))
+		return 0;
+	/* A holder that came by the word was not told of the death at its grant. */
+	if (state & GLOCK__H_FAST && atom_load64(&gh_of(gh)->gl->fast) & GLOCK__FAST_DIED)
+		return 1;
+	if (!(state & GLOCK__H_DIED))
 		return 0;
 	glock__report_death((struct glock__holder *)gh); /* for a holder without glock_wait() */
 	return 1;
@@ -114,7 +147,9 @@ size_t glock_in_the_way(struct glock *gl, struct glock_peer *peers, size_t max)
 
 static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 {
-	if (!gh->gl || !(gh_state(gh) & GLOCK__H_HOLDER))
+	int err;
+
+	if (!gh->gl || !has_lock(gh))
 		return -EPERM;
 	if (gl_space(gh->gl)->generation != glock__generation())
 		return -ECHILD;
@@ -122,7 +157,11 @@ static int check_lvb(struct glock__holder *gh, enum glock_mode least)
 		return -EOPNOTSUPP;
 	if (least == GLOCK_EX && gh->mode != GLOCK_EX)
 		return -EPERM;
-	return glock__check(gl_space(gh->gl), "glock_lvb_read or glock_lvb_write");
+	err = glock__check(gl_space(gh->gl), "glock_lvb_read or glock_lvb_write");
+	if (err)
+		return err;
+	/* Another node may have the lock by now, and may have written another value. */
+	return held_is_lost(gh) ? -EIO : 0;
 }
 
 int glock_lvb_read(struct glock_holder *pub, void *value)

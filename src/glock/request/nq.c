@@ -10,9 +10,10 @@
 #include "glock/core/log.h"
 #include "glock/publish/publish_space.h"
 #include "glock/state/cache.h"
+#include "glock/state/demote.h"
 #include "glock/state/events.h"
 #include "glock/state/inline_work.h"
-#include "glock/state/order.h"
+#include "glock/core/order.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
 #include "glock/state/shortcuts.h"
@@ -146,18 +147,35 @@ GLOCK__INLINE int check_recursion(struct glock *gl, const struct glock__holder *
 	return look_for_recursion(gl, gh);
 }
 
-/* Tells whether a try is to fail now, because it would clearly have to wait behind a request. */
+/* Tells whether a try would have to wait for a demote: for its holders or for its operations. */
+static bool demote_is_in_the_way(struct glock *gl)
+{
+	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS)
+		return gl_type(gl)->has_ops;
+	return gl->flags & GLOCK__F_DEMOTE && glock__demote_target(gl) != gl->state &&
+	       (gl_type(gl)->has_ops || glock__is_held(gl));
+}
+
+/*
+ * Tells whether a try is to fail now, because it would clearly have to wait. It would wait behind a
+ * request, or for an operation that runs or is due on this node.
+ */
 static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
 	if (!(gh->flags & GLOCK__TRIES))
 		return false;
-	if (glock__is_held(gl) && !glock__may_grant(gl, gh))
+	if (demote_is_in_the_way(gl) || (glock__is_held(gl) && !glock__may_grant(gl, gh)))
+		return true;
+	/* The unlock operation runs, or a request that was taken back. */
+	if (gl->flags & GLOCK__F_LOCK && gl_type(gl)->has_ops && !glock__first_waiter(gl))
 		return true;
 	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
 	     l = l->next) {
 		struct glock__holder *other = glock__entry(l, struct glock__holder, list);
 
-		if (!(gh_state(other) & GLOCK__H_HOLDER) && !(other->flags & GLOCK__TRIES))
+		if (gh_state(other) & GLOCK__H_HOLDER)
+			continue;
+		if (!(other->flags & GLOCK__TRIES) || gh_state(other) & GLOCK__H_ENTERING)
 			return true;
 	}
 	return false;
@@ -207,7 +225,7 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 	if (gl->flags & (GLOCK__F_LOCK | GLOCK__F_DEMOTE) || glock__first_waiter(gl) ||
 	    !glock__may_grant(gl, gh))
 		return -ECHILD;
-	if (gl_type(gl)->ops.lock && !(gl->flags & GLOCK__F_ENTERED) && !(gh->flags & GLOCK_SKIP))
+	if (glock__must_enter(gl, gh))
 		return -ECHILD;
 	err = check_recursion(gl, gh);
 	if (err)
@@ -247,7 +265,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (err)
 		return err;
 	glock__poll(gl_space(gl));
-	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl);
+	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl, gh);
 	gl_lock(gl);
 	glock__fast_close(gl);
 	gh->asked = gl_now(gl);

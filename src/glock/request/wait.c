@@ -35,6 +35,7 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 	space = gl_space(gh->gl);
 	if (space->generation != glock__generation())
 		return -ECHILD;
+	glock__tls_check(space->generation);
 	if (deadline < 0)
 		deadline = 1; /* still in the past; the kernel refuses negative times */
 	/* A sleep without a time limit would go on by itself after handlers with SA_RESTART. */
@@ -51,7 +52,7 @@ int glock_wait(struct glock_holder *pub, int64_t deadline, unsigned int flags)
 				   gh->where);
 			return -EDEADLK;
 		}
-		err = glock__wait_for(gh->gl, &gh->state, seen, deadline);
+		err = glock__wait_for(gh, seen, deadline);
 		if (err == -ETIMEDOUT && !glock_poll(pub))
 			return err;
 		if (err == -EINTR && flags & GLOCK_WAIT_INTR && !glock_poll(pub))

@@ -4,6 +4,8 @@
  */
 #include "open.h"
 
+#include "exit.h"
+
 #include "base/version.h"
 #include "glock/base/probes.h"
 #include "glock/core/log.h"
@@ -29,7 +31,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_HZ = 1000, TRACE_ORDER_MAX = 24, NAME_BYTES = 64 };
+enum {
+	DEFAULT_HZ = 1000,
+	DEFAULT_WORK_THREADS = 16,
+	WORK_THREADS_MAX = 256,
+	TRACE_ORDER_MAX = 24,
+	NAME_BYTES = 64,
+};
 
 /* Other flags are refused, because a later header may give them a meaning. */
 #define SPACE_FLAGS                                                               \
@@ -68,6 +76,9 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 		return -EINVAL;
 	if (o->caches & ~(GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA))
 		return -EINVAL;
+	if (o->ops &&
+	    glock__check_size(space, "glock_ops", o->ops->size, GLOCK__FIRST_SIZE(glock_ops, lost)))
+		return -EINVAL;
 	t = &space->types[o->type];
 	t->known = true;
 	t->flags = o->flags;
@@ -100,10 +111,36 @@ static bool may_be_fast(const struct glock__type *t)
 	       (t->info.modes & both) == both;
 }
 
+/* Copies entry i of the array. All entries have the size of the first one. */
+static int type_entry(struct glock_space *space, const struct glock_space_options *o, size_t i,
+		      struct glock_type_options *type)
+{
+	size_t stride = o->types->size;
+	int err = glock__check_size(space, "glock_type_options", stride,
+				    GLOCK__FIRST_SIZE(glock_type_options, order));
+
+	if (err)
+		return err;
+	memcpy(type, (const char *)o->types + i * stride,
+	       stride < sizeof(*type) ? stride : sizeof(*type));
+	if (type->size == stride)
+		return 0;
+	glock__log(space,
+		   "space %s: entry %zu of types has size %zu, and the first one has %zu: set size "
+		   "to sizeof(struct glock_type_options) in each",
+		   space->name, i, type->size, stride);
+	return -EINVAL;
+}
+
+/* Tells whether the type has an operation that may block, other than unlock. */
+static bool has_ops(const struct glock__type *t)
+{
+	return t->ops.xmote_th || t->ops.xmote_bh || t->ops.inval || t->ops.instantiate ||
+	       t->ops.lock;
+}
+
 static int set_types(struct glock_space *space, const struct glock_space_options *o)
 {
-	const char *at = (const char *)o->types;
-	size_t stride = o->n_types ? o->types->size : 0;
 	int err = 0;
 
 	for (unsigned int i = 0; i < GLOCK_TYPE_OWN; i++) {
@@ -113,11 +150,14 @@ static int set_types(struct glock_space *space, const struct glock_space_options
 	for (size_t i = 0; i < o->n_types && !err; i++) {
 		struct glock_type_options type = {0};
 
-		memcpy(&type, at + i * stride, stride < sizeof(type) ? stride : sizeof(type));
-		err = set_type(space, &type);
+		err = type_entry(space, o, i, &type);
+		if (!err)
+			err = set_type(space, &type);
 	}
-	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++)
+	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
 		space->types[i].fast = may_be_fast(&space->types[i]);
+		space->types[i].has_ops = has_ops(&space->types[i]);
+	}
 	glock__hold_types(space);
 	return err;
 }
@@ -129,9 +169,9 @@ static int set_options(struct glock_space *space, const char *name,
 
 	if (!len || len >= sizeof(space->name) || o->trace_order > TRACE_ORDER_MAX)
 		return -EINVAL;
-	if (o->flags & ~SPACE_FLAGS)
+	if (o->flags & ~SPACE_FLAGS || o->work_threads > WORK_THREADS_MAX)
 		return -EINVAL;
-	if (o->cached_age < 0 || (o->n_types && (!o->types || !o->types->size)))
+	if (o->cached_age < 0 || (o->n_types && !o->types))
 		return -EINVAL;
 	memcpy(space->name, name, len + 1);
 	space->flags = o->flags;
@@ -145,6 +185,11 @@ static int set_options(struct glock_space *space, const char *name,
 	space->lru.max = o->cached_max;
 	space->lru.age = o->cached_age;
 	return set_types(space, o);
+}
+
+static unsigned int work_threads(const struct glock_space_options *o)
+{
+	return o->work_threads ? (unsigned int)o->work_threads : DEFAULT_WORK_THREADS;
 }
 
 static void free_space(struct glock_space *space)
@@ -186,6 +231,13 @@ static int init_type_stats(struct glock_space *space)
 				      mem ? mem->slab(mem, GLOCK__AREA_TYPE_STATS, size) : NULL);
 }
 
+/* Called when a child process opens its first space. */
+static void space_forked(void)
+{
+	glock__threads_forked();
+	glock__exit_forked();
+}
+
 int glock__space_open(const char *name, const struct glock_space_options *options,
 		      struct glock__lockman *lm, const struct glock__env *env,
 		      struct glock_space **ret)
@@ -197,16 +249,18 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	if (!space)
 		return -ENOMEM;
 	memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
-	err = glock__new_generation(&space->generation, glock__threads_forked);
+	err = glock__new_generation(&space->generation, space_forked);
 	if (err) {
 		free(space);
 		return err;
 	}
+	glock__tls_check(space->generation);
 	space->env = env ? *env : real_env;
 	if (!space->env.cpus)
 		space->env.cpus = real_cpus();
 	space->lm = lm;
 	glock__list_init(&space->order.holders);
+	glock__list_init(&space->opened);
 	err = set_options(space, name, &o);
 	if (!err && glock__publish_open(space))
 		glock__log(space,
@@ -228,7 +282,7 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 	lm->owner = space;
 	lm->events = &glock__events;
 	if (!err)
-		err = glock__work_init(space, !env);
+		err = glock__work_init(space, work_threads(&o), !env);
 	if (!err && lm->ops->start) {
 		err = lm->ops->start(lm);
 		if (err)
@@ -295,6 +349,20 @@ static void say_unknown(const struct glock_space_options *o, const char *kind)
 	o->log(o->log_arg, message);
 }
 
+/* The log is there if the size reaches that far. A missing member reads as 0. */
+static void say_size(const struct glock_space_options *o, size_t size)
+{
+	char message[128];
+
+	if (!o->log || size < GLOCK__FIRST_SIZE(glock_space_options, log_arg))
+		return;
+	snprintf(message, sizeof(message),
+		 "size %zu in a struct glock_space_options: set size to sizeof(struct "
+		 "glock_space_options)",
+		 size);
+	o->log(o->log_arg, message);
+}
+
 /* Makes the lock manager of the options, or of the environment, or the usual one. */
 static int new_lockman(const char *name, const struct glock_space_options *o,
 		       struct glock__lockman **lm)
@@ -313,14 +381,16 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 {
 	struct glock_space_options o = {.size = sizeof(o)};
 	struct glock__lockman *lm = NULL;
-	size_t size = options ? options->size : 0;
+	size_t size = options ? options->size : sizeof(o);
 	int err;
 
-	if (options && size < offsetof(struct glock_space_options, flags))
-		return -EINVAL;
 	if (options)
 		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
 	o.size = sizeof(o);
+	if (size < GLOCK__FIRST_SIZE(glock_space_options, recover_arg)) {
+		say_size(&o, size);
+		return -EINVAL;
+	}
 	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES) {
 		if (o.log)
 			o.log(o.log_arg, "a space's name has 1 to 64 bytes; choose another name");
@@ -332,6 +402,8 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 	err = glock__space_open(name, &o, lm, NULL, space);
 	if (err)
 		lm->ops->free(lm);
+	else
+		glock__exit_add(*space);
 	return err;
 }
 
@@ -377,14 +449,16 @@ int glock_space_close(struct glock_space *space)
 	glock__lock_drop(&space->lock);
 	if (busy)
 		return -EBUSY;
+	glock__exit_remove(space);
 	glock__each(space, demote_one, NULL);
 	while ((left = atom_load32(&space->alive)))
 		glock__wait(space, &space->alive, left, 0);
 	space->lm->ops->leave(space->lm, false);
 	glock__work_stop(space);
 	space->lm->ops->free(space->lm);
+	err = atom_load8(&space->write_failed) ? -EIO : 0;
 	free_space(space);
-	return 0;
+	return err;
 }
 
 void glock__space_kill(struct glock_space *space)

@@ -37,7 +37,8 @@ void glock__busy_attach(struct glock *gl)
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
 	b->cancel = b->in_call = b->must_run = b->recover_first = false;
-	b->extra = b->uncounted = 0;
+	b->extra = b->uncounted = b->awaited = 0;
+	b->short_since = 0;
 	b->order = 0;
 	/* demotes_done goes on. */
 	*more = (struct glock__busy_record){

@@ -21,6 +21,7 @@
 
 #include "busy.h"
 #include "polling.h"
+#include "worker.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -39,6 +40,7 @@ enum op {
 	OP_DUMP,
 	OP_CALLBACK,
 	OP_LOST,
+	OP_INSTANTIATE,
 	OP_MAX
 };
 
@@ -53,7 +55,7 @@ static const struct op_rule op_rules[OP_MAX] = {
     [OP_INVAL] = {"inval", true, false},       [OP_DEMOTE_OK] = {"demote_ok", false, true},
     [OP_LOCK] = {"lock", true, false},         [OP_UNLOCK] = {"unlock", true, false},
     [OP_DUMP] = {"dump", false, true},         [OP_CALLBACK] = {"callback", false, true},
-    [OP_LOST] = {"lost", false, true},
+    [OP_LOST] = {"lost", false, true},         [OP_INSTANTIATE] = {"instantiate", true, false},
 };
 
 /* ---- what the thread is doing ---- */
@@ -72,10 +74,11 @@ int glock__check_op(struct glock_space *space, const char *function)
 	return -EDEADLK;
 }
 
-int glock__check(struct glock_space *space, const char *function)
+int glock__check_slow(struct glock_space *space, const char *function)
 {
 	if (space->generation != glock__generation())
 		return -ECHILD;
+	glock__tls_check(space->generation);
 	return glock__check_op(space, function);
 }
 
@@ -122,8 +125,10 @@ static struct call op_begin(struct glock *gl, enum op op)
 		gl_unlock(gl);
 		assert(!gl_held(gl));
 		glock__poll_end(gl_space(gl)); /* the operation may take long */
+		glock__worker_op_begins(gl_space(gl));
 		return c;
 	}
+	tls->id.process = gl_space(gl)->generation; /* a thread of the lock manager made no call */
 	tls->id.spinlocked = gl;
 	tls->fast.thread = NULL; /* sends calls off the fast path, to the check */
 	tls->id.spinlocked_op = c.rule->name;
@@ -157,6 +162,7 @@ static void op_end(struct glock *gl, const struct call *c)
 	if (c->rule->spinlock) {
 		end_spinlocked(gl, c);
 	} else {
+		glock__worker_op_ends(gl_space(gl));
 		if (tls->deferred.gl == gl)
 			glock__poll_begin(gl_space(gl));
 		gl_lock(gl);
@@ -206,6 +212,19 @@ void glock__op_inval(struct glock *gl, unsigned int what)
 	c = op_begin(gl, OP_INVAL);
 	gl_type(gl)->ops.inval(gl, what);
 	op_end(gl, &c);
+}
+
+int glock__op_instantiate(struct glock *gl, struct glock__holder *gh)
+{
+	struct call c;
+	int err;
+
+	gl->flags |= GLOCK__F_INSTANTIATING;
+	c = op_begin(gl, OP_INSTANTIATE);
+	err = gl_type(gl)->ops.instantiate(public_of(gh));
+	op_end(gl, &c);
+	gl->flags &= ~(uint32_t)GLOCK__F_INSTANTIATING;
+	return err;
 }
 
 int glock__op_lock(struct glock *gl, struct glock__holder *gh)

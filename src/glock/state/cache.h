@@ -12,7 +12,18 @@
  * Checks a call; each public function does this first. Returns -ECHILD or -EDEADLK, or 0.
  * `function` is the name for the log.
  */
-int glock__check(struct glock_space *space, const char *function);
+GLOCK__COLD int glock__check_slow(struct glock_space *space, const char *function);
+GLOCK__INLINE int glock__check(struct glock_space *space, const char *function)
+{
+	const struct glock__identity *id = &glock__tls()->id;
+
+	/* After a fork the generation of the thread's state is not that of its process. */
+	if (__builtin_expect(space->generation == glock__generation() &&
+				 space->generation == id->process && !id->spinlocked,
+			     1))
+		return 0;
+	return glock__check_slow(space, function);
+}
 /* Returns -EDEADLK and logs it if the thread is in an operation under a spinlock. */
 int glock__check_op(struct glock_space *space, const char *function);
 
@@ -35,6 +46,7 @@ GLOCK__INLINE void glock__leave_work(void)
 int glock__op_xmote_th(struct glock *gl, enum glock_mode to, unsigned int sync);
 int glock__op_xmote_bh(struct glock *gl, enum glock_mode mode);
 void glock__op_inval(struct glock *gl, unsigned int what);
+int glock__op_instantiate(struct glock *gl, struct glock__holder *gh);
 int glock__op_lock(struct glock *gl, struct glock__holder *gh);
 void glock__op_unlock(struct glock *gl, struct glock__holder *gh);
 /* These keep gl->lock. */

@@ -74,6 +74,8 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	gl->type = (uint8_t)type;
 	gl->number = number;
 	gl->flags = GLOCK__F_INITIAL | GLOCK__F_TABLE;
+	if (space->types[type].ops.instantiate)
+		gl->flags |= GLOCK__F_INSTANTIATE_NEEDED;
 	gl->lk.has_lvb = lvb;
 	gl->lk.tell_at_once = space->types[type].ops.callback != NULL;
 	r = gl_record(gl);

@@ -4,7 +4,12 @@
  * it.
  *
  * Therefore a lock goes to another node with no more threads than necessary. If the program runs
- * the work, this file does nothing.
+ * the work, only a try runs work inline. A try must not wait for the work of other glocks.
+ *
+ * Operations of the program are the exception. A program may hold a mutex around a call of the
+ * library. An operation may take the same mutex. So a thread calls operations only for the request
+ * for which it waits. They read the object in. The thread leaves write-back, invalidation and
+ * operations for other requests to the threads that run the work.
  */
 #include "inline_work.h"
 
@@ -16,16 +21,32 @@
 
 #include <assert.h>
 
-bool glock__inline_begin(struct glock *gl)
+bool glock__inline_begin(struct glock *gl, const struct glock__holder *own)
 {
 	struct glock__tls *tls = glock__tls();
+	bool is_try = own && own->flags & GLOCK__TRIES;
 
-	if (!gl_space(gl)->work.have_thread || tls->deferred.gl || glock__in_work())
+	if ((!gl_space(gl)->work.have_thread && !is_try) || tls->deferred.gl || glock__in_work())
 		return false;
 	tls->deferred.gl = gl;
-	tls->deferred.queued = false;
+	tls->deferred.own = own;
+	tls->deferred.with_ops = gl_type(gl)->has_ops ? gl : NULL;
+	tls->deferred.queued = tls->deferred.leaves = false;
 	glock__poll_begin(gl_space(gl));
 	return true;
+}
+
+/* Queues the work for the other threads if this thread leaves it to them. */
+static void pass_on(struct glock *gl)
+{
+	struct glock__deferred *d = &glock__tls()->deferred;
+
+	if (!d->leaves)
+		return;
+	d->leaves = false;
+	if (d->queued)
+		glock__work_leave_to_other(gl);
+	d->queued = false;
 }
 
 void glock__inline_run(struct glock *gl)
@@ -40,13 +61,14 @@ void glock__inline_run(struct glock *gl)
 
 		if (free)
 			glock__enter_work();
-		while (free && tls->deferred.queued) {
+		while (free && tls->deferred.queued && !tls->deferred.leaves) {
 			tls->deferred.queued = false;
 			glock__work_run(gl);
 		}
 		if (free)
 			glock__leave_work();
-		tls->deferred.queued = free && glock__work_release(gl);
+		tls->deferred.queued = free && (glock__work_release(gl) | tls->deferred.leaves);
+		pass_on(gl);
 		if (atom_load8(&space->withdrawn))
 			glock__work_kick(space, gl_now(gl));
 	}
@@ -104,12 +126,19 @@ static int sleep_for(struct glock_space *space, uint32_t *word, uint32_t seen, i
 	return err;
 }
 
-int glock__wait_for(struct glock *gl, uint32_t *word, uint32_t seen, int64_t deadline)
+int glock__wait_for(struct glock__holder *gh, uint32_t seen, int64_t deadline)
 {
 	struct glock__tls *tls = glock__tls();
+	uint32_t *word = &gh->state;
+	struct glock *gl = gh->gl;
 	int err = 0;
 
-	if (tls->deferred.gl != gl && !glock__inline_begin(gl))
+	if (!gl_space(gl)->work.have_thread) {
+		if (tls->deferred.gl == gl)
+			glock__inline_end(gl); /* from here on it runs the work of all glocks */
+		return glock__wait(gl_space(gl), word, seen, deadline);
+	}
+	if (tls->deferred.gl != gl && !glock__inline_begin(gl, gh))
 		return glock__wait(gl_space(gl), word, seen, deadline);
 	inline_run_queued(gl);
 	if (atom_load32(word) == seen)

@@ -65,6 +65,8 @@ static void list_del(struct glock_space *space, struct glock *gl)
 
 	*(prev ? &prev->lru_next : &space->lru.first) = gl->lru_next;
 	*(next ? &next->lru_prev : &space->lru.last) = gl->lru_prev;
+	if (space->lru.hand && glock__at(space, space->lru.hand) == gl)
+		space->lru.hand = gl->lru_next;
 	gl->lru_next = gl->lru_prev = 0;
 }
 
@@ -170,6 +172,78 @@ static bool give_up(struct glock *gl)
 out:
 	gl_unlock(gl);
 	return ok;
+}
+
+/* ---- giving back for memory ---- */
+
+enum { WALK = 256 }; /* glocks at which a walk looks before it drops the lock of the list */
+
+static bool is_in_part(struct glock_space *space, const struct glock *gl, unsigned int part)
+{
+	const struct glock__lm_ops *ops = space->lm->ops;
+
+	return !ops->part || ops->part(space->lm, gl->type, gl->number) == part;
+}
+
+/*
+ * Moves the hand to the next glock of the part, and returns this glock, locked. Returns NULL if
+ * there is none in the next WALK glocks. A glock whose lock another thread has is in use.
+ */
+static struct glock *walk_to(struct glock_space *space, unsigned int part)
+{
+	struct glock *gl, *found = NULL;
+
+	glock__lock_take(&space->lru.lock);
+	for (int i = 0; i < WALK && !found && space->lru.hand; i++) {
+		gl = glock__at(space, space->lru.hand);
+		space->lru.hand = gl->lru_next;
+		if (is_in_part(space, gl, part) && glock__lock_try(&gl->lock))
+			found = gl;
+	}
+	glock__lock_drop(&space->lru.lock);
+	if (found)
+		gl_locked(found);
+	return found;
+}
+
+static uint32_t walk_begin(struct glock_space *space)
+{
+	glock__lock_take(&space->lru.lock);
+	space->lru.hand = space->lru.first;
+	glock__lock_drop(&space->lru.lock);
+	return atom_load32(&space->alive);
+}
+
+static bool walk_has_ended(struct glock_space *space)
+{
+	bool ended;
+
+	glock__lock_take(&space->lru.lock);
+	ended = !space->lru.hand;
+	glock__lock_drop(&space->lru.lock);
+	return ended;
+}
+
+size_t glock__lru_give_back(struct glock_space *space, unsigned int part, size_t n)
+{
+	/* A glock that its type keeps moves to the end of the list: the walk might never end. */
+	uint32_t tries = walk_begin(space) + 1;
+	size_t done = 0;
+
+	while (done < n && tries-- && !walk_has_ended(space)) {
+		struct glock *gl = walk_to(space, part);
+
+		if (!gl)
+			continue;
+		if (!(gl->flags & GLOCK__F_LRU)) {
+			gl_unlock(gl);
+			continue;
+		}
+		glock__lru_remove(gl);
+		glock__lru_unlink(gl);
+		done += give_up(gl);
+	}
+	return done;
 }
 
 int64_t glock__lru_trim(struct glock_space *space)

@@ -20,5 +20,10 @@ static inline void glock__lru_remove(struct glock *gl)
 void glock__lru_unlink(struct glock *gl);
 /* Demotes the glocks above the limits. Returns the time to look again, or INT64_MAX. */
 int64_t glock__lru_trim(struct glock_space *space);
+/*
+ * Gives back up to n idle glocks, the least recently used first. Their locks are in that part of
+ * the lock manager's memory. Returns their number.
+ */
+size_t glock__lru_give_back(struct glock_space *space, unsigned int part, size_t n);
 
 #endif

@@ -12,14 +12,16 @@
  */
 #include "queue.h"
 
+#include "glock/core/order.h"
 #include "glock/publish/publish_space.h"
 
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
-#include "order.h"
+#include "inline_work.h"
 #include "shortcuts.h"
 #include "show.h"
+#include "sync.h"
 #include "word.h"
 #include "work.h"
 #include "xmote.h"
@@ -35,6 +37,7 @@ void glock__clear_lock(struct glock *gl)
 	gl->flags &= ~(uint32_t)GLOCK__F_LOCK;
 	gl_busy(gl)->cancel = false;
 	gl_busy(gl)->must_run = true;
+	glock__bit_lock_free(gl);
 }
 
 /* ---- the queue ---- */
@@ -203,22 +206,58 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 	}
 }
 
-/* Runs the lock operation for the first holder on this node. The operation reads the object in. */
+/* Tells whether the object has to be read in for gh. The flag is set only for types that do so. */
+static bool must_instantiate(const struct glock *gl, const struct glock__holder *gh)
+{
+	return gl->flags & GLOCK__F_INSTANTIATE_NEEDED && !(gh->flags & GLOCK_SKIP);
+}
+
+bool glock__must_enter(const struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock_ops *ops = &gl_type(gl)->ops;
+
+	if (must_instantiate(gl, gh))
+		return true;
+	return (ops->lock || ops->unlock) && !(gl->flags & GLOCK__F_ENTERED) &&
+	       !(gh->flags & GLOCK_SKIP);
+}
+
+/* Reads the object in. After an error, or if the lock was lost meanwhile, the next holder does. */
+static int instantiate(struct glock *gl, struct glock__holder *gh)
+{
+	int err = glock__op_instantiate(gl, gh);
+
+	if (!err && glock__lock_is_lost(gl))
+		err = -EIO;
+	if (!err && !FAULT(INSTANTIATED_TWICE))
+		gl->flags &= ~(uint32_t)GLOCK__F_INSTANTIATE_NEEDED;
+	return err;
+}
+
+/*
+ * Runs the operations instantiate and lock for a holder, as far as they are due. The bit lock keeps
+ * all other holders waiting, and the cache as it is.
+ */
 static void enter(struct glock *gl, struct glock__holder *gh)
 {
+	const struct glock_ops *ops = &gl_type(gl)->ops;
 	bool had = gl->flags & GLOCK__F_LOCK;
-	int err;
+	int err = 0;
 
 	gl->flags |= GLOCK__F_LOCK;
 	atom_or32(&gh->state, GLOCK__H_ENTERING);
-	err = glock__op_lock(gl, gh);
+	if (must_instantiate(gl, gh))
+		err = instantiate(gl, gh);
+	if (!err && ops->lock && !(gl->flags & GLOCK__F_ENTERED))
+		err = glock__op_lock(gl, gh);
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
 	/* A thread that wants to cancel this request waits for the end of ENTERING. */
 	glock__holder_set(gl_space(gl), gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	if (err) {
 		glock__fail(gl, gh, err);
 	} else {
-		gl->flags |= GLOCK__F_ENTERED;
+		if (ops->lock || ops->unlock)
+			gl->flags |= GLOCK__F_ENTERED;
 		glock__publish_object(gl);
 		glock__grant(gl, gh);
 	}
@@ -247,8 +286,7 @@ bool glock__promote(struct glock *gl, bool nonblock)
 				break;
 			continue; /* gh was a try itself, and the next waiter may fit */
 		}
-		if (!gl_type(gl)->ops.lock || gl->flags & GLOCK__F_ENTERED ||
-		    gh->flags & GLOCK_SKIP) {
+		if (!glock__must_enter(gl, gh)) {
 			bool last = gh->list.next == &gl_busy(gl)->holders;
 
 			glock__grant(gl, gh);
@@ -256,17 +294,27 @@ bool glock__promote(struct glock *gl, bool nonblock)
 				return true;
 			continue;
 		}
-		if (nonblock)
+		if (nonblock || glock__inline_leaves(gl, gh))
 			return false;
 		enter(gl, gh);
 	}
 	return true;
 }
 
+/* Queues work that goes on with the queue, on this thread only if it may take the next step. */
+static void run_later(struct glock *gl, bool leave)
+{
+	if (leave)
+		glock__inline_leave(gl);
+	else
+		glock__work_queue(gl, gl_now(gl));
+}
+
 /* Starts the demote, or finds that it is done. Returns true if nothing else can be done now. */
 static bool run_demote(struct glock *gl, bool nonblock)
 {
 	enum glock_mode to = glock__demote_target(gl);
+	bool leave = glock__inline_leaves(gl, NULL);
 
 	if (to == gl->state) {
 		glock__demote_done(gl);
@@ -274,8 +322,8 @@ static bool run_demote(struct glock *gl, bool nonblock)
 	}
 	if (glock__is_held(gl))
 		return true; /* until the holders let go; new requests wait behind */
-	if (nonblock) {
-		glock__work_queue(gl, gl_now(gl));
+	if (nonblock || leave) {
+		run_later(gl, leave);
 		return true;
 	}
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
@@ -287,6 +335,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 void glock__run_queue(struct glock *gl, bool nonblock)
 {
 	struct glock__holder *gh;
+	bool leave;
 
 	assert(gl_held(gl));
 	glock__fast_close(gl);
@@ -305,7 +354,7 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		    run_demote(gl, nonblock))
 			return;
 		if (!glock__promote(gl, nonblock)) {
-			glock__work_queue(gl, gl_now(gl));
+			run_later(gl, !nonblock); /* this thread leaves the operation */
 			return;
 		}
 		gl_busy(gl)->must_run = false;
@@ -322,8 +371,9 @@ void glock__run_queue(struct glock *gl, bool nonblock)
 		 * was not granted because of a thread that tried the fast path and left again.
 		 */
 	}
-	if (nonblock) {
-		glock__work_queue(gl, gl_now(gl));
+	leave = glock__xmote_is_left(gl, gh);
+	if (nonblock || leave) {
+		run_later(gl, leave);
 		return;
 	}
 	gl_busy(gl)->target = gh->mode;
@@ -350,8 +400,13 @@ void glock__work_run(struct glock *gl)
 	 * request.
 	 */
 	if (gl->flags & GLOCK__F_HAVE_REPLY &&
-	    (!(gl->flags & GLOCK__F_CANCELING) || FAULT(REPLY_TAKEN_WHILE_CANCELING)))
+	    (!(gl->flags & GLOCK__F_CANCELING) || FAULT(REPLY_TAKEN_WHILE_CANCELING))) {
+		if (glock__reply_is_left(gl)) {
+			glock__inline_leave(gl);
+			return;
+		}
 		glock__take_reply(gl);
+	}
 	glock__demote_if_due(gl);
 	glock__run_queue(gl, false);
 	/* If the queue still has to run, the caller does that next. Do not drop the lock before. */

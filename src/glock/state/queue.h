@@ -13,6 +13,8 @@ bool glock__is_held(struct glock *gl);
 struct glock__holder *glock__first_holder(struct glock *gl);
 struct glock__holder *glock__first_waiter(struct glock *gl);
 /* Tells whether the state and the present holders admit gh now. */
+/* Tells whether an operation has to run before the holder is granted: instantiate, lock. */
+bool glock__must_enter(const struct glock *gl, const struct glock__holder *gh);
 bool glock__may_grant(struct glock *gl, const struct glock__holder *gh);
 
 /*

@@ -18,6 +18,7 @@
 #include "demote.h"
 #include "events.h"
 #include "find.h"
+#include "pressure.h"
 #include "withdraw.h"
 #include "work.h"
 
@@ -286,6 +287,7 @@ static void on_recover(void *owner, const struct glock__lm_peer *dead)
 	glock__peer(dead, &peer);
 	if (!space->recover)
 		return;
+	glock__tls_check(space->generation);
 	glock__tls()->id.recovers = space;
 	space->recover(space->recover_arg, &peer);
 	glock__tls()->id.recovers = NULL;
@@ -331,5 +333,6 @@ const struct glock__lm_events glock__events = {
     .pause = on_pause,
     .resume = on_resume,
     .recover = on_recover,
+    .give_back = glock__on_give_back,
     .control = glock__on_control,
 };

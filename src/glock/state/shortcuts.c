@@ -96,7 +96,9 @@ bool glock__is_at_rest(struct glock *gl)
 /* Tells whether a change from UN calls no operation of the type. */
 static bool type_is_quiet(const struct glock_ops *ops)
 {
-	return (!ops->lock && !ops->xmote_th && !ops->xmote_bh) || FAULT(MISS_CALLS_NOTHING);
+	return (!ops->lock && !ops->unlock && !ops->instantiate && !ops->xmote_th &&
+		!ops->xmote_bh) ||
+	       FAULT(MISS_CALLS_NOTHING);
 }
 
 /* Grants gh, as finish() and glock__promote() do. No queue has to run, because gh is alone. */

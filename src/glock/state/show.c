@@ -225,6 +225,10 @@ int glock_statistics(struct glock *gl, struct glock_statistics *out)
 
 	if (err)
 		return err;
+	err = glock__check_size(gl_space(gl), "glock_statistics", out->size,
+				GLOCK__FIRST_SIZE(glock_statistics, tries_failed));
+	if (err)
+		return err;
 	gl_lock(gl);
 	glock__fast_fold(gl);
 	now = glock__now(gl_space(gl));

@@ -45,6 +45,8 @@ static void withdraw_one(struct glock *gl, void *comes_back)
 
 		if (gh_state(gh) & GLOCK__H_HOLDER)
 			holder_lost(gl, gh);
+		else if (gh_state(gh) & GLOCK__H_ENTERING)
+			atom_or32(&gh->state, GLOCK__H_LOST); /* for calls in its operation */
 	}
 	if (gl->state != GLOCK_UN)
 		glock__request_demote(gl, GLOCK_UN, 0, false);

@@ -20,7 +20,8 @@ enum { PATIENCE = 1000 };
 void glock__fast_fold(struct glock *gl)
 {
 	uint64_t word = atom_and64(&gl->fast, ~GLOCK__FAST_COUNTED);
-	int64_t n = (int64_t)word >> 30; /* signed, because a grant may be taken back later */
+	/* Signed, because a grant may be taken back later. */
+	int64_t n = (int64_t)word >> GLOCK__FAST_SHIFT;
 
 	assert(gl_held(gl));
 	if (n)
@@ -34,9 +35,13 @@ void glock__fast_shut(struct glock *gl)
 	glock__fast_fold(gl);
 }
 
-/* A glock with PENDING_DEMOTE is used as before until its hold time is over. */
-#define IN_THE_WAY \
-	((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_PENDING_DEMOTE) | GLOCK__F_DIED | GLOCK__F_STALE)
+/*
+ * A glock with PENDING_DEMOTE is used as before until its hold time is over. While the object has
+ * to be read in, each holder goes by the queue, which does so.
+ */
+#define IN_THE_WAY                                                                  \
+	((GLOCK__F_GOING_ON & ~(uint32_t)GLOCK__F_PENDING_DEMOTE) | GLOCK__F_STALE | \
+	 GLOCK__F_INSTANTIATE_NEEDED)
 
 struct glock__holder *glock__next_holder(const struct glock *gl, struct glock__holder *gh)
 {
@@ -81,17 +86,31 @@ static bool may_open(struct glock *gl)
 	return list_is_harmless(gl) || FAULT(FAST_PATH_OPEN_WITH_WAITERS);
 }
 
+/* Copies the remembered death to the word. Holders in SH read it there. */
+static void update_died(struct glock *gl)
+{
+	bool died = gl->flags & GLOCK__F_DIED;
+
+	if (died == !!(atom_load64(&gl->fast) & GLOCK__FAST_DIED))
+		return;
+	if (died)
+		atom_or64(&gl->fast, GLOCK__FAST_DIED);
+	else
+		atom_and64(&gl->fast, ~GLOCK__FAST_DIED);
+}
+
 void glock__fast_update(struct glock *gl)
 {
 	uint64_t open;
 
 	assert(gl_held(gl));
+	update_died(gl);
 	if (!may_open(gl)) {
 		glock__fast_close(gl);
 		return;
 	}
 	open = GLOCK__FAST_OPEN;
-	if (gl->state == GLOCK_EX && !glock__next_holder(gl, NULL))
+	if (gl->state == GLOCK_EX && !glock__next_holder(gl, NULL) && !(gl->flags & GLOCK__F_DIED))
 		open |= GLOCK__FAST_OPEN_EX;
 	if ((atom_load64(&gl->fast) & (GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX)) == open)
 		return;
@@ -161,8 +180,8 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 	assert(!(gh->flags & ~GLOCK__FAST_FLAGS));
 	if (!gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
 	    gl->lk.held || !glock__is_threads(gh) ||
-	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) ||
-	    gh_state(gh) & (GLOCK__H_LOST | GLOCK__H_DIED))
+	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST ||
+	    (gh_state(gh) & GLOCK__H_DIED && gh->mode != GLOCK_SH))
 		return;
 	t = glock__thread_in(gl_space(gl));
 	slot = t && gh->owner == t->owner ? glock__slot_free(t) : -1;

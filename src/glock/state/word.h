@@ -6,10 +6,11 @@
  *
  *   bit  0      OPEN     holders may come and go by this word alone
  *   bit  1      OPEN_EX  the glock is in EX, and its list has no holder
- *   bits 2-13   EX       holders in EX: one at most, and for a moment also holders that are about
+ *   bit  2      DIED     a holder in EX died, and no holder in EX was told (GLOCK__F_DIED)
+ *   bits 3-14   EX       holders in EX: one at most, and for a moment also holders that are about
  *                        to be refused
- *   bits 14-29  SH       the same for SH
- *   bits 30-             grants by the word since qcount was last brought up to date
+ *   bits 15-30  SH       the same for SH
+ *   bits 31-             grants by the word since qcount was last brought up to date
  *
  * A holder adds itself and then looks whether the old value allowed that. If not, the holder takes
  * itself away and joins the queue. Two holders may collide here. At most one of them was first, so
@@ -21,6 +22,10 @@
  * (glock__fast_close). After that no holder comes by the word, and each holder that is still there
  * needs gl->lock to leave. gl_unlock() opens the word if nothing is pending (glock__fast_update).
  * So the order of requests is kept: no holder comes by the word while another one waits.
+ *
+ * A remembered death closes the word for EX only, because the queue has to tell a holder in EX. The
+ * death stays as it is while the glock has a holder in SH. Therefore such a holder may read DIED at
+ * any time.
  *
  * These do not use the word:
  *
@@ -37,13 +42,15 @@
 
 #define GLOCK__FAST_OPEN 1ull
 #define GLOCK__FAST_OPEN_EX 2ull
-#define GLOCK__FAST_EX (1ull << 2)
-#define GLOCK__FAST_SH (1ull << 14)
+#define GLOCK__FAST_DIED (1ull << 2)
+#define GLOCK__FAST_EX (1ull << 3)
+#define GLOCK__FAST_SH (1ull << 15)
 #define GLOCK__FAST_ANY_EX (GLOCK__FAST_SH - GLOCK__FAST_EX)
 #define GLOCK__FAST_ANY_SH (GLOCK__FAST_COUNT - GLOCK__FAST_SH)
-#define GLOCK__FAST_COUNT (1ull << 30)
-#define GLOCK__FAST_COUNTED (~0ull << 30)
-#define GLOCK__FAST_FOLD (1ull << 50) /* so many grants that they go to qcount now */
+#define GLOCK__FAST_SHIFT 31
+#define GLOCK__FAST_COUNT (1ull << GLOCK__FAST_SHIFT)
+#define GLOCK__FAST_COUNTED (~0ull << GLOCK__FAST_SHIFT)
+#define GLOCK__FAST_FOLD (1ull << 51) /* so many grants that they go to qcount now */
 
 /* A holder with other flags joins the queue. */
 #define GLOCK__FAST_FLAGS (GLOCK_TRY | GLOCK_SKIP | GLOCK_ASYNC)

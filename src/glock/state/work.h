@@ -7,14 +7,38 @@
 
 #include "glock/core/internal.h"
 
-int glock__work_init(struct glock_space *space, bool real_time);
+/* ---- work.c ---- */
+
+/* `threads` is the limit on the library's threads. */
+int glock__work_init(struct glock_space *space, unsigned int threads, bool real_time);
 void glock__work_stop(struct glock_space *space);
+/* Sleeps until *word is not `seen`. Runs work meanwhile if the program has to run it. */
+int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
+/* Wakes the threads that sleep on the word, or that run the work of the program. */
+void glock__wake_up(struct glock_space *space, uint32_t *word);
+
+/* ---- due.c ---- */
+
+/* Wakes a thread that runs the work. */
+void glock__work_signal(struct glock_space *space);
+/* Sets the time at which a thread looks for work, and the fd becomes readable. Under work.lock. */
+void glock__work_arm(struct glock_space *space, int64_t at);
 /* Makes room for the work of that many glocks. -ENOMEM. */
 int glock__work_reserve(struct glock_space *space, size_t glocks);
 /* Makes the thread that runs the work look at that time, or earlier. */
 void glock__work_kick(struct glock_space *space, int64_t at);
 /* Queues the work of the glock for that time, or an earlier one. Under gl->lock. */
 void glock__work_queue(struct glock *gl, int64_t at);
+struct glock__running;
+/*
+ * Returns the busy part of the next glock whose work is due, and marks the work as running. Returns
+ * NULL if no work is due. The reference of the work keeps the busy part attached. *running is zero
+ * at first, and lasts until NULL is returned. glock__work_ended() is called under gl->lock.
+ */
+struct glock__busy *glock__work_next_due(struct glock_space *space, struct glock__running *running);
+void glock__work_ended(struct glock_space *space, struct glock__busy *b);
+/* Tells whether an event of the lock manager about the whole space waits to be handled. */
+bool glock__work_is_told(const struct glock_space *space);
 /* Returns when the next work is due; INT64_MAX: never. The second one is for under work.lock. */
 int64_t glock__work_next(struct glock_space *space);
 int64_t glock__work_first(struct glock_space *space);
@@ -47,8 +71,6 @@ GLOCK__INLINE bool glock__work_release(struct glock *gl)
 }
 /* Sleeps until *word is not `seen`, and counts itself in *sleepers meanwhile. */
 int glock__sleep_on(uint32_t *sleepers, uint32_t *word, uint32_t seen, int64_t deadline);
-/* Sleeps until *word is not `seen`. Runs work meanwhile if the program has to run it. */
-int glock__wait(struct glock_space *space, uint32_t *word, uint32_t seen, int64_t deadline);
 /*
  * Tells whether a thread sleeps. A thread that is about to sleep first adds itself to the count. A
  * thread that changes the word reads the count afterwards. Both use a read-modify-write of the
@@ -58,8 +80,6 @@ GLOCK__INLINE bool glock__has_sleepers(uint32_t *sleepers)
 {
 	return atom_add32(sleepers, 0) != 0;
 }
-/* Wakes the threads that sleep on the word, or that run the work of the program. */
-void glock__wake_up(struct glock_space *space, uint32_t *word);
 GLOCK__INLINE void glock__wake(struct glock_space *space, uint32_t *word)
 {
 	if (!space->work.have_thread || glock__has_sleepers(&space->work.waiters))

@@ -21,6 +21,8 @@
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
+#include "inline_work.h"
+#include "pressure.h"
 #include "queue.h"
 #include "reply.h"
 #include "shortcuts.h"
@@ -51,8 +53,26 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
 }
 
+/*
+ * Notes that the next holder has to read the object in. The caller has dropped a part of the
+ * cache. Or the new mode allows content that the old mode did not, as after DF.
+ */
+static void instantiate_again(struct glock *gl)
+{
+	if (gl_type(gl)->ops.instantiate && !FAULT(NOT_INSTANTIATED_AGAIN))
+		gl->flags |= GLOCK__F_INSTANTIATE_NEEDED;
+}
+
+/* Tells whether a change to `to` allows content in the cache that `from` does not allow. */
+static bool allows_more(const struct glock *gl, enum glock_mode from, enum glock_mode to)
+{
+	return glock__type_cache_change(gl_type(gl)->info.caches, to, from).inval != 0;
+}
+
 void glock__change_state(struct glock *gl, enum glock_mode to)
 {
+	if (to == GLOCK_UN || allows_more(gl, gl->state, to))
+		instantiate_again(gl);
 	if (to != gl_busy(gl)->target)
 		glock__hold_shrink(gl);
 	hold_start(gl, to);
@@ -141,6 +161,35 @@ static void finish(struct glock *gl, enum glock__reply reply)
 	glock__clear_lock(gl);
 }
 
+/* Tells whether finish() calls no operation but those that read the object in for `own`. */
+static bool finish_is_plain(struct glock *gl, const struct glock__holder *gh)
+{
+	const struct glock__busy *b = gl_busy(gl);
+	bool own = gh && glock__tls()->deferred.own == gh;
+
+	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) /* more may have been demanded meanwhile */
+		return b->reply == GLOCK__GRANTED && b->req == GLOCK_UN;
+	if (b->reply == GLOCK__GRANTED)
+		return b->req == b->target && (own || !gl_type(gl)->ops.xmote_bh);
+	return b->reply == GLOCK__CANCELED || b->reply == GLOCK__ERROR || !gh ||
+	       gh->flags & GLOCK__TRIES;
+}
+
+bool glock__reply_is_left(struct glock *gl)
+{
+	return glock__inline_leaves(gl, NULL) && !finish_is_plain(gl, glock__first_waiter(gl));
+}
+
+bool glock__xmote_is_left(struct glock *gl, const struct glock__holder *gh)
+{
+	struct glock__cache_change c;
+
+	if (!glock__inline_leaves(gl, NULL))
+		return false;
+	c = glock__type_cache_change(gl_type(gl)->info.caches, gl->state, gh->mode);
+	return glock__inline_leaves(gl, gh) || c.sync || c.inval || glock__lock_is_lost(gl);
+}
+
 void glock__take_reply(struct glock *gl)
 {
 	gl->flags &= ~(uint32_t)GLOCK__F_HAVE_REPLY;
@@ -200,10 +249,13 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 			   ": xmote_th failed with error %d, so this node withdraws",
 			   gl->type, gl->number, err);
 		glock__log_glock(gl);
+		atom_store8(&gl_space(gl)->write_failed, true);
 		atom_store8(&gl_space(gl)->withdrawn, true);
 	}
-	if (c.inval && !FAULT(CACHE_NOT_INVALIDATED))
+	if (c.inval && !FAULT(CACHE_NOT_INVALIDATED)) {
+		instantiate_again(gl);
 		glock__op_inval(gl, c.inval);
+	}
 	assert(gl->flags & GLOCK__F_LOCK);
 }
 
@@ -243,6 +295,10 @@ void glock__xmote_submitted(struct glock *gl, enum glock_mode to, int err)
 {
 	struct glock_space *space = gl_space(gl);
 
+	if (err == -ENOSPC && glock__wait_for_room(gl)) {
+		glock__unpin(gl);
+		return;
+	}
 	if (err) {
 		glock__log(space,
 			   "glock %u:%" PRIu64
@@ -271,6 +327,10 @@ static void ask(struct glock *gl, enum glock_mode to, unsigned int tries)
 	if (err || !(gl->flags & GLOCK__F_HAVE_REPLY) || gl->flags & GLOCK__F_CANCELING ||
 	    glock__tls()->deferred.gl != gl) {
 		glock__xmote_submitted(gl, to, err);
+		return;
+	}
+	if (glock__reply_is_left(gl)) {
+		glock__inline_leave(gl);
 		return;
 	}
 	/* The answer came during the call, and this thread runs the work. Apply the reply now. */

@@ -11,6 +11,12 @@
 void glock__xmote(struct glock *gl, enum glock_mode to);
 /* Applies the stored reply of the lock manager, and goes on with the change. */
 void glock__take_reply(struct glock *gl);
+/*
+ * Tell whether this thread leaves a step to the threads that run the work; see inline_work.h. The
+ * first step applies the stored reply. The second begins a change for that waiter.
+ */
+bool glock__reply_is_left(struct glock *gl);
+bool glock__xmote_is_left(struct glock *gl, const struct glock__holder *gh);
 /* Cancels the open request if no waiter wants its mode. Drops gl->lock and takes it again. */
 void glock__cancel_request(struct glock *gl);
 

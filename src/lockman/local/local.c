@@ -143,12 +143,6 @@ static int local_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsi
 	if (!err && ev.status != -EINPROGRESS)
 		glock__local_granted(l, shard, &ev);
 	glock__local_drop(l, shard);
-	if (err == -ENOSPC)
-		glock__local_say(
-		    &l->o,
-		    "space %s: the memory for locks is full; put unused glocks, or free memory in "
-		    "the directory of the space",
-		    l->name);
 	if (err)
 		return err;
 	glock__local_removed(l);
@@ -232,6 +226,23 @@ static int local_token(struct glock__lockman *lm, struct glock__lm_lock *lk, uin
 		return -EIO;
 	*token = glock__table_token(table_at(l, id_shard(lk->id)), id_cell(lk->id));
 	return has_left(l) ? -EIO : 0;
+}
+
+static unsigned int local_part(struct glock__lockman *lm, unsigned int type, uint64_t number)
+{
+	(void)lm;
+	return glock__local_shard(type, number);
+}
+
+static int64_t local_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			       int64_t waited)
+{
+	return glock__local_make_room((struct local *)lm, local_part(lm, type, number), waited);
+}
+
+static void local_gave_back(struct glock__lockman *lm, unsigned int part, size_t n)
+{
+	glock__local_gave_back((struct local *)lm, part, n);
 }
 
 static int local_start(struct glock__lockman *lm)
@@ -318,6 +329,9 @@ static const struct glock__lm_ops local_ops = {
     .nudge = glock__local_nudge,
     .token = local_token,
     .in_the_way = glock__local_in_the_way,
+    .make_room = local_make_room,
+    .part = local_part,
+    .gave_back = local_gave_back,
     .file = glock__local_own_file,
     .alive = glock__local_keep_alive,
     .is_there = glock__local_is_there,

@@ -16,7 +16,8 @@
 #define GLOCK__LOCAL_NODES 1024
 #define GLOCK__LOCAL_NAME_MAX 64
 #define GLOCK__LOCAL_FILE_MAX (3 * GLOCK__LOCAL_NAME_MAX + 1)
-#define GLOCK__LOCAL_PATH_MAX 4096
+/* Less than PATH_MAX, so that a function with a path on the stack stays below 4 KiB. */
+#define GLOCK__LOCAL_PATH_MAX 3584
 
 /* A process, as other processes know it. */
 struct glock__local_peer {

@@ -28,6 +28,7 @@
  *	l->delivery		one thread of this process delivers events; a latch
  *	shard->mutex		a lock table
  *	l->lock			this node's list of open requests; a latch
+ *	l->room_lock		tables without memory; a latch, under no other lock of these
  * head->members and shard->mutex are robust. A process that gets such a mutex from a dead process
  * repairs what the dead process was changing. The holder of such a mutex waits for nothing outside,
  * with two exceptions. It waits for memory. It waits shortly for a table that a stopped process
@@ -105,7 +106,8 @@ struct slot {
 	uint32_t seen;
 	uint32_t cpu; /* a hint: 1 + the CPU on which the leader slept last; 0: not known */
 	uint64_t pid_namespace; /* the inode of /proc/self/ns/pid; 0: not known */
-	uint32_t reserved[10];
+	uint32_t short_of; /* a bit for each table for which the node is to give back idle locks */
+	uint32_t reserved[9];
 };
 #define SLOT_RECOVERS 0x1u   /* the node can repair what a dead node left */
 #define SLOT_HOLDS_BACK 0x2u /* DEAD, and will be RECOVERING: grants wait until that has ended */
@@ -115,7 +117,7 @@ struct slot {
 struct shard {
 	pthread_mutex_t mutex;
 	uint32_t owner; /* 1 + the slot of the process that has the mutex, or had it last */
-	uint32_t reserved;
+	uint32_t gave;  /* idle locks that nodes gave back, or will, because memory was short */
 	uint64_t size;  /* bytes of the table's memory; 0: no table yet, the next user makes it */
 	uint64_t token; /* the last token given here, or a number below head->token */
 };
@@ -143,6 +145,16 @@ struct head {
 	_Alignas(128) struct slot slot[NODES];
 };
 
+/* The first members of a head. They tell the version. A head itself is too large for the stack. */
+struct head_start {
+	uint64_t magic;
+	uint32_t layout;
+	uint32_t nodes;
+};
+static_assert(offsetof(struct head_start, layout) == offsetof(struct head, layout) &&
+		  offsetof(struct head_start, nodes) == offsetof(struct head, nodes),
+	      "a head begins so");
+
 #define HEAD_SIZE ((sizeof(struct head) + 4095) & ~(size_t)4095)
 #define SHARD_STRIDE ((size_t)64 << 20)
 #define SHARD_FIRST ((size_t)72 << 10) /* bytes of a new table */
@@ -159,6 +171,14 @@ static_assert(offsetof(struct slot, seen) == offsetof(struct slot, bell.rung) + 
 static_assert(SHARDS <= 16, "BELL_DUE has a bit for each table");
 
 /* ---- a node ---- */
+
+/* A table without memory, as this node sees it: see local_room.c. */
+enum asked { ASKED_NONE, ASKED_OWN, ASKED_ALL };
+struct shortage {
+	enum asked asked;
+	uint32_t gave; /* shard.gave before that */
+	int64_t at;    /* the time at which the node or nodes were asked */
+};
 
 struct request {
 	struct glock__lm_lock *lk;
@@ -211,6 +231,10 @@ struct local {
 	uint32_t passes;      /* number of looks at the open requests */
 	int64_t watched;      /* time of the last look for deaths */
 	int64_t looked;       /* time of the last look for the file */
+
+	struct latch room_lock;
+	struct shortage shortage[SHARDS]; /* under room_lock */
+	bool compressed;                  /* the log says that deaths were compressed */
 
 	bool stop;
 	bool have_service, have_recovery;
@@ -464,7 +488,7 @@ int glock__local_take(struct local *l, unsigned int shard, enum patience patienc
 int glock__local_take_made(struct local *l, unsigned int shard, enum patience patience);
 /* Rings for the nodes that have something to fetch, drops the table's lock, wakes the nodes. */
 void glock__local_drop(struct local *l, unsigned int shard);
-/* Gives the table more memory. Returns 0, or -ENOSPC. */
+/* Gives the table more memory of the file system. Returns 0, or -ENOSPC. */
 int glock__local_grow(struct local *l, unsigned int shard);
 
 /* Gives a grant its token, and marks the lock as in use. Under the table's lock. */
@@ -534,6 +558,12 @@ struct glock__lm_lock *glock__local_request_any(struct local *l);
 /* Copies to the node's side of the lock what the event says about it. */
 void glock__local_completed(struct glock__lm_lock *lk, unsigned int shard,
 			    const struct glock__table_event *ev);
+
+/* ---- local_room.c ---- */
+
+/* The operations make_room and gave_back of lockman.h. */
+int64_t glock__local_make_room(struct local *l, unsigned int shard, int64_t waited);
+void glock__local_gave_back(struct local *l, unsigned int shard, size_t n);
 
 /* ---- local.c ---- */
 

@@ -49,6 +49,63 @@ static void watch_forks(void)
 	pthread_atfork(fork_waits, fork_is_over, fork_is_over);
 }
 
+/* ---- messages ---- */
+
+/*
+ * No fork may happen meanwhile, but the log of the program may fork. So messages wait until the
+ * program may fork again.
+ */
+struct message {
+	struct message *next;
+	char text[];
+};
+
+struct held_messages {
+	struct message *first, **end;
+	void (*log)(void *arg, const char *message);
+	void *log_arg;
+};
+
+/* Keeps the message. Without memory the message is lost. */
+static void hold_message(void *arg, const char *text)
+{
+	struct held_messages *held = arg;
+	size_t size = strlen(text) + 1;
+	struct message *m = malloc(sizeof(*m) + size);
+
+	if (!m)
+		return;
+	m->next = NULL;
+	memcpy(m->text, text, size);
+	*held->end = m;
+	held->end = &m->next;
+}
+
+static void hold_messages(struct local *l, struct held_messages *held)
+{
+	held->first = NULL;
+	held->end = &held->first;
+	held->log = l->o.log;
+	held->log_arg = l->o.log_arg;
+	if (!l->o.log)
+		return;
+	l->o.log = hold_message;
+	l->o.log_arg = held;
+}
+
+static void give_messages(struct local *l, struct held_messages *held)
+{
+	struct message *m;
+
+	l->o.log = held->log;
+	l->o.log_arg = held->log_arg;
+	while ((m = held->first)) {
+		held->first = m->next;
+		l->o.log(l->o.log_arg, m->text);
+		free(m);
+	}
+}
+
 /* ---- looking at a file ---- */
 
 static const char *head_wrong(const struct head *head, const struct stat *st)
@@ -254,9 +311,9 @@ static int join_opened(struct local *l, int fd, const struct stat *st)
 	if (locked < 0)
 		return locked;
 	if ((size_t)st->st_size != FILE_SIZE) {
-		struct head head = {0};
-		bool ours = pread(fd, &head, sizeof(head.magic), 0) == sizeof(head.magic) &&
-			    head.magic == LOCAL_MAGIC;
+		uint64_t magic = 0;
+		bool ours =
+		    pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == LOCAL_MAGIC;
 
 		locked |= glock__local_any_heir(l->path);
 		if (ours || !st->st_size)
@@ -333,14 +390,17 @@ static int join_file(struct local *l, int fd)
 
 static int try_to_join(struct local *l)
 {
+	struct held_messages held;
 	int fd, err;
 
+	hold_messages(l, &held);
 	pthread_mutex_lock(&no_fork);
 	fd = openat(l->dir, l->file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	err = fd < 0 ? -errno : join_file(l, fd);
 	if (fd >= 0)
 		close(fd);
 	pthread_mutex_unlock(&no_fork);
+	give_messages(l, &held);
 	if (fd >= 0)
 		return err;
 	if (err == -ENOENT) {

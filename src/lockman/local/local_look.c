@@ -22,7 +22,8 @@ struct looking {
 	bool opened;
 };
 
-static void look_at_outside(const char *dir, const char *file, struct looking *look)
+/* Not inlined, because each of the two kinds of files takes a path on the stack. */
+GLOCK__NOINLINE static void look_at_outside(const char *dir, const char *file, struct looking *look)
 {
 	struct glock__node_file node;
 
@@ -143,15 +144,13 @@ int glock__local_each_outside(void (*fn)(const struct glock__node_file *node, vo
 /* ---- nodes ---- */
 
 /* Opens the file if it is a space's, of any version. Otherwise returns a negative errno. */
-static int open_any_version(const char *path, int flags, struct head *head)
+static int open_any_version(const char *path, int flags, struct head_start *head)
 {
 	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	if (pread(fd, head, offsetof(struct head, token), 0) ==
-		(ssize_t)offsetof(struct head, token) &&
-	    head->magic == LOCAL_MAGIC)
+	if (pread(fd, head, sizeof(*head), 0) == sizeof(*head) && head->magic == LOCAL_MAGIC)
 		return fd;
 	close(fd);
 	return -EPROTO;
@@ -163,7 +162,7 @@ static int open_any_version(const char *path, int flags, struct head *head)
  */
 static int open_space(const char *path, int flags)
 {
-	struct head head;
+	struct head_start head;
 	int fd = open_any_version(path, flags, &head);
 
 	if (fd < 0 || (head.layout == LOCAL_LAYOUT && head.nodes == NODES))
@@ -255,7 +254,7 @@ static int unlink_all(const char *path)
 int glock__local_remove(const char *path)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	struct head head;
+	struct head_start head;
 	int fd = open_any_version(path, O_RDWR, &head), err = 0;
 	struct stat st, named;
 

@@ -29,15 +29,21 @@
 
 void glock__local_say(const struct glock__local_options *o, const char *fmt, ...)
 {
-	char message[GLOCK__LOCAL_PATH_MAX + 512];
+	char *message;
 	va_list ap;
+	int len;
 
 	if (!o->log)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(message, sizeof(message), fmt, ap);
+	len = vasprintf(&message, fmt, ap);
 	va_end(ap);
+	if (len < 0) {
+		o->log(o->log_arg, "no memory for a message");
+		return;
+	}
 	o->log(o->log_arg, message);
+	free(message);
 }
 
 /* ---- the file's name ---- */
@@ -104,25 +110,53 @@ void glock__local_alive_path(const char *path, unsigned int node, char out[GLOCK
 
 /* ---- the directory ---- */
 
+/* Looks the name of a group up. The text of a group with many members takes much memory. */
+static int group_by_name(const char *name, gid_t *gid)
+{
+	struct group gr, *found = NULL;
+	char *buf = NULL, *more;
+	int err = ERANGE;
+
+	for (size_t size = 4096; err == ERANGE; size *= 2) {
+		more = realloc(buf, size);
+		if (!more) {
+			free(buf);
+			return -ENOMEM;
+		}
+		buf = more;
+		err = getgrnam_r(name, &gr, buf, size, &found);
+	}
+	if (found)
+		*gid = gr.gr_gid;
+	free(buf);
+	return found ? 0 : -EINVAL;
+}
+
 static int find_group(const struct local *l, gid_t *gid)
 {
 	const char *name = l->o.group;
-	char buf[16384], *end;
-	struct group gr, *found = NULL;
-	unsigned long number = strtoul(name, &end, 10);
+	unsigned long number;
+	char *end;
+	int err;
 
-	if (*name && !*end) {
+	errno = 0;
+	number = strtoul(name, &end, 10);
+	if (*name >= '0' && *name <= '9' && !*end) {
 		*gid = (gid_t)number;
-		return 0;
+		/* (gid_t)-1 is no group: the kernel takes it for "leave the group as it is". */
+		if (!errno && number == *gid && *gid != (gid_t)-1)
+			return 0;
+		glock__local_say(&l->o,
+				 "space %s: group %s: no group has this number; the highest is %u",
+				 l->name, name, (gid_t)-2);
+		return -EINVAL;
 	}
-	if (getgrnam_r(name, &gr, buf, sizeof(buf), &found) || !found) {
+	err = group_by_name(name, gid);
+	if (err == -EINVAL)
 		glock__local_say(&l->o,
 				 "space %s: group %s does not exist; getent group lists the groups",
 				 l->name, name);
-		return -EINVAL;
-	}
-	*gid = gr.gr_gid;
-	return 0;
+	return err;
 }
 
 static bool same_dir(const char *a, const char *b)
@@ -225,7 +259,7 @@ static int make_group_dir(const char *path, gid_t gid)
  * Another user may make a directory of this name first, because all users may write to
  * GLOCK__LOCAL_BASE. Then only root can remove it.
  */
-static int refuse_dir(const struct local *l, const char *path, const struct stat *st)
+GLOCK__NOINLINE static int refuse_dir(const struct local *l, const char *path, const struct stat *st)
 {
 	char buf[1024];
 	struct passwd pw, *found = NULL;
@@ -338,8 +372,13 @@ int glock__local_find(struct local *l)
 	if (err)
 		return err;
 	l->gid = gid;
-	if (said && strlen(said) >= sizeof(dir))
+	if (said && strlen(said) >= sizeof(dir)) {
+		glock__local_say(&l->o,
+				 "space %s: the path of its directory has %zu bytes: take a "
+				 "directory with a path of at most %zu",
+				 l->name, strlen(said), sizeof(dir) - 1);
 		return -ENAMETOOLONG;
+	}
 	if (said && !from_root(said, dir, sizeof(dir)))
 		snprintf(dir, sizeof(dir), "%s", said);
 	else if (!said)

@@ -117,13 +117,14 @@ static void start_recovery(struct local *l)
 static void look_at_bell(struct local *l, uint32_t awake)
 {
 	union bell bell;
-	uint32_t due;
+	uint32_t due, short_of;
 	bool control;
 
 	latch_take(&l->delivery);
 	bell = bell_clear(l->slot, BELL_DUE | BELL_CONTROL | awake);
 	atom_store32(&l->slot->seen, bell.rung);
 	due = has_left(l) ? 0 : bell.flags & BELL_DUE;
+	short_of = has_left(l) ? 0 : atom_load32(&l->slot->short_of);
 	/* A reader of an older build rings without BELL_CONTROL. */
 	control = (bell.flags & BELL_CONTROL || !due) && !has_left(l);
 	if (due || (l->deferred_tables && !has_left(l)))
@@ -137,6 +138,8 @@ static void look_at_bell(struct local *l, uint32_t awake)
 	latch_drop(&l->delivery);
 	if (control && l->lm.events->control)
 		l->lm.events->control(l->lm.owner);
+	if (short_of && l->lm.events->give_back)
+		l->lm.events->give_back(l->lm.owner, short_of);
 }
 
 void glock__local_poll(struct local *l)

@@ -222,8 +222,7 @@ void glock__local_drop(struct local *l, unsigned int shard)
 
 /*
  * Adds an eighth of the table's size, so that growing is rare and little memory is taken in vain.
- * If that much memory is not there, adds less. At last the table forgets the deaths that it still
- * has to report.
+ * If that much memory is not there, adds less.
  */
 int glock__local_grow(struct local *l, unsigned int shard)
 {
@@ -243,5 +242,5 @@ int glock__local_grow(struct local *l, unsigned int shard)
 		atom_put64(&s->size, s->size + more);
 		return glock__table_grow(t, s->size);
 	}
-	return glock__table_forget(t) > 0 ? 0 : -ENOSPC;
+	return -ENOSPC;
 }

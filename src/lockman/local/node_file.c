@@ -90,19 +90,26 @@ static int make_locked(const char *dir, const char *path)
 
 int glock__node_file_new(const char *lockman, const char *space, char path[GLOCK__LOCAL_PATH_MAX])
 {
-	struct local where = {.o = {.name = space}};
-	int err = glock__local_find(&where);
+	struct local *where = calloc(1, sizeof(*where));
 	char *slash;
+	int err;
 
-	if (where.dir > 0)
-		close(where.dir);
-	if (err)
-		return err;
-	slash = strrchr(where.path, '/');
-	*slash = '\0';
-	remove_dead_files(where.path, lockman, space);
-	if (snprintf(path, GLOCK__LOCAL_PATH_MAX, "%s/%s,%s,%ld", where.path, slash + 1, lockman,
-		     (long)getpid()) >= GLOCK__LOCAL_PATH_MAX)
-		return -ENAMETOOLONG;
-	return make_locked(where.path, path);
+	if (!where)
+		return -ENOMEM;
+	where->o.name = space;
+	err = glock__local_find(where);
+	if (where->dir > 0)
+		close(where->dir);
+	if (!err) {
+		slash = strrchr(where->path, '/');
+		*slash = '\0';
+		remove_dead_files(where->path, lockman, space);
+		if (snprintf(path, GLOCK__LOCAL_PATH_MAX, "%s/%s,%s,%ld", where->path, slash + 1,
+			     lockman, (long)getpid()) >= GLOCK__LOCAL_PATH_MAX)
+			err = -ENAMETOOLONG;
+	}
+	if (!err)
+		err = make_locked(where->path, path);
+	free(where);
+	return err;
 }

@@ -131,8 +131,8 @@ const char *glock__sim_check(struct glock__sim *sim)
 
 void glock__sim_usage(struct glock__sim *sim, struct glock__table_usage *usage)
 {
-	glock__table_forget(sim->table); /* resources kept until a node was told of a death */
 	glock__table_usage(sim->table, usage);
+	usage->resources -= usage->idle; /* kept until a node was told of a death */
 }
 
 struct glock__sim *glock__sim_new(const struct glock__sim_params *params)

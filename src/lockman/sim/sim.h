@@ -32,6 +32,7 @@ struct glock__sim_params {
 	int64_t notice;               /* from a death until the others know */
 	int64_t recovery;             /* from then until they may go on */
 	unsigned int refuse;          /* one request of so many fails with -ENOMEM; 0: none */
+	unsigned int no_room; /* one request of so many finds no memory for its lock; 0: none */
 	unsigned int at_once; /* one request of so many finds its master on its node; 0: none */
 	bool unfair;          /* a new lock waits behind conversions, as in the DLM */
 	/* For a watcher. Each may be NULL. The first two are for requests for a mode. */

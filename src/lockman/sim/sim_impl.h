@@ -22,6 +22,7 @@ enum sim__kind {
 	SIM__UNLOCK,
 	SIM__REPLY, /* to a node */
 	SIM__BAST,
+	SIM__GIVE_BACK,
 	SIM__GO_ON,
 	SIM__DEATH, /* to all */
 	SIM__RECOVERED,

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROOM_NS = 50000000 }; /* for how long a request looks for memory */
+
 /* ---- messages that the node sends ---- */
 
 static struct sim__lock *find_lock(struct sim__node *nd, struct glock__lm_lock *lk)
@@ -70,9 +72,15 @@ static int sim_lock(struct glock__lockman *lm, struct glock__lm_lock *lk, unsign
 		nd->locks = lock;
 	}
 	assert(!lock->open);
-	lock->open = true;
 	if (nd->sim->p.on_request)
 		nd->sim->p.on_request(nd->sim->p.watcher, nd->index, lk, mode, flags);
+	if (mode != GLOCK__NL && nd->sim->p.no_room &&
+	    !glock__sim_random(nd->sim, nd->sim->p.no_room)) {
+		if (!(flags & GLOCK__LKF_CONVERT))
+			node_forget_lock(nd, lock);
+		return -ENOSPC;
+	}
+	lock->open = true;
 	m = sim__to_master(nd, SIM__LOCK, lock);
 	m->mode = mode;
 	m->flags = flags;
@@ -112,6 +120,29 @@ static void sim_unlock(struct glock__lockman *lm, struct glock__lm_lock *lk)
 	lock->open = true;
 	lock->unlocking = true;
 	sim__to_master(nd, SIM__UNLOCK, lock);
+}
+
+/* Asks all nodes for idle locks. Memory may come soon, or never. */
+static int64_t sim_make_room(struct glock__lockman *lm, unsigned int type, uint64_t number,
+			     int64_t waited)
+{
+	struct sim__node *nd = (struct sim__node *)lm;
+	struct glock__sim *sim = nd->sim;
+
+	(void)type, (void)number;
+	if (!nd->joined || waited > ROOM_NS)
+		return 0;
+	lm->events->give_back(lm->owner, 1);
+	for (unsigned int i = 0; i < sim->p.nodes; i++)
+		if (i != nd->index && sim->nodes[i].joined)
+			sim__to_node(sim, SIM__GIVE_BACK, i, NULL);
+	return glock__sim_random(sim, 4) ? 1 + glock__sim_random(sim, ROOM_NS / 10) : 0;
+}
+
+/* No request waits for these locks. */
+static void sim_gave_back(struct glock__lockman *lm, unsigned int part, size_t n)
+{
+	(void)lm, (void)part, (void)n;
 }
 
 /* Ends the node's part: the master does not know the node any more, or will not soon. */
@@ -177,6 +208,8 @@ const struct glock__lm_ops sim__ops = {
     .unlock = sim_unlock,
     .leave = sim_leave,
     .free = sim_free,
+    .make_room = sim_make_room,
+    .gave_back = sim_gave_back,
 };
 
 /* ---- messages that arrive ---- */
@@ -210,6 +243,9 @@ void sim__arrive(struct sim__node *nd, const struct sim__message *m)
 		if (nd->sim->p.on_bast)
 			nd->sim->p.on_bast(nd->sim->p.watcher, nd->index, m->lock->lk, m->mode);
 		nd->lm.events->bast(m->lock->lk, m->mode);
+		break;
+	case SIM__GIVE_BACK:
+		nd->lm.events->give_back(nd->lm.owner, 1);
 		break;
 	case SIM__GO_ON:
 		nd->lm.events->thaw(nd->lm.owner);

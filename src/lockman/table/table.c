@@ -73,8 +73,6 @@ static struct lock *lock_new(struct glock__table *t, struct res *res, const stru
 	if (!ref)
 		return NULL;
 	lock = lock_at(t, ref);
-	if ((res->flags & RES_DIED) && !res->count[0])
-		put(t, &t->nidle, t->nidle - 1);
 	put(t, &res->count[0], (uint16_t)(res->count[0] + 1));
 	glock__table_ring_add(t, &node->locks, RING_NODE, ref, 0);
 	put(t, &node->nlocks, node->nlocks + 1);
@@ -113,6 +111,8 @@ GLOCK__NOINLINE static int lock_request(struct glock__table *t,
 		return refuse_new(t, res, args, event);
 	if (!res)
 		res = glock__table_res_new(t, args->name, args->namelen);
+	else if (!res->count[0])
+		put(t, &t->nidle, t->nidle - 1);
 	if (!res)
 		return no_memory(t);
 	lock = lock_new(t, res, &template);
@@ -247,10 +247,7 @@ static struct work lock_free(struct glock__table *t, struct res *res, struct loc
 		commit(t);
 	if (res->count[0])
 		return glock__table_work_grant(t, res);
-	if ((res->flags & RES_DIED) && (t->flags & GLOCK__TABLE_KEEP_DIED))
-		put(t, &t->nidle, t->nidle + 1);
-	else
-		glock__table_res_free(t, res);
+	glock__table_res_unused(t, res);
 	return (struct work){.phase = WORK_NONE};
 }
 
@@ -342,25 +339,4 @@ int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max)
 		glock__table_work_finish(t, lock_free(t, res, lock), NULL);
 	}
 	return (int)node_at(t, node)->nlocks;
-}
-
-int glock__table_forget(struct glock__table *t)
-{
-	int n = 0;
-
-	if (needs_recovery(t))
-		return -EOWNERDEAD;
-	for (uint64_t bucket = 0; bucket <= t->bucket_mask && t->nidle; bucket++)
-		for (uint32_t ref = *bucket_at(t, bucket); ref;) {
-			struct res *res = res_at(t, ref);
-
-			ref = res->hash_next;
-			if (res->count[0])
-				continue;
-			put(t, &t->nidle, t->nidle - 1);
-			glock__table_res_free(t, res);
-			commit(t);
-			n++;
-		}
-	return n;
 }

@@ -269,10 +269,12 @@ size_t glock__table_blockers(const struct glock__table *t, uint64_t lkid,
 int glock__table_purge(struct glock__table *t, uint32_t node, uint32_t max);
 
 /*
- * Gives up on reporting deaths: frees the resources that GLOCK__TABLE_KEEP_DIED kept, and that no
- * node has locked again. Returns their number.
+ * Frees at least max resources that GLOCK__TABLE_KEEP_DIED kept, and that no node has locked again,
+ * or all of them. Returns their number. No death gets lost. From now on the table cannot tell some
+ * other resources from those whose holder died. It reports a death of each of them (OWNER_DIED),
+ * until a lock at PW or EX was told. Such a resource takes a cell that the next call frees first.
  */
-int glock__table_forget(struct glock__table *t);
+int glock__table_forget(struct glock__table *t, uint32_t max);
 
 /* Checks each invariant, in time linear in the table's size. Returns NULL, or what is wrong. */
 const char *glock__table_check(const struct glock__table *t);
@@ -289,7 +291,7 @@ uint64_t glock__table_hash(const void *name, size_t namelen);
 struct glock__table_usage {
 	uint32_t resources;
 	uint32_t locks;
-	uint32_t idle; /* resources kept because a holder died; counted in resources */
+	uint32_t idle; /* resources without locks, kept because a holder died; in resources, too */
 	uint32_t cells_used;
 	uint32_t cells_free;
 };

@@ -188,7 +188,7 @@ static const char *check_granted(const struct glock__table *t, const struct res 
 	return check_stuck(t, res);
 }
 
-static const char *check_res(const struct glock__table *t, const struct res *res,
+static const char *check_res(const struct glock__table *t, const struct res *res, bool forgot,
 			     struct tally *tally)
 {
 	uint32_t count[GLOCK__LKMODE_MAX] = {0};
@@ -211,7 +211,7 @@ static const char *check_res(const struct glock__table *t, const struct res *res
 			return wrong;
 	}
 	if (!count[0]) {
-		CHECK((res->flags & RES_DIED) && (t->flags & GLOCK__TABLE_KEEP_DIED),
+		CHECK((res->flags & RES_DIED || forgot) && (t->flags & GLOCK__TABLE_KEEP_DIED),
 		      "a resource without locks was not freed");
 		tally->nidle++;
 	}
@@ -222,13 +222,17 @@ static const char *check_bucket(const struct glock__table *t, uint32_t bucket, s
 {
 	const uint32_t *head = bucket_at(t, bucket);
 
-	for (uint32_t ref = *head; ref;) {
+	const bool forgot = *head & BUCKET_FORGOT;
+
+	CHECK(!forgot || t->flags & GLOCK__TABLE_KEEP_DIED,
+	      "a bucket forgot a death of no concern");
+	for (uint32_t ref = bucket_first(head); ref;) {
 		const union cell *cell = cell_of(t, ref, CELL_RES);
 		char name[GLOCK__RESNAME_MAX];
 		const char *wrong;
 
 		CHECK(cell && tally->nres < t->nres, "a chain of resources is broken");
-		wrong = check_res(t, &cell->res, tally);
+		wrong = check_res(t, &cell->res, forgot, tally);
 		if (wrong)
 			return wrong;
 		memcpy(name, cell->res.name, RES_NAME_INLINE);

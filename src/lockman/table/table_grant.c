@@ -225,7 +225,7 @@ void glock__table_lvb_write(struct glock__table *t, struct res *res, const void 
  */
 void glock__table_died(struct glock__table *t, struct res *res)
 {
-	put(t, &res->flags, (uint8_t)(res->flags | RES_LVB_SET | RES_LVB_INVALID | RES_DIED));
+	put(t, &res->flags, (uint8_t)(res->flags | RES_AFTER_DEATH));
 }
 
 /*

@@ -22,6 +22,14 @@
  * A resource is there as long as it has locks. With GLOCK__TABLE_KEEP_DIED it also stays after the
  * death of a holder. It stays until a lock was told that could repair what the holder left.
  *
+ * glock__table_forget() frees such resources when memory is full, and marks their bucket. The mark
+ * stands for the death of each resource that the bucket does not have. Therefore:
+ *   - A resource that is made in a marked bucket has RES_DIED from the beginning.
+ *   - A resource with RES_DIED goes with its last lock, because the mark says the same.
+ *   - Otherwise a lock in PW or EX was told, and the resource stays without locks. So the next lock
+ *     is not told again.
+ * A bucket keeps its mark for ever.
+ *
  * Rule: only put() stores to the memory, because put() writes down the old value first. The only
  * other stores are the log's own (table_undo.c) and those of glock__table_init(). A word that is
  * stored to without the undo log says so.
@@ -37,7 +45,7 @@
 #include "table.h"
 
 #define TABLE_MAGIC 0x31656c626174676cull /* "lgtable1" */
-#define TABLE_LAYOUT 2u
+#define TABLE_LAYOUT 3u
 #define CELL_SIZE 64u
 #define REF_END UINT32_MAX /* a cursor behind the last lock of a queue */
 
@@ -70,6 +78,8 @@ struct res {
 #define RES_LVB_INVALID 0x2u /* until the value block is written again */
 /* A holder at PW or EX died; no lock in these modes was told, or one said DEATH_UNREPORTED. */
 #define RES_DIED 0x4u
+/* The flags after such a death. */
+#define RES_AFTER_DEATH (RES_LVB_SET | RES_LVB_INVALID | RES_DIED)
 
 struct link {
 	uint32_t next;
@@ -264,6 +274,14 @@ static inline uint32_t *bucket_at(const struct glock__table *t, uint64_t hash)
 	return (uint32_t *)((char *)t + t->buckets_at) + (hash & t->bucket_mask);
 }
 
+/* The mark of a bucket: deaths of its resources were forgotten. The other bits: the first ref. */
+#define BUCKET_FORGOT 0x80000000u
+
+static inline uint32_t bucket_first(const uint32_t *bucket)
+{
+	return *bucket & ~BUCKET_FORGOT;
+}
+
 static inline uint64_t lkid_of(const struct glock__table *t, const struct lock *lock)
 {
 	return (uint64_t)lock->gen << 32 | ref_of(t, lock);
@@ -388,7 +406,8 @@ void glock__table_cell_free(struct glock__table *t, uint32_t ref);
 
 struct res *glock__table_res_find(const struct glock__table *t, const void *name, size_t namelen);
 struct res *glock__table_res_new(struct glock__table *t, const void *name, size_t namelen);
-void glock__table_res_free(struct glock__table *t, struct res *res);
+/* The last lock of the resource is gone. Frees the resource, or keeps it without locks. */
+void glock__table_res_unused(struct glock__table *t, struct res *res);
 bool glock__table_res_named(const struct glock__table *t, const struct res *res, const void *name,
 			    size_t namelen);
 

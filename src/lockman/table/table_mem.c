@@ -186,7 +186,7 @@ bool glock__table_res_named(const struct glock__table *t, const struct res *res,
 
 struct res *glock__table_res_find(const struct glock__table *t, const void *name, size_t namelen)
 {
-	uint32_t ref = *bucket_at(t, glock__table_hash(name, namelen));
+	uint32_t ref = bucket_first(bucket_at(t, glock__table_hash(name, namelen)));
 
 	while (ref) {
 		struct res *res = res_at(t, ref);
@@ -201,7 +201,10 @@ struct res *glock__table_res_find(const struct glock__table *t, const void *name
 struct res *glock__table_res_new(struct glock__table *t, const void *name, size_t namelen)
 {
 	uint32_t *bucket = bucket_at(t, glock__table_hash(name, namelen));
-	union cell init = {.res = {.namelen = (uint8_t)namelen, .hash_next = *bucket}};
+	const uint32_t mark = *bucket & BUCKET_FORGOT;
+	union cell init = {.res = {.namelen = (uint8_t)namelen,
+				   .flags = mark ? RES_AFTER_DEATH : 0,
+				   .hash_next = bucket_first(bucket)}};
 	uint32_t ref;
 
 	if (namelen > RES_NAME_INLINE) {
@@ -218,7 +221,7 @@ struct res *glock__table_res_new(struct glock__table *t, const void *name, size_
 	ref = glock__table_cell_new(t, CELL_RES, &init);
 	if (!ref)
 		return NULL;
-	put(t, bucket, ref);
+	put(t, bucket, ref | mark);
 	put(t, &t->nres, t->nres + 1);
 	return res_at(t, ref);
 }
@@ -234,15 +237,14 @@ static uint32_t *chain_of(struct glock__table *t, const struct res *res)
 	return bucket_at(t, glock__table_hash(name, res->namelen));
 }
 
-void glock__table_res_free(struct glock__table *t, struct res *res)
+static void res_free(struct glock__table *t, uint32_t *bucket, struct res *res)
 {
-	uint32_t ref = ref_of(t, res);
-	uint32_t *at = chain_of(t, res);
+	uint32_t ref = ref_of(t, res), *at = bucket;
 
 	assert(!res->count[0]);
-	while (*at != ref)
-		at = &res_at(t, *at)->hash_next;
-	put(t, at, res->hash_next);
+	while ((*at & ~BUCKET_FORGOT) != ref)
+		at = &res_at(t, *at & ~BUCKET_FORGOT)->hash_next;
+	put(t, at, res->hash_next | (*at & BUCKET_FORGOT));
 	put(t, &t->nres, t->nres - 1);
 	if (res->lvb && !FAULT(LVB_LEAKED))
 		glock__table_cell_free(t, res->lvb);
@@ -250,6 +252,63 @@ void glock__table_res_free(struct glock__table *t, struct res *res)
 		glock__table_cell_free(t, res->name_rest);
 	glock__table_cell_free(t, ref);
 }
+
+void glock__table_res_unused(struct glock__table *t, struct res *res)
+{
+	uint32_t *bucket = chain_of(t, res);
+	const bool died = res->flags & RES_DIED, forgot = *bucket & BUCKET_FORGOT;
+
+	if (died == (forgot && !FAULT(DEATH_TOLD_AGAIN)) || !(t->flags & GLOCK__TABLE_KEEP_DIED)) {
+		res_free(t, bucket, res);
+		return;
+	}
+	if (!died && res->lvb) { /* the value ends here, as if the resource had gone */
+		glock__table_cell_free(t, res->lvb);
+		put(t, &res->lvb, 0u);
+	}
+	if (!died)
+		put(t, &res->flags, (uint8_t)0);
+	put(t, &t->nidle, t->nidle + 1);
+}
+
+/* ---- forgetting deaths ---- */
+
+/* Frees the resources of a bucket that have no locks, and marks the bucket. Returns their number.
+ */
+static uint32_t bucket_forget(struct glock__table *t, uint32_t *bucket)
+{
+	uint32_t n = 0;
+
+	for (uint32_t ref = bucket_first(bucket); ref;) {
+		struct res *res = res_at(t, ref);
+
+		ref = res->hash_next;
+		if (res->count[0])
+			continue;
+		if (!FAULT(DEATH_FORGOTTEN))
+			put(t, bucket, *bucket | BUCKET_FORGOT);
+		put(t, &t->nidle, t->nidle - 1);
+		res_free(t, bucket, res);
+		commit(t);
+		n++;
+	}
+	return n;
+}
+
+int glock__table_forget(struct glock__table *t, uint32_t max)
+{
+	uint32_t n = 0;
+
+	if (needs_recovery(t))
+		return -EOWNERDEAD;
+	for (uint32_t mark = BUCKET_FORGOT, turn = 0; turn < 2; turn++, mark = 0)
+		for (uint64_t i = 0; i <= t->bucket_mask && t->nidle && n < max; i++)
+			if ((*bucket_at(t, i) & BUCKET_FORGOT) == mark)
+				n += bucket_forget(t, bucket_at(t, i));
+	return (int)n;
+}
+
+/* ---- rings of locks ---- */
 
 void glock__table_ring_add(struct glock__table *t, uint32_t *head, size_t ring, uint32_t ref,
 			   uint32_t before)

@@ -13,7 +13,7 @@
  */
 #include "order.h"
 
-#include "glock/core/log.h"
+#include "log.h"
 
 #include <errno.h>
 

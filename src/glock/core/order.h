@@ -5,7 +5,7 @@
 #ifndef GLOCK__ORDER_H
 #define GLOCK__ORDER_H
 
-#include "glock/core/internal.h"
+#include "internal.h"
 
 /* Remembers the holder. Logs a request that is against the order, and returns -EDEADLK. */
 int glock__order_check(struct glock *gl, struct glock__holder *gh);
