@@ -14,7 +14,7 @@
  */
 #include "o2top/collect/collect.h"
 #include "o2top/model/model.h"
-#include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/lines/ocfs2_line.h"
 #include "o2top/sources/sources.h"
 
 #include <stdatomic.h>

@@ -40,7 +40,7 @@ _glock() {
 	done
 	case $prev in
 	--lockman) words='local none dlm' ;;
-	--format) words='6.1 7.0' ;;
+	--format) words='6.1 6.18 7.0' ;;
 	-n | --node)
 		if [[ $command != run ]]; then
 			# the space often follows

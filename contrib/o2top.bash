@@ -19,7 +19,7 @@ _o2top()
 
 	case $prev in
 	-s | --sort)
-		mapfile -t COMPREPLY < <(compgen -W "$keys" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$keys help" -- "$cur")
 		return
 		;;
 	--columns)
@@ -64,7 +64,7 @@ _o2top()
 		return
 		;;
 	-t | --interval | -i | --iterations | -l | --length | --inode | --writers | --min-lost | --from | --to | --speed | \
-		--sample-limit)
+		--sample-limit | --record-size | --record-keep)
 		return
 		;;
 	esac
@@ -73,8 +73,8 @@ _o2top()
 		mapfile -t COMPREPLY < <(compgen -W '--ascii --batch --by-dir --check --columns --config --configfs --corosync --crit
 			--csv --debug --debugfs --demo --details --from --fs --help --hot --inode --interval --iterations --json
 			--length --local --log --min-lost --mountinfo --names --no-agent --no-color --no-config --no-mouse
-			--no-system --node --once --paths --record --recording --replay --sample-limit --sort --speed --ssh --sysfs
-			--textfile --to --touch-nothing --trace --type --version --warn --writers' -- "$cur")
+			--no-system --node --once --openmetrics --paths --record --record-keep --record-size --recording --replay --sample-limit
+			--sort --speed --ssh --summary --sysfs --textfile --to --touch-nothing --trace --type --version --warn --writers' -- "$cur")
 		return
 	fi
 	compopt -o filenames 2>/dev/null

@@ -305,10 +305,12 @@ static int take_format(struct stat_options *o, const char *format)
 {
 	if (!strcmp(format, "6.1"))
 		o->format = GLOCK__LINUX_6_1;
+	else if (!strcmp(format, "6.18"))
+		o->format = GLOCK__LINUX_6_18;
 	else if (!strcmp(format, "7.0"))
 		o->format = GLOCK__LINUX_7_0;
 	else
-		return usage_error("--format %s: no such version; try 6.1 or 7.0", format);
+		return usage_error("--format %s: no such version; try 6.1, 6.18 or 7.0", format);
 	return -1;
 }
 
@@ -385,7 +387,7 @@ const struct command cmd_stat = {
 	"  -n, --node NODE    show only this node: a pid, a command, or both as in glock ls\n"
 	"      --json         print one JSON object a line for each glock, or each type and CPU\n"
 	"      --ages         print the age of each line about an object\n"
-	"      --format LINUX print letters of flags as Linux 6.1 (default) or 7.0 does\n"
+	"      --format LINUX print letters of flags as Linux 6.1 (default), 6.18 or 7.0\n"
 	"\n"
 	"  glocks             of each glock: state, flags, holders and waiters (default)\n"
 	"  glstats            of each glock: the estimators and counters\n"

@@ -101,6 +101,8 @@ static int main_take(struct run *r, char **label)
 
 	if (got <= 0)
 		return got;
+	if (r->recording && ending_reopens())
+		recorder_reopen(r->collector);
 	free(*label);
 	*label = strdup(sample.label);
 	if (!*label)
@@ -110,7 +112,7 @@ static int main_take(struct run *r, char **label)
 	problems_join(&r->problems, &r->model.problems);
 	r->taken++;
 	if (r->recording)
-		recorder_sampled(r->collector, &r->problems);
+		recorder_sampled(r->collector, &r->problems, &r->model.banners);
 	for (size_t i = 0; i < sample.n_nodes; i++)
 		r->saw_space |= sample.nodes[i].n_spaces > 0;
 	r->away = false;
@@ -158,7 +160,29 @@ static bool is_asked_for(const struct run *r)
 /* Returns whether people read the text. Programs want one line, or one head, with rates in it. */
 static bool for_people(const struct options *o)
 {
-	return !o->json && !o->csv && !o->check && (o->batch || !o->textfile);
+	return !o->json && !o->csv && !o->check && !o->summary && (o->batch || !o->textfile);
+}
+
+/* Seconds between the two samples of --once, unless -t says otherwise. */
+#define ONCE_S 1.0
+
+/* Returns whether --debugfs names a copy. Its time stands still, so a second sample tells nothing.
+ */
+static bool is_copy(const struct run *r)
+{
+	char path[PATH_MAX];
+
+	return r->o.roots.debugfs &&
+	       (size_t)snprintf(path, sizeof(path), "%s/realtime", r->o.roots.debugfs) <
+		   sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+static double interval_of(const struct run *r)
+{
+	if (r->o.once)
+		return r->o.interval_given ? r->o.interval_s : ONCE_S;
+	return max_s(r->o.interval_s, r->model.interval_s);
 }
 
 /*
@@ -168,7 +192,7 @@ static bool for_people(const struct options *o)
  */
 static int main_loop(struct run *r)
 {
-	bool live = r->collector->ops->live;
+	bool live = r->collector->ops->live, one = r->o.once && (!live || is_copy(r));
 	struct timespec next;
 	char *label = NULL;
 	int got;
@@ -186,17 +210,16 @@ static int main_loop(struct run *r)
 		bool first = r->model.sample == 1;
 		int err = 0;
 
-		if (live && !r->o.once &&
-		    !wait_for(&next, max_s(r->o.interval_s, r->model.interval_s)))
+		if (live && !one && !wait_for(&next, interval_of(r)))
 			break;
-		got = r->o.once ? 0 : main_take(r, &label);
+		got = one ? 0 : main_take(r, &label);
 		/* a recording may begin before anything is mounted */
 		if ((r->saw_space || (live && r->away)) && (got > 0 || (got == 0 && first)) &&
 		    is_asked_for(r) && !ending())
 			err = main_show(r, label, got == 0);
 		if (err)
 			got = err;
-		if (r->o.iterations && r->out.frames == r->o.iterations)
+		if (r->o.once || (r->o.iterations && r->out.frames == r->o.iterations))
 			break;
 		if (r->replayed && r->times.begin + r->taken >= r->times.end)
 			break;
@@ -300,6 +323,16 @@ static bool looks_recorded(const char *path)
 	return stat(path, &st) == 0;
 }
 
+/*
+ * Returns whether --fs names spaces of libglock, or may name one. Without it they show only where
+ * no cluster file system is found.
+ */
+static bool wants_processes(const struct options *o)
+{
+	return o->filter.fs && strcasecmp(o->filter.fs, "ocfs2") != 0 &&
+	       strcasecmp(o->filter.fs, "gfs2") != 0;
+}
+
 static int open_cluster(struct run *r, char *const *nodes, size_t n)
 {
 	const struct options *o = &r->o;
@@ -308,11 +341,13 @@ static int open_cluster(struct run *r, char *const *nodes, size_t n)
 				    .ssh = o->ssh,
 				    .mount_point = o->n_paths ? o->paths[0] : NULL,
 				    .interval_s = o->interval_s,
+				    .processes = wants_processes(o),
 				    .trace = o->trace,
 				    .no_agent = o->no_agent,
 				    .sample_limit = o->sample_limit << 20};
 
 	r->title = o->n_paths ? o->paths[0] : "cluster";
+	r->o.roots.mount_point = c.mount_point;
 	return collect_cluster(&r->collector, &c, &r->problems);
 }
 
@@ -349,6 +384,7 @@ static int open_collector(struct run *r)
 		o->roots.mount_point = o->paths[0];
 	r->title = o->n_paths ? o->paths[0] : "this machine";
 	o->roots.trace = o->trace;
+	o->roots.processes = wants_processes(o);
 	o->roots.no_paths = o->effort == PATHS_NONE;
 	return collect_local(&r->collector, &o->roots);
 }
@@ -383,9 +419,28 @@ static int read_names(struct run *r)
 	return 0;
 }
 
+/* Names each node whose files may not be read. Returns whether there is one. */
+static bool complain_of_permissions(const struct run *r)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->model.n_nodes; i++) {
+		const struct node *n = &r->model.nodes[i];
+
+		if (n->state != NODE_NO_PERMISSION)
+			continue;
+		complain("%s: no permission%s%s", n->name, n->why ? ": " : "",
+			 n->why ? n->why : "");
+		any = true;
+	}
+	return any;
+}
+
 static int nothing_to_watch(const struct run *r)
 {
 	main_print_problems(r);
+	if (r->collector->ops->live && complain_of_permissions(r))
+		return EXIT_UNUSABLE;
 	/* there may be locks that this user must not see */
 	if (r->collector->ops->live && (r->problems.count || r->away))
 		return EXIT_UNUSABLE;
@@ -409,20 +464,28 @@ static int nothing_to_watch(const struct run *r)
 	return EXIT_NOTHING;
 }
 
-/* Every output is open by now, and each helper that needs capabilities was started. */
+/*
+ * Each helper that needs capabilities was started. Outputs are open by now, but a rotated
+ * recording is opened again. Its folder may be another user's.
+ */
 static void drop_capabilities(const struct run *r)
 {
 	bool processes = r->collector->ops->live && !r->o.n_nodes && !r->found.n;
 
-	caps_drop(r->o.textfile ? CAPS_WRITE_ANYWHERE : processes ? CAPS_SEE_PROCESSES : CAPS_NONE);
+	bool reopens = r->recording && (r->o.record_size || !r->o.interactive);
+
+	caps_drop(r->o.textfile || reopens      ? CAPS_WRITE_ANYWHERE
+		  : processes                   ? CAPS_SEE_PROCESSES
+						: CAPS_NONE);
 }
 
 static int main_run(struct run *r)
 {
 	const struct options *o = &r->o;
+	bool whole;
 	int err;
 
-	ending_begin();
+	ending_begin(o->record && !o->interactive);
 	if (read_names(r))
 		return EXIT_USAGE;
 	if (output_begin(&r->out, o))
@@ -440,6 +503,9 @@ static int main_run(struct run *r)
 	}
 	drop_capabilities(r);
 	err = r->o.interactive ? interactive(r) : main_loop(r);
+	if (o->summary && !err && r->out.frames)
+		output_summary(&r->out, &r->model, r->names, r->title);
+	whole = !r->recording || recording_is_whole(o, r->collector);
 	r->ended_by = r->ended_by ? r->ended_by : ending();
 	if (r->out.failed && ending_pipe_broken() && !r->ended_by)
 		r->ended_by = SIGPIPE;
@@ -451,6 +517,8 @@ static int main_run(struct run *r)
 		complain("%s: %s", r->title, strerror(-err));
 		return EXIT_UNUSABLE;
 	}
+	if (!whole)
+		return EXIT_USAGE;
 	if (r->shown)
 		return EXIT_DONE;
 	if (!r->saw_space)

@@ -27,6 +27,34 @@ void output_end(struct output *out)
 	if (out->log)
 		fclose(out->log);
 	out->log = NULL;
+	summary_free(&out->summary);
+	counters_free(&out->counters);
+}
+
+/*
+ * Returns whether there is anything that --check is to judge, and complains if not. A lock that is
+ * idle is there.
+ */
+static bool has_checked(const struct options *o, const struct model *m)
+{
+	const char *fs = check_unknown_fs(&o->limits, m);
+
+	if (fs && !o->filter.fs && !o->roots.mount_point) {
+		complain("a limit names %s, which is no lock space here", fs);
+		return false;
+	}
+	if (filter_finds(&o->filter, m))
+		return true;
+	if (o->filter.has_inode)
+		complain("no node has a lock of inode %llu in memory%s%s",
+			 (unsigned long long)o->filter.inode, o->filter.type ? " of type " : "",
+			 o->filter.type ? o->filter.type : "");
+	else if (o->filter.type)
+		complain("no node has a lock of type %s in memory", o->filter.type);
+	else
+		complain("no node has a lock space%s%s", o->filter.fs ? " that --fs chooses: " : "",
+			 o->filter.fs ? o->filter.fs : "");
+	return false;
 }
 
 static int to_stdout(struct output *out, const struct frame *frame)
@@ -41,10 +69,10 @@ static int to_stdout(struct output *out, const struct frame *frame)
 	if (o->json)
 		return view_json(stdout, frame, &view);
 	if (o->check) {
-		/* without any node's answer the status is unknown; main prints that */
-		if (!model_heard(frame->model))
+		/* without anything to judge the status is unknown; main prints that */
+		if (!model_heard(frame->model) || !has_checked(o, frame->model))
 			return 0;
-		out->check = view_check(stdout, frame, &o->warn, &o->crit);
+		out->check = view_check(stdout, frame, &o->limits, &o->filter);
 		return out->check == CHECK_UNKNOWN ? -EIO : 0;
 	}
 	if (o->csv) {
@@ -54,11 +82,41 @@ static int to_stdout(struct output *out, const struct frame *frame)
 	return o->textfile && !o->batch ? 0 : view_batch(stdout, frame, &view);
 }
 
+/* Adds a frame to the summary. A frame of one sample counts only if there is no other frame. */
+static int to_summary(struct output *out, const struct frame *frame)
+{
+	for (size_t i = 0; i < frame->problems->kept; i++)
+		complain("%s", frame->problems->text[i]);
+	out->frames++;
+	return summary_add(&out->summary, frame);
+}
+
+int output_summary(struct output *out, const struct model *m, const struct names *names,
+		   const char *title)
+{
+	const struct options *o = out->o;
+	int err;
+
+	summary_finish(&out->summary, m, names, o->sort);
+	err = summary_write(stdout, &out->summary,
+			    o->json  ? SUMMARY_JSON
+			    : o->csv ? SUMMARY_CSV
+				     : SUMMARY_TEXT,
+			    m, title, &o->view);
+	if (err && !ending_pipe_broken())
+		complain("standard output: %s", strerror(-err));
+	out->failed |= err != 0;
+	return err;
+}
+
 int output_frame(struct output *out, const struct frame *frame)
 {
 	const struct options *o = out->o;
-	int err = to_stdout(out, frame);
+	int err;
 
+	if (o->summary)
+		return to_summary(out, frame);
+	err = to_stdout(out, frame);
 	out->frames++;
 	if (err) {
 		/* after an interrupt or a broken pipe the user knows the reason */
@@ -78,12 +136,16 @@ int output_frame(struct output *out, const struct frame *frame)
 		}
 	}
 	if (!err && o->textfile) {
-		int failed = view_textfile(o->textfile, frame, &o->view);
+		int failed = counters_add(&out->counters, frame);
 
+		failed =
+		    failed ? failed : view_textfile(o->textfile, frame, &out->counters, &o->view);
 		if (failed)
 			complain("%s: %s", o->textfile, strerror(-failed));
 		/* A full disk may have room later, so only the last attempt counts. */
 		out->stale = failed;
 	}
+	if (!err && !out->stale && !frame->problems->count)
+		complain_forget();
 	return err;
 }

@@ -8,6 +8,7 @@
 #include "o2top/collect/recording/record.h"
 
 #include <errno.h>
+#include <string.h>
 
 int recording_open(const struct options *o, struct collector **out, const char **title,
 		   struct problems *problems)
@@ -65,5 +66,19 @@ int recording_begin(const struct options *o, struct collector **c, struct proble
 		complain("--record on a screen needs live nodes; to rewrite a recording add -b");
 		return -EINVAL;
 	}
-	return collect_recorder(c, *c, o->record, problems);
+	return collect_recorder(
+	    c, *c,
+	    &(struct record_options){o->record, (uint64_t)o->record_size << 20, o->record_keep},
+	    problems);
+}
+
+bool recording_is_whole(const struct options *o, const struct collector *c)
+{
+	int error;
+	size_t missing = recorder_missing(c, &error);
+
+	if (missing)
+		complain("%s lacks %zu sample%s: %s", o->record, missing, missing == 1 ? "" : "s",
+			 strerror(-error));
+	return !missing;
 }

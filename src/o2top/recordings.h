@@ -20,5 +20,7 @@ int recording_go_to(const struct options *o, struct collector *c, const char *ti
 		    struct times *times);
 /* Puts a recorder around the collector, if the user wants a recording. */
 int recording_begin(const struct options *o, struct collector **c, struct problems *problems);
+/* Returns whether the recorder wrote each sample. If not, the error is printed. */
+bool recording_is_whole(const struct options *o, const struct collector *c);
 
 #endif

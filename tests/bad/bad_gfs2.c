@@ -643,6 +643,61 @@ static void holders_of_an_unlisted_glock(void **state)
 	assert_false(other);
 }
 
+/*
+ * The files of kernels 6.11 to 7.0 have other letters of flags and no reference of an idle glock.
+ * They have holders without a process, and lines of resource groups. Only the waits are waits.
+ */
+static void newer_kernels(void **state)
+{
+	static const struct {
+		const char *kernel, *asked, *cached;
+	} kernels[] = {
+	    {"6.11", "lqaob", "LxnNo"},
+	    {"6.15", "lRaqobn", "rFLoxnNeEsC"},
+	    {"6.18", "lRqobnN", "fyrFLoeEsC"},
+	    {"7.0", "lcqobnN", "fyrFLoeEsC"},
+	};
+	struct scene *s = *state;
+	const unsigned n = sizeof(kernels) / sizeof(kernels[0]);
+
+	for (int t = 0; t < 2; t++) {
+		char path[64];
+
+		scene_clock(s, t, "node1");
+		snprintf(path, sizeof(path), "t%d/node1/gfs2/" TABLE "/glocks", t);
+		for (unsigned i = 0; i < n; i++) {
+			unsigned ino = 0x200 + 2 * i;
+
+			scene_stats(s, t, "node1", 2, ino, 1000, 100, 500);
+			scene_stats(s, t, "node1", 2, ino + 1, 1000, 100, 500);
+			scene_file(s, path,
+				   "G:  s:UN n:2/%x f:%s t:EX d:EX/0 a:0 v:0 r:3 m:10 p:0\n"
+				   " H: s:EX f:W e:0 p:%u [writer] gfs2_open+0x1c/0x40 [gfs2]\n",
+				   ino, kernels[i].asked, 70 + i);
+			scene_file(s, path,
+				   "G:  s:SH n:2/%x f:%s t:SH d:EX/0 a:0 v:0 r:0 m:10 p:1\n"
+				   " H: s:SH f:EH e:0 p:0 [(none)] gfs2_lookup+0x1a0/0x3f0 [gfs2]\n"
+				   " I: n:1/%u t:8 f:0x00 d:0x00000000 s:%u p:1\n",
+				   ino + 1, kernels[i].cached, ino + 1, 4096 + i);
+		}
+		scene_file(s, path,
+			   "G:  s:EX n:3/11 f:Lob t:EX d:EX/0 a:0 v:0 r:2 m:10 p:2\n"
+			   " R: n:17 f:30000000 b:1000/1000 i:5 q:0 r:0 e:0\n"
+			   "  L: f:30000000 b:1000 i:5\n"
+			   "  B: n:300 s:17:5 f:32\n");
+	}
+	scene_json(s);
+	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "problems")), 0);
+	assert_int_equal(number(json_object_get(frame(s, 0), "totals"), "waiting"), n);
+	for (unsigned i = 0; i < n; i++) {
+		json_t *row = row_of(frame(s, 0), 0x200 + 2 * i);
+
+		if (!row || number(row, "waiting") != 1)
+			fail_msg("no wait of the glock of Linux %s", kernels[i].kernel);
+		assert_near(number(row, "wait_s"), STEP, 1e-6);
+	}
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -680,6 +735,7 @@ int main(void)
 	    BAD(ended_wait_of_many_requests_after_a_gap),
 	    BAD(ended_wait_of_long_requests),
 	    BAD(holders_of_an_unlisted_glock),
+	    BAD(newer_kernels),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

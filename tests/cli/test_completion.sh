@@ -36,7 +36,7 @@ offers 'shop' run -n s
 offers '--shared' run --s
 offers '--help barn shop' rm ''
 offers 'dlm local none' run --lockman ''
-offers '6.1 7.0' stat --format ''
+offers '6.1 6.18 7.0' stat --format ''
 offers 'glocks glstats' stat shop gl
 offers 'DF EX SH' demote shop 2:5 ''
 

@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import time
 
 from cli import GLOCK, SLOW, Node, main, out, wait_for
@@ -18,7 +19,7 @@ def frames(*args):
 
 
 def once():
-    return frames("--once")[0]
+    return frames("--once", "-t", "0.1")[0]
 
 
 def node(frame, name):
@@ -115,7 +116,7 @@ def a_dead_process_is_named():
     a.kill()
     assert node(once(), a.name)["state"] == "dead"
     b.end()
-    text = subprocess.run([O2TOP, "-b", "--once"], capture_output=True, text=True, timeout=SLOW, check=False).stdout
+    text = subprocess.run([O2TOP, "-b", "--once", "-t", "0.1"], capture_output=True, text=True, timeout=SLOW, check=False).stdout
     assert "all watched processes have ended" in text and "no node" not in text, text
 
 
@@ -139,7 +140,7 @@ def garbage_in_a_segment_is_survived():
         with open(file, "r+b") as f:
             f.seek(seed * 977)
             f.write(os.urandom(2000))
-        r = subprocess.run([O2TOP, "--json", "--once"], capture_output=True, text=True, timeout=SLOW)
+        r = subprocess.run([O2TOP, "--json", "--once", "-t", "0.05"], capture_output=True, text=True, timeout=SLOW)
         assert r.returncode in (0, 1, 3), (r.returncode, r.stderr)  # 3: no file was usable
         assert all(json.loads(line) for line in r.stdout.splitlines())
         for command in (["stat", "shop"], ["stat", "--json", "shop"], ["ls", "shop"]):
@@ -161,7 +162,7 @@ def a_machine_that_is_asked_tells_of_its_processes():
     d.kill()
 
     def asked():
-        f = frames("-n", "localhost", "--once")[0]
+        f = frames("-n", "localhost", "--once", "-t", "0.1")[0]
         named = f["rows"] and f["rows"][0]["sentence"]
         return f if named and {n["name"] for n in f["nodes"]} == set(names) else None
 
@@ -186,9 +187,36 @@ def a_machine_that_is_asked_tells_of_its_processes():
     p.communicate()
 
 
+def beside_a_file_system_they_show_where_asked_for():
+    """A machine has a GFS2 and a process of libglock. The process shows with --fs glock, or with
+    --fs and the name of its space."""
+    a = Node("shop")
+    a.do("nq 1 2 17 EX")
+    a.do("wait 1")
+    with tempfile.TemporaryDirectory(prefix="o2top-beside.") as folder:
+        os.makedirs(f"{folder}/gfs2/lab:fs1")
+        with open(f"{folder}/gfs2/lab:fs1/glocks", "w") as f:
+            f.write("G:  s:SH n:2/1000 f:Iob t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1\n")
+
+        def nodes(*args):
+            env = {**os.environ, "O2TOP_DEBUGFS": folder, "PATH": os.path.dirname(O2TOP) + ":" + os.environ["PATH"]}
+            r = subprocess.run([O2TOP, "--json", "-n", "localhost", "--once", "-t", "0.1", *args], capture_output=True,
+                               text=True, timeout=SLOW, env=env, check=False)
+            assert r.returncode == 0, r.stderr
+            return [n["name"] for n in json.loads(r.stdout)["nodes"]]
+
+        assert nodes() == nodes("--fs", "gfs2") == nodes("--fs", "ocfs2") == ["localhost"], nodes()
+        both = ["localhost", "localhost:" + a.name]
+        assert nodes("--fs", "glock") == nodes("--fs", "shop") == both, nodes("--fs", "glock")
+        os.unlink(f"{folder}/gfs2/lab:fs1/glocks")
+        os.rmdir(f"{folder}/gfs2/lab:fs1")
+        assert nodes() == both[1:], nodes()
+    a.end()
+
+
 def glock_top_is_o2top():
     a = Node("shop")
-    text = out("top", "shop", "--once", "-b")
+    text = out("top", "shop", "--once", "-t", "0.1", "-b")
     assert a.name in text, text
     a.end()
 
@@ -204,6 +232,7 @@ if __name__ == "__main__":
             processes_that_end_are_forgotten,
             garbage_in_a_segment_is_survived,
             a_machine_that_is_asked_tells_of_its_processes,
+            beside_a_file_system_they_show_where_asked_for,
             glock_top_is_o2top,
         ]
     )

@@ -9,7 +9,7 @@
 #include "frames.h"
 
 #include "o2top/sources/gfs2_estimate.h"
-#include "o2top/sources/gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 #include <errno.h>
 #include <math.h>

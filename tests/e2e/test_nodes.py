@@ -126,6 +126,19 @@ def test_what_was_left_by_the_killed_is_removed(folder):
         assert left == stay, left
 
 
+def test_a_node_that_may_not_be_read_is_named(folder):
+    """The message tells what is missing, and the status is that of this machine without root."""
+    env = environment(folder, node1="nodebugfs", node2="nodebugfs")
+    for arguments in (["-b", "--once"], ["--json", "-i", "1"], ["--check"]):
+        done = subprocess.run([O2TOP, "--ssh", SSH, "-n", "node1", "-n", "node2", *arguments], env=env, capture_output=True,
+                              text=True, timeout=120, check=False)
+        assert done.returncode == 3, done
+        for node in ("node1", "node2"):
+            assert f"o2top: {node}: no permission: debugfs is not mounted there" in done.stderr, done.stderr
+        assert "nothing to watch" not in done.stderr, done.stderr
+        assert "UNKNOWN - " in done.stdout or "--check" not in arguments, done.stdout
+
+
 def test_names_that_only_other_nodes_know(folder):
     """GFS2 does not say that an inode has several names. Each node that caches the inode is asked
     one time for the names used there."""

@@ -3,7 +3,7 @@
  * fuzz_glock_node.c - fuzzes the lines about a process of a libglock lock space.
  */
 #include "fuzz.h"
-#include "o2top/sources/glock_line.h"
+#include "o2top/sources/lines/glock_line.h"
 
 static void each(const char *line, size_t len, bool complete)
 {

@@ -3,7 +3,7 @@
  * fuzz_glocks.c - fuzzes the lines of glocks: G:, H: and I:.
  */
 #include "fuzz.h"
-#include "o2top/sources/gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 static char buf[4096];
 

@@ -3,7 +3,7 @@
  * fuzz_ocfs2_lvb.c - fuzzes the value block of an M lock: the decoded bytes are those in the block.
  */
 #include "fuzz.h"
-#include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/lines/ocfs2_line.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
  * fuzz_ocfs2_name.c - fuzzes names of OCFS2's locks: a parsed name is possible and prints again.
  */
 #include "fuzz.h"
-#include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/lines/ocfs2_line.h"
 
 #include <strings.h>
 

@@ -16,6 +16,7 @@
 int main(int argc, char **argv)
 {
 	struct problems problems = {0};
+	struct banners banners = {0};
 	struct model model = {.sources = source_list, .threads = 1};
 	struct collector *c, *recorder;
 	struct sample sample;
@@ -28,10 +29,11 @@ int main(int argc, char **argv)
 	CHECK(argc == 4);
 	unlink(argv[3]);
 	CHECK(collect_recording(&c, argv + 1, 1, NULL, 0, &problems) == 0);
-	CHECK(collect_recorder(&recorder, c, argv[3], &problems) == 0);
+	CHECK(collect_recorder(&recorder, c, &(struct record_options){.path = argv[3]},
+			       &problems) == 0);
 	while (recorder->ops->next(recorder, &sample, &problems) == 1) {
 		CHECK(model_sample(&model, recorder, &sample) == 0);
-		CHECK(recorder_sampled(recorder, &problems) == 0);
+		CHECK(recorder_sampled(recorder, &problems, &banners) == 0);
 	}
 	recorder->ops->close(recorder);
 	model_free(&model);

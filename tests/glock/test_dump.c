@@ -284,6 +284,15 @@ static void dump_letters_in_order(void **state)
 	assert_string_equal(out, "lDdpyfcraFqLobnNeEsC");
 	glock__flag_letters_traced(out, GLOCK__LINUX_7_0, ~0u);
 	assert_string_equal(out, "lDdpyfcraFLobnNeEsC");
+	/* R is a request without a reply, so R and r exclude each other */
+	glock__flag_letters(out, GLOCK__LINUX_6_18, ~0u);
+	assert_string_equal(out, "lDdpyfraFqLobnNeEsC");
+	glock__flag_letters(out, GLOCK__LINUX_6_18,
+			    ~(uint32_t)(GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN));
+	assert_string_equal(out, "lDdpyfRaqLobnNeEsC");
+	glock__flag_letters_traced(out, GLOCK__LINUX_6_18,
+				   GLOCK__F_LOCK | GLOCK__F_MAY_CANCEL | GLOCK__F_QUEUED);
+	assert_string_equal(out, "lR");
 	glock__flag_letters(out, GLOCK__LINUX_6_1, ~(uint32_t)GLOCK__F_INITIAL);
 	assert_string_equal(out, "lDdpyfirIFqLobPxnN");
 	glock__flag_letters_traced(out, GLOCK__LINUX_6_1, ~(uint32_t)GLOCK__F_INITIAL);
@@ -298,6 +307,8 @@ static void dump_letters_in_order(void **state)
 	glock__holder_letters(out, GLOCK__LINUX_6_1, ~0u);
 	assert_string_equal(out, "tTeApnaEcHWs");
 	glock__holder_letters(out, GLOCK__LINUX_7_0, ~0u);
+	assert_string_equal(out, "tTeAnaEcHWs");
+	glock__holder_letters(out, GLOCK__LINUX_6_18, ~0u);
 	assert_string_equal(out, "tTeAnaEcHWs");
 }
 

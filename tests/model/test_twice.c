@@ -19,7 +19,7 @@
 
 #include "o2top/model/model.h"
 #include "o2top/rank/explain.h"
-#include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/lines/ocfs2_line.h"
 #include "o2top/sources/sources.h"
 #include "o2top/sources/waits_read.h"
 

@@ -12,6 +12,7 @@ import re
 import select
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from time import monotonic
@@ -85,14 +86,39 @@ class Use:
 # ---- screens -----------------------------------------------------------------------------------
 
 
+def stars(text):
+    """Returns the ranks of the rows of files with a star."""
+    files = re.split(r"(?m)^ *(?:.* )?SYSTEM\b", text)[0]
+    return re.findall(r"(?m)^>? ?\* +(\d+)[ -]", files)
+
+
 @test
 def each_recording():
-    """Checks every frame of each recording, at the smallest size."""
+    """Checks every frame of each recording, at the smallest size. Text has stars at the same rows."""
     for name, frames in (("ocfs2-hot", 5), ("ocfs2-hang", 3), ("gfs2-hot", 5), ("gfs2-hang", 3)):
+        text = subprocess.run([O2TOP, "-b", name], cwd=CAPTURES, capture_output=True, text=True, check=True).stdout
+        texts = re.split(r"(?m)^o2top  ", text)[1:]
         with Use(start(name)) as t:
             for i in range(2, frames + 1):
                 golden(f"{name}-{i}", t, f"{i}/{frames}")
+                assert stars(t.screen()) == stars(texts[i - 2]) != [], (stars(t.screen()), texts[i - 2])
                 t.key(".")
+
+
+@test
+def a_pane_that_is_cut_off():
+    """The pane says how many lines are missing. With more room nothing is missing."""
+    folder = tempfile.mkdtemp(prefix="o2top-pane-")
+    try:
+        write_waiting(folder, 12)
+        for lines, missing in ((24, True), (60, False)):
+            with Use(start(folder, "--no-mouse", rows=lines)) as t:
+                screen = t.wait("pid 1001 ", gone=() if missing else ("more lines",))
+                shown = len(re.findall(r"(?m)^  node1: pid 1\d\d\d ", screen))
+                more = re.search(r"(?m)^  \.\.\. (\d+) more lines$", screen)
+                assert shown + (int(more[1]) if more else 0) == 12 and bool(more) == missing, screen
+    finally:
+        shutil.rmtree(folder)
 
 
 @test
@@ -814,6 +840,27 @@ def write_many(folder, rows):
         with open(f"{place}/glocks", "w") as f:
             for i in range(rows):
                 f.write(f"G:  s:SH n:2/{4096 + i:x} f:Iob t:SH d:EX/0 a:0 v:0 r:3 m:50 p:1\n")
+
+
+def write_waiting(folder, processes):
+    """Writes two samples of a GFS2 in which so many processes wait for one inode. Six other inodes fill the table."""
+    for sample in (0, 1):
+        place = f"{folder}/t{sample}/node1/gfs2/lab:many"
+        os.makedirs(place)
+        with open(f"{folder}/t{sample}/node1/realtime", "w") as f:
+            f.write(f"{1795154566 + 5 * sample}.0\n")
+        with open(f"{folder}/t{sample}/node1/uptime", "w") as f:
+            f.write(f"{550 + 5 * sample}.00\n")
+        with open(f"{place}/glstats", "w") as f:
+            for i in range(20):
+                answers = 9 + sample if i else 9
+                f.write(f"G: n:2/{4096 + i:x} rtt:11294/15624 rttb:12687/10875 irt:11861299/16344897 dcnt: {answers} "
+                        f"qcnt: {100 + sample * i}\n")
+        with open(f"{place}/glocks", "w") as f:
+            for i in range(20):
+                f.write(f"G:  s:SH n:2/{4096 + i:x} f:lIob t:EX d:EX/0 a:0 v:0 r:3 m:50 p:1\n")
+                for j in range(processes if i == 0 else 0):
+                    f.write(f" H: s:EX f:W e:0 p:{1001 + j} [writer] gfs2_glock_nq\n")
 
 
 @test

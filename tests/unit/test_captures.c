@@ -7,9 +7,9 @@
  * trace may be packed with xz.
  */
 #include "o2top/collect/input.h"
-#include "o2top/sources/dlm_line.h"
-#include "o2top/sources/gfs2_line.h"
-#include "o2top/sources/ocfs2_line.h"
+#include "o2top/sources/lines/dlm_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
+#include "o2top/sources/lines/ocfs2_line.h"
 #include "unit.h"
 
 #include <ftw.h>

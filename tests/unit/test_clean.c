@@ -60,12 +60,30 @@ static void too_long_for_a_character(void **state)
 	}
 }
 
+/* Programs read UTF-8, in a service without a locale as well. */
+static void utf8_in_any_locale(void **state)
+{
+	static const char name[] = "/d\xc3\xa4ten/\xe6\x97\xa5\xff\x1b";
+	char buf[256];
+
+	(void)state;
+	setlocale(LC_ALL, "C");
+	unit_clean(buf, sizeof(buf), name, 0);
+	assert_string_equal(buf, "/d\\xc3\\xa4ten/\\xe6\\x97\\xa5\\xff\\x1b");
+	unit_clean_utf8(buf, sizeof(buf), name, 0);
+	assert_string_equal(buf, "/d\xc3\xa4ten/\xe6\x97\xa5\\xff\\x1b");
+	setlocale(LC_ALL, "C.UTF-8");
+	unit_clean_utf8(buf, sizeof(buf), name, 0);
+	assert_string_equal(buf, "/d\xc3\xa4ten/\xe6\x97\xa5\\xff\\x1b");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_is_fit_stays),
 	    cmocka_unit_test(what_is_not_is_written_out),
 	    cmocka_unit_test(too_long_for_a_character),
+	    cmocka_unit_test(utf8_in_any_locale),
 	};
 
 	setlocale(LC_ALL, "C.UTF-8");

@@ -4,11 +4,12 @@
  *
  * The small files are mountinfo, clocks and lists of names.
  */
+#include "o2top/base/problems.h"
 #include "o2top/collect/input.h"
 #include "o2top/collect/machine/mounts.h"
+#include "o2top/collect/machine/this_machine.h"
 #include "o2top/collect/machine/tree.h"
 #include "o2top/rank/names.h"
-#include "o2top/base/problems.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -398,6 +399,23 @@ static void problems_kept_and_counted(void **state)
 	assert_int_equal(q.count, 0);
 }
 
+/* A node with a million locks has a locking_state of some 350 MiB, and the limit is 512 MiB. */
+static void large_files(void **state)
+{
+	char path[64];
+	struct buffer b = {0};
+	int fd = memfd_create("large", MFD_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(ftruncate(fd, (off_t)300 << 20), 0);
+	assert_int_equal(machine_read(path, 2048, &b), 0);
+	assert_int_equal(b.len, (size_t)300 << 20);
+	free(b.data);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +430,7 @@ int main(void)
 	    cmocka_unit_test(lines),
 	    cmocka_unit_test(long_lines),
 	    cmocka_unit_test(not_files),
+	    cmocka_unit_test(large_files),
 	    cmocka_unit_test(problems_kept_and_counted),
 	};
 

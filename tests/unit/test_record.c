@@ -266,16 +266,18 @@ static size_t record(const char *capture, const char *path, char *texts[SAMPLES_
 {
 	char *folder = folder_of(capture);
 	struct problems problems = {0};
+	struct banners banners = {0};
 	struct collector *c, *recorder;
 	struct sample sample;
 	size_t n = 0;
 
 	assert_int_equal(collect_recording(&c, &folder, 1, NULL, 0, &problems), 0);
-	assert_int_equal(collect_recorder(&recorder, c, path, &problems), 0);
+	assert_int_equal(
+	    collect_recorder(&recorder, c, &(struct record_options){.path = path}, &problems), 0);
 	while (recorder->ops->next(recorder, &sample, &problems) == 1) {
 		assert_true(n < SAMPLES_MOST);
 		texts[n++] = all_of(recorder, &sample);
-		assert_int_equal(recorder_sampled(recorder, &problems), 0);
+		assert_int_equal(recorder_sampled(recorder, &problems, &banners), 0);
 	}
 	assert_int_equal(problems.count, 0);
 	recorder->ops->close(recorder);

@@ -64,9 +64,38 @@ static const struct letter letters_7_0[] = {
     {0, 0, false},
 };
 
+/*
+ * In 6.18 the letter R says that a reply is outstanding. 7.0 has c instead, which says that the
+ * request may be cancelled. See letters_of().
+ */
+static const struct letter letters_6_18[] = {
+    {GLOCK__F_LOCK, 'l', false},
+    {GLOCK__F_DEMOTE, 'D', false},
+    {GLOCK__F_PENDING_DEMOTE, 'd', false},
+    {GLOCK__F_DEMOTE_IN_PROGRESS, 'p', false},
+    {GLOCK__F_DIRTY, 'y', false},
+    {GLOCK__F_LFLUSH, 'f', false},
+    {GLOCK__F_MAY_CANCEL, 'R', false},
+    {GLOCK__F_HAVE_REPLY, 'r', false},
+    {GLOCK__F_INITIAL, 'a', false},
+    {GLOCK__F_FROZEN, 'F', false},
+    {GLOCK__F_QUEUED, 'q', false},
+    {GLOCK__F_LRU, 'L', false},
+    {GLOCK__F_OBJECT, 'o', false},
+    {GLOCK__F_BLOCKING, 'b', false},
+    {GLOCK__F_INSTANTIATE_NEEDED, 'n', false},
+    {GLOCK__F_INSTANTIATING, 'N', false},
+    {GLOCK__F_TRY_TO_EVICT, 'e', false},
+    {GLOCK__F_VERIFY_DELETE, 'E', false},
+    {GLOCK__F_DEFER_DELETE, 's', false},
+    {GLOCK__F_CANCELING, 'C', false},
+    {0, 0, false},
+};
+
 static const struct letter *const glock_letters[GLOCK__TEXT_FORMAT_MAX] = {
     [GLOCK__LINUX_6_1] = letters_6_1,
     [GLOCK__LINUX_7_0] = letters_7_0,
+    [GLOCK__LINUX_6_18] = letters_6_18,
 };
 
 /* The letter p is of 6.1 only. Later kernels have no such request. */
@@ -95,9 +124,17 @@ static char *spell_flags(char *out, const struct letter *l, uint32_t flags, uint
 	return out;
 }
 
+/* Returns the flags to print. A request that has its reply is not outstanding any more. */
+static uint32_t letters_of(enum glock__text_format format, uint32_t flags)
+{
+	if (format == GLOCK__LINUX_6_18 && flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
+		flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
+	return flags;
+}
+
 void glock__flag_letters(char out[GLOCK__LETTERS], enum glock__text_format format, uint32_t flags)
 {
-	spell_flags(out, glock_letters[format], flags, 0);
+	spell_flags(out, glock_letters[format], letters_of(format, flags), 0);
 }
 
 void glock__flag_letters_traced(char out[GLOCK__LETTERS], enum glock__text_format format,
@@ -106,12 +143,13 @@ void glock__flag_letters_traced(char out[GLOCK__LETTERS], enum glock__text_forma
 	uint32_t numbers = format == GLOCK__LINUX_6_1 ? traced_as_number_6_1 : 0;
 
 	/* Traces do not say whether there are holders. */
-	out = spell_flags(out, glock_letters[format], flags, numbers | GLOCK__F_QUEUED);
+	out = spell_flags(out, glock_letters[format], letters_of(format, flags),
+			  numbers | GLOCK__F_QUEUED);
 	if (flags & numbers)
 		snprintf(out, 12, "0x%x", flags & numbers);
 }
 
 void glock__holder_letters(char out[GLOCK__LETTERS], enum glock__text_format format, uint32_t flags)
 {
-	spell_flags(out, holder_letters, flags, format == GLOCK__LINUX_7_0 ? GLOCK_PRIORITY : 0);
+	spell_flags(out, holder_letters, flags, format == GLOCK__LINUX_6_1 ? 0 : GLOCK_PRIORITY);
 }

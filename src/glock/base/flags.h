@@ -47,6 +47,7 @@ enum glock__hflag {
 enum glock__text_format {
 	GLOCK__LINUX_6_1,
 	GLOCK__LINUX_7_0,
+	GLOCK__LINUX_6_18,
 	GLOCK__TEXT_FORMAT_MAX,
 };
 

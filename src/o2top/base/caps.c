@@ -14,7 +14,8 @@ static const struct {
     [CAPS_NONE] = {.n = 0},
     [CAPS_FIND_PATHS] = {{CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE}, 2, false},
     [CAPS_SEE_PROCESSES] = {{CAP_DAC_READ_SEARCH}, 1, true},
-    [CAPS_WRITE_ANYWHERE] = {{CAP_DAC_OVERRIDE}, 1, false},
+    /* The first includes the second. A sandbox may leave only the second. */
+    [CAPS_WRITE_ANYWHERE] = {{CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}, 2, false},
 };
 
 static void drop(enum caps_for what, bool for_good)

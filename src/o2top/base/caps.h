@@ -12,6 +12,7 @@
  *	the viewer                                    none; its children, such as ssh, are as root's
  *	the viewer of this machine's processes        none, except while it opens published files
  *	with --textfile                               CAP_DAC_OVERRIDE: the folder is the exporter's
+ *	with a recording that is opened again         the same: the folder may be another user's
  */
 #ifndef O2TOP_CAPS_H
 #define O2TOP_CAPS_H

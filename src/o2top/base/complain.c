@@ -1,16 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * complain.c - writes messages to standard error and remembers the last one.
+ * complain.c - writes messages to standard error, each once, and remembers the last one.
  */
 #include "complain.h"
 
 #include "units.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static char last[4096];
+
+/* Hashes of the messages that were printed; the oldest one is overwritten. */
+enum { KEPT = 64 };
+static uint64_t printed[KEPT];
+static size_t n_printed;
+
+/* FNV-1a. */
+static uint64_t complain_hash(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+	return hash;
+}
+
+/* Returns whether the message was printed before, and notes it. */
+static bool was_printed(const char *text)
+{
+	uint64_t hash = complain_hash(text);
+
+	for (size_t i = 0; i < n_printed && i < KEPT; i++)
+		if (printed[i] == hash)
+			return true;
+	printed[n_printed++ % KEPT] = hash;
+	return false;
+}
 
 void complain(const char *format, ...)
 {
@@ -24,8 +53,14 @@ void complain(const char *format, ...)
 	if (!text)
 		return;
 	unit_clean(last, sizeof(last), text, 0);
-	fprintf(stderr, "o2top: %s\n", last);
+	if (!was_printed(last))
+		fprintf(stderr, "o2top: %s\n", last);
 	free(text);
+}
+
+void complain_forget(void)
+{
+	n_printed = 0;
 }
 
 const char *complain_last(void)

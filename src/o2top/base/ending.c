@@ -12,7 +12,7 @@
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_ENDS = sizeof(ends) / sizeof(ends[0]) };
 
-static volatile sig_atomic_t ended, pipe_broken;
+static volatile sig_atomic_t ended, pipe_broken, reopens;
 
 static void on_end(int number)
 {
@@ -25,20 +25,42 @@ static void on_pipe(int number)
 	pipe_broken = 1;
 }
 
-void ending_begin(void)
+static void on_hang_up(int number, siginfo_t *info, void *context)
 {
+	(void)context;
+	if (info->si_code == SI_KERNEL)
+		ended = number;
+	else
+		reopens = 1;
+}
+
+void ending_begin(bool reopening)
+{
+	struct sigaction hang_up = {.sa_sigaction = on_hang_up, .sa_flags = SA_SIGINFO};
 	/* Without SA_RESTART, a signal also ends a write to a pipe that is not emptied. */
 	struct sigaction end = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND}, old;
 
 	for (size_t i = 0; i < N_ENDS; i++)
 		if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			sigaction(ends[i], &end, NULL);
+	/* A service asks by SIGHUP, also if it was started with SIGHUP ignored. */
+	if (reopening)
+		sigaction(SIGHUP, &hang_up, NULL);
+	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = on_pipe}, NULL);
 }
 
 int ending(void)
 {
 	return ended;
+}
+
+bool ending_reopens(void)
+{
+	bool asked = reopens;
+
+	reopens = 0;
+	return asked;
 }
 
 bool ending_pipe_broken(void)

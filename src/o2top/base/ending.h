@@ -14,8 +14,15 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Handles the signals. Call this before a process is started that would be left behind. */
-void ending_begin(void);
+/*
+ * Handles the signals. Call this before a process is started that would be left behind. With
+ * `reopens` a SIGHUP from another process does not end o2top, but is told by ending_reopens(). A
+ * SIGHUP from the kernel still ends o2top, because the terminal is gone. A file that grows beyond
+ * a limit of the process ends nothing: the write fails.
+ */
+void ending_begin(bool reopens);
+/* Returns whether a process asked to open files again, since the last call. */
+bool ending_reopens(void);
 /* Returns the signal that asked for the end, or 0. */
 int ending(void);
 /*

@@ -5,6 +5,7 @@
 #include "units.h"
 
 #include <limits.h>
+#include <locale.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -179,4 +180,20 @@ int unit_clean(char *buf, size_t size, const char *text, int width)
 	}
 	buf[at < size ? at : size - 1] = '\0';
 	return total;
+}
+
+int unit_clean_utf8(char *buf, size_t size, const char *text, int width)
+{
+	/* Made once and kept. Only the thread of the views writes for programs. */
+	static locale_t utf8;
+	locale_t before;
+	int columns;
+
+	if (!utf8)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	before = utf8 ? uselocale(utf8) : (locale_t)0;
+	columns = unit_clean(buf, size, text, width);
+	if (utf8)
+		uselocale(before);
+	return columns;
 }

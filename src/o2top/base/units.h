@@ -42,5 +42,10 @@ size_t unit_char(const char *s, mbstate_t *state, wchar_t *wide, int *columns);
  * not cut. Returns how many columns the text takes.
  */
 int unit_clean(char *buf, size_t size, const char *text, int width);
+/*
+ * Does the same for a program that reads UTF-8, whatever the locale is. A service has no locale,
+ * and a name that is valid in another one may be no UTF-8.
+ */
+int unit_clean_utf8(char *buf, size_t size, const char *text, int width);
 
 #endif

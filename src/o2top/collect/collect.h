@@ -156,6 +156,7 @@ struct local_roots {
 	const char *mount_point;
 	bool trace;    /* trace GFS2's requests to the DLM */
 	bool no_paths; /* no paths will be asked for, so no path finder is started */
+	bool processes; /* list processes in spaces of libglock beside a cluster file system */
 };
 int collect_local(struct collector **out, const struct local_roots *roots);
 

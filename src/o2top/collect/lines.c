@@ -14,7 +14,7 @@
 /* A delta is a sequence of these letters. Numbers follow each letter, with seven bits in a byte. */
 enum { FORGET = 'F', RUN = 'R', NEW = 'N' };
 
-enum { NOT_FOUND = UINT32_MAX, POOL_LEAST = 1024, POOL_MOST = 1 << 28 };
+enum { NOT_FOUND = UINT32_MAX, POOL_LEAST = 1024, POOL_MOST = 1 << 29 };
 
 static int reserve(struct buffer *b, size_t len)
 {

@@ -89,7 +89,7 @@ static int engine_take_sample(struct engine *e, char **label)
 	got = *label ? watch_sample(e->setup.watch, &sample) : -ENOMEM;
 	problems_join(&e->problems, &e->model->problems);
 	if (e->setup.sampled)
-		e->setup.sampled(e->setup.sampled_arg, &e->problems);
+		e->setup.sampled(e->setup.sampled_arg, &e->problems, &e->model->banners);
 	e->cost_s = now_s() - before;
 	return got ? got : 1;
 }

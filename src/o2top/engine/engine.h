@@ -27,7 +27,7 @@ struct engine_setup {
 	size_t first, end;
 	double speed; /* 0 begins paused */
 	/* called after each sample; negative errno ends the recording, not the samples */
-	int (*sampled)(void *arg, struct problems *problems);
+	int (*sampled)(void *arg, struct problems *problems, struct banners *banners);
 	void *sampled_arg;
 };
 

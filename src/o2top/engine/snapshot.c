@@ -47,6 +47,7 @@ static bool copy_model(struct snapshot *s, const struct model *m)
 	s->model.spaces = calloc(m->n_spaces + 1, sizeof(*s->model.spaces));
 	s->model.sample = 1;
 	s->model.interval_s = m->interval_s;
+	s->model.cost = m->cost;
 	for (size_t i = 0; i < m->banners.n; i++)
 		banner(&s->model.banners, "%s", m->banners.text[i]);
 	if (!s->shell || !s->model.nodes || !s->model.spaces)

@@ -57,24 +57,17 @@ bool time_parse(const char *text, int64_t near_us, int64_t *time_us)
 	return t != (time_t)-1;
 }
 
+/*
+ * The samples are searched one by one, because their times may go back. The newest clock of a
+ * sample may be that of a node that the next sample lacks.
+ */
 size_t replay_find(struct collector *c, int64_t time_us)
 {
-	size_t n = c->replay->count(c), low = 0, high = n;
+	size_t n = c->replay->count(c), i = 0;
 
-	/* Few samples lack a time. The next sample with a time stands for such a sample. */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2, at = mid;
-
-		while (at < high && c->replay->time(c, at) == INT64_MIN)
-			at++;
-		if (at == high)
-			high = mid;
-		else if (c->replay->time(c, at) < time_us)
-			low = at + 1;
-		else
-			high = mid;
-	}
-	return low;
+	while (i < n && c->replay->time(c, i) < time_us)
+		i++;
+	return i;
 }
 
 /* Returns the time of the first sample that has a time, or 0. */

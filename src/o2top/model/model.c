@@ -5,6 +5,7 @@
 #include "model.h"
 
 #include "model_impl.h"
+#include "o2top/base/clock.h"
 #include "source.h"
 #include "waits.h"
 
@@ -14,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /*
@@ -53,6 +55,7 @@ static void read_space(struct job *job, struct node *node, const struct node_sam
 				  .kernel_shift_us = now->kernel_shift_us};
 
 	table_begin(&ns->table);
+	ns->ended = (struct wait_counts){0};
 	m->spaces[index].source->take(&t);
 	ns->present = !ns->unusable;
 	if (ns->present) {
@@ -67,6 +70,7 @@ static void read_node(struct job *job, size_t i)
 	const struct node_sample *from = &job->sample->nodes[i];
 	struct node *node;
 	size_t usable = 0, silent = 0;
+	double begin = now_s();
 
 	if (!from->present || job->node_of[i] == AGAIN)
 		return;
@@ -80,6 +84,9 @@ static void read_node(struct job *job, size_t i)
 		usable += !node->spaces[index]->unusable;
 		silent += node->spaces[index]->no_statistics && !node->spaces[index]->unusable;
 	}
+	/* A collector of another machine tells the time there. */
+	if (job->collector->ops->live && !from->took_s)
+		node->took_s = now_s() - begin;
 	/* If all its spaces lack statistics, the node's state tells it. */
 	for (size_t j = 0; j < from->n_spaces && silent && silent < usable; j++) {
 		const struct node_space *ns =
@@ -215,6 +222,28 @@ static void share_knowledge(struct model *m)
 		}
 }
 
+/* Adds the cost of this sample. The collector tells a machine's bytes with one of its nodes. */
+static void add_cost(struct job *job)
+{
+	struct cost *cost = &job->m->cost;
+	struct rusage used;
+
+	cost->live = job->collector->ops->live;
+	if (!cost->live)
+		return;
+	if (getrusage(RUSAGE_SELF, &used) == 0)
+		cost->cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+			      1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+	for (size_t i = 0; i < job->sample->n_nodes; i++) {
+		const struct node_sample *from = &job->sample->nodes[i];
+
+		if (!from->present || job->node_of[i] == AGAIN || (from->took_s && !from->bytes))
+			continue;
+		cost->bytes += from->bytes;
+		cost->read_s += job->m->nodes[job->node_of[i]].took_s;
+	}
+}
+
 int model_sample(struct model *m, struct collector *c, const struct sample *sample)
 {
 	struct job job = {.m = m, .collector = c, .sample = sample};
@@ -241,6 +270,7 @@ int model_sample(struct model *m, struct collector *c, const struct sample *samp
 		model_set_frames(m, present, silent_known);
 		read_all(&job);
 		share_knowledge(m);
+		add_cost(&job);
 		for (size_t i = 0; i < m->n_nodes; i++)
 			problems_join(&m->problems, &m->nodes[i].problems);
 	} else {

@@ -15,6 +15,7 @@
 #include "o2top/collect/collect.h"
 #include "object_names.h"
 #include "table.h"
+#include "wait_counts.h"
 
 struct source;
 struct waits;
@@ -68,6 +69,7 @@ struct node_space {
 	struct holders holders, holders_before;
 	struct flocks flocks;             /* OCFS2, GFS2: flocks that waited lately */
 	struct object_names object_names; /* libglock: the program's names of its objects */
+	struct wait_counts ended;         /* ended waits of known length, in the last sample */
 	uint32_t last_sample;             /* the sample that read it last, 0 never */
 	uint32_t named;                   /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: the last sample whose glstats had no bad line, 0 never */
@@ -124,6 +126,14 @@ struct opened_row {
 	uint64_t number;
 };
 
+/* The cost of o2top itself since its start. */
+struct cost {
+	bool live;      /* else the samples were recorded, and the rest is 0 */
+	double cpu_s;   /* of this process, without ssh and without the nodes */
+	double read_s;  /* time that reading the kernel's files took, all nodes together */
+	uint64_t bytes; /* from other machines */
+};
+
 struct model {
 	const struct source *const *sources; /* by kind of file system; given when it is made */
 	struct space *spaces;
@@ -137,6 +147,7 @@ struct model {
 	struct waits *waits;    /* the DLMs' facts about locks with a wait; waits.h */
 	struct banners banners; /* states that no counter shows, of the last sample */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
+	struct cost cost;
 	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */
 };
 

@@ -65,6 +65,17 @@ static int options_settle(struct options *o, bool length_given)
 			   o->filter.writers || o->filter.min_lost_per_s > 0 || o->filter.hot_only;
 	if (o->json + o->csv + o->check + o->batch > 1)
 		return option_usage("give only one of these", "--batch --json --csv --check");
+	if (o->summary && (o->check || o->textfile || o->log))
+		return option_usage("give only one of these", "--summary --check --textfile --log");
+	if (o->record_keep && !o->record_size)
+		return option_usage("--record-keep needs --record-size",
+				    "without it no file is full");
+	if (o->record_size && !o->record)
+		return option_usage("--record-size needs --record", "there is no recording");
+	if (o->record_size && !o->record_keep)
+		o->record_keep = RECORD_KEEP;
+	if (o->view.openmetrics && !o->textfile)
+		return option_usage("--openmetrics needs a file", "--textfile FILE");
 	if ((o->json || o->csv) && !length_given)
 		o->view.length = 0;
 	if (o->check)
@@ -72,9 +83,9 @@ static int options_settle(struct options *o, bool length_given)
 	/* configured nodes are those of the user's cluster, not of every recording */
 	if (o->nodes_configured && (recorded || o->local))
 		o->n_nodes = 0;
-	o->interactive = !o->batch && !o->json && !o->csv && !o->check && !o->textfile &&
-			 !o->once && !o->iterations && !o->log && is_terminal(term) &&
-			 knows_terminal(o, term);
+	o->interactive = !o->batch && !o->summary && !o->json && !o->csv && !o->check &&
+			 !o->textfile && !o->once && !o->iterations && !o->log &&
+			 is_terminal(term) && knows_terminal(o, term);
 	return OPTION_GO_ON;
 }
 
@@ -118,6 +129,36 @@ static const struct option_entry *entry_of(int option)
 	return &option_entries[i];
 }
 
+static bool is_whole(const char *text)
+{
+	return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Returns whether an argument is a number, as top and iostat take it, and no file of that name. */
+static bool is_bare_number(const char *text)
+{
+	size_t digits = strspn(text, "0123456789.");
+
+	return digits && !text[digits] && strcmp(text, ".") != 0 && strcmp(text, "..") != 0 &&
+	       access(text, F_OK) != 0;
+}
+
+/*
+ * Takes an option. "-n 5" and "-d 5" are those of top: a number of frames, and seconds. No node has
+ * a number as its name unless --node gives it.
+ */
+static int take_argument(struct options *o, int option, char **argv)
+{
+	if (option == 'n' && is_whole(optarg))
+		return option_take(o, entry_of('i'), optarg);
+	if (option == 'd' && argv[optind] && is_bare_number(argv[optind])) {
+		o->interval_given = true;
+		return option_take(o, entry_of('t'), argv[optind++]);
+	}
+	o->interval_given |= entry_of(option)->letter == 't';
+	return option_take(o, entry_of(option), optarg);
+}
+
 static int take_arguments(struct options *o, int argc, char **argv, bool *length_given)
 {
 	int option, status = OPTION_GO_ON;
@@ -128,13 +169,34 @@ static int take_arguments(struct options *o, int argc, char **argv, bool *length
 	while (status < 0 &&
 	       (option = getopt_long(argc, argv, known.letters, known.list, NULL)) != -1) {
 		if (option == '?')
-			return option_usage("no such option", argv[optind - 1]);
+			return option_usage(optopt >= '0' && optopt <= '9'
+						? "no such option (seconds between samples: -t 5)"
+						: "no such option",
+					    argv[optind - 1]);
 		if (option == ':')
 			return option_usage("this option needs a value", argv[optind - 1]);
 		*length_given |= entry_of(option)->letter == 'l';
-		status = option_take(o, entry_of(option), optarg);
+		status = take_argument(o, option, argv);
 	}
 	return status;
+}
+
+/* Takes the last one or two arguments if they are numbers: the interval, and the number of frames.
+ */
+static int take_bare_numbers(struct options *o)
+{
+	size_t n = 0;
+	int status;
+
+	while (n < 2 && n < o->n_paths && is_bare_number(o->paths[o->n_paths - n - 1]))
+		n++;
+	o->n_paths -= n;
+	if (!n)
+		return OPTION_GO_ON;
+	o->interval_given = true;
+	status = option_take(o, entry_of('t'), o->paths[o->n_paths]);
+	return status < 0 && n == 2 ? option_take(o, entry_of('i'), o->paths[o->n_paths + 1])
+				    : status;
 }
 
 int options_parse(struct options *o, int argc, char **argv)
@@ -144,7 +206,7 @@ int options_parse(struct options *o, int argc, char **argv)
 	int status = OPTION_GO_ON;
 
 	*o = (struct options){
-	    .interval_s = 5, .speed = 1, .view.length = 20, .warn = check_warn, .crit = check_crit};
+	    .interval_s = 5, .speed = 1, .view.length = 20, .limits = check_defaults};
 	o->view.color =
 	    isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 	o->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
@@ -157,5 +219,6 @@ int options_parse(struct options *o, int argc, char **argv)
 		return status;
 	o->paths = argv + optind;
 	o->n_paths = (size_t)(argc - optind);
-	return options_settle(o, length_given);
+	status = take_bare_numbers(o);
+	return status < 0 ? options_settle(o, length_given) : status;
 }

@@ -38,16 +38,20 @@ struct options {
 	enum sort_key sort;
 	struct view_options view;
 	bool batch, json, csv, check;
-	struct limits warn, crit; /* of a check */
+	struct check_rules limits;
 	const char *textfile;     /* for a monitoring system, or NULL */
 	bool demo;
 	bool interactive; /* on a terminal, unless something asks for text */
 	bool once;
+	bool summary;             /* all frames together, at the end */
 	bool recording;           /* the arguments are recordings, wherever they lie */
 	unsigned long iterations; /* 0: no end */
 	double interval_s;
+	bool interval_given; /* on the command line */
 	const char *log;
 	char *record, *replay; /* files, or NULL; replay may name a folder */
+	unsigned long record_size; /* MiB after which the next file begins; 0: no limit */
+	unsigned long record_keep; /* files */
 	const char *from, *to; /* of the replayed recording, or NULL */
 	double speed;          /* of a recording in a terminal; 0 begins paused */
 	const char *columns;   /* of the terminal view, or NULL */

@@ -37,7 +37,10 @@ struct option_entry {
 	int (*call)(struct options *o, char *value); /* as option_take() */
 };
 
-enum { OPTION_ENTRIES = 54 };
+/* The files of a recording of limited size, without --record-keep and at most. */
+enum { RECORD_KEEP = 4, RECORD_KEEP_MOST = 100 };
+
+enum { OPTION_ENTRIES = 58 };
 extern const struct option_entry option_entries[];
 
 bool option_has_value(const struct option_entry *entry);

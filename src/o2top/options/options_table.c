@@ -81,12 +81,36 @@ static int take_names(struct options *o, char *arg)
 	return OPTION_GO_ON;
 }
 
+static int list_columns(void)
+{
+	static const char *const words[SORT_KEYS] = {
+	    [SORT_LOST] = "time lost a second",
+	    [SORT_WAITING] = "waits in progress",
+	    [SORT_AGE] = "age of the oldest wait in progress",
+	    [SORT_MEAN] = "time lost for each acquisition",
+	    [SORT_LONGEST] = "longest wait",
+	    [SORT_ACQUIRED] = "acquisitions a second",
+	    [SORT_HIT] = "acquisitions without a request to the DLM, the fewest first",
+	    [SORT_WRITERS] = "nodes that wrote",
+	    [SORT_READERS] = "nodes that read",
+	    [SORT_SIZE] = "size of the file",
+	    [SORT_INODE] = "inode number, the lowest first",
+	    [SORT_NAME] = "path, in alphabetical order",
+	};
+
+	for (int i = 0; i < SORT_KEYS; i++)
+		printf("%-10s %s\n", sort_key_names[i], words[i]);
+	return EXIT_DONE;
+}
+
 static int take_sort(struct options *o, char *arg)
 {
 	size_t key = index_of(arg, sort_key_names, SORT_KEYS);
 
+	if (strcmp(arg, "help") == 0)
+		return list_columns();
 	if (key == SORT_KEYS)
-		return option_usage("no such column to sort by", arg);
+		return option_usage("no such column to sort by (--sort help lists them)", arg);
 	o->sort = (enum sort_key)key;
 	return OPTION_GO_ON;
 }
@@ -108,21 +132,21 @@ static int option_take_inode(struct options *o, char *arg)
 	return OPTION_GO_ON;
 }
 
-static int take_limits(struct limits *limits, const char *arg)
+static int take_limits(struct options *o, bool crit, char *arg)
 {
-	const char *wrong = limits_parse(arg, limits);
+	const char *wrong = check_take_limits(&o->limits, crit, arg);
 
 	return wrong ? option_usage("not a limit", wrong) : OPTION_GO_ON;
 }
 
 static int take_warn(struct options *o, char *arg)
 {
-	return take_limits(&o->warn, arg);
+	return take_limits(o, false, arg);
 }
 
 static int take_crit(struct options *o, char *arg)
 {
-	return take_limits(&o->crit, arg);
+	return take_limits(o, true, arg);
 }
 
 static int take_columns(struct options *o, char *arg)
@@ -243,10 +267,16 @@ const struct option_entry option_entries[] = {
     {"warn", 0, IN_FILE, OPTION_CALL, .call = take_warn},
     {"crit", 0, IN_FILE, OPTION_CALL, .call = take_crit},
     {"textfile", 0, IN_FILE, OPTION_TEXT, TO(textfile)},
+    {"openmetrics", 0, IN_FILE, OPTION_SET, TO(view.openmetrics)},
     {"demo", 0, ONCE, OPTION_SET, TO(demo)},
     {"config", 0, ONCE, OPTION_CALL, .call = read_already},
     {"no-config", 0, ONCE, OPTION_ACT, .call = read_already},
     {"record", 0, ONCE, OPTION_TEXT, TO(record)},
+    {"record-size", 0, ONCE, OPTION_NUMBER, TO(record_size),
+     NUMBER(1, 1048576, "--record-size needs MiB, from 1 to 1048576")},
+    {"record-keep", 0, ONCE, OPTION_NUMBER, TO(record_keep),
+     NUMBER(1, RECORD_KEEP_MOST, "--record-keep needs a number of files, from 1 to 100")},
+    {"summary", 0, ONCE, OPTION_SET, TO(summary)},
     {"replay", 0, ONCE, OPTION_TEXT, TO(replay)},
     {"from", 0, ONCE, OPTION_TEXT, TO(from)},
     {"to", 0, ONCE, OPTION_TEXT, TO(to)},

@@ -22,10 +22,16 @@ struct filter {
 
 /* Returns whether locks of this type are counted. */
 bool filter_wants_type(const struct filter *f, const struct source *source, uint8_t type);
+bool filter_wants_space(const struct filter *f, const struct space *space);
 bool filter_wants_row(const struct filter *f, const struct model *m, const struct row *row);
 
 /* Returns whether a source has locks of this type. */
 bool filter_knows_type(const char *name);
+/*
+ * Returns whether a node has a lock space, and a lock in it, that the filter chooses. The lock may
+ * be idle. Conditions on numbers, such as min_lost_per_s, do not matter.
+ */
+bool filter_finds(const struct filter *f, const struct model *m);
 /* Returns whether the filter's lock space or kind of file system exists. */
 bool filter_knows_space(const struct filter *f, const struct model *m);
 

@@ -76,6 +76,14 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 		space_label(space, buf + n, size - n);
 }
 
+/* Less than this is shown as 0, because the kernel measures in microseconds. */
+#define LOST_LEAST_S 0.5e-6
+
+double lost_share(double lost_per_s, double all_per_s)
+{
+	return lost_per_s >= LOST_LEAST_S && all_per_s > 0 ? lost_per_s / all_per_s : 0;
+}
+
 double row_mean(const struct row *row)
 {
 	return change_mean(&row->sum);

@@ -71,6 +71,11 @@ double row_sort_value(const struct row *row, enum sort_key key);
  */
 int row_compare(const struct row *a, const struct row *b, enum sort_key key);
 
+/*
+ * Returns the part of all time lost. A row, node or directory whose time lost is shown as 0 has no
+ * part in it.
+ */
+double lost_share(double lost_per_s, double all_per_s);
 double row_mean(const struct row *row);      /* seconds, NAN where nothing was acquired */
 double row_hit_ratio(const struct row *row); /* NAN where requests are not counted */
 const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL */

@@ -7,8 +7,8 @@
  */
 #include "dlm.h"
 
-#include "dlm_line.h"
-#include "ocfs2_line.h"
+#include "o2top/sources/lines/dlm_line.h"
+#include "o2top/sources/lines/ocfs2_line.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "gfs2_estimate.h"
 #include "gfs2_flock.h"
 #include "gfs2_impl.h"
-#include "gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/grow.h"
 #include "sources_impl.h"
 

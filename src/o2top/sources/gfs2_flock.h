@@ -6,7 +6,7 @@
 #define O2TOP_GFS2_FLOCK_H
 
 #include "flock.h"
-#include "gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 /* The totals of this sample, one for each CPU. */
 struct gfs2_flock_totals {

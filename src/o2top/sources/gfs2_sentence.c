@@ -4,7 +4,7 @@
  */
 #include "dlm_sentence.h"
 #include "gfs2_impl.h"
-#include "gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/units.h"
 
 static bool gfs2_inside(struct words *w, const struct dlm_part *at, int wanted, int64_t *pid)

@@ -7,7 +7,7 @@
  * demotes). -EAGAIN and -EDEADLK are waits too.
  */
 #include "gfs2_impl.h"
-#include "gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 #include "o2top/base/scan.h"
 
 #include <errno.h>
@@ -64,6 +64,7 @@ static void take_event(struct trace *tr, const struct gfs2_lock_time *e)
 	/* The part of a wait before the frame was counted while the wait lasted. */
 	c->lost_s += min_s(s, 1e-6 * (double)(at_us - tr->from_us));
 	change_add_longest(c, s, false);
+	wait_counts_add(&tr->t->ns->ended, s);
 }
 
 /*

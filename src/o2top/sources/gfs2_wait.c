@@ -8,7 +8,7 @@
  */
 #include "dlm.h"
 #include "gfs2_impl.h"
-#include "gfs2_line.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 #include <stdlib.h>
 
@@ -105,6 +105,7 @@ static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
 			c->lost_s = c->estimated_s = c->longest_s = 0;
 		c->lost_s += share * rest;
 		change_add_longest(c, age + rest, false);
+		wait_counts_add(&t->ns->ended, age + rest);
 		return;
 	}
 	if (c->answers <= OF_ONE_WAIT) {
@@ -114,11 +115,13 @@ static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
 		c->lost_s += share * rest;
 		c->estimated_s += share * rest;
 		change_add_longest(c, age + rest, rest > 0);
+		wait_counts_add(&t->ns->ended, age + rest);
 		return;
 	}
 	*left_s = max_s((first ? h->total_s : *left_s) - age, 0);
 	c->lost_s = c->estimated_s = share * min_s(*left_s, dt);
 	change_add_longest(c, age, false);
+	wait_counts_add(&t->ns->ended, age);
 }
 
 void gfs2_take_waits(struct source_sample *t, bool traced)

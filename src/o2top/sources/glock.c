@@ -17,7 +17,7 @@
  * A line " P: PATH" of the program's text is the object's name.
  */
 #include "glock_impl.h"
-#include "glock_line.h"
+#include "o2top/sources/lines/glock_line.h"
 #include "o2top/base/grow.h"
 #include "sources_impl.h"
 
@@ -55,6 +55,22 @@ static bool made_anew(const struct glock_shot *was, const struct glock_line *l)
 {
 	return l->dcount < was->dcount || l->qcount < was->qcount || l->waits < was->waits ||
 	       l->waited_ns < was->waited_ns;
+}
+
+/*
+ * Counts the ended waits of known length: a single one, or a new longest one. Of two waits, the
+ * other one took the rest.
+ */
+static void glock_count_ended(struct node_space *ns, uint64_t waits, int64_t waited_ns,
+			      int64_t new_longest_ns)
+{
+	if (waits == 1) {
+		wait_counts_add(&ns->ended, 1e-9 * (double)waited_ns);
+	} else if (waits && new_longest_ns) {
+		wait_counts_add(&ns->ended, 1e-9 * (double)new_longest_ns);
+		if (waits == 2)
+			wait_counts_add(&ns->ended, 1e-9 * (double)(waited_ns - new_longest_ns));
+	}
 }
 
 /*
@@ -99,6 +115,9 @@ static void end_glock(struct reading *r)
 				    false);
 		}
 	}
+	if (!t->first && (!r->fresh || t->ns->last_sample))
+		glock_count_ended(t->ns, waits, l->waited_ns - r->was.waited_ns,
+				  l->longest_ns > r->was.longest_ns ? l->longest_ns : 0);
 	s->longest_ns = l->longest_ns;
 	s->waits = l->waits;
 	s->waited_ns = l->waited_ns;

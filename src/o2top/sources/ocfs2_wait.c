@@ -202,6 +202,27 @@ static int mode_of(const struct ended_wait *o, const struct counter_delta *d)
 										    : o->mode;
 }
 
+/*
+ * Counts the ended waits of a mode whose length is known.
+ *
+ * - One call since the Shot before: its length is the growth of the total.
+ * - A new longest wait. If there were two calls, the other one took the rest.
+ * - A wait that the Shot before showed: `followed`, its length at least; else 0.
+ */
+static void ocfs2_count_ended(struct node_space *ns, uint64_t calls, double waited, double longest,
+			      double followed)
+{
+	if (calls == 1) {
+		wait_counts_add(&ns->ended, waited);
+	} else if (longest > 0) {
+		wait_counts_add(&ns->ended, longest);
+		if (calls == 2)
+			wait_counts_add(&ns->ended, waited - longest);
+	} else {
+		wait_counts_add(&ns->ended, followed);
+	}
+}
+
 static void ocfs2_add_ended(const struct source_sample *t, struct change *c,
 			    const struct ocfs2_shot *s, const struct counter_delta *d,
 			    const struct ended_wait *over, double dt, double share)
@@ -221,6 +242,8 @@ static void ocfs2_add_ended(const struct source_sample *t, struct change *c,
 		else if (m == of && over->age > 0 && d->waited[m] >= over->age)
 			shown = max_s(shown, min_s(max, min_s(d->waited[m], over->age + room)));
 		change_add_longest(c, shown, false);
+		ocfs2_count_ended(t->ns, d->gets[m], d->waited[m], d->new_max[m] ? max : 0,
+				  m == of && d->waited[m] >= over->age ? shown : 0);
 	}
 }
 
@@ -249,6 +272,8 @@ static void ocfs2_add_counts(struct source_sample *t, struct lock *lock, const s
 		 */
 		if (lock->id.type == 'F' && over.any && (c = table_change(&t->ns->table, lock)))
 			change_add_longest(c, over.age, false);
+		if (lock->id.type == 'F' && over.any)
+			wait_counts_add(&t->ns->ended, over.age);
 		return;
 	}
 	c = table_change(&t->ns->table, lock);

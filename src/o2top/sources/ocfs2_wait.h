@@ -6,7 +6,7 @@
 #define O2TOP_OCFS2_WAIT_H
 
 #include "o2top/model/source.h"
-#include "ocfs2_line.h"
+#include "o2top/sources/lines/ocfs2_line.h"
 
 /*
  * A Lock that may be waiting. ocfs2_settle() decides, once the DLM was asked and the kernel is

@@ -10,8 +10,8 @@
 #include "waits_read.h"
 
 #include "dlm.h"
-#include "dlm_line.h"
-#include "o2dlm_line.h"
+#include "o2top/sources/lines/dlm_line.h"
+#include "o2top/sources/lines/o2dlm_line.h"
 #include "o2top/collect/machine/tree.h"
 
 #include <errno.h>

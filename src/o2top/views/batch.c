@@ -186,9 +186,7 @@ static void print_numbers(struct page *p, const struct row *row)
 	fprintf(p->out, " %8s", rates ? approx(b, unit_rate(a, row->lost_per_s), estimated) : "-");
 	if (!narrow(p)) {
 		fprintf(p->out, " %5s",
-			unit_share(a, !rates    ? NAN
-				      : all > 0 ? row->lost_per_s / all
-						: 0));
+			unit_share(a, rates ? lost_share(row->lost_per_s, all) : NAN));
 		print_trend(p, row);
 	}
 	if (row->sum.waiting)
@@ -450,9 +448,7 @@ static int print_directories(struct page *p)
 		    rates ? approx(b, unit_rate(lost, one->lost_per_s), change_estimated(&one->sum))
 			  : "-",
 		    rates ? unit_rate(under, one->under_per_s) : "-",
-		    unit_share(share, !rates    ? NAN
-				      : all > 0 ? one->under_per_s / all
-						: 0),
+		    unit_share(share, rates ? lost_share(one->under_per_s, all) : NAN),
 		    one->sum.waiting, age, unit_count(acquired, rates ? one->acquired_per_s : NAN),
 		    one->n_rows, clean, one->n_hot ? off(p) : "");
 	}

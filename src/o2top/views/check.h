@@ -5,6 +5,7 @@
 #ifndef O2TOP_CHECK_H
 #define O2TOP_CHECK_H
 
+#include "o2top/rank/filter.h"
 #include "view.h"
 
 enum limit { LIMIT_LOST, LIMIT_OLDEST, LIMIT_SILENT, LIMITS };
@@ -14,19 +15,43 @@ struct limits {
 	double at[LIMITS];
 };
 
-extern const struct limits check_warn, check_crit; /* the default limits */
+/* Limits of one file system. NAN: the general limit holds. */
+struct fs_limits {
+	const char *fs; /* as --fs takes it */
+	struct limits warn, crit;
+};
+
+enum { CHECK_FS_MAX = 64 };
 
 /*
- * Reads limits. "2" limits both the seconds lost per second and the age of the oldest wait in
- * seconds. "lost=1,oldest=5,silent=2" limits each by name. A limit that is not given keeps its
- * value. Returns NULL, or the part of the text that is not a limit.
+ * A file system with limits of its own is judged alone. The general limits judge the sum of the
+ * others.
  */
-const char *limits_parse(const char *text, struct limits *out);
+struct check_rules {
+	struct limits warn, crit;
+	struct fs_limits fs[CHECK_FS_MAX];
+	size_t n_fs;
+};
+
+extern const struct check_rules check_defaults;
+
+/*
+ * Takes limits: "[FS:]LIMITS". "2" limits both the seconds lost per second and the age of the
+ * oldest wait in seconds. "lost=1,oldest=5,silent=2" limits each by name. A limit that is not given
+ * keeps its value. The last colon ends FS. The text is cut there and stays in use. Returns NULL, or
+ * the part of the text that is not a limit.
+ */
+const char *check_take_limits(struct check_rules *rules, bool crit, char *text);
+/* Returns the first FS of the rules that is no lock space and no kind of file system, or NULL. */
+const char *check_unknown_fs(const struct check_rules *rules, const struct model *m);
 
 enum check_status { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
 
-/* Writes the line. Returns the status, CHECK_UNKNOWN if the line could not be written. */
-enum check_status view_check(FILE *out, const struct frame *f, const struct limits *warn,
-			     const struct limits *crit);
+/*
+ * Judges the rows of the frame, which are those that the filter chose. Writes the line. Returns the
+ * status, CHECK_UNKNOWN if the line could not be written.
+ */
+enum check_status view_check(FILE *out, const struct frame *f, const struct check_rules *rules,
+			     const struct filter *filter);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "view.h"
 
+#include "csv_values.h"
 #include "o2top/advice/advice.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
@@ -19,8 +20,9 @@ static void quoted(FILE *out, const char *s)
 {
 	char clean[4096];
 
-	/* unit_clean() keeps bytes that are not text visible, and keeps the value on one line */
-	unit_clean(clean, sizeof(clean), s ? s : "", 0);
+	/* unit_clean_utf8() keeps bytes that are not text visible, and keeps the value on one line
+	 */
+	unit_clean_utf8(clean, sizeof(clean), s ? s : "", 0);
 	fputc('"', out);
 	for (const char *p = clean; *p; p++) {
 		if (*p == '"')
@@ -30,13 +32,13 @@ static void quoted(FILE *out, const char *s)
 	fputc('"', out);
 }
 
-static void csv_text(FILE *out, const char *s)
+void csv_text(FILE *out, const char *s)
 {
 	quoted(out, s);
 	fputc(',', out);
 }
 
-static void csv_number(FILE *out, double v)
+void csv_number(FILE *out, double v)
 {
 	if (isfinite(v))
 		fprintf(out, "%.6f,", v);
@@ -44,7 +46,7 @@ static void csv_number(FILE *out, double v)
 		fputc(',', out);
 }
 
-static void csv_whole(FILE *out, uint64_t v, bool known)
+void csv_whole(FILE *out, uint64_t v, bool known)
 {
 	if (known)
 		fprintf(out, "%llu,", (unsigned long long)v);
@@ -86,7 +88,7 @@ static void row_line(FILE *out, const struct frame *f, const struct row *row)
 	csv_text(out, kind);
 	csv_number(out, rates ? row->lost_per_s : NAN);
 	csv_whole(out, change_estimated(&row->sum), true);
-	csv_number(out, !rates ? NAN : all > 0 ? row->lost_per_s / all : 0);
+	csv_number(out, rates ? lost_share(row->lost_per_s, all) : NAN);
 	csv_whole(out, row->sum.waiting, true);
 	csv_number(out, row->sum.waiting ? row->sum.oldest_s : NAN);
 	csv_number(out, row->sum.waiting ? row->sum.oldest_max_s : NAN);

@@ -7,18 +7,20 @@
 #include "view.h"
 
 #include "directories.h"
+#include "json_values.h"
 #include "o2top/advice/advice.h"
 #include "o2top/model/source.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
  * Returns a JSON string, or null for NULL. A kernel's text may hold any byte, but JSON is UTF-8. In
  * a text that is not UTF-8, each byte above 127 becomes a question mark.
  */
-static json_t *json_text_of(const char *s)
+json_t *json_text_of(const char *s)
 {
 	json_t *j = s ? json_string(s) : json_null();
 	char clean[1024];
@@ -32,14 +34,16 @@ static json_t *json_text_of(const char *s)
 	return json_string(clean);
 }
 
+enum { DIGITS = 9 }; /* significant digits of a number that is not whole */
+
 /* Rounds to microseconds. The kernel measures in them, so more digits would be invented. */
-static json_t *json_number_of(double v)
+json_t *json_number_of(double v)
 {
 	return isfinite(v) ? json_real(round(v * 1e6) / 1e6) : json_null();
 }
 
 /* jansson's integers are signed. A larger number becomes a real and loses its last digits. */
-static json_t *json_whole(uint64_t v)
+json_t *json_whole(uint64_t v)
 {
 	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
 }
@@ -199,7 +203,7 @@ static json_t *row_object(const struct frame *f, const struct row *row)
 	json_add(o, "within", json_text_of(row->within));
 	json_add(o, "size", row->size == UINT64_MAX ? json_null() : json_whole(row->size));
 	json_add(o, "wait_s_per_s", json_number_of(row->lost_per_s));
-	json_add(o, "share", json_number_of(all > 0 ? row->lost_per_s / all : 0));
+	json_add(o, "share", json_number_of(lost_share(row->lost_per_s, all)));
 	json_add(o, "mean_wait_s", json_number_of(row_mean(row)));
 	json_add(o, "hit_ratio", json_number_of(row_hit_ratio(row)));
 	json_add(o, "writers", node_names(f, row, true));
@@ -287,7 +291,7 @@ static json_t *directory_list(const struct frame *f)
 		json_add(o, "path", *one->path ? json_text_of(one->path) : json_null());
 		json_add(o, "wait_s_per_s", json_number_of(one->lost_per_s));
 		json_add(o, "under_wait_s_per_s", json_number_of(one->under_per_s));
-		json_add(o, "share", json_number_of(all > 0 ? one->under_per_s / all : 0));
+		json_add(o, "share", json_number_of(lost_share(one->under_per_s, all)));
 		json_add(o, "rows", json_integer(one->n_rows));
 		json_add(o, "hot_rows", json_integer(one->n_hot));
 		json_array_append_new(a, o);
@@ -296,10 +300,18 @@ static json_t *directory_list(const struct frame *f)
 	return a;
 }
 
+static json_t *json_cost(const struct cost *cost)
+{
+	if (!cost->live)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "cpu_s", json_number_of(cost->cpu_s), "read_s",
+			 json_number_of(cost->read_s), "bytes", json_whole(cost->bytes));
+}
+
 int view_json(FILE *out, const struct frame *f, const struct view_options *options)
 {
 	json_t *o = json_object(), *rows = json_array();
-	int err;
+	char *text;
 
 	for (size_t i = 0; i < f->group->n_rows; i++) {
 		const struct row *row = &f->group->rows[i];
@@ -308,8 +320,6 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 			continue;
 		json_array_append_new(rows, row_object(f, row));
 	}
-	json_add(o, "time",
-		 json_number_of(f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN));
 	json_add(o, "sample", json_text_of(f->label));
 	json_add(o, "interval_s",
 		 f->group->interval_s > 0 ? json_number_of(f->group->interval_s) : json_null());
@@ -320,10 +330,17 @@ int view_json(FILE *out, const struct frame *f, const struct view_options *optio
 		json_add(o, "directories", directory_list(f));
 	json_add(o, "totals", json_totals(f));
 	json_add(o, "problems", problem_list(f));
-	errno = EIO;
-	err = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(16)) ||
-	      fputc('\n', out) == EOF || fflush(out);
-	err = err ? -errno : 0;
+	json_add(o, "self", json_cost(&f->model->cost));
+	text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
 	json_decref(o);
-	return err;
+	if (!text)
+		return -ENOMEM;
+	/* the time of day needs more digits, so it stands before the rest */
+	errno = EIO;
+	if (f->group->time_us)
+		fprintf(out, "{\"time\":%.6f,%s\n", 1e-6 * (double)f->group->time_us, text + 1);
+	else
+		fprintf(out, "{\"time\":null,%s\n", text + 1);
+	free(text);
+	return fflush(out) || ferror(out) ? -errno : 0;
 }

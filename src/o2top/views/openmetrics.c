@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * openmetrics.c - the view of a frame as OpenMetrics.
+ * openmetrics.c - the view of a frame as Prometheus text or OpenMetrics.
  *
- * node_exporter's textfile collector reads the file, and so may other programs.
+ * node_exporter's textfile collector reads Prometheus text. The two forms differ in the names of
+ * counters' families, in units and in the end.
  *
- * All metrics are gauges. The rates are o2top's own, over a frame of the nodes' own clocks.
+ * Counters and the histogram are sums over all frames since o2top began. The gauges describe the
+ * last frame.
  *
- * The number of series is bounded. Each node has one set. At most options->length files have
- * series, the worst ones, and only while they are hot.
+ * The number of series is bounded. Each machine has one set, and one for each lock space. At most
+ * options->length files have series, the worst ones, and only while they are hot. Processes of
+ * libglock have no series of their own, because each has another name.
  *
  * The file is written beside its place and renamed, so that no reader sees half a file. The file
  * holds a time, so that a monitor notices a dead o2top.
  */
 #include "view.h"
 
+#include "counters.h"
 #include "o2top/base/units.h"
 #include "o2top/model/source.h"
 
@@ -26,12 +30,23 @@
 
 enum { LABEL_COLUMNS = 160 };
 
-static void metric(FILE *out, const char *name, const char *unit, const char *help)
+struct exposition {
+	FILE *out;
+	const struct frame *f;
+	const struct counters *counters;
+	bool openmetrics;
+};
+
+/* Begins a family. In OpenMetrics the name of a counter's family lacks the _total of its series. */
+static void family(const struct exposition *e, const char *name, const char *type, const char *unit,
+		   const char *help)
 {
-	fprintf(out, "# TYPE o2top_%s gauge\n", name);
-	if (unit)
-		fprintf(out, "# UNIT o2top_%s %s\n", name, unit);
-	fprintf(out, "# HELP o2top_%s %s\n", name, help);
+	const char *total = !e->openmetrics && strcmp(type, "counter") == 0 ? "_total" : "";
+
+	fprintf(e->out, "# TYPE o2top_%s%s %s\n", name, total, type);
+	if (unit && e->openmetrics)
+		fprintf(e->out, "# UNIT o2top_%s %s\n", name, unit);
+	fprintf(e->out, "# HELP o2top_%s%s %s\n", name, total, help);
 }
 
 /*
@@ -42,7 +57,7 @@ static void label(FILE *out, const char *name, const char *value, bool last)
 {
 	char clean[1024];
 
-	unit_clean(clean, sizeof(clean), value, LABEL_COLUMNS);
+	unit_clean_utf8(clean, sizeof(clean), value, LABEL_COLUMNS);
 	fprintf(out, "%s=\"", name);
 	for (const char *p = clean; *p; p++) {
 		if (*p == '"' || *p == '\\')
@@ -52,96 +67,172 @@ static void label(FILE *out, const char *name, const char *value, bool last)
 	fputs(last ? "\"" : "\",", out);
 }
 
-static void one(FILE *out, const char *name, const char *unit, const char *help, double v)
+static void space_labels(FILE *out, const struct space *space, bool last)
+{
+	label(out, "fs", space->source->name, false);
+	label(out, "lockspace", space->name, last);
+}
+
+static void one(const struct exposition *e, const char *name, const char *unit, const char *help,
+		double v)
 {
 	if (!isfinite(v))
 		return;
-	metric(out, name, unit, help);
-	fprintf(out, "o2top_%s %.15g\n", name, v);
+	family(e, name, "gauge", unit, help);
+	fprintf(e->out, "o2top_%s %.15g\n", name, v);
 }
 
-static void metrics_totals(FILE *out, const struct frame *f)
+static bool has_rates(const struct frame *f)
 {
-	const struct totals *t = &f->group->totals;
-	bool rates = !f->single && f->group->interval_s > 0;
+	return !f->single && f->group->interval_s > 0;
+}
 
-	one(out, "lost_ratio", "ratio", "Seconds waited for locks per second, all nodes together.",
-	    rates ? t->lost_per_s : NAN);
-	one(out, "estimated", NULL, "1 if a part of the lost time is estimated.",
+static void metrics_totals(const struct exposition *e)
+{
+	const struct frame *f = e->f;
+	const struct totals *t = &f->group->totals;
+
+	one(e, "estimated", NULL, "1 if a part of the time lost in the last frame is estimated.",
 	    change_estimated(&t->sum));
-	one(out, "waiting", NULL, "Waits in progress.", t->sum.waiting);
-	one(out, "oldest_wait_seconds", "seconds", "Age of the oldest wait in progress, at least.",
+	one(e, "waiting", NULL, "Waits in progress.", t->sum.waiting);
+	one(e, "oldest_wait_seconds", "seconds", "Age of the oldest wait in progress, at least.",
 	    t->sum.waiting ? t->sum.oldest_s : 0);
-	one(out, "longest_wait_seconds", "seconds",
-	    "The longest wait that ended in the frame or lasts.", t->sum.longest_s);
-	one(out, "acquired_per_second", NULL, "Locks taken per second.",
-	    rates ? t->acquired_per_s : NAN);
-	one(out, "hot_files", NULL,
-	    "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.", (double)t->hot);
-	one(out, "locks", NULL, "Locks that the nodes hold in memory.", (double)t->locks);
-	one(out, "problems", NULL, "Input of this frame that o2top could not use.",
+	one(e, "longest_wait_seconds", "seconds",
+	    "The longest wait that ended in the last frame or lasts.", t->sum.longest_s);
+	one(e, "hot_files", NULL, "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.",
+	    (double)t->hot);
+	one(e, "locks", NULL, "Locks that the nodes hold in memory.", (double)t->locks);
+	one(e, "problems", NULL, "Input of the last frame that o2top could not use.",
 	    (double)f->problems->count);
-	one(out, "frame_seconds", "seconds", "Seconds that the rates cover.",
-	    rates ? f->group->interval_s : NAN);
-	one(out, "sample_timestamp_seconds", "seconds",
-	    "Time of the samples, by the nodes' clocks.",
+	one(e, "frame_seconds", "seconds", "Length of the last frame.",
+	    has_rates(f) ? f->group->interval_s : NAN);
+	one(e, "sample_timestamp_seconds", "seconds", "Time of the samples, by the nodes' clocks.",
 	    f->group->time_us ? 1e-6 * (double)f->group->time_us : NAN);
 }
 
-static double node_lost(const struct frame *f, uint32_t node)
-{
-	double sum = 0;
+/* ---- counters ------------------------------------------------------------------------------ */
 
-	for (size_t i = 0; i < f->group->n_rows; i++)
-		for (uint32_t j = 0; j < f->group->rows[i].n_nodes; j++)
-			if (f->group->rows[i].nodes[j].node == node)
-				sum += f->group->rows[i].nodes[j].lost_per_s;
-	return sum;
+static void counter_labels(const struct exposition *e, const struct counter *c)
+{
+	fputc('{', e->out);
+	space_labels(e->out, &e->f->model->spaces[c->space], false);
+	label(e->out, "node", *c->node ? c->node : "processes", true);
+	fputs("} ", e->out);
 }
 
-static double node_ok(const struct frame *f, uint32_t i)
+static void metrics_counters(const struct exposition *e)
 {
-	return f->model->nodes[i].state == NODE_OK;
+	const struct counters *c = e->counters;
+
+	family(e, "lost_seconds", "counter", "seconds",
+	       "Seconds waited for locks in all frames since o2top began, estimates included. "
+	       "Processes of libglock are one node.");
+	for (size_t i = 0; i < c->n; i++) {
+		fputs("o2top_lost_seconds_total", e->out);
+		counter_labels(e, &c->list[i]);
+		fprintf(e->out, "%.15g\n", c->list[i].lost_s);
+	}
+	family(e, "acquired", "counter", NULL,
+	       "Locks taken in all frames since o2top began, from the node's own cache too.");
+	for (size_t i = 0; i < c->n; i++) {
+		fputs("o2top_acquired_total", e->out);
+		counter_labels(e, &c->list[i]);
+		fprintf(e->out, "%llu\n", (unsigned long long)c->list[i].acquired);
+	}
 }
 
-static double node_silent(const struct frame *f, uint32_t i)
+static void histogram(const struct exposition *e, const struct space *space,
+		      const struct wait_counts *w)
 {
-	return f->model->nodes[i].silent_s;
+	unsigned long long n = 0;
+
+	for (int i = 0; i <= WAIT_BOUNDS; i++) {
+		n += w->n[i];
+		fputs("o2top_wait_seconds_bucket{", e->out);
+		space_labels(e->out, space, false);
+		/* OpenMetrics wants a decimal point in each bound */
+		if (i == WAIT_BOUNDS)
+			fprintf(e->out, "le=\"+Inf\"} %llu\n", n);
+		else
+			fprintf(e->out, "le=\"%g%s\"} %llu\n", wait_bounds_s[i],
+				wait_bounds_s[i] < 1 ? "" : ".0", n);
+	}
+	fputs("o2top_wait_seconds_count{", e->out);
+	space_labels(e->out, space, true);
+	fprintf(e->out, "} %llu\no2top_wait_seconds_sum{", n);
+	space_labels(e->out, space, true);
+	fprintf(e->out, "} %.15g\n", w->sum_s);
 }
 
-static void metrics_nodes(FILE *out, const struct frame *f)
+static void metrics_waits(const struct exposition *e)
+{
+	family(e, "wait_seconds", "histogram", "seconds",
+	       "Ended waits of known length, of all types of locks: waits that samples or traces "
+	       "showed, counted at their end with the length that is known; of each lock and frame "
+	       "a single acquisition, or the longest one. Waits of which only a sum is known are "
+	       "only in o2top_lost_seconds_total.");
+	for (size_t i = 0; i < e->counters->n_spaces; i++)
+		histogram(e, &e->f->model->spaces[i], &e->counters->ended[i]);
+}
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+static double node_ok(const struct node *n)
+{
+	return n->state == NODE_OK;
+}
+
+static double node_silent(const struct node *n)
+{
+	return n->silent_s;
+}
+
+static void metrics_nodes(const struct exposition *e)
 {
 	static const struct {
 		const char *name, *unit, *help;
-		double (*value)(const struct frame *f, uint32_t node);
+		double (*value)(const struct node *n);
 	} of_node[] = {
 	    {"node_ok", NULL, "1 if the node gave its data.", node_ok},
 	    {"node_silent_seconds", "seconds", "Seconds since the node last answered.",
 	     node_silent},
-	    {"node_lost_ratio", "ratio", "Seconds waited for locks per second on this node.",
-	     node_lost},
 	};
+	const struct model *m = e->f->model;
+	size_t in_state[NODE_STATE_MAX] = {0};
 
 	for (size_t k = 0; k < sizeof(of_node) / sizeof(of_node[0]); k++) {
-		metric(out, of_node[k].name, of_node[k].unit, of_node[k].help);
-		for (uint32_t i = 0; i < f->model->n_nodes; i++) {
-			fprintf(out, "o2top_%s{", of_node[k].name);
-			label(out, "node", f->model->nodes[i].name, true);
-			fprintf(out, "} %.9g\n", of_node[k].value(f, i));
+		family(e, of_node[k].name, "gauge", of_node[k].unit, of_node[k].help);
+		for (size_t i = 0; i < m->n_nodes; i++) {
+			if (m->nodes[i].transient)
+				continue;
+			fprintf(e->out, "o2top_%s{", of_node[k].name);
+			label(e->out, "node", m->nodes[i].name, true);
+			fprintf(e->out, "} %.9g\n", of_node[k].value(&m->nodes[i]));
 		}
 	}
-	metric(out, "node_state", NULL, "Always 1; the label state names the node's state.");
-	for (uint32_t i = 0; i < f->model->n_nodes; i++) {
-		fprintf(out, "o2top_node_state{");
-		label(out, "node", f->model->nodes[i].name, false);
-		label(out, "state", node_state_names[f->model->nodes[i].state], true);
-		fprintf(out, "} 1\n");
+	family(e, "node_state", "gauge", NULL, "Always 1; the label state names the node's state.");
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		in_state[m->nodes[i].state]++;
+		if (m->nodes[i].transient)
+			continue;
+		fputs("o2top_node_state{", e->out);
+		label(e->out, "node", m->nodes[i].name, false);
+		label(e->out, "state", node_state_names[m->nodes[i].state], true);
+		fputs("} 1\n", e->out);
+	}
+	family(e, "nodes", "gauge", NULL, "Nodes in each state, processes of libglock included.");
+	for (int i = 0; i < NODE_STATE_MAX; i++) {
+		fputs("o2top_nodes{", e->out);
+		label(e->out, "state", node_state_names[i], true);
+		fprintf(e->out, "} %zu\n", in_state[i]);
 	}
 }
 
+/* ---- rows ---------------------------------------------------------------------------------- */
+
 static double row_lost(const struct row *row)
 {
-	return row->lost_per_s;
+	return row->sum.lost_s;
 }
 
 static double row_waiting(const struct row *row)
@@ -159,59 +250,66 @@ static double row_longest(const struct row *row)
 	return row->sum.longest_s;
 }
 
-static void rows(FILE *out, const struct frame *f, unsigned most)
+static void metrics_rows(const struct exposition *e, unsigned most)
 {
 	static const struct {
 		const char *name, *unit, *help;
 		double (*value)(const struct row *row);
 	} of_row[] = {
-	    {"file_lost_ratio", "ratio", "Seconds waited for this row per second.", row_lost},
+	    {"file_lost_seconds", "seconds",
+	     "Seconds waited for this row in the last frame, which has o2top_frame_seconds.",
+	     row_lost},
 	    {"file_waiting", NULL, "Waits for this row in progress.", row_waiting},
 	    {"file_oldest_wait_seconds", "seconds", "Age of the oldest wait in progress, at least.",
 	     row_oldest},
 	    {"file_longest_wait_seconds", "seconds",
-	     "The longest wait for this row that ended in the frame or lasts.", row_longest},
+	     "The longest wait for this row that ended in the last frame or lasts.", row_longest},
 	};
+	const struct frame *f = e->f;
 
 	for (size_t k = 0; k < sizeof(of_row) / sizeof(of_row[0]); k++) {
 		unsigned shown = 0;
 
-		metric(out, of_row[k].name, of_row[k].unit, of_row[k].help);
+		family(e, of_row[k].name, "gauge", of_row[k].unit, of_row[k].help);
 		for (size_t i = 0; i < f->group->n_rows && shown < most; i++) {
 			const struct row *row = &f->group->rows[i];
-			const struct space *space = &f->model->spaces[row->space];
 			char text[1200];
 
 			if (!row->hot)
 				continue;
 			shown++;
-			fprintf(out, "o2top_%s{", of_row[k].name);
-			label(out, "fs", space->source->name, false);
-			label(out, "lockspace", space->name, false);
+			fprintf(e->out, "o2top_%s{", of_row[k].name);
+			space_labels(e->out, &f->model->spaces[row->space], false);
 			/* two rows may have the same label, but two series may not */
 			snprintf(text, sizeof(text), row->id.class ? "%llu/%u" : "%llu",
 				 (unsigned long long)row->id.number, row->id.class);
-			label(out, "id", text, false);
+			label(e->out, "id", text, false);
 			row_label(f->model, row, false, text, sizeof(text));
-			label(out, "file", text, true);
-			fprintf(out, "} %.9g\n", of_row[k].value(row));
+			label(e->out, "file", text, true);
+			fprintf(e->out, "} %.9g\n", of_row[k].value(row));
 		}
 	}
 }
 
-int view_openmetrics(FILE *out, const struct frame *f, const struct view_options *options)
+int view_openmetrics(FILE *out, const struct frame *f, const struct counters *counters,
+		     const struct view_options *options)
 {
-	metrics_totals(out, f);
-	metrics_nodes(out, f);
-	rows(out, f,
-	     options->length && options->length < METRICS_ROWS_MAX ? options->length
-								   : METRICS_ROWS_MAX);
-	fputs("# EOF\n", out);
+	const struct exposition e = {out, f, counters, options->openmetrics};
+
+	metrics_totals(&e);
+	metrics_counters(&e);
+	metrics_waits(&e);
+	metrics_nodes(&e);
+	metrics_rows(&e, options->length && options->length < METRICS_ROWS_MAX ? options->length
+									       : METRICS_ROWS_MAX);
+	if (e.openmetrics)
+		fputs("# EOF\n", out);
 	errno = EIO;
 	return fflush(out) || ferror(out) ? -errno : 0;
 }
 
-int view_textfile(const char *path, const struct frame *f, const struct view_options *options)
+int view_textfile(const char *path, const struct frame *f, const struct counters *counters,
+		  const struct view_options *options)
 {
 	char *beside;
 	FILE *out;
@@ -224,7 +322,7 @@ int view_textfile(const char *path, const struct frame *f, const struct view_opt
 	out = fd < 0 ? NULL : fdopen(fd, "w");
 	err = out ? 0 : -errno;
 	if (out) {
-		err = view_openmetrics(out, f, options);
+		err = view_openmetrics(out, f, counters, options);
 		/* all users may read the file, because the collector does not run as root */
 		if (!err && fchmod(fd, 0644) < 0)
 			err = -errno;

@@ -30,6 +30,7 @@ struct view_options {
 	bool ascii;    /* ASCII characters only */
 	bool head;     /* of CSV: begin with the names of the columns */
 	bool filtered; /* the user asked for some rows only */
+	bool openmetrics; /* of the file for monitoring: OpenMetrics, not Prometheus text */
 	int columns;   /* width of the page */
 };
 
@@ -39,8 +40,11 @@ int view_json(FILE *out, const struct frame *frame, const struct view_options *o
 int view_csv(FILE *out, const struct frame *frame, const struct view_options *options);
 /* view_openmetrics() writes at most this many rows, also if options->length is 0 or larger. */
 enum { METRICS_ROWS_MAX = 100 };
-int view_openmetrics(FILE *out, const struct frame *frame, const struct view_options *options);
+struct counters;
+int view_openmetrics(FILE *out, const struct frame *frame, const struct counters *counters,
+		     const struct view_options *options);
 /* Writes the same to a file at `path`. A reader finds a whole file or none. */
-int view_textfile(const char *path, const struct frame *frame, const struct view_options *options);
+int view_textfile(const char *path, const struct frame *frame, const struct counters *counters,
+		  const struct view_options *options);
 
 #endif

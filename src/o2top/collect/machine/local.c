@@ -13,6 +13,7 @@
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
 #include "o2top/collect/kinds.h"
+#include "once.h"
 #include "paths_find.h"
 #include "processes.h"
 #include "this_machine.h"
@@ -35,12 +36,14 @@ struct local {
 	struct node_sample node, *nodes;
 	struct processes *processes;
 	bool kernel_only; /* another root, or one mount point */
+	bool list_all;    /* list processes also beside a cluster file system */
 	bool here;        /* debugfs is this machine's, and so are the tasks */
 	bool trace;
 	struct tracing tracing;
 	unsigned taken;
 	/* The first finds paths, and the second tasks. Neither waits for the other. */
 	struct paths_finder finder, watcher;
+	struct once once;      /* files of the kernel that are wanted more than once a sample */
 	struct buffer answers; /* the answers of this sample */
 };
 
@@ -62,7 +65,7 @@ static void device_of(struct local *l, const struct space_sample *space, unsigne
 
 	device[0] = device[1] = 0;
 	if (space->fs == FS_OCFS2) {
-		if (tree_open(l->debugfs, 0, space, FILE_FS_STATE, &in) == 0)
+		if (once_open(&l->once, l->debugfs, space, FILE_FS_STATE, &in) == 0)
 			mounts_device_of_fs_state(&in, device);
 		return;
 	}
@@ -96,8 +99,9 @@ static void match_mounts(struct local *l, struct problems *problems)
 }
 
 /*
- * Lists this machine, and the processes on it that are in lock spaces of their own. If there are
- * only such processes, the machine is not listed, because it has nothing to show.
+ * Lists this machine, and the processes on it that are in lock spaces of their own. Beside a
+ * cluster file system processes are listed only if the user asks for them. If there are only such
+ * processes, the machine is not listed, because it has nothing to show.
  */
 static int list_nodes(struct local *l, struct sample *out)
 {
@@ -109,7 +113,7 @@ static int list_nodes(struct local *l, struct sample *out)
 	if (!l->nodes)
 		return -ENOMEM;
 	l->nodes[n++] = l->node;
-	if (!l->kernel_only) {
+	if (!l->kernel_only && (l->list_all || !l->node.n_spaces)) {
 		caps_raise(true);
 		err = processes_take(&l->processes, &l->nodes, &n);
 		caps_raise(false);
@@ -128,6 +132,7 @@ static int local_next(struct collector *c, struct sample *out, struct problems *
 	int err;
 
 	tree_free_spaces(l->node.spaces, l->node.n_spaces);
+	once_forget(&l->once);
 	l->node = (struct node_sample){.name = l->host, .present = true};
 	/* A folder in place of debugfs may have files with the time of its node. */
 	tree_clock(l->debugfs, 0, &l->node, problems);
@@ -201,7 +206,8 @@ static int local_open(struct collector *c, const struct node_sample *node,
 		return processes_open(l->processes, node, space, kind, in);
 	if (kind == FILE_TRACE)
 		return open_trace(l, in);
-	err = tree_open(l->debugfs, 0, space, kind, in);
+	err = space && once_wants(kind) ? once_open(&l->once, l->debugfs, space, kind, in)
+					: tree_open(l->debugfs, 0, space, kind, in);
 	if (err == -ENOENT && l->here)
 		err = open_made(l, space, kind, in);
 	if (!err && kind == FILE_LOCKING_STATE)
@@ -214,6 +220,7 @@ static void local_close(struct collector *c)
 	struct local *l = (struct local *)c;
 
 	tree_free_spaces(l->node.spaces, l->node.n_spaces);
+	once_free(&l->once);
 	processes_free(l->processes);
 	tracing_stop(&l->tracing);
 	paths_stop(&l->finder);
@@ -257,6 +264,7 @@ int collect_local(struct collector **out, const struct local_roots *roots)
 		return -ENOMEM;
 	l->collector.ops = &local_ops;
 	l->kernel_only = roots->debugfs || roots->mount_point;
+	l->list_all = roots->processes;
 	l->here = !roots->debugfs || getenv("O2TOP_PROC");
 	l->finder = l->watcher = paths_none;
 	l->debugfs = strdup(roots->debugfs ? roots->debugfs : "/sys/kernel/debug");

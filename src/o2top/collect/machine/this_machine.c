@@ -73,10 +73,12 @@ int machine_read(const char *path, size_t first, struct buffer *b)
 
 		if (b->room - b->len < want) {
 			size_t more = b->room + (b->room > want ? b->room : want);
-			char *data = more > PARCEL_MAX ? NULL : realloc(b->data, more);
+			char *data;
 
+			more = more > PARCEL_MAX ? PARCEL_MAX : more;
+			data = more - b->len < want ? NULL : realloc(b->data, more);
 			if (!data) {
-				err = -ENOMEM;
+				err = more - b->len < want ? -EFBIG : -ENOMEM;
 				break;
 			}
 			b->data = data;

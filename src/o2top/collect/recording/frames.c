@@ -5,11 +5,13 @@
 #include "frames.h"
 
 #include "o2top/base/grow.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -67,7 +69,7 @@ static bool is_head(const unsigned char head[FRAME_HEAD])
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static ssize_t read_at(const struct frames *f, void *buf, size_t size, uint64_t offset)
+static ssize_t read_at(const struct frames *f, size_t part, void *buf, size_t size, uint64_t offset)
 {
 	size_t done = 0;
 
@@ -79,7 +81,8 @@ static ssize_t read_at(const struct frames *f, void *buf, size_t size, uint64_t 
 		return (ssize_t)size;
 	}
 	while (done < size) {
-		ssize_t n = pread(f->fd, (char *)buf + done, size - done, (off_t)(offset + done));
+		ssize_t n =
+		    pread(f->fds[part], (char *)buf + done, size - done, (off_t)(offset + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -100,13 +103,13 @@ static int add_place(struct frames *f, const struct frame_place *place)
 	return 0;
 }
 
-/* Finds the next head from `offset` on, after damage. Returns its offset, or `end`. */
-static uint64_t look_for_head(const struct frames *f, uint64_t offset, uint64_t end)
+/* Finds the next head of a part from `offset` on, after damage. Returns its offset, or `end`. */
+static uint64_t look_for_head(const struct frames *f, size_t part, uint64_t offset, uint64_t end)
 {
 	unsigned char buf[64 * 1024];
 
 	while (offset + FRAME_HEAD <= end) {
-		ssize_t n = read_at(f, buf, sizeof(buf), offset);
+		ssize_t n = read_at(f, part, buf, sizeof(buf), offset);
 
 		if (n < FRAME_HEAD)
 			break;
@@ -122,6 +125,7 @@ struct scan_state {
 	struct frames *f;
 	const char *label;
 	struct problems *problems;
+	size_t part;
 	uint64_t end;
 	bool broken;
 	size_t unknown;
@@ -133,6 +137,7 @@ static int take_head(struct scan_state *s, uint64_t offset, const unsigned char 
 				    .length = (uint32_t)frames_get(head + 8, 4),
 				    .kind = (uint32_t)frames_get(head + 4, 4),
 				    .time_us = (int64_t)frames_get(head + 16, 8),
+				    .part = (uint32_t)s->part,
 				    .broken = s->broken};
 
 	/* Times are added and subtracted, so a time that no clock shows counts as none. */
@@ -154,7 +159,7 @@ static int scan_frames(struct scan_state *s)
 	int err = 0;
 
 	while (!err && at < s->end) {
-		ssize_t n = read_at(s->f, head, sizeof(head), at);
+		ssize_t n = read_at(s->f, s->part, head, sizeof(head), at);
 		uint64_t next;
 
 		if (n < 0)
@@ -165,7 +170,7 @@ static int scan_frames(struct scan_state *s)
 			break;
 		}
 		if (!is_head(head)) {
-			next = look_for_head(s->f, at + 1, s->end);
+			next = look_for_head(s->f, s->part, at + 1, s->end);
 			problem(s->problems, s->label, 0, "damaged: o2top skips bytes %llu to %llu",
 				(unsigned long long)at, (unsigned long long)next);
 			s->broken = true;
@@ -177,7 +182,7 @@ static int scan_frames(struct scan_state *s)
 			/*
 			 * The frame is cut off, or its length is wrong. Other frames may follow it.
 			 */
-			uint64_t other = look_for_head(s->f, at + 1, s->end);
+			uint64_t other = look_for_head(s->f, s->part, at + 1, s->end);
 
 			problem(s->problems, s->label, 0,
 				"cut off: the sample at byte %llu has %llu of its %llu bytes",
@@ -199,11 +204,15 @@ static int scan_frames(struct scan_state *s)
 	return err;
 }
 
-static int open_any(struct frames *f, uint64_t end, const char *label, struct problems *problems)
+/* Adds the frames of a part. `end` is its size. */
+static int add_part(struct frames *f, size_t part, uint64_t end, const char *label,
+		    struct problems *problems)
 {
-	struct scan_state s = {.f = f, .label = label, .problems = problems, .end = end};
+	/* A part that does not begin with a key lacks the samples before it. */
+	struct scan_state s = {
+	    .f = f, .label = label, .problems = problems, .part = part, .end = end, .broken = part};
 	unsigned char head[FILE_HEAD];
-	ssize_t n = read_at(f, head, sizeof(head), 0);
+	ssize_t n = read_at(f, part, head, sizeof(head), 0);
 
 	if (n < 0)
 		return (int)n;
@@ -217,20 +226,116 @@ static int open_any(struct frames *f, uint64_t end, const char *label, struct pr
 	return scan_frames(&s);
 }
 
+/* Opens a regular file for reading. Returns its descriptor or a negative errno. */
+static int open_part(const char *path, struct stat *st)
+{
+	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+		return fd;
+	err = S_ISREG(st->st_mode) ? -errno : -EBADMSG;
+	close(fd);
+	return err;
+}
+
+/* Adds the frames of an open file. The frames own fd, also after an error. */
+static int add_file(struct frames *f, int fd, uint64_t size, const char *path,
+		    struct problems *problems)
+{
+	f->fds[f->n_fds++] = fd;
+	return add_part(f, f->n_fds - 1, size, path, problems);
+}
+
 int frames_open(struct frames *f, const char *path, struct problems *problems)
 {
-	struct stat st;
-	int err;
+	struct stat st = {0};
+	int err, fd = open_part(path, &st);
 
-	*f = (struct frames){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
-	if (f->fd < 0)
-		return -errno;
-	if (fstat(f->fd, &st) < 0)
-		err = -errno;
-	else if (!S_ISREG(st.st_mode))
-		err = -EBADMSG;
-	else
-		err = open_any(f, (uint64_t)st.st_size, path, problems);
+	*f = (struct frames){0};
+	if (fd < 0)
+		return fd;
+	err = add_file(f, fd, (uint64_t)st.st_size, path, problems);
+	if (err)
+		frames_close(f);
+	return err;
+}
+
+/* The files of a set, the newest first, while they are opened. */
+struct set {
+	struct {
+		int fd;
+		unsigned number;
+		struct stat st;
+	} list[PARTS_MOST];
+	size_t n;
+};
+
+static bool is_in_set(const struct set *set, const struct stat *st)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (set->list[i].st.st_ino == st->st_ino && set->list[i].st.st_dev == st->st_dev)
+			return true;
+	return false;
+}
+
+/*
+ * Opens the files of a set, the newest first. A recorder may rotate meanwhile. Then a file is met
+ * again under its next name, and no file is missed.
+ */
+static int open_set(struct set *set, const char *path)
+{
+	int first = 0;
+
+	for (unsigned i = 0; i < PARTS_MOST; i++) {
+		struct stat st = {0};
+		char *name = part_name(path, i);
+		int fd = name ? open_part(name, &st) : -ENOMEM;
+
+		free(name);
+		if (i == 0)
+			first = fd;
+		if (fd < 0)
+			continue;
+		if (is_in_set(set, &st)) {
+			close(fd);
+			continue;
+		}
+		set->list[set->n].fd = fd;
+		set->list[set->n].st = st;
+		set->list[set->n++].number = i;
+	}
+	return set->n ? 0 : first;
+}
+
+int frames_open_set(struct frames *f, const char *path, struct problems *problems)
+{
+	struct set set = {.n = 0};
+	int err, newest = -EBADMSG;
+
+	*f = (struct frames){0};
+	err = open_set(&set, path);
+	while (set.n--) {
+		char *name = part_name(path, set.list[set.n].number);
+		int got = -ENOMEM;
+
+		if (name && !err)
+			got = add_file(f, set.list[set.n].fd, (uint64_t)set.list[set.n].st.st_size,
+				       name, problems);
+		else
+			close(set.list[set.n].fd);
+		newest = got;
+		/* An empty file is one that a full disk left behind. */
+		if (got == -EBADMSG && set.list[set.n].number && set.list[set.n].st.st_size)
+			problem(problems, name, 0, "not a recording of o2top: o2top skips it");
+		else if (got != -EBADMSG)
+			err = err ? err : got;
+		free(name);
+	}
+	/* Without any frame, the file that was named tells the reason. */
+	if (!err && !f->n)
+		err = newest;
 	if (err)
 		frames_close(f);
 	return err;
@@ -241,8 +346,8 @@ int frames_open_memory(struct frames *f, const void *bytes, size_t size, const c
 {
 	int err;
 
-	*f = (struct frames){.fd = -1, .memory = bytes, .memory_size = size};
-	err = open_any(f, size, label, problems);
+	*f = (struct frames){.memory = bytes, .memory_size = size};
+	err = add_part(f, 0, size, label, problems);
 	if (err)
 		frames_close(f);
 	return err;
@@ -258,7 +363,7 @@ int frames_read(const struct frames *f, size_t i, unsigned char **payload, size_
 
 	*payload = NULL;
 	if (!err) {
-		n = read_at(f, packed, place->length, place->offset);
+		n = read_at(f, place->part, packed, place->length, place->offset);
 		err = n < 0 ? (int)n : (size_t)n < place->length ? -EBADMSG : 0;
 	}
 	whole = err ? 0 : ZSTD_getFrameContentSize(packed, place->length);
@@ -280,10 +385,10 @@ int frames_read(const struct frames *f, size_t i, unsigned char **payload, size_
 
 void frames_close(struct frames *f)
 {
-	if (f->fd >= 0)
-		close(f->fd);
+	for (size_t i = 0; i < f->n_fds; i++)
+		close(f->fds[i]);
 	free(f->list);
-	*f = (struct frames){.fd = -1};
+	*f = (struct frames){0};
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
@@ -306,10 +411,15 @@ static int write_all(int fd, const unsigned char *bytes, size_t n)
 static int start_file(int fd)
 {
 	unsigned char head[FILE_HEAD] = {0};
+	int err;
 
 	memcpy(head, file_magic, sizeof(file_magic));
 	frames_put(head + 16, FRAMES_FORMAT, 4);
-	return write_all(fd, head, sizeof(head));
+	err = write_all(fd, head, sizeof(head));
+	/* A part of a head would be no recording. An empty file is begun again. */
+	if (err && ftruncate(fd, 0) < 0)
+		return -errno;
+	return err;
 }
 
 /*
@@ -324,7 +434,7 @@ static int continue_file(int fd, const char *path)
 	int err = frames_open(&f, path, &problems);
 
 	if (!err) {
-		if (read_at(&f, head, sizeof(head), 0) == FILE_HEAD &&
+		if (read_at(&f, 0, head, sizeof(head), 0) == FILE_HEAD &&
 		    frames_get(head + 16, 4) != FRAMES_FORMAT)
 			err = -EPROTO;
 		else if (ftruncate(fd, (off_t)f.end) < 0)
@@ -342,7 +452,10 @@ int frames_create(int *out, const char *path)
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0)
+	/* A file system without locks is no reason to record nothing. */
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		err = -EWOULDBLOCK;
+	else if (fstat(fd, &st) < 0)
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
 		err = -EBADMSG;

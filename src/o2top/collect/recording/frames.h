@@ -14,6 +14,7 @@
 
 #include "o2top/base/problems.h"
 #include "o2top/collect/pack.h"
+#include "parts.h"
 
 #include <sys/types.h>
 
@@ -28,9 +29,10 @@ enum frame_kind {
 /* ---- writing ------------------------------------------------------------------------------- */
 
 /*
- * Opens a file for appending, and makes it if there is none. A last frame that was cut off is
- * removed. Returns 0 or a negative errno: -EBADMSG if the file is no recording, -EPROTO if it has
- * another format.
+ * Opens a file for appending, and makes it if there is none. Locks it, because two writers would
+ * mix their deltas. A last frame that was cut off is removed. Returns 0 or a negative
+ * errno: -EBADMSG if the file is no recording, -EPROTO if it has another format. -EWOULDBLOCK means
+ * that another process writes it.
  */
 int frames_create(int *fd, const char *path);
 /*
@@ -46,20 +48,27 @@ struct frame_place {
 	uint32_t length;
 	uint32_t kind;
 	int64_t time_us;
+	uint32_t part;
 	bool broken; /* something is missing before it */
 };
 
 struct frames {
-	int fd;
+	int fds[PARTS_MOST]; /* the files, in the order of their samples */
+	size_t n_fds;
 	const unsigned char *memory; /* in place of a file */
 	size_t memory_size;
 	struct frame_place *list; /* frames with a whole head and of a known kind, in order */
 	size_t n, room;
-	uint64_t end; /* of the last whole frame */
+	uint64_t end; /* of the last whole frame in the last file */
 };
 
 /* Finds all frames. Damage is in problems. Returns 0 or a negative errno as above. */
 int frames_open(struct frames *f, const char *path, struct problems *problems);
+/*
+ * Does the same with all files of a set, the oldest first: FILE.2, FILE.1, FILE. A file of the set
+ * that is no recording is a problem, if there are others.
+ */
+int frames_open_set(struct frames *f, const char *path, struct problems *problems);
 /* Does the same with bytes that stay where they are. */
 int frames_open_memory(struct frames *f, const void *bytes, size_t size, const char *label,
 		       struct problems *problems);

@@ -11,9 +11,9 @@
 #include "record.h"
 
 #include "delta.h"
-#include "frames.h"
 #include "o2top/base/grow.h"
 #include "o2top/collect/kinds.h"
+#include "record_file.h"
 #include "streams.h"
 
 #include <errno.h>
@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { DELTAS_PER_KEY = 4, KEY_EVERY = 720 };
 
@@ -42,8 +41,9 @@ struct recorder {
 	struct collector collector;
 	struct collector_ops ops;
 	struct collector *inner;
-	char *path;
-	int fd;
+	struct record_file file;
+	size_t missing; /* samples that are not in the file */
+	int error;      /* the last negative errno */
 	pthread_mutex_t lock;
 	struct sample sample;
 	bool has_sample;
@@ -235,14 +235,19 @@ static bool key_is_due(const struct recorder *r)
 	       r->delta_bytes > DELTAS_PER_KEY * r->key_bytes || absent > units / 2 + 1000;
 }
 
-static int write_sample(struct recorder *r)
+static int write_sample(struct recorder *r, struct problems *problems)
 {
 	struct pack meta = {0}, all = {0};
 	struct delta d = {0};
 	struct pack *columns[] = {&meta, &d.runs, &d.gaps, &d.numbers, &d.text};
-	bool key = key_is_due(r);
+	int ready = record_file_ready(&r->file, problems);
+	bool key = ready > 0 || key_is_due(r);
 	ssize_t n;
 
+	if (ready < 0) {
+		r->need_key = true;
+		return ready;
+	}
 	if (key)
 		streams_forget(&r->streams);
 	n = pack_sample(r, &meta, &d);
@@ -253,7 +258,8 @@ static int write_sample(struct recorder *r)
 	if (!n && (all.failed || meta.failed))
 		n = -ENOMEM;
 	if (!n)
-		n = frames_append(r->fd, key ? FRAME_KEY : FRAME_DELTA, time_of(&r->sample), &all);
+		n = record_file_append(&r->file, key ? FRAME_KEY : FRAME_DELTA, time_of(&r->sample),
+				       &all);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		pack_free(columns[i]);
 	pack_free(&all);
@@ -268,22 +274,43 @@ static int write_sample(struct recorder *r)
 	r->delta_bytes = key ? 0 : r->delta_bytes + (uint64_t)n;
 	if (key)
 		r->key_bytes = (uint64_t)n;
-	return fdatasync(r->fd) < 0 && errno != EINVAL && errno != EROFS ? -errno : 0;
+	return 0;
 }
 
-int recorder_sampled(void *collector, struct problems *problems)
+int recorder_sampled(void *collector, struct problems *problems, struct banners *banners)
 {
 	struct recorder *r = collector;
+	size_t before = problems->count;
 	int err;
 
 	if (!r->has_sample)
 		return 0;
 	r->has_sample = false;
-	err = write_sample(r);
-	if (err)
-		problem(problems, r->path, 0, "this sample is not recorded: %s", strerror(-err));
+	err = write_sample(r, problems);
 	forget_copies(r);
+	if (!err)
+		return 0;
+	r->missing++;
+	r->error = err;
+	if (problems->count == before)
+		problem(problems, r->file.path, 0, "this sample is not recorded: %s",
+			strerror(-err));
+	banner(banners, "%s lacks %zu sample%s: %s", r->file.path, r->missing,
+	       r->missing == 1 ? "" : "s", strerror(-err));
 	return err;
+}
+
+void recorder_reopen(struct collector *collector)
+{
+	((struct recorder *)collector)->file.again = true;
+}
+
+size_t recorder_missing(const struct collector *collector, int *error)
+{
+	const struct recorder *r = (const struct recorder *)collector;
+
+	*error = r->error;
+	return r->missing;
 }
 
 /* ---- the collector ------------------------------------------------------------------------- */
@@ -339,32 +366,24 @@ static void recorder_close(struct collector *collector)
 	free(r->copies);
 	streams_free(&r->streams);
 	pthread_mutex_destroy(&r->lock);
-	if (r->fd >= 0)
-		close(r->fd);
-	free(r->path);
+	record_file_close(&r->file);
 	free(r);
 }
 
-int collect_recorder(struct collector **out, struct collector *inner, const char *path,
-		     struct problems *problems)
+int collect_recorder(struct collector **out, struct collector *inner,
+		     const struct record_options *o, struct problems *problems)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
-	int err = r ? 0 : -ENOMEM;
+	int err;
 
-	if (r) {
-		r->fd = -1;
-		pthread_mutex_init(&r->lock, NULL);
-		r->path = strdup(path);
-		err = r->path ? frames_create(&r->fd, path) : -ENOMEM;
+	if (!r) {
+		problem(problems, o->path, 0, "%s", strerror(ENOMEM));
+		return -ENOMEM;
 	}
+	pthread_mutex_init(&r->lock, NULL);
+	err = record_file_open(&r->file, o, problems);
 	if (err) {
-		problem(
-		    problems, path, 0, "%s",
-		    err == -EBADMSG  ? "the file exists and is not a recording: give another name"
-		    : err == -EPROTO ? "another version of o2top made the file: give another name"
-				     : strerror(-err));
-		if (r)
-			recorder_close(&r->collector);
+		recorder_close(&r->collector);
 		return err;
 	}
 	r->need_key = true;

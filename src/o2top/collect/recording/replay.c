@@ -446,7 +446,6 @@ static struct replay *new_replay(char *const *only, size_t n_only)
 	r->only = only;
 	r->n_only = n_only;
 	r->made = SIZE_MAX;
-	r->frames.fd = -1;
 	return r;
 }
 
@@ -454,7 +453,7 @@ int collect_replay(struct collector **out, const char *path, char *const *only, 
 		   struct problems *problems)
 {
 	struct replay *r = new_replay(only, n_only);
-	int err = r ? frames_open(&r->frames, path, problems) : -ENOMEM;
+	int err = r ? frames_open_set(&r->frames, path, problems) : -ENOMEM;
 
 	if (!err) {
 		*out = &r->collector;
@@ -482,17 +481,4 @@ int collect_replay_memory(struct collector **out, const void *bytes, size_t size
 	if (r)
 		replay_close(&r->collector);
 	return err;
-}
-
-bool is_recording(const char *path)
-{
-	char head[17] = "";
-	struct input in;
-	bool yes;
-
-	if (input_open_path(&in, path, path))
-		return false;
-	yes = in.read(&in, head, 16) == 16 && strcmp(head, "o2top recording\n") == 0;
-	in.close(&in);
-	return yes;
 }

@@ -174,6 +174,23 @@ static int cluster_next(struct collector *collector, struct sample *out, struct 
 	return err ? err : 1;
 }
 
+/* Returns the errno of the words with which a node says why it gives no file. They are English. */
+static int cluster_why(const char *why)
+{
+	static const struct {
+		const char *words;
+		int error;
+	} known[] = {{"No such", ENOENT},
+		     {"File too large", EFBIG},
+		     {"Cannot allocate", ENOMEM},
+		     {"Input/output", EIO}};
+
+	for (size_t i = 0; why && i < sizeof(known) / sizeof(known[0]); i++)
+		if (strstr(why, known[i].words))
+			return -known[i].error;
+	return -EACCES;
+}
+
 static int cluster_open(struct collector *collector, const struct node_sample *node,
 			const struct space_sample *space, enum file_kind kind, struct input *in)
 {
@@ -197,8 +214,7 @@ static int cluster_open(struct collector *collector, const struct node_sample *n
 	if (!f)
 		return -ENOENT;
 	if (f->status && !f->len)
-		return kind == FILE_TRACE || (f->why && strstr(f->why, "No such")) ? -ENOENT
-										   : -EACCES;
+		return kind == FILE_TRACE ? -ENOENT : cluster_why(f->why);
 	cluster_file(in, f, node->name);
 	return 0;
 }
@@ -383,6 +399,7 @@ static int cluster_set_up(struct cluster *c, const struct cluster_options *o)
 	if (c->ready < 0 || pipe2(c->wake, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	c->interval_s = o->interval_s;
+	c->processes_asked = o->processes;
 	c->trace = o->trace;
 	c->members = calloc(o->n_nodes, sizeof(*c->members));
 	c->nodes = calloc(o->n_nodes, sizeof(*c->nodes));

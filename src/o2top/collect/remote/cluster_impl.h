@@ -67,6 +67,8 @@ struct cluster {
 	struct connection_how how;
 	char *ssh, *mount_point, *self;
 	double interval_s;
+	bool processes_asked; /* list processes of libglock beside a file system */
+	bool has_fs;          /* a node has had a cluster file system */
 	bool trace;
 	struct member *members;
 	struct node_sample *nodes; /* of the members */

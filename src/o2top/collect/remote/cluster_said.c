@@ -284,16 +284,21 @@ void cluster_name_missing(struct cluster *c)
 }
 
 /*
- * Lists the machines, and the processes on them that are in lock spaces of their own. A machine
+ * Lists the machines, and the processes on them that are in lock spaces of their own. Once a
+ * machine has a cluster file system, processes are listed only if the user asks for them. A machine
  * with only such processes is not listed itself, because it has nothing to show.
  */
 int cluster_list(struct cluster *c, size_t *n)
 {
 	struct node_sample *all;
 	size_t most = c->n;
+	bool hidden;
 
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i < c->n; i++) {
 		most += c->members[i].processes.n;
+		c->has_fs |= c->nodes[i].n_spaces > 0;
+	}
+	hidden = c->has_fs && !c->processes_asked;
 	all = reallocarray(c->all, most, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
@@ -303,9 +308,9 @@ int cluster_list(struct cluster *c, size_t *n)
 		const struct far_processes *p = &c->members[i].processes;
 		const struct node_sample *machine = &c->nodes[i];
 
-		if (!p->n || machine->n_spaces)
+		if (!p->n || machine->n_spaces || hidden)
 			all[(*n)++] = *machine;
-		for (size_t j = 0; j < p->n; j++) {
+		for (size_t j = 0; j < p->n && !hidden; j++) {
 			const struct far_process *one = &p->list[j];
 			struct node_sample *node = &all[(*n)++];
 

@@ -45,13 +45,27 @@ static void draw_about(const struct ui *ui, int y, int width, const struct row *
 	screen_format(y, x, width, ROLE_FAINT, "  %s %s", space->source->name, clean);
 }
 
+/* The part of the pane below its heading. All lines are counted, and those that fit are drawn. */
+struct pane {
+	const struct ui *ui;
+	int y, end_y, width;
+};
+
+static void pane_line(struct pane *p, int x, enum role role, const char *text)
+{
+	if (p->y < p->end_y)
+		screen_put(p->y, x, p->width, role, text);
+	p->y++;
+}
+
 /*
- * Draws a line for each process that waits or holds, until no line is left. Waiting processes come
- * first. Returns the line after them.
+ * Draws a line for each process that waits or holds. Waiting processes come first. Returns whether
+ * there is one.
  */
-static int draw_who(const struct ui *ui, int y, int end_y, int width, const struct row *row)
+static bool draw_who(struct pane *p, const struct row *row)
 {
 	char text[512];
+	bool any = false;
 
 	for (int waits = 1; waits >= 0; waits--)
 		for (uint32_t i = 0; i < row->n_locksets; i++)
@@ -60,83 +74,87 @@ static int draw_who(const struct ui *ui, int y, int end_y, int width, const stru
 				const struct holder *h;
 				uint32_t n;
 
-				h = snapshot_holders(ui->shot, member, &n);
-				for (; n-- && y < end_y; h++) {
+				h = snapshot_holders(p->ui->shot, member, &n);
+				for (; n--; h++) {
 					if (h->waits != waits || !h->pid)
 						continue;
-					process_text(ui, member, h, text, sizeof(text));
-					screen_put(y++, 2, width, waits ? ROLE_HOT : ROLE_PLAIN,
-						   text);
+					process_text(p->ui, member, h, text, sizeof(text));
+					pane_line(p, 2, waits ? ROLE_HOT : ROLE_PLAIN, text);
+					any = true;
 				}
 			}
-	return y;
+	return any;
 }
 
-static int draw_waiting_nodes(const struct ui *ui, int y, int end_y, int width,
-			      const struct row *row)
+static void draw_waiting_nodes(struct pane *p, const struct row *row)
 {
 	const struct row_node *first = NULL;
-	char name[256], range[UNIT_RANGE_MAX], use[80];
+	const struct node *nodes = p->ui->shot->model.nodes;
+	char name[256], range[UNIT_RANGE_MAX], use[80], text[512];
 
-	for (uint32_t i = 0; i < row->n_nodes && y < end_y; i++) {
+	for (uint32_t i = 0; i < row->n_nodes; i++) {
 		const struct row_node *n = &row->nodes[i];
 
 		if (!n->sum.waiting)
 			continue;
 		first = first ? first : n;
-		unit_clean(name, sizeof(name), ui->shot->model.nodes[n->node].name, 0);
+		unit_clean(name, sizeof(name), nodes[n->node].name, 0);
 		node_use(&n->sum, use, sizeof(use));
-		screen_format(y++, 2, width, ROLE_HOT, "%s: %s, age %s", name, use,
-			      unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
+		snprintf(text, sizeof(text), "%s: %s, age %s", name, use,
+			 unit_range(range, n->sum.oldest_s, n->sum.oldest_max_s));
+		pane_line(p, 2, ROLE_HOT, text);
 	}
 	/* a long wait: if the sentence above does not name the process, tell how to find it */
-	if (first && y < end_y && first->sum.oldest_s >= LONG_WAIT_S &&
+	if (first && first->sum.oldest_s >= LONG_WAIT_S &&
 	    !(row->sentence && strstr(row->sentence, "(pid "))) {
-		unit_clean(name, sizeof(name), ui->shot->model.nodes[first->node].name, 0);
-		screen_format(y++, 2, width, ROLE_FAINT,
-			      "the process is unknown here; on %s: ps -eo pid,stat,wchan:24,args",
-			      name);
+		unit_clean(name, sizeof(name), nodes[first->node].name, 0);
+		snprintf(text, sizeof(text),
+			 "the process is unknown here; on %s: ps -eo pid,stat,wchan:24,args", name);
+		pane_line(p, 2, ROLE_FAINT, text);
 	}
-	return y;
 }
 
-/*
- * Draws the texts about a row. Each text takes as many lines as it needs, until no line is left.
- * Returns the line after them.
- */
-static int draw_texts(const struct ui *ui, int y, int end_y, int width, uint32_t row)
+/* Draws the texts about a row. Each text takes as many lines as it needs. */
+static void draw_texts(struct pane *p, uint32_t row)
 {
 	char text[TEXT_MAX], line[TEXT_MAX];
 
 	for (int about = 0; about < ABOUTS; about++) {
 		enum role role;
-		const char *mark = text_mark(ui, about, &role);
+		const char *mark = text_mark(p->ui, about, &role);
 
-		if (!item_text(ui, row, about, text, sizeof(text)))
+		if (!item_text(p->ui, row, about, text, sizeof(text)))
 			continue;
-		for (unsigned i = 0; y < end_y && fold_line(text, width - 5, i, line, sizeof(line));
-		     i++) {
-			screen_put(y, 2, width, role, i ? "" : mark);
-			screen_put(y++, 5, width, role, line);
+		for (unsigned i = 0; fold_line(text, p->width - 5, i, line, sizeof(line)); i++) {
+			if (!i && p->y < p->end_y)
+				screen_put(p->y, 2, p->width, role, mark);
+			pane_line(p, 5, role, line);
 		}
 	}
-	return y;
+}
+
+void draw_more(int y, int end_y, int width)
+{
+	if (y <= end_y)
+		return;
+	screen_fill(end_y - 1, 0, width, ROLE_PLAIN);
+	screen_format(end_y - 1, 2, width, ROLE_FAINT, "... %d more lines", y - end_y + 1);
 }
 
 void draw_pane(const struct ui *ui, int y, int end_y, int width)
 {
 	const struct row *row = row_here(ui);
-	int x;
+	struct pane p = {ui, y + 2, end_y, width};
 
-	for (x = 0; x < width; x++)
+	for (int x = 0; x < width; x++)
 		screen_put(y, x, width, ROLE_FAINT, ui->setup->view->ascii ? "-" : "─");
 	if (!row && ui->cursor < ui->list.n && ui->list.items[ui->cursor].kind == ITEM_HOST)
 		draw_node_pane(ui, y + 1, end_y, width, &ui->list.items[ui->cursor]);
 	if (!row)
 		return;
-	draw_about(ui, ++y, width, row);
-	y = draw_texts(ui, y + 1, end_y, width, (uint32_t)(row - ui->shot->group.rows));
-	x = draw_who(ui, y, end_y, width, row);
-	if (x == y)
-		draw_waiting_nodes(ui, y, end_y, width, row);
+	draw_about(ui, y + 1, width, row);
+	draw_texts(&p, (uint32_t)(row - ui->shot->group.rows));
+	if (!draw_who(&p, row))
+		draw_waiting_nodes(&p, row);
+	draw_more(p.y, end_y, width);
 }

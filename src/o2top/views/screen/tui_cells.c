@@ -41,7 +41,7 @@ static void fill_share(struct cell *c, const struct cell_line *l)
 	double all = l->shot->group.totals.lost_per_s;
 	char a[UNIT_MAX];
 
-	cell_set(c, unit_share(a, !has_rates(l) ? NAN : all > 0 ? l->lost_per_s / all : 0), false);
+	cell_set(c, unit_share(a, has_rates(l) ? lost_share(l->lost_per_s, all) : NAN), false);
 }
 
 static void fill_trend(struct cell *c, const struct cell_line *l)

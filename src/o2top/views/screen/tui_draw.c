@@ -90,6 +90,19 @@ static void draw_keys(const struct ui *ui, int y, int width)
 	}
 }
 
+/* Draws the cost of o2top itself, if the nodes are live. */
+static void draw_cost(const struct ui *ui, int y, int x, int width)
+{
+	char cpu[UNIT_MAX], read[UNIT_MAX], bytes[UNIT_MAX];
+	const struct cost *cost = ui->shot ? &ui->shot->model.cost : NULL;
+
+	if (!cost || !cost->live)
+		return;
+	screen_format(y, x, width, ROLE_KEY, "   o2top used: CPU %s, read %s on nodes, %sB by ssh",
+		      unit_seconds(cpu, cost->cpu_s), unit_seconds(read, cost->read_s),
+		      unit_bytes(bytes, cost->bytes));
+}
+
 static void draw_problems(struct ui *ui, int height, int width)
 {
 	const struct problems *p = &ui->shot->problems;
@@ -101,12 +114,13 @@ static void draw_problems(struct ui *ui, int height, int width)
 		      p->count);
 	for (size_t i = 0; i < p->kept; i++) {
 		unit_clean(clean, sizeof(clean), p->text[i], 0);
-		for (unsigned j = 0;
-		     y < height - 1 && fold_line(clean, width - 3, j, line, sizeof(line)); j++)
-			screen_put(y++, j ? 3 : 1, width, ROLE_PLAIN, line);
+		for (unsigned j = 0; fold_line(clean, width - 3, j, line, sizeof(line)); j++, y++)
+			if (y < height - 1)
+				screen_put(y, j ? 3 : 1, width, ROLE_PLAIN, line);
 	}
-	if (p->count > p->kept && y < height - 1)
-		screen_format(y, 1, width, ROLE_PLAIN, "and %zu more", p->count - p->kept);
+	if (p->count > p->kept && y++ < height - 1)
+		screen_format(y - 1, 1, width, ROLE_PLAIN, "and %zu more", p->count - p->kept);
+	draw_more(y, height - 1, width);
 	screen_put(height - 1, 0, width, ROLE_KEY, "any key goes back");
 }
 
@@ -155,7 +169,7 @@ void draw(struct ui *ui)
 	if (height < LEAST_ROWS || width < LEAST_COLUMNS) {
 		screen_format(0, 0, width, ROLE_BAD, "too small: %d x %d", width, height);
 	} else if (ui->help) {
-		draw_help(ui, height, width, key_line);
+		draw_cost(ui, height - 1, draw_help(ui, height, width, key_line), width);
 	} else if (ui->menu) {
 		draw_menu(ui, height, width);
 	} else if (ui->show_problems && ui->shot) {

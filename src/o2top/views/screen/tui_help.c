@@ -87,7 +87,7 @@ void help_key(struct ui *ui, int key)
 	}
 }
 
-void draw_help(struct ui *ui, int height, int width, help_keys *key_line)
+int draw_help(struct ui *ui, int height, int width, help_keys *key_line)
 {
 	char buf[256];
 	const char *line;
@@ -105,8 +105,7 @@ void draw_help(struct ui *ui, int height, int width, help_keys *key_line)
 			break;
 		screen_put(y, 1, width, line[0] == ' ' || !*line ? ROLE_PLAIN : ROLE_SECTION, line);
 	}
-	screen_put(height - 1, 0, width, ROLE_KEY,
-		   n > height - 1
-		       ? "Up Down PgUp PgDn scroll, End: columns, any other key goes back"
-		       : "any key goes back");
+	return screen_put(height - 1, 0, width, ROLE_KEY,
+			  n > height - 1 ? "PgDn scrolls, End: columns, other keys go back"
+					 : "any key goes back");
 }

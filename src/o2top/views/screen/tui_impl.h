@@ -244,6 +244,8 @@ void draw_node_pane(const struct ui *ui, int y, int end_y, int width, const stru
 
 /* tui_about.c */
 void draw_pane(const struct ui *ui, int y, int end_y, int width);
+/* Says how many lines are missing, if a text would take the lines up to y but ends at end_y. */
+void draw_more(int y, int end_y, int width);
 
 /* tui_save.c */
 /* Writes the file's name for the question. Returns false if there is no file, and says so. */
@@ -267,7 +269,8 @@ enum { HELP_END = 100000 }; /* the first line of the help, at its end */
 /* Returns the nth line about the keys, as key_line() does. */
 typedef const char *help_keys(unsigned nth, char *buf, size_t size);
 void help_key(struct ui *ui, int key);
-void draw_help(struct ui *ui, int height, int width, help_keys *key_line);
+/* Returns the column after the last line. */
+int draw_help(struct ui *ui, int height, int width, help_keys *key_line);
 
 /* tui_menu.c */
 void sort_by(struct ui *ui, enum sort_key key, bool reversed);
