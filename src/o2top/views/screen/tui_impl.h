@@ -107,7 +107,7 @@ struct ui {
 	size_t n_columns;
 	int widths[COLUMNS_MAX]; /* of tui_columns[] in this frame */
 	float trend_most;        /* the scale of TREND; 0: each row's own highest */
-	int fs_saves; /* columns by which labels beside FS are shorter */
+	int fs_saves;            /* columns by which labels beside FS are shorter */
 	/* the user's place in the table */
 	size_t cursor, top;
 	bool following; /* the cursor stays with its row, not at its place */
