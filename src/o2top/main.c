@@ -6,6 +6,7 @@
 #include "o2top/base/caps.h"
 #include "o2top/base/complain.h"
 #include "o2top/base/ending.h"
+#include "o2top/options/config_save.h"
 #include "o2top/rank/rank.h"
 #include "output.h"
 #include "recordings.h"
@@ -236,7 +237,9 @@ static int interactive(struct run *r)
 	struct tui_setup setup = {.title = r->title,
 				  .view = &r->o.view,
 				  .columns = r->o.columns,
-				  .mouse = !r->o.no_mouse};
+				  .mouse = !r->o.no_mouse,
+				  .config = r->o.config.path,
+				  .save = config_save};
 	bool live = r->collector->ops->live;
 	char *label = NULL;
 	int got;

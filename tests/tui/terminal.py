@@ -5,6 +5,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 import time
@@ -22,7 +23,7 @@ class Terminal:
         config = os.path.join(self.folder, "config")
         with open(config, "w") as f:
             f.write(f"set -g default-terminal {term}\nset -g status off\nset -g mouse off\nset -sg escape-time 0\n"
-                    "set -g remain-on-exit off\nset -g history-limit 200\n")
+                    "set -g remain-on-exit off\nset -g history-limit 200\nset -g set-clipboard on\n")
         env = {"TERM": "xterm", "LC_ALL": "C.UTF-8", "TZ": "UTC", "PS1": "ready> ", "HOME": self.folder,
                "PATH": os.environ["PATH"], "ASAN_OPTIONS": os.environ["ASAN_OPTIONS"]}
         env.update(environment or {})
@@ -111,17 +112,15 @@ class Terminal:
         return self.tmux("list-panes", "-F", "alt=#{alternate_on} cursor=#{cursor_flag} mouse=#{mouse_any_flag}"
                          " keypad=#{keypad_cursor_flag}").strip()
 
+    def clipboard(self):
+        """Returns the text that a program copied with OSC 52, or None."""
+        done = subprocess.run(["tmux", "-u", "-S", self.socket, "show-buffer"], env=self.env, capture_output=True,
+                              text=True, check=False)
+        return None if done.returncode else done.stdout
+
     def close(self):
         try:
             self.tmux("kill-server")
         except AssertionError:
             pass
-        for name in os.listdir(self.folder):
-            try:
-                os.unlink(os.path.join(self.folder, name))
-            except OSError:
-                pass
-        try:
-            os.rmdir(self.folder)
-        except OSError:
-            pass
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -150,6 +150,27 @@ def by_directory():
         t.wait("/mnt/ocfs2/db/  (2)", "    journal.log")
 
 
+@test
+def by_node():
+    """A line for each node, its worst rows below, and from there to the row itself."""
+    with Use(start("ocfs2-hot")) as t:
+        t.key("v")
+        screen = t.wait("ACQ/s STATE             SILENT     TOOK  NODE", "by node: Enter")
+        assert re.findall(r"  [123]\+ .* ok .*  (node\d)$", screen, re.M) == ["node3", "node2", "node1"], screen
+        t.key("Enter")
+        screen = t.wait(">   1-  513 ms    1    0  4.4k ok", "/mnt/ocfs2/spool/", "node1")
+        worst = re.findall(r"^ +(\S+ (?:ms|us)) .*[\u251c\u2514]\u2500 (\S+)$", screen, re.M)
+        assert worst[:2] == [("330 ms", "/mnt/ocfs2/spool/"), ("169 ms", "/mnt/ocfs2/db/journal.log")], worst
+        t.key("Down", "Down", "Enter")
+        screen = t.wait("FILE", ">*  1", "each other: let one", gone=("NODE",))
+        assert [line for line in screen.splitlines() if line.startswith(">")][0].endswith("journal.log"), screen
+    with Use(start("ocfs2-hang", columns=100, rows=30)) as t:
+        t.key("v")
+        t.wait(" !  3+       -    -             -     - not answering    >4.46 s        -  node3")
+        t.key("P", "r", "Home")
+        t.wait(">!  1+       -    -", "node3  not answering")
+
+
 # ---- keys --------------------------------------------------------------------------------------
 
 
@@ -175,6 +196,35 @@ def sorting():
         t.key(">")
         t.wait("sorted by waiting")
         t.key("<")
+        t.wait("sorted by lost")
+
+
+@test
+def sort_menu():
+    """The list sorts by arrows or by letter, and in reverse. Another key changes nothing."""
+    with Use(start("ocfs2-hot", columns=140, rows=40)) as t:
+        by_lost = order(t.screen())
+        t.key("s")
+        screen = t.wait("Sort by", ">* l  lost", "(now)", "   p  name", gone=("Help",))
+        assert all(f"  {key} " in screen for key in
+                   "lost waiting age mean longest acquired hit writers readers size inode name".split()), screen
+        t.key("Down", "Down", "Down", "Enter")
+        t.wait("sorted by mean", "journal.log")
+        t.key("s", "r")
+        t.wait("sorted by mean, reversed")
+        t.key("s")
+        t.wait(">* m  mean      time lost per acquisition (now, reversed)")
+        t.key("p")
+        by_name = order(t.wait("sorted by name"))
+        assert by_name == sorted(by_name) and by_name != by_lost, by_name
+        t.key("s")
+        t.wait("Sort by")
+        t.key("Escape")
+        assert order(t.wait("Help", gone=("Sort by",))) == by_name
+        t.resize(80, 10)
+        t.key("s")
+        t.wait(">* p  name")
+        t.key("l")
         t.wait("sorted by lost")
 
 
@@ -229,6 +279,98 @@ def paths():
         t.wait("<32264>", "inode numbers")
         t.key("p")
         t.wait("/mnt/ocfs2/db/journal.log", "whole paths")
+
+
+@test
+def copying():
+    """The clipboard gets path and inode number, on a terminal that may know the sequence. The last
+    line shows the text."""
+    with Use(start("ocfs2-hot")) as t:
+        t.key("y")
+        t.wait("copied: /mnt/ocfs2/db/journal.log inode 32264")
+        assert t.until(lambda _: t.clipboard() == "/mnt/ocfs2/db/journal.log inode 32264"), t.clipboard()
+        t.key("p", "Down", "y")
+        t.wait("copied: /mnt/ocfs2/spool inode 32259")
+        assert t.until(lambda _: t.clipboard() == "/mnt/ocfs2/spool inode 32259"), t.clipboard()
+        t.key("v", "y")
+        t.wait("copied: node")
+    with Use(start("ocfs2-hot", term="vt100")) as t:
+        t.key("y")
+        t.wait("no clipboard, mark this: /mnt/ocfs2/db/journal.log inode 32264")
+        t.resize(42, 24)
+        t.wait("no clipboard, mark this: /mnt/ocfs2/db/jou\nrnal.log inode 32264")
+        assert t.clipboard() is None, t.clipboard()
+    folder = f"{CAPTURES}/../evil-{os.getpid()}"
+    with open(folder, "wb") as f:
+        f.write(b"32264 /mnt/a\x07b\x1b]52;c;eA==\x07c\n")
+    try:
+        with Use(Terminal()) as t:
+            t.run(O2TOP, "--speed", "0", "--names", folder, f"{CAPTURES}/ocfs2-hot")
+            t.wait("Help")
+            t.key("y")
+            t.wait("copied: /mnt/a\\x07b\\x1b]52;c;eA==\\x07c inode 32264")
+            assert t.until(lambda _: t.clipboard() == "/mnt/a\\x07b\\x1b]52;c;eA==\\x07c inode 32264"), t.clipboard()
+    finally:
+        os.unlink(folder)
+
+
+@test
+def saving():
+    """The settings of the screen go to the configuration file after a yes. Other lines stay."""
+    with Use(Terminal()) as t:
+        file = os.path.join(t.folder, "saved", "o2toprc")
+        start_it = (O2TOP, "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1", "--mountinfo", MOUNTINFO, "--config", file)
+        with_lines = "# my file\nsort = age\n  interval=2\n\n# sort = mean\nsort = size\nlocal = yes\nhot = yes"
+        os.mkdir(os.path.dirname(file))
+        with open(file, "w") as f:
+            f.write(with_lines)
+        os.chmod(file, 0o640)
+        t.run("clear")
+        t.run(*start_it)
+        t.wait("every 2 s", "Help")
+        t.key("W", "D", "+", "w")
+        t.wait("Save the view? y/n: ", "saved/o2toprc (other lines stay)")
+        t.key("n")
+        t.wait("not saved")
+        with open(file) as f:
+            assert f.read() == with_lines
+        t.key("w", "y")
+        t.wait("saved in ", gone=("not saved",))
+        with open(file) as f:
+            text = f.read()
+        assert text == ("# my file\nsort = waiting\ninterval = 1\n\n# sort = mean\nlocal = yes\nhot = yes\n"
+                        "by-dir = yes\ndebug = no\n"), text
+        assert os.stat(file).st_mode & 0o777 == 0o640
+        assert os.listdir(os.path.dirname(file)) == ["o2toprc"]
+        t.key("q")
+        t.wait("ready>", gone=("Help",))
+        t.run("clear")
+        t.run(*start_it)
+        t.wait("every 1 s", "DIRECTORY")
+        shutil.rmtree(os.path.dirname(file))
+        t.key("q")
+    with Use(Terminal()) as t:
+        t.run(O2TOP, "--demo", "--speed", "0", "--columns", "lost,fs")
+        t.wait("Help")
+        t.key("w")
+        t.wait(".config/o2top/o2toprc (new)")
+        t.key("y")
+        t.wait("saved in ")
+        with open(f"{t.folder}/.config/o2top/o2toprc") as f:
+            assert f.read() == "columns = lost,fs\nsort = lost\nby-dir = no\nhot = no\ndebug = no\n"
+        # the folder is gone, and a file is in its place
+        shutil.rmtree(f"{t.folder}/.config")
+        with open(f"{t.folder}/.config", "w", encoding="utf-8"):
+            pass
+        t.key("w", "y")
+        t.wait("not saved: Not a directory")
+        t.key("q")
+        t.wait("ready>", gone=("Help",))
+        t.run("clear")
+        t.run(O2TOP, "--demo", "--no-config")
+        t.wait("Help")
+        t.key("w")
+        t.wait("no configuration file: HOME is not set, or --no-config is given")
 
 
 @test
@@ -337,7 +479,17 @@ def help_tells_all():
         t.key("?")
         golden("help", t, "Moving", "scroll")
         t.key("PageDown", "PageDown", "PageDown", "PageDown")
-        golden("help-end", t, "last known, bytes")
+        golden("help-end", t, "beginning of the wait")
+        # all columns are on one screen of 80x24, and none is cut
+        screen = t.screen()
+        for title in ("LOST/s", "SHARE", "TREND", "WAIT", "AGE", "MEAN", "LONGEST", "ACQ/s", "HIT", "WR", "RD", "SIZE",
+                      "FS", "FILE"):
+            assert len(re.findall(f"^    {title} +\\S.*", screen, re.M)) == 1, (title, screen)
+        assert "only a mean is known\n" in screen, screen
+        t.key("Home")
+        t.wait("Moving", gone=("beginning of the wait",))
+        t.key("End")
+        t.wait("beginning of the wait")
         t.key("x")
         t.wait("victim.db", "Help")
         t.key("Y")
@@ -456,6 +608,90 @@ def sizes():
 def columns_chosen():
     with Use(start("ocfs2-hot", "--columns", "waiting,lost,size")) as t:
         t.wait("WAIT   LOST/s SIZE", gone=("LONGEST",))
+
+
+@test
+def file_systems():
+    """If there are several file systems, each row names its own, also at 80 columns."""
+    for columns in (80, 120):
+        with Use(start("gfs2-hot", columns=columns)) as t:
+            screen = t.wait("FS       FILE", "lab:fs1  /mnt/gfs2/spool/")
+            files = screen.split("FILES 477\n")[1].split("\u2500\u2500")[0].splitlines()
+            assert files and all("lab:fs1" in line for line in files if line.strip()), screen
+    for options, title in ((), "SIZE  FILE"), (("--columns", "lost,fs"), "LOST/s FS        FILE"):
+        with Use(Terminal(columns=200)) as t:
+            t.run(O2TOP, "--demo", "--speed", "0", *options)
+            t.wait(title, "Help")
+
+
+@test
+def beside_fs_a_wide_path_leaves_out_its_mount_point():
+    root = tempfile.mkdtemp(prefix="o2top-mounts-")
+    mount = "/srv/a/mount/point/with/a/long/name"
+    os.makedirs(f"{root}/fs/gfs2/lab:fs1")
+    for name, text in (("mounts", f"91 28 254:0 / {mount} rw - gfs2 /dev/vda rw\n"), ("fs/gfs2/lab:fs1/id", "254:0\n"),
+                       ("names", f"9907 {mount}/hang/victim.db\n")):
+        with open(f"{root}/{name}", "w") as f:
+            f.write(text)
+    try:
+        with Use(Terminal()) as t:
+            t.run(O2TOP, "--debugfs", f"{CAPTURES}/gfs2-hang/t1/node1", "--mountinfo", f"{root}/mounts", "--sysfs", root,
+                  "--names", f"{root}/names", "--columns", "lost,waiting,longest,fs", "--touch-nothing")
+            t.wait("h/a/long/name  hang/victim.db")
+            t.resize(140, 24)
+            t.wait(f"h/a/long/name  {mount}/hang/victim.db")
+    finally:
+        shutil.rmtree(root)
+
+
+def trends(screen):
+    """Returns the last bar of each file's TREND."""
+    table = screen.split("FILES 14\n")[1].split("\u2500\u2500")[0]
+    return [m[1] for m in re.finditer("^.{6} +\\S+ \\S+ +\\S+ +[\u2581-\u2588 ]*([\u2581-\u2588]) ", table, re.M)]
+
+
+@test
+def trends_have_one_scale():
+    """The bars of two rows compare, unless the user asks for each row's own scale."""
+    with Use(start("ocfs2-hot", columns=140, rows=40)) as t:
+        bars = trends(t.screen())
+        assert bars[0] == "\u2588" and set(bars[2:]) == {"\u2581"} and "\u2581" < bars[1] < "\u2588", bars
+        t.key("t")
+        bars = trends(t.wait("each row by its own highest"))
+        assert bars[:3] == ["\u2588"] * 3, bars
+        t.key("t")
+        assert trends(t.wait("one scale for all rows"))[2] == "\u2581"
+
+
+@test
+def age_is_as_wide_as_its_content():
+    """Without a long range AGE is narrow, and FILE gets the room."""
+    with Use(start("ocfs2-hot")) as t:
+        screen = t.wait("WAIT  AGE  LONGEST", "/mnt/ocfs2/private/node1/own.dat")
+        assert ".../" not in screen, screen
+    with Use(start("ocfs2-hang")) as t:
+        t.wait("WAIT           AGE  LONGEST", "2 !4.46..10.0 s   4.46 s")
+
+
+@test
+def a_long_age_keeps_its_unit():
+    """A range with two units is wider than any other AGE. Here all clocks after the first sample are
+    110 s later than in the recording."""
+    folder = f"{CAPTURES}/../long-{os.getpid()}"
+    shutil.copytree(f"{CAPTURES}/ocfs2-hang", folder)
+    try:
+        for node in ("node1", "node2"):
+            for sample, later in (("t0", 10), ("t1", 120), ("t2", 120)):
+                for clock in ("uptime", "realtime"):
+                    with open(f"{folder}/{sample}/{node}/{clock}", "r+") as f:
+                        seconds = float(f.read().split()[0]) + later
+                        f.seek(0)
+                        f.truncate()
+                        f.write(f"{seconds:.6f}\n")
+        with Use(start(f"../long-{os.getpid()}")) as t:
+            t.wait("2 !114 s..2.17 min    114 s", "WAIT              AGE")
+    finally:
+        shutil.rmtree(folder)
 
 
 # ---- leaving -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,17 +106,18 @@ const char *unit_range(char buf[UNIT_RANGE_MAX], double least, double most)
 	return buf;
 }
 
-const char *unit_trend(char *buf, const float *values, unsigned n, int ascii)
+const char *unit_trend(char *buf, const float *values, unsigned n, float most, int ascii)
 {
 	static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const lines[] = {" ", ".", ".", ":", "-", "=", "+", "*", "#"};
-	float most = 0;
+	bool own = !(most > 0);
 	size_t at = 0;
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n && own; i++)
 		most = values[i] > most ? values[i] : most;
 	for (unsigned i = 0; i < n; i++) {
-		unsigned level = values[i] > 0 ? 1 + (unsigned)(7 * values[i] / most) : 0;
+		float part = values[i] < most ? values[i] / most : 1;
+		unsigned level = values[i] > 0 ? 1 + (unsigned)(7 * part) : 0;
 		const char *bar = ascii ? lines[level] : bars[level];
 
 		memcpy(buf + at, bar, strlen(bar));

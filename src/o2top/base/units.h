@@ -25,10 +25,10 @@ const char *unit_share(char buf[UNIT_MAX], double share);
 const char *unit_range(char buf[UNIT_RANGE_MAX], double least, double most);
 
 /*
- * Draws bars of eighths for values from 0 to the greatest of them, and a blank for 0. `buf` needs 4
- * * n + 1 bytes.
+ * Draws bars of eighths for values from 0 to `most`, and a blank for 0. If `most` is 0, the
+ * greatest value counts instead. `buf` needs 4 * n + 1 bytes.
  */
-const char *unit_trend(char *buf, const float *values, unsigned n, int ascii);
+const char *unit_trend(char *buf, const float *values, unsigned n, float most, int ascii);
 
 /*
  * Reads the next character of a foreign text. Returns how many bytes it has. Sets the character and

@@ -36,6 +36,14 @@ const char *row_kind(const struct row *row)
 	}
 }
 
+void space_label(const struct space *space, char *buf, size_t size)
+{
+	if (space->mount)
+		snprintf(buf, size, "%s", space->mount);
+	else
+		snprintf(buf, size, "%.*s", space->fs == FS_OCFS2 ? 8 : 64, space->name);
+}
+
 void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size)
 {
 	const struct space *space = &m->spaces[row->space];
@@ -62,11 +70,10 @@ void row_label(const struct model *m, const struct row *row, bool of, char *buf,
 	}
 	if (!of || m->n_spaces < 2 || n >= size)
 		return;
-	if (space->mount)
-		snprintf(buf + n, size - n, " in %s", space->mount);
-	else
-		snprintf(buf + n, size - n, " in %s %.*s", space->source->name,
-			 space->fs == FS_OCFS2 ? 8 : 64, space->name);
+	n += (size_t)snprintf(buf + n, size - n, " in %s%s",
+			      space->mount ? "" : space->source->name, space->mount ? "" : " ");
+	if (n < size)
+		space_label(space, buf + n, size - n);
 }
 
 /* Less than this is shown as 0, because the kernel measures in microseconds. */
@@ -92,6 +99,13 @@ double row_acquired_per_s(const struct model *m, const struct row *row)
 		sum += s > 0 ? (double)row->nodes[i].sum.acquired / s : 0;
 	}
 	return sum;
+}
+
+float row_trend_most(const struct row *row, unsigned n, float most)
+{
+	for (uint32_t i = row->n_trend > n ? row->n_trend - n : 0; i < row->n_trend; i++)
+		most = row->trend[i] > most ? row->trend[i] : most;
+	return most;
 }
 
 double row_hit_ratio(const struct row *row)

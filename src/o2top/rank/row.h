@@ -86,6 +86,12 @@ const char *row_kind(const struct row *row); /* "file", "directory", ... or NULL
  * has its own name. With `of` the label also names the file system, if there are several.
  */
 void row_label(const struct model *m, const struct row *row, bool of, char *buf, size_t size);
+/*
+ * Writes a lock space's short name: where it is mounted, otherwise its name. A UUID is shortened.
+ */
+void space_label(const struct space *space, char *buf, size_t size);
+/* Returns the highest value in the newest `n` frames of the row's trend, at least `most`. */
+float row_trend_most(const struct row *row, unsigned n, float most);
 double row_acquired_per_s(const struct model *m, const struct row *row);
 
 #endif

@@ -25,6 +25,7 @@ struct page {
 	FILE *out;
 	const struct frame *f;
 	const struct view_options *o;
+	float trend_most; /* the common scale of all rows */
 };
 
 /* Returns the escape sequence of a role. The next call overwrites the sequence. */
@@ -172,7 +173,7 @@ static void print_trend(struct page *p, const struct row *row)
 	unsigned n = row->n_trend < TREND_COLUMNS ? row->n_trend : TREND_COLUMNS;
 	char buf[4 * TREND_COLUMNS + 1];
 
-	unit_trend(buf, row->trend + row->n_trend - n, n, p->o->ascii);
+	unit_trend(buf, row->trend + row->n_trend - n, n, p->trend_most, p->o->ascii);
 	fprintf(p->out, " %s%*s", buf, (int)(TREND_COLUMNS - n), "");
 }
 
@@ -381,6 +382,24 @@ static void print_row(struct page *p, const struct row *row)
 		print_details(p, row);
 }
 
+/* Returns whether a row is printed, and not only counted. -l limits the files. */
+static bool is_printed(const struct page *p, const struct row *row)
+{
+	if (row->section == SECTION_FILES)
+		return !p->o->length || row->rank <= p->o->length;
+	return row->hot || p->o->all_system;
+}
+
+static float trend_scale(const struct page *p)
+{
+	float most = 0;
+
+	for (size_t i = 0; i < p->f->group->n_rows; i++)
+		if (is_printed(p, &p->f->group->rows[i]))
+			most = row_trend_most(&p->f->group->rows[i], TREND_COLUMNS, most);
+	return most;
+}
+
 static void print_section(struct page *p, enum section section, const char *title)
 {
 	const struct group *g = p->f->group;
@@ -400,9 +419,7 @@ static void print_section(struct page *p, enum section section, const char *titl
 
 		if (row->section != section)
 			continue;
-		/* -l limits the files; the system section shows hot rows, unless all are wanted */
-		if (section == SECTION_FILES ? p->o->length && row->rank > p->o->length
-					     : !row->hot && !p->o->all_system)
+		if (!is_printed(p, row))
 			left++;
 		else
 			print_row(p, row);
@@ -463,7 +480,7 @@ static void batch_print_problems(struct page *p)
 
 int view_batch(FILE *out, const struct frame *frame, const struct view_options *options)
 {
-	struct page p = {out, frame, options};
+	struct page p = {out, frame, options, 0};
 	int err = 0;
 
 	print_title(&p);
@@ -473,6 +490,7 @@ int view_batch(FILE *out, const struct frame *frame, const struct view_options *
 	if (options->by_directory) {
 		err = print_directories(&p);
 	} else {
+		p.trend_most = trend_scale(&p);
 		print_section(&p, SECTION_FILES, "FILES");
 		print_section(&p, SECTION_SYSTEM, "SYSTEM");
 	}

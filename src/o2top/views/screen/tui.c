@@ -27,8 +27,7 @@ static void rebuild(struct ui *ui)
 
 	/* inside an open row, the cursor stays as many lines below the row as before */
 	while (ui->following && ui->cursor > inside && ui->cursor - inside < ui->list.n &&
-	       ui->list.items[ui->cursor - inside].kind != ITEM_ROW &&
-	       ui->list.items[ui->cursor - inside].kind != ITEM_DIRECTORY)
+	       !item_is_head(&ui->list.items[ui->cursor - inside]))
 		inside++;
 	if (list_build(ui, screen_size().columns))
 		strcpy(ui->message, "not enough memory for all rows");

@@ -10,6 +10,12 @@
 #include "o2top/engine/engine.h"
 #include "o2top/views/view.h"
 
+/* A setting for the configuration file. The name is that of a long option. */
+struct tui_setting {
+	const char *name;
+	char value[256];
+};
+
 struct tui_setup {
 	struct engine_setup engine;
 	const char *title;
@@ -17,6 +23,9 @@ struct tui_setup {
 	const char *columns; /* names with blanks or commas between them; NULL: the default */
 	bool mouse;
 	bool recording; /* a recording of the samples is being written */
+	/* writes settings to the configuration file; returns 0 or a negative errno */
+	const char *config; /* path of the file, or NULL */
+	int (*save)(const char *path, const struct tui_setting *list, size_t n);
 };
 
 /*

@@ -19,7 +19,7 @@ static const struct row *row_here(const struct ui *ui)
 	const struct item *item = ui->cursor < ui->list.n ? &ui->list.items[ui->cursor] : NULL;
 
 	if (!item || item->kind == ITEM_SECTION || item->kind == ITEM_DIRECTORY ||
-	    item->kind == ITEM_NOTHING)
+	    item->kind == ITEM_NOTHING || item->kind == ITEM_HOST)
 		return NULL;
 	return &ui->shot->group.rows[item->row];
 }
@@ -148,6 +148,8 @@ void draw_pane(const struct ui *ui, int y, int end_y, int width)
 
 	for (int x = 0; x < width; x++)
 		screen_put(y, x, width, ROLE_FAINT, ui->setup->view->ascii ? "-" : "─");
+	if (!row && ui->cursor < ui->list.n && ui->list.items[ui->cursor].kind == ITEM_HOST)
+		draw_node_pane(ui, y + 1, end_y, width, &ui->list.items[ui->cursor]);
 	if (!row)
 		return;
 	draw_about(ui, y + 1, width, row);

@@ -28,14 +28,7 @@ static bool is_row(const struct ui *ui, const struct item *item)
 {
 	struct item_key key;
 
-	if ((item->kind != ITEM_ROW && item->kind != ITEM_DIRECTORY) ||
-	    !item_key_of(ui, item, &key))
-		return false;
-	if (key.directory || ui->here.directory)
-		return key.directory && ui->here.directory &&
-		       strcmp(key.directory, ui->here.directory) == 0;
-	return key.space == ui->here.space && key.id.class == ui->here.id.class &&
-	       key.id.number == ui->here.id.number;
+	return item_is_head(item) && item_key_of(ui, item, &key) && item_same_key(&key, &ui->here);
 }
 
 void cursor_find(struct ui *ui)

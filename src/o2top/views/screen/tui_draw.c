@@ -14,15 +14,53 @@
 
 /* ---- the last line, and pages over the table ----------------------------------------------- */
 
+/* Returns how many bytes of a clean text fit into `width` columns. */
+static size_t bytes_in(const char *text, int width)
+{
+	mbstate_t state = {0};
+	size_t n = 0;
+
+	while (text[n]) {
+		wchar_t wide;
+		int columns;
+		size_t bytes = unit_char(text + n, &state, &wide, &columns);
+
+		width -= columns > 0 ? columns : 0;
+		if (width < 0)
+			break;
+		n += bytes;
+	}
+	return n;
+}
+
+/* Draws a message. A long one takes up to four lines, because the user may copy from it. */
+static void draw_message(const struct ui *ui, int y, int width)
+{
+	enum { LINES_MOST = 4 };
+	const char *line[LINES_MOST + 1] = {ui->message};
+	char text[NAME_MAX_TEXT];
+	int n = 0;
+
+	while (n < LINES_MOST && *line[n]) {
+		line[n + 1] = line[n] + bytes_in(line[n], width);
+		n++;
+	}
+	for (int i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "%.*s", (int)(line[i + 1] - line[i]), line[i]);
+		screen_fill(y - n + 1 + i, 0, width, ROLE_PLAIN);
+		screen_put(y - n + 1 + i, 0, width, ROLE_BAD, text);
+	}
+}
+
 static void draw_keys(const struct ui *ui, int y, int width)
 {
 	static const struct {
 		const char *key, *does;
 	} live[] = {{"?", "Help"},  {"Enter", "Open"}, {"/", "Search"}, {"\\", "Filter"},
-		    {"<>", "Sort"}, {"d", "Nodes"},    {"D", "Dirs"},   {"p", "Paths"},
+		    {"s", "Sort"},  {"d", "Nodes"},    {"D", "Dirs"},   {"p", "Paths"},
 		    {"z", "Pause"}, {"o", "Hot"},      {"a", "System"}, {"q", "Quit"}},
 	  replay[] = {{"?", "Help"},  {"Enter", "Open"}, {"/", "Search"}, {"\\", "Filter"},
-		      {"<>", "Sort"}, {"d", "Nodes"},    {"z", "Pause"},  {", .", "Step"},
+		      {"s", "Sort"},  {"d", "Nodes"},    {"z", "Pause"},  {", .", "Step"},
 		      {"g", "Go to"}, {"+-", "Speed"},   {"D", "Dirs"},   {"q", "Quit"}};
 	const bool is_replay = ui->setup->engine.collector->replay != NULL;
 	int x = 0;
@@ -37,7 +75,7 @@ static void draw_keys(const struct ui *ui, int y, int width)
 		return;
 	}
 	if (*ui->message) {
-		screen_put(y, 0, width, ROLE_BAD, ui->message);
+		draw_message(ui, y, width);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++) {
@@ -63,29 +101,6 @@ static void draw_cost(const struct ui *ui, int y, int x, int width)
 	screen_format(y, x, width, ROLE_KEY, "   o2top used: CPU %s, read %s on nodes, %sB by ssh",
 		      unit_seconds(cpu, cost->cpu_s), unit_seconds(read, cost->read_s),
 		      unit_bytes(bytes, cost->bytes));
-}
-
-static void draw_help(struct ui *ui, int height, int width)
-{
-	char line[256];
-	int x;
-	unsigned n = 0;
-
-	while (key_help(n, line, sizeof(line)))
-		n++;
-	if (ui->help_top > (int)n - height + 1)
-		ui->help_top = (int)n - height + 1;
-	if (ui->help_top < 0)
-		ui->help_top = 0;
-	for (int y = 0; y < height - 1; y++) {
-		if (!key_help((unsigned)(ui->help_top + y), line, sizeof(line)))
-			break;
-		screen_put(y, 1, width, line[0] == ' ' || !*line ? ROLE_PLAIN : ROLE_SECTION, line);
-	}
-	x = screen_put(height - 1, 0, width, ROLE_KEY,
-		       (int)n > height - 1 ? "Up and Down scroll, any other key goes back"
-					   : "any key goes back");
-	draw_cost(ui, height - 1, x, width);
 }
 
 static void draw_problems(struct ui *ui, int height, int width)
@@ -154,7 +169,9 @@ void draw(struct ui *ui)
 	if (height < LEAST_ROWS || width < LEAST_COLUMNS) {
 		screen_format(0, 0, width, ROLE_BAD, "too small: %d x %d", width, height);
 	} else if (ui->help) {
-		draw_help(ui, height, width);
+		draw_cost(ui, height - 1, draw_help(ui, height, width, key_line), width);
+	} else if (ui->menu) {
+		draw_menu(ui, height, width);
 	} else if (ui->show_problems && ui->shot) {
 		draw_problems(ui, height, width);
 	} else if (!ui->shot) {

@@ -114,7 +114,8 @@ static int draw_history(const struct ui *ui, int y, int x, int end)
 
 	if (n < 2)
 		return x;
-	return screen_put(y, x, end, ROLE_TREND, unit_trend(bars, lost, n, ui->setup->view->ascii));
+	return screen_put(y, x, end, ROLE_TREND,
+			  unit_trend(bars, lost, n, 0, ui->setup->view->ascii));
 }
 
 void draw_totals(const struct ui *ui, int y, int width)

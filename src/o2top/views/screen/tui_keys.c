@@ -2,7 +2,7 @@
 /*
  * tui_keys.c - the action of each key.
  *
- * The help is made from the same table, so the help is always true.
+ * The help (tui_help.c) is made from the same table, so the help is always true.
  */
 #include "tui_impl.h"
 
@@ -61,6 +61,17 @@ static void go_last(struct ui *ui)
 		cursor_move_to(ui, ui->list.n - 1);
 }
 
+/* Leaves the view by node, and goes to the row. */
+static void show_part(struct ui *ui, const struct item *item)
+{
+	cursor_forget(ui);
+	ui->following = item_key_of(ui, item, &ui->here);
+	/* the row is a line of its own there, so the cursor must not stay below a line */
+	ui->cursor = ui->top = 0;
+	ui->by_node = ui->by_directory = false;
+	ui->dirty = true;
+}
+
 static void open_row(struct ui *ui)
 {
 	size_t at = ui->cursor;
@@ -68,6 +79,10 @@ static void open_row(struct ui *ui)
 
 	if (at >= ui->list.n)
 		return;
+	if (ui->list.items[at].kind == ITEM_PART) {
+		show_part(ui, &ui->list.items[at]);
+		return;
+	}
 	item_toggle(ui, &ui->list.items[at]);
 	if (item_key_of(ui, &ui->list.items[at], &key) && !key.directory) {
 		struct opened_row row = {item_is_open(ui, &ui->list.items[at]), key.space,
@@ -76,8 +91,7 @@ static void open_row(struct ui *ui)
 		engine_open(ui->engine, &row);
 	}
 	/* from a line of an open row, the cursor goes back to the row */
-	while (at > 0 && ui->list.items[at].kind != ITEM_ROW &&
-	       ui->list.items[at].kind != ITEM_DIRECTORY)
+	while (at > 0 && !item_is_head(&ui->list.items[at]))
 		at--;
 	ui->cursor = at;
 	ui->dirty = true;
@@ -90,53 +104,34 @@ static void key_say(struct ui *ui, const char *what)
 	snprintf(ui->message, sizeof(ui->message), "%s", what);
 }
 
-static void set_sort(struct ui *ui, enum sort_key key)
-{
-	if (ui->sort == key)
-		ui->reversed = !ui->reversed;
-	else
-		ui->reversed = false;
-	ui->sort = key;
-	ui->dirty = true;
-	if (!ui->following)
-		ui->cursor = ui->top = 0;
-	snprintf(ui->message, sizeof(ui->message), "sorted by %s%s", sort_key_names[key],
-		 ui->reversed ? ", reversed" : "");
-}
-
 static void sort_next(struct ui *ui)
 {
-	ui->reversed = false;
-	set_sort(ui, (ui->sort + 1) % SORT_KEYS);
+	sort_by(ui, (ui->sort + 1) % SORT_KEYS, false);
 }
 
 static void sort_before(struct ui *ui)
 {
-	ui->reversed = false;
-	set_sort(ui, (ui->sort + SORT_KEYS - 1) % SORT_KEYS);
+	sort_by(ui, (ui->sort + SORT_KEYS - 1) % SORT_KEYS, false);
 }
 
 static void sort_lost(struct ui *ui)
 {
-	ui->sort = SORT_KEYS;
-	set_sort(ui, SORT_LOST);
+	sort_by(ui, SORT_LOST, false);
 }
 
 static void sort_waiting(struct ui *ui)
 {
-	ui->sort = SORT_KEYS;
-	set_sort(ui, SORT_WAITING);
+	sort_by(ui, SORT_WAITING, false);
 }
 
 static void sort_name(struct ui *ui)
 {
-	ui->sort = SORT_KEYS;
-	set_sort(ui, SORT_NAME);
+	sort_by(ui, SORT_NAME, false);
 }
 
 static void reverse(struct ui *ui)
 {
-	set_sort(ui, ui->sort);
+	sort_by(ui, ui->sort, !ui->reversed);
 }
 
 static void toggle_nodes(struct ui *ui)
@@ -146,9 +141,19 @@ static void toggle_nodes(struct ui *ui)
 	key_say(ui, ui->per_node ? "each row by node" : "nodes together");
 }
 
+static void toggle_by_node(struct ui *ui)
+{
+	ui->by_node = !ui->by_node;
+	ui->dirty = true;
+	ui->following = false;
+	ui->cursor = ui->top = 0;
+	key_say(ui, ui->by_node ? "by node: Enter shows its worst rows" : "by file");
+}
+
 static void toggle_directories(struct ui *ui)
 {
 	ui->by_directory = !ui->by_directory;
+	ui->by_node = false;
 	ui->dirty = true;
 	ui->following = false;
 	ui->cursor = ui->top = 0;
@@ -163,6 +168,14 @@ static void next_paths(struct ui *ui)
 	ui->paths = (ui->paths + 1) % PATH_STYLES;
 	ui->dirty = true;
 	key_say(ui, names[ui->paths]);
+}
+
+static void toggle_trends(struct ui *ui)
+{
+	ui->own_trends = !ui->own_trends;
+	ui->dirty = true;
+	key_say(ui, ui->own_trends ? "TREND: each row by its own highest"
+				   : "TREND: one scale for all rows");
 }
 
 static void toggle_system(struct ui *ui)
@@ -183,6 +196,16 @@ static void toggle_hot(struct ui *ui)
 static void toggle_problems(struct ui *ui)
 {
 	ui->show_problems = true;
+}
+
+static void begin_save(struct ui *ui)
+{
+	char file[PROMPT_MAX];
+
+	if (!save_question(ui, file, sizeof(file)))
+		return;
+	prompt_begin(ui, PROMPT_SAVE);
+	strcpy(ui->prompt.text, file);
 }
 
 static void show_help(struct ui *ui)
@@ -330,6 +353,7 @@ static const struct {
     {{'o'}, "o", "only hot rows, or all", toggle_hot},
     {{'a'}, "a", "all of the system section, or only its hot rows", toggle_system},
     {{0}, "", "Sorting and showing", NULL},
+    {{'s'}, "s", "choose a column to sort by from a list", menu_begin},
     {{'>', KEY_RIGHT}, "> Right", "sort by the next column", sort_next},
     {{'<', KEY_LEFT}, "< Left", "sort by the column before", sort_before},
     {{'L'}, "L", "sort by time lost", sort_lost},
@@ -338,7 +362,10 @@ static const struct {
     {{'r'}, "r", "reverse the order", reverse},
     {{'d'}, "d", "each row by node, or nodes together", toggle_nodes},
     {{'D'}, "D", "by directory", toggle_directories},
+    {{'v'}, "v", "a line for each node; Enter there shows its worst rows", toggle_by_node},
     {{'p'}, "p", "whole paths, names or inode numbers", next_paths},
+    {{'t'}, "t", "TREND: one scale for all rows, or each row's own", toggle_trends},
+    {{'y'}, "y", "copy the row's path and inode number to the clipboard", copy_row},
     {{'!'}, "!", "problems in this frame", toggle_problems},
     {{0}, "", "Time", NULL},
     {{'z', 'Z'}, "z", "pause or continue", toggle_pause},
@@ -348,6 +375,7 @@ static const struct {
     {{'+', '='}, "+", "twice as fast, or samples twice as often", faster},
     {{'-'}, "-", "half as fast, or samples half as often", slower},
     {{0}, "", "Other", NULL},
+    {{'w'}, "w", "save sorting, interval, D, o and a for the next run", begin_save},
     {{'?', 'h', KEY_F(1)}, "? h F1", "this help", show_help},
     {{CTRL_L}, "Ctrl-L", "redraw the screen", redraw},
     {{CTRL_Z}, "Ctrl-Z", "stop o2top, until fg", suspend},
@@ -356,27 +384,7 @@ static const struct {
 
 enum { N_KEYS = sizeof(table) / sizeof(table[0]) };
 
-static const char *const legend[] = {
-    "",
-    "Mouse: click a title to sort by it, a row to select it, again to open it.",
-    "",
-    "Signs",
-    "   *   hot: 2 % or more of the time lost, or a wait of a second",
-    "   !   a wait of a second or more; a node that is not ok; a problem",
-    "   ~   estimated        ?  inferred from sampled modes        -  not known",
-    "",
-    "Columns",
-    "   LOST/s   seconds waited per second, all nodes together (waiters on average)",
-    "   SHARE    of all lost time           TREND    the last frames, newest right",
-    "   WAIT     waits in progress          AGE      of the oldest: least .. most",
-    "   MEAN     wait per acquisition       LONGEST  whole wait that ended or lasts",
-    "   ACQ/s    acquisitions per second    HIT      taken without asking the DLM",
-    "   WR, RD   nodes that wrote and read  SIZE     last known, bytes",
-};
-
-enum { N_LEGEND = sizeof(legend) / sizeof(legend[0]) };
-
-const char *key_help(unsigned nth, char *buf, size_t size)
+const char *key_line(unsigned nth, char *buf, size_t size)
 {
 	unsigned lines = 0;
 
@@ -391,33 +399,7 @@ const char *key_help(unsigned nth, char *buf, size_t size)
 			snprintf(buf, size, "%s", table[i].does);
 		return buf;
 	}
-	if (nth - lines >= N_LEGEND)
-		return NULL;
-	snprintf(buf, size, "%s", legend[nth - lines]);
-	return buf;
-}
-
-static void help_key(struct ui *ui, int key)
-{
-	switch (key) {
-	case KEY_UP:
-	case 'k':
-		ui->help_top--;
-		break;
-	case KEY_DOWN:
-	case 'j':
-		ui->help_top++;
-		break;
-	case KEY_NPAGE:
-	case ' ':
-		ui->help_top += 15;
-		break;
-	case KEY_PPAGE:
-		ui->help_top -= 15;
-		break;
-	default:
-		ui->help = false;
-	}
+	return NULL;
 }
 
 void key_press(struct ui *ui, int key)
@@ -429,6 +411,10 @@ void key_press(struct ui *ui, int key)
 	}
 	if (ui->help) {
 		help_key(ui, key);
+		return;
+	}
+	if (ui->menu) {
+		menu_key(ui, key);
 		return;
 	}
 	if (ui->show_problems) {
@@ -447,15 +433,17 @@ void key_press(struct ui *ui, int key)
 
 /* ---- the mouse ----------------------------------------------------------------------------- */
 
+/* Sorts by the clicked column. A second click reverses the order. */
 static void click_title(struct ui *ui, int x)
 {
 	for (size_t i = 0; i < ui->n_titles; i++) {
+		const int column = ui->titles[i].column;
+		const enum sort_key key = column < 0 ? SORT_NAME : tui_columns[column].sort;
+
 		if (x < ui->titles[i].from || x >= ui->titles[i].to)
 			continue;
-		if (ui->titles[i].column < 0)
-			set_sort(ui, SORT_NAME);
-		else if (tui_columns[ui->titles[i].column].sort < SORT_KEYS)
-			set_sort(ui, tui_columns[ui->titles[i].column].sort);
+		if (key < SORT_KEYS)
+			sort_by(ui, key, key == ui->sort && !ui->reversed);
 		return;
 	}
 }
@@ -468,8 +456,8 @@ void key_mouse(struct ui *ui)
 	if (getmouse(&event) != OK)
 		return;
 	*ui->message = '\0';
-	if (ui->help || ui->show_problems) {
-		ui->help = ui->show_problems = false;
+	if (ui->help || ui->show_problems || ui->menu) {
+		ui->help = ui->show_problems = ui->menu = false;
 		return;
 	}
 	if (event.bstate & BUTTON4_PRESSED) {

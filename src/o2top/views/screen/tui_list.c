@@ -8,7 +8,6 @@
 #include "tui_impl.h"
 
 #include "o2top/advice/advice.h"
-#include "o2top/base/grow.h"
 #include "o2top/base/units.h"
 #include "o2top/views/sort.h"
 #include "o2top/views/times_view.h"
@@ -18,65 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- what is open -------------------------------------------------------------------------- */
-
-bool item_key_of(const struct ui *ui, const struct item *item, struct item_key *key)
-{
-	*key = (struct item_key){0};
-	if (!ui->shot || item->kind == ITEM_SECTION || item->kind == ITEM_NOTHING)
-		return false;
-	if (item->kind == ITEM_DIRECTORY) {
-		key->directory = ui->list.directories.list[item->row].path;
-		return true;
-	}
-	key->space = ui->shot->group.rows[item->row].space;
-	key->id = ui->shot->group.rows[item->row].id;
-	return true;
-}
-
-static bool same_key(const struct item_key *a, const struct item_key *b)
-{
-	if (a->directory || b->directory)
-		return a->directory && b->directory && strcmp(a->directory, b->directory) == 0;
-	return a->space == b->space && a->id.class == b->id.class && a->id.number == b->id.number;
-}
-
-static bool is_open(const struct ui *ui, const struct item_key *key)
-{
-	for (size_t i = 0; i < ui->n_open; i++)
-		if (same_key(&ui->open[i], key))
-			return true;
-	return false;
-}
-
-bool item_is_open(const struct ui *ui, const struct item *item)
-{
-	struct item_key key;
-
-	return ui->n_open && item_key_of(ui, item, &key) && is_open(ui, &key);
-}
-
-void item_toggle(struct ui *ui, const struct item *item)
-{
-	struct item_key key, *more;
-
-	if (!item_key_of(ui, item, &key))
-		return;
-	for (size_t i = 0; i < ui->n_open; i++)
-		if (same_key(&ui->open[i], &key)) {
-			free(ui->open[i].directory);
-			ui->open[i] = ui->open[--ui->n_open];
-			return;
-		}
-	more = reallocarray(ui->open, ui->n_open + 1, sizeof(*more));
-	if (!more)
-		return;
-	ui->open = more;
-	if (key.directory && !(key.directory = strdup(key.directory)))
-		return;
-	more[ui->n_open++] = key;
-}
 
 /* ---- names --------------------------------------------------------------------------------- */
 
@@ -150,17 +90,6 @@ static int list_order_rows(struct ui *ui)
 }
 
 /* ---- items --------------------------------------------------------------------------------- */
-
-static struct item *list_add(struct ui *ui, enum item_kind kind, uint32_t row, uint32_t at,
-			     unsigned depth)
-{
-	struct list *l = &ui->list;
-
-	if (!grow(&l->items, l->n, &l->room, sizeof(*l->items)))
-		return NULL;
-	l->items[l->n] = (struct item){.kind = kind, .row = row, .at = at, .depth = (uint8_t)depth};
-	return &l->items[l->n++];
-}
 
 const char *fold_line(const char *text, int width, unsigned nth, char *buf, size_t size)
 {
@@ -372,9 +301,12 @@ int list_build(struct ui *ui, int width)
 		return 0;
 	err = list_order_rows(ui);
 	if (!err)
-		err = ui->by_directory ? add_directories(ui, width - 10) : add_rows(ui, width - 10);
-	if (!err && !ui->list.n_order)
+		err = ui->by_node        ? nodes_add(ui)
+		      : ui->by_directory ? add_directories(ui, width - 10)
+					 : add_rows(ui, width - 10);
+	if (!err && !ui->list.n_order && !ui->by_node)
 		err = list_add(ui, ITEM_NOTHING, 0, 0, 0) ? 0 : -ENOMEM;
+	columns_measure(ui);
 	return err;
 }
 
@@ -383,5 +315,6 @@ void list_free(struct list *l)
 	directories_free(&l->directories);
 	free(l->items);
 	free(l->order);
+	free(l->nodes);
 	*l = (struct list){0};
 }

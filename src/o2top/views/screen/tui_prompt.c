@@ -24,6 +24,7 @@ const char *prompt_title(enum prompt_kind kind)
 	    [PROMPT_SEARCH] = "Search: ",
 	    [PROMPT_FILTER] = "Show only rows that contain: ",
 	    [PROMPT_TIME] = "Go to (06:07, 2026-11-20 06:07:30, @SECONDS): ",
+	    [PROMPT_SAVE] = "Save the view? y/n: ",
 	};
 
 	return titles[kind];
@@ -64,7 +65,9 @@ bool search_next(struct ui *ui, size_t from, int direction)
 
 		if (item->kind == ITEM_DIRECTORY)
 			text = ui->list.directories.list[item->row].path;
-		else if (item->kind == ITEM_ROW)
+		else if (item->kind == ITEM_HOST)
+			text = nodes_node(ui, item)->name;
+		else if (item->kind == ITEM_ROW || item->kind == ITEM_PART)
 			item_label(ui, &ui->shot->group.rows[item->row], false, label,
 				   sizeof(label));
 		else
@@ -136,6 +139,15 @@ void prompt_key(struct ui *ui, int key)
 {
 	char *text = ui->prompt.text;
 	size_t n = strlen(text);
+
+	if (ui->prompt.kind == PROMPT_SAVE) {
+		ui->prompt.kind = PROMPT_NONE;
+		if (key == 'y' || key == 'Y')
+			save_now(ui);
+		else
+			snprintf(ui->message, sizeof(ui->message), "not saved");
+		return;
+	}
 
 	switch (key) {
 	case ESCAPE:

@@ -20,20 +20,25 @@ void draw_titles(struct ui *ui, int y, int width)
 	screen_put(y, 4, width, ROLE_COLUMNS, "#");
 	ui->n_titles = 0;
 	ui->header_row = y;
+	if (ui->by_node) {
+		draw_node_titles(ui, y, width);
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct column *c = &tui_columns[columns[i]];
+		const int wide = ui->widths[columns[i]];
 		bool sorted = c->sort == ui->sort && (i == 0 || c->sort != SORT_LOST);
 		char title[32];
 		int pad;
 
 		snprintf(title, sizeof(title), "%s%s", sorted && ui->reversed ? "^" : "", c->title);
-		pad = c->left ? 0 : c->width - (int)strlen(title);
+		pad = c->left ? 0 : wide - (int)strlen(title);
 		ui->titles[ui->n_titles].from = x;
-		ui->titles[ui->n_titles].to = x + c->width;
+		ui->titles[ui->n_titles].to = x + wide;
 		ui->titles[ui->n_titles++].column = columns[i];
-		screen_put(y, x + (pad > 0 ? pad : 0), x + c->width,
+		screen_put(y, x + (pad > 0 ? pad : 0), x + wide,
 			   sorted ? ROLE_SORTED : ROLE_COLUMNS, title);
-		x += c->width + 1;
+		x += wide + 1;
 	}
 	ui->titles[ui->n_titles].from = x;
 	ui->titles[ui->n_titles].to = width;
@@ -51,6 +56,7 @@ static int draw_cells(const struct ui *ui, int y, int width, enum role role,
 
 	for (size_t i = 0; i < n; i++) {
 		const struct column *c = &tui_columns[columns[i]];
+		const int wide = ui->widths[columns[i]];
 		struct cell cell = {.role = role};
 		int pad;
 
@@ -60,26 +66,44 @@ static int draw_cells(const struct ui *ui, int y, int width, enum role role,
 			cell.role = role;
 		else if (role == ROLE_HOT && cell.role == ROLE_TREND)
 			cell.role = role;
-		pad = c->left ? 0 : c->width - (int)strlen(cell.text);
-		screen_put(y, x + (pad > 0 ? pad : 0), x + c->width + 1, cell.role, cell.text);
-		x += c->width + 1;
+		pad = c->left ? 0 : wide - (int)strlen(cell.text);
+		screen_put(y, x + (pad > 0 ? pad : 0), x + wide + 1, cell.role, cell.text);
+		x += wide + 1;
 	}
 	return x + 1;
 }
 
+/* Removes the mount point from the path of a row, because the column FS has the mount point. */
+static void strip_mount(const struct ui *ui, const struct row *row, char *path)
+{
+	const char *mount = ui->shot->model.spaces[row->space].mount;
+	size_t n = mount ? strlen(mount) : 0;
+
+	if (n && strncmp(path, mount, n) == 0 && path[n] == '/' && path[n + 1])
+		memmove(path, path + n + 1, strlen(path + n));
+}
+
 /*
- * Draws the label of a row. A path that is too wide loses its beginning, because its end tells the
- * most. A number that is too wide loses the name of its file system.
+ * Draws the label of a row. A path that is too wide loses its mount point if FS shows the mount
+ * point. Then the path loses its beginning, because its end tells the most. A number that is too
+ * wide, or beside FS, loses the name of its file system.
  */
 static void draw_label(const struct ui *ui, int y, int x, int width, enum role role,
 		       const struct row *row, bool in_directory)
 {
 	char raw[NAME_MAX_TEXT], clean[NAME_MAX_TEXT];
 	int room = width - x > 8 ? width - x : 8;
+	bool fs = columns_show_fs(ui, width);
 
 	item_label(ui, row, in_directory, raw, sizeof(raw));
-	if (!row->path && (int)strlen(raw) > room)
-		row_label(&ui->shot->model, row, false, raw, sizeof(raw));
+	if ((!row->path || ui->paths == PATH_INODE) && (fs || (int)strlen(raw) > room)) {
+		struct row plain = *row;
+
+		plain.path = NULL;
+		row_label(&ui->shot->model, &plain, false, raw, sizeof(raw));
+	} else if (fs && (int)strlen(raw) > room) {
+		strip_mount(ui, row, raw);
+	}
 	unit_clean(clean, sizeof(clean), raw, room);
 	screen_put(y, x, width, role, clean);
 }
@@ -92,6 +116,8 @@ static void draw_row(const struct ui *ui, int y, int width, const struct item *i
 				 .lost_per_s = row->lost_per_s,
 				 .acquired_per_s = row_acquired_per_s(&ui->shot->model, row),
 				 .row = row,
+				 .of = row,
+				 .trend_most = ui->trend_most,
 				 .ascii = ui->setup->view->ascii};
 	enum role role = selected ? ROLE_SELECTED : row->hot ? ROLE_HOT : ROLE_PLAIN;
 	char rank[16];
@@ -110,8 +136,10 @@ static void draw_directory(const struct ui *ui, int y, int width, const struct i
 			   bool selected)
 {
 	const struct directory *d = &ui->list.directories.list[item->row];
+	const struct row *first = &ui->shot->group.rows[ui->list.directories.order[d->first]];
 	struct cell_line line = {.shot = ui->shot,
 				 .sum = &d->sum,
+				 .of = *d->path ? first : NULL,
 				 .lost_per_s = d->lost_per_s,
 				 .acquired_per_s = d->acquired_per_s};
 	enum role role = selected ? ROLE_SELECTED : d->n_hot ? ROLE_HOT : ROLE_PLAIN;
@@ -128,13 +156,6 @@ static void draw_directory(const struct ui *ui, int y, int width, const struct i
 		snprintf(raw, sizeof(raw), "no path known  (%u)", d->n_rows);
 	unit_clean(clean, sizeof(clean), raw, width - x > 8 ? width - x : 8);
 	screen_put(y, x, width, role, clean);
-}
-
-static const char *branch(const struct ui *ui, const struct item *item)
-{
-	if (ui->setup->view->ascii)
-		return item->last ? "`-" : "|-";
-	return item->last ? "└─" : "├─";
 }
 
 void node_use(const struct change *c, char *buf, size_t size)
@@ -164,7 +185,7 @@ static void draw_node(const struct ui *ui, int y, int width, const struct item *
 
 	unit_clean(name, sizeof(name), node->name, 0);
 	node_use(&n->sum, use, sizeof(use));
-	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", branch(ui, item));
+	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", item_branch(ui, item));
 	screen_format(y, x, width, role, "%s  %s", name, use);
 }
 
@@ -189,7 +210,7 @@ static void draw_lock(const struct ui *ui, int y, int width, const struct item *
 			   64);
 		n += (size_t)snprintf(nodes + n, sizeof(nodes) - n, " %s", node);
 	}
-	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", branch(ui, item));
+	x = screen_format(y, x, width, selected ? role : ROLE_FAINT, "%s ", item_branch(ui, item));
 	x = screen_put(y, x, width, role, source->type_name(set->members[0].lock->id.type));
 	x = screen_put(y, x, width, role, nodes);
 	screen_format(y, x + 2, width, selected ? role : ROLE_FAINT, "%s", name);
@@ -231,7 +252,7 @@ static void draw_process(const struct ui *ui, int y, int width, const struct ite
 		      selected   ? ROLE_SELECTED
 		      : h->waits ? ROLE_HOT
 				 : ROLE_PLAIN,
-		      "%s %s", branch(ui, item), text);
+		      "%s %s", item_branch(ui, item), text);
 }
 
 const char *text_mark(const struct ui *ui, enum about about, enum role *role)
@@ -303,6 +324,7 @@ void draw_item(const struct ui *ui, int y, int width, const struct item *item, b
 					 const struct item *item, bool selected) = {
 	    [ITEM_SECTION] = draw_section,     [ITEM_ROW] = draw_row,
 	    [ITEM_DIRECTORY] = draw_directory, [ITEM_NODE] = draw_node,
+	    [ITEM_HOST] = draw_node_line,      [ITEM_PART] = draw_node_row,
 	    [ITEM_LOCK] = draw_lock,           [ITEM_PROCESS] = draw_process,
 	    [ITEM_TEXT] = draw_text,           [ITEM_NOTHING] = draw_nothing,
 	};

@@ -329,6 +329,21 @@ int screen_format(int y, int x, int end, enum role role, const char *format, ...
 	return screen_put(y, x, end, role, text);
 }
 
+void screen_send(const char *sequence)
+{
+	size_t n = strlen(sequence);
+
+	/* curses has written its last frame by now, so the sequence stands between two frames */
+	while (n > 0) {
+		ssize_t sent = write(STDOUT_FILENO, sequence, n);
+
+		if (sent < 0 && errno != EINTR)
+			return;
+		sequence += sent < 0 ? 0 : sent;
+		n -= sent < 0 ? 0 : (size_t)sent;
+	}
+}
+
 void screen_fill(int y, int x, int end, enum role role)
 {
 	attrset(screen.attrs[role]);
