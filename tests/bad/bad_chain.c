@@ -56,7 +56,9 @@ static void tells_not(struct scene *s, unsigned ino, const char *text)
 		fail_msg("'%s' says '%s'", sentence_of(s, ino), text);
 }
 
-/* node3 waits for 2/200. Pid 10 of node1 holds it, and waits for 2/201. Pid 20 of node2 holds that. */
+/*
+ * node3 waits for 2/200. Pid 10 of node1 holds it, and waits for 2/201. Pid 20 of node2 holds that.
+ */
 static void the_root_is_named(void **state)
 {
 	struct scene *s = *state;

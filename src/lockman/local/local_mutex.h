@@ -28,9 +28,9 @@
  * Then the short sleeps of the other waiters replace the wake-up.
  *
  * Liveness. The process lives while its mapping of the file exists. The open file description of
- * that mapping has a lock on one byte of the file, the number of its slot. No child and no descriptor keeps
- * that lock. The kernel frees it after the last thread has left the mapping. A question about the
- * byte has the same answer in all pid namespaces.
+ * that mapping has a lock on one byte of the file, the number of its slot. No child and no
+ * descriptor keeps that lock. The kernel frees it after the last thread has left the mapping. A
+ * question about the byte has the same answer in all pid namespaces.
  */
 #ifndef GLOCK__LOCAL_MUTEX_H
 #define GLOCK__LOCAL_MUTEX_H

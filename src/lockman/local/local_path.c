@@ -259,7 +259,8 @@ static int make_group_dir(const char *path, gid_t gid)
  * Another user may make a directory of this name first, because all users may write to
  * GLOCK__LOCAL_BASE. Then only root can remove it.
  */
-GLOCK__NOINLINE static int refuse_dir(const struct local *l, const char *path, const struct stat *st)
+GLOCK__NOINLINE static int refuse_dir(const struct local *l, const char *path,
+				      const struct stat *st)
 {
 	char buf[1024];
 	struct passwd pw, *found = NULL;

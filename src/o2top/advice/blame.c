@@ -41,7 +41,9 @@ static bool quote(const char *path, char *buf, size_t size)
 	return true;
 }
 
-/* Writes the command. Returns false for a row that is no file, because no command finds its user. */
+/*
+ * Writes the command. Returns false for a row that is no file, because no command finds its user.
+ */
 static bool command(const struct model *m, const struct row *row, char *buf, size_t size)
 {
 	const struct space *space = &m->spaces[row->space];
@@ -69,8 +71,8 @@ void blame(const struct model *m, const struct row *row, const char *waits, char
 
 	if (root && root->node < 0 && root->number)
 		snprintf(buf, size,
-			 "%s long for the DLM's node %d: check whether it is dead, or watch it with "
-			 "--node",
+			 "%s long for the DLM's node %d: check whether it is dead, or watch it "
+			 "with --node",
 			 waits, root->number);
 	else if (root && root->node >= 0 && root->inside)
 		snprintf(buf, size, "%s long; on %s%s%s", waits,

@@ -38,7 +38,7 @@ struct row {
 	const char *links;  /* the file's other names, " = " between them, or NULL */
 	const char *within; /* without a path: the directory of the inode, or NULL */
 	char *sentence;     /* the wait, its holder and the cause, or NULL; the group owns it */
-	struct blocker root; /* whom the sentence names; only with a sentence */
+	struct blocker root; /* the blocker that the sentence names; only with a sentence */
 	char *note;         /* a note on data missing from the row, or NULL; the group owns it */
 	struct wait_times times; /* of traces */
 	float *trend;       /* seconds lost per second, frame by frame, the newest last */

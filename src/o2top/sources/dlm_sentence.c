@@ -6,8 +6,8 @@
  * apart. A process is named by its own node only. A pid in another node's dump is that of the
  * process that made the lock there.
  *
- * If a node inside waits itself, the sentence follows the wait to its root: dlm_chain.c. What blocks
- * one wait is the matter of dlm_blocker.c.
+ * If a node inside waits itself, the sentence follows the wait to its root: dlm_chain.c. The
+ * blocker of one wait is found in dlm_blocker.c.
  */
 #include "dlm_chain.h"
 #include "dlm_sentence_impl.h"

@@ -19,7 +19,8 @@ struct facts {
 };
 
 /* Returns a node's knowledge of a lock space, NULL if the node never had it. */
-static inline const struct node_space *space_on(const struct model *m, uint32_t node, uint32_t space)
+static inline const struct node_space *space_on(const struct model *m, uint32_t node,
+						uint32_t space)
 {
 	const struct node *n = &m->nodes[node];
 

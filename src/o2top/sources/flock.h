@@ -7,7 +7,7 @@
 
 #include "o2top/model/source.h"
 
-/* What all flocks of a node did in the frame. */
+/* The sums of all flocks of a node in the frame. */
 struct flock_total {
 	double lost_s; /* NAN: not known */
 	uint64_t acquired;

@@ -2,9 +2,9 @@
 /*
  * gfs2_flock.c - the time that all flocks of a node lost, from the totals in sbstats.
  *
- * A flock asks the DLM once for each lock, because its glock is new. So the requests that waited are
- * as many as the holders that were queued. Their mean time is srttb, which forgets: the mean of two
- * samples stands for the frame between them.
+ * A flock asks the DLM once for each lock, because its glock is new. So the requests that waited
+ * are as many as the holders that were queued. Their mean time is srttb, which forgets: the mean of
+ * two samples stands for the frame between them.
  */
 #include "gfs2_flock.h"
 

@@ -99,7 +99,8 @@ static void metrics_totals(const struct exposition *e)
 	    t->sum.waiting ? t->sum.oldest_s : 0);
 	one(e, "longest_wait_seconds", "seconds",
 	    "The longest wait that ended in the last frame or lasts.", t->sum.longest_s);
-	one(e, "hot_files", NULL, "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.",
+	one(e, "hot_files", NULL,
+	    "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.",
 	    (double)t->hot);
 	one(e, "locks", NULL, "Locks that the nodes hold in memory.", (double)t->locks);
 	one(e, "problems", NULL, "Input of the last frame that o2top could not use.",
