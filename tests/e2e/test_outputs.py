@@ -467,7 +467,8 @@ def data_in_any_locale():
     if shutil.which("localedef") and subprocess.run(
             ["localedef", "-i", "ja_JP", "-f", "EUC-JP", os.path.join(tmp, "ja_JP.eucJP")], check=False,
             capture_output=True).returncode == 0:
-        locales.append({"LC_ALL": "ja_JP.eucJP", "LOCPATH": tmp})
+        # libc never frees its copy of LOCPATH
+        locales.append({"LC_ALL": "ja_JP.eucJP", "LOCPATH": tmp, "ASAN_OPTIONS": "detect_leaks=0"})
     for form in (["--json"], ["--csv"], ["--summary", "--csv"], ["--textfile", os.path.join(tmp, "locale.prom")]):
         said = set()
         for env in locales:
