@@ -27,15 +27,23 @@ static void call_back(struct glock *gl, int under_lock)
 {
 	struct glock_holder gh;
 	struct glock_statistics stats = {.size = sizeof(stats)};
-	struct glock *found = NULL;
-	int err;
+	struct glock *found = NULL, *another = other;
+	int err = 0;
 
-	glock_holder_init(&gh, other, GLOCK_EX, 0);
-	err = glock_nq(&gh);
-	if (err)
-		CHECK(err == -EDEADLK || err == -EIO || err == -ESHUTDOWN);
-	else
-		SAME(glock_dq(&gh), 0);
+	/* A reference of its own: another thread may put the glock meanwhile. */
+	if (!under_lock)
+		err = glock_get(space, GLOCK_RGRP, 2, &another);
+	CHECK(!err || err == -ESHUTDOWN);
+	if (!err) {
+		glock_holder_init(&gh, another, GLOCK_EX, 0);
+		err = glock_nq(&gh);
+		if (err)
+			CHECK(err == -EDEADLK || err == -EIO || err == -ESHUTDOWN);
+		else
+			SAME(glock_dq(&gh), 0);
+		if (!under_lock)
+			glock_put(another);
+	}
 	CHECK(!under_lock || err);
 	err = glock_space_close(space);
 	SAME(err, -EDEADLK);

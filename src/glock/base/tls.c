@@ -103,6 +103,7 @@ void glock__tls_renew(void)
 	tls->id.process = glock__generation();
 	tls->id.working = 0;
 	tls->id.worker = NULL;
+	tls->id.entered = NULL;
 	tls->id.recovers = NULL;
 	tls->id.spinlocked = NULL;
 	tls->id.spinlocked_op = NULL;

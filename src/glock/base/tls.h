@@ -30,6 +30,12 @@ struct glock__answer {
 	bool there;
 };
 
+/* A request for which a thread runs the operations instantiate and lock; outer: the one around it. */
+struct glock__entered {
+	const struct glock__holder *gh;
+	const struct glock__entered *outer;
+};
+
 /* The identity of the thread, and the calls of the program in which it stands. */
 struct glock__identity {
 	uint32_t number;       /* see glock__thread_number(); 0: none yet */
@@ -43,6 +49,7 @@ struct glock__identity {
 	uint32_t process;
 	unsigned int working;  /* how deep the thread is in the work of spaces */
 	struct glock__worker *worker; /* a thread of the library that runs work; or NULL */
+	const struct glock__entered *entered; /* the requests whose operation the thread runs */
 	const void *recovers;  /* the space whose recover callback the thread runs, or NULL */
 	/* The glock under whose spinlock an operation runs, or NULL. */
 	const struct glock *spinlocked;

@@ -19,6 +19,8 @@
 
 #include "fast.h"
 
+#define LOOK_NS 1000000 /* between two looks at the operation of another thread */
+
 static void release(struct glock *gl, struct glock__holder *gh)
 {
 	/* The program was not told of the death. The next holder in EX is to be told. */
@@ -51,6 +53,30 @@ static void release(struct glock *gl, struct glock__holder *gh)
 		glock__run_queue(gl, true);
 }
 
+/* Tells whether the calling thread runs an operation of that request. */
+static bool is_own_operation(const struct glock__holder *gh)
+{
+	const struct glock__entered *e = glock__tls()->id.entered;
+
+	while (e && e->gh != gh)
+		e = e->outer;
+	return e;
+}
+
+/*
+ * Waits for the end of the operation that another thread runs for a request. In an operation itself
+ * the thread may not dispatch, so it looks from time to time.
+ */
+static void await_operation(struct glock *gl, struct glock__holder *gh, uint32_t seen)
+{
+	gl_unlock(gl);
+	if (glock__in_work())
+		glock__futex_wait(&gh->state, seen, glock__now(gl_space(gl)) + LOOK_NS);
+	else
+		glock__wait(gl_space(gl), &gh->state, seen, 0);
+	gl_lock(gl);
+}
+
 /* Takes back a waiting request. Returns false if the request was granted or has failed. */
 static bool take_back(struct glock *gl, struct glock__holder *gh)
 {
@@ -58,11 +84,9 @@ static bool take_back(struct glock *gl, struct glock__holder *gh)
 	uint32_t seen;
 
 	while ((seen = gh_state(gh)) & GLOCK__H_ENTERING) {
-		if (glock__in_work())
+		if (is_own_operation(gh))
 			return false; /* the operation itself called this function */
-		gl_unlock(gl);
-		glock__wait(gl_space(gl), &gh->state, seen, 0);
-		gl_lock(gl);
+		await_operation(gl, gh, seen);
 	}
 	if (!(seen & GLOCK__H_WAIT))
 		return false;

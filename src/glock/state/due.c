@@ -259,11 +259,33 @@ void glock__work_ended(struct glock_space *space, struct glock__busy *b)
 	glock__lock_drop(&space->work.lock);
 }
 
+/*
+ * Tells whether the work is to withdraw now. While other work runs, it is not: the thread that ends
+ * last withdraws. So no operation meets a withdrawal by the work. Under work.lock.
+ */
+static bool withdraws_now(const struct glock_space *space)
+{
+	return atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done) &&
+	       glock__list_empty(&space->work.running);
+}
+
 bool glock__work_is_told(const struct glock_space *space)
 {
 	return (atom_load8(&space->thaw_pending) || atom_load32(&space->short_of) ||
-		(atom_load8(&space->withdrawn) && !atom_load8(&space->withdraw_done))) &&
+		withdraws_now(space)) &&
 	       !FAULT(SPACE_EVENT_FORGOTTEN);
+}
+
+bool glock__work_withdraws(struct glock_space *space)
+{
+	bool now;
+
+	if (!atom_load8(&space->withdrawn))
+		return false;
+	glock__lock_take(&space->work.lock);
+	now = withdraws_now(space);
+	glock__lock_drop(&space->work.lock);
+	return now;
 }
 
 int64_t glock__work_first(struct glock_space *space)

@@ -241,15 +241,18 @@ static int instantiate(struct glock *gl, struct glock__holder *gh)
 static void enter(struct glock *gl, struct glock__holder *gh)
 {
 	const struct glock_ops *ops = &gl_type(gl)->ops;
+	const struct glock__entered here = {gh, glock__tls()->id.entered};
 	bool had = gl->flags & GLOCK__F_LOCK;
 	int err = 0;
 
 	gl->flags |= GLOCK__F_LOCK;
 	atom_or32(&gh->state, GLOCK__H_ENTERING);
+	glock__tls()->id.entered = &here;
 	if (must_instantiate(gl, gh))
 		err = instantiate(gl, gh);
 	if (!err && ops->lock && !(gl->flags & GLOCK__F_ENTERED))
 		err = glock__op_lock(gl, gh);
+	glock__tls()->id.entered = here.outer;
 	assert(gl->flags & GLOCK__F_LOCK && gh_state(gh) & GLOCK__H_WAIT);
 	/* A thread that wants to cancel this request waits for the end of ENTERING. */
 	glock__holder_set(gl_space(gl), gh, GLOCK__H_QUEUED | GLOCK__H_WAIT);

@@ -51,7 +51,7 @@ static int run_due(struct glock_space *space)
 		n++;
 	}
 	trim = glock__lru_trim(space); /* again, because glocks that are idle now get due later */
-	if (atom_load8(&space->withdrawn))
+	if (glock__work_withdraws(space))
 		glock_withdraw(space);
 	glock__leave_work();
 	glock__lock_take(&space->work.lock);

@@ -39,6 +39,8 @@ struct glock__busy *glock__work_next_due(struct glock_space *space, struct glock
 void glock__work_ended(struct glock_space *space, struct glock__busy *b);
 /* Tells whether an event of the lock manager about the whole space waits to be handled. */
 bool glock__work_is_told(const struct glock_space *space);
+/* Tells whether the calling thread, which runs no work now, is to withdraw. */
+bool glock__work_withdraws(struct glock_space *space);
 /* Returns when the next work is due; INT64_MAX: never. The second one is for under work.lock. */
 int64_t glock__work_next(struct glock_space *space);
 int64_t glock__work_first(struct glock_space *space);
