@@ -77,12 +77,15 @@ static void ask_beside(const char *op, struct glock *on, struct glock_holder *gh
 	glock_holder_init(&c, on, GLOCK_SH, GLOCK_SKIP | GLOCK_NOBLOCK);
 	glock_holder_owner(&c, 8);
 	assert_int_equal(glock_nq(&c), -ECHILD);
+	glock_holder_init(&c, on, GLOCK_SH, GLOCK_SKIP | GLOCK_TRY);
+	glock_holder_owner(&c, 8);
+	assert_int_equal(glock_nq(&c), -EAGAIN);
 	assert_false(glock_poll(&b));
 	assert_true(on->flags & GLOCK__F_INSTANTIATING && on->flags & GLOCK__F_LOCK);
 	assert_false(gl_held(on));
 }
 
-/* Other holders wait until it has run. It does not run for them. */
+/* Other holders wait until it has run, and tries fail. It does not run for them. */
 static void instantiate_by_one_holder(void **state)
 {
 	(void)state;
