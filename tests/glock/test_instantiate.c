@@ -71,15 +71,15 @@ static void ask_beside(const char *op, struct glock *on, struct glock_holder *gh
 	(void)gh;
 	if (strcmp(op, "instantiate"))
 		return;
+	glock_holder_init(&c, on, GLOCK_SH, GLOCK_SKIP | GLOCK_TRY);
+	glock_holder_owner(&c, 8);
+	assert_int_equal(glock_nq(&c), -EAGAIN);
 	glock_holder_init(&b, on, GLOCK_SH, GLOCK_ASYNC);
 	glock_holder_owner(&b, 7);
 	assert_int_equal(glock_nq(&b), 0);
 	glock_holder_init(&c, on, GLOCK_SH, GLOCK_SKIP | GLOCK_NOBLOCK);
 	glock_holder_owner(&c, 8);
 	assert_int_equal(glock_nq(&c), -ECHILD);
-	glock_holder_init(&c, on, GLOCK_SH, GLOCK_SKIP | GLOCK_TRY);
-	glock_holder_owner(&c, 8);
-	assert_int_equal(glock_nq(&c), -EAGAIN);
 	assert_false(glock_poll(&b));
 	assert_true(on->flags & GLOCK__F_INSTANTIATING && on->flags & GLOCK__F_LOCK);
 	assert_false(gl_held(on));
