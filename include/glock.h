@@ -104,9 +104,9 @@
  *     - glock_sync() calls xmote_th on its own thread;
  *     - a thread in glock_nq() or glock_wait() may run what its own request needs. That is
  *       instantiate, lock, xmote_bh, and xmote_th with nothing to write back.
- *   So a program may hold a mutex around glock_dq() that xmote_th and inval take. Operations of
- *   different glocks may run at the same time. Operations of one glock that need the bit lock never
- *   run at the same time.
+ *   So a program may hold a mutex around glock_dq() that xmote_th and inval take, except where
+ *   glock_dq() waits. Operations of different glocks may run at the same time. Operations of one
+ *   glock that need the bit lock never run at the same time.
  *
  *   callback, demote_ok, dump and lost run under the internal lock of the glock. They must return
  *   at once and must not call the library. A function that needs the lock returns -EDEADLK there,
