@@ -99,11 +99,14 @@
  *   space, the program chooses such threads:
  *     - threads of the library, with all signals blocked; see work_threads;
  *     - with GLOCK_SPACE_DISPATCH, each thread in glock_dispatch() or in a function that waits.
- *   There are two exceptions. unlock runs in glock_dq(). A thread in glock_nq() or glock_wait() may
- *   run what its own request needs. That is lock, xmote_bh, and xmote_th with nothing to write
- *   back. So a program may hold a mutex around glock_dq() that xmote_th and inval take. callback,
- *   demote_ok, dump and lost run on any thread. Operations of different glocks may run at the same
- *   time. Operations of one glock that need the bit lock never do.
+ *   callback, demote_ok, dump and lost run on any thread. There are three more exceptions:
+ *     - unlock runs in glock_dq();
+ *     - glock_sync() calls xmote_th on its own thread;
+ *     - a thread in glock_nq() or glock_wait() may run what its own request needs. That is
+ *       instantiate, lock, xmote_bh, and xmote_th with nothing to write back.
+ *   So a program may hold a mutex around glock_dq() that xmote_th and inval take, except where
+ *   glock_dq() waits. Operations of different glocks may run at the same time. Operations of one
+ *   glock that need the bit lock never run at the same time.
  *
  *   callback, demote_ok, dump and lost run under the internal lock of the glock. They must return
  *   at once and must not call the library. A function that needs the lock returns -EDEADLK there,
@@ -287,7 +290,8 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  * other change starts meanwhile. Under the spinlock nothing else of that glock goes on at all.
  *
  *               bit lock    spinlock    may block   thread
- *   xmote_th    yes         no          yes         work; with sync 0 also the waiting one
+ *   xmote_th    yes         no          yes         work, or the one in glock_sync(); with sync 0
+ *                                                   also the waiting one
  *   xmote_bh    yes         no          yes         work, or the waiting one
  *   inval       yes         no          yes         work
  *   instantiate yes         no          yes         work, or the waiting one
@@ -299,8 +303,7 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  *   lost        sometimes   yes         no          any
  *
  * "work" is a thread that runs the work. "the waiting one" is a thread in glock_nq() or
- * glock_wait(), for its own request. See "Callbacks" above. glock_sync() calls xmote_th on its own
- * thread.
+ * glock_wait(), for its own request. See "Callbacks" above.
  *
  * If an operation breaks this table, the library tells the log of the space and goes on. The
  * message names the type, the number, the operation and the breach. An operation must not:
@@ -326,10 +329,9 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  *   unlock       when the last holder lets go, if a   left out        -
  *                holder without SKIP was there
  *
- * These run on the thread that does the work of the glock, and unlock in glock_dq(): see
- * "Callbacks" above. While instantiate or lock runs, all other requests of this node for the glock
- * wait. NOBLOCK returns -ECHILD if one of them would have to run. If the node loses the lock during
- * instantiate, the holder gets -EIO.
+ * While instantiate or lock runs, all other requests of this node for the glock wait. A try fails
+ * meanwhile. NOBLOCK returns -ECHILD if one of the two runs, or would have to run. If the node
+ * loses the lock during instantiate, the holder gets -EIO.
  *
  * In instantiate and lock, glock_lvb_read(), glock_lvb_write(), glock_token(), glock_owner_died()
  * and glock_valid() take the holder as granted. If the operation fails, the next holder in EX is
@@ -470,8 +472,9 @@ struct glock_space_options {
 	/*
 	 * The library runs the work of the space on at most so many threads, 256 at most. 0: 16.
 	 * The library begins with one thread, and keeps each thread until the space is closed. When
-	 * all threads are inside operations, the library starts one more. So a slow operation of
-	 * one glock does not delay other glocks. With 1 there is one thread for the whole space.
+	 * all threads are inside operations, the library starts one more, up to that number. So a
+	 * slow operation of one glock does not delay other glocks. With 1 there is one thread for
+	 * the whole space.
 	 * Has no effect with GLOCK_SPACE_DISPATCH.
 	 */
 	size_t work_threads;
@@ -533,7 +536,7 @@ int glock_space_close(struct glock_space *space);
  * meanwhile; a try runs only the work of its own glock. Any number of threads may dispatch. Then
  * operations of different glocks run at the same time. At once, except for the time that callbacks
  * take.
- *   -EINVAL   the space has a thread for the work
+ *   -EINVAL   the library has threads for the work
  *   -EDEADLK  called from a callback
  */
 int glock_space_fd(struct glock_space *space);
@@ -638,11 +641,11 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
  *
  * With ASYNC, TRY and NOBLOCK: at once, with three exceptions. A try may have to ask the lock
  * manager. A grant of the lock manager is delayed while others recover, until they have
- * recovered, unless with RECOVER. A try runs the operations that the try itself needs. It waits for
- * no other operation and for no holder. If this node has to give the glock up, a try fails.
+ * recovered, unless with RECOVER. A try runs the operations that the try itself needs. A try waits
+ * for no other operation and for no holder. If this node has to give the glock up, a try fails.
  *
- * The operations instantiate and lock run before this function returns. The error of the operation
- * is the result.
+ * The operations instantiate and lock run before this function returns; with ASYNC, before the
+ * request is granted. The error of the operation is the result.
  *   0           granted; with ASYNC: asked for
  *   -EAGAIN     TRY, TRY_1CB: it would have to wait, or another thread was just about to ask.
  *               Also: a stopped process keeps an internal lock of lock manager "local"
@@ -664,10 +667,13 @@ void glock_holder_owner(struct glock_holder *gh, uint64_t owner);
 int glock_nq_at(struct glock_holder *gh, const char *where);
 
 /*
- * Lets the lock go, or takes the request back. At once, except for the type's unlock operation,
- * which runs in here. No other operation that may block runs in here. If the type has such
- * operations, another thread gives the glock to other nodes. If the type has unlock, the last
- * holder waits for a glock_sync() of the glock that goes on.
+ * Lets the lock go, or takes the request back as glock_cancel() does. At once, except for the
+ * type's unlock operation, which runs in here. No other operation that may block runs in here. If
+ * the type has such operations, another thread gives the glock to other nodes.
+ *
+ * There are two waits. If the type has unlock, the last holder waits for a glock_sync() of the
+ * glock that goes on. A request whose instantiate or lock runs waits for the operation. With
+ * GLOCK_SPACE_DISPATCH these waits dispatch.
  *   -EINVAL  the holder is not queued
  *   -EBUSY   called in the instantiate or lock operation of this holder
  *   -EDEADLK the type has unlock, and the call comes from xmote_th in glock_sync(); still held
@@ -711,8 +717,8 @@ int glock_wait(struct glock_holder *gh, int64_t deadline, unsigned int flags);
 int glock_cancel(struct glock_holder *gh);
 
 /*
- * Returns 1 if the lock is held and still protects what it should, as far as this node knows; else
- * 0. At once. The answer is only this node's view: see "Fencing" above.
+ * Returns 1 if the lock is held and still protects what it should, else 0. At once. The answer is
+ * only this node's view: see "Fencing" above.
  */
 int glock_valid(const struct glock_holder *gh);
 
@@ -722,7 +728,7 @@ int glock_valid(const struct glock_holder *gh);
  *   -EINVAL  not held, not a weaker mode, or not a mode of the type
  *   -EIO     the lock was lost meanwhile
  *   -EBUSY   the holder shares EX
- *   -EPERM   another thread holds it, without MOVABLE
+ *   -EPERM   another thread holds it; see glock_dq()
  */
 int glock_downgrade(struct glock_holder *gh, enum glock_mode mode);
 
@@ -800,7 +806,7 @@ void glock_dq_m(size_t n, struct glock_holder *ghs);
  *
  * -ESTALE: the wait took too long, so there may be a deadlock. All locks were let go or taken back,
  * and the function slept for some time. Ask again for all locks. The caller counts retries up from
- * 0. With retries the allowed time, which begins with 10 ms, and the sleep grow at random, to at
+ * 0. The allowed time begins with 10 ms. With retries this time and the sleep grow at random, to at
  * most 10 s. Any other error: one request failed, and no lock is held.
  */
 int glock_async_wait(size_t n, struct glock_holder *ghs, unsigned int retries);

@@ -213,6 +213,28 @@ void join_thread(pthread_t t)
 	SAME(pthread_join(t, NULL), 0);
 }
 
+size_t threads_named(const char *begin)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *e;
+	size_t n = 0;
+
+	CHECK(dir);
+	while ((e = readdir(dir))) {
+		char path[300], name[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
+		f = fopen(path, "re");
+		if (f && fgets(name, sizeof(name), f))
+			n += !strncmp(name, begin, strlen(begin));
+		if (f)
+			fclose(f);
+	}
+	closedir(dir);
+	return n;
+}
+
 /* Runs one test in a process group of its own. Returns NULL, or its failure in words. */
 static const char *run_one(const struct test *test)
 {

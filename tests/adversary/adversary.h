@@ -121,5 +121,7 @@ void crowd(void (*fn)(void *), uintptr_t n);
 void join_killed(pid_t pid);
 pthread_t thread(void *(*fn)(void *), void *arg);
 void join_thread(pthread_t t);
+/* Returns the number of threads of this process whose names begin so. */
+size_t threads_named(const char *begin);
 
 #endif

@@ -7,7 +7,6 @@
  */
 #include "adversary.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 
 /* ---- at once ---- */
@@ -241,26 +240,22 @@ static void dispatch_runs_all(void)
 	end();
 }
 
-static size_t threads_of_library(void)
+static void sync_runs_on_its_caller(void)
 {
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *e;
-	size_t n = 0;
+	struct glock_holder gh;
 
-	CHECK(dir);
-	while ((e = readdir(dir))) {
-		char path[300], name[32] = "";
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
-		f = fopen(path, "re");
-		if (f && fgets(name, sizeof(name), f))
-			n += !strncmp(name, "glock-", 6);
-		if (f)
-			fclose(f);
+	begin_watched(0);
+	SAME(ask(&gh, GLOCK_EX, 0), 0);
+	for (int i = 0; i < 4; i++) {
+		did.ths = 0;
+		did.th = 0;
+		SAME(i % 2 ? glock_sync(gl) : glock_space_sync(space), 0);
+		SAME(did.ths, 1);
+		CHECK(pthread_equal(did.th, pthread_self()));
+		if (i == 1)
+			SAME(glock_dq(&gh), 0);
 	}
-	closedir(dir);
-	return n;
+	end();
 }
 
 /* After the close no thread is left that could call back. */
@@ -272,11 +267,11 @@ static void closed_for_good(void)
 	begin_watched(0);
 	SAME(ask(&gh, GLOCK_EX, 0), 0);
 	SAME(glock_dq(&gh), 0);
-	CHECK(threads_of_library() > 0);
+	CHECK(threads_named("glock-") > 0);
 	end();
 	ths = did.ths;
 	CHECK(did.invals > 0); /* the cache went before */
-	SAME(threads_of_library(), 0);
+	SAME(threads_named("glock-"), 0);
 	nap(20 * MS);
 	SAME(did.ths, ths);
 }
@@ -593,6 +588,60 @@ static void cancel_waits_for_the_lock_operation(void)
 	SAME(glock_wait(&gh, 0, 0), 0);
 	join_thread(t);
 	SAME(glock_dq(&gh), 0);
+	end();
+}
+
+static int stays_until_told(struct glock_holder *gh)
+{
+	if (glock_of(gh) != gl)
+		return 0;
+	shared->cell[0] = 1;
+	UNTIL(shared->cell[1]);
+	return 0;
+}
+
+static int other_tells(struct glock *of)
+{
+	if (of == other)
+		shared->cell[1] = 1;
+	return 0;
+}
+
+static void *dispatches(void *arg)
+{
+	(void)arg;
+	while (!shared->cell[2]) {
+		CHECK(glock_dispatch(space) >= 0);
+		breathe();
+	}
+	return NULL;
+}
+
+/* glock_dq() waits for the lock operation of its request. Meanwhile it dispatches. */
+static void dq_waits_for_the_lock_operation(void)
+{
+	pthread_t in_operation, in_dq;
+	struct glock_holder gh;
+
+	begin_watched(GLOCK_SPACE_DISPATCH);
+	other = get(space, GLOCK_INODE, 2);
+	did.in_lock = stays_until_told;
+	did.in_th = other_tells;
+	SAME(ask_as(&gh, GLOCK_EX, GLOCK_ASYNC, 1), 0);
+	in_operation = thread(dispatches, NULL);
+	UNTIL(shared->cell[0]);
+	in_dq = thread(lets_go, &gh);
+	glock_holder_init(&of_other, other, GLOCK_EX, GLOCK_ASYNC);
+	glock_holder_owner(&of_other, 1);
+	SAME(glock_nq(&of_other), 0);
+	UNTIL(shared->cell[1]); /* only the thread in glock_dq() can run that operation */
+	join_thread(in_dq);
+	SAME(glock_dq(&gh), -EINVAL);
+	UNTIL(glock_poll(&of_other));
+	SAME(glock_dq(&of_other), 0);
+	shared->cell[2] = 1;
+	join_thread(in_operation);
+	glock_put(other);
 	end();
 }
 
@@ -1035,6 +1084,7 @@ int main(void)
 	    {"unlock_runs_in_dq", unlock_runs_in_dq, NULL},
 	    {"lost_runs_in_withdraw", lost_runs_in_withdraw, NULL},
 	    {"dispatch_runs_all", dispatch_runs_all, NULL},
+	    {"sync_runs_on_its_caller", sync_runs_on_its_caller, NULL},
 	    {"closed_for_good", closed_for_good, NULL},
 	    {"long_names", long_names, NULL},
 	    {"movable", movable, NULL},
@@ -1045,6 +1095,7 @@ int main(void)
 	    {"dq_wait_waits_for_others", dq_wait_waits_for_others, NULL},
 	    {"dq_wait_meets_demands", dq_wait_meets_demands, "local"},
 	    {"cancel_waits_for_the_lock_operation", cancel_waits_for_the_lock_operation, NULL},
+	    {"dq_waits_for_the_lock_operation", dq_waits_for_the_lock_operation, NULL},
 	    {"async_wait_allows_ten_ms", async_wait_allows_ten_ms, NULL},
 	    {"many_let_go_backwards", many_let_go_backwards, NULL},
 	    {"options_are_not_kept", options_are_not_kept, NULL},

@@ -262,6 +262,39 @@ static void numbers_of_threads(void)
 	SAME(glock_space_close(opened), 0);
 }
 
+/* ---- how many threads ---- */
+
+/* The second node has one thread, because it has no operations. */
+static void count_threads(size_t most)
+{
+	struct glock_holder ghs[GLOCKS];
+
+	most_inside = 0;
+	goal = (int)most;
+	open_both(&meeting_ops, most, 0);
+	SAME(threads_named("glock-work"), 2);
+	cache_mine(GLOCKS);
+	demand(ghs, GLOCKS);
+	take(ghs, GLOCKS);
+	UNTIL(threads_named("glock-work") == 1 + most);
+	nap(5 * MS);
+	SAME(threads_named("glock-work"), 1 + most);
+	close_first();
+	SAME(threads_named("glock-work"), 1);
+	first = open_with(&meeting_ops, most, 0);
+	for (uint64_t i = 0; i < GLOCKS; i++)
+		mine[i] = get(first, GLOCK_INODE, i);
+	close_both();
+	SAME(threads_named("glock-work"), 0);
+}
+
+/* One thread at first. More come when all are inside operations, and stay until the close. */
+static void threads_come_and_stay(void)
+{
+	count_threads(1);
+	count_threads(3);
+}
+
 /* ---- tries ---- */
 
 static _Atomic int writing, may_end;
@@ -286,6 +319,28 @@ static void *dispatches(void *arg)
 		breathe();
 	}
 	return NULL;
+}
+
+/* Two threads dispatch. The operations of two glocks meet. The library has no thread for them. */
+static void dispatchers_run_side_by_side(void)
+{
+	struct glock_holder ghs[2];
+	pthread_t t[2];
+
+	goal = 2;
+	open_both(&meeting_ops, 3, GLOCK_SPACE_DISPATCH);
+	SAME(threads_named("glock-work"), 1); /* the second node's */
+	cache_mine(2);
+	for (int i = 0; i < 2; i++)
+		t[i] = thread(dispatches, NULL);
+	demand(ghs, 2);
+	take(ghs, 2);
+	may_end = 1;
+	for (int i = 0; i < 2; i++)
+		join_thread(t[i]);
+	SAME(most_inside, 2);
+	SAME(threads_named("glock-work"), 1);
+	close_both();
 }
 
 static int try(struct glock *of, unsigned int flags)
@@ -356,7 +411,41 @@ static void tries_dispatch_nothing_else(void)
 	close_both();
 }
 
-/* A try does not wait for a holder who has to let go for another node. */
+static int th_of_try(struct glock *of, enum glock_mode to, unsigned int sync)
+{
+	CHECK(of && !sync);
+	if (to == GLOCK_UN)
+		return 0;
+	CHECK(of_program);
+	written++;
+	return 0;
+}
+
+static int lock_of_try(struct glock_holder *gh)
+{
+	CHECK(gh && of_program);
+	written++;
+	return 0;
+}
+
+static const struct glock_ops try_ops = {.size = sizeof(try_ops),
+					 .xmote_th = th_of_try,
+					 .instantiate = lock_of_try,
+					 .lock = lock_of_try};
+
+/* No thread dispatches: the try itself runs the operations that it needs. */
+static void tries_run_what_they_need(void)
+{
+	of_program = true;
+	open_both(&try_ops, 0, GLOCK_SPACE_DISPATCH);
+	SAME(try(mine[0], GLOCK_TRY), 0);
+	SAME(written, 3);
+	SAME(try(mine[0], GLOCK_TRY_1CB), 0);
+	SAME(written, 4); /* lock, for another first holder */
+	close_both();
+}
+
+/* A try does not wait for a holder that has to let go for another node. */
 static void tries_do_not_wait_behind_a_demand(void)
 {
 	struct glock_holder held, gh;
@@ -523,6 +612,9 @@ int main(void)
 	    {"write_back_side_by_side", write_back_side_by_side, "local"},
 	    {"slow_one_delays_no_other", slow_one_delays_no_other, "local"},
 	    {"numbers_of_threads", numbers_of_threads, NULL},
+	    {"threads_come_and_stay", threads_come_and_stay, "local"},
+	    {"dispatchers_run_side_by_side", dispatchers_run_side_by_side, "local"},
+	    {"tries_run_what_they_need", tries_run_what_they_need, "local"},
 	    {"tries_do_not_wait_for_write_back", tries_do_not_wait_for_write_back, "local"},
 	    {"tries_dispatch_nothing_else", tries_dispatch_nothing_else, "local"},
 	    {"tries_do_not_wait_behind_a_demand", tries_do_not_wait_behind_a_demand, "local"},

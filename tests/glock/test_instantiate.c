@@ -71,6 +71,9 @@ static void ask_beside(const char *op, struct glock *on, struct glock_holder *gh
 	(void)gh;
 	if (strcmp(op, "instantiate"))
 		return;
+	glock_holder_init(&c, on, GLOCK_SH, GLOCK_SKIP | GLOCK_TRY);
+	glock_holder_owner(&c, 8);
+	assert_int_equal(glock_nq(&c), -EAGAIN);
 	glock_holder_init(&b, on, GLOCK_SH, GLOCK_ASYNC);
 	glock_holder_owner(&b, 7);
 	assert_int_equal(glock_nq(&b), 0);
@@ -82,7 +85,7 @@ static void ask_beside(const char *op, struct glock *on, struct glock_holder *gh
 	assert_false(gl_held(on));
 }
 
-/* Other holders wait until it has run. It does not run for them. */
+/* Other holders wait until it has run, and tries fail. It does not run for them. */
 static void instantiate_by_one_holder(void **state)
 {
 	(void)state;

@@ -391,18 +391,28 @@ static int of_another_table(unsigned int number)
 	return other;
 }
 
+static int of_the_table(unsigned int number)
+{
+	int same = (int)number + 1;
+
+	while (glock__local_shard(GLOCK_RGRP, same) != glock__local_shard(GLOCK_RGRP, number))
+		same++;
+	return same;
+}
+
 /*
  * The stopped process c has the lock of a table:
  *
  * - Actor b asks for blockers and is told of c.
  * - A wait with a timeout ends in time.
  * - Requests in other tables go on, and so do deaths.
+ * - A try for a free lock of that table fails.
  * - A node that leaves waits for c.
  */
 static void stopped_in_a_table(void **state)
 {
 	int64_t way;
-	int other = of_another_table(16);
+	int other = of_another_table(16), same = of_the_table(16);
 
 	(void)state;
 	begin(&a, "");
@@ -422,6 +432,7 @@ static void stopped_in_a_table(void **state)
 	assert_int_equal(actor_do(&b, "way 16"), c.pid + (1ll << 32));
 	assert_int_equal(actor_do(&b, "wait 0 100"), -ETIMEDOUT);
 	begin(&e, "");
+	assert_int_equal(actor_do(&e, "nq 0 %d EX 1", same), -EAGAIN);
 	actor_send(&e, "close");
 	assert_false(actor_answers_within(&e, A_WHILE));
 	actor_send(&b, "nq 1 %d EX 0", other);
@@ -435,6 +446,8 @@ static void stopped_in_a_table(void **state)
 		way = actor_do(&b, "way 16");
 	while (way == c.pid);
 	assert_int_equal(way, a.pid);
+	assert_int_equal(actor_do(&b, "nq 1 %d EX 0", same), 0);
+	assert_int_equal(actor_do(&b, "dq 1"), 0);
 	actor_kill(&c);
 	assert_int_equal(actor_do(&a, "dq 0"), 0);
 	assert_int_equal(actor_do(&b, "wait 0 60000"), 0);
