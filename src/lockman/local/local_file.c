@@ -213,7 +213,7 @@ void glock__local_remove_own_file(const struct local *l, unsigned int node)
 	char path[GLOCK__LOCAL_PATH_MAX];
 
 	glock__local_alive_path(l->path, node, path);
-	remove_file(l, path, any, mine ? l->slot->heirs : 0);
+	remove_file(l, path, any, mine ? atom_load64(&l->slot->heirs) : 0);
 	own_path(l, node, path);
 	remove_file(l, path, any, mine ? l->own : 0);
 }
