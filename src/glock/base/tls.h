@@ -30,7 +30,9 @@ struct glock__answer {
 	bool there;
 };
 
-/* A request for which a thread runs the operations instantiate and lock; outer: the one around it. */
+/*
+ * A request for which a thread runs the operations instantiate and lock. outer: the one around it.
+ */
 struct glock__entered {
 	const struct glock__holder *gh;
 	const struct glock__entered *outer;
