@@ -547,7 +547,7 @@ int glock_dispatch(struct glock_space *space);
  * Dirty caches are dropped. The lost operation, called in here, tells the holders. The other nodes
  * treat this node as dead. Every later glock_nq() returns -EIO; glock_dq() and glock_space_close()
  * go on working. Waits for the lock manager to let go. The library withdraws by itself if xmote_th
- * fails. A withdrawal is never undone.
+ * fails outside glock_sync(). A withdrawal is never undone.
  *
  * With "dlm" the same happens when this node loses the cluster, and lasts until the node has the
  * cluster again. Then glock_nq() succeeds again. Locks that were held before stay lost. No holder
