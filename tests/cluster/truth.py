@@ -15,7 +15,7 @@ WRITES = ("write", "touch", "flock", "reopen", "churn")
 
 
 class Truth:
-    """What the workers did. A key is (node, ino); fs is in the path."""
+    """The workers' waits and holds. A key is (node, fs, ino)."""
 
     def __init__(self, folder, offsets, ended):
         """offsets: what to add to a node's time since boot. ended: the time at which a node lost

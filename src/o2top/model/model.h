@@ -152,6 +152,7 @@ struct model {
 	/* OCFS2: files that fcntl locks do not protect; unprotected.h; NULL: none was looked for */
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
+	char daemons_said[512]; /* quorum, fencing and lock spaces, for a banner; "" not known */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;
 	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */
