@@ -254,7 +254,8 @@ def lost_by_row(frames, truth):
 
 
 def disorder(frames, truth, fs, minute=60, first=5, tolerance=1.25):
-    """Returns the wrong pairs among the first rows of each minute, and how many pairs there are."""
+    """Returns the wrong pairs among the first rows of each minute, and how many pairs there are.
+    Pairs with a flock are left out, because its time is estimated within a factor of two."""
     wrong, pairs, begin = [], 0, 0
     for i, frame in enumerate(frames):
         if frame["at"] - frames[begin]["at"] < minute:
@@ -268,6 +269,8 @@ def disorder(frames, truth, fs, minute=60, first=5, tolerance=1.25):
         true = {key: truth.lost(*key, frames[begin]["at"], frame["at"]) for key in order}
         for a, above in enumerate(order):
             for below in order[a + 1:]:
+                if {truth.paths[above].rsplit("/", 1)[1], truth.paths[below].rsplit("/", 1)[1]} & {"flocked", "held"}:
+                    continue
                 pairs += 1
                 if true[below] > tolerance * true[above] + 0.5:
                     wrong.append(f"{truth.paths[above]} ({told[above]:.1f} s, truly {true[above]:.1f}) above "
