@@ -231,10 +231,10 @@ int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__
 #else
 #define KEPT_BY_LTO __attribute__((used))
 #endif
-#define TRACERS(name)                                                                            \
-	extern unsigned short glock_##name##_semaphore;                                          \
-	KEPT_BY_LTO __attribute__((visibility("hidden"), section(".probes"))) unsigned short \
-	    glock_##name##_semaphore
+#define TRACERS(name)                                    \
+	extern unsigned short glock_##name##_semaphore;  \
+	KEPT_BY_LTO __attribute__((visibility("hidden"), \
+				   section(".probes"))) unsigned short glock_##name##_semaphore
 
 TRACERS(state_change);
 TRACERS(put);
