@@ -161,6 +161,7 @@
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.
+ * GLOCK_DEBUG=stderr prints these messages without code: see glock_space_open().
  *
  * The comment of each function says how long the function takes, in these words:
  *   At once   The function waits for no holder and for no other node. It may wait for the internal
@@ -488,7 +489,9 @@ struct glock_space_options {
  * Waits for the lock manager to let this node in. Of options the library keeps nothing but the
  * functions and their arguments. The library may call these functions from now on, before this
  * function returns, and until glock_space_close() has returned. The log says what is wrong or
- * missing, and what to do.
+ * missing, and what to do. If the environment has GLOCK_DEBUG=stderr, each message goes to standard
+ * error, too, with the process, the time and a newline. Any other value names a file, to which the
+ * messages are appended. A setuid program ignores GLOCK_DEBUG.
  *   -EINVAL           name or options. If the size of the options is too small for a log, no
  *                     message tells it
  *   -EPROTONOSUPPORT  no such lock manager
@@ -518,7 +521,7 @@ int glock_space_open(const char *name, const struct glock_space_options *options
  * write back. No other call in this space may be going on. After 0 or -EIO the space is gone, and
  * the library calls nothing back.
  *   -EIO      closed, but xmote_th failed now or earlier: dirty data was not written
- *   -EBUSY    glocks are still referenced; nothing happened
+ *   -EBUSY    glocks are still referenced, which the log names; nothing happened
  *   -EDEADLK  called from a callback; nothing happened
  *
  * A process that leaves without close writes nothing back. Other nodes treat the process as dead.
@@ -568,11 +571,18 @@ size_t glock_shrink(struct glock_space *space, size_t n);
 /*
  * Stores in *gl the glock of that type and number, with a reference that lasts until glock_put().
  * Makes the glock if need be. At once; asks no other node.
- *   -EINVAL     no such type
+ *   -EINVAL     no such type; the log names it
  *   -ENOMEM     no memory
  *   -ESHUTDOWN  the space is being closed
+ *
+ * The macro passes the call site to glock_get_at(). With GLOCK_DEBUG the space remembers the call
+ * sites, and glock_space_close() names them in the log if it returns -EBUSY. `where` is kept, not
+ * copied: give a literal.
  */
 int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl);
+int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl,
+		 const char *where);
+#define glock_get(space, type, number, gl) glock_get_at(space, type, number, gl, GLOCK_HERE)
 
 /*
  * Gives the reference back. After the last one the program must not use the glock. A lock in a
@@ -783,6 +793,67 @@ static inline void glock_scope_end(struct glock_holder *gh)
 {
 	(void)glock_dq(gh); /* a holder that is not queued: -EINVAL, and nothing happens */
 }
+
+/* ---- notification ---- */
+
+/*
+ * A notifier tells an event-driven program which of its requests with ASYNC have finished. A
+ * request finishes when it is granted, when it fails, when glock_cancel() takes it back, or at its
+ * deadline. examples/notify.c shows a loop around epoll.
+ *
+ *	glock_holder_init(&job->gh, gl, GLOCK_EX, GLOCK_ASYNC);
+ *	glock_holder_notify(&job->gh, notifier, 0);
+ *	err = glock_nq(&job->gh);
+ *	...
+ *	while (glock_notifier_next(notifier, &gh) > 0) // when the fd is readable
+ *		result = glock_wait(gh, 0, 0);         // does not block
+ *
+ * A program may have several notifiers, for example one for each thread with a loop. A notifier
+ * serves all spaces of the process.
+ */
+struct glock_notifier;
+
+/*
+ * Opens a notifier, or closes it. A close drops the notifications that were not read. No other call
+ * for the notifier may be going on. At once.
+ *   -ENOMEM, -EMFILE, -ENFILE  no memory, too many open files
+ *   -ECHILD                    this process has not opened a space yet
+ *   -EBUSY                     a request with this notifier has not finished; nothing happened
+ */
+int glock_notifier_open(struct glock_notifier **notifier);
+int glock_notifier_close(struct glock_notifier *notifier);
+
+/*
+ * Returns an fd that is readable as long as glock_notifier_next() has a holder to return. The fd
+ * belongs to the library: poll it, and do nothing else with it. With an edge-triggered epoll, call
+ * glock_notifier_next() until it returns 0. At once.
+ */
+int glock_notifier_fd(const struct glock_notifier *notifier);
+
+/*
+ * Stores a holder whose request has finished, in the order of finishing. Any number of threads may
+ * call this function. One of them gets the holder, once. After glock_dq() of a holder returned, no
+ * thread gets it. At once, in every callback too.
+ *   1  a holder
+ *   0  no holder now
+ */
+int glock_notifier_next(struct glock_notifier *notifier, struct glock_holder **gh);
+
+/*
+ * Names the notifier of a request with ASYNC, between glock_holder_init() and glock_nq(). Without
+ * ASYNC, glock_nq() returns -EINVAL. If glock_nq() returns 0, the holder comes from the notifier
+ * once, also if the lock was granted at once. If glock_nq() fails, the holder does not come.
+ *
+ * The holder must stay at its address until it came from the notifier, or until glock_dq() has
+ * returned. glock_dq() ends the notification also if it returns -EINVAL because the request has
+ * failed. A request with a notifier goes by the queue. notifier NULL: no notification.
+ *
+ * At the deadline, a CLOCK_MONOTONIC time in ns, a request that still waits fails with -ETIMEDOUT.
+ * While instantiate or lock runs for the request, the deadline has no effect. 0: no deadline. At
+ * once.
+ */
+void glock_holder_notify(struct glock_holder *gh, struct glock_notifier *notifier,
+			 int64_t deadline);
 
 /* ---- several at once ---- */
 
