@@ -35,6 +35,7 @@ struct holder {
 	int64_t pid;
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
 	int64_t not_before_us; /* own clock: when it surely did not wait yet; INT64_MIN not known */
+	uint64_t dlm_id;       /* the lock of the DLM that it waits in; 0 not known */
 	double answered_s;     /* time of the answered request, by srttb; 0 none */
 	double total_s;        /* time of all requests, however short the frame; 0 not known */
 	char comm[20];
