@@ -3,9 +3,10 @@
 
 import os
 import re
+import subprocess
 import time
 
-from cli import Node, glock, main, objects, out, wait_for
+from cli import GLOCK, Node, glock, main, objects, out, wait_for
 
 
 def glocks_of(text):
@@ -241,6 +242,16 @@ def demote_where_a_demand_came_before():
     a.end(), b.end()
 
 
+def bench_measures_a_plain_lock():
+    """A lock of type flock (6) may be taken twice by a thread, and costs several plain locks (1)."""
+    p = subprocess.Popen([GLOCK, "bench", "-t", "60", "s"], stdout=subprocess.DEVNULL)
+    wait_for(lambda: "n:" in glock("stat", "s").stdout)
+    text = out("stat", "s")
+    p.kill()
+    p.wait()
+    assert "n:1/" in text and "n:6/" not in text, text
+
+
 if __name__ == "__main__":
     main(
         [
@@ -259,5 +270,6 @@ if __name__ == "__main__":
             demote_has_cached_locks_given_up,
             demote_of_one_node,
             demote_where_a_demand_came_before,
+            bench_measures_a_plain_lock,
         ]
     )
