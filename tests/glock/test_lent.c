@@ -112,6 +112,7 @@ static void a_long_wait_lends_a_record(void **state)
 	rig_pass(1 * RIG_MS);
 	rig_answer(0);
 	assert_non_null(lent_of(gl));
+	assert_int_equal(published(gl)->grants[GLOCK_SH], 1);
 	rig_dq(&a);
 	glock_put(gl);
 }

@@ -37,9 +37,6 @@ void glock__publish_lent(struct glock *gl)
 	r->type = gl->type;
 	r->number = gl->number;
 	r->since = gl_now(gl);
-	/* A holder asked for the mode that this node has. */
-	if (gl->state != GLOCK_UN)
-		r->grants[gl->state] = 1;
 	r->policy = l->policy;
 	glock__publish_end(&r->seq);
 }

@@ -37,8 +37,8 @@ static inline unsigned int glock__bucket_of(int64_t ns)
 
 /*
  * The published record of a glock that has a lent record. With type 0xff the place is free. seq
- * works as in segment.h. All counts begin when the record is lent, at the time `since`. The grant
- * of the mode that the node has then counts, too.
+ * works as in segment.h. All counts begin when the record is lent, at the time `since`. If a
+ * demand lends the record, the grant of the mode that the node has then counts, too.
  */
 struct glock__lent_record {
 	uint32_t seq;
