@@ -19,7 +19,7 @@ enum { GLOCK__BUCKETS = 32, GLOCK__BUCKET_NS = 256 };
 /* See docs/libglock.md for what each counts. */
 enum glock__histogram {
 	GLOCK__WAITS, /* from the request of a holder that joined the queue until its end */
-	GLOCK__HOLDS, /* from a grant of the lock manager until this node begins to give it up */
+	GLOCK__HOLDS, /* from the last grant until the node has given the mode up, also to SH */
 	GLOCK__HANDOVERS, /* from another node's demand until this node has given the lock up */
 	GLOCK__HISTOGRAM_MAX,
 };
