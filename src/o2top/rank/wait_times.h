@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait_times.h - how the waits of a row were spread, by traces or by counts of libglock, and what
- * they waited for.
+ * wait_times.h - how the waits of a row were spread, and what they waited for.
+ *
+ * GFS2 needs traces for that. Of libglock the percentiles come from the counts of the library.
  */
 #ifndef O2TOP_WAIT_TIMES_H
 #define O2TOP_WAIT_TIMES_H

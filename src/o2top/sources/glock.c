@@ -6,7 +6,7 @@
  *
  *	N 1 PID [COMMAND]                                      version, process
  *	G TYPE:NUMBER s:SH t:SH d:1 q:2 b:0 w:COUNT/NS/LONGEST    a glock; number hexadecimal
- *	  g:SINCE/EX/DF/SH h:WAITS/HOLDS/HANDOVERS             its end, if the glock has a lent record
+ *	  g:SINCE/EX/DF/SH h:WAITS/HOLDS/HANDOVERS         its end, with a lent record
  *	H s:EX f:W at:NS p:PID [COMM] WHERE                    holder (f:H) or waiter, since then
  *	O at:NS TEXT                                           the program's text about the object
  *

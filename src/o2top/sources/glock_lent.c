@@ -32,8 +32,10 @@ bool glock_lent_take(struct lent_samples *s, uint32_t lock, const struct glock_l
 	if (!grow(&s->now, s->n_now, &s->room_now, sizeof(*s->now)))
 		return false;
 	c = &s->now[s->n_now++];
-	*c = (struct lent_counts){
-	    .lock = lock, .since_ns = l->since_ns, .ex = l->granted_ex, .shared = l->granted_shared};
+	*c = (struct lent_counts){.lock = lock,
+				  .since_ns = l->since_ns,
+				  .ex = l->granted_ex,
+				  .shared = l->granted_shared};
 	memcpy(c->times, l->times, sizeof(c->times));
 	return true;
 }

@@ -68,7 +68,8 @@ void times_json(const struct wait_times *t, json_t *object)
 	json_object_set_new(object, "wait_p50_s", us_or_null(t->waits.p50_s, t->waits.n));
 	json_object_set_new(object, "wait_p90_s", us_or_null(t->waits.p90_s, t->waits.n));
 	json_object_set_new(object, "wait_p99_s", us_or_null(t->waits.p99_s, t->waits.n));
-	json_object_set_new(object, "wait_percentiles_rounded", json_boolean(t->rounded && t->waits.n));
+	json_object_set_new(object, "wait_percentiles_rounded",
+			    json_boolean(t->rounded && t->waits.n));
 	json_object_set_new(object, "holds", spread_json(&t->holds));
 	json_object_set_new(object, "hand_overs", spread_json(&t->handovers));
 	json_object_set_new(object, "phases", phases);
