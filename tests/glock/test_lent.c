@@ -287,6 +287,8 @@ static void times_are_counted_by_powers_of_two(void **state)
 	const struct glock__lent_record *r;
 
 	(void)state;
+	rig_hold(&b, gl, GLOCK_SH, 0); /* at once, so no wait */
+	rig_dq(&b);
 	rig_nq(&a, gl, GLOCK_EX, 0);
 	rig_pass(3 * RIG_MS); /* the wait */
 	rig_answer(0);
