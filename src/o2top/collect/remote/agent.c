@@ -10,6 +10,7 @@
 
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
+#include "o2top/base/complain.h"
 #include "o2top/collect/machine/daemons.h"
 #include "o2top/collect/machine/paths_find.h"
 #include "o2top/collect/machine/plocks.h"
@@ -474,7 +475,10 @@ int agent_run(void)
 
 	paths_start(&a.finder);
 	paths_start(&a.watcher);
-	caps_drop_for_good(CAPS_NONE);
+	if (caps_drop_for_good(CAPS_NONE)) {
+		complain("the agent cannot give up its capabilities: capset(2) was refused");
+		return 2;
+	}
 	if (!fgets(line, sizeof(line), stdin) || sscanf(line, "N=%32[0-9a-f]", a.nonce) != 1)
 		return 2;
 	print(&a, "%s R\n", a.nonce);
