@@ -70,13 +70,15 @@ struct lifetime {
 	enum glock_mode before;   /* its mode */
 	bool had_lock;            /* it had a lock of the DLM */
 	enum glock_mode demanded; /* the mode that other nodes had demanded; EX: none */
+	int64_t changed;          /* the time of its last change of state; 0: unknown */
+	size_t skipped;           /* lines of a change that was going on, before that state */
 	bool fought;              /* other nodes wanted it */
 };
 
 struct trace {
 	char *text;
 	struct lifetime *lifetimes;
-	size_t n, lines;
+	size_t n, lines, skipped;
 	size_t others; /* lines of other events, and replies to glocks that ended before the trace */
 	size_t *table, table_size;
 };
