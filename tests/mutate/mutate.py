@@ -41,7 +41,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.join(ROOT, 'tests', 'mutate')
-SECONDS = 60  # a test that runs for longer than this hangs, because of the mutant
+SECONDS = 25  # a test that runs for longer than this hangs, because of the mutant
 
 
 class Row:
