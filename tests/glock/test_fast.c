@@ -386,6 +386,8 @@ static void fast_demanded(void **state)
 	assert_int_equal(nq(&a, gls[1], GLOCK_EX, 0), 0);
 	assert_true(is_fast(&a));
 	demand(gls[1], GLOCK__EX);
+	for (int i = 0; i < 5000 && glock__work_queued(gls[1]); i++)
+		usleep(1000);
 	assert_int_equal(glock_dq(&a), 0);
 	for (int i = 0; i < 5000 && atom_load8(&gls[1]->state) != GLOCK_UN; i++)
 		usleep(1000);

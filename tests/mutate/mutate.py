@@ -423,7 +423,7 @@ def main():
     parser.add_argument('--some')
     parser.add_argument('--work', default=os.path.join(ROOT, 'build-mutate'))
     parser.add_argument('--jobs', type=int, default=min(4, os.cpu_count() or 1))
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.what == 'check':
         return check()
     if options.what == 'run':
