@@ -250,6 +250,7 @@ class Copy:
         targets = json.loads(self.must('meson', 'introspect', '--targets', self.build))
         tests = json.loads(self.must('meson', 'introspect', '--tests', self.build))
         programs = {}
+        self.files = {t['id']: t['filename'] for t in targets}
         for target in targets:
             for part in target.get('target_sources', []):
                 for source in part.get('sources', []):
@@ -258,20 +259,26 @@ class Copy:
                         programs.setdefault(name, set()).add(target['filename'][0])
         for test in tests:
             for argument in test['cmd']:
-                names = [n for n, files in programs.items() if argument in files]
-                if argument.startswith(self.source):
-                    names.append(os.path.relpath(argument, self.source))
+                path = self.path(argument)
+                names = [n for n, files in programs.items() if path in files]
+                if path.startswith(self.source + '/'):
+                    names.append(os.path.relpath(path, self.source))
                 for name in names:
                     self.tests.setdefault(name, []).append(test)
+
+    def path(self, argument):
+        """Returns the absolute path of an argument of a test."""
+        return os.path.normpath(os.path.join(self.build, str(argument)))
 
     def targets(self, tests):
         """Returns what ninja has to build for these tests."""
         found = {'tests/mutate/only.so'}
         for test in tests:
-            for argument in test['cmd'] + list(test['env'].values()):
-                if str(argument).startswith(self.build + '/') and not os.path.isdir(argument):
-                    found.add(os.path.relpath(argument, self.build))
-            found.update(test.get('depends_files', []))
+            paths = [self.path(a) for a in test['cmd'] + list(test['env'].values())]
+            for target in test['depends']:
+                paths += self.files.get(target, [])
+            found.update(os.path.relpath(p, self.build) for p in paths
+                         if p.startswith(self.build + '/'))
         known = getattr(self, 'known', None)
         if known is None:
             out = self.must('ninja', '-C', self.build, '-t', 'targets', 'all')
@@ -282,7 +289,7 @@ class Copy:
         """Runs a test, and tells whether the function's test passes."""
         env = dict(os.environ, **test['env'])
         env['LD_PRELOAD'] = os.path.join(self.build, 'tests/mutate/only.so')
-        env['GLOCK_ONLY'] = function
+        env['GLOCK_ONLY'] = env['ADVERSARY'] = function
         env['GLOCK_DIR'] = self.shm
         process = subprocess.Popen(test['cmd'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    cwd=test['workdir'] or self.build, env=env,
