@@ -197,6 +197,17 @@ def check():
 
 # ---- a copy of the tree, built ----
 
+def end_session(session):
+    """Ends all processes of a test. Some have process groups of their own."""
+    for stat in glob.glob('/proc/[0-9]*/stat'):
+        try:
+            fields = read(stat).rpartition(')')[2].split()
+            if int(fields[3]) == session:
+                os.kill(int(stat.split('/')[2]), signal.SIGKILL)
+        except (OSError, IndexError):
+            pass  # it has ended meanwhile
+
+
 class Copy:
     """A copy of the tree in which one mutant at a time is built and tested."""
 
@@ -291,6 +302,7 @@ class Copy:
         env['LD_PRELOAD'] = os.path.join(self.build, 'tests/mutate/only.so')
         env['GLOCK_ONLY'] = env['ADVERSARY'] = function
         env['GLOCK_DIR'] = self.shm
+        env['ADVERSARY_S'] = '10'  # the test's own limit
         process = subprocess.Popen(test['cmd'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    cwd=test['workdir'] or self.build, env=env,
                                    encoding='utf-8', errors='replace', start_new_session=True)
@@ -298,10 +310,7 @@ class Copy:
             out, _ = process.communicate(timeout=min(SECONDS, test['timeout'] or SECONDS))
         except subprocess.TimeoutExpired:
             out = ''
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        end_session(process.pid)
         process.wait()
         shutil.rmtree(self.shm, ignore_errors=True)
         os.makedirs(self.shm)
