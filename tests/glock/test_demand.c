@@ -259,7 +259,8 @@ static void demand_bast_too_late(void **state)
 	glock_put(gl);
 }
 
-/* Linux 6.1 differs from the documents in what a demote asks for, in tries, and in who runs the queue. */
+/* Linux 6.1 differs from the documents in what a demote asks for, in tries, and in who runs the
+ * queue. */
 static void demand_profile_of_linux(void **state)
 {
 	struct glock_space_options o = {.size = sizeof(o), .flags = GLOCK_SPACE_LINUX_6_1};

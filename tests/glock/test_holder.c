@@ -432,8 +432,14 @@ static void holder_waiting_in_work_is_refused(void **state)
 static void holder_order_of_numbers(void **state)
 {
 	struct glock_type_options types[] = {
-	    {.size = sizeof(types[0]), .type = GLOCK_TYPE_OWN, .flags = GLOCK_OPS_BY_NUMBER, .order = 3},
-	    {.size = sizeof(types[0]), .type = GLOCK_TYPE_OWN + 1, .flags = GLOCK_OPS_BY_NUMBER, .order = 3},
+	    {.size = sizeof(types[0]),
+	     .type = GLOCK_TYPE_OWN,
+	     .flags = GLOCK_OPS_BY_NUMBER,
+	     .order = 3},
+	    {.size = sizeof(types[0]),
+	     .type = GLOCK_TYPE_OWN + 1,
+	     .flags = GLOCK_OPS_BY_NUMBER,
+	     .order = 3},
 	};
 	struct glock_space_options o = {.size = sizeof(o),
 					.types = types,

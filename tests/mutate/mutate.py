@@ -9,14 +9,14 @@ usage: mutate.py check                     each mutant fits, each row has a muta
        --work FOLDER   where copies are built: build-mutate
        --jobs N        copies that work at the same time: the number of processors, at most 4
 
-A mutant is a paragraph of a file tests/mutate/*.mutants:
+A mutant is a paragraph of a file tests/mutate/*.mutants, for example:
 
-    name of the mutant
-    file src/glock/base/mode.c
-    - old text, once in that file
-    + new text
-    rule A part of the rule in docs/rules.md, in no other rule
-    promise Place: a part of a promise in docs/promises.md, in no other promise
+    SH is no mode.
+    file src/glock/base/mode.c.
+    - old text, once in that file.
+    + new text.
+    rule A part of one rule in docs/rules.md.
+    promise Place: a part of one promise in docs/promises.md.
     also tests/x/test_y.c:test_z
 
 A change of white space does not matter. Lines - and the lines + behind them make one change, and a

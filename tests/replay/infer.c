@@ -90,6 +90,11 @@ static bool begins_in_change(const struct lifetime *l)
 	return l->events[0].kind == EV_REQUEST || (state && (!reply || state < reply));
 }
 
+static bool ends_change(const struct event *ev)
+{
+	return ev->kind == EV_STATE && ev->mode == ev->target;
+}
+
 /*
  * Removes the events up to the end of the change that was going on. The change ends when the glock
  * has its target, and the holders are granted. Removes nothing if no change ends.
@@ -99,7 +104,8 @@ static void skip_change(struct lifetime *l)
 	size_t i = 0, skipped = 0;
 	const struct event *state;
 
-	while (i < l->n && (l->events[i].kind != EV_STATE || l->events[i].mode != l->events[i].target))
+	while (i < l->n &&
+	       (l->events[i].kind != EV_STATE || l->events[i].mode != l->events[i].target))
 		i++;
 	if (i == l->n)
 		return;

@@ -435,8 +435,8 @@ static void note_all(struct lateness *late, const struct result *r)
 }
 
 /*
- * Tells whether the hold times ended when the kernel's did: at most three ticks before the kernel
- * asked, in most cases. One tick is to round, one to begin, and one to get to it. A worker that
+ * Tells whether the hold times ended when the kernel's did. In most cases the kernel asks at most
+ * three ticks later. One tick is to round, one to begin, and one to get to it. A worker that
  * writes back for another glock may be later.
  */
 static bool in_time(const struct lateness *late)

@@ -79,15 +79,15 @@ struct trace {
 	char *text;
 	struct lifetime *lifetimes;
 	size_t n, lines, skipped;
-	size_t others; /* lines of other events, and replies to glocks that ended before the trace */
+	size_t others; /* lines of other events, and of glocks that ended before the trace */
 	size_t *table, table_size;
 };
 
 enum { EUNLOCKED = -65538 };
 
 /*
- * Loads a trace. `after` is the glocks file at the end of the trace, for glocks whose mode never
- * shows in the trace; NULL: there is none.
+ * Loads a trace. `after` is the glocks file at the end of the trace, or NULL. It tells the mode of
+ * glocks whose mode never shows in the trace.
  */
 void trace_load(struct trace *t, char *text, const char *after);
 void trace_free(struct trace *t);

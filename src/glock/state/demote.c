@@ -89,8 +89,7 @@ enum glock_mode glock__demote_target(const struct glock *gl)
 	 * A change to a mode that is not weaker may wait for other nodes. A demote must not wait.
 	 * In Linux 6.1 a demote waits nevertheless, for example from SH to DF.
 	 */
-	if (!glock__mode_is_down(gl->state, gl_busy(gl)->demote_state) &&
-	    !linux_6_1(gl_space(gl)))
+	if (!glock__mode_is_down(gl->state, gl_busy(gl)->demote_state) && !linux_6_1(gl_space(gl)))
 		return GLOCK_UN;
 	return gl_busy(gl)->demote_state;
 }

@@ -115,8 +115,8 @@ static void failed(struct glock *gl, enum glock__reply reply)
 }
 
 /*
- * Tells whether UN was demanded during the demote. In Linux 6.1 a demote whose conversion was refused
- * asks for its mode again, from UN.
+ * Tells whether UN was demanded during the demote. In Linux 6.1 a demote whose conversion was
+ * refused asks for its mode again, from UN.
  */
 static bool un_was_demanded(const struct glock *gl)
 {
