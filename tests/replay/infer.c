@@ -104,8 +104,7 @@ static void skip_change(struct lifetime *l)
 	size_t i = 0, skipped = 0;
 	const struct event *state;
 
-	while (i < l->n &&
-	       (l->events[i].kind != EV_STATE || l->events[i].mode != l->events[i].target))
+	while (i < l->n && !ends_change(&l->events[i]))
 		i++;
 	if (i == l->n)
 		return;
