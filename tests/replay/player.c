@@ -503,7 +503,7 @@ static void queue_older(const struct lifetime *l)
 }
 
 /*
- * Brings the glock to its state at the start of the trace: its mode, its hold time, its holders, and
+ * Brings the glock to its state at the start of the trace: mode, hold time, holders, and
  * the demand of other nodes.
  */
 static void grow_up(const struct lifetime *l, const struct play_options *o)
