@@ -431,6 +431,56 @@ static void tasks_are_named(void **state)
 	assert_says(s, "<512>: node1 (pid 310 hot load) waits 8.00 s");
 }
 
+/* Writes one task in lock code whose file is not known, as that of open(). */
+static void one_unnamed_task(struct scene *s)
+{
+	for (int t = 0; t < 2; t++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "t%d/node1/tasks", t);
+		scene_file(s, path, "task 310 310 __ocfs2_cluster_lock.isra.0 hot load\n");
+	}
+}
+
+/* The only task is named if the node waits for nothing else. */
+static void a_task_without_a_file(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	one_unnamed_task(s);
+	scene_json(s);
+	assert_says(s, "node1 (pid 310 hot load) waits 8.00 s");
+}
+
+/* With two waits on the node, the task may be in the other one. */
+static void a_task_of_another_wait(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	one_unnamed_task(s);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node1", .ino = 513, WAITING, .gets = {9, 9}, .wait_us = STAMP(-1));
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s");
+}
+
+/* A task that waits for a flock sleeps interruptibly and is not listed. */
+static void a_task_beside_a_flock(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .type = 'F', .ino = 512, .flags = 0x242, .action = 1,
+		     .requested = 5, .wait_us = STAMP(-3));
+	}
+	one_unnamed_task(s);
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s");
+}
+
 /* The DLM lists node2's lock. node2's locking_state does not. */
 static void a_line_is_missing(void **state)
 {
@@ -506,6 +556,40 @@ static void what_no_counter_shows(void **state)
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
 }
 
+/* t1 lacks node2. node1 has waited since `since` seconds after t0. */
+static void a_sample_without_node2(struct scene *s, double since)
+{
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		if (!t)
+			scene_clock(s, t, "node2");
+		if (!t)
+			LINE(t, "node2", .ino = 512, .level = 5, .gets = {1, 1});
+		LINE(t, "node1", .ino = 512, .level = 0, .flags = t ? 0x443 : 0,
+		     .action = t ? 2 : 0, .requested = t ? 3 : -1, .gets = {9, 9},
+		     .wait_us = t ? STAMP(since) : 0);
+	}
+	scene_json(s);
+}
+
+/* A busy machine misses a frame now and then. Meanwhile there are short waits. */
+static void a_late_node_is_no_cause(void **state)
+{
+	struct scene *s = *state;
+
+	a_sample_without_node2(s, 4);
+	assert_false(has_banner(frame(s, 0), "node2 silent"));
+}
+
+static void a_silent_node_is_the_cause(void **state)
+{
+	struct scene *s = *state;
+
+	a_sample_without_node2(s, 0.5);
+	assert_true(
+	    has_banner(frame(s, 0), "node2 silent for 5.00 s: 1 wait on 1 file began then"));
+}
+
 int main(void)
 {
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -532,7 +616,12 @@ int main(void)
 	    SCENE(its_master_does_not_answer),
 	    SCENE(it_is_being_recovered),
 	    SCENE(no_sentence_across_skewed_samples),
+	    SCENE(a_late_node_is_no_cause),
+	    SCENE(a_silent_node_is_the_cause),
 	    SCENE(tasks_are_named),
+	    SCENE(a_task_without_a_file),
+	    SCENE(a_task_of_another_wait),
+	    SCENE(a_task_beside_a_flock),
 	    SCENE(a_line_is_missing),
 	    SCENE(what_no_counter_shows),
 	};

@@ -17,6 +17,7 @@
 #include "xmote.h"
 
 #include "glock/core/log.h"
+#include "glock/publish/publish_lent.h"
 
 #include "cache.h"
 #include "demote.h"
@@ -45,11 +46,16 @@ GLOCK__INLINE void set_usable(struct glock *gl, bool usable)
 }
 
 /*
- * Starts the hold time, because the lock manager granted that mode. To give a mode up is no grant.
+ * Starts the hold time, because the lock manager granted that mode. To give a mode up is no grant,
+ * and ends a hold.
  */
 GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 {
-	if (!glock__mode_is_down(gl->state, to) || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+	bool down = glock__mode_is_down(gl->state, to);
+
+	if (down)
+		glock__publish_time(gl, GLOCK__HOLDS, gl_now(gl) - gl_record(gl)->granted_at);
+	if (!down || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
 }
 

@@ -11,6 +11,8 @@
 #include "o2top/base/grow.h"
 #include "row.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 struct span {
@@ -32,40 +34,41 @@ struct others {
 
 /* ---- parts of sorted lists ----------------------------------------------------------------- */
 
-static const struct trace_wait *waits_of(const struct trace_times *t, uint32_t lock, size_t *n)
+static_assert(offsetof(struct trace_wait, lock) == 0 && offsetof(struct trace_give, lock) == 0,
+	      "of_lock() reads the lock at the begin of an element");
+
+static uint32_t lock_at(const char *list, size_t size, size_t i)
 {
-	size_t low = 0, high = t->n_waits, end;
+	return *(const uint32_t *)(const void *)(list + i * size);
+}
+
+/* Returns the elements of one lock in a list sorted by lock, and in `n` their number. */
+static const void *of_lock(const void *list, size_t n_list, size_t size, uint32_t lock, size_t *n)
+{
+	size_t low = 0, high = n_list, end;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (t->waits[mid].lock < lock)
+		if (lock_at(list, size, mid) < lock)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (end = low; end < t->n_waits && t->waits[end].lock == lock; end++)
+	for (end = low; end < n_list && lock_at(list, size, end) == lock; end++)
 		;
 	*n = end - low;
-	return *n ? t->waits + low : NULL;
+	return *n ? (const char *)list + low * size : NULL;
+}
+
+static const struct trace_wait *waits_of(const struct trace_times *t, uint32_t lock, size_t *n)
+{
+	return of_lock(t->waits, t->n_waits, sizeof(*t->waits), lock, n);
 }
 
 static const struct trace_give *gives_of(const struct trace_times *t, uint32_t lock, size_t *n)
 {
-	size_t low = 0, high = t->n_gives, end;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->gives[mid].lock < lock)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (end = low; end < t->n_gives && t->gives[end].lock == lock; end++)
-		;
-	*n = end - low;
-	return *n ? t->gives + low : NULL;
+	return of_lock(t->gives, t->n_gives, sizeof(*t->gives), lock, n);
 }
 
 /* ---- spans --------------------------------------------------------------------------------- */
@@ -133,11 +136,9 @@ static double covered(const struct spans *s, int64_t from_us, int64_t until_us)
 static const struct node_space *traced_space(const struct model *m, uint32_t node, uint32_t space)
 {
 	const struct node *n = &m->nodes[node];
-	const struct node_space *ns = space < n->n_spaces ? n->spaces[space] : NULL;
+	const struct node_space *ns = space_now_on(m, n, space);
 
-	return ns && !node_absent(m, n) && ns->trace_times.traced && node_when(n, m->sample)->known
-		   ? ns
-		   : NULL;
+	return ns && ns->trace_times.traced && node_when(n, m->sample)->known ? ns : NULL;
 }
 
 static int64_t to_real_us(const struct model *m, uint32_t node)
@@ -255,6 +256,59 @@ static bool take_member(struct wait_times *times, struct lengths *l, const struc
 	return true;
 }
 
+/* ---- counts by powers of two --------------------------------------------------------------- */
+
+typedef uint64_t buckets[LENT_BUCKETS];
+
+/* Returns the upper bound of the bucket that has this part of all times. */
+static double bucket_percentile(const buckets b, uint64_t n, unsigned percent)
+{
+	uint64_t rank = (n * percent + 99) / 100, below = 0;
+	unsigned i = 0;
+
+	while (i < LENT_BUCKETS - 1 && below + b[i] < rank)
+		below += b[i++];
+	return 512e-9 * (double)(1ull << i);
+}
+
+static struct spread spread_of(const buckets b)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < LENT_BUCKETS; i++)
+		n += b[i];
+	if (!n)
+		return (struct spread){0};
+	return (struct spread){n < UINT32_MAX ? (uint32_t)n : UINT32_MAX,
+			       bucket_percentile(b, n, 50), bucket_percentile(b, n, 90),
+			       bucket_percentile(b, n, 99)};
+}
+
+/* Takes what the processes of a libglock lock space counted. */
+static void take_counts(struct wait_times *times, const struct model *m, const struct row *row)
+{
+	buckets sum[LENT_TIMES] = {{0}};
+
+	for (uint32_t i = 0; i < row->n_locksets; i++)
+		for (uint32_t j = 0; j < row->locksets[i].n_members; j++) {
+			const struct member *of = &row->locksets[i].members[j];
+			const struct node_space *ns = m->nodes[of->node].spaces[of->space];
+			const struct lent_counts *c =
+			    lent_find(ns->lent.now, ns->lent.n_now,
+				      table_index(&ns->table, of->lock));
+
+			if (!c || node_absent(m, &m->nodes[of->node]))
+				continue;
+			for (int k = 0; k < LENT_TIMES; k++)
+				for (int b = 0; b < LENT_BUCKETS; b++)
+					sum[k][b] += c->frame[k][b];
+		}
+	times->waits = spread_of(sum[LENT_WAITS]);
+	times->holds = spread_of(sum[LENT_HOLDS]);
+	times->handovers = spread_of(sum[LENT_HANDOVERS]);
+	times->rounded = true;
+}
+
 void wait_times_take(const struct model *m, struct row *row)
 {
 	struct wait_times *times = &row->times;
@@ -267,12 +321,11 @@ void wait_times_take(const struct model *m, struct row *row)
 			whole = take_member(times, &l, m, &row->locksets[i].members[j]);
 	if (whole && l.n) {
 		qsort(l.list, l.n, sizeof(*l.list), by_length);
-		times->n = (uint32_t)l.n;
-		times->p50_s = percentile(&l, 50);
-		times->p90_s = percentile(&l, 90);
-		times->p99_s = percentile(&l, 99);
+		times->waits = (struct spread){(uint32_t)l.n, percentile(&l, 50),
+					       percentile(&l, 90), percentile(&l, 99)};
 	} else {
 		*times = (struct wait_times){0};
+		take_counts(times, m, row);
 	}
 	free(l.list);
 }
