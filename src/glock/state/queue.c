@@ -90,12 +90,13 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 
 	/*
 	 * If the holder in SH said ANY, the state may be DF. Then a request for SH without ANY may
-	 * not join the holder. If there is a holder, EXACT adds nothing. (Linux looks at the holder
-	 * only, and grants both.)
+	 * not join the holder. If there is a holder, EXACT adds nothing. Linux 6.1 looks at the
+	 * holder only, and grants both.
 	 */
 	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
 		return false;
 	return glock__state_serves(gl->state, gh->mode, flags) ||
+	       (held && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) ||
 	       (FAULT(GRANT_FROM_ANY_MODE) && gl->state) ||
 	       (FAULT(HOLDER_ADMITS_ANY_STATE) && held);
 }
