@@ -8,6 +8,7 @@
 #include "glock/base/flags.h"
 #include "glock/base/mode.h"
 #include "glock/base/type.h"
+#include "glock/stats/choice.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -156,6 +157,17 @@ static void set_counts(json_t *o, const struct glock__busy_record *more)
 	set_number(o, "tries_failed", c->tries_failed);
 }
 
+/* What glock_choose() knows of the glock; null: not known. */
+static void set_choice(json_t *o, const struct glock__choice_policy *c)
+{
+	bool known = c->uses >= GLOCK__USES_KNOWN;
+
+	stat_set(o, "use_s", known ? json_real(1e-9 * c->use) : json_null());
+	stat_set(o, "use_deviation_s", known ? json_real(1e-9 * c->use_var) : json_null());
+	set_number(o, "uses_measured", c->uses);
+	set_number(o, "failures", c->failures);
+}
+
 static bool json_one(void *arg, const struct glock__peek_glock *gl)
 {
 	const struct printing *p = arg;
@@ -188,6 +200,8 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	stat_set(o, "holders", holders);
 	if (gl->extra)
 		set_extra(p, o, gl->extra);
+	if (gl->lent)
+		set_choice(o, &gl->lent->policy.choice);
 	if (gl->lent)
 		stat_set(o, "granted",
 			 json_pack("{s:I, s:I, s:I}", "EX", (json_int_t)gl->lent->grants[GLOCK_EX],

@@ -183,6 +183,8 @@ struct glock__busy {
 	uint32_t uncounted;    /* queued holders that the statistics do not count yet */
 	uint32_t extra;        /* the number of its published extra; 0: none */
 	int64_t requested;     /* with in_call, the time of the request */
+	const struct glock__holder *measured; /* its use time is measured, see measure.h; or NULL */
+	int64_t measured_from;                /* the time of its grant */
 	int64_t short_since;   /* the lock manager has no memory for a request since then */
 	uint64_t order;        /* the count of published holders */
 	uint32_t awaited;      /* threads that wait for the bit lock, see sync.c */
@@ -196,6 +198,7 @@ struct glock__busy {
 	bool deadlines;        /* a waiter may have a deadline; see queue.c */
 	bool trim;             /* the pool of lent records is too full, see lent.h */
 	bool demanded;         /* another node was the first to want the demote */
+	bool measure_next;     /* the use time of the next holder is to be measured */
 	bool recover_first;    /* a holder with RECOVER was let in; the others wait for the thaw */
 };
 

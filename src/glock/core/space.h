@@ -29,6 +29,8 @@ struct glock__type {
 	bool known;
 	bool fast; /* glocks of this type may take the fast path */
 	bool has_ops; /* a change of state may call an operation that may block */
+	/* Of glock_choose(); atoms. The shortest known use time, 0: none; when to explore next. */
+	uint64_t shortest_use, explore_at, fetch_at;
 };
 
 /* A thread of the library that runs the work. Under work.lock. */

@@ -46,6 +46,8 @@ void glock__busy_attach(struct glock *gl)
 	b->extra = b->uncounted = b->awaited = 0;
 	b->short_since = 0;
 	b->order = 0;
+	b->measured = NULL;
+	b->measure_next = false;
 	/* demotes_done goes on. */
 	*more = (struct glock__busy_record){
 	    .flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
@@ -81,7 +83,8 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 	return !gl->pins && !b->extra && !b->lent && !(gl->flags & GLOCK__F_GOING_ON) &&
 	       glock__list_empty(&b->holders) && b->target == gl->state &&
 	       b->demote_state == GLOCK_EX && !b->must_run && b->hold == glock__hold_first(gl) &&
-	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none));
+	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none)) &&
+	       !b->measure_next;
 }
 
 /* ---- lent records ---- */

@@ -13,6 +13,7 @@
 #include "queue.h"
 
 #include "glock/core/notify.h"
+#include "glock/core/measure.h"
 #include "glock/core/order.h"
 #include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
@@ -191,6 +192,7 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
+	glock__measure_begin(gl, gh);
 	died = gl->flags & GLOCK__F_DIED;
 	if (gh->mode == GLOCK_EX)
 		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* a holder in EX is told, and may repair */
@@ -205,6 +207,7 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 {
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
 	glock__list_del(&gh->list);
+	glock__measure_end(gl, gh);
 	glock__order_forget(gl_space(gl), gh);
 	glock__publish_unlinked(gl, gh);
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);

@@ -84,6 +84,8 @@ static bool may_open(struct glock *gl)
 	b = gl_busy(gl);
 	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)
 		return false;
+	if (b->measure_next || b->measured) /* the fast path reads no clock */
+		return false;
 	if (glock__is_unusable(space) || atom_load8(&space->closing) || glock__grants_paused(space))
 		return false;
 	return list_is_harmless(gl) || FAULT(FAST_PATH_OPEN_WITH_WAITERS);
@@ -184,7 +186,7 @@ void glock__fast_to_slot(struct glock *gl, struct glock__holder *gh)
 	if (!gl_space(gl)->fast || !gl_type(gl)->fast || atom_load32(&gl_space(gl)->traced) ||
 	    gl->lk.held || !glock__is_threads(gh) ||
 	    (gh->mode != GLOCK_SH && gh->mode != GLOCK_EX) || gh_state(gh) & GLOCK__H_LOST ||
-	    (gh_state(gh) & GLOCK__H_DIED && gh->mode != GLOCK_SH))
+	    (gh_state(gh) & GLOCK__H_DIED && gh->mode != GLOCK_SH) || gl_busy(gl)->measured == gh)
 		return;
 	t = glock__thread_in(gl_space(gl));
 	slot = t && gh->owner == t->owner ? glock__slot_free(t) : -1;

@@ -139,7 +139,8 @@ struct glock__sim *glock__sim_new(const struct glock__sim_params *params)
 {
 	const struct glock__table_params tp = {
 	    .nodes = params->nodes, .buckets = 64, .flags = GLOCK__TABLE_KEEP_DIED};
-	size_t size = (glock__table_size(&tp, 256) + 63) & ~(size_t)63;
+	uint64_t cells = params->locks ? params->locks : 256;
+	size_t size = (glock__table_size(&tp, cells) + 63) & ~(size_t)63;
 	struct glock__sim *sim = calloc(1, sizeof(*sim) + params->nodes * sizeof(struct sim__node));
 
 	if (!sim)
