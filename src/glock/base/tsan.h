@@ -29,7 +29,7 @@ static inline bool glock__tsan_there(void)
 	return __tsan_acquire != NULL && __tsan_release != NULL;
 }
 
-/* What other threads did before their glock__tsan_release() comes before what follows. */
+/* Orders all that other threads did before their glock__tsan_release() before what follows. */
 GLOCK__INLINE void glock__tsan_acquire(const void *address)
 {
 	if (__builtin_expect(glock__tsan_there(), 0))
