@@ -39,14 +39,15 @@
 #include "glock/base/flags.h"
 #include "glock/base/list.h"
 #include "glock/base/lock.h"
-#include "lockman/lockman.h"
 #include "glock/base/mode.h"
+#include "glock/base/tsan.h"
+#include "glock/base/type.h"
 #include "glock/stats/record.h"
-#include "slab.h"
-#include "space.h"
 #include "glock/stats/stats.h"
 #include "glock/trace/trace.h"
-#include "glock/base/type.h"
+#include "lockman/lockman.h"
+#include "slab.h"
+#include "space.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -337,6 +338,7 @@ GLOCK__INLINE bool glock__lock_is_lost(const struct glock *gl)
 /* Notes that the program knows of the grant: from now on it can ask for the death. */
 GLOCK__INLINE void glock__report_death(struct glock__holder *gh)
 {
+	glock__tsan_acquire(gh->gl);
 	if (gh_state(gh) & GLOCK__H_DIED)
 		atom_or32(&gh->state, GLOCK__H_DEATH_REPORTED);
 }

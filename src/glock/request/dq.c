@@ -135,6 +135,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 		return err;
 	if (glock__is_other_threads(gh))
 		return glock__not_owner(gh);
+	glock__tsan_release(gl);
 	/* Without operations this thread itself hands the glock to a waiter on another node. */
 	inline_work = !gl_type(gl)->has_ops && glock__inline_begin(gl, NULL);
 	glock__inline_poll(gl);

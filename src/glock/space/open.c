@@ -10,6 +10,7 @@
 
 #include "base/version.h"
 #include "glock/base/probes.h"
+#include "glock/base/tsan.h"
 #include "glock/core/get_sites.h"
 #include "glock/core/lent.h"
 #include "glock/core/log.h"
@@ -285,7 +286,8 @@ int glock__space_open(const char *name, const struct glock_space_options *option
 			space->ring = glock__ring_new(o.trace_order);
 		err = space->ring ? 0 : -ENOMEM;
 	}
-	space->fast = !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER);
+	space->fast =
+	    !space->ring && !(space->flags & GLOCK_SPACE_CHECK_ORDER) && !glock__tsan_there();
 	if (!err)
 		glock__publish_ready(space);
 	lm->owner = space;
