@@ -164,6 +164,8 @@ struct glock__busy {
 	struct glock__list holders;
 	struct glock__work work;
 	int64_t hold; /* the minimum hold time */
+	struct glock__hold policy;
+	int64_t give_up; /* when the node began to give up a grant in EX; 0: it does not */
 	struct glock__busy_record *more;
 	struct glock__record *record;
 	struct glock *gl;

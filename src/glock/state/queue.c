@@ -329,6 +329,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 		run_later(gl, leave);
 		return true;
 	}
+	gl_busy(gl)->give_up = gl->state == GLOCK_EX ? gl_now(gl) : 0;
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
 	gl_busy(gl)->target = to;
 	glock__xmote(gl, to);

@@ -5,6 +5,8 @@
  */
 #include "word.h"
 
+#include "hold.h"
+
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
 
@@ -80,6 +82,9 @@ static bool may_open(struct glock *gl)
 		return false;
 	b = gl_busy(gl);
 	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)
+		return false;
+	/* The policy of the hold time sees each use meanwhile. */
+	if (gl->flags & GLOCK__F_PENDING_DEMOTE && glock__hold_adapts(gl) && !b->policy.counting)
 		return false;
 	if (glock__is_unusable(space) || atom_load8(&space->closing) || glock__grants_paused(space))
 		return false;

@@ -21,6 +21,7 @@
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
+#include "hold.h"
 #include "inline_work.h"
 #include "pressure.h"
 #include "queue.h"
@@ -51,6 +52,7 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 {
 	if (!glock__mode_is_down(gl->state, to) || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
+	gl_busy(gl)->policy.fresh = to == GLOCK_EX;
 }
 
 /*
@@ -148,6 +150,9 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		return;
 	}
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
+		if (gl_busy(gl)->give_up)
+			glock__hold_released(gl, gl_now(gl) - gl_busy(gl)->give_up);
+		gl_busy(gl)->give_up = 0;
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}
