@@ -23,6 +23,8 @@ enum {
 	MAX_EXTRAS = 1 << 22,
 	MAX_RECORDS = 1 << 24,
 	MAX_SITES = 1 << 16,
+	MAX_LENT = 1 << 20,
+	MAX_HISTOGRAMS = 1 << 16,
 	CHUNK = 256 * 1024,
 	TRIES = 16, /* for a record that changes during the read */
 };
@@ -39,6 +41,8 @@ static const struct {
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), MAX_EXTRAS},
     [GLOCK__AREA_TRACE] = {1, 1 << 30},
     [GLOCK__AREA_SITES] = {sizeof(struct glock__segment_site), MAX_SITES},
+    [GLOCK__AREA_LENT] = {sizeof(struct glock__lent_record), MAX_LENT},
+    [GLOCK__AREA_HISTOGRAMS] = {sizeof(struct glock__type_histogram), MAX_HISTOGRAMS},
 };
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -173,6 +177,7 @@ void glock__peek_close(struct glock__peek *p)
 	free(p->holders);
 	free(p->extras);
 	free(p->more);
+	free(p->lent);
 	free(p->chunk);
 	free(p->again);
 	free(p);
@@ -298,4 +303,35 @@ void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cp
 		return;
 	read_again(p, (char *)&s, sizeof(s), a->offset + at);
 	*out = s.stats;
+}
+
+struct histogram_sum {
+	unsigned int type;
+	uint64_t (*out)[GLOCK__BUCKETS];
+};
+
+/* Each count is read whole, because the process changes it by one instruction. */
+static bool add_part(struct glock__peek *p, char *record, bool torn, void *arg)
+{
+	const struct histogram_sum *sum = arg;
+	struct glock__type_histogram h;
+
+	(void)p;
+	(void)torn;
+	memcpy(&h, record, sizeof(h));
+	if (h.type != sum->type)
+		return true;
+	for (int i = 0; i < GLOCK__HISTOGRAM_MAX; i++)
+		for (int k = 0; k < GLOCK__BUCKETS; k++)
+			sum->out[i][k] += h.histogram[i][k];
+	return true;
+}
+
+void glock__peek_histograms(struct glock__peek *p, unsigned int type,
+			    uint64_t out[GLOCK__HISTOGRAM_MAX][GLOCK__BUCKETS])
+{
+	struct histogram_sum sum = {type, out};
+
+	memset(out, 0, sizeof(out[0]) * GLOCK__HISTOGRAM_MAX);
+	glock__peek_area(p, GLOCK__AREA_HISTOGRAMS, add_part, &sum);
 }

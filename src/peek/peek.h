@@ -45,12 +45,13 @@ struct glock__peek_glock {
 	bool torn; /* the process was stopped while it wrote the record */
 	const struct glock__segment_holder *holders;
 	size_t n_holders;
-	const struct glock__busy_record *more;           /* or NULL */
+	const struct glock__busy_record *more;    /* or NULL */
 	const struct glock__segment_extra *extra; /* or NULL */
+	const struct glock__lent_record *lent;    /* or NULL */
 };
 
 struct glock__peek_counts {
-	size_t glocks, holders, extras;
+	size_t glocks, holders, extras, lent;
 	size_t torn; /* passed on as they were found */
 	size_t bad;  /* left out, because no process of this version writes them */
 };
@@ -69,6 +70,10 @@ int glock__peek_users(struct glock__peek *p, unsigned int type, uint64_t number)
 /* Reads the statistics of a type and CPU. If there are none, the result is zero. */
 void glock__peek_stats(struct glock__peek *p, unsigned int type, unsigned int cpu,
 		       struct glock__stats *out);
+
+/* Reads the histograms of a type. If there are none, the result is zero. */
+void glock__peek_histograms(struct glock__peek *p, unsigned int type,
+			    uint64_t out[GLOCK__HISTOGRAM_MAX][GLOCK__BUCKETS]);
 
 /*
  * peek_ask.c: asks the process to trace until that time, or to demote a glock as if another node

@@ -18,8 +18,9 @@ struct glock__peek {
 	struct glock__segment_holder *holders;
 	struct glock__segment_extra *extras;
 	struct glock__busy_record *more;
-	size_t n_holders, n_extras, n_more;
-	size_t room_holders, room_extras, room_more;
+	struct glock__lent_record *lent;
+	size_t n_holders, n_extras, n_more, n_lent;
+	size_t room_holders, room_extras, room_more, room_lent;
 	bool no_memory;
 	struct glock__peek_counts counts;
 	char *chunk, *again;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peek_read.c - the glocks of a segment, each with its holders, its extra and its busy record.
+ * peek_read.c - the glocks of a segment, each with its holders, its extra, its busy record and its
+ * lent record.
  *
  * There are many records of glocks, and they are not kept. The other records are few. They are read
  * first and sorted by glock, so that each glock finds its own.
@@ -188,6 +189,23 @@ static bool take_more(struct glock__peek *p, char *record, bool torn, void *arg)
 	return true;
 }
 
+static bool take_lent(struct glock__peek *p, char *record, bool torn, void *arg)
+{
+	struct glock__lent_record *l =
+	    place_for_one(p, &p->lent, p->n_lent, &p->room_lent, sizeof(*l));
+
+	(void)arg;
+	if (!l)
+		return false;
+	memcpy(l, record, sizeof(*l));
+	if (!is_one(p, l->type, true))
+		return true;
+	l->since = glock__peek_time(p, l->since);
+	p->counts.torn += torn;
+	p->n_lent++;
+	return true;
+}
+
 static int by_u64(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
@@ -225,11 +243,18 @@ static int by_more(const void *a, const void *b)
 	return compare_names(x->type, x->number, y->type, y->number);
 }
 
+static int by_lent(const void *a, const void *b)
+{
+	const struct glock__lent_record *x = a, *y = b;
+
+	return compare_names(x->type, x->number, y->type, y->number);
+}
+
 static int read_sparse(struct glock__peek *p)
 {
 	int err;
 
-	p->n_holders = p->n_extras = p->n_more = 0;
+	p->n_holders = p->n_extras = p->n_more = p->n_lent = 0;
 	p->no_memory = false;
 	err = glock__peek_area(p, GLOCK__AREA_HOLDERS, take_holder, NULL);
 	if (!err)
@@ -238,6 +263,10 @@ static int read_sparse(struct glock__peek *p)
 		err = glock__peek_area(p, GLOCK__AREA_EXTRAS, take_extra, NULL);
 	if (!err)
 		err = glock__peek_area(p, GLOCK__AREA_BUSY_RECORDS, take_more, NULL);
+	if (!err)
+		err = glock__peek_area(p, GLOCK__AREA_LENT, take_lent, NULL);
+	if (p->n_lent)
+		qsort(p->lent, p->n_lent, sizeof(*p->lent), by_lent);
 	if (p->n_more)
 		qsort(p->more, p->n_more, sizeof(*p->more), by_more);
 	if (p->n_holders)
@@ -246,6 +275,7 @@ static int read_sparse(struct glock__peek *p)
 		qsort(p->extras, p->n_extras, sizeof(*p->extras), by_extra);
 	p->counts.holders = p->n_holders;
 	p->counts.extras = p->n_extras;
+	p->counts.lent = p->n_lent;
 	return p->no_memory ? -ENOMEM : err;
 }
 
@@ -282,6 +312,7 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 	struct glock__peek_glock gl = {.torn = torn};
 	struct glock__segment_extra key;
 	struct glock__busy_record more;
+	struct glock__lent_record lent;
 
 	memcpy(&gl.r, record, sizeof(gl.r));
 	gl.r.born = glock__peek_time(p, gl.r.born);
@@ -307,6 +338,11 @@ static bool take_record(struct glock__peek *p, char *record, bool torn, void *ar
 		more.type = gl.r.type;
 		more.number = gl.r.number;
 		gl.more = bsearch(&more, p->more, p->n_more, sizeof(more), by_more);
+	}
+	if (p->n_lent) {
+		lent.type = gl.r.type;
+		lent.number = gl.r.number;
+		gl.lent = bsearch(&lent, p->lent, p->n_lent, sizeof(lent), by_lent);
 	}
 	return reading->fn(reading->arg, &gl);
 }

@@ -22,6 +22,8 @@ static struct glock__segment_head whole_head(size_t size)
 	    [GLOCK__AREA_EXTRAS] = sizeof(struct glock__segment_extra),
 	    [GLOCK__AREA_TRACE] = 1,
 	    [GLOCK__AREA_SITES] = sizeof(struct glock__segment_site),
+	    [GLOCK__AREA_LENT] = sizeof(struct glock__lent_record),
+	    [GLOCK__AREA_HISTOGRAMS] = sizeof(struct glock__type_histogram),
 	};
 	struct glock__segment_head head = {
 	    .magic = GLOCK__SEGMENT_MAGIC,
@@ -66,6 +68,7 @@ static bool each(void *arg, const struct glock__peek_glock *gl)
 	for (size_t i = 0; i < gl->n_holders; i++)
 		CHECK(gl->holders[i].type == gl->r.type && gl->holders[i].number == gl->r.number &&
 		      gl->holders[i].mode < GLOCK_MODE_MAX);
+	CHECK(!gl->lent || (gl->lent->type == gl->r.type && gl->lent->number == gl->r.number));
 	glock__peek_print_glock(&how, &text, gl);
 	check_text(buf);
 	text.len = 0;
@@ -104,6 +107,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct glock__text text = {buf, sizeof(buf), 0};
 
 		glock__peek_print_sbstats(p, &text, line);
+	}
+	for (unsigned int type = 0; type <= GLOCK_TYPE_MAX; type++) {
+		uint64_t histograms[GLOCK__HISTOGRAM_MAX][GLOCK__BUCKETS];
+
+		glock__peek_histograms(p, type, histograms);
 	}
 	for (int i = 0; i < 64 && glock__peek_event(p, &cursor, &ev, &lost) != 0; i++) {
 		struct glock__text text = {buf, sizeof(buf), 0};

@@ -283,7 +283,7 @@ void mirror_check(struct world *w, struct glock *gl, unsigned int n)
 	if (!m->known || m->node != n)
 		return;
 	copy = m->stats;
-	copy.v[GLOCK__QCOUNT] -= (int64_t)gl->fast >> GLOCK__FAST_SHIFT; /* to be added up later */
+	copy.v[GLOCK__QCOUNT] -= glock__fast_granted(gl->fast); /* to be added up later */
 	if (w->f.threads) {
 		if (gl->flags & GLOCK__F_LOCK)
 			return; /* it may be between the stamp and the request */
@@ -310,7 +310,7 @@ static int64_t uncounted(struct glock_space *space, unsigned int type)
 	for (size_t b = 0; b < space->buckets; b++)
 		for (struct glock *gl = glock__at(space, space->hash[b]); gl;
 		     gl = glock__at(space, gl->hash_next))
-			n += gl->type == type ? (int64_t)gl->fast >> GLOCK__FAST_SHIFT : 0;
+			n += gl->type == type ? glock__fast_granted(gl->fast) : 0;
 	return n;
 }
 

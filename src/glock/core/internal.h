@@ -15,8 +15,11 @@
  *   space->lock   The hash table: which glocks exist.
  *   space->lru.lock, space->work.lock, space->order.lock   The lists of these names.
  *
- *   Order: space->lock, then gl->lock, then one of lru, work, order, slab or a statistics record. A
- *   thread that comes from the list of idle glocks only tries gl->lock.
+ *   space->lent.lock   The pool of lent records (lent.h).
+ *
+ *   Order: space->lock, then gl->lock, then one of lru, work, order, lent, slab or a statistics
+ *   record; slab also inside lent. A thread that comes from the list of idle glocks, or from the
+ *   pool of lent records, only tries gl->lock.
  *
  * References. gl->users counts the references of the program. gl->pins counts the references of
  * queued or running work, of an open request and of a walk. A glock at UN without a reference
@@ -169,6 +172,7 @@ struct glock__busy {
 	struct glock__busy_record *more;
 	struct glock__record *record;
 	struct glock *gl;
+	struct glock__lent *lent; /* see lent.h; or NULL */
 	int64_t now;           /* see gl_now(); 0: the clock was not read yet */
 	/* A futex, also for the bit lock. It keeps its count when another glock gets this part. */
 	uint32_t demotes_done;
@@ -186,6 +190,8 @@ struct glock__busy {
 	bool cancel;           /* the request is to be canceled as soon as it is made */
 	bool in_call;          /* the request is being made; the statistics do not count it yet */
 	bool must_run;         /* the bit lock was cleared, and the queue was not run yet */
+	bool trim;             /* the pool of lent records is too full, see lent.h */
+	bool demanded;         /* another node was the first to want the demote */
 	bool recover_first;    /* a holder with RECOVER was let in; the others wait for the thaw */
 };
 

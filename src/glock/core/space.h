@@ -7,11 +7,12 @@
 
 #include "glock/base/list.h"
 #include "glock/base/lock.h"
-#include "lockman/lockman.h"
-#include "slab.h"
+#include "glock/base/type.h"
+#include "glock/stats/lent_record.h"
 #include "glock/stats/stats.h"
 #include "glock/trace/trace.h"
-#include "glock/base/type.h"
+#include "lockman/lockman.h"
+#include "slab.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -160,6 +161,18 @@ struct glock_space {
 		struct glock__lock lock;
 		struct glock__list holders;
 	} order;
+	struct {
+		struct glock__lock lock;
+		uint32_t n, max; /* lent records */
+		uint32_t hand;   /* the next record that glock__lent_trim() looks at */
+		struct glock__slab slab;
+		struct glock__policy types[GLOCK_TYPE_MAX];
+	} lent;
+	/* The published histograms of each type; NULL: nothing was counted yet. Atoms. */
+	struct glock__type_histogram *histograms[GLOCK_TYPE_MAX];
+	unsigned int histogram_parts; /* of each type; a power of two */
+	bool histograms_full;         /* the segment had no room for one */
+	struct glock__lock histograms_lock;
 };
 
 /* No lock of this space protects anything now. */

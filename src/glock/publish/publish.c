@@ -36,6 +36,8 @@ enum {
 	THREADS = 1 << 17,
 	TRACE_BYTES = 1 << 24,
 	SITES = 1 << 12,
+	LENT = 1 << 16,
+	HISTOGRAMS = 16 * GLOCK_TYPE_MAX,
 };
 
 struct pool {
@@ -67,6 +69,8 @@ static const struct {
     [GLOCK__AREA_EXTRAS] = {sizeof(struct glock__segment_extra), EXTRAS},
     [GLOCK__AREA_TRACE] = {1, TRACE_BYTES},
     [GLOCK__AREA_SITES] = {sizeof(struct glock__segment_site), SITES},
+    [GLOCK__AREA_LENT] = {sizeof(struct glock__lent_record), LENT},
+    [GLOCK__AREA_HISTOGRAMS] = {sizeof(struct glock__type_histogram), HISTOGRAMS},
 };
 
 static uint64_t round_to_pages(uint64_t bytes)

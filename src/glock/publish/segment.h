@@ -5,7 +5,8 @@
  * lock.
  *
  * The segment has a head. Behind the head there are areas at fixed places (enum glock__area). An
- * area is an array of records without pointers. record.h has the records of glocks. An area grows
+ * area is an array of records without pointers. record.h has the records of glocks, lent_record.h
+ * those of busy glocks. An area grows
  * at its end. A reader believes the length of an area only up to the end of the file. Places in the
  * areas are used again.
  *
@@ -26,6 +27,7 @@
 #ifndef GLOCK__SEGMENT_H
 #define GLOCK__SEGMENT_H
 
+#include "glock/stats/lent_record.h"
 #include "glock/stats/record.h"
 #include "glock/stats/stats.h"
 
@@ -34,7 +36,7 @@
 #include <stdint.h>
 
 #define GLOCK__SEGMENT_MAGIC 0x746e656d67657367ull
-#define GLOCK__SEGMENT_VERSION 3u
+#define GLOCK__SEGMENT_VERSION 4u
 
 struct glock__segment_area {
 	uint64_t offset; /* in the file */

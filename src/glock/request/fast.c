@@ -64,7 +64,7 @@ void glock__fast_refused(struct glock__holder *gh)
 	uint64_t old;
 
 	glock__slot_empty(t, t->record, gh->slot);
-	old = atom_sub64(&gl->fast, glock__fast_one(gh) + GLOCK__FAST_COUNT);
+	old = atom_sub64(&gl->fast, glock__fast_one(gh) + glock__fast_count(gh));
 	/*
 	 * This holder was in the word for a moment, and a thread that closed the word may have seen
 	 * it.

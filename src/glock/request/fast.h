@@ -50,7 +50,7 @@ static inline struct glock__thread *glock__fast_thread(const struct glock *gl)
 /* The old word must have all bits of good, and no bit of bad. */
 static inline bool glock__fast_add(struct glock *gl, uint64_t one, uint64_t good, uint64_t bad)
 {
-	uint64_t old = atom_add64(&gl->fast, one + GLOCK__FAST_COUNT);
+	uint64_t old = atom_add64(&gl->fast, one);
 
 	bad |= GLOCK__FAST_FOLD;
 	return __builtin_expect((old & (good | bad)) == good, 1) || FAULT(FAST_GRANT_UNCHECKED);
@@ -59,8 +59,10 @@ static inline bool glock__fast_add(struct glock *gl, uint64_t one, uint64_t good
 static inline bool glock__fast_take(struct glock *gl, enum glock_mode mode)
 {
 	if (__builtin_expect(mode == GLOCK_SH, 1))
-		return glock__fast_add(gl, GLOCK__FAST_SH, GLOCK__FAST_OPEN, GLOCK__FAST_ANY_EX);
-	return glock__fast_add(gl, GLOCK__FAST_EX, GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX,
+		return glock__fast_add(gl, GLOCK__FAST_SH + GLOCK__FAST_COUNT_SH, GLOCK__FAST_OPEN,
+				       GLOCK__FAST_ANY_EX);
+	return glock__fast_add(gl, GLOCK__FAST_EX + GLOCK__FAST_COUNT_EX,
+			       GLOCK__FAST_OPEN | GLOCK__FAST_OPEN_EX,
 			       GLOCK__FAST_ANY_EX | GLOCK__FAST_ANY_SH);
 }
 

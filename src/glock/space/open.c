@@ -8,6 +8,7 @@
 
 #include "base/version.h"
 #include "glock/base/probes.h"
+#include "glock/core/lent.h"
 #include "glock/core/log.h"
 #include "glock/publish/publish.h"
 #include "glock/publish/publish_space.h"
@@ -200,6 +201,7 @@ static void free_space(struct glock_space *space)
 	for (int i = 0; i < 2; i++)
 		glock__slab_end(&space->glocks[i]);
 	glock__slab_end(&space->busy);
+	glock__lent_end(space);
 	glock__threads_end(space);
 	glock__call_sites_free(space);
 	glock__publisher_free(space->publisher);
@@ -219,6 +221,7 @@ static void init_slabs(struct glock_space *space)
 			 GLOCK__AREA_THREADS, mem, space);
 	glock__slab_init(&space->busy, sizeof(struct glock__busy),
 			 sizeof(struct glock__busy_record), GLOCK__AREA_BUSY_RECORDS, mem, space);
+	glock__lent_init(space);
 }
 
 static int init_type_stats(struct glock_space *space)

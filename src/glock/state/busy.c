@@ -9,6 +9,8 @@
  */
 #include "busy.h"
 
+#include "glock/core/lent.h"
+#include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
 
 #include "demote.h"
@@ -17,6 +19,8 @@
 #include "work.h"
 
 #include <string.h>
+
+enum { LOOK_AT = 64 }; /* lent records that one trim looks at */
 
 void glock__busy_attach(struct glock *gl)
 {
@@ -34,12 +38,13 @@ void glock__busy_attach(struct glock *gl)
 	b->more = more;
 	b->record = gl_record(gl);
 	b->gl = gl;
+	b->lent = NULL;
 	b->now = 0;
 	b->idle_since = gl->aux;
 	b->target = b->req = gl->state;
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
-	b->cancel = b->in_call = b->must_run = b->recover_first = false;
+	b->cancel = b->in_call = b->must_run = b->recover_first = b->trim = b->demanded = false;
 	b->extra = b->uncounted = b->awaited = 0;
 	b->short_since = 0;
 	b->order = 0;
@@ -59,6 +64,7 @@ void glock__busy_detach(struct glock *gl)
 	assert(gl_held(gl) && glock__list_empty(&b->holders));
 	assert(b->work.place == GLOCK__NO_PLACE && !b->work.state);
 	glock__publish_gone(gl);
+	glock__lent_return(gl);
 	b->more->flags = 0;
 	/*
 	 * The futex must change, because a thread that still reads it must not see the old value.
@@ -74,10 +80,41 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 {
 	static const struct glock__counts none;
 
-	return !gl->pins && !b->extra && !(gl->flags & GLOCK__F_GOING_ON) &&
+	return !gl->pins && !b->extra && !b->lent && !(gl->flags & GLOCK__F_GOING_ON) &&
 	       glock__list_empty(&b->holders) && b->target == gl->state &&
 	       b->demote_state == GLOCK_EX && !b->must_run && b->hold == glock__hold_first(gl) &&
 	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none));
+}
+
+/* ---- lent records ---- */
+
+struct glock__lent *glock__lend(struct glock *gl)
+{
+	if (!gl_busy(gl)->lent && glock__lent_take(gl, &gl_busy(gl)->trim))
+		glock__publish_lent(gl);
+	return glock__lent_of(gl);
+}
+
+void glock__lent_return(struct glock *gl)
+{
+	if (!gl_busy(gl)->lent)
+		return;
+	glock__publish_lent_gone(gl);
+	glock__lent_teach(gl);
+	glock__lent_put(gl);
+}
+
+void glock__lent_trim(struct glock_space *space)
+{
+	struct glock *gl;
+
+	for (int i = 0; i < LOOK_AT && glock__lent_next(space, &gl); i++) {
+		if (!gl)
+			continue;
+		gl_locked(gl);
+		glock__lent_return(gl);
+		gl_unlock(gl);
+	}
 }
 
 void *glock_object(const struct glock *gl)
@@ -108,6 +145,8 @@ GLOCK__INLINE void publish(struct glock *gl, const struct glock__busy *b)
 		r->refs = gl_refs(gl);
 	b->more->hold = b->hold;
 	b->more->reply = b->reply;
+	if (b->lent && b->lent->changed)
+		glock__publish_policy(gl);
 	if (gl->flags & GLOCK__F_EDITED) {
 		gl->flags &= ~(uint32_t)GLOCK__F_EDITED;
 		atom_store32(&r->seq, (r->seq | 1) + 1);
@@ -142,22 +181,27 @@ bool glock__work_queued(struct glock *gl)
 
 void glock__unlock(struct glock *gl)
 {
+	struct glock_space *space = gl_space(gl);
 	struct glock__busy *b = gl_busy(gl);
+	bool trim = b->trim;
 
 	/* The thread that clears the bit lock runs the queue, or queues work that does. */
 	assert(!b->must_run || gl->flags & GLOCK__F_LOCK || glock__work_queued(gl));
 	glock__fast_update(gl);
 	if (b->uncounted) {
-		glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats,
-				    gl->type, b->uncounted);
+		glock__stats_queued(&glock__record_edit(gl)->stats, &space->type_stats, gl->type,
+				    b->uncounted);
 		b->uncounted = 0;
 	}
 	publish(gl, b);
 	b->now = 0;
+	b->trim = false;
 	if (of_no_use(gl, b))
 		glock__busy_detach(gl);
 	glock__tls()->deferred.locked = NULL;
 	glock__lock_drop(&gl->lock);
+	if (trim)
+		glock__lent_trim(space);
 }
 
 void glock__unlock_for_call(struct glock *gl)

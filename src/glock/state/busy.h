@@ -45,6 +45,16 @@ GLOCK__INLINE void gl_unlock_for_call(struct glock *gl)
 	glock__unlock_for_call(gl);
 }
 
+/* Lends the glock a record (lent.h), unless it has one. Under gl->lock. NULL without memory. */
+struct glock__lent *glock__lend(struct glock *gl);
+/* Takes the record back, and teaches the type. Under gl->lock. Does nothing without a record. */
+void glock__lent_return(struct glock *gl);
+/*
+ * Takes records back while the pool has too few, from glocks whose lock is free. gl_unlock() calls
+ * this after it has dropped the lock.
+ */
+GLOCK__COLD void glock__lent_trim(struct glock_space *space);
+
 /* Parts of a glock as a thread without gl->lock may see them, for dumps and tests. */
 struct glock__look {
 	uint8_t target, demote_state, req, reply;

@@ -14,6 +14,8 @@
  */
 #include "demote.h"
 
+#include "glock/publish/publish_lent.h"
+
 #include "cache.h"
 #include "events.h"
 #include "hold.h"
@@ -98,6 +100,9 @@ void glock__demote_done(struct glock *gl)
 {
 	assert(gl_held(gl));
 	gl_busy(gl)->more->counts.demotes++;
+	if (gl_busy(gl)->demanded)
+		glock__publish_time(gl, GLOCK__HANDOVERS,
+				    gl_now(gl) - gl_busy(gl)->more->demote_time);
 	gl->flags &= ~(uint32_t)(GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE);
 	gl_busy(gl)->demote_state = GLOCK_EX;
 	atom_add32(&gl_busy(gl)->demotes_done, 1);
@@ -108,8 +113,10 @@ void glock__request_demote(struct glock *gl, enum glock_mode to, int64_t until, 
 {
 	assert(gl_held(gl) && to != GLOCK_EX);
 	glock__fast_close(gl);
-	if (gl_busy(gl)->demote_state == GLOCK_EX)
+	if (gl_busy(gl)->demote_state == GLOCK_EX) {
 		gl_busy(gl)->more->demote_time = gl_now(gl);
+		gl_busy(gl)->demanded = remote;
+	}
 	gl_busy(gl)->demote_state = glock__demote_merge(gl_busy(gl)->demote_state, to);
 	if (!until) {
 		gl->flags |= GLOCK__F_DEMOTE;

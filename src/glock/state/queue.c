@@ -13,8 +13,10 @@
 #include "queue.h"
 
 #include "glock/core/order.h"
+#include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
 
+#include "busy.h"
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
@@ -157,6 +159,10 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	if (waited > LONG_WAIT)
 		glock__hold_grow(gl);
 	glock__publish_waited(gl, waited);
+	if (waited >= GLOCK__WAITED_NS)
+		glock__lend(gl);
+	glock__publish_time(gl, GLOCK__WAITS, waited);
+	glock__publish_granted(gl, gh->mode, 1);
 	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
@@ -183,6 +189,7 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 {
 	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
 	glock__publish_waited(gl, gl_now(gl) - gh->asked);
+	glock__publish_time(gl, GLOCK__WAITS, gl_now(gl) - gh->asked);
 	glock__unlink(gl, gh);
 	gh->error = error;
 	glock__holder_set(gl_space(gl), gh, 0);

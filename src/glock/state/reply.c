@@ -131,6 +131,7 @@ static void on_bast_locked(struct glock *gl, enum glock_mode to)
 	if (gl->flags & GLOCK__F_DEAD)
 		return;
 	gl_busy(gl)->more->counts.basts++;
+	glock__lend(gl);
 	glock__hold_or_demote(gl, to);
 }
 

@@ -5,10 +5,11 @@
  */
 #include "word.h"
 
-#include "hold.h"
-
+#include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
+
+#include "hold.h"
 
 #include <assert.h>
 #include <sched.h>
@@ -22,13 +23,15 @@ enum { PATIENCE = 1000 };
 void glock__fast_fold(struct glock *gl)
 {
 	uint64_t word = atom_and64(&gl->fast, ~GLOCK__FAST_COUNTED);
-	/* Signed, because a grant may be taken back later. */
-	int64_t n = (int64_t)word >> GLOCK__FAST_SHIFT;
+	int64_t sh = glock__fast_granted_sh(word), ex = glock__fast_granted_ex(word);
 
 	assert(gl_held(gl));
-	if (n)
-		glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats,
-				    gl->type, n);
+	if (!sh && !ex)
+		return;
+	glock__stats_queued(&glock__record_edit(gl)->stats, &gl_space(gl)->type_stats, gl->type,
+			    sh + ex);
+	glock__publish_granted(gl, GLOCK_SH, sh);
+	glock__publish_granted(gl, GLOCK_EX, ex);
 }
 
 void glock__fast_shut(struct glock *gl)

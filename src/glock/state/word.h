@@ -10,7 +10,8 @@
  *   bits 3-14   EX       holders in EX: one at most, and for a moment also holders that are about
  *                        to be refused
  *   bits 15-30  SH       the same for SH
- *   bits 31-             grants by the word since qcount was last brought up to date
+ *   bits 31-47  grants in SH by the word since qcount was last brought up to date
+ *   bits 48-63  the same in EX
  *
  * A holder adds itself and then looks whether the old value allowed that. If not, the holder takes
  * itself away and joins the queue. Two holders may collide here. At most one of them was first, so
@@ -46,11 +47,12 @@
 #define GLOCK__FAST_EX (1ull << 3)
 #define GLOCK__FAST_SH (1ull << 15)
 #define GLOCK__FAST_ANY_EX (GLOCK__FAST_SH - GLOCK__FAST_EX)
-#define GLOCK__FAST_ANY_SH (GLOCK__FAST_COUNT - GLOCK__FAST_SH)
-#define GLOCK__FAST_SHIFT 31
-#define GLOCK__FAST_COUNT (1ull << GLOCK__FAST_SHIFT)
-#define GLOCK__FAST_COUNTED (~0ull << GLOCK__FAST_SHIFT)
-#define GLOCK__FAST_FOLD (1ull << 51) /* so many grants that they go to qcount now */
+#define GLOCK__FAST_ANY_SH (GLOCK__FAST_COUNT_SH - GLOCK__FAST_SH)
+#define GLOCK__FAST_COUNT_SH (1ull << 31)
+#define GLOCK__FAST_COUNT_EX (1ull << 48)
+#define GLOCK__FAST_COUNTED (~0ull << 31)
+/* So many grants in SH, 2^15, or in EX, 2^14, that they go to qcount now. */
+#define GLOCK__FAST_FOLD (GLOCK__FAST_COUNT_SH << 15 | GLOCK__FAST_COUNT_EX << 14)
 
 /* A holder with other flags joins the queue. */
 #define GLOCK__FAST_FLAGS (GLOCK_TRY | GLOCK_SKIP | GLOCK_ASYNC)
@@ -58,6 +60,31 @@
 static inline uint64_t glock__fast_one(const struct glock__holder *gh)
 {
 	return gh->mode == GLOCK_EX ? GLOCK__FAST_EX : GLOCK__FAST_SH;
+}
+
+static inline uint64_t glock__fast_count(const struct glock__holder *gh)
+{
+	return gh->mode == GLOCK_EX ? GLOCK__FAST_COUNT_EX : GLOCK__FAST_COUNT_SH;
+}
+
+/*
+ * Returns the grants that a word counts. A count is signed, because a refused holder may take its
+ * grant back after the count went to qcount.
+ */
+static inline int64_t glock__fast_granted_sh(uint64_t word)
+{
+	return (int64_t)(word << 16) >> 47;
+}
+
+static inline int64_t glock__fast_granted_ex(uint64_t word)
+{
+	return (int64_t)(word - (uint64_t)glock__fast_granted_sh(word) * GLOCK__FAST_COUNT_SH) >>
+	       48;
+}
+
+static inline int64_t glock__fast_granted(uint64_t word)
+{
+	return glock__fast_granted_sh(word) + glock__fast_granted_ex(word);
 }
 
 /* ---- under gl->lock ---- */

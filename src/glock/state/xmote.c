@@ -17,6 +17,7 @@
 #include "xmote.h"
 
 #include "glock/core/log.h"
+#include "glock/publish/publish_lent.h"
 
 #include "cache.h"
 #include "demote.h"
@@ -41,6 +42,8 @@ GLOCK__INLINE void set_usable(struct glock *gl, bool usable)
 	if (usable == !!(gl->flags & GLOCK__F_USABLE))
 		return;
 	r = glock__record_edit(gl);
+	if (!usable)
+		glock__publish_time(gl, GLOCK__HOLDS, gl_now(gl) - r->granted_at);
 	r->usable = glock__share_turn(r->usable, gl_now(gl), usable);
 	gl->flags ^= GLOCK__F_USABLE;
 }

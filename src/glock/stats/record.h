@@ -81,6 +81,8 @@ enum glock__area {
 	GLOCK__AREA_EXTRAS,       /* struct glock__segment_extra */
 	GLOCK__AREA_TRACE,        /* struct glock__ring_image, trace.h */
 	GLOCK__AREA_SITES,        /* struct glock__segment_site */
+	GLOCK__AREA_LENT,         /* struct glock__lent_record, lent_record.h */
+	GLOCK__AREA_HISTOGRAMS,   /* struct glock__type_histogram: the parts of each type */
 	GLOCK__AREA_MAX,
 };
 
