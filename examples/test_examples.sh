@@ -49,5 +49,13 @@ check "loop: one lock for several" "7
 7
 7
 exit 0" "$(printf '7\n7\n7\n' | run loop)"
+check notify "7
+8
+9
+exit 0" "$(printf '7\n8\n9\n' | run notify | sort)"
+check "notify: one lock for several" "7
+7
+7
+exit 0" "$(printf '7\n7\n7\n' | run notify)"
 echo "1..$n"
 [ "$failed" = 0 ]

@@ -784,6 +784,67 @@ static inline void glock_scope_end(struct glock_holder *gh)
 	(void)glock_dq(gh); /* a holder that is not queued: -EINVAL, and nothing happens */
 }
 
+/* ---- notification ---- */
+
+/*
+ * A notifier tells an event-driven program which of its requests with ASYNC have finished. A
+ * request finishes when it is granted, when it fails, when glock_cancel() takes it back, or at its
+ * deadline. examples/notify.c shows a loop around epoll.
+ *
+ *	glock_holder_init(&job->gh, gl, GLOCK_EX, GLOCK_ASYNC);
+ *	glock_holder_notify(&job->gh, notifier, 0);
+ *	err = glock_nq(&job->gh);
+ *	...
+ *	while (glock_notifier_next(notifier, &gh) > 0) // when the fd is readable
+ *		result = glock_wait(gh, 0, 0);         // does not block
+ *
+ * A program may have several notifiers, for example one for each thread with a loop. A notifier
+ * serves all spaces of the process.
+ */
+struct glock_notifier;
+
+/*
+ * Opens a notifier, or closes it. A close drops the notifications that were not read. No other call
+ * for the notifier may be going on. At once.
+ *   -ENOMEM, -EMFILE, -ENFILE  no memory, too many open files
+ *   -ECHILD                    this process has not opened a space yet
+ *   -EBUSY                     a request with this notifier has not finished; nothing happened
+ */
+int glock_notifier_open(struct glock_notifier **notifier);
+int glock_notifier_close(struct glock_notifier *notifier);
+
+/*
+ * Returns an fd that is readable as long as glock_notifier_next() has a holder to return. The fd
+ * belongs to the library: poll it, and do nothing else with it. With an edge-triggered epoll, call
+ * glock_notifier_next() until it returns 0. At once.
+ */
+int glock_notifier_fd(const struct glock_notifier *notifier);
+
+/*
+ * Stores a holder whose request has finished, in the order of finishing. Any number of threads may
+ * call this function. One of them gets the holder, once. After glock_dq() of a holder returned, no
+ * thread gets it. At once, in every callback too.
+ *   1  a holder
+ *   0  no holder now
+ */
+int glock_notifier_next(struct glock_notifier *notifier, struct glock_holder **gh);
+
+/*
+ * Names the notifier of a request with ASYNC, between glock_holder_init() and glock_nq(). Without
+ * ASYNC, glock_nq() returns -EINVAL. If glock_nq() returns 0, the holder comes from the notifier
+ * once, also if the lock was granted at once. If glock_nq() fails, the holder does not come.
+ *
+ * The holder must stay at its address until it came from the notifier, or until glock_dq() has
+ * returned. glock_dq() ends the notification also if it returns -EINVAL because the request has
+ * failed. A request with a notifier goes by the queue. notifier NULL: no notification.
+ *
+ * At the deadline, a CLOCK_MONOTONIC time in ns, a request that still waits fails with -ETIMEDOUT.
+ * While instantiate or lock runs for the request, the deadline has no effect. 0: no deadline. At
+ * once.
+ */
+void glock_holder_notify(struct glock_holder *gh, struct glock_notifier *notifier,
+			 int64_t deadline);
+
 /* ---- several at once ---- */
 
 /*

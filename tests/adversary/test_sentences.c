@@ -75,7 +75,8 @@ static void uses_a_lock(struct glock_holder *held)
 /* Another node keeps gl the whole time. A function that waited for it would never return. */
 static void at_once(void)
 {
-	struct glock_holder asked, held, waits, try;
+	struct glock_holder asked, held, waits, try, *none;
+	struct glock_notifier *notifier;
 	pid_t pid = start(keeps, NULL);
 	uint64_t cursor = 0;
 	struct glock *mine;
@@ -105,6 +106,15 @@ static void at_once(void)
 	glock_dq_m(1, &asked);
 	SAME(ask_as(&asked, GLOCK_EX, GLOCK_ASYNC, 3), 0);
 	SAME(glock_dq(&asked), 0);
+	SAME(glock_notifier_open(&notifier), 0);
+	CHECK(glock_notifier_fd(notifier) >= 0);
+	SAME(glock_notifier_next(notifier, &none), 0);
+	glock_holder_init(&asked, mine, GLOCK_EX, GLOCK_ASYNC);
+	glock_holder_owner(&asked, 3);
+	glock_holder_notify(&asked, notifier, 0);
+	SAME(glock_nq(&asked), 0);
+	SAME(glock_dq(&asked), 0);
+	SAME(glock_notifier_close(notifier), 0);
 	SAME(glock_dq(&held), 0);
 	SAME(glock_wait(&waits, 0, 0), 0);
 	SAME(glock_dq(&waits), 0);
@@ -852,6 +862,7 @@ static void tokens_that_are_none(void)
 static void too_many_files(void)
 {
 	const struct glock_space_options o = {.size = sizeof(o), .lockman = lockman};
+	struct glock_notifier *notifier;
 	struct rlimit limit, few;
 	int fd = dup(0);
 
@@ -864,6 +875,9 @@ static void too_many_files(void)
 	SAME(glock_space_open("files", &o, &space), -EMFILE);
 	SAME(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	SAME(glock_space_open("files", &o, &space), 0);
+	SAME(setrlimit(RLIMIT_NOFILE, &few), 0);
+	SAME(glock_notifier_open(&notifier), -EMFILE);
+	SAME(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	SAME(glock_space_close(space), 0);
 }
 

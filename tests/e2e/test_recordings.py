@@ -226,6 +226,18 @@ def test_forms_of_a_summary(folder):
     assert o2top("--summary", "--fs", "nosuch", path, status=2)[1]
 
 
+def test_a_summary_shows_no_mean_and_no_longest_wait_of_estimates(folder):
+    """OCFS2 counts no flock. A sum that is estimated tells neither a mean nor a longest wait."""
+    path = os.path.join(CAPTURES, "mail-ocfs2")
+    row = json.loads(o2top("--summary", "--json", "--inode", "12827", path)[0])["rows"][0]
+    assert row["estimated"] and row["wait_s"] > 1 and row["mean_wait_s"] is None and row["longest_wait_s"] is None
+    for form in (["--summary", "--csv"], ["--csv"]):
+        lines = list(csv.DictReader(io.StringIO(o2top(*form, "--inode", "12827", path)[0], newline="")))
+        lost = [line for line in lines if line["inode"] == "12827" and line["estimated"] == "1"]
+        assert lost and all(line["mean_wait_s"] == line["longest_wait_s"] == "" for line in lost), (form, lines)
+    assert re.search(r"~[0-9.]+ s +\d+% +\d+ +\d+ +- +- ", o2top("--summary", "--inode", "12827", path)[0])
+
+
 def test_a_summary_of_live_nodes(folder):
     out = o2top("--summary", "--json", *LIVE, "-i", "3")[0]
     assert json.loads(out)["frames"] == 3

@@ -141,13 +141,28 @@ static void memory_for_a_dump(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+static void memory_for_a_notifier(void **state)
+{
+	struct glock_notifier *notifier;
+	int err;
+
+	(void)state;
+	assert_int_equal(open_it(), 0);
+	scarce = true;
+	err = glock_notifier_open(&notifier);
+	scarce = false;
+	assert_int_equal(err, -ENOMEM);
+	assert_int_equal(glock_notifier_open(&notifier), 0);
+	assert_int_equal(glock_notifier_close(notifier), 0);
+	assert_int_equal(glock_space_close(space), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(memory_for_a_space),
-	    cmocka_unit_test(memory_for_a_glock),
-	    cmocka_unit_test(memory_for_many_requests),
-	    cmocka_unit_test(memory_for_a_dump),
+	    cmocka_unit_test(memory_for_a_space),       cmocka_unit_test(memory_for_a_glock),
+	    cmocka_unit_test(memory_for_many_requests), cmocka_unit_test(memory_for_a_dump),
+	    cmocka_unit_test(memory_for_a_notifier),
 	};
 
 	return RUN_TESTS(tests);

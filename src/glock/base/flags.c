@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 struct letter {
 	uint32_t bit;
@@ -64,38 +65,10 @@ static const struct letter letters_7_0[] = {
     {0, 0, false},
 };
 
-/*
- * In 6.18 the letter R says that a reply is outstanding. 7.0 has c instead, which says that the
- * request may be cancelled. See letters_of().
- */
-static const struct letter letters_6_18[] = {
-    {GLOCK__F_LOCK, 'l', false},
-    {GLOCK__F_DEMOTE, 'D', false},
-    {GLOCK__F_PENDING_DEMOTE, 'd', false},
-    {GLOCK__F_DEMOTE_IN_PROGRESS, 'p', false},
-    {GLOCK__F_DIRTY, 'y', false},
-    {GLOCK__F_LFLUSH, 'f', false},
-    {GLOCK__F_MAY_CANCEL, 'R', false},
-    {GLOCK__F_HAVE_REPLY, 'r', false},
-    {GLOCK__F_INITIAL, 'a', false},
-    {GLOCK__F_FROZEN, 'F', false},
-    {GLOCK__F_QUEUED, 'q', false},
-    {GLOCK__F_LRU, 'L', false},
-    {GLOCK__F_OBJECT, 'o', false},
-    {GLOCK__F_BLOCKING, 'b', false},
-    {GLOCK__F_INSTANTIATE_NEEDED, 'n', false},
-    {GLOCK__F_INSTANTIATING, 'N', false},
-    {GLOCK__F_TRY_TO_EVICT, 'e', false},
-    {GLOCK__F_VERIFY_DELETE, 'E', false},
-    {GLOCK__F_DEFER_DELETE, 's', false},
-    {GLOCK__F_CANCELING, 'C', false},
-    {0, 0, false},
-};
-
 static const struct letter *const glock_letters[GLOCK__TEXT_FORMAT_MAX] = {
     [GLOCK__LINUX_6_1] = letters_6_1,
     [GLOCK__LINUX_7_0] = letters_7_0,
-    [GLOCK__LINUX_6_18] = letters_6_18,
+    [GLOCK__LINUX_6_18] = letters_7_0, /* with R for c: see spell_glock_flags() */
 };
 
 /* The letter p is of 6.1 only. Later kernels have no such request. */
@@ -124,17 +97,28 @@ static char *spell_flags(char *out, const struct letter *l, uint32_t flags, uint
 	return out;
 }
 
-/* Returns the flags to print. A request that has its reply is not outstanding any more. */
-static uint32_t letters_of(enum glock__text_format format, uint32_t flags)
+/*
+ * 6.18 has the letters of 7.0 but one. Its R says that a reply is outstanding. 7.0 has c instead,
+ * which says that the request may be cancelled. A request that has its reply is not outstanding.
+ */
+static char *spell_glock_flags(char *out, enum glock__text_format format, uint32_t flags,
+			       uint32_t without)
 {
-	if (format == GLOCK__LINUX_6_18 && flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
+	bool r_for_c = format == GLOCK__LINUX_6_18;
+	char *end, *c;
+
+	if (r_for_c && flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN))
 		flags &= ~(uint32_t)GLOCK__F_MAY_CANCEL;
-	return flags;
+	end = spell_flags(out, glock_letters[format], flags, without);
+	c = r_for_c ? strchr(out, 'c') : NULL;
+	if (c)
+		*c = 'R';
+	return end;
 }
 
 void glock__flag_letters(char out[GLOCK__LETTERS], enum glock__text_format format, uint32_t flags)
 {
-	spell_flags(out, glock_letters[format], letters_of(format, flags), 0);
+	spell_glock_flags(out, format, flags, 0);
 }
 
 void glock__flag_letters_traced(char out[GLOCK__LETTERS], enum glock__text_format format,
@@ -143,8 +127,7 @@ void glock__flag_letters_traced(char out[GLOCK__LETTERS], enum glock__text_forma
 	uint32_t numbers = format == GLOCK__LINUX_6_1 ? traced_as_number_6_1 : 0;
 
 	/* Traces do not say whether there are holders. */
-	out = spell_flags(out, glock_letters[format], letters_of(format, flags),
-			  numbers | GLOCK__F_QUEUED);
+	out = spell_glock_flags(out, format, flags, numbers | GLOCK__F_QUEUED);
 	if (flags & numbers)
 		snprintf(out, 12, "0x%x", flags & numbers);
 }

@@ -64,6 +64,8 @@
 
 /* A bit of a holder's flags, besides GLOCK_: the program named the owner. */
 #define GLOCK__OWNED 0x80000000u
+/* The same: the program named a notifier. */
+#define GLOCK__NOTIFIES 0x40000000u
 /* The flags of a request that would rather fail than wait. */
 #define GLOCK__TRIES (GLOCK_TRY | GLOCK_TRY_1CB)
 
@@ -83,8 +85,11 @@ struct glock__holder {
 	int64_t asked;            /* the time of the request */
 	struct glock__list order; /* space->order.holders */
 	uint32_t published;       /* the number of its published place; 0: none */
-	uint32_t room32;
-	uint64_t room[10];
+	uint32_t notify;          /* enum glock__notify; changed under notifier->lock */
+	struct glock__list finished; /* the same */
+	struct glock_notifier *notifier;
+	int64_t deadline; /* of a request with a notifier; 0: none */
+	uint64_t room[6];
 };
 static_assert(sizeof(struct glock__holder) == sizeof(struct glock_holder), "a holder fits");
 
@@ -190,6 +195,7 @@ struct glock__busy {
 	bool cancel;           /* the request is to be canceled as soon as it is made */
 	bool in_call;          /* the request is being made; the statistics do not count it yet */
 	bool must_run;         /* the bit lock was cleared, and the queue was not run yet */
+	bool deadlines;        /* a waiter may have a deadline; see queue.c */
 	bool trim;             /* the pool of lent records is too full, see lent.h */
 	bool demanded;         /* another node was the first to want the demote */
 	bool recover_first;    /* a holder with RECOVER was let in; the others wait for the thaw */

@@ -173,7 +173,8 @@ static void write_state(struct glock__segment_holder *h, const struct glock__hol
 			uint32_t state, int64_t granted)
 {
 	h->mode = gh->mode;
-	h->flags = (gh->flags & ~GLOCK__OWNED) | (state & (GLOCK__H_HOLDER | GLOCK__H_WAIT));
+	h->flags = gh->flags & ~(GLOCK__OWNED | GLOCK__NOTIFIES);
+	h->flags |= state & (GLOCK__H_HOLDER | GLOCK__H_WAIT);
 	h->error = gh->error;
 	h->granted = granted;
 }

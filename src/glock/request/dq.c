@@ -8,6 +8,7 @@
 #include "dq.h"
 
 #include "glock/core/log.h"
+#include "glock/core/notify.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
 #include "glock/state/hold.h"
@@ -108,8 +109,13 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 	bool inline_work, idle;
 	int err;
 
-	if (!gl || !(gh_state(gh) & GLOCK__H_QUEUED))
+	if (!gl)
 		return -EINVAL;
+	if (!(gh_state(gh) & GLOCK__H_QUEUED)) {
+		if (gl_space(gl)->generation == glock__generation())
+			glock__notify_end(gh);
+		return -EINVAL;
+	}
 	err = glock__check(gl_space(gl), "glock_dq");
 	if (err)
 		return err;
@@ -139,6 +145,8 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 		gl_space(gl)->lm->ops->idle(gl_space(gl)->lm, &gl->lk);
 	if (inline_work)
 		glock__inline_end(gl);
+	if (!err)
+		glock__notify_end(gh);
 	return err;
 }
 

@@ -8,13 +8,14 @@
  * thread with gl->lock changes its state word. wait.c reads the word without the lock.
  */
 #include "glock/core/log.h"
+#include "glock/core/notify.h"
+#include "glock/core/order.h"
 #include "glock/publish/publish_space.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
 #include "glock/state/events.h"
 #include "glock/state/hold.h"
 #include "glock/state/inline_work.h"
-#include "glock/core/order.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
 #include "glock/state/shortcuts.h"
@@ -34,7 +35,8 @@ void glock_holder_init(struct glock_holder *pub, struct glock *gl, enum glock_mo
 	memset(pub, 0, sizeof(*pub));
 	gh->gl = gl;
 	gh->mode = (uint8_t)(mode < GLOCK_MODE_MAX ? mode : GLOCK_UN);
-	gh->flags = flags & GLOCK__OWNED ? ~GLOCK__OWNED : flags; /* either is refused */
+	/* Unknown flags are refused later. */
+	gh->flags = flags & ~GLOCK_FLAGS_ALL ? ~(GLOCK__OWNED | GLOCK__NOTIFIES) : flags;
 	glock__list_init(&gh->list);
 	glock__list_init(&gh->order);
 }
@@ -77,7 +79,7 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 		return mistake(gl, gh, "this holder is queued already; call glock_dq() first");
 	if (gh->mode == GLOCK_UN || !(gl_type(gl)->info.modes & GLOCK__MODES(gh->mode)))
 		return mistake(gl, gh, "the type of this glock does not have this mode");
-	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED) ||
+	if (gh->flags & ~(GLOCK_FLAGS_ALL | GLOCK__OWNED | GLOCK__NOTIFIES) ||
 	    (gh->flags & GLOCK__TRIES) == GLOCK__TRIES)
 		return mistake(gl, gh, "a flag is unknown, or TRY and TRY_1CB are combined");
 	if (gh->flags & GLOCK_ANY && gh->mode == GLOCK_EX)
@@ -85,6 +87,8 @@ static int check_request(struct glock *gl, const struct glock__holder *gh)
 	if (gh->flags & GLOCK_PRIORITY &&
 	    (!gl_type(gl)->info.priority || !atom_load8(&space->recovering)))
 		return mistake(gl, gh, "PRIORITY is only for journals, during a recovery");
+	if (gh->flags & GLOCK__NOTIFIES && !(gh->flags & GLOCK_ASYNC))
+		return mistake(gl, gh, "a notifier is only for requests with ASYNC");
 	if (glock__is_unusable(space))
 		return -EIO;
 	if (atom_load8(&space->closing))
@@ -257,7 +261,7 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 {
 	struct glock__holder *gh = gh_of(pub);
 	struct glock *gl = gh->gl;
-	bool inline_work, granted;
+	bool inline_work, granted, async, notifies;
 	int err;
 
 	if (!(gh_state(gh) & GLOCK__H_QUEUED))
@@ -270,6 +274,10 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	if (err)
 		return err;
 	glock__poll(gl_space(gl));
+	async = gh->flags & GLOCK_ASYNC;
+	notifies = gh->flags & GLOCK__NOTIFIES;
+	if (notifies)
+		glock__notify_begin(gh);
 	inline_work = !(gh->flags & (GLOCK_ASYNC | GLOCK_NOBLOCK)) && glock__inline_begin(gl, gh);
 	gl_lock(gl);
 	glock__fast_close(gl);
@@ -278,6 +286,8 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 		err = nq_noblock(gl, gh);
 	else
 		err = add_to_queue(gl, gh);
+	if (!err && notifies)
+		glock__deadline_set(gl, gh);
 	if (!err && !(gh->flags & GLOCK_NOBLOCK)) {
 		if (!inline_work)
 			glock__run_queue(gl, true);
@@ -286,7 +296,8 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 	}
 	if (inline_work && glock__tls()->deferred.queued)
 		glock__inline_run(gl);
-	granted = !err && gh_state(gh) & GLOCK__H_HOLDER;
+	/* Another thread may have read the notification, and have freed a holder that failed. */
+	granted = !err && !notifies && gh_state(gh) & GLOCK__H_HOLDER;
 	if (granted)
 		glock__fast_from_list(gl, gh);
 	gl_unlock(gl);
@@ -294,11 +305,12 @@ GLOCK__NOINLINE static int nq_by_queue(struct glock_holder *pub, const char *whe
 		glock__inline_end(gl);
 	if (err) {
 		glock__order_forget(gl_space(gl), gh);
+		glock__notify_end(gh);
 		return err;
 	}
-	if (granted && !(gh->flags & GLOCK_ASYNC))
+	if (granted && !async)
 		glock__report_death(gh);
-	if (gh->flags & GLOCK_ASYNC || granted)
+	if (async || granted)
 		return 0;
 	err = glock_wait(pub, 0, 0);
 	if (inline_work && glock__tls()->deferred.gl == gl && !FAULT(INLINE_WORK_KEPT))

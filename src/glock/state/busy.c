@@ -44,7 +44,8 @@ void glock__busy_attach(struct glock *gl)
 	b->target = b->req = gl->state;
 	b->demote_state = GLOCK_EX;
 	b->reply = GLOCK__GRANTED;
-	b->cancel = b->in_call = b->must_run = b->recover_first = b->trim = b->demanded = false;
+	b->cancel = b->in_call = b->must_run = b->recover_first = false;
+	b->trim = b->demanded = b->deadlines = false;
 	b->extra = b->uncounted = b->awaited = 0;
 	b->short_since = 0;
 	b->order = 0;

@@ -12,6 +12,7 @@
  */
 #include "queue.h"
 
+#include "glock/core/notify.h"
 #include "glock/core/order.h"
 #include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
@@ -144,6 +145,22 @@ void (*glock__grant_hook)(const struct glock *gl, const struct glock__holder *gh
 #define GRANT_HOOK(gl, gh) ((void)0)
 #endif
 
+/* Sets the state of a request that is granted or has failed. The holder may be gone then. */
+GLOCK__INLINE void holder_finish(struct glock *gl, struct glock__holder *gh, uint32_t state)
+{
+	uint32_t *word = &gh->state;
+
+	if (__builtin_expect(!(gh->flags & GLOCK__NOTIFIES), 1)) {
+		glock__holder_set(gl_space(gl), gh, state);
+		return;
+	}
+	/* The work that waits for the deadline runs now, because it would keep the glock. */
+	if (gh->deadline)
+		glock__work_queue(gl, gl_now(gl));
+	glock__notify_finish(gh, state);
+	glock__wake(gl_space(gl), word);
+}
+
 void glock__grant(struct glock *gl, struct glock__holder *gh)
 {
 	int64_t waited;
@@ -170,9 +187,9 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	if (gh->mode == GLOCK_EX)
 		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* a holder in EX is told, and may repair */
 	/* With STALE, the lock was lost while the lock operation ran. */
-	glock__holder_set(gl_space(gl), gh,
-			  GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0) |
-			      (gl->flags & GLOCK__F_STALE ? GLOCK__H_LOST : 0));
+	holder_finish(gl, gh,
+		      GLOCK__H_QUEUED | GLOCK__H_HOLDER | (died ? GLOCK__H_DIED : 0) |
+			  (gl->flags & GLOCK__F_STALE ? GLOCK__H_LOST : 0));
 }
 
 /* Removes the holder from the list. The program owns its memory again once its state is set. */
@@ -192,7 +209,7 @@ void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 	glock__publish_time(gl, GLOCK__WAITS, gl_now(gl) - gh->asked);
 	glock__unlink(gl, gh);
 	gh->error = error;
-	glock__holder_set(gl_space(gl), gh, 0);
+	holder_finish(gl, gh, 0);
 }
 
 /* Fails all waiters; with tries_only, those that would rather fail than wait. */
@@ -212,6 +229,50 @@ void glock__fail_waiters(struct glock *gl, int error, bool tries_only)
 		glock__fail(gl, gh, error);
 	}
 }
+
+/* ---- deadlines ---- */
+
+void glock__deadline_set(struct glock *gl, const struct glock__holder *gh)
+{
+	if (!gh->deadline || !(gh_state(gh) & GLOCK__H_WAIT))
+		return;
+	gl_busy(gl)->deadlines = true;
+	glock__work_queue(gl, gh->deadline);
+}
+
+/*
+ * Returns the waiter with the earliest deadline, or NULL. A request whose operation runs counts as
+ * granted.
+ */
+static struct glock__holder *deadline_first(struct glock *gl)
+{
+	struct glock__holder *gh = NULL, *first = NULL;
+
+	while ((gh = glock__next_holder(gl, gh)))
+		if (gh->deadline && !(gh_state(gh) & (GLOCK__H_HOLDER | GLOCK__H_ENTERING)) &&
+		    (!first || gh->deadline < first->deadline))
+			first = gh;
+	return first;
+}
+
+/* Fails the waiters whose deadline has come. */
+GLOCK__COLD static void deadlines_expire(struct glock *gl)
+{
+	struct glock__holder *gh;
+	bool first = false;
+
+	while ((gh = deadline_first(gl)) && gh->deadline <= gl_now(gl)) {
+		first |= glock__first_waiter(gl) == gh;
+		glock__fail(gl, gh, -ETIMEDOUT);
+	}
+	gl_busy(gl)->deadlines = gh;
+	if (gh)
+		glock__work_queue(gl, gh->deadline);
+	if (first)
+		glock__cancel_request(gl);
+}
+
+/* ---- operations and grants ---- */
 
 /* Tells whether the object has to be read in for gh. The flag is set only for types that do so. */
 static bool must_instantiate(const struct glock *gl, const struct glock__holder *gh)
@@ -419,6 +480,8 @@ void glock__work_run(struct glock *gl)
 		glock__take_reply(gl);
 	}
 	glock__demote_if_due(gl);
+	if (gl_busy(gl)->deadlines)
+		deadlines_expire(gl);
 	glock__run_queue(gl, false);
 	/* If the queue still has to run, the caller does that next. Do not drop the lock before. */
 	if (gl_busy(gl)->must_run || !glock__now_idle(gl))

@@ -31,6 +31,8 @@ extern void (*glock__grant_hook)(const struct glock *gl, const struct glock__hol
 /* Grants a waiter; or removes a waiter from the list with an error. */
 void glock__grant(struct glock *gl, struct glock__holder *gh);
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error);
+/* Has the work look at the queue when the request's deadline comes, if the request has one. */
+void glock__deadline_set(struct glock *gl, const struct glock__holder *gh);
 /* Removes a holder from the list, and does nothing else. */
 void glock__unlink(struct glock *gl, struct glock__holder *gh);
 

@@ -98,13 +98,6 @@ static void free_model(struct snapshot *s)
 
 /* ---- what the group points to -------------------------------------------------------------- */
 
-static bool same_lock(const struct member *a, const struct lock *b)
-{
-	const struct lock_id *x = &a->lock->id, *y = &b->id;
-
-	return x->number == y->number && x->low == y->low && x->type == y->type;
-}
-
 static uint32_t copy_holders(struct snapshot *s, const struct model *m, const struct member *member,
 			     uint32_t at)
 {
@@ -141,7 +134,7 @@ static bool copy_locks(struct snapshot *s, const struct model *m)
 
 		if (s->at)
 			n_holders += copy_holders(s, m, member, n_holders);
-		if (!i || member->space != member[-1].space || !same_lock(member, lock - 1))
+		if (!i || member->space != member[-1].space || !lock_id_same(&member->lock->id, &lock[-1].id))
 			*lock++ = *member->lock;
 		member->lock = lock - 1;
 		member->change = NULL; /* the sums include the change */

@@ -176,6 +176,19 @@ static inline bool node_absent(const struct model *m, const struct node *node)
 	return node->last_sample != m->sample;
 }
 
+/* Returns a node's knowledge of a lock space, NULL if the node never had the space. */
+static inline const struct node_space *space_on(const struct node *node, uint32_t space)
+{
+	return space < node->n_spaces ? node->spaces[space] : NULL;
+}
+
+/* As space_on(), but NULL if the node gave nothing to this sample. */
+static inline const struct node_space *space_now_on(const struct model *m, const struct node *node,
+						    uint32_t space)
+{
+	return node_absent(m, node) ? NULL : space_on(node, space);
+}
+
 /*
  * Returns whether any node gave something to this sample. Otherwise nothing is known, which does
  * not mean that all is well.

@@ -26,6 +26,11 @@ struct lock_id {
 	uint8_t type;
 };
 
+static inline bool lock_id_same(const struct lock_id *a, const struct lock_id *b)
+{
+	return a->number == b->number && a->low == b->low && a->type == b->type;
+}
+
 struct ocfs2_shot {
 	uint64_t total_ns[2]; /* PR, EX */
 	uint64_t last_us[2];

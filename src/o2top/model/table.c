@@ -28,11 +28,6 @@ static uint8_t tag_of(uint64_t h)
 	return (uint8_t)(h >> 56 | 1);
 }
 
-static bool same(const struct lock_id *a, const struct lock_id *b)
-{
-	return a->number == b->number && a->low == b->low && a->type == b->type;
-}
-
 /*
  * Returns the index of a Lock. The slot that leads to it is at hand and needs no memory. There are
  * other ways: the blocks, which are few, and `follows` of the Lock's predecessor.
@@ -97,7 +92,7 @@ static uint32_t table_find_index(const struct table *t, const struct lock_id *id
 		uint32_t at = t->slots[i & (t->n_slots - 1)];
 
 		if (t->tags[i & (t->n_slots - 1)] == tag_of(h) &&
-		    same(&table_lock(t, at)->id, id) && !table_lock(t, at)->free)
+		    lock_id_same(&table_lock(t, at)->id, id) && !table_lock(t, at)->free)
 			return at;
 	}
 	return NONE;
@@ -163,7 +158,7 @@ struct lock *table_take(struct table *t, const struct lock_id *id)
 	struct lock *before = t->last == NONE || !t->n_locks ? NULL : table_lock(t, t->last);
 	uint32_t index = before ? before->follows : NONE;
 
-	if (index == NONE || !same(&table_lock(t, index)->id, id) || table_lock(t, index)->free) {
+	if (index == NONE || !lock_id_same(&table_lock(t, index)->id, id) || table_lock(t, index)->free) {
 		index = table_find_index(t, id);
 		if (index == NONE)
 			index = table_add(t, id);

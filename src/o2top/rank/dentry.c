@@ -17,7 +17,7 @@ static void each_lock(const struct model *m, uint32_t space,
 {
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *node = &m->nodes[i];
-		const struct node_space *ns = space < node->n_spaces ? node->spaces[space] : NULL;
+		const struct node_space *ns = space_on(node, space);
 
 		for (uint32_t j = 0; ns && j < ns->table.n_locks; j++) {
 			const struct lock *lock = table_lock(&ns->table, j);

@@ -46,8 +46,7 @@ void describe_row(struct row *row, const struct model *m)
 		return;
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *node = &m->nodes[i];
-		const struct node_space *ns =
-		    row->space < node->n_spaces ? node->spaces[row->space] : NULL;
+		const struct node_space *ns = space_on(node, row->space);
 
 		for (const char *type = space->source->describing; ns && *type; type++) {
 			const struct lock *lock = lock_of(row, ns, (uint32_t)i, (uint8_t)*type);
@@ -71,7 +70,7 @@ static int space_holds(const void *arg, size_t space, uint64_t inode)
 
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct node *node = &m->nodes[i];
-		const struct node_space *ns = space < node->n_spaces ? node->spaces[space] : NULL;
+		const struct node_space *ns = space_on(node, space);
 
 		for (const char *type = m->spaces[space].source->describing; ns && *type; type++)
 			if (table_find(&ns->table,
@@ -95,8 +94,7 @@ static const char *called(const struct row *row, const struct model *m)
 
 		for (size_t j = 0; j < m->n_nodes && !name; j++) {
 			const struct node *node = &m->nodes[j];
-			const struct node_space *ns =
-			    row->space < node->n_spaces ? node->spaces[row->space] : NULL;
+			const struct node_space *ns = space_on(node, row->space);
 			const struct lock *lock = ns ? table_find(&ns->table, id) : NULL;
 
 			name = lock ? source->object_name(ns, lock) : NULL;

@@ -68,8 +68,7 @@ static void find_missing(const struct model *m, struct row *row)
 	for (size_t i = 0; w && i < w->n_views; i++) {
 		const struct dlm_view *v = &w->views[i];
 		const struct node *node = &m->nodes[v->node];
-		const struct node_space *ns =
-		    v->space < node->n_spaces ? node->spaces[v->space] : NULL;
+		const struct node_space *ns = space_on(node, v->space);
 		const struct lock *lock = ns ? table_find(&ns->table, &v->id) : NULL, *of;
 		char name[64];
 

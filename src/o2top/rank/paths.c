@@ -95,7 +95,7 @@ static const struct source *source_of(const struct model *m, uint32_t space)
 /* Returns the node's table of the lock space, or NULL if the sample does not have it. */
 static const struct table *table_on(const struct node *n, uint32_t space)
 {
-	const struct node_space *ns = space < n->n_spaces ? n->spaces[space] : NULL;
+	const struct node_space *ns = space_on(n, space);
 
 	return ns && ns->present ? &ns->table : NULL;
 }

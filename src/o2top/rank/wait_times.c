@@ -11,6 +11,8 @@
 #include "o2top/base/grow.h"
 #include "row.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 struct span {
@@ -32,40 +34,41 @@ struct others {
 
 /* ---- parts of sorted lists ----------------------------------------------------------------- */
 
-static const struct trace_wait *waits_of(const struct trace_times *t, uint32_t lock, size_t *n)
+static_assert(offsetof(struct trace_wait, lock) == 0 && offsetof(struct trace_give, lock) == 0,
+	      "of_lock() reads the lock at the begin of an element");
+
+static uint32_t lock_at(const char *list, size_t size, size_t i)
 {
-	size_t low = 0, high = t->n_waits, end;
+	return *(const uint32_t *)(const void *)(list + i * size);
+}
+
+/* Returns the elements of one lock in a list sorted by lock, and in `n` their number. */
+static const void *of_lock(const void *list, size_t n_list, size_t size, uint32_t lock, size_t *n)
+{
+	size_t low = 0, high = n_list, end;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (t->waits[mid].lock < lock)
+		if (lock_at(list, size, mid) < lock)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (end = low; end < t->n_waits && t->waits[end].lock == lock; end++)
+	for (end = low; end < n_list && lock_at(list, size, end) == lock; end++)
 		;
 	*n = end - low;
-	return *n ? t->waits + low : NULL;
+	return *n ? (const char *)list + low * size : NULL;
+}
+
+static const struct trace_wait *waits_of(const struct trace_times *t, uint32_t lock, size_t *n)
+{
+	return of_lock(t->waits, t->n_waits, sizeof(*t->waits), lock, n);
 }
 
 static const struct trace_give *gives_of(const struct trace_times *t, uint32_t lock, size_t *n)
 {
-	size_t low = 0, high = t->n_gives, end;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->gives[mid].lock < lock)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (end = low; end < t->n_gives && t->gives[end].lock == lock; end++)
-		;
-	*n = end - low;
-	return *n ? t->gives + low : NULL;
+	return of_lock(t->gives, t->n_gives, sizeof(*t->gives), lock, n);
 }
 
 /* ---- spans --------------------------------------------------------------------------------- */
@@ -133,11 +136,9 @@ static double covered(const struct spans *s, int64_t from_us, int64_t until_us)
 static const struct node_space *traced_space(const struct model *m, uint32_t node, uint32_t space)
 {
 	const struct node *n = &m->nodes[node];
-	const struct node_space *ns = space < n->n_spaces ? n->spaces[space] : NULL;
+	const struct node_space *ns = space_now_on(m, n, space);
 
-	return ns && !node_absent(m, n) && ns->trace_times.traced && node_when(n, m->sample)->known
-		   ? ns
-		   : NULL;
+	return ns && ns->trace_times.traced && node_when(n, m->sample)->known ? ns : NULL;
 }
 
 static int64_t to_real_us(const struct model *m, uint32_t node)

@@ -71,7 +71,7 @@ static void say_silence(struct words *t, const struct node *n)
 static bool part_of_node(struct dlm_part *part, const struct facts *f, uint32_t node)
 {
 	*part = (struct dlm_part){.node = &f->m->nodes[node],
-				  .ns = space_on(f->m, node, f->wait->space),
+				  .ns = space_on(&f->m->nodes[node], f->wait->space),
 				  .lock = lock_on(f, node)};
 	return part->lock && part->lock->now.sample == f->m->sample;
 }
@@ -140,8 +140,7 @@ static bool say_recovery(struct words *t, const struct facts *f)
 
 static bool same_lock(const struct dlm_view *v, const struct facts *f)
 {
-	return v->space == f->wait->space && v->id.number == f->id.number &&
-	       v->id.low == f->id.low && v->id.type == f->id.type;
+	return v->space == f->wait->space && lock_id_same(&v->id, &f->id);
 }
 
 /* Returns the strongest mode for which other nodes wait; -1 if none of them waits. */

@@ -27,25 +27,13 @@ struct step {
 	char text[TEXT_MAX];
 };
 
-static bool same_lock(const struct lock_id *a, const struct lock_id *b)
-{
-	return a->number == b->number && a->low == b->low && a->type == b->type;
-}
-
-static const struct node_space *chain_space_on(const struct model *m, uint32_t node, uint32_t space)
-{
-	const struct node *n = &m->nodes[node];
-
-	return space < n->n_spaces && !node_absent(m, n) ? n->spaces[space] : NULL;
-}
-
 /* Gathers what all nodes show of a lock in this frame. Returns false if no node waits for it. */
 static bool gather(struct step *s, const struct model *m, uint32_t space, const struct lock_id *id)
 {
 	s->id = *id;
 	s->set = (struct lockset){.members = s->members};
 	for (uint32_t i = 0; i < m->n_nodes && s->set.n_members < NODES_MAX; i++) {
-		const struct node_space *ns = chain_space_on(m, i, space);
+		const struct node_space *ns = space_now_on(m, &m->nodes[i], space);
 		const struct lock *lock = ns ? table_find(&ns->table, id) : NULL;
 		const struct change *c = lock ? table_changed(&ns->table, lock) : NULL;
 
@@ -66,7 +54,7 @@ static bool waits_by_process(const struct node_space *ns, const struct lock_id *
 		const struct holder *h = &ns->holders.list[i];
 		const struct lock *lock = table_lock(&ns->table, h->lock);
 
-		if (h->waits && h->pid == pid && !same_lock(&lock->id, held)) {
+		if (h->waits && h->pid == pid && !lock_id_same(&lock->id, held)) {
 			*next = lock->id;
 			return true;
 		}
@@ -88,7 +76,7 @@ static bool waits_by_inode(const struct model *m, const struct node_space *ns, u
 		other = m->spaces[space].source->row(lock);
 		if (!a->change.waiting || a->change.oldest_s <= oldest_s ||
 		    other.class != row.class || other.number != row.number ||
-		    same_lock(&lock->id, &held->id))
+		    lock_id_same(&lock->id, &held->id))
 			continue;
 		oldest_s = a->change.oldest_s;
 		*next = lock->id;
@@ -104,7 +92,7 @@ static bool next_lock(const struct model *m, const struct step *s, const struct 
 		      struct lock_id *next, bool *sure)
 {
 	const struct node_space *ns =
-	    b->inside && b->node >= 0 ? chain_space_on(m, (uint32_t)b->node, s->wait.space) : NULL;
+	    b->inside && b->node >= 0 ? space_now_on(m, &m->nodes[b->node], s->wait.space) : NULL;
 	const struct lock *held = ns ? table_find(&ns->table, &s->id) : NULL;
 
 	if (!held)
@@ -156,7 +144,7 @@ static void say_steps(struct words *t, const struct model *m, const struct step 
 static bool visited(const struct step *steps, unsigned n, const struct lock_id *id)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (same_lock(&steps[i].id, id))
+		if (lock_id_same(&steps[i].id, id))
 			return true;
 	return false;
 }

@@ -18,20 +18,11 @@ struct facts {
 	struct dlm_blockers *blockers; /* the nodes that the text named so far */
 };
 
-/* Returns a node's knowledge of a lock space, NULL if the node never had it. */
-static inline const struct node_space *space_on(const struct model *m, uint32_t node,
-						uint32_t space)
-{
-	const struct node *n = &m->nodes[node];
-
-	return space < n->n_spaces ? n->spaces[space] : NULL;
-}
-
 static inline const struct lock *lock_on(const struct facts *f, uint32_t node)
 {
-	const struct node_space *ns = space_on(f->m, node, f->wait->space);
+	const struct node_space *ns = space_now_on(f->m, &f->m->nodes[node], f->wait->space);
 
-	return ns && !node_absent(f->m, &f->m->nodes[node]) ? table_find(&ns->table, &f->id) : NULL;
+	return ns ? table_find(&ns->table, &f->id) : NULL;
 }
 
 static inline bool waits_on(const struct facts *f, uint32_t node)

@@ -31,10 +31,8 @@ static bool glock_say_holder(struct words *w, const struct model *m, const struc
 {
 	const struct lockset *set = wait->set;
 	const struct node *node = &m->nodes[at];
-	const struct node_space *ns =
-	    wait->space < node->n_spaces ? node->spaces[wait->space] : NULL;
-	const struct lock *lock =
-	    ns && !node_absent(m, node) ? table_find(&ns->table, &set->members[0].lock->id) : NULL;
+	const struct node_space *ns = space_now_on(m, node, wait->space);
+	const struct lock *lock = ns ? table_find(&ns->table, &set->members[0].lock->id) : NULL;
 	const struct holder *h;
 	uint32_t n = lock && lock->now.sample == m->sample ? holders_of(ns, lock, &h) : 0;
 	bool cached = lock && lock->now.sample == m->sample && lock->now.glock.state;

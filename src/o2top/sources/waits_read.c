@@ -62,16 +62,11 @@ static bool is_opened(const struct model *m, uint32_t space, const struct lock *
 	return row.class == m->opened.class && row.number == m->opened.number;
 }
 
-static bool same_id(const struct lock_id *a, const struct lock_id *b)
-{
-	return a->number == b->number && a->low == b->low && a->type == b->type;
-}
-
 static const struct wanted *find_wanted(const struct reading *r, uint32_t space,
 					const struct lock_id *id)
 {
 	for (size_t i = 0; i < r->n_wanted; i++)
-		if (r->wanted[i].space == space && same_id(&r->wanted[i].id, id))
+		if (r->wanted[i].space == space && lock_id_same(&r->wanted[i].id, id))
 			return &r->wanted[i];
 	return NULL;
 }

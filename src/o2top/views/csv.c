@@ -93,7 +93,7 @@ static void row_line(FILE *out, const struct frame *f, const struct row *row)
 	csv_number(out, row->sum.waiting ? row->sum.oldest_s : NAN);
 	csv_number(out, row->sum.waiting ? row->sum.oldest_max_s : NAN);
 	csv_number(out, rates ? row_mean(row) : NAN);
-	csv_number(out, row->sum.longest_s > 0 ? row->sum.longest_s : NAN);
+	csv_number(out, row->sum.longest_s > 0 ? change_longest(&row->sum) : NAN);
 	csv_number(out, rates ? row_acquired_per_s(f->model, row) : NAN);
 	csv_number(out, row_hit_ratio(row));
 	csv_nodes(out, f, row, true);

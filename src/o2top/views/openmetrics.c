@@ -98,7 +98,7 @@ static void metrics_totals(const struct exposition *e)
 	one(e, "oldest_wait_seconds", "seconds", "Age of the oldest wait in progress, at least.",
 	    t->sum.waiting ? t->sum.oldest_s : 0);
 	one(e, "longest_wait_seconds", "seconds",
-	    "The longest wait that ended in the last frame or lasts.", t->sum.longest_s);
+	    "The longest wait that ended in the last frame or lasts.", change_longest(&t->sum));
 	one(e, "hot_files", NULL,
 	    "Rows that lose 2 % or more of the time lost, or have a wait of 1 s.",
 	    (double)t->hot);
@@ -248,7 +248,7 @@ static double row_oldest(const struct row *row)
 
 static double row_longest(const struct row *row)
 {
-	return row->sum.longest_s;
+	return change_longest(&row->sum);
 }
 
 static void metrics_rows(const struct exposition *e, unsigned most)
@@ -276,9 +276,13 @@ static void metrics_rows(const struct exposition *e, unsigned most)
 			const struct row *row = &f->group->rows[i];
 			char text[1200];
 
+			double value = of_row[k].value(row);
+
 			if (!row->hot)
 				continue;
 			shown++;
+			if (!isfinite(value))
+				continue;
 			fprintf(e->out, "o2top_%s{", of_row[k].name);
 			space_labels(e->out, &f->model->spaces[row->space], false);
 			/* two rows may have the same label, but two series may not */
@@ -287,7 +291,7 @@ static void metrics_rows(const struct exposition *e, unsigned most)
 			label(e->out, "id", text, false);
 			row_label(f->model, row, false, text, sizeof(text));
 			label(e->out, "file", text, true);
-			fprintf(e->out, "} %.9g\n", of_row[k].value(row));
+			fprintf(e->out, "} %.9g\n", value);
 		}
 	}
 }

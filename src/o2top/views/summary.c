@@ -75,22 +75,13 @@ static struct summary_row *summary_row_of(struct summary *s, const struct row *r
 
 /* ---- adding -------------------------------------------------------------------------------- */
 
-/* Adds the change of one frame to that of the frames before. */
+/* Adds the change of one frame to that of the frames before. Waits in progress are not added up. */
 static void add_frame(struct change *to, const struct change *from)
 {
 	uint32_t waiting = to->waiting;
 
-	if (from->waiting)
-		change_add_age(to, from->oldest_s, from->oldest_max_s);
+	change_sum(to, from);
 	to->waiting = from->waiting > waiting ? from->waiting : waiting;
-	to->waiting_s += from->waiting_s;
-	to->lost_s += from->lost_s;
-	to->estimated_s += from->estimated_s;
-	change_add_longest(to, from->longest_s, from->estimated_longest);
-	to->acquired += from->acquired;
-	to->requests += from->requests;
-	to->counts_requests |= from->counts_requests;
-	to->seen |= from->seen;
 }
 
 static int add_row(struct summary *s, const struct frame *f, const struct row *row)

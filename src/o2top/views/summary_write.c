@@ -31,7 +31,7 @@ static double share_of(const struct summary *s, const struct row *row)
 
 static double summary_longest(const struct row *row)
 {
-	return row->sum.longest_s > 0 ? row->sum.longest_s : NAN;
+	return row->sum.longest_s > 0 ? change_longest(&row->sum) : NAN;
 }
 
 static double seconds_of(int64_t us)
