@@ -36,7 +36,6 @@ enum policy {
 	FIXED, /* the hold time is `hold` */
 	OURS,  /* the default of the library */
 	GFS2,  /* the profile linux-6.1 */
-	OLD,   /* 200 ms at first, then 10 to 200 ms, also for an unused lock */
 	POLICIES,
 };
 

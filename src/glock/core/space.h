@@ -20,26 +20,6 @@
 
 struct glock__busy;
 
-/* The gaps between the uses of a glock on this node; see state/hold.c. */
-struct glock__gaps {
-	int64_t ended;   /* the end of the last use; 0: a use goes on, or is not known */
-	uint32_t likely; /* the chance of a gap that is shorter than a hand-over; of 65536 */
-	uint32_t mean;   /* ns, of such gaps */
-};
-
-/* What the hold time is derived from: of a glock, or of a type. */
-struct glock__hold {
-	struct glock__gaps any, ex; /* of all uses, and of those in EX */
-	uint32_t release;           /* ns: giving the lock up, with xmote_th */
-	uint32_t enter;             /* ns: from the grant to the use: reading in, waking up */
-	uint32_t ex_every;          /* sixteenths: every so many uses, one is in EX */
-	uint32_t uses;              /* the count of uses at the last look */
-	uint32_t ex_uses;           /* the same at the last use in EX; 0: not known */
-	bool counting;              /* uses are counted by the word, and not seen */
-	bool fresh;                 /* no holder has used the grant yet */
-};
-static_assert(sizeof(struct glock__hold) <= 64, "a small record");
-
 struct glock__type {
 	struct glock__type_info info;
 	struct glock_ops ops;
@@ -89,7 +69,6 @@ struct glock_space {
 	unsigned int major, minor, hz;
 	uint32_t generation; /* of the process that opened it; a forked child has another one */
 	struct glock__type types[GLOCK_TYPE_MAX];
-	struct glock__hold hold[GLOCK_TYPE_MAX];
 	struct glock__env env;
 	struct glock__lockman *lm;
 	struct glock__type_stats type_stats;

@@ -14,7 +14,6 @@
 #include "glock/publish/publish_space.h"
 
 #include "demote.h"
-#include "hold.h"
 #include "word.h"
 #include "work.h"
 
@@ -33,8 +32,7 @@ void glock__busy_attach(struct glock *gl)
 	glock__list_init(&b->holders);
 	b->work = (struct glock__work){.place = GLOCK__NO_PLACE};
 	b->hold = glock__hold_first(gl);
-	glock__hold_begin(gl, &b->policy);
-	b->give_up = 0;
+	b->hold_state = (struct glock__hold_state){0};
 	b->more = more;
 	b->record = gl_record(gl);
 	b->gl = gl;

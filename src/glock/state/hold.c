@@ -2,23 +2,29 @@
 /*
  * hold.c - see hold.h.
  *
- *   H   the time of a hand-over: from the end of a use here to the next use on another node
- *   gap the time from the end of a use here to the next use here
+ *   H     the time of a hand-over: from the end of a use here to the next use on another node
+ *   gap   the time from the end of a use here to the next use here; short: at most 1.5 H
+ *   mean  the mean of the short gaps
+ *   p     the chance that a gap is short
  *
- * A use of EX here saves a hand-over if the gap before it is shorter than H. So the record of a
- * glock has the chance of such a gap (`likely`) and the mean of the gaps that were not much longer
- * (`mean`). Two rules follow:
+ * The glock is kept in EX only. A node in SH gives it up at once, because the nodes that read wait
+ * for the one that wants to write. In EX two rules count:
  *
- *   1. The lock stays for SHARE * (H - mean) after its grant. Then hand-overs cost at most one part
- *      in SHARE + 1 of the time.
- *   2. Within that time an unused lock stays for `patience` after its last use, if that saves more
- *      than it costs: likely * (H - mean) > (1 - likely) * patience.
+ *   1. The glock stays for SHARE * (H - mean) after its grant. Then hand-overs cost at most one
+ *      part in SHARE + 1 of the time.
+ *   2. Within that time an unused glock stays for `patience` after its last use, if the use that
+ *      may come saves more than the wait costs: p * (H - mean) > (1 - p) * patience.
  *
- * Gaps are measured where a demand waits, because the word of the glock is closed then: each use
+ * If a demand leaves SH to this node, only uses in EX count, because reads go on. The same holds if
+ * few uses are in EX.
+ *
+ * Gaps are measured while a demand waits: the word of the glock is closed then, so that each use
  * goes by the queue, which reads the clock. If uses follow each other quickly, the word is opened
- * again, and the policy only looks from time to time whether the count of uses has changed.
+ * again. Then the policy looks from time to time whether the count of uses has grown.
  */
 #include "hold.h"
+
+#include "glock/core/lent.h"
 
 #include "queue.h"
 #include "word.h"
@@ -27,132 +33,87 @@
 #include <assert.h>
 
 enum {
-	SHARE = 25,    /* a use of 25 parts for each part of hand-over: 96 % of the limit */
-	WEIGHT = 8,    /* means move by one eighth: 9 samples to learn, and to forget */
-	JUMP = 8,      /* a sample counts as at most so many times the mean, plus JUMP_NS */
-	JUMP_NS = 10000,
-	QUICK_NS = 50000, /* uses that follow so quickly are counted, not measured */
-	CERTAIN = 65536,  /* of `likely` */
-	FEW_EX = 16 * 4,  /* of ex_every: under a quarter of the uses */
+	SHARE = 25,       /* parts of use for each part of hand-over: 96 % of the limit */
+	FEW_EX = 65536 / 4, /* of ex_share: below, only uses in EX count */
+	JUMP = 8,         /* a sample counts as at most so many times the mean, plus JUMP_NS: */
+	JUMP_NS = 10000,  /* a process that was stopped once does not spoil the record */
+	QUICK_NS = 50000, /* uses that follow each other so quickly are counted, not seen */
 };
+
+static bool linux_6_1(const struct glock *gl)
+{
+	return gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1;
+}
 
 bool glock__hold_adapts(const struct glock *gl)
 {
-	return gl_type(gl)->hold == 0 && !(gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1);
+	return gl_type(gl)->hold == 0 && !linux_6_1(gl);
 }
 
-static struct glock__hold *hold_of(const struct glock *gl)
+static struct glock__hold_state *state_of(const struct glock *gl)
 {
-	return &gl_busy(gl)->policy;
+	return &gl_busy(gl)->hold_state;
 }
 
-/* ---- samples ---- */
-
-static uint32_t clamped(int64_t ns)
+/* Returns the record for reading; NULL: no node has demanded the glock yet, or without memory. */
+static const struct glock__hold_policy *policy_of(const struct glock *gl)
 {
-	return ns < 0 ? 0 : ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
+	const struct glock__lent *l = glock__lent_of(gl);
+
+	return l ? &l->policy.hold : NULL;
 }
 
-/* Moves a mean towards a sample. The mean of a type changes under no lock: a lost change is none. */
-static void learn(uint32_t *mean, int64_t sample, bool jumps)
+static struct glock__hold_policy *edit(const struct glock *gl)
 {
-	int64_t old = __atomic_load_n(mean, __ATOMIC_RELAXED);
-	int64_t most = old * JUMP + JUMP_NS;
-
-	if (jumps && sample > most)
-		sample = most;
-	if (jumps && !old)
-		old = sample;
-	__atomic_store_n(mean, clamped(old + (sample - old) / WEIGHT), __ATOMIC_RELAXED);
+	return &glock__policy_edit(glock__lent_of(gl))->hold;
 }
 
-static struct glock__hold *type_of(const struct glock *gl)
+static void note(const struct glock *gl, enum glock__hold_why why)
 {
-	return &gl_space(gl)->hold[gl->type];
+	edit(gl)->why = (uint8_t)why;
 }
 
-void glock__hold_begin(struct glock *gl, struct glock__hold *h)
+/* ---- what the rules need ---- */
+
+static int64_t hand_over(const struct glock__hold_policy *p)
 {
-	*h = *type_of(gl);
+	return (int64_t)p->release + p->enter;
 }
 
-static int64_t hand_over(const struct glock__hold *h)
+/* Returns how long a gap may be that counts as short. */
+static int64_t short_gap(const struct glock__hold_policy *p)
 {
-	return (int64_t)h->release + h->enter;
+	return hand_over(p) + hand_over(p) / 2;
 }
 
-static void gap_sample(const struct glock *gl, struct glock__gaps *g, int64_t gap)
+/* Returns what a use saves that follows soon. */
+static int64_t gain(const struct glock__hold_policy *p, enum glock__hold_uses u)
 {
-	struct glock__hold *h = hold_of(gl), *t = type_of(gl);
-	struct glock__gaps *tg = g == &h->ex ? &t->ex : &t->any;
-	bool hit = gap <= hand_over(h) + hand_over(h) / 2;
-
-	g->ended = 0;
-	learn(&g->likely, hit ? CERTAIN : 0, false);
-	learn(&tg->likely, hit ? CERTAIN : 0, false);
-	if (!hit)
-		return;
-	learn(&g->mean, gap, false);
-	learn(&tg->mean, gap, false);
-}
-
-/* Returns how often this node has used the glock. The word is closed. */
-static uint32_t count_of_uses(const struct glock *gl)
-{
-	return (uint32_t)gl_record(gl)->stats.v[GLOCK__QCOUNT] + gl_busy(gl)->uncounted;
-}
-
-/* A use in EX: every how many uses there is one. */
-static void count_ex(struct glock *gl)
-{
-	struct glock__hold *h = hold_of(gl);
-	uint32_t uses = count_of_uses(gl);
-
-	if (h->ex_uses) {
-		learn(&h->ex_every, 16ll * (uses - h->ex_uses), false);
-		learn(&type_of(gl)->ex_every, 16ll * (uses - h->ex_uses), false);
-	}
-	h->ex_uses = uses;
-}
-
-/* ---- decisions ---- */
-
-/* Returns the gaps that count for the demand that waits. */
-static struct glock__gaps *gaps_of(const struct glock *gl, enum glock_mode to)
-{
-	struct glock__hold *h = hold_of(gl);
-
-	if (to == GLOCK_SH || h->ex_every > FEW_EX)
-		return &h->ex;
-	return &h->any;
-}
-
-static int64_t gain(const struct glock__hold *h, const struct glock__gaps *g)
-{
-	int64_t gain = hand_over(h) - g->mean;
+	int64_t gain = hand_over(p) - p->mean[u];
 
 	return gain > 0 ? gain : 0;
 }
 
-static int64_t patience(const struct glock__hold *h, const struct glock__gaps *g)
+/*
+ * Returns how long an unused glock is kept. Half a short gap at least, because gaps vary. 1.5 times
+ * the mean, because a use that the library cannot see, as of a mapped page, follows the last use
+ * after the same time each time.
+ */
+static int64_t patience(const struct glock__hold_policy *p, enum glock__hold_uses u)
 {
-	int64_t most = hand_over(h) + hand_over(h) / 2, c = g->mean + g->mean / 2;
+	int64_t most = short_gap(p), time = p->mean[u] + p->mean[u] / 2;
 
-	return c > most ? most : c < most / 2 ? most / 2 : c;
+	return time > most ? most : time < most / 2 ? most / 2 : time;
 }
 
-static bool keeps_unused(const struct glock__hold *h, const struct glock__gaps *g)
+static bool pays(const struct glock__hold_policy *p, enum glock__hold_uses u)
 {
-	return g->likely * gain(h, g) > (CERTAIN - (int64_t)g->likely) * patience(h, g);
+	return p->likely[u] * gain(p, u) > (65536 - p->likely[u]) * patience(p, u);
 }
 
-static int64_t end_of_hold(struct glock *gl, const struct glock__gaps *g)
+static enum glock__hold_uses uses_for(const struct glock__hold_policy *p, enum glock_mode to)
 {
-	const struct glock__hold *h = hold_of(gl);
-	int64_t hold = SHARE * gain(h, g), max = gl_type(gl)->hold_max;
-
-	gl_busy(gl)->hold = hold < max ? hold : max;
-	return gl_record(gl)->granted_at + gl_busy(gl)->hold;
+	return to == GLOCK_SH || p->ex_share < FEW_EX ? GLOCK__USES_EX : GLOCK__USES_ANY;
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -160,99 +121,187 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Returns until when the lock stays that nothing uses since g->ended; 0: it goes now. */
-static int64_t unused_until(struct glock *gl, const struct glock__gaps *g)
+/* Returns the end of the hold time of a grant at that time, and publishes the hold time. */
+static int64_t end_of_hold(struct glock *gl, enum glock__hold_uses u, int64_t granted_at)
 {
-	const struct glock__hold *h = hold_of(gl);
-	int64_t until = g->ended + patience(h, g);
+	int64_t hold = earlier(SHARE * gain(policy_of(gl), u), gl_type(gl)->hold_max);
 
-	if (!keeps_unused(h, g))
+	gl_busy(gl)->hold = hold;
+	/* Other processes may write to a record, so the time of the grant may be any number. */
+	return granted_at < 0 || granted_at > gl_now(gl) ? 0 : granted_at + hold;
+}
+
+/* ---- samples ---- */
+
+static void gap_sample(struct glock *gl, enum glock__hold_uses u, int64_t gap)
+{
+	struct glock__hold_policy *p = edit(gl);
+	bool is_short = gap <= short_gap(p);
+
+	state_of(gl)->ended[u] = 0;
+	glock__hold_learn16(&p->likely[u], is_short ? 65536 : 0);
+	if (is_short)
+		glock__hold_learn32(&p->mean[u], gap);
+}
+
+static void time_sample(uint32_t *mean, int64_t sample)
+{
+	int64_t most = (int64_t)*mean * JUMP + JUMP_NS;
+
+	if (!*mean)
+		*mean = sample < 0 ? 0 : sample > UINT32_MAX ? UINT32_MAX : (uint32_t)sample;
+	else
+		glock__hold_learn32(mean, sample < most ? sample : most);
+}
+
+/* At each demand: how many of the uses since the last demand were in EX. */
+static void share_sample(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+	uint32_t n = s->n[GLOCK__USES_ANY] - s->demanded[GLOCK__USES_ANY];
+	uint32_t ex = s->n[GLOCK__USES_EX] - s->demanded[GLOCK__USES_EX];
+
+	if (n)
+		glock__hold_learn16(&edit(gl)->ex_share, (int32_t)(65536ll * ex / n));
+	for (unsigned int u = 0; u < GLOCK__USES_MAX; u++)
+		s->demanded[u] = s->n[u];
+}
+
+/* The last use ended before, at an unknown time. */
+static void note_end(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	if (!s->ended[GLOCK__USES_ANY])
+		s->ended[GLOCK__USES_ANY] = gl_now(gl);
+	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX)
+		s->ended[GLOCK__USES_EX] = gl_now(gl);
+}
+
+/* ---- decisions ---- */
+
+/* Returns the time until which a glock stays that is unused since `ended`; 0: it goes now. */
+static int64_t unused_until(struct glock *gl, enum glock__hold_uses u, int64_t ended)
+{
+	const struct glock__hold_policy *p = policy_of(gl);
+	int64_t end = end_of_hold(gl, u, gl_record(gl)->granted_at), until;
+
+	if (!pays(p, u)) {
+		note(gl, hand_over(p) ? GLOCK__HOLD_SELDOM : GLOCK__HOLD_UNKNOWN);
 		return 0;
-	until = earlier(until, end_of_hold(gl, g));
+	}
+	until = earlier(ended + patience(p, u), end);
+	note(gl, until > gl_now(gl) ? GLOCK__HOLD_IN_USE :
+		 until == end	    ? GLOCK__HOLD_ENDED :
+				      GLOCK__HOLD_UNUSED);
+	return until > gl_now(gl) ? until : 0;
+}
+
+static int64_t used_until(struct glock *gl, enum glock__hold_uses u, int64_t granted_at)
+{
+	int64_t until = end_of_hold(gl, u, granted_at);
+
+	note(gl, until > gl_now(gl)		? GLOCK__HOLD_IN_USE :
+		 !hand_over(policy_of(gl))	? GLOCK__HOLD_UNKNOWN :
+						  GLOCK__HOLD_ENDED);
 	return until > gl_now(gl) ? until : 0;
 }
 
 int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
 {
-	struct glock__hold *h = hold_of(gl);
-	struct glock__gaps *g = gaps_of(gl, to);
-	int64_t now = gl_now(gl), until;
+	/* The grant in EX that this node has asked for may come after the demand. */
 	bool coming = gl->flags & GLOCK__F_LOCK && gl_busy(gl)->req == GLOCK_EX &&
 		      !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS);
+	bool held = glock__is_held(gl);
+	enum glock__hold_uses u;
 
-	h->counting = false;
-	if (glock__is_held(gl) || coming) {
-		until = coming ? now + SHARE * gain(h, g) : end_of_hold(gl, g);
-		return (coming || gl->state == GLOCK_EX) && until > now ? until : 0;
+	if (!policy_of(gl))
+		return 0;
+	share_sample(gl);
+	u = edit(gl)->uses = (uint8_t)uses_for(policy_of(gl), to);
+	state_of(gl)->counting = false;
+	if (coming)
+		return used_until(gl, u, gl_now(gl));
+	if (!held)
+		note_end(gl);
+	if (gl->state != GLOCK_EX) {
+		note(gl, GLOCK__HOLD_SHARED);
+		return 0;
 	}
-	if (!h->any.ended)
-		h->any.ended = now;
-	if (!h->ex.ended && gl->state == GLOCK_EX)
-		h->ex.ended = now;
-	return gl->state == GLOCK_EX ? unused_until(gl, g) : 0;
+	return held ? used_until(gl, u, gl_record(gl)->granted_at)
+		    : unused_until(gl, u, gl_now(gl));
 }
 
-/* Uses by the word were not seen one by one. */
-static int64_t look_at_count(struct glock *gl, struct glock__gaps *g)
+/* Looks whether the glock was used by its word since the last look. */
+static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 {
-	struct glock__hold *h = hold_of(gl);
-	int64_t now = gl_now(gl), next = patience(h, g);
-	bool held = glock__is_held(gl);
-	uint32_t uses = count_of_uses(gl);
+	struct glock__hold_state *s = state_of(gl);
+	int64_t next = patience(policy_of(gl), u);
+	uint32_t before = s->looked;
 
-	if (held || uses != h->uses) {
-		gap_sample(gl, g, g->mean);
-		h->uses = uses;
-		return earlier(end_of_hold(gl, g), now + (next > QUICK_NS ? next : QUICK_NS));
+	s->looked = s->n[u];
+	if (!glock__is_held(gl) && s->n[u] == before) {
+		note(gl, GLOCK__HOLD_UNUSED);
+		return 0;
 	}
-	h->any.ended = h->ex.ended = now;
-	return 0;
+	gap_sample(gl, u, policy_of(gl)->mean[u]);
+	return earlier(used_until(gl, u, gl_record(gl)->granted_at),
+		       gl_now(gl) + (next > QUICK_NS ? next : QUICK_NS));
 }
 
 int64_t glock__hold_look(struct glock *gl)
 {
-	struct glock__hold *h = hold_of(gl);
-	struct glock__gaps *g = gaps_of(gl, gl_busy(gl)->demote_state);
-	int64_t now = gl_now(gl), until = end_of_hold(gl, g);
+	struct glock__hold_state *s = state_of(gl);
+	bool held = glock__is_held(gl);
+	enum glock__hold_uses u;
+	int64_t until = 0;
 
-	if (gl->state != GLOCK_EX)
-		return 0;
-	if (h->counting)
-		until = earlier(until, look_at_count(gl, g));
-	else if (!glock__is_held(gl) && g->ended)
-		until = unused_until(gl, g);
-	if (until > now)
-		return until;
-	if (!glock__is_held(gl)) {
-		h->any.ended = h->any.ended ? h->any.ended : now;
-		h->ex.ended = h->ex.ended ? h->ex.ended : now;
+	if (policy_of(gl) && gl->state == GLOCK_EX) {
+		u = edit(gl)->uses = (uint8_t)uses_for(policy_of(gl), gl_busy(gl)->demote_state);
+		if (s->counting)
+			until = count_until(gl, u);
+		else if (!held && s->ended[u])
+			until = unused_until(gl, u, s->ended[u]);
+		else
+			until = used_until(gl, u, gl_record(gl)->granted_at);
 	}
-	h->counting = false;
+	if (until)
+		return until;
+	s->counting = false;
+	if (!held)
+		note_end(gl);
 	return 0;
+}
+
+bool glock__hold_sees_uses(const struct glock *gl)
+{
+	return gl->flags & GLOCK__F_PENDING_DEMOTE && glock__hold_adapts(gl) &&
+	       !state_of(gl)->counting;
 }
 
 void glock__hold_let_go(struct glock *gl, enum glock_mode mode)
 {
-	struct glock__hold *h = hold_of(gl);
-	struct glock__gaps *g;
+	struct glock__hold_state *s = state_of(gl);
+	enum glock__hold_uses u;
 	int64_t until;
 
-	if (!glock__hold_adapts(gl) ||
-	    !(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)))
+	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) || !glock__hold_adapts(gl) ||
+	    !policy_of(gl))
 		return;
-	h->counting = false;
+	s->counting = false;
 	if (mode == GLOCK_EX)
-		h->ex.ended = gl_now(gl);
+		s->ended[GLOCK__USES_EX] = gl_now(gl);
 	if (glock__is_held(gl))
 		return;
-	h->any.ended = gl_now(gl);
-	if (glock__first_waiter(gl))
-		glock__hold_asked(gl, glock__first_waiter(gl)->mode);
+	s->ended[GLOCK__USES_ANY] = gl_now(gl);
+	if (glock__first_waiter(gl)) /* a gap of 0 */
+		glock__hold_asked(gl, (enum glock_mode)glock__first_waiter(gl)->mode);
 	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || gl->state != GLOCK_EX)
 		return;
-	g = gaps_of(gl, gl_busy(gl)->demote_state);
-	until = g->ended ? unused_until(gl, g) : end_of_hold(gl, g);
-	if (until > gl_now(gl)) {
+	u = (enum glock__hold_uses)policy_of(gl)->uses;
+	until = s->ended[u] ? unused_until(gl, u, s->ended[u])
+			    : used_until(gl, u, gl_record(gl)->granted_at);
+	if (until) {
 		glock__work_queue(gl, until);
 		return;
 	}
@@ -262,46 +311,49 @@ void glock__hold_let_go(struct glock *gl, enum glock_mode mode)
 
 void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 {
-	struct glock__hold *h = hold_of(gl);
-	int64_t now;
+	struct glock__hold_state *s = state_of(gl);
+	int64_t before = s->asked;
 
-	if (!glock__hold_adapts(gl))
+	if (!s->ended[GLOCK__USES_ANY] && !(s->ended[GLOCK__USES_EX] && mode == GLOCK_EX))
 		return;
-	if (mode == GLOCK_EX)
-		count_ex(gl);
-	if (!(h->any.ended || (h->ex.ended && mode == GLOCK_EX)))
+	if (!glock__hold_adapts(gl) || !policy_of(gl))
 		return;
-	now = gl_now(gl);
-	if (mode == GLOCK_EX && h->ex.ended)
-		gap_sample(gl, &h->ex, now - h->ex.ended);
-	if (!h->any.ended)
+	s->asked = gl_now(gl);
+	if (mode == GLOCK_EX && s->ended[GLOCK__USES_EX])
+		gap_sample(gl, GLOCK__USES_EX, s->asked - s->ended[GLOCK__USES_EX]);
+	if (s->ended[GLOCK__USES_ANY])
+		gap_sample(gl, GLOCK__USES_ANY, s->asked - s->ended[GLOCK__USES_ANY]);
+	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || s->asked - before > QUICK_NS)
 		return;
-	if (gl->flags & GLOCK__F_PENDING_DEMOTE && now - h->any.ended < QUICK_NS / 8) {
-		h->counting = true;
-		h->uses = count_of_uses(gl);
-		h->ex_uses = 0;
-		glock__work_queue(gl, now + QUICK_NS);
-	}
-	gap_sample(gl, &h->any, now - h->any.ended);
+	s->counting = true;
+	s->looked = s->n[policy_of(gl)->uses];
+	glock__work_queue(gl, s->asked + QUICK_NS);
 }
 
-void glock__hold_released(struct glock *gl, int64_t took)
-{
-	struct glock__hold *h = hold_of(gl);
-
-	learn(&h->release, took, true);
-	learn(&type_of(gl)->release, took, true);
-}
+/* ---- the cost of a hand-over ---- */
 
 void glock__hold_entered(struct glock *gl)
 {
-	struct glock__hold *h = hold_of(gl);
-	int64_t took;
+	struct glock__hold_state *s = state_of(gl);
 
-	if (!h->fresh || !glock__hold_adapts(gl))
+	if (!s->fresh || !glock__hold_adapts(gl) || !policy_of(gl))
 		return;
-	h->fresh = false;
-	took = gl_now_anew(gl) - gl_record(gl)->granted_at;
-	learn(&h->enter, took, true);
-	learn(&type_of(gl)->enter, took, true);
+	s->fresh = false;
+	time_sample(&edit(gl)->enter, gl_now_anew(gl) - gl_record(gl)->granted_at);
+}
+
+void glock__hold_giving_up(struct glock *gl)
+{
+	state_of(gl)->give_up = gl->state == GLOCK_EX ? gl_now(gl) : 0;
+}
+
+void glock__hold_given_up(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	if (s->give_up && glock__hold_adapts(gl) && policy_of(gl)) {
+		time_sample(&edit(gl)->release, gl_now(gl) - s->give_up);
+		glock__lent_teach(gl);
+	}
+	s->give_up = 0;
 }

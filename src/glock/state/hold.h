@@ -9,8 +9,6 @@
 
 #include "glock/core/internal.h"
 
-/* Sets the policy's record of a glock that gets a busy part: as that of its type. */
-void glock__hold_begin(struct glock *gl, struct glock__hold *h);
 /* Tells whether the policy sets the hold time of this glock. Otherwise the hold time is fixed. */
 bool glock__hold_adapts(const struct glock *gl);
 
@@ -19,15 +17,29 @@ bool glock__hold_adapts(const struct glock *gl);
  * that the demand allows.
  */
 int64_t glock__hold_bast(struct glock *gl, enum glock_mode to);
-/* Returns the same for a demand that waits already, at the time for which the work was queued. */
+/* Returns the same for a demand that waits already. */
 int64_t glock__hold_look(struct glock *gl);
-/* A holder was let go in that mode, and is out of list and word. */
-void glock__hold_let_go(struct glock *gl, enum glock_mode mode);
-/* A holder asks for that mode, and is not in the list yet. */
+/* Tells whether the word stays closed, because the policy has to see each use. */
+bool glock__hold_sees_uses(const struct glock *gl);
+
+/* Holders were granted in that mode. The word and the queue count them. */
+GLOCK__INLINE void glock__hold_count(struct glock *gl, enum glock_mode mode, int64_t n)
+{
+	struct glock__hold_state *s = &gl_busy(gl)->hold_state;
+
+	s->n[GLOCK__USES_ANY] += (uint32_t)n;
+	if (mode == GLOCK_EX)
+		s->n[GLOCK__USES_EX] += (uint32_t)n;
+}
+
+/* A holder asks for that mode, and is not in the list yet. The word is closed. */
 void glock__hold_asked(struct glock *gl, enum glock_mode mode);
-/* A grant in EX was given up, `took` ns after the node began to. */
-void glock__hold_released(struct glock *gl, int64_t took);
+/* A holder was let go in that mode, and is out of list and word. The word is closed. */
+void glock__hold_let_go(struct glock *gl, enum glock_mode mode);
 /* The holder that waited for a grant runs. */
 void glock__hold_entered(struct glock *gl);
+/* The node begins to give the glock up for a demand; the lock manager has it. */
+void glock__hold_giving_up(struct glock *gl);
+void glock__hold_given_up(struct glock *gl);
 
 #endif

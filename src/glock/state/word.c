@@ -32,6 +32,8 @@ void glock__fast_fold(struct glock *gl)
 			    sh + ex);
 	glock__publish_granted(gl, GLOCK_SH, sh);
 	glock__publish_granted(gl, GLOCK_EX, ex);
+	glock__hold_count(gl, GLOCK_SH, sh);
+	glock__hold_count(gl, GLOCK_EX, ex);
 }
 
 void glock__fast_shut(struct glock *gl)
@@ -87,7 +89,7 @@ static bool may_open(struct glock *gl)
 	if (!space->fast || !gl_type(gl)->fast || b->must_run || b->target != gl->state)
 		return false;
 	/* The policy of the hold time sees each use meanwhile. */
-	if (gl->flags & GLOCK__F_PENDING_DEMOTE && glock__hold_adapts(gl) && !b->policy.counting)
+	if (glock__hold_sees_uses(gl))
 		return false;
 	if (glock__is_unusable(space) || atom_load8(&space->closing) || glock__grants_paused(space))
 		return false;

@@ -55,7 +55,7 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 {
 	if (!glock__mode_is_down(gl->state, to) || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
-	gl_busy(gl)->policy.fresh = to == GLOCK_EX;
+	gl_busy(gl)->hold_state.fresh = to == GLOCK_EX;
 }
 
 /*
@@ -153,9 +153,7 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		return;
 	}
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
-		if (gl_busy(gl)->give_up)
-			glock__hold_released(gl, gl_now(gl) - gl_busy(gl)->give_up);
-		gl_busy(gl)->give_up = 0;
+		glock__hold_given_up(gl);
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}
