@@ -171,9 +171,12 @@ static_assert(sizeof(struct glock) == 64, "a glock is a cache line");
 struct glock__hold_state {
 	int64_t ended[GLOCK__USES_MAX]; /* the end of the last use; 0: not known, or a use goes on */
 	int64_t asked;                  /* the last request that was seen */
+	int64_t blocked;                /* for how long requests waited since the last use in EX */
+	int64_t blocked_until;          /* the end of the last wait */
 	int64_t give_up; /* when the node began to give up a grant in EX; 0: it does not */
 	uint32_t n[GLOCK__USES_MAX];        /* uses */
 	uint32_t demanded[GLOCK__USES_MAX]; /* uses until the last demand */
+	uint32_t at_grant;                  /* uses until the last grant in EX */
 	uint32_t looked;                    /* with counting: uses at the last look */
 	bool counting;                      /* uses are counted by the word, and not seen */
 	bool fresh;                         /* no holder has used the grant yet */

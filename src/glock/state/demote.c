@@ -7,10 +7,11 @@
  * demote serves the waiting demands, too, because demands are merged.
  *
  * The hold time counts from the last grant by the lock manager. It counts also without a holder.
- * A thread that just let go may be about to come back, because it made no progress yet.
+ * A thread that just let go may be about to come back, because it made no progress yet. The program
+ * sets the hold time, or the policy of hold.c does.
  *
- * Linux 6.1 differs. There the hold time protects glocks of inodes only, and only while they have a
- * holder or waiter. It counts from any change of state.
+ * Linux 6.1 differs. There the hold time adapts by itself: it protects glocks of inodes only, and
+ * only while they have a holder or waiter. It counts from any change of state.
  */
 #include "demote.h"
 
@@ -40,13 +41,12 @@ static bool linux_6_1(const struct glock_space *space)
 /* Linux 6.1 counts in ticks: 10, and HZ divided by 5, 20 and 40. */
 static struct hold_rule rule_of(const struct glock_space *space)
 {
-	int64_t hz = space->hz, tick;
+	int64_t hz = space->hz, tick = 1000000000 / hz;
 
-	tick = 1000000000 / hz;
 	return (struct hold_rule){10 * tick, hz / 5 * tick, hz / 20 * tick, hz / 40 * tick};
 }
 
-/* Tells whether the hold time adapts. */
+/* Tells whether the hold time adapts as in Linux 6.1. */
 static bool adaptive(const struct glock *gl)
 {
 	return gl_type(gl)->hold == 0 && linux_6_1(gl_space(gl));
@@ -57,7 +57,9 @@ void glock__hold_types(struct glock_space *space)
 	for (unsigned int i = 0; i < GLOCK_TYPE_MAX; i++) {
 		struct glock__type *t = &space->types[i];
 
-		t->hold_first = t->hold > 0 ? t->hold : t->hold == 0 && linux_6_1(space) ? rule_of(space).max : 0;
+		t->hold_first = t->hold > 0 ? t->hold : 0;
+		if (t->hold == 0 && linux_6_1(space))
+			t->hold_first = rule_of(space).max;
 		if (!t->hold_max)
 			t->hold_max = HOLD_MAX;
 	}

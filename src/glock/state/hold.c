@@ -34,7 +34,7 @@
 
 enum {
 	SHARE = 25,       /* parts of use for each part of hand-over: 96 % of the limit */
-	FEW_EX = 65536 / 4, /* of ex_share: below, only uses in EX count */
+	FEW_EX = 4,       /* if less than one use of so many is in EX, only uses in EX count */
 	JUMP = 8,         /* a sample counts as at most so many times the mean, plus JUMP_NS: */
 	JUMP_NS = 10000,  /* a process that was stopped once does not spoil the record */
 	QUICK_NS = 50000, /* uses that follow each other so quickly are counted, not seen */
@@ -113,12 +113,18 @@ static bool pays(const struct glock__hold_policy *p, enum glock__hold_uses u)
 
 static enum glock__hold_uses uses_for(const struct glock__hold_policy *p, enum glock_mode to)
 {
-	return to == GLOCK_SH || p->ex_share < FEW_EX ? GLOCK__USES_EX : GLOCK__USES_ANY;
+	return to == GLOCK_SH ||
+			       FEW_EX * (uint64_t)p->n[GLOCK__USES_EX] < p->n[GLOCK__USES_ANY] ? GLOCK__USES_EX : GLOCK__USES_ANY;
 }
 
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* Returns the end of the hold time of a grant at that time, and publishes the hold time. */
@@ -154,17 +160,19 @@ static void time_sample(uint32_t *mean, int64_t sample)
 		glock__hold_learn32(mean, sample < most ? sample : most);
 }
 
-/* At each demand: how many of the uses since the last demand were in EX. */
-static void share_sample(struct glock *gl)
+/* At each demand: adds the uses since the last demand, and makes older ones count less. */
+static void count_sample(struct glock *gl)
 {
 	struct glock__hold_state *s = state_of(gl);
-	uint32_t n = s->n[GLOCK__USES_ANY] - s->demanded[GLOCK__USES_ANY];
-	uint32_t ex = s->n[GLOCK__USES_EX] - s->demanded[GLOCK__USES_EX];
+	struct glock__hold_policy *p = edit(gl);
 
-	if (n)
-		glock__hold_learn16(&edit(gl)->ex_share, (int32_t)(65536ll * ex / n));
-	for (unsigned int u = 0; u < GLOCK__USES_MAX; u++)
+	for (unsigned int u = 0; u < GLOCK__USES_MAX; u++) {
+		uint32_t n = s->n[u] - s->demanded[u];
+
+		p->n[u] -= p->n[u] / 8;
+		p->n[u] += n < UINT32_MAX / 256 ? 16 * n : UINT32_MAX / 16;
 		s->demanded[u] = s->n[u];
+	}
 }
 
 /* The last use ended before, at an unknown time. */
@@ -174,11 +182,24 @@ static void note_end(struct glock *gl)
 
 	if (!s->ended[GLOCK__USES_ANY])
 		s->ended[GLOCK__USES_ANY] = gl_now(gl);
-	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX)
+	if (!s->ended[GLOCK__USES_EX] && gl->state == GLOCK_EX) {
 		s->ended[GLOCK__USES_EX] = gl_now(gl);
+		s->blocked = 0;
+	}
 }
 
 /* ---- decisions ---- */
+
+/* Tells whether a use goes on that counts. */
+static bool is_used(struct glock *gl, enum glock__hold_uses u)
+{
+	const struct glock__holder *first;
+
+	if (u == GLOCK__USES_ANY)
+		return glock__is_held(gl);
+	first = glock__first_holder(gl);
+	return (first && first->mode == GLOCK_EX) || glock__fast_mode(gl) == GLOCK_EX;
+}
 
 /* Returns the time until which a glock stays that is unused since `ended`; 0: it goes now. */
 static int64_t unused_until(struct glock *gl, enum glock__hold_uses u, int64_t ended)
@@ -190,7 +211,11 @@ static int64_t unused_until(struct glock *gl, enum glock__hold_uses u, int64_t e
 		note(gl, hand_over(p) ? GLOCK__HOLD_SELDOM : GLOCK__HOLD_UNKNOWN);
 		return 0;
 	}
-	until = earlier(ended + patience(p, u), end);
+	until = ended + patience(p, u);
+	/* After the first use the program may touch what is mapped, however long that use was. */
+	if (state_of(gl)->n[GLOCK__USES_ANY] - state_of(gl)->at_grant <= 1)
+		end = later(end, earlier(until, gl_record(gl)->granted_at + gl_type(gl)->hold_max));
+	until = earlier(until, end);
 	note(gl, until > gl_now(gl) ? GLOCK__HOLD_IN_USE :
 		 until == end	    ? GLOCK__HOLD_ENDED :
 				      GLOCK__HOLD_UNUSED);
@@ -217,7 +242,7 @@ int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
 
 	if (!policy_of(gl))
 		return 0;
-	share_sample(gl);
+	count_sample(gl);
 	u = edit(gl)->uses = (uint8_t)uses_for(policy_of(gl), to);
 	state_of(gl)->counting = false;
 	if (coming)
@@ -228,8 +253,8 @@ int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
 		note(gl, GLOCK__HOLD_SHARED);
 		return 0;
 	}
-	return held ? used_until(gl, u, gl_record(gl)->granted_at)
-		    : unused_until(gl, u, gl_now(gl));
+	return is_used(gl, u) ? used_until(gl, u, gl_record(gl)->granted_at)
+			      : unused_until(gl, u, gl_now(gl));
 }
 
 /* Looks whether the glock was used by its word since the last look. */
@@ -240,7 +265,7 @@ static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 	uint32_t before = s->looked;
 
 	s->looked = s->n[u];
-	if (!glock__is_held(gl) && s->n[u] == before) {
+	if (!is_used(gl, u) && s->n[u] == before) {
 		note(gl, GLOCK__HOLD_UNUSED);
 		return 0;
 	}
@@ -260,7 +285,7 @@ int64_t glock__hold_look(struct glock *gl)
 		u = edit(gl)->uses = (uint8_t)uses_for(policy_of(gl), gl_busy(gl)->demote_state);
 		if (s->counting)
 			until = count_until(gl, u);
-		else if (!held && s->ended[u])
+		else if (!is_used(gl, u) && s->ended[u])
 			until = unused_until(gl, u, s->ended[u]);
 		else
 			until = used_until(gl, u, gl_record(gl)->granted_at);
@@ -289,8 +314,10 @@ void glock__hold_let_go(struct glock *gl, enum glock_mode mode)
 	    !policy_of(gl))
 		return;
 	s->counting = false;
-	if (mode == GLOCK_EX)
+	if (mode == GLOCK_EX) {
 		s->ended[GLOCK__USES_EX] = gl_now(gl);
+		s->blocked = 0;
+	}
 	if (glock__is_held(gl))
 		return;
 	s->ended[GLOCK__USES_ANY] = gl_now(gl);
@@ -320,7 +347,7 @@ void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 		return;
 	s->asked = gl_now(gl);
 	if (mode == GLOCK_EX && s->ended[GLOCK__USES_EX])
-		gap_sample(gl, GLOCK__USES_EX, s->asked - s->ended[GLOCK__USES_EX]);
+		gap_sample(gl, GLOCK__USES_EX, s->asked - s->ended[GLOCK__USES_EX] - s->blocked);
 	if (s->ended[GLOCK__USES_ANY])
 		gap_sample(gl, GLOCK__USES_ANY, s->asked - s->ended[GLOCK__USES_ANY]);
 	if (!(gl->flags & GLOCK__F_PENDING_DEMOTE) || s->asked - before > QUICK_NS)
@@ -331,6 +358,14 @@ void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 }
 
 /* ---- the cost of a hand-over ---- */
+
+void glock__hold_granted(struct glock *gl)
+{
+	struct glock__hold_state *s = state_of(gl);
+
+	s->fresh = true;
+	s->at_grant = s->n[GLOCK__USES_ANY];
+}
 
 void glock__hold_entered(struct glock *gl)
 {
@@ -344,14 +379,15 @@ void glock__hold_entered(struct glock *gl)
 
 void glock__hold_giving_up(struct glock *gl)
 {
-	state_of(gl)->give_up = gl->state == GLOCK_EX ? gl_now(gl) : 0;
+	if (glock__hold_adapts(gl))
+		state_of(gl)->give_up = gl->state == GLOCK_EX ? gl_now(gl) : 0;
 }
 
 void glock__hold_given_up(struct glock *gl)
 {
 	struct glock__hold_state *s = state_of(gl);
 
-	if (s->give_up && glock__hold_adapts(gl) && policy_of(gl)) {
+	if (s->give_up && policy_of(gl)) {
 		time_sample(&edit(gl)->release, gl_now(gl) - s->give_up);
 		glock__lent_teach(gl);
 	}

@@ -32,10 +32,22 @@ GLOCK__INLINE void glock__hold_count(struct glock *gl, enum glock_mode mode, int
 		s->n[GLOCK__USES_EX] += (uint32_t)n;
 }
 
+/* A holder is granted that asked at that time. Waits that overlap count once. */
+GLOCK__INLINE void glock__hold_waited(struct glock *gl, int64_t asked)
+{
+	struct glock__hold_state *s = &gl_busy(gl)->hold_state;
+	int64_t now = gl_now(gl); /* the caller has read the clock */
+
+	s->blocked += now - (asked > s->blocked_until ? asked : s->blocked_until);
+	s->blocked_until = now;
+}
+
 /* A holder asks for that mode, and is not in the list yet. The word is closed. */
 void glock__hold_asked(struct glock *gl, enum glock_mode mode);
 /* A holder was let go in that mode, and is out of list and word. The word is closed. */
 void glock__hold_let_go(struct glock *gl, enum glock_mode mode);
+/* The lock manager has granted EX. */
+void glock__hold_granted(struct glock *gl);
 /* The holder that waited for a grant runs. */
 void glock__hold_entered(struct glock *gl);
 /* The node begins to give the glock up for a demand; the lock manager has it. */

@@ -182,6 +182,7 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	glock__publish_time(gl, GLOCK__WAITS, waited);
 	glock__publish_granted(gl, gh->mode, 1);
 	glock__hold_count(gl, gh->mode, 1);
+	glock__hold_waited(gl, gh->asked);
 	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);

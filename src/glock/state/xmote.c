@@ -55,7 +55,8 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 {
 	if (!glock__mode_is_down(gl->state, to) || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
-	gl_busy(gl)->hold_state.fresh = to == GLOCK_EX;
+	if (to == GLOCK_EX)
+		glock__hold_granted(gl);
 }
 
 /*

@@ -29,10 +29,10 @@ struct glock__hold_policy {
 	uint32_t enter;   /* ns: from the grant to the use: reading in, waking up */
 	uint32_t mean[GLOCK__USES_MAX];   /* ns: of the short gaps before a use */
 	uint16_t likely[GLOCK__USES_MAX]; /* the chance of a short gap, of 65536 */
-	uint16_t ex_share;                /* of the uses, of 65536 */
 	uint8_t why;                      /* enum glock__hold_why */
 	uint8_t uses;                     /* enum glock__hold_uses: those that counted last */
-	uint64_t unused;                  /* readers depend on the size */
+	uint16_t unused;
+	uint32_t n[GLOCK__USES_MAX];      /* uses; the weight of old ones halves in five demands */
 };
 
 /* Moves *mean towards a sample by an eighth. Eight or nine samples replace what was there. */
@@ -50,7 +50,13 @@ static inline void glock__hold_learn16(uint16_t *share, int32_t sample)
 	*share = (uint16_t)(now < 0 ? 0 : now > UINT16_MAX ? UINT16_MAX : now);
 }
 
-/* Moves the type's record towards that of one of its glocks. */
+/* Returns the middle of two numbers. */
+static inline uint32_t glock__hold_middle(uint32_t a, uint32_t b)
+{
+	return (uint32_t)(((uint64_t)a + b) / 2);
+}
+
+/* Moves the type's record towards that of one of its glocks, by half. The glock moves by eighths. */
 static inline void glock__hold_teach(struct glock__hold_policy *type,
 				     const struct glock__hold_policy *own)
 {
@@ -58,13 +64,13 @@ static inline void glock__hold_teach(struct glock__hold_policy *type,
 		*type = *own;
 		return;
 	}
-	glock__hold_learn32(&type->release, own->release);
-	glock__hold_learn32(&type->enter, own->enter);
+	type->release = glock__hold_middle(type->release, own->release);
+	type->enter = glock__hold_middle(type->enter, own->enter);
 	for (unsigned int i = 0; i < GLOCK__USES_MAX; i++) {
-		glock__hold_learn32(&type->mean[i], own->mean[i]);
-		glock__hold_learn16(&type->likely[i], own->likely[i]);
+		type->mean[i] = glock__hold_middle(type->mean[i], own->mean[i]);
+		type->likely[i] = (uint16_t)glock__hold_middle(type->likely[i], own->likely[i]);
+		type->n[i] = own->n[i];
 	}
-	glock__hold_learn16(&type->ex_share, own->ex_share);
 }
 
 #endif
