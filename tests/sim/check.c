@@ -88,7 +88,7 @@ static void check_bound(const struct glock *gl)
 	    gl_type(gl)->hold)
 		return;
 	work = &glock__busy_of(gl)->work;
-	if (gl->state == GLOCK_EX && work->place != GLOCK__NO_PLACE &&
+	if (gl->state == GLOCK_EX && work->place != GLOCK__NO_PLACE && !work->state &&
 	    work->at > gl_record(gl)->granted_at + gl_type(gl)->hold_max)
 		trouble("a demand waits longer than the bound of its type");
 	if (gl->state == GLOCK_SH && work->place == GLOCK__NO_PLACE && !work->state)

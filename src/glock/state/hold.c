@@ -236,7 +236,7 @@ int64_t glock__hold_bast(struct glock *gl, enum glock_mode to)
 {
 	/* The grant in EX that this node has asked for may come after the demand. */
 	bool coming = gl->flags & GLOCK__F_LOCK && gl_busy(gl)->req == GLOCK_EX &&
-		      !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS);
+		      gl->state != GLOCK_EX && !(gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS);
 	bool held = glock__is_held(gl);
 	enum glock__hold_uses u;
 
@@ -354,7 +354,9 @@ void glock__hold_asked(struct glock *gl, enum glock_mode mode)
 		return;
 	s->counting = true;
 	s->looked = s->n[policy_of(gl)->uses];
-	glock__work_queue(gl, s->asked + QUICK_NS);
+	glock__work_queue(gl, earlier(s->asked + QUICK_NS,
+				      end_of_hold(gl, (enum glock__hold_uses)policy_of(gl)->uses,
+						  gl_record(gl)->granted_at)));
 }
 
 /* ---- the cost of a hand-over ---- */
