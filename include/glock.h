@@ -407,8 +407,8 @@ struct glock_type_options {
 	 * no use is expected. A lock in EX that is used all the time is kept for 25 hand-overs, and
 	 * for hold_max at most. The library learns within ten hand-overs, and forgets within ten.
 	 *
-	 * The library does not see uses of mapped memory after glock_dq(). If these come later than
-	 * a hand-over after glock_dq(), set the hold time by hand.
+	 * The library does not see uses of mapped memory after the release. If these come later
+	 * than a hand-over after the release, set the hold time by hand.
 	 */
 	int64_t hold;
 	/* Only for the program's own types; GFS2's types have their own values. */

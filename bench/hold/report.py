@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Turns the output of bench_hold into percentages, and into a heat map.
+# report.py - turns the output of bench_hold into percentages.
 
-Usage: report.py [--svg FILE] [--worst N] [FILE...]
+"""report.py: turns the output of bench_hold into percentages.
+
+Usage: report.py [--worst N] [FILE...]
 """
 import sys
 
@@ -55,18 +57,14 @@ def worst(rows, n):
 
 
 def main(args):
-    n, svg = 0, None
-    while args and args[0].startswith("--"):
-        if args[0] == "--worst":
-            n = int(args[1])
-        else:
-            svg = args[1]
+    n = 0
+    if args and args[0] == "--worst":
+        n = int(args[1])
         args = args[2:]
     rows = list(cells(args))
     report(rows)
     if n:
         worst(rows, n)
-    return svg
 
 
 if __name__ == "__main__":

@@ -167,9 +167,9 @@ struct glock {
 };
 static_assert(sizeof(struct glock) == 64, "a glock is a cache line");
 
-/* What the policy of the hold time has seen of a glock. Under gl->lock. See state/hold.c. */
+/* The observations of the policy of the hold time. Under gl->lock. See state/hold.c. */
 struct glock__hold_state {
-	int64_t ended[GLOCK__USES_MAX]; /* the end of the last use; 0: not known, or a use goes on */
+	int64_t ended[GLOCK__USES_MAX]; /* the end of the last use; 0: not known, or it is used */
 	int64_t asked;                  /* the last request that was seen */
 	int64_t blocked;                /* for how long requests waited since the last use in EX */
 	int64_t blocked_until;          /* the end of the last wait */

@@ -106,7 +106,7 @@ struct glock_space {
 	 */
 	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
 	uint8_t withdrawn, withdraw_done, closing;
-	uint32_t short_of; /* parts of the lock manager that need memory; see pressure.c */
+	uint32_t short_of; /* parts of the lock manager that need memory; see lru.c */
 	uint8_t write_failed;      /* xmote_th failed once: close says so */
 	struct glock__list opened; /* of the spaces that the program opened, see exit.c */
 

@@ -40,16 +40,6 @@ enum {
 	QUICK_NS = 50000, /* uses that follow each other so quickly are counted, not seen */
 };
 
-static bool linux_6_1(const struct glock *gl)
-{
-	return gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1;
-}
-
-bool glock__hold_adapts(const struct glock *gl)
-{
-	return gl_type(gl)->hold == 0 && !linux_6_1(gl);
-}
-
 static struct glock__hold_state *state_of(const struct glock *gl)
 {
 	return &gl_busy(gl)->hold_state;
@@ -113,8 +103,9 @@ static bool pays(const struct glock__hold_policy *p, enum glock__hold_uses u)
 
 static enum glock__hold_uses uses_for(const struct glock__hold_policy *p, enum glock_mode to)
 {
-	return to == GLOCK_SH ||
-			       FEW_EX * (uint64_t)p->n[GLOCK__USES_EX] < p->n[GLOCK__USES_ANY] ? GLOCK__USES_EX : GLOCK__USES_ANY;
+	bool few = FEW_EX * (uint64_t)p->n[GLOCK__USES_EX] < p->n[GLOCK__USES_ANY];
+
+	return to == GLOCK_SH || few ? GLOCK__USES_EX : GLOCK__USES_ANY;
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -296,12 +287,6 @@ int64_t glock__hold_look(struct glock *gl)
 	if (!held)
 		note_end(gl);
 	return 0;
-}
-
-bool glock__hold_sees_uses(const struct glock *gl)
-{
-	return gl->flags & GLOCK__F_PENDING_DEMOTE && glock__hold_adapts(gl) &&
-	       !state_of(gl)->counting;
 }
 
 void glock__hold_let_go(struct glock *gl, enum glock_mode mode)

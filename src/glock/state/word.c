@@ -9,7 +9,7 @@
 #include "glock/publish/publish_space.h"
 #include "glock/publish/slots.h"
 
-#include "hold.h"
+#include "hold_state.h"
 
 #include <assert.h>
 #include <sched.h>

@@ -56,7 +56,7 @@ static inline uint32_t glock__hold_middle(uint32_t a, uint32_t b)
 	return (uint32_t)(((uint64_t)a + b) / 2);
 }
 
-/* Moves the type's record towards that of one of its glocks, by half. The glock moves by eighths. */
+/* Moves the type's record halfway to that of one of its glocks, which moves by eighths. */
 static inline void glock__hold_teach(struct glock__hold_policy *type,
 				     const struct glock__hold_policy *own)
 {
