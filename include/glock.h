@@ -161,6 +161,7 @@
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.
+ * GLOCK_DEBUG=stderr prints these messages without code: see glock_space_open().
  *
  * The comment of each function says how long the function takes, in these words:
  *   At once   The function waits for no holder and for no other node. It may wait for the internal
@@ -439,6 +440,17 @@ struct glock_peer {
 	int stopped, dead;    /* of another pid namespace, only dead is known */
 };
 
+/* A member of a space: a process, or with "dlm" a machine. */
+struct glock_node {
+	size_t size;   /* sizeof(struct glock_node) */
+	uint64_t id;   /* of no other member now or earlier; with "dlm" corosync's node id */
+	uint32_t slot; /* a small number that no other member has now; with "dlm" the id */
+	int self;      /* this process, or this machine */
+	int64_t pid;   /* as in struct glock_peer; 0: a machine */
+	char name[64]; /* of the process; with "dlm" the name in corosync.conf, or "node" and the id
+			*/
+};
+
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
 	const char *lockman;                    /* "local" (default), "none", "dlm": see below */
@@ -492,6 +504,12 @@ struct glock_space_options {
 	 * Has no effect with GLOCK_SPACE_DISPATCH.
 	 */
 	size_t work_threads;
+	/*
+	 * As recover, with the same argument, for a program that keeps data for each node. `dead`
+	 * has the id, slot and name with which the member stood in the list of members. If this
+	 * function is given, recover is not called.
+	 */
+	void (*recover_node)(void *arg, const struct glock_node *dead);
 };
 
 /*
@@ -502,7 +520,9 @@ struct glock_space_options {
  * Waits for the lock manager to let this node in. Of options the library keeps nothing but the
  * functions and their arguments. The library may call these functions from now on, before this
  * function returns, and until glock_space_close() has returned. The log says what is wrong or
- * missing, and what to do.
+ * missing, and what to do. If the environment has GLOCK_DEBUG=stderr, each message goes to standard
+ * error, too, with the process, the time and a newline. Any other value names a file, to which the
+ * messages are appended. A setuid program ignores GLOCK_DEBUG.
  *   -EINVAL           name or options. If the size of the options is too small for a log, no
  *                     message tells it
  *   -EPROTONOSUPPORT  no such lock manager
@@ -532,7 +552,7 @@ int glock_space_open(const char *name, const struct glock_space_options *options
  * write back. No other call in this space may be going on. After 0 or -EIO the space is gone, and
  * the library calls nothing back.
  *   -EIO      closed, but xmote_th failed now or earlier: dirty data was not written
- *   -EBUSY    glocks are still referenced; nothing happened
+ *   -EBUSY    glocks are still referenced, which the log names; nothing happened
  *   -EDEADLK  called from a callback; nothing happened
  *
  * A process that leaves without close writes nothing back. Other nodes treat the process as dead.
@@ -577,16 +597,32 @@ void glock_withdraw(struct glock_space *space);
  */
 size_t glock_shrink(struct glock_space *space, size_t n);
 
+/*
+ * Stores the members of the space, this one included, up to max of them. Returns their number,
+ * which may be higher than max, or an error. Set the size of the first entry; max may be 0.
+ * At once; with "dlm" the function asks corosync on this machine for the names.
+ *   -EINVAL  size, see "Structs with a member size"
+ *   -ENOMEM  no memory
+ */
+int glock_nodes(struct glock_space *space, struct glock_node *nodes, size_t max);
+
 /* ---- glocks ---- */
 
 /*
  * Stores in *gl the glock of that type and number, with a reference that lasts until glock_put().
  * Makes the glock if need be. At once; asks no other node.
- *   -EINVAL     no such type
+ *   -EINVAL     no such type; the log names it
  *   -ENOMEM     no memory
  *   -ESHUTDOWN  the space is being closed
+ *
+ * The macro passes the call site to glock_get_at(). With GLOCK_DEBUG the space remembers the call
+ * sites, and glock_space_close() names them in the log if it returns -EBUSY. `where` is kept, not
+ * copied: give a literal.
  */
 int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl);
+int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl,
+		 const char *where);
+#define glock_get(space, type, number, gl) glock_get_at(space, type, number, gl, GLOCK_HERE)
 
 /*
  * Gives the reference back. After the last one the program must not use the glock. A lock in a
@@ -929,6 +965,38 @@ struct glock_statistics {
  * CPU, the counts with 0. At once. -EINVAL: size, see "Structs with a member size".
  */
 int glock_statistics(struct glock *gl, struct glock_statistics *out);
+
+/*
+ * Stores what sbstats has of a type: the first eight members, the other ones are 0. cpu -1 stands
+ * for all CPUs. Then counts are sums, and each estimator is the mean over the CPUs that counted,
+ * weighted by dcount. At once.
+ *   -EINVAL  size, type or CPU
+ */
+int glock_type_statistics(struct glock_space *space, unsigned int type, int cpu,
+			  struct glock_statistics *out);
+
+/* A holder of a glock, or a request that waits. */
+struct glock_holder_info {
+	size_t size;          /* sizeof(struct glock_holder_info) */
+	enum glock_mode mode; /* held or wanted */
+	unsigned int flags;   /* GLOCK_ flags of the request; 0 of another node */
+	int waits;            /* it waits */
+	int own;              /* of this process */
+	int64_t pid;          /* own: the thread that asked; else as in struct glock_peer */
+	char comm[16];        /* of that thread, or of the process */
+	uint64_t owner;       /* what glock_holder_owner() named; else 0 */
+	int64_t waited;       /* ns since the request, if it waits; else 0 */
+	const char *where;    /* the call site; NULL of another node */
+};
+
+/*
+ * Stores the holders of the glock and the requests that wait, up to max. Those of this process come
+ * first, in the order of their grants and requests. Then come the processes of other nodes that the
+ * open request waits for, as glock_in_the_way() knows them. Returns their number, which may be
+ * higher than max, or an error. Set the size of the first entry; max may be 0. At once.
+ *   -EINVAL  size, see "Structs with a member size"
+ */
+int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t max);
 
 /* ---- text ---- */
 

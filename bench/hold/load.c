@@ -337,9 +337,9 @@ static void run_thread(struct thread *t)
 static void look_at_work(unsigned int n)
 {
 	const struct glock_space *s = w.space[n];
+	bool none = w.dispatcher[n].fiber || s->work.idle || !s->work.n;
 
-	w.work_at[n] = w.dispatcher[n].fiber || s->work.idle || !s->work.n ? INT64_MAX
-									   : s->work.heap[0]->work.at;
+	w.work_at[n] = none ? INT64_MAX : s->work.heap[0]->work.at;
 }
 
 static unsigned int first_work(void)

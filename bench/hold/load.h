@@ -25,7 +25,7 @@ struct cell {
 	unsigned int nodes, threads; /* threads of each node */
 	int64_t gap, use;            /* ns, means */
 	int64_t other_gap;           /* with PHASES the gap of each other second */
-	int64_t hand_over;           /* ns: from the end of a use to the next use, on another node */
+	int64_t hand_over;           /* ns: from the end of a use to one on another node */
 	double sh;                   /* the share of uses in SH; the others are in EX */
 	double io;                   /* the share of hand_over in xmote_th and instantiate */
 	enum arrivals arrivals;

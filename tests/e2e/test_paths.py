@@ -107,6 +107,78 @@ def test_open_files(folder):
         assert not agent.paths(folder, f"{inode}:0:0:0")
 
 
+def test_a_search_that_takes_long_keeps_no_other_waiting(folder):
+    """Samples go on, the late find comes with a sample, and the next search goes on behind the
+    process that takes long. There is no pause: a busy machine would lose its paths in it."""
+    make(folder, "slow", "there")
+    slow, there = (os.stat(f"{folder}/{name}").st_ino for name in ("slow", "there"))
+    for pid, name in ((10, "slow"), (20, "there")):
+        os.makedirs(f"{folder}/proc/{pid}/fd")
+        os.makedirs(f"{folder}/proc/{pid}/fdinfo")
+        os.symlink(f"{folder}/{name}", f"{folder}/proc/{pid}/fd/3")
+    os.mkfifo(f"{folder}/proc/10/fdinfo/3")
+    with open(f"{folder}/proc/20/fdinfo/3", "w", encoding="utf-8") as f:
+        f.write(f"pos:\t0\nino:\t{there}\n")
+    items = f"{slow}:0:0:{ASKED},{there}:0:0:{ASKED}"
+    with Agent(O2TOP_PROC=f"{folder}/proc", O2TOP_DEBUGFS=folder) as agent:
+        began = time.monotonic()
+        assert not agent.paths(folder, items)
+        assert time.monotonic() - began < 2.5, "the answer waited for the search"
+        # the search is killed; the next one begins behind process 10
+        asked = 0
+        while not agent.paths(folder, items):
+            asked += 1
+            assert time.monotonic() - began < 20, "no path after a search was killed"
+            time.sleep(0.3)
+        assert asked > 0
+    with Agent(O2TOP_PROC=f"{folder}/proc", O2TOP_DEBUGFS=folder) as agent:
+        assert not agent.paths(folder, items)
+        with open(f"{folder}/proc/10/fdinfo/3", "w", encoding="utf-8") as f:
+            f.write(f"pos:\t0\nino:\t{slow}\n")
+        text, began = "", time.monotonic()
+        while f"lab:fs1 {slow} 0 {folder}/slow\n" not in text:
+            assert time.monotonic() - began < 20, text
+            agent.send("S 0 all")
+            text = agent.until(b"abc Z ")
+            time.sleep(0.1)
+
+
+def test_daemons_that_hang_hold_nothing_up(folder):
+    """The tools run beside the samples. A tool that hangs is killed with all that it started."""
+    make(folder, "bin/dlm_tool", "bin/corosync-quorumtool")
+    for name, text in (("dlm_tool", "[ $1 = ls ] || echo cluster nodeid 1 quorate 1"),
+                       ("corosync-quorumtool", f"[ ! -e {folder}/hang ] || {{ echo $$ >{folder}/pid; sleep 1000; }}")):
+        with open(f"{folder}/bin/{name}", "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(f"{folder}/bin/{name}", 0o755)
+
+    def until(agent, wanted):
+        began = time.monotonic()
+        while True:
+            asked = time.monotonic()
+            agent.send("S 0 deep+ask")
+            if wanted in agent.until(b"abc Z "):
+                return
+            assert time.monotonic() - asked < 1.5, "the sample waited"
+            assert time.monotonic() - began < 30, wanted
+            time.sleep(0.1)
+
+    path = f"{folder}/bin:{os.environ['PATH']}"
+    with Agent(O2TOP_PROC=folder, O2TOP_DEBUGFS=folder, PATH=path) as agent:
+        agent.send("S 0 deep")
+        assert "daemons" not in agent.until(b"abc Z ")
+        until(agent, "= dlm_tool status\ncluster nodeid 1 quorate 1\n")
+    make(folder, "hang")
+    with Agent(O2TOP_PROC=folder, O2TOP_DEBUGFS=folder, PATH=path) as agent:
+        until(agent, "late\n")
+        with open(f"{folder}/pid", encoding="utf-8") as f:
+            pid = int(f.read())
+        deadline = time.monotonic() + 20
+        while os.path.exists(f"/proc/{pid}/fd/0"):
+            assert time.monotonic() < deadline, "the tool still runs"
+            time.sleep(0.05)
+
+
 def test_a_whole_file_system(folder):
     make(folder, "a/b/c/deep", "other")
     os.link(f"{folder}/a/b/c/deep", f"{folder}/also")
@@ -205,7 +277,7 @@ def test_a_search_that_goes_on_ends_with_its_agent(folder):
 
 
 def test_capabilities(_folder):
-    """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with the path finder."""
+    """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with the finders."""
     if os.geteuid() or not capabilities(os.getpid()) & 4:
         return "SKIP needs CAP_DAC_READ_SEARCH"
     helper = capabilities(os.getpid()) & (1 << 2 | 1 << 19)
@@ -214,7 +286,8 @@ def test_capabilities(_folder):
             assert capabilities(agent.run.pid, which) == 0, which
         below = children(agent.run.pid)
         deadline = time.monotonic() + 60  # the program drops the other capabilities first
-        while [capabilities(pid) for pid in below] != [helper]:
+        # one finds paths, the other tasks
+        while [capabilities(pid) for pid in below] != [helper, helper]:
             assert time.monotonic() < deadline, below
             time.sleep(0.01)
         if capabilities(os.getpid()) & 1 << 8:  # CAP_SETPCAP
