@@ -168,6 +168,30 @@ static void set_choice(json_t *o, const struct glock__choice_policy *c)
 	set_number(o, "failures", c->failures);
 }
 
+/* Says what the library has learned of the glock, and why its hold time is what it is. */
+static void set_hold(json_t *o, const struct glock__hold_policy *h)
+{
+	static const char *const why[GLOCK__HOLD_WHY_MAX] = {
+	    [GLOCK__HOLD_UNASKED] = "no demand yet",
+	    [GLOCK__HOLD_UNKNOWN] = "given up at once: the cost of a hand-over is not known yet",
+	    [GLOCK__HOLD_SHARED] = "given up at once: it was in SH",
+	    [GLOCK__HOLD_SELDOM] = "given up at once: no use was expected soon",
+	    [GLOCK__HOLD_ENDED] = "kept until the hold time was over",
+	    [GLOCK__HOLD_UNUSED] = "given up early: the expected use did not come",
+	    [GLOCK__HOLD_IN_USE] = "kept: a use is expected soon",
+	};
+	unsigned int u = h->uses < GLOCK__USES_MAX ? h->uses : 0;
+	json_t *hold = json_object();
+
+	stat_set(hold, "why", json_string(h->why < GLOCK__HOLD_WHY_MAX ? why[h->why] : "unknown"));
+	stat_set(hold, "give_up_s", json_real(1e-9 * h->release));
+	stat_set(hold, "enter_s", json_real(1e-9 * h->enter));
+	stat_set(hold, "uses", json_string(u == GLOCK__USES_EX ? "EX" : "any"));
+	stat_set(hold, "short_gap_s", json_real(1e-9 * h->mean[u]));
+	stat_set(hold, "short_gap_likely", json_real(h->likely[u] / 65536.0));
+	stat_set(o, "hold", hold);
+}
+
 static bool json_one(void *arg, const struct glock__peek_glock *gl)
 {
 	const struct printing *p = arg;
@@ -200,6 +224,8 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	stat_set(o, "holders", holders);
 	if (gl->extra)
 		set_extra(p, o, gl->extra);
+	if (gl->lent && !head->type[gl->r.type].hold)
+		set_hold(o, &gl->lent->policy.hold);
 	if (gl->lent)
 		set_choice(o, &gl->lent->policy.choice);
 	if (gl->lent)
