@@ -161,6 +161,7 @@
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. Functions that can fail return 0 or a negative errno.
  * No function aborts or prints. The log callback of the space is told of mistakes of the program.
+ * GLOCK_DEBUG=stderr prints these messages without code: see glock_space_open().
  *
  * The comment of each function says how long the function takes, in these words:
  *   At once   The function waits for no holder and for no other node. It may wait for the internal
@@ -488,7 +489,9 @@ struct glock_space_options {
  * Waits for the lock manager to let this node in. Of options the library keeps nothing but the
  * functions and their arguments. The library may call these functions from now on, before this
  * function returns, and until glock_space_close() has returned. The log says what is wrong or
- * missing, and what to do.
+ * missing, and what to do. If the environment has GLOCK_DEBUG=stderr, each message goes to standard
+ * error, too, with the process, the time and a newline. Any other value names a file, to which the
+ * messages are appended. A setuid program ignores GLOCK_DEBUG.
  *   -EINVAL           name or options. If the size of the options is too small for a log, no
  *                     message tells it
  *   -EPROTONOSUPPORT  no such lock manager
@@ -518,7 +521,7 @@ int glock_space_open(const char *name, const struct glock_space_options *options
  * write back. No other call in this space may be going on. After 0 or -EIO the space is gone, and
  * the library calls nothing back.
  *   -EIO      closed, but xmote_th failed now or earlier: dirty data was not written
- *   -EBUSY    glocks are still referenced; nothing happened
+ *   -EBUSY    glocks are still referenced, which the log names; nothing happened
  *   -EDEADLK  called from a callback; nothing happened
  *
  * A process that leaves without close writes nothing back. Other nodes treat the process as dead.
@@ -568,11 +571,18 @@ size_t glock_shrink(struct glock_space *space, size_t n);
 /*
  * Stores in *gl the glock of that type and number, with a reference that lasts until glock_put().
  * Makes the glock if need be. At once; asks no other node.
- *   -EINVAL     no such type
+ *   -EINVAL     no such type; the log names it
  *   -ENOMEM     no memory
  *   -ESHUTDOWN  the space is being closed
+ *
+ * The macro passes the call site to glock_get_at(). With GLOCK_DEBUG the space remembers the call
+ * sites, and glock_space_close() names them in the log if it returns -EBUSY. `where` is kept, not
+ * copied: give a literal.
  */
 int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl);
+int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, struct glock **gl,
+		 const char *where);
+#define glock_get(space, type, number, gl) glock_get_at(space, type, number, gl, GLOCK_HERE)
 
 /*
  * Gives the reference back. After the last one the program must not use the glock. A lock in a

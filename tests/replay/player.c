@@ -3,6 +3,8 @@
  * player.c - plays one lifetime: the holders, the lock manager, the clock and the work.
  */
 #include "glock/space/open.h"
+#include "glock/state/demote.h"
+#include "glock/state/queue.h"
 #include "glock/state/work.h"
 
 #include "check.h"
@@ -10,7 +12,7 @@
 
 #include <stdarg.h>
 
-enum { HOLDERS = 16, HZ = 250, LONG_AGO = 1000000000 };
+enum { LONG_AGO = 1000000000 };
 
 struct player {
 	struct glock__lockman lm;
@@ -19,13 +21,15 @@ struct player {
 	int64_t now;
 	struct glock__lm_lock *open;     /* the request that waits for its reply */
 	struct glock__lm_lock *unlocked; /* the unlock that waits for its reply */
-	struct glock_holder holders[HOLDERS];
-	const struct event *of[HOLDERS]; /* the line that queued it; NULL: free */
+	struct glock_holder *holders; /* of each holder in the trace */
 	uint64_t cursor;
 	const struct lifetime *l;
-	size_t at;     /* the next event */
-	bool in_xmote; /* the library prepares the cache */
-	int64_t timer; /* the time at which the timer of this work fired; 0: no timer */
+	size_t at;       /* the next event */
+	size_t expected; /* lines of the kernel so far */
+	bool in_xmote;   /* the library prepares the cache */
+	int64_t timer;   /* the time at which the timer of this work fired; 0: no timer */
+	int64_t overdue; /* the time of a timer that the kernel had not run yet; 0: none */
+	int64_t seen;    /* by how much that timer is late, as far as the lines show */
 	struct played *out;
 };
 
@@ -156,23 +160,6 @@ static void work(void)
 	assert_true(glock_dispatch(pl.space) >= 0);
 }
 
-/*
- * Moves the clock; timers fire on the way. Work that was due when the last line had been played is
- * no timer: that work waits for the kernel's.
- */
-static void pass(int64_t until)
-{
-	int64_t next;
-
-	while (!pl.in_xmote && (next = glock__work_next(pl.space)) > pl.now && next <= until) {
-		pl.now = pl.timer = next;
-		work();
-		pl.timer = 0;
-	}
-	if (until > pl.now)
-		pl.now = until;
-}
-
 /* ---- the library's trace ---- */
 
 static void hear(void)
@@ -191,49 +178,153 @@ static void hear(void)
 	}
 }
 
+/* Tells whether the library has printed fewer lines than the kernel had until now. */
+static bool is_behind(void)
+{
+	hear();
+	return pl.out->n < pl.expected;
+}
+
+/* ---- the timer of a hold time ---- */
+
+static bool is_pending(void)
+{
+	return pl.gl && pl.gl->flags & GLOCK__F_PENDING_DEMOTE;
+}
+
+/* Tells whether the library would grant a holder in that mode now. */
+static bool would_grant(const struct event *ev)
+{
+	struct glock_holder gh;
+	bool fits;
+
+	glock_holder_init(&gh, pl.gl, ev->mode, pl.l->asked[ev->asked].flags);
+	gl_lock(pl.gl);
+	fits = !glock__first_waiter(pl.gl) && glock__may_grant(pl.gl, gh_of(&gh));
+	gl_unlock(pl.gl);
+	return fits;
+}
+
+enum fired { UNKNOWN, FIRED, NOT_FIRED };
+
+/*
+ * Tells whether the kernel's timer had made a pending demote due before this event. The letter d is
+ * gone then, and no holder is granted.
+ */
+static enum fired kernel_fired(const struct event *ev)
+{
+	const struct event *next = pl.at + 1 < pl.l->n ? ev + 1 : NULL;
+
+	switch (ev->kind) {
+	case EV_STATE:
+	case EV_DEMOTE:
+		return strchr(ev->flags, 'd') ? NOT_FIRED : FIRED;
+	case EV_QUEUE:
+		if (next && next->kind == EV_PROMOTE && next->asked == ev->asked)
+			return NOT_FIRED;
+		return next && would_grant(ev) ? FIRED : UNKNOWN;
+	case EV_REPLY: /* a timer that fires later handles the reply first, with the letter d */
+		while (next && next < pl.l->events + pl.l->n && next->kind != EV_STATE)
+			next++;
+		return next && next < pl.l->events + pl.l->n ? kernel_fired(next) : UNKNOWN;
+	case EV_PUT:
+		return FIRED;
+	default:
+		return UNKNOWN;
+	}
+}
+
+/* Runs the work of a timer. The kernel had run it by now. */
+static void fire(int64_t timer)
+{
+	size_t noted = pl.out->n_late;
+	int64_t seen = pl.seen;
+
+	pl.timer = timer;
+	pl.overdue = pl.seen = 0;
+	work();
+	pl.timer = 0;
+	if (seen && noted == pl.out->n_late)
+		note_late(seen);
+}
+
+/*
+ * Moves the clock; timers fire on the way. A timer waits for a line that shows that the kernel's
+ * timer has fired, because the kernel's fires up to some ticks later. Work that was due when the
+ * last line had been played is no timer: that work waits for the kernel's.
+ */
+static void pass(const struct event *ev)
+{
+	int64_t next;
+
+	if (!is_pending())
+		pl.overdue = pl.seen = 0;
+	while (!pl.in_xmote && (next = glock__work_next(pl.space)) <= ev->time) {
+		bool timer = next > pl.now;
+
+		if (!timer && !pl.overdue)
+			break;
+		pl.overdue = timer ? next : pl.overdue;
+		if (is_pending() && kernel_fired(ev) != FIRED) {
+			if (kernel_fired(ev) == NOT_FIRED)
+				pl.seen = ev->time - pl.overdue;
+			break;
+		}
+		pl.now = timer ? next : pl.now;
+		fire(pl.overdue);
+	}
+	if (ev->time > pl.now)
+		pl.now = ev->time;
+}
+
 /* ---- events of the trace ---- */
+
+static void init_holder(size_t i, unsigned int flags)
+{
+	glock_holder_init(&pl.holders[i], pl.gl, pl.l->asked[i].mode,
+			  GLOCK_ASYNC | flags | pl.l->asked[i].flags);
+	glock_holder_owner(&pl.holders[i], i + 1);
+}
 
 static void queue(const struct event *ev)
 {
-	static uint64_t owner;
-	unsigned int flags = GLOCK_ASYNC, i = 0;
-
-	while (i < HOLDERS && pl.of[i])
-		i++;
-	assert_in_range(i, 0, HOLDERS - 1);
-	flags |= ev->try ? GLOCK_TRY_1CB : 0;
-	flags |= ev->nocache ? GLOCK_NOCACHE : 0;
-	glock_holder_init(&pl.holders[i], pl.gl, ev->mode, flags);
-	glock_holder_owner(&pl.holders[i], ++owner);
-	pl.of[i] = ev;
-	if (glock_nq(&pl.holders[i]))
+	init_holder(ev->asked, 0);
+	if (glock_nq(&pl.holders[ev->asked]))
 		stop(ev, "the library does not queue it");
 }
 
-/* Drops a holder of the same task if there is one. Another task may have begun the holder. */
+static void promote(void)
+{
+	if (!pl.in_xmote && is_behind())
+		work(); /* the kernel's work has begun */
+}
+
+/* Lets a holder go. A refused one has left already, or leaves now in the work. */
 static void dequeue(const struct event *ev)
 {
-	int found = -1;
+	struct glock_holder *gh = &pl.holders[ev->asked];
 
-	for (int i = 0; i < HOLDERS; i++)
-		if (pl.of[i] && pl.of[i]->mode == ev->mode &&
-		    (found < 0 || (pl.of[i]->pid == ev->pid && pl.of[found]->pid != ev->pid)))
-			found = i;
-	if (found < 0) {
-		stop(ev, "a holder leaves that never came");
+	if (!pl.l->asked[ev->asked].granted) {
+		if (!glock_poll(gh) && !pl.in_xmote)
+			work();
+		if (!glock_poll(gh))
+			stop(ev, "it leaves here, but was not refused by the library");
 		return;
 	}
-	if (!glock_poll(&pl.holders[found]))
+	if (!glock_poll(gh))
 		stop(ev, "it leaves here, but was not granted by the library");
-	pl.of[found] = NULL;
-	(void)glock_dq(&pl.holders[found]);
+	(void)glock_dq(gh);
 }
 
 /* The kernel asks the lock manager now. The library must have asked for the same, or ask now. */
 static void request(const struct event *ev)
 {
-	if (!pl.open)
-		work();
+	if (!pl.open) {
+		if (pl.overdue && is_pending())
+			fire(pl.overdue);
+		else
+			work();
+	}
 	if (!pl.open)
 		stop(ev, "the kernel asks the lock manager, the library does not");
 }
@@ -253,32 +344,37 @@ static void reply(const struct event *ev)
 	}
 }
 
-/* Computes the mode of the other node from the effect of the demand on our mode. */
+static void demote_locally(enum glock_mode to)
+{
+	gl_lock(pl.gl);
+	glock__request_demote(pl.gl, to, 0, false);
+	gl_unlock(pl.gl);
+}
+
+/*
+ * Computes the mode of the other node from the effect of the demand on our mode. A demote of this
+ * node belongs to the holder that leaves next, or to the kernel's list of idle glocks.
+ */
 static void demand(const struct event *ev)
 {
 	static const int wants[GLOCK_MODE_MAX] = {
 	    [GLOCK_UN] = 5, [GLOCK_EX] = 5, [GLOCK_DF] = 2, [GLOCK_SH] = 3};
+	const struct event *next = pl.at < pl.l->n ? ev + 1 : NULL;
 
 	if (ev->remote)
 		pl.lm.events->bast(&pl.gl->lk, wants[ev->mode]);
+	else if (!next || next->kind != EV_DEQUEUE)
+		demote_locally(ev->mode);
 }
 
-static void step(const struct event *ev)
+static void on_event(const struct event *ev)
 {
-	size_t at = pl.at;
-
-	if (ev->time > pl.now)
-		pass(ev->time);
-	if (ev->locked && !(pl.gl->flags & GLOCK__F_LOCK))
-		work(); /* the kernel's work has begun */
-	if (at != pl.at)
-		return; /* the library played it meanwhile */
-	if (ev->kind == EV_REQUEST)
-		request(ev);
-	pl.at++;
 	switch (ev->kind) {
 	case EV_QUEUE:
 		queue(ev);
+		break;
+	case EV_PROMOTE:
+		promote();
 		break;
 	case EV_DEQUEUE:
 		dequeue(ev);
@@ -289,6 +385,8 @@ static void step(const struct event *ev)
 	case EV_STATE:
 		if (pl.in_xmote)
 			stop(ev, "a change of state while the library prepares another");
+		else if (pl.overdue && is_pending())
+			fire(pl.overdue); /* the timer's work handles the reply, too */
 		else
 			work();
 		break;
@@ -302,6 +400,26 @@ static void step(const struct event *ev)
 	default:
 		break;
 	}
+}
+
+static void step(const struct event *ev)
+{
+	size_t at = pl.at;
+
+	if (!pl.gl && ev->kind != EV_REPLY) {
+		stop(ev, "the glock has gone");
+		return;
+	}
+	pass(ev);
+	if (ev->kind == EV_DEMOTE && strchr(ev->flags, 'l') && !(pl.gl->flags & GLOCK__F_LOCK))
+		work(); /* the kernel's work has begun */
+	if (at != pl.at)
+		return; /* the library played it meanwhile */
+	if (ev->kind == EV_REQUEST)
+		request(ev);
+	pl.at++;
+	pl.expected += ev->text != NULL;
+	on_event(ev);
 }
 
 static void play_one(void)
@@ -319,49 +437,67 @@ static void ask(struct glock_holder *gh, enum glock_mode mode)
 	work();
 }
 
-/* In SH, the glock is refused EX again and again. So its hold time becomes as short as possible. */
-static void be_fought_for(void)
+/* Lets the glock hold for that time, and since that time. */
+static void set_hold(const struct play_options *o, int64_t start)
 {
-	struct glock_holder gh;
+	gl_lock(pl.gl);
+	if (o->first_hold)
+		gl_busy(pl.gl)->hold = o->first_hold;
+	if (o->granted_ago && pl.gl->state != GLOCK_UN)
+		glock__record_edit(pl.gl)->granted_at = start - o->granted_ago;
+	gl_unlock(pl.gl);
+}
 
-	for (int i = 0; i < 8; i++) {
-		ask(&gh, GLOCK_SH);
-		answer(0);
-		work();
-		assert_int_equal(glock_dq(&gh), 0);
-		ask(&gh, GLOCK_EX);
-		answer(-EDEADLK);
-		work();
-		answer(0); /* to UN */
-		assert_int_equal(glock_cancel(&gh), 0);
-		work();
-	}
+/* Queues the holders that are older than the trace, with the granted ones first. */
+static void queue_older(const struct lifetime *l)
+{
+	for (int held = 1; held >= 0; held--)
+		for (size_t i = 0; i < l->n_asked; i++)
+			if (l->asked[i].before && l->asked[i].held == held) {
+				init_holder(i, 0);
+				(void)glock_nq(&pl.holders[i]); /* a difference shows later */
+			}
 }
 
 /*
- * Brings the glock to its state at the start of the trace: in that mode since long ago, and with a
- * short hold time if other nodes wanted it.
+ * Brings the glock to its state at the start of the trace: its mode, its hold time, its holders, and
+ * the demand of other nodes.
  */
-static void grow_up(const struct lifetime *l)
+static void grow_up(const struct lifetime *l, const struct play_options *o)
 {
+	int64_t start = l->events[0].time;
 	struct glock_holder gh;
 
-	if (l->fought)
-		be_fought_for();
-	if (l->before == GLOCK_UN)
-		return;
-	ask(&gh, l->before);
-	answer(0);
-	work();
-	assert_int_equal(glock_wait(&gh, 0, 0), 0);
-	assert_int_equal(glock_dq(&gh), 0);
+	if (l->had_lock) {
+		ask(&gh, l->before == GLOCK_UN ? GLOCK_SH : l->before);
+		answer(0);
+		work();
+		assert_int_equal(glock_wait(&gh, 0, 0), 0);
+		assert_int_equal(glock_dq(&gh), 0);
+	}
+	if (l->had_lock && l->before == GLOCK_UN) {
+		demote_locally(GLOCK_UN);
+		work();
+		answer(0);
+		work();
+	}
+	pl.l = l;
+	pl.now = start - 1;
+	set_hold(o, start);
+	queue_older(l);
+	if (l->demanded != GLOCK_EX) {
+		gl_lock(pl.gl);
+		glock__hold_or_demote(pl.gl, l->demanded);
+		gl_unlock(pl.gl);
+	}
+	pl.l = NULL;
 }
 
-static void open_space(int64_t start, int64_t hold)
+static void open_space(const struct lifetime *l, const struct play_options *play)
 {
 	static const struct glock_ops ops = {.size = sizeof(ops), .xmote_th = prepare};
 	struct glock_type_options types[] = {
-	    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &ops, .hold = hold},
+	    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &ops, .hold = play->hold},
 	    {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &ops},
 	};
 	struct glock_space_options o = {.size = sizeof(o),
@@ -369,24 +505,27 @@ static void open_space(int64_t start, int64_t hold)
 					.n_types = ARRAY_SIZE(types),
 
 					.flags = GLOCK_SPACE_DISPATCH | GLOCK_SPACE_LINUX_6_1,
-					.major = 254,
-					.hz = HZ,
+					.major = l->major,
+					.minor = l->minor,
+					.hz = play->hz,
 					.trace_order = 10};
 
 	pl.lm.ops = &lm_ops;
-	pl.now = start;
+	pl.now = l->events[0].time - LONG_AGO;
 	assert_int_equal(glock__space_open("replay", &o, &pl.lm, &env, &pl.space), 0);
 }
 
-void play(const struct lifetime *l, int64_t hold, struct played *p)
+void play(const struct lifetime *l, const struct play_options *o, struct played *p)
 {
 	memset(&pl, 0, sizeof(pl));
 	memset(p, 0, sizeof(*p));
 	pl.out = p;
-	open_space(l->events[0].time - LONG_AGO, hold);
+	pl.holders = calloc(l->n_asked + 1, sizeof(*pl.holders));
+	assert_non_null(pl.holders);
+	open_space(l, o);
 	assert_int_equal(glock_get(pl.space, l->type, l->number, &pl.gl), 0);
 	if (!l->born)
-		grow_up(l);
+		grow_up(l, o);
 	hear();
 	for (size_t i = 0; i < p->n; i++)
 		free(p->lines[i]);
@@ -395,6 +534,7 @@ void play(const struct lifetime *l, int64_t hold, struct played *p)
 	while (pl.at < l->n && !*p->stopped)
 		play_one();
 	glock__space_kill(pl.space);
+	free(pl.holders);
 }
 
 void played_free(struct played *p)

@@ -8,8 +8,12 @@
  *
  * Only the start of work needs a rule of its own. The kernel's worker is late, because it has other
  * work, and a timer for the hold time keeps it away altogether. So work that is due immediately
- * runs when the kernel's did: at a request or at a change of state. Timers of the library fire at
- * their own time.
+ * runs when the kernel's did: at a request, a change of state, a grant or a refusal.
+ *
+ * The timer of a hold time never fires before the end of the hold time. The kernel counts in ticks,
+ * so its timer fires up to a tick later, and its worker begins later still. In between a line may
+ * show either state. So the timer fires here when the kernel's lines show that it has fired there,
+ * and the player notes how late that was.
  */
 #ifndef TESTS_REPLAY_PLAYER_H
 #define TESTS_REPLAY_PLAYER_H
@@ -22,14 +26,22 @@ struct played {
 	char stopped[160]; /* the reason for an early stop, or "" */
 	unsigned int stopped_line;
 	/*
-	 * Of demotes that a timer began: by how much later the kernel asked the lock manager, ns.
+	 * Of demotes that a timer began: by how much later the kernel asked the lock manager, or by
+	 * how much later a line showed the demote still pending, ns.
 	 */
 	int64_t *late;
 	size_t n_late;
 };
 
-/* Plays a lifetime. `hold` is as in glock_type_options. */
-void play(const struct lifetime *l, int64_t hold, struct played *p);
+struct play_options {
+	unsigned int hz;
+	int64_t hold; /* as in glock_type_options */
+	/* Of a glock that is older than the trace, ns; 0: the longest one, and long ago. */
+	int64_t first_hold, granted_ago;
+};
+
+/* Plays a lifetime. */
+void play(const struct lifetime *l, const struct play_options *o, struct played *p);
 void played_free(struct played *p);
 
 #endif

@@ -5,7 +5,9 @@
  * A lifetime holds the events of one glock, from its creation or the start of the trace to its end
  * or the end of the trace. Its events are in the order of the trace. Some are the kernel's input:
  * queue, dequeue, demands, replies. The others are its actions: promotions and changes of state.
- * The trace was recorded on one CPU, so its order is that of the events.
+ *
+ * Facts that no line tells come from later lines: infer.c. Examples are the flags of a holder, and
+ * the mode that a glock had when the trace began.
  */
 #ifndef TESTS_REPLAY_TRACE_H
 #define TESTS_REPLAY_TRACE_H
@@ -32,40 +34,63 @@ struct event {
 	int64_t time;     /* ns */
 	const char *text; /* the line from the event's name on; NULL: no line */
 	enum event_kind kind;
-	unsigned int line, type;
+	unsigned int line, type, major, minor;
 	uint64_t number;
 	int pid;
-	enum glock_mode from, mode;    /* mode: wanted, granted, new, or demanded */
-	bool remote, blocking, locked; /* locked: a demote while the bit lock is held */
+	bool by_worker;            /* a task of the kernel's work queue wrote the line */
+	enum glock_mode from, mode; /* mode: wanted, granted, new, or demanded */
+	enum glock_mode target, demanded; /* of a change of state */
+	char flags[32];
+	bool remote;
 	int status;
 	int64_t round_trip;
-	/* Facts that only later lines tell. */
-	bool try, nocache;
+	size_t asked; /* queue, promote, dequeue: the holder's index */
+};
+
+/* A holder of the trace. */
+struct asked {
+	enum glock_mode mode;
+	int pid;
+	unsigned int flags; /* GLOCK_... */
+	bool granted, gone;
+	bool before; /* the holder is older than the trace */
+	bool held;   /* and it was granted then */
 };
 
 struct lifetime {
-	unsigned int type;
+	unsigned int type, major, minor;
 	uint64_t number;
 	struct event *events;
 	size_t n, room;
-	bool born, died;        /* within the trace */
-	enum glock_mode before; /* its mode when the trace began, if it existed then */
-	bool fought;            /* other nodes wanted it */
+	struct asked *asked;
+	size_t n_asked, asked_room;
+	bool born, died; /* within the trace */
+	bool cut;        /* the trace lost events behind it */
+	/* If the lifetime began before the trace, its state at the start of the trace. */
+	enum glock_mode before;   /* its mode */
+	bool had_lock;            /* it had a lock of the DLM */
+	enum glock_mode demanded; /* the mode that other nodes had demanded; EX: none */
+	bool fought;              /* other nodes wanted it */
 };
 
 struct trace {
 	char *text;
 	struct lifetime *lifetimes;
 	size_t n, lines;
+	size_t others; /* lines of other events, and replies to glocks that ended before the trace */
+	size_t *table, table_size;
 };
 
 enum { EUNLOCKED = -65538 };
 
 /*
  * Loads a trace. `after` is the glocks file at the end of the trace, for glocks whose mode never
- * changes in it.
+ * shows in the trace; NULL: there is none.
  */
 void trace_load(struct trace *t, char *text, const char *after);
 void trace_free(struct trace *t);
+
+/* Finds what no line of the lifetime tells. */
+void infer(struct lifetime *l, const char *after);
 
 #endif

@@ -81,6 +81,8 @@ struct glock_space {
 	struct glock__call_sites *sites;
 	void (*log)(void *arg, const char *message);
 	void *log_arg;
+	struct glock__debug *debug;         /* the log of GLOCK_DEBUG; NULL: none */
+	struct glock__get_sites *get_sites; /* with GLOCK_DEBUG; else NULL */
 	void (*recover)(void *arg, const struct glock_peer *dead);
 	void *recover_arg;
 	/*

@@ -4,10 +4,13 @@
  */
 #include "open.h"
 
+#include "debug.h"
 #include "exit.h"
+#include "referenced.h"
 
 #include "base/version.h"
 #include "glock/base/probes.h"
+#include "glock/core/get_sites.h"
 #include "glock/core/lent.h"
 #include "glock/core/log.h"
 #include "glock/publish/publish.h"
@@ -205,6 +208,8 @@ static void free_space(struct glock_space *space)
 	glock__threads_end(space);
 	glock__call_sites_free(space);
 	glock__publisher_free(space->publisher);
+	glock__get_sites_free(space->get_sites);
+	glock__debug_free(space->debug);
 	free(space->hash);
 	free(space);
 }
@@ -379,35 +384,54 @@ static int new_lockman(const char *name, const struct glock_space_options *o,
 	return -EPROTONOSUPPORT;
 }
 
-int glock_space_open(const char *name, const struct glock_space_options *options,
+/* `size` is the size of the options that the program gave. */
+static int open_with(const char *name, const struct glock_space_options *o, size_t size,
 		     struct glock_space **space)
 {
-	struct glock_space_options o = {.size = sizeof(o)};
 	struct glock__lockman *lm = NULL;
-	size_t size = options ? options->size : sizeof(o);
 	int err;
 
-	if (options)
-		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
-	o.size = sizeof(o);
 	if (size < GLOCK__FIRST_SIZE(glock_space_options, recover_arg)) {
-		say_size(&o, size);
+		say_size(o, size);
 		return -EINVAL;
 	}
 	if (!name || !*name || strnlen(name, NAME_BYTES + 1) > NAME_BYTES) {
-		if (o.log)
-			o.log(o.log_arg, "a space's name has 1 to 64 bytes; choose another name");
+		if (o->log)
+			o->log(o->log_arg, "a space's name has 1 to 64 bytes; choose another name");
 		return -EINVAL;
 	}
-	err = new_lockman(name, &o, &lm);
+	err = new_lockman(name, o, &lm);
 	if (err)
 		return err;
-	err = glock__space_open(name, &o, lm, NULL, space);
+	err = glock__space_open(name, o, lm, NULL, space);
 	if (err)
 		lm->ops->free(lm);
 	else
 		glock__exit_add(*space);
 	return err;
+}
+
+int glock_space_open(const char *name, const struct glock_space_options *options,
+		     struct glock_space **space)
+{
+	struct glock_space_options o = {.size = sizeof(o)};
+	size_t size = options ? options->size : sizeof(o);
+	struct glock__debug *debug;
+	int err;
+
+	if (options)
+		memcpy(&o, options, size < sizeof(o) ? size : sizeof(o));
+	o.size = sizeof(o);
+	debug = glock__debug_open(&o);
+	err = open_with(name, &o, size, space);
+	if (err) {
+		glock__debug_free(debug);
+		return err;
+	}
+	(*space)->debug = debug;
+	if (debug)
+		(*space)->get_sites = glock__get_sites_new();
+	return 0;
 }
 
 /* ---- close ---- */
@@ -450,8 +474,10 @@ int glock_space_close(struct glock_space *space)
 	if (!busy)
 		atom_store8(&space->closing, true);
 	glock__lock_drop(&space->lock);
-	if (busy)
+	if (busy) {
+		glock__log_referenced(space);
 		return -EBUSY;
+	}
 	glock__exit_remove(space);
 	glock__each(space, demote_one, NULL);
 	while ((left = atom_load32(&space->alive)))

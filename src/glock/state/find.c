@@ -13,6 +13,7 @@
  */
 #include "find.h"
 
+#include "glock/core/get_sites.h"
 #include "glock/core/log.h"
 
 #include "cache.h"
@@ -123,9 +124,21 @@ static struct glock *hash_find(struct glock_space *space, unsigned int type, uin
 	return gl;
 }
 
-/* Finds a glock. `make` says whether to add it if it does not exist. */
+static int type_is_unknown(struct glock_space *space, unsigned int type, const char *where)
+{
+	glock__log(space,
+		   "space %s: glock_get() at %s: no type %u; name it in types of the space's "
+		   "options, with a number from %u to %u",
+		   space->name, where, type, GLOCK_TYPE_OWN, GLOCK_TYPE_MAX - 1);
+	return -EINVAL;
+}
+
+/*
+ * Finds a glock. `make` says whether to add it if it does not exist. `where` is the call site of
+ * the program, or a name of the library.
+ */
 static int find_or_add(struct glock_space *space, unsigned int type, uint64_t number, bool make,
-		       struct glock **ret)
+		       struct glock **ret, const char *where)
 {
 	int err = glock__check(space, "glock_get");
 	struct glock *gl;
@@ -133,7 +146,7 @@ static int find_or_add(struct glock_space *space, unsigned int type, uint64_t nu
 	if (err)
 		return err;
 	if (type >= GLOCK_TYPE_MAX || !space->types[type].known)
-		return -EINVAL;
+		return make ? type_is_unknown(space, type, where) : -EINVAL;
 	glock__lock_take(&space->lock);
 	if (atom_load8(&space->closing)) {
 		glock__lock_drop(&space->lock);
@@ -146,6 +159,8 @@ static int find_or_add(struct glock_space *space, unsigned int type, uint64_t nu
 		/* Only the lock is needed here, and no busy part; see busy.c. */
 		glock__lock_take(&gl->lock);
 		gl->users++;
+		if (__builtin_expect(space->get_sites != NULL, 0))
+			glock__get_sites_add(space->get_sites, gl, where);
 		glock__lru_remove(gl);
 		gl_record(gl)->refs = gl_refs(gl);
 		glock__lock_drop(&gl->lock);
@@ -155,15 +170,22 @@ static int find_or_add(struct glock_space *space, unsigned int type, uint64_t nu
 	return gl ? 0 : make ? -ENOMEM : -ENOENT;
 }
 
-int glock_get(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret)
+int glock_get_at(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret,
+		 const char *where)
 {
-	return find_or_add(space, type, number, true, ret);
+	return find_or_add(space, type, number, true, ret, where);
+}
+
+/* For programs that were built with version 0.1.0, and for other languages. */
+int(glock_get)(struct glock_space *space, unsigned int type, uint64_t number, struct glock **ret)
+{
+	return find_or_add(space, type, number, true, ret, "?");
 }
 
 int glock__get_there(struct glock_space *space, unsigned int type, uint64_t number,
 		     struct glock **ret)
 {
-	return find_or_add(space, type, number, false, ret);
+	return find_or_add(space, type, number, false, ret, "the library");
 }
 
 /* Under gl->lock, which it drops. */
@@ -292,6 +314,8 @@ void glock_put(struct glock *gl)
 		gl_unlock(gl);
 		return;
 	}
+	if (__builtin_expect(gl_space(gl)->get_sites != NULL, 0))
+		glock__get_sites_drop(gl_space(gl)->get_sites, gl);
 	put_locked(gl, true);
 }
 

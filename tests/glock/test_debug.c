@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_debug.c - tests GLOCK_DEBUG, and the messages of a close with references and of glock_get().
+ */
+#include "check.h"
+#include "glock.h"
+
+#include "../fork_quietly.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char messages[8192];
+static struct glock_space *space;
+
+static void on_log(void *arg, const char *message)
+{
+	(void)arg;
+	strncat(messages, message, sizeof(messages) - strlen(messages) - 2);
+	strcat(messages, "\n");
+}
+
+static int open_it(void)
+{
+	const struct glock_space_options o = {.size = sizeof(o), .log = on_log};
+
+	*messages = 0;
+	return glock_space_open("debug", &o, &space);
+}
+
+static void expect(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" has no \"%s\"", text, part);
+}
+
+static const char *here(int line)
+{
+	static char buf[300];
+
+	snprintf(buf, sizeof(buf), "%s:%d", __FILE__, line);
+	return buf;
+}
+
+/* Makes mistakes in a space, and closes it in the end. Returns the line of a glock_get(). */
+static int make_mistakes(void)
+{
+	struct glock_holder held, waits;
+	struct glock *gl, *none;
+	int line;
+
+	assert_int_equal(glock_get(space, 20, 1, &none), -EINVAL);
+	line = __LINE__ + 1;
+	assert_int_equal(glock_get(space, GLOCK_INODE, 7, &gl), 0);
+	glock_holder_init(&held, gl, GLOCK_EX, 0);
+	assert_int_equal(glock_nq(&held), 0);
+	glock_holder_init(&waits, gl, GLOCK_EX, GLOCK_ASYNC);
+	glock_holder_owner(&waits, 1);
+	assert_int_equal(glock_nq(&waits), 0);
+	assert_int_equal(glock_space_close(space), -EBUSY);
+	assert_int_equal(glock_dq(&waits), 0);
+	assert_int_equal(glock_dq(&held), 0);
+	glock_put(gl);
+	assert_int_equal(glock_space_close(space), 0);
+	return line;
+}
+
+static void debug_log_of_the_program(void **state)
+{
+	(void)state;
+	assert_int_equal(open_it(), 0);
+	make_mistakes();
+	expect(messages, "no type 20; name it in types");
+	expect(messages, "1 reference to 1 glock");
+	expect(messages, "GLOCK_DEBUG=stderr");
+	expect(messages, "glock 2:7: 1 reference; held from ");
+	expect(messages, "; wanted from ");
+}
+
+/* With a file both logs have the messages. The call sites of glock_get() come on top. */
+static void debug_to_a_file(void **state)
+{
+	char path[] = "/tmp/glock-debug-XXXXXX", text[8192] = "";
+	int fd = mkstemp(path), line;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(setenv("GLOCK_DEBUG", path, 1), 0);
+	assert_int_equal(open_it(), 0);
+	line = make_mistakes();
+	assert_int_equal(unsetenv("GLOCK_DEBUG"), 0);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	unlink(path);
+	expect(text, "glock[");
+	expect(text, "no type 20");
+	expect(text, "glock 2:7: 1 reference from ");
+	expect(text, here(line));
+	expect(messages, here(line));
+}
+
+/* A glock that lost its last reference starts anew. More than eight glocks: some are counted. */
+static void debug_counts_references(void **state)
+{
+	struct glock *gls[10], *again;
+
+	(void)state;
+	assert_int_equal(setenv("GLOCK_DEBUG", "/dev/null", 1), 0);
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(unsetenv("GLOCK_DEBUG"), 0);
+	assert_int_equal(glock_get(space, GLOCK_INODE, 3, &again), 0);
+	glock_put(again);
+	for (uint64_t i = 0; i < ARRAY_SIZE(gls); i++)
+		assert_int_equal(glock_get(space, GLOCK_INODE, i, &gls[i]), 0);
+	assert_int_equal((glock_get)(space, GLOCK_INODE, 3, &again), 0);
+	assert_int_equal(glock_space_close(space), -EBUSY);
+	expect(messages, "11 references to 10 glocks");
+	expect(messages, "and 2 more glocks");
+	glock_put(again);
+	*messages = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(gls); i++)
+		if (i != 3)
+			glock_put(gls[i]);
+	assert_int_equal(glock_space_close(space), -EBUSY);
+	expect(messages, "glock 2:3: 1 reference from ?, ");
+	glock_put(gls[3]);
+	assert_int_equal(glock_space_close(space), 0);
+}
+
+/* A program without a log. The message goes to the child's standard error. */
+static void debug_to_stderr(void **state)
+{
+	char text[1024] = "";
+	int ends[2], status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pid = fork_quietly();
+	if (!pid) {
+		dup2(ends[1], 2);
+		setenv("GLOCK_DEBUG", "stderr", 1);
+		_exit(glock_space_open("", NULL, &space) != -EINVAL);
+	}
+	close(ends[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+	close(ends[0]);
+	expect(text, "glock[");
+	expect(text, "a space's name has 1 to 64 bytes; choose another name\n");
+}
+
+static void debug_to_no_file(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("GLOCK_DEBUG", "/no/such/folder/file", 1), 0);
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(unsetenv("GLOCK_DEBUG"), 0);
+	expect(messages, "GLOCK_DEBUG=/no/such/folder/file: No such file");
+	assert_int_equal(glock_space_close(space), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(debug_log_of_the_program), cmocka_unit_test(debug_to_a_file),
+	    cmocka_unit_test(debug_counts_references),  cmocka_unit_test(debug_to_stderr),
+	    cmocka_unit_test(debug_to_no_file),
+	};
+
+	unsetenv("GLOCK_DEBUG");
+	return RUN_TESTS(tests);
+}

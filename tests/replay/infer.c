@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * infer.c - finds what no line of a lifetime tells: holders, their flags, and the state of the
+ * glock when the trace began.
+ *
+ * A line of a holder names its mode and the task that ran. So the lines of one holder are found by
+ * the order of the queue. The flags of a holder follow from their effect:
+ *
+ *   TRY         the request did not block although the mode went up, or the holder left ungranted
+ *   EXACT       the glock left EX for a weaker waiter; and GFS2 takes each flock so
+ *   ANY         the holder was granted in DF although it asked for SH, or the other way round
+ *   NODE_SCOPE  two holders had EX
+ *   NOCACHE     the holder's own demote stands directly before its dequeue
+ */
+#include "glock/core/internal.h"
+
+#include "check.h"
+#include "trace.h"
+
+#include <inttypes.h>
+
+enum { NONE = -1 };
+
+static bool has(const struct event *ev, char flag)
+{
+	return strchr(ev->flags, flag) != NULL;
+}
+
+/* ---- the beginning ---- */
+
+static bool mode_in_file(const struct lifetime *l, const char *after, enum glock_mode *mode)
+{
+	char name[64];
+	const char *at;
+
+	snprintf(name, sizeof(name), " n:%u/%" PRIx64 " ", l->type, l->number);
+	at = after ? strstr(after, name) : NULL;
+	if (!at || at - after < 2)
+		return false;
+	for (unsigned int i = 0; i < GLOCK_MODE_MAX; i++)
+		if (!strncmp(at - 2, glock__modes[i].name, 2)) {
+			*mode = i;
+			return true;
+		}
+	return false;
+}
+
+/* Returns the first line of that kind, or NULL. */
+static const struct event *first_of(const struct lifetime *l, enum event_kind kind)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->events[i].kind == kind)
+			return &l->events[i];
+	return NULL;
+}
+
+/* Returns the strongest mode of the lifetime's holders. */
+static enum glock_mode mode_of_holders(const struct lifetime *l)
+{
+	enum glock_mode mode = GLOCK_UN;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct event *ev = &l->events[i];
+
+		if (ev->kind != EV_PROMOTE && ev->kind != EV_DEQUEUE)
+			continue;
+		if (mode == GLOCK_UN || ev->mode == GLOCK_EX)
+			mode = ev->mode;
+	}
+	return mode;
+}
+
+static void find_mode(struct lifetime *l, const char *after)
+{
+	const struct event *state = first_of(l, EV_STATE), *demote = first_of(l, EV_DEMOTE);
+
+	if (state)
+		l->before = state->from;
+	else if (demote)
+		l->before = demote->from;
+	else if (!first_of(l, EV_PUT) && !mode_in_file(l, after, &l->before))
+		l->before = mode_of_holders(l);
+}
+
+static void find_beginning(struct lifetime *l, const char *after)
+{
+	const struct event *reply = first_of(l, EV_REPLY), *flagged = NULL;
+
+	l->demanded = GLOCK_EX;
+	for (size_t i = 0; i < l->n && !flagged; i++)
+		if (*l->events[i].flags)
+			flagged = &l->events[i];
+	l->born = reply && strstr(reply->text, "dcnt:1 ");
+	if (l->born)
+		return;
+	find_mode(l, after);
+	l->had_lock = l->before != GLOCK_UN || !flagged || has(flagged, 'I');
+	if (flagged && flagged->kind == EV_STATE)
+		l->demanded = flagged->demanded;
+}
+
+/* ---- holders ---- */
+
+static size_t add_asked(struct lifetime *l, const struct event *ev)
+{
+	if (l->n_asked == l->asked_room) {
+		l->asked_room = l->asked_room ? 2 * l->asked_room : 16;
+		l->asked = realloc(l->asked, l->asked_room * sizeof(*l->asked));
+		assert_non_null(l->asked);
+	}
+	l->asked[l->n_asked] = (struct asked){
+	    .mode = ev->mode,
+	    .pid = ev->pid,
+	    .flags = l->type == GLOCK_FLOCK ? GLOCK_EXACT : 0,
+	};
+	return l->n_asked++;
+}
+
+/* The holders that are in the queue, in its order. */
+struct open {
+	size_t *asked, n, room;
+};
+
+static void open_add(struct open *o, size_t asked)
+{
+	if (o->n == o->room) {
+		o->room = o->room ? 2 * o->room : 16;
+		o->asked = realloc(o->asked, o->room * sizeof(*o->asked));
+		assert_non_null(o->asked);
+	}
+	o->asked[o->n++] = asked;
+}
+
+static void open_remove(struct open *o, size_t i)
+{
+	memmove(o->asked + i, o->asked + i + 1, (--o->n - i) * sizeof(*o->asked));
+}
+
+/* Returns the place of the first waiter (of that mode, if it is not UN), or NONE. */
+static ssize_t first_waiter(const struct lifetime *l, const struct open *o, enum glock_mode mode)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		const struct asked *a = &l->asked[o->asked[i]];
+
+		if (!a->granted && (mode == GLOCK_UN || a->mode == mode))
+			return (ssize_t)i;
+	}
+	return NONE;
+}
+
+/*
+ * Returns the place of the holder that leaves. A granted holder of the task comes first, then a
+ * waiter of the task. A worker refuses waiters. Another task may have begun the holder.
+ */
+static ssize_t leaver(const struct lifetime *l, const struct open *o, const struct event *ev)
+{
+	ssize_t best = NONE;
+	int best_rank = 0;
+
+	for (size_t i = 0; i < o->n; i++) {
+		const struct asked *a = &l->asked[o->asked[i]];
+		bool own = a->pid == ev->pid;
+		int rank = own ? 4 + a->granted : a->granted != ev->by_worker ? 3 : 2;
+
+		if (a->mode == ev->mode && rank > best_rank) {
+			best = (ssize_t)i;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+static void on_promote(struct lifetime *l, struct open *o, struct event *ev, enum glock_mode state)
+{
+	ssize_t place = first_waiter(l, o, ev->mode);
+	bool joins = false;
+
+	if (place == NONE) { /* it waited when the trace began */
+		open_add(o, add_asked(l, ev));
+		place = (ssize_t)o->n - 1;
+		l->asked[l->n_asked - 1].before = true;
+	}
+	ev->asked = o->asked[place];
+	for (size_t i = 0; i < o->n; i++) {
+		struct asked *other = &l->asked[o->asked[i]];
+
+		if (!other->granted)
+			continue;
+		joins |= other->mode == ev->mode;
+		if (other->mode == GLOCK_EX && ev->mode == GLOCK_EX) {
+			other->flags |= GLOCK_NODE_SCOPE;
+			l->asked[ev->asked].flags |= GLOCK_NODE_SCOPE;
+		}
+	}
+	if (!joins && state != GLOCK_EX && state != GLOCK_UN && state != ev->mode)
+		l->asked[ev->asked].flags |= GLOCK_ANY;
+	l->asked[ev->asked].granted = true;
+}
+
+static void on_dequeue(struct lifetime *l, struct open *o, struct event *ev, bool nocache)
+{
+	ssize_t place = leaver(l, o, ev);
+	struct asked *a;
+
+	if (place == NONE) { /* it held the glock when the trace began */
+		ev->asked = add_asked(l, ev);
+		a = &l->asked[ev->asked];
+		a->before = a->held = a->granted = true;
+	} else {
+		ev->asked = o->asked[place];
+		a = &l->asked[ev->asked];
+		open_remove(o, (size_t)place);
+	}
+	a->gone = true;
+	if (!a->granted)
+		a->flags |= GLOCK_TRY_1CB;
+	if (nocache)
+		a->flags |= GLOCK_NOCACHE;
+}
+
+/* `asker` is the waiter for which the lock manager was asked, or NONE. */
+static void on_state(struct lifetime *l, const struct event *ev, ssize_t asker)
+{
+	enum glock_mode wanted = ev->from == ev->mode ? ev->target : ev->mode;
+
+	if (asker == NONE || has(ev, 'p') || wanted == GLOCK_UN)
+		return;
+	if (ev->from == GLOCK_EX)
+		l->asked[asker].flags |= GLOCK_EXACT;
+	else if (!has(ev, 'b'))
+		l->asked[asker].flags |= GLOCK_TRY_1CB;
+}
+
+static void find_holders(struct lifetime *l)
+{
+	struct open open = {0};
+	enum glock_mode state = l->before;
+	ssize_t asker = NONE;
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct event *ev = &l->events[i], *last = i ? ev - 1 : NULL;
+
+		switch (ev->kind) {
+		case EV_QUEUE:
+			ev->asked = add_asked(l, ev);
+			open_add(&open, ev->asked);
+			break;
+		case EV_PROMOTE:
+			on_promote(l, &open, ev, state);
+			break;
+		case EV_DEQUEUE:
+			on_dequeue(l, &open, ev, last && last->kind == EV_DEMOTE && !last->remote);
+			break;
+		case EV_REQUEST:
+			asker = first_waiter(l, &open, GLOCK_UN);
+			asker = asker == NONE ? NONE : (ssize_t)open.asked[asker];
+			break;
+		case EV_STATE:
+			on_state(l, ev, asker);
+			state = ev->mode;
+			break;
+		case EV_DEMOTE:
+			l->fought |= ev->remote;
+			break;
+		default:
+			break;
+		}
+	}
+	free(open.asked);
+}
+
+void infer(struct lifetime *l, const char *after)
+{
+	find_beginning(l, after);
+	find_holders(l);
+}
