@@ -47,6 +47,7 @@ static int parse_parameters(struct parameters *p, const char *path)
 	*p = (struct parameters){
 	    .space = sqlite3_uri_parameter(path, "space"),
 	    .lockman = lockman,
+	    .hold = 1000000,
 	    .interop = sqlite3_uri_boolean(path, "interop", 1),
 	    .network = sqlite3_uri_boolean(path, "nfs", 0),
 	};
