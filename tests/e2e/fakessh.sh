@@ -39,6 +39,8 @@ serve() {
 				rm "$own/asked"
 				exit 0
 			fi
+			# late: each sample but the first comes after its frame
+			[ "$mode" != late ] || [ ! -e "$own/asked" ] || sleep 1.4
 			: >"$own/asked"
 			[ ! -d "$own/proc" ] || [ "$mode" = worn ] || cp "$own/root/uptime" "$own/root/realtime" "$own/proc/"
 			;;
@@ -134,7 +136,7 @@ lockdown)
 nodebugfs)
 	O2TOP_DEBUGFS=$own/nothing serve | O2TOP_DEBUGFS=$own/nothing "$@"
 	;;
-paths | agentpaths)
+paths | agentpaths | late)
 	# a process with two open files: one of this file system, one of another with the same
 	# number
 	mkdir -p "$own/proc/7/fdinfo" "$own/proc/7/fd" "$own/proc/self"

@@ -173,6 +173,48 @@ def test_names_that_only_other_nodes_know(folder):
             assert 1 <= asked <= frames_seen - 7, (node, asked, frames_seen)
 
 
+def test_paths_of_a_node_that_is_late(folder):
+    """Frames that lack the node have no place for its answers. The answers wait for its next
+    sample."""
+    with subprocess.Popen([O2TOP, "--json", "--ssh", SSH, "-t", "0.5", "-n", "node1"],
+                          env=environment(folder, node1="late"), stdout=subprocess.PIPE, text=True) as run:
+        lacked = 0
+        for i, line in enumerate(run.stdout):
+            frame = json.loads(line)
+            lacked += frame["nodes"][0]["read_bytes"] is None
+            if any(row["ino"] == 32264 and row["path"] == "/mnt/o2/a log" for row in frame["rows"]):
+                break
+            assert i < 20, "no path"
+        run.terminate()
+    assert lacked, "the node was never late"
+
+
+def test_no_handle_of_a_directory_on_ocfs2(folder):
+    """The handle of a directory can make Linux turn OCFS2 read-only. System inodes have no path,
+    and most of them are directories without a name. A generation of 0 forbids the handle."""
+    taken = frames(folder, "-t", "0.3", "-i", "8", nodes=("node1", "node2", "node3"), node1="agentpaths", node2="agentpaths",
+                   node3="agentpaths")
+    rows = {r["ino"]: r for frame in taken for r in frame["rows"] if r["ino"]}
+    items = set()
+    for node in ("node1", "node2", "node3"):
+        with open(f"{folder}/{node}.looked", encoding="utf-8") as f:
+            items |= {item for line in f for item in line.split()[2].split(",")}
+    asked = {}
+    for item in items:
+        inode, generation, _, flags = map(int, item.split(":"))
+        asked.setdefault(inode, set()).add((generation, flags & 1))
+    for inode, how in asked.items():
+        if any(flag for _, flag in how):
+            assert rows[inode]["section"] == "files", (inode, rows[inode])
+        if not any(flag for _, flag in how) or rows[inode]["kind"] in ("directory", None):
+            assert {generation for generation, _ in how} == {0}, (inode, how)
+    kinds = {rows[inode]["kind"] for inode in asked if inode in rows}
+    assert {"file", "directory"} <= kinds, kinds
+    # files keep their handles
+    assert any(generation for inode, how in asked.items() if inode in rows and rows[inode]["kind"] == "file"
+               for generation, _ in how), asked
+
+
 def test_a_node_that_cannot_trace_says_so(folder):
     for agent in ("", "agent"):
         said = frames(folder, "--trace", "-t", "0.3", "-i", "2", nodes=("node1",), node1=agent,

@@ -107,6 +107,42 @@ def test_open_files(folder):
         assert not agent.paths(folder, f"{inode}:0:0:0")
 
 
+def test_a_search_that_takes_long_keeps_no_other_waiting(folder):
+    """Samples go on, the late find comes with a sample, and the next search goes on behind the
+    process that takes long. There is no pause: a busy machine would lose its paths in it."""
+    make(folder, "slow", "there")
+    slow, there = (os.stat(f"{folder}/{name}").st_ino for name in ("slow", "there"))
+    for pid, name in ((10, "slow"), (20, "there")):
+        os.makedirs(f"{folder}/proc/{pid}/fd")
+        os.makedirs(f"{folder}/proc/{pid}/fdinfo")
+        os.symlink(f"{folder}/{name}", f"{folder}/proc/{pid}/fd/3")
+    os.mkfifo(f"{folder}/proc/10/fdinfo/3")
+    with open(f"{folder}/proc/20/fdinfo/3", "w", encoding="utf-8") as f:
+        f.write(f"pos:\t0\nino:\t{there}\n")
+    items = f"{slow}:0:0:{ASKED},{there}:0:0:{ASKED}"
+    with Agent(O2TOP_PROC=f"{folder}/proc", O2TOP_DEBUGFS=folder) as agent:
+        began = time.monotonic()
+        assert not agent.paths(folder, items)
+        assert time.monotonic() - began < 2.5, "the answer waited for the search"
+        # the search is killed; the next one begins behind process 10
+        asked = 0
+        while not agent.paths(folder, items):
+            asked += 1
+            assert time.monotonic() - began < 20, "no path after a search was killed"
+            time.sleep(0.3)
+        assert asked > 0
+    with Agent(O2TOP_PROC=f"{folder}/proc", O2TOP_DEBUGFS=folder) as agent:
+        assert not agent.paths(folder, items)
+        with open(f"{folder}/proc/10/fdinfo/3", "w", encoding="utf-8") as f:
+            f.write(f"pos:\t0\nino:\t{slow}\n")
+        text, began = "", time.monotonic()
+        while f"lab:fs1 {slow} 0 {folder}/slow\n" not in text:
+            assert time.monotonic() - began < 20, text
+            agent.send("S 0 all")
+            text = agent.until(b"abc Z ")
+            time.sleep(0.1)
+
+
 def test_a_whole_file_system(folder):
     make(folder, "a/b/c/deep", "other")
     os.link(f"{folder}/a/b/c/deep", f"{folder}/also")
@@ -205,7 +241,7 @@ def test_a_search_that_goes_on_ends_with_its_agent(folder):
 
 
 def test_capabilities(_folder):
-    """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with the path finder."""
+    """CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19) stay with the finders."""
     if os.geteuid() or not capabilities(os.getpid()) & 4:
         return "SKIP needs CAP_DAC_READ_SEARCH"
     helper = capabilities(os.getpid()) & (1 << 2 | 1 << 19)
@@ -214,7 +250,8 @@ def test_capabilities(_folder):
             assert capabilities(agent.run.pid, which) == 0, which
         below = children(agent.run.pid)
         deadline = time.monotonic() + 60  # the program drops the other capabilities first
-        while [capabilities(pid) for pid in below] != [helper]:
+        # one finds paths, the other tasks
+        while [capabilities(pid) for pid in below] != [helper, helper]:
             assert time.monotonic() < deadline, below
             time.sleep(0.01)
         if capabilities(os.getpid()) & 1 << 8:  # CAP_SETPCAP

@@ -185,6 +185,7 @@ static int set_options(struct glock_space *space, const char *name,
 	space->log = o->log;
 	space->log_arg = o->log_arg;
 	space->recover = o->recover;
+	space->recover_node = o->recover_node;
 	space->recover_arg = o->recover_arg;
 	space->lru.max = o->cached_max;
 	space->lru.age = o->cached_age;
@@ -320,7 +321,7 @@ static int new_local(const char *name, const struct glock_space_options *o,
 						   .dir = o->dir,
 						   .log = o->log,
 						   .log_arg = o->log_arg,
-						   .recovers = o->recover};
+						   .recovers = o->recover || o->recover_node};
 
 	return glock__local_new(&local, lm);
 }
@@ -328,8 +329,10 @@ static int new_local(const char *name, const struct glock_space_options *o,
 static int new_dlm(const char *name, const struct glock_space_options *o,
 		   struct glock__lockman **lm)
 {
-	const struct glock__dlm_options dlm = {
-	    .name = name, .log = o->log, .log_arg = o->log_arg, .recovers = o->recover};
+	const struct glock__dlm_options dlm = {.name = name,
+					       .log = o->log,
+					       .log_arg = o->log_arg,
+					       .recovers = o->recover || o->recover_node};
 
 	return glock__dlm_new(&dlm, lm);
 }

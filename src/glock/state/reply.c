@@ -294,17 +294,34 @@ void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to)
 	memcpy(to->comm, from->comm, sizeof(to->comm));
 }
 
-static void on_recover(void *owner, const struct glock__lm_peer *dead)
+void glock__node(const struct glock__lm_node *from, struct glock_node *to)
+{
+	*to = (struct glock_node){.size = sizeof(*to),
+				  .id = from->id,
+				  .slot = from->slot,
+				  .self = from->self,
+				  .pid = from->pid};
+	static_assert(sizeof(to->name) == sizeof(from->name), "a name fits");
+	memcpy(to->name, from->name, sizeof(to->name));
+}
+
+static void on_recover(void *owner, const struct glock__lm_peer *dead,
+		       const struct glock__lm_node *from)
 {
 	struct glock_space *space = owner;
 	struct glock_peer peer;
+	struct glock_node node;
 
 	glock__peer(dead, &peer);
-	if (!space->recover)
+	glock__node(from, &node);
+	if (!space->recover && !space->recover_node)
 		return;
 	glock__tls_check(space->generation);
 	glock__tls()->id.recovers = space;
-	space->recover(space->recover_arg, &peer);
+	if (space->recover_node)
+		space->recover_node(space->recover_arg, &node);
+	else
+		space->recover(space->recover_arg, &peer);
 	glock__tls()->id.recovers = NULL;
 }
 

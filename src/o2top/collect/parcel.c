@@ -37,7 +37,7 @@ const struct parcel_file *parcel_find(const struct parcel *p, int kind, const ch
 	return NULL;
 }
 
-void parcel_join(struct parcel *to, struct parcel *from, int kind)
+void parcel_append(struct parcel *to, const struct parcel *from, int kind)
 {
 	struct parcel_file *a = (struct parcel_file *)parcel_find(to, kind, NULL);
 	const struct parcel_file *b = parcel_find(from, kind, NULL);
@@ -49,7 +49,6 @@ void parcel_join(struct parcel *to, struct parcel *from, int kind)
 		a->data = more;
 		a->len = a->room = a->len + b->len;
 	}
-	parcel_free(from);
 }
 
 static struct parcel_file *parcel_add_file(struct parcel *p)

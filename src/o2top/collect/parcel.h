@@ -55,8 +55,8 @@ struct parcel {
 
 void parcel_free(struct parcel *p);
 const struct parcel_file *parcel_find(const struct parcel *p, int kind, const char *space);
-/* Appends the files of a kind in `from` to those in `to`, and frees `from`. */
-void parcel_join(struct parcel *to, struct parcel *from, int kind);
+/* Appends the file of a kind in `from` to that in `to`. */
+void parcel_append(struct parcel *to, const struct parcel *from, int kind);
 
 /* PLAIN and AGENT: the node has said which it is, and waits for a word from this side. */
 enum wire_state { WIRE_GREETING, WIRE_PLAIN, WIRE_AGENT, WIRE_STARTING, WIRE_READY };

@@ -9,16 +9,17 @@
 #include "o2top/collect/machine/paths_find.h"
 #include "o2top/model/source.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	SOON = 2,       /* samples until the next request for the inode, at first */
-	TRIES = 3,      /* requests at that rate */
-	AGAIN = 12,     /* samples until the next request, from then on */
-	AT_ONCE = 16,   /* inodes in one request */
-	CLIMB_MOST = 4, /* steps up from an inode to its directories */
+	SOON = 2,         /* samples until the next request for the inode, at first */
+	TRIES = 3,        /* requests at that rate */
+	AGAIN = 12,       /* samples until the next request, from then on */
+	AT_ONCE = 32,     /* inodes in one request */
+	CLIMB_MOST = 6,   /* steps up from an inode to its directories */
 	WALK_SILENT = 30, /* samples until a search is given up */
 	REQUEST_MAX = 3072
 };
@@ -161,9 +162,26 @@ struct request {
 	uint32_t space;
 	char text[REQUEST_MAX];
 	size_t len;
-	struct known *known[AT_ONCE]; /* the inodes that are asked for */
+	struct asked {
+		struct known *known, before;
+		bool directory; /* or perhaps one */
+	} list[AT_ONCE];        /* the inodes that are asked for */
 	unsigned n;
 };
+
+/*
+ * Returns the generation that the finder may make a handle with; 0 forbids the handle.
+ *
+ * A handle of a directory makes the kernel look for the directory above it, if the kernel does not
+ * know that one. On OCFS2 this takes a lock of the whole cluster. And where the directory above was
+ * made by mkfs.ocfs2, as the root and all system directories were, Linux takes its group descriptor
+ * for damaged and makes the file system read-only.
+ */
+static uint64_t handle_generation(const struct model *m, uint32_t space, bool directory,
+				  uint64_t generation)
+{
+	return directory && m->spaces[space].fs == FS_OCFS2 ? 0 : generation;
+}
 
 /* Appends an inode to the request. Returns false if the request is full. */
 static bool add_item(struct request *r, uint64_t inode, uint64_t generation, uint64_t parent,
@@ -181,6 +199,14 @@ static bool add_item(struct request *r, uint64_t inode, uint64_t generation, uin
 	return true;
 }
 
+static bool is_directory(const struct request *r, uint64_t inode)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->list[i].known->inode == inode)
+			return r->list[i].directory;
+	return true;
+}
+
 /*
  * Appends the inodes with their directories. If a directory has no handle, the directories above it
  * follow. The steps are limited, because each step up reads all cached names.
@@ -192,7 +218,7 @@ static void add_items(struct request *r, const struct model *m, const struct nod
 	size_t n = 0, up;
 
 	for (unsigned i = 0; i < r->n; i++)
-		children[n++] = (struct dentry_child){.inode = r->known[i]->inode};
+		children[n++] = (struct dentry_child){.inode = r->list[i].known->inode};
 	for (int climb = 0; n && climb < CLIMB_MOST; climb++, n = up) {
 		struct dentry_child above[AT_ONCE * DENTRY_PARENTS];
 
@@ -200,7 +226,9 @@ static void add_items(struct request *r, const struct model *m, const struct nod
 		up = 0;
 		for (size_t i = 0; i < n; i++) {
 			uint64_t inode = children[i].inode;
-			uint64_t generation = generation_of(m, node, r->space, inode);
+			bool directory = climb || is_directory(r, inode);
+			uint64_t generation = handle_generation(
+			    m, r->space, directory, generation_of(m, node, r->space, inode));
 			unsigned own = climb ? 0 : flags | PATHS_ASKED;
 
 			if (!climb && has_links(m, r->space, inode))
@@ -261,6 +289,44 @@ static bool is_due(struct known *k, const struct model *m, uint64_t bit, uint64_
 	return true;
 }
 
+/* Chooses the rows' inodes whose paths this node may know, and notes that they are asked for. */
+static void choose(struct request *r, struct paths *p, const struct model *m, const struct group *g,
+		   const struct node *node, unsigned rows)
+{
+	uint64_t bit = bit_of(m, node, r->space);
+
+	for (size_t i = 0; i < g->n_rows && i < rows && r->n < AT_ONCE; i++) {
+		const struct row *row = &g->rows[i];
+		struct known *k = NULL, before;
+		uint64_t generation;
+
+		/* A system inode has no path. */
+		if (row->space != r->space || row->id.class || row->section == SECTION_SYSTEM ||
+		    (row->path && !may_have_more(find_known(p, r->space, row->id.number), bit)))
+			continue;
+		generation = generation_of(m, node, r->space, row->id.number);
+		if (generation && cached_on(m, node, r->space, row->id.number))
+			k = known_of(p, r->space, row->id.number);
+		if (!k)
+			continue;
+		before = *k;
+		if (!is_due(k, m, bit, generation))
+			continue;
+		k->tries += k->asked != m->sample;
+		k->asked = m->sample;
+		k->nodes |= bit;
+		r->list[r->n++] =
+		    (struct asked){k, before, row->kind == DT_DIR || row->kind == DT_UNKNOWN};
+	}
+}
+
+/* Takes the request back, because the node still has others to answer. */
+static void take_back(struct request *r)
+{
+	while (r->n--)
+		*r->list[r->n].known = r->list[r->n].before;
+}
+
 /* Asks one node for the paths that it may know in one lock space. */
 static void ask_node(struct paths *p, const struct model *m, const struct group *g,
 		     struct collector *c, const struct node_sample *from, const struct node *node,
@@ -269,37 +335,26 @@ static void ask_node(struct paths *p, const struct model *m, const struct group 
 	const char *mount =
 	    source_of(m, space)->caching ? mounted_on(from, &m->spaces[space]) : NULL;
 	struct request r = {.node = from, .space = space};
-	uint64_t bit = bit_of(m, node, space);
 	unsigned flags = 0;
 
-	for (size_t i = 0; i < g->n_rows && i < rows && mount && r.n < AT_ONCE; i++) {
-		const struct row *row = &g->rows[i];
-		struct known *k = NULL;
-		uint64_t generation;
-
-		if (row->space != space || row->id.class ||
-		    (row->path && !may_have_more(find_known(p, space, row->id.number), bit)))
-			continue;
-		generation = generation_of(m, node, space, row->id.number);
-		if (generation && cached_on(m, node, space, row->id.number))
-			k = known_of(p, space, row->id.number);
-		if (!k || !is_due(k, m, bit, generation))
-			continue;
-		k->tries += k->asked != m->sample;
-		k->asked = m->sample;
-		k->nodes |= bit;
-		r.known[r.n++] = k;
-	}
+	if (mount)
+		choose(&r, p, m, g, node, rows);
 	/* One full search for inodes that were not found. Other inodes wait for its end. */
 	for (unsigned i = 0; i < r.n && whole && !p->walk.node; i++)
-		if (r.known[i]->tries >= TRIES && !r.known[i]->walked)
+		if (r.list[i].known->tries >= TRIES && !r.list[i].known->walked)
 			flags = PATHS_FULL;
-	for (unsigned i = 0; i < r.n && flags; i++)
-		r.known[i]->walked = true;
-	add_items(&r, m, node, flags);
-	if (!r.n || c->ops->look_up(c, from, m->spaces[space].name, mount, r.text) || !flags)
+	if (!r.n)
 		return;
-	p->walk = (struct walk){.node = strdup(from->name), .space = space, .heard = m->sample};
+	add_items(&r, m, node, flags);
+	if (c->ops->look_up(c, from, m->spaces[space].name, mount, r.text)) {
+		take_back(&r);
+		return;
+	}
+	for (unsigned i = 0; i < r.n && flags; i++)
+		r.list[i].known->walked = true;
+	if (flags)
+		p->walk =
+		    (struct walk){.node = strdup(from->name), .space = space, .heard = m->sample};
 }
 
 /* Asks the searching node for nothing, because its results come with the answer to a request. */

@@ -4,6 +4,8 @@
  */
 #include "paths_impl.h"
 
+#include "o2top/base/clock.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,6 +15,8 @@
 #include <unistd.h>
 
 enum { DIRECTORY_MOST = 200000, CLIMB_MOST = 16 };
+/* The open files of all processes are looked at for so long. The next search goes on there. */
+#define OPEN_FILES_S 1.0
 
 /* ---- the request --------------------------------------------------------------------------- */
 
@@ -121,39 +125,74 @@ static void look_at(struct finding *f, const char *process, const char *number)
 	uint64_t inode;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/%s/fdinfo/%s", f->proc, process, number);
-	inode = inode_of(path);
-	item = inode ? finding_item(f, inode) : NULL;
-	if (!item || !lacks(f, item))
-		return;
 	snprintf(path, sizeof(path), "%s/%s/fd/%s", f->proc, process, number);
 	n = readlink(path, target, sizeof(target) - 1);
 	target[n > 0 ? n : 0] = '\0';
 	/* A file of another file system may have the same number. A deleted file has no path. */
-	if (below(target, f->mount) && !strstr(target, " (deleted)"))
+	if (!below(target, f->mount) || strstr(target, " (deleted)"))
+		return;
+	snprintf(path, sizeof(path), "%s/%s/fdinfo/%s", f->proc, process, number);
+	inode = inode_of(path);
+	item = inode ? finding_item(f, inode) : NULL;
+	if (item && lacks(f, item))
 		finding_tell(f, item, target);
 }
 
-static void each_name(const char *path, struct finding *f, const char *process,
-		      void (*each)(struct finding *f, const char *process, const char *name))
+static void look_at_process(struct finding *f, const char *process)
 {
-	DIR *dir = opendir(path);
+	char path[PATH_MAX];
 	struct dirent *e;
+	DIR *dir;
 
+	snprintf(path, sizeof(path), "%s/%s/fd", f->proc, process);
+	dir = opendir(path);
 	while (dir && (e = readdir(dir)))
 		if (isdigit((unsigned char)*e->d_name))
-			each(f, process, e->d_name);
+			look_at(f, process, e->d_name);
 	if (dir)
 		closedir(dir);
 }
 
-static void look_at_process(struct finding *f, const char *none, const char *process)
+/*
+ * Looks at the processes whose number is above `from`, or else at the others. Returns false if the
+ * time is up.
+ */
+static bool look_at_processes(struct finding *f, int from, bool above, double until)
 {
-	char path[PATH_MAX];
+	DIR *dir = opendir(f->proc);
+	struct dirent *e;
+	bool in_time = true;
 
-	(void)none;
-	snprintf(path, sizeof(path), "%s/%s/fdinfo", f->proc, process);
-	each_name(path, f, process, look_at);
+	while (dir && in_time && (e = readdir(dir))) {
+		int pid = isdigit((unsigned char)*e->d_name) ? atoi(e->d_name) : 0;
+
+		if (!pid || (pid > from) != above)
+			continue;
+		/* If this one takes too long, the next search begins behind it. */
+		if (f->left)
+			f->left->scanned = pid;
+		look_at_process(f, e->d_name);
+		in_time = now_s() < until;
+	}
+	if (dir)
+		closedir(dir);
+	return in_time;
+}
+
+/*
+ * Looks for open files. A busy machine may have more processes than the time allows, and the file
+ * system is asked in any case. So this search begins where the last one had to end.
+ */
+static void by_open_files(struct finding *f)
+{
+	double until = now_s() + OPEN_FILES_S;
+	int from = f->left ? f->left->scanned : 0;
+
+	if (!look_at_processes(f, from, true, until) ||
+	    (from && !look_at_processes(f, from, false, until)))
+		return;
+	if (f->left)
+		f->left->scanned = 0;
 }
 
 /* ---- handles ------------------------------------------------------------------------------- */
@@ -264,6 +303,10 @@ static int open_directory(struct finding *f, uint64_t inode, char path[PATH_MAX]
 	struct looking l = {.inode = inode};
 	int fd, above;
 
+	if (inode == f->root) {
+		snprintf(path, PATH_MAX, "%s", f->mount);
+		return openat(f->mount_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
 	fd = item ? open_handle(f, inode, item->generation, O_RDONLY | O_DIRECTORY) : -1;
 	if (fd >= 0) {
 		if (!path_of(f, fd, path))
@@ -313,16 +356,26 @@ static void by_parent(struct finding *f, const struct item *item)
 		each_entry(fd, name_it, &n);
 }
 
+/* Returns the inode of the mount point, 0 if it is not known. No file system is asked. */
+static uint64_t root_of(const struct finding *f)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", f->mount_fd);
+	return f->mount_fd >= 0 ? inode_of(path) : 0;
+}
+
 void paths_ladder(struct finding *f)
 {
 	size_t left = 0;
 
-	each_name(f->proc, f, NULL, look_at_process);
+	by_open_files(f);
 	for (size_t i = 0; i < f->n; i++)
 		left += lacks(f, &f->items[i]);
-	if (!left)
+	if (!left || f->open_files_only)
 		return;
 	f->mount_fd = open(f->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->root = root_of(f);
 	for (size_t i = 0; i < f->n; i++)
 		if (lacks(f, &f->items[i]))
 			by_handle(f, finding_item(f, f->items[i].inode));

@@ -4,8 +4,8 @@
  *
  * The helper starts a process for each request. The process has PATHS_FIND_MS. The process that
  * searches a whole file system may run as long as it needs. Its finds come with later answers. A
- * process that sleeps in the kernel is left behind, and dies when it wakes. All processes end with
- * the helper.
+ * process that sleeps in the kernel is left behind, and dies when it wakes. Until then its file
+ * system is not asked, and only open files are found there. All processes end with the helper.
  */
 #include "paths_impl.h"
 
@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +30,15 @@ struct walk {
 	pid_t pid; /* 0 none */
 	int from;
 };
+
+/* Processes that were left behind in the kernel, and their lock spaces. */
+enum { LEFT_MOST = 16, DIES_MS = 100 };
+static struct left_behind {
+	pid_t pid; /* 0 none */
+	char space[NAME_MAX + 1];
+} left_behind[LEFT_MOST];
+
+static struct finding_left *shared;
 
 static void tell_tasks(struct finding *f)
 {
@@ -45,6 +55,65 @@ static void tell_tasks(struct finding *f)
 	}
 }
 
+static bool same_space(const char *request, const char *space)
+{
+	size_t n = strcspn(request, " ");
+
+	return strlen(space) == n && memcmp(request, space, n) == 0;
+}
+
+/* Returns whether a process sleeps in the request's file system, or too many sleep anywhere. */
+static bool hangs(const char *request)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < LEFT_MOST; i++) {
+		if (left_behind[i].pid && same_space(request, left_behind[i].space))
+			return true;
+		n += left_behind[i].pid != 0;
+	}
+	return n == LEFT_MOST;
+}
+
+static void leave_behind(pid_t pid, const char *request)
+{
+	for (unsigned i = 0; i < LEFT_MOST; i++)
+		if (!left_behind[i].pid) {
+			left_behind[i].pid = pid;
+			snprintf(left_behind[i].space, sizeof(left_behind[i].space), "%.*s",
+				 (int)strcspn(request, " \n"), request);
+			return;
+		}
+}
+
+/* Forgets the processes that were left behind, and have woken. */
+static void reap(void)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		for (unsigned i = 0; i < LEFT_MOST; i++)
+			if (left_behind[i].pid == pid)
+				left_behind[i].pid = 0;
+}
+
+static void pause_ms(unsigned ms)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+/* Kills a process. A busy machine may need a while until the process has died. */
+static void end_late(pid_t pid, const char *request)
+{
+	kill(pid, SIGKILL);
+	for (unsigned ms = 0; ms < DIES_MS; ms += 5) {
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			return;
+		pause_ms(5);
+	}
+	leave_behind(pid, request);
+}
+
 /* Starts a child that does the `work` of a request. The child writes to the pipe `out`. */
 static pid_t helper_start(const char *request, int out, void (*work)(struct finding *f))
 {
@@ -58,7 +127,11 @@ static pid_t helper_start(const char *request, int out, void (*work)(struct find
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	f = (struct finding){.out = out, .mount_fd = -1, .proc = proc ? proc : "/proc"};
+	f = (struct finding){.out = out,
+			     .mount_fd = -1,
+			     .proc = proc ? proc : "/proc",
+			     .left = shared,
+			     .open_files_only = hangs(request)};
 	if (work == tell_tasks || finding_parse(&f, request))
 		work(&f);
 	_exit(0);
@@ -71,14 +144,11 @@ static void run_one(const char *request, int out)
 	pid_t pid = helper_start(request, out, tasks ? tell_tasks : paths_ladder);
 
 	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0) {
-		struct timespec pause = {.tv_nsec = 2000000};
-
 		if (now_s() > until) {
-			kill(pid, SIGKILL);
-			waitpid(pid, NULL, WNOHANG);
+			end_late(pid, request);
 			break;
 		}
-		nanosleep(&pause, NULL);
+		pause_ms(2);
 	}
 }
 
@@ -163,15 +233,17 @@ static void serve(int in, int out)
 	struct walk walk = {0};
 
 	caps_drop_for_good(CAPS_FIND_PATHS);
+	shared =
+	    mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = shared == MAP_FAILED ? NULL : shared;
 	while (from && fgets(request, sizeof(request), from)) {
+		reap();
 		run_one(request, out);
 		pass_on(&walk, out);
 		if (wants_walk(request))
 			begin_walk(&walk, request);
 		pass_on(&walk, out);
-		/* These processes were left behind, and have woken. */
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
+		reap();
 		if (write(out, ".\n", 2) != 2)
 			_exit(1);
 	}

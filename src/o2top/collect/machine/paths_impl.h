@@ -19,14 +19,22 @@ struct item {
 	uint64_t told[NAMES_MOST]; /* hashes of the names that were told */
 };
 
+/* What a search leaves to the next one, in memory that the processes share. */
+struct finding_left {
+	int scanned; /* the last process whose open files were looked at; 0 all were */
+};
+
 struct finding {
 	char space[NAME_MAX + 1], mount[PATH_MAX];
 	bool gfs2;
 	struct item items[ITEMS_MAX];
 	size_t n;
 	const char *proc;
+	struct finding_left *left; /* or NULL */
+	bool open_files_only;      /* the file system hangs */
 	int out;
 	int mount_fd;
+	uint64_t root; /* the inode of the mount point */
 };
 
 bool finding_parse(struct finding *f, const char *request);

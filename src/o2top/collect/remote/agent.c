@@ -28,7 +28,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { READ_STEP = 256 * 1024, REQUEST_MAX = 4096 };
+enum { READ_STEP = 256 * 1024, REQUEST_MAX = 4096, LOOK_UPS = 4 };
+/* An answer to a request for paths waits so long for the finder. A later find comes with a sample.
+ */
+enum { PATHS_WAIT_MS = 200 };
 
 struct agent {
 	struct machine_roots roots;
@@ -41,11 +44,11 @@ struct agent {
 	size_t first;
 	bool deep, trace;
 	char spaces[REQUEST_MAX]; /* a blank before and behind each */
-	struct paths_finder finder;
+	/* The first finds paths, and the second tasks. Neither waits for the other. */
+	struct paths_finder finder, watcher;
 	struct tracing tracing;
 	struct processes *processes;
 	char processes_from[96]; /* the stamp before the processes were read */
-	double no_paths_before;
 	bool failed; /* the output has no reader any more, or there is no memory */
 };
 
@@ -206,26 +209,8 @@ static void plocks(struct agent *a)
 }
 
 /*
- * Returns 1 with an answer. Otherwise there is no answer, for example because an earlier one is
- * still due.
- */
-static int ask_finder(struct agent *a, const char *request, struct buffer *b)
-{
-	while (a->finder.due) {
-		struct buffer late = {0};
-		int got = paths_receive(&a->finder, 0, &late);
-
-		free(late.data);
-		if (got < 1)
-			return got;
-	}
-	return paths_send(&a->finder, request) ? paths_receive(&a->finder, 2 * PATHS_FIND_MS, b)
-					       : 0;
-}
-
-/*
- * Tells the tasks. The path finder is asked first, because it sees more of other users' tasks than
- * the agent may.
+ * Tells the tasks. The watcher is asked first, because it sees more of other users' tasks than the
+ * agent may.
  */
 static void tasks(struct agent *a)
 {
@@ -233,7 +218,11 @@ static void tasks(struct agent *a)
 	char before[96];
 
 	agent_stamp(a, before);
-	if (ask_finder(a, PATHS_TASKS, &b) < 1)
+	/* An answer that came too late for its sample is of no use. */
+	while (a->watcher.due && paths_receive(&a->watcher, 0, &b) > 0)
+		b.len = 0;
+	if (a->watcher.due || !paths_send(&a->watcher, PATHS_TASKS) ||
+	    paths_receive(&a->watcher, 2 * PATHS_FIND_MS, &b) < 1)
 		machine_tasks(&a->roots, &b);
 	agent_tell(a, "tasks", "", before, &b);
 	free(b.data);
@@ -332,7 +321,33 @@ static const char *state(const struct agent *a)
 	return access(path, R_OK | X_OK) < 0 ? "permission" : "ok";
 }
 
-/* Answers "P SPACE INODES MOUNT". The path finder takes the text behind the P. */
+/* Gets the answers that the path finder has given until now, or gives within `ms` milliseconds. */
+static void receive_paths(struct agent *a, int ms, struct buffer *b)
+{
+	double until = now_s() + 1e-3 * ms;
+	int left = ms;
+
+	while (a->finder.due && paths_receive(&a->finder, left, b) > 0) {
+		double left_s = until - now_s();
+
+		left = left_s > 0 ? (int)(1e3 * left_s) : 0;
+	}
+}
+
+/* These answers have nothing in common with those before, so they go in full. */
+static void tell_paths(struct agent *a, const char *before, const struct buffer *b)
+{
+	char now[96];
+
+	print(a, "%s F paths %s \n", a->nonce, before);
+	agent_add(a, b->data, b->len);
+	print(a, "\n%s E 0 %s \n", a->nonce, agent_stamp(a, now));
+}
+
+/*
+ * Answers "P SPACE INODES MOUNT". The path finder takes the text behind the P. Samples do not wait
+ * for a slow path finder.
+ */
 static void answer_paths(struct agent *a, char *request)
 {
 	struct buffer b = {0};
@@ -341,22 +356,25 @@ static void answer_paths(struct agent *a, char *request)
 	request[strcspn(request, "\n")] = '\0';
 	agent_stamp(a, before);
 	print(a, "%s S P %s ok\n", a->nonce, before);
-	/*
-	 * A file system that hung is left alone for a while, because samples must not wait for it
-	 * again.
-	 */
-	if (now_s() >= a->no_paths_before) {
-		double began = now_s();
-
-		if (ask_finder(a, request, &b) < 1 || now_s() - began >= 1e-3 * PATHS_FIND_MS)
-			a->no_paths_before = now_s() + 60;
-	}
-	/* These answers have nothing in common with those before, so they go in full. */
-	print(a, "%s F paths %s \n", a->nonce, before);
-	agent_add(a, b.data, b.len);
-	agent_stamp(a, now);
-	print(a, "\n%s E 0 %s \n%s Z %s\n", a->nonce, now, a->nonce, now);
+	receive_paths(a, 0, &b);
+	if (a->finder.due < LOOK_UPS && paths_send(&a->finder, request))
+		receive_paths(a, PATHS_WAIT_MS, &b);
+	tell_paths(a, before, &b);
+	print(a, "%s Z %s\n", a->nonce, agent_stamp(a, now));
 	agent_flush(a);
+	free(b.data);
+}
+
+/* Tells the paths that were found too late for the answer to their request. */
+static void late_paths(struct agent *a)
+{
+	struct buffer b = {0};
+	char before[96];
+
+	agent_stamp(a, before);
+	receive_paths(a, 0, &b);
+	if (b.len)
+		tell_paths(a, before, &b);
 	free(b.data);
 }
 
@@ -393,6 +411,7 @@ static void answer(struct agent *a)
 		machine_each(&a->roots, ocfs2, a, path);
 		plocks(a);
 		agent_processes(a);
+		late_paths(a);
 	}
 	if (a->what == 'D' || a->deep) {
 		machine_place(path, "%s/ocfs2", a->roots.debugfs);
@@ -438,6 +457,7 @@ int agent_run(void)
 	char line[REQUEST_MAX];
 
 	paths_start(&a.finder);
+	paths_start(&a.watcher);
 	caps_drop_for_good(CAPS_NONE);
 	if (!fgets(line, sizeof(line), stdin) || sscanf(line, "N=%32[0-9a-f]", a.nonce) != 1)
 		return 2;
@@ -455,6 +475,7 @@ int agent_run(void)
 			answer(&a);
 	tracing_stop(&a.tracing);
 	paths_stop(&a.finder);
+	paths_stop(&a.watcher);
 	lines_free_all(&a.pools);
 	processes_free(a.processes);
 	free(a.out.data);

@@ -142,8 +142,11 @@ static int cluster_next(struct collector *collector, struct sample *out, struct 
 		cluster_clear_node(&c->nodes[i], m);
 		m->now = m->fresh;
 		m->fresh = NULL;
-		m->now_paths = m->paths;
-		m->paths = NULL;
+		/* A frame without the node has no place for its answers, so they wait. */
+		if (m->now) {
+			m->now_paths = m->paths;
+			m->paths = NULL;
+		}
 		m->late = m->now ? m->fresh_round != c->round : m->state == CONNECTION_READY;
 		if (!m->now)
 			cluster_tell_absence(c, &c->nodes[i], m, now);
@@ -206,11 +209,11 @@ static int cluster_open(struct collector *collector, const struct node_sample *n
 		far_processes_open(f, node->name, in);
 		return 0;
 	}
-	f = parcel_find(m->now, (int)kind, name);
+	/* The answers to requests have the finds that came with the sample, too. */
+	f = parcel_find(kind == FILE_PATHS && m->now_paths ? m->now_paths : m->now, (int)kind,
+			name);
 	if (!f)
 		f = parcel_find(m->now_dump, (int)kind, name);
-	if (!f)
-		f = parcel_find(m->now_paths, (int)kind, name);
 	if (!f)
 		return -ENOENT;
 	if (f->status && !f->len)

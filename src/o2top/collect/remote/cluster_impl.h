@@ -36,6 +36,7 @@ struct member {
 	bool busy;      /* an answer is due */
 	bool dump_due;  /* an answer to D is due */
 	bool paths_due; /* an answer to P is due */
+	bool paths_next; /* a waiting P goes before the next sample */
 
 	/* under the lock */
 	struct parcel *fresh; /* complete, not in a frame yet */

@@ -62,6 +62,7 @@ static void request(struct cluster *c, struct member *m, char what, double now)
 		m->dump_due = true;
 	else {
 		m->busy = true;
+		m->paths_next = true;
 		m->asked = c->round;
 		m->asked_at = now;
 	}
@@ -78,6 +79,18 @@ static double rest_s(const struct cluster *c, const struct member *m)
 	       c->interval_s / 2;
 }
 
+/* Sends a request for paths, if one waits and no answer is due. */
+static void look_up(struct member *m)
+{
+	for (int k = 0; k < LOOK_UPS && !m->paths_due; k++)
+		if (m->look_ups[k]) {
+			m->paths_due = connection_ask(&m->link, m->look_ups[k]) == 0;
+			free(m->look_ups[k]);
+			m->look_ups[k] = NULL;
+			m->paths_next = false;
+		}
+}
+
 /* Asks the nodes that are due. The caller has the lock. */
 static void cluster_ask_all(struct cluster *c, double now)
 {
@@ -87,6 +100,12 @@ static void cluster_ask_all(struct cluster *c, double now)
 		if (m->link.state != CONNECTION_READY)
 			continue;
 		/*
+		 * Requests for paths are sent between samples. On a slow node the next sample is
+		 * due when one comes, so a request goes before every other sample.
+		 */
+		if (!m->busy && m->paths_next)
+			look_up(m);
+		/*
 		 * A node is asked although the frame went on without it. Otherwise a slow node
 		 * would never be asked. A node that needs long is asked less often.
 		 */
@@ -94,13 +113,8 @@ static void cluster_ask_all(struct cluster *c, double now)
 			request(c, m, 'S', now);
 		if (c->dump_wanted && !m->dump_due && !m->busy)
 			request(c, m, 'D', now);
-		/* Requests for paths are sent between samples. */
-		for (int k = 0; k < LOOK_UPS && !m->busy && !m->paths_due; k++)
-			if (m->look_ups[k]) {
-				m->paths_due = connection_ask(&m->link, m->look_ups[k]) == 0;
-				free(m->look_ups[k]);
-				m->look_ups[k] = NULL;
-			}
+		if (!m->busy)
+			look_up(m);
 	}
 	c->dump_wanted = false;
 }
@@ -114,10 +128,14 @@ static void take_over(struct cluster *c, struct member *m, double now)
 		if (p->request == 'P') {
 			m->paths_due = false;
 			/* Each lock space has a request and an answer of its own. */
-			if (m->paths)
-				parcel_join(m->paths, p, FILE_PATHS);
-			else
+			if (m->paths) {
+				parcel_append(m->paths, p, FILE_PATHS);
+				parcel_free(p);
+			} else {
+				if (m->fresh)
+					parcel_append(p, m->fresh, FILE_PATHS);
 				m->paths = p;
+			}
 			continue;
 		}
 		if (p->request == 'D') {
@@ -127,6 +145,11 @@ static void take_over(struct cluster *c, struct member *m, double now)
 			continue;
 		}
 		m->busy = false;
+		/* Finds that were late come with a sample. */
+		if (m->paths)
+			parcel_append(m->paths, p, FILE_PATHS);
+		else if (m->fresh)
+			parcel_append(p, m->fresh, FILE_PATHS);
 		parcel_free(m->fresh);
 		m->fresh = p;
 		m->fresh_at = now;
