@@ -59,6 +59,7 @@ static void database_put_glocks(struct database *db)
 	glock_put(db->data);
 	glock_put(db->reserved);
 	db->data = db->reserved = NULL;
+	space_put(db->space);
 }
 
 /*
@@ -241,6 +242,8 @@ static int database_new(struct database **out, int fd, const struct stat *st, co
 	db->space = space_take(p, st->st_dev);
 	if (db->space)
 		rc = database_glocks(db);
+	if (rc)
+		space_put(db->space);
 	err = rc ? 0 : bytes_mark_space(fd, space_identity(db->space));
 	if (err == -EBUSY)
 		say(SQLITE_CANTOPEN,

@@ -162,6 +162,8 @@ extern unsigned int database_forks;
 
 /* Returns the space for a file system, opened by the first caller. NULL: the log has the reason. */
 struct shared_space *space_take(const struct parameters *p, dev_t dev);
+/* Ends the use by one database. NULL: none. */
+void space_put(struct shared_space *s);
 struct glock_space *space_glocks(const struct shared_space *s);
 /* A number of the space's file, the same in all processes and containers that share it. */
 uint32_t space_identity(const struct shared_space *s);

@@ -62,6 +62,14 @@ static bool journal_is_cold(sqlite3_vfs *base, const char *path)
 	return !rc && (!size || !first);
 }
 
+/* SQLite deletes the journal of an empty database, whatever the journal says. */
+static bool database_has_pages(struct connection *c)
+{
+	sqlite3_int64 size = 0;
+
+	return !c->real->pMethods->xFileSize(c->real, &size) && size;
+}
+
 bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path)
 {
 	unsigned int *facts = facts_of(c);
@@ -74,7 +82,8 @@ bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fac
 		return true;
 	if (base->xAccess(base, path, SQLITE_ACCESS_EXISTS, &there))
 		return false;
-	if (there && (fact != FACT_NO_JOURNAL || !journal_is_cold(base, path)))
+	if (there && (fact != FACT_NO_JOURNAL || !database_has_pages(c) ||
+		      !journal_is_cold(base, path)))
 		return false;
 	if (facts_of(c) && c->facts_of == of)
 		*facts |= fact;

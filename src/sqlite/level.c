@@ -21,9 +21,9 @@
 #include <errno.h>
 
 enum {
-	PATIENCE_NS = 100000000, /* for a lock that is only cached elsewhere */
+	PATIENCE_NS = 2000000000, /* for a lock that is only cached elsewhere, or whose owner died */
 	RETURN_NS = 1000000000,  /* for SH after a request for EX that was taken back */
-	READERS_NS = 2000000,    /* for readers of other processes, which no byte shows */
+	READERS_NS = 50000000,    /* for readers of other processes, which no byte shows */
 };
 
 /* ---- SHARED ---- */
@@ -63,8 +63,9 @@ static int take_shared(struct connection *c)
 static int take_reserved(struct connection *c)
 {
 	struct database *db = c->db;
+	bool used_here = atomic_load(&db->writers) || atomic_load(&db->recoverers);
 	int rc = request_glock(c, REQUEST_RESERVED, GLOCK_EX, BYTE_RESERVED,
-			       atomic_load(&db->writers) ? 0 : PATIENCE_NS);
+			       used_here ? 0 : PATIENCE_NS);
 	int err;
 
 	if (rc)

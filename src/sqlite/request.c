@@ -169,7 +169,8 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 	}
 	if (!queued) {
 		glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
-				  GLOCK_MOVABLE | GLOCK_ASYNC);
+				  GLOCK_ASYNC);
+		glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
 		err = glock_nq(gh);
 		if (!err && glock_poll(gh))
 			return level_error(c, glock_wait(gh, 0, 0), "waits for the lock");

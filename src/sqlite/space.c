@@ -18,6 +18,7 @@ struct shared_space {
 	struct shared_space *next;
 	struct glock_space *glocks;
 	int64_t hold;
+	unsigned int databases; /* that are open in it */
 	uint32_t identity;
 	char lockman[16];
 	char name[];
@@ -149,7 +150,14 @@ struct shared_space *space_take(const struct parameters *p, dev_t dev)
 	} else if (s->hold != p->hold) {
 		say(SQLITE_WARNING, "space %s is open with another hold, which stays", name);
 	}
+	s->databases++;
 	return s;
+}
+
+void space_put(struct shared_space *s)
+{
+	if (s)
+		s->databases--;
 }
 
 struct glock_space *space_glocks(const struct shared_space *s)
@@ -176,8 +184,8 @@ void spaces_close(void)
 	while (*at) {
 		struct shared_space *s = *at;
 
-		/* -EBUSY: a connection is still open. Its locks go with the process. */
-		if (glock_space_close(s->glocks) == -EBUSY) {
+		/* The locks of a connection that is still open go with the process. */
+		if (s->databases || glock_space_close(s->glocks) == -EBUSY) {
 			at = &s->next;
 			continue;
 		}
