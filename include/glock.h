@@ -585,8 +585,8 @@ size_t glock_shrink(struct glock_space *space, size_t n);
 
 /*
  * Stores the members of the space, this one included, up to max of them. Returns their number,
- * which may be higher than max, or an error. Set the size of the first entry; max may be 0. At
- * once; with "dlm" the function asks corosync on this machine for the names.
+ * which may be higher than max, or an error. Set the size of the first entry; max may be 0.
+ * At once; with "dlm" the function asks corosync on this machine for the names.
  *   -EINVAL  size, see "Structs with a member size"
  *   -ENOMEM  no memory
  */

@@ -15,9 +15,14 @@
  *                threads see puts when the lock is released. The compiler moves nothing across a
  *                put, so memory may be put by words and read by the fields of a struct.
  *   atom_store*  release: a thread that loads the value sees all stores before it.
- *   atom_load*   acquire: the other side of atom_store and atom_cas.
- *   atom_cas*    acquire and release when it succeeds, acquire when it fails.
- *   atom_add*, sub, or, and, swap: acquire and release; they return the old value.
+ *   atom_load*   acquire: the other side of atom_store and atom_cas. Also sequentially consistent,
+ *                because a load must not pass an earlier atom_store or atom_cas of its thread. ARM
+ *                has a cheaper acquire load (LDAPR) that may pass them. On x86 it is the same load.
+ *   atom_cas*    sequentially consistent; a failure is a load.
+ *   atom_add*, sub, or, and, swap: sequentially consistent; they return the old value. Plain stores
+ *                and puts that follow may become visible earlier, except on x86: see atom_begin32.
+ *   atom_fence   Keeps all loads and stores before it from all that follow. The word is any word
+ *                of the caller's, which does not change.
  *   atom_wait    Sleeps only if the word still has the expected value. The kernel compares it under
  *                the same lock as atom_wake. So a change and a wake between the caller's load and
  *                its sleep are not lost. It may return early for no reason: read the word again.
@@ -65,7 +70,7 @@ int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 	static inline uint##bits##_t atom_##name##bits(uint##bits##_t *addr, uint##bits##_t value) \
 	{                                                                                          \
 		ATOM__HOOK(op, addr);                                                              \
-		return builtin(addr, value, __ATOMIC_ACQ_REL);                                     \
+		return builtin(addr, value, __ATOMIC_SEQ_CST);                                     \
 	}
 
 #define ATOM__FUNCTIONS(bits)                                                                      \
@@ -84,15 +89,15 @@ int glock__atom_hook_wake(uint32_t *addr, unsigned int count);
 	static inline uint##bits##_t atom_load##bits(const uint##bits##_t *addr)                   \
 	{                                                                                          \
 		ATOM__HOOK(GLOCK__ATOM_LOAD, addr);                                                \
-		return __atomic_load_n(addr, __ATOMIC_ACQUIRE);                                    \
+		return __atomic_load_n(addr, __ATOMIC_SEQ_CST);                                    \
 	}                                                                                          \
 	/* If it fails, *expected becomes the value in memory. */                                  \
 	static inline bool atom_cas##bits(uint##bits##_t *addr, uint##bits##_t *expected,          \
 					  uint##bits##_t value)                                    \
 	{                                                                                          \
 		ATOM__HOOK(GLOCK__ATOM_CAS, addr);                                                 \
-		return __atomic_compare_exchange_n(addr, expected, value, false, __ATOMIC_ACQ_REL, \
-						   __ATOMIC_ACQUIRE);                              \
+		return __atomic_compare_exchange_n(addr, expected, value, false, __ATOMIC_SEQ_CST, \
+						   __ATOMIC_SEQ_CST);                              \
 	}                                                                                          \
 	ATOM__CHANGE(bits, add, GLOCK__ATOM_ADD, __atomic_fetch_add)                               \
 	ATOM__CHANGE(bits, sub, GLOCK__ATOM_SUB, __atomic_fetch_sub)                               \
@@ -122,11 +127,22 @@ GLOCK__INLINE void atom_begin32(uint32_t *seq)
 #endif
 }
 
+/* ThreadSanitizer does not know fences, and takes a change of the word for one. */
+static inline void atom_fence(uint32_t *word)
+{
+#if defined(__SANITIZE_THREAD__) || defined(GLOCK_ATOM_HOOKS)
+	atom_or32(word, 0);
+#else
+	(void)word;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 /* The same for a pointer. */
 #define atom_store_ptr(addr, value) \
 	(ATOM__HOOK(GLOCK__ATOM_STORE, (addr)), __atomic_store_n((addr), (value), __ATOMIC_RELEASE))
 #define atom_load_ptr(addr) \
-	(ATOM__HOOK(GLOCK__ATOM_LOAD, (addr)), __atomic_load_n((addr), __ATOMIC_ACQUIRE))
+	(ATOM__HOOK(GLOCK__ATOM_LOAD, (addr)), __atomic_load_n((addr), __ATOMIC_SEQ_CST))
 
 #ifndef GLOCK_ATOM_HOOKS
 static inline int atom__futex_wait(uint32_t *addr, uint32_t expected,

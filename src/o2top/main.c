@@ -468,15 +468,19 @@ static int nothing_to_watch(const struct run *r)
  * Each helper that needs capabilities was started. Outputs are open by now, but a rotated
  * recording is opened again. Its folder may be another user's.
  */
-static void drop_capabilities(const struct run *r)
+static int drop_capabilities(const struct run *r)
 {
 	bool processes = r->collector->ops->live && !r->o.n_nodes && !r->found.n;
 
 	bool reopens = r->recording && (r->o.record_size || !r->o.interactive);
 
-	caps_drop(r->o.textfile || reopens      ? CAPS_WRITE_ANYWHERE
-		  : processes                   ? CAPS_SEE_PROCESSES
-						: CAPS_NONE);
+	if (!caps_drop(r->o.textfile || reopens ? CAPS_WRITE_ANYWHERE
+		       : processes              ? CAPS_SEE_PROCESSES
+						: CAPS_NONE))
+		return 0;
+	complain("o2top cannot give up its capabilities: capset(2) was refused; see seccomp(2) of "
+		 "this container or service");
+	return -EPERM;
 }
 
 static int main_run(struct run *r)
@@ -501,7 +505,8 @@ static int main_run(struct run *r)
 			complain("%s: %s", r->title, strerror(-err));
 		return err == -EACCES || err == -EPERM ? EXIT_UNUSABLE : EXIT_USAGE;
 	}
-	drop_capabilities(r);
+	if (drop_capabilities(r))
+		return EXIT_UNUSABLE;
 	err = r->o.interactive ? interactive(r) : main_loop(r);
 	if (o->summary && !err && r->out.frames)
 		output_summary(&r->out, &r->model, r->names, r->title);

@@ -5,11 +5,12 @@
 dir=$(mktemp -d /dev/shm/glock-test-XXXXXX) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM HUP
+: "${MESON_EXE_WRAPPER=}" # Meson sets it if another machine is emulated
 exec 4>&1
 # descriptor 3 takes the exit status past sed, 4 the output
 status=$({
 	{
-		GLOCK_DIR=$dir GLOCK_LOCKMAN=local "$@" 3>&- 4>&-
+		GLOCK_DIR=$dir GLOCK_LOCKMAN=local $MESON_EXE_WRAPPER "$@" 3>&- 4>&-
 		echo $? >&3
 	} | sed -u -f "$(dirname "$0")/../tap_skip.sed" 3>&- >&4
 } 3>&1)

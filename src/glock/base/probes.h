@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * probes.h - the USDT probes of the fast path. A probe is a nop that a tracer turns into a trap.
- * Without sys/sdt.h a probe is no code at all.
+ * Without sys/sdt.h, and with -Dprobes=disabled, a probe is no code at all.
  */
 #ifndef GLOCK__PROBES_H
 #define GLOCK__PROBES_H
 
-#if defined(__has_include)
+#if defined(__has_include) && !defined(GLOCK_NO_PROBES)
 #if __has_include(<sys/sdt.h>)
 #include <sys/sdt.h>
 #define GLOCK__HAVE_PROBES true

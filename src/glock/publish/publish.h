@@ -52,8 +52,7 @@ void glock__publisher_put(struct glock__publisher *p, enum glock__area area, uin
 void *glock__publisher_at(struct glock__publisher *p, enum glock__area area, uint32_t place);
 
 /*
- * Called around each change of a record. The begin is a read-modify-write, because later stores
- * must not pass it.
+ * Called around each change of a record. Later stores do not pass the begin.
  */
 static inline void glock__publish_begin(uint32_t *seq)
 {

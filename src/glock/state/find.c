@@ -80,7 +80,7 @@ static struct glock *new_glock(struct glock_space *space, unsigned int type, uin
 	gl->lk.has_lvb = lvb;
 	gl->lk.tell_at_once = space->types[type].ops.callback != NULL;
 	r = gl_record(gl);
-	atom_swap32(&r->seq, r->seq | 1);
+	atom_begin32(&r->seq);
 	*r = (struct glock__record){.seq = r->seq, .type = gl->type, .number = number};
 	r->demote = GLOCK_EX;
 	r->born = glock__now(space);
@@ -198,7 +198,7 @@ void glock__free(struct glock *gl)
 	assert(gl->flags & GLOCK__F_DEAD && !gl_refs(gl));
 	if (gl->flags & GLOCK__F_BUSY)
 		glock__busy_detach(gl);
-	atom_swap32(&r->seq, r->seq | 1);
+	atom_begin32(&r->seq);
 	r->flags = 0;
 	atom_store32(&r->seq, r->seq + 1);
 	gl->flags = 0;

@@ -13,6 +13,8 @@
  */
 #include "reply.h"
 
+#include "glock/publish/publish_lent.h"
+
 #include "busy.h"
 #include "control.h"
 #include "demote.h"
@@ -125,13 +127,22 @@ void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 	gl->flags |= should_freeze(gl) ? GLOCK__F_FROZEN : GLOCK__F_HAVE_REPLY;
 }
 
+/* The record begins with one grant, because a holder asked for the mode that this node has. */
+static void lend_on_demand(struct glock *gl)
+{
+	bool had = gl_busy(gl)->lent;
+
+	if (glock__lend(gl) && !had && gl->state != GLOCK_UN)
+		glock__publish_granted(gl, gl->state, 1);
+}
+
 /* Under gl->lock. */
 static void on_bast_locked(struct glock *gl, enum glock_mode to)
 {
 	if (gl->flags & GLOCK__F_DEAD)
 		return;
 	gl_busy(gl)->more->counts.basts++;
-	glock__lend(gl);
+	lend_on_demand(gl);
 	glock__hold_or_demote(gl, to);
 }
 

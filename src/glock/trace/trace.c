@@ -221,10 +221,20 @@ int glock__ring_step(uint64_t mask, uint64_t head, int ret, const struct glock__
 
 /* ---- probes ---- */
 
-/* The number of tracers of each probe. sys/sdt.h demands these names and this section. */
-#define TRACERS(name)                                                        \
-	static unsigned short glock_##name##_semaphore __attribute__((used)) \
-	__attribute__((section(".probes")))
+/*
+ * The number of tracers of each probe. sys/sdt.h demands these names and this section. The probes'
+ * assembly names a counter. With LTO the two may lie in different objects. Therefore a counter is
+ * global, and LTO may neither rename nor drop it.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#define KEPT_BY_LTO __attribute__((used, externally_visible))
+#else
+#define KEPT_BY_LTO __attribute__((used))
+#endif
+#define TRACERS(name)                                    \
+	extern unsigned short glock_##name##_semaphore;  \
+	KEPT_BY_LTO __attribute__((visibility("hidden"), \
+				   section(".probes"))) unsigned short glock_##name##_semaphore
 
 TRACERS(state_change);
 TRACERS(put);

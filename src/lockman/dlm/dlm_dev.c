@@ -158,6 +158,10 @@ static bool no_quorum(const char *name)
 	return cluster_is(GLOCK__CLUSTER_NO_QUORUM, name);
 }
 
+/* RHEL has them in its repository of high availability, SLES in its extension of the same name. */
+#define DAEMON_PACKAGES \
+	"(packages: Debian corosync dlm-controld, RHEL corosync dlm, SLES corosync libdlm)"
+
 /* From the bottom up: an administrator starts with the first thing that is missing. */
 static const struct {
 	bool (*missing)(const char *lockspace);
@@ -166,11 +170,9 @@ static const struct {
 } needs[] = {
     {no_module, -ENODEV, "this kernel has no DLM; try modprobe dlm"},
     {no_daemon, -ENODEV,
-     "dlm_controld does not run; try systemctl start corosync dlm (Debian: first apt-get "
-     "install dlm-controld)"},
+     "dlm_controld does not run; try systemctl start corosync dlm " DAEMON_PACKAGES},
     {no_device, -ENODEV,
-     "/dev/misc/dlm-control does not exist: install udev's rule 51-dlm.rules (Debian: apt-get "
-     "install dlm-controld)"},
+     "/dev/misc/dlm-control does not exist: install udev's rule 51-dlm.rules " DAEMON_PACKAGES},
     {no_quorum, -ENETDOWN,
      "the cluster has no quorum, so no node can join; corosync-quorumtool -s shows the missing "
      "nodes"},
@@ -229,7 +231,8 @@ static int prepare(struct glock__dlm_dev *dev, const char *name, char *why, size
 		return 0;
 	snprintf(
 	    why, size,
-	    "lockspace %s: libdlm_lt.so.3 is missing; install it (Debian: apt-get install libdlm3)",
+	    "lockspace %s: libdlm_lt.so.3 is missing; install it (packages: Debian libdlm3, RHEL "
+	    "dlm-lib, SLES libdlm3)",
 	    name);
 	return -ENOPKG;
 }

@@ -128,13 +128,13 @@ GLOCK__RACY static bool copy_memory(struct glock__table *to, const struct glock_
 
 	for (size_t i = 0; i < size / sizeof(*old); i++)
 		new[i] = old[i];
-	atom_add32(barrier, 0);
+	atom_fence(barrier);
 	for (size_t i = 0; i < size / sizeof(*old); i++)
 		same &= new[i] == old[i];
 	return same;
 #else
 	memcpy(to, from, size);
-	atom_add32(barrier, 0); /* the comparison reads anew */
+	atom_fence(barrier); /* the comparison reads anew */
 	return !memcmp(to, from, size);
 #endif
 }
@@ -168,12 +168,14 @@ static bool copy_while_stopped(struct local *l, struct shard *s, union glock__lo
 		if (glock__proc_thread(pid, (pid_t)was.tid, &before) ||
 		    !glock__is_stopped_state(before.state))
 			return false;
-		atom_add32(&s->copies, 1); /* and a barrier: the copy comes after the look */
+		atom_add32(&s->copies, 1);
+		atom_fence(&s->copies); /* the copy comes after the look and after `copies` */
 		copy.token = atom_load64(&s->place[from].token);
 		copy.size = atom_load32(&s->place[from].size);
 		same = !copy.size || copy_table(l, shard, from, to, copy.size);
 		same &= copy.size == atom_load32(&s->place[from].size) &&
 			copy.token == atom_load64(&s->place[from].token);
+		atom_fence(&s->copies); /* the second look comes after the comparison */
 		if (glock__proc_thread(pid, (pid_t)was.tid, &after) ||
 		    !glock__is_stopped_state(after.state))
 			return false;

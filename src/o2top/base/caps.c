@@ -5,6 +5,7 @@
 #include "caps.h"
 
 #include <cap-ng.h>
+#include <errno.h>
 
 static const struct {
 	unsigned caps[2];
@@ -18,12 +19,13 @@ static const struct {
     [CAPS_WRITE_ANYWHERE] = {{CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}, 2, false},
 };
 
-static void drop(enum caps_for what, bool for_good)
+static int drop(enum caps_for what, bool for_good)
 {
-	bool there[2] = {false, false};
+	bool there[2] = {false, false}, bounds;
 
 	if (capng_get_caps_process())
-		return;
+		return -EIO;
+	bounds = for_good && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
 	/* A request for an absent capability would be refused, and nothing would be dropped. */
 	for (unsigned i = 0; i < kept[what].n; i++)
 		there[i] = capng_have_capability(CAPNG_PERMITTED, kept[what].caps[i]);
@@ -38,26 +40,27 @@ static void drop(enum caps_for what, bool for_good)
 	 * Each set has its own call, because the first one needs a capability that a container may
 	 * not have.
 	 */
-	if (for_good)
-		capng_apply(CAPNG_SELECT_BOUNDS);
-	capng_apply(CAPNG_SELECT_CAPS);
+	if (bounds && capng_apply(CAPNG_SELECT_BOUNDS))
+		return -EPERM;
+	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
 }
 
-void caps_drop(enum caps_for what)
+int caps_drop(enum caps_for what)
 {
-	drop(what, false);
+	return drop(what, false);
 }
 
-void caps_drop_for_good(enum caps_for what)
+int caps_drop_for_good(enum caps_for what)
 {
-	drop(what, true);
+	return drop(what, true);
 }
 
-void caps_raise(bool on)
+int caps_raise(bool on)
 {
-	if (capng_get_caps_process() ||
-	    !capng_have_capability(CAPNG_PERMITTED, CAP_DAC_READ_SEARCH))
-		return;
+	if (capng_get_caps_process())
+		return -EIO;
+	if (!capng_have_capability(CAPNG_PERMITTED, CAP_DAC_READ_SEARCH))
+		return 0;
 	capng_update(on ? CAPNG_ADD : CAPNG_DROP, CAPNG_EFFECTIVE, CAP_DAC_READ_SEARCH);
-	capng_apply(CAPNG_SELECT_CAPS);
+	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
 }

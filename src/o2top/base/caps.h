@@ -28,12 +28,14 @@ enum caps_for {
 
 /*
  * Keeps these capabilities, if the process has them, and drops all others. A program that is
- * started has root's again.
+ * started has root's again. Returns 0, or a negative errno if the kernel refused. A caller that
+ * gets an error ends, because it would go on with all capabilities.
  */
-void caps_drop(enum caps_for what);
-/* Does the same, also for programs that are started. */
-void caps_drop_for_good(enum caps_for what);
-/* Puts the capabilities of CAPS_SEE_PROCESSES into effect, or out of effect. */
-void caps_raise(bool on);
+int caps_drop(enum caps_for what);
+/* Does the same, also for programs that are started, if the process has CAP_SETPCAP. */
+int caps_drop_for_good(enum caps_for what);
+/* Puts the capabilities of CAPS_SEE_PROCESSES into effect, or out of effect. 0 or negative errno.
+ */
+int caps_raise(bool on);
 
 #endif

@@ -134,7 +134,8 @@ static bool copy_locks(struct snapshot *s, const struct model *m)
 
 		if (s->at)
 			n_holders += copy_holders(s, m, member, n_holders);
-		if (!i || member->space != member[-1].space || !lock_id_same(&member->lock->id, &lock[-1].id))
+		if (!i || member->space != member[-1].space ||
+		    !lock_id_same(&member->lock->id, &lock[-1].id))
 			*lock++ = *member->lock;
 		member->lock = lock - 1;
 		member->change = NULL; /* the sums include the change */

@@ -115,9 +115,11 @@ static int list_nodes(struct local *l, struct sample *out)
 		return -ENOMEM;
 	l->nodes[n++] = l->node;
 	if (!l->kernel_only && (l->list_all || !l->node.n_spaces)) {
-		caps_raise(true);
-		err = processes_take(&l->processes, &l->nodes, &n);
-		caps_raise(false);
+		err = caps_raise(true);
+		err = err ? err : processes_take(&l->processes, &l->nodes, &n);
+		/* The capabilities must not stay in effect. */
+		if (caps_raise(false) && !err)
+			err = -EPERM;
 	}
 	*out = (struct sample){.label = "", .n_nodes = n, .nodes = l->nodes};
 	if (n > 1 && !l->node.n_spaces) {

@@ -232,7 +232,8 @@ static void serve(int in, int out)
 	FILE *from = fdopen(in, "re");
 	struct walk walk = {0};
 
-	caps_drop_for_good(CAPS_FIND_PATHS);
+	if (caps_drop_for_good(CAPS_FIND_PATHS))
+		_exit(1);
 	shared =
 	    mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	shared = shared == MAP_FAILED ? NULL : shared;

@@ -1,0 +1,29 @@
+#!/bin/sh
+# test_refused.sh - tests that the configuration refuses machines and C libraries without a test. TAP.
+set -u
+. "$(dirname "$0")/builds.sh"
+
+# Meson compiles small programs only, and runs none of them. So no package for 32 bits is needed.
+printf '#!/bin/sh\nexec gcc -m32 -nostdlib -Wl,--unresolved-symbols=ignore-all "$@"\n' >"$tmp/cc32"
+chmod +x "$tmp/cc32"
+cat >"$tmp/i686.txt" <<TEXT
+[binaries]
+c = '$tmp/cc32'
+ar = 'ar'
+[host_machine]
+system = 'linux'
+cpu_family = 'x86'
+cpu = 'i686'
+endian = 'little'
+TEXT
+! configure 32 --cross-file "$tmp/i686.txt" && grep -q 'ERROR: .*glock needs a 64-bit machine' "$tap_log"
+result $? "a compiler for 32 bits is refused, with the reason"
+
+if command -v musl-gcc >/dev/null; then
+	! CC=musl-gcc configure musl && grep -q 'ERROR: .*glock needs glibc' "$tap_log"
+	result $? "musl is refused, with the reason"
+else
+	n=$((n + 1))
+	echo "ok $n - musl # SKIP needs program musl-gcc"
+fi
+plan
