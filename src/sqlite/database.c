@@ -19,6 +19,7 @@ unsigned int database_forks;
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t unpinned = PTHREAD_COND_INITIALIZER;
 static struct database *databases;
+static struct database *parents; /* databases of the process before fork(); for look-ups only */
 static uint64_t last_id;
 
 /* ---- fork and exit ---- */
@@ -39,8 +40,12 @@ static void after_fork(void)
  */
 static void after_fork_in_child(void)
 {
-	for (struct database *db = databases; db; db = db->next)
-		close(db->fd);
+	struct database **last = &databases;
+
+	for (; *last; last = &(*last)->next)
+		close((*last)->fd);
+	*last = parents;
+	parents = databases;
 	databases = NULL;
 	database_forks++;
 	spaces_forget();
@@ -128,6 +133,20 @@ void database_journal_changed(const char *path)
 
 	if (path)
 		database_each(journal_changed, &j);
+}
+
+bool database_is_parents_journal(const char *path)
+{
+	bool found = false;
+
+	if (!parents || !path)
+		return false;
+	pthread_mutex_lock(&registry_mutex);
+	for (struct database *db = parents; db; db = db->next)
+		for (struct connection *c = db->connections; c; c = c->next)
+			found |= path == c->journal;
+	pthread_mutex_unlock(&registry_mutex);
+	return found;
 }
 
 struct pin {
@@ -323,8 +342,7 @@ static int database_find_or_make(struct database **out, const char *path,
 		return (*out)->read_only && !read_only ? database_make_writable(*out, path)
 						       : SQLITE_OK;
 	rc = open_bytes(path, read_only, &st, &fd);
-	if (!rc)
-		if (rc)
+	if (rc)
 		return rc;
 	rc = refuse_network(fd, path, p);
 	if (rc) {
@@ -384,12 +402,27 @@ static void free_unused(void)
 	}
 }
 
+/* The child frees the memory of the parent's connection. */
+static void forget_parents(struct connection *c)
+{
+	pthread_mutex_lock(&registry_mutex);
+	for (struct database *db = parents; db; db = db->next)
+		for (struct connection **at = &db->connections; *at; at = &(*at)->next)
+			if (*at == c) {
+				*at = c->next;
+				break;
+			}
+	pthread_mutex_unlock(&registry_mutex);
+}
+
 void database_close(struct connection *c)
 {
 	struct database *db = c->db;
 
-	if (c->forks != database_forks)
+	if (c->forks != database_forks) {
+		forget_parents(c);
 		return;
+	}
 	level_down(c, SQLITE_LOCK_NONE);
 	level_forget_requests(c);
 	database_remove(db, c);

@@ -150,6 +150,8 @@ void database_each_and_free(void (*f)(struct database *db, void *arg), void *arg
 
 /* Forgets what is remembered of the database whose journal or WAL file has that path. */
 void database_journal_changed(const char *path);
+/* Returns whether a connection that was opened before fork() has that path as its journal. */
+bool database_is_parents_journal(const char *path);
 
 /* Finds an open connection by its number, and keeps it open until connection_unpin(). */
 struct connection *connection_pin(uint64_t id);

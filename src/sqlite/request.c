@@ -139,6 +139,20 @@ bool level_give_back(struct database *db, int64_t now)
 
 /* ---- asking ---- */
 
+/*
+ * Returns whether a living process uses the lock of that byte. This process sees its own byte locks
+ * by its counts only, because all of them belong to one descriptor.
+ */
+static bool is_in_use(const struct database *db, enum glock_mode mode, int64_t byte)
+{
+	if (byte == BYTE_PENDING && atomic_load(&db->pending))
+		return true;
+	if (byte == BYTE_RESERVED &&
+	    (atomic_load(&db->writers) || (mode == GLOCK_EX && atomic_load(&db->recoverers))))
+		return true;
+	return byte && bytes_in_the_way(db->fd, byte, 1, NULL);
+}
+
 static int request_wait(struct connection *c, struct glock_holder *gh, int64_t byte, int64_t most)
 {
 	int64_t until = level_now() + most;
@@ -149,7 +163,7 @@ static int request_wait(struct connection *c, struct glock_holder *gh, int64_t b
 
 		err = glock_wait(gh, now + LOOK_NS < until ? now + LOOK_NS : until, 0);
 		if (err != -ETIMEDOUT || now >= until ||
-		    (byte && bytes_in_the_way(c->db->fd, byte, 1, NULL)))
+		    is_in_use(c->db, glock_mode_of(gh), byte))
 			return err;
 	}
 }

@@ -158,6 +158,10 @@ static int vfs_access(sqlite3_vfs *vfs, const char *path, int flags, int *out)
 static int vfs_delete(sqlite3_vfs *vfs, const char *path, int sync)
 {
 	(void)vfs;
+	if (database_is_parents_journal(path)) {
+		say(SQLITE_IOERR_DELETE, "%s: the journal belongs to the parent process", path);
+		return SQLITE_IOERR_DELETE;
+	}
 	database_journal_changed(path);
 	return base->xDelete(base, path, sync);
 }
