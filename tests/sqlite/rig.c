@@ -262,8 +262,14 @@ int in_child(int (*f)(void *), void *arg)
 static int run_one(void *arg)
 {
 	const struct test *t = arg;
+	char spaces[4096];
 
 	alarm(TEST_SECONDS);
+	snprintf(spaces, sizeof(spaces), "%s/%.60s", getenv("GLOCK_DIR"), t->name);
+	umask(0);
+	if (mkdir(spaces, 0777) || setenv("GLOCK_DIR", spaces, 1))
+		return 1;
+	umask(022);
 	if (mkdir(t->name, 0777) || chdir(t->name))
 		return 1;
 	t->run();
