@@ -162,8 +162,7 @@ static int request_wait(struct connection *c, struct glock_holder *gh, int64_t b
 		int64_t now = level_now();
 
 		err = glock_wait(gh, now + LOOK_NS < until ? now + LOOK_NS : until, 0);
-		if (err != -ETIMEDOUT || now >= until ||
-		    is_in_use(c->db, glock_mode_of(gh), byte))
+		if (err != -ETIMEDOUT || now >= until || is_in_use(c->db, glock_mode_of(gh), byte))
 			return err;
 	}
 }
