@@ -57,5 +57,11 @@ check "notify: one lock for several" "7
 7
 7
 exit 0" "$(printf '7\n7\n7\n' | run notify)"
+check "simulate: the right cache" "100 runs: each number was right after each step
+exit 0" "$(run simulate right 100)"
+found=$(run simulate wrong 100)
+check "simulate: finds the bug" "exit 1" "$(echo "$found" | tail -n 1)"
+seed=$(echo "$found" | sed -n 's/^seed \([0-9]*\), step .*/\1/p')
+check "simulate: the seed repeats the run" "$found" "$(run simulate wrong 1 "$seed")"
 echo "1..$n"
 [ "$failed" = 0 ]

@@ -426,6 +426,17 @@ struct glock_peer {
 	int stopped, dead;    /* of another pid namespace, only dead is known */
 };
 
+/* A member of a space: a process, or with "dlm" a machine. */
+struct glock_node {
+	size_t size;   /* sizeof(struct glock_node) */
+	uint64_t id;   /* of no other member now or earlier; with "dlm" corosync's node id */
+	uint32_t slot; /* a small number that no other member has now; with "dlm" the id */
+	int self;      /* this process, or this machine */
+	int64_t pid;   /* as in struct glock_peer; 0: a machine */
+	char name[64]; /* of the process; with "dlm" the name in corosync.conf, or "node" and the id
+			*/
+};
+
 struct glock_space_options {
 	size_t size;                            /* sizeof(struct glock_space_options) */
 	const char *lockman;                    /* "local" (default), "none", "dlm": see below */
@@ -479,6 +490,12 @@ struct glock_space_options {
 	 * Has no effect with GLOCK_SPACE_DISPATCH.
 	 */
 	size_t work_threads;
+	/*
+	 * As recover, with the same argument, for a program that keeps data for each node. `dead`
+	 * has the id, slot and name with which the member stood in the list of members. If this
+	 * function is given, recover is not called.
+	 */
+	void (*recover_node)(void *arg, const struct glock_node *dead);
 };
 
 /*
@@ -565,6 +582,15 @@ void glock_withdraw(struct glock_space *space);
  * memory for locks is short.
  */
 size_t glock_shrink(struct glock_space *space, size_t n);
+
+/*
+ * Stores the members of the space, this one included, up to max of them. Returns their number,
+ * which may be higher than max, or an error. Set the size of the first entry; max may be 0.
+ * At once; with "dlm" the function asks corosync on this machine for the names.
+ *   -EINVAL  size, see "Structs with a member size"
+ *   -ENOMEM  no memory
+ */
+int glock_nodes(struct glock_space *space, struct glock_node *nodes, size_t max);
 
 /* ---- glocks ---- */
 
@@ -925,6 +951,38 @@ struct glock_statistics {
  * CPU, the counts with 0. At once. -EINVAL: size, see "Structs with a member size".
  */
 int glock_statistics(struct glock *gl, struct glock_statistics *out);
+
+/*
+ * Stores what sbstats has of a type: the first eight members, the other ones are 0. cpu -1 stands
+ * for all CPUs. Then counts are sums, and each estimator is the mean over the CPUs that counted,
+ * weighted by dcount. At once.
+ *   -EINVAL  size, type or CPU
+ */
+int glock_type_statistics(struct glock_space *space, unsigned int type, int cpu,
+			  struct glock_statistics *out);
+
+/* A holder of a glock, or a request that waits. */
+struct glock_holder_info {
+	size_t size;          /* sizeof(struct glock_holder_info) */
+	enum glock_mode mode; /* held or wanted */
+	unsigned int flags;   /* GLOCK_ flags of the request; 0 of another node */
+	int waits;            /* it waits */
+	int own;              /* of this process */
+	int64_t pid;          /* own: the thread that asked; else as in struct glock_peer */
+	char comm[16];        /* of that thread, or of the process */
+	uint64_t owner;       /* what glock_holder_owner() named; else 0 */
+	int64_t waited;       /* ns since the request, if it waits; else 0 */
+	const char *where;    /* the call site; NULL of another node */
+};
+
+/*
+ * Stores the holders of the glock and the requests that wait, up to max. Those of this process come
+ * first, in the order of their grants and requests. Then come the processes of other nodes that the
+ * open request waits for, as glock_in_the_way() knows them. Returns their number, which may be
+ * higher than max, or an error. Set the size of the first entry; max may be 0. At once.
+ *   -EINVAL  size, see "Structs with a member size"
+ */
+int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t max);
 
 /* ---- text ---- */
 

@@ -3,6 +3,7 @@
  * stat.c - glock stat: prints the glocks that nodes publish, in the kernel's text or as JSON.
  */
 #include "cli.h"
+#include "stat_histogram.h"
 
 #include "glock/base/flags.h"
 #include "glock/base/mode.h"
@@ -22,7 +23,7 @@ struct stat_options {
 	enum file file;
 	enum glock__text_format format;
 	const char *node;
-	bool json, ages;
+	bool json, ages, histogram;
 };
 
 struct printing {
@@ -187,6 +188,11 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	stat_set(o, "holders", holders);
 	if (gl->extra)
 		set_extra(p, o, gl->extra);
+	if (gl->lent)
+		stat_set(o, "granted",
+			 json_pack("{s:I, s:I, s:I}", "EX", (json_int_t)gl->lent->grants[GLOCK_EX],
+				   "DF", (json_int_t)gl->lent->grants[GLOCK_DF], "SH",
+				   (json_int_t)gl->lent->grants[GLOCK_SH]));
 	ok = !json_dumpf(o, stdout, JSON_COMPACT) && putchar('\n') != EOF;
 	json_decref(o);
 	return ok;
@@ -229,7 +235,9 @@ static int one_node(struct printing *p, struct glock__found_node *node)
 	p->how.peek = node->peek;
 	p->how.now = now_ns();
 	p->how.processes = !node->elsewhere;
-	if (p->o->file == SBSTATS)
+	if (p->o->histogram)
+		err = histogram_node(node->peek, p->node, p->how.now, p->o->json, &ok, &counts);
+	else if (p->o->file == SBSTATS)
 		ok = p->o->json ? json_sbstats(p) : text_sbstats(p);
 	else
 		err = glock__peek_read(node->peek, p->o->json ? json_one : text_one, p, &counts);
@@ -293,12 +301,16 @@ static int all_nodes(const struct stat_options *o, struct glock__found_space *sp
 
 /* ---- the command line ---------------------------------------------------------------------- */
 
-enum { OPT_JSON = 256, OPT_AGES, OPT_FORMAT };
+enum { OPT_JSON = 256, OPT_AGES, OPT_FORMAT, OPT_HISTOGRAM };
 
 static const struct option longs[] = {
-    {"node", required_argument, NULL, 'n'}, {"json", no_argument, NULL, OPT_JSON},
-    {"ages", no_argument, NULL, OPT_AGES},  {"format", required_argument, NULL, OPT_FORMAT},
-    {"help", no_argument, NULL, 'h'},       {0},
+    {"node", required_argument, NULL, 'n'},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"ages", no_argument, NULL, OPT_AGES},
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"histogram", no_argument, NULL, OPT_HISTOGRAM},
+    {"help", no_argument, NULL, 'h'},
+    {0},
 };
 
 static int take_format(struct stat_options *o, const char *format)
@@ -347,6 +359,9 @@ static int stat_parse(struct stat_options *o, int argc, char **argv)
 		case OPT_AGES:
 			o->ages = true;
 			break;
+		case OPT_HISTOGRAM:
+			o->histogram = true;
+			break;
 		case OPT_FORMAT:
 			status = take_format(o, optarg);
 			break;
@@ -360,6 +375,8 @@ static int stat_parse(struct stat_options *o, int argc, char **argv)
 		return usage_error("SPACE is missing");
 	if (argc - optind > 2)
 		return usage_error("%s: too many arguments", argv[optind + 2]);
+	if (o->histogram && argc - optind > 1)
+		return usage_error("%s: --histogram takes no file", argv[optind + 1]);
 	return stat_take_file(o, argv[optind + 1]);
 }
 
@@ -387,6 +404,9 @@ const struct command cmd_stat = {
 	"  -n, --node NODE    show only this node: a pid, a command, or both as in glock ls\n"
 	"      --json         print one JSON object a line for each glock, or each type and CPU\n"
 	"      --ages         print the age of each line about an object\n"
+	"      --histogram    print waits, holds and hand-overs by powers of two, for each type "
+	"and\n"
+	"                     each busy glock\n"
 	"      --format LINUX print letters of flags as Linux 6.1 (default), 6.18 or 7.0\n"
 	"\n"
 	"  glocks             of each glock: state, flags, holders and waiters (default)\n"

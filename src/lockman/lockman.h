@@ -57,6 +57,15 @@ struct glock__lm_peer {
 	bool stopped, dead;
 };
 
+/* A member of the space: a process, or a machine. */
+struct glock__lm_node {
+	uint64_t id;   /* no other member had it, or will have it */
+	uint32_t slot; /* a small number that no other member has now */
+	bool self;
+	pid_t pid; /* 0: the member is a machine */
+	char name[64];
+};
+
 static inline void *glock__lm_lvb(struct glock__lm_lock *lk)
 {
 	return lk->has_lvb ? lk + 1 : NULL;
@@ -131,6 +140,11 @@ struct glock__lm_ops {
 	int (*alive)(struct glock__lockman *lm);
 	/* Looks whether the space is still there. If not, the event gone has come. */
 	bool (*is_there)(struct glock__lockman *lm);
+	/*
+	 * Stores the members of the space, this node included, up to max. Returns their number,
+	 * which may be higher.
+	 */
+	size_t (*nodes)(struct glock__lockman *lm, struct glock__lm_node *out, size_t max);
 	/* Returns the path of the space's file. */
 	const char *(*path)(const struct glock__lockman *lm);
 };
@@ -166,7 +180,8 @@ struct glock__lm_events {
 	void (*pause)(void *owner);
 	void (*resume)(void *owner);
 	/* A node died: the program repairs its data. Grants wait until this returns. */
-	void (*recover)(void *owner, const struct glock__lm_peer *dead);
+	void (*recover)(void *owner, const struct glock__lm_peer *dead,
+			const struct glock__lm_node *node);
 	/*
 	 * Optional: memory for locks is short in these parts (a bit each). The owner gives idle
 	 * locks of these parts back, the oldest first, and calls gave_back() for each part. The

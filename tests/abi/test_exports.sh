@@ -19,4 +19,14 @@ readelf -d "$LIBRARY" | grep -q 'SONAME.*\[libglock\.so\.0\]'
 result $? "its soname is libglock.so.0"
 [ "$(nm -D --defined-only "$LIBRARY" | grep -c '@@GLOCK_0$')" = "$(wc -l <"$tmp/library")" ]
 result $? "each has the version GLOCK_0"
+
+# The library of the simulator has the same functions, and those of glock-sim.h.
+simulator=$(dirname "$LIBRARY")/../sim/libglock-sim.so.0
+echo '#include <glock-sim.h>' | $CC -E -P -I "$SOURCE/include" - |
+	grep -v '^typedef' | grep -oE '\bglock_[a-z0-9_]+ *\(' | tr -d ' (' | grep -v '^glock_scope_end$' | sort -u >"$tmp/header"
+nm -D --defined-only "$simulator" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/library"
+diff "$tmp/header" "$tmp/library" >"$tmp/differ"
+status=$?
+result $status "the simulator exports the functions of both headers and no others"
+[ $status = 0 ] || sed 's/^/# /' "$tmp/differ"
 plan

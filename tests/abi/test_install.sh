@@ -31,4 +31,9 @@ $CC -std=c17 -D_GNU_SOURCE "$example" $(pkg-config --cflags glock) "$lib/libgloc
 result $? "a program with the static library runs"
 [ "$(tr -d ' ' <"$tmp/number")" = 10 ]
 result $? "and both count"
+# shellcheck disable=SC2046
+$CC -std=c17 -D_GNU_SOURCE "$SOURCE/examples/simulate.c" $(pkg-config --cflags --libs glock-sim) \
+	-o "$tmp/simulate" >"$tmp/log" 2>&1 &&
+	LD_LIBRARY_PATH=$lib "$tmp/simulate" right 10 >"$tmp/log" 2>&1
+result $? "a program with the simulator runs"
 plan

@@ -127,6 +127,55 @@ static void dies_half_done(void *arg)
 		pause();
 }
 
+static struct glock_node expected;
+
+static void recover_named(void *arg, const struct glock_node *dead)
+{
+	CHECK(arg == &expected);
+	SAME(dead->id, expected.id);
+	SAME(dead->slot, expected.slot);
+	SAME(dead->pid, expected.pid);
+	SAME(dead->self, 0);
+	SAME(strcmp(dead->name, expected.name), 0);
+	shared->cell[6]++;
+}
+
+/* The death is of a member that glock_nodes() named before. A later process is another member. */
+static void recovery_names_the_node(void)
+{
+	const struct glock_space_options options = {.size = sizeof(options),
+						    .lockman = lockman,
+						    .recover_node = recover_named,
+						    .recover_arg = &expected};
+	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};
+	uint64_t last = 0;
+
+	SAME(glock_space_open("recovery_names_the_node", &options, &space), 0);
+	gl = get(space, GLOCK_INODE, 1);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct glock_holder gh;
+		pid_t pid;
+
+		shared->cell[0] = 0;
+		pid = start(dies_half_done, NULL);
+		UNTIL(shared->cell[0]);
+		SAME(glock_nodes(space, nodes, COUNT(nodes)), 2);
+		expected = nodes[nodes[0].self ? 1 : 0];
+		SAME(expected.pid, pid);
+		CHECK(expected.id != last);
+		last = expected.id;
+		SAME(ask(&gh, GLOCK_EX, GLOCK_ASYNC), 0);
+		SAME(kill(pid, SIGKILL), 0);
+		SAME(glock_wait(&gh, 0, 0), 0);
+		SAME(glock_dq(&gh), 0);
+		UNTIL(shared->cell[6] == i + 1);
+		join_killed(pid);
+		UNTIL(glock_nodes(space, nodes, COUNT(nodes)) == 1);
+	}
+	glock_put(gl);
+	SAME(glock_space_close(space), 0);
+}
+
 static void recovery(void)
 {
 	struct glock_holder gh;
@@ -157,6 +206,7 @@ int main(void)
 	static const struct test tests[] = {
 	    {"deaths", deaths, "local"},
 	    {"recovery", recovery, "local"},
+	    {"recovery_names_the_node", recovery_names_the_node, "local"},
 	};
 
 	return run_tests(tests, COUNT(tests));

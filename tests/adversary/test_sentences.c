@@ -76,6 +76,7 @@ static void uses_a_lock(struct glock_holder *held)
 static void at_once(void)
 {
 	struct glock_holder asked, held, waits, try, *none;
+	struct glock_statistics type = {.size = sizeof(type)};
 	struct glock_notifier *notifier;
 	pid_t pid = start(keeps, NULL);
 	uint64_t cursor = 0;
@@ -115,6 +116,10 @@ static void at_once(void)
 	SAME(glock_nq(&asked), 0);
 	SAME(glock_dq(&asked), 0);
 	SAME(glock_notifier_close(notifier), 0);
+	SAME(glock_nodes(space, NULL, 0), 2);
+	SAME(glock_holders(mine, NULL, 0), 2);
+	SAME(glock_type_statistics(space, GLOCK_INODE, -1, &type), 0);
+	CHECK(type.dcount > 0 && type.qcount > 0);
 	SAME(glock_dq(&held), 0);
 	SAME(glock_wait(&waits, 0, 0), 0);
 	SAME(glock_dq(&waits), 0);
@@ -945,6 +950,31 @@ static void wants(void *arg)
 }
 
 /* One process has the lock, another one waits for it before this process. */
+/* This process waits for two others, in one space. */
+static void members_and_holders(pid_t holder, pid_t waiter)
+{
+	struct glock_holder_info info[4] = {{.size = sizeof(*info)}};
+	struct glock_node nodes[4] = {{.size = sizeof(*nodes)}};
+
+	SAME(glock_nodes(space, NULL, 0), 3);
+	SAME(glock_nodes(space, nodes, COUNT(nodes)), 3);
+	for (size_t i = 0; i < 3; i++) {
+		CHECK(nodes[i].pid == holder || nodes[i].pid == waiter || nodes[i].pid == getpid());
+		SAME(nodes[i].self, nodes[i].pid == getpid());
+		CHECK(*nodes[i].name && nodes[i].size == sizeof(*nodes));
+		for (size_t k = 0; k < i; k++)
+			CHECK(nodes[i].id != nodes[k].id && nodes[i].slot != nodes[k].slot &&
+			      nodes[i].pid != nodes[k].pid);
+	}
+	SAME(glock_holders(gl, info, COUNT(info)), 3);
+	CHECK(info[0].own && info[0].waits && info[0].mode == GLOCK_SH && info[0].where);
+	CHECK(info[0].waited > 0 && info[0].flags == GLOCK_ASYNC && info[0].pid == gettid());
+	for (size_t i = 1; i < 3; i++) {
+		CHECK(!info[i].own && !info[i].where && info[i].mode == GLOCK_EX);
+		SAME(info[i].waits != 0, info[i].pid == waiter);
+	}
+}
+
 static void peers_hold_or_wait(void)
 {
 	pid_t holder = start(keeps, NULL), waiter;
@@ -965,6 +995,7 @@ static void peers_hold_or_wait(void)
 		CHECK(!peers[i].stopped && !peers[i].dead && *peers[i].comm);
 	}
 	CHECK(peers[0].pid != peers[1].pid);
+	members_and_holders(holder, waiter);
 	shared->cell[1] = 1;
 	SAME(glock_wait(&gh, 0, 0), 0);
 	SAME(glock_dq(&gh), 0);

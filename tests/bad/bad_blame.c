@@ -431,6 +431,56 @@ static void tasks_are_named(void **state)
 	assert_says(s, "<512>: node1 (pid 310 hot load) waits 8.00 s");
 }
 
+/* Writes one task in lock code whose file is not known, as that of open(). */
+static void one_unnamed_task(struct scene *s)
+{
+	for (int t = 0; t < 2; t++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "t%d/node1/tasks", t);
+		scene_file(s, path, "task 310 310 __ocfs2_cluster_lock.isra.0 hot load\n");
+	}
+}
+
+/* The only task is named if the node waits for nothing else. */
+static void a_task_without_a_file(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	one_unnamed_task(s);
+	scene_json(s);
+	assert_says(s, "node1 (pid 310 hot load) waits 8.00 s");
+}
+
+/* With two waits on the node, the task may be in the other one. */
+static void a_task_of_another_wait(void **state)
+{
+	struct scene *s = *state;
+
+	ocfs2_wait(s);
+	one_unnamed_task(s);
+	for (int t = 0; t < 2; t++)
+		LINE(t, "node1", .ino = 513, WAITING, .gets = {9, 9}, .wait_us = STAMP(-1));
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s");
+}
+
+/* A task that waits for a flock sleeps interruptibly and is not listed. */
+static void a_task_beside_a_flock(void **state)
+{
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		LINE(t, "node1", .type = 'F', .ino = 512, .flags = 0x242, .action = 1,
+		     .requested = 5, .wait_us = STAMP(-3));
+	}
+	one_unnamed_task(s);
+	scene_json(s);
+	assert_says(s, "<512>: node1 waits 8.00 s");
+}
+
 /* The DLM lists node2's lock. node2's locking_state does not. */
 static void a_line_is_missing(void **state)
 {
@@ -506,6 +556,81 @@ static void what_no_counter_shows(void **state)
 	assert_int_equal(json_array_size(json_object_get(frame(s, 0), "banners")), 7);
 }
 
+/* t1 lacks node2. node1 has waited since `since` seconds after t0. */
+static void a_sample_without_node2(struct scene *s, double since)
+{
+	for (int t = 0; t < 2; t++) {
+		scene_clock(s, t, "node1");
+		if (!t)
+			scene_clock(s, t, "node2");
+		if (!t)
+			LINE(t, "node2", .ino = 512, .level = 5, .gets = {1, 1});
+		LINE(t, "node1", .ino = 512, .level = 0, .flags = t ? 0x443 : 0,
+		     .action = t ? 2 : 0, .requested = t ? 3 : -1, .gets = {9, 9},
+		     .wait_us = t ? STAMP(since) : 0);
+	}
+	scene_json(s);
+}
+
+/* The answering node's daemons know more: of quorum, of fencing, of lock spaces. */
+static void daemons_tell_of_the_trouble(void **state)
+{
+	struct scene *s = *state;
+
+	scene_file(
+	    s, "t1/node1/daemons",
+	    "= corosync-quorumtool -s\nQuorum information\nNodes:            2\n"
+	    "Quorate:          Yes\nExpected votes:   3\n"
+	    "= dlm_tool status\ncluster nodeid 1 quorate 1 ring seq 13 13\n"
+	    "daemon now 1210 fence_pid 0\n"
+	    "fence 2 nodedown pid 0 actor 0 fail 1201 fence 0 now 1210\n"
+	    "node 1 M add 36 rem 0 fail 0 fence 0 at 0 0\n"
+	    "node 2 X add 36 rem 1201 fail 1201 fence 0 at 0 0\n"
+	    "= dlm_tool ls\ndlm lockspaces\nname          fs1\nid            0x5de61953\n"
+	    "change        member 3 joined 1 remove 0 failed 0 seq 3,3\nmembers       1 2 3\n"
+	    "new change    member 2 joined 0 remove 1 failed 1 seq 4,4\n"
+	    "new status    wait fencing\nnew members   1 3\n");
+	a_sample_without_node2(s, 0.5);
+	assert_true(
+	    has_banner(frame(s, 0), "recovery is pending; the others have quorum; fencing of "));
+	assert_true(has_banner(frame(s, 0), "fencing of node 2 is not done; lock space fs1: wait "
+					    "fencing; check its power and its fencing"));
+	/* a recording has the answers */
+	scene_json_replayed(s);
+	assert_true(has_banner(frame(s, 0), "fencing of node 2 is not done"));
+}
+
+/* Without quorum no node is fenced. A daemon that hangs is trouble, too. */
+static void daemons_without_quorum(void **state)
+{
+	struct scene *s = *state;
+
+	scene_file(s, "t1/node1/daemons",
+		   "= dlm_tool status\ncluster nodeid 1 quorate 0 ring seq 13 13\nlate\n");
+	a_sample_without_node2(s, 0.5);
+	assert_true(has_banner(frame(s, 0),
+			       "; no quorum on node1; corosync or dlm_controld does not "
+			       "answer on 1 node; check its power"));
+}
+
+/* A busy machine misses a frame now and then. Meanwhile there are short waits. */
+static void a_late_node_is_no_cause(void **state)
+{
+	struct scene *s = *state;
+
+	a_sample_without_node2(s, 4);
+	assert_false(has_banner(frame(s, 0), "node2 silent"));
+}
+
+static void a_silent_node_is_the_cause(void **state)
+{
+	struct scene *s = *state;
+
+	a_sample_without_node2(s, 0.5);
+	assert_true(
+	    has_banner(frame(s, 0), "node2 silent for 5.00 s: 1 wait on 1 file began then"));
+}
+
 int main(void)
 {
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
@@ -532,7 +657,14 @@ int main(void)
 	    SCENE(its_master_does_not_answer),
 	    SCENE(it_is_being_recovered),
 	    SCENE(no_sentence_across_skewed_samples),
+	    SCENE(a_late_node_is_no_cause),
+	    SCENE(a_silent_node_is_the_cause),
+	    SCENE(daemons_tell_of_the_trouble),
+	    SCENE(daemons_without_quorum),
 	    SCENE(tasks_are_named),
+	    SCENE(a_task_without_a_file),
+	    SCENE(a_task_of_another_wait),
+	    SCENE(a_task_beside_a_flock),
 	    SCENE(a_line_is_missing),
 	    SCENE(what_no_counter_shows),
 	};

@@ -173,6 +173,98 @@ static void bad_lines_are_named_and_left_out(void **state)
 	assert_true(says(frame(s, 0), "node:13"));
 }
 
+/* A glock with a lent record: `more` is the end of its line. */
+static void lent(struct scene *s, int t, const char *name, long long queued, const char *more)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "G 2:17 s:UN t:UN d:1 q:%lld b:0 w:0/0/0%s", queued, more);
+	line(s, t, name, text);
+}
+
+/* The library's counts tell readers and writers, whatever the modes of the moment are. */
+static void grants_tell_who_reads_and_writes(void **state)
+{
+	static const char *const more[][3] = {
+	    {" g:5/100/0/7 h:8=3/9=1/", " g:5/0/0/7 h:20=1//", ""},
+	    {" g:5/100/0/9 h:8=3,9=99/9=1/10=2", " g:5/2/1/7 h:20=1,21=1/30=1/ new:1", ""},
+	    /* the record of the first node was lent anew */
+	    {" g:9/1/0/0 h:9=4//", " g:5/2/1/7 h:20=1,21=1/30=1/", " g:8/0/0/3 h://"},
+	};
+	static const char *const nodes[] = {"a-1", "b-2", "c-3"};
+	struct scene *s = *state;
+	json_t *row;
+
+	for (int t = 0; t < 3; t++)
+		for (int i = 0; i < 3; i++) {
+			node(s, t, nodes[i]);
+			lent(s, t, nodes[i], 10 + t, more[t][i]);
+			if (i == 1)
+				holder(s, t, nodes[i], "EX", 'W', 0, 2);
+		}
+	scene_json(s);
+	row = row_of(frame(s, 0), 0x17);
+	assert_false(json_is_true(json_object_get(node_in(row, "a-1"), "wrote")));
+	assert_true(json_is_true(json_object_get(node_in(row, "a-1"), "read")));
+	assert_true(json_is_true(json_object_get(node_in(row, "b-2"), "wrote")));
+	assert_true(json_is_true(json_object_get(node_in(row, "b-2"), "read")));
+	/* 99 waits below 262.144 us, and one of 1.07 s */
+	assert_true(json_is_true(json_object_get(row, "wait_percentiles_rounded")));
+	assert_near(number(row, "wait_p50_s"), 262.2e-6, 1e-7);
+	assert_near(number(row, "wait_p99_s"), 262.2e-6, 1e-7);
+	assert_near(number(json_object_get(row, "holds"), "count"), 1, 0);
+	assert_near(number(json_object_get(row, "holds"), "p50_s"), 549.755814, 1e-6);
+	assert_near(number(json_object_get(row, "hand_overs"), "count"), 2, 0);
+	row = row_of(frame(s, 1), 0x17);
+	assert_true(json_is_true(json_object_get(node_in(row, "a-1"), "wrote")));
+	assert_false(json_is_true(json_object_get(node_in(row, "a-1"), "read")));
+	assert_false(json_is_true(json_object_get(node_in(row, "b-2"), "wrote")));
+	assert_true(json_is_true(json_object_get(node_in(row, "c-3"), "read")));
+	assert_false(json_is_true(json_object_get(row, "access_seen")));
+	assert_true(is_null(row, "hand_overs"));
+	assert_near(number(row, "wait_p99_s"), 262.2e-6, 1e-7);
+}
+
+/* One sample tells who wrote since the record was lent, and no times. */
+static void one_sample_of_grants(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	node(s, 0, "a-1");
+	lent(s, 0, "a-1", 1, " g:5/3/0/0 h:8=3//");
+	holder(s, 0, "a-1", "EX", 'W', -0.05, 2);
+	node(s, 0, "b-2");
+	scene_json(s);
+	row = row_of(frame(s, 0), 0x17);
+	assert_true(json_is_true(json_object_get(node_in(row, "a-1"), "wrote")));
+	assert_true(is_null(row, "wait_p50_s"));
+	assert_non_null(strstr(word(row, "advice"), "the next frame tells"));
+}
+
+static void bad_grants_are_named(void **state)
+{
+	static const char *const bad[] = {" g:",
+					  " g:5/1/2 h://",
+					  " g:5/1/2/3",
+					  " g:5/1/2/3 h:32=1//",
+					  " g:5/1/2/3 h:1=//",
+					  " g:5/1/2/3 h:1=99999999999//",
+					  " g:5/1/2/3 h:1=1/1=1"};
+	struct scene *s = *state;
+
+	for (int t = 0; t < 2; t++) {
+		node(s, t, "a-1");
+		glock(s, t, "a-1", "2:18", "SH", 1 + t, 0, 0, 0);
+		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+			lent(s, t, "a-1", 1, bad[i]);
+	}
+	scene_json(s);
+	assert_true(says(frame(s, 0), "no grants and times"));
+	assert_near(number(json_object_get(frame(s, 0), "totals"), "bad_lines"),
+		    2 * sizeof(bad) / sizeof(bad[0]), 0);
+}
+
 static void another_version_is_refused(void **state)
 {
 	struct scene *s = *state;
@@ -198,6 +290,9 @@ int main(void)
 	    SCENE(one_sample_shows_who_waits),
 	    SCENE(new_glocks_bring_their_own),
 	    SCENE(bad_lines_are_named_and_left_out),
+	    SCENE(grants_tell_who_reads_and_writes),
+	    SCENE(one_sample_of_grants),
+	    SCENE(bad_grants_are_named),
 	    SCENE(another_version_is_refused),
 	};
 

@@ -261,16 +261,95 @@ static void a_long_wait_is_hot(void **state)
 	assert_true(json_is_false(json_object_get(row_of(frame(s, 0), 100), "hot")));
 }
 
+/* ---- what is known of ended waits ---------------------------------------------------------- */
+
+/*
+ * A sample showed a wait of 0.1 s. Then four waits ended, with 5 s in all, and none is the longest
+ * of the Lock's life. Each of them may have taken 1.25 s.
+ */
+static void several_waits_are_no_long_wait(void **state)
+{
+	struct scene *s = *state;
+	json_t *row;
+
+	clocks(s, 2);
+	LINE(0, "node1", .ino = 512, .level = 0, .flags = 0x443, .action = 2, .requested = 5,
+	     .gets = {0, 9}, .total_ns = {0, 20000000000}, .max = {0, 8300000},
+	     .wait_us = STAMP(-0.1));
+	LINE(1, "node1", .ino = 512, .level = 5, .gets = {0, 13}, .total_ns = {0, 25000000000},
+	     .max = {0, 8300000}, .last_us = {0, STAMP(4.9)});
+	scene_json(s);
+	row = row_of(frame(s, 0), 512);
+	assert_near(number(row, "longest_wait_s"), 1.25, 1e-3);
+	assert_string_not_equal(word(row, "advice_code"), "WAIT_HUNG");
+}
+
+/* Writes the DLM's lock of a flock: its number, its state and since when. */
+static void dlm_flock(struct scene *s, int t, unsigned id, int status, double since)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "t%d/node1/dlm/fs1_all", t);
+	scene_file(s, path,
+		   "rsb 00000000d40c03c4 0 0 0 0 0 0 24 str        6             200\n"
+		   "lkb %x 0 0 1770 0 1c 0 %d %d 5 -1 0 0 2 %llu 0\n",
+		   id, status, status == 2 ? 5 : -1, (unsigned long long)((UP0 + since) * 1e9));
+}
+
+/*
+ * The wait that t0 shows began 1 s before. At t1 a process of this node holds the flock, since 4 s
+ * after t0. That may be a later lock: only the reply's own time tells.
+ */
+static void a_flock_that_was_granted(struct scene *s, unsigned id, long long srttb)
+{
+	clocks(s, 2);
+	scene_stats(s, 0, "node1", 6, 0x200, 8000000, 1, 1);
+	scene_stats(s, 1, "node1", 6, 0x200, srttb, 1, 1);
+	scene_glock(s, 0, "node1", 6, 0x200, "UN", "W", "EX", 0, "(none)");
+	scene_glock(s, 1, "node1", 6, 0x200, "EX", "H", "EX", 0, "(none)");
+	dlm_flock(s, 0, 0x1c6, 1, -1);
+	dlm_flock(s, 1, id, 2, 4);
+	scene_json(s);
+}
+
+static void the_grant_of_a_flock_ends_its_wait(void **state)
+{
+	struct scene *s = *state;
+
+	/* an eighth of the way to 5 s */
+	a_flock_that_was_granted(s, 0x1c6, 8000000 + (5000000000 - 8000000) / 8);
+	assert_near(number(row_of(frame(s, 0), 512), "longest_wait_s"), 5, 1e-3);
+}
+
+static void the_grant_of_another_lock_of_the_dlm(void **state)
+{
+	struct scene *s = *state;
+
+	a_flock_that_was_granted(s, 0x1c7, 8000000 + (5000000000 - 8000000) / 8);
+	assert_near(number(row_of(frame(s, 0), 512), "longest_wait_s"), 1, 1e-3);
+}
+
+/* The DLM gives a number again. */
+static void the_grant_of_a_later_flock(void **state)
+{
+	struct scene *s = *state;
+
+	a_flock_that_was_granted(s, 0x1c6, 9000000);
+	assert_near(number(row_of(frame(s, 0), 512), "longest_wait_s"), 1, 1e-3);
+}
+
 int main(void)
 {
 #define BAD(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 	const struct CMUnitTest tests[] = {
-	    BAD(a_flock_made_anew_is_another_wait), BAD(a_flock_that_hangs_is_one_wait),
-	    BAD(a_second_holder_without_a_process), BAD(a_local_holder_explains_an_answer),
-	    BAD(one_wait_that_explains_the_row),    BAD(a_wait_beside_traffic),
-	    BAD(a_short_wait_beside_fast_traffic),  BAD(few_ended_waits_are_a_hang),
-	    BAD(many_ended_waits_are_traffic),      BAD(fast_traffic_with_a_long_wait),
-	    BAD(a_small_part_needs_no_advice),      BAD(a_long_wait_is_hot),
+	    BAD(a_flock_made_anew_is_another_wait),    BAD(a_flock_that_hangs_is_one_wait),
+	    BAD(a_second_holder_without_a_process),    BAD(a_local_holder_explains_an_answer),
+	    BAD(one_wait_that_explains_the_row),       BAD(a_wait_beside_traffic),
+	    BAD(a_short_wait_beside_fast_traffic),     BAD(few_ended_waits_are_a_hang),
+	    BAD(many_ended_waits_are_traffic),         BAD(fast_traffic_with_a_long_wait),
+	    BAD(a_small_part_needs_no_advice),         BAD(a_long_wait_is_hot),
+	    BAD(several_waits_are_no_long_wait),       BAD(the_grant_of_a_flock_ends_its_wait),
+	    BAD(the_grant_of_another_lock_of_the_dlm), BAD(the_grant_of_a_later_flock),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

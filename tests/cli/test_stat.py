@@ -191,6 +191,41 @@ def a_path_is_one_however_it_is_written():
     a.end()
 
 
+def histograms_and_grants_are_counted():
+    """A glock that leaves memory loses its counts. Its type keeps them."""
+    a, b = Node("s"), Node("s")
+    for _ in range(3):
+        a.do("nq 1 6 9 EX")
+        a.do("wait 1")
+        b.do("nq 1 6 9 SH")
+        time.sleep(0.02)
+        a.do("dq 1")
+        b.do("wait 1")
+        b.do("dq 1")
+    b.do("nq 1 6 9 SH")
+    b.do("wait 1")
+    of = {(o["pid"], o["number"]): o for o in objects("stat", "--histogram", "--json", "s") if o["type"] == 6}
+    type_a, type_b, theirs = of[(a.pid, None)], of[(b.pid, None)], of[(b.pid, 9)]
+    assert theirs["granted"] == {"EX": 0, "DF": 0, "SH": 2}, theirs
+    assert theirs["waits"]["count"] in (1, 2) and theirs["waits"]["p90_s"] > 0.02, theirs
+    # the last request was granted at once, if this machine had time
+    assert type_b["waits"]["count"] in (3, 4), type_b
+    assert type_b["waits"]["p50_s"] > 0.02 and type_b["hand_overs"]["count"] == 2, type_b
+    assert type_a["hand_overs"]["count"] == 3 and type_a["hand_overs"]["p50_s"] > 0.001, type_a
+    assert type_a["holds"]["count"] >= 3 and type_a["holds"]["p50_s"] > 0.02, type_a
+    for o in of.values():
+        for key in ("waits", "holds", "hand_overs"):
+            assert sum(b["count"] for b in o[key]["buckets"]) == o[key]["count"], o
+    text = out("stat", "--histogram", "-n", str(b.pid), "s")
+    assert re.search(r"(?m)^glock 6/9 for .*: granted 0 EX, 0 DF, 2 SH$", text), text
+    assert re.search(r"(?m)^   p50    < +\S+ .s ", text), text
+    (o,) = [o for o in objects("stat", "--json", "-n", str(b.pid), "s") if o["number"] == 9]
+    assert o["granted"]["SH"] == 2, o
+    r = glock("stat", "--histogram", "s", "glstats")
+    assert r.returncode == 64 and "takes no file" in r.stderr, r
+    a.end(), b.end()
+
+
 def demote_has_cached_locks_given_up():
     a = Node("s")
     state = lambda: re.findall(r"s:(\w\w) n:2/5 ", out("stat", "s"))
@@ -267,6 +302,7 @@ if __name__ == "__main__":
             rm_takes_what_the_dead_left,
             a_name_may_have_a_slash,
             a_path_is_one_however_it_is_written,
+            histograms_and_grants_are_counted,
             demote_has_cached_locks_given_up,
             demote_of_one_node,
             demote_where_a_demand_came_before,

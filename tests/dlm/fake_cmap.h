@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_cmap.h - stands for corosync's counts of joins, one count a node. */
+/* fake_cmap.h - stands for corosync's counts of joins, one a node, and for its list of nodes. */
 #ifndef TESTS_DLM_FAKE_CMAP_H
 #define TESTS_DLM_FAKE_CMAP_H
 

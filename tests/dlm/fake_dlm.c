@@ -15,6 +15,7 @@
 #include "fake_dlm.h"
 #include "lockman/dlm/dlm_cluster.h"
 #include "lockman/dlm/dlm_dev.h"
+#include "lockman/dlm/dlm_nodes.h"
 
 #include <stdio.h>
 
@@ -319,6 +320,16 @@ bool glock__cluster_members(const char *lockspace, struct glock__cluster_nodes *
 		*members = cluster;
 	pthread_mutex_unlock(&lock);
 	return known;
+}
+
+uint32_t glock__dlm_own_node(void)
+{
+	return 1;
+}
+
+void glock__dlm_node_name(uint32_t id, char *name, size_t size)
+{
+	snprintf(name, size, "machine%u", (unsigned int)id);
 }
 
 bool glock__cluster_has(const struct glock__cluster_nodes *members, uint32_t id)

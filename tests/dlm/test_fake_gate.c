@@ -163,6 +163,44 @@ static void end_recovery(struct recovery *r)
 	assert_true(__atomic_load_n(&r->ended, __ATOMIC_ACQUIRE));
 }
 
+static int named; /* an atom */
+
+static void on_named(void *arg, const struct glock_node *dead)
+{
+	(void)arg;
+	assert_int_equal(dead->id, 2);
+	assert_int_equal(dead->slot, 2);
+	assert_int_equal(dead->pid, 0);
+	assert_string_equal(dead->name, "machine2");
+	__atomic_store_n(&named, 1, __ATOMIC_RELEASE);
+}
+
+/* Members are machines with names. The machine that leaves is told by its name. */
+static void members_have_names(void **state)
+{
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = "dlm", .recover_node = on_named, .log = say};
+	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};
+	struct glock_space *space;
+
+	(void)state;
+	glock__fake_dlm_members(two, 2);
+	assert_int_equal(glock_space_open("fake", &o, &space), 0);
+	assert_int_equal(glock_nodes(space, nodes, 3), 2);
+	assert_int_equal(nodes[0].id, 1);
+	assert_int_equal(nodes[0].self, 1);
+	assert_string_equal(nodes[0].name, "machine1");
+	assert_int_equal(nodes[1].id, 2);
+	assert_int_equal(nodes[1].self, 0);
+	assert_int_equal(nodes[1].pid, 0);
+	assert_int_equal(glock_nodes(space, nodes, 1), 2);
+	glock__fake_dlm_members(two, 1);
+	assert_true(comes(&named));
+	assert_int_equal(glock_nodes(space, nodes, 3), 1);
+	assert_int_equal(glock_space_close(space), 0);
+	glock__fake_dlm_members(NULL, 0);
+}
+
 static int withdraw(struct recovery *r)
 {
 	glock_withdraw(r->space);
@@ -329,6 +367,7 @@ static void closed_while_stopped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(members_have_names),
 	    cmocka_unit_test(withdrawn_in_a_recovery),
 	    cmocka_unit_test(withdrawn_beside_a_recovery),
 	    cmocka_unit_test(tokens_rise_beyond_deaths),

@@ -3,9 +3,10 @@
  * test_quorum.c - tests corosync's reports of members and quorum, and their consequences.
  */
 #include "check.h"
-#include "lockman/dlm/dlm_quorum.h"
 #include "fake_cmap.h"
 #include "fake_quorum.h"
+#include "lockman/dlm/dlm_nodes.h"
+#include "lockman/dlm/dlm_quorum.h"
 
 static struct glock__quorum q;
 
@@ -66,6 +67,26 @@ static void who_is_apart(void **state)
 		assert_true(glock__quorum_there(&q));
 		assert_false(glock__quorum_apart(&q));
 	}
+}
+
+/* Names are corosync's, or the address of a link, or the number. */
+static void names_of_nodes(void **state)
+{
+	char name[64];
+	int open = fake_cmap_open();
+
+	(void)state;
+	glock__dlm_node_name(7, name, sizeof(name));
+	assert_string_equal(name, "alpha");
+	glock__dlm_node_name(8, name, sizeof(name));
+	assert_string_equal(name, "10.0.0.8");
+	glock__dlm_node_name(9, name, sizeof(name));
+	assert_string_equal(name, "node 9");
+	fake_cmap_refuse(true);
+	glock__dlm_node_name(7, name, sizeof(name));
+	fake_cmap_refuse(false);
+	assert_string_equal(name, "node 7");
+	assert_int_equal(fake_cmap_open(), open);
 }
 
 static const uint32_t none[] = {0}, all[] = {1, 2, 3, 0};
@@ -236,6 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(who_is_apart, setup, teardown),
+	    cmocka_unit_test_setup_teardown(names_of_nodes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(lists_that_were_lost, setup, teardown),
 	    cmocka_unit_test_setup_teardown(counts_of_another_corosync, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_count_that_is_not_to_be_had, setup, teardown),

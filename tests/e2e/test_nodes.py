@@ -173,6 +173,16 @@ def test_names_that_only_other_nodes_know(folder):
             assert 1 <= asked <= frames_seen - 7, (node, asked, frames_seen)
 
 
+def test_daemons_are_asked_in_trouble_only(folder):
+    """A node is silent, and locks wait: then the other node's daemons are asked."""
+    for second, trouble in (("agent", False), ("refused", True)):
+        frames(folder, "-t", "0.5", "-i", "5", nodes=("node1", "node2"), recording="power-cut", node1="agent", node2=second)
+        with open(f"{folder}/node1.asked", encoding="utf-8") as f:
+            asked = [line.split()[2] for line in f if line.startswith("S ")]
+        os.unlink(f"{folder}/node1.asked")
+        assert asked[0] == "all" and ("deep+ask" in asked) == trouble, asked
+
+
 def test_paths_of_a_node_that_is_late(folder):
     """Frames that lack the node have no place for its answers. The answers wait for its next
     sample."""

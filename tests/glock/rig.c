@@ -282,8 +282,10 @@ void rig_open_with(struct glock_space_options *o)
 	rig.demote_ok = 1;
 	o->size = sizeof(*o);
 	o->flags |= GLOCK_SPACE_DISPATCH;
-	o->types = types;
-	o->n_types = ARRAY_SIZE(types);
+	if (!o->types) {
+		o->types = types;
+		o->n_types = ARRAY_SIZE(types);
+	}
 	o->log = on_log;
 	o->trace_order = 8;
 	env.mem = rig_mem;

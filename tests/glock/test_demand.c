@@ -259,6 +259,44 @@ static void demand_bast_too_late(void **state)
 	glock_put(gl);
 }
 
+/* Linux 6.1 differs from the documents in what a demote asks for, in tries, and in who runs the
+ * queue. */
+static void demand_profile_of_linux(void **state)
+{
+	struct glock_space_options o = {.size = sizeof(o), .flags = GLOCK_SPACE_LINUX_6_1};
+	struct glock *gl;
+
+	(void)state;
+	rig_open_with(&o);
+	gl = rig_glock(GLOCK_INODE, 1);
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_dq(&a);
+	*rig.log = '\0';
+	/* A demote from SH to DF asks for DF. The documents' way is UN. */
+	rig_bast(gl, GLOCK__CW);
+	rig_expect("th:DF:0 inval:2 convert:CW:quecvt");
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_DF);
+	/* A holder admits by its mode alone: b is granted in SH although the state is DF. */
+	rig_nq(&a, gl, GLOCK_SH, GLOCK_ANY);
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	assert_true(glock_poll(&a) && glock_poll(&b));
+	rig_dq(&b);
+	/* A try is queued, and then refused: it has its events. */
+	rig_nq(&b, gl, GLOCK_EX, GLOCK_TRY);
+	assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
+	/* A thread that lets a holder go leaves the queue to the work. */
+	rig_nq(&b, gl, GLOCK_DF, 0);
+	assert_false(glock_poll(&b));
+	assert_int_equal(glock_dq(&a), 0);
+	assert_false(glock_poll(&b));
+	rig_run();
+	assert_true(glock_poll(&b));
+	rig_dq(&b);
+	glock_put(gl);
+	rig_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +311,7 @@ int main(void)
 	    RIG_TEST(demand_nocache),
 	    RIG_TEST(demand_bast_before_the_reply),
 	    RIG_TEST(demand_bast_too_late),
+	    cmocka_unit_test(demand_profile_of_linux),
 	};
 
 	return RUN_TESTS(tests);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MANY = 17, NEW = 100000 }; /* more requests than glock_nq_m() has room for on its stack */
 
@@ -157,12 +158,35 @@ static void memory_for_a_notifier(void **state)
 	assert_int_equal(glock_space_close(space), 0);
 }
 
+/* The members of a space of "none" take no memory. So this is a space of "local". */
+static void memory_for_members(void **state)
+{
+	char dir[] = "/dev/shm/glock-members-XXXXXX", path[64];
+	const struct glock_space_options o = {.size = sizeof(o), .lockman = "local", .dir = dir};
+	struct glock_node node = {.size = sizeof(node)};
+	int err;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	unsetenv("GLOCK_DIR"); /* which must not differ from dir */
+	assert_int_equal(glock_space_open("memory", &o, &space), 0);
+	scarce = true;
+	err = glock_nodes(space, &node, 1);
+	scarce = false;
+	assert_int_equal(err, -ENOMEM);
+	assert_int_equal(glock_nodes(space, &node, 1), 1);
+	assert_int_equal(glock_space_close(space), 0);
+	snprintf(path, sizeof(path), "%s/memory", dir);
+	unlink(path);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(memory_for_a_space),       cmocka_unit_test(memory_for_a_glock),
 	    cmocka_unit_test(memory_for_many_requests), cmocka_unit_test(memory_for_a_dump),
-	    cmocka_unit_test(memory_for_a_notifier),
+	    cmocka_unit_test(memory_for_a_notifier),    cmocka_unit_test(memory_for_members),
 	};
 
 	return RUN_TESTS(tests);

@@ -31,7 +31,7 @@
 #include "glock/core/internal.h"
 #include "lockman/sim/sim.h"
 
-#include "task.h"
+#include "sim/task.h"
 
 #include <stdio.h>
 

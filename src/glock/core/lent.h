@@ -60,8 +60,9 @@ struct glock__policy glock__policy_of_type(const struct glock *gl);
 void glock__lent_teach(struct glock *gl);
 
 /*
- * For busy.c: takes a record out of the pool for a glock without one, NULL without memory; and puts
- * the record of a glock back. *full says whether the pool now has too few records.
+ * For busy.c. glock__lent_take() takes a record out of the pool, for a glock without one. NULL
+ * means no memory. *full says that too many records are lent now. glock__lent_put() puts the record
+ * back.
  */
 struct glock__lent *glock__lent_take(struct glock *gl, bool *full);
 void glock__lent_put(struct glock *gl);

@@ -84,6 +84,7 @@ struct glock_space {
 	struct glock__debug *debug;         /* the log of GLOCK_DEBUG; NULL: none */
 	struct glock__get_sites *get_sites; /* with GLOCK_DEBUG; else NULL */
 	void (*recover)(void *arg, const struct glock_peer *dead);
+	void (*recover_node)(void *arg, const struct glock_node *dead);
 	void *recover_arg;
 	/*
 	 * The states of a space. Each is an atom; several may be set at a time.

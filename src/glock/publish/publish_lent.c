@@ -77,7 +77,7 @@ GLOCK__INLINE struct glock__lent_record *published_record(const struct glock *gl
 	return l ? l->seen : NULL;
 }
 
-void glock__publish_granted(struct glock *gl, enum glock_mode mode, int64_t n)
+void glock__count_granted(struct glock *gl, enum glock_mode mode, int64_t n)
 {
 	struct glock__lent_record *r = published_record(gl);
 
@@ -121,15 +121,13 @@ static GLOCK__COLD struct glock__type_histogram *make_histograms(struct glock_sp
 	return h;
 }
 
-void glock__publish_time(struct glock *gl, enum glock__histogram which, int64_t ns)
+void glock__count_time(struct glock *gl, enum glock__histogram which, int64_t ns)
 {
 	struct glock_space *space = gl_space(gl);
 	struct glock__lent_record *r = published_record(gl);
 	unsigned int bucket = glock__bucket_of(ns), cpu;
 	struct glock__type_histogram *h;
 
-	if (!space->publisher)
-		return;
 	h = atom_load_ptr(&space->histograms[gl->type]);
 	if (!h && !space->histograms_full)
 		h = make_histograms(space, gl->type);

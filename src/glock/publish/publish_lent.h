@@ -16,9 +16,21 @@ void glock__publish_lent_gone(struct glock *gl);
 /* Publishes a policy that changed. */
 void glock__publish_policy(struct glock *gl);
 
+void glock__count_granted(struct glock *gl, enum glock_mode mode, int64_t n);
+void glock__count_time(struct glock *gl, enum glock__histogram which, int64_t ns);
+
 /* Counts n grants in that mode, in the record of the glock only. */
-void glock__publish_granted(struct glock *gl, enum glock_mode mode, int64_t n);
+GLOCK__INLINE void glock__publish_granted(struct glock *gl, enum glock_mode mode, int64_t n)
+{
+	if (gl_busy(gl)->lent)
+		glock__count_granted(gl, mode, n);
+}
+
 /* Counts a time, in the histogram of the glock's type and in its record. */
-void glock__publish_time(struct glock *gl, enum glock__histogram which, int64_t ns);
+GLOCK__INLINE void glock__publish_time(struct glock *gl, enum glock__histogram which, int64_t ns)
+{
+	if (gl_space(gl)->publisher)
+		glock__count_time(gl, which, ns);
+}
 
 #endif

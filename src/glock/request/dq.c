@@ -22,6 +22,20 @@
 
 #define LOOK_NS 1000000 /* between two looks at the operation of another thread */
 
+/*
+ * In Linux 6.1 a thread that lets a holder go leaves the queue to the work. If a demote waits for
+ * the end of a hold time, so does the queue.
+ */
+static void run_queue_as_linux(struct glock *gl)
+{
+	bool waits = gl->flags & GLOCK__F_PENDING_DEMOTE && !(gl->flags & GLOCK__F_DEMOTE) &&
+		     gl->type == GLOCK_INODE;
+
+	gl_busy(gl)->must_run = false;
+	if (!waits)
+		glock__work_queue(gl, gl_now(gl));
+}
+
 static void release(struct glock *gl, struct glock__holder *gh)
 {
 	/* The program was not told of the death. The next holder in EX is to be told. */
@@ -48,7 +62,9 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
 	    glock__list_empty(&gl_busy(gl)->holders))
 		return;
-	if (glock__tls()->deferred.gl == gl)
+	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+		run_queue_as_linux(gl);
+	else if (glock__tls()->deferred.gl == gl)
 		glock__work_queue(gl, gl_now(gl)); /* runs the queue soon, and may do more */
 	else
 		glock__run_queue(gl, true);

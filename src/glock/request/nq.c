@@ -161,6 +161,21 @@ static bool demote_is_in_the_way(struct glock *gl)
 }
 
 /*
+ * Linux 6.1 queues a try unless a request is in flight for a waiter that is no try. The queue then
+ * refuses the try if a holder is in its way.
+ */
+static bool try_is_futile_in_linux(struct glock *gl, const struct glock__holder *gh)
+{
+	if (!(gl->flags & GLOCK__F_LOCK) || glock__may_grant(gl, gh))
+		return false;
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next)
+		if (!(glock__entry(l, struct glock__holder, list)->flags & GLOCK__TRIES))
+			return true;
+	return false;
+}
+
+/*
  * Tells whether a try is to fail now, because it would clearly have to wait. It would wait behind a
  * request, or for an operation that runs or is due on this node.
  */
@@ -168,6 +183,8 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
 	if (!(gh->flags & GLOCK__TRIES))
 		return false;
+	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+		return try_is_futile_in_linux(gl, gh);
 	if (demote_is_in_the_way(gl) || (glock__is_held(gl) && !glock__may_grant(gl, gh)))
 		return true;
 	/* The unlock operation runs, or a request that was taken back. */

@@ -186,6 +186,7 @@ static int set_options(struct glock_space *space, const char *name,
 	space->log = o->log;
 	space->log_arg = o->log_arg;
 	space->recover = o->recover;
+	space->recover_node = o->recover_node;
 	space->recover_arg = o->recover_arg;
 	space->lru.max = o->cached_max;
 	space->lru.age = o->cached_age;
@@ -322,7 +323,7 @@ static int new_local(const char *name, const struct glock_space_options *o,
 						   .dir = o->dir,
 						   .log = o->log,
 						   .log_arg = o->log_arg,
-						   .recovers = o->recover};
+						   .recovers = o->recover || o->recover_node};
 
 	return glock__local_new(&local, lm);
 }
@@ -330,8 +331,10 @@ static int new_local(const char *name, const struct glock_space_options *o,
 static int new_dlm(const char *name, const struct glock_space_options *o,
 		   struct glock__lockman **lm)
 {
-	const struct glock__dlm_options dlm = {
-	    .name = name, .log = o->log, .log_arg = o->log_arg, .recovers = o->recover};
+	const struct glock__dlm_options dlm = {.name = name,
+					       .log = o->log,
+					       .log_arg = o->log_arg,
+					       .recovers = o->recover || o->recover_node};
 
 	return glock__dlm_new(&dlm, lm);
 }
@@ -386,6 +389,15 @@ static int new_lockman(const char *name, const struct glock_space_options *o,
 	return -EPROTONOSUPPORT;
 }
 
+#ifdef GLOCK_ATOM_HOOKS
+int (*glock__sim_open_hook)(const char *name, const struct glock_space_options *options,
+			    struct glock_space **space);
+void (*glock__sim_close_hook)(const struct glock_space *space);
+#define SIM_CLOSED(space) (glock__sim_close_hook ? glock__sim_close_hook(space) : (void)0)
+#else
+#define SIM_CLOSED(space) ((void)0)
+#endif
+
 /* `size` is the size of the options that the program gave. */
 static int open_with(const char *name, const struct glock_space_options *o, size_t size,
 		     struct glock_space **space)
@@ -402,6 +414,10 @@ static int open_with(const char *name, const struct glock_space_options *o, size
 			o->log(o->log_arg, "a space's name has 1 to 64 bytes; choose another name");
 		return -EINVAL;
 	}
+#ifdef GLOCK_ATOM_HOOKS
+	if (glock__sim_open_hook)
+		return glock__sim_open_hook(name, o, space);
+#endif
 	err = new_lockman(name, o, &lm);
 	if (err)
 		return err;
@@ -488,6 +504,7 @@ int glock_space_close(struct glock_space *space)
 	glock__work_stop(space);
 	space->lm->ops->free(space->lm);
 	err = atom_load8(&space->write_failed) ? -EIO : 0;
+	SIM_CLOSED(space);
 	free_space(space);
 	return err;
 }

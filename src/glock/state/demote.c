@@ -89,8 +89,9 @@ enum glock_mode glock__demote_target(const struct glock *gl)
 		return gl->state;
 	/*
 	 * A change to a mode that is not weaker may wait for other nodes. A demote must not wait.
+	 * In Linux 6.1 a demote waits nevertheless, for example from SH to DF.
 	 */
-	if (!glock__mode_is_down(gl->state, gl_busy(gl)->demote_state))
+	if (!glock__mode_is_down(gl->state, gl_busy(gl)->demote_state) && !linux_6_1(gl_space(gl)))
 		return GLOCK_UN;
 	return gl_busy(gl)->demote_state;
 }
@@ -144,7 +145,9 @@ static int64_t held_until(struct glock *gl)
 	if (gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN) &&
 	    gl_busy(gl)->reply == GLOCK__GRANTED)
 		return now + gl_busy(gl)->hold;
-	return gl->state != GLOCK_UN && until > now ? until : 0;
+	if (gl->state == GLOCK_UN && !linux_6_1(gl_space(gl)))
+		return 0;
+	return until > now ? until : 0;
 }
 
 void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
@@ -152,8 +155,11 @@ void glock__hold_or_demote(struct glock *gl, enum glock_mode to)
 	int64_t until = held_until(gl);
 
 	assert(gl_held(gl));
-	/* The demand is late: this node has gone down already, and no request is in flight. */
-	if (glock__mode_is_down(to, gl->state) &&
+	/*
+	 * The demand is late: this node has gone down already, and no request is in flight. Linux
+	 * 6.1 takes the demand and finds it done.
+	 */
+	if (glock__mode_is_down(to, gl->state) && !linux_6_1(gl_space(gl)) &&
 	    (!(gl->flags & GLOCK__F_LOCK) || FAULT(EARLY_BAST_DROPPED)))
 		return;
 	if (linux_6_1(gl_space(gl)) && glock__list_empty(&gl_busy(gl)->holders) &&

@@ -90,12 +90,13 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 
 	/*
 	 * If the holder in SH said ANY, the state may be DF. Then a request for SH without ANY may
-	 * not join the holder. If there is a holder, EXACT adds nothing. (Linux looks at the holder
-	 * only, and grants both.)
+	 * not join the holder. If there is a holder, EXACT adds nothing. Linux 6.1 looks at the
+	 * holder only, and grants both.
 	 */
 	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
 		return false;
 	return glock__state_serves(gl->state, gh->mode, flags) ||
+	       (held && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) ||
 	       (FAULT(GRANT_FROM_ANY_MODE) && gl->state) ||
 	       (FAULT(HOLDER_ADMITS_ANY_STATE) && held);
 }
@@ -145,6 +146,16 @@ void (*glock__grant_hook)(const struct glock *gl, const struct glock__holder *gh
 #define GRANT_HOOK(gl, gh) ((void)0)
 #endif
 
+/* Counts an ended wait. A grant at once is no wait. A long wait makes the glock busy. */
+GLOCK__INLINE void count_wait(struct glock *gl, int64_t ns)
+{
+	glock__publish_waited(gl, ns);
+	if (ns >= GLOCK__WAITED_NS)
+		glock__lend(gl);
+	if (ns >= GLOCK__SHORTEST_WAIT_NS)
+		glock__publish_time(gl, GLOCK__WAITS, ns);
+}
+
 /* Sets the state of a request that is granted or has failed. The holder may be gone then. */
 GLOCK__INLINE void holder_finish(struct glock *gl, struct glock__holder *gh, uint32_t state)
 {
@@ -175,10 +186,7 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 	waited = gl_now(gl) - gh->asked;
 	if (waited > LONG_WAIT)
 		glock__hold_grow(gl);
-	glock__publish_waited(gl, waited);
-	if (waited >= GLOCK__WAITED_NS)
-		glock__lend(gl);
-	glock__publish_time(gl, GLOCK__WAITS, waited);
+	count_wait(gl, waited);
 	glock__publish_granted(gl, gh->mode, 1);
 	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
 	gh->error = 0;
@@ -205,8 +213,7 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 void glock__fail(struct glock *gl, struct glock__holder *gh, int error)
 {
 	assert(gh_state(gh) & GLOCK__H_WAIT && !(gh_state(gh) & GLOCK__H_HOLDER));
-	glock__publish_waited(gl, gl_now(gl) - gh->asked);
-	glock__publish_time(gl, GLOCK__WAITS, gl_now(gl) - gh->asked);
+	count_wait(gl, gl_now(gl) - gh->asked);
 	glock__unlink(gl, gh);
 	gh->error = error;
 	holder_finish(gl, gh, 0);

@@ -13,6 +13,8 @@
  */
 #include "reply.h"
 
+#include "glock/publish/publish_lent.h"
+
 #include "busy.h"
 #include "control.h"
 #include "demote.h"
@@ -125,13 +127,22 @@ void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 	gl->flags |= should_freeze(gl) ? GLOCK__F_FROZEN : GLOCK__F_HAVE_REPLY;
 }
 
+/* The record begins with one grant, because a holder asked for the mode that this node has. */
+static void lend_on_demand(struct glock *gl)
+{
+	bool had = gl_busy(gl)->lent;
+
+	if (glock__lend(gl) && !had && gl->state != GLOCK_UN)
+		glock__publish_granted(gl, gl->state, 1);
+}
+
 /* Under gl->lock. */
 static void on_bast_locked(struct glock *gl, enum glock_mode to)
 {
 	if (gl->flags & GLOCK__F_DEAD)
 		return;
 	gl_busy(gl)->more->counts.basts++;
-	glock__lend(gl);
+	lend_on_demand(gl);
 	glock__hold_or_demote(gl, to);
 }
 
@@ -294,17 +305,34 @@ void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to)
 	memcpy(to->comm, from->comm, sizeof(to->comm));
 }
 
-static void on_recover(void *owner, const struct glock__lm_peer *dead)
+void glock__node(const struct glock__lm_node *from, struct glock_node *to)
+{
+	*to = (struct glock_node){.size = sizeof(*to),
+				  .id = from->id,
+				  .slot = from->slot,
+				  .self = from->self,
+				  .pid = from->pid};
+	static_assert(sizeof(to->name) == sizeof(from->name), "a name fits");
+	memcpy(to->name, from->name, sizeof(to->name));
+}
+
+static void on_recover(void *owner, const struct glock__lm_peer *dead,
+		       const struct glock__lm_node *from)
 {
 	struct glock_space *space = owner;
 	struct glock_peer peer;
+	struct glock_node node;
 
 	glock__peer(dead, &peer);
-	if (!space->recover)
+	glock__node(from, &node);
+	if (!space->recover && !space->recover_node)
 		return;
 	glock__tls_check(space->generation);
 	glock__tls()->id.recovers = space;
-	space->recover(space->recover_arg, &peer);
+	if (space->recover_node)
+		space->recover_node(space->recover_arg, &node);
+	else
+		space->recover(space->recover_arg, &peer);
 	glock__tls()->id.recovers = NULL;
 }
 

@@ -13,6 +13,7 @@ extern const struct glock__lm_events glock__events;
 void glock__thaw(struct glock_space *space);
 /* Translates a peer into the form that the program sees. */
 void glock__peer(const struct glock__lm_peer *from, struct glock_peer *to);
+void glock__node(const struct glock__lm_node *from, struct glock_node *to);
 
 /* Counts a demand and hands it to glock__hold_or_demote(). The caller does not hold gl->lock. */
 void glock__on_bast(struct glock *gl, enum glock_mode to);

@@ -15,11 +15,13 @@
  * counts all shorter times, and the last one all longer times.
  */
 enum { GLOCK__BUCKETS = 32, GLOCK__BUCKET_NS = 256 };
+/* A shorter wait is a grant at once, and is not counted. */
+enum { GLOCK__SHORTEST_WAIT_NS = 2 * GLOCK__BUCKET_NS };
 
 /* See docs/libglock.md for what each counts. */
 enum glock__histogram {
-	GLOCK__WAITS, /* from the request of a holder that joined the queue until its end */
-	GLOCK__HOLDS, /* from a grant of the lock manager until this node begins to give it up */
+	GLOCK__WAITS,     /* from the request of a holder until it is granted, or fails */
+	GLOCK__HOLDS,     /* from the last grant until the node has given the mode up, also to SH */
 	GLOCK__HANDOVERS, /* from another node's demand until this node has given the lock up */
 	GLOCK__HISTOGRAM_MAX,
 };
@@ -37,7 +39,8 @@ static inline unsigned int glock__bucket_of(int64_t ns)
 
 /*
  * The published record of a glock that has a lent record. With type 0xff the place is free. seq
- * works as in segment.h. All counts begin when the record is lent, at the time `since`.
+ * works as in segment.h. All counts begin when the record is lent, at the time `since`. If a
+ * demand lends the record, the grant of the mode that the node has then counts, too.
  */
 struct glock__lent_record {
 	uint32_t seq;

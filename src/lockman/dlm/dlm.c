@@ -7,6 +7,7 @@
  * does.
  */
 #include "dlm_impl.h"
+#include "dlm_nodes.h"
 #include "lockman/local/node_file.h"
 
 #include <assert.h>
@@ -412,6 +413,7 @@ static const struct glock__lm_ops dlm_ops = {
     .free = dlm_free,
     .start = dlm_start,
     .file = dlm_file,
+    .nodes = glock__dlm_nodes,
 };
 
 static void say_waits(void *d, const char *why)

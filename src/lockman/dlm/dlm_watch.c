@@ -29,6 +29,7 @@
  * death of a process on a node that lives.
  */
 #include "dlm_impl.h"
+#include "dlm_nodes.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -215,11 +216,13 @@ static void *see_to_dead(void *arg)
 	latch_take(&d->lock);
 	while (d->dead.n && !d->left) {
 		struct glock__lm_peer peer = {.mode = GLOCK__IV, .dead = true};
+		struct glock__lm_node node;
 
 		id = d->dead.id[--d->dead.n];
 		latch_drop(&d->lock);
 		snprintf(peer.comm, sizeof(peer.comm), "node %u", (unsigned int)id);
-		d->lm.events->recover(d->lm.owner, &peer);
+		glock__dlm_node(id, 0, &node);
+		d->lm.events->recover(d->lm.owner, &peer, &node);
 		latch_take(&d->lock);
 	}
 	d->recovering = false;

@@ -433,6 +433,7 @@ static const struct glock__lm_ops local_ops = {
     .nudge = glock__local_nudge,
     .token = local_token,
     .in_the_way = glock__local_in_the_way,
+    .nodes = glock__local_nodes,
     .make_room = local_make_room,
     .part = local_part,
     .gave_back = local_gave_back,

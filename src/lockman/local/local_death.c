@@ -320,11 +320,13 @@ static bool is_for_me(const struct local *l, unsigned int node)
 
 static void recover(struct local *l, unsigned int node)
 {
+	struct glock__lm_node name;
 	struct glock__lm_peer peer;
 
 	glock__local_peer(l, node, &peer);
+	glock__local_node(l, node, &name);
 	peer.dead = true;
-	l->lm.events->recover(l->lm.owner, &peer);
+	l->lm.events->recover(l->lm.owner, &peer, &name);
 	if (take_members(l, true))
 		return;
 	if (is_for_me(l, node))

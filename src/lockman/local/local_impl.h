@@ -291,6 +291,8 @@ int glock__local_join(struct local *l);
 /* ---- local_peer.c ---- */
 
 void glock__local_peer(const struct local *l, unsigned int node, struct glock__lm_peer *peer);
+void glock__local_node(const struct local *l, unsigned int node, struct glock__lm_node *out);
+size_t glock__local_nodes(struct glock__lockman *lm, struct glock__lm_node *out, size_t max);
 /* Tells whether the pids of that node mean the same processes here, and /proc shows them. */
 bool glock__local_sees(const struct local *l, unsigned int node);
 /* Tells whether the process is stopped. Of another pid namespace that is not known: false. */

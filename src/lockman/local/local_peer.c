@@ -38,3 +38,29 @@ void glock__local_peer(const struct local *l, unsigned int node, struct glock__l
 	memcpy(peer->comm, slot->comm, sizeof(peer->comm));
 	peer->comm[sizeof(peer->comm) - 1] = 0;
 }
+
+void glock__local_node(const struct local *l, unsigned int node, struct glock__lm_node *out)
+{
+	const struct slot *slot = &l->head->slot[node];
+
+	*out = (struct glock__lm_node){.id = (uint64_t)slot->generation << 32 | node,
+				       .slot = node,
+				       .self = node == l->me,
+				       .pid = (pid_t)slot->pid};
+	snprintf(out->name, sizeof(out->name), "%.*s", (int)sizeof(slot->comm), slot->comm);
+}
+
+size_t glock__local_nodes(struct glock__lockman *lm, struct glock__lm_node *out, size_t max)
+{
+	const struct local *l = (const struct local *)lm;
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < slots_end(l); i++) {
+		if (atom_load32(&l->head->slot[i].state) != SLOT_LIVE)
+			continue;
+		if (n < max)
+			glock__local_node(l, i, &out[n]);
+		n++;
+	}
+	return n;
+}

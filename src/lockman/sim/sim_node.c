@@ -201,6 +201,25 @@ static void sim_free(struct glock__lockman *lm)
 	nd->used = false;
 }
 
+static size_t sim_nodes(struct glock__lockman *lm, struct glock__lm_node *out, size_t max)
+{
+	const struct sim__node *me = (const struct sim__node *)lm;
+	const struct glock__sim *sim = me->sim;
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < sim->p.nodes; i++) {
+		if (!sim->nodes[i].joined)
+			continue;
+		if (n < max) {
+			out[n] =
+			    (struct glock__lm_node){.id = i, .slot = i, .self = i == me->index};
+			snprintf(out[n].name, sizeof(out[n].name), "node %u", i);
+		}
+		n++;
+	}
+	return n;
+}
+
 const struct glock__lm_ops sim__ops = {
     .name = "sim",
     .lock = sim_lock,
@@ -210,6 +229,7 @@ const struct glock__lm_ops sim__ops = {
     .free = sim_free,
     .make_room = sim_make_room,
     .gave_back = sim_gave_back,
+    .nodes = sim_nodes,
 };
 
 /* ---- messages that arrive ---- */

@@ -323,10 +323,21 @@ static bool one_alone(const struct facts *f)
 	return f->losing == 1 && f->writers <= 1 && f->row->section == SECTION_FILES;
 }
 
+/* A process tells its grants, but one sample has those that wait only. */
+static bool next_frame_tells(const struct facts *f)
+{
+	bool first = true;
+
+	for (uint32_t i = 0; i < f->row->n_nodes; i++)
+		first &= isnan(f->m->nodes[f->row->nodes[i].node].interval_s);
+	return f->fs == FS_GLOCK && first && f->m->n_nodes > 1;
+}
+
 static void say_one_alone(const struct facts *f, char *buf, size_t size)
 {
-	const char *unseen = f->m->n_nodes > 1 ? "this frame does not show the other user"
-					       : "o2top watches no other node";
+	const char *unseen = f->m->n_nodes < 2     ? "o2top watches no other node"
+			     : next_frame_tells(f) ? "the next frame tells the other users"
+						   : "this frame does not show the other user";
 
 	if (f->directory && f->writers)
 		snprintf(buf, size,
@@ -384,9 +395,11 @@ static bool anything(const struct facts *f)
 static void say_anything(const struct facts *f, char *buf, size_t size)
 {
 	if (f->waiting)
-		snprintf(buf, size,
-			 "%s %s for it: this frame does not show which nodes read or write it",
-			 f->waits, verb(f->waiting, "waits", "wait"));
+		snprintf(buf, size, "%s %s for it: %s", f->waits,
+			 verb(f->waiting, "waits", "wait"),
+			 next_frame_tells(f) ? "the next frame tells which nodes read or write it"
+					     : "this frame does not show which nodes read or write "
+					       "it");
 	else if (f->readers && f->row->sum.seen)
 		/* modes are sampled, so any of these nodes may write it between two samples */
 		snprintf(buf, size,

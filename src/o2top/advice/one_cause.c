@@ -9,6 +9,7 @@
 #include "one_cause.h"
 
 #include "o2top/base/grow.h"
+#include "o2top/base/seconds.h"
 #include "o2top/base/units.h"
 #include "o2top/base/words.h"
 #include "o2top/model/source.h"
@@ -17,6 +18,8 @@
 #include <stdlib.h>
 
 #define WITHIN_S 1.0
+/* Shorter waits may be traffic while a sample is late. */
+#define LATE_S 3.0
 enum { CAUSE_MAX = 512 };
 
 /* The rows in which a banner's waits are, each once. */
@@ -43,6 +46,7 @@ struct effect {
 	unsigned then, later;
 	struct files files;
 	bool recovering;
+	double oldest_s; /* of the waits that began then */
 };
 
 /* A wait in progress is asked for its part in the cause: 0 none, 1 it began then, 2 later. */
@@ -68,6 +72,8 @@ static void find_effect(struct effect *e, const struct model *m, belongs_fn *bel
 				if (!part)
 					continue;
 				*(part == 1 ? &e->then : &e->later) += a->change.waiting;
+				if (part == 1)
+					e->oldest_s = max_s(e->oldest_s, a->change.oldest_s);
 				files_add(&e->files, j, m->spaces[j].source->row(lock));
 				e->recovering |= m->spaces[j].recovering;
 			}
@@ -117,6 +123,17 @@ static void say_effect(struct words *w, const struct effect *e)
 		  e->files.n == 1 ? "" : "s");
 }
 
+/*
+ * Returns whether a node is only late. A busy machine misses a frame now and then, and in a
+ * recording nothing tells this from the first frame of a silence. Then the waits are short.
+ */
+static bool is_late(const struct node *n, const struct effect *e)
+{
+	bool known = n->silent_at_least || n->state == NODE_UNREACHABLE || n->state == NODE_STALE;
+
+	return !known && e->oldest_s < LATE_S;
+}
+
 static void say_silent_node(struct model *m, uint32_t node)
 {
 	const struct node *n = &m->nodes[node];
@@ -128,15 +145,15 @@ static void say_silent_node(struct model *m, uint32_t node)
 	struct words w = {text, sizeof(text)};
 
 	find_effect(&e, m, began_then, &s);
-	if (e.then) {
+	if (e.then && !is_late(n, &e)) {
 		words_add(&w, "%s silent for %s%s: ", n->name,
 			  n->silent_at_least ? "at least " : "", unit_seconds(age, n->silent_s));
 		say_effect(&w, &e);
 		words_add(&w, "%s", n->silent_at_least ? " last" : " began then");
 		if (e.later)
 			words_add(&w, ", %u more since", e.later);
-		words_add(&w, "; recovery %s; check its power and its fencing",
-			  e.recovering ? "is in progress" : "is pending");
+		words_add(&w, "; recovery %s%s; check its power and its fencing",
+			  e.recovering ? "is in progress" : "is pending", m->daemons_said);
 		banner(&m->banners, "%s", text);
 	}
 	free(e.files.list);

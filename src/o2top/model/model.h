@@ -15,6 +15,7 @@
 #include "o2top/collect/collect.h"
 #include "object_names.h"
 #include "table.h"
+#include "lent_counts.h"
 #include "trace_times.h"
 #include "wait_counts.h"
 
@@ -35,6 +36,7 @@ struct holder {
 	int64_t pid;
 	int64_t seen_us;       /* own clock: since when it was seen waiting */
 	int64_t not_before_us; /* own clock: when it surely did not wait yet; INT64_MIN not known */
+	uint64_t dlm_id;       /* the lock of the DLM that it waits in; 0 not known */
 	double answered_s;     /* time of the answered request, by srttb; 0 none */
 	double total_s;        /* time of all requests, however short the frame; 0 not known */
 	char comm[20];
@@ -73,6 +75,7 @@ struct node_space {
 	struct object_names object_names; /* libglock: the program's names of its objects */
 	struct wait_counts ended;         /* ended waits of known length, in the last sample */
 	struct trace_times trace_times;   /* GFS2: of the trace in this sample */
+	struct lent_samples lent;         /* libglock: counts of busy glocks */
 	uint32_t last_sample;             /* the sample that read it last, 0 never */
 	uint32_t named;                   /* the sample that had it last */
 	uint32_t whole_stats; /* GFS2: the last sample whose glstats had no bad line, 0 never */
@@ -151,6 +154,7 @@ struct model {
 	/* OCFS2: files that fcntl locks do not protect; unprotected.h; NULL: none was looked for */
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
+	char daemons_said[512]; /* quorum, fencing and lock spaces, for a banner; "" not known */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;
 	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */

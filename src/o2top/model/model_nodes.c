@@ -80,6 +80,8 @@ static void free_node_space(struct node_space *ns)
 	free(ns->trace_times.waits);
 	free(ns->trace_times.gives);
 	free(ns->trace_times.demands);
+	free(ns->lent.now);
+	free(ns->lent.before);
 	free(ns);
 }
 

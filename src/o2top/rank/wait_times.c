@@ -256,6 +256,59 @@ static bool take_member(struct wait_times *times, struct lengths *l, const struc
 	return true;
 }
 
+/* ---- counts by powers of two --------------------------------------------------------------- */
+
+typedef uint64_t buckets[LENT_BUCKETS];
+
+/* Returns the upper bound of the bucket that has this part of all times. */
+static double bucket_percentile(const buckets b, uint64_t n, unsigned percent)
+{
+	uint64_t rank = (n * percent + 99) / 100, below = 0;
+	unsigned i = 0;
+
+	while (i < LENT_BUCKETS - 1 && below + b[i] < rank)
+		below += b[i++];
+	return 512e-9 * (double)(1ull << i);
+}
+
+static struct spread spread_of(const buckets b)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < LENT_BUCKETS; i++)
+		n += b[i];
+	if (!n)
+		return (struct spread){0};
+	return (struct spread){n < UINT32_MAX ? (uint32_t)n : UINT32_MAX,
+			       bucket_percentile(b, n, 50), bucket_percentile(b, n, 90),
+			       bucket_percentile(b, n, 99)};
+}
+
+/* Takes what the processes of a libglock lock space counted. */
+static void take_counts(struct wait_times *times, const struct model *m, const struct row *row)
+{
+	buckets sum[LENT_TIMES] = {{0}};
+
+	for (uint32_t i = 0; i < row->n_locksets; i++)
+		for (uint32_t j = 0; j < row->locksets[i].n_members; j++) {
+			const struct member *of = &row->locksets[i].members[j];
+			const struct node_space *ns = m->nodes[of->node].spaces[of->space];
+			const struct lent_counts *c =
+			    lent_find(ns->lent.now, ns->lent.n_now,
+				      table_index(&ns->table, of->lock));
+
+			if (!c || node_absent(m, &m->nodes[of->node]))
+				continue;
+			for (int k = 0; k < LENT_TIMES; k++)
+				for (int b = 0; b < LENT_BUCKETS; b++)
+					sum[k][b] += c->frame[k][b];
+		}
+	times->waits = spread_of(sum[LENT_WAITS]);
+	times->holds = spread_of(sum[LENT_HOLDS]);
+	times->handovers = spread_of(sum[LENT_HANDOVERS]);
+	times->rounded = true;
+}
+
 void wait_times_take(const struct model *m, struct row *row)
 {
 	struct wait_times *times = &row->times;
@@ -268,12 +321,11 @@ void wait_times_take(const struct model *m, struct row *row)
 			whole = take_member(times, &l, m, &row->locksets[i].members[j]);
 	if (whole && l.n) {
 		qsort(l.list, l.n, sizeof(*l.list), by_length);
-		times->n = (uint32_t)l.n;
-		times->p50_s = percentile(&l, 50);
-		times->p90_s = percentile(&l, 90);
-		times->p99_s = percentile(&l, 99);
+		times->waits = (struct spread){(uint32_t)l.n, percentile(&l, 50),
+					       percentile(&l, 90), percentile(&l, 99)};
 	} else {
 		*times = (struct wait_times){0};
+		take_counts(times, m, row);
 	}
 	free(l.list);
 }

@@ -100,10 +100,13 @@ static bool dlm_take_line(void *arg, const char *line, size_t len, size_t number
 		if (!wrong && !(lkb.flags & DLM_MASTER_COPY)) {
 			int64_t us = (int64_t)(lkb.since_ns / 1000) + d->t->kernel_shift_us;
 
-			if (lkb.status == DLM_GRANTED)
+			if (lkb.status == DLM_GRANTED) {
 				d->of->granted_us = us;
-			else
+				d->of->granted_id = lkb.id;
+			} else {
 				d->of->waiting_us = us;
+				d->of->waiting_id = lkb.id;
+			}
 		}
 	}
 	if (wrong)

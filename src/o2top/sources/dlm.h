@@ -20,10 +20,14 @@ int dlm_of_view(const struct model *m, const struct dlm_view *v);
  *
  * - waiting_us: since when the lock has been waiting or converting
  * - granted_us: when the lock was granted last
+ *
+ * The ids are the DLM's numbers of these locks. Another number is another lock, and so another
+ * wait. The DLM gives a number again, so the same number proves nothing.
  */
 struct dlm_times {
 	uint32_t lock;
 	int64_t waiting_us, granted_us;
+	uint64_t waiting_id, granted_id;
 };
 
 /*

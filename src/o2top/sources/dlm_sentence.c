@@ -13,6 +13,7 @@
 #include "dlm_sentence_impl.h"
 #include "o2top/base/units.h"
 #include "o2top/model/waits.h"
+#include "o2top/sources/lines/gfs2_line.h"
 
 #include <stdlib.h>
 
@@ -48,6 +49,28 @@ static double skew(const struct model *m)
 
 /* ---- the waiters --------------------------------------------------------------------------- */
 
+/* Returns for how many locks a node waits, in all its lock spaces. */
+static unsigned waits_of_node(const struct model *m, uint32_t node)
+{
+	const struct node *n = &m->nodes[node];
+	unsigned waits = 0;
+
+	for (uint32_t i = 0; i < n->n_spaces; i++)
+		for (uint32_t j = 0; n->spaces[i] && j < n->spaces[i]->table.n_active; j++)
+			waits += n->spaces[i]->table.active[j].change.waiting != 0;
+	return waits;
+}
+
+/*
+ * Returns whether a task whose file is not known may wait for this lock. A wait for a flock is
+ * interruptible, and such tasks are not listed. With several waits on the node, the task may be in
+ * any of them, because a task may begin to wait after the listing of the locks.
+ */
+static bool may_be_unnamed(const struct facts *f, uint32_t node)
+{
+	return f->id.type != 'F' && f->id.type != GFS2_FLOCK && waits_of_node(f->m, node) == 1;
+}
+
 static void say_process(struct words *t, const struct facts *f, uint32_t node)
 {
 	const struct model *m = f->m;
@@ -56,6 +79,7 @@ static void say_process(struct words *t, const struct facts *f, uint32_t node)
 	const struct lock_task *only = NULL;
 	const struct holder *h;
 	unsigned candidates = 0;
+	bool unnamed = may_be_unnamed(f, node);
 	uint32_t n = lock ? holders_of(m->nodes[node].spaces[f->wait->space], lock, &h) : 0;
 
 	for (; n--; h++)
@@ -67,7 +91,8 @@ static void say_process(struct words *t, const struct facts *f, uint32_t node)
 	for (size_t i = 0; w && i < w->n_tasks; i++) {
 		const struct lock_task *task = &w->tasks[i];
 
-		if (task->node != node || (task->inode && task->inode != f->wait->row.number))
+		if (task->node != node ||
+		    (task->inode ? task->inode != f->wait->row.number : !unnamed))
 			continue;
 		candidates++;
 		if (!only || task->inode)

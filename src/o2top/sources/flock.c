@@ -50,6 +50,17 @@ static unsigned short_waits(const struct source_sample *t, const struct change *
 	return c->waiting - (c->waiting && is_long);
 }
 
+/* Takes the waits that are measured now out of the sample before, which showed them as younger. */
+static void forget_measured(const struct source_sample *t, struct flock_seen *seen, unsigned at,
+			    const struct change *c)
+{
+	unsigned before = (at + FLOCK_WINDOW - 1) % FLOCK_WINDOW;
+	unsigned measured = c->waiting - short_waits(t, c);
+
+	seen->waits[before] -=
+	    (uint8_t)(measured < seen->waits[before] ? measured : seen->waits[before]);
+}
+
 /* Remembers the flocks of this sample, and forgets those that no sample of the window showed. */
 static void remember(struct source_sample *t, uint8_t type, bool listed)
 {
@@ -65,6 +76,13 @@ static void remember(struct source_sample *t, uint8_t type, bool listed)
 			f->list[kept++] = f->list[i];
 	}
 	f->n = kept;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct lock *lock = table_lock(table, f->list[i].lock);
+		const struct change *c = table_changed(table, lock);
+
+		if (c)
+			forget_measured(t, &f->list[i], at, c);
+	}
 	for (uint32_t i = 0; i < table->n_active; i++) {
 		const struct activity *a = &table->active[i];
 		unsigned waits = short_waits(t, &a->change);

@@ -319,6 +319,7 @@ static void take_wait(struct reading *r, const struct gfs2_holder_line *l, struc
 	if (!h->followed)
 		return;
 	h->seen_us = was->seen_us;
+	h->dlm_id = was->dlm_id;
 	was->waits = false; /* it goes on, so it is not among those that ended */
 }
 

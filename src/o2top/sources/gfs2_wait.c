@@ -10,6 +10,7 @@
 #include "gfs2_impl.h"
 #include "o2top/sources/lines/gfs2_line.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Returns whether a followed wait of the sample before is not there any more. */
@@ -49,6 +50,12 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 
 	if (first && dlm && dlm_waits_since(dlm, t->mono_us)) {
 		h->exact = true;
+		if (h->dlm_id && h->dlm_id != dlm->waiting_id) {
+			/* Another lock of the DLM is another glock, and another wait. */
+			h->followed = false;
+			h->seen_us = dlm->waiting_us;
+		}
+		h->dlm_id = dlm->waiting_id;
 		/* A later time is that of a second request, after a conversion had failed. */
 		if (dlm->waiting_us < h->seen_us)
 			h->seen_us = dlm->waiting_us;
@@ -77,6 +84,19 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 enum { OF_ONE_WAIT = 2 };
 
 /*
+ * Returns whether the DLM's last grant ended the wait, which then took `took_s`. A flock's glock is
+ * made anew for each lock, and the grant may be that of a later lock. The reply to the wait's own
+ * request moved srttb as far as that request took.
+ */
+static bool ended_by_grant(const struct holder *h, const struct dlm_times *dlm, bool flock,
+			   double took_s)
+{
+	if (h->dlm_id && h->dlm_id != dlm->granted_id)
+		return false;
+	return !flock || fabs(h->answered_s - took_s) <= 0.1 + 0.1 * took_s;
+}
+
+/*
  * Adds a followed wait that ended since the sample before. Earlier frames counted a part of the
  * wait. This part is not counted again:
  *
@@ -84,6 +104,8 @@ enum { OF_ONE_WAIT = 2 };
  * - Otherwise the counted part is subtracted from the estimate, which holds the whole wait. The
  *   whole estimate is used, not the part that fits into the frame, because most followed waits are
  *   longer.
+ * - The counters of a flock begin anew with each lock. So the end of its wait is not known. The
+ *   estimate of all flocks holds the rest.
  *
  * `left_s` is the part of the estimate that earlier ended waits of this glock left.
  */
@@ -95,17 +117,24 @@ static void gfs2_add_ended(struct source_sample *t, const struct holder *h,
 	double age = seconds(then_us - h->seen_us), dt = seconds(t->mono_us - then_us), rest;
 	double share = share_of_frame(t, dt);
 	struct change *c = table_change(&t->ns->table, lock);
+	bool flock = lock->id.type == GFS2_FLOCK;
 
 	if (!c)
 		return;
 	if (c->answers <= OF_ONE_WAIT && dlm && dlm->granted_us > then_us &&
-	    dlm->granted_us <= t->mono_us + DLM_AHEAD_US) {
+	    dlm->granted_us <= t->mono_us + DLM_AHEAD_US &&
+	    ended_by_grant(h, dlm, flock, age + seconds(dlm->granted_us - then_us))) {
 		rest = min_s(seconds(dlm->granted_us - then_us), dt);
 		if (first)
 			c->lost_s = c->estimated_s = c->longest_s = 0;
 		c->lost_s += share * rest;
 		change_add_longest(c, age + rest, false);
 		wait_counts_add(&t->ns->ended, age + rest);
+		return;
+	}
+	if (flock) {
+		change_add_longest(c, age, false);
+		wait_counts_add(&t->ns->ended, age);
 		return;
 	}
 	if (c->answers <= OF_ONE_WAIT) {

@@ -6,10 +6,13 @@
  *
  *	N 1 PID [COMMAND]                                      version, process
  *	G TYPE:NUMBER s:SH t:SH d:1 q:2 b:0 w:COUNT/NS/LONGEST    a glock; number hexadecimal
+ *	  g:SINCE/EX/DF/SH h:WAITS/HOLDS/HANDOVERS         its end, with a lent record
  *	H s:EX f:W at:NS p:PID [COMM] WHERE                    holder (f:H) or waiter, since then
  *	O at:NS TEXT                                           the program's text about the object
  *
- * d: requests to the lock manager, q: holders queued, b: basts, w: ended waits. Times are
+ * d: requests to the lock manager, q: holders queued, b: basts, w: ended waits. g: when the process
+ * lent the record, and the grants since then by mode. h: histograms, each as BUCKET=COUNT,...; see
+ * lent_counts.h. Times are
  * CLOCK_MONOTONIC, and those of a wait are exact. A glock's lost time is the sum of its ended waits
  * and the ages of its waits in progress. The difference of two samples is the time lost in a frame.
  * Each wait counts once, and nothing is estimated.
@@ -150,6 +153,8 @@ static const char *glock_take_glock(struct reading *r, const char *text, size_t 
 	lock->holders = NONE;
 	r->lock = lock;
 	r->waiting_ns = 0;
+	if (!glock_lent_take(&t->ns->lent, table_index(&t->ns->table, lock), &r->line))
+		return strerror(ENOMEM);
 	r->usable++;
 	return NULL;
 }
@@ -256,15 +261,38 @@ static bool glock_take_line(void *arg, const char *text, size_t len, size_t numb
 	return r->named;
 }
 
-/* Infers readers and writers from the modes in which the glock was seen lately. */
+/* Returns whether a holder has the lock in EX now, or in another mode if `ex` is false. */
+static bool held_now(const struct node_space *ns, const struct lock *lock, bool ex)
+{
+	const struct holder *holders;
+	uint32_t n = holders_of(ns, lock, &holders);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!holders[i].waits && (holders[i].state == GLOCK_LINE_EX) == ex)
+			return true;
+	return false;
+}
+
+/*
+ * Tells readers and writers by the grants that the process counted, and by its holders now. Without
+ * a lent record, infers them from the modes in which the glock was seen lately.
+ */
 static void glock_add_modes(struct source_sample *t)
 {
 	struct table *table = &t->ns->table;
 
 	for (uint32_t i = 0; i < table->n_active; i++) {
-		const struct glock_shot *s = &table_lock(table, table->active[i].lock)->now.glock;
+		const struct lock *lock = table_lock(table, table->active[i].lock);
+		const struct glock_shot *s = &lock->now.glock;
 		struct change *c = &table->active[i].change;
+		const struct lent_counts *lent =
+		    lent_find(t->ns->lent.now, t->ns->lent.n_now, table->active[i].lock);
 
+		if (lent) {
+			c->wrote = lent->wrote || held_now(t->ns, lock, true);
+			c->read = lent->read || held_now(t->ns, lock, false);
+			continue;
+		}
 		c->seen = true;
 		c->wrote = s->ex_seen && t->sample - s->ex_seen <= SEEN_SAMPLES;
 		c->read = s->sh_seen && t->sample - s->sh_seen <= SEEN_SAMPLES;
@@ -279,6 +307,7 @@ static void glock_take(struct source_sample *t)
 	int err = t->collector->ops->open(t->collector, t->from, t->from_space, FILE_NODE, &in);
 
 	ns->holders.n = 0;
+	glock_lent_begin(&ns->lent);
 	if (err) {
 		problem(t->problems, t->from->name, 0, "%s: %s", t->from_space->name,
 			strerror(-err));
@@ -290,6 +319,7 @@ static void glock_take(struct source_sample *t)
 	end_glock(&r);
 	if (err)
 		problem(t->problems, in.label, 0, "%s", strerror(-err));
+	glock_lent_end(&ns->lent, t->first || !ns->last_sample);
 	glock_add_modes(t);
 	ns->lines = r.usable;
 	ns->unusable = !r.named;

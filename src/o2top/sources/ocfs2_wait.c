@@ -236,11 +236,15 @@ static void ocfs2_add_ended(const struct source_sample *t, struct change *c,
 			continue;
 		c->lost_s += share * inside(d, m, d->new_max[m] ? max : INFINITY,
 					    m == of ? over : NULL, room, dt);
+		/*
+		 * Of several waits, only the age is known that a sample showed. All of their time
+		 * may be that of many short waits.
+		 */
 		shown = d->waited[m] / (double)(d->gets[m] ? d->gets[m] : 1);
 		if (d->new_max[m])
 			shown = max;
-		else if (m == of && over->age > 0 && d->waited[m] >= over->age)
-			shown = max_s(shown, min_s(max, min_s(d->waited[m], over->age + room)));
+		else if (m == of && d->waited[m] >= over->age)
+			shown = max_s(shown, over->age);
 		change_add_longest(c, shown, false);
 		ocfs2_count_ended(t->ns, d->gets[m], d->waited[m], d->new_max[m] ? max : 0,
 				  m == of && d->waited[m] >= over->age ? shown : 0);

@@ -13,7 +13,10 @@ enum { TIMES_TEXT_MAX = 256 };
 
 /* Writes one line of text, or returns NULL if nothing is known. */
 const char *times_text(const struct wait_times *t, char buf[TIMES_TEXT_MAX]);
-/* Adds wait_p50_s, wait_p90_s, wait_p99_s and phases to an object; each is null if not known. */
+/*
+ * Adds the percentiles, the holds and hand-overs of libglock, and the phases of GFS2 to an object.
+ * Values that are not known are null.
+ */
 void times_json(const struct wait_times *t, json_t *object);
 
 #endif

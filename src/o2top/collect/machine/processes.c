@@ -184,6 +184,30 @@ static void print_holder(FILE *f, const struct glock__segment_holder *h)
 		waits ? 'W' : 'H', waits ? h->asked : h->granted, h->pid, h->comm, h->where);
 }
 
+/* Prints the buckets that are not empty. */
+static void print_buckets(FILE *f, const uint32_t buckets[GLOCK__BUCKETS])
+{
+	const char *comma = "";
+
+	for (unsigned int i = 0; i < GLOCK__BUCKETS; i++) {
+		if (!buckets[i])
+			continue;
+		fprintf(f, "%s%u=%" PRIu32, comma, i, buckets[i]);
+		comma = ",";
+	}
+}
+
+static void print_lent(FILE *f, const struct glock__lent_record *l)
+{
+	fprintf(f, " g:%" PRId64 "/%" PRIu64 "/%" PRIu64 "/%" PRIu64 " h:", l->since,
+		l->grants[GLOCK_EX], l->grants[GLOCK_DF], l->grants[GLOCK_SH]);
+	print_buckets(f, l->histogram[GLOCK__WAITS]);
+	fputc('/', f);
+	print_buckets(f, l->histogram[GLOCK__HOLDS]);
+	fputc('/', f);
+	print_buckets(f, l->histogram[GLOCK__HANDOVERS]);
+}
+
 static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 {
 	static const struct glock__segment_extra none;
@@ -194,11 +218,14 @@ static bool print_glock(void *arg, const struct glock__peek_glock *gl)
 
 	fprintf(f,
 		"G %u:%" PRIx64 " s:%s t:%s d:%" PRIu64 " q:%" PRIu64 " b:%" PRIu32 " w:%" PRIu64
-		"/%" PRId64 "/%" PRId64 "\n",
+		"/%" PRId64 "/%" PRId64,
 		gl->r.type, gl->r.number, glock__mode_name(gl->r.state),
 		glock__mode_name(gl->r.target), (uint64_t)v[GLOCK__DCOUNT],
 		(uint64_t)v[GLOCK__QCOUNT], gl->more ? gl->more->counts.basts : 0, e->waits,
 		e->waited, e->longest);
+	if (gl->lent)
+		print_lent(f, gl->lent);
+	fputc('\n', f);
 	for (size_t i = 0; i < gl->n_holders; i++)
 		print_holder(f, &gl->holders[i]);
 	for (const char *nl; line < end && (nl = memchr(line, '\n', (size_t)(end - line)));

@@ -29,6 +29,38 @@ static bool scan_mode(struct scan *s, enum glock_line_mode *mode)
 	return false;
 }
 
+/* Parses "BUCKET=COUNT,...", which may be empty. */
+static bool scan_buckets(struct scan *s, uint32_t buckets[LENT_BUCKETS])
+{
+	uint32_t bucket, count;
+
+	while (!scan_done(s) && *s->p >= '0' && *s->p <= '9') {
+		if (!scan_u32(s, &bucket) || bucket >= LENT_BUCKETS || !scan_char(s, '=') ||
+		    !scan_u32(s, &count))
+			return false;
+		buckets[bucket] = count;
+		if (!scan_char(s, ','))
+			return true;
+	}
+	return true;
+}
+
+/* Parses what follows " g:" */
+static bool scan_lent(struct scan *s, struct glock_line *l)
+{
+	uint64_t df, sh;
+
+	if (!scan_i64(s, &l->since_ns) || !scan_char(s, '/') || !scan_u64(s, &l->granted_ex) ||
+	    !scan_char(s, '/') || !scan_u64(s, &df) || !scan_char(s, '/') || !scan_u64(s, &sh) ||
+	    !scan_text(s, " h:"))
+		return false;
+	l->granted_shared = df + sh;
+	for (int i = 0; i < LENT_TIMES; i++)
+		if ((i && !scan_char(s, '/')) || !scan_buckets(s, l->times[i]))
+			return false;
+	return l->lent = true;
+}
+
 const char *glock_line_parse(struct glock_line *l, const char *text, size_t len)
 {
 	struct scan s = scan_line(text, len);
@@ -49,6 +81,8 @@ const char *glock_line_parse(struct glock_line *l, const char *text, size_t len)
 	    !scan_i64(&s, &l->waited_ns) || !scan_char(&s, '/') || !scan_i64(&s, &l->longest_ns) ||
 	    l->waited_ns < 0 || l->longest_ns < 0)
 		return "no waits";
+	if (scan_text(&s, " g:") && !scan_lent(&s, l))
+		return "no grants and times";
 	return NULL; /* the fields of a later version follow */
 }
 

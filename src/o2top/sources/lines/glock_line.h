@@ -8,6 +8,8 @@
 #ifndef O2TOP_GLOCK_LINE_H
 #define O2TOP_GLOCK_LINE_H
 
+#include "o2top/model/lent_counts.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +25,10 @@ struct glock_line {
 	enum glock_line_mode state, target;
 	uint64_t dcount, qcount, basts, waits;
 	int64_t waited_ns, longest_ns;
+	bool lent; /* the rest is known */
+	int64_t since_ns;
+	uint64_t granted_ex, granted_shared; /* DF counts as shared */
+	uint32_t times[LENT_TIMES][LENT_BUCKETS];
 };
 
 struct glock_holder_line {

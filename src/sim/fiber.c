@@ -22,7 +22,7 @@
 #include <sanitizer/common_interface_defs.h>
 enum { STACK = 512 << 10 };
 #else
-enum { STACK = 64 << 10 };
+enum { STACK = 256 << 10 };
 #endif
 enum { GUARD = 4096 };
 

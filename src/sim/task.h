@@ -17,8 +17,8 @@
  * of atom.h. It sleeps with atom_wait and wakes others with atom_wake. Code outside of tasks is
  * never interrupted and cannot wait.
  */
-#ifndef TESTS_SIM_TASK_H
-#define TESTS_SIM_TASK_H
+#ifndef GLOCK__TASK_H
+#define GLOCK__TASK_H
 
 #include "glock/base/tls.h"
 #include "lockman/sim/sim.h"
@@ -31,10 +31,10 @@ struct task {
 	void *arg;
 	unsigned int node;
 	unsigned int cpu;
-	bool daemon;             /* may wait for ever */
-	int64_t at;              /* when it goes on; INT64_MAX: at a wake-up */
-	uint32_t *word;          /* the word for which it waits */
-	int result;              /* of the wait */
+	bool daemon;           /* may wait for ever */
+	int64_t at;            /* when it goes on; INT64_MAX: at a wake-up */
+	uint32_t *word;        /* the word for which it waits */
+	int result;            /* of the wait */
 	struct glock__tls tls; /* the library's data about this thread */
 };
 

@@ -5,8 +5,8 @@
  * The caller of fiber_run() is outside, and fiber_leave() returns there. A fiber that is given up
  * in the middle never goes on, and the contents of its stack are forgotten.
  */
-#ifndef TESTS_SIM_FIBER_H
-#define TESTS_SIM_FIBER_H
+#ifndef GLOCK__FIBER_H
+#define GLOCK__FIBER_H
 
 #include <stdbool.h>
 

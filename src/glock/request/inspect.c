@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inspect.c - what a program may know of a space, as numbers: members, holders, a type's record.
+ *
+ * The structs carry their size, so entries are copied one by one into the program's array.
+ */
+#include "glock/core/log.h"
+#include "glock/publish/publish_space.h"
+#include "glock/publish/slots.h"
+#include "glock/state/cache.h"
+#include "glock/state/queue.h"
+#include "glock/state/reply.h"
+#include "glock/state/word.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- entries of the program's array ---- */
+
+/* An array of the program, whose entries have the size that the first one names. */
+struct entries {
+	char *at;
+	size_t size, max, n;
+};
+
+/* Checks the size of the first entry, if there is one. */
+static int entries_begin(struct entries *e, struct glock_space *space, const char *name, void *at,
+			 size_t max, size_t first)
+{
+	size_t size = 0;
+
+	if (max)
+		memcpy(&size, at, sizeof(size));
+	*e = (struct entries){.at = at, .size = size, .max = max};
+	return max ? glock__check_size(space, name, size, first) : 0;
+}
+
+/* Adds an entry, whose first member is its size, or only counts it. */
+static void entries_add(struct entries *e, const void *entry, size_t size)
+{
+	char *to = e->at + e->n * e->size;
+
+	if (e->n++ >= e->max)
+		return;
+	memset(to, 0, e->size);
+	memcpy(to, entry, size < e->size ? size : e->size);
+	memcpy(to, &e->size, sizeof(e->size));
+}
+
+/* ---- members ---- */
+
+/* A space that no other process shares has one member. */
+static void only_member(struct entries *e)
+{
+	struct glock_node node = {.self = 1, .pid = getpid()};
+
+	snprintf(node.name, sizeof(node.name), "%s", glock__thread_name());
+	entries_add(e, &node, sizeof(node));
+}
+
+int glock_nodes(struct glock_space *space, struct glock_node *nodes, size_t max)
+{
+	int err = glock__check(space, "glock_nodes");
+	struct glock__lockman *lm = space->lm;
+	struct glock__lm_node *found;
+	struct entries e;
+	size_t n;
+
+	if (err)
+		return err;
+	err =
+	    entries_begin(&e, space, "glock_node", nodes, max, GLOCK__FIRST_SIZE(glock_node, name));
+	if (err)
+		return err;
+	if (!lm->ops->nodes) {
+		only_member(&e);
+		return (int)e.n;
+	}
+	found = calloc(max ? max : 1, sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	n = lm->ops->nodes(lm, found, max);
+	for (size_t i = 0; i < n && i < max; i++) {
+		struct glock_node node;
+
+		glock__node(&found[i], &node);
+		entries_add(&e, &node, sizeof(node));
+	}
+	free(found);
+	return (int)n;
+}
+
+/* ---- holders ---- */
+
+static void add_fast(struct glock *gl, const struct glock__fast_holder *fh, void *e)
+{
+	struct glock_holder_info info = {
+	    .mode = fh->gh->mode, .flags = fh->gh->flags, .own = 1, .pid = fh->tid};
+
+	(void)gl;
+	info.where = fh->gh->where;
+	snprintf(info.comm, sizeof(info.comm), "%s", fh->comm);
+	entries_add(e, &info, sizeof(info));
+}
+
+static void add_own(struct glock *gl, const struct glock__holder *gh, struct entries *e)
+{
+	bool held = gh_state(gh) & GLOCK__H_HOLDER;
+	struct glock_holder_info info = {.mode = gh->mode,
+					 .flags = gh->flags & GLOCK_FLAGS_ALL,
+					 .waits = !held,
+					 .own = 1,
+					 .pid = gh->pid,
+					 .owner = gh->flags & GLOCK__OWNED ? gh->owner : 0,
+					 .waited = held ? 0 : gl_now(gl) - gh->asked,
+					 .where = gh->where};
+
+	memcpy(info.comm, gh->comm, sizeof(info.comm));
+	entries_add(e, &info, sizeof(info));
+}
+
+static void add_peers(struct glock *gl, struct entries *e)
+{
+	struct glock_peer peers[32];
+	size_t n = glock_in_the_way(gl, peers, 32);
+
+	for (size_t i = 0; i < n; i++) {
+		struct glock_holder_info info = {
+		    .mode = peers[i].mode, .waits = peers[i].waits, .pid = peers[i].pid};
+
+		memcpy(info.comm, peers[i].comm, sizeof(info.comm));
+		entries_add(e, &info, sizeof(info));
+	}
+}
+
+int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t max)
+{
+	struct glock_space *space = gl_space(gl);
+	int err = glock__check(space, "glock_holders");
+	struct glock__holder *gh = NULL;
+	struct entries e;
+
+	if (err)
+		return err;
+	err = entries_begin(&e, space, "glock_holder_info", holders, max,
+			    GLOCK__FIRST_SIZE(glock_holder_info, where));
+	if (err)
+		return err;
+	gl_lock(gl);
+	glock__fast_close(gl);
+	glock__fast_each(gl, add_fast, &e);
+	while ((gh = glock__next_holder(gl, gh)))
+		add_own(gl, gh, &e);
+	gl_unlock(gl);
+	add_peers(gl, &e);
+	return (int)e.n;
+}
+
+/* ---- a type ---- */
+
+/* Adds one CPU's record. Counts are summed; the estimators are weighted by the requests. */
+static void add_cpu(struct glock__stats *sum, const struct glock__stats *s)
+{
+	int64_t before = sum->v[GLOCK__DCOUNT], n = s->v[GLOCK__DCOUNT];
+
+	for (int i = 0; i < GLOCK__DCOUNT && before + n > 0; i++)
+		sum->v[i] +=
+		    (int64_t)((double)(s->v[i] - sum->v[i]) * (double)n / (double)(before + n));
+	sum->v[GLOCK__DCOUNT] += n;
+	sum->v[GLOCK__QCOUNT] += s->v[GLOCK__QCOUNT];
+}
+
+int glock_type_statistics(struct glock_space *space, unsigned int type, int cpu,
+			  struct glock_statistics *out)
+{
+	int err = glock__check(space, "glock_type_statistics");
+	struct glock__type_stats *ts = &space->type_stats;
+	struct glock__stats sum = {0}, one;
+	struct glock_statistics s;
+	size_t size = out->size;
+
+	if (err)
+		return err;
+	err = glock__check_size(space, "glock_statistics", size,
+				GLOCK__FIRST_SIZE(glock_statistics, tries_failed));
+	if (err || type >= GLOCK_TYPE_MAX || !space->types[type].known || cpu < -1 ||
+	    (cpu >= 0 && (unsigned int)cpu >= ts->cpus))
+		return -EINVAL;
+	for (unsigned int i = 0; i < ts->cpus; i++) {
+		if (cpu >= 0 && i != (unsigned int)cpu)
+			continue;
+		one = glock__type_stats_read(ts, type, i);
+		if (cpu >= 0)
+			sum = one;
+		else
+			add_cpu(&sum, &one);
+	}
+	s = (struct glock_statistics){.size = size,
+				      .srtt = sum.v[GLOCK__SRTT],
+				      .srttvar = sum.v[GLOCK__SRTTVAR],
+				      .srttb = sum.v[GLOCK__SRTTB],
+				      .srttvarb = sum.v[GLOCK__SRTTVARB],
+				      .sirt = sum.v[GLOCK__SIRT],
+				      .sirtvar = sum.v[GLOCK__SIRTVAR],
+				      .dcount = sum.v[GLOCK__DCOUNT],
+				      .qcount = sum.v[GLOCK__QCOUNT]};
+	memcpy(out, &s, size < sizeof(s) ? size : sizeof(s));
+	return 0;
+}

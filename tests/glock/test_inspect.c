@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_inspect.c - tests the lists of holders and members, and the record of a type.
+ */
+#include "rig.h"
+
+#include <unistd.h>
+
+static struct glock_holder a, b, c;
+static struct glock *gl;
+
+static int setup(void **state)
+{
+	(void)state;
+	rig_open(0);
+	gl = rig_glock(GLOCK_INODE, 100);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	glock_put(gl);
+	rig_close();
+	return 0;
+}
+
+static void inspect_holders(void **state)
+{
+	struct glock_holder_info info[3] = {{.size = sizeof(*info)}};
+
+	(void)state;
+	assert_int_equal(glock_holders(gl, info, 3), 0);
+	rig_hold(&a, gl, GLOCK_EX, GLOCK_NODE_SCOPE);
+	glock_holder_init(&b, gl, GLOCK_EX, GLOCK_NODE_SCOPE | GLOCK_ASYNC);
+	glock_holder_owner(&b, 77);
+	assert_int_equal(glock_nq_at(&b, "b.c:1"), 0);
+	glock_holder_init(&c, gl, GLOCK_SH, GLOCK_ASYNC);
+	glock_holder_owner(&c, 78);
+	assert_int_equal(glock_nq_at(&c, "c.c:2"), 0);
+	rig_pass(5 * RIG_MS);
+	assert_int_equal(glock_holders(gl, info, 3), 3);
+	assert_int_equal(info[1].size, sizeof(*info));
+	assert_int_equal(info[1].waits, 0);
+	assert_int_equal(info[1].mode, GLOCK_EX);
+	assert_int_equal(info[1].flags, GLOCK_NODE_SCOPE | GLOCK_ASYNC);
+	assert_int_equal(info[1].waited, 0);
+	assert_true(info[1].own && info[1].pid == gettid() && *info[1].comm);
+	assert_int_equal(info[1].owner, 77);
+	assert_string_equal(info[1].where, "b.c:1");
+	assert_int_equal(info[2].waits, 1);
+	assert_int_equal(info[2].mode, GLOCK_SH);
+	assert_int_equal(info[2].waited, 5 * RIG_MS);
+	assert_int_equal(info[2].owner, 78);
+	/* Less room: the number is the same, and nothing is written behind the array. */
+	memset(info, 0, sizeof(info));
+	info[0].size = sizeof(*info);
+	assert_int_equal(glock_holders(gl, info, 1), 3);
+	assert_int_equal(info[0].mode, GLOCK_EX);
+	assert_int_equal(info[1].mode, 0);
+	assert_int_equal(glock_holders(gl, NULL, 0), 3);
+	rig_dq(&c);
+	rig_dq(&b);
+	rig_dq(&a);
+}
+
+/* A program with a later header has larger entries, one with an earlier header has smaller ones. */
+static void inspect_sizes(void **state)
+{
+	struct {
+		struct glock_holder_info info;
+		uint64_t later;
+	} larger[2] = {{{.size = sizeof(*larger)}, 1}, {{0}, 1}};
+	struct glock_holder_info zero[1] = {{0}};
+	struct glock_node node[1] = {{0}};
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_SH, 0);
+	rig_hold(&b, gl, GLOCK_SH, 0);
+	assert_int_equal(glock_holders(gl, &larger[0].info, 2), 2);
+	assert_int_equal(larger[1].info.mode, GLOCK_SH);
+	assert_int_equal(larger[1].info.size, sizeof(*larger));
+	assert_int_equal(larger[1].later, 0);
+	assert_int_equal(glock_holders(gl, zero, 1), -EINVAL);
+	rig_expect_message("glock_holder_info");
+	assert_int_equal(glock_nodes(rig.space, node, 1), -EINVAL);
+	rig_expect_message("glock_node");
+	rig_dq(&a);
+	rig_dq(&b);
+}
+
+/* A process alone: it is the only member. */
+static void inspect_only_member(void **state)
+{
+	struct glock_node node = {.size = sizeof(node)};
+
+	(void)state;
+	assert_int_equal(glock_nodes(rig.space, &node, 1), 1);
+	assert_true(node.self && node.pid == getpid() && *node.name);
+}
+
+static void inspect_type(void **state)
+{
+	struct glock_statistics s = {.size = sizeof(s)}, all = s, none = {0};
+
+	(void)state;
+	rig_hold(&a, gl, GLOCK_EX, 0);
+	rig_dq(&a);
+	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, 0, &s), 0);
+	assert_int_equal(s.dcount, 1);
+	assert_int_equal(s.qcount, 1);
+	assert_int_equal(s.age, 0);
+	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, -1, &all), 0);
+	assert_memory_equal(&s, &all, sizeof(s)); /* the rig has one CPU */
+	assert_int_equal(glock_type_statistics(rig.space, GLOCK_RGRP, -1, &all), 0);
+	assert_int_equal(all.dcount, 0);
+	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, 1, &s), -EINVAL);
+	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, -2, &s), -EINVAL);
+	assert_int_equal(glock_type_statistics(rig.space, 20, 0, &s), -EINVAL);
+	assert_int_equal(glock_type_statistics(rig.space, GLOCK_INODE, 0, &none), -EINVAL);
+}
+
+/* Counts are sums. The mean counts each CPU by its requests. */
+static void inspect_type_of_all_cpus(void **state)
+{
+	struct glock_statistics s = {.size = sizeof(s)};
+	struct glock_space_options o = {.size = sizeof(o), .lockman = "none"};
+	struct glock_space *space;
+
+	(void)state;
+	assert_int_equal(glock_space_open("cpus", &o, &space), 0);
+	if (space->type_stats.cpus > 1) {
+		glock__type_stats_write(&space->type_stats, GLOCK_INODE, 0,
+					&(struct glock__stats){{1000, 0, 0, 0, 0, 0, 3, 10}});
+		glock__type_stats_write(&space->type_stats, GLOCK_INODE, 1,
+					&(struct glock__stats){{2000, 0, 0, 0, 0, 0, 1, 20}});
+		assert_int_equal(glock_type_statistics(space, GLOCK_INODE, -1, &s), 0);
+		assert_int_equal(s.srtt, 1250);
+		assert_int_equal(s.dcount, 4);
+		assert_int_equal(s.qcount, 30);
+	}
+	assert_int_equal(glock_space_close(space), 0);
+}
+
+#define INSPECT_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    INSPECT_TEST(inspect_holders),
+	    INSPECT_TEST(inspect_sizes),
+	    INSPECT_TEST(inspect_only_member),
+	    INSPECT_TEST(inspect_type),
+	    cmocka_unit_test(inspect_type_of_all_cpus),
+	};
+
+	return RUN_TESTS(tests);
+}

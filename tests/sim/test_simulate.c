@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_simulate.c - tests the simulator for programs through its public header: each result of a
+ * run, deaths, threads, and that a seed repeats a run.
+ */
+#include "../glock/check.h"
+#include "glock-sim.h"
+
+static char messages[4096];
+static int holders, most, locks, dead, started, threads;
+static uint64_t trace; /* of what happened, in order */
+
+static void on_log(void *arg, const char *message)
+{
+	(void)arg;
+	strncat(messages, message, sizeof(messages) - strlen(messages) - 2);
+	strcat(messages, "\n");
+}
+
+static unsigned int holder; /* 1 + the node that has the lock */
+
+static void on_death(void *arg, unsigned int node)
+{
+	(void)arg;
+	dead++;
+	if (holder == node + 1) {
+		holder = 0;
+		holders = 0;
+	}
+}
+
+static int run_with(uint64_t seed, unsigned int nodes, unsigned int deaths,
+		    int (*node)(void *arg, unsigned int node), const char *(*check)(void *arg))
+{
+	const struct glock_sim_options o = {.size = sizeof(o),
+					    .seed = seed,
+					    .nodes = nodes,
+					    .deaths = deaths,
+					    .steps = 50000,
+					    .node = node,
+					    .check = check,
+					    .died = on_death,
+					    .log = on_log};
+
+	*messages = 0;
+	holders = most = locks = dead = started = threads = 0;
+	trace = seed;
+	return glock_sim_run(&o);
+}
+
+static int open_it(struct glock_space **space, struct glock *gl[2])
+{
+	const struct glock_space_options o = {.size = sizeof(o), .log = on_log};
+	int err = glock_space_open("test", &o, space);
+
+	started++;
+	for (uint64_t i = 0; i < 2 && !err; i++)
+		err = glock_get(*space, GLOCK_INODE, i, &gl[i]);
+	return err;
+}
+
+static int close_it(struct glock_space *space, struct glock *gl[2])
+{
+	glock_put(gl[0]);
+	glock_put(gl[1]);
+	return glock_space_close(space);
+}
+
+static int take(struct glock *gl)
+{
+	struct glock_holder gh;
+	int err;
+
+	glock_holder_init(&gh, gl, GLOCK_EX, 0);
+	err = glock_nq(&gh);
+	if (err)
+		return err;
+	holders++;
+	most = holders > most ? holders : most;
+	holder = glock_sim_node() + 1;
+	locks++;
+	trace = trace * 31 + (uint64_t)glock_sim_now() + glock_sim_node();
+	glock_sim_sleep(glock_sim_random(1000000));
+	holders--;
+	holder = 0;
+	return glock_dq(&gh);
+}
+
+static int takes_locks(void *arg, unsigned int node)
+{
+	struct glock_space *space;
+	struct glock *gl[2];
+	int err = open_it(&space, gl);
+
+	(void)arg;
+	if (node != glock_sim_node())
+		glock_sim_fail("another node");
+	for (int i = 0; i < 5 && !err; i++)
+		err = take(gl[0]);
+	return err ? err : close_it(space, gl);
+}
+
+static const char *one_holder(void *arg)
+{
+	(void)arg;
+	return holders > 1 ? "two holders in EX" : NULL;
+}
+
+static void simulate_excludes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		assert_int_equal(run_with(seed, 3, 0, takes_locks, one_holder), 0);
+		assert_int_equal(locks, 15);
+		assert_int_equal(most, 1);
+		assert_int_equal(dead, 0);
+		assert_string_equal(messages, "");
+	}
+}
+
+/* A dead node starts anew, and the others get its locks. */
+static void simulate_deaths(void **state)
+{
+	int all = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		assert_int_equal(run_with(seed, 3, 3, takes_locks, one_holder), 0);
+		assert_true(locks >= 15 && dead <= 3);
+		assert_int_equal(started, 3 + dead);
+		all += dead;
+	}
+	assert_true(all > 50);
+}
+
+static void simulate_repeats(void **state)
+{
+	uint64_t first[20], differ = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		assert_int_equal(run_with(seed, 3, 2, takes_locks, one_holder), 0);
+		first[seed] = trace - seed;
+	}
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		assert_int_equal(run_with(seed, 3, 2, takes_locks, one_holder), 0);
+		assert_int_equal(trace - seed, first[seed]);
+		differ += seed && first[seed] != first[0];
+	}
+	assert_true(differ > 15);
+}
+
+/* ---- threads ---- */
+
+static void a_thread(void *arg)
+{
+	(void)take(arg);
+	threads--;
+}
+
+static int has_threads(void *arg, unsigned int node)
+{
+	struct glock_space *space;
+	struct glock *gl[2];
+	int err = open_it(&space, gl);
+
+	(void)arg, (void)node;
+	for (int i = 0; i < 3 && !err; i++) {
+		threads++;
+		err = glock_sim_thread(a_thread, gl[0]);
+	}
+	while (threads)
+		glock_sim_sleep(1000000);
+	return err ? err : close_it(space, gl);
+}
+
+static void simulate_threads(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		assert_int_equal(run_with(seed, 2, 0, has_threads, one_holder), 0);
+		assert_int_equal(locks, 6);
+		assert_int_equal(most, 1);
+	}
+	assert_int_equal(glock_sim_thread(a_thread, NULL), -EAGAIN);
+}
+
+/* ---- what is wrong ---- */
+
+static int takes_in_different_orders(void *arg, unsigned int node)
+{
+	struct glock_holder a, b;
+	struct glock_space *space;
+	struct glock *gl[2];
+	int err = open_it(&space, gl);
+
+	(void)arg;
+	glock_holder_init(&a, gl[node], GLOCK_EX, 0);
+	glock_holder_init(&b, gl[!node], GLOCK_EX, 0);
+	err = err ? err : glock_nq(&a);
+	glock_sim_sleep(500000000);
+	err = err ? err : glock_nq(&b);
+	return err;
+}
+
+static int takes_for_ever(void *arg, unsigned int node)
+{
+	struct glock_space *space;
+	struct glock *gl[2];
+	int err = open_it(&space, gl);
+
+	(void)arg, (void)node;
+	while (!err)
+		err = take(gl[0]);
+	return err;
+}
+
+static int leaves_open(void *arg, unsigned int node)
+{
+	struct glock_space *space;
+	struct glock *gl[2];
+
+	(void)arg, (void)node;
+	return open_it(&space, gl);
+}
+
+static int returns_an_error(void *arg, unsigned int node)
+{
+	(void)arg, (void)node;
+	return -ENXIO;
+}
+
+static int fails(void *arg, unsigned int node)
+{
+	(void)arg, (void)node;
+	glock_sim_sleep(1000000);
+	glock_sim_fail("as told");
+	return 0;
+}
+
+static const char *three_locks(void *arg)
+{
+	(void)arg;
+	return locks == 3 ? "three locks" : NULL;
+}
+
+static void expect(const char *part)
+{
+	if (!strstr(messages, part))
+		fail_msg("\"%s\" has no \"%s\"", messages, part);
+}
+
+static void simulate_finds_what_is_wrong(void **state)
+{
+	(void)state;
+	assert_int_equal(run_with(7, 2, 0, takes_in_different_orders, NULL), -EDEADLK);
+	expect("seed 7, step ");
+	assert_int_equal(run_with(7, 2, 0, takes_for_ever, NULL), -ETIME);
+	expect("step 50000");
+	assert_int_equal(run_with(7, 2, 0, leaves_open, NULL), -EUCLEAN);
+	expect("returned without glock_space_close()");
+	assert_int_equal(run_with(7, 1, 0, returns_an_error, NULL), -EUCLEAN);
+	expect("node 0 returned -6");
+	assert_int_equal(run_with(7, 1, 0, fails, NULL), -EUCLEAN);
+	expect(" ms: as told");
+	assert_int_equal(run_with(7, 2, 0, takes_locks, three_locks), -EUCLEAN);
+	expect("three locks");
+	assert_int_equal(locks, 3);
+	/* After all that the next run is as always. */
+	assert_int_equal(run_with(7, 3, 0, takes_locks, one_holder), 0);
+	assert_int_equal(locks, 15);
+}
+
+/* ---- options and places ---- */
+
+/* Waits until the nodes have called this that often. */
+static void meet(int times)
+{
+	threads++;
+	while (threads < times)
+		glock_sim_sleep(1000000);
+}
+
+static int odd_calls(void *arg, unsigned int node)
+{
+	const struct glock_space_options o = {
+	    .size = sizeof(o), .flags = GLOCK_SPACE_DISPATCH, .log = on_log};
+	const struct glock_sim_options inner = {
+	    .size = sizeof(inner), .nodes = 1, .node = returns_an_error};
+	struct glock_node nodes[3] = {{.size = sizeof(*nodes)}};
+	struct glock_space *space, *second;
+	struct glock_holder gh;
+	struct glock *gl[2];
+	uint64_t token;
+
+	(void)arg;
+	if (glock_sim_run(&inner) != -EBUSY)
+		glock_sim_fail("a run in a run");
+	if (glock_space_open("test", &o, &space) != -EOPNOTSUPP)
+		glock_sim_fail("dispatch");
+	if (open_it(&space, gl))
+		glock_sim_fail("open");
+	if (glock_space_open("test", NULL, &second) != -EBUSY)
+		glock_sim_fail("a second space");
+	glock_holder_init(&gh, gl[0], GLOCK_EX, 0);
+	if (glock_nq(&gh) || glock_token(&gh, &token) != -EOPNOTSUPP || glock_dq(&gh))
+		glock_sim_fail("token");
+	meet(2);
+	if (glock_nodes(space, nodes, 3) != 2 || !nodes[node].self || nodes[!node].self ||
+	    nodes[node].id != node)
+		glock_sim_fail("members");
+	meet(4);
+	return close_it(space, gl);
+}
+
+static void simulate_options(void **state)
+{
+	struct glock_sim_options o = {.size = sizeof(o), .nodes = 1};
+	struct glock_space *space;
+
+	(void)state;
+	assert_int_equal(glock_sim_run(&o), -EINVAL); /* no program */
+	o.node = returns_an_error;
+	o.nodes = GLOCK_SIM_NODES + 1;
+	assert_int_equal(glock_sim_run(&o), -EINVAL);
+	o.nodes = 0;
+	assert_int_equal(glock_sim_run(&o), -EINVAL);
+	o.nodes = 1;
+	o.size = 8;
+	assert_int_equal(glock_sim_run(&o), -EINVAL);
+	if (run_with(1, 2, 0, odd_calls, NULL))
+		fail_msg("%s", messages);
+	assert_int_equal(glock_space_open("test", NULL, &space), -EOPNOTSUPP); /* in no node */
+	assert_int_equal(glock_sim_now(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(simulate_excludes),
+	    cmocka_unit_test(simulate_deaths),
+	    cmocka_unit_test(simulate_repeats),
+	    cmocka_unit_test(simulate_threads),
+	    cmocka_unit_test(simulate_finds_what_is_wrong),
+	    cmocka_unit_test(simulate_options),
+	};
+
+	return RUN_TESTS(tests);
+}
