@@ -77,7 +77,8 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 {
 	struct glock__type *t;
 
-	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE || o->flags & ~TYPE_FLAGS)
+	if (o->type >= GLOCK_TYPE_MAX || o->hold < GLOCK_HOLD_NONE || o->hold_max < 0 ||
+	    o->flags & ~TYPE_FLAGS)
 		return -EINVAL;
 	if (o->caches & ~(GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA))
 		return -EINVAL;
@@ -88,6 +89,7 @@ static int set_type(struct glock_space *space, const struct glock_type_options *
 	t->known = true;
 	t->flags = o->flags;
 	t->hold = o->hold;
+	t->hold_max = o->hold_max;
 	if (o->ops)
 		memcpy(&t->ops, o->ops,
 		       o->ops->size < sizeof(t->ops) ? o->ops->size : sizeof(t->ops));
