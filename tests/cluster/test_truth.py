@@ -118,6 +118,7 @@ def judged(cluster, build, count, *arguments, act=None, events=(), ended=None):
         host_load = os.getloadavg()[0]
     true = truth.Truth(os.path.join(cluster.dir, "shared"), add, ended if ended is not None else {})
     judge = truth.Judge(true, events)
+    judge.before = frames[0]["at"]
     for frame in frames[1:]:
         judge.frame(frame)
     if keep := os.environ.get("GLOCK_TRUTH_KEEP"):
