@@ -102,6 +102,12 @@ def test_the_interval_stretches(folder):
     assert not any("tenth" in b for frame in quick for b in frame["banners"]), quick
 
 
+def test_a_node_that_is_not_asked_is_not_silent(folder):
+    rested = [n for frame in frames(folder, "-t", "0.3", "-i", "8", nodes=("node1",), node1="worn")
+              for n in frame["nodes"] if "asks less often" in (n["why"] or "")]
+    assert rested and all(n["silent_s"] < 0.1 for n in rested), rested
+
+
 def test_a_stretched_interval_waits_for_slow_nodes(folder):
     """The node answers after more than a second. In a longer interval its samples are in time. They
     would be as old as the interval otherwise."""
