@@ -224,7 +224,7 @@ static int file_pragma(struct connection *c, char **arguments)
 	if (value && c->exclusive && sqlite3_stricmp(name, "journal_mode") == 0 &&
 	    sqlite3_stricmp(value, "wal") == 0) {
 		arguments[0] = sqlite3_mprintf("the VFS glock has no WAL mode");
-		return SQLITE_ERROR;
+		return arguments[0] ? SQLITE_ERROR : SQLITE_NOMEM;
 	}
 	return SQLITE_NOTFOUND;
 }
@@ -251,8 +251,10 @@ static int file_control(sqlite3_file *file, int op, void *arg)
 		break;
 	}
 	rc = c->real->pMethods->xFileControl(c->real, op, arg);
-	if (op == SQLITE_FCNTL_VFSNAME && !rc)
+	if (op == SQLITE_FCNTL_VFSNAME && !rc) {
 		*(char **)arg = sqlite3_mprintf("glock/%z", *(char **)arg);
+		rc = *(char **)arg ? SQLITE_OK : SQLITE_NOMEM;
+	}
 	return rc;
 }
 

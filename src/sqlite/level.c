@@ -21,10 +21,8 @@
 #include <errno.h>
 
 enum {
-	PATIENCE_NS =
-	    2000000000,         /* for a lock that is only cached elsewhere, or whose owner died */
-	RETURN_NS = 1000000000, /* for SH after a request for EX that was taken back */
-	READERS_NS = 50000000,  /* for readers of other processes, which no byte shows */
+	PATIENCE_NS = 2000000000, /* for a lock that is only cached, or whose owner died */
+	RETURN_NS = 1000000000,   /* for SH after a request for EX that was taken back */
 };
 
 /* ---- SHARED ---- */
@@ -126,11 +124,16 @@ static int lock_shared_bytes(struct database *db, enum byte_lock lock)
 	return err;
 }
 
-/* Gives SH up for a request for EX. Readers of this process do not get less time by a wait here. */
+/*
+ * Gives SH up for a request for EX. Readers of this process do not get less time by a wait here. A
+ * living process with the glock has its lease, too. So without any lease the owner of SH is dead.
+ */
 static int take_data_exclusively(struct connection *c)
 {
-	return request_glock(c, REQUEST_DATA, GLOCK_EX, 0,
-			     atomic_load(&c->db->in_use) > 1 ? 0 : READERS_NS);
+	if (atomic_load(&c->db->in_use) > 1)
+		return request_glock(c, REQUEST_DATA, GLOCK_EX, 0, 0);
+	return c->db->interop ? request_glock(c, REQUEST_DATA, GLOCK_EX, BYTE_SHARED, PATIENCE_NS)
+			      : request_glock(c, REQUEST_DATA, GLOCK_EX, 0, READERS_NS);
 }
 
 static int take_exclusive(struct connection *c)

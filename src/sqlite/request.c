@@ -150,19 +150,22 @@ static bool is_in_use(const struct database *db, enum glock_mode mode, int64_t b
 	if (byte == BYTE_RESERVED &&
 	    (atomic_load(&db->writers) || (mode == GLOCK_EX && atomic_load(&db->recoverers))))
 		return true;
-	return byte && bytes_in_the_way(db->fd, byte, 1, NULL);
+	return byte && bytes_in_the_way(db->fd, byte, byte == BYTE_SHARED ? BYTES_SHARED : 1, NULL);
 }
 
 static int request_wait(struct connection *c, struct glock_holder *gh, int64_t byte, int64_t most)
 {
-	int64_t until = level_now() + most;
+	int64_t begun = level_now(), until = begun + most;
+	int64_t look_from = byte == BYTE_SHARED ? begun + READERS_NS : begun;
 	int err;
 
 	for (;;) {
 		int64_t now = level_now();
 
 		err = glock_wait(gh, now + LOOK_NS < until ? now + LOOK_NS : until, 0);
-		if (err != -ETIMEDOUT || now >= until || is_in_use(c->db, glock_mode_of(gh), byte))
+		if (err != -ETIMEDOUT || now >= until)
+			return err;
+		if (now >= look_from && is_in_use(c->db, glock_mode_of(gh), byte))
 			return err;
 	}
 }
