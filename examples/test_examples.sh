@@ -30,6 +30,12 @@ run() { # run EXAMPLE ARGUMENT...: prints the output and the exit status
 	echo "exit $?"
 }
 
+mkdir "$tmp/groups"
+check allocator "allocator: No space left on device
+group 0: 3 blocks
+group 1: 3 blocks
+exit 1" "$(run allocator "$tmp/groups" 10 2 3)"
+check "allocator: no block gets lost" "3 3" "$(cat "$tmp/groups/0" "$tmp/groups/1" | xargs)"
 check counter "read 1 times, written 1 times
 exit 0" "$(run counter "$tmp/number" 1000)"
 check "counter: nothing is lost" "1000" "$(tr -d ' ' <"$tmp/number")"

@@ -232,7 +232,7 @@ enum glock_type {
  * thirty times as long as the fast path to a cached glock.
  */
 #define GLOCK_MOVABLE 0x1000u
-#define GLOCK_FLAGS_ALL 0x1fffu
+#define GLOCK_FLAGS_ALL 0x1fffu /* the sum of these */
 
 /* The kinds of data that the glocks of a type cache. */
 #define GLOCK_CACHES_METADATA 0x1u
@@ -290,18 +290,18 @@ typedef void glock_print_fn(void *to, const char *text, size_t len);
  * locks an operation runs under. The bit lock means that a change of state goes on, and that no
  * other change starts meanwhile. Under the spinlock nothing else of that glock goes on at all.
  *
- *               bit lock    spinlock    may block   thread
- *   xmote_th    yes         no          yes         work, or the one in glock_sync(); with sync 0
+ *                bit lock   spinlock    may block   thread
+ *   xmote_th     yes        no          yes         work, or the one in glock_sync(); with sync 0
  *                                                   also the waiting one
- *   xmote_bh    yes         no          yes         work, or the waiting one
- *   inval       yes         no          yes         work
- *   instantiate yes         no          yes         work, or the waiting one
- *   demote_ok   sometimes   yes         no          any
- *   lock        yes         no          yes         work, or the waiting one
- *   unlock      yes         no          yes         the one in glock_dq()
- *   dump        sometimes   yes         no          any
- *   callback    sometimes   yes         no          any
- *   lost        sometimes   yes         no          any
+ *   xmote_bh     yes        no          yes         work, or the waiting one
+ *   inval        yes        no          yes         work
+ *   instantiate  yes        no          yes         work, or the waiting one
+ *   demote_ok    sometimes  yes         no          any
+ *   lock         yes        no          yes         work, or the waiting one
+ *   unlock       yes        no          yes         the one in glock_dq()
+ *   dump         sometimes  yes         no          any
+ *   callback     sometimes  yes         no          any
+ *   lost         sometimes  yes         no          any
  *
  * "work" is a thread that runs the work. "the waiting one" is a thread in glock_nq() or
  * glock_wait(), for its own request. See "Callbacks" above.
@@ -390,6 +390,7 @@ struct glock_ops {
 
 #define GLOCK_HOLD_NONE (-1) /* no hold time */
 
+/* A type of a space: its operations, its hold time and its rules. */
 struct glock_type_options {
 	size_t size;        /* sizeof(struct glock_type_options), in each entry of an array */
 	unsigned int type;  /* enum glock_type, or a number of the program's own */
@@ -398,9 +399,18 @@ struct glock_type_options {
 	/*
 	 * The hold time in ns. Demands of other nodes wait for this time after each grant
 	 * of the lock manager. So holders of this node get something done.
-	 *   0                 200 ms at first; adapts itself between 10 and 200 ms
+	 *   0                 the library sets it for each glock; see below
 	 *   GLOCK_HOLD_NONE   no hold time
 	 *   any other value   always this time
+	 *
+	 * With 0 the library measures the cost of a hand-over: giving up, the grant, xmote_th,
+	 * reading in, waking up. It also measures the gaps between the uses of this node. SH is
+	 * given up at once. An unused lock in EX is given up within 1.5 hand-overs, and at once if
+	 * no use is expected. A lock in EX that is used all the time is kept for 25 hand-overs, and
+	 * for hold_max at most. The library learns within ten hand-overs, and forgets within ten.
+	 *
+	 * The library does not see uses of mapped memory after the release. If these come later
+	 * than a hand-over after the release, set the hold time by hand.
 	 */
 	int64_t hold;
 	/* Only for the program's own types; GFS2's types have their own values. */
@@ -408,6 +418,11 @@ struct glock_type_options {
 	unsigned int caches; /* GLOCK_CACHES_ */
 	unsigned int modes;  /* 1 << GLOCK_SH and so on; 0: SH and EX */
 	unsigned int order;  /* GFS2's: 2 rename, 3 inode, 6 rgrp, 7 transaction; 0: not ordered */
+	/*
+	 * With hold 0, for all types: for how long a demand of another node waits after a grant, at
+	 * most, in ns. A use that goes on is not cut off. 0: 200 ms. Below 0: -EINVAL.
+	 */
+	int64_t hold_max;
 };
 
 /* ---- spaces ---- */
@@ -548,6 +563,8 @@ int glock_space_open(const char *name, const struct glock_space_options *options
 int glock_space_close(struct glock_space *space);
 
 /*
+ * Let the program do the work of the space, in place of the library.
+ *
  * With GLOCK_SPACE_DISPATCH glock_space_fd() returns an fd that is readable when there is work;
  * else -1. The fd belongs to the library: poll it, and do nothing else with it.
  *
@@ -650,7 +667,7 @@ struct glock_space *glock_space_of(const struct glock *gl);
 void glock_set_object(struct glock *gl, void *object);
 void *glock_object(const struct glock *gl);
 
-/* For dumps only: say whether the cache is dirty, and how many pages it has. At once. */
+/* Say, for dumps only, whether the cache is dirty and how many pages it has. At once. */
 void glock_set_dirty(struct glock *gl, int dirty);
 void glock_set_pages(struct glock *gl, unsigned long pages);
 
@@ -719,14 +736,14 @@ int glock_nq_at(struct glock_holder *gh, const char *where);
 int glock_dq(struct glock_holder *gh);
 
 /*
- * As glock_dq(). Then waits until a demand that is due is met; with NOCACHE, until the lock is
- * given back. The wait lasts for as long as other holders of this node have the lock. -EDEADLK:
- * called from a callback; the lock is let go all the same.
+ * Lets the lock go as glock_dq() does. Then waits until a demand that is due is met; with NOCACHE,
+ * until the lock is given back. The wait lasts for as long as other holders of this node have the
+ * lock. -EDEADLK: called from a callback; the lock is let go all the same.
  */
 int glock_dq_wait(struct glock_holder *gh);
 
 /*
- * For a request with ASYNC. Returns 1 if the request was granted or has failed, so that
+ * Looks at a request with ASYNC. Returns 1 if the request was granted or has failed, so that
  * glock_wait() does not block; else 0. At once, from any thread. With GLOCK_SPACE_DISPATCH the
  * result becomes 1 only if a thread dispatches.
  */
@@ -983,6 +1000,85 @@ struct glock_holder_info {
  *   -EINVAL  size, see "Structs with a member size"
  */
 int glock_holders(struct glock *gl, struct glock_holder_info *holders, size_t max);
+
+/* ---- choice ---- */
+
+#define GLOCK_CHOOSE_TRY 0x1u /* for glock_choose(): the request will have TRY */
+
+/*
+ * Returns the index of the glock that a request in this mode gets soonest, of n glocks that serve
+ * equally well. The order:
+ *   1. A glock that is cached and free on this node, and not slow. The last answer to this thread
+ *      comes first. The use time of a slow glock, less half of the deviation, is more than 2.5
+ *      times the shortest known one.
+ *   2. The glock with the least sum of expected wait and use time. The wait has its deviation
+ *      added. Each failed request since the last grant doubles the wait, up to 64 times. So does
+ *      each request of this node that waits for the lock manager. An unknown time counts as short.
+ *   3. The glock with fewer holders and waiters on this node.
+ *
+ * With TRY a glock that this node holds or has asked for is left out. So is a glock that refused a
+ * try in the last second. Each further refusal doubles that time, up to 8 s.
+ *
+ * Some answers are for learning. With TRY the glock has an unknown use time, or is slow. That
+ * happens once a second, and more often while few use times are known. Without TRY it is a glock of
+ * another node, if the glocks of this node are slow or have waiters. An allocator:
+ *
+ *	do {
+ *		i = glock_choose(n, groups, GLOCK_EX, GLOCK_CHOOSE_TRY);
+ *		flags = i == -EAGAIN ? 0 : GLOCK_TRY;
+ *		if (i == -EAGAIN)
+ *			i = glock_choose(n, groups, GLOCK_EX, 0); // wait for the best one
+ *		if (i < 0)
+ *			return i;
+ *		glock_holder_init(&gh, groups[i], GLOCK_EX, flags);
+ *		err = glock_nq(&gh);
+ *	} while (err == -EAGAIN);
+ *
+ * If holders on other nodes may keep a glock for long, wait with ASYNC and a deadline, as
+ * examples/allocator.c does. The next answer is then another glock.
+ *
+ * All glocks are of one type and one space. A NULL entry is left out, such as a full group. The
+ * program keeps a reference to each glock during the call. The program gives the same array each
+ * time, because the thread remembers address and n. Any number of threads may call this function at
+ * a time, each also with an array of its own. The function makes no request and changes no lock.
+ * At once; the time grows with n, except for most of the answers that repeat the last one.
+ *   -EAGAIN  with TRY: no glock is left, or it is time to wait for one
+ *   -EINVAL  no glock, glocks of different types or spaces, mode or flags
+ *   -EIO     the space is withdrawn, or has lost the cluster
+ */
+int glock_choose(size_t n, struct glock *const *glocks, enum glock_mode mode, unsigned int flags);
+
+enum glock_place {
+	GLOCK_PLACE_FREE,     /* cached on this node, and no holder is in the way */
+	GLOCK_PLACE_HELD,     /* cached on this node, behind holders or waiters of this node */
+	GLOCK_PLACE_ELSEWHERE /* a request asks the lock manager */
+};
+
+/* The knowledge of this node about a glock. Times are in ns; -1: not known. */
+struct glock_forecast {
+	size_t size; /* to be set: sizeof(struct glock_forecast) */
+	enum glock_place place;
+	int refused;            /* not 0: glock_choose() with TRY leaves the glock out for now */
+	int64_t wait, wait_var; /* from the request to the grant, and the deviation */
+	int64_t use, use_var;   /* from the grant to the release on this node, 4.29 s at most */
+	uint64_t queue;         /* holders and waiters of this node */
+};
+
+/*
+ * Stores the expectations for a request in this mode. A glock without requests of its own has the
+ * wait of its type. The use time is known after four measured uses. The library measures some uses
+ * that follow an answer of glock_choose(). At once.
+ *   -EINVAL  size, see "Structs with a member size"; mode
+ */
+int glock_forecast(struct glock *gl, enum glock_mode mode, struct glock_forecast *out);
+
+/*
+ * Returns 1 if requests for this glock wait significantly longer than requests for its type, else
+ * 0. Significantly means: by more than the root of half the sum of both squared deviations
+ * (srttvarb). At once.
+ *   -ENODATA  not known: the glock has fewer than 8 requests, or its type has fewer than 16
+ */
+int glock_congested(struct glock *gl);
 
 /* ---- text ---- */
 

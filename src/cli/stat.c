@@ -8,6 +8,7 @@
 #include "glock/base/flags.h"
 #include "glock/base/mode.h"
 #include "glock/base/type.h"
+#include "glock/stats/choice.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -156,6 +157,41 @@ static void set_counts(json_t *o, const struct glock__busy_record *more)
 	set_number(o, "tries_failed", c->tries_failed);
 }
 
+/* Adds the knowledge that glock_choose() has of the glock; null: not known. */
+static void set_choice(json_t *o, const struct glock__choice_policy *c)
+{
+	bool known = c->uses >= GLOCK__USES_KNOWN;
+
+	stat_set(o, "use_s", known ? json_real(1e-9 * c->use) : json_null());
+	stat_set(o, "use_deviation_s", known ? json_real(1e-9 * c->use_var) : json_null());
+	set_number(o, "uses_measured", c->uses);
+	set_number(o, "failures", c->failures);
+}
+
+/* Says what the library has learned of the glock, and why its hold time is what it is. */
+static void set_hold(json_t *o, const struct glock__hold_policy *h)
+{
+	static const char *const why[GLOCK__HOLD_WHY_MAX] = {
+	    [GLOCK__HOLD_UNASKED] = "no demand yet",
+	    [GLOCK__HOLD_UNKNOWN] = "given up at once: the cost of a hand-over is not known yet",
+	    [GLOCK__HOLD_SHARED] = "given up at once: it was in SH",
+	    [GLOCK__HOLD_SELDOM] = "given up at once: no use was expected soon",
+	    [GLOCK__HOLD_ENDED] = "kept until the hold time was over",
+	    [GLOCK__HOLD_UNUSED] = "given up early: the expected use did not come",
+	    [GLOCK__HOLD_IN_USE] = "kept: a use is expected soon",
+	};
+	unsigned int u = h->uses < GLOCK__USES_MAX ? h->uses : 0;
+	json_t *hold = json_object();
+
+	stat_set(hold, "why", json_string(h->why < GLOCK__HOLD_WHY_MAX ? why[h->why] : "unknown"));
+	stat_set(hold, "give_up_s", json_real(1e-9 * h->release));
+	stat_set(hold, "enter_s", json_real(1e-9 * h->enter));
+	stat_set(hold, "uses", json_string(u == GLOCK__USES_EX ? "EX" : "any"));
+	stat_set(hold, "short_gap_s", json_real(1e-9 * h->mean[u]));
+	stat_set(hold, "short_gap_likely", json_real(h->likely[u] / 65536.0));
+	stat_set(o, "hold", hold);
+}
+
 static bool json_one(void *arg, const struct glock__peek_glock *gl)
 {
 	const struct printing *p = arg;
@@ -188,6 +224,10 @@ static bool json_one(void *arg, const struct glock__peek_glock *gl)
 	stat_set(o, "holders", holders);
 	if (gl->extra)
 		set_extra(p, o, gl->extra);
+	if (gl->lent && !head->type[gl->r.type].hold)
+		set_hold(o, &gl->lent->policy.hold);
+	if (gl->lent)
+		set_choice(o, &gl->lent->policy.choice);
 	if (gl->lent)
 		stat_set(o, "granted",
 			 json_pack("{s:I, s:I, s:I}", "EX", (json_int_t)gl->lent->grants[GLOCK_EX],

@@ -572,6 +572,47 @@ static void a_sample_without_node2(struct scene *s, double since)
 	scene_json(s);
 }
 
+/* The answering node's daemons know more: of quorum, of fencing, of lock spaces. */
+static void daemons_tell_of_the_trouble(void **state)
+{
+	struct scene *s = *state;
+
+	scene_file(
+	    s, "t1/node1/daemons",
+	    "= corosync-quorumtool -s\nQuorum information\nNodes:            2\n"
+	    "Quorate:          Yes\nExpected votes:   3\n"
+	    "= dlm_tool status\ncluster nodeid 1 quorate 1 ring seq 13 13\n"
+	    "daemon now 1210 fence_pid 0\n"
+	    "fence 2 nodedown pid 0 actor 0 fail 1201 fence 0 now 1210\n"
+	    "node 1 M add 36 rem 0 fail 0 fence 0 at 0 0\n"
+	    "node 2 X add 36 rem 1201 fail 1201 fence 0 at 0 0\n"
+	    "= dlm_tool ls\ndlm lockspaces\nname          fs1\nid            0x5de61953\n"
+	    "change        member 3 joined 1 remove 0 failed 0 seq 3,3\nmembers       1 2 3\n"
+	    "new change    member 2 joined 0 remove 1 failed 1 seq 4,4\n"
+	    "new status    wait fencing\nnew members   1 3\n");
+	a_sample_without_node2(s, 0.5);
+	assert_true(
+	    has_banner(frame(s, 0), "recovery is pending; the others have quorum; fencing of "));
+	assert_true(has_banner(frame(s, 0), "fencing of node 2 is not done; lock space fs1: wait "
+					    "fencing; check its power and its fencing"));
+	/* a recording has the answers */
+	scene_json_replayed(s);
+	assert_true(has_banner(frame(s, 0), "fencing of node 2 is not done"));
+}
+
+/* Without quorum no node is fenced. A daemon that hangs is trouble, too. */
+static void daemons_without_quorum(void **state)
+{
+	struct scene *s = *state;
+
+	scene_file(s, "t1/node1/daemons",
+		   "= dlm_tool status\ncluster nodeid 1 quorate 0 ring seq 13 13\nlate\n");
+	a_sample_without_node2(s, 0.5);
+	assert_true(has_banner(frame(s, 0),
+			       "; no quorum on node1; corosync or dlm_controld does not "
+			       "answer on 1 node; check its power"));
+}
+
 /* A busy machine misses a frame now and then. Meanwhile there are short waits. */
 static void a_late_node_is_no_cause(void **state)
 {
@@ -618,6 +659,8 @@ int main(void)
 	    SCENE(no_sentence_across_skewed_samples),
 	    SCENE(a_late_node_is_no_cause),
 	    SCENE(a_silent_node_is_the_cause),
+	    SCENE(daemons_tell_of_the_trouble),
+	    SCENE(daemons_without_quorum),
 	    SCENE(tasks_are_named),
 	    SCENE(a_task_without_a_file),
 	    SCENE(a_task_of_another_wait),

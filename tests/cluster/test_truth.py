@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # test_truth.py - judges o2top on a load that writes down the truth: sentences, order, seconds, paths.
 #
-# These tests take many minutes and run by name: ./run cluster-test truth. GLOCK_TRUTH_FRAMES sets
-# the number of frames, and GLOCK_TRUTH_BUSY the number of processes that keep this machine busy.
+# These tests take many minutes and run by name: ./run cluster-test truth:. GLOCK_TRUTH_FRAMES sets
+# the number of frames, and GLOCK_TRUTH_LOAD the load of this machine, which processes without end
+# make if it is lower. GLOCK_TRUTH_KEEP=FILE keeps the recording, the frames and the truth there.
 
 import contextlib
 import json
@@ -16,7 +17,7 @@ from test_o2top import command
 
 LATE = True  # some cut a machine's power
 FRAMES = int(os.environ.get("GLOCK_TRUTH_FRAMES", "200"))
-BUSY = int(os.environ.get("GLOCK_TRUTH_BUSY", "6"))
+LOAD = float(os.environ.get("GLOCK_TRUTH_LOAD", "10"))
 LONGEST = 1100  # seconds for a run
 BOTH = ("ocfs2", "gfs2")
 
@@ -50,8 +51,9 @@ def offsets(cluster):
 
 
 @contextlib.contextmanager
-def busy(count):
-    """Keeps this machine's processors busy."""
+def busy():
+    """Keeps this machine's processors busy. The machines make a load of their own."""
+    count = max(0, round(LOAD - os.getloadavg()[0] - 3))
     processes = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
         yield
@@ -111,7 +113,7 @@ def watch(cluster, build, count, *arguments, act=None):
 def judged(cluster, build, count, *arguments, act=None, events=(), ended=None):
     """Runs load and o2top. Returns the frames, the truth and the judge."""
     add = offsets(cluster)
-    with busy(BUSY), load(cluster, build):
+    with busy(), load(cluster, build):
         frames = watch(cluster, build, count, *arguments, act=act)
         host_load = os.getloadavg()[0]
     true = truth.Truth(os.path.join(cluster.dir, "shared"), add, ended if ended is not None else {})

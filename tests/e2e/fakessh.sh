@@ -35,6 +35,7 @@ serve() {
 }" >"$O2TOP_FAKE/$node.samples"
 				;;
 			esac
+			[ "$mode" != dies ] || [ ! -e "$own/asked" ] || exit 0
 			if [ "$mode" = once ] && [ -e "$own/asked" ]; then
 				rm "$own/asked"
 				exit 0
@@ -65,6 +66,8 @@ mkdir -p "$own/bin"
 printf '#!/bin/sh\nexec cat "%s/root/realtime"\n' "$own" >"$own/bin/date"
 chmod +x "$own/bin/date"
 PATH=$own/bin:$PATH
+# dies: its power is cut after the first sample
+[ "$mode" != dies ] || [ ! -e "$own/asked" ] || mode=refused
 case $mode in
 refused)
 	echo "ssh: connect to host $node port 22: Connection refused" >&2

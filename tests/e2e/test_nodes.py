@@ -173,6 +173,58 @@ def test_names_that_only_other_nodes_know(folder):
             assert 1 <= asked <= frames_seen - 7, (node, asked, frames_seen)
 
 
+def test_daemons_are_asked_in_trouble_only(folder):
+    """A node is silent, and locks wait: then the other node's daemons are asked."""
+    for second, trouble in (("agent", False), ("refused", True)):
+        frames(folder, "-t", "0.5", "-i", "5", nodes=("node1", "node2"), recording="power-cut", node1="agent", node2=second)
+        with open(f"{folder}/node1.asked", encoding="utf-8") as f:
+            asked = [line.split()[2] for line in f if line.startswith("S ")]
+        os.unlink(f"{folder}/node1.asked")
+        assert asked[0] == "all" and ("deep+ask" in asked) == trouble, asked
+
+
+def shifted(folder, recording, sample, back):
+    """Copies a recording and makes one of its samples earlier by its machines' clocks."""
+    to = os.path.join(folder, "shifted")
+    shutil.copytree(os.path.join(CAPTURES, recording), to)
+    for node in os.listdir(os.path.join(to, sample)):
+        for clock in ("uptime", "realtime"):
+            with open(os.path.join(to, sample, node, clock), encoding="utf-8") as f:
+                first, *rest = f.read().split()
+            put(to, f"{sample}/{node}/{clock}", " ".join([f"{float(first) - back:.6f}", *rest]) + "\n")
+    return to
+
+
+def test_a_node_that_dies_is_the_cause(folder):
+    """The waits begin with the silence. The live frames and their recording have the same banner."""
+    record = os.path.join(folder, "died.o2r")
+    recording = shifted(folder, "power-cut", "t2", 5)  # its waits are 4 s old
+    environment(folder)
+    put(folder, "node2.mode", "dies\n")
+    for node in ("node1", "node3"):
+        put(folder, f"{node}.samples", "t1\nt2\n")
+    put(folder, "node2.samples", "t1\n")
+    nodes = [w for n in ("node1", "node2", "node3") for w in ("-n", n)]
+    done = subprocess.run([O2TOP, "--json", "--ssh", SSH, *nodes, "-t", "1", "-i", "5", "--record", record],
+                          env={**os.environ, "O2TOP_FAKE": folder, "O2TOP_CAPTURE": recording},
+                          capture_output=True, text=True, timeout=60, check=True)
+    live = [json.loads(line) for line in done.stdout.splitlines()]
+    assert live[-1]["nodes"][1]["state"] == "unreachable", live[-1]["nodes"]
+    said = [b for b in live[-1]["banners"] if b.startswith("node2 silent for")]
+    assert said and "8 waits on 4 files began then" in said[0], live[-1]["banners"]
+    again = subprocess.run([O2TOP, "--json", "--replay", record], capture_output=True, text=True, check=True).stdout
+    assert json.loads(again.splitlines()[-1])["banners"] == live[-1]["banners"], again
+    # in the metrics, too, node2 is a machine and no process
+    metrics = os.path.join(folder, "died.prom")
+    subprocess.run([O2TOP, "--textfile", metrics, "-i", "1", "--ssh", SSH, *nodes, "-t", "0.3"],
+                   env={**os.environ, "O2TOP_FAKE": folder, "O2TOP_CAPTURE": recording},
+                   capture_output=True, timeout=60, check=True)
+    with open(metrics, encoding="utf-8") as f:
+        text = f.read()
+    assert 'o2top_node_ok{node="node1"} 1' in text and 'o2top_node_ok{node="node2"} 0' in text, text
+    assert 'node="node3"' in text.split("o2top_lost_seconds_total{", 1)[1].split("# ", 1)[0], text
+
+
 def test_paths_of_a_node_that_is_late(folder):
     """Frames that lack the node have no place for its answers. The answers wait for its next
     sample."""

@@ -143,6 +143,42 @@ def test_a_search_that_takes_long_keeps_no_other_waiting(folder):
             time.sleep(0.1)
 
 
+def test_daemons_that_hang_hold_nothing_up(folder):
+    """The tools run beside the samples. A tool that hangs is killed with all that it started."""
+    make(folder, "bin/dlm_tool", "bin/corosync-quorumtool")
+    for name, text in (("dlm_tool", "[ $1 = ls ] || echo cluster nodeid 1 quorate 1"),
+                       ("corosync-quorumtool", f"[ ! -e {folder}/hang ] || {{ echo $$ >{folder}/pid; sleep 1000; }}")):
+        with open(f"{folder}/bin/{name}", "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(f"{folder}/bin/{name}", 0o755)
+
+    def until(agent, wanted):
+        began = time.monotonic()
+        while True:
+            asked = time.monotonic()
+            agent.send("S 0 deep+ask")
+            if wanted in agent.until(b"abc Z "):
+                return
+            assert time.monotonic() - asked < 1.5, "the sample waited"
+            assert time.monotonic() - began < 30, wanted
+            time.sleep(0.1)
+
+    path = f"{folder}/bin:{os.environ['PATH']}"
+    with Agent(O2TOP_PROC=folder, O2TOP_DEBUGFS=folder, PATH=path) as agent:
+        agent.send("S 0 deep")
+        assert "daemons" not in agent.until(b"abc Z ")
+        until(agent, "= dlm_tool status\ncluster nodeid 1 quorate 1\n")
+    make(folder, "hang")
+    with Agent(O2TOP_PROC=folder, O2TOP_DEBUGFS=folder, PATH=path) as agent:
+        until(agent, "late\n")
+        with open(f"{folder}/pid", encoding="utf-8") as f:
+            pid = int(f.read())
+        deadline = time.monotonic() + 20
+        while os.path.exists(f"/proc/{pid}/fd/0"):
+            assert time.monotonic() < deadline, "the tool still runs"
+            time.sleep(0.05)
+
+
 def test_a_whole_file_system(folder):
     make(folder, "a/b/c/deep", "other")
     os.link(f"{folder}/a/b/c/deep", f"{folder}/also")

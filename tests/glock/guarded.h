@@ -9,6 +9,8 @@
 
 #include "glock.h"
 
+#include <sched.h>
+
 struct guarded {
 	int readers, writers;
 	long counter;
@@ -19,7 +21,8 @@ static inline void guarded_use(struct guarded *g, enum glock_mode mode)
 	if (mode == GLOCK_EX) {
 		assert_int_equal(__atomic_fetch_add(&g->writers, 1, __ATOMIC_RELAXED), 0);
 		assert_int_equal(__atomic_load_n(&g->readers, __ATOMIC_RELAXED), 0);
-		g->counter++;
+		if (g->counter++ % 16 == 0)
+			sched_yield(); /* so that a thread that may not be here meets this one */
 		__atomic_fetch_sub(&g->writers, 1, __ATOMIC_RELAXED);
 	} else {
 		__atomic_fetch_add(&g->readers, 1, __ATOMIC_RELAXED);

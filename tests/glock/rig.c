@@ -242,9 +242,17 @@ static const struct glock_type_options types[] = {
      .modes = 1u << GLOCK_SH | 1u << GLOCK_EX | 1u << GLOCK_DF,
      .ops = &read_in_ops},
     {.size = sizeof(types[0]), .type = RIG_UNLOCK_ONLY, .name = "unlock", .ops = &unlock_only_ops},
-    {.size = sizeof(types[0]), .type = GLOCK_INODE, .ops = &inode_ops, .flags = GLOCK_OPS_ASPACE},
-    {.size = sizeof(types[0]), .type = GLOCK_RGRP, .ops = &rgrp_ops, .flags = GLOCK_OPS_LVB},
-    {.size = sizeof(types[0]), .type = GLOCK_JOURNAL, .ops = &rgrp_ops},
+    {.size = sizeof(types[0]),
+     .type = GLOCK_INODE,
+     .hold = 200 * RIG_MS,
+     .ops = &inode_ops,
+     .flags = GLOCK_OPS_ASPACE},
+    {.size = sizeof(types[0]),
+     .type = GLOCK_RGRP,
+     .hold = 200 * RIG_MS,
+     .ops = &rgrp_ops,
+     .flags = GLOCK_OPS_LVB},
+    {.size = sizeof(types[0]), .type = GLOCK_JOURNAL, .hold = 200 * RIG_MS, .ops = &rgrp_ops},
     {.size = sizeof(types[0]),
      .type = 10,
      .name = "own",
@@ -282,8 +290,10 @@ void rig_open_with(struct glock_space_options *o)
 	rig.demote_ok = 1;
 	o->size = sizeof(*o);
 	o->flags |= GLOCK_SPACE_DISPATCH;
-	o->types = types;
-	o->n_types = ARRAY_SIZE(types);
+	if (!o->types) {
+		o->types = types;
+		o->n_types = ARRAY_SIZE(types);
+	}
 	o->log = on_log;
 	o->trace_order = 8;
 	env.mem = rig_mem;

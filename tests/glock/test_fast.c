@@ -385,6 +385,17 @@ static void fast_demanded(void **state)
 	glock_holder_init(&b, gls[0], GLOCK_SH, 0);
 	assert_int_equal(glock_nq(&b), 0);
 	assert_int_equal(glock_dq(&b), 0);
+	/* The holder that leaves runs the queue: the glock gives way without another call. */
+	cache(gls[1]);
+	assert_int_equal(nq(&a, gls[1], GLOCK_EX, 0), 0);
+	assert_true(is_fast(&a));
+	demand(gls[1], GLOCK__EX);
+	for (int i = 0; i < 5000 && glock__work_queued(gls[1]); i++)
+		usleep(1000);
+	assert_int_equal(glock_dq(&a), 0);
+	for (int i = 0; i < 5000 && atom_load8(&gls[1]->state) != GLOCK_UN; i++)
+		usleep(1000);
+	assert_int_equal(gls[1]->state, GLOCK_UN);
 }
 
 static void fast_downgrade(void **state)

@@ -168,11 +168,60 @@ static void fast_comes_back(void **state)
 	}
 }
 
+/* Gets any glock, as an allocator does. Returns its index. */
+static int get_any(struct glock_holder *gh)
+{
+	for (;;) {
+		int i = glock_choose(GLOCKS, gls, GLOCK_EX, GLOCK_CHOOSE_TRY);
+		unsigned int flags = i == -EAGAIN ? 0 : GLOCK_TRY;
+
+		if (i == -EAGAIN)
+			i = glock_choose(GLOCKS, gls, GLOCK_EX, 0);
+		assert_true(i >= 0 && i < GLOCKS);
+		glock_holder_init(gh, gls[i], GLOCK_EX, flags);
+		if (!glock_nq(gh))
+			return i;
+	}
+}
+
+static void *chooser(void *arg)
+{
+	(void)arg;
+	for (int n = 0; n < 5000; n++) {
+		struct glock_forecast f = {.size = sizeof(f)};
+		struct glock_holder gh;
+		int i = get_any(&gh);
+
+		guarded_use(&guarded[i], GLOCK_EX);
+		assert_int_equal(glock_dq(&gh), 0);
+		assert_int_equal(glock_forecast(gls[n % GLOCKS], GLOCK_EX, &f), 0);
+		assert_true(glock_congested(gls[n % GLOCKS]) <= 1);
+	}
+	return NULL;
+}
+
+/* Threads choose, while a thread plays the other nodes. */
+static void choose_threads(void **state)
+{
+	pthread_t t[THREADS], other;
+
+	(void)state;
+	atom_store32(&stop, 0);
+	assert_int_equal(pthread_create(&other, NULL, disturb, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, chooser, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(t[i], NULL), 0);
+	atom_store32(&stop, 1);
+	assert_int_equal(pthread_join(other, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    FAST_TEST(fast_under_fire),
 	    FAST_TEST(fast_comes_back),
+	    FAST_TEST(choose_threads),
 	};
 
 	return RUN_TESTS(tests);

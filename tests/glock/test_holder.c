@@ -82,7 +82,15 @@ static void holder_priority(void **state)
 	rig.lm.events->thaw(rig.space);
 	rig_dq(&c);
 	assert_true(glock_poll(&a));
+	/* Without RECOVER it waits for the end of the recovery, but before b. */
+	rig.lm.events->block(rig.space);
+	assert_int_equal(nq(&c, journal, GLOCK_EX, GLOCK_PRIORITY), 0);
 	rig_dq(&a);
+	rig.lm.events->thaw(rig.space);
+	rig_run();
+	assert_true(glock_poll(&c));
+	assert_false(glock_poll(&b));
+	rig_dq(&c);
 	rig_dq(&b);
 	glock_put(journal);
 }
@@ -290,6 +298,7 @@ static void holder_several_in_order(void **state)
 {
 	struct glock *g[3] = {rig_glock(GLOCK_INODE, 30), rig_glock(GLOCK_INODE, 10),
 			      rig_glock(GLOCK_INODE, 20)};
+	struct glock *meta = rig_glock(GLOCK_META, 5);
 	struct glock_holder gh[3], other;
 	char buf[200];
 	uint64_t cursor = 0;
@@ -312,6 +321,17 @@ static void holder_several_in_order(void **state)
 		}
 	}
 	glock_dq_m(3, gh);
+	/* The number decides before the type. Glocks of type meta have no place in the order. */
+	glock_holder_init(&gh[0], g[0], GLOCK_EX, 0);
+	glock_holder_init(&gh[1], meta, GLOCK_EX, 0);
+	assert_int_equal(glock_nq_m(2, gh), 0);
+	do
+		assert_int_equal(
+		    glock_trace(rig.space, GLOCK_FORMAT_LINUX_6_1, &cursor, buf, sizeof(buf)), 1);
+	while (!strstr(buf, "queue EX") || strstr(buf, "dequeue"));
+	assert_non_null(strstr(buf, "glock 4:5 queue EX"));
+	glock_dq_m(2, gh);
+	glock_put(meta);
 	/* the last one fails, so none is held */
 	rig_hold(&other, g[0], GLOCK_SH, 0);
 	for (int i = 0; i < 3; i++)
@@ -334,7 +354,7 @@ static void holder_several_in_order(void **state)
 static void holder_lock_order(void **state)
 {
 	struct glock *rename = rig_glock(GLOCK_NONDISK, 3), *r1 = rig_glock(GLOCK_RGRP, 1),
-		     *r2 = rig_glock(GLOCK_RGRP, 2);
+		     *r2 = rig_glock(GLOCK_RGRP, 2), *iopen = rig_glock(GLOCK_IOPEN, 100);
 
 	(void)state;
 	rig.answer_at_once = true;
@@ -354,6 +374,13 @@ static void holder_lock_order(void **state)
 	assert_int_equal(glock_nq(&b), 0);
 	rig_dq(&b);
 	rig_dq(&a);
+	/* two places side by side: the iopen glock comes directly after the inode */
+	glock_holder_init(&a, iopen, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&a), 0);
+	glock_holder_init(&b, gl, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&b), -EDEADLK);
+	rig_dq(&a);
+	glock_put(iopen);
 	/* the right order: rename, inode, rgrp */
 	glock_holder_init(&a, rename, GLOCK_EX, 0);
 	glock_holder_init(&b, gl, GLOCK_SH, 0);
@@ -401,6 +428,45 @@ static void holder_waiting_in_work_is_refused(void **state)
 	rig_run();
 }
 
+/* Two types of the program in one place of the order: numbers count within a type only. */
+static void holder_order_of_numbers(void **state)
+{
+	struct glock_type_options types[] = {
+	    {.size = sizeof(types[0]),
+	     .type = GLOCK_TYPE_OWN,
+	     .flags = GLOCK_OPS_BY_NUMBER,
+	     .order = 3},
+	    {.size = sizeof(types[0]),
+	     .type = GLOCK_TYPE_OWN + 1,
+	     .flags = GLOCK_OPS_BY_NUMBER,
+	     .order = 3},
+	};
+	struct glock_space_options o = {.size = sizeof(o),
+					.types = types,
+					.n_types = ARRAY_SIZE(types),
+					.flags = GLOCK_SPACE_CHECK_ORDER};
+	struct glock *one, *other, *lower;
+
+	(void)state;
+	rig_open_with(&o);
+	rig.answer_at_once = true;
+	one = rig_glock(GLOCK_TYPE_OWN, 7);
+	lower = rig_glock(GLOCK_TYPE_OWN, 6);
+	other = rig_glock(GLOCK_TYPE_OWN + 1, 5);
+	glock_holder_init(&a, one, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&a), 0);
+	glock_holder_init(&b, other, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&b), 0);
+	rig_dq(&b);
+	glock_holder_init(&b, lower, GLOCK_SH, 0);
+	assert_int_equal(glock_nq(&b), -EDEADLK);
+	rig_dq(&a);
+	glock_put(one);
+	glock_put(lower);
+	glock_put(other);
+	rig_close();
+}
+
 #define HOLDER_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -417,6 +483,7 @@ int main(void)
 	    HOLDER_TEST(holder_value_block),
 	    HOLDER_TEST(holder_several_in_order),
 	    HOLDER_TEST(holder_lock_order),
+	    cmocka_unit_test(holder_order_of_numbers),
 	    HOLDER_TEST(holder_waiting_in_work_is_refused),
 	};
 

@@ -22,10 +22,14 @@ static void machine_requests(void **state)
 	rig_expect("th:SH:0 ask:PR");
 	assert_false(glock_poll(&a));
 	assert_true(gl->flags & GLOCK__F_BLOCKING);
+	/* one request at a time */
+	rig_nq(&b, gl, GLOCK_SH, 0);
+	rig_expect("");
 	rig_answer(0);
-	assert_true(glock_poll(&a));
+	assert_true(glock_poll(&a) && glock_poll(&b));
 	assert_false(gl->flags & GLOCK__F_INITIAL);
 	rig_dq(&a);
+	rig_dq(&b);
 	rig_expect("");
 	/* cached: no request at all */
 	rig_nq(&b, gl, GLOCK_SH, 0);
@@ -150,8 +154,6 @@ static void machine_failed_conversion(void **state)
 	rig_answer(0);
 	rig_expect("th:EX:0 convert:EX:quecvt");
 	assert_int_equal(gl->state, GLOCK_UN);
-	/* the transition ended off target, so the hold time shrank */
-	assert_int_equal(glock__look(gl).hold, 175 * RIG_MS);
 	assert_false(glock_poll(&a));
 	rig_answer(0);
 	assert_int_equal(glock_wait(&a, 0, 0), 0);
@@ -234,6 +236,17 @@ static void machine_refused_request(void **state)
 	assert_int_equal(glock_wait(&a, 0, 0), -EIO);
 	rig_expect_message("refused");
 	rig.refuse = 0;
+	/* The queue goes on after a refused try: the next waiter asks. */
+	*rig.log = '\0';
+	rig_nq(&a, gl, GLOCK_EX, GLOCK_TRY);
+	rig_nq(&b, gl, GLOCK_EX, 0);
+	rig_expect("th:EX:0 ask:EX:try");
+	rig_answer(-EAGAIN);
+	assert_int_equal(glock_wait(&a, 0, 0), -EAGAIN);
+	rig_expect("th:EX:0 ask:EX");
+	rig_answer(0);
+	assert_true(glock_poll(&b));
+	rig_dq(&b);
 	glock_put(gl);
 }
 
@@ -440,6 +453,7 @@ static void machine_fifo(void **state)
 static void machine_frozen_replies(void **state)
 {
 	struct glock *gl = rig_glock(GLOCK_INODE, 1), *other = rig_glock(GLOCK_INODE, 2);
+	struct glock *third = rig_glock(GLOCK_INODE, 3);
 
 	(void)state;
 	rig_hold(&b, other, GLOCK_SH, 0);
@@ -457,6 +471,16 @@ static void machine_frozen_replies(void **state)
 	rig_run();
 	assert_int_equal(glock_wait(&a, 0, 0), 0);
 	rig_dq(&a);
+	/* A refusal covers no data, so the recovery does not delay it. */
+	rig.lm.events->block(rig.space);
+	rig_nq(&b, third, GLOCK_EX, GLOCK_TRY);
+	rig_answer(-EAGAIN);
+	assert_false(third->flags & GLOCK__F_FROZEN);
+	assert_true(glock_poll(&b));
+	assert_int_equal(glock_wait(&b, 0, 0), -EAGAIN);
+	rig.lm.events->thaw(rig.space);
+	rig_run();
+	glock_put(third);
 	/* demotes to UN go through */
 	rig.lm.events->block(rig.space);
 	rig_pass(201 * RIG_MS);
@@ -534,6 +558,12 @@ static void machine_lock_and_unlock(void **state)
 	rig_hold(&a, gl, GLOCK_EX, GLOCK_SKIP);
 	rig_dq(&a);
 	rig_expect("");
+	/* At UN there is nothing to read, so bh does not run. */
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_UN);
+	rig_expect("callback:UN:remote th:UN:1 inval:1 convert:NL");
 	glock_put(gl);
 }
 
@@ -591,6 +621,7 @@ static void machine_callback_tells(void **state)
 /* At UN, a glock without holder or reference is freed. Then the lock manager's lock is released. */
 static void machine_lifetime(void **state)
 {
+	struct glock_statistics s = {.size = sizeof(s)};
 	struct glock *gl = rig_glock(GLOCK_INODE, 1);
 
 	(void)state;
@@ -611,6 +642,12 @@ static void machine_lifetime(void **state)
 	rig_expect("th:UN:0 inval:3 convert:NL unlock");
 	assert_int_equal(rig.space->n_glocks, 0);
 	assert_int_equal(rig.space->alive, 0);
+	/* Its statistics have gone with it. */
+	gl = rig_glock(GLOCK_INODE, 1);
+	assert_int_equal(glock_statistics(gl, &s), 0);
+	assert_int_equal(s.dcount, 0);
+	assert_int_equal(s.qcount, 0);
+	glock_put(gl);
 	/* never granted, so there is nothing to give back */
 	glock_put(rig_glock(GLOCK_INODE, 2));
 	rig_expect("");

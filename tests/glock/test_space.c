@@ -302,13 +302,22 @@ static void space_dump(void **state)
 	glock_set_dirty(gl, 0);
 	*text = '\0';
 	glock_dump(rig.space, GLOCK_FILE_GLSTATS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
-	assert_non_null(strstr(text, "G: n:2/6259 rtt:0/0 rttb:0/0 irt:0/0 dcnt: 1 qcnt: 2\n"));
+	assert_string_equal(text, "G: n:2/6259 rtt:0/0 rttb:0/0 irt:0/0 dcnt: 1 qcnt: 2\n");
 	*text = '\0';
 	glock_dump(rig.space, GLOCK_FILE_SBSTATS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
 	assert_non_null(strstr(text, "inode         queue:               2\n"));
 	assert_int_equal(glock_dump(rig.space, 9, 0, collect, NULL), -EINVAL);
 	rig_dq(&b);
 	rig_dq(&a);
+	/* At UN the object cannot be up to date. */
+	rig_pass(201 * RIG_MS);
+	rig_bast(gl, GLOCK__EX);
+	rig_answer(0);
+	assert_int_equal(gl->state, GLOCK_UN);
+	*text = '\0';
+	glock_dump(rig.space, GLOCK_FILE_GLOCKS, GLOCK_FORMAT_LINUX_6_1, collect, NULL);
+	assert_non_null(strstr(text, "G:  s:UN n:2/6259 "));
+	assert_null(strstr(text, "X: object"));
 	glock_put(gl);
 	rig_close();
 }
@@ -393,7 +402,7 @@ static void space_more_queued_than_requested(void **state)
 static void space_statistics(void **state)
 {
 	struct glock_statistics s = {.size = sizeof(s)};
-	struct glock *gl;
+	struct glock *gl, *fresh;
 	struct {
 		struct glock_statistics s;
 		int64_t more;
@@ -429,6 +438,14 @@ static void space_statistics(void **state)
 	assert_int_equal(s.demotes, 1);
 	assert_int_equal(glock_statistics(gl, &newer.s), 0);
 	assert_int_equal(newer.s.basts, 1);
+	/* A new glock begins with the means of its type, and with counters of its own. */
+	fresh = rig_glock(GLOCK_INODE, 2);
+	assert_int_equal(glock_statistics(fresh, &newer.s), 0);
+	assert_int_equal(newer.s.srttb, s.srttb);
+	assert_int_equal(newer.s.srttvar, s.srttvar);
+	assert_int_equal(newer.s.sirt, s.sirt);
+	assert_int_equal(newer.s.dcount + newer.s.qcount, 0);
+	glock_put(fresh);
 	glock_put(gl);
 	rig_close();
 }

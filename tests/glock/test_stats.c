@@ -13,6 +13,11 @@ static unsigned int cpu_0(void)
 	return 0;
 }
 
+static unsigned int cpu_1(void)
+{
+	return 1;
+}
+
 /* Computed by hand: 0/0, then 8000 three times. */
 static void stats_worked_example(void **state)
 {
@@ -176,6 +181,7 @@ static void stats_reply_goes_to_its_pair(void **state)
 static void stats_new_glock_inherits(void **state)
 {
 	const struct glock__stats was = {{11, 12, 13, 14, 15, 16, 17, 18}};
+	const struct glock__stats other = {{31, 32, 33, 34, 35, 36, 37, 38}};
 	struct glock__type_stats ts;
 	struct glock__stats s = {{99, 99, 99, 99, 99, 99, 99, 99}};
 
@@ -190,6 +196,13 @@ static void stats_new_glock_inherits(void **state)
 	glock__stats_queued(&s, &ts, 5, 1);
 	assert_int_equal(s.v[GLOCK__QCOUNT], 1);
 	assert_int_equal(glock__type_stats_read(&ts, 5, 0).v[GLOCK__QCOUNT], 19);
+	/* A thread on another CPU finds other means there. */
+	glock__type_stats_write(&ts, 5, 1, &other);
+	ts.cpu = cpu_1;
+	glock__stats_inherit(&s, &ts, 5);
+	for (int i = 0; i < GLOCK__DCOUNT; i++)
+		assert_int_equal(s.v[i], 31 + i);
+	assert_int_equal(s.v[GLOCK__DCOUNT], 0);
 	glock__type_stats_free(&ts);
 }
 

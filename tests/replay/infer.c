@@ -82,11 +82,56 @@ static void find_mode(struct lifetime *l, const char *after)
 		l->before = mode_of_holders(l);
 }
 
+/* Tells whether a change of state was going on when the trace began. Its reasons have no lines. */
+static bool begins_in_change(const struct lifetime *l)
+{
+	const struct event *state = first_of(l, EV_STATE), *reply = first_of(l, EV_REPLY);
+
+	return l->events[0].kind == EV_REQUEST || (state && (!reply || state < reply));
+}
+
+static bool ends_change(const struct event *ev)
+{
+	return ev->kind == EV_STATE && ev->mode == ev->target;
+}
+
+/*
+ * Removes the events up to the end of the change that was going on. The change ends when the glock
+ * has its target, and the holders are granted. Removes nothing if no change ends.
+ */
+static void skip_change(struct lifetime *l)
+{
+	size_t i = 0, skipped = 0;
+	const struct event *state;
+
+	while (i < l->n && !ends_change(&l->events[i]))
+		i++;
+	if (i == l->n)
+		return;
+	state = &l->events[i];
+	l->before = state->mode;
+	l->had_lock = true;
+	l->demanded = has(state, 'p') ? GLOCK_EX : state->demanded;
+	l->changed = state->time;
+	while (++i < l->n && l->events[i].kind == EV_PROMOTE)
+		;
+	for (size_t k = 0; k < i; k++)
+		skipped += l->events[k].text != NULL;
+	l->skipped = skipped;
+	l->n -= i;
+	memmove(l->events, l->events + i, l->n * sizeof(*l->events));
+}
+
 static void find_beginning(struct lifetime *l, const char *after)
 {
 	const struct event *reply = first_of(l, EV_REPLY), *flagged = NULL;
 
 	l->demanded = GLOCK_EX;
+	if (begins_in_change(l)) {
+		skip_change(l);
+		if (l->changed)
+			return;
+	}
 	for (size_t i = 0; i < l->n && !flagged; i++)
 		if (*l->events[i].flags)
 			flagged = &l->events[i];

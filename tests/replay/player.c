@@ -155,8 +155,17 @@ static int prepare(struct glock *gl, enum glock_mode to, unsigned int sync)
 	return 0;
 }
 
+/*
+ * Runs the work of the glock, because the kernel's runs now. In the kernel an old timer may begin
+ * work for which no reason is left.
+ */
 static void work(void)
 {
+	if (pl.gl && pl.l) {
+		gl_lock(pl.gl);
+		glock__work_queue(pl.gl, pl.now);
+		gl_unlock(pl.gl);
+	}
 	assert_true(glock_dispatch(pl.space) >= 0);
 }
 
@@ -192,15 +201,17 @@ static bool is_pending(void)
 	return pl.gl && pl.gl->flags & GLOCK__F_PENDING_DEMOTE;
 }
 
-/* Tells whether the library would grant a holder in that mode now. */
+/* Tells whether the library would grant a holder if that one came now. */
 static bool would_grant(const struct event *ev)
 {
+	struct glock__holder *first;
 	struct glock_holder gh;
 	bool fits;
 
 	glock_holder_init(&gh, pl.gl, ev->mode, pl.l->asked[ev->asked].flags);
 	gl_lock(pl.gl);
-	fits = !glock__first_waiter(pl.gl) && glock__may_grant(pl.gl, gh_of(&gh));
+	first = glock__first_waiter(pl.gl);
+	fits = glock__may_grant(pl.gl, first ? first : gh_of(&gh));
 	gl_unlock(pl.gl);
 	return fits;
 }
@@ -216,15 +227,19 @@ static enum fired kernel_fired(const struct event *ev)
 	const struct event *next = pl.at + 1 < pl.l->n ? ev + 1 : NULL;
 
 	switch (ev->kind) {
-	case EV_STATE:
 	case EV_DEMOTE:
+		/* While a reply waits, a demand sets d itself. So an earlier one set D. */
+		if (strchr(ev->flags, 'D') && strchr(ev->flags, 'r') && !strchr(ev->flags, 'p'))
+			return FIRED;
+		/* fall through */
+	case EV_STATE:
 		return strchr(ev->flags, 'd') ? NOT_FIRED : FIRED;
 	case EV_QUEUE:
-		if (next && next->kind == EV_PROMOTE && next->asked == ev->asked)
+		if (next && next->kind == EV_PROMOTE)
 			return NOT_FIRED;
 		return next && would_grant(ev) ? FIRED : UNKNOWN;
 	case EV_REPLY: /* a timer that fires later handles the reply first, with the letter d */
-		while (next && next < pl.l->events + pl.l->n && next->kind != EV_STATE)
+		while (next && next < pl.l->events + pl.l->n && !*next->flags)
 			next++;
 		return next && next < pl.l->events + pl.l->n ? kernel_fired(next) : UNKNOWN;
 	case EV_PUT:
@@ -248,30 +263,56 @@ static void fire(int64_t timer)
 		note_late(seen);
 }
 
+/* Returns the end of the hold time for which a demote waits; INT64_MAX: none waits. */
+static int64_t hold_end(void)
+{
+	int64_t end = INT64_MAX;
+
+	if (!is_pending() || (pl.gl->state == GLOCK_UN && pl.gl->flags & GLOCK__F_LOCK))
+		return end;
+	gl_lock(pl.gl);
+	end = gl_record(pl.gl)->granted_at + gl_busy(pl.gl)->hold;
+	gl_unlock(pl.gl);
+	return end;
+}
+
 /*
- * Moves the clock; timers fire on the way. A timer waits for a line that shows that the kernel's
- * timer has fired, because the kernel's fires up to some ticks later. Work that was due when the
- * last line had been played is no timer: that work waits for the kernel's.
+ * Lets the timer of a hold time fire if a line shows that the kernel's timer has fired. Until then
+ * the timer is overdue, because the kernel's fires up to some ticks later.
+ */
+static void pass_hold_end(const struct event *ev)
+{
+	int64_t end = hold_end();
+	enum fired fired;
+
+	if (!is_pending())
+		pl.overdue = pl.seen = 0;
+	if (end > ev->time)
+		return;
+	pl.overdue = end;
+	fired = kernel_fired(ev);
+	if (fired == NOT_FIRED)
+		pl.seen = ev->time - end;
+	if (fired != FIRED)
+		return;
+	pl.now = end > pl.now ? end : pl.now;
+	fire(end);
+}
+
+/*
+ * Moves the clock; timers fire on the way. Work that was due when the last line had been played is
+ * no timer: that work waits for the kernel's.
  */
 static void pass(const struct event *ev)
 {
 	int64_t next;
 
-	if (!is_pending())
-		pl.overdue = pl.seen = 0;
-	while (!pl.in_xmote && (next = glock__work_next(pl.space)) <= ev->time) {
-		bool timer = next > pl.now;
-
-		if (!timer && !pl.overdue)
-			break;
-		pl.overdue = timer ? next : pl.overdue;
-		if (is_pending() && kernel_fired(ev) != FIRED) {
-			if (kernel_fired(ev) == NOT_FIRED)
-				pl.seen = ev->time - pl.overdue;
-			break;
-		}
-		pl.now = timer ? next : pl.now;
-		fire(pl.overdue);
+	if (!pl.in_xmote)
+		pass_hold_end(ev);
+	while (!pl.in_xmote && !is_pending() && (next = glock__work_next(pl.space)) > pl.now &&
+	       next <= ev->time) {
+		pl.now = next;
+		work();
 	}
 	if (ev->time > pl.now)
 		pl.now = ev->time;
@@ -438,12 +479,14 @@ static void ask(struct glock_holder *gh, enum glock_mode mode)
 }
 
 /* Lets the glock hold for that time, and since that time. */
-static void set_hold(const struct play_options *o, int64_t start)
+static void set_hold(const struct lifetime *l, const struct play_options *o, int64_t start)
 {
 	gl_lock(pl.gl);
 	if (o->first_hold)
 		gl_busy(pl.gl)->hold = o->first_hold;
-	if (o->granted_ago && pl.gl->state != GLOCK_UN)
+	if (l->changed)
+		glock__record_edit(pl.gl)->granted_at = l->changed;
+	else if (o->granted_ago && pl.gl->state != GLOCK_UN)
 		glock__record_edit(pl.gl)->granted_at = start - o->granted_ago;
 	gl_unlock(pl.gl);
 }
@@ -460,7 +503,7 @@ static void queue_older(const struct lifetime *l)
 }
 
 /*
- * Brings the glock to its state at the start of the trace: its mode, its hold time, its holders, and
+ * Brings the glock to its state at the start of the trace: mode, hold time, holders, and
  * the demand of other nodes.
  */
 static void grow_up(const struct lifetime *l, const struct play_options *o)
@@ -483,7 +526,7 @@ static void grow_up(const struct lifetime *l, const struct play_options *o)
 	}
 	pl.l = l;
 	pl.now = start - 1;
-	set_hold(o, start);
+	set_hold(l, o, start);
 	queue_older(l);
 	if (l->demanded != GLOCK_EX) {
 		gl_lock(pl.gl);

@@ -8,12 +8,12 @@
  *
  * Only the start of work needs a rule of its own. The kernel's worker is late, because it has other
  * work, and a timer for the hold time keeps it away altogether. So work that is due immediately
- * runs when the kernel's did: at a request, a change of state, a grant or a refusal.
+ * runs when the kernel's did: at requests, changes of state, grants and refusals.
  *
  * The timer of a hold time never fires before the end of the hold time. The kernel counts in ticks,
  * so its timer fires up to a tick later, and its worker begins later still. In between a line may
- * show either state. So the timer fires here when the kernel's lines show that it has fired there,
- * and the player notes how late that was.
+ * show either state. So the timer fires here when the kernel's lines show that it fired there. The
+ * player notes how late that was.
  */
 #ifndef TESTS_REPLAY_PLAYER_H
 #define TESTS_REPLAY_PLAYER_H
@@ -26,8 +26,8 @@ struct played {
 	char stopped[160]; /* the reason for an early stop, or "" */
 	unsigned int stopped_line;
 	/*
-	 * Of demotes that a timer began: by how much later the kernel asked the lock manager, or by
-	 * how much later a line showed the demote still pending, ns.
+	 * Of demotes that a timer began: by how much later the kernel asked the lock manager, ns.
+	 * If no line tells, by how much later the demote still was pending.
 	 */
 	int64_t *late;
 	size_t n_late;

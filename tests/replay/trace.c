@@ -260,8 +260,10 @@ void trace_load(struct trace *t, char *text, const char *after)
 		add(l, &ev);
 		l->died |= ev.kind == EV_PUT;
 	}
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
 		infer(&t->lifetimes[i], t->lifetimes[i].cut ? NULL : after);
+		t->skipped += t->lifetimes[i].skipped;
+	}
 }
 
 void trace_free(struct trace *t)

@@ -70,22 +70,24 @@ struct lifetime {
 	enum glock_mode before;   /* its mode */
 	bool had_lock;            /* it had a lock of the DLM */
 	enum glock_mode demanded; /* the mode that other nodes had demanded; EX: none */
+	int64_t changed;          /* the time of its last change of state; 0: unknown */
+	size_t skipped;           /* lines of a change that was going on, before that state */
 	bool fought;              /* other nodes wanted it */
 };
 
 struct trace {
 	char *text;
 	struct lifetime *lifetimes;
-	size_t n, lines;
-	size_t others; /* lines of other events, and replies to glocks that ended before the trace */
+	size_t n, lines, skipped;
+	size_t others; /* lines of other events, and of glocks that ended before the trace */
 	size_t *table, table_size;
 };
 
 enum { EUNLOCKED = -65538 };
 
 /*
- * Loads a trace. `after` is the glocks file at the end of the trace, for glocks whose mode never
- * shows in the trace; NULL: there is none.
+ * Loads a trace. `after` is the glocks file at the end of the trace, or NULL. It tells the mode of
+ * glocks whose mode never shows in the trace.
  */
 void trace_load(struct trace *t, char *text, const char *after);
 void trace_free(struct trace *t);

@@ -119,8 +119,8 @@ struct py_holder *py_holder_of(struct py_lock *lock, uint64_t owner)
 }
 
 /*
- * Tells whether this thread or task holds the glock already, by any Lock object. A request would then
- * wait for its own owner. The library does not look, because the holders are movable.
+ * Tells whether this thread or task holds the glock already, by any Lock object. A request would
+ * then wait for its own owner. The library does not look, because the holders are movable.
  */
 bool py_holder_is_own(const struct py_lock *lock, uint64_t owner)
 {

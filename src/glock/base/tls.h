@@ -14,6 +14,7 @@
 #include "base/sanitizer.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -90,10 +91,19 @@ struct glock__fast_slots {
 	uint32_t generation;           /* of the process to which `threads` belongs */
 };
 
+/* The last answer of glock_choose() to this thread, see choose.c. It is only a hint. */
+struct glock__chooser {
+	const void *glocks; /* the array of the program; compared, never used */
+	size_t n;
+	uint32_t index; /* of the glock in the array */
+	uint32_t left;  /* so many answers may follow before all glocks are looked at again */
+};
+
 struct glock__tls {
 	struct glock__fast_slots fast;
 	struct glock__identity id;
 	struct glock__deferred deferred;
+	struct glock__chooser chooser;
 };
 
 #ifdef GLOCK_ATOM_HOOKS

@@ -39,14 +39,15 @@
 #include "glock/base/flags.h"
 #include "glock/base/list.h"
 #include "glock/base/lock.h"
-#include "lockman/lockman.h"
 #include "glock/base/mode.h"
+#include "glock/base/tsan.h"
+#include "glock/base/type.h"
 #include "glock/stats/record.h"
-#include "slab.h"
-#include "space.h"
 #include "glock/stats/stats.h"
 #include "glock/trace/trace.h"
-#include "glock/base/type.h"
+#include "lockman/lockman.h"
+#include "slab.h"
+#include "space.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -167,11 +168,27 @@ struct glock {
 };
 static_assert(sizeof(struct glock) == 64, "a glock is a cache line");
 
+/* The observations of the policy of the hold time. Under gl->lock. See state/hold.c. */
+struct glock__hold_state {
+	int64_t ended[GLOCK__USES_MAX]; /* the end of the last use; 0: not known, or it is used */
+	int64_t asked;                  /* the last request that was seen */
+	int64_t blocked;                /* for how long requests waited since the last use in EX */
+	int64_t blocked_until;          /* the end of the last wait */
+	int64_t give_up; /* when the node began to give up a grant in EX; 0: it does not */
+	uint32_t n[GLOCK__USES_MAX];        /* uses */
+	uint32_t demanded[GLOCK__USES_MAX]; /* uses until the last demand */
+	uint32_t at_grant;                  /* uses until the last grant in EX */
+	uint32_t looked;                    /* with counting: uses at the last look */
+	bool counting;                      /* uses are counted by the word, and not seen */
+	bool fresh;                         /* no holder has used the grant yet */
+};
+
 /* The part of a glock that it has while something is pending. Under gl->lock. */
 struct glock__busy {
 	struct glock__list holders;
 	struct glock__work work;
 	int64_t hold; /* the minimum hold time */
+	struct glock__hold_state hold_state;
 	struct glock__busy_record *more;
 	struct glock__record *record;
 	struct glock *gl;
@@ -183,6 +200,8 @@ struct glock__busy {
 	uint32_t uncounted;    /* queued holders that the statistics do not count yet */
 	uint32_t extra;        /* the number of its published extra; 0: none */
 	int64_t requested;     /* with in_call, the time of the request */
+	const struct glock__holder *measured; /* its use time is measured, see measure.h; or NULL */
+	int64_t measured_from;                /* the time of its grant */
 	int64_t short_since;   /* the lock manager has no memory for a request since then */
 	uint64_t order;        /* the count of published holders */
 	uint32_t awaited;      /* threads that wait for the bit lock, see sync.c */
@@ -196,6 +215,7 @@ struct glock__busy {
 	bool deadlines;        /* a waiter may have a deadline; see queue.c */
 	bool trim;             /* the pool of lent records is too full, see lent.h */
 	bool demanded;         /* another node was the first to want the demote */
+	bool measure_next;     /* the use time of the next holder is to be measured */
 	bool recover_first;    /* a holder with RECOVER was let in; the others wait for the thaw */
 };
 
@@ -334,6 +354,7 @@ GLOCK__INLINE bool glock__lock_is_lost(const struct glock *gl)
 /* Notes that the program knows of the grant: from now on it can ask for the death. */
 GLOCK__INLINE void glock__report_death(struct glock__holder *gh)
 {
+	glock__tsan_acquire(gh->gl);
 	if (gh_state(gh) & GLOCK__H_DIED)
 		atom_or32(&gh->state, GLOCK__H_DEATH_REPORTED);
 }

@@ -25,10 +25,13 @@ struct glock__type {
 	struct glock_ops ops;
 	unsigned int flags; /* GLOCK_OPS_ */
 	int64_t hold;       /* as in glock_type_options */
+	int64_t hold_max;   /* the same; never 0 */
 	int64_t hold_first; /* the hold time of a glock at first; demote.c derives it from hold */
 	bool known;
 	bool fast; /* glocks of this type may take the fast path */
 	bool has_ops; /* a change of state may call an operation that may block */
+	/* Of glock_choose(); atoms. The shortest known use time, 0: none; when to explore next. */
+	uint64_t shortest_use, explore_at, fetch_at;
 };
 
 /* A thread of the library that runs the work. Under work.lock. */
@@ -108,7 +111,7 @@ struct glock_space {
 	 */
 	uint8_t recovering, thaw_pending, grants_paused, cluster_lost;
 	uint8_t withdrawn, withdraw_done, closing;
-	uint32_t short_of; /* parts of the lock manager that need memory; see pressure.c */
+	uint32_t short_of; /* parts of the lock manager that need memory; see lru.c */
 	uint8_t write_failed;      /* xmote_th failed once: close says so */
 	struct glock__list opened; /* of the spaces that the program opened, see exit.c */
 

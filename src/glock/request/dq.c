@@ -11,6 +11,7 @@
 #include "glock/core/notify.h"
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
+#include "glock/state/hold.h"
 #include "glock/state/inline_work.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
@@ -22,6 +23,20 @@
 
 #define LOOK_NS 1000000 /* between two looks at the operation of another thread */
 
+/*
+ * In Linux 6.1 a thread that lets a holder go leaves the queue to the work. If a demote waits for
+ * the end of a hold time, so does the queue.
+ */
+static void run_queue_as_linux(struct glock *gl)
+{
+	bool waits = gl->flags & GLOCK__F_PENDING_DEMOTE && !(gl->flags & GLOCK__F_DEMOTE) &&
+		     gl->type == GLOCK_INODE;
+
+	gl_busy(gl)->must_run = false;
+	if (!waits)
+		glock__work_queue(gl, gl_now(gl));
+}
+
 static void release(struct glock *gl, struct glock__holder *gh)
 {
 	/* The program was not told of the death. The next holder in EX is to be told. */
@@ -31,6 +46,7 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	if (gh->flags & GLOCK_NOCACHE)
 		glock__request_demote(gl, GLOCK_UN, 0, false);
 	glock__unlink(gl, gh);
+	glock__hold_let_go(gl, gh->mode);
 	if (!glock__first_holder(gl) && gl->flags & GLOCK__F_ENTERED) {
 		gl->flags &= ~(uint32_t)GLOCK__F_ENTERED;
 		if (gl_type(gl)->ops.unlock) {
@@ -48,7 +64,9 @@ static void release(struct glock *gl, struct glock__holder *gh)
 	if (!(gl->flags & (GLOCK__F_DEMOTE | GLOCK__F_PENDING_DEMOTE)) &&
 	    glock__list_empty(&gl_busy(gl)->holders))
 		return;
-	if (glock__tls()->deferred.gl == gl)
+	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+		run_queue_as_linux(gl);
+	else if (glock__tls()->deferred.gl == gl)
 		glock__work_queue(gl, gl_now(gl)); /* runs the queue soon, and may do more */
 	else
 		glock__run_queue(gl, true);
@@ -119,6 +137,7 @@ GLOCK__NOINLINE static int dq_by_queue(struct glock_holder *pub)
 		return err;
 	if (glock__is_other_threads(gh))
 		return glock__not_owner(gh);
+	glock__tsan_release(gl);
 	/* Without operations this thread itself hands the glock to a waiter on another node. */
 	inline_work = !gl_type(gl)->has_ops && glock__inline_begin(gl, NULL);
 	glock__inline_poll(gl);

@@ -14,6 +14,7 @@
 #include "glock/state/cache.h"
 #include "glock/state/demote.h"
 #include "glock/state/events.h"
+#include "glock/state/hold.h"
 #include "glock/state/inline_work.h"
 #include "glock/state/queue.h"
 #include "glock/state/reply.h"
@@ -161,6 +162,21 @@ static bool demote_is_in_the_way(struct glock *gl)
 }
 
 /*
+ * Linux 6.1 queues a try unless a request is in flight for a waiter that is no try. The queue then
+ * refuses the try if a holder is in its way.
+ */
+static bool try_is_futile_in_linux(struct glock *gl, const struct glock__holder *gh)
+{
+	if (!(gl->flags & GLOCK__F_LOCK) || glock__may_grant(gl, gh))
+		return false;
+	for (struct glock__list *l = gl_busy(gl)->holders.next; l != &gl_busy(gl)->holders;
+	     l = l->next)
+		if (!(glock__entry(l, struct glock__holder, list)->flags & GLOCK__TRIES))
+			return true;
+	return false;
+}
+
+/*
  * Tells whether a try is to fail now, because it would clearly have to wait. It would wait behind a
  * request, or for an operation that runs or is due on this node.
  */
@@ -168,6 +184,8 @@ static bool try_is_futile(struct glock *gl, const struct glock__holder *gh)
 {
 	if (!(gh->flags & GLOCK__TRIES))
 		return false;
+	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+		return try_is_futile_in_linux(gl, gh);
 	if (demote_is_in_the_way(gl) || (glock__is_held(gl) && !glock__may_grant(gl, gh)))
 		return true;
 	/* The unlock operation runs, or a request that was taken back. */
@@ -210,6 +228,7 @@ static int add_to_queue(struct glock *gl, struct glock__holder *gh)
 		return -EAGAIN;
 	}
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, false);
+	glock__hold_asked(gl, gh->mode);
 	gl_busy(gl)->uncounted++;
 	atom_store32(&gh->state, GLOCK__H_QUEUED | GLOCK__H_WAIT);
 	glock__list_add(priority ? priority_place(gl) : &gl_busy(gl)->holders, &gh->list);
@@ -234,6 +253,7 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 	err = check_recursion(gl, gh);
 	if (err)
 		return err;
+	glock__hold_asked(gl, gh->mode);
 	glock__list_add(&gl_busy(gl)->holders, &gh->list);
 	glock__publish_queued(gl, gh);
 	glock__grant(gl, gh);
@@ -247,8 +267,10 @@ static int nq_noblock(struct glock *gl, struct glock__holder *gh)
 static void out_of_the_list(struct glock *gl, struct glock__holder *gh)
 {
 	gl_lock(gl);
-	if (gh_state(gh) & GLOCK__H_HOLDER)
+	if (gh_state(gh) & GLOCK__H_HOLDER) {
+		glock__hold_entered(gl);
 		glock__fast_from_list(gl, gh);
+	}
 	gl_unlock(gl);
 }
 

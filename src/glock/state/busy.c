@@ -32,6 +32,7 @@ void glock__busy_attach(struct glock *gl)
 	glock__list_init(&b->holders);
 	b->work = (struct glock__work){.place = GLOCK__NO_PLACE};
 	b->hold = glock__hold_first(gl);
+	b->hold_state = (struct glock__hold_state){0};
 	b->more = more;
 	b->record = gl_record(gl);
 	b->gl = gl;
@@ -46,6 +47,8 @@ void glock__busy_attach(struct glock *gl)
 	b->extra = b->uncounted = b->awaited = 0;
 	b->short_since = 0;
 	b->order = 0;
+	b->measured = NULL;
+	b->measure_next = false;
 	/* demotes_done goes on. */
 	*more = (struct glock__busy_record){
 	    .flags = GLOCK__R_LIVE, .type = gl->type, .number = gl->number};
@@ -81,7 +84,8 @@ static bool of_no_use(const struct glock *gl, const struct glock__busy *b)
 	return !gl->pins && !b->extra && !b->lent && !(gl->flags & GLOCK__F_GOING_ON) &&
 	       glock__list_empty(&b->holders) && b->target == gl->state &&
 	       b->demote_state == GLOCK_EX && !b->must_run && b->hold == glock__hold_first(gl) &&
-	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none));
+	       !b->more->pages && !memcmp(&b->more->counts, &none, sizeof(none)) &&
+	       !b->measure_next;
 }
 
 /* ---- lent records ---- */

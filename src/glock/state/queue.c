@@ -13,6 +13,7 @@
 #include "queue.h"
 
 #include "glock/core/notify.h"
+#include "glock/core/measure.h"
 #include "glock/core/order.h"
 #include "glock/publish/publish_lent.h"
 #include "glock/publish/publish_space.h"
@@ -21,6 +22,7 @@
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
+#include "hold.h"
 #include "inline_work.h"
 #include "shortcuts.h"
 #include "show.h"
@@ -90,12 +92,13 @@ static bool may_join_list(struct glock *gl, const struct glock__holder *gh, bool
 
 	/*
 	 * If the holder in SH said ANY, the state may be DF. Then a request for SH without ANY may
-	 * not join the holder. If there is a holder, EXACT adds nothing. (Linux looks at the holder
-	 * only, and grants both.)
+	 * not join the holder. If there is a holder, EXACT adds nothing. Linux 6.1 looks at the
+	 * holder only, and grants both.
 	 */
 	if (held && !glock__holder_admits(held->mode, held->flags, gh->mode, gh->flags))
 		return false;
 	return glock__state_serves(gl->state, gh->mode, flags) ||
+	       (held && gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1) ||
 	       (FAULT(GRANT_FROM_ANY_MODE) && gl->state) ||
 	       (FAULT(HOLDER_ADMITS_ANY_STATE) && held);
 }
@@ -187,9 +190,12 @@ void glock__grant(struct glock *gl, struct glock__holder *gh)
 		glock__hold_grow(gl);
 	count_wait(gl, waited);
 	glock__publish_granted(gl, gh->mode, 1);
+	glock__hold_count(gl, gh->mode, 1);
+	glock__hold_waited(gl, gh->asked);
 	glock__publish_holder(gl, gh, GLOCK__H_HOLDER);
 	gh->error = 0;
 	glock__trace_holder(gl, GLOCK__EV_PROMOTE, gh, false);
+	glock__measure_begin(gl, gh);
 	died = gl->flags & GLOCK__F_DIED;
 	if (gh->mode == GLOCK_EX)
 		gl->flags &= ~(uint32_t)GLOCK__F_DIED; /* a holder in EX is told, and may repair */
@@ -204,6 +210,7 @@ void glock__unlink(struct glock *gl, struct glock__holder *gh)
 {
 	assert(gl_held(gl) && gh_state(gh) & GLOCK__H_QUEUED);
 	glock__list_del(&gh->list);
+	glock__measure_end(gl, gh);
 	glock__order_forget(gl_space(gl), gh);
 	glock__publish_unlinked(gl, gh);
 	glock__trace_holder(gl, GLOCK__EV_QUEUE, gh, true);
@@ -403,6 +410,7 @@ static bool run_demote(struct glock *gl, bool nonblock)
 		run_later(gl, leave);
 		return true;
 	}
+	glock__hold_giving_up(gl);
 	gl->flags |= GLOCK__F_LOCK | GLOCK__F_DEMOTE_IN_PROGRESS;
 	gl_busy(gl)->target = to;
 	glock__xmote(gl, to);

@@ -13,7 +13,9 @@
  */
 #include "reply.h"
 
+#include "glock/core/lent.h"
 #include "glock/publish/publish_lent.h"
+#include "glock/stats/choice.h"
 
 #include "busy.h"
 #include "control.h"
@@ -102,6 +104,20 @@ static int64_t count_round_trip(struct glock *gl, int64_t now)
 	return glock__stats_trip(&r->stats, ts, gl->type, &r->stamp, &rq, now, blocking);
 }
 
+/* Notes grants and failures for a choice among glocks. */
+static void note_outcome(struct glock *gl, int64_t now)
+{
+	const struct glock__busy *b = gl_busy(gl);
+	bool granted = b->reply == GLOCK__GRANTED && b->req != GLOCK_UN;
+	bool failed = b->reply == GLOCK__TRY_AGAIN || b->reply == GLOCK__CANCELED;
+	struct glock__lent *l = failed ? glock__lend(gl) : granted ? glock__lent_of(gl) : NULL;
+
+	if (l && failed)
+		glock__choice_failed(&glock__policy_edit(l)->choice, now);
+	else if (l && l->policy.choice.failures)
+		glock__choice_granted(&glock__policy_edit(l)->choice);
+}
+
 void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 {
 	struct glock_space *space = gl_space(gl);
@@ -119,6 +135,7 @@ void glock__store_reply(struct glock *gl, const struct glock__answer *a)
 	assert(gl->flags & GLOCK__F_LOCK);
 	assert(!(gl->flags & (GLOCK__F_HAVE_REPLY | GLOCK__F_FROZEN)));
 	b->reply = reply_of(a->status);
+	note_outcome(gl, a->at);
 	if (b->reply == GLOCK__GRANTED) {
 		gl->flags &= ~(uint32_t)(GLOCK__F_INITIAL | GLOCK__F_DIED);
 		if (a->sbflags & GLOCK__SBF_OWNER_DIED)

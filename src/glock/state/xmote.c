@@ -22,6 +22,7 @@
 #include "cache.h"
 #include "demote.h"
 #include "events.h"
+#include "hold.h"
 #include "inline_work.h"
 #include "pressure.h"
 #include "queue.h"
@@ -57,6 +58,8 @@ GLOCK__INLINE void hold_start(struct glock *gl, enum glock_mode to)
 		glock__publish_time(gl, GLOCK__HOLDS, gl_now(gl) - gl_record(gl)->granted_at);
 	if (!down || gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
 		glock__record_edit(gl)->granted_at = gl_now(gl);
+	if (to == GLOCK_EX)
+		glock__hold_granted(gl);
 }
 
 /*
@@ -120,6 +123,17 @@ static void failed(struct glock *gl, enum glock__reply reply)
 			     : GLOCK_UN);
 }
 
+/*
+ * Tells whether UN was demanded during the demote. In Linux 6.1 a demote whose conversion was
+ * refused asks for its mode again, from UN.
+ */
+static bool un_was_demanded(const struct glock *gl)
+{
+	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1)
+		return gl_busy(gl)->demote_state == GLOCK_UN;
+	return glock__demote_target(gl) == GLOCK_UN;
+}
+
 static void finish(struct glock *gl, enum glock__reply reply)
 {
 	int err;
@@ -147,13 +161,14 @@ static void finish(struct glock *gl, enum glock__reply reply)
 		set_usable(gl, gl->state != GLOCK_UN); /* refused, also if it was a demote */
 	if (gl->state == GLOCK_UN)
 		gl->flags &= ~(uint32_t)GLOCK__F_STALE;
-	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && glock__demote_target(gl) == GLOCK_UN)
-		gl_busy(gl)->target = GLOCK_UN; /* UN was demanded during the demote */
+	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS && un_was_demanded(gl))
+		gl_busy(gl)->target = GLOCK_UN;
 	if (gl->state != gl_busy(gl)->target) {
 		failed(gl, reply);
 		return;
 	}
 	if (gl->flags & GLOCK__F_DEMOTE_IN_PROGRESS) {
+		glock__hold_given_up(gl);
 		gl->flags &= ~(uint32_t)GLOCK__F_DEMOTE_IN_PROGRESS;
 		glock__demote_done(gl);
 	}
@@ -247,6 +262,10 @@ static void prepare_cache(struct glock *gl, enum glock_mode to)
 	unsigned int sync = c.sync >> 2; /* as GLOCK_CACHES_ bits */
 	int err = 0;
 
+	/* In Linux 6.1 no try waits for a cache that is being dropped. */
+	if (gl_space(gl)->flags & GLOCK_SPACE_LINUX_6_1 && gl_type(gl)->info.caches &&
+	    (to == GLOCK_UN || to == GLOCK_DF))
+		glock__fail_waiters(gl, -EAGAIN, true);
 	if (!glock__lock_is_lost(gl) && !FAULT(DIRTY_NOT_WRITTEN_BACK))
 		err = glock__op_xmote_th(gl, to, sync);
 	if (err) {

@@ -48,7 +48,10 @@ struct glock__lent_record {
 	uint64_t number;
 	int64_t since;
 	uint64_t grants[4]; /* by mode; see docs/libglock.md for what is not counted yet */
-	struct glock__policy policy;
+	union {
+		struct glock__policy policy;
+		uint64_t policy_room[8];
+	};
 	uint32_t histogram[GLOCK__HISTOGRAM_MAX][GLOCK__BUCKETS];
 	uint64_t unused_end;
 };

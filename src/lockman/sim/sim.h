@@ -27,6 +27,7 @@ struct glock__sim;
 struct glock__sim_params {
 	uint64_t seed;
 	unsigned int nodes;
+	unsigned int locks; /* the master has memory for so many locks and resources; 0: 256 */
 	int64_t delay_min, delay_max; /* of a message, ns */
 	int64_t demand_late;          /* a demand may take that much more */
 	int64_t notice;               /* from a death until the others know */

@@ -17,6 +17,7 @@ static bool copy_node(struct node *to, const struct node *from, const struct mod
 {
 	*to = (struct node){.name = strdup(from->name),
 			    .state = from->state,
+			    .process = from->process,
 			    .why = from->why ? strdup(from->why) : NULL,
 			    .silent_s = from->silent_s,
 			    .silent_at_least = from->silent_at_least,
@@ -134,7 +135,8 @@ static bool copy_locks(struct snapshot *s, const struct model *m)
 
 		if (s->at)
 			n_holders += copy_holders(s, m, member, n_holders);
-		if (!i || member->space != member[-1].space || !lock_id_same(&member->lock->id, &lock[-1].id))
+		if (!i || member->space != member[-1].space ||
+		    !lock_id_same(&member->lock->id, &lock[-1].id))
 			*lock++ = *member->lock;
 		member->lock = lock - 1;
 		member->change = NULL; /* the sums include the change */

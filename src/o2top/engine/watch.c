@@ -5,6 +5,7 @@
 #include "watch.h"
 
 #include "o2top/advice/conditions.h"
+#include "o2top/advice/daemons_said.h"
 #include "o2top/advice/one_cause.h"
 #include "o2top/advice/unprotected.h"
 #include "o2top/plocks/plocks_read.h"
@@ -21,6 +22,7 @@ int watch_sample(struct watch *w, const struct sample *sample)
 	err = plocks_read(w->model, w->collector, sample);
 	if (!err)
 		err = waits_read(w->model, w->collector, sample);
+	daemons_read(w->model, w->collector, sample);
 	if (!err)
 		one_cause(w->model);
 	if (!err && w->effort != PATHS_NONE)

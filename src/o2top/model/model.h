@@ -102,7 +102,8 @@ struct moment {
 struct node {
 	char *name;
 	enum node_state state;
-	bool transient;       /* a process: forgotten once it is not there any more */
+	bool transient;       /* forgotten once a sample does not list it */
+	bool process;         /* it has lock spaces of libglock only, so it is no machine */
 	char *why;            /* more about the state, in words, or NULL */
 	double silent_s;      /* how long it has not answered; 0 if it did */
 	bool silent_at_least; /* it never answered: silent_s begins at the first sample, at least */
@@ -154,6 +155,7 @@ struct model {
 	/* OCFS2: files that fcntl locks do not protect; unprotected.h; NULL: none was looked for */
 	struct unprotected *unprotected;
 	struct banners banners; /* states that no counter shows, of the last sample */
+	char daemons_said[512]; /* quorum, fencing and lock spaces, for a banner; "" not known */
 	double interval_s;      /* the shortest interval that the collector wants; 0 no wish */
 	struct cost cost;
 	int threads;            /* nodes that are read at once; 0 as many as there are CPUs */

@@ -158,7 +158,8 @@ struct lock *table_take(struct table *t, const struct lock_id *id)
 	struct lock *before = t->last == NONE || !t->n_locks ? NULL : table_lock(t, t->last);
 	uint32_t index = before ? before->follows : NONE;
 
-	if (index == NONE || !lock_id_same(&table_lock(t, index)->id, id) || table_lock(t, index)->free) {
+	if (index == NONE || !lock_id_same(&table_lock(t, index)->id, id) ||
+	    table_lock(t, index)->free) {
 		index = table_find_index(t, id);
 		if (index == NONE)
 			index = table_add(t, id);

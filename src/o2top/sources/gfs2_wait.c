@@ -51,7 +51,7 @@ static void gfs2_add_waiting(struct source_sample *t, struct holder *h, const st
 	if (first && dlm && dlm_waits_since(dlm, t->mono_us)) {
 		h->exact = true;
 		if (h->dlm_id && h->dlm_id != dlm->waiting_id) {
-			/* Another lock of the DLM: the glock was made anew, and this is another wait. */
+			/* Another lock of the DLM is another glock, and another wait. */
 			h->followed = false;
 			h->seen_us = dlm->waiting_us;
 		}

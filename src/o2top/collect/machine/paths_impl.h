@@ -19,7 +19,7 @@ struct item {
 	uint64_t told[NAMES_MOST]; /* hashes of the names that were told */
 };
 
-/* What a search leaves to the next one, in memory that the processes share. */
+/* The end of a search, for the next one, in memory that the processes share. */
 struct finding_left {
 	int scanned; /* the last process whose open files were looked at; 0 all were */
 };

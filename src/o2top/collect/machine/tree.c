@@ -36,7 +36,7 @@ static int tree_path(char path[PATH_MAX], const char *root, const struct space_s
 	int n;
 
 	if (kind == FILE_TRACE || kind == FILE_TASKS || kind == FILE_IDS || kind == FILE_PATHS ||
-	    kind == FILE_PLOCKS)
+	    kind == FILE_PLOCKS || kind == FILE_DAEMONS)
 		n = snprintf(path, PATH_MAX, "%s/%s", root, kind_names[kind]);
 	else if (kind == FILE_O2DLM || kind == FILE_O2DLM_STATE)
 		n = snprintf(path, PATH_MAX, "%s/o2dlm/%s/%s", root, space->name,

@@ -11,6 +11,7 @@
 #include "o2top/base/caps.h"
 #include "o2top/base/clock.h"
 #include "o2top/base/complain.h"
+#include "o2top/collect/machine/daemons.h"
 #include "o2top/collect/machine/paths_find.h"
 #include "o2top/collect/machine/plocks.h"
 #include "o2top/collect/machine/this_machine.h"
@@ -43,11 +44,12 @@ struct agent {
 	/* the request */
 	char what;
 	size_t first;
-	bool deep, trace;
+	bool deep, trace, ask;
 	char spaces[REQUEST_MAX]; /* a blank before and behind each */
 	/* The first finds paths, and the second tasks. Neither waits for the other. */
 	struct paths_finder finder, watcher;
 	struct tracing tracing;
+	struct daemons daemons;
 	struct processes *processes;
 	char processes_from[96]; /* the stamp before the processes were read */
 	bool failed; /* the output has no reader any more, or there is no memory */
@@ -227,6 +229,17 @@ static void tasks(struct agent *a)
 		machine_tasks(&a->roots, &b);
 	agent_tell(a, "tasks", "", before, &b);
 	free(b.data);
+}
+
+/* Tells what the daemons have said until now. */
+static void daemons(struct agent *a)
+{
+	const struct buffer *said = daemons_ask(&a->daemons);
+	char before[96];
+
+	agent_stamp(a, before);
+	if (said->len)
+		agent_tell(a, "daemons", "", before, said);
 }
 
 static void condition(struct agent *a, const char *table)
@@ -413,6 +426,8 @@ static void answer(struct agent *a)
 		plocks(a);
 		agent_processes(a);
 		late_paths(a);
+		if (a->ask)
+			daemons(a);
 	}
 	if (a->what == 'D' || a->deep) {
 		machine_place(path, "%s/ocfs2", a->roots.debugfs);
@@ -436,6 +451,7 @@ static bool parse_request(struct agent *a, char *line)
 		return false;
 	a->what = what;
 	a->deep = strncmp(how, "deep", 4) == 0;
+	a->ask = strstr(how, "+ask") != NULL;
 	a->trace = strstr(how, "+trace") != NULL;
 	line[strcspn(line, "\n")] = '\0';
 	line += at;
@@ -478,6 +494,7 @@ int agent_run(void)
 		else if (parse_request(&a, line))
 			answer(&a);
 	tracing_stop(&a.tracing);
+	daemons_end(&a.daemons);
 	paths_stop(&a.finder);
 	paths_stop(&a.watcher);
 	lines_free_all(&a.pools);

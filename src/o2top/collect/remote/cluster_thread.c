@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A node that gave no sample for an interval and this time is silent. */
+#define SILENT_S 5.0
 /* The first frame waits so long for a first answer. */
 static const double first_s = 20;
 
@@ -50,12 +52,29 @@ static void cluster_tell(struct cluster *c)
 
 /* ---- the thread ---------------------------------------------------------------------------- */
 
+/*
+ * Returns whether locks wait while a node is silent. Then the other nodes' daemons are asked, too.
+ */
+static bool in_trouble(const struct cluster *c, double now)
+{
+	bool silent = false;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct member *m = &c->members[i];
+
+		silent |=
+		    m->failed || (m->last_at > 0 && now - m->last_at > SILENT_S + c->interval_s);
+	}
+	return c->deep && silent;
+}
+
 static void request(struct cluster *c, struct member *m, char what, double now)
 {
 	char *text = NULL;
 
-	if (asprintf(&text, "%c %zu %s%s%s\n", what, collect_first_read(m->asked),
-		     c->deep ? "deep" : "all", c->trace ? "+trace" : "", c->request) < 0 ||
+	if (asprintf(&text, "%c %zu %s%s%s%s\n", what, collect_first_read(m->asked),
+		     c->deep ? "deep" : "all", in_trouble(c, now) ? "+ask" : "",
+		     c->trace ? "+trace" : "", c->request) < 0 ||
 	    connection_ask(&m->link, text))
 		c->stop = c->stop; /* no memory: the node is asked the next time */
 	else if (what == 'D')

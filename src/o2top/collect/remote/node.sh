@@ -7,7 +7,8 @@
 # it is asked to trace. The script ends with its input.
 #
 #	S FIRST WHAT [SPACE]...   a sample of these lock spaces; WHAT is all, or deep, with
-#	                          the DLM's dumps; +trace adds a trace of GFS2's requests
+#	                          the DLM's dumps; +ask is for agents; +trace adds a trace of
+#	                          GFS2's requests
 #	D FIRST WHAT [SPACE]...   the DLM's dumps and the tasks that sleep
 #	P SPACE INODES MOUNT      paths
 #
