@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import threading
+import time
 
 import glock
 import tap
@@ -118,7 +119,6 @@ def test_cancel_when_granted():
             task = asyncio.create_task(take(lock))
             await asyncio.sleep(0.01)
             lock.release()
-            import time
             time.sleep(0.05)  # granted meanwhile
             task.cancel()
             await ends_with(task, asyncio.CancelledError)
@@ -163,6 +163,20 @@ def test_cached():
             async with cached.shared:
                 assert cached.value == [10]
         assert saved == [[10]]
+    asyncio.run(main())
+
+
+def test_cancel_while_load_runs():
+    async def take(cached):
+        async with cached:
+            pass
+
+    async def main():
+        with glock.Space("slow") as space:
+            cached = glock.Cached(space, 1, load=lambda: time.sleep(0.1) or [1])
+            await ends_with(asyncio.wait_for(take(cached), 0.02), asyncio.TimeoutError)
+            assert not cached.held
+            await take(cached)
     asyncio.run(main())
 
 

@@ -207,6 +207,17 @@ def test_save_while_a_thread_waits_with_the_same_lock():
             assert cached.value[0] == 400, cached.value
 
 
+def test_timeout_while_load_runs():
+    """The end of a request waits for its load, and load wants the GIL."""
+    with glock.Space("slow") as space:
+        for number in range(3):
+            cached = glock.Cached(space, number, load=lambda: time.sleep(0.1) or [1])
+            cached.acquire(timeout=0.02) and cached.release()
+            assert not cached.held
+            with cached:
+                assert cached.value == [1]
+
+
 def test_calls_in_callbacks():
     found = []
     with glock.Space("inside") as space:

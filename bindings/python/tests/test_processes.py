@@ -204,6 +204,33 @@ while time.monotonic() < until:
         other.communicate()
 
 
+def test_demand_after_the_interpreter():
+    """The library lives longer than the interpreter, if a lock is held. It must not call Python."""
+    ends = """
+import ctypes, glock, sys
+libc = ctypes.CDLL(None)
+libc.on_exit(libc.usleep, None)  # exit() calls usleep(300032) after the interpreter has ended
+space = glock.Space("after")
+cached = glock.Cached(space, 1, load=list)
+with cached.shared:
+    pass
+lock = space.lock(2)
+lock.acquire()
+print("ready", flush=True)
+sys.stdin.readline()
+sys.exit(300032)
+"""
+    process = tap.program(ends)
+    assert process.stdout.readline() == "ready\n"
+    process.stdin.write("\n")
+    process.stdin.flush()
+    time.sleep(0.15)
+    with glock.Space("after") as space, glock.Cached(space, 1, load=list):
+        pass
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 300032 % 256, process.returncode
+
+
 def test_killed_in_a_wait():
     holder = tap.program("import glock, sys\n"
                          "with glock.Space('killed') as s, s.lock(1):\n"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """test_sdist.py - tests that pip builds the source distribution, for an installed library. TAP.
 
-usage: test_sdist.py BUILD SOURCE
+usage: test_sdist.py BUILD SOURCE VERSION
 
 The library is installed under a temporary root. No step uses the network.
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-BUILD, SOURCE = sys.argv[1:3]
+BUILD, SOURCE, VERSION = sys.argv[1:]
 results = []
 
 
@@ -33,7 +33,7 @@ def environment(root):
     lib = os.path.dirname(os.path.dirname(pc))
     return {"PATH": "/usr/bin:/bin", "HOME": root, "PKG_CONFIG_LIBDIR": os.path.dirname(pc),
             "PKG_CONFIG_SYSROOT_DIR": root, "LD_LIBRARY_PATH": lib, "PIP_NO_INDEX": "1",
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "GLOCK_LOCKMAN": "none"}
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "GLOCK_LOCKMAN": "none", "CFLAGS": "-O0"}
 
 
 def main(tmp):
@@ -44,8 +44,8 @@ def main(tmp):
     copy = os.path.join(tmp, "python")
     shutil.copytree(os.path.join(SOURCE, "bindings", "python"), copy)
     build = "import setuptools.build_meta as b; print(b.build_sdist('.'))"
-    step("makes a source distribution", [sys.executable, "-c", build], env, copy, "glock-0.1.0.tar.gz")
-    dist = os.path.join(copy, "glock-0.1.0.tar.gz")
+    step("makes a source distribution", [sys.executable, "-c", build], env, copy, f"glock-{VERSION}.tar.gz")
+    dist = os.path.join(copy, f"glock-{VERSION}.tar.gz")
     target = os.path.join(tmp, "target")
     pip = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps"]
     step("pip builds and installs it", [*pip, "--target", target, dist], env, tmp)
@@ -55,9 +55,8 @@ def main(tmp):
     step("the module works", [sys.executable, "-c", use], dict(env, PYTHONPATH=target), "/", target)
     step("the hints are there", ["test", "-e", f"{target}/glock/__init__.pyi", "-a", "-e", f"{target}/glock/py.typed"])
     env["PKG_CONFIG_LIBDIR"] = "/nonexistent"
-    missing = os.path.join(tmp, "missing")
-    step("without the library pip names the package",
-         ["sh", "-c", '"$@" && exit 1 || exit 0', "sh", *pip, "--target", missing, dist], env, tmp,
+    step("without the library the package is named",
+         ["sh", "-c", '"$@" && exit 1 || exit 0', "sh", sys.executable, "setup.py", "build"], env, copy,
          "install libglock-dev")
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
