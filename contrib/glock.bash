@@ -66,7 +66,7 @@ _glock() {
 	run) words='--shared --exclusive --wait --nonblock --conflict-exit-code --close --no-fork --verbose --lockman --version --help' ;;
 	ls) words='--json --help' ;;
 	stat)
-		words='--node --json --ages --format --histogram --help'
+		words='--node --json --ages --format --histogram --hold --help'
 		[[ -n $space ]] && words+=' glocks glstats sbstats lkstats'
 		;;
 	trace) words='--node --time --help' ;;

@@ -91,12 +91,12 @@ static struct cell random_cell(unsigned int i)
 	struct cell c = {.threads = threads, .seed = dice};
 
 	c.nodes = (unsigned int)draw_log(&dice, 2, 65);
-	c.gap = draw(&dice) < 0.25 ? 0 : draw_log(&dice, 5e3, 50e6);
-	c.other_gap = draw(&dice) < 0.25 ? 0 : draw_log(&dice, 5e3, 50e6);
-	c.use = draw_log(&dice, 5e3, 20e6);
-	c.hand_over = draw_log(&dice, 10e3, 10e6);
-	c.sh = draw(&dice) < 0.33 ? 0 : draw(&dice);
-	c.io = draw(&dice) < 0.33 ? 0 : 0.8 * draw(&dice);
+	c.gap = draw(&dice) < 1.0 / 3 ? 0 : draw_log(&dice, 500e3, 20e6);
+	c.other_gap = draw(&dice) < 1.0 / 3 ? 0 : draw_log(&dice, 500e3, 20e6);
+	c.use = draw_log(&dice, 10e3, 10e6);
+	c.hand_over = draw_log(&dice, 20e3, 5e6);
+	c.sh = draw(&dice) < 1.0 / 3 ? 0 : 0.95 * draw(&dice);
+	c.io = draw(&dice) < 1.0 / 3 ? 0 : 0.8 * draw(&dice);
 	c.arrivals = (enum arrivals)(draw(&dice) * ARRIVALS);
 	return c;
 }

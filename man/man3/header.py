@@ -10,6 +10,7 @@ import re
 SECTION = re.compile(r"/\* ---- (.*) ---- \*/$")
 FUNCTION = re.compile(r"\b(glock_\w+)\(")
 MACRO = re.compile(r"#define (\w+)\(([^)]*)\) (\w+)\(")
+ITEM = re.compile(r" *(?:-|[1-9]\.) (?=\S)")
 CELL = re.compile(r"\S+(?: \S+)*")
 
 
@@ -145,8 +146,9 @@ def stanzas(lines):
 def blocks(lines):
     """Returns the blocks of one stanza: (kind, content).
 
-    code: lines that begin with a tab. list: lines that begin with "- ". An indented line with two cells begins terms;
-    with more cells, a table. Two blanks separate cells. Any other line belongs to a paragraph.
+    code: lines that begin with a tab. list: lines that begin with "- ". steps: lines that begin with "1. " and so on. An
+    indented line with two cells begins terms; with more cells, a table. Two blanks separate cells. Any other line belongs
+    to a paragraph.
     """
     found, i = [], 0
     while i < len(lines):
@@ -155,20 +157,29 @@ def blocks(lines):
             while j < len(lines) and (not lines[j] or lines[j].startswith("\t")):
                 j += 1
             found.append(("code", [line.removeprefix("\t") for line in lines[i:j]]))
-        elif lines[i].lstrip().startswith("- "):
+        elif ITEM.match(lines[i]):
             while j < len(lines) and not lines[j].startswith("\t") and (
-                    lines[j].lstrip().startswith("- ") or indent(lines[j]) > indent(lines[i])):
+                    ITEM.match(lines[j]) or indent(lines[j]) > indent(lines[i])):
                 j += 1
-            text = "\n".join(line.strip() for line in lines[i:j]).removeprefix("- ")
-            found.append(("list", [item.replace("\n", " ") for item in text.split("\n- ")]))
+            found.append(items(lines[i:j]))
         else:
             deep = indent(lines[i]) >= 2
-            while j < len(lines) and not lines[j].startswith("\t") and not lines[j].lstrip().startswith("- ") and (
+            while j < len(lines) and not lines[j].startswith("\t") and not ITEM.match(lines[j]) and (
                     indent(lines[j]) >= 2) == deep:
                 j += 1
             found.append(indented(lines[i:j]) if deep else ("text", " ".join(lines[i:j])))
         i = j
     return found
+
+
+def items(lines):
+    found = []
+    for line in lines:
+        if ITEM.match(line):
+            found.append(ITEM.sub("", line))
+        else:
+            found[-1] += " " + line.strip()
+    return "list" if lines[0].lstrip().startswith("- ") else "steps", found
 
 
 def indented(lines):

@@ -189,13 +189,21 @@ class Manual:
             lines += text[:inner] + ([".RS", *text[inner:], ".RE"] if text[inner:] else [])
         return lines
 
+    @staticmethod
+    def values(enum):
+        """Returns the values of an enum: as terms if a value has a comment, else as code."""
+        values = re.findall(r"(\w[^,/]*?)\s*,?[ \t]*(/\*.*?\*/)?\s*(?:,|\n|$)", enum.body, re.S)
+        if not any(comment for _, comment in values):
+            return roff.code([f"enum {enum.name} {{", *(f"\t{value}," for value, _ in values), "};"])
+        return [line for value, comment in values for line in
+                (".TP", f"\\fB{roff.plain(value)}\\fR", roff.fold(roff.rich(header.one_line(comment))) or "\\&")]
+
     def guest(self, page, chunk):
         comment = self.parts(chunk)
         for i, d in enumerate(chunk.of("struct", "enum", "typedef")):
             lines = comment[0] + comment[1] if i == 0 else []
             if d.kind == "enum":
-                values = [v.strip() for v in re.sub(r"/\*.*?\*/", "", d.body, flags=re.S).split(",")]
-                lines = [*lines, *roff.code([f"enum {d.name} {{", *(f"\t{v}," for v in values if v), "};"])]
+                lines = [*lines, *self.values(d)]
             elif d.kind == "typedef":
                 lines = [*lines, *roff.code(self.declaration(re.sub(r"\s+", " ", d.code)))]
             elif d.body:

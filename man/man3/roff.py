@@ -62,6 +62,9 @@ def blocks(found, tail=()):
         elif kind == "list":
             for item in content:
                 lines += [".IP \\(bu 3", fold(rich(item))]
+        elif kind == "steps":
+            for i, item in enumerate(content, 1):
+                lines += [f".IP {i}. 3", fold(rich(item))]
         elif kind == "table":
             lines += table(content)
         elif kind == "terms":

@@ -4,8 +4,9 @@
 
 usage: test_pages.py SOURCE FOLDER [MANDOC]
 
-Each exported function has a page with its declaration and with each error of its comment in the header. The test reads
-the header by itself, with simpler rules than pages.py. With mandoc it also asks for warnings.
+Each exported function has a page with its declaration and with each error of its comment in the header. Each constant
+and struct stands on a page. The test reads the header by itself, with simpler rules than pages.py. With mandoc it also
+asks for warnings.
 """
 
 import os
@@ -49,6 +50,16 @@ class Page:
             self.errors.append(f"the page lacks: {what}")
 
 
+def everything(folder):
+    """Returns the words of all pages of section 3."""
+    text = ""
+    for name in os.listdir(folder):
+        if name.endswith(".3"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                text += re.sub(r"\\f.", " ", file.read())
+    return set(re.findall(r"\w+", text))
+
+
 def check(number, name, errors):
     print("".join(f"# {error}\n" for error in errors), end="")
     print(f"{'not ok' if errors else 'ok'} {number} - {name}")
@@ -58,6 +69,7 @@ def check(number, name, errors):
 def main():
     source, folder = sys.argv[1:3]
     failed = number = 0
+    words = everything(folder)
     with open(f"{source}/src/glock/libglock.map", encoding="utf-8") as file:
         exported = re.findall(r"^\s+(glock_\w+);", file.read(), re.M)
     for header in ("glock", "glock-sim"):
@@ -75,6 +87,12 @@ def main():
                 page.needs(error)
             number += 1
             failed += check(number, f"{function}(3)", page.errors)
+        constants = re.findall(r"^#define (GLOCK_(?!_|H$|SIM_H$)\w+)", text, re.M)
+        for values in re.findall(r"^enum \w+ \{(.*?)\}", text, re.M | re.S):
+            constants += re.findall(r"\bGLOCK_\w+", re.sub(r"/\*.*?\*/", "", values, flags=re.S))
+        lacking = [c for c in constants + re.findall(r"^struct (\w+) \{", text, re.M) if c not in words]
+        number += 1
+        failed += check(number, f"each constant and struct of {header}.h has a page", lacking)
     number += 1
     failed += check(number, "there are functions", [] if number > ENOUGH else [f"only {number}"])
     number += 1

@@ -102,6 +102,26 @@ def test_the_interval_stretches(folder):
     assert not any("tenth" in b for frame in quick for b in frame["banners"]), quick
 
 
+def test_a_node_that_is_not_asked_is_not_silent(folder):
+    rested = [n for frame in frames(folder, "-t", "0.3", "-i", "8", nodes=("node1",), node1="worn")
+              for n in frame["nodes"] if "asks less often" in (n["why"] or "")]
+    assert rested and all(n["silent_s"] < 0.1 for n in rested), rested
+
+
+def test_a_stretched_interval_waits_for_slow_nodes(folder):
+    """The node answers after more than a second. In a longer interval its samples are in time. They
+    would be as old as the interval otherwise."""
+    with subprocess.Popen([O2TOP, "--json", "--ssh", SSH, "-n", "node1", "-t", "1"],
+                          env=environment(folder, node1="wornslow"), stdout=subprocess.PIPE, text=True) as run:
+        seen = []
+        for line in run.stdout:
+            seen.append(json.loads(line)["nodes"][0])
+            if len(seen) > 2 and seen[-1]["state"] == "ok":
+                break
+            assert len(seen) < 9, seen
+        run.terminate()
+
+
 def test_read_boundaries_move(folder):
     """The kernel loses the line at each 4 KiB. The first read of each sample has another size."""
     for agent in ("", "agent"):

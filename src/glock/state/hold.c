@@ -375,7 +375,8 @@ void glock__hold_given_up(struct glock *gl)
 	struct glock__hold_state *s = state_of(gl);
 
 	if (s->give_up && policy_of(gl)) {
-		time_sample(&edit(gl)->release, gl_now(gl) - s->give_up);
+		time_sample(&edit(gl)->release,
+			    gl_now(gl) - s->give_up + atom_load32(&gl_space(gl)->lm->wake_up));
 		glock__lent_teach(gl);
 	}
 	s->give_up = 0;

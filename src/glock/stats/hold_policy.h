@@ -25,7 +25,7 @@ enum glock__hold_why {
 
 /* All zero: nothing is known. */
 struct glock__hold_policy {
-	uint32_t release; /* ns: from the begin of giving up a grant in EX until the reply */
+	uint32_t release; /* ns: from the begin of giving up EX until another node sees it */
 	uint32_t enter;   /* ns: from the grant to the use: reading in, waking up */
 	uint32_t mean[GLOCK__USES_MAX];   /* ns: of the short gaps before a use */
 	uint16_t likely[GLOCK__USES_MAX]; /* the chance of a short gap, of 65536 */
