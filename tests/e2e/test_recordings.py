@@ -237,6 +237,14 @@ def test_a_summary_is_the_sum_of_its_frames(folder):
         assert lost == sorted(lost, reverse=True)
 
 
+def test_a_summary_tells_what_it_lacks(folder):
+    """node2 lost its power after the first frame."""
+    one = json.loads(o2top("--summary", "--json", "power-cut")[0])
+    assert [m["node"] for m in one["missed"]] == ["node2"] and 50 < one["missed"][0]["s"] < 60, one["missed"]
+    assert "\nnot in these sums: 57.7 s of node2 without samples\n" in o2top("--summary", "power-cut")[0]
+    assert json.loads(o2top("--summary", "--json", "ocfs2-hot")[0])["missed"] == []
+
+
 def test_forms_of_a_summary(folder):
     path = os.path.join(folder, "rec")
     o2top("-b", "--record", path, "ocfs2-hot")

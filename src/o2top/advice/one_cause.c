@@ -76,7 +76,8 @@ static void find_effect(struct effect *e, const struct model *m, belongs_fn *bel
 				*(part == 1 ? &e->then : &e->later) += a->change.waiting;
 				if (part == 1)
 					e->oldest_s = max_s(e->oldest_s, a->change.oldest_s);
-				files_add(&e->files, j, m->spaces[j].source->row(lock));
+				if (part == 1)
+					files_add(&e->files, j, m->spaces[j].source->row(lock));
 				e->recovering |= m->spaces[j].recovering;
 			}
 		}
