@@ -174,6 +174,11 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 		  int64_t most)
 {
 	struct glock_holder *gh = &c->holders[r];
+	/*
+	 * A holder in SH keeps a glock that is cached in EX from readers of other processes, because
+	 * the library weakens no glock with holders. So `data` in EX is not cached.
+	 */
+	unsigned int flags = r == REQUEST_DATA && mode == GLOCK_EX ? GLOCK_NOCACHE : 0;
 	bool queued = c->queued[r] && request_claim(c, r);
 	int err = 0;
 
@@ -185,7 +190,7 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 	}
 	if (!queued) {
 		glock_holder_init(gh, r == REQUEST_DATA ? c->db->data : c->db->reserved, mode,
-				  GLOCK_ASYNC);
+				  GLOCK_ASYNC | flags);
 		glock_holder_owner(gh, c->id); /* a connection may go from thread to thread */
 		err = glock_nq(gh);
 		if (!err && glock_poll(gh))

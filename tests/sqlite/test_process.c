@@ -243,6 +243,23 @@ static void a_connection_goes_from_thread_to_thread(void)
 	SAME(sqlite3_close(db), SQLITE_OK);
 }
 
+/* Readers of other processes come beside a long reader of the process that wrote last. */
+static void a_long_reader_after_a_write_lets_others_read(void)
+{
+	struct peer peer = peer_start(APP, NULL, 0);
+	sqlite3 *db;
+
+	make_db("app.db");
+	load();
+	db = open_db(APP, NULL);
+	SAME(sql(db, "UPDATE t SET n = 1"), SQLITE_OK);
+	SAME(sql(db, "BEGIN; SELECT n FROM t"), SQLITE_OK);
+	SAME(peer_do(&peer, "SELECT 1 / (n = 1) FROM t"), SQLITE_OK);
+	SAME(sql(db, "COMMIT"), SQLITE_OK);
+	SAME(sqlite3_close(db), SQLITE_OK);
+	peer_end(&peer);
+}
+
 /* ---- several databases ---- */
 
 static void opposite_orders_of_two_databases_end_by_busy(void)
@@ -351,6 +368,7 @@ int main(int argc, char **argv)
 	    TEST(threads_with_a_connection_each_count_together),
 	    TEST(threads_with_a_shared_cache_count_together),
 	    TEST(a_connection_goes_from_thread_to_thread),
+	    TEST(a_long_reader_after_a_write_lets_others_read),
 	    TEST(opposite_orders_of_two_databases_end_by_busy),
 	    TEST(a_backup_is_of_one_moment),
 	    TEST(vacuum_and_vacuum_into_work),
