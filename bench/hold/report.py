@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# report.py - turns the output of bench_hold into percentages.
+# report.py - turns the output of bench_hold into percentages and a picture, and checks the goals.
 
-"""report.py: turns the output of bench_hold into percentages.
+"""report.py: turns the output of bench_hold into percentages and a picture, and checks the goals.
 
-Usage: report.py [--worst N] [FILE...]
+Usage: report.py [--worst N | --svg FILE | --goals] [FILE...]
 """
 import sys
 
@@ -56,15 +56,105 @@ def worst(rows, n):
                   f"best hold {c['best']:g} ours {c['ours']:.3f} none {c['none']:.2f} p99 {longest(c):.2f}")
 
 
+def goals(rows):
+    """Prints a line of TAP for each goal. Returns how many fail."""
+    four = rows[0]["threads"] > 1
+    r = [c["ours"] for c in rows]
+    p99 = [longest(c) for c in rows]
+    steady = [c["ours"] for c in rows if c["arrivals"] in ("exponential", "constant") and c["sh"] <= 0.5]
+    most_below, least = (7, 0.4) if four else (3, 0.48)
+    checks = [
+        ("at least 0.9 of the best", share(r, lambda x: x >= 0.9), 80 if four else 93),
+        ("not below 0.8 of the best", share(r, lambda x: x >= 0.8), 100 - most_below),
+        ("percent of the best in the worst cell", 100 * min(r), 100 * least),
+    ]
+    if not four:
+        checks += [
+            ("at least 0.95 of the best", share(r, lambda x: x >= 0.95), 84),
+            ("steady loads, SH 0 to 0.5: at least 0.9", share(steady, lambda x: x >= 0.9), 90),
+            ("p99 at most twice", share(p99, lambda x: x <= 2), 92),
+            ("p99 at most seven times", share(p99, lambda x: x <= 7), 100),
+        ]
+    print(f"1..{len(checks)}")
+    for i, (what, got, want) in enumerate(checks, 1):
+        print(f"{'ok' if got >= want else 'not ok'} {i} - {what}: {got:.1f}, goal {want}")
+    return sum(got < want for _, got, want in checks)
+
+
+# ---- the picture ----
+
+BOUNDS = (0.1, 0.3, 1, 3, 10)
+PANELS = (("SH 0", lambda s: s == 0), ("SH below 0.5", lambda s: 0 < s <= 0.5), ("SH above 0.5", lambda s: s > 0.5))
+BOX, TOP, LEFT = 44, 60, 90
+
+
+def step(x):
+    return sum(x >= b for b in BOUNDS)
+
+
+def color(x):
+    """Returns red at 0.5 and below, yellow at 0.75, green at 1 and above."""
+    x = min(max((x - 0.5) * 2, 0), 1)
+    return f"rgb({int(255 * min(2 - 2 * x, 1))},{int(200 * min(2 * x, 1))},60)"
+
+
+def text(x, y, words, anchor="middle"):
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{words}</text>'
+
+
+def labels():
+    return ["&lt; " + str(BOUNDS[0])] + [f"{a} to {b}" for a, b in zip(BOUNDS, BOUNDS[1:])] + ["&gt; " + str(BOUNDS[-1])]
+
+
+def panel(rows, left):
+    n, out = len(BOUNDS) + 1, []
+    for y in range(n):
+        for x in range(n):
+            r = [c["ours"] for c in rows if step(c["gap"] / c["hand_over"]) == x and step(c["use"] / c["hand_over"]) == y]
+            at, top = left + x * BOX, TOP + (n - 1 - y) * BOX
+            mean = sum(r) / len(r) if r else 0
+            fill = color(mean) if r else "#eee"
+            out.append(f'<rect x="{at}" y="{top}" width="{BOX - 1}" height="{BOX - 1}" fill="{fill}"/>')
+            if r:
+                out.append(text(at + BOX // 2, top + BOX // 2, f"{mean:.2f}"))
+                out.append(text(at + BOX // 2, top + BOX // 2 + 14, f"{min(r):.2f}"))
+    for x, label in enumerate(labels()):
+        out.append(text(left + x * BOX + BOX // 2, TOP + n * BOX + 14, label))
+    return out
+
+
+def svg(rows, path):
+    n = len(BOUNDS) + 1
+    width, height = LEFT + len(PANELS) * (n * BOX + 20), TOP + n * BOX + 50
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="10">',
+           '<rect width="100%" height="100%" fill="white"/>',
+           text(LEFT, 18, "Throughput over that of the best fixed hold time: mean and least of the cells", "start"),
+           text(LEFT - 8, TOP - 8, "use / hand-over", "end"),
+           text(width // 2, height - 8, "gap / hand-over")]
+    for y, label in enumerate(labels()):
+        out.append(text(LEFT - 8, TOP + (n - 1 - y) * BOX + BOX // 2, label, "end"))
+    for i, (name, test) in enumerate(PANELS):
+        left = LEFT + i * (n * BOX + 20)
+        out.append(text(left + n * BOX // 2, TOP - 8, name))
+        out += panel([c for c in rows if test(c["sh"])], left)
+    with open(path, "w", encoding="ascii") as f:
+        f.write("\n".join(out + ["</svg>", ""]))
+
+
 def main(args):
-    n = 0
-    if args and args[0] == "--worst":
-        n = int(args[1])
-        args = args[2:]
+    option, value = None, None
+    if args and args[0].startswith("--"):
+        option = args.pop(0)
+        value = args.pop(0) if option in ("--worst", "--svg") else None
     rows = list(cells(args))
+    if option == "--goals":
+        sys.exit(goals(rows) != 0)
+    if option == "--svg":
+        svg(rows, value)
+        return
     report(rows)
-    if n:
-        worst(rows, n)
+    if option == "--worst":
+        worst(rows, int(value))
 
 
 if __name__ == "__main__":
