@@ -21,7 +21,8 @@ static bool find_program(const char *name, char *path, size_t room)
 
 	if (strchr(name, '/'))
 		return snprintf(path, room, "%s", name) < (int)room && access(path, X_OK) == 0;
-	for (at = at ? at : "/bin:/usr/bin"; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+	for (at = at ? at : "/bin:/usr/bin"; at;
+	     at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
 		int len = (int)strcspn(at, ":");
 		int n = len ? snprintf(path, room, "%.*s/%s", len, at, name)
 			    : snprintf(path, room, "./%s", name);
@@ -84,14 +85,16 @@ static int sqlite_run(int argc, char **argv)
 	snprintf(library, sizeof(library), "%s/libglock_sqlite_preload.so",
 		 folder ? folder : GLOCK_SQLITE_DIR);
 	if (access(library, R_OK)) {
-		complain("%s: %s; install the VFS for SQLite, or name its folder in GLOCK_SQLITE_DIR",
-			 library, strerror(errno));
+		complain(
+		    "%s: %s; install the VFS for SQLite, or name its folder in GLOCK_SQLITE_DIR",
+		    library, strerror(errno));
 		return EX_UNAVAILABLE;
 	}
 	if (find_program(argv[0], path, sizeof(path)) && is_static(path)) {
-		complain("%s is a static program: no library can be loaded into it. Link it with "
-			 "libsqlite3 as a shared library, or load libglock_sqlite.so in the program",
-			 path);
+		complain(
+		    "%s is a static program: no library can be loaded into it. Link it with "
+		    "libsqlite3 as a shared library, or load libglock_sqlite.so in the program",
+		    path);
 		return EX_UNAVAILABLE;
 	}
 	status = set_preload(library);

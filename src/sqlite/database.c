@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* database.c - the registry of databases, see database.h; opening, closing and fork. */
-#include "bytes.h"
 #include "database.h"
+#include "bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -194,8 +194,10 @@ static int refuse_network(int fd, const char *path, const struct parameters *p)
 
 	if (p->network || fstatfs(fd, &fs) || fs.f_type != NFS_MAGIC)
 		return SQLITE_OK;
-	say(SQLITE_CANTOPEN, "%s: NFS caches pages by its own rules; use another file system or VFS, "
-			     "or insist with nfs=1", path);
+	say(SQLITE_CANTOPEN,
+	    "%s: NFS caches pages by its own rules; use another file system or VFS, "
+	    "or insist with nfs=1",
+	    path);
 	return SQLITE_CANTOPEN;
 }
 
@@ -267,7 +269,8 @@ static int database_new(struct database **out, int fd, const struct stat *st, co
 	if (err == -EBUSY)
 		say(SQLITE_CANTOPEN,
 		    "%s: other processes use this database in another lock space than %s; give all "
-		    "of them the same user, GLOCK_DIR and space", path, space_name(db->space));
+		    "of them the same user, GLOCK_DIR and space",
+		    path, space_name(db->space));
 	else if (err)
 		say(SQLITE_CANTOPEN, "%s: cannot mark the file: %s", path, strerror(-err));
 	if (err)
@@ -305,7 +308,8 @@ static int open_bytes(const char *path, bool read_only, struct stat *st, int *fd
 	return SQLITE_CANTOPEN;
 }
 
-/* A descriptor for reading takes no write locks, so the first connection that writes has another. */
+/* A descriptor for reading takes no write locks, so the first connection that writes has another.
+ */
 static int database_make_writable(struct database *db, const char *path)
 {
 	struct stat st;
@@ -355,7 +359,8 @@ static int database_find_or_make(struct database **out, const char *path,
 	return rc;
 }
 
-int database_open(struct connection *c, const char *path, const struct parameters *p, bool read_only)
+int database_open(struct connection *c, const char *path, const struct parameters *p,
+		  bool read_only)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct database *db = NULL;
@@ -385,7 +390,8 @@ static void database_remove(struct database *db, struct connection *c)
 	pthread_mutex_unlock(&db->mutex);
 }
 
-/* Frees databases without connections, except where a close would drop locks of SQLite's own VFS. */
+/* Frees databases without connections, except where a close would drop locks of SQLite's own VFS.
+ */
 static void free_unused(void)
 {
 	struct database **at = &databases;

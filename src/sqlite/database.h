@@ -55,7 +55,7 @@ enum lease {
 	LEASE_YIELDS, /* still there; goes with the last transaction, for a program that waits */
 };
 
-/* What the parameters of a URI say. */
+/* The parameters of a URI. */
 struct parameters {
 	const char *space; /* NULL: one for each file system */
 	const char *lockman;
@@ -83,13 +83,13 @@ struct database {
 	unsigned int idle_ticks;        /* of the service thread */
 	uint32_t uses_seen;
 
-	_Atomic bool pending;                /* the byte PENDING is ours; changes under mutex */
-	_Atomic uint32_t writers;            /* connections here with RESERVED: 0 or 1 */
-	_Atomic uint32_t recoverers;         /* connections here that roll a journal back */
-	_Atomic uint64_t generation;         /* of facts; never 0 */
-	_Atomic uint32_t in_use;             /* connections that have SHARED, or are about to */
-	_Atomic uint32_t lease;              /* enum lease; changes under mutex */
-	_Atomic uint32_t uses;               /* read transactions begun; may lose some */
+	_Atomic bool pending;        /* the byte PENDING is ours; changes under mutex */
+	_Atomic uint32_t writers;    /* connections here with RESERVED: 0 or 1 */
+	_Atomic uint32_t recoverers; /* connections here that roll a journal back */
+	_Atomic uint64_t generation; /* of facts; never 0 */
+	_Atomic uint32_t in_use;     /* connections that have SHARED, or are about to */
+	_Atomic uint32_t lease;      /* enum lease; changes under mutex */
+	_Atomic uint32_t uses;       /* read transactions begun; may lose some */
 	char path[];
 };
 
@@ -134,7 +134,8 @@ struct connection {
  * Finds or makes the database of an open file and adds a connection. Returns an SQLite error, after
  * it told the log why.
  */
-int database_open(struct connection *c, const char *path, const struct parameters *p, bool read_only);
+int database_open(struct connection *c, const char *path, const struct parameters *p,
+		  bool read_only);
 void database_close(struct connection *c);
 
 /* Begins a new generation: no connection uses what it remembers. */
@@ -207,7 +208,8 @@ void lease_lost(struct glock *gl, unsigned int what);
 /* The methods of a main database. */
 extern const sqlite3_io_methods file_methods;
 /* Returns whether the connection knows that the file with that path does not exist. */
-bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact, const char *path);
+bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fact,
+		       const char *path);
 
 /* ---- vfs.c ---- */
 

@@ -82,8 +82,8 @@ bool file_known_absent(sqlite3_vfs *base, struct connection *c, unsigned int fac
 		return true;
 	if (base->xAccess(base, path, SQLITE_ACCESS_EXISTS, &there))
 		return false;
-	if (there && (fact != FACT_NO_JOURNAL || !database_has_pages(c) ||
-		      !journal_is_cold(base, path)))
+	if (there &&
+	    (fact != FACT_NO_JOURNAL || !database_has_pages(c) || !journal_is_cold(base, path)))
 		return false;
 	if (facts_of(c) && c->facts_of == of)
 		*facts |= fact;

@@ -21,8 +21,9 @@
 #include <errno.h>
 
 enum {
-	PATIENCE_NS = 2000000000, /* for a lock that is only cached elsewhere, or whose owner died */
-	RETURN_NS = 1000000000,  /* for SH after a request for EX that was taken back */
+	PATIENCE_NS =
+	    2000000000,         /* for a lock that is only cached elsewhere, or whose owner died */
+	RETURN_NS = 1000000000, /* for SH after a request for EX that was taken back */
 };
 
 /* ---- SHARED ---- */
@@ -170,7 +171,8 @@ int level_up(struct connection *c, int level)
 
 	if (c->forks != database_forks) {
 		say(SQLITE_IOERR_LOCK,
-		    "%s: opened before fork(); the child must open the database itself", c->db->path);
+		    "%s: opened before fork(); the child must open the database itself",
+		    c->db->path);
 		return SQLITE_IOERR_LOCK;
 	}
 	if (c->level >= level)
@@ -264,7 +266,8 @@ int level_reserved(struct connection *c, int *out)
 	*out = 0;
 	if (c->forks != database_forks)
 		return SQLITE_IOERR_CHECKRESERVEDLOCK;
-	locked = atomic_load(&c->db->writers) ? 1 : bytes_in_the_way(c->db->fd, BYTE_RESERVED, 1, NULL);
+	locked =
+	    atomic_load(&c->db->writers) ? 1 : bytes_in_the_way(c->db->fd, BYTE_RESERVED, 1, NULL);
 	if (locked < 0)
 		return SQLITE_IOERR_CHECKRESERVEDLOCK;
 	*out = locked;

@@ -5,7 +5,9 @@
 
 #include "database.h"
 
-enum { READERS_NS = 50000000 }; /* for readers of other processes to give up a lock that is only cached */
+enum {
+	READERS_NS = 50000000
+}; /* for readers of other processes to give up a lock that is only cached */
 
 /* Returns SQLite's result for an error of the library. Tells the log what is no contention. */
 int level_error(const struct connection *c, int err, const char *what);

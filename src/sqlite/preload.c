@@ -63,8 +63,8 @@ static void load_extension(void)
 	const char *slash;
 
 	if (dladdr((void *)&once, &me) && (slash = strrchr(me.dli_fname, '/')))
-		snprintf(path, sizeof(path), "%.*s/libglock_sqlite.so",
-			 (int)(slash - me.dli_fname), me.dli_fname);
+		snprintf(path, sizeof(path), "%.*s/libglock_sqlite.so", (int)(slash - me.dli_fname),
+			 me.dli_fname);
 	if (real.open(":memory:", &db) ||
 	    real.config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL) ||
 	    real.load(db, path, NULL, NULL))

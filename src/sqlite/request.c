@@ -175,8 +175,8 @@ int request_glock(struct connection *c, enum request r, enum glock_mode mode, in
 {
 	struct glock_holder *gh = &c->holders[r];
 	/*
-	 * A holder in SH keeps a glock that is cached in EX from readers of other processes, because
-	 * the library weakens no glock with holders. So `data` in EX is not cached.
+	 * A holder in SH keeps a glock that is cached in EX from readers of other processes,
+	 * because the library weakens no glock with holders. So `data` in EX is not cached.
 	 */
 	unsigned int flags = r == REQUEST_DATA && mode == GLOCK_EX ? GLOCK_NOCACHE : 0;
 	bool queued = c->queued[r] && request_claim(c, r);

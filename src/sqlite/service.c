@@ -46,7 +46,8 @@ static void look_at_lease(struct database *db)
 {
 	uint32_t uses = atomic_load_explicit(&db->uses, memory_order_relaxed);
 
-	db->idle_ticks = uses == db->uses_seen && !atomic_load(&db->in_use) ? db->idle_ticks + 1 : 0;
+	db->idle_ticks =
+	    uses == db->uses_seen && !atomic_load(&db->in_use) ? db->idle_ticks + 1 : 0;
 	db->uses_seen = uses;
 	if (lease_wanted(db))
 		lease_yield(db, false);

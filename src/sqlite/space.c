@@ -67,14 +67,16 @@ static uint32_t find_identity(const char *lockman, const char *name)
 		int at = 0;
 		char *base;
 
-		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64 " %n", &major, &minor, &inode, &at) != 3 ||
+		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64 " %n", &major, &minor, &inode, &at) !=
+			3 ||
 		    !at)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		base = strrchr(line + at, '/');
 		if (base && strcmp(base + 1, name) == 0)
 			found = (uint32_t)((makedev(major, minor) * UINT64_C(0x9e3779b97f4a7c15) ^
-					    inode * UINT64_C(0xc2b2ae3d27d4eb4f)) >> 32);
+					    inode * UINT64_C(0xc2b2ae3d27d4eb4f)) >>
+					   32);
 	}
 	free(line);
 	if (maps)
@@ -94,7 +96,8 @@ static const char *space_advice(int err)
 		return "give lockman=local or lockman=dlm";
 	case -EACCES:
 	case -EPERM:
-		return "another user's space; name a directory that both users may use in GLOCK_DIR";
+		return "another user's space; name a directory that both users may use in "
+		       "GLOCK_DIR";
 	default:
 		return "see the lines before";
 	}
@@ -104,13 +107,21 @@ static struct shared_space *space_new(const char *name, const struct parameters 
 {
 	const char *lockman = p->lockman ? p->lockman : "local";
 	struct glock_type_options types[] = {
-	    {.size = sizeof(types[0]), .type = TYPE_DATA, .ops = &data_ops, .hold = p->hold,
-	     .name = "sqldata", .caches = GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA},
-	    {.size = sizeof(types[0]), .type = TYPE_RESERVED, .ops = &reserved_ops, .hold = p->hold,
-	     .name = "sqlwrite", .modes = 1u << GLOCK_EX | 1u << GLOCK_DF},
+	    {.size = sizeof(types[0]),
+	     .type = TYPE_DATA,
+	     .ops = &data_ops,
+	     .hold = p->hold,
+	     .name = "sqldata",
+	     .caches = GLOCK_CACHES_METADATA | GLOCK_CACHES_DATA},
+	    {.size = sizeof(types[0]),
+	     .type = TYPE_RESERVED,
+	     .ops = &reserved_ops,
+	     .hold = p->hold,
+	     .name = "sqlwrite",
+	     .modes = 1u << GLOCK_EX | 1u << GLOCK_DF},
 	};
-	struct glock_space_options o = {.size = sizeof(o), .lockman = lockman, .types = types,
-					.n_types = 2, .log = space_log};
+	struct glock_space_options o = {
+	    .size = sizeof(o), .lockman = lockman, .types = types, .n_types = 2, .log = space_log};
 	struct shared_space *s = calloc(1, sizeof(*s) + strlen(name) + 1);
 	int err;
 

@@ -81,8 +81,10 @@ static int open_main(struct connection *c, const char *path, int flags)
 	if (rc)
 		return rc;
 	if (in_wal_mode(c->real)) {
-		say(SQLITE_CANTOPEN, "%s: is in WAL mode; open it with vfs=unix and set "
-				     "PRAGMA journal_mode=delete", path);
+		say(SQLITE_CANTOPEN,
+		    "%s: is in WAL mode; open it with vfs=unix and set "
+		    "PRAGMA journal_mode=delete",
+		    path);
 		return SQLITE_CANTOPEN;
 	}
 	c->journal = sqlite3_filename_journal(path);
@@ -273,7 +275,8 @@ int vfs_register(bool make_default)
 	if (!base) {
 		base = sqlite3_vfs_find("unix");
 		if (!base || base->iVersion < 3) {
-			say(SQLITE_ERROR, "SQLite has no VFS named unix, so the VFS glock cannot work");
+			say(SQLITE_ERROR,
+			    "SQLite has no VFS named unix, so the VFS glock cannot work");
 			base = NULL;
 			return SQLITE_ERROR;
 		}

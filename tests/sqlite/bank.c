@@ -106,7 +106,8 @@ static int64_t number(sqlite3 *db, const char *sql, int *rc)
 static int move(sqlite3 *db, struct process *p, unsigned int place, unsigned int *seed)
 {
 	uint64_t count = atomic_load(&p->begun) + 1;
-	int from = rand_r(seed) % ACCOUNTS, to = rand_r(seed) % ACCOUNTS, amount = rand_r(seed) % 50;
+	int from = rand_r(seed) % ACCOUNTS, to = rand_r(seed) % ACCOUNTS,
+	    amount = rand_r(seed) % 50;
 	char sql[512];
 	int rc = run(db, "BEGIN IMMEDIATE");
 
@@ -114,11 +115,12 @@ static int move(sqlite3 *db, struct process *p, unsigned int place, unsigned int
 		return rc;
 	atomic_store(&p->begun, count);
 	atomic_store(&p->inside, true);
-	snprintf(sql, sizeof(sql),
-		 "UPDATE account SET amount = amount - %d WHERE id = %d;"
-		 "UPDATE account SET amount = amount + %d WHERE id = %d;"
-		 "INSERT INTO moves(place, number, count, filling) VALUES(%u, %u, %llu, zeroblob(600));",
-		 amount, from, amount, to, place, p->number, (unsigned long long)count);
+	snprintf(
+	    sql, sizeof(sql),
+	    "UPDATE account SET amount = amount - %d WHERE id = %d;"
+	    "UPDATE account SET amount = amount + %d WHERE id = %d;"
+	    "INSERT INTO moves(place, number, count, filling) VALUES(%u, %u, %llu, zeroblob(600));",
+	    amount, from, amount, to, place, p->number, (unsigned long long)count);
 	rc = run(db, sql);
 	if (!rc && rand_r(seed) % 8 == 0)
 		rc = run(db, "DELETE FROM moves WHERE rowid IN (SELECT rowid FROM moves WHERE"
@@ -190,7 +192,8 @@ static void start(unsigned int place)
 	p->pid = pid;
 }
 
-/* ---- the parent: checks in a process of its own, because it must not use SQLite before fork ---- */
+/* ---- the parent: checks in a process of its own, because it must not use SQLite before fork ----
+ */
 
 static int check(bool plain)
 {
@@ -203,15 +206,16 @@ static int check(bool plain)
 	db = open_bank(plain);
 	if (!db)
 		return 1;
-	if (run(db, "BEGIN") || number(db, "SELECT sum(amount) FROM account", &rc) != ACCOUNTS * EACH) {
+	if (run(db, "BEGIN") ||
+	    number(db, "SELECT sum(amount) FROM account", &rc) != ACCOUNTS * EACH) {
 		printf("# wrong sum, or %s\n", sqlite3_errmsg(db));
 		wrong = 1;
 	}
 	if (sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &stmt, NULL) ||
 	    sqlite3_step(stmt) != SQLITE_ROW ||
 	    strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") != 0) {
-		printf("# integrity: %s\n", stmt ? (const char *)sqlite3_column_text(stmt, 0)
-						 : sqlite3_errmsg(db));
+		printf("# integrity: %s\n",
+		       stmt ? (const char *)sqlite3_column_text(stmt, 0) : sqlite3_errmsg(db));
 		wrong = 1;
 	}
 	sqlite3_finalize(stmt);
@@ -219,11 +223,13 @@ static int check(bool plain)
 		uint64_t committed = atomic_load(&processes[i].committed), begun;
 		int64_t seen;
 
-		snprintf(sql, sizeof(sql), "SELECT max(count) FROM moves WHERE place = %u AND number = %u",
-			 i, processes[i].number);
+		snprintf(sql, sizeof(sql),
+			 "SELECT max(count) FROM moves WHERE place = %u AND number = %u", i,
+			 processes[i].number);
 		seen = number(db, sql, &rc);
 		begun = atomic_load(&processes[i].begun);
-		/* the snapshot of this transaction is later than `committed` and earlier than `begun` */
+		/* the snapshot of this transaction is later than `committed` and earlier than
+		 * `begun` */
 		if (rc || (uint64_t)seen < committed || (uint64_t)seen > begun) {
 			printf("# process %u: row %lld, committed %llu, begun %llu, rc %d\n", i,
 			       (long long)seen, (unsigned long long)committed,
@@ -361,9 +367,10 @@ int main(int argc, char **argv)
 		wrong += atomic_load(&processes[i].wrong);
 	}
 	wrong += in_child(check, false) != 0;
-	printf("# %u kills and stops, %u inside a write transaction; %llu sums read\n", kills, inside,
-	       (unsigned long long)reads);
-	printf("%sok 1 - the sum stays, and no committed transaction is lost\n", wrong ? "not " : "");
+	printf("# %u kills and stops, %u inside a write transaction; %llu sums read\n", kills,
+	       inside, (unsigned long long)reads);
+	printf("%sok 1 - the sum stays, and no committed transaction is lost\n",
+	       wrong ? "not " : "");
 	printf("%sok 2 - half of the kills fall inside a write transaction\n",
 	       2 * inside < kills ? "not " : "");
 	printf("1..2\n");

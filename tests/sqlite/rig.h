@@ -26,12 +26,12 @@ struct test {
 int run_tests(int argc, char **argv, const struct test *tests, size_t n);
 
 _Noreturn void wrong(const char *file, int line, const char *what, long long is, long long be);
-#define SAME(call, expected)                                            \
-	do {                                                            \
-		long long is_ = (long long)(call);                      \
-		long long be_ = (long long)(expected);                  \
-		if (is_ != be_)                                         \
-			wrong(__FILE__, __LINE__, #call, is_, be_);     \
+#define SAME(call, expected)                                        \
+	do {                                                        \
+		long long is_ = (long long)(call);                  \
+		long long be_ = (long long)(expected);              \
+		if (is_ != be_)                                     \
+			wrong(__FILE__, __LINE__, #call, is_, be_); \
 	} while (0)
 #define CHECK(cond) SAME(!!(cond), 1)
 
@@ -40,7 +40,8 @@ void load(void);
 /* Returns whether SQLite's log has that text. */
 bool logged(const char *text);
 
-/* Opens a URI with a VFS. NULL: the default. Returns SQLite's result; *db is closed by the caller. */
+/* Opens a URI with a VFS. NULL: the default. Returns SQLite's result; *db is closed by the caller.
+ */
 int try_open(sqlite3 **db, const char *uri, const char *vfs);
 sqlite3 *open_db(const char *uri, const char *vfs);
 /* Runs SQL. Returns the extended result. */

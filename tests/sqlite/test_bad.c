@@ -254,7 +254,8 @@ static void as_default_memory_and_temporary_databases_work(void)
 	SAME(sqlite3_vfs_register(sqlite3_vfs_find("glock"), 1), SQLITE_OK);
 	db = open_db(":memory:", NULL);
 	SAME(sql(db, "CREATE TABLE t(n); INSERT INTO t VALUES(1); ATTACH '' AS other;"
-		     "CREATE TABLE other.u(n); CREATE TEMP TABLE v(n)"), SQLITE_OK);
+		     "CREATE TABLE other.u(n); CREATE TEMP TABLE v(n)"),
+	     SQLITE_OK);
 	SAME(value(db, "SELECT count(*) FROM t"), 1);
 	SAME(sqlite3_close(db), SQLITE_OK);
 	db = open_db("", NULL);
@@ -264,8 +265,14 @@ static void as_default_memory_and_temporary_databases_work(void)
 
 int main(int argc, char **argv)
 {
-#define TEST(name) {#name, name, NULL}
-#define ROOT(name) {#name, name, "root"}
+#define TEST(name)                \
+	{                         \
+#name, name, NULL \
+	}
+#define ROOT(name)                  \
+	{                           \
+#name, name, "root" \
+	}
 	static const struct test tests[] = {
 	    TEST(a_file_that_is_no_database_stays_as_it_is),
 	    TEST(a_wrong_parameter_names_the_right_ones),

@@ -95,7 +95,8 @@ static void a_connection_meets_the_locks_of_a_plain_program(void)
 	SAME(peer_do(&plain, "BEGIN; SELECT n FROM t"), SQLITE_OK); /* SHARED */
 	SAME(value(db, "SELECT n FROM t"), 0);
 	SAME(sql(db, "UPDATE t SET n = 1") & 0xff, SQLITE_BUSY);
-	SAME(peer_do(&plain, "COMMIT; BEGIN IMMEDIATE; UPDATE t SET n = 2"), SQLITE_OK); /* RESERVED */
+	SAME(peer_do(&plain, "COMMIT; BEGIN IMMEDIATE; UPDATE t SET n = 2"),
+	     SQLITE_OK); /* RESERVED */
 	SAME(value(db, "SELECT n FROM t"), 0);
 	SAME(sql(db, "BEGIN IMMEDIATE") & 0xff, SQLITE_BUSY);
 	SAME(peer_do(&plain, "COMMIT; BEGIN EXCLUSIVE"), SQLITE_OK);
@@ -154,7 +155,10 @@ static void both_vfs_in_one_process_keep_their_locks(void)
 
 int main(int argc, char **argv)
 {
-#define TEST(name) {#name, name, NULL}
+#define TEST(name)                \
+	{                         \
+#name, name, NULL \
+	}
 	static const struct test tests[] = {
 	    TEST(an_idle_process_lets_a_plain_program_write_within_100_ms),
 	    TEST(a_plain_writer_comes_to_its_turn_beside_busy_readers),

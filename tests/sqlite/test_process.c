@@ -354,7 +354,10 @@ static void vacuum_and_vacuum_into_work(void)
 
 int main(int argc, char **argv)
 {
-#define TEST(name) {#name, name, NULL}
+#define TEST(name)                \
+	{                         \
+#name, name, NULL \
+	}
 	static const struct test tests[] = {
 	    TEST(a_connection_of_the_parent_is_an_error_in_a_child),
 	    TEST(a_child_may_open_the_database_itself),
