@@ -255,6 +255,9 @@ static int64_t count_until(struct glock *gl, enum glock__hold_uses u)
 	int64_t next = patience(policy_of(gl), u);
 	uint32_t before = s->looked;
 
+	/* Too early to tell: the thread that uses the glock may not have run since. */
+	if (gl_now(gl) < s->asked + QUICK_NS)
+		return earlier(used_until(gl, u, gl_record(gl)->granted_at), s->asked + QUICK_NS);
 	s->looked = s->n[u];
 	if (!is_used(gl, u) && s->n[u] == before) {
 		note(gl, GLOCK__HOLD_UNUSED);

@@ -31,7 +31,8 @@ void glock__local_wake(struct slot *slot)
 
 	if (!who)
 		return;
-	atom_store32(&slot->woken, (uint32_t)local_now() | 1);
+	if (!atom_load32(&slot->woken)) /* several may wake the thread: the first counts */
+		atom_store32(&slot->woken, (uint32_t)local_now() | 1);
 	atom_wake_bits(&slot->bell.rung, 1, who);
 }
 

@@ -211,6 +211,8 @@ static int sleep_on_bell(struct local *l, uint32_t bit, const uint32_t *word, ui
 
 	if (bit == BELL_LEADER_SLEEPS)
 		atom_store32(&l->slot->cpu, glock__cpu() + 1);
+	if (atom_load32(&l->slot->woken))
+		atom_store32(&l->slot->woken, 0);
 	if (bell_set(l->slot, bit).rung == bell && (!word || atom_load32(word) == seen) &&
 	    !__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE) && !must_poll(l, idle_sleep))
 		err = atom_wait_bits(&l->slot->bell.rung, bell, until ? &ts : NULL, bit);
